@@ -3,6 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+// How far the engine's clock is ahead of ours, ms, once it is known.
+static _Atomic int64_t ahead;
+
 // skip returns what follows a value, or a string, that begins at p.
 static const char *skip(const char *p, const char *end) {
 	int depth = 0;
@@ -121,7 +124,10 @@ natsMsg *yard_ask(natsConnection *nc, const char *domain, const char *verb, cons
 		return NULL;
 	}
 	if (natsMsgHeader_Get(answer, "Nats-Service-Error-Code", &refused) == NATS_OK) {
-		snprintf(code, 32, "%s", refused);
+		json body = yard_body(answer), now = json_string(json_member(json_member(body, "detail"), "now_ms"));
+		bool clock = now.text && json_is(json_string(json_member(body, "path")), "/request_id");
+		if (clock) ahead = json_int(now, 0) - nats_Now();
+		snprintf(code, 32, "%s", clock ? "CLOCK" : refused);
 		natsMsg_Destroy(answer);
 		return NULL;
 	}
@@ -134,7 +140,7 @@ void yard_request_id(char *out) {
 	FILE *random = fopen("/dev/urandom", "r");
 	if (!random || fread(chance, sizeof chance, 1, random) != 1) abort(); // without chance it would name another's request
 	fclose(random);
-	uint64_t ms = (uint64_t)nats_Now();
+	uint64_t ms = (uint64_t)(nats_Now() + ahead);
 	int n = sprintf(out, "%08x-%04x-7%01x%02x-%02x%02x-", (unsigned)(ms >> 16 & 0xffffffff), (unsigned)(ms & 0xffff), chance[0] & 15, chance[1],
 		128 | (chance[2] & 63), chance[3]);
 	for (int i = 4; i < 10; i++) n += sprintf(out + n, "%02x", chance[i]);

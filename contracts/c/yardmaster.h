@@ -45,7 +45,8 @@ natsStatus yard_connect(natsConnection **nc);
 natsStatus yard_inbox(char *out, size_t size);
 
 // Asks an endpoint of a domain once. The answer is the caller's to destroy. Where it is an error, its code is copied
-// into `code`, of at least 32 bytes: UNAVAILABLE where there is no subscriber to answer, UNKNOWN where no answer came.
+// into `code`, of at least 32 bytes: UNAVAILABLE where there is no subscriber to answer, UNKNOWN where no answer came, CLOCK
+// where nothing was stored under a request id, nor will be, since our clock is off: the next id is made by the engine's.
 natsMsg *yard_ask(natsConnection *nc, const char *domain, const char *verb, const char *body, int64_t timeout_ms, char *code);
 
 // Writes a request id, a UUID of version 7, into `out`, of at least 37 bytes. A submit that has one may be sent again.

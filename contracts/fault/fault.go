@@ -15,7 +15,7 @@ const (
 )
 
 // DetailNowMs is the key in Detail under which the refusal of a request id for its time carries the server's clock, Unix
-// ms: the caller's clock is off.
+// ms: nothing was stored under that id, nor will be, and the next one is to be made by this clock.
 const DetailNowMs = "now_ms"
 
 // Error is a refusal or failure as a client sees it.

@@ -8,7 +8,8 @@ import { RequestError, connect, createInbox, credsAuthenticator, nkeyAuthenticat
 /** @import { ConnectionOptions, Msg } from "@nats-io/transport-node" */
 
 const askTimeout = 12_000; // ms; the engine itself answers within 10 s
-const submitTime = 30_000; // ms that a submit is repeated for
+/** How long a submit is repeated, ms: longer than the engine needs to be certain that nothing was stored by a clock that is behind. */
+const submitTime = 45_000;
 
 /** What a submit is repeated after: nothing was stored, or this is unknown. */
 const passing = ["UNAVAILABLE", "RESOURCE_EXHAUSTED", "UNKNOWN"];
@@ -155,7 +156,7 @@ export class Client {
   }
 
   /**
-   * Submits tasks, and repeats for 30 s what is not stored or got no answer. The request has an id, so the tasks are
+   * Submits tasks, and repeats for 45 s what is not stored or got no answer. The request has an id, so the tasks are
    * stored once.
    * @param {SubmitRequest} request
    * @returns {Promise<SubmitResponse>}
@@ -164,18 +165,19 @@ export class Client {
     const end = Date.now() + submitTime;
     const timeout = answerIn + (request.wait ? (request.wait_ms ?? 30_000) : 0);
     let request_id = this.#requestId();
-    for (let tries = 1, corrected = false; ; tries++) {
+    for (let tries = 1; ; tries++) {
       try {
         return await this.ask("tasks.submit", { ...request, request_id, tries }, timeout);
       } catch (e) {
         const refusal = e instanceof Refusal ? e : undefined;
-        const clock = tries === 1 && !corrected && refusal?.path === "/request_id" && Number(refusal.detail?.now_ms);
-        if (clock) {
-          this.#ahead = clock - Date.now(); // our clock is off
-          request_id = this.#requestId();
-          [tries, corrected] = [0, true]; // the next try is the first one of this id
-        } else if (!passing.includes(refusal?.code ?? "UNKNOWN") || Date.now() > end) throw e;
+        const clock = refusal?.path === "/request_id" && Number(refusal.detail?.now_ms);
+        if (!(clock || passing.includes(refusal?.code ?? "UNKNOWN")) || Date.now() > end) throw e;
+        if (clock) this.#ahead = clock - Date.now(); // our clock is off, and no try was stored, nor will be
         await pause(tries, e);
+        if (clock) {
+          request_id = this.#requestId();
+          tries = 0; // the next try is the first one of this id
+        }
       }
     }
   }

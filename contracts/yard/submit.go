@@ -104,8 +104,8 @@ const submitTry = 5 * time.Second
 const clockTries = 3
 
 // submit sends one request until its fate is known, or ctx ends. Once a try has ended with UNKNOWN, nothing but
-// success tells what became of it, or that the engine says that no try was stored nor will be: any other refusal is about
-// the repeat. As long as it is certain that nothing was stored, each try is a first one: those are quicker.
+// success tells what became of it, or that the engine tells its clock, for then no try was stored nor will be: any other
+// refusal is about the repeat. As long as it is certain that nothing was stored, each try is a first one: those are quicker.
 func (c *Client) submit(ctx context.Context, req *yardv1.SubmitRequest, f *fate) (*yardv1.SubmitResponse, error) {
 	var unsure error
 	clocks := 0
@@ -127,15 +127,15 @@ func (c *Client) submit(ctx context.Context, req *yardv1.SubmitRequest, f *fate)
 		case e.Code == fault.Unknown:
 			unsure = err
 			req.Tries++
-		case e.Path == "/request_id" && now != "" && unsure == nil && clocks < clockTries:
+		case e.Path == "/request_id" && now != "":
 			ms, _ := strconv.ParseInt(now, 10, 64) // 0 where it is no number, which is not heeded
 			c.heedClock(ms)
 			c.name(req)
-			clocks++
-			continue
-		case e.Path == "/request_id" && e.Code == fault.FailedPrecondition && now == "":
-			unsure, again = nil, true // no try was stored, nor will be
-			c.name(req)
+			if unsure == nil && clocks < clockTries {
+				clocks++
+				continue
+			}
+			unsure, again = nil, unsure != nil
 		case unsure != nil:
 			req.Tries++
 		default:

@@ -94,12 +94,17 @@ func TestSubmitMakesANewRequestOfWhatWasNotStored(t *testing.T) {
 func TestSubmitMakesANewRequestOfWhatIsNeverStored(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newStack(t)
-		s.refusing(fault.New(fault.Unknown, "who knows"), fault.At(fault.FailedPrecondition, "/request_id", "no try was stored"))
+		const behind = 80 * time.Second // the clock that the first answer would have told, had it come
+		s.refusing(fault.New(fault.Unknown, "who knows"), withNow(fault.At(fault.FailedPrecondition, "/request_id", "no try was stored"), time.Now().Add(behind)))
 		if _, err := s.client.Submit(soon(t), one); err != nil {
 			t.Fatal(err)
 		}
-		if all := s.submits(); len(all) != 3 || all[2].RequestId == all[1].RequestId || all[2].Tries != 1 {
-			t.Errorf("got %v", all)
+		all := s.submits()
+		if len(all) != 3 || all[2].RequestId == all[1].RequestId || all[2].Tries != 1 {
+			t.Fatalf("got %v", all)
+		}
+		if id, err := ids.ParseRequestID(all[2].RequestId); err != nil || time.Until(id.Time()) < behind-time.Second {
+			t.Errorf("the new id is made %v ahead, %v", time.Until(id.Time()), err)
 		}
 	})
 }
@@ -108,7 +113,7 @@ func TestSubmitMakesANewRequestOfWhatIsNeverStored(t *testing.T) {
 func TestARefusalOfWhatIsNeverStoredIsTold(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newStack(t)
-		s.refusing(fault.New(fault.Unknown, "who knows"), fault.At(fault.FailedPrecondition, "/request_id", "no try was stored"), fault.At(fault.InvalidArgument, "/tasks/0/type", "is bad"))
+		s.refusing(fault.New(fault.Unknown, "who knows"), withNow(fault.At(fault.FailedPrecondition, "/request_id", "no try was stored"), time.Now()), fault.At(fault.InvalidArgument, "/tasks/0/type", "is bad"))
 		if _, err := s.client.Submit(soon(t), one); fault.CodeOf(err) != fault.InvalidArgument {
 			t.Errorf("got %v", err)
 		}
@@ -151,13 +156,11 @@ func TestAClientHeedsTheServersClock(t *testing.T) {
 	})
 }
 
-// A refusal for the clock does not say what became of an earlier try, so the id stays.
-func TestAClockThatIsOffMakesNoNewRequestOfWhatMayBeStored(t *testing.T) {
+// A refusal of a time that does not tell the clock does not say what became of an earlier try, so the id stays.
+func TestARefusedTimeMakesNoNewRequestOfWhatMayBeStored(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newStack(t)
-		e := fault.At(fault.FailedPrecondition, "/request_id", "was made long ago")
-		e.Detail = map[string]string{fault.DetailNowMs: strconv.FormatInt(time.Now().UnixMilli(), 10)}
-		s.refusing(fault.New(fault.Unknown, "who knows"), e)
+		s.refusing(fault.New(fault.Unknown, "who knows"), fault.At(fault.FailedPrecondition, "/request_id", "was made long ago"))
 		if _, err := s.client.Submit(soon(t), one); fault.CodeOf(err) != fault.Unknown {
 			t.Errorf("got %v", err)
 		}

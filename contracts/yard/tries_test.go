@@ -66,7 +66,10 @@ func TestWhatATryLeavesDecidesTheNext(t *testing.T) {
 	unknown := func() any { return fault.New(fault.Unknown, "the log did not say") }
 	away := func() any { return fault.New(fault.Unavailable, "no owner") }
 	full := func() any { return fault.New(fault.ResourceExhausted, "full") }
-	never := func() any { return fault.At(fault.FailedPrecondition, "/request_id", "no try was stored, nor will be") }
+	never := func() any {
+		return withNow(fault.At(fault.FailedPrecondition, "/request_id", "no try was stored, nor will be"), time.Now())
+	}
+	old := func() any { return fault.At(fault.FailedPrecondition, "/request_id", "was made long ago") }
 	bad := func() any { return fault.At(fault.InvalidArgument, "/tasks/0/type", "is bad") }
 	good := func() any { return stored(1) }
 	for name, c := range map[string]struct {
@@ -82,6 +85,8 @@ func TestWhatATryLeavesDecidesTheNext(t *testing.T) {
 		"never stored":                         {[]any{unknown(), never(), good()}, []try{{0, 1}, {0, 2}, {2, 1}}, ""},
 		"never stored, then not":               {[]any{unknown(), never(), away(), good()}, []try{{0, 1}, {0, 2}, {2, 1}, {3, 1}}, ""},
 		"never stored, then perhaps":           {[]any{unknown(), never(), unknown(), good()}, []try{{0, 1}, {0, 2}, {2, 1}, {2, 2}}, ""},
+		"perhaps stored, and too old to tell":  {[]any{unknown(), old()}, []try{{0, 1}, {0, 2}}, fault.Unknown},
+		"never stored, time after time":        {[]any{unknown(), never(), unknown(), never(), unknown(), never(), unknown(), never(), unknown(), never(), good()}, []try{{0, 1}, {0, 2}, {2, 1}, {2, 2}, {4, 1}, {4, 2}, {6, 1}, {6, 2}, {8, 1}, {8, 2}, {10, 1}}, ""},
 		"refused":                              {[]any{bad()}, []try{{0, 1}}, fault.InvalidArgument},
 		"not stored, then refused":             {[]any{away(), bad()}, []try{{0, 1}, {1, 1}}, fault.InvalidArgument},
 		"perhaps stored, then refused":         {[]any{unknown(), bad()}, []try{{0, 1}, {0, 2}}, fault.Unknown},

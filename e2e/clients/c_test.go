@@ -41,6 +41,9 @@ func TestC(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := compile(t, filepath.Join(dir, "submit-late"), "-Dnats_Now=late_Now", "c/late.c", filepath.Join(cClient, "submit.c"), client); err != nil {
+		t.Fatal(err)
+	}
 	s := running(t, stack.Config{})
 	t.Run("first task", func(t *testing.T) { firstTaskInC(t, s) })
 	t.Run("sealed", func(t *testing.T) {
@@ -68,6 +71,15 @@ func TestC(t *testing.T) {
 		p := start(t, dir, []string{"NATS_URL=" + s.URL}, filepath.Join(dir, "handlers"), d.name, "work")
 		t.Run("outcomes", func(t *testing.T) { outcomesInC(t, d) })
 		t.Run("cancel", func(t *testing.T) { cancelled(t, d) })
+		t.Run("clock", func(t *testing.T) {
+			for _, ms := range []string{"-70000", "-700000", "90000"} {
+				env := []string{"NATS_URL=" + s.URL, "LATE_MS=" + ms}
+				said, err := run(t, dir, env, filepath.Join(dir, "submit-late"), d.name, "work", "echo", "[1]")
+				if want := "completed [1]\n"; err != nil || said != want {
+					t.Errorf("by a clock that is %s ms off the submitter said %q, want %q, %v", ms, said, want, err)
+				}
+			}
+		})
 		t.Run("heartbeats", func(t *testing.T) { d.endsInFirstAttempt(t, d.submit(t, "work", longTask)) })
 		t.Run("drain", func(t *testing.T) { drain(t, d, p) })
 	})

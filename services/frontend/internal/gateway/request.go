@@ -74,11 +74,8 @@ func (s *submission) named(g *Gateway, req *yardv1.SubmitRequest) error {
 		return fault.At(fault.InvalidArgument, "/request_id", "%v", err)
 	}
 	age := s.call.Now.Sub(id.Time())
-	switch {
-	case age < -aheadMax:
-		return s.otherClock(fault.At(fault.InvalidTime, "/request_id", "its time is %v ahead of the server's clock", -age.Truncate(time.Millisecond)))
-	case age > repeatMax:
-		return s.otherClock(fault.At(fault.FailedPrecondition, "/request_id", "was made %v ago, and is known for %v", age.Truncate(time.Second), repeatMax))
+	if refused := s.badTime(age, req.Tries); refused != nil {
+		return refused
 	}
 	// The number of tasks is part of it, so that no other number is answered for. Only this cluster can make the
 	// seed: a client that could make one up could submit a task under the id of another domain's.
@@ -92,10 +89,34 @@ func (s *submission) named(g *Gateway, req *yardv1.SubmitRequest) error {
 	return nil
 }
 
+// badTime is the refusal of a request for its age, or nil. It tells a repeat the server's clock only where no other
+// server can have taken an earlier try.
+func (s *submission) badTime(age time.Duration, tries int32) error {
+	var refused *fault.Error
+	certain := tries <= 1
+	switch {
+	case age < -aheadMax:
+		refused = fault.At(fault.InvalidTime, "/request_id", "its time is %v ahead of the server's clock", -age.Truncate(time.Millisecond))
+		certain = certain || age < -aheadMax-clocksApart
+	case age > repeatMax:
+		refused = fault.At(fault.FailedPrecondition, "/request_id", "was made %v ago, and is known for %v", age.Truncate(time.Second), repeatMax)
+	case age > appendUntil && tries == 1:
+		// There is no other try, so the client's clock is behind. A new id by the same clock would end here too. Nothing is
+		// asked first: a late answer is the one that would leave the client in doubt.
+		refused = fault.At(fault.FailedPrecondition, "/request_id", "its time is %v behind the server's clock, and a first try may be up to %v", age.Truncate(time.Millisecond), appendUntil)
+	default:
+		return nil
+	}
+	if certain {
+		refused = s.otherClock(refused)
+	}
+	return refused
+}
+
 // repeats tells whether an earlier try may have been stored.
 func (s *submission) repeats() bool { return s.hasID && s.tries != 1 }
 
-// otherClock adds the server's clock to a refusal.
+// otherClock adds the server's clock to a refusal, which says too that no try was stored, nor will be.
 func (s *submission) otherClock(e *fault.Error) *fault.Error {
 	e.Detail = map[string]string{fault.DetailNowMs: strconv.FormatInt(s.call.now().UnixMilli(), 10)}
 	return e
@@ -162,17 +183,11 @@ func (g *Gateway) tryOnce(ctx context.Context, s *submission) (wait time.Duratio
 		case found:
 			s.place(p)
 			return 0, 0, nil
-		case s.tries == 1 && age > appendUntil:
-			// There is no other try, so the client's clock is behind. A new id by the same clock would end here too.
-			return 0, 0, s.otherClock(fault.At(fault.FailedPrecondition, "/request_id", "its time is %v behind the server's clock, and a first try may be up to %v", age.Truncate(time.Millisecond), appendUntil))
 		case s.tries > 0 && age < aliveFor+clocksApart:
 			return aliveFor + clocksApart - age, 0, errNotYet
 		case age > lastAlive+clocksApart:
-			never := fault.At(fault.FailedPrecondition, "/request_id", "its time is %v ago: no try was stored, and after %v none is any more: submit the tasks with a new id", age.Truncate(time.Second), appendUntil)
-			if s.tries == 0 {
-				never = s.otherClock(never) // this may be a first try, and the client's clock behind
-			}
-			return 0, 0, never
+			// The client's clock may be behind, and the answer to its first try lost.
+			return 0, 0, s.otherClock(fault.At(fault.FailedPrecondition, "/request_id", "its time is %v ago: no try was stored, and after %v none is any more: submit the tasks with a new id", age.Truncate(time.Second), appendUntil))
 		case age > appendUntil:
 			return lastAlive + clocksApart - age + time.Millisecond, 0, errNotYet
 		case s.drained != nil:

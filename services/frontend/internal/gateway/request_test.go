@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -223,41 +222,6 @@ func TestI1_ALoneTryThatTheLogTookTooLateIsNotStored(t *testing.T) {
 	})
 }
 
-func TestTheTimeOfARequestIsChecked(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newKnowingRig(t)
-		for off, code := range map[time.Duration]fault.Code{
-			aheadMax + time.Millisecond: fault.InvalidTime, time.Hour: fault.InvalidTime,
-			-repeatMax - time.Millisecond: fault.FailedPrecondition, -30 * 24 * time.Hour: fault.FailedPrecondition,
-		} {
-			req := tasks(1)
-			req.RequestId = ids.NewRequestID(time.Now().Add(off)).String()
-			e := wantCode(t, (<-r.submit(t, req)).err, code)
-			if want := strconv.FormatInt(time.Now().UnixMilli(), 10); e.Path != "/request_id" || e.Detail[fault.DetailNowMs] != want {
-				t.Errorf("%v: path %q, detail %v, want %s", off, e.Path, e.Detail, want)
-			}
-		}
-		for _, off := range []time.Duration{aheadMax, -freshFor, skewReported, -skewReported} {
-			req := tasks(1)
-			req.RequestId, req.Tries = ids.NewRequestID(time.Now().Add(off)).String(), 1
-			o := <-r.submit(t, req)
-			accepted(t, o)
-			if told := o.resp.(*yardv1.SubmitResponse).NowMs != 0; told != (off.Abs() > skewReported) {
-				t.Errorf("%v off: reported %v", off, told)
-			}
-		}
-		// Of a clock that is far behind, first tries go alone.
-		for _, off := range []time.Duration{-freshFor - time.Second, -aliveFor, -time.Minute} {
-			req := tasks(1)
-			req.RequestId, req.Tries = ids.NewRequestID(time.Now().Add(off)).String(), 1
-			accepted(t, <-r.submit(t, req))
-		}
-		if n := r.log.messages(); n != 7 {
-			t.Errorf("%d messages", n)
-		}
-	})
-}
-
 func TestAMalformedRequestIDIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newKnowingRig(t)
@@ -291,51 +255,6 @@ func TestARequestIDIsOfItsDomain(t *testing.T) {
 		req.Tasks = append(req.Tasks, req.Tasks[0])
 		more := accepted(t, <-r.submit(t, req))
 		wantOnce(t, r.log, append(append(first, other...), more...))
-	})
-}
-
-// After a minute a request is looked for, and not stored any more. What no one finds then was never stored, nor will be.
-// A repeat learns no time, which would be read as the refusal of its clock; what is not counted may be a first try.
-func TestAnOldRequestIsNotStored(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newKnowingRig(t)
-		for _, after := range []time.Duration{appendUntil + time.Second, repeatMax - time.Second} {
-			for _, tries := range []int32{0, 2} {
-				req := withID(tasks(1), false)
-				req.Tries = tries
-				began := time.Now()
-				time.Sleep(after)
-				e, want := wantCode(t, (<-r.submitBy(t, req, DeadlineMax, 0)).err, fault.FailedPrecondition), ""
-				if tries == 0 {
-					want = strconv.FormatInt(time.Now().UnixMilli(), 10)
-				}
-				if e.Path != "/request_id" || e.Detail[fault.DetailNowMs] != want || time.Since(began) < lastAlive {
-					t.Errorf("try %d, after %v: %v, %v", tries, time.Since(began), e, e.Detail)
-				}
-			}
-		}
-		if n := r.log.messages(); n != 0 {
-			t.Errorf("%d messages", n)
-		}
-	})
-}
-
-// A first try that is too old is of a clock that is behind: the answer tells the server's, or each new id would be too old.
-func TestAFirstTryOfAClockThatIsFarBehindLearnsTheTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newKnowingRig(t)
-		for _, behind := range []time.Duration{appendUntil + time.Millisecond, lastAlive, repeatMax} {
-			req := tasks(1)
-			req.RequestId, req.Tries = ids.NewRequestID(time.Now().Add(-behind)).String(), 1
-			began := time.Now()
-			e := wantCode(t, (<-r.submit(t, req)).err, fault.FailedPrecondition)
-			if want := strconv.FormatInt(began.UnixMilli(), 10); e.Path != "/request_id" || e.Detail[fault.DetailNowMs] != want || time.Now() != began {
-				t.Errorf("%v behind: path %q, detail %v, want %s, after %v", behind, e.Path, e.Detail, want, time.Since(began))
-			}
-		}
-		if n := r.log.messages(); n != 0 {
-			t.Errorf("%d messages", n)
-		}
 	})
 }
 

@@ -3,6 +3,7 @@ package redistable_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/redistable"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/tables"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/tabletest"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -140,6 +142,51 @@ func TestI8_R32_ARestartFromASnapshotOverbooksNothing(t *testing.T) {
 		t.Fatalf("slots of another run are counted: %v %v", counts, err)
 	}
 	all.comesBack()
+}
+
+// snapshots is a store that loses its memory by starting again from a snapshot: of just now, or of any earlier life.
+type snapshots struct {
+	store
+	server *testkit.Redis
+	random *rand.Rand
+	// newest and older count the snapshots of each kind that were loaded with keys in them.
+	newest, older int
+}
+
+func (s *snapshots) Forget() {
+	s.t.Helper()
+	fresh := s.random.IntN(2) == 0
+	if fresh {
+		if err := s.client.Save(context.Background()).Err(); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	s.server.Restart(s.t)
+	await(s.t, s.client)
+	for _, node := range s.nodes { // they connect again
+		await(s.t, node)
+	}
+	switch n := s.client.DBSize(context.Background()).Val(); {
+	case n > 0 && fresh:
+		s.newest++
+	case n > 0:
+		s.older++
+	}
+}
+
+// I8: whatever snapshot a server starts from, and whenever, it answers as one that has lost everything. So what holds in the storms of
+// core/match, whose tables forget all, holds for snapshots too.
+func TestI8_R32_AnySnapshotIsAsGoodAsNone(t *testing.T) {
+	t.Parallel()
+	s, server, ok := run(t, "--save", "")
+	if !ok {
+		return // announced
+	}
+	old := &snapshots{store: s, server: server, random: testkit.Seed(t)}
+	tabletest.ExerciseRandomly(t, old)
+	if old.newest == 0 || old.older == 0 {
+		t.Errorf("%d snapshots of just now were loaded, %d older ones", old.newest, old.older)
+	}
 }
 
 // I8: all keys are lost while the server goes on.

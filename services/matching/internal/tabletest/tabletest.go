@@ -72,6 +72,9 @@ func Exercise(t *testing.T, factory func(t *testing.T) Store) {
 	}
 }
 
+// ExerciseRandomly makes random calls only, for a store that loses its memory in a way of its own.
+func ExerciseRandomly(t *testing.T, s Store) { likeTheCore(newRig(t, s, 3)) }
+
 const domain = "shop"
 
 var list = table.Tasklist{Domain: domain, Name: "mail"}
