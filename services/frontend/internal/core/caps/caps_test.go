@@ -67,7 +67,7 @@ func TestWhatIsStoredCountsUntilItIsReported(t *testing.T) {
 	}
 }
 
-// A partition that does not report for long costs no more memory, and no task is forgotten, nor counted for ever.
+// A partition that does not report for long costs no more memory, and no task is forgotten, nor counted forever.
 func TestWhatIsRememberedIsBounded(t *testing.T) {
 	b := NewBook()
 	const many = 20 * storedMax
