@@ -49,6 +49,8 @@ const (
 	PerGroup = 8
 	// Shadow is the format since which a limit may be in shadow: an older matching owner would hold up what it covers.
 	Shadow = 9
+	// Weighted is the format since which a poll may name several tasklists by weight: an older matching owner would keep such a poll.
+	Weighted = 9
 )
 
 // newest is the newest format that this program reads and writes. A build raises
