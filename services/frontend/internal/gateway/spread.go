@@ -48,8 +48,11 @@ func (g *Gateway) tellGivenUp(at *poll) {
 	if err == nil {
 		err = g.Bus.PublishGivenUp(data)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		g.Log.Debug("tell matching of answers that were lost", "error", err) // their attempts run until their deadline
+	case len(at.tasklists) > 0:
+		req.Unanswered = nil // not with each visit
 	}
 }
 
