@@ -81,12 +81,14 @@ func TestTasklistsGetPollsByWeight(t *testing.T) {
 			var workers sync.WaitGroup
 			for range each {
 				workers.Go(func() {
+					var all []*yardv1.PolledTask
 					for range polls {
 						for _, task := range w.pollOf(&yardv1.PollRequest{Tasklists: lists, MaxTasks: 1, WaitMs: 10_000}) {
 							got[slices.IndexFunc(lists, func(l *yardv1.PolledTasklist) bool { return l.Name == task.Tasklist })].Add(1)
-							w.complete(task)
+							all = append(all, task)
 						}
 					}
+					w.complete(all...)
 				})
 			}
 			workers.Wait()

@@ -240,7 +240,7 @@ func TestAPollOfSeveralThatMayNotWait(t *testing.T) {
 	})
 }
 
-// A tasklist without an owner holds the others up no more than others do; a poll whose tasklists all have none is told so.
+// A tasklist without an owner holds the others up no more than others do; a poll whose tasklists all have none is notified so.
 func TestVisitsWithoutAnOwner(t *testing.T) {
 	for _, some := range []bool{true, false} {
 		for _, known := range []bool{true, false} {

@@ -3,7 +3,7 @@
 // Owns: the order in which such a poll visits its tasklists, by their weights; which of them are known to have nothing; and the polls that rest
 // here, since no tasklist had anything for them.
 //
-// Never does: I/O, or reading a clock or a random source; both come in as values. Whom a poll is with is its caller's business.
+// Never does: I/O, or reading a clock or a random source; both come in as values. Who has a poll is its caller's business.
 //
 // On failure: what tasklists say is a hint that may be lost. So one poll of those that rest visits each of its tasklists every second or two.
 // See contracts/decisions, number 34.
@@ -202,7 +202,7 @@ func (b *Book) Nothing(p *Poll, now time.Time) {
 	s := p.in[p.at].set
 	for i := range s.list.wants {
 		if w := &s.list.wants[i]; w.Triggers > 0 && now.Before(w.until) && s.accepts(w.Type) {
-			return // it was told of since
+			return // it was notified of since
 		}
 	}
 	s.nothingUntil = now.Add(KnownFor + time.Duration(b.dice.Int64N(int64(KnownFor))))

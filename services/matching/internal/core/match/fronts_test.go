@@ -14,8 +14,8 @@ type front struct {
 	all []*several
 	// wants are what tasklists want that no poll rested for.
 	wants []*frontWant
-	// told counts what it was told. deaf: it does not hear.
-	told int
+	// notified counts what it was notified. deaf: it does not hear.
+	notified int
 	deaf bool
 }
 
@@ -23,6 +23,16 @@ type frontWant struct {
 	domain, list string
 	Wanted
 	until time.Duration
+}
+
+// news has frontends and parents of partitions hear what an owner says.
+func (w *world) news(fx *Effects) {
+	for _, c := range fx.PollsWanted {
+		w.after(w.delay(), func() { w.front(c.Frontend).hear(c) })
+	}
+	for _, b := range fx.Branches {
+		w.after(w.delay(), func() { w.branch(b) })
+	}
 }
 
 // several is one of its polls.
@@ -162,7 +172,7 @@ func (f *front) nothing(s *several) {
 
 // hear has polls that rest go where they are wanted.
 func (f *front) hear(c PollsWanted) {
-	if f.told++; f.deaf {
+	if f.notified++; f.deaf {
 		return
 	}
 	f.wants = slices.DeleteFunc(f.wants, func(want *frontWant) bool {

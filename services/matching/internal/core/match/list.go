@@ -48,7 +48,7 @@ type list struct {
 	idleSince time.Duration
 	idle      bool
 	tree
-	// interests are the frontends whose visits found nothing, callAt is when they may be told again.
+	// interests are the frontends whose visits found nothing, callAt is when they may be notified again.
 	interests []*interest
 	callAt    time.Duration
 }

@@ -15,8 +15,8 @@ import (
 const (
 	// interestFor is for how long a frontend is remembered after a visit: it sends the next one before.
 	interestFor = 3 * time.Second
-	// callEvery bounds how often a tasklist has frontends told, calledAgain how often one of them that has sent no poll since. Another one
-	// is told after callNext.
+	// callEvery bounds how often a tasklist has frontends notified, calledAgain how often one of them that has sent no poll since. Another one
+	// is notified after callNext.
 	callEvery   = 2 * time.Millisecond
 	callNext    = 20 * time.Millisecond
 	calledAgain = 100 * time.Millisecond
@@ -39,7 +39,7 @@ type interest struct {
 	types    []string // sorted, each once; empty = all
 	key      string   // types as one string
 	until    time.Duration
-	// calledAt is when it was told last that polls are wanted; 0 = not since its last visit.
+	// calledAt is when it was notified last that polls are wanted; 0 = not since its last visit.
 	calledAt time.Duration
 	// inDomain and inAll are its places.
 	inDomain, inAll *linked.Element
@@ -52,7 +52,7 @@ type interests struct {
 	all      linked.List
 }
 
-// visited notes that a frontend has sent a poll: it may be told again.
+// visited notes that a frontend has sent a poll: it may be notified again.
 func (l *list) visited(frontend string) {
 	for _, one := range l.interests {
 		if one.frontend == frontend {
@@ -197,8 +197,8 @@ func (s *Shard) callPolls(l *list) (more bool) {
 	return len(wanted) > 0
 }
 
-// called is which frontend to tell of a type: one that is told just now, or else has not been told since it sent a poll, or else the one
-// told longest ago. nil: none takes it, or all were told recently.
+// called is which frontend to tell of a type: one that is notified just now, or else has not been notified since it sent a poll, or else the one
+// notified longest ago. nil: none takes it, or all were notified recently.
 func (l *list) called(typ string, now time.Duration) *interest {
 	rank := func(o *interest) time.Duration {
 		if o.calledAt == now {

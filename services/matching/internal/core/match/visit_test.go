@@ -94,7 +94,7 @@ func TestAPollOfSeveralThatMayNotWait(t *testing.T) {
 	}
 }
 
-// What held a tasklist up is told of when it is over: a slot is free, a pause ends, a rate lets one more start.
+// What held a tasklist up is notified of when it is over: a slot is free, a pause ends, a rate lets one more start.
 func TestAPollComesWhenATaskMayStart(t *testing.T) {
 	for name, c := range map[string]struct{ hold, free func(w *world) }{
 		"slot": {func(w *world) { w.limits["d/a"] = 1 }, func(w *world) {
@@ -149,43 +149,43 @@ func TestAPollComesWhenATaskMayStart(t *testing.T) {
 	}
 }
 
-// Frontends are told one after the other, the one that was visited from last at first, until one has sent a poll.
+// Frontends are notified one after the other, the one that was visited from last at first, until one has sent a poll.
 func TestFrontendsAreToldInTurn(t *testing.T) {
 	w := resting(t, nothingElse)
 	for _, name := range []string{"f2", "f3"} {
 		w.pollSeveral(name, name, Poll{Domain: "d", Max: 1, For: time.Minute}, "l0", "l1")
 		w.run(100 * ms)
 	}
-	told := func() string { return fmt.Sprint(w.front("f1").told, w.front("f2").told, w.front("f3").told) }
+	notified := func() string { return fmt.Sprint(w.front("f1").notified, w.front("f2").notified, w.front("f3").notified) }
 	w.front("f3").deaf, w.front("f2").deaf = true, true
 	w.ready("d", "l1", "a", 1, 1)
 	w.run(8 * ms)
-	if got := told(); got != "0 0 1" {
-		t.Errorf("at once were told: %s", got)
+	if got := notified(); got != "0 0 1" {
+		t.Errorf("at once were notified: %s", got)
 	}
 	w.run(20 * ms)
-	if got := told(); got != "0 1 1" {
-		t.Errorf("after 20 ms were told: %s", got)
+	if got := notified(); got != "0 1 1" {
+		t.Errorf("after 20 ms were notified: %s", got)
 	}
 	w.run(30 * ms)
-	if got := told(); got != "1 1 1" || w.polls["p"].tasks != 1 {
-		t.Errorf("after 50 ms were told: %s", got)
+	if got := notified(); got != "1 1 1" || w.polls["p"].tasks != 1 {
+		t.Errorf("after 50 ms were notified: %s", got)
 	}
 	w.front("f1").deaf = true
 	w.ready("d", "l1", "a", 1, 1)
 	w.run(300 * ms)
-	if n := w.front("f1").told + w.front("f2").told + w.front("f3").told - 3; n < 3 || n > 5 {
-		t.Errorf("within 300 ms frontends were told %d times", n)
+	if n := w.front("f1").notified + w.front("f2").notified + w.front("f3").notified - 3; n < 3 || n > 5 {
+		t.Errorf("within 300 ms frontends were notified %d times", n)
 	}
 }
 
-// Who is told takes what waits, and as long as it sends no poll it is not told each time.
+// Who is notified takes what waits, and as long as it sends no poll it is not notified each time.
 func TestOnlyWhoTakesATypeIsTold(t *testing.T) {
 	w := resting(t, nothingElse, "a")
 	w.ready("d", "l1", "b", 1, 1)
 	w.run(500 * ms)
-	if n := w.front("f1").told; n != 0 {
-		t.Errorf("it was told %d times of what it does not take", n)
+	if n := w.front("f1").notified; n != 0 {
+		t.Errorf("it was notified %d times of what it does not take", n)
 	}
 	w.pollSeveral("q", "f1", Poll{Domain: "d", Max: 1, Types: []string{"b", "c"}, For: time.Minute}, "l1", "l2")
 	w.run(20 * ms)
@@ -194,15 +194,15 @@ func TestOnlyWhoTakesATypeIsTold(t *testing.T) {
 	}
 }
 
-// A poll that waits in the tasklist itself gets the task: no frontend is told.
+// A poll that waits in the tasklist itself gets the task: no frontend is notified.
 func TestAPollThatWaitsHereComesFirst(t *testing.T) {
 	w := resting(t, nothingElse)
 	w.poll("here", Poll{Domain: "d", Tasklist: "l1", Max: 1, For: time.Minute})
 	w.run(10 * ms)
 	w.ready("d", "l1", "a", 1, 1)
 	w.run(50 * ms)
-	if n := w.front("f1").told; n != 0 || w.polls["here"].tasks != 1 {
-		t.Errorf("told %d times, the poll that waits got %d", n, w.polls["here"].tasks)
+	if n := w.front("f1").notified; n != 0 || w.polls["here"].tasks != 1 {
+		t.Errorf("notified %d times, the poll that waits got %d", n, w.polls["here"].tasks)
 	}
 }
 
@@ -323,17 +323,17 @@ func TestWhatAFrontendIsTold(t *testing.T) {
 	o := w.owners[0]
 	w.ready("d", "l2", "b", 2, 3)
 	w.ready("d", "l2", "a", 1, 5)
-	var told []PollsWanted
+	var notified []PollsWanted
 	for range 40 {
 		w.run(500 * time.Microsecond)
-		told = append(told, slices.Clone(o.fx.PollsWanted)...)
+		notified = append(notified, slices.Clone(o.fx.PollsWanted)...)
 		o.fx.PollsWanted = nil
 	}
-	if len(told) == 0 {
-		t.Fatal("it was told nothing")
+	if len(notified) == 0 {
+		t.Fatal("it was notified nothing")
 	}
-	got := told[0]
+	got := notified[0]
 	if got.Frontend != "f1" || got.Tasklist != "l2" || got.Domain != "d" || len(got.Wanted) != 2 || got.Wanted[0].Type != "a" || got.Wanted[0].Triggers != 5 || got.Wanted[1].Triggers != 3 {
-		t.Errorf("it was told %+v", got)
+		t.Errorf("it was notified %+v", got)
 	}
 }

@@ -284,12 +284,7 @@ func (o *owner) carry(fx *Effects) {
 		o.move(m)
 	}
 	w.loads = append(w.loads, fx.Loads...)
-	for _, c := range fx.PollsWanted {
-		w.after(w.delay(), func() { w.front(c.Frontend).hear(c) })
-	}
-	for _, b := range fx.Branches {
-		w.after(w.delay(), func() { w.branch(b) })
-	}
+	w.news(fx)
 	for _, b := range fx.Batches {
 		o.batch(b)
 	}
