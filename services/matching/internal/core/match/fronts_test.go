@@ -16,7 +16,7 @@ type front struct {
 	wants []*frontWant
 	// notified counts what it was notified. deaf: it does not hear.
 	notified int
-	deaf bool
+	deaf     bool
 }
 
 type frontWant struct {

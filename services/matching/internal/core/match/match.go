@@ -136,8 +136,8 @@ type Shard struct {
 	doubles doubles
 	// interests are the frontends whose visits found nothing.
 	interests interests
-	start   start
-	drain   drain
+	start     start
+	drain     drain
 	// calls counts the calls to the tables, counted the counts of limits that count per group, ahead the triggers read ahead.
 	calls   uint64
 	counted uint64

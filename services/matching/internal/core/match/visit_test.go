@@ -156,7 +156,9 @@ func TestFrontendsAreToldInTurn(t *testing.T) {
 		w.pollSeveral(name, name, Poll{Domain: "d", Max: 1, For: time.Minute}, "l0", "l1")
 		w.run(100 * ms)
 	}
-	notified := func() string { return fmt.Sprint(w.front("f1").notified, w.front("f2").notified, w.front("f3").notified) }
+	notified := func() string {
+		return fmt.Sprint(w.front("f1").notified, w.front("f2").notified, w.front("f3").notified)
+	}
 	w.front("f3").deaf, w.front("f2").deaf = true, true
 	w.ready("d", "l1", "a", 1, 1)
 	w.run(8 * ms)
