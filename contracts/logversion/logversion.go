@@ -56,6 +56,8 @@ const (
 	// RetryRules is the format since which a policy may tell error types apart, limit deliveries, choose a jitter, and say what
 	// follows lost attempts and time-outs.
 	RetryRules = 9
+	// Weighted is the format since which a poll may name several tasklists by weight: an older matching owner would keep such a poll.
+	Weighted = 9
 )
 
 // newest is the newest format that this program reads and writes. A build raises

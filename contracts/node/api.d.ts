@@ -34,7 +34,7 @@ export interface SubmitResponse {
 
 /** PollRequest (tasks.poll): a worker asks for work. */
 export interface PollRequest {
-  /** Required, except in a request to `tasks.poll.<tasklist>`: there it may be left out, and must not differ. */
+  /** Required, except in a request to `tasks.poll.<tasklist>`: there it may be left out, and must not differ. Not together with `tasklists`. */
   tasklist?: string;
   /** The most tasks to return, 1..1000. Required. */
   max_tasks: number;
@@ -48,6 +48,8 @@ export interface PollRequest {
   unanswered?: string[];
   /** The version of the worker's program, for people to read in `tasklists.pollers`; at most 64 bytes. */
   worker_version?: string;
+  /** Poll several tasklists by weight, 1..16 of them, each once, in place of `tasklist`. All tasks of one answer come from one of them. While several have work, they get polls in the ratio of their weights; one without work takes no part. Refused in a request to `tasks.poll.<tasklist>`, since NATS permissions fence workers by that subject. Since log version 9. */
+  tasklists?: PolledTasklist[];
 }
 
 export interface PollResponse {
@@ -733,6 +735,14 @@ export interface SubmitResult {
   task_id: string;
   /** What was done. Later versions may add outcomes; each of them means that the task with this id exists. */
   outcome: SubmitOutcome;
+}
+
+/** PolledTasklist is one of the tasklists of a poll. */
+export interface PolledTasklist {
+  /** Required. */
+  name: string;
+  /** Its share of the polls beside that of the others, 1..1000. Default 1. */
+  weight?: number;
 }
 
 /** PolledTask is one granted attempt. */

@@ -117,6 +117,16 @@ func ExampleWithTasklists() {
 	})
 }
 
+// One worker for tasklists of different weight: while all have work, mail gets four polls of six.
+func ExampleWithWeights() {
+	var c *yard.Client // of NewClient or Connect
+	w := yard.NewWorker(c, "mail", yard.WithWeights(map[string]int{"mail": 4, "invoices": 1, "reports": 1}))
+	yard.Handle(w, "email.send", func(ctx context.Context, in Email) (struct{}, error) {
+		fmt.Println("from", yard.Info(ctx).Tasklist, "to", in.To)
+		return struct{}{}, nil
+	})
+}
+
 // While a partner's API is down, none of its tasks starts; they are kept, and start when the type is resumed, at the
 // latest after an hour.
 func ExampleClient_PauseType() {

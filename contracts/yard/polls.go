@@ -13,19 +13,25 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
 
-// poller is one poll loop, of one tasklist.
+// poller is one poll loop, of one tasklist, or of several by weight.
 type poller struct {
 	*session
 	tasklist string
+	weighted []*yardv1.PolledTasklist
 	// shares: there are other tasklists, so free slots are asked for a few at a time and in turn.
 	shares bool
 	// ask is how many slots the next poll wants at most.
 	ask int
 }
 
-// pollers are the loops of the session: two where there is one tasklist, else one for each.
+// pollers are the loops of the session: two where there is one tasklist or one request polls all, else one for each.
 func (s *session) pollers() []*poller {
 	lists := s.worker.tasklists
+	if weighted := s.worker.weighted(); weighted != nil {
+		one := poller{session: s, weighted: weighted, ask: s.worker.cfg.pollBatch}
+		another := one
+		return []*poller{&one, &another}
+	}
 	if len(lists) == 1 {
 		lists = slices.Repeat(lists, pollLoops)
 	}
@@ -35,6 +41,18 @@ func (s *session) pollers() []*poller {
 		if len(s.worker.tasklists) > 1 {
 			all[i].shares, all[i].ask = true, 1
 		}
+	}
+	return all
+}
+
+// weighted are the tasklists of one request that polls all; nil where each is polled independently.
+func (w *Worker) weighted() []*yardv1.PolledTasklist {
+	if w.cfg.weights == nil || len(w.tasklists) == 1 {
+		return nil
+	}
+	all := make([]*yardv1.PolledTasklist, len(w.tasklists))
+	for i, name := range w.tasklists {
+		all[i] = &yardv1.PolledTasklist{Name: name, Weight: int32Of(max(w.cfg.weights[name], 1))}
 	}
 	return all
 }
@@ -102,11 +120,12 @@ func (p *poller) poll(ctx context.Context, n int) (end pollEnd) {
 	}
 	asked := time.Now()
 	req := &yardv1.PollRequest{
-		Tasklist: p.tasklist,
-		MaxTasks: int32Of(n),
-		WaitMs:   wait.Milliseconds(),
-		Types:    p.types,
-		Worker:   p.worker.cfg.identity,
+		Tasklist:  p.tasklist,
+		Tasklists: p.weighted,
+		MaxTasks:  int32Of(n),
+		WaitMs:    wait.Milliseconds(),
+		Types:     p.types,
+		Worker:    p.worker.cfg.identity,
 	}
 	if !p.versionless.Load() {
 		req.WorkerVersion = p.worker.cfg.version

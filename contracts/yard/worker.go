@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -26,6 +27,8 @@ const (
 	stopGraceDefault    = 2 * time.Second
 	typesMax            = 100
 	tasklistsMax        = 100
+	weightedMax         = 16
+	weightMax           = 1000
 )
 
 // Worker runs the tasks of one tasklist, or of several. See the package's documentation for
@@ -54,6 +57,8 @@ type workerConfig struct {
 	middleware   []Middleware
 	classifiers  []Classifier
 	tasklists    []string
+	// weights are of all tasklists, if one request polls them.
+	weights map[string]int
 }
 
 // WorkerOption changes a worker's defaults.
@@ -102,6 +107,19 @@ func WithTasklists(more ...string) WorkerOption {
 	return func(c *workerConfig) { c.tasklists = append(c.tasklists, more...) }
 }
 
+// WithWeights has one request poll all tasklists of the worker, by weight, 1 to 1000: while several have work they get polls in the ratio of
+// their weights, and each poll asks for all free slots, since one without work holds none. Those that it names are the worker's, as by
+// WithTasklists; the others have weight 1. Of all there may be 16. Each poll may go to any tasklist, so the worker needs the right to publish
+// on yard.v1.<domain>.tasks.poll. Default: each tasklist is polled independently.
+func WithWeights(weights map[string]int) WorkerOption {
+	return func(c *workerConfig) {
+		if c.weights == nil {
+			c.weights = map[string]int{}
+		}
+		maps.Copy(c.weights, weights)
+	}
+}
+
 // WithMiddleware wraps every handler of the worker; of several the first is the outermost.
 func WithMiddleware(m ...Middleware) WorkerOption {
 	return func(c *workerConfig) { c.middleware = append(c.middleware, m...) }
@@ -119,7 +137,13 @@ func NewWorker(c *Client, tasklist string, opts ...WorkerOption) *Worker {
 		opt(&cfg)
 	}
 	w := &Worker{client: c, tasklists: append([]string{tasklist}, cfg.tasklists...), cfg: cfg, handlers: map[string]*handler{}}
+	for _, name := range slices.Sorted(maps.Keys(cfg.weights)) {
+		if !slices.Contains(w.tasklists, name) {
+			w.tasklists = append(w.tasklists, name)
+		}
+	}
 	w.problems = append(w.problems, checkTasklists(w.tasklists)...)
+	w.problems = append(w.problems, cfg.checkWeights(w.tasklists)...)
 	w.problems = append(w.problems, cfg.check()...)
 	return w
 }
@@ -135,6 +159,19 @@ func checkTasklists(all []string) []error {
 	}
 	if len(all) > tasklistsMax {
 		problems = append(problems, fmt.Errorf("it has %d tasklists, more than %d", len(all), tasklistsMax))
+	}
+	return problems
+}
+
+func (c *workerConfig) checkWeights(tasklists []string) []error {
+	var problems []error
+	for _, name := range slices.Sorted(maps.Keys(c.weights)) {
+		if weight := c.weights[name]; weight < 1 || weight > weightMax {
+			problems = append(problems, fmt.Errorf("weight %d of tasklist %q is not in 1..%d", weight, name, weightMax))
+		}
+	}
+	if c.weights != nil && len(tasklists) > weightedMax {
+		problems = append(problems, fmt.Errorf("it has %d tasklists with weights, more than %d", len(tasklists), weightedMax))
 	}
 	return problems
 }

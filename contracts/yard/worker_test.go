@@ -344,6 +344,30 @@ func TestWorkerSetUpWronglyDoesNotRun(t *testing.T) {
 			w.HandleFunc("x", none)
 			return w
 		},
+		"no weight": func() *Worker {
+			w := NewWorker(client, "list", WithWeights(map[string]int{"b": 0}))
+			w.HandleFunc("x", none)
+			return w
+		},
+		"heavy": func() *Worker {
+			w := NewWorker(client, "list", WithWeights(map[string]int{"b": weightMax + 1}))
+			w.HandleFunc("x", none)
+			return w
+		},
+		"bad name of a weight": func() *Worker {
+			w := NewWorker(client, "list", WithWeights(map[string]int{"a b": 1}))
+			w.HandleFunc("x", none)
+			return w
+		},
+		"many weights": func() *Worker {
+			many := map[string]int{}
+			for i := range weightedMax {
+				many[string(rune('a'+i))] = 1
+			}
+			w := NewWorker(client, "list", WithWeights(many))
+			w.HandleFunc("x", none)
+			return w
+		},
 		"bad type": func() *Worker { w := NewWorker(client, "list"); w.HandleFunc("", none); return w },
 		"twice": func() *Worker {
 			w := NewWorker(client, "list")

@@ -52,7 +52,10 @@ type Poll struct {
 	// Another partition had it before: it is counted there. Since log version 8.
 	Moved bool `protobuf:"varint,15,opt,name=moved,proto3" json:"moved,omitempty"`
 	// It comes back to the partition that gave it up, since no one serves where it was to go: it is not given up again within a second.
-	Back          bool `protobuf:"varint,16,opt,name=back,proto3" json:"back,omitempty"`
+	Back bool `protobuf:"varint,16,opt,name=back,proto3" json:"back,omitempty"`
+	// It is a visit: it polls several tasklists, waits at its frontend, and is given up at once where nothing can be had now (MovedPoll).
+	// Since log version 9.
+	Visit         bool `protobuf:"varint,17,opt,name=visit,proto3" json:"visit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -192,6 +195,13 @@ func (x *Poll) GetBack() bool {
 	return false
 }
 
+func (x *Poll) GetVisit() bool {
+	if x != nil {
+		return x.Visit
+	}
+	return false
+}
+
 // PollsAnswered (from matching to a frontend) lists which of its polls have been
 // answered or rejected. Sent shortly after, in batches; losing one does no harm.
 type PollsAnswered struct {
@@ -199,7 +209,9 @@ type PollsAnswered struct {
 	Ids   []uint64               `protobuf:"varint,1,rep,packed,name=ids,proto3" json:"ids,omitempty"`
 	// Polls that it gives up, to be sent to another partition of their tasklist. These are sent at once, with a reply subject: where no
 	// one hears them, the polls stay. Since log version 8.
-	Moved         []*MovedPoll `protobuf:"bytes,2,rep,name=moved,proto3" json:"moved,omitempty"`
+	Moved []*MovedPoll `protobuf:"bytes,2,rep,name=moved,proto3" json:"moved,omitempty"`
+	// Tasklists that want polls of which visits found nothing before. Sent at once; losing one does little harm. Since log version 9.
+	Wanted        []*PollsWanted `protobuf:"bytes,3,rep,name=wanted,proto3" json:"wanted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -248,19 +260,90 @@ func (x *PollsAnswered) GetMoved() []*MovedPoll {
 	return nil
 }
 
+func (x *PollsAnswered) GetWanted() []*PollsWanted {
+	if x != nil {
+		return x.Wanted
+	}
+	return nil
+}
+
+// PollsWanted is a tasklist that has something for polls that wait at a frontend.
+type PollsWanted struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Domain   string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	Tasklist string                 `protobuf:"bytes,2,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	// Most urgent first.
+	Wanted        []*Wanted `protobuf:"bytes,3,rep,name=wanted,proto3" json:"wanted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PollsWanted) Reset() {
+	*x = PollsWanted{}
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PollsWanted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PollsWanted) ProtoMessage() {}
+
+func (x *PollsWanted) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PollsWanted.ProtoReflect.Descriptor instead.
+func (*PollsWanted) Descriptor() ([]byte, []int) {
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *PollsWanted) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
+}
+
+func (x *PollsWanted) GetTasklist() string {
+	if x != nil {
+		return x.Tasklist
+	}
+	return ""
+}
+
+func (x *PollsWanted) GetWanted() []*Wanted {
+	if x != nil {
+		return x.Wanted
+	}
+	return nil
+}
+
 // MovedPoll is a poll that a partition of a tasklist gives up.
 type MovedPoll struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Where it is to go.
 	TasklistPartition int32 `protobuf:"varint,2,opt,name=tasklist_partition,json=tasklistPartition,proto3" json:"tasklist_partition,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// A visit found nothing: the frontend sends it where it wants. Since log version 9.
+	Nothing       bool `protobuf:"varint,3,opt,name=nothing,proto3" json:"nothing,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *MovedPoll) Reset() {
 	*x = MovedPoll{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[2]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -272,7 +355,7 @@ func (x *MovedPoll) String() string {
 func (*MovedPoll) ProtoMessage() {}
 
 func (x *MovedPoll) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[2]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -285,7 +368,7 @@ func (x *MovedPoll) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MovedPoll.ProtoReflect.Descriptor instead.
 func (*MovedPoll) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{2}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *MovedPoll) GetId() uint64 {
@@ -300,6 +383,13 @@ func (x *MovedPoll) GetTasklistPartition() int32 {
 		return x.TasklistPartition
 	}
 	return 0
+}
+
+func (x *MovedPoll) GetNothing() bool {
+	if x != nil {
+		return x.Nothing
+	}
+	return false
 }
 
 // DescribeShard (matching, "describe").
@@ -323,7 +413,7 @@ type DescribeShardRequest struct {
 
 func (x *DescribeShardRequest) Reset() {
 	*x = DescribeShardRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[3]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -335,7 +425,7 @@ func (x *DescribeShardRequest) String() string {
 func (*DescribeShardRequest) ProtoMessage() {}
 
 func (x *DescribeShardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[3]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -348,7 +438,7 @@ func (x *DescribeShardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeShardRequest.ProtoReflect.Descriptor instead.
 func (*DescribeShardRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{3}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *DescribeShardRequest) GetDomain() string {
@@ -427,7 +517,7 @@ type DescribeShardResponse struct {
 
 func (x *DescribeShardResponse) Reset() {
 	*x = DescribeShardResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[4]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -439,7 +529,7 @@ func (x *DescribeShardResponse) String() string {
 func (*DescribeShardResponse) ProtoMessage() {}
 
 func (x *DescribeShardResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[4]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -452,7 +542,7 @@ func (x *DescribeShardResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeShardResponse.ProtoReflect.Descriptor instead.
 func (*DescribeShardResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{4}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *DescribeShardResponse) GetReady() int64 {
@@ -546,7 +636,7 @@ type ShardLimit struct {
 
 func (x *ShardLimit) Reset() {
 	*x = ShardLimit{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[5]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -558,7 +648,7 @@ func (x *ShardLimit) String() string {
 func (*ShardLimit) ProtoMessage() {}
 
 func (x *ShardLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[5]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -571,7 +661,7 @@ func (x *ShardLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardLimit.ProtoReflect.Descriptor instead.
 func (*ShardLimit) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{5}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ShardLimit) GetUse() *yardv1.LimitUse {
@@ -611,7 +701,7 @@ type GetTaskRequest struct {
 
 func (x *GetTaskRequest) Reset() {
 	*x = GetTaskRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[6]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -623,7 +713,7 @@ func (x *GetTaskRequest) String() string {
 func (*GetTaskRequest) ProtoMessage() {}
 
 func (x *GetTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[6]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -636,7 +726,7 @@ func (x *GetTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTaskRequest.ProtoReflect.Descriptor instead.
 func (*GetTaskRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{6}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GetTaskRequest) GetTaskId() []byte {
@@ -677,7 +767,7 @@ type GetTaskResponse struct {
 
 func (x *GetTaskResponse) Reset() {
 	*x = GetTaskResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[7]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -689,7 +779,7 @@ func (x *GetTaskResponse) String() string {
 func (*GetTaskResponse) ProtoMessage() {}
 
 func (x *GetTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[7]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -702,7 +792,7 @@ func (x *GetTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTaskResponse.ProtoReflect.Descriptor instead.
 func (*GetTaskResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{7}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetTaskResponse) GetTask() *yardv1.Task {
@@ -729,7 +819,7 @@ type ListTasksRequest struct {
 
 func (x *ListTasksRequest) Reset() {
 	*x = ListTasksRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[8]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -741,7 +831,7 @@ func (x *ListTasksRequest) String() string {
 func (*ListTasksRequest) ProtoMessage() {}
 
 func (x *ListTasksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[8]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -754,7 +844,7 @@ func (x *ListTasksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasksRequest.ProtoReflect.Descriptor instead.
 func (*ListTasksRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{8}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ListTasksRequest) GetDomain() string {
@@ -817,7 +907,7 @@ type ListTasksResponse struct {
 
 func (x *ListTasksResponse) Reset() {
 	*x = ListTasksResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[9]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -829,7 +919,7 @@ func (x *ListTasksResponse) String() string {
 func (*ListTasksResponse) ProtoMessage() {}
 
 func (x *ListTasksResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[9]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -842,7 +932,7 @@ func (x *ListTasksResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasksResponse.ProtoReflect.Descriptor instead.
 func (*ListTasksResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{9}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListTasksResponse) GetTasks() []*yardv1.Task {
@@ -893,7 +983,7 @@ type DescribePartitionRequest struct {
 
 func (x *DescribePartitionRequest) Reset() {
 	*x = DescribePartitionRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[10]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -905,7 +995,7 @@ func (x *DescribePartitionRequest) String() string {
 func (*DescribePartitionRequest) ProtoMessage() {}
 
 func (x *DescribePartitionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[10]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -918,7 +1008,7 @@ func (x *DescribePartitionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribePartitionRequest.ProtoReflect.Descriptor instead.
 func (*DescribePartitionRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{10}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DescribePartitionRequest) GetDomain() string {
@@ -966,7 +1056,7 @@ type DescribePartitionResponse struct {
 
 func (x *DescribePartitionResponse) Reset() {
 	*x = DescribePartitionResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[11]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -978,7 +1068,7 @@ func (x *DescribePartitionResponse) String() string {
 func (*DescribePartitionResponse) ProtoMessage() {}
 
 func (x *DescribePartitionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[11]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -991,7 +1081,7 @@ func (x *DescribePartitionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribePartitionResponse.ProtoReflect.Descriptor instead.
 func (*DescribePartitionResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{11}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DescribePartitionResponse) GetReady() int64 {
@@ -1092,7 +1182,7 @@ type DescribeWaitingRequest struct {
 
 func (x *DescribeWaitingRequest) Reset() {
 	*x = DescribeWaitingRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[12]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1104,7 +1194,7 @@ func (x *DescribeWaitingRequest) String() string {
 func (*DescribeWaitingRequest) ProtoMessage() {}
 
 func (x *DescribeWaitingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[12]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1117,7 +1207,7 @@ func (x *DescribeWaitingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeWaitingRequest.ProtoReflect.Descriptor instead.
 func (*DescribeWaitingRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{12}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DescribeWaitingRequest) GetDomain() string {
@@ -1153,7 +1243,7 @@ type DescribeWaitingResponse struct {
 
 func (x *DescribeWaitingResponse) Reset() {
 	*x = DescribeWaitingResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[13]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1165,7 +1255,7 @@ func (x *DescribeWaitingResponse) String() string {
 func (*DescribeWaitingResponse) ProtoMessage() {}
 
 func (x *DescribeWaitingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[13]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1178,7 +1268,7 @@ func (x *DescribeWaitingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeWaitingResponse.ProtoReflect.Descriptor instead.
 func (*DescribeWaitingResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{13}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DescribeWaitingResponse) GetWaiting() int64 {
@@ -1223,7 +1313,7 @@ type BookingsRequest struct {
 
 func (x *BookingsRequest) Reset() {
 	*x = BookingsRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[14]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1235,7 +1325,7 @@ func (x *BookingsRequest) String() string {
 func (*BookingsRequest) ProtoMessage() {}
 
 func (x *BookingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[14]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1248,7 +1338,7 @@ func (x *BookingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BookingsRequest.ProtoReflect.Descriptor instead.
 func (*BookingsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{14}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *BookingsRequest) GetShard() int32 {
@@ -1306,7 +1396,7 @@ type BookingsResponse struct {
 
 func (x *BookingsResponse) Reset() {
 	*x = BookingsResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[15]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1318,7 +1408,7 @@ func (x *BookingsResponse) String() string {
 func (*BookingsResponse) ProtoMessage() {}
 
 func (x *BookingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[15]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1331,7 +1421,7 @@ func (x *BookingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BookingsResponse.ProtoReflect.Descriptor instead.
 func (*BookingsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{15}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *BookingsResponse) GetGroups() []*Bookings {
@@ -1376,7 +1466,7 @@ type Bookings struct {
 
 func (x *Bookings) Reset() {
 	*x = Bookings{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[16]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1388,7 +1478,7 @@ func (x *Bookings) String() string {
 func (*Bookings) ProtoMessage() {}
 
 func (x *Bookings) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[16]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1401,7 +1491,7 @@ func (x *Bookings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bookings.ProtoReflect.Descriptor instead.
 func (*Bookings) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{16}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Bookings) GetDomain() string {
@@ -1467,7 +1557,7 @@ type UndeliveredRequest struct {
 
 func (x *UndeliveredRequest) Reset() {
 	*x = UndeliveredRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[17]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1479,7 +1569,7 @@ func (x *UndeliveredRequest) String() string {
 func (*UndeliveredRequest) ProtoMessage() {}
 
 func (x *UndeliveredRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[17]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1492,7 +1582,7 @@ func (x *UndeliveredRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndeliveredRequest.ProtoReflect.Descriptor instead.
 func (*UndeliveredRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{17}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *UndeliveredRequest) GetShard() int32 {
@@ -1527,7 +1617,7 @@ type UndeliveredResponse struct {
 
 func (x *UndeliveredResponse) Reset() {
 	*x = UndeliveredResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[18]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1539,7 +1629,7 @@ func (x *UndeliveredResponse) String() string {
 func (*UndeliveredResponse) ProtoMessage() {}
 
 func (x *UndeliveredResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[18]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1552,7 +1642,7 @@ func (x *UndeliveredResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndeliveredResponse.ProtoReflect.Descriptor instead.
 func (*UndeliveredResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{18}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *UndeliveredResponse) GetGrants() []*UndeliveredGrant {
@@ -1583,7 +1673,7 @@ type UndeliveredGrant struct {
 
 func (x *UndeliveredGrant) Reset() {
 	*x = UndeliveredGrant{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[19]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1595,7 +1685,7 @@ func (x *UndeliveredGrant) String() string {
 func (*UndeliveredGrant) ProtoMessage() {}
 
 func (x *UndeliveredGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[19]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1608,7 +1698,7 @@ func (x *UndeliveredGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndeliveredGrant.ProtoReflect.Descriptor instead.
 func (*UndeliveredGrant) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{19}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *UndeliveredGrant) GetReplyTo() string {
@@ -1652,7 +1742,7 @@ type RetriggerRequest struct {
 
 func (x *RetriggerRequest) Reset() {
 	*x = RetriggerRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[20]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1664,7 +1754,7 @@ func (x *RetriggerRequest) String() string {
 func (*RetriggerRequest) ProtoMessage() {}
 
 func (x *RetriggerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[20]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1677,7 +1767,7 @@ func (x *RetriggerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetriggerRequest.ProtoReflect.Descriptor instead.
 func (*RetriggerRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{20}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RetriggerRequest) GetDomain() string {
@@ -1703,7 +1793,7 @@ type RetriggerResponse struct {
 
 func (x *RetriggerResponse) Reset() {
 	*x = RetriggerResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[21]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1715,7 +1805,7 @@ func (x *RetriggerResponse) String() string {
 func (*RetriggerResponse) ProtoMessage() {}
 
 func (x *RetriggerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[21]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1728,7 +1818,7 @@ func (x *RetriggerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetriggerResponse.ProtoReflect.Descriptor instead.
 func (*RetriggerResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{21}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RetriggerResponse) GetTriggers() int64 {
@@ -1751,7 +1841,7 @@ type CancelWaitingRequest struct {
 
 func (x *CancelWaitingRequest) Reset() {
 	*x = CancelWaitingRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[22]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1763,7 +1853,7 @@ func (x *CancelWaitingRequest) String() string {
 func (*CancelWaitingRequest) ProtoMessage() {}
 
 func (x *CancelWaitingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[22]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1776,7 +1866,7 @@ func (x *CancelWaitingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelWaitingRequest.ProtoReflect.Descriptor instead.
 func (*CancelWaitingRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{22}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CancelWaitingRequest) GetTaskIds() [][]byte {
@@ -1809,7 +1899,7 @@ type CancelWaitingResponse struct {
 
 func (x *CancelWaitingResponse) Reset() {
 	*x = CancelWaitingResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[23]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1821,7 +1911,7 @@ func (x *CancelWaitingResponse) String() string {
 func (*CancelWaitingResponse) ProtoMessage() {}
 
 func (x *CancelWaitingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[23]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1834,7 +1924,7 @@ func (x *CancelWaitingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelWaitingResponse.ProtoReflect.Descriptor instead.
 func (*CancelWaitingResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{23}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CancelWaitingResponse) GetTasks() []*logv1.Record {
@@ -1870,7 +1960,7 @@ type LocateTaskRequest struct {
 
 func (x *LocateTaskRequest) Reset() {
 	*x = LocateTaskRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[24]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1882,7 +1972,7 @@ func (x *LocateTaskRequest) String() string {
 func (*LocateTaskRequest) ProtoMessage() {}
 
 func (x *LocateTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[24]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1895,7 +1985,7 @@ func (x *LocateTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocateTaskRequest.ProtoReflect.Descriptor instead.
 func (*LocateTaskRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{24}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *LocateTaskRequest) GetTaskId() []byte {
@@ -1926,7 +2016,7 @@ type LocateTaskResponse struct {
 
 func (x *LocateTaskResponse) Reset() {
 	*x = LocateTaskResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[25]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1938,7 +2028,7 @@ func (x *LocateTaskResponse) String() string {
 func (*LocateTaskResponse) ProtoMessage() {}
 
 func (x *LocateTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[25]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1951,7 +2041,7 @@ func (x *LocateTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocateTaskResponse.ProtoReflect.Descriptor instead.
 func (*LocateTaskResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{25}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *LocateTaskResponse) GetWaiting() *logv1.Record {
@@ -2007,7 +2097,7 @@ type HistoryLoad struct {
 
 func (x *HistoryLoad) Reset() {
 	*x = HistoryLoad{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[26]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2019,7 +2109,7 @@ func (x *HistoryLoad) String() string {
 func (*HistoryLoad) ProtoMessage() {}
 
 func (x *HistoryLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[26]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2032,7 +2122,7 @@ func (x *HistoryLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryLoad.ProtoReflect.Descriptor instead.
 func (*HistoryLoad) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{26}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *HistoryLoad) GetPartition() int32 {
@@ -2132,7 +2222,7 @@ type QueuedTasks struct {
 
 func (x *QueuedTasks) Reset() {
 	*x = QueuedTasks{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[27]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2144,7 +2234,7 @@ func (x *QueuedTasks) String() string {
 func (*QueuedTasks) ProtoMessage() {}
 
 func (x *QueuedTasks) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[27]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2157,7 +2247,7 @@ func (x *QueuedTasks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueuedTasks.ProtoReflect.Descriptor instead.
 func (*QueuedTasks) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{27}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *QueuedTasks) GetDomain() string {
@@ -2195,7 +2285,7 @@ type Hungry struct {
 
 func (x *Hungry) Reset() {
 	*x = Hungry{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[28]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2207,7 +2297,7 @@ func (x *Hungry) String() string {
 func (*Hungry) ProtoMessage() {}
 
 func (x *Hungry) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[28]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2220,7 +2310,7 @@ func (x *Hungry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hungry.ProtoReflect.Descriptor instead.
 func (*Hungry) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{28}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Hungry) GetDomain() string {
@@ -2256,7 +2346,7 @@ type GivenUp struct {
 
 func (x *GivenUp) Reset() {
 	*x = GivenUp{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[29]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2268,7 +2358,7 @@ func (x *GivenUp) String() string {
 func (*GivenUp) ProtoMessage() {}
 
 func (x *GivenUp) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[29]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2281,7 +2371,7 @@ func (x *GivenUp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GivenUp.ProtoReflect.Descriptor instead.
 func (*GivenUp) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{29}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *GivenUp) GetDomain() string {
@@ -2308,7 +2398,7 @@ type Branches struct {
 
 func (x *Branches) Reset() {
 	*x = Branches{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[30]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2320,7 +2410,7 @@ func (x *Branches) String() string {
 func (*Branches) ProtoMessage() {}
 
 func (x *Branches) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[30]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2333,7 +2423,7 @@ func (x *Branches) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Branches.ProtoReflect.Descriptor instead.
 func (*Branches) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{30}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Branches) GetBranches() []*Branch {
@@ -2361,7 +2451,7 @@ type Branch struct {
 
 func (x *Branch) Reset() {
 	*x = Branch{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[31]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2373,7 +2463,7 @@ func (x *Branch) String() string {
 func (*Branch) ProtoMessage() {}
 
 func (x *Branch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[31]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2386,7 +2476,7 @@ func (x *Branch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Branch.ProtoReflect.Descriptor instead.
 func (*Branch) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{31}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Branch) GetDomain() string {
@@ -2441,7 +2531,7 @@ type Wanted struct {
 
 func (x *Wanted) Reset() {
 	*x = Wanted{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[32]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2453,7 +2543,7 @@ func (x *Wanted) String() string {
 func (*Wanted) ProtoMessage() {}
 
 func (x *Wanted) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[32]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2466,7 +2556,7 @@ func (x *Wanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Wanted.ProtoReflect.Descriptor instead.
 func (*Wanted) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{32}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Wanted) GetType() string {
@@ -2516,7 +2606,7 @@ type TasklistLoad struct {
 
 func (x *TasklistLoad) Reset() {
 	*x = TasklistLoad{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[33]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2528,7 +2618,7 @@ func (x *TasklistLoad) String() string {
 func (*TasklistLoad) ProtoMessage() {}
 
 func (x *TasklistLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[33]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2541,7 +2631,7 @@ func (x *TasklistLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TasklistLoad.ProtoReflect.Descriptor instead.
 func (*TasklistLoad) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{33}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *TasklistLoad) GetPartitions() []*PartitionLoad {
@@ -2567,7 +2657,7 @@ type PartitionLoad struct {
 
 func (x *PartitionLoad) Reset() {
 	*x = PartitionLoad{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[34]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2579,7 +2669,7 @@ func (x *PartitionLoad) String() string {
 func (*PartitionLoad) ProtoMessage() {}
 
 func (x *PartitionLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[34]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2592,7 +2682,7 @@ func (x *PartitionLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionLoad.ProtoReflect.Descriptor instead.
 func (*PartitionLoad) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{34}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *PartitionLoad) GetDomain() string {
@@ -2641,7 +2731,7 @@ type Freed struct {
 
 func (x *Freed) Reset() {
 	*x = Freed{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[35]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2653,7 +2743,7 @@ func (x *Freed) String() string {
 func (*Freed) ProtoMessage() {}
 
 func (x *Freed) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[35]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2666,7 +2756,7 @@ func (x *Freed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freed.ProtoReflect.Descriptor instead.
 func (*Freed) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{35}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Freed) GetDomain() string {
@@ -2694,7 +2784,7 @@ type Restore struct {
 
 func (x *Restore) Reset() {
 	*x = Restore{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[36]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2706,7 +2796,7 @@ func (x *Restore) String() string {
 func (*Restore) ProtoMessage() {}
 
 func (x *Restore) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[36]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2719,7 +2809,7 @@ func (x *Restore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Restore.ProtoReflect.Descriptor instead.
 func (*Restore) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{36}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Restore) GetDomain() string {
@@ -2740,7 +2830,7 @@ var File_yard_rpc_v1_rpc_proto protoreflect.FileDescriptor
 
 const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\n" +
-	"\x15yard/rpc/v1/rpc.proto\x12\vyard.rpc.v1\x1a\x15yard/log/v1/log.proto\x1a\x13yard/v1/admin.proto\x1a\x13yard/v1/tasks.proto\"\xae\x03\n" +
+	"\x15yard/rpc/v1/rpc.proto\x12\vyard.rpc.v1\x1a\x15yard/log/v1/log.proto\x1a\x13yard/v1/admin.proto\x1a\x13yard/v1/tasks.proto\"\xc4\x03\n" +
 	"\x04Poll\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x1b\n" +
@@ -2760,13 +2850,20 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x0eworker_version\x18\r \x01(\tR\rworkerVersion\x12-\n" +
 	"\x12tasklist_partition\x18\x0e \x01(\x05R\x11tasklistPartition\x12\x14\n" +
 	"\x05moved\x18\x0f \x01(\bR\x05moved\x12\x12\n" +
-	"\x04back\x18\x10 \x01(\bR\x04backJ\x04\b\b\x10\tR\buntil_ms\"O\n" +
+	"\x04back\x18\x10 \x01(\bR\x04back\x12\x14\n" +
+	"\x05visit\x18\x11 \x01(\bR\x05visitJ\x04\b\b\x10\tR\buntil_ms\"\x81\x01\n" +
 	"\rPollsAnswered\x12\x10\n" +
 	"\x03ids\x18\x01 \x03(\x04R\x03ids\x12,\n" +
-	"\x05moved\x18\x02 \x03(\v2\x16.yard.rpc.v1.MovedPollR\x05moved\"J\n" +
+	"\x05moved\x18\x02 \x03(\v2\x16.yard.rpc.v1.MovedPollR\x05moved\x120\n" +
+	"\x06wanted\x18\x03 \x03(\v2\x18.yard.rpc.v1.PollsWantedR\x06wanted\"n\n" +
+	"\vPollsWanted\x12\x16\n" +
+	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
+	"\btasklist\x18\x02 \x01(\tR\btasklist\x12+\n" +
+	"\x06wanted\x18\x03 \x03(\v2\x13.yard.rpc.v1.WantedR\x06wanted\"d\n" +
 	"\tMovedPoll\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12-\n" +
-	"\x12tasklist_partition\x18\x02 \x01(\x05R\x11tasklistPartition\"\xe0\x01\n" +
+	"\x12tasklist_partition\x18\x02 \x01(\x05R\x11tasklistPartition\x12\x18\n" +
+	"\anothing\x18\x03 \x01(\bR\anothing\"\xe0\x01\n" +
 	"\x14DescribeShardRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12!\n" +
@@ -2970,79 +3067,82 @@ func file_yard_rpc_v1_rpc_proto_rawDescGZIP() []byte {
 	return file_yard_rpc_v1_rpc_proto_rawDescData
 }
 
-var file_yard_rpc_v1_rpc_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
+var file_yard_rpc_v1_rpc_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
 var file_yard_rpc_v1_rpc_proto_goTypes = []any{
 	(*Poll)(nil),                      // 0: yard.rpc.v1.Poll
 	(*PollsAnswered)(nil),             // 1: yard.rpc.v1.PollsAnswered
-	(*MovedPoll)(nil),                 // 2: yard.rpc.v1.MovedPoll
-	(*DescribeShardRequest)(nil),      // 3: yard.rpc.v1.DescribeShardRequest
-	(*DescribeShardResponse)(nil),     // 4: yard.rpc.v1.DescribeShardResponse
-	(*ShardLimit)(nil),                // 5: yard.rpc.v1.ShardLimit
-	(*GetTaskRequest)(nil),            // 6: yard.rpc.v1.GetTaskRequest
-	(*GetTaskResponse)(nil),           // 7: yard.rpc.v1.GetTaskResponse
-	(*ListTasksRequest)(nil),          // 8: yard.rpc.v1.ListTasksRequest
-	(*ListTasksResponse)(nil),         // 9: yard.rpc.v1.ListTasksResponse
-	(*DescribePartitionRequest)(nil),  // 10: yard.rpc.v1.DescribePartitionRequest
-	(*DescribePartitionResponse)(nil), // 11: yard.rpc.v1.DescribePartitionResponse
-	(*DescribeWaitingRequest)(nil),    // 12: yard.rpc.v1.DescribeWaitingRequest
-	(*DescribeWaitingResponse)(nil),   // 13: yard.rpc.v1.DescribeWaitingResponse
-	(*BookingsRequest)(nil),           // 14: yard.rpc.v1.BookingsRequest
-	(*BookingsResponse)(nil),          // 15: yard.rpc.v1.BookingsResponse
-	(*Bookings)(nil),                  // 16: yard.rpc.v1.Bookings
-	(*UndeliveredRequest)(nil),        // 17: yard.rpc.v1.UndeliveredRequest
-	(*UndeliveredResponse)(nil),       // 18: yard.rpc.v1.UndeliveredResponse
-	(*UndeliveredGrant)(nil),          // 19: yard.rpc.v1.UndeliveredGrant
-	(*RetriggerRequest)(nil),          // 20: yard.rpc.v1.RetriggerRequest
-	(*RetriggerResponse)(nil),         // 21: yard.rpc.v1.RetriggerResponse
-	(*CancelWaitingRequest)(nil),      // 22: yard.rpc.v1.CancelWaitingRequest
-	(*CancelWaitingResponse)(nil),     // 23: yard.rpc.v1.CancelWaitingResponse
-	(*LocateTaskRequest)(nil),         // 24: yard.rpc.v1.LocateTaskRequest
-	(*LocateTaskResponse)(nil),        // 25: yard.rpc.v1.LocateTaskResponse
-	(*HistoryLoad)(nil),               // 26: yard.rpc.v1.HistoryLoad
-	(*QueuedTasks)(nil),               // 27: yard.rpc.v1.QueuedTasks
-	(*Hungry)(nil),                    // 28: yard.rpc.v1.Hungry
-	(*GivenUp)(nil),                   // 29: yard.rpc.v1.GivenUp
-	(*Branches)(nil),                  // 30: yard.rpc.v1.Branches
-	(*Branch)(nil),                    // 31: yard.rpc.v1.Branch
-	(*Wanted)(nil),                    // 32: yard.rpc.v1.Wanted
-	(*TasklistLoad)(nil),              // 33: yard.rpc.v1.TasklistLoad
-	(*PartitionLoad)(nil),             // 34: yard.rpc.v1.PartitionLoad
-	(*Freed)(nil),                     // 35: yard.rpc.v1.Freed
-	(*Restore)(nil),                   // 36: yard.rpc.v1.Restore
-	nil,                               // 37: yard.rpc.v1.DescribeShardResponse.SlotsEntry
-	nil,                               // 38: yard.rpc.v1.DescribeShardResponse.LimitsEntry
-	(*yardv1.Poller)(nil),             // 39: yard.v1.Poller
-	(*yardv1.LimitUse)(nil),           // 40: yard.v1.LimitUse
-	(*yardv1.Task)(nil),               // 41: yard.v1.Task
-	(*yardv1.ListRequest)(nil),        // 42: yard.v1.ListRequest
-	(*yardv1.ListedTasklist)(nil),     // 43: yard.v1.ListedTasklist
-	(*logv1.Record)(nil),              // 44: yard.log.v1.Record
+	(*PollsWanted)(nil),               // 2: yard.rpc.v1.PollsWanted
+	(*MovedPoll)(nil),                 // 3: yard.rpc.v1.MovedPoll
+	(*DescribeShardRequest)(nil),      // 4: yard.rpc.v1.DescribeShardRequest
+	(*DescribeShardResponse)(nil),     // 5: yard.rpc.v1.DescribeShardResponse
+	(*ShardLimit)(nil),                // 6: yard.rpc.v1.ShardLimit
+	(*GetTaskRequest)(nil),            // 7: yard.rpc.v1.GetTaskRequest
+	(*GetTaskResponse)(nil),           // 8: yard.rpc.v1.GetTaskResponse
+	(*ListTasksRequest)(nil),          // 9: yard.rpc.v1.ListTasksRequest
+	(*ListTasksResponse)(nil),         // 10: yard.rpc.v1.ListTasksResponse
+	(*DescribePartitionRequest)(nil),  // 11: yard.rpc.v1.DescribePartitionRequest
+	(*DescribePartitionResponse)(nil), // 12: yard.rpc.v1.DescribePartitionResponse
+	(*DescribeWaitingRequest)(nil),    // 13: yard.rpc.v1.DescribeWaitingRequest
+	(*DescribeWaitingResponse)(nil),   // 14: yard.rpc.v1.DescribeWaitingResponse
+	(*BookingsRequest)(nil),           // 15: yard.rpc.v1.BookingsRequest
+	(*BookingsResponse)(nil),          // 16: yard.rpc.v1.BookingsResponse
+	(*Bookings)(nil),                  // 17: yard.rpc.v1.Bookings
+	(*UndeliveredRequest)(nil),        // 18: yard.rpc.v1.UndeliveredRequest
+	(*UndeliveredResponse)(nil),       // 19: yard.rpc.v1.UndeliveredResponse
+	(*UndeliveredGrant)(nil),          // 20: yard.rpc.v1.UndeliveredGrant
+	(*RetriggerRequest)(nil),          // 21: yard.rpc.v1.RetriggerRequest
+	(*RetriggerResponse)(nil),         // 22: yard.rpc.v1.RetriggerResponse
+	(*CancelWaitingRequest)(nil),      // 23: yard.rpc.v1.CancelWaitingRequest
+	(*CancelWaitingResponse)(nil),     // 24: yard.rpc.v1.CancelWaitingResponse
+	(*LocateTaskRequest)(nil),         // 25: yard.rpc.v1.LocateTaskRequest
+	(*LocateTaskResponse)(nil),        // 26: yard.rpc.v1.LocateTaskResponse
+	(*HistoryLoad)(nil),               // 27: yard.rpc.v1.HistoryLoad
+	(*QueuedTasks)(nil),               // 28: yard.rpc.v1.QueuedTasks
+	(*Hungry)(nil),                    // 29: yard.rpc.v1.Hungry
+	(*GivenUp)(nil),                   // 30: yard.rpc.v1.GivenUp
+	(*Branches)(nil),                  // 31: yard.rpc.v1.Branches
+	(*Branch)(nil),                    // 32: yard.rpc.v1.Branch
+	(*Wanted)(nil),                    // 33: yard.rpc.v1.Wanted
+	(*TasklistLoad)(nil),              // 34: yard.rpc.v1.TasklistLoad
+	(*PartitionLoad)(nil),             // 35: yard.rpc.v1.PartitionLoad
+	(*Freed)(nil),                     // 36: yard.rpc.v1.Freed
+	(*Restore)(nil),                   // 37: yard.rpc.v1.Restore
+	nil,                               // 38: yard.rpc.v1.DescribeShardResponse.SlotsEntry
+	nil,                               // 39: yard.rpc.v1.DescribeShardResponse.LimitsEntry
+	(*yardv1.Poller)(nil),             // 40: yard.v1.Poller
+	(*yardv1.LimitUse)(nil),           // 41: yard.v1.LimitUse
+	(*yardv1.Task)(nil),               // 42: yard.v1.Task
+	(*yardv1.ListRequest)(nil),        // 43: yard.v1.ListRequest
+	(*yardv1.ListedTasklist)(nil),     // 44: yard.v1.ListedTasklist
+	(*logv1.Record)(nil),              // 45: yard.log.v1.Record
 }
 var file_yard_rpc_v1_rpc_proto_depIdxs = []int32{
-	2,  // 0: yard.rpc.v1.PollsAnswered.moved:type_name -> yard.rpc.v1.MovedPoll
-	37, // 1: yard.rpc.v1.DescribeShardResponse.slots:type_name -> yard.rpc.v1.DescribeShardResponse.SlotsEntry
-	38, // 2: yard.rpc.v1.DescribeShardResponse.limits:type_name -> yard.rpc.v1.DescribeShardResponse.LimitsEntry
-	39, // 3: yard.rpc.v1.DescribeShardResponse.listed_pollers:type_name -> yard.v1.Poller
-	5,  // 4: yard.rpc.v1.DescribeShardResponse.top:type_name -> yard.rpc.v1.ShardLimit
-	40, // 5: yard.rpc.v1.ShardLimit.use:type_name -> yard.v1.LimitUse
-	41, // 6: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
-	42, // 7: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
-	41, // 8: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
-	43, // 9: yard.rpc.v1.DescribePartitionResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	43, // 10: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	16, // 11: yard.rpc.v1.BookingsResponse.groups:type_name -> yard.rpc.v1.Bookings
-	19, // 12: yard.rpc.v1.UndeliveredResponse.grants:type_name -> yard.rpc.v1.UndeliveredGrant
-	44, // 13: yard.rpc.v1.CancelWaitingResponse.tasks:type_name -> yard.log.v1.Record
-	44, // 14: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
-	27, // 15: yard.rpc.v1.HistoryLoad.queued:type_name -> yard.rpc.v1.QueuedTasks
-	31, // 16: yard.rpc.v1.Branches.branches:type_name -> yard.rpc.v1.Branch
-	32, // 17: yard.rpc.v1.Branch.wanted:type_name -> yard.rpc.v1.Wanted
-	34, // 18: yard.rpc.v1.TasklistLoad.partitions:type_name -> yard.rpc.v1.PartitionLoad
-	19, // [19:19] is the sub-list for method output_type
-	19, // [19:19] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	3,  // 0: yard.rpc.v1.PollsAnswered.moved:type_name -> yard.rpc.v1.MovedPoll
+	2,  // 1: yard.rpc.v1.PollsAnswered.wanted:type_name -> yard.rpc.v1.PollsWanted
+	33, // 2: yard.rpc.v1.PollsWanted.wanted:type_name -> yard.rpc.v1.Wanted
+	38, // 3: yard.rpc.v1.DescribeShardResponse.slots:type_name -> yard.rpc.v1.DescribeShardResponse.SlotsEntry
+	39, // 4: yard.rpc.v1.DescribeShardResponse.limits:type_name -> yard.rpc.v1.DescribeShardResponse.LimitsEntry
+	40, // 5: yard.rpc.v1.DescribeShardResponse.listed_pollers:type_name -> yard.v1.Poller
+	6,  // 6: yard.rpc.v1.DescribeShardResponse.top:type_name -> yard.rpc.v1.ShardLimit
+	41, // 7: yard.rpc.v1.ShardLimit.use:type_name -> yard.v1.LimitUse
+	42, // 8: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
+	43, // 9: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
+	42, // 10: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
+	44, // 11: yard.rpc.v1.DescribePartitionResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	44, // 12: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	17, // 13: yard.rpc.v1.BookingsResponse.groups:type_name -> yard.rpc.v1.Bookings
+	20, // 14: yard.rpc.v1.UndeliveredResponse.grants:type_name -> yard.rpc.v1.UndeliveredGrant
+	45, // 15: yard.rpc.v1.CancelWaitingResponse.tasks:type_name -> yard.log.v1.Record
+	45, // 16: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
+	28, // 17: yard.rpc.v1.HistoryLoad.queued:type_name -> yard.rpc.v1.QueuedTasks
+	32, // 18: yard.rpc.v1.Branches.branches:type_name -> yard.rpc.v1.Branch
+	33, // 19: yard.rpc.v1.Branch.wanted:type_name -> yard.rpc.v1.Wanted
+	35, // 20: yard.rpc.v1.TasklistLoad.partitions:type_name -> yard.rpc.v1.PartitionLoad
+	21, // [21:21] is the sub-list for method output_type
+	21, // [21:21] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_yard_rpc_v1_rpc_proto_init() }
@@ -3056,7 +3156,7 @@ func file_yard_rpc_v1_rpc_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_rpc_v1_rpc_proto_rawDesc), len(file_yard_rpc_v1_rpc_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   39,
+			NumMessages:   40,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

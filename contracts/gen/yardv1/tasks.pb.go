@@ -1160,7 +1160,8 @@ func (x *SubmitResponse) GetNowMs() int64 {
 // PollRequest (tasks.poll): a worker asks for work.
 type PollRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required, except in a request to `tasks.poll.<tasklist>`: there it may be left out, and must not differ.
+	// Required, except in a request to `tasks.poll.<tasklist>`: there it may be left out, and must not differ. Not together
+	// with `tasklists`.
 	Tasklist string `protobuf:"bytes,1,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
 	// The most tasks to return, 1..1000. Required.
 	MaxTasks int32 `protobuf:"varint,2,opt,name=max_tasks,json=maxTasks,proto3" json:"max_tasks,omitempty"`
@@ -1177,6 +1178,10 @@ type PollRequest struct {
 	Unanswered []string `protobuf:"bytes,6,rep,name=unanswered,proto3" json:"unanswered,omitempty"`
 	// The version of the worker's program, for people to read in `tasklists.pollers`; at most 64 bytes.
 	WorkerVersion string `protobuf:"bytes,7,opt,name=worker_version,json=workerVersion,proto3" json:"worker_version,omitempty"`
+	// Poll several tasklists by weight, 1..16 of them, each once, in place of `tasklist`. All tasks of one answer come from one
+	// of them. While several have work, they get polls in the ratio of their weights; one without work takes no part. Refused
+	// in a request to `tasks.poll.<tasklist>`, since NATS permissions fence workers by that subject. Since log version 9.
+	Tasklists     []*PolledTasklist `protobuf:"bytes,8,rep,name=tasklists,proto3" json:"tasklists,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1260,6 +1265,68 @@ func (x *PollRequest) GetWorkerVersion() string {
 	return ""
 }
 
+func (x *PollRequest) GetTasklists() []*PolledTasklist {
+	if x != nil {
+		return x.Tasklists
+	}
+	return nil
+}
+
+// PolledTasklist is one of the tasklists of a poll.
+type PolledTasklist struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Its share of the polls beside that of the others, 1..1000. Default 1.
+	Weight        int32 `protobuf:"varint,2,opt,name=weight,proto3" json:"weight,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PolledTasklist) Reset() {
+	*x = PolledTasklist{}
+	mi := &file_yard_v1_tasks_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PolledTasklist) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PolledTasklist) ProtoMessage() {}
+
+func (x *PolledTasklist) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_tasks_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PolledTasklist.ProtoReflect.Descriptor instead.
+func (*PolledTasklist) Descriptor() ([]byte, []int) {
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *PolledTasklist) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PolledTasklist) GetWeight() int32 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
+}
+
 type PollResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Empty if the wait ended without work.
@@ -1270,7 +1337,7 @@ type PollResponse struct {
 
 func (x *PollResponse) Reset() {
 	*x = PollResponse{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[8]
+	mi := &file_yard_v1_tasks_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1282,7 +1349,7 @@ func (x *PollResponse) String() string {
 func (*PollResponse) ProtoMessage() {}
 
 func (x *PollResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[8]
+	mi := &file_yard_v1_tasks_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1295,7 +1362,7 @@ func (x *PollResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PollResponse.ProtoReflect.Descriptor instead.
 func (*PollResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{8}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *PollResponse) GetTasks() []*PolledTask {
@@ -1348,7 +1415,7 @@ type PolledTask struct {
 
 func (x *PolledTask) Reset() {
 	*x = PolledTask{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[9]
+	mi := &file_yard_v1_tasks_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1360,7 +1427,7 @@ func (x *PolledTask) String() string {
 func (*PolledTask) ProtoMessage() {}
 
 func (x *PolledTask) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[9]
+	mi := &file_yard_v1_tasks_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1373,7 +1440,7 @@ func (x *PolledTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolledTask.ProtoReflect.Descriptor instead.
 func (*PolledTask) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{9}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PolledTask) GetTaskId() string {
@@ -1503,7 +1570,7 @@ type Completion struct {
 
 func (x *Completion) Reset() {
 	*x = Completion{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[10]
+	mi := &file_yard_v1_tasks_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1515,7 +1582,7 @@ func (x *Completion) String() string {
 func (*Completion) ProtoMessage() {}
 
 func (x *Completion) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[10]
+	mi := &file_yard_v1_tasks_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1528,7 +1595,7 @@ func (x *Completion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Completion.ProtoReflect.Descriptor instead.
 func (*Completion) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{10}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Completion) GetTaskId() string {
@@ -1563,7 +1630,7 @@ type CompleteRequest struct {
 
 func (x *CompleteRequest) Reset() {
 	*x = CompleteRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[11]
+	mi := &file_yard_v1_tasks_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1575,7 +1642,7 @@ func (x *CompleteRequest) String() string {
 func (*CompleteRequest) ProtoMessage() {}
 
 func (x *CompleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[11]
+	mi := &file_yard_v1_tasks_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1588,7 +1655,7 @@ func (x *CompleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompleteRequest.ProtoReflect.Descriptor instead.
 func (*CompleteRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{11}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CompleteRequest) GetTasks() []*Completion {
@@ -1621,7 +1688,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[12]
+	mi := &file_yard_v1_tasks_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1633,7 +1700,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[12]
+	mi := &file_yard_v1_tasks_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1646,7 +1713,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{12}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Failure) GetTaskId() string {
@@ -1709,7 +1776,7 @@ type FailRequest struct {
 
 func (x *FailRequest) Reset() {
 	*x = FailRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[13]
+	mi := &file_yard_v1_tasks_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1721,7 +1788,7 @@ func (x *FailRequest) String() string {
 func (*FailRequest) ProtoMessage() {}
 
 func (x *FailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[13]
+	mi := &file_yard_v1_tasks_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1734,7 +1801,7 @@ func (x *FailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailRequest.ProtoReflect.Descriptor instead.
 func (*FailRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{13}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *FailRequest) GetTasks() []*Failure {
@@ -1759,7 +1826,7 @@ type Beat struct {
 
 func (x *Beat) Reset() {
 	*x = Beat{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[14]
+	mi := &file_yard_v1_tasks_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1771,7 +1838,7 @@ func (x *Beat) String() string {
 func (*Beat) ProtoMessage() {}
 
 func (x *Beat) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[14]
+	mi := &file_yard_v1_tasks_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1784,7 +1851,7 @@ func (x *Beat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Beat.ProtoReflect.Descriptor instead.
 func (*Beat) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{14}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Beat) GetTaskId() string {
@@ -1819,7 +1886,7 @@ type HeartbeatRequest struct {
 
 func (x *HeartbeatRequest) Reset() {
 	*x = HeartbeatRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[15]
+	mi := &file_yard_v1_tasks_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1831,7 +1898,7 @@ func (x *HeartbeatRequest) String() string {
 func (*HeartbeatRequest) ProtoMessage() {}
 
 func (x *HeartbeatRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[15]
+	mi := &file_yard_v1_tasks_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1844,7 +1911,7 @@ func (x *HeartbeatRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeartbeatRequest.ProtoReflect.Descriptor instead.
 func (*HeartbeatRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{15}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *HeartbeatRequest) GetTasks() []*Beat {
@@ -1865,7 +1932,7 @@ type OutcomeResponse struct {
 
 func (x *OutcomeResponse) Reset() {
 	*x = OutcomeResponse{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[16]
+	mi := &file_yard_v1_tasks_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1877,7 +1944,7 @@ func (x *OutcomeResponse) String() string {
 func (*OutcomeResponse) ProtoMessage() {}
 
 func (x *OutcomeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[16]
+	mi := &file_yard_v1_tasks_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1890,7 +1957,7 @@ func (x *OutcomeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutcomeResponse.ProtoReflect.Descriptor instead.
 func (*OutcomeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{16}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *OutcomeResponse) GetVerdicts() []*Verdict {
@@ -1920,7 +1987,7 @@ type Verdict struct {
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[17]
+	mi := &file_yard_v1_tasks_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1932,7 +1999,7 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[17]
+	mi := &file_yard_v1_tasks_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1945,7 +2012,7 @@ func (x *Verdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
 func (*Verdict) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{17}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Verdict) GetTaskId() string {
@@ -1996,7 +2063,7 @@ type GetRequest struct {
 
 func (x *GetRequest) Reset() {
 	*x = GetRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[18]
+	mi := &file_yard_v1_tasks_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2008,7 +2075,7 @@ func (x *GetRequest) String() string {
 func (*GetRequest) ProtoMessage() {}
 
 func (x *GetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[18]
+	mi := &file_yard_v1_tasks_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2021,7 +2088,7 @@ func (x *GetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRequest.ProtoReflect.Descriptor instead.
 func (*GetRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{18}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *GetRequest) GetTaskId() string {
@@ -2048,7 +2115,7 @@ type GetResponse struct {
 
 func (x *GetResponse) Reset() {
 	*x = GetResponse{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[19]
+	mi := &file_yard_v1_tasks_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2060,7 +2127,7 @@ func (x *GetResponse) String() string {
 func (*GetResponse) ProtoMessage() {}
 
 func (x *GetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[19]
+	mi := &file_yard_v1_tasks_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2073,7 +2140,7 @@ func (x *GetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetResponse.ProtoReflect.Descriptor instead.
 func (*GetResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{19}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *GetResponse) GetTask() *Task {
@@ -2107,7 +2174,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[20]
+	mi := &file_yard_v1_tasks_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2119,7 +2186,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[20]
+	mi := &file_yard_v1_tasks_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2132,7 +2199,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{20}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ListRequest) GetTasklist() string {
@@ -2189,7 +2256,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[21]
+	mi := &file_yard_v1_tasks_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2201,7 +2268,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[21]
+	mi := &file_yard_v1_tasks_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2214,7 +2281,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{21}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ListResponse) GetTasks() []*Task {
@@ -2246,7 +2313,7 @@ type CancelRequest struct {
 
 func (x *CancelRequest) Reset() {
 	*x = CancelRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[22]
+	mi := &file_yard_v1_tasks_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2258,7 +2325,7 @@ func (x *CancelRequest) String() string {
 func (*CancelRequest) ProtoMessage() {}
 
 func (x *CancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[22]
+	mi := &file_yard_v1_tasks_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2271,7 +2338,7 @@ func (x *CancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
 func (*CancelRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{22}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CancelRequest) GetTaskIds() []string {
@@ -2301,7 +2368,7 @@ type CancelHint struct {
 
 func (x *CancelHint) Reset() {
 	*x = CancelHint{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[23]
+	mi := &file_yard_v1_tasks_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2313,7 +2380,7 @@ func (x *CancelHint) String() string {
 func (*CancelHint) ProtoMessage() {}
 
 func (x *CancelHint) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[23]
+	mi := &file_yard_v1_tasks_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2326,7 +2393,7 @@ func (x *CancelHint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelHint.ProtoReflect.Descriptor instead.
 func (*CancelHint) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{23}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CancelHint) GetTaskIds() []string {
@@ -2395,7 +2462,7 @@ type Task struct {
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[24]
+	mi := &file_yard_v1_tasks_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2407,7 +2474,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[24]
+	mi := &file_yard_v1_tasks_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2420,7 +2487,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{24}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Task) GetTaskId() string {
@@ -2621,7 +2688,7 @@ type TaskEvent struct {
 
 func (x *TaskEvent) Reset() {
 	*x = TaskEvent{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[25]
+	mi := &file_yard_v1_tasks_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2633,7 +2700,7 @@ func (x *TaskEvent) String() string {
 func (*TaskEvent) ProtoMessage() {}
 
 func (x *TaskEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[25]
+	mi := &file_yard_v1_tasks_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2646,7 +2713,7 @@ func (x *TaskEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskEvent.ProtoReflect.Descriptor instead.
 func (*TaskEvent) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{25}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *TaskEvent) GetKind() TaskEventKind {
@@ -2763,7 +2830,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x04task\x18\x02 \x01(\v2\r.yard.v1.TaskR\x04task\x12\x1b\n" +
 	"\twait_code\x18\x03 \x01(\tR\bwaitCode\x12-\n" +
 	"\x13wait_retry_after_ms\x18\x04 \x01(\x03R\x10waitRetryAfterMs\x12\x15\n" +
-	"\x06now_ms\x18\x05 \x01(\x03R\x05nowMs\"\xd4\x01\n" +
+	"\x06now_ms\x18\x05 \x01(\x03R\x05nowMs\"\x8b\x02\n" +
 	"\vPollRequest\x12\x1a\n" +
 	"\btasklist\x18\x01 \x01(\tR\btasklist\x12\x1b\n" +
 	"\tmax_tasks\x18\x02 \x01(\x05R\bmaxTasks\x12\x17\n" +
@@ -2773,7 +2840,11 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\n" +
 	"unanswered\x18\x06 \x03(\tR\n" +
 	"unanswered\x12%\n" +
-	"\x0eworker_version\x18\a \x01(\tR\rworkerVersion\"9\n" +
+	"\x0eworker_version\x18\a \x01(\tR\rworkerVersion\x125\n" +
+	"\ttasklists\x18\b \x03(\v2\x17.yard.v1.PolledTasklistR\ttasklists\"<\n" +
+	"\x0ePolledTasklist\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06weight\x18\x02 \x01(\x05R\x06weight\"9\n" +
 	"\fPollResponse\x12)\n" +
 	"\x05tasks\x18\x01 \x03(\v2\x13.yard.v1.PolledTaskR\x05tasks\"\xc5\x04\n" +
 	"\n" +
@@ -2961,7 +3032,7 @@ func file_yard_v1_tasks_proto_rawDescGZIP() []byte {
 }
 
 var file_yard_v1_tasks_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_yard_v1_tasks_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_yard_v1_tasks_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_yard_v1_tasks_proto_goTypes = []any{
 	(Encoding)(0),            // 0: yard.v1.Encoding
 	(Jitter)(0),              // 1: yard.v1.Jitter
@@ -2978,28 +3049,29 @@ var file_yard_v1_tasks_proto_goTypes = []any{
 	(*SubmitResult)(nil),     // 12: yard.v1.SubmitResult
 	(*SubmitResponse)(nil),   // 13: yard.v1.SubmitResponse
 	(*PollRequest)(nil),      // 14: yard.v1.PollRequest
-	(*PollResponse)(nil),     // 15: yard.v1.PollResponse
-	(*PolledTask)(nil),       // 16: yard.v1.PolledTask
-	(*Completion)(nil),       // 17: yard.v1.Completion
-	(*CompleteRequest)(nil),  // 18: yard.v1.CompleteRequest
-	(*Failure)(nil),          // 19: yard.v1.Failure
-	(*FailRequest)(nil),      // 20: yard.v1.FailRequest
-	(*Beat)(nil),             // 21: yard.v1.Beat
-	(*HeartbeatRequest)(nil), // 22: yard.v1.HeartbeatRequest
-	(*OutcomeResponse)(nil),  // 23: yard.v1.OutcomeResponse
-	(*Verdict)(nil),          // 24: yard.v1.Verdict
-	(*GetRequest)(nil),       // 25: yard.v1.GetRequest
-	(*GetResponse)(nil),      // 26: yard.v1.GetResponse
-	(*ListRequest)(nil),      // 27: yard.v1.ListRequest
-	(*ListResponse)(nil),     // 28: yard.v1.ListResponse
-	(*CancelRequest)(nil),    // 29: yard.v1.CancelRequest
-	(*CancelHint)(nil),       // 30: yard.v1.CancelHint
-	(*Task)(nil),             // 31: yard.v1.Task
-	(*TaskEvent)(nil),        // 32: yard.v1.TaskEvent
-	nil,                      // 33: yard.v1.NewTask.HeadersEntry
-	nil,                      // 34: yard.v1.PolledTask.HeadersEntry
-	nil,                      // 35: yard.v1.ListRequest.HeadersEntry
-	nil,                      // 36: yard.v1.Task.HeadersEntry
+	(*PolledTasklist)(nil),   // 15: yard.v1.PolledTasklist
+	(*PollResponse)(nil),     // 16: yard.v1.PollResponse
+	(*PolledTask)(nil),       // 17: yard.v1.PolledTask
+	(*Completion)(nil),       // 18: yard.v1.Completion
+	(*CompleteRequest)(nil),  // 19: yard.v1.CompleteRequest
+	(*Failure)(nil),          // 20: yard.v1.Failure
+	(*FailRequest)(nil),      // 21: yard.v1.FailRequest
+	(*Beat)(nil),             // 22: yard.v1.Beat
+	(*HeartbeatRequest)(nil), // 23: yard.v1.HeartbeatRequest
+	(*OutcomeResponse)(nil),  // 24: yard.v1.OutcomeResponse
+	(*Verdict)(nil),          // 25: yard.v1.Verdict
+	(*GetRequest)(nil),       // 26: yard.v1.GetRequest
+	(*GetResponse)(nil),      // 27: yard.v1.GetResponse
+	(*ListRequest)(nil),      // 28: yard.v1.ListRequest
+	(*ListResponse)(nil),     // 29: yard.v1.ListResponse
+	(*CancelRequest)(nil),    // 30: yard.v1.CancelRequest
+	(*CancelHint)(nil),       // 31: yard.v1.CancelHint
+	(*Task)(nil),             // 32: yard.v1.Task
+	(*TaskEvent)(nil),        // 33: yard.v1.TaskEvent
+	nil,                      // 34: yard.v1.NewTask.HeadersEntry
+	nil,                      // 35: yard.v1.PolledTask.HeadersEntry
+	nil,                      // 36: yard.v1.ListRequest.HeadersEntry
+	nil,                      // 37: yard.v1.Task.HeadersEntry
 }
 var file_yard_v1_tasks_proto_depIdxs = []int32{
 	0,  // 0: yard.v1.Payload.encoding:type_name -> yard.v1.Encoding
@@ -3009,36 +3081,37 @@ var file_yard_v1_tasks_proto_depIdxs = []int32{
 	3,  // 4: yard.v1.RetryPolicy.on_timeout:type_name -> yard.v1.OnTimeout
 	7,  // 5: yard.v1.NewTask.payload:type_name -> yard.v1.Payload
 	8,  // 6: yard.v1.NewTask.retry:type_name -> yard.v1.RetryPolicy
-	33, // 7: yard.v1.NewTask.headers:type_name -> yard.v1.NewTask.HeadersEntry
+	34, // 7: yard.v1.NewTask.headers:type_name -> yard.v1.NewTask.HeadersEntry
 	10, // 8: yard.v1.SubmitRequest.tasks:type_name -> yard.v1.NewTask
 	4,  // 9: yard.v1.SubmitResult.outcome:type_name -> yard.v1.SubmitOutcome
 	12, // 10: yard.v1.SubmitResponse.results:type_name -> yard.v1.SubmitResult
-	31, // 11: yard.v1.SubmitResponse.task:type_name -> yard.v1.Task
-	16, // 12: yard.v1.PollResponse.tasks:type_name -> yard.v1.PolledTask
-	7,  // 13: yard.v1.PolledTask.payload:type_name -> yard.v1.Payload
-	34, // 14: yard.v1.PolledTask.headers:type_name -> yard.v1.PolledTask.HeadersEntry
-	7,  // 15: yard.v1.Completion.result:type_name -> yard.v1.Payload
-	17, // 16: yard.v1.CompleteRequest.tasks:type_name -> yard.v1.Completion
-	19, // 17: yard.v1.FailRequest.tasks:type_name -> yard.v1.Failure
-	7,  // 18: yard.v1.Beat.progress:type_name -> yard.v1.Payload
-	21, // 19: yard.v1.HeartbeatRequest.tasks:type_name -> yard.v1.Beat
-	24, // 20: yard.v1.OutcomeResponse.verdicts:type_name -> yard.v1.Verdict
-	31, // 21: yard.v1.GetResponse.task:type_name -> yard.v1.Task
-	5,  // 22: yard.v1.ListRequest.states:type_name -> yard.v1.TaskState
-	35, // 23: yard.v1.ListRequest.headers:type_name -> yard.v1.ListRequest.HeadersEntry
-	31, // 24: yard.v1.ListResponse.tasks:type_name -> yard.v1.Task
-	5,  // 25: yard.v1.Task.state:type_name -> yard.v1.TaskState
-	7,  // 26: yard.v1.Task.payload:type_name -> yard.v1.Payload
-	7,  // 27: yard.v1.Task.result:type_name -> yard.v1.Payload
-	7,  // 28: yard.v1.Task.progress:type_name -> yard.v1.Payload
-	32, // 29: yard.v1.Task.events:type_name -> yard.v1.TaskEvent
-	36, // 30: yard.v1.Task.headers:type_name -> yard.v1.Task.HeadersEntry
-	6,  // 31: yard.v1.TaskEvent.kind:type_name -> yard.v1.TaskEventKind
-	32, // [32:32] is the sub-list for method output_type
-	32, // [32:32] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	32, // 11: yard.v1.SubmitResponse.task:type_name -> yard.v1.Task
+	15, // 12: yard.v1.PollRequest.tasklists:type_name -> yard.v1.PolledTasklist
+	17, // 13: yard.v1.PollResponse.tasks:type_name -> yard.v1.PolledTask
+	7,  // 14: yard.v1.PolledTask.payload:type_name -> yard.v1.Payload
+	35, // 15: yard.v1.PolledTask.headers:type_name -> yard.v1.PolledTask.HeadersEntry
+	7,  // 16: yard.v1.Completion.result:type_name -> yard.v1.Payload
+	18, // 17: yard.v1.CompleteRequest.tasks:type_name -> yard.v1.Completion
+	20, // 18: yard.v1.FailRequest.tasks:type_name -> yard.v1.Failure
+	7,  // 19: yard.v1.Beat.progress:type_name -> yard.v1.Payload
+	22, // 20: yard.v1.HeartbeatRequest.tasks:type_name -> yard.v1.Beat
+	25, // 21: yard.v1.OutcomeResponse.verdicts:type_name -> yard.v1.Verdict
+	32, // 22: yard.v1.GetResponse.task:type_name -> yard.v1.Task
+	5,  // 23: yard.v1.ListRequest.states:type_name -> yard.v1.TaskState
+	36, // 24: yard.v1.ListRequest.headers:type_name -> yard.v1.ListRequest.HeadersEntry
+	32, // 25: yard.v1.ListResponse.tasks:type_name -> yard.v1.Task
+	5,  // 26: yard.v1.Task.state:type_name -> yard.v1.TaskState
+	7,  // 27: yard.v1.Task.payload:type_name -> yard.v1.Payload
+	7,  // 28: yard.v1.Task.result:type_name -> yard.v1.Payload
+	7,  // 29: yard.v1.Task.progress:type_name -> yard.v1.Payload
+	33, // 30: yard.v1.Task.events:type_name -> yard.v1.TaskEvent
+	37, // 31: yard.v1.Task.headers:type_name -> yard.v1.Task.HeadersEntry
+	6,  // 32: yard.v1.TaskEvent.kind:type_name -> yard.v1.TaskEventKind
+	33, // [33:33] is the sub-list for method output_type
+	33, // [33:33] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_yard_v1_tasks_proto_init() }
@@ -3052,7 +3125,7 @@ func file_yard_v1_tasks_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_v1_tasks_proto_rawDesc), len(file_yard_v1_tasks_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   30,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

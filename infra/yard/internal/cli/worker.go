@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,6 +25,8 @@ const (
 	killSlack = 2 * time.Second
 	// killAfterMax bounds --kill-after.
 	killAfterMax = 10 * time.Minute
+	// weightMax bounds a weight of a tasklist.
+	weightMax = 1000
 	// identityBytesMax and versionBytesMax bound what a worker says of itself.
 	identityBytesMax, versionBytesMax = 128, 64
 )
@@ -32,6 +35,7 @@ const (
 type workerFlags struct {
 	run         program.Runner
 	tasklists   []string
+	weights     map[string]int
 	types       []string
 	concurrency int
 	drain       time.Duration
@@ -66,7 +70,9 @@ SIGTERM, and SIGKILL after --kill-after; the exit code is then ignored. Processe
 running when it ends are killed too.
 
 Several tasklists share --concurrency. With fewer commands at once than tasklists, the tasklists
-are polled in turn, so a task may wait 100 ms longer per tasklist.
+are polled in turn, so a task may wait 100 ms longer per tasklist. With weights, as in
+--tasklist mail=4,sms=1, one request polls all, up to 16: while several have work, tasks are taken from
+them in the ratio of their weights; who has none named has weight 1.
 
 SIGTERM or Ctrl-C drains the worker: it takes no more tasks, and waits for its commands. Those
 that still run after --drain-timeout are stopped, and their tasks are handed back, without a failure.`,
@@ -74,6 +80,7 @@ that still run after --drain-timeout are stopped, and their tasks are handed bac
 		Example: `  yard worker --tasklist mail --exec 'jq -r .to | xargs ./send-mail' --concurrency 4
   yard worker -t thumbnails --type image.resize --type image.crop --exec ./resize.sh
   yard worker -t mail -t sms --exec ./send.sh --concurrency 8
+  yard worker -t mail=4,sms=1 --exec ./send.sh
   yard worker -t reports --exec 'python3 report.py' --kill-after 30s --drain-timeout 5m`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -91,7 +98,7 @@ that still run after --drain-timeout are stopped, and their tasks are handed bac
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&f.run.Command, "exec", "e", "", "shell command that runs one task; required")
-	flags.StringSliceVarP(&f.tasklists, "tasklist", "t", nil, "tasklist to take tasks from; required, and may be repeated, up to 100")
+	flags.StringSliceVarP(&f.tasklists, "tasklist", "t", nil, "tasklist to take tasks from, or TASKLIST=WEIGHT; required, and may be repeated, up to 100")
 	flags.StringSliceVar(&f.types, "type", nil, "only tasks of these types; default all")
 	flags.IntVarP(&f.concurrency, "concurrency", "c", 1, "commands that run at once, 1 to 100000")
 	flags.DurationVar(&f.run.KillAfter, "kill-after", 5*time.Second, "time between SIGTERM and SIGKILL, up to 10m")
@@ -105,6 +112,9 @@ that still run after --drain-timeout are stopped, and their tasks are handed bac
 }
 
 func (f *workerFlags) check() error {
+	if err := f.weigh(); err != nil {
+		return err
+	}
 	switch {
 	case f.run.Command == "":
 		return usagef("--exec is required: the command that runs one task")
@@ -118,6 +128,25 @@ func (f *workerFlags) check() error {
 		return usagef("--kill-after %v is not in 1ns..%v", f.run.KillAfter, killAfterMax)
 	case f.run.RetryAfter < time.Millisecond || f.run.RetryAfter > 30*24*time.Hour:
 		return usagef("--retry-after %v is not in 1ms..720h", f.run.RetryAfter)
+	}
+	return nil
+}
+
+// weigh takes the weights off the tasklists' names.
+func (f *workerFlags) weigh() error {
+	for i, one := range f.tasklists {
+		name, text, ok := strings.Cut(one, "=")
+		if !ok {
+			continue
+		}
+		weight, err := strconv.Atoi(text)
+		if err != nil || weight < 1 || weight > weightMax {
+			return usagef("--tasklist %s: the weight is not in 1..%d", one, weightMax)
+		}
+		if f.weights == nil {
+			f.weights = map[string]int{}
+		}
+		f.tasklists[i], f.weights[name] = name, weight
 	}
 	return nil
 }
@@ -136,8 +165,8 @@ func (f *workerFlags) name() string {
 
 // work runs a worker until ctx ends and its commands have.
 func (a *app) work(ctx context.Context, c *yard.Client, f workerFlags, log *slog.Logger) error {
-	for _, tasklist := range f.tasklists {
-		if err := probe(ctx, c, tasklist, f.name()); err != nil {
+	for _, req := range f.probes() {
+		if err := probe(ctx, c, req); err != nil {
 			return err
 		}
 	}
@@ -145,6 +174,9 @@ func (a *app) work(ctx context.Context, c *yard.Client, f workerFlags, log *slog
 	options := []yard.WorkerOption{
 		yard.WithConcurrency(f.concurrency), yard.WithDrainTimeout(f.drain), yard.WithStopGrace(f.run.KillAfter + killSlack), yard.WithLogger(log),
 		yard.WithTasklists(f.tasklists[1:]...), yard.WithIdentity(f.name()),
+	}
+	if f.weights != nil {
+		options = append(options, yard.WithWeights(f.weights))
 	}
 	if f.version != "" {
 		options = append(options, yard.WithVersion(f.version))
@@ -167,10 +199,31 @@ func (a *app) work(ctx context.Context, c *yard.Client, f workerFlags, log *slog
 	return err
 }
 
+// probes are polls as the worker will send them, for a type that no task has.
+func (f *workerFlags) probes() []*yardv1.PollRequest {
+	one := func() *yardv1.PollRequest {
+		return &yardv1.PollRequest{MaxTasks: 1, Types: []string{probeType}, Worker: f.name()}
+	}
+	if f.weights != nil && len(f.tasklists) > 1 {
+		req := one()
+		for _, tasklist := range f.tasklists {
+			req.Tasklists = append(req.Tasklists, &yardv1.PolledTasklist{Name: tasklist, Weight: int32(f.weights[tasklist])})
+		}
+		return []*yardv1.PollRequest{req}
+	}
+	var all []*yardv1.PollRequest
+	for _, tasklist := range f.tasklists {
+		req := one()
+		req.Tasklist = tasklist
+		all = append(all, req)
+	}
+	return all
+}
+
 // probe returns an error if polls are refused, as those for a domain that does not exist: a worker would
 // ask on forever, in case it is created. It has the worker's name, so that both are one poller.
-func probe(ctx context.Context, c *yard.Client, tasklist, name string) error {
-	tasks, err := c.Wire().Poll(ctx, &yardv1.PollRequest{Tasklist: tasklist, MaxTasks: 1, Types: []string{probeType}, Worker: name})
+func probe(ctx context.Context, c *yard.Client, req *yardv1.PollRequest) error {
+	tasks, err := c.Wire().Poll(ctx, req)
 	if err != nil && !fault.CodeOf(err).Retryable() {
 		return err
 	}

@@ -158,6 +158,26 @@ func TestWorkerOfSeveralTasklists(t *testing.T) {
 	}
 }
 
+// With weights one request polls all tasklists.
+func TestWorkerOfTasklistsWithWeights(t *testing.T) {
+	s := newShell(t)
+	stop := s.work("-t", "sms=3,push=1", "--exec", `echo "$YARD_TASKLIST"`)
+	for _, tasklist := range []string{"push", "mail", "sms", "mail"} {
+		got := s.await(s.yard("task", "submit", "-t", tasklist, "send"), inState("completed"))
+		if string(got.Result) != `"`+tasklist+`"` {
+			t.Errorf("the task of %s: %+v", tasklist, got)
+		}
+	}
+	if code, log := stop(); code != cli.ExitOK || !strings.Contains(log, "mail,sms,push") {
+		t.Errorf("exit code %d\n%s", code, log)
+	}
+	for _, bad := range []string{"mail=0", "mail=1001", "mail=x", "mail="} {
+		if _, errs, code := run(t, "", "--url", s.url, "-d", "shop", "worker", "-t", bad, "--exec", "cat"); code != cli.ExitUsage || !strings.Contains(errs, "1..1000") {
+			t.Errorf("%s: exit code %d\n%s", bad, code, errs)
+		}
+	}
+}
+
 // A cancelled task's command is asked to stop, by the answer to a heartbeat.
 func TestWorkerStopsWhatIsCancelled(t *testing.T) {
 	s, dir := newShell(t), t.TempDir()

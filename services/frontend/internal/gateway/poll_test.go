@@ -46,7 +46,13 @@ func TestPollIsHandedToItsShard(t *testing.T) {
 func (r *rig) kept() int {
 	r.polls.mu.Lock()
 	defer r.polls.mu.Unlock()
-	if len(r.polls.byEnd) != len(r.polls.sent)+len(r.polls.waiting) {
+	resting := 0
+	for _, at := range r.polls.severals {
+		if at.several.rests {
+			resting++
+		}
+	}
+	if len(r.polls.byEnd) != len(r.polls.sent)+len(r.polls.waiting)+resting {
 		return -1
 	}
 	return len(r.polls.byEnd)

@@ -108,6 +108,14 @@ func (g *Gateway) tasklistKnown(l *yardv1.Tasklist) error {
 	return nil
 }
 
+// pollKnown refuses several tasklists while a matching owner would keep such a poll.
+func (g *Gateway) pollKnown(req *yardv1.PollRequest) error {
+	if len(req.Tasklists) > 0 {
+		return g.known("/tasklists", logversion.Weighted)
+	}
+	return nil
+}
+
 func (g *Gateway) pauseKnown() error { return g.known("/name", logversion.Levels) }
 
 func (g *Gateway) limitKnown(l *yardv1.Limit) error {

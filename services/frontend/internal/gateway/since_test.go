@@ -186,6 +186,28 @@ func TestI13_CostsNeedALogVersion(t *testing.T) {
 	}
 }
 
+// I13: polls of several tasklists wait until no matching owner would keep one.
+func TestI13_PollsOfSeveralTasklistsNeedALogVersion(t *testing.T) {
+	for version, taken := range map[uint32]bool{logversion.Weighted - 1: false, logversion.Weighted: true} {
+		for n := range 3 {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return version } })
+				req := &yardv1.PollRequest{MaxTasks: 1, Tasklists: []*yardv1.PolledTasklist{{Name: "a"}, {Name: "b"}}[:n]}
+				if n == 0 {
+					req.Tasklist = "a"
+				}
+				answer, got := r.answers(t)
+				r.Poll(r.call(), req, answer)
+				if o := <-got; n == 0 || taken {
+					wantCode(t, o.err, "")
+				} else {
+					wantField(t, o.err, "/tasklists")
+				}
+			})
+		}
+	}
+}
+
 // I13: limits per group wait until every matching owner knows them, and history tells the groups of what runs.
 func TestI13_LimitsPerGroupNeedALogVersion(t *testing.T) {
 	for version, taken := range map[uint32]bool{logversion.PerGroup - 1: false, logversion.PerGroup: true} {

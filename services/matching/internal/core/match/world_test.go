@@ -185,7 +185,7 @@ func newWorld(t *testing.T, shards, partitions int) *world {
 		lease: 30 * time.Second, deaf: func(string) bool { return false }, twice: func() bool { return false }, ends: true,
 		lossy: func(*table.Call) (bool, bool) { return false, true }, group: func() string { return "" }, cost: func() int { return 0 },
 		rates: map[string]table.Rate{}, shadow: map[string]bool{}, changed: map[string]bool{}, tokens: map[table.Ref][]token{}, starts: map[string]int{},
-		spreading: spreading{spread: map[string]int{}, scales: map[string]bool{}, turn: map[string]int{}, mute: func(string) bool { return false }},
+		spreading: spreading{spread: map[string]int{}, scales: map[string]bool{}, turn: map[string]int{}, mute: func(string) bool { return false }, fronts: map[string]*front{}},
 	}
 	for range partitions {
 		w.partitions = append(w.partitions, &partition{fences: map[int]uint64{}})
@@ -286,9 +286,7 @@ func (o *owner) carry(fx *Effects) {
 		o.move(m)
 	}
 	w.loads = append(w.loads, fx.Loads...)
-	for _, b := range fx.Branches {
-		w.after(w.delay(), func() { w.branch(b) })
-	}
+	w.news(fx)
 	for _, b := range fx.Batches {
 		o.batch(b)
 	}
