@@ -22,6 +22,8 @@ func TestASessionWithCosts(t *testing.T) {
 	untilSaid(t, system.URL, func(out string) bool { return strings.Contains(out, `"state":"waiting"`) }, "task", "get", id)
 	s.do("task", "get", id)
 	id = strings.TrimSpace(s.feed(`{"type":"report","cost":2,"delay_ms":3600000}`, "task", "submit", "-t", "reports", "--file", "-"))
-	untilSaid(t, system.URL, func(out string) bool { return strings.Contains(out, `"state":"waiting"`) && strings.Contains(out, `"cost":2`) }, "task", "get", id)
+	untilSaid(t, system.URL, func(out string) bool {
+		return strings.Contains(out, `"state":"waiting"`) && strings.Contains(out, `"cost":2`)
+	}, "task", "get", id)
 	testkit.Golden(t, filepath.Join("testdata", "costs.txt"), []byte(steady(s.text.String())))
 }
