@@ -227,7 +227,7 @@ func (w *storm) calm() {
 	}
 	clear(w.down)
 	for i := 0; w.done() < len(w.tasks) || w.stored(); i++ {
-		if i > 6000 {
+		if i > 20_000 {
 			w.t.Fatalf("%d of %d tasks are done: %s", w.done(), len(w.tasks), w.undone())
 		}
 		w.pollOnce()
