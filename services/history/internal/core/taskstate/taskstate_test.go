@@ -69,7 +69,23 @@ var (
 	allKinds  = []Kind{Started, Succeeded, Failed, Heartbeat, Released, Cancel, Expired, Carried, Lapse}
 )
 
+// policies are one of each kind.
+var policies = map[string]func(*Policy){
+	"plain":      func(*Policy) {},
+	"fails":      func(p *Policy) { p.OnLost, p.OnTimeout = LostFails, TimeoutFails },
+	"dies":       func(p *Policy) { p.OnLost, p.OnTimeout = LostDies, TimeoutDies },
+	"deliveries": func(p *Policy) { p.MaxDeliveries = 1 },
+	"rules":      func(p *Policy) { p.Rules = &Rules{NonRetryable: []string{"", "lost"}} },
+	"waits":      func(p *Policy) { p.Rules = &Rules{ByError: []ErrorRule{{InitialIntervalMS: 60_000}}} },
+}
+
 func TestEveryPairOfStateAndEvent(t *testing.T) {
+	for name, change := range policies {
+		t.Run(name, func(t *testing.T) { everyPair(t, change) })
+	}
+}
+
+func everyPair(t *testing.T, change func(*Policy)) {
 	for _, s := range allStates {
 		if got := in(s).State; got != s {
 			t.Fatalf("cannot bring a task into %s: it is %s", s, got)
@@ -77,6 +93,7 @@ func TestEveryPairOfStateAndEvent(t *testing.T) {
 		for _, k := range allKinds {
 			for _, stale := range []bool{false, true} {
 				task := in(s)
+				change(task.Policy)
 				if k == Lapse {
 					task.Extra = &Extra{Expiry: Expiry{FinishBy: t0 + 5_000}}
 				}

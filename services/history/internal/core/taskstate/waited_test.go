@@ -21,6 +21,8 @@ func TestWaited(t *testing.T) {
 		"a parked backoff":           {[]Step{submitted, started, failed, parked, fired, started}, backoff},
 		"after a time-out":           {[]Step{submitted, started, timedOut, started}, Wait{Since: 60, Until: 95, After: StepTimedOut, Message: "late"}},
 		"lost":                       {[]Step{submitted, started, {Kind: StepLost}, started}, Wait{}},
+		"lost as a failure":          {[]Step{submitted, started, {Kind: StepLost, At: 70, DueAt: 95, Message: "silent"}, started}, Wait{Since: 70, Until: 95, After: StepLost, Message: "silent"}},
+		"lost and parked":            {[]Step{submitted, started, {Kind: StepLost, At: 70, DueAt: 95, Message: "silent"}, parked, fired, started}, Wait{Since: 70, Until: 95, After: StepLost, Message: "silent"}},
 		"and then over":              {[]Step{submitted, started, failed, started, {Kind: StepCompleted}}, backoff},
 	} {
 		task := &Task{ReadyAt: 95, Steps: c.steps}
