@@ -339,3 +339,32 @@ func TestWhatAFrontendIsTold(t *testing.T) {
 		t.Errorf("it was notified %+v", got)
 	}
 }
+
+// A tasklist of which a trigger comes while a limit is known to be full stands in its line for the polls that rest at frontends.
+func TestATasklistStandsInLineForAFrontend(t *testing.T) {
+	w := resting(t, func(w *world) { w.limits["d/a"], w.ends = 1, false })
+	over := func() {
+		for _, one := range w.sorted() {
+			if one.state == "running" {
+				w.finish(one)
+			}
+		}
+	}
+	for i := range 2 {
+		w.poll(fmt.Sprint("here", i), Poll{Domain: "d", Tasklist: "l0", Max: 1, For: time.Minute})
+	}
+	w.ready("d", "l0", "a", 1, 2)
+	w.run(300 * ms)
+	w.ready("d", "l2", "a", 1, 1)
+	w.run(100 * ms)
+	over()
+	w.run(100 * ms)
+	if w.grantedN != 2 || w.polls["p"].tasks != 0 {
+		t.Fatalf("%d were granted", w.grantedN)
+	}
+	over()
+	w.run(100 * ms)
+	if w.polls["p"].tasks != 1 {
+		t.Error("it did not come when the slot was free")
+	}
+}
