@@ -49,6 +49,9 @@ const (
 	PerGroup = 8
 	// Shadow is the format since which a limit may be in shadow: an older matching owner would hold up what it covers.
 	Shadow = 9
+	// GroupStops is the format since which groups may be paused and drained, and named by lists, purges and caps of queues: an older
+	// program would take a purge of one group for one of all.
+	GroupStops = 9
 )
 
 // newest is the newest format that this program reads and writes. A build raises

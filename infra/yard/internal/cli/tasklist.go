@@ -264,6 +264,12 @@ func (a *app) printTasklist(d *yardv1.DescribeTasklistResponse) error {
 	if len(d.DrainedTypes) > 0 {
 		t.row("drained types", strings.Join(d.DrainedTypes, ", "))
 	}
+	if len(d.PausedGroups) > 0 {
+		t.row("paused groups", strings.Join(d.PausedGroups, ", "))
+	}
+	if len(d.DrainedGroups) > 0 {
+		t.row("drained groups", strings.Join(d.DrainedGroups, ", "))
+	}
 	for _, s := range d.Slots {
 		t.row("slots of "+cmp.Or(s.Ref, s.Type), s.InUse, "of", s.Limit) // an older engine says the type only
 	}

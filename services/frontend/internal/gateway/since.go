@@ -79,7 +79,20 @@ func (g *Gateway) tasklistKnown(l *yardv1.Tasklist) error {
 	return nil
 }
 
-func (g *Gateway) pauseKnown() error { return g.known("/name", logversion.Levels) }
+func (g *Gateway) stopKnown(what stoppable) error {
+	if what.kind == "group" {
+		return g.known("/name", logversion.GroupStops)
+	}
+	return g.known("/name", logversion.Levels)
+}
+
+// groupFilterKnown refuses a filter by group while an owner of an older log version would not see it.
+func (g *Gateway) groupFilterKnown(path, group string) error {
+	if group == "" {
+		return nil
+	}
+	return g.known(path, logversion.GroupStops)
+}
 
 func (g *Gateway) limitKnown(l *yardv1.Limit) error {
 	if l.Shadow {

@@ -117,8 +117,8 @@ func (g *Gateway) ListTasklists(c Call, req *yardv1.ListTasklistsRequest, answer
 			return nil, err
 		}
 		now := c.now().UnixMilli()
-		paused, _ := g.Catalog.Pauses(c.Domain, now)
-		drained, _ := g.Catalog.Drains(c.Domain, now)
+		paused := g.Catalog.Pauses(c.Domain, now).Tasklists
+		drained := g.Catalog.Drains(c.Domain, now).Tasklists
 		page, next := pageOf(c, mergeListed(g.Catalog.Tasklists(c.Domain), paused, drained, parts), req.Cursor, req.Limit)
 		return &yardv1.ListTasklistsResponse{Tasklists: page, NextCursor: next}, nil
 	})
