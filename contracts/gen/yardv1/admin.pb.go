@@ -1181,8 +1181,7 @@ type Tasklist struct {
 	MaxConcurrencyPerGroup int32 `protobuf:"varint,13,opt,name=max_concurrency_per_group,json=maxConcurrencyPerGroup,proto3" json:"max_concurrency_per_group,omitempty"`
 	// While about so many tasks of one group (group of tasks.submit) of this tasklist are queued, 1..100000000, submits of more tasks of
 	// that group are refused with RESOURCE_EXHAUSTED; those of other groups are accepted. Queued is what it is for max_queued, and both
-	// may be set. Tasks without a group are not counted. At most 100 tasklists of a domain have a max_queued or this. Default 0: no cap.
-	// Since log version 9.
+	// may be set. Tasks without a group are not counted. At most 100 tasklists of a domain have one. Default 0: no cap. Since log version 9.
 	MaxQueuedPerGroup int32 `protobuf:"varint,15,opt,name=max_queued_per_group,json=maxQueuedPerGroup,proto3" json:"max_queued_per_group,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache

@@ -67,6 +67,8 @@ func (g *Gateway) domainKnown(d *yardv1.Domain) error {
 // that one gives up.
 func (g *Gateway) tasklistKnown(l *yardv1.Tasklist) error {
 	switch {
+	case l.MaxQueuedPerGroup != 0:
+		return g.known("/tasklist/max_queued_per_group", logversion.GroupStops)
 	case l.Partitions > 1:
 		return g.known("/tasklist/partitions", logversion.Partitions)
 	case l.MaxConcurrencyPerGroup != 0:

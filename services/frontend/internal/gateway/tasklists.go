@@ -54,6 +54,7 @@ func (g *Gateway) tasklistRoom(domain string, l *yardv1.Tasklist) error {
 		most       int
 	}{
 		{"/tasklist/max_queued", "one", func(l *yardv1.Tasklist) bool { return l.GetMaxQueued() > 0 }, validate.CappedMax},
+		{"/tasklist/max_queued_per_group", "one", func(l *yardv1.Tasklist) bool { return l.GetMaxQueuedPerGroup() > 0 }, validate.CappedMax},
 		{"/tasklist/partitions", "several", func(l *yardv1.Tasklist) bool { return l.GetPartitions() > 1 }, validate.PartitionedMax},
 	} {
 		if !kind.has(l) || kind.has(g.Catalog.Tasklist(domain, l.Name)) {

@@ -59,7 +59,11 @@ func TestI7_TheLoadReportTellsWhatIsQueued(t *testing.T) {
 			var batch []*logv1.Record
 			for range tasks {
 				n++
-				batch = append(batch, task(newID(n), domain))
+				one := task(newID(n), domain)
+				if n%5 == 1 { // each first of shop
+					one.Group = "acme"
+				}
+				batch = append(batch, one)
 			}
 			s.submit(3, batch...)
 			last++
@@ -72,11 +76,14 @@ func TestI7_TheLoadReportTellsWhatIsQueued(t *testing.T) {
 			t.Error("without a cap:", load, scans.Load())
 		}
 		name := task(newID(1), "shop").Tasklist
-		caps.Store(backlog.NewCaps(map[backlog.Tasklist]int64{{Domain: "shop", Name: name}: 5}))
+		caps.Store(backlog.NewCaps(map[backlog.Tasklist]int64{{Domain: "shop", Name: name}: 5}, map[backlog.Tasklist]int64{{Domain: "shop", Name: name}: 100}))
 		load := report()
 		if len(load.Queued) != 1 || load.Queued[0].Domain != "shop" || load.Queued[0].Tasklist != name || load.Queued[0].Tasks != 60 ||
 			len(load.Counted) != ids.Lanes || load.Counted[3] != last {
 			t.Errorf("with a cap: %v, want 60 up to %d", load, last)
+		}
+		if len(load.QueuedGroups) != 1 || load.QueuedGroups[0].Group != "acme" || load.QueuedGroups[0].Tasks != 30 || load.QueuedGroups[0].Tasklist != name {
+			t.Errorf("of groups: %v, want 30", load.QueuedGroups)
 		}
 		later := task(newID(1000), "shop")
 		later.DueAtMs = time.Now().Add(time.Hour).UnixMilli()
