@@ -58,6 +58,19 @@ func (l limits) Partitions(domain, tasklist string) int {
 // GroupLimits implements match.Catalog.
 func (l limits) GroupLimits(domain string) map[string]int { return l.types.GroupLimits(domain) }
 
+// PausedGroups implements match.Catalog.
+func (l limits) PausedGroups(domain string) map[string]bool {
+	paused := l.types.Pauses(domain, l.clock.Now().UnixMilli()).Groups
+	if len(paused) == 0 {
+		return nil
+	}
+	groups := make(map[string]bool, len(paused))
+	for name := range paused {
+		groups[name] = true
+	}
+	return groups
+}
+
 // Limits implements match.Catalog.
 func (l limits) Limits(domain string) []match.Limit {
 	var all []match.Limit

@@ -39,6 +39,9 @@ func (*limits) Partitions(string, string) int { return 1 }
 
 func (*limits) GroupLimits(string) map[string]int { return nil }
 
+// PausedGroups is part of match.Catalog.
+func (*limits) PausedGroups(string) map[string]bool { return nil }
+
 // Limits implements match.Catalog.
 func (l *limits) Limits(string) []match.Limit {
 	l.mu.Lock()

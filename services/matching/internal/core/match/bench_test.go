@@ -20,6 +20,9 @@ func (few) Partitions(string, string) int { return 1 }
 
 func (few) GroupLimits(string) map[string]int { return nil }
 
+// PausedGroups implements Catalog.
+func (few) PausedGroups(string) map[string]bool { return nil }
+
 // Limits implements Catalog.
 func (n few) Limits(string) []Limit {
 	if n == 0 {

@@ -20,6 +20,9 @@ func (unlimited) Partitions(string, string) int { return 1 }
 
 func (unlimited) GroupLimits(string) map[string]int { return nil }
 
+// PausedGroups implements Catalog.
+func (unlimited) PausedGroups(string) map[string]bool { return nil }
+
 // Limits implements Catalog.
 func (unlimited) Limits(string) []Limit { return nil }
 
