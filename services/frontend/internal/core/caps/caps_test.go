@@ -233,16 +233,18 @@ func TestTheGroupsRememberedAreBounded(t *testing.T) {
 	}
 }
 
+// sent is tasks in a message of a partition.
+type sent struct {
+	Tasks
+	part int
+	seq  uint64
+}
+
 // Against a dumb model, with groups that fill beside their tasklist in several partitions: each number is the sum of what was reported last, what is
 // stored behind that, and what is on its way.
 func TestGroupsAgainstAModel(t *testing.T) {
 	rng := testkit.Seed(t)
 	queues := []Queue{mail, {"shop", "mail", "a"}, {"shop", "mail", "b"}, {"shop", "bulk", "a"}}
-	type sent struct {
-		Tasks
-		part int
-		seq  uint64
-	}
 	for range 20 {
 		b, seq := NewBook(), uint64(0)
 		var underWay []Tasks
@@ -287,29 +289,35 @@ func TestGroupsAgainstAModel(t *testing.T) {
 				stored = slices.DeleteFunc(stored, func(s sent) bool { return s.part == p && s.seq <= read[p] })
 				b.Report(p, reported[p], []uint64{0, 0, 0, read[p]})
 			}
-			want, groups := map[Queue]int64{}, map[Queue]bool{}
-			note := func(of Queue, n int64) {
-				if want[of] += n; of.Group != "" && n > 0 {
-					groups[of] = true
-				}
-			}
-			for _, one := range underWay {
-				note(one.Of, one.N)
-			}
-			for _, s := range stored {
-				note(s.Of, s.N)
-			}
-			for _, all := range reported {
-				for of, n := range all {
-					note(of, n)
-				}
-			}
-			for _, q := range queues {
-				b.want(t, "by the model", q, want[q])
-			}
-			if t.Failed() || b.groups != len(groups) {
-				t.Fatalf("%d groups, want %d", b.groups, len(groups))
-			}
+			b.checkSums(t, queues, underWay, stored, reported[:])
 		}
+	}
+}
+
+// checkSums compares the book with what is on its way, stored behind the last reports, and in these.
+func (b *Book) checkSums(t *testing.T, queues []Queue, underWay []Tasks, stored []sent, reported []map[Queue]int64) {
+	t.Helper()
+	want, groups := map[Queue]int64{}, map[Queue]bool{}
+	note := func(of Queue, n int64) {
+		if want[of] += n; of.Group != "" && n > 0 {
+			groups[of] = true
+		}
+	}
+	for _, one := range underWay {
+		note(one.Of, one.N)
+	}
+	for _, s := range stored {
+		note(s.Of, s.N)
+	}
+	for _, all := range reported {
+		for of, n := range all {
+			note(of, n)
+		}
+	}
+	for _, q := range queues {
+		b.want(t, "by the model", q, want[q])
+	}
+	if t.Failed() || b.groups != len(groups) {
+		t.Fatalf("%d groups, want %d", b.groups, len(groups))
 	}
 }

@@ -62,7 +62,7 @@ func TestCapsCover(t *testing.T) {
 		t.Errorf("%v", groups)
 	}
 	if l := NewLane(groups, 0); !l.Covers(one) || !l.Covers(groups) || l.Covers(both) || NewLane(one, 0).Covers(groups) {
-		t.Error("caps per group are not told from others")
+		t.Error("caps per group are taken for others")
 	}
 }
 

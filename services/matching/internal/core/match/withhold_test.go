@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
 // pauseGroup has a group of domain d be paused, or go on.
@@ -102,7 +104,7 @@ func TestAPausedGroupStartsWhenItGoesOn(t *testing.T) {
 	}
 }
 
-// What a call that is under way takes while a group is paused is let go: it may be of that group. Nobody's task is lost.
+// What a call that is under way takes while a group is paused is let go: it may be of that group. No task is lost.
 func TestACallUnderWayDoesNotStartAPausedGroup(t *testing.T) {
 	w := newWorld(t, 1, 1)
 	w.own(0, 1)
@@ -153,4 +155,57 @@ func TestAPausedGroupCostsNothing(t *testing.T) {
 	if n := w.startedOf("acme"); n != 4 {
 		t.Errorf("%d start for the 4 polls of their tasklist", n)
 	}
+}
+
+// What shared columns hold of other groups is asked for again at once, and stored behind all that is to be forgotten, however many columns
+// there are: it starts before any poll is found to wait in vain.
+func TestOtherGroupsAreFoundAgainAtOnce(t *testing.T) {
+	w := newWorld(t, 1, 1)
+	w.own(0, 1)
+	const many = 2*callCandidatesMax + 10
+	for i := range many {
+		w.grouped("other", "l0", fmt.Sprint("t", i), 1)
+	}
+	w.run(time.Second)
+	w.delay = func() time.Duration { return time.Millisecond }
+	asked := len(w.retrigs)
+	w.pauseGroup("acme", true)
+	w.run(2 * time.Second)
+	if n := len(w.retrigs) - asked; n != 1 {
+		t.Errorf("history is asked %d times", n)
+	}
+	if n := w.newest(0).s.list(table.Tasklist{Domain: "d", Name: "l0"}).index.Triggers(); n != many {
+		t.Errorf("%d triggers are stored, want %d", n, many)
+	}
+	held := 0
+	for _, c := range w.tables.Open("d", 0, "").Columns {
+		held += c.Triggers
+	}
+	if held != many {
+		t.Errorf("the tables hold %d triggers, want %d", held, many)
+	}
+}
+
+// Grabs that have gathered when a group is paused, behind a batch that is under way, are taken back.
+func TestWhatHasGatheredOfAPausedGroupIsTakenBack(t *testing.T) {
+	w := newWorld(t, 1, 1)
+	w.own(0, 1, func(c *Config) { c.GrabEventsMax = 1 })
+	w.delay = func() time.Duration { return 200 * time.Millisecond }
+	w.pollAll(40)
+	w.run(time.Second)
+	w.grouped("acme", "l0", "a", 20)
+	for len(w.newest(0).s.lanes[0].gather) == 0 {
+		w.run(10 * time.Millisecond)
+	}
+	w.pauseGroup("acme", true)
+	w.run(time.Second)
+	before := w.startedOf("acme")
+	w.run(20 * time.Second)
+	if n := w.startedOf("acme"); n != before || n == 20 || len(w.newest(0).s.lanes[0].gather) > 0 {
+		t.Errorf("%d have started, %d later", before, n)
+	}
+	w.pauseGroup("acme", false)
+	w.pollAll(60)
+	w.run(time.Minute)
+	w.wantStarted("it goes on", map[string]int{"acme": 20})
 }

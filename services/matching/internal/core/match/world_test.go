@@ -71,12 +71,10 @@ type world struct {
 	// twice tells whether a message comes twice.
 	twice func() bool
 	// group is that of the next task, weights are those of groups in all domains.
-	group   func() string
-	weights map[string]float64
-	// groupLimits are those of groups in all domains.
-	groupLimits map[string]int
-	// pausedGroups are those that are paused, as d=acme.
-	pausedGroups map[string]bool
+	group        func() string
+	weights      map[string]float64
+	groupLimits  map[string]int  // of groups in all domains
+	pausedGroups map[string]bool // as d=acme
 	// rates are by name, as limits are; tokens tells when the tables let attempts start under each, and forgotten when they lost
 	// their memory. starts counts the attempts by the names of what covers them.
 	rates     map[string]table.Rate
