@@ -92,9 +92,13 @@ func (c *Catalog) PausedType(domain, name string) *yardv1.Pause {
 	return c.now.Load().pauses.types[domain][name]
 }
 
-// Pauses returns those of a domain that are not over at an instant, Unix ms, by the names of tasklists and types.
-// They are read-only, the maps are not.
-func (c *Catalog) Pauses(domain string, nowMS int64) (tasklists, types map[string]*yardv1.Pause) {
+// PausedGroup is PausedTasklist for a group.
+func (c *Catalog) PausedGroup(domain, name string) *yardv1.Pause {
+	return c.now.Load().pauses.groups[domain][name]
+}
+
+// Pauses returns those of a domain that are not over at an instant, Unix ms. They are read-only, the maps are not.
+func (c *Catalog) Pauses(domain string, nowMS int64) Stopped {
 	return c.now.Load().pauses.of(domain, nowMS)
 }
 
@@ -108,15 +112,20 @@ func (c *Catalog) DrainedType(domain, name string) *yardv1.Pause {
 	return c.now.Load().drains.types[domain][name]
 }
 
+// DrainedGroup is DrainedTasklist for a group.
+func (c *Catalog) DrainedGroup(domain, name string) *yardv1.Pause {
+	return c.now.Load().drains.groups[domain][name]
+}
+
 // Drains is Pauses for drains.
-func (c *Catalog) Drains(domain string, nowMS int64) (tasklists, types map[string]*yardv1.Pause) {
+func (c *Catalog) Drains(domain string, nowMS int64) Stopped {
 	return c.now.Load().drains.of(domain, nowMS)
 }
 
 // PauseEnds tells, by domain, when its next pause ends by itself after an instant, Unix ms.
 func (c *Catalog) PauseEnds(nowMS int64) map[string]int64 {
 	s, ends := c.now.Load(), map[string]int64{}
-	for _, all := range []map[string]map[string]*yardv1.Pause{s.pauses.lists, s.pauses.types} {
+	for _, all := range s.pauses.all() {
 		for domain, pauses := range all {
 			for _, p := range pauses {
 				if at, known := ends[domain]; p.UntilMs > nowMS && (!known || p.UntilMs < at) {

@@ -25,22 +25,25 @@ func TestACatalogFollowsPausesAndDrains(t *testing.T) {
 			t.Errorf("%v", p)
 		}
 		before := w.now.Load()
-		for _, key := range []string{topology.TypeDrainKey("shop", "pay.out"), topology.TasklistDrainKey("shop", "mail"), topology.TasklistPauseKey("shop", "mail")} {
+		for _, key := range []string{topology.TypeDrainKey("shop", "pay.out"), topology.TasklistDrainKey("shop", "mail"), topology.TasklistPauseKey("shop", "mail"), topology.GroupPauseKey("shop", "acme"), topology.GroupDrainKey("shop", "a.b")} {
 			if err := PutPause(t.Context(), w.bucket, key, &yardv1.Pause{SinceMs: 7}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		w.reported("two drains and a pause", "shop", "shop", "shop")
+		w.reported("three drains and two pauses", "shop", "shop", "shop", "shop", "shop")
 		for at, want := range map[int64][]string{0: {"mail", "old"}, 8: {"mail", "old"}, 9: {"mail"}} {
-			tasklists, types := w.Drains("shop", at)
-			if got := slices.Sorted(maps.Keys(tasklists)); !slices.Equal(got, want) || len(types) != 1 || types["pay.out"] == nil {
-				t.Errorf("at %d: %v %v", at, got, types)
+			all := w.Drains("shop", at)
+			if got := slices.Sorted(maps.Keys(all.Tasklists)); !slices.Equal(got, want) || len(all.Types) != 1 || all.Types["pay.out"] == nil || all.Groups["a.b"] == nil || all.Len() != len(want)+2 {
+				t.Errorf("at %d: %v %v", at, got, all)
 			}
 		}
-		if tasklists, types := w.Pauses("shop", 9); len(tasklists) != 1 || tasklists["mail"] == nil || len(types) != 1 {
-			t.Errorf("%v %v", tasklists, types)
+		if all := w.Pauses("shop", 9); len(all.Tasklists) != 1 || all.Tasklists["mail"] == nil || len(all.Types) != 1 || len(all.Groups) != 1 || all.Groups["acme"] == nil {
+			t.Errorf("%v", all)
 		}
-		if len(before.drains.lists["shop"]) != 1 || len(before.drains.types["shop"]) != 0 {
+		if w.PausedGroup("shop", "acme") == nil || w.DrainedGroup("shop", "acme") != nil || w.DrainedGroup("shop", "a.b") == nil || w.PausedGroup("bank", "acme") != nil {
+			t.Error("a group is not what it is")
+		}
+		if len(before.drains.lists["shop"]) != 1 || len(before.drains.types["shop"]) != 0 || len(before.drains.groups["shop"]) != 0 {
 			t.Errorf("what was read has changed: %v", before.drains)
 		}
 		if ends := w.PauseEnds(1); len(ends) != 0 {
@@ -65,6 +68,7 @@ func TestADomainTakesItsPausesAndDrainsAlong(t *testing.T) {
 		return []string{
 			topology.TasklistPauseKey(domain, "mail"), topology.TypePauseKey(domain, "pay"),
 			topology.TasklistDrainKey(domain, "mail"), topology.TypeDrainKey(domain, "pay.out"),
+			topology.GroupPauseKey(domain, "acme"), topology.GroupDrainKey(domain, "a.b"),
 		}
 	}
 	for _, domain := range []string{"shop", "shop2"} {

@@ -58,6 +58,9 @@ const (
 	RetryRules = 9
 	// Weighted is the format since which a poll may name several tasklists by weight: an older matching owner would keep such a poll.
 	Weighted = 9
+	// GroupStops is the format since which groups may be paused and drained, and named by lists, purges and caps of queues: an older
+	// program would take a purge of one group for one of all.
+	GroupStops = 9
 )
 
 // newest is the newest format that this program reads and writes. A build raises

@@ -116,6 +116,8 @@ export interface ListRequest {
   cursor?: string;
   /** Only tasks that have each of these headers with exactly this value; at most 4. Default: all. Headers have no index: tasks are read until a page is full, but at most 10000 waiting tasks for one answer and partition. So a page may hold few tasks, or none, and still have a next_cursor. Since log version 4. */
   headers?: Record<string, string>;
+  /** Only tasks of this group. Default: all. It has no index either. Since log version 9. */
+  group?: string;
 }
 
 export interface ListResponse {
@@ -180,6 +182,10 @@ export interface DescribeTasklistResponse {
   partitions_least?: number;
   /** The most of them, likewise. */
   partitions_max?: number;
+  /** The groups of the domain that are paused, by name, at most 100. */
+  paused_groups?: string[];
+  /** The groups of the domain that are drained, by name, at most 100. */
+  drained_groups?: string[];
 }
 
 /** TasklistPollersRequest (tasklists.pollers): the workers that polled a tasklist in the last 5 minutes. The owner of the tasklist's matching shard, or of those of its partitions, remembers them: they are lost with it, and the next owner learns of each with its next poll. It keeps 8192 of them: up to 6144 of one domain, and the last 2048 places are for domains with 512 at most. Beyond that, those of the domain are forgotten who have not polled for the longest. */
@@ -267,6 +273,8 @@ export interface PeekTasklistRequest {
   limit?: number;
   /** The next_cursor of the previous answer. Default: from the first. */
   cursor?: string;
+  /** Only tasks of this group. Default: all. Since log version 9. */
+  group?: string;
 }
 
 export interface PeekTasklistResponse {
@@ -347,6 +355,8 @@ export interface PurgeTasklistRequest {
   reason?: string;
   /** Who purges it, for people; at most 128 bytes. */
   by?: string;
+  /** Only tasks of this group. Default: all. Since log version 9. */
+  group?: string;
 }
 
 export interface PurgeTasklistResponse {
@@ -479,6 +489,8 @@ export interface PurgeTypeRequest {
   reason?: string;
   /** Who purges it, for people; at most 128 bytes. */
   by?: string;
+  /** Only tasks of this group. Default: all. Since log version 9. */
+  group?: string;
 }
 
 export interface PurgeTypeResponse {
@@ -575,11 +587,15 @@ export interface GetGroupRequest {
 }
 
 export interface GetGroupResponse {
-  /** As stored. */
+  /** As stored. A paused or drained group without settings has its name only. */
   group?: Group;
+  /** Present while the group is paused. */
+  pause?: Pause;
+  /** Present while the group is drained. */
+  drain?: Pause;
 }
 
-/** ListGroupsRequest (groups.list): the groups of the domain that have settings. */
+/** ListGroupsRequest (groups.list): the groups of the domain that have settings, are paused or drained. */
 export interface ListGroupsRequest {
   /** The most to return, 1..1000. Default 1000. An answer stops at 400 KiB, so a page may have fewer. */
   limit?: number;
@@ -588,10 +604,12 @@ export interface ListGroupsRequest {
 }
 
 export interface ListGroupsResponse {
-  /** Sorted by name. */
+  /** Sorted by name. A paused or drained group without settings has its name only. */
   groups?: Group[];
   /** Where the next page begins; empty on the last page. */
   next_cursor?: string;
+  /** Those of them that are paused or drained, sorted by name. */
+  stopped?: StoppedGroup[];
 }
 
 /** DeleteGroupRequest (groups.delete) deletes the settings of a group. Its weight is 1 from then on, and limits count it as any other. */
@@ -605,6 +623,84 @@ export interface DeleteGroupRequest {
 export interface DeleteGroupResponse {
   /** As it was stored before. */
   group?: Group;
+}
+
+/** PauseGroupRequest (groups.pause): no task of the group starts, in any tasklist, until it is resumed. It takes effect within a second, and holds up no other group. Pausing again replaces the pause. Since log version 9. */
+export interface PauseGroupRequest {
+  /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
+  name: string;
+  /** Why, for people; at most 1024 bytes. */
+  reason?: string;
+  /** Who pauses it, for people; at most 128 bytes. */
+  by?: string;
+  /** It ends by itself after this, ms, 1000..31622400000 (366 days). Default 0: not before it is resumed. */
+  for_ms?: number;
+}
+
+export interface PauseGroupResponse {
+  /** As stored. */
+  pause?: Pause;
+}
+
+/** ResumeGroupRequest (groups.resume) ends a pause or a drain. NOT_FOUND if the group is not paused, or not drained. */
+export interface ResumeGroupRequest {
+  /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
+  name: string;
+  /** End the drain; a pause stays. Default false: end the pause; a drain stays. */
+  drain?: boolean;
+}
+
+export interface ResumeGroupResponse {
+  /** The pause or the drain as it was. */
+  pause?: Pause;
+}
+
+/** DrainGroupRequest (groups.drain): a submit with a task of the group is refused with FAILED_PRECONDITION until the drain ends. It takes effect within a second. What was accepted goes on: it starts, is tried again, and comes back from a delay. A repeat, with its request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain. Since log version 9. */
+export interface DrainGroupRequest {
+  /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
+  name: string;
+  /** Why, for people; at most 1024 bytes. */
+  reason?: string;
+  /** Who drains it, for people; at most 128 bytes. */
+  by?: string;
+  /** It ends by itself after this, ms, 1000..31622400000 (366 days). Default 0: not before it is resumed. */
+  for_ms?: number;
+}
+
+export interface DrainGroupResponse {
+  /** As stored. */
+  drain?: Pause;
+}
+
+/** PurgeGroupRequest (groups.purge) is PurgeTasklistRequest for the tasks of a group. Since log version 9. */
+export interface PurgeGroupRequest {
+  /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
+  name: string;
+  /** Only tasks of this tasklist. Default: all. */
+  tasklist?: string;
+  /** Only tasks in these states: WAITING, READY, BACKOFF. Default: all of these. Running ones are taken with `running`. */
+  states?: TaskState[];
+  /** Only tasks that were created at least this long before the purge began, ms, 0..31622400000 (366 days). Default 0: all that were created before it began. */
+  older_than_ms?: number;
+  /** Ask the workers of running tasks to stop, too, as tasks.cancel does. Default false: what runs goes on. */
+  running?: boolean;
+  /** Count what matches, and change nothing. */
+  preview?: boolean;
+  /** The most tasks of this step, 1..1000. Default 500. */
+  limit?: number;
+  /** The next_cursor of the previous step, with the same filter. Default: a purge begins. */
+  cursor?: string;
+  /** Why, for people; at most 800 bytes. It is in the history of each task. */
+  reason?: string;
+  /** Who purges it, for people; at most 128 bytes. */
+  by?: string;
+  /** Only tasks of this type. Default: all. */
+  type?: string;
+}
+
+export interface PurgeGroupResponse {
+  /** What this step did. */
+  purged?: Purged;
 }
 
 /** PutDomainRequest (admin.domains.put) creates or changes a domain. */
@@ -989,6 +1085,8 @@ export interface Tasklist {
   partitions_max?: number;
   /** The most attempts of tasks of this tasklist of each group (group of tasks.submit) that run at once, on all nodes together, 1..1000000. A group may have its own number (max_concurrency of groups.put). Tasks without a group are not counted. Default 0: no limit. Since log version 8. */
   max_concurrency_per_group?: number;
+  /** While about so many tasks of one group (group of tasks.submit) of this tasklist are queued, 1..100000000, submits of more tasks of that group are refused with RESOURCE_EXHAUSTED; those of other groups are accepted. Queued is what it is for max_queued, and both may be set. Tasks without a group are not counted. At most 100 tasklists of a domain have one. Default 0: no cap. Since log version 9. */
+  max_queued_per_group?: number;
 }
 
 /** ListedTasklist is a tasklist with settings, or with unfinished tasks. */
@@ -1107,6 +1205,16 @@ export interface Group {
   revision?: number;
   /** How many attempts of this group may run at once in each limit that counts per group (max_concurrency_per_group of a domain, a tasklist, a type or a shared limit), 1..1000000: it holds in place of the number there. Where nothing counts per group it says nothing. Default 0: what the limit says. Since log version 8. */
   max_concurrency?: number;
+}
+
+/** StoppedGroup is a group that is paused or drained, or both. */
+export interface StoppedGroup {
+  /** Its name. */
+  name?: string;
+  /** Present while it is paused. */
+  pause?: Pause;
+  /** Present while it is drained. */
+  drain?: Pause;
 }
 
 /** LimitUse is how a limit is used. Matching keeps this in memory: times start over when another node takes a shard over, or a shard has had nothing to do with the domain for a minute. */
@@ -1374,12 +1482,20 @@ export interface Verbs {
   "limits.delete": { request: DeleteLimitRequest; response: DeleteLimitResponse };
   /** Set the weight of a group of tasks. */
   "groups.put": { request: PutGroupRequest; response: PutGroupResponse };
-  /** Get the settings of a group. */
+  /** Get the settings of a group, and whether it is paused or drained. */
   "groups.get": { request: GetGroupRequest; response: GetGroupResponse };
-  /** List the groups of the domain that have settings. */
+  /** List the groups of the domain that have settings, are paused or drained. */
   "groups.list": { request: ListGroupsRequest; response: ListGroupsResponse };
   /** Delete the settings of a group. */
   "groups.delete": { request: DeleteGroupRequest; response: DeleteGroupResponse };
+  /** Pause a group: none of its tasks starts until it is resumed, or for a time. */
+  "groups.pause": { request: PauseGroupRequest; response: PauseGroupResponse };
+  /** End the pause or the drain of a group. */
+  "groups.resume": { request: ResumeGroupRequest; response: ResumeGroupResponse };
+  /** Drain a group: new tasks of it are refused until it is resumed, or for a time. */
+  "groups.drain": { request: DrainGroupRequest; response: DrainGroupResponse };
+  /** Cancel the tasks of a group that do not run, step by step; or count them. */
+  "groups.purge": { request: PurgeGroupRequest; response: PurgeGroupResponse };
 }
 
 /** The verbs of no domain: the subject is yard.v1.admin.<verb>. */

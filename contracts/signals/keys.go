@@ -13,6 +13,8 @@ const (
 	Tasklist = "tasklist"
 	// Type is the type of a task.
 	Type = "type"
+	// Group is the group of a task.
+	Group = "group"
 	// TaskID is the printed id of a task.
 	TaskID = "task_id"
 	// Attempt is the number of an attempt, from 1.

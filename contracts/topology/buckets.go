@@ -82,11 +82,17 @@ func TasklistDrainKey(domain, tasklist string) string {
 // TypeDrainKey holds the drain of a type.
 func TypeDrainKey(domain, taskType string) string { return "drain.type." + domain + "." + taskType }
 
+// GroupPauseKey holds the pause of a group, GroupDrainKey its drain (yardv1.Pause).
+func GroupPauseKey(domain, group string) string { return "pause.group." + domain + "." + group }
+
+// GroupDrainKey holds the drain of a group.
+func GroupDrainKey(domain, group string) string { return "drain.group." + domain + "." + group }
+
 // PauseKeysOf filter the pauses and drains of one domain.
 func PauseKeysOf(domain string) []string {
 	return []string{
-		"pause.tasklist." + domain + ".*", "pause.type." + domain + ".>",
-		"drain.tasklist." + domain + ".*", "drain.type." + domain + ".>",
+		"pause.tasklist." + domain + ".*", "pause.type." + domain + ".>", "pause.group." + domain + ".>",
+		"drain.tasklist." + domain + ".*", "drain.type." + domain + ".>", "drain.group." + domain + ".>",
 	}
 }
 
@@ -161,6 +167,16 @@ func TypeDrainOfKey(key string) (domain, taskType string, ok bool) {
 		return "", "", false
 	}
 	return TypeOfKey(rest)
+}
+
+// GroupPauseOfKey and GroupDrainOfKey are the inverses of GroupPauseKey and GroupDrainKey.
+func GroupPauseOfKey(key string) (domain, group string, ok bool) {
+	return dottedOf(key, "pause.group.")
+}
+
+// GroupDrainOfKey is the inverse of GroupDrainKey.
+func GroupDrainOfKey(key string) (domain, group string, ok bool) {
+	return dottedOf(key, "drain.group.")
 }
 
 // LimitOfKey is the inverse of LimitKey.

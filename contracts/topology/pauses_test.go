@@ -66,3 +66,27 @@ func TestKeysOfDrainsAreReadBack(t *testing.T) {
 		t.Error("a pause is a drain")
 	}
 }
+
+// So has what is stopped of a group, whose name may hold dots.
+func TestKeysOfStoppedGroupsAreReadBack(t *testing.T) {
+	pause, drain := topology.GroupPauseKey("shop", "acme.eu"), topology.GroupDrainKey("shop", "acme.eu")
+	if domain, name, ok := topology.GroupPauseOfKey(pause); !ok || domain != "shop" || name != "acme.eu" {
+		t.Errorf("%s: %s %s %t", pause, domain, name, ok)
+	}
+	if domain, name, ok := topology.GroupDrainOfKey(drain); !ok || domain != "shop" || name != "acme.eu" {
+		t.Errorf("%s: %s %s %t", drain, domain, name, ok)
+	}
+	for what, of := range map[string]func(string) (string, string, bool){
+		"the drain of a group": topology.GroupDrainOfKey, "the settings of a group": topology.GroupOfKey, "the pause of a type": topology.TypePauseOfKey, "a limit": topology.LimitOfKey,
+	} {
+		if _, _, ok := of(pause); ok {
+			t.Errorf("%s is %s", pause, what)
+		}
+	}
+	if _, _, ok := topology.GroupPauseOfKey(drain); ok {
+		t.Errorf("%s is a pause", drain)
+	}
+	if _, _, ok := topology.GroupPauseOfKey(topology.GroupKey("shop", "a")); ok {
+		t.Error("settings are a pause")
+	}
+}

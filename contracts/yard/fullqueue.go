@@ -2,14 +2,15 @@ package yard
 
 import (
 	"context"
+	"strings"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 )
 
-// A tasklist may have a cap on its queue (Tasklist.MaxQueued). What one program submits to it while it is full waits by itself,
-// in front of nothing else, and goes as there is room. How many goroutines and requests that takes is bounded by the callers that wait.
+// A tasklist may have a cap on its queue (Tasklist.MaxQueued), and on what it has of each group (MaxQueuedPerGroup). What one program submits
+// to it while it is full waits by itself, in front of nothing else, and goes as there is room. How many goroutines and requests that takes is bounded by the callers that wait.
 
-// fullQueue is the first task of n whose tasklist is at its cap, as a refusal says, or -1.
+// fullQueue is the first task of n whose queue is at its cap, as a refusal says, or -1.
 func fullQueue(err error, n int) int {
 	if e := fault.From(err); e != nil && e.Code == fault.ResourceExhausted {
 		return taskOf(e.Path, n)
@@ -17,27 +18,43 @@ func fullQueue(err error, n int) int {
 	return -1
 }
 
-// queueUp lets the tasks of a tasklist at its cap go on by themselves, and returns the others. Nothing of all was stored.
-func (c *Client) queueUp(all []*single, tasklist string, why error) (others []*single) {
+// queue is a tasklist, or what it has of one group.
+type queue struct{ tasklist, group string }
+
+// queueOf is the queue that is at its cap, as a refusal says of a task.
+func queueOf(err error, s *single) queue {
+	q := queue{tasklist: s.task.Tasklist}
+	if strings.HasSuffix(fault.From(err).Path, "/group") {
+		q.group = s.task.Group
+	}
+	return q
+}
+
+func (q queue) has(s *single) bool {
+	return s.task.Tasklist == q.tasklist && (q.group == "" || s.task.Group == q.group)
+}
+
+// queueUp lets the tasks of a queue at its cap go on by themselves, and returns the others. Nothing of all was stored.
+func (c *Client) queueUp(all []*single, of queue, why error) (others []*single) {
 	var full []*single
 	own := &fate{last: why}
 	c.together.mu.Lock()
 	defer c.together.mu.Unlock()
 	for _, s := range all {
-		if s.task.Tasklist != tasklist {
+		if !of.has(s) {
 			others = append(others, s)
 			continue
 		}
 		full = append(full, s)
 		s.fate = own
 	}
-	go c.trickle(full)
+	go c.trickle(full, of)
 	return others
 }
 
-// trickle sends the tasks of a tasklist at its cap, as many at once as there is room for: half as many where there is none,
+// trickle sends the tasks of a queue at its cap, as many at once as there is room for: half as many where there is none,
 // twice as many where there was. It waits where there is none for a single one.
-func (c *Client) trickle(left []*single) {
+func (c *Client) trickle(left []*single, of queue) {
 	size := max(1, len(left)/2)
 	for try := 0; ; {
 		now, f := c.together.depart(&left, size)
@@ -46,9 +63,14 @@ func (c *Client) trickle(left []*single) {
 		}
 		resp, err := c.flyOnce(now, f)
 		refused, _ := culprit(err, len(now))
+		full := fullQueue(err, len(now))
 		switch {
-		case fullQueue(err, len(now)) >= 0:
+		case full >= 0:
 			f.note(false, false, err)
+			if q := queueOf(err, now[full]); q.group != of.group && q.group != "" { // other groups of the tasklist go on
+				left = c.queueUp(left, q, err)
+				continue
+			}
 			if len(now) > 1 {
 				size = len(now) / 2
 				continue

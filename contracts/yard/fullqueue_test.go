@@ -134,3 +134,54 @@ func TestWhatWaitsForAQueueGoesAsThereIsRoom(t *testing.T) {
 		})
 	})
 }
+
+// A group that is at its cap in a tasklist holds up no other group of it, not even while the tasklist is full, too.
+func TestAFullGroupHoldsUpNoOther(t *testing.T) {
+	for _, listIsFull := range []bool{false, true} {
+		inBubble(t, func(t *testing.T) {
+			s := newStack(t)
+			began := time.Now()
+			s.engine.script = func(endpoint string, _ int, msg *nats.Msg) bool {
+				if endpoint != "tasks.submit" {
+					return false
+				}
+				refuse := func(i int, field string) bool {
+					return s.engine.refuse(msg, fault.At(fault.ResourceExhausted, fmt.Sprintf("/tasks/%d/%s", i, field), "is full").After(time.Second))
+				}
+				for i, task := range read[yardv1.SubmitRequest](s.engine, msg).Tasks {
+					if listIsFull && task.Tasklist == "mail" && time.Since(began) < time.Second {
+						return refuse(i, "tasklist")
+					}
+					if task.Tasklist == "mail" && task.Group == "full" {
+						return refuse(i, "group")
+					}
+				}
+				return false
+			}
+			var all sync.WaitGroup
+			for i := range 60 {
+				all.Go(func() {
+					ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+					defer cancel()
+					task := yard.Task{Type: "x", Tasklist: "mail", Group: []string{"full", "a", "b", ""}[i%4], Payload: i}
+					if i%20 == 0 {
+						task.Tasklist = "bulk" // where the group has no cap
+					}
+					_, err := s.client.Submit(ctx, task)
+					switch full := task.Tasklist == "mail" && task.Group == "full"; {
+					case full && (!errors.Is(err, yard.ErrResourceExhausted) || fault.From(err).Path != "/tasks/0/group"):
+						t.Errorf("a task of a full group: %v", err)
+					case !full && (err != nil || time.Since(began) > 10*time.Second):
+						t.Errorf("a task of group %q in %s: %v after %v", task.Group, task.Tasklist, err, time.Since(began))
+					}
+				})
+			}
+			all.Wait()
+			s.engine.locked(func() {
+				if n := len(s.engine.tasks); n != 48 {
+					t.Errorf("%d tasks are stored", n)
+				}
+			})
+		})
+	}
+}

@@ -3,6 +3,8 @@ package yard
 import (
 	"context"
 	"iter"
+	"slices"
+	"strings"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
@@ -23,6 +25,8 @@ type Group struct {
 	MaxConcurrency int
 	// Revision changes with every put. PutGroup replaces only this revision, or any if it is 0.
 	Revision int64
+	// Pause is its pause, Drain its drain, as GetGroup and Groups tell of them; nil: it has none. A put changes neither.
+	Pause, Drain *Pause
 }
 
 // PutGroup sets the weight of a group, and how many of its attempts may run at once, and returns its settings as stored. They count
@@ -43,20 +47,28 @@ func (c *Client) PutGroup(ctx context.Context, g Group) (Group, error) {
 	return groupOf(resp.Group), nil
 }
 
-// GetGroup returns the settings of a group, or NOT_FOUND.
+// GetGroup returns the settings of a group, its pause and its drain, or NOT_FOUND where there is none of these.
 func (c *Client) GetGroup(ctx context.Context, name string) (Group, error) {
 	resp, err := call[yardv1.GetGroupResponse](ctx, &c.transport, c.subject("groups.get"), &yardv1.GetGroupRequest{Name: name})
 	if err != nil {
 		return Group{}, err
 	}
-	return groupOf(resp.Group), nil
+	g := groupOf(resp.Group)
+	g.Pause, g.Drain = maybePaused(resp.Pause), maybePaused(resp.Drain)
+	return g, nil
 }
 
-// Groups yields all groups of the domain that have settings, by name, and asks for them page by page as Tasks does.
+// Groups yields all groups of the domain that have settings, are paused or drained, by name, and asks for them page by page as Tasks does.
 func (c *Client) Groups(ctx context.Context) iter.Seq2[Group, error] {
 	return pages(func(cursor string) ([]Group, string, error) {
 		resp, err := call[yardv1.ListGroupsResponse](ctx, &c.transport, c.subject("groups.list"), &yardv1.ListGroupsRequest{Cursor: cursor})
-		return each(resp.GetGroups(), groupOf), resp.GetNextCursor(), err
+		groups := each(resp.GetGroups(), groupOf)
+		for _, s := range resp.GetStopped() { // sorted as they are
+			if at, ok := slices.BinarySearchFunc(groups, s.Name, func(g Group, name string) int { return strings.Compare(g.Name, name) }); ok {
+				groups[at].Pause, groups[at].Drain = maybePaused(s.Pause), maybePaused(s.Drain)
+			}
+		}
+		return groups, resp.GetNextCursor(), err
 	})
 }
 

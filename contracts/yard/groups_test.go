@@ -2,6 +2,7 @@ package yard_test
 
 import (
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -24,12 +25,18 @@ func TestGroupsGoBothWaysWhole(t *testing.T) {
 		if got, err := s.client.GetGroup(soon(t), "acme"); err != nil || got != want || get.requests()[0].Name != "acme" {
 			t.Errorf("%+v %v", got, err)
 		}
+		answering[yardv1.GetGroupRequest](t, s, topology.API("shop", "groups.get"), &yardv1.GetGroupResponse{Group: &yardv1.Group{Name: "b"}, Pause: &yardv1.Pause{By: "ann"}})
+		if got, err := s.client.GetGroup(soon(t), "b"); err != nil || got.Name != "b" || got.Pause == nil || got.Pause.By != "ann" || got.Drain != nil {
+			t.Errorf("%+v %v", got, err)
+		}
 		gone := answering[yardv1.DeleteGroupRequest](t, s, topology.API("shop", "groups.delete"), &yardv1.DeleteGroupResponse{Group: stored})
 		if got, err := s.client.DeleteGroup(soon(t), "acme", 8); err != nil || got != want || gone.requests()[0].Name != "acme" || gone.requests()[0].Revision != 8 {
 			t.Errorf("%+v %v", got, err)
 		}
 		list := answering[yardv1.ListGroupsRequest](t, s, topology.API("shop", "groups.list"),
-			&yardv1.ListGroupsResponse{Groups: []*yardv1.Group{stored}, NextCursor: "acme"}, &yardv1.ListGroupsResponse{Groups: []*yardv1.Group{{Name: "b"}}})
+			&yardv1.ListGroupsResponse{Groups: []*yardv1.Group{stored}, NextCursor: "acme"}, &yardv1.ListGroupsResponse{
+				Groups: []*yardv1.Group{{Name: "b"}, {Name: "c"}}, Stopped: []*yardv1.StoppedGroup{{Name: "c", Drain: &yardv1.Pause{By: "bob"}}},
+			})
 		var all []yard.Group
 		for g, err := range s.client.Groups(soon(t)) {
 			if err != nil {
@@ -37,7 +44,7 @@ func TestGroupsGoBothWaysWhole(t *testing.T) {
 			}
 			all = append(all, g)
 		}
-		if len(all) != 2 || all[0] != want || all[1] != (yard.Group{Name: "b", Weight: 1}) || list.requests()[1].Cursor != "acme" {
+		if len(all) != 3 || all[0] != want || all[1] != (yard.Group{Name: "b", Weight: 1}) || all[2].Pause != nil || all[2].Drain == nil || all[2].Drain.By != "bob" || list.requests()[1].Cursor != "acme" {
 			t.Errorf("%+v, asked %v", all, list.requests())
 		}
 	})
@@ -54,6 +61,61 @@ func TestAGroupWithoutAWeight(t *testing.T) {
 		}
 		if got, err := s.client.PutGroup(soon(t), yard.Group{Name: "b", Idle: true}); err != nil || !got.Idle || got.Weight != 0 || put.requests()[1].Group.GetWeight() != 0 || put.requests()[1].Group.Weight == nil {
 			t.Errorf("%+v %v, asked %v", got, err, put.requests())
+		}
+	})
+}
+
+func TestStopsOfGroupsGoBothWaysWhole(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		stored := &yardv1.Pause{Reason: "late", By: "ann", SinceMs: 1000, UntilMs: 3000}
+		want := yard.Pause{Reason: "late", By: "ann", Since: time.UnixMilli(1000), Until: time.UnixMilli(3000)}
+		o := yard.PauseOptions{Reason: "late", By: "ann", For: 2 * time.Second}
+		pause := answering[yardv1.PauseGroupRequest](t, s, topology.API("shop", "groups.pause"), &yardv1.PauseGroupResponse{Pause: stored})
+		if got, err := s.client.PauseGroup(soon(t), "acme", o); err != nil || got != want ||
+			!proto.Equal(pause.requests()[0], &yardv1.PauseGroupRequest{Name: "acme", Reason: "late", By: "ann", ForMs: 2000}) {
+			t.Errorf("%+v %v of %v", got, err, pause.requests())
+		}
+		drain := answering[yardv1.DrainGroupRequest](t, s, topology.API("shop", "groups.drain"), &yardv1.DrainGroupResponse{Drain: stored})
+		if got, err := s.client.DrainGroup(soon(t), "acme", o); err != nil || got != want ||
+			!proto.Equal(drain.requests()[0], &yardv1.DrainGroupRequest{Name: "acme", Reason: "late", By: "ann", ForMs: 2000}) {
+			t.Errorf("%+v %v of %v", got, err, drain.requests())
+		}
+		resume := answering[yardv1.ResumeGroupRequest](t, s, topology.API("shop", "groups.resume"), &yardv1.ResumeGroupResponse{Pause: stored})
+		if got, err := s.client.ResumeGroup(soon(t), "acme"); err != nil || got != want || !proto.Equal(resume.requests()[0], &yardv1.ResumeGroupRequest{Name: "acme"}) {
+			t.Errorf("%+v %v of %v", got, err, resume.requests())
+		}
+		if got, err := s.client.ResumeDrainedGroup(soon(t), "acme"); err != nil || got != want || !proto.Equal(resume.requests()[1], &yardv1.ResumeGroupRequest{Name: "acme", Drain: true}) {
+			t.Errorf("%+v %v of %v", got, err, resume.requests())
+		}
+	})
+}
+
+// Purges, peeks and lists name the group that they are of.
+func TestTheGroupOfAPurgeAPeekAndAList(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		over := &yardv1.Purged{Found: 1}
+		group := answering[yardv1.PurgeGroupRequest](t, s, topology.API("shop", "groups.purge"), &yardv1.PurgeGroupResponse{Purged: over})
+		if got, err := s.client.PurgeGroup(soon(t), "acme", yard.PurgeOptions{Tasklist: "mail", Type: "x", Group: "other", Rate: 8, Running: true}); err != nil || got.Found != 1 ||
+			!proto.Equal(group.requests()[0], &yardv1.PurgeGroupRequest{Name: "acme", Tasklist: "mail", Type: "x", Limit: 2, Running: true}) {
+			t.Errorf("%+v %v of %v", got, err, group.requests())
+		}
+		list := answering[yardv1.PurgeTasklistRequest](t, s, topology.API("shop", "tasklists.purge"), &yardv1.PurgeTasklistResponse{Purged: over})
+		if _, err := s.client.PurgeTasklist(soon(t), "mail", yard.PurgeOptions{Group: "acme"}); err != nil || list.requests()[0].Group != "acme" {
+			t.Errorf("%v of %v", err, list.requests())
+		}
+		typ := answering[yardv1.PurgeTypeRequest](t, s, topology.API("shop", "types.purge"), &yardv1.PurgeTypeResponse{Purged: over})
+		if _, err := s.client.PurgeType(soon(t), "x", yard.PurgeOptions{Group: "acme"}); err != nil || typ.requests()[0].Group != "acme" {
+			t.Errorf("%v of %v", err, typ.requests())
+		}
+		peek := answering[yardv1.PeekTasklistRequest](t, s, topology.API("shop", "tasklists.peek"), &yardv1.PeekTasklistResponse{})
+		if _, err := s.client.PeekTasklist(soon(t), "mail", yard.PeekOptions{Group: "acme"}); err != nil || peek.requests()[0].Group != "acme" {
+			t.Errorf("%v of %v", err, peek.requests())
+		}
+		all := answering[yardv1.ListRequest](t, s, topology.API("shop", "tasks.list"), &yardv1.ListResponse{})
+		if _, err := s.client.List(soon(t), yard.Filter{Group: "acme"}); err != nil || all.requests()[0].Group != "acme" {
+			t.Errorf("%v of %v", err, all.requests())
 		}
 	})
 }

@@ -124,6 +124,8 @@ type TasklistInfo struct {
 	Drain *Pause
 	// DrainedTypes are the types of the domain that are drained, by name, at most 100.
 	DrainedTypes []string
+	// PausedGroups and DrainedGroups are the groups of the domain that are paused, and drained, by name, at most 100 each.
+	PausedGroups, DrainedGroups []string
 	// Partitions is over how many partitions it is spread now, if there are several, 2..64. PartitionsLeast and PartitionsMax are the least
 	// and the most of them, if the engine sets their number (Tasklist.PartitionsMax).
 	Partitions, PartitionsLeast, PartitionsMax int
@@ -171,7 +173,7 @@ func tasklistInfoOf(w *yardv1.DescribeTasklistResponse) TasklistInfo {
 		UnreadBatches: w.GetUnreadBatches(), OldestReady: time.Duration(w.GetOldestReadyMs()) * time.Millisecond, WaitingPolls: w.GetWaitingPolls(),
 		Completed: w.GetCompleted(), Failed: w.GetFailed(), Dead: w.GetDead(), Expired: w.GetExpired(), LaggingLanes: int(w.GetLaggingLanes()),
 		Pause: maybePaused(w.GetPause()), PausedTypes: w.GetPausedTypes(), MaxQueued: int(w.GetMaxQueued()), Queued: w.GetQueued(),
-		Pollers: w.GetPollers(), Drain: maybePaused(w.GetDrain()), DrainedTypes: w.GetDrainedTypes(), Partitions: int(w.GetPartitions()), PartitionsLeast: int(w.GetPartitionsLeast()), PartitionsMax: int(w.GetPartitionsMax()),
+		Pollers: w.GetPollers(), Drain: maybePaused(w.GetDrain()), DrainedTypes: w.GetDrainedTypes(), PausedGroups: w.GetPausedGroups(), DrainedGroups: w.GetDrainedGroups(), Partitions: int(w.GetPartitions()), PartitionsLeast: int(w.GetPartitionsLeast()), PartitionsMax: int(w.GetPartitionsMax()),
 	}
 	for _, s := range w.GetSlots() {
 		t.Slots = append(t.Slots, SlotUse{Ref: s.Ref, Type: s.Type, InUse: int(s.InUse), Limit: int(s.Limit)})
@@ -181,8 +183,8 @@ func tasklistInfoOf(w *yardv1.DescribeTasklistResponse) TasklistInfo {
 
 // Filter says which tasks a list has. The zero one means all.
 type Filter struct {
-	// Tasklist and Type: only those of them. Default: all.
-	Tasklist, Type string
+	// Tasklist, Type and Group: only those of them. Default: all.
+	Tasklist, Type, Group string
 	// States: only those in one of them. Default: all.
 	States []State
 	// Headers: only tasks that have each of these with exactly this value; at most 4. There is no index of headers: pages may
@@ -194,7 +196,7 @@ type Filter struct {
 
 // wire is the first page that f asks for. A state that this version does not know is refused by the engine.
 func (f Filter) wire() *yardv1.ListRequest {
-	w := &yardv1.ListRequest{Tasklist: f.Tasklist, Type: f.Type, Headers: f.Headers, Limit: int32Of(f.Limit)}
+	w := &yardv1.ListRequest{Tasklist: f.Tasklist, Type: f.Type, Group: f.Group, Headers: f.Headers, Limit: int32Of(f.Limit)}
 	for _, s := range f.States {
 		var state yardv1.TaskState
 		if state.UnmarshalText([]byte(s)) != nil {

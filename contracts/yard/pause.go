@@ -7,7 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
 
-// Pause says why no task of a tasklist or a type starts; what runs already goes on, and submits are accepted. As a drain it says why
+// Pause says why no task of a tasklist, a type or a group starts; what runs already goes on, and submits are accepted. As a drain it says why
 // no task is accepted; what was accepted goes on.
 type Pause struct {
 	// Reason is why, By is who paused or drained it, for people.
@@ -27,8 +27,8 @@ type PauseOptions struct {
 }
 
 // PauseTasklist has no task of a tasklist start until it is resumed, and returns the pause as stored. It takes effect
-// within a second. Pausing again replaces the pause, and changed settings keep it. FAILED_PRECONDITION: 1000 tasklists
-// and types of the domain are paused, or the cluster writes a log version before 6.
+// within a second. Pausing again replaces the pause, and changed settings keep it. FAILED_PRECONDITION: 1000 tasklists,
+// types and groups of the domain are paused, or the cluster writes a log version before 6.
 func (c *Client) PauseTasklist(ctx context.Context, name string, o PauseOptions) (Pause, error) {
 	req := &yardv1.PauseTasklistRequest{Name: name, Reason: o.Reason, By: o.By, ForMs: milliseconds(o.For)}
 	resp, err := call[yardv1.PauseTasklistResponse](ctx, &c.transport, c.subject("tasklists.pause"), req)
@@ -52,6 +52,19 @@ func (c *Client) PauseType(ctx context.Context, name string, o PauseOptions) (Pa
 // ResumeType is ResumeTasklist for a task type.
 func (c *Client) ResumeType(ctx context.Context, name string) (Pause, error) {
 	resp, err := call[yardv1.ResumeTypeResponse](ctx, &c.transport, c.subject("types.resume"), &yardv1.ResumeTypeRequest{Name: name})
+	return pauseOf(resp.GetPause()), err
+}
+
+// PauseGroup is PauseTasklist for a group (Task.Group), in all tasklists. FAILED_PRECONDITION also if the cluster writes a log version before 9.
+func (c *Client) PauseGroup(ctx context.Context, name string, o PauseOptions) (Pause, error) {
+	req := &yardv1.PauseGroupRequest{Name: name, Reason: o.Reason, By: o.By, ForMs: milliseconds(o.For)}
+	resp, err := call[yardv1.PauseGroupResponse](ctx, &c.transport, c.subject("groups.pause"), req)
+	return pauseOf(resp.GetPause()), err
+}
+
+// ResumeGroup is ResumeTasklist for a group.
+func (c *Client) ResumeGroup(ctx context.Context, name string) (Pause, error) {
+	resp, err := call[yardv1.ResumeGroupResponse](ctx, &c.transport, c.subject("groups.resume"), &yardv1.ResumeGroupRequest{Name: name})
 	return pauseOf(resp.GetPause()), err
 }
 

@@ -9,8 +9,8 @@ import (
 
 // PeekOptions say how much PeekTasklist shows. The zero value is the next 10 tasks.
 type PeekOptions struct {
-	// Type is that of the tasks. Default: all.
-	Type string
+	// Type and Group are those of the tasks. Default: all.
+	Type, Group string
 	// Limit is how many tasks to show, 1..100. Default 10.
 	Limit int
 	// Cursor is that of the answer before. Default: from the first.
@@ -37,7 +37,7 @@ type PeekedTask struct {
 // PeekTasklist returns the ready tasks of a tasklist in the order in which they are to start, by priority, then the one that is ready for
 // longest, and takes none. Only tasks in memory are seen. Limits and pauses may hold up a task that others overtake.
 func (c *Client) PeekTasklist(ctx context.Context, name string, o PeekOptions) (Peek, error) {
-	req := &yardv1.PeekTasklistRequest{Name: name, Type: o.Type, Limit: int32Of(o.Limit), Cursor: o.Cursor}
+	req := &yardv1.PeekTasklistRequest{Name: name, Type: o.Type, Group: o.Group, Limit: int32Of(o.Limit), Cursor: o.Cursor}
 	resp, err := c.Wire().PeekTasklist(ctx, req)
 	if err != nil {
 		return Peek{}, err

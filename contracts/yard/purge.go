@@ -9,8 +9,9 @@ import (
 
 // PurgeOptions say which tasks a purge cancels, and how fast. The zero value is all that do not run.
 type PurgeOptions struct {
-	// Tasklist and Type narrow it: PurgeTasklist takes the type, PurgeType the tasklist. Default: all.
-	Tasklist, Type string
+	// Tasklist, Type and Group narrow it: PurgeTasklist takes type and group, PurgeType tasklist and group, PurgeGroup tasklist and type.
+	// Default: all.
+	Tasklist, Type, Group string
 	// States are some of waiting, ready and backoff. Default: all three.
 	States []yardv1.TaskState
 	// OlderThan takes only tasks created at least this long before the purge began, at most 366 days. Default 0: all from before it.
@@ -54,7 +55,7 @@ const (
 func (c *Client) PurgeTasklist(ctx context.Context, name string, o PurgeOptions) (Purged, error) {
 	return purge(ctx, o, func(limit int32, cursor string) (*yardv1.Purged, error) {
 		resp, err := call[yardv1.PurgeTasklistResponse](ctx, &c.transport, c.subject("tasklists.purge"), &yardv1.PurgeTasklistRequest{
-			Name: name, Type: o.Type, States: o.States, OlderThanMs: milliseconds(o.OlderThan), Running: o.Running, Preview: o.Preview,
+			Name: name, Type: o.Type, Group: o.Group, States: o.States, OlderThanMs: milliseconds(o.OlderThan), Running: o.Running, Preview: o.Preview,
 			Limit: limit, Cursor: cursor, Reason: o.Reason, By: o.By,
 		})
 		return resp.GetPurged(), err
@@ -65,7 +66,18 @@ func (c *Client) PurgeTasklist(ctx context.Context, name string, o PurgeOptions)
 func (c *Client) PurgeType(ctx context.Context, name string, o PurgeOptions) (Purged, error) {
 	return purge(ctx, o, func(limit int32, cursor string) (*yardv1.Purged, error) {
 		resp, err := call[yardv1.PurgeTypeResponse](ctx, &c.transport, c.subject("types.purge"), &yardv1.PurgeTypeRequest{
-			Name: name, Tasklist: o.Tasklist, States: o.States, OlderThanMs: milliseconds(o.OlderThan), Running: o.Running, Preview: o.Preview,
+			Name: name, Tasklist: o.Tasklist, Group: o.Group, States: o.States, OlderThanMs: milliseconds(o.OlderThan), Running: o.Running, Preview: o.Preview,
+			Limit: limit, Cursor: cursor, Reason: o.Reason, By: o.By,
+		})
+		return resp.GetPurged(), err
+	})
+}
+
+// PurgeGroup is PurgeTasklist for the tasks of a group.
+func (c *Client) PurgeGroup(ctx context.Context, name string, o PurgeOptions) (Purged, error) {
+	return purge(ctx, o, func(limit int32, cursor string) (*yardv1.Purged, error) {
+		resp, err := call[yardv1.PurgeGroupResponse](ctx, &c.transport, c.subject("groups.purge"), &yardv1.PurgeGroupRequest{
+			Name: name, Tasklist: o.Tasklist, Type: o.Type, States: o.States, OlderThanMs: milliseconds(o.OlderThan), Running: o.Running, Preview: o.Preview,
 			Limit: limit, Cursor: cursor, Reason: o.Reason, By: o.By,
 		})
 		return resp.GetPurged(), err

@@ -26,6 +26,9 @@ type Tasklist struct {
 	// MaxQueued refuses submits with RESOURCE_EXHAUSTED while about so many of its tasks are due and neither run nor have ended,
 	// 1..100000000. Default 0 = no cap.
 	MaxQueued int
+	// MaxQueuedPerGroup does the same for the tasks of each group (Task.Group), 1..100000000; tasks without a group are not counted. Both may be
+	// set. Default 0 = no cap.
+	MaxQueuedPerGroup int
 	// Partitions is over how many partitions it is spread, 1..64, so that several nodes serve it; tasks of different partitions start
 	// in about the order in which they became ready. Default 0 = one. It needs log version 8.
 	Partitions int
@@ -55,7 +58,7 @@ type ListedTasklist struct {
 // second; tasks accepted before keep their priority. STALE: another revision than l's is stored.
 func (c *Client) PutTasklist(ctx context.Context, l Tasklist) (Tasklist, error) {
 	req := &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{
-		Name: l.Name, Description: l.Description, Priority: int32Of(l.Priority), MaxConcurrency: int32Of(l.MaxConcurrency), MaxQueued: int32Of(l.MaxQueued),
+		Name: l.Name, Description: l.Description, Priority: int32Of(l.Priority), MaxConcurrency: int32Of(l.MaxConcurrency), MaxQueued: int32Of(l.MaxQueued), MaxQueuedPerGroup: int32Of(l.MaxQueuedPerGroup),
 		MaxConcurrencyPerGroup: int32Of(l.MaxConcurrencyPerGroup), Rate: l.Rate.wire(), Partitions: int32Of(l.Partitions), PartitionsMax: int32Of(l.PartitionsMax), Revision: l.Revision,
 	}}
 	resp, err := call[yardv1.PutTasklistResponse](ctx, &c.transport, c.subject("tasklists.put"), req)
@@ -101,7 +104,7 @@ func (c *Client) DeleteTasklist(ctx context.Context, name string, revision int64
 func tasklistOf(w *yardv1.Tasklist) Tasklist {
 	return Tasklist{
 		Name: w.GetName(), Description: w.GetDescription(), Priority: int(w.GetPriority()),
-		MaxConcurrency: int(w.GetMaxConcurrency()), MaxQueued: int(w.GetMaxQueued()), Rate: rateOf(w.GetRate()),
+		MaxConcurrency: int(w.GetMaxConcurrency()), MaxQueued: int(w.GetMaxQueued()), MaxQueuedPerGroup: int(w.GetMaxQueuedPerGroup()), Rate: rateOf(w.GetRate()),
 		MaxConcurrencyPerGroup: int(w.GetMaxConcurrencyPerGroup()), Partitions: int(w.GetPartitions()), PartitionsMax: int(w.GetPartitionsMax()), Revision: w.GetRevision(),
 	}
 }

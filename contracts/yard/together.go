@@ -207,7 +207,7 @@ func (c *Client) fly(left []*single, f *fate) {
 		full := fullQueue(err, len(left))
 		switch {
 		case full >= 0:
-			left = c.queueUp(left, left[full].task.Tasklist, err)
+			left = c.queueUp(left, queueOf(err, left[full]), err)
 			f.note(false, false, nil) // the refusal is not of the others
 			continue
 		case refused >= 0:

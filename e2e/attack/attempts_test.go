@@ -34,6 +34,7 @@ var (
 		"tasklists.describe", "tasklists.put", "tasklists.get", "tasklists.list", "tasklists.delete", "types.put", "types.get", "types.list", "types.delete",
 		"tasklists.pollers", "limits.top", "tasklists.pause", "tasklists.resume", "types.pause", "types.resume",
 		"tasklists.drain", "tasklists.purge", "tasklists.peek", "types.drain", "types.purge", "groups.put", "groups.get", "groups.list", "groups.delete",
+		"groups.pause", "groups.resume", "groups.drain", "groups.purge",
 		"limits.put", "limits.get", "limits.list", "limits.delete",
 	}
 	adminVerbs = []string{"domains.put", "domains.get", "domains.list", "domains.delete"}
@@ -79,6 +80,7 @@ func places(n topology.Partitioning) []string {
 		topology.ClusterKey, topology.VersionKey, topology.TokenSecretKey, topology.DomainKey(victim), topology.TypeKey(attacker, "x"), topology.LimitKey(attacker, "x"),
 		topology.TasklistPauseKey(victim, "x"), topology.TypePauseKey(victim, "x"),
 		topology.TasklistDrainKey(victim, "x"), topology.TypeDrainKey(victim, "x"),
+		topology.GroupPauseKey(victim, "x"), topology.GroupDrainKey(victim, "x"),
 	} {
 		all = append(all, topology.BucketSubject(topology.ConfigBucket, key))
 	}

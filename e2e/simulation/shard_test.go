@@ -129,6 +129,9 @@ func (p *matchProc) Weights(string) map[string]float64 { return weights }
 // GroupLimits is part of matchingsim.Catalog.
 func (p *matchProc) GroupLimits(string) map[string]int { return nil }
 
+// PausedGroups is part of matchingsim.Catalog.
+func (p *matchProc) PausedGroups(string) map[string]bool { return nil }
+
 // Limits is part of matchingsim.Catalog.
 func (p *matchProc) Limits(domain string) (all []matchingsim.Limit) {
 	for name, most := range p.limits[domain] {

@@ -194,6 +194,7 @@ func TestBadDomainsAreRefused(t *testing.T) {
 			"tasklists.drain": &yardv1.DrainTasklistRequest{}, "tasklists.purge": &yardv1.PurgeTasklistRequest{}, "types.drain": &yardv1.DrainTypeRequest{}, "types.purge": &yardv1.PurgeTypeRequest{},
 			"limits.put": &yardv1.PutLimitRequest{}, "limits.get": &yardv1.GetLimitRequest{}, "limits.list": &yardv1.ListLimitsRequest{}, "limits.delete": &yardv1.DeleteLimitRequest{},
 			"groups.put": &yardv1.PutGroupRequest{}, "groups.get": &yardv1.GetGroupRequest{}, "groups.list": &yardv1.ListGroupsRequest{}, "groups.delete": &yardv1.DeleteGroupRequest{},
+			"groups.pause": &yardv1.PauseGroupRequest{}, "groups.resume": &yardv1.ResumeGroupRequest{}, "groups.drain": &yardv1.DrainGroupRequest{}, "groups.purge": &yardv1.PurgeGroupRequest{},
 		} {
 			if e := s.ask(topology.API(domain, verb), message, nil); fault.CodeOf(e) != code {
 				t.Errorf("%s of %q: got %v, want %s", verb, domain, e, code)

@@ -10,14 +10,15 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/backlog"
 )
 
-// tasklists is what is set of the tasklists of all domains: those with a cap on their queue (max_queued), and those with several
-// partitions. Few have either.
+// tasklists is what is set of the tasklists of all domains: those with a cap on their queue (max_queued), or on that of each group
+// (max_queued_per_group), and those with several partitions. Few have any.
 type tasklists struct {
 	capped atomic.Pointer[backlog.Caps]
 	spread atomic.Pointer[spread]
 
 	mu         sync.Mutex
 	most       map[backlog.Tasklist]int64
+	perGroup   map[backlog.Tasklist]int64
 	partitions map[backlog.Tasklist]int
 	settings   *catalog.Catalog
 }
@@ -46,7 +47,7 @@ func (t *tasklists) partitionsOf(domain, name string) int {
 func (t *tasklists) follow(settings *catalog.Catalog) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.settings, t.most, t.partitions = settings, map[backlog.Tasklist]int64{}, map[backlog.Tasklist]int{}
+	t.settings, t.most, t.perGroup, t.partitions = settings, map[backlog.Tasklist]int64{}, map[backlog.Tasklist]int64{}, map[backlog.Tasklist]int{}
 	for _, d := range settings.Domains() {
 		t.take(d.Name)
 	}
@@ -60,11 +61,12 @@ func (t *tasklists) changed(domain string) {
 	if t.settings == nil {
 		return // follow comes
 	}
-	mostBefore, partitionsBefore := maps.Clone(t.most), maps.Clone(t.partitions)
+	mostBefore, perGroupBefore, partitionsBefore := maps.Clone(t.most), maps.Clone(t.perGroup), maps.Clone(t.partitions)
 	maps.DeleteFunc(t.most, func(l backlog.Tasklist, _ int64) bool { return l.Domain == domain })
+	maps.DeleteFunc(t.perGroup, func(l backlog.Tasklist, _ int64) bool { return l.Domain == domain })
 	maps.DeleteFunc(t.partitions, func(l backlog.Tasklist, _ int) bool { return l.Domain == domain })
 	t.take(domain)
-	if !maps.Equal(mostBefore, t.most) || !maps.Equal(partitionsBefore, t.partitions) {
+	if !maps.Equal(mostBefore, t.most) || !maps.Equal(perGroupBefore, t.perGroup) || !maps.Equal(partitionsBefore, t.partitions) {
 		t.show()
 	}
 }
@@ -76,6 +78,9 @@ func (t *tasklists) take(domain string) {
 		if l.MaxQueued > 0 {
 			t.most[of] = int64(l.MaxQueued)
 		}
+		if l.MaxQueuedPerGroup > 0 {
+			t.perGroup[of] = int64(l.MaxQueuedPerGroup)
+		}
 		if n := t.settings.Partitions(domain, l.Name); n > 1 {
 			t.partitions[of] = n
 		}
@@ -84,7 +89,7 @@ func (t *tasklists) take(domain string) {
 
 // show lets others see what is set now.
 func (t *tasklists) show() {
-	t.capped.Store(backlog.NewCaps(maps.Clone(t.most)))
+	t.capped.Store(backlog.NewCaps(maps.Clone(t.most), maps.Clone(t.perGroup)))
 	if len(t.partitions) == 0 {
 		t.spread.Store(nil)
 		return

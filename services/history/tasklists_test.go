@@ -86,9 +86,11 @@ func TestCapsFollowTheSettings(t *testing.T) {
 		})
 	}
 	s.put("bank", &yardv1.Tasklist{Name: "x", MaxQueued: 3})
-	becomes("&{map[{bank x}:3 {shop mail}:7] [bank shop]}")
+	becomes("&{map[{bank x}:3 {shop mail}:7] map[] [bank shop]}")
+	s.put("shop", &yardv1.Tasklist{Name: "mail", MaxQueuedPerGroup: 5})
+	becomes("&{map[{bank x}:3] map[{shop mail}:5] [bank shop]}")
 	s.put("shop", &yardv1.Tasklist{Name: "mail"})
-	becomes("&{map[{bank x}:3] [bank]}")
+	becomes("&{map[{bank x}:3] map[] [bank]}")
 	if _, err := catalog.DeleteTasklist(t.Context(), s.kv, "bank", "x", 0); err != nil {
 		t.Fatal(err)
 	}

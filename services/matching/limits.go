@@ -61,6 +61,19 @@ func (l limits) Scales(domain, tasklist string) bool {
 // GroupLimits implements match.Catalog.
 func (l limits) GroupLimits(domain string) map[string]int { return l.types.GroupLimits(domain) }
 
+// PausedGroups implements match.Catalog.
+func (l limits) PausedGroups(domain string) map[string]bool {
+	paused := l.types.Pauses(domain, l.clock.Now().UnixMilli()).Groups
+	if len(paused) == 0 {
+		return nil
+	}
+	groups := make(map[string]bool, len(paused))
+	for name := range paused {
+		groups[name] = true
+	}
+	return groups
+}
+
 // Limits implements match.Catalog.
 func (l limits) Limits(domain string) []match.Limit {
 	var all []match.Limit
@@ -97,11 +110,11 @@ func (l limits) Limits(domain string) []match.Limit {
 			add(match.Limit{Ref: table.SharedRef(one.Name), Types: types, Shadow: one.Shadow}, one.MaxConcurrency, one.MaxConcurrencyPerGroup, one.Rate)
 		}
 	}
-	tasklists, types := l.types.Pauses(domain, l.clock.Now().UnixMilli())
-	for name := range tasklists {
+	paused := l.types.Pauses(domain, l.clock.Now().UnixMilli())
+	for name := range paused.Tasklists {
 		all = append(all, match.Limit{Ref: table.PauseRef(table.TasklistRef(name)), Paused: true, Tasklist: name})
 	}
-	for name := range types {
+	for name := range paused.Types {
 		all = append(all, match.Limit{Ref: table.PauseRef(table.TypeRef(name)), Paused: true, Types: []string{name}})
 	}
 	slices.SortFunc(all, func(a, b match.Limit) int { return strings.Compare(string(a.Ref), string(b.Ref)) })

@@ -2089,8 +2089,10 @@ type HistoryLoad struct {
 	Apart []string `protobuf:"bytes,10,rep,name=apart,proto3" json:"apart,omitempty"`
 	// What tasklists with a max_queued have queued here, if it is any. At most 1000 of them, those nearest to it.
 	Queued []*QueuedTasks `protobuf:"bytes,11,rep,name=queued,proto3" json:"queued,omitempty"`
-	// By lane: submits up to here are counted in queued, or have begun or ended since. Absent if no tasklist has a max_queued.
-	Counted       []uint64 `protobuf:"varint,12,rep,packed,name=counted,proto3" json:"counted,omitempty"`
+	// By lane: submits up to here are counted in queued and queued_groups, or have begun or ended since. Absent if no tasklist has a cap.
+	Counted []uint64 `protobuf:"varint,12,rep,packed,name=counted,proto3" json:"counted,omitempty"`
+	// What groups have queued here in tasklists with a max_queued_per_group, if it is any. At most 1000 of them, those nearest to it.
+	QueuedGroups  []*QueuedTasks `protobuf:"bytes,13,rep,name=queued_groups,json=queuedGroups,proto3" json:"queued_groups,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2209,13 +2211,22 @@ func (x *HistoryLoad) GetCounted() []uint64 {
 	return nil
 }
 
+func (x *HistoryLoad) GetQueuedGroups() []*QueuedTasks {
+	if x != nil {
+		return x.QueuedGroups
+	}
+	return nil
+}
+
 // QueuedTasks is how many tasks of a tasklist are due in a partition, and neither run nor have ended.
 type QueuedTasks struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Domain   string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
 	Tasklist string                 `protobuf:"bytes,2,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
 	// Those in memory, and those on disk that have been counted.
-	Tasks         int64 `protobuf:"varint,3,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	Tasks int64 `protobuf:"varint,3,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	// Only those of this group.
+	Group         string `protobuf:"bytes,4,opt,name=group,proto3" json:"group,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2269,6 +2280,13 @@ func (x *QueuedTasks) GetTasks() int64 {
 		return x.Tasks
 	}
 	return 0
+}
+
+func (x *QueuedTasks) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
 }
 
 // Hungry (hint): polls wait for types that the table does not hold. Each owner with ready tasks of
@@ -2996,7 +3014,7 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x12LocateTaskResponse\x12-\n" +
 	"\awaiting\x18\x01 \x01(\v2\x13.yard.log.v1.RecordR\awaiting\x12\x14\n" +
 	"\x05fired\x18\x02 \x01(\bR\x05fired\x12\x1b\n" +
-	"\tfired_seq\x18\x03 \x01(\x04R\bfiredSeq\"\xa1\x03\n" +
+	"\tfired_seq\x18\x03 \x01(\x04R\bfiredSeq\"\xe0\x03\n" +
 	"\vHistoryLoad\x12\x1c\n" +
 	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x16\n" +
 	"\x06active\x18\x02 \x01(\x03R\x06active\x12%\n" +
@@ -3011,11 +3029,13 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x05apart\x18\n" +
 	" \x03(\tR\x05apart\x120\n" +
 	"\x06queued\x18\v \x03(\v2\x18.yard.rpc.v1.QueuedTasksR\x06queued\x12\x18\n" +
-	"\acounted\x18\f \x03(\x04R\acounted\"W\n" +
+	"\acounted\x18\f \x03(\x04R\acounted\x12=\n" +
+	"\rqueued_groups\x18\r \x03(\v2\x18.yard.rpc.v1.QueuedTasksR\fqueuedGroups\"m\n" +
 	"\vQueuedTasks\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x14\n" +
-	"\x05tasks\x18\x03 \x01(\x03R\x05tasks\"V\n" +
+	"\x05tasks\x18\x03 \x01(\x03R\x05tasks\x12\x14\n" +
+	"\x05group\x18\x04 \x01(\tR\x05group\"V\n" +
 	"\x06Hungry\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x18\n" +
@@ -3135,14 +3155,15 @@ var file_yard_rpc_v1_rpc_proto_depIdxs = []int32{
 	45, // 15: yard.rpc.v1.CancelWaitingResponse.tasks:type_name -> yard.log.v1.Record
 	45, // 16: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
 	28, // 17: yard.rpc.v1.HistoryLoad.queued:type_name -> yard.rpc.v1.QueuedTasks
-	32, // 18: yard.rpc.v1.Branches.branches:type_name -> yard.rpc.v1.Branch
-	33, // 19: yard.rpc.v1.Branch.wanted:type_name -> yard.rpc.v1.Wanted
-	35, // 20: yard.rpc.v1.TasklistLoad.partitions:type_name -> yard.rpc.v1.PartitionLoad
-	21, // [21:21] is the sub-list for method output_type
-	21, // [21:21] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	28, // 18: yard.rpc.v1.HistoryLoad.queued_groups:type_name -> yard.rpc.v1.QueuedTasks
+	32, // 19: yard.rpc.v1.Branches.branches:type_name -> yard.rpc.v1.Branch
+	33, // 20: yard.rpc.v1.Branch.wanted:type_name -> yard.rpc.v1.Wanted
+	35, // 21: yard.rpc.v1.TasklistLoad.partitions:type_name -> yard.rpc.v1.PartitionLoad
+	22, // [22:22] is the sub-list for method output_type
+	22, // [22:22] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_yard_rpc_v1_rpc_proto_init() }

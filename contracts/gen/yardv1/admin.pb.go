@@ -1194,8 +1194,12 @@ type Tasklist struct {
 	// 1..1000000. A group may have its own number (max_concurrency of groups.put). Tasks without a group are not counted. Default 0: no limit.
 	// Since log version 8.
 	MaxConcurrencyPerGroup int32 `protobuf:"varint,13,opt,name=max_concurrency_per_group,json=maxConcurrencyPerGroup,proto3" json:"max_concurrency_per_group,omitempty"`
-	unknownFields          protoimpl.UnknownFields
-	sizeCache              protoimpl.SizeCache
+	// While about so many tasks of one group (group of tasks.submit) of this tasklist are queued, 1..100000000, submits of more tasks of
+	// that group are refused with RESOURCE_EXHAUSTED; those of other groups are accepted. Queued is what it is for max_queued, and both
+	// may be set. Tasks without a group are not counted. At most 100 tasklists of a domain have one. Default 0: no cap. Since log version 9.
+	MaxQueuedPerGroup int32 `protobuf:"varint,15,opt,name=max_queued_per_group,json=maxQueuedPerGroup,proto3" json:"max_queued_per_group,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Tasklist) Reset() {
@@ -1294,6 +1298,13 @@ func (x *Tasklist) GetPartitionsMax() int32 {
 func (x *Tasklist) GetMaxConcurrencyPerGroup() int32 {
 	if x != nil {
 		return x.MaxConcurrencyPerGroup
+	}
+	return 0
+}
+
+func (x *Tasklist) GetMaxQueuedPerGroup() int32 {
+	if x != nil {
+		return x.MaxQueuedPerGroup
 	}
 	return 0
 }
@@ -1927,6 +1938,10 @@ type DescribeTasklistResponse struct {
 	PartitionsLeast int32 `protobuf:"varint,34,opt,name=partitions_least,json=partitionsLeast,proto3" json:"partitions_least,omitempty"`
 	// The most of them, likewise.
 	PartitionsMax int32 `protobuf:"varint,35,opt,name=partitions_max,json=partitionsMax,proto3" json:"partitions_max,omitempty"`
+	// The groups of the domain that are paused, by name, at most 100.
+	PausedGroups []string `protobuf:"bytes,27,rep,name=paused_groups,json=pausedGroups,proto3" json:"paused_groups,omitempty"`
+	// The groups of the domain that are drained, by name, at most 100.
+	DrainedGroups []string `protobuf:"bytes,28,rep,name=drained_groups,json=drainedGroups,proto3" json:"drained_groups,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2127,6 +2142,20 @@ func (x *DescribeTasklistResponse) GetPartitionsMax() int32 {
 		return x.PartitionsMax
 	}
 	return 0
+}
+
+func (x *DescribeTasklistResponse) GetPausedGroups() []string {
+	if x != nil {
+		return x.PausedGroups
+	}
+	return nil
+}
+
+func (x *DescribeTasklistResponse) GetDrainedGroups() []string {
+	if x != nil {
+		return x.DrainedGroups
+	}
+	return nil
 }
 
 // TasklistPollersRequest (tasklists.pollers): the workers that polled a tasklist in the last 5 minutes. The owner of the tasklist's
@@ -3177,6 +3206,346 @@ func (x *DrainTypeResponse) GetDrain() *Pause {
 	return nil
 }
 
+// PauseGroupRequest (groups.pause): no task of the group starts, in any tasklist, until it is resumed. It takes effect within a
+// second, and holds up no other group. Pausing again replaces the pause. Since log version 9.
+type PauseGroupRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Why, for people; at most 1024 bytes.
+	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Who pauses it, for people; at most 128 bytes.
+	By string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
+	// It ends by itself after this, ms, 1000..31622400000 (366 days). Default 0: not before it is resumed.
+	ForMs         int64 `protobuf:"varint,4,opt,name=for_ms,json=forMs,proto3" json:"for_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PauseGroupRequest) Reset() {
+	*x = PauseGroupRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PauseGroupRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PauseGroupRequest) ProtoMessage() {}
+
+func (x *PauseGroupRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PauseGroupRequest.ProtoReflect.Descriptor instead.
+func (*PauseGroupRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *PauseGroupRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PauseGroupRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *PauseGroupRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *PauseGroupRequest) GetForMs() int64 {
+	if x != nil {
+		return x.ForMs
+	}
+	return 0
+}
+
+type PauseGroupResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As stored.
+	Pause         *Pause `protobuf:"bytes,1,opt,name=pause,proto3" json:"pause,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PauseGroupResponse) Reset() {
+	*x = PauseGroupResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PauseGroupResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PauseGroupResponse) ProtoMessage() {}
+
+func (x *PauseGroupResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PauseGroupResponse.ProtoReflect.Descriptor instead.
+func (*PauseGroupResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{49}
+}
+
+func (x *PauseGroupResponse) GetPause() *Pause {
+	if x != nil {
+		return x.Pause
+	}
+	return nil
+}
+
+// ResumeGroupRequest (groups.resume) ends a pause or a drain. NOT_FOUND if the group is not paused, or not drained.
+type ResumeGroupRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// End the drain; a pause stays. Default false: end the pause; a drain stays.
+	Drain         bool `protobuf:"varint,2,opt,name=drain,proto3" json:"drain,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResumeGroupRequest) Reset() {
+	*x = ResumeGroupRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResumeGroupRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResumeGroupRequest) ProtoMessage() {}
+
+func (x *ResumeGroupRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResumeGroupRequest.ProtoReflect.Descriptor instead.
+func (*ResumeGroupRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{50}
+}
+
+func (x *ResumeGroupRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ResumeGroupRequest) GetDrain() bool {
+	if x != nil {
+		return x.Drain
+	}
+	return false
+}
+
+type ResumeGroupResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The pause or the drain as it was.
+	Pause         *Pause `protobuf:"bytes,1,opt,name=pause,proto3" json:"pause,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResumeGroupResponse) Reset() {
+	*x = ResumeGroupResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResumeGroupResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResumeGroupResponse) ProtoMessage() {}
+
+func (x *ResumeGroupResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResumeGroupResponse.ProtoReflect.Descriptor instead.
+func (*ResumeGroupResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{51}
+}
+
+func (x *ResumeGroupResponse) GetPause() *Pause {
+	if x != nil {
+		return x.Pause
+	}
+	return nil
+}
+
+// DrainGroupRequest (groups.drain): a submit with a task of the group is refused with FAILED_PRECONDITION until the drain ends. It takes effect
+// within a second. What was accepted goes on: it starts, is tried again, and comes back from a delay. A repeat, with its
+// request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain. Since
+// log version 9.
+type DrainGroupRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Why, for people; at most 1024 bytes.
+	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Who drains it, for people; at most 128 bytes.
+	By string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
+	// It ends by itself after this, ms, 1000..31622400000 (366 days). Default 0: not before it is resumed.
+	ForMs         int64 `protobuf:"varint,4,opt,name=for_ms,json=forMs,proto3" json:"for_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainGroupRequest) Reset() {
+	*x = DrainGroupRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[52]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainGroupRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainGroupRequest) ProtoMessage() {}
+
+func (x *DrainGroupRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[52]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainGroupRequest.ProtoReflect.Descriptor instead.
+func (*DrainGroupRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{52}
+}
+
+func (x *DrainGroupRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *DrainGroupRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *DrainGroupRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *DrainGroupRequest) GetForMs() int64 {
+	if x != nil {
+		return x.ForMs
+	}
+	return 0
+}
+
+type DrainGroupResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As stored.
+	Drain         *Pause `protobuf:"bytes,1,opt,name=drain,proto3" json:"drain,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainGroupResponse) Reset() {
+	*x = DrainGroupResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[53]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainGroupResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainGroupResponse) ProtoMessage() {}
+
+func (x *DrainGroupResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[53]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainGroupResponse.ProtoReflect.Descriptor instead.
+func (*DrainGroupResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{53}
+}
+
+func (x *DrainGroupResponse) GetDrain() *Pause {
+	if x != nil {
+		return x.Drain
+	}
+	return nil
+}
+
 // PeekTasklistRequest (tasklists.peek): the ready tasks of a tasklist in the order in which they are to start, by priority, then the one
 // that is ready for longest. None is taken. Only tasks in memory are seen: what is on disk only comes behind them, within a priority.
 // Limits and pauses may hold up a task that others overtake, and groups take turns, which this order does not show.
@@ -3189,14 +3558,16 @@ type PeekTasklistRequest struct {
 	// The most tasks to return, 1..100. Default 10. An answer stops at 400 KiB, so a page may have fewer.
 	Limit int32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
 	// The next_cursor of the previous answer. Default: from the first.
-	Cursor        string `protobuf:"bytes,4,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	Cursor string `protobuf:"bytes,4,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	// Only tasks of this group. Default: all. Since log version 9.
+	Group         string `protobuf:"bytes,5,opt,name=group,proto3" json:"group,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PeekTasklistRequest) Reset() {
 	*x = PeekTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[48]
+	mi := &file_yard_v1_admin_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3208,7 +3579,7 @@ func (x *PeekTasklistRequest) String() string {
 func (*PeekTasklistRequest) ProtoMessage() {}
 
 func (x *PeekTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[48]
+	mi := &file_yard_v1_admin_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3221,7 +3592,7 @@ func (x *PeekTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekTasklistRequest.ProtoReflect.Descriptor instead.
 func (*PeekTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{48}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *PeekTasklistRequest) GetName() string {
@@ -3252,6 +3623,13 @@ func (x *PeekTasklistRequest) GetCursor() string {
 	return ""
 }
 
+func (x *PeekTasklistRequest) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
 type PeekTasklistResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The next to start first.
@@ -3266,7 +3644,7 @@ type PeekTasklistResponse struct {
 
 func (x *PeekTasklistResponse) Reset() {
 	*x = PeekTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[49]
+	mi := &file_yard_v1_admin_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3278,7 +3656,7 @@ func (x *PeekTasklistResponse) String() string {
 func (*PeekTasklistResponse) ProtoMessage() {}
 
 func (x *PeekTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[49]
+	mi := &file_yard_v1_admin_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3291,7 +3669,7 @@ func (x *PeekTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekTasklistResponse.ProtoReflect.Descriptor instead.
 func (*PeekTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{49}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *PeekTasklistResponse) GetTasks() []*PeekedTask {
@@ -3328,7 +3706,7 @@ type PeekedTask struct {
 
 func (x *PeekedTask) Reset() {
 	*x = PeekedTask{}
-	mi := &file_yard_v1_admin_proto_msgTypes[50]
+	mi := &file_yard_v1_admin_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3340,7 +3718,7 @@ func (x *PeekedTask) String() string {
 func (*PeekedTask) ProtoMessage() {}
 
 func (x *PeekedTask) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[50]
+	mi := &file_yard_v1_admin_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3353,7 +3731,7 @@ func (x *PeekedTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekedTask.ProtoReflect.Descriptor instead.
 func (*PeekedTask) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{50}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *PeekedTask) GetTask() *Task {
@@ -3396,14 +3774,16 @@ type PurgeTasklistRequest struct {
 	// Why, for people; at most 800 bytes. It is in the history of each task.
 	Reason string `protobuf:"bytes,9,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Who purges it, for people; at most 128 bytes.
-	By            string `protobuf:"bytes,10,opt,name=by,proto3" json:"by,omitempty"`
+	By string `protobuf:"bytes,10,opt,name=by,proto3" json:"by,omitempty"`
+	// Only tasks of this group. Default: all. Since log version 9.
+	Group         string `protobuf:"bytes,11,opt,name=group,proto3" json:"group,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PurgeTasklistRequest) Reset() {
 	*x = PurgeTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[51]
+	mi := &file_yard_v1_admin_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3415,7 +3795,7 @@ func (x *PurgeTasklistRequest) String() string {
 func (*PurgeTasklistRequest) ProtoMessage() {}
 
 func (x *PurgeTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[51]
+	mi := &file_yard_v1_admin_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3428,7 +3808,7 @@ func (x *PurgeTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeTasklistRequest.ProtoReflect.Descriptor instead.
 func (*PurgeTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{51}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *PurgeTasklistRequest) GetName() string {
@@ -3501,6 +3881,13 @@ func (x *PurgeTasklistRequest) GetBy() string {
 	return ""
 }
 
+func (x *PurgeTasklistRequest) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
 type PurgeTasklistResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What this step did.
@@ -3511,7 +3898,7 @@ type PurgeTasklistResponse struct {
 
 func (x *PurgeTasklistResponse) Reset() {
 	*x = PurgeTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[52]
+	mi := &file_yard_v1_admin_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3523,7 +3910,7 @@ func (x *PurgeTasklistResponse) String() string {
 func (*PurgeTasklistResponse) ProtoMessage() {}
 
 func (x *PurgeTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[52]
+	mi := &file_yard_v1_admin_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3536,7 +3923,7 @@ func (x *PurgeTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeTasklistResponse.ProtoReflect.Descriptor instead.
 func (*PurgeTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{52}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *PurgeTasklistResponse) GetPurged() *Purged {
@@ -3569,14 +3956,16 @@ type PurgeTypeRequest struct {
 	// Why, for people; at most 800 bytes. It is in the history of each task.
 	Reason string `protobuf:"bytes,9,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Who purges it, for people; at most 128 bytes.
-	By            string `protobuf:"bytes,10,opt,name=by,proto3" json:"by,omitempty"`
+	By string `protobuf:"bytes,10,opt,name=by,proto3" json:"by,omitempty"`
+	// Only tasks of this group. Default: all. Since log version 9.
+	Group         string `protobuf:"bytes,11,opt,name=group,proto3" json:"group,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PurgeTypeRequest) Reset() {
 	*x = PurgeTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[53]
+	mi := &file_yard_v1_admin_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3588,7 +3977,7 @@ func (x *PurgeTypeRequest) String() string {
 func (*PurgeTypeRequest) ProtoMessage() {}
 
 func (x *PurgeTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[53]
+	mi := &file_yard_v1_admin_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3601,7 +3990,7 @@ func (x *PurgeTypeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeTypeRequest.ProtoReflect.Descriptor instead.
 func (*PurgeTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{53}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *PurgeTypeRequest) GetName() string {
@@ -3674,6 +4063,13 @@ func (x *PurgeTypeRequest) GetBy() string {
 	return ""
 }
 
+func (x *PurgeTypeRequest) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
 type PurgeTypeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What this step did.
@@ -3684,7 +4080,7 @@ type PurgeTypeResponse struct {
 
 func (x *PurgeTypeResponse) Reset() {
 	*x = PurgeTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[54]
+	mi := &file_yard_v1_admin_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3696,7 +4092,7 @@ func (x *PurgeTypeResponse) String() string {
 func (*PurgeTypeResponse) ProtoMessage() {}
 
 func (x *PurgeTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[54]
+	mi := &file_yard_v1_admin_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3709,10 +4105,192 @@ func (x *PurgeTypeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeTypeResponse.ProtoReflect.Descriptor instead.
 func (*PurgeTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{54}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *PurgeTypeResponse) GetPurged() *Purged {
+	if x != nil {
+		return x.Purged
+	}
+	return nil
+}
+
+// PurgeGroupRequest (groups.purge) is PurgeTasklistRequest for the tasks of a group. Since log version 9.
+type PurgeGroupRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Only tasks of this tasklist. Default: all.
+	Tasklist string `protobuf:"bytes,2,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	// Only tasks in these states: WAITING, READY, BACKOFF. Default: all of these. Running ones are taken with `running`.
+	States []TaskState `protobuf:"varint,3,rep,packed,name=states,proto3,enum=yard.v1.TaskState" json:"states,omitempty"`
+	// Only tasks that were created at least this long before the purge began, ms, 0..31622400000 (366 days). Default 0: all that
+	// were created before it began.
+	OlderThanMs int64 `protobuf:"varint,4,opt,name=older_than_ms,json=olderThanMs,proto3" json:"older_than_ms,omitempty"`
+	// Ask the workers of running tasks to stop, too, as tasks.cancel does. Default false: what runs goes on.
+	Running bool `protobuf:"varint,5,opt,name=running,proto3" json:"running,omitempty"`
+	// Count what matches, and change nothing.
+	Preview bool `protobuf:"varint,6,opt,name=preview,proto3" json:"preview,omitempty"`
+	// The most tasks of this step, 1..1000. Default 500.
+	Limit int32 `protobuf:"varint,7,opt,name=limit,proto3" json:"limit,omitempty"`
+	// The next_cursor of the previous step, with the same filter. Default: a purge begins.
+	Cursor string `protobuf:"bytes,8,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	// Why, for people; at most 800 bytes. It is in the history of each task.
+	Reason string `protobuf:"bytes,9,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Who purges it, for people; at most 128 bytes.
+	By string `protobuf:"bytes,10,opt,name=by,proto3" json:"by,omitempty"`
+	// Only tasks of this type. Default: all.
+	Type          string `protobuf:"bytes,11,opt,name=type,proto3" json:"type,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PurgeGroupRequest) Reset() {
+	*x = PurgeGroupRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[61]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PurgeGroupRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PurgeGroupRequest) ProtoMessage() {}
+
+func (x *PurgeGroupRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[61]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PurgeGroupRequest.ProtoReflect.Descriptor instead.
+func (*PurgeGroupRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{61}
+}
+
+func (x *PurgeGroupRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PurgeGroupRequest) GetTasklist() string {
+	if x != nil {
+		return x.Tasklist
+	}
+	return ""
+}
+
+func (x *PurgeGroupRequest) GetStates() []TaskState {
+	if x != nil {
+		return x.States
+	}
+	return nil
+}
+
+func (x *PurgeGroupRequest) GetOlderThanMs() int64 {
+	if x != nil {
+		return x.OlderThanMs
+	}
+	return 0
+}
+
+func (x *PurgeGroupRequest) GetRunning() bool {
+	if x != nil {
+		return x.Running
+	}
+	return false
+}
+
+func (x *PurgeGroupRequest) GetPreview() bool {
+	if x != nil {
+		return x.Preview
+	}
+	return false
+}
+
+func (x *PurgeGroupRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *PurgeGroupRequest) GetCursor() string {
+	if x != nil {
+		return x.Cursor
+	}
+	return ""
+}
+
+func (x *PurgeGroupRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *PurgeGroupRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *PurgeGroupRequest) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+type PurgeGroupResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What this step did.
+	Purged        *Purged `protobuf:"bytes,1,opt,name=purged,proto3" json:"purged,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PurgeGroupResponse) Reset() {
+	*x = PurgeGroupResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[62]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PurgeGroupResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PurgeGroupResponse) ProtoMessage() {}
+
+func (x *PurgeGroupResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[62]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PurgeGroupResponse.ProtoReflect.Descriptor instead.
+func (*PurgeGroupResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{62}
+}
+
+func (x *PurgeGroupResponse) GetPurged() *Purged {
 	if x != nil {
 		return x.Purged
 	}
@@ -3743,7 +4321,7 @@ type Purged struct {
 
 func (x *Purged) Reset() {
 	*x = Purged{}
-	mi := &file_yard_v1_admin_proto_msgTypes[55]
+	mi := &file_yard_v1_admin_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3755,7 +4333,7 @@ func (x *Purged) String() string {
 func (*Purged) ProtoMessage() {}
 
 func (x *Purged) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[55]
+	mi := &file_yard_v1_admin_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3768,7 +4346,7 @@ func (x *Purged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Purged.ProtoReflect.Descriptor instead.
 func (*Purged) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{55}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Purged) GetFound() int64 {
@@ -3848,7 +4426,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_yard_v1_admin_proto_msgTypes[56]
+	mi := &file_yard_v1_admin_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3860,7 +4438,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[56]
+	mi := &file_yard_v1_admin_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3873,7 +4451,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{56}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *Limit) GetName() string {
@@ -3936,7 +4514,7 @@ type PutLimitRequest struct {
 
 func (x *PutLimitRequest) Reset() {
 	*x = PutLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[57]
+	mi := &file_yard_v1_admin_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3948,7 +4526,7 @@ func (x *PutLimitRequest) String() string {
 func (*PutLimitRequest) ProtoMessage() {}
 
 func (x *PutLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[57]
+	mi := &file_yard_v1_admin_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3961,7 +4539,7 @@ func (x *PutLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutLimitRequest.ProtoReflect.Descriptor instead.
 func (*PutLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{57}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *PutLimitRequest) GetLimit() *Limit {
@@ -3981,7 +4559,7 @@ type PutLimitResponse struct {
 
 func (x *PutLimitResponse) Reset() {
 	*x = PutLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[58]
+	mi := &file_yard_v1_admin_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3993,7 +4571,7 @@ func (x *PutLimitResponse) String() string {
 func (*PutLimitResponse) ProtoMessage() {}
 
 func (x *PutLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[58]
+	mi := &file_yard_v1_admin_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4006,7 +4584,7 @@ func (x *PutLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutLimitResponse.ProtoReflect.Descriptor instead.
 func (*PutLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{58}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *PutLimitResponse) GetLimit() *Limit {
@@ -4027,7 +4605,7 @@ type GetLimitRequest struct {
 
 func (x *GetLimitRequest) Reset() {
 	*x = GetLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[59]
+	mi := &file_yard_v1_admin_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4039,7 +4617,7 @@ func (x *GetLimitRequest) String() string {
 func (*GetLimitRequest) ProtoMessage() {}
 
 func (x *GetLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[59]
+	mi := &file_yard_v1_admin_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4052,7 +4630,7 @@ func (x *GetLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLimitRequest.ProtoReflect.Descriptor instead.
 func (*GetLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{59}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *GetLimitRequest) GetName() string {
@@ -4074,7 +4652,7 @@ type GetLimitResponse struct {
 
 func (x *GetLimitResponse) Reset() {
 	*x = GetLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[60]
+	mi := &file_yard_v1_admin_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4086,7 +4664,7 @@ func (x *GetLimitResponse) String() string {
 func (*GetLimitResponse) ProtoMessage() {}
 
 func (x *GetLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[60]
+	mi := &file_yard_v1_admin_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4099,7 +4677,7 @@ func (x *GetLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLimitResponse.ProtoReflect.Descriptor instead.
 func (*GetLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{60}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *GetLimitResponse) GetLimit() *Limit {
@@ -4129,7 +4707,7 @@ type ListLimitsRequest struct {
 
 func (x *ListLimitsRequest) Reset() {
 	*x = ListLimitsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[61]
+	mi := &file_yard_v1_admin_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4141,7 +4719,7 @@ func (x *ListLimitsRequest) String() string {
 func (*ListLimitsRequest) ProtoMessage() {}
 
 func (x *ListLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[61]
+	mi := &file_yard_v1_admin_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4154,7 +4732,7 @@ func (x *ListLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLimitsRequest.ProtoReflect.Descriptor instead.
 func (*ListLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{61}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *ListLimitsRequest) GetLimit() int32 {
@@ -4183,7 +4761,7 @@ type ListLimitsResponse struct {
 
 func (x *ListLimitsResponse) Reset() {
 	*x = ListLimitsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[62]
+	mi := &file_yard_v1_admin_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4195,7 +4773,7 @@ func (x *ListLimitsResponse) String() string {
 func (*ListLimitsResponse) ProtoMessage() {}
 
 func (x *ListLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[62]
+	mi := &file_yard_v1_admin_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4208,7 +4786,7 @@ func (x *ListLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLimitsResponse.ProtoReflect.Descriptor instead.
 func (*ListLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{62}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *ListLimitsResponse) GetLimits() []*Limit {
@@ -4238,7 +4816,7 @@ type DeleteLimitRequest struct {
 
 func (x *DeleteLimitRequest) Reset() {
 	*x = DeleteLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[63]
+	mi := &file_yard_v1_admin_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4250,7 +4828,7 @@ func (x *DeleteLimitRequest) String() string {
 func (*DeleteLimitRequest) ProtoMessage() {}
 
 func (x *DeleteLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[63]
+	mi := &file_yard_v1_admin_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4263,7 +4841,7 @@ func (x *DeleteLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteLimitRequest.ProtoReflect.Descriptor instead.
 func (*DeleteLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{63}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *DeleteLimitRequest) GetName() string {
@@ -4290,7 +4868,7 @@ type DeleteLimitResponse struct {
 
 func (x *DeleteLimitResponse) Reset() {
 	*x = DeleteLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[64]
+	mi := &file_yard_v1_admin_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4302,7 +4880,7 @@ func (x *DeleteLimitResponse) String() string {
 func (*DeleteLimitResponse) ProtoMessage() {}
 
 func (x *DeleteLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[64]
+	mi := &file_yard_v1_admin_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4315,7 +4893,7 @@ func (x *DeleteLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteLimitResponse.ProtoReflect.Descriptor instead.
 func (*DeleteLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{64}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *DeleteLimitResponse) GetLimit() *Limit {
@@ -4348,7 +4926,7 @@ type Group struct {
 
 func (x *Group) Reset() {
 	*x = Group{}
-	mi := &file_yard_v1_admin_proto_msgTypes[65]
+	mi := &file_yard_v1_admin_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4360,7 +4938,7 @@ func (x *Group) String() string {
 func (*Group) ProtoMessage() {}
 
 func (x *Group) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[65]
+	mi := &file_yard_v1_admin_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4373,7 +4951,7 @@ func (x *Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Group.ProtoReflect.Descriptor instead.
 func (*Group) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{65}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *Group) GetName() string {
@@ -4423,7 +5001,7 @@ type PutGroupRequest struct {
 
 func (x *PutGroupRequest) Reset() {
 	*x = PutGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[66]
+	mi := &file_yard_v1_admin_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4435,7 +5013,7 @@ func (x *PutGroupRequest) String() string {
 func (*PutGroupRequest) ProtoMessage() {}
 
 func (x *PutGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[66]
+	mi := &file_yard_v1_admin_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4448,7 +5026,7 @@ func (x *PutGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutGroupRequest.ProtoReflect.Descriptor instead.
 func (*PutGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{66}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *PutGroupRequest) GetGroup() *Group {
@@ -4468,7 +5046,7 @@ type PutGroupResponse struct {
 
 func (x *PutGroupResponse) Reset() {
 	*x = PutGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[67]
+	mi := &file_yard_v1_admin_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4480,7 +5058,7 @@ func (x *PutGroupResponse) String() string {
 func (*PutGroupResponse) ProtoMessage() {}
 
 func (x *PutGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[67]
+	mi := &file_yard_v1_admin_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4493,7 +5071,7 @@ func (x *PutGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutGroupResponse.ProtoReflect.Descriptor instead.
 func (*PutGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{67}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *PutGroupResponse) GetGroup() *Group {
@@ -4514,7 +5092,7 @@ type GetGroupRequest struct {
 
 func (x *GetGroupRequest) Reset() {
 	*x = GetGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[68]
+	mi := &file_yard_v1_admin_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4526,7 +5104,7 @@ func (x *GetGroupRequest) String() string {
 func (*GetGroupRequest) ProtoMessage() {}
 
 func (x *GetGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[68]
+	mi := &file_yard_v1_admin_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4539,7 +5117,7 @@ func (x *GetGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetGroupRequest.ProtoReflect.Descriptor instead.
 func (*GetGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{68}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *GetGroupRequest) GetName() string {
@@ -4551,15 +5129,19 @@ func (x *GetGroupRequest) GetName() string {
 
 type GetGroupResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As stored.
-	Group         *Group `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
+	// As stored. A paused or drained group without settings has its name only.
+	Group *Group `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
+	// Present while the group is paused.
+	Pause *Pause `protobuf:"bytes,2,opt,name=pause,proto3" json:"pause,omitempty"`
+	// Present while the group is drained.
+	Drain         *Pause `protobuf:"bytes,3,opt,name=drain,proto3" json:"drain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetGroupResponse) Reset() {
 	*x = GetGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[69]
+	mi := &file_yard_v1_admin_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4571,7 +5153,7 @@ func (x *GetGroupResponse) String() string {
 func (*GetGroupResponse) ProtoMessage() {}
 
 func (x *GetGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[69]
+	mi := &file_yard_v1_admin_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4584,7 +5166,7 @@ func (x *GetGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetGroupResponse.ProtoReflect.Descriptor instead.
 func (*GetGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{69}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *GetGroupResponse) GetGroup() *Group {
@@ -4594,7 +5176,21 @@ func (x *GetGroupResponse) GetGroup() *Group {
 	return nil
 }
 
-// ListGroupsRequest (groups.list): the groups of the domain that have settings.
+func (x *GetGroupResponse) GetPause() *Pause {
+	if x != nil {
+		return x.Pause
+	}
+	return nil
+}
+
+func (x *GetGroupResponse) GetDrain() *Pause {
+	if x != nil {
+		return x.Drain
+	}
+	return nil
+}
+
+// ListGroupsRequest (groups.list): the groups of the domain that have settings, are paused or drained.
 type ListGroupsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The most to return, 1..1000. Default 1000. An answer stops at 400 KiB, so a page may have fewer.
@@ -4607,7 +5203,7 @@ type ListGroupsRequest struct {
 
 func (x *ListGroupsRequest) Reset() {
 	*x = ListGroupsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[70]
+	mi := &file_yard_v1_admin_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4619,7 +5215,7 @@ func (x *ListGroupsRequest) String() string {
 func (*ListGroupsRequest) ProtoMessage() {}
 
 func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[70]
+	mi := &file_yard_v1_admin_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4632,7 +5228,7 @@ func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsRequest.ProtoReflect.Descriptor instead.
 func (*ListGroupsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{70}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ListGroupsRequest) GetLimit() int32 {
@@ -4651,17 +5247,19 @@ func (x *ListGroupsRequest) GetCursor() string {
 
 type ListGroupsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Sorted by name.
+	// Sorted by name. A paused or drained group without settings has its name only.
 	Groups []*Group `protobuf:"bytes,1,rep,name=groups,proto3" json:"groups,omitempty"`
 	// Where the next page begins; empty on the last page.
-	NextCursor    string `protobuf:"bytes,2,opt,name=next_cursor,json=nextCursor,proto3" json:"next_cursor,omitempty"`
+	NextCursor string `protobuf:"bytes,2,opt,name=next_cursor,json=nextCursor,proto3" json:"next_cursor,omitempty"`
+	// Those of them that are paused or drained, sorted by name.
+	Stopped       []*StoppedGroup `protobuf:"bytes,3,rep,name=stopped,proto3" json:"stopped,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListGroupsResponse) Reset() {
 	*x = ListGroupsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[71]
+	mi := &file_yard_v1_admin_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4673,7 +5271,7 @@ func (x *ListGroupsResponse) String() string {
 func (*ListGroupsResponse) ProtoMessage() {}
 
 func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[71]
+	mi := &file_yard_v1_admin_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4686,7 +5284,7 @@ func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsResponse.ProtoReflect.Descriptor instead.
 func (*ListGroupsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{71}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ListGroupsResponse) GetGroups() []*Group {
@@ -4703,6 +5301,77 @@ func (x *ListGroupsResponse) GetNextCursor() string {
 	return ""
 }
 
+func (x *ListGroupsResponse) GetStopped() []*StoppedGroup {
+	if x != nil {
+		return x.Stopped
+	}
+	return nil
+}
+
+// StoppedGroup is a group that is paused or drained, or both.
+type StoppedGroup struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Present while it is paused.
+	Pause *Pause `protobuf:"bytes,2,opt,name=pause,proto3" json:"pause,omitempty"`
+	// Present while it is drained.
+	Drain         *Pause `protobuf:"bytes,3,opt,name=drain,proto3" json:"drain,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StoppedGroup) Reset() {
+	*x = StoppedGroup{}
+	mi := &file_yard_v1_admin_proto_msgTypes[80]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StoppedGroup) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StoppedGroup) ProtoMessage() {}
+
+func (x *StoppedGroup) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[80]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StoppedGroup.ProtoReflect.Descriptor instead.
+func (*StoppedGroup) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{80}
+}
+
+func (x *StoppedGroup) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *StoppedGroup) GetPause() *Pause {
+	if x != nil {
+		return x.Pause
+	}
+	return nil
+}
+
+func (x *StoppedGroup) GetDrain() *Pause {
+	if x != nil {
+		return x.Drain
+	}
+	return nil
+}
+
 // DeleteGroupRequest (groups.delete) deletes the settings of a group. Its weight is 1 from then on, and limits count it as any other.
 type DeleteGroupRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4716,7 +5385,7 @@ type DeleteGroupRequest struct {
 
 func (x *DeleteGroupRequest) Reset() {
 	*x = DeleteGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[72]
+	mi := &file_yard_v1_admin_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4728,7 +5397,7 @@ func (x *DeleteGroupRequest) String() string {
 func (*DeleteGroupRequest) ProtoMessage() {}
 
 func (x *DeleteGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[72]
+	mi := &file_yard_v1_admin_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4741,7 +5410,7 @@ func (x *DeleteGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteGroupRequest.ProtoReflect.Descriptor instead.
 func (*DeleteGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{72}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *DeleteGroupRequest) GetName() string {
@@ -4768,7 +5437,7 @@ type DeleteGroupResponse struct {
 
 func (x *DeleteGroupResponse) Reset() {
 	*x = DeleteGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[73]
+	mi := &file_yard_v1_admin_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4780,7 +5449,7 @@ func (x *DeleteGroupResponse) String() string {
 func (*DeleteGroupResponse) ProtoMessage() {}
 
 func (x *DeleteGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[73]
+	mi := &file_yard_v1_admin_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4793,7 +5462,7 @@ func (x *DeleteGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteGroupResponse.ProtoReflect.Descriptor instead.
 func (*DeleteGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{73}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *DeleteGroupResponse) GetGroup() *Group {
@@ -4820,7 +5489,7 @@ type TopLimitsRequest struct {
 
 func (x *TopLimitsRequest) Reset() {
 	*x = TopLimitsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[74]
+	mi := &file_yard_v1_admin_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4832,7 +5501,7 @@ func (x *TopLimitsRequest) String() string {
 func (*TopLimitsRequest) ProtoMessage() {}
 
 func (x *TopLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[74]
+	mi := &file_yard_v1_admin_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4845,7 +5514,7 @@ func (x *TopLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopLimitsRequest.ProtoReflect.Descriptor instead.
 func (*TopLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{74}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *TopLimitsRequest) GetLimit() int32 {
@@ -4883,7 +5552,7 @@ type TopLimitsResponse struct {
 
 func (x *TopLimitsResponse) Reset() {
 	*x = TopLimitsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[75]
+	mi := &file_yard_v1_admin_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4895,7 +5564,7 @@ func (x *TopLimitsResponse) String() string {
 func (*TopLimitsResponse) ProtoMessage() {}
 
 func (x *TopLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[75]
+	mi := &file_yard_v1_admin_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4908,7 +5577,7 @@ func (x *TopLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopLimitsResponse.ProtoReflect.Descriptor instead.
 func (*TopLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{75}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *TopLimitsResponse) GetLimits() []*LimitUse {
@@ -4981,7 +5650,7 @@ type LimitUse struct {
 
 func (x *LimitUse) Reset() {
 	*x = LimitUse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[76]
+	mi := &file_yard_v1_admin_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4993,7 +5662,7 @@ func (x *LimitUse) String() string {
 func (*LimitUse) ProtoMessage() {}
 
 func (x *LimitUse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[76]
+	mi := &file_yard_v1_admin_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5006,7 +5675,7 @@ func (x *LimitUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitUse.ProtoReflect.Descriptor instead.
 func (*LimitUse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{76}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *LimitUse) GetRef() string {
@@ -5142,7 +5811,7 @@ type SlotHolder struct {
 
 func (x *SlotHolder) Reset() {
 	*x = SlotHolder{}
-	mi := &file_yard_v1_admin_proto_msgTypes[77]
+	mi := &file_yard_v1_admin_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5154,7 +5823,7 @@ func (x *SlotHolder) String() string {
 func (*SlotHolder) ProtoMessage() {}
 
 func (x *SlotHolder) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[77]
+	mi := &file_yard_v1_admin_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5167,7 +5836,7 @@ func (x *SlotHolder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotHolder.ProtoReflect.Descriptor instead.
 func (*SlotHolder) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{77}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *SlotHolder) GetTaskId() string {
@@ -5229,7 +5898,7 @@ type SlotWaiter struct {
 
 func (x *SlotWaiter) Reset() {
 	*x = SlotWaiter{}
-	mi := &file_yard_v1_admin_proto_msgTypes[78]
+	mi := &file_yard_v1_admin_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5241,7 +5910,7 @@ func (x *SlotWaiter) String() string {
 func (*SlotWaiter) ProtoMessage() {}
 
 func (x *SlotWaiter) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[78]
+	mi := &file_yard_v1_admin_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5254,7 +5923,7 @@ func (x *SlotWaiter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotWaiter.ProtoReflect.Descriptor instead.
 func (*SlotWaiter) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{78}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *SlotWaiter) GetTasklist() string {
@@ -5300,7 +5969,7 @@ type ShardSlots struct {
 
 func (x *ShardSlots) Reset() {
 	*x = ShardSlots{}
-	mi := &file_yard_v1_admin_proto_msgTypes[79]
+	mi := &file_yard_v1_admin_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5312,7 +5981,7 @@ func (x *ShardSlots) String() string {
 func (*ShardSlots) ProtoMessage() {}
 
 func (x *ShardSlots) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[79]
+	mi := &file_yard_v1_admin_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5325,7 +5994,7 @@ func (x *ShardSlots) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardSlots.ProtoReflect.Descriptor instead.
 func (*ShardSlots) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{79}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *ShardSlots) GetShard() int32 {
@@ -5423,7 +6092,7 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\";\n" +
 	"\x12DeleteTypeResponse\x12%\n" +
-	"\x04type\x18\x01 \x01(\v2\x11.yard.v1.TaskTypeR\x04type\"\xe5\x02\n" +
+	"\x04type\x18\x01 \x01(\v2\x11.yard.v1.TaskTypeR\x04type\"\x96\x03\n" +
 	"\bTasklist\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x1a\n" +
@@ -5438,7 +6107,8 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"partitions\x18\f \x01(\x05R\n" +
 	"partitions\x12%\n" +
 	"\x0epartitions_max\x18\x0e \x01(\x05R\rpartitionsMax\x129\n" +
-	"\x19max_concurrency_per_group\x18\r \x01(\x05R\x16maxConcurrencyPerGroup\"C\n" +
+	"\x19max_concurrency_per_group\x18\r \x01(\x05R\x16maxConcurrencyPerGroup\x12/\n" +
+	"\x14max_queued_per_group\x18\x0f \x01(\x05R\x11maxQueuedPerGroup\"C\n" +
 	"\x12PutTasklistRequest\x12-\n" +
 	"\btasklist\x18\x01 \x01(\v2\x11.yard.v1.TasklistR\btasklist\"D\n" +
 	"\x13PutTasklistResponse\x12-\n" +
@@ -5474,7 +6144,7 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x16DeleteTasklistResponse\x12-\n" +
 	"\btasklist\x18\x01 \x01(\v2\x11.yard.v1.TasklistR\btasklist\"5\n" +
 	"\x17DescribeTasklistRequest\x12\x1a\n" +
-	"\btasklist\x18\x01 \x01(\tR\btasklist\"\x96\x06\n" +
+	"\btasklist\x18\x01 \x01(\tR\btasklist\"\xe2\x06\n" +
 	"\x18DescribeTasklistResponse\x12\x1a\n" +
 	"\btasklist\x18\x01 \x01(\tR\btasklist\x12\x14\n" +
 	"\x05ready\x18\x02 \x01(\x03R\x05ready\x12\x18\n" +
@@ -5503,7 +6173,9 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"partitions\x18\x1a \x01(\x05R\n" +
 	"partitions\x12)\n" +
 	"\x10partitions_least\x18\" \x01(\x05R\x0fpartitionsLeast\x12%\n" +
-	"\x0epartitions_max\x18# \x01(\x05R\rpartitionsMax\"b\n" +
+	"\x0epartitions_max\x18# \x01(\x05R\rpartitionsMax\x12#\n" +
+	"\rpaused_groups\x18\x1b \x03(\tR\fpausedGroups\x12%\n" +
+	"\x0edrained_groups\x18\x1c \x03(\tR\rdrainedGroups\"b\n" +
 	"\x16TasklistPollersRequest\x12\x1a\n" +
 	"\btasklist\x18\x01 \x01(\tR\btasklist\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\x05R\x05limit\x12\x16\n" +
@@ -5569,12 +6241,32 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12\x15\n" +
 	"\x06for_ms\x18\x04 \x01(\x03R\x05forMs\"9\n" +
 	"\x11DrainTypeResponse\x12$\n" +
-	"\x05drain\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05drain\"k\n" +
+	"\x05drain\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05drain\"f\n" +
+	"\x11PauseGroupRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\x12\x15\n" +
+	"\x06for_ms\x18\x04 \x01(\x03R\x05forMs\":\n" +
+	"\x12PauseGroupResponse\x12$\n" +
+	"\x05pause\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05pause\">\n" +
+	"\x12ResumeGroupRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05drain\x18\x02 \x01(\bR\x05drain\";\n" +
+	"\x13ResumeGroupResponse\x12$\n" +
+	"\x05pause\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05pause\"f\n" +
+	"\x11DrainGroupRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\x12\x15\n" +
+	"\x06for_ms\x18\x04 \x01(\x03R\x05forMs\":\n" +
+	"\x12DrainGroupResponse\x12$\n" +
+	"\x05drain\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05drain\"\x81\x01\n" +
 	"\x13PeekTasklistRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x14\n" +
 	"\x05limit\x18\x03 \x01(\x05R\x05limit\x12\x16\n" +
-	"\x06cursor\x18\x04 \x01(\tR\x06cursor\"\x89\x01\n" +
+	"\x06cursor\x18\x04 \x01(\tR\x06cursor\x12\x14\n" +
+	"\x05group\x18\x05 \x01(\tR\x05group\"\x89\x01\n" +
 	"\x14PeekTasklistResponse\x12)\n" +
 	"\x05tasks\x18\x01 \x03(\v2\x13.yard.v1.PeekedTaskR\x05tasks\x12\x1f\n" +
 	"\vnext_cursor\x18\x02 \x01(\tR\n" +
@@ -5584,7 +6276,7 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"PeekedTask\x12!\n" +
 	"\x04task\x18\x01 \x01(\v2\r.yard.v1.TaskR\x04task\x12 \n" +
 	"\fready_for_ms\x18\x02 \x01(\x03R\n" +
-	"readyForMs\"\x98\x02\n" +
+	"readyForMs\"\xae\x02\n" +
 	"\x14PurgeTasklistRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12*\n" +
@@ -5596,9 +6288,10 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x06cursor\x18\b \x01(\tR\x06cursor\x12\x16\n" +
 	"\x06reason\x18\t \x01(\tR\x06reason\x12\x0e\n" +
 	"\x02by\x18\n" +
-	" \x01(\tR\x02by\"@\n" +
+	" \x01(\tR\x02by\x12\x14\n" +
+	"\x05group\x18\v \x01(\tR\x05group\"@\n" +
 	"\x15PurgeTasklistResponse\x12'\n" +
-	"\x06purged\x18\x01 \x01(\v2\x0f.yard.v1.PurgedR\x06purged\"\x9c\x02\n" +
+	"\x06purged\x18\x01 \x01(\v2\x0f.yard.v1.PurgedR\x06purged\"\xb2\x02\n" +
 	"\x10PurgeTypeRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12*\n" +
@@ -5610,8 +6303,24 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x06cursor\x18\b \x01(\tR\x06cursor\x12\x16\n" +
 	"\x06reason\x18\t \x01(\tR\x06reason\x12\x0e\n" +
 	"\x02by\x18\n" +
-	" \x01(\tR\x02by\"<\n" +
+	" \x01(\tR\x02by\x12\x14\n" +
+	"\x05group\x18\v \x01(\tR\x05group\"<\n" +
 	"\x11PurgeTypeResponse\x12'\n" +
+	"\x06purged\x18\x01 \x01(\v2\x0f.yard.v1.PurgedR\x06purged\"\xb1\x02\n" +
+	"\x11PurgeGroupRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
+	"\btasklist\x18\x02 \x01(\tR\btasklist\x12*\n" +
+	"\x06states\x18\x03 \x03(\x0e2\x12.yard.v1.TaskStateR\x06states\x12\"\n" +
+	"\rolder_than_ms\x18\x04 \x01(\x03R\volderThanMs\x12\x18\n" +
+	"\arunning\x18\x05 \x01(\bR\arunning\x12\x18\n" +
+	"\apreview\x18\x06 \x01(\bR\apreview\x12\x14\n" +
+	"\x05limit\x18\a \x01(\x05R\x05limit\x12\x16\n" +
+	"\x06cursor\x18\b \x01(\tR\x06cursor\x12\x16\n" +
+	"\x06reason\x18\t \x01(\tR\x06reason\x12\x0e\n" +
+	"\x02by\x18\n" +
+	" \x01(\tR\x02by\x12\x12\n" +
+	"\x04type\x18\v \x01(\tR\x04type\"=\n" +
+	"\x12PurgeGroupResponse\x12'\n" +
 	"\x06purged\x18\x01 \x01(\v2\x0f.yard.v1.PurgedR\x06purged\"\xe3\x01\n" +
 	"\x06Purged\x12\x14\n" +
 	"\x05found\x18\x01 \x01(\x03R\x05found\x12\x1c\n" +
@@ -5664,16 +6373,23 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x10PutGroupResponse\x12$\n" +
 	"\x05group\x18\x01 \x01(\v2\x0e.yard.v1.GroupR\x05group\"%\n" +
 	"\x0fGetGroupRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"8\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\x84\x01\n" +
 	"\x10GetGroupResponse\x12$\n" +
-	"\x05group\x18\x01 \x01(\v2\x0e.yard.v1.GroupR\x05group\"A\n" +
+	"\x05group\x18\x01 \x01(\v2\x0e.yard.v1.GroupR\x05group\x12$\n" +
+	"\x05pause\x18\x02 \x01(\v2\x0e.yard.v1.PauseR\x05pause\x12$\n" +
+	"\x05drain\x18\x03 \x01(\v2\x0e.yard.v1.PauseR\x05drain\"A\n" +
 	"\x11ListGroupsRequest\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\x05R\x05limit\x12\x16\n" +
-	"\x06cursor\x18\x02 \x01(\tR\x06cursor\"]\n" +
+	"\x06cursor\x18\x02 \x01(\tR\x06cursor\"\x8e\x01\n" +
 	"\x12ListGroupsResponse\x12&\n" +
 	"\x06groups\x18\x01 \x03(\v2\x0e.yard.v1.GroupR\x06groups\x12\x1f\n" +
 	"\vnext_cursor\x18\x02 \x01(\tR\n" +
-	"nextCursor\"D\n" +
+	"nextCursor\x12/\n" +
+	"\astopped\x18\x03 \x03(\v2\x15.yard.v1.StoppedGroupR\astopped\"n\n" +
+	"\fStoppedGroup\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12$\n" +
+	"\x05pause\x18\x02 \x01(\v2\x0e.yard.v1.PauseR\x05pause\x12$\n" +
+	"\x05drain\x18\x03 \x01(\v2\x0e.yard.v1.PauseR\x05drain\"D\n" +
 	"\x12DeleteGroupRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\";\n" +
@@ -5741,7 +6457,7 @@ func file_yard_v1_admin_proto_rawDescGZIP() []byte {
 	return file_yard_v1_admin_proto_rawDescData
 }
 
-var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 80)
+var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 89)
 var file_yard_v1_admin_proto_goTypes = []any{
 	(*Domain)(nil),                   // 0: yard.v1.Domain
 	(*Rate)(nil),                     // 1: yard.v1.Rate
@@ -5791,41 +6507,50 @@ var file_yard_v1_admin_proto_goTypes = []any{
 	(*ResumeTypeResponse)(nil),       // 45: yard.v1.ResumeTypeResponse
 	(*DrainTypeRequest)(nil),         // 46: yard.v1.DrainTypeRequest
 	(*DrainTypeResponse)(nil),        // 47: yard.v1.DrainTypeResponse
-	(*PeekTasklistRequest)(nil),      // 48: yard.v1.PeekTasklistRequest
-	(*PeekTasklistResponse)(nil),     // 49: yard.v1.PeekTasklistResponse
-	(*PeekedTask)(nil),               // 50: yard.v1.PeekedTask
-	(*PurgeTasklistRequest)(nil),     // 51: yard.v1.PurgeTasklistRequest
-	(*PurgeTasklistResponse)(nil),    // 52: yard.v1.PurgeTasklistResponse
-	(*PurgeTypeRequest)(nil),         // 53: yard.v1.PurgeTypeRequest
-	(*PurgeTypeResponse)(nil),        // 54: yard.v1.PurgeTypeResponse
-	(*Purged)(nil),                   // 55: yard.v1.Purged
-	(*Limit)(nil),                    // 56: yard.v1.Limit
-	(*PutLimitRequest)(nil),          // 57: yard.v1.PutLimitRequest
-	(*PutLimitResponse)(nil),         // 58: yard.v1.PutLimitResponse
-	(*GetLimitRequest)(nil),          // 59: yard.v1.GetLimitRequest
-	(*GetLimitResponse)(nil),         // 60: yard.v1.GetLimitResponse
-	(*ListLimitsRequest)(nil),        // 61: yard.v1.ListLimitsRequest
-	(*ListLimitsResponse)(nil),       // 62: yard.v1.ListLimitsResponse
-	(*DeleteLimitRequest)(nil),       // 63: yard.v1.DeleteLimitRequest
-	(*DeleteLimitResponse)(nil),      // 64: yard.v1.DeleteLimitResponse
-	(*Group)(nil),                    // 65: yard.v1.Group
-	(*PutGroupRequest)(nil),          // 66: yard.v1.PutGroupRequest
-	(*PutGroupResponse)(nil),         // 67: yard.v1.PutGroupResponse
-	(*GetGroupRequest)(nil),          // 68: yard.v1.GetGroupRequest
-	(*GetGroupResponse)(nil),         // 69: yard.v1.GetGroupResponse
-	(*ListGroupsRequest)(nil),        // 70: yard.v1.ListGroupsRequest
-	(*ListGroupsResponse)(nil),       // 71: yard.v1.ListGroupsResponse
-	(*DeleteGroupRequest)(nil),       // 72: yard.v1.DeleteGroupRequest
-	(*DeleteGroupResponse)(nil),      // 73: yard.v1.DeleteGroupResponse
-	(*TopLimitsRequest)(nil),         // 74: yard.v1.TopLimitsRequest
-	(*TopLimitsResponse)(nil),        // 75: yard.v1.TopLimitsResponse
-	(*LimitUse)(nil),                 // 76: yard.v1.LimitUse
-	(*SlotHolder)(nil),               // 77: yard.v1.SlotHolder
-	(*SlotWaiter)(nil),               // 78: yard.v1.SlotWaiter
-	(*ShardSlots)(nil),               // 79: yard.v1.ShardSlots
-	(*RetryPolicy)(nil),              // 80: yard.v1.RetryPolicy
-	(*Task)(nil),                     // 81: yard.v1.Task
-	(TaskState)(0),                   // 82: yard.v1.TaskState
+	(*PauseGroupRequest)(nil),        // 48: yard.v1.PauseGroupRequest
+	(*PauseGroupResponse)(nil),       // 49: yard.v1.PauseGroupResponse
+	(*ResumeGroupRequest)(nil),       // 50: yard.v1.ResumeGroupRequest
+	(*ResumeGroupResponse)(nil),      // 51: yard.v1.ResumeGroupResponse
+	(*DrainGroupRequest)(nil),        // 52: yard.v1.DrainGroupRequest
+	(*DrainGroupResponse)(nil),       // 53: yard.v1.DrainGroupResponse
+	(*PeekTasklistRequest)(nil),      // 54: yard.v1.PeekTasklistRequest
+	(*PeekTasklistResponse)(nil),     // 55: yard.v1.PeekTasklistResponse
+	(*PeekedTask)(nil),               // 56: yard.v1.PeekedTask
+	(*PurgeTasklistRequest)(nil),     // 57: yard.v1.PurgeTasklistRequest
+	(*PurgeTasklistResponse)(nil),    // 58: yard.v1.PurgeTasklistResponse
+	(*PurgeTypeRequest)(nil),         // 59: yard.v1.PurgeTypeRequest
+	(*PurgeTypeResponse)(nil),        // 60: yard.v1.PurgeTypeResponse
+	(*PurgeGroupRequest)(nil),        // 61: yard.v1.PurgeGroupRequest
+	(*PurgeGroupResponse)(nil),       // 62: yard.v1.PurgeGroupResponse
+	(*Purged)(nil),                   // 63: yard.v1.Purged
+	(*Limit)(nil),                    // 64: yard.v1.Limit
+	(*PutLimitRequest)(nil),          // 65: yard.v1.PutLimitRequest
+	(*PutLimitResponse)(nil),         // 66: yard.v1.PutLimitResponse
+	(*GetLimitRequest)(nil),          // 67: yard.v1.GetLimitRequest
+	(*GetLimitResponse)(nil),         // 68: yard.v1.GetLimitResponse
+	(*ListLimitsRequest)(nil),        // 69: yard.v1.ListLimitsRequest
+	(*ListLimitsResponse)(nil),       // 70: yard.v1.ListLimitsResponse
+	(*DeleteLimitRequest)(nil),       // 71: yard.v1.DeleteLimitRequest
+	(*DeleteLimitResponse)(nil),      // 72: yard.v1.DeleteLimitResponse
+	(*Group)(nil),                    // 73: yard.v1.Group
+	(*PutGroupRequest)(nil),          // 74: yard.v1.PutGroupRequest
+	(*PutGroupResponse)(nil),         // 75: yard.v1.PutGroupResponse
+	(*GetGroupRequest)(nil),          // 76: yard.v1.GetGroupRequest
+	(*GetGroupResponse)(nil),         // 77: yard.v1.GetGroupResponse
+	(*ListGroupsRequest)(nil),        // 78: yard.v1.ListGroupsRequest
+	(*ListGroupsResponse)(nil),       // 79: yard.v1.ListGroupsResponse
+	(*StoppedGroup)(nil),             // 80: yard.v1.StoppedGroup
+	(*DeleteGroupRequest)(nil),       // 81: yard.v1.DeleteGroupRequest
+	(*DeleteGroupResponse)(nil),      // 82: yard.v1.DeleteGroupResponse
+	(*TopLimitsRequest)(nil),         // 83: yard.v1.TopLimitsRequest
+	(*TopLimitsResponse)(nil),        // 84: yard.v1.TopLimitsResponse
+	(*LimitUse)(nil),                 // 85: yard.v1.LimitUse
+	(*SlotHolder)(nil),               // 86: yard.v1.SlotHolder
+	(*SlotWaiter)(nil),               // 87: yard.v1.SlotWaiter
+	(*ShardSlots)(nil),               // 88: yard.v1.ShardSlots
+	(*RetryPolicy)(nil),              // 89: yard.v1.RetryPolicy
+	(*Task)(nil),                     // 90: yard.v1.Task
+	(TaskState)(0),                   // 91: yard.v1.TaskState
 }
 var file_yard_v1_admin_proto_depIdxs = []int32{
 	1,  // 0: yard.v1.Domain.rate:type_name -> yard.v1.Rate
@@ -5834,7 +6559,7 @@ var file_yard_v1_admin_proto_depIdxs = []int32{
 	0,  // 3: yard.v1.GetDomainResponse.domain:type_name -> yard.v1.Domain
 	0,  // 4: yard.v1.ListDomainsResponse.domains:type_name -> yard.v1.Domain
 	0,  // 5: yard.v1.DeleteDomainResponse.domain:type_name -> yard.v1.Domain
-	80, // 6: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
+	89, // 6: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
 	1,  // 7: yard.v1.TaskType.rate:type_name -> yard.v1.Rate
 	10, // 8: yard.v1.PutTypeRequest.type:type_name -> yard.v1.TaskType
 	10, // 9: yard.v1.PutTypeResponse.type:type_name -> yard.v1.TaskType
@@ -5864,33 +6589,43 @@ var file_yard_v1_admin_proto_depIdxs = []int32{
 	35, // 33: yard.v1.PauseTypeResponse.pause:type_name -> yard.v1.Pause
 	35, // 34: yard.v1.ResumeTypeResponse.pause:type_name -> yard.v1.Pause
 	35, // 35: yard.v1.DrainTypeResponse.drain:type_name -> yard.v1.Pause
-	50, // 36: yard.v1.PeekTasklistResponse.tasks:type_name -> yard.v1.PeekedTask
-	81, // 37: yard.v1.PeekedTask.task:type_name -> yard.v1.Task
-	82, // 38: yard.v1.PurgeTasklistRequest.states:type_name -> yard.v1.TaskState
-	55, // 39: yard.v1.PurgeTasklistResponse.purged:type_name -> yard.v1.Purged
-	82, // 40: yard.v1.PurgeTypeRequest.states:type_name -> yard.v1.TaskState
-	55, // 41: yard.v1.PurgeTypeResponse.purged:type_name -> yard.v1.Purged
-	1,  // 42: yard.v1.Limit.rate:type_name -> yard.v1.Rate
-	56, // 43: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
-	56, // 44: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
-	56, // 45: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
-	56, // 46: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
-	56, // 47: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
-	65, // 48: yard.v1.PutGroupRequest.group:type_name -> yard.v1.Group
-	65, // 49: yard.v1.PutGroupResponse.group:type_name -> yard.v1.Group
-	65, // 50: yard.v1.GetGroupResponse.group:type_name -> yard.v1.Group
-	65, // 51: yard.v1.ListGroupsResponse.groups:type_name -> yard.v1.Group
-	65, // 52: yard.v1.DeleteGroupResponse.group:type_name -> yard.v1.Group
-	76, // 53: yard.v1.TopLimitsResponse.limits:type_name -> yard.v1.LimitUse
-	77, // 54: yard.v1.LimitUse.holders:type_name -> yard.v1.SlotHolder
-	78, // 55: yard.v1.LimitUse.waiters:type_name -> yard.v1.SlotWaiter
-	79, // 56: yard.v1.LimitUse.shards:type_name -> yard.v1.ShardSlots
-	82, // 57: yard.v1.SlotHolder.state:type_name -> yard.v1.TaskState
-	58, // [58:58] is the sub-list for method output_type
-	58, // [58:58] is the sub-list for method input_type
-	58, // [58:58] is the sub-list for extension type_name
-	58, // [58:58] is the sub-list for extension extendee
-	0,  // [0:58] is the sub-list for field type_name
+	35, // 36: yard.v1.PauseGroupResponse.pause:type_name -> yard.v1.Pause
+	35, // 37: yard.v1.ResumeGroupResponse.pause:type_name -> yard.v1.Pause
+	35, // 38: yard.v1.DrainGroupResponse.drain:type_name -> yard.v1.Pause
+	56, // 39: yard.v1.PeekTasklistResponse.tasks:type_name -> yard.v1.PeekedTask
+	90, // 40: yard.v1.PeekedTask.task:type_name -> yard.v1.Task
+	91, // 41: yard.v1.PurgeTasklistRequest.states:type_name -> yard.v1.TaskState
+	63, // 42: yard.v1.PurgeTasklistResponse.purged:type_name -> yard.v1.Purged
+	91, // 43: yard.v1.PurgeTypeRequest.states:type_name -> yard.v1.TaskState
+	63, // 44: yard.v1.PurgeTypeResponse.purged:type_name -> yard.v1.Purged
+	91, // 45: yard.v1.PurgeGroupRequest.states:type_name -> yard.v1.TaskState
+	63, // 46: yard.v1.PurgeGroupResponse.purged:type_name -> yard.v1.Purged
+	1,  // 47: yard.v1.Limit.rate:type_name -> yard.v1.Rate
+	64, // 48: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
+	64, // 49: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
+	64, // 50: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
+	64, // 51: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
+	64, // 52: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
+	73, // 53: yard.v1.PutGroupRequest.group:type_name -> yard.v1.Group
+	73, // 54: yard.v1.PutGroupResponse.group:type_name -> yard.v1.Group
+	73, // 55: yard.v1.GetGroupResponse.group:type_name -> yard.v1.Group
+	35, // 56: yard.v1.GetGroupResponse.pause:type_name -> yard.v1.Pause
+	35, // 57: yard.v1.GetGroupResponse.drain:type_name -> yard.v1.Pause
+	73, // 58: yard.v1.ListGroupsResponse.groups:type_name -> yard.v1.Group
+	80, // 59: yard.v1.ListGroupsResponse.stopped:type_name -> yard.v1.StoppedGroup
+	35, // 60: yard.v1.StoppedGroup.pause:type_name -> yard.v1.Pause
+	35, // 61: yard.v1.StoppedGroup.drain:type_name -> yard.v1.Pause
+	73, // 62: yard.v1.DeleteGroupResponse.group:type_name -> yard.v1.Group
+	85, // 63: yard.v1.TopLimitsResponse.limits:type_name -> yard.v1.LimitUse
+	86, // 64: yard.v1.LimitUse.holders:type_name -> yard.v1.SlotHolder
+	87, // 65: yard.v1.LimitUse.waiters:type_name -> yard.v1.SlotWaiter
+	88, // 66: yard.v1.LimitUse.shards:type_name -> yard.v1.ShardSlots
+	91, // 67: yard.v1.SlotHolder.state:type_name -> yard.v1.TaskState
+	68, // [68:68] is the sub-list for method output_type
+	68, // [68:68] is the sub-list for method input_type
+	68, // [68:68] is the sub-list for extension type_name
+	68, // [68:68] is the sub-list for extension extendee
+	0,  // [0:68] is the sub-list for field type_name
 }
 
 func init() { file_yard_v1_admin_proto_init() }
@@ -5899,14 +6634,14 @@ func file_yard_v1_admin_proto_init() {
 		return
 	}
 	file_yard_v1_tasks_proto_init()
-	file_yard_v1_admin_proto_msgTypes[65].OneofWrappers = []any{}
+	file_yard_v1_admin_proto_msgTypes[73].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_v1_admin_proto_rawDesc), len(file_yard_v1_admin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   80,
+			NumMessages:   89,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

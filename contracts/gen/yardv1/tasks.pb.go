@@ -2167,7 +2167,9 @@ type ListRequest struct {
 	// Only tasks that have each of these headers with exactly this value; at most 4. Default: all. Headers have no index:
 	// tasks are read until a page is full, but at most 10000 waiting tasks for one answer and partition. So a page may
 	// hold few tasks, or none, and still have a next_cursor. Since log version 4.
-	Headers       map[string]string `protobuf:"bytes,6,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Headers map[string]string `protobuf:"bytes,6,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Only tasks of this group. Default: all. It has no index either. Since log version 9.
+	Group         string `protobuf:"bytes,7,opt,name=group,proto3" json:"group,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2242,6 +2244,13 @@ func (x *ListRequest) GetHeaders() map[string]string {
 		return x.Headers
 	}
 	return nil
+}
+
+func (x *ListRequest) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
 }
 
 type ListResponse struct {
@@ -2908,14 +2917,15 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x17\n" +
 	"\await_ms\x18\x02 \x01(\x03R\x06waitMs\"0\n" +
 	"\vGetResponse\x12!\n" +
-	"\x04task\x18\x01 \x01(\v2\r.yard.v1.TaskR\x04task\"\x90\x02\n" +
+	"\x04task\x18\x01 \x01(\v2\r.yard.v1.TaskR\x04task\"\xa6\x02\n" +
 	"\vListRequest\x12\x1a\n" +
 	"\btasklist\x18\x01 \x01(\tR\btasklist\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12*\n" +
 	"\x06states\x18\x03 \x03(\x0e2\x12.yard.v1.TaskStateR\x06states\x12\x14\n" +
 	"\x05limit\x18\x04 \x01(\x05R\x05limit\x12\x16\n" +
 	"\x06cursor\x18\x05 \x01(\tR\x06cursor\x12;\n" +
-	"\aheaders\x18\x06 \x03(\v2!.yard.v1.ListRequest.HeadersEntryR\aheaders\x1a:\n" +
+	"\aheaders\x18\x06 \x03(\v2!.yard.v1.ListRequest.HeadersEntryR\aheaders\x12\x14\n" +
+	"\x05group\x18\a \x01(\tR\x05group\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"T\n" +

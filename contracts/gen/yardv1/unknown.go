@@ -209,6 +209,18 @@ func (r *PurgeTasklistRequest) UnknownField() (string, bool) { return field("", 
 func (r *PurgeTypeRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
 
 // UnknownField returns the path of a field that this version does not know.
+func (r *PauseGroupRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
+
+// UnknownField returns the path of a field that this version does not know.
+func (r *ResumeGroupRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
+
+// UnknownField returns the path of a field that this version does not know.
+func (r *DrainGroupRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
+
+// UnknownField returns the path of a field that this version does not know.
+func (r *PurgeGroupRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
+
+// UnknownField returns the path of a field that this version does not know.
 func (r *PeekTasklistRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
 
 // UnknownField returns the path of a field that this version does not know.

@@ -44,7 +44,7 @@ const (
 // endpoints are all verbs, in the order of the page.
 func endpoints() []endpoint {
 	return slices.Concat(lifeEndpoints(), queryEndpoints(), tasklistEndpoints(), []endpoint{peekEndpoint()}, pauseEndpoints("tasklists", "tasklist", "Tasklist", "mail"),
-		typeEndpoints(), pauseEndpoints("types", "task type", "Type", "email.send"), limitEndpoints(), groupEndpoints(), domainEndpoints())
+		typeEndpoints(), pauseEndpoints("types", "task type", "Type", "email.send"), limitEndpoints(), groupEndpoints(), pauseEndpoints("groups", "group", "Group", "acme"), domainEndpoints())
 }
 
 // lifeEndpoints are what moves a task through its life.
@@ -215,7 +215,7 @@ func peekEndpoint() endpoint {
 	}
 }
 
-// pauseEndpoints are those of tasklists or types.
+// pauseEndpoints are those of tasklists, types or groups.
 func pauseEndpoints(verbs, kind, message, name string) []endpoint {
 	const pause = `{"pause":{"reason":"the partner's API is down","by":"ann","since_ms":1763721600000,"until_ms":1763725200000}}`
 	return []endpoint{
@@ -226,7 +226,7 @@ func pauseEndpoints(verbs, kind, message, name string) []endpoint {
 			codes: []fault.Code{fault.NotFound, fault.FailedPrecondition},
 			Notes: []string{
 				"Attempts that run go on and may complete. Tasks are accepted, and those that wait keep their order. Time that a task may wait goes on: with `start_within_ms` it may expire.",
-				"FAILED_PRECONDITION: 1,000 are paused in the domain. Resume some.",
+				"FAILED_PRECONDITION: 1,000 tasklists, types and groups are paused in the domain. Resume some.",
 			},
 		},
 		{
@@ -244,8 +244,8 @@ func pauseEndpoints(verbs, kind, message, name string) []endpoint {
 			codes: []fault.Code{fault.NotFound, fault.FailedPrecondition},
 			Notes: []string{
 				"What was accepted goes on: it starts, is tried again, and comes back from a delay.",
-				"A submit is refused whole with FAILED_PRECONDITION, and the path of the tasklist or of the task's type. A repeat of a stored submit, with its `request_id`, is answered as before.",
-				"FAILED_PRECONDITION: 1,000 are drained in the domain. Resume some.",
+				"A submit is refused whole with FAILED_PRECONDITION, and the path of the tasklist, of the task's type, or of its group. A repeat of a stored submit, with its `request_id`, is answered as before.",
+				"FAILED_PRECONDITION: 1,000 tasklists, types and groups are drained in the domain. Resume some.",
 			},
 		},
 		{
@@ -332,13 +332,13 @@ func groupEndpoints() []endpoint {
 			},
 		},
 		{
-			Verb: "groups.get", Does: "Get the settings of a group.",
+			Verb: "groups.get", Does: "Get the settings of a group, and whether it is paused or drained.",
 			Request: "GetGroupRequest", Response: "GetGroupResponse",
 			In: `{"name":"acme"}`, Out: stored,
 			codes: []fault.Code{fault.NotFound},
 		},
 		{
-			Verb: "groups.list", Does: "List the groups of the domain that have settings.",
+			Verb: "groups.list", Does: "List the groups of the domain that have settings, are paused or drained.",
 			Request: "ListGroupsRequest", Response: "ListGroupsResponse",
 			In:    `{}`,
 			Out:   `{"groups":[{"name":"acme","description":"the large plan","weight":4,"revision":23}]}`,

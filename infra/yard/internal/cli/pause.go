@@ -38,6 +38,18 @@ func (a *app) typeDrain() *cobra.Command {
 	return a.stopCommand(draining, "type", "payout.send", (*yard.Client).DrainType, func(p *yardv1.Pause) codec.Message { return &yardv1.DrainTypeResponse{Drain: p} })
 }
 
+func (a *app) groupPause() *cobra.Command {
+	return a.stopCommand(pausing, "group", "acme", (*yard.Client).PauseGroup, func(p *yardv1.Pause) codec.Message { return &yardv1.PauseGroupResponse{Pause: p} })
+}
+
+func (a *app) groupResume() *cobra.Command {
+	return a.resumeCommand("group", "acme", (*yard.Client).ResumeGroup, (*yard.Client).ResumeDrainedGroup, func(p *yardv1.Pause) codec.Message { return &yardv1.ResumeGroupResponse{Pause: p} })
+}
+
+func (a *app) groupDrain() *cobra.Command {
+	return a.stopCommand(draining, "group", "acme", (*yard.Client).DrainGroup, func(p *yardv1.Pause) codec.Message { return &yardv1.DrainGroupResponse{Drain: p} })
+}
+
 // stopping is what the help says of a pause or a drain.
 type stopping struct{ verb, verbs, done, short, long, example string }
 
@@ -54,7 +66,7 @@ var (
 	}
 )
 
-// stopCommand pauses or drains a tasklist or a type. What it answers with --json is the API's.
+// stopCommand pauses or drains a tasklist, a type or a group. What it answers with --json is the API's.
 func (a *app) stopCommand(how stopping, kind, example string, stop func(*yard.Client, context.Context, string, yard.PauseOptions) (yard.Pause, error), answer func(*yardv1.Pause) codec.Message) *cobra.Command {
 	var o yard.PauseOptions
 	cmd := &cobra.Command{

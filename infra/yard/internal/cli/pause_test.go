@@ -62,6 +62,52 @@ func TestASessionWithDrains(t *testing.T) {
 	testkit.Golden(t, filepath.Join("testdata", "drains.txt"), []byte(steady(s.text.String())))
 }
 
+func TestASessionWithStoppedGroups(t *testing.T) {
+	system := startStack(t)
+	s := &session{t: t, url: system.URL}
+	s.do("domain", "put", "shop")
+	s.do("group", "pause", "acme", "--reason", "it complains", "--by", "ann", "--for", "1h")
+	s.do("group", "put", "trial", "--weight", "2")
+	s.do("--json", "group", "drain", "trial", "--by", "bob")
+	s.do("task", "submit", "email.send", "{}", "--tasklist", "mail", "--group", "trial")
+	s.do("group", "get", "acme")
+	s.do("--json", "group", "get", "trial")
+	s.do("group", "list")
+	s.do("--json", "group", "list")
+	s.do("tasklist", "describe", "mail")
+	s.do("group", "resume", "acme")
+	s.do("group", "resume", "acme")
+	s.do("group", "resume", "trial", "--drain")
+	s.do("group", "pause", "a..b")
+	testkit.Golden(t, filepath.Join("testdata", "stoppedgroups.txt"), []byte(steady(s.text.String())))
+}
+
+func TestASessionWithPurgesOfGroups(t *testing.T) {
+	system := startStack(t)
+	s := &session{t: t, url: system.URL}
+	s.do("domain", "put", "shop")
+	for _, g := range []string{"acme", "acme", "other", ""} {
+		s.do("task", "submit", "email.send", "{}", "--tasklist", "mail", "--delay", "1h", "--group", g)
+	}
+	untilSaid(t, system.URL, func(out string) bool { return strings.Count(out, `"task_id"`) == 4 }, "task", "list", "--state", "waiting")
+	if out := s.do("--json", "task", "list", "--group", "other"); strings.Count(out, `"task_id"`) != 1 {
+		t.Error(out)
+	}
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{`"found":1`, []string{"tasklist", "purge", "mail", "--group", "other", "--preview"}},
+		{`"found":2`, []string{"type", "purge", "email.send", "--group", "acme", "--preview"}},
+		{`"cancelled":2`, []string{"group", "purge", "acme", "--tasklist", "mail", "--type", "email.send"}},
+		{`"found":2`, []string{"tasklist", "purge", "mail", "--preview"}},
+	} {
+		if out := s.do(append([]string{"--json"}, c.args...)...); !strings.Contains(out, c.want) {
+			t.Errorf("%v: %s, want %s", c.args, out, c.want)
+		}
+	}
+}
+
 func TestASessionWithPurges(t *testing.T) {
 	system := startStack(t)
 	s := &session{t: t, url: system.URL}
@@ -91,6 +137,9 @@ func TestASessionWithAPeek(t *testing.T) {
 		t.Error(out)
 	}
 	if out := s.do("--json", "tasklist", "peek", "mail", "--type", "email.send"); !strings.Contains(out, `"state":"ready"`) {
+		t.Error(out)
+	}
+	if out := s.do("--json", "tasklist", "peek", "mail", "--group", "acme"); strings.Contains(out, `"state"`) {
 		t.Error(out)
 	}
 	if out := s.do("tasklist", "peek", "bulk", "--limit", "5"); strings.Contains(out, "\n") {

@@ -32,6 +32,7 @@ disk only is said, too. Limits and pauses may hold up a task that others overtak
 		},
 	}
 	cmd.Flags().StringVar(&req.Type, "type", "", "only of this type")
+	cmd.Flags().StringVar(&req.Group, "group", "", "only of this group")
 	cmd.Flags().Int32Var(&req.Limit, "limit", 10, "the most tasks to show, 1 to 100")
 	cmd.Flags().StringVar(&req.Cursor, "cursor", "", "go on behind an answer with --json: its next_cursor")
 	return cmd

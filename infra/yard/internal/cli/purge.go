@@ -16,6 +16,15 @@ func (a *app) tasklistPurge() *cobra.Command {
 	var o yard.PurgeOptions
 	cmd := a.purgeCommand("tasklist", "mail --type email.send --older-than 24h", &o, (*yard.Client).PurgeTasklist, func(p *yardv1.Purged) codec.Message { return &yardv1.PurgeTasklistResponse{Purged: p} })
 	cmd.Flags().StringVar(&o.Type, "type", "", "only of this type")
+	cmd.Flags().StringVar(&o.Group, "group", "", "only of this group")
+	return cmd
+}
+
+func (a *app) groupPurge() *cobra.Command {
+	var o yard.PurgeOptions
+	cmd := a.purgeCommand("group", "acme --tasklist bulk", &o, (*yard.Client).PurgeGroup, func(p *yardv1.Purged) codec.Message { return &yardv1.PurgeGroupResponse{Purged: p} })
+	cmd.Flags().StringVarP(&o.Tasklist, "tasklist", "t", "", "only of this tasklist")
+	cmd.Flags().StringVar(&o.Type, "type", "", "only of this type")
 	return cmd
 }
 
@@ -23,10 +32,11 @@ func (a *app) typePurge() *cobra.Command {
 	var o yard.PurgeOptions
 	cmd := a.purgeCommand("type", "payout.send --tasklist bulk", &o, (*yard.Client).PurgeType, func(p *yardv1.Purged) codec.Message { return &yardv1.PurgeTypeResponse{Purged: p} })
 	cmd.Flags().StringVarP(&o.Tasklist, "tasklist", "t", "", "only of this tasklist")
+	cmd.Flags().StringVar(&o.Group, "group", "", "only of this group")
 	return cmd
 }
 
-// purgeCommand cancels, or counts, the tasks of a tasklist or a type. What it answers with --json is the API's, as the sum of all steps.
+// purgeCommand cancels, or counts, the tasks of a tasklist, a type or a group. What it answers with --json is the API's, as the sum of all steps.
 func (a *app) purgeCommand(kind, example string, o *yard.PurgeOptions, purge func(*yard.Client, context.Context, string, yard.PurgeOptions) (yard.Purged, error), answer func(*yardv1.Purged) codec.Message) *cobra.Command {
 	var states []string
 	cmd := &cobra.Command{

@@ -13,8 +13,8 @@ import (
 )
 
 func (a *app) groupCommand() *cobra.Command {
-	return group("group", "Set, show, list and delete the weights of groups of tasks",
-		a.groupPut(), a.groupGet(), a.groupList(), a.groupDelete())
+	return group("group", "Set the weights of groups of tasks; pause, drain and purge them",
+		a.groupPut(), a.groupGet(), a.groupList(), a.groupDelete(), a.groupPause(), a.groupResume(), a.groupDrain(), a.groupPurge())
 }
 
 func (a *app) groupPut() *cobra.Command {
@@ -65,7 +65,7 @@ number in limits that count per group, within a second and for what waits, too.`
 
 func (a *app) groupGet() *cobra.Command {
 	return &cobra.Command{
-		Use: "get NAME", Short: "Show the settings of a group", Args: argCount(1, 1, "one name"),
+		Use: "get NAME", Short: "Show the settings of a group, its pause and its drain", Args: argCount(1, 1, "one name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
 				g, err := c.GetGroup(ctx, args[0])
@@ -73,10 +73,16 @@ func (a *app) groupGet() *cobra.Command {
 					return err
 				}
 				if a.json {
-					return a.printJSON(&yardv1.GetGroupResponse{Group: wireGroup(g)})
+					return a.printJSON(&yardv1.GetGroupResponse{Group: wireGroup(g), Pause: wirePause(g.Pause), Drain: wirePause(g.Drain)})
 				}
 				var about table
 				about.row("group", g.Name+" (domain "+a.domain+")")
+				if g.Pause != nil {
+					about.row("paused", pauseOf(wirePause(g.Pause)))
+				}
+				if g.Drain != nil {
+					about.row("drained", pauseOf(wirePause(g.Drain)))
+				}
 				about.row("description", cmp.Or(g.Description, "-"))
 				about.row("weight", g.Weight)
 				about.row("concurrency", number(float64(g.MaxConcurrency), "as limits per group say"))
@@ -88,7 +94,7 @@ func (a *app) groupGet() *cobra.Command {
 
 func (a *app) groupList() *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List the groups of the domain that have settings", Args: noArgs,
+		Use: "list", Short: "List the groups of the domain that have settings, are paused or drained", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
 				var all []yard.Group
@@ -134,13 +140,16 @@ func (a *app) printGroups(groups []yard.Group) error {
 		list := &yardv1.ListGroupsResponse{}
 		for _, g := range groups {
 			list.Groups = append(list.Groups, wireGroup(g))
+			if g.Pause != nil || g.Drain != nil {
+				list.Stopped = append(list.Stopped, &yardv1.StoppedGroup{Name: g.Name, Pause: wirePause(g.Pause), Drain: wirePause(g.Drain)})
+			}
 		}
 		return a.printJSON(list)
 	}
 	var t table
-	t.row(a.more([]any{"GROUP", "WEIGHT", "CONCURRENCY", "DESCRIPTION"}, "REVISION")...)
+	t.row(a.more([]any{"GROUP", "WEIGHT", "CONCURRENCY", "PAUSED", "DRAINED", "DESCRIPTION"}, "REVISION")...)
 	for _, g := range groups {
-		t.row(a.more([]any{g.Name, g.Weight, number(float64(g.MaxConcurrency), "-"), g.Description}, g.Revision)...)
+		t.row(a.more([]any{g.Name, g.Weight, number(float64(g.MaxConcurrency), "-"), pausedUntil(g.Pause), pausedUntil(g.Drain), g.Description}, g.Revision)...)
 	}
 	return a.printTable(&t)
 }

@@ -51,6 +51,9 @@ a second; tasks accepted before keep their priority. A tasklist needs no setting
 				if cmd.Flags().Changed("rate") {
 					have.Rate = l.Rate
 				}
+				if cmd.Flags().Changed("max-queued-per-group") {
+					have.MaxQueuedPerGroup = l.MaxQueuedPerGroup
+				}
 				if cmd.Flags().Changed("max-queued") {
 					have.MaxQueued = l.MaxQueued
 				}
@@ -74,6 +77,7 @@ a second; tasks accepted before keep their priority. A tasklist needs no setting
 	perGroup(cmd.Flags(), &l.MaxConcurrencyPerGroup)
 	rateFlags(cmd.Flags(), &l.Rate)
 	cmd.Flags().IntVar(&l.MaxQueued, "max-queued", 0, "refuse submits while about so many tasks are due and do not run yet; 0 = no cap")
+	cmd.Flags().IntVar(&l.MaxQueuedPerGroup, "max-queued-per-group", 0, "the same for the tasks of each group; 0 = no cap")
 	cmd.Flags().IntVar(&l.Partitions, "partitions", 0, "spread it over so many partitions, for several nodes to serve it, 1 to 64; 0 = one")
 	cmd.Flags().IntVar(&l.PartitionsMax, "partitions-max", 0, "have the engine set how many partitions, from --partitions to so many, by the rate of tasks, 2 to 64; 0 = as --partitions says")
 	return cmd
@@ -170,7 +174,7 @@ func wireTasklist(l yard.Tasklist) *yardv1.Tasklist {
 	}
 	return &yardv1.Tasklist{
 		Name: l.Name, Description: l.Description, Priority: int32(l.Priority), MaxConcurrency: int32(l.MaxConcurrency), Rate: wireRate(l.Rate),
-		MaxConcurrencyPerGroup: int32(l.MaxConcurrencyPerGroup), MaxQueued: int32(l.MaxQueued), Partitions: int32(l.Partitions), PartitionsMax: int32(l.PartitionsMax), Revision: l.Revision,
+		MaxConcurrencyPerGroup: int32(l.MaxConcurrencyPerGroup), MaxQueued: int32(l.MaxQueued), MaxQueuedPerGroup: int32(l.MaxQueuedPerGroup), Partitions: int32(l.Partitions), PartitionsMax: int32(l.PartitionsMax), Revision: l.Revision,
 	}
 }
 
@@ -198,9 +202,9 @@ func (a *app) printSettings(l yard.Tasklist) error {
 		return a.printJSON(resp)
 	}
 	var t table
-	t.row(a.more([]any{"TASKLIST", "PRIORITY", "CONCURRENCY", "DESCRIPTION"}, "PER GROUP", "RATE", "MAX QUEUED", "PARTITIONS", "REVISION")...)
+	t.row(a.more([]any{"TASKLIST", "PRIORITY", "CONCURRENCY", "DESCRIPTION"}, "PER GROUP", "RATE", "MAX QUEUED", "QUEUED PER GROUP", "PARTITIONS", "REVISION")...)
 	t.row(a.more([]any{l.Name, number(float64(l.Priority), "-"), number(float64(l.MaxConcurrency), "-"), l.Description},
-		number(float64(l.MaxConcurrencyPerGroup), "-"), rateText(l.Rate), number(float64(l.MaxQueued), "-"), partitionsText(l), l.Revision)...)
+		number(float64(l.MaxConcurrencyPerGroup), "-"), rateText(l.Rate), number(float64(l.MaxQueued), "-"), number(float64(l.MaxQueuedPerGroup), "-"), partitionsText(l), l.Revision)...)
 	err := a.printTable(&t)
 	if err == nil && l.Pause != nil {
 		_, err = fmt.Fprintln(a.Out, "\npaused", pauseOf(wirePause(l.Pause)))
@@ -223,10 +227,10 @@ func (a *app) printTasklists(all []yard.ListedTasklist) error {
 		return a.printJSON(list)
 	}
 	var t table
-	t.row(a.more([]any{"TASKLIST", "READY", "RUNNING", "BACKOFF", "WAITING", "PAUSED", "DRAINED", "PRIORITY", "DESCRIPTION"}, "CONCURRENCY", "PER GROUP", "RATE", "MAX QUEUED", "PARTITIONS", "REVISION")...)
+	t.row(a.more([]any{"TASKLIST", "READY", "RUNNING", "BACKOFF", "WAITING", "PAUSED", "DRAINED", "PRIORITY", "DESCRIPTION"}, "CONCURRENCY", "PER GROUP", "RATE", "MAX QUEUED", "QUEUED PER GROUP", "PARTITIONS", "REVISION")...)
 	for _, l := range all {
 		t.row(a.more([]any{l.Name, l.Ready, l.Running, l.Backoff, l.Waiting, pausedUntil(l.Pause), pausedUntil(l.Drain), number(float64(l.Priority), "-"), l.Description},
-			number(float64(l.MaxConcurrency), "-"), number(float64(l.MaxConcurrencyPerGroup), "-"), rateText(l.Rate), number(float64(l.MaxQueued), "-"), partitionsText(l.Tasklist), number(float64(l.Revision), "-"))...)
+			number(float64(l.MaxConcurrency), "-"), number(float64(l.MaxConcurrencyPerGroup), "-"), rateText(l.Rate), number(float64(l.MaxQueued), "-"), number(float64(l.MaxQueuedPerGroup), "-"), partitionsText(l.Tasklist), number(float64(l.Revision), "-"))...)
 	}
 	return a.printTable(&t)
 }
@@ -285,6 +289,12 @@ func (a *app) printTasklist(d *yardv1.DescribeTasklistResponse) error {
 	}
 	if len(d.DrainedTypes) > 0 {
 		t.row("drained types", strings.Join(d.DrainedTypes, ", "))
+	}
+	if len(d.PausedGroups) > 0 {
+		t.row("paused groups", strings.Join(d.PausedGroups, ", "))
+	}
+	if len(d.DrainedGroups) > 0 {
+		t.row("drained groups", strings.Join(d.DrainedGroups, ", "))
 	}
 	for _, s := range d.Slots {
 		t.row("slots of "+cmp.Or(s.Ref, s.Type), s.InUse, "of", s.Limit) // an older engine says the type only

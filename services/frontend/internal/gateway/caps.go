@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"fmt"
 	"strconv"
 	"sync"
 
@@ -12,7 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/caps"
 )
 
-// queueCaps keeps tasklists near their max_queued.
+// queueCaps keeps tasklists near their max_queued, and their groups near max_queued_per_group.
 type queueCaps struct {
 	mu   sync.Mutex
 	book *caps.Book
@@ -29,12 +30,15 @@ type held struct {
 
 // report takes in what the owner of a partition says is queued.
 func (q *queueCaps) report(load *rpcv1.HistoryLoad) {
-	var queued map[caps.Tasklist]int64
-	if len(load.Queued) > 0 {
-		queued = make(map[caps.Tasklist]int64, len(load.Queued))
+	var queued map[caps.Queue]int64
+	if n := len(load.Queued) + len(load.QueuedGroups); n > 0 {
+		queued = make(map[caps.Queue]int64, n)
 	}
 	for _, t := range load.Queued {
-		queued[caps.Tasklist{Domain: t.Domain, Name: t.Tasklist}] = t.Tasks
+		queued[caps.Queue{Domain: t.Domain, Tasklist: t.Tasklist}] = t.Tasks
+	}
+	for _, t := range load.QueuedGroups {
+		queued[caps.Queue{Domain: t.Domain, Tasklist: t.Tasklist, Group: t.Group}] = t.Tasks
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -44,61 +48,80 @@ func (q *queueCaps) report(load *rpcv1.HistoryLoad) {
 func (q *queueCaps) queued(domain, tasklist string) int64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.book.Queued(caps.Tasklist{Domain: domain, Name: tasklist})
+	return q.book.Queued(caps.Queue{Domain: domain, Tasklist: tasklist})
 }
 
-// admit counts s, or refuses it: a tasklist of its due tasks has as many queued as it may. Once s is counted it is not
+// admit counts s, or refuses it: a tasklist of its due tasks, or a group there, has as many queued as it may. Once s is counted it is not
 // refused. Without a cap it costs a look at the settings.
 func (g *Gateway) admit(s *submission) error {
 	if s.held.by != nil {
 		return nil
 	}
-	var all []caps.Tasks
-	var firsts []int // of each, its first task
+	var of counts
 	records := s.accepted.Records
-	for from := 0; from < len(records); {
-		of := records[from].Tasklist
-		to, first, n := from, -1, int64(0)
-		for ; to < len(records) && records[to].Tasklist == of; to++ {
-			if records[to].DueAtMs == 0 {
-				if n++; first < 0 {
-					first = to
-				}
-			}
+	for from, to := 0, 0; from < len(records); from = to {
+		tasklist := records[from].Tasklist
+		for to = from; to < len(records) && records[to].Tasklist == tasklist; to++ {
 		}
-		from = to
-		most := g.Catalog.Tasklist(s.call.Domain, of).GetMaxQueued()
-		if most <= 0 || n == 0 {
+		settings := g.Catalog.Tasklist(s.call.Domain, tasklist)
+		most, each := int64(settings.GetMaxQueued()), int64(settings.GetMaxQueuedPerGroup())
+		if most <= 0 && each <= 0 {
 			continue
 		}
-		all, firsts = add(all, firsts, caps.Tasks{Of: caps.Tasklist{Domain: s.call.Domain, Name: of}, N: n, Most: int64(most)}, first)
+		for i, r := range records[from:to] {
+			if r.DueAtMs != 0 {
+				continue
+			}
+			whole := caps.Queue{Domain: s.call.Domain, Tasklist: tasklist}
+			if most > 0 {
+				of.add(whole, most, from+i)
+			}
+			if each > 0 && r.Group != "" {
+				of.add(caps.Queue{Domain: whole.Domain, Tasklist: tasklist, Group: r.Group}, each, from+i)
+			}
+		}
 	}
-	if len(all) == 0 {
+	if len(of.all) == 0 {
 		return nil
 	}
 	g.queues.mu.Lock()
-	full := g.queues.book.Admit(all)
+	full := g.queues.book.Admit(of.all)
 	queued := int64(0)
 	if full >= 0 {
-		queued = g.queues.book.Queued(all[full].Of)
+		queued = g.queues.book.Queued(of.all[full].Of)
 	}
 	g.queues.mu.Unlock()
 	if full >= 0 {
-		return queueFull(all[full], queued, firsts[full])
+		return queueFull(of.all[full], queued, of.firsts[full])
 	}
-	s.held = held{by: g.queues, all: all}
+	s.held = held{by: g.queues, all: of.all}
 	return nil
 }
 
-// add adds tasks to those of their tasklist.
-func add(all []caps.Tasks, firsts []int, t caps.Tasks, first int) (_ []caps.Tasks, _ []int) {
-	for i := range all {
-		if all[i].Of == t.Of {
-			all[i].N += t.N
-			return all, firsts
-		}
+// counts are the tasks of a request by their queues.
+type counts struct {
+	all    []caps.Tasks
+	firsts []int // of each, its first task
+	at     map[caps.Queue]int
+	last   int // the one that was counted last
+}
+
+// add counts one more task, the i-th.
+func (c *counts) add(of caps.Queue, most int64, i int) {
+	if c.last < len(c.all) && c.all[c.last].Of == of {
+		c.all[c.last].N++
+		return
 	}
-	return append(all, t), append(firsts, first)
+	at, known := c.at[of]
+	if !known {
+		if at = len(c.all); c.at == nil {
+			c.at = make(map[caps.Queue]int)
+		}
+		c.at[of] = at
+		c.all, c.firsts = append(c.all, caps.Tasks{Of: of, Most: most}), append(c.firsts, i)
+	}
+	c.all[at].N++
+	c.last = at
 }
 
 // queueFullError is a refusal of admit; nothing was stored, and a repeat at once would find the same.
@@ -111,13 +134,16 @@ func (e *queueFullError) Unwrap() error { return e.refusal }
 
 // queueFull refuses tasks, the first of which is in the request at first.
 func queueFull(t caps.Tasks, queued int64, first int) error {
-	path := "/tasks/" + strconv.Itoa(first) + "/tasklist"
-	if t.N > t.Most {
-		return &queueFullError{fault.At(fault.ResourceExhausted, path, "the request has %d tasks for the tasklist %q, whose max_queued is %d: nothing was stored; send fewer at once",
-			t.N, t.Of.Name, t.Most).After(queueRetryAfter)}
+	path, of, setting := "/tasks/"+strconv.Itoa(first)+"/tasklist", fmt.Sprintf("the tasklist %q", t.Of.Tasklist), "max_queued"
+	if t.Of.Group != "" {
+		path, of, setting = "/tasks/"+strconv.Itoa(first)+"/group", fmt.Sprintf("the group %q in the tasklist %q", t.Of.Group, t.Of.Tasklist), "max_queued_per_group"
 	}
-	return &queueFullError{fault.At(fault.ResourceExhausted, path, "the tasklist %q has %d tasks queued, and its max_queued is %d: nothing was stored; repeat the request later",
-		t.Of.Name, queued, t.Most).After(queueRetryAfter)}
+	if t.N > t.Most {
+		return &queueFullError{fault.At(fault.ResourceExhausted, path, "the request has %d tasks for %s, whose %s is %d: nothing was stored; send fewer at once",
+			t.N, of, setting, t.Most).After(queueRetryAfter)}
+	}
+	return &queueFullError{fault.At(fault.ResourceExhausted, path, "%s has %d tasks queued, and its %s is %d: nothing was stored; repeat the request later",
+		of, queued, setting, t.Most).After(queueRetryAfter)}
 }
 
 // resolve ends what s holds: its tasks are in the log, or not as far as is known.

@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -11,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 
@@ -33,7 +36,7 @@ func (r *rig) cap(t *testing.T, tasklist string, most int32) {
 }
 
 // reportQueued has the owner of each partition say what main has queued: n in the first, up to the end of its log.
-func (r *rig) reportQueued(t *testing.T, n int64) {
+func (r *rig) reportQueued(t *testing.T, n int64, groups ...*rpcv1.QueuedTasks) {
 	t.Helper()
 	r.log.mu.Lock()
 	var loads []*rpcv1.HistoryLoad
@@ -44,6 +47,9 @@ func (r *rig) reportQueued(t *testing.T, n int64) {
 		}
 		if p == 0 && n > 0 {
 			load.Queued = []*rpcv1.QueuedTasks{{Domain: "shop", Tasklist: "main", Tasks: n}, {Domain: "rival", Tasklist: "main", Tasks: 1000}}
+		}
+		if p == 0 {
+			load.QueuedGroups = groups
 		}
 		loads = append(loads, load)
 	}
@@ -239,5 +245,92 @@ func TestCappedTasklistsOfADomainAreBounded(t *testing.T) {
 		wantCode(t, put("l7", 9), "")
 		wantCode(t, put("l7", 0), "")
 		wantCode(t, put("one-more", 1), "")
+	})
+}
+
+// I2: a request with tasks of a group at its cap is refused whole, at the path of the first; other groups, and tasks without one, are accepted. Both
+// caps hold together.
+func TestI2_AGroupAtItsCapRefuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newKnowingRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.GroupStops } })
+		settings := &yardv1.Tasklist{Name: "main", MaxQueuedPerGroup: 10, MaxQueued: 40}
+		if _, err := asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: settings}); err != nil {
+			t.Fatal(err)
+		}
+		of := func(groups ...string) *yardv1.SubmitRequest {
+			req := tasks(len(groups))
+			for i, g := range groups {
+				req.Tasks[i].Group = g
+			}
+			return req
+		}
+		many := func(n int, group string) *yardv1.SubmitRequest { return of(slices.Repeat([]string{group}, n)...) }
+		accepted(t, <-r.submit(t, many(8, "acme")))
+		mixed := of("b", "acme", "", "acme")
+		accepted(t, <-r.submit(t, mixed))
+		stored := r.log.messages()
+		o := <-r.submit(t, of("b", "", "acme"))
+		wantFull(t, o, "/tasks/2/group")
+		if !strings.Contains(o.err.Error(), `group "acme"`) || !strings.Contains(o.err.Error(), "max_queued_per_group is 10") {
+			t.Error(o.err)
+		}
+		delayed := many(1, "acme")
+		delayed.Tasks[0].DelayMs = 60_000
+		accepted(t, <-r.submit(t, delayed))
+		accepted(t, <-r.submit(t, many(9, "b")))
+		wantFull(t, <-r.submit(t, many(1, "b")), "/tasks/0/group")
+		wantFull(t, <-r.submit(t, many(11, "c")), "/tasks/0/group") // more than the cap
+		other := many(50, "acme")
+		other.Tasklist = "other"
+		accepted(t, <-r.submit(t, other))
+		if n := r.log.messages() - stored; n != 3 {
+			t.Errorf("%d messages are stored", n)
+		}
+		accepted(t, <-r.submit(t, many(19, ""))) // 40 together
+		wantFull(t, <-r.submit(t, many(1, "c")), "/tasks/0/tasklist")
+
+		r.reportQueued(t, 7, &rpcv1.QueuedTasks{Domain: "shop", Tasklist: "main", Group: "acme", Tasks: 7}, &rpcv1.QueuedTasks{Domain: "shop", Tasklist: "other", Group: "b", Tasks: 70})
+		wantFull(t, <-r.submit(t, many(4, "acme")), "/tasks/0/group")
+		accepted(t, <-r.submit(t, many(3, "acme")))
+		accepted(t, <-r.submit(t, many(10, "b")))
+		r.reportQueued(t, 0)
+		settings.MaxQueuedPerGroup, settings.Revision = 0, 0
+		if _, err := asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: settings}); err != nil {
+			t.Fatal(err)
+		}
+		accepted(t, <-r.submit(t, many(30, "acme")))
+	})
+}
+
+// Caps per group wait until each owner reports groups, and are bounded.
+func TestCapsPerGroupAreRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		version := uint32(logversion.GroupStops - 1)
+		r := newKnowingRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return version } })
+		put := func(name string, most int32) error {
+			_, err := asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: name, MaxQueuedPerGroup: most}})
+			return err
+		}
+		const path = "/tasklist/max_queued_per_group"
+		if e := wantCode(t, put("main", 1), fault.FailedPrecondition); e.Path != path {
+			t.Error(e)
+		}
+		version++
+		for _, most := range []int32{-1, validate.QueuedMax + 1} {
+			if e := wantCode(t, put("main", most), fault.InvalidArgument); e.Path != path {
+				t.Error(e)
+			}
+		}
+		for i := range validate.CappedMax {
+			if err := put(fmt.Sprint("l", i), validate.QueuedMax); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if e := wantCode(t, put("main", 1), fault.FailedPrecondition); e.Path != path {
+			t.Error(e)
+		}
+		if err := put("l7", 1); err != nil {
+			t.Error(err)
+		}
 	})
 }

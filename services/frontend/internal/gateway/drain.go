@@ -39,12 +39,26 @@ func (g *Gateway) DrainType(c Call, req *yardv1.DrainTypeRequest, answer Answer)
 	g.stop(c, g.stoppableType(c.Domain, req.Name, true), p, req.ForMs, answer, func() codec.Message { return &yardv1.DrainTypeResponse{Drain: p} })
 }
 
+// DrainGroup has submits of tasks of a group refused (groups.drain).
+func (g *Gateway) DrainGroup(c Call, req *yardv1.DrainGroupRequest, answer Answer) {
+	if err := g.domain(&c); err != nil {
+		answer(nil, err)
+		return
+	}
+	if err := validate.DrainGroup(req); err != nil {
+		answer(nil, err)
+		return
+	}
+	p := &yardv1.Pause{Reason: req.Reason, By: req.By}
+	g.stop(c, g.stoppableGroup(c.Domain, req.Name, true), p, req.ForMs, answer, func() codec.Message { return &yardv1.DrainGroupResponse{Drain: p} })
+}
+
 // drained refuses a submit to what is drained, or returns nil. The whole request is refused: it is stored whole or not.
 func (g *Gateway) drained(c Call, req *yardv1.SubmitRequest) error {
 	now := c.Now.UnixMilli()
 	var last *yardv1.NewTask
 	for i, t := range req.Tasks {
-		if last != nil && t.Type == last.Type && t.Tasklist == last.Tasklist {
+		if last != nil && t.Type == last.Type && t.Tasklist == last.Tasklist && t.Group == last.Group {
 			continue
 		}
 		last = t
@@ -58,6 +72,12 @@ func (g *Gateway) drained(c Call, req *yardv1.SubmitRequest) error {
 		}
 		if p := g.Catalog.DrainedType(c.Domain, t.Type); catalog.Paused(p, now) {
 			return drainRefusal(path+"/type", "type", t.Type, p)
+		}
+		if t.Group == "" {
+			continue
+		}
+		if p := g.Catalog.DrainedGroup(c.Domain, t.Group); catalog.Paused(p, now) {
+			return drainRefusal(path+"/group", "group", t.Group, p)
 		}
 	}
 	return nil

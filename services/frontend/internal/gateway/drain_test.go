@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -10,6 +12,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
 func (r *rig) drainList(name string) {
@@ -21,11 +25,13 @@ func (r *rig) drainList(name string) {
 // What is drained is refused whole, at the path of who named it, and nothing is stored; all else is accepted.
 func TestWhatIsDrainedIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newKnowingRig(t)
+		r := newKnowingRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.GroupStops } })
 		r.drainList("main")
 		r.catalog.pauses[topology.TypeDrainKey("shop", "pay")] = &yardv1.Pause{SinceMs: 1}
 		r.catalog.pauses[topology.TasklistDrainKey("shop", "other")] = &yardv1.Pause{SinceMs: 1, UntilMs: 2}
 		r.catalog.pauses[topology.TypeDrainKey("shop", "old")] = &yardv1.Pause{SinceMs: 1, UntilMs: 2}
+		r.catalog.pauses[topology.GroupDrainKey("shop", "acme")] = &yardv1.Pause{SinceMs: 1}
+		r.catalog.pauses[topology.GroupDrainKey("shop", "over")] = &yardv1.Pause{SinceMs: 1, UntilMs: 2}
 		other := func(types ...string) *yardv1.SubmitRequest {
 			req := &yardv1.SubmitRequest{Tasklist: "other"}
 			for _, name := range types {
@@ -35,13 +41,15 @@ func TestWhatIsDrainedIsRefused(t *testing.T) {
 		}
 		own := other("x", "x")
 		own.Tasks[1].Tasklist = "main"
+		grouped := other("x", "x", "x")
+		grouped.Tasks[1].Group, grouped.Tasks[2].Group = "over", "acme"
 		for path, req := range map[string]*yardv1.SubmitRequest{
-			"/tasklist": tasks(2), "/tasks/1/tasklist": own, "/tasks/2/type": other("x", "x", "pay"),
+			"/tasklist": tasks(2), "/tasks/2/group": grouped, "/tasks/1/tasklist": own, "/tasks/2/type": other("x", "x", "pay"),
 		} {
 			for _, req := range []*yardv1.SubmitRequest{req, withID(req.CloneVT(), true), withID(req.CloneVT(), false)} {
 				e := wantCode(t, (<-r.submit(t, req)).err, fault.FailedPrecondition)
 				who := "drained"
-				if path != "/tasks/2/type" {
+				if strings.HasSuffix(path, "tasklist") {
 					who = "drained by ann: it moves"
 				}
 				if e.Path != path || !strings.HasSuffix(e.Message, who) {
@@ -120,4 +128,121 @@ func TestI13DrainsWaitForTheClustersVersion(t *testing.T) {
 			t.Error("stored all the same")
 		}
 	})
+}
+
+// A drain and a pause of a group show beside its settings, and without any, until they are resumed; what is over shows nowhere.
+func TestStoppedGroupsShow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newKnowingRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.GroupStops } })
+		if _, err := asked(r, "shop", true, r.PutGroup, &yardv1.PutGroupRequest{Group: &yardv1.Group{Name: "acme", Weight: new(2.0)}}); err != nil {
+			t.Fatal(err)
+		}
+		got, err := asked(r, "shop", true, r.PauseGroup, &yardv1.PauseGroupRequest{Name: "acme", Reason: "down", By: "ann", ForMs: 5000})
+		if p := got.(*yardv1.PauseGroupResponse).Pause; err != nil || p.By != "ann" || p.UntilMs-p.SinceMs != 5000 {
+			t.Fatalf("%v %v", got, err)
+		}
+		got, err = asked(r, "shop", true, r.DrainGroup, &yardv1.DrainGroupRequest{Name: "b.c", By: "bob"})
+		if err != nil || got.(*yardv1.DrainGroupResponse).Drain.By != "bob" {
+			t.Fatalf("%v %v", got, err)
+		}
+		shows := func(name string, paused, drained, settings bool) {
+			t.Helper()
+			got, err := asked(r, "shop", true, r.GetGroup, &yardv1.GetGroupRequest{Name: name})
+			g, _ := got.(*yardv1.GetGroupResponse)
+			if err != nil || g.Group.Name != name || (g.Pause != nil) != paused || (g.Drain != nil) != drained || (g.Group.Revision != 0) != settings {
+				t.Errorf("%v %v", got, err)
+			}
+		}
+		shows("acme", true, false, true)
+		shows("b.c", false, true, false)
+		listed := func(want ...string) {
+			t.Helper()
+			var all []string
+			for cursor, more := "", true; more; more = cursor != "" {
+				got, err := asked(r, "shop", true, r.ListGroups, &yardv1.ListGroupsRequest{Limit: 1, Cursor: cursor})
+				if err != nil {
+					t.Fatal(err)
+				}
+				l := got.(*yardv1.ListGroupsResponse)
+				for _, g := range l.Groups {
+					all = append(all, g.Name)
+				}
+				for _, s := range l.Stopped {
+					all = append(all, fmt.Sprint(s.Name, " ", s.Pause.GetBy(), s.Drain.GetBy()))
+				}
+				cursor = l.NextCursor
+			}
+			if !slices.Equal(all, want) {
+				t.Errorf("listed are %v, want %v", all, want)
+			}
+		}
+		listed("acme", "acme ann", "b.c", "b.c bob")
+		got, err = asked(r, "shop", true, r.DescribeTasklist, &yardv1.DescribeTasklistRequest{Tasklist: "main"})
+		if d, _ := got.(*yardv1.DescribeTasklistResponse); err != nil || !slices.Equal(d.PausedGroups, []string{"acme"}) || !slices.Equal(d.DrainedGroups, []string{"b.c"}) {
+			t.Errorf("%v %v", got, err)
+		}
+		_, err = asked(r, "shop", true, r.ResumeGroup, &yardv1.ResumeGroupRequest{Name: "b.c"})
+		if e := wantCode(t, err, fault.NotFound); e.Path != "/name" || !strings.Contains(e.Message, "yard group pause b.c") {
+			t.Errorf("%v", e)
+		}
+		if got, err := asked(r, "shop", true, r.ResumeGroup, &yardv1.ResumeGroupRequest{Name: "b.c", Drain: true}); err != nil || got.(*yardv1.ResumeGroupResponse).Pause.By != "bob" {
+			t.Errorf("%v %v", got, err)
+		}
+		time.Sleep(5 * time.Second)
+		listed("acme")
+		_, err = asked(r, "shop", true, r.GetGroup, &yardv1.GetGroupRequest{Name: "b.c"})
+		wantCode(t, err, fault.NotFound)
+	})
+}
+
+// Tasklists, types and groups that are paused count together; those that are over make room.
+func TestPausesOfGroupsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newKnowingRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.GroupStops } })
+		for i := range validate.PausesMax {
+			r.catalog.pauses[topology.GroupPauseKey("shop", fmt.Sprint("g", i))] = &yardv1.Pause{SinceMs: 1}
+		}
+		for _, ask := range []func() error{
+			func() error {
+				_, err := asked(r, "shop", true, r.PauseGroup, &yardv1.PauseGroupRequest{Name: "acme"})
+				return err
+			},
+			func() error {
+				_, err := asked(r, "shop", true, r.PauseTasklist, &yardv1.PauseTasklistRequest{Name: "main"})
+				return err
+			},
+		} {
+			if e := wantCode(t, ask(), fault.FailedPrecondition); e.Path != "/name" || !strings.Contains(e.Message, "1000 tasklists, types and groups") {
+				t.Errorf("%v", e)
+			}
+		}
+		if _, err := asked(r, "shop", true, r.DrainGroup, &yardv1.DrainGroupRequest{Name: "acme"}); err != nil {
+			t.Errorf("a drain: %v", err)
+		}
+		r.catalog.pauses[topology.GroupPauseKey("shop", "g7")].UntilMs = 2
+		if _, err := asked(r, "shop", true, r.PauseGroup, &yardv1.PauseGroupRequest{Name: "acme"}); err != nil {
+			t.Errorf("one is over: %v", err)
+		}
+		if r.catalog.PausedGroup("shop", "g7") != nil {
+			t.Error("what is over is still stored")
+		}
+	})
+}
+
+func TestBadStopsOfGroupsAreRefused(t *testing.T) {
+	for path, req := range map[string]*yardv1.PauseGroupRequest{
+		"/name": {Name: "a b"}, "/name ": {}, "/name  ": {Name: "a..b"}, "/for_ms": {Name: "a", ForMs: 999},
+		"/reason": {Name: "a", Reason: strings.Repeat("r", validate.ReasonBytesMax+1)}, "/by": {Name: "a", By: strings.Repeat("b", validate.PauserBytesMax+1)},
+	} {
+		for _, err := range []error{
+			validate.PauseGroup(req), validate.DrainGroup(&yardv1.DrainGroupRequest{Name: req.Name, Reason: req.Reason, By: req.By, ForMs: req.ForMs}),
+		} {
+			if e := wantCode(t, err, fault.InvalidArgument); e.Path != strings.TrimSpace(path) {
+				t.Errorf("%v, want %s", e, path)
+			}
+		}
+		if strings.HasPrefix(path, "/name") {
+			wantCode(t, validate.ResumeGroup(&yardv1.ResumeGroupRequest{Name: req.Name}), fault.InvalidArgument)
+		}
+	}
 }

@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
@@ -40,7 +42,7 @@ func (g *Gateway) PutGroup(c Call, req *yardv1.PutGroupRequest, answer Answer) {
 	})
 }
 
-// GetGroup tells of the settings of a group (groups.get).
+// GetGroup tells of the settings of a group, and whether it is paused or drained (groups.get).
 func (g *Gateway) GetGroup(c Call, req *yardv1.GetGroupRequest, answer Answer) {
 	if err := g.domain(&c); err != nil {
 		answer(nil, err)
@@ -50,15 +52,21 @@ func (g *Gateway) GetGroup(c Call, req *yardv1.GetGroupRequest, answer Answer) {
 		answer(nil, err)
 		return
 	}
-	one := g.Catalog.Group(c.Domain, req.Name)
-	if one == nil {
+	resp := &yardv1.GetGroupResponse{
+		Group: g.Catalog.Group(c.Domain, req.Name),
+		Pause: inForce(c, g.Catalog.PausedGroup(c.Domain, req.Name)), Drain: inForce(c, g.Catalog.DrainedGroup(c.Domain, req.Name)),
+	}
+	if resp.Group == nil && resp.Pause == nil && resp.Drain == nil {
 		answer(nil, noGroup(req.Name))
 		return
 	}
-	answer(&yardv1.GetGroupResponse{Group: one}, nil)
+	if resp.Group == nil {
+		resp.Group = &yardv1.Group{Name: req.Name}
+	}
+	answer(resp, nil)
 }
 
-// ListGroups tells of the groups that have settings, page by page (groups.list).
+// ListGroups tells of the groups that have settings, are paused or drained, page by page (groups.list).
 func (g *Gateway) ListGroups(c Call, req *yardv1.ListGroupsRequest, answer Answer) {
 	if err := g.domain(&c); err != nil {
 		answer(nil, err)
@@ -69,9 +77,33 @@ func (g *Gateway) ListGroups(c Call, req *yardv1.ListGroupsRequest, answer Answe
 		return
 	}
 	g.query(c.Domain, c.Deadline, answer, func(context.Context) (codec.Message, error) {
-		page, next := pageOf(c, g.Catalog.Groups(c.Domain), req.Cursor, req.Limit)
-		return &yardv1.ListGroupsResponse{Groups: page, NextCursor: next}, nil
+		now := c.now().UnixMilli()
+		paused, drained := g.Catalog.Pauses(c.Domain, now).Groups, g.Catalog.Drains(c.Domain, now).Groups
+		page, next := pageOf(c, g.listedGroups(c.Domain, paused, drained), req.Cursor, req.Limit)
+		resp := &yardv1.ListGroupsResponse{Groups: page, NextCursor: next}
+		for _, one := range page {
+			if s := (&yardv1.StoppedGroup{Name: one.Name, Pause: paused[one.Name], Drain: drained[one.Name]}); s.Pause != nil || s.Drain != nil {
+				resp.Stopped = append(resp.Stopped, s)
+			}
+		}
+		return resp, nil
 	})
+}
+
+// listedGroups are the groups with settings, and those that are paused or drained, sorted by name.
+func (g *Gateway) listedGroups(domain string, paused, drained map[string]*yardv1.Pause) []*yardv1.Group {
+	all := g.Catalog.Groups(domain)
+	if len(paused)+len(drained) == 0 {
+		return all
+	}
+	for _, stopped := range []map[string]*yardv1.Pause{paused, drained} {
+		for name := range stopped {
+			all = append(all, &yardv1.Group{Name: name})
+		}
+	}
+	byName := func(a, b *yardv1.Group) int { return strings.Compare(a.Name, b.Name) }
+	slices.SortStableFunc(all, byName) // those with settings stay in front of those without
+	return slices.CompactFunc(all, func(a, b *yardv1.Group) bool { return a.Name == b.Name })
 }
 
 // DeleteGroup deletes the settings of a group (groups.delete).

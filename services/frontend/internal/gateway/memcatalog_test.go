@@ -360,29 +360,39 @@ func (c *memCatalog) DrainedType(domain, name string) *yardv1.Pause {
 	return c.pause(topology.TypeDrainKey(domain, name))
 }
 
-func (c *memCatalog) Pauses(domain string, nowMS int64) (tasklists, types map[string]*yardv1.Pause) {
-	return c.stops(domain, nowMS, topology.TasklistPauseOfKey, topology.TypePauseOfKey)
+func (c *memCatalog) PausedGroup(domain, name string) *yardv1.Pause {
+	return c.pause(topology.GroupPauseKey(domain, name))
 }
 
-func (c *memCatalog) Drains(domain string, nowMS int64) (tasklists, types map[string]*yardv1.Pause) {
-	return c.stops(domain, nowMS, topology.TasklistDrainOfKey, topology.TypeDrainOfKey)
+func (c *memCatalog) DrainedGroup(domain, name string) *yardv1.Pause {
+	return c.pause(topology.GroupDrainKey(domain, name))
 }
 
-func (c *memCatalog) stops(domain string, nowMS int64, tasklistOf, typeOf func(string) (string, string, bool)) (tasklists, types map[string]*yardv1.Pause) {
+func (c *memCatalog) Pauses(domain string, nowMS int64) catalog.Stopped {
+	return c.stops(domain, nowMS, topology.TasklistPauseOfKey, topology.TypePauseOfKey, topology.GroupPauseOfKey)
+}
+
+func (c *memCatalog) Drains(domain string, nowMS int64) catalog.Stopped {
+	return c.stops(domain, nowMS, topology.TasklistDrainOfKey, topology.TypeDrainOfKey, topology.GroupDrainOfKey)
+}
+
+func (c *memCatalog) stops(domain string, nowMS int64, tasklistOf, typeOf, groupOf func(string) (string, string, bool)) catalog.Stopped {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	tasklists, types = map[string]*yardv1.Pause{}, map[string]*yardv1.Pause{}
+	all := catalog.Stopped{Tasklists: map[string]*yardv1.Pause{}, Types: map[string]*yardv1.Pause{}, Groups: map[string]*yardv1.Pause{}}
 	for key, p := range c.pauses {
 		if !catalog.Paused(p, nowMS) {
 			continue
 		}
 		if of, name, ok := tasklistOf(key); ok && of == domain {
-			tasklists[name] = p
+			all.Tasklists[name] = p
 		} else if of, name, ok := typeOf(key); ok && of == domain {
-			types[name] = p
+			all.Types[name] = p
+		} else if of, name, ok := groupOf(key); ok && of == domain {
+			all.Groups[name] = p
 		}
 	}
-	return tasklists, types
+	return all
 }
 
 func (c *memCatalog) PutPause(_ context.Context, key string, p *yardv1.Pause) error {

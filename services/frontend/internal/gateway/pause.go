@@ -22,20 +22,20 @@ type stops struct {
 	// verb and done are what people and the command line call it.
 	verb, done string
 	// all reads them in the catalog.
-	all func(domain string, nowMS int64) (tasklists, types map[string]*yardv1.Pause)
-	// tasklistKey and typeKey are where they are stored.
-	tasklistKey, typeKey func(domain, name string) string
+	all func(domain string, nowMS int64) catalog.Stopped
+	// tasklistKey, typeKey and groupKey are where they are stored.
+	tasklistKey, typeKey, groupKey func(domain, name string) string
 }
 
 func (g *Gateway) pauses() stops {
-	return stops{"pause", "paused", g.Catalog.Pauses, topology.TasklistPauseKey, topology.TypePauseKey}
+	return stops{"pause", "paused", g.Catalog.Pauses, topology.TasklistPauseKey, topology.TypePauseKey, topology.GroupPauseKey}
 }
 
 func (g *Gateway) drains() stops {
-	return stops{"drain", "drained", g.Catalog.Drains, topology.TasklistDrainKey, topology.TypeDrainKey}
+	return stops{"drain", "drained", g.Catalog.Drains, topology.TasklistDrainKey, topology.TypeDrainKey, topology.GroupDrainKey}
 }
 
-// stoppable is a tasklist or a type that may be paused, or drained.
+// stoppable is a tasklist, a type or a group that may be paused, or drained.
 type stoppable struct {
 	stops
 	domain, name string
@@ -58,6 +58,13 @@ func (g *Gateway) stoppableType(domain, name string, drain bool) stoppable {
 		return stoppable{g.drains(), domain, name, "type", topology.TypeDrainKey(domain, name), g.Catalog.DrainedType}
 	}
 	return stoppable{g.pauses(), domain, name, "type", topology.TypePauseKey(domain, name), g.Catalog.PausedType}
+}
+
+func (g *Gateway) stoppableGroup(domain, name string, drain bool) stoppable {
+	if drain {
+		return stoppable{g.drains(), domain, name, "group", topology.GroupDrainKey(domain, name), g.Catalog.DrainedGroup}
+	}
+	return stoppable{g.pauses(), domain, name, "group", topology.GroupPauseKey(domain, name), g.Catalog.PausedGroup}
 }
 
 // PauseTasklist has no task of a tasklist start (tasklists.pause).
@@ -88,10 +95,24 @@ func (g *Gateway) PauseType(c Call, req *yardv1.PauseTypeRequest, answer Answer)
 	g.stop(c, g.stoppableType(c.Domain, req.Name, false), p, req.ForMs, answer, func() codec.Message { return &yardv1.PauseTypeResponse{Pause: p} })
 }
 
+// PauseGroup has no task of a group start (groups.pause).
+func (g *Gateway) PauseGroup(c Call, req *yardv1.PauseGroupRequest, answer Answer) {
+	if err := g.domain(&c); err != nil {
+		answer(nil, err)
+		return
+	}
+	if err := validate.PauseGroup(req); err != nil {
+		answer(nil, err)
+		return
+	}
+	p := &yardv1.Pause{Reason: req.Reason, By: req.By}
+	g.stop(c, g.stoppableGroup(c.Domain, req.Name, false), p, req.ForMs, answer, func() codec.Message { return &yardv1.PauseGroupResponse{Pause: p} })
+}
+
 // stop dates and stores p. Every process keeps all of them in memory, so a domain may have so many; some more where sets
 // meet. A frontend or matching node of an older log version would not know them.
 func (g *Gateway) stop(c Call, what stoppable, p *yardv1.Pause, forMS int64, answer Answer, resp func() codec.Message) {
-	if err := g.pauseKnown(); err != nil {
+	if err := g.stopKnown(what); err != nil {
 		answer(nil, err)
 		return
 	}
@@ -113,23 +134,23 @@ func (g *Gateway) stop(c Call, what stoppable, p *yardv1.Pause, forMS int64, ans
 // stopRoom makes room for one more record of a domain, or refuses. Records of what is over count until they
 // are deleted, here, since no client resumes what runs.
 func (g *Gateway) stopRoom(ctx context.Context, what stoppable, nowMS int64) error {
-	tasklists, types := what.all(what.domain, 0)
-	if what.of(what.domain, what.name) != nil || len(tasklists)+len(types) < validate.PausesMax {
+	stored := what.all(what.domain, 0)
+	if what.of(what.domain, what.name) != nil || stored.Len() < validate.PausesMax {
 		return nil
 	}
 	var over []string
-	for name, p := range tasklists {
-		if !catalog.Paused(p, nowMS) {
-			over = append(over, what.tasklistKey(what.domain, name))
+	look := func(all map[string]*yardv1.Pause, key func(domain, name string) string) {
+		for name, p := range all {
+			if !catalog.Paused(p, nowMS) {
+				over = append(over, key(what.domain, name))
+			}
 		}
 	}
-	for name, p := range types {
-		if !catalog.Paused(p, nowMS) {
-			over = append(over, what.typeKey(what.domain, name))
-		}
-	}
+	look(stored.Tasklists, what.tasklistKey)
+	look(stored.Types, what.typeKey)
+	look(stored.Groups, what.groupKey)
 	if len(over) == 0 {
-		return fault.At(fault.FailedPrecondition, "/name", "%d tasklists and types of the domain are %s, and no more are allowed: resume some", validate.PausesMax, what.done)
+		return fault.At(fault.FailedPrecondition, "/name", "%d tasklists, types and groups of the domain are %s, and no more are allowed: resume some", validate.PausesMax, what.done)
 	}
 	for _, key := range over[:min(len(over), oversMax)] {
 		if err := g.Registry.DeletePauseOver(ctx, key, nowMS); err != nil {
@@ -163,6 +184,19 @@ func (g *Gateway) ResumeType(c Call, req *yardv1.ResumeTypeRequest, answer Answe
 		return
 	}
 	g.resume(c, g.stoppableType(c.Domain, req.Name, req.Drain), answer, func(p *yardv1.Pause) codec.Message { return &yardv1.ResumeTypeResponse{Pause: p} })
+}
+
+// ResumeGroup ends the pause or the drain of a group (groups.resume).
+func (g *Gateway) ResumeGroup(c Call, req *yardv1.ResumeGroupRequest, answer Answer) {
+	if err := g.domain(&c); err != nil {
+		answer(nil, err)
+		return
+	}
+	if err := validate.ResumeGroup(req); err != nil {
+		answer(nil, err)
+		return
+	}
+	g.resume(c, g.stoppableGroup(c.Domain, req.Name, req.Drain), answer, func(p *yardv1.Pause) codec.Message { return &yardv1.ResumeGroupResponse{Pause: p} })
 }
 
 // resume deletes a pause or a drain. The record of one that is over goes, too, and there was none.
@@ -202,18 +236,18 @@ func inForce(c Call, p *yardv1.Pause) *yardv1.Pause {
 	return nil
 }
 
-// stoppedTypesMax is how many names of paused types a description has, and how many of drained ones.
-const stoppedTypesMax = 100
+// stoppedMax is how many names of paused types a description has, and how many of drained ones, and of groups.
+const stoppedMax = 100
 
 // describeStops puts into a description what is paused, and what is drained.
 func (g *Gateway) describeStops(c Call, d *yardv1.DescribeTasklistResponse) {
 	now := c.now().UnixMilli()
-	d.Pause, d.PausedTypes = stopsBeside(d.Tasklist, g.Catalog.Pauses, c.Domain, now)
-	d.Drain, d.DrainedTypes = stopsBeside(d.Tasklist, g.Catalog.Drains, c.Domain, now)
+	paused, drained := g.Catalog.Pauses(c.Domain, now), g.Catalog.Drains(c.Domain, now)
+	d.Pause, d.PausedTypes, d.PausedGroups = paused.Tasklists[d.Tasklist], firstNames(paused.Types), firstNames(paused.Groups)
+	d.Drain, d.DrainedTypes, d.DrainedGroups = drained.Tasklists[d.Tasklist], firstNames(drained.Types), firstNames(drained.Groups)
 }
 
-func stopsBeside(tasklist string, all func(string, int64) (tasklists, types map[string]*yardv1.Pause), domain string, nowMS int64) (*yardv1.Pause, []string) {
-	tasklists, types := all(domain, nowMS)
-	names := slices.Sorted(maps.Keys(types))
-	return tasklists[tasklist], names[:min(len(names), stoppedTypesMax)]
+func firstNames(all map[string]*yardv1.Pause) []string {
+	names := slices.Sorted(maps.Keys(all))
+	return names[:min(len(names), stoppedMax)]
 }

@@ -91,16 +91,17 @@ type Catalog interface {
 	Groups(domain string) []*yardv1.Group
 	// Counts is how many of each kind there are.
 	Counts(domain string) catalog.Counts
-	// PausedTasklist and PausedType return the pause of a tasklist or a type, which may be over by now, or nil.
+	// PausedTasklist, PausedType and PausedGroup return the pause of a tasklist, a type or a group, which may be over by now, or nil.
 	PausedTasklist(domain, name string) *yardv1.Pause
 	PausedType(domain, name string) *yardv1.Pause
-	// Pauses are those of a domain that are not over at an instant, Unix ms, by the names of tasklists and types; at 0,
-	// all that are stored.
-	Pauses(domain string, nowMS int64) (tasklists, types map[string]*yardv1.Pause)
-	// DrainedTasklist, DrainedType and Drains are the same for drains.
+	PausedGroup(domain, name string) *yardv1.Pause
+	// Pauses are those of a domain that are not over at an instant, Unix ms; at 0, all that are stored.
+	Pauses(domain string, nowMS int64) catalog.Stopped
+	// DrainedTasklist, DrainedType, DrainedGroup and Drains are the same for drains.
 	DrainedTasklist(domain, name string) *yardv1.Pause
 	DrainedType(domain, name string) *yardv1.Pause
-	Drains(domain string, nowMS int64) (tasklists, types map[string]*yardv1.Pause)
+	DrainedGroup(domain, name string) *yardv1.Pause
+	Drains(domain string, nowMS int64) catalog.Stopped
 }
 
 // Registry stores domains, types, settings of tasklists, limits, pauses, drains and scales. Its errors are *fault.Error. A put names the revision that
@@ -126,7 +127,7 @@ type Registry interface {
 	PutScale(ctx context.Context, domain, tasklist string, partitions int, replaces int64) error
 	// DeleteScale deletes this revision of that.
 	DeleteScale(ctx context.Context, domain, tasklist string, revision int64) error
-	// PutPause stores a pause or a drain under its key (topology.TasklistPauseKey, TypePauseKey, TasklistDrainKey, TypeDrainKey), in place of one that is there.
+	// PutPause stores a pause or a drain under its key (topology.TasklistPauseKey, TypePauseKey, GroupPauseKey, and those of drains), in place of one that is there.
 	PutPause(ctx context.Context, key string, p *yardv1.Pause) error
 	// DeletePause returns what was deleted, or NOT_FOUND. STALE tells that another one was put meanwhile.
 	DeletePause(ctx context.Context, key string) (*yardv1.Pause, error)

@@ -165,6 +165,10 @@ func (g *Gateway) List(c Call, req *yardv1.ListRequest, answer Answer) {
 			return
 		}
 	}
+	if err := g.groupFilterKnown("/group", req.Group); err != nil {
+		answer(nil, err)
+		return
+	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
 		resp := &yardv1.ListResponse{}
 		var err error

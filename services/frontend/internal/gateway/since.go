@@ -96,6 +96,8 @@ func (g *Gateway) tasklistKnown(l *yardv1.Tasklist) error {
 	switch {
 	case l.PartitionsMax != 0:
 		return g.known("/tasklist/partitions_max", logversion.Scales)
+	case l.MaxQueuedPerGroup != 0:
+		return g.known("/tasklist/max_queued_per_group", logversion.GroupStops)
 	case l.Partitions > 1:
 		return g.known("/tasklist/partitions", logversion.Partitions)
 	case l.MaxConcurrencyPerGroup != 0:
@@ -116,7 +118,20 @@ func (g *Gateway) pollKnown(req *yardv1.PollRequest) error {
 	return nil
 }
 
-func (g *Gateway) pauseKnown() error { return g.known("/name", logversion.Levels) }
+func (g *Gateway) stopKnown(what stoppable) error {
+	if what.kind == "group" {
+		return g.known("/name", logversion.GroupStops)
+	}
+	return g.known("/name", logversion.Levels)
+}
+
+// groupFilterKnown refuses a filter by group while an owner of an older log version would not see it.
+func (g *Gateway) groupFilterKnown(path, group string) error {
+	if group == "" {
+		return nil
+	}
+	return g.known(path, logversion.GroupStops)
+}
 
 func (g *Gateway) limitKnown(l *yardv1.Limit) error {
 	if l.Shadow {

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -148,6 +149,61 @@ func TestI13_RetryRulesWaitForTheClustersVersion(t *testing.T) {
 			wantField(t, ofTask, "/tasks/1/retry/"+field)
 			wantField(t, ofType, "/type/retry/"+field)
 		}
+	}
+}
+
+// I13: what stops or names a group waits until every owner knows it: an older one would list, and purge, what is of no such group.
+func TestI13_StoppedGroupsAndFiltersByGroupNeedALogVersion(t *testing.T) {
+	for version, taken := range map[uint32]bool{logversion.GroupStops - 1: false, logversion.GroupStops: true} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newKnowingRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return version } })
+			resume := func(drain bool) {
+				if _, err := asked(r, "shop", true, r.ResumeGroup, &yardv1.ResumeGroupRequest{Name: "acme", Drain: drain}); taken != (err == nil) {
+					t.Errorf("version %d: resume %v", version, err)
+				}
+			}
+			for _, ask := range []struct {
+				path string
+				err  func() error
+			}{
+				{"/name", func() error {
+					_, err := asked(r, "shop", true, r.PauseGroup, &yardv1.PauseGroupRequest{Name: "acme"})
+					return err
+				}},
+				{"/name", func() error {
+					_, err := asked(r, "shop", true, r.DrainGroup, &yardv1.DrainGroupRequest{Name: "acme"})
+					return err
+				}},
+				{"/group", func() error { _, err := asked(r, "shop", true, r.List, &yardv1.ListRequest{Group: "acme"}); return err }},
+				{"/group", func() error {
+					_, err := asked(r, "shop", true, r.PurgeTasklist, &yardv1.PurgeTasklistRequest{Name: "main", Group: "acme"})
+					return err
+				}},
+				{"/group", func() error {
+					_, err := asked(r, "shop", true, r.PurgeType, &yardv1.PurgeTypeRequest{Name: "pay", Group: "acme"})
+					return err
+				}},
+				{"/name", func() error {
+					_, err := asked(r, "shop", true, r.PurgeGroup, &yardv1.PurgeGroupRequest{Name: "acme"})
+					return err
+				}},
+				{"/group", func() error {
+					_, err := asked(r, "shop", true, r.PeekTasklist, &yardv1.PeekTasklistRequest{Name: "main", Group: "acme"})
+					return err
+				}},
+			} {
+				err := ask.err()
+				if !taken {
+					if e := wantCode(t, err, fault.FailedPrecondition); e.Path != ask.path || !strings.Contains(e.Message, "log version") {
+						t.Errorf("%v, want %s", e, ask.path)
+					}
+				} else if e := fault.From(err); e != nil && strings.Contains(e.Message, "log version") {
+					t.Errorf("version %d: %v", version, err)
+				}
+			}
+			resume(false)
+			resume(true)
+		})
 	}
 }
 

@@ -58,6 +58,7 @@ func (g *Gateway) tasklistRoom(domain string, l *yardv1.Tasklist) error {
 		most       int
 	}{
 		{"/tasklist/max_queued", "one", func(l *yardv1.Tasklist) bool { return l.GetMaxQueued() > 0 }, validate.CappedMax},
+		{"/tasklist/max_queued_per_group", "one", func(l *yardv1.Tasklist) bool { return l.GetMaxQueuedPerGroup() > 0 }, validate.CappedMax},
 		{partitions, "several, or may have", func(l *yardv1.Tasklist) bool { return l.GetPartitions() > 1 || l.GetPartitionsMax() > 0 }, validate.PartitionedMax},
 	} {
 		if !kind.has(l) || kind.has(g.Catalog.Tasklist(domain, l.Name)) {
@@ -121,8 +122,8 @@ func (g *Gateway) ListTasklists(c Call, req *yardv1.ListTasklistsRequest, answer
 			return nil, err
 		}
 		now := c.now().UnixMilli()
-		paused, _ := g.Catalog.Pauses(c.Domain, now)
-		drained, _ := g.Catalog.Drains(c.Domain, now)
+		paused := g.Catalog.Pauses(c.Domain, now).Tasklists
+		drained := g.Catalog.Drains(c.Domain, now).Tasklists
 		page, next := pageOf(c, mergeListed(g.Catalog.Tasklists(c.Domain), paused, drained, parts), req.Cursor, req.Limit)
 		return &yardv1.ListTasklistsResponse{Tasklists: page, NextCursor: next}, nil
 	})

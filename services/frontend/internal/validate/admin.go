@@ -100,6 +100,7 @@ func PutTasklist(req *yardv1.PutTasklistRequest) error {
 		between("/tasklist/max_concurrency_per_group", l.MaxConcurrencyPerGroup, 0, ConcurrencyMax),
 		rate("/tasklist/rate", l.Rate),
 		between("/tasklist/max_queued", l.MaxQueued, 0, QueuedMax),
+		between("/tasklist/max_queued_per_group", l.MaxQueuedPerGroup, 0, QueuedMax),
 		between("/tasklist/partitions", l.Partitions, 0, ids.PartitionsMax),
 		optional("/tasklist/partitions_max", l.PartitionsMax, max(2, l.Partitions), ids.PartitionsMax),
 		revision("/tasklist/revision", l.Revision),

@@ -111,7 +111,7 @@ const (
 	TopMax, TopDefault         = 100, 10
 	TopEachMax, TopEachDefault = 10, 3
 
-	// PausesMax bounds the tasklists and types of a domain that are paused, and those that are drained, PauseMin and AheadMax a pause that ends by
+	// PausesMax bounds the tasklists, types and groups of a domain that are paused, and those that are drained, PauseMin and AheadMax a pause that ends by
 	// itself, PauserBytesMax the name of who paused.
 	PausesMax      = 1000
 	PauseMin       = time.Second

@@ -26,11 +26,24 @@ func DrainType(req *yardv1.DrainTypeRequest) error {
 	return firstError(typeKey("/name", req.Name), pause(req.Reason, req.By, req.ForMs))
 }
 
+// PauseGroup checks a groups.pause.
+func PauseGroup(req *yardv1.PauseGroupRequest) error {
+	return firstError(typeKey("/name", req.Name), pause(req.Reason, req.By, req.ForMs))
+}
+
+// DrainGroup checks a groups.drain.
+func DrainGroup(req *yardv1.DrainGroupRequest) error {
+	return firstError(typeKey("/name", req.Name), pause(req.Reason, req.By, req.ForMs))
+}
+
 // ResumeTasklist checks a tasklists.resume.
 func ResumeTasklist(req *yardv1.ResumeTasklistRequest) error { return name("/name", req.Name) }
 
 // ResumeType checks a types.resume.
 func ResumeType(req *yardv1.ResumeTypeRequest) error { return typeKey("/name", req.Name) }
+
+// ResumeGroup checks a groups.resume.
+func ResumeGroup(req *yardv1.ResumeGroupRequest) error { return typeKey("/name", req.Name) }
 
 func pause(reason, by string, forMS int64) error {
 	if forMS != 0 {
@@ -41,7 +54,7 @@ func pause(reason, by string, forMS int64) error {
 	return firstError(text("/reason", reason, ReasonBytesMax), text("/by", by, PauserBytesMax))
 }
 
-// typeKey checks the name of a type under which something is to be stored: dots separate the tokens of a key.
+// typeKey checks the name of a type or a group under which something is to be stored: dots separate the tokens of a key.
 func typeKey(path, s string) error {
 	if err := typeName(path, s); err != nil {
 		return err

@@ -33,7 +33,7 @@ func Peek(req *yardv1.PeekTasklistRequest) (after Place, err error) {
 	if req.Limit == 0 {
 		req.Limit = PeekDefault
 	}
-	if err := firstError(name("/name", req.Name), err, between("/limit", req.Limit, 1, PeekMax)); err != nil {
+	if err := firstError(name("/name", req.Name), err, groupFilter(req.Group), between("/limit", req.Limit, 1, PeekMax)); err != nil {
 		return after, err
 	}
 	if req.Cursor == "" {

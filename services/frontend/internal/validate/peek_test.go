@@ -9,13 +9,14 @@ import (
 func TestPeekRefuses(t *testing.T) {
 	place := Place{3, 1763721600000, goodID}
 	good := func() *yardv1.PeekTasklistRequest {
-		return &yardv1.PeekTasklistRequest{Name: "mail", Type: "email.send", Limit: PeekMax, Cursor: place.String()}
+		return &yardv1.PeekTasklistRequest{Name: "mail", Type: "email.send", Group: "acme", Limit: PeekMax, Cursor: place.String()}
 	}
 	table := map[string]row[*yardv1.PeekTasklistRequest]{
-		"no name":  {func(r *yardv1.PeekTasklistRequest) { r.Name = "" }, "/name"},
-		"bad type": {func(r *yardv1.PeekTasklistRequest) { r.Type = "a b" }, "/type"},
-		"too many": {func(r *yardv1.PeekTasklistRequest) { r.Limit++ }, "/limit"},
-		"negative": {func(r *yardv1.PeekTasklistRequest) { r.Limit = -1 }, "/limit"},
+		"no name":   {func(r *yardv1.PeekTasklistRequest) { r.Name = "" }, "/name"},
+		"bad type":  {func(r *yardv1.PeekTasklistRequest) { r.Type = "a b" }, "/type"},
+		"bad group": {func(r *yardv1.PeekTasklistRequest) { r.Group = "a b" }, "/group"},
+		"too many":  {func(r *yardv1.PeekTasklistRequest) { r.Limit++ }, "/limit"},
+		"negative":  {func(r *yardv1.PeekTasklistRequest) { r.Limit = -1 }, "/limit"},
 	}
 	for _, cursor := range []string{goodID.String(), "x.1." + goodID.String(), "1.x." + goodID.String(), "1.1.x"} {
 		table[cursor] = row[*yardv1.PeekTasklistRequest]{func(r *yardv1.PeekTasklistRequest) { r.Cursor = cursor }, "/cursor"}

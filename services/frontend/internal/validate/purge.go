@@ -10,7 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
 
-// Purge is one step of a purge of a tasklist, of a type, or of a type in a tasklist.
+// Purge is one step of a purge of a tasklist, of a type or a group, or of a type or a group in a tasklist.
 type Purge struct {
 	// Filter finds its tasks; Cursor of it is from where on, without it from the newest.
 	Filter *yardv1.ListRequest
@@ -41,7 +41,7 @@ func PurgeTasklist(req *yardv1.PurgeTasklistRequest, now time.Time) (Purge, erro
 	if err := firstError(name("/name", req.Name), err); err != nil {
 		return Purge{}, err
 	}
-	return purge(&yardv1.ListRequest{Tasklist: req.Name, Type: req.Type}, &yardv1.PurgeTypeRequest{
+	return purge(&yardv1.ListRequest{Tasklist: req.Name, Type: req.Type, Group: req.Group}, &yardv1.PurgeTypeRequest{
 		States: req.States, OlderThanMs: req.OlderThanMs, Running: req.Running, Preview: req.Preview, Limit: req.Limit, Cursor: req.Cursor,
 		Reason: req.Reason, By: req.By,
 	}, now)
@@ -56,10 +56,28 @@ func PurgeType(req *yardv1.PurgeTypeRequest, now time.Time) (Purge, error) {
 	if err := firstError(typeName("/name", req.Name), err); err != nil {
 		return Purge{}, err
 	}
-	return purge(&yardv1.ListRequest{Tasklist: req.Tasklist, Type: req.Name}, req, now)
+	return purge(&yardv1.ListRequest{Tasklist: req.Tasklist, Type: req.Name, Group: req.Group}, req, now)
 }
 
-// purge checks what the purges of tasklists and types have in common.
+// PurgeGroup checks a groups.purge.
+func PurgeGroup(req *yardv1.PurgeGroupRequest, now time.Time) (Purge, error) {
+	var noTasklist, noType error
+	if req.Tasklist != "" {
+		noTasklist = name("/tasklist", req.Tasklist)
+	}
+	if req.Type != "" {
+		noType = typeName("/type", req.Type)
+	}
+	if err := firstError(typeName("/name", req.Name), noTasklist, noType); err != nil {
+		return Purge{}, err
+	}
+	return purge(&yardv1.ListRequest{Tasklist: req.Tasklist, Type: req.Type, Group: req.Name}, &yardv1.PurgeTypeRequest{
+		States: req.States, OlderThanMs: req.OlderThanMs, Running: req.Running, Preview: req.Preview, Limit: req.Limit, Cursor: req.Cursor,
+		Reason: req.Reason, By: req.By,
+	}, now)
+}
+
+// purge checks what the purges of tasklists, types and groups have in common.
 func purge(filter *yardv1.ListRequest, req *yardv1.PurgeTypeRequest, now time.Time) (Purge, error) {
 	if len(req.States) > len(purgeable) {
 		return Purge{}, invalid("/states", "holds %d entries, at most %d are allowed", len(req.States), len(purgeable))
@@ -73,7 +91,7 @@ func purge(filter *yardv1.ListRequest, req *yardv1.PurgeTypeRequest, now time.Ti
 	if limit == 0 {
 		limit = PurgeDefault
 	}
-	if err := firstError(between("/older_than_ms", req.OlderThanMs, 0, ms(AheadMax)), between("/limit", limit, 1, PurgeMax),
+	if err := firstError(groupFilter(filter.Group), between("/older_than_ms", req.OlderThanMs, 0, ms(AheadMax)), between("/limit", limit, 1, PurgeMax),
 		text("/reason", req.Reason, PurgeReasonBytesMax), text("/by", req.By, PauserBytesMax)); err != nil {
 		return Purge{}, err
 	}

@@ -27,6 +27,7 @@ func TestPurgeRefuses(t *testing.T) {
 	table := map[string]row[*yardv1.PurgeTasklistRequest]{
 		"no name":      {func(r *yardv1.PurgeTasklistRequest) { r.Name = "" }, "/name"},
 		"bad type":     {func(r *yardv1.PurgeTasklistRequest) { r.Type = "a b" }, "/type"},
+		"bad group":    {func(r *yardv1.PurgeTasklistRequest) { r.Group = "a b" }, "/group"},
 		"running":      {func(r *yardv1.PurgeTasklistRequest) { r.States[0] = yardv1.TaskState_TASK_STATE_RUNNING }, "/states/0"},
 		"many states":  {func(r *yardv1.PurgeTasklistRequest) { r.States = make([]yardv1.TaskState, 4) }, "/states"},
 		"negative age": {func(r *yardv1.PurgeTasklistRequest) { r.OlderThanMs = -1 }, "/older_than_ms"},
@@ -50,7 +51,23 @@ func TestPurgeRefuses(t *testing.T) {
 		map[string]row[*yardv1.PurgeTypeRequest]{
 			"no name":      {func(r *yardv1.PurgeTypeRequest) { r.Name = "" }, "/name"},
 			"bad tasklist": {func(r *yardv1.PurgeTypeRequest) { r.Tasklist = "a.b" }, "/tasklist"},
+			"bad group":    {func(r *yardv1.PurgeTypeRequest) { r.Group = "a b" }, "/group"},
 			"bad limit":    {func(r *yardv1.PurgeTypeRequest) { r.Limit = PurgeMax + 1 }, "/limit"},
+		})
+	refusals(t, func() *yardv1.PurgeGroupRequest {
+		return &yardv1.PurgeGroupRequest{Name: "acme", Tasklist: "mail", Type: "email.send"}
+	},
+		func(r *yardv1.PurgeGroupRequest) error { _, err := PurgeGroup(r, now); return err },
+		map[string]row[*yardv1.PurgeGroupRequest]{
+			"no name":      {func(r *yardv1.PurgeGroupRequest) { r.Name = "" }, "/name"},
+			"bad tasklist": {func(r *yardv1.PurgeGroupRequest) { r.Tasklist = "a.b" }, "/tasklist"},
+			"bad type":     {func(r *yardv1.PurgeGroupRequest) { r.Type = "a b" }, "/type"},
+			"running":      {func(r *yardv1.PurgeGroupRequest) { r.States = make([]yardv1.TaskState, 1) }, "/states/0"},
+			"negative age": {func(r *yardv1.PurgeGroupRequest) { r.OlderThanMs = -1 }, "/older_than_ms"},
+			"bad limit":    {func(r *yardv1.PurgeGroupRequest) { r.Limit = PurgeMax + 1 }, "/limit"},
+			"bad cursor":   {func(r *yardv1.PurgeGroupRequest) { r.Cursor = "x" }, "/cursor"},
+			"long reason":  {func(r *yardv1.PurgeGroupRequest) { r.Reason = strings.Repeat("r", PurgeReasonBytesMax+1) }, "/reason"},
+			"long by":      {func(r *yardv1.PurgeGroupRequest) { r.By = strings.Repeat("b", PauserBytesMax+1) }, "/by"},
 		})
 }
 
@@ -81,12 +98,16 @@ func TestAPurgeGoesOnWhereItWas(t *testing.T) {
 func TestAPurgeTakesWhatItWasToldTo(t *testing.T) {
 	ready, backoff := yardv1.TaskState_TASK_STATE_READY, yardv1.TaskState_TASK_STATE_BACKOFF
 	some := []yardv1.TaskState{ready, backoff}
-	list, err := PurgeTasklist(&yardv1.PurgeTasklistRequest{Name: "mail", Type: "x", States: some, Limit: 7}, now)
-	if f := list.Filter; err != nil || f.Tasklist != "mail" || f.Type != "x" || f.Limit != 7 || !slices.Equal(f.States, some) {
+	list, err := PurgeTasklist(&yardv1.PurgeTasklistRequest{Name: "mail", Type: "x", Group: "b", States: some, Limit: 7}, now)
+	if f := list.Filter; err != nil || f.Tasklist != "mail" || f.Type != "x" || f.Group != "b" || f.Limit != 7 || !slices.Equal(f.States, some) {
 		t.Errorf("%+v %v", f, err)
 	}
-	typ, err := PurgeType(&yardv1.PurgeTypeRequest{Name: "x", Tasklist: "mail", States: some, Running: true}, now)
-	if f := typ.Filter; err != nil || f.Tasklist != "mail" || f.Type != "x" || !slices.Equal(f.States, append(some, yardv1.TaskState_TASK_STATE_RUNNING)) {
+	group, err := PurgeGroup(&yardv1.PurgeGroupRequest{Name: "acme", Tasklist: "mail", Type: "x", States: some, Limit: 7}, now)
+	if f := group.Filter; err != nil || f.Tasklist != "mail" || f.Type != "x" || f.Group != "acme" || f.Limit != 7 || !slices.Equal(f.States, some) {
+		t.Errorf("%+v %v", f, err)
+	}
+	typ, err := PurgeType(&yardv1.PurgeTypeRequest{Name: "x", Tasklist: "mail", Group: "acme", States: some, Running: true}, now)
+	if f := typ.Filter; err != nil || f.Tasklist != "mail" || f.Type != "x" || f.Group != "acme" || !slices.Equal(f.States, append(some, yardv1.TaskState_TASK_STATE_RUNNING)) {
 		t.Errorf("%+v %v", f, err)
 	}
 }

@@ -26,6 +26,9 @@ func List(req *yardv1.ListRequest) error {
 			return err
 		}
 	}
+	if err := groupFilter(req.Group); err != nil {
+		return err
+	}
 	if len(req.States) > len(yardv1.TaskState_name) {
 		return invalid("/states", "holds %d entries, there are not so many states", len(req.States))
 	}
@@ -49,6 +52,14 @@ func List(req *yardv1.ListRequest) error {
 		}
 	}
 	return between("/limit", req.Limit, 1, ListMax)
+}
+
+// groupFilter checks the group of which a list is; empty: of all.
+func groupFilter(group string) error {
+	if group == "" {
+		return nil
+	}
+	return typeName("/group", group)
 }
 
 // Describe checks a tasklists.describe.

@@ -3,6 +3,7 @@ package partition
 import (
 	"context"
 	"errors"
+	"iter"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/backlog"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 )
 
@@ -68,12 +70,16 @@ func (o *Owner) scan(caps *backlog.Caps, s *backlog.Scan) {
 		last = m.Seq
 		shared := topology.DomainOfSubmit(o.Partition, m.Subject) == ""
 		// What cannot be read is no task; the lane's reader sees to it.
-		_ = dec.Due(m.Data, m.Time, func(domain, tasklist string, tasks int) {
+		_ = dec.Due(m.Data, m.Time, func(domain, tasklist, group string, tasks int) {
 			of := backlog.Tasklist{Domain: domain, Name: tasklist}
-			if _, capped := caps.Of[of]; capped {
-				of = backlog.Tasklist{Domain: strings.Clone(domain), Name: strings.Clone(tasklist)} // or all of m is kept
-				found = append(found, backlog.Found{Seq: m.Seq, Of: of, Shared: shared, Tasks: int64(tasks)})
+			if !caps.Has(of) {
+				return
 			}
+			if caps.PerGroup[of] == 0 {
+				group = ""
+			}
+			of = backlog.Tasklist{Domain: strings.Clone(domain), Name: strings.Clone(tasklist)} // or all of m is kept
+			found = append(found, backlog.Found{Seq: m.Seq, Of: backlog.Queue{Tasklist: of, Group: strings.Clone(group)}, Shared: shared, Tasks: int64(tasks)})
 		})
 		return nil
 	})
@@ -110,14 +116,31 @@ func (o *Owner) early() <-chan time.Time {
 
 // tellEarly reports before the next beat where it is due.
 func (o *Owner) tellEarly() {
-	if o.unread.Early(o.held) {
+	if o.unread.Early(inMemory{o.core}) {
 		o.Wire.Publish(o.loadReport())
 	}
 }
 
-func (o *Owner) held(of backlog.Tasklist) backlog.Held {
-	tasks, came := o.core.Queued(of.Domain, of.Name)
-	return backlog.Held{Queued: tasks, Came: came}
+// inMemory is what the partition has in memory. It is backlog.Memory.
+type inMemory struct{ core *replica.Replica }
+
+// Held implements backlog.Memory.
+func (m inMemory) Held(of backlog.Queue) backlog.Held {
+	if of.Group != "" {
+		return backlog.Held(m.core.QueuedOfGroup(of.Domain, of.Name, of.Group))
+	}
+	return backlog.Held(m.core.Queued(of.Domain, of.Name))
+}
+
+// Groups implements backlog.Memory.
+func (m inMemory) Groups(of backlog.Tasklist) iter.Seq2[string, backlog.Held] {
+	return func(yield func(string, backlog.Held) bool) {
+		for group, q := range m.core.QueuedGroups(of.Domain, of.Name) {
+			if !yield(group, backlog.Held(q)) {
+				return
+			}
+		}
+	}
 }
 
 // tellQueued puts into a load report what tasklists with a cap have queued.
@@ -125,8 +148,12 @@ func (o *Owner) tellQueued(load *rpcv1.HistoryLoad) {
 	if o.Capped.Caps == nil || o.Capped.Caps() == nil {
 		return
 	}
-	for _, q := range o.unread.Report(o.held) {
+	lists, groups := o.unread.Report(inMemory{o.core})
+	for _, q := range lists {
 		load.Queued = append(load.Queued, &rpcv1.QueuedTasks{Domain: q.Domain, Tasklist: q.Name, Tasks: q.Tasks})
+	}
+	for _, q := range groups {
+		load.QueuedGroups = append(load.QueuedGroups, &rpcv1.QueuedTasks{Domain: q.Domain, Tasklist: q.Name, Group: q.Group, Tasks: q.Tasks})
 	}
 	for lane, read := range o.core.ReadLevels() {
 		load.Counted = append(load.Counted, o.unread.To(ids.Lane(lane), read))

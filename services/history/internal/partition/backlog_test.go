@@ -17,6 +17,19 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 )
 
+// groupedFifth makes tasks, with ids behind n; one of five is of a group.
+func groupedFifth(n *uint64, domain string, tasks int) (all []*logv1.Record) {
+	for range tasks {
+		*n++
+		one := task(newID(*n), domain)
+		if *n%5 == 1 {
+			one.Group = "acme"
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
 // I7: the report tells all that a tasklist with a cap has queued, in memory and on disk, up to where it says; of others
 // nothing is read or said.
 func TestI7_TheLoadReportTellsWhatIsQueued(t *testing.T) {
@@ -56,12 +69,7 @@ func TestI7_TheLoadReportTellsWhatIsQueued(t *testing.T) {
 		}
 		last, n := uint64(0), uint64(0)
 		submit := func(domain string, tasks int) {
-			var batch []*logv1.Record
-			for range tasks {
-				n++
-				batch = append(batch, task(newID(n), domain))
-			}
-			s.submit(3, batch...)
+			s.submit(3, groupedFifth(&n, domain, tasks)...)
 			last++
 		}
 		for range 30 {
@@ -72,11 +80,14 @@ func TestI7_TheLoadReportTellsWhatIsQueued(t *testing.T) {
 			t.Error("without a cap:", load, scans.Load())
 		}
 		name := task(newID(1), "shop").Tasklist
-		caps.Store(backlog.NewCaps(map[backlog.Tasklist]int64{{Domain: "shop", Name: name}: 5}))
+		caps.Store(backlog.NewCaps(map[backlog.Tasklist]int64{{Domain: "shop", Name: name}: 5}, map[backlog.Tasklist]int64{{Domain: "shop", Name: name}: 100}))
 		load := report()
 		if len(load.Queued) != 1 || load.Queued[0].Domain != "shop" || load.Queued[0].Tasklist != name || load.Queued[0].Tasks != 60 ||
 			len(load.Counted) != ids.Lanes || load.Counted[3] != last {
 			t.Errorf("with a cap: %v, want 60 up to %d", load, last)
+		}
+		if got := fmt.Sprint(load.QueuedGroups); len(load.QueuedGroups) != 1 || load.QueuedGroups[0].Group != "acme" || load.QueuedGroups[0].Tasks != 30 {
+			t.Errorf("of groups: %v, want 30", got)
 		}
 		later := task(newID(1000), "shop")
 		later.DueAtMs = time.Now().Add(time.Hour).UnixMilli()

@@ -20,11 +20,11 @@ func (o *Owner) next(ctx context.Context, req *rpcv1.ListTasksRequest) (*rpcv1.L
 			return nil, fault.At(fault.InvalidArgument, "/after_id", "%v", err)
 		}
 	}
-	tasklist, typ := req.GetFilter().GetTasklist(), req.GetFilter().GetType()
+	tasklist, typ, group := req.GetFilter().GetTasklist(), req.GetFilter().GetType(), req.GetFilter().GetGroup()
 	out := &rpcv1.ListTasksResponse{Next: true}
 	err := o.ask(ctx, func() {
 		tasks, more := o.core.Next(int(req.GetFilter().GetLimit()), func(t *taskstate.Task) bool {
-			return t.Domain == req.Domain && t.Tasklist == tasklist && (typ == "" || t.Type == typ) && replica.PlaceOf(t).Compare(after) > 0
+			return t.Domain == req.Domain && t.Tasklist == tasklist && (typ == "" || t.Type == typ) && (group == "" || t.Group() == group) && replica.PlaceOf(t).Compare(after) > 0
 		})
 		for _, t := range tasks {
 			out.Tasks, out.ReadyAtMs = append(out.Tasks, record.Public(t, true)), append(out.ReadyAtMs, t.ReadyAt)

@@ -3,11 +3,13 @@ package record
 import (
 	"fmt"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 )
 
 // Due counts the tasks of a submit batch that was stored at, those that were due then. It calls visit with tasks of one
-// tasklist that follow one another; the names lie in the message.
-func (d *Decoder) Due(data []byte, at time.Time, visit func(domain, tasklist string, tasks int)) error {
+// tasklist and group that follow one another; the names lie in the message.
+func (d *Decoder) Due(data []byte, at time.Time, visit func(domain, tasklist, group string, tasks int)) error {
 	defer d.batch.ResetVT()
 	if err := d.batch.UnmarshalVTUnsafe(data); err != nil {
 		return fmt.Errorf("submit batch: %w", err)
@@ -17,11 +19,16 @@ func (d *Decoder) Due(data []byte, at time.Time, visit func(domain, tasklist str
 		if r.DueAtMs <= now && !Late(r, at) {
 			n++
 		}
-		if next := i + 1; n > 0 && (next == len(d.batch.Tasks) || d.batch.Tasks[next].Domain != r.Domain || d.batch.Tasks[next].Tasklist != r.Tasklist) {
-			visit(r.Domain, r.Tasklist, n)
+		if next := i + 1; n > 0 && (next == len(d.batch.Tasks) || !alike(d.batch.Tasks[next], r)) {
+			visit(r.Domain, r.Tasklist, r.Group, n)
 			n = 0
 		}
 		r.Id, r.Payload, r.Trace, r.Result, r.Attempt, r.Headers, r.Expiry = nil, nil, nil, nil, nil, nil, nil
 	}
 	return nil
+}
+
+// alike tells whether two tasks are of one tasklist and group.
+func alike(a, b *logv1.Record) bool {
+	return a.Domain == b.Domain && a.Tasklist == b.Tasklist && a.Group == b.Group
 }

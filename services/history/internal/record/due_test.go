@@ -15,8 +15,14 @@ func TestDueCounts(t *testing.T) {
 	of := func(domain, tasklist string, due, within int64) *logv1.Record {
 		return &logv1.Record{Id: id[:], Domain: domain, Tasklist: tasklist, DueAtMs: due, WithinMs: within}
 	}
+	grouped := func(group string) *logv1.Record {
+		r := of("a", "y", 0, 0)
+		r.Group = group
+		return r
+	}
 	data, err := (&logv1.Batch{Tasks: []*logv1.Record{
 		of("a", "x", 0, 0), of("a", "x", 1e12, 1000), of("a", "x", 1e12+1, 0), of("a", "x", 0, 999), // not due, and void
+		grouped("g"), grouped("g"), grouped("h"),
 		of("a", "y", 0, 0), of("b", "y", 5, 0), of("b", "y", 1e13, 0), of("b", "y", 0, 0), of("a", "x", 1e13, 0),
 	}}).MarshalVT()
 	if err != nil {
@@ -25,8 +31,10 @@ func TestDueCounts(t *testing.T) {
 	d := NewDecoder()
 	for range 2 {
 		var got []string
-		err = d.Due(data, at, func(domain, tasklist string, tasks int) { got = append(got, fmt.Sprint(domain, tasklist, tasks)) })
-		if err != nil || fmt.Sprint(got) != "[ax2 ay1 by2]" {
+		err = d.Due(data, at, func(domain, tasklist, group string, tasks int) {
+			got = append(got, fmt.Sprint(domain, tasklist, group, tasks))
+		})
+		if err != nil || fmt.Sprint(got) != "[ax2 ayg2 ayh1 ay1 by2]" {
 			t.Errorf("%v %v", got, err)
 		}
 	}

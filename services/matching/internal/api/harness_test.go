@@ -42,6 +42,9 @@ func (*limits) Scales(string, string) bool { return false }
 
 func (*limits) GroupLimits(string) map[string]int { return nil }
 
+// PausedGroups is part of match.Catalog.
+func (*limits) PausedGroups(string) map[string]bool { return nil }
+
 // Limits implements match.Catalog.
 func (l *limits) Limits(string) []match.Limit {
 	l.mu.Lock()

@@ -7,7 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
 )
 
-// searchPages bounds the pages of listLimitMax tasks that one search by headers reads.
+// searchPages bounds the pages of listLimitMax tasks that one search by headers or a group reads.
 const searchPages = 10
 
 // lister is the part of an owner that lists.
@@ -15,12 +15,12 @@ type lister interface {
 	List(ctx context.Context, f firing.Filter) (records [][]byte, more bool, err error)
 }
 
-// search lists waiting tasks, newest first, that have these headers. The index does not hold headers, so with
+// search lists waiting tasks, newest first, that are of this group and have these headers. The index holds neither, so with
 // some it reads tasks until it has enough, or searchPages of them. With more, all from the newest down to end
 // were looked at.
-func search(ctx context.Context, owner lister, f firing.Filter, headers map[string]string) (tasks []*yardv1.Task, end string, more bool, err error) {
+func search(ctx context.Context, owner lister, f firing.Filter, group string, headers map[string]string) (tasks []*yardv1.Task, end string, more bool, err error) {
 	wanted, pages := f.Limit, 1
-	if len(headers) > 0 {
+	if group != "" || len(headers) > 0 {
 		f.Limit, pages = listLimitMax, searchPages
 	}
 	for more = true; more && pages > 0 && len(tasks) < wanted; pages-- {
@@ -34,7 +34,7 @@ func search(ctx context.Context, owner lister, f firing.Filter, headers map[stri
 				return nil, "", false, err
 			}
 			task := public(r, true)
-			if end, f.Before = task.TaskId, [16]byte(r.Id); has(task.Headers, headers) {
+			if end, f.Before = task.TaskId, [16]byte(r.Id); (group == "" || task.Group == group) && has(task.Headers, headers) {
 				tasks = append(tasks, task)
 			}
 		}

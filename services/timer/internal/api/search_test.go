@@ -37,6 +37,7 @@ func waitingTasks(t *testing.T, n, every int) *waiting {
 		r := &logv1.Record{Id: id[:], Headers: []*logv1.Header{{Name: "n", Value: fmt.Sprint(i)}}}
 		if i%every == 0 {
 			r.Headers = append(r.Headers, &logv1.Header{Name: "partner", Value: "acme"})
+			r.Group = "acme"
 		}
 		data, err := r.MarshalVT()
 		if err != nil {
@@ -49,7 +50,7 @@ func waitingTasks(t *testing.T, n, every int) *waiting {
 
 func TestASearchReadsUntilItHasEnough(t *testing.T) {
 	w := waitingTasks(t, 5000, 500)
-	found, _, more, err := search(t.Context(), w, firing.Filter{Limit: 3}, map[string]string{"partner": "acme"})
+	found, _, more, err := search(t.Context(), w, firing.Filter{Limit: 3}, "", map[string]string{"partner": "acme"})
 	if err != nil || len(found) < 3 || !more || w.looks != 2 || found[2].Headers["n"] != "4000" {
 		t.Errorf("%d found in %d looks, more %v: %v", len(found), w.looks, more, err)
 	}
@@ -59,7 +60,7 @@ func TestASearchReadsUntilItHasEnough(t *testing.T) {
 func TestASearchIsBounded(t *testing.T) {
 	w := waitingTasks(t, searchPages*listLimitMax+50, 50)
 	want := map[string]string{"n": "50", "partner": "acme"}
-	found, end, more, err := search(t.Context(), w, firing.Filter{Limit: 3}, want)
+	found, end, more, err := search(t.Context(), w, firing.Filter{Limit: 3}, "", want)
 	if err != nil || len(found) != 0 || !more || w.looks != searchPages || end != w.all[searchPages*listLimitMax-1].String() {
 		t.Fatalf("%d found in %d looks, to %s, more %v: %v", len(found), w.looks, end, more, err)
 	}
@@ -67,7 +68,7 @@ func TestASearchIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, _, more, err = search(t.Context(), w, firing.Filter{Limit: 3, Before: before}, want)
+	found, _, more, err = search(t.Context(), w, firing.Filter{Limit: 3, Before: before}, "", want)
 	if err != nil || len(found) != 1 || more {
 		t.Errorf("%d found, more %v: %v", len(found), more, err)
 	}
@@ -75,8 +76,21 @@ func TestASearchIsBounded(t *testing.T) {
 
 func TestAListWithoutHeadersIsOneLook(t *testing.T) {
 	w := waitingTasks(t, 10, 2)
-	found, _, more, err := search(t.Context(), w, firing.Filter{Limit: 3}, nil)
+	found, _, more, err := search(t.Context(), w, firing.Filter{Limit: 3}, "", nil)
 	if err != nil || len(found) != 3 || !more || w.looks != 1 {
 		t.Errorf("%d found in %d looks, more %v: %v", len(found), w.looks, more, err)
+	}
+}
+
+func TestASearchByGroupFindsNoOther(t *testing.T) {
+	w := waitingTasks(t, 5000, 500)
+	found, _, _, err := search(t.Context(), w, firing.Filter{Limit: 100}, "acme", nil)
+	if err != nil || len(found) != 10 || w.looks < 2 {
+		t.Errorf("%d found in %d looks: %v", len(found), w.looks, err)
+	}
+	for _, task := range found {
+		if task.Group != "acme" {
+			t.Errorf("of %q: %v", task.Group, task)
+		}
 	}
 }

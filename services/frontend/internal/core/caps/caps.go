@@ -1,38 +1,49 @@
-// Package caps keeps tasklists near the cap of their queue (max_queued).
+// Package caps keeps tasklists, and what they have of one group, near the cap of their queue (max_queued, max_queued_per_group).
 //
-// Owns: what this frontend believes is queued of each such tasklist: what the owners of the partitions reported last, what this
+// Owns: what this frontend believes is queued of each such tasklist or group: what the owners of the partitions reported last, what this
 // frontend has stored behind that, and what it has on its way to the log.
 //
 // Never does: refuse what is below the cap as of the last reports, and what this frontend has sent since. What is on its way to the
 // log may be counted twice, until its acknowledgement comes.
 //
 // On failure: what it does not know of is missing, so more are admitted than the cap says, at most what all other frontends
-// have sent since the last report. A frontend that has just started knows nothing before each owner has reported once.
+// have sent since the last report. A frontend that has just started knows nothing before each owner has reported once. Of groups
+// it remembers a bounded number; others are admitted uncounted.
 package caps
 
 import "github.com/yardmaster-io/yardmaster/contracts/ids"
 
-// Tasklist is one with a cap.
-type Tasklist struct{ Domain, Name string }
+// Queue is a tasklist with a cap, or what it has of one group.
+type Queue struct {
+	Domain, Tasklist string
+	// Group is empty where it is the whole tasklist.
+	Group string
+}
 
-// Tasks are some of a tasklist, on their way to the log. Most is its cap.
+// Tasks are some of a queue, on their way to the log. Most is its cap.
 type Tasks struct {
-	Of   Tasklist
+	Of   Queue
 	N    int64
 	Most int64
 }
 
 // Book is what is known. It is not safe for concurrent use.
 type Book struct {
-	lists map[Tasklist]*list
+	lists map[Queue]*list
+	// parts is what each partition has of them.
+	parts map[int]map[Queue]*part
 	// counted is what the last report of each partition contains, by lane.
 	counted map[int][]uint64
+	// groups counts the queues of one group.
+	groups int
 }
 
-// list is what is known of one tasklist.
+// list is what is known of one queue.
 type list struct {
-	underWay int64
-	parts    map[int]*part
+	// queued is all that it has, underWay what of it is on its way.
+	queued, underWay int64
+	// parts counts the partitions that have some.
+	parts int
 }
 
 // part is what a partition has: as reported, and stored by this frontend behind what was reported.
@@ -49,60 +60,86 @@ type stored struct {
 	tasks int64
 }
 
-// storedMax bounds what is remembered of a tasklist and partition: past it, neighbours become one.
-const storedMax = 128
+const (
+	// storedMax bounds what is remembered of a queue and partition: past it, neighbours become one.
+	storedMax = 128
+	// groupsMax bounds the groups of which something is remembered, some 300 bytes each.
+	groupsMax = 100_000
+)
 
 // NewBook makes an empty one.
-func NewBook() *Book { return &Book{lists: make(map[Tasklist]*list), counted: make(map[int][]uint64)} }
+func NewBook() *Book {
+	return &Book{lists: make(map[Queue]*list), parts: make(map[int]map[Queue]*part), counted: make(map[int][]uint64)}
+}
 
-// Queued is how many tasks of a tasklist are queued, or on their way.
-func (b *Book) Queued(of Tasklist) int64 {
-	l := b.lists[of]
-	if l == nil {
-		return 0
+// Queued is how many tasks of a queue are queued, or on their way.
+func (b *Book) Queued(of Queue) int64 {
+	if l := b.lists[of]; l != nil {
+		return l.queued
 	}
-	n := l.underWay
-	for _, p := range l.parts {
-		n += p.reported + p.sum
-	}
-	return n
+	return 0
 }
 
 // Admit counts the tasks of a request as on their way, or none of them: full is the first of those that would exceed
-// their cap, -1 = there is none. Who is admitted calls Stored or Dropped for each.
+// their cap, -1 = there is none. Who is admitted calls Stored or Dropped for each. What cannot be remembered loses its number.
 func (b *Book) Admit(all []Tasks) (full int) {
 	for i, t := range all {
 		if b.Queued(t.Of)+t.N > t.Most {
 			return i
 		}
 	}
-	for _, t := range all {
-		l := b.lists[t.Of]
+	for i, t := range all {
+		l := b.list(t.Of)
 		if l == nil {
-			l = &list{parts: make(map[int]*part)}
-			b.lists[t.Of] = l
+			all[i].N = 0
+			continue
 		}
 		l.underWay += t.N
+		l.queued += t.N
 	}
 	return -1
 }
 
+// list finds or makes the one of a queue; nil = there is no room for one more group.
+func (b *Book) list(of Queue) *list {
+	l := b.lists[of]
+	if l != nil {
+		return l
+	}
+	if of.Group != "" {
+		if b.groups >= groupsMax {
+			return nil
+		}
+		b.groups++
+	}
+	l = &list{}
+	b.lists[of] = l
+	return l
+}
+
 // Dropped tells that tasks that were admitted are not in the log, as far as is known. If they are, the owner will say so.
 func (b *Book) Dropped(t Tasks) {
+	if t.N == 0 {
+		return
+	}
 	l := b.lists[t.Of]
 	l.underWay -= t.N
+	l.queued -= t.N
 	b.tidy(t.Of, l)
 }
 
 // Stored tells that tasks that were admitted are in message seq of a lane of partition p.
 func (b *Book) Stored(t Tasks, p int, lane ids.Lane, seq uint64) {
-	l := b.lists[t.Of]
-	l.underWay -= t.N
-	if counted := b.counted[p]; int(lane) < len(counted) && seq <= counted[lane] {
-		b.tidy(t.Of, l) // a report has overtaken the acknowledgement
+	if t.N == 0 {
 		return
 	}
-	at := l.part(p)
+	if counted := b.counted[p]; int(lane) < len(counted) && seq <= counted[lane] {
+		b.Dropped(t) // a report has overtaken the acknowledgement
+		return
+	}
+	l := b.lists[t.Of]
+	l.underWay -= t.N
+	at := b.part(p, t.Of, l)
 	at.sum += t.N
 	if n := len(at.stored); n > 0 && at.stored[n-1].lane == lane && at.stored[n-1].seq == seq {
 		at.stored[n-1].tasks += t.N
@@ -114,11 +151,16 @@ func (b *Book) Stored(t Tasks, p int, lane ids.Lane, seq uint64) {
 	at.stored = append(at.stored, stored{lane, seq, t.N})
 }
 
-func (l *list) part(p int) *part {
-	at := l.parts[p]
+// part finds or makes what partition p has of a queue.
+func (b *Book) part(p int, of Queue, l *list) *part {
+	at := b.parts[p][of]
 	if at == nil {
+		if b.parts[p] == nil {
+			b.parts[p] = make(map[Queue]*part)
+		}
 		at = &part{}
-		l.parts[p] = at
+		b.parts[p][of] = at
+		l.parts++
 	}
 	return at
 }
@@ -140,35 +182,30 @@ func (p *part) halve() {
 	p.stored = kept
 }
 
-// Report takes in what the owner of partition p says: what is queued there of tasklists, none of those that it does not
+// Report takes in what the owner of partition p says: what is queued there of tasklists and groups, none of those that it does not
 // name; of each lane, up to where this is all that was submitted.
-func (b *Book) Report(p int, queued map[Tasklist]int64, counted []uint64) {
+func (b *Book) Report(p int, queued map[Queue]int64, counted []uint64) {
 	if b.counted[p] = counted; len(counted) == 0 {
 		delete(b.counted, p)
 	}
 	for of, n := range queued {
-		l := b.lists[of]
-		if l == nil && n > 0 {
-			l = &list{parts: make(map[int]*part)}
-			b.lists[of] = l
-		}
-		if l != nil {
-			l.part(p).reported = max(0, n)
-		}
-	}
-	for of, l := range b.lists {
-		at := l.parts[p]
-		if at == nil {
+		if n <= 0 {
 			continue
 		}
-		if _, named := queued[of]; !named {
-			at.reported = 0
+		if l := b.list(of); l != nil {
+			b.part(p, of, l)
 		}
+	}
+	for of, at := range b.parts[p] {
+		l, before := b.lists[of], at.reported+at.sum
+		at.reported = max(0, queued[of])
 		at.forget(counted)
+		l.queued += at.reported + at.sum - before
 		if at.reported == 0 && len(at.stored) == 0 {
-			delete(l.parts, p)
+			delete(b.parts[p], of)
+			l.parts--
+			b.tidy(of, l)
 		}
-		b.tidy(of, l)
 	}
 }
 
@@ -185,9 +222,12 @@ func (p *part) forget(counted []uint64) {
 	p.stored = kept
 }
 
-// tidy forgets a tasklist of which nothing is known.
-func (b *Book) tidy(of Tasklist, l *list) {
-	if l.underWay == 0 && len(l.parts) == 0 {
-		delete(b.lists, of)
+// tidy forgets a queue of which nothing is known.
+func (b *Book) tidy(of Queue, l *list) {
+	if l.underWay != 0 || l.parts != 0 {
+		return
+	}
+	if delete(b.lists, of); of.Group != "" {
+		b.groups--
 	}
 }

@@ -2,15 +2,16 @@ package caps
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-var mail, bulk = Tasklist{"shop", "mail"}, Tasklist{"shop", "bulk"}
+var mail, bulk = Queue{"shop", "mail", ""}, Queue{"shop", "bulk", ""}
 
-func (b *Book) want(t *testing.T, what string, of Tasklist, n int64) {
+func (b *Book) want(t *testing.T, what string, of Queue, n int64) {
 	t.Helper()
 	if got := b.Queued(of); got != n {
 		t.Errorf("%s: %d are queued, want %d", what, got, n)
@@ -19,7 +20,7 @@ func (b *Book) want(t *testing.T, what string, of Tasklist, n int64) {
 
 func TestARequestIsAdmittedWholeOrNot(t *testing.T) {
 	b := NewBook()
-	b.Report(0, map[Tasklist]int64{mail: 6, bulk: 1}, []uint64{0, 0, 0, 9})
+	b.Report(0, map[Queue]int64{mail: 6, bulk: 1}, []uint64{0, 0, 0, 9})
 	if full := b.Admit([]Tasks{{bulk, 5, 100}, {mail, 5, 10}}); full != 1 {
 		t.Errorf("%d is full", full)
 	}
@@ -56,9 +57,9 @@ func TestWhatIsStoredCountsUntilItIsReported(t *testing.T) {
 	b.want(t, "stored", mail, 31)
 	b.Report(0, nil, []uint64{0, 6, 0, 5})
 	b.want(t, "up to 6 and 5", mail, 28)
-	b.Report(0, map[Tasklist]int64{mail: 100}, []uint64{0, 7, 0, 7})
+	b.Report(0, map[Queue]int64{mail: 100}, []uint64{0, 7, 0, 7})
 	b.want(t, "others, too", mail, 120)
-	b.Report(1, map[Tasklist]int64{mail: -5}, nil) // of an owner that knows no caps
+	b.Report(1, map[Queue]int64{mail: -5}, nil) // of an owner that knows no caps
 	b.want(t, "no levels", mail, 104)
 	b.Report(0, nil, []uint64{0, 9, 9, 9})
 	b.want(t, "all", mail, 0)
@@ -76,7 +77,7 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 			t.Fatalf("number %d is refused", i)
 		}
 		b.Stored(Tasks{Of: mail, N: 1}, 0, ids.Lane(i%3), i+1)
-		if n := len(b.lists[mail].parts[0].stored); n > storedMax {
+		if n := len(b.parts[0][mail].stored); n > storedMax {
 			t.Fatalf("%d are remembered", n)
 		}
 	}
@@ -153,7 +154,7 @@ func TestAgainstAModel(t *testing.T) {
 					return true
 				})
 				reported, since = memory, sum(unread)+sum(underWay)
-				b.Report(0, map[Tasklist]int64{mail: reported}, slices.Clone(read[:]))
+				b.Report(0, map[Queue]int64{mail: reported}, slices.Clone(read[:]))
 			}
 			twice = 0 // read, and not acknowledged
 			for _, m := range unacked {
@@ -165,9 +166,158 @@ func TestAgainstAModel(t *testing.T) {
 			if got := b.Queued(mail); got < queued || got > reported+since+twice+merged || queued > most {
 				t.Fatalf("%d are believed, %d are queued or under way", got, queued)
 			}
-			if l := b.lists[mail]; l != nil && l.parts[0] != nil && len(l.parts[0].stored) > storedMax {
-				t.Fatalf("%d are remembered", len(l.parts[0].stored))
+			if at := b.parts[0][mail]; at != nil && len(at.stored) > storedMax {
+				t.Fatalf("%d are remembered", len(at.stored))
 			}
 		}
+	}
+}
+
+// A group is counted for itself, beside its tasklist; a request is admitted if both have room.
+func TestAGroupIsCountedBesideItsTasklist(t *testing.T) {
+	b := NewBook()
+	acme, other := Queue{"shop", "mail", "acme"}, Queue{"shop", "mail", "other"}
+	b.Report(0, map[Queue]int64{mail: 8, acme: 5}, []uint64{0, 0, 0, 9})
+	if full := b.Admit([]Tasks{{mail, 1, 100}, {acme, 1, 5}}); full != 1 {
+		t.Errorf("%d is full", full)
+	}
+	all := []Tasks{{mail, 4, 100}, {other, 3, 5}}
+	if full := b.Admit(all); full != -1 {
+		t.Errorf("%d is full", full)
+	}
+	for _, one := range all {
+		b.Stored(one, 0, 3, 10)
+	}
+	b.want(t, "stored", mail, 12)
+	b.want(t, "stored", other, 3)
+	b.want(t, "stored", acme, 5)
+	b.Report(0, map[Queue]int64{mail: 3}, []uint64{0, 0, 0, 10})
+	b.want(t, "none is named", other, 0)
+	b.want(t, "none is named", acme, 0)
+	if b.want(t, "named", mail, 3); b.groups != 0 || len(b.lists) != 1 || len(b.parts[0]) != 1 {
+		t.Errorf("%d groups, %v, %v", b.groups, b.lists, b.parts)
+	}
+}
+
+// More groups than are remembered are admitted uncounted, and forgotten when their answers come; tasklists are counted all the same.
+func TestTheGroupsRememberedAreBounded(t *testing.T) {
+	b := NewBook()
+	group := func(i int) Queue { return Queue{"shop", "mail", strconv.Itoa(i)} }
+	var sent []Tasks
+	const extra = 50
+	for i := range groupsMax + extra {
+		all := []Tasks{{group(i), 1, 1}, {mail, 1, 2 * groupsMax}}
+		if full := b.Admit(all); full != -1 {
+			t.Fatalf("number %d: %d is full", i, full)
+		}
+		sent = append(sent, all...)
+	}
+	if b.groups != groupsMax || len(b.lists) != groupsMax+1 || sent[2*groupsMax].N != 0 {
+		t.Errorf("%d groups, %d queues", b.groups, len(b.lists))
+	}
+	b.want(t, "all", mail, groupsMax+extra)
+	b.Report(1, map[Queue]int64{group(groupsMax): 1, group(0): 7}, nil)
+	b.want(t, "one for which there is no room", group(groupsMax), 0)
+	b.want(t, "one that is remembered", group(0), 8)
+	b.Report(1, nil, nil)
+	for i, one := range sent {
+		if i%3 == 0 {
+			b.Dropped(one)
+		} else {
+			b.Stored(one, 0, 3, uint64(i+1))
+		}
+	}
+	b.Report(0, nil, []uint64{0, 0, 0, uint64(len(sent))})
+	if b.groups != 0 || len(b.lists) != 0 || len(b.parts[0]) != 0 {
+		t.Errorf("%d groups, %d queues are left", b.groups, len(b.lists))
+	}
+}
+
+// sent is tasks in a message of a partition.
+type sent struct {
+	Tasks
+	part int
+	seq  uint64
+}
+
+// Against a dumb model, with groups that fill beside their tasklist in several partitions: each number is the sum of what was reported last, what is
+// stored behind that, and what is on its way.
+func TestGroupsAgainstAModel(t *testing.T) {
+	rng := testkit.Seed(t)
+	queues := []Queue{mail, {"shop", "mail", "a"}, {"shop", "mail", "b"}, {"shop", "bulk", "a"}}
+	for range 20 {
+		b, seq := NewBook(), uint64(0)
+		var underWay []Tasks
+		var stored []sent
+		var reported [3]map[Queue]int64
+		var read [3]uint64
+		for range 3000 {
+			switch k := rng.IntN(8); {
+			case k < 4:
+				var all []Tasks
+				for _, q := range queues {
+					if rng.IntN(2) == 0 {
+						all = append(all, Tasks{q, 1 + rng.Int64N(9), 200})
+					}
+				}
+				if b.Admit(all) < 0 {
+					underWay = append(underWay, all...)
+				}
+			case k < 7 && len(underWay) > 0:
+				i := rng.IntN(len(underWay))
+				one := underWay[i]
+				underWay = slices.Delete(underWay, i, i+1)
+				if rng.IntN(8) == 0 {
+					b.Dropped(one)
+					continue
+				}
+				seq++
+				p := rng.IntN(len(reported))
+				at := sent{one, p, max(1, seq-rng.Uint64N(min(seq, 4)))} // a report may have overtaken it
+				if b.Stored(one, p, 3, at.seq); at.seq > read[p] {
+					stored = append(stored, at)
+				}
+			default:
+				p := rng.IntN(len(reported))
+				read[p] = max(read[p], seq-rng.Uint64N(min(seq+1, 6)))
+				reported[p] = map[Queue]int64{}
+				for _, q := range queues {
+					if rng.IntN(3) > 0 {
+						reported[p][q] = rng.Int64N(60)
+					}
+				}
+				stored = slices.DeleteFunc(stored, func(s sent) bool { return s.part == p && s.seq <= read[p] })
+				b.Report(p, reported[p], []uint64{0, 0, 0, read[p]})
+			}
+			b.checkSums(t, queues, underWay, stored, reported[:])
+		}
+	}
+}
+
+// checkSums compares the book with what is on its way, stored behind the last reports, and in these.
+func (b *Book) checkSums(t *testing.T, queues []Queue, underWay []Tasks, stored []sent, reported []map[Queue]int64) {
+	t.Helper()
+	want, groups := map[Queue]int64{}, map[Queue]bool{}
+	note := func(of Queue, n int64) {
+		if want[of] += n; of.Group != "" && n > 0 {
+			groups[of] = true
+		}
+	}
+	for _, one := range underWay {
+		note(one.Of, one.N)
+	}
+	for _, s := range stored {
+		note(s.Of, s.N)
+	}
+	for _, all := range reported {
+		for of, n := range all {
+			note(of, n)
+		}
+	}
+	for _, q := range queues {
+		b.want(t, "by the model", q, want[q])
+	}
+	if t.Failed() || b.groups != len(groups) {
+		t.Fatalf("%d groups, want %d", b.groups, len(groups))
 	}
 }

@@ -1,7 +1,7 @@
 // Package backlog counts the tasks of some tasklists that lie in a partition's log and are not read yet.
 //
-// Owns: of each lane that is read up to its window, how many tasks of each of these tasklists lie behind. Somebody else
-// reads the messages, from Next on, and tells what they hold.
+// Owns: of each lane that is read up to its window, how many tasks of each of these tasklists lie behind, and of their groups where
+// these have a cap. Somebody else reads the messages, from Next on, and tells what they hold.
 //
 // Never does: decide anything of a task. The counts are a hint for frontends, which refuse submits above a cap.
 //
@@ -13,54 +13,90 @@ import "slices"
 // Tasklist is one whose tasks are counted.
 type Tasklist struct{ Domain, Name string }
 
+// Queue is a tasklist, or what it has of one group.
+type Queue struct {
+	Tasklist
+	// Group is empty where it is the whole tasklist.
+	Group string
+}
+
 // Caps are the tasklists with a cap on their queue, by its size. They are not changed once they are made.
 type Caps struct {
 	Of map[Tasklist]int64
+	// PerGroup are the caps of each group of a tasklist.
+	PerGroup map[Tasklist]int64
 	// Domains are theirs, sorted.
 	Domains []string
 }
 
 // NewCaps makes them; nil where there are none.
-func NewCaps(of map[Tasklist]int64) *Caps {
-	if len(of) == 0 {
+func NewCaps(of, perGroup map[Tasklist]int64) *Caps {
+	if len(of)+len(perGroup) == 0 {
 		return nil
 	}
-	c := &Caps{Of: of}
-	for l := range of {
-		c.Domains = append(c.Domains, l.Domain)
+	c := &Caps{Of: of, PerGroup: perGroup}
+	for _, all := range []map[Tasklist]int64{of, perGroup} {
+		for l := range all {
+			c.Domains = append(c.Domains, l.Domain)
+		}
 	}
 	slices.Sort(c.Domains)
 	c.Domains = slices.Compact(c.Domains)
 	return c
 }
 
-// within tells whether all tasklists of c are among those of o.
+// Has tells whether the tasks of a tasklist are counted, as a whole or by their groups.
+func (c *Caps) Has(of Tasklist) bool { return c.counts(Queue{Tasklist: of}) || c.PerGroup[of] > 0 }
+
+// counts tells whether a queue is counted.
+func (c *Caps) counts(q Queue) bool {
+	if q.Group != "" {
+		return c.PerGroup[q.Tasklist] > 0
+	}
+	_, wanted := c.Of[q.Tasklist]
+	return wanted
+}
+
+// within tells whether all that c counts is counted by o.
 func (c *Caps) within(o *Caps) bool {
 	for l := range c.Of {
 		if _, there := o.Of[l]; !there {
 			return false
 		}
 	}
+	for l := range c.PerGroup {
+		if _, there := o.PerGroup[l]; !there {
+			return false
+		}
+	}
 	return true
 }
 
-// spansMax bounds what is remembered of one tasklist in a lane: past it, neighbours become one.
-const spansMax = 4096
+const (
+	// spansMax bounds what is remembered of one tasklist in a lane: past it, neighbours become one. groupSpansMax is the same for
+	// a group.
+	spansMax      = 4096
+	groupSpansMax = 64
+	// groupsMax bounds the groups of all tasklists that are counted in a lane: past it, the half with the fewest tasks is forgotten.
+	groupsMax = 4096
+)
 
 // Lane counts what is unread of one lane.
 type Lane struct {
 	of    *Caps
 	to    uint64
 	lists map[place]*list
+	// groups counts the places of a group.
+	groups int
 }
 
-// place is a tasklist; what is filed under its domain is read by itself where the domain lags, what domains share is not.
+// place is a queue; what is filed under its domain is read by itself where the domain lags, what domains share is not.
 type place struct {
-	Tasklist
+	Queue
 	shared bool
 }
 
-// list is the unread tasks of a tasklist, as they lie in the log.
+// list is the unread tasks of a queue, as they lie in the log.
 type list struct {
 	spans []span
 	tasks int64
@@ -83,14 +119,30 @@ func (l *Lane) Next() uint64 { return l.to + 1 }
 // To is the last message that has been counted; 0 = none.
 func (l *Lane) To() uint64 { return l.to }
 
-// Add counts tasks of a message, which lies behind those that were counted before. shared: it is one of several domains.
-func (l *Lane) Add(seq uint64, of Tasklist, shared bool, tasks int64) {
-	if _, wanted := l.of.Of[of]; !wanted || seq <= l.to || tasks <= 0 {
+// Add counts tasks of a message, which lies behind those that were counted before: as of their tasklist, and as of their group if they have
+// one. shared: it is one of several domains.
+func (l *Lane) Add(seq uint64, of Queue, shared bool, tasks int64) {
+	if seq <= l.to || tasks <= 0 {
 		return
 	}
-	at := place{of, shared}
+	l.add(seq, place{Queue{Tasklist: of.Tasklist}, shared}, spansMax, tasks)
+	if of.Group != "" {
+		l.add(seq, place{of, shared}, groupSpansMax, tasks)
+	}
+}
+
+func (l *Lane) add(seq uint64, at place, spans int, tasks int64) {
+	if !l.of.counts(at.Queue) {
+		return
+	}
 	q := l.lists[at]
 	if q == nil {
+		if at.Group != "" {
+			if l.groups >= groupsMax {
+				l.forgetSmall()
+			}
+			l.groups++
+		}
 		q = &list{}
 		l.lists[at] = q
 	}
@@ -99,10 +151,30 @@ func (l *Lane) Add(seq uint64, of Tasklist, shared bool, tasks int64) {
 		q.spans[n-1].tasks += tasks
 		return
 	}
-	if len(q.spans) >= spansMax {
+	if len(q.spans) >= spans {
 		q.halve()
 	}
 	q.spans = append(q.spans, span{seq, tasks})
+}
+
+// forgetSmall forgets half of the groups, those with the fewest tasks: they are far from their cap.
+func (l *Lane) forgetSmall() {
+	var all []int64
+	for at, q := range l.lists {
+		if at.Group != "" {
+			all = append(all, q.tasks)
+		}
+	}
+	slices.Sort(all)
+	least := all[len(all)/2] // those that have as many go too, as far as need be
+	left := len(all) / 2
+	for at, q := range l.lists {
+		if at.Group != "" && q.tasks <= least && left > 0 {
+			delete(l.lists, at)
+			l.groups--
+			left--
+		}
+	}
 }
 
 // halve makes one span of two. Its tasks are forgotten with the first of them: too early rather than too late.
@@ -136,18 +208,33 @@ func (l *Lane) Pass(read func(domain string) uint64) {
 		}
 		if q.spans = q.spans[n:]; len(q.spans) == 0 {
 			delete(l.lists, at)
+			if at.Group != "" {
+				l.groups--
+			}
 		}
 	}
 }
 
-// Tasks is how many tasks of a tasklist have been counted and are not read.
-func (l *Lane) Tasks(of Tasklist) (n int64) {
+// Tasks is how many tasks of a queue have been counted and are not read.
+func (l *Lane) Tasks(of Queue) (n int64) {
 	for _, shared := range []bool{false, true} {
 		if q := l.lists[place{of, shared}]; q != nil {
 			n += q.tasks
 		}
 	}
 	return n
+}
+
+// ByGroup adds how many tasks of each group have been counted and are not read.
+func (l *Lane) ByGroup(to map[Queue]int64) {
+	if l.groups == 0 {
+		return
+	}
+	for at, q := range l.lists {
+		if at.Group != "" {
+			to[at.Queue] += q.tasks
+		}
+	}
 }
 
 // Covers tells whether all tasklists of caps are counted.

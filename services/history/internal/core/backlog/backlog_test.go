@@ -1,12 +1,16 @@
 package backlog
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 var mail, bulk = Tasklist{"shop", "mail"}, Tasklist{"shop", "bulk"}
+
+// whole is all of a tasklist.
+func whole(of Tasklist) Queue { return Queue{Tasklist: of} }
 
 func levels(own, shared uint64) func(string) uint64 {
 	return func(domain string) uint64 {
@@ -18,32 +22,32 @@ func levels(own, shared uint64) func(string) uint64 {
 }
 
 func TestWhatIsReadIsForgotten(t *testing.T) {
-	l := NewLane(NewCaps(map[Tasklist]int64{mail: 10}), 5)
-	l.Add(5, mail, false, 100) // read already
-	l.Add(6, mail, false, 3)
-	l.Add(6, bulk, false, 7) // has no cap
-	l.Add(7, mail, true, 2)
-	l.Add(7, mail, true, 2)
+	l := NewLane(NewCaps(map[Tasklist]int64{mail: 10}, nil), 5)
+	l.Add(5, whole(mail), false, 100) // read already
+	l.Add(6, whole(mail), false, 3)
+	l.Add(6, whole(bulk), false, 7) // has no cap
+	l.Add(7, whole(mail), true, 2)
+	l.Add(7, whole(mail), true, 2)
 	l.Counted(9)
-	l.Add(9, mail, false, 1) // counted before
-	if got := l.Tasks(mail); got != 7 || l.Tasks(bulk) != 0 || l.To() != 9 || l.Next() != 10 {
-		t.Errorf("%d, %d, up to %d", got, l.Tasks(bulk), l.To())
+	l.Add(9, whole(mail), false, 1) // counted before
+	if got := l.Tasks(whole(mail)); got != 7 || l.Tasks(whole(bulk)) != 0 || l.To() != 9 || l.Next() != 10 {
+		t.Errorf("%d, %d, up to %d", got, l.Tasks(whole(bulk)), l.To())
 	}
 	l.Pass(levels(5, 7)) // the domain lags
-	if got := l.Tasks(mail); got != 3 {
+	if got := l.Tasks(whole(mail)); got != 3 {
 		t.Errorf("%d, with the shared ones read", got)
 	}
 	l.Pass(levels(6, 7))
-	if got := l.Tasks(mail); got != 0 || len(l.lists) != 0 {
+	if got := l.Tasks(whole(mail)); got != 0 || len(l.lists) != 0 {
 		t.Errorf("%d, with all read", got)
 	}
 }
 
 func TestCapsCover(t *testing.T) {
-	if NewCaps(nil) != nil {
+	if NewCaps(nil, nil) != nil {
 		t.Error("none are some")
 	}
-	one, both := NewCaps(map[Tasklist]int64{mail: 1}), NewCaps(map[Tasklist]int64{mail: 2, bulk: 1, {"bank", "x"}: 1})
+	one, both := NewCaps(map[Tasklist]int64{mail: 1}, nil), NewCaps(map[Tasklist]int64{mail: 2, bulk: 1, {"bank", "x"}: 1}, nil)
 	if len(both.Domains) != 2 || both.Domains[0] != "bank" {
 		t.Errorf("domains %v", both.Domains)
 	}
@@ -52,6 +56,13 @@ func TestCapsCover(t *testing.T) {
 	}
 	if NewLane(one, 0).Covers(both) {
 		t.Error("more are covered")
+	}
+	groups := NewCaps(map[Tasklist]int64{mail: 1}, map[Tasklist]int64{bulk: 2, {"bank", "x"}: 1})
+	if len(groups.Domains) != 2 || !groups.Has(mail) || !groups.Has(bulk) || groups.Has(Tasklist{"bank", "y"}) {
+		t.Errorf("%v", groups)
+	}
+	if l := NewLane(groups, 0); !l.Covers(one) || !l.Covers(groups) || l.Covers(both) || NewLane(one, 0).Covers(groups) {
+		t.Error("caps per group are taken for others")
 	}
 }
 
@@ -65,13 +76,13 @@ func TestAgainstAModel(t *testing.T) {
 	}
 	for run := range 6 {
 		var model []message
-		l, own, shared, seq := NewLane(NewCaps(map[Tasklist]int64{mail: 1}), 0), uint64(0), uint64(0), uint64(0)
+		l, own, shared, seq := NewLane(NewCaps(map[Tasklist]int64{mail: 1}, nil), 0), uint64(0), uint64(0), uint64(0)
 		for range 200 {
 			for range rng.IntN(100) {
 				seq += 1 + rng.Uint64N(3)
 				m := message{seq, rng.IntN(2) == 0, 1 + rng.Int64N(1000)}
 				model = append(model, m)
-				l.Add(m.seq, mail, m.shared, m.tasks)
+				l.Add(m.seq, whole(mail), m.shared, m.tasks)
 			}
 			l.Counted(seq)
 			if run%4 > 0 || rng.IntN(100) == 0 { // else it grows long
@@ -94,9 +105,63 @@ func TestAgainstAModel(t *testing.T) {
 			if run%4 == 0 {
 				missing = 16_000 // of the span that is read in part, of a dozen messages at most
 			}
-			if got := l.Tasks(mail); got > want || got < want-missing {
+			if got := l.Tasks(whole(mail)); got > want || got < want-missing {
 				t.Fatalf("%d tasks are counted, %d are unread", got, want)
 			}
 		}
+	}
+}
+
+// Groups are counted beside their tasklist where it has a cap per group, and only there.
+func TestGroupsAreCountedWhereTheyHaveACap(t *testing.T) {
+	l := NewLane(NewCaps(map[Tasklist]int64{mail: 10}, map[Tasklist]int64{bulk: 5}), 0)
+	acme, other := Queue{bulk, "acme"}, Queue{mail, "acme"}
+	l.Add(1, acme, false, 3)
+	l.Add(1, other, true, 4)
+	l.Add(2, acme, true, 2)
+	l.Add(2, Queue{bulk, "b"}, false, 1)
+	l.Add(3, whole(bulk), false, 7)
+	l.Counted(3)
+	byGroup := map[Queue]int64{{bulk, "b"}: 100}
+	if l.ByGroup(byGroup); len(byGroup) != 2 || byGroup[acme] != 5 || byGroup[Queue{bulk, "b"}] != 101 {
+		t.Errorf("%v", byGroup)
+	}
+	if l.Tasks(acme) != 5 || l.Tasks(whole(bulk)) != 0 || l.Tasks(whole(mail)) != 4 || l.Tasks(other) != 0 {
+		t.Errorf("%v", l.lists)
+	}
+	l.Pass(levels(1, 1))
+	if l.Tasks(acme) != 2 || l.groups != 2 {
+		t.Errorf("one is read: %d of %d groups", l.Tasks(acme), l.groups)
+	}
+	l.Pass(levels(3, 3))
+	if l.groups != 0 || len(l.lists) != 0 {
+		t.Errorf("all is read: %d groups, %v", l.groups, l.lists)
+	}
+	if l.ByGroup(byGroup); len(byGroup) != 2 {
+		t.Errorf("%v", byGroup)
+	}
+}
+
+// A hundred thousand groups that have a few tasks each cost bounded memory, and do not hide the one that floods.
+func TestAFloodShowsBesideManyGroups(t *testing.T) {
+	l := NewLane(NewCaps(nil, map[Tasklist]int64{bulk: 1000}), 0)
+	flood, seq, sent := Queue{bulk, "flood"}, uint64(0), int64(0)
+	for i := range 100_000 {
+		seq++
+		l.Add(seq, Queue{bulk, fmt.Sprint("g", i)}, false, 1)
+		if i%10 == 0 {
+			l.Add(seq, flood, false, 5)
+			sent += 5
+		}
+		l.Counted(seq)
+		if l.groups > groupsMax || len(l.lists) != l.groups {
+			t.Fatalf("%d groups are counted, %d are kept", l.groups, len(l.lists))
+		}
+	}
+	if n := l.Tasks(flood); n > sent || n < sent*9/10 {
+		t.Errorf("of a flood %d tasks are counted, %d were sent", n, sent)
+	}
+	if n := len(l.lists[place{flood, false}].spans); n > groupSpansMax {
+		t.Errorf("%d spans", n)
 	}
 }

@@ -2,6 +2,7 @@ package backlog
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"time"
 
@@ -15,8 +16,13 @@ const (
 	RecountEvery = 10 * time.Second
 	// ReportMax bounds the tasklists of a report.
 	ReportMax = 1000
-	// earlyShare: a report is due early when a tasklist has changed by one of so many parts of its cap.
-	earlyShare = 20
+	// earlyShare: a report is due early when a tasklist has changed by one of so many parts of its cap; a group among the earlyGroups
+	// that are nearest to theirs also by earlyTasks at least.
+	earlyShare  = 20
+	earlyGroups = 100
+	earlyTasks  = 20
+	// farBelow: a group that has less here than one of so many parts of its cap is not in a report.
+	farBelow = 1000
 )
 
 // Progress is how far the partition is read.
@@ -43,12 +49,20 @@ type Counter struct {
 	// scanning: a Scan is under way. last is the lane of the last one.
 	scanning bool
 	last     ids.Lane
-	// known is what the last report knew of each tasklist, in it or not.
-	known map[Tasklist]Held
+	// known is what the last report knew of each tasklist, in it or not, and of the groups nearest to their cap.
+	known map[Queue]Held
 }
 
-// Held is what a tasklist has in memory: queued tasks, and how many have come there since its owner took over.
-type Held struct{ Queued, Came int64 }
+// Held is what a queue has in memory: queued tasks, and how many have come there since its owner took over.
+type Held struct{ Tasks, Came int64 }
+
+// Memory is what a partition has in memory.
+type Memory interface {
+	// Held is what a queue has.
+	Held(Queue) Held
+	// Groups are those of a tasklist that have queued tasks.
+	Groups(Tasklist) iter.Seq2[string, Held]
+}
 
 type counted struct {
 	*Lane
@@ -66,10 +80,10 @@ type Scan struct {
 	into    *Lane
 }
 
-// Found is tasks of one tasklist in a message. Shared: it is one of several domains.
+// Found is tasks of one tasklist and group in a message, of no group where that is empty. Shared: it is one of several domains.
 type Found struct {
 	Seq    uint64
-	Of     Tasklist
+	Of     Queue
 	Shared bool
 	Tasks  int64
 }
@@ -157,36 +171,88 @@ func (c *Counter) To(lane ids.Lane, read uint64) uint64 {
 	return read
 }
 
-// Queued is what a tasklist has queued.
+// Queued is what a queue has queued.
 type Queued struct {
-	Tasklist
+	Queue
 	Tasks int64
 }
 
-// Report is what the tasklists with a cap have queued, if it is any: what is in memory, and what is unread. Of more than
-// ReportMax it is those that are nearest to their cap.
-func (c *Counter) Report(inMemory func(Tasklist) Held) (all []Queued) {
+// Report is what the tasklists with a cap have queued, if it is any: what is in memory, and what is unread; and the same of the groups of
+// those with a cap per group. Of more than ReportMax of either it is those that are nearest to their cap.
+func (c *Counter) Report(memory Memory) (lists, groups []Queued) {
 	c.known = nil
 	if c.caps == nil {
-		return nil
+		return nil, nil
 	}
-	c.known = make(map[Tasklist]Held, len(c.caps.Of))
+	c.known = make(map[Queue]Held, len(c.caps.Of))
+	all := nearest{caps: c.caps.Of}
 	for of := range c.caps.Of {
-		held := inMemory(of)
-		c.known[of] = held
-		if n := held.Queued + c.unread(of); n > 0 {
-			all = append(all, Queued{of, n})
+		q := Queue{Tasklist: of}
+		held := memory.Held(q)
+		c.known[q] = held
+		if n := held.Tasks + c.unread(q); n > 0 {
+			all.add(Queued{q, n})
 		}
 	}
-	fill := func(q Queued) float64 { return float64(q.Tasks) / float64(c.caps.Of[q.Tasklist]) }
-	slices.SortFunc(all, func(a, b Queued) int {
-		return cmp.Or(cmp.Compare(fill(b), fill(a)), cmp.Compare(a.Domain, b.Domain), cmp.Compare(a.Name, b.Name))
-	})
-	return all[:min(len(all), ReportMax)]
+	groups = c.groups(memory)
+	for _, q := range groups[:min(len(groups), earlyGroups)] {
+		c.known[q.Queue] = memory.Held(q.Queue)
+	}
+	return all.first(), groups
 }
 
-// unread is how many tasks of a tasklist have been counted and are not read.
-func (c *Counter) unread(of Tasklist) (n int64) {
+// groups are what the groups of tasklists with a cap per group have queued.
+func (c *Counter) groups(memory Memory) []Queued {
+	if len(c.caps.PerGroup) == 0 {
+		return nil
+	}
+	unread := map[Queue]int64{}
+	for i := range c.lanes {
+		if l := c.lanes[i].Lane; l != nil {
+			l.ByGroup(unread)
+		}
+	}
+	all := nearest{caps: c.caps.PerGroup}
+	tell := func(q Queue, n int64) {
+		if most := c.caps.PerGroup[q.Tasklist]; n > 0 && n*farBelow >= most && most > 0 {
+			all.add(Queued{q, n})
+		}
+	}
+	for of := range c.caps.PerGroup {
+		for group, held := range memory.Groups(of) {
+			q := Queue{of, group}
+			tell(q, held.Tasks+unread[q])
+			delete(unread, q)
+		}
+	}
+	for q, n := range unread {
+		tell(q, n)
+	}
+	return all.first()
+}
+
+// nearest are the ReportMax queues that are nearest to their cap.
+type nearest struct {
+	caps map[Tasklist]int64
+	all  []Queued
+}
+
+func (n *nearest) add(q Queued) {
+	if n.all = append(n.all, q); len(n.all) >= 4*ReportMax {
+		n.all = n.first()
+	}
+}
+
+func (n *nearest) first() []Queued {
+	fill := func(q Queued) float64 { return float64(q.Tasks) / float64(n.caps[q.Tasklist]) }
+	slices.SortFunc(n.all, func(a, b Queued) int {
+		return cmp.Or(cmp.Compare(fill(b), fill(a)), cmp.Compare(a.Domain, b.Domain), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Group, b.Group))
+	})
+	return n.all[:min(len(n.all), ReportMax)]
+}
+
+// unread is how many tasks of a queue have been counted and are not read.
+func (c *Counter) unread(of Queue) (n int64) {
 	for i := range c.lanes {
 		if l := c.lanes[i].Lane; l != nil {
 			n += l.Tasks(of)
@@ -195,12 +261,15 @@ func (c *Counter) unread(of Tasklist) (n int64) {
 	return n
 }
 
-// Early tells whether so much has come of a tasklist since the last report, or gone, that the next one is due now: frontends
-// count what they have sent since as queued, and do not know what others have sent.
-func (c *Counter) Early(inMemory func(Tasklist) Held) bool {
+// Early tells whether so much has come of a tasklist since the last report, or of a group near its cap, or gone, that the next one is due
+// now: frontends count what they have sent since as queued, and do not know what others have sent.
+func (c *Counter) Early(memory Memory) bool {
 	for of, then := range c.known {
-		now, part := inMemory(of), max(1, c.caps.Of[of]/earlyShare)
-		if abs(now.Queued-then.Queued) >= part || abs(now.Came-then.Came) >= part {
+		now, part := memory.Held(of), max(1, c.caps.Of[of.Tasklist]/earlyShare)
+		if of.Group != "" {
+			part = max(earlyTasks, c.caps.PerGroup[of.Tasklist]/earlyShare)
+		}
+		if abs(now.Tasks-then.Tasks) >= part || abs(now.Came-then.Came) >= part {
 			return true
 		}
 	}

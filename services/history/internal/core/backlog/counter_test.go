@@ -2,6 +2,7 @@ package backlog
 
 import (
 	"fmt"
+	"iter"
 	"testing"
 	"time"
 
@@ -21,10 +22,26 @@ func read(up uint64) (at Progress) {
 	return at
 }
 
-var oneCap = NewCaps(map[Tasklist]int64{mail: 100})
+var oneCap = NewCaps(map[Tasklist]int64{mail: 100}, nil)
+
+// memory is what a partition has in memory.
+type memory map[Queue]Held
+
+func (m memory) Held(of Queue) Held { return m[of] }
+
+func (m memory) Groups(of Tasklist) iter.Seq2[string, Held] {
+	return func(yield func(string, Held) bool) {
+		for q, held := range m {
+			if q.Tasklist == of && q.Group != "" && held.Tasks > 0 && !yield(q.Group, held) {
+				return
+			}
+		}
+	}
+}
 
 func (c *Counter) reported(of Tasklist) int64 {
-	for _, q := range c.Report(func(Tasklist) Held { return Held{} }) {
+	all, _ := c.Report(memory{})
+	for _, q := range all {
 		if q.Tasklist == of {
 			return q.Tasks
 		}
@@ -42,8 +59,11 @@ func want(t *testing.T, c *Counter, what string, of Tasklist, tasks int64, to ui
 // Nothing is read without a cap, nor where the readers are at the end.
 func TestWithoutABacklogNothingIsRead(t *testing.T) {
 	var c Counter
-	if s := c.Turn(nil, paused(7), 0); s != nil || c.Report(nil) != nil {
+	if s := c.Turn(nil, paused(7), 0); s != nil {
 		t.Errorf("without a cap: %v", s)
+	}
+	if lists, groups := c.Report(nil); lists != nil || groups != nil {
+		t.Errorf("without a cap: %v %v", lists, groups)
 	}
 	if s := c.Turn(oneCap, read(7), 0); s != nil {
 		t.Errorf("without a backlog: %v", s)
@@ -72,7 +92,7 @@ func TestABacklogIsCountedAsItIsRead(t *testing.T) {
 	if again := c.Turn(oneCap, paused(7), time.Hour); again != nil {
 		t.Error("two at a time")
 	}
-	c.Scanned(s, []Found{{Seq: 8, Of: mail, Tasks: 5}, {Seq: 9, Of: mail, Shared: true, Tasks: 2}}, 9, true)
+	c.Scanned(s, []Found{{Seq: 8, Of: whole(mail), Tasks: 5}, {Seq: 9, Of: whole(mail), Shared: true, Tasks: 2}}, 9, true)
 	want(t, &c, "cut", mail, 7, 9)
 	s = c.Turn(oneCap, paused(8), 0)
 	if s == nil || s.From != 10 {
@@ -104,7 +124,7 @@ func TestADomainThatLagsIsCounted(t *testing.T) {
 	if s == nil || s.Lane != lane || s.From != 11 {
 		t.Fatalf("%+v", s)
 	}
-	c.Scanned(s, []Found{{Seq: 11, Of: mail, Tasks: 5}, {Seq: 12, Of: mail, Shared: true, Tasks: 100}, {Seq: 60, Of: mail, Tasks: 1}}, 60, false)
+	c.Scanned(s, []Found{{Seq: 11, Of: whole(mail), Tasks: 5}, {Seq: 12, Of: whole(mail), Shared: true, Tasks: 100}, {Seq: 60, Of: whole(mail), Tasks: 1}}, 60, false)
 	c.Turn(oneCap, at, 0)
 	want(t, &c, "what is shared is read with the lane", mail, 6, 60)
 	at.Lagging[2].Read = 11
@@ -116,8 +136,8 @@ func TestADomainThatLagsIsCounted(t *testing.T) {
 func TestMoreCapsAreCountedAnew(t *testing.T) {
 	var c Counter
 	s := c.Turn(oneCap, paused(7), 0)
-	c.Scanned(s, []Found{{Seq: 8, Of: mail, Tasks: 5}, {Seq: 9, Of: bulk, Tasks: 3}}, 9, false)
-	more := NewCaps(map[Tasklist]int64{mail: 100, bulk: 2})
+	c.Scanned(s, []Found{{Seq: 8, Of: whole(mail), Tasks: 5}, {Seq: 9, Of: whole(bulk), Tasks: 3}}, 9, false)
+	more := NewCaps(map[Tasklist]int64{mail: 100, bulk: 2}, nil)
 	s = c.Turn(more, paused(7), RecountEvery-1)
 	if s == nil || s.From != 10 {
 		t.Fatalf("too soon: %+v", s)
@@ -127,18 +147,18 @@ func TestMoreCapsAreCountedAnew(t *testing.T) {
 	if s == nil || s.From != 8 {
 		t.Fatalf("%+v", s)
 	}
-	c.Scanned(s, []Found{{Seq: 8, Of: mail, Tasks: 5}}, 8, true)
+	c.Scanned(s, []Found{{Seq: 8, Of: whole(mail), Tasks: 5}}, 8, true)
 	want(t, &c, "half way", mail, 5, 9)
 	want(t, &c, "half way", bulk, 0, 9)
 	s = c.Turn(more, paused(7), RecountEvery+ScanEvery)
 	if s == nil || s.From != 9 {
 		t.Fatalf("%+v", s)
 	}
-	c.Scanned(s, []Found{{Seq: 9, Of: bulk, Tasks: 3}}, 9, false)
+	c.Scanned(s, []Found{{Seq: 9, Of: whole(bulk), Tasks: 3}}, 9, false)
 	want(t, &c, "in the end", mail, 5, 9)
 	want(t, &c, "in the end", bulk, 3, 9)
-	all := c.Report(func(of Tasklist) Held { return map[Tasklist]Held{mail: {Queued: 1}}[of] })
-	if fmt.Sprint(all) != "[{{shop bulk} 3} {{shop mail} 6}]" {
+	all, _ := c.Report(memory{whole(mail): {Tasks: 1}})
+	if fmt.Sprint(all) != "[{{{shop bulk} } 3} {{{shop mail} } 6}]" {
 		t.Errorf("the fullest first: %v", all)
 	}
 	c.Turn(nil, paused(7), RecountEvery+ScanEvery)
@@ -150,7 +170,7 @@ func TestALateScanIsIgnored(t *testing.T) {
 	var c Counter
 	s := c.Turn(oneCap, paused(7), 0)
 	c.Turn(oneCap, read(9), 0)
-	c.Scanned(s, []Found{{Seq: 8, Of: mail, Tasks: 5}}, 9, false)
+	c.Scanned(s, []Found{{Seq: 8, Of: whole(mail), Tasks: 5}}, 9, false)
 	want(t, &c, "late", mail, 0, 0)
 	if s = c.Turn(oneCap, paused(9), 0); s == nil || s.From != 10 {
 		t.Errorf("%+v", s)
@@ -158,13 +178,14 @@ func TestALateScanIsIgnored(t *testing.T) {
 }
 
 func TestAReportIsBounded(t *testing.T) {
-	of := map[Tasklist]int64{}
-	for i := range ReportMax + 5 {
-		of[Tasklist{"shop", fmt.Sprint(i)}] = int64(i + 1)
+	of, held := map[Tasklist]int64{}, memory{}
+	for i := range 5*ReportMax + 5 {
+		l := Tasklist{"shop", fmt.Sprint(i)}
+		of[l], held[whole(l)] = int64(i+1), Held{Tasks: 10}
 	}
 	var c Counter
-	c.Turn(NewCaps(of), read(1), 0)
-	all := c.Report(func(Tasklist) Held { return Held{Queued: 10} })
+	c.Turn(NewCaps(of, nil), read(1), 0)
+	all, _ := c.Report(held)
 	if len(all) != ReportMax || all[0].Name != "0" || all[ReportMax-1].Name != fmt.Sprint(ReportMax-1) {
 		t.Errorf("%d: %v…%v", len(all), all[0], all[len(all)-1])
 	}
@@ -173,29 +194,86 @@ func TestAReportIsBounded(t *testing.T) {
 // A report is due early once a twentieth of a cap has come or gone.
 func TestAReportIsDueEarly(t *testing.T) {
 	var c Counter
-	held := map[Tasklist]Held{mail: {Queued: 50, Came: 500}}
-	inMemory := func(of Tasklist) Held { return held[of] }
+	held := memory{whole(mail): {Tasks: 50, Came: 500}}
 	early := func(what string, now Held, want bool) {
 		t.Helper()
-		held[mail] = now
-		if got := c.Early(inMemory); got != want {
+		held[whole(mail)] = now
+		if got := c.Early(held); got != want {
 			t.Errorf("%s: early is %v", what, got)
 		}
 	}
 	early("before a report", Held{100, 1000}, false)
-	held[mail] = Held{50, 500}
-	c.Turn(NewCaps(map[Tasklist]int64{mail: 100, bulk: 3}), read(1), 0)
-	c.Report(inMemory)
+	held[whole(mail)] = Held{50, 500}
+	c.Turn(NewCaps(map[Tasklist]int64{mail: 100, bulk: 3}, nil), read(1), 0)
+	c.Report(held)
 	early("little has come", Held{54, 504}, false)
 	early("little has gone", Held{46, 500}, false)
 	early("much has come, and gone", Held{50, 505}, true)
 	early("much has gone", Held{45, 500}, true)
 	early("it was forgotten meanwhile", Held{48, 2}, true)
-	held[bulk] = Held{1, 1}
+	held[whole(bulk)] = Held{1, 1}
 	early("one, of three", Held{50, 500}, true)
-	c.Report(inMemory)
+	c.Report(held)
 	early("reported", Held{50, 500}, false)
 	c.Turn(nil, read(1), 0)
-	c.Report(inMemory)
+	c.Report(held)
 	early("without caps", Held{0, 0}, false)
+}
+
+// A report tells the groups that have a cap: in memory and on disk together, the nearest to their cap first, and none of those far below it.
+func TestAReportTellsTheGroups(t *testing.T) {
+	var c Counter
+	caps := NewCaps(map[Tasklist]int64{mail: 100}, map[Tasklist]int64{mail: 10, bulk: 5000})
+	s := c.Turn(caps, paused(7), 0)
+	a, b, big, small := Queue{mail, "a"}, Queue{mail, "b"}, Queue{bulk, "big"}, Queue{bulk, "small"}
+	c.Scanned(s, []Found{{Seq: 8, Of: a, Tasks: 2}, {Seq: 8, Of: b, Tasks: 9}, {Seq: 8, Of: whole(mail), Tasks: 1}, {Seq: 8, Of: small, Tasks: 4}}, 8, false)
+	lists, groups := c.Report(memory{whole(mail): {Tasks: 5}, a: {Tasks: 3}, big: {Tasks: 5}, {bulk, "none"}: {Came: 7}})
+	if fmt.Sprint(lists) != "[{{{shop mail} } 17}]" {
+		t.Errorf("lists %v", lists)
+	}
+	if fmt.Sprint(groups) != "[{{{shop mail} b} 9} {{{shop mail} a} 5} {{{shop bulk} big} 5}]" {
+		t.Errorf("groups %v", groups)
+	}
+}
+
+// Of a hundred thousand groups a report has so many, the nearest to their cap; and only some of these can make one due early.
+func TestAReportOfManyGroupsIsBounded(t *testing.T) {
+	var c Counter
+	c.Turn(NewCaps(nil, map[Tasklist]int64{mail: 1000}), read(1), 0)
+	held := memory{}
+	for i := range 100_000 {
+		held[Queue{mail, fmt.Sprint("g", i)}] = Held{Tasks: 1 + int64(i*7919%100_000)}
+	}
+	_, groups := c.Report(held)
+	if len(groups) != ReportMax {
+		t.Fatalf("%d groups", len(groups))
+	}
+	for i, q := range groups {
+		if q.Tasks != int64(100_000-i) {
+			t.Fatalf("number %d has %d tasks", i, q.Tasks)
+		}
+	}
+	if c.Early(held) || len(c.known) != earlyGroups {
+		t.Errorf("early, or %d groups are watched", len(c.known))
+	}
+	far := groups[earlyGroups].Queue
+	held[far] = Held{Tasks: 1}
+	if c.Early(held) {
+		t.Error("one far from its cap makes a report early")
+	}
+	near := groups[0].Queue
+	held[near] = Held{Tasks: held[near].Tasks - 49}
+	if c.Early(held) {
+		t.Error("little has gone")
+	}
+	held[near] = Held{Tasks: held[near].Tasks - 1}
+	if !c.Early(held) {
+		t.Error("a twentieth has gone")
+	}
+	c.Turn(NewCaps(nil, map[Tasklist]int64{mail: 10}), read(1), 0)
+	c.Report(held)
+	held[near] = Held{Tasks: held[near].Tasks - earlyTasks + 1}
+	if c.Early(held) {
+		t.Error("a small cap makes reports early with few tasks")
+	}
 }

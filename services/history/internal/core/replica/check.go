@@ -189,7 +189,7 @@ func (l *earlyList) check() error {
 // checkLists compares the counts of the tasklists with the tasks.
 func (r *Replica) checkLists() error {
 	counts, columns := make(map[tasklistKey][taskstate.Lapsed + 1]int64), make(map[*column]int)
-	wakes := 0
+	wakes, groups := 0, make(map[*groupTasks]int64)
 	for _, e := range r.tasks {
 		if !e.left {
 			columns[e.column]++
@@ -198,6 +198,9 @@ func (r *Replica) checkLists() error {
 			continue
 		}
 		key := tasklistKey{e.Domain, e.Tasklist}
+		if e.column.of != nil && (e.State == taskstate.Ready || e.State == taskstate.Backoff) {
+			groups[e.column.of]++
+		}
 		c := counts[key]
 		c[e.State]++
 		counts[key] = c
@@ -229,6 +232,26 @@ func (r *Replica) checkLists() error {
 		}
 		if counts[key] != l.active {
 			return fmt.Errorf("tasklist %v counts %v, its tasks are %v", key, l.active, counts[key])
+		}
+		if err := l.checkGroups(groups); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkGroups compares what is counted per group, of which so many tasks are queued.
+func (l *tasklist) checkGroups(queued map[*groupTasks]int64) error {
+	columns := make(map[string]int)
+	for key, c := range l.columns {
+		if c.of != l.groups[key.group] {
+			return fmt.Errorf("a column of group %q of tasklist %v counts elsewhere", key.group, l.key)
+		}
+		columns[key.group]++
+	}
+	for name, g := range l.groups {
+		if g.Tasks != queued[g] || g.columns != columns[name] || name == "" || g.columns == 0 {
+			return fmt.Errorf("group %q of tasklist %v counts %d tasks and %d columns, there are %d and %d", name, l.key, g.Tasks, g.columns, queued[g], columns[name])
 		}
 	}
 	return nil

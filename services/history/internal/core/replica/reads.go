@@ -3,6 +3,7 @@ package replica
 import (
 	"bytes"
 	"cmp"
+	"iter"
 	"slices"
 	"strings"
 
@@ -94,14 +95,40 @@ func (r *Replica) Describe(domain, name string) (c Census) {
 	return c
 }
 
-// Queued is how many tasks of a tasklist are due and wait for their first or next attempt, and how many have come since this
-// owner took over, or since the tasklist was forgotten.
-func (r *Replica) Queued(domain, name string) (tasks, came int64) {
+// Queued is how many tasks are due and wait for their first or next attempt, and how many have come since this owner took over, or
+// since what they are of was forgotten.
+type Queued struct{ Tasks, Came int64 }
+
+// Queued is what a tasklist has.
+func (r *Replica) Queued(domain, name string) Queued {
 	l, ok := r.lists[tasklistKey{domain, name}]
 	if !ok {
-		return 0, 0
+		return Queued{}
 	}
-	return l.active[taskstate.Ready] + l.active[taskstate.Backoff], l.came
+	return Queued{l.active[taskstate.Ready] + l.active[taskstate.Backoff], l.came}
+}
+
+// QueuedOfGroup is what a group has in a tasklist.
+func (r *Replica) QueuedOfGroup(domain, name, group string) Queued {
+	if l := r.lists[tasklistKey{domain, name}]; l != nil && l.groups[group] != nil {
+		return l.groups[group].Queued
+	}
+	return Queued{}
+}
+
+// QueuedGroups is what each group of a tasklist has, if it is any.
+func (r *Replica) QueuedGroups(domain, name string) iter.Seq2[string, Queued] {
+	return func(yield func(string, Queued) bool) {
+		l := r.lists[tasklistKey{domain, name}]
+		if l == nil {
+			return
+		}
+		for name, g := range l.groups {
+			if g.Tasks > 0 && !yield(name, g.Queued) {
+				return
+			}
+		}
+	}
 }
 
 // ListCounts is how many unfinished tasks a tasklist has in this partition.

@@ -20,6 +20,8 @@ type tasklist struct {
 	came    int64
 	columns map[columnKey]*column
 	packs   map[packKey]*pack
+	// groups are those of its columns.
+	groups map[string]*groupTasks
 	// at is its place in Replica.order.
 	at int
 	// turn says which partition tasks are given now. spread: it has, or has had, columns of partitions besides the first one.
@@ -45,6 +47,14 @@ type column struct {
 	// before, and was not granted, has been overtaken: its trigger is lost.
 	grantedReadyAt int64
 	pack           *pack
+	// of counts the tasks of its group; nil = they have none.
+	of *groupTasks
+}
+
+// groupTasks counts the tasks of one group of a tasklist, and its columns.
+type groupTasks struct {
+	Queued
+	columns int
 }
 
 type columnKey struct {
@@ -79,9 +89,23 @@ func (r *Replica) columnOf(l *tasklist, key columnKey) *column {
 		l.spread = l.spread || key.partition > 0
 	}
 	p.columns++
-	c := &column{key: key, list: l, pack: p}
+	c := &column{key: key, list: l, pack: p, of: l.groupTasks(key.group)}
 	l.columns[key] = c
 	return c
+}
+
+// groupTasks counts one more column of a group; nil = it has none.
+func (l *tasklist) groupTasks(group string) *groupTasks {
+	if group == "" {
+		return nil
+	}
+	g := l.groups[group]
+	if g == nil {
+		g = &groupTasks{}
+		l.groups[group] = g
+	}
+	g.columns++
+	return g
 }
 
 // enqueue files e under its tasklist and column.
@@ -90,7 +114,8 @@ func (r *Replica) enqueue(e *Entry) {
 	l, ok := r.lists[key]
 	if !ok {
 		l = &tasklist{
-			key: key, shard: ids.MatchingShard(e.Domain, e.Tasklist, 0, r.cfg.Shards), columns: make(map[columnKey]*column), packs: make(map[packKey]*pack), at: len(r.order),
+			key: key, shard: ids.MatchingShard(e.Domain, e.Tasklist, 0, r.cfg.Shards), columns: make(map[columnKey]*column), packs: make(map[packKey]*pack),
+			groups: make(map[string]*groupTasks), at: len(r.order),
 		}
 		r.lists[key] = l
 		r.order = append(r.order, l)
@@ -98,6 +123,9 @@ func (r *Replica) enqueue(e *Entry) {
 	e.column = r.columnOf(l, columnKey{packKey{e.Type, e.Priority, r.partitionFor(l, e.ID), e.Cost()}, e.Group()})
 	e.column.tasks++
 	l.came++
+	if g := e.column.of; g != nil {
+		g.Came++
+	}
 }
 
 // idleMax is how many columns are kept that have no tasks: a tasklist is mostly used again.
@@ -129,6 +157,11 @@ func (r *Replica) forget(c *column) {
 	if c.pack.columns--; c.pack.columns == 0 {
 		delete(l.packs, c.key.packKey)
 	}
+	if c.of != nil {
+		if c.of.columns--; c.of.columns == 0 {
+			delete(l.groups, c.key.group)
+		}
+	}
 	if delete(l.columns, c.key); len(l.columns) > 0 {
 		return
 	}
@@ -145,18 +178,14 @@ func (r *Replica) recount(e *Entry) {
 	if e.counted == e.State {
 		return
 	}
-	if e.counted != taskstate.None {
-		e.column.list.active[e.counted]--
-	}
+	e.column.count(e.counted, -1)
 	r.endWait(e)
 	e.endRun()
 	e.counted = e.State
 	if e.counted.Finished() {
 		e.counted = taskstate.None
 	}
-	if e.counted != taskstate.None {
-		e.column.list.active[e.counted]++
-	}
+	e.column.count(e.counted, 1)
 	if e.State == taskstate.Running {
 		e.booked = e.Attempt.Limits != nil
 		e.running().push(e)
@@ -174,9 +203,18 @@ func (e *Entry) endRun() {
 func (r *Replica) uncount(e *Entry) {
 	r.endWait(e)
 	e.endRun()
-	if e.counted != taskstate.None {
-		e.column.list.active[e.counted]--
-		e.counted = taskstate.None
+	e.column.count(e.counted, -1)
+	e.counted = taskstate.None
+}
+
+// count counts tasks in a state, or fewer of them.
+func (c *column) count(state taskstate.State, n int64) {
+	if state == taskstate.None {
+		return
+	}
+	c.list.active[state] += n
+	if c.of != nil && (state == taskstate.Ready || state == taskstate.Backoff) {
+		c.of.Tasks += n
 	}
 }
 

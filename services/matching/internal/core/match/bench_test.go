@@ -23,6 +23,9 @@ func (few) Scales(string, string) bool { return false }
 
 func (few) GroupLimits(string) map[string]int { return nil }
 
+// PausedGroups implements Catalog.
+func (few) PausedGroups(string) map[string]bool { return nil }
+
 // Limits implements Catalog.
 func (n few) Limits(string) []Limit {
 	if n == 0 {

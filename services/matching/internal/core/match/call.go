@@ -26,6 +26,8 @@ type call struct {
 	cut   bool
 	// tried are waiters for whose triggers it asks.
 	tried []*waiter
+	// stale: since it was made a group was paused, whose triggers it may take.
+	stale bool
 }
 
 // taken is triggers that came out of a table.
@@ -34,6 +36,8 @@ type taken struct {
 	chunk table.Chunk
 	// path is the limits of which slots were booked for them.
 	path *path
+	// stale: its call is.
+	stale bool
 }
 
 // callAll calls the tables of the domains that need it, as far as one turn may look at tasklists. The others come
@@ -61,7 +65,9 @@ func shift[T any](all []T, n int) []T {
 func (s *Shard) call(d *domain) {
 	c := &call{}
 	s.clear(d, c)
-	s.put(d, c)
+	if len(d.clears) == 0 { // or what is stored now would be forgotten
+		s.put(d, c)
+	}
 	due := d.due
 	d.due = nil
 	for _, l := range due {
@@ -256,7 +262,7 @@ func (s *Shard) called(o *CallOutcome) {
 	switch {
 	case o.Failed:
 		s.notCalled(c)
-		s.arrivals = append(s.arrivals, c.puts...)
+		s.arrivals = append(s.arrivals, s.putAgain(c)...)
 		d.lost = true
 		s.fail(d)
 	case o.Outcome.Overtaken:
@@ -405,14 +411,14 @@ func (s *Shard) took(c *call, i int, o *table.Outcome) {
 	l, got := c.lists[i], &o.Taken[i]
 	progress := len(got.Blocked) > 0
 	for _, b := range got.Batches {
-		t := taken{list: l, chunk: b.Chunk(l.Tasklist)}
+		t := taken{list: l, chunk: b.Chunk(l.Tasklist), stale: c.stale}
 		l.tookRanks(&t.chunk)
 		if b.Booked {
 			t.path = c.pathOf(i, &b)
 		}
 		s.taken = append(s.taken, t)
 		s.fx.Counts.Matches += int64(len(b.Triggers) / ids.TriggerBytes)
-		if len(b.Ahead) > 0 {
+		if len(b.Ahead) > 0 && !c.stale {
 			s.readAhead(l, c.full(t.path, o), b.Rest(l.Tasklist))
 		}
 		progress = true

@@ -19,6 +19,17 @@ func (w *world) Weights(string) map[string]float64 { return w.weights }
 // GroupLimits implements Catalog.
 func (w *world) GroupLimits(string) map[string]int { return w.groupLimits }
 
+// PausedGroups implements Catalog.
+func (w *world) PausedGroups(domain string) map[string]bool {
+	all := map[string]bool{}
+	for group := range w.pausedGroups {
+		if group[0] == domain[0] {
+			all[group[2:]] = true
+		}
+	}
+	return all
+}
+
 // Limits implements Catalog. They are kept by name: "d" is that of domain d, "d/a" of its type a, "d#l0" of its tasklist
 // l0, "d:a,b" one that types a and b share; each with a * behind counts per group.
 func (w *world) Limits(domain string) []Limit {

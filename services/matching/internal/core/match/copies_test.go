@@ -23,6 +23,9 @@ func (unlimited) Scales(string, string) bool { return false }
 
 func (unlimited) GroupLimits(string) map[string]int { return nil }
 
+// PausedGroups implements Catalog.
+func (unlimited) PausedGroups(string) map[string]bool { return nil }
+
 // Limits implements Catalog.
 func (unlimited) Limits(string) []Limit { return nil }
 

@@ -41,6 +41,8 @@ type domain struct {
 	held, puts []arrival
 	// clears are columns to be forgotten.
 	clears []table.Place
+	// withheld are the groups that are paused: nothing of them is kept here.
+	withheld map[string]bool
 	// rings are the limits of single groups, some of which are looked at at a time.
 	rings [rings]ring
 	// dirty are tasklists whose polls may find something, waited limits for whose slots tasklists wait,
@@ -61,7 +63,7 @@ type domain struct {
 func (s *Shard) domain(name string) *domain {
 	d := s.domains[name]
 	if d == nil {
-		d = &domain{name: name, limits: map[table.Ref]*limit{}}
+		d = &domain{name: name, limits: map[table.Ref]*limit{}, withheld: s.catalog.PausedGroups(name)}
 		s.domains[name] = d
 		s.inOrder = append(s.inOrder, d)
 		s.open(d)
@@ -70,9 +72,10 @@ func (s *Shard) domain(name string) *domain {
 	return d
 }
 
-// inUse tells whether forgetting d would lose something. Chunks that wait keep their tasklists.
+// inUse tells whether forgetting d would lose something: of groups that are paused, that history is to send again what was let go.
+// Chunks that wait keep their tasklists.
 func (d *domain) inUse() bool {
-	if len(d.lists) > 0 || len(d.due) > 0 || d.call != nil || d.asked || d.lost {
+	if len(d.lists) > 0 || len(d.due) > 0 || d.call != nil || d.asked || d.lost || len(d.withheld) > 0 {
 		return true
 	}
 	for _, l := range d.met {
@@ -138,6 +141,9 @@ func (s *Shard) opened(o *OpenOutcome) {
 	}
 	for _, l := range d.lists {
 		s.clearUnknown(l)
+	}
+	if len(d.withheld) > 0 { // the owner before may not have known, or not have come to it
+		s.cleanse(d)
 	}
 	if d.lost {
 		d.lost = false

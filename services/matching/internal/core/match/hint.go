@@ -100,6 +100,9 @@ func (s *Shard) arriveTogether(t *Triggers, from *delivery) {
 	l.cameAt = s.now.Mono
 	l.came += len(t.Packed) / ids.TriggerBytes
 	s.fx.Counts.Triggers += int64(len(t.Packed) / ids.TriggerBytes)
+	if t = t.without(l.domain.withheld); len(t.Packed) == 0 {
+		return
+	}
 	column := table.Column{Priority: min(max(t.Priority, table.PriorityFirst), table.PriorityLast), Type: t.Type}
 	cost := table.Cost(t.Cost)
 	if l.unknownGroups(column) {
@@ -139,6 +142,7 @@ func (s *Shard) match() {
 	}
 	clear(s.suspects)
 	s.suspects = s.suspects[:0]
+	s.letGoPaused()
 	s.splitArrivals()
 	slices.SortStableFunc(s.arrivals, func(a, b arrival) int {
 		return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.ReadyAt, b.ReadyAt))
@@ -153,6 +157,9 @@ func (s *Shard) match() {
 // matchTaken gives what was taken from a table to polls. What no poll wants any more, or has
 // no slot of a limit that is new, goes back.
 func (s *Shard) matchTaken(t *taken) {
+	if t.withhold(s) {
+		return
+	}
 	left := t.chunk.Triggers
 	if p := s.pathOf(t.list, t.chunk.Column); !s.drain.on && p.paused() == nil && p.within(t.path) && !t.list.unknownGroups(t.chunk.Column) {
 		left, _ = s.give(t.list, t.chunk, p)

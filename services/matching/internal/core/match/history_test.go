@@ -160,6 +160,9 @@ func (o *owner) checkBatch(b *Batch) {
 	} else if !again && b.Number != o.numbers[b.Partition]+1 {
 		o.w.t.Fatalf("batch %v after %d", at, o.numbers[b.Partition])
 	}
+	if _, again := o.sent[at]; !again {
+		o.checkPaused(b)
+	}
 	o.sent[at] = text
 	o.numbers[b.Partition] = max(b.Number, o.numbers[b.Partition])
 	if o.s.cfg.Fences && b.Number == 1 != b.Fence {
@@ -176,6 +179,15 @@ func (o *owner) checkBatch(b *Batch) {
 	}
 	for _, g := range b.Grabs {
 		o.checkGrab(&g)
+	}
+}
+
+// checkPaused: nothing is asked for of a group that its owner knows to be paused.
+func (o *owner) checkPaused(b *Batch) {
+	for _, g := range b.Grabs {
+		if t := o.w.tasks[g.Trigger.ID]; o.s.domains[t.domain].withheld[t.group] {
+			o.w.t.Fatalf("a grab of group %s, which is paused", t.group)
+		}
 	}
 }
 

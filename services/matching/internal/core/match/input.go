@@ -202,6 +202,8 @@ type Catalog interface {
 	// GroupLimits are how many attempts of single groups may run at once, at least 1, in each limit that counts them; the others have
 	// what the limit says. What it returns stays as it is.
 	GroupLimits(domain string) map[string]int
+	// PausedGroups are the groups of a domain of which nothing may start. What it returns stays as it is.
+	PausedGroups(domain string) map[string]bool
 }
 
 // Limit is how many attempts may run at once of those that it covers: all of its domain, or those of a tasklist, or of

@@ -261,6 +261,7 @@ func (s *Shard) limitsChanged(name string) {
 	for _, l := range s.meetLimits(d, all) {
 		s.dueLimit(l)
 	}
+	s.withhold(d)
 }
 
 // resize takes over how much a limit allows now.

@@ -171,6 +171,10 @@ func (w *storm) blow() {
 
 // change has a limit come or go, or cover other types. No more may run than it says for a while after.
 func (w *storm) change() {
+	if w.r.IntN(3) == 0 {
+		w.pauseOrResume()
+		return
+	}
 	if key := []string{"d#l1", "d/b", "e#l2", "e/pay"}[w.r.IntN(4)]; w.r.IntN(3) == 0 {
 		if w.pauses[key] = !w.pauses[key]; !w.pauses[key] {
 			delete(w.pauses, key)
@@ -209,6 +213,17 @@ func (w *storm) change() {
 	}
 }
 
+// pauseOrResume has a group be paused, or go on; now and then one owner hears of it late.
+func (w *storm) pauseOrResume() {
+	key := w.domain() + "=" + fmt.Sprint("g", w.r.IntN(5))
+	if w.pausedGroups[key] = !w.pausedGroups[key]; !w.pausedGroups[key] {
+		delete(w.pausedGroups, key)
+	}
+	for _, o := range w.owners {
+		o.give(func(in *Inputs) { in.Limits = append(in.Limits, key[:1]) })
+	}
+}
+
 // inShadow has a limit or a rate be in shadow, or no more.
 func (w *storm) inShadow(key string) {
 	w.shadow[key], w.changed[key] = !w.shadow[key], true
@@ -219,6 +234,7 @@ func (w *storm) calm() {
 	w.wild = false
 	clear(w.pauses)
 	clear(w.scales)
+	clear(w.pausedGroups)
 	for _, o := range w.owners {
 		o.give(func(in *Inputs) { in.Limits = append(in.Limits, "d", "e") })
 	}

@@ -75,7 +75,8 @@ type world struct {
 	// cost is that of the next task.
 	cost func() int
 	// groupLimits are those of groups in all domains.
-	groupLimits map[string]int
+	groupLimits  map[string]int
+	pausedGroups map[string]bool // as d=acme
 	// rates are by name, as limits are; tokens tells when the tables let attempts start under each, and forgotten when they lost
 	// their memory. starts counts the attempts by the names of what covers them.
 	rates     map[string]table.Rate
@@ -180,7 +181,7 @@ const epochMS = int64(1_700_000_000_000)
 func newWorld(t *testing.T, shards, partitions int) *world {
 	w := &world{
 		t: t, tables: table.New(), down: map[string]bool{}, tasks: map[ids.TaskID]*task{}, running: map[string]int{},
-		peak: map[string]int{}, limits: map[string]int{}, pauses: map[string]bool{}, shards: shards, polls: map[string]*pollSeen{}, acks: map[uint64]bool{},
+		peak: map[string]int{}, limits: map[string]int{}, pauses: map[string]bool{}, pausedGroups: map[string]bool{}, shards: shards, polls: map[string]*pollSeen{}, acks: map[uint64]bool{},
 		delay: func() time.Duration { return time.Millisecond }, work: func() time.Duration { return 10 * time.Millisecond },
 		lease: 30 * time.Second, deaf: func(string) bool { return false }, twice: func() bool { return false }, ends: true,
 		lossy: func(*table.Call) (bool, bool) { return false, true }, group: func() string { return "" }, cost: func() int { return 0 },

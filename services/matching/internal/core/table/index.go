@@ -75,7 +75,7 @@ func (x *Index) Seen(h Head) {
 	}
 }
 
-// Remove forgets a column that has no group.
+// Remove forgets a column.
 func (x *Index) Remove(at Column) { x.Seen(Head{Column: at, Empty: true}) }
 
 // Candidates are up to limit columns in order, leaving out those for which skip is true. Of those with a group it is asked for
