@@ -34,6 +34,9 @@ func TestOneRequestPollsTasklistsWithWeights(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer func() { _ = sub.Unsubscribe() }()
+				if err := s.engine.nc.Flush(); err != nil { // the server knows of it
+					t.Fatal(err)
+				}
 				w := yard.NewWorker(s.client, "mail", append(c.opts, quiet(), yard.WithConcurrency(7))...)
 				yard.Handle(w, "x", func(context.Context, yard.Payload) (struct{}, error) { return struct{}{}, nil })
 				stop := run(t, w)
@@ -80,6 +83,9 @@ func TestAGivenUpPollOfSeveralTasklists(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = sub.Unsubscribe() }()
+		if err := s.engine.nc.Flush(); err != nil { // the server knows of it
+			t.Fatal(err)
+		}
 		for range 2 {
 			req := &yardv1.PollRequest{Tasklists: []*yardv1.PolledTasklist{{Name: "a"}, {Name: "b"}}, MaxTasks: 1}
 			if _, err := s.client.Wire().Poll(soon(t), req); err == nil {
