@@ -49,6 +49,8 @@ const (
 	PerGroup = 8
 	// Shadow is the format since which a limit may be in shadow: an older matching owner would hold up what it covers.
 	Shadow = 9
+	// OnFull is the format since which a limit that is full may end what waits for it, or make room: history knows the events.
+	OnFull = 9
 )
 
 // newest is the newest format that this program reads and writes. A build raises

@@ -82,6 +82,9 @@ func (g *Gateway) tasklistKnown(l *yardv1.Tasklist) error {
 func (g *Gateway) pauseKnown() error { return g.known("/name", logversion.Levels) }
 
 func (g *Gateway) limitKnown(l *yardv1.Limit) error {
+	if l.OnFull != yardv1.OnFull_ON_FULL_WAIT {
+		return g.known("/limit/on_full", logversion.OnFull)
+	}
 	if l.Shadow {
 		return g.known("/limit/shadow", logversion.Shadow)
 	}
