@@ -38,7 +38,7 @@ type lane struct {
 	// restUntil: what gathers waits for company until then.
 	restUntil time.Duration
 	handBacks []handBack
-	// stops are to be told, stopping counts batches of them in flight.
+	// stops are to be sent, stopping counts batches of them in flight.
 	stops    []stop
 	stopping int
 

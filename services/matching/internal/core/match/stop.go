@@ -5,7 +5,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
-// stopsMax is how many tasks and attempts may wait to be told to a partition that they are to end.
+// stopsMax is how many tasks and attempts may wait to be sent to a partition.
 const stopsMax = 1024
 
 // stop is a task that is to be rejected, or an attempt that is to make room.
@@ -64,7 +64,7 @@ func (s *Shard) returnStop(st *stop) {
 	}
 }
 
-// returnStops puts back what was to be rejected and is not told yet.
+// returnStops puts back what was to be rejected and is not sent yet.
 func (s *Shard) returnStops(l *lane) {
 	for i := range l.stops {
 		s.returnStop(&l.stops[i])
