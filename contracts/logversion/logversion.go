@@ -61,6 +61,8 @@ const (
 	// GroupStops is the format since which groups may be paused and drained, and named by lists, purges and caps of queues: an older
 	// program would take a purge of one group for one of all.
 	GroupStops = 9
+	// OnFull is the format since which a limit that is full may end what waits for it, or make room: history knows the events.
+	OnFull = 9
 )
 
 // newest is the newest format that this program reads and writes. A build raises

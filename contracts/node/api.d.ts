@@ -1191,6 +1191,10 @@ export interface Limit {
   max_concurrency_per_group?: number;
   /** The limit is in shadow: it counts attempts and starts as any other, and holds nothing up. What it would have held up is counted (would_wait of limits.top), so that a limit can be tried before it is put in force. Not with max_concurrency_per_group. Since log version 9. */
   shadow?: boolean;
+  /** What happens to a task that has waited for a slot of this limit for on_full_after_ms, while all of them were in use. Default: it waits on. Only with max_concurrency or max_concurrency_per_group, and not in shadow. Since log version 9. */
+  on_full?: OnFull;
+  /** How long a task waits for a slot before on_full acts, ms, 100..86400000. Only with an on_full other than wait. Default 1000. */
+  on_full_after_ms?: number;
 }
 
 /** Group is what is set of a group of tasks (group of tasks.submit). A group needs no settings. */
@@ -1251,6 +1255,10 @@ export interface LimitUse {
   shadow?: boolean;
   /** In shadow: attempts that started within the last hour, and that it would have held up: it had no slot or start left for them. */
   would_wait?: number;
+  /** Tasks of the last hour that were cancelled since they waited for a slot (reject_newest of on_full). */
+  rejected?: number;
+  /** Attempts of the last hour that were asked to stop since newer tasks waited for their slots (cancel_oldest of on_full). */
+  displaced?: number;
 }
 
 /** SlotHolder is an attempt that uses a slot. */
@@ -1300,6 +1308,15 @@ export type Jitter =
   | "equal"
   /** Exactly the wait. */
   | "none"
+  | (string & {});
+
+export type OnFull =
+  /** The task waits until a slot is free. */
+  | "wait"
+  /** The task is cancelled: the newest are refused, those that run go on. */
+  | "reject_newest"
+  /** The attempt that has held a slot for the longest is asked to stop, as by tasks.cancel, and its task ends cancelled unless it completes: the newest run. With max_concurrency_per_group it is an attempt of the same group. */
+  | "cancel_oldest"
   | (string & {});
 
 export type OnLost =

@@ -98,6 +98,14 @@ var (
 		Name: "yardmaster.matching.attempts.beyond_shadow", Kind: Counter, Unit: "{attempt}",
 		Tells: "Attempts started that a limit in shadow would have held up.",
 	}
+	TasksRejected = Metric{
+		Name: "yardmaster.matching.tasks.rejected", Kind: Counter, Unit: "{task}",
+		Tells: "Tasks cancelled since a limit was full that rejects those that wait (on_full).",
+	}
+	AttemptsDisplaced = Metric{
+		Name: "yardmaster.matching.attempts.displaced", Kind: Counter, Unit: "{attempt}",
+		Tells: "Attempts asked to stop since newer tasks waited for the slots of their limit (on_full).",
+	}
 	QueriesFailed = Metric{
 		Name: "yardmaster.matching.history_queries.failed", Kind: Counter, Unit: "{query}",
 		Tells: "Queries that a history partition did not answer; each is repeated.",
@@ -125,6 +133,6 @@ func matching() []Metric {
 		GrabDuration, GrabMessages, GrabsGranted, GrabsRefused, AttemptsUndelivered, AttemptsReturned,
 		HintMessages, TriggersReceived, TriggersDuplicate, HintsMalformed,
 		TableCalls, TableCallsFailed, TablesLost, TasklistsSearched, RedisCallDuration,
-		SlotsReclaimed, AttemptsBeyondShadow, QueriesFailed, ShardsSuperseded,
+		SlotsReclaimed, AttemptsBeyondShadow, TasksRejected, AttemptsDisplaced, QueriesFailed, ShardsSuperseded,
 	}
 }

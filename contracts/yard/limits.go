@@ -3,6 +3,7 @@ package yard
 import (
 	"context"
 	"iter"
+	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
@@ -24,20 +25,60 @@ type Limit struct {
 	// Shadow: it counts, and holds nothing up; LimitUse.WouldWait of TopLimits tells what it would have held up. Not with
 	// MaxConcurrencyPerGroup.
 	Shadow bool
+	// OnFull is what happens to a task that has waited for a slot of it for OnFullAfter, while all of them were in use: 100 ms to 24 h, default
+	// 1 s. Only with MaxConcurrency or MaxConcurrencyPerGroup, and not in Shadow. Default: it waits on.
+	OnFull      OnFull
+	OnFullAfter time.Duration
 	// SlotsInUse is how many of them run now. Only in the answer of GetLimit.
 	SlotsInUse int
 	// Revision changes with every put. PutLimit replaces only this revision, or any if it is 0.
 	Revision int64
 }
 
+// OnFull is what a limit does that is full. A task waits for a slot where a worker has room for it.
+type OnFull string
+
+const (
+	// OnFullWait: tasks wait until a slot is free. So does "".
+	OnFullWait OnFull = "wait"
+	// OnFullRejectNewest: tasks that wait are cancelled.
+	OnFullRejectNewest OnFull = "reject_newest"
+	// OnFullCancelOldest: the attempt that has held a slot for the longest is asked to stop, as by Cancel; with
+	// MaxConcurrencyPerGroup one of the same group.
+	OnFullCancelOldest OnFull = "cancel_oldest"
+)
+
+// wire is what the API calls a policy; one that it does not know is refused there.
+func (p OnFull) wire() yardv1.OnFull {
+	switch p {
+	case "", OnFullWait:
+		return yardv1.OnFull_ON_FULL_WAIT
+	case OnFullRejectNewest:
+		return yardv1.OnFull_ON_FULL_REJECT_NEWEST
+	case OnFullCancelOldest:
+		return yardv1.OnFull_ON_FULL_CANCEL_OLDEST
+	}
+	return -1
+}
+
+func onFullOf(w yardv1.OnFull) OnFull {
+	switch w {
+	case yardv1.OnFull_ON_FULL_REJECT_NEWEST:
+		return OnFullRejectNewest
+	case yardv1.OnFull_ON_FULL_CANCEL_OLDEST:
+		return OnFullCancelOldest
+	}
+	return ""
+}
+
 // PutLimit creates or changes a limit and returns it as stored. It takes effect within a second: a smaller one stops
 // no attempt, but fewer start until enough have ended. STALE: another revision than l's is stored.
 // FAILED_PRECONDITION: the domain has 1000 limits, or the cluster writes a log version before 6, before 8 with MaxConcurrencyPerGroup,
-// or before 9 with Shadow.
+// or before 9 with Shadow or OnFull.
 func (c *Client) PutLimit(ctx context.Context, l Limit) (Limit, error) {
 	req := &yardv1.PutLimitRequest{Limit: &yardv1.Limit{
 		Name: l.Name, Description: l.Description, MaxConcurrency: int32Of(l.MaxConcurrency), Rate: l.Rate.wire(),
-		MaxConcurrencyPerGroup: int32Of(l.MaxConcurrencyPerGroup), Shadow: l.Shadow, Revision: l.Revision,
+		MaxConcurrencyPerGroup: int32Of(l.MaxConcurrencyPerGroup), Shadow: l.Shadow, OnFull: l.OnFull.wire(), OnFullAfterMs: l.OnFullAfter.Milliseconds(), Revision: l.Revision,
 	}}
 	resp, err := call[yardv1.PutLimitResponse](ctx, &c.transport, c.subject("limits.put"), req)
 	if err != nil {
@@ -80,6 +121,7 @@ func (c *Client) DeleteLimit(ctx context.Context, name string, revision int64) (
 func limitOf(w *yardv1.Limit) Limit {
 	return Limit{
 		Name: w.GetName(), Description: w.GetDescription(), MaxConcurrency: int(w.GetMaxConcurrency()), Rate: rateOf(w.GetRate()),
-		MaxConcurrencyPerGroup: int(w.GetMaxConcurrencyPerGroup()), Shadow: w.GetShadow(), Revision: w.GetRevision(),
+		MaxConcurrencyPerGroup: int(w.GetMaxConcurrencyPerGroup()), Shadow: w.GetShadow(), OnFull: onFullOf(w.GetOnFull()),
+		OnFullAfter: time.Duration(w.GetOnFullAfterMs()) * time.Millisecond, Revision: w.GetRevision(),
 	}
 }

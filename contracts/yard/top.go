@@ -47,6 +47,9 @@ type LimitUse struct {
 	// Shadow: it is in shadow, and holds nothing up. WouldWait counts the attempts of the last hour that it would have held up.
 	Shadow    bool
 	WouldWait int64
+	// Rejected counts the tasks of the last hour that were cancelled since they waited for it, Displaced the attempts that were asked to make
+	// room (Limit.OnFull).
+	Rejected, Displaced int64
 	// FullFor is since when it is full; 0 = it is not.
 	FullFor time.Duration
 	// SaturationPercent is the share of Observed, an hour at most, in which it was full.
@@ -114,6 +117,7 @@ func limitUseOf(w *yardv1.LimitUse) LimitUse {
 	return LimitUse{
 		Ref: w.GetRef(), MaxConcurrency: int(w.GetMaxConcurrency()), SlotsInUse: int(w.GetSlotsInUse()), Running: int(w.GetRunning()),
 		UnexplainedSlots: int(w.GetUnexplainedSlots()), ReclaimedSlots: w.GetReclaimedSlots(), Shadow: w.GetShadow(), WouldWait: w.GetWouldWait(),
+		Rejected: w.GetRejected(), Displaced: w.GetDisplaced(),
 		FullFor: milliTime(w.GetFullForMs()), SaturationPercent: int(w.GetSaturationPercent()), Observed: milliTime(w.GetObservedMs()),
 		Holders: each(w.GetHolders(), func(h *yardv1.SlotHolder) SlotHolder {
 			one := SlotHolder{TaskID: h.TaskId, HeldFor: milliTime(h.HeldForMs), Type: h.Type, Tasklist: h.Tasklist, Worker: h.Worker}

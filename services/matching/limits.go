@@ -107,7 +107,9 @@ func (l limits) Limits(domain string) []match.Limit {
 	}
 	for _, one := range l.types.Limits(domain) {
 		if types := shared[one.Name]; len(types) > 0 {
-			add(match.Limit{Ref: table.SharedRef(one.Name), Types: types, Shadow: one.Shadow}, one.MaxConcurrency, one.MaxConcurrencyPerGroup, one.Rate)
+			add(match.Limit{
+				Ref: table.SharedRef(one.Name), Types: types, Shadow: one.Shadow, OnFull: onFull(one.OnFull), OnFullAfter: onFullAfter(one),
+			}, one.MaxConcurrency, one.MaxConcurrencyPerGroup, one.Rate)
 		}
 	}
 	paused := l.types.Pauses(domain, l.clock.Now().UnixMilli())
@@ -119,6 +121,24 @@ func (l limits) Limits(domain string) []match.Limit {
 	}
 	slices.SortFunc(all, func(a, b match.Limit) int { return strings.Compare(string(a.Ref), string(b.Ref)) })
 	return all
+}
+
+// onFull is a policy as it was set.
+func onFull(p yardv1.OnFull) match.OnFull {
+	switch p {
+	case yardv1.OnFull_ON_FULL_REJECT_NEWEST:
+		return match.RejectNewest
+	case yardv1.OnFull_ON_FULL_CANCEL_OLDEST:
+		return match.CancelOldest
+	}
+	return match.Wait
+}
+
+// onFullAfterDefault is when a policy acts that does not say so.
+const onFullAfterDefault = time.Second
+
+func onFullAfter(l *yardv1.Limit) time.Duration {
+	return cmp.Or(time.Duration(l.OnFullAfterMs)*time.Millisecond, onFullAfterDefault)
 }
 
 // rateOf is a rate as it was set, with its defaults.

@@ -46,6 +46,11 @@ const (
 	EventKind_EVENT_KIND_FENCE EventKind = 9
 	// The owner saw the time of a task end that does not run. Since log version 5.
 	EventKind_EVENT_KIND_LAPSED EventKind = 10
+	// A limit is full that refuses those that wait: the task ends, if it is ready for the attempt that version and position name and has
+	// been since ready_by_ms. Since log version 9.
+	EventKind_EVENT_KIND_REJECT EventKind = 11
+	// A limit is full of which the oldest attempts make room: the attempt of this version and position is to be cancelled. Since log version 9.
+	EventKind_EVENT_KIND_DISPLACE EventKind = 12
 )
 
 // Enum value maps for EventKind.
@@ -62,6 +67,8 @@ var (
 		8:  "EVENT_KIND_CARRIED",
 		9:  "EVENT_KIND_FENCE",
 		10: "EVENT_KIND_LAPSED",
+		11: "EVENT_KIND_REJECT",
+		12: "EVENT_KIND_DISPLACE",
 	}
 	EventKind_value = map[string]int32{
 		"EVENT_KIND_UNSPECIFIED": 0,
@@ -75,6 +82,8 @@ var (
 		"EVENT_KIND_CARRIED":     8,
 		"EVENT_KIND_FENCE":       9,
 		"EVENT_KIND_LAPSED":      10,
+		"EVENT_KIND_REJECT":      11,
+		"EVENT_KIND_DISPLACE":    12,
 	}
 )
 
@@ -1249,7 +1258,7 @@ type Event struct {
 	// Completed: result. Heartbeat: progress.
 	Data         []byte `protobuf:"bytes,8,opt,name=data,proto3" json:"data,omitempty"`
 	DataEncoding int32  `protobuf:"varint,9,opt,name=data_encoding,json=dataEncoding,proto3" json:"data_encoding,omitempty"`
-	// Failed; cancel: the reason.
+	// Failed; cancel, reject, displace: the reason.
 	Message      string `protobuf:"bytes,10,opt,name=message,proto3" json:"message,omitempty"`
 	ErrorType    string `protobuf:"bytes,11,opt,name=error_type,json=errorType,proto3" json:"error_type,omitempty"`
 	NonRetryable bool   `protobuf:"varint,12,opt,name=non_retryable,json=nonRetryable,proto3" json:"non_retryable,omitempty"`
@@ -1268,7 +1277,9 @@ type Event struct {
 	Undelivered bool `protobuf:"varint,18,opt,name=undelivered,proto3" json:"undelivered,omitempty"`
 	// Expired: void if the log stores it later than this, Unix ms, since then the log was blocked and
 	// heartbeats could not be stored; 0 = never. Since log version 3.
-	NotAfterMs    int64 `protobuf:"varint,19,opt,name=not_after_ms,json=notAfterMs,proto3" json:"not_after_ms,omitempty"`
+	NotAfterMs int64 `protobuf:"varint,19,opt,name=not_after_ms,json=notAfterMs,proto3" json:"not_after_ms,omitempty"`
+	// Reject: void if the task became ready later than this, Unix ms. Since log version 9.
+	ReadyByMs     int64 `protobuf:"varint,20,opt,name=ready_by_ms,json=readyByMs,proto3" json:"ready_by_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1432,6 +1443,13 @@ func (x *Event) GetUndelivered() bool {
 func (x *Event) GetNotAfterMs() int64 {
 	if x != nil {
 		return x.NotAfterMs
+	}
+	return 0
+}
+
+func (x *Event) GetReadyByMs() int64 {
+	if x != nil {
+		return x.ReadyByMs
 	}
 	return 0
 }
@@ -2800,7 +2818,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"logVersion\x12\x12\n" +
 	"\x04base\x18\x02 \x01(\x04R\x04base\x12\"\n" +
 	"\ffingerprints\x18\x03 \x01(\fR\ffingerprints\x12\x18\n" +
-	"\aoffsets\x18\x04 \x01(\fR\aoffsets\"\xb1\x04\n" +
+	"\aoffsets\x18\x04 \x01(\fR\aoffsets\"\xd1\x04\n" +
 	"\x05Event\x12*\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x16.yard.log.v1.EventKindR\x04kind\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\fR\x06taskId\x12\x1a\n" +
@@ -2823,7 +2841,8 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x04poll\x18\x11 \x01(\rR\x04poll\x12 \n" +
 	"\vundelivered\x18\x12 \x01(\bR\vundelivered\x12 \n" +
 	"\fnot_after_ms\x18\x13 \x01(\x03R\n" +
-	"notAfterMs\"h\n" +
+	"notAfterMs\x12\x1e\n" +
+	"\vready_by_ms\x18\x14 \x01(\x03R\treadyByMs\"h\n" +
 	"\aPollRef\x12\x16\n" +
 	"\x06worker\x18\x01 \x01(\tR\x06worker\x12\x19\n" +
 	"\breply_to\x18\x02 \x01(\tR\areplyTo\x12\x12\n" +
@@ -2945,7 +2964,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"QueueLevel\x12\x12\n" +
 	"\x04lane\x18\x01 \x01(\rR\x04lane\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x10\n" +
-	"\x03seq\x18\x03 \x01(\x04R\x03seq*\x97\x02\n" +
+	"\x03seq\x18\x03 \x01(\x04R\x03seq*\xc7\x02\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12EVENT_KIND_STARTED\x10\x01\x12\x18\n" +
@@ -2958,7 +2977,9 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x12EVENT_KIND_CARRIED\x10\b\x12\x14\n" +
 	"\x10EVENT_KIND_FENCE\x10\t\x12\x15\n" +
 	"\x11EVENT_KIND_LAPSED\x10\n" +
-	"B?Z=github.com/yardmaster-io/yardmaster/contracts/gen/logv1;logv1b\x06proto3"
+	"\x12\x15\n" +
+	"\x11EVENT_KIND_REJECT\x10\v\x12\x17\n" +
+	"\x13EVENT_KIND_DISPLACE\x10\fB?Z=github.com/yardmaster-io/yardmaster/contracts/gen/logv1;logv1b\x06proto3"
 
 var (
 	file_yard_log_v1_log_proto_rawDescOnce sync.Once

@@ -361,6 +361,7 @@ func (m *Event) CloneVT() *Event {
 	r.Poll = m.Poll
 	r.Undelivered = m.Undelivered
 	r.NotAfterMs = m.NotAfterMs
+	r.ReadyByMs = m.ReadyByMs
 	if rhs := m.TaskId; rhs != nil {
 		tmpBytes := make([]byte, len(rhs))
 		copy(tmpBytes, rhs)
@@ -1756,6 +1757,13 @@ func (m *Event) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.ReadyByMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.ReadyByMs))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xa0
 	}
 	if m.NotAfterMs != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.NotAfterMs))
@@ -3634,6 +3642,9 @@ func (m *Event) SizeVT() (n int) {
 	}
 	if m.NotAfterMs != 0 {
 		n += 2 + protohelpers.SizeOfVarint(uint64(m.NotAfterMs))
+	}
+	if m.ReadyByMs != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.ReadyByMs))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -7280,6 +7291,25 @@ func (m *Event) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.NotAfterMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 20:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ReadyByMs", wireType)
+			}
+			m.ReadyByMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.ReadyByMs |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -13344,6 +13374,25 @@ func (m *Event) UnmarshalVTUnsafe(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.NotAfterMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 20:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ReadyByMs", wireType)
+			}
+			m.ReadyByMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.ReadyByMs |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}

@@ -1306,7 +1306,9 @@ type BookingsRequest struct {
 	// All running attempts of the domain, of any type, booked or not. Since log version 6.
 	All bool `protobuf:"varint,5,opt,name=all,proto3" json:"all,omitempty"`
 	// Of the shard's owner that asks. Since log version 6.
-	Epoch         uint64 `protobuf:"varint,6,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Epoch uint64 `protobuf:"varint,6,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// If not empty, all else but the domain says nothing, and the answer is about these, at most 256. Since log version 9.
+	Holders       []*HoldersQuery `protobuf:"bytes,7,rep,name=holders,proto3" json:"holders,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1383,13 +1385,22 @@ func (x *BookingsRequest) GetEpoch() uint64 {
 	return 0
 }
 
+func (x *BookingsRequest) GetHolders() []*HoldersQuery {
+	if x != nil {
+		return x.Holders
+	}
+	return nil
+}
+
 type BookingsResponse struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Groups []*Bookings            `protobuf:"bytes,1,rep,name=groups,proto3" json:"groups,omitempty"`
 	// Where the next page begins; empty = this is the last page.
 	Cursor []byte `protobuf:"bytes,2,opt,name=cursor,proto3" json:"cursor,omitempty"`
 	// A newer owner of the shard has fenced the one that asks.
-	Overtaken     bool `protobuf:"varint,3,opt,name=overtaken,proto3" json:"overtaken,omitempty"`
+	Overtaken bool `protobuf:"varint,3,opt,name=overtaken,proto3" json:"overtaken,omitempty"`
+	// By the holders of the request.
+	Holders       []*LimitHolders `protobuf:"bytes,4,rep,name=holders,proto3" json:"holders,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1443,6 +1454,13 @@ func (x *BookingsResponse) GetOvertaken() bool {
 		return x.Overtaken
 	}
 	return false
+}
+
+func (x *BookingsResponse) GetHolders() []*LimitHolders {
+	if x != nil {
+		return x.Holders
+	}
+	return nil
 }
 
 // Bookings is running attempts of one tasklist, type and group that hold the same path.
@@ -1543,6 +1561,219 @@ func (x *Bookings) GetGroup() string {
 	return ""
 }
 
+// HoldersQuery asks which running attempts of all matching shards have held a slot of a limit of the domain for the longest, and how many tasks
+// wait for one, as of every event that was in the log when it was asked.
+type HoldersQuery struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Limit string                 `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	// How many attempts, and up to how many tasks that wait are counted: 1..256.
+	Most int32 `protobuf:"varint,2,opt,name=most,proto3" json:"most,omitempty"`
+	// The tasks that wait: of these types, of this group if it is not empty, and ready since then, Unix ms.
+	Types         []string `protobuf:"bytes,3,rep,name=types,proto3" json:"types,omitempty"`
+	Group         string   `protobuf:"bytes,4,opt,name=group,proto3" json:"group,omitempty"`
+	ReadyByMs     int64    `protobuf:"varint,5,opt,name=ready_by_ms,json=readyByMs,proto3" json:"ready_by_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HoldersQuery) Reset() {
+	*x = HoldersQuery{}
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HoldersQuery) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HoldersQuery) ProtoMessage() {}
+
+func (x *HoldersQuery) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HoldersQuery.ProtoReflect.Descriptor instead.
+func (*HoldersQuery) Descriptor() ([]byte, []int) {
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *HoldersQuery) GetLimit() string {
+	if x != nil {
+		return x.Limit
+	}
+	return ""
+}
+
+func (x *HoldersQuery) GetMost() int32 {
+	if x != nil {
+		return x.Most
+	}
+	return 0
+}
+
+func (x *HoldersQuery) GetTypes() []string {
+	if x != nil {
+		return x.Types
+	}
+	return nil
+}
+
+func (x *HoldersQuery) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
+func (x *HoldersQuery) GetReadyByMs() int64 {
+	if x != nil {
+		return x.ReadyByMs
+	}
+	return 0
+}
+
+// LimitHolders is what a partition has of one limit.
+type LimitHolders struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Those that have not been asked to stop, the oldest first.
+	Oldest []*SlotAttempt `protobuf:"bytes,1,rep,name=oldest,proto3" json:"oldest,omitempty"`
+	// How many have been.
+	Leaving int32 `protobuf:"varint,2,opt,name=leaving,proto3" json:"leaving,omitempty"`
+	// How many tasks wait.
+	Waiting       int32 `protobuf:"varint,3,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LimitHolders) Reset() {
+	*x = LimitHolders{}
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LimitHolders) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LimitHolders) ProtoMessage() {}
+
+func (x *LimitHolders) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LimitHolders.ProtoReflect.Descriptor instead.
+func (*LimitHolders) Descriptor() ([]byte, []int) {
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *LimitHolders) GetOldest() []*SlotAttempt {
+	if x != nil {
+		return x.Oldest
+	}
+	return nil
+}
+
+func (x *LimitHolders) GetLeaving() int32 {
+	if x != nil {
+		return x.Leaving
+	}
+	return 0
+}
+
+func (x *LimitHolders) GetWaiting() int32 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
+
+// SlotAttempt is a running attempt.
+type SlotAttempt struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TaskId        []byte                 `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	Position      uint64                 `protobuf:"varint,2,opt,name=position,proto3" json:"position,omitempty"`
+	Version       uint32                 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
+	StartedAtMs   int64                  `protobuf:"varint,4,opt,name=started_at_ms,json=startedAtMs,proto3" json:"started_at_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SlotAttempt) Reset() {
+	*x = SlotAttempt{}
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SlotAttempt) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SlotAttempt) ProtoMessage() {}
+
+func (x *SlotAttempt) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SlotAttempt.ProtoReflect.Descriptor instead.
+func (*SlotAttempt) Descriptor() ([]byte, []int) {
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *SlotAttempt) GetTaskId() []byte {
+	if x != nil {
+		return x.TaskId
+	}
+	return nil
+}
+
+func (x *SlotAttempt) GetPosition() uint64 {
+	if x != nil {
+		return x.Position
+	}
+	return 0
+}
+
+func (x *SlotAttempt) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *SlotAttempt) GetStartedAtMs() int64 {
+	if x != nil {
+		return x.StartedAtMs
+	}
+	return 0
+}
+
 // Undelivered (history, "undelivered"): grants of a matching shard's owners before this epoch that may
 // not have reached their polls, as of every event that was in the log when the first page was asked for.
 type UndeliveredRequest struct {
@@ -1557,7 +1788,7 @@ type UndeliveredRequest struct {
 
 func (x *UndeliveredRequest) Reset() {
 	*x = UndeliveredRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[18]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1569,7 +1800,7 @@ func (x *UndeliveredRequest) String() string {
 func (*UndeliveredRequest) ProtoMessage() {}
 
 func (x *UndeliveredRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[18]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1582,7 +1813,7 @@ func (x *UndeliveredRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndeliveredRequest.ProtoReflect.Descriptor instead.
 func (*UndeliveredRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{18}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *UndeliveredRequest) GetShard() int32 {
@@ -1617,7 +1848,7 @@ type UndeliveredResponse struct {
 
 func (x *UndeliveredResponse) Reset() {
 	*x = UndeliveredResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[19]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1629,7 +1860,7 @@ func (x *UndeliveredResponse) String() string {
 func (*UndeliveredResponse) ProtoMessage() {}
 
 func (x *UndeliveredResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[19]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1642,7 +1873,7 @@ func (x *UndeliveredResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndeliveredResponse.ProtoReflect.Descriptor instead.
 func (*UndeliveredResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{19}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *UndeliveredResponse) GetGrants() []*UndeliveredGrant {
@@ -1673,7 +1904,7 @@ type UndeliveredGrant struct {
 
 func (x *UndeliveredGrant) Reset() {
 	*x = UndeliveredGrant{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[20]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1685,7 +1916,7 @@ func (x *UndeliveredGrant) String() string {
 func (*UndeliveredGrant) ProtoMessage() {}
 
 func (x *UndeliveredGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[20]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1698,7 +1929,7 @@ func (x *UndeliveredGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndeliveredGrant.ProtoReflect.Descriptor instead.
 func (*UndeliveredGrant) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{20}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *UndeliveredGrant) GetReplyTo() string {
@@ -1742,7 +1973,7 @@ type RetriggerRequest struct {
 
 func (x *RetriggerRequest) Reset() {
 	*x = RetriggerRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[21]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1754,7 +1985,7 @@ func (x *RetriggerRequest) String() string {
 func (*RetriggerRequest) ProtoMessage() {}
 
 func (x *RetriggerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[21]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1767,7 +1998,7 @@ func (x *RetriggerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetriggerRequest.ProtoReflect.Descriptor instead.
 func (*RetriggerRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{21}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RetriggerRequest) GetDomain() string {
@@ -1793,7 +2024,7 @@ type RetriggerResponse struct {
 
 func (x *RetriggerResponse) Reset() {
 	*x = RetriggerResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[22]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1805,7 +2036,7 @@ func (x *RetriggerResponse) String() string {
 func (*RetriggerResponse) ProtoMessage() {}
 
 func (x *RetriggerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[22]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1818,7 +2049,7 @@ func (x *RetriggerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetriggerResponse.ProtoReflect.Descriptor instead.
 func (*RetriggerResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{22}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RetriggerResponse) GetTriggers() int64 {
@@ -1841,7 +2072,7 @@ type CancelWaitingRequest struct {
 
 func (x *CancelWaitingRequest) Reset() {
 	*x = CancelWaitingRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[23]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1853,7 +2084,7 @@ func (x *CancelWaitingRequest) String() string {
 func (*CancelWaitingRequest) ProtoMessage() {}
 
 func (x *CancelWaitingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[23]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1866,7 +2097,7 @@ func (x *CancelWaitingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelWaitingRequest.ProtoReflect.Descriptor instead.
 func (*CancelWaitingRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{23}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CancelWaitingRequest) GetTaskIds() [][]byte {
@@ -1899,7 +2130,7 @@ type CancelWaitingResponse struct {
 
 func (x *CancelWaitingResponse) Reset() {
 	*x = CancelWaitingResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[24]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1911,7 +2142,7 @@ func (x *CancelWaitingResponse) String() string {
 func (*CancelWaitingResponse) ProtoMessage() {}
 
 func (x *CancelWaitingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[24]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1924,7 +2155,7 @@ func (x *CancelWaitingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelWaitingResponse.ProtoReflect.Descriptor instead.
 func (*CancelWaitingResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{24}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *CancelWaitingResponse) GetTasks() []*logv1.Record {
@@ -1960,7 +2191,7 @@ type LocateTaskRequest struct {
 
 func (x *LocateTaskRequest) Reset() {
 	*x = LocateTaskRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[25]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1972,7 +2203,7 @@ func (x *LocateTaskRequest) String() string {
 func (*LocateTaskRequest) ProtoMessage() {}
 
 func (x *LocateTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[25]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1985,7 +2216,7 @@ func (x *LocateTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocateTaskRequest.ProtoReflect.Descriptor instead.
 func (*LocateTaskRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{25}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *LocateTaskRequest) GetTaskId() []byte {
@@ -2016,7 +2247,7 @@ type LocateTaskResponse struct {
 
 func (x *LocateTaskResponse) Reset() {
 	*x = LocateTaskResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[26]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2028,7 +2259,7 @@ func (x *LocateTaskResponse) String() string {
 func (*LocateTaskResponse) ProtoMessage() {}
 
 func (x *LocateTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[26]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2041,7 +2272,7 @@ func (x *LocateTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocateTaskResponse.ProtoReflect.Descriptor instead.
 func (*LocateTaskResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{26}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *LocateTaskResponse) GetWaiting() *logv1.Record {
@@ -2099,7 +2330,7 @@ type HistoryLoad struct {
 
 func (x *HistoryLoad) Reset() {
 	*x = HistoryLoad{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[27]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2111,7 +2342,7 @@ func (x *HistoryLoad) String() string {
 func (*HistoryLoad) ProtoMessage() {}
 
 func (x *HistoryLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[27]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2124,7 +2355,7 @@ func (x *HistoryLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryLoad.ProtoReflect.Descriptor instead.
 func (*HistoryLoad) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{27}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *HistoryLoad) GetPartition() int32 {
@@ -2233,7 +2464,7 @@ type QueuedTasks struct {
 
 func (x *QueuedTasks) Reset() {
 	*x = QueuedTasks{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[28]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2245,7 +2476,7 @@ func (x *QueuedTasks) String() string {
 func (*QueuedTasks) ProtoMessage() {}
 
 func (x *QueuedTasks) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[28]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2258,7 +2489,7 @@ func (x *QueuedTasks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueuedTasks.ProtoReflect.Descriptor instead.
 func (*QueuedTasks) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{28}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *QueuedTasks) GetDomain() string {
@@ -2303,7 +2534,7 @@ type Hungry struct {
 
 func (x *Hungry) Reset() {
 	*x = Hungry{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[29]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2315,7 +2546,7 @@ func (x *Hungry) String() string {
 func (*Hungry) ProtoMessage() {}
 
 func (x *Hungry) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[29]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2328,7 +2559,7 @@ func (x *Hungry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hungry.ProtoReflect.Descriptor instead.
 func (*Hungry) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{29}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Hungry) GetDomain() string {
@@ -2364,7 +2595,7 @@ type GivenUp struct {
 
 func (x *GivenUp) Reset() {
 	*x = GivenUp{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[30]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2376,7 +2607,7 @@ func (x *GivenUp) String() string {
 func (*GivenUp) ProtoMessage() {}
 
 func (x *GivenUp) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[30]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2389,7 +2620,7 @@ func (x *GivenUp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GivenUp.ProtoReflect.Descriptor instead.
 func (*GivenUp) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{30}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *GivenUp) GetDomain() string {
@@ -2416,7 +2647,7 @@ type Branches struct {
 
 func (x *Branches) Reset() {
 	*x = Branches{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[31]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2428,7 +2659,7 @@ func (x *Branches) String() string {
 func (*Branches) ProtoMessage() {}
 
 func (x *Branches) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[31]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2441,7 +2672,7 @@ func (x *Branches) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Branches.ProtoReflect.Descriptor instead.
 func (*Branches) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{31}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Branches) GetBranches() []*Branch {
@@ -2469,7 +2700,7 @@ type Branch struct {
 
 func (x *Branch) Reset() {
 	*x = Branch{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[32]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2481,7 +2712,7 @@ func (x *Branch) String() string {
 func (*Branch) ProtoMessage() {}
 
 func (x *Branch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[32]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2494,7 +2725,7 @@ func (x *Branch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Branch.ProtoReflect.Descriptor instead.
 func (*Branch) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{32}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Branch) GetDomain() string {
@@ -2549,7 +2780,7 @@ type Wanted struct {
 
 func (x *Wanted) Reset() {
 	*x = Wanted{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[33]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2561,7 +2792,7 @@ func (x *Wanted) String() string {
 func (*Wanted) ProtoMessage() {}
 
 func (x *Wanted) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[33]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2574,7 +2805,7 @@ func (x *Wanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Wanted.ProtoReflect.Descriptor instead.
 func (*Wanted) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{33}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Wanted) GetType() string {
@@ -2624,7 +2855,7 @@ type TasklistLoad struct {
 
 func (x *TasklistLoad) Reset() {
 	*x = TasklistLoad{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[34]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2636,7 +2867,7 @@ func (x *TasklistLoad) String() string {
 func (*TasklistLoad) ProtoMessage() {}
 
 func (x *TasklistLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[34]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2649,7 +2880,7 @@ func (x *TasklistLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TasklistLoad.ProtoReflect.Descriptor instead.
 func (*TasklistLoad) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{34}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *TasklistLoad) GetPartitions() []*PartitionLoad {
@@ -2675,7 +2906,7 @@ type PartitionLoad struct {
 
 func (x *PartitionLoad) Reset() {
 	*x = PartitionLoad{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[35]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2687,7 +2918,7 @@ func (x *PartitionLoad) String() string {
 func (*PartitionLoad) ProtoMessage() {}
 
 func (x *PartitionLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[35]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2700,7 +2931,7 @@ func (x *PartitionLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionLoad.ProtoReflect.Descriptor instead.
 func (*PartitionLoad) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{35}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *PartitionLoad) GetDomain() string {
@@ -2749,7 +2980,7 @@ type Freed struct {
 
 func (x *Freed) Reset() {
 	*x = Freed{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[36]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2761,7 +2992,7 @@ func (x *Freed) String() string {
 func (*Freed) ProtoMessage() {}
 
 func (x *Freed) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[36]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2774,7 +3005,7 @@ func (x *Freed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freed.ProtoReflect.Descriptor instead.
 func (*Freed) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{36}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Freed) GetDomain() string {
@@ -2802,7 +3033,7 @@ type Restore struct {
 
 func (x *Restore) Reset() {
 	*x = Restore{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[37]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2814,7 +3045,7 @@ func (x *Restore) String() string {
 func (*Restore) ProtoMessage() {}
 
 func (x *Restore) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[37]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2827,7 +3058,7 @@ func (x *Restore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Restore.ProtoReflect.Descriptor instead.
 func (*Restore) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{37}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Restore) GetDomain() string {
@@ -2962,18 +3193,20 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x17DescribeWaitingResponse\x12\x18\n" +
 	"\awaiting\x18\x01 \x01(\x03R\awaiting\x125\n" +
 	"\ttasklists\x18\x02 \x03(\v2\x17.yard.v1.ListedTasklistR\ttasklists\x12\x16\n" +
-	"\x06listed\x18\x03 \x01(\bR\x06listed\"\x95\x01\n" +
+	"\x06listed\x18\x03 \x01(\bR\x06listed\"\xca\x01\n" +
 	"\x0fBookingsRequest\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\x05R\x05shard\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x14\n" +
 	"\x05types\x18\x03 \x03(\tR\x05types\x12\x16\n" +
 	"\x06cursor\x18\x04 \x01(\fR\x06cursor\x12\x10\n" +
 	"\x03all\x18\x05 \x01(\bR\x03all\x12\x14\n" +
-	"\x05epoch\x18\x06 \x01(\x04R\x05epoch\"w\n" +
+	"\x05epoch\x18\x06 \x01(\x04R\x05epoch\x123\n" +
+	"\aholders\x18\a \x03(\v2\x19.yard.rpc.v1.HoldersQueryR\aholders\"\xac\x01\n" +
 	"\x10BookingsResponse\x12-\n" +
 	"\x06groups\x18\x01 \x03(\v2\x15.yard.rpc.v1.BookingsR\x06groups\x12\x16\n" +
 	"\x06cursor\x18\x02 \x01(\fR\x06cursor\x12\x1c\n" +
-	"\tovertaken\x18\x03 \x01(\bR\tovertaken\"\xbd\x01\n" +
+	"\tovertaken\x18\x03 \x01(\bR\tovertaken\x123\n" +
+	"\aholders\x18\x04 \x03(\v2\x19.yard.rpc.v1.LimitHoldersR\aholders\"\xbd\x01\n" +
 	"\bBookings\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x16\n" +
@@ -2982,7 +3215,22 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\vdeadline_ms\x18\x05 \x01(\x03R\n" +
 	"deadlineMs\x12\x1a\n" +
 	"\btasklist\x18\x06 \x01(\tR\btasklist\x12\x14\n" +
-	"\x05group\x18\a \x01(\tR\x05group\"X\n" +
+	"\x05group\x18\a \x01(\tR\x05group\"\x84\x01\n" +
+	"\fHoldersQuery\x12\x14\n" +
+	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x12\n" +
+	"\x04most\x18\x02 \x01(\x05R\x04most\x12\x14\n" +
+	"\x05types\x18\x03 \x03(\tR\x05types\x12\x14\n" +
+	"\x05group\x18\x04 \x01(\tR\x05group\x12\x1e\n" +
+	"\vready_by_ms\x18\x05 \x01(\x03R\treadyByMs\"t\n" +
+	"\fLimitHolders\x120\n" +
+	"\x06oldest\x18\x01 \x03(\v2\x18.yard.rpc.v1.SlotAttemptR\x06oldest\x12\x18\n" +
+	"\aleaving\x18\x02 \x01(\x05R\aleaving\x12\x18\n" +
+	"\awaiting\x18\x03 \x01(\x05R\awaiting\"\x80\x01\n" +
+	"\vSlotAttempt\x12\x17\n" +
+	"\atask_id\x18\x01 \x01(\fR\x06taskId\x12\x1a\n" +
+	"\bposition\x18\x02 \x01(\x04R\bposition\x12\x18\n" +
+	"\aversion\x18\x03 \x01(\rR\aversion\x12\"\n" +
+	"\rstarted_at_ms\x18\x04 \x01(\x03R\vstartedAtMs\"X\n" +
 	"\x12UndeliveredRequest\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\x05R\x05shard\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x16\n" +
@@ -3087,7 +3335,7 @@ func file_yard_rpc_v1_rpc_proto_rawDescGZIP() []byte {
 	return file_yard_rpc_v1_rpc_proto_rawDescData
 }
 
-var file_yard_rpc_v1_rpc_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_yard_rpc_v1_rpc_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_yard_rpc_v1_rpc_proto_goTypes = []any{
 	(*Poll)(nil),                      // 0: yard.rpc.v1.Poll
 	(*PollsAnswered)(nil),             // 1: yard.rpc.v1.PollsAnswered
@@ -3107,63 +3355,69 @@ var file_yard_rpc_v1_rpc_proto_goTypes = []any{
 	(*BookingsRequest)(nil),           // 15: yard.rpc.v1.BookingsRequest
 	(*BookingsResponse)(nil),          // 16: yard.rpc.v1.BookingsResponse
 	(*Bookings)(nil),                  // 17: yard.rpc.v1.Bookings
-	(*UndeliveredRequest)(nil),        // 18: yard.rpc.v1.UndeliveredRequest
-	(*UndeliveredResponse)(nil),       // 19: yard.rpc.v1.UndeliveredResponse
-	(*UndeliveredGrant)(nil),          // 20: yard.rpc.v1.UndeliveredGrant
-	(*RetriggerRequest)(nil),          // 21: yard.rpc.v1.RetriggerRequest
-	(*RetriggerResponse)(nil),         // 22: yard.rpc.v1.RetriggerResponse
-	(*CancelWaitingRequest)(nil),      // 23: yard.rpc.v1.CancelWaitingRequest
-	(*CancelWaitingResponse)(nil),     // 24: yard.rpc.v1.CancelWaitingResponse
-	(*LocateTaskRequest)(nil),         // 25: yard.rpc.v1.LocateTaskRequest
-	(*LocateTaskResponse)(nil),        // 26: yard.rpc.v1.LocateTaskResponse
-	(*HistoryLoad)(nil),               // 27: yard.rpc.v1.HistoryLoad
-	(*QueuedTasks)(nil),               // 28: yard.rpc.v1.QueuedTasks
-	(*Hungry)(nil),                    // 29: yard.rpc.v1.Hungry
-	(*GivenUp)(nil),                   // 30: yard.rpc.v1.GivenUp
-	(*Branches)(nil),                  // 31: yard.rpc.v1.Branches
-	(*Branch)(nil),                    // 32: yard.rpc.v1.Branch
-	(*Wanted)(nil),                    // 33: yard.rpc.v1.Wanted
-	(*TasklistLoad)(nil),              // 34: yard.rpc.v1.TasklistLoad
-	(*PartitionLoad)(nil),             // 35: yard.rpc.v1.PartitionLoad
-	(*Freed)(nil),                     // 36: yard.rpc.v1.Freed
-	(*Restore)(nil),                   // 37: yard.rpc.v1.Restore
-	nil,                               // 38: yard.rpc.v1.DescribeShardResponse.SlotsEntry
-	nil,                               // 39: yard.rpc.v1.DescribeShardResponse.LimitsEntry
-	(*yardv1.Poller)(nil),             // 40: yard.v1.Poller
-	(*yardv1.LimitUse)(nil),           // 41: yard.v1.LimitUse
-	(*yardv1.Task)(nil),               // 42: yard.v1.Task
-	(*yardv1.ListRequest)(nil),        // 43: yard.v1.ListRequest
-	(*yardv1.ListedTasklist)(nil),     // 44: yard.v1.ListedTasklist
-	(*logv1.Record)(nil),              // 45: yard.log.v1.Record
+	(*HoldersQuery)(nil),              // 18: yard.rpc.v1.HoldersQuery
+	(*LimitHolders)(nil),              // 19: yard.rpc.v1.LimitHolders
+	(*SlotAttempt)(nil),               // 20: yard.rpc.v1.SlotAttempt
+	(*UndeliveredRequest)(nil),        // 21: yard.rpc.v1.UndeliveredRequest
+	(*UndeliveredResponse)(nil),       // 22: yard.rpc.v1.UndeliveredResponse
+	(*UndeliveredGrant)(nil),          // 23: yard.rpc.v1.UndeliveredGrant
+	(*RetriggerRequest)(nil),          // 24: yard.rpc.v1.RetriggerRequest
+	(*RetriggerResponse)(nil),         // 25: yard.rpc.v1.RetriggerResponse
+	(*CancelWaitingRequest)(nil),      // 26: yard.rpc.v1.CancelWaitingRequest
+	(*CancelWaitingResponse)(nil),     // 27: yard.rpc.v1.CancelWaitingResponse
+	(*LocateTaskRequest)(nil),         // 28: yard.rpc.v1.LocateTaskRequest
+	(*LocateTaskResponse)(nil),        // 29: yard.rpc.v1.LocateTaskResponse
+	(*HistoryLoad)(nil),               // 30: yard.rpc.v1.HistoryLoad
+	(*QueuedTasks)(nil),               // 31: yard.rpc.v1.QueuedTasks
+	(*Hungry)(nil),                    // 32: yard.rpc.v1.Hungry
+	(*GivenUp)(nil),                   // 33: yard.rpc.v1.GivenUp
+	(*Branches)(nil),                  // 34: yard.rpc.v1.Branches
+	(*Branch)(nil),                    // 35: yard.rpc.v1.Branch
+	(*Wanted)(nil),                    // 36: yard.rpc.v1.Wanted
+	(*TasklistLoad)(nil),              // 37: yard.rpc.v1.TasklistLoad
+	(*PartitionLoad)(nil),             // 38: yard.rpc.v1.PartitionLoad
+	(*Freed)(nil),                     // 39: yard.rpc.v1.Freed
+	(*Restore)(nil),                   // 40: yard.rpc.v1.Restore
+	nil,                               // 41: yard.rpc.v1.DescribeShardResponse.SlotsEntry
+	nil,                               // 42: yard.rpc.v1.DescribeShardResponse.LimitsEntry
+	(*yardv1.Poller)(nil),             // 43: yard.v1.Poller
+	(*yardv1.LimitUse)(nil),           // 44: yard.v1.LimitUse
+	(*yardv1.Task)(nil),               // 45: yard.v1.Task
+	(*yardv1.ListRequest)(nil),        // 46: yard.v1.ListRequest
+	(*yardv1.ListedTasklist)(nil),     // 47: yard.v1.ListedTasklist
+	(*logv1.Record)(nil),              // 48: yard.log.v1.Record
 }
 var file_yard_rpc_v1_rpc_proto_depIdxs = []int32{
 	3,  // 0: yard.rpc.v1.PollsAnswered.moved:type_name -> yard.rpc.v1.MovedPoll
 	2,  // 1: yard.rpc.v1.PollsAnswered.wanted:type_name -> yard.rpc.v1.PollsWanted
-	33, // 2: yard.rpc.v1.PollsWanted.wanted:type_name -> yard.rpc.v1.Wanted
-	38, // 3: yard.rpc.v1.DescribeShardResponse.slots:type_name -> yard.rpc.v1.DescribeShardResponse.SlotsEntry
-	39, // 4: yard.rpc.v1.DescribeShardResponse.limits:type_name -> yard.rpc.v1.DescribeShardResponse.LimitsEntry
-	40, // 5: yard.rpc.v1.DescribeShardResponse.listed_pollers:type_name -> yard.v1.Poller
+	36, // 2: yard.rpc.v1.PollsWanted.wanted:type_name -> yard.rpc.v1.Wanted
+	41, // 3: yard.rpc.v1.DescribeShardResponse.slots:type_name -> yard.rpc.v1.DescribeShardResponse.SlotsEntry
+	42, // 4: yard.rpc.v1.DescribeShardResponse.limits:type_name -> yard.rpc.v1.DescribeShardResponse.LimitsEntry
+	43, // 5: yard.rpc.v1.DescribeShardResponse.listed_pollers:type_name -> yard.v1.Poller
 	6,  // 6: yard.rpc.v1.DescribeShardResponse.top:type_name -> yard.rpc.v1.ShardLimit
-	41, // 7: yard.rpc.v1.ShardLimit.use:type_name -> yard.v1.LimitUse
-	42, // 8: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
-	43, // 9: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
-	42, // 10: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
-	44, // 11: yard.rpc.v1.DescribePartitionResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	44, // 12: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	17, // 13: yard.rpc.v1.BookingsResponse.groups:type_name -> yard.rpc.v1.Bookings
-	20, // 14: yard.rpc.v1.UndeliveredResponse.grants:type_name -> yard.rpc.v1.UndeliveredGrant
-	45, // 15: yard.rpc.v1.CancelWaitingResponse.tasks:type_name -> yard.log.v1.Record
-	45, // 16: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
-	28, // 17: yard.rpc.v1.HistoryLoad.queued:type_name -> yard.rpc.v1.QueuedTasks
-	28, // 18: yard.rpc.v1.HistoryLoad.queued_groups:type_name -> yard.rpc.v1.QueuedTasks
-	32, // 19: yard.rpc.v1.Branches.branches:type_name -> yard.rpc.v1.Branch
-	33, // 20: yard.rpc.v1.Branch.wanted:type_name -> yard.rpc.v1.Wanted
-	35, // 21: yard.rpc.v1.TasklistLoad.partitions:type_name -> yard.rpc.v1.PartitionLoad
-	22, // [22:22] is the sub-list for method output_type
-	22, // [22:22] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	44, // 7: yard.rpc.v1.ShardLimit.use:type_name -> yard.v1.LimitUse
+	45, // 8: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
+	46, // 9: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
+	45, // 10: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
+	47, // 11: yard.rpc.v1.DescribePartitionResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	47, // 12: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	18, // 13: yard.rpc.v1.BookingsRequest.holders:type_name -> yard.rpc.v1.HoldersQuery
+	17, // 14: yard.rpc.v1.BookingsResponse.groups:type_name -> yard.rpc.v1.Bookings
+	19, // 15: yard.rpc.v1.BookingsResponse.holders:type_name -> yard.rpc.v1.LimitHolders
+	20, // 16: yard.rpc.v1.LimitHolders.oldest:type_name -> yard.rpc.v1.SlotAttempt
+	23, // 17: yard.rpc.v1.UndeliveredResponse.grants:type_name -> yard.rpc.v1.UndeliveredGrant
+	48, // 18: yard.rpc.v1.CancelWaitingResponse.tasks:type_name -> yard.log.v1.Record
+	48, // 19: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
+	31, // 20: yard.rpc.v1.HistoryLoad.queued:type_name -> yard.rpc.v1.QueuedTasks
+	31, // 21: yard.rpc.v1.HistoryLoad.queued_groups:type_name -> yard.rpc.v1.QueuedTasks
+	35, // 22: yard.rpc.v1.Branches.branches:type_name -> yard.rpc.v1.Branch
+	36, // 23: yard.rpc.v1.Branch.wanted:type_name -> yard.rpc.v1.Wanted
+	38, // 24: yard.rpc.v1.TasklistLoad.partitions:type_name -> yard.rpc.v1.PartitionLoad
+	25, // [25:25] is the sub-list for method output_type
+	25, // [25:25] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_yard_rpc_v1_rpc_proto_init() }
@@ -3177,7 +3431,7 @@ func file_yard_rpc_v1_rpc_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_rpc_v1_rpc_proto_rawDesc), len(file_yard_rpc_v1_rpc_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   40,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -23,6 +23,61 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// OnFull is what a limit does that is full. A task waits for a slot where a poll waits for the task: one for which no worker has room waits
+// for a worker, and nothing happens to it.
+type OnFull int32
+
+const (
+	// The task waits until a slot is free.
+	OnFull_ON_FULL_WAIT OnFull = 0
+	// The task is cancelled: the newest are refused, those that run go on.
+	OnFull_ON_FULL_REJECT_NEWEST OnFull = 1
+	// The attempt that has held a slot for the longest is asked to stop, as by tasks.cancel, and its task ends cancelled unless it completes:
+	// the newest run. With max_concurrency_per_group it is an attempt of the same group.
+	OnFull_ON_FULL_CANCEL_OLDEST OnFull = 2
+)
+
+// Enum value maps for OnFull.
+var (
+	OnFull_name = map[int32]string{
+		0: "ON_FULL_WAIT",
+		1: "ON_FULL_REJECT_NEWEST",
+		2: "ON_FULL_CANCEL_OLDEST",
+	}
+	OnFull_value = map[string]int32{
+		"ON_FULL_WAIT":          0,
+		"ON_FULL_REJECT_NEWEST": 1,
+		"ON_FULL_CANCEL_OLDEST": 2,
+	}
+)
+
+func (x OnFull) Enum() *OnFull {
+	p := new(OnFull)
+	*p = x
+	return p
+}
+
+func (x OnFull) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (OnFull) Descriptor() protoreflect.EnumDescriptor {
+	return file_yard_v1_admin_proto_enumTypes[0].Descriptor()
+}
+
+func (OnFull) Type() protoreflect.EnumType {
+	return &file_yard_v1_admin_proto_enumTypes[0]
+}
+
+func (x OnFull) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use OnFull.Descriptor instead.
+func (OnFull) EnumDescriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{0}
+}
+
 // Domain is a tenant.
 type Domain struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4419,7 +4474,12 @@ type Limit struct {
 	MaxConcurrencyPerGroup int32 `protobuf:"varint,6,opt,name=max_concurrency_per_group,json=maxConcurrencyPerGroup,proto3" json:"max_concurrency_per_group,omitempty"`
 	// The limit is in shadow: it counts attempts and starts as any other, and holds nothing up. What it would have held up is counted
 	// (would_wait of limits.top), so that a limit can be tried before it is put in force. Not with max_concurrency_per_group. Since log version 9.
-	Shadow        bool `protobuf:"varint,7,opt,name=shadow,proto3" json:"shadow,omitempty"`
+	Shadow bool `protobuf:"varint,7,opt,name=shadow,proto3" json:"shadow,omitempty"`
+	// What happens to a task that has waited for a slot of this limit for on_full_after_ms, while all of them were in use. Default: it waits on.
+	// Only with max_concurrency or max_concurrency_per_group, and not in shadow. Since log version 9.
+	OnFull OnFull `protobuf:"varint,8,opt,name=on_full,json=onFull,proto3,enum=yard.v1.OnFull" json:"on_full,omitempty"`
+	// How long a task waits for a slot before on_full acts, ms, 100..86400000. Only with an on_full other than wait. Default 1000.
+	OnFullAfterMs int64 `protobuf:"varint,9,opt,name=on_full_after_ms,json=onFullAfterMs,proto3" json:"on_full_after_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4501,6 +4561,20 @@ func (x *Limit) GetShadow() bool {
 		return x.Shadow
 	}
 	return false
+}
+
+func (x *Limit) GetOnFull() OnFull {
+	if x != nil {
+		return x.OnFull
+	}
+	return OnFull_ON_FULL_WAIT
+}
+
+func (x *Limit) GetOnFullAfterMs() int64 {
+	if x != nil {
+		return x.OnFullAfterMs
+	}
+	return 0
 }
 
 // PutLimitRequest (limits.put) creates or changes a limit. It takes effect within a second. Since log version 6.
@@ -5643,7 +5717,11 @@ type LimitUse struct {
 	// It is in shadow, and holds nothing up.
 	Shadow bool `protobuf:"varint,15,opt,name=shadow,proto3" json:"shadow,omitempty"`
 	// In shadow: attempts that started within the last hour, and that it would have held up: it had no slot or start left for them.
-	WouldWait     int64 `protobuf:"varint,16,opt,name=would_wait,json=wouldWait,proto3" json:"would_wait,omitempty"`
+	WouldWait int64 `protobuf:"varint,16,opt,name=would_wait,json=wouldWait,proto3" json:"would_wait,omitempty"`
+	// Tasks of the last hour that were cancelled since they waited for a slot (reject_newest of on_full).
+	Rejected int64 `protobuf:"varint,17,opt,name=rejected,proto3" json:"rejected,omitempty"`
+	// Attempts of the last hour that were asked to stop since newer tasks waited for their slots (cancel_oldest of on_full).
+	Displaced     int64 `protobuf:"varint,18,opt,name=displaced,proto3" json:"displaced,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5786,6 +5864,20 @@ func (x *LimitUse) GetShadow() bool {
 func (x *LimitUse) GetWouldWait() int64 {
 	if x != nil {
 		return x.WouldWait
+	}
+	return 0
+}
+
+func (x *LimitUse) GetRejected() int64 {
+	if x != nil {
+		return x.Rejected
+	}
+	return 0
+}
+
+func (x *LimitUse) GetDisplaced() int64 {
+	if x != nil {
+		return x.Displaced
 	}
 	return 0
 }
@@ -6330,7 +6422,7 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\tundecided\x18\x05 \x01(\x03R\tundecided\x12%\n" +
 	"\x0eunread_batches\x18\x06 \x01(\x03R\runreadBatches\x12\x1f\n" +
 	"\vnext_cursor\x18\a \x01(\tR\n" +
-	"nextCursor\"\xf8\x01\n" +
+	"nextCursor\"\xcb\x02\n" +
 	"\x05Limit\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12'\n" +
@@ -6338,7 +6430,9 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\brevision\x18\x04 \x01(\x03R\brevision\x12!\n" +
 	"\x04rate\x18\x05 \x01(\v2\r.yard.v1.RateR\x04rate\x129\n" +
 	"\x19max_concurrency_per_group\x18\x06 \x01(\x05R\x16maxConcurrencyPerGroup\x12\x16\n" +
-	"\x06shadow\x18\a \x01(\bR\x06shadow\"7\n" +
+	"\x06shadow\x18\a \x01(\bR\x06shadow\x12(\n" +
+	"\aon_full\x18\b \x01(\x0e2\x0f.yard.v1.OnFullR\x06onFull\x12'\n" +
+	"\x10on_full_after_ms\x18\t \x01(\x03R\ronFullAfterMs\"7\n" +
 	"\x0fPutLimitRequest\x12$\n" +
 	"\x05limit\x18\x01 \x01(\v2\x0e.yard.v1.LimitR\x05limit\"8\n" +
 	"\x10PutLimitResponse\x12$\n" +
@@ -6403,7 +6497,7 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x11TopLimitsResponse\x12)\n" +
 	"\x06limits\x18\x01 \x03(\v2\x11.yard.v1.LimitUseR\x06limits\x12\x16\n" +
 	"\x06others\x18\x02 \x01(\x05R\x06others\x12#\n" +
-	"\rsilent_shards\x18\x03 \x03(\x05R\fsilentShards\"\xdb\x04\n" +
+	"\rsilent_shards\x18\x03 \x03(\x05R\fsilentShards\"\x95\x05\n" +
 	"\bLimitUse\x12\x10\n" +
 	"\x03ref\x18\x01 \x01(\tR\x03ref\x12'\n" +
 	"\x0fmax_concurrency\x18\x02 \x01(\x05R\x0emaxConcurrency\x12 \n" +
@@ -6424,7 +6518,9 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x06shards\x18\x0e \x03(\v2\x13.yard.v1.ShardSlotsR\x06shards\x12\x16\n" +
 	"\x06shadow\x18\x0f \x01(\bR\x06shadow\x12\x1d\n" +
 	"\n" +
-	"would_wait\x18\x10 \x01(\x03R\twouldWait\"\xb7\x01\n" +
+	"would_wait\x18\x10 \x01(\x03R\twouldWait\x12\x1a\n" +
+	"\brejected\x18\x11 \x01(\x03R\brejected\x12\x1c\n" +
+	"\tdisplaced\x18\x12 \x01(\x03R\tdisplaced\"\xb7\x01\n" +
 	"\n" +
 	"SlotHolder\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1e\n" +
@@ -6443,7 +6539,11 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"ShardSlots\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\x05R\x05shard\x12\x18\n" +
 	"\arunning\x18\x02 \x01(\x05R\arunning\x12\x14\n" +
-	"\x05slots\x18\x03 \x01(\x05R\x05slotsBAZ?github.com/yardmaster-io/yardmaster/contracts/gen/yardv1;yardv1b\x06proto3"
+	"\x05slots\x18\x03 \x01(\x05R\x05slots*P\n" +
+	"\x06OnFull\x12\x10\n" +
+	"\fON_FULL_WAIT\x10\x00\x12\x19\n" +
+	"\x15ON_FULL_REJECT_NEWEST\x10\x01\x12\x19\n" +
+	"\x15ON_FULL_CANCEL_OLDEST\x10\x02BAZ?github.com/yardmaster-io/yardmaster/contracts/gen/yardv1;yardv1b\x06proto3"
 
 var (
 	file_yard_v1_admin_proto_rawDescOnce sync.Once
@@ -6457,175 +6557,178 @@ func file_yard_v1_admin_proto_rawDescGZIP() []byte {
 	return file_yard_v1_admin_proto_rawDescData
 }
 
+var file_yard_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 89)
 var file_yard_v1_admin_proto_goTypes = []any{
-	(*Domain)(nil),                   // 0: yard.v1.Domain
-	(*Rate)(nil),                     // 1: yard.v1.Rate
-	(*PutDomainRequest)(nil),         // 2: yard.v1.PutDomainRequest
-	(*PutDomainResponse)(nil),        // 3: yard.v1.PutDomainResponse
-	(*GetDomainRequest)(nil),         // 4: yard.v1.GetDomainRequest
-	(*GetDomainResponse)(nil),        // 5: yard.v1.GetDomainResponse
-	(*ListDomainsRequest)(nil),       // 6: yard.v1.ListDomainsRequest
-	(*ListDomainsResponse)(nil),      // 7: yard.v1.ListDomainsResponse
-	(*DeleteDomainRequest)(nil),      // 8: yard.v1.DeleteDomainRequest
-	(*DeleteDomainResponse)(nil),     // 9: yard.v1.DeleteDomainResponse
-	(*TaskType)(nil),                 // 10: yard.v1.TaskType
-	(*PutTypeRequest)(nil),           // 11: yard.v1.PutTypeRequest
-	(*PutTypeResponse)(nil),          // 12: yard.v1.PutTypeResponse
-	(*GetTypeRequest)(nil),           // 13: yard.v1.GetTypeRequest
-	(*GetTypeResponse)(nil),          // 14: yard.v1.GetTypeResponse
-	(*ListTypesRequest)(nil),         // 15: yard.v1.ListTypesRequest
-	(*ListTypesResponse)(nil),        // 16: yard.v1.ListTypesResponse
-	(*DeleteTypeRequest)(nil),        // 17: yard.v1.DeleteTypeRequest
-	(*DeleteTypeResponse)(nil),       // 18: yard.v1.DeleteTypeResponse
-	(*Tasklist)(nil),                 // 19: yard.v1.Tasklist
-	(*PutTasklistRequest)(nil),       // 20: yard.v1.PutTasklistRequest
-	(*PutTasklistResponse)(nil),      // 21: yard.v1.PutTasklistResponse
-	(*GetTasklistRequest)(nil),       // 22: yard.v1.GetTasklistRequest
-	(*GetTasklistResponse)(nil),      // 23: yard.v1.GetTasklistResponse
-	(*ListTasklistsRequest)(nil),     // 24: yard.v1.ListTasklistsRequest
-	(*ListTasklistsResponse)(nil),    // 25: yard.v1.ListTasklistsResponse
-	(*ListedTasklist)(nil),           // 26: yard.v1.ListedTasklist
-	(*DeleteTasklistRequest)(nil),    // 27: yard.v1.DeleteTasklistRequest
-	(*DeleteTasklistResponse)(nil),   // 28: yard.v1.DeleteTasklistResponse
-	(*DescribeTasklistRequest)(nil),  // 29: yard.v1.DescribeTasklistRequest
-	(*DescribeTasklistResponse)(nil), // 30: yard.v1.DescribeTasklistResponse
-	(*TasklistPollersRequest)(nil),   // 31: yard.v1.TasklistPollersRequest
-	(*TasklistPollersResponse)(nil),  // 32: yard.v1.TasklistPollersResponse
-	(*Poller)(nil),                   // 33: yard.v1.Poller
-	(*SlotUse)(nil),                  // 34: yard.v1.SlotUse
-	(*Pause)(nil),                    // 35: yard.v1.Pause
-	(*PauseTasklistRequest)(nil),     // 36: yard.v1.PauseTasklistRequest
-	(*PauseTasklistResponse)(nil),    // 37: yard.v1.PauseTasklistResponse
-	(*ResumeTasklistRequest)(nil),    // 38: yard.v1.ResumeTasklistRequest
-	(*ResumeTasklistResponse)(nil),   // 39: yard.v1.ResumeTasklistResponse
-	(*DrainTasklistRequest)(nil),     // 40: yard.v1.DrainTasklistRequest
-	(*DrainTasklistResponse)(nil),    // 41: yard.v1.DrainTasklistResponse
-	(*PauseTypeRequest)(nil),         // 42: yard.v1.PauseTypeRequest
-	(*PauseTypeResponse)(nil),        // 43: yard.v1.PauseTypeResponse
-	(*ResumeTypeRequest)(nil),        // 44: yard.v1.ResumeTypeRequest
-	(*ResumeTypeResponse)(nil),       // 45: yard.v1.ResumeTypeResponse
-	(*DrainTypeRequest)(nil),         // 46: yard.v1.DrainTypeRequest
-	(*DrainTypeResponse)(nil),        // 47: yard.v1.DrainTypeResponse
-	(*PauseGroupRequest)(nil),        // 48: yard.v1.PauseGroupRequest
-	(*PauseGroupResponse)(nil),       // 49: yard.v1.PauseGroupResponse
-	(*ResumeGroupRequest)(nil),       // 50: yard.v1.ResumeGroupRequest
-	(*ResumeGroupResponse)(nil),      // 51: yard.v1.ResumeGroupResponse
-	(*DrainGroupRequest)(nil),        // 52: yard.v1.DrainGroupRequest
-	(*DrainGroupResponse)(nil),       // 53: yard.v1.DrainGroupResponse
-	(*PeekTasklistRequest)(nil),      // 54: yard.v1.PeekTasklistRequest
-	(*PeekTasklistResponse)(nil),     // 55: yard.v1.PeekTasklistResponse
-	(*PeekedTask)(nil),               // 56: yard.v1.PeekedTask
-	(*PurgeTasklistRequest)(nil),     // 57: yard.v1.PurgeTasklistRequest
-	(*PurgeTasklistResponse)(nil),    // 58: yard.v1.PurgeTasklistResponse
-	(*PurgeTypeRequest)(nil),         // 59: yard.v1.PurgeTypeRequest
-	(*PurgeTypeResponse)(nil),        // 60: yard.v1.PurgeTypeResponse
-	(*PurgeGroupRequest)(nil),        // 61: yard.v1.PurgeGroupRequest
-	(*PurgeGroupResponse)(nil),       // 62: yard.v1.PurgeGroupResponse
-	(*Purged)(nil),                   // 63: yard.v1.Purged
-	(*Limit)(nil),                    // 64: yard.v1.Limit
-	(*PutLimitRequest)(nil),          // 65: yard.v1.PutLimitRequest
-	(*PutLimitResponse)(nil),         // 66: yard.v1.PutLimitResponse
-	(*GetLimitRequest)(nil),          // 67: yard.v1.GetLimitRequest
-	(*GetLimitResponse)(nil),         // 68: yard.v1.GetLimitResponse
-	(*ListLimitsRequest)(nil),        // 69: yard.v1.ListLimitsRequest
-	(*ListLimitsResponse)(nil),       // 70: yard.v1.ListLimitsResponse
-	(*DeleteLimitRequest)(nil),       // 71: yard.v1.DeleteLimitRequest
-	(*DeleteLimitResponse)(nil),      // 72: yard.v1.DeleteLimitResponse
-	(*Group)(nil),                    // 73: yard.v1.Group
-	(*PutGroupRequest)(nil),          // 74: yard.v1.PutGroupRequest
-	(*PutGroupResponse)(nil),         // 75: yard.v1.PutGroupResponse
-	(*GetGroupRequest)(nil),          // 76: yard.v1.GetGroupRequest
-	(*GetGroupResponse)(nil),         // 77: yard.v1.GetGroupResponse
-	(*ListGroupsRequest)(nil),        // 78: yard.v1.ListGroupsRequest
-	(*ListGroupsResponse)(nil),       // 79: yard.v1.ListGroupsResponse
-	(*StoppedGroup)(nil),             // 80: yard.v1.StoppedGroup
-	(*DeleteGroupRequest)(nil),       // 81: yard.v1.DeleteGroupRequest
-	(*DeleteGroupResponse)(nil),      // 82: yard.v1.DeleteGroupResponse
-	(*TopLimitsRequest)(nil),         // 83: yard.v1.TopLimitsRequest
-	(*TopLimitsResponse)(nil),        // 84: yard.v1.TopLimitsResponse
-	(*LimitUse)(nil),                 // 85: yard.v1.LimitUse
-	(*SlotHolder)(nil),               // 86: yard.v1.SlotHolder
-	(*SlotWaiter)(nil),               // 87: yard.v1.SlotWaiter
-	(*ShardSlots)(nil),               // 88: yard.v1.ShardSlots
-	(*RetryPolicy)(nil),              // 89: yard.v1.RetryPolicy
-	(*Task)(nil),                     // 90: yard.v1.Task
-	(TaskState)(0),                   // 91: yard.v1.TaskState
+	(OnFull)(0),                      // 0: yard.v1.OnFull
+	(*Domain)(nil),                   // 1: yard.v1.Domain
+	(*Rate)(nil),                     // 2: yard.v1.Rate
+	(*PutDomainRequest)(nil),         // 3: yard.v1.PutDomainRequest
+	(*PutDomainResponse)(nil),        // 4: yard.v1.PutDomainResponse
+	(*GetDomainRequest)(nil),         // 5: yard.v1.GetDomainRequest
+	(*GetDomainResponse)(nil),        // 6: yard.v1.GetDomainResponse
+	(*ListDomainsRequest)(nil),       // 7: yard.v1.ListDomainsRequest
+	(*ListDomainsResponse)(nil),      // 8: yard.v1.ListDomainsResponse
+	(*DeleteDomainRequest)(nil),      // 9: yard.v1.DeleteDomainRequest
+	(*DeleteDomainResponse)(nil),     // 10: yard.v1.DeleteDomainResponse
+	(*TaskType)(nil),                 // 11: yard.v1.TaskType
+	(*PutTypeRequest)(nil),           // 12: yard.v1.PutTypeRequest
+	(*PutTypeResponse)(nil),          // 13: yard.v1.PutTypeResponse
+	(*GetTypeRequest)(nil),           // 14: yard.v1.GetTypeRequest
+	(*GetTypeResponse)(nil),          // 15: yard.v1.GetTypeResponse
+	(*ListTypesRequest)(nil),         // 16: yard.v1.ListTypesRequest
+	(*ListTypesResponse)(nil),        // 17: yard.v1.ListTypesResponse
+	(*DeleteTypeRequest)(nil),        // 18: yard.v1.DeleteTypeRequest
+	(*DeleteTypeResponse)(nil),       // 19: yard.v1.DeleteTypeResponse
+	(*Tasklist)(nil),                 // 20: yard.v1.Tasklist
+	(*PutTasklistRequest)(nil),       // 21: yard.v1.PutTasklistRequest
+	(*PutTasklistResponse)(nil),      // 22: yard.v1.PutTasklistResponse
+	(*GetTasklistRequest)(nil),       // 23: yard.v1.GetTasklistRequest
+	(*GetTasklistResponse)(nil),      // 24: yard.v1.GetTasklistResponse
+	(*ListTasklistsRequest)(nil),     // 25: yard.v1.ListTasklistsRequest
+	(*ListTasklistsResponse)(nil),    // 26: yard.v1.ListTasklistsResponse
+	(*ListedTasklist)(nil),           // 27: yard.v1.ListedTasklist
+	(*DeleteTasklistRequest)(nil),    // 28: yard.v1.DeleteTasklistRequest
+	(*DeleteTasklistResponse)(nil),   // 29: yard.v1.DeleteTasklistResponse
+	(*DescribeTasklistRequest)(nil),  // 30: yard.v1.DescribeTasklistRequest
+	(*DescribeTasklistResponse)(nil), // 31: yard.v1.DescribeTasklistResponse
+	(*TasklistPollersRequest)(nil),   // 32: yard.v1.TasklistPollersRequest
+	(*TasklistPollersResponse)(nil),  // 33: yard.v1.TasklistPollersResponse
+	(*Poller)(nil),                   // 34: yard.v1.Poller
+	(*SlotUse)(nil),                  // 35: yard.v1.SlotUse
+	(*Pause)(nil),                    // 36: yard.v1.Pause
+	(*PauseTasklistRequest)(nil),     // 37: yard.v1.PauseTasklistRequest
+	(*PauseTasklistResponse)(nil),    // 38: yard.v1.PauseTasklistResponse
+	(*ResumeTasklistRequest)(nil),    // 39: yard.v1.ResumeTasklistRequest
+	(*ResumeTasklistResponse)(nil),   // 40: yard.v1.ResumeTasklistResponse
+	(*DrainTasklistRequest)(nil),     // 41: yard.v1.DrainTasklistRequest
+	(*DrainTasklistResponse)(nil),    // 42: yard.v1.DrainTasklistResponse
+	(*PauseTypeRequest)(nil),         // 43: yard.v1.PauseTypeRequest
+	(*PauseTypeResponse)(nil),        // 44: yard.v1.PauseTypeResponse
+	(*ResumeTypeRequest)(nil),        // 45: yard.v1.ResumeTypeRequest
+	(*ResumeTypeResponse)(nil),       // 46: yard.v1.ResumeTypeResponse
+	(*DrainTypeRequest)(nil),         // 47: yard.v1.DrainTypeRequest
+	(*DrainTypeResponse)(nil),        // 48: yard.v1.DrainTypeResponse
+	(*PauseGroupRequest)(nil),        // 49: yard.v1.PauseGroupRequest
+	(*PauseGroupResponse)(nil),       // 50: yard.v1.PauseGroupResponse
+	(*ResumeGroupRequest)(nil),       // 51: yard.v1.ResumeGroupRequest
+	(*ResumeGroupResponse)(nil),      // 52: yard.v1.ResumeGroupResponse
+	(*DrainGroupRequest)(nil),        // 53: yard.v1.DrainGroupRequest
+	(*DrainGroupResponse)(nil),       // 54: yard.v1.DrainGroupResponse
+	(*PeekTasklistRequest)(nil),      // 55: yard.v1.PeekTasklistRequest
+	(*PeekTasklistResponse)(nil),     // 56: yard.v1.PeekTasklistResponse
+	(*PeekedTask)(nil),               // 57: yard.v1.PeekedTask
+	(*PurgeTasklistRequest)(nil),     // 58: yard.v1.PurgeTasklistRequest
+	(*PurgeTasklistResponse)(nil),    // 59: yard.v1.PurgeTasklistResponse
+	(*PurgeTypeRequest)(nil),         // 60: yard.v1.PurgeTypeRequest
+	(*PurgeTypeResponse)(nil),        // 61: yard.v1.PurgeTypeResponse
+	(*PurgeGroupRequest)(nil),        // 62: yard.v1.PurgeGroupRequest
+	(*PurgeGroupResponse)(nil),       // 63: yard.v1.PurgeGroupResponse
+	(*Purged)(nil),                   // 64: yard.v1.Purged
+	(*Limit)(nil),                    // 65: yard.v1.Limit
+	(*PutLimitRequest)(nil),          // 66: yard.v1.PutLimitRequest
+	(*PutLimitResponse)(nil),         // 67: yard.v1.PutLimitResponse
+	(*GetLimitRequest)(nil),          // 68: yard.v1.GetLimitRequest
+	(*GetLimitResponse)(nil),         // 69: yard.v1.GetLimitResponse
+	(*ListLimitsRequest)(nil),        // 70: yard.v1.ListLimitsRequest
+	(*ListLimitsResponse)(nil),       // 71: yard.v1.ListLimitsResponse
+	(*DeleteLimitRequest)(nil),       // 72: yard.v1.DeleteLimitRequest
+	(*DeleteLimitResponse)(nil),      // 73: yard.v1.DeleteLimitResponse
+	(*Group)(nil),                    // 74: yard.v1.Group
+	(*PutGroupRequest)(nil),          // 75: yard.v1.PutGroupRequest
+	(*PutGroupResponse)(nil),         // 76: yard.v1.PutGroupResponse
+	(*GetGroupRequest)(nil),          // 77: yard.v1.GetGroupRequest
+	(*GetGroupResponse)(nil),         // 78: yard.v1.GetGroupResponse
+	(*ListGroupsRequest)(nil),        // 79: yard.v1.ListGroupsRequest
+	(*ListGroupsResponse)(nil),       // 80: yard.v1.ListGroupsResponse
+	(*StoppedGroup)(nil),             // 81: yard.v1.StoppedGroup
+	(*DeleteGroupRequest)(nil),       // 82: yard.v1.DeleteGroupRequest
+	(*DeleteGroupResponse)(nil),      // 83: yard.v1.DeleteGroupResponse
+	(*TopLimitsRequest)(nil),         // 84: yard.v1.TopLimitsRequest
+	(*TopLimitsResponse)(nil),        // 85: yard.v1.TopLimitsResponse
+	(*LimitUse)(nil),                 // 86: yard.v1.LimitUse
+	(*SlotHolder)(nil),               // 87: yard.v1.SlotHolder
+	(*SlotWaiter)(nil),               // 88: yard.v1.SlotWaiter
+	(*ShardSlots)(nil),               // 89: yard.v1.ShardSlots
+	(*RetryPolicy)(nil),              // 90: yard.v1.RetryPolicy
+	(*Task)(nil),                     // 91: yard.v1.Task
+	(TaskState)(0),                   // 92: yard.v1.TaskState
 }
 var file_yard_v1_admin_proto_depIdxs = []int32{
-	1,  // 0: yard.v1.Domain.rate:type_name -> yard.v1.Rate
-	0,  // 1: yard.v1.PutDomainRequest.domain:type_name -> yard.v1.Domain
-	0,  // 2: yard.v1.PutDomainResponse.domain:type_name -> yard.v1.Domain
-	0,  // 3: yard.v1.GetDomainResponse.domain:type_name -> yard.v1.Domain
-	0,  // 4: yard.v1.ListDomainsResponse.domains:type_name -> yard.v1.Domain
-	0,  // 5: yard.v1.DeleteDomainResponse.domain:type_name -> yard.v1.Domain
-	89, // 6: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
-	1,  // 7: yard.v1.TaskType.rate:type_name -> yard.v1.Rate
-	10, // 8: yard.v1.PutTypeRequest.type:type_name -> yard.v1.TaskType
-	10, // 9: yard.v1.PutTypeResponse.type:type_name -> yard.v1.TaskType
-	10, // 10: yard.v1.GetTypeResponse.type:type_name -> yard.v1.TaskType
-	35, // 11: yard.v1.GetTypeResponse.pause:type_name -> yard.v1.Pause
-	35, // 12: yard.v1.GetTypeResponse.drain:type_name -> yard.v1.Pause
-	10, // 13: yard.v1.ListTypesResponse.types:type_name -> yard.v1.TaskType
-	10, // 14: yard.v1.DeleteTypeResponse.type:type_name -> yard.v1.TaskType
-	1,  // 15: yard.v1.Tasklist.rate:type_name -> yard.v1.Rate
-	19, // 16: yard.v1.PutTasklistRequest.tasklist:type_name -> yard.v1.Tasklist
-	19, // 17: yard.v1.PutTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	19, // 18: yard.v1.GetTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	35, // 19: yard.v1.GetTasklistResponse.pause:type_name -> yard.v1.Pause
-	35, // 20: yard.v1.GetTasklistResponse.drain:type_name -> yard.v1.Pause
-	26, // 21: yard.v1.ListTasklistsResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	19, // 22: yard.v1.ListedTasklist.settings:type_name -> yard.v1.Tasklist
-	35, // 23: yard.v1.ListedTasklist.pause:type_name -> yard.v1.Pause
-	35, // 24: yard.v1.ListedTasklist.drain:type_name -> yard.v1.Pause
-	19, // 25: yard.v1.DeleteTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	34, // 26: yard.v1.DescribeTasklistResponse.slots:type_name -> yard.v1.SlotUse
-	35, // 27: yard.v1.DescribeTasklistResponse.pause:type_name -> yard.v1.Pause
-	35, // 28: yard.v1.DescribeTasklistResponse.drain:type_name -> yard.v1.Pause
-	33, // 29: yard.v1.TasklistPollersResponse.pollers:type_name -> yard.v1.Poller
-	35, // 30: yard.v1.PauseTasklistResponse.pause:type_name -> yard.v1.Pause
-	35, // 31: yard.v1.ResumeTasklistResponse.pause:type_name -> yard.v1.Pause
-	35, // 32: yard.v1.DrainTasklistResponse.drain:type_name -> yard.v1.Pause
-	35, // 33: yard.v1.PauseTypeResponse.pause:type_name -> yard.v1.Pause
-	35, // 34: yard.v1.ResumeTypeResponse.pause:type_name -> yard.v1.Pause
-	35, // 35: yard.v1.DrainTypeResponse.drain:type_name -> yard.v1.Pause
-	35, // 36: yard.v1.PauseGroupResponse.pause:type_name -> yard.v1.Pause
-	35, // 37: yard.v1.ResumeGroupResponse.pause:type_name -> yard.v1.Pause
-	35, // 38: yard.v1.DrainGroupResponse.drain:type_name -> yard.v1.Pause
-	56, // 39: yard.v1.PeekTasklistResponse.tasks:type_name -> yard.v1.PeekedTask
-	90, // 40: yard.v1.PeekedTask.task:type_name -> yard.v1.Task
-	91, // 41: yard.v1.PurgeTasklistRequest.states:type_name -> yard.v1.TaskState
-	63, // 42: yard.v1.PurgeTasklistResponse.purged:type_name -> yard.v1.Purged
-	91, // 43: yard.v1.PurgeTypeRequest.states:type_name -> yard.v1.TaskState
-	63, // 44: yard.v1.PurgeTypeResponse.purged:type_name -> yard.v1.Purged
-	91, // 45: yard.v1.PurgeGroupRequest.states:type_name -> yard.v1.TaskState
-	63, // 46: yard.v1.PurgeGroupResponse.purged:type_name -> yard.v1.Purged
-	1,  // 47: yard.v1.Limit.rate:type_name -> yard.v1.Rate
-	64, // 48: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
-	64, // 49: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
-	64, // 50: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
-	64, // 51: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
-	64, // 52: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
-	73, // 53: yard.v1.PutGroupRequest.group:type_name -> yard.v1.Group
-	73, // 54: yard.v1.PutGroupResponse.group:type_name -> yard.v1.Group
-	73, // 55: yard.v1.GetGroupResponse.group:type_name -> yard.v1.Group
-	35, // 56: yard.v1.GetGroupResponse.pause:type_name -> yard.v1.Pause
-	35, // 57: yard.v1.GetGroupResponse.drain:type_name -> yard.v1.Pause
-	73, // 58: yard.v1.ListGroupsResponse.groups:type_name -> yard.v1.Group
-	80, // 59: yard.v1.ListGroupsResponse.stopped:type_name -> yard.v1.StoppedGroup
-	35, // 60: yard.v1.StoppedGroup.pause:type_name -> yard.v1.Pause
-	35, // 61: yard.v1.StoppedGroup.drain:type_name -> yard.v1.Pause
-	73, // 62: yard.v1.DeleteGroupResponse.group:type_name -> yard.v1.Group
-	85, // 63: yard.v1.TopLimitsResponse.limits:type_name -> yard.v1.LimitUse
-	86, // 64: yard.v1.LimitUse.holders:type_name -> yard.v1.SlotHolder
-	87, // 65: yard.v1.LimitUse.waiters:type_name -> yard.v1.SlotWaiter
-	88, // 66: yard.v1.LimitUse.shards:type_name -> yard.v1.ShardSlots
-	91, // 67: yard.v1.SlotHolder.state:type_name -> yard.v1.TaskState
-	68, // [68:68] is the sub-list for method output_type
-	68, // [68:68] is the sub-list for method input_type
-	68, // [68:68] is the sub-list for extension type_name
-	68, // [68:68] is the sub-list for extension extendee
-	0,  // [0:68] is the sub-list for field type_name
+	2,  // 0: yard.v1.Domain.rate:type_name -> yard.v1.Rate
+	1,  // 1: yard.v1.PutDomainRequest.domain:type_name -> yard.v1.Domain
+	1,  // 2: yard.v1.PutDomainResponse.domain:type_name -> yard.v1.Domain
+	1,  // 3: yard.v1.GetDomainResponse.domain:type_name -> yard.v1.Domain
+	1,  // 4: yard.v1.ListDomainsResponse.domains:type_name -> yard.v1.Domain
+	1,  // 5: yard.v1.DeleteDomainResponse.domain:type_name -> yard.v1.Domain
+	90, // 6: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
+	2,  // 7: yard.v1.TaskType.rate:type_name -> yard.v1.Rate
+	11, // 8: yard.v1.PutTypeRequest.type:type_name -> yard.v1.TaskType
+	11, // 9: yard.v1.PutTypeResponse.type:type_name -> yard.v1.TaskType
+	11, // 10: yard.v1.GetTypeResponse.type:type_name -> yard.v1.TaskType
+	36, // 11: yard.v1.GetTypeResponse.pause:type_name -> yard.v1.Pause
+	36, // 12: yard.v1.GetTypeResponse.drain:type_name -> yard.v1.Pause
+	11, // 13: yard.v1.ListTypesResponse.types:type_name -> yard.v1.TaskType
+	11, // 14: yard.v1.DeleteTypeResponse.type:type_name -> yard.v1.TaskType
+	2,  // 15: yard.v1.Tasklist.rate:type_name -> yard.v1.Rate
+	20, // 16: yard.v1.PutTasklistRequest.tasklist:type_name -> yard.v1.Tasklist
+	20, // 17: yard.v1.PutTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
+	20, // 18: yard.v1.GetTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
+	36, // 19: yard.v1.GetTasklistResponse.pause:type_name -> yard.v1.Pause
+	36, // 20: yard.v1.GetTasklistResponse.drain:type_name -> yard.v1.Pause
+	27, // 21: yard.v1.ListTasklistsResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	20, // 22: yard.v1.ListedTasklist.settings:type_name -> yard.v1.Tasklist
+	36, // 23: yard.v1.ListedTasklist.pause:type_name -> yard.v1.Pause
+	36, // 24: yard.v1.ListedTasklist.drain:type_name -> yard.v1.Pause
+	20, // 25: yard.v1.DeleteTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
+	35, // 26: yard.v1.DescribeTasklistResponse.slots:type_name -> yard.v1.SlotUse
+	36, // 27: yard.v1.DescribeTasklistResponse.pause:type_name -> yard.v1.Pause
+	36, // 28: yard.v1.DescribeTasklistResponse.drain:type_name -> yard.v1.Pause
+	34, // 29: yard.v1.TasklistPollersResponse.pollers:type_name -> yard.v1.Poller
+	36, // 30: yard.v1.PauseTasklistResponse.pause:type_name -> yard.v1.Pause
+	36, // 31: yard.v1.ResumeTasklistResponse.pause:type_name -> yard.v1.Pause
+	36, // 32: yard.v1.DrainTasklistResponse.drain:type_name -> yard.v1.Pause
+	36, // 33: yard.v1.PauseTypeResponse.pause:type_name -> yard.v1.Pause
+	36, // 34: yard.v1.ResumeTypeResponse.pause:type_name -> yard.v1.Pause
+	36, // 35: yard.v1.DrainTypeResponse.drain:type_name -> yard.v1.Pause
+	36, // 36: yard.v1.PauseGroupResponse.pause:type_name -> yard.v1.Pause
+	36, // 37: yard.v1.ResumeGroupResponse.pause:type_name -> yard.v1.Pause
+	36, // 38: yard.v1.DrainGroupResponse.drain:type_name -> yard.v1.Pause
+	57, // 39: yard.v1.PeekTasklistResponse.tasks:type_name -> yard.v1.PeekedTask
+	91, // 40: yard.v1.PeekedTask.task:type_name -> yard.v1.Task
+	92, // 41: yard.v1.PurgeTasklistRequest.states:type_name -> yard.v1.TaskState
+	64, // 42: yard.v1.PurgeTasklistResponse.purged:type_name -> yard.v1.Purged
+	92, // 43: yard.v1.PurgeTypeRequest.states:type_name -> yard.v1.TaskState
+	64, // 44: yard.v1.PurgeTypeResponse.purged:type_name -> yard.v1.Purged
+	92, // 45: yard.v1.PurgeGroupRequest.states:type_name -> yard.v1.TaskState
+	64, // 46: yard.v1.PurgeGroupResponse.purged:type_name -> yard.v1.Purged
+	2,  // 47: yard.v1.Limit.rate:type_name -> yard.v1.Rate
+	0,  // 48: yard.v1.Limit.on_full:type_name -> yard.v1.OnFull
+	65, // 49: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
+	65, // 50: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
+	65, // 51: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
+	65, // 52: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
+	65, // 53: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
+	74, // 54: yard.v1.PutGroupRequest.group:type_name -> yard.v1.Group
+	74, // 55: yard.v1.PutGroupResponse.group:type_name -> yard.v1.Group
+	74, // 56: yard.v1.GetGroupResponse.group:type_name -> yard.v1.Group
+	36, // 57: yard.v1.GetGroupResponse.pause:type_name -> yard.v1.Pause
+	36, // 58: yard.v1.GetGroupResponse.drain:type_name -> yard.v1.Pause
+	74, // 59: yard.v1.ListGroupsResponse.groups:type_name -> yard.v1.Group
+	81, // 60: yard.v1.ListGroupsResponse.stopped:type_name -> yard.v1.StoppedGroup
+	36, // 61: yard.v1.StoppedGroup.pause:type_name -> yard.v1.Pause
+	36, // 62: yard.v1.StoppedGroup.drain:type_name -> yard.v1.Pause
+	74, // 63: yard.v1.DeleteGroupResponse.group:type_name -> yard.v1.Group
+	86, // 64: yard.v1.TopLimitsResponse.limits:type_name -> yard.v1.LimitUse
+	87, // 65: yard.v1.LimitUse.holders:type_name -> yard.v1.SlotHolder
+	88, // 66: yard.v1.LimitUse.waiters:type_name -> yard.v1.SlotWaiter
+	89, // 67: yard.v1.LimitUse.shards:type_name -> yard.v1.ShardSlots
+	92, // 68: yard.v1.SlotHolder.state:type_name -> yard.v1.TaskState
+	69, // [69:69] is the sub-list for method output_type
+	69, // [69:69] is the sub-list for method input_type
+	69, // [69:69] is the sub-list for extension type_name
+	69, // [69:69] is the sub-list for extension extendee
+	0,  // [0:69] is the sub-list for field type_name
 }
 
 func init() { file_yard_v1_admin_proto_init() }
@@ -6640,13 +6743,14 @@ func file_yard_v1_admin_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_v1_admin_proto_rawDesc), len(file_yard_v1_admin_proto_rawDesc)),
-			NumEnums:      0,
+			NumEnums:      1,
 			NumMessages:   89,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
 		GoTypes:           file_yard_v1_admin_proto_goTypes,
 		DependencyIndexes: file_yard_v1_admin_proto_depIdxs,
+		EnumInfos:         file_yard_v1_admin_proto_enumTypes,
 		MessageInfos:      file_yard_v1_admin_proto_msgTypes,
 	}.Build()
 	File_yard_v1_admin_proto = out.File

@@ -1349,6 +1349,8 @@ func (m *Limit) CloneVT() *Limit {
 	r.Rate = m.Rate.CloneVT()
 	r.MaxConcurrencyPerGroup = m.MaxConcurrencyPerGroup
 	r.Shadow = m.Shadow
+	r.OnFull = m.OnFull
+	r.OnFullAfterMs = m.OnFullAfterMs
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
 		copy(r.unknownFields, m.unknownFields)
@@ -1769,6 +1771,8 @@ func (m *LimitUse) CloneVT() *LimitUse {
 	r.WaitingTasks = m.WaitingTasks
 	r.Shadow = m.Shadow
 	r.WouldWait = m.WouldWait
+	r.Rejected = m.Rejected
+	r.Displaced = m.Displaced
 	if rhs := m.Holders; rhs != nil {
 		tmpContainer := make([]*SlotHolder, len(rhs))
 		for k, v := range rhs {
@@ -5618,6 +5622,16 @@ func (m *Limit) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.OnFullAfterMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.OnFullAfterMs))
+		i--
+		dAtA[i] = 0x48
+	}
+	if m.OnFull != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.OnFull))
+		i--
+		dAtA[i] = 0x40
+	}
 	if m.Shadow {
 		i--
 		if m.Shadow {
@@ -6691,6 +6705,20 @@ func (m *LimitUse) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.Displaced != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Displaced))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0x90
+	}
+	if m.Rejected != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Rejected))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0x88
 	}
 	if m.WouldWait != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.WouldWait))
@@ -8466,6 +8494,12 @@ func (m *Limit) SizeVT() (n int) {
 	if m.Shadow {
 		n += 2
 	}
+	if m.OnFull != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.OnFull))
+	}
+	if m.OnFullAfterMs != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.OnFullAfterMs))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -8892,6 +8926,12 @@ func (m *LimitUse) SizeVT() (n int) {
 	}
 	if m.WouldWait != 0 {
 		n += 2 + protohelpers.SizeOfVarint(uint64(m.WouldWait))
+	}
+	if m.Rejected != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.Rejected))
+	}
+	if m.Displaced != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.Displaced))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -18537,6 +18577,44 @@ func (m *Limit) UnmarshalVT(dAtA []byte) error {
 				}
 			}
 			m.Shadow = bool(v != 0)
+		case 8:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field OnFull", wireType)
+			}
+			m.OnFull = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.OnFull |= OnFull(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 9:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field OnFullAfterMs", wireType)
+			}
+			m.OnFullAfterMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.OnFullAfterMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -21185,6 +21263,44 @@ func (m *LimitUse) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.WouldWait |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 17:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Rejected", wireType)
+			}
+			m.Rejected = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Rejected |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 18:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Displaced", wireType)
+			}
+			m.Displaced = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Displaced |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -31570,6 +31686,44 @@ func (m *Limit) UnmarshalVTUnsafe(dAtA []byte) error {
 				}
 			}
 			m.Shadow = bool(v != 0)
+		case 8:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field OnFull", wireType)
+			}
+			m.OnFull = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.OnFull |= OnFull(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 9:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field OnFullAfterMs", wireType)
+			}
+			m.OnFullAfterMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.OnFullAfterMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -34266,6 +34420,44 @@ func (m *LimitUse) UnmarshalVTUnsafe(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.WouldWait |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 17:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Rejected", wireType)
+			}
+			m.Rejected = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Rejected |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 18:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Displaced", wireType)
+			}
+			m.Displaced = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Displaced |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}

@@ -27,11 +27,16 @@ name it (yard type set --limit), together, and takes effect within a second. A s
 limit stops no attempt: fewer start until enough have ended.
 
 With --shadow it counts and holds nothing up: yard limit top tells how many attempts it would
-have held up in the last hour. --shadow=false puts it in force.`,
+have held up in the last hour. --shadow=false puts it in force.
+
+With --on-full reject-newest a task is cancelled that has waited for a slot for --on-full-after;
+with --on-full cancel-oldest the attempt is asked to stop that has held a slot for the longest,
+of the same group where the limit is per group. --on-full wait has tasks wait again.`,
 		Example: `  yard limit put partner-acme --max-concurrency 30 --description "what acme's API takes"
   yard limit put partner-acme --rate 100/s
   yard limit put partners --max-concurrency-per-group 3 --description "calls of one partner's API"
   yard limit put partner-acme --max-concurrency 20 --shadow   # what would wait? see yard limit top
+  yard limit put previews --max-concurrency-per-group 1 --on-full cancel-oldest   # only the newest of each customer
   yard type set payout.send --limit partner-acme`,
 		Args: argCount(1, 1, "one name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -56,6 +61,14 @@ have held up in the last hour. --shadow=false puts it in force.`,
 				if cmd.Flags().Changed("shadow") {
 					have.Shadow = l.Shadow
 				}
+				if cmd.Flags().Changed(onFullFlagName) {
+					if have.OnFull = l.OnFull; l.OnFull == yard.OnFullWait {
+						have.OnFullAfter = 0
+					}
+				}
+				if cmd.Flags().Changed(onFullAfterFlagName) {
+					have.OnFullAfter = l.OnFullAfter
+				}
 				stored, err := c.PutLimit(ctx, have)
 				if err != nil {
 					return err
@@ -69,6 +82,7 @@ have held up in the last hour. --shadow=false puts it in force.`,
 	perGroup(cmd.Flags(), &l.MaxConcurrencyPerGroup)
 	rateFlags(cmd.Flags(), &l.Rate)
 	cmd.Flags().BoolVar(&l.Shadow, "shadow", false, "count what it would hold up, and hold nothing up; not with --max-concurrency-per-group")
+	onFullFlags(cmd.Flags(), &l)
 	return cmd
 }
 
@@ -134,7 +148,10 @@ func perGroup(flags *pflag.FlagSet, n *int) {
 
 // wireLimit is a limit as the API writes it.
 func wireLimit(l yard.Limit) *yardv1.Limit {
-	return &yardv1.Limit{Name: l.Name, Description: l.Description, MaxConcurrency: int32(l.MaxConcurrency), MaxConcurrencyPerGroup: int32(l.MaxConcurrencyPerGroup), Rate: wireRate(l.Rate), Shadow: l.Shadow, Revision: l.Revision}
+	return &yardv1.Limit{
+		Name: l.Name, Description: l.Description, MaxConcurrency: int32(l.MaxConcurrency), MaxConcurrencyPerGroup: int32(l.MaxConcurrencyPerGroup),
+		Rate: wireRate(l.Rate), Shadow: l.Shadow, OnFull: wireOnFull(l.OnFull), OnFullAfterMs: l.OnFullAfter.Milliseconds(), Revision: l.Revision,
+	}
 }
 
 func (a *app) printLimits(limits []yard.Limit) error {
@@ -177,6 +194,9 @@ func (a *app) printLimit(l yard.Limit) error {
 func inForce(l yard.Limit) string {
 	if l.Shadow {
 		return "no, in shadow"
+	}
+	if text := onFullText(l); text != "" {
+		return "yes; " + text
 	}
 	return "yes"
 }

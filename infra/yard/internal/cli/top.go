@@ -118,6 +118,12 @@ func (a *app) printTopNotes(top *yardv1.TopLimitsResponse) error {
 		if l.Shadow {
 			notes = append(notes, fmt.Sprintf("%s is in shadow and holds nothing up: of the attempts of the last hour it would have held up %d", l.Ref, l.WouldWait))
 		}
+		if l.Rejected > 0 {
+			notes = append(notes, fmt.Sprintf("%s: %d tasks of the last hour were rejected, since it was full", l.Ref, l.Rejected))
+		}
+		if l.Displaced > 0 {
+			notes = append(notes, fmt.Sprintf("%s: %d attempts of the last hour were asked to make room for newer tasks", l.Ref, l.Displaced))
+		}
 		if l.UnexplainedSlots > 0 {
 			notes = append(notes, fmt.Sprintf("%s: %d slots are in use that no shard knows of; if that lasts for a minute, they are lost until their leases end", l.Ref, l.UnexplainedSlots))
 		}

@@ -134,6 +134,9 @@ func (g *Gateway) groupFilterKnown(path, group string) error {
 }
 
 func (g *Gateway) limitKnown(l *yardv1.Limit) error {
+	if l.OnFull != yardv1.OnFull_ON_FULL_WAIT {
+		return g.known("/limit/on_full", logversion.OnFull)
+	}
 	if l.Shadow {
 		return g.known("/limit/shadow", logversion.Shadow)
 	}

@@ -264,6 +264,19 @@ func TestI13_PollsOfSeveralTasklistsNeedALogVersion(t *testing.T) {
 	}
 }
 
+// I13: what a full limit does waits until every history owner knows the events.
+func TestI13_PoliciesOfFullLimitsNeedALogVersion(t *testing.T) {
+	for version, taken := range map[uint32]bool{logversion.OnFull - 1: false, logversion.OnFull: true} {
+		g := &Gateway{Deps: Deps{LogVersion: func() uint32 { return version }}}
+		err := g.limitKnown(&yardv1.Limit{MaxConcurrency: 1, OnFull: yardv1.OnFull_ON_FULL_REJECT_NEWEST})
+		if taken && err != nil {
+			t.Errorf("version %d: %v", version, err)
+		} else if !taken {
+			wantField(t, err, "/limit/on_full")
+		}
+	}
+}
+
 // I13: limits per group wait until every matching owner knows them, and history tells the groups of what runs.
 func TestI13_LimitsPerGroupNeedALogVersion(t *testing.T) {
 	for version, taken := range map[uint32]bool{logversion.PerGroup - 1: false, logversion.PerGroup: true} {

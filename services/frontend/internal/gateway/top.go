@@ -136,6 +136,8 @@ func (s *limitSum) add(m int32, l *rpcv1.ShardLimit) {
 	s.ReclaimedSlots += u.ReclaimedSlots
 	s.Shadow = s.Shadow || u.Shadow
 	s.WouldWait += u.WouldWait
+	s.Rejected += u.Rejected
+	s.Displaced += u.Displaced
 	s.FullForMs = max(s.FullForMs, u.FullForMs)
 	if l.FullMs > s.fullMS || l.FullMs == s.fullMS && u.ObservedMs > s.ObservedMs {
 		s.fullMS, s.ObservedMs = l.FullMs, u.ObservedMs

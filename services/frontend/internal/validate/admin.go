@@ -124,6 +124,7 @@ func PutLimit(req *yardv1.PutLimitRequest) error {
 		between("/limit/max_concurrency", l.MaxConcurrency, least, ConcurrencyMax),
 		rate("/limit/rate", l.Rate),
 		noShadow(l),
+		onFull(l),
 		revision("/limit/revision", l.Revision),
 	)
 }
@@ -134,6 +135,30 @@ func noShadow(l *yardv1.Limit) error {
 		return invalid("/limit/shadow", "a limit with max_concurrency_per_group cannot be in shadow: set them apart")
 	}
 	return nil
+}
+
+// OnFullAfterMin and OnFullAfterMax bound how long a task waits until a policy acts, ms: a shard may keep a slot that is free for half of the least.
+const OnFullAfterMin, OnFullAfterMax = 100, 86_400_000
+
+// onFull checks the policy of a limit that is full.
+func onFull(l *yardv1.Limit) error {
+	const policy, after = "/limit/on_full", "/limit/on_full_after_ms"
+	if _, ok := yardv1.OnFull_name[int32(l.OnFull)]; !ok {
+		return invalid(policy, "must be wait, reject_newest or cancel_oldest")
+	}
+	switch waits := l.OnFull == yardv1.OnFull_ON_FULL_WAIT; {
+	case waits && l.OnFullAfterMs != 0:
+		return invalid(after, "says when on_full acts: it needs an on_full other than wait")
+	case waits:
+		return nil
+	case l.Shadow:
+		return invalid(policy, "a limit in shadow holds nothing up, so no task waits for it: set shadow to false")
+	case l.MaxConcurrency == 0 && l.MaxConcurrencyPerGroup == 0:
+		return invalid(policy, "a rate has no slots: set max_concurrency or max_concurrency_per_group")
+	case l.OnFullAfterMs == 0:
+		return nil
+	}
+	return between(after, l.OnFullAfterMs, OnFullAfterMin, OnFullAfterMax)
 }
 
 // PutGroup checks a groups.put.

@@ -294,6 +294,14 @@ func TestPutLimitRefuses(t *testing.T) {
 		"concurrency":      {func(r *yardv1.PutLimitRequest) { r.Limit.MaxConcurrency = 1_000_001 }, "/limit/max_concurrency"},
 		"revision":         {func(r *yardv1.PutLimitRequest) { r.Limit.Revision = -1 }, "/limit/revision"},
 		"shadow of groups": {func(r *yardv1.PutLimitRequest) { r.Limit.Shadow, r.Limit.MaxConcurrencyPerGroup = true, 3 }, "/limit/shadow"},
+		"policy":           {func(r *yardv1.PutLimitRequest) { r.Limit.OnFull = 3 }, "/limit/on_full"},
+		"policy in shadow": {func(r *yardv1.PutLimitRequest) { r.Limit.Shadow, r.Limit.OnFull = true, 1 }, "/limit/on_full"},
+		"policy of a rate": {func(r *yardv1.PutLimitRequest) {
+			r.Limit.MaxConcurrency, r.Limit.Rate, r.Limit.OnFull = 0, &yardv1.Rate{Tasks: 1}, 2
+		}, "/limit/on_full"},
+		"after of none": {func(r *yardv1.PutLimitRequest) { r.Limit.OnFullAfterMs = 100 }, "/limit/on_full_after_ms"},
+		"too soon":      {func(r *yardv1.PutLimitRequest) { r.Limit.OnFull, r.Limit.OnFullAfterMs = 1, 99 }, "/limit/on_full_after_ms"},
+		"too late":      {func(r *yardv1.PutLimitRequest) { r.Limit.OnFull, r.Limit.OnFullAfterMs = 2, 86_400_001 }, "/limit/on_full_after_ms"},
 	})
 }
 

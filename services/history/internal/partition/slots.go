@@ -2,6 +2,8 @@ package partition
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
@@ -16,6 +18,9 @@ const pageBytesMax = 512 << 10
 // Bookings tells, page by page, which attempts that were granted to a matching shard hold a slot, or run; as of every
 // event that was in the log when the first page was asked for.
 func (o *Owner) Bookings(ctx context.Context, req *rpcv1.BookingsRequest) (*rpcv1.BookingsResponse, error) {
+	if len(req.Holders) > 0 {
+		return o.holders(ctx, req)
+	}
 	after, err := o.pageAfter(ctx, req.Cursor)
 	if err != nil {
 		return nil, err
@@ -40,6 +45,37 @@ func (o *Owner) Bookings(ctx context.Context, req *rpcv1.BookingsRequest) (*rpcv
 		})
 	}
 	return out, nil
+}
+
+// holders tells which running attempts have held slots of some limits for the longest, and how many tasks wait; as of every event that was
+// in the log when it was asked for.
+func (o *Owner) holders(ctx context.Context, req *rpcv1.BookingsRequest) (*rpcv1.BookingsResponse, error) {
+	if len(req.Holders) > replica.HoldersLimitsMax {
+		return nil, fault.At(fault.InvalidArgument, "/holders", "must be at most %d limits", replica.HoldersLimitsMax)
+	}
+	queries := make([]replica.HoldersQuery, len(req.Holders))
+	for i, q := range req.Holders {
+		if q.Most < 1 || q.Most > replica.HoldersMax {
+			return nil, fault.At(fault.InvalidArgument, fmt.Sprintf("/holders/%d/most", i), "must be 1 to %d", replica.HoldersMax)
+		}
+		queries[i] = replica.HoldersQuery{Limit: q.Limit, Most: int(q.Most), Types: q.Types, Group: q.Group, ReadyBy: q.ReadyByMs}
+	}
+	if _, err := o.pageAfter(ctx, nil); err != nil {
+		return nil, err
+	}
+	out := &rpcv1.BookingsResponse{}
+	err := o.ask(ctx, func() {
+		for _, h := range o.core.Holders(req.Domain, queries) {
+			one := &rpcv1.LimitHolders{Leaving: int32(h.Leaving), Waiting: int32(h.Waiting)}
+			for _, e := range h.Oldest {
+				one.Oldest = append(one.Oldest, &rpcv1.SlotAttempt{
+					TaskId: slices.Clone(e.ID[:]), Position: uint64(e.Position), Version: e.Version, StartedAtMs: e.Attempt.StartedAt,
+				})
+			}
+			out.Holders = append(out.Holders, one)
+		}
+	})
+	return out, err
 }
 
 // Undelivered tells, page by page, what the owners before an epoch of a matching shard were granted and

@@ -102,7 +102,7 @@ func unreadable(l *line, id ids.TaskID) map[string]func() {
 		},
 		"kind": func() {
 			later := l.grab(id, 1)
-			later.Kind = logv1.EventKind_EVENT_KIND_LAPSED + 1
+			later.Kind = logv1.EventKind_EVENT_KIND_DISPLACE + 1
 			l.world.AppendForeignEvents(l.encoded(&logv1.EventBatch{ReplyTo: "asker", Events: []*logv1.Event{later}}))
 		},
 		"kind that does not fit": func() {

@@ -321,7 +321,7 @@ func (d *Decoder) event(e *logv1.Event, id ids.TaskID, polls []replica.Poll) tas
 		Kind: kind(e.Kind), ID: id,
 		Fence:  ids.Token{Position: ids.Position(e.Position), Version: e.Version, Nonce: e.Nonce},
 		Domain: d.intern(e.Domain), Worker: d.intern(e.Worker), Limits: d.pathOf(e.Limits...), Booked: e.Booked,
-		Undelivered: e.Undelivered, NotAfter: e.NotAfterMs,
+		Undelivered: e.Undelivered, NotAfter: e.NotAfterMs, ReadyBy: e.ReadyByMs,
 		Data: blob(e.Data, e.DataEncoding), Message: string([]byte(e.Message)), ErrType: d.intern(e.ErrorType),
 		NonRetryable: e.NonRetryable, DelayMS: e.DelayMs,
 	}

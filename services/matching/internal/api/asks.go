@@ -25,6 +25,8 @@ func (p *Port) Ask(ctx context.Context, a match.Ask) (out match.AskOutcome, err 
 		out.Held, out.Overtaken, err = p.bookings(ctx, a)
 	case match.AskUndelivered:
 		out.Undelivered, err = p.undelivered(ctx, a)
+	case match.AskHolders:
+		out.Holders, err = p.holders(ctx, a)
 	case match.AskRetrigger:
 		err = p.retrigger(ctx, a)
 	default:
@@ -90,6 +92,36 @@ func (p *Port) undelivered(ctx context.Context, a match.Ask) (all []match.Undeli
 		return resp.Cursor, nil
 	})
 	return all, err
+}
+
+func (p *Port) holders(ctx context.Context, a match.Ask) (all []match.Holders, err error) {
+	req := &rpcv1.BookingsRequest{Shard: int32(p.Shard), Domain: a.Domain, Epoch: p.Epoch}
+	for _, q := range a.Holders {
+		req.Holders = append(req.Holders, &rpcv1.HoldersQuery{
+			Limit: string(q.Ref), Most: int32(q.Most), Types: q.Types, Group: q.Group, ReadyByMs: q.ReadyBy,
+		})
+	}
+	resp, err := page[rpcv1.BookingsResponse](ctx, p, a.Partition, "bookings", req)
+	if err != nil {
+		return nil, err
+	}
+	if len(resp.Holders) != len(a.Holders) {
+		return nil, fmt.Errorf("history answered about %d limits, not %d", len(resp.Holders), len(a.Holders))
+	}
+	for _, l := range resp.Holders {
+		one := match.Holders{Leaving: int(l.Leaving), Waiting: int(l.Waiting)}
+		for _, o := range l.Oldest {
+			id, err := ids.TaskIDFromBytes(o.TaskId)
+			if err != nil {
+				return nil, fmt.Errorf("history answered with an attempt of no task: %w", err)
+			}
+			one.Oldest = append(one.Oldest, match.OldHolder{
+				Trigger: ids.Trigger{ID: id, Version: o.Version, Position: ids.Position(o.Position)}, StartedAtMS: o.StartedAtMs,
+			})
+		}
+		all = append(all, one)
+	}
+	return all, nil
 }
 
 // retrigger has history send triggers again; the empty domain stands for all.

@@ -32,8 +32,8 @@ func newEncoder(cfg Config, replyTo func(partition int) string) *encoder {
 	return e
 }
 
-// encode writes a batch as a logv1.EventBatch: the fence, or the grabs and then the
-// hand-backs.
+// encode writes a batch as a logv1.EventBatch: the fence, or grabs, or
+// hand-backs, or stops.
 func (e *encoder) encode(b *match.Batch) []byte {
 	m := &e.batch
 	m.ReplyTo, m.RequestId = e.replyTo[b.Partition], b.Number
@@ -43,7 +43,7 @@ func (e *encoder) encode(b *match.Batch) []byte {
 		m.Shard, m.ShardEpoch, m.Delivered = uint32(e.cfg.Shard)+1, e.cfg.Epoch, b.Delivered
 		e.pollRefs(b.Polls)
 	}
-	e.room(len(b.Grabs) + len(b.HandBacks) + 1)
+	e.room(len(b.Grabs) + len(b.HandBacks) + len(b.Stops) + 1)
 	m.Events = m.Events[:0]
 	if b.Fence {
 		e.event().Kind = logv1.EventKind_EVENT_KIND_FENCE
@@ -53,6 +53,9 @@ func (e *encoder) encode(b *match.Batch) []byte {
 	}
 	for i := range b.HandBacks {
 		e.handBack(&b.HandBacks[i])
+	}
+	for i := range b.Stops {
+		e.stop(&b.Stops[i])
 	}
 	e.data = slices.Grow(e.data[:0], m.SizeVT())[:m.SizeVT()]
 	if _, err := m.MarshalToSizedBufferVT(e.data); err != nil {
@@ -100,6 +103,18 @@ func (e *encoder) handBack(h *match.HandBack) {
 	one.TaskId = h.ID[:]
 	one.Position, one.Version, one.Nonce = uint64(h.Position), h.Version, h.Nonce
 	one.Domain, one.Message = h.Domain, handBackReason
+}
+
+func (e *encoder) stop(s *match.Stop) {
+	one := e.event()
+	one.Kind, one.ReadyByMs = logv1.EventKind_EVENT_KIND_REJECT, s.ReadyBy
+	one.Message = "limit " + string(s.Limit) + " is full"
+	if s.Displace {
+		one.Kind = logv1.EventKind_EVENT_KIND_DISPLACE
+		one.Message += ": the oldest attempt makes room for a newer task"
+	}
+	one.TaskId = s.Trigger.ID[:]
+	one.Position, one.Version, one.Domain = uint64(s.Trigger.Position), s.Trigger.Version, s.Domain
 }
 
 func (e *encoder) pollRefs(polls []match.PollRef) {

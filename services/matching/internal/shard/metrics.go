@@ -27,6 +27,8 @@ type Metrics struct {
 	Losses       *telemetry.Counter
 	Audited      *telemetry.Counter
 	WouldWait    *telemetry.Counter
+	Rejected     *telemetry.Counter
+	Displaced    *telemetry.Counter
 	Malformed    *telemetry.Counter
 	Looks        *telemetry.Counter
 	TableCalls   *telemetry.Counter
@@ -60,6 +62,8 @@ func NewMetrics(m *telemetry.Metrics, shards int) *Metrics {
 		Losses:       m.Counter(signals.TablesLost),
 		Audited:      m.Counter(signals.SlotsReclaimed),
 		WouldWait:    m.Counter(signals.AttemptsBeyondShadow),
+		Rejected:     m.Counter(signals.TasksRejected),
+		Displaced:    m.Counter(signals.AttemptsDisplaced),
 		Malformed:    m.Counter(signals.HintsMalformed),
 		Looks:        m.Counter(signals.TasklistsSearched),
 		TableCalls:   m.Counter(signals.TableCalls),
@@ -96,6 +100,8 @@ func (m *Metrics) count(shard int, c *match.Counts) {
 		{m.Losses, c.Losses},
 		{m.Audited, c.Audited},
 		{m.WouldWait, c.WouldWait},
+		{m.Rejected, c.Rejected},
+		{m.Displaced, c.Displaced},
 		{m.Malformed, c.Malformed},
 		{m.Looks, c.Looks},
 	} {

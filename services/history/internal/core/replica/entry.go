@@ -70,7 +70,9 @@ func (h *held) command() bool { return h.ev.Kind == taskstate.Cancel }
 func (h *held) before(o *held) bool { return h.seq < o.seq || h.seq == o.seq && h.i < o.i }
 
 // first tells whether it is an event that may be the first one of a stay. Only services of ours write such events.
-func (h *held) first() bool { return h.ev.Kind == taskstate.Started || h.ev.Kind == taskstate.Lapse }
+func (h *held) first() bool {
+	return h.ev.Kind == taskstate.Started || h.ev.Kind == taskstate.Lapse || h.ev.Kind == taskstate.Reject
+}
 
 const (
 	// goneMax and goneBytesMax bound the tasks that are kept after they have left, so

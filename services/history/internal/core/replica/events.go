@@ -26,7 +26,7 @@ func (r *Replica) events(in *Events, now Now, fx *Effects) {
 	h := new(held) // what waits is copied
 	for i := range in.Events {
 		ev := &in.Events[i]
-		if ev.Kind == 0 || ev.Kind > taskstate.Lapse {
+		if ev.Kind == 0 || ev.Kind > taskstate.Displace {
 			fx.Halt = fmt.Errorf("event %d of message %d is of kind %d, which this version does not know", i, in.Seq, ev.Kind)
 			return
 		}
@@ -39,7 +39,7 @@ func (r *Replica) events(in *Events, now Now, fx *Effects) {
 			continue
 		}
 		e := r.tasks[ev.ID]
-		if stale && (ev.Kind == taskstate.Started || ev.Kind == taskstate.Released) {
+		if stale && ofOwner(ev.Kind) {
 			r.overtaken(h, fx)
 		} else {
 			r.decide(h, e, now, fx)
@@ -61,6 +61,11 @@ func (r *Replica) events(in *Events, now Now, fx *Effects) {
 	}
 	fx.Counts.EventBatches++
 	fx.Counts.Events += int64(len(in.Events))
+}
+
+// ofOwner tells whether events of a kind are void that an overtaken owner of a matching shard wrote.
+func ofOwner(kind taskstate.Kind) bool {
+	return kind == taskstate.Started || kind == taskstate.Released || kind == taskstate.Reject || kind == taskstate.Displace
 }
 
 // noteEvent remembers the last event of a task: a carried state is void if one lies

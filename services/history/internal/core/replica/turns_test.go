@@ -426,7 +426,7 @@ func TestBounced(t *testing.T) {
 
 // TestUnknownKindHalts (R21): also one just above the last.
 func TestUnknownKindHalts(t *testing.T) {
-	for _, kind := range []taskstate.Kind{0, taskstate.Lapse + 1} {
+	for _, kind := range []taskstate.Kind{0, taskstate.Displace + 1} {
 		b := newBench(t, Config{})
 		b.submit(nil, 1)
 		if fx := b.event(kind, 1, ids.Token{}); fx.Halt == nil || fx.Answers != nil || !strings.Contains(fx.Halt.Error(), "message 2") {

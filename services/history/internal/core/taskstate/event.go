@@ -22,11 +22,14 @@ const (
 	Fence Kind = 9
 	// Lapse: the time of a task that does not run is over.
 	Lapse Kind = 10
+	// Reject: a limit is full that refuses those that wait for it. Displace: one whose oldest attempts make room.
+	Reject   Kind = 11
+	Displace Kind = 12
 )
 
 // String names the kind.
 func (k Kind) String() string {
-	names := [...]string{"none", "started", "succeeded", "failed", "heartbeat", "released", "cancel", "expired", "carried", "fence", "lapse"}
+	names := [...]string{"none", "started", "succeeded", "failed", "heartbeat", "released", "cancel", "expired", "carried", "fence", "lapse", "reject", "displace"}
 	if int(k) < len(names) {
 		return names[k]
 	}
@@ -51,7 +54,9 @@ type Event struct {
 	Undelivered bool
 	// NotAfter: an expiry that is stored later than this (Unix ms) is void; 0 = never. The log stood still
 	// meanwhile, so the attempt's worker may not have been heard.
-	NotAfter     int64
+	NotAfter int64
+	// ReadyBy: a reject is void for a task that became ready later than this (Unix ms).
+	ReadyBy      int64
 	Data         Blob
 	Message      string
 	ErrType      string

@@ -414,7 +414,7 @@ func TestRefusalsSayWhy(t *testing.T) {
 		{Cancelled, Succeeded, fault.Stale, "the attempt is over: the task is cancelled"},
 		{Ready, Heartbeat, fault.Stale, "the attempt is over: the task is ready"},
 		{Ready, Fence, fault.Internal, "unknown kind of event"},
-		{Ready, Lapse + 1, fault.Internal, "unknown kind of event"},
+		{Ready, Displace + 1, fault.Internal, "unknown kind of event"},
 		{Running, 255, fault.Internal, "unknown kind of event"},
 	} {
 		task := in(c.in)
@@ -476,13 +476,13 @@ func TestARefusalSaysWhy(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	var kinds, states []string
-	for k := range Lapse + 2 {
+	for k := range Displace + 2 {
 		kinds = append(kinds, k.String())
 	}
 	for s := range Lapsed + 2 {
 		states = append(states, fmt.Sprint(s, s.Finished()))
 	}
-	if got, want := strings.Join(kinds, " "), "none started succeeded failed heartbeat released cancel expired carried fence lapse unknown"; got != want {
+	if got, want := strings.Join(kinds, " "), "none started succeeded failed heartbeat released cancel expired carried fence lapse reject displace unknown"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	want := "none false,waiting false,none false,ready false,running false,backoff false,completed true,dead true,cancelled true,expired true,none true"

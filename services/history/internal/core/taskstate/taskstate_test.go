@@ -66,7 +66,7 @@ func in(s State) *Task {
 
 var (
 	allStates = []State{Waiting, Ready, Running, Backoff, Completed, Dead, Cancelled, Lapsed}
-	allKinds  = []Kind{Started, Succeeded, Failed, Heartbeat, Released, Cancel, Expired, Carried, Lapse}
+	allKinds  = []Kind{Started, Succeeded, Failed, Heartbeat, Released, Cancel, Expired, Carried, Lapse, Reject, Displace}
 )
 
 // policies are one of each kind.
@@ -103,6 +103,9 @@ func everyPair(t *testing.T, change func(*Policy)) {
 				if k == Started {
 					ev.Fence = ids.Token{Position: task.Position, Version: task.Version + 1, Nonce: 77}
 				}
+				if k == Reject {
+					ev.Fence.Version, ev.ReadyBy = task.Version+1, t0+5_000
+				}
 				if stale {
 					ev.Fence.Nonce++
 					ev.Fence.Version--
@@ -110,7 +113,7 @@ func everyPair(t *testing.T, change func(*Policy)) {
 				v, fx := Apply(task, &ev, t0+5_000)
 				row := table[s][k]
 				name := fmt.Sprintf("%s × %s (stale %v): %+v %+v", s, k, stale, v, fx)
-				if row.do == nil || stale && (row.Fenced || k == Started) {
+				if row.do == nil || stale && (row.Fenced || k == Started || k == Reject || k == Displace) {
 					if !reflect.DeepEqual(*task, before) || fx != (Effects{}) {
 						t.Errorf("%s: a refused event changed the task", name)
 					}

@@ -31,10 +31,13 @@ var transitions = []transition{
 	{From: Running, On: Released, To: []State{Ready, Cancelled}, Fenced: true, do: release},
 	{From: Running, On: Expired, To: []State{Running, Ready, Backoff, Waiting, Dead, Cancelled, Lapsed}, Fenced: true, do: expire},
 	{From: Running, On: Cancel, To: []State{Running}, do: cancelRunning},
+	{From: Ready, On: Reject, To: []State{Cancelled}, do: reject},
+	{From: Backoff, On: Reject, To: []State{Cancelled}, do: reject},
+	{From: Running, On: Displace, To: []State{Running}, do: displace},
 }
 
 // table is transitions by state and kind; absent pairs have a nil do.
-var table = func() (byPair [Lapsed + 1][Lapse + 1]transition) {
+var table = func() (byPair [Lapsed + 1][Displace + 1]transition) {
 	for _, row := range transitions {
 		byPair[row.From][row.On] = row
 	}
@@ -76,6 +79,10 @@ func (t *Task) repeated(e *Event) (Verdict, bool) {
 		}
 	case Cancel:
 		if t.State == Cancelled {
+			return Verdict{}, true
+		}
+	case Reject:
+		if t.State == Cancelled && t.waitsFor(e) {
 			return Verdict{}, true
 		}
 	}

@@ -19,6 +19,8 @@ type question struct {
 	adopt  bool
 	// after is the last batch of grabs that must be decided before: it may hold tasks of groups that are not known.
 	after uint64
+	// round is that of AskHolders.
+	round *round
 	// again: it came up again while it was under way.
 	again bool
 }
@@ -128,6 +130,8 @@ func (s *Shard) answered(o *AskOutcome) {
 		s.start.undelivered(q.Partition, o.Undelivered)
 	case AskRunning:
 		s.running(q, o.Held)
+	case AskHolders:
+		s.heldBy(q, o.Holders)
 	case AskRetrigger:
 		delete(s.asks.retriggers, about{q.Partition, q.Domain})
 	}

@@ -24,6 +24,8 @@ type call struct {
 	// looks counts the tasklists looked at. cut: there are more.
 	looks int
 	cut   bool
+	// spills are the wants behind those of lists: for triggers that are to be rejected.
+	spills []spill
 	// tried are waiters for whose triggers it asks.
 	tried []*waiter
 	// stale: since it was made a group was paused, whose triggers it may take.
@@ -84,6 +86,7 @@ func (s *Shard) call(d *domain) {
 		}
 	}
 	s.wantAll(d, c)
+	s.wantOverflows(d, c)
 	if len(c.out.Clear)+len(c.out.Put)+len(c.limits)+len(c.out.Wants) == 0 {
 		if c.cut {
 			s.work(d)
@@ -285,7 +288,11 @@ func (s *Shard) called(o *CallOutcome) {
 		}
 		s.learnStances(d, c, &o.Outcome)
 		for i := range o.Outcome.Taken {
-			s.took(c, i, &o.Outcome)
+			if i < len(c.lists) {
+				s.took(c, i, &o.Outcome)
+			} else {
+				s.spilled(c, i, &o.Outcome)
+			}
 		}
 		for _, w := range c.tried {
 			if w.tried {
@@ -352,9 +359,11 @@ func (s *Shard) learnStances(d *domain, c *call, o *table.Outcome) {
 		// Who leaves the line may have kept more slots from those behind than it took.
 		freer := l.unsaid || c.out.Stances[i].Held < l.entry || l.short && blocked[i] == 0
 		l.booked += booked[i]
+		waited := l.short
 		if l.stands(&o.Limits[i], c.out.Stances[i].Held+booked[i]+o.Limits[i].Leased, blocked[i], s.now) {
 			restore.Limits = append(restore.Limits, l.Ref)
 		}
+		s.sawFull(l, &o.Limits[i], waited, booked[i])
 		l.usage.saw(s.now.Mono, l.saturated(booked[i]), len(l.held)+booked[i] > 0 || l.blocked != 0)
 		if l.others && !l.full && freer {
 			freed.Limits = append(freed.Limits, l.Ref)

@@ -37,6 +37,7 @@ func (w *world) Limits(domain string) []Limit {
 	for key, most := range w.limits {
 		if l, ok := limitOf(key, domain); ok && most > 0 {
 			l.Max, l.Shadow = most, w.shadow[key] && !l.PerGroup
+			l.OnFull, l.OnFullAfter = w.policies[key], overflowAfter
 			all = append(all, l)
 		}
 	}

@@ -374,6 +374,8 @@ func (c *Counts) add(o *Counts) {
 	c.Losses += o.Losses
 	c.Audited += o.Audited
 	c.WouldWait += o.WouldWait
+	c.Rejected += o.Rejected
+	c.Displaced += o.Displaced
 	c.Looks += o.Looks
 	c.Malformed += o.Malformed
 	c.PollsUp += o.PollsUp

@@ -50,6 +50,9 @@ type domain struct {
 	dirty  []*list
 	waited []*limit
 	due    []*limit
+	// overflows are limits of which triggers are to be rejected, round asks whose attempts are to make room.
+	overflows []*limit
+	round     *round
 	// call is under way.
 	call *call
 	// busy: in turn.busy.
@@ -213,4 +216,5 @@ func (s *Shard) sweepDomain(d *domain) {
 		}
 	}
 	s.sweepGroups(d)
+	s.sweepOverflows(d)
 }

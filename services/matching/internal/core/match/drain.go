@@ -29,6 +29,7 @@ func (s *Shard) leave() {
 			s.arrivals = append(s.arrivals, arrival{Chunk: c, list: s.list(c.Tasklist)})
 		}
 		l.aside, l.asideN = nil, 0
+		s.returnStops(l)
 	}
 	for _, d := range s.inOrder {
 		for _, l := range d.met {
@@ -71,7 +72,7 @@ func (s *Shard) underWay() bool {
 		return true
 	}
 	for _, l := range s.lanes {
-		if l.undecided > 0 || l.backs > 0 || len(l.handBacks) > 0 {
+		if l.undecided > 0 || l.backs > 0 || len(l.handBacks) > 0 || l.stopping > 0 {
 			return true
 		}
 	}

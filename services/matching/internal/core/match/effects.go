@@ -80,8 +80,8 @@ type Refusal struct {
 	RetryAfter time.Duration
 }
 
-// Batch is one message of events to a history partition: the fence, or the grabs and
-// after them the hand-backs. Verdicts are by this order.
+// Batch is one message of events to a history partition: the fence, or grabs, or
+// hand-backs, or stops. Verdicts are by this order.
 type Batch struct {
 	Partition int
 	// Number counts the batches of this owner and partition from 1. One that is sent
@@ -96,6 +96,8 @@ type Batch struct {
 	Polls []PollRef
 	// HandBacks give attempts back.
 	HandBacks []HandBack
+	// Stops end what waits for a limit, or makes room in one.
+	Stops []Stop
 }
 
 // PollRef is a poll of a batch.
@@ -125,6 +127,18 @@ type HandBack struct {
 	Domain   string
 }
 
+// Stop is one REJECT or DISPLACE event.
+type Stop struct {
+	// Trigger names the task that waits, or with Displace the attempt that runs.
+	Trigger  ids.Trigger
+	Displace bool
+	Domain   string
+	// Limit is the one that is full.
+	Limit table.Ref
+	// ReadyBy: a task that became ready later, Unix ms, is not rejected.
+	ReadyBy int64
+}
+
 // AskKind tells the questions apart.
 type AskKind uint8
 
@@ -139,6 +153,8 @@ const (
 	AskRunning
 	// AskRetrigger: have all triggers of the shard sent again, of Domain or of all domains.
 	AskRetrigger
+	// AskHolders: of limits, the attempts of all shards that hold slots for the longest, and how many tasks wait.
+	AskHolders
 )
 
 // Ask is a question to one history partition.
@@ -149,6 +165,7 @@ type Ask struct {
 	Partition int
 	Domain    string
 	Types     []string
+	Holders   []HoldersQuery
 }
 
 // Hungry is a tasklist where polls wait for what its table does not hold.
@@ -184,6 +201,8 @@ type Counts struct {
 	Losses, Audited, WouldWait                                       int64
 	// PollsUp and PollsDown count polls that were given up to the parent of a partition, and to one below it.
 	PollsUp, PollsDown int64
+	// Rejected counts tasks that were, Displaced attempts that were asked to make room.
+	Rejected, Displaced int64
 	// Looks counts tasklists that were looked at for triggers to take.
 	Looks int64
 	// Malformed counts invalid input.

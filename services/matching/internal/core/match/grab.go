@@ -224,6 +224,9 @@ func (s *Shard) handOver() {
 		for len(l.handBacks) > 0 && (l.backs < l.inFlightMax || s.drain.forced) {
 			s.sendHandBacks(l)
 		}
+		for l.open && l.stopping == 0 && len(l.stops) > 0 {
+			s.sendStops(l)
+		}
 		if l.news && s.cfg.Fences && (s.now.Mono-l.reportedAt >= heardAfter || s.drain.on) {
 			b := &batch{}
 			l.add(b, s.now.Mono)

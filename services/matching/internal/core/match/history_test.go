@@ -11,6 +11,32 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
+type task struct {
+	id       ids.TaskID
+	domain   string
+	list     string
+	typ      string
+	group    string
+	cost     int
+	priority int
+	part     int
+	shard    int
+	version  uint32
+	state    string // ready, running, done
+	nonce    uint64
+	path     []table.Ref
+	inbox    string
+	json     bool
+	owner    [2]uint64 // epoch, batch
+	received bool
+	worked   bool
+	// triggeredAt is when its trigger was sent last.
+	triggeredAt time.Duration
+	// readyAt is when it became ready. rejected: it ended so. leaving: it was asked to stop.
+	readyAt           time.Duration
+	rejected, leaving bool
+}
+
 func (w *world) sorted() []*task {
 	all := make([]*task, 0, len(w.tasks))
 	for _, t := range w.tasks {
@@ -38,7 +64,7 @@ func (w *world) ready(domain, list, typ string, priority, n int) []*task {
 func (w *world) task(domain, list, typ string, priority, partition int) *task {
 	t := &task{
 		id:     ids.NewTaskID(time.UnixMilli(epochMS), partition, uint64(len(w.tasks)+1)),
-		domain: domain, list: list, typ: typ, priority: priority, state: "ready", group: w.group(), cost: w.cost(),
+		domain: domain, list: list, typ: typ, priority: priority, state: "ready", group: w.group(), cost: w.cost(), readyAt: w.now,
 	}
 	w.place(t)
 	w.tasks[t.id] = t
@@ -128,7 +154,7 @@ func (o *owner) batch(b Batch) {
 	w := o.w
 	w.batches = append(w.batches, b)
 	o.checkBatch(&b)
-	b.Grabs, b.Polls, b.HandBacks = slices.Clone(b.Grabs), slices.Clone(b.Polls), slices.Clone(b.HandBacks)
+	b.Grabs, b.Polls, b.HandBacks, b.Stops = slices.Clone(b.Grabs), slices.Clone(b.Polls), slices.Clone(b.HandBacks), slices.Clone(b.Stops)
 	times := 1
 	if w.twice() {
 		times = 2
@@ -154,7 +180,7 @@ func (o *owner) batch(b Batch) {
 // checkBatch: a number stands for the same events forever, and none is left out.
 func (o *owner) checkBatch(b *Batch) {
 	at := [2]uint64{uint64(b.Partition), b.Number}
-	text := fmt.Sprint(b.Fence, b.Grabs, b.HandBacks, b.Polls)
+	text := fmt.Sprint(b.Fence, b.Grabs, b.HandBacks, b.Polls, b.Stops)
 	if was, again := o.sent[at]; again && was != text {
 		o.w.t.Fatalf("batch %v was %s and is %s", at, was, text)
 	} else if !again && b.Number != o.numbers[b.Partition]+1 {
@@ -217,6 +243,9 @@ func (w *world) decide(o *owner, b *Batch) Verdicts {
 	for i := range b.Grabs {
 		v.All = append(v.All, w.start(o, b, &b.Grabs[i], stale))
 	}
+	for i := range b.Stops {
+		v.All = append(v.All, w.stop(&b.Stops[i], stale))
+	}
 	for _, h := range b.HandBacks {
 		t := w.tasks[h.ID]
 		if stale {
@@ -277,7 +306,7 @@ func traceOf(t *task) []byte {
 
 // over ends an attempt, and tells of its slot.
 func (w *world) over(t *task, state string) {
-	t.state = state
+	t.state, t.readyAt, t.leaving = state, w.now, false
 	for _, key := range w.covering(t) {
 		w.running[key]--
 	}

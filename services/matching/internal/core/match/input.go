@@ -76,6 +76,8 @@ type AskOutcome struct {
 	Overtaken bool
 	// Undelivered are grants of owners before (AskUndelivered).
 	Undelivered []Undelivered
+	// Holders are by Ask.Holders (AskHolders).
+	Holders []Holders
 }
 
 // Undelivered is a grant that may not have reached its poll.
@@ -220,6 +222,9 @@ type Limit struct {
 	PerGroup bool
 	// Shadow: it counts what it would hold up, and holds nothing up. Not if it counts per group.
 	Shadow bool
+	// OnFull is what it does when it is full and a trigger has waited for OnFullAfter.
+	OnFull      OnFull
+	OnFullAfter time.Duration
 	// Wide: it covers all. Else Tasklist is not empty, or Types are not; they are sorted.
 	Wide     bool
 	Tasklist string

@@ -38,6 +38,9 @@ type lane struct {
 	// restUntil: what gathers waits for company until then.
 	restUntil time.Duration
 	handBacks []handBack
+	// stops are to be sent, stopping counts batches of them in flight.
+	stops    []stop
+	stopping int
 
 	// aside are triggers kept until it speaks again, asideN how many, dropped that there
 	// were too many.
@@ -91,6 +94,7 @@ type batch struct {
 	nonce uint64
 	grabs []grab
 	backs []handBack
+	stops []stop
 	// left counts events without a verdict, unconfirmed grants that may not have reached
 	// their polls, granted all of them.
 	left, unconfirmed, granted int
@@ -185,6 +189,8 @@ func (l *lane) close(b *batch, now time.Duration) {
 		l.rest(len(b.grabs), now-b.firstAt, now)
 	case len(b.backs) > 0:
 		l.backs--
+	case len(b.stops) > 0:
+		l.stopping--
 	}
 }
 
@@ -221,7 +227,7 @@ func (l *lane) keep(from *origin, t ids.Trigger) {
 }
 
 // busy tells whether something is under way, or about to be.
-func (l *lane) busy() bool { return len(l.flight) > 0 || l.news || len(l.gather) > 0 }
+func (l *lane) busy() bool { return len(l.flight) > 0 || l.news || len(l.gather)+len(l.stops) > 0 }
 
 // wake is when it has to be looked at.
 func (l *lane) wake(w time.Duration) time.Duration {

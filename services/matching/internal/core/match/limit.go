@@ -65,6 +65,8 @@ type limit struct {
 	// lined: the shard stands in the line of a rate.
 	slack, ripens, lined bool
 	freeAt               time.Duration
+	// over is what its policy knows.
+	over overflow
 	// usage is how full it was, for people.
 	usage usage
 	// at is its place among the stances of call in, asked how many triggers that asks for, at least.
@@ -251,6 +253,7 @@ func (s *Shard) limitsChanged(name string) {
 		}
 		s.unread(l)
 		s.unparkAll(l)
+		d.rings[ringOver].remove(l, ringOver)
 		delete(d.limits, l.Ref)
 		if !found && l.counted() { // else its slots are those of the one that is met now
 			s.fx.Drops = append(s.fx.Drops, LimitHint{name, []table.Ref{l.Ref}})
@@ -275,6 +278,7 @@ func (s *Shard) resize(l *limit, now *Limit) {
 		s.unblock(l)
 		s.work(l.domain) // it may be that it holds up no more what waits for it to be counted
 	}
+	l.OnFull, l.OnFullAfter = now.OnFull, now.OnFullAfter
 	if l.PerGroup {
 		s.resizeGroups(l)
 	}
@@ -327,11 +331,14 @@ func (s *Shard) unblock(l *limit) {
 	s.dueLimit(l)
 }
 
+// unblockAll does so for all limits of a domain, whose tables were away: nothing is known of what is full.
 func (s *Shard) unblockAll(d *domain) {
 	for _, l := range d.met {
 		s.unblock(l)
+		l.over.fullAt = 0
 		for one := range l.groups() {
 			s.unblock(one)
+			one.over.fullAt = 0
 		}
 	}
 }

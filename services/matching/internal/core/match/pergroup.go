@@ -37,10 +37,12 @@ type ring struct {
 
 // The rings of a domain.
 const (
-	// ringAll has the limits of all groups, ringLine those for which it waits with other shards, ringFull those of which it had no slot.
+	// ringAll has the limits of all groups, ringLine those for which it waits with other shards, ringFull those of which it had no slot. ringOver
+	// has those, and others, whose policy may come to act.
 	ringAll = iota
 	ringLine
 	ringFull
+	ringOver
 	rings
 )
 

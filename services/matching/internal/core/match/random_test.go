@@ -76,6 +76,9 @@ func newStorm(t *testing.T, seed uint64) *storm {
 	if r.IntN(2) == 0 {
 		w.inShadow([]string{"d/a", "e/pay", "d", "rate d/b", "rate e"}[r.IntN(5)])
 	}
+	for range r.IntN(4) {
+		w.policies[[]string{"d/a", "e/pay", "d/b*", "d*", "d", w.shared[0]}[r.IntN(6)]] = []OnFull{RejectNewest, CancelOldest}[r.IntN(2)]
+	}
 	w.lease = 5 * time.Second
 	w.twice = func() bool { return w.wild && r.IntN(5) == 0 }
 	w.deaf = func(string) bool { return w.wild && r.IntN(12) == 0 }

@@ -31,6 +31,8 @@ type LimitInUse struct {
 	// Shadow: it holds nothing up. WouldWait counts the attempts of the last hour that it would have held up.
 	Shadow    bool
 	WouldWait int64
+	// Rejected counts the tasks, Displaced the attempts of the last hour that its policy ended.
+	Rejected, Displaced int64
 	// Full is for how long it was full within Observed, an hour at most; FullFor since when it is, 0 = it is not.
 	Full, Observed, FullFor time.Duration
 	// Reclaimed counts slots that were found to be held by attempts that were over.
@@ -73,10 +75,11 @@ func (s *Shard) LimitsInUse(domain string, each int, now Now) (all []LimitInUse,
 		}
 		u.Full, u.Observed, u.FullFor = l.usage.hour(now.Mono)
 		u.Shadow, u.WouldWait = l.Shadow, l.usage.beyond.sum(now.Mono)
+		u.Rejected, u.Displaced = l.usage.rejected.sum(now.Mono), l.usage.displaced.sum(now.Mono)
 		if l.rated() {
 			u.Max = 0
 		}
-		if !l.Paused && u.Held+u.Entry+u.Lists+int(u.Full)+int(u.WouldWait) > 0 {
+		if !l.Paused && u.Held+u.Entry+u.Lists+int(u.Full)+int(u.WouldWait+u.Rejected+u.Displaced) > 0 {
 			all, used = append(all, u), append(used, l)
 		}
 	}

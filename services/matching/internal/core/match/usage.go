@@ -24,6 +24,8 @@ type usage struct {
 	// minutes count in ms how long it was full; beyond the attempts that a limit in shadow would have held up.
 	minutes minutes[uint16]
 	beyond  minutes[uint32]
+	// rejected counts tasks, displaced attempts, that its policy ended.
+	rejected, displaced minutes[uint32]
 	// reclaimed counts slots that were freed since history did not know their attempts any more.
 	reclaimed int64
 }

@@ -28,6 +28,8 @@ func (s *Shard) decideAll(v *Verdicts) {
 			s.decide(b, at, &v.All[i])
 		case at < len(b.backs):
 			s.handedBack(b, at, &v.All[i])
+		case at < len(b.stops):
+			s.stopped(b, at, &v.All[i])
 		}
 	}
 	if b.left == 0 {

@@ -38,8 +38,11 @@ type world struct {
 	// shadow are limits that are in shadow, by name; rates have "rate " before it. changed are those that came or went, or were in shadow.
 	shadow, changed map[string]bool
 	pauses          map[string]bool
-	owners          []*owner
-	shards          int
+	// policies are those of limits, by name; they act after overflowAfter. stops are what they asked for.
+	policies map[string]OnFull
+	stops    []Stop
+	owners   []*owner
+	shards   int
 
 	polls    map[string]*pollSeen
 	hungry   []Hungry
@@ -94,29 +97,6 @@ type partition struct {
 	fences map[int]uint64
 	silent bool
 	kept   []func()
-}
-
-type task struct {
-	id       ids.TaskID
-	domain   string
-	list     string
-	typ      string
-	group    string
-	cost     int
-	priority int
-	part     int
-	shard    int
-	version  uint32
-	state    string // ready, running, done
-	nonce    uint64
-	path     []table.Ref
-	inbox    string
-	json     bool
-	owner    [2]uint64 // epoch, batch
-	received bool
-	worked   bool
-	// triggeredAt is when its trigger was sent last.
-	triggeredAt time.Duration
 }
 
 type pollSeen struct {
@@ -185,7 +165,7 @@ func newWorld(t *testing.T, shards, partitions int) *world {
 		delay: func() time.Duration { return time.Millisecond }, work: func() time.Duration { return 10 * time.Millisecond },
 		lease: 30 * time.Second, deaf: func(string) bool { return false }, twice: func() bool { return false }, ends: true,
 		lossy: func(*table.Call) (bool, bool) { return false, true }, group: func() string { return "" }, cost: func() int { return 0 },
-		rates: map[string]table.Rate{}, shadow: map[string]bool{}, changed: map[string]bool{}, tokens: map[table.Ref][]token{}, starts: map[string]int{},
+		rates: map[string]table.Rate{}, policies: map[string]OnFull{}, shadow: map[string]bool{}, changed: map[string]bool{}, tokens: map[table.Ref][]token{}, starts: map[string]int{},
 		spreading: spreading{spread: map[string]int{}, scales: map[string]bool{}, turn: map[string]int{}, mute: func(string) bool { return false }, fronts: map[string]*front{}},
 	}
 	for range partitions {
@@ -364,7 +344,10 @@ func (o *owner) call(c table.Call) {
 	o.lastSeq, o.calls[c.Domain] = c.Seq.Call, c.Seq.Call
 	w.checkPuts(&c)
 	w.checkShadows(&c)
-	for _, want := range c.Wants {
+	for i, want := range c.Wants {
+		if i >= len(o.s.domains[c.Domain].call.lists) { // it books nothing
+			break
+		}
 		for _, at := range want.Candidates {
 			for ref, l := range o.s.domains[c.Domain].limits {
 				if l.Paused {
@@ -451,6 +434,8 @@ func (o *owner) ask(a Ask) {
 			w.retrigger(a.Partition, o.shard, a.Domain, "")
 		case AskUndelivered:
 			out.Undelivered = w.undelivered(a.Partition, o.shard, o.epoch)
+		case AskHolders:
+			out.Holders = w.holders(&a)
 		default:
 			out.Held = w.held(a, o.shard)
 			out.Overtaken = o.s.cfg.Fences && o.epoch < w.partitions[a.Partition].fences[o.shard]

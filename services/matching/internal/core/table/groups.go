@@ -138,6 +138,15 @@ func (x *Index) InColumn(at Column) int {
 	return 0
 }
 
+// Age is since when the first trigger of a column is ready that has a group, as far as is known.
+func (x *Index) Age(at Column) (readyAt int64, ok bool) {
+	all := x.groups[at.Any()]
+	if all == nil || all.byName[at.Group] == nil {
+		return 0, false
+	}
+	return all.byName[at.Group].age, true
+}
+
 // Waits tells whether a column holds something, or one of those for which it stands (AnyGroup); readyAt is the age of the first
 // of them that is ready, 0 = none is.
 func (x *Index) Waits(at Column) (readyAt int64, ok bool) {

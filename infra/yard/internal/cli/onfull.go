@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+)
+
+const onFullFlagName, onFullAfterFlagName = "on-full", "on-full-after"
+
+// onFullFlag is what a limit does that is full, on the command line: "reject-newest". It is a pflag.Value.
+type onFullFlag yard.OnFull
+
+// onFullFlags adds the flags of what a limit does that is full.
+func onFullFlags(flags *pflag.FlagSet, l *yard.Limit) {
+	flags.Var((*onFullFlag)(&l.OnFull), onFullFlagName, "what happens to a task that has waited for a slot: wait, reject-newest or cancel-oldest")
+	flags.DurationVar(&l.OnFullAfter, onFullAfterFlagName, 0, "how long a task waits until --on-full acts, 100ms to 24h; 0 = 1s")
+}
+
+// String writes it as it is read.
+func (p *onFullFlag) String() string { return strings.ReplaceAll(string(*p), "_", "-") }
+
+// Type names it in the help.
+func (p *onFullFlag) Type() string { return "policy" }
+
+// Set reads it.
+func (p *onFullFlag) Set(text string) error {
+	switch one := yard.OnFull(strings.ReplaceAll(text, "-", "_")); one {
+	case yard.OnFullWait, yard.OnFullRejectNewest, yard.OnFullCancelOldest:
+		*p = onFullFlag(one)
+		return nil
+	}
+	return errors.New("want wait, reject-newest or cancel-oldest")
+}
+
+// wireOnFull is a policy as the API writes it.
+func wireOnFull(p yard.OnFull) yardv1.OnFull {
+	switch p {
+	case yard.OnFullRejectNewest:
+		return yardv1.OnFull_ON_FULL_REJECT_NEWEST
+	case yard.OnFullCancelOldest:
+		return yardv1.OnFull_ON_FULL_CANCEL_OLDEST
+	}
+	return yardv1.OnFull_ON_FULL_WAIT
+}
+
+// onFullText is a policy for people, "" where tasks wait.
+func onFullText(l yard.Limit) string {
+	after := cmp.Or(l.OnFullAfter, time.Second)
+	switch l.OnFull {
+	case yard.OnFullRejectNewest:
+		return fmt.Sprintf("full: rejects the newest after %v", after)
+	case yard.OnFullCancelOldest:
+		return fmt.Sprintf("full: cancels the oldest after %v", after)
+	}
+	return ""
+}

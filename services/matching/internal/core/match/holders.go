@@ -1,0 +1,130 @@
+package match
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+// HoldersQuery asks a partition about a limit: who holds its slots for the longest, and how many tasks wait.
+type HoldersQuery struct {
+	Ref table.Ref
+	// Most is how many attempts, and how many tasks are counted.
+	Most int
+	// Types are those of the tasks that wait, Group is their group, if it is the limit of one. ReadyBy is since when they are ready, Unix ms.
+	Types   []string
+	Group   string
+	ReadyBy int64
+}
+
+// Holders is the answer.
+type Holders struct {
+	// Oldest are attempts that have not been asked to stop, in the order of their starts. Leaving counts those that have been.
+	Oldest  []OldHolder
+	Leaving int
+	// Waiting counts the tasks that wait.
+	Waiting int
+}
+
+// OldHolder is a running attempt.
+type OldHolder struct {
+	// Trigger names it: its version is that of the attempt.
+	Trigger     ids.Trigger
+	StartedAtMS int64
+}
+
+// round is a question to all partitions about limits of a domain, whose oldest attempts are to make room. There is one at a time, and one in
+// overflowEvery of each limit. It ends when all partitions have answered: of those asked to stop none may be counted twice.
+type round struct {
+	limits []*limit
+	// here is how many triggers of each wait at this shard, found what the partitions have answered.
+	here  []int
+	found []Holders
+	left  int
+}
+
+// askHolders asks who is to make room for what waits.
+func (s *Shard) askHolders(d *domain, limits []*limit) {
+	if d.round != nil || len(limits) == 0 {
+		return
+	}
+	r := &round{left: len(s.lanes)}
+	var queries []HoldersQuery
+	for _, l := range limits {
+		n, types := s.waitHere(l)
+		if n == 0 {
+			continue
+		}
+		l.over.at = s.now.Mono + overflowEvery
+		r.limits, r.here = append(r.limits, l), append(r.here, n)
+		queries = append(queries, HoldersQuery{Ref: l.Ref, Most: min(l.Max, overflowMax), Types: types, Group: l.group, ReadyBy: s.readyBy(l)})
+	}
+	if len(queries) == 0 {
+		return
+	}
+	d.round, r.found = r, make([]Holders, len(queries))
+	for p := range s.lanes {
+		s.asks.add(&question{Ask: Ask{Kind: AskHolders, Partition: p, Domain: d.name, Holders: queries}, round: r})
+	}
+}
+
+// waitHere is how many triggers wait here for a limit, and of which types they are.
+func (s *Shard) waitHere(l *limit) (n int, types []string) {
+	for _, w := range s.waitingFor(l) {
+		var here []string
+		for _, c := range w.want.Candidates {
+			if l.of != nil {
+				n += w.list.index.InColumn(c.Column)
+			}
+			here = append(here, c.Type)
+		}
+		slices.Sort(here)
+		if here = slices.Compact(here); l.of == nil {
+			n += w.list.index.TriggersOf(here)
+		}
+		types = append(types, here...)
+	}
+	slices.Sort(types)
+	return n, slices.Compact(types)
+}
+
+// heldBy takes in what a partition has answered.
+func (s *Shard) heldBy(q *question, found []Holders) {
+	r, d := q.round, s.domains[q.Domain]
+	for i := range found[:min(len(found), len(r.found))] {
+		all, one := &r.found[i], &found[i]
+		all.Leaving += one.Leaving
+		all.Waiting += one.Waiting
+		all.Oldest = append(all.Oldest, one.Oldest...)
+	}
+	if r.left--; r.left > 0 || d == nil || d.round != r {
+		return
+	}
+	d.round = nil
+	for i, l := range r.limits {
+		if l.known() && l.policy() == CancelOldest && l.over.fullAt > 0 && !l.counting() && !s.drain.on {
+			s.displace(l, &r.found[i], r.here[i])
+		}
+	}
+}
+
+// displace has the oldest attempts of a limit make room for the tasks that wait. One that was asked to stop before makes room for one of them.
+func (s *Shard) displace(l *limit, found *Holders, here int) {
+	slices.SortFunc(found.Oldest, func(a, b OldHolder) int {
+		return cmp.Or(cmp.Compare(a.StartedAtMS, b.StartedAtMS), bytes.Compare(a.Trigger.ID[:], b.Trigger.ID[:]))
+	})
+	n := min(found.Waiting, here) - found.Leaving
+	for _, o := range found.Oldest[:max(0, min(n, len(found.Oldest), overflowMax))] {
+		at := o.Trigger.ID.Partition()
+		if at >= len(s.lanes) {
+			s.fx.Counts.Malformed++
+			continue
+		}
+		if lane := s.lanes[at]; len(lane.stops) < stopsMax {
+			lane.stops = append(lane.stops, stop{Stop: Stop{Trigger: o.Trigger, Domain: l.domain.name, Limit: l.Ref, Displace: true}, limit: l})
+		}
+	}
+}

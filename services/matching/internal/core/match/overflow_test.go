@@ -1,0 +1,160 @@
+package match
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+// overflowAfter is when the policies of the tests act.
+const overflowAfter = 200 * time.Millisecond
+
+// stop decides what a policy asks for, as history does. No task is named that is not ready for long enough by the asker's own word.
+func (w *world) stop(s *Stop, stale bool) Verdict {
+	t := w.tasks[s.Trigger.ID]
+	running := t.state == "running" && t.version == s.Trigger.Version
+	switch {
+	case stale:
+		return Verdict{Refused: string(fault.Stale), Fenced: true}
+	case s.Displace && running:
+		t.leaving = true
+	case s.Displace:
+		return Verdict{Refused: string(fault.Stale)}
+	case t.rejected && t.version+1 == s.Trigger.Version:
+	case t.state != "ready" || t.version+1 != s.Trigger.Version:
+		return Verdict{Refused: string(fault.Stale)}
+	case epochMS+t.readyAt.Milliseconds() > s.ReadyBy:
+		return Verdict{Refused: string(fault.FailedPrecondition)}
+	default:
+		if now := epochMS + w.now.Milliseconds(); s.ReadyBy > now-overflowAfter.Milliseconds() {
+			w.t.Fatalf("%d ms before its time a task is rejected", s.ReadyBy+overflowAfter.Milliseconds()-now)
+		}
+		t.state, t.rejected = "done", true
+	}
+	w.stops = append(w.stops, *s)
+	return Verdict{}
+}
+
+// holders are the attempts that hold slots of limits, and the tasks that wait.
+func (w *world) holders(a *Ask) []Holders {
+	all := make([]Holders, len(a.Holders))
+	for i, q := range a.Holders {
+		for _, t := range w.sorted() {
+			switch {
+			case t.id.Partition() != a.Partition || t.domain != a.Domain:
+			case t.state == "ready":
+				if slices.Contains(q.Types, t.typ) && (q.Group == "" || q.Group == t.group) && epochMS+t.readyAt.Milliseconds() <= q.ReadyBy && all[i].Waiting < q.Most {
+					all[i].Waiting++
+				}
+			case t.state != "running" || !slices.Contains(t.path, q.Ref):
+			case t.leaving:
+				all[i].Leaving++
+			default:
+				all[i].Oldest = append(all[i].Oldest, OldHolder{
+					Trigger: ids.Trigger{ID: t.id, Version: t.version}, StartedAtMS: t.triggeredAt.Milliseconds(),
+				})
+			}
+		}
+	}
+	return all
+}
+
+// ended counts the tasks that were rejected, and the attempts that were asked to stop.
+func (w *world) ended() (rejected, leaving int) {
+	for _, t := range w.tasks {
+		if t.rejected {
+			rejected++
+		}
+		if t.leaving {
+			leaving++
+		}
+	}
+	return rejected, leaving
+}
+
+func (w *world) wantEnded(rejected, leaving int) {
+	w.t.Helper()
+	if r, l := w.ended(); r != rejected || l != leaving {
+		w.t.Fatalf("%d are rejected and %d asked to stop, want %d and %d", r, l, rejected, leaving)
+	}
+}
+
+// TestAFullLimitRejectsWhatHasWaited: not before its time, none that runs, and none that finds a slot.
+func TestAFullLimitRejectsWhatHasWaited(t *testing.T) {
+	for key, ref := range map[string]table.Ref{"d/a": "type/a", "d/a*": "type/a/group"} {
+		w, o := begun(t, 2)
+		w.ends, w.policies[key] = false, RejectNewest
+		w.group = func() string { return "g" }
+		w.set(o, map[string]int{key: 2})
+		w.ready("d", "l0", "a", 3, 7)
+		w.serve("l0")
+		w.run(overflowAfter / 2)
+		w.wantEnded(0, 0)
+		w.run(3 * time.Second)
+		w.wantEnded(5, 0)
+		if u := o.use(ref); u.Rejected != 5 {
+			t.Errorf("%s: %+v", key, u)
+		}
+		for _, one := range w.sorted() {
+			if one.state == "running" {
+				w.over(one, "done")
+			}
+		}
+		w.run(time.Second)
+		w.ready("d", "l0", "a", 3, 2)
+		w.run(3 * time.Second)
+		w.wantEnded(5, 0)
+		expect(t, "running", w.runs(key[:3]), []int{2})
+	}
+}
+
+// TestTheOldestMakeRoomOnce: one for each that waits, and no more while they are on their way out, however many rounds there are.
+func TestTheOldestMakeRoomOnce(t *testing.T) {
+	w, o := begun(t, 3)
+	w.ends, w.policies["d/a"] = false, CancelOldest
+	w.set(o, map[string]int{"d/a": 4})
+	var running []*task
+	for i := range 8 {
+		w.poll(fmt.Sprint("room", i), Poll{Domain: "d", Tasklist: "l0", Max: 10, For: time.Hour})
+	}
+	for range 4 {
+		running = append(running, w.ready("d", "l0", "a", 3, 1)...)
+		w.run(50 * time.Millisecond)
+	}
+	expect(t, "running", w.runs("d/a"), []int{4})
+	w.ready("d", "l0", "a", 3, 2)
+	w.run(overflowAfter / 2)
+	w.wantEnded(0, 0)
+	w.run(10 * time.Second)
+	w.wantEnded(0, 2)
+	if !running[0].leaving || !running[1].leaving {
+		t.Error("not the oldest were asked")
+	}
+	w.over(running[0], "done")
+	w.over(running[1], "done")
+	w.run(10 * time.Second)
+	w.wantEnded(0, 0)
+	expect(t, "running", w.runs("d/a"), []int{4})
+	if u := o.use("type/a"); u.Displaced != 2 || w.counts.Displaced != 2 {
+		t.Errorf("%+v", u)
+	}
+}
+
+// TestNoPolicyActsOnWhatIsNotFull: on a limit that is counted, on a pause, on a limit of which others hold the slots up, or without a worker.
+func TestNoPolicyActsOnWhatIsNotFull(t *testing.T) {
+	w, o := begun(t, 1)
+	w.ends, w.policies["d/a"], w.policies["d/b"] = false, RejectNewest, CancelOldest
+	w.pauses["d/b"] = true
+	w.set(o, map[string]int{"d/a": 1, "d/b": 1, "d": 1})
+	w.ready("d", "l0", "c", 3, 1)
+	w.serve("l0")
+	w.ready("d", "l0", "a", 3, 3)
+	w.ready("d", "l0", "b", 3, 3)
+	w.run(10 * time.Second)
+	w.wantEnded(0, 0) // the domain is full, which has no policy
+}

@@ -1,0 +1,73 @@
+package match
+
+import (
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+// stopsMax is how many tasks and attempts may wait to be sent to a partition.
+const stopsMax = 1024
+
+// stop is a task that is to be rejected, or an attempt that is to make room.
+type stop struct {
+	Stop
+	limit *limit
+	// back is where the trigger stood of one to be rejected.
+	back table.Chunk
+	done bool
+}
+
+// sendStops sends one batch of them.
+func (s *Shard) sendStops(l *lane) {
+	n := min(len(l.stops), l.eventsMax)
+	b := &batch{stops: append([]stop(nil), l.stops[:n]...), left: n}
+	for i := range b.stops {
+		b.out.Stops = append(b.out.Stops, b.stops[i].Stop)
+	}
+	l.stops = shift(l.stops, n)
+	l.stopping++
+	l.add(b, s.now.Mono)
+	s.publish(b)
+}
+
+// stopped applies one verdict about a stop. One that has begun, or is over, is left alone.
+func (s *Shard) stopped(b *batch, i int, v *Verdict) {
+	st := &b.stops[i]
+	if st.done {
+		return
+	}
+	st.done = true
+	b.left--
+	of := st.limit
+	if of.of != nil {
+		of = of.of
+	}
+	switch code := fault.Code(v.Refused); {
+	case v.Refused == "" && st.Displace:
+		of.usage.displaced.add(s.now.Mono, 1)
+		s.fx.Counts.Displaced++
+	case v.Refused == "":
+		of.usage.rejected.add(s.now.Mono, 1)
+		s.fx.Counts.Rejected++
+	case !st.Displace && passes(code): // it waits on
+		s.returnStop(st)
+		if code == fault.FailedPrecondition {
+			st.limit.over.at = s.now.Mono + max(st.limit.patience(), overflowEvery)
+		}
+	}
+}
+
+// returnStop puts back a trigger that was to be rejected.
+func (s *Shard) returnStop(st *stop) {
+	if !st.Displace {
+		s.arrivals = append(s.arrivals, arrival{Chunk: st.back, list: s.list(st.back.Tasklist)})
+	}
+}
+
+// returnStops puts back what was to be rejected and is not sent yet.
+func (s *Shard) returnStops(l *lane) {
+	for i := range l.stops {
+		s.returnStop(&l.stops[i])
+	}
+	l.stops = nil
+}
