@@ -122,7 +122,7 @@ func (p *matchProc) Partitions(domain, tasklist string) int {
 func (p *matchProc) Weights(string) map[string]float64 { return weights }
 
 // GroupLimits is part of matchingsim.Catalog.
-func (p *matchProc) GroupLimits(string) map[string]int { return nil }
+func (p *matchProc) GroupLimits(string) map[string]int { return groupMax }
 
 // Limits is part of matchingsim.Catalog.
 func (p *matchProc) Limits(domain string) (all []matchingsim.Limit) {
