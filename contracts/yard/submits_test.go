@@ -94,7 +94,7 @@ func TestSubmitMakesANewRequestOfWhatWasNotStored(t *testing.T) {
 func TestSubmitMakesANewRequestOfWhatIsNeverStored(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newStack(t)
-		const behind = 80 * time.Second // the clock that the first answer would have told, had it come
+		const behind = 80 * time.Second // the clock that the first answer would have said, had it come
 		s.refusing(fault.New(fault.Unknown, "who knows"), withNow(fault.At(fault.FailedPrecondition, "/request_id", "no try was stored"), time.Now().Add(behind)))
 		if _, err := s.client.Submit(soon(t), one); err != nil {
 			t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -114,6 +115,7 @@ func newMatching(s *sim) *matching {
 		m.limits[d] = map[string]int{}
 		m.setLimit(d, one, 1)
 		m.setLimit(d, few, 3)
+		m.limitGroups(d)
 	}
 	m.spreadAll()
 	return m
@@ -128,6 +130,11 @@ const (
 
 // limitOf is the limit of a name: what it covers.
 func limitOf(name string) matchingsim.Limit {
+	if of, each := strings.CutSuffix(name, perGroup); each {
+		l := limitOf(of)
+		l.Ref, l.PerGroup = matchingsim.PerGroupRef(l.Ref), true
+		return l
+	}
 	switch name[:1] {
 	case wide:
 		return matchingsim.Limit{Ref: matchingsim.DomainRef, Wide: true}
@@ -300,7 +307,7 @@ func (m *matching) trouble() {
 	}
 	if m.fault(limitEdits, 30) {
 		d := domains[m.dice.IntN(len(domains))]
-		names := append([]string{wide, shared, ofTasklist + tasklists[d][0]}, types[:]...)
+		names := slices.Concat([]string{wide, shared, ofTasklist + tasklists[d][0]}, types, m.perGroups(d))
 		m.edit(d, names[m.dice.IntN(len(names))], m.dice.IntN(4))
 	}
 	if m.fault(partitionEdits, 60) {

@@ -127,7 +127,7 @@ func (p *matchProc) Scales(_, tasklist string) bool {
 func (p *matchProc) Weights(string) map[string]float64 { return weights }
 
 // GroupLimits is part of matchingsim.Catalog.
-func (p *matchProc) GroupLimits(string) map[string]int { return nil }
+func (p *matchProc) GroupLimits(string) map[string]int { return groupMax }
 
 // PausedGroups is part of matchingsim.Catalog.
 func (p *matchProc) PausedGroups(string) map[string]bool { return nil }

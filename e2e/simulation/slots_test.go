@@ -206,10 +206,17 @@ func (c *matchChecker) limits() {
 
 // booked holds that an attempt has a slot of each limit that has covered it for long.
 func (c *matchChecker) booked(g *grantOf) {
-	at, granted := g.w.accepted[g.id], g.w.storedAt[g.seq-1]
-	for _, name := range []string{at.typ, wide, shared, ofTasklist + at.tasklist} {
+	at, granted, group := g.w.accepted[g.id], g.w.storedAt[g.seq-1], g.w.groupOf[g.id]
+	names := []string{at.typ, wide, shared, ofTasklist + at.tasklist}
+	if group != "" {
+		names = append(names, c.m.perGroups(at.domain)...)
+	}
+	for _, name := range names {
 		limited := false
 		one := limitOf(name)
+		if one.PerGroup {
+			one.Ref = one.Ref.Of(group)
+		}
 		for _, ch := range c.m.changes {
 			switch {
 			case ch.domain != at.domain || ch.name != name || ch.at > granted:
@@ -231,13 +238,18 @@ const limitLag = time.Minute
 // slotsLately is the most that a limit was recently.
 func (c *matchChecker) slotsLately(domain, ref string, now time.Duration) int {
 	most, present := 0, 0
+	of, group, ok := matchingsim.Ref(ref).Group()
+	if !ok {
+		of = matchingsim.Ref(ref)
+	}
 	for _, ch := range c.m.changes {
+		slots := groupSlots(group, ch.max)
 		switch {
-		case ch.at > now || ch.domain != domain || string(limitOf(ch.name).Ref) != ref:
+		case ch.at > now || ch.domain != domain || limitOf(ch.name).Ref != of:
 		case ch.at <= now-limitLag:
-			present = ch.max
+			present = slots
 		default:
-			most = max(most, ch.max)
+			most = max(most, slots)
 		}
 	}
 	return max(most, present)
@@ -259,6 +271,7 @@ func (c *matchChecker) leftovers() {
 				m.violated("I8: %d slots of %s %s are in use, and all tasks have ended", used, d, name)
 			}
 		}
+		c.groupsFree(d)
 		for i := range m.shards {
 			if m.plan.faults&lateCalls != 0 {
 				break

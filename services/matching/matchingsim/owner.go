@@ -77,6 +77,9 @@ func TasklistRef(tasklist string) Ref { return table.TasklistRef(tasklist) }
 // SharedRef is a limit that types share.
 func SharedRef(limit string) Ref { return table.SharedRef(limit) }
 
+// PerGroupRef is the limit of each group of what a limit would cover.
+func PerGroupRef(of Ref) Ref { return table.PerGroupRef(of) }
+
 // Host is what an owner runs on.
 type Host interface {
 	Now() Now

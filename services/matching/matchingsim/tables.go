@@ -36,6 +36,18 @@ func (t *Tables) Slots(domain string, limit Ref, now int64) int {
 	return t.table.Slots(domain, []Ref{limit}, now)[0]
 }
 
+// GroupSlots counts the slots in use of one group, of a limit per group, at an instant of the store's clock, Unix µs. It asks as a shard
+// that there is not.
+func (t *Tables) GroupSlots(domain string, perGroup Ref, group string, nowUS int64) int {
+	const nobody = 1 << 20
+	opened := t.Open(domain, nobody)
+	out := t.table.Do(Call{
+		Domain: domain, Shard: nobody, Shards: 1, Epoch: opened.Epoch, Seq: table.Seq{Epoch: 1, Call: uint64(t.lives)},
+		Stances: []table.Stance{{Ref: perGroup, PerGroup: table.PerGroup{Count: 1}}, {Ref: perGroup.Of(group), Of: 1, Max: 1}},
+	}, nowUS)
+	return out.Limits[1].Used
+}
+
 // Forget loses everything. That is also what a server does that was restarted, whatever snapshot it
 // has read: all that was written under another run id is void.
 func (t *Tables) Forget() { t.table.Forget() }

@@ -47,7 +47,7 @@ func TestTheTimeOfARequestIsChecked(t *testing.T) {
 	})
 }
 
-// A try whose append has an unknown outcome may still be stored when the minute is over: it is not told that it was
+// A try whose append has an unknown outcome may still be stored when the minute is over: it does not hear that it was
 // too old, or it would be submitted again.
 func TestI1_ATryThatMayBeUnderWayIsNotTooOld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -208,6 +208,14 @@ func (s *Shard) auditAll() {
 	s.sweepAt = s.now.Mono
 }
 
+// auditOverdue looks for the slots of a limit whose attempts must all be over: a release was lost, and no one waits for a slot, which
+// would find it. They are those of a limit that is asked for, which is the same, or counts per group.
+func (s *Shard) auditOverdue(l, of *limit) {
+	if of.auditAt == 0 && len(l.held) > 0 && l.deadline > 0 && s.now.MS > l.deadline {
+		of.auditAt = s.now.Mono + auditEvery
+	}
+}
+
 // running compares what runs in a partition with what is counted here.
 func (s *Shard) running(q *question, held []Held) {
 	runs := make(map[*limit]map[member]bool, len(q.limits))

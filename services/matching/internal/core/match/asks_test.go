@@ -60,7 +60,7 @@ func TestALimitThatNobodyUsesIsNotAudited(t *testing.T) {
 	}
 }
 
-// A new owner asks a second time about a limit that is in use, a second later, and then no more.
+// A new owner asks a second time about a limit that is in use, a second later, and then no more while the attempt may run.
 func TestATakeoverAuditsOnce(t *testing.T) {
 	w, _ := limited(t, 1, 2)
 	w.ends = false
@@ -74,7 +74,7 @@ func TestATakeoverAuditsOnce(t *testing.T) {
 	for _, c := range []struct {
 		after time.Duration
 		asked int
-	}{{auditSoon - sweepEvery, 1}, {2 * sweepEvery, 2}, {2 * time.Minute, 2}} {
+	}{{auditSoon - sweepEvery, 1}, {2 * sweepEvery, 2}, {50 * time.Second, 2}} {
 		w.run(c.after)
 		if n := kinds(w.asked, AskRunning); n != c.asked {
 			t.Fatalf("asked %d times after %v more, want %d", n, c.after, c.asked)

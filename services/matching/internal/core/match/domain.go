@@ -203,6 +203,7 @@ func (s *Shard) sweepDomain(d *domain) {
 			continue
 		}
 		s.sweepLimit(l)
+		s.auditOverdue(l, l)
 		if l.auditAt != 0 && s.now.Mono >= l.auditAt && !l.auditing {
 			audit = append(audit, l)
 		}

@@ -107,8 +107,20 @@ func (t *Triggers) of(group string) {
 	t.Groups = append(t.Groups, group)
 }
 
-// hint sends a message to the shard's owner; what is not acknowledged comes again.
+// hint sends a message to the shard's owner, which may be lost, or come twice; what is not acknowledged comes again.
 func (w *world) hint(shard int, h Hints) uint64 {
+	if w.lost() {
+		w.after(resentAfter, func() { w.resend(&h) })
+		return 0
+	}
+	if w.twice() {
+		w.send(shard, h)
+	}
+	return w.send(shard, h)
+}
+
+// send sends a message.
+func (w *world) send(shard int, h Hints) uint64 {
 	w.count++
 	id := uint64(w.count)
 	h.Delivery = id
@@ -132,6 +144,23 @@ func (w *world) hint(shard int, h Hints) uint64 {
 	}
 	w.after(w.delay(), deliver)
 	return id
+}
+
+// resentAfter is when history sends the triggers again of what has been ready for long.
+const resentAfter = 10 * time.Second
+
+// resend sends those of a hint that was lost. Its releases are lost for good.
+func (w *world) resend(h *Hints) {
+	var all []*task
+	for _, ts := range h.Triggers {
+		for i := range len(ts.Packed) / ids.TriggerBytes {
+			tr := ids.TriggerAt(ts.Packed, i)
+			if t := w.tasks[tr.ID]; t.state == "ready" && t.version+1 == tr.Version {
+				all = append(all, t)
+			}
+		}
+	}
+	w.trigger(all...)
 }
 
 // retrigger sends the triggers of what is ready again.
@@ -170,8 +199,9 @@ func (o *owner) batch(b Batch) {
 				half := len(v.All) / 2
 				parts = []Verdicts{{v.Partition, v.Batch, half, v.All[half:]}, {v.Partition, v.Batch, 0, v.All[:half]}}
 			}
+			late := w.late()
 			for _, part := range parts {
-				w.after(w.delay(), func() { o.give(func(in *Inputs) { in.Verdicts = append(in.Verdicts, part) }) })
+				w.after(late+w.delay(), func() { o.give(func(in *Inputs) { in.Verdicts = append(in.Verdicts, part) }) })
 			}
 		})
 	}
@@ -284,6 +314,7 @@ func (w *world) start(o *owner, b *Batch, g *Grab, stale bool) Verdict {
 		for _, key := range w.covering(t) {
 			w.starts[key] += max(t.cost, 1)
 			w.running[key]++
+			w.checkBooked(key)
 			w.peak[key] = max(w.peak[key], w.running[key])
 		}
 		version := t.version

@@ -64,7 +64,7 @@ const (
 	// restoreEvery bounds how often other shards are asked for their entries of a limit.
 	restoreEvery = time.Second
 	// auditSoon is when the attempts of a type are asked for again where some may be over
-	// without a word, auditEvery while its limit is full.
+	// without a word, auditEvery while its limit is full, or they must all be over.
 	auditSoon, auditEvery = time.Second, 30 * time.Second
 	// hungryMin and hungryMax bound how often an empty table is complained about.
 	hungryMin, hungryMax = time.Second, 30 * time.Second

@@ -266,6 +266,7 @@ func (s *Shard) sweepGroups(d *domain) {
 		if l.unsaid || len(l.held) > 0 && s.now.Mono-l.shownAt >= refreshAfter {
 			s.dueLimit(l)
 		}
+		s.auditOverdue(l, l.of)
 		s.forgetGroup(l)
 	}
 }

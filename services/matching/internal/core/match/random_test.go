@@ -39,11 +39,12 @@ type storm struct {
 	wild   bool
 	epochs []uint64
 	polled int
+	faults faults
 }
 
 func newStorm(t *testing.T, seed uint64) *storm {
 	r := rand.New(rand.NewPCG(seed, 1))
-	w := &storm{world: newWorld(t, 2, 1+r.IntN(4)), r: r, wild: true, epochs: []uint64{0, 0}}
+	w := &storm{world: newWorld(t, 2, 1+r.IntN(4)), r: r, wild: true, epochs: []uint64{0, 0}, faults: faults{}}
 	w.limits["d/a"] = 1 + r.IntN(4)
 	w.limits["e/pay"] = 1 + r.IntN(8)
 	w.shared = []string{"d:a,b", "d:b,pay", "e:a,pay"}
@@ -80,13 +81,7 @@ func newStorm(t *testing.T, seed uint64) *storm {
 		w.policies[[]string{"d/a", "e/pay", "d/b*", "d*", "d", w.shared[0]}[r.IntN(6)]] = []OnFull{RejectNewest, CancelOldest}[r.IntN(2)]
 	}
 	w.lease = 5 * time.Second
-	w.twice = func() bool { return w.wild && r.IntN(5) == 0 }
-	w.deaf = func(string) bool { return w.wild && r.IntN(12) == 0 }
-	w.lossy = func(*table.Call) (bool, bool) {
-		lost := w.wild && r.IntN(60) == 0
-		return lost, !lost || r.IntN(2) == 0
-	}
-	w.mute = func(string) bool { return w.wild && r.IntN(10) == 0 }
+	w.fails()
 	w.next(0)
 	w.next(1)
 	return w
@@ -139,21 +134,33 @@ func (w *storm) blow() {
 	case n < 78:
 		p := w.r.IntN(len(w.partitions))
 		w.partitions[p].silent = true
+		w.faults["a partition is silent"]++
 		w.after(time.Duration(w.r.IntN(1500))*time.Millisecond, func() { w.speak(p) })
 	case n < 80:
 		name := w.domain()
 		w.down[name] = true
+		w.faults["a domain's tables are away"]++
 		w.after(time.Duration(w.r.IntN(800))*time.Millisecond, func() { w.down[name] = false })
 	case n < 81:
 		w.tables.Forget()
+		w.faults["the tables lose their memory"]++
 		w.forgotten = append(w.forgotten, w.now)
 	case n < 82: // a new owner; the one before is killed, or does not know yet
 		shard := w.r.IntN(2)
 		if w.r.IntN(2) == 0 {
 			w.kill(shard)
+			w.faults["an owner is killed"]++
+		} else {
+			w.faults["an owner is overtaken"]++
+		}
+		if w.r.IntN(20) == 0 { // none for long: what it holds of limits expires
+			w.kill(shard)
+			w.faults["entries expire"]++
+			w.run(time.Minute + table.ExpiryAfter + time.Second)
 		}
 		w.next(shard)
 	case n < 83:
+		w.faults["a stream of hints is lost"]++
 		w.newest(w.r.IntN(2)).give(func(in *Inputs) { in.HintsLost = true })
 	case n == 84:
 		w.change()
@@ -201,11 +208,11 @@ func (w *storm) change() {
 		for _, other := range w.shared { // of a domain one is there at a time: they have one reference
 			if other != key && other[0] == key[0] && w.limits[other] > 0 {
 				delete(w.limits, other)
-				w.changed[other] = true
+				w.changes(other)
 			}
 		}
 	}
-	w.changed[key] = true
+	w.changes(key)
 	if w.limits[key] == 0 {
 		w.limits[key] = 1 + w.r.IntN(6)
 	} else {
@@ -229,7 +236,8 @@ func (w *storm) pauseOrResume() {
 
 // inShadow has a limit or a rate be in shadow, or no more.
 func (w *storm) inShadow(key string) {
-	w.shadow[key], w.changed[key] = !w.shadow[key], true
+	w.changes(key)
+	w.shadow[key] = !w.shadow[key]
 }
 
 // calm ends all failures, and has all tasks done.
@@ -254,7 +262,7 @@ func (w *storm) calm() {
 	}
 }
 
-func randomRun(t *testing.T, seed uint64) {
+func randomRun(t *testing.T, seed uint64) *storm {
 	w := newStorm(t, seed)
 	for range 400 {
 		w.blow()
@@ -278,9 +286,11 @@ func randomRun(t *testing.T, seed uint64) {
 		}
 		checkEmpty(t, o.s)
 	}
+	w.checkFree()
 	if w.counts.Matches == 0 {
 		t.Errorf("nothing was matched: %+v", w.counts)
 	}
+	return w
 }
 
 // Equal inputs have equal effects: a seed that fails can be run again.

@@ -70,8 +70,7 @@ type world struct {
 	lease time.Duration
 	// deaf tells whether no one waits for an answer any more.
 	deaf func(inbox string) bool
-	// twice tells whether a message comes twice.
-	twice func() bool
+	failures
 	// group is that of the next task, weights are those of groups in all domains.
 	group   func() string
 	weights map[string]float64
@@ -163,10 +162,17 @@ func newWorld(t *testing.T, shards, partitions int) *world {
 		t: t, tables: table.New(), down: map[string]bool{}, tasks: map[ids.TaskID]*task{}, running: map[string]int{},
 		peak: map[string]int{}, limits: map[string]int{}, pauses: map[string]bool{}, pausedGroups: map[string]bool{}, shards: shards, polls: map[string]*pollSeen{}, acks: map[uint64]bool{},
 		delay: func() time.Duration { return time.Millisecond }, work: func() time.Duration { return 10 * time.Millisecond },
+<<<<<<< HEAD
 		lease: 30 * time.Second, deaf: func(string) bool { return false }, twice: func() bool { return false }, ends: true,
 		lossy: func(*table.Call) (bool, bool) { return false, true }, group: func() string { return "" }, cost: func() int { return 0 },
 		rates: map[string]table.Rate{}, policies: map[string]OnFull{}, shadow: map[string]bool{}, changed: map[string]bool{}, tokens: map[table.Ref][]token{}, starts: map[string]int{},
 		spreading: spreading{spread: map[string]int{}, scales: map[string]bool{}, turn: map[string]int{}, mute: func(string) bool { return false }, fronts: map[string]*front{}},
+=======
+		lease: 30 * time.Second, deaf: func(string) bool { return false }, failures: none(), ends: true,
+		lossy: func(*table.Call) (bool, bool) { return false, true }, group: func() string { return "" },
+		rates: map[string]table.Rate{}, shadow: map[string]bool{}, changed: map[string]bool{}, tokens: map[table.Ref][]token{}, starts: map[string]int{},
+		spreading: spreading{spread: map[string]int{}, turn: map[string]int{}, mute: func(string) bool { return false }},
+>>>>>>> attack
 	}
 	for range partitions {
 		w.partitions = append(w.partitions, &partition{fences: map[int]uint64{}})
@@ -376,8 +382,7 @@ func (o *owner) call(c table.Call) {
 		lost, done := w.lossy(&c)
 		out := CallOutcome{Domain: c.Domain, Failed: lost || w.down[c.Domain]}
 		if done && !w.down[c.Domain] {
-			out.Outcome = w.tables.Do(c, epochMS*1000+w.now.Microseconds())
-			w.tokensOf(&c, &out.Outcome)
+			out.Outcome = w.do(c, lost)
 		}
 		if out.Failed {
 			out.Outcome = table.Outcome{}
