@@ -137,6 +137,10 @@ func (w *world) addTask(m *historysim.Message, priority int, delayed bool, at ta
 		t.Extra.Group = w.group()
 		w.groupOf[id] = t.Extra.Group
 	}
+	if w.fault(ownPolicies, 500) && !w.plan.once {
+		t.Policy = w.ownPolicy()
+	}
+	w.policyOf[id] = t.Policy
 	w.order = append(w.order, id)
 	w.names[id] = w.named(fmt.Sprintf("t%d", len(w.order)))
 	w.accepted[id] = at

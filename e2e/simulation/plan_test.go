@@ -57,6 +57,7 @@ const (
 	groups
 	rates
 	partitionEdits
+	ownPolicies
 	faultsEnd
 )
 
@@ -71,7 +72,7 @@ var faultNames = [...]string{
 	"skewed clocks", "stepping server", "stores down", "lost triggers", "quiet answers", "lost answers", "repeated asks",
 	"silent workers", "late outcomes", "failures", "cancels", "foreign cancels", "delayed tasks", "slow timer", "timer pauses", "timer rivals", "timer crashes", "full stores", "doubled submits", "slow readers",
 	"matching pauses", "matching rivals", "matching kills", "matching drains", "wiped tables", "slow tables", "away tables", "unknown calls",
-	"late acks", "gone workers", "limit edits", "shared messages", "floods", "expiries", "groups", "rates", "partition edits",
+	"late acks", "gone workers", "limit edits", "shared messages", "floods", "expiries", "groups", "rates", "partition edits", "own policies",
 }
 
 func (f faults) String() string {

@@ -42,13 +42,15 @@ type world struct {
 	accepted map[ids.TaskID]task
 	// groupOf is the group that each was submitted with.
 	groupOf map[ids.TaskID]string
-	order   []ids.TaskID
-	askers  askers
+	// policyOf is the policy that each was submitted with.
+	policyOf map[ids.TaskID]*historysim.Policy
+	order    []ids.TaskID
+	askers   askers
 }
 
 // newPartition makes a partition of a run.
 func newPartition(s *sim, part int) *world {
-	w := &world{sim: s, part: part, accepted: map[ids.TaskID]task{}, groupOf: map[ids.TaskID]string{}}
+	w := &world{sim: s, part: part, accepted: map[ids.TaskID]task{}, groupOf: map[ids.TaskID]string{}, policyOf: map[ids.TaskID]*historysim.Policy{}}
 	w.archived, w.waiting, w.decoder = map[ids.TaskID]*historysim.Task{}, newTimerStore(), historysim.NewDecoder()
 	w.senders = map[uint64]*matchProc{}
 	w.check = newChecker(w)
