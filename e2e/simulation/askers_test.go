@@ -90,9 +90,9 @@ func (m *askers) work(id ids.TaskID, token ids.Token) {
 	case w.fault(silentWorkers, 60):
 		return
 	case w.fault(failures, 150):
-		ev.Kind, ev.Message = historysim.Failed, "flaky"
+		ev.Kind, ev.Message, ev.ErrType = historysim.Failed, "flaky", errTypes[w.dice.IntN(3)]
 		if w.dice.chance(300) {
-			ev.DelayMS = 11_000 + w.dice.Int64N(5000)
+			ev.DelayMS = askedDelayMS + w.dice.Int64N(5000)
 		}
 	case w.fault(failures, 50):
 		ev.Kind = historysim.Released

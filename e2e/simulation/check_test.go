@@ -458,6 +458,7 @@ func (c *checker) endOf(t *historysim.Task) {
 		w.violated("%s is cancelled, though its owner did not ask", name)
 	}
 	c.inTime(t)
+	c.byPolicy(t)
 	if _, ok := c.cancelled[t.ID]; ok && t.State != historysim.Cancelled {
 		w.violated("%s was cancelled, but it is %v", name, t.State)
 	}

@@ -144,6 +144,10 @@ func (w *world) addTask(m *historysim.Message, priority int, delayed bool, at ta
 		t.Extra.Cost = []int32{2, 3, 9}[w.dice.IntN(3)]
 		w.costOf[id] = t.Extra.Cost
 	}
+	if w.fault(ownPolicies, 500) && !w.plan.once {
+		t.Policy = w.ownPolicy()
+	}
+	w.policyOf[id] = t.Policy
 	w.order = append(w.order, id)
 	w.names[id] = w.named(fmt.Sprintf("t%d", len(w.order)))
 	w.accepted[id] = at

@@ -58,6 +58,7 @@ const (
 	rates
 	partitionEdits
 	groupLimits
+	ownPolicies
 	faultsEnd
 )
 
@@ -72,7 +73,7 @@ var faultNames = [...]string{
 	"skewed clocks", "stepping server", "stores down", "lost triggers", "quiet answers", "lost answers", "repeated asks",
 	"silent workers", "late outcomes", "failures", "cancels", "foreign cancels", "delayed tasks", "slow timer", "timer pauses", "timer rivals", "timer crashes", "full stores", "doubled submits", "slow readers",
 	"matching pauses", "matching rivals", "matching kills", "matching drains", "wiped tables", "slow tables", "away tables", "unknown calls",
-	"late acks", "gone workers", "limit edits", "shared messages", "floods", "expiries", "groups", "rates", "partition edits", "group limits",
+	"late acks", "gone workers", "limit edits", "shared messages", "floods", "expiries", "groups", "rates", "partition edits", "group limits", "own policies",
 }
 
 func (f faults) String() string {

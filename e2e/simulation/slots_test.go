@@ -86,6 +86,9 @@ func (c *matchChecker) archived(w *world, t *historysim.Task) {
 		if s.Kind != historysim.StepFailed && s.Kind != historysim.StepTimedOut && s.Kind != historysim.StepLost {
 			continue
 		}
+		if t.Policy.OnLost == historysim.LostDies && s.Kind == historysim.StepLost || t.Policy.OnTimeout == historysim.TimeoutDies && s.Kind == historysim.StepTimedOut {
+			continue // it must not run twice, and may have run
+		}
 		if g := c.grants[attempt{t.ID, s.Grant}]; g != nil && !c.received(t.ID, g.token) {
 			c.m.violated("R41: attempt %d of %s has reached no worker, and counts", s.Grant, w.name(t.ID))
 		}

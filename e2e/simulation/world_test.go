@@ -44,13 +44,15 @@ type world struct {
 	groupOf map[ids.TaskID]string
 	// costOf is the cost of those that were submitted with one.
 	costOf map[ids.TaskID]int32
-	order  []ids.TaskID
-	askers askers
+	// policyOf is the policy that each was submitted with.
+	policyOf map[ids.TaskID]*historysim.Policy
+	order    []ids.TaskID
+	askers   askers
 }
 
 // newPartition makes a partition of a run.
 func newPartition(s *sim, part int) *world {
-	w := &world{sim: s, part: part, accepted: map[ids.TaskID]task{}, groupOf: map[ids.TaskID]string{}, costOf: map[ids.TaskID]int32{}}
+	w := &world{sim: s, part: part, accepted: map[ids.TaskID]task{}, groupOf: map[ids.TaskID]string{}, costOf: map[ids.TaskID]int32{}, policyOf: map[ids.TaskID]*historysim.Policy{}}
 	w.archived, w.waiting, w.decoder = map[ids.TaskID]*historysim.Task{}, newTimerStore(), historysim.NewDecoder()
 	w.senders = map[uint64]*matchProc{}
 	w.check = newChecker(w)

@@ -2,6 +2,8 @@ package record_test
 
 import (
 	"maps"
+	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -85,6 +87,59 @@ func TestCostGoesThroughMemory(t *testing.T) {
 		}
 		if tasks[1].Extra != nil {
 			t.Errorf("a task that costs one start has %+v", tasks[1].Extra)
+		}
+	}
+}
+
+// TestRulesOfPoliciesGoThroughMemory: what is parked, carried, archived or dead has the policy it came with, and what it was handed back;
+// equal ones are one value, and nothing of them lies in the buffer of the message that they came in.
+func TestRulesOfPoliciesGoThroughMemory(t *testing.T) {
+	rules := func(errType string, attempts int32) *logv1.Policy {
+		return &logv1.Policy{
+			MaxAttempts: 3, InitialIntervalMs: 1, Backoff: 2, MaxIntervalMs: 3, StartToCloseMs: 4, HeartbeatTimeoutMs: 5,
+			NonRetryable: []string{errType, "b"}, ByError: []*logv1.ErrorRetry{
+				{ErrorType: "c", InitialIntervalMs: 6, Backoff: 7, MaxIntervalMs: 8, MaxAttempts: attempts}, {ErrorType: "d"},
+			},
+			Jitter: 2, MaxDeliveries: 10, OnLost: 3, OnTimeout: 2,
+		}
+	}
+	policies := []*logv1.Policy{rules("a", 9), {MaxAttempts: 3, StartToCloseMs: 4}, rules("a", 9), rules("a", 10), rules("ab", 9)}
+	batch := &logv1.Batch{}
+	for _, p := range policies {
+		batch.Tasks = append(batch.Tasks, changed(func(r *logv1.Record) { r.Policy, r.HandedBack = p, 11 }))
+	}
+	data, err := batch.MarshalVT()
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoder, encoder := record.NewDecoder(), new(record.Encoder)
+	for range 2 { // its messages are used again
+		buffer := slices.Clone(data)
+		tasks, _, err := decoder.Submits(buffer, time.Time{})
+		if err != nil || len(tasks) != len(policies) {
+			t.Fatal(len(tasks), err)
+		}
+		clear(buffer)
+		for i, want := range policies {
+			r := encoder.Record(&tasks[i].Task)
+			if !proto.Equal(r.Policy, want) || r.HandedBack != 11 {
+				t.Errorf("task %d: written %v, handed back %d", i, r.Policy, r.HandedBack)
+			}
+		}
+		if tasks[0].Policy != tasks[2].Policy || tasks[0].Policy == tasks[3].Policy || tasks[0].Policy == tasks[4].Policy || tasks[1].Policy.Rules != nil {
+			t.Error("equal policies are one, and others are not")
+		}
+	}
+}
+
+// TestADecoderRemembersAFewRules: it starts again past its bound, and goes on to read.
+func TestADecoderRemembersAFewRules(t *testing.T) {
+	decoder := record.NewDecoder()
+	for i := range 1000 {
+		want := &logv1.Policy{MaxAttempts: 1, NonRetryable: []string{strconv.Itoa(i)}}
+		e, err := decoder.Entry(changed(func(r *logv1.Record) { r.Policy = want }))
+		if err != nil || !proto.Equal(new(record.Encoder).Record(&e.Task).Policy, want) {
+			t.Fatalf("%d: %v, %v", i, e, err)
 		}
 	}
 }

@@ -202,7 +202,10 @@ func TestDeliveriesAreLimited(t *testing.T) {
 			t.Errorf("%s: its history ends with %+v", name, last)
 		}
 	}
-	// Other ends come before.
+}
+
+// TestOtherEndsComeBeforeDeliveries: a cancel, the last failure, a row of lost grants, and the task's time.
+func TestOtherEndsComeBeforeDeliveries(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*Task)
 		kind   Kind

@@ -162,17 +162,10 @@ func newWorld(t *testing.T, shards, partitions int) *world {
 		t: t, tables: table.New(), down: map[string]bool{}, tasks: map[ids.TaskID]*task{}, running: map[string]int{},
 		peak: map[string]int{}, limits: map[string]int{}, pauses: map[string]bool{}, pausedGroups: map[string]bool{}, shards: shards, polls: map[string]*pollSeen{}, acks: map[uint64]bool{},
 		delay: func() time.Duration { return time.Millisecond }, work: func() time.Duration { return 10 * time.Millisecond },
-<<<<<<< HEAD
-		lease: 30 * time.Second, deaf: func(string) bool { return false }, twice: func() bool { return false }, ends: true,
+		lease: 30 * time.Second, deaf: func(string) bool { return false }, failures: none(), ends: true,
 		lossy: func(*table.Call) (bool, bool) { return false, true }, group: func() string { return "" }, cost: func() int { return 0 },
 		rates: map[string]table.Rate{}, policies: map[string]OnFull{}, shadow: map[string]bool{}, changed: map[string]bool{}, tokens: map[table.Ref][]token{}, starts: map[string]int{},
 		spreading: spreading{spread: map[string]int{}, scales: map[string]bool{}, turn: map[string]int{}, mute: func(string) bool { return false }, fronts: map[string]*front{}},
-=======
-		lease: 30 * time.Second, deaf: func(string) bool { return false }, failures: none(), ends: true,
-		lossy: func(*table.Call) (bool, bool) { return false, true }, group: func() string { return "" },
-		rates: map[string]table.Rate{}, shadow: map[string]bool{}, changed: map[string]bool{}, tokens: map[table.Ref][]token{}, starts: map[string]int{},
-		spreading: spreading{spread: map[string]int{}, turn: map[string]int{}, mute: func(string) bool { return false }},
->>>>>>> attack
 	}
 	for range partitions {
 		w.partitions = append(w.partitions, &partition{fences: map[int]uint64{}})

@@ -1,0 +1,26 @@
+package historysim
+
+import "github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+
+// What policies are made of.
+type (
+	Rules     = taskstate.Rules
+	ErrorRule = taskstate.ErrorRule
+	Jitter    = taskstate.Jitter
+	OnLost    = taskstate.OnLost
+	OnTimeout = taskstate.OnTimeout
+	Step      = taskstate.Step
+)
+
+// The choices of a policy.
+const (
+	JitterFull  = taskstate.JitterFull
+	JitterEqual = taskstate.JitterEqual
+	JitterNone  = taskstate.JitterNone
+	LostFails   = taskstate.LostFails
+	LostDies    = taskstate.LostDies
+	TimeoutDies = taskstate.TimeoutDies
+)
+
+// The step of a grant that was handed back.
+const StepHandedBack = taskstate.StepHandedBack
