@@ -174,7 +174,11 @@ func (w *world) stores() map[string][]testkit.Message {
 const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 func soon() *yardv1.RetryPolicy {
-	return &yardv1.RetryPolicy{MaxAttempts: 3, InitialIntervalMs: 100, Backoff: 2, MaxIntervalMs: 1000}
+	return &yardv1.RetryPolicy{
+		MaxAttempts: 3, InitialIntervalMs: 100, Backoff: 2, MaxIntervalMs: 1000, NonRetryable: []string{"Never"},
+		ByError: []*yardv1.ErrorRetry{{ErrorType: "Busy", InitialIntervalMs: 50, Backoff: 3, MaxIntervalMs: 500, MaxAttempts: 4}},
+		Jitter:  yardv1.Jitter_JITTER_EQUAL, MaxDeliveries: 10_000,
+	}
 }
 
 // liveThrough gives tasks every fate that there is. Some are left on their way.
@@ -207,8 +211,39 @@ func liveThrough(w *world) {
 	w.cancel(later)
 	w.ended(later)
 	w.ended(w.submitOne(&yardv1.NewTask{Type: "expires", DelayMs: 200, StartWithinMs: 200, FinishWithinMs: 300}))
+	makeRoom(w)
 	leaveOnTheWay(w)
 	w.drained()
+}
+
+// makeRoom has limits that are full end a task that waits, and an attempt that runs.
+func makeRoom(w *world) {
+	for name, policy := range map[string]yard.OnFull{"rejects": yard.OnFullRejectNewest, "displaces": yard.OnFullCancelOldest} {
+		if _, err := w.client.PutLimit(w.soon(), yard.Limit{Name: name, MaxConcurrency: 1, OnFull: policy, OnFullAfter: 100 * time.Millisecond}); err != nil {
+			w.t.Fatal(err)
+		}
+		w.putType(yard.TaskType{Name: name, Limits: []string{name}})
+		once := soon()
+		once.OnLost, once.OnTimeout = yardv1.OnLost_ON_LOST_DEAD, yardv1.OnTimeout_ON_TIMEOUT_DEAD
+		first := w.submitOne(&yardv1.NewTask{Type: name, Retry: once})
+		runs := w.takeOne(name)
+		second := w.submitOne(&yardv1.NewTask{Type: name})
+		w.eventually(func() error { // a task waits for a slot while a poll waits for it
+			tasks, err := w.poll(&yardv1.PollRequest{Tasklist: list, Types: []string{name}, MaxTasks: 1, WaitMs: 500})
+			for _, task := range tasks { // the limit was not known yet
+				w.fail(task, &yardv1.Failure{NotStarted: true})
+			}
+			if err != nil || w.get(first).CancelRequested || w.get(second).State.Finished() {
+				return err
+			}
+			return fmt.Errorf("%s does nothing yet", name)
+		})
+		w.fail(runs, &yardv1.Failure{Message: "asked to, or done"})
+		for _, id := range []string{first, second} {
+			w.cancel(id)
+			w.ended(id)
+		}
+	}
 }
 
 // failInEveryWay ends attempts in all ways but success.
