@@ -199,7 +199,7 @@ func liveThrough(w *world) {
 	equal(w.t, "contradicted", w.fail(plain[0], &yardv1.Failure{Message: "no"}), "STALE")
 
 	failInEveryWay(w)
-	delayed := w.submit(&yardv1.NewTask{Type: "delayed", DelayMs: 300, Headers: map[string]string{"order": "7"}, Group: "acme"}, &yardv1.NewTask{Type: "delayed", DelayMs: 300})
+	delayed := w.submit(&yardv1.NewTask{Type: "delayed", DelayMs: 300, Headers: map[string]string{"order": "7"}, Group: "acme", Retry: &yardv1.RetryPolicy{NonRetryable: []string{"gone"}, MaxDeliveries: 9}}, &yardv1.NewTask{Type: "delayed", DelayMs: 300})
 	w.complete(w.take(2, "delayed")...)
 	w.ended(delayed[0])
 	later := w.submitOne(&yardv1.NewTask{Type: "delayed", DelayMs: 3_600_000})
