@@ -20,9 +20,12 @@ func (w *world) ownPolicy() *historysim.Policy {
 	}
 	p.Jitter = historysim.Jitter(w.dice.IntN(5))
 	p.OnLost, p.OnTimeout = historysim.OnLost(w.dice.IntN(4)), historysim.OnTimeout(w.dice.IntN(3))
+	if w.dice.chance(200) { // it must not run twice
+		p.OnLost, p.OnTimeout = historysim.LostDies, historysim.TimeoutDies
+	}
 	if w.dice.chance(600) {
 		p.Rules = &historysim.Rules{ByError: []historysim.ErrorRule{{
-			ErrType: errTypes[1+w.dice.IntN(4)], MaxAttempts: w.dice.Int32N(8), InitialIntervalMS: w.dice.Int64N(500),
+			ErrType: errTypes[1+w.dice.IntN(4)], MaxAttempts: w.dice.Int32N(4), InitialIntervalMS: w.dice.Int64N(500),
 			Backoff: float64(w.dice.IntN(3)), MaxIntervalMS: w.dice.Int64N(12_000),
 		}}}
 		if w.dice.chance(300) {
@@ -31,6 +34,9 @@ func (w *world) ownPolicy() *historysim.Policy {
 	}
 	return &p
 }
+
+// notReceived is what the history says of a grant that expired and may never have reached its worker.
+const notReceived = "it may never have reached its worker"
 
 // byPolicy holds what a policy promises against the history of a task that has ended: that it is the one that was submitted, that no
 // attempt follows one after which none may, and that waits are what it says.
@@ -54,7 +60,9 @@ func (c *checker) byPolicy(t *historysim.Task) {
 			}
 			continue
 		case historysim.StepHandedBack:
-			delivered--
+			if delivered--; s.Message == notReceived && p.OnLost == historysim.LostDies && p.OnTimeout == historysim.TimeoutDies {
+				w.violated("attempt %d of %s is handed back, and its worker may have received it: %+v", s.Grant, w.name(t.ID), *p)
+			}
 			continue
 		case historysim.StepLost:
 			if !dies && p.OnLost != historysim.LostFails {
@@ -73,6 +81,9 @@ func (c *checker) byPolicy(t *historysim.Task) {
 		if p.MaxDeliveries > 0 && delivered >= int(p.MaxDeliveries) {
 			end = "it was delivered as often as it may"
 		}
+	}
+	if t.State == historysim.Dead && end == "" && t.Lost < historysim.LostMax {
+		w.violated("%s is a dead letter after %d failures and %d deliveries: %+v", w.name(t.ID), failures, delivered, *p)
 	}
 	if failures != int(t.Failures) {
 		w.violated("%s ends with %d failures, its history has %d", w.name(t.ID), t.Failures, failures)

@@ -22,5 +22,8 @@ const (
 	TimeoutDies = taskstate.TimeoutDies
 )
 
+// LostMax is how many grants in a row may be lost.
+const LostMax = taskstate.LostMax
+
 // The step of a grant that was handed back.
 const StepHandedBack = taskstate.StepHandedBack

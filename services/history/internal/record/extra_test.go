@@ -104,6 +104,8 @@ func TestRulesOfPoliciesGoThroughMemory(t *testing.T) {
 		}
 	}
 	policies := []*logv1.Policy{rules("a", 9), {MaxAttempts: 3, StartToCloseMs: 4}, rules("a", 9), rules("a", 10), rules("ab", 9)}
+	// Lists that are the same text in other places.
+	policies = append(policies, &logv1.Policy{MaxAttempts: 1, NonRetryable: []string{"xy", "z"}}, &logv1.Policy{MaxAttempts: 1, NonRetryable: []string{"x", "yz"}})
 	batch := &logv1.Batch{}
 	for _, p := range policies {
 		batch.Tasks = append(batch.Tasks, changed(func(r *logv1.Record) { r.Policy, r.HandedBack = p, 11 }))

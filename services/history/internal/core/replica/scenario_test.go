@@ -241,6 +241,12 @@ func (s *scenario) submit(verb string, args []string) {
 			once.MaxAttempts = 1
 			t.Policy = &once
 		}
+		if most, ok := option(args, "max_deliveries"); ok {
+			t.Policy = policyWith(func(p *taskstate.Policy) { p.MaxDeliveries = int32(number(most)) })
+		}
+		if slices.Contains(args, "on_lost_dead") {
+			t.Policy = policyWith(func(p *taskstate.Policy) { p.OnLost = taskstate.LostDies })
+		}
 		if due, ok := option(args, "due"); ok {
 			t.DueAt = s.now.MS + span(due).Milliseconds()
 		}

@@ -148,7 +148,7 @@ func (s *story) submit() {
 	var records []taskstate.Task
 	for _, id := range s.unborn[:n] {
 		t := taskstate.Task{
-			ID: id, Domain: domainOf(id), Tasklist: "mail", Type: "send", Priority: int32(max(1, lane)), Policy: storyPolicy,
+			ID: id, Domain: domainOf(id), Tasklist: "mail", Type: "send", Priority: int32(max(1, lane)), Policy: storyPolicies[s.rng.IntN(len(storyPolicies))],
 			Payload: taskstate.Blob{Data: []byte("payload")},
 		}
 		if s.rng.IntN(3) == 0 {
@@ -476,6 +476,7 @@ func (s *story) fitting(m *modelTask) taskstate.Event {
 		ev.Kind, ev.Data = taskstate.Succeeded, taskstate.Blob{Data: []byte("result")}
 	case n < 60:
 		ev.Kind, ev.Message = taskstate.Failed, "flaky"
+		ev.ErrType = []string{"", "slow", "final"}[s.rng.IntN(3)]
 		ev.DelayMS = []int64{0, 15_000, 20_000}[s.rng.IntN(3)]
 		ev.NonRetryable = s.rng.IntN(8) == 0
 	case n < 75:

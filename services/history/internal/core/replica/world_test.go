@@ -15,8 +15,8 @@ import (
 // dump is all that two owners have to agree about.
 func dump(t *taskstate.Task) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s v%d failures=%d lost=%d parkings=%d pos=%d/%s due=%d ready=%d finished=%d attempt=%+v result=%q err=%q/%q cancel=%v/%q expiry=%v",
-		t.ID, t.State, t.Version, t.Failures, t.Lost, t.Parkings, t.Position.Seq(), t.Position.Lane(), t.DueAt, t.ReadyAt, t.FinishedAt,
+	fmt.Fprintf(&b, "%s %s v%d failures=%d lost=%d back=%d parkings=%d pos=%d/%s due=%d ready=%d finished=%d attempt=%+v result=%q err=%q/%q cancel=%v/%q expiry=%v",
+		t.ID, t.State, t.Version, t.Failures, t.Lost, t.HandedBack, t.Parkings, t.Position.Seq(), t.Position.Lane(), t.DueAt, t.ReadyAt, t.FinishedAt,
 		t.Attempt, t.Result.Data, t.ErrMessage, t.ErrType, t.CancelRequested, t.CancelReason, t.Expiry())
 	for _, s := range t.Steps {
 		fmt.Fprintf(&b, "\n    %+v", s)
