@@ -158,3 +158,40 @@ func TestNoPolicyActsOnWhatIsNotFull(t *testing.T) {
 	w.run(10 * time.Second)
 	w.wantEnded(0, 0) // the domain is full, which has no policy
 }
+
+// TestAPauseKeepsGroupsFromBeingRejected: what was set aside for a slot of its group waits for the pause once there is one.
+func TestAPauseKeepsGroupsFromBeingRejected(t *testing.T) {
+	for _, pause := range []string{"d/a", "d#l0"} {
+		w, o := begun(t, 2)
+		w.ends, w.policies["d/a*"] = false, RejectNewest
+		w.group = func() string { return "g" }
+		w.set(o, map[string]int{"d/a*": 2})
+		w.ready("d", "l0", "a", 3, 7)
+		w.serve("l0")
+		w.wantEnded(0, 0)
+		w.pauses[pause] = true
+		w.limitsChanged()
+		w.run(10 * time.Second)
+		w.wantEnded(0, 0)
+	}
+}
+
+// TestOnlyWhatAPollWaitsForIsRejected: not what is of a type that no poll accepts, nor what waits when the polls are over.
+func TestOnlyWhatAPollWaitsForIsRejected(t *testing.T) {
+	for _, key := range []string{"d:a,b", "d:a,b*"} {
+		for wait, rejected := range map[time.Duration]int{time.Hour: 1, overflowAfter / 2: 0} {
+			w, o := begun(t, 2)
+			w.shared = []string{"d:a,b"}
+			w.ends, w.policies[key] = false, RejectNewest
+			w.group = func() string { return "g" }
+			w.set(o, map[string]int{key: 2})
+			w.ready("d", "l0", "a", 3, 3)
+			w.ready("d", "l0", "b", 3, 4)
+			for i := range 8 {
+				w.poll(fmt.Sprint("room", i), Poll{Domain: "d", Tasklist: "l0", Types: []string{"a"}, Max: 10, For: wait})
+			}
+			w.run(10 * time.Second)
+			w.wantEnded(rejected, 0)
+		}
+	}
+}
