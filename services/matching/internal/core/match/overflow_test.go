@@ -195,3 +195,27 @@ func TestOnlyWhatAPollWaitsForIsRejected(t *testing.T) {
 		}
 	}
 }
+
+// TestAPauseHoldsWhatWasToBeRejected: what waits on, by history's word, is of a group that was paused meanwhile. It starts no sooner than others of it.
+func TestAPauseHoldsWhatWasToBeRejected(t *testing.T) {
+	for at := overflowAfter - 20*ms; at < overflowAfter+1200*ms; at += 2 * ms {
+		w, o := begun(t, 2)
+		w.ends, w.policies["d/a"] = false, RejectNewest
+		w.set(o, map[string]int{"d/a": 2})
+		w.ready("d", "l0", "a", 3, 2)
+		w.pollAll(40)
+		w.run(100 * ms)
+		for _, one := range w.grouped("g", "l0", "a", 5) {
+			one.readyAt += time.Hour // so they have not waited for long enough
+		}
+		w.run(at)
+		w.pauseGroup("g", true)
+		w.run(time.Second)
+		w.set(o, map[string]int{"d/a": 20})
+		w.run(time.Second)
+		w.wantStarted(fmt.Sprint("paused after ", at), map[string]int{"g": 0})
+		w.pauseGroup("g", false)
+		w.run(3 * time.Second)
+		w.wantStarted(fmt.Sprint("it went on after ", at), map[string]int{"g": 5})
+	}
+}
