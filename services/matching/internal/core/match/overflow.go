@@ -144,10 +144,13 @@ type waiting struct {
 	want table.Want
 }
 
-// waitingFor are the columns that wait for a limit, as far as they are looked at, and have waited for long enough as far as is known.
+// waitingFor are the columns that wait for a limit, as far as they are looked at, and have waited for long enough as far as is known. What
+// is paused, or waits for a worker, is none of it.
 func (s *Shard) waitingFor(l *limit) (all []waiting) {
 	add := func(list *list, candidates []table.Candidate) {
-		candidates = slices.DeleteFunc(candidates, func(c table.Candidate) bool { return !s.longAgo(l, c.Head) })
+		candidates = slices.DeleteFunc(candidates, func(c table.Candidate) bool {
+			return !s.longAgo(l, c.Head) || list.path(c.Type).paused() != nil || !list.polledFor(c.Type)
+		})
 		if len(candidates) > 0 && len(all) < overflowWantsMax {
 			all = append(all, waiting{list, table.Want{Tasklist: list.Tasklist, Candidates: candidates}})
 		}
@@ -170,6 +173,13 @@ func (s *Shard) waitingFor(l *limit) (all []waiting) {
 	return all
 }
 
+// polledFor tells whether a poll waits for a type, here or at a frontend. One of a tasklist with several partitions may wait in any of them.
+func (l *list) polledFor(typ string) bool {
+	return l.spread || l.queue.takes(typ) ||
+		slices.ContainsFunc(l.queue.lines, func(line *pollLine) bool { return line.first.accepts(typ) }) ||
+		slices.ContainsFunc(l.interests, func(o *interest) bool { return accepts(o.types, typ) })
+}
+
 // longAgo tells whether a trigger that is ready since an instant, Unix µs, has waited for long enough. Where groups take turns it may be younger.
 func (s *Shard) longAgo(l *limit, readyAt int64) bool {
 	if readyAt >= idleFrom {
@@ -188,6 +198,10 @@ func (s *Shard) spilled(c *call, i int, o *table.Outcome) {
 	acts := l.overflows(s.now.Mono) && !l.again && !s.drain.on && st.Used >= c.out.Stances[l.at].Max && !st.Restoring
 	for _, b := range got.Batches {
 		chunk := b.Chunk(list.Tasklist)
+		if c.stale && chunk.Group == "" { // it may be of a group that is paused
+			s.sendAgain(list.domain)
+			continue
+		}
 		if acts && s.longAgo(l, chunk.ReadyAt) {
 			chunk.Triggers = s.reject(l, chunk)
 		}

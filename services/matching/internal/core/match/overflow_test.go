@@ -158,3 +158,64 @@ func TestNoPolicyActsOnWhatIsNotFull(t *testing.T) {
 	w.run(10 * time.Second)
 	w.wantEnded(0, 0) // the domain is full, which has no policy
 }
+
+// TestAPauseKeepsGroupsFromBeingRejected: what was set aside for a slot of its group waits for the pause once there is one.
+func TestAPauseKeepsGroupsFromBeingRejected(t *testing.T) {
+	for _, pause := range []string{"d/a", "d#l0"} {
+		w, o := begun(t, 2)
+		w.ends, w.policies["d/a*"] = false, RejectNewest
+		w.group = func() string { return "g" }
+		w.set(o, map[string]int{"d/a*": 2})
+		w.ready("d", "l0", "a", 3, 7)
+		w.serve("l0")
+		w.wantEnded(0, 0)
+		w.pauses[pause] = true
+		w.limitsChanged()
+		w.run(10 * time.Second)
+		w.wantEnded(0, 0)
+	}
+}
+
+// TestOnlyWhatAPollWaitsForIsRejected: not what is of a type that no poll accepts, nor what waits when the polls are over.
+func TestOnlyWhatAPollWaitsForIsRejected(t *testing.T) {
+	for _, key := range []string{"d:a,b", "d:a,b*"} {
+		for wait, rejected := range map[time.Duration]int{time.Hour: 1, overflowAfter / 2: 0} {
+			w, o := begun(t, 2)
+			w.shared = []string{"d:a,b"}
+			w.ends, w.policies[key] = false, RejectNewest
+			w.group = func() string { return "g" }
+			w.set(o, map[string]int{key: 2})
+			w.ready("d", "l0", "a", 3, 3)
+			w.ready("d", "l0", "b", 3, 4)
+			for i := range 8 {
+				w.poll(fmt.Sprint("room", i), Poll{Domain: "d", Tasklist: "l0", Types: []string{"a"}, Max: 10, For: wait})
+			}
+			w.run(10 * time.Second)
+			w.wantEnded(rejected, 0)
+		}
+	}
+}
+
+// TestAPauseHoldsWhatWasToBeRejected: what waits on, by history's word, is of a group that was paused meanwhile. It starts no sooner than others of it.
+func TestAPauseHoldsWhatWasToBeRejected(t *testing.T) {
+	for at := overflowAfter - 20*ms; at < overflowAfter+1200*ms; at += 2 * ms {
+		w, o := begun(t, 2)
+		w.ends, w.policies["d/a"] = false, RejectNewest
+		w.set(o, map[string]int{"d/a": 2})
+		w.ready("d", "l0", "a", 3, 2)
+		w.pollAll(40)
+		w.run(100 * ms)
+		for _, one := range w.grouped("g", "l0", "a", 5) {
+			one.readyAt += time.Hour // so they have not waited for long enough
+		}
+		w.run(at)
+		w.pauseGroup("g", true)
+		w.run(time.Second)
+		w.set(o, map[string]int{"d/a": 20})
+		w.run(time.Second)
+		w.wantStarted(fmt.Sprint("paused after ", at), map[string]int{"g": 0})
+		w.pauseGroup("g", false)
+		w.run(3 * time.Second)
+		w.wantStarted(fmt.Sprint("it went on after ", at), map[string]int{"g": 5})
+	}
+}

@@ -1,6 +1,8 @@
 package match
 
 import (
+	"slices"
+
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
@@ -15,6 +17,8 @@ type stop struct {
 	// back is where the trigger stood of one to be rejected.
 	back table.Chunk
 	done bool
+	// stale: since it was taken from the tables a group was paused, of which it may be.
+	stale bool
 }
 
 // sendStops sends one batch of them.
@@ -57,9 +61,13 @@ func (s *Shard) stopped(b *batch, i int, v *Verdict) {
 	}
 }
 
-// returnStop puts back a trigger that was to be rejected.
+// returnStop puts back a trigger that was to be rejected, unless it may be of a group that is paused.
 func (s *Shard) returnStop(st *stop) {
-	if !st.Displace {
+	switch {
+	case st.Displace:
+	case st.stale && st.back.Group == "":
+		s.sendAgain(st.limit.domain)
+	default:
 		s.arrivals = append(s.arrivals, arrival{Chunk: st.back, list: s.list(st.back.Tasklist)})
 	}
 }
@@ -70,4 +78,16 @@ func (s *Shard) returnStops(l *lane) {
 		s.returnStop(&l.stops[i])
 	}
 	l.stops = nil
+}
+
+// stopsStale notes that what is to be rejected of a domain may be of groups that are paused. What is not sent yet is let go.
+func (l *lane) stopsStale(d *domain) {
+	l.stops = slices.DeleteFunc(l.stops, func(st stop) bool {
+		return st.limit.domain == d && !st.Displace && d.holdsPaused(st.back.Column)
+	})
+	for _, b := range l.flight {
+		for i := range b.stops {
+			b.stops[i].stale = b.stops[i].stale || b.stops[i].limit.domain == d
+		}
+	}
 }

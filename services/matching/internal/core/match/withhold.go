@@ -53,6 +53,7 @@ func (s *Shard) cleanse(d *domain) {
 			}
 			return out
 		})
+		lane.stopsStale(d)
 	}
 	for i := range s.taken {
 		t := &s.taken[i]
