@@ -36,3 +36,33 @@ func TestAnOvertakenOwnerEndsNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestHoldersAreTheOldest: of a limit, those that hold its slots for the longest and are not asked to stop; and how many wait for long enough.
+func TestHoldersAreTheOldest(t *testing.T) {
+	b := newBench(t, Config{})
+	b.submit(nil, 1, 2, 3, 4)
+	b.submit(nil, 5, 6)
+	send := taskstate.NewPath("type/send")
+	for _, n := range []int{3, 1, 2} {
+		b.book(send, n)
+		b.now.MS += 5
+	}
+	b.book(taskstate.NewPath("domain"), 4)
+	ready := b.r.tasks[id(5)].ReadyAt
+	b.event(taskstate.Cancel, 1, ids.Token{})
+	q := HoldersQuery{Limit: "type/send", Most: 9, Types: []string{"send"}, ReadyBy: ready}
+	early, few, other := q, q, q
+	early.ReadyBy, few.Most, other.Types = ready-1, 1, []string{"bill"}
+	for name, c := range map[string]struct {
+		domain          string
+		q               HoldersQuery
+		oldest, waiting int
+	}{"all": {"shop", q, 2, 2}, "too young": {"shop", early, 2, 0}, "few": {"shop", few, 1, 1}, "another type": {"shop", other, 2, 0}, "another domain": {"bank", q, 0, 0}} {
+		h := b.r.Holders(c.domain, []HoldersQuery{c.q})[0]
+		if len(h.Oldest) != c.oldest || h.Waiting != c.waiting || (h.Leaving == 1) != (c.domain == "shop") {
+			t.Errorf("%s: %d oldest, %d on their way out, %d wait", name, len(h.Oldest), h.Leaving, h.Waiting)
+		} else if c.oldest > 0 && h.Oldest[0].ID != id(3) {
+			t.Errorf("%s: the first is %d", name, h.Oldest[0].ID[15])
+		}
+	}
+}

@@ -12,7 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
-var faultsFlag = flag.Int("match.faults", 3000, "how many faults TestI8_FaultsLeakNoSlotAndOverbookNone waits for")
+var faultsFlag = flag.Int("match.faults", 1000, "how many faults TestI8_FaultsLeakNoSlotAndOverbookNone waits for")
 
 // faults counts what went wrong in a storm, by kind.
 type faults map[string]int

@@ -219,3 +219,17 @@ func TestAPauseHoldsWhatWasToBeRejected(t *testing.T) {
 		w.wantStarted(fmt.Sprint("it went on after ", at), map[string]int{"g": 5})
 	}
 }
+
+// TestNoMoreMakeRoomThanWait: neither more than wait at this shard, nor more than wait for long enough, less those on their way out.
+func TestNoMoreMakeRoomThanWait(t *testing.T) {
+	for _, c := range []struct{ waiting, here, leaving, want int }{{3, 1, 0, 1}, {1, 3, 0, 1}, {3, 3, 2, 1}, {2, 2, 2, 0}, {1, 2, 2, 0}, {0, 2, 0, 0}} {
+		s, found := &Shard{lanes: []*lane{{}}}, &Holders{Waiting: c.waiting, Leaving: c.leaving}
+		for n := range 4 {
+			found.Oldest = append(found.Oldest, OldHolder{StartedAtMS: int64(4 - n)})
+		}
+		s.displace(&limit{domain: &domain{}}, found, c.here)
+		if got := len(s.lanes[0].stops); got != c.want {
+			t.Errorf("%+v: %d are asked to stop", c, got)
+		}
+	}
+}
