@@ -159,6 +159,34 @@ func TestNoPolicyActsOnWhatIsNotFull(t *testing.T) {
 	w.wantEnded(0, 0) // the domain is full, which has no policy
 }
 
+// TestANewOwnerRejectsOnlyWhatFindsNoSlot: however long tasks wait while a partition has not said what runs, they find the slots that are free. Then
+// the policy acts as before.
+func TestANewOwnerRejectsOnlyWhatFindsNoSlot(t *testing.T) {
+	w, o := begun(t, 2)
+	w.ends, w.policies["d/a"] = false, RejectNewest
+	w.set(o, map[string]int{"d/a": 4})
+	w.ready("d", "l0", "a", 3, 2)
+	w.serve("l0")
+	expect(t, "running", w.runs("d/a"), []int{2})
+	o.dead = true
+	w.partitions[1].silent = true
+	w.own(0, 2)
+	for i := range 8 {
+		w.poll(fmt.Sprint("room", i), Poll{Domain: "d", Tasklist: "l0", Max: 10, For: time.Hour})
+	}
+	w.ready("d", "l0", "a", 3, 2)
+	w.run(10 * time.Second)
+	w.wantEnded(0, 0)
+	expect(t, "running", w.runs("d/a"), []int{2})
+	w.speak(1)
+	w.run(3 * time.Second)
+	w.wantEnded(0, 0)
+	expect(t, "running", w.runs("d/a"), []int{4})
+	w.ready("d", "l0", "a", 3, 3)
+	w.run(3 * time.Second)
+	w.wantEnded(3, 0)
+}
+
 // TestAPauseKeepsGroupsFromBeingRejected: what was set aside for a slot of its group waits for the pause once there is one.
 func TestAPauseKeepsGroupsFromBeingRejected(t *testing.T) {
 	for _, pause := range []string{"d/a", "d#l0"} {
