@@ -12,9 +12,22 @@ import (
 // The rule that all readers go by: as the settings say, or, with a partitions_max, as the scale says within both.
 func TestPartitionsAreWithinTheSettings(t *testing.T) {
 	for _, c := range []struct{ partitions, most, scale, want int }{
-		{0, 0, 0, 1}, {-5, 0, 0, 1}, {4, 0, 0, 4}, {65, 0, 0, 64}, {4, -1, 7, 4},
-		{4, 0, 7, 4}, {0, 0, 7, 1}, // what is left of a scale does not count
-		{0, 8, 0, 1}, {3, 8, 0, 3}, {3, 8, 2, 3}, {3, 8, 5, 5}, {3, 8, 9, 8}, {3, 8, -9, 3}, {0, 100, 99, 64}, {70, 80, 75, 64}, {6, 2, 4, 6},
+		{0, 0, 0, 1},
+		{-5, 0, 0, 1},
+		{4, 0, 0, 4},
+		{65, 0, 0, 64},
+		{4, -1, 7, 4},
+		{4, 0, 7, 4},
+		{0, 0, 7, 1}, // what is left of a scale does not count
+		{0, 8, 0, 1},
+		{3, 8, 0, 3},
+		{3, 8, 2, 3},
+		{3, 8, 5, 5},
+		{3, 8, 9, 8},
+		{3, 8, -9, 3},
+		{0, 100, 99, 64},
+		{70, 80, 75, 64},
+		{6, 2, 4, 6},
 	} {
 		l := &yardv1.Tasklist{Partitions: int32(c.partitions), PartitionsMax: int32(c.most)}
 		if n := Partitions(l, Scale{Partitions: c.scale}); n != c.want {

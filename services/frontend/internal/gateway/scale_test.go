@@ -197,7 +197,7 @@ func TestBoundsOfPartitions(t *testing.T) {
 		r := newRig(t, scaling)
 		for _, bad := range [][2]int32{{0, 1}, {0, -1}, {0, 65}, {4, 3}} {
 			err := r.putBounds(bad[0], bad[1])
-			if wantCode(t, err, fault.InvalidArgument); fault.From(err).Path != "/tasklist/partitions_max" {
+			if e := wantCode(t, err, fault.InvalidArgument); e.Path != "/tasklist/partitions_max" {
 				t.Errorf("%v: %v", bad, err)
 			}
 		}

@@ -40,13 +40,14 @@ func (r *rig) tick(rates ...float64) int {
 }
 
 func (r *rig) look() int {
-	for _, c := range r.Look(r.now, func(Tasklist) (Setting, bool) { return r.setting, !r.gone }) {
-		if c.Of != mail || c.From != r.setting.Partitions || c.Replaces != r.setting.Revision {
-			panic(fmt.Sprintf("%+v of %+v", c, r.setting))
-		}
-		return c.To
+	all := r.Look(r.now, func(Tasklist) (Setting, bool) { return r.setting, !r.gone })
+	if len(all) == 0 {
+		return 0
 	}
-	return 0
+	if c := all[0]; len(all) > 1 || c.Of != mail || c.From != r.setting.Partitions || c.Replaces != r.setting.Revision {
+		panic(fmt.Sprintf("%+v of %+v", all, r.setting))
+	}
+	return all[0].To
 }
 
 // store is what a frontend stored, this one or another.

@@ -23,8 +23,12 @@ func failWith(t *Task, errType string, delayMS int64) (Verdict, Effects) {
 // rules are those of some error types.
 func rules(p *Policy) {
 	p.Rules = &Rules{NonRetryable: []string{"stolen", "closed"}, ByError: []ErrorRule{
-		{ErrType: "busy", MaxAttempts: 7}, {ErrType: "once", MaxAttempts: 1}, {ErrType: "slow", InitialIntervalMS: 2000},
-		{ErrType: "steep", Backoff: 2}, {ErrType: "capped", MaxIntervalMS: 500}, {ErrType: "nothing"},
+		{ErrType: "busy", MaxAttempts: 7},
+		{ErrType: "once", MaxAttempts: 1},
+		{ErrType: "slow", InitialIntervalMS: 2000},
+		{ErrType: "steep", Backoff: 2},
+		{ErrType: "capped", MaxIntervalMS: 500},
+		{ErrType: "nothing"},
 	}}
 }
 
