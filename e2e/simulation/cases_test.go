@@ -258,7 +258,7 @@ func TestI13_NoOwnerPassesAnUnknownKind(t *testing.T) {
 		w := newWorld(plan{seed: seed, tasks: 30, length: 10 * time.Second, window: 20, carry: 20, chunk: 5, job: 5}, true)
 		w.begin()
 		w.at(w.dice.between(time.Second, 8*time.Second), func() {
-			later := historysim.Event{Kind: historysim.Lapse + 1, ID: ids.TaskID{1}}
+			later := historysim.Event{Kind: historysim.Displace + 1, ID: ids.TaskID{1}}
 			w.unknownAt = w.appendLog(&historysim.Message{Event: true, Events: []historysim.Event{later}})
 		})
 		w.until(20*time.Second, func() bool { return false })

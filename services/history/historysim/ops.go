@@ -54,6 +54,7 @@ const (
 	Carried   = taskstate.Carried
 	Fence     = taskstate.Fence
 	Lapse     = taskstate.Lapse
+	Displace  = taskstate.Displace
 
 	Running   = taskstate.Running
 	Completed = taskstate.Completed
