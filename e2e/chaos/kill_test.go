@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/e2e/cluster"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestI1_I4_KillingEachServiceLosesAndDoublesNothing kills one process of each
@@ -37,6 +38,7 @@ func TestI1_I4_KillingEachServiceLosesAndDoublesNothing(t *testing.T) {
 // again on what is on disk.
 func TestI1_PowerCut(t *testing.T) {
 	t.Parallel()
+	testkit.Minutes(t, "disturbs a cluster of processes")
 	c := cluster.Start(t, binaries, instances)
 	l := startLoad(t, c, shortLeases)
 	l.works()

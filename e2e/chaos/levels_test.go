@@ -66,6 +66,7 @@ func (l *levels) of(typ string) []*gauge {
 // workers and Redis are killed at random: no more than those ever run at once, as counted by the handlers, no more start in any time than
 // the rate and its burst give, as the log dates them, and each task completes. The long form takes YARD_CHAOS_LASTS.
 func TestI8_LevelsHoldWhileThingsAreKilled(t *testing.T) {
+	testkit.Minutes(t, "disturbs a cluster of processes")
 	s := settingsOf(t)
 	if !s.long {
 		t.Parallel()

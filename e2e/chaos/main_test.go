@@ -14,7 +14,7 @@ import (
 
 const (
 	// within bounds what happens soon in a healthy run.
-	within = 60 * time.Second
+	within = 90 * time.Second
 	// instances of each service.
 	instances = 2
 )
@@ -25,7 +25,7 @@ var binaries cluster.Binaries
 // TestMain runs more clusters side by side than there are cores: most of the time they
 // wait, for a takeover or for what was killed to come back.
 func TestMain(m *testing.M) {
-	testkit.SideBySide(4)
+	testkit.SideBySide(3)
 	code, err := run(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/e2e/cluster"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestI5_I8_RedisLostAndBack kills redis-server, and all that is in it, under
@@ -13,6 +14,7 @@ import (
 // Redis, within their limit.
 func TestI5_I8_RedisLostAndBack(t *testing.T) {
 	t.Parallel()
+	testkit.Minutes(t, "disturbs a cluster of processes")
 	c := cluster.New(t, binaries, instances)
 	if c.Redis == nil {
 		t.Skip("without redis-server there is nothing to kill")
@@ -35,6 +37,7 @@ func TestI5_I8_RedisLostAndBack(t *testing.T) {
 // than topology.RedisACL allows, and no one prints the password.
 func TestRedisWithTLSAndAUserOfItsOwn(t *testing.T) {
 	t.Parallel()
+	testkit.Minutes(t, "disturbs a cluster of processes")
 	c := cluster.New(t, binaries, instances, cluster.WithSecuredRedis())
 	if c.Redis == nil {
 		t.Skip("without redis-server there is nothing to secure")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/e2e/cluster"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestRollingRestart stops each process with SIGTERM under load and starts it
@@ -13,6 +14,7 @@ import (
 // is lost, and none fails but on purpose.
 func TestRollingRestart(t *testing.T) {
 	t.Parallel()
+	testkit.Minutes(t, "disturbs a cluster of processes")
 	c := cluster.Start(t, binaries, instances)
 	l := startLoad(t, c, longLeases)
 	l.works()

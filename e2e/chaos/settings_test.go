@@ -18,13 +18,13 @@ const (
 	// lastsEnv is how long the faults of one round go on. Default 90s.
 	lastsEnv = "YARD_CHAOS_LASTS"
 	// rateEnv is how many tasks are submitted per second. Default 1000, in the short
-	// form 400.
+	// form 200.
 	rateEnv = "YARD_CHAOS_RATE"
 )
 
 const (
 	shortLasts, longLasts = 14 * time.Second, 90 * time.Second
-	shortRate, longRate   = 400, 1000
+	shortRate, longRate   = 200, 1000
 	// How long an attempt may take, of all types: one whose outcome does not reach the
 	// log by then is over. It is about as long as a pause at least, so that a resumed
 	// owner finds attempts whose time is over (R24).

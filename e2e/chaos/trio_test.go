@@ -7,6 +7,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/e2e/chaos/audit"
 	"github.com/yardmaster-io/yardmaster/e2e/cluster"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 const (
@@ -19,7 +20,7 @@ const (
 	nodeAway, shortAway = 5 * time.Second, 3 * time.Second
 	// trioRate is how many tasks are submitted per second at most, where each stream must be whole
 	// again before the next node is lost: three servers share one disk with all else.
-	trioRate = 150
+	trioRate = 100
 	// nodeEvery is the time from one kill to the next, in the long form.
 	nodeEvery = 11 * time.Second
 )
@@ -28,6 +29,7 @@ const (
 // turn: each is killed, paused and restarted, and the services are restarted while one is
 // away. No accepted task is lost or runs twice, and no service waits for the node.
 func TestI1_I4_R30_NATSNodesLostInTurnUnderLoad(t *testing.T) {
+	testkit.Minutes(t, "disturbs a cluster of processes")
 	s := settingsOf(t)
 	s.rate = min(s.rate, trioRate)
 	// A paused node is still believed to have the inboxes of its clients for some seconds: what is sent there is lost, and

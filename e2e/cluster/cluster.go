@@ -33,6 +33,8 @@ func Services() []Service { return []Service{Frontend, History, Matching, Timer}
 const (
 	// readyWithin bounds every start: a bound for a broken run on a loaded machine.
 	readyWithin = 60 * time.Second
+	// replicasWithin bounds how long the copies of all streams take to be whole again, under load.
+	replicasWithin = 3 * time.Minute
 	// askTimeout bounds one look at a health page.
 	askTimeout = 2 * time.Second
 )

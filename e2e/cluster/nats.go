@@ -57,7 +57,7 @@ func (c *Cluster) natsConfig(name, addr, data string, i int, routes []string) st
 	text := fmt.Sprintf(`server_name: %q
 listen: %q
 jetstream: { store_dir: %q, sync_interval: always }
-cluster: { name: yard, listen: %q, routes: ["nats://%s"], ping_interval: 1s, ping_max: 2 }
+cluster: { name: yard, listen: %q, routes: ["nats://%s"], ping_interval: 2s, ping_max: 2 }
 `, name, addr, data, routes[i], strings.Join(routes, `", "nats://`))
 	if c.seal != nil {
 		below, err := filepath.Rel(c.dir, c.seal.config()) // as the server wants it
@@ -117,7 +117,7 @@ func (c *Cluster) AwaitReplicas() {
 	c.tb.Helper()
 	js, err := jetstream.New(c.Inside())
 	c.must(err)
-	testkit.Eventually(c.tb, readyWithin, func() error { return replicasCurrent(js) })
+	testkit.Eventually(c.tb, replicasWithin, func() error { return replicasCurrent(js) })
 }
 
 func replicasCurrent(js jetstream.JetStream) error {

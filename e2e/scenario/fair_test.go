@@ -86,10 +86,14 @@ func TestI11_SharesOverPartitionsAreAsTheWeights(t *testing.T) {
 			}
 		}
 		w.spread()
-		for group := range weights {
-			all := make([]*yardv1.NewTask, each)
-			for i := range all {
-				all[i] = &yardv1.NewTask{Type: "x", Group: group}
+		// Tasks are given out in parts, so each part has as many of each group: a partition without a group has no share for it.
+		const requests = 4
+		for range requests {
+			var all []*yardv1.NewTask
+			for range each / requests {
+				for _, group := range []string{"a", "b", "c"} {
+					all = append(all, &yardv1.NewTask{Type: "x", Group: group})
+				}
 			}
 			w.submit(all...)
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/e2e/sealed"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 	"github.com/yardmaster-io/yardmaster/services/frontend"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // hasty has numbers of partitions set within seconds, at rates that any machine brings about.
@@ -128,6 +129,7 @@ func TestABurstSpreadsATasklist(t *testing.T) {
 // TestARateThatFluctuates (fluctuating_adaptive): more partitions under load, and fewer after it, while tasks wait in those that are no more.
 // They drain once there are workers: nothing is lost, nothing runs twice.
 func TestARateThatFluctuates(t *testing.T) {
+	testkit.Minutes(t, "floods the system for half a minute and more")
 	scaling(t, func(t *testing.T, w *world) {
 		l := w.load()
 		l.until(20, 50*time.Millisecond, func(n int) bool { return n == 4 })

@@ -187,7 +187,7 @@ func (w *world) floods(beside, many int) (stop func()) {
 // flood's requests to be stored, and all are handed out while the flood's tasks lie on disk.
 func TestI11_AFloodDelaysNoSmallTenant(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "floods the system")
+	testkit.Minutes(t, "floods the system for half a minute and more")
 	const window, tenants, floods, many = 4000, 300, 32, 1000
 	s := onePartition(t, window, 1+tenants)
 	w := enter(t, s)

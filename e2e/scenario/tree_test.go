@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // spreadRun is one setting of Cadence's simulation of scalable task lists (its testdata/matching_simulation_*.yaml), smaller: tasks are
@@ -50,6 +51,7 @@ func spreadRuns() []spreadRun {
 // once. It prints how long tasks waited, and how many polls were forwarded.
 func TestPartitionsDeliverAll(t *testing.T) {
 	t.Parallel()
+	testkit.Minutes(t, "floods the system for half a minute and more")
 	all, err := kinds()
 	if err != nil {
 		t.Fatal(err)

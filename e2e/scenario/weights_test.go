@@ -18,6 +18,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // weightedLists are tasklists with weights, in order.
@@ -68,6 +69,7 @@ func (w *world) backlog(n int, lists []*yardv1.PolledTasklist) {
 
 // TestTasklistsGetPollsByWeight: while all have work, and while only some have.
 func TestTasklistsGetPollsByWeight(t *testing.T) {
+	testkit.Minutes(t, "floods the system for half a minute and more")
 	everywhere(t, func(t *testing.T, w *world) {
 		lists := weightedLists(1, 2, 4)
 		shares := func(of []int) (shares [3]float64) {

@@ -2,8 +2,25 @@ package testkit
 
 import (
 	"flag"
+	"os"
 	"testing"
 )
+
+// testsEnv asks for all tests with the value testsAll: those of Minutes run too.
+const testsEnv, testsAll = "YARD_TESTS", "all"
+
+// All tells whether the tests of Minutes run: YARD_TESTS=all is set, as continuous integration sets it.
+func All() bool { return os.Getenv(testsEnv) == testsAll && !Short() }
+
+// Minutes skips a test in an ordinary run, `go test work`, which a person waits for: such tests disturb whole
+// clusters of processes, or take more than about half a minute. Continuous integration runs them, one package after another.
+// Why completes the sentence "left out of an ordinary run: the test …".
+func Minutes(tb testing.TB, why string) {
+	tb.Helper()
+	if !All() {
+		tb.Skipf("left out of an ordinary run, %s=%s runs it: the test %s", testsEnv, testsAll, why)
+	}
+}
 
 // Short tells whether the tests run as `go test -short`: what a person waits for between two edits. It may be
 // called in TestMain too, before the flags are parsed.
@@ -14,7 +31,8 @@ import (
 //   - whatever takes more than about a second by itself;
 //   - most rounds of random runs: a few seeds say whether a change is plainly wrong.
 //
-// Nothing is left out in silence: a test says so by Long, a count by Rounds.
+// Nothing is left out in silence: a test says so by Long, a count by Rounds. What even an ordinary run leaves out says so by
+// Minutes.
 func Short() bool {
 	if !flag.Parsed() {
 		flag.Parse()
