@@ -47,11 +47,12 @@ func TestALimitInShadowOnlyCounts(t *testing.T) {
 		submit(10)
 		run(10)
 
-		// A start that history refuses, such as of a task that was offered twice, is counted too.
+		// A start that history refuses, such as of a task that was offered twice, is counted too: on a slow machine more often.
+		const offers = 100
 		w.use("shared/acme", func(l yard.LimitUse) bool {
-			return l.Shadow && l.WouldWait >= 8 && l.WouldWait < 13 && l.Running == 10 && l.WaitingTasks == 0
+			return l.Shadow && l.WouldWait >= 8 && l.WouldWait < offers && l.Running == 10 && l.WaitingTasks == 0
 		})
-		w.use("rate/shared/acme", func(l yard.LimitUse) bool { return l.Shadow && l.WouldWait >= 2 && l.WouldWait < 7 })
+		w.use("rate/shared/acme", func(l yard.LimitUse) bool { return l.Shadow && l.WouldWait >= 2 && l.WouldWait < offers })
 
 		limit.Shadow, limit.Rate = false, yard.Rate{}
 		put()
