@@ -75,7 +75,7 @@ func ready(last []*rpcv1.PartitionLoad) (n int64) {
 }
 
 // TestI11_SharesOverPartitionsAreAsTheWeights: each partition has a virtual time of its own, and all together start groups by their weights, within 10 %
-// of all that starts: of so short a backlog the heaviest has more than its share (decision 37).
+// of all that starts: of mixed requests the heaviest has more than its share (decision 37).
 func TestI11_SharesOverPartitionsAreAsTheWeights(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		const each, first = 400, 490

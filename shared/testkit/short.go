@@ -9,15 +9,12 @@ import (
 // testsEnv asks for all tests with the value testsAll: those of Minutes run too.
 const testsEnv, testsAll = "YARD_TESTS", "all"
 
-// All tells whether the tests of Minutes run: YARD_TESTS=all is set, as continuous integration sets it.
-func All() bool { return os.Getenv(testsEnv) == testsAll && !Short() }
-
 // Minutes skips a test in an ordinary run, `go test work`, which a person waits for: such tests disturb whole
 // clusters of processes, or take more than about half a minute. Continuous integration runs them, one package after another.
 // Why completes the sentence "left out of an ordinary run: the test …".
 func Minutes(tb testing.TB, why string) {
 	tb.Helper()
-	if !All() {
+	if Short() || os.Getenv(testsEnv) != testsAll {
 		tb.Skipf("left out of an ordinary run, %s=%s runs it: the test %s", testsEnv, testsAll, why)
 	}
 }
