@@ -296,7 +296,7 @@ func (s *Shard) passDown(l *list) {
 	spares := s.spares(l, all)
 	for _, w := range all {
 		for w.Triggers > 0 && len(spares[w.Type]) > 0 {
-			p := s.spared(l, w.Wanted, spares[w.Type])
+			p := s.spared(l, w, spares[w.Type])
 			if p == nil {
 				delete(spares, w.Type) // nor for what is less urgent
 				break
@@ -368,11 +368,13 @@ func (s *Shard) spares(l *list, all []wantedFrom) map[string][]*spare {
 }
 
 // spared is a poll for a trigger of a partition below, or nil: the first of some lines, unless the tasklist has something for it
-// that is more urgent, or as urgent and older. While it is asked for such, only polls that came since are looked at.
-func (s *Shard) spared(l *list, w *Wanted, lines []*spare) *poll {
+// that is as urgent: frontends send that partition polls of its own, and a flood below that came first is not to have all of these. For a partition
+// that is no more what is older comes first. While the tables are asked for such, only polls that came since are looked at.
+func (s *Shard) spared(l *list, w wantedFrom, lines []*spare) *poll {
+	polled := w.to < s.catalog.Partitions(l.Domain, l.Name)
 	var found *poll
 	for _, one := range lines {
-		if len(one.own) > 0 && (Wanted{Column: one.own[0].Column, ReadyAt: one.own[0].Head}).compare(*w) <= 0 {
+		if len(one.own) > 0 && (polled && one.own[0].Priority <= w.Priority || (Wanted{Column: one.own[0].Column, ReadyAt: one.own[0].Head}).compare(*w.Wanted) <= 0) {
 			continue
 		}
 		if p := s.idle(l, one.line); p != nil && (found == nil || p.order < found.order) {

@@ -19,6 +19,8 @@ const (
 	idleFrom = 1 << 52
 	// groupsKeptMin is how many groups of a column are known before those are looked for that are behind.
 	groupsKeptMin = 64
+	// rankOff is by how many places triggers of a chunk may stand before or behind where they are.
+	rankOff = 8
 	// rankJump is how much larger than those beside it a step between two ranks is at which a chunk is cut: within a chunk
 	// all steps count as equal.
 	rankJump = 8
@@ -232,21 +234,18 @@ func (s *sharedPuts) append(dst []table.Chunk) []table.Chunk {
 		c := &s.columns[i]
 		slices.SortStableFunc(c.all, func(a, b filed) int { return cmp.Compare(a.at, b.at) })
 		for from := 0; from < len(c.all); {
-			to := chunkEnd(c.all, from)
-			dst = append(dst, c.chunk(c.all[from:to]))
+			to, step := chunkEnd(c.all, from)
+			dst = append(dst, c.chunk(c.all[from:to], step))
 			from = to
 		}
 	}
 	return dst
 }
 
-func (c *sharedPut) chunk(all []filed) table.Chunk {
-	n := len(all)
+func (c *sharedPut) chunk(all []filed, step int64) table.Chunk {
 	chunk := table.Chunk{
-		Tasklist: c.Tasklist, Column: c.Column, ReadyAt: all[0].age, Rank: all[0].at, Cost: all[0].cost, Triggers: make([]byte, 0, n*ids.TriggerBytes),
-	}
-	if n > 1 {
-		chunk.Step = (all[n-1].at - all[0].at) / int64(n-1)
+		Tasklist: c.Tasklist, Column: c.Column, ReadyAt: all[0].age, Rank: all[0].at, Step: step, Cost: all[0].cost,
+		Triggers: make([]byte, 0, len(all)*ids.TriggerBytes),
 	}
 	for i := range all {
 		chunk.ReadyAt = min(chunk.ReadyAt, all[i].age)
@@ -255,17 +254,35 @@ func (c *sharedPut) chunk(all []filed) table.Chunk {
 	return chunk
 }
 
-// chunkEnd is the end of the chunk that begins with a trigger: it is full, or the rank of the next one is far, or its cost another.
-func chunkEnd(all []filed, from int) int {
+// chunkEnd is the end of the chunk that begins with a trigger, and its step: it is full, or the rank of the next one is far, or its cost
+// another, or with any step some trigger would stand more than rankOff places from where it is. So where the group of the most weight
+// has no more triggers, and those after it have larger steps, another chunk begins.
+func chunkEnd(all []filed, from int) (to int, step int64) {
+	least, most := int64(0), int64(math.MaxInt64)
+	for to = from + 1; to < len(all) && to-from < table.ChunkTriggersMax && all[to].cost == all[from].cost && !far(all, from, to); to++ {
+		i, rise := int64(to-from), all[to].at-all[from].at
+		low, high := max(least, (rise+i+rankOff-1)/(i+rankOff)), most
+		if i > rankOff {
+			high = min(most, rise/(i-rankOff))
+		}
+		if low > high {
+			break
+		}
+		least, most = low, high
+	}
+	if to-from == 1 {
+		return to, 0
+	}
+	return to, min(max((all[to-1].at-all[from].at)/int64(to-from-1), least), most)
+}
+
+// far tells whether the step to a trigger is much larger than those beside it.
+func far(all []filed, from, to int) bool {
 	step := func(i int) int64 { // to the i-th
 		if i <= from || i >= len(all) {
 			return 0
 		}
 		return all[i].at - all[i-1].at
 	}
-	to := from + 1
-	for to < len(all) && to-from < table.ChunkTriggersMax && all[to].cost == all[from].cost && step(to) <= rankJump*max(step(to-1), step(to+1), rankStep) {
-		to++
-	}
-	return to
+	return step(to) > rankJump*max(step(to-1), step(to+1), rankStep)
 }

@@ -162,16 +162,19 @@ func TestI11_SharesOverPartitions(t *testing.T) {
 		for i := range polls {
 			f.poll(fmt.Sprint("p", i), Poll{Domain: "d", Tasklist: "l0", Partition: i % parts, Max: 1, For: 30 * time.Second})
 			f.world.run(20 * ms)
-		}
-		got := map[string]int{}
-		for _, x := range f.tasks {
-			if x.state != "ready" {
-				got[x.group]++
+			if (i+1)%(polls/4) != 0 {
+				continue
 			}
-		}
-		for group, weight := range f.weights {
-			if want := int(weight) * polls / 7; math.Abs(float64(got[group]-want)) > 0.05*polls {
-				t.Errorf("%s: %v", name, got)
+			got := map[string]int{}
+			for _, x := range f.tasks {
+				if x.state != "ready" {
+					got[x.group]++
+				}
+			}
+			for group, weight := range f.weights {
+				if want := int(weight) * (i + 1) / 7; math.Abs(float64(got[group]-want)) > 0.05*float64(i+1) {
+					t.Errorf("%s: of the first %d %v", name, i+1, got)
+				}
 			}
 		}
 	}
@@ -288,7 +291,15 @@ func TestGroupsThatHaveHadTheirTurnAreForgotten(t *testing.T) {
 	}
 }
 
-// Within a chunk all steps count as equal, so one ends where the next rank is far.
+// run is n ranks of one step.
+func run(first, step int64, n int) (all []int64) {
+	for i := range n {
+		all = append(all, first+int64(i)*step)
+	}
+	return all
+}
+
+// Within a chunk all steps count as equal, so one ends where the next rank is far, or the steps change.
 func TestChunksEndWhereTurnsAreFar(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -301,6 +312,8 @@ func TestChunksEndWhereTurnsAreFar(t *testing.T) {
 		{"one behind", []int64{5, 5, 6, 1e9}, []int{3, 1}},
 		{"a small weight", []int64{0, 1e6, 2e6, 3e6}, []int{4}},
 		{"two weights", []int64{0, 0, 1e4, 2e4, 4e4, 5e4}, []int{6}},
+		{"small steps, then large ones", append(run(0, 2500, 40), run(1e5, rankStep, 40)...), []int{48, 32}},
+		{"many at once, then steps", append(run(0, 0, 40), run(0, rankStep, 40)...), []int{41, 39}},
 	} {
 		all := make([]filed, len(c.ranks))
 		for i, rank := range c.ranks {
@@ -308,7 +321,12 @@ func TestChunksEndWhereTurnsAreFar(t *testing.T) {
 		}
 		var got []int
 		for from := 0; from < len(all); {
-			to := chunkEnd(all, from)
+			to, step := chunkEnd(all, from)
+			for i := from; i < to; i++ { // no more than rankOff places from where it is
+				if off := all[i].at - all[from].at - int64(i-from)*step; max(off, -off) > rankOff*step {
+					t.Errorf("%s: the %dth is %d off, of steps of %d", c.name, i, off, step)
+				}
+			}
 			got = append(got, to-from)
 			from = to
 		}
@@ -316,7 +334,7 @@ func TestChunksEndWhereTurnsAreFar(t *testing.T) {
 			t.Errorf("%s: chunks of %v, want %v", c.name, got, c.want)
 		}
 	}
-	if many := make([]filed, 1000); chunkEnd(many, 0) != table.ChunkTriggersMax {
+	if to, _ := chunkEnd(make([]filed, 1000), 0); to != table.ChunkTriggersMax {
 		t.Error("a chunk is too long")
 	}
 }

@@ -107,9 +107,9 @@ func TestHowLongAPollStays(t *testing.T) {
 	}
 }
 
-// A root with work of its own sends polls down to what is older, and keeps them for what is younger: a partition that is no more drains in its
-// turn, however much comes.
-func TestPollsGoWhereTheOldestWaits(t *testing.T) {
+// A root with work of its own sends polls down to what is older in a partition that is no more, and keeps them for what is younger: that
+// drains in its turn, however much comes.
+func TestPartitionsThatAreNoMoreDrainByAge(t *testing.T) {
 	w := spreadOver(t, 2, 1)
 	w.readyAt(0, "a", 20)
 	w.run(50 * ms)
@@ -117,9 +117,6 @@ func TestPollsGoWhereTheOldestWaits(t *testing.T) {
 	w.run(50 * ms)
 	young := w.readyAt(0, "a", 100)
 	w.run(50 * ms)
-	done := func(all []*task) int {
-		return len(all) - len(slices.DeleteFunc(slices.Clone(all), func(t *task) bool { return t.state == "done" }))
-	}
 	for i := range 45 {
 		w.pollAt(fmt.Sprint("p", i), 0)
 		w.run(20 * ms)
@@ -130,6 +127,44 @@ func TestPollsGoWhereTheOldestWaits(t *testing.T) {
 	if n := done(old); n < 19 || done(young) > 6 {
 		t.Errorf("%d of 20 older tasks of partition 1 are done, and %d younger ones of the root", n, done(young))
 	}
+}
+
+// A root with work of its own keeps its polls for it, though something as urgent waits for longer in a partition that gets polls, too: else a
+// flood there would have them all. What is more urgent gets one.
+func TestI11_ARootKeepsItsPollsForWhatIsAsUrgent(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		own  int
+		want int
+	}{{"as urgent", 1, 0}, {"less urgent", 2, 10}} {
+		w := spreadOver(t, 2, 2)
+		old := w.readyAt(1, "a", 20)
+		w.run(50 * ms)
+		var own []*task
+		for i := range 20 {
+			own = append(own, w.task("d", "l0", "a", c.own, i%len(w.partitions)))
+			own[i].part, own[i].shard = 0, w.shardOf("l0", 0)
+		}
+		w.trigger(own...)
+		w.run(50 * ms)
+		for i := range 10 {
+			w.pollAt(fmt.Sprint("p", i), 0)
+			w.run(20 * ms)
+		}
+		if n := done(old); n != c.want || done(own) != 10-n {
+			t.Errorf("%s: polls of the root got %d of partition 1 and %d of its own", c.name, n, done(own))
+		}
+	}
+}
+
+// done counts the tasks that are done.
+func done(all []*task) (n int) {
+	for _, t := range all {
+		if t.state == "done" {
+			n++
+		}
+	}
+	return n
 }
 
 // A poll is sent down only for what it takes, and only as many as are wanted.
