@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 )
 
 // slots are handlers that hold slots of a limit until they are let go, or asked to stop.
@@ -183,4 +185,46 @@ func TestTheOldestMakeRoom(t *testing.T) {
 		}
 		w.use("shared/acme", func(l yard.LimitUse) bool { return l.Displaced == 2 })
 	})
+}
+
+// TestAFullLimitKeepsItsPolicyWithANewOwner: owners are replaced while a limit is full and tasks for it come. Of a limit that rejects, what runs goes on; of one
+// that cancels, no more are stopped than tasks came, the oldest first.
+func TestAFullLimitKeepsItsPolicyWithANewOwner(t *testing.T) {
+	t.Parallel()
+	tables, err := kinds()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tables := range tables {
+		for _, policy := range []yard.OnFull{yard.OnFullRejectNewest, yard.OnFullCancelOldest} {
+			t.Run(fmt.Sprint(tables, "/", policy), func(t *testing.T) {
+				t.Parallel()
+				w := enter(t, own(t, stack.Config{Partitioning: topology.DefaultPartitioning(), Tables: tables}))
+				const most, come = 6, 4
+				s := overflowing(w, yard.Limit{MaxConcurrency: most, OnFull: policy, OnFullAfter: time.Second})
+				var first, late []string
+				for i := range most {
+					first = append(first, s.add("pay", fmt.Sprint("first", i), ""))
+					s.run(i + 1)
+				}
+				for i := range come {
+					late = append(late, s.add("refund", fmt.Sprint("late", i), ""))
+					w.overtakeMatching()
+				}
+				ends, run := late, first
+				if policy == yard.OnFullCancelOldest {
+					ends, run = first[:come], append(first[come:], late...)
+				}
+				for _, id := range ends {
+					s.cancelled(id, "limit shared/acme is full")
+				}
+				s.run(most)
+				w.overtakeMatching()
+				close(s.gate)
+				for _, id := range run {
+					s.completed(id)
+				}
+			})
+		}
+	}
 }
