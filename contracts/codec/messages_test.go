@@ -1,9 +1,11 @@
 package codec
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -89,15 +91,71 @@ func TestEveryFieldSurvivesBothForms(t *testing.T) {
 	}
 }
 
-// A request in protobuf is read as strictly as one in JSON.
+// A request in protobuf is read as strictly as one in JSON, in each of the messages that it holds.
 func TestEveryRequestTellsOfUnknownFields(t *testing.T) {
-	unknown := protowire.AppendVarint(protowire.AppendTag(nil, 999, protowire.VarintType), 1)
 	for _, m := range publicMessages(t) {
 		if !strings.HasSuffix(string(m.Descriptor().Name()), "Request") {
 			continue
 		}
-		if err := UnmarshalRequest(Protobuf, unknown, m.Interface().(Message)); err == nil {
-			t.Errorf("%s: an unknown field was taken", m.Descriptor().Name())
+		whole := func() protoreflect.Message {
+			fresh := m.New()
+			fill(fresh)
+			return fresh
+		}
+		for i := range len(inner(whole())) {
+			one := whole()
+			inner(one)[i].SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 999, protowire.VarintType), 1))
+			data, err := Marshal(Protobuf, one.Interface().(Message))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := UnmarshalRequest(Protobuf, data, m.New().Interface().(Message)); err == nil {
+				t.Errorf("%s: an unknown field of a %s was taken", m.Descriptor().Name(), inner(one)[i].Descriptor().Name())
+			}
 		}
 	}
+}
+
+// inner are a message and those in it, in a fixed order.
+func inner(m protoreflect.Message) []protoreflect.Message {
+	all := []protoreflect.Message{m}
+	for i := range m.Descriptor().Fields().Len() {
+		switch f := m.Descriptor().Fields().Get(i); {
+		case f.Message() == nil || f.IsMap():
+		case f.IsList():
+			for j := range m.Get(f).List().Len() {
+				all = append(all, inner(m.Get(f).List().Get(j).Message())...)
+			}
+		default:
+			all = append(all, inner(m.Get(f).Message())...)
+		}
+	}
+	return all
+}
+
+// In JSON every enum is written by name, as the documents say, and read back.
+func TestEveryEnumHasNames(t *testing.T) {
+	protoregistry.GlobalTypes.RangeEnums(func(e protoreflect.EnumType) bool {
+		if e.Descriptor().ParentFile().Package() != "yard.v1" || e.Descriptor().Name() == "Encoding" { // how a payload is written tells that
+			return true
+		}
+		for i := range e.Descriptor().Values().Len() {
+			v := e.Descriptor().Values().Get(i)
+			if strings.HasSuffix(string(v.Name()), "_UNSPECIFIED") {
+				continue
+			}
+			one := e.New(v.Number())
+			back := reflect.New(reflect.TypeOf(one))
+			data, err := json.Marshal(one)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := strings.Trim(string(data), `"`)
+			err = json.Unmarshal(data, back.Interface())
+			if err != nil || name == string(data) || !strings.HasSuffix(string(v.Name()), "_"+strings.ToUpper(name)) || back.Elem().Interface() != one {
+				t.Errorf("%s is written as %s, and read back as %v: %v", v.Name(), data, back.Elem(), err)
+			}
+		}
+		return true
+	})
 }

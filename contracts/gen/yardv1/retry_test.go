@@ -31,6 +31,22 @@ func TestEnumsOfRetryPoliciesAreWrittenByName(t *testing.T) {
 	}
 }
 
+// TestOnFullIsWrittenByName, and nothing is the default.
+func TestOnFullIsWrittenByName(t *testing.T) {
+	for n, name := range map[int32]string{0: "wait", 1: "reject_newest", 2: "cancel_oldest"} {
+		roundTrip(t, yardv1.OnFull(n), new(yardv1.OnFull), name, yardv1.OnFull(n).Name())
+	}
+	back := yardv1.OnFull_ON_FULL_CANCEL_OLDEST
+	if err := back.UnmarshalText(nil); err != nil || back != yardv1.OnFull_ON_FULL_WAIT {
+		t.Errorf("nothing is %v: %v", back, err)
+	}
+	for _, text := range []string{"REJECT_NEWEST", "Wait", "reject", "wait "} {
+		if err := new(yardv1.OnFull).UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("it takes %q", text)
+		}
+	}
+}
+
 func roundTrip[E comparable, P interface {
 	*E
 	encoding.TextUnmarshaler

@@ -23,8 +23,8 @@ type base struct {
 	// leaseUntil is for the writers: nothing is written when it is over (ns after origin).
 	leaseUntil atomic.Int64
 	// inLog and inTimer are for callers who look for a task there. The archive has a bound
-	// of its own.
-	inLog, inTimer *room
+	// of its own. looks is for those at all that is in memory.
+	inLog, inTimer, looks *room
 	// give hands the replica an input; it is for the loop's goroutine.
 	give func(replica.Input)
 }

@@ -28,7 +28,7 @@ func TestCallersOfAnOwnerThatEndsAreAnswered(t *testing.T) {
 		d.Checkpoints = noCheckpoints{s.world}
 		o := partition.New(d)
 		id := newID(1)
-		const callers = 50
+		const callers = 20
 		answers := make(chan error, 4*callers)
 		ask := func() {
 			for range callers {

@@ -114,7 +114,10 @@ type Owner struct {
 
 // New makes an owner; Run starts it.
 func New(d Deps) *Owner {
-	b := &base{Deps: d, calls: make(chan call, 1024), origin: time.Now(), inLog: newRoom(askingMax, waitingMax), inTimer: newRoom(askingMax, waitingMax)}
+	b := &base{
+		Deps: d, calls: make(chan call, 1024), origin: time.Now(),
+		inLog: newRoom(askingMax, waitingMax), inTimer: newRoom(askingMax, waitingMax), looks: newRoom(1, lookingMax),
+	}
 	b.work, b.stop = context.WithCancel(context.Background())
 	w := writers{b}
 	o := &Owner{

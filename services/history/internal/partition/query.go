@@ -176,7 +176,7 @@ func (o *Owner) List(ctx context.Context, req *rpcv1.ListTasksRequest) (*rpcv1.L
 	}
 	var all []*yardv1.Task
 	listed := make(map[string]bool)
-	err = o.ask(ctx, func() {
+	err = o.look(ctx, req.Domain, func() {
 		for _, t := range o.core.List(limit, wanted) {
 			task := record.Public(t, true)
 			listed[task.TaskId] = true
@@ -239,14 +239,14 @@ func wantsFinished(states []yardv1.TaskState) bool {
 func (o *Owner) Describe(ctx context.Context, req *rpcv1.DescribePartitionRequest) (*rpcv1.DescribePartitionResponse, error) {
 	out := &rpcv1.DescribePartitionResponse{Listed: req.List > 0}
 	if req.List > 0 {
-		err := o.ask(ctx, func() {
+		err := o.look(ctx, req.Domain, func() {
 			for _, c := range o.core.Tasklists(req.Domain, req.Tasklist, int(req.List)) {
 				out.Tasklists = append(out.Tasklists, &yardv1.ListedTasklist{Name: c.Tasklist, Ready: c.Ready, Running: c.Running, Backoff: c.Backoff})
 			}
 		})
 		return out, err
 	}
-	err := o.ask(ctx, func() {
+	err := o.look(ctx, req.Domain, func() {
 		out.UnreadBatches, out.LaggingLanes = o.readers.unread(req.Domain), int32(o.core.LaggingLanes(req.Domain))
 		c := o.core.Describe(req.Domain, req.Tasklist)
 		out.Ready, out.Running, out.Backoff = c.Ready, c.Running, c.Backoff

@@ -34,8 +34,9 @@ type Book struct {
 	parts map[int]map[Queue]*part
 	// counted is what the last report of each partition contains, by lane.
 	counted map[int][]uint64
-	// groups counts the queues of one group.
-	groups int
+	// groups counts the queues of one group, groupsOf those of each domain.
+	groups   int
+	groupsOf map[string]int
 }
 
 // list is what is known of one queue.
@@ -63,13 +64,15 @@ type stored struct {
 const (
 	// storedMax bounds what is remembered of a queue and partition: past it, neighbours become one.
 	storedMax = 128
-	// groupsMax bounds the groups of which something is remembered, some 300 bytes each.
+	// groupsMax bounds the groups of which something is remembered, some 300 bytes each. The last quarter is for domains that have
+	// few of them, groupsFew at most: one with many leaves the others theirs (I14).
 	groupsMax = 100_000
+	groupsFew = groupsMax / 16
 )
 
 // NewBook makes an empty one.
 func NewBook() *Book {
-	return &Book{lists: make(map[Queue]*list), parts: make(map[int]map[Queue]*part), counted: make(map[int][]uint64)}
+	return &Book{lists: make(map[Queue]*list), parts: make(map[int]map[Queue]*part), counted: make(map[int][]uint64), groupsOf: make(map[string]int)}
 }
 
 // Queued is how many tasks of a queue are queued, or on their way.
@@ -107,10 +110,11 @@ func (b *Book) list(of Queue) *list {
 		return l
 	}
 	if of.Group != "" {
-		if b.groups >= groupsMax {
+		if b.groups >= groupsMax || b.groups >= groupsMax-groupsMax/4 && b.groupsOf[of.Domain] >= groupsFew {
 			return nil
 		}
 		b.groups++
+		b.groupsOf[of.Domain]++
 	}
 	l = &list{}
 	b.lists[of] = l
@@ -227,7 +231,11 @@ func (b *Book) tidy(of Queue, l *list) {
 	if l.underWay != 0 || l.parts != 0 {
 		return
 	}
-	if delete(b.lists, of); of.Group != "" {
-		b.groups--
+	if delete(b.lists, of); of.Group == "" {
+		return
+	}
+	b.groups--
+	if b.groupsOf[of.Domain]--; b.groupsOf[of.Domain] == 0 {
+		delete(b.groupsOf, of.Domain)
 	}
 }

@@ -204,20 +204,20 @@ func TestTheGroupsRememberedAreBounded(t *testing.T) {
 	b := NewBook()
 	group := func(i int) Queue { return Queue{"shop", "mail", strconv.Itoa(i)} }
 	var sent []Tasks
-	const extra = 50
-	for i := range groupsMax + extra {
-		all := []Tasks{{group(i), 1, 1}, {mail, 1, 2 * groupsMax}}
+	const many, extra = groupsMax - groupsMax/4, 50
+	for i := range many + extra {
+		all := []Tasks{{group(i), 1, 1}, {mail, 1, 2 * many}}
 		if full := b.Admit(all); full != -1 {
 			t.Fatalf("number %d: %d is full", i, full)
 		}
 		sent = append(sent, all...)
 	}
-	if b.groups != groupsMax || len(b.lists) != groupsMax+1 || sent[2*groupsMax].N != 0 {
+	if b.groups != many || len(b.lists) != many+1 || sent[2*many].N != 0 {
 		t.Errorf("%d groups, %d queues", b.groups, len(b.lists))
 	}
-	b.want(t, "all", mail, groupsMax+extra)
-	b.Report(1, map[Queue]int64{group(groupsMax): 1, group(0): 7}, nil)
-	b.want(t, "one for which there is no room", group(groupsMax), 0)
+	b.want(t, "all", mail, many+extra)
+	b.Report(1, map[Queue]int64{group(many): 1, group(0): 7}, nil)
+	b.want(t, "one for which there is no room", group(many), 0)
 	b.want(t, "one that is remembered", group(0), 8)
 	b.Report(1, nil, nil)
 	for i, one := range sent {
@@ -228,8 +228,28 @@ func TestTheGroupsRememberedAreBounded(t *testing.T) {
 		}
 	}
 	b.Report(0, nil, []uint64{0, 0, 0, uint64(len(sent))})
-	if b.groups != 0 || len(b.lists) != 0 || len(b.parts[0]) != 0 {
+	if b.groups != 0 || len(b.lists) != 0 || len(b.parts[0]) != 0 || len(b.groupsOf) != 0 {
 		t.Errorf("%d groups, %d queues are left", b.groups, len(b.lists))
+	}
+}
+
+// One domain with groups without number leaves the others theirs (I14), and all of them together are bounded.
+func TestI14_GroupsOfADomainLeaveRoomForOthers(t *testing.T) {
+	b := NewBook()
+	admit := func(domain string, n int) {
+		for i := range n {
+			if full := b.Admit([]Tasks{{Queue{domain, "mail", strconv.Itoa(i)}, 1, 1}}); full != -1 {
+				t.Fatalf("%s: number %d is full", domain, i)
+			}
+		}
+	}
+	admit("flood", groupsMax)
+	for _, domain := range []string{"a", "b", "c", "d", "e"} {
+		admit(domain, groupsFew)
+	}
+	b.want(t, "one of a domain that has few", Queue{"a", "mail", "0"}, 1)
+	if b.groups != groupsMax || b.groupsOf["a"] != groupsFew {
+		t.Errorf("%d groups, %v", b.groups, b.groupsOf)
 	}
 }
 

@@ -10,6 +10,7 @@
 package visits
 
 import (
+	"container/heap"
 	linked "container/list"
 	"math/rand/v2"
 	"slices"
@@ -28,6 +29,9 @@ const (
 	// unusedMax is how many sets of polls are remembered of which none is left, while something is known of them: the next poll of the
 	// same worker may come soon.
 	unusedMax = 4096
+	// dueMax is how many visits again each look has of a domain: polls that each accept other types cost the engine a visit each, and their
+	// domain waits for it, not the others (I14).
+	dueMax = 50
 )
 
 // Tasklist names one.
@@ -55,6 +59,8 @@ type Book struct {
 	// sets are in no order, each at its index. unused counts those without a poll.
 	sets   []*set
 	unused int
+	// begin is where the next look for those that are due begins: at the first that the one before had no room for.
+	begin int
 }
 
 // list is a tasklist that polls name.
@@ -228,20 +234,17 @@ func (b *Book) Wanted(of Tasklist, all []Want, now time.Time) []*Poll {
 	var called []*Poll
 	for _, one := range all {
 		w := want{one, now.Add(WantedFor)}
-		for w.Triggers > 0 {
-			s := l.first(w.Type)
-			if s == nil {
-				break
-			}
+		for first := l.firstComeFirst(w.Type); w.Triggers > 0 && len(first) > 0; {
+			s := first[0]
 			p := s.resting.Front().Value.(*Poll)
 			w.take(p)
 			b.wake(p)
 			p.todo = append(p.todo[:0], slices.IndexFunc(p.in, func(at place) bool { return at.set == s }))
 			called = append(called, p)
-		}
-		for _, s := range l.sets {
-			if s.accepts(w.Type) {
-				s.nothingUntil = time.Time{}
+			if s.resting.Len() == 0 {
+				heap.Pop(&first)
+			} else {
+				heap.Fix(&first, 0)
 			}
 		}
 		if w.Triggers > 0 {
@@ -251,32 +254,44 @@ func (b *Book) Wanted(of Tasklist, all []Want, now time.Time) []*Poll {
 	return called
 }
 
-// first is the set whose first poll at rest came first, of those that accept a type; or nil.
-func (l *list) first(typ string) *set {
-	var found *set
+// firstComeFirst are the sets that accept a type and have polls at rest. Those that accept it are not known to have nothing any more.
+func (l *list) firstComeFirst(typ string) byFirst {
+	var some byFirst
 	for _, s := range l.sets {
-		if s.resting.Len() == 0 || !s.accepts(typ) {
+		if !s.accepts(typ) {
 			continue
 		}
-		if found == nil || s.resting.Front().Value.(*Poll).Number < found.resting.Front().Value.(*Poll).Number {
-			found = s
+		if s.nothingUntil = (time.Time{}); s.resting.Len() > 0 {
+			some = append(some, s)
 		}
 	}
-	return found
+	heap.Init(&some)
+	return some
 }
 
-// Due returns the polls at rest that are to visit tasklists again, one for all that accept the same types. They rest no more.
+// Due returns the polls at rest that are to visit tasklists again, one for all that accept the same types, and dueMax for a domain. They rest no more.
 func (b *Book) Due(now time.Time) []*Poll {
-	var due []*Poll
-	for i := len(b.sets) - 1; i >= 0; i-- {
-		s := b.sets[i]
-		if s.kept && s.idle(now) == 0 {
+	for i := len(b.sets) - 1; i >= 0 && b.unused > 0; i-- {
+		if s := b.sets[i]; s.kept && s.idle(now) == 0 {
 			b.unused--
 			b.drop(s)
 		}
+	}
+	var due []*Poll
+	visits, begin, late := map[string]int{}, b.begin, false
+	for i := range b.sets {
+		at := (begin + i) % len(b.sets)
+		s := b.sets[at]
 		if s.resting.Len() == 0 || now.Before(s.askedUntil) {
 			continue
 		}
+		if visits[s.list.name.Domain] >= dueMax {
+			if !late {
+				b.begin, late = at, true
+			}
+			continue
+		}
+		visits[s.list.name.Domain]++
 		s.askedUntil = now.Add(KnownFor)
 		p := s.resting.Front().Value.(*Poll)
 		if !p.due {

@@ -8,7 +8,10 @@
 // On failure: what has not been counted yet is missing, so a count is too low, never too high.
 package backlog
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Tasklist is one whose tasks are counted.
 type Tasklist struct{ Domain, Name string }
@@ -77,7 +80,7 @@ const (
 	// a group.
 	spansMax      = 4096
 	groupSpansMax = 64
-	// groupsMax bounds the groups of all tasklists that are counted in a lane: past it, the half with the fewest tasks is forgotten.
+	// groupsMax bounds the groups of all tasklists that are counted in a lane: past it, half of them are forgotten.
 	groupsMax = 4096
 )
 
@@ -157,23 +160,19 @@ func (l *Lane) add(seq uint64, at place, spans int, tasks int64) {
 	q.spans = append(q.spans, span{seq, tasks})
 }
 
-// forgetSmall forgets half of the groups, those with the fewest tasks: they are far from their cap.
+// forgetSmall forgets half of the groups, of each domain in turn those with the fewest tasks: they are far from their cap.
 func (l *Lane) forgetSmall() {
-	var all []int64
-	for at, q := range l.lists {
+	var all []place
+	for at := range l.lists {
 		if at.Group != "" {
-			all = append(all, q.tasks)
+			all = append(all, at)
 		}
 	}
-	slices.Sort(all)
-	least := all[len(all)/2] // those that have as many go too, as far as need be
-	left := len(all) / 2
-	for at, q := range l.lists {
-		if at.Group != "" && q.tasks <= least && left > 0 {
-			delete(l.lists, at)
-			l.groups--
-			left--
-		}
+	slices.SortFunc(all, func(a, b place) int { return cmp.Compare(l.lists[b].tasks, l.lists[a].tasks) })
+	inTurn(all, func(p place) string { return p.Domain })
+	for _, at := range all[len(all)-len(all)/2:] {
+		delete(l.lists, at)
+		l.groups--
 	}
 }
 

@@ -165,3 +165,23 @@ func TestAFloodShowsBesideManyGroups(t *testing.T) {
 		t.Errorf("%d spans", n)
 	}
 }
+
+// A domain that floods with groups on disk does not have those of another forgotten (I14).
+func TestI14_GroupsOfADomainLeaveRoomForOthers(t *testing.T) {
+	bank := Tasklist{"bank", "mail"}
+	l := NewLane(NewCaps(nil, map[Tasklist]int64{bulk: 1, bank: 100}), 0)
+	for i := range 10 {
+		l.Add(1, Queue{bank, fmt.Sprint("g", i)}, false, 1)
+	}
+	for i := range 10 * groupsMax {
+		l.Add(2, Queue{bulk, fmt.Sprint("g", i)}, false, 50)
+	}
+	for i := range 10 {
+		if n := l.Tasks(Queue{bank, fmt.Sprint("g", i)}); n != 1 {
+			t.Errorf("of group %d %d tasks are counted", i, n)
+		}
+	}
+	if l.groups > groupsMax || len(l.lists) != l.groups {
+		t.Errorf("%d groups are counted, %d are kept", l.groups, len(l.lists))
+	}
+}

@@ -231,7 +231,7 @@ func (c *Counter) groups(memory Memory) []Queued {
 	return all.first()
 }
 
-// nearest are the ReportMax queues that are nearest to their cap.
+// nearest are the ReportMax queues that are nearest to their cap, of each domain in turn: one that has many leaves the others theirs (I14).
 type nearest struct {
 	caps map[Tasklist]int64
 	all  []Queued
@@ -248,6 +248,7 @@ func (n *nearest) first() []Queued {
 	slices.SortFunc(n.all, func(a, b Queued) int {
 		return cmp.Or(cmp.Compare(fill(b), fill(a)), cmp.Compare(a.Domain, b.Domain), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Group, b.Group))
 	})
+	inTurn(n.all, func(q Queued) string { return q.Domain })
 	return n.all[:min(len(n.all), ReportMax)]
 }
 

@@ -277,3 +277,38 @@ func TestAReportOfManyGroupsIsBounded(t *testing.T) {
 		t.Error("a small cap makes reports early with few tasks")
 	}
 }
+
+// A domain whose groups are all far beyond their cap does not keep those of another out of a report, nor from what makes one due early (I14).
+func TestI14_AReportHasTheGroupsOfEachDomain(t *testing.T) {
+	var c Counter
+	bank := Tasklist{"bank", "mail"}
+	caps := NewCaps(map[Tasklist]int64{bank: 10}, map[Tasklist]int64{mail: 1, bank: 10})
+	c.Turn(caps, read(1), 0)
+	held, few := memory{}, 3*earlyGroups
+	for i := range 10 * ReportMax {
+		held[Queue{mail, fmt.Sprint("g", i)}] = Held{Tasks: 1000 + int64(i)}
+	}
+	for i := range few {
+		held[Queue{bank, fmt.Sprint("g", i)}] = Held{Tasks: 1 + int64(i)}
+	}
+	_, groups := c.Report(held)
+	n := map[string]int{}
+	for _, q := range groups {
+		n[q.Domain]++
+	}
+	if n["bank"] != few || n["shop"] != ReportMax-few {
+		t.Errorf("groups of each domain: %v", n)
+	}
+	if groups[0].Tasks != 1000+10*ReportMax-1 || groups[1].Tasks != int64(few) {
+		t.Errorf("first are %v", groups[:2])
+	}
+	watched := 0
+	for q := range c.known {
+		if q.Domain == "bank" && q.Group != "" {
+			watched++
+		}
+	}
+	if watched != earlyGroups/2 {
+		t.Errorf("%d are watched", watched)
+	}
+}

@@ -25,6 +25,13 @@ type question struct {
 	again bool
 }
 
+// What comes up again while it is asked waits for retriggerRest times as long as that took, and retriggerRestMax at most: all triggers of a domain are
+// sent again, for one that pauses and resumes its groups over and over, and history has those of others to see to (I14).
+const (
+	retriggerRest    = 3
+	retriggerRestMax = 5 * time.Second
+)
+
 // asks are the questions to history that are not answered.
 type asks struct {
 	last uint64
@@ -116,9 +123,9 @@ func (s *Shard) answered(o *AskOutcome) {
 		delete(s.asks.counts, about{q.Partition, q.Domain})
 	}
 	if o.Failed || q.again {
-		q.dueAt = s.now.Mono
+		q.dueAt = s.now.Mono + min(retriggerRest*(s.now.Mono-q.askedAt), retriggerRestMax)
 		if o.Failed {
-			q.dueAt += retryEvery
+			q.dueAt = s.now.Mono + retryEvery
 		}
 		s.asks.waiting = append(s.asks.waiting, q)
 		return

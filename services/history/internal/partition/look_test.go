@@ -1,0 +1,100 @@
+package partition_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+)
+
+// queries are all that look at what is in memory.
+func queries(o *partition.Owner, domain string) []func(context.Context) error {
+	list := func(next bool) func(context.Context) error {
+		return func(ctx context.Context) error {
+			_, err := o.List(ctx, &rpcv1.ListTasksRequest{
+				Domain: domain, Next: next, Filter: &yardv1.ListRequest{Limit: 1, States: []yardv1.TaskState{yardv1.TaskState_TASK_STATE_READY}},
+			})
+			return err
+		}
+	}
+	describe := func(list int32) func(context.Context) error {
+		return func(ctx context.Context) error {
+			_, err := o.Describe(ctx, &rpcv1.DescribePartitionRequest{Domain: domain, List: list})
+			return err
+		}
+	}
+	return []func(context.Context) error{list(false), list(true), describe(0), describe(1)}
+}
+
+// TestI14_QueriesGoOneAfterTheOther: those of a domain that asks without end wait, and do not hold up what else the owner is asked, nor keep
+// others from asking.
+func TestI14_QueriesGoOneAfterTheOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShell(t)
+		o, stop := run(s.deps("a"))
+		<-o.Ready()
+		id := newID(1)
+		s.submit(3, task(id, "shop"))
+		synctest.Wait()
+
+		var mu sync.Mutex
+		var order []string
+		codes := map[fault.Code]int{}
+		note := func(who string, err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if order = append(order, who); err != nil {
+				codes[fault.CodeOf(err)]++
+			}
+		}
+		get := func(reply func(*rpcv1.GetTaskResponse, error)) {
+			o.Get(t.Context(), &rpcv1.GetTaskRequest{TaskId: id[:], Domain: "shop"}, reply)
+		}
+		held := make(chan struct{})
+		get(func(*rpcv1.GetTaskResponse, error) { <-held }) // the loop waits for it
+		synctest.Wait()
+		const each = 20
+		for range each {
+			for _, q := range queries(o, "flood") {
+				go func() { note("flood", q(t.Context())) }()
+			}
+		}
+		synctest.Wait()
+		if n := codes[fault.ResourceExhausted]; n != 4*each-48 {
+			t.Errorf("%d of %d queries were refused", n, 4*each)
+		}
+		order = nil
+		ended, cancel := context.WithCancel(t.Context())
+		for i, q := range queries(o, "shop") {
+			ctx := t.Context()
+			if i == 0 {
+				ctx = ended
+			}
+			go func() { note("shop", q(ctx)) }()
+		}
+		get(func(_ *rpcv1.GetTaskResponse, err error) { note("get", err) })
+		cancel() // who waits no more is answered
+		synctest.Wait()
+		close(held)
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		at := map[string]int{}
+		for i, who := range order {
+			if _, there := at[who]; !there {
+				at[who] = i
+			}
+		}
+		if len(order) != 48+4+1 || at["shop"] != 0 || at["get"] > 2 || codes[fault.Unavailable] != 1 {
+			t.Errorf("%d answers, first of each %v, refused %v", len(order), at, codes)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
