@@ -166,8 +166,8 @@ func (l *Lane) forgetSmall() {
 		}
 	}
 	slices.Sort(all)
-	least := all[len(all)/2] // those that have as many go too, as far as need be
 	left := len(all) / 2
+	least := all[left-1] // those that have as many go too, as far as need be
 	for at, q := range l.lists {
 		if at.Group != "" && q.tasks <= least && left > 0 {
 			delete(l.lists, at)
