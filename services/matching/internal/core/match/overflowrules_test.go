@@ -147,6 +147,7 @@ func TestWhatACallTakesToBeRejected(t *testing.T) {
 		"full":                       {func(*Shard, *limit, *call) {}, 1, 0},
 		"the shard is left":          {func(s *Shard, _ *limit, _ *call) { s.drain.on = true }, 0, 0},
 		"another policy":             {func(_ *Shard, l *limit, _ *call) { l.OnFull = CancelOldest }, 0, 0},
+		"full for a moment":          {func(s *Shard, l *limit, _ *call) { l.over.fullAt = s.now.Mono }, 0, 0},
 		"full no more":               {func(_ *Shard, l *limit, _ *call) { l.blocked = 0 }, 0, 0},
 		"it looks at many":           {func(_ *Shard, _ *limit, c *call) { c.candidates = callCandidatesMax }, 0, 1},
 		"it takes of many":           {func(_ *Shard, _ *limit, c *call) { c.spills = make([]spill, overflowWantsMax) }, 0, 1},
@@ -181,6 +182,14 @@ func TestWhoWaitsForALimit(t *testing.T) {
 		if n := len(s.waitingFor(l)); n != map[bool]int{true: 1}[name == "it waits"] {
 			t.Errorf("%s: %d", name, n)
 		}
+	}
+	w, o := begun(t, 1) // more tasklists than one call takes triggers of
+	w.ends, w.policies["d/a"] = false, CancelOldest
+	w.set(o, map[string]int{"d/a": 1})
+	crowd(w, overflowWantsMax+5, 1)
+	o.s.now.MS += time.Hour.Milliseconds()
+	if n := len(o.s.waitingFor(o.s.domains["d"].limits["type/a"])); n != overflowWantsMax {
+		t.Errorf("%d tasklists", n)
 	}
 	// A group of weight 0 has ranks behind all others, and their ages are among them.
 	s, l := &Shard{now: Now{MS: 5000}}, &limit{Limit: Limit{OnFullAfter: time.Second}}
@@ -252,6 +261,38 @@ func TestWhatCameOutOfTheTablesIsLookedAtAgain(t *testing.T) {
 		}
 		if malformed := s.fx.Counts.Malformed; malformed != map[bool]int64{true: 1}[name == "no partition"] {
 			t.Errorf("%s: %d are malformed", name, malformed)
+		}
+	}
+}
+
+// TestWhatIsRejectedMayGoBack: each trigger by itself, as many as may be on their way to a partition. A column of which nothing is left waits no more.
+func TestWhatIsRejectedMayGoBack(t *testing.T) {
+	w, s, l := overflowing(t, "d/a*", RejectNewest)
+	var packed []byte
+	for _, one := range w.sorted()[2:5] {
+		packed = ids.AppendTrigger(packed, ids.Trigger{ID: one.id, Version: 1})
+	}
+	lane := s.lanes[0]
+	lane.stops = make([]stop, stopsMax-2)
+	left := s.reject(l, table.Chunk{Triggers: packed})
+	if !slices.Equal(left, packed[2*ids.TriggerBytes:]) || len(lane.stops) != stopsMax {
+		t.Fatalf("%d bytes are left", len(left))
+	}
+	for i, st := range lane.stops[stopsMax-2:] {
+		if at := i * ids.TriggerBytes; !slices.Equal(st.back.Triggers, packed[at:at+ids.TriggerBytes]) || st.ReadyBy != s.readyBy(l) || st.Limit != l.Ref || st.Domain != "d" {
+			t.Errorf("number %d: %+v", i, st)
+		}
+	}
+	list, other := l.parked[0].list, &list{}
+	at := l.parked[0].at
+	for _, empty := range []bool{false, true} {
+		l.parked = []parked{{list: list, at: at}, {list: list}, {list: other, at: at}}
+		out := &call{spills: []spill{{l, list}}, limits: []*limit{nil}}
+		out.stand(l)
+		out.out.Stances = make([]table.Stance, len(out.limits))
+		s.spilled(out, 0, &table.Outcome{Limits: make([]table.LimitState, len(out.limits)), Taken: []table.Taken{{Heads: []table.Head{{Column: at, Empty: empty}}}}})
+		if n := len(l.parked); n != map[bool]int{false: 3, true: 2}[empty] {
+			t.Errorf("empty %v: %d columns wait", empty, n)
 		}
 	}
 }
