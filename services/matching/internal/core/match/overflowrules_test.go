@@ -430,8 +430,8 @@ func TestWhoIsAskedForHolders(t *testing.T) {
 	w.pollAll(20)
 	w.ready("d", "l0", "a", 3, 1)
 	w.run(overflowAfter / 4)
-	for i, typ := range []string{"a", "b", "a"} {
-		w.ready("d", fmt.Sprint("l", i%2), typ, 3-i, 2)
+	for i := range 3 { // of l0 it is b, then a; of l1 it is a
+		w.ready("d", fmt.Sprint("l", i%2), "a", 3, 2)
 		w.ready("d", "l0", "b", 1, 1)
 	}
 	w.run(overflowAfter / 2)
