@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +13,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/visits"
 )
 
 // weighted has the cluster write the log version of polls of several tasklists.
@@ -234,7 +237,7 @@ func TestAPollOfSeveralThatMayNotWait(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 			r.nothing(t)
 		}
-		if o := <-got; o.err != nil || len(r.sentTo(0)) != 3 || r.kept() != 0 {
+		if o := <-got; o.err != nil || len(r.sentTo(0)) != 3 || r.kept() != 0 || o.at != time.Now() {
 			t.Errorf("answered %v after %v", o, r.sentTo(0))
 		}
 	})
@@ -298,12 +301,13 @@ func TestPollsOfSeveralAtAStop(t *testing.T) {
 		resting := r.atRest(t)
 		visiting := r.pollSeveral(30*time.Second, "p", "q")
 		<-visiting
+		at := time.Now()
 		r.polls.stop()
 		if o := <-resting; o.err != nil || len(visiting) != 0 || r.kept() != 1 {
 			t.Errorf("answered %v, %d are kept", o, r.kept())
 		}
 		r.nothing(t)
-		if o := <-visiting; o.err != nil || r.kept() != 0 {
+		if o := <-visiting; o.err != nil || r.kept() != 0 || o.at != at {
 			t.Errorf("answered %v, %d are kept", o, r.kept())
 		}
 	})
@@ -344,6 +348,8 @@ func TestVisitsOfATasklistWithPartitions(t *testing.T) {
 			t.Errorf("where it is wanted it went to %v", p)
 		}
 		r.tell(t, &rpcv1.PollsAnswered{Moved: []*rpcv1.MovedPoll{{Id: r.last().id, TasklistPartition: ids.PartitionsMax}}})
+		r.wanted(t, "main", "a", 1)
+		r.tell(t, &rpcv1.PollsAnswered{Moved: []*rpcv1.MovedPoll{{Id: r.last().id, TasklistPartition: -1}}})
 		if n := r.visiting(); n != 1 || r.kept() != 2 {
 			t.Errorf("sent to a partition that cannot be it has %d owners", n)
 		}
@@ -364,6 +370,100 @@ func TestAPollOfSeveralTakesPlaces(t *testing.T) {
 		}
 		got := r.pollSeveral(time.Minute, "one") // not a poll of several
 		wantCode(t, (<-got).err, fault.ResourceExhausted)
+	})
+}
+
+// In each of several such tasklists the first partition has it, too.
+func TestVisitsOfTasklistsWithPartitions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, weighted).running(t)
+		for _, name := range []string{"main", "other"} {
+			wantCode(t, r.putPartitions(name, 3), "")
+			r.pick("shop", name) // so the next one goes to partition 1
+		}
+		<-r.pollSeveral(30*time.Second, "main", "other")
+		var went []int32
+		for r.visiting() > 0 {
+			went = append(went, r.last().poll.TasklistPartition)
+			r.nothing(t)
+		}
+		if !slices.Equal(went, []int32{1, 0, 1, 0}) {
+			t.Errorf("it went to %v", went)
+		}
+	})
+}
+
+// A poll that was at rest, and is on a visit at a stop, is its owner's.
+func TestAVisitFromRestAtAStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, weighted)
+		got := r.atRest(t)
+		r.wanted(t, "x", "a", 1)
+		if r.polls.stop(); len(got) != 0 || r.kept() != 1 {
+			t.Fatal("it is answered")
+		}
+		r.nothing(t)
+		if o := <-got; o.err != nil || r.kept() != 0 {
+			t.Errorf("answered %v", o)
+		}
+	})
+}
+
+// What a worker says of polls that were given up takes places, too: it is kept and sent with the poll.
+func TestWhatWasGivenUpTakesPlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(d *Deps) { d.Config.PollsMax = 16 }) // a domain has 12
+		for i, want := range []fault.Code{"", "", fault.ResourceExhausted} {
+			got := make(chan error, 1)
+			req := &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1, WaitMs: 60_000}
+			for range 16 {
+				req.Unanswered = append(req.Unanswered, strings.Repeat("x", pollPlaceBytes/4))
+			}
+			r.Poll(r.call(), req, func(_ codec.Message, err error) { got <- err })
+			if err := <-got; fault.CodeOf(err) != want {
+				t.Errorf("number %d: %v", i, err)
+			}
+		}
+	})
+}
+
+// A tasklist without an owner is tried again after AwayFor, not at each tick.
+func TestATasklistWithoutAnOwnerIsLeftAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, weighted)
+		clear(r.polls.epochs)
+		<-r.pollSeveral(time.Minute, "x", "y")
+		due := func() int {
+			r.polls.mu.Lock()
+			defer r.polls.mu.Unlock()
+			return len(r.polls.book.Due(time.Now()))
+		}
+		time.Sleep(visits.AwayFor - time.Nanosecond)
+		if n := due(); n != 0 {
+			t.Errorf("%d are due too soon", n)
+		}
+		time.Sleep(time.Nanosecond)
+		if n := due(); n != 1 {
+			t.Errorf("%d are due", n)
+		}
+	})
+}
+
+// When its time is over a poll is sent to no other tasklist, though it has yet to visit some.
+func TestAPollMakesNoVisitsAfterItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, weighted)
+		got := r.atRest(t)
+		time.Sleep(2 * visits.KnownFor)
+		r.polls.tick(time.Now()) // all three are due
+		if r.visiting() != 1 {
+			t.Fatal("it rests")
+		}
+		time.Sleep(30 * time.Second)
+		r.nothing(t)
+		if o := <-got; o.err != nil || len(r.bus.sentPolls()) != 4 || r.kept() != 0 {
+			t.Errorf("answered %v after %d visits", o, len(r.bus.sentPolls()))
+		}
 	})
 }
 

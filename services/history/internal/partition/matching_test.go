@@ -1,17 +1,20 @@
 package partition_test
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 )
 
@@ -184,6 +187,45 @@ func TestR39BookingsOfManyAttemptsFitIntoPages(t *testing.T) {
 		none, err := o.Bookings(t.Context(), &rpcv1.BookingsRequest{Shard: 1})
 		if err != nil || len(none.Groups)+len(none.Cursor) > 0 {
 			t.Errorf("another shard has %v, %v", none, err)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestHoldersOfASlotAreTold: with what names the attempt, behind all grabs that are in the log; of so many limits and attempts at most.
+func TestHoldersOfASlotAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShell(t)
+		o, stop := run(s.deps("a"))
+		<-o.Ready()
+		first, second := newID(1), newID(2)
+		s.submit(3, task(first, "shop"), task(second, "shop"))
+		s.batch(1, 1, 0, inbox("inbox"), grab(first, 1, 1, "type/t"))
+		ask := func(most int32, limits int) (*rpcv1.BookingsResponse, error) {
+			req := &rpcv1.BookingsRequest{Domain: "shop"}
+			for i := range limits {
+				req.Holders = append(req.Holders, &rpcv1.HoldersQuery{Limit: fmt.Sprint("other/", i), Most: most})
+			}
+			req.Holders[limits-1] = &rpcv1.HoldersQuery{Limit: "type/t", Most: most, Types: []string{"t"}, ReadyByMs: time.Now().UnixMilli()}
+			return o.Bookings(t.Context(), req)
+		}
+		got, err := ask(replica.HoldersMax, replica.HoldersLimitsMax)
+		if err != nil || len(got.Holders) != replica.HoldersLimitsMax || len(got.Groups) > 0 {
+			t.Fatalf("%v %v", got, err)
+		}
+		h := got.Holders[replica.HoldersLimitsMax-1]
+		if len(h.Oldest) != 1 || h.Leaving != 0 || h.Waiting != 1 || len(got.Holders[0].Oldest) > 0 {
+			t.Fatalf("%v", h)
+		}
+		if one := h.Oldest[0]; !bytes.Equal(one.TaskId, first[:]) || one.Version != 1 || one.Position == 0 || one.StartedAtMs == 0 {
+			t.Errorf("%v", one)
+		}
+		for _, c := range [][2]int{{0, 1}, {replica.HoldersMax + 1, 1}, {1, replica.HoldersLimitsMax + 1}} {
+			if _, err := ask(int32(c[0]), c[1]); fault.CodeOf(err) != fault.InvalidArgument {
+				t.Errorf("%d attempts of %d limits: %v", c[0], c[1], err)
+			}
 		}
 		if err := stop(); err != nil {
 			t.Error(err)

@@ -120,3 +120,39 @@ func TestAnswersThatCannotBeAreErrors(t *testing.T) {
 		t.Errorf("asked for %v", req)
 	}
 }
+
+// TestHoldersAreAskedOfHistory: all that a question says reaches it, and all that it answers comes back. An answer about other limits is none.
+func TestHoldersAreAskedOfHistory(t *testing.T) {
+	t.Parallel()
+	l := newLine(t)
+	p := l.port(5)
+	id, odd := ids.TaskID{7}, false
+	serve(t, l, "bookings", func(req *rpcv1.BookingsRequest) (natsrpc.Message, error) {
+		if q := req.Holders[0]; req.Domain != "d" || q.Limit != "type/a" || q.Most != 9 || !slices.Equal(q.Types, []string{"a", "b"}) || q.Group != "g" || q.ReadyByMs != 77 {
+			return nil, fault.New(fault.InvalidArgument, "asked for %v", req)
+		}
+		one := &rpcv1.LimitHolders{Leaving: 3, Waiting: 4, Oldest: []*rpcv1.SlotAttempt{{TaskId: id[:], Position: 5, Version: 6, StartedAtMs: 8}}}
+		if odd {
+			one.Oldest[0].TaskId = id[:3]
+		}
+		return &rpcv1.BookingsResponse{Holders: []*rpcv1.LimitHolders{one}}, nil
+	})
+	q := match.HoldersQuery{Ref: "type/a", Most: 9, Types: []string{"a", "b"}, Group: "g", ReadyBy: 77}
+	a := match.Ask{Kind: match.AskHolders, Partition: 1, Domain: "d", Holders: []match.HoldersQuery{q}}
+	got, err := p.Ask(t.Context(), a)
+	if err != nil || len(got.Holders) != 1 {
+		t.Fatalf("%v %v", got, err)
+	}
+	want := match.OldHolder{Trigger: ids.Trigger{ID: id, Version: 6, Position: 5}, StartedAtMS: 8}
+	if h := got.Holders[0]; h.Leaving != 3 || h.Waiting != 4 || !slices.Equal(h.Oldest, []match.OldHolder{want}) {
+		t.Errorf("%+v", h)
+	}
+	odd = true
+	if _, err := p.Ask(t.Context(), a); err == nil {
+		t.Error("an attempt of no task was taken")
+	}
+	odd, a.Holders = false, append(a.Holders, q)
+	if _, err := p.Ask(t.Context(), a); err == nil {
+		t.Error("an answer about one of two limits was taken")
+	}
+}

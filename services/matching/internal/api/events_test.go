@@ -64,6 +64,11 @@ func drawBatch(t *rapid.T) *match.Batch {
 			ID: trigger.ID, Version: trigger.Version, Position: trigger.Position, Nonce: rapid.Uint64().Draw(t, "nonce"), Domain: "d",
 		})
 	}
+	for range rapid.IntRange(0, 3).Draw(t, "stops") {
+		b.Stops = append(b.Stops, match.Stop{
+			Trigger: drawTrigger(t), Domain: "d", Limit: "type/a", ReadyBy: rapid.Int64().Draw(t, "ready"), Displace: rapid.Bool().Draw(t, "displace"),
+		})
+	}
 	return b
 }
 
@@ -103,6 +108,16 @@ func wanted(b *match.Batch, version uint32) *logv1.EventBatch {
 			Kind: logv1.EventKind_EVENT_KIND_RELEASED, TaskId: h.ID[:], Position: uint64(h.Position),
 			Version: h.Version, Nonce: h.Nonce, Domain: h.Domain, Message: handBackReason,
 		})
+	}
+	for _, s := range b.Stops {
+		e := &logv1.Event{
+			Kind: logv1.EventKind_EVENT_KIND_REJECT, TaskId: s.Trigger.ID[:], Position: uint64(s.Trigger.Position), Version: s.Trigger.Version,
+			Domain: "d", ReadyByMs: s.ReadyBy, Message: "limit type/a is full",
+		}
+		if s.Displace {
+			e.Kind, e.Message = logv1.EventKind_EVENT_KIND_DISPLACE, "limit type/a is full: the oldest attempt makes room for a newer task"
+		}
+		m.Events = append(m.Events, e)
 	}
 	return m
 }

@@ -115,7 +115,7 @@ func (b *Balancer) Pick(of Tasklist, n int, now time.Time) int {
 		return b.dice.IntN(n)
 	}
 	l := b.list(of, n, now)
-	if b.strategy == Weighted && l.busy(now) {
+	if l.busy(now) {
 		return l.heaviest()
 	}
 	return l.next()
@@ -171,12 +171,12 @@ func (l *list) next() int {
 	return p
 }
 
-// busy tells whether weights count: each partition has reported, and one has many triggers.
+// busy tells whether weights count: each partition has reported, and one has many triggers. Only Weighted takes reports.
 func (l *list) busy(now time.Time) bool {
 	many := false
 	for i := range l.parts {
 		p := &l.parts[i]
-		if p.reportedAt.IsZero() || now.Sub(p.reportedAt) > ReportedFor {
+		if now.Sub(p.reportedAt) > ReportedFor {
 			return false
 		}
 		many = many || p.triggers > BacklogMin

@@ -147,7 +147,7 @@ func TestElsePartitionsTakeTurns(t *testing.T) {
 			b.Report(mail, 2, -1, Load{}, start)
 			b.Report(mail, 2, 2, Load{}, start)
 		}, even},
-		"shrunk": {func(b *Balancer) { report(b, mail, start, 1000, 0, 0) }, uneven},
+		"shrunk": {func(b *Balancer) { report(b, mail, start, 1000, 0, 1000) }, uneven},
 	} {
 		b := balancer(Weighted)
 		c.set(b)
@@ -177,14 +177,16 @@ func TestGrowingBeginsAnew(t *testing.T) {
 
 // A partition that had a large backlog, or none, has the share of the present one at once.
 func TestBacklogsOfBeforeAreForgotten(t *testing.T) {
-	b := balancer(Weighted)
-	report(b, mail, start, 1_000_000, 1_000_001, 1)
-	picks(b, mail, 3, 1001, start)
-	report(b, mail, start, 200, 200, 100)
-	got := picks(b, mail, 3, 1000, start)
-	for p, want := range []int{400, 400, 200} {
-		if math.Abs(float64(got[p]-want)) > 4 {
-			t.Errorf("got %v", got)
+	for polls := range 20 {
+		b := balancer(Weighted)
+		report(b, mail, start, 1_000_000, 1_000_001, 1)
+		picks(b, mail, 3, polls, start)
+		report(b, mail, start, 200, 200, 100)
+		got := picks(b, mail, 3, 1000, start)
+		for p, want := range []int{400, 400, 200} {
+			if math.Abs(float64(got[p]-want)) > 4 {
+				t.Errorf("after %d polls: got %v", polls, got)
+			}
 		}
 	}
 }
@@ -195,6 +197,11 @@ func TestOddReportsAreBounded(t *testing.T) {
 		{Triggers: -1000, PerSecond: -1}, {PerSecond: math.NaN()}, {Triggers: math.MinInt64, PerSecond: math.Inf(-1)},
 	} {
 		if w := l.weight(); w != 0 {
+			t.Errorf("%+v weighs %d", l, w)
+		}
+	}
+	for _, l := range []Load{{Triggers: math.MaxInt64}, {PerSecond: math.Inf(1)}, {Triggers: math.MaxInt64, PerSecond: math.MaxFloat64}} {
+		if w := l.weight(); w < weightMax/100 || w > 2*weightMax {
 			t.Errorf("%+v weighs %d", l, w)
 		}
 	}

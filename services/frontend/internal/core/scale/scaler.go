@@ -188,7 +188,7 @@ func (l *list) rate(n int, now time.Time) (rate float64, known bool) {
 	return rate, known
 }
 
-func (p *part) fresh(now time.Time) bool { return !p.at.IsZero() && now.Sub(p.at) <= ReportedFor }
+func (p *part) fresh(now time.Time) bool { return now.Sub(p.at) <= ReportedFor }
 
 // silent tells whether no partition has reported recently.
 func (l *list) silent(now time.Time) bool {

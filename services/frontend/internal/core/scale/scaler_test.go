@@ -31,7 +31,7 @@ func (r *rig) tick(rates ...float64) int {
 	for range 15 {
 		r.now = r.now.Add(time.Second)
 		for p, rate := range rates {
-			if rate >= 0 {
+			if rate != missing {
 				r.Report(mail, p, rate, r.now)
 			}
 		}
@@ -94,6 +94,8 @@ func TestARateThatLasts(t *testing.T) {
 		{"one is not known", 2, []float64{500, missing}, 0, 0},
 		{"the first is not known", 2, []float64{missing, 0}, 0, 0},
 		{"no number", 1, []float64{math.NaN()}, 0, 0},
+		{"no number beside too much", 2, []float64{math.NaN(), 500}, 5, 5},
+		{"less than nothing beside too much", 2, []float64{-400, 500}, 5, 5},
 		{"endless", 1, []float64{math.Inf(1)}, 5, 8},
 	} {
 		r := newRig(c.partitions)

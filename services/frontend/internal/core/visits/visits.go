@@ -113,17 +113,17 @@ type place struct {
 // New makes a book of no polls.
 func New(dice *rand.Rand) *Book { return &Book{dice: dice, lists: map[Tasklist]*list{}} }
 
-// Add takes a poll of up to most tasks of some types, none = all. It is to visit all its tasklists: in an order by their weights, those
+// Add takes a poll of up to most tasks, at least 1, of some types, none = all. It is to visit all its tasklists: in an order by their weights, those
 // last that are known to have nothing.
 func (b *Book) Add(number uint64, domain string, entries []Entry, types []string, most int, now time.Time) *Poll {
 	types = slices.Compact(slices.Sorted(slices.Values(types)))
 	key := strings.Join(types, "\x00")
-	p := &Poll{Number: number, max: max(most, 1), at: -1}
+	p := &Poll{Number: number, max: most, at: -1}
 	weights := make([]int, len(entries))
 	for i, e := range entries {
 		weights[i] = e.Weight
 		s := b.set(Tasklist{domain, e.Name}, types, key)
-		if s.polls++; s.polls == 1 && s.kept {
+		if s.polls++; s.kept {
 			s.kept = false
 			b.unused--
 		}
@@ -344,7 +344,6 @@ func (b *Book) Remove(p *Poll, now time.Time) {
 			b.drop(s)
 		}
 	}
-	p.in = nil
 }
 
 // drop forgets a set.

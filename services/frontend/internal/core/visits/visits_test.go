@@ -133,11 +133,15 @@ func TestWhatIsWantedIsRemembered(t *testing.T) {
 	if _, ok := b.Next(p, b.now); !ok {
 		t.Fatal("it rests")
 	}
-	b.wanted("a", Want{Type: "y", Triggers: 1}, Want{Type: "x", Triggers: 3})
-	if seen := b.round(p); !slices.Equal(seen[1:], []string{"a", "a"}) { // 2 of 3, then 1
+	b.wanted("a", Want{Type: "y", Triggers: 1}, Want{Type: "x", Triggers: 4})
+	if seen := b.round(p); !slices.Equal(seen[1:], []string{"a", "a"}) { // 2 of 4, then 2
 		t.Errorf("it visited %v", seen)
 	}
-	b.wanted("b", Want{Type: "y", Triggers: 1})
+	b.wanted("b", Want{Type: "z", Triggers: 1})
+	b.wanted("b", Want{Type: "y", Triggers: 1}) // in its place
+	if seen := b.round(b.add(1, []string{"z"}, "b", "c")); len(seen) != 2 {
+		t.Errorf("where it is wanted no more it visited %v", seen)
+	}
 	q := b.add(1, []string{"y"}, "b", "c")
 	b.now = b.now.Add(WantedFor)
 	if seen := b.round(q); len(seen) != 2 {
@@ -165,6 +169,8 @@ func TestWhatHasNothingIsVisitedLast(t *testing.T) {
 		t.Errorf("%d of 50 polls visited it last", n)
 	}
 	b.Remove(first, b.now) // the worker comes again soon
+	b.Due(b.now)
+	b.Renew(func(of Tasklist) bool { return of.Name != "a" })
 	if n := last(); n != 50 {
 		t.Errorf("without a poll %d of 50 visited it last", n)
 	}
@@ -215,6 +221,83 @@ func TestOnePollVisitsAgain(t *testing.T) {
 	b.now = b.now.Add(2 * KnownFor)
 	if first, again := len(b.Due(b.now)), len(b.Due(b.now)); first == 0 || again != 0 {
 		t.Errorf("%d visit again, then %d", first, again)
+	}
+}
+
+// A poll goes by the weights of its entries.
+func TestAPollGoesByItsWeights(t *testing.T) {
+	const polls = 20_000
+	b, heavy := newBook(t), 0
+	for i := range uint64(polls) {
+		p := b.Add(i, "d", []Entry{{"light", 1}, {"heavy", 4}}, nil, 1, b.now)
+		if to, _ := b.Next(p, b.now); to.Name == "heavy" {
+			heavy++
+		}
+		b.Remove(p, b.now)
+	}
+	if share := float64(heavy) / polls; math.Abs(share-0.8) > 0.02 {
+		t.Errorf("%.3f of the polls go to the one of weight 4 of 5 first", share)
+	}
+}
+
+// Of polls of any types who came first goes first.
+func TestWhoCameFirstGoesFirst(t *testing.T) {
+	b := newBook(t)
+	var all []*Poll
+	for i := range 12 {
+		all = append(all, b.add(1, []string{"x", fmt.Sprint(i)}, "a", "b"))
+	}
+	slices.Reverse(all)
+	for _, p := range all {
+		b.round(p)
+	}
+	if got := b.wanted("a", Want{Type: "x", Triggers: 12}); !slices.IsSorted(got) || len(got) != 12 {
+		t.Errorf("went %v", got)
+	}
+}
+
+// A visit that found nothing is of no weight where the tasklist has said since that it wants such polls. Else it is known to have nothing, and
+// is not visited for a while.
+func TestWhatAVisitFoundMayBeOutOfDate(t *testing.T) {
+	for name, c := range map[string]struct {
+		wants []Want
+		took  int // another poll goes for so many of them
+		later time.Duration
+		idle  int
+	}{
+		"nothing":           {nil, 0, 0, 1},
+		"its type":          {[]Want{{Type: "y", Triggers: 1}, {Type: "x", Triggers: 1}}, 0, 0, 0},
+		"another type":      {[]Want{{Type: "y", Triggers: 1}}, 0, 0, 1},
+		"long ago":          {[]Want{{Type: "x", Triggers: 1}}, 0, WantedFor, 1},
+		"others go, to all": {[]Want{{Type: "x", Triggers: 2}}, 2, 0, 1},
+		"others go, to one": {[]Want{{Type: "x", Triggers: 2}}, 1, 0, 0},
+	} {
+		b := newBook(t)
+		p := b.add(1, []string{"x"}, "a")
+		b.Next(p, b.now)
+		b.wanted("a", c.wants...)
+		if c.took > 0 {
+			b.Next(b.add(c.took, []string{"x"}, "a"), b.now)
+			all := b.lists[Tasklist{"d", "a"}].wants
+			all[0].take(&Poll{max: c.took})
+		}
+		b.now = b.now.Add(c.later)
+		b.Nothing(p, b.now)
+		if got := p.in[0].idle(b.now); got != c.idle {
+			t.Errorf("%s: idle %d, want %d", name, got, c.idle)
+		}
+	}
+	b := newBook(t)
+	p := b.add(1, nil, "a")
+	b.round(p)
+	if b.now = b.now.Add(KnownFor - 1); len(b.Due(b.now)) != 0 {
+		t.Error("it is visited again too soon")
+	}
+	b.Renew(func(Tasklist) bool { return true })
+	b.Nothing(p, b.now) // late, and of a poll that is at rest
+	b.Away(p, b.now)
+	if p.in[0].idle(b.now) != 0 {
+		t.Error("a poll at rest has found nothing")
 	}
 }
 
@@ -339,6 +422,11 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	}
 	if len(b.sets) != unusedMax {
 		t.Errorf("%d are remembered", len(b.sets))
+	}
+	b = newBook(t)
+	b.Remove(b.add(1, nil, "not visited"), b.now)
+	if len(b.sets) != 0 {
+		t.Errorf("%d are remembered of which nothing is known", len(b.sets))
 	}
 }
 

@@ -28,7 +28,10 @@ func TestWhatIsReadIsForgotten(t *testing.T) {
 	l.Add(6, whole(bulk), false, 7) // has no cap
 	l.Add(7, whole(mail), true, 2)
 	l.Add(7, whole(mail), true, 2)
+	l.Add(8, whole(mail), false, 0)
+	l.Add(9, whole(mail), false, -3)
 	l.Counted(9)
+	l.Counted(4)
 	l.Add(9, whole(mail), false, 1) // counted before
 	if got := l.Tasks(whole(mail)); got != 7 || l.Tasks(whole(bulk)) != 0 || l.To() != 9 || l.Next() != 10 {
 		t.Errorf("%d, %d, up to %d", got, l.Tasks(whole(bulk)), l.To())
@@ -40,6 +43,49 @@ func TestWhatIsReadIsForgotten(t *testing.T) {
 	l.Pass(levels(6, 7))
 	if got := l.Tasks(whole(mail)); got != 0 || len(l.lists) != 0 {
 		t.Errorf("%d, with all read", got)
+	}
+}
+
+// Tasks of one message are forgotten at once, and take one place. Where there are too many, two messages become one that is forgotten with the first.
+func TestMessagesAreForgottenWhole(t *testing.T) {
+	l := NewLane(NewCaps(map[Tasklist]int64{mail: 10}, nil), 0)
+	for seq := range uint64(4) {
+		for range 2 {
+			l.Add(seq+1, whole(mail), false, int64(seq+1))
+		}
+	}
+	q := l.lists[place{whole(mail), false}]
+	if len(q.spans) != 4 || q.tasks != 20 {
+		t.Fatalf("%+v", q)
+	}
+	l.Pass(levels(1, 1))
+	if n := l.Tasks(whole(mail)); n != 18 {
+		t.Errorf("one is read: %d tasks", n)
+	}
+	q.halve()
+	l.Pass(levels(2, 2))
+	if n := l.Tasks(whole(mail)); n != 8 {
+		t.Errorf("they became one: %d tasks", n)
+	}
+}
+
+// Where there are too many groups, the half of them goes with the fewest tasks, and no tasklist; so many also if all have as many.
+func TestGroupsWithFewTasksAreForgotten(t *testing.T) {
+	for name, tasks := range map[string]func(i int) int64{"different": func(i int) int64 { return int64((i*7919)%groupsMax) + 2 }, "even": func(int) int64 { return 2 }} {
+		l := NewLane(NewCaps(map[Tasklist]int64{mail: 10}, map[Tasklist]int64{bulk: 5}), 0)
+		l.Add(1, whole(mail), false, 1)
+		for i := range groupsMax + 1 {
+			l.Add(uint64(i+2), Queue{bulk, fmt.Sprint(i)}, false, tasks(i))
+		}
+		least := int64(1 << 40)
+		for at, q := range l.lists {
+			if at.Group != "" && at.Group != fmt.Sprint(groupsMax) {
+				least = min(least, q.tasks)
+			}
+		}
+		if l.Tasks(whole(mail)) != 1 || l.groups != groupsMax/2+1 || len(l.lists) != l.groups+1 || name == "different" && least != groupsMax/2+2 {
+			t.Errorf("%s: %d groups of %d, the least has %d tasks", name, l.groups, len(l.lists), least)
+		}
 	}
 }
 
@@ -154,15 +200,12 @@ func TestAFloodShowsBesideManyGroups(t *testing.T) {
 			sent += 5
 		}
 		l.Counted(seq)
-		if l.groups > groupsMax || len(l.lists) != l.groups {
+		if l.groups > groupsMax || len(l.lists) != l.groups || len(l.lists[place{flood, false}].spans) > groupSpansMax {
 			t.Fatalf("%d groups are counted, %d are kept", l.groups, len(l.lists))
 		}
 	}
 	if n := l.Tasks(flood); n > sent || n < sent*9/10 {
 		t.Errorf("of a flood %d tasks are counted, %d were sent", n, sent)
-	}
-	if n := len(l.lists[place{flood, false}].spans); n > groupSpansMax {
-		t.Errorf("%d spans", n)
 	}
 }
 

@@ -214,7 +214,7 @@ func (c *Counter) groups(memory Memory) []Queued {
 	}
 	all := nearest{caps: c.caps.PerGroup}
 	tell := func(q Queue, n int64) {
-		if most := c.caps.PerGroup[q.Tasklist]; n > 0 && n*farBelow >= most && most > 0 {
+		if most := c.caps.PerGroup[q.Tasklist]; most > 0 && n*farBelow >= most {
 			all.add(Queued{q, n})
 		}
 	}

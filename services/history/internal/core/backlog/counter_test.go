@@ -81,6 +81,21 @@ func TestWithoutABacklogNothingIsRead(t *testing.T) {
 	if s := c.Turn(oneCap, other, 0); s != nil {
 		t.Errorf("another domain lags: %v", s)
 	}
+	other.Lagging = []Lagging{{lane, "shop", 7}}
+	if s := c.Turn(oneCap, other, 0); s != nil {
+		t.Errorf("it lags no more: %v", s)
+	}
+}
+
+func TestTheLanesOfAllPrioritiesAreCounted(t *testing.T) {
+	for of := ids.LaneFirst; of <= ids.LaneLast; of++ {
+		var c Counter
+		var at Progress
+		at.Paused[of] = true
+		if s := c.Turn(oneCap, at, 0); s == nil || s.Lane != of {
+			t.Errorf("lane %d: %+v", of, s)
+		}
+	}
 }
 
 func TestABacklogIsCountedAsItIsRead(t *testing.T) {
@@ -132,6 +147,19 @@ func TestADomainThatLagsIsCounted(t *testing.T) {
 	want(t, &c, "its reader", mail, 1, 60)
 }
 
+// Of several domains that lag the one is counted from that is read the least, wherever it stands.
+func TestTheLeastReadIsCountedFrom(t *testing.T) {
+	caps := NewCaps(map[Tasklist]int64{mail: 1, {"bank", "x"}: 1}, nil)
+	for _, reads := range [][2]uint64{{10, 20}, {20, 10}} {
+		var c Counter
+		at := read(50)
+		at.Lagging = []Lagging{{lane, "bank", reads[0]}, {lane, "shop", reads[1]}}
+		if s := c.Turn(caps, at, 0); s == nil || s.From != 11 {
+			t.Errorf("%v: %+v", reads, s)
+		}
+	}
+}
+
 // A tasklist that gets a cap is counted, too, without a gap for the others.
 func TestMoreCapsAreCountedAnew(t *testing.T) {
 	var c Counter
@@ -150,7 +178,7 @@ func TestMoreCapsAreCountedAnew(t *testing.T) {
 	c.Scanned(s, []Found{{Seq: 8, Of: whole(mail), Tasks: 5}}, 8, true)
 	want(t, &c, "half way", mail, 5, 9)
 	want(t, &c, "half way", bulk, 0, 9)
-	s = c.Turn(more, paused(7), RecountEvery+ScanEvery)
+	s = c.Turn(more, paused(7), 3*RecountEvery) // it does not begin again, however long it takes
 	if s == nil || s.From != 9 {
 		t.Fatalf("%+v", s)
 	}
@@ -163,6 +191,16 @@ func TestMoreCapsAreCountedAnew(t *testing.T) {
 	}
 	c.Turn(nil, paused(7), RecountEvery+ScanEvery)
 	want(t, &c, "without caps", mail, 0, 0)
+}
+
+// What is read while it is counted again is not counted when that is done.
+func TestWhatIsReadMeanwhileIsForgotten(t *testing.T) {
+	var c Counter
+	c.Scanned(c.Turn(oneCap, paused(7), 0), []Found{{Seq: 8, Of: whole(mail), Tasks: 5}}, 8, false)
+	more := NewCaps(map[Tasklist]int64{mail: 100, bulk: 2}, nil)
+	c.Scanned(c.Turn(more, paused(7), RecountEvery), []Found{{Seq: 8, Of: whole(mail), Tasks: 5}}, 8, true)
+	c.Scanned(c.Turn(more, paused(8), RecountEvery), []Found{{Seq: 9, Of: whole(mail), Tasks: 1}}, 9, false)
+	want(t, &c, "one is read", mail, 1, 9)
 }
 
 // A scan that ends after its lane was dropped changes nothing.
@@ -223,7 +261,7 @@ func TestAReportIsDueEarly(t *testing.T) {
 // A report tells the groups that have a cap: in memory and on disk together, the nearest to their cap first, and none of those far below it.
 func TestAReportTellsTheGroups(t *testing.T) {
 	var c Counter
-	caps := NewCaps(map[Tasklist]int64{mail: 100}, map[Tasklist]int64{mail: 10, bulk: 5000})
+	caps := NewCaps(map[Tasklist]int64{mail: 100, {"shop", "idle"}: 1}, map[Tasklist]int64{mail: 10, bulk: 5000})
 	s := c.Turn(caps, paused(7), 0)
 	a, b, big, small := Queue{mail, "a"}, Queue{mail, "b"}, Queue{bulk, "big"}, Queue{bulk, "small"}
 	c.Scanned(s, []Found{{Seq: 8, Of: a, Tasks: 2}, {Seq: 8, Of: b, Tasks: 9}, {Seq: 8, Of: whole(mail), Tasks: 1}, {Seq: 8, Of: small, Tasks: 4}}, 8, false)
@@ -233,6 +271,10 @@ func TestAReportTellsTheGroups(t *testing.T) {
 	}
 	if fmt.Sprint(groups) != "[{{{shop mail} b} 9} {{{shop mail} a} 5} {{{shop bulk} big} 5}]" {
 		t.Errorf("groups %v", groups)
+	}
+	c.Turn(NewCaps(nil, map[Tasklist]int64{bulk: 100}), paused(7), 1)
+	if _, groups = c.Report(memory{}); fmt.Sprint(groups) != "[{{{shop bulk} small} 4}]" {
+		t.Errorf("of one that has a cap no more: %v", groups)
 	}
 }
 

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
@@ -63,6 +64,21 @@ func TestHoldersAreTheOldest(t *testing.T) {
 			t.Errorf("%s: %d oldest, %d on their way out, %d wait", name, len(h.Oldest), h.Leaving, h.Waiting)
 		} else if c.oldest > 0 && h.Oldest[0].ID != id(3) {
 			t.Errorf("%s: the first is %d", name, h.Oldest[0].ID[15])
+		}
+	}
+}
+
+// TestWaitingForALimitOfAGroup: those of the group count, where the limit is that of one; else all.
+func TestWaitingForALimitOfAGroup(t *testing.T) {
+	b := newBench(t, Config{})
+	b.submit(grouped("g", "h", "g", ""), 1, 2, 3, 4)
+	var all []HoldersQuery
+	for i, group := range []string{"", "g", "h", "none"} {
+		all = append(all, HoldersQuery{Limit: fmt.Sprint(i), Most: 9, Types: []string{"send"}, Group: group, ReadyBy: b.r.tasks[id(1)].ReadyAt})
+	}
+	for i, h := range b.r.Holders("shop", all) {
+		if want := []int{4, 2, 1, 0}[i]; h.Waiting != want {
+			t.Errorf("of group %q %d wait, want %d", all[i].Group, h.Waiting, want)
 		}
 	}
 }

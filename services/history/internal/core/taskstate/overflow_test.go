@@ -58,6 +58,11 @@ func TestADisplacedAttemptIsAskedToStop(t *testing.T) {
 			t.Errorf("of attempt %d: %+v", version, v)
 		}
 	}
+	elsewhere := about(task, Displace, task.Version, 0)
+	elsewhere.Fence.Position++
+	if v, _ := Apply(task, elsewhere, t0); v.Code != fault.Stale || task.CancelRequested {
+		t.Errorf("of another stay: %+v", v)
+	}
 	if v, _ := Apply(task, about(task, Displace, task.Version, 0), t0); v.Code != "" || !task.CancelRequested || task.State != Running {
 		t.Errorf("%+v, it is %s", v, task.State)
 	}

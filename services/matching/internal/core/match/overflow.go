@@ -151,7 +151,7 @@ func (s *Shard) waitingFor(l *limit) (all []waiting) {
 		candidates = slices.DeleteFunc(candidates, func(c table.Candidate) bool {
 			return !s.longAgo(l, c.Head) || list.path(c.Type).paused() != nil || !list.polledFor(c.Type)
 		})
-		if len(candidates) > 0 && len(all) < overflowWantsMax {
+		if len(candidates) > 0 {
 			all = append(all, waiting{list, table.Want{Tasklist: list.Tasklist, Candidates: candidates}})
 		}
 	}

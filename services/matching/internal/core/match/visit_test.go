@@ -302,6 +302,9 @@ func TestFrontendsAreForgotten(t *testing.T) {
 			visit(fmt.Sprint("d", d), i)
 			visit(fmt.Sprint("d", d), i) // is one
 		}
+		if n := count(fmt.Sprint("d", d)); n > interestsMax/4 {
+			t.Errorf("%d of a domain are remembered", n)
+		}
 	}
 	if n := o.s.interests.all.Len(); n != interestsMax || count("few") != 10 || count("d0") > interestsMax/4 {
 		t.Errorf("%d are remembered, %d of a domain with few, %d of one with many", n, count("few"), count("d0"))
