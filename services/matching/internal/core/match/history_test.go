@@ -245,6 +245,12 @@ func (o *owner) checkPaused(b *Batch) {
 			o.w.t.Fatalf("a grab of group %s, which is paused", t.group)
 		}
 	}
+	for _, s := range b.Stops {
+		t := o.w.tasks[s.Trigger.ID]
+		if d := o.s.domains[t.domain]; !s.Displace && (d.withheld[t.group] || o.s.list(table.Tasklist{Domain: t.domain, Name: t.list, Partition: t.part}).path(t.typ).paused() != nil) {
+			o.w.t.Fatalf("a reject of type %s and group %s, which is paused", t.typ, t.group)
+		}
+	}
 }
 
 // checkGrab: no grab without a slot.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
@@ -37,30 +38,43 @@ type OldHolder struct {
 }
 
 // round is a question to all partitions about limits of a domain, whose oldest attempts are to make room. There is one at a time, and one in
-// overflowEvery of each limit. It ends when all partitions have answered: of those asked to stop none may be counted twice.
+// overflowEvery of each limit. It ends when all partitions have answered: of those asked to stop none may be counted twice. One that took
+// longer than roundFor is void, since a partition was silent: what others said is not so any more.
 type round struct {
+	at     time.Duration
 	limits []*limit
-	// here is how many triggers of each wait at this shard, found what the partitions have answered.
-	here  []int
+	// found is what the partitions have answered.
 	found []Holders
 	left  int
 }
+
+const (
+	roundFor = 3 * time.Second
+	// askedMax bounds the attempts that one question asks for, and the types that it names: it and its answer are a message each.
+	askedMax = 4096
+)
 
 // askHolders asks who is to make room for what waits.
 func (s *Shard) askHolders(d *domain, limits []*limit) {
 	if d.round != nil || len(limits) == 0 {
 		return
 	}
-	r := &round{left: len(s.lanes)}
+	r := &round{at: s.now.Mono, left: len(s.lanes)}
 	var queries []HoldersQuery
+	slices.SortStableFunc(limits, func(a, b *limit) int { return cmp.Compare(a.over.at, b.over.at) }) // what there is no room for is first next time
+	room := askedMax
 	for _, l := range limits {
 		n, types := s.waitHere(l)
 		if n == 0 {
 			continue
 		}
+		most := min(n, l.Max, overflowMax)
+		if room -= most + len(types); room < 0 && len(queries) > 0 {
+			break
+		}
 		l.over.at = s.now.Mono + overflowEvery
-		r.limits, r.here = append(r.limits, l), append(r.here, n)
-		queries = append(queries, HoldersQuery{Ref: l.Ref, Most: min(l.Max, overflowMax), Types: types, Group: l.group, ReadyBy: s.readyBy(l)})
+		r.limits = append(r.limits, l)
+		queries = append(queries, HoldersQuery{Ref: l.Ref, Most: most, Types: types, Group: l.group, ReadyBy: s.readyBy(l)})
 	}
 	if len(queries) == 0 {
 		return
@@ -103,10 +117,13 @@ func (s *Shard) heldBy(q *question, found []Holders) {
 	if r.left--; r.left > 0 || d == nil || d.round != r {
 		return
 	}
-	d.round = nil
+	if d.round = nil; s.drain.on || s.now.Mono-r.at > roundFor {
+		return
+	}
 	for i, l := range r.limits {
-		if l.known() && l.policy() == CancelOldest && l.over.fullAt > 0 && !l.counting() && !s.drain.on {
-			s.displace(l, &r.found[i], r.here[i])
+		if l.policy() == CancelOldest && l.overflows(s.now.Mono) {
+			here, _ := s.waitHere(l) // some may have started since it was asked, or be paused
+			s.displace(l, &r.found[i], here)
 		}
 	}
 }

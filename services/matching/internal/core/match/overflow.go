@@ -198,8 +198,7 @@ func (s *Shard) spilled(c *call, i int, o *table.Outcome) {
 	acts := l.overflows(s.now.Mono) && !l.again && !s.drain.on && st.Used >= c.out.Stances[l.at].Max && !st.Restoring
 	for _, b := range got.Batches {
 		chunk := b.Chunk(list.Tasklist)
-		if c.stale && chunk.Group == "" { // it may be of a group that is paused
-			s.sendAgain(list.domain)
+		if t := (&taken{list: list, chunk: chunk, stale: c.stale}); t.withhold(s) {
 			continue
 		}
 		if acts && s.longAgo(l, chunk.ReadyAt) {

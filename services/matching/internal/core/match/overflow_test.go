@@ -248,6 +248,115 @@ func TestAPauseHoldsWhatWasToBeRejected(t *testing.T) {
 	}
 }
 
+// TestNothingIsRejectedThatIsPaused: a call may be under way that takes what is to be rejected when its group or its type is paused, or a batch.
+func TestNothingIsRejectedThatIsPaused(t *testing.T) {
+	for _, key := range []string{"d/a", "d/a*"} {
+		for at := overflowAfter; at < overflowAfter+300*ms; at += ms {
+			w, o := begun(t, 2, func(c *Config) { c.GrabEventsMax = 2 })
+			w.ends, w.policies[key] = false, RejectNewest
+			w.delay = func() time.Duration { return 5 * ms }
+			w.set(o, map[string]int{key: 2})
+			w.grouped("g", "l0", "a", 7)
+			w.pollAll(40)
+			w.run(at)
+			if at%(2*ms) == 0 { // checkPaused sees what is sent from now on
+				w.pauseGroup("g", true)
+			} else {
+				w.pauses["d/a"] = true
+				w.limitsChanged()
+			}
+			w.run(time.Second)
+		}
+	}
+}
+
+// TestARoundIsOfWhatWaitsAtItsEnd: a partition was silent, and what had waited when it was asked has started meanwhile.
+func TestARoundIsOfWhatWaitsAtItsEnd(t *testing.T) {
+	w, o := begun(t, 2)
+	w.ends, w.policies["d/a"] = false, CancelOldest
+	w.set(o, map[string]int{"d/a": 3})
+	w.pollAll(40)
+	running := w.readyIn(0, 3)
+	w.run(100 * ms)
+	w.readyIn(0, 2)
+	w.partitions[1].silent = true
+	w.run(overflowAfter + time.Second)
+	w.finish(running[1])
+	w.finish(running[2])
+	w.run(100 * ms)
+	expect(t, "running", w.runs("d/a"), []int{3})
+	w.readyIn(0, 1)
+	w.run(overflowAfter / 2)
+	w.speak(1)
+	w.run(20 * ms)
+	w.wantEnded(0, 0)
+	w.run(3 * time.Second)
+	w.wantEnded(0, 1) // now it has waited
+}
+
+// TestARoundThatTookLongIsVoid: what waits at its end is not what was counted, though one of it has waited for long enough.
+func TestARoundThatTookLongIsVoid(t *testing.T) {
+	w, o := begun(t, 2)
+	w.ends, w.policies["d/a"] = false, CancelOldest
+	w.set(o, map[string]int{"d/a": 4})
+	w.pollAll(40)
+	running := w.readyIn(0, 4)
+	w.run(100 * ms)
+	w.readyIn(0, 2)
+	w.partitions[1].silent = true
+	w.run(overflowAfter + time.Second)
+	w.finish(running[2])
+	w.finish(running[3])
+	w.run(roundFor)
+	w.readyIn(0, 1)
+	w.run(2 * overflowAfter)
+	w.readyIn(0, 3)
+	w.speak(1)
+	w.run(20 * ms)
+	w.wantEnded(0, 0)
+	w.run(3 * time.Second)
+	w.wantEnded(0, 4)
+}
+
+// TestAQuestionIsBounded: many groups have many attempts each, and each group is asked about, though not all at once.
+func TestAQuestionIsBounded(t *testing.T) {
+	w, o := begun(t, 1)
+	w.ends, w.policies["d/a*"] = false, CancelOldest
+	const groups, each = 40, overflowMax / 2
+	w.set(o, map[string]int{"d/a*": each})
+	for n := range groups {
+		w.grouped(fmt.Sprint("g", n), "l0", "a", each)
+	}
+	for i := range 20 {
+		w.poll(fmt.Sprint("worker", i), Poll{Domain: "d", Tasklist: "l0", Max: 1000, For: time.Hour})
+		w.run(20 * ms)
+	}
+	expect(t, "running", len(w.tasks), w.grantedN)
+	for n := range groups {
+		w.grouped(fmt.Sprint("g", n), "l0", "a", each)
+	}
+	w.run(4 * time.Second)
+	w.wantEnded(0, groups*each)
+	for _, a := range w.asked {
+		n := 0
+		for _, q := range a.Holders {
+			n += q.Most + len(q.Types)
+		}
+		if n > askedMax {
+			t.Errorf("one question asks for %d attempts of %d limits", n, len(a.Holders))
+		}
+	}
+}
+
+// readyIn makes n tasks in a partition of the log.
+func (w *world) readyIn(partition, n int) (made []*task) {
+	for range n {
+		made = append(made, w.task("d", "l0", "a", 3, partition))
+	}
+	w.trigger(made...)
+	return made
+}
+
 // TestNoMoreMakeRoomThanWait: neither more than wait at this shard, nor more than wait for long enough, less those on their way out.
 func TestNoMoreMakeRoomThanWait(t *testing.T) {
 	for _, c := range []struct{ waiting, here, leaving, want int }{{3, 1, 0, 1}, {1, 3, 0, 1}, {3, 3, 2, 1}, {2, 2, 2, 0}, {1, 2, 2, 0}, {0, 2, 0, 0}} {

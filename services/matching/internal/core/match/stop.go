@@ -21,14 +21,22 @@ type stop struct {
 	stale bool
 }
 
-// sendStops sends one batch of them.
+// sendStops sends one batch of them. What was paused meanwhile waits on.
 func (s *Shard) sendStops(l *lane) {
 	n := min(len(l.stops), l.eventsMax)
-	b := &batch{stops: append([]stop(nil), l.stops[:n]...), left: n}
-	for i := range b.stops {
-		b.out.Stops = append(b.out.Stops, b.stops[i].Stop)
+	b := &batch{}
+	for i := range l.stops[:n] {
+		st := &l.stops[i]
+		if !st.Displace && s.list(st.back.Tasklist).path(st.back.Type).paused() != nil {
+			s.returnStop(st)
+			continue
+		}
+		b.stops, b.out.Stops = append(b.stops, *st), append(b.out.Stops, st.Stop)
 	}
 	l.stops = shift(l.stops, n)
+	if b.left = len(b.stops); b.left == 0 {
+		return
+	}
 	l.stopping++
 	l.add(b, s.now.Mono)
 	s.publish(b)
