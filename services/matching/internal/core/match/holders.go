@@ -140,8 +140,6 @@ func (s *Shard) displace(l *limit, found *Holders, here int) {
 			s.fx.Counts.Malformed++
 			continue
 		}
-		if lane := s.lanes[at]; len(lane.stops) < stopsMax {
-			lane.stops = append(lane.stops, stop{Stop: Stop{Trigger: o.Trigger, Domain: l.domain.name, Limit: l.Ref, Displace: true}, limit: l})
-		}
+		s.lanes[at].addStop(stop{Stop: Stop{Trigger: o.Trigger, Domain: l.domain.name, Limit: l.Ref, Displace: true}, limit: l})
 	}
 }

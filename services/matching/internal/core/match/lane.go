@@ -38,8 +38,9 @@ type lane struct {
 	// restUntil: what gathers waits for company until then.
 	restUntil time.Duration
 	handBacks []handBack
-	// stops are to be sent, stopping counts batches of them in flight.
+	// stops are to be sent, stopsOf counts those of each domain that has any, stopping batches of them in flight.
 	stops    []stop
+	stopsOf  map[*domain]int
 	stopping int
 
 	// aside are triggers kept until it speaks again, asideN how many, dropped that there

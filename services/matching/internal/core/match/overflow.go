@@ -107,14 +107,22 @@ func (s *Shard) sweepOverflows(d *domain) {
 		case !l.overflows(s.now.Mono) || s.now.Mono < l.over.at:
 		case l.policy() == CancelOldest:
 			ask = append(ask, l)
-		case !l.over.wanted:
-			s.unread(l)
-			l.over.wanted = true
-			d.overflows = append(d.overflows, l)
-			s.work(d)
+		default:
+			s.wantOverflow(l)
 		}
 	}
 	s.askHolders(d, ask)
+}
+
+// wantOverflow has a call take triggers that are to be rejected for a limit.
+func (s *Shard) wantOverflow(l *limit) {
+	if l.over.wanted {
+		return
+	}
+	s.unread(l)
+	l.over.wanted = true
+	l.domain.overflows = append(l.domain.overflows, l)
+	s.work(l.domain)
 }
 
 // wantOverflows has a call take triggers that are to be rejected.
@@ -196,13 +204,16 @@ func (s *Shard) spilled(c *call, i int, o *table.Outcome) {
 	l, list, got := c.spills[i-len(c.lists)].limit, c.spills[i-len(c.lists)].list, &o.Taken[i]
 	st := &o.Limits[l.at]
 	acts := l.overflows(s.now.Mono) && !l.again && !s.drain.on && st.Used >= c.out.Stances[l.at].Max && !st.Restoring
+	rejected := 0
 	for _, b := range got.Batches {
 		chunk := b.Chunk(list.Tasklist)
 		if t := (&taken{list: list, chunk: chunk, stale: c.stale}); t.withhold(s) {
 			continue
 		}
 		if acts && s.longAgo(l, chunk.ReadyAt) {
+			all := len(chunk.Triggers)
 			chunk.Triggers = s.reject(l, chunk)
+			rejected += (all - len(chunk.Triggers)) / ids.TriggerBytes
 		}
 		if len(chunk.Triggers) > 0 {
 			s.arrivals = append(s.arrivals, arrival{Chunk: chunk, list: list})
@@ -215,11 +226,14 @@ func (s *Shard) spilled(c *call, i int, o *table.Outcome) {
 			l.parked = slices.DeleteFunc(l.parked, func(p parked) bool { return p.list == list && p.at == h.Column })
 		}
 	}
+	if rejected == overflowMax { // there may be more
+		s.wantOverflow(l)
+	}
 	s.reconsider(list)
 	s.tellUp(list)
 }
 
-// reject has the triggers of a chunk rejected. It returns those of partitions that are silent.
+// reject has the triggers of a chunk rejected. It returns those of partitions that are silent, or for which there is no room.
 func (s *Shard) reject(l *limit, c table.Chunk) (left []byte) {
 	for i := 0; i < len(c.Triggers); i += ids.TriggerBytes {
 		packed := c.Triggers[i : i+ids.TriggerBytes]
@@ -230,15 +244,12 @@ func (s *Shard) reject(l *limit, c table.Chunk) (left []byte) {
 			continue
 		}
 		lane := s.lanes[at]
-		if !lane.open || lane.silent || len(lane.stops) >= stopsMax {
-			left = append(left, packed...)
-			continue
-		}
 		back := c
 		back.Triggers = packed
-		lane.stops = append(lane.stops, stop{
-			Stop: Stop{Trigger: t, Domain: l.domain.name, Limit: l.Ref, ReadyBy: s.readyBy(l)}, limit: l, back: back,
-		})
+		st := stop{Stop: Stop{Trigger: t, Domain: l.domain.name, Limit: l.Ref, ReadyBy: s.readyBy(l)}, limit: l, back: back}
+		if !lane.open || lane.silent || !lane.addStop(st) {
+			left = append(left, packed...)
+		}
 	}
 	return left
 }

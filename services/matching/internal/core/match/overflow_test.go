@@ -370,3 +370,34 @@ func TestNoMoreMakeRoomThanWait(t *testing.T) {
 		}
 	}
 }
+
+// TestI14OneDomainsRejectsDoNotHoldUpOthers: more is to be rejected of one domain than waits to be sent at most.
+func TestI14OneDomainsRejectsDoNotHoldUpOthers(t *testing.T) {
+	s := &Shard{lanes: []*lane{{open: true}}, fx: &Effects{}}
+	chunk := func(n int) (c table.Chunk) {
+		for i := range uint64(n) {
+			c.Triggers = ids.AppendTrigger(c.Triggers, ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(epochMS), 0, i), Version: 1})
+		}
+		return c
+	}
+	d, e := &limit{domain: &domain{name: "d"}}, &limit{domain: &domain{name: "e"}}
+	left := s.reject(d, chunk(2*stopsMax))
+	expect(t, "there is no room for", len(left)/ids.TriggerBytes, 2*stopsMax-stopsOfDomainMax)
+	left = s.reject(e, chunk(5))
+	expect(t, "of another domain", len(left), 0)
+}
+
+// TestAFloodIsRejectedAsItComes: a call takes a part of it, and the next one follows.
+func TestAFloodIsRejectedAsItComes(t *testing.T) {
+	w, o := begun(t, 2)
+	w.ends, w.policies["d/a"] = false, RejectNewest
+	w.set(o, map[string]int{"d/a": 2})
+	w.pollAll(40)
+	w.ready("d", "l0", "a", 3, 2)
+	w.run(100 * ms)
+	const flood = 20*overflowMax + 7
+	w.ready("d", "l0", "a", 3, flood)
+	w.run(3 * time.Second)
+	w.wantEnded(flood, 0)
+	expect(t, "running", w.runs("d/a"), []int{2})
+}

@@ -7,8 +7,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
-// stopsMax is how many tasks and attempts may wait to be sent to a partition.
-const stopsMax = 1024
+// stopsMax is how many tasks and attempts may wait to be sent to a partition, stopsOfDomainMax how many of one domain (I14).
+const stopsMax, stopsOfDomainMax = 4096, 1024
 
 // stop is a task that is to be rejected, or an attempt that is to make room.
 type stop struct {
@@ -21,13 +21,34 @@ type stop struct {
 	stale bool
 }
 
+// addStop has one sent soon, if there is room.
+func (l *lane) addStop(st stop) bool {
+	if len(l.stops) >= stopsMax || l.stopsOf[st.limit.domain] >= stopsOfDomainMax {
+		return false
+	}
+	if l.stopsOf == nil {
+		l.stopsOf = map[*domain]int{}
+	}
+	l.stops = append(l.stops, st)
+	l.stopsOf[st.limit.domain]++
+	return true
+}
+
+// unstop notes that one waits no more.
+func (l *lane) unstop(st *stop) {
+	d := st.limit.domain
+	if l.stopsOf[d]--; l.stopsOf[d] == 0 {
+		delete(l.stopsOf, d)
+	}
+}
+
 // sendStops sends one batch of them. What was paused meanwhile waits on.
 func (s *Shard) sendStops(l *lane) {
 	n := min(len(l.stops), l.eventsMax)
 	b := &batch{}
 	for i := range l.stops[:n] {
 		st := &l.stops[i]
-		if !st.Displace && s.list(st.back.Tasklist).path(st.back.Type).paused() != nil {
+		if l.unstop(st); !st.Displace && s.list(st.back.Tasklist).path(st.back.Type).paused() != nil {
 			s.returnStop(st)
 			continue
 		}
@@ -85,13 +106,17 @@ func (s *Shard) returnStops(l *lane) {
 	for i := range l.stops {
 		s.returnStop(&l.stops[i])
 	}
-	l.stops = nil
+	l.stops, l.stopsOf = nil, nil
 }
 
 // stopsStale notes that what is to be rejected of a domain may be of groups that are paused. What is not sent yet is let go.
 func (l *lane) stopsStale(d *domain) {
 	l.stops = slices.DeleteFunc(l.stops, func(st stop) bool {
-		return st.limit.domain == d && !st.Displace && d.holdsPaused(st.back.Column)
+		out := st.limit.domain == d && !st.Displace && d.holdsPaused(st.back.Column)
+		if out {
+			l.unstop(&st)
+		}
+		return out
 	})
 	for _, b := range l.flight {
 		for i := range b.stops {
