@@ -71,10 +71,15 @@ type list struct {
 	wants []want
 }
 
-// want is what is left of a Want, until then.
+// want is what is left of a Want that came at an instant.
 type want struct {
 	Want
-	until time.Time
+	at time.Time
+}
+
+// open tells whether polls of a set are to go there for it.
+func (w *want) open(s *set, now time.Time) bool {
+	return w.Triggers > 0 && now.Sub(w.at) < WantedFor && s.accepts(w.Type)
 }
 
 // set is the polls of a tasklist that accept the same types.
@@ -97,9 +102,10 @@ type Poll struct {
 	Number uint64
 	max    int
 	in     []place
-	// todo are the places that it has yet to visit. at is the place where it is; -1 = at rest.
-	todo []int
-	at   int
+	// todo are the places that it has yet to visit. at is the place where it is, since an instant; -1 = at rest.
+	todo  []int
+	at    int
+	since time.Time
 	// due: it was chosen to visit tasklists of which it is time.
 	due bool
 }
@@ -163,7 +169,7 @@ func (b *Book) Next(p *Poll, now time.Time) (to Tasklist, ok bool) {
 		p.todo = p.wanted(now)
 	}
 	if len(p.todo) > 0 {
-		p.at, p.todo = p.todo[0], p.todo[1:]
+		p.at, p.todo, p.since = p.todo[0], p.todo[1:], now
 		return p.in[p.at].list.name, true
 	}
 	p.at = -1
@@ -178,8 +184,7 @@ func (p *Poll) wanted(now time.Time) []int {
 	for i := range p.in {
 		s := p.in[i].set
 		for j := range s.list.wants {
-			w := &s.list.wants[j]
-			if w.Triggers > 0 && now.Before(w.until) && s.accepts(w.Type) {
+			if w := &s.list.wants[j]; w.open(s, now) {
 				w.take(p)
 				return []int{i}
 			}
@@ -200,25 +205,30 @@ func (s *set) accepts(typ string) bool {
 	return found || len(s.types) == 0
 }
 
-// Nothing notes that the tasklist where a poll was has nothing for it.
+// Nothing notes that the tasklist where a poll was has nothing for it. What it had said before the poll went there is void.
 func (b *Book) Nothing(p *Poll, now time.Time) {
 	if p.at < 0 {
 		return
 	}
 	s := p.in[p.at].set
 	for i := range s.list.wants {
-		if w := &s.list.wants[i]; w.Triggers > 0 && now.Before(w.until) && s.accepts(w.Type) {
-			return // it was notified of since
+		switch w := &s.list.wants[i]; {
+		case !w.open(s, now):
+		case w.at.After(p.since):
+			return
+		default:
+			w.Triggers = 0
 		}
 	}
 	s.nothingUntil = now.Add(KnownFor + time.Duration(b.dice.Int64N(int64(KnownFor))))
 	s.askedUntil = s.nothingUntil
 }
 
-// Away notes that no one serves the tasklist where a poll was to go.
+// Away notes that no one serves the tasklist where a poll was to go. Nor does it want anything.
 func (b *Book) Away(p *Poll, now time.Time) {
 	if p.at >= 0 {
 		s := p.in[p.at].set
+		s.list.wants = nil
 		s.nothingUntil = now.Add(AwayFor)
 		s.askedUntil = s.nothingUntil
 	}
@@ -233,7 +243,7 @@ func (b *Book) Wanted(of Tasklist, all []Want, now time.Time) []*Poll {
 	l.wants = l.wants[:0]
 	var called []*Poll
 	for _, one := range all {
-		w := want{one, now.Add(WantedFor)}
+		w := want{one, now}
 		for first := l.firstComeFirst(w.Type); w.Triggers > 0 && len(first) > 0; {
 			s := first[0]
 			p := s.resting.Front().Value.(*Poll)

@@ -130,11 +130,13 @@ func TestOnePollIsSentForWhatIsLimited(t *testing.T) {
 func TestWhatIsWantedIsRemembered(t *testing.T) {
 	b := newBook(t)
 	p := b.add(2, []string{"x"}, "a", "b")
-	if _, ok := b.Next(p, b.now); !ok {
-		t.Fatal("it rests")
+	for range 2 {
+		if _, ok := b.Next(p, b.now); !ok {
+			t.Fatal("it rests")
+		}
 	}
-	b.wanted("a", Want{Type: "y", Triggers: 1}, Want{Type: "x", Triggers: 4})
-	if seen := b.round(p); !slices.Equal(seen[1:], []string{"a", "a"}) { // 2 of 4, then 2
+	b.wanted("a", Want{Type: "y", Triggers: 1}, Want{Type: "x", Triggers: 3})
+	if seen := b.round(p); !slices.Equal(seen, []string{"a"}) {
 		t.Errorf("it visited %v", seen)
 	}
 	b.wanted("b", Want{Type: "z", Triggers: 1})
@@ -275,6 +277,7 @@ func TestWhatAVisitFoundMayBeOutOfDate(t *testing.T) {
 		b := newBook(t)
 		p := b.add(1, []string{"x"}, "a")
 		b.Next(p, b.now)
+		b.now = b.now.Add(time.Millisecond)
 		b.wanted("a", c.wants...)
 		if c.took > 0 {
 			b.Next(b.add(c.took, []string{"x"}, "a"), b.now)
@@ -313,6 +316,36 @@ func TestWhatIsAwayIsVisitedSoon(t *testing.T) {
 	b.now = b.now.Add(AwayFor)
 	if due := b.Due(b.now); len(due) != 1 {
 		t.Errorf("%d polls are due", len(due))
+	}
+}
+
+// What a tasklist wanted polls for is void once one that went there found nothing, or no one. What it says while a poll is there counts.
+func TestAPollDoesNotGoRoundForWhatIsGone(t *testing.T) {
+	b := newBook(t)
+	many := []Want{{Type: "x", Triggers: 1000}}
+	back := map[string]func(*Poll, time.Time){"nothing": b.Nothing, "away": b.Away}
+	for name, comes := range back {
+		p := b.add(1, nil, "a", "b")
+		b.round(p)
+		if got := b.wanted("a", many...); len(got) != 1 {
+			t.Fatalf("%s: %v went", name, got)
+		}
+		b.now = b.now.Add(time.Millisecond)
+		comes(p, b.now)
+		if to, ok := b.Next(p, b.now); ok {
+			t.Errorf("%s: it goes to %v again", name, to)
+		}
+		b.Wanted(Tasklist{"d", "a"}, many, b.now)
+		b.now = b.now.Add(time.Millisecond)
+		b.Next(p, b.now)
+		b.Wanted(Tasklist{"d", "a"}, many, b.now.Add(time.Millisecond))
+		b.Nothing(p, b.now.Add(2*time.Millisecond))
+		if _, ok := b.Next(p, b.now.Add(2*time.Millisecond)); !ok {
+			t.Errorf("%s: it rests, though the tasklist said so meanwhile", name)
+		}
+		b.Remove(p, b.now)
+		b.now = b.now.Add(time.Minute)
+		b.Due(b.now)
 	}
 }
 
