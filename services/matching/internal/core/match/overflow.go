@@ -98,7 +98,7 @@ func (l *limit) overflows(now time.Duration) bool {
 
 // sweepOverflows has the policies act of limits that have been full for long enough.
 func (s *Shard) sweepOverflows(d *domain) {
-	if d.state != open || d.call != nil || s.drain.on {
+	if d.state != open || s.drain.on { // also while a call is under way: in a busy domain one always is
 		return
 	}
 	var ask []*limit
@@ -157,7 +157,7 @@ type waiting struct {
 func (s *Shard) waitingFor(l *limit) (all []waiting) {
 	add := func(list *list, candidates []table.Candidate) {
 		candidates = slices.DeleteFunc(candidates, func(c table.Candidate) bool {
-			return !s.longAgo(l, c.Head) || list.path(c.Type).paused() != nil || !list.polledFor(c.Type)
+			return !s.acts(l, list, c.Type, c.Head)
 		})
 		if len(candidates) > 0 {
 			all = append(all, waiting{list, table.Want{Tasklist: list.Tasklist, Candidates: candidates}})
@@ -179,6 +179,11 @@ func (s *Shard) waitingFor(l *limit) (all []waiting) {
 		}
 	}
 	return all
+}
+
+// acts tells whether the policy of a limit acts on triggers of a type that are ready since an instant, Unix µs: they are not paused, and a poll waits for them.
+func (s *Shard) acts(l *limit, on *list, typ string, readyAt int64) bool {
+	return s.longAgo(l, readyAt) && on.path(typ).paused() == nil && on.polledFor(typ)
 }
 
 // polledFor tells whether a poll waits for a type, here or at a frontend. One of a tasklist with several partitions may wait in any of them.

@@ -401,3 +401,23 @@ func TestAFloodIsRejectedAsItComes(t *testing.T) {
 	w.wantEnded(flood, 0)
 	expect(t, "running", w.runs("d/a"), []int{2})
 }
+
+// TestAPolicyActsInABusyDomain: there is always a call under way, for other tasks, and the tables are slow.
+func TestAPolicyActsInABusyDomain(t *testing.T) {
+	for policy, want := range map[OnFull][2]int{RejectNewest: {4, 0}, CancelOldest: {0, 2}} {
+		w, o := begun(t, 1)
+		w.ends, w.policies["d/a"] = false, policy
+		w.set(o, map[string]int{"d/a": 2})
+		for i := range 8 {
+			w.poll(fmt.Sprint("room", i), Poll{Domain: "d", Tasklist: "l0", Types: []string{"a"}, Max: 10, For: time.Hour})
+		}
+		w.run(100 * ms)
+		w.ready("d", "l0", "a", 3, 6)
+		w.delay = func() time.Duration { return 10 * ms }
+		for range 3000 {
+			w.ready("d", "l1", "b", 3, 1)
+			w.run(ms)
+		}
+		w.wantEnded(want[0], want[1])
+	}
+}
