@@ -103,7 +103,7 @@ func TestSinceWhenALimitIsFull(t *testing.T) {
 	}
 }
 
-// TestASweepLooksAtFullLimits: not while nothing may be called or asked, nor more often than it should.
+// TestASweepLooksAtFullLimits: not while nothing can be called or asked, nor more often than it should.
 func TestASweepLooksAtFullLimits(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(s *Shard, l *limit)
@@ -111,7 +111,7 @@ func TestASweepLooksAtFullLimits(t *testing.T) {
 	}{
 		"full":                     {func(*Shard, *limit) {}, 1},
 		"the tables are away":      {func(_ *Shard, l *limit) { l.domain.state = opening }, 0},
-		"a call is under way":      {func(_ *Shard, l *limit) { l.domain.call = &call{} }, 0},
+		"a call is under way":      {func(_ *Shard, l *limit) { l.domain.call = &call{} }, 1},
 		"the shard is left":        {func(s *Shard, _ *limit) { s.drain.on = true }, 0},
 		"it has just acted":        {func(s *Shard, l *limit) { l.over.at = s.now.Mono + 1 }, 0},
 		"it acted long ago":        {func(s *Shard, l *limit) { l.over.at = s.now.Mono }, 1},
@@ -359,7 +359,10 @@ func TestAPauseLetsGoOfWhatIsToBeRejected(t *testing.T) {
 			{limit: others},
 		}
 	}
-	l := &lane{stops: all(), flight: []*batch{{stops: all()}}}
+	l := &lane{flight: []*batch{{stops: all()}}}
+	for _, st := range all() {
+		l.addStop(st)
+	}
 	l.stopsStale(d)
 	l.stopsStale(&domain{}) // another one
 	if len(l.stops) != 3 || l.stops[0].back.Group != "h" || !l.stops[1].Displace || l.stops[2].limit != others {
@@ -382,7 +385,7 @@ func TestAShardThatIsLeftStopsNobody(t *testing.T) {
 	if len(lane.stops) > 0 || len(s.arrivals) != 2 {
 		t.Errorf("%d are to be sent, %d go back", len(lane.stops), len(s.arrivals))
 	}
-	lane.stops = []stop{{limit: l}}
+	lane.addStop(stop{limit: l})
 	s.sendStops(lane)
 	if lane.stopping != 1 || len(lane.flight) != 1 || !s.underWay() {
 		t.Errorf("%d batches are under way", lane.stopping)
@@ -413,7 +416,7 @@ func TestWhoIsAskedForHolders(t *testing.T) {
 				continue
 			}
 			q, r := asked[0].Holders[0], l.domain.round
-			if q.Ref != l.Ref || q.Most != 2 || fmt.Sprint(q.Types) != "[a]" || q.Group != l.group || q.ReadyBy != s.readyBy(l) || r.here[0] != 3 || r.left != 1 || len(r.found) != 1 {
+			if q.Ref != l.Ref || q.Most != 2 || fmt.Sprint(q.Types) != "[a]" || q.Group != l.group || q.ReadyBy != s.readyBy(l) || r.left != 1 || len(r.found) != 1 {
 				t.Errorf("%s: %+v, %+v", key, q, r)
 			}
 		}
@@ -458,7 +461,7 @@ func TestWhatHoldersAnswer(t *testing.T) {
 		"the domain is no more": {func(s *Shard, l *limit) { delete(s.domains, "d") }, 0, false},
 		"the domain is new":     {func(s *Shard, l *limit) { s.domains["d"] = &domain{name: "d"} }, 0, false},
 		"less answers than asked": {func(s *Shard, l *limit) {
-			l.domain.round.limits, l.domain.round.here, l.domain.round.found = append(l.domain.round.limits, l), append(l.domain.round.here, 9), append(l.domain.round.found, Holders{})
+			l.domain.round.limits, l.domain.round.found = append(l.domain.round.limits, l), append(l.domain.round.found, Holders{})
 		}, 2, true},
 	} {
 		w, s, l := overflowing(t, "d/a", CancelOldest)
