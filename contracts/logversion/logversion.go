@@ -63,6 +63,8 @@ const (
 	GroupStops = 9
 	// OnFull is the format since which a limit that is full may end what waits for it, or make room: history knows the events.
 	OnFull = 9
+	// Snooze is the format since which an attempt may be put off: an older owner would count a failure.
+	Snooze = 9
 )
 
 // newest is the newest format that this program reads and writes. A build raises

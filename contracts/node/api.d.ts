@@ -903,6 +903,8 @@ export interface Failure {
   delay_ms?: number;
   /** The worker never started it: it is ready again at once, and no failure is counted. */
   not_started?: boolean;
+  /** It did not fail, but there is nothing to do yet, such as while what it asks after is not ready: the next attempt comes after delay_ms, which is required, and no failure is counted. max_deliveries counts it; for start_within_ms the task has not begun. Not together with error_type, non_retryable or not_started. Since log version 9. */
+  snooze: boolean;
 }
 
 /** Beat is one heartbeat of an attempt. */
@@ -1003,7 +1005,7 @@ export interface TaskEvent {
   message?: string;
   /** The class of error, for programs. */
   error_type?: string;
-  /** Parked or failed: when it is due again, Unix ms. */
+  /** Parked, failed or snoozed: when it is due again, Unix ms. */
   due_at_ms?: number;
 }
 
@@ -1367,6 +1369,8 @@ export type TaskEventKind =
   | "dead"
   /** Its time was over. The error type says which one: start_within or finish_within. Since log version 5. */
   | "expired"
+  /** The worker put it off: no failure counted. Since log version 9. */
+  | "snoozed"
   | (string & {});
 
 export type TaskState =

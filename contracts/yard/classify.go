@@ -7,9 +7,9 @@ import (
 )
 
 // Classifier decides what follows from a handler's error, for errors that are classified in one place rather than where they
-// come up. It returns err as it is, or nil, where the retry policy decides, and err in NonRetryable or RetryAfter otherwise.
+// come up. It returns err as it is, or nil, where the retry policy decides, and err in NonRetryable or RetryAfter, or a Snooze, otherwise.
 //
-// It sees the errors that neither the handler nor a classifier before it has put into one of these, panics too (of error type
+// It sees the errors that neither the handler nor a classifier before it has put into one of these or made a Snooze, panics too (of error type
 // TypePanic), and not those of attempts that were cancelled, lost or handed back. A classifier that panics is logged, and the
 // retry policy decides. Several attempts run it at once.
 type Classifier func(a *Attempt, err error) error
@@ -49,7 +49,8 @@ func NonRetryableTypes(names ...string) Classifier {
 func decided(err error) bool {
 	var final nonRetryable
 	var later retryAfter
-	return errors.As(err, &final) || errors.As(err, &later)
+	var put snoozed
+	return errors.As(err, &final) || errors.As(err, &later) || errors.As(err, &put)
 }
 
 // classify is err as the classifiers want it: those of the handler, then those of the worker, until one has decided. Cause is

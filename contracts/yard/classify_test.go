@@ -41,6 +41,7 @@ func TestClassifiers(t *testing.T) {
 		errorType      string
 		final          bool
 		delay          time.Duration
+		snooze         bool
 	}{
 		"none":                          {err: errGone, message: "no such invoice", errorType: "error"},
 		"not retried":                   {err: fmt.Errorf("fetch: %w", errGone), handle: []Classifier{byTask}, message: "fetch: no such invoice", errorType: "error", final: true},
@@ -51,6 +52,10 @@ func TestClassifiers(t *testing.T) {
 		"the worker after handler":      {err: errors.New("no route"), handle: []Classifier{byTask}, worker: []Classifier{never("worker")}, message: "worker: no route", errorType: "error", final: true},
 		"the first that decides":        {err: errGone, handle: []Classifier{explains, byTask, never("third")}, message: "explained: no such invoice", errorType: "error", final: true},
 		"the handler's own word":        {err: RetryAfter(errGone, time.Second), handle: []Classifier{byTask}, worker: []Classifier{never("worker")}, message: "no such invoice", errorType: "error", delay: time.Second},
+		"it is put off":                 {err: fmt.Errorf("pay: %w", Snooze(time.Hour, "not yet")), worker: []Classifier{never("worker")}, message: "pay: not yet", delay: time.Hour, snooze: true},
+		"put off for no time":           {err: Snooze(0, "not yet"), message: "not yet", delay: time.Millisecond, snooze: true},
+		"put off, and a failure":        {err: RetryAfter(Snooze(time.Hour, "not yet"), time.Minute), message: "not yet", errorType: "error", delay: time.Minute},
+		"put off, and final":            {err: NonRetryable(Snooze(time.Hour, "not yet")), message: "not yet", errorType: "error", final: true},
 		"its own word, deep":            {err: fmt.Errorf("pay: %w", NonRetryable(errBusy)), handle: []Classifier{byTask}, message: "pay: the partner is busy", errorType: "error", final: true},
 		"panics by their type":          {handle: []Classifier{NonRetryableTypes("bad_card", TypePanic)}, message: "panic: out of luck", errorType: "panic", final: true},
 		"errors by their type":          {err: ownType{}, worker: []Classifier{NonRetryableTypes("card_declined")}, message: "declined", errorType: "card_declined", final: true},
@@ -75,7 +80,7 @@ func TestClassifiers(t *testing.T) {
 				synctest.Wait()
 				b.finish(t)
 				f := b.engine.failed[0]
-				if !strings.HasPrefix(f.Message, c.message) || f.ErrorType != c.errorType || f.NonRetryable != c.final || f.DelayMs != c.delay.Milliseconds() {
+				if !strings.HasPrefix(f.Message, c.message) || f.ErrorType != c.errorType || f.NonRetryable != c.final || f.Snooze != c.snooze || f.DelayMs != c.delay.Milliseconds() {
 					t.Errorf("got %v", f)
 				}
 			})

@@ -125,8 +125,13 @@ func failureOf(a *Attempt, err error) *yardv1.Failure {
 	var final nonRetryable
 	f.NonRetryable = errors.As(err, &final)
 	var later retryAfter
-	if !f.NonRetryable && errors.As(err, &later) {
-		f.DelayMs = milliseconds(min(max(later.delay, time.Millisecond), delayMax))
+	var put snoozed
+	switch {
+	case f.NonRetryable:
+	case errors.As(err, &later):
+		f.DelayMs = delayMS(later.delay)
+	case errors.As(err, &put):
+		f.Snooze, f.DelayMs, f.ErrorType = true, delayMS(put.delay), ""
 	}
 	return f
 }

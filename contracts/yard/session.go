@@ -282,7 +282,7 @@ func (s *session) conclude(h *held, cause error, result Payload, err error) {
 	case cause == ErrCancelled:
 		s.reportFailure(h, failureOf(&h.Attempt, NonRetryable(typedError{err, TypeCancelled})))
 	default:
-		s.log.Debug("an attempt failed", "task_id", h.TaskID, "type", h.Type, "attempt", h.Number, "error", err)
+		s.log.Debug("an attempt did not complete its task", "task_id", h.TaskID, "type", h.Type, "attempt", h.Number, "error", err)
 		s.reportFailure(h, failureOf(&h.Attempt, err))
 	}
 }

@@ -2,6 +2,7 @@ package yard
 
 import (
 	"context"
+	"errors"
 
 	"github.com/nats-io/nats.go"
 	"go.opentelemetry.io/otel/codes"
@@ -78,7 +79,8 @@ func (s *session) startRun(ctx context.Context, parent string, a *Attempt) (cont
 
 // endRun ends the span of an attempt; err is what the handler returned.
 func endRun(span trace.Span, err error) {
-	if err != nil && span.IsRecording() {
+	var put snoozed
+	if err != nil && span.IsRecording() && !errors.As(err, &put) {
 		span.RecordError(err)
 		span.SetStatus(codes.Error, err.Error())
 	}

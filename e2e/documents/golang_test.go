@@ -24,7 +24,7 @@ func known() map[string]string {
 		"Email":   "type Email struct{ To, Subject, Customer string }",
 		"Receipt": "type Receipt struct{ MessageID string }",
 		"send":    "func send(context.Context, Email) error { return nil }",
-		"errs":    "var errNoSuchAddress, errTooMany error",
+		"errs":    "var errNoSuchAddress, errTooMany, errNotYet error",
 	}
 }
 

@@ -94,6 +94,8 @@ func (m *askers) work(id ids.TaskID, token ids.Token) {
 		if w.dice.chance(300) {
 			ev.DelayMS = askedDelayMS + w.dice.Int64N(5000)
 		}
+	case w.fault(failures, 60):
+		ev.Kind, ev.Message, ev.Snooze, ev.DelayMS = historysim.Failed, "not yet", true, 1+w.dice.Int64N(2*askedDelayMS)
 	case w.fault(failures, 50):
 		ev.Kind = historysim.Released
 	case w.fault(lateOutcomes, 80):

@@ -15,7 +15,7 @@ func (c *checker) inTime(t *historysim.Task) {
 	if x.StartWithinMS > 0 != (x.StartBy > 0) || x.FinishWithinMS > 0 != (x.FinishBy > 0) {
 		c.w.violated("%s ends with the time limits %+v", c.w.name(t.ID), x)
 	}
-	begun := false
+	begun, put := false, int64(0) // when it was put off last: that may leave no time
 	for i := range t.Steps {
 		s := &t.Steps[i]
 		switch s.Kind {
@@ -25,6 +25,8 @@ func (c *checker) inTime(t *historysim.Task) {
 			}
 		case historysim.StepFailed, historysim.StepTimedOut, historysim.StepLost:
 			begun = true
+		case historysim.StepSnoozed:
+			put = s.At
 		}
 	}
 	first := x.StartBy
@@ -35,7 +37,7 @@ func (c *checker) inTime(t *historysim.Task) {
 	case t.State != historysim.Lapsed:
 	case x == (historysim.Expiry{}):
 		c.w.violated("%s has no time limit, and has expired", c.w.name(t.ID))
-	case begun && x.FinishBy == 0, !begun && t.FinishedAt < first:
+	case begun && x.FinishBy == 0, !begun && t.FinishedAt < first && (t.FinishedAt != put || x.FinishBy == 0):
 		c.w.violated("%s expires at %d, its time was %+v, it has begun: %v", c.w.name(t.ID), t.FinishedAt, x, begun)
 	}
 }

@@ -64,6 +64,10 @@ func (c *checker) byPolicy(t *historysim.Task) {
 				w.violated("attempt %d of %s is handed back, and its worker may have received it: %+v", s.Grant, w.name(t.ID), *p)
 			}
 			continue
+		case historysim.StepSnoozed:
+			if s.DueAt > 0 && s.DueAt <= s.At {
+				w.violated("attempt %d of %s is put off by %d ms", s.Grant, w.name(t.ID), s.DueAt-s.At)
+			}
 		case historysim.StepLost:
 			if !dies && p.OnLost != historysim.LostFails {
 				break

@@ -1279,7 +1279,9 @@ type Event struct {
 	// heartbeats could not be stored; 0 = never. Since log version 3.
 	NotAfterMs int64 `protobuf:"varint,19,opt,name=not_after_ms,json=notAfterMs,proto3" json:"not_after_ms,omitempty"`
 	// Reject: void if the task became ready later than this, Unix ms. Since log version 9.
-	ReadyByMs     int64 `protobuf:"varint,20,opt,name=ready_by_ms,json=readyByMs,proto3" json:"ready_by_ms,omitempty"`
+	ReadyByMs int64 `protobuf:"varint,20,opt,name=ready_by_ms,json=readyByMs,proto3" json:"ready_by_ms,omitempty"`
+	// Failed: it is no failure; the next attempt comes after delay_ms. Since log version 9.
+	Snooze        bool `protobuf:"varint,21,opt,name=snooze,proto3" json:"snooze,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1452,6 +1454,13 @@ func (x *Event) GetReadyByMs() int64 {
 		return x.ReadyByMs
 	}
 	return 0
+}
+
+func (x *Event) GetSnooze() bool {
+	if x != nil {
+		return x.Snooze
+	}
+	return false
 }
 
 // PollRef is a poll that a batch's grabs are for.
@@ -2818,7 +2827,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"logVersion\x12\x12\n" +
 	"\x04base\x18\x02 \x01(\x04R\x04base\x12\"\n" +
 	"\ffingerprints\x18\x03 \x01(\fR\ffingerprints\x12\x18\n" +
-	"\aoffsets\x18\x04 \x01(\fR\aoffsets\"\xd1\x04\n" +
+	"\aoffsets\x18\x04 \x01(\fR\aoffsets\"\xe9\x04\n" +
 	"\x05Event\x12*\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x16.yard.log.v1.EventKindR\x04kind\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\fR\x06taskId\x12\x1a\n" +
@@ -2842,7 +2851,8 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\vundelivered\x18\x12 \x01(\bR\vundelivered\x12 \n" +
 	"\fnot_after_ms\x18\x13 \x01(\x03R\n" +
 	"notAfterMs\x12\x1e\n" +
-	"\vready_by_ms\x18\x14 \x01(\x03R\treadyByMs\"h\n" +
+	"\vready_by_ms\x18\x14 \x01(\x03R\treadyByMs\x12\x16\n" +
+	"\x06snooze\x18\x15 \x01(\bR\x06snooze\"h\n" +
 	"\aPollRef\x12\x16\n" +
 	"\x06worker\x18\x01 \x01(\tR\x06worker\x12\x19\n" +
 	"\breply_to\x18\x02 \x01(\tR\areplyTo\x12\x12\n" +

@@ -404,6 +404,8 @@ const (
 	TaskEventKind_TASK_EVENT_KIND_DEAD TaskEventKind = 12
 	// Its time was over. The error type says which one: start_within or finish_within. Since log version 5.
 	TaskEventKind_TASK_EVENT_KIND_EXPIRED TaskEventKind = 13
+	// The worker put it off: no failure counted. Since log version 9.
+	TaskEventKind_TASK_EVENT_KIND_SNOOZED TaskEventKind = 14
 )
 
 // Enum value maps for TaskEventKind.
@@ -423,6 +425,7 @@ var (
 		11: "TASK_EVENT_KIND_CANCELLED",
 		12: "TASK_EVENT_KIND_DEAD",
 		13: "TASK_EVENT_KIND_EXPIRED",
+		14: "TASK_EVENT_KIND_SNOOZED",
 	}
 	TaskEventKind_value = map[string]int32{
 		"TASK_EVENT_KIND_UNSPECIFIED":      0,
@@ -439,6 +442,7 @@ var (
 		"TASK_EVENT_KIND_CANCELLED":        11,
 		"TASK_EVENT_KIND_DEAD":             12,
 		"TASK_EVENT_KIND_EXPIRED":          13,
+		"TASK_EVENT_KIND_SNOOZED":          14,
 	}
 )
 
@@ -1681,7 +1685,11 @@ type Failure struct {
 	// Wait this long before the next attempt instead of what the policy says, ms, 0..2592000000. Negative is rejected; 0 = the policy.
 	DelayMs int64 `protobuf:"varint,6,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"`
 	// The worker never started it: it is ready again at once, and no failure is counted.
-	NotStarted    bool `protobuf:"varint,7,opt,name=not_started,json=notStarted,proto3" json:"not_started,omitempty"`
+	NotStarted bool `protobuf:"varint,7,opt,name=not_started,json=notStarted,proto3" json:"not_started,omitempty"`
+	// It did not fail, but there is nothing to do yet, such as while what it asks after is not ready: the next attempt comes after delay_ms, which is
+	// required, and no failure is counted. max_deliveries counts it; for start_within_ms the task has not begun. Not together with error_type,
+	// non_retryable or not_started. Since log version 9.
+	Snooze        bool `protobuf:"varint,8,opt,name=snooze,proto3" json:"snooze,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1761,6 +1769,13 @@ func (x *Failure) GetDelayMs() int64 {
 func (x *Failure) GetNotStarted() bool {
 	if x != nil {
 		return x.NotStarted
+	}
+	return false
+}
+
+func (x *Failure) GetSnooze() bool {
+	if x != nil {
+		return x.Snooze
 	}
 	return false
 }
@@ -2689,7 +2704,7 @@ type TaskEvent struct {
 	Message string `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
 	// The class of error, for programs.
 	ErrorType string `protobuf:"bytes,6,opt,name=error_type,json=errorType,proto3" json:"error_type,omitempty"`
-	// Parked or failed: when it is due again, Unix ms.
+	// Parked, failed or snoozed: when it is due again, Unix ms.
 	DueAtMs       int64 `protobuf:"varint,7,opt,name=due_at_ms,json=dueAtMs,proto3" json:"due_at_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2885,7 +2900,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x05token\x18\x02 \x01(\tR\x05token\x12(\n" +
 	"\x06result\x18\x03 \x01(\v2\x10.yard.v1.PayloadR\x06result\"<\n" +
 	"\x0fCompleteRequest\x12)\n" +
-	"\x05tasks\x18\x01 \x03(\v2\x13.yard.v1.CompletionR\x05tasks\"\xd2\x01\n" +
+	"\x05tasks\x18\x01 \x03(\v2\x13.yard.v1.CompletionR\x05tasks\"\xea\x01\n" +
 	"\aFailure\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x14\n" +
 	"\x05token\x18\x02 \x01(\tR\x05token\x12\x18\n" +
@@ -2895,7 +2910,8 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\rnon_retryable\x18\x05 \x01(\bR\fnonRetryable\x12\x19\n" +
 	"\bdelay_ms\x18\x06 \x01(\x03R\adelayMs\x12\x1f\n" +
 	"\vnot_started\x18\a \x01(\bR\n" +
-	"notStarted\"5\n" +
+	"notStarted\x12\x16\n" +
+	"\x06snooze\x18\b \x01(\bR\x06snooze\"5\n" +
 	"\vFailRequest\x12&\n" +
 	"\x05tasks\x18\x01 \x03(\v2\x10.yard.v1.FailureR\x05tasks\"c\n" +
 	"\x04Beat\x12\x17\n" +
@@ -3011,7 +3027,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x14TASK_STATE_COMPLETED\x10\x06\x12\x13\n" +
 	"\x0fTASK_STATE_DEAD\x10\a\x12\x18\n" +
 	"\x14TASK_STATE_CANCELLED\x10\b\x12\x16\n" +
-	"\x12TASK_STATE_EXPIRED\x10\t*\xb4\x03\n" +
+	"\x12TASK_STATE_EXPIRED\x10\t*\xd1\x03\n" +
 	"\rTaskEventKind\x12\x1f\n" +
 	"\x1bTASK_EVENT_KIND_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19TASK_EVENT_KIND_SUBMITTED\x10\x01\x12\x1a\n" +
@@ -3027,7 +3043,8 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x12\x1d\n" +
 	"\x19TASK_EVENT_KIND_CANCELLED\x10\v\x12\x18\n" +
 	"\x14TASK_EVENT_KIND_DEAD\x10\f\x12\x1b\n" +
-	"\x17TASK_EVENT_KIND_EXPIRED\x10\rBAZ?github.com/yardmaster-io/yardmaster/contracts/gen/yardv1;yardv1b\x06proto3"
+	"\x17TASK_EVENT_KIND_EXPIRED\x10\r\x12\x1b\n" +
+	"\x17TASK_EVENT_KIND_SNOOZED\x10\x0eBAZ?github.com/yardmaster-io/yardmaster/contracts/gen/yardv1;yardv1b\x06proto3"
 
 var (
 	file_yard_v1_tasks_proto_rawDescOnce sync.Once

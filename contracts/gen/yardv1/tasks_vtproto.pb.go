@@ -382,6 +382,7 @@ func (m *Failure) CloneVT() *Failure {
 	r.NonRetryable = m.NonRetryable
 	r.DelayMs = m.DelayMs
 	r.NotStarted = m.NotStarted
+	r.Snooze = m.Snooze
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
 		copy(r.unknownFields, m.unknownFields)
@@ -1711,6 +1712,16 @@ func (m *Failure) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.Snooze {
+		i--
+		if m.Snooze {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x40
 	}
 	if m.NotStarted {
 		i--
@@ -3128,6 +3139,9 @@ func (m *Failure) SizeVT() (n int) {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.DelayMs))
 	}
 	if m.NotStarted {
+		n += 2
+	}
+	if m.Snooze {
 		n += 2
 	}
 	n += len(m.unknownFields)
@@ -6528,6 +6542,26 @@ func (m *Failure) UnmarshalVT(dAtA []byte) error {
 				}
 			}
 			m.NotStarted = bool(v != 0)
+		case 8:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Snooze", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Snooze = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -12232,6 +12266,26 @@ func (m *Failure) UnmarshalVTUnsafe(dAtA []byte) error {
 				}
 			}
 			m.NotStarted = bool(v != 0)
+		case 8:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Snooze", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Snooze = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

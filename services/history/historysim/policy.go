@@ -25,5 +25,8 @@ const (
 // LostMax is how many grants in a row may be lost.
 const LostMax = taskstate.LostMax
 
-// The step of a grant that was handed back.
-const StepHandedBack = taskstate.StepHandedBack
+// The steps of a grant that was handed back, and of one that was put off.
+const (
+	StepHandedBack = taskstate.StepHandedBack
+	StepSnoozed    = taskstate.StepSnoozed
+)

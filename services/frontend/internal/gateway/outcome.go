@@ -29,7 +29,12 @@ func (g *Gateway) Complete(c Call, req *yardv1.CompleteRequest, answer Answer) {
 
 // Fail tells of attempts that did not (tasks.fail).
 func (g *Gateway) Fail(c Call, req *yardv1.FailRequest, answer Answer) {
-	g.outcome(c, true, answer, func() ([]validate.Outcome, error) { return validate.Fail(req, c.Domain, g.Tokens) })
+	g.outcome(c, true, answer, func() ([]validate.Outcome, error) {
+		if err := g.failuresKnown(req.Tasks); err != nil {
+			return nil, err
+		}
+		return validate.Fail(req, c.Domain, g.Tokens)
+	})
 }
 
 // Heartbeat keeps attempts alive (tasks.heartbeat).

@@ -54,6 +54,19 @@ func retrySince(r *yardv1.RetryPolicy) string {
 	return ""
 }
 
+// failuresKnown refuses what an owner of an older log version would take for a failure.
+func (g *Gateway) failuresKnown(tasks []*yardv1.Failure) error {
+	if g.LogVersion() >= logversion.Snooze {
+		return nil
+	}
+	for i, t := range tasks {
+		if t.Snooze {
+			return g.known("/tasks/"+strconv.Itoa(i)+"/snooze", logversion.Snooze)
+		}
+	}
+	return nil
+}
+
 // typeKnown refuses settings of a type by which a node of an older log version would not accept tasks.
 func (g *Gateway) typeKnown(t *yardv1.TaskType) error {
 	switch {

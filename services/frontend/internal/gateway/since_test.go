@@ -301,3 +301,19 @@ func TestI13_LimitsPerGroupNeedALogVersion(t *testing.T) {
 		}
 	}
 }
+
+// I13: an attempt may be put off once every history owner knows that it is no failure.
+func TestI13_SnoozesNeedALogVersion(t *testing.T) {
+	for version, taken := range map[uint32]bool{logversion.Snooze - 1: false, logversion.Snooze: true} {
+		g := &Gateway{Deps: Deps{LogVersion: func() uint32 { return version }}}
+		if err := g.failuresKnown([]*yardv1.Failure{{DelayMs: 5}}); err != nil {
+			t.Errorf("a failure: %v", err)
+		}
+		err := g.failuresKnown([]*yardv1.Failure{{DelayMs: 5}, {Snooze: true, DelayMs: 5}})
+		if taken && err != nil {
+			t.Errorf("version %d: %v", version, err)
+		} else if !taken {
+			wantField(t, err, "/tasks/1/snooze")
+		}
+	}
+}

@@ -129,6 +129,18 @@ func TestFailRefuses(t *testing.T) {
 			"not started with delay": {
 				func(r *yardv1.FailRequest) { r.Tasks[0].NotStarted = true }, "/tasks/0/not_started",
 			},
+			"snooze without delay": {
+				func(r *yardv1.FailRequest) { r.Tasks[0].Snooze, r.Tasks[0].DelayMs = true, 0 }, "/tasks/0/delay_ms",
+			},
+			"snooze with error type": {
+				func(r *yardv1.FailRequest) { r.Tasks[0].Snooze, r.Tasks[0].ErrorType = true, "x" }, "/tasks/0/snooze",
+			},
+			"last and snooze": {
+				func(r *yardv1.FailRequest) { r.Tasks[0].Snooze, r.Tasks[0].NonRetryable = true, true }, "/tasks/0/delay_ms",
+			},
+			"not started and snooze": {
+				func(r *yardv1.FailRequest) { r.Tasks[0].Snooze, r.Tasks[0].NotStarted = true, true }, "/tasks/0/not_started",
+			},
 		})
 }
 

@@ -52,7 +52,7 @@ func Fail(req *yardv1.FailRequest, domain string, tokens *ids.Tokens) ([]Outcome
 		if err := failure(i, t); err != nil {
 			return nil, err
 		}
-		e.Message, e.ErrorType, e.NonRetryable, e.DelayMs = t.Message, t.ErrorType, t.NonRetryable, t.DelayMs
+		e.Message, e.ErrorType, e.NonRetryable, e.DelayMs, e.Snooze = t.Message, t.ErrorType, t.NonRetryable, t.DelayMs, t.Snooze
 		if t.NotStarted {
 			e.Kind = logv1.EventKind_EVENT_KIND_RELEASED
 		}
@@ -77,6 +77,19 @@ func failure(i int, t *yardv1.Failure) error {
 	}
 	if t.NotStarted && (t.NonRetryable || t.DelayMs != 0) {
 		return invalid(at("tasks", i, "not_started"), "excludes non_retryable and delay_ms: the task is ready again at once")
+	}
+	return snooze(i, t)
+}
+
+// snooze checks what an attempt that is put off may say besides.
+func snooze(i int, t *yardv1.Failure) error {
+	switch {
+	case !t.Snooze:
+		return nil
+	case t.DelayMs == 0:
+		return invalid(at("tasks", i, "delay_ms"), "is required with snooze: when to try again")
+	case t.NonRetryable || t.NotStarted || t.ErrorType != "":
+		return invalid(at("tasks", i, "snooze"), "excludes non_retryable, not_started and error_type: it is no failure")
 	}
 	return nil
 }

@@ -323,7 +323,7 @@ func (d *Decoder) event(e *logv1.Event, id ids.TaskID, polls []replica.Poll) tas
 		Domain: d.intern(e.Domain), Worker: d.intern(e.Worker), Limits: d.pathOf(e.Limits...), Booked: e.Booked,
 		Undelivered: e.Undelivered, NotAfter: e.NotAfterMs, ReadyBy: e.ReadyByMs,
 		Data: blob(e.Data, e.DataEncoding), Message: string([]byte(e.Message)), ErrType: d.intern(e.ErrorType),
-		NonRetryable: e.NonRetryable, DelayMS: e.DelayMs,
+		NonRetryable: e.NonRetryable, DelayMS: e.DelayMs, Snooze: e.Snooze,
 	}
 	if e.Poll > 0 && uint64(e.Poll) <= uint64(len(polls)) {
 		ev.Poll, ev.Worker = e.Poll, polls[e.Poll-1].Worker

@@ -62,6 +62,8 @@ type Event struct {
 	ErrType      string
 	NonRetryable bool
 	DelayMS      int64
+	// Snooze: the attempt that ended did not fail, and the next one comes after DelayMS.
+	Snooze bool
 }
 
 // Effects of a record, for the shell to carry out in this order: persist

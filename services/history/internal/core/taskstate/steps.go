@@ -132,7 +132,24 @@ func (t *Task) dieSpent(now int64, fx *Effects) {
 	t.die(byDeliveries, now, fx)
 }
 
-// backOff lets t wait for its next attempt; s is the step of the failure.
+// snoozed lets t wait after an attempt that found nothing to do yet. The count of lost ones begins again, and one is left of them, if there was any:
+// then the task has begun.
+func (t *Task) snoozed(e *Event, now int64, fx *Effects) {
+	t.Lost = min(t.Lost, 1)
+	s := Step{Kind: StepSnoozed, At: now, Grant: t.Version, Worker: t.Attempt.Worker, Message: e.Message}
+	switch {
+	case t.CancelRequested:
+		t.step(s)
+		t.cancelled(now, fx)
+	case t.spent():
+		t.step(s)
+		t.dieSpent(now, fx)
+	default:
+		t.backOff(s, max(1, e.DelayMS), now, fx)
+	}
+}
+
+// backOff lets t wait for its next attempt; s is the step of what ended the last one.
 func (t *Task) backOff(s Step, wait, now int64, fx *Effects) {
 	if wait <= 0 {
 		wait = t.retryDelay()
@@ -167,7 +184,7 @@ func (t *Task) HowExpired() StepKind {
 // asked for: it is without a next attempt in the history, and a cancel that came later is not reported.
 func (t *Task) failedToCancel() bool {
 	for i := len(t.Steps) - 1; i >= 0 && t.State == Cancelled; i-- {
-		if s := &t.Steps[i]; s.Kind == StepFailed && s.Grant == t.Version {
+		if s := &t.Steps[i]; (s.Kind == StepFailed || s.Kind == StepSnoozed) && s.Grant == t.Version {
 			return s.DueAt == 0
 		}
 	}

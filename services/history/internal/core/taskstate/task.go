@@ -185,6 +185,7 @@ const (
 	StepCancelled       StepKind = 11
 	StepDead            StepKind = 12
 	StepLapsed          StepKind = 13
+	StepSnoozed         StepKind = 14
 )
 
 // Step is one entry of a task's history.

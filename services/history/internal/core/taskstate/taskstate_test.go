@@ -283,6 +283,7 @@ func TestI3_I4_AnyEventsGiveOneHolderAndOneHistory(t *testing.T) {
 				},
 				DelayMS:     rapid.SampledFrom([]int64{0, 0, 5, 5000}).Draw(t, "delay"),
 				Undelivered: rapid.Bool().Draw(t, "undelivered"),
+				Snooze:      rapid.Bool().Draw(t, "snooze"),
 			}
 			before := a.State
 			v, fx := Apply(a, &ev, now)

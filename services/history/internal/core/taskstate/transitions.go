@@ -167,6 +167,10 @@ func succeed(t *Task, e *Event, now int64) (Verdict, Effects) {
 
 func fail(t *Task, e *Event, now int64) (Verdict, Effects) {
 	fx := t.endAttempt(Failed)
+	if e.Snooze {
+		t.snoozed(e, now, &fx)
+		return Verdict{CancelRequested: t.CancelRequested}, fx
+	}
 	t.failed(&failure{kind: StepFailed, message: e.Message, errType: e.ErrType, final: e.NonRetryable, delayMS: e.DelayMS}, now, &fx)
 	return Verdict{CancelRequested: t.CancelRequested}, fx
 }
