@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
@@ -81,6 +82,21 @@ func TestASearchIsBounded(t *testing.T) {
 	found, _, more, err = search(t.Context(), w, firing.Filter{Limit: 3, Before: before}, "", want)
 	if err != nil || len(found) != 1 || more {
 		t.Errorf("%d found, more %v: %v", len(found), more, err)
+	}
+}
+
+// busy has no place for one more search.
+type busy struct{}
+
+func (busy) List(context.Context, firing.Filter, func([][]byte) (bool, error)) (end ids.TaskID, more bool, err error) {
+	return end, false, firing.ErrBusy
+}
+
+// I14: who is refused learns when to ask again.
+func TestI14_ASearchTooManyIsRefusedWithATime(t *testing.T) {
+	_, _, _, err := search(t.Context(), busy{}, firing.Filter{Limit: 3}, "acme", nil)
+	if e := fault.From(err); e == nil || e.Code != fault.ResourceExhausted || e.RetryAfter <= 0 {
+		t.Errorf("got %v", err)
 	}
 }
 
