@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -32,6 +33,9 @@ const (
 	listLimitDefault = 100
 	listLimitMax     = 1000
 )
+
+// busyRetryAfter is when to ask again if too many of the domain wait for their turn.
+const busyRetryAfter = time.Second
 
 // Serve subscribes to the calls of partition p until ctx ends.
 func Serve(ctx context.Context, nc *nats.Conn, p int, o *firing.Owner, replies *natsrpc.Replies, log *slog.Logger) error {
@@ -189,8 +193,14 @@ func decode(data []byte) (*logv1.Record, error) {
 
 // refusal tells what a caller may do: whatever failed inside, repeating is safe.
 func refusal(err error) error {
-	if errors.Is(err, firing.ErrTooLarge) {
+	var e *fault.Error
+	switch {
+	case errors.As(err, &e):
+		return err
+	case errors.Is(err, firing.ErrTooLarge):
 		return fault.At(fault.InvalidArgument, "/task_ids", "%v", err)
+	case errors.Is(err, firing.ErrBusy):
+		return fault.New(fault.ResourceExhausted, "%v", err).After(busyRetryAfter)
 	}
 	return fault.New(fault.Unavailable, "%v", err)
 }

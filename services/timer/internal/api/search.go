@@ -2,53 +2,52 @@ package api
 
 import (
 	"context"
+	"slices"
 
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
 )
 
-// searchPages bounds the pages of listLimitMax tasks that one search by headers or a group reads.
-const searchPages = 10
+// searchMax bounds the tasks that one search by headers or a group looks at.
+const searchMax = 10_000
 
 // lister is the part of an owner that lists.
 type lister interface {
-	List(ctx context.Context, f firing.Filter) (records [][]byte, more bool, err error)
+	List(ctx context.Context, f firing.Filter, visit func(records [][]byte) (enough bool, err error)) (end ids.TaskID, more bool, err error)
 }
 
 // search lists waiting tasks, newest first, that are of this group and have these headers. The index holds neither, so with
-// some it reads tasks until it has enough, or searchPages of them. With more, all from the newest down to end
+// some it reads tasks until it has enough, or as far as one search goes. With more, all from the newest down to end
 // were looked at.
 func search(ctx context.Context, owner lister, f firing.Filter, group string, headers map[string]string) (tasks []*yardv1.Task, end string, more bool, err error) {
-	wanted, pages := f.Limit, 1
+	wanted := f.Limit
 	if group != "" || len(headers) > 0 {
-		f.Limit, pages = listLimitMax, searchPages
+		f.Limit = searchMax
 	}
-	for more = true; more && pages > 0 && len(tasks) < wanted; pages-- {
-		var records [][]byte
-		if records, more, err = owner.List(ctx, f); err != nil {
-			return nil, "", false, refusal(err)
-		}
+	last, more, err := owner.List(ctx, f, func(records [][]byte) (bool, error) {
 		for _, data := range records {
 			r, err := decode(data)
 			if err != nil {
-				return nil, "", false, err
+				return false, err
 			}
-			task := public(r, true)
-			if end, f.Before = task.TaskId, [16]byte(r.Id); (group == "" || task.Group == group) && has(task.Headers, headers) {
-				tasks = append(tasks, task)
+			if (group == "" || r.Group == group) && has(r.Headers, headers) {
+				tasks = append(tasks, public(r, true))
 			}
 		}
-		if len(records) == 0 {
-			break // all of them were fired meanwhile
-		}
+		return len(tasks) >= wanted, nil
+	})
+	if err != nil {
+		return nil, "", false, refusal(err)
 	}
-	return tasks, end, more, nil
+	return tasks, last.String(), more, nil
 }
 
 // has tells whether all holds each of these headers with exactly this value.
-func has(all, want map[string]string) bool {
+func has(all []*logv1.Header, want map[string]string) bool {
 	for name, value := range want {
-		if got, ok := all[name]; !ok || got != value {
+		if !slices.ContainsFunc(all, func(h *logv1.Header) bool { return h.Name == name && h.Value == value }) {
 			return false
 		}
 	}

@@ -7,26 +7,37 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
 )
 
-// waiting is records, the newest first; looks counts the pages that were asked for.
+// waiting is records, the newest first; looks counts the parts that were handed out.
 type waiting struct {
 	records [][]byte
 	all     []ids.TaskID
 	looks   int
 }
 
-func (w *waiting) List(_ context.Context, f firing.Filter) (page [][]byte, more bool, err error) {
-	w.looks++
-	for i, id := range w.all {
-		if (f.Before == ids.TaskID{} || bytes.Compare(id[:], f.Before[:]) < 0) && len(page) < f.Limit {
-			page = append(page, w.records[i])
-		}
+// partTasks is how many tasks it hands out at a time.
+const partTasks = 1000
+
+func (w *waiting) List(_ context.Context, f firing.Filter, visit func(records [][]byte) (bool, error)) (end ids.TaskID, more bool, err error) {
+	first := 0
+	for first < len(w.all) && f.Before != (ids.TaskID{}) && bytes.Compare(w.all[first][:], f.Before[:]) >= 0 {
+		first++
 	}
-	return page, len(page) == f.Limit, nil
+	upTo := min(first+f.Limit, len(w.all))
+	for enough := false; first < upTo && !enough; {
+		next := min(first+partTasks, upTo)
+		w.looks++
+		if enough, err = visit(w.records[first:next]); err != nil {
+			return end, false, err
+		}
+		first, end = next, w.all[next-1]
+	}
+	return end, first < len(w.all), nil
 }
 
 // waitingTasks makes n waiting tasks of which each every-th, from the oldest, is of a partner.
@@ -58,10 +69,10 @@ func TestASearchReadsUntilItHasEnough(t *testing.T) {
 
 // TestASearchIsBounded: it says how far it came, and the next one goes on there.
 func TestASearchIsBounded(t *testing.T) {
-	w := waitingTasks(t, searchPages*listLimitMax+50, 50)
+	w := waitingTasks(t, searchMax+50, 50)
 	want := map[string]string{"n": "50", "partner": "acme"}
 	found, end, more, err := search(t.Context(), w, firing.Filter{Limit: 3}, "", want)
-	if err != nil || len(found) != 0 || !more || w.looks != searchPages || end != w.all[searchPages*listLimitMax-1].String() {
+	if err != nil || len(found) != 0 || !more || w.looks != searchMax/partTasks || end != w.all[searchMax-1].String() {
 		t.Fatalf("%d found in %d looks, to %s, more %v: %v", len(found), w.looks, end, more, err)
 	}
 	before, err := ids.ParseTaskID(end)
@@ -71,6 +82,21 @@ func TestASearchIsBounded(t *testing.T) {
 	found, _, more, err = search(t.Context(), w, firing.Filter{Limit: 3, Before: before}, "", want)
 	if err != nil || len(found) != 1 || more {
 		t.Errorf("%d found, more %v: %v", len(found), more, err)
+	}
+}
+
+// busy has no place for one more search.
+type busy struct{}
+
+func (busy) List(context.Context, firing.Filter, func([][]byte) (bool, error)) (end ids.TaskID, more bool, err error) {
+	return end, false, firing.ErrBusy
+}
+
+// I14: who is refused learns when to ask again.
+func TestI14_ASearchTooManyIsRefusedWithATime(t *testing.T) {
+	_, _, _, err := search(t.Context(), busy{}, firing.Filter{Limit: 3}, "acme", nil)
+	if e := fault.From(err); e == nil || e.Code != fault.ResourceExhausted || e.RetryAfter <= 0 {
+		t.Errorf("got %v", err)
 	}
 }
 

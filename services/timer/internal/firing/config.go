@@ -84,7 +84,15 @@ const (
 	// cursorsKept is how many old cursors may pile up before they are removed.
 	cursorsKept = 1000
 	// scanSlots is how much of the table one turn of the loop visits for a list.
-	scanSlots = 50_000
+	scanSlots = 20_000
+	// searchTime is after how long a list goes no further, searchersMax how many of a domain wait for their turn beside the one that
+	// has it. All of them come to theirs before a frontend asks again (2 s), also if another domain searches as much.
+	searchTime   = 100 * time.Millisecond
+	searchersMax = 4
+	// searchTasks and searchBytes bound the records that a list reads together. Of the messages they lie in, searchCacheBytes stay at
+	// hand for the next ones.
+	searchTasks, searchBytes = 500, 1 << 20
+	searchCacheBytes         = 8 << 20
 	// CancelBytesMax bounds the records that one cancel answers with.
 	CancelBytesMax = 700 << 10
 )

@@ -53,6 +53,7 @@ type Owner struct {
 	arrivals chan arrival
 	asks     chan func()
 	ended    chan struct{}
+	line     *line
 
 	// Of the loop alone, and of Load before it.
 	table *due.Table
@@ -81,6 +82,7 @@ func New(d Deps) *Owner {
 		arrivals: make(chan arrival, arrivalsMax),
 		asks:     make(chan func(), arrivalsMax),
 		ended:    make(chan struct{}),
+		line:     newLine(),
 		table:    due.New(d.Config.Table()),
 		cache:    newCache(d.Config.CacheBytes),
 		cursors:  cursorsKept,

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"slices"
+	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
@@ -17,7 +17,7 @@ type Filter struct {
 	First, Retry bool
 	// Before chooses tasks with smaller ids, which are older; zero = all.
 	Before ids.TaskID
-	// Limit is how many are wanted.
+	// Limit is how many are looked at, at most.
 	Limit int
 }
 
@@ -55,7 +55,7 @@ func (o *Owner) Locate(ctx context.Context, id ids.TaskID, domain string) (Locat
 			return Located{Fired: status == due.Fired, LogSeq: stay.LogSeq}, nil
 		}
 		want := &ref{seq: stay.Seq, index: stay.Index, id: id}
-		if err := o.fetchHere(ctx, []*ref{want}); err != nil || want.record != nil {
+		if err := o.fetchHere(ctx, []*ref{want}, nil); err != nil || want.record != nil {
 			return Located{Record: want.record}, err
 		}
 		// Gone between the two looks.
@@ -64,8 +64,8 @@ func (o *Owner) Locate(ctx context.Context, id ids.TaskID, domain string) (Locat
 }
 
 // fetchHere is fetch for readers: records that went away meanwhile are no failure.
-func (o *Owner) fetchHere(ctx context.Context, refs []*ref) error {
-	err := o.fetch(ctx, refs, nil)
+func (o *Owner) fetchHere(ctx context.Context, refs []*ref, bodies *cache) error {
+	err := o.fetch(ctx, refs, bodies)
 	if lost := (*lostError)(nil); errors.As(err, &lost) {
 		return nil
 	}
@@ -73,60 +73,101 @@ func (o *Owner) fetchHere(ctx context.Context, refs []*ref) error {
 }
 
 // Waiting counts the waiting tasks of a tasklist, or of a domain.
-func (o *Owner) Waiting(ctx context.Context, domain, tasklist string) (int, error) {
-	n := 0
-	if err := o.ask(ctx, func() { n = o.table.Waiting(domain, tasklist) }); err != nil {
-		return 0, err
+func (o *Owner) Waiting(ctx context.Context, domain, tasklist string) (n int, err error) {
+	count := func() error {
+		counted := 0
+		if err := o.ask(ctx, func() { counted = o.table.Waiting(domain, tasklist) }); err != nil {
+			return err
+		}
+		n = counted
+		return nil
 	}
-	return n, nil
+	if tasklist != "" {
+		return n, count()
+	}
+	err = o.inTurn(ctx, domain, count)
+	return n, err
 }
 
 // Tasklists counts the waiting tasks of up to limit tasklists of a domain behind one name, sorted by name.
-func (o *Owner) Tasklists(ctx context.Context, domain, after string, limit int) ([]due.Count, error) {
-	var all []due.Count
-	if err := o.ask(ctx, func() { all = o.table.Tasklists(domain, after, limit) }); err != nil {
-		return nil, err
-	}
-	return all, nil
+func (o *Owner) Tasklists(ctx context.Context, domain, after string, limit int) (all []due.Count, err error) {
+	err = o.inTurn(ctx, domain, func() error {
+		var counted []due.Count
+		if err := o.ask(ctx, func() { counted = o.table.Tasklists(domain, after, limit) }); err != nil {
+			return err
+		}
+		all = counted
+		return nil
+	})
+	return all, err
 }
 
-// List returns the encoded records of waiting tasks, the newest first, and whether there may be
-// more. The index is visited in slices, so that firing goes on meanwhile.
-func (o *Owner) List(ctx context.Context, f Filter) (records [][]byte, more bool, err error) {
-	var found []due.Ref
-	newestFirst := func(a, b due.Ref) int { return bytes.Compare(b.ID[:], a.ID[:]) }
-	keep := func() {
-		slices.SortFunc(found, newestFirst)
-		found = slices.CompactFunc(found, func(a, b due.Ref) bool { return a.ID == b.ID })
-		found = found[:min(len(found), f.Limit)]
+// List hands the encoded records of waiting tasks to visit, the newest first, until that has enough, or searchTime is over; at the
+// least some. All from the newest down to end were looked at, and with more there may be older ones.
+func (o *Owner) List(ctx context.Context, f Filter, visit func(records [][]byte) (enough bool, err error)) (end ids.TaskID, more bool, err error) {
+	err = o.inTurn(ctx, f.Domain, func() error {
+		over := time.Now().Add(searchTime)
+		all, full, err := o.newest(ctx, f)
+		if err != nil {
+			return err
+		}
+		bodies := newCache(searchCacheBytes)
+		enough := false
+		for len(all) > 0 && !enough && (end == ids.TaskID{} || time.Now().Before(over)) {
+			part := all[:due.FirstOf(all, searchTasks, searchBytes)]
+			records, err := o.stored(ctx, part, bodies)
+			if err != nil {
+				return err
+			}
+			if enough, err = visit(records); err != nil {
+				return err
+			}
+			all, end = all[len(part):], part[len(part)-1].ID
+		}
+		more = full || len(all) > 0
+		return nil
+	})
+	return end, more, err
+}
+
+// newest finds the newest f.Limit tasks; full tells that there may be others. The index is visited in slices, so that firing goes on
+// meanwhile, and sorted here.
+func (o *Owner) newest(ctx context.Context, f Filter) (all []due.Found, full bool, err error) {
+	found := due.NewNewest(f.Limit)
+	below := uint32(0)
+	if err := o.ask(ctx, func() { below = o.table.Slots() }); err != nil {
+		return nil, false, err
 	}
-	for from, next := uint32(0), true; next; {
+	for below > 0 {
 		err := o.ask(ctx, func() {
-			from, next = o.table.Scan(from, scanSlots, func(s due.Stay) {
-				if !f.matches(s) {
-					return
-				}
-				if found = append(found, s.Ref); len(found) >= 2*f.Limit+1000 {
-					keep()
+			below = o.table.Scan(below, scanSlots, func(s due.Stay) {
+				if f.matches(s) {
+					found.Add(s)
 				}
 			})
 		})
 		if err != nil {
 			return nil, false, err
 		}
+		found.Trim()
 	}
-	keep()
-	refs := make([]*ref, len(found))
-	for i, r := range found {
+	all, full = found.All()
+	return all, full, nil
+}
+
+// stored are the records of all that are still stored.
+func (o *Owner) stored(ctx context.Context, all []due.Found, bodies *cache) (records [][]byte, err error) {
+	refs := make([]*ref, len(all))
+	for i, r := range all {
 		refs[i] = &ref{seq: r.Seq, index: r.Index, id: r.ID}
 	}
-	if err := o.fetchHere(ctx, refs); err != nil {
-		return nil, false, err
+	if err := o.fetchHere(ctx, refs, bodies); err != nil {
+		return nil, err
 	}
 	for _, r := range refs {
 		if r.record != nil {
 			records = append(records, r.record)
 		}
 	}
-	return records, len(found) == f.Limit, nil
+	return records, nil
 }

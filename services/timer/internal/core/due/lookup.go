@@ -115,15 +115,17 @@ func (t *Table) Tasklists(domain, after string, limit int) []Count {
 	return found[:min(limit, len(found))]
 }
 
-// Scan visits the waiting tasks in up to n slots from position from, in no
-// order, and returns where to go on; more is false at the end. Between two
+// Slots is where a Scan begins.
+func (t *Table) Slots() uint32 { return t.entries.size }
+
+// Scan visits the waiting tasks in up to n slots below a position, about from the newest to the oldest, and returns where to go on, 0 at the end. Between two
 // calls tasks may come and go: each that waits all the while is visited once.
-func (t *Table) Scan(from uint32, n int, visit func(Stay)) (next uint32, more bool) {
-	end := min(uint64(t.entries.size), uint64(from)+uint64(n))
-	for h := handle(from); uint64(h) < end; h++ {
-		if e := t.entries.at(h); e.live() {
+func (t *Table) Scan(below uint32, n int, visit func(Stay)) (next uint32) {
+	next = below - min(below, uint32(n))
+	for h := handle(below); uint32(h) > next; h-- {
+		if e := t.entries.at(h - 1); e.live() {
 			visit(t.stay(e))
 		}
 	}
-	return uint32(end), end < uint64(t.entries.size)
+	return next
 }

@@ -245,8 +245,8 @@ func TestScanVisitsEveryWaitingTaskOnce(t *testing.T) {
 	table := newTable(t, message(1, 1000, numbers...))
 	table.Cancel(testID(5))
 	seen := map[ids.TaskID]int{}
-	for from, more := uint32(0), true; more; {
-		from, more = table.Scan(from, 999, func(s Stay) { seen[s.ID]++ })
+	for below := table.Slots(); below > 0; {
+		below = table.Scan(below, 999, func(s Stay) { seen[s.ID]++ })
 	}
 	if len(seen) != 9_999 || seen[testID(5)] != 0 {
 		t.Fatalf("saw %d", len(seen))
