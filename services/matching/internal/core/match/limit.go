@@ -413,7 +413,7 @@ func (s *Shard) sweepLimit(l *limit) {
 	since := s.now.Mono - l.shownAt
 	switch {
 	case l.rated() && !l.lined: // it says itself when it is looked at again
-	case l.domain.state != open || l.domain.call != nil:
+	case l.domain.state != open: // also while a call is under way: in a busy domain one always is
 	case l.blocked == table.Restoring && since >= retryEvery, (l.blocked != 0 || l.wait > 0) && since >= lineEvery:
 		s.unblock(l)
 	case len(l.held) > 0 && since >= refreshAfter:

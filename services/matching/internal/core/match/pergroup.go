@@ -254,7 +254,7 @@ func (s *Shard) watch(l *limit) {
 // sweepGroups has some limits of groups shown to the tables again: those that hold slots, so that these do not expire, and those that wait
 // with other shards for one, to keep their places.
 func (s *Shard) sweepGroups(d *domain) {
-	if d.state != open || d.call != nil {
+	if d.state != open {
 		return
 	}
 	for _, l := range d.rings[ringLine].next(groupsLookedAt) {
