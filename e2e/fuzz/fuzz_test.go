@@ -248,7 +248,12 @@ func (f *fuzzer) all(n int) {
 	seed := testkit.Seed(f.t)
 	places := make(chan struct{}, atOnce)
 	var flying sync.WaitGroup
-	for _, e := range endpoints(f.t) {
+	all := endpoints(f.t)
+	for _, e := range all {
+		if strings.HasSuffix(e.subject, ".tasks.submit") { // what was drained by chance accepts nothing
+			flying.Wait()
+			f.resume(all)
+		}
 		d := dice{rand.New(rand.NewPCG(seed.Uint64(), 0))}
 		var encoded [][]byte
 		for _, good := range e.good {
@@ -278,6 +283,17 @@ func (f *fuzzer) all(n int) {
 		}
 	}
 	flying.Wait()
+}
+
+// resume ends the drains of what the examples name.
+func (f *fuzzer) resume(all []endpoint) {
+	for _, e := range all {
+		for _, good := range e.good {
+			if strings.HasSuffix(e.subject, ".resume") {
+				f.try(&e, codec.JSON, bytes.Replace(good, []byte("{"), []byte(`{"drain":true,`), 1))
+			}
+		}
+	}
 }
 
 // compare checks that the domain has what was accepted, and nothing else.

@@ -29,7 +29,7 @@ var shared *stacks
 // TestMain runs more scenarios side by side than there are cores: most of the time
 // they wait for something to be due.
 func TestMain(m *testing.M) {
-	testkit.SideBySide(6)
+	testkit.SideBySide(4)
 	goleak.VerifyTestMain(suite{m})
 }
 

@@ -293,7 +293,7 @@ func leaveOnTheWay(w *world) {
 	w.fail(w.takeOne("parked"), &yardv1.Failure{Message: "later", ErrorType: "Busy", DelayMs: 3_600_000})
 	w.parked(parked)
 	returns := w.submitOne(&yardv1.NewTask{Type: "returns", Retry: soon()})
-	w.fail(w.takeOne("returns"), &yardv1.Failure{Message: "soon", DelayMs: 11_000})
+	w.fail(w.takeOne("returns"), &yardv1.Failure{Message: "soon", DelayMs: 11_000, Snooze: true})
 	w.reach(returns, "ready")
 	w.submitOne(&yardv1.NewTask{Type: "backoff", Retry: &yardv1.RetryPolicy{InitialIntervalMs: 9_000}})
 	w.fail(w.takeOne("backoff"), &yardv1.Failure{Message: "no"})
