@@ -442,7 +442,9 @@ func (s *Shard) took(c *call, i int, o *table.Outcome) {
 		l.index.Seen(h)
 		l.endRanks(h.Column)
 		progress = progress || h.Empty
-		if !h.Empty {
+		if h.Empty {
+			l.unparkGone(h.Column)
+		} else {
 			s.parkBehind(c.paths[i][j], l, h.Column)
 		}
 	}

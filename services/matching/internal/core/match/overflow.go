@@ -227,8 +227,8 @@ func (s *Shard) spilled(c *call, i int, o *table.Outcome) {
 	for _, h := range got.Heads {
 		list.index.Seen(h)
 		list.endRanks(h.Column)
-		if h.Empty && l.of != nil {
-			l.parked = slices.DeleteFunc(l.parked, func(p parked) bool { return p.list == list && p.at == h.Column })
+		if h.Empty {
+			list.unparkGone(h.Column)
 		}
 	}
 	if rejected == overflowMax { // there may be more

@@ -309,6 +309,15 @@ func (s *Shard) unpark(lim *limit) {
 	lim.parked = nil
 }
 
+// unparkGone forgets that a column waited that is empty: it was set aside while a call under way took the last of it.
+func (l *list) unparkGone(at table.Column) {
+	for lim := range l.covering(at) {
+		if len(lim.parked) > 0 {
+			lim.parked = slices.DeleteFunc(lim.parked, func(p parked) bool { return p.list == l && p.at == at })
+		}
+	}
+}
+
 // unparkAll does so for all groups of a limit that is no more.
 func (s *Shard) unparkAll(of *limit) {
 	for l := range of.groups() {
