@@ -71,6 +71,7 @@ func (s *Shard) cleanse(d *domain) {
 		}
 		for _, at := range all {
 			l.index.Remove(at)
+			l.unparkGone(at)
 			d.clears = append(d.clears, table.Place{Tasklist: l.Tasklist, Column: at})
 			if at.Group == "" {
 				delete(l.ranks, at)
