@@ -83,9 +83,10 @@ func (o *Owner) Waiting(ctx context.Context, domain, tasklist string) (n int, er
 		return nil
 	}
 	if tasklist != "" {
-		return n, count()
+		err = count()
+	} else {
+		err = o.inTurn(ctx, domain, count)
 	}
-	err = o.inTurn(ctx, domain, count)
 	return n, err
 }
 

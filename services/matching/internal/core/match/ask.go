@@ -123,10 +123,11 @@ func (s *Shard) answered(o *AskOutcome) {
 		delete(s.asks.counts, about{q.Partition, q.Domain})
 	}
 	if o.Failed || q.again {
-		q.dueAt = s.now.Mono + min(retriggerRest*(s.now.Mono-q.askedAt), retriggerRestMax)
-		if o.Failed {
-			q.dueAt = s.now.Mono + retryEvery
+		rest := retryEvery
+		if !o.Failed {
+			rest = min(retriggerRest*(s.now.Mono-q.askedAt), retriggerRestMax)
 		}
+		q.dueAt = s.now.Mono + rest
 		s.asks.waiting = append(s.asks.waiting, q)
 		return
 	}

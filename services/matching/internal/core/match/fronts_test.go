@@ -123,10 +123,19 @@ func (f *front) visit(s *several, list string, partition int) {
 	w.sendAgain(s.inbox, s.p)
 }
 
-// sendAgain sends a poll that was sent before.
+// awayFor is how long a frontend leaves a tasklist alone that no one serves.
+const awayFor = 100 * ms
+
+// sendAgain sends a poll that was sent before. A visit that no one serves goes on elsewhere.
 func (w *world) sendAgain(inbox string, p Poll) {
 	before := w.polls[inbox]
-	w.poll(inbox, p)
+	if f, s := w.several(inbox); !w.poll(inbox, p) && s != nil {
+		if before == nil {
+			w.polls[inbox] = &pollSeen{poll: p, until: s.until}
+		}
+		w.after(awayFor, func() { f.nothing(s) })
+		return
+	}
 	if now := w.polls[inbox]; before != nil && now != before {
 		now.answered, now.again = before.answered, before.again
 	}

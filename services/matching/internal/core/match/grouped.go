@@ -136,7 +136,6 @@ func (s *Shard) clearUnknown(l *list) {
 	}
 	for _, at := range all {
 		l.index.Remove(at.Column)
-		l.unparkGone(at.Column)
 		delete(l.ranks, at.Column)
 		l.domain.clears = append(l.domain.clears, table.Place{Tasklist: l.Tasklist, Column: at.Column})
 	}

@@ -361,8 +361,8 @@ func (w *world) ran(tr ids.Trigger) bool {
 	return t != nil && (t.version > tr.Version || t.version == tr.Version && t.state != "running")
 }
 
-// poll has a worker poll.
-func (w *world) poll(inbox string, p Poll) {
+// poll has a worker poll; served tells whether an owner got it.
+func (w *world) poll(inbox string, p Poll) (served bool) {
 	p.ReplyTo = inbox
 	shard := w.shardOf(p.Tasklist, p.Partition)
 	for i := len(w.owners) - 1; i >= 0; i-- {
@@ -375,8 +375,9 @@ func (w *world) poll(inbox string, p Poll) {
 		w.polls[inbox] = &pollSeen{id: p.ID, poll: p, until: w.now + p.For}
 		o.live[inbox] = w.now
 		o.give(func(in *Inputs) { in.Polls = append(in.Polls, p) })
-		return
+		return true
 	}
+	return false
 }
 
 // end notes that a poll was answered.

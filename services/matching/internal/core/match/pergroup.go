@@ -309,7 +309,8 @@ func (s *Shard) unpark(lim *limit) {
 	lim.parked = nil
 }
 
-// unparkGone forgets that a column waited that is empty: it was set aside while a call under way took the last of it.
+// unparkGone forgets that a column waited for slots that is no more: a call took the last of it, or a pause of its group let go of it. Else
+// it would count as set aside when it comes again, and is not.
 func (l *list) unparkGone(at table.Column) {
 	for lim := range l.covering(at) {
 		if len(lim.parked) > 0 {
