@@ -7,6 +7,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+	"github.com/yardmaster-io/yardmaster/shared/turns"
 )
 
 // base is what the parts of an owner share: the loop, the writers, the readers.
@@ -23,8 +24,10 @@ type base struct {
 	// leaseUntil is for the writers: nothing is written when it is over (ns after origin).
 	leaseUntil atomic.Int64
 	// inLog and inTimer are for callers who look for a task there. The archive has a bound
-	// of its own. looks is for those at all that is in memory.
-	inLog, inTimer, looks *room
+	// of its own.
+	inLog, inTimer *room
+	// looks is who waits to look at all that is in memory.
+	looks *turns.Line
 	// give hands the replica an input; it is for the loop's goroutine.
 	give func(replica.Input)
 }

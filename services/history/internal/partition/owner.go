@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 	"github.com/yardmaster-io/yardmaster/shared/clock"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+	"github.com/yardmaster-io/yardmaster/shared/turns"
 )
 
 // ErrUnreadable ends Run: the log holds a record of a version or kind that this program
@@ -116,7 +117,7 @@ type Owner struct {
 func New(d Deps) *Owner {
 	b := &base{
 		Deps: d, calls: make(chan call, 1024), origin: time.Now(),
-		inLog: newRoom(askingMax, waitingMax), inTimer: newRoom(askingMax, waitingMax), looks: newRoom(1, lookingMax),
+		inLog: newRoom(askingMax, waitingMax), inTimer: newRoom(askingMax, waitingMax), looks: turns.NewLine(lookingMax),
 	}
 	b.work, b.stop = context.WithCancel(context.Background())
 	w := writers{b}

@@ -26,6 +26,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/paging"
+	"github.com/yardmaster-io/yardmaster/shared/turns"
 )
 
 // Limits of a list.
@@ -199,8 +200,8 @@ func refusal(err error) error {
 		return err
 	case errors.Is(err, firing.ErrTooLarge):
 		return fault.At(fault.InvalidArgument, "/task_ids", "%v", err)
-	case errors.Is(err, firing.ErrBusy):
-		return fault.New(fault.ResourceExhausted, "%v", err).After(busyRetryAfter)
+	case errors.Is(err, turns.ErrBusy):
+		return fault.New(fault.ResourceExhausted, "too many searches of the domain wait for the timer partition").After(busyRetryAfter)
 	}
 	return fault.New(fault.Unavailable, "%v", err)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
+	"github.com/yardmaster-io/yardmaster/shared/turns"
 )
 
 // waiting is records, the newest first; looks counts the parts that were handed out.
@@ -89,7 +90,7 @@ func TestASearchIsBounded(t *testing.T) {
 type busy struct{}
 
 func (busy) List(context.Context, firing.Filter, func([][]byte) (bool, error)) (end ids.TaskID, more bool, err error) {
-	return end, false, firing.ErrBusy
+	return end, false, turns.ErrBusy
 }
 
 // I14: who is refused learns when to ask again.

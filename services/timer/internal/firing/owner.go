@@ -11,6 +11,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
+	"github.com/yardmaster-io/yardmaster/shared/turns"
 )
 
 // Deps is what an Owner needs. All fields but LogVersion are required.
@@ -53,7 +54,7 @@ type Owner struct {
 	arrivals chan arrival
 	asks     chan func()
 	ended    chan struct{}
-	line     *line
+	searches *turns.Line
 
 	// Of the loop alone, and of Load before it.
 	table *due.Table
@@ -82,7 +83,7 @@ func New(d Deps) *Owner {
 		arrivals: make(chan arrival, arrivalsMax),
 		asks:     make(chan func(), arrivalsMax),
 		ended:    make(chan struct{}),
-		line:     newLine(),
+		searches: turns.NewLine(searchersMax),
 		table:    due.New(d.Config.Table()),
 		cache:    newCache(d.Config.CacheBytes),
 		cursors:  cursorsKept,

@@ -85,14 +85,14 @@ func (o *Owner) Waiting(ctx context.Context, domain, tasklist string) (n int, er
 	if tasklist != "" {
 		err = count()
 	} else {
-		err = o.inTurn(ctx, domain, count)
+		err = o.searches.Run(ctx, domain, count)
 	}
 	return n, err
 }
 
 // Tasklists counts the waiting tasks of up to limit tasklists of a domain behind one name, sorted by name.
 func (o *Owner) Tasklists(ctx context.Context, domain, after string, limit int) (all []due.Count, err error) {
-	err = o.inTurn(ctx, domain, func() error {
+	err = o.searches.Run(ctx, domain, func() error {
 		var counted []due.Count
 		if err := o.ask(ctx, func() { counted = o.table.Tasklists(domain, after, limit) }); err != nil {
 			return err
@@ -106,7 +106,7 @@ func (o *Owner) Tasklists(ctx context.Context, domain, after string, limit int) 
 // List hands the encoded records of waiting tasks to visit, the newest first, until that has enough, or searchTime is over; at the
 // least some. All from the newest down to end were looked at, and with more there may be older ones.
 func (o *Owner) List(ctx context.Context, f Filter, visit func(records [][]byte) (enough bool, err error)) (end ids.TaskID, more bool, err error) {
-	err = o.inTurn(ctx, f.Domain, func() error {
+	err = o.searches.Run(ctx, f.Domain, func() error {
 		over := time.Now().Add(searchTime)
 		all, full, err := o.newest(ctx, f)
 		if err != nil {

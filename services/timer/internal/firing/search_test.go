@@ -14,6 +14,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/turns"
 )
 
 // heldStore gives its first two messages to no one until it is let, and counts how often they are asked for.
@@ -87,7 +88,7 @@ func TestI14_SearchesGoOneAfterTheOther(t *testing.T) {
 	}
 	for range floods {
 		search("shop", func(err error) {
-			if !errors.Is(err, firing.ErrBusy) {
+			if !errors.Is(err, turns.ErrBusy) {
 				t.Error(err)
 			}
 			refused.Add(1)
@@ -100,10 +101,10 @@ func TestI14_SearchesGoOneAfterTheOther(t *testing.T) {
 		return nil
 	})
 	soonDue, late := w.park(1, time.Now(), ofBank), w.park(2, time.Now().Add(time.Hour), ofBank)
-	if _, err := r.Waiting(t.Context(), "shop", ""); !errors.Is(err, firing.ErrBusy) {
+	if _, err := r.Waiting(t.Context(), "shop", ""); !errors.Is(err, turns.ErrBusy) {
 		t.Errorf("a count of all tasklists: %v", err)
 	}
-	if _, err := r.Tasklists(t.Context(), "shop", "", 9); !errors.Is(err, firing.ErrBusy) {
+	if _, err := r.Tasklists(t.Context(), "shop", "", 9); !errors.Is(err, turns.ErrBusy) {
 		t.Errorf("a list of tasklists: %v", err)
 	}
 	if n, err := r.Waiting(t.Context(), "shop", "mail"); err != nil || n != 20 {
