@@ -65,13 +65,15 @@ const (
 	OnFull = 9
 	// Snooze is the format since which an attempt may be put off: an older owner would count a failure.
 	Snooze = 9
+	// UniqueKeys is the format since which tasks may have a unique key: an older owner would not give the key back.
+	UniqueKeys = 10
 )
 
 // newest is the newest format that this program reads and writes. A build raises
 // it, for tests of programs of two versions side by side:
 //
-//	go build -ldflags "-X github.com/yardmaster-io/yardmaster/contracts/logversion.newest=10"
-var newest = "9"
+//	go build -ldflags "-X github.com/yardmaster-io/yardmaster/contracts/logversion.newest=11"
+var newest = "10"
 
 var parsed = sync.OnceValue(func() uint32 {
 	v, err := parse(newest)

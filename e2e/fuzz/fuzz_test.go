@@ -34,7 +34,7 @@ const (
 	// mutations is how many each endpoint gets in each encoding; YARD_FUZZ in the environment says otherwise.
 	mutations = 400
 	// atOnce is how many requests are under way at once.
-	atOnce = 40
+	atOnce = 4
 	// within is how long a request may take: longer than any wait that it may ask for.
 	within = 100 * time.Second
 )
