@@ -3,7 +3,7 @@
 // The messages of the public API in JSON. A field that may be left out takes its default in a request,
 // and has nothing to say in an answer. Enums may gain values, and answers fields.
 
-/** SubmitRequest (tasks.submit): either all tasks are accepted or none. */
+/** SubmitRequest (tasks.submit): either all tasks are accepted or none. Tasks with unique keys are each for themselves. */
 export interface SubmitRequest {
   /** 1..1000 tasks. Required. */
   tasks: NewTask[];
@@ -823,6 +823,12 @@ export interface NewTask {
   group?: string;
   /** How many starts of a rate each of its attempts uses, 1..1000, such as the credits of a partner's API that it takes. It waits until every rate that covers it has so many, and those that come after it in the order wait behind it. Where that is more than the burst, it starts when the burst is whole, and nothing else starts until the rest is paid off. Limits of concurrency count each attempt as one. Turns of groups count costs. Default: the type's, then 1. More than 1 since log version 9. */
   cost?: number;
+  /** What it is to be done once for, such as an order's number: while a task of the domain with this key has not ended, and for unique_for_ms afterwards, no other is created with it (on_conflict). 1..256 bytes of UTF-8, compared exactly; tasklist, type and payload do not matter. All tasks of a request have a key, or none has, and no two the same. Each is for itself then: some may be created and others not, and the results say which. Default: none. Since log version 10. */
+  unique_key?: string;
+  /** What follows where there is one already. Default: existing. Only with unique_key. */
+  on_conflict?: OnConflict;
+  /** How long after its end, however it ended, the key stays taken, ms, 0..31622400000 (366 days). Default 0: it is free within moments, as soon as the task is in the archive. Only with unique_key. */
+  unique_for_ms?: number;
 }
 
 /** SubmitResult is the result for one task of a submit. */
@@ -989,6 +995,10 @@ export interface Task {
   group?: string;
   /** How many starts of a rate each of its attempts uses; 0 = 1. */
   cost?: number;
+  /** As submitted. */
+  unique_key?: string;
+  /** As submitted. */
+  unique_for_ms?: number;
 }
 
 /** TaskEvent is one step in a task's life. */
@@ -1312,6 +1322,13 @@ export type Jitter =
   | "none"
   | (string & {});
 
+export type OnConflict =
+  /** The result is the task that has the key, with the outcome existing. */
+  | "existing"
+  /** The result has the outcome rejected, and tells the task that has the key. */
+  | "reject"
+  | (string & {});
+
 export type OnFull =
   /** The task waits until a slot is free. */
   | "wait"
@@ -1340,6 +1357,10 @@ export type OnTimeout =
 export type SubmitOutcome =
   /** The task is stored. */
   | "created"
+  /** Nothing is stored: the task with this id has the unique key. */
+  | "existing"
+  /** The same, and on_conflict is reject. */
+  | "rejected"
   | (string & {});
 
 export type TaskEventKind =

@@ -83,8 +83,8 @@ func (l *lists) frontend(n topology.Partitioning) {
 	)
 	l.bucket(topology.CheckpointsBucket) // the epochs of matching's owners
 	for p := range n.History {
-		l.publish(topology.SubmitAny(p), topology.Event(p))
-		l.publish(api("STREAM.MSG.GET", topology.HistoryStream(p))) // what a repeated request stored
+		l.publish(topology.SubmitAny(p), topology.UniqueKeyAny(p), topology.Event(p))
+		l.publish(api("STREAM.MSG.GET", topology.HistoryStream(p))) // what a repeated request stored, and who has a unique key
 		l.calls(p, topology.HistoryCall, "get", "list", "describe")
 		l.calls(p, topology.TimerCall, "get", "list", "describe")
 	}
@@ -102,7 +102,7 @@ func (l *lists) history(n topology.Partitioning) {
 	l.publish(topology.BucketSubject(topology.CheckpointsBucket, topology.HistoryCheckpoints))
 	for p := range n.History {
 		log, waiting, archive := topology.HistoryStream(p), topology.TimerStream(p), topology.ArchiveStream(p)
-		l.publish(topology.Event(p), topology.TimerAny(p), topology.ArchiveAny(p), topology.Quarantine(string(History), p))
+		l.publish(topology.Event(p), topology.UniqueKeyAny(p), topology.TimerAny(p), topology.ArchiveAny(p), topology.Quarantine(string(History), p))
 		l.stream(log)
 		l.publish(api("STREAM.PURGE", log), api("DIRECT.GET", log))
 		l.stream(waiting) // its tail, at a takeover

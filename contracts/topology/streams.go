@@ -36,6 +36,9 @@ const RetentionMin = 15 * time.Minute
 // SubmitLatest is how long after the time in its id a task may be submitted to the log at the latest.
 const SubmitLatest = DedupeWindow - 30*time.Second
 
+// UniqueKeyKept is for how long the log says who had a unique key, once it is free: longer than a try to submit the task may still come.
+const UniqueKeyKept = DedupeWindow
+
 // HistoryStream is the name of the log of partition p.
 func HistoryStream(p int) string { return "YARD_HISTORY_" + num(p) }
 

@@ -1,6 +1,9 @@
 package topology
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"strconv"
 	"strings"
 	"time"
@@ -161,6 +164,30 @@ func Event(p int) string { return "yard.history." + num(p) + ".event" }
 
 // Fired holds the timer's firing cursor: only its last message counts.
 func Fired(p int) string { return "yard.history." + num(p) + ".fired" }
+
+// UniqueKey is where the log of partition p says which task has a unique key: only the last message counts.
+// The subject has a digest of the key, since any text may be one. Its domain comes first, so that the keys of one can be listed.
+func UniqueKey(p int, domain, key string) string {
+	digest := uniqueDigest(domain, key)
+	return "yard.history." + num(p) + ".key." + domain + "." + hex.EncodeToString(digest[:uniqueDigestBytes])
+}
+
+// UniqueKeyAny filters what the log of partition p says about unique keys.
+func UniqueKeyAny(p int) string { return "yard.history." + num(p) + ".key.>" }
+
+// UniqueKeyPartition is the history partition whose log has the tasks with this unique key.
+func UniqueKeyPartition(domain, key string, n Partitioning) int {
+	digest := uniqueDigest(domain, key)
+	return int(binary.BigEndian.Uint64(digest[uniqueDigestBytes:]) % uint64(n.History))
+}
+
+// uniqueDigestBytes is how much of a digest names a key: no two keys are known whose digests begin with the same 16 bytes. What
+// follows chooses the partition.
+const uniqueDigestBytes = 16
+
+func uniqueDigest(domain, key string) [sha256.Size]byte {
+	return sha256.Sum256([]byte(domain + "\x00" + key))
+}
 
 // Timer store.
 

@@ -72,6 +72,9 @@ type TaskInfo struct {
 	Group   string
 	// Cost is how many starts of a rate each of its attempts uses; 0 = 1.
 	Cost int
+	// UniqueKey is its unique key, which it keeps for UniqueFor after its end; "" = none.
+	UniqueKey string
+	UniqueFor time.Duration
 }
 
 // Event is one step in a task's life.
@@ -149,6 +152,7 @@ func infoOf(w *yardv1.Task) *TaskInfo {
 		StartBy: instant(w.GetStartByMs()), FinishBy: instant(w.GetFinishByMs()),
 		ErrorMessage: w.GetErrorMessage(), ErrorType: w.GetErrorType(), Worker: w.GetWorker(), CancelRequested: w.GetCancelRequested(),
 		Traceparent: w.GetTraceparent(), Headers: w.GetHeaders(), Group: w.GetGroup(), Cost: int(w.GetCost()),
+		UniqueKey: w.GetUniqueKey(), UniqueFor: time.Duration(w.GetUniqueForMs()) * time.Millisecond,
 	}
 	for _, e := range w.GetEvents() {
 		t.Events = append(t.Events, Event{

@@ -2,6 +2,7 @@ package yard
 
 import (
 	"context"
+	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 )
@@ -25,7 +26,7 @@ func (c *Client) wrapSubmits(middleware []SubmitMiddleware) SubmitFunc {
 		return nil
 	}
 	var submit SubmitFunc = func(ctx context.Context, tasks []Task) ([]string, error) {
-		if len(tasks) != 1 {
+		if len(tasks) != 1 || tasks[0].Unique != nil {
 			return c.submitMany(ctx, tasks)
 		}
 		id, err := c.submitOne(ctx, tasks[0])
@@ -34,8 +35,13 @@ func (c *Client) wrapSubmits(middleware []SubmitMiddleware) SubmitFunc {
 		}
 		return []string{id}, nil
 	}
-	for i := len(middleware) - 1; i >= 0; i-- {
-		submit = middleware[i](submit)
+	return around(middleware, submit)
+}
+
+// around puts the middleware around submit, the first one outermost.
+func around(middleware []SubmitMiddleware, submit SubmitFunc) SubmitFunc {
+	for _, m := range slices.Backward(middleware) {
+		submit = m(submit)
 	}
 	return submit
 }

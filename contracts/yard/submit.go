@@ -27,7 +27,12 @@ const requestTasksMax = 1000
 //
 // Tasks that several goroutines submit at once travel together: while one request is
 // under way, the next one gathers. Each is still checked by itself.
+//
+// Of a task whose unique key another one has, it returns the id of that one; with Unique.Reject an error with the code ALREADY_EXISTS too.
 func (c *Client) Submit(ctx context.Context, task Task) (string, error) {
+	if task.Unique != nil {
+		return c.submitUnique(ctx, task)
+	}
 	if c.wrapped != nil {
 		return c.submitWrapped(ctx, task)
 	}
@@ -41,6 +46,9 @@ func (c *Client) Submit(ctx context.Context, task Task) (string, error) {
 // after the other; each is atomic, all together are not. An error comes with the
 // ids accepted so far, those of the first tasks: tasks[len(ids):] are left. If the
 // code is UNKNOWN, the first request's worth of these may have been accepted too. Retries are as for Submit.
+//
+// Tasks with unique keys are each for themselves; those next to each other travel together. The id of one whose key is taken is that of the
+// task that has it; SubmitEach says which these are.
 func (c *Client) SubmitMany(ctx context.Context, tasks []Task) ([]string, error) {
 	if c.wrapped != nil {
 		return c.wrapped(ctx, tasks)
@@ -49,7 +57,12 @@ func (c *Client) SubmitMany(ctx context.Context, tasks []Task) ([]string, error)
 }
 
 func (c *Client) submitMany(ctx context.Context, tasks []Task) ([]string, error) {
-	accepted := make([]string, 0, len(tasks))
+	all, err := c.submitEach(ctx, tasks)
+	return idsIn(all), err
+}
+
+func (c *Client) submitEach(ctx context.Context, tasks []Task) ([]Submitted, error) {
+	accepted := make([]Submitted, 0, len(tasks))
 	for len(accepted) < len(tasks) {
 		offset := len(accepted)
 		req, err := gather(tasks[offset:], c.bytesMax())
@@ -63,12 +76,14 @@ func (c *Client) submitMany(ctx context.Context, tasks []Task) ([]string, error)
 		if len(resp.Results) != len(req.Tasks) {
 			return accepted, fault.New(fault.Internal, "%d results were answered for %d tasks", len(resp.Results), len(req.Tasks))
 		}
-		accepted = append(accepted, resp.TaskIDs()...)
+		for _, r := range resp.Results {
+			accepted = append(accepted, Submitted{r.TaskId, outcomeOf(r.Outcome)})
+		}
 	}
 	return accepted, nil
 }
 
-// gather makes one request of the first tasks, as many as fit.
+// gather makes one request of the first tasks, as many as fit and all have unique keys, or none has.
 func gather(tasks []Task, bytesMax int) (*yardv1.SubmitRequest, error) {
 	tasks = tasks[:min(len(tasks), requestTasksMax)]
 	// One allocation for all the messages, one for the pointers.
@@ -82,7 +97,7 @@ func gather(tasks []Task, bytesMax int) (*yardv1.SubmitRequest, error) {
 			return nil, fault.At(e.Code, taskPath(i)+"/payload", "%s", e.Message)
 		}
 		size += w.SizeVT() + taskOverhead
-		if i > 0 && size > bytesMax {
+		if i > 0 && (size > bytesMax || (tasks[i].Unique == nil) != (tasks[0].Unique == nil)) {
 			break
 		}
 		req.Tasks = append(req.Tasks, w)

@@ -49,6 +49,7 @@ func TestTaskFillsEveryField(t *testing.T) {
 		StartWithin: time.Hour, FinishWithin: 2 * time.Hour,
 		StartToClose: time.Minute, HeartbeatTimeout: time.Second, Traceparent: "tp",
 		Headers: map[string]string{"partner": "acme"}, Group: "bolt", Cost: 7,
+		Unique: &Unique{Key: "k", Reject: true, For: time.Second},
 	}
 	got := &yardv1.NewTask{}
 	if err := task.fill(got); err != nil {
@@ -60,6 +61,7 @@ func TestTaskFillsEveryField(t *testing.T) {
 		StartWithinMs: 3_600_000, FinishWithinMs: 7_200_000,
 		StartToCloseMs: 60_000, HeartbeatTimeoutMs: 1000, Traceparent: "tp",
 		Headers: map[string]string{"partner": "acme"}, Group: "bolt", Cost: 7,
+		UniqueKey: "k", UniqueForMs: 1000, OnConflict: yardv1.OnConflict_ON_CONFLICT_REJECT,
 	}
 	if a, b := encoded(t, got), encoded(t, want); !bytes.Equal(a, b) {
 		t.Errorf("got %v, want %v", got, want)

@@ -48,6 +48,19 @@ type Task struct {
 	// Cost is how many starts of a rate each of its attempts uses, 1..1000, such as the credits of a partner's API that it takes.
 	// Limits of concurrency count each attempt as one. Default: the type's, then 1.
 	Cost int
+	// Unique makes it the only one that is to be done for a key. Default: there may be any number of equal tasks.
+	Unique *Unique
+}
+
+// Unique says what a task is to be done once for. While a task of the domain with the key has not ended, and for For afterwards, no other is
+// created with it.
+type Unique struct {
+	// Key is such as an order's number, 1..256 bytes of UTF-8, compared exactly. Tasklist, type and payload do not matter.
+	Key string
+	// Reject: where another task has the key, Submit returns ALREADY_EXISTS. Default: the id of that task, as if it had been created.
+	Reject bool
+	// For is how long the key stays taken after the end of the task, however it ended, up to 366 days. Default 0: it is free within moments.
+	For time.Duration
 }
 
 // fill writes t into a wire message.
@@ -73,6 +86,12 @@ func (t *Task) fill(w *yardv1.NewTask) error {
 	w.Headers = t.Headers
 	w.Group = t.Group
 	w.Cost = int32Of(t.Cost)
+	if u := t.Unique; u != nil {
+		w.UniqueKey, w.UniqueForMs = u.Key, milliseconds(u.For)
+		if u.Reject {
+			w.OnConflict = yardv1.OnConflict_ON_CONFLICT_REJECT
+		}
+	}
 	return nil
 }
 

@@ -73,7 +73,7 @@ func TestI13EveryFieldIsWritten(t *testing.T) {
 		}
 	}
 	var missing []string
-	for _, name := range []protoreflect.Name{"Policy", "Record", "Attempt", "Step", "Batch", "ArchivePage", "Event", "EventBatch", "Cursor", "CursorPart", "Checkpoint", "LaneCursor", "Header", "Expiry"} {
+	for _, name := range []protoreflect.Name{"Policy", "Record", "Attempt", "Step", "Batch", "ArchivePage", "Event", "EventBatch", "Cursor", "CursorPart", "Checkpoint", "LaneCursor", "Header", "Expiry", "Unique", "UniqueKey"} {
 		fields := logv1.File_yard_log_v1_log_proto.Messages().ByName(name).Fields()
 		for i := range fields.Len() {
 			if field := fieldName(fields.Get(i)); !seen[field] && !slices.Contains(unwritten, field) {
@@ -107,6 +107,8 @@ func storedAs(store, subject string) proto.Message {
 	switch {
 	case subject == topology.Event(0):
 		return new(logv1.EventBatch)
+	case strings.HasPrefix(subject, strings.TrimSuffix(topology.UniqueKeyAny(0), ">")):
+		return new(logv1.UniqueKey)
 	case subject == topology.Fired(0):
 		return new(logv1.Cursor)
 	case store == "checkpoint":
@@ -205,6 +207,10 @@ func liveThrough(w *world) {
 	failInEveryWay(w)
 	delayed := w.submit(&yardv1.NewTask{Type: "delayed", DelayMs: 300, Headers: map[string]string{"order": "7"}, Group: "acme", Cost: 2}, &yardv1.NewTask{Type: "delayed", DelayMs: 300})
 	w.complete(w.take(2, "delayed")...)
+	unique := &yardv1.NewTask{Type: "delayed", DelayMs: 300, UniqueKey: "order-7", UniqueForMs: 60_000}
+	once := w.submitOne(unique)
+	equal(w.t, "the task that has the key", w.submitOne(unique), once)
+	w.complete(w.take(1, "delayed")...)
 	w.ended(delayed[0])
 	later := w.submitOne(&yardv1.NewTask{Type: "delayed", DelayMs: 3_600_000})
 	w.reach(later, "waiting")

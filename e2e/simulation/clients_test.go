@@ -144,6 +144,12 @@ func (w *world) addTask(m *historysim.Message, priority int, delayed bool, at ta
 		t.Extra.Cost = []int32{2, 3, 9}[w.dice.IntN(3)]
 		w.costOf[id] = t.Extra.Cost
 	}
+	if w.fault(uniqueKeys, 300) {
+		if t.Extra == nil {
+			t.Extra = new(historysim.Extra)
+		}
+		t.Extra.Unique = &historysim.Unique{Key: id.String(), ForMS: w.dice.Int64N(3), Before: 1 + uint32(w.dice.IntN(5))}
+	}
 	if w.fault(ownPolicies, 500) && !w.plan.once {
 		t.Policy = w.ownPolicy()
 	}

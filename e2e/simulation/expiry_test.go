@@ -1,6 +1,10 @@
 package simulation
 
-import "github.com/yardmaster-io/yardmaster/services/history/historysim"
+import (
+	"slices"
+
+	"github.com/yardmaster-io/yardmaster/services/history/historysim"
+)
 
 // inTime holds that what has no time limit does not expire, that what has one does not before, and that no attempt begins
 // when the time is over.
@@ -10,6 +14,9 @@ func (c *checker) inTime(t *historysim.Task) {
 	}
 	if t.Cost() != c.w.costOf[t.ID] {
 		c.w.violated("%s ends with a cost of %d, it was submitted with %d", c.w.name(t.ID), t.Cost(), c.w.costOf[t.ID])
+	}
+	if u, at := t.Unique(), c.w.keyAt[t.ID]; (u != nil) != (at != nil) || u != nil && (u.Key != t.ID.String() || !slices.Contains(at, u.Seq)) {
+		c.w.violated("%s ends with the unique key %+v, whose word lies at %v", c.w.name(t.ID), u, at)
 	}
 	x := t.Expiry()
 	if x.StartWithinMS > 0 != (x.StartBy > 0) || x.FinishWithinMS > 0 != (x.FinishBy > 0) {

@@ -67,6 +67,11 @@ func (w *world) appendLog(m *historysim.Message) uint64 {
 		m.ReplyTo = ""
 	}
 	w.log, w.storedAt = append(w.log, m), append(w.storedAt, w.now)
+	for i := range m.Tasks {
+		if u := m.Tasks[i].Unique(); u != nil && u.Before > 0 {
+			w.keyAt[m.Tasks[i].ID] = append(w.keyAt[m.Tasks[i].ID], m.Seq-uint64(u.Before))
+		}
+	}
 	i := int(m.Lane)
 	if m.Event {
 		i = events

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 )
@@ -33,6 +34,15 @@ type Msg struct {
 	// MsgID is the Nats-Msg-Id by which the server recognises a repetition; empty
 	// means that repeating stores it again.
 	MsgID string
+}
+
+// Over is m that is stored only if the last message of its subject is this one; 0 = there is none. Else ErrWrongLast.
+func (m Msg) Over(seq uint64) Msg {
+	header := make(nats.Header, len(m.Header)+1)
+	maps.Copy(header, m.Header)
+	header[jetstream.ExpectedLastSubjSeqHeader] = []string{strconv.FormatUint(seq, 10)}
+	m.Header = header
+	return m
 }
 
 // Append stores m and waits until the server says so, or until ctx ends.

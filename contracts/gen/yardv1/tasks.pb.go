@@ -248,12 +248,65 @@ func (OnTimeout) EnumDescriptor() ([]byte, []int) {
 	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{3}
 }
 
+// OnConflict is what a submit does with a task whose unique key is taken.
+type OnConflict int32
+
+const (
+	// The result is the task that has the key, with the outcome existing.
+	OnConflict_ON_CONFLICT_EXISTING OnConflict = 0
+	// The result has the outcome rejected, and tells the task that has the key.
+	OnConflict_ON_CONFLICT_REJECT OnConflict = 1
+)
+
+// Enum value maps for OnConflict.
+var (
+	OnConflict_name = map[int32]string{
+		0: "ON_CONFLICT_EXISTING",
+		1: "ON_CONFLICT_REJECT",
+	}
+	OnConflict_value = map[string]int32{
+		"ON_CONFLICT_EXISTING": 0,
+		"ON_CONFLICT_REJECT":   1,
+	}
+)
+
+func (x OnConflict) Enum() *OnConflict {
+	p := new(OnConflict)
+	*p = x
+	return p
+}
+
+func (x OnConflict) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (OnConflict) Descriptor() protoreflect.EnumDescriptor {
+	return file_yard_v1_tasks_proto_enumTypes[4].Descriptor()
+}
+
+func (OnConflict) Type() protoreflect.EnumType {
+	return &file_yard_v1_tasks_proto_enumTypes[4]
+}
+
+func (x OnConflict) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use OnConflict.Descriptor instead.
+func (OnConflict) EnumDescriptor() ([]byte, []int) {
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{4}
+}
+
 type SubmitOutcome int32
 
 const (
 	SubmitOutcome_SUBMIT_OUTCOME_UNSPECIFIED SubmitOutcome = 0
 	// The task is stored.
 	SubmitOutcome_SUBMIT_OUTCOME_CREATED SubmitOutcome = 1
+	// Nothing is stored: the task with this id has the unique key.
+	SubmitOutcome_SUBMIT_OUTCOME_EXISTING SubmitOutcome = 2
+	// The same, and on_conflict is reject.
+	SubmitOutcome_SUBMIT_OUTCOME_REJECTED SubmitOutcome = 3
 )
 
 // Enum value maps for SubmitOutcome.
@@ -261,10 +314,14 @@ var (
 	SubmitOutcome_name = map[int32]string{
 		0: "SUBMIT_OUTCOME_UNSPECIFIED",
 		1: "SUBMIT_OUTCOME_CREATED",
+		2: "SUBMIT_OUTCOME_EXISTING",
+		3: "SUBMIT_OUTCOME_REJECTED",
 	}
 	SubmitOutcome_value = map[string]int32{
 		"SUBMIT_OUTCOME_UNSPECIFIED": 0,
 		"SUBMIT_OUTCOME_CREATED":     1,
+		"SUBMIT_OUTCOME_EXISTING":    2,
+		"SUBMIT_OUTCOME_REJECTED":    3,
 	}
 )
 
@@ -279,11 +336,11 @@ func (x SubmitOutcome) String() string {
 }
 
 func (SubmitOutcome) Descriptor() protoreflect.EnumDescriptor {
-	return file_yard_v1_tasks_proto_enumTypes[4].Descriptor()
+	return file_yard_v1_tasks_proto_enumTypes[5].Descriptor()
 }
 
 func (SubmitOutcome) Type() protoreflect.EnumType {
-	return &file_yard_v1_tasks_proto_enumTypes[4]
+	return &file_yard_v1_tasks_proto_enumTypes[5]
 }
 
 func (x SubmitOutcome) Number() protoreflect.EnumNumber {
@@ -292,7 +349,7 @@ func (x SubmitOutcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SubmitOutcome.Descriptor instead.
 func (SubmitOutcome) EnumDescriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{4}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{5}
 }
 
 type TaskState int32
@@ -358,11 +415,11 @@ func (x TaskState) String() string {
 }
 
 func (TaskState) Descriptor() protoreflect.EnumDescriptor {
-	return file_yard_v1_tasks_proto_enumTypes[5].Descriptor()
+	return file_yard_v1_tasks_proto_enumTypes[6].Descriptor()
 }
 
 func (TaskState) Type() protoreflect.EnumType {
-	return &file_yard_v1_tasks_proto_enumTypes[5]
+	return &file_yard_v1_tasks_proto_enumTypes[6]
 }
 
 func (x TaskState) Number() protoreflect.EnumNumber {
@@ -371,7 +428,7 @@ func (x TaskState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TaskState.Descriptor instead.
 func (TaskState) EnumDescriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{5}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{6}
 }
 
 type TaskEventKind int32
@@ -457,11 +514,11 @@ func (x TaskEventKind) String() string {
 }
 
 func (TaskEventKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_yard_v1_tasks_proto_enumTypes[6].Descriptor()
+	return file_yard_v1_tasks_proto_enumTypes[7].Descriptor()
 }
 
 func (TaskEventKind) Type() protoreflect.EnumType {
-	return &file_yard_v1_tasks_proto_enumTypes[6]
+	return &file_yard_v1_tasks_proto_enumTypes[7]
 }
 
 func (x TaskEventKind) Number() protoreflect.EnumNumber {
@@ -470,7 +527,7 @@ func (x TaskEventKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TaskEventKind.Descriptor instead.
 func (TaskEventKind) EnumDescriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{6}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{7}
 }
 
 // Payload is bytes that the engine does not interpret.
@@ -787,7 +844,17 @@ type NewTask struct {
 	// rate that covers it has so many, and those that come after it in the order wait behind it. Where that is more than the burst, it starts when the burst is whole,
 	// and nothing else starts until the rest is paid off. Limits of concurrency count each attempt as one. Turns of groups count costs.
 	// Default: the type's, then 1. More than 1 since log version 9.
-	Cost          int32 `protobuf:"varint,15,opt,name=cost,proto3" json:"cost,omitempty"`
+	Cost int32 `protobuf:"varint,15,opt,name=cost,proto3" json:"cost,omitempty"`
+	// What it is to be done once for, such as an order's number: while a task of the domain with this key has not ended, and for
+	// unique_for_ms afterwards, no other is created with it (on_conflict). 1..256 bytes of UTF-8, compared exactly; tasklist, type and payload do not
+	// matter. All tasks of a request have a key, or none has, and no two the same. Each is for itself then: some may be created and others not, and the
+	// results say which. Default: none. Since log version 10.
+	UniqueKey string `protobuf:"bytes,16,opt,name=unique_key,json=uniqueKey,proto3" json:"unique_key,omitempty"`
+	// What follows where there is one already. Default: existing. Only with unique_key.
+	OnConflict OnConflict `protobuf:"varint,17,opt,name=on_conflict,json=onConflict,proto3,enum=yard.v1.OnConflict" json:"on_conflict,omitempty"`
+	// How long after its end, however it ended, the key stays taken, ms, 0..31622400000 (366 days). Default 0: it is free within moments, as soon as the task is
+	// in the archive. Only with unique_key.
+	UniqueForMs   int64 `protobuf:"varint,18,opt,name=unique_for_ms,json=uniqueForMs,proto3" json:"unique_for_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -927,7 +994,28 @@ func (x *NewTask) GetCost() int32 {
 	return 0
 }
 
-// SubmitRequest (tasks.submit): either all tasks are accepted or none.
+func (x *NewTask) GetUniqueKey() string {
+	if x != nil {
+		return x.UniqueKey
+	}
+	return ""
+}
+
+func (x *NewTask) GetOnConflict() OnConflict {
+	if x != nil {
+		return x.OnConflict
+	}
+	return OnConflict_ON_CONFLICT_EXISTING
+}
+
+func (x *NewTask) GetUniqueForMs() int64 {
+	if x != nil {
+		return x.UniqueForMs
+	}
+	return 0
+}
+
+// SubmitRequest (tasks.submit): either all tasks are accepted or none. Tasks with unique keys are each for themselves.
 type SubmitRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 1..1000 tasks. Required.
@@ -2479,7 +2567,11 @@ type Task struct {
 	// As submitted.
 	Group string `protobuf:"bytes,24,opt,name=group,proto3" json:"group,omitempty"`
 	// How many starts of a rate each of its attempts uses; 0 = 1.
-	Cost          int32 `protobuf:"varint,25,opt,name=cost,proto3" json:"cost,omitempty"`
+	Cost int32 `protobuf:"varint,25,opt,name=cost,proto3" json:"cost,omitempty"`
+	// As submitted.
+	UniqueKey string `protobuf:"bytes,26,opt,name=unique_key,json=uniqueKey,proto3" json:"unique_key,omitempty"`
+	// As submitted.
+	UniqueForMs   int64 `protobuf:"varint,27,opt,name=unique_for_ms,json=uniqueForMs,proto3" json:"unique_for_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2689,6 +2781,20 @@ func (x *Task) GetCost() int32 {
 	return 0
 }
 
+func (x *Task) GetUniqueKey() string {
+	if x != nil {
+		return x.UniqueKey
+	}
+	return ""
+}
+
+func (x *Task) GetUniqueForMs() int64 {
+	if x != nil {
+		return x.UniqueForMs
+	}
+	return 0
+}
+
 // TaskEvent is one step in a task's life.
 type TaskEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2817,7 +2923,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x13initial_interval_ms\x18\x02 \x01(\x03R\x11initialIntervalMs\x12\x18\n" +
 	"\abackoff\x18\x03 \x01(\x01R\abackoff\x12&\n" +
 	"\x0fmax_interval_ms\x18\x04 \x01(\x03R\rmaxIntervalMs\x12!\n" +
-	"\fmax_attempts\x18\x05 \x01(\x05R\vmaxAttempts\"\xd4\x04\n" +
+	"\fmax_attempts\x18\x05 \x01(\x05R\vmaxAttempts\"\xcd\x05\n" +
 	"\aNewTask\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12*\n" +
@@ -2834,7 +2940,12 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x0fstart_within_ms\x18\f \x01(\x03R\rstartWithinMs\x12(\n" +
 	"\x10finish_within_ms\x18\r \x01(\x03R\x0efinishWithinMs\x12\x14\n" +
 	"\x05group\x18\x0e \x01(\tR\x05group\x12\x12\n" +
-	"\x04cost\x18\x0f \x01(\x05R\x04cost\x1a:\n" +
+	"\x04cost\x18\x0f \x01(\x05R\x04cost\x12\x1d\n" +
+	"\n" +
+	"unique_key\x18\x10 \x01(\tR\tuniqueKey\x124\n" +
+	"\von_conflict\x18\x11 \x01(\x0e2\x13.yard.v1.OnConflictR\n" +
+	"onConflict\x12\"\n" +
+	"\runique_for_ms\x18\x12 \x01(\x03R\vuniqueForMs\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc8\x01\n" +
@@ -2954,7 +3065,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"'\n" +
 	"\n" +
 	"CancelHint\x12\x19\n" +
-	"\btask_ids\x18\x01 \x03(\tR\ataskIds\"\xfe\x06\n" +
+	"\btask_ids\x18\x01 \x03(\tR\ataskIds\"\xc1\a\n" +
 	"\x04Task\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x1a\n" +
@@ -2983,7 +3094,10 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\ffinish_by_ms\x18\x17 \x01(\x03R\n" +
 	"finishByMs\x12\x14\n" +
 	"\x05group\x18\x18 \x01(\tR\x05group\x12\x12\n" +
-	"\x04cost\x18\x19 \x01(\x05R\x04cost\x1a:\n" +
+	"\x04cost\x18\x19 \x01(\x05R\x04cost\x12\x1d\n" +
+	"\n" +
+	"unique_key\x18\x1a \x01(\tR\tuniqueKey\x12\"\n" +
+	"\runique_for_ms\x18\x1b \x01(\x03R\vuniqueForMs\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xcf\x01\n" +
@@ -3013,10 +3127,16 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\tOnTimeout\x12\x1a\n" +
 	"\x16ON_TIMEOUT_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fON_TIMEOUT_FAIL\x10\x01\x12\x13\n" +
-	"\x0fON_TIMEOUT_DEAD\x10\x02*K\n" +
+	"\x0fON_TIMEOUT_DEAD\x10\x02*>\n" +
+	"\n" +
+	"OnConflict\x12\x18\n" +
+	"\x14ON_CONFLICT_EXISTING\x10\x00\x12\x16\n" +
+	"\x12ON_CONFLICT_REJECT\x10\x01*\x85\x01\n" +
 	"\rSubmitOutcome\x12\x1e\n" +
 	"\x1aSUBMIT_OUTCOME_UNSPECIFIED\x10\x00\x12\x1a\n" +
-	"\x16SUBMIT_OUTCOME_CREATED\x10\x01*\xfd\x01\n" +
+	"\x16SUBMIT_OUTCOME_CREATED\x10\x01\x12\x1b\n" +
+	"\x17SUBMIT_OUTCOME_EXISTING\x10\x02\x12\x1b\n" +
+	"\x17SUBMIT_OUTCOME_REJECTED\x10\x03*\xfd\x01\n" +
 	"\tTaskState\x12\x1a\n" +
 	"\x16TASK_STATE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12TASK_STATE_WAITING\x10\x01\x12\x15\n" +
@@ -3058,87 +3178,89 @@ func file_yard_v1_tasks_proto_rawDescGZIP() []byte {
 	return file_yard_v1_tasks_proto_rawDescData
 }
 
-var file_yard_v1_tasks_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_yard_v1_tasks_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
 var file_yard_v1_tasks_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_yard_v1_tasks_proto_goTypes = []any{
 	(Encoding)(0),            // 0: yard.v1.Encoding
 	(Jitter)(0),              // 1: yard.v1.Jitter
 	(OnLost)(0),              // 2: yard.v1.OnLost
 	(OnTimeout)(0),           // 3: yard.v1.OnTimeout
-	(SubmitOutcome)(0),       // 4: yard.v1.SubmitOutcome
-	(TaskState)(0),           // 5: yard.v1.TaskState
-	(TaskEventKind)(0),       // 6: yard.v1.TaskEventKind
-	(*Payload)(nil),          // 7: yard.v1.Payload
-	(*RetryPolicy)(nil),      // 8: yard.v1.RetryPolicy
-	(*ErrorRetry)(nil),       // 9: yard.v1.ErrorRetry
-	(*NewTask)(nil),          // 10: yard.v1.NewTask
-	(*SubmitRequest)(nil),    // 11: yard.v1.SubmitRequest
-	(*SubmitResult)(nil),     // 12: yard.v1.SubmitResult
-	(*SubmitResponse)(nil),   // 13: yard.v1.SubmitResponse
-	(*PollRequest)(nil),      // 14: yard.v1.PollRequest
-	(*PolledTasklist)(nil),   // 15: yard.v1.PolledTasklist
-	(*PollResponse)(nil),     // 16: yard.v1.PollResponse
-	(*PolledTask)(nil),       // 17: yard.v1.PolledTask
-	(*Completion)(nil),       // 18: yard.v1.Completion
-	(*CompleteRequest)(nil),  // 19: yard.v1.CompleteRequest
-	(*Failure)(nil),          // 20: yard.v1.Failure
-	(*FailRequest)(nil),      // 21: yard.v1.FailRequest
-	(*Beat)(nil),             // 22: yard.v1.Beat
-	(*HeartbeatRequest)(nil), // 23: yard.v1.HeartbeatRequest
-	(*OutcomeResponse)(nil),  // 24: yard.v1.OutcomeResponse
-	(*Verdict)(nil),          // 25: yard.v1.Verdict
-	(*GetRequest)(nil),       // 26: yard.v1.GetRequest
-	(*GetResponse)(nil),      // 27: yard.v1.GetResponse
-	(*ListRequest)(nil),      // 28: yard.v1.ListRequest
-	(*ListResponse)(nil),     // 29: yard.v1.ListResponse
-	(*CancelRequest)(nil),    // 30: yard.v1.CancelRequest
-	(*CancelHint)(nil),       // 31: yard.v1.CancelHint
-	(*Task)(nil),             // 32: yard.v1.Task
-	(*TaskEvent)(nil),        // 33: yard.v1.TaskEvent
-	nil,                      // 34: yard.v1.NewTask.HeadersEntry
-	nil,                      // 35: yard.v1.PolledTask.HeadersEntry
-	nil,                      // 36: yard.v1.ListRequest.HeadersEntry
-	nil,                      // 37: yard.v1.Task.HeadersEntry
+	(OnConflict)(0),          // 4: yard.v1.OnConflict
+	(SubmitOutcome)(0),       // 5: yard.v1.SubmitOutcome
+	(TaskState)(0),           // 6: yard.v1.TaskState
+	(TaskEventKind)(0),       // 7: yard.v1.TaskEventKind
+	(*Payload)(nil),          // 8: yard.v1.Payload
+	(*RetryPolicy)(nil),      // 9: yard.v1.RetryPolicy
+	(*ErrorRetry)(nil),       // 10: yard.v1.ErrorRetry
+	(*NewTask)(nil),          // 11: yard.v1.NewTask
+	(*SubmitRequest)(nil),    // 12: yard.v1.SubmitRequest
+	(*SubmitResult)(nil),     // 13: yard.v1.SubmitResult
+	(*SubmitResponse)(nil),   // 14: yard.v1.SubmitResponse
+	(*PollRequest)(nil),      // 15: yard.v1.PollRequest
+	(*PolledTasklist)(nil),   // 16: yard.v1.PolledTasklist
+	(*PollResponse)(nil),     // 17: yard.v1.PollResponse
+	(*PolledTask)(nil),       // 18: yard.v1.PolledTask
+	(*Completion)(nil),       // 19: yard.v1.Completion
+	(*CompleteRequest)(nil),  // 20: yard.v1.CompleteRequest
+	(*Failure)(nil),          // 21: yard.v1.Failure
+	(*FailRequest)(nil),      // 22: yard.v1.FailRequest
+	(*Beat)(nil),             // 23: yard.v1.Beat
+	(*HeartbeatRequest)(nil), // 24: yard.v1.HeartbeatRequest
+	(*OutcomeResponse)(nil),  // 25: yard.v1.OutcomeResponse
+	(*Verdict)(nil),          // 26: yard.v1.Verdict
+	(*GetRequest)(nil),       // 27: yard.v1.GetRequest
+	(*GetResponse)(nil),      // 28: yard.v1.GetResponse
+	(*ListRequest)(nil),      // 29: yard.v1.ListRequest
+	(*ListResponse)(nil),     // 30: yard.v1.ListResponse
+	(*CancelRequest)(nil),    // 31: yard.v1.CancelRequest
+	(*CancelHint)(nil),       // 32: yard.v1.CancelHint
+	(*Task)(nil),             // 33: yard.v1.Task
+	(*TaskEvent)(nil),        // 34: yard.v1.TaskEvent
+	nil,                      // 35: yard.v1.NewTask.HeadersEntry
+	nil,                      // 36: yard.v1.PolledTask.HeadersEntry
+	nil,                      // 37: yard.v1.ListRequest.HeadersEntry
+	nil,                      // 38: yard.v1.Task.HeadersEntry
 }
 var file_yard_v1_tasks_proto_depIdxs = []int32{
 	0,  // 0: yard.v1.Payload.encoding:type_name -> yard.v1.Encoding
-	9,  // 1: yard.v1.RetryPolicy.by_error:type_name -> yard.v1.ErrorRetry
+	10, // 1: yard.v1.RetryPolicy.by_error:type_name -> yard.v1.ErrorRetry
 	1,  // 2: yard.v1.RetryPolicy.jitter:type_name -> yard.v1.Jitter
 	2,  // 3: yard.v1.RetryPolicy.on_lost:type_name -> yard.v1.OnLost
 	3,  // 4: yard.v1.RetryPolicy.on_timeout:type_name -> yard.v1.OnTimeout
-	7,  // 5: yard.v1.NewTask.payload:type_name -> yard.v1.Payload
-	8,  // 6: yard.v1.NewTask.retry:type_name -> yard.v1.RetryPolicy
-	34, // 7: yard.v1.NewTask.headers:type_name -> yard.v1.NewTask.HeadersEntry
-	10, // 8: yard.v1.SubmitRequest.tasks:type_name -> yard.v1.NewTask
-	4,  // 9: yard.v1.SubmitResult.outcome:type_name -> yard.v1.SubmitOutcome
-	12, // 10: yard.v1.SubmitResponse.results:type_name -> yard.v1.SubmitResult
-	32, // 11: yard.v1.SubmitResponse.task:type_name -> yard.v1.Task
-	15, // 12: yard.v1.PollRequest.tasklists:type_name -> yard.v1.PolledTasklist
-	17, // 13: yard.v1.PollResponse.tasks:type_name -> yard.v1.PolledTask
-	7,  // 14: yard.v1.PolledTask.payload:type_name -> yard.v1.Payload
-	35, // 15: yard.v1.PolledTask.headers:type_name -> yard.v1.PolledTask.HeadersEntry
-	7,  // 16: yard.v1.Completion.result:type_name -> yard.v1.Payload
-	18, // 17: yard.v1.CompleteRequest.tasks:type_name -> yard.v1.Completion
-	20, // 18: yard.v1.FailRequest.tasks:type_name -> yard.v1.Failure
-	7,  // 19: yard.v1.Beat.progress:type_name -> yard.v1.Payload
-	22, // 20: yard.v1.HeartbeatRequest.tasks:type_name -> yard.v1.Beat
-	25, // 21: yard.v1.OutcomeResponse.verdicts:type_name -> yard.v1.Verdict
-	32, // 22: yard.v1.GetResponse.task:type_name -> yard.v1.Task
-	5,  // 23: yard.v1.ListRequest.states:type_name -> yard.v1.TaskState
-	36, // 24: yard.v1.ListRequest.headers:type_name -> yard.v1.ListRequest.HeadersEntry
-	32, // 25: yard.v1.ListResponse.tasks:type_name -> yard.v1.Task
-	5,  // 26: yard.v1.Task.state:type_name -> yard.v1.TaskState
-	7,  // 27: yard.v1.Task.payload:type_name -> yard.v1.Payload
-	7,  // 28: yard.v1.Task.result:type_name -> yard.v1.Payload
-	7,  // 29: yard.v1.Task.progress:type_name -> yard.v1.Payload
-	33, // 30: yard.v1.Task.events:type_name -> yard.v1.TaskEvent
-	37, // 31: yard.v1.Task.headers:type_name -> yard.v1.Task.HeadersEntry
-	6,  // 32: yard.v1.TaskEvent.kind:type_name -> yard.v1.TaskEventKind
-	33, // [33:33] is the sub-list for method output_type
-	33, // [33:33] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	8,  // 5: yard.v1.NewTask.payload:type_name -> yard.v1.Payload
+	9,  // 6: yard.v1.NewTask.retry:type_name -> yard.v1.RetryPolicy
+	35, // 7: yard.v1.NewTask.headers:type_name -> yard.v1.NewTask.HeadersEntry
+	4,  // 8: yard.v1.NewTask.on_conflict:type_name -> yard.v1.OnConflict
+	11, // 9: yard.v1.SubmitRequest.tasks:type_name -> yard.v1.NewTask
+	5,  // 10: yard.v1.SubmitResult.outcome:type_name -> yard.v1.SubmitOutcome
+	13, // 11: yard.v1.SubmitResponse.results:type_name -> yard.v1.SubmitResult
+	33, // 12: yard.v1.SubmitResponse.task:type_name -> yard.v1.Task
+	16, // 13: yard.v1.PollRequest.tasklists:type_name -> yard.v1.PolledTasklist
+	18, // 14: yard.v1.PollResponse.tasks:type_name -> yard.v1.PolledTask
+	8,  // 15: yard.v1.PolledTask.payload:type_name -> yard.v1.Payload
+	36, // 16: yard.v1.PolledTask.headers:type_name -> yard.v1.PolledTask.HeadersEntry
+	8,  // 17: yard.v1.Completion.result:type_name -> yard.v1.Payload
+	19, // 18: yard.v1.CompleteRequest.tasks:type_name -> yard.v1.Completion
+	21, // 19: yard.v1.FailRequest.tasks:type_name -> yard.v1.Failure
+	8,  // 20: yard.v1.Beat.progress:type_name -> yard.v1.Payload
+	23, // 21: yard.v1.HeartbeatRequest.tasks:type_name -> yard.v1.Beat
+	26, // 22: yard.v1.OutcomeResponse.verdicts:type_name -> yard.v1.Verdict
+	33, // 23: yard.v1.GetResponse.task:type_name -> yard.v1.Task
+	6,  // 24: yard.v1.ListRequest.states:type_name -> yard.v1.TaskState
+	37, // 25: yard.v1.ListRequest.headers:type_name -> yard.v1.ListRequest.HeadersEntry
+	33, // 26: yard.v1.ListResponse.tasks:type_name -> yard.v1.Task
+	6,  // 27: yard.v1.Task.state:type_name -> yard.v1.TaskState
+	8,  // 28: yard.v1.Task.payload:type_name -> yard.v1.Payload
+	8,  // 29: yard.v1.Task.result:type_name -> yard.v1.Payload
+	8,  // 30: yard.v1.Task.progress:type_name -> yard.v1.Payload
+	34, // 31: yard.v1.Task.events:type_name -> yard.v1.TaskEvent
+	38, // 32: yard.v1.Task.headers:type_name -> yard.v1.Task.HeadersEntry
+	7,  // 33: yard.v1.TaskEvent.kind:type_name -> yard.v1.TaskEventKind
+	34, // [34:34] is the sub-list for method output_type
+	34, // [34:34] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_yard_v1_tasks_proto_init() }
@@ -3151,7 +3273,7 @@ func file_yard_v1_tasks_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_v1_tasks_proto_rawDesc), len(file_yard_v1_tasks_proto_rawDesc)),
-			NumEnums:      7,
+			NumEnums:      8,
 			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   0,

@@ -32,6 +32,7 @@ type (
 	BookingsPage  = replica.BookingsPage
 	Task          = taskstate.Task
 	Extra         = taskstate.Extra
+	Unique        = taskstate.Unique
 	Expiry        = taskstate.Expiry
 	Event         = taskstate.Event
 	Policy        = taskstate.Policy

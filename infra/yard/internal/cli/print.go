@@ -109,6 +109,14 @@ func (a *app) payload(p *yardv1.Payload) string {
 	return orDash(string(data))
 }
 
+// uniqueText is the unique key of a task, and for how long it keeps it.
+func uniqueText(t *yardv1.Task) string {
+	if t.UniqueForMs == 0 {
+		return t.UniqueKey
+	}
+	return fmt.Sprintf("%s, until %v after its end", t.UniqueKey, time.Duration(t.UniqueForMs)*time.Millisecond)
+}
+
 // printTask writes all that is known of a task, its history last.
 func (a *app) printTask(t *yardv1.Task) error {
 	if a.json {
@@ -142,6 +150,7 @@ func (a *app) printTask(t *yardv1.Task) error {
 		{"cancel", "requested", t.CancelRequested},
 		{"group", t.Group, t.Group != ""},
 		{"cost", fmt.Sprint(t.Cost, " starts of a rate"), t.Cost > 1},
+		{"unique key", uniqueText(t), t.UniqueKey != ""},
 		{"headers", headerText(t.Headers), len(t.Headers) > 0},
 		{"trace", t.Traceparent, t.Traceparent != ""},
 	} {

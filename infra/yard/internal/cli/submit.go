@@ -36,6 +36,7 @@ type submitFlags struct {
 	headers      []string
 	group        string
 	cost         int
+	unique       yard.Unique
 }
 
 // countMax bounds --count.
@@ -84,6 +85,9 @@ requests; each is accepted completely or not at all.`,
 	flags.StringArrayVar(&f.headers, "header", nil, "a header as name=value; may be given several times")
 	flags.StringVar(&f.group, "group", "", "its group, such as a customer: groups start in turn")
 	flags.IntVar(&f.cost, "cost", 0, "starts of a rate that each attempt uses, 1 to 1000; 0 = the type's, by default 1")
+	flags.StringVar(&f.unique.Key, "unique-key", "", "what it is to be done once for: while a task has this key, no other is created with it")
+	flags.DurationVar(&f.unique.For, "unique-for", 0, "how long the key stays taken after its end")
+	flags.BoolVar(&f.unique.Reject, "reject", false, "fail where another task has the key; default: print that task's id")
 	flags.BoolVarP(&f.wait, "wait", "w", false, "watch it until it is finished (one task only)")
 	return cmd
 }
@@ -97,7 +101,11 @@ func (a *app) tasksToSubmit(f submitFlags, args []string) (tasks []yard.Task, wa
 		return nil, false, usagef("--count %d is not in 1..%d", f.count, countMax)
 	case f.file != "" && f.count != 1:
 		return nil, false, usagef("--count does not go with --file")
-	case f.file != "" && (f.delay != 0 || f.at != "" || !noPolicy(f.retry) || f.startToClose != 0 || f.heartbeat != 0 || f.startWithin != 0 || f.finishWithin != 0 || len(f.headers) > 0 || f.group != "" || f.cost != 0):
+	case f.unique.Key == "" && f.unique != yard.Unique{}:
+		return nil, false, usagef("--unique-for and --reject go with --unique-key")
+	case f.unique.Key != "" && f.count != 1:
+		return nil, false, usagef("--unique-key goes with one task, not with --count")
+	case f.file != "" && (f.delay != 0 || f.at != "" || !noPolicy(f.retry) || f.startToClose != 0 || f.heartbeat != 0 || f.startWithin != 0 || f.finishWithin != 0 || len(f.headers) > 0 || f.group != "" || f.cost != 0 || f.unique.Key != ""):
 		return nil, false, usagef("only --tasklist, --priority and --wait go with --file: the rest is in its tasks")
 	}
 	if f.file != "" {
@@ -123,6 +131,9 @@ func tasksOfFlags(f submitFlags, args []string) ([]yard.Task, error) {
 	}
 	if !noPolicy(f.retry) {
 		task.Retry = &f.retry
+	}
+	if f.unique.Key != "" {
+		task.Unique = &f.unique
 	}
 	if len(args) == 2 {
 		if !codec.ValidJSON([]byte(args[1])) {
@@ -247,6 +258,9 @@ func taskOf(w *yardv1.NewTask, f submitFlags) yard.Task {
 		StartWithin: ms(w.StartWithinMs), FinishWithin: ms(w.FinishWithinMs), Headers: w.Headers,
 		Group: w.Group, Cost: int(w.Cost), Retry: policyOf(w.Retry),
 	}
+	if w.UniqueKey != "" {
+		task.Unique = &yard.Unique{Key: w.UniqueKey, Reject: w.OnConflict == yardv1.OnConflict_ON_CONFLICT_REJECT, For: ms(w.UniqueForMs)}
+	}
 	if task.Tasklist == "" {
 		task.Tasklist = f.tasklist
 	}
@@ -264,26 +278,40 @@ func taskOf(w *yardv1.NewTask, f submitFlags) yard.Task {
 
 // submit hands the tasks in. What was accepted before an error is printed too.
 func (a *app) submit(ctx context.Context, c *yard.Client, f submitFlags, tasks []yard.Task) error {
-	ids, err := c.SubmitMany(ctx, tasks)
-	if printed := a.printIDs(ids); printed != nil || err != nil {
+	all, err := c.SubmitEach(ctx, tasks)
+	if printed := a.printSubmitted(all); printed != nil || err != nil {
 		return errors.Join(err, printed)
+	}
+	for i, s := range all {
+		if s.Outcome == yard.OutcomeRejected {
+			return fault.At(fault.AlreadyExists, taskPath(i)+"/unique_key", "task %s has the key %q", s.ID, tasks[i].Unique.Key)
+		}
 	}
 	if !f.wait {
 		return nil
 	}
-	return a.watch(ctx, c, ids[0])
+	return a.watch(ctx, c, all[0].ID)
 }
 
-func (a *app) printIDs(ids []string) error {
-	if len(ids) == 0 {
+// printSubmitted prints the ids of tasks, but for those that were rejected.
+func (a *app) printSubmitted(all []yard.Submitted) error {
+	if len(all) == 0 {
 		return nil
 	}
-	if a.json {
-		resp := &yardv1.SubmitResponse{}
-		for _, id := range ids {
-			resp.Results = append(resp.Results, &yardv1.SubmitResult{TaskId: id, Outcome: yardv1.SubmitOutcome_SUBMIT_OUTCOME_CREATED})
+	resp := &yardv1.SubmitResponse{}
+	var ids []string
+	for _, s := range all {
+		outcome := yardv1.SubmitOutcome_value["SUBMIT_OUTCOME_"+strings.ToUpper(string(s.Outcome))]
+		resp.Results = append(resp.Results, &yardv1.SubmitResult{TaskId: s.ID, Outcome: yardv1.SubmitOutcome(outcome)})
+		if s.Outcome != yard.OutcomeRejected {
+			ids = append(ids, s.ID)
 		}
+	}
+	switch {
+	case a.json:
 		return a.printJSON(resp)
+	case len(ids) == 0:
+		return nil
 	}
 	_, err := fmt.Fprintln(a.Out, strings.Join(ids, "\n"))
 	return err

@@ -20,12 +20,13 @@ type appender struct {
 	mu       sync.Mutex
 	balancer *distribution.Balancer
 	commits  []*commit // by partition
+	keyed    []*keyCommit
 }
 
 func newAppender(g *Gateway) *appender {
 	a := &appender{g: g, balancer: distribution.New(g.Partitioning.History)}
 	for range g.Partitioning.History {
-		a.commits = append(a.commits, newCommit())
+		a.commits, a.keyed = append(a.commits, newCommit()), append(a.keyed, newKeyCommit())
 	}
 	return a
 }

@@ -19,6 +19,9 @@ func (nullLog) Append(context.Context, natslog.Msg) (uint64, bool, error)     { 
 func (nullLog) Message(context.Context, int, uint64) (*natslog.Record, error) { return nil, nil }
 func (nullLog) MessageBytesMax() int                                          { return 1 << 20 }
 
+func (nullLog) AppendAtomic(context.Context, []natslog.Msg) (uint64, error)   { return 1, nil }
+func (nullLog) LastFor(context.Context, int, string) (*natslog.Record, error) { return nil, nil }
+
 func (nullLog) AppendEach(_ context.Context, msgs []natslog.Msg, outcome func(int, natslog.Appended)) {
 	for i := range msgs {
 		outcome(i, natslog.Appended{Seq: 1})

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
@@ -30,6 +33,8 @@ type memLog struct {
 	// fault decides what befalls an append: what it returns is returned, after the
 	// message was stored if stored is true. Nil means nothing does.
 	fault func(p int, m natslog.Msg) (stored bool, err error)
+	// atomicFault is that of an atomic batch, which late stores when it is called; l.mu is held then.
+	atomicFault func(late func()) (stored bool, err error)
 	// gate, if set, is received from before each append.
 	gate chan struct{}
 	// forgotten: all that is stored was purged, but for the ids.
@@ -89,6 +94,60 @@ func (l *memLog) AppendEach(ctx context.Context, msgs []natslog.Msg, outcome fun
 	}
 }
 
+// AppendAtomic stores all messages or none, by what their headers expect.
+func (l *memLog) AppendAtomic(_ context.Context, msgs []natslog.Msg) (lastSeq uint64, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := partitionOf(msgs[0].Subject)
+	l.tries = append(l.tries, msgs...)
+	stored := true
+	if l.fault != nil {
+		stored, err = l.fault(p, msgs[len(msgs)-1])
+	}
+	if l.atomicFault != nil {
+		stored, err = l.atomicFault(func() { _ = l.storeAtomic(p, msgs) })
+	}
+	if stored {
+		if refused := l.storeAtomic(p, msgs); refused != nil {
+			return 0, refused
+		}
+	}
+	return uint64(len(l.partitions[p])), err
+}
+
+// storeAtomic stores all messages or none; l.mu is held.
+func (l *memLog) storeAtomic(p int, msgs []natslog.Msg) error {
+	for _, m := range msgs {
+		if want := m.Header[jetstream.ExpectedLastSubjSeqHeader]; want != nil && want[0] != strconv.FormatUint(l.lastFor(p, m.Subject), 10) {
+			return natslog.ErrWrongLast
+		}
+	}
+	for _, m := range msgs {
+		l.store(p, m)
+	}
+	return nil
+}
+
+// lastFor is where the last message of a subject lies; l.mu is held.
+func (l *memLog) lastFor(p int, subject string) uint64 {
+	for i, m := range slices.Backward(l.partitions[p]) {
+		if m.Subject == subject {
+			return uint64(i + 1)
+		}
+	}
+	return 0
+}
+
+func (l *memLog) LastFor(_ context.Context, p int, subject string) (*natslog.Record, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	seq := l.lastFor(p, subject)
+	if seq == 0 {
+		return nil, nil
+	}
+	return &natslog.Record{Seq: seq, Time: l.storedAt[p][seq-1], Data: l.partitions[p][seq-1].Data}, nil
+}
+
 // store stores a message; l.mu is held.
 func (l *memLog) store(p int, m natslog.Msg) {
 	l.partitions[p] = append(l.partitions[p], m)
@@ -112,7 +171,7 @@ func (l *memLog) tasks(t *testing.T) map[string]int {
 	defer l.mu.Unlock()
 	found := map[string]int{}
 	for _, msgs := range l.partitions {
-		for _, m := range msgs {
+		for _, m := range submits(msgs) {
 			for _, r := range decode(t, m.Data).Tasks {
 				found[printed(r.Id)]++
 			}
@@ -128,6 +187,17 @@ func (l *memLog) messages() (n int) {
 		n += len(msgs)
 	}
 	return n
+}
+
+// submits are the messages that hold tasks.
+func submits(msgs []natslog.Msg) iter.Seq2[int, natslog.Msg] {
+	return func(yield func(int, natslog.Msg) bool) {
+		for i, m := range msgs {
+			if !strings.Contains(m.Subject, ".key.") && !yield(i, m) {
+				return
+			}
+		}
+	}
 }
 
 func decode(t *testing.T, data []byte) *logv1.Batch {

@@ -18,6 +18,11 @@ type Log interface {
 	// AppendEach stores messages one after the other, each for itself. It tells the outcome of each as of
 	// Append, in any order, once, before it returns.
 	AppendEach(ctx context.Context, msgs []natslog.Msg, outcome func(i int, a natslog.Appended))
+	// AppendAtomic stores all messages, one behind the other, or none; its errors are as those of Append, or wrap natslog.ErrWrongLast where a
+	// message is not what its header expects.
+	AppendAtomic(ctx context.Context, msgs []natslog.Msg) (lastSeq uint64, err error)
+	// LastFor returns the last message of a subject in partition p; nil where there is none.
+	LastFor(ctx context.Context, p int, subject string) (*natslog.Record, error)
 	// Message returns message seq of partition p; nil where the log has forgotten it.
 	Message(ctx context.Context, p int, seq uint64) (*natslog.Record, error)
 	// MessageBytesMax is the longest body it takes.

@@ -125,14 +125,18 @@ func (g *Gateway) finished(ctx context.Context, domain string, id ids.TaskID, se
 // waitForResult answers an accepted submit of one task with its end.
 func (g *Gateway) waitForResult(s *submission) {
 	r := s.accepted.Records[0]
-	id := s.id(0)
+	results := s.outcomes()
+	id, _ := ids.ParseTaskID(results[0].TaskId) // it is ours
 	until := s.call.Received.Add(s.wait)
-	resp := &yardv1.SubmitResponse{Results: s.results(), NowMs: s.nowMs()}
+	resp := &yardv1.SubmitResponse{Results: results, NowMs: s.nowMs()}
 	// What is known without asking: the log has it.
 	resp.Task = &yardv1.Task{
 		TaskId: resp.Results[0].TaskId, Domain: r.Domain, Tasklist: r.Tasklist, Type: r.Type, Priority: r.Priority,
 		State: yardv1.TaskState_TASK_STATE_QUEUED, CreatedAtMs: s.at.UnixMilli(), DueAtMs: r.DueAtMs, Headers: s.headers,
-		Group: r.Group, Cost: r.Cost,
+		Group: r.Group, Cost: r.Cost, UniqueKey: r.Unique.GetKey(), UniqueForMs: r.Unique.GetForMs(),
+	}
+	if results[0].Outcome != yardv1.SubmitOutcome_SUBMIT_OUTCOME_CREATED {
+		resp.Task = &yardv1.Task{TaskId: results[0].TaskId, Domain: r.Domain, UniqueKey: r.Unique.GetKey()}
 	}
 	g.wait(s.call.Domain, until.Add(waitGrace), func(_ codec.Message, err error) {
 		// The task is accepted, so whatever became of the wait is no error.

@@ -37,7 +37,7 @@ func (l *memLog) counting() []map[ids.TaskID]int {
 	all := make([]map[ids.TaskID]int, len(l.partitions))
 	for p, msgs := range l.partitions {
 		all[p] = map[ids.TaskID]int{}
-		for i, m := range msgs {
+		for i, m := range submits(msgs) {
 			for _, r := range batchOf(m.Data).Tasks {
 				id := ids.TaskID(r.Id)
 				if r.WithinMs == 0 || l.storedAt[p][i].Sub(id.Time()) <= time.Duration(r.WithinMs)*time.Millisecond {

@@ -13,6 +13,8 @@ func (g *Gateway) tasksKnown(tasks []*yardv1.NewTask) error {
 	for i, t := range tasks {
 		field, since := "", uint32(0)
 		switch {
+		case t.UniqueKey != "":
+			field, since = "unique_key", logversion.UniqueKeys
 		case t.Cost > 1:
 			field, since = "cost", logversion.Cost
 		case retrySince(t.Retry) != "":

@@ -34,8 +34,13 @@ type submission struct {
 	held                  held
 	// drained refuses it, unless an earlier try was stored.
 	drained error
-	// partition is where it is now; ids tell it too.
+	// partition is where it is now; ids tell it too. Tasks with unique keys may be in several: in[i] is that of task i then. Results are what
+	// became of these, one by one.
 	partition int
+	in        []int
+	results   []*yardv1.SubmitResult
+	// rejects are the tasks that are rejected where their key is taken.
+	rejects map[int]bool
 	// weight is what it takes up of a group commit, in bytes.
 	weight int
 	wait   time.Duration // for the result; negative = not asked for
@@ -56,6 +61,12 @@ func (g *Gateway) Submit(c Call, req *yardv1.SubmitRequest, answer Answer) {
 	switch {
 	case err != nil:
 		answer(nil, err)
+	case s.unique():
+		g.query(c.Domain, s.call.Deadline, func(_ codec.Message, err error) {
+			if err != nil {
+				s.refuse(err)
+			}
+		}, s.eachOnce(g))
 	case s.alone:
 		g.query(c.Domain, s.call.Deadline, func(_ codec.Message, err error) {
 			if err != nil {
@@ -102,6 +113,7 @@ func (g *Gateway) submission(c Call, req *yardv1.SubmitRequest, answer Answer) (
 	}
 	var requestTrace []byte
 	s.span, requestTrace = g.startSubmit(c)
+	s.rejects = rejecting(req.Tasks)
 	s.accepted = validate.Accept(req, validate.Terms{
 		Domain: c.Domain, Now: c.Now, Trace: telemetry.ParseTraceparent, RequestTrace: requestTrace,
 		Type:     func(name string) *yardv1.TaskType { return g.Catalog.Type(c.Domain, name) },
@@ -137,7 +149,11 @@ func (s *submission) place(p int) {
 
 // id is that of task i.
 func (s *submission) id(i int) ids.TaskID {
-	return ids.NewTaskID(s.at, s.partition, mix(s.seed, i))
+	p := s.partition
+	if s.in != nil {
+		p = s.in[i]
+	}
+	return ids.NewTaskID(s.at, p, mix(s.seed, i))
 }
 
 // mix is the i-th number of the SplitMix64 sequence that starts at seed: one
@@ -160,8 +176,11 @@ func (s *submission) measure(messageBytesMax int, version uint32) error {
 	return nil
 }
 
-// results tells that every task is stored.
-func (s *submission) results() []*yardv1.SubmitResult {
+// outcomes tells of every task that it is stored, or what became of those with unique keys.
+func (s *submission) outcomes() []*yardv1.SubmitResult {
+	if s.results != nil {
+		return s.results
+	}
 	slab := make([]yardv1.SubmitResult, s.tasks()) // one allocation for all
 	out := make([]*yardv1.SubmitResult, len(slab))
 	for i := range slab {
@@ -177,7 +196,7 @@ func (g *Gateway) stored(s *submission, sent, acked time.Time) {
 	g.metrics.accepted(s.call.Domain, s.accepted.Records, acked.Sub(s.call.Received))
 	g.traceStored(s, sent, acked)
 	if s.wait < 0 {
-		s.answer(&yardv1.SubmitResponse{Results: s.results(), NowMs: s.nowMs()}, nil)
+		s.answer(&yardv1.SubmitResponse{Results: s.outcomes(), NowMs: s.nowMs()}, nil)
 		return
 	}
 	g.waitForResult(s)

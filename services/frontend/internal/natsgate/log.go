@@ -37,6 +37,16 @@ func (l *Log) AppendEach(ctx context.Context, msgs []natslog.Msg, outcome func(i
 	natslog.Pipeline(ctx, l.nc, msgs, outcome)
 }
 
+// AppendAtomic stores all messages, or none.
+func (l *Log) AppendAtomic(ctx context.Context, msgs []natslog.Msg) (lastSeq uint64, err error) {
+	return natslog.AppendAtomic(ctx, l.nc, msgs)
+}
+
+// LastFor reads the last message of a subject, or nil where there is none.
+func (l *Log) LastFor(ctx context.Context, p int, subject string) (*natslog.Record, error) {
+	return natslog.LastForSubject(ctx, l.js, topology.HistoryStream(p), subject)
+}
+
 // Message reads one message, or nil where it is gone.
 func (l *Log) Message(ctx context.Context, p int, seq uint64) (*natslog.Record, error) {
 	return natslog.Get(ctx, l.js, topology.HistoryStream(p), seq)

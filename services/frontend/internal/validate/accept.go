@@ -59,8 +59,16 @@ func Accept(req *yardv1.SubmitRequest, terms Terms) Accepted {
 		r.DueAtMs = dueAt(t, terms.Now)
 		r.Trace = traceOf(t, terms)
 		r.Headers, r.Group = storedHeaders(t.Headers), t.Group
+		if t.UniqueKey != "" {
+			r.Unique = &logv1.Unique{Key: t.UniqueKey, ForMs: t.UniqueForMs}
+		}
 		records[i] = r
 	}
+	return Gather(records)
+}
+
+// Gather is what goes together into the log: some tasks of a request, at least one.
+func Gather(records []*logv1.Record) Accepted {
 	return Accepted{Records: records, Tasklist: tasklist(records), Lane: lane(records)}
 }
 

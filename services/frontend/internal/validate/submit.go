@@ -32,7 +32,7 @@ func Submit(req *yardv1.SubmitRequest, now time.Time, form Form) error {
 			return err
 		}
 	}
-	return nil
+	return uniqueKeys(req.Tasks)
 }
 
 // newTask builds a path only where something is wrong: this runs for every task.

@@ -86,6 +86,22 @@ func (a Archive) Tail(_ context.Context, after uint64, handle func([]ids.TaskID)
 	return nil
 }
 
+// EndKeys implements partition.Archive.
+func (a Archive) EndKeys(_ context.Context, tasks []*taskstate.Task) error {
+	w := a.World
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.write(); err != nil {
+		return err
+	}
+	for _, t := range tasks {
+		if u := t.Unique(); w.keys[u.Seq] == (Key{t.Domain, u.Key, t.ID}) {
+			delete(w.keys, u.Seq)
+		}
+	}
+	return nil
+}
+
 // StoreDead implements partition.Archive.
 func (a Archive) StoreDead(_ context.Context, tasks []*taskstate.Task) error {
 	w := a.World

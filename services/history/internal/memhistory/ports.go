@@ -55,6 +55,9 @@ func (w *World) Forget(_ context.Context, levels replica.Levels) error {
 	defer w.mu.Unlock()
 	for i := range w.log {
 		m := &w.log[i]
+		if m.gone {
+			continue
+		}
 		upTo := levels.Events
 		if m.lane != laneEvent {
 			upTo = levels.Of(replica.Queue{Lane: m.lane, Domain: m.domain})

@@ -10,6 +10,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,7 +30,11 @@ type message struct {
 	gone   bool
 }
 
-const laneEvent ids.Lane = 255
+// What is no submit.
+const (
+	laneKey   ids.Lane = 254
+	laneEvent ids.Lane = 255
+)
 
 // World is what survives an owner.
 type World struct {
@@ -42,6 +48,7 @@ type World struct {
 	filed      [][]filed // the archive by sequence
 	found      map[ids.TaskID]filed
 	dead       []*logv1.Record
+	keys       map[uint64]Key // those that a task has, by where the log says it
 	checkpoint []byte
 	revision   uint64
 	failWrites bool
@@ -53,7 +60,7 @@ type World struct {
 // answers that grant attempts and tells whether somebody listened.
 func NewWorld(published func(subject string, data []byte), answered func(subject string, data []byte) bool) *World {
 	return &World{
-		grown: make(chan struct{}), fired: map[stay]bool{}, void: map[stay]bool{}, found: map[ids.TaskID]filed{},
+		grown: make(chan struct{}), fired: map[stay]bool{}, void: map[stay]bool{}, found: map[ids.TaskID]filed{}, keys: map[uint64]Key{},
 		published: published, answered: answered,
 	}
 }
@@ -86,6 +93,8 @@ func subjectOf(at replica.Queue) string {
 	switch {
 	case at.Lane == laneEvent:
 		return topology.Event(0)
+	case at.Lane == laneKey:
+		return topology.UniqueKey(0, "simulated", "any")
 	case at.Domain == "":
 		return topology.SubmitShared(0, at.Lane)
 	}
@@ -100,6 +109,28 @@ func (w *World) append(at replica.Queue, data []byte) uint64 {
 	close(w.grown)
 	w.grown = make(chan struct{})
 	return seq
+}
+
+// Key is the unique key of a task that has not ended.
+type Key struct {
+	Domain, Key string
+	Task        ids.TaskID
+}
+
+// AppendKey appends that a task has a unique key, as a frontend does, in front of its submit.
+func (w *World) AppendKey(k Key) {
+	seq := w.append(replica.Queue{Lane: laneKey}, nil)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.keys[seq] = k
+	w.log[seq-1].gone = true // no reader has it
+}
+
+// Keys are the unique keys that tasks have.
+func (w *World) Keys() []Key {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Collect(maps.Values(w.keys))
 }
 
 // ArchivedTasks returns every record ever archived.

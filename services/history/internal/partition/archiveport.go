@@ -28,6 +28,9 @@ type Archive interface {
 	// counts as stored. After an error some may be stored: repeat it. RefusedTaskError: so
 	// it is with one of them.
 	StoreDead(ctx context.Context, tasks []*taskstate.Task) error
+	// EndKeys says in the log that the tasks with these unique keys have ended, so that others may have the keys. What another
+	// task has by now, or was said before, stays as it is. After an error repeat it.
+	EndKeys(ctx context.Context, tasks []*taskstate.Task) error
 }
 
 // Reader finds finished and unread tasks. It works on a connection of its own,

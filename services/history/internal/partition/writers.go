@@ -88,12 +88,20 @@ func (w writers) setApart(ctx context.Context, subject string, data []byte, reas
 func (w writers) archive(job []*replica.Entry, last uint64) {
 	ctx := w.work
 	tasks := make([]*taskstate.Task, 0, len(job))
-	var dead []*taskstate.Task
+	var dead, unique []*taskstate.Task
 	for _, e := range job {
 		tasks = append(tasks, &e.Task)
 		if e.State == taskstate.Dead {
 			dead = append(dead, &e.Task)
 		}
+		if e.Unique() != nil {
+			unique = append(unique, &e.Task)
+		}
+	}
+	// Before they are filed: what a takeover finds in the archive it does not write again.
+	key := func(t *taskstate.Task) string { return topology.UniqueKey(w.Partition, t.Domain, t.Unique().Key) }
+	if w.each(ctx, key, unique, w.Archive.EndKeys) != nil {
+		return
 	}
 	letter := func(t *taskstate.Task) string { return topology.Dead(t.Domain, t.Tasklist, t.ID) }
 	err := w.each(ctx, letter, dead, w.Archive.StoreDead)

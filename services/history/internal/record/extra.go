@@ -28,15 +28,26 @@ func storedExpiry(x taskstate.Expiry) *logv1.Expiry {
 	return &logv1.Expiry{StartWithinMs: x.StartWithinMS, FinishWithinMs: x.FinishWithinMS, StartByMs: x.StartBy, FinishByMs: x.FinishBy}
 }
 
+// storedUnique is a unique key as records carry it. Where its message lies is known once the task is read.
+func storedUnique(u *taskstate.Unique) *logv1.Unique {
+	if u == nil {
+		return nil
+	}
+	return &logv1.Unique{Key: u.Key, ForMs: u.ForMS, Seq: u.Seq, Before: u.Before}
+}
+
 // extra reads what few records have. Names of headers are interned, since the tasks of one program share them.
 func (d *Decoder) extra(r *logv1.Record) *taskstate.Extra {
-	if len(r.Headers) == 0 && r.Expiry == nil && r.Group == "" && r.Cost <= 1 {
+	if len(r.Headers) == 0 && r.Expiry == nil && r.Group == "" && r.Cost <= 1 && r.Unique == nil {
 		return nil
 	}
 	x := &taskstate.Extra{Group: strings.Clone(r.Group), Cost: r.Cost, Expiry: taskstate.Expiry{
 		StartWithinMS: r.Expiry.GetStartWithinMs(), FinishWithinMS: r.Expiry.GetFinishWithinMs(),
 		StartBy: r.Expiry.GetStartByMs(), FinishBy: r.Expiry.GetFinishByMs(),
 	}}
+	if u := r.Unique; u != nil {
+		x.Unique = &taskstate.Unique{Key: strings.Clone(u.Key), ForMS: u.ForMs, Seq: u.Seq, Before: u.Before}
+	}
 	if len(r.Headers) > 0 {
 		x.Headers = make([]taskstate.Header, len(r.Headers))
 	}

@@ -15,6 +15,9 @@ func Public(t *taskstate.Task, brief bool) *yardv1.Task {
 		Headers: publicHeaders(t.HeaderList()), StartByMs: t.Expiry().StartBy, FinishByMs: t.Expiry().FinishBy,
 		Group: t.Group(), Cost: t.Cost(),
 	}
+	if u := t.Unique(); u != nil {
+		out.UniqueKey, out.UniqueForMs = u.Key, u.ForMS
+	}
 	if t.State == taskstate.Running {
 		out.Worker = t.Attempt.Worker
 	}

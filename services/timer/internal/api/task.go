@@ -14,7 +14,7 @@ func public(r *logv1.Record, brief bool) *yardv1.Task {
 		TaskId: id.String(), Domain: r.Domain, Tasklist: r.Tasklist, Type: r.Type, Priority: r.Priority,
 		State: yardv1.TaskState_TASK_STATE_WAITING, Failures: r.Failures, Grants: int32(r.Version),
 		CreatedAtMs: id.Time().UnixMilli(), DueAtMs: r.DueAtMs, ErrorMessage: r.ErrorMessage, ErrorType: r.ErrorType,
-		Traceparent: telemetry.FormatTraceparent(r.Trace), Group: r.Group, Cost: r.Cost,
+		Traceparent: telemetry.FormatTraceparent(r.Trace), Group: r.Group, Cost: r.Cost, UniqueKey: r.Unique.GetKey(), UniqueForMs: r.Unique.GetForMs(),
 	}
 	t.StartByMs, t.FinishByMs = r.GetExpiry().GetStartByMs(), r.GetExpiry().GetFinishByMs()
 	for _, h := range r.Headers {

@@ -22,6 +22,7 @@ func (r *Replica) submits(in *Submits, now Now, fx *Effects) {
 		e.index, e.arrivedAt, e.shared = int32(i), in.At, in.Domain == ""
 		e.Before, e.Position = e.Position, pos
 		e.State = taskstate.None
+		e.Extra = e.Extra.LiesAt(in.Seq)
 		r.charge(e)
 		r.arrive(e, now, fx)
 	}

@@ -9,6 +9,29 @@ type Extra struct {
 	Group string
 	// Cost is how many starts of a rate each attempt uses; 0 = 1.
 	Cost int32
+	// Unique is its unique key; nil = none.
+	Unique *Unique
+}
+
+// Unique is what the log says about the unique key of a task.
+type Unique struct {
+	Key string
+	// ForMS is how long after the task's end the key stays taken.
+	ForMS int64
+	// Seq is the key's message in the log; until the submit is read, Before is how many messages before that it lies.
+	Seq    uint64
+	Before uint32
+}
+
+// LiesAt is x of a submit that was read at a sequence of the log: where the word on its key lies is known then.
+func (x *Extra) LiesAt(seq uint64) *Extra {
+	if x == nil || x.Unique == nil || x.Unique.Before == 0 {
+		return x
+	}
+	own, key := *x, *x.Unique
+	key.Seq, key.Before = seq-uint64(key.Before), 0
+	own.Unique = &key
+	return &own
 }
 
 // Header is a text that goes with a task; the engine only compares it.
@@ -36,6 +59,14 @@ func (t *Task) Cost() int32 {
 		return 0
 	}
 	return t.Extra.Cost
+}
+
+// Unique is the unique key of t; nil = none.
+func (t *Task) Unique() *Unique {
+	if t.Extra == nil {
+		return nil
+	}
+	return t.Extra.Unique
 }
 
 // HasHeaders tells whether t has each of these headers with exactly this value.

@@ -1,0 +1,51 @@
+package uniquekey
+
+import (
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+)
+
+func TestHas(t *testing.T) {
+	now := time.UnixMilli(1_800_000_000_000)
+	before := now.Add(-unsureAfter).UnixMilli()
+	for name, c := range map[string]struct {
+		holder Holder
+		want   bool
+	}{
+		"no task":                    {Holder{}, false},
+		"it has not ended":           {Holder{Exists: true, ForMS: 1}, true},
+		"it has just ended":          {Holder{Exists: true, FinishedAt: now.UnixMilli()}, true},
+		"ended two minutes ago":      {Holder{Exists: true, FinishedAt: before}, true},
+		"ended longer ago":           {Holder{Exists: true, FinishedAt: before - 1}, false},
+		"and keeps its key":          {Holder{Exists: true, FinishedAt: before - 1000, ForMS: 1000}, true},
+		"and has kept it for longer": {Holder{Exists: true, FinishedAt: before - 1001, ForMS: 1000}, false},
+	} {
+		if got := Has(c.holder, now); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	now := time.UnixMilli(1_800_000_000_000)
+	mine, other := ids.NewTaskID(now, 1, 7), ids.NewTaskID(now, 1, 8)
+	for name, c := range map[string]struct {
+		head Head
+		want Word
+	}{
+		"no message":                    {Head{}, Free},
+		"another task":                  {Head{Seq: 3, Task: other, At: now}, Taken},
+		"another task for two minutes":  {Head{Seq: 3, Task: other, At: now.Add(-unsureAfter)}, Taken},
+		"another task for longer":       {Head{Seq: 3, Task: other, At: now.Add(-unsureAfter - 1)}, Unsure},
+		"another task that has ended":   {Head{Seq: 3, Task: other, FreeAt: now.UnixMilli() + 1, At: now.Add(-time.Hour)}, Taken},
+		"another task, free since then": {Head{Seq: 3, Task: other, FreeAt: now.UnixMilli(), At: now}, Free},
+		"its own":                       {Head{Seq: 3, Task: mine, At: now}, Own},
+		"its own, that has ended":       {Head{Seq: 3, Task: mine, FreeAt: now.UnixMilli() - 1, At: now}, Own},
+	} {
+		if got := Check(c.head, mine, now); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}

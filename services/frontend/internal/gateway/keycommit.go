@@ -1,0 +1,153 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/admission"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/filing"
+)
+
+// keyCommit is the group commit of the tasks with unique keys of one partition: what gathers while one flush is under way goes together with the
+// next, of each domain by itself, since one key that is taken refuses a whole atomic batch. The appender's lock guards it.
+type keyCommit struct {
+	queue    filing.Queue[*part]
+	places   *admission.Room
+	flushing bool
+}
+
+func newKeyCommit() *keyCommit { return &keyCommit{places: admission.New(queuedSubmitsBytes)} }
+
+// keyBatchesMax bounds the atomic batches that a frontend has under way in a partition: the server works on 50 of a stream at a time.
+const keyBatchesMax = 8
+
+// storePart stores a part, with others of its domain or alone. An error that wraps natslog.ErrWrongLast says that something was said about a key.
+func (a *appender) storePart(ctx context.Context, pt *part, alone bool) error {
+	if alone {
+		once, cancel := context.WithTimeout(a.g.base, a.g.Config.AppendTimeout)
+		defer cancel()
+		return a.storeTogether(once, []*part{pt})
+	}
+	pt.weight = max(1, pt.of.weight*pt.tasks()/pt.of.tasks())
+	a.mu.Lock()
+	c := a.keyed[pt.partition]
+	if !c.places.Take(pt.call.Domain, pt.weight) {
+		a.mu.Unlock()
+		a.g.metrics.submitsRefused.busy.Add(1)
+		return fault.New(fault.ResourceExhausted, "too many tasks wait for the log").After(fullRetryAfter)
+	}
+	c.queue.Add(pt.call.Domain, pt, pt.weight)
+	if !c.flushing {
+		c.flushing = true
+		go a.flushKeys(pt.partition)
+	}
+	a.mu.Unlock()
+	return <-pt.done // within AppendTimeout of the flushes before it
+}
+
+// flushKeys flushes until nothing waits.
+func (a *appender) flushKeys(p int) {
+	for {
+		a.mu.Lock()
+		c := a.keyed[p]
+		parts := c.queue.Cut(flushBytesMax)
+		for _, pt := range parts {
+			c.places.Give(pt.call.Domain, pt.weight)
+		}
+		c.flushing = len(parts) > 0
+		a.mu.Unlock()
+		if len(parts) == 0 {
+			return
+		}
+		ctx, cancel := context.WithTimeout(a.g.base, a.g.Config.AppendTimeout)
+		places := make(chan struct{}, keyBatchesMax)
+		var all sync.WaitGroup
+		for _, some := range byDomain(parts) {
+			places <- struct{}{}
+			all.Go(func() {
+				err := a.storeTogether(ctx, some)
+				for _, pt := range some {
+					pt.done <- err
+				}
+				<-places
+			})
+		}
+		all.Wait()
+		cancel()
+	}
+}
+
+// byDomain divides parts into those that go together.
+func byDomain(parts []*part) [][]*part {
+	at, tasks := map[string]int{}, map[string]int{}
+	var all [][]*part
+	for _, pt := range parts {
+		i, ok := at[pt.call.Domain]
+		if n := tasks[pt.call.Domain]; !ok || n+pt.tasks() > partTasksMax {
+			i = len(all)
+			at[pt.call.Domain], tasks[pt.call.Domain] = i, 0
+			all = append(all, nil)
+		}
+		all[i] = append(all[i], pt)
+		tasks[pt.call.Domain] += pt.tasks()
+	}
+	return all
+}
+
+// storeTogether stores parts of one domain in one atomic batch: first what is said about their keys, then the tasks.
+func (a *appender) storeTogether(ctx context.Context, parts []*part) error {
+	p := parts[0].partition
+	requests := make([]filing.Request, len(parts))
+	keys := 0
+	for i, pt := range parts {
+		requests[i] = filing.Request{Destination: pt.destination(), Tasks: pt.tasks(), Bytes: max(1, pt.weight)}
+		keys += pt.tasks()
+	}
+	// Each goes on its own lane: the room for what shares one is counted for one flush at a time. One domain is never left for a later flush.
+	plan, _ := filing.Plan(requests, &filing.Room{}, batchBytesMax)
+	said, tasks, err := a.encodeKeyed(p, parts, plan, keys)
+	if err != nil {
+		return fault.New(fault.Internal, "encode a batch: %v", err)
+	}
+	sent := time.Now()
+	if _, err := a.g.History.AppendAtomic(ctx, append(said, tasks...)); err != nil {
+		return err
+	}
+	a.g.metrics.appends.Record(time.Since(sent), 1)
+	a.g.metrics.submitMessages.Add(int64(len(tasks)))
+	return nil
+}
+
+// encodeKeyed makes the messages of an atomic batch. A record says how far before its message that of its key lies.
+func (a *appender) encodeKeyed(p int, parts []*part, plan []filing.Message, keys int) (said, tasks []natslog.Msg, err error) {
+	version := a.g.logVersion()
+	said = make([]natslog.Msg, 0, keys+len(plan))
+	for j, planned := range plan {
+		batch := &logv1.Batch{LogVersion: version}
+		for _, i := range planned.Requests {
+			pt := parts[i]
+			for k, r := range pt.accepted.Records {
+				r.Unique.Before = uint32(keys + j - len(said))
+				data, err := (&logv1.UniqueKey{TaskId: r.Id, Key: r.Unique.Key, LogVersion: version}).MarshalVT()
+				if err != nil {
+					return nil, nil, fmt.Errorf("a unique key: %w", err)
+				}
+				said = append(said, natslog.Msg{Subject: topology.UniqueKey(p, r.Domain, r.Unique.Key), Data: data}.Over(pt.over[k]))
+			}
+			batch.Tasks = append(batch.Tasks, pt.accepted.Records...)
+		}
+		data, err := batch.MarshalVT()
+		if err != nil {
+			return nil, nil, err
+		}
+		tasks = append(tasks, natslog.Msg{Subject: subject(p, planned.Destination), Data: data})
+	}
+	return said, tasks, nil
+}

@@ -1,0 +1,339 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/uniquekey"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+)
+
+// Tasks with unique keys are each for themselves: each goes to the partition that its key names, in one atomic batch with a message that says that it
+// has the key now, which the log takes only if nothing else was said about the key since it was read (decision 0040). That guards a
+// repeat too: the key says whose it is. So there is no home partition and no message id; a try is void as others are where the log takes it too
+// late, and the key of a task that never was is given away after a while.
+
+// part is what a request has in one partition, as one write of the log: as a submission it has the tasks that are still open.
+type part struct {
+	submission
+	// of is the request, and where its place in that of each open task; over is the last message about its key that it was checked by.
+	of    *submission
+	where []int
+	over  []uint64
+	// certain: no try of ours may have been stored.
+	certain bool
+	// done takes how a group commit went.
+	done chan error
+}
+
+// partTasksMax bounds the tasks of one part, and of one atomic batch: each is a message more.
+const partTasksMax = 400
+
+func (s *submission) unique() bool { return s.accepted.Records[0].Unique != nil }
+
+// rejecting are the tasks of a request that are rejected where their key is taken.
+func rejecting(tasks []*yardv1.NewTask) map[int]bool {
+	var all map[int]bool
+	for i, t := range tasks {
+		if t.OnConflict == yardv1.OnConflict_ON_CONFLICT_REJECT {
+			if all == nil {
+				all = map[int]bool{}
+			}
+			all[i] = true
+		}
+	}
+	return all
+}
+
+// decide notes what became of an open task, by its place in the part. Each has its own place, so parts and tasks may be decided at once.
+func (pt *part) decide(k int, id ids.TaskID, outcome yardv1.SubmitOutcome) {
+	pt.of.results[pt.where[k]] = &yardv1.SubmitResult{TaskId: id.String(), Outcome: outcome}
+}
+
+// keep leaves only those open that are not decided.
+func (pt *part) keep() {
+	n := 0
+	for k, i := range pt.where {
+		if pt.of.results[i] == nil {
+			pt.where[n], pt.over[n], pt.accepted.Records[n] = i, pt.over[k], pt.accepted.Records[k]
+			n++
+		}
+	}
+	pt.where, pt.over, pt.accepted.Records = pt.where[:n], pt.over[:n], pt.accepted.Records[:n]
+	if n > 0 {
+		pt.accepted = validate.Gather(pt.accepted.Records)
+	}
+}
+
+// eachOnce returns what stores the tasks of s whose keys are free. Its error refuses s; on success s has been answered.
+func (s *submission) eachOnce(g *Gateway) work {
+	return func(ctx context.Context) (codec.Message, error) {
+		began := time.Now()
+		parts := s.divide(g)
+		if s.repeats() {
+			if err := g.decideStored(ctx, parts); err != nil {
+				g.unknown(s) // a try may have been stored
+				return nil, nil
+			}
+		}
+		if slices.Contains(s.results, nil) {
+			if s.drained != nil {
+				return nil, s.drained
+			}
+			if err := g.admit(s); err != nil {
+				g.metrics.submitsRefused.queue.Add(1)
+				return nil, err
+			}
+		}
+		errs := make([]error, len(parts))
+		var all sync.WaitGroup
+		for i, pt := range parts {
+			all.Go(func() { errs[i] = g.storeEach(ctx, pt) })
+		}
+		all.Wait()
+		g.endEach(s, parts, errors.Join(errs...), began)
+		return nil, nil
+	}
+}
+
+// endEach answers s.
+func (g *Gateway) endEach(s *submission, parts []*part, failed error, began time.Time) {
+	if failed == nil {
+		g.storedEach(s, began)
+		return
+	}
+	certain := !s.repeats() && !slices.ContainsFunc(s.results, func(r *yardv1.SubmitResult) bool { return r != nil })
+	for _, pt := range parts {
+		certain = certain && pt.certain
+	}
+	var refused *fault.Error
+	switch {
+	case !certain:
+		g.unknown(s)
+	case errors.Is(failed, natslog.ErrFull):
+		g.refuseStorageFull(s)
+	case errors.As(failed, &refused):
+		s.refuse(refused)
+	default:
+		s.unavailable("no partition of the log took it in time")
+	}
+}
+
+// storedEach answers s: what became of each task is known.
+func (g *Gateway) storedEach(s *submission, began time.Time) {
+	acked := time.Now()
+	s.held.resolve(true, s.partition)
+	var created []*logv1.Record
+	for i, r := range s.results {
+		if r.Outcome == yardv1.SubmitOutcome_SUBMIT_OUTCOME_CREATED {
+			created = append(created, s.accepted.Records[i])
+		}
+	}
+	if len(created) > 0 {
+		g.metrics.accepted(s.call.Domain, created, acked.Sub(s.call.Received))
+	}
+	g.traceStored(s, began, acked)
+	if s.wait < 0 || s.results[0].Outcome == yardv1.SubmitOutcome_SUBMIT_OUTCOME_REJECTED {
+		s.answer(&yardv1.SubmitResponse{Results: s.results, NowMs: s.nowMs()}, nil)
+		return
+	}
+	g.waitForResult(s)
+}
+
+// divide gives every task its partition and its id, and makes the parts of s.
+func (s *submission) divide(g *Gateway) []*part {
+	s.in, s.results = make([]int, s.tasks()), make([]*yardv1.SubmitResult, s.tasks())
+	open := map[int]*part{}
+	var parts []*part
+	for i, r := range s.accepted.Records {
+		p := topology.UniqueKeyPartition(s.call.Domain, r.Unique.Key, g.Partitioning)
+		s.in[i] = p
+		id := s.id(i)
+		r.Id = id[:]
+		pt := open[p]
+		if pt == nil || pt.tasks() == partTasksMax {
+			pt = &part{of: s, certain: true, done: make(chan error, 1)}
+			pt.call, pt.at, pt.hasID, pt.tries, pt.partition = s.call, s.at, s.hasID, s.tries, p
+			open[p], parts = pt, append(parts, pt)
+		}
+		pt.where, pt.over = append(pt.where, i), append(pt.over, 0)
+		pt.accepted.Records = append(pt.accepted.Records, r)
+	}
+	for _, pt := range parts {
+		pt.accepted = validate.Gather(pt.accepted.Records)
+	}
+	return parts
+}
+
+// decideStored decides about the tasks that an earlier try has stored.
+func (g *Gateway) decideStored(ctx context.Context, parts []*part) error {
+	for _, pt := range parts {
+		err := atOnce(ctx, pt.tasks(), func(ctx context.Context, k int) error {
+			id := ids.TaskID(pt.accepted.Records[k].Id)
+			task, err := g.lookUp(ctx, pt.call.Domain, id, time.Time{})
+			if task != nil {
+				pt.decide(k, id, yardv1.SubmitOutcome_SUBMIT_OUTCOME_CREATED)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		pt.keep()
+	}
+	return nil
+}
+
+// storeEach decides about all tasks of a part, or returns why it has not.
+func (g *Gateway) storeEach(ctx context.Context, pt *part) error {
+	check := false
+	for delay := resolveFirst; pt.tasks() > 0; delay = min(2*delay, resolveLast) {
+		if check {
+			err := g.checkKeys(ctx, pt)
+			pt.keep()
+			switch {
+			case err != nil && ctx.Err() != nil:
+				pt.certain = false
+				return err
+			case err != nil:
+				pause(ctx, delay)
+				continue
+			case pt.tasks() == 0:
+				return nil
+			}
+		}
+		if why := pt.late(); why != "" {
+			return errors.New(why)
+		}
+		err := g.appender.storePart(ctx, pt, check)
+		switch {
+		case err == nil && pt.inTime():
+			for k, r := range pt.accepted.Records {
+				pt.decide(k, ids.TaskID(r.Id), yardv1.SubmitOutcome_SUBMIT_OUTCOME_CREATED)
+			}
+			return nil
+		case err == nil: // it is void if the log took it too late, which its owner knows
+			pt.certain, check = false, true
+		case errors.Is(err, natslog.ErrWrongLast):
+			check = true
+			continue
+		case errors.Is(err, natslog.ErrFull), errors.As(err, new(*fault.Error)):
+			return err
+		case !errors.Is(err, natslog.ErrNotStored):
+			pt.certain, check = false, true
+		}
+		pause(ctx, delay)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// late says why a part must not be sent any more, or nothing. It dates what is sent.
+func (pt *part) late() string {
+	age := pt.age()
+	switch {
+	case pt.hasID && pt.tries == 1:
+		if age > sendUntil {
+			return "the first try of a request is not sent for longer"
+		}
+		pt.within = aliveFor
+	default:
+		if age > appendUntil {
+			return "the request is too old"
+		}
+		pt.within = min(age+tryAliveFor, lastAlive)
+	}
+	pt.date()
+	return ""
+}
+
+// checkKeys decides about the tasks whose key another one has, and those that are stored already.
+func (g *Gateway) checkKeys(ctx context.Context, pt *part) error {
+	return atOnce(ctx, pt.tasks(), func(ctx context.Context, k int) error {
+		r := pt.accepted.Records[k]
+		head, err := g.headOf(ctx, pt.partition, r)
+		if err != nil {
+			return err
+		}
+		own := ids.TaskID(r.Id)
+		word := uniquekey.Check(head, own, pt.call.now())
+		exists := word == uniquekey.Taken
+		if word == uniquekey.Own || word == uniquekey.Unsure {
+			task, err := g.lookUp(ctx, pt.call.Domain, head.Task, time.Time{})
+			if err != nil {
+				return err
+			}
+			exists = task != nil
+			if word == uniquekey.Unsure {
+				exists = uniquekey.Has(uniquekey.Holder{Exists: task != nil, FinishedAt: task.GetFinishedAtMs(), ForMS: task.GetUniqueForMs()}, pt.call.now())
+			}
+		}
+		switch {
+		case !exists:
+			pt.over[k] = head.Seq
+		case word == uniquekey.Own:
+			pt.decide(k, own, yardv1.SubmitOutcome_SUBMIT_OUTCOME_CREATED)
+		case pt.of.rejects[pt.where[k]]:
+			pt.decide(k, head.Task, yardv1.SubmitOutcome_SUBMIT_OUTCOME_REJECTED)
+		default:
+			pt.decide(k, head.Task, yardv1.SubmitOutcome_SUBMIT_OUTCOME_EXISTING)
+		}
+		return nil
+	})
+}
+
+// headOf reads what the log says about the key of a task.
+func (g *Gateway) headOf(ctx context.Context, p int, r *logv1.Record) (uniquekey.Head, error) {
+	m, err := g.History.LastFor(ctx, p, topology.UniqueKey(p, r.Domain, r.Unique.Key))
+	if err != nil || m == nil {
+		return uniquekey.Head{}, err
+	}
+	var said logv1.UniqueKey
+	if err := said.UnmarshalVT(m.Data); err != nil {
+		return uniquekey.Head{}, fault.New(fault.Internal, "message %d of partition %d does not say who has a unique key: %v", m.Seq, p, err)
+	}
+	if err := logversion.Check(said.LogVersion); err != nil {
+		return uniquekey.Head{}, fault.New(fault.Internal, "message %d of partition %d: %v", m.Seq, p, err)
+	}
+	id, err := ids.TaskIDFromBytes(said.TaskId)
+	if err != nil {
+		return uniquekey.Head{}, fault.New(fault.Internal, "message %d of partition %d: %v", m.Seq, p, err)
+	}
+	return uniquekey.Head{Seq: m.Seq, Task: id, FreeAt: said.FreeAtMs, At: m.Time}, nil
+}
+
+// atOnce calls f for each of n, some at once, and returns an error if one did; the others' calls may end early then.
+func atOnce(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	places := make(chan struct{}, askedAtOnce)
+	var all sync.WaitGroup
+	for i := range n {
+		places <- struct{}{}
+		if ctx.Err() != nil {
+			break
+		}
+		all.Go(func() {
+			defer func() { <-places }()
+			if err := f(ctx, i); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	all.Wait()
+	return context.Cause(ctx)
+}

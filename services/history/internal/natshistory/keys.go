@@ -1,0 +1,71 @@
+package natshistory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
+)
+
+// EndKeys implements partition.Archive. The last word on a key is stored in place of the one before, if that is the task's own, and
+// the server forgets it once it says nothing any more.
+func (a *Archive) EndKeys(ctx context.Context, tasks []*taskstate.Task) error {
+	var failed []error
+	for len(tasks) > 0 {
+		some := tasks[:min(len(tasks), natslog.PipelineMsgsMax)]
+		tasks = tasks[len(some):]
+		msgs := make([]natslog.Msg, len(some))
+		for i, t := range some {
+			msg, err := keyEnded(a.cfg.Partition, t, time.Now())
+			if err != nil {
+				return err
+			}
+			msgs[i] = msg
+		}
+		once, cancel := context.WithTimeout(ctx, appendTimeout)
+		for i, r := range natslog.AppendEach(once, a.cfg.NATS, msgs) {
+			switch {
+			case r.Err == nil, errors.Is(r.Err, natslog.ErrWrongLast): // that is: it was said, or is another's
+			case natslog.BadMessage(r.Err):
+				failed = append(failed, &partition.RefusedTaskError{Task: some[i].ID, Reason: r.Err})
+			default:
+				cancel()
+				return r.Err
+			}
+		}
+		cancel()
+	}
+	return errors.Join(failed...)
+}
+
+// keyEnded is the last word on the unique key of t.
+func keyEnded(p int, t *taskstate.Task, now time.Time) (natslog.Msg, error) {
+	u := t.Unique()
+	freeAt := t.FinishedAt + u.ForMS
+	data, err := (&logv1.UniqueKey{
+		TaskId: t.ID[:], Key: u.Key, FreeAtMs: freeAt, LogVersion: logversion.Field(logversion.UniqueKeys),
+	}).MarshalVT()
+	if err != nil {
+		return natslog.Msg{}, fmt.Errorf("encode the end of a unique key: %w", err)
+	}
+	kept := max(time.UnixMilli(freeAt).Sub(now), 0) + topology.UniqueKeyKept
+	return natslog.Msg{
+		Subject: topology.UniqueKey(p, t.Domain, u.Key), Data: data,
+		Header: nats.Header{
+			jetstream.ExpectedLastSubjSeqHeader: []string{strconv.FormatUint(u.Seq, 10)},
+			jetstream.MsgRollup:                 []string{jetstream.MsgRollupSubject},
+			jetstream.MsgTTLHeader:              []string{strconv.FormatInt(int64(kept/time.Second), 10)},
+		},
+	}, nil
+}
