@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -190,6 +191,9 @@ func (t *target) task(i int) yard.Task {
 	task := yard.Task{Type: typeName(i % t.types), Tasklist: tasklist, Payload: filler, Priority: priorities[i%len(priorities)]}
 	if len(t.groups) > 0 {
 		task.Group = t.groups[i%len(t.groups)]
+	}
+	if t.unique {
+		task.Unique = &yard.Unique{Key: rand.Text(), For: time.Hour}
 	}
 	return task
 }

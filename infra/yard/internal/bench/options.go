@@ -111,6 +111,8 @@ type Options struct {
 	Levels, LimitAll int
 	// Groups is how many groups the tasks are of, in turn, 0 to 1,000,000. Default 0: they have none.
 	Groups int
+	// Unique gives each task a unique key of its own, kept for an hour after its end.
+	Unique bool
 	// PerGroup is how many tasks of each type and group may run at once, 0 to 1,000,000. Default 0 = any number.
 	PerGroup int
 	// Spread is how many partitions the tasklist has, 1 to 64. Default 1.

@@ -49,6 +49,8 @@ type Settings struct {
 	LimitAll int `json:"limit_all,omitempty"`
 	// Groups is how many groups the tasks are of; 0 = they have none.
 	Groups int `json:"groups,omitempty"`
+	// Unique: each task has a unique key of its own.
+	Unique bool `json:"unique,omitempty"`
 	// Producers is 0 where each workload has its own number; Domains are those of W8 and W8s.
 	Producers int `json:"producers,omitempty"`
 	Domains   int `json:"domains"`
@@ -172,7 +174,7 @@ type Cost struct {
 func (o *Options) settings() Settings {
 	s := Settings{
 		Stack: "embedded: one process, in-process connections", Sync: strings.Join(o.Syncs, ","),
-		PayloadBytes: payloadBytes, WarmUpTasks: warmUpTasks, Runs: o.Runs, Types: o.Types, Polls: o.Polls, Limit: o.Limit, Levels: o.Levels, Spread: o.Spread, LimitAll: o.LimitAll, Groups: o.Groups,
+		PayloadBytes: payloadBytes, WarmUpTasks: warmUpTasks, Runs: o.Runs, Types: o.Types, Polls: o.Polls, Limit: o.Limit, Levels: o.Levels, Spread: o.Spread, LimitAll: o.LimitAll, Groups: o.Groups, Unique: o.Unique,
 		RestSeconds: o.Rest.Seconds(), Producers: o.Producers, Domains: o.Domains,
 	}
 	if o.URL != "" {
@@ -306,6 +308,9 @@ func (r *Report) WriteTable(w io.Writer) error {
 	}
 	if r.Settings.Groups > 0 {
 		limit += fmt.Sprintf(", %d groups", r.Settings.Groups)
+	}
+	if r.Settings.Unique {
+		limit += ", unique keys"
 	}
 	if r.Settings.Spread > 1 {
 		limit += fmt.Sprintf(", %d partitions of the tasklist", r.Settings.Spread)

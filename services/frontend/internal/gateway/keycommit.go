@@ -66,6 +66,7 @@ func (a *appender) flushKeys(p int) {
 		if len(parts) == 0 {
 			return
 		}
+		began := time.Now()
 		ctx, cancel := context.WithTimeout(a.g.base, a.g.Config.AppendTimeout)
 		places := make(chan struct{}, keyBatchesMax)
 		var all sync.WaitGroup
@@ -81,6 +82,9 @@ func (a *appender) flushKeys(p int) {
 		}
 		all.Wait()
 		cancel()
+		if len(parts) > 1 {
+			pause(a.g.base, min(time.Since(began)/companyShare, companyMax))
+		}
 	}
 }
 

@@ -18,12 +18,16 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
 
+// endedMsgs is how many ends of keys go in one write.
+const endedMsgs = 256
+
 // EndKeys implements partition.Archive. The last word on a key is stored in place of the one before, if that is the task's own, and
-// the server forgets it once it says nothing any more.
+// the server forgets it once it says nothing any more. Many go in one atomic batch, with one sync to disk; where one of them was said already, or the key is
+// another's, each goes for itself.
 func (a *Archive) EndKeys(ctx context.Context, tasks []*taskstate.Task) error {
 	var failed []error
 	for len(tasks) > 0 {
-		some := tasks[:min(len(tasks), natslog.PipelineMsgsMax)]
+		some := tasks[:min(len(tasks), endedMsgs)]
 		tasks = tasks[len(some):]
 		msgs := make([]natslog.Msg, len(some))
 		for i, t := range some {
@@ -33,18 +37,27 @@ func (a *Archive) EndKeys(ctx context.Context, tasks []*taskstate.Task) error {
 			}
 			msgs[i] = msg
 		}
-		once, cancel := context.WithTimeout(ctx, appendTimeout)
-		for i, r := range natslog.AppendEach(once, a.cfg.NATS, msgs) {
-			switch {
-			case r.Err == nil, errors.Is(r.Err, natslog.ErrWrongLast): // that is: it was said, or is another's
-			case natslog.BadMessage(r.Err):
-				failed = append(failed, &partition.RefusedTaskError{Task: some[i].ID, Reason: r.Err})
-			default:
-				cancel()
-				return r.Err
-			}
+		failed = append(failed, a.endKeys(ctx, some, msgs))
+	}
+	return errors.Join(failed...)
+}
+
+func (a *Archive) endKeys(ctx context.Context, tasks []*taskstate.Task, msgs []natslog.Msg) error {
+	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
+	defer cancel()
+	_, err := natslog.AppendAtomic(ctx, a.cfg.NATS, msgs)
+	if err == nil || !errors.Is(err, natslog.ErrWrongLast) && !mayBeBad(err) {
+		return err
+	}
+	var failed []error
+	for i, r := range natslog.AppendEach(ctx, a.cfg.NATS, msgs) {
+		switch {
+		case r.Err == nil, errors.Is(r.Err, natslog.ErrWrongLast): // that is: it was said, or is another's
+		case natslog.BadMessage(r.Err):
+			failed = append(failed, &partition.RefusedTaskError{Task: tasks[i].ID, Reason: r.Err})
+		default:
+			return r.Err
 		}
-		cancel()
 	}
 	return errors.Join(failed...)
 }
@@ -63,9 +76,8 @@ func keyEnded(p int, t *taskstate.Task, now time.Time) (natslog.Msg, error) {
 	return natslog.Msg{
 		Subject: topology.UniqueKey(p, t.Domain, u.Key), Data: data,
 		Header: nats.Header{
-			jetstream.ExpectedLastSubjSeqHeader: []string{strconv.FormatUint(u.Seq, 10)},
-			jetstream.MsgRollup:                 []string{jetstream.MsgRollupSubject},
-			jetstream.MsgTTLHeader:              []string{strconv.FormatInt(int64(kept/time.Second), 10)},
+			jetstream.MsgRollup:    []string{jetstream.MsgRollupSubject},
+			jetstream.MsgTTLHeader: []string{strconv.FormatInt(int64(kept/time.Second), 10)},
 		},
-	}, nil
+	}.Over(u.Seq), nil
 }
