@@ -43,6 +43,19 @@ type repeats struct {
 	ran                map[string]map[string]bool // the tasks that had a payload
 }
 
+// Every pairOf-th submitter and the next one submit the same payloads, which are unique keys too: one of them creates the task, and both are answered with it.
+const pairOf = 8
+
+// byKey submits tasks with unique keys.
+func (r *repeats) byKey() func(ctx context.Context, payload string) (string, error) {
+	client := r.cluster.Client(domain)
+	return func(ctx context.Context, payload string) (string, error) {
+		return client.Submit(ctx, yard.Task{
+			Type: string(quick), Tasklist: tasklist, Payload: payload, Unique: &yard.Unique{Key: payload, For: time.Hour},
+		})
+	}
+}
+
 // bySDK submits through the SDK, which counts its tries.
 func (r *repeats) bySDK() func(ctx context.Context, payload string) (string, error) {
 	client := r.cluster.Client(domain)
@@ -93,6 +106,9 @@ func (r *repeats) submit(ctx context.Context, who int, by func(ctx context.Conte
 		r.mu.Lock()
 		switch code := fault.CodeOf(err); {
 		case err == nil:
+			if other, ok := r.accepted[payload]; ok && other != id {
+				r.t.Errorf("%s is answered with %s and with %s", payload, other, id)
+			}
 			r.accepted[payload] = id
 		case code == fault.Unknown:
 			r.unknown.Add(1)
@@ -142,9 +158,13 @@ func (r *repeats) disturb(round int) string {
 		c.ResumeNATS(0)
 		return fmt.Sprintf("NATS stopped for %v", natsStopped)
 	}
-	c.Kill(cluster.Frontend, victim)
-	c.Restart(cluster.Frontend, victim)
-	return fmt.Sprintf("frontend-%d killed", victim)
+	of := cluster.Frontend
+	if round%6 == 4 { // one that says which keys are free
+		of = cluster.History
+	}
+	c.Kill(of, victim)
+	c.Restart(of, victim)
+	return fmt.Sprintf("%s-%d killed", of, victim)
 }
 
 func rounds(t *testing.T) int {
@@ -159,7 +179,7 @@ func rounds(t *testing.T) int {
 	return n
 }
 
-// TestI1_RepeatsOfKilledFrontends: frontends and NATS are killed or stopped for a while, and clients submit and repeat what got no
+// TestI1_RepeatsOfKilledFrontends: frontends, an owner of history and NATS are killed or stopped for a while, and clients submit and repeat what got no
 // answer. Each payload that was accepted runs as one task, the one that was answered, and no payload runs as two.
 func TestI1_RepeatsOfKilledFrontends(t *testing.T) {
 	t.Parallel()
@@ -193,12 +213,17 @@ func TestI1_RepeatsOfKilledFrontends(t *testing.T) {
 	submitting, stopSubmitting := context.WithCancel(context.Background())
 	t.Cleanup(func() { stopSubmitting(); submitters.Wait(); stopWorking(); all.Wait() })
 	for who := range repeaters {
-		by := r.bySDK
-		if who%byHandOf == 0 {
+		by, name := r.bySDK, who
+		switch {
+		case who%pairOf == 1:
+			by = r.byKey
+		case who%pairOf == 2:
+			by, name = r.byKey, who-1
+		case who%byHandOf == 0:
 			by = r.byHand
 		}
 		submit := by()
-		submitters.Go(func() { r.submit(submitting, who, submit) })
+		submitters.Go(func() { r.submit(submitting, name, submit) })
 	}
 	r.await("at the start")
 	for round := range rounds {
