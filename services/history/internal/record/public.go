@@ -16,7 +16,7 @@ func Public(t *taskstate.Task, brief bool) *yardv1.Task {
 		Group: t.Group(), Cost: t.Cost(),
 	}
 	if t.State == taskstate.Running {
-		out.Worker = t.Attempt.Worker
+		out.Worker = t.Attempt.Worker.Name()
 	}
 	if brief {
 		return out
