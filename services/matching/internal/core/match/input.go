@@ -190,8 +190,8 @@ type Poll struct {
 	Worker, Version string
 	// WorkerID is that of its worker's signs of life; empty = it sends none.
 	WorkerID string
-	ReplyTo         string
-	JSON            bool
+	ReplyTo  string
+	JSON     bool
 	// For is how long it may wait, from the step that takes it in.
 	For time.Duration
 	// Unanswered are inboxes of polls of the domain that were given up: what was sent there was not delivered.
