@@ -35,7 +35,9 @@ var errNoSigns = errors.New("no right to publish signs of life")
 // the process dies, or its host is cut off, all attempts are ready again for others after twice that time, without a failure. Below 3 s the
 // loss of a NATS server may look like that. With 0 it sends none; then attempts of a dead worker wait for the end of their heartbeats or deadlines.
 // Default 3 s. The worker needs the right to publish on yard.v1.<domain>.hint.alive.
-func WithSignsOfLife(every time.Duration) WorkerOption { return func(c *workerConfig) { c.signs = every } }
+func WithSignsOfLife(every time.Duration) WorkerOption {
+	return func(c *workerConfig) { c.signs = every }
+}
 
 // signs are the signs of life of one run of a worker.
 type signs struct {

@@ -233,11 +233,15 @@ func TestNoOneAliveIsSilentAndEveryoneDeadIs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := newEar()
 		type worker struct {
+			n           int
 			alive, said bool
 			next        time.Duration
 			last        time.Duration // the last sign that was heard
 		}
 		var all [6]worker
+		for i := range all {
+			all[i].n = i
+		}
 		deafUntil, deafAt := start, start
 		for at := start; at < start+60*second; at += second / 10 {
 			deaf := at < deafUntil
@@ -269,8 +273,7 @@ func TestNoOneAliveIsSilentAndEveryoneDeadIs(t *testing.T) {
 			}
 			e.Fall(at)
 			for _, k := range e.Fallen() {
-				var i int
-				fmt.Sscanf(k.ID, "worker-%d", &i)
+				i := slices.IndexFunc(all[:], func(w worker) bool { return k.ID == id(w.n) })
 				if w := &all[i]; !w.said {
 					w.said = true
 					if heard := max(w.last, deafAt); at-heard < 2*second+Slack {
