@@ -1289,7 +1289,7 @@ func (x *PollRequest) GetWorkerId() string {
 }
 
 // WorkerAlive is a sign of life: one message for all attempts of a worker, published as JSON and without a reply on the subject
-// hint.alive of its domain as long as its process lives, and never stored. If none comes for twice `every_ms` and a quarter of a second,
+// hint.alive of its domain as long as its process lives, and never stored. If none comes for twice `every_ms` and half a second,
 // all attempts that polls with this `worker_id` were granted are ready again at once. No failure is counted for that, only a lost
 // delivery (on_lost). A worker of which no sign was heard is never taken for silent, so send the first one before the first poll. A
 // message that breaks a rule is left out. Of a domain, 4096 workers are known at a time. Since log version 10.

@@ -24,8 +24,8 @@ import (
 )
 
 const (
-	// Slack is how late a sign may be.
-	Slack = 250 * time.Millisecond
+	// Slack is how late a sign may be: a worker that has lost its NATS server needs a moment to connect to another one.
+	Slack = 500 * time.Millisecond
 	// EveryMin and EveryMax bound the interval of signs.
 	EveryMin, EveryMax = 500 * time.Millisecond, 30 * time.Second
 	// SaidFor is for how long it is said that a worker fell silent. Then it is forgotten: polls of it that waited then have ended, and one that
