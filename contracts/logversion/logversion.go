@@ -67,6 +67,8 @@ const (
 	Snooze = 9
 	// UniqueKeys is the format since which tasks may have a unique key: an older owner would not give the key back.
 	UniqueKeys = 10
+	// Alive is the format since which the attempts of a silent worker end before their leases: an older owner would refuse that.
+	Alive = 10
 )
 
 // newest is the newest format that this program reads and writes. A build raises

@@ -50,6 +50,8 @@ export interface PollRequest {
   worker_version?: string;
   /** Poll several tasklists by weight, 1..16 of them, each once, in place of `tasklist`. All tasks of one answer come from one of them. While several have work, they get polls in the ratio of their weights; one without work takes no part. Refused in a request to `tasks.poll.<tasklist>`, since NATS permissions fence workers by that subject. Since log version 9. */
   tasklists?: PolledTasklist[];
+  /** Who runs the tasks, as in the signs of life that it sends (WorkerAlive): `[A-Za-z0-9_-]{16,64}`. If it falls silent, its attempts are ready again at once. Default: none, then only the heartbeats and deadlines of attempts count. It has an effect since log version 10. */
+  worker_id?: string;
 }
 
 export interface PollResponse {
@@ -362,6 +364,23 @@ export interface PurgeTasklistRequest {
 export interface PurgeTasklistResponse {
   /** What this step did. */
   purged?: Purged;
+}
+
+/** ListWorkersRequest (workers.list): the workers of the domain that send signs of life (WorkerAlive), and what they run. Since log version 10. */
+export interface ListWorkersRequest {
+  /** The most to return, 1..1000. Default 100. An answer stops at 400 KiB, so a page may have fewer. */
+  limit?: number;
+  /** The next_cursor of the previous answer. Default: from the first. */
+  cursor?: string;
+}
+
+export interface ListWorkersResponse {
+  /** Sorted by worker_id. */
+  workers?: LiveWorker[];
+  /** Where the next page begins; empty on the last page. */
+  next_cursor?: string;
+  /** For how long all owners of history partitions have listened, ms: below a minute, workers may be missing that were not heard yet. */
+  known_for_ms?: number;
 }
 
 /** PutTypeRequest (types.put) creates or changes a type. A changed limit takes effect within a second; tasks accepted before keep their retry policy, timeouts and cost. */
@@ -771,7 +790,7 @@ export interface RetryPolicy {
   jitter?: Jitter;
   /** How many times it is given to a worker until it becomes a dead letter, however the attempts ended, 1..100000. It is looked at when an attempt has ended without completing the task. One that was handed back, since its worker never started it, does not count. Default: no such limit. Since log version 9. */
   max_deliveries?: number;
-  /** What follows when its worker sends no more heartbeats; it has an effect only with heartbeat_timeout_ms. Default: retry. Since log version 9. */
+  /** What follows when its worker sends no more heartbeats, if there is a heartbeat_timeout_ms, or no more signs of life (WorkerAlive). Default: retry. Since log version 9. */
   on_lost?: OnLost;
   /** What follows when an attempt exceeds start_to_close_ms. Default: fail. Since log version 9. */
   on_timeout?: OnTimeout;
@@ -837,6 +856,26 @@ export interface SubmitResult {
   task_id: string;
   /** What was done. Later versions may add outcomes; each of them means that the task with this id exists. */
   outcome: SubmitOutcome;
+}
+
+/** WorkerAlive is a sign of life: one message for all attempts of a worker, published as JSON and without a reply on the subject hint.alive of its domain as long as its process lives, and never stored. If none comes for twice `every_ms` and half a second, all attempts that polls with this `worker_id` were granted are ready again at once. No failure is counted for that, only a lost delivery (on_lost). A worker of which no sign was heard is never taken for silent, so send the first one before the first poll. A message that breaks a rule is left out. Of a domain, 4096 workers are known at a time. Since log version 10. */
+export interface WorkerAlive {
+  /** `[A-Za-z0-9_-]{16,64}`, new for each start of the worker's process, and not to be guessed: a client that knows it can send signs of life in its name. Required. */
+  worker_id: string;
+  /** How often a sign is sent, ms, 500..30000. Required. With less than 3000 the loss of a NATS server, which is noticed within 3 s, may look like silence. */
+  every_ms: number;
+  /** The worker's name, for people to read, as in its polls; at most 128 bytes. */
+  worker?: string;
+  /** The version of its program; at most 64 bytes. */
+  version?: string;
+  /** The host that it runs on, for people to read; at most 64 bytes. */
+  host?: string;
+  /** The tasklists that it polls, for people to read; at most 16, the others are left out. */
+  tasklists?: string[];
+  /** For how long it has been running, ms. */
+  running_for_ms?: number;
+  /** It ends, and has reported the outcomes of its attempts: this is the last sign, and the silence behind it means nothing. */
+  leaving?: boolean;
 }
 
 /** PolledTasklist is one of the tasklists of a poll. */
@@ -1135,6 +1174,42 @@ export interface Poller {
   seen_ago_ms?: number;
   /** Its polls that wait now. */
   waiting_polls?: number;
+}
+
+/** LiveWorker is a worker whose signs of life are heard. */
+export interface LiveWorker {
+  /** As in its polls and its signs of life. */
+  worker_id?: string;
+  /** Its name, as in its signs of life. */
+  worker?: string;
+  /** The version of its program. */
+  version?: string;
+  /** The host that it runs on. */
+  host?: string;
+  /** The tasklists that it polls, the first 16. */
+  tasklists?: string[];
+  /** For how long it has been running, ms. */
+  running_for_ms?: number;
+  /** How long ago the last sign was heard, ms. */
+  heard_ago_ms?: number;
+  /** How often it sends one, ms. */
+  every_ms?: number;
+  /** How many attempts it has. */
+  attempts_count?: number;
+  /** The ten of them that have been running for the longest. */
+  attempts?: LiveAttempt[];
+}
+
+/** LiveAttempt is an attempt that a worker runs. */
+export interface LiveAttempt {
+  /** Of which task. */
+  task_id?: string;
+  /** The type of the task. */
+  type?: string;
+  /** The tasklist of the task. */
+  tasklist?: string;
+  /** For how long it has been running, ms. */
+  running_for_ms?: number;
 }
 
 /** SlotUse says how much of one concurrency limit is in use. */
@@ -1496,6 +1571,8 @@ export interface Verbs {
   "tasklists.drain": { request: DrainTasklistRequest; response: DrainTasklistResponse };
   /** Cancel the tasks of a tasklist that do not run, step by step; or count them. */
   "tasklists.purge": { request: PurgeTasklistRequest; response: PurgeTasklistResponse };
+  /** List the workers that send signs of life, and what they run. */
+  "workers.list": { request: ListWorkersRequest; response: ListWorkersResponse };
   /** Create or change a task type of the domain: retry, timeouts, concurrency limits. */
   "types.put": { request: PutTypeRequest; response: PutTypeResponse };
   /** Get a task type and how much of its limit is in use. */

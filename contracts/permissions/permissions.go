@@ -70,7 +70,7 @@ func (l *lists) service(r Role) {
 func (l *lists) frontend(n topology.Partitioning) {
 	l.service(Frontend)
 	l.publish(anyTenant, topology.CancelHintAny, topology.HintGivenUp)
-	l.subscribe(topology.APIAll, topology.HintLoad, topology.HintTasklistLoad)
+	l.subscribe(topology.APIAll, topology.HintLoad, topology.HintTasklistLoad, topology.HintSilent)
 	l.publish(
 		topology.BucketSubject(topology.ConfigBucket, topology.DomainKeys),
 		topology.BucketSubject(topology.ConfigBucket, topology.TypeKeys),
@@ -85,7 +85,7 @@ func (l *lists) frontend(n topology.Partitioning) {
 	for p := range n.History {
 		l.publish(topology.SubmitAny(p), topology.UniqueKeyAny(p), topology.Event(p))
 		l.publish(api("STREAM.MSG.GET", topology.HistoryStream(p))) // what a repeated request stored, and who has a unique key
-		l.calls(p, topology.HistoryCall, "get", "list", "describe")
+		l.calls(p, topology.HistoryCall, "get", "list", "describe", "workers")
 		l.calls(p, topology.TimerCall, "get", "list", "describe")
 	}
 	for m := range n.Matching {
@@ -96,8 +96,8 @@ func (l *lists) frontend(n topology.Partitioning) {
 
 func (l *lists) history(n topology.Partitioning) {
 	l.service(History)
-	l.subscribe(topology.HintHungry)
-	l.publish(topology.HintLoad, topology.DeadAny, accountInfo)
+	l.subscribe(topology.HintHungry, topology.AliveHintAny)
+	l.publish(topology.HintLoad, topology.HintSilent, topology.DeadAny, accountInfo)
 	l.bucket(topology.CheckpointsBucket)
 	l.publish(topology.BucketSubject(topology.CheckpointsBucket, topology.HistoryCheckpoints))
 	for p := range n.History {
@@ -109,7 +109,7 @@ func (l *lists) history(n topology.Partitioning) {
 		l.stream(archive)
 		l.publish(api("DIRECT.GET", archive))
 		l.calls(p, topology.TimerCall, "cancel", "locate")
-		for _, verb := range []string{"get", "list", "describe", "bookings", "undelivered", "retrigger"} {
+		for _, verb := range []string{"get", "list", "describe", "bookings", "undelivered", "retrigger", "workers"} {
 			l.subscribe(topology.HistoryCall(p, verb))
 		}
 	}
@@ -123,7 +123,7 @@ func (l *lists) matching(n topology.Partitioning) {
 	l.publish(anyTenant) // hands out tasks
 	hints := []string{topology.HintFreed, topology.HintRestore, topology.HintBranchAny}
 	l.publish(append(hints, topology.HintHungry, topology.HintTasklistLoad)...)
-	l.subscribe(append(hints, topology.HintGivenUp)...)
+	l.subscribe(append(hints, topology.HintGivenUp, topology.HintSilent)...)
 	l.bucket(topology.CheckpointsBucket)
 	l.publish(topology.BucketSubject(topology.CheckpointsBucket, topology.MatchingEpochs))
 	for p := range n.History {
@@ -203,6 +203,7 @@ func (l *lists) tenant(u User) {
 		for _, verb := range []string{"complete", "fail", "heartbeat"} {
 			l.publish(topology.API(u.Domain, "tasks."+verb))
 		}
+		l.publish(topology.AliveHint(u.Domain))
 		l.subscribe(topology.CancelHint(u.Domain))
 		for _, tasklist := range u.TasklistNames() {
 			l.publish(topology.PollOf(u.Domain, tasklist))

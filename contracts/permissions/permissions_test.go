@@ -64,11 +64,11 @@ func TestI14_TenantsHaveTheirVerbsAndTheirInbox(t *testing.T) {
 			Subscribe: []string{"_INBOX.t.shop.submitter-web.>"},
 		},
 		"worker:shop:mail": {
-			Publish:   []string{"yard.v1.shop.tasks.complete", "yard.v1.shop.tasks.fail", "yard.v1.shop.tasks.heartbeat", "yard.v1.shop.tasks.poll", "yard.v1.shop.tasks.poll.*"},
+			Publish:   []string{"yard.v1.shop.hint.alive", "yard.v1.shop.tasks.complete", "yard.v1.shop.tasks.fail", "yard.v1.shop.tasks.heartbeat", "yard.v1.shop.tasks.poll", "yard.v1.shop.tasks.poll.*"},
 			Subscribe: []string{"_INBOX.t.shop.worker-mail.>", "yard.v1.shop.hint.cancel"},
 		},
 		"worker:shop:mail:letters:push": {
-			Publish:   []string{"yard.v1.shop.tasks.complete", "yard.v1.shop.tasks.fail", "yard.v1.shop.tasks.heartbeat", "yard.v1.shop.tasks.poll.letters", "yard.v1.shop.tasks.poll.push"},
+			Publish:   []string{"yard.v1.shop.hint.alive", "yard.v1.shop.tasks.complete", "yard.v1.shop.tasks.fail", "yard.v1.shop.tasks.heartbeat", "yard.v1.shop.tasks.poll.letters", "yard.v1.shop.tasks.poll.push"},
 			Subscribe: []string{"_INBOX.t.shop.worker-mail.>", "yard.v1.shop.hint.cancel"},
 		},
 		"admin:shop:boss": {Publish: []string{"yard.v1.shop.>"}, Subscribe: []string{"_INBOX.t.shop.admin-boss.>", "yard.v1.shop.hint.cancel"}},

@@ -54,7 +54,7 @@ var (
 	}
 	AttemptsExpired = Metric{
 		Name: "yardmaster.history.attempts.expired", Kind: Counter, Unit: "{attempt}", Attributes: []string{Reason},
-		Tells: "Attempts that ended without their worker's word. Reason: `silent` = its heartbeats stopped; `deadline` = start_to_close or finish_within passed; " +
+		Tells: "Attempts that ended without their worker's word. Reason: `silent` = its heartbeats, or its signs of life, stopped; `deadline` = start_to_close or finish_within passed; " +
 			"`undelivered` = the grant may never have reached a worker, since matching was lost.",
 		Worry: "a rate: workers die, lose their connection, or need longer than their deadline",
 	}

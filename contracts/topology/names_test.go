@@ -19,6 +19,7 @@ func TestNamesStayAsTheyAre(t *testing.T) {
 		Admin("domains.put"):                     "yard.v1.admin.domains.put",
 		PollOf("shop", "mail"):                   "yard.v1.shop.tasks.poll.mail",
 		CancelHint("shop"):                       "yard.v1.shop.hint.cancel",
+		AliveHint("shop"):                        "yard.v1.shop.hint.alive",
 		Submit(3, ids.LaneFirst, "shop", "mail"): "yard.history.3.submit.p1.shop.mail",
 		SubmitShared(3, ids.LaneLater):           "yard.history.3.submit.later.shared",
 		SubmitOf(3, ids.LaneLast, "shop"):        "yard.history.3.submit.p5.shop.+",

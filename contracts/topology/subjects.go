@@ -43,6 +43,12 @@ func CancelHint(domain string) string { return apiPrefix + domain + ".hint.cance
 // CancelHintAny filters those of all domains.
 const CancelHintAny = apiPrefix + "*.hint.cancel"
 
+// AliveHint is where the workers of a domain send signs of life (yardv1.WorkerAlive as JSON): core NATS, to every owner of history.
+func AliveHint(domain string) string { return apiPrefix + domain + ".hint.alive" }
+
+// AliveHintAny filters those of all domains.
+const AliveHintAny = apiPrefix + "*.hint.alive"
+
 // APIPlanned are endpoints of versions to come: this one answers that it does not know them, so that a newer
 // client need not take an older engine for one that is away.
 func APIPlanned() []string {
@@ -50,7 +56,7 @@ func APIPlanned() []string {
 		"tasks.explain", "tasks.update", "tasks.redrive", "tasks.count", "tasks.purge",
 		"tasklists.update",
 		"types.describe",
-		"groups.describe", "keys.*", "batches.*", "schedules.*", "workers.*", "deadletters.*",
+		"groups.describe", "keys.*", "batches.*", "schedules.*", "workers.drain", "workers.stop", "deadletters.*",
 	}
 }
 
@@ -329,6 +335,8 @@ const (
 	HintLoad = "yard.hint.load"
 	// HintGivenUp carries rpcv1.GivenUp: what was sent to these inboxes is lost.
 	HintGivenUp = "yard.hint.given_up"
+	// HintSilent carries rpcv1.Silent: workers fell silent, and get no more tasks by the polls that wait.
+	HintSilent = "yard.hint.silent"
 	// HintTasklistLoad carries rpcv1.TasklistLoad: what waits in the partitions of tasklists that have several.
 	HintTasklistLoad = "yard.hint.tasklist_load"
 	// HintHungry carries rpcv1.Hungry: a tasklist has idle pollers, and its table holds nothing for them.

@@ -34,6 +34,10 @@ type fakeEngine struct {
 	// latency of every answer but those of polls.
 	latency time.Duration
 	closed  bool
+	// signs are the signs of life, signsAt when they came; signsFail is what is answered.
+	signs     []*yardv1.WorkerAlive
+	signsAt   []time.Time
+	signsFail error
 	// hint tells the worker of cancelled tasks.
 	hint func(taskIDs []string)
 }
@@ -133,6 +137,14 @@ func (e *fakeEngine) failOnce(_ context.Context, tasks []*yardv1.Failure) ([]*ya
 
 func (e *fakeEngine) heartbeatOnce(_ context.Context, tasks []*yardv1.Beat) ([]*yardv1.Verdict, error) {
 	return e.answer("heartbeat", idsOf(tasks), func() { e.beats = append(e.beats, tasks...) })
+}
+
+func (e *fakeEngine) alive(sign *yardv1.WorkerAlive) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.signs = append(e.signs, sign)
+	e.signsAt = append(e.signsAt, time.Now())
+	return e.signsFail
 }
 
 func idsOf[E interface{ GetTaskId() string }](tasks []E) []string {

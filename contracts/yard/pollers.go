@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
@@ -89,11 +90,8 @@ func versionOf(info *debug.BuildInfo) string {
 	return clip(info.Main.Version, versionBytesMax)
 }
 
-// versionPath is how an engine that does not know the field of PollRequest names it, in protobuf.
-const versionPath = "/#7"
-
-// unknownVersion tells that the engine is of a version that does not know the version of workers, and refuses it.
-func unknownVersion(err error) bool {
+// unknownField tells that the engine is of a version that does not know a field of PollRequest, and refuses it. In protobuf it names the number.
+func unknownField(err error, name string, number int) bool {
 	e := fault.From(err)
-	return e != nil && e.Code == fault.InvalidArgument && (e.Path == "/worker_version" || e.Path == versionPath)
+	return e != nil && e.Code == fault.InvalidArgument && (e.Path == "/"+name || e.Path == "/#"+strconv.Itoa(number))
 }

@@ -39,6 +39,33 @@ func TestPollersComePageByPage(t *testing.T) {
 	})
 }
 
+func TestLiveWorkersComePageByPage(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		list := answering[yardv1.ListWorkersRequest](t, s, topology.API("shop", "workers.list"),
+			&yardv1.ListWorkersResponse{Workers: []*yardv1.LiveWorker{{
+				WorkerId: "a", Worker: "ann", Version: "v1", Host: "h", Tasklists: []string{"mail"}, RunningForMs: 1500, HeardAgoMs: 20, EveryMs: 3000, AttemptsCount: 1,
+				Attempts: []*yardv1.LiveAttempt{{TaskId: "x", Type: "email.send", Tasklist: "mail", RunningForMs: 7}},
+			}}, NextCursor: "a", KnownForMs: 60_000},
+			&yardv1.ListWorkersResponse{Workers: []*yardv1.LiveWorker{{WorkerId: "b"}}, KnownForMs: 61_000},
+		)
+		got, err := s.client.Workers(soon(t))
+		want := yard.LiveWorkers{KnownFor: 61 * time.Second, All: []yard.LiveWorker{
+			{
+				ID: "a", Worker: "ann", Version: "v1", Host: "h", Tasklists: []string{"mail"}, RunningFor: 1500 * time.Millisecond, HeardAgo: 20 * time.Millisecond, Every: 3 * time.Second, AttemptsCount: 1,
+				Attempts: []yard.LiveAttempt{{TaskID: "x", Type: "email.send", Tasklist: "mail", RunningFor: 7 * time.Millisecond}},
+			},
+			{ID: "b"},
+		}}
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%+v %v", got, err)
+		}
+		if asked := list.requests(); len(asked) != 2 || asked[0].Limit != 1000 || asked[1].Cursor != "a" {
+			t.Errorf("asked %v", asked)
+		}
+	})
+}
+
 func TestTopLimitsAreAskedForAsWanted(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newStack(t)

@@ -130,15 +130,31 @@ func (p *poller) poll(ctx context.Context, n int) (end pollEnd) {
 	if !p.versionless.Load() {
 		req.WorkerVersion = p.worker.cfg.version
 	}
-	end.tasks, end.err = p.engine.poll(ctx, req)
-	if req.WorkerVersion != "" && unknownVersion(end.err) { // it is older than this SDK
-		p.versionless.Store(true)
-		req.WorkerVersion = ""
+	req.WorkerId = p.signs.id()
+	for {
 		end.tasks, end.err = p.engine.poll(ctx, req)
+		if !p.leaveOut(req, end.err) {
+			break
+		}
 	}
 	end.early = len(end.tasks) == 0 && time.Since(asked) < wait/2
 	end.withdrawn = leave() && len(end.tasks) == 0
 	return end
+}
+
+// leaveOut takes what an engine that is older than this SDK refuses out of a poll, and of those to come.
+func (p *poller) leaveOut(req *yardv1.PollRequest, err error) bool {
+	switch {
+	case req.WorkerVersion != "" && unknownField(err, "worker_version", 7):
+		p.versionless.Store(true)
+		req.WorkerVersion = ""
+	case req.WorkerId != "" && unknownField(err, "worker_id", 9):
+		p.signs.off.Store(true)
+		req.WorkerId = ""
+	default:
+		return false
+	}
+	return true
 }
 
 // adapt sets what the next poll asks for: twice as much where the last got all it asked for, one where it got nothing.

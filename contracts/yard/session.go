@@ -23,6 +23,8 @@ type engine interface {
 	completeOnce(ctx context.Context, tasks []*yardv1.Completion) ([]*yardv1.Verdict, error)
 	failOnce(ctx context.Context, tasks []*yardv1.Failure) ([]*yardv1.Verdict, error)
 	heartbeatOnce(ctx context.Context, tasks []*yardv1.Beat) ([]*yardv1.Verdict, error)
+	// alive sends a sign of life; errNoSigns where it may not.
+	alive(sign *yardv1.WorkerAlive) error
 	// cancels calls heard with the ids of tasks that were cancelled while they ran, until stop is called.
 	cancels(heard func(taskIDs []string)) (stop func())
 	// gone tells that the connection is closed for good.
@@ -74,6 +76,7 @@ type session struct {
 	beats    *beater
 	// versionless: the engine knows no version of workers.
 	versionless atomic.Bool
+	signs       *signs
 	// handlerCtx is the parent of all handlers' contexts; stopHandlers ends it.
 	handlerCtx   context.Context
 	stopHandlers context.CancelCauseFunc
@@ -97,6 +100,7 @@ func newSession(w *Worker, e engine) *session {
 	} else {
 		s.types = slices.Sorted(maps.Keys(w.handlers))
 	}
+	s.signs = newSigns(w)
 	s.beats = newBeater(s.log, e.heartbeatOnce)
 	s.complete = newReporter(s.log, s.finished, func(ctx context.Context, batch []outcome) ([]*yardv1.Verdict, error) {
 		tasks := make([]*yardv1.Completion, len(batch))
@@ -123,6 +127,10 @@ func (s *session) run(ctx context.Context) error {
 	defer s.stopHandlers(ErrStopping)
 
 	var carriers, pollers sync.WaitGroup
+	if s.signs.id() != "" {
+		_ = s.sendSign(false) // before the first poll names it
+	}
+	carriers.Go(func() { s.live(lasting) })
 	carriers.Go(func() { s.beats.run(lasting) })
 	carriers.Go(func() { s.complete.run(lasting) })
 	carriers.Go(func() { s.fail.run(lasting) })
@@ -145,10 +153,13 @@ func (s *session) run(ctx context.Context) error {
 			err = e
 		}
 	}
-	err = errors.Join(err, s.drain())
+	left := s.drain()
 	end()
 	carriers.Wait()
-	return err
+	if left == nil && s.signs.id() != "" {
+		_ = s.sendSign(true) // what it left behind would be taken back all the sooner without it
+	}
+	return errors.Join(err, left)
 }
 
 // drain lets handlers finish, ends those that do not, and flushes the outcomes.

@@ -44,18 +44,25 @@ func TestPollersAndTopLimitsHaveAllThatTheAPITells(t *testing.T) {
 	if missing := unset(reflect.ValueOf(pollerOf(&poller)), "Poller"); len(missing) > 0 {
 		t.Errorf("not filled: %v", missing)
 	}
+	var live yardv1.LiveWorker
+	fill(live.ProtoReflect())
+	if missing := unset(reflect.ValueOf(liveWorkerOf(&live)), "LiveWorker"); len(missing) > 0 {
+		t.Errorf("not filled: %v", missing)
+	}
 	var top yardv1.TopLimitsResponse
 	fill(top.ProtoReflect())
 	if missing := unset(reflect.ValueOf(topLimitsOf(&top)), "TopLimits"); len(missing) > 0 {
 		t.Errorf("not filled: %v", missing)
 	}
 	for name, c := range map[string]struct{ own, api int }{
-		"Poller":     {reflect.TypeFor[Poller]().NumField(), poller.ProtoReflect().Descriptor().Fields().Len()},
-		"TopLimits":  {reflect.TypeFor[TopLimits]().NumField(), top.ProtoReflect().Descriptor().Fields().Len()},
-		"LimitUse":   {reflect.TypeFor[LimitUse]().NumField(), new(yardv1.LimitUse).ProtoReflect().Descriptor().Fields().Len()},
-		"SlotHolder": {reflect.TypeFor[SlotHolder]().NumField(), new(yardv1.SlotHolder).ProtoReflect().Descriptor().Fields().Len()},
-		"SlotWaiter": {reflect.TypeFor[SlotWaiter]().NumField(), new(yardv1.SlotWaiter).ProtoReflect().Descriptor().Fields().Len()},
-		"ShardSlots": {reflect.TypeFor[ShardSlots]().NumField(), new(yardv1.ShardSlots).ProtoReflect().Descriptor().Fields().Len()},
+		"Poller":      {reflect.TypeFor[Poller]().NumField(), poller.ProtoReflect().Descriptor().Fields().Len()},
+		"LiveWorker":  {reflect.TypeFor[LiveWorker]().NumField(), live.ProtoReflect().Descriptor().Fields().Len()},
+		"LiveAttempt": {reflect.TypeFor[LiveAttempt]().NumField(), new(yardv1.LiveAttempt).ProtoReflect().Descriptor().Fields().Len()},
+		"TopLimits":   {reflect.TypeFor[TopLimits]().NumField(), top.ProtoReflect().Descriptor().Fields().Len()},
+		"LimitUse":    {reflect.TypeFor[LimitUse]().NumField(), new(yardv1.LimitUse).ProtoReflect().Descriptor().Fields().Len()},
+		"SlotHolder":  {reflect.TypeFor[SlotHolder]().NumField(), new(yardv1.SlotHolder).ProtoReflect().Descriptor().Fields().Len()},
+		"SlotWaiter":  {reflect.TypeFor[SlotWaiter]().NumField(), new(yardv1.SlotWaiter).ProtoReflect().Descriptor().Fields().Len()},
+		"ShardSlots":  {reflect.TypeFor[ShardSlots]().NumField(), new(yardv1.ShardSlots).ProtoReflect().Descriptor().Fields().Len()},
 	} {
 		if c.own != c.api {
 			t.Errorf("%s has %d fields, the API's %d", name, c.own, c.api)

@@ -88,6 +88,11 @@ func (w Wire) TasklistPollers(ctx context.Context, req *yardv1.TasklistPollersRe
 	return call[yardv1.TasklistPollersResponse](ctx, &w.c.transport, w.c.subject("tasklists.pollers"), req)
 }
 
+// ListWorkers returns one page of the workers that are alive.
+func (w Wire) ListWorkers(ctx context.Context, req *yardv1.ListWorkersRequest) (*yardv1.ListWorkersResponse, error) {
+	return call[yardv1.ListWorkersResponse](ctx, &w.c.transport, w.c.subject("workers.list"), req)
+}
+
 // TopLimits tells how limits are used.
 func (w Wire) TopLimits(ctx context.Context, req *yardv1.TopLimitsRequest) (*yardv1.TopLimitsResponse, error) {
 	return call[yardv1.TopLimitsResponse](ctx, &w.c.transport, w.c.subject("limits.top"), req)

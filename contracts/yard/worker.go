@@ -53,6 +53,7 @@ type workerConfig struct {
 	stopGrace    time.Duration
 	identity     string
 	version      string
+	signs        time.Duration
 	log          *slog.Logger
 	middleware   []Middleware
 	classifiers  []Classifier
@@ -131,7 +132,7 @@ func NewWorker(c *Client, tasklist string, opts ...WorkerOption) *Worker {
 	cfg := workerConfig{
 		concurrency: concurrencyDefault, pollBatch: requestTasksMax, pollWait: pollWaitDefault,
 		drainTimeout: drainTimeoutDefault, stopGrace: stopGraceDefault, identity: defaultIdentity(),
-		version: defaultVersion(), log: slog.Default(),
+		version: defaultVersion(), signs: signsDefault, log: slog.Default(),
 	}
 	for _, opt := range opts {
 		opt(&cfg)
@@ -190,6 +191,7 @@ func (c *workerConfig) check() []error {
 	bound(c.stopGrace >= 0, "stop grace %v is negative", c.stopGrace)
 	bound(len(c.identity) <= workerBytesMax, "identity has %d bytes, more than %d", len(c.identity), workerBytesMax)
 	bound(len(c.version) <= versionBytesMax, "version has %d bytes, more than %d", len(c.version), versionBytesMax)
+	bound(c.signs == 0 || c.signs >= signsMin && c.signs <= signsMax, "signs of life every %v are not in %v..%v", c.signs, signsMin, signsMax)
 	bound(c.log != nil, "the logger is nil")
 	bound(!slices.ContainsFunc(c.middleware, func(m Middleware) bool { return m == nil }), "a middleware is nil")
 	bound(!slices.ContainsFunc(c.classifiers, func(f Classifier) bool { return f == nil }), "a classifier is nil")

@@ -218,6 +218,7 @@ func liveThrough(w *world) {
 	w.ended(later)
 	w.ended(w.submitOne(&yardv1.NewTask{Type: "expires", DelayMs: 200, StartWithinMs: 200, FinishWithinMs: 300}))
 	makeRoom(w)
+	loseWorker(w)
 	leaveOnTheWay(w)
 	w.drained()
 }
@@ -250,6 +251,36 @@ func makeRoom(w *world) {
 			w.ended(id)
 		}
 	}
+}
+
+// loseWorker has a worker fall silent that runs an attempt without heartbeats.
+func loseWorker(w *world) {
+	const worker = "a-worker-that-dies"
+	id := w.submitOne(&yardv1.NewTask{Type: "lost"})
+	poll := func() (all []*yardv1.PolledTask) {
+		w.eventually(func() (err error) {
+			all, err = w.poll(&yardv1.PollRequest{Tasklist: list, MaxTasks: 1, WaitMs: 20_000, Types: []string{"lost"}, WorkerId: worker})
+			if err == nil && len(all) == 0 {
+				err = errNothing
+			}
+			return err
+		})
+		return all
+	}
+	poll()
+	w.eventually(func() error {
+		if err := w.nc.Publish(topology.AliveHint(w.domain), []byte(`{"worker_id":"`+worker+`","every_ms":500}`)); err != nil {
+			return err
+		}
+		live, err := w.client.Workers(w.soon())
+		if err == nil && len(live.All) == 0 {
+			err = errNothing
+		}
+		return err
+	})
+	w.reach(id, "ready")
+	w.complete(poll()...)
+	w.ended(id)
 }
 
 // failInEveryWay ends attempts in all ways but success.

@@ -60,6 +60,7 @@ const (
 	groupLimits
 	ownPolicies
 	uniqueKeys
+	silences
 	faultsEnd
 )
 
@@ -74,7 +75,7 @@ var faultNames = [...]string{
 	"skewed clocks", "stepping server", "stores down", "lost triggers", "quiet answers", "lost answers", "repeated asks",
 	"silent workers", "late outcomes", "failures", "cancels", "foreign cancels", "delayed tasks", "slow timer", "timer pauses", "timer rivals", "timer crashes", "full stores", "doubled submits", "slow readers",
 	"matching pauses", "matching rivals", "matching kills", "matching drains", "wiped tables", "slow tables", "away tables", "unknown calls",
-	"late acks", "gone workers", "limit edits", "shared messages", "floods", "expiries", "groups", "rates", "partition edits", "group limits", "own policies", "unique keys",
+	"late acks", "gone workers", "limit edits", "shared messages", "floods", "expiries", "groups", "rates", "partition edits", "group limits", "own policies", "unique keys", "silences",
 }
 
 func (f faults) String() string {
@@ -120,7 +121,7 @@ func planOf(seed uint64) plan {
 		seed: seed, tasks: 5 + d.IntN(80), length: d.between(10*time.Second, 60*time.Second),
 		window: 5 + d.IntN(36), carry: uint64(5 + d.IntN(60)), chunk: 1 + d.IntN(10), job: 1 + d.IntN(20),
 	}
-	for f := faults(1); f < faultsEnd; f <<= 1 {
+	for f := faults(1); f < silences; f <<= 1 {
 		if d.chance(600) {
 			p.faults |= f
 		}
@@ -141,6 +142,9 @@ func planOf(seed uint64) plan {
 	}
 	if p.has(floods) { // of few tasks of a priority the window is full, but not of one request
 		p.window, p.tasks = requestMost+p.window/8, p.tasks+60
+	}
+	if d.chance(500) && !p.once {
+		p.faults |= silences
 	}
 	return p
 }

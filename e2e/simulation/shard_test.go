@@ -262,7 +262,7 @@ func (p *matchProc) message(b *matchingsim.Batch) *historysim.Message {
 		m.Events = append(m.Events, historysim.Event{Kind: historysim.Fence})
 	}
 	for _, q := range b.Polls {
-		m.Polls = append(m.Polls, historysim.Poll{Domain: q.Domain, Worker: q.Worker, ReplyTo: q.ReplyTo, JSON: q.JSON})
+		m.Polls = append(m.Polls, historysim.Poll{Domain: q.Domain, Worker: historysim.NewWorker(q.Worker, q.WorkerID), ReplyTo: q.ReplyTo, JSON: q.JSON})
 	}
 	for _, g := range b.Grabs {
 		var path []string
@@ -270,7 +270,7 @@ func (p *matchProc) message(b *matchingsim.Batch) *historysim.Message {
 			path = append(path, string(ref))
 		}
 		m.Events = append(m.Events, historysim.Event{
-			Kind: historysim.Started, ID: g.Trigger.ID, Domain: b.Polls[g.Poll].Domain, Worker: b.Polls[g.Poll].Worker, Poll: uint32(g.Poll) + 1,
+			Kind: historysim.Started, ID: g.Trigger.ID, Domain: b.Polls[g.Poll].Domain, Worker: m.Polls[g.Poll].Worker, Poll: uint32(g.Poll) + 1,
 			Limits: historysim.NewPath(path...), Booked: len(path) > 0,
 			Fence: ids.Token{Position: g.Trigger.Position, Version: g.Trigger.Version, Nonce: g.Nonce},
 		})

@@ -129,7 +129,7 @@ func (c *matchChecker) ends(w *world) {
 			case historysim.Succeeded, historysim.Failed, historysim.Released:
 				g.end = m.Seq
 			case historysim.Expired:
-				if m.At >= g.deadline(beats[g]) {
+				if lease := g.deadline(beats[g]); m.At >= lease || e.SilentLease >= lease && m.At <= e.NotAfter {
 					g.end = m.Seq
 				}
 			}

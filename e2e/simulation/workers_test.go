@@ -97,7 +97,7 @@ func (in *inbox) send() {
 			m.byPoll[in.id] = in
 			poll := matchingsim.Poll{
 				Domain: in.worker.domain, Tasklist: in.worker.tasklist, Max: in.worker.max, Types: in.worker.types,
-				Partition: in.partition, Moved: in.moved, Back: in.back, ID: in.id, Worker: in.worker.name, ReplyTo: in.name, JSON: m.dice.chance(500), For: max(0, in.until-m.now),
+				Partition: in.partition, Moved: in.moved, Back: in.back, ID: in.id, Worker: in.worker.name, WorkerID: in.worker.name, ReplyTo: in.name, JSON: m.dice.chance(500), For: max(0, in.until-m.now),
 			}
 			m.say(in.worker.name, "polls %s: %d of %v for %v of partition %d in epoch %d", in.name, poll.Max, poll.Types, poll.For, in.partition, p.epoch)
 			m.after(m.dice.upTo(3*time.Millisecond), func() {

@@ -126,6 +126,9 @@ func (w *world) trouble() {
 			p.owner.Drain()
 		}
 	}
+	if w.fault(silences, 60) {
+		w.fallSilent()
+	}
 	if w.fault(rivals, 30) && len(w.living()) < 3 {
 		w.spawn()
 	}

@@ -63,6 +63,7 @@ type Service struct {
 	share     atomic.Pointer[ownership.Share]
 	rooms     rooms
 	tasklists tasklists
+	workers   *partition.Workers
 	// begun are by partition: each is closed when its owner has taken over here once, or has failed to.
 	begun []begun
 }
@@ -85,7 +86,7 @@ func New(d Deps) (*Service, error) {
 		return nil, fmt.Errorf("history: %w", err)
 	}
 	s := &Service{
-		Deps: d, js: js, metrics: partition.NewMetrics(d.Metrics), ready: make(chan struct{}), begun: make([]begun, d.Partitioning.History),
+		Deps: d, js: js, metrics: partition.NewMetrics(d.Metrics), ready: make(chan struct{}), workers: partition.NewWorkers(), begun: make([]begun, d.Partitioning.History),
 	}
 	for p := range s.begun {
 		s.begun[p].done = make(chan struct{})
@@ -143,6 +144,11 @@ func (s *Service) Run(ctx context.Context) error {
 	})
 	s.share.Store(owner)
 	go s.becomeReady(watching, owner)
+	closeEar, err := s.listen(watching, domains)
+	if err != nil {
+		return fmt.Errorf("listen for signs of life: %w", err)
+	}
+	defer closeEar()
 	return owner.Run(ctx)
 }
 
@@ -198,7 +204,7 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 		Checkpoints: natshistory.Checkpoints{Config: nc, KV: checkpoints}, Wire: wire, Quarantine: nc.Quarantine,
 		Lagging:     func(n int) { lagging.Set(int64(n)) },
 		OldestReady: func(age time.Duration) { oldest.Set(int64(age / time.Second)) },
-		StorageFull: room.Full, TasklistPartitions: s.tasklists.partitionsOf, LogVersion: domains.WriteVersion, Tokens: tokens, Clock: s.Clock, Logger: s.Log, Tracing: s.Tracing, Metrics: s.metrics,
+		StorageFull: room.Full, TasklistPartitions: s.tasklists.partitionsOf, LogVersion: domains.WriteVersion, Workers: s.workers, Tokens: tokens, Clock: s.Clock, Logger: s.Log, Tracing: s.Tracing, Metrics: s.metrics,
 	})
 	var parts lifecycle.Group
 	parts.Add("storage", room)

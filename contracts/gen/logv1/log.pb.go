@@ -955,7 +955,9 @@ type Attempt struct {
 	Granted *Granted `protobuf:"bytes,11,opt,name=granted,proto3" json:"granted,omitempty"`
 	// Of a carried task: the matching shard that its running attempt was granted to, plus one. 0 = that of the first partition of the
 	// tasklist. Since log version 8.
-	Shard         uint32 `protobuf:"varint,12,opt,name=shard,proto3" json:"shard,omitempty"`
+	Shard uint32 `protobuf:"varint,12,opt,name=shard,proto3" json:"shard,omitempty"`
+	// As in yard.v1.PollRequest; empty = it has none. Since log version 10.
+	WorkerId      string `protobuf:"bytes,13,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1072,6 +1074,13 @@ func (x *Attempt) GetShard() uint32 {
 		return x.Shard
 	}
 	return 0
+}
+
+func (x *Attempt) GetWorkerId() string {
+	if x != nil {
+		return x.WorkerId
+	}
+	return ""
 }
 
 // Granted names the batch of a matching shard that an attempt was granted by.
@@ -1434,7 +1443,10 @@ type Event struct {
 	// Reject: void if the task became ready later than this, Unix ms. Since log version 9.
 	ReadyByMs int64 `protobuf:"varint,20,opt,name=ready_by_ms,json=readyByMs,proto3" json:"ready_by_ms,omitempty"`
 	// Failed: it is no failure; the next attempt comes after delay_ms. Since log version 9.
-	Snooze        bool `protobuf:"varint,21,opt,name=snooze,proto3" json:"snooze,omitempty"`
+	Snooze bool `protobuf:"varint,21,opt,name=snooze,proto3" json:"snooze,omitempty"`
+	// Expired: the worker of the attempt fell silent, so its lease need not be over; void unless its lease ends at this time, Unix ms, since
+	// else a heartbeat came between. 0 = the lease is over. Since log version 10.
+	SilentLeaseMs int64 `protobuf:"varint,22,opt,name=silent_lease_ms,json=silentLeaseMs,proto3" json:"silent_lease_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1616,6 +1628,13 @@ func (x *Event) GetSnooze() bool {
 	return false
 }
 
+func (x *Event) GetSilentLeaseMs() int64 {
+	if x != nil {
+		return x.SilentLeaseMs
+	}
+	return 0
+}
+
 // PollRef is a poll that a batch's grabs are for.
 type PollRef struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -1624,7 +1643,9 @@ type PollRef struct {
 	ReplyTo string `protobuf:"bytes,2,opt,name=reply_to,json=replyTo,proto3" json:"reply_to,omitempty"`
 	Json    bool   `protobuf:"varint,3,opt,name=json,proto3" json:"json,omitempty"`
 	// The domain of the poll. Since log version 3.
-	Domain        string `protobuf:"bytes,4,opt,name=domain,proto3" json:"domain,omitempty"`
+	Domain string `protobuf:"bytes,4,opt,name=domain,proto3" json:"domain,omitempty"`
+	// As in yard.v1.PollRequest; empty = it has none. Since log version 10.
+	WorkerId      string `protobuf:"bytes,5,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1683,6 +1704,13 @@ func (x *PollRef) GetJson() bool {
 func (x *PollRef) GetDomain() string {
 	if x != nil {
 		return x.Domain
+	}
+	return ""
+}
+
+func (x *PollRef) GetWorkerId() string {
+	if x != nil {
+		return x.WorkerId
 	}
 	return ""
 }
@@ -2947,7 +2975,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"finishByMs\"2\n" +
 	"\x06Header\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\xfb\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\x98\x03\n" +
 	"\aAttempt\x12\x14\n" +
 	"\x05nonce\x18\x01 \x01(\x04R\x05nonce\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12\"\n" +
@@ -2962,7 +2990,8 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x06limits\x18\n" +
 	" \x03(\tR\x06limits\x12.\n" +
 	"\agranted\x18\v \x01(\v2\x14.yard.log.v1.GrantedR\agranted\x12\x14\n" +
-	"\x05shard\x18\f \x01(\rR\x05shard\"\x89\x01\n" +
+	"\x05shard\x18\f \x01(\rR\x05shard\x12\x1b\n" +
+	"\tworker_id\x18\r \x01(\tR\bworkerId\"\x89\x01\n" +
 	"\aGranted\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x1f\n" +
 	"\vshard_epoch\x18\x02 \x01(\x04R\n" +
@@ -2993,7 +3022,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"logVersion\x12\x12\n" +
 	"\x04base\x18\x02 \x01(\x04R\x04base\x12\"\n" +
 	"\ffingerprints\x18\x03 \x01(\fR\ffingerprints\x12\x18\n" +
-	"\aoffsets\x18\x04 \x01(\fR\aoffsets\"\xe9\x04\n" +
+	"\aoffsets\x18\x04 \x01(\fR\aoffsets\"\x91\x05\n" +
 	"\x05Event\x12*\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x16.yard.log.v1.EventKindR\x04kind\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\fR\x06taskId\x12\x1a\n" +
@@ -3018,12 +3047,14 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\fnot_after_ms\x18\x13 \x01(\x03R\n" +
 	"notAfterMs\x12\x1e\n" +
 	"\vready_by_ms\x18\x14 \x01(\x03R\treadyByMs\x12\x16\n" +
-	"\x06snooze\x18\x15 \x01(\bR\x06snooze\"h\n" +
+	"\x06snooze\x18\x15 \x01(\bR\x06snooze\x12&\n" +
+	"\x0fsilent_lease_ms\x18\x16 \x01(\x03R\rsilentLeaseMs\"\x85\x01\n" +
 	"\aPollRef\x12\x16\n" +
 	"\x06worker\x18\x01 \x01(\tR\x06worker\x12\x19\n" +
 	"\breply_to\x18\x02 \x01(\tR\areplyTo\x12\x12\n" +
 	"\x04json\x18\x03 \x01(\bR\x04json\x12\x16\n" +
-	"\x06domain\x18\x04 \x01(\tR\x06domain\"\x94\x02\n" +
+	"\x06domain\x18\x04 \x01(\tR\x06domain\x12\x1b\n" +
+	"\tworker_id\x18\x05 \x01(\tR\bworkerId\"\x94\x02\n" +
 	"\n" +
 	"EventBatch\x12*\n" +
 	"\x06events\x18\x01 \x03(\v2\x12.yard.log.v1.EventR\x06events\x12\x19\n" +

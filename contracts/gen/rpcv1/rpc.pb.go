@@ -55,7 +55,9 @@ type Poll struct {
 	Back bool `protobuf:"varint,16,opt,name=back,proto3" json:"back,omitempty"`
 	// It is a visit: it polls several tasklists, waits at its frontend, and is given up at once where nothing can be had now (MovedPoll).
 	// Since log version 9.
-	Visit         bool `protobuf:"varint,17,opt,name=visit,proto3" json:"visit,omitempty"`
+	Visit bool `protobuf:"varint,17,opt,name=visit,proto3" json:"visit,omitempty"`
+	// As in yard.v1.PollRequest. Since log version 10.
+	WorkerId      string `protobuf:"bytes,18,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -200,6 +202,13 @@ func (x *Poll) GetVisit() bool {
 		return x.Visit
 	}
 	return false
+}
+
+func (x *Poll) GetWorkerId() string {
+	if x != nil {
+		return x.WorkerId
+	}
+	return ""
 }
 
 // PollsAnswered (from matching to a frontend) lists which of its polls have been
@@ -2637,6 +2646,229 @@ func (x *GivenUp) GetInboxes() []string {
 	return nil
 }
 
+// Silent (hint "silent", from history to frontends and matching): these workers fell silent. Their polls are answered without a task, so that no
+// further ones are granted to them. Since log version 10.
+type Silent struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Workers       []*SilentWorker        `protobuf:"bytes,1,rep,name=workers,proto3" json:"workers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Silent) Reset() {
+	*x = Silent{}
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Silent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Silent) ProtoMessage() {}
+
+func (x *Silent) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Silent.ProtoReflect.Descriptor instead.
+func (*Silent) Descriptor() ([]byte, []int) {
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *Silent) GetWorkers() []*SilentWorker {
+	if x != nil {
+		return x.Workers
+	}
+	return nil
+}
+
+type SilentWorker struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Domain        string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	WorkerId      string                 `protobuf:"bytes,2,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SilentWorker) Reset() {
+	*x = SilentWorker{}
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SilentWorker) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SilentWorker) ProtoMessage() {}
+
+func (x *SilentWorker) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SilentWorker.ProtoReflect.Descriptor instead.
+func (*SilentWorker) Descriptor() ([]byte, []int) {
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *SilentWorker) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
+}
+
+func (x *SilentWorker) GetWorkerId() string {
+	if x != nil {
+		return x.WorkerId
+	}
+	return ""
+}
+
+// ListWorkers (history, "workers"): the workers of a domain that the owner's process has heard, and what they run in its partition.
+type ListWorkersRequest struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Domain string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	// So many behind this one, by worker_id.
+	After         string `protobuf:"bytes,2,opt,name=after,proto3" json:"after,omitempty"`
+	Limit         int32  `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListWorkersRequest) Reset() {
+	*x = ListWorkersRequest{}
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListWorkersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListWorkersRequest) ProtoMessage() {}
+
+func (x *ListWorkersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListWorkersRequest.ProtoReflect.Descriptor instead.
+func (*ListWorkersRequest) Descriptor() ([]byte, []int) {
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *ListWorkersRequest) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
+}
+
+func (x *ListWorkersRequest) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
+}
+
+func (x *ListWorkersRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+type ListWorkersResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Sorted by worker_id.
+	Workers []*yardv1.LiveWorker `protobuf:"bytes,1,rep,name=workers,proto3" json:"workers,omitempty"`
+	// There are more behind.
+	More bool `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
+	// For how long the process has listened.
+	KnownForMs    int64 `protobuf:"varint,3,opt,name=known_for_ms,json=knownForMs,proto3" json:"known_for_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListWorkersResponse) Reset() {
+	*x = ListWorkersResponse{}
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListWorkersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListWorkersResponse) ProtoMessage() {}
+
+func (x *ListWorkersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListWorkersResponse.ProtoReflect.Descriptor instead.
+func (*ListWorkersResponse) Descriptor() ([]byte, []int) {
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *ListWorkersResponse) GetWorkers() []*yardv1.LiveWorker {
+	if x != nil {
+		return x.Workers
+	}
+	return nil
+}
+
+func (x *ListWorkersResponse) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
+}
+
+func (x *ListWorkersResponse) GetKnownForMs() int64 {
+	if x != nil {
+		return x.KnownForMs
+	}
+	return 0
+}
+
 // Branches (hint "branch", to the matching shard of the parents) are several of them.
 type Branches struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2647,7 +2879,7 @@ type Branches struct {
 
 func (x *Branches) Reset() {
 	*x = Branches{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[34]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2659,7 +2891,7 @@ func (x *Branches) String() string {
 func (*Branches) ProtoMessage() {}
 
 func (x *Branches) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[34]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2672,7 +2904,7 @@ func (x *Branches) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Branches.ProtoReflect.Descriptor instead.
 func (*Branches) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{34}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Branches) GetBranches() []*Branch {
@@ -2700,7 +2932,7 @@ type Branch struct {
 
 func (x *Branch) Reset() {
 	*x = Branch{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[35]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2712,7 +2944,7 @@ func (x *Branch) String() string {
 func (*Branch) ProtoMessage() {}
 
 func (x *Branch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[35]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2725,7 +2957,7 @@ func (x *Branch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Branch.ProtoReflect.Descriptor instead.
 func (*Branch) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{35}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Branch) GetDomain() string {
@@ -2780,7 +3012,7 @@ type Wanted struct {
 
 func (x *Wanted) Reset() {
 	*x = Wanted{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[36]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2792,7 +3024,7 @@ func (x *Wanted) String() string {
 func (*Wanted) ProtoMessage() {}
 
 func (x *Wanted) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[36]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2805,7 +3037,7 @@ func (x *Wanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Wanted.ProtoReflect.Descriptor instead.
 func (*Wanted) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{36}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Wanted) GetType() string {
@@ -2855,7 +3087,7 @@ type TasklistLoad struct {
 
 func (x *TasklistLoad) Reset() {
 	*x = TasklistLoad{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[37]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2867,7 +3099,7 @@ func (x *TasklistLoad) String() string {
 func (*TasklistLoad) ProtoMessage() {}
 
 func (x *TasklistLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[37]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2880,7 +3112,7 @@ func (x *TasklistLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TasklistLoad.ProtoReflect.Descriptor instead.
 func (*TasklistLoad) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{37}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *TasklistLoad) GetPartitions() []*PartitionLoad {
@@ -2906,7 +3138,7 @@ type PartitionLoad struct {
 
 func (x *PartitionLoad) Reset() {
 	*x = PartitionLoad{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[38]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2918,7 +3150,7 @@ func (x *PartitionLoad) String() string {
 func (*PartitionLoad) ProtoMessage() {}
 
 func (x *PartitionLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[38]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2931,7 +3163,7 @@ func (x *PartitionLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionLoad.ProtoReflect.Descriptor instead.
 func (*PartitionLoad) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{38}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *PartitionLoad) GetDomain() string {
@@ -2980,7 +3212,7 @@ type Freed struct {
 
 func (x *Freed) Reset() {
 	*x = Freed{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[39]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2992,7 +3224,7 @@ func (x *Freed) String() string {
 func (*Freed) ProtoMessage() {}
 
 func (x *Freed) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[39]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3005,7 +3237,7 @@ func (x *Freed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freed.ProtoReflect.Descriptor instead.
 func (*Freed) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{39}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Freed) GetDomain() string {
@@ -3033,7 +3265,7 @@ type Restore struct {
 
 func (x *Restore) Reset() {
 	*x = Restore{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[40]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3045,7 +3277,7 @@ func (x *Restore) String() string {
 func (*Restore) ProtoMessage() {}
 
 func (x *Restore) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[40]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3058,7 +3290,7 @@ func (x *Restore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Restore.ProtoReflect.Descriptor instead.
 func (*Restore) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{40}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Restore) GetDomain() string {
@@ -3079,7 +3311,7 @@ var File_yard_rpc_v1_rpc_proto protoreflect.FileDescriptor
 
 const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\n" +
-	"\x15yard/rpc/v1/rpc.proto\x12\vyard.rpc.v1\x1a\x15yard/log/v1/log.proto\x1a\x13yard/v1/admin.proto\x1a\x13yard/v1/tasks.proto\"\xc4\x03\n" +
+	"\x15yard/rpc/v1/rpc.proto\x12\vyard.rpc.v1\x1a\x15yard/log/v1/log.proto\x1a\x13yard/v1/admin.proto\x1a\x13yard/v1/tasks.proto\"\xe1\x03\n" +
 	"\x04Poll\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x1b\n" +
@@ -3100,7 +3332,8 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x12tasklist_partition\x18\x0e \x01(\x05R\x11tasklistPartition\x12\x14\n" +
 	"\x05moved\x18\x0f \x01(\bR\x05moved\x12\x12\n" +
 	"\x04back\x18\x10 \x01(\bR\x04back\x12\x14\n" +
-	"\x05visit\x18\x11 \x01(\bR\x05visitJ\x04\b\b\x10\tR\buntil_ms\"\x81\x01\n" +
+	"\x05visit\x18\x11 \x01(\bR\x05visit\x12\x1b\n" +
+	"\tworker_id\x18\x12 \x01(\tR\bworkerIdJ\x04\b\b\x10\tR\buntil_ms\"\x81\x01\n" +
 	"\rPollsAnswered\x12\x10\n" +
 	"\x03ids\x18\x01 \x03(\x04R\x03ids\x12,\n" +
 	"\x05moved\x18\x02 \x03(\v2\x16.yard.rpc.v1.MovedPollR\x05moved\x120\n" +
@@ -3290,7 +3523,21 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\apresent\x18\x03 \x03(\tR\apresent\";\n" +
 	"\aGivenUp\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x18\n" +
-	"\ainboxes\x18\x02 \x03(\tR\ainboxes\";\n" +
+	"\ainboxes\x18\x02 \x03(\tR\ainboxes\"=\n" +
+	"\x06Silent\x123\n" +
+	"\aworkers\x18\x01 \x03(\v2\x19.yard.rpc.v1.SilentWorkerR\aworkers\"C\n" +
+	"\fSilentWorker\x12\x16\n" +
+	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1b\n" +
+	"\tworker_id\x18\x02 \x01(\tR\bworkerId\"X\n" +
+	"\x12ListWorkersRequest\x12\x16\n" +
+	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x14\n" +
+	"\x05after\x18\x02 \x01(\tR\x05after\x12\x14\n" +
+	"\x05limit\x18\x03 \x01(\x05R\x05limit\"z\n" +
+	"\x13ListWorkersResponse\x12-\n" +
+	"\aworkers\x18\x01 \x03(\v2\x13.yard.v1.LiveWorkerR\aworkers\x12\x12\n" +
+	"\x04more\x18\x02 \x01(\bR\x04more\x12 \n" +
+	"\fknown_for_ms\x18\x03 \x01(\x03R\n" +
+	"knownForMs\";\n" +
 	"\bBranches\x12/\n" +
 	"\bbranches\x18\x01 \x03(\v2\x13.yard.rpc.v1.BranchR\bbranches\"\xb2\x01\n" +
 	"\x06Branch\x12\x16\n" +
@@ -3335,7 +3582,7 @@ func file_yard_rpc_v1_rpc_proto_rawDescGZIP() []byte {
 	return file_yard_rpc_v1_rpc_proto_rawDescData
 }
 
-var file_yard_rpc_v1_rpc_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
+var file_yard_rpc_v1_rpc_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
 var file_yard_rpc_v1_rpc_proto_goTypes = []any{
 	(*Poll)(nil),                      // 0: yard.rpc.v1.Poll
 	(*PollsAnswered)(nil),             // 1: yard.rpc.v1.PollsAnswered
@@ -3371,53 +3618,60 @@ var file_yard_rpc_v1_rpc_proto_goTypes = []any{
 	(*QueuedTasks)(nil),               // 31: yard.rpc.v1.QueuedTasks
 	(*Hungry)(nil),                    // 32: yard.rpc.v1.Hungry
 	(*GivenUp)(nil),                   // 33: yard.rpc.v1.GivenUp
-	(*Branches)(nil),                  // 34: yard.rpc.v1.Branches
-	(*Branch)(nil),                    // 35: yard.rpc.v1.Branch
-	(*Wanted)(nil),                    // 36: yard.rpc.v1.Wanted
-	(*TasklistLoad)(nil),              // 37: yard.rpc.v1.TasklistLoad
-	(*PartitionLoad)(nil),             // 38: yard.rpc.v1.PartitionLoad
-	(*Freed)(nil),                     // 39: yard.rpc.v1.Freed
-	(*Restore)(nil),                   // 40: yard.rpc.v1.Restore
-	nil,                               // 41: yard.rpc.v1.DescribeShardResponse.SlotsEntry
-	nil,                               // 42: yard.rpc.v1.DescribeShardResponse.LimitsEntry
-	(*yardv1.Poller)(nil),             // 43: yard.v1.Poller
-	(*yardv1.LimitUse)(nil),           // 44: yard.v1.LimitUse
-	(*yardv1.Task)(nil),               // 45: yard.v1.Task
-	(*yardv1.ListRequest)(nil),        // 46: yard.v1.ListRequest
-	(*yardv1.ListedTasklist)(nil),     // 47: yard.v1.ListedTasklist
-	(*logv1.Record)(nil),              // 48: yard.log.v1.Record
+	(*Silent)(nil),                    // 34: yard.rpc.v1.Silent
+	(*SilentWorker)(nil),              // 35: yard.rpc.v1.SilentWorker
+	(*ListWorkersRequest)(nil),        // 36: yard.rpc.v1.ListWorkersRequest
+	(*ListWorkersResponse)(nil),       // 37: yard.rpc.v1.ListWorkersResponse
+	(*Branches)(nil),                  // 38: yard.rpc.v1.Branches
+	(*Branch)(nil),                    // 39: yard.rpc.v1.Branch
+	(*Wanted)(nil),                    // 40: yard.rpc.v1.Wanted
+	(*TasklistLoad)(nil),              // 41: yard.rpc.v1.TasklistLoad
+	(*PartitionLoad)(nil),             // 42: yard.rpc.v1.PartitionLoad
+	(*Freed)(nil),                     // 43: yard.rpc.v1.Freed
+	(*Restore)(nil),                   // 44: yard.rpc.v1.Restore
+	nil,                               // 45: yard.rpc.v1.DescribeShardResponse.SlotsEntry
+	nil,                               // 46: yard.rpc.v1.DescribeShardResponse.LimitsEntry
+	(*yardv1.Poller)(nil),             // 47: yard.v1.Poller
+	(*yardv1.LimitUse)(nil),           // 48: yard.v1.LimitUse
+	(*yardv1.Task)(nil),               // 49: yard.v1.Task
+	(*yardv1.ListRequest)(nil),        // 50: yard.v1.ListRequest
+	(*yardv1.ListedTasklist)(nil),     // 51: yard.v1.ListedTasklist
+	(*logv1.Record)(nil),              // 52: yard.log.v1.Record
+	(*yardv1.LiveWorker)(nil),         // 53: yard.v1.LiveWorker
 }
 var file_yard_rpc_v1_rpc_proto_depIdxs = []int32{
 	3,  // 0: yard.rpc.v1.PollsAnswered.moved:type_name -> yard.rpc.v1.MovedPoll
 	2,  // 1: yard.rpc.v1.PollsAnswered.wanted:type_name -> yard.rpc.v1.PollsWanted
-	36, // 2: yard.rpc.v1.PollsWanted.wanted:type_name -> yard.rpc.v1.Wanted
-	41, // 3: yard.rpc.v1.DescribeShardResponse.slots:type_name -> yard.rpc.v1.DescribeShardResponse.SlotsEntry
-	42, // 4: yard.rpc.v1.DescribeShardResponse.limits:type_name -> yard.rpc.v1.DescribeShardResponse.LimitsEntry
-	43, // 5: yard.rpc.v1.DescribeShardResponse.listed_pollers:type_name -> yard.v1.Poller
+	40, // 2: yard.rpc.v1.PollsWanted.wanted:type_name -> yard.rpc.v1.Wanted
+	45, // 3: yard.rpc.v1.DescribeShardResponse.slots:type_name -> yard.rpc.v1.DescribeShardResponse.SlotsEntry
+	46, // 4: yard.rpc.v1.DescribeShardResponse.limits:type_name -> yard.rpc.v1.DescribeShardResponse.LimitsEntry
+	47, // 5: yard.rpc.v1.DescribeShardResponse.listed_pollers:type_name -> yard.v1.Poller
 	6,  // 6: yard.rpc.v1.DescribeShardResponse.top:type_name -> yard.rpc.v1.ShardLimit
-	44, // 7: yard.rpc.v1.ShardLimit.use:type_name -> yard.v1.LimitUse
-	45, // 8: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
-	46, // 9: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
-	45, // 10: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
-	47, // 11: yard.rpc.v1.DescribePartitionResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	47, // 12: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	48, // 7: yard.rpc.v1.ShardLimit.use:type_name -> yard.v1.LimitUse
+	49, // 8: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
+	50, // 9: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
+	49, // 10: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
+	51, // 11: yard.rpc.v1.DescribePartitionResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	51, // 12: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
 	18, // 13: yard.rpc.v1.BookingsRequest.holders:type_name -> yard.rpc.v1.HoldersQuery
 	17, // 14: yard.rpc.v1.BookingsResponse.groups:type_name -> yard.rpc.v1.Bookings
 	19, // 15: yard.rpc.v1.BookingsResponse.holders:type_name -> yard.rpc.v1.LimitHolders
 	20, // 16: yard.rpc.v1.LimitHolders.oldest:type_name -> yard.rpc.v1.SlotAttempt
 	23, // 17: yard.rpc.v1.UndeliveredResponse.grants:type_name -> yard.rpc.v1.UndeliveredGrant
-	48, // 18: yard.rpc.v1.CancelWaitingResponse.tasks:type_name -> yard.log.v1.Record
-	48, // 19: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
+	52, // 18: yard.rpc.v1.CancelWaitingResponse.tasks:type_name -> yard.log.v1.Record
+	52, // 19: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
 	31, // 20: yard.rpc.v1.HistoryLoad.queued:type_name -> yard.rpc.v1.QueuedTasks
 	31, // 21: yard.rpc.v1.HistoryLoad.queued_groups:type_name -> yard.rpc.v1.QueuedTasks
-	35, // 22: yard.rpc.v1.Branches.branches:type_name -> yard.rpc.v1.Branch
-	36, // 23: yard.rpc.v1.Branch.wanted:type_name -> yard.rpc.v1.Wanted
-	38, // 24: yard.rpc.v1.TasklistLoad.partitions:type_name -> yard.rpc.v1.PartitionLoad
-	25, // [25:25] is the sub-list for method output_type
-	25, // [25:25] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	35, // 22: yard.rpc.v1.Silent.workers:type_name -> yard.rpc.v1.SilentWorker
+	53, // 23: yard.rpc.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
+	39, // 24: yard.rpc.v1.Branches.branches:type_name -> yard.rpc.v1.Branch
+	40, // 25: yard.rpc.v1.Branch.wanted:type_name -> yard.rpc.v1.Wanted
+	42, // 26: yard.rpc.v1.TasklistLoad.partitions:type_name -> yard.rpc.v1.PartitionLoad
+	27, // [27:27] is the sub-list for method output_type
+	27, // [27:27] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_yard_rpc_v1_rpc_proto_init() }
@@ -3431,7 +3685,7 @@ func file_yard_rpc_v1_rpc_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_rpc_v1_rpc_proto_rawDesc), len(file_yard_rpc_v1_rpc_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   43,
+			NumMessages:   47,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

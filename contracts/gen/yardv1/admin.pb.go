@@ -2434,6 +2434,324 @@ func (x *Poller) GetWaitingPolls() int32 {
 	return 0
 }
 
+// ListWorkersRequest (workers.list): the workers of the domain that send signs of life (WorkerAlive), and what they run. Since log version 10.
+type ListWorkersRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The most to return, 1..1000. Default 100. An answer stops at 400 KiB, so a page may have fewer.
+	Limit int32 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	// The next_cursor of the previous answer. Default: from the first.
+	Cursor        string `protobuf:"bytes,2,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListWorkersRequest) Reset() {
+	*x = ListWorkersRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListWorkersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListWorkersRequest) ProtoMessage() {}
+
+func (x *ListWorkersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListWorkersRequest.ProtoReflect.Descriptor instead.
+func (*ListWorkersRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *ListWorkersRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ListWorkersRequest) GetCursor() string {
+	if x != nil {
+		return x.Cursor
+	}
+	return ""
+}
+
+type ListWorkersResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Sorted by worker_id.
+	Workers []*LiveWorker `protobuf:"bytes,1,rep,name=workers,proto3" json:"workers,omitempty"`
+	// Where the next page begins; empty on the last page.
+	NextCursor string `protobuf:"bytes,2,opt,name=next_cursor,json=nextCursor,proto3" json:"next_cursor,omitempty"`
+	// For how long all owners of history partitions have listened, ms: below a minute, workers may be missing that were not heard yet.
+	KnownForMs    int64 `protobuf:"varint,3,opt,name=known_for_ms,json=knownForMs,proto3" json:"known_for_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListWorkersResponse) Reset() {
+	*x = ListWorkersResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListWorkersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListWorkersResponse) ProtoMessage() {}
+
+func (x *ListWorkersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListWorkersResponse.ProtoReflect.Descriptor instead.
+func (*ListWorkersResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *ListWorkersResponse) GetWorkers() []*LiveWorker {
+	if x != nil {
+		return x.Workers
+	}
+	return nil
+}
+
+func (x *ListWorkersResponse) GetNextCursor() string {
+	if x != nil {
+		return x.NextCursor
+	}
+	return ""
+}
+
+func (x *ListWorkersResponse) GetKnownForMs() int64 {
+	if x != nil {
+		return x.KnownForMs
+	}
+	return 0
+}
+
+// LiveWorker is a worker whose signs of life are heard.
+type LiveWorker struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As in its polls and its signs of life.
+	WorkerId string `protobuf:"bytes,1,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
+	// Its name, as in its signs of life.
+	Worker string `protobuf:"bytes,2,opt,name=worker,proto3" json:"worker,omitempty"`
+	// The version of its program.
+	Version string `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
+	// The host that it runs on.
+	Host string `protobuf:"bytes,4,opt,name=host,proto3" json:"host,omitempty"`
+	// The tasklists that it polls, the first 16.
+	Tasklists []string `protobuf:"bytes,5,rep,name=tasklists,proto3" json:"tasklists,omitempty"`
+	// For how long it has been running, ms.
+	RunningForMs int64 `protobuf:"varint,6,opt,name=running_for_ms,json=runningForMs,proto3" json:"running_for_ms,omitempty"`
+	// How long ago the last sign was heard, ms.
+	HeardAgoMs int64 `protobuf:"varint,7,opt,name=heard_ago_ms,json=heardAgoMs,proto3" json:"heard_ago_ms,omitempty"`
+	// How often it sends one, ms.
+	EveryMs int64 `protobuf:"varint,8,opt,name=every_ms,json=everyMs,proto3" json:"every_ms,omitempty"`
+	// How many attempts it has.
+	AttemptsCount int64 `protobuf:"varint,9,opt,name=attempts_count,json=attemptsCount,proto3" json:"attempts_count,omitempty"`
+	// The ten of them that have been running for the longest.
+	Attempts      []*LiveAttempt `protobuf:"bytes,10,rep,name=attempts,proto3" json:"attempts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LiveWorker) Reset() {
+	*x = LiveWorker{}
+	mi := &file_yard_v1_admin_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LiveWorker) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LiveWorker) ProtoMessage() {}
+
+func (x *LiveWorker) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LiveWorker.ProtoReflect.Descriptor instead.
+func (*LiveWorker) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *LiveWorker) GetWorkerId() string {
+	if x != nil {
+		return x.WorkerId
+	}
+	return ""
+}
+
+func (x *LiveWorker) GetWorker() string {
+	if x != nil {
+		return x.Worker
+	}
+	return ""
+}
+
+func (x *LiveWorker) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *LiveWorker) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *LiveWorker) GetTasklists() []string {
+	if x != nil {
+		return x.Tasklists
+	}
+	return nil
+}
+
+func (x *LiveWorker) GetRunningForMs() int64 {
+	if x != nil {
+		return x.RunningForMs
+	}
+	return 0
+}
+
+func (x *LiveWorker) GetHeardAgoMs() int64 {
+	if x != nil {
+		return x.HeardAgoMs
+	}
+	return 0
+}
+
+func (x *LiveWorker) GetEveryMs() int64 {
+	if x != nil {
+		return x.EveryMs
+	}
+	return 0
+}
+
+func (x *LiveWorker) GetAttemptsCount() int64 {
+	if x != nil {
+		return x.AttemptsCount
+	}
+	return 0
+}
+
+func (x *LiveWorker) GetAttempts() []*LiveAttempt {
+	if x != nil {
+		return x.Attempts
+	}
+	return nil
+}
+
+// LiveAttempt is an attempt that a worker runs.
+type LiveAttempt struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Of which task.
+	TaskId string `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	// The type of the task.
+	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
+	// The tasklist of the task.
+	Tasklist string `protobuf:"bytes,3,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	// For how long it has been running, ms.
+	RunningForMs  int64 `protobuf:"varint,4,opt,name=running_for_ms,json=runningForMs,proto3" json:"running_for_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LiveAttempt) Reset() {
+	*x = LiveAttempt{}
+	mi := &file_yard_v1_admin_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LiveAttempt) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LiveAttempt) ProtoMessage() {}
+
+func (x *LiveAttempt) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LiveAttempt.ProtoReflect.Descriptor instead.
+func (*LiveAttempt) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *LiveAttempt) GetTaskId() string {
+	if x != nil {
+		return x.TaskId
+	}
+	return ""
+}
+
+func (x *LiveAttempt) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *LiveAttempt) GetTasklist() string {
+	if x != nil {
+		return x.Tasklist
+	}
+	return ""
+}
+
+func (x *LiveAttempt) GetRunningForMs() int64 {
+	if x != nil {
+		return x.RunningForMs
+	}
+	return 0
+}
+
 // SlotUse says how much of one concurrency limit is in use.
 type SlotUse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2451,7 +2769,7 @@ type SlotUse struct {
 
 func (x *SlotUse) Reset() {
 	*x = SlotUse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[34]
+	mi := &file_yard_v1_admin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2463,7 +2781,7 @@ func (x *SlotUse) String() string {
 func (*SlotUse) ProtoMessage() {}
 
 func (x *SlotUse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[34]
+	mi := &file_yard_v1_admin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2476,7 +2794,7 @@ func (x *SlotUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotUse.ProtoReflect.Descriptor instead.
 func (*SlotUse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{34}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SlotUse) GetType() string {
@@ -2525,7 +2843,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_yard_v1_admin_proto_msgTypes[35]
+	mi := &file_yard_v1_admin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2537,7 +2855,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[35]
+	mi := &file_yard_v1_admin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2550,7 +2868,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{35}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Pause) GetReason() string {
@@ -2599,7 +2917,7 @@ type PauseTasklistRequest struct {
 
 func (x *PauseTasklistRequest) Reset() {
 	*x = PauseTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[36]
+	mi := &file_yard_v1_admin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2611,7 +2929,7 @@ func (x *PauseTasklistRequest) String() string {
 func (*PauseTasklistRequest) ProtoMessage() {}
 
 func (x *PauseTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[36]
+	mi := &file_yard_v1_admin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2624,7 +2942,7 @@ func (x *PauseTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseTasklistRequest.ProtoReflect.Descriptor instead.
 func (*PauseTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{36}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *PauseTasklistRequest) GetName() string {
@@ -2665,7 +2983,7 @@ type PauseTasklistResponse struct {
 
 func (x *PauseTasklistResponse) Reset() {
 	*x = PauseTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[37]
+	mi := &file_yard_v1_admin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2677,7 +2995,7 @@ func (x *PauseTasklistResponse) String() string {
 func (*PauseTasklistResponse) ProtoMessage() {}
 
 func (x *PauseTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[37]
+	mi := &file_yard_v1_admin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2690,7 +3008,7 @@ func (x *PauseTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseTasklistResponse.ProtoReflect.Descriptor instead.
 func (*PauseTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{37}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *PauseTasklistResponse) GetPause() *Pause {
@@ -2713,7 +3031,7 @@ type ResumeTasklistRequest struct {
 
 func (x *ResumeTasklistRequest) Reset() {
 	*x = ResumeTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[38]
+	mi := &file_yard_v1_admin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2725,7 +3043,7 @@ func (x *ResumeTasklistRequest) String() string {
 func (*ResumeTasklistRequest) ProtoMessage() {}
 
 func (x *ResumeTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[38]
+	mi := &file_yard_v1_admin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2738,7 +3056,7 @@ func (x *ResumeTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeTasklistRequest.ProtoReflect.Descriptor instead.
 func (*ResumeTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{38}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ResumeTasklistRequest) GetName() string {
@@ -2765,7 +3083,7 @@ type ResumeTasklistResponse struct {
 
 func (x *ResumeTasklistResponse) Reset() {
 	*x = ResumeTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[39]
+	mi := &file_yard_v1_admin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2777,7 +3095,7 @@ func (x *ResumeTasklistResponse) String() string {
 func (*ResumeTasklistResponse) ProtoMessage() {}
 
 func (x *ResumeTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[39]
+	mi := &file_yard_v1_admin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2790,7 +3108,7 @@ func (x *ResumeTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeTasklistResponse.ProtoReflect.Descriptor instead.
 func (*ResumeTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{39}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ResumeTasklistResponse) GetPause() *Pause {
@@ -2820,7 +3138,7 @@ type DrainTasklistRequest struct {
 
 func (x *DrainTasklistRequest) Reset() {
 	*x = DrainTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[40]
+	mi := &file_yard_v1_admin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2832,7 +3150,7 @@ func (x *DrainTasklistRequest) String() string {
 func (*DrainTasklistRequest) ProtoMessage() {}
 
 func (x *DrainTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[40]
+	mi := &file_yard_v1_admin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2845,7 +3163,7 @@ func (x *DrainTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainTasklistRequest.ProtoReflect.Descriptor instead.
 func (*DrainTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{40}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *DrainTasklistRequest) GetName() string {
@@ -2886,7 +3204,7 @@ type DrainTasklistResponse struct {
 
 func (x *DrainTasklistResponse) Reset() {
 	*x = DrainTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[41]
+	mi := &file_yard_v1_admin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2898,7 +3216,7 @@ func (x *DrainTasklistResponse) String() string {
 func (*DrainTasklistResponse) ProtoMessage() {}
 
 func (x *DrainTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[41]
+	mi := &file_yard_v1_admin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2911,7 +3229,7 @@ func (x *DrainTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainTasklistResponse.ProtoReflect.Descriptor instead.
 func (*DrainTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{41}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *DrainTasklistResponse) GetDrain() *Pause {
@@ -2939,7 +3257,7 @@ type PauseTypeRequest struct {
 
 func (x *PauseTypeRequest) Reset() {
 	*x = PauseTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[42]
+	mi := &file_yard_v1_admin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2951,7 +3269,7 @@ func (x *PauseTypeRequest) String() string {
 func (*PauseTypeRequest) ProtoMessage() {}
 
 func (x *PauseTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[42]
+	mi := &file_yard_v1_admin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2964,7 +3282,7 @@ func (x *PauseTypeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseTypeRequest.ProtoReflect.Descriptor instead.
 func (*PauseTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{42}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *PauseTypeRequest) GetName() string {
@@ -3005,7 +3323,7 @@ type PauseTypeResponse struct {
 
 func (x *PauseTypeResponse) Reset() {
 	*x = PauseTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[43]
+	mi := &file_yard_v1_admin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3017,7 +3335,7 @@ func (x *PauseTypeResponse) String() string {
 func (*PauseTypeResponse) ProtoMessage() {}
 
 func (x *PauseTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[43]
+	mi := &file_yard_v1_admin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3030,7 +3348,7 @@ func (x *PauseTypeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseTypeResponse.ProtoReflect.Descriptor instead.
 func (*PauseTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{43}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *PauseTypeResponse) GetPause() *Pause {
@@ -3053,7 +3371,7 @@ type ResumeTypeRequest struct {
 
 func (x *ResumeTypeRequest) Reset() {
 	*x = ResumeTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[44]
+	mi := &file_yard_v1_admin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3065,7 +3383,7 @@ func (x *ResumeTypeRequest) String() string {
 func (*ResumeTypeRequest) ProtoMessage() {}
 
 func (x *ResumeTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[44]
+	mi := &file_yard_v1_admin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3078,7 +3396,7 @@ func (x *ResumeTypeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeTypeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{44}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ResumeTypeRequest) GetName() string {
@@ -3105,7 +3423,7 @@ type ResumeTypeResponse struct {
 
 func (x *ResumeTypeResponse) Reset() {
 	*x = ResumeTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[45]
+	mi := &file_yard_v1_admin_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3117,7 +3435,7 @@ func (x *ResumeTypeResponse) String() string {
 func (*ResumeTypeResponse) ProtoMessage() {}
 
 func (x *ResumeTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[45]
+	mi := &file_yard_v1_admin_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3130,7 +3448,7 @@ func (x *ResumeTypeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeTypeResponse.ProtoReflect.Descriptor instead.
 func (*ResumeTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{45}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ResumeTypeResponse) GetPause() *Pause {
@@ -3160,7 +3478,7 @@ type DrainTypeRequest struct {
 
 func (x *DrainTypeRequest) Reset() {
 	*x = DrainTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[46]
+	mi := &file_yard_v1_admin_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3172,7 +3490,7 @@ func (x *DrainTypeRequest) String() string {
 func (*DrainTypeRequest) ProtoMessage() {}
 
 func (x *DrainTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[46]
+	mi := &file_yard_v1_admin_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3185,7 +3503,7 @@ func (x *DrainTypeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainTypeRequest.ProtoReflect.Descriptor instead.
 func (*DrainTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{46}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *DrainTypeRequest) GetName() string {
@@ -3226,7 +3544,7 @@ type DrainTypeResponse struct {
 
 func (x *DrainTypeResponse) Reset() {
 	*x = DrainTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[47]
+	mi := &file_yard_v1_admin_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3238,7 +3556,7 @@ func (x *DrainTypeResponse) String() string {
 func (*DrainTypeResponse) ProtoMessage() {}
 
 func (x *DrainTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[47]
+	mi := &file_yard_v1_admin_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3251,7 +3569,7 @@ func (x *DrainTypeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainTypeResponse.ProtoReflect.Descriptor instead.
 func (*DrainTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{47}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *DrainTypeResponse) GetDrain() *Pause {
@@ -3279,7 +3597,7 @@ type PauseGroupRequest struct {
 
 func (x *PauseGroupRequest) Reset() {
 	*x = PauseGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[48]
+	mi := &file_yard_v1_admin_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3291,7 +3609,7 @@ func (x *PauseGroupRequest) String() string {
 func (*PauseGroupRequest) ProtoMessage() {}
 
 func (x *PauseGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[48]
+	mi := &file_yard_v1_admin_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3304,7 +3622,7 @@ func (x *PauseGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseGroupRequest.ProtoReflect.Descriptor instead.
 func (*PauseGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{48}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *PauseGroupRequest) GetName() string {
@@ -3345,7 +3663,7 @@ type PauseGroupResponse struct {
 
 func (x *PauseGroupResponse) Reset() {
 	*x = PauseGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[49]
+	mi := &file_yard_v1_admin_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3357,7 +3675,7 @@ func (x *PauseGroupResponse) String() string {
 func (*PauseGroupResponse) ProtoMessage() {}
 
 func (x *PauseGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[49]
+	mi := &file_yard_v1_admin_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3370,7 +3688,7 @@ func (x *PauseGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseGroupResponse.ProtoReflect.Descriptor instead.
 func (*PauseGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{49}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *PauseGroupResponse) GetPause() *Pause {
@@ -3393,7 +3711,7 @@ type ResumeGroupRequest struct {
 
 func (x *ResumeGroupRequest) Reset() {
 	*x = ResumeGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[50]
+	mi := &file_yard_v1_admin_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3405,7 +3723,7 @@ func (x *ResumeGroupRequest) String() string {
 func (*ResumeGroupRequest) ProtoMessage() {}
 
 func (x *ResumeGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[50]
+	mi := &file_yard_v1_admin_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3418,7 +3736,7 @@ func (x *ResumeGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeGroupRequest.ProtoReflect.Descriptor instead.
 func (*ResumeGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{50}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ResumeGroupRequest) GetName() string {
@@ -3445,7 +3763,7 @@ type ResumeGroupResponse struct {
 
 func (x *ResumeGroupResponse) Reset() {
 	*x = ResumeGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[51]
+	mi := &file_yard_v1_admin_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3457,7 +3775,7 @@ func (x *ResumeGroupResponse) String() string {
 func (*ResumeGroupResponse) ProtoMessage() {}
 
 func (x *ResumeGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[51]
+	mi := &file_yard_v1_admin_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3470,7 +3788,7 @@ func (x *ResumeGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeGroupResponse.ProtoReflect.Descriptor instead.
 func (*ResumeGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{51}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ResumeGroupResponse) GetPause() *Pause {
@@ -3500,7 +3818,7 @@ type DrainGroupRequest struct {
 
 func (x *DrainGroupRequest) Reset() {
 	*x = DrainGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[52]
+	mi := &file_yard_v1_admin_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3512,7 +3830,7 @@ func (x *DrainGroupRequest) String() string {
 func (*DrainGroupRequest) ProtoMessage() {}
 
 func (x *DrainGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[52]
+	mi := &file_yard_v1_admin_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3525,7 +3843,7 @@ func (x *DrainGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainGroupRequest.ProtoReflect.Descriptor instead.
 func (*DrainGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{52}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *DrainGroupRequest) GetName() string {
@@ -3566,7 +3884,7 @@ type DrainGroupResponse struct {
 
 func (x *DrainGroupResponse) Reset() {
 	*x = DrainGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[53]
+	mi := &file_yard_v1_admin_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3578,7 +3896,7 @@ func (x *DrainGroupResponse) String() string {
 func (*DrainGroupResponse) ProtoMessage() {}
 
 func (x *DrainGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[53]
+	mi := &file_yard_v1_admin_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3591,7 +3909,7 @@ func (x *DrainGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainGroupResponse.ProtoReflect.Descriptor instead.
 func (*DrainGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{53}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *DrainGroupResponse) GetDrain() *Pause {
@@ -3622,7 +3940,7 @@ type PeekTasklistRequest struct {
 
 func (x *PeekTasklistRequest) Reset() {
 	*x = PeekTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[54]
+	mi := &file_yard_v1_admin_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3634,7 +3952,7 @@ func (x *PeekTasklistRequest) String() string {
 func (*PeekTasklistRequest) ProtoMessage() {}
 
 func (x *PeekTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[54]
+	mi := &file_yard_v1_admin_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3647,7 +3965,7 @@ func (x *PeekTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekTasklistRequest.ProtoReflect.Descriptor instead.
 func (*PeekTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{54}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *PeekTasklistRequest) GetName() string {
@@ -3699,7 +4017,7 @@ type PeekTasklistResponse struct {
 
 func (x *PeekTasklistResponse) Reset() {
 	*x = PeekTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[55]
+	mi := &file_yard_v1_admin_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3711,7 +4029,7 @@ func (x *PeekTasklistResponse) String() string {
 func (*PeekTasklistResponse) ProtoMessage() {}
 
 func (x *PeekTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[55]
+	mi := &file_yard_v1_admin_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3724,7 +4042,7 @@ func (x *PeekTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekTasklistResponse.ProtoReflect.Descriptor instead.
 func (*PeekTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{55}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *PeekTasklistResponse) GetTasks() []*PeekedTask {
@@ -3761,7 +4079,7 @@ type PeekedTask struct {
 
 func (x *PeekedTask) Reset() {
 	*x = PeekedTask{}
-	mi := &file_yard_v1_admin_proto_msgTypes[56]
+	mi := &file_yard_v1_admin_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3773,7 +4091,7 @@ func (x *PeekedTask) String() string {
 func (*PeekedTask) ProtoMessage() {}
 
 func (x *PeekedTask) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[56]
+	mi := &file_yard_v1_admin_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3786,7 +4104,7 @@ func (x *PeekedTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekedTask.ProtoReflect.Descriptor instead.
 func (*PeekedTask) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{56}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *PeekedTask) GetTask() *Task {
@@ -3838,7 +4156,7 @@ type PurgeTasklistRequest struct {
 
 func (x *PurgeTasklistRequest) Reset() {
 	*x = PurgeTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[57]
+	mi := &file_yard_v1_admin_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3850,7 +4168,7 @@ func (x *PurgeTasklistRequest) String() string {
 func (*PurgeTasklistRequest) ProtoMessage() {}
 
 func (x *PurgeTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[57]
+	mi := &file_yard_v1_admin_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3863,7 +4181,7 @@ func (x *PurgeTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeTasklistRequest.ProtoReflect.Descriptor instead.
 func (*PurgeTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{57}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *PurgeTasklistRequest) GetName() string {
@@ -3953,7 +4271,7 @@ type PurgeTasklistResponse struct {
 
 func (x *PurgeTasklistResponse) Reset() {
 	*x = PurgeTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[58]
+	mi := &file_yard_v1_admin_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3965,7 +4283,7 @@ func (x *PurgeTasklistResponse) String() string {
 func (*PurgeTasklistResponse) ProtoMessage() {}
 
 func (x *PurgeTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[58]
+	mi := &file_yard_v1_admin_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3978,7 +4296,7 @@ func (x *PurgeTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeTasklistResponse.ProtoReflect.Descriptor instead.
 func (*PurgeTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{58}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *PurgeTasklistResponse) GetPurged() *Purged {
@@ -4020,7 +4338,7 @@ type PurgeTypeRequest struct {
 
 func (x *PurgeTypeRequest) Reset() {
 	*x = PurgeTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[59]
+	mi := &file_yard_v1_admin_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4032,7 +4350,7 @@ func (x *PurgeTypeRequest) String() string {
 func (*PurgeTypeRequest) ProtoMessage() {}
 
 func (x *PurgeTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[59]
+	mi := &file_yard_v1_admin_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4045,7 +4363,7 @@ func (x *PurgeTypeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeTypeRequest.ProtoReflect.Descriptor instead.
 func (*PurgeTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{59}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *PurgeTypeRequest) GetName() string {
@@ -4135,7 +4453,7 @@ type PurgeTypeResponse struct {
 
 func (x *PurgeTypeResponse) Reset() {
 	*x = PurgeTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[60]
+	mi := &file_yard_v1_admin_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4147,7 +4465,7 @@ func (x *PurgeTypeResponse) String() string {
 func (*PurgeTypeResponse) ProtoMessage() {}
 
 func (x *PurgeTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[60]
+	mi := &file_yard_v1_admin_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4160,7 +4478,7 @@ func (x *PurgeTypeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeTypeResponse.ProtoReflect.Descriptor instead.
 func (*PurgeTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{60}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *PurgeTypeResponse) GetPurged() *Purged {
@@ -4202,7 +4520,7 @@ type PurgeGroupRequest struct {
 
 func (x *PurgeGroupRequest) Reset() {
 	*x = PurgeGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[61]
+	mi := &file_yard_v1_admin_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4214,7 +4532,7 @@ func (x *PurgeGroupRequest) String() string {
 func (*PurgeGroupRequest) ProtoMessage() {}
 
 func (x *PurgeGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[61]
+	mi := &file_yard_v1_admin_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4227,7 +4545,7 @@ func (x *PurgeGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeGroupRequest.ProtoReflect.Descriptor instead.
 func (*PurgeGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{61}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *PurgeGroupRequest) GetName() string {
@@ -4317,7 +4635,7 @@ type PurgeGroupResponse struct {
 
 func (x *PurgeGroupResponse) Reset() {
 	*x = PurgeGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[62]
+	mi := &file_yard_v1_admin_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4329,7 +4647,7 @@ func (x *PurgeGroupResponse) String() string {
 func (*PurgeGroupResponse) ProtoMessage() {}
 
 func (x *PurgeGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[62]
+	mi := &file_yard_v1_admin_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4342,7 +4660,7 @@ func (x *PurgeGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeGroupResponse.ProtoReflect.Descriptor instead.
 func (*PurgeGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{62}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *PurgeGroupResponse) GetPurged() *Purged {
@@ -4376,7 +4694,7 @@ type Purged struct {
 
 func (x *Purged) Reset() {
 	*x = Purged{}
-	mi := &file_yard_v1_admin_proto_msgTypes[63]
+	mi := &file_yard_v1_admin_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4388,7 +4706,7 @@ func (x *Purged) String() string {
 func (*Purged) ProtoMessage() {}
 
 func (x *Purged) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[63]
+	mi := &file_yard_v1_admin_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4401,7 +4719,7 @@ func (x *Purged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Purged.ProtoReflect.Descriptor instead.
 func (*Purged) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{63}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Purged) GetFound() int64 {
@@ -4486,7 +4804,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_yard_v1_admin_proto_msgTypes[64]
+	mi := &file_yard_v1_admin_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4498,7 +4816,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[64]
+	mi := &file_yard_v1_admin_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4511,7 +4829,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{64}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *Limit) GetName() string {
@@ -4588,7 +4906,7 @@ type PutLimitRequest struct {
 
 func (x *PutLimitRequest) Reset() {
 	*x = PutLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[65]
+	mi := &file_yard_v1_admin_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4600,7 +4918,7 @@ func (x *PutLimitRequest) String() string {
 func (*PutLimitRequest) ProtoMessage() {}
 
 func (x *PutLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[65]
+	mi := &file_yard_v1_admin_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4613,7 +4931,7 @@ func (x *PutLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutLimitRequest.ProtoReflect.Descriptor instead.
 func (*PutLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{65}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *PutLimitRequest) GetLimit() *Limit {
@@ -4633,7 +4951,7 @@ type PutLimitResponse struct {
 
 func (x *PutLimitResponse) Reset() {
 	*x = PutLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[66]
+	mi := &file_yard_v1_admin_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4645,7 +4963,7 @@ func (x *PutLimitResponse) String() string {
 func (*PutLimitResponse) ProtoMessage() {}
 
 func (x *PutLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[66]
+	mi := &file_yard_v1_admin_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4658,7 +4976,7 @@ func (x *PutLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutLimitResponse.ProtoReflect.Descriptor instead.
 func (*PutLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{66}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *PutLimitResponse) GetLimit() *Limit {
@@ -4679,7 +4997,7 @@ type GetLimitRequest struct {
 
 func (x *GetLimitRequest) Reset() {
 	*x = GetLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[67]
+	mi := &file_yard_v1_admin_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4691,7 +5009,7 @@ func (x *GetLimitRequest) String() string {
 func (*GetLimitRequest) ProtoMessage() {}
 
 func (x *GetLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[67]
+	mi := &file_yard_v1_admin_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4704,7 +5022,7 @@ func (x *GetLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLimitRequest.ProtoReflect.Descriptor instead.
 func (*GetLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{67}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *GetLimitRequest) GetName() string {
@@ -4726,7 +5044,7 @@ type GetLimitResponse struct {
 
 func (x *GetLimitResponse) Reset() {
 	*x = GetLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[68]
+	mi := &file_yard_v1_admin_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4738,7 +5056,7 @@ func (x *GetLimitResponse) String() string {
 func (*GetLimitResponse) ProtoMessage() {}
 
 func (x *GetLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[68]
+	mi := &file_yard_v1_admin_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4751,7 +5069,7 @@ func (x *GetLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLimitResponse.ProtoReflect.Descriptor instead.
 func (*GetLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{68}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *GetLimitResponse) GetLimit() *Limit {
@@ -4781,7 +5099,7 @@ type ListLimitsRequest struct {
 
 func (x *ListLimitsRequest) Reset() {
 	*x = ListLimitsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[69]
+	mi := &file_yard_v1_admin_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4793,7 +5111,7 @@ func (x *ListLimitsRequest) String() string {
 func (*ListLimitsRequest) ProtoMessage() {}
 
 func (x *ListLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[69]
+	mi := &file_yard_v1_admin_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4806,7 +5124,7 @@ func (x *ListLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLimitsRequest.ProtoReflect.Descriptor instead.
 func (*ListLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{69}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *ListLimitsRequest) GetLimit() int32 {
@@ -4835,7 +5153,7 @@ type ListLimitsResponse struct {
 
 func (x *ListLimitsResponse) Reset() {
 	*x = ListLimitsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[70]
+	mi := &file_yard_v1_admin_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4847,7 +5165,7 @@ func (x *ListLimitsResponse) String() string {
 func (*ListLimitsResponse) ProtoMessage() {}
 
 func (x *ListLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[70]
+	mi := &file_yard_v1_admin_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4860,7 +5178,7 @@ func (x *ListLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLimitsResponse.ProtoReflect.Descriptor instead.
 func (*ListLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{70}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *ListLimitsResponse) GetLimits() []*Limit {
@@ -4890,7 +5208,7 @@ type DeleteLimitRequest struct {
 
 func (x *DeleteLimitRequest) Reset() {
 	*x = DeleteLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[71]
+	mi := &file_yard_v1_admin_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4902,7 +5220,7 @@ func (x *DeleteLimitRequest) String() string {
 func (*DeleteLimitRequest) ProtoMessage() {}
 
 func (x *DeleteLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[71]
+	mi := &file_yard_v1_admin_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4915,7 +5233,7 @@ func (x *DeleteLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteLimitRequest.ProtoReflect.Descriptor instead.
 func (*DeleteLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{71}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *DeleteLimitRequest) GetName() string {
@@ -4942,7 +5260,7 @@ type DeleteLimitResponse struct {
 
 func (x *DeleteLimitResponse) Reset() {
 	*x = DeleteLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[72]
+	mi := &file_yard_v1_admin_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4954,7 +5272,7 @@ func (x *DeleteLimitResponse) String() string {
 func (*DeleteLimitResponse) ProtoMessage() {}
 
 func (x *DeleteLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[72]
+	mi := &file_yard_v1_admin_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4967,7 +5285,7 @@ func (x *DeleteLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteLimitResponse.ProtoReflect.Descriptor instead.
 func (*DeleteLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{72}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *DeleteLimitResponse) GetLimit() *Limit {
@@ -5000,7 +5318,7 @@ type Group struct {
 
 func (x *Group) Reset() {
 	*x = Group{}
-	mi := &file_yard_v1_admin_proto_msgTypes[73]
+	mi := &file_yard_v1_admin_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5012,7 +5330,7 @@ func (x *Group) String() string {
 func (*Group) ProtoMessage() {}
 
 func (x *Group) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[73]
+	mi := &file_yard_v1_admin_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5025,7 +5343,7 @@ func (x *Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Group.ProtoReflect.Descriptor instead.
 func (*Group) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{73}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *Group) GetName() string {
@@ -5075,7 +5393,7 @@ type PutGroupRequest struct {
 
 func (x *PutGroupRequest) Reset() {
 	*x = PutGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[74]
+	mi := &file_yard_v1_admin_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5087,7 +5405,7 @@ func (x *PutGroupRequest) String() string {
 func (*PutGroupRequest) ProtoMessage() {}
 
 func (x *PutGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[74]
+	mi := &file_yard_v1_admin_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5100,7 +5418,7 @@ func (x *PutGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutGroupRequest.ProtoReflect.Descriptor instead.
 func (*PutGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{74}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *PutGroupRequest) GetGroup() *Group {
@@ -5120,7 +5438,7 @@ type PutGroupResponse struct {
 
 func (x *PutGroupResponse) Reset() {
 	*x = PutGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[75]
+	mi := &file_yard_v1_admin_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5132,7 +5450,7 @@ func (x *PutGroupResponse) String() string {
 func (*PutGroupResponse) ProtoMessage() {}
 
 func (x *PutGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[75]
+	mi := &file_yard_v1_admin_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5145,7 +5463,7 @@ func (x *PutGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutGroupResponse.ProtoReflect.Descriptor instead.
 func (*PutGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{75}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *PutGroupResponse) GetGroup() *Group {
@@ -5166,7 +5484,7 @@ type GetGroupRequest struct {
 
 func (x *GetGroupRequest) Reset() {
 	*x = GetGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[76]
+	mi := &file_yard_v1_admin_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5178,7 +5496,7 @@ func (x *GetGroupRequest) String() string {
 func (*GetGroupRequest) ProtoMessage() {}
 
 func (x *GetGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[76]
+	mi := &file_yard_v1_admin_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5191,7 +5509,7 @@ func (x *GetGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetGroupRequest.ProtoReflect.Descriptor instead.
 func (*GetGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{76}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *GetGroupRequest) GetName() string {
@@ -5215,7 +5533,7 @@ type GetGroupResponse struct {
 
 func (x *GetGroupResponse) Reset() {
 	*x = GetGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[77]
+	mi := &file_yard_v1_admin_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5227,7 +5545,7 @@ func (x *GetGroupResponse) String() string {
 func (*GetGroupResponse) ProtoMessage() {}
 
 func (x *GetGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[77]
+	mi := &file_yard_v1_admin_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5240,7 +5558,7 @@ func (x *GetGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetGroupResponse.ProtoReflect.Descriptor instead.
 func (*GetGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{77}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *GetGroupResponse) GetGroup() *Group {
@@ -5277,7 +5595,7 @@ type ListGroupsRequest struct {
 
 func (x *ListGroupsRequest) Reset() {
 	*x = ListGroupsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[78]
+	mi := &file_yard_v1_admin_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5289,7 +5607,7 @@ func (x *ListGroupsRequest) String() string {
 func (*ListGroupsRequest) ProtoMessage() {}
 
 func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[78]
+	mi := &file_yard_v1_admin_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5302,7 +5620,7 @@ func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsRequest.ProtoReflect.Descriptor instead.
 func (*ListGroupsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{78}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *ListGroupsRequest) GetLimit() int32 {
@@ -5333,7 +5651,7 @@ type ListGroupsResponse struct {
 
 func (x *ListGroupsResponse) Reset() {
 	*x = ListGroupsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[79]
+	mi := &file_yard_v1_admin_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5345,7 +5663,7 @@ func (x *ListGroupsResponse) String() string {
 func (*ListGroupsResponse) ProtoMessage() {}
 
 func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[79]
+	mi := &file_yard_v1_admin_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5358,7 +5676,7 @@ func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsResponse.ProtoReflect.Descriptor instead.
 func (*ListGroupsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{79}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *ListGroupsResponse) GetGroups() []*Group {
@@ -5397,7 +5715,7 @@ type StoppedGroup struct {
 
 func (x *StoppedGroup) Reset() {
 	*x = StoppedGroup{}
-	mi := &file_yard_v1_admin_proto_msgTypes[80]
+	mi := &file_yard_v1_admin_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5409,7 +5727,7 @@ func (x *StoppedGroup) String() string {
 func (*StoppedGroup) ProtoMessage() {}
 
 func (x *StoppedGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[80]
+	mi := &file_yard_v1_admin_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5422,7 +5740,7 @@ func (x *StoppedGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoppedGroup.ProtoReflect.Descriptor instead.
 func (*StoppedGroup) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{80}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *StoppedGroup) GetName() string {
@@ -5459,7 +5777,7 @@ type DeleteGroupRequest struct {
 
 func (x *DeleteGroupRequest) Reset() {
 	*x = DeleteGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[81]
+	mi := &file_yard_v1_admin_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5471,7 +5789,7 @@ func (x *DeleteGroupRequest) String() string {
 func (*DeleteGroupRequest) ProtoMessage() {}
 
 func (x *DeleteGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[81]
+	mi := &file_yard_v1_admin_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5484,7 +5802,7 @@ func (x *DeleteGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteGroupRequest.ProtoReflect.Descriptor instead.
 func (*DeleteGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{81}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *DeleteGroupRequest) GetName() string {
@@ -5511,7 +5829,7 @@ type DeleteGroupResponse struct {
 
 func (x *DeleteGroupResponse) Reset() {
 	*x = DeleteGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[82]
+	mi := &file_yard_v1_admin_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5523,7 +5841,7 @@ func (x *DeleteGroupResponse) String() string {
 func (*DeleteGroupResponse) ProtoMessage() {}
 
 func (x *DeleteGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[82]
+	mi := &file_yard_v1_admin_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5536,7 +5854,7 @@ func (x *DeleteGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteGroupResponse.ProtoReflect.Descriptor instead.
 func (*DeleteGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{82}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *DeleteGroupResponse) GetGroup() *Group {
@@ -5563,7 +5881,7 @@ type TopLimitsRequest struct {
 
 func (x *TopLimitsRequest) Reset() {
 	*x = TopLimitsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[83]
+	mi := &file_yard_v1_admin_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5575,7 +5893,7 @@ func (x *TopLimitsRequest) String() string {
 func (*TopLimitsRequest) ProtoMessage() {}
 
 func (x *TopLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[83]
+	mi := &file_yard_v1_admin_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5588,7 +5906,7 @@ func (x *TopLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopLimitsRequest.ProtoReflect.Descriptor instead.
 func (*TopLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{83}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *TopLimitsRequest) GetLimit() int32 {
@@ -5626,7 +5944,7 @@ type TopLimitsResponse struct {
 
 func (x *TopLimitsResponse) Reset() {
 	*x = TopLimitsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[84]
+	mi := &file_yard_v1_admin_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5638,7 +5956,7 @@ func (x *TopLimitsResponse) String() string {
 func (*TopLimitsResponse) ProtoMessage() {}
 
 func (x *TopLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[84]
+	mi := &file_yard_v1_admin_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5651,7 +5969,7 @@ func (x *TopLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopLimitsResponse.ProtoReflect.Descriptor instead.
 func (*TopLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{84}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *TopLimitsResponse) GetLimits() []*LimitUse {
@@ -5728,7 +6046,7 @@ type LimitUse struct {
 
 func (x *LimitUse) Reset() {
 	*x = LimitUse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[85]
+	mi := &file_yard_v1_admin_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5740,7 +6058,7 @@ func (x *LimitUse) String() string {
 func (*LimitUse) ProtoMessage() {}
 
 func (x *LimitUse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[85]
+	mi := &file_yard_v1_admin_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5753,7 +6071,7 @@ func (x *LimitUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitUse.ProtoReflect.Descriptor instead.
 func (*LimitUse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{85}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *LimitUse) GetRef() string {
@@ -5903,7 +6221,7 @@ type SlotHolder struct {
 
 func (x *SlotHolder) Reset() {
 	*x = SlotHolder{}
-	mi := &file_yard_v1_admin_proto_msgTypes[86]
+	mi := &file_yard_v1_admin_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5915,7 +6233,7 @@ func (x *SlotHolder) String() string {
 func (*SlotHolder) ProtoMessage() {}
 
 func (x *SlotHolder) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[86]
+	mi := &file_yard_v1_admin_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5928,7 +6246,7 @@ func (x *SlotHolder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotHolder.ProtoReflect.Descriptor instead.
 func (*SlotHolder) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{86}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *SlotHolder) GetTaskId() string {
@@ -5990,7 +6308,7 @@ type SlotWaiter struct {
 
 func (x *SlotWaiter) Reset() {
 	*x = SlotWaiter{}
-	mi := &file_yard_v1_admin_proto_msgTypes[87]
+	mi := &file_yard_v1_admin_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6002,7 +6320,7 @@ func (x *SlotWaiter) String() string {
 func (*SlotWaiter) ProtoMessage() {}
 
 func (x *SlotWaiter) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[87]
+	mi := &file_yard_v1_admin_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6015,7 +6333,7 @@ func (x *SlotWaiter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotWaiter.ProtoReflect.Descriptor instead.
 func (*SlotWaiter) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{87}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *SlotWaiter) GetTasklist() string {
@@ -6061,7 +6379,7 @@ type ShardSlots struct {
 
 func (x *ShardSlots) Reset() {
 	*x = ShardSlots{}
-	mi := &file_yard_v1_admin_proto_msgTypes[88]
+	mi := &file_yard_v1_admin_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6073,7 +6391,7 @@ func (x *ShardSlots) String() string {
 func (*ShardSlots) ProtoMessage() {}
 
 func (x *ShardSlots) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[88]
+	mi := &file_yard_v1_admin_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6086,7 +6404,7 @@ func (x *ShardSlots) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardSlots.ProtoReflect.Descriptor instead.
 func (*ShardSlots) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{88}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *ShardSlots) GetShard() int32 {
@@ -6285,7 +6603,35 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\vtypes_count\x18\x04 \x01(\x05R\n" +
 	"typesCount\x12\x1e\n" +
 	"\vseen_ago_ms\x18\x05 \x01(\x03R\tseenAgoMs\x12#\n" +
-	"\rwaiting_polls\x18\x06 \x01(\x05R\fwaitingPolls\"\\\n" +
+	"\rwaiting_polls\x18\x06 \x01(\x05R\fwaitingPolls\"B\n" +
+	"\x12ListWorkersRequest\x12\x14\n" +
+	"\x05limit\x18\x01 \x01(\x05R\x05limit\x12\x16\n" +
+	"\x06cursor\x18\x02 \x01(\tR\x06cursor\"\x87\x01\n" +
+	"\x13ListWorkersResponse\x12-\n" +
+	"\aworkers\x18\x01 \x03(\v2\x13.yard.v1.LiveWorkerR\aworkers\x12\x1f\n" +
+	"\vnext_cursor\x18\x02 \x01(\tR\n" +
+	"nextCursor\x12 \n" +
+	"\fknown_for_ms\x18\x03 \x01(\x03R\n" +
+	"knownForMs\"\xc9\x02\n" +
+	"\n" +
+	"LiveWorker\x12\x1b\n" +
+	"\tworker_id\x18\x01 \x01(\tR\bworkerId\x12\x16\n" +
+	"\x06worker\x18\x02 \x01(\tR\x06worker\x12\x18\n" +
+	"\aversion\x18\x03 \x01(\tR\aversion\x12\x12\n" +
+	"\x04host\x18\x04 \x01(\tR\x04host\x12\x1c\n" +
+	"\ttasklists\x18\x05 \x03(\tR\ttasklists\x12$\n" +
+	"\x0erunning_for_ms\x18\x06 \x01(\x03R\frunningForMs\x12 \n" +
+	"\fheard_ago_ms\x18\a \x01(\x03R\n" +
+	"heardAgoMs\x12\x19\n" +
+	"\bevery_ms\x18\b \x01(\x03R\aeveryMs\x12%\n" +
+	"\x0eattempts_count\x18\t \x01(\x03R\rattemptsCount\x120\n" +
+	"\battempts\x18\n" +
+	" \x03(\v2\x14.yard.v1.LiveAttemptR\battempts\"|\n" +
+	"\vLiveAttempt\x12\x17\n" +
+	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x12\n" +
+	"\x04type\x18\x02 \x01(\tR\x04type\x12\x1a\n" +
+	"\btasklist\x18\x03 \x01(\tR\btasklist\x12$\n" +
+	"\x0erunning_for_ms\x18\x04 \x01(\x03R\frunningForMs\"\\\n" +
 	"\aSlotUse\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x15\n" +
 	"\x06in_use\x18\x02 \x01(\x05R\x05inUse\x12\x14\n" +
@@ -6558,7 +6904,7 @@ func file_yard_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_yard_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 89)
+var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 93)
 var file_yard_v1_admin_proto_goTypes = []any{
 	(OnFull)(0),                      // 0: yard.v1.OnFull
 	(*Domain)(nil),                   // 1: yard.v1.Domain
@@ -6595,64 +6941,68 @@ var file_yard_v1_admin_proto_goTypes = []any{
 	(*TasklistPollersRequest)(nil),   // 32: yard.v1.TasklistPollersRequest
 	(*TasklistPollersResponse)(nil),  // 33: yard.v1.TasklistPollersResponse
 	(*Poller)(nil),                   // 34: yard.v1.Poller
-	(*SlotUse)(nil),                  // 35: yard.v1.SlotUse
-	(*Pause)(nil),                    // 36: yard.v1.Pause
-	(*PauseTasklistRequest)(nil),     // 37: yard.v1.PauseTasklistRequest
-	(*PauseTasklistResponse)(nil),    // 38: yard.v1.PauseTasklistResponse
-	(*ResumeTasklistRequest)(nil),    // 39: yard.v1.ResumeTasklistRequest
-	(*ResumeTasklistResponse)(nil),   // 40: yard.v1.ResumeTasklistResponse
-	(*DrainTasklistRequest)(nil),     // 41: yard.v1.DrainTasklistRequest
-	(*DrainTasklistResponse)(nil),    // 42: yard.v1.DrainTasklistResponse
-	(*PauseTypeRequest)(nil),         // 43: yard.v1.PauseTypeRequest
-	(*PauseTypeResponse)(nil),        // 44: yard.v1.PauseTypeResponse
-	(*ResumeTypeRequest)(nil),        // 45: yard.v1.ResumeTypeRequest
-	(*ResumeTypeResponse)(nil),       // 46: yard.v1.ResumeTypeResponse
-	(*DrainTypeRequest)(nil),         // 47: yard.v1.DrainTypeRequest
-	(*DrainTypeResponse)(nil),        // 48: yard.v1.DrainTypeResponse
-	(*PauseGroupRequest)(nil),        // 49: yard.v1.PauseGroupRequest
-	(*PauseGroupResponse)(nil),       // 50: yard.v1.PauseGroupResponse
-	(*ResumeGroupRequest)(nil),       // 51: yard.v1.ResumeGroupRequest
-	(*ResumeGroupResponse)(nil),      // 52: yard.v1.ResumeGroupResponse
-	(*DrainGroupRequest)(nil),        // 53: yard.v1.DrainGroupRequest
-	(*DrainGroupResponse)(nil),       // 54: yard.v1.DrainGroupResponse
-	(*PeekTasklistRequest)(nil),      // 55: yard.v1.PeekTasklistRequest
-	(*PeekTasklistResponse)(nil),     // 56: yard.v1.PeekTasklistResponse
-	(*PeekedTask)(nil),               // 57: yard.v1.PeekedTask
-	(*PurgeTasklistRequest)(nil),     // 58: yard.v1.PurgeTasklistRequest
-	(*PurgeTasklistResponse)(nil),    // 59: yard.v1.PurgeTasklistResponse
-	(*PurgeTypeRequest)(nil),         // 60: yard.v1.PurgeTypeRequest
-	(*PurgeTypeResponse)(nil),        // 61: yard.v1.PurgeTypeResponse
-	(*PurgeGroupRequest)(nil),        // 62: yard.v1.PurgeGroupRequest
-	(*PurgeGroupResponse)(nil),       // 63: yard.v1.PurgeGroupResponse
-	(*Purged)(nil),                   // 64: yard.v1.Purged
-	(*Limit)(nil),                    // 65: yard.v1.Limit
-	(*PutLimitRequest)(nil),          // 66: yard.v1.PutLimitRequest
-	(*PutLimitResponse)(nil),         // 67: yard.v1.PutLimitResponse
-	(*GetLimitRequest)(nil),          // 68: yard.v1.GetLimitRequest
-	(*GetLimitResponse)(nil),         // 69: yard.v1.GetLimitResponse
-	(*ListLimitsRequest)(nil),        // 70: yard.v1.ListLimitsRequest
-	(*ListLimitsResponse)(nil),       // 71: yard.v1.ListLimitsResponse
-	(*DeleteLimitRequest)(nil),       // 72: yard.v1.DeleteLimitRequest
-	(*DeleteLimitResponse)(nil),      // 73: yard.v1.DeleteLimitResponse
-	(*Group)(nil),                    // 74: yard.v1.Group
-	(*PutGroupRequest)(nil),          // 75: yard.v1.PutGroupRequest
-	(*PutGroupResponse)(nil),         // 76: yard.v1.PutGroupResponse
-	(*GetGroupRequest)(nil),          // 77: yard.v1.GetGroupRequest
-	(*GetGroupResponse)(nil),         // 78: yard.v1.GetGroupResponse
-	(*ListGroupsRequest)(nil),        // 79: yard.v1.ListGroupsRequest
-	(*ListGroupsResponse)(nil),       // 80: yard.v1.ListGroupsResponse
-	(*StoppedGroup)(nil),             // 81: yard.v1.StoppedGroup
-	(*DeleteGroupRequest)(nil),       // 82: yard.v1.DeleteGroupRequest
-	(*DeleteGroupResponse)(nil),      // 83: yard.v1.DeleteGroupResponse
-	(*TopLimitsRequest)(nil),         // 84: yard.v1.TopLimitsRequest
-	(*TopLimitsResponse)(nil),        // 85: yard.v1.TopLimitsResponse
-	(*LimitUse)(nil),                 // 86: yard.v1.LimitUse
-	(*SlotHolder)(nil),               // 87: yard.v1.SlotHolder
-	(*SlotWaiter)(nil),               // 88: yard.v1.SlotWaiter
-	(*ShardSlots)(nil),               // 89: yard.v1.ShardSlots
-	(*RetryPolicy)(nil),              // 90: yard.v1.RetryPolicy
-	(*Task)(nil),                     // 91: yard.v1.Task
-	(TaskState)(0),                   // 92: yard.v1.TaskState
+	(*ListWorkersRequest)(nil),       // 35: yard.v1.ListWorkersRequest
+	(*ListWorkersResponse)(nil),      // 36: yard.v1.ListWorkersResponse
+	(*LiveWorker)(nil),               // 37: yard.v1.LiveWorker
+	(*LiveAttempt)(nil),              // 38: yard.v1.LiveAttempt
+	(*SlotUse)(nil),                  // 39: yard.v1.SlotUse
+	(*Pause)(nil),                    // 40: yard.v1.Pause
+	(*PauseTasklistRequest)(nil),     // 41: yard.v1.PauseTasklistRequest
+	(*PauseTasklistResponse)(nil),    // 42: yard.v1.PauseTasklistResponse
+	(*ResumeTasklistRequest)(nil),    // 43: yard.v1.ResumeTasklistRequest
+	(*ResumeTasklistResponse)(nil),   // 44: yard.v1.ResumeTasklistResponse
+	(*DrainTasklistRequest)(nil),     // 45: yard.v1.DrainTasklistRequest
+	(*DrainTasklistResponse)(nil),    // 46: yard.v1.DrainTasklistResponse
+	(*PauseTypeRequest)(nil),         // 47: yard.v1.PauseTypeRequest
+	(*PauseTypeResponse)(nil),        // 48: yard.v1.PauseTypeResponse
+	(*ResumeTypeRequest)(nil),        // 49: yard.v1.ResumeTypeRequest
+	(*ResumeTypeResponse)(nil),       // 50: yard.v1.ResumeTypeResponse
+	(*DrainTypeRequest)(nil),         // 51: yard.v1.DrainTypeRequest
+	(*DrainTypeResponse)(nil),        // 52: yard.v1.DrainTypeResponse
+	(*PauseGroupRequest)(nil),        // 53: yard.v1.PauseGroupRequest
+	(*PauseGroupResponse)(nil),       // 54: yard.v1.PauseGroupResponse
+	(*ResumeGroupRequest)(nil),       // 55: yard.v1.ResumeGroupRequest
+	(*ResumeGroupResponse)(nil),      // 56: yard.v1.ResumeGroupResponse
+	(*DrainGroupRequest)(nil),        // 57: yard.v1.DrainGroupRequest
+	(*DrainGroupResponse)(nil),       // 58: yard.v1.DrainGroupResponse
+	(*PeekTasklistRequest)(nil),      // 59: yard.v1.PeekTasklistRequest
+	(*PeekTasklistResponse)(nil),     // 60: yard.v1.PeekTasklistResponse
+	(*PeekedTask)(nil),               // 61: yard.v1.PeekedTask
+	(*PurgeTasklistRequest)(nil),     // 62: yard.v1.PurgeTasklistRequest
+	(*PurgeTasklistResponse)(nil),    // 63: yard.v1.PurgeTasklistResponse
+	(*PurgeTypeRequest)(nil),         // 64: yard.v1.PurgeTypeRequest
+	(*PurgeTypeResponse)(nil),        // 65: yard.v1.PurgeTypeResponse
+	(*PurgeGroupRequest)(nil),        // 66: yard.v1.PurgeGroupRequest
+	(*PurgeGroupResponse)(nil),       // 67: yard.v1.PurgeGroupResponse
+	(*Purged)(nil),                   // 68: yard.v1.Purged
+	(*Limit)(nil),                    // 69: yard.v1.Limit
+	(*PutLimitRequest)(nil),          // 70: yard.v1.PutLimitRequest
+	(*PutLimitResponse)(nil),         // 71: yard.v1.PutLimitResponse
+	(*GetLimitRequest)(nil),          // 72: yard.v1.GetLimitRequest
+	(*GetLimitResponse)(nil),         // 73: yard.v1.GetLimitResponse
+	(*ListLimitsRequest)(nil),        // 74: yard.v1.ListLimitsRequest
+	(*ListLimitsResponse)(nil),       // 75: yard.v1.ListLimitsResponse
+	(*DeleteLimitRequest)(nil),       // 76: yard.v1.DeleteLimitRequest
+	(*DeleteLimitResponse)(nil),      // 77: yard.v1.DeleteLimitResponse
+	(*Group)(nil),                    // 78: yard.v1.Group
+	(*PutGroupRequest)(nil),          // 79: yard.v1.PutGroupRequest
+	(*PutGroupResponse)(nil),         // 80: yard.v1.PutGroupResponse
+	(*GetGroupRequest)(nil),          // 81: yard.v1.GetGroupRequest
+	(*GetGroupResponse)(nil),         // 82: yard.v1.GetGroupResponse
+	(*ListGroupsRequest)(nil),        // 83: yard.v1.ListGroupsRequest
+	(*ListGroupsResponse)(nil),       // 84: yard.v1.ListGroupsResponse
+	(*StoppedGroup)(nil),             // 85: yard.v1.StoppedGroup
+	(*DeleteGroupRequest)(nil),       // 86: yard.v1.DeleteGroupRequest
+	(*DeleteGroupResponse)(nil),      // 87: yard.v1.DeleteGroupResponse
+	(*TopLimitsRequest)(nil),         // 88: yard.v1.TopLimitsRequest
+	(*TopLimitsResponse)(nil),        // 89: yard.v1.TopLimitsResponse
+	(*LimitUse)(nil),                 // 90: yard.v1.LimitUse
+	(*SlotHolder)(nil),               // 91: yard.v1.SlotHolder
+	(*SlotWaiter)(nil),               // 92: yard.v1.SlotWaiter
+	(*ShardSlots)(nil),               // 93: yard.v1.ShardSlots
+	(*RetryPolicy)(nil),              // 94: yard.v1.RetryPolicy
+	(*Task)(nil),                     // 95: yard.v1.Task
+	(TaskState)(0),                   // 96: yard.v1.TaskState
 }
 var file_yard_v1_admin_proto_depIdxs = []int32{
 	2,  // 0: yard.v1.Domain.rate:type_name -> yard.v1.Rate
@@ -6661,74 +7011,76 @@ var file_yard_v1_admin_proto_depIdxs = []int32{
 	1,  // 3: yard.v1.GetDomainResponse.domain:type_name -> yard.v1.Domain
 	1,  // 4: yard.v1.ListDomainsResponse.domains:type_name -> yard.v1.Domain
 	1,  // 5: yard.v1.DeleteDomainResponse.domain:type_name -> yard.v1.Domain
-	90, // 6: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
+	94, // 6: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
 	2,  // 7: yard.v1.TaskType.rate:type_name -> yard.v1.Rate
 	11, // 8: yard.v1.PutTypeRequest.type:type_name -> yard.v1.TaskType
 	11, // 9: yard.v1.PutTypeResponse.type:type_name -> yard.v1.TaskType
 	11, // 10: yard.v1.GetTypeResponse.type:type_name -> yard.v1.TaskType
-	36, // 11: yard.v1.GetTypeResponse.pause:type_name -> yard.v1.Pause
-	36, // 12: yard.v1.GetTypeResponse.drain:type_name -> yard.v1.Pause
+	40, // 11: yard.v1.GetTypeResponse.pause:type_name -> yard.v1.Pause
+	40, // 12: yard.v1.GetTypeResponse.drain:type_name -> yard.v1.Pause
 	11, // 13: yard.v1.ListTypesResponse.types:type_name -> yard.v1.TaskType
 	11, // 14: yard.v1.DeleteTypeResponse.type:type_name -> yard.v1.TaskType
 	2,  // 15: yard.v1.Tasklist.rate:type_name -> yard.v1.Rate
 	20, // 16: yard.v1.PutTasklistRequest.tasklist:type_name -> yard.v1.Tasklist
 	20, // 17: yard.v1.PutTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
 	20, // 18: yard.v1.GetTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	36, // 19: yard.v1.GetTasklistResponse.pause:type_name -> yard.v1.Pause
-	36, // 20: yard.v1.GetTasklistResponse.drain:type_name -> yard.v1.Pause
+	40, // 19: yard.v1.GetTasklistResponse.pause:type_name -> yard.v1.Pause
+	40, // 20: yard.v1.GetTasklistResponse.drain:type_name -> yard.v1.Pause
 	27, // 21: yard.v1.ListTasklistsResponse.tasklists:type_name -> yard.v1.ListedTasklist
 	20, // 22: yard.v1.ListedTasklist.settings:type_name -> yard.v1.Tasklist
-	36, // 23: yard.v1.ListedTasklist.pause:type_name -> yard.v1.Pause
-	36, // 24: yard.v1.ListedTasklist.drain:type_name -> yard.v1.Pause
+	40, // 23: yard.v1.ListedTasklist.pause:type_name -> yard.v1.Pause
+	40, // 24: yard.v1.ListedTasklist.drain:type_name -> yard.v1.Pause
 	20, // 25: yard.v1.DeleteTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	35, // 26: yard.v1.DescribeTasklistResponse.slots:type_name -> yard.v1.SlotUse
-	36, // 27: yard.v1.DescribeTasklistResponse.pause:type_name -> yard.v1.Pause
-	36, // 28: yard.v1.DescribeTasklistResponse.drain:type_name -> yard.v1.Pause
+	39, // 26: yard.v1.DescribeTasklistResponse.slots:type_name -> yard.v1.SlotUse
+	40, // 27: yard.v1.DescribeTasklistResponse.pause:type_name -> yard.v1.Pause
+	40, // 28: yard.v1.DescribeTasklistResponse.drain:type_name -> yard.v1.Pause
 	34, // 29: yard.v1.TasklistPollersResponse.pollers:type_name -> yard.v1.Poller
-	36, // 30: yard.v1.PauseTasklistResponse.pause:type_name -> yard.v1.Pause
-	36, // 31: yard.v1.ResumeTasklistResponse.pause:type_name -> yard.v1.Pause
-	36, // 32: yard.v1.DrainTasklistResponse.drain:type_name -> yard.v1.Pause
-	36, // 33: yard.v1.PauseTypeResponse.pause:type_name -> yard.v1.Pause
-	36, // 34: yard.v1.ResumeTypeResponse.pause:type_name -> yard.v1.Pause
-	36, // 35: yard.v1.DrainTypeResponse.drain:type_name -> yard.v1.Pause
-	36, // 36: yard.v1.PauseGroupResponse.pause:type_name -> yard.v1.Pause
-	36, // 37: yard.v1.ResumeGroupResponse.pause:type_name -> yard.v1.Pause
-	36, // 38: yard.v1.DrainGroupResponse.drain:type_name -> yard.v1.Pause
-	57, // 39: yard.v1.PeekTasklistResponse.tasks:type_name -> yard.v1.PeekedTask
-	91, // 40: yard.v1.PeekedTask.task:type_name -> yard.v1.Task
-	92, // 41: yard.v1.PurgeTasklistRequest.states:type_name -> yard.v1.TaskState
-	64, // 42: yard.v1.PurgeTasklistResponse.purged:type_name -> yard.v1.Purged
-	92, // 43: yard.v1.PurgeTypeRequest.states:type_name -> yard.v1.TaskState
-	64, // 44: yard.v1.PurgeTypeResponse.purged:type_name -> yard.v1.Purged
-	92, // 45: yard.v1.PurgeGroupRequest.states:type_name -> yard.v1.TaskState
-	64, // 46: yard.v1.PurgeGroupResponse.purged:type_name -> yard.v1.Purged
-	2,  // 47: yard.v1.Limit.rate:type_name -> yard.v1.Rate
-	0,  // 48: yard.v1.Limit.on_full:type_name -> yard.v1.OnFull
-	65, // 49: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
-	65, // 50: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
-	65, // 51: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
-	65, // 52: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
-	65, // 53: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
-	74, // 54: yard.v1.PutGroupRequest.group:type_name -> yard.v1.Group
-	74, // 55: yard.v1.PutGroupResponse.group:type_name -> yard.v1.Group
-	74, // 56: yard.v1.GetGroupResponse.group:type_name -> yard.v1.Group
-	36, // 57: yard.v1.GetGroupResponse.pause:type_name -> yard.v1.Pause
-	36, // 58: yard.v1.GetGroupResponse.drain:type_name -> yard.v1.Pause
-	74, // 59: yard.v1.ListGroupsResponse.groups:type_name -> yard.v1.Group
-	81, // 60: yard.v1.ListGroupsResponse.stopped:type_name -> yard.v1.StoppedGroup
-	36, // 61: yard.v1.StoppedGroup.pause:type_name -> yard.v1.Pause
-	36, // 62: yard.v1.StoppedGroup.drain:type_name -> yard.v1.Pause
-	74, // 63: yard.v1.DeleteGroupResponse.group:type_name -> yard.v1.Group
-	86, // 64: yard.v1.TopLimitsResponse.limits:type_name -> yard.v1.LimitUse
-	87, // 65: yard.v1.LimitUse.holders:type_name -> yard.v1.SlotHolder
-	88, // 66: yard.v1.LimitUse.waiters:type_name -> yard.v1.SlotWaiter
-	89, // 67: yard.v1.LimitUse.shards:type_name -> yard.v1.ShardSlots
-	92, // 68: yard.v1.SlotHolder.state:type_name -> yard.v1.TaskState
-	69, // [69:69] is the sub-list for method output_type
-	69, // [69:69] is the sub-list for method input_type
-	69, // [69:69] is the sub-list for extension type_name
-	69, // [69:69] is the sub-list for extension extendee
-	0,  // [0:69] is the sub-list for field type_name
+	37, // 30: yard.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
+	38, // 31: yard.v1.LiveWorker.attempts:type_name -> yard.v1.LiveAttempt
+	40, // 32: yard.v1.PauseTasklistResponse.pause:type_name -> yard.v1.Pause
+	40, // 33: yard.v1.ResumeTasklistResponse.pause:type_name -> yard.v1.Pause
+	40, // 34: yard.v1.DrainTasklistResponse.drain:type_name -> yard.v1.Pause
+	40, // 35: yard.v1.PauseTypeResponse.pause:type_name -> yard.v1.Pause
+	40, // 36: yard.v1.ResumeTypeResponse.pause:type_name -> yard.v1.Pause
+	40, // 37: yard.v1.DrainTypeResponse.drain:type_name -> yard.v1.Pause
+	40, // 38: yard.v1.PauseGroupResponse.pause:type_name -> yard.v1.Pause
+	40, // 39: yard.v1.ResumeGroupResponse.pause:type_name -> yard.v1.Pause
+	40, // 40: yard.v1.DrainGroupResponse.drain:type_name -> yard.v1.Pause
+	61, // 41: yard.v1.PeekTasklistResponse.tasks:type_name -> yard.v1.PeekedTask
+	95, // 42: yard.v1.PeekedTask.task:type_name -> yard.v1.Task
+	96, // 43: yard.v1.PurgeTasklistRequest.states:type_name -> yard.v1.TaskState
+	68, // 44: yard.v1.PurgeTasklistResponse.purged:type_name -> yard.v1.Purged
+	96, // 45: yard.v1.PurgeTypeRequest.states:type_name -> yard.v1.TaskState
+	68, // 46: yard.v1.PurgeTypeResponse.purged:type_name -> yard.v1.Purged
+	96, // 47: yard.v1.PurgeGroupRequest.states:type_name -> yard.v1.TaskState
+	68, // 48: yard.v1.PurgeGroupResponse.purged:type_name -> yard.v1.Purged
+	2,  // 49: yard.v1.Limit.rate:type_name -> yard.v1.Rate
+	0,  // 50: yard.v1.Limit.on_full:type_name -> yard.v1.OnFull
+	69, // 51: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
+	69, // 52: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
+	69, // 53: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
+	69, // 54: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
+	69, // 55: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
+	78, // 56: yard.v1.PutGroupRequest.group:type_name -> yard.v1.Group
+	78, // 57: yard.v1.PutGroupResponse.group:type_name -> yard.v1.Group
+	78, // 58: yard.v1.GetGroupResponse.group:type_name -> yard.v1.Group
+	40, // 59: yard.v1.GetGroupResponse.pause:type_name -> yard.v1.Pause
+	40, // 60: yard.v1.GetGroupResponse.drain:type_name -> yard.v1.Pause
+	78, // 61: yard.v1.ListGroupsResponse.groups:type_name -> yard.v1.Group
+	85, // 62: yard.v1.ListGroupsResponse.stopped:type_name -> yard.v1.StoppedGroup
+	40, // 63: yard.v1.StoppedGroup.pause:type_name -> yard.v1.Pause
+	40, // 64: yard.v1.StoppedGroup.drain:type_name -> yard.v1.Pause
+	78, // 65: yard.v1.DeleteGroupResponse.group:type_name -> yard.v1.Group
+	90, // 66: yard.v1.TopLimitsResponse.limits:type_name -> yard.v1.LimitUse
+	91, // 67: yard.v1.LimitUse.holders:type_name -> yard.v1.SlotHolder
+	92, // 68: yard.v1.LimitUse.waiters:type_name -> yard.v1.SlotWaiter
+	93, // 69: yard.v1.LimitUse.shards:type_name -> yard.v1.ShardSlots
+	96, // 70: yard.v1.SlotHolder.state:type_name -> yard.v1.TaskState
+	71, // [71:71] is the sub-list for method output_type
+	71, // [71:71] is the sub-list for method input_type
+	71, // [71:71] is the sub-list for extension type_name
+	71, // [71:71] is the sub-list for extension extendee
+	0,  // [0:71] is the sub-list for field type_name
 }
 
 func init() { file_yard_v1_admin_proto_init() }
@@ -6737,14 +7089,14 @@ func file_yard_v1_admin_proto_init() {
 		return
 	}
 	file_yard_v1_tasks_proto_init()
-	file_yard_v1_admin_proto_msgTypes[73].OneofWrappers = []any{}
+	file_yard_v1_admin_proto_msgTypes[77].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_v1_admin_proto_rawDesc), len(file_yard_v1_admin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   89,
+			NumMessages:   93,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -137,7 +137,7 @@ func (Jitter) EnumDescriptor() ([]byte, []int) {
 	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{1}
 }
 
-// OnLost is what follows an attempt whose worker sends no more heartbeats.
+// OnLost is what follows an attempt whose worker sends no more heartbeats, or no more signs of life (WorkerAlive).
 type OnLost int32
 
 const (
@@ -610,7 +610,8 @@ type RetryPolicy struct {
 	// when an attempt has ended without completing the task. One that was handed back, since its worker never started it, does not count.
 	// Default: no such limit. Since log version 9.
 	MaxDeliveries int32 `protobuf:"varint,8,opt,name=max_deliveries,json=maxDeliveries,proto3" json:"max_deliveries,omitempty"`
-	// What follows when its worker sends no more heartbeats; it has an effect only with heartbeat_timeout_ms. Default: retry. Since log version 9.
+	// What follows when its worker sends no more heartbeats, if there is a heartbeat_timeout_ms, or no more signs of life
+	// (WorkerAlive). Default: retry. Since log version 9.
 	OnLost OnLost `protobuf:"varint,9,opt,name=on_lost,json=onLost,proto3,enum=yard.v1.OnLost" json:"on_lost,omitempty"`
 	// What follows when an attempt exceeds start_to_close_ms. Default: fail. Since log version 9.
 	OnTimeout     OnTimeout `protobuf:"varint,10,opt,name=on_timeout,json=onTimeout,proto3,enum=yard.v1.OnTimeout" json:"on_timeout,omitempty"`
@@ -1273,7 +1274,11 @@ type PollRequest struct {
 	// Poll several tasklists by weight, 1..16 of them, each once, in place of `tasklist`. All tasks of one answer come from one
 	// of them. While several have work, they get polls in the ratio of their weights; one without work takes no part. Refused
 	// in a request to `tasks.poll.<tasklist>`, since NATS permissions fence workers by that subject. Since log version 9.
-	Tasklists     []*PolledTasklist `protobuf:"bytes,8,rep,name=tasklists,proto3" json:"tasklists,omitempty"`
+	Tasklists []*PolledTasklist `protobuf:"bytes,8,rep,name=tasklists,proto3" json:"tasklists,omitempty"`
+	// Who runs the tasks, as in the signs of life that it sends (WorkerAlive): `[A-Za-z0-9_-]{16,64}`. If it falls silent, its attempts
+	// are ready again at once. Default: none, then only the heartbeats and deadlines of attempts count. It has an effect since log
+	// version 10.
+	WorkerId      string `protobuf:"bytes,9,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1364,6 +1369,128 @@ func (x *PollRequest) GetTasklists() []*PolledTasklist {
 	return nil
 }
 
+func (x *PollRequest) GetWorkerId() string {
+	if x != nil {
+		return x.WorkerId
+	}
+	return ""
+}
+
+// WorkerAlive is a sign of life: one message for all attempts of a worker, published as JSON and without a reply on the subject
+// hint.alive of its domain as long as its process lives, and never stored. If none comes for twice `every_ms` and half a second,
+// all attempts that polls with this `worker_id` were granted are ready again at once. No failure is counted for that, only a lost
+// delivery (on_lost). A worker of which no sign was heard is never taken for silent, so send the first one before the first poll. A
+// message that breaks a rule is left out. Of a domain, 4096 workers are known at a time. Since log version 10.
+type WorkerAlive struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// `[A-Za-z0-9_-]{16,64}`, new for each start of the worker's process, and not to be guessed: a client that knows it can send signs of life in its name.
+	// Required.
+	WorkerId string `protobuf:"bytes,1,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
+	// How often a sign is sent, ms, 500..30000. Required. With less than 3000 the loss of a NATS server, which is noticed within 3 s, may look
+	// like silence.
+	EveryMs int64 `protobuf:"varint,2,opt,name=every_ms,json=everyMs,proto3" json:"every_ms,omitempty"`
+	// The worker's name, for people to read, as in its polls; at most 128 bytes.
+	Worker string `protobuf:"bytes,3,opt,name=worker,proto3" json:"worker,omitempty"`
+	// The version of its program; at most 64 bytes.
+	Version string `protobuf:"bytes,4,opt,name=version,proto3" json:"version,omitempty"`
+	// The host that it runs on, for people to read; at most 64 bytes.
+	Host string `protobuf:"bytes,5,opt,name=host,proto3" json:"host,omitempty"`
+	// The tasklists that it polls, for people to read; at most 16, the others are left out.
+	Tasklists []string `protobuf:"bytes,6,rep,name=tasklists,proto3" json:"tasklists,omitempty"`
+	// For how long it has been running, ms.
+	RunningForMs int64 `protobuf:"varint,7,opt,name=running_for_ms,json=runningForMs,proto3" json:"running_for_ms,omitempty"`
+	// It ends, and has reported the outcomes of its attempts: this is the last sign, and the silence behind it means nothing.
+	Leaving       bool `protobuf:"varint,8,opt,name=leaving,proto3" json:"leaving,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkerAlive) Reset() {
+	*x = WorkerAlive{}
+	mi := &file_yard_v1_tasks_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkerAlive) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkerAlive) ProtoMessage() {}
+
+func (x *WorkerAlive) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_tasks_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkerAlive.ProtoReflect.Descriptor instead.
+func (*WorkerAlive) Descriptor() ([]byte, []int) {
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *WorkerAlive) GetWorkerId() string {
+	if x != nil {
+		return x.WorkerId
+	}
+	return ""
+}
+
+func (x *WorkerAlive) GetEveryMs() int64 {
+	if x != nil {
+		return x.EveryMs
+	}
+	return 0
+}
+
+func (x *WorkerAlive) GetWorker() string {
+	if x != nil {
+		return x.Worker
+	}
+	return ""
+}
+
+func (x *WorkerAlive) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *WorkerAlive) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *WorkerAlive) GetTasklists() []string {
+	if x != nil {
+		return x.Tasklists
+	}
+	return nil
+}
+
+func (x *WorkerAlive) GetRunningForMs() int64 {
+	if x != nil {
+		return x.RunningForMs
+	}
+	return 0
+}
+
+func (x *WorkerAlive) GetLeaving() bool {
+	if x != nil {
+		return x.Leaving
+	}
+	return false
+}
+
 // PolledTasklist is one of the tasklists of a poll.
 type PolledTasklist struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1377,7 +1504,7 @@ type PolledTasklist struct {
 
 func (x *PolledTasklist) Reset() {
 	*x = PolledTasklist{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[8]
+	mi := &file_yard_v1_tasks_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1389,7 +1516,7 @@ func (x *PolledTasklist) String() string {
 func (*PolledTasklist) ProtoMessage() {}
 
 func (x *PolledTasklist) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[8]
+	mi := &file_yard_v1_tasks_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1402,7 +1529,7 @@ func (x *PolledTasklist) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolledTasklist.ProtoReflect.Descriptor instead.
 func (*PolledTasklist) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{8}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *PolledTasklist) GetName() string {
@@ -1429,7 +1556,7 @@ type PollResponse struct {
 
 func (x *PollResponse) Reset() {
 	*x = PollResponse{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[9]
+	mi := &file_yard_v1_tasks_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1441,7 +1568,7 @@ func (x *PollResponse) String() string {
 func (*PollResponse) ProtoMessage() {}
 
 func (x *PollResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[9]
+	mi := &file_yard_v1_tasks_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1454,7 +1581,7 @@ func (x *PollResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PollResponse.ProtoReflect.Descriptor instead.
 func (*PollResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{9}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PollResponse) GetTasks() []*PolledTask {
@@ -1507,7 +1634,7 @@ type PolledTask struct {
 
 func (x *PolledTask) Reset() {
 	*x = PolledTask{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[10]
+	mi := &file_yard_v1_tasks_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1519,7 +1646,7 @@ func (x *PolledTask) String() string {
 func (*PolledTask) ProtoMessage() {}
 
 func (x *PolledTask) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[10]
+	mi := &file_yard_v1_tasks_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1532,7 +1659,7 @@ func (x *PolledTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolledTask.ProtoReflect.Descriptor instead.
 func (*PolledTask) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{10}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PolledTask) GetTaskId() string {
@@ -1662,7 +1789,7 @@ type Completion struct {
 
 func (x *Completion) Reset() {
 	*x = Completion{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[11]
+	mi := &file_yard_v1_tasks_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1674,7 +1801,7 @@ func (x *Completion) String() string {
 func (*Completion) ProtoMessage() {}
 
 func (x *Completion) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[11]
+	mi := &file_yard_v1_tasks_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1687,7 +1814,7 @@ func (x *Completion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Completion.ProtoReflect.Descriptor instead.
 func (*Completion) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{11}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Completion) GetTaskId() string {
@@ -1722,7 +1849,7 @@ type CompleteRequest struct {
 
 func (x *CompleteRequest) Reset() {
 	*x = CompleteRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[12]
+	mi := &file_yard_v1_tasks_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1734,7 +1861,7 @@ func (x *CompleteRequest) String() string {
 func (*CompleteRequest) ProtoMessage() {}
 
 func (x *CompleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[12]
+	mi := &file_yard_v1_tasks_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1747,7 +1874,7 @@ func (x *CompleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompleteRequest.ProtoReflect.Descriptor instead.
 func (*CompleteRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{12}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CompleteRequest) GetTasks() []*Completion {
@@ -1784,7 +1911,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[13]
+	mi := &file_yard_v1_tasks_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1796,7 +1923,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[13]
+	mi := &file_yard_v1_tasks_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1809,7 +1936,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{13}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Failure) GetTaskId() string {
@@ -1879,7 +2006,7 @@ type FailRequest struct {
 
 func (x *FailRequest) Reset() {
 	*x = FailRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[14]
+	mi := &file_yard_v1_tasks_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1891,7 +2018,7 @@ func (x *FailRequest) String() string {
 func (*FailRequest) ProtoMessage() {}
 
 func (x *FailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[14]
+	mi := &file_yard_v1_tasks_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1904,7 +2031,7 @@ func (x *FailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailRequest.ProtoReflect.Descriptor instead.
 func (*FailRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{14}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *FailRequest) GetTasks() []*Failure {
@@ -1929,7 +2056,7 @@ type Beat struct {
 
 func (x *Beat) Reset() {
 	*x = Beat{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[15]
+	mi := &file_yard_v1_tasks_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1941,7 +2068,7 @@ func (x *Beat) String() string {
 func (*Beat) ProtoMessage() {}
 
 func (x *Beat) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[15]
+	mi := &file_yard_v1_tasks_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1954,7 +2081,7 @@ func (x *Beat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Beat.ProtoReflect.Descriptor instead.
 func (*Beat) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{15}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Beat) GetTaskId() string {
@@ -1989,7 +2116,7 @@ type HeartbeatRequest struct {
 
 func (x *HeartbeatRequest) Reset() {
 	*x = HeartbeatRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[16]
+	mi := &file_yard_v1_tasks_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2001,7 +2128,7 @@ func (x *HeartbeatRequest) String() string {
 func (*HeartbeatRequest) ProtoMessage() {}
 
 func (x *HeartbeatRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[16]
+	mi := &file_yard_v1_tasks_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2014,7 +2141,7 @@ func (x *HeartbeatRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeartbeatRequest.ProtoReflect.Descriptor instead.
 func (*HeartbeatRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{16}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *HeartbeatRequest) GetTasks() []*Beat {
@@ -2035,7 +2162,7 @@ type OutcomeResponse struct {
 
 func (x *OutcomeResponse) Reset() {
 	*x = OutcomeResponse{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[17]
+	mi := &file_yard_v1_tasks_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2047,7 +2174,7 @@ func (x *OutcomeResponse) String() string {
 func (*OutcomeResponse) ProtoMessage() {}
 
 func (x *OutcomeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[17]
+	mi := &file_yard_v1_tasks_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2060,7 +2187,7 @@ func (x *OutcomeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutcomeResponse.ProtoReflect.Descriptor instead.
 func (*OutcomeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{17}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *OutcomeResponse) GetVerdicts() []*Verdict {
@@ -2090,7 +2217,7 @@ type Verdict struct {
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[18]
+	mi := &file_yard_v1_tasks_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2102,7 +2229,7 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[18]
+	mi := &file_yard_v1_tasks_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2115,7 +2242,7 @@ func (x *Verdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
 func (*Verdict) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{18}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Verdict) GetTaskId() string {
@@ -2166,7 +2293,7 @@ type GetRequest struct {
 
 func (x *GetRequest) Reset() {
 	*x = GetRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[19]
+	mi := &file_yard_v1_tasks_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2178,7 +2305,7 @@ func (x *GetRequest) String() string {
 func (*GetRequest) ProtoMessage() {}
 
 func (x *GetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[19]
+	mi := &file_yard_v1_tasks_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2191,7 +2318,7 @@ func (x *GetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRequest.ProtoReflect.Descriptor instead.
 func (*GetRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{19}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *GetRequest) GetTaskId() string {
@@ -2218,7 +2345,7 @@ type GetResponse struct {
 
 func (x *GetResponse) Reset() {
 	*x = GetResponse{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[20]
+	mi := &file_yard_v1_tasks_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2230,7 +2357,7 @@ func (x *GetResponse) String() string {
 func (*GetResponse) ProtoMessage() {}
 
 func (x *GetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[20]
+	mi := &file_yard_v1_tasks_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2243,7 +2370,7 @@ func (x *GetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetResponse.ProtoReflect.Descriptor instead.
 func (*GetResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{20}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *GetResponse) GetTask() *Task {
@@ -2279,7 +2406,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[21]
+	mi := &file_yard_v1_tasks_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2291,7 +2418,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[21]
+	mi := &file_yard_v1_tasks_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2304,7 +2431,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{21}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ListRequest) GetTasklist() string {
@@ -2368,7 +2495,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[22]
+	mi := &file_yard_v1_tasks_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2380,7 +2507,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[22]
+	mi := &file_yard_v1_tasks_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2393,7 +2520,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{22}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ListResponse) GetTasks() []*Task {
@@ -2425,7 +2552,7 @@ type CancelRequest struct {
 
 func (x *CancelRequest) Reset() {
 	*x = CancelRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[23]
+	mi := &file_yard_v1_tasks_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2437,7 +2564,7 @@ func (x *CancelRequest) String() string {
 func (*CancelRequest) ProtoMessage() {}
 
 func (x *CancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[23]
+	mi := &file_yard_v1_tasks_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2450,7 +2577,7 @@ func (x *CancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
 func (*CancelRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{23}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CancelRequest) GetTaskIds() []string {
@@ -2480,7 +2607,7 @@ type CancelHint struct {
 
 func (x *CancelHint) Reset() {
 	*x = CancelHint{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[24]
+	mi := &file_yard_v1_tasks_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2492,7 +2619,7 @@ func (x *CancelHint) String() string {
 func (*CancelHint) ProtoMessage() {}
 
 func (x *CancelHint) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[24]
+	mi := &file_yard_v1_tasks_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2505,7 +2632,7 @@ func (x *CancelHint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelHint.ProtoReflect.Descriptor instead.
 func (*CancelHint) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{24}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CancelHint) GetTaskIds() []string {
@@ -2578,7 +2705,7 @@ type Task struct {
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[25]
+	mi := &file_yard_v1_tasks_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2590,7 +2717,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[25]
+	mi := &file_yard_v1_tasks_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2603,7 +2730,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{25}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Task) GetTaskId() string {
@@ -2818,7 +2945,7 @@ type TaskEvent struct {
 
 func (x *TaskEvent) Reset() {
 	*x = TaskEvent{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[26]
+	mi := &file_yard_v1_tasks_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2830,7 +2957,7 @@ func (x *TaskEvent) String() string {
 func (*TaskEvent) ProtoMessage() {}
 
 func (x *TaskEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[26]
+	mi := &file_yard_v1_tasks_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2843,7 +2970,7 @@ func (x *TaskEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskEvent.ProtoReflect.Descriptor instead.
 func (*TaskEvent) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{26}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *TaskEvent) GetKind() TaskEventKind {
@@ -2965,7 +3092,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x04task\x18\x02 \x01(\v2\r.yard.v1.TaskR\x04task\x12\x1b\n" +
 	"\twait_code\x18\x03 \x01(\tR\bwaitCode\x12-\n" +
 	"\x13wait_retry_after_ms\x18\x04 \x01(\x03R\x10waitRetryAfterMs\x12\x15\n" +
-	"\x06now_ms\x18\x05 \x01(\x03R\x05nowMs\"\x8b\x02\n" +
+	"\x06now_ms\x18\x05 \x01(\x03R\x05nowMs\"\xa8\x02\n" +
 	"\vPollRequest\x12\x1a\n" +
 	"\btasklist\x18\x01 \x01(\tR\btasklist\x12\x1b\n" +
 	"\tmax_tasks\x18\x02 \x01(\x05R\bmaxTasks\x12\x17\n" +
@@ -2976,7 +3103,17 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"unanswered\x18\x06 \x03(\tR\n" +
 	"unanswered\x12%\n" +
 	"\x0eworker_version\x18\a \x01(\tR\rworkerVersion\x125\n" +
-	"\ttasklists\x18\b \x03(\v2\x17.yard.v1.PolledTasklistR\ttasklists\"<\n" +
+	"\ttasklists\x18\b \x03(\v2\x17.yard.v1.PolledTasklistR\ttasklists\x12\x1b\n" +
+	"\tworker_id\x18\t \x01(\tR\bworkerId\"\xe9\x01\n" +
+	"\vWorkerAlive\x12\x1b\n" +
+	"\tworker_id\x18\x01 \x01(\tR\bworkerId\x12\x19\n" +
+	"\bevery_ms\x18\x02 \x01(\x03R\aeveryMs\x12\x16\n" +
+	"\x06worker\x18\x03 \x01(\tR\x06worker\x12\x18\n" +
+	"\aversion\x18\x04 \x01(\tR\aversion\x12\x12\n" +
+	"\x04host\x18\x05 \x01(\tR\x04host\x12\x1c\n" +
+	"\ttasklists\x18\x06 \x03(\tR\ttasklists\x12$\n" +
+	"\x0erunning_for_ms\x18\a \x01(\x03R\frunningForMs\x12\x18\n" +
+	"\aleaving\x18\b \x01(\bR\aleaving\"<\n" +
 	"\x0ePolledTasklist\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06weight\x18\x02 \x01(\x05R\x06weight\"9\n" +
@@ -3179,7 +3316,7 @@ func file_yard_v1_tasks_proto_rawDescGZIP() []byte {
 }
 
 var file_yard_v1_tasks_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_yard_v1_tasks_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_yard_v1_tasks_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_yard_v1_tasks_proto_goTypes = []any{
 	(Encoding)(0),            // 0: yard.v1.Encoding
 	(Jitter)(0),              // 1: yard.v1.Jitter
@@ -3197,29 +3334,30 @@ var file_yard_v1_tasks_proto_goTypes = []any{
 	(*SubmitResult)(nil),     // 13: yard.v1.SubmitResult
 	(*SubmitResponse)(nil),   // 14: yard.v1.SubmitResponse
 	(*PollRequest)(nil),      // 15: yard.v1.PollRequest
-	(*PolledTasklist)(nil),   // 16: yard.v1.PolledTasklist
-	(*PollResponse)(nil),     // 17: yard.v1.PollResponse
-	(*PolledTask)(nil),       // 18: yard.v1.PolledTask
-	(*Completion)(nil),       // 19: yard.v1.Completion
-	(*CompleteRequest)(nil),  // 20: yard.v1.CompleteRequest
-	(*Failure)(nil),          // 21: yard.v1.Failure
-	(*FailRequest)(nil),      // 22: yard.v1.FailRequest
-	(*Beat)(nil),             // 23: yard.v1.Beat
-	(*HeartbeatRequest)(nil), // 24: yard.v1.HeartbeatRequest
-	(*OutcomeResponse)(nil),  // 25: yard.v1.OutcomeResponse
-	(*Verdict)(nil),          // 26: yard.v1.Verdict
-	(*GetRequest)(nil),       // 27: yard.v1.GetRequest
-	(*GetResponse)(nil),      // 28: yard.v1.GetResponse
-	(*ListRequest)(nil),      // 29: yard.v1.ListRequest
-	(*ListResponse)(nil),     // 30: yard.v1.ListResponse
-	(*CancelRequest)(nil),    // 31: yard.v1.CancelRequest
-	(*CancelHint)(nil),       // 32: yard.v1.CancelHint
-	(*Task)(nil),             // 33: yard.v1.Task
-	(*TaskEvent)(nil),        // 34: yard.v1.TaskEvent
-	nil,                      // 35: yard.v1.NewTask.HeadersEntry
-	nil,                      // 36: yard.v1.PolledTask.HeadersEntry
-	nil,                      // 37: yard.v1.ListRequest.HeadersEntry
-	nil,                      // 38: yard.v1.Task.HeadersEntry
+	(*WorkerAlive)(nil),      // 16: yard.v1.WorkerAlive
+	(*PolledTasklist)(nil),   // 17: yard.v1.PolledTasklist
+	(*PollResponse)(nil),     // 18: yard.v1.PollResponse
+	(*PolledTask)(nil),       // 19: yard.v1.PolledTask
+	(*Completion)(nil),       // 20: yard.v1.Completion
+	(*CompleteRequest)(nil),  // 21: yard.v1.CompleteRequest
+	(*Failure)(nil),          // 22: yard.v1.Failure
+	(*FailRequest)(nil),      // 23: yard.v1.FailRequest
+	(*Beat)(nil),             // 24: yard.v1.Beat
+	(*HeartbeatRequest)(nil), // 25: yard.v1.HeartbeatRequest
+	(*OutcomeResponse)(nil),  // 26: yard.v1.OutcomeResponse
+	(*Verdict)(nil),          // 27: yard.v1.Verdict
+	(*GetRequest)(nil),       // 28: yard.v1.GetRequest
+	(*GetResponse)(nil),      // 29: yard.v1.GetResponse
+	(*ListRequest)(nil),      // 30: yard.v1.ListRequest
+	(*ListResponse)(nil),     // 31: yard.v1.ListResponse
+	(*CancelRequest)(nil),    // 32: yard.v1.CancelRequest
+	(*CancelHint)(nil),       // 33: yard.v1.CancelHint
+	(*Task)(nil),             // 34: yard.v1.Task
+	(*TaskEvent)(nil),        // 35: yard.v1.TaskEvent
+	nil,                      // 36: yard.v1.NewTask.HeadersEntry
+	nil,                      // 37: yard.v1.PolledTask.HeadersEntry
+	nil,                      // 38: yard.v1.ListRequest.HeadersEntry
+	nil,                      // 39: yard.v1.Task.HeadersEntry
 }
 var file_yard_v1_tasks_proto_depIdxs = []int32{
 	0,  // 0: yard.v1.Payload.encoding:type_name -> yard.v1.Encoding
@@ -3229,32 +3367,32 @@ var file_yard_v1_tasks_proto_depIdxs = []int32{
 	3,  // 4: yard.v1.RetryPolicy.on_timeout:type_name -> yard.v1.OnTimeout
 	8,  // 5: yard.v1.NewTask.payload:type_name -> yard.v1.Payload
 	9,  // 6: yard.v1.NewTask.retry:type_name -> yard.v1.RetryPolicy
-	35, // 7: yard.v1.NewTask.headers:type_name -> yard.v1.NewTask.HeadersEntry
+	36, // 7: yard.v1.NewTask.headers:type_name -> yard.v1.NewTask.HeadersEntry
 	4,  // 8: yard.v1.NewTask.on_conflict:type_name -> yard.v1.OnConflict
 	11, // 9: yard.v1.SubmitRequest.tasks:type_name -> yard.v1.NewTask
 	5,  // 10: yard.v1.SubmitResult.outcome:type_name -> yard.v1.SubmitOutcome
 	13, // 11: yard.v1.SubmitResponse.results:type_name -> yard.v1.SubmitResult
-	33, // 12: yard.v1.SubmitResponse.task:type_name -> yard.v1.Task
-	16, // 13: yard.v1.PollRequest.tasklists:type_name -> yard.v1.PolledTasklist
-	18, // 14: yard.v1.PollResponse.tasks:type_name -> yard.v1.PolledTask
+	34, // 12: yard.v1.SubmitResponse.task:type_name -> yard.v1.Task
+	17, // 13: yard.v1.PollRequest.tasklists:type_name -> yard.v1.PolledTasklist
+	19, // 14: yard.v1.PollResponse.tasks:type_name -> yard.v1.PolledTask
 	8,  // 15: yard.v1.PolledTask.payload:type_name -> yard.v1.Payload
-	36, // 16: yard.v1.PolledTask.headers:type_name -> yard.v1.PolledTask.HeadersEntry
+	37, // 16: yard.v1.PolledTask.headers:type_name -> yard.v1.PolledTask.HeadersEntry
 	8,  // 17: yard.v1.Completion.result:type_name -> yard.v1.Payload
-	19, // 18: yard.v1.CompleteRequest.tasks:type_name -> yard.v1.Completion
-	21, // 19: yard.v1.FailRequest.tasks:type_name -> yard.v1.Failure
+	20, // 18: yard.v1.CompleteRequest.tasks:type_name -> yard.v1.Completion
+	22, // 19: yard.v1.FailRequest.tasks:type_name -> yard.v1.Failure
 	8,  // 20: yard.v1.Beat.progress:type_name -> yard.v1.Payload
-	23, // 21: yard.v1.HeartbeatRequest.tasks:type_name -> yard.v1.Beat
-	26, // 22: yard.v1.OutcomeResponse.verdicts:type_name -> yard.v1.Verdict
-	33, // 23: yard.v1.GetResponse.task:type_name -> yard.v1.Task
+	24, // 21: yard.v1.HeartbeatRequest.tasks:type_name -> yard.v1.Beat
+	27, // 22: yard.v1.OutcomeResponse.verdicts:type_name -> yard.v1.Verdict
+	34, // 23: yard.v1.GetResponse.task:type_name -> yard.v1.Task
 	6,  // 24: yard.v1.ListRequest.states:type_name -> yard.v1.TaskState
-	37, // 25: yard.v1.ListRequest.headers:type_name -> yard.v1.ListRequest.HeadersEntry
-	33, // 26: yard.v1.ListResponse.tasks:type_name -> yard.v1.Task
+	38, // 25: yard.v1.ListRequest.headers:type_name -> yard.v1.ListRequest.HeadersEntry
+	34, // 26: yard.v1.ListResponse.tasks:type_name -> yard.v1.Task
 	6,  // 27: yard.v1.Task.state:type_name -> yard.v1.TaskState
 	8,  // 28: yard.v1.Task.payload:type_name -> yard.v1.Payload
 	8,  // 29: yard.v1.Task.result:type_name -> yard.v1.Payload
 	8,  // 30: yard.v1.Task.progress:type_name -> yard.v1.Payload
-	34, // 31: yard.v1.Task.events:type_name -> yard.v1.TaskEvent
-	38, // 32: yard.v1.Task.headers:type_name -> yard.v1.Task.HeadersEntry
+	35, // 31: yard.v1.Task.events:type_name -> yard.v1.TaskEvent
+	39, // 32: yard.v1.Task.headers:type_name -> yard.v1.Task.HeadersEntry
 	7,  // 33: yard.v1.TaskEvent.kind:type_name -> yard.v1.TaskEventKind
 	34, // [34:34] is the sub-list for method output_type
 	34, // [34:34] is the sub-list for method input_type
@@ -3274,7 +3412,7 @@ func file_yard_v1_tasks_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_v1_tasks_proto_rawDesc), len(file_yard_v1_tasks_proto_rawDesc)),
 			NumEnums:      8,
-			NumMessages:   31,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -272,3 +272,6 @@ func (r *TasklistPollersRequest) UnknownField() (string, bool) { return field(""
 
 // UnknownField returns the path of a field that this version does not know.
 func (r *TopLimitsRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
+
+// UnknownField returns the path of a field that this version does not know.
+func (r *ListWorkersRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }

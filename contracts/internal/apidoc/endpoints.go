@@ -44,7 +44,7 @@ const (
 // endpoints are all verbs, in the order of the page.
 func endpoints() []endpoint {
 	return slices.Concat(lifeEndpoints(), queryEndpoints(), tasklistEndpoints(), []endpoint{peekEndpoint()}, pauseEndpoints("tasklists", "tasklist", "Tasklist", "mail"),
-		typeEndpoints(), pauseEndpoints("types", "task type", "Type", "email.send"), limitEndpoints(), groupEndpoints(), pauseEndpoints("groups", "group", "Group", "acme"), domainEndpoints())
+		[]endpoint{workersEndpoint()}, typeEndpoints(), pauseEndpoints("types", "task type", "Type", "email.send"), limitEndpoints(), groupEndpoints(), pauseEndpoints("groups", "group", "Group", "acme"), domainEndpoints())
 }
 
 // lifeEndpoints are what moves a task through its life.
@@ -73,6 +73,7 @@ func lifeEndpoints() []endpoint {
 			Notes: []string{
 				"The subject may end with the tasklist as one more token, `….tasks.poll.<tasklist>`, so that NATS permissions can restrict a worker to tasklists. The SDK polls this way.",
 				"Wait for the answer longer than `wait_ms`, by 5 s for example: if a client gives up earlier, tasks may be sent to a closed inbox. They return to the tasklist by themselves, at once if NATS sees that the inbox has no subscriber.",
+				"A worker that dies keeps its attempts until their heartbeats or deadlines run out, unless it sends signs of life: WorkerAlive on the domain's subject `hint.alive`, every `every_ms`, with the `worker_id` of its polls. Once they stop, all its attempts are ready again at once. The SDK does that by itself.",
 				"Every task in the answer is an attempt that has started: it may run for `timeout_ms`. Ask only for as many as you can start at once; return the others with `tasks.fail` and `not_started`.",
 			},
 		},

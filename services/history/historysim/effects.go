@@ -138,7 +138,7 @@ func (o *Owner) append(own []replica.Proposal) {
 	for i := range own {
 		p := &own[i]
 		op.Events = append(op.Events, Event{
-			Kind: p.Kind, ID: p.ID, Fence: p.Fence, Domain: p.Domain, Message: p.Message, Undelivered: p.Undelivered, NotAfter: p.NotAfter,
+			Kind: p.Kind, ID: p.ID, Fence: p.Fence, Domain: p.Domain, Message: p.Message, Undelivered: p.Undelivered, NotAfter: p.NotAfter, SilentLease: p.SilentLease,
 		})
 		if p.Carried != nil {
 			if op.Carried == nil {

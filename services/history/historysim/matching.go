@@ -10,6 +10,9 @@ const (
 	StepLost     = taskstate.StepLost
 )
 
+// NewWorker is who runs an attempt, by name and the id of its signs of life.
+func NewWorker(name, id string) *Worker { return taskstate.NewWorker(name, id) }
+
 // NewPath is a path of limits; nil of none.
 func NewPath(refs ...string) *Path { return taskstate.NewPath(refs...) }
 

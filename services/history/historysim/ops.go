@@ -25,6 +25,8 @@ type (
 	ReleaseGroup = replica.ReleaseGroup
 	Poll         = replica.Poll
 	Granted      = replica.Granted
+	WorkerKey    = replica.WorkerKey
+	Worker       = taskstate.Worker
 	Undelivered  = replica.Undelivered
 	Path         = taskstate.Path
 	// BookingsQuery asks for a BookingsPage.

@@ -240,6 +240,13 @@ func (o *Owner) wake() {
 	})
 }
 
+// Silent says that workers fell silent.
+func (o *Owner) Silent(all ...WorkerKey) {
+	if o.live && !o.ended {
+		o.give(replica.Silent{Workers: all})
+	}
+}
+
 // tick gives the replica the time, forever.
 func (o *Owner) tick() {
 	if o.ended {

@@ -187,7 +187,7 @@ func connects(cmd *cobra.Command) bool {
 			return false
 		}
 	}
-	return !cmd.HasSubCommands()
+	return !cmd.HasSubCommands() || cmd.Name() == "worker" // which runs tasks, and has a command below it
 }
 
 // onCluster tells whether the command line names a cluster, for commands that else make one.

@@ -89,6 +89,23 @@ func TestAWorkerOfTheCommandIsOnePoller(t *testing.T) {
 	}
 }
 
+// The same worker is alive, and what it runs is known.
+func TestAWorkerOfTheCommandIsListed(t *testing.T) {
+	s := newShell(t)
+	s.work("--exec", "sleep 60", "--identity", "sleeper", "--version-label", "v7", "--drain-timeout", "0s")
+	s.yard("task", "submit", "nap", "-t", "mail")
+	untilSaid(t, s.url, func(out string) bool { return strings.Contains(out, `"attempts_count":1`) }, "worker", "list")
+	if out := s.yard("--json", "worker", "list"); strings.Count(out, `"worker"`) != 1 || !strings.Contains(out, `"worker":"sleeper","version":"v7","host":`) || !strings.Contains(out, `"type":"nap","tasklist":"mail"`) {
+		t.Errorf("they are %s", out)
+	}
+	if out := s.yard("worker", "list"); !strings.Contains(out, "sleeper") || !strings.Contains(out, "others may not be heard yet") || strings.Contains(out, "OLDEST") {
+		t.Errorf("they are\n%s", out)
+	}
+	if out := s.yard("-o", "wide", "worker", "list"); !strings.Contains(out, " nap for ") {
+		t.Errorf("they are\n%s", out)
+	}
+}
+
 // watched stops what writes into it with the third answer.
 type watched struct {
 	bytes.Buffer

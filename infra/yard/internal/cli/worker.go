@@ -108,6 +108,7 @@ that still run after --drain-timeout are stopped, and their tasks are handed bac
 	flags.StringVar(&f.version, "version-label", "", "version of the command for people, up to 64 bytes; default that of yard")
 	flags.StringVar(&f.log.Level, "log-level", "info", "debug, info, warn or error")
 	flags.StringVar(&f.log.Format, "log-format", "text", "text or json")
+	cmd.AddCommand(a.workerList())
 	return cmd
 }
 

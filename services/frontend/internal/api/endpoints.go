@@ -64,6 +64,7 @@ func (a *API) endpoints() []endpoint {
 		of(a, "tasklists.resume", "End the pause or the drain of a tasklist.", g.ResumeTasklist, &yardv1.ResumeTasklistResponse{}),
 		of(a, "tasklists.peek", "Show the ready tasks of a tasklist in the order in which they are to start; none is taken.", g.PeekTasklist, &yardv1.PeekTasklistResponse{}),
 		of(a, "tasklists.purge", "Cancel the tasks of a tasklist that do not run, step by step, or count them.", g.PurgeTasklist, &yardv1.PurgeTasklistResponse{}),
+		of(a, "workers.list", "Tell of the workers that send signs of life, and what they run, page by page.", g.ListWorkers, &yardv1.ListWorkersResponse{}),
 		of(a, "types.put", "Create or change a task type.", g.PutType, &yardv1.PutTypeResponse{}),
 		of(a, "types.get", "Tell of a task type and how full its limit is.", g.GetType, &yardv1.GetTypeResponse{}),
 		of(a, "types.list", "Tell of the task types that have settings, page by page.", g.ListTypes, &yardv1.ListTypesResponse{}),

@@ -317,6 +317,9 @@ func noOwners() Owners {
 	}
 	return Owners{
 		HistoryGet: get, TimerGet: get, HistoryList: list, TimerList: list,
+		HistoryWorkers: func(context.Context, int, *rpcv1.ListWorkersRequest) (*rpcv1.ListWorkersResponse, error) {
+			return &rpcv1.ListWorkersResponse{}, nil
+		},
 		HistoryDescribe: func(context.Context, int, *rpcv1.DescribePartitionRequest) (*rpcv1.DescribePartitionResponse, error) {
 			return &rpcv1.DescribePartitionResponse{}, nil
 		},

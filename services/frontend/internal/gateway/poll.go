@@ -41,7 +41,7 @@ func (g *Gateway) Poll(c Call, req *yardv1.PollRequest, answer Answer) {
 		req: &rpcv1.Poll{
 			Domain: c.Domain, Tasklist: req.Tasklist, MaxTasks: req.MaxTasks, Types: req.Types, Worker: req.Worker,
 			ReplyTo: c.Reply, Json: c.JSON, AnsweredTo: g.Bus.AnsweredTo(), WaitMs: req.WaitMs,
-			Unanswered: req.Unanswered, WorkerVersion: req.WorkerVersion,
+			Unanswered: req.Unanswered, WorkerVersion: req.WorkerVersion, WorkerId: req.WorkerId,
 			TasklistPartition: int32(partition),
 		},
 		until: c.Received.Add(time.Duration(req.WaitMs) * time.Millisecond), answer: answer,

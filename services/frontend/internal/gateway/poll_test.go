@@ -17,7 +17,7 @@ import (
 // poll sends one and keeps every answer: the first says that it was handed on.
 func (r *rig) poll(wait time.Duration) <-chan outcome {
 	got := make(chan outcome, 2)
-	r.Poll(r.call(), &yardv1.PollRequest{Tasklist: "main", MaxTasks: 7, WaitMs: wait.Milliseconds(), Types: []string{"a"}, Worker: "w", Unanswered: []string{"old"}},
+	r.Poll(r.call(), &yardv1.PollRequest{Tasklist: "main", MaxTasks: 7, WaitMs: wait.Milliseconds(), Types: []string{"a"}, Worker: "w", WorkerId: "0123456789abcdef", Unanswered: []string{"old"}},
 		func(resp codec.Message, err error) { got <- outcome{resp, err, time.Now()} })
 	return got
 }
@@ -34,7 +34,7 @@ func TestPollIsHandedToItsShard(t *testing.T) {
 			t.Fatalf("sent %v", sent)
 		}
 		p := sent[0].poll
-		if p.Domain != "shop" || p.Tasklist != "main" || p.MaxTasks != 7 || p.Types[0] != "a" || p.Worker != "w" ||
+		if p.Domain != "shop" || p.Tasklist != "main" || p.MaxTasks != 7 || p.Types[0] != "a" || p.Worker != "w" || p.WorkerId != "0123456789abcdef" ||
 			p.ReplyTo != "asker" || !slices.Equal(p.Unanswered, []string{"old"}) || !p.Json || p.WaitMs != 60_000 ||
 			p.AnsweredTo != "answered" || p.Id != sent[0].id || sent[0].epoch != rigEpoch {
 			t.Errorf("poll %v to epoch %d", p, sent[0].epoch)

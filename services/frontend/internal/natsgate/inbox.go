@@ -22,6 +22,7 @@ type Listener interface {
 	TakeAnswered(data []byte)
 	TakeLoad(data []byte)
 	TakeTasklistLoad(data []byte)
+	TakeSilent(data []byte)
 }
 
 // Inbox sends on core NATS and hands what comes back to its listener. It is the
@@ -71,13 +72,17 @@ func (b *Inbox) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listen to reports of tasklists: %w", err)
 	}
+	silent, err := b.nc.Subscribe(topology.HintSilent, func(m *nats.Msg) { b.listen.TakeSilent(m.Data) })
+	if err != nil {
+		return fmt.Errorf("listen to hints of silent workers: %w", err)
+	}
 	// The server must know of them before the first request is sent.
 	if err := b.nc.Flush(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("listen to the inbox: %w", err)
 	}
 	close(b.ready)
 	<-ctx.Done()
-	for _, s := range []*nats.Subscription{loads, waiting} {
+	for _, s := range []*nats.Subscription{loads, waiting, silent} {
 		if err := s.Unsubscribe(); err != nil && !closing(err) {
 			return fmt.Errorf("stop listening: %w", err)
 		}

@@ -22,6 +22,7 @@ func (w words) EventsRefused(id uint64, why string) { w <- fmt.Sprintf("events %
 func (w words) PollBounced(id uint64)               { w <- fmt.Sprintf("poll %d", id) }
 func (w words) TakeAnswered(data []byte)            { w <- "answered " + string(data) }
 func (w words) TakeLoad(data []byte)                { w <- "load " + string(data) }
+func (w words) TakeSilent(data []byte)              { w <- "silent " + string(data) }
 func (w words) TakeTasklistLoad(data []byte)        { w <- "tasklists " + string(data) }
 
 // listening is an inbox that runs until the test ends.

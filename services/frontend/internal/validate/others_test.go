@@ -43,7 +43,7 @@ type row[Req any] = struct {
 
 func TestPollRefuses(t *testing.T) {
 	refusals(t, func() *yardv1.PollRequest {
-		return &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1000, WaitMs: 60_000, Types: []string{"a", "b.c"}, Worker: "w"}
+		return &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1000, WaitMs: 60_000, Types: []string{"a", "b.c"}, Worker: "w", WorkerId: "aZ09-_aZ09-_aZ09"}
 	}, func(r *yardv1.PollRequest) error { return Poll(r, "") }, map[string]row[*yardv1.PollRequest]{
 		"no tasklist":     {func(r *yardv1.PollRequest) { r.Tasklist = "" }, "/tasklist"},
 		"no tasks":        {func(r *yardv1.PollRequest) { r.MaxTasks = 0 }, "/max_tasks"},
@@ -55,6 +55,9 @@ func TestPollRefuses(t *testing.T) {
 		"many types":      {func(r *yardv1.PollRequest) { r.Types = make([]string, 101) }, "/types"},
 		"long worker":     {func(r *yardv1.PollRequest) { r.Worker = strings.Repeat("w", 129) }, "/worker"},
 		"worker no UTF-8": {func(r *yardv1.PollRequest) { r.Worker = "\xff" }, "/worker"},
+		"a short id":      {func(r *yardv1.PollRequest) { r.WorkerId = r.WorkerId[1:] }, "/worker_id"},
+		"a long id":       {func(r *yardv1.PollRequest) { r.WorkerId = strings.Repeat("w", 65) }, "/worker_id"},
+		"an id with dots": {func(r *yardv1.PollRequest) { r.WorkerId = "aZ09-_.aZ09-_aZ09" }, "/worker_id"},
 		"many inboxes":    {func(r *yardv1.PollRequest) { r.Unanswered = make([]string, 17) }, "/unanswered"},
 		"long inbox":      {func(r *yardv1.PollRequest) { r.Unanswered = []string{"a", strings.Repeat("i", 257)} }, "/unanswered/1"},
 		"both":            {func(r *yardv1.PollRequest) { r.Tasklists = []*yardv1.PolledTasklist{{Name: "a"}} }, "/tasklists"},

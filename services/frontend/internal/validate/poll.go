@@ -28,6 +28,7 @@ func Poll(req *yardv1.PollRequest, subject string) error {
 		between("/wait_ms", req.WaitMs, 0, ms(WaitMax)),
 		text("/worker", req.Worker, WorkerBytesMax),
 		text("/worker_version", req.WorkerVersion, VersionBytesMax),
+		workerID("/worker_id", req.WorkerId),
 	); err != nil {
 		return err
 	}

@@ -58,6 +58,9 @@ func Serve(ctx context.Context, nc *nats.Conn, o *partition.Owner, replies *nats
 	add(natsrpc.Serve(nc, call("retrigger"), replies, log, func(ctx context.Context, r *rpcv1.RetriggerRequest) (natsrpc.Message, error) {
 		return reply(o.Retrigger(ctx, r))
 	}))
+	add(natsrpc.Serve(nc, call("workers"), replies, log, func(ctx context.Context, r *rpcv1.ListWorkersRequest) (natsrpc.Message, error) {
+		return reply(o.ListWorkers(ctx, r))
+	}))
 	add(nc.Subscribe(topology.HintHungry, func(m *nats.Msg) {
 		hint := &rpcv1.Hungry{}
 		if hint.UnmarshalVT(m.Data) == nil {

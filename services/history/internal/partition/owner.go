@@ -79,6 +79,8 @@ type Deps struct {
 	Capped Capped
 	// TasklistPartitions tells how many partitions a tasklist has; nil = each has one.
 	TasklistPartitions func(domain, tasklist string) int
+	// Workers are those that the process hears; nil = it hears none.
+	Workers *Workers
 	// LogVersion is the version that the cluster writes.
 	LogVersion func() uint32
 	Tokens     *ids.Tokens
@@ -119,6 +121,9 @@ func New(d Deps) *Owner {
 		Deps: d, calls: make(chan call, 1024), origin: time.Now(),
 		inLog: newRoom(askingMax, waitingMax), inTimer: newRoom(askingMax, waitingMax), looks: turns.NewLine(lookingMax),
 	}
+	if b.Workers == nil {
+		b.Workers = NewWorkers()
+	}
 	b.work, b.stop = context.WithCancel(context.Background())
 	w := writers{b}
 	o := &Owner{
@@ -142,6 +147,7 @@ func (o *Owner) Run(ctx context.Context) error {
 		return fmt.Errorf("take over history partition %d: %w", o.Partition, err)
 	}
 	defer func() { o.waiters.endAll(o.core) }()
+	defer o.Workers.watch(o)()
 	close(o.ready)
 	err := o.serve(ctx)
 	if err == nil {
@@ -284,6 +290,7 @@ func (o *Owner) taken(in replica.Input) bool {
 // beat does what is due now and then.
 func (o *Owner) beat() {
 	o.step(o.tick())
+	o.endSilent()
 	o.waiters.expire(o.core, o.now().Mono)
 	o.Wire.Publish(o.loadReport())
 	if o.OldestReady != nil {

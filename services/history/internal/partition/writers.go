@@ -253,7 +253,7 @@ func (w writers) encodeProposals(all []replica.Proposal, enc *record.Encoder) []
 		p := &all[i]
 		e := &logv1.Event{
 			Kind: logv1.EventKind(p.Kind), TaskId: p.ID[:], Position: uint64(p.Fence.Position), Version: p.Fence.Version,
-			Nonce: p.Fence.Nonce, Domain: p.Domain, Message: p.Message, Undelivered: p.Undelivered, NotAfterMs: p.NotAfter,
+			Nonce: p.Fence.Nonce, Domain: p.Domain, Message: p.Message, Undelivered: p.Undelivered, NotAfterMs: p.NotAfter, SilentLeaseMs: p.SilentLease,
 		}
 		if p.Carried != nil {
 			e.Carried = enc.Carried(p)

@@ -27,6 +27,7 @@ type Decoder struct {
 	strings  map[string]string
 	names    map[string]string // of domains and tasklists, checked
 	types    map[string]string // checked
+	workers  map[workerKey]*taskstate.Worker
 	policies map[taskstate.Policy]*taskstate.Policy
 	rules    map[string]*taskstate.Rules
 	// lastPolicy is the last one: most often the next task has the same.
@@ -43,7 +44,7 @@ const internedMax = 4096
 // NewDecoder makes a decoder.
 func NewDecoder() *Decoder {
 	return &Decoder{
-		strings: map[string]string{}, names: map[string]string{}, types: map[string]string{},
+		strings: map[string]string{}, names: map[string]string{}, types: map[string]string{}, workers: map[workerKey]*taskstate.Worker{},
 		policies: map[taskstate.Policy]*taskstate.Policy{}, rules: map[string]*taskstate.Rules{}, paths: map[string]*taskstate.Path{},
 	}
 }
@@ -72,6 +73,24 @@ func interned(all map[string]string, s string, check func(string) error) (string
 	own := string([]byte(s)) // s may lie in a message's buffer
 	all[own] = own
 	return own, nil
+}
+
+type workerKey struct{ name, id string }
+
+// worker is the one with a name and an id; nil if nothing is known of it.
+func (d *Decoder) worker(name, id string) *taskstate.Worker {
+	if name == "" && id == "" {
+		return nil
+	}
+	if known := d.workers[workerKey{name, id}]; known != nil {
+		return known
+	}
+	if len(d.workers) >= internedMax {
+		clear(d.workers)
+	}
+	own := workerKey{d.intern(name), string([]byte(id))}
+	d.workers[own] = taskstate.NewWorker(own.name, own.id)
+	return d.workers[own]
 }
 
 // labels fills in what a task is filed by. A record whose labels no request can have
@@ -235,7 +254,7 @@ func (d *Decoder) task(t *taskstate.Task, r *logv1.Record) error {
 	t.CancelRequested, t.CancelReason = r.CancelRequested, string([]byte(r.CancelReason))
 	if a := r.Attempt; a != nil {
 		t.Attempt = taskstate.Attempt{
-			Nonce: a.Nonce, Worker: d.intern(a.Worker), StartedAt: a.StartedAtMs, DeadlineAt: a.DeadlineMs,
+			Nonce: a.Nonce, Worker: d.worker(a.Worker, a.WorkerId), StartedAt: a.StartedAtMs, DeadlineAt: a.DeadlineMs,
 			BeatBy: a.BeatDeadlineMs, Limits: d.limits(a, t.Type), Progress: blob(a.Progress, a.ProgressEncoding),
 			Ended: taskstate.Kind(a.Ended),
 		}
@@ -271,7 +290,7 @@ func (d *Decoder) batchOf(b *logv1.EventBatch, bytes int) *replica.Events {
 
 // poll is for one poll; no two have the same inbox.
 func (d *Decoder) poll(p *logv1.PollRef) replica.Poll {
-	return replica.Poll{Domain: d.intern(p.Domain), Worker: d.intern(p.Worker), ReplyTo: string([]byte(p.ReplyTo)), JSON: p.Json}
+	return replica.Poll{Domain: d.intern(p.Domain), Worker: d.worker(p.Worker, p.WorkerId), ReplyTo: string([]byte(p.ReplyTo)), JSON: p.Json}
 }
 
 // taskOf is the task of an event; a fence has none.
@@ -320,8 +339,8 @@ func (d *Decoder) event(e *logv1.Event, id ids.TaskID, polls []replica.Poll) tas
 	ev := taskstate.Event{
 		Kind: kind(e.Kind), ID: id,
 		Fence:  ids.Token{Position: ids.Position(e.Position), Version: e.Version, Nonce: e.Nonce},
-		Domain: d.intern(e.Domain), Worker: d.intern(e.Worker), Limits: d.pathOf(e.Limits...), Booked: e.Booked,
-		Undelivered: e.Undelivered, NotAfter: e.NotAfterMs, ReadyBy: e.ReadyByMs,
+		Domain: d.intern(e.Domain), Worker: d.worker(e.Worker, ""), Limits: d.pathOf(e.Limits...), Booked: e.Booked,
+		Undelivered: e.Undelivered, NotAfter: e.NotAfterMs, SilentLease: e.SilentLeaseMs, ReadyBy: e.ReadyByMs,
 		Data: blob(e.Data, e.DataEncoding), Message: string([]byte(e.Message)), ErrType: d.intern(e.ErrorType),
 		NonRetryable: e.NonRetryable, DelayMS: e.DelayMs, Snooze: e.Snooze,
 	}

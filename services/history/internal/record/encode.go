@@ -76,7 +76,8 @@ func (e *Encoder) Record(t *taskstate.Task) *logv1.Record {
 	if t.Version > 0 {
 		a := &e.attempt
 		a.Reset()
-		a.Nonce, a.Worker, a.StartedAtMs, a.DeadlineMs = t.Attempt.Nonce, t.Attempt.Worker, t.Attempt.StartedAt, t.Attempt.DeadlineAt
+		a.Nonce, a.Worker, a.StartedAtMs, a.DeadlineMs = t.Attempt.Nonce, t.Attempt.Worker.Name(), t.Attempt.StartedAt, t.Attempt.DeadlineAt
+		a.WorkerId = t.Attempt.Worker.ID()
 		a.BeatDeadlineMs, a.Booked, a.Ended = t.Attempt.BeatBy, t.Attempt.Limits != nil, int32(t.Attempt.Ended)
 		if !t.Attempt.Limits.OfType(t.Type) {
 			a.Limits = t.Attempt.Limits.Refs()
@@ -98,7 +99,7 @@ func (e *Encoder) Carried(p *replica.Proposal) *logv1.Record {
 	if g := p.Granted; g != nil {
 		r.Attempt.Granted = &logv1.Granted{Shard: g.Shard, ShardEpoch: g.Epoch, RequestId: g.Request}
 		if g.Poll != nil {
-			r.Attempt.Granted.Poll = &logv1.PollRef{Domain: g.Poll.Domain, Worker: g.Poll.Worker, ReplyTo: g.Poll.ReplyTo, Json: g.Poll.JSON}
+			r.Attempt.Granted.Poll = &logv1.PollRef{Domain: g.Poll.Domain, Worker: g.Poll.Worker.Name(), WorkerId: g.Poll.Worker.ID(), ReplyTo: g.Poll.ReplyTo, Json: g.Poll.JSON}
 		}
 	}
 	return r

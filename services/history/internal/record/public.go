@@ -19,7 +19,7 @@ func Public(t *taskstate.Task, brief bool) *yardv1.Task {
 		out.UniqueKey, out.UniqueForMs = u.Key, u.ForMS
 	}
 	if t.State == taskstate.Running {
-		out.Worker = t.Attempt.Worker
+		out.Worker = t.Attempt.Worker.Name()
 	}
 	if brief {
 		return out

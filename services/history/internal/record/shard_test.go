@@ -19,7 +19,7 @@ func TestI8_CarriedStatesNameTheShardOfTheirAttempt(t *testing.T) {
 		task := taskstate.Task{
 			ID: ids.TaskID(readable.Id), Domain: "shop", Tasklist: "mail", Type: "send", Priority: 3, Policy: &taskstate.Policy{MaxAttempts: 1},
 			State: taskstate.Running, Version: 2, Position: ids.NewPosition(5, 3),
-			Attempt: taskstate.Attempt{Nonce: 7, Worker: "w", Limits: taskstate.NewPath("type/send"), Shard: shard},
+			Attempt: taskstate.Attempt{Nonce: 7, Worker: taskstate.NewWorker("w", ""), Limits: taskstate.NewPath("type/send"), Shard: shard},
 		}
 		enc := new(record.Encoder)
 		stored := enc.Carried(&replica.Proposal{Kind: taskstate.Carried, ID: task.ID, Carried: &task, AsOf: 9})

@@ -286,7 +286,7 @@ func writeTask(b *bytes.Buffer, t *taskstate.Task) {
 		blob(t.Payload), blob(t.Result), t.ErrMessage, t.ErrType, policyOf(t), t.Trace)
 	a := &t.Attempt
 	fmt.Fprintf(b, "    attempt of %q nonce=%d started=%d deadline=%d beat=%d booked=%v progress=%s ended=%s\n",
-		a.Worker, a.Nonce, a.StartedAt, a.DeadlineAt, a.BeatBy, held(a.Limits, t.Type), blob(a.Progress), a.Ended)
+		a.Worker.Name(), a.Nonce, a.StartedAt, a.DeadlineAt, a.BeatBy, held(a.Limits, t.Type), blob(a.Progress), a.Ended)
 	for _, s := range t.Steps {
 		fmt.Fprintf(b, "    step %d at %d grant=%d of %q due=%d %q/%q\n", s.Kind, s.At, s.Grant, s.Worker, s.DueAt, s.Message, s.ErrType)
 	}
@@ -311,7 +311,7 @@ func writeEvent(b *bytes.Buffer, e *taskstate.Event) {
 		booked += " in " + e.Limits.String()
 	}
 	fmt.Fprintf(b, "  %s %s of %d/%s v%d nonce=%d by %q/%q booked=%v data=%s error=%q/%q final=%v delay=%d\n",
-		e.Kind, e.ID, e.Fence.Position.Seq(), e.Fence.Position.Lane(), e.Fence.Version, e.Fence.Nonce, e.Domain, e.Worker, booked,
+		e.Kind, e.ID, e.Fence.Position.Seq(), e.Fence.Position.Lane(), e.Fence.Version, e.Fence.Nonce, e.Domain, e.Worker.Name(), booked,
 		blob(e.Data), e.Message, e.ErrType, e.NonRetryable, e.DelayMS)
 	if e.Poll > 0 || e.Undelivered {
 		fmt.Fprintf(b, "    poll=%d undelivered=%v\n", e.Poll, e.Undelivered)

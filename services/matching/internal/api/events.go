@@ -127,6 +127,9 @@ func (e *encoder) pollRefs(polls []match.PollRef) {
 		if logversion.Of(e.batch.LogVersion) >= logversion.Queues {
 			one.Domain = p.Domain
 		}
+		if one.WorkerId = ""; e.batch.LogVersion >= logversion.Alive {
+			one.WorkerId = p.WorkerID
+		}
 		e.batch.Polls = append(e.batch.Polls, one)
 	}
 }

@@ -32,6 +32,7 @@ func (p *Port) Serve(ctx context.Context, s *shard.Shard) error {
 	out.add(p.NATS.Subscribe(p.inbox+".m.*", func(m *nats.Msg) { p.unmoved(s, m) }))
 	out.add(p.NATS.Subscribe(topology.HintFreed, func(m *nats.Msg) { p.freed(s, m) }))
 	out.add(p.NATS.Subscribe(topology.HintRestore, func(m *nats.Msg) { p.restore(s, m) }))
+	out.add(p.NATS.Subscribe(topology.HintSilent, func(m *nats.Msg) { p.silent(s, m) }))
 	out.add(p.NATS.Subscribe(topology.HintGivenUp, func(m *nats.Msg) { p.givenUp(s, m) }))
 	in.add(p.NATS.Subscribe(topology.HintBranch(p.Shard), func(m *nats.Msg) { p.branches(s, m) }))
 	in.add(p.NATS.Subscribe(topology.MatchingPoll(p.Shard, p.Epoch), func(m *nats.Msg) { p.poll(s, m) }))
@@ -118,6 +119,19 @@ func (p *Port) givenUp(s *shard.Shard, m *nats.Msg) {
 	})
 }
 
+func (p *Port) silent(s *shard.Shard, m *nats.Msg) {
+	g := new(rpcv1.Silent)
+	if err := g.UnmarshalVT(m.Data); err != nil {
+		p.dropped(m, err)
+		return
+	}
+	s.Put(func(in *match.Inputs) {
+		for _, w := range g.Workers {
+			in.Silent = append(in.Silent, match.SilentWorker{Domain: w.Domain, ID: w.WorkerId})
+		}
+	})
+}
+
 func (p *Port) dropped(m *nats.Msg, err error) {
 	p.Log.Error("an unreadable hint was dropped", "subject", m.Subject, "bytes", len(m.Data), "error", err)
 }
@@ -139,7 +153,7 @@ func (p *Port) poll(s *shard.Shard, m *nats.Msg) {
 	poll := match.Poll{
 		ID:     p.answered.expect(req),
 		Domain: req.Domain, Tasklist: req.Tasklist, Partition: int(req.TasklistPartition), Moved: req.Moved, Back: req.Back, Max: int(req.MaxTasks), Types: req.Types,
-		Worker: req.Worker, Version: req.WorkerVersion, ReplyTo: req.ReplyTo, JSON: req.Json, For: time.Duration(req.WaitMs) * time.Millisecond,
+		Worker: req.Worker, WorkerID: req.WorkerId, Version: req.WorkerVersion, ReplyTo: req.ReplyTo, JSON: req.Json, For: time.Duration(req.WaitMs) * time.Millisecond,
 	}
 	if req.Visit {
 		poll.Visit = req.AnsweredTo

@@ -21,6 +21,7 @@ func (m *mail) reset() {
 	in.Freed, in.Restore = emptied(in.Freed), emptied(in.Restore)
 	in.Hints, in.Polls = emptied(in.Hints), emptied(in.Polls)
 	in.GivenUp = emptied(in.GivenUp)
+	in.Silent = emptied(in.Silent)
 	in.Branches, in.Unmoved = emptied(in.Branches), emptied(in.Unmoved)
 	in.HintsLost, in.Drain, in.Proven, in.Broke = false, false, 0, false
 	m.looks = emptied(m.looks)

@@ -88,7 +88,7 @@ func BenchmarkStep(b *testing.B) { benchStep(b, func(*Events, uint64) {}) }
 func BenchmarkStepDelivered(b *testing.B) {
 	benchStep(b, func(in *Events, n uint64) {
 		in.Shard, in.Epoch, in.RequestID, in.Delivered = 1, 1, n, max(n, 5)-5
-		in.Polls = []Poll{{Worker: "w", ReplyTo: "inbox"}}
+		in.Polls = []Poll{{Worker: taskstate.NewWorker("w", ""), ReplyTo: "inbox"}}
 		for i := range in.Events {
 			in.Events[i].Poll = 1
 		}
@@ -117,7 +117,7 @@ func benchStep(b *testing.B, grab func(in *Events, n uint64), change ...func(*Co
 			events[k] = &Events{Seq: seq + 1 + uint64(k), At: now.MS, Bytes: 6000, ReplyTo: "asker", Events: make([]taskstate.Event, 100)}
 			for i, e := range submits.Tasks {
 				fence := ids.Token{Position: ids.NewPosition(seq, 3), Version: 1, Nonce: 7}
-				events[k].Events[i] = taskstate.Event{Kind: kind, ID: e.ID, Fence: fence, Worker: "w"}
+				events[k].Events[i] = taskstate.Event{Kind: kind, ID: e.ID, Fence: fence, Worker: taskstate.NewWorker("w", "")}
 			}
 		}
 		grab(events[0], seq/3+1)

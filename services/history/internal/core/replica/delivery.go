@@ -12,7 +12,7 @@ import (
 type Poll struct {
 	// Domain is whose tasks it gets; "" = not known.
 	Domain string
-	Worker string
+	Worker *taskstate.Worker
 	// ReplyTo is the inbox in which it waits.
 	ReplyTo string
 	JSON    bool

@@ -17,7 +17,7 @@ func (b *bench) grabs(epoch, request, delivered uint64, tasks ...int) *Effects {
 	in := &Events{Seq: b.seq, At: b.now.MS, ReplyTo: "asker", RequestID: request, Shard: 1, Epoch: epoch, Delivered: delivered}
 	for i, n := range tasks {
 		e := b.r.tasks[id(n)]
-		in.Polls = append(in.Polls, Poll{Worker: fmt.Sprint("w", n), ReplyTo: fmt.Sprint("inbox", n), JSON: n%2 == 1})
+		in.Polls = append(in.Polls, Poll{Worker: taskstate.NewWorker(fmt.Sprint("w", n), ""), ReplyTo: fmt.Sprint("inbox", n), JSON: n%2 == 1})
 		in.Events = append(in.Events, taskstate.Event{
 			Kind: taskstate.Started, ID: id(n), Poll: uint32(i + 1), Worker: in.Polls[i].Worker,
 			Fence: ids.Token{Position: e.Position, Version: e.Version + 1, Nonce: uint64(b.seq)},
@@ -37,7 +37,7 @@ func (b *bench) undelivered(epoch uint64) (numbers []int) {
 	b.r.Undelivered(0, epoch, ids.TaskID{}, func(u *Undelivered) bool {
 		n := int(u.Grant.Task.ID[15])
 		numbers = append(numbers, n)
-		if u.Poll != (Poll{"", fmt.Sprint("w", n), fmt.Sprint("inbox", n), n%2 == 1}) || u.Grant.Token != b.r.tasks[u.Grant.Task.ID].Token() || u.Grant.First {
+		if u.Poll != (Poll{"", u.Poll.Worker, fmt.Sprint("inbox", n), n%2 == 1}) || u.Poll.Worker.Name() != fmt.Sprint("w", n) || u.Grant.Token != b.r.tasks[u.Grant.Task.ID].Token() || u.Grant.First {
 			b.Errorf("task %d is for %+v, %+v", n, u.Poll, u.Grant)
 		}
 		return true
@@ -151,7 +151,7 @@ func TestLateGrabsKeepTheirPlace(t *testing.T) {
 		b.submit(nil, 1, 2)
 		late := ids.NewPosition(b.seq+1, 3)
 		b.seq++
-		in := &Events{Seq: b.seq + 1, At: b.now.MS, Shard: 1, Epoch: 1, RequestID: 1, Polls: []Poll{{"", "w3", "inbox3", true}, {"", "w1", "inbox1", true}}}
+		in := &Events{Seq: b.seq + 1, At: b.now.MS, Shard: 1, Epoch: 1, RequestID: 1, Polls: []Poll{{"", taskstate.NewWorker("w3", ""), "inbox3", true}, {"", taskstate.NewWorker("w1", ""), "inbox1", true}}}
 		in.Events = []taskstate.Event{
 			{Kind: taskstate.Started, ID: id(3), Poll: 1, Fence: ids.Token{Position: late, Version: 1, Nonce: 1}},
 			{Kind: taskstate.Started, ID: id(1), Poll: 2, Fence: ids.Token{Position: b.r.tasks[id(1)].Position, Version: 1, Nonce: 1}},

@@ -92,6 +92,12 @@
 // has a time until which it may be stored, and is void later. None of it is needed for two owners to agree: the first only decides
 // what is proposed, the second is decided by the log's own times.
 //
+// # Workers that fall silent
+//
+// A worker may send signs of life, beside the log (decision 0041). Where they stop, the caller says so with Silent, and an expiry of each of the
+// worker's attempts is proposed, with the end of the lease that it has. The log refuses it if that is not the lease any more: a heartbeat
+// came between. It has a date like other expiries. Which workers are silent is nothing that owners have to agree about.
+//
 // # Live and replay
 //
 // A takeover feeds the same records through the same Step, in log order, from the

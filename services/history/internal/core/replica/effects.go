@@ -77,6 +77,8 @@ type Proposal struct {
 	Undelivered bool
 	// NotAfter: the log is to refuse an expiry that it takes later than this, Unix ms; 0 = never.
 	NotAfter int64
+	// SilentLease: its worker fell silent, and its lease ends at this time, Unix ms; 0 = the lease is over.
+	SilentLease int64
 	// Carried is a copy of the state as of the event AsOf.
 	Carried *taskstate.Task
 	AsOf    uint64

@@ -145,6 +145,9 @@ type GrantRef struct {
 	Fence ids.Token
 }
 
+// Silent are workers that fell silent a moment ago: it is said again and again for a while.
+type Silent struct{ Workers []WorkerKey }
+
 // Draining is that the owner leaves: nothing waits for a fuller batch any more.
 type Draining struct{}
 
@@ -158,4 +161,5 @@ func (Saved) input()     {}
 func (Purged) input()    {}
 func (*Found) input()    {}
 func (Bounced) input()   {}
+func (Silent) input()    {}
 func (Draining) input()  {}

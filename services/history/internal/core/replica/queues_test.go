@@ -151,7 +151,7 @@ func TestAGrabMakesItsQueueBeRead(t *testing.T) {
 	if fx = ask(6, taskstate.Event{Kind: taskstate.Started, Domain: "shop", Fence: attempt}); len(fx.Answers) != 1 || fx.Answers[0].Verdicts[0].Code != fault.Stale {
 		t.Errorf("a grab of another domain: %+v", fx.Answers)
 	}
-	if fx = ask(7, taskstate.Event{Kind: taskstate.Started, Domain: "flood", Worker: "w", Fence: attempt}); len(fx.Answers) > 0 || !b.r.QueueRoom(Queue{lagLane, "flood"}, 3) || !b.r.Readings()[0].Room {
+	if fx = ask(7, taskstate.Event{Kind: taskstate.Started, Domain: "flood", Worker: taskstate.NewWorker("w", ""), Fence: attempt}); len(fx.Answers) > 0 || !b.r.QueueRoom(Queue{lagLane, "flood"}, 3) || !b.r.Readings()[0].Room {
 		t.Errorf("a grab: %+v", fx.Answers)
 	}
 	if fx = ask(8, taskstate.Event{Kind: taskstate.Succeeded, Domain: "flood", Fence: attempt}); len(fx.Answers)+len(fx.Searches) > 0 {

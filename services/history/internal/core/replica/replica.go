@@ -209,6 +209,8 @@ func (r *Replica) Step(in Input, now Now, fx *Effects) bool {
 		r.found(in, now, fx)
 	case Bounced:
 		r.bounced(in, fx)
+	case Silent:
+		r.silent(in.Workers, now)
 	case Draining:
 		r.draining = true
 	}

@@ -288,7 +288,7 @@ func (s *scenario) event(kind taskstate.Kind, args []string) taskstate.Event {
 		return ev
 	case taskstate.Started:
 		a.fence.Version++
-		ev.Worker, ev.Booked = by, slices.Contains(args, "booked")
+		ev.Worker, ev.Booked = taskstate.NewWorker(by, ""), slices.Contains(args, "booked")
 		if in, ok := option(args, "in"); ok {
 			ev.Limits = taskstate.NewPath(strings.Split(in, "+")...)
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
 // since is a time of a scenario, from its beginning.
@@ -129,7 +130,7 @@ func (s *scenario) fromMatching(m *message, args []string) *message {
 	}
 	if inbox, ok := option(args, "to"); ok {
 		worker, _ := option(args, "by")
-		m.polls = []Poll{{Worker: worker, ReplyTo: inbox}}
+		m.polls = []Poll{{Worker: taskstate.NewWorker(worker, ""), ReplyTo: inbox}}
 	}
 	if n, ok := option(args, "delivered"); ok {
 		m.delivered = number(n)
@@ -150,7 +151,7 @@ func (s *scenario) ask(verb string, args []string) {
 	}
 	s.r.Undelivered(shard, number(args[1]), ids.TaskID{}, func(u *Undelivered) bool {
 		s.printf("%s v%d, attempt %d until %s, for %s in %s", name(u.Grant.Task.ID), u.Grant.Token.Version,
-			u.Grant.Task.Failures+1, since(u.Grant.DeadlineAt), u.Poll.Worker, u.Poll.ReplyTo)
+			u.Grant.Task.Failures+1, since(u.Grant.DeadlineAt), u.Poll.Worker.Name(), u.Poll.ReplyTo)
 		return true
 	})
 }

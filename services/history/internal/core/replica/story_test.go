@@ -331,7 +331,7 @@ func (s *story) ofMatching(m *message) bool {
 	sh.batches[m.epoch]++
 	m.request = sh.batches[m.epoch]
 	m.delivered = s.rng.Uint64N(m.request)
-	m.polls = []Poll{{Worker: "w", ReplyTo: "inbox"}}
+	m.polls = []Poll{{Worker: taskstate.NewWorker("w", ""), ReplyTo: "inbox"}}
 	for _, t := range s.tasks {
 		if g := t.granted; g != nil && g.Shard == m.shard && g.Epoch == m.epoch && g.Request <= m.delivered {
 			t.granted = nil
@@ -465,7 +465,7 @@ func (s *story) fitting(m *modelTask) taskstate.Event {
 		return ev
 	}
 	if m.State != taskstate.Running {
-		ev.Kind, ev.Worker, ev.Booked, ev.Poll = taskstate.Started, "w", s.rng.IntN(2) == 0, uint32(s.rng.IntN(3))
+		ev.Kind, ev.Worker, ev.Booked, ev.Poll = taskstate.Started, taskstate.NewWorker("w", ""), s.rng.IntN(2) == 0, uint32(s.rng.IntN(3))
 		ev.Limits = storyPaths[s.rng.IntN(len(storyPaths))]
 		ev.Fence.Version++
 		ev.Fence.Nonce = s.rng.Uint64N(1000)

@@ -43,7 +43,8 @@ type Event struct {
 	Fence ids.Token
 	// Domain of the caller; "" = a service of ours.
 	Domain string
-	Worker string
+	// Worker gets the attempt of a grab.
+	Worker *Worker
 	// Limits are those that a slot was booked in for a grab. Booked without them: the limit of the
 	// task's type, as log version 1 has it.
 	Limits *Path
@@ -55,6 +56,9 @@ type Event struct {
 	// NotAfter: an expiry that is stored later than this (Unix ms) is void; 0 = never. The log stood still
 	// meanwhile, so the attempt's worker may not have been heard.
 	NotAfter int64
+	// SilentLease: the worker of the attempt that expires fell silent, so its lease, which ends at this time (Unix ms), need not be
+	// over; 0 = it must be.
+	SilentLease int64
 	// ReadyBy: a reject is void for a task that became ready later than this (Unix ms).
 	ReadyBy      int64
 	Data         Blob

@@ -22,7 +22,7 @@ func numbered(n uint64) *Task {
 // grab grants the next attempt to a worker.
 func grab(t *Task, now int64) Verdict {
 	v, _ := Apply(t, &Event{
-		Kind: Started, ID: t.ID, Worker: "w", Booked: true,
+		Kind: Started, ID: t.ID, Worker: NewWorker("w", ""), Booked: true,
 		Fence: ids.Token{Position: t.Position, Version: t.Version + 1, Nonce: 9},
 	}, now)
 	return v

@@ -55,7 +55,7 @@ func (t *Task) handBack(message string, now int64, fx *Effects) {
 	if t.Policy.MaxDeliveries > 0 {
 		t.HandedBack++
 	}
-	t.step(Step{Kind: StepHandedBack, At: now, Grant: t.Version, Worker: t.Attempt.Worker, Message: message})
+	t.step(Step{Kind: StepHandedBack, At: now, Grant: t.Version, Worker: t.Attempt.Worker.Name(), Message: message})
 	t.again(now, fx)
 }
 
@@ -84,7 +84,7 @@ func (t *Task) failed(f *failure, now int64, fx *Effects) {
 	t.Failures++
 	t.Lost = 0
 	t.ErrMessage, t.ErrType = f.message, f.errType
-	s := Step{Kind: f.kind, At: now, Grant: t.Version, Worker: t.Attempt.Worker, Message: f.message, ErrType: f.errType}
+	s := Step{Kind: f.kind, At: now, Grant: t.Version, Worker: t.Attempt.Worker.Name(), Message: f.message, ErrType: f.errType}
 	reason, last := t.last(f)
 	switch {
 	case t.CancelRequested:
@@ -136,7 +136,7 @@ func (t *Task) dieSpent(now int64, fx *Effects) {
 // then the task has begun.
 func (t *Task) snoozed(e *Event, now int64, fx *Effects) {
 	t.Lost = min(t.Lost, 1)
-	s := Step{Kind: StepSnoozed, At: now, Grant: t.Version, Worker: t.Attempt.Worker, Message: e.Message}
+	s := Step{Kind: StepSnoozed, At: now, Grant: t.Version, Worker: t.Attempt.Worker.Name(), Message: e.Message}
 	switch {
 	case t.CancelRequested:
 		t.step(s)

@@ -71,7 +71,7 @@ type Blob struct {
 // Attempt is the current grant of a running task, or the last one of any other.
 type Attempt struct {
 	Nonce      uint64
-	Worker     string
+	Worker     *Worker
 	StartedAt  int64
 	DeadlineAt int64
 	// BeatBy is when the worker counts as silent; 0 = never.

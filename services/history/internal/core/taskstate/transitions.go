@@ -145,7 +145,7 @@ func start(t *Task, e *Event, now int64) (Verdict, Effects) {
 	if t.Policy.HeartbeatTimeoutMS > 0 {
 		t.Attempt.BeatBy = now + t.Policy.HeartbeatTimeoutMS
 	}
-	t.step(Step{Kind: StepStarted, At: now, Grant: t.Version, Worker: e.Worker})
+	t.step(Step{Kind: StepStarted, At: now, Grant: t.Version, Worker: e.Worker.Name()})
 	return Verdict{Granted: true, LeaseUntil: t.WakeAt()}, Effects{}
 }
 
@@ -160,7 +160,7 @@ func succeed(t *Task, e *Event, now int64) (Verdict, Effects) {
 	fx := t.endAttempt(Succeeded)
 	t.Result = e.Data
 	t.ErrMessage, t.ErrType = "", ""
-	t.step(Step{Kind: StepCompleted, At: now, Grant: t.Version, Worker: t.Attempt.Worker})
+	t.step(Step{Kind: StepCompleted, At: now, Grant: t.Version, Worker: t.Attempt.Worker.Name()})
 	t.finish(Completed, now, &fx)
 	return Verdict{}, fx
 }
@@ -192,7 +192,7 @@ func release(t *Task, e *Event, now int64) (Verdict, Effects) {
 }
 
 func expire(t *Task, e *Event, now int64) (Verdict, Effects) {
-	if now < t.WakeAt() {
+	if e.SilentLease > 0 && e.SilentLease != t.WakeAt() || e.SilentLease == 0 && now < t.WakeAt() {
 		// A heartbeat came between: the lease goes on.
 		return Verdict{Code: fault.FailedPrecondition, Message: "the lease was extended"}, Effects{}
 	}
@@ -200,7 +200,7 @@ func expire(t *Task, e *Event, now int64) (Verdict, Effects) {
 		return refuse(fault.FailedPrecondition, "the log stood still when the lease ran out")
 	}
 	// An expiry with a date may be proposed long after the worker fell silent: what ran out first counts.
-	silent := e.NotAfter > 0 && t.WakeAt() < t.Attempt.DeadlineAt
+	silent := e.SilentLease > 0 || e.NotAfter > 0 && t.WakeAt() < t.Attempt.DeadlineAt
 	timedOut := now >= t.Attempt.DeadlineAt && !silent
 	fx := t.endAttempt(Expired)
 	switch {
@@ -239,7 +239,7 @@ func (t *Task) lost(now int64, fx *Effects) {
 		return
 	}
 	t.Lost++
-	t.step(Step{Kind: StepLost, At: now, Grant: t.Version, Worker: t.Attempt.Worker})
+	t.step(Step{Kind: StepLost, At: now, Grant: t.Version, Worker: t.Attempt.Worker.Name()})
 	switch {
 	case t.Lost >= LostMax:
 		t.ErrMessage, t.ErrType = "its workers fell silent too often", lostType

@@ -105,7 +105,9 @@ type PollRef struct {
 	// Domain is that of its tasklist, and so of all that is grabbed for it.
 	Domain          string
 	Worker, ReplyTo string
-	JSON            bool
+	// WorkerID is that of its worker's signs of life; empty = it sends none.
+	WorkerID string
+	JSON     bool
 }
 
 // Grab is one STARTED event.

@@ -187,7 +187,7 @@ func (s *Shard) sendGrabs(l *lane) {
 func (b *batch) ref(p *poll) int {
 	if p.batch != b {
 		p.batch, p.batchAt = b, len(b.out.Polls)
-		b.out.Polls = append(b.out.Polls, PollRef{Domain: p.list.Domain, Worker: p.worker, ReplyTo: p.replyTo, JSON: p.json})
+		b.out.Polls = append(b.out.Polls, PollRef{Domain: p.list.Domain, Worker: p.worker, WorkerID: p.workerID, ReplyTo: p.replyTo, JSON: p.json})
 	}
 	return p.batchAt
 }

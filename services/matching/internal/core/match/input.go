@@ -43,6 +43,8 @@ type Inputs struct {
 	Unmoved []uint64
 	// GivenUp are inboxes of domains whose polls were given up without an answer: what was sent there was not delivered.
 	GivenUp []GivenUp
+	// Silent are workers that send no more signs of life: their polls end.
+	Silent []SilentWorker
 	// Polls are new polls.
 	Polls []Poll
 	// HintsLost: hints may have been lost, triggers and those of released slots.
@@ -166,6 +168,9 @@ type GivenUp struct {
 	Inboxes []string
 }
 
+// SilentWorker names a worker by the id of its signs of life.
+type SilentWorker struct{ Domain, ID string }
+
 // Poll is a worker's poll.
 type Poll struct {
 	// ID names it in its answer or refusal: polls may share an inbox. 0 where no one asks.
@@ -183,8 +188,10 @@ type Poll struct {
 	Types []string
 	// Worker and Version are for people.
 	Worker, Version string
-	ReplyTo         string
-	JSON            bool
+	// WorkerID is that of its worker's signs of life; empty = it sends none.
+	WorkerID string
+	ReplyTo  string
+	JSON     bool
 	// For is how long it may wait, from the step that takes it in.
 	For time.Duration
 	// Unanswered are inboxes of polls of the domain that were given up: what was sent there was not delivered.

@@ -235,6 +235,7 @@ func (s *Shard) hear(in *Inputs) {
 			s.givenUp(inbox, g.Domain)
 		}
 	}
+	s.fellSilent(in.Silent)
 	for i := range in.Freed {
 		s.freed(&in.Freed[i])
 	}

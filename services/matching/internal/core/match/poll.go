@@ -13,14 +13,16 @@ import (
 //	   ▲                                     │ all refused, or their partitions silent
 //	   └─────────────────────────────────────┘
 type poll struct {
-	id      uint64
-	list    *list
-	max     int
-	types   []string // sorted, each once; empty = all
-	key     string   // types as one string
-	worker  string
-	replyTo string
-	json    bool
+	id     uint64
+	list   *list
+	max    int
+	types  []string // sorted, each once; empty = all
+	key    string   // types as one string
+	worker string
+	// workerID is that of the signs of life of its worker; empty = it sends none.
+	workerID string
+	replyTo  string
+	json     bool
 	// since is when it came, until when its time is over.
 	since, until time.Duration
 	// moved: another partition gave it up. back: this one did, and it came back.
@@ -68,7 +70,7 @@ type grant struct {
 
 func newPoll(l *list, m *Poll, now time.Duration) *poll {
 	p := &poll{
-		id: m.ID, list: l, max: m.Max, worker: m.Worker, replyTo: m.ReplyTo, json: m.JSON, moved: m.Moved, back: m.Back, visit: m.Visit, since: now, until: now + max(0, m.For),
+		id: m.ID, list: l, max: m.Max, worker: m.Worker, workerID: m.WorkerID, replyTo: m.ReplyTo, json: m.JSON, moved: m.Moved, back: m.Back, visit: m.Visit, since: now, until: now + max(0, m.For),
 	}
 	if len(m.Types) > 0 {
 		p.types = slices.Compact(slices.Sorted(slices.Values(m.Types)))

@@ -1,0 +1,158 @@
+package yard
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+)
+
+// TestAWorkerSendsSignsOfLife: the first one before its first poll, which names it, then in its interval while handlers run and outcomes are reported, and a
+// last one that says that it leaves.
+func TestAWorkerSendsSignsOfLife(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		b := newBench(WithSignsOfLife(time.Second), WithIdentity("ann"), WithVersion("v1"), WithTasklists("more"))
+		b.worker.HandleFunc("x", func(context.Context, *Attempt) (Payload, error) {
+			time.Sleep(5 * time.Second)
+			return Payload{}, nil
+		})
+		began := time.Now()
+		b.start()
+		synctest.Wait()
+		b.engine.locked(func() {
+			if len(b.engine.signs) == 0 || len(b.engine.asked) == 0 || b.engine.asked[0].WorkerId != b.engine.signs[0].WorkerId {
+				t.Errorf("signs %v, polls %v", b.engine.signs, b.engine.asked)
+			}
+		})
+		b.engine.push(granted("x", 1)...)
+		time.Sleep(1500 * time.Millisecond)
+		b.finish(t) // which waits for the handler
+		signs := b.engine.signs
+		for i, s := range signs {
+			if s.EveryMs != 1000 || s.Worker != "ann" || s.Version != "v1" || s.Host == "" || !slices.Equal(s.Tasklists, []string{"list", "more"}) || len(s.WorkerId) != 32 ||
+				s.WorkerId != signs[0].WorkerId || s.RunningForMs != b.engine.signsAt[i].Sub(began).Milliseconds() || s.Leaving != (i == len(signs)-1) {
+				t.Errorf("sign %d: %v", i, s)
+			}
+		}
+		if took := time.Since(began); len(signs) < 7 || len(signs) > 9 || took < 5*time.Second {
+			t.Errorf("%d signs in %v", len(signs), took)
+		}
+		other := newSigns(b.worker)
+		if other.id() == signs[0].WorkerId {
+			t.Error("two runs have the same id")
+		}
+	})
+}
+
+// TestSignsThatAreNotSentComeSoon: where the connection is broken, one is sent as soon as it is whole.
+func TestSignsThatAreNotSentComeSoon(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		b := newBench(WithSignsOfLife(10 * time.Second))
+		b.worker.HandleFunc("x", failing(nil))
+		b.engine.signsFail = fault.New(fault.Unavailable, "not connected")
+		b.start()
+		time.Sleep(2 * time.Second)
+		b.engine.locked(func() {
+			if n := len(b.engine.signs); n < 15 || n > 25 {
+				t.Errorf("%d tries", n)
+			}
+			b.engine.signsFail, b.engine.signs = nil, nil
+		})
+		time.Sleep(5 * time.Second)
+		b.engine.locked(func() {
+			if n := len(b.engine.signs); n != 1 {
+				t.Errorf("%d signs since", n)
+			}
+		})
+		b.finish(t)
+	})
+}
+
+// TestAWorkerWithoutSigns names itself in no poll: it wants none, may send none, or the engine knows none.
+func TestAWorkerWithoutSigns(t *testing.T) {
+	for name, c := range map[string]struct {
+		opt   WorkerOption
+		fail  error
+		signs int
+	}{
+		"it wants none":    {WithSignsOfLife(0), nil, 0},
+		"it may send none": {WithSignsOfLife(time.Second), errNoSigns, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				b := newBench(c.opt, WithPollWait(time.Second))
+				b.worker.HandleFunc("x", failing(nil))
+				b.engine.signsFail = c.fail
+				b.start()
+				time.Sleep(10 * time.Second)
+				b.finish(t)
+				if len(b.engine.signs) != c.signs {
+					t.Errorf("signs %v", b.engine.signs)
+				}
+				if last := b.engine.asked[len(b.engine.asked)-1]; last.WorkerId != "" {
+					t.Errorf("the last poll is %v", last)
+				}
+			})
+		})
+	}
+}
+
+func TestSignsOfLifeHaveBounds(t *testing.T) {
+	for every, ok := range map[time.Duration]bool{0: true, signsMin: true, signsMax: true, signsMin - 1: false, signsMax + 1: false, -1: false} {
+		cfg := NewWorker(nil, "list", WithSignsOfLife(every)).cfg
+		if err := errors.Join(cfg.check()...); (err == nil) != ok {
+			t.Errorf("%v: %v", every, err)
+		}
+	}
+	if NewWorker(nil, "list").cfg.signs != signsDefault {
+		t.Error("it sends none by itself")
+	}
+}
+
+// TestAnEngineThatKnowsNoSigns refuses them, by the number of the field or its name; then polls go on without. It may refuse the version, too.
+func TestAnEngineThatKnowsNoSigns(t *testing.T) {
+	b := newBench(WithSignsOfLife(time.Second), WithVersion("v1"))
+	for path, want := range map[string]bool{"/#9": true, "/worker_id": true, "/#8": false, "/worker": false} {
+		p := newSession(b.worker, b.engine).pollers()[0]
+		req := &yardv1.PollRequest{Tasklist: "mail", WorkerVersion: "v1"}
+		req.WorkerId = p.signs.id()
+		if got := p.leaveOut(req, fault.At(fault.InvalidArgument, path, "unknown field")); got != want || (req.WorkerId == "") != want || (p.signs.id() == "") != want {
+			t.Errorf("%s: %v, %v", path, got, req)
+		}
+		if p.leaveOut(req, fault.At(fault.Unavailable, "/#9", "no node")) || p.leaveOut(req, nil) {
+			t.Error("it leaves something out")
+		}
+		if !p.leaveOut(req, fault.At(fault.InvalidArgument, "/#7", "unknown field")) || req.WorkerVersion != "" {
+			t.Errorf("the version stays: %v", req)
+		}
+	}
+}
+
+// A worker that leaves something behind does not say that it leaves: the engine takes its attempts back.
+func TestAWorkerThatLeavesAttemptsBehindFallsSilent(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		b := newBench(WithSignsOfLife(time.Second), WithDrainTimeout(time.Second), WithStopGrace(time.Second))
+		release := make(chan struct{})
+		b.worker.HandleFunc("x", func(context.Context, *Attempt) (Payload, error) {
+			<-release
+			return Payload{}, nil
+		})
+		b.start()
+		b.engine.push(granted("x", 1)...)
+		time.Sleep(time.Second)
+		b.stop()
+		if err := <-b.done; err == nil || !strings.Contains(err.Error(), "1 handlers still running") {
+			t.Errorf("it ended with %v", err)
+		}
+		if last := b.engine.signs[len(b.engine.signs)-1]; last.Leaving {
+			t.Error("it leaves")
+		}
+		close(release)
+	})
+}

@@ -1,0 +1,137 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/shared/paging"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+)
+
+// ListWorkers tells which workers of the domain are alive, and what they run, page by page (workers.list). Every owner of a history
+// partition hears all of them, and knows what they run of its partition.
+func (g *Gateway) ListWorkers(c Call, req *yardv1.ListWorkersRequest, answer Answer) {
+	if err := g.domain(&c); err != nil {
+		answer(nil, err)
+		return
+	}
+	if err := validate.Workers(req); err != nil {
+		answer(nil, err)
+		return
+	}
+	if err := g.known("", logversion.Alive); err != nil {
+		answer(nil, err)
+		return
+	}
+	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
+		ask := &rpcv1.ListWorkersRequest{Domain: c.Domain, After: req.Cursor, Limit: req.Limit}
+		parts, err := everyone(ctx, g.Partitioning.History, func(ctx context.Context, p int) (*rpcv1.ListWorkersResponse, error) {
+			return g.Owners.HistoryWorkers(ctx, p, ask)
+		})
+		if err != nil {
+			return nil, err
+		}
+		all := mergeWorkers(parts)
+		page, cut := paging.Cut(all.Workers, int(req.Limit), paging.BytesMax, func(w *yardv1.LiveWorker) int { return c.size(w) })
+		resp := &yardv1.ListWorkersResponse{Workers: page, KnownForMs: all.KnownForMs}
+		if n := len(page); n > 0 && (cut || all.More) {
+			resp.NextCursor = page[n-1].WorkerId
+		}
+		return resp, nil
+	})
+}
+
+// mergeWorkers joins the pages of several owners, each sorted by worker. It ends where the first page ends that has more behind it: of later
+// workers not all is known.
+func mergeWorkers(parts []*rpcv1.ListWorkersResponse) *rpcv1.ListWorkersResponse {
+	out := &rpcv1.ListWorkersResponse{KnownForMs: math.MaxInt64}
+	byID := map[string]*yardv1.LiveWorker{}
+	end := ""
+	for _, part := range parts {
+		out.KnownForMs = min(out.KnownForMs, part.KnownForMs)
+		for _, w := range part.Workers {
+			byID[w.WorkerId] = sameWorker(byID[w.WorkerId], w)
+		}
+		if n := len(part.Workers); n > 0 && part.More {
+			if last := part.Workers[n-1].WorkerId; !out.More || last < end {
+				end = last
+			}
+			out.More = true
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(byID)) {
+		if out.More && id > end {
+			break
+		}
+		out.Workers = append(out.Workers, byID[id])
+	}
+	return out
+}
+
+// workerAttemptsMax is how many attempts of a worker are listed.
+const workerAttemptsMax = 10
+
+// sameWorker joins what two owners know of a worker: its last sign, and all that it runs.
+func sameWorker(a, b *yardv1.LiveWorker) *yardv1.LiveWorker {
+	if a == nil {
+		return b
+	}
+	if b.HeardAgoMs < a.HeardAgoMs {
+		a, b = b, a
+	}
+	a.AttemptsCount += b.AttemptsCount
+	a.Attempts = append(a.Attempts, b.Attempts...)
+	slices.SortFunc(a.Attempts, func(x, y *yardv1.LiveAttempt) int {
+		return cmp.Or(-cmp.Compare(x.RunningForMs, y.RunningForMs), cmp.Compare(x.TaskId, y.TaskId))
+	})
+	a.Attempts = a.Attempts[:min(len(a.Attempts), workerAttemptsMax)]
+	return a
+}
+
+// TakeSilent reads which workers fell silent (topology.HintSilent).
+func (g *Gateway) TakeSilent(data []byte) {
+	var m rpcv1.Silent
+	if err := m.UnmarshalVT(data); err != nil {
+		g.Log.Error("an unreadable hint of silent workers was dropped", "bytes", len(data), "error", err)
+		return
+	}
+	g.polls.fellSilent(m.Workers)
+}
+
+// fellSilent answers the polls of silent workers that no owner of matching has, so that no further task is granted to them. The
+// others are matching's.
+func (p *polls) fellSilent(workers []*rpcv1.SilentWorker) {
+	type key struct{ domain, id string }
+	silent := make(map[key]bool, len(workers))
+	for _, w := range workers {
+		silent[key{w.Domain, w.WorkerId}] = true
+	}
+	gone := func(at *poll) bool { return at.req.WorkerId != "" && silent[key{at.req.Domain, at.req.WorkerId}] }
+	var ended []*poll
+	p.mu.Lock()
+	for _, at := range p.waiting {
+		if gone(at) {
+			ended = append(ended, at)
+		}
+	}
+	for _, at := range p.severals {
+		if at.several.rests && gone(at) {
+			ended = append(ended, at)
+		}
+	}
+	for _, at := range ended {
+		p.forget(at)
+	}
+	p.mu.Unlock()
+	for _, at := range ended {
+		at.empty()
+	}
+}

@@ -1,0 +1,158 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+)
+
+// alive has the cluster write the log version of signs of life.
+func alive(d *Deps) { d.LogVersion = func() uint32 { return logversion.Alive } }
+
+// workersOf has the owners of partitions tell of workers, at most two on a page.
+func workersOf(parts ...[]*yardv1.LiveWorker) func(*Deps) {
+	return func(d *Deps) {
+		d.Owners.HistoryWorkers = func(_ context.Context, p int, req *rpcv1.ListWorkersRequest) (*rpcv1.ListWorkersResponse, error) {
+			if req.Domain != "shop" {
+				return nil, fault.New(fault.Internal, "asked for %s", req.Domain)
+			}
+			out := &rpcv1.ListWorkersResponse{KnownForMs: int64(1000 * (1 + p))}
+			for _, w := range parts[p] {
+				switch {
+				case w.WorkerId <= req.After:
+				case len(out.Workers) == min(2, int(req.Limit)):
+					out.More = true
+				default:
+					out.Workers = append(out.Workers, w.CloneVT())
+				}
+			}
+			return out, nil
+		}
+	}
+}
+
+// TestWorkersOfAllPartitionsAreJoined: each once, with what it runs anywhere, page by page, though one owner has not heard all.
+func TestWorkersOfAllPartitionsAreJoined(t *testing.T) {
+	one := func(id string, ago, attempts int64, runs ...int64) *yardv1.LiveWorker {
+		w := &yardv1.LiveWorker{WorkerId: id, HeardAgoMs: ago, AttemptsCount: attempts}
+		for _, ms := range runs {
+			w.Attempts = append(w.Attempts, &yardv1.LiveAttempt{TaskId: fmt.Sprint(id, ms), RunningForMs: ms})
+		}
+		return w
+	}
+	synctest.Test(t, func(t *testing.T) {
+		many := []int64{20, 19, 18, 17, 16, 15, 14, 13, 12, 11}
+		r := newRig(t, alive, workersOf(
+			[]*yardv1.LiveWorker{one("a", 30, 2, 9, 5), one("b", 10, 0), one("d", 1, 10, many...)},
+			[]*yardv1.LiveWorker{one("a", 20, 1, 7), one("c", 5, 0), one("d", 2, 30, 30)},
+			[]*yardv1.LiveWorker{one("b", 5, 1, 1)},
+		))
+		var got []string
+		for cursor, pages := "", 1; ; pages++ {
+			resp, err := asked(r, "shop", true, r.ListWorkers, &yardv1.ListWorkersRequest{Cursor: cursor})
+			if err != nil {
+				t.Fatal(err)
+			}
+			page := resp.(*yardv1.ListWorkersResponse)
+			if page.KnownForMs != 1000 {
+				t.Errorf("known for %d ms", page.KnownForMs)
+			}
+			for _, w := range page.Workers {
+				var runs []string
+				for _, a := range w.Attempts {
+					runs = append(runs, fmt.Sprint(a.RunningForMs))
+				}
+				got = append(got, fmt.Sprint(w.WorkerId, " ", w.HeardAgoMs, " ", w.AttemptsCount, " ", strings.Join(runs, ",")))
+			}
+			if cursor = page.NextCursor; cursor == "" {
+				break
+			}
+			if pages > 4 {
+				t.Fatal("it does not end")
+			}
+		}
+		want := []string{"a 20 3 9,7,5", "b 5 1 1", "c 5 0 ", "d 1 40 30,20,19,18,17,16,15,14,13,12"}
+		expected := strings.Join(want, "; ")
+		if said := strings.Join(got, "; "); said != expected {
+			t.Errorf("%s\nwant %s", said, expected)
+		}
+	})
+}
+
+func TestI13_WorkersNeedALogVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.Alive - 1 } }, workersOf(nil, nil, nil))
+		for limit, want := range map[int32]fault.Code{0: fault.FailedPrecondition, -1: fault.InvalidArgument} {
+			if _, err := asked(r, "shop", true, r.ListWorkers, &yardv1.ListWorkersRequest{Limit: limit}); fault.CodeOf(err) != want {
+				t.Errorf("limit %d: got %v", limit, err)
+			}
+		}
+		if _, err := asked(r, "unknown", true, r.ListWorkers, &yardv1.ListWorkersRequest{}); fault.CodeOf(err) != fault.NotFound {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// TestPollsOfSilentWorkersEnd that no owner has; the others are matching's. Those of another worker, and of another domain, stay.
+func TestPollsOfSilentWorkersEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, weighted).running(t)
+		silent := func(domain, id string) {
+			t.Helper()
+			data, err := proto.Marshal(&rpcv1.Silent{Workers: []*rpcv1.SilentWorker{{Domain: domain, WorkerId: id}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.TakeSilent(data)
+		}
+		resting := r.atRest(t)
+		for _, at := range r.polls.severals {
+			at.req.WorkerId = "w1"
+		}
+		clear(r.polls.epochs)
+		waiting := make(chan outcome, 2)
+		req := &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1, WaitMs: 20_000, WorkerId: "worker-of-the-poll"}
+		r.Poll(r.call(), req, func(resp codec.Message, err error) { waiting <- outcome{resp, err, time.Now()} })
+		<-waiting
+		r.TakeSilent([]byte("no message"))
+		silent("shop", "")
+		silent("other", "w1")
+		silent("shop", "w2")
+		synctest.Wait()
+		if len(resting)+len(waiting) != 0 || r.kept() != 2 {
+			t.Fatalf("%d are answered, %d kept", len(resting)+len(waiting), r.kept())
+		}
+		silent("shop", "w1")
+		silent("shop", "worker-of-the-poll")
+		for _, got := range []<-chan outcome{resting, waiting} {
+			if o := <-got; o.err != nil || len(o.resp.(*yardv1.PollResponse).Tasks) != 0 {
+				t.Errorf("answered %+v", o)
+			}
+		}
+		if r.kept() != 0 {
+			t.Errorf("%d are kept", r.kept())
+		}
+		for m := range rigShards {
+			r.EpochOpened(m, rigEpoch)
+		}
+		<-r.poll(time.Minute)
+		for _, at := range r.polls.sent {
+			at.req.WorkerId = "w1"
+		}
+		silent("shop", "w1")
+		if r.kept() != 1 {
+			t.Errorf("%d are kept of those that matching has", r.kept())
+		}
+	})
+}

@@ -1,0 +1,98 @@
+package replica
+
+import (
+	"bytes"
+	"iter"
+	"slices"
+
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+)
+
+// WorkerKey names a worker of a domain that sends signs of life.
+type WorkerKey struct{ Domain, ID string }
+
+// silent proposes that the attempts of workers end that fell silent. The log decides: it refuses that for an attempt that had a
+// heartbeat meanwhile, and what it takes too late. Signs of life do not go through the log, so one that stands still is no reason to wait.
+func (r *Replica) silent(all []WorkerKey, now Now) {
+	if r.replay != nil || len(all) == 0 {
+		return
+	}
+	wanted := make(map[WorkerKey]bool, len(all))
+	domains := make(map[string]bool)
+	for _, w := range all {
+		wanted[w], domains[w.Domain] = true, true
+	}
+	var ended []*Entry
+	for _, l := range r.order {
+		if !domains[l.key.domain] {
+			continue
+		}
+		for e := range l.attempts() {
+			if id := e.Attempt.Worker.ID(); id != "" && wanted[WorkerKey{e.Domain, id}] {
+				ended = append(ended, e)
+			}
+		}
+	}
+	slices.SortFunc(ended, func(a, b *Entry) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+	for _, e := range ended {
+		r.propose(e, Proposal{
+			Kind: taskstate.Expired, Undelivered: r.fences && e.burnsNothing(), NotAfter: now.MS + standsStillMS, SilentLease: e.WakeAt(),
+		})
+	}
+}
+
+// attempts are those that run of the tasklist, in no order.
+func (l *tasklist) attempts() iter.Seq[*Entry] {
+	return func(yield func(*Entry) bool) {
+		all := func(x *runs) bool {
+			for _, first := range [...]*Entry{x.booked.first, x.unbooked.first} {
+				for e := first; e != nil; e = e.after {
+					if !yield(e) {
+						return false
+					}
+				}
+			}
+			return true
+		}
+		if !all(&l.here) {
+			return
+		}
+		for _, x := range l.elsewhere {
+			if !all(x) {
+				return
+			}
+		}
+	}
+}
+
+// WorkerRuns is what a worker runs.
+type WorkerRuns struct {
+	Count int64
+	// Oldest are those that have been running for the longest, in that order.
+	Oldest []*Entry
+}
+
+// WorkersRun is what workers of a domain run, those with these ids: all are counted, and at most so many are listed.
+func (r *Replica) WorkersRun(domain string, ids []string, most int) map[string]*WorkerRuns {
+	all := make(map[string]*WorkerRuns, len(ids))
+	for _, id := range ids {
+		all[id] = &WorkerRuns{}
+	}
+	for _, l := range r.order {
+		if l.key.domain != domain {
+			continue
+		}
+		for e := range l.attempts() {
+			w := all[e.Attempt.Worker.ID()]
+			if w == nil {
+				continue
+			}
+			w.Count++
+			if i, _ := slices.BinarySearchFunc(w.Oldest, e, compareStarts); i < most {
+				w.Oldest = slices.Insert(w.Oldest, i, e)
+				w.Oldest = w.Oldest[:min(len(w.Oldest), most)]
+			}
+		}
+	}
+	return all
+}

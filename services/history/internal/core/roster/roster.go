@@ -1,0 +1,246 @@
+// Package roster is who is alive: the workers whose signs of life a process hears, and which of them fell silent.
+//
+// Owns: when a worker counts as silent, when nothing may be concluded since the process itself may not have heard, what each worker said of
+// itself, and the bounds of all that.
+//
+// Never does: read a clock, end an attempt. What follows from silence is decided by the log.
+//
+// On failure: where it is full, or knows too little, no worker counts as silent; then the leases of attempts are what is left.
+//
+// # Silence
+//
+// A worker is silent if no sign came for twice its interval and Slack. That is concluded only from what was heard: the process sends itself a
+// message now and then, over the way that signs come, and one that it sent after that time must have come. The messages are numbered. Where one
+// is missing, or late, signs may be missing too, and all workers get their time again. So a process that is cut off, paused or slow takes no
+// worker for silent, and one that has never heard a worker does not miss it.
+package roster
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/deadline"
+)
+
+const (
+	// Slack is how late a sign may be: a worker that has lost its NATS server needs a moment to connect to another one.
+	Slack = 500 * time.Millisecond
+	// EveryMin and EveryMax bound the interval of signs.
+	EveryMin, EveryMax = 500 * time.Millisecond, 30 * time.Second
+	// SaidFor is for how long it is said that a worker fell silent. Then it is forgotten: polls of it that waited then have ended, and one that
+	// is alive after all gets tasks again, at the risk of their leases.
+	SaidFor = 3 * time.Second
+	// lateMax is how late a message of the process to itself may be, and how far apart two of them.
+	lateMax = time.Second
+	// workersMax bounds the workers, domainWorkersMax those of one domain, signsMax the signs of a domain within a second: all of its workers at
+	// the shortest interval.
+	workersMax, domainWorkersMax = 32_768, 4096
+	signsMax                     = int(domainWorkersMax * (time.Second / EveryMin))
+)
+
+// What a sign may hold, in bytes, and how many tasklists.
+const (
+	idBytesMin, idBytesMax         = 16, 64
+	nameBytesMax                   = 128
+	versionBytesMax, hostBytesMax  = 64, 64
+	tasklistsMax, tasklistBytesMax = 16, 64
+)
+
+// Sign is what a sign of life says.
+type Sign struct {
+	ID, Name, Version, Host string
+	Tasklists               []string
+	Every, RunningFor       time.Duration
+	// Leaving: it is the last one.
+	Leaving bool
+}
+
+// Valid tells whether a sign keeps the rules.
+func (s *Sign) Valid() bool {
+	return len(s.ID) >= idBytesMin && len(s.ID) <= idBytesMax && strings.IndexFunc(s.ID, noID) < 0 &&
+		s.Every >= EveryMin && s.Every <= EveryMax && s.RunningFor >= 0 &&
+		len(s.Name) <= nameBytesMax && len(s.Version) <= versionBytesMax && len(s.Host) <= hostBytesMax && len(s.Tasklists) <= tasklistsMax &&
+		!slices.ContainsFunc(s.Tasklists, func(name string) bool { return len(name) > tasklistBytesMax })
+}
+
+func noID(r rune) bool {
+	return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '-' && r != '_'
+}
+
+// Key names a worker.
+type Key struct{ Domain, ID string }
+
+// Worker is one that is heard.
+type Worker struct {
+	Sign
+	// Domain is whose it is, HeardAt when its last sign came.
+	Domain  string
+	HeardAt time.Duration
+
+	// silentAt is when it fell silent; 0 = it has not.
+	silentAt time.Duration
+	entry    deadline.Entry
+}
+
+func (w *Worker) key() Key { return Key{w.Domain, w.ID} }
+
+// domain is what is known of one domain.
+type domain struct {
+	workers map[string]*Worker
+	// signs counts those of a second.
+	second time.Duration
+	signs  int
+	// since is when signs of it were last passed over.
+	since time.Duration
+}
+
+// Roster is the workers that a process hears. Times are on a clock that never jumps, and not 0.
+type Roster struct {
+	domains map[string]*domain
+	count   int
+	due     deadline.Heap[*Worker]
+	// fallen are silent, in the order in which that was found.
+	fallen []*Worker
+	// number and sentAt are of the last message of the process to itself that came; since is when one was missing or late.
+	number        uint64
+	sentAt, since time.Duration
+	// listensFrom is when the first one was sent; 0 = none came so far.
+	listensFrom time.Duration
+}
+
+// New makes a roster of a process that begins to listen.
+func New() *Roster {
+	return &Roster{domains: map[string]*domain{}, due: deadline.Heap[*Worker]{Entry: func(w *Worker) *deadline.Entry { return &w.entry }}}
+}
+
+// Passes tells whether a sign of a domain is to be read at all. One domain that sends far too many does not take the others' time (I14).
+func (r *Roster) Passes(name string, now time.Duration) bool {
+	d := r.domains[name]
+	if d == nil {
+		d = &domain{workers: map[string]*Worker{}}
+		r.domains[name] = d
+	}
+	if second := now.Truncate(time.Second); second != d.second {
+		d.second, d.signs = second, 0
+	}
+	if d.signs++; d.signs > signsMax {
+		d.since = now
+		return false
+	}
+	return true
+}
+
+// Heard takes in a valid sign that passes.
+func (r *Roster) Heard(name string, s *Sign, now time.Duration) {
+	d := r.domains[name]
+	w := d.workers[s.ID]
+	switch {
+	case s.Leaving:
+		if w != nil {
+			r.remove(w)
+		}
+		return
+	case w == nil && (r.count >= workersMax || len(d.workers) >= domainWorkersMax):
+		return
+	case w == nil:
+		w = &Worker{Domain: name}
+		d.workers[s.ID] = w
+		r.count++
+	case w.silentAt > 0:
+		r.rise(w)
+	}
+	w.Sign, w.HeardAt = *s, now
+	r.plan(w)
+}
+
+// plan has a worker looked at when it may be silent.
+func (r *Roster) plan(w *Worker) { r.due.Set(w, int64(r.silentFrom(w))) }
+
+// silentFrom is when a worker is silent unless a sign comes.
+func (r *Roster) silentFrom(w *Worker) time.Duration {
+	return max(w.HeardAt, r.since, r.domains[w.Domain].since) + 2*w.Every + Slack
+}
+
+// Listens takes in a message of the process to itself, which it sent at a time.
+func (r *Roster) Listens(number uint64, sentAt, now time.Duration) {
+	if number != r.number+1 || sentAt-r.sentAt > lateMax || now-sentAt > lateMax {
+		r.since = now
+	}
+	if r.listensFrom == 0 {
+		r.listensFrom = sentAt
+	}
+	r.number, r.sentAt = number, sentAt
+}
+
+// KnownFor is for how long the process has listened.
+func (r *Roster) KnownFor(now time.Duration) time.Duration {
+	if r.listensFrom == 0 {
+		return 0
+	}
+	return now - r.listensFrom
+}
+
+// Deaf takes in that signs may have been lost.
+func (r *Roster) Deaf(now time.Duration) { r.since = now }
+
+// Fall finds the workers that are silent by now, and forgets those of which that has been said for long enough. It tells how many it found.
+func (r *Roster) Fall(now time.Duration) (found int) {
+	for {
+		// What was heard up to sentAt is all that came up to then.
+		w, ok := r.due.PopDue(int64(r.sentAt))
+		if !ok {
+			break
+		}
+		if r.silentFrom(w) > r.sentAt {
+			r.plan(w)
+			continue
+		}
+		w.silentAt = now
+		r.fallen = append(r.fallen, w)
+		found++
+	}
+	for len(r.fallen) > 0 && now-r.fallen[0].silentAt >= SaidFor {
+		r.remove(r.fallen[0])
+	}
+	return found
+}
+
+// Fallen are the workers that fell silent a moment ago.
+func (r *Roster) Fallen() []Key {
+	all := make([]Key, len(r.fallen))
+	for i, w := range r.fallen {
+		all[i] = w.key()
+	}
+	return all
+}
+
+// rise takes a worker from those that are silent.
+func (r *Roster) rise(w *Worker) {
+	w.silentAt = 0
+	r.fallen = slices.DeleteFunc(r.fallen, func(f *Worker) bool { return f == w })
+}
+
+func (r *Roster) remove(w *Worker) {
+	if w.silentAt > 0 {
+		r.rise(w)
+	}
+	r.due.Remove(w)
+	delete(r.domains[w.Domain].workers, w.ID)
+	r.count--
+}
+
+// List are the first limit workers of a domain behind one, by id; more: there are more behind.
+func (r *Roster) List(name, after string, limit int) (page []Worker, more bool) {
+	d := r.domains[name]
+	if d == nil {
+		return nil, false
+	}
+	for _, w := range d.workers {
+		if w.ID > after && w.silentAt == 0 {
+			page = append(page, *w)
+		}
+	}
+	slices.SortFunc(page, func(a, b Worker) int { return strings.Compare(a.ID, b.ID) })
+	return page[:min(limit, len(page))], len(page) > limit
+}

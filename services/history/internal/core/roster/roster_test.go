@@ -1,0 +1,292 @@
+package roster
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+const (
+	second = time.Second
+	start  = 100 * time.Second
+)
+
+// ear is a roster with the messages of its process to itself.
+type ear struct {
+	*Roster
+	number uint64
+}
+
+func newEar() *ear { return &ear{Roster: New()} }
+
+// listen has a message come that was sent late before now.
+func (e *ear) listen(now, late time.Duration) {
+	e.number++
+	e.Listens(e.number, now-late, now)
+}
+
+// upTo has messages come until a time, ten times a second, and looks who fell silent.
+func (e *ear) upTo(from, to time.Duration) (found int) {
+	for at := from; at <= to; at += second / 10 {
+		e.listen(at, time.Millisecond)
+		found += e.Fall(at)
+	}
+	return found
+}
+
+func id(n int) string { return fmt.Sprintf("worker-%09d", n) }
+
+func sign(n int) *Sign { return &Sign{ID: id(n), Every: second} }
+
+// hear has a sign come.
+func (e *ear) hear(domain string, s *Sign, now time.Duration) {
+	if e.Passes(domain, now) {
+		e.Heard(domain, s, now)
+	}
+}
+
+func TestSilenceIsTwoSignsAndSlack(t *testing.T) {
+	e := newEar()
+	e.upTo(start-second, start)
+	e.hear("shop", sign(1), start)
+	if n := e.upTo(start+second/10, start+2500*time.Millisecond); n != 0 {
+		t.Fatalf("%d too early", n)
+	}
+	if n := e.upTo(start+2600*time.Millisecond, start+2600*time.Millisecond); n != 1 || !slices.Equal(e.Fallen(), []Key{{"shop", id(1)}}) {
+		t.Fatalf("%d, %v", n, e.Fallen())
+	}
+	if page, _ := e.List("shop", "", 10); len(page) != 0 {
+		t.Errorf("listed: %v", page)
+	}
+	if n := e.upTo(start+2700*time.Millisecond, start+5500*time.Millisecond); n != 0 || len(e.Fallen()) != 1 {
+		t.Errorf("%d again, %v", n, e.Fallen())
+	}
+	if n := e.upTo(start+5600*time.Millisecond, start+5600*time.Millisecond); n != 0 || len(e.Fallen()) != 0 || e.count != 0 {
+		t.Errorf("not forgotten: %d, %v, %d", n, e.Fallen(), e.count)
+	}
+}
+
+func TestAWorkerThatComesBackIsAlive(t *testing.T) {
+	e := newEar()
+	e.upTo(start-second, start)
+	e.hear("shop", sign(1), start)
+	if e.upTo(start+second/10, start+3*second) != 1 {
+		t.Fatal("it is not silent")
+	}
+	e.hear("shop", sign(1), start+3*second)
+	if page, _ := e.List("shop", "", 10); len(e.Fallen()) != 0 || len(page) != 1 || page[0].HeardAt != start+3*second {
+		t.Errorf("%v, %v", e.Fallen(), page)
+	}
+	if e.upTo(start+3100*time.Millisecond, start+6*second) != 1 {
+		t.Error("it does not fall silent again")
+	}
+}
+
+func TestOneThatLeavesIsNotMissed(t *testing.T) {
+	e := newEar()
+	e.upTo(start-second, start)
+	e.hear("shop", sign(1), start)
+	e.hear("media", sign(1), start) // another one, with the same id
+	leaving := sign(1)
+	leaving.Leaving = true
+	e.hear("shop", leaving, start)
+	e.hear("shop", &Sign{ID: id(2), Every: second, Leaving: true}, start) // never heard
+	if e.upTo(start+second/10, start+3*second) != 1 || !slices.Equal(e.Fallen(), []Key{{"media", id(1)}}) || e.count != 1 {
+		t.Errorf("%v, %d", e.Fallen(), e.count)
+	}
+}
+
+// TestSilenceIsConcludedOnlyFromWhatWasHeard: while the process does not hear itself, or not all, no worker is silent; and then all have their time
+// again.
+func TestSilenceIsConcludedOnlyFromWhatWasHeard(t *testing.T) {
+	for name, c := range map[string]struct {
+		during func(e *ear, at time.Duration)
+		// silentAt is when it is silent then, a second after the last sign at the earliest.
+		silentAt time.Duration
+	}{
+		"it hears all":      {func(e *ear, at time.Duration) { e.listen(at, 0) }, 2500 * time.Millisecond},
+		"it hears nothing":  {func(*ear, time.Duration) {}, 12500 * time.Millisecond},
+		"one is missing":    {func(e *ear, at time.Duration) { e.number++; e.listen(at, 0) }, 12500 * time.Millisecond},
+		"they are late":     {func(e *ear, at time.Duration) { e.listen(at, 1100*time.Millisecond) }, 12500 * time.Millisecond},
+		"signs may be lost": {func(e *ear, at time.Duration) { e.listen(at, 0); e.Deaf(at) }, 12500 * time.Millisecond},
+		"one domain is flood": {func(e *ear, at time.Duration) {
+			e.listen(at, 0)
+			e.domains["shop"].signs = signsMax
+			e.Passes("shop", at)
+		}, 12500 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEar()
+			e.upTo(start-second, start)
+			e.hear("shop", sign(1), start)
+			var silentAt time.Duration
+			for at := start + second/10; at < start+20*second && silentAt == 0; at += second / 10 {
+				if at < start+10*second {
+					c.during(e, at)
+				} else {
+					e.listen(at, 0)
+				}
+				if e.Fall(at) > 0 {
+					silentAt = at - start
+				}
+			}
+			if silentAt < c.silentAt-second/5 || silentAt > c.silentAt+second/5 {
+				t.Errorf("silent after %v, want %v", silentAt, c.silentAt)
+			}
+		})
+	}
+}
+
+// TestI14_ADomainTakesNoMoreThanItsShare of the roster, nor of the time to read signs.
+func TestI14_ADomainTakesNoMoreThanItsShare(t *testing.T) {
+	e := newEar()
+	for n := range domainWorkersMax + 10 {
+		e.Passes("flood", start+time.Duration(n)*time.Millisecond)
+		e.Heard("flood", sign(n), start)
+	}
+	e.hear("shop", sign(1), start)
+	if got := len(e.domains["flood"].workers); got != domainWorkersMax || len(e.domains["shop"].workers) != 1 || e.count != got+1 {
+		t.Errorf("%d of the flood, %d of the other", got, len(e.domains["shop"].workers))
+	}
+	at := start + 100*second
+	for n := range signsMax {
+		if !e.Passes("flood", at) {
+			t.Fatalf("%d is refused", n)
+		}
+	}
+	if e.Passes("flood", at) || !e.Passes("shop", at) || !e.Passes("flood", at+second) {
+		t.Error("the wrong ones pass")
+	}
+	for n := range workersMax {
+		name := fmt.Sprint("d", n/domainWorkersMax)
+		e.Passes(name, at+2*second+time.Duration(n)*time.Millisecond)
+		e.Heard(name, sign(n), at)
+	}
+	if e.count != workersMax {
+		t.Errorf("%d in all", e.count)
+	}
+}
+
+func TestWhatASignMayHold(t *testing.T) {
+	ok := Sign{ID: strings.Repeat("aZ9-_xyz", 2), Every: EveryMin}
+	if !ok.Valid() {
+		t.Error("it is not valid")
+	}
+	for name, break_ := range map[string]func(*Sign){
+		"no id": func(s *Sign) { s.ID = "" }, "a short id": func(s *Sign) { s.ID = s.ID[1:] }, "a long id": func(s *Sign) { s.ID = strings.Repeat("x", 65) },
+		"a dot":          func(s *Sign) { s.ID += "." },
+		"too often":      func(s *Sign) { s.Every-- },
+		"too rarely":     func(s *Sign) { s.Every = EveryMax + 1 },
+		"negative":       func(s *Sign) { s.RunningFor = -1 },
+		"name":           func(s *Sign) { s.Name = strings.Repeat("x", 129) },
+		"version":        func(s *Sign) { s.Version = strings.Repeat("x", 65) },
+		"host":           func(s *Sign) { s.Host = strings.Repeat("x", 65) },
+		"tasklists":      func(s *Sign) { s.Tasklists = make([]string, 17) },
+		"a long one":     func(s *Sign) { s.Tasklists = []string{strings.Repeat("x", 65)} },
+		"another letter": func(s *Sign) { s.ID = strings.Repeat("ä", 10) },
+	} {
+		s := ok
+		break_(&s)
+		if s.Valid() {
+			t.Errorf("%s: it is valid", name)
+		}
+	}
+}
+
+func TestTheListIsSortedAndInPages(t *testing.T) {
+	e := newEar()
+	for _, n := range []int{3, 1, 2} {
+		e.hear("shop", sign(n), start)
+	}
+	e.hear("media", sign(0), start)
+	ids := func(page []Worker, more bool) string {
+		var all []string
+		for _, w := range page {
+			all = append(all, w.ID[len(w.ID)-1:])
+		}
+		return fmt.Sprint(all, more)
+	}
+	for want, got := range map[string]string{
+		"[1 2] true": ids(e.List("shop", "", 2)), "[3] false": ids(e.List("shop", id(2), 2)), "[] false": ids(e.List("other", "", 2)),
+	} {
+		if got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	if e.KnownFor(start) != 0 {
+		t.Error("it has listened")
+	}
+	e.listen(start, second)
+	e.listen(start+second, 0)
+	if got := e.KnownFor(start + 5*second); got != 6*second {
+		t.Errorf("known for %v", got)
+	}
+}
+
+// TestNoOneAliveIsSilentAndEveryoneDeadIs: workers come, die, are paused and leave, the process is deaf now and then. A worker that has sent its signs in time,
+// as far as they could be heard, is never silent; one that is dead is, once the process has listened for long enough.
+func TestNoOneAliveIsSilentAndEveryoneDeadIs(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := newEar()
+		type worker struct {
+			n           int
+			alive, said bool
+			next        time.Duration
+			last        time.Duration // the last sign that was heard
+		}
+		var all [6]worker
+		for i := range all {
+			all[i].n = i
+		}
+		deafUntil, deafAt := start, start
+		for at := start; at < start+60*second; at += second / 10 {
+			deaf := at < deafUntil
+			if !deaf && rapid.IntRange(0, 200).Draw(t, "deaf") == 0 {
+				deafUntil = at + time.Duration(rapid.IntRange(1, 80).Draw(t, "for"))*second/10
+				deaf = true
+			}
+			e.number++
+			if deaf {
+				deafAt = at
+			} else {
+				e.Listens(e.number, at-time.Millisecond, at)
+			}
+			for i := range all {
+				w := &all[i]
+				switch rapid.IntRange(0, 150).Draw(t, "what") {
+				case 0:
+					w.alive = false
+				case 1:
+					w.alive, w.next = true, at
+				}
+				if w.alive && at >= w.next {
+					w.next += second
+					if !deaf {
+						e.hear("shop", sign(i), at)
+						w.last, w.said = at, false
+					}
+				}
+			}
+			e.Fall(at)
+			for _, k := range e.Fallen() {
+				i := slices.IndexFunc(all[:], func(w worker) bool { return k.ID == id(w.n) })
+				if w := &all[i]; !w.said {
+					w.said = true
+					if heard := max(w.last, deafAt); at-heard < 2*second+Slack {
+						t.Fatalf("at %v worker %d is silent: heard at %v, deaf at %v", at-start, i, w.last-start, deafAt-start)
+					}
+				}
+			}
+			for i := range all {
+				w := &all[i]
+				if heard := max(w.last, deafAt+second/10); w.last > 0 && !w.said && at-heard > 2*second+Slack+second/5 {
+					t.Fatalf("at %v worker %d is not silent: heard at %v, deaf at %v", at-start, i, w.last-start, deafAt-start)
+				}
+			}
+		}
+	})
+}

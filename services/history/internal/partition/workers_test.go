@@ -1,0 +1,138 @@
+package partition_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+)
+
+const deadWorker = "a-worker-that-dies"
+
+// sign is a sign of life.
+func sign(id string) []byte {
+	return fmt.Appendf(nil, `{"worker_id":%q,"every_ms":1000,"worker":"ann"}`, id)
+}
+
+// hears has a process hear itself ten times a second, until stop is called; who falls silent is added to heard.
+func hears(w *partition.Workers, heard *[]string) (stop func()) {
+	over, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for n := uint64(1); ; n++ {
+			w.Listens(n, w.Now())
+			w.Fall(func(all *rpcv1.Silent, fresh bool) {
+				for _, one := range all.Workers {
+					if fresh {
+						*heard = append(*heard, one.Domain+"/"+one.WorkerId)
+					}
+				}
+			})
+			select {
+			case <-over:
+				return
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	}()
+	return func() { close(over); <-ended }
+}
+
+// TestTheAttemptsOfASilentWorkerAreReadyAgain within two signs and a second; before the log version that has it, when their time is over.
+func TestTheAttemptsOfASilentWorkerAreReadyAgain(t *testing.T) {
+	for _, version := range []uint32{logversion.Alive - 1, logversion.Alive} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newShell(t)
+			d := s.deps("a")
+			d.LogVersion, d.Workers = func() uint32 { return version }, partition.NewWorkers()
+			var heard []string
+			deaf := hears(d.Workers, &heard)
+			o, stop := run(d)
+			<-o.Ready()
+			id := newID(1)
+			s.submit(3, task(id, "shop"))
+			time.Sleep(time.Second)
+			s.batch(1, 1, 1, []*logv1.PollRef{{Worker: "ann", WorkerId: deadWorker, ReplyTo: "inbox"}}, grab(id, 1, 1))
+			d.Workers.Heard("shop", sign(deadWorker))
+			d.Workers.Heard("shop", []byte("no JSON"))
+			d.Workers.Heard("shop", sign("short"))
+			time.Sleep(time.Second)
+			list := func() *rpcv1.ListWorkersResponse {
+				t.Helper()
+				got, err := o.ListWorkers(t.Context(), &rpcv1.ListWorkersRequest{Domain: "shop", Limit: 10})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return got
+			}
+			got := list()
+			if len(got.Workers) != 1 || got.More || got.KnownForMs < 1000 {
+				t.Fatalf("%v", got)
+			}
+			if one := got.Workers[0]; one.WorkerId != deadWorker || one.Worker != "ann" || one.HeardAgoMs != 1000 || one.RunningForMs != 1000 || one.AttemptsCount != 1 ||
+				len(one.Attempts) != 1 || one.Attempts[0].TaskId != id.String() || one.Attempts[0].RunningForMs != 1000 {
+				t.Errorf("%v", one)
+			}
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+			s.mu.Lock()
+			again := s.triggered[id] == 2
+			s.mu.Unlock()
+			if again != (version >= logversion.Alive) || len(heard) != 1 || heard[0] != "shop/"+deadWorker || len(list().Workers) != 0 {
+				t.Errorf("version %d: again %v, silent %v, alive %v", version, again, heard, list().Workers)
+			}
+			deaf()
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestAnOwnerKnowsWhatItsProcessHeardBefore: a worker dies while no one owns the partition; the next owner in a process that has heard it goes on at
+// once, and one in a process that has not leaves its attempts alone.
+func TestAnOwnerKnowsWhatItsProcessHeardBefore(t *testing.T) {
+	for _, listened := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newShell(t)
+			d := s.deps("a")
+			d.LogVersion, d.Workers = func() uint32 { return logversion.Alive }, partition.NewWorkers()
+			o, stop := run(d)
+			<-o.Ready()
+			id := newID(1)
+			s.submit(3, task(id, "shop"))
+			time.Sleep(time.Second)
+			s.batch(1, 1, 1, []*logv1.PollRef{{WorkerId: deadWorker, ReplyTo: "inbox"}}, grab(id, 1, 1))
+			time.Sleep(time.Second)
+			if err := stop(); err != nil {
+				t.Fatal(err)
+			}
+			d = s.deps("b")
+			d.LogVersion, d.Workers = func() uint32 { return logversion.Alive }, partition.NewWorkers()
+			var heard []string
+			deaf := hears(d.Workers, &heard)
+			if listened {
+				d.Workers.Heard("shop", sign(deadWorker))
+			}
+			time.Sleep(2 * time.Second)
+			o, stop = run(d)
+			<-o.Ready()
+			time.Sleep(5 * time.Second)
+			synctest.Wait()
+			s.mu.Lock()
+			if again := s.triggered[id] == 2; again != listened {
+				t.Errorf("listened %v, triggered %d times", listened, s.triggered[id])
+			}
+			s.mu.Unlock()
+			deaf()
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
