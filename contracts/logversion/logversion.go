@@ -67,6 +67,8 @@ const (
 	Snooze = 9
 	// UniqueKeys is the format since which tasks may have a unique key: an older owner would not give the key back.
 	UniqueKeys = 10
+	// Updates is the format since which tasks may be changed: an older owner does not know the event.
+	Updates = 10
 )
 
 // newest is the newest format that this program reads and writes. A build raises

@@ -67,11 +67,13 @@ type TaskInfo struct {
 	Events []Event
 	// Traceparent is its W3C trace context.
 	Traceparent string
-	// Headers and Group are as they were submitted.
+	// Headers and Group are as they were submitted, or changed.
 	Headers map[string]string
 	Group   string
 	// Cost is how many starts of a rate each of its attempts uses; 0 = 1.
 	Cost int
+	// Revision is 1 for a task as it was submitted, and one more with each update; 0 if the engine does not tell.
+	Revision int64
 }
 
 // Event is one step in a task's life.
@@ -148,7 +150,7 @@ func infoOf(w *yardv1.Task) *TaskInfo {
 		CreatedAt: instant(w.GetCreatedAtMs()), DueAt: instant(w.GetDueAtMs()), FinishedAt: instant(w.GetFinishedAtMs()),
 		StartBy: instant(w.GetStartByMs()), FinishBy: instant(w.GetFinishByMs()),
 		ErrorMessage: w.GetErrorMessage(), ErrorType: w.GetErrorType(), Worker: w.GetWorker(), CancelRequested: w.GetCancelRequested(),
-		Traceparent: w.GetTraceparent(), Headers: w.GetHeaders(), Group: w.GetGroup(), Cost: int(w.GetCost()),
+		Traceparent: w.GetTraceparent(), Headers: w.GetHeaders(), Group: w.GetGroup(), Cost: int(w.GetCost()), Revision: w.GetRevision(),
 	}
 	for _, e := range w.GetEvents() {
 		t.Events = append(t.Events, Event{

@@ -51,6 +51,8 @@ const (
 	EventKind_EVENT_KIND_REJECT EventKind = 11
 	// A limit is full of which the oldest attempts make room: the attempt of this version and position is to be cancelled. Since log version 9.
 	EventKind_EVENT_KIND_DISPLACE EventKind = 12
+	// A client changes the task. Since log version 10.
+	EventKind_EVENT_KIND_UPDATE EventKind = 14
 )
 
 // Enum value maps for EventKind.
@@ -69,6 +71,7 @@ var (
 		10: "EVENT_KIND_LAPSED",
 		11: "EVENT_KIND_REJECT",
 		12: "EVENT_KIND_DISPLACE",
+		14: "EVENT_KIND_UPDATE",
 	}
 	EventKind_value = map[string]int32{
 		"EVENT_KIND_UNSPECIFIED": 0,
@@ -84,6 +87,7 @@ var (
 		"EVENT_KIND_LAPSED":      10,
 		"EVENT_KIND_REJECT":      11,
 		"EVENT_KIND_DISPLACE":    12,
+		"EVENT_KIND_UPDATE":      14,
 	}
 )
 
@@ -384,7 +388,9 @@ type Record struct {
 	// How many starts of a rate each attempt uses; 0 = 1. Since log version 9.
 	Cost int32 `protobuf:"varint,33,opt,name=cost,proto3" json:"cost,omitempty"`
 	// Grants that were handed back, of a task whose policy has max_deliveries. Since log version 9.
-	HandedBack    uint32 `protobuf:"varint,34,opt,name=handed_back,json=handedBack,proto3" json:"handed_back,omitempty"`
+	HandedBack uint32 `protobuf:"varint,34,opt,name=handed_back,json=handedBack,proto3" json:"handed_back,omitempty"`
+	// What its updates have left; absent = there was none. Since log version 10.
+	Updates       *Updates `protobuf:"bytes,40,opt,name=updates,proto3" json:"updates,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -657,6 +663,236 @@ func (x *Record) GetHandedBack() uint32 {
 	return 0
 }
 
+func (x *Record) GetUpdates() *Updates {
+	if x != nil {
+		return x.Updates
+	}
+	return nil
+}
+
+// Updates is what a task must remember of its updates.
+type Updates struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many were applied.
+	Applied uint64 `protobuf:"varint,1,opt,name=applied,proto3" json:"applied,omitempty"`
+	// The place in the log of the last one that was decided, applied or not: an owner that meets it again
+	// does not decide it again.
+	Seq uint64 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
+	// The requests of the last ones that were applied, the latest first, at most 4: repeated, they change nothing.
+	Requests []uint64 `protobuf:"fixed64,3,rep,packed,name=requests,proto3" json:"requests,omitempty"`
+	// Numbers of grants that were passed over, since a trigger with them was out of date; and those of them
+	// since the last attempt began.
+	Passed        uint32 `protobuf:"varint,4,opt,name=passed,proto3" json:"passed,omitempty"`
+	PassedNow     uint32 `protobuf:"varint,5,opt,name=passed_now,json=passedNow,proto3" json:"passed_now,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Updates) Reset() {
+	*x = Updates{}
+	mi := &file_yard_log_v1_log_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Updates) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Updates) ProtoMessage() {}
+
+func (x *Updates) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_log_v1_log_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Updates.ProtoReflect.Descriptor instead.
+func (*Updates) Descriptor() ([]byte, []int) {
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Updates) GetApplied() uint64 {
+	if x != nil {
+		return x.Applied
+	}
+	return 0
+}
+
+func (x *Updates) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *Updates) GetRequests() []uint64 {
+	if x != nil {
+		return x.Requests
+	}
+	return nil
+}
+
+func (x *Updates) GetPassed() uint32 {
+	if x != nil {
+		return x.Passed
+	}
+	return 0
+}
+
+func (x *Updates) GetPassedNow() uint32 {
+	if x != nil {
+		return x.PassedNow
+	}
+	return 0
+}
+
+// Update changes a task. What is 0 or empty stays as it is.
+type Update struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The update is refused if the task has another revision; 0 = it may have any.
+	IfRevision uint64 `protobuf:"varint,1,opt,name=if_revision,json=ifRevision,proto3" json:"if_revision,omitempty"`
+	Priority   int32  `protobuf:"varint,2,opt,name=priority,proto3" json:"priority,omitempty"`
+	// When it is to run, Unix ms.
+	DueAtMs int64 `protobuf:"varint,3,opt,name=due_at_ms,json=dueAtMs,proto3" json:"due_at_ms,omitempty"`
+	// It is to run at once.
+	RunNow bool `protobuf:"varint,4,opt,name=run_now,json=runNow,proto3" json:"run_now,omitempty"`
+	// Fields that are not 0 replace those of the task's policy.
+	Policy *Policy `protobuf:"bytes,5,opt,name=policy,proto3" json:"policy,omitempty"`
+	// Only the durations: they count from the update, or from when the task is due, if that is later.
+	Expiry *Expiry `protobuf:"bytes,6,opt,name=expiry,proto3" json:"expiry,omitempty"`
+	Group  string  `protobuf:"bytes,7,opt,name=group,proto3" json:"group,omitempty"`
+	// In place of all that it has.
+	Headers         []*Header `protobuf:"bytes,8,rep,name=headers,proto3" json:"headers,omitempty"`
+	Payload         []byte    `protobuf:"bytes,9,opt,name=payload,proto3" json:"payload,omitempty"`
+	PayloadEncoding int32     `protobuf:"varint,10,opt,name=payload_encoding,json=payloadEncoding,proto3" json:"payload_encoding,omitempty"`
+	HasPayload      bool      `protobuf:"varint,11,opt,name=has_payload,json=hasPayload,proto3" json:"has_payload,omitempty"`
+	// Names the request that it came with; 0 = none.
+	Request       uint64 `protobuf:"fixed64,12,opt,name=request,proto3" json:"request,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Update) Reset() {
+	*x = Update{}
+	mi := &file_yard_log_v1_log_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Update) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Update) ProtoMessage() {}
+
+func (x *Update) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_log_v1_log_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Update.ProtoReflect.Descriptor instead.
+func (*Update) Descriptor() ([]byte, []int) {
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Update) GetIfRevision() uint64 {
+	if x != nil {
+		return x.IfRevision
+	}
+	return 0
+}
+
+func (x *Update) GetPriority() int32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *Update) GetDueAtMs() int64 {
+	if x != nil {
+		return x.DueAtMs
+	}
+	return 0
+}
+
+func (x *Update) GetRunNow() bool {
+	if x != nil {
+		return x.RunNow
+	}
+	return false
+}
+
+func (x *Update) GetPolicy() *Policy {
+	if x != nil {
+		return x.Policy
+	}
+	return nil
+}
+
+func (x *Update) GetExpiry() *Expiry {
+	if x != nil {
+		return x.Expiry
+	}
+	return nil
+}
+
+func (x *Update) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
+func (x *Update) GetHeaders() []*Header {
+	if x != nil {
+		return x.Headers
+	}
+	return nil
+}
+
+func (x *Update) GetPayload() []byte {
+	if x != nil {
+		return x.Payload
+	}
+	return nil
+}
+
+func (x *Update) GetPayloadEncoding() int32 {
+	if x != nil {
+		return x.PayloadEncoding
+	}
+	return 0
+}
+
+func (x *Update) GetHasPayload() bool {
+	if x != nil {
+		return x.HasPayload
+	}
+	return false
+}
+
+func (x *Update) GetRequest() uint64 {
+	if x != nil {
+		return x.Request
+	}
+	return 0
+}
+
 // Expiry says when a task ends unless it has begun or is completed. Durations count from when it was due, or was stored
 // if it was due at once; the instants are known once its submit is read.
 type Expiry struct {
@@ -673,7 +909,7 @@ type Expiry struct {
 
 func (x *Expiry) Reset() {
 	*x = Expiry{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[3]
+	mi := &file_yard_log_v1_log_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -685,7 +921,7 @@ func (x *Expiry) String() string {
 func (*Expiry) ProtoMessage() {}
 
 func (x *Expiry) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[3]
+	mi := &file_yard_log_v1_log_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -698,7 +934,7 @@ func (x *Expiry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Expiry.ProtoReflect.Descriptor instead.
 func (*Expiry) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{3}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Expiry) GetStartWithinMs() int64 {
@@ -740,7 +976,7 @@ type Header struct {
 
 func (x *Header) Reset() {
 	*x = Header{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[4]
+	mi := &file_yard_log_v1_log_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -752,7 +988,7 @@ func (x *Header) String() string {
 func (*Header) ProtoMessage() {}
 
 func (x *Header) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[4]
+	mi := &file_yard_log_v1_log_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -765,7 +1001,7 @@ func (x *Header) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Header.ProtoReflect.Descriptor instead.
 func (*Header) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{4}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Header) GetName() string {
@@ -809,7 +1045,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[5]
+	mi := &file_yard_log_v1_log_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -821,7 +1057,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[5]
+	mi := &file_yard_log_v1_log_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -834,7 +1070,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{5}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Attempt) GetNonce() uint64 {
@@ -936,7 +1172,7 @@ type Granted struct {
 
 func (x *Granted) Reset() {
 	*x = Granted{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[6]
+	mi := &file_yard_log_v1_log_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -948,7 +1184,7 @@ func (x *Granted) String() string {
 func (*Granted) ProtoMessage() {}
 
 func (x *Granted) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[6]
+	mi := &file_yard_log_v1_log_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -961,7 +1197,7 @@ func (x *Granted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Granted.ProtoReflect.Descriptor instead.
 func (*Granted) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{6}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Granted) GetShard() uint32 {
@@ -1008,7 +1244,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[7]
+	mi := &file_yard_log_v1_log_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1020,7 +1256,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[7]
+	mi := &file_yard_log_v1_log_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1033,7 +1269,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{7}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Step) GetKind() int32 {
@@ -1098,14 +1334,16 @@ type Batch struct {
 	// Timer store only: the epoch of the history owner that wrote this.
 	Epoch uint64 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// Timer store only: a fence. From here on, records of epochs below this one's are void.
-	Fence         bool `protobuf:"varint,5,opt,name=fence,proto3" json:"fence,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Fence bool `protobuf:"varint,5,opt,name=fence,proto3" json:"fence,omitempty"`
+	// Timer store only: per tombstone, the last stay (Record.parkings) that it voids. Empty = any earlier record. Since log version 10.
+	TombstoneParkings []uint32 `protobuf:"varint,6,rep,packed,name=tombstone_parkings,json=tombstoneParkings,proto3" json:"tombstone_parkings,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[8]
+	mi := &file_yard_log_v1_log_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1117,7 +1355,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[8]
+	mi := &file_yard_log_v1_log_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1130,7 +1368,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{8}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Batch) GetTasks() []*Record {
@@ -1168,6 +1406,13 @@ func (x *Batch) GetFence() bool {
 	return false
 }
 
+func (x *Batch) GetTombstoneParkings() []uint32 {
+	if x != nil {
+		return x.TombstoneParkings
+	}
+	return nil
+}
+
 // ArchivePage is one index message of the archive: which of its messages hold the
 // tasks of one span of creation times.
 type ArchivePage struct {
@@ -1186,7 +1431,7 @@ type ArchivePage struct {
 
 func (x *ArchivePage) Reset() {
 	*x = ArchivePage{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[9]
+	mi := &file_yard_log_v1_log_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1198,7 +1443,7 @@ func (x *ArchivePage) String() string {
 func (*ArchivePage) ProtoMessage() {}
 
 func (x *ArchivePage) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[9]
+	mi := &file_yard_log_v1_log_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1211,7 +1456,7 @@ func (x *ArchivePage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArchivePage.ProtoReflect.Descriptor instead.
 func (*ArchivePage) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{9}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ArchivePage) GetLogVersion() uint32 {
@@ -1265,7 +1510,7 @@ type Event struct {
 	DelayMs      int64  `protobuf:"varint,13,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"`
 	// Carried.
 	Carried *Record `protobuf:"bytes,14,opt,name=carried,proto3" json:"carried,omitempty"`
-	// Complete, fail, heartbeat, cancel: the caller's domain, which must be the task's.
+	// Complete, fail, heartbeat, cancel, update: the caller's domain, which must be the task's.
 	Domain string `protobuf:"bytes,15,opt,name=domain,proto3" json:"domain,omitempty"`
 	// Started: the path of limits in which a slot was booked, such as "type/email.send".
 	Limits []string `protobuf:"bytes,16,rep,name=limits,proto3" json:"limits,omitempty"`
@@ -1281,14 +1526,16 @@ type Event struct {
 	// Reject: void if the task became ready later than this, Unix ms. Since log version 9.
 	ReadyByMs int64 `protobuf:"varint,20,opt,name=ready_by_ms,json=readyByMs,proto3" json:"ready_by_ms,omitempty"`
 	// Failed: it is no failure; the next attempt comes after delay_ms. Since log version 9.
-	Snooze        bool `protobuf:"varint,21,opt,name=snooze,proto3" json:"snooze,omitempty"`
+	Snooze bool `protobuf:"varint,21,opt,name=snooze,proto3" json:"snooze,omitempty"`
+	// Update. Since log version 10.
+	Update        *Update `protobuf:"bytes,30,opt,name=update,proto3" json:"update,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[10]
+	mi := &file_yard_log_v1_log_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1300,7 +1547,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[10]
+	mi := &file_yard_log_v1_log_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1313,7 +1560,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{10}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Event) GetKind() EventKind {
@@ -1463,6 +1710,13 @@ func (x *Event) GetSnooze() bool {
 	return false
 }
 
+func (x *Event) GetUpdate() *Update {
+	if x != nil {
+		return x.Update
+	}
+	return nil
+}
+
 // PollRef is a poll that a batch's grabs are for.
 type PollRef struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -1478,7 +1732,7 @@ type PollRef struct {
 
 func (x *PollRef) Reset() {
 	*x = PollRef{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[11]
+	mi := &file_yard_log_v1_log_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1490,7 +1744,7 @@ func (x *PollRef) String() string {
 func (*PollRef) ProtoMessage() {}
 
 func (x *PollRef) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[11]
+	mi := &file_yard_log_v1_log_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1503,7 +1757,7 @@ func (x *PollRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PollRef.ProtoReflect.Descriptor instead.
 func (*PollRef) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{11}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PollRef) GetWorker() string {
@@ -1557,7 +1811,7 @@ type EventBatch struct {
 
 func (x *EventBatch) Reset() {
 	*x = EventBatch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[12]
+	mi := &file_yard_log_v1_log_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1569,7 +1823,7 @@ func (x *EventBatch) String() string {
 func (*EventBatch) ProtoMessage() {}
 
 func (x *EventBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[12]
+	mi := &file_yard_log_v1_log_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1582,7 +1836,7 @@ func (x *EventBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventBatch.ProtoReflect.Descriptor instead.
 func (*EventBatch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{12}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *EventBatch) GetEvents() []*Event {
@@ -1656,7 +1910,7 @@ type VerdictBatch struct {
 
 func (x *VerdictBatch) Reset() {
 	*x = VerdictBatch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[13]
+	mi := &file_yard_log_v1_log_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1668,7 +1922,7 @@ func (x *VerdictBatch) String() string {
 func (*VerdictBatch) ProtoMessage() {}
 
 func (x *VerdictBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[13]
+	mi := &file_yard_log_v1_log_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1681,7 +1935,7 @@ func (x *VerdictBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerdictBatch.ProtoReflect.Descriptor instead.
 func (*VerdictBatch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{13}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *VerdictBatch) GetRequestId() uint64 {
@@ -1717,17 +1971,19 @@ type EventVerdict struct {
 	Trace           []byte `protobuf:"bytes,4,opt,name=trace,proto3" json:"trace,omitempty"`
 	CancelRequested bool   `protobuf:"varint,5,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
 	LeaseUntilMs    int64  `protobuf:"varint,6,opt,name=lease_until_ms,json=leaseUntilMs,proto3" json:"lease_until_ms,omitempty"`
-	// Started: the deadline of the attempt; its slot may expire then.
+	// Started: the deadline of the attempt; its slot may expire then. Heartbeat: as it is now.
 	DeadlineMs int64 `protobuf:"varint,7,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`
 	// Started, fence: the shard has a newer owner; the caller must stop.
-	Fenced        bool `protobuf:"varint,8,opt,name=fenced,proto3" json:"fenced,omitempty"`
+	Fenced bool `protobuf:"varint,8,opt,name=fenced,proto3" json:"fenced,omitempty"`
+	// Update: the revision of the task, as of then.
+	Revision      uint64 `protobuf:"varint,9,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *EventVerdict) Reset() {
 	*x = EventVerdict{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[14]
+	mi := &file_yard_log_v1_log_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1739,7 +1995,7 @@ func (x *EventVerdict) String() string {
 func (*EventVerdict) ProtoMessage() {}
 
 func (x *EventVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[14]
+	mi := &file_yard_log_v1_log_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1752,7 +2008,7 @@ func (x *EventVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventVerdict.ProtoReflect.Descriptor instead.
 func (*EventVerdict) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{14}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *EventVerdict) GetCode() string {
@@ -1811,6 +2067,13 @@ func (x *EventVerdict) GetFenced() bool {
 	return false
 }
 
+func (x *EventVerdict) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
 // Hints is one message on a matching shard's subject.
 type Hints struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1822,7 +2085,7 @@ type Hints struct {
 
 func (x *Hints) Reset() {
 	*x = Hints{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[15]
+	mi := &file_yard_log_v1_log_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1834,7 +2097,7 @@ func (x *Hints) String() string {
 func (*Hints) ProtoMessage() {}
 
 func (x *Hints) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[15]
+	mi := &file_yard_log_v1_log_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1847,7 +2110,7 @@ func (x *Hints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hints.ProtoReflect.Descriptor instead.
 func (*Hints) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{15}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Hints) GetTriggers() []*TriggerBatch {
@@ -1888,7 +2151,7 @@ type TriggerBatch struct {
 
 func (x *TriggerBatch) Reset() {
 	*x = TriggerBatch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[16]
+	mi := &file_yard_log_v1_log_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1900,7 +2163,7 @@ func (x *TriggerBatch) String() string {
 func (*TriggerBatch) ProtoMessage() {}
 
 func (x *TriggerBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[16]
+	mi := &file_yard_log_v1_log_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1913,7 +2176,7 @@ func (x *TriggerBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerBatch.ProtoReflect.Descriptor instead.
 func (*TriggerBatch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{16}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *TriggerBatch) GetDomain() string {
@@ -2000,7 +2263,7 @@ type SlotRelease struct {
 
 func (x *SlotRelease) Reset() {
 	*x = SlotRelease{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[17]
+	mi := &file_yard_log_v1_log_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2012,7 +2275,7 @@ func (x *SlotRelease) String() string {
 func (*SlotRelease) ProtoMessage() {}
 
 func (x *SlotRelease) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[17]
+	mi := &file_yard_log_v1_log_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2025,7 +2288,7 @@ func (x *SlotRelease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotRelease.ProtoReflect.Descriptor instead.
 func (*SlotRelease) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{17}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SlotRelease) GetDomain() string {
@@ -2080,7 +2343,7 @@ type Cursor struct {
 
 func (x *Cursor) Reset() {
 	*x = Cursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[18]
+	mi := &file_yard_log_v1_log_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2092,7 +2355,7 @@ func (x *Cursor) String() string {
 func (*Cursor) ProtoMessage() {}
 
 func (x *Cursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[18]
+	mi := &file_yard_log_v1_log_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2105,7 +2368,7 @@ func (x *Cursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cursor.ProtoReflect.Descriptor instead.
 func (*Cursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{18}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Cursor) GetEpoch() uint64 {
@@ -2192,7 +2455,7 @@ type CursorPart struct {
 
 func (x *CursorPart) Reset() {
 	*x = CursorPart{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[19]
+	mi := &file_yard_log_v1_log_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2204,7 +2467,7 @@ func (x *CursorPart) String() string {
 func (*CursorPart) ProtoMessage() {}
 
 func (x *CursorPart) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[19]
+	mi := &file_yard_log_v1_log_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2217,7 +2480,7 @@ func (x *CursorPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CursorPart.ProtoReflect.Descriptor instead.
 func (*CursorPart) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{19}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CursorPart) GetSeq() uint64 {
@@ -2286,7 +2549,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[20]
+	mi := &file_yard_log_v1_log_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2298,7 +2561,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[20]
+	mi := &file_yard_log_v1_log_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2311,7 +2574,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{20}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Checkpoint) GetEpoch() uint64 {
@@ -2437,7 +2700,7 @@ type ShardFence struct {
 
 func (x *ShardFence) Reset() {
 	*x = ShardFence{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[21]
+	mi := &file_yard_log_v1_log_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2449,7 +2712,7 @@ func (x *ShardFence) String() string {
 func (*ShardFence) ProtoMessage() {}
 
 func (x *ShardFence) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[21]
+	mi := &file_yard_log_v1_log_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2462,7 +2725,7 @@ func (x *ShardFence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardFence.ProtoReflect.Descriptor instead.
 func (*ShardFence) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{21}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ShardFence) GetShard() uint32 {
@@ -2495,7 +2758,7 @@ type LaneCursor struct {
 
 func (x *LaneCursor) Reset() {
 	*x = LaneCursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[22]
+	mi := &file_yard_log_v1_log_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2507,7 +2770,7 @@ func (x *LaneCursor) String() string {
 func (*LaneCursor) ProtoMessage() {}
 
 func (x *LaneCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[22]
+	mi := &file_yard_log_v1_log_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2520,7 +2783,7 @@ func (x *LaneCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaneCursor.ProtoReflect.Descriptor instead.
 func (*LaneCursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{22}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *LaneCursor) GetLane() uint32 {
@@ -2576,7 +2839,7 @@ type QueueCursor struct {
 
 func (x *QueueCursor) Reset() {
 	*x = QueueCursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[23]
+	mi := &file_yard_log_v1_log_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2588,7 +2851,7 @@ func (x *QueueCursor) String() string {
 func (*QueueCursor) ProtoMessage() {}
 
 func (x *QueueCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[23]
+	mi := &file_yard_log_v1_log_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2601,7 +2864,7 @@ func (x *QueueCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueCursor.ProtoReflect.Descriptor instead.
 func (*QueueCursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{23}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *QueueCursor) GetLane() uint32 {
@@ -2658,7 +2921,7 @@ type QueueLevel struct {
 
 func (x *QueueLevel) Reset() {
 	*x = QueueLevel{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[24]
+	mi := &file_yard_log_v1_log_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2670,7 +2933,7 @@ func (x *QueueLevel) String() string {
 func (*QueueLevel) ProtoMessage() {}
 
 func (x *QueueLevel) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[24]
+	mi := &file_yard_log_v1_log_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2683,7 +2946,7 @@ func (x *QueueLevel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueLevel.ProtoReflect.Descriptor instead.
 func (*QueueLevel) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{24}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *QueueLevel) GetLane() uint32 {
@@ -2734,7 +2997,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x13initial_interval_ms\x18\x02 \x01(\x03R\x11initialIntervalMs\x12\x18\n" +
 	"\abackoff\x18\x03 \x01(\x01R\abackoff\x12&\n" +
 	"\x0fmax_interval_ms\x18\x04 \x01(\x03R\rmaxIntervalMs\x12!\n" +
-	"\fmax_attempts\x18\x05 \x01(\x05R\vmaxAttempts\"\xaa\b\n" +
+	"\fmax_attempts\x18\x05 \x01(\x05R\vmaxAttempts\"\xda\b\n" +
 	"\x06Record\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x1a\n" +
@@ -2772,7 +3035,31 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x05group\x18  \x01(\tR\x05group\x12\x12\n" +
 	"\x04cost\x18! \x01(\x05R\x04cost\x12\x1f\n" +
 	"\vhanded_back\x18\" \x01(\rR\n" +
-	"handedBack\"\x9c\x01\n" +
+	"handedBack\x12.\n" +
+	"\aupdates\x18( \x01(\v2\x14.yard.log.v1.UpdatesR\aupdates\"\x88\x01\n" +
+	"\aUpdates\x12\x18\n" +
+	"\aapplied\x18\x01 \x01(\x04R\aapplied\x12\x10\n" +
+	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x1a\n" +
+	"\brequests\x18\x03 \x03(\x06R\brequests\x12\x16\n" +
+	"\x06passed\x18\x04 \x01(\rR\x06passed\x12\x1d\n" +
+	"\n" +
+	"passed_now\x18\x05 \x01(\rR\tpassedNow\"\x99\x03\n" +
+	"\x06Update\x12\x1f\n" +
+	"\vif_revision\x18\x01 \x01(\x04R\n" +
+	"ifRevision\x12\x1a\n" +
+	"\bpriority\x18\x02 \x01(\x05R\bpriority\x12\x1a\n" +
+	"\tdue_at_ms\x18\x03 \x01(\x03R\adueAtMs\x12\x17\n" +
+	"\arun_now\x18\x04 \x01(\bR\x06runNow\x12+\n" +
+	"\x06policy\x18\x05 \x01(\v2\x13.yard.log.v1.PolicyR\x06policy\x12+\n" +
+	"\x06expiry\x18\x06 \x01(\v2\x13.yard.log.v1.ExpiryR\x06expiry\x12\x14\n" +
+	"\x05group\x18\a \x01(\tR\x05group\x12-\n" +
+	"\aheaders\x18\b \x03(\v2\x13.yard.log.v1.HeaderR\aheaders\x12\x18\n" +
+	"\apayload\x18\t \x01(\fR\apayload\x12)\n" +
+	"\x10payload_encoding\x18\n" +
+	" \x01(\x05R\x0fpayloadEncoding\x12\x1f\n" +
+	"\vhas_payload\x18\v \x01(\bR\n" +
+	"hasPayload\x12\x18\n" +
+	"\arequest\x18\f \x01(\x06R\arequest\"\x9c\x01\n" +
 	"\x06Expiry\x12&\n" +
 	"\x0fstart_within_ms\x18\x01 \x01(\x03R\rstartWithinMs\x12(\n" +
 	"\x10finish_within_ms\x18\x02 \x01(\x03R\x0efinishWithinMs\x12\x1e\n" +
@@ -2812,7 +3099,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\amessage\x18\x05 \x01(\tR\amessage\x12\x1d\n" +
 	"\n" +
 	"error_type\x18\x06 \x01(\tR\terrorType\x12\x1a\n" +
-	"\tdue_at_ms\x18\a \x01(\x03R\adueAtMs\"\x9f\x01\n" +
+	"\tdue_at_ms\x18\a \x01(\x03R\adueAtMs\"\xce\x01\n" +
 	"\x05Batch\x12)\n" +
 	"\x05tasks\x18\x01 \x03(\v2\x13.yard.log.v1.RecordR\x05tasks\x12\x1e\n" +
 	"\n" +
@@ -2821,13 +3108,14 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\vlog_version\x18\x03 \x01(\rR\n" +
 	"logVersion\x12\x14\n" +
 	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\x12\x14\n" +
-	"\x05fence\x18\x05 \x01(\bR\x05fence\"\x80\x01\n" +
+	"\x05fence\x18\x05 \x01(\bR\x05fence\x12-\n" +
+	"\x12tombstone_parkings\x18\x06 \x03(\rR\x11tombstoneParkings\"\x80\x01\n" +
 	"\vArchivePage\x12\x1f\n" +
 	"\vlog_version\x18\x01 \x01(\rR\n" +
 	"logVersion\x12\x12\n" +
 	"\x04base\x18\x02 \x01(\x04R\x04base\x12\"\n" +
 	"\ffingerprints\x18\x03 \x01(\fR\ffingerprints\x12\x18\n" +
-	"\aoffsets\x18\x04 \x01(\fR\aoffsets\"\xe9\x04\n" +
+	"\aoffsets\x18\x04 \x01(\fR\aoffsets\"\x96\x05\n" +
 	"\x05Event\x12*\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x16.yard.log.v1.EventKindR\x04kind\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\fR\x06taskId\x12\x1a\n" +
@@ -2852,7 +3140,8 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\fnot_after_ms\x18\x13 \x01(\x03R\n" +
 	"notAfterMs\x12\x1e\n" +
 	"\vready_by_ms\x18\x14 \x01(\x03R\treadyByMs\x12\x16\n" +
-	"\x06snooze\x18\x15 \x01(\bR\x06snooze\"h\n" +
+	"\x06snooze\x18\x15 \x01(\bR\x06snooze\x12+\n" +
+	"\x06update\x18\x1e \x01(\v2\x13.yard.log.v1.UpdateR\x06update\"h\n" +
 	"\aPollRef\x12\x16\n" +
 	"\x06worker\x18\x01 \x01(\tR\x06worker\x12\x19\n" +
 	"\breply_to\x18\x02 \x01(\tR\areplyTo\x12\x12\n" +
@@ -2875,7 +3164,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\n" +
 	"request_id\x18\x01 \x01(\x04R\trequestId\x125\n" +
 	"\bverdicts\x18\x02 \x03(\v2\x19.yard.log.v1.EventVerdictR\bverdicts\x12\x14\n" +
-	"\x05first\x18\x03 \x01(\rR\x05first\"\xf0\x01\n" +
+	"\x05first\x18\x03 \x01(\rR\x05first\"\x8c\x02\n" +
 	"\fEventVerdict\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x12\n" +
@@ -2885,7 +3174,8 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x0elease_until_ms\x18\x06 \x01(\x03R\fleaseUntilMs\x12\x1f\n" +
 	"\vdeadline_ms\x18\a \x01(\x03R\n" +
 	"deadlineMs\x12\x16\n" +
-	"\x06fenced\x18\b \x01(\bR\x06fenced\"t\n" +
+	"\x06fenced\x18\b \x01(\bR\x06fenced\x12\x1a\n" +
+	"\brevision\x18\t \x01(\x04R\brevision\"t\n" +
 	"\x05Hints\x125\n" +
 	"\btriggers\x18\x01 \x03(\v2\x19.yard.log.v1.TriggerBatchR\btriggers\x124\n" +
 	"\breleases\x18\x02 \x03(\v2\x18.yard.log.v1.SlotReleaseR\breleases\"\xa4\x02\n" +
@@ -2974,7 +3264,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"QueueLevel\x12\x12\n" +
 	"\x04lane\x18\x01 \x01(\rR\x04lane\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x10\n" +
-	"\x03seq\x18\x03 \x01(\x04R\x03seq*\xc7\x02\n" +
+	"\x03seq\x18\x03 \x01(\x04R\x03seq*\xde\x02\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12EVENT_KIND_STARTED\x10\x01\x12\x18\n" +
@@ -2989,7 +3279,8 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x11EVENT_KIND_LAPSED\x10\n" +
 	"\x12\x15\n" +
 	"\x11EVENT_KIND_REJECT\x10\v\x12\x17\n" +
-	"\x13EVENT_KIND_DISPLACE\x10\fB?Z=github.com/yardmaster-io/yardmaster/contracts/gen/logv1;logv1b\x06proto3"
+	"\x13EVENT_KIND_DISPLACE\x10\f\x12\x15\n" +
+	"\x11EVENT_KIND_UPDATE\x10\x0eB?Z=github.com/yardmaster-io/yardmaster/contracts/gen/logv1;logv1b\x06proto3"
 
 var (
 	file_yard_log_v1_log_proto_rawDescOnce sync.Once
@@ -3004,63 +3295,70 @@ func file_yard_log_v1_log_proto_rawDescGZIP() []byte {
 }
 
 var file_yard_log_v1_log_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_yard_log_v1_log_proto_goTypes = []any{
 	(EventKind)(0),       // 0: yard.log.v1.EventKind
 	(*Policy)(nil),       // 1: yard.log.v1.Policy
 	(*ErrorRetry)(nil),   // 2: yard.log.v1.ErrorRetry
 	(*Record)(nil),       // 3: yard.log.v1.Record
-	(*Expiry)(nil),       // 4: yard.log.v1.Expiry
-	(*Header)(nil),       // 5: yard.log.v1.Header
-	(*Attempt)(nil),      // 6: yard.log.v1.Attempt
-	(*Granted)(nil),      // 7: yard.log.v1.Granted
-	(*Step)(nil),         // 8: yard.log.v1.Step
-	(*Batch)(nil),        // 9: yard.log.v1.Batch
-	(*ArchivePage)(nil),  // 10: yard.log.v1.ArchivePage
-	(*Event)(nil),        // 11: yard.log.v1.Event
-	(*PollRef)(nil),      // 12: yard.log.v1.PollRef
-	(*EventBatch)(nil),   // 13: yard.log.v1.EventBatch
-	(*VerdictBatch)(nil), // 14: yard.log.v1.VerdictBatch
-	(*EventVerdict)(nil), // 15: yard.log.v1.EventVerdict
-	(*Hints)(nil),        // 16: yard.log.v1.Hints
-	(*TriggerBatch)(nil), // 17: yard.log.v1.TriggerBatch
-	(*SlotRelease)(nil),  // 18: yard.log.v1.SlotRelease
-	(*Cursor)(nil),       // 19: yard.log.v1.Cursor
-	(*CursorPart)(nil),   // 20: yard.log.v1.CursorPart
-	(*Checkpoint)(nil),   // 21: yard.log.v1.Checkpoint
-	(*ShardFence)(nil),   // 22: yard.log.v1.ShardFence
-	(*LaneCursor)(nil),   // 23: yard.log.v1.LaneCursor
-	(*QueueCursor)(nil),  // 24: yard.log.v1.QueueCursor
-	(*QueueLevel)(nil),   // 25: yard.log.v1.QueueLevel
+	(*Updates)(nil),      // 4: yard.log.v1.Updates
+	(*Update)(nil),       // 5: yard.log.v1.Update
+	(*Expiry)(nil),       // 6: yard.log.v1.Expiry
+	(*Header)(nil),       // 7: yard.log.v1.Header
+	(*Attempt)(nil),      // 8: yard.log.v1.Attempt
+	(*Granted)(nil),      // 9: yard.log.v1.Granted
+	(*Step)(nil),         // 10: yard.log.v1.Step
+	(*Batch)(nil),        // 11: yard.log.v1.Batch
+	(*ArchivePage)(nil),  // 12: yard.log.v1.ArchivePage
+	(*Event)(nil),        // 13: yard.log.v1.Event
+	(*PollRef)(nil),      // 14: yard.log.v1.PollRef
+	(*EventBatch)(nil),   // 15: yard.log.v1.EventBatch
+	(*VerdictBatch)(nil), // 16: yard.log.v1.VerdictBatch
+	(*EventVerdict)(nil), // 17: yard.log.v1.EventVerdict
+	(*Hints)(nil),        // 18: yard.log.v1.Hints
+	(*TriggerBatch)(nil), // 19: yard.log.v1.TriggerBatch
+	(*SlotRelease)(nil),  // 20: yard.log.v1.SlotRelease
+	(*Cursor)(nil),       // 21: yard.log.v1.Cursor
+	(*CursorPart)(nil),   // 22: yard.log.v1.CursorPart
+	(*Checkpoint)(nil),   // 23: yard.log.v1.Checkpoint
+	(*ShardFence)(nil),   // 24: yard.log.v1.ShardFence
+	(*LaneCursor)(nil),   // 25: yard.log.v1.LaneCursor
+	(*QueueCursor)(nil),  // 26: yard.log.v1.QueueCursor
+	(*QueueLevel)(nil),   // 27: yard.log.v1.QueueLevel
 }
 var file_yard_log_v1_log_proto_depIdxs = []int32{
 	2,  // 0: yard.log.v1.Policy.by_error:type_name -> yard.log.v1.ErrorRetry
 	1,  // 1: yard.log.v1.Record.policy:type_name -> yard.log.v1.Policy
-	8,  // 2: yard.log.v1.Record.steps:type_name -> yard.log.v1.Step
-	6,  // 3: yard.log.v1.Record.attempt:type_name -> yard.log.v1.Attempt
-	5,  // 4: yard.log.v1.Record.headers:type_name -> yard.log.v1.Header
-	4,  // 5: yard.log.v1.Record.expiry:type_name -> yard.log.v1.Expiry
-	7,  // 6: yard.log.v1.Attempt.granted:type_name -> yard.log.v1.Granted
-	12, // 7: yard.log.v1.Granted.poll:type_name -> yard.log.v1.PollRef
-	3,  // 8: yard.log.v1.Batch.tasks:type_name -> yard.log.v1.Record
-	0,  // 9: yard.log.v1.Event.kind:type_name -> yard.log.v1.EventKind
-	3,  // 10: yard.log.v1.Event.carried:type_name -> yard.log.v1.Record
-	11, // 11: yard.log.v1.EventBatch.events:type_name -> yard.log.v1.Event
-	12, // 12: yard.log.v1.EventBatch.polls:type_name -> yard.log.v1.PollRef
-	15, // 13: yard.log.v1.VerdictBatch.verdicts:type_name -> yard.log.v1.EventVerdict
-	17, // 14: yard.log.v1.Hints.triggers:type_name -> yard.log.v1.TriggerBatch
-	18, // 15: yard.log.v1.Hints.releases:type_name -> yard.log.v1.SlotRelease
-	20, // 16: yard.log.v1.Cursor.ahead:type_name -> yard.log.v1.CursorPart
-	23, // 17: yard.log.v1.Checkpoint.lanes:type_name -> yard.log.v1.LaneCursor
-	22, // 18: yard.log.v1.Checkpoint.fences:type_name -> yard.log.v1.ShardFence
-	24, // 19: yard.log.v1.Checkpoint.queues:type_name -> yard.log.v1.QueueCursor
-	25, // 20: yard.log.v1.Checkpoint.parked_queues:type_name -> yard.log.v1.QueueLevel
-	25, // 21: yard.log.v1.Checkpoint.archived_queues:type_name -> yard.log.v1.QueueLevel
-	22, // [22:22] is the sub-list for method output_type
-	22, // [22:22] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	10, // 2: yard.log.v1.Record.steps:type_name -> yard.log.v1.Step
+	8,  // 3: yard.log.v1.Record.attempt:type_name -> yard.log.v1.Attempt
+	7,  // 4: yard.log.v1.Record.headers:type_name -> yard.log.v1.Header
+	6,  // 5: yard.log.v1.Record.expiry:type_name -> yard.log.v1.Expiry
+	4,  // 6: yard.log.v1.Record.updates:type_name -> yard.log.v1.Updates
+	1,  // 7: yard.log.v1.Update.policy:type_name -> yard.log.v1.Policy
+	6,  // 8: yard.log.v1.Update.expiry:type_name -> yard.log.v1.Expiry
+	7,  // 9: yard.log.v1.Update.headers:type_name -> yard.log.v1.Header
+	9,  // 10: yard.log.v1.Attempt.granted:type_name -> yard.log.v1.Granted
+	14, // 11: yard.log.v1.Granted.poll:type_name -> yard.log.v1.PollRef
+	3,  // 12: yard.log.v1.Batch.tasks:type_name -> yard.log.v1.Record
+	0,  // 13: yard.log.v1.Event.kind:type_name -> yard.log.v1.EventKind
+	3,  // 14: yard.log.v1.Event.carried:type_name -> yard.log.v1.Record
+	5,  // 15: yard.log.v1.Event.update:type_name -> yard.log.v1.Update
+	13, // 16: yard.log.v1.EventBatch.events:type_name -> yard.log.v1.Event
+	14, // 17: yard.log.v1.EventBatch.polls:type_name -> yard.log.v1.PollRef
+	17, // 18: yard.log.v1.VerdictBatch.verdicts:type_name -> yard.log.v1.EventVerdict
+	19, // 19: yard.log.v1.Hints.triggers:type_name -> yard.log.v1.TriggerBatch
+	20, // 20: yard.log.v1.Hints.releases:type_name -> yard.log.v1.SlotRelease
+	22, // 21: yard.log.v1.Cursor.ahead:type_name -> yard.log.v1.CursorPart
+	25, // 22: yard.log.v1.Checkpoint.lanes:type_name -> yard.log.v1.LaneCursor
+	24, // 23: yard.log.v1.Checkpoint.fences:type_name -> yard.log.v1.ShardFence
+	26, // 24: yard.log.v1.Checkpoint.queues:type_name -> yard.log.v1.QueueCursor
+	27, // 25: yard.log.v1.Checkpoint.parked_queues:type_name -> yard.log.v1.QueueLevel
+	27, // 26: yard.log.v1.Checkpoint.archived_queues:type_name -> yard.log.v1.QueueLevel
+	27, // [27:27] is the sub-list for method output_type
+	27, // [27:27] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_yard_log_v1_log_proto_init() }
@@ -3074,7 +3372,7 @@ func file_yard_log_v1_log_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_log_v1_log_proto_rawDesc), len(file_yard_log_v1_log_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   25,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -34,6 +34,8 @@ type (
 	Extra         = taskstate.Extra
 	Expiry        = taskstate.Expiry
 	Event         = taskstate.Event
+	Update        = taskstate.Update
+	Blob          = taskstate.Blob
 	Policy        = taskstate.Policy
 	Kind          = taskstate.Kind
 	State         = taskstate.State
@@ -54,6 +56,7 @@ const (
 	Carried   = taskstate.Carried
 	Fence     = taskstate.Fence
 	Lapse     = taskstate.Lapse
+	Changed   = taskstate.Changed
 	Displace  = taskstate.Displace
 
 	Running   = taskstate.Running
@@ -167,8 +170,10 @@ type Op struct {
 	Events  []Event
 	Carried map[int]CarriedState
 	// Levels are those of Purge and AskUnread.
-	Levels   Levels
-	Search   Search
+	Levels Levels
+	Search Search
+	// UpTo bounds what AskTimer takes out for a command: what the timer store has up to there.
+	UpTo     uint64
 	Triggers []TriggerBatch
 	Releases []ReleaseGroup
 	Answer   *Answer

@@ -1,6 +1,6 @@
 package taskstate
 
-// Extra is what few tasks have. It does not change once the task's submit is read, so copies of a task share it.
+// Extra is what few tasks have. Copies of a task share it: what changes it once the submit is read makes another one.
 type Extra struct {
 	// Headers are by name, ascending.
 	Headers []Header
@@ -9,6 +9,8 @@ type Extra struct {
 	Group string
 	// Cost is how many starts of a rate each attempt uses; 0 = 1.
 	Cost int32
+	// Updates is what its updates have left; nil = there was none.
+	Updates *Updates
 }
 
 // Header is a text that goes with a task; the engine only compares it.
