@@ -69,6 +69,8 @@ const (
 	UniqueKeys = 10
 	// Alive is the format since which the attempts of a silent worker end before their leases: an older owner would refuse that.
 	Alive = 10
+	// Updates is the format since which tasks may be changed: an older owner does not know the event.
+	Updates = 10
 )
 
 // newest is the newest format that this program reads and writes. A build raises

@@ -65,7 +65,7 @@ export interface CompleteRequest {
   tasks: Completion[];
 }
 
-/** OutcomeResponse answers complete, fail, heartbeat and cancel: one verdict per entry, in order. */
+/** OutcomeResponse answers complete, fail, heartbeat, cancel and update: one verdict per entry, in order. */
 export interface OutcomeResponse {
   /** One per entry, in order. */
   verdicts: Verdict[];
@@ -89,6 +89,14 @@ export interface CancelRequest {
   task_ids: string[];
   /** For people; at most 1024 bytes. */
   reason?: string;
+}
+
+/** UpdateRequest (tasks.update). An update is decided in the order of the log, like a cancel: one that is answered with OK holds, whatever fails then. Since log version 10. */
+export interface UpdateRequest {
+  /** 1..100 tasks. Required. */
+  tasks: TaskUpdate[];
+  /** Identifies the request: a UUID of version 7 (RFC 9562), as in tasks.submit. Repeated with the same id, an update that is one of the last four of its task changes nothing and is answered with OK again. Without an id a repeat is another update. */
+  request_id?: string;
 }
 
 /** GetRequest (tasks.get). */
@@ -966,7 +974,7 @@ export interface Beat {
 export interface Verdict {
   /** The task of the entry. */
   task_id: string;
-  /** OK, STALE (no longer the current attempt), NOT_FOUND, FAILED_PRECONDITION, UNKNOWN (repeat the entry). */
+  /** OK, STALE (no longer the current attempt, or not the revision), NOT_FOUND, FAILED_PRECONDITION, UNKNOWN (repeat the entry). */
   code: string;
   /** The reason, if the code is not OK. */
   message?: string;
@@ -974,12 +982,48 @@ export interface Verdict {
   cancel_requested?: boolean;
   /** Heartbeat: the attempt is taken from its worker if no other heartbeat comes within this time, ms, counted from when this was sent; or at the attempt's deadline, if that is sooner. */
   lease_ms?: number;
+  /** Heartbeat: the attempt must end within this time, ms, counted from when this was sent. An update may have changed it. 0 = not known. */
+  timeout_ms?: number;
+  /** Update: the revision of the task, with OK behind the update, with STALE the one that it has. 0 = not known. */
+  revision?: number;
 }
 
-/** CancelHint is published, as JSON and without a reply, on the subject hint.cancel of a domain when running tasks of that domain are cancelled. It may get lost, and it is not proof: any client that may publish there can send one. A worker that runs such a task sends a heartbeat at once; the answer says whether to stop. */
+/** CancelHint is published, as JSON and without a reply, on the subject hint.cancel of a domain when running tasks of that domain are cancelled. It may get lost, and it is not proof: any client that may publish there can send one. A worker that runs such a task sends a heartbeat at once; the answer says whether to stop. Updates that may change the deadline of an attempt send it too. */
 export interface CancelHint {
   /** 1..1000. */
   task_ids: string[];
+}
+
+/** TaskUpdate changes one task. A field that is left out stays as it is. Nothing is changed if the update is refused. A task that does not run may change in all; where it waits makes no difference. The attempt of a running one goes on: of it only start_to_close_ms, finish_within_ms and retry may change (FAILED_PRECONDITION). A task that has ended does not change (FAILED_PRECONDITION). */
+export interface TaskUpdate {
+  /** Required. */
+  task_id: string;
+  /** Only if the task has this revision (STALE). Default 0: any. */
+  if_revision?: number;
+  /** 1 (most urgent) to 5. It takes its place behind the others of that priority by when it became ready. */
+  priority?: number;
+  /** Run this many ms after the request came, by the engine's clock, 0..31622400000 (366 days); 0 says nothing: see run_now. Not together with run_at_ms. Of a task that failed it is the time of the next attempt. Times of start_within_ms and finish_within_ms begin again. */
+  delay_ms?: number;
+  /** Run at this Unix time in ms; at most 10 s in the past and 366 days ahead. Otherwise like delay_ms. */
+  run_at_ms?: number;
+  /** Run at once, wherever it waits for its time. Not together with delay_ms or run_at_ms. A task that is ready stays so. */
+  run_now?: boolean;
+  /** What happens after a failure: fields that are set replace those of the task's policy, and lists replace lists. */
+  retry?: RetryPolicy;
+  /** An attempt that runs longer than this counts as failed, ms, 100..604800000 (7 days). An attempt that runs has this long from now on: that makes it longer or shorter. Its worker learns of it with its next heartbeat. */
+  start_to_close_ms?: number;
+  /** As in tasks.submit, ms, 100..604800000. */
+  heartbeat_timeout_ms?: number;
+  /** The task expires if no attempt has begun this long after the update, or after it is due, if that is later, ms, 100..31622400000. */
+  start_within_ms?: number;
+  /** The same for its completion. An attempt that runs ends then at the latest. Not less than start_within_ms. */
+  finish_within_ms?: number;
+  /** [A-Za-z0-9_.-]{1,64}. */
+  group?: string;
+  /** In place of all that it has; limits as in tasks.submit. */
+  headers?: Record<string, string>;
+  /** The input, at most 256 KiB. */
+  payload?: unknown;
 }
 
 /** Task is everything known about a task. */
@@ -1038,6 +1082,8 @@ export interface Task {
   unique_key?: string;
   /** As submitted. */
   unique_for_ms?: number;
+  /** 1 for a task as it was submitted, and one more with each update. 0 = an older node answered. */
+  revision?: number;
 }
 
 /** TaskEvent is one step in a task's life. */
@@ -1054,7 +1100,7 @@ export interface TaskEvent {
   message?: string;
   /** The class of error, for programs. */
   error_type?: string;
-  /** Parked, failed or snoozed: when it is due again, Unix ms. */
+  /** Parked, failed, snoozed, or updated while it waits: when it is due again, Unix ms. */
   due_at_ms?: number;
 }
 
@@ -1467,6 +1513,8 @@ export type TaskEventKind =
   | "expired"
   /** The worker put it off: no failure counted. Since log version 9. */
   | "snoozed"
+  /** A client changed it; the message names the fields. Since log version 10. */
+  | "updated"
   | (string & {});
 
 export type TaskState =
@@ -1545,6 +1593,8 @@ export interface Verbs {
   "tasks.heartbeat": { request: HeartbeatRequest; response: OutcomeResponse };
   /** Cancel tasks by id. */
   "tasks.cancel": { request: CancelRequest; response: OutcomeResponse };
+  /** Change tasks by id: what has not started, and the deadline of what runs. */
+  "tasks.update": { request: UpdateRequest; response: OutcomeResponse };
   /** Get one task with its whole history; may wait until it is finished. */
   "tasks.get": { request: GetRequest; response: GetResponse };
   /** Find tasks of the domain, newest first. */

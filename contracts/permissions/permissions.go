@@ -196,7 +196,7 @@ func (l *lists) operator(n topology.Partitioning) {
 func (l *lists) tenant(u User) {
 	switch u.Role {
 	case Submitter:
-		for _, verb := range []string{"submit", "get", "cancel"} {
+		for _, verb := range []string{"submit", "get", "cancel", "update"} {
 			l.publish(topology.API(u.Domain, "tasks."+verb))
 		}
 	case Worker:

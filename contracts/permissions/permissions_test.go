@@ -60,7 +60,7 @@ func TestI14_OnlyTheProvisionerMakesStreams(t *testing.T) {
 func TestI14_TenantsHaveTheirVerbsAndTheirInbox(t *testing.T) {
 	for who, want := range map[string]permissions.Permissions{
 		"submitter:shop:web": {
-			Publish:   []string{"yard.v1.shop.tasks.cancel", "yard.v1.shop.tasks.get", "yard.v1.shop.tasks.submit"},
+			Publish:   []string{"yard.v1.shop.tasks.cancel", "yard.v1.shop.tasks.get", "yard.v1.shop.tasks.submit", "yard.v1.shop.tasks.update"},
 			Subscribe: []string{"_INBOX.t.shop.submitter-web.>"},
 		},
 		"worker:shop:mail": {

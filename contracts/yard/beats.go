@@ -90,7 +90,7 @@ func (b *beater) progress(h *held, p *yardv1.Payload) {
 	}
 }
 
-// hear has a beat sent at once for those of the tasks that are held: somebody cancelled them.
+// hear has a beat sent at once for those of the tasks that are held: somebody cancelled them, or changed their deadline.
 func (b *beater) hear(taskIDs []string) {
 	ids := make(map[string]bool, len(taskIDs))
 	for _, id := range taskIDs {
@@ -229,6 +229,9 @@ func (b *beater) apply(h *held, sent *yardv1.Beat, v *yardv1.Verdict, now time.T
 	case v.Code == codeOK:
 		if h.pulse.progress == sent.Progress {
 			h.pulse.progress = nil
+		}
+		if v.TimeoutMs > 0 && h.until != nil { // an update may have changed it
+			h.until.move(now.Add(time.Duration(v.TimeoutMs) * time.Millisecond))
 		}
 		if v.CancelRequested {
 			h.cancel(ErrCancelled)

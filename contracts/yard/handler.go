@@ -37,7 +37,8 @@ type Attempt struct {
 	MaxAttempts int
 	// CreatedAt is when the task was accepted.
 	CreatedAt time.Time
-	// Deadline is when the attempt must be over; the handler's context ends then.
+	// Deadline is when the attempt must be over, as it was when it began; the handler's context ends at its deadline, which an
+	// update of the task may move.
 	Deadline time.Time
 	// HeartbeatTimeout is the longest time between heartbeats; 0 = no limit. The worker sends them.
 	HeartbeatTimeout time.Duration

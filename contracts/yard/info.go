@@ -67,7 +67,7 @@ type TaskInfo struct {
 	Events []Event
 	// Traceparent is its W3C trace context.
 	Traceparent string
-	// Headers and Group are as they were submitted.
+	// Headers and Group are as they were submitted, or changed.
 	Headers map[string]string
 	Group   string
 	// Cost is how many starts of a rate each of its attempts uses; 0 = 1.
@@ -75,6 +75,8 @@ type TaskInfo struct {
 	// UniqueKey is its unique key, which it keeps for UniqueFor after its end; "" = none.
 	UniqueKey string
 	UniqueFor time.Duration
+	// Revision is 1 for a task as it was submitted, and one more with each update; 0 if the engine does not tell.
+	Revision int64
 }
 
 // Event is one step in a task's life.
@@ -151,7 +153,7 @@ func infoOf(w *yardv1.Task) *TaskInfo {
 		CreatedAt: instant(w.GetCreatedAtMs()), DueAt: instant(w.GetDueAtMs()), FinishedAt: instant(w.GetFinishedAtMs()),
 		StartBy: instant(w.GetStartByMs()), FinishBy: instant(w.GetFinishByMs()),
 		ErrorMessage: w.GetErrorMessage(), ErrorType: w.GetErrorType(), Worker: w.GetWorker(), CancelRequested: w.GetCancelRequested(),
-		Traceparent: w.GetTraceparent(), Headers: w.GetHeaders(), Group: w.GetGroup(), Cost: int(w.GetCost()),
+		Traceparent: w.GetTraceparent(), Headers: w.GetHeaders(), Group: w.GetGroup(), Cost: int(w.GetCost()), Revision: w.GetRevision(),
 		UniqueKey: w.GetUniqueKey(), UniqueFor: time.Duration(w.GetUniqueForMs()) * time.Millisecond,
 	}
 	for _, e := range w.GetEvents() {

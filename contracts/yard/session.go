@@ -51,8 +51,9 @@ type held struct {
 	beats       *beater
 	// expires is when repeating its outcome becomes pointless.
 	expires time.Time
-	// cancel ends the handler's context. Set before the first heartbeat of the attempt.
+	// cancel ends the handler's context, until moves its deadline; nil = it has none. Set before the first heartbeat of the attempt.
 	cancel context.CancelCauseFunc
+	until  *until
 	// pulse is the attempt's part of the heartbeats, guarded by the beater.
 	pulse pulse
 }
@@ -202,6 +203,10 @@ func (s *session) start(t *yardv1.PolledTask) {
 	s.slots.start()
 	ctx, cancel := context.WithCancelCause(context.WithValue(s.handlerCtx, heldKey{}, h))
 	h.cancel = cancel
+	if !h.Deadline.IsZero() {
+		h.until = newUntil(ctx, h.Deadline)
+		ctx = h.until
+	}
 	s.beats.add(h)
 	go s.execute(ctx, h, handle)
 }
@@ -229,10 +234,6 @@ var errExited = typedError{errors.New("the handler ended its goroutine"), TypePa
 
 // execute runs the handler and reports what it returned.
 func (s *session) execute(ctx context.Context, h *held, handle *handler) {
-	stop := context.CancelFunc(func() {})
-	if !h.Deadline.IsZero() {
-		ctx, stop = context.WithDeadline(ctx, h.Deadline)
-	}
 	ctx, span := s.startRun(ctx, h.traceparent, &h.Attempt)
 	var result Payload
 	var err error = errExited // stands where the handler neither returns nor panics
@@ -248,8 +249,14 @@ func (s *session) execute(ctx context.Context, h *held, handle *handler) {
 		cause := context.Cause(ctx)
 		err = s.legible(h, s.classify(h, handle.classifiers, cause, s.legible(h, err)))
 		endRun(span, err)
+		if h.until != nil {
+			deadline, _ := h.until.Deadline()
+			h.expires = deadline.Add(outcomeGrace)
+		}
 		s.conclude(h, cause, result, err)
-		stop()
+		if h.until != nil {
+			h.until.stop()
+		}
 		h.cancel(nil)
 		s.slots.finish()
 	}()

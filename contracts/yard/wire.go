@@ -51,6 +51,11 @@ func (w Wire) Cancel(ctx context.Context, req *yardv1.CancelRequest) ([]*yardv1.
 	return w.c.outcome(ctx, "tasks.cancel", req, len(req.TaskIds))
 }
 
+// Update changes up to 100 tasks in one request, with the engine's verdict for each, in order. With a request_id it may be repeated.
+func (w Wire) Update(ctx context.Context, req *yardv1.UpdateRequest) ([]*yardv1.Verdict, error) {
+	return w.c.outcome(ctx, "tasks.update", req, len(req.Tasks))
+}
+
 // Get returns a task with its whole history, or NOT_FOUND.
 func (w Wire) Get(ctx context.Context, taskID string) (*yardv1.Task, error) {
 	resp, err := call[yardv1.GetResponse](ctx, &w.c.transport, w.c.subject("tasks.get"), &yardv1.GetRequest{TaskId: taskID})

@@ -73,7 +73,7 @@ func TestI13EveryFieldIsWritten(t *testing.T) {
 		}
 	}
 	var missing []string
-	for _, name := range []protoreflect.Name{"Policy", "Record", "Attempt", "Step", "Batch", "ArchivePage", "Event", "EventBatch", "Cursor", "CursorPart", "Checkpoint", "LaneCursor", "Header", "Expiry", "Unique", "UniqueKey"} {
+	for _, name := range []protoreflect.Name{"Policy", "Record", "Attempt", "Step", "Batch", "ArchivePage", "Event", "EventBatch", "Cursor", "CursorPart", "Checkpoint", "LaneCursor", "Header", "Expiry", "Unique", "UniqueKey", "Update", "Updates"} {
 		fields := logv1.File_yard_log_v1_log_proto.Messages().ByName(name).Fields()
 		for i := range fields.Len() {
 			if field := fieldName(fields.Get(i)); !seen[field] && !slices.Contains(unwritten, field) {
@@ -219,8 +219,23 @@ func liveThrough(w *world) {
 	w.ended(w.submitOne(&yardv1.NewTask{Type: "expires", DelayMs: 200, StartWithinMs: 200, FinishWithinMs: 300}))
 	makeRoom(w)
 	loseWorker(w)
+	changeSome(w)
 	leaveOnTheWay(w)
 	w.drained()
+}
+
+// changeSome updates a task that is ready, and then one that waits in the timer store.
+func changeSome(w *world) {
+	id := w.submitOne(&yardv1.NewTask{Type: "changed"})
+	w.reach(id, "ready")
+	w.changed(&yardv1.TaskUpdate{
+		TaskId: id, IfRevision: 1, Priority: 2, DelayMs: 3_600_000, Retry: soon(), StartWithinMs: 60_000, FinishWithinMs: 60_000,
+		Group: "acme", Headers: map[string]string{"order": "8"}, Payload: &yardv1.Payload{Data: []byte{1}, Encoding: yardv1.Encoding_ENCODING_BINARY},
+	}, 2)
+	w.reach(id, "waiting")
+	w.changed(&yardv1.TaskUpdate{TaskId: id, RunNow: true}, 3)
+	w.complete(w.takeOne("changed"))
+	w.ended(id)
 }
 
 // makeRoom has limits that are full end a task that waits, and an attempt that runs.

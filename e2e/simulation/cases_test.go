@@ -230,7 +230,7 @@ func overtakenTimers(w *world) {
 func askOvertaken(w *world, at time.Duration) {
 	for i, p := range []int{1, 0} {
 		w.at(at+time.Duration(i)*200*time.Millisecond, func() {
-			w.timers[p].ask(historysim.Search{ID: w.order[0], Cancel: true}, func(historysim.Outcome) {})
+			w.timers[p].ask(&historysim.Op{Search: historysim.Search{ID: w.order[0], Cancel: true}}, func(historysim.Outcome) {})
 		})
 	}
 }

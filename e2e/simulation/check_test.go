@@ -49,6 +49,8 @@ type checker struct {
 	// finishBy is when the tasks expire that have a time to finish, by the log.
 	finishBy map[ids.TaskID]int64
 	slots    map[string]bool
+	// updates are those that were asked for, by their requests.
+	updates map[ids.TaskID]map[uint64]*asked
 	// fences are the events by which owners of matching shards fenced, and their epochs, in log order.
 	fences map[uint32][]fenced
 }
@@ -81,6 +83,7 @@ func newChecker(w *world) *checker {
 		w: w, holders: map[attempt]ids.Token{}, grantedAt: map[ids.TaskID]uint64{}, succeeded: map[ids.TaskID]ids.Token{},
 		cancelled: map[ids.TaskID]uint64{}, asked: map[ids.TaskID]bool{}, verdictOf: map[place]decided{}, asks: map[ids.TaskID][]ask{},
 		finishBy: map[ids.TaskID]int64{}, booked: map[attempt]bool{}, slots: map[string]bool{}, fences: map[uint32][]fenced{},
+		updates: map[ids.TaskID]map[uint64]*asked{},
 	}
 }
 
@@ -99,6 +102,7 @@ func (c *checker) appended(m *historysim.Message) {
 			c.w.match.check.grabbed(m.Shard, heldBy{e.ID, e.Fence})
 		}
 		c.noted(&m.Events[i], place{m.Seq, i})
+		c.updateAsked(&m.Events[i], m.Seq)
 		if m.Events[i].Kind == historysim.Fence {
 			c.fences[m.Shard] = append(c.fences[m.Shard], fenced{m.Seq, m.Epoch})
 		}
@@ -211,7 +215,9 @@ func (c *checker) verdicts(p *proc, a *historysim.Answer) {
 // it does not exist.
 func (c *checker) refused(e *historysim.Event, v *historysim.Verdict) {
 	switch {
-	case e.Kind != historysim.Cancel:
+	case e.Kind == historysim.Changed && e.Domain != rival:
+		c.updateRefused(e, v)
+	case e.Kind != historysim.Cancel && e.Kind != historysim.Changed:
 	case e.Domain == rival && v.Code != fault.NotFound:
 		c.w.violated("I14: a foreign cancel of %s gets %s", c.w.name(e.ID), v.Code)
 	case e.Domain == c.w.accepted[e.ID].domain && v.Code != fault.FailedPrecondition:
@@ -225,6 +231,9 @@ func (c *checker) contradiction(p *proc, e *historysim.Event, v *historysim.Verd
 	if !again {
 		c.verdictOf[at] = decided{p.name, *v}
 		return
+	}
+	if e.Kind == historysim.Changed && (first.verdict.Code == fault.Unknown || v.Code == fault.Unknown) {
+		return // who says so does not know what the other one has decided
 	}
 	same := (first.verdict.Code == "") == (v.Code == "") && first.verdict.Fenced == v.Fenced && first.verdict.Granted == v.Granted
 	if same || c.free(e, &first.verdict, v, at) {
@@ -280,6 +289,8 @@ func (c *checker) free(e *historysim.Event, a, b *historysim.Verdict, at place) 
 func (c *checker) confirmed(e *historysim.Event, v *historysim.Verdict, seq uint64) {
 	name := c.w.name(e.ID)
 	switch e.Kind {
+	case historysim.Changed:
+		c.updateConfirmed(e)
 	case historysim.Started:
 		c.grant(e, seq)
 		c.grantedAt[e.ID] = max(c.grantedAt[e.ID], seq)
@@ -458,6 +469,7 @@ func (c *checker) endOf(t *historysim.Task) {
 		w.violated("%s is cancelled, though its owner did not ask", name)
 	}
 	c.inTime(t)
+	c.updatesHold(t)
 	c.byPolicy(t)
 	if _, ok := c.cancelled[t.ID]; ok && t.State != historysim.Cancelled {
 		w.violated("%s was cancelled, but it is %v", name, t.State)

@@ -56,6 +56,7 @@ func (w *world) submit(n int) {
 	}
 	for i := range m.Tasks {
 		w.cancelSome(m.Tasks[i].ID)
+		w.updateSome(&m.Tasks[i])
 	}
 	if w.telling {
 		for i := range m.Tasks {

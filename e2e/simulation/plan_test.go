@@ -61,6 +61,7 @@ const (
 	ownPolicies
 	uniqueKeys
 	silences
+	updates
 	faultsEnd
 )
 
@@ -75,7 +76,7 @@ var faultNames = [...]string{
 	"skewed clocks", "stepping server", "stores down", "lost triggers", "quiet answers", "lost answers", "repeated asks",
 	"silent workers", "late outcomes", "failures", "cancels", "foreign cancels", "delayed tasks", "slow timer", "timer pauses", "timer rivals", "timer crashes", "full stores", "doubled submits", "slow readers",
 	"matching pauses", "matching rivals", "matching kills", "matching drains", "wiped tables", "slow tables", "away tables", "unknown calls",
-	"late acks", "gone workers", "limit edits", "shared messages", "floods", "expiries", "groups", "rates", "partition edits", "group limits", "own policies", "unique keys", "silences",
+	"late acks", "gone workers", "limit edits", "shared messages", "floods", "expiries", "groups", "rates", "partition edits", "group limits", "own policies", "unique keys", "silences", "updates",
 }
 
 func (f faults) String() string {
@@ -128,7 +129,7 @@ func planOf(seed uint64) plan {
 	}
 	p.parts, p.answer, p.batch = 1+d.IntN(2), taskBytes*(1+d.IntN(8)), 1+d.IntN(12)
 	if p.once = d.chance(250); p.once {
-		p.faults &^= silentWorkers | lateOutcomes | failures | cancels
+		p.faults &^= silentWorkers | lateOutcomes | failures | cancels | updates
 	}
 	if d.chance(150) {
 		p.faults &^= changesOfMatching

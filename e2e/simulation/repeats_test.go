@@ -13,12 +13,19 @@ type ask struct {
 }
 
 type wish struct {
-	kind   historysim.Kind
-	fence  ids.Token
-	domain string
+	kind    historysim.Kind
+	fence   ids.Token
+	domain  string
+	request uint64
 }
 
-func wishOf(e *historysim.Event) wish { return wish{e.Kind, e.Fence, e.Domain} }
+func wishOf(e *historysim.Event) wish {
+	w := wish{kind: e.Kind, fence: e.Fence, domain: e.Domain}
+	if e.Update != nil {
+		w.request = e.Update.Request
+	}
+	return w
+}
 
 // noted remembers an event of the log. A carried state changes nothing.
 func (c *checker) noted(e *historysim.Event, at place) {
@@ -39,7 +46,10 @@ func (c *checker) otherwise(e *historysim.Event, v *historysim.Verdict, at place
 	if !ok || e.Kind == historysim.Started && first.verdict.Code == fault.FailedPrecondition {
 		return
 	}
-	if v.Fenced || first.verdict.Fenced {
+	if expired := e.Kind == historysim.Started && c.w.plan.has(steppingServer) && c.w.plan.has(expiries); expired && first.verdict.Code == fault.Stale {
+		return // the log's time may have gone back since
+	}
+	if v.Fenced || first.verdict.Fenced || e.Kind == historysim.Changed && (v.Code == fault.Unknown || first.verdict.Code == fault.Unknown) {
 		return // another owner of the shard asks, or another asks of it
 	}
 	if _, later := c.holders[attempt{e.ID, e.Fence.Version + 1}]; later && v.Code == fault.Stale {

@@ -79,8 +79,23 @@ func (c *matchChecker) granted(w *world, e *historysim.Event, seq uint64) {
 	c.grants[key] = &grantOf{w: w, id: e.ID, token: e.Fence, path: e.Limits, seq: seq}
 }
 
+// versions are those of the attempts of a task by their numbers, which differ where updates have passed over some. What is not known is left out.
+func (c *matchChecker) versions(t *historysim.Task) map[uint32]uint32 {
+	versions := map[uint32]uint32{}
+	for version := range t.Version {
+		if passed := t.Grants() < t.Version; !passed || c.grants[attempt{t.ID, version + 1}] != nil {
+			versions[uint32(len(versions)+1)] = version + 1
+		}
+	}
+	if len(versions) != int(t.Grants()) {
+		return nil
+	}
+	return versions
+}
+
 // archived holds R41: what no worker has received burns nothing.
 func (c *matchChecker) archived(w *world, t *historysim.Task) {
+	versions := c.versions(t)
 	for i := range t.Steps {
 		s := &t.Steps[i]
 		if s.Kind != historysim.StepFailed && s.Kind != historysim.StepTimedOut && s.Kind != historysim.StepLost {
@@ -89,7 +104,7 @@ func (c *matchChecker) archived(w *world, t *historysim.Task) {
 		if t.Policy.OnLost == historysim.LostDies && s.Kind == historysim.StepLost || t.Policy.OnTimeout == historysim.TimeoutDies && s.Kind == historysim.StepTimedOut {
 			continue // it must not run twice, and may have run
 		}
-		if g := c.grants[attempt{t.ID, s.Grant}]; g != nil && !c.received(t.ID, g.token) {
+		if g := c.grants[attempt{t.ID, versions[s.Grant]}]; g != nil && !c.received(t.ID, g.token) {
 			c.m.violated("R41: attempt %d of %s has reached no worker, and counts", s.Grant, w.name(t.ID))
 		}
 	}
@@ -210,6 +225,10 @@ func (c *matchChecker) limits() {
 // booked holds that an attempt has a slot of each limit that has covered it for long.
 func (c *matchChecker) booked(g *grantOf) {
 	at, granted, group := g.w.accepted[g.id], g.w.storedAt[g.seq-1], g.w.groupOf[g.id]
+	group, known := g.w.check.groupAt(g.id, g.seq, group)
+	if !known {
+		return
+	}
 	names := []string{at.typ, wide, shared, ofTasklist + at.tasklist}
 	if group != "" {
 		names = append(names, c.m.perGroups(at.domain)...)

@@ -38,6 +38,8 @@ type timerProc struct {
 // timerCall is a question of history.
 type timerCall struct {
 	search historysim.Search
+	// upTo and epoch bound what is taken out: stored up to there, for the owner of that epoch.
+	upTo, epoch uint64
 	// end is how far the timer must have read before it answers.
 	end    uint64
 	answer func(historysim.Outcome)
@@ -332,12 +334,12 @@ func (w *world) askTimer(op *historysim.Op, answer func(historysim.Outcome)) {
 		return
 	}
 	p := all[w.dice.IntN(len(all))]
-	p.do(p.latency(), func() { p.ask(op.Search, answer) })
+	p.do(p.latency(), func() { p.ask(op, answer) })
 }
 
-func (p *timerProc) ask(search historysim.Search, answer func(historysim.Outcome)) {
-	c := &timerCall{search: search, end: p.w.waiting.last(), answer: answer}
-	if search.Cancel {
+func (p *timerProc) ask(op *historysim.Op, answer func(historysim.Outcome)) {
+	c := &timerCall{search: op.Search, upTo: op.UpTo, epoch: op.Epoch, end: p.w.waiting.last(), answer: answer}
+	if op.Search.Cancel && (!op.Search.Update || op.Search.Take) {
 		p.cancels = append(p.cancels, c)
 		p.turn()
 		return
@@ -351,6 +353,14 @@ func (p *timerProc) locate(c *timerCall) {
 		return
 	}
 	var out historysim.Outcome
+	if c.search.Cancel {
+		record, fired := p.owner.Look(timersim.Wanted{ID: c.search.ID, Domain: c.search.Domain})
+		if out.Fired = fired; record != nil {
+			out.Task = p.w.decoder.Task(record)
+		}
+		c.answer(out)
+		return
+	}
 	if found := p.owner.Locate(c.search.ID, ""); found.Record != nil {
 		out.Task = p.w.decoder.Task(found.Record)
 	}
@@ -367,7 +377,7 @@ func (p *timerProc) cancelSome() bool {
 			continue
 		}
 		ready = append(ready, c)
-		wanted = append(wanted, timersim.Wanted{ID: c.search.ID, Domain: c.search.Domain})
+		wanted = append(wanted, timersim.Wanted{ID: c.search.ID, Domain: c.search.Domain, UpTo: c.upTo, Epoch: c.epoch})
 	}
 	if len(ready) == 0 {
 		return false

@@ -50,6 +50,8 @@ type world struct {
 	policyOf map[ids.TaskID]*historysim.Policy
 	order    []ids.TaskID
 	askers   askers
+	// requests counts the updates that clients ask for.
+	requests uint64
 }
 
 // newPartition makes a partition of a run.

@@ -51,6 +51,8 @@ const (
 	EventKind_EVENT_KIND_REJECT EventKind = 11
 	// A limit is full of which the oldest attempts make room: the attempt of this version and position is to be cancelled. Since log version 9.
 	EventKind_EVENT_KIND_DISPLACE EventKind = 12
+	// A client changes the task. Since log version 10.
+	EventKind_EVENT_KIND_UPDATE EventKind = 14
 )
 
 // Enum value maps for EventKind.
@@ -69,6 +71,7 @@ var (
 		10: "EVENT_KIND_LAPSED",
 		11: "EVENT_KIND_REJECT",
 		12: "EVENT_KIND_DISPLACE",
+		14: "EVENT_KIND_UPDATE",
 	}
 	EventKind_value = map[string]int32{
 		"EVENT_KIND_UNSPECIFIED": 0,
@@ -84,6 +87,7 @@ var (
 		"EVENT_KIND_LAPSED":      10,
 		"EVENT_KIND_REJECT":      11,
 		"EVENT_KIND_DISPLACE":    12,
+		"EVENT_KIND_UPDATE":      14,
 	}
 )
 
@@ -386,7 +390,9 @@ type Record struct {
 	// Grants that were handed back, of a task whose policy has max_deliveries. Since log version 9.
 	HandedBack uint32 `protobuf:"varint,34,opt,name=handed_back,json=handedBack,proto3" json:"handed_back,omitempty"`
 	// Its unique key; absent = none. Since log version 10.
-	Unique        *Unique `protobuf:"bytes,35,opt,name=unique,proto3" json:"unique,omitempty"`
+	Unique *Unique `protobuf:"bytes,35,opt,name=unique,proto3" json:"unique,omitempty"`
+	// What its updates have left; absent = there was none. Since log version 10.
+	Updates       *Updates `protobuf:"bytes,40,opt,name=updates,proto3" json:"updates,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -666,6 +672,13 @@ func (x *Record) GetUnique() *Unique {
 	return nil
 }
 
+func (x *Record) GetUpdates() *Updates {
+	if x != nil {
+		return x.Updates
+	}
+	return nil
+}
+
 // Unique is the unique key of a task (yard.v1.NewTask).
 type Unique struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -810,6 +823,229 @@ func (x *UniqueKey) GetLogVersion() uint32 {
 	return 0
 }
 
+// Updates is what a task must remember of its updates.
+type Updates struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many were applied.
+	Applied uint64 `protobuf:"varint,1,opt,name=applied,proto3" json:"applied,omitempty"`
+	// The place in the log of the last one that was decided, applied or not: an owner that meets it again
+	// does not decide it again.
+	Seq uint64 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
+	// The requests of the last ones that were applied, the latest first, at most 4: repeated, they change nothing.
+	Requests []uint64 `protobuf:"fixed64,3,rep,packed,name=requests,proto3" json:"requests,omitempty"`
+	// Numbers of grants that were passed over, since a trigger with them was out of date; and those of them
+	// since the last attempt began.
+	Passed        uint32 `protobuf:"varint,4,opt,name=passed,proto3" json:"passed,omitempty"`
+	PassedNow     uint32 `protobuf:"varint,5,opt,name=passed_now,json=passedNow,proto3" json:"passed_now,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Updates) Reset() {
+	*x = Updates{}
+	mi := &file_yard_log_v1_log_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Updates) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Updates) ProtoMessage() {}
+
+func (x *Updates) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_log_v1_log_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Updates.ProtoReflect.Descriptor instead.
+func (*Updates) Descriptor() ([]byte, []int) {
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Updates) GetApplied() uint64 {
+	if x != nil {
+		return x.Applied
+	}
+	return 0
+}
+
+func (x *Updates) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *Updates) GetRequests() []uint64 {
+	if x != nil {
+		return x.Requests
+	}
+	return nil
+}
+
+func (x *Updates) GetPassed() uint32 {
+	if x != nil {
+		return x.Passed
+	}
+	return 0
+}
+
+func (x *Updates) GetPassedNow() uint32 {
+	if x != nil {
+		return x.PassedNow
+	}
+	return 0
+}
+
+// Update changes a task. What is 0 or empty stays as it is.
+type Update struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The update is refused if the task has another revision; 0 = it may have any.
+	IfRevision uint64 `protobuf:"varint,1,opt,name=if_revision,json=ifRevision,proto3" json:"if_revision,omitempty"`
+	Priority   int32  `protobuf:"varint,2,opt,name=priority,proto3" json:"priority,omitempty"`
+	// When it is to run, Unix ms.
+	DueAtMs int64 `protobuf:"varint,3,opt,name=due_at_ms,json=dueAtMs,proto3" json:"due_at_ms,omitempty"`
+	// It is to run at once.
+	RunNow bool `protobuf:"varint,4,opt,name=run_now,json=runNow,proto3" json:"run_now,omitempty"`
+	// Fields that are not 0 replace those of the task's policy.
+	Policy *Policy `protobuf:"bytes,5,opt,name=policy,proto3" json:"policy,omitempty"`
+	// Only the durations: they count from the update, or from when the task is due, if that is later.
+	Expiry *Expiry `protobuf:"bytes,6,opt,name=expiry,proto3" json:"expiry,omitempty"`
+	Group  string  `protobuf:"bytes,7,opt,name=group,proto3" json:"group,omitempty"`
+	// In place of all that it has.
+	Headers         []*Header `protobuf:"bytes,8,rep,name=headers,proto3" json:"headers,omitempty"`
+	Payload         []byte    `protobuf:"bytes,9,opt,name=payload,proto3" json:"payload,omitempty"`
+	PayloadEncoding int32     `protobuf:"varint,10,opt,name=payload_encoding,json=payloadEncoding,proto3" json:"payload_encoding,omitempty"`
+	HasPayload      bool      `protobuf:"varint,11,opt,name=has_payload,json=hasPayload,proto3" json:"has_payload,omitempty"`
+	// Names the request that it came with; 0 = none.
+	Request       uint64 `protobuf:"fixed64,12,opt,name=request,proto3" json:"request,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Update) Reset() {
+	*x = Update{}
+	mi := &file_yard_log_v1_log_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Update) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Update) ProtoMessage() {}
+
+func (x *Update) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_log_v1_log_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Update.ProtoReflect.Descriptor instead.
+func (*Update) Descriptor() ([]byte, []int) {
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Update) GetIfRevision() uint64 {
+	if x != nil {
+		return x.IfRevision
+	}
+	return 0
+}
+
+func (x *Update) GetPriority() int32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *Update) GetDueAtMs() int64 {
+	if x != nil {
+		return x.DueAtMs
+	}
+	return 0
+}
+
+func (x *Update) GetRunNow() bool {
+	if x != nil {
+		return x.RunNow
+	}
+	return false
+}
+
+func (x *Update) GetPolicy() *Policy {
+	if x != nil {
+		return x.Policy
+	}
+	return nil
+}
+
+func (x *Update) GetExpiry() *Expiry {
+	if x != nil {
+		return x.Expiry
+	}
+	return nil
+}
+
+func (x *Update) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
+func (x *Update) GetHeaders() []*Header {
+	if x != nil {
+		return x.Headers
+	}
+	return nil
+}
+
+func (x *Update) GetPayload() []byte {
+	if x != nil {
+		return x.Payload
+	}
+	return nil
+}
+
+func (x *Update) GetPayloadEncoding() int32 {
+	if x != nil {
+		return x.PayloadEncoding
+	}
+	return 0
+}
+
+func (x *Update) GetHasPayload() bool {
+	if x != nil {
+		return x.HasPayload
+	}
+	return false
+}
+
+func (x *Update) GetRequest() uint64 {
+	if x != nil {
+		return x.Request
+	}
+	return 0
+}
+
 // Expiry says when a task ends unless it has begun or is completed. Durations count from when it was due, or was stored
 // if it was due at once; the instants are known once its submit is read.
 type Expiry struct {
@@ -826,7 +1062,7 @@ type Expiry struct {
 
 func (x *Expiry) Reset() {
 	*x = Expiry{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[5]
+	mi := &file_yard_log_v1_log_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -838,7 +1074,7 @@ func (x *Expiry) String() string {
 func (*Expiry) ProtoMessage() {}
 
 func (x *Expiry) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[5]
+	mi := &file_yard_log_v1_log_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -851,7 +1087,7 @@ func (x *Expiry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Expiry.ProtoReflect.Descriptor instead.
 func (*Expiry) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{5}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Expiry) GetStartWithinMs() int64 {
@@ -893,7 +1129,7 @@ type Header struct {
 
 func (x *Header) Reset() {
 	*x = Header{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[6]
+	mi := &file_yard_log_v1_log_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -905,7 +1141,7 @@ func (x *Header) String() string {
 func (*Header) ProtoMessage() {}
 
 func (x *Header) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[6]
+	mi := &file_yard_log_v1_log_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -918,7 +1154,7 @@ func (x *Header) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Header.ProtoReflect.Descriptor instead.
 func (*Header) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{6}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Header) GetName() string {
@@ -964,7 +1200,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[7]
+	mi := &file_yard_log_v1_log_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -976,7 +1212,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[7]
+	mi := &file_yard_log_v1_log_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -989,7 +1225,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{7}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Attempt) GetNonce() uint64 {
@@ -1098,7 +1334,7 @@ type Granted struct {
 
 func (x *Granted) Reset() {
 	*x = Granted{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[8]
+	mi := &file_yard_log_v1_log_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1110,7 +1346,7 @@ func (x *Granted) String() string {
 func (*Granted) ProtoMessage() {}
 
 func (x *Granted) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[8]
+	mi := &file_yard_log_v1_log_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1123,7 +1359,7 @@ func (x *Granted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Granted.ProtoReflect.Descriptor instead.
 func (*Granted) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{8}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Granted) GetShard() uint32 {
@@ -1170,7 +1406,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[9]
+	mi := &file_yard_log_v1_log_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1182,7 +1418,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[9]
+	mi := &file_yard_log_v1_log_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1195,7 +1431,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{9}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Step) GetKind() int32 {
@@ -1260,14 +1496,16 @@ type Batch struct {
 	// Timer store only: the epoch of the history owner that wrote this.
 	Epoch uint64 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// Timer store only: a fence. From here on, records of epochs below this one's are void.
-	Fence         bool `protobuf:"varint,5,opt,name=fence,proto3" json:"fence,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Fence bool `protobuf:"varint,5,opt,name=fence,proto3" json:"fence,omitempty"`
+	// Timer store only: per tombstone, the last stay (Record.parkings) that it voids. Empty = any earlier record. Since log version 10.
+	TombstoneParkings []uint32 `protobuf:"varint,6,rep,packed,name=tombstone_parkings,json=tombstoneParkings,proto3" json:"tombstone_parkings,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[10]
+	mi := &file_yard_log_v1_log_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1279,7 +1517,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[10]
+	mi := &file_yard_log_v1_log_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1292,7 +1530,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{10}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Batch) GetTasks() []*Record {
@@ -1330,6 +1568,13 @@ func (x *Batch) GetFence() bool {
 	return false
 }
 
+func (x *Batch) GetTombstoneParkings() []uint32 {
+	if x != nil {
+		return x.TombstoneParkings
+	}
+	return nil
+}
+
 // ArchivePage is one index message of the archive: which of its messages hold the
 // tasks of one span of creation times.
 type ArchivePage struct {
@@ -1348,7 +1593,7 @@ type ArchivePage struct {
 
 func (x *ArchivePage) Reset() {
 	*x = ArchivePage{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[11]
+	mi := &file_yard_log_v1_log_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1360,7 +1605,7 @@ func (x *ArchivePage) String() string {
 func (*ArchivePage) ProtoMessage() {}
 
 func (x *ArchivePage) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[11]
+	mi := &file_yard_log_v1_log_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1373,7 +1618,7 @@ func (x *ArchivePage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArchivePage.ProtoReflect.Descriptor instead.
 func (*ArchivePage) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{11}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ArchivePage) GetLogVersion() uint32 {
@@ -1427,7 +1672,7 @@ type Event struct {
 	DelayMs      int64  `protobuf:"varint,13,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"`
 	// Carried.
 	Carried *Record `protobuf:"bytes,14,opt,name=carried,proto3" json:"carried,omitempty"`
-	// Complete, fail, heartbeat, cancel: the caller's domain, which must be the task's.
+	// Complete, fail, heartbeat, cancel, update: the caller's domain, which must be the task's.
 	Domain string `protobuf:"bytes,15,opt,name=domain,proto3" json:"domain,omitempty"`
 	// Started: the path of limits in which a slot was booked, such as "type/email.send".
 	Limits []string `protobuf:"bytes,16,rep,name=limits,proto3" json:"limits,omitempty"`
@@ -1447,13 +1692,15 @@ type Event struct {
 	// Expired: the worker of the attempt fell silent, so its lease need not be over; void unless its lease ends at this time, Unix ms, since
 	// else a heartbeat came between. 0 = the lease is over. Since log version 10.
 	SilentLeaseMs int64 `protobuf:"varint,22,opt,name=silent_lease_ms,json=silentLeaseMs,proto3" json:"silent_lease_ms,omitempty"`
+	// Update. Since log version 10.
+	Update        *Update `protobuf:"bytes,30,opt,name=update,proto3" json:"update,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[12]
+	mi := &file_yard_log_v1_log_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1465,7 +1712,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[12]
+	mi := &file_yard_log_v1_log_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1478,7 +1725,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{12}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Event) GetKind() EventKind {
@@ -1635,6 +1882,13 @@ func (x *Event) GetSilentLeaseMs() int64 {
 	return 0
 }
 
+func (x *Event) GetUpdate() *Update {
+	if x != nil {
+		return x.Update
+	}
+	return nil
+}
+
 // PollRef is a poll that a batch's grabs are for.
 type PollRef struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -1652,7 +1906,7 @@ type PollRef struct {
 
 func (x *PollRef) Reset() {
 	*x = PollRef{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[13]
+	mi := &file_yard_log_v1_log_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1664,7 +1918,7 @@ func (x *PollRef) String() string {
 func (*PollRef) ProtoMessage() {}
 
 func (x *PollRef) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[13]
+	mi := &file_yard_log_v1_log_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1677,7 +1931,7 @@ func (x *PollRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PollRef.ProtoReflect.Descriptor instead.
 func (*PollRef) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{13}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PollRef) GetWorker() string {
@@ -1738,7 +1992,7 @@ type EventBatch struct {
 
 func (x *EventBatch) Reset() {
 	*x = EventBatch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[14]
+	mi := &file_yard_log_v1_log_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1750,7 +2004,7 @@ func (x *EventBatch) String() string {
 func (*EventBatch) ProtoMessage() {}
 
 func (x *EventBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[14]
+	mi := &file_yard_log_v1_log_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1763,7 +2017,7 @@ func (x *EventBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventBatch.ProtoReflect.Descriptor instead.
 func (*EventBatch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{14}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *EventBatch) GetEvents() []*Event {
@@ -1837,7 +2091,7 @@ type VerdictBatch struct {
 
 func (x *VerdictBatch) Reset() {
 	*x = VerdictBatch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[15]
+	mi := &file_yard_log_v1_log_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1849,7 +2103,7 @@ func (x *VerdictBatch) String() string {
 func (*VerdictBatch) ProtoMessage() {}
 
 func (x *VerdictBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[15]
+	mi := &file_yard_log_v1_log_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1862,7 +2116,7 @@ func (x *VerdictBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerdictBatch.ProtoReflect.Descriptor instead.
 func (*VerdictBatch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{15}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *VerdictBatch) GetRequestId() uint64 {
@@ -1898,17 +2152,19 @@ type EventVerdict struct {
 	Trace           []byte `protobuf:"bytes,4,opt,name=trace,proto3" json:"trace,omitempty"`
 	CancelRequested bool   `protobuf:"varint,5,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
 	LeaseUntilMs    int64  `protobuf:"varint,6,opt,name=lease_until_ms,json=leaseUntilMs,proto3" json:"lease_until_ms,omitempty"`
-	// Started: the deadline of the attempt; its slot may expire then.
+	// Started: the deadline of the attempt; its slot may expire then. Heartbeat: as it is now.
 	DeadlineMs int64 `protobuf:"varint,7,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`
 	// Started, fence: the shard has a newer owner; the caller must stop.
-	Fenced        bool `protobuf:"varint,8,opt,name=fenced,proto3" json:"fenced,omitempty"`
+	Fenced bool `protobuf:"varint,8,opt,name=fenced,proto3" json:"fenced,omitempty"`
+	// Update: the revision of the task, as of then.
+	Revision      uint64 `protobuf:"varint,9,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *EventVerdict) Reset() {
 	*x = EventVerdict{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[16]
+	mi := &file_yard_log_v1_log_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1920,7 +2176,7 @@ func (x *EventVerdict) String() string {
 func (*EventVerdict) ProtoMessage() {}
 
 func (x *EventVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[16]
+	mi := &file_yard_log_v1_log_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1933,7 +2189,7 @@ func (x *EventVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventVerdict.ProtoReflect.Descriptor instead.
 func (*EventVerdict) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{16}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *EventVerdict) GetCode() string {
@@ -1992,6 +2248,13 @@ func (x *EventVerdict) GetFenced() bool {
 	return false
 }
 
+func (x *EventVerdict) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
 // Hints is one message on a matching shard's subject.
 type Hints struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2003,7 +2266,7 @@ type Hints struct {
 
 func (x *Hints) Reset() {
 	*x = Hints{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[17]
+	mi := &file_yard_log_v1_log_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2015,7 +2278,7 @@ func (x *Hints) String() string {
 func (*Hints) ProtoMessage() {}
 
 func (x *Hints) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[17]
+	mi := &file_yard_log_v1_log_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2028,7 +2291,7 @@ func (x *Hints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hints.ProtoReflect.Descriptor instead.
 func (*Hints) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{17}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Hints) GetTriggers() []*TriggerBatch {
@@ -2069,7 +2332,7 @@ type TriggerBatch struct {
 
 func (x *TriggerBatch) Reset() {
 	*x = TriggerBatch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[18]
+	mi := &file_yard_log_v1_log_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2081,7 +2344,7 @@ func (x *TriggerBatch) String() string {
 func (*TriggerBatch) ProtoMessage() {}
 
 func (x *TriggerBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[18]
+	mi := &file_yard_log_v1_log_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2094,7 +2357,7 @@ func (x *TriggerBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerBatch.ProtoReflect.Descriptor instead.
 func (*TriggerBatch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{18}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *TriggerBatch) GetDomain() string {
@@ -2181,7 +2444,7 @@ type SlotRelease struct {
 
 func (x *SlotRelease) Reset() {
 	*x = SlotRelease{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[19]
+	mi := &file_yard_log_v1_log_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2193,7 +2456,7 @@ func (x *SlotRelease) String() string {
 func (*SlotRelease) ProtoMessage() {}
 
 func (x *SlotRelease) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[19]
+	mi := &file_yard_log_v1_log_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2206,7 +2469,7 @@ func (x *SlotRelease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotRelease.ProtoReflect.Descriptor instead.
 func (*SlotRelease) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{19}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *SlotRelease) GetDomain() string {
@@ -2261,7 +2524,7 @@ type Cursor struct {
 
 func (x *Cursor) Reset() {
 	*x = Cursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[20]
+	mi := &file_yard_log_v1_log_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2273,7 +2536,7 @@ func (x *Cursor) String() string {
 func (*Cursor) ProtoMessage() {}
 
 func (x *Cursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[20]
+	mi := &file_yard_log_v1_log_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2286,7 +2549,7 @@ func (x *Cursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cursor.ProtoReflect.Descriptor instead.
 func (*Cursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{20}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Cursor) GetEpoch() uint64 {
@@ -2373,7 +2636,7 @@ type CursorPart struct {
 
 func (x *CursorPart) Reset() {
 	*x = CursorPart{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[21]
+	mi := &file_yard_log_v1_log_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2385,7 +2648,7 @@ func (x *CursorPart) String() string {
 func (*CursorPart) ProtoMessage() {}
 
 func (x *CursorPart) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[21]
+	mi := &file_yard_log_v1_log_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2398,7 +2661,7 @@ func (x *CursorPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CursorPart.ProtoReflect.Descriptor instead.
 func (*CursorPart) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{21}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CursorPart) GetSeq() uint64 {
@@ -2467,7 +2730,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[22]
+	mi := &file_yard_log_v1_log_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2479,7 +2742,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[22]
+	mi := &file_yard_log_v1_log_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2492,7 +2755,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{22}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Checkpoint) GetEpoch() uint64 {
@@ -2618,7 +2881,7 @@ type ShardFence struct {
 
 func (x *ShardFence) Reset() {
 	*x = ShardFence{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[23]
+	mi := &file_yard_log_v1_log_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2630,7 +2893,7 @@ func (x *ShardFence) String() string {
 func (*ShardFence) ProtoMessage() {}
 
 func (x *ShardFence) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[23]
+	mi := &file_yard_log_v1_log_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2643,7 +2906,7 @@ func (x *ShardFence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardFence.ProtoReflect.Descriptor instead.
 func (*ShardFence) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{23}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ShardFence) GetShard() uint32 {
@@ -2676,7 +2939,7 @@ type LaneCursor struct {
 
 func (x *LaneCursor) Reset() {
 	*x = LaneCursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[24]
+	mi := &file_yard_log_v1_log_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2688,7 +2951,7 @@ func (x *LaneCursor) String() string {
 func (*LaneCursor) ProtoMessage() {}
 
 func (x *LaneCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[24]
+	mi := &file_yard_log_v1_log_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2701,7 +2964,7 @@ func (x *LaneCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaneCursor.ProtoReflect.Descriptor instead.
 func (*LaneCursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{24}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *LaneCursor) GetLane() uint32 {
@@ -2757,7 +3020,7 @@ type QueueCursor struct {
 
 func (x *QueueCursor) Reset() {
 	*x = QueueCursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[25]
+	mi := &file_yard_log_v1_log_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2769,7 +3032,7 @@ func (x *QueueCursor) String() string {
 func (*QueueCursor) ProtoMessage() {}
 
 func (x *QueueCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[25]
+	mi := &file_yard_log_v1_log_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2782,7 +3045,7 @@ func (x *QueueCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueCursor.ProtoReflect.Descriptor instead.
 func (*QueueCursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{25}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *QueueCursor) GetLane() uint32 {
@@ -2839,7 +3102,7 @@ type QueueLevel struct {
 
 func (x *QueueLevel) Reset() {
 	*x = QueueLevel{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[26]
+	mi := &file_yard_log_v1_log_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2851,7 +3114,7 @@ func (x *QueueLevel) String() string {
 func (*QueueLevel) ProtoMessage() {}
 
 func (x *QueueLevel) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[26]
+	mi := &file_yard_log_v1_log_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2864,7 +3127,7 @@ func (x *QueueLevel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueLevel.ProtoReflect.Descriptor instead.
 func (*QueueLevel) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{26}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *QueueLevel) GetLane() uint32 {
@@ -2915,7 +3178,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x13initial_interval_ms\x18\x02 \x01(\x03R\x11initialIntervalMs\x12\x18\n" +
 	"\abackoff\x18\x03 \x01(\x01R\abackoff\x12&\n" +
 	"\x0fmax_interval_ms\x18\x04 \x01(\x03R\rmaxIntervalMs\x12!\n" +
-	"\fmax_attempts\x18\x05 \x01(\x05R\vmaxAttempts\"\xd7\b\n" +
+	"\fmax_attempts\x18\x05 \x01(\x05R\vmaxAttempts\"\x87\t\n" +
 	"\x06Record\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x1a\n" +
@@ -2954,7 +3217,8 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x04cost\x18! \x01(\x05R\x04cost\x12\x1f\n" +
 	"\vhanded_back\x18\" \x01(\rR\n" +
 	"handedBack\x12+\n" +
-	"\x06unique\x18# \x01(\v2\x13.yard.log.v1.UniqueR\x06unique\"[\n" +
+	"\x06unique\x18# \x01(\v2\x13.yard.log.v1.UniqueR\x06unique\x12.\n" +
+	"\aupdates\x18( \x01(\v2\x14.yard.log.v1.UpdatesR\aupdates\"[\n" +
 	"\x06Unique\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x15\n" +
 	"\x06for_ms\x18\x02 \x01(\x03R\x05forMs\x12\x16\n" +
@@ -2966,7 +3230,30 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\n" +
 	"free_at_ms\x18\x03 \x01(\x03R\bfreeAtMs\x12\x1f\n" +
 	"\vlog_version\x18\x04 \x01(\rR\n" +
-	"logVersion\"\x9c\x01\n" +
+	"logVersion\"\x88\x01\n" +
+	"\aUpdates\x12\x18\n" +
+	"\aapplied\x18\x01 \x01(\x04R\aapplied\x12\x10\n" +
+	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x1a\n" +
+	"\brequests\x18\x03 \x03(\x06R\brequests\x12\x16\n" +
+	"\x06passed\x18\x04 \x01(\rR\x06passed\x12\x1d\n" +
+	"\n" +
+	"passed_now\x18\x05 \x01(\rR\tpassedNow\"\x99\x03\n" +
+	"\x06Update\x12\x1f\n" +
+	"\vif_revision\x18\x01 \x01(\x04R\n" +
+	"ifRevision\x12\x1a\n" +
+	"\bpriority\x18\x02 \x01(\x05R\bpriority\x12\x1a\n" +
+	"\tdue_at_ms\x18\x03 \x01(\x03R\adueAtMs\x12\x17\n" +
+	"\arun_now\x18\x04 \x01(\bR\x06runNow\x12+\n" +
+	"\x06policy\x18\x05 \x01(\v2\x13.yard.log.v1.PolicyR\x06policy\x12+\n" +
+	"\x06expiry\x18\x06 \x01(\v2\x13.yard.log.v1.ExpiryR\x06expiry\x12\x14\n" +
+	"\x05group\x18\a \x01(\tR\x05group\x12-\n" +
+	"\aheaders\x18\b \x03(\v2\x13.yard.log.v1.HeaderR\aheaders\x12\x18\n" +
+	"\apayload\x18\t \x01(\fR\apayload\x12)\n" +
+	"\x10payload_encoding\x18\n" +
+	" \x01(\x05R\x0fpayloadEncoding\x12\x1f\n" +
+	"\vhas_payload\x18\v \x01(\bR\n" +
+	"hasPayload\x12\x18\n" +
+	"\arequest\x18\f \x01(\x06R\arequest\"\x9c\x01\n" +
 	"\x06Expiry\x12&\n" +
 	"\x0fstart_within_ms\x18\x01 \x01(\x03R\rstartWithinMs\x12(\n" +
 	"\x10finish_within_ms\x18\x02 \x01(\x03R\x0efinishWithinMs\x12\x1e\n" +
@@ -3007,7 +3294,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\amessage\x18\x05 \x01(\tR\amessage\x12\x1d\n" +
 	"\n" +
 	"error_type\x18\x06 \x01(\tR\terrorType\x12\x1a\n" +
-	"\tdue_at_ms\x18\a \x01(\x03R\adueAtMs\"\x9f\x01\n" +
+	"\tdue_at_ms\x18\a \x01(\x03R\adueAtMs\"\xce\x01\n" +
 	"\x05Batch\x12)\n" +
 	"\x05tasks\x18\x01 \x03(\v2\x13.yard.log.v1.RecordR\x05tasks\x12\x1e\n" +
 	"\n" +
@@ -3016,13 +3303,14 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\vlog_version\x18\x03 \x01(\rR\n" +
 	"logVersion\x12\x14\n" +
 	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\x12\x14\n" +
-	"\x05fence\x18\x05 \x01(\bR\x05fence\"\x80\x01\n" +
+	"\x05fence\x18\x05 \x01(\bR\x05fence\x12-\n" +
+	"\x12tombstone_parkings\x18\x06 \x03(\rR\x11tombstoneParkings\"\x80\x01\n" +
 	"\vArchivePage\x12\x1f\n" +
 	"\vlog_version\x18\x01 \x01(\rR\n" +
 	"logVersion\x12\x12\n" +
 	"\x04base\x18\x02 \x01(\x04R\x04base\x12\"\n" +
 	"\ffingerprints\x18\x03 \x01(\fR\ffingerprints\x12\x18\n" +
-	"\aoffsets\x18\x04 \x01(\fR\aoffsets\"\x91\x05\n" +
+	"\aoffsets\x18\x04 \x01(\fR\aoffsets\"\xbe\x05\n" +
 	"\x05Event\x12*\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x16.yard.log.v1.EventKindR\x04kind\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\fR\x06taskId\x12\x1a\n" +
@@ -3048,7 +3336,8 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"notAfterMs\x12\x1e\n" +
 	"\vready_by_ms\x18\x14 \x01(\x03R\treadyByMs\x12\x16\n" +
 	"\x06snooze\x18\x15 \x01(\bR\x06snooze\x12&\n" +
-	"\x0fsilent_lease_ms\x18\x16 \x01(\x03R\rsilentLeaseMs\"\x85\x01\n" +
+	"\x0fsilent_lease_ms\x18\x16 \x01(\x03R\rsilentLeaseMs\x12+\n" +
+	"\x06update\x18\x1e \x01(\v2\x13.yard.log.v1.UpdateR\x06update\"\x85\x01\n" +
 	"\aPollRef\x12\x16\n" +
 	"\x06worker\x18\x01 \x01(\tR\x06worker\x12\x19\n" +
 	"\breply_to\x18\x02 \x01(\tR\areplyTo\x12\x12\n" +
@@ -3072,7 +3361,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\n" +
 	"request_id\x18\x01 \x01(\x04R\trequestId\x125\n" +
 	"\bverdicts\x18\x02 \x03(\v2\x19.yard.log.v1.EventVerdictR\bverdicts\x12\x14\n" +
-	"\x05first\x18\x03 \x01(\rR\x05first\"\xf0\x01\n" +
+	"\x05first\x18\x03 \x01(\rR\x05first\"\x8c\x02\n" +
 	"\fEventVerdict\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x12\n" +
@@ -3082,7 +3371,8 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x0elease_until_ms\x18\x06 \x01(\x03R\fleaseUntilMs\x12\x1f\n" +
 	"\vdeadline_ms\x18\a \x01(\x03R\n" +
 	"deadlineMs\x12\x16\n" +
-	"\x06fenced\x18\b \x01(\bR\x06fenced\"t\n" +
+	"\x06fenced\x18\b \x01(\bR\x06fenced\x12\x1a\n" +
+	"\brevision\x18\t \x01(\x04R\brevision\"t\n" +
 	"\x05Hints\x125\n" +
 	"\btriggers\x18\x01 \x03(\v2\x19.yard.log.v1.TriggerBatchR\btriggers\x124\n" +
 	"\breleases\x18\x02 \x03(\v2\x18.yard.log.v1.SlotReleaseR\breleases\"\xa4\x02\n" +
@@ -3171,7 +3461,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"QueueLevel\x12\x12\n" +
 	"\x04lane\x18\x01 \x01(\rR\x04lane\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x10\n" +
-	"\x03seq\x18\x03 \x01(\x04R\x03seq*\xc7\x02\n" +
+	"\x03seq\x18\x03 \x01(\x04R\x03seq*\xde\x02\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12EVENT_KIND_STARTED\x10\x01\x12\x18\n" +
@@ -3186,7 +3476,8 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x11EVENT_KIND_LAPSED\x10\n" +
 	"\x12\x15\n" +
 	"\x11EVENT_KIND_REJECT\x10\v\x12\x17\n" +
-	"\x13EVENT_KIND_DISPLACE\x10\fB?Z=github.com/yardmaster-io/yardmaster/contracts/gen/logv1;logv1b\x06proto3"
+	"\x13EVENT_KIND_DISPLACE\x10\f\x12\x15\n" +
+	"\x11EVENT_KIND_UPDATE\x10\x0eB?Z=github.com/yardmaster-io/yardmaster/contracts/gen/logv1;logv1b\x06proto3"
 
 var (
 	file_yard_log_v1_log_proto_rawDescOnce sync.Once
@@ -3201,7 +3492,7 @@ func file_yard_log_v1_log_proto_rawDescGZIP() []byte {
 }
 
 var file_yard_log_v1_log_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_yard_log_v1_log_proto_goTypes = []any{
 	(EventKind)(0),       // 0: yard.log.v1.EventKind
 	(*Policy)(nil),       // 1: yard.log.v1.Policy
@@ -3209,58 +3500,65 @@ var file_yard_log_v1_log_proto_goTypes = []any{
 	(*Record)(nil),       // 3: yard.log.v1.Record
 	(*Unique)(nil),       // 4: yard.log.v1.Unique
 	(*UniqueKey)(nil),    // 5: yard.log.v1.UniqueKey
-	(*Expiry)(nil),       // 6: yard.log.v1.Expiry
-	(*Header)(nil),       // 7: yard.log.v1.Header
-	(*Attempt)(nil),      // 8: yard.log.v1.Attempt
-	(*Granted)(nil),      // 9: yard.log.v1.Granted
-	(*Step)(nil),         // 10: yard.log.v1.Step
-	(*Batch)(nil),        // 11: yard.log.v1.Batch
-	(*ArchivePage)(nil),  // 12: yard.log.v1.ArchivePage
-	(*Event)(nil),        // 13: yard.log.v1.Event
-	(*PollRef)(nil),      // 14: yard.log.v1.PollRef
-	(*EventBatch)(nil),   // 15: yard.log.v1.EventBatch
-	(*VerdictBatch)(nil), // 16: yard.log.v1.VerdictBatch
-	(*EventVerdict)(nil), // 17: yard.log.v1.EventVerdict
-	(*Hints)(nil),        // 18: yard.log.v1.Hints
-	(*TriggerBatch)(nil), // 19: yard.log.v1.TriggerBatch
-	(*SlotRelease)(nil),  // 20: yard.log.v1.SlotRelease
-	(*Cursor)(nil),       // 21: yard.log.v1.Cursor
-	(*CursorPart)(nil),   // 22: yard.log.v1.CursorPart
-	(*Checkpoint)(nil),   // 23: yard.log.v1.Checkpoint
-	(*ShardFence)(nil),   // 24: yard.log.v1.ShardFence
-	(*LaneCursor)(nil),   // 25: yard.log.v1.LaneCursor
-	(*QueueCursor)(nil),  // 26: yard.log.v1.QueueCursor
-	(*QueueLevel)(nil),   // 27: yard.log.v1.QueueLevel
+	(*Updates)(nil),      // 6: yard.log.v1.Updates
+	(*Update)(nil),       // 7: yard.log.v1.Update
+	(*Expiry)(nil),       // 8: yard.log.v1.Expiry
+	(*Header)(nil),       // 9: yard.log.v1.Header
+	(*Attempt)(nil),      // 10: yard.log.v1.Attempt
+	(*Granted)(nil),      // 11: yard.log.v1.Granted
+	(*Step)(nil),         // 12: yard.log.v1.Step
+	(*Batch)(nil),        // 13: yard.log.v1.Batch
+	(*ArchivePage)(nil),  // 14: yard.log.v1.ArchivePage
+	(*Event)(nil),        // 15: yard.log.v1.Event
+	(*PollRef)(nil),      // 16: yard.log.v1.PollRef
+	(*EventBatch)(nil),   // 17: yard.log.v1.EventBatch
+	(*VerdictBatch)(nil), // 18: yard.log.v1.VerdictBatch
+	(*EventVerdict)(nil), // 19: yard.log.v1.EventVerdict
+	(*Hints)(nil),        // 20: yard.log.v1.Hints
+	(*TriggerBatch)(nil), // 21: yard.log.v1.TriggerBatch
+	(*SlotRelease)(nil),  // 22: yard.log.v1.SlotRelease
+	(*Cursor)(nil),       // 23: yard.log.v1.Cursor
+	(*CursorPart)(nil),   // 24: yard.log.v1.CursorPart
+	(*Checkpoint)(nil),   // 25: yard.log.v1.Checkpoint
+	(*ShardFence)(nil),   // 26: yard.log.v1.ShardFence
+	(*LaneCursor)(nil),   // 27: yard.log.v1.LaneCursor
+	(*QueueCursor)(nil),  // 28: yard.log.v1.QueueCursor
+	(*QueueLevel)(nil),   // 29: yard.log.v1.QueueLevel
 }
 var file_yard_log_v1_log_proto_depIdxs = []int32{
 	2,  // 0: yard.log.v1.Policy.by_error:type_name -> yard.log.v1.ErrorRetry
 	1,  // 1: yard.log.v1.Record.policy:type_name -> yard.log.v1.Policy
-	10, // 2: yard.log.v1.Record.steps:type_name -> yard.log.v1.Step
-	8,  // 3: yard.log.v1.Record.attempt:type_name -> yard.log.v1.Attempt
-	7,  // 4: yard.log.v1.Record.headers:type_name -> yard.log.v1.Header
-	6,  // 5: yard.log.v1.Record.expiry:type_name -> yard.log.v1.Expiry
+	12, // 2: yard.log.v1.Record.steps:type_name -> yard.log.v1.Step
+	10, // 3: yard.log.v1.Record.attempt:type_name -> yard.log.v1.Attempt
+	9,  // 4: yard.log.v1.Record.headers:type_name -> yard.log.v1.Header
+	8,  // 5: yard.log.v1.Record.expiry:type_name -> yard.log.v1.Expiry
 	4,  // 6: yard.log.v1.Record.unique:type_name -> yard.log.v1.Unique
-	9,  // 7: yard.log.v1.Attempt.granted:type_name -> yard.log.v1.Granted
-	14, // 8: yard.log.v1.Granted.poll:type_name -> yard.log.v1.PollRef
-	3,  // 9: yard.log.v1.Batch.tasks:type_name -> yard.log.v1.Record
-	0,  // 10: yard.log.v1.Event.kind:type_name -> yard.log.v1.EventKind
-	3,  // 11: yard.log.v1.Event.carried:type_name -> yard.log.v1.Record
-	13, // 12: yard.log.v1.EventBatch.events:type_name -> yard.log.v1.Event
-	14, // 13: yard.log.v1.EventBatch.polls:type_name -> yard.log.v1.PollRef
-	17, // 14: yard.log.v1.VerdictBatch.verdicts:type_name -> yard.log.v1.EventVerdict
-	19, // 15: yard.log.v1.Hints.triggers:type_name -> yard.log.v1.TriggerBatch
-	20, // 16: yard.log.v1.Hints.releases:type_name -> yard.log.v1.SlotRelease
-	22, // 17: yard.log.v1.Cursor.ahead:type_name -> yard.log.v1.CursorPart
-	25, // 18: yard.log.v1.Checkpoint.lanes:type_name -> yard.log.v1.LaneCursor
-	24, // 19: yard.log.v1.Checkpoint.fences:type_name -> yard.log.v1.ShardFence
-	26, // 20: yard.log.v1.Checkpoint.queues:type_name -> yard.log.v1.QueueCursor
-	27, // 21: yard.log.v1.Checkpoint.parked_queues:type_name -> yard.log.v1.QueueLevel
-	27, // 22: yard.log.v1.Checkpoint.archived_queues:type_name -> yard.log.v1.QueueLevel
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	6,  // 7: yard.log.v1.Record.updates:type_name -> yard.log.v1.Updates
+	1,  // 8: yard.log.v1.Update.policy:type_name -> yard.log.v1.Policy
+	8,  // 9: yard.log.v1.Update.expiry:type_name -> yard.log.v1.Expiry
+	9,  // 10: yard.log.v1.Update.headers:type_name -> yard.log.v1.Header
+	11, // 11: yard.log.v1.Attempt.granted:type_name -> yard.log.v1.Granted
+	16, // 12: yard.log.v1.Granted.poll:type_name -> yard.log.v1.PollRef
+	3,  // 13: yard.log.v1.Batch.tasks:type_name -> yard.log.v1.Record
+	0,  // 14: yard.log.v1.Event.kind:type_name -> yard.log.v1.EventKind
+	3,  // 15: yard.log.v1.Event.carried:type_name -> yard.log.v1.Record
+	7,  // 16: yard.log.v1.Event.update:type_name -> yard.log.v1.Update
+	15, // 17: yard.log.v1.EventBatch.events:type_name -> yard.log.v1.Event
+	16, // 18: yard.log.v1.EventBatch.polls:type_name -> yard.log.v1.PollRef
+	19, // 19: yard.log.v1.VerdictBatch.verdicts:type_name -> yard.log.v1.EventVerdict
+	21, // 20: yard.log.v1.Hints.triggers:type_name -> yard.log.v1.TriggerBatch
+	22, // 21: yard.log.v1.Hints.releases:type_name -> yard.log.v1.SlotRelease
+	24, // 22: yard.log.v1.Cursor.ahead:type_name -> yard.log.v1.CursorPart
+	27, // 23: yard.log.v1.Checkpoint.lanes:type_name -> yard.log.v1.LaneCursor
+	26, // 24: yard.log.v1.Checkpoint.fences:type_name -> yard.log.v1.ShardFence
+	28, // 25: yard.log.v1.Checkpoint.queues:type_name -> yard.log.v1.QueueCursor
+	29, // 26: yard.log.v1.Checkpoint.parked_queues:type_name -> yard.log.v1.QueueLevel
+	29, // 27: yard.log.v1.Checkpoint.archived_queues:type_name -> yard.log.v1.QueueLevel
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_yard_log_v1_log_proto_init() }
@@ -3274,7 +3572,7 @@ func file_yard_log_v1_log_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_log_v1_log_proto_rawDesc), len(file_yard_log_v1_log_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   27,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -2074,7 +2074,14 @@ type CancelWaitingRequest struct {
 	TaskIds [][]byte               `protobuf:"bytes,1,rep,name=task_ids,json=taskIds,proto3" json:"task_ids,omitempty"`
 	// The caller's domain for each task, in the same order; a task of another domain is
 	// neither changed nor reported. Empty = the caller is one of the services.
-	Domains       []string `protobuf:"bytes,2,rep,name=domains,proto3" json:"domains,omitempty"`
+	Domains []string `protobuf:"bytes,2,rep,name=domains,proto3" json:"domains,omitempty"`
+	// Only stays that were stored up to this sequence of the timer store; 0 = all. What is taken out for an update is parked
+	// again behind it, so a call that comes late, or is repeated, finds nothing of that.
+	UpTo uint64 `protobuf:"varint,3,opt,name=up_to,json=upTo,proto3" json:"up_to,omitempty"`
+	// The epoch of the history owner that asks: refused once a newer one has fenced the timer store. 0 = not known.
+	Epoch uint64 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// Only tell what there is to take out, and what was fired.
+	Look          bool `protobuf:"varint,5,opt,name=look,proto3" json:"look,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2121,6 +2128,27 @@ func (x *CancelWaitingRequest) GetDomains() []string {
 		return x.Domains
 	}
 	return nil
+}
+
+func (x *CancelWaitingRequest) GetUpTo() uint64 {
+	if x != nil {
+		return x.UpTo
+	}
+	return 0
+}
+
+func (x *CancelWaitingRequest) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *CancelWaitingRequest) GetLook() bool {
+	if x != nil {
+		return x.Look
+	}
+	return false
 }
 
 type CancelWaitingResponse struct {
@@ -3480,10 +3508,13 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x14\n" +
 	"\x05shard\x18\x02 \x01(\x05R\x05shard\"/\n" +
 	"\x11RetriggerResponse\x12\x1a\n" +
-	"\btriggers\x18\x01 \x01(\x03R\btriggers\"K\n" +
+	"\btriggers\x18\x01 \x01(\x03R\btriggers\"\x8a\x01\n" +
 	"\x14CancelWaitingRequest\x12\x19\n" +
 	"\btask_ids\x18\x01 \x03(\fR\ataskIds\x12\x18\n" +
-	"\adomains\x18\x02 \x03(\tR\adomains\"w\n" +
+	"\adomains\x18\x02 \x03(\tR\adomains\x12\x13\n" +
+	"\x05up_to\x18\x03 \x01(\x04R\x04upTo\x12\x14\n" +
+	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\x12\x12\n" +
+	"\x04look\x18\x05 \x01(\bR\x04look\"w\n" +
 	"\x15CancelWaitingResponse\x12)\n" +
 	"\x05tasks\x18\x01 \x03(\v2\x13.yard.log.v1.RecordR\x05tasks\x12\x14\n" +
 	"\x05fired\x18\x02 \x03(\fR\x05fired\x12\x1d\n" +

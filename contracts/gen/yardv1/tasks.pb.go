@@ -463,6 +463,8 @@ const (
 	TaskEventKind_TASK_EVENT_KIND_EXPIRED TaskEventKind = 13
 	// The worker put it off: no failure counted. Since log version 9.
 	TaskEventKind_TASK_EVENT_KIND_SNOOZED TaskEventKind = 14
+	// A client changed it; the message names the fields. Since log version 10.
+	TaskEventKind_TASK_EVENT_KIND_UPDATED TaskEventKind = 15
 )
 
 // Enum value maps for TaskEventKind.
@@ -483,6 +485,7 @@ var (
 		12: "TASK_EVENT_KIND_DEAD",
 		13: "TASK_EVENT_KIND_EXPIRED",
 		14: "TASK_EVENT_KIND_SNOOZED",
+		15: "TASK_EVENT_KIND_UPDATED",
 	}
 	TaskEventKind_value = map[string]int32{
 		"TASK_EVENT_KIND_UNSPECIFIED":      0,
@@ -500,6 +503,7 @@ var (
 		"TASK_EVENT_KIND_DEAD":             12,
 		"TASK_EVENT_KIND_EXPIRED":          13,
 		"TASK_EVENT_KIND_SNOOZED":          14,
+		"TASK_EVENT_KIND_UPDATED":          15,
 	}
 )
 
@@ -2151,7 +2155,7 @@ func (x *HeartbeatRequest) GetTasks() []*Beat {
 	return nil
 }
 
-// OutcomeResponse answers complete, fail, heartbeat and cancel: one verdict per entry, in order.
+// OutcomeResponse answers complete, fail, heartbeat, cancel and update: one verdict per entry, in order.
 type OutcomeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// One per entry, in order.
@@ -2202,7 +2206,7 @@ type Verdict struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The task of the entry.
 	TaskId string `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
-	// OK, STALE (no longer the current attempt), NOT_FOUND, FAILED_PRECONDITION, UNKNOWN (repeat the entry).
+	// OK, STALE (no longer the current attempt, or not the revision), NOT_FOUND, FAILED_PRECONDITION, UNKNOWN (repeat the entry).
 	Code string `protobuf:"bytes,2,opt,name=code,proto3" json:"code,omitempty"`
 	// The reason, if the code is not OK.
 	Message string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
@@ -2210,7 +2214,11 @@ type Verdict struct {
 	CancelRequested bool `protobuf:"varint,4,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
 	// Heartbeat: the attempt is taken from its worker if no other heartbeat comes within this time, ms, counted from
 	// when this was sent; or at the attempt's deadline, if that is sooner.
-	LeaseMs       int64 `protobuf:"varint,5,opt,name=lease_ms,json=leaseMs,proto3" json:"lease_ms,omitempty"`
+	LeaseMs int64 `protobuf:"varint,5,opt,name=lease_ms,json=leaseMs,proto3" json:"lease_ms,omitempty"`
+	// Heartbeat: the attempt must end within this time, ms, counted from when this was sent. An update may have changed it. 0 = not known.
+	TimeoutMs int64 `protobuf:"varint,6,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
+	// Update: the revision of the task, with OK behind the update, with STALE the one that it has. 0 = not known.
+	Revision      int64 `protobuf:"varint,7,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2276,6 +2284,20 @@ func (x *Verdict) GetCancelRequested() bool {
 func (x *Verdict) GetLeaseMs() int64 {
 	if x != nil {
 		return x.LeaseMs
+	}
+	return 0
+}
+
+func (x *Verdict) GetTimeoutMs() int64 {
+	if x != nil {
+		return x.TimeoutMs
+	}
+	return 0
+}
+
+func (x *Verdict) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
 	}
 	return 0
 }
@@ -2596,7 +2618,7 @@ func (x *CancelRequest) GetReason() string {
 
 // CancelHint is published, as JSON and without a reply, on the subject hint.cancel of a domain when running tasks of that
 // domain are cancelled. It may get lost, and it is not proof: any client that may publish there can send one. A worker
-// that runs such a task sends a heartbeat at once; the answer says whether to stop.
+// that runs such a task sends a heartbeat at once; the answer says whether to stop. Updates that may change the deadline of an attempt send it too.
 type CancelHint struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 1..1000.
@@ -2638,6 +2660,231 @@ func (*CancelHint) Descriptor() ([]byte, []int) {
 func (x *CancelHint) GetTaskIds() []string {
 	if x != nil {
 		return x.TaskIds
+	}
+	return nil
+}
+
+// UpdateRequest (tasks.update). An update is decided in the order of the log, like a cancel: one that is answered with OK holds,
+// whatever fails then. Since log version 10.
+type UpdateRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 1..100 tasks. Required.
+	Tasks []*TaskUpdate `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	// Identifies the request: a UUID of version 7 (RFC 9562), as in tasks.submit. Repeated with the same id, an update that is one of the last four
+	// of its task changes nothing and is answered with OK again. Without an id a repeat is another update.
+	RequestId     string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateRequest) Reset() {
+	*x = UpdateRequest{}
+	mi := &file_yard_v1_tasks_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateRequest) ProtoMessage() {}
+
+func (x *UpdateRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_tasks_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateRequest.ProtoReflect.Descriptor instead.
+func (*UpdateRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *UpdateRequest) GetTasks() []*TaskUpdate {
+	if x != nil {
+		return x.Tasks
+	}
+	return nil
+}
+
+func (x *UpdateRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+// TaskUpdate changes one task. A field that is left out stays as it is. Nothing is changed if the update is refused.
+//
+// A task that does not run may change in all; where it waits makes no difference. The attempt of a running one goes on: of it only start_to_close_ms,
+// finish_within_ms and retry may change (FAILED_PRECONDITION). A task that has ended does not change (FAILED_PRECONDITION).
+type TaskUpdate struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required.
+	TaskId string `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	// Only if the task has this revision (STALE). Default 0: any.
+	IfRevision int64 `protobuf:"varint,2,opt,name=if_revision,json=ifRevision,proto3" json:"if_revision,omitempty"`
+	// 1 (most urgent) to 5. It takes its place behind the others of that priority by when it became ready.
+	Priority int32 `protobuf:"varint,3,opt,name=priority,proto3" json:"priority,omitempty"`
+	// Run this many ms after the request came, by the engine's clock, 0..31622400000 (366 days); 0 says nothing: see run_now. Not together with run_at_ms. Of
+	// a task that failed it is the time of the next attempt. Times of start_within_ms and finish_within_ms begin again.
+	DelayMs int64 `protobuf:"varint,4,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"`
+	// Run at this Unix time in ms; at most 10 s in the past and 366 days ahead. Otherwise like delay_ms.
+	RunAtMs int64 `protobuf:"varint,5,opt,name=run_at_ms,json=runAtMs,proto3" json:"run_at_ms,omitempty"`
+	// Run at once, wherever it waits for its time. Not together with delay_ms or run_at_ms. A task that is ready stays so.
+	RunNow bool `protobuf:"varint,6,opt,name=run_now,json=runNow,proto3" json:"run_now,omitempty"`
+	// What happens after a failure: fields that are set replace those of the task's policy, and lists replace lists.
+	Retry *RetryPolicy `protobuf:"bytes,7,opt,name=retry,proto3" json:"retry,omitempty"`
+	// An attempt that runs longer than this counts as failed, ms, 100..604800000 (7 days). An attempt that runs has this long from now on: that
+	// makes it longer or shorter. Its worker learns of it with its next heartbeat.
+	StartToCloseMs int64 `protobuf:"varint,8,opt,name=start_to_close_ms,json=startToCloseMs,proto3" json:"start_to_close_ms,omitempty"`
+	// As in tasks.submit, ms, 100..604800000.
+	HeartbeatTimeoutMs int64 `protobuf:"varint,9,opt,name=heartbeat_timeout_ms,json=heartbeatTimeoutMs,proto3" json:"heartbeat_timeout_ms,omitempty"`
+	// The task expires if no attempt has begun this long after the update, or after it is due, if that is later, ms, 100..31622400000.
+	StartWithinMs int64 `protobuf:"varint,10,opt,name=start_within_ms,json=startWithinMs,proto3" json:"start_within_ms,omitempty"`
+	// The same for its completion. An attempt that runs ends then at the latest. Not less than start_within_ms.
+	FinishWithinMs int64 `protobuf:"varint,11,opt,name=finish_within_ms,json=finishWithinMs,proto3" json:"finish_within_ms,omitempty"`
+	// [A-Za-z0-9_.-]{1,64}.
+	Group string `protobuf:"bytes,12,opt,name=group,proto3" json:"group,omitempty"`
+	// In place of all that it has; limits as in tasks.submit.
+	Headers map[string]string `protobuf:"bytes,13,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// The input, at most 256 KiB.
+	Payload       *Payload `protobuf:"bytes,14,opt,name=payload,proto3" json:"payload,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TaskUpdate) Reset() {
+	*x = TaskUpdate{}
+	mi := &file_yard_v1_tasks_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TaskUpdate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TaskUpdate) ProtoMessage() {}
+
+func (x *TaskUpdate) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_tasks_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TaskUpdate.ProtoReflect.Descriptor instead.
+func (*TaskUpdate) Descriptor() ([]byte, []int) {
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *TaskUpdate) GetTaskId() string {
+	if x != nil {
+		return x.TaskId
+	}
+	return ""
+}
+
+func (x *TaskUpdate) GetIfRevision() int64 {
+	if x != nil {
+		return x.IfRevision
+	}
+	return 0
+}
+
+func (x *TaskUpdate) GetPriority() int32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *TaskUpdate) GetDelayMs() int64 {
+	if x != nil {
+		return x.DelayMs
+	}
+	return 0
+}
+
+func (x *TaskUpdate) GetRunAtMs() int64 {
+	if x != nil {
+		return x.RunAtMs
+	}
+	return 0
+}
+
+func (x *TaskUpdate) GetRunNow() bool {
+	if x != nil {
+		return x.RunNow
+	}
+	return false
+}
+
+func (x *TaskUpdate) GetRetry() *RetryPolicy {
+	if x != nil {
+		return x.Retry
+	}
+	return nil
+}
+
+func (x *TaskUpdate) GetStartToCloseMs() int64 {
+	if x != nil {
+		return x.StartToCloseMs
+	}
+	return 0
+}
+
+func (x *TaskUpdate) GetHeartbeatTimeoutMs() int64 {
+	if x != nil {
+		return x.HeartbeatTimeoutMs
+	}
+	return 0
+}
+
+func (x *TaskUpdate) GetStartWithinMs() int64 {
+	if x != nil {
+		return x.StartWithinMs
+	}
+	return 0
+}
+
+func (x *TaskUpdate) GetFinishWithinMs() int64 {
+	if x != nil {
+		return x.FinishWithinMs
+	}
+	return 0
+}
+
+func (x *TaskUpdate) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
+func (x *TaskUpdate) GetHeaders() map[string]string {
+	if x != nil {
+		return x.Headers
+	}
+	return nil
+}
+
+func (x *TaskUpdate) GetPayload() *Payload {
+	if x != nil {
+		return x.Payload
 	}
 	return nil
 }
@@ -2698,14 +2945,16 @@ type Task struct {
 	// As submitted.
 	UniqueKey string `protobuf:"bytes,26,opt,name=unique_key,json=uniqueKey,proto3" json:"unique_key,omitempty"`
 	// As submitted.
-	UniqueForMs   int64 `protobuf:"varint,27,opt,name=unique_for_ms,json=uniqueForMs,proto3" json:"unique_for_ms,omitempty"`
+	UniqueForMs int64 `protobuf:"varint,27,opt,name=unique_for_ms,json=uniqueForMs,proto3" json:"unique_for_ms,omitempty"`
+	// 1 for a task as it was submitted, and one more with each update. 0 = an older node answered.
+	Revision      int64 `protobuf:"varint,40,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[26]
+	mi := &file_yard_v1_tasks_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2717,7 +2966,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[26]
+	mi := &file_yard_v1_tasks_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2730,7 +2979,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{26}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Task) GetTaskId() string {
@@ -2922,6 +3171,13 @@ func (x *Task) GetUniqueForMs() int64 {
 	return 0
 }
 
+func (x *Task) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
 // TaskEvent is one step in a task's life.
 type TaskEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2937,7 +3193,7 @@ type TaskEvent struct {
 	Message string `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
 	// The class of error, for programs.
 	ErrorType string `protobuf:"bytes,6,opt,name=error_type,json=errorType,proto3" json:"error_type,omitempty"`
-	// Parked, failed or snoozed: when it is due again, Unix ms.
+	// Parked, failed, snoozed, or updated while it waits: when it is due again, Unix ms.
 	DueAtMs       int64 `protobuf:"varint,7,opt,name=due_at_ms,json=dueAtMs,proto3" json:"due_at_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2945,7 +3201,7 @@ type TaskEvent struct {
 
 func (x *TaskEvent) Reset() {
 	*x = TaskEvent{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[27]
+	mi := &file_yard_v1_tasks_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2957,7 +3213,7 @@ func (x *TaskEvent) String() string {
 func (*TaskEvent) ProtoMessage() {}
 
 func (x *TaskEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[27]
+	mi := &file_yard_v1_tasks_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2970,7 +3226,7 @@ func (x *TaskEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskEvent.ProtoReflect.Descriptor instead.
 func (*TaskEvent) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{27}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *TaskEvent) GetKind() TaskEventKind {
@@ -3169,13 +3425,16 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x10HeartbeatRequest\x12#\n" +
 	"\x05tasks\x18\x01 \x03(\v2\r.yard.v1.BeatR\x05tasks\"?\n" +
 	"\x0fOutcomeResponse\x12,\n" +
-	"\bverdicts\x18\x01 \x03(\v2\x10.yard.v1.VerdictR\bverdicts\"\x96\x01\n" +
+	"\bverdicts\x18\x01 \x03(\v2\x10.yard.v1.VerdictR\bverdicts\"\xd1\x01\n" +
 	"\aVerdict\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x12\n" +
 	"\x04code\x18\x02 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x03 \x01(\tR\amessage\x12)\n" +
 	"\x10cancel_requested\x18\x04 \x01(\bR\x0fcancelRequested\x12\x19\n" +
-	"\blease_ms\x18\x05 \x01(\x03R\aleaseMs\">\n" +
+	"\blease_ms\x18\x05 \x01(\x03R\aleaseMs\x12\x1d\n" +
+	"\n" +
+	"timeout_ms\x18\x06 \x01(\x03R\ttimeoutMs\x12\x1a\n" +
+	"\brevision\x18\a \x01(\x03R\brevision\">\n" +
 	"\n" +
 	"GetRequest\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x17\n" +
@@ -3202,7 +3461,32 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"'\n" +
 	"\n" +
 	"CancelHint\x12\x19\n" +
-	"\btask_ids\x18\x01 \x03(\tR\ataskIds\"\xc1\a\n" +
+	"\btask_ids\x18\x01 \x03(\tR\ataskIds\"Y\n" +
+	"\rUpdateRequest\x12)\n" +
+	"\x05tasks\x18\x01 \x03(\v2\x13.yard.v1.TaskUpdateR\x05tasks\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x02 \x01(\tR\trequestId\"\xc7\x04\n" +
+	"\n" +
+	"TaskUpdate\x12\x17\n" +
+	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1f\n" +
+	"\vif_revision\x18\x02 \x01(\x03R\n" +
+	"ifRevision\x12\x1a\n" +
+	"\bpriority\x18\x03 \x01(\x05R\bpriority\x12\x19\n" +
+	"\bdelay_ms\x18\x04 \x01(\x03R\adelayMs\x12\x1a\n" +
+	"\trun_at_ms\x18\x05 \x01(\x03R\arunAtMs\x12\x17\n" +
+	"\arun_now\x18\x06 \x01(\bR\x06runNow\x12*\n" +
+	"\x05retry\x18\a \x01(\v2\x14.yard.v1.RetryPolicyR\x05retry\x12)\n" +
+	"\x11start_to_close_ms\x18\b \x01(\x03R\x0estartToCloseMs\x120\n" +
+	"\x14heartbeat_timeout_ms\x18\t \x01(\x03R\x12heartbeatTimeoutMs\x12&\n" +
+	"\x0fstart_within_ms\x18\n" +
+	" \x01(\x03R\rstartWithinMs\x12(\n" +
+	"\x10finish_within_ms\x18\v \x01(\x03R\x0efinishWithinMs\x12\x14\n" +
+	"\x05group\x18\f \x01(\tR\x05group\x12:\n" +
+	"\aheaders\x18\r \x03(\v2 .yard.v1.TaskUpdate.HeadersEntryR\aheaders\x12*\n" +
+	"\apayload\x18\x0e \x01(\v2\x10.yard.v1.PayloadR\apayload\x1a:\n" +
+	"\fHeadersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xdd\a\n" +
 	"\x04Task\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x1a\n" +
@@ -3234,7 +3518,8 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x04cost\x18\x19 \x01(\x05R\x04cost\x12\x1d\n" +
 	"\n" +
 	"unique_key\x18\x1a \x01(\tR\tuniqueKey\x12\"\n" +
-	"\runique_for_ms\x18\x1b \x01(\x03R\vuniqueForMs\x1a:\n" +
+	"\runique_for_ms\x18\x1b \x01(\x03R\vuniqueForMs\x12\x1a\n" +
+	"\brevision\x18( \x01(\x03R\brevision\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xcf\x01\n" +
@@ -3284,7 +3569,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x14TASK_STATE_COMPLETED\x10\x06\x12\x13\n" +
 	"\x0fTASK_STATE_DEAD\x10\a\x12\x18\n" +
 	"\x14TASK_STATE_CANCELLED\x10\b\x12\x16\n" +
-	"\x12TASK_STATE_EXPIRED\x10\t*\xd1\x03\n" +
+	"\x12TASK_STATE_EXPIRED\x10\t*\xee\x03\n" +
 	"\rTaskEventKind\x12\x1f\n" +
 	"\x1bTASK_EVENT_KIND_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19TASK_EVENT_KIND_SUBMITTED\x10\x01\x12\x1a\n" +
@@ -3301,7 +3586,8 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x19TASK_EVENT_KIND_CANCELLED\x10\v\x12\x18\n" +
 	"\x14TASK_EVENT_KIND_DEAD\x10\f\x12\x1b\n" +
 	"\x17TASK_EVENT_KIND_EXPIRED\x10\r\x12\x1b\n" +
-	"\x17TASK_EVENT_KIND_SNOOZED\x10\x0eBAZ?github.com/yardmaster-io/yardmaster/contracts/gen/yardv1;yardv1b\x06proto3"
+	"\x17TASK_EVENT_KIND_SNOOZED\x10\x0e\x12\x1b\n" +
+	"\x17TASK_EVENT_KIND_UPDATED\x10\x0fBAZ?github.com/yardmaster-io/yardmaster/contracts/gen/yardv1;yardv1b\x06proto3"
 
 var (
 	file_yard_v1_tasks_proto_rawDescOnce sync.Once
@@ -3316,7 +3602,7 @@ func file_yard_v1_tasks_proto_rawDescGZIP() []byte {
 }
 
 var file_yard_v1_tasks_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_yard_v1_tasks_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_yard_v1_tasks_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_yard_v1_tasks_proto_goTypes = []any{
 	(Encoding)(0),            // 0: yard.v1.Encoding
 	(Jitter)(0),              // 1: yard.v1.Jitter
@@ -3352,12 +3638,15 @@ var file_yard_v1_tasks_proto_goTypes = []any{
 	(*ListResponse)(nil),     // 31: yard.v1.ListResponse
 	(*CancelRequest)(nil),    // 32: yard.v1.CancelRequest
 	(*CancelHint)(nil),       // 33: yard.v1.CancelHint
-	(*Task)(nil),             // 34: yard.v1.Task
-	(*TaskEvent)(nil),        // 35: yard.v1.TaskEvent
-	nil,                      // 36: yard.v1.NewTask.HeadersEntry
-	nil,                      // 37: yard.v1.PolledTask.HeadersEntry
-	nil,                      // 38: yard.v1.ListRequest.HeadersEntry
-	nil,                      // 39: yard.v1.Task.HeadersEntry
+	(*UpdateRequest)(nil),    // 34: yard.v1.UpdateRequest
+	(*TaskUpdate)(nil),       // 35: yard.v1.TaskUpdate
+	(*Task)(nil),             // 36: yard.v1.Task
+	(*TaskEvent)(nil),        // 37: yard.v1.TaskEvent
+	nil,                      // 38: yard.v1.NewTask.HeadersEntry
+	nil,                      // 39: yard.v1.PolledTask.HeadersEntry
+	nil,                      // 40: yard.v1.ListRequest.HeadersEntry
+	nil,                      // 41: yard.v1.TaskUpdate.HeadersEntry
+	nil,                      // 42: yard.v1.Task.HeadersEntry
 }
 var file_yard_v1_tasks_proto_depIdxs = []int32{
 	0,  // 0: yard.v1.Payload.encoding:type_name -> yard.v1.Encoding
@@ -3367,38 +3656,42 @@ var file_yard_v1_tasks_proto_depIdxs = []int32{
 	3,  // 4: yard.v1.RetryPolicy.on_timeout:type_name -> yard.v1.OnTimeout
 	8,  // 5: yard.v1.NewTask.payload:type_name -> yard.v1.Payload
 	9,  // 6: yard.v1.NewTask.retry:type_name -> yard.v1.RetryPolicy
-	36, // 7: yard.v1.NewTask.headers:type_name -> yard.v1.NewTask.HeadersEntry
+	38, // 7: yard.v1.NewTask.headers:type_name -> yard.v1.NewTask.HeadersEntry
 	4,  // 8: yard.v1.NewTask.on_conflict:type_name -> yard.v1.OnConflict
 	11, // 9: yard.v1.SubmitRequest.tasks:type_name -> yard.v1.NewTask
 	5,  // 10: yard.v1.SubmitResult.outcome:type_name -> yard.v1.SubmitOutcome
 	13, // 11: yard.v1.SubmitResponse.results:type_name -> yard.v1.SubmitResult
-	34, // 12: yard.v1.SubmitResponse.task:type_name -> yard.v1.Task
+	36, // 12: yard.v1.SubmitResponse.task:type_name -> yard.v1.Task
 	17, // 13: yard.v1.PollRequest.tasklists:type_name -> yard.v1.PolledTasklist
 	19, // 14: yard.v1.PollResponse.tasks:type_name -> yard.v1.PolledTask
 	8,  // 15: yard.v1.PolledTask.payload:type_name -> yard.v1.Payload
-	37, // 16: yard.v1.PolledTask.headers:type_name -> yard.v1.PolledTask.HeadersEntry
+	39, // 16: yard.v1.PolledTask.headers:type_name -> yard.v1.PolledTask.HeadersEntry
 	8,  // 17: yard.v1.Completion.result:type_name -> yard.v1.Payload
 	20, // 18: yard.v1.CompleteRequest.tasks:type_name -> yard.v1.Completion
 	22, // 19: yard.v1.FailRequest.tasks:type_name -> yard.v1.Failure
 	8,  // 20: yard.v1.Beat.progress:type_name -> yard.v1.Payload
 	24, // 21: yard.v1.HeartbeatRequest.tasks:type_name -> yard.v1.Beat
 	27, // 22: yard.v1.OutcomeResponse.verdicts:type_name -> yard.v1.Verdict
-	34, // 23: yard.v1.GetResponse.task:type_name -> yard.v1.Task
+	36, // 23: yard.v1.GetResponse.task:type_name -> yard.v1.Task
 	6,  // 24: yard.v1.ListRequest.states:type_name -> yard.v1.TaskState
-	38, // 25: yard.v1.ListRequest.headers:type_name -> yard.v1.ListRequest.HeadersEntry
-	34, // 26: yard.v1.ListResponse.tasks:type_name -> yard.v1.Task
-	6,  // 27: yard.v1.Task.state:type_name -> yard.v1.TaskState
-	8,  // 28: yard.v1.Task.payload:type_name -> yard.v1.Payload
-	8,  // 29: yard.v1.Task.result:type_name -> yard.v1.Payload
-	8,  // 30: yard.v1.Task.progress:type_name -> yard.v1.Payload
-	35, // 31: yard.v1.Task.events:type_name -> yard.v1.TaskEvent
-	39, // 32: yard.v1.Task.headers:type_name -> yard.v1.Task.HeadersEntry
-	7,  // 33: yard.v1.TaskEvent.kind:type_name -> yard.v1.TaskEventKind
-	34, // [34:34] is the sub-list for method output_type
-	34, // [34:34] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	40, // 25: yard.v1.ListRequest.headers:type_name -> yard.v1.ListRequest.HeadersEntry
+	36, // 26: yard.v1.ListResponse.tasks:type_name -> yard.v1.Task
+	35, // 27: yard.v1.UpdateRequest.tasks:type_name -> yard.v1.TaskUpdate
+	9,  // 28: yard.v1.TaskUpdate.retry:type_name -> yard.v1.RetryPolicy
+	41, // 29: yard.v1.TaskUpdate.headers:type_name -> yard.v1.TaskUpdate.HeadersEntry
+	8,  // 30: yard.v1.TaskUpdate.payload:type_name -> yard.v1.Payload
+	6,  // 31: yard.v1.Task.state:type_name -> yard.v1.TaskState
+	8,  // 32: yard.v1.Task.payload:type_name -> yard.v1.Payload
+	8,  // 33: yard.v1.Task.result:type_name -> yard.v1.Payload
+	8,  // 34: yard.v1.Task.progress:type_name -> yard.v1.Payload
+	37, // 35: yard.v1.Task.events:type_name -> yard.v1.TaskEvent
+	42, // 36: yard.v1.Task.headers:type_name -> yard.v1.Task.HeadersEntry
+	7,  // 37: yard.v1.TaskEvent.kind:type_name -> yard.v1.TaskEventKind
+	38, // [38:38] is the sub-list for method output_type
+	38, // [38:38] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_yard_v1_tasks_proto_init() }
@@ -3412,7 +3705,7 @@ func file_yard_v1_tasks_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_v1_tasks_proto_rawDesc), len(file_yard_v1_tasks_proto_rawDesc)),
 			NumEnums:      8,
-			NumMessages:   32,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

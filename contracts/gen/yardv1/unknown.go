@@ -52,6 +52,21 @@ func (r *SubmitRequest) UnknownField() (string, bool) {
 }
 
 // UnknownField returns the path of a field that this version does not know.
+func (r *UpdateRequest) UnknownField() (string, bool) {
+	for i, t := range r.Tasks {
+		at := fmt.Sprintf("/tasks/%d", i)
+		if path, ok := firstOf(
+			func() (string, bool) { return field(at, t.unknownFields) },
+			func() (string, bool) { return payloadField(at+"/payload", t.Payload) },
+			func() (string, bool) { return t.Retry.unknownField(at + "/retry") },
+		); ok {
+			return path, true
+		}
+	}
+	return field("", r.unknownFields)
+}
+
+// UnknownField returns the path of a field that this version does not know.
 func (r *CompleteRequest) UnknownField() (string, bool) {
 	for i, t := range r.Tasks {
 		if len(t.unknownFields) > 0 {

@@ -43,7 +43,7 @@ const (
 
 // endpoints are all verbs, in the order of the page.
 func endpoints() []endpoint {
-	return slices.Concat(lifeEndpoints(), queryEndpoints(), tasklistEndpoints(), []endpoint{peekEndpoint()}, pauseEndpoints("tasklists", "tasklist", "Tasklist", "mail"),
+	return slices.Concat(lifeEndpoints(), commandEndpoints(), queryEndpoints(), tasklistEndpoints(), []endpoint{peekEndpoint()}, pauseEndpoints("tasklists", "tasklist", "Tasklist", "mail"),
 		[]endpoint{workersEndpoint()}, typeEndpoints(), pauseEndpoints("types", "task type", "Type", "email.send"), limitEndpoints(), groupEndpoints(), pauseEndpoints("groups", "group", "Group", "acme"), domainEndpoints())
 }
 
@@ -102,6 +102,12 @@ func lifeEndpoints() []endpoint {
 				"STALE: the attempt is over, stop working. `cancel_requested`: the task was cancelled; stop and report `tasks.fail`.", verdictNote,
 			},
 		},
+	}
+}
+
+// commandEndpoints are about tasks by id, wherever they are.
+func commandEndpoints() []endpoint {
+	return []endpoint{
 		{
 			Verb: "tasks.cancel", Does: "Cancel tasks by id.",
 			Request: "CancelRequest", Response: "OutcomeResponse",
@@ -111,6 +117,17 @@ func lifeEndpoints() []endpoint {
 			Notes: []string{
 				"A worker need not wait for its next heartbeat: if it subscribes to the domain's subject `hint.cancel` (in place of `tasks.cancel`), it is notified at once of running tasks that are cancelled (CancelHint, without a reply). It then sends a heartbeat for those that it runs.",
 				verdictNote,
+			},
+		},
+		{
+			Verb: "tasks.update", Does: "Change tasks by id: what has not started, and the deadline of what runs.",
+			Request: "UpdateRequest", Response: "OutcomeResponse",
+			In:    `{"request_id":"019aa4ee-0780-7000-8000-000000000002","tasks":[{"task_id":"` + exampleTask + `","if_revision":1,"priority":1,"run_now":true}]}`,
+			Out:   `{"verdicts":[{"task_id":"` + exampleTask + `","code":"OK","revision":2}]}`,
+			codes: []fault.Code{fault.NotFound, fault.FailedPrecondition},
+			Notes: []string{
+				"STALE: the task has another revision than `if_revision`; the verdict has the one that it has. FAILED_PRECONDITION: it has ended, or runs and the update is not for that.",
+				"OK means that it holds, though a task that waits for its time, or is not read yet, may show it in `tasks.get` a moment later.", verdictNote,
 			},
 		},
 	}

@@ -1,6 +1,7 @@
 package historysim
 
 import (
+	"math"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -204,9 +205,18 @@ func (o *Owner) search(s Search) {
 		o.searchArchive(found, levels, false)
 		return
 	}
-	o.until(Op{Kind: AskTimer, Search: s}, func(timer Outcome) {
-		found.Taken = entryOf(timer.Task)
-		o.searchArchive(found, levels, timer.Fired)
+	if s.Update && !s.Take {
+		o.until(Op{Kind: AskTimer, Search: s}, func(timer Outcome) {
+			found.Waiting = entryOf(timer.Task)
+			o.searchArchive(found, levels, timer.Fired)
+		})
+		return
+	}
+	o.until(Op{Kind: ReadTimer, From: math.MaxUint64}, func(end Outcome) {
+		o.until(Op{Kind: AskTimer, Search: s, UpTo: end.Seq}, func(timer Outcome) {
+			found.Taken = entryOf(timer.Task)
+			o.searchArchive(found, levels, timer.Fired)
+		})
 	})
 }
 
@@ -221,7 +231,7 @@ func (o *Owner) searchArchive(found *replica.Found, levels Levels, fired bool) {
 		o.until(Op{Kind: AskArchive, Search: found.Search}, func(archive Outcome) {
 			found.Archived = entryOf(archive.Task)
 			switch {
-			case found.Archived != nil || found.Taken != nil && !fired:
+			case found.Archived != nil || (found.Taken != nil || found.Waiting != nil) && !fired:
 				o.give(found)
 			case found.Cancel:
 				o.searchUnread(found, levels)

@@ -37,6 +37,8 @@ type (
 	Unique        = taskstate.Unique
 	Expiry        = taskstate.Expiry
 	Event         = taskstate.Event
+	Update        = taskstate.Update
+	Blob          = taskstate.Blob
 	Policy        = taskstate.Policy
 	Kind          = taskstate.Kind
 	State         = taskstate.State
@@ -57,6 +59,7 @@ const (
 	Carried   = taskstate.Carried
 	Fence     = taskstate.Fence
 	Lapse     = taskstate.Lapse
+	Changed   = taskstate.Changed
 	Displace  = taskstate.Displace
 
 	Running   = taskstate.Running
@@ -170,8 +173,10 @@ type Op struct {
 	Events  []Event
 	Carried map[int]CarriedState
 	// Levels are those of Purge and AskUnread.
-	Levels   Levels
-	Search   Search
+	Levels Levels
+	Search Search
+	// UpTo bounds what AskTimer takes out for a command: what the timer store has up to there.
+	UpTo     uint64
 	Triggers []TriggerBatch
 	Releases []ReleaseGroup
 	Answer   *Answer

@@ -43,7 +43,7 @@ func (o *Owner) Cancel(all []Wanted) []Tombstones {
 	for _, one := range o.table.Tombstones(all) {
 		subject := topology.Timer(o.partition, one.Bucket)
 		o.tombstones[subject] = one.IDs
-		messages = append(messages, Tombstones{Subject: subject, Data: batch.Tombstones(one.IDs, logversion.First)})
+		messages = append(messages, Tombstones{Subject: subject, Data: batch.Tombstones(one.IDs, one.Parkings, logversion.Updates)})
 	}
 	return messages
 }
@@ -80,6 +80,17 @@ func (o *Owner) Answer() Answer {
 		a.Records = append(a.Records, o.kept[r.Seq].body.Record(r.Index))
 	}
 	return a
+}
+
+// Look tells what a cancel would take out; nil = nothing. Fired: it was fired recently, or may have been.
+func (o *Owner) Look(one Wanted) (record []byte, fired bool) {
+	o.must(idle)
+	stay, status := o.table.FindWanted(one)
+	fired = len(o.table.Answer([]due.Wanted{one}).Fired) > 0
+	if status == due.Waiting || status == due.Cancelled {
+		record = o.kept[stay.Seq].body.Record(stay.Index)
+	}
+	return record, fired
 }
 
 // Located tells where a task is. All zero: it is not known here.

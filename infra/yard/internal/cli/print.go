@@ -148,6 +148,7 @@ func (a *app) printTask(t *yardv1.Task) error {
 		{"last error", strings.TrimSpace(t.ErrorType + " " + t.ErrorMessage), t.ErrorMessage != "" || t.ErrorType != ""},
 		{"worker", t.Worker, t.Worker != ""},
 		{"cancel", "requested", t.CancelRequested},
+		{"revision", fmt.Sprint(t.Revision), t.Revision > 1},
 		{"group", t.Group, t.Group != ""},
 		{"cost", fmt.Sprint(t.Cost, " starts of a rate"), t.Cost > 1},
 		{"unique key", uniqueText(t), t.UniqueKey != ""},

@@ -18,8 +18,8 @@ import (
 const watchEvery = 200 * time.Millisecond
 
 func (a *app) taskCommand() *cobra.Command {
-	return group("task", "Submit, look at, watch and cancel tasks",
-		a.taskSubmit(), a.taskGet(), a.taskList(), a.taskWatch(), a.taskCancel())
+	return group("task", "Submit, look at, watch, change and cancel tasks",
+		a.taskSubmit(), a.taskGet(), a.taskList(), a.taskWatch(), a.taskCancel(), a.taskUpdate(), a.taskRunNow())
 }
 
 func (a *app) taskGet() *cobra.Command {
@@ -115,7 +115,7 @@ func (a *app) taskCancel() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.printVerdicts(verdicts)
+				return a.printVerdicts("cancelled", verdicts)
 			})
 		},
 	}
@@ -124,15 +124,19 @@ func (a *app) taskCancel() *cobra.Command {
 }
 
 // printVerdicts writes what became of each task; the error is that of the first
-// one that was not cancelled.
-func (a *app) printVerdicts(verdicts []*yardv1.Verdict) error {
+// one that was not done, such as "cancelled".
+func (a *app) printVerdicts(done string, verdicts []*yardv1.Verdict) error {
 	var refused error
 	var t table
 	t.row("TASK", "VERDICT", "")
 	for _, v := range verdicts {
-		t.row(v.TaskId, v.Code, v.Message)
+		about := v.Message
+		if about == "" && v.Revision > 0 {
+			about = fmt.Sprint("revision ", v.Revision)
+		}
+		t.row(v.TaskId, v.Code, about)
 		if v.Code != "OK" && refused == nil {
-			refused = fault.New(fault.Code(v.Code), "task %s was not cancelled: %s", v.TaskId, v.Message)
+			refused = fault.New(fault.Code(v.Code), "task %s was not %s: %s", v.TaskId, done, v.Message)
 		}
 	}
 	print := a.printTable

@@ -51,6 +51,7 @@ func (a *API) endpoints() []endpoint {
 		of(a, "tasks.fail", "Tell of attempts that failed, or were never begun; a verdict each.", g.Fail, &yardv1.OutcomeResponse{}),
 		of(a, "tasks.heartbeat", "Keep attempts alive and tell their progress; a verdict each.", g.Heartbeat, &yardv1.OutcomeResponse{}),
 		of(a, "tasks.cancel", "Cancel tasks by id; a verdict each.", g.Cancel, &yardv1.OutcomeResponse{}),
+		of(a, "tasks.update", "Change tasks by id; a verdict each.", g.Update, &yardv1.OutcomeResponse{}),
 		of(a, "tasks.get", "Tell all of one task; may wait for its end.", g.Get, &yardv1.GetResponse{}),
 		of(a, "tasks.list", "Find tasks of the domain, newest first.", g.List, &yardv1.ListResponse{}),
 		of(a, "tasklists.describe", "Tell how a tasklist is doing.", g.DescribeTasklist, &yardv1.DescribeTasklistResponse{}),

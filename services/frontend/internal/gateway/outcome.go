@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
@@ -47,6 +48,16 @@ func (g *Gateway) Cancel(c Call, req *yardv1.CancelRequest, answer Answer) {
 	g.outcome(c, false, answer, func() ([]validate.Outcome, error) { return validate.Cancel(req, c.Domain) })
 }
 
+// Update changes tasks (tasks.update).
+func (g *Gateway) Update(c Call, req *yardv1.UpdateRequest, answer Answer) {
+	g.outcome(c, false, answer, func() ([]validate.Outcome, error) {
+		if err := g.known("/tasks", logversion.Updates); err != nil {
+			return nil, err
+		}
+		return validate.Update(req, c.Domain, c.Now, c.form())
+	})
+}
+
 // outcome checks a request and sends each entry to the partition of its task.
 // Traced are those that end an attempt.
 func (g *Gateway) outcome(c Call, traced bool, answer Answer, check func() ([]validate.Outcome, error)) {
@@ -59,7 +70,7 @@ func (g *Gateway) outcome(c Call, traced bool, answer Answer, check func() ([]va
 		answer(nil, err)
 		return
 	}
-	r := &outcomeRequest{g: g, call: c, answer: answer, traced: traced, cancels: len(entries) > 0 && entries[0].Event.Kind == logv1.EventKind_EVENT_KIND_CANCEL, verdicts: make([]*yardv1.Verdict, len(entries)), left: len(entries)}
+	r := &outcomeRequest{g: g, call: c, answer: answer, traced: traced, hints: hinted(entries), verdicts: make([]*yardv1.Verdict, len(entries)), left: len(entries)}
 	slab := make([]yardv1.Verdict, len(entries))
 	for i := range entries {
 		slab[i].TaskId = entries[i].ID.String()
@@ -74,7 +85,7 @@ func (g *Gateway) outcome(c Call, traced bool, answer Answer, check func() ([]va
 		switch err := g.outcomes.enqueue(s); {
 		case err == nil:
 		case errors.Is(err, errCancelsWait):
-			s.fail(fault.ResourceExhausted, "too many cancels wait for tasks that cannot be looked up now: repeat the entry later")
+			s.fail(fault.ResourceExhausted, "too many cancels and updates wait for tasks that cannot be looked up now: repeat the entry later")
 		default:
 			s.fail(fault.ResourceExhausted, "too many outcomes wait for the log")
 		}
@@ -88,8 +99,8 @@ type outcomeRequest struct {
 	call   Call
 	answer Answer
 	traced bool
-	// cancels: it asks for tasks to end.
-	cancels bool
+	// hints are the entries of which workers are to hear at once, if their tasks run; nil = none.
+	hints []bool
 
 	mu       sync.Mutex
 	verdicts []*yardv1.Verdict // by entry
@@ -160,6 +171,10 @@ func (r *outcomeRequest) write(i int, v *logv1.EventVerdict) {
 	if v.LeaseUntilMs > 0 {
 		out.LeaseMs = max(v.LeaseUntilMs-r.call.now().UnixMilli(), 1) // never 0, which would say nothing
 	}
+	if v.DeadlineMs > 0 {
+		out.TimeoutMs = max(v.DeadlineMs-r.call.now().UnixMilli(), 1)
+	}
+	out.Revision = int64(v.Revision)
 }
 
 // count counts n verdicts in; the last one answers the request. The verdicts
@@ -173,17 +188,33 @@ func (r *outcomeRequest) count(n int) {
 		return
 	}
 	r.g.metrics.outcomes.Add(int64(len(r.verdicts)))
-	if r.cancels {
+	if r.hints != nil {
 		r.hint()
 	}
 	r.answer(&yardv1.OutcomeResponse{Verdicts: r.verdicts}, nil)
 }
 
-// hint tells the workers which of the cancelled tasks run. They would hear of it with their next heartbeat.
+// hinted are the entries that workers are to hear of: cancels, and updates that change when an attempt must end.
+func hinted(entries []validate.Outcome) []bool {
+	var hints []bool
+	for i := range entries {
+		e := entries[i].Event
+		if e.Kind != logv1.EventKind_EVENT_KIND_CANCEL && e.Update.GetPolicy().GetStartToCloseMs() == 0 && e.Update.GetExpiry().GetFinishWithinMs() == 0 {
+			continue
+		}
+		if hints == nil {
+			hints = make([]bool, len(entries))
+		}
+		hints[i] = true
+	}
+	return hints
+}
+
+// hint tells the workers which of the tasks run. They would hear of it with their next heartbeat.
 func (r *outcomeRequest) hint() {
 	hint := &yardv1.CancelHint{}
-	for _, v := range r.verdicts {
-		if v.CancelRequested {
+	for i, v := range r.verdicts {
+		if r.hints[i] && (v.CancelRequested || v.Revision > 0 && v.Code == codeOK) {
 			hint.TaskIds = append(hint.TaskIds, v.TaskId)
 		}
 	}
@@ -219,7 +250,16 @@ func (s *share) fail(code fault.Code, why string) {
 // weight is what the share takes up of a group commit, in bytes.
 func (s *share) weight() int { return max(s.bytes, len(s.events)*eventBytesMin) }
 
-// cancels tells whether these are cancels: a request is of one kind.
-func (s *share) cancels() bool { return s.events[0].Kind == logv1.EventKind_EVENT_KIND_CANCEL }
+// cancels tells whether these are cancels, or updates, which are like them in all here: a request is of one kind.
+func (s *share) cancels() bool {
+	kind := s.events[0].Kind
+	return kind == logv1.EventKind_EVENT_KIND_CANCEL || kind == logv1.EventKind_EVENT_KIND_UPDATE
+}
+
+// cancelBytes is how many bytes weigh as much as a cancel.
+const cancelBytes = 4096
+
+// asCancels is as how many cancels the share counts while it waits in history.
+func (s *share) asCancels() int { return len(s.events) + s.bytes/cancelBytes }
 
 func (s *share) late(now time.Time) bool { return !now.Before(s.request.call.Deadline) }

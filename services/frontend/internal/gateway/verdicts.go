@@ -103,7 +103,7 @@ func (o *outcomes) enqueue(s *share) error {
 	if !s.cancels() {
 		return o.enqueueOutcomes(s)
 	}
-	if !o.takesCancels(s.partition, []*share{s}, len(s.events)) {
+	if !o.takesCancels(s.partition, []*share{s}) {
 		return errCancelsWait
 	}
 	key := cancelsKey{s.partition, s.request.call.Domain}
@@ -175,11 +175,13 @@ func (o *outcomes) forget(key cancelsKey, c *cancels, n int) {
 	}
 }
 
-// takesCancels tells whether history takes the cancels, and counts n of them if it does.
-func (o *outcomes) takesCancels(p int, all []*share, n int) bool {
+// takesCancels tells whether history takes the cancels, and counts them if it does.
+func (o *outcomes) takesCancels(p int, all []*share) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	n := 0
 	for _, s := range all {
+		n += s.asCancels()
 		if !o.takes.Takes(p, s.request.call.Domain) {
 			return false
 		}
@@ -278,7 +280,7 @@ func (w *sending) wait(next time.Duration, partly bool) (done bool) {
 // send sends the events, and returns when to look again.
 func (w *sending) send() time.Duration {
 	next := w.g.Config.VerdictTimeout
-	if w.sends > 0 && w.batch[0].cancels() && !w.takesCancels(w.partition, w.batch, w.events) {
+	if w.sends > 0 && w.batch[0].cancels() && !w.takesCancels(w.partition, w.batch) {
 		return next // they wait there
 	}
 	if w.g.Bus.PublishEvents(w.partition, w.id, w.data) != nil {

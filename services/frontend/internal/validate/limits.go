@@ -10,6 +10,8 @@ import (
 const (
 	// BatchMax bounds the entries of one request, and of one message of the log.
 	BatchMax = 1000
+	// UpdatesMax bounds the tasks of one update.
+	UpdatesMax = 100
 	// PayloadBytesMax bounds a payload and a result.
 	PayloadBytesMax = 256 << 10
 	// ProgressBytesMax bounds what a heartbeat may carry.

@@ -8,7 +8,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
 
-// Outcome is one entry of complete, fail, heartbeat or cancel, ready for the log.
+// Outcome is one entry of complete, fail, heartbeat, cancel or update, ready for the log.
 type Outcome struct {
 	ID    ids.TaskID
 	Event *logv1.Event

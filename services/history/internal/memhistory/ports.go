@@ -108,27 +108,41 @@ func (w *World) Tail(_ context.Context, after uint64, handle func(batch []byte) 
 
 // Cancel implements partition.Timer: of the latest stay of each task it gives the
 // record, unless that stay has fired.
-func (w *World) Cancel(_ context.Context, wanted []replica.Search) (found []*logv1.Record, fired map[ids.TaskID]uint64, err error) {
+func (w *World) Cancel(_ context.Context, wanted []replica.Search, upTo, _ uint64) (found []*logv1.Record, fired map[ids.TaskID]uint64, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.write(); err != nil {
 		return nil, nil, err
 	}
+	found, fired = w.look(wanted, upTo)
+	for _, r := range found {
+		w.void[stay{ids.TaskID(r.Id), r.Parkings}] = true
+	}
+	return found, fired, nil
+}
+
+// Look implements partition.Timer.
+func (w *World) Look(_ context.Context, wanted []replica.Search) (waiting []*logv1.Record, fired map[ids.TaskID]uint64, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	waiting, fired = w.look(wanted, uint64(len(w.timer)))
+	return waiting, fired, nil
+}
+
+func (w *World) look(wanted []replica.Search, upTo uint64) (found []*logv1.Record, fired map[ids.TaskID]uint64) {
 	fired = map[ids.TaskID]uint64{}
 	for _, s := range wanted {
 		r := w.latest(s.ID)
-		if r == nil || s.Domain != "" && s.Domain != r.Domain {
+		if r == nil || s.Domain != "" && s.Domain != r.Domain || !w.waitsUpTo(r, upTo) {
 			continue
 		}
-		key := stay{s.ID, r.Parkings}
-		if w.fired[key] {
+		if w.fired[stay{s.ID, r.Parkings}] {
 			fired[s.ID] = 0
 			continue
 		}
-		w.void[key] = true
 		found = append(found, r)
 	}
-	return found, fired, nil
+	return found, fired
 }
 
 // Locate implements partition.Timer.
@@ -140,6 +154,15 @@ func (w *World) Locate(_ context.Context, id ids.TaskID) (*logv1.Record, uint64,
 		return nil, 0, nil
 	}
 	return r, 0, nil
+}
+
+// waitsUpTo tells whether the store has a record up to a sequence.
+func (w *World) waitsUpTo(r *logv1.Record, seq uint64) bool {
+	all := w.timer
+	w.timer = all[:min(seq, uint64(len(all)))]
+	found := w.latest(ids.TaskID(r.Id))
+	w.timer = all
+	return found != nil && found.Parkings == r.Parkings
 }
 
 // latest is the record of a task's latest stay.

@@ -51,8 +51,16 @@ func (t TimerStore) Tail(ctx context.Context, after uint64, handle func(batch []
 type Timer struct{ Config }
 
 // Cancel implements partition.Timer.
-func (t Timer) Cancel(ctx context.Context, wanted []replica.Search) ([]*logv1.Record, map[ids.TaskID]uint64, error) {
-	req := &rpcv1.CancelWaitingRequest{}
+func (t Timer) Cancel(ctx context.Context, wanted []replica.Search, upTo, epoch uint64) ([]*logv1.Record, map[ids.TaskID]uint64, error) {
+	return t.cancel(ctx, wanted, &rpcv1.CancelWaitingRequest{UpTo: upTo, Epoch: epoch})
+}
+
+// Look implements partition.Timer.
+func (t Timer) Look(ctx context.Context, wanted []replica.Search) ([]*logv1.Record, map[ids.TaskID]uint64, error) {
+	return t.cancel(ctx, wanted, &rpcv1.CancelWaitingRequest{Look: true})
+}
+
+func (t Timer) cancel(ctx context.Context, wanted []replica.Search, req *rpcv1.CancelWaitingRequest) ([]*logv1.Record, map[ids.TaskID]uint64, error) {
 	for i := range wanted {
 		req.TaskIds = append(req.TaskIds, wanted[i].ID[:])
 		req.Domains = append(req.Domains, wanted[i].Domain)

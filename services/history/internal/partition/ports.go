@@ -70,9 +70,11 @@ type TimerStore interface {
 
 // Timer is the service that fires what waits.
 type Timer interface {
-	// Cancel takes waiting tasks out, each for the domain of its caller; fired are those
+	// Cancel takes waiting tasks out that the store holds up to a sequence, each for the domain of its caller, for the owner of an epoch; fired are those
 	// that are on their way back, with their sequence in the log, 0 = not known.
-	Cancel(ctx context.Context, wanted []replica.Search) (taken []*logv1.Record, fired map[ids.TaskID]uint64, err error)
+	Cancel(ctx context.Context, wanted []replica.Search, upTo, epoch uint64) (taken []*logv1.Record, fired map[ids.TaskID]uint64, err error)
+	// Look tells what of some waiting tasks there is to take out, each for the domain of its caller, and takes nothing out.
+	Look(ctx context.Context, wanted []replica.Search) (waiting []*logv1.Record, fired map[ids.TaskID]uint64, err error)
 	// Locate finds a task that waits, or where it was fired to.
 	Locate(ctx context.Context, id ids.TaskID) (waiting *logv1.Record, fired uint64, err error)
 }

@@ -140,16 +140,32 @@ func (w writers) ask(ctx context.Context, at stage, job []*sought) (away []*soug
 // askForCancels notes where the tasks of cancels are. What it does not find may still come: the
 // replica waits for the lanes.
 func (w writers) askForCancels(ctx context.Context, job []*sought, dec searchDecoder) error {
-	wanted := make([]replica.Search, len(job))
-	for i, f := range job {
-		wanted[i] = f.Search
+	var wanted, looked []replica.Search
+	for _, f := range job {
+		if f.Update && !f.Take {
+			looked = append(looked, f.Search)
+		} else {
+			wanted = append(wanted, f.Search)
+		}
+	}
+	waiting, fired, err := w.lookWaiting(ctx, looked)
+	if err != nil {
+		return err
 	}
 	var taken []*logv1.Record
-	var fired map[ids.TaskID]uint64
-	err := w.persist(ctx, "cancel in the timer store", func(ctx context.Context) (err error) {
-		taken, fired, err = w.cancelWaiting(ctx, wanted)
+	var firedNow map[ids.TaskID]uint64
+	// What is parked from now on is not taken out, should a call come late: it may be what this one was for, parked again.
+	var upTo uint64
+	err = w.persist(ctx, "look at the end of the timer store", func(ctx context.Context) (err error) {
+		upTo, err = w.TimerStore.Last(ctx)
 		return err
 	})
+	if err == nil {
+		err = w.persist(ctx, "cancel in the timer store", func(ctx context.Context) (err error) {
+			taken, firedNow, err = w.cancelWaiting(ctx, wanted, upTo)
+			return err
+		})
+	}
 	if err == nil {
 		err = w.askArchive(ctx, job, dec, w.askEnds)
 	}
@@ -157,13 +173,18 @@ func (w writers) askForCancels(ctx context.Context, job []*sought, dec searchDec
 		return err
 	}
 	for _, f := range job {
-		for _, r := range taken {
-			if ids.TaskID(r.Id) == f.ID && (f.Domain == "" || f.Domain == r.Domain) {
-				f.Taken = dec.entry(r)
-			}
+		from, firedOf := taken, firedNow
+		if f.Update && !f.Take {
+			from, firedOf = waiting, fired
 		}
-		hint, fired := fired[f.ID]
-		if f.Archived != nil || f.Taken != nil && !fired { // what was taken may have been fired before
+		r := recordOf(from, &f.Search)
+		if f.Update && !f.Take {
+			f.Waiting = dec.entry(r)
+		} else {
+			f.Taken = dec.entry(r)
+		}
+		hint, fired := firedOf[f.ID]
+		if f.Archived != nil || r != nil && !fired { // what was taken may have been fired before
 			continue
 		}
 		levels, some := unreadBehind(f.levels, f.Ends)
@@ -177,6 +198,30 @@ func (w writers) askForCancels(ctx context.Context, job []*sought, dec searchDec
 		dec.unread(f, unread, at)
 	}
 	return nil
+}
+
+// recordOf is the record that a search has found, if it is for the caller; nil = none.
+func recordOf(all []*logv1.Record, s *replica.Search) *logv1.Record {
+	for _, r := range all {
+		if ids.TaskID(r.Id) == s.ID && (s.Domain == "" || s.Domain == r.Domain) {
+			return r
+		}
+	}
+	return nil
+}
+
+// lookWaiting tells what of the tasks of updates waits in the timer store.
+func (w writers) lookWaiting(ctx context.Context, wanted []replica.Search) (waiting []*logv1.Record, fired map[ids.TaskID]uint64, err error) {
+	if len(wanted) == 0 {
+		return nil, nil, nil
+	}
+	err = w.persist(ctx, "look into the timer store", func(ctx context.Context) (err error) {
+		waiting, fired, err = inParts(wanted, func(part []replica.Search) ([]*logv1.Record, map[ids.TaskID]uint64, error) {
+			return w.Timer.Look(ctx, part)
+		})
+		return err
+	})
+	return waiting, fired, err
 }
 
 // unreadBehind are the read levels, but without end for the lanes that are read to where they
@@ -292,27 +337,33 @@ func (w writers) locate(ctx context.Context, id ids.TaskID) (waiting *logv1.Reco
 	return waiting, fired, err
 }
 
-// cancelWaiting takes tasks out of the timer store, in parts if their records do not
-// fit into one answer.
-func (w writers) cancelWaiting(ctx context.Context, wanted []replica.Search) ([]*logv1.Record, map[ids.TaskID]uint64, error) {
+// cancelWaiting takes tasks out of the timer store.
+func (w writers) cancelWaiting(ctx context.Context, wanted []replica.Search, upTo uint64) ([]*logv1.Record, map[ids.TaskID]uint64, error) {
+	return inParts(wanted, func(part []replica.Search) ([]*logv1.Record, map[ids.TaskID]uint64, error) {
+		return w.Timer.Cancel(ctx, part, upTo, w.epoch)
+	})
+}
+
+// inParts asks the timer for tasks, in parts if their records do not fit into one answer.
+func inParts(wanted []replica.Search, ask func([]replica.Search) ([]*logv1.Record, map[ids.TaskID]uint64, error)) ([]*logv1.Record, map[ids.TaskID]uint64, error) {
 	if len(wanted) == 0 {
 		return nil, nil, nil
 	}
-	taken, fired, err := w.Timer.Cancel(ctx, wanted)
+	found, fired, err := ask(wanted)
 	if fault.CodeOf(err) != fault.InvalidArgument || len(wanted) == 1 {
-		return taken, fired, err
+		return found, fired, err
 	}
 	half := len(wanted) / 2
-	taken, fired, err = w.cancelWaiting(ctx, wanted[:half])
+	found, fired, err = inParts(wanted[:half], ask)
 	if err != nil {
 		return nil, nil, err
 	}
-	more, moreFired, err := w.cancelWaiting(ctx, wanted[half:])
+	more, moreFired, err := inParts(wanted[half:], ask)
 	for id, seq := range moreFired {
 		if fired == nil {
 			fired = map[ids.TaskID]uint64{}
 		}
 		fired[id] = seq
 	}
-	return append(taken, more...), fired, err
+	return append(found, more...), fired, err
 }

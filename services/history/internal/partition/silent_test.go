@@ -26,7 +26,11 @@ func silence(ctx context.Context) error {
 	return fault.New(fault.Unavailable, "no answer")
 }
 
-func (silentTimer) Cancel(ctx context.Context, _ []replica.Search) ([]*logv1.Record, map[ids.TaskID]uint64, error) {
+func (silentTimer) Cancel(ctx context.Context, _ []replica.Search, _, _ uint64) ([]*logv1.Record, map[ids.TaskID]uint64, error) {
+	return nil, nil, silence(ctx)
+}
+
+func (silentTimer) Look(ctx context.Context, _ []replica.Search) ([]*logv1.Record, map[ids.TaskID]uint64, error) {
 	return nil, nil, silence(ctx)
 }
 

@@ -211,7 +211,7 @@ func (d *Decoder) SubmitsOf(domain string, data []byte, at time.Time) (tasks []*
 		if p := r.Policy; p != nil {
 			p.NonRetryable, p.ByError = nil, nil
 		}
-		r.Id, r.Payload, r.Trace, r.Result, r.Attempt, r.Headers, r.Expiry, r.Group, r.Unique = nil, nil, nil, nil, nil, nil, nil, "", nil
+		r.Id, r.Payload, r.Trace, r.Result, r.Attempt, r.Headers, r.Expiry, r.Group, r.Unique, r.Updates = nil, nil, nil, nil, nil, nil, nil, "", nil, nil
 	}
 	return tasks, bad, nil
 }
@@ -327,7 +327,7 @@ func (d *Decoder) Events(data []byte) (*replica.Events, error) {
 			}
 		}
 		// Kept events must not keep the message's buffer.
-		e.TaskId, e.Data, e.Carried = nil, nil, nil
+		e.TaskId, e.Data, e.Carried, e.Update = nil, nil, nil, nil
 		clear(e.Limits)
 	}
 	return out, nil
@@ -342,7 +342,10 @@ func (d *Decoder) event(e *logv1.Event, id ids.TaskID, polls []replica.Poll) tas
 		Domain: d.intern(e.Domain), Worker: d.worker(e.Worker, ""), Limits: d.pathOf(e.Limits...), Booked: e.Booked,
 		Undelivered: e.Undelivered, NotAfter: e.NotAfterMs, SilentLease: e.SilentLeaseMs, ReadyBy: e.ReadyByMs,
 		Data: blob(e.Data, e.DataEncoding), Message: string([]byte(e.Message)), ErrType: d.intern(e.ErrorType),
-		NonRetryable: e.NonRetryable, DelayMS: e.DelayMs, Snooze: e.Snooze,
+		NonRetryable: e.NonRetryable, DelayMS: e.DelayMs, Snooze: e.Snooze, Update: d.update(e.Update),
+	}
+	if ev.Kind == taskstate.Changed && ev.Update == nil {
+		ev.Update = &taskstate.Update{}
 	}
 	if e.Poll > 0 && uint64(e.Poll) <= uint64(len(polls)) {
 		ev.Poll, ev.Worker = e.Poll, polls[e.Poll-1].Worker

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
@@ -36,9 +37,67 @@ func storedUnique(u *taskstate.Unique) *logv1.Unique {
 	return &logv1.Unique{Key: u.Key, ForMs: u.ForMS, Seq: u.Seq, Before: u.Before}
 }
 
+// storedUpdates is what the updates of a task have left as records carry it.
+func storedUpdates(x *taskstate.Extra) *logv1.Updates {
+	if x == nil || x.Updates == nil {
+		return nil
+	}
+	u := x.Updates
+	stored := &logv1.Updates{Applied: u.Applied, Seq: u.Seq, Passed: u.Passed, PassedNow: u.PassedNow}
+	for _, request := range u.Requests {
+		if request != 0 {
+			stored.Requests = append(stored.Requests, request)
+		}
+	}
+	return stored
+}
+
+// update reads what an event changes of its task; nil = nothing. It owns its bytes.
+func (d *Decoder) update(u *logv1.Update) *taskstate.Update {
+	if u == nil {
+		return nil
+	}
+	out := &taskstate.Update{
+		IfRevision: u.IfRevision, Priority: priority(u.Priority), DueAt: u.DueAtMs, Now: u.RunNow,
+		StartWithinMS: u.Expiry.GetStartWithinMs(), FinishWithinMS: u.Expiry.GetFinishWithinMs(),
+		Group: strings.Clone(u.Group), Headers: d.headers(u.Headers), Request: u.Request,
+	}
+	if u.HasPayload {
+		out.Payload, out.HasPayload = blob(u.Payload, u.PayloadEncoding), true
+	}
+	if p := u.Policy; p != nil {
+		out.Policy = d.policy(p)
+		if p.MaxAttempts == 0 && out.Policy.MaxAttempts != 0 { // in a task it is never 0
+			own := *out.Policy
+			own.MaxAttempts, out.Policy = 0, &own
+		}
+	}
+	return out
+}
+
+// priority keeps one that no lane has from its task; it is not of our making.
+func priority(p int32) int32 {
+	if p < int32(ids.LaneFirst) || p > int32(ids.LaneLast) {
+		return 0
+	}
+	return p
+}
+
+// headers reads headers; their names are interned.
+func (d *Decoder) headers(all []*logv1.Header) []taskstate.Header {
+	if len(all) == 0 {
+		return nil
+	}
+	out := make([]taskstate.Header, len(all))
+	for i, h := range all {
+		out[i] = taskstate.Header{Name: d.intern(h.Name), Value: strings.Clone(h.Value)}
+	}
+	return out
+}
+
 // extra reads what few records have. Names of headers are interned, since the tasks of one program share them.
 func (d *Decoder) extra(r *logv1.Record) *taskstate.Extra {
-	if len(r.Headers) == 0 && r.Expiry == nil && r.Group == "" && r.Cost <= 1 && r.Unique == nil {
+	if len(r.Headers) == 0 && r.Expiry == nil && r.Group == "" && r.Cost <= 1 && r.Unique == nil && r.Updates == nil {
 		return nil
 	}
 	x := &taskstate.Extra{Group: strings.Clone(r.Group), Cost: r.Cost, Expiry: taskstate.Expiry{
@@ -48,11 +107,10 @@ func (d *Decoder) extra(r *logv1.Record) *taskstate.Extra {
 	if u := r.Unique; u != nil {
 		x.Unique = &taskstate.Unique{Key: strings.Clone(u.Key), ForMS: u.ForMs, Seq: u.Seq, Before: u.Before}
 	}
-	if len(r.Headers) > 0 {
-		x.Headers = make([]taskstate.Header, len(r.Headers))
-	}
-	for i, h := range r.Headers {
-		x.Headers[i] = taskstate.Header{Name: d.intern(h.Name), Value: strings.Clone(h.Value)}
+	x.Headers = d.headers(r.Headers)
+	if u := r.Updates; u != nil {
+		x.Updates = &taskstate.Updates{Applied: u.Applied, Seq: u.Seq, Passed: u.Passed, PassedNow: u.PassedNow}
+		copy(x.Updates.Requests[:], u.Requests)
 	}
 	return x
 }

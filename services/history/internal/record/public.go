@@ -9,11 +9,11 @@ import (
 func Public(t *taskstate.Task, brief bool) *yardv1.Task {
 	out := &yardv1.Task{
 		TaskId: t.ID.String(), Domain: t.Domain, Tasklist: t.Tasklist, Type: t.Type, Priority: t.Priority,
-		State: State(t), Failures: t.Failures, Grants: int32(t.Version),
+		State: State(t), Failures: t.Failures, Grants: int32(t.Grants()),
 		CreatedAtMs: t.CreatedAt(), DueAtMs: t.DueAt, FinishedAtMs: t.FinishedAt,
 		ErrorMessage: t.ErrMessage, ErrorType: t.ErrType, CancelRequested: t.CancelRequested && t.State == taskstate.Running,
 		Headers: publicHeaders(t.HeaderList()), StartByMs: t.Expiry().StartBy, FinishByMs: t.Expiry().FinishBy,
-		Group: t.Group(), Cost: t.Cost(),
+		Group: t.Group(), Cost: t.Cost(), Revision: int64(t.Revision()),
 	}
 	if u := t.Unique(); u != nil {
 		out.UniqueKey, out.UniqueForMs = u.Key, u.ForMS
@@ -45,6 +45,8 @@ func State(t *taskstate.Task) yardv1.TaskState {
 		return yardv1.TaskState_TASK_STATE_QUEUED
 	case t.State == taskstate.Waiting && t.Failures > 0:
 		return yardv1.TaskState_TASK_STATE_BACKOFF
+	case t.State == taskstate.Backoff && t.Grants() == 0: // an update has moved its time
+		return yardv1.TaskState_TASK_STATE_WAITING
 	}
 	return yardv1.TaskState(t.State)
 }

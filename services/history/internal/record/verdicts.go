@@ -68,7 +68,7 @@ func (e *Encoder) verdictSize(v *replica.Verdict) int {
 			n += 2
 		}
 	}
-	for _, x := range [...]int64{v.LeaseUntil, v.Grant.DeadlineAt} {
+	for _, x := range [...]int64{v.LeaseUntil, max(v.Grant.DeadlineAt, v.DeadlineAt), int64(v.Revision)} {
 		if x != 0 {
 			n += 1 + protowire.SizeVarint(uint64(x))
 		}
@@ -97,10 +97,11 @@ func (e *Encoder) appendVerdict(m []byte, v *replica.Verdict) []byte {
 		varint(5, 1)
 	}
 	varint(6, v.LeaseUntil)
-	varint(7, v.Grant.DeadlineAt)
+	varint(7, max(v.Grant.DeadlineAt, v.DeadlineAt))
 	if v.Fenced {
 		varint(8, 1)
 	}
+	varint(9, int64(v.Revision))
 	return m
 }
 
@@ -118,7 +119,7 @@ func (e *Encoder) polledOf(g *replica.Grant) {
 		e.payload.Data, e.payload.Encoding = t.Payload.Data, yardv1.Encoding(t.Payload.Encoding)
 		m.Payload = &e.payload
 	}
-	m.Attempt, m.Failures, m.MaxAttempts = int32(min(t.Version, math.MaxInt32)), t.Failures, t.Policy.MaxAttempts
+	m.Attempt, m.Failures, m.MaxAttempts = int32(min(t.Grants(), math.MaxInt32)), t.Failures, t.Policy.MaxAttempts
 	m.CreatedAtMs, m.HeartbeatTimeoutMs = t.CreatedAt(), t.Policy.HeartbeatTimeoutMS
 	// Never 0, which would say nothing; nor more than was asked, where this clock is behind that of the grant.
 	m.TimeoutMs = min(max(g.DeadlineAt-e.NowMS, 1), t.Policy.StartToCloseMS)

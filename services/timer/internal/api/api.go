@@ -79,12 +79,16 @@ func (c calls) cancel(ctx context.Context, req *rpcv1.CancelWaitingRequest) (nat
 		if err != nil {
 			return nil, fault.At(fault.InvalidArgument, fmt.Sprintf("/task_ids/%d", i), "%v", err)
 		}
-		all[i].ID = id
+		all[i] = due.Wanted{ID: id, UpTo: req.UpTo, Epoch: req.Epoch}
 		if len(req.Domains) > 0 {
 			all[i].Domain = req.Domains[i]
 		}
 	}
-	answer, err := c.owner.Cancel(ctx, all)
+	ask := c.owner.Cancel
+	if req.Look {
+		ask = c.owner.Look
+	}
+	answer, err := ask(ctx, all)
 	if err != nil {
 		return nil, refusal(err)
 	}

@@ -15,11 +15,11 @@ func TestPublicShowsARecordAsATask(t *testing.T) {
 	id := ids.NewTaskID(time.UnixMilli(1234), 1, 5)
 	r := &logv1.Record{
 		Id: id[:], Domain: "shop", Tasklist: "mail", Type: "email.send", Priority: 2, Payload: []byte("p"), PayloadEncoding: 1,
-		DueAtMs: 99, Version: 3, Steps: []*logv1.Step{{Kind: 6, AtMs: 7, Grant: 3, Worker: "w", Message: "m", ErrorType: "e", DueAtMs: 99}},
+		DueAtMs: 99, Version: 5, Updates: &logv1.Updates{Applied: 4, Passed: 2}, Steps: []*logv1.Step{{Kind: 6, AtMs: 7, Grant: 3, Worker: "w", Message: "m", ErrorType: "e", DueAtMs: 99}},
 	}
 	want := &yardv1.Task{
 		TaskId: id.String(), Domain: "shop", Tasklist: "mail", Type: "email.send", Priority: 2,
-		State: yardv1.TaskState_TASK_STATE_WAITING, Grants: 3, CreatedAtMs: 1234, DueAtMs: 99,
+		State: yardv1.TaskState_TASK_STATE_WAITING, Grants: 3, CreatedAtMs: 1234, DueAtMs: 99, Revision: 5,
 	}
 	if got := public(r, true); !proto.Equal(got, want) {
 		t.Errorf("brief: %v", got)

@@ -33,6 +33,7 @@ const (
 	batchLogVersion = 3
 	batchEpoch      = 4
 	batchFence      = 5
+	batchVoidUpTo   = 6
 
 	recordID       = 1
 	recordDomain   = 2
@@ -129,6 +130,16 @@ func Decode(data []byte) (*Message, Index, error) {
 			index.Tombstones = append(index.Tombstones, id)
 		case batchLogVersion:
 			index.Version = logversion.Of(uint32(min(f.varint, math.MaxUint32)))
+		case batchVoidUpTo:
+			for packed := f.value; len(packed) > 0; {
+				parkings, n := protowire.ConsumeVarint(packed)
+				if n < 0 {
+					index.malformed(errors.New("the stays of tombstones cannot be read"))
+					return
+				}
+				index.VoidUpTo = append(index.VoidUpTo, uint32(min(parkings, math.MaxUint32)))
+				packed = packed[n:]
+			}
 		case batchEpoch:
 			index.Epoch = f.varint
 		case batchFence:
@@ -301,12 +312,21 @@ func appendVersion(b []byte, version uint32) []byte {
 	return b
 }
 
-// Tombstones is an encoded batch that voids the earlier records of these tasks.
-func Tombstones(all []ids.TaskID, version uint32) []byte {
+// Tombstones is an encoded batch that voids the earlier records of these tasks: the stays up to parkings, in the same order, if
+// the version knows that.
+func Tombstones(all []ids.TaskID, parkings []uint32, version uint32) []byte {
 	b := make([]byte, 0, len(all)*(len(ids.TaskID{})+2)+versionOverhead)
 	for _, id := range all {
 		b = protowire.AppendTag(b, batchTombstones, protowire.BytesType)
 		b = protowire.AppendBytes(b, id[:])
 	}
-	return appendVersion(b, version)
+	b = appendVersion(b, version)
+	if version < logversion.Updates || len(parkings) == 0 {
+		return b
+	}
+	var packed []byte
+	for _, n := range parkings {
+		packed = protowire.AppendVarint(packed, uint64(n))
+	}
+	return protowire.AppendBytes(protowire.AppendTag(b, batchVoidUpTo, protowire.BytesType), packed)
 }

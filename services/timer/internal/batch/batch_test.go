@@ -3,6 +3,7 @@ package batch
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -76,7 +77,7 @@ func TestDecodeReadsWhatTheGeneratedCodeWrites(t *testing.T) {
 			t.Fatal("a record behind the last one")
 		}
 		want.Epoch, want.Fence, want.LogVersion = 0, false, logversion.Field(want.LogVersion)
-		joined := append(Join(records, logversion.First), Tombstones(index.Tombstones, want.LogVersion)...)
+		joined := append(Join(records, logversion.First), Tombstones(index.Tombstones, index.VoidUpTo, want.LogVersion)...)
 		if data, err := want.MarshalVT(); err != nil || !bytes.Equal(joined, data) {
 			t.Fatal("cut and joined it is another batch")
 		}
@@ -166,6 +167,24 @@ func TestI13ABatchOfAnUnknownVersionIsRefused(t *testing.T) {
 	}
 }
 
+// TestI13TombstonesNameTheirStays where the cluster writes a log version that has that.
+func TestI13TombstonesNameTheirStays(t *testing.T) {
+	id := ids.NewTaskID(time.UnixMilli(1), 1, 7)
+	for v, named := range map[uint32]bool{logversion.Updates - 1: false, logversion.Updates: true} {
+		_, index, err := Decode(Tombstones([]ids.TaskID{id, id}, []uint32{3, 700}, v))
+		if err != nil || len(index.Tombstones) != 2 || slices.Equal(index.VoidUpTo, []uint32{3, 700}) != named || len(index.VoidUpTo) > 0 != named {
+			t.Errorf("version %d: %v, %v", v, index.VoidUpTo, err)
+		}
+	}
+	broken, err := (&logv1.Batch{Tombstones: [][]byte{id[:]}}).MarshalVT()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, index, err := Decode(append(broken, 6<<3|2, 1, 0x80)); err != nil || index.Malformed == nil {
+		t.Errorf("%v, %v", index.Malformed, err)
+	}
+}
+
 // TestVersionsAreWrittenLikeTheGeneratedCodeDoes.
 func TestVersionsAreWrittenLikeTheGeneratedCodeDoes(t *testing.T) {
 	id := ids.NewTaskID(time.UnixMilli(1), 1, 7)
@@ -174,7 +193,7 @@ func TestVersionsAreWrittenLikeTheGeneratedCodeDoes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := Tombstones([]ids.TaskID{id}, v); !bytes.Equal(got, tombstones) || len(appendVersion(nil, v)) > versionOverhead {
+		if got := Tombstones([]ids.TaskID{id}, nil, v); !bytes.Equal(got, tombstones) || len(appendVersion(nil, v)) > versionOverhead {
 			t.Errorf("%d: %x, want %x", v, got, tombstones)
 		}
 		record := &logv1.Record{Id: id[:]}

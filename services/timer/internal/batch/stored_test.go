@@ -33,7 +33,7 @@ func TestI13StoredBatchesAreReadAsTheyWere(t *testing.T) {
 				task.ID, g.Domain, g.Tasklist, g.Type, g.Priority, task.DueMS, task.Parkings, g.Retry)
 			records = append(records, body.Record(uint32(i)))
 		}
-		if again := append(Join(records, index.Version), Tombstones(index.Tombstones, logversion.First)...); !bytes.HasPrefix(m.Data, again) {
+		if again := append(Join(records, index.Version), Tombstones(index.Tombstones, nil, logversion.First)...); !bytes.HasPrefix(m.Data, again) {
 			t.Errorf("message %d is written differently", m.Seq)
 		}
 	}

@@ -1,6 +1,7 @@
 package firing
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -14,6 +15,9 @@ import (
 
 // ErrTooLarge: the records that a call asks for do not fit into one answer.
 var ErrTooLarge = fmt.Errorf("the records of these tasks exceed %d bytes: ask for fewer at a time", CancelBytesMax)
+
+// errReplaced: a newer history owner has fenced the store, or the tombstones could not be made final.
+var errReplaced = errors.New("the cancel of these tasks is not final, or their history partition has a newer owner")
 
 // Cancelled is the answer to a cancel.
 type Cancelled struct {
@@ -77,6 +81,26 @@ func (o *Owner) Cancel(ctx context.Context, all []due.Wanted) (Cancelled, error)
 	return answer, nil
 }
 
+// Look tells what Cancel would take out, and takes nothing out.
+func (o *Owner) Look(ctx context.Context, all []due.Wanted) (Cancelled, error) {
+	if err := o.catchUp(ctx); err != nil {
+		return Cancelled{}, err
+	}
+	records, err := o.recordsOf(ctx, all)
+	if err != nil {
+		return Cancelled{}, err
+	}
+	var found Cancelled
+	for _, w := range all {
+		if record, ok := records[w.ID]; ok {
+			found.Records = append(found.Records, record)
+			delete(records, w.ID)
+		}
+	}
+	err = o.ask(ctx, func() { found.Fired = o.table.Answer(all).Fired })
+	return found, err
+}
+
 // recordsOf fetches the records of those tasks that are here.
 func (o *Owner) recordsOf(ctx context.Context, all []due.Wanted) (map[ids.TaskID][]byte, error) {
 	var refs []*ref
@@ -84,7 +108,7 @@ func (o *Owner) recordsOf(ctx context.Context, all []due.Wanted) (map[ids.TaskID
 	err := o.ask(ctx, func() {
 		seen := make(map[ids.TaskID]bool, len(all))
 		for _, w := range all {
-			stay, status := o.table.Find(w.ID, w.Domain)
+			stay, status := o.table.FindWanted(w)
 			if seen[w.ID] || status != due.Waiting && status != due.Cancelled {
 				continue
 			}
@@ -131,7 +155,7 @@ func (o *Owner) cancelAll(ctx context.Context) error {
 	}
 	for _, call := range calls {
 		if call.answer = o.table.Answer(call.wanted); call.answer.Undone {
-			call.err = failed
+			call.err = cmp.Or(failed, errReplaced)
 		}
 		close(call.done)
 	}
@@ -172,7 +196,7 @@ func (o *Owner) tombstone(ctx context.Context, all []due.Tombstones) error {
 // must not fire after its tombstone was stored. If ctx ends meanwhile this
 // owner ends too, and the next one reads what was stored.
 func (o *Owner) tombstoneOne(ctx context.Context, one due.Tombstones) error {
-	key, data := rand.Text(), batch.Tombstones(one.IDs, o.LogVersion())
+	key, data := rand.Text(), batch.Tombstones(one.IDs, one.Parkings, o.LogVersion())
 	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
 		storing, done := context.WithTimeout(context.WithoutCancel(ctx), appendTimeout)
 		err := o.Pruner.Tombstone(storing, one.Bucket, key, data)

@@ -169,8 +169,8 @@ func (l *earlyList) check() error {
 		}
 		for _, h := range w.waiting {
 			switch h.ev.Kind {
-			case taskstate.Cancel:
-				commands++
+			case taskstate.Cancel, taskstate.Changed:
+				commands += h.weight()
 			case taskstate.Started:
 				grabs++
 			}

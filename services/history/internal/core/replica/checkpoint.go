@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
 // Check tells whether the stores are at least as long as when the checkpoint was made. One
@@ -73,8 +74,11 @@ func (r *Replica) pendingSince() (oldest int64) {
 		}
 	}
 	for _, e := range r.pinned {
-		if e.State.Finished() {
+		switch {
+		case e.State.Finished():
 			note(e.FinishedAt)
+		case e.State == taskstate.Waiting:
+			note(e.arrivedAt)
 		}
 	}
 	return oldest

@@ -8,7 +8,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
-// command applies a cancel to the stay in memory. If there is none, or it is on its way
+// command applies a cancel or an update to the stay in memory. If there is none, or it is on its way
 // into the timer store, the command waits.
 func (r *Replica) command(h *held, e *Entry, now Now, fx *Effects) {
 	switch {
@@ -30,13 +30,15 @@ func (r *Replica) command(h *held, e *Entry, now Now, fx *Effects) {
 
 // mayCommand tells whether a command concerns the task of a stay: a task of its domain that was
 // there before it. A command from before the stay waited for it, if it lies behind the stay
-// before; one from before that one was decided long ago.
+// before; one from before that one was decided long ago, unless an update has sent the task back into the timer store, and this one
+// lies behind that update: then it waited while the task moved on.
 func mayCommand(h *held, e *Entry) bool {
 	after := e.Before
 	if after == 0 {
 		after = e.Position
 	}
-	return sameDomain(h.ev, e) && h.seq > after.Seq()
+	decided := e.Decided()
+	return sameDomain(h.ev, e) && (h.seq > after.Seq() || decided > 0 && h.seq > decided)
 }
 
 func sameDomain(ev *taskstate.Event, e *Entry) bool { return ev.Domain == "" || ev.Domain == e.Domain }
@@ -96,6 +98,7 @@ func (r *Replica) fill(want *Search) (open bool) {
 			continue
 		}
 		want.Seq, want.At, want.Reason = h.seq, h.at, h.ev.Message
+		want.Update = want.Update || h.ev.Kind == taskstate.Changed
 	}
 	if open {
 		r.searching[want.ID] = searching{asked: true, domain: want.Domain}
@@ -144,7 +147,18 @@ func (r *Replica) found(in *Found, now Now, fx *Effects) {
 		in.Taken = nil // it was fired before it was taken out
 	}
 	if in.Taken != nil && in.Archived == nil && (e == nil || e.left) {
-		r.cancelTaken(in, now, fx)
+		switch {
+		case !r.goneOn(e, in.Taken, in.Update):
+			r.taken(in, now, fx)
+		case e != nil:
+			r.again(in.ID, now, fx)
+		default: // the archive has it by now
+			r.wantRest(in.ID)
+		}
+		return
+	}
+	if in.Update && !in.Take && in.Waiting != nil && in.Archived == nil && (e == nil || e.left) && !r.goneOn(e, in.Waiting, true) {
+		r.waitsThere(in, again)
 		return
 	}
 	leaving := e != nil && !e.left // the search is repeated when it has left
@@ -188,6 +202,7 @@ func (r *Replica) foundArchived(h *held, archived *Entry, fx *Effects) bool {
 		r.conclude(h, notFound(), fx)
 		return true
 	}
+	h.ev.Seq = h.seq
 	v, _ := taskstate.Apply(&archived.Task, h.ev, h.at)
 	r.conclude(h, v, fx)
 	h.promised, h.ended = true, true
@@ -195,7 +210,7 @@ func (r *Replica) foundArchived(h *held, archived *Entry, fx *Effects) bool {
 }
 
 // foundUnread tells whether a command is done with, whose task lies behind the read levels.
-// If not, the task will be cancelled when it is read; the caller learns it now, unless
+// If not, the command applies when the task is read; the caller learns now what will be decided, unless
 // other events wait before the command.
 func (r *Replica) foundUnread(h *held, unread *Entry, first bool, fx *Effects) bool {
 	if !mayCommand(h, unread) {
@@ -203,35 +218,10 @@ func (r *Replica) foundUnread(h *held, unread *Entry, first bool, fx *Effects) b
 		return true
 	}
 	if first {
-		r.conclude(h, taskstate.Verdict{}, fx)
+		r.conclude(h, foresee(&unread.Task, h), fx)
 		h.promised = true
 	}
 	return false
-}
-
-// cancelTaken brings in a task that the timer store gave up for a command. The first command
-// that may, in log order, cancels it, no matter which search was answered first. It
-// pins that command, so that a takeover searches again if this owner dies before the task
-// is archived.
-func (r *Replica) cancelTaken(in *Found, now Now, fx *Effects) {
-	e := in.Taken
-	seq, at, reason := in.Seq, in.At, in.Reason
-	for _, h := range r.early.of(in.ID) {
-		if h.command() && mayCommand(h, e) {
-			seq, at, reason = h.seq, h.at, h.ev.Message
-			break
-		}
-	}
-	e.pinned, e.pin, e.shared = true, seq-1, e.Position.Shared()
-	e.since, e.lastEvent = r.eventAt, r.eventAt
-	r.tasks[in.ID], r.pinned[in.ID] = e, e
-	e.State = taskstate.Waiting
-	r.enqueue(e)
-	did := taskstate.CancelUnseen(&e.Task, reason, at)
-	r.carryOut(e, did, seq, now, fx)
-	for _, h := range r.early.take(in.ID) {
-		r.event(h, now, fx)
-	}
 }
 
 // foundForOutcomes decides about outcomes of a stay that has left: what the other stores

@@ -24,13 +24,17 @@
 //   - A stay (ID, Parkings) follows the one before: a record that comes back from the
 //     timer store names the position of the stay before it, and waits until that has
 //     been read and has ended.
-//   - A command (a cancel) names only the task. It concerns a task that was submitted before
+//   - A command (a cancel, an update) names only the task. It concerns a task that was submitted before
 //     it, and applies to the stay that is in memory. If there is none it waits, in log
 //     order with the events that wait, until the other stores tell where the task is,
 //     or every lane has passed the log's end of that moment. An answer of theirs counts
 //     only if it was asked for after the command came and after the task last left.
 //   - Events come in log order from one reader. So what waits for a task applies in log
 //     order, and a record that is read late counts as of its own time.
+//
+// An update is decided once. The task remembers the place of the last one that was, also of one that was refused, and carries it through the
+// other stores. What the timer store gives up for updates goes back into it as the next stay, and is given up only once the stay
+// before has been read here: else a later owner might read that again, and the updates would be gone (decision 0043).
 //
 // Freedom that is left: the verdict on a repeated outcome of a stay that is over is OK or
 // STALE, depending on what has been read. A grab of a task that never was is STALE or

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// commandsMax is how many commands may wait for their task; past it the frontends take no
+	// commandsMax is how many commands may wait, by their weight, for their task; past it the frontends take no
 	// more for this partition. domainCommandsMax is how many of one domain: past it they take
 	// no more from that. Both are bounds of memory: what is in the log is waited for in any case.
 	commandsMax       = 10_000
@@ -24,7 +24,7 @@ const (
 type earlyList struct {
 	byID        map[ids.TaskID]*early
 	first, last *early
-	// grabs and commands count those that wait, ofDomain the commands of each domain.
+	// grabs and commands count those that wait, ofDomain the commands of each domain; commands by their weight.
 	grabs, commands int
 	ofDomain        map[string]int
 }
@@ -99,6 +99,7 @@ func (l *earlyList) count(h *held, n int) {
 	if !h.command() {
 		return
 	}
+	n *= h.weight()
 	l.commands += n
 	if l.ofDomain[h.ev.Domain] += n; l.ofDomain[h.ev.Domain] == 0 {
 		delete(l.ofDomain, h.ev.Domain)

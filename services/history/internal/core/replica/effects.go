@@ -139,7 +139,7 @@ type Checkpoint struct {
 	Parked, Archived     Levels
 	TimerSeq, ArchiveSeq uint64
 	// PendingSince is the time of the oldest command that waits for its task, or whose task
-	// the timer store gave up and the archive does not have; 0 = there is none. A takeover
+	// the timer store gave up and neither the archive nor the timer store has; 0 = there is none. A takeover
 	// does not begin with it.
 	PendingSince int64
 	// Fences are the newest ones of the matching shards by events up to Floor, by shard. It is not
@@ -155,7 +155,7 @@ type Search struct {
 	ID ids.TaskID
 	// Domain is the caller's; empty = a service of ours.
 	Domain string
-	// Cancel: take it out of the timer store if it waits there and is of the domain. Seq is not
+	// Cancel: a command waits for it: take it out of the timer store if it waits there and is of the domain. Seq is not
 	// for the timer: it takes out a task whose submit lies behind Seq, too. Ids are random, so only
 	// a caller whose own submit had an unknown outcome knows one before it is in the log, and asks for
 	// just that. What the timer gives up it gives up once, so all owners decide alike.
@@ -164,6 +164,9 @@ type Search struct {
 	Seq    uint64
 	At     int64
 	Reason string
+	// Update: there are updates among the commands, and the task must go on. So the timer store is first asked what it has (Found.Waiting),
+	// and gives it up only with Take: once the stay before that has been read here, and no copy of it can follow.
+	Update, Take bool
 }
 
 // TriggerBatch is ready tasks of one partition of a tasklist, of one type, priority and cost.

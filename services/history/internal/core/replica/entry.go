@@ -32,7 +32,7 @@ type Entry struct {
 	// pinned: it holds the floor by pin, not by its submit.
 	pinned bool
 	pin    uint64
-	// arrivedAt is the time of its submit record, Unix ms.
+	// arrivedAt is the time of its submit record, or of the command that it was taken out of the timer store for, Unix ms.
 	arrivedAt int64
 	// triggeredAt is when its trigger was last sent, Unix ms.
 	triggeredAt int64
@@ -56,15 +56,21 @@ type held struct {
 	// promised: the command has its verdict and still waits for its task. until, once
 	// known, is where the lanes end that may hold it.
 	promised bool
-	// ended: the archive has its task.
-	ended bool
-	until *[ids.Lanes]uint64
+	// ended: the archive has its task. done: it is carried out.
+	ended, done bool
+	until       *[ids.Lanes]uint64
 	// waited: an event that has waited for a tick. nowhere: its lane ends before the position
 	// that it names.
 	waited, nowhere bool
 }
 
-func (h *held) command() bool { return h.ev.Kind == taskstate.Cancel }
+func (h *held) command() bool { return h.ev.Kind == taskstate.Cancel || h.ev.Kind == taskstate.Changed }
+
+// commandWeightBytes is how many bytes of an update weigh as much as a command.
+const commandWeightBytes = 4096
+
+// weight is as how many commands h counts while it waits.
+func (h *held) weight() int { return 1 + h.ev.Update.Bytes()/commandWeightBytes }
 
 // before tells whether h lies before o in the log.
 func (h *held) before(o *held) bool { return h.seq < o.seq || h.seq == o.seq && h.i < o.i }

@@ -26,11 +26,11 @@ func (r *Replica) events(in *Events, now Now, fx *Effects) {
 	h := new(held) // what waits is copied
 	for i := range in.Events {
 		ev := &in.Events[i]
-		if ev.Kind == 0 || ev.Kind > taskstate.Displace {
+		if !ev.Kind.Known() {
 			fx.Halt = fmt.Errorf("event %d of message %d is of kind %d, which this version does not know", i, in.Seq, ev.Kind)
 			return
 		}
-		if ev.Domain == "" && ev.Kind != taskstate.Cancel && ev.Kind != taskstate.Carried && ev.Kind != taskstate.Fence {
+		if ev.Domain == "" && ev.Kind != taskstate.Cancel && ev.Kind != taskstate.Changed && ev.Kind != taskstate.Carried && ev.Kind != taskstate.Fence {
 			r.namelessAt = in.Seq
 		}
 		*h = held{ev: ev, seq: in.Seq, at: in.At, carried: in.Carried[i], ans: ans, i: i, from: from}
@@ -163,8 +163,9 @@ func (r *Replica) apply(e *Entry, h *held, now Now, fx *Effects) {
 	if h.seq < e.Position.Seq() {
 		at = max(at, e.arrivedAt) // a command from before this stay counts as of its beginning
 	}
+	h.ev.Seq = h.seq
 	ended := h.ev.Fence.Same(e.Token())
-	before, failures := e.State, e.Failures
+	before, failures, revision := e.State, e.Failures, e.Revision()
 	v, did := taskstate.Apply(&e.Task, h.ev, at)
 	if ended {
 		e.proposed &^= 1 << h.ev.Kind
@@ -187,6 +188,9 @@ func (r *Replica) apply(e *Entry, h *held, now Now, fx *Effects) {
 		}
 		if e.Failures > failures {
 			e.column.list.failed++
+		}
+		if before != taskstate.Running && e.Revision() != revision {
+			r.replace(e)
 		}
 		r.delivery(e, h, &v)
 		r.carryOut(e, did, h.seq, now, fx)

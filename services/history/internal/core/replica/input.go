@@ -127,7 +127,7 @@ type Found struct {
 	// Taken was waiting and has been taken out of the timer store (only for a command). If Unread
 	// is the same stay, it was fired before that.
 	Taken *Entry
-	// Archived, Waiting and Unread are where it was found; the archive is asked first. The
+	// Archived, Waiting and Unread are where it was found; the archive is asked first, but for commands the timer store is. The
 	// Position of an unread one is where it lies, Before is that of the stay before.
 	Archived, Waiting, Unread *Entry
 	// Unsure: it was not found, and may be all the same (only for outcomes).

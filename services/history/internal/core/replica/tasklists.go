@@ -128,6 +128,23 @@ func (r *Replica) enqueue(e *Entry) {
 	}
 }
 
+// replace moves e, which does not run, to the column that it belongs to now; carryOut counts it there.
+func (r *Replica) replace(e *Entry) {
+	r.uncount(e)
+	old := e.column
+	key := old.key
+	if key.priority, key.group = e.Priority, e.Group(); key == old.key {
+		return
+	}
+	to := r.columnOf(old.list, key)
+	to.tasks++
+	r.stepOut(e)
+	e.column = to
+	if to.of != nil {
+		to.of.Came++
+	}
+}
+
 // idleMax is how many columns are kept that have no tasks: a tasklist is mostly used again.
 const idleMax = 1024
 

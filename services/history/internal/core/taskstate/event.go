@@ -25,12 +25,17 @@ const (
 	// Reject: a limit is full that refuses those that wait for it. Displace: one whose oldest attempts make room.
 	Reject   Kind = 11
 	Displace Kind = 12
+	// Changed: a client changes the task.
+	Changed Kind = 14
 )
+
+// Known tells whether events of a kind have a meaning.
+func (k Kind) Known() bool { return k >= Started && k <= Displace || k == Changed }
 
 // String names the kind.
 func (k Kind) String() string {
-	names := [...]string{"none", "started", "succeeded", "failed", "heartbeat", "released", "cancel", "expired", "carried", "fence", "lapse", "reject", "displace"}
-	if int(k) < len(names) {
+	names := [...]string{"none", "started", "succeeded", "failed", "heartbeat", "released", "cancel", "expired", "carried", "fence", "lapse", "reject", "displace", 14: "update"}
+	if int(k) < len(names) && names[k] != "" {
 		return names[k]
 	}
 	return "unknown"
@@ -68,6 +73,9 @@ type Event struct {
 	DelayMS      int64
 	// Snooze: the attempt that ended did not fail, and the next one comes after DelayMS.
 	Snooze bool
+	// Update is what a Changed event changes, and Seq its place in the log.
+	Update *Update
+	Seq    uint64
 }
 
 // Effects of a record, for the shell to carry out in this order: persist
@@ -96,6 +104,10 @@ type Verdict struct {
 	CancelRequested bool
 	// LeaseUntil is until when silence is fine; 0 = no lease.
 	LeaseUntil int64
+	// DeadlineAt is when the attempt that a heartbeat is for must end.
+	DeadlineAt int64
+	// Revision is that of a task that was to be changed; 0 = not known.
+	Revision uint64
 }
 
 func refuse(code fault.Code, message string) (Verdict, Effects) {

@@ -1,6 +1,6 @@
 package taskstate
 
-// Extra is what few tasks have. It does not change once the task's submit is read, so copies of a task share it.
+// Extra is what few tasks have. Copies of a task share it: what changes it once the submit is read makes another one.
 type Extra struct {
 	// Headers are by name, ascending.
 	Headers []Header
@@ -11,6 +11,8 @@ type Extra struct {
 	Cost int32
 	// Unique is its unique key; nil = none.
 	Unique *Unique
+	// Updates is what its updates have left; nil = there was none.
+	Updates *Updates
 }
 
 // Unique is what the log says about the unique key of a task.

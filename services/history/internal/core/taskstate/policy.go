@@ -183,5 +183,5 @@ func (t *Task) unit() float64 {
 // spent tells whether t has been given to workers as often as it may.
 func (t *Task) spent() bool {
 	most := t.Policy.MaxDeliveries
-	return most > 0 && int64(t.Version)-int64(t.HandedBack) >= int64(most)
+	return most > 0 && int64(t.Grants())-int64(t.HandedBack) >= int64(most)
 }

@@ -55,7 +55,7 @@ func (t *Task) handBack(message string, now int64, fx *Effects) {
 	if t.Policy.MaxDeliveries > 0 {
 		t.HandedBack++
 	}
-	t.step(Step{Kind: StepHandedBack, At: now, Grant: t.Version, Worker: t.Attempt.Worker.Name(), Message: message})
+	t.step(Step{Kind: StepHandedBack, At: now, Grant: t.Grants(), Worker: t.Attempt.Worker.Name(), Message: message})
 	t.again(now, fx)
 }
 
@@ -84,8 +84,8 @@ func (t *Task) failed(f *failure, now int64, fx *Effects) {
 	t.Failures++
 	t.Lost = 0
 	t.ErrMessage, t.ErrType = f.message, f.errType
-	s := Step{Kind: f.kind, At: now, Grant: t.Version, Worker: t.Attempt.Worker.Name(), Message: f.message, ErrType: f.errType}
-	reason, last := t.last(f)
+	s := Step{Kind: f.kind, At: now, Grant: t.Grants(), Worker: t.Attempt.Worker.Name(), Message: f.message, ErrType: f.errType}
+	reason, last := t.ends(f)
 	switch {
 	case t.CancelRequested:
 		t.step(s)
@@ -104,8 +104,8 @@ func (t *Task) failed(f *failure, now int64, fx *Effects) {
 	}
 }
 
-// last tells whether no attempt follows a failure, and why, for its history.
-func (t *Task) last(f *failure) (reason string, last bool) {
+// ends tells whether no attempt follows a failure, and why, for its history.
+func (t *Task) ends(f *failure) (reason string, last bool) {
 	of, byRule := t.Policy.forError(f.errType)
 	switch {
 	case f.final:
@@ -136,7 +136,7 @@ func (t *Task) dieSpent(now int64, fx *Effects) {
 // then the task has begun.
 func (t *Task) snoozed(e *Event, now int64, fx *Effects) {
 	t.Lost = min(t.Lost, 1)
-	s := Step{Kind: StepSnoozed, At: now, Grant: t.Version, Worker: t.Attempt.Worker.Name(), Message: e.Message}
+	s := Step{Kind: StepSnoozed, At: now, Grant: t.Grants(), Worker: t.Attempt.Worker.Name(), Message: e.Message}
 	switch {
 	case t.CancelRequested:
 		t.step(s)
@@ -184,7 +184,7 @@ func (t *Task) HowExpired() StepKind {
 // asked for: it is without a next attempt in the history, and a cancel that came later is not reported.
 func (t *Task) failedToCancel() bool {
 	for i := len(t.Steps) - 1; i >= 0 && t.State == Cancelled; i-- {
-		if s := &t.Steps[i]; (s.Kind == StepFailed || s.Kind == StepSnoozed) && s.Grant == t.Version {
+		if s := &t.Steps[i]; (s.Kind == StepFailed || s.Kind == StepSnoozed) && s.Grant == t.Grants() {
 			return s.DueAt == 0
 		}
 	}

@@ -111,7 +111,7 @@ type Task struct {
 	// before, 0 where there was none.
 	Position ids.Position
 	Before   ids.Position
-	// Version counts grants: the fence. The next grant has Version+1.
+	// Version is the fence: the next grant has Version+1. It counts grants, and what an update passes over.
 	Version uint32
 	// Failures counts attempts that failed.
 	Failures int32
@@ -147,7 +147,7 @@ func (t *Task) Trigger() ids.Trigger {
 
 // Token is the fence of the current attempt.
 func (t *Task) Token() ids.Token {
-	return ids.Token{Position: t.Position, Version: t.Version, Nonce: t.Attempt.Nonce}
+	return ids.Token{Position: t.Position, Version: t.last(), Nonce: t.Attempt.Nonce}
 }
 
 // WakeAt is when the owner must look at t again: a lease that runs out, a
@@ -186,6 +186,7 @@ const (
 	StepDead            StepKind = 12
 	StepLapsed          StepKind = 13
 	StepSnoozed         StepKind = 14
+	StepUpdated         StepKind = 15
 )
 
 // Step is one entry of a task's history.

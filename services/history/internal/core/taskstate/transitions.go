@@ -34,10 +34,13 @@ var transitions = []transition{
 	{From: Ready, On: Reject, To: []State{Cancelled}, do: reject},
 	{From: Backoff, On: Reject, To: []State{Cancelled}, do: reject},
 	{From: Running, On: Displace, To: []State{Running}, do: displace},
+	{From: Ready, On: Changed, To: []State{Ready, Backoff, Waiting}, do: changeIdle},
+	{From: Backoff, On: Changed, To: []State{Ready, Backoff, Waiting}, do: changeIdle},
+	{From: Running, On: Changed, To: []State{Running}, do: changeRunning},
 }
 
 // table is transitions by state and kind; absent pairs have a nil do.
-var table = func() (byPair [Lapsed + 1][Displace + 1]transition) {
+var table = func() (byPair [Lapsed + 1][Changed + 1]transition) {
 	for _, row := range transitions {
 		byPair[row.From][row.On] = row
 	}
@@ -52,7 +55,7 @@ func Apply(t *Task, e *Event, now int64) (Verdict, Effects) {
 	if v, repeated := t.repeated(e); repeated {
 		return v, Effects{}
 	}
-	if int(e.Kind) >= len(table[0]) || e.Kind == Fence {
+	if !e.Kind.Known() || e.Kind == Fence {
 		return refuse(fault.Internal, "unknown kind of event")
 	}
 	row := &table[t.State][e.Kind]
@@ -81,6 +84,10 @@ func (t *Task) repeated(e *Event) (Verdict, bool) {
 		if t.State == Cancelled {
 			return Verdict{}, true
 		}
+	case Changed:
+		if u := t.updates(); t.State.Finished() && u.knows(e.Update.Request) {
+			return Verdict{Revision: t.Revision()}, true
+		}
 	case Reject:
 		if t.State == Cancelled && t.waitsFor(e) {
 			return Verdict{}, true
@@ -92,7 +99,7 @@ func (t *Task) repeated(e *Event) (Verdict, bool) {
 // misfit says why an event without a row in the table is refused.
 func (t *Task) misfit(e *Event) (Verdict, Effects) {
 	switch {
-	case e.Kind == Cancel:
+	case e.Kind == Cancel || e.Kind == Changed:
 		return refuse(fault.FailedPrecondition, "the task is "+t.State.String())
 	case e.Kind == Started && t.State == Running:
 		return refuse(fault.Stale, "granted to another poll")
@@ -111,7 +118,7 @@ func ApplyToEarlierStay(t *Task, e *Event) Verdict {
 	if e.Domain != "" && e.Domain != t.Domain {
 		return notInDomain()
 	}
-	last := ids.Token{Position: t.Before, Version: t.Version, Nonce: t.Attempt.Nonce}
+	last := ids.Token{Position: t.Before, Version: t.last(), Nonce: t.Attempt.Nonce}
 	if e.Fence.Same(last) && e.Kind == Failed && t.Attempt.Ended == Failed { // no other outcome ends a stay and not the task
 		return Verdict{}
 	}
@@ -131,6 +138,7 @@ func start(t *Task, e *Event, now int64) (Verdict, Effects) {
 	}
 	t.State = Running
 	t.Version++
+	t.begun()
 	limits := e.Limits
 	if limits == nil && e.Booked {
 		limits = NewPath(TypeRef(t.Type))
@@ -145,7 +153,7 @@ func start(t *Task, e *Event, now int64) (Verdict, Effects) {
 	if t.Policy.HeartbeatTimeoutMS > 0 {
 		t.Attempt.BeatBy = now + t.Policy.HeartbeatTimeoutMS
 	}
-	t.step(Step{Kind: StepStarted, At: now, Grant: t.Version, Worker: e.Worker.Name()})
+	t.step(Step{Kind: StepStarted, At: now, Grant: t.Grants(), Worker: e.Worker.Name()})
 	return Verdict{Granted: true, LeaseUntil: t.WakeAt()}, Effects{}
 }
 
@@ -160,7 +168,7 @@ func succeed(t *Task, e *Event, now int64) (Verdict, Effects) {
 	fx := t.endAttempt(Succeeded)
 	t.Result = e.Data
 	t.ErrMessage, t.ErrType = "", ""
-	t.step(Step{Kind: StepCompleted, At: now, Grant: t.Version, Worker: t.Attempt.Worker.Name()})
+	t.step(Step{Kind: StepCompleted, At: now, Grant: t.Grants(), Worker: t.Attempt.Worker.Name()})
 	t.finish(Completed, now, &fx)
 	return Verdict{}, fx
 }
@@ -182,7 +190,7 @@ func beat(t *Task, e *Event, now int64) (Verdict, Effects) {
 	if len(e.Data.Data) > 0 {
 		t.Attempt.Progress = e.Data
 	}
-	return Verdict{CancelRequested: t.CancelRequested, LeaseUntil: t.WakeAt()}, Effects{}
+	return Verdict{CancelRequested: t.CancelRequested, LeaseUntil: t.WakeAt(), DeadlineAt: t.Attempt.DeadlineAt}, Effects{}
 }
 
 func release(t *Task, e *Event, now int64) (Verdict, Effects) {
@@ -204,7 +212,7 @@ func expire(t *Task, e *Event, now int64) (Verdict, Effects) {
 	timedOut := now >= t.Attempt.DeadlineAt && !silent
 	fx := t.endAttempt(Expired)
 	switch {
-	case e.Undelivered && t.Version <= UndeliveredMax && !t.Policy.neverAgain(timedOut):
+	case e.Undelivered && t.Grants() <= UndeliveredMax && !t.Policy.neverAgain(timedOut):
 		t.handBack("it may never have reached its worker", now, &fx)
 	case timedOut:
 		t.timedOut(now, &fx)
@@ -239,7 +247,7 @@ func (t *Task) lost(now int64, fx *Effects) {
 		return
 	}
 	t.Lost++
-	t.step(Step{Kind: StepLost, At: now, Grant: t.Version, Worker: t.Attempt.Worker.Name()})
+	t.step(Step{Kind: StepLost, At: now, Grant: t.Grants(), Worker: t.Attempt.Worker.Name()})
 	switch {
 	case t.Lost >= LostMax:
 		t.ErrMessage, t.ErrType = "its workers fell silent too often", lostType
@@ -261,7 +269,7 @@ func cancelIdle(t *Task, e *Event, now int64) (Verdict, Effects) {
 func cancelRunning(t *Task, e *Event, now int64) (Verdict, Effects) {
 	if !t.CancelRequested {
 		t.CancelRequested, t.CancelReason = true, e.Message
-		t.step(Step{Kind: StepCancelRequested, At: now, Grant: t.Version, Message: e.Message})
+		t.step(Step{Kind: StepCancelRequested, At: now, Grant: t.Grants(), Message: e.Message})
 	}
 	return Verdict{CancelRequested: true}, Effects{}
 }

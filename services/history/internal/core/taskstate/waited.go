@@ -20,7 +20,7 @@ func (t *Task) Waited() (w Wait, ok bool) {
 	w.Until = t.ReadyAt
 	for i--; i >= 0; i-- {
 		switch s := &t.Steps[i]; s.Kind {
-		case StepFired, StepCancelRequested:
+		case StepFired, StepCancelRequested, StepUpdated:
 		case StepParked: // a failure may have led to it
 			w.Since, w.After = s.At, s.Kind
 		case StepFailed, StepTimedOut, StepLost:

@@ -246,6 +246,9 @@ func (s *Shard) running(q *question, held []Held) {
 				continue
 			}
 			runs[l][m] = true
+			if l.holds(m) { // an update may have moved it
+				l.deadline = max(l.deadline, h.DeadlineMS)
+			}
 			if q.adopt && l.PerGroup {
 				s.groupLimit(l, h.Group).adopt(h, m, s.now.Mono)
 			} else if q.adopt {

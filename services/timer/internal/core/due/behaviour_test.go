@@ -95,7 +95,7 @@ func TestFindTellsWhereARecordIs(t *testing.T) {
 	table := newTable(t, message(1, 1000, 1), message(7, testMinute+5, 2, 3))
 	stay, status := table.Find(testID(3), "")
 	want := Stay{
-		Ref: Ref{Seq: 7, Index: 1, ID: testID(3)}, DueMS: testMinute + 5, Bucket: 1, Bytes: 10,
+		Ref: Ref{Seq: 7, Index: 1, ID: testID(3)}, DueMS: testMinute + 5, Bucket: 1, Bytes: 10, Parkings: 1,
 		Group: Group{Domain: "a", Tasklist: "x", Priority: 3},
 	}
 	if status != Waiting || stay != want {

@@ -21,12 +21,19 @@ type Wanted struct {
 	// Domain is the caller's; empty = a service of ours. A task of another domain
 	// is left alone and not reported.
 	Domain string
+	// UpTo: only a stay that the store has up to this sequence; 0 = any. What was taken out may be parked again,
+	// and a call that comes late must not find that.
+	UpTo uint64
+	// Epoch is that of the history owner that asks; 0 = not known. One that has been replaced takes nothing out.
+	Epoch uint64
 }
 
 // Tombstones voids tasks of one bucket.
 type Tombstones struct {
 	Bucket int64
 	IDs    []ids.TaskID
+	// Parkings are the stays, in the same order.
+	Parkings []uint32
 }
 
 // Answer tells what became of the tasks of a cancel. A task that the table does
@@ -54,8 +61,8 @@ func (t *Table) Tombstones(all []Wanted) []Tombstones {
 	seen := make(map[ids.TaskID]bool, len(all))
 	at := map[int64]int{}
 	for _, w := range all {
-		stay, status := t.Find(w.ID, w.Domain)
-		if seen[w.ID] || status != Waiting {
+		stay, status := t.FindWanted(w)
+		if seen[w.ID] || status != Waiting || t.Replaced(w) {
 			continue
 		}
 		seen[w.ID] = true
@@ -65,10 +72,22 @@ func (t *Table) Tombstones(all []Wanted) []Tombstones {
 			at[stay.Bucket] = i
 			want = append(want, Tombstones{Bucket: stay.Bucket})
 		}
-		want[i].IDs = append(want[i].IDs, w.ID)
+		want[i].IDs, want[i].Parkings = append(want[i].IDs, w.ID), append(want[i].Parkings, stay.Parkings)
 	}
 	slices.SortFunc(want, func(a, b Tombstones) int { return cmp.Compare(a.Bucket, b.Bucket) })
 	return want
+}
+
+// Replaced tells whether a newer history owner than the one that asks has fenced the store.
+func (t *Table) Replaced(w Wanted) bool { return w.Epoch != 0 && w.Epoch < t.epoch() }
+
+// FindWanted is Find for what somebody wants cancelled.
+func (t *Table) FindWanted(w Wanted) (Stay, Status) {
+	stay, status := t.Find(w.ID, w.Domain)
+	if w.UpTo > 0 && stay.Seq > w.UpTo && (status == Waiting || status == Cancelled) {
+		return Stay{}, Unknown
+	}
+	return stay, status
 }
 
 // Cancel makes a waiting task void; its tombstone has been stored. Of any
@@ -97,7 +116,11 @@ func (t *Table) Answer(all []Wanted) Answer {
 			continue
 		}
 		seen[w] = true
-		switch stay, status := t.Find(w.ID, w.Domain); status {
+		if t.Replaced(w) {
+			a.Undone = true
+			continue
+		}
+		switch stay, status := t.FindWanted(w); status {
 		case Waiting:
 			a.Undone = true
 		case Cancelled:

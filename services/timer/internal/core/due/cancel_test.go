@@ -15,14 +15,14 @@ func TestR2_ATaskOfAnotherDomainIsLeftAlone(t *testing.T) {
 	ask := func(domain string) []Wanted {
 		var all []Wanted
 		for n := 1; n <= 5; n++ {
-			all = append(all, Wanted{testID(n), domain}, Wanted{testID(n), domain})
+			all = append(all, Wanted{ID: testID(n), Domain: domain}, Wanted{ID: testID(n), Domain: domain})
 		}
 		return all
 	}
 	if got := table.Tombstones(ask("b")); got != nil {
 		t.Fatalf("tombstones %v", got)
 	}
-	want := []Tombstones{{Bucket: 1, IDs: []ids.TaskID{testID(2), testID(3), testID(4)}}}
+	want := []Tombstones{{Bucket: 1, IDs: []ids.TaskID{testID(2), testID(3), testID(4)}, Parkings: []uint32{1, 1, 1}}}
 	for _, domain := range []string{"a", ""} {
 		if got := table.Tombstones(ask(domain)); !reflect.DeepEqual(got, want) {
 			t.Fatalf("tombstones %v", got)
@@ -141,4 +141,45 @@ func TestR23_ACancelledTaskWaitsByTheStoresClock(t *testing.T) {
 	if got := table.Purgeable(4, 4, 5051); len(got) != 1 {
 		t.Errorf("purgeable: %v", got)
 	}
+}
+
+// TestWhatIsParkedAgainIsNotTouched: neither by a call for what the store had before, nor by a tombstone of the stay before that comes late, nor by a
+// history owner that has been replaced.
+func TestWhatIsParkedAgainIsNotTouched(t *testing.T) {
+	table := newTable(t, message(1, 1000, 1))
+	old, late := Wanted{ID: testID(1), UpTo: 1}, Wanted{ID: testID(1), UpTo: 2}
+	if got := table.Tombstones([]Wanted{old}); len(got) != 1 || got[0].Parkings[0] != 1 {
+		t.Fatalf("%+v", got)
+	}
+	table.Cancel(testID(1))
+	table.Load(Message{Seq: 2, Tombstones: []ids.TaskID{testID(1)}, VoidUpTo: []uint32{1}})
+	table.Fenced()
+	if a := table.Answer([]Wanted{old}); len(a.Cancelled) != 1 || a.Undone {
+		t.Errorf("%+v", a)
+	}
+	again := message(3, 2000, 1)
+	again.Tasks[0].Parkings = 2
+	table.Load(again)
+	table.Load(Message{Seq: 4, Tombstones: []ids.TaskID{testID(1)}, VoidUpTo: []uint32{1}})
+	for _, w := range []Wanted{old, late} {
+		if got, a := table.Tombstones([]Wanted{w}), table.Answer([]Wanted{w}); got != nil || len(a.Cancelled) > 0 || len(a.Fired) > 0 {
+			t.Errorf("up to %d: %+v, %+v", w.UpTo, got, a)
+		}
+	}
+	if _, status := table.Find(testID(1), ""); status != Waiting {
+		t.Errorf("status %d", status)
+	}
+	table.Load(Message{Seq: 5, Epoch: 8, Fence: true})
+	replaced, present := Wanted{ID: testID(1), UpTo: 5, Epoch: 7}, Wanted{ID: testID(1), UpTo: 5, Epoch: 8}
+	if got, a := table.Tombstones([]Wanted{replaced}), table.Answer([]Wanted{replaced}); got != nil || !a.Undone {
+		t.Errorf("for a replaced owner: %+v, %+v", got, a)
+	}
+	if got := table.Tombstones([]Wanted{present}); len(got) != 1 || got[0].Parkings[0] != 2 {
+		t.Errorf("for the present one: %+v", got)
+	}
+	table.Load(Message{Seq: 6, Tombstones: []ids.TaskID{testID(1)}, VoidUpTo: []uint32{2}})
+	if _, status := table.Find(testID(1), ""); status != Cancelled {
+		t.Errorf("status %d", status)
+	}
+	table.check(t)
 }

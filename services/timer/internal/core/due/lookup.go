@@ -27,8 +27,9 @@ type Stay struct {
 	DueMS  int64
 	Bucket int64
 	Group  Group
-	// Bytes is the size of its record.
-	Bytes int
+	// Bytes is the size of its record, Parkings its number among those of its task.
+	Bytes    int
+	Parkings uint32
 	// LogSeq is, of a fired one, its place in the history log; 0 = not known.
 	LogSeq uint64
 }
@@ -65,7 +66,7 @@ func (t *Table) ofDomain(h groupHandle, domain string) bool {
 func (t *Table) stay(e *entry) Stay {
 	return Stay{
 		Ref: Ref{Seq: e.seq, Index: e.index, ID: e.id}, DueMS: e.dueMS, Bucket: int64(e.bucket),
-		Group: t.groups.at(e.group).Group, Bytes: int(e.bytes),
+		Group: t.groups.at(e.group).Group, Bytes: int(e.bytes), Parkings: e.parkings,
 	}
 }
 

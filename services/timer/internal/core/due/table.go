@@ -27,8 +27,10 @@ type Message struct {
 	// Fence: it holds nothing and lies in no bucket; from here on, tasks of
 	// epochs below its own are void.
 	Fence bool
-	// Tombstones are ids whose earlier records in this bucket are void.
+	// Tombstones are ids whose earlier records in this bucket are void: stays up to VoidUpTo, in the same order; all, if that is
+	// empty.
 	Tombstones []ids.TaskID
+	VoidUpTo   []uint32
 	// Tasks in the order of the message. The zero Task stands for a record that
 	// cannot be read and is passed over.
 	Tasks []Task
@@ -99,8 +101,9 @@ func (t *Table) Load(m Message) (outdated int) {
 	}
 	b := t.bucket(int32(m.Bucket))
 	b.lastSeq = m.Seq
-	for _, id := range m.Tombstones {
-		if h, ok := t.byID.find(id); ok && t.entries.at(h).bucket == int32(m.Bucket) {
+	for i, id := range m.Tombstones {
+		h, ok := t.byID.find(id)
+		if ok && t.entries.at(h).bucket == int32(m.Bucket) && (i >= len(m.VoidUpTo) || t.entries.at(h).parkings <= m.VoidUpTo[i]) {
 			t.void(h)
 		}
 	}

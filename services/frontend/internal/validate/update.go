@@ -1,0 +1,126 @@
+package validate
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+)
+
+// Update checks an update and returns its events, one per task in order. Times are checked against now, when the request came.
+func Update(req *yardv1.UpdateRequest, domain string, now time.Time, form Form) ([]Outcome, error) {
+	if n := len(req.Tasks); n == 0 || n > UpdatesMax {
+		return nil, invalid("/tasks", "holds %d entries, 1 to %d are allowed", n, UpdatesMax)
+	}
+	id := ids.RequestID{}
+	if req.RequestId == "" { // history must know the event again that a frontend sends twice
+		if _, err := rand.Read(id[:]); err != nil {
+			return nil, err
+		}
+	} else {
+		var err error
+		if id, err = ids.ParseRequestID(req.RequestId); err != nil {
+			return nil, invalid("/request_id", "%v", err)
+		}
+	}
+	out, err := outcomes(len(req.Tasks), domain, logv1.EventKind_EVENT_KIND_UPDATE)
+	if err != nil {
+		return nil, err
+	}
+	for i, t := range req.Tasks {
+		if t == nil {
+			return nil, invalid(at("tasks", i, ""), "is missing")
+		}
+		if out[i].ID, err = ids.ParseTaskID(t.TaskId); err != nil {
+			return nil, invalid(at("tasks", i, "task_id"), "%v", err)
+		}
+		if err := update(i, t, now, form); err != nil {
+			return nil, err
+		}
+		out[i].Event.TaskId = out[i].ID[:]
+		out[i].Event.Update = storedUpdate(t, now)
+		out[i].Event.Update.Request = entryOf(id, i)
+	}
+	return out, nil
+}
+
+// entryOf names entry i of a request; never 0.
+func entryOf(id ids.RequestID, i int) uint64 {
+	sum := sha256.Sum256(binary.BigEndian.AppendUint32(id[:], uint32(i)))
+	return binary.BigEndian.Uint64(sum[:]) | 1
+}
+
+func update(i int, t *yardv1.TaskUpdate, now time.Time, form Form) error {
+	if t.IfRevision < 0 {
+		return invalid(at("tasks", i, "if_revision"), "is negative")
+	}
+	if t.Priority < 0 || t.Priority > PriorityLast {
+		return optional(at("tasks", i, "priority"), t.Priority, PriorityFirst, PriorityLast)
+	}
+	moved := t.DelayMs != 0 || t.RunAtMs != 0
+	if moved {
+		if t.RunNow {
+			return invalid(at("tasks", i, "run_now"), "excludes delay_ms and run_at_ms")
+		}
+		if err := dueTime(i, &yardv1.NewTask{DelayMs: t.DelayMs, RunAtMs: t.RunAtMs}, now); err != nil {
+			return err
+		}
+	}
+	if t.Retry != nil {
+		if err := retry(at("tasks", i, "retry"), t.Retry); err != nil {
+			return err
+		}
+	}
+	if err := firstError(
+		timeouts(at("tasks", i, ""), t.StartToCloseMs, t.HeartbeatTimeoutMs),
+		expiry(at("tasks", i, ""), t.StartWithinMs, t.FinishWithinMs),
+		headers(at("tasks", i, "headers"), t.Headers),
+		payload(at("tasks", i, "payload"), t.Payload, PayloadBytesMax, form),
+	); err != nil {
+		return err
+	}
+	if t.Group != "" {
+		if err := typeName(at("tasks", i, "group"), t.Group); err != nil {
+			return err
+		}
+	}
+	if !moved && !t.RunNow && t.Priority == 0 && t.Retry == nil && t.StartToCloseMs == 0 && t.HeartbeatTimeoutMs == 0 &&
+		t.StartWithinMs == 0 && t.FinishWithinMs == 0 && t.Group == "" && len(t.Headers) == 0 && t.Payload == nil {
+		return invalid(at("tasks", i, ""), "names nothing to change")
+	}
+	return nil
+}
+
+// storedUpdate is an update as the log keeps it.
+func storedUpdate(t *yardv1.TaskUpdate, now time.Time) *logv1.Update {
+	u := &logv1.Update{
+		IfRevision: uint64(t.IfRevision), Priority: t.Priority, RunNow: t.RunNow, Group: t.Group, Headers: storedHeaders(t.Headers),
+	}
+	if t.DelayMs != 0 || t.RunAtMs != 0 {
+		u.DueAtMs = dueAt(&yardv1.NewTask{DelayMs: t.DelayMs, RunAtMs: t.RunAtMs}, now)
+		u.RunNow = u.DueAtMs == 0
+	}
+	if t.StartWithinMs != 0 || t.FinishWithinMs != 0 {
+		u.Expiry = &logv1.Expiry{StartWithinMs: t.StartWithinMs, FinishWithinMs: t.FinishWithinMs}
+	}
+	if t.Payload != nil {
+		u.Payload, u.PayloadEncoding, u.HasPayload = t.Payload.Data, int32(t.Payload.Encoding), true
+	}
+	if t.Retry == nil && t.StartToCloseMs == 0 && t.HeartbeatTimeoutMs == 0 {
+		return u
+	}
+	r := t.Retry
+	u.Policy = &logv1.Policy{
+		MaxAttempts: r.GetMaxAttempts(), InitialIntervalMs: r.GetInitialIntervalMs(), Backoff: r.GetBackoff(), MaxIntervalMs: r.GetMaxIntervalMs(),
+		StartToCloseMs: t.StartToCloseMs, HeartbeatTimeoutMs: t.HeartbeatTimeoutMs, MaxDeliveries: r.GetMaxDeliveries(),
+		Jitter: int32(r.GetJitter()), OnLost: int32(r.GetOnLost()), OnTimeout: int32(r.GetOnTimeout()),
+	}
+	rules := logv1.Policy{}
+	retryRules(r, nil, &rules)
+	u.Policy.NonRetryable, u.Policy.ByError = rules.NonRetryable, rules.ByError
+	return u
+}

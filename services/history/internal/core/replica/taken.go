@@ -1,0 +1,107 @@
+package replica
+
+import (
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+)
+
+// goneOn tells whether a task has gone on since the stay that the timer store gave up, or has: it was fired before that. Memory has e of it. What
+// another owner has put into the archive must not go back into the timer store.
+func (r *Replica) goneOn(e, taken *Entry, update bool) bool {
+	return e != nil && (e.State.Finished() || e.Parkings > taken.Parkings) || r.past.knows(taken) || update && r.archivedTail[taken.ID]
+}
+
+// waitsThere goes on with a search for updates, whose task waits in the timer store. If the stay before that is not read here, as a takeover from
+// an old checkpoint may leave it, the commands wait for it: read, it goes through all that has happened to it, and them in their place. Had
+// the timer store given up what came of it, a later owner could read it and not know.
+func (r *Replica) waitsThere(in *Found, again bool) {
+	w := in.Waiting
+	if !r.unread(w.Position, w.Domain) {
+		r.searching[in.ID] = searching{}
+		r.wanted = append(r.wanted, Search{ID: in.ID, Cancel: true, Take: true})
+		return
+	}
+	r.demand(w.Position, w.Domain, true)
+	ends := in.Ends
+	for _, h := range r.early.of(in.ID) {
+		if h.command() && h.ev.Domain == in.Domain && !again {
+			h.until = &ends
+		}
+	}
+	r.wantRest(in.ID)
+}
+
+// again decides once more about what waits for a task.
+func (r *Replica) again(id ids.TaskID, now Now, fx *Effects) {
+	for _, h := range r.early.take(id) {
+		r.event(h, now, fx)
+	}
+}
+
+// taken brings in a task that the timer store gave up for commands. All that wait and may are carried out, in log order, no matter
+// which search was answered first. Then it has ended, or goes back into the timer store as its next stay, also if it is to run at
+// once: only what lies in the log can be granted. It pins the first of the commands, so that a takeover searches again if this owner dies before
+// the other store has the task. One that was carried out already is known by its place in the log.
+func (r *Replica) taken(in *Found, now Now, fx *Effects) {
+	e := in.Taken
+	waiting := r.early.take(in.ID)
+	first, at := in.Seq, in.At
+	for _, h := range waiting {
+		if h.command() && mayCommand(h, e) {
+			first, at = h.seq, h.at
+			break
+		}
+	}
+	e.pinned, e.pin, e.shared, e.arrivedAt = true, first-1, e.Position.Shared(), at
+	e.since, e.lastEvent = r.eventAt, r.eventAt
+	r.tasks[in.ID], r.pinned[in.ID] = e, e
+	e.State = taskstate.Waiting
+	r.enqueue(e)
+	did, seq := r.commandTaken(e, in, waiting, fx)
+	r.carryOut(e, did, seq, now, fx)
+	for _, h := range waiting {
+		if !h.done {
+			r.event(h, now, fx)
+		}
+	}
+}
+
+// foresee is the verdict on a command when its task will be read, t, which has seen those before it.
+func foresee(t *taskstate.Task, h *held) (v taskstate.Verdict) {
+	h.ev.Seq = h.seq
+	switch {
+	case t.State.Finished():
+		v, _ = taskstate.Apply(t, h.ev, h.at)
+	case h.ev.Kind == taskstate.Cancel:
+		taskstate.CancelUnseen(t, h.ev.Message, h.at)
+	default:
+		v = taskstate.ChangeAway(t, h.ev, h.at)
+	}
+	return v
+}
+
+// commandTaken carries out the commands that wait for a task that the timer store gave up, up to a cancel. The cause of what follows is the last of
+// them, by its place in the log.
+func (r *Replica) commandTaken(e *Entry, in *Found, waiting []*held, fx *Effects) (did taskstate.Effects, cause uint64) {
+	commands := 0
+	for _, h := range waiting {
+		if !h.command() || !mayCommand(h, e) {
+			continue
+		}
+		commands++
+		cause = h.seq
+		if h.ev.Kind == taskstate.Cancel {
+			return taskstate.CancelUnseen(&e.Task, h.ev.Message, h.at), cause
+		}
+		h.ev.Seq = h.seq
+		r.conclude(h, taskstate.ChangeAway(&e.Task, h.ev, h.at), fx)
+		h.done = true
+	}
+	if commands == 0 { // they were decided meanwhile
+		cause = in.Seq
+		if !in.Update {
+			return taskstate.CancelUnseen(&e.Task, in.Reason, in.At), cause
+		}
+	}
+	return taskstate.ParkAgain(&e.Task), cause
+}

@@ -1,0 +1,287 @@
+package taskstate
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+)
+
+// Update is what a client changes of a task. What is 0 or empty stays as it is.
+type Update struct {
+	// IfRevision is the revision that the task must have; 0 = any.
+	IfRevision uint64
+	Priority   int32
+	// DueAt is when it is to run, Unix ms. Now: at once.
+	DueAt int64
+	Now   bool
+	// Policy has the fields that replace those of the task's; nil = none.
+	Policy *Policy
+	// StartWithinMS and FinishWithinMS count from the update, or from when the task is due, if that is later.
+	StartWithinMS, FinishWithinMS int64
+	Group                         string
+	// Headers are by name, ascending, in place of all that it has.
+	Headers []Header
+	// Payload is the new one, if HasPayload.
+	Payload    Blob
+	HasPayload bool
+	// Request names the request that it came with; 0 = none.
+	Request uint64
+}
+
+// Updates is what a task remembers of its updates. It is not changed any more: copies of a task share it.
+type Updates struct {
+	// Applied counts those that were applied.
+	Applied uint64
+	// Seq is the place in the log of the last one that was decided. What lies before it is not decided again: a takeover
+	// may meet it while the task is in a later state.
+	Seq uint64
+	// Requests are those of the last ones that were applied, the latest first; 0 = none.
+	Requests [requestsKept]uint64
+	// Passed counts the numbers of grants that were passed over, so that a trigger with them is out of date; PassedNow
+	// those since the last attempt began.
+	Passed, PassedNow uint32
+}
+
+// requestsKept is how many requests are recognised when they are repeated: others may have come between.
+const requestsKept = 4
+
+// knows tells whether a request was applied recently.
+func (u *Updates) knows(request uint64) bool {
+	return request != 0 && slices.Contains(u.Requests[:], request)
+}
+
+// updates are those of t, to read.
+func (t *Task) updates() Updates {
+	if t.Extra == nil || t.Extra.Updates == nil {
+		return Updates{}
+	}
+	return *t.Extra.Updates
+}
+
+// setUpdates replaces them.
+func (t *Task) setUpdates(u Updates) { t.extra().Updates = &u }
+
+// extra is a copy of what few tasks have, for t to change.
+func (t *Task) extra() *Extra {
+	x := Extra{}
+	if t.Extra != nil {
+		x = *t.Extra
+	}
+	t.Extra = &x
+	return &x
+}
+
+// Revision is 1 for a task as it was submitted, and one more with each update.
+func (t *Task) Revision() uint64 { return t.updates().Applied + 1 }
+
+// Decided is the place in the log of the last update of t that was decided; 0 = none was.
+func (t *Task) Decided() uint64 { return t.updates().Seq }
+
+// Grants is how often t was given to a worker.
+func (t *Task) Grants() uint32 { return t.Version - t.updates().Passed }
+
+// last is the version of the last attempt.
+func (t *Task) last() uint32 { return t.Version - t.updates().PassedNow }
+
+// begun notes that an attempt has begun.
+func (t *Task) begun() {
+	if u := t.updates(); u.PassedNow > 0 {
+		u.PassedNow = 0
+		t.setUpdates(u)
+	}
+}
+
+// pass makes the triggers of t out of date: they name a place in line that it has no more.
+func (t *Task) pass() {
+	t.Version++
+	u := t.updates()
+	u.Passed++
+	u.PassedNow++
+	t.setUpdates(u)
+}
+
+// decided tells what was decided about an update: it comes again, or is not for this revision. It notes that the update is
+// decided now.
+func (t *Task) decided(e *Event) (v Verdict, over bool) {
+	u := t.updates()
+	if e.Seq > 0 && e.Seq <= u.Seq && !u.knows(e.Update.Request) { // by another owner, and what became of it is not kept
+		return Verdict{Code: fault.Unknown, Message: "another owner has decided it: repeat the entry"}, true
+	}
+	u.Seq = max(u.Seq, e.Seq)
+	t.setUpdates(u)
+	switch {
+	case u.knows(e.Update.Request):
+		return Verdict{Revision: t.Revision()}, true
+	case e.Update.IfRevision != 0 && e.Update.IfRevision != t.Revision():
+		return Verdict{Code: fault.Stale, Message: "the task has revision " + strconv.FormatUint(t.Revision(), 10), Revision: t.Revision()}, true
+	}
+	return Verdict{Revision: t.Revision() + 1}, false
+}
+
+// changeIdle changes a task that waits for its attempt here.
+func changeIdle(t *Task, e *Event, now int64) (Verdict, Effects) {
+	v, over := t.decided(e)
+	if over {
+		return v, Effects{}
+	}
+	place := [...]any{t.Priority, t.Group()}
+	t.change(e, now)
+	if place != [...]any{t.Priority, t.Group()} {
+		t.pass()
+	}
+	switch wait := t.DueAt - now; {
+	case e.Update.Now || e.Update.DueAt != 0 && wait <= 0:
+		if t.State == Backoff {
+			return v, t.ready(now)
+		}
+	case e.Update.DueAt == 0:
+	case wait > ParkAfterMS:
+		return v, t.park(now)
+	default:
+		t.State, t.ReadyAt = Backoff, t.DueAt
+	}
+	return v, Effects{Trigger: t.State == Ready}
+}
+
+// ChangeAway changes a task that was taken out of the timer store for that. It waits there again.
+func ChangeAway(t *Task, e *Event, now int64) Verdict {
+	v, over := t.decided(e)
+	if !over {
+		t.change(e, now)
+	}
+	return v
+}
+
+// ParkAgain sends a task back that was taken out of the timer store, as it is now.
+func ParkAgain(t *Task) Effects {
+	t.State = Waiting
+	t.Parkings++
+	return Effects{Park: true}
+}
+
+// changeRunning changes what may be changed of a task whose attempt goes on.
+func changeRunning(t *Task, e *Event, now int64) (Verdict, Effects) {
+	v, over := t.decided(e)
+	if over {
+		return v, Effects{}
+	}
+	u := e.Update
+	if u.Priority != 0 || u.DueAt != 0 || u.Now || u.StartWithinMS != 0 || u.Group != "" || u.Headers != nil || u.HasPayload ||
+		u.Policy != nil && u.Policy.HeartbeatTimeoutMS != 0 {
+		return Verdict{Code: fault.FailedPrecondition, Revision: t.Revision(),
+			Message: "the task is running: of it only start_to_close_ms, finish_within_ms and retry may change"}, Effects{}
+	}
+	t.change(e, now)
+	a := &t.Attempt
+	if u.Policy != nil && u.Policy.StartToCloseMS != 0 {
+		a.DeadlineAt = now + u.Policy.StartToCloseMS
+	}
+	if by := t.Expiry().FinishBy; by > 0 {
+		a.DeadlineAt = min(a.DeadlineAt, by)
+	}
+	return v, Effects{}
+}
+
+// change sets what an update names.
+func (t *Task) change(e *Event, now int64) {
+	u := e.Update
+	x := t.extra()
+	var named []string
+	set := func(is bool, field string, do func()) {
+		if is {
+			named = append(named, field)
+			do()
+		}
+	}
+	set(u.Priority != 0, "priority", func() { t.Priority = u.Priority })
+	set(u.DueAt != 0, "run_at_ms", func() { t.DueAt = u.DueAt })
+	set(u.Now, "run_now", func() { t.DueAt = min(t.DueAt, now) })
+	set(u.Group != "", "group", func() { x.Group = u.Group })
+	set(u.Headers != nil, "headers", func() { x.Headers = u.Headers })
+	set(u.HasPayload, "payload", func() { t.Payload = u.Payload })
+	set(u.StartWithinMS != 0, "start_within_ms", func() { x.Expiry.StartWithinMS = u.StartWithinMS })
+	set(u.FinishWithinMS != 0, "finish_within_ms", func() { x.Expiry.FinishWithinMS = u.FinishWithinMS })
+	if u.Policy != nil {
+		named = append(named, t.changePolicy(u.Policy)...)
+	}
+	begin := max(now, t.DueAt)
+	if moved := u.DueAt != 0 || u.Now; x.Expiry.StartWithinMS > 0 && (moved || u.StartWithinMS != 0) {
+		x.Expiry.StartBy = begin + x.Expiry.StartWithinMS
+	}
+	if moved := u.DueAt != 0 || u.Now; x.Expiry.FinishWithinMS > 0 && (moved || u.FinishWithinMS != 0) {
+		x.Expiry.FinishBy = begin + x.Expiry.FinishWithinMS
+	}
+	after := t.updates()
+	after.Applied++
+	if u.Request != 0 {
+		copy(after.Requests[1:], after.Requests[:])
+		after.Requests[0] = u.Request
+	}
+	x.Updates = &after
+	s := Step{Kind: StepUpdated, At: now, Message: strings.Join(named, ", ")}
+	if t.DueAt > now {
+		s.DueAt = t.DueAt
+	}
+	t.step(s)
+}
+
+// changePolicy gives t a policy of its own with the fields that are set, and names them.
+func (t *Task) changePolicy(set *Policy) (named []string) {
+	was, p := *t.Policy, *t.Policy
+	p.MaxAttempts = cmp.Or(set.MaxAttempts, p.MaxAttempts)
+	p.InitialIntervalMS = cmp.Or(set.InitialIntervalMS, p.InitialIntervalMS)
+	p.Backoff = cmp.Or(set.Backoff, p.Backoff)
+	p.MaxIntervalMS = cmp.Or(set.MaxIntervalMS, p.MaxIntervalMS)
+	p.StartToCloseMS = cmp.Or(set.StartToCloseMS, p.StartToCloseMS)
+	p.HeartbeatTimeoutMS = cmp.Or(set.HeartbeatTimeoutMS, p.HeartbeatTimeoutMS)
+	p.MaxDeliveries = cmp.Or(set.MaxDeliveries, p.MaxDeliveries)
+	p.Jitter, p.OnLost, p.OnTimeout = cmp.Or(set.Jitter, p.Jitter), cmp.Or(set.OnLost, p.OnLost), cmp.Or(set.OnTimeout, p.OnTimeout)
+	p.Rules = set.Rules.over(p.Rules)
+	t.Policy = &p
+	if set.StartToCloseMS != 0 {
+		named = append(named, "start_to_close_ms")
+	}
+	if set.HeartbeatTimeoutMS != 0 {
+		named = append(named, "heartbeat_timeout_ms")
+	}
+	rest := p
+	rest.StartToCloseMS, rest.HeartbeatTimeoutMS = was.StartToCloseMS, was.HeartbeatTimeoutMS
+	if rest != was {
+		named = append(named, "retry")
+	}
+	return named
+}
+
+// over are the rules with the lists of r in place of those before, where r has any.
+func (r *Rules) over(before *Rules) *Rules {
+	if r == nil || before == nil {
+		return cmp.Or(r, before)
+	}
+	both := Rules{NonRetryable: r.NonRetryable, ByError: r.ByError}
+	if len(both.NonRetryable) == 0 {
+		both.NonRetryable = before.NonRetryable
+	}
+	if len(both.ByError) == 0 {
+		both.ByError = before.ByError
+	}
+	return &both
+}
+
+// Bytes is about how much memory u takes while it waits.
+func (u *Update) Bytes() int {
+	if u == nil {
+		return 0
+	}
+	const header = 32
+	n := len(u.Group) + len(u.Payload.Data)
+	for _, h := range u.Headers {
+		n += header + len(h.Name) + len(h.Value)
+	}
+	if u.Policy != nil {
+		n += u.Policy.Rules.Footprint()
+	}
+	return n
+}

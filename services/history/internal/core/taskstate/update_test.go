@@ -1,0 +1,161 @@
+package taskstate
+
+import (
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+)
+
+func changeAt(t *Task, u *Update, seq uint64, now int64) (Verdict, Effects) {
+	return Apply(t, &Event{Kind: Changed, ID: t.ID, Domain: t.Domain, Update: u, Seq: seq}, now)
+}
+
+// TestAnUpdateOfTheTime: where a task goes that waits, by when it is to run.
+func TestAnUpdateOfTheTime(t *testing.T) {
+	backoff := func(t *Task) { grab(t, t0); failWith(t, "", 5_000) }
+	for name, c := range map[string]struct {
+		before  func(*Task)
+		update  Update
+		want    State
+		due     int64
+		trigger bool
+	}{
+		"ready, later":       {func(*Task) {}, Update{DueAt: t0 + 1000 + ParkAfterMS + 1}, Waiting, t0 + 1000 + ParkAfterMS + 1, false},
+		"ready, soon":        {func(*Task) {}, Update{DueAt: t0 + 1000 + ParkAfterMS}, Backoff, t0 + 1000 + ParkAfterMS, false},
+		"ready, over":        {func(*Task) {}, Update{DueAt: t0 + 999}, Ready, t0 + 999, true},
+		"ready, now":         {func(*Task) {}, Update{Now: true}, Ready, 0, true},
+		"ready, another":     {func(*Task) {}, Update{Priority: 1}, Ready, 0, true},
+		"backoff, now":       {backoff, Update{Now: true}, Ready, t0 + 1000, true},
+		"backoff, over":      {backoff, Update{DueAt: t0 + 1000}, Ready, t0 + 1000, true},
+		"backoff, soon":      {backoff, Update{DueAt: t0 + 1001}, Backoff, t0 + 1001, false},
+		"backoff, later":     {backoff, Update{DueAt: t0 + 90_000}, Waiting, t0 + 90_000, false},
+		"backoff, same time": {backoff, Update{Group: "acme"}, Backoff, t0 + 1 + 5_000, false},
+	} {
+		task := fresh()
+		c.before(task)
+		parkings := task.Parkings
+		v, fx := changeAt(task, &c.update, 9, t0+1000)
+		if v != (Verdict{Revision: 2}) || task.State != c.want || task.DueAt != c.due || fx.Trigger != c.trigger || fx.Park != (c.want == Waiting) {
+			t.Errorf("%s: %+v, %s, due at %+d, effects %+v", name, v, task.State, task.DueAt-t0, fx)
+		}
+		if parked := task.Parkings - parkings; parked != 0 != (c.want == Waiting) || c.want == Ready && task.ReadyAt > t0+1000 || c.want == Backoff && task.ReadyAt != task.DueAt {
+			t.Errorf("%s: %d parkings, ready at %+d", name, parked, task.ReadyAt-t0)
+		}
+	}
+}
+
+// TestAnUpdateByRevisionAndRequest: another revision changes nothing, and the verdict has it; one of the last four requests changes nothing and is good.
+func TestAnUpdateByRevisionAndRequest(t *testing.T) {
+	task := fresh()
+	if v, _ := changeAt(task, &Update{IfRevision: 2, Priority: 1}, 5, t0); v.Code != fault.Stale || v.Revision != 1 || task.Priority == 1 || task.Decided() != 5 {
+		t.Errorf("%+v, decided up to %d", v, task.Decided())
+	}
+	for n := range uint64(6) {
+		if v, _ := changeAt(task, &Update{IfRevision: n + 1, Priority: int32(n%5) + 1, Request: 100 + n}, 10+n, t0); v != (Verdict{Revision: n + 2}) {
+			t.Errorf("update %d: %+v", n, v)
+		}
+	}
+	for n, again := range map[uint64]bool{101: false, 102: true, 105: true} {
+		at := *task
+		v, _ := changeAt(&at, &Update{IfRevision: 3, Priority: 5, Request: n}, 20, t0)
+		if (v == Verdict{Revision: 7}) != again || at.Revision() != 7 {
+			t.Errorf("request %d: %+v, revision %d", n, v, at.Revision())
+		}
+	}
+	// An owner that meets it in a later state does not decide it again, nor knows what was decided, but for a request that it remembers.
+	at := *task
+	if v, _ := changeAt(&at, &Update{Priority: 5, Request: 7}, 15, t0); v.Code != fault.Unknown || at.Revision() != 7 {
+		t.Errorf("%+v", v)
+	}
+	if v, _ := changeAt(&at, &Update{Priority: 5, Request: 105}, 15, t0); v != (Verdict{Revision: 7}) {
+		t.Errorf("%+v", v)
+	}
+	Apply(&at, &Event{Kind: Cancel, ID: at.ID}, t0)
+	if v, _ := changeAt(&at, &Update{Request: 105}, 30, t0); v != (Verdict{Revision: 7}) {
+		t.Errorf("repeated at the end: %+v", v)
+	}
+	if v, _ := changeAt(&at, &Update{Request: 9}, 31, t0); v.Code != fault.FailedPrecondition {
+		t.Errorf("at the end: %+v", v)
+	}
+}
+
+// TestAnUpdateOfThePlaceInLine: triggers of before are STALE, attempts are counted without what was passed over, and a repeated outcome of the last
+// one is known still.
+func TestAnUpdateOfThePlaceInLine(t *testing.T) {
+	task := under(func(p *Policy) { p.MaxDeliveries = 3 })
+	outcome := &Event{Kind: Failed, ID: task.ID, Fence: task.Token(), DelayMS: 5}
+	Apply(task, outcome, t0+1)
+	old := task.Trigger()
+	changeAt(task, &Update{Priority: 1}, 3, t0+2)
+	changeAt(task, &Update{Group: "acme"}, 4, t0+2)
+	changeAt(task, &Update{Group: "acme", HasPayload: true}, 5, t0+2)
+	if v, _ := Apply(task, outcome, t0+3); v != (Verdict{}) {
+		t.Errorf("the outcome of before: %+v", v)
+	}
+	fence := outcome.Fence
+	fence.Version = old.Version
+	if v, _ := Apply(task, &Event{Kind: Started, ID: task.ID, Fence: fence}, t0+10); v.Code != fault.Stale {
+		t.Errorf("an old trigger: %+v", v)
+	}
+	if now := task.Trigger(); now.Version != old.Version+2 || task.Grants() != 1 {
+		t.Errorf("version %d after %d, %d grants", now.Version, old.Version, task.Grants())
+	}
+	fence.Version = task.Version + 1
+	if v, _ := Apply(task, &Event{Kind: Started, ID: task.ID, Fence: fence}, t0+10); !v.Granted || task.Grants() != 2 || task.Token() != fence || task.spent() {
+		t.Errorf("the next grant: %+v, %d grants, token %+v", v, task.Grants(), task.Token())
+	}
+}
+
+// TestAnUpdateOfWhatRuns: its deadline counts from now, no later than what it has in all, and the rest is refused.
+func TestAnUpdateOfWhatRuns(t *testing.T) {
+	for name, u := range map[string]*Update{
+		"priority": {Priority: 1}, "time": {DueAt: t0}, "run now": {Now: true}, "start within": {StartWithinMS: 500}, "group": {Group: "acme"},
+		"headers": {Headers: []Header{{"a", "b"}}}, "payload": {HasPayload: true}, "heartbeats": {Policy: &Policy{HeartbeatTimeoutMS: 500}},
+	} {
+		task := under(func(*Policy) {})
+		if v, _ := changeAt(task, u, 3, t0+1); v.Code != fault.FailedPrecondition || v.Revision != 1 || task.Revision() != 1 || task.Decided() != 3 {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+	task := under(func(*Policy) {})
+	most, lost := task.Policy.MaxAttempts, task.Policy.OnLost
+	if v, _ := changeAt(task, &Update{Policy: &Policy{StartToCloseMS: 700_000, MaxAttempts: 9}}, 3, t0+50); v != (Verdict{Revision: 2}) || task.Attempt.DeadlineAt != t0+700_050 {
+		t.Errorf("%+v, until %+d", v, task.Attempt.DeadlineAt-t0)
+	}
+	if task.Policy.MaxAttempts != 9 || task.Policy.OnLost != lost || most == 9 {
+		t.Errorf("its policy is %+v", task.Policy)
+	}
+	changeAt(task, &Update{FinishWithinMS: 1000}, 4, t0+100)
+	if x := task.Expiry(); x.FinishBy != t0+1100 || task.Attempt.DeadlineAt != x.FinishBy {
+		t.Errorf("it has %+v, until %+d", x, task.Attempt.DeadlineAt-t0)
+	}
+	if v, _ := Apply(task, &Event{Kind: Heartbeat, ID: task.ID, Fence: task.Token()}, t0+200); v.DeadlineAt != t0+1100 {
+		t.Errorf("a heartbeat hears of %+d", v.DeadlineAt-t0)
+	}
+}
+
+// TestAnUpdateLeavesTheRest: what is not named stays, copies of the task as it was are not changed, and the times that it has begin again.
+func TestAnUpdateLeavesTheRest(t *testing.T) {
+	task := fresh()
+	task.Payload = Blob{Data: []byte("old")}
+	task.Policy.Rules = &Rules{NonRetryable: []string{"a"}, ByError: []ErrorRule{{ErrType: "b"}}}
+	task.Extra = &Extra{Group: "g", Cost: 4, Headers: []Header{{"a", "1"}}, Expiry: Expiry{StartWithinMS: 100, FinishWithinMS: 300, StartBy: t0 + 100, FinishBy: t0 + 300}}
+	before := *task
+	changeAt(task, &Update{Headers: []Header{{"b", "2"}}, Policy: &Policy{Rules: &Rules{NonRetryable: []string{"c"}}}}, 3, t0+50)
+	if before.Group() != "g" || before.HeaderList()[0].Name != "a" || before.Policy.Rules.NonRetryable[0] != "a" || before.Revision() != 1 {
+		t.Errorf("the copy is changed: %+v", before.Extra)
+	}
+	if task.Group() != "g" || task.Cost() != 4 || string(task.Payload.Data) != "old" || task.Expiry() != before.Expiry() || task.HeaderList()[0].Name != "b" {
+		t.Errorf("it has %+v", task.Extra)
+	}
+	if r := task.Policy.Rules; r.NonRetryable[0] != "c" || r.ByError[0].ErrType != "b" {
+		t.Errorf("its rules are %+v", r)
+	}
+	changeAt(task, &Update{DueAt: t0 + 5_000}, 4, t0+60)
+	if x := task.Expiry(); x.StartBy != t0+5_100 || x.FinishBy != t0+5_300 {
+		t.Errorf("it has until %+d, %+d", x.StartBy-t0, x.FinishBy-t0)
+	}
+	if s := task.Steps[len(task.Steps)-1]; s.Kind != StepUpdated || s.Message != "run_at_ms" || s.DueAt != t0+5_000 {
+		t.Errorf("its history says %+v", s)
+	}
+}
