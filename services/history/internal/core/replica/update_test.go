@@ -138,12 +138,12 @@ func TestAnUpdateOfAnUnreadTask(t *testing.T) {
 	b.seq = 9
 	b.change(1, taskstate.Update{Priority: 1})
 	b.change(1, taskstate.Update{IfRevision: 2, Priority: 2})
-	fx := b.change(1, taskstate.Update{IfRevision: 2, Priority: 4})
+	b.change(1, taskstate.Update{IfRevision: 2, Priority: 4})
 	found := &Found{Search: Search{ID: id(1), Domain: "shop", Cancel: true, Update: true}}
 	found = b.takes(b.step(found), false) // others have come since
 	found.Unread, found.Ends[3] = waiting(1, 5), 5
 	found.Unread.Parkings, found.Unread.State, found.Unread.DueAt, found.Unread.Before = 0, 0, 0, 0
-	fx = b.step(found)
+	fx := b.step(found)
 	if len(fx.Answers) != 3 {
 		t.Fatalf("%d answers", len(fx.Answers))
 	}

@@ -171,8 +171,10 @@ func changeRunning(t *Task, e *Event, now int64) (Verdict, Effects) {
 	u := e.Update
 	if u.Priority != 0 || u.DueAt != 0 || u.Now || u.StartWithinMS != 0 || u.Group != "" || u.Headers != nil || u.HasPayload ||
 		u.Policy != nil && u.Policy.HeartbeatTimeoutMS != 0 {
-		return Verdict{Code: fault.FailedPrecondition, Revision: t.Revision(),
-			Message: "the task is running: of it only start_to_close_ms, finish_within_ms and retry may change"}, Effects{}
+		return Verdict{
+			Code: fault.FailedPrecondition, Revision: t.Revision(),
+			Message: "the task is running: of it only start_to_close_ms, finish_within_ms and retry may change",
+		}, Effects{}
 	}
 	t.change(e, now)
 	a := &t.Attempt
