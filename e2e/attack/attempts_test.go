@@ -30,12 +30,12 @@ func (a attempt) String() string {
 
 var (
 	verbs = []string{
-		"tasks.submit", "tasks.poll", "tasks.poll.mail", "tasks.poll.other", "tasks.complete", "tasks.fail", "tasks.heartbeat", "tasks.cancel", "tasks.get", "tasks.list",
+		"tasks.submit", "tasks.poll", "tasks.poll.mail", "tasks.poll.other", "tasks.complete", "tasks.fail", "tasks.heartbeat", "tasks.cancel", "tasks.update", "tasks.get", "tasks.list",
 		"tasklists.describe", "tasklists.put", "tasklists.get", "tasklists.list", "tasklists.delete", "types.put", "types.get", "types.list", "types.delete",
 		"tasklists.pollers", "limits.top", "tasklists.pause", "tasklists.resume", "types.pause", "types.resume",
 		"tasklists.drain", "tasklists.purge", "tasklists.peek", "types.drain", "types.purge", "groups.put", "groups.get", "groups.list", "groups.delete",
 		"groups.pause", "groups.resume", "groups.drain", "groups.purge",
-		"limits.put", "limits.get", "limits.list", "limits.delete",
+		"limits.put", "limits.get", "limits.list", "limits.delete", "workers.list",
 	}
 	adminVerbs = []string{"domains.put", "domains.get", "domains.list", "domains.delete"}
 	// streamCalls are the endpoints of the JetStream API that name a stream.
@@ -52,14 +52,14 @@ var (
 // places are all subjects of the engine's inside, that no one but services may publish or read.
 func places(n topology.Partitioning) []string {
 	id := ids.NewTaskID(time.UnixMilli(1_700_000_000_000), 0, 1)
-	all := []string{topology.HintLoad, topology.HintTasklistLoad, topology.HintHungry, topology.HintFreed, topology.HintRestore, topology.Dead(victim, "mail", id)}
+	all := []string{topology.HintLoad, topology.HintTasklistLoad, topology.HintHungry, topology.HintFreed, topology.HintRestore, topology.HintSilent, topology.Dead(victim, "mail", id)}
 	for p := range n.History {
 		all = append(
-			all, topology.Submit(p, ids.LaneFirst, victim, "mail"), topology.Submit(p, ids.LaneFirst, attacker, "mail"), topology.Event(p), topology.Fired(p),
+			all, topology.Submit(p, ids.LaneFirst, victim, "mail"), topology.Submit(p, ids.LaneFirst, attacker, "mail"), topology.Event(p), topology.Fired(p), topology.UniqueKey(p, victim, "7"), topology.UniqueKey(p, attacker, "7"),
 			topology.Timer(p, 5), topology.TimerFence(p), topology.ArchiveOf(p, victim), topology.ArchiveShared(p, 60),
 			topology.ArchivePage(p, 0, 1), topology.ArchiveIndexed(p),
 		)
-		for _, verb := range []string{"get", "list", "describe", "bookings", "undelivered", "retrigger"} {
+		for _, verb := range []string{"get", "list", "describe", "bookings", "undelivered", "retrigger", "workers"} {
 			all = append(all, topology.HistoryCall(p, verb))
 		}
 		for _, verb := range []string{"cancel", "get", "locate", "list", "describe"} {

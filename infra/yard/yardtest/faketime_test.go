@@ -67,7 +67,7 @@ func TestFakeTimeOfRetriesLeasesAndExpiry(t *testing.T) {
 	})
 }
 
-// A worker that vanishes is noticed when its heartbeats stay away, and a restart keeps what was stored.
+// A worker that vanishes is noticed when its signs of life stay away, and a restart keeps what was stored.
 func TestFakeTimeOfCrashes(t *testing.T) {
 	yardtest.FakeTime(t, func(t *testing.T, e *yardtest.Engine) {
 		id := submit(t, e.Client, "ann", func(t *yard.Task) { t.HeartbeatTimeout = time.Minute })
@@ -89,15 +89,15 @@ func TestFakeTimeOfCrashes(t *testing.T) {
 			t.Error("a crash is no clean end")
 		}
 		e.Restart(t)
-		crashed := time.Now()
 		w := worker(e.Client, sendEmail.Tasklist())
 		sendEmail.Handle(w, func(context.Context, email) (string, error) { return "sent", nil })
 		if err := e.RunToEnd(t.Context(), w); err != nil {
 			t.Fatal(err)
 		}
 		task, err := e.Client.Get(t.Context(), id)
-		if err != nil || task.Grants != 2 || task.Failures != 0 || time.Since(crashed) < 30*time.Second {
-			t.Errorf("after %v: %v, %v", time.Since(crashed), task, err)
+		const silent = 6 * time.Second // two signs of life, or longer if the engine was not there to miss them
+		if err != nil || task.Grants != 2 || task.Failures != 0 || task.FinishedAt.Sub(task.CreatedAt) < silent {
+			t.Errorf("%v, %v", task, err)
 		}
 	})
 }
