@@ -760,7 +760,9 @@ type UniqueKey struct {
 	// Not 0: the task has ended, and from this time on, Unix ms, another one may have the key.
 	FreeAtMs int64 `protobuf:"varint,3,opt,name=free_at_ms,json=freeAtMs,proto3" json:"free_at_ms,omitempty"`
 	// The format of this record.
-	LogVersion    uint32 `protobuf:"varint,4,opt,name=log_version,json=logVersion,proto3" json:"log_version,omitempty"`
+	LogVersion uint32 `protobuf:"varint,4,opt,name=log_version,json=logVersion,proto3" json:"log_version,omitempty"`
+	// As of the submit that it was stored with, which is void past that; 0 = never.
+	WithinMs      int64 `protobuf:"varint,5,opt,name=within_ms,json=withinMs,proto3" json:"within_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -819,6 +821,13 @@ func (x *UniqueKey) GetFreeAtMs() int64 {
 func (x *UniqueKey) GetLogVersion() uint32 {
 	if x != nil {
 		return x.LogVersion
+	}
+	return 0
+}
+
+func (x *UniqueKey) GetWithinMs() int64 {
+	if x != nil {
+		return x.WithinMs
 	}
 	return 0
 }
@@ -3223,14 +3232,15 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x15\n" +
 	"\x06for_ms\x18\x02 \x01(\x03R\x05forMs\x12\x16\n" +
 	"\x06before\x18\x03 \x01(\rR\x06before\x12\x10\n" +
-	"\x03seq\x18\x04 \x01(\x04R\x03seq\"u\n" +
+	"\x03seq\x18\x04 \x01(\x04R\x03seq\"\x92\x01\n" +
 	"\tUniqueKey\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\fR\x06taskId\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1c\n" +
 	"\n" +
 	"free_at_ms\x18\x03 \x01(\x03R\bfreeAtMs\x12\x1f\n" +
 	"\vlog_version\x18\x04 \x01(\rR\n" +
-	"logVersion\"\x88\x01\n" +
+	"logVersion\x12\x1b\n" +
+	"\twithin_ms\x18\x05 \x01(\x03R\bwithinMs\"\x88\x01\n" +
 	"\aUpdates\x12\x18\n" +
 	"\aapplied\x18\x01 \x01(\x04R\aapplied\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x1a\n" +

@@ -190,6 +190,7 @@ func (m *UniqueKey) CloneVT() *UniqueKey {
 	r.Key = m.Key
 	r.FreeAtMs = m.FreeAtMs
 	r.LogVersion = m.LogVersion
+	r.WithinMs = m.WithinMs
 	if rhs := m.TaskId; rhs != nil {
 		tmpBytes := make([]byte, len(rhs))
 		copy(tmpBytes, rhs)
@@ -1482,6 +1483,11 @@ func (m *UniqueKey) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.WithinMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.WithinMs))
+		i--
+		dAtA[i] = 0x28
 	}
 	if m.LogVersion != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.LogVersion))
@@ -3931,6 +3937,9 @@ func (m *UniqueKey) SizeVT() (n int) {
 	}
 	if m.LogVersion != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.LogVersion))
+	}
+	if m.WithinMs != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.WithinMs))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -6521,6 +6530,25 @@ func (m *UniqueKey) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.LogVersion |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field WithinMs", wireType)
+			}
+			m.WithinMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.WithinMs |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -13706,6 +13734,25 @@ func (m *UniqueKey) UnmarshalVTUnsafe(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.LogVersion |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field WithinMs", wireType)
+			}
+			m.WithinMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.WithinMs |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}

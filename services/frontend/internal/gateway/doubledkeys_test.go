@@ -88,10 +88,8 @@ func contend(t *testing.T, random *rand.Rand) {
 			answer := c.persist([]*rig{a, b}, req)
 			mu.Lock()
 			defer mu.Unlock()
-			for _, r := range answer.GetResults() {
-				if r.Outcome == yardv1.SubmitOutcome_SUBMIT_OUTCOME_CREATED {
-					created[r.TaskId] = true
-				}
+			for _, r := range answer.GetResults() { // one that exists is as good as created
+				created[r.TaskId] = true
 			}
 		})
 	}
@@ -135,6 +133,9 @@ func (c *contention) persist(frontends []*rig, req *yardv1.SubmitRequest) *yardv
 		patience := time.NewTimer(time.Duration(c.choose(15_000)) * time.Millisecond)
 		select {
 		case <-patience.C: // its answer is lost
+			if c.choose(3) == 0 {
+				return nil // and it has given up
+			}
 		case o := <-got:
 			patience.Stop()
 			if o.err == nil {
@@ -199,7 +200,7 @@ func (c *contention) check(t *testing.T, created map[string]bool) {
 	}
 	for id := range created {
 		if found[id] == 0 {
-			t.Errorf("task %s was created and is lost", id)
+			t.Errorf("task %s was created, or exists, and is lost", id)
 		}
 	}
 	if len(created) == 0 {

@@ -139,7 +139,7 @@ func (a *appender) encodeKeyed(p int, parts []*part, plan []filing.Message, keys
 			pt := parts[i]
 			for k, r := range pt.accepted.Records {
 				r.Unique.Before = uint32(keys + j - len(said))
-				data, err := (&logv1.UniqueKey{TaskId: r.Id, Key: r.Unique.Key, LogVersion: version}).MarshalVT()
+				data, err := (&logv1.UniqueKey{TaskId: r.Id, Key: r.Unique.Key, LogVersion: version, WithinMs: r.WithinMs}).MarshalVT()
 				if err != nil {
 					return nil, nil, fmt.Errorf("a unique key: %w", err)
 				}

@@ -313,7 +313,7 @@ func (g *Gateway) headOf(ctx context.Context, p int, r *logv1.Record) (uniquekey
 	if err != nil {
 		return uniquekey.Head{}, fault.New(fault.Internal, "message %d of partition %d: %v", m.Seq, p, err)
 	}
-	return uniquekey.Head{Seq: m.Seq, Task: id, FreeAt: said.FreeAtMs, At: m.Time}, nil
+	return uniquekey.Head{Seq: m.Seq, Task: id, FreeAt: said.FreeAtMs, At: m.Time, Within: time.Duration(said.WithinMs) * time.Millisecond}, nil
 }
 
 // atOnce calls f for each of n, some at once, and returns an error if one did; the others' calls may end early then.

@@ -20,8 +20,9 @@ type Head struct {
 	Task ids.TaskID
 	// FreeAt is when another task may have the key, Unix ms; 0 = Task has not ended.
 	FreeAt int64
-	// At is when the log stored it.
-	At time.Time
+	// At is when the log stored it, Within how long after the time in its id the task is void; 0 = never.
+	At     time.Time
+	Within time.Duration
 }
 
 // Word is what a head says to a task that wants the key.
@@ -54,6 +55,12 @@ func Has(h Holder, now time.Time) bool {
 	return h.Exists && (h.FinishedAt == 0 || now.UnixMilli() <= h.FinishedAt+h.ForMS+unsureAfter.Milliseconds())
 }
 
+// late tells whether the task of a head may be void. Its submit was stored together with the head, a moment later.
+func (h Head) late() bool {
+	const moment = time.Second
+	return h.Within > 0 && h.At.Sub(h.Task.Time()) > h.Within-moment
+}
+
 // unsureAfter is the age of a head from which it is looked into whether its task exists. Before, the question would cost more
 // than an answer that is right after a while.
 const unsureAfter = 2 * time.Minute
@@ -67,7 +74,7 @@ func Check(head Head, task ids.TaskID, now time.Time) Word {
 		return Own
 	case head.FreeAt != 0 && head.FreeAt <= now.UnixMilli():
 		return Free
-	case head.FreeAt == 0 && now.Sub(head.At) > unsureAfter:
+	case head.FreeAt == 0 && (head.late() || now.Sub(head.At) > unsureAfter):
 		return Unsure
 	}
 	return Taken

@@ -35,14 +35,16 @@ func TestCheck(t *testing.T) {
 		head Head
 		want Word
 	}{
-		"no message":                    {Head{}, Free},
-		"another task":                  {Head{Seq: 3, Task: other, At: now}, Taken},
-		"another task for two minutes":  {Head{Seq: 3, Task: other, At: now.Add(-unsureAfter)}, Taken},
-		"another task for longer":       {Head{Seq: 3, Task: other, At: now.Add(-unsureAfter - 1)}, Unsure},
-		"another task that has ended":   {Head{Seq: 3, Task: other, FreeAt: now.UnixMilli() + 1, At: now.Add(-time.Hour)}, Taken},
-		"another task, free since then": {Head{Seq: 3, Task: other, FreeAt: now.UnixMilli(), At: now}, Free},
-		"its own":                       {Head{Seq: 3, Task: mine, At: now}, Own},
-		"its own, that has ended":       {Head{Seq: 3, Task: mine, FreeAt: now.UnixMilli() - 1, At: now}, Own},
+		"no message":                     {Head{}, Free},
+		"another task":                   {Head{Seq: 3, Task: other, At: now}, Taken},
+		"another task for two minutes":   {Head{Seq: 3, Task: other, At: now.Add(-unsureAfter)}, Taken},
+		"another task for longer":        {Head{Seq: 3, Task: other, At: now.Add(-unsureAfter - 1)}, Unsure},
+		"another task, in time":          {Head{Seq: 3, Task: other, At: now.Add(time.Second), Within: 2 * time.Second}, Taken},
+		"another task, perhaps too late": {Head{Seq: 3, Task: other, At: now.Add(time.Second + 1), Within: 2 * time.Second}, Unsure},
+		"another task that has ended":    {Head{Seq: 3, Task: other, FreeAt: now.UnixMilli() + 1, At: now.Add(-time.Hour)}, Taken},
+		"another task, free since then":  {Head{Seq: 3, Task: other, FreeAt: now.UnixMilli(), At: now}, Free},
+		"its own":                        {Head{Seq: 3, Task: mine, At: now}, Own},
+		"its own, that has ended":        {Head{Seq: 3, Task: mine, FreeAt: now.UnixMilli() - 1, At: now}, Own},
 	} {
 		if got := Check(c.head, mine, now); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
