@@ -211,6 +211,7 @@ func liveThrough(w *world) {
 	once := w.submitOne(unique)
 	equal(w.t, "the task that has the key", w.submitOne(unique), once)
 	w.complete(w.take(1, "delayed")...)
+	w.submitOne(&yardv1.NewTask{Type: "delayed", DelayMs: 3_600_000, UniqueKey: "order-8"})
 	w.ended(delayed[0])
 	later := w.submitOne(&yardv1.NewTask{Type: "delayed", DelayMs: 3_600_000})
 	w.reach(later, "waiting")
