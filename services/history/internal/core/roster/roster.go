@@ -16,6 +16,7 @@
 package roster
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -36,6 +37,8 @@ const (
 	// workersMax bounds the workers, domainWorkersMax those of one domain, signsMax the signs of a domain within a second: all of its workers at
 	// the shortest interval.
 	workersMax, domainWorkersMax = 32_768, 4096
+	// domainsMax bounds the domains that signs name, whether or not they have workers.
+	domainsMax = 2 * workersMax
 	signsMax                     = int(domainWorkersMax * (time.Second / EveryMin))
 )
 
@@ -118,6 +121,9 @@ func New() *Roster {
 func (r *Roster) Passes(name string, now time.Duration) bool {
 	d := r.domains[name]
 	if d == nil {
+		if len(r.domains) >= domainsMax { // any name may come; those without workers are forgotten, which are half of them at least
+			maps.DeleteFunc(r.domains, func(_ string, d *domain) bool { return len(d.workers) == 0 })
+		}
 		d = &domain{workers: map[string]*Worker{}}
 		r.domains[name] = d
 	}
