@@ -39,7 +39,7 @@ const (
 	workersMax, domainWorkersMax = 32_768, 4096
 	// domainsMax bounds the domains that signs name, whether or not they have workers.
 	domainsMax = 2 * workersMax
-	signsMax                     = int(domainWorkersMax * (time.Second / EveryMin))
+	signsMax   = int(domainWorkersMax * (time.Second / EveryMin))
 )
 
 // What a sign may hold, in bytes, and how many tasklists.
