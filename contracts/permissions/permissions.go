@@ -88,6 +88,7 @@ func (l *lists) frontend(n topology.Partitioning) {
 		l.calls(p, topology.HistoryCall, "get", "list", "describe", "workers")
 		l.calls(p, topology.TimerCall, "get", "list", "describe")
 	}
+	l.deadLetters()
 	for m := range n.Matching {
 		l.publish(topology.MatchingPollAny(m))
 		l.calls(m, topology.MatchingCall, "describe")
@@ -98,6 +99,7 @@ func (l *lists) history(n topology.Partitioning) {
 	l.service(History)
 	l.subscribe(topology.HintHungry, topology.AliveHintAny)
 	l.publish(topology.HintLoad, topology.HintSilent, topology.DeadAny, accountInfo)
+	l.deadLetters()
 	l.bucket(topology.CheckpointsBucket)
 	l.publish(topology.BucketSubject(topology.CheckpointsBucket, topology.HistoryCheckpoints))
 	for p := range n.History {
@@ -215,6 +217,12 @@ func (l *lists) tenant(u User) {
 		l.publish(topology.APIOf(u.Domain))
 		l.subscribe(topology.CancelHint(u.Domain))
 	}
+}
+
+// deadLetters are those that are listed, redriven and purged.
+func (l *lists) deadLetters() {
+	s := topology.DeadLetterStream
+	l.publish(api("STREAM.INFO", s), api("STREAM.MSG.GET", s), api("DIRECT.GET", s), api("STREAM.PURGE", s))
 }
 
 // calls are requests to the owner of a partition or shard.

@@ -53,10 +53,10 @@ const AliveHintAny = apiPrefix + "*.hint.alive"
 // client need not take an older engine for one that is away.
 func APIPlanned() []string {
 	return []string{
-		"tasks.explain", "tasks.redrive", "tasks.count", "tasks.purge",
+		"tasks.explain", "tasks.count", "tasks.purge",
 		"tasklists.update",
 		"types.describe",
-		"groups.describe", "keys.*", "batches.*", "schedules.*", "workers.drain", "workers.stop", "deadletters.*",
+		"groups.describe", "keys.*", "batches.*", "schedules.*", "workers.drain", "workers.stop",
 	}
 }
 
@@ -270,6 +270,14 @@ func ArchiveIndexed(p int) string { return "yard.archive." + num(p) + ".indexed"
 // Dead is where an exhausted task is kept whole.
 func Dead(domain, tasklist string, id ids.TaskID) string {
 	return "yard.dead." + domain + "." + tasklist + "." + id.String()
+}
+
+// DeadOf filters the dead letters of a task, whichever tasklist it is of.
+func DeadOf(domain string, id ids.TaskID) string { return "yard.dead." + domain + ".*." + id.String() }
+
+// DeadOfTasklist filters the dead letters of a tasklist.
+func DeadOfTasklist(domain, tasklist string) string {
+	return "yard.dead." + domain + "." + tasklist + ".*"
 }
 
 // DeadAny filters the dead letters of all domains.
