@@ -699,6 +699,8 @@ type Redriven struct {
 	Count uint32 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
 	// The place in the log of the last redrive: commands that lie before it are not about this stay.
 	Seq uint64 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
+	// Its index among the events of that message.
+	Index uint32 `protobuf:"varint,4,opt,name=index,proto3" json:"index,omitempty"`
 	// The requests of the last redrives, the latest first, at most 4: repeated, they change nothing.
 	Requests      []uint64 `protobuf:"fixed64,3,rep,packed,name=requests,proto3" json:"requests,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -745,6 +747,13 @@ func (x *Redriven) GetCount() uint32 {
 func (x *Redriven) GetSeq() uint64 {
 	if x != nil {
 		return x.Seq
+	}
+	return 0
+}
+
+func (x *Redriven) GetIndex() uint32 {
+	if x != nil {
+		return x.Index
 	}
 	return 0
 }
@@ -3396,10 +3405,11 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"handedBack\x12+\n" +
 	"\x06unique\x18# \x01(\v2\x13.yard.log.v1.UniqueR\x06unique\x121\n" +
 	"\bredriven\x18$ \x01(\v2\x15.yard.log.v1.RedrivenR\bredriven\x12.\n" +
-	"\aupdates\x18( \x01(\v2\x14.yard.log.v1.UpdatesR\aupdates\"N\n" +
+	"\aupdates\x18( \x01(\v2\x14.yard.log.v1.UpdatesR\aupdates\"d\n" +
 	"\bRedriven\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\rR\x05count\x12\x10\n" +
-	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x1a\n" +
+	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x14\n" +
+	"\x05index\x18\x04 \x01(\rR\x05index\x12\x1a\n" +
 	"\brequests\x18\x03 \x03(\x06R\brequests\"\xa0\x01\n" +
 	"\aRedrive\x12\x16\n" +
 	"\x06letter\x18\x01 \x01(\x04R\x06letter\x12\x1a\n" +

@@ -124,12 +124,15 @@ const (
 // read yet.
 func (b *base) find(ctx context.Context, domain string, id ids.TaskID, levels replica.Levels) (*logv1.Record, error) {
 	archived, err := b.Reader.Archived(ctx, []ids.TaskID{id})
-	if err != nil || archived[0] != nil {
+	dead := err == nil && archived[0] != nil && taskstate.State(archived[0].State) == taskstate.Dead // it may have been redriven
+	if err != nil || archived[0] != nil && !dead {
 		return first(archived), err
 	}
-	unread, err := b.findUnread(ctx, domain, id, 0, levels)
-	if err != nil || unread != nil {
-		return unread, err
+	if !dead {
+		unread, err := b.findUnread(ctx, domain, id, 0, levels)
+		if err != nil || unread != nil {
+			return unread, err
+		}
 	}
 	leave, err := b.inTimer.enter(ctx, domain)
 	if err != nil {
@@ -138,9 +141,13 @@ func (b *base) find(ctx context.Context, domain string, id ids.TaskID, levels re
 	_, fired, err := b.Timer.Locate(ctx, id)
 	leave()
 	if err != nil || fired == 0 {
-		return nil, nil //nolint:nilerr // the timer is asked by the caller us, too
+		return first(archived), nil //nolint:nilerr // the timer is asked by the caller us, too
 	}
-	return b.findUnread(ctx, domain, id, fired, levels)
+	unread, err := b.findUnread(ctx, domain, id, fired, levels)
+	if unread == nil && err == nil {
+		unread = first(archived)
+	}
+	return unread, err
 }
 
 func (b *base) findUnread(ctx context.Context, domain string, id ids.TaskID, hint uint64, levels replica.Levels) (*logv1.Record, error) {

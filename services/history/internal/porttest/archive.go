@@ -120,7 +120,12 @@ func wantFound(t *testing.T, r partition.Reader, tasks []*taskstate.Task) {
 // tail lists what was filed after a sequence.
 func tail(t *testing.T, a partition.Archive, after uint64) (all []ids.TaskID) {
 	t.Helper()
-	err := a.Tail(t.Context(), after, func(some []ids.TaskID) error { all = append(all, some...); return nil })
+	err := a.Tail(t.Context(), after, func(some []replica.Stay) error {
+		for _, stay := range some {
+			all = append(all, stay.ID)
+		}
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

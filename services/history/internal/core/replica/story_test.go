@@ -358,6 +358,9 @@ func (s *story) decide(ev *taskstate.Event, msg *message, w *want) {
 	case (ev.Kind == taskstate.Started || ev.Kind == taskstate.Released) && msg.shard > 0 && msg.epoch < s.shards[msg.shard].epoch:
 		w.code = fault.Stale + fencedMark
 		return
+	case m != nil && ev.Kind == taskstate.Redrove:
+		s.redrive(ev, msg, m, w)
+		return
 	case m == nil, ev.Kind != taskstate.Cancel && (pos.Lane() >= ids.Lanes || pos.Seq() >= msg.seq):
 		w.code = fault.NotFound
 		return
@@ -406,6 +409,21 @@ func (s *story) cancelWaiting(ev *taskstate.Event, msg *message, m *modelTask, w
 	}
 }
 
+// redrive brings a dead task back, once.
+func (s *story) redrive(ev *taskstate.Event, msg *message, m *modelTask, w *want) {
+	switch {
+	case w.foreign:
+		w.code = fault.NotFound
+	case m.RedrivenBy(ev):
+	case m.State != taskstate.Dead || m.Parkings != ev.Redrive.Parkings:
+		w.code = fault.FailedPrecondition
+	default:
+		own := *ev
+		own.Seq, own.Index = msg.seq, uint32(len(msg.list)-1)
+		s.note(m, taskstate.Bring(&m.Task, &own, msg.at))
+	}
+}
+
 // wish is an event: one that fits, one that was sent before, or one that is wrong.
 func (s *story) wish(seq uint64) taskstate.Event {
 	id := s.order[s.rng.IntN(len(s.order))]
@@ -419,6 +437,12 @@ func (s *story) wish(seq uint64) taskstate.Event {
 		return taskstate.Event{Kind: taskstate.Cancel, ID: ids.NewTaskID(time.UnixMilli(1), 0, 99), Domain: "shop"}
 	case n < 32:
 		return taskstate.Event{Kind: taskstate.Cancel, ID: id, Domain: []string{m.Domain, m.Domain, "", "rival", otherThan(m.Domain)}[s.rng.IntN(5)], Message: "why"}
+	}
+	if m.State == taskstate.Dead && s.rng.IntN(2) == 0 || s.rng.IntN(60) == 0 {
+		return taskstate.Event{
+			Kind: taskstate.Redrove, ID: id, Domain: []string{m.Domain, m.Domain, m.Domain, otherThan(m.Domain)}[s.rng.IntN(4)], Message: "again",
+			Redrive: &taskstate.Redrive{Letter: uint64(m.Parkings) + 1, Tasklist: m.Tasklist, Parkings: m.Parkings, Request: 1 + s.rng.Uint64N(1000)},
+		}
 	}
 	ev := s.fitting(m)
 	switch n := s.rng.IntN(100); {
