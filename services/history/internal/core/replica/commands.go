@@ -98,6 +98,7 @@ func (r *Replica) handOut(fx *Effects) {
 
 func (r *Replica) fill(want *Search) (open bool) {
 	for _, h := range r.early.of(want.ID) {
+		want.Update = want.Update || h.redrive()
 		switch {
 		case !h.command() || h.until != nil:
 			continue
@@ -108,7 +109,7 @@ func (r *Replica) fill(want *Search) (open bool) {
 		}
 		want.Seq, want.At, want.Reason = h.seq, h.at, h.ev.Message
 		want.Redrive = want.Redrive || h.redrive()
-		want.Update = want.Update || h.ev.Kind == taskstate.Changed || h.redrive()
+		want.Update = want.Update || h.ev.Kind == taskstate.Changed
 	}
 	if open {
 		r.searching[want.ID] = searching{asked: true, domain: want.Domain}
@@ -169,7 +170,8 @@ func (r *Replica) found(in *Found, now Now, fx *Effects) {
 		return
 	}
 	if in.Update && !in.Take && in.Waiting != nil && in.Archived == nil && (e == nil || e.left) && !r.goneOn(e, in.Waiting, true) {
-		if in.Redrive && !r.refuseRedrives(in, fx) {
+		if !r.refuseHere(in, fx) {
+			r.wantRest(in.ID)
 			return
 		}
 		r.waitsThere(in, again)

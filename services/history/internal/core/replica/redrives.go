@@ -74,15 +74,19 @@ func (r *Replica) concludeRedrive(h *held, t *taskstate.Task, fx *Effects) {
 	r.conclude(h, taskstate.RefuseRedrive(t, h.ev), fx)
 }
 
-// refuseRedrives ends the redrives of a task that waits in the timer store, and tells whether other commands wait for it.
-func (r *Replica) refuseRedrives(in *Found, fx *Effects) (others bool) {
+// refuseHere ends the redrives of a task that waits in the timer store, and what is about an earlier stay of it. It tells whether other commands wait for it.
+func (r *Replica) refuseHere(in *Found, fx *Effects) (others bool) {
+	redriven := in.Waiting.Redriven()
 	for _, h := range r.early.take(in.ID) {
-		if h.redrive() && h.ev.Domain == in.Domain {
+		switch own := h.command() && h.ev.Domain == in.Domain; {
+		case own && h.redrive():
 			r.concludeRedrive(h, &in.Waiting.Task, fx)
-			continue
+		case own && redriven.Before(h.seq, h.i):
+			r.conclude(h, r.tooEarly(h, in.Waiting), fx)
+		default:
+			others = others || own
+			r.early.add(h)
 		}
-		others = others || h.command()
-		r.early.add(h)
 	}
 	return others
 }
@@ -117,8 +121,8 @@ func (r *Replica) foundRedrive(h *held, in *Found, before *held, fx *Effects) (o
 		r.conclude(h, taskstate.Verdict{}, fx)
 	case before != nil:
 		r.conclude(h, taskstate.Verdict{Code: fault.FailedPrecondition, Message: "the task is redriven by another request"}, fx)
-	case last == nil && in.Letter == nil:
-		return false
+	case last == nil && in.Letter == nil, last == in.Unread && in.Letter == nil && last.Parkings <= asked.Parkings:
+		return false // it is decided when that is read: what follows it in the log may be the end that is meant
 	case last != nil && (in.Letter == nil || last.Parkings > in.Letter.Parkings || last.RedrivenBy(h.ev)):
 		r.concludeRedrive(h, &last.Task, fx)
 	case in.Letter.RedrivenBy(h.ev) || asked.Letter > 0 && in.Letter.Parkings != asked.Parkings:

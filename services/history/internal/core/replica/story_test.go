@@ -435,13 +435,19 @@ func (s *story) wish(seq uint64) taskstate.Event {
 		return taskstate.Event{Kind: taskstate.Cancel, ID: s.unborn[s.rng.IntN(len(s.unborn))], Domain: "shop"}
 	case n < 20:
 		return taskstate.Event{Kind: taskstate.Cancel, ID: ids.NewTaskID(time.UnixMilli(1), 0, 99), Domain: "shop"}
+	case n < 32 && m.State == taskstate.Dead: // whether a cancel of a service finds a redriven task in the timer store is up to that
+		return taskstate.Event{Kind: taskstate.Cancel, ID: id, Domain: []string{m.Domain, "rival", otherThan(m.Domain)}[s.rng.IntN(3)], Message: "why"}
 	case n < 32:
 		return taskstate.Event{Kind: taskstate.Cancel, ID: id, Domain: []string{m.Domain, m.Domain, "", "rival", otherThan(m.Domain)}[s.rng.IntN(5)], Message: "why"}
 	}
-	if m.State == taskstate.Dead && s.rng.IntN(2) == 0 || s.rng.IntN(60) == 0 {
+	stay := m.Parkings
+	if m.State != taskstate.Dead && stay > 0 { // a letter that is no more; none is named before its task has died
+		stay--
+	}
+	if m.State == taskstate.Dead && s.rng.IntN(2) == 0 || stay < m.Parkings && s.rng.IntN(20) == 0 {
 		return taskstate.Event{
 			Kind: taskstate.Redrove, ID: id, Domain: []string{m.Domain, m.Domain, m.Domain, otherThan(m.Domain)}[s.rng.IntN(4)], Message: "again",
-			Redrive: &taskstate.Redrive{Letter: uint64(m.Parkings) + 1, Tasklist: m.Tasklist, Parkings: m.Parkings, Request: 1 + s.rng.Uint64N(1000)},
+			Redrive: &taskstate.Redrive{Letter: uint64(stay) + 1, Tasklist: m.Tasklist, Parkings: stay, Request: 1 + s.rng.Uint64N(1000)},
 		}
 	}
 	ev := s.fitting(m)

@@ -104,7 +104,7 @@ func (r *Replica) commandTaken(e *Entry, in *Found, waiting []*held, fx *Effects
 	}
 	if commands == 0 { // they were decided meanwhile
 		cause = in.Seq
-		if !in.Update {
+		if !in.Update && in.Seq > e.Redriven().Seq { // else it was about the task before it was redriven
 			return taskstate.CancelUnseen(&e.Task, in.Reason, in.At), cause
 		}
 	}
