@@ -79,9 +79,10 @@ func later(a, b time.Time) time.Time {
 // lookUp finds a task wherever it is, or returns nil. With until it lets history
 // wait for its end. History looks into the archive itself; it is asked twice,
 // since a task may have been fired from the timer store into history between the
-// two questions.
+// two questions. So it is for one that is dead: the archive has that end of a task that was redriven.
 func (g *Gateway) lookUp(ctx context.Context, domain string, id ids.TaskID, until time.Time) (*yardv1.Task, error) {
 	p := id.Partition()
+	var dead *yardv1.Task
 	for _, ask := range []func(context.Context, int, *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error){
 		g.Owners.HistoryGet, g.Owners.TimerGet, g.Owners.HistoryGet,
 	} {
@@ -95,11 +96,15 @@ func (g *Gateway) lookUp(ctx context.Context, domain string, id ids.TaskID, unti
 		if err != nil {
 			return nil, err
 		}
-		if resp.Task != nil {
+		switch {
+		case resp.Task == nil:
+		case resp.Task.State != yardv1.TaskState_TASK_STATE_DEAD || dead != nil:
 			return resp.Task, nil
+		default: // it may have been redriven, and be on its way back
+			dead = resp.Task
 		}
 	}
-	return nil, nil
+	return dead, nil
 }
 
 // finished waits until the task is finished, or until the wait ends; then it
@@ -217,6 +222,11 @@ func merge(c Call, found []*rpcv1.ListTasksResponse, req *yardv1.ListRequest) (p
 		}
 	}
 	slices.SortStableFunc(all, func(a, b *yardv1.Task) int { return strings.Compare(b.TaskId, a.TaskId) })
+	for i := len(all) - 1; i > 0; i-- { // the archive has earlier ends of a task that was redriven
+		if before, t := all[i-1], all[i]; before.TaskId == t.TaskId && before.Redrives < t.Redrives {
+			all[i-1] = t
+		}
+	}
 	all = slices.CompactFunc(all, func(a, b *yardv1.Task) bool { return a.TaskId == b.TaskId })
 	if req.Cursor != "" {
 		all = slices.DeleteFunc(all, func(t *yardv1.Task) bool { return t.TaskId >= req.Cursor })

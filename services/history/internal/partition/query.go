@@ -203,9 +203,13 @@ func (o *Owner) List(ctx context.Context, req *rpcv1.ListTasksRequest) (*rpcv1.L
 		if err != nil {
 			return nil, fault.New(fault.Unavailable, "read the archive: %v", err)
 		}
+		live, err := o.backAgain(ctx, req.Domain, ended)
+		if err != nil {
+			return nil, err
+		}
 		for _, r := range ended {
 			e, err := dec.Entry(r)
-			if err != nil || listed[e.ID.String()] { // it may be there twice
+			if err != nil || live[ids.TaskID(r.Id)] || listed[e.ID.String()] { // it may be there twice
 				continue
 			}
 			listed[e.ID.String()] = true
@@ -216,6 +220,23 @@ func (o *Owner) List(ctx context.Context, req *rpcv1.ListTasksRequest) (*rpcv1.L
 	slices.SortFunc(all, func(a, b *yardv1.Task) int { return strings.Compare(b.TaskId, a.TaskId) })
 	page, cut := paging.Cut(all, limit, paging.BytesMax, (*yardv1.Task).SizeVT)
 	return &rpcv1.ListTasksResponse{Tasks: page, More: more || cut}, nil
+}
+
+// backAgain are those of some ended tasks that are in memory again: redriven after the end that the archive has.
+func (o *Owner) backAgain(ctx context.Context, domain string, ended []*logv1.Record) (live map[ids.TaskID]bool, err error) {
+	dead := func(r *logv1.Record) bool { return taskstate.State(r.State) == taskstate.Dead }
+	if !slices.ContainsFunc(ended, dead) {
+		return nil, nil
+	}
+	live = make(map[ids.TaskID]bool)
+	return live, o.look(ctx, domain, func() {
+		for _, r := range ended {
+			id := ids.TaskID(r.Id)
+			if known := o.core.Get(id); dead(r) && known != nil && known.Parkings > r.Parkings {
+				live[id] = true
+			}
+		}
+	})
 }
 
 // wantedBy tells which tasks a list is of.
