@@ -31,7 +31,8 @@ var everybody = []string{
 // I14, R1: who may change or delete streams, and who may purge which.
 func TestI14_OnlyTheProvisionerMakesStreams(t *testing.T) {
 	purges := map[string][]string{
-		"history": {"YARD_HISTORY_0", "YARD_HISTORY_1", "YARD_HISTORY_2"},
+		"frontend": {"YARD_DEADLETTER"},
+		"history": {"YARD_DEADLETTER", "YARD_HISTORY_0", "YARD_HISTORY_1", "YARD_HISTORY_2"},
 		"timer":   {"YARD_HISTORY_0", "YARD_HISTORY_1", "YARD_HISTORY_2", "YARD_TIMER_0", "YARD_TIMER_1", "YARD_TIMER_2"},
 	}
 	for _, who := range everybody {

@@ -53,7 +53,7 @@ const AliveHintAny = apiPrefix + "*.hint.alive"
 // client need not take an older engine for one that is away.
 func APIPlanned() []string {
 	return []string{
-		"tasks.explain", "tasks.count", "tasks.purge",
+		"tasks.explain", "tasks.redrive", "tasks.count", "tasks.purge",
 		"tasklists.update",
 		"types.describe",
 		"groups.describe", "keys.*", "batches.*", "schedules.*", "workers.drain", "workers.stop",

@@ -73,7 +73,7 @@ func TestI13EveryFieldIsWritten(t *testing.T) {
 		}
 	}
 	var missing []string
-	for _, name := range []protoreflect.Name{"Policy", "Record", "Attempt", "Step", "Batch", "ArchivePage", "Event", "EventBatch", "Cursor", "CursorPart", "Checkpoint", "LaneCursor", "Header", "Expiry", "Unique", "UniqueKey", "Update", "Updates"} {
+	for _, name := range []protoreflect.Name{"Policy", "Record", "Attempt", "Step", "Batch", "ArchivePage", "Event", "EventBatch", "Cursor", "CursorPart", "Checkpoint", "LaneCursor", "Header", "Expiry", "Unique", "UniqueKey", "Update", "Updates", "Redrive", "Redriven"} {
 		fields := logv1.File_yard_log_v1_log_proto.Messages().ByName(name).Fields()
 		for i := range fields.Len() {
 			if field := fieldName(fields.Get(i)); !seen[field] && !slices.Contains(unwritten, field) {
@@ -221,6 +221,7 @@ func liveThrough(w *world) {
 	makeRoom(w)
 	loseWorker(w)
 	changeSome(w)
+	redriveOne(w)
 	leaveOnTheWay(w)
 	w.drained()
 }
@@ -236,6 +237,21 @@ func changeSome(w *world) {
 	w.reach(id, "waiting")
 	w.changed(&yardv1.TaskUpdate{TaskId: id, RunNow: true}, 3)
 	w.complete(w.takeOne("changed"))
+	w.ended(id)
+}
+
+// redriveOne brings a dead letter back, which then waits in the timer store as itself.
+func redriveOne(w *world) {
+	id := w.dead(1, "redriven", "network")[0]
+	// In a message behind another command: its place there is stored, too.
+	w.eventually(func() error {
+		resp := w.redrive(&yardv1.RedriveRequest{TaskIds: []string{id, id}, Retry: soon(), By: "ann"})
+		if resp.Redriven != 2 {
+			return fmt.Errorf("redriven %v", resp)
+		}
+		return nil
+	})
+	w.complete(w.takeOne("redriven"))
 	w.ended(id)
 }
 

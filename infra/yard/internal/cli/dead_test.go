@@ -5,8 +5,33 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
+
+// fail takes a task of a tasklist, lets it fail, and returns its id.
+func (s *session) fail(tasklist string) string {
+	s.t.Helper()
+	c, err := yard.Connect(s.url, "shop")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer c.Close()
+	for range 100 {
+		tasks, err := c.Wire().Poll(s.t.Context(), &yardv1.PollRequest{Tasklist: tasklist, MaxTasks: 1, WaitMs: 5000, Worker: "worker-1"})
+		if err != nil || len(tasks) == 0 {
+			continue
+		}
+		v, err := c.Wire().Fail(s.t.Context(), []*yardv1.Failure{{TaskId: tasks[0].TaskId, Token: tasks[0].Token, Message: "no route to host", ErrorType: "network"}})
+		if err != nil || v[0].Code != "OK" {
+			s.t.Fatal(v, err)
+		}
+		return tasks[0].TaskId
+	}
+	s.t.Fatal("no task came")
+	return ""
+}
 
 func TestASessionWithDeadLetters(t *testing.T) {
 	system := startStack(t)
