@@ -438,7 +438,7 @@ export interface GetDeadLetterResponse {
   task?: Task;
 }
 
-/** RedriveRequest (deadletters.redrive) brings dead letters back: those named, or one step of all that match a filter. The task keeps its id and its history; its failures count from 0, times of start_within and finish_within begin again, and it does not take its unique key again. It is decided in the order of the log: a letter comes back once, whoever asks at the same time. Since log version 10. */
+/** RedriveRequest (deadletters.redrive) brings dead letters back: those named, or one step of all that match a filter. The task keeps its id and its history; its failures count from 0, times of start_within and finish_within begin again, and it does not take its unique key again. It is decided in the order of the log: a letter comes back once, however many ask at the same time. Since log version 10. */
 export interface RedriveRequest {
   /** 1..100 tasks. Not together with filter. */
   task_ids?: string[];

@@ -221,7 +221,7 @@ func liveThrough(w *world) {
 	makeRoom(w)
 	loseWorker(w)
 	changeSome(w)
-	redriveOne(w)
+	redriveSome(w)
 	leaveOnTheWay(w)
 	w.drained()
 }
@@ -240,19 +240,24 @@ func changeSome(w *world) {
 	w.ended(id)
 }
 
-// redriveOne brings a dead letter back, which then waits in the timer store as itself.
-func redriveOne(w *world) {
-	id := w.dead(1, "redriven", "network")[0]
-	// In a message behind another command: its place there is stored, too.
+// redriveSome brings two dead letters back in one message.
+func redriveSome(w *world) {
+	all := w.dead(2, "redriven", "network")
+	w.redrive(&yardv1.RedriveRequest{TaskIds: all, Retry: soon(), By: "ann"})
+	for _, p := range w.take(2, "redriven") {
+		w.fail(p, &yardv1.Failure{Message: "no", NonRetryable: true})
+	}
+	again := int64(0)
 	w.eventually(func() error {
-		resp := w.redrive(&yardv1.RedriveRequest{TaskIds: []string{id, id}, Retry: soon(), By: "ann"})
-		if resp.Redriven != 2 {
-			return fmt.Errorf("redriven %v", resp)
+		if again += w.redrive(&yardv1.RedriveRequest{TaskIds: all}).Redriven; again < 2 {
+			return errNothing
 		}
 		return nil
 	})
-	w.complete(w.takeOne("redriven"))
-	w.ended(id)
+	w.complete(w.take(2, "redriven")...)
+	for _, id := range all {
+		w.ended(id)
+	}
 }
 
 // makeRoom has limits that are full end a task that waits, and an attempt that runs.

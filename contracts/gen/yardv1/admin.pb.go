@@ -6949,7 +6949,7 @@ func (x *GetDeadLetterResponse) GetTask() *Task {
 
 // RedriveRequest (deadletters.redrive) brings dead letters back: those named, or one step of all that match a filter. The task keeps its id and its
 // history; its failures count from 0, times of start_within and finish_within begin again, and it does not take its unique key
-// again. It is decided in the order of the log: a letter comes back once, whoever asks at the same time. Since log version 10.
+// again. It is decided in the order of the log: a letter comes back once, however many ask at the same time. Since log version 10.
 type RedriveRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 1..100 tasks. Not together with filter.

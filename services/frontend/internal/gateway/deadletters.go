@@ -185,7 +185,7 @@ func (g *Gateway) PurgeDeadLetters(c Call, req *yardv1.PurgeDeadLettersRequest, 
 		if done.Purged, err = g.Letters.Delete(ctx, found); err != nil {
 			return nil, err
 		}
-		g.Log.Info("dead letters were purged", "domain", c.Domain, "by", req.By, "tasks", done.Purged)
+		g.Log.Info("dead letters were purged", "domain", c.Domain, "reason", "by "+req.By, "tasks", done.Purged)
 		return done, nil
 	})
 }

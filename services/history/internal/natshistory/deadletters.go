@@ -114,7 +114,7 @@ func (r *Reader) Letters(ctx context.Context, wanted []replica.Search) ([]*parti
 		}
 		task, err := record.Cut(there.Data, s.ID)
 		if err != nil || task == nil {
-			r.cfg.Log.Error("a dead letter cannot be read", "subject", there.Subject, "seq", there.Seq, "error", err)
+			r.cfg.Log.Error("a dead letter cannot be read", "subject", there.Subject, "sequence", there.Seq, "error", err)
 			return nil
 		}
 		found[i] = &partition.Letter{Record: task, Seq: there.Seq}

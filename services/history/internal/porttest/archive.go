@@ -120,14 +120,12 @@ func wantFound(t *testing.T, r partition.Reader, tasks []*taskstate.Task) {
 // tail lists what was filed after a sequence.
 func tail(t *testing.T, a partition.Archive, after uint64) (all []ids.TaskID) {
 	t.Helper()
-	err := a.Tail(t.Context(), after, func(some []replica.Stay) error {
-		for _, stay := range some {
-			all = append(all, stay.ID)
-		}
-		return nil
-	})
-	if err != nil {
+	var stays []replica.Stay
+	if err := a.Tail(t.Context(), after, func(some []replica.Stay) error { stays = append(stays, some...); return nil }); err != nil {
 		t.Fatal(err)
+	}
+	for _, stay := range stays {
+		all = append(all, stay.ID)
 	}
 	return all
 }

@@ -181,7 +181,18 @@ func (r *Replica) found(in *Found, now Now, fx *Effects) {
 	if in.Unread != nil && e != nil && in.Unread.Parkings <= e.Parkings {
 		in.Unread = nil // a repeated submit
 	}
-	first, behind, ends, back := true, false, in.Ends, (*held)(nil)
+	back := r.conclusions(in, again, leaving, fx)
+	if back != nil && !back.replayed && in.Unread == nil {
+		r.bringBack(in.ID, now, fx)
+	}
+	if !leaving {
+		r.wantRest(in.ID)
+	}
+}
+
+// conclusions decides about the commands of a task that the timer store does not have, and returns the redrive that brings it back, if there is one.
+func (r *Replica) conclusions(in *Found, again, leaving bool, fx *Effects) (back *held) {
+	first, behind, ends := true, false, in.Ends
 	for _, h := range r.early.take(in.ID) {
 		own := h.command() && h.ev.Domain == in.Domain
 		if own && (h.redrive() || behind) {
@@ -210,12 +221,7 @@ func (r *Replica) found(in *Found, now Now, fx *Effects) {
 		first = first && h.command()
 		r.early.add(h)
 	}
-	if back != nil && !back.replayed && in.Unread == nil {
-		r.bringBack(in.ID, now, fx)
-	}
-	if !leaving {
-		r.wantRest(in.ID)
-	}
+	return back
 }
 
 // wantRest searches for the commands that no search has answered for.

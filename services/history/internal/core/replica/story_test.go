@@ -359,7 +359,7 @@ func (s *story) decide(ev *taskstate.Event, msg *message, w *want) {
 		w.code = fault.Stale + fencedMark
 		return
 	case m != nil && ev.Kind == taskstate.Redrove:
-		s.redrive(ev, msg, m, w)
+		w.code = s.redrive(ev, msg, m, w.foreign)
 		return
 	case m == nil, ev.Kind != taskstate.Cancel && (pos.Lane() >= ids.Lanes || pos.Seq() >= msg.seq):
 		w.code = fault.NotFound
@@ -409,21 +409,6 @@ func (s *story) cancelWaiting(ev *taskstate.Event, msg *message, m *modelTask, w
 	}
 }
 
-// redrive brings a dead task back, once.
-func (s *story) redrive(ev *taskstate.Event, msg *message, m *modelTask, w *want) {
-	switch {
-	case w.foreign:
-		w.code = fault.NotFound
-	case m.RedrivenBy(ev):
-	case m.State != taskstate.Dead || m.Parkings != ev.Redrive.Parkings:
-		w.code = fault.FailedPrecondition
-	default:
-		own := *ev
-		own.Seq, own.Index = msg.seq, uint32(len(msg.list)-1)
-		s.note(m, taskstate.Bring(&m.Task, &own, msg.at))
-	}
-}
-
 // wish is an event: one that fits, one that was sent before, or one that is wrong.
 func (s *story) wish(seq uint64) taskstate.Event {
 	id := s.order[s.rng.IntN(len(s.order))]
@@ -435,20 +420,12 @@ func (s *story) wish(seq uint64) taskstate.Event {
 		return taskstate.Event{Kind: taskstate.Cancel, ID: s.unborn[s.rng.IntN(len(s.unborn))], Domain: "shop"}
 	case n < 20:
 		return taskstate.Event{Kind: taskstate.Cancel, ID: ids.NewTaskID(time.UnixMilli(1), 0, 99), Domain: "shop"}
-	case n < 32 && m.State == taskstate.Dead: // whether a cancel of a service finds a redriven task in the timer store is up to that
-		return taskstate.Event{Kind: taskstate.Cancel, ID: id, Domain: []string{m.Domain, "rival", otherThan(m.Domain)}[s.rng.IntN(3)], Message: "why"}
 	case n < 32:
-		return taskstate.Event{Kind: taskstate.Cancel, ID: id, Domain: []string{m.Domain, m.Domain, "", "rival", otherThan(m.Domain)}[s.rng.IntN(5)], Message: "why"}
+		from := []string{m.Domain, m.Domain, "rival", otherThan(m.Domain), ""}
+		return taskstate.Event{Kind: taskstate.Cancel, ID: id, Domain: from[s.rng.IntN(callers(m))], Message: "why"}
 	}
-	stay := m.Parkings
-	if m.State != taskstate.Dead && stay > 0 { // a letter that is no more; none is named before its task has died
-		stay--
-	}
-	if m.State == taskstate.Dead && s.rng.IntN(2) == 0 || stay < m.Parkings && s.rng.IntN(20) == 0 {
-		return taskstate.Event{
-			Kind: taskstate.Redrove, ID: id, Domain: []string{m.Domain, m.Domain, m.Domain, otherThan(m.Domain)}[s.rng.IntN(4)], Message: "again",
-			Redrive: &taskstate.Redrive{Letter: uint64(stay) + 1, Tasklist: m.Tasklist, Parkings: stay, Request: 1 + s.rng.Uint64N(1000)},
-		}
+	if ev, ok := s.redriveOf(m); ok {
+		return ev
 	}
 	ev := s.fitting(m)
 	switch n := s.rng.IntN(100); {
