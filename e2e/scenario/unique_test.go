@@ -125,7 +125,7 @@ func TestUniqueTasksRunOnce(t *testing.T) {
 				case "later":
 					tasks[i].Delay = 500 * time.Millisecond
 				case "stuck":
-					tasks[i].HeartbeatTimeout = 300 * time.Millisecond
+					tasks[i].HeartbeatTimeout = 3 * time.Second // no worker that lives is this slow
 				}
 			}
 			var all sync.WaitGroup
