@@ -79,6 +79,12 @@ func (d *Decoder) partOf(p *logv1.Policy) *taskstate.Policy {
 		own := *out
 		own.MaxAttempts, out = 0, &own
 	}
+	if u.Replace {
+		out.Whole = &taskstate.Whole{Type: d.intern(u.Type), Tasklist: d.intern(u.Tasklist), Cost: u.Cost, UniqueForMS: u.UniqueForMs, Trace: string(u.Trace)}
+		if out.Priority == 0 || out.Policy == nil { // it is not of our making
+			out.Whole.Type = ""
+		}
+	}
 	return out
 }
 
