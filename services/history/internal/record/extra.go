@@ -66,6 +66,12 @@ func (d *Decoder) update(u *logv1.Update) *taskstate.Update {
 		out.Payload, out.HasPayload = blob(u.Payload, u.PayloadEncoding), true
 	}
 	out.Policy = d.partOf(u.Policy)
+	if u.Replace {
+		out.Whole = &taskstate.Whole{Type: d.intern(u.Type), Tasklist: d.intern(u.Tasklist), Cost: u.Cost, UniqueForMS: u.UniqueForMs, Trace: string(u.Trace)}
+		if out.Priority == 0 || out.Policy == nil { // it is not of our making
+			out.Whole.Type = ""
+		}
+	}
 	return out
 }
 
@@ -78,12 +84,6 @@ func (d *Decoder) partOf(p *logv1.Policy) *taskstate.Policy {
 	if p.MaxAttempts == 0 && out.MaxAttempts != 0 { // in a task it is never 0
 		own := *out
 		own.MaxAttempts, out = 0, &own
-	}
-	if u.Replace {
-		out.Whole = &taskstate.Whole{Type: d.intern(u.Type), Tasklist: d.intern(u.Tasklist), Cost: u.Cost, UniqueForMS: u.UniqueForMs, Trace: string(u.Trace)}
-		if out.Priority == 0 || out.Policy == nil { // it is not of our making
-			out.Whole.Type = ""
-		}
 	}
 	return out
 }
