@@ -99,12 +99,12 @@ func TestARedriveGoesStepByStep(t *testing.T) {
 			&yardv1.RedriveResponse{Found: 50, Redriven: 48, Refused: 1, Undecided: 1, NextCursor: "b"},
 			&yardv1.RedriveResponse{Found: 1, Redriven: 1},
 		)
-		told := 0
+		progress := 0
 		got, err := s.client.Redrive(soon(t), yard.RedriveOptions{
-			Filter: someLetters, Rate: 200, Retry: &yard.RetryPolicy{MaxAttempts: 5}, Reason: "up again", By: "ann", Cursor: "a", Progress: func(yard.Redriven) { told++ },
+			Filter: someLetters, Rate: 200, Retry: &yard.RetryPolicy{MaxAttempts: 5}, Reason: "up again", By: "ann", Cursor: "a", Progress: func(yard.Redriven) { progress++ },
 		})
-		if want := (yard.Redriven{Found: 51, Redriven: 49, Refused: 1, Undecided: 1}); err != nil || got != want || told != 2 {
-			t.Errorf("%+v %v, told %d times", got, err, told)
+		if want := (yard.Redriven{Found: 51, Redriven: 49, Refused: 1, Undecided: 1}); err != nil || got != want || progress != 2 {
+			t.Errorf("%+v %v, after %d steps", got, err, progress)
 		}
 		all := steps.requests()
 		if all[0].RequestId == "" || all[0].RequestId == all[1].RequestId {

@@ -47,7 +47,7 @@ func ExerciseArchive(t *testing.T, make func(t *testing.T) ArchivePorts) {
 		"filed is found": filedIsFound, "a rival files in between": rivals, "an unknown outcome is repeated": repeated,
 		"a task filed by two": filedTwice, "retention": retention, "many small files": manySmall,
 		"sparse creation times": sparse, "a thousand domains": manyDomains, "a large task": large,
-		"absent": absent, "equal fingerprints": collisions, "dead letters": letters,
+		"absent": absent, "equal fingerprints": collisions, "dead letters": letters, "redriven": redriven,
 		"found as soon as filed": foundAtOnce, "unread": unread, "recent": recent,
 	} {
 		t.Run(name, func(t *testing.T) {
