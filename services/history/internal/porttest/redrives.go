@@ -19,20 +19,7 @@ func redriven(t *testing.T, p ArchivePorts) {
 		return task
 	}
 	search := []replica.Search{{ID: end(taskstate.Dead, 0).ID, Domain: "rival"}, {ID: end(taskstate.Dead, 0).ID, Domain: "shop"}}
-	letterOf := func(want int64) uint64 { // the stay, -1 = none
-		t.Helper()
-		found, err := p.Reader.Letters(ctx, search)
-		if err != nil || len(found) != 2 || found[0] != nil {
-			t.Fatalf("letters %v: %v", found, err)
-		}
-		switch {
-		case found[1] == nil && want < 0:
-			return 0
-		case found[1] == nil || int64(found[1].Record.Parkings) != want:
-			t.Fatalf("the letter is %v, want that of stay %d", found[1], want)
-		}
-		return found[1].Seq
-	}
+	letterOf := func(want int64) uint64 { t.Helper(); return wantLetter(t, p, search, want) }
 	lastEnd := func(want *taskstate.Task) {
 		t.Helper()
 		found, err := p.Reader.Archived(ctx, []ids.TaskID{want.ID})
@@ -88,4 +75,20 @@ func redriven(t *testing.T, p ArchivePorts) {
 	}); err != nil || len(stays) != 3 || stays[0] != 0 || stays[1] != 1 || stays[2] != 2 {
 		t.Errorf("the tail holds stays %v: %v", stays, err)
 	}
+}
+
+// wantLetter looks for the letter of the second task, that of a stay; -1 = there is none. The first search finds nothing.
+func wantLetter(t *testing.T, p ArchivePorts, search []replica.Search, want int64) uint64 {
+	t.Helper()
+	found, err := p.Reader.Letters(t.Context(), search)
+	if err != nil || len(found) != 2 || found[0] != nil {
+		t.Fatalf("letters %v: %v", found, err)
+	}
+	switch {
+	case found[1] == nil && want < 0:
+		return 0
+	case found[1] == nil || int64(found[1].Record.Parkings) != want:
+		t.Fatalf("the letter is %v, want that of stay %d", found[1], want)
+	}
+	return found[1].Seq
 }
