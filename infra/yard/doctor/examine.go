@@ -24,7 +24,7 @@ func Examine(ctx context.Context, js jetstream.JetStream, tables *Tables, opts O
 	if err != nil {
 		return nil, err
 	}
-	x := &examiner{source: source{js}, tables: tables, n: n, opts: opts, parts: 1, quarantined: map[int]bool{}, notes: map[string]bool{}, missed: map[Code]int{}}
+	x := &examiner{source: source{js, opts.ahead}, tables: tables, n: n, opts: opts, parts: 1, quarantined: map[int]bool{}, notes: map[string]bool{}, missed: map[Code]int{}}
 	found, err := x.look(ctx, x.sections(), nil)
 	if err != nil {
 		return nil, err

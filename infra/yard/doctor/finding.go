@@ -132,6 +132,9 @@ type Options struct {
 	FindingsMax int
 	// Progress is called with what is being looked at. Default: nothing is.
 	Progress func(what string)
+
+	// ahead is added to the server's time, for tests of what is old.
+	ahead time.Duration
 }
 
 // Defaults of Options.

@@ -68,7 +68,7 @@ var kinds = []Kind{
 	{Quarantined, "", "a record could not be read, or a write was refused for good, and waits for somebody to look at it", "`yard quarantine show <item>`, then `yard quarantine redrive <item>` or `drop`", ""},
 	{NoOwner, "", "no process serves a partition or shard: its tasks stand still", "`yard status` shows which processes are ready; start one of this service", ""},
 	{PartitionStopped, "I13", "a process gave a partition up, since it met what it cannot read", "the log of that process says why; a newer program may read it", ""},
-	{StreamMissing, "", "a stream or bucket of the cluster does not exist", "restore it from a backup; `yard provision` makes it anew, empty, which loses what was in it", ""},
+	{StreamMissing, "", "a stream or bucket of the cluster does not exist", "`yard provision` makes it anew, empty: that is right for YARD_MATCHING, which holds hints; restore any other from a backup", ""},
 	{StreamDiffers, "", "a stream or bucket has other settings than the provisioned ones", "`yard provision`", ""},
 	{StreamOrphan, "", "a stream has a name of this system and is not of this cluster", "`nats stream info <place>`; if nobody needs it, `nats stream rm <place>`", ""},
 	{ConsumerOrphan, "", "a consumer that never goes by itself is on a stream, and no process of this system made it, or its owner is replaced", "`yard doctor --repair`", "deletes the consumer"},

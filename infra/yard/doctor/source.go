@@ -18,7 +18,10 @@ import (
 )
 
 // source reads what is stored in NATS.
-type source struct{ js jetstream.JetStream }
+type source struct {
+	js    jetstream.JetStream
+	ahead time.Duration
+}
 
 // now is the server's time.
 func (s source) now(ctx context.Context) (time.Time, error) {
@@ -26,7 +29,7 @@ func (s source) now(ctx context.Context) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	return stream.CachedInfo().TimeStamp, nil
+	return stream.CachedInfo().TimeStamp.Add(s.ahead), nil
 }
 
 func (s source) read(ctx context.Context, stream string, handle func(natslog.Record) error) error {
