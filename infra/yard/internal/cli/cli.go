@@ -96,6 +96,7 @@ func Run(ctx context.Context, args []string, streams Streams) int {
 	if err == nil {
 		return ExitOK
 	}
+	blind := errors.As(err, new(blindError))
 	if cause := context.Cause(ctx); fault.CodeOf(cause) == fault.PermissionDenied {
 		err = cause
 	}
@@ -110,7 +111,7 @@ func Run(ctx context.Context, args []string, streams Streams) int {
 		return ExitUsage
 	case errors.As(err, &unfinished):
 		return ExitUnfinished
-	case errors.As(err, new(blindError)):
+	case blind:
 		return ExitBlind
 	default:
 		return ExitFailed

@@ -76,6 +76,9 @@ The exit code is 0 if nothing was found, 1 if something was, 2 if the command li
 	return cmd
 }
 
+// progressAfter is how long it may take before it says what it is at.
+const progressAfter = 2 * time.Second
+
 // blindError: the doctor could not look.
 type blindError struct{ error }
 
@@ -102,7 +105,11 @@ func (a *app) examine(ctx context.Context, redisURL string, opts doctor.Options,
 		tables = doctor.NewTables(client, nc)
 	}
 	began := time.Now()
-	opts.Progress = func(what string) { fmt.Fprintf(a.Err, "%6s  %s\n", time.Since(began).Round(time.Second), what) }
+	opts.Progress = func(what string) {
+		if took := time.Since(began); took > progressAfter {
+			fmt.Fprintf(a.Err, "%6s  %s\n", took.Round(time.Second), what)
+		}
+	}
 	report, err := doctor.Examine(ctx, js, tables, opts)
 	if errors.Is(err, provision.ErrNotProvisioned) || errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, nats.ErrNoResponders) {
 		return nil, fault.New(fault.FailedPrecondition, "there is no cluster on this server: %v", err)

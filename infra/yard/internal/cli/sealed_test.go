@@ -71,6 +71,13 @@ func TestASealedSession(t *testing.T) {
 			t.Errorf("%v: exit %d: %s", c, code, said)
 		}
 	}
+	inspector := []string{"--url", s.URL, "--nkey", filepath.Join(dir, "keys", "inspector.nk"), "--inbox-prefix", "_INBOX.s.inspector"}
+	if code, said := run(append([]string{"doctor", "--wait", "1s"}, inspector...)...); code != cli.ExitOK || strings.Count(said, "Not checked") != 1 {
+		t.Errorf("the inspector: exit %d: %s", code, said)
+	}
+	if code, said := run(append([]string{"doctor"}, boss...)...); code != cli.ExitBlind || !strings.Contains(said, "PERMISSION_DENIED") {
+		t.Errorf("the doctor of a tenant: exit %d: %s", code, said)
+	}
 	if code, said := run("status", "--url", s.URL, "--timeout", "5s"); code != cli.ExitFailed || !strings.Contains(said, "Authorization") || !strings.Contains(said, "--nkey") || strings.Contains(said, "yard dev") {
 		t.Errorf("no one: exit %d: %s", code, said)
 	}
