@@ -171,6 +171,7 @@ func TestUniqueTasksRunOnce(t *testing.T) {
 				}
 			}
 		}
+		w.examined()
 	})
 }
 
