@@ -126,7 +126,7 @@ type Options struct {
 	Looks int
 	// Wait is how long the next look waits. Default 3 s: a purge, a takeover and a write that is repeated are over by then.
 	Wait time.Duration
-	// TasksMax bounds the tasks that are held in memory at once, at about 100 bytes each. Default 2,000,000.
+	// TasksMax bounds the tasks that are held in memory at once, at 75 to 130 bytes each. Default 2,000,000.
 	TasksMax int
 	// FindingsMax bounds the findings of each code that are kept. Default 100.
 	FindingsMax int

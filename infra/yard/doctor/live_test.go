@@ -3,8 +3,6 @@ package doctor_test
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,7 +10,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/doctor"
@@ -135,89 +132,6 @@ func TestNoFalseAlarmUnderLoad(t *testing.T) {
 				t.Errorf("after %d tasks it finds, in %+v:\n%+v", n, report.Looked, report.Findings)
 			}
 			t.Logf("%d tasks, %d examinations: %+v, not checked: %q", n, looks, report.Looked, report.Unchecked)
-		})
-	}
-}
-
-// TestEachDamageOfRedisIsFound, and repaired where it can be.
-func TestEachDamageOfRedisIsFound(t *testing.T) {
-	t.Parallel()
-	x := open(t, true)
-	ctx := t.Context()
-	info, err := x.redis.Info(ctx, "server").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, run, _ := strings.Cut(info, "run_id:")
-	run = run[:16]
-	later := time.Now().Add(time.Hour).UnixMilli()
-	limit := func(used int, entries ...int) string {
-		key := topology.SlotsKey(domain, ids.TypeLimit("idle"))
-		fields := []any{"all", fmt.Sprintf("%s %d %d %d 0 ", run, used, len(entries), later)}
-		for m, held := range entries {
-			fields = append(fields, fmt.Sprintf("s%d", m), fmt.Sprintf("1 1 %d %d", held, later))
-		}
-		if err := x.redis.Del(ctx, key).Err(); err != nil {
-			t.Fatal(err)
-		}
-		if err := x.redis.HSet(ctx, key, fields...).Err(); err != nil {
-			t.Fatal(err)
-		}
-		return key
-	}
-	set := func(key string) string {
-		if err := x.redis.Set(ctx, key, "x", 0).Err(); err != nil {
-			t.Fatal(err)
-		}
-		return key
-	}
-	for _, d := range []struct {
-		name   string
-		damage func() (key string)
-		want   []doctor.Code
-		mends  bool
-	}{
-		{"none", func() string { return "" }, nil, true},
-		{"a limit that no one holds", func() string { return limit(0, 0, 0) }, nil, true},
-		{"slots of no attempt", func() string { return limit(3, 0, 3) }, []doctor.Code{doctor.SlotsLeaked}, true},
-		{"slots of no shard", func() string { return limit(2, 0, 0, 2) }, []doctor.Code{doctor.SlotsLeaked}, true},
-		{"a wrong sum", func() string { return limit(5, 0, 0) }, []doctor.Code{doctor.SlotsMiscounted}, true},
-		{"a domain that is gone", func() string { return set(topology.EpochKey("gone", 0)) }, []doctor.Code{doctor.TableOrphan}, true},
-		{"a shard that is none", func() string { return set(topology.EpochKey(domain, 9)) }, []doctor.Code{doctor.TableOrphan}, true},
-		{"a table in no set", func() string {
-			key := topology.HeadsKey(domain, "lost", 0)
-			if err := x.redis.ZAdd(ctx, key, redis.Z{Score: 1, Member: "3:idle"}).Err(); err != nil {
-				t.Fatal(err)
-			}
-			return key
-		}, []doctor.Code{doctor.TableOutOfReach}, false},
-		{"a column without a head", func() string {
-			key := topology.ColumnKey(domain, "lost", 0, 3, "idle")
-			if err := x.redis.ZAdd(ctx, key, redis.Z{Score: 1, Member: strings.Repeat("x", 28)}).Err(); err != nil {
-				t.Fatal(err)
-			}
-			return key
-		}, []doctor.Code{doctor.TableOutOfReach}, false},
-	} {
-		t.Run(d.name, func(t *testing.T) {
-			key := d.damage()
-			opts := doctor.Options{Wait: 10 * time.Millisecond}
-			report := x.examine(opts)
-			if got := codesOf(report); !slices.Equal(got, d.want) {
-				t.Fatalf("it finds %v, want %v:\n%+v", got, d.want, report.Findings)
-			}
-			report.Repair(ctx)
-			if report.Clean() != d.mends {
-				t.Errorf("repaired: %+v", report.Findings)
-			}
-			if d.mends && len(d.want) > 0 {
-				if report := x.examine(opts); !report.Clean() {
-					t.Errorf("it finds again %+v", report.Findings)
-				}
-			}
-			if err := x.redis.Del(ctx, key).Err(); err != nil {
-				t.Fatal(err)
-			}
 		})
 	}
 }
