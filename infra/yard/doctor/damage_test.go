@@ -224,7 +224,7 @@ func TestEachDamageIsFound(t *testing.T) {
 			t.Parallel()
 			p := admit(t, dir)
 			d.do(p)
-			for _, opts := range []doctor.Options{{}, {TasksMax: 10}} { // of which the second needs many passes
+			for _, opts := range []doctor.Options{{}, {TasksMax: 25}} { // of which the second needs many passes
 				report := p.examine(opts)
 				if got := slices.Compact(codesOf(report)); !slices.Equal(got, d.want) {
 					t.Errorf("it finds %v, want %v:\n%+v", got, d.want, report.Findings)

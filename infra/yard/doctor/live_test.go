@@ -79,7 +79,9 @@ func (x *clinic) load() (stop func() int64) {
 	go func() {
 		for i := 0; ; i++ {
 			_, err := x.client.SubmitMany(ctx, []yard.Task{
-				{Type: "slim", Tasklist: list}, {Type: "slim", Tasklist: list, Priority: 1}, {Type: "bad", Tasklist: list},
+				{Type: "slim", Tasklist: list},
+				{Type: "slim", Tasklist: list, Priority: 1},
+				{Type: "bad", Tasklist: list},
 				{Type: "late", Tasklist: list, Delay: time.Duration(i%5) * 100 * time.Millisecond},
 				{Type: "shaky", Tasklist: list, Retry: &yard.RetryPolicy{MaxAttempts: 4, InitialInterval: 50 * time.Millisecond}},
 				{Type: "unheard", Tasklist: "other"},

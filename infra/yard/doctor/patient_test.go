@@ -196,8 +196,9 @@ func last(t *testing.T, js jetstream.JetStream, stream, subject string) *jetstre
 
 // patient is a copy of a ward on a server, without services; heartbeats say that there are some.
 type patient struct {
-	t  *testing.T
-	js jetstream.JetStream
+	t       *testing.T
+	js      jetstream.JetStream
+	members map[string]ownership.Announcement
 }
 
 func admit(t *testing.T, ward string) *patient {
@@ -215,25 +216,31 @@ func admit(t *testing.T, ward string) *patient {
 	if err := provision.Apply(t.Context(), js, one, provision.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	p := &patient{t, js}
+	p := &patient{t, js, map[string]ownership.Announcement{}}
 	for _, service := range []string{"history", "timer", "matching"} {
 		p.member(service, ownership.Announcement{Reads: 10, Writes: 10, Holds: []int{0}})
 	}
 	return p
 }
 
-func (p *patient) member(service string, a ownership.Announcement) {
+// member has a process of a service be alive.
+func (p *patient) member(service string, a ownership.Announcement) { p.members[service] = a }
+
+// beat shows the heartbeats of all members.
+func (p *patient) beat() {
 	p.t.Helper()
 	kv, err := p.js.KeyValue(p.t.Context(), topology.MembersBucket)
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	value, err := json.Marshal(a)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	if _, err := kv.Put(p.t.Context(), topology.MemberKey(service, "n"), value); err != nil {
-		p.t.Fatal(err)
+	for service, a := range p.members {
+		value, err := json.Marshal(a)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		if _, err := kv.Put(p.t.Context(), topology.MemberKey(service, "n"), value); err != nil {
+			p.t.Fatal(err)
+		}
 	}
 }
 
@@ -335,6 +342,7 @@ func (p *patient) batch(b *logv1.Batch) []byte {
 func (p *patient) examine(opts doctor.Options) *doctor.Report {
 	p.t.Helper()
 	opts.Looks, opts.Wait = 2, time.Millisecond
+	opts.Progress = func(string) { p.beat() }
 	report, err := doctor.Examine(p.t.Context(), p.js, nil, doctor.Ahead(opts, older))
 	if err != nil {
 		p.t.Fatal(err)
