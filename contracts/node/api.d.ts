@@ -1448,6 +1448,8 @@ export type OnConflict =
   | "existing"
   /** The result has the outcome rejected, and tells the task that has the key. */
   | "reject"
+  /** The task that has the key is changed into this one, in one step, if no attempt of it has begun and it is of this tasklist and type: it keeps its id, and has all else of this one. The outcome is replaced. Otherwise nothing is changed, and the outcome is existing: what has run, or is running, is not run again. */
+  | "replace"
   | (string & {});
 
 export type OnFull =
@@ -1482,6 +1484,8 @@ export type SubmitOutcome =
   | "existing"
   /** The same, and on_conflict is reject. */
   | "rejected"
+  /** The task with this id had the unique key, and is this one now: on_conflict is replace. */
+  | "replaced"
   | (string & {});
 
 export type TaskEventKind =

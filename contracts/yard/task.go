@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
 
@@ -59,6 +60,9 @@ type Unique struct {
 	Key string
 	// Reject: where another task has the key, Submit returns ALREADY_EXISTS. Default: the id of that task, as if it had been created.
 	Reject bool
+	// Replace: a task that has the key, and of which no attempt has begun, is changed into this one and keeps its id, if it is of the same
+	// tasklist and type; SubmitEach tells OutcomeReplaced then. Otherwise as by default. Excludes Reject.
+	Replace bool
 	// For is how long the key stays taken after the end of the task, however it ended, up to 366 days. Default 0: it is free within moments.
 	For time.Duration
 }
@@ -88,8 +92,13 @@ func (t *Task) fill(w *yardv1.NewTask) error {
 	w.Cost = int32Of(t.Cost)
 	if u := t.Unique; u != nil {
 		w.UniqueKey, w.UniqueForMs = u.Key, milliseconds(u.For)
-		if u.Reject {
+		switch {
+		case u.Reject && u.Replace:
+			return fault.At(fault.InvalidArgument, "/on_conflict", "Unique.Reject excludes Unique.Replace")
+		case u.Reject:
 			w.OnConflict = yardv1.OnConflict_ON_CONFLICT_REJECT
+		case u.Replace:
+			w.OnConflict = yardv1.OnConflict_ON_CONFLICT_REPLACE
 		}
 	}
 	return nil

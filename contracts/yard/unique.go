@@ -20,6 +20,8 @@ const (
 	OutcomeExisting SubmitOutcome = "existing"
 	// OutcomeRejected is the same with Unique.Reject.
 	OutcomeRejected SubmitOutcome = "rejected"
+	// OutcomeReplaced: the task with this id had the unique key, and is the submitted one now. With Unique.Replace.
+	OutcomeReplaced SubmitOutcome = "replaced"
 )
 
 func outcomeOf(o yardv1.SubmitOutcome) SubmitOutcome {

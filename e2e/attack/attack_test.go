@@ -199,7 +199,7 @@ func TestI14_NoAttackGetsThroughTheSeal(t *testing.T) {
 func workers(t *testing.T, s *stack.Stack) {
 	t.Helper()
 	may := map[string]string{
-		"worker": "tasks.poll tasks.poll.mail tasks.poll.other tasks.complete tasks.fail tasks.heartbeat", "submitter": "tasks.submit tasks.get tasks.cancel",
+		"worker": "tasks.poll tasks.poll.mail tasks.poll.other tasks.complete tasks.fail tasks.heartbeat", "submitter": "tasks.submit tasks.get tasks.cancel tasks.update",
 		"fenced": "tasks.poll.mail tasks.complete tasks.fail tasks.heartbeat",
 		"tenant": strings.Join(verbs, " "), "operator": "",
 	}

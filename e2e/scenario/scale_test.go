@@ -214,8 +214,10 @@ func TestTwoFrontendsScaleAsOne(t *testing.T) {
 			}
 			numbers = append(numbers, n)
 		}
-		// Where the machine is too slow for the load the number goes down meanwhile, but no one writes what the other has written.
-		if again := slices.Compact(slices.Clone(numbers)); len(again) < len(numbers) || slices.Max(numbers) != 4 || numbers[len(numbers)-1] != 1 {
+		// Where the machine is too slow for the load the number goes down meanwhile, and up again while the rest of the tasks is done, but no one
+		// writes what the other has written.
+		most := slices.Index(numbers, 4)
+		if again := slices.Compact(slices.Clone(numbers)); len(again) < len(numbers) || slices.Max(numbers) != 4 || !slices.Contains(numbers[most+1:], 1) {
 			t.Errorf("stored one after the other: %v", numbers)
 		}
 	})

@@ -35,6 +35,7 @@ func spreadRuns() []spreadRun {
 		{name: "one partition", partitions: 1, workers: 8, rates: []int{160}},
 		{name: "default", partitions: 4, workers: 8, rates: []int{160}},
 		{name: "one poller on four", partitions: 4, workers: 1, rates: []int{40}},
+		{name: "sparse on eight", partitions: 8, workers: 1, rates: slices.Repeat([]int{1}, 20)},
 		{name: "sparse on sixty-four", partitions: 64, workers: 1, rates: []int{10, 10}},
 		{name: "burst on one", partitions: 1, workers: 8, rates: []int{800}},
 		{name: "burst", partitions: 4, workers: 8, rates: []int{800}},

@@ -113,6 +113,58 @@ func TestAUniqueKeyIsFreeAfterTheEnd(t *testing.T) {
 	})
 }
 
+// TestASubmitReplacesWhatHasNotStarted: ready, parked, or unread, a task becomes the new one; given to a worker it stays as it is. The key is kept as the
+// new one says.
+func TestASubmitReplacesWhatHasNotStarted(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		task := func(key, payload string, delay time.Duration) *yardv1.NewTask {
+			return &yardv1.NewTask{
+				Type: "mail", UniqueKey: key, OnConflict: yardv1.OnConflict_ON_CONFLICT_REPLACE, DelayMs: delay.Milliseconds(), Payload: &yardv1.Payload{Data: []byte(payload)},
+			}
+		}
+		was := func(outcome, id string, resp string, ids []string) {
+			t.Helper()
+			equal(t, "outcome", resp+" "+ids[0], outcome+" "+id)
+		}
+		for kind, delay := range map[string]time.Duration{"ready": 0, "parked": time.Hour} {
+			first := task(kind, `"old"`, delay)
+			first.Headers, first.Group = map[string]string{"a": "b"}, "acme"
+			outcome, ids := w.once(first)
+			equal(t, "the first", outcome, "created")
+			id := ids[0]
+			state := map[string]string{"ready": "ready", "parked": "waiting"}[kind]
+			w.reach(id, state)
+			next := task(kind, `"new"`, time.Hour)
+			next.Priority, next.UniqueForMs = 1, 3_600_000
+			resp, ids := w.once(next)
+			was("replaced", id, resp, ids)
+			w.reach(id, "waiting")
+			resp, ids = w.once(task(kind, `"newest"`, 0))
+			was("replaced", id, resp, ids)
+			got := w.takeOne("mail")
+			equal(t, kind+": what runs", got.TaskId+" "+string(got.Payload.Data), id+` "newest"`)
+			resp, ids = w.once(task(kind, `"late"`, 0))
+			was("existing", id, resp, ids)
+			w.fail(got, &yardv1.Failure{DelayMs: 60_000, Message: "later"})
+			w.reach(id, "backoff")
+			resp, ids = w.once(task(kind, `"late"`, 0))
+			was("existing", id, resp, ids)
+			found := w.get(id)
+			if len(found.Headers) != 0 || found.Group != "" || found.Priority == 1 || found.UniqueForMs != 0 {
+				t.Errorf("%s: it is %v", kind, found)
+			}
+			w.cancel(id)
+			w.ended(id)
+		}
+		_, ids := w.once(task("type", "1", time.Hour))
+		other := task("type", "1", time.Hour)
+		other.Type = "bill"
+		resp, again := w.once(other)
+		was("existing", ids[0], resp, again)
+		w.cancel(ids[0])
+	})
+}
+
 // TestUniqueTasksRunOnce: many submit the same 500 tasks at once, due now, later, or taken by a worker that is lost first; each runs once.
 func TestUniqueTasksRunOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
@@ -125,7 +177,7 @@ func TestUniqueTasksRunOnce(t *testing.T) {
 				case "later":
 					tasks[i].Delay = 500 * time.Millisecond
 				case "stuck":
-					tasks[i].HeartbeatTimeout = 300 * time.Millisecond
+					tasks[i].HeartbeatTimeout = 3 * time.Second // no worker that lives is this slow
 				}
 			}
 			var all sync.WaitGroup

@@ -936,7 +936,16 @@ type Update struct {
 	PayloadEncoding int32     `protobuf:"varint,10,opt,name=payload_encoding,json=payloadEncoding,proto3" json:"payload_encoding,omitempty"`
 	HasPayload      bool      `protobuf:"varint,11,opt,name=has_payload,json=hasPayload,proto3" json:"has_payload,omitempty"`
 	// Names the request that it came with; 0 = none.
-	Request       uint64 `protobuf:"fixed64,12,opt,name=request,proto3" json:"request,omitempty"`
+	Request uint64 `protobuf:"fixed64,12,opt,name=request,proto3" json:"request,omitempty"`
+	// It is a submit with the unique key of the task: all that a submit gives takes the place of what the task has, also what is 0 or empty.
+	// It is refused if an attempt of the task has begun, or the task is of another type or tasklist.
+	Replace bool `protobuf:"varint,13,opt,name=replace,proto3" json:"replace,omitempty"`
+	// The following are of a replacement.
+	Type          string `protobuf:"bytes,14,opt,name=type,proto3" json:"type,omitempty"`
+	Tasklist      string `protobuf:"bytes,15,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	Cost          int32  `protobuf:"varint,16,opt,name=cost,proto3" json:"cost,omitempty"`
+	UniqueForMs   int64  `protobuf:"varint,17,opt,name=unique_for_ms,json=uniqueForMs,proto3" json:"unique_for_ms,omitempty"`
+	Trace         []byte `protobuf:"bytes,18,opt,name=trace,proto3" json:"trace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1053,6 +1062,48 @@ func (x *Update) GetRequest() uint64 {
 		return x.Request
 	}
 	return 0
+}
+
+func (x *Update) GetReplace() bool {
+	if x != nil {
+		return x.Replace
+	}
+	return false
+}
+
+func (x *Update) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *Update) GetTasklist() string {
+	if x != nil {
+		return x.Tasklist
+	}
+	return ""
+}
+
+func (x *Update) GetCost() int32 {
+	if x != nil {
+		return x.Cost
+	}
+	return 0
+}
+
+func (x *Update) GetUniqueForMs() int64 {
+	if x != nil {
+		return x.UniqueForMs
+	}
+	return 0
+}
+
+func (x *Update) GetTrace() []byte {
+	if x != nil {
+		return x.Trace
+	}
+	return nil
 }
 
 // Expiry says when a task ends unless it has begun or is completed. Durations count from when it was due, or was stored
@@ -3247,7 +3298,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\brequests\x18\x03 \x03(\x06R\brequests\x12\x16\n" +
 	"\x06passed\x18\x04 \x01(\rR\x06passed\x12\x1d\n" +
 	"\n" +
-	"passed_now\x18\x05 \x01(\rR\tpassedNow\"\x99\x03\n" +
+	"passed_now\x18\x05 \x01(\rR\tpassedNow\"\xb1\x04\n" +
 	"\x06Update\x12\x1f\n" +
 	"\vif_revision\x18\x01 \x01(\x04R\n" +
 	"ifRevision\x12\x1a\n" +
@@ -3263,7 +3314,13 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	" \x01(\x05R\x0fpayloadEncoding\x12\x1f\n" +
 	"\vhas_payload\x18\v \x01(\bR\n" +
 	"hasPayload\x12\x18\n" +
-	"\arequest\x18\f \x01(\x06R\arequest\"\x9c\x01\n" +
+	"\arequest\x18\f \x01(\x06R\arequest\x12\x18\n" +
+	"\areplace\x18\r \x01(\bR\areplace\x12\x12\n" +
+	"\x04type\x18\x0e \x01(\tR\x04type\x12\x1a\n" +
+	"\btasklist\x18\x0f \x01(\tR\btasklist\x12\x12\n" +
+	"\x04cost\x18\x10 \x01(\x05R\x04cost\x12\"\n" +
+	"\runique_for_ms\x18\x11 \x01(\x03R\vuniqueForMs\x12\x14\n" +
+	"\x05trace\x18\x12 \x01(\fR\x05trace\"\x9c\x01\n" +
 	"\x06Expiry\x12&\n" +
 	"\x0fstart_within_ms\x18\x01 \x01(\x03R\rstartWithinMs\x12(\n" +
 	"\x10finish_within_ms\x18\x02 \x01(\x03R\x0efinishWithinMs\x12\x1e\n" +

@@ -256,6 +256,10 @@ const (
 	OnConflict_ON_CONFLICT_EXISTING OnConflict = 0
 	// The result has the outcome rejected, and tells the task that has the key.
 	OnConflict_ON_CONFLICT_REJECT OnConflict = 1
+	// The task that has the key is changed into this one, in one step, if no attempt of it has begun and it is of this tasklist and type: it keeps its id,
+	// and has all else of this one. The outcome is replaced. Otherwise nothing is changed, and the outcome is existing: what
+	// has run, or is running, is not run again.
+	OnConflict_ON_CONFLICT_REPLACE OnConflict = 2
 )
 
 // Enum value maps for OnConflict.
@@ -263,10 +267,12 @@ var (
 	OnConflict_name = map[int32]string{
 		0: "ON_CONFLICT_EXISTING",
 		1: "ON_CONFLICT_REJECT",
+		2: "ON_CONFLICT_REPLACE",
 	}
 	OnConflict_value = map[string]int32{
 		"ON_CONFLICT_EXISTING": 0,
 		"ON_CONFLICT_REJECT":   1,
+		"ON_CONFLICT_REPLACE":  2,
 	}
 )
 
@@ -307,6 +313,8 @@ const (
 	SubmitOutcome_SUBMIT_OUTCOME_EXISTING SubmitOutcome = 2
 	// The same, and on_conflict is reject.
 	SubmitOutcome_SUBMIT_OUTCOME_REJECTED SubmitOutcome = 3
+	// The task with this id had the unique key, and is this one now: on_conflict is replace.
+	SubmitOutcome_SUBMIT_OUTCOME_REPLACED SubmitOutcome = 4
 )
 
 // Enum value maps for SubmitOutcome.
@@ -316,12 +324,14 @@ var (
 		1: "SUBMIT_OUTCOME_CREATED",
 		2: "SUBMIT_OUTCOME_EXISTING",
 		3: "SUBMIT_OUTCOME_REJECTED",
+		4: "SUBMIT_OUTCOME_REPLACED",
 	}
 	SubmitOutcome_value = map[string]int32{
 		"SUBMIT_OUTCOME_UNSPECIFIED": 0,
 		"SUBMIT_OUTCOME_CREATED":     1,
 		"SUBMIT_OUTCOME_EXISTING":    2,
 		"SUBMIT_OUTCOME_REJECTED":    3,
+		"SUBMIT_OUTCOME_REPLACED":    4,
 	}
 )
 
@@ -3549,16 +3559,18 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\tOnTimeout\x12\x1a\n" +
 	"\x16ON_TIMEOUT_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fON_TIMEOUT_FAIL\x10\x01\x12\x13\n" +
-	"\x0fON_TIMEOUT_DEAD\x10\x02*>\n" +
+	"\x0fON_TIMEOUT_DEAD\x10\x02*W\n" +
 	"\n" +
 	"OnConflict\x12\x18\n" +
 	"\x14ON_CONFLICT_EXISTING\x10\x00\x12\x16\n" +
-	"\x12ON_CONFLICT_REJECT\x10\x01*\x85\x01\n" +
+	"\x12ON_CONFLICT_REJECT\x10\x01\x12\x17\n" +
+	"\x13ON_CONFLICT_REPLACE\x10\x02*\xa2\x01\n" +
 	"\rSubmitOutcome\x12\x1e\n" +
 	"\x1aSUBMIT_OUTCOME_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16SUBMIT_OUTCOME_CREATED\x10\x01\x12\x1b\n" +
 	"\x17SUBMIT_OUTCOME_EXISTING\x10\x02\x12\x1b\n" +
-	"\x17SUBMIT_OUTCOME_REJECTED\x10\x03*\xfd\x01\n" +
+	"\x17SUBMIT_OUTCOME_REJECTED\x10\x03\x12\x1b\n" +
+	"\x17SUBMIT_OUTCOME_REPLACED\x10\x04*\xfd\x01\n" +
 	"\tTaskState\x12\x1a\n" +
 	"\x16TASK_STATE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12TASK_STATE_WAITING\x10\x01\x12\x15\n" +

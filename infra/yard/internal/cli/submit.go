@@ -88,6 +88,7 @@ requests; each is accepted completely or not at all.`,
 	flags.StringVar(&f.unique.Key, "unique-key", "", "what it is to be done once for: while a task has this key, no other is created with it")
 	flags.DurationVar(&f.unique.For, "unique-for", 0, "how long the key stays taken after its end")
 	flags.BoolVar(&f.unique.Reject, "reject", false, "fail where another task has the key; default: print that task's id")
+	flags.BoolVar(&f.unique.Replace, "replace", false, "change the task that has the key into this one, unless an attempt of it has begun")
 	flags.BoolVarP(&f.wait, "wait", "w", false, "watch it until it is finished (one task only)")
 	return cmd
 }
@@ -102,7 +103,9 @@ func (a *app) tasksToSubmit(f submitFlags, args []string) (tasks []yard.Task, wa
 	case f.file != "" && f.count != 1:
 		return nil, false, usagef("--count does not go with --file")
 	case f.unique.Key == "" && f.unique != yard.Unique{}:
-		return nil, false, usagef("--unique-for and --reject go with --unique-key")
+		return nil, false, usagef("--unique-for, --reject and --replace go with --unique-key")
+	case f.unique.Reject && f.unique.Replace:
+		return nil, false, usagef("--reject excludes --replace")
 	case f.unique.Key != "" && f.count != 1:
 		return nil, false, usagef("--unique-key goes with one task, not with --count")
 	case f.file != "" && (f.delay != 0 || f.at != "" || !noPolicy(f.retry) || f.startToClose != 0 || f.heartbeat != 0 || f.startWithin != 0 || f.finishWithin != 0 || len(f.headers) > 0 || f.group != "" || f.cost != 0 || f.unique.Key != ""):
@@ -259,7 +262,10 @@ func taskOf(w *yardv1.NewTask, f submitFlags) yard.Task {
 		Group: w.Group, Cost: int(w.Cost), Retry: policyOf(w.Retry),
 	}
 	if w.UniqueKey != "" {
-		task.Unique = &yard.Unique{Key: w.UniqueKey, Reject: w.OnConflict == yardv1.OnConflict_ON_CONFLICT_REJECT, For: ms(w.UniqueForMs)}
+		task.Unique = &yard.Unique{
+			Key: w.UniqueKey, For: ms(w.UniqueForMs),
+			Reject: w.OnConflict == yardv1.OnConflict_ON_CONFLICT_REJECT, Replace: w.OnConflict == yardv1.OnConflict_ON_CONFLICT_REPLACE,
+		}
 	}
 	if task.Tasklist == "" {
 		task.Tasklist = f.tasklist

@@ -39,8 +39,8 @@ type submission struct {
 	partition int
 	in        []int
 	results   []*yardv1.SubmitResult
-	// rejects are the tasks that are rejected where their key is taken.
-	rejects map[int]bool
+	// conflicts are what tasks ask for where their key is taken, by task.
+	conflicts map[int]yardv1.OnConflict
 	// weight is what it takes up of a group commit, in bytes.
 	weight int
 	wait   time.Duration // for the result; negative = not asked for
@@ -113,7 +113,7 @@ func (g *Gateway) submission(c Call, req *yardv1.SubmitRequest, answer Answer) (
 	}
 	var requestTrace []byte
 	s.span, requestTrace = g.startSubmit(c)
-	s.rejects = rejecting(req.Tasks)
+	s.conflicts = conflicts(req.Tasks)
 	s.accepted = validate.Accept(req, validate.Terms{
 		Domain: c.Domain, Now: c.Now, Trace: telemetry.ParseTraceparent, RequestTrace: requestTrace,
 		Type:     func(name string) *yardv1.TaskType { return g.Catalog.Type(c.Domain, name) },

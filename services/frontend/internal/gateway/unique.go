@@ -43,15 +43,15 @@ const partTasksMax = 400
 
 func (s *submission) unique() bool { return s.accepted.Records[0].Unique != nil }
 
-// rejecting are the tasks of a request that are rejected where their key is taken.
-func rejecting(tasks []*yardv1.NewTask) map[int]bool {
-	var all map[int]bool
+// conflicts are what the tasks of a request ask for where their key is taken, by task; nil = nothing but the task that has it.
+func conflicts(tasks []*yardv1.NewTask) map[int]yardv1.OnConflict {
+	var all map[int]yardv1.OnConflict
 	for i, t := range tasks {
-		if t.OnConflict == yardv1.OnConflict_ON_CONFLICT_REJECT {
+		if t.OnConflict != yardv1.OnConflict_ON_CONFLICT_EXISTING {
 			if all == nil {
-				all = map[int]bool{}
+				all = map[int]yardv1.OnConflict{}
 			}
-			all[i] = true
+			all[i] = t.OnConflict
 		}
 	}
 	return all
@@ -208,6 +208,7 @@ func (g *Gateway) storeEach(ctx context.Context, pt *part) error {
 				pt.certain = false
 				return err
 			case err != nil:
+				pt.certain = pt.certain && pt.of.conflicts == nil // a task may have been replaced
 				pause(ctx, delay)
 				continue
 			case pt.tasks() == 0:
@@ -282,12 +283,19 @@ func (g *Gateway) checkKeys(ctx context.Context, pt *part) error {
 				exists = uniquekey.Has(uniquekey.Holder{Exists: task != nil, FinishedAt: task.GetFinishedAtMs(), ForMS: task.GetUniqueForMs()}, pt.call.now())
 			}
 		}
+		replaces := pt.of.conflicts[pt.where[k]] == yardv1.OnConflict_ON_CONFLICT_REPLACE
+		if replaces && head.Seq != 0 && word != uniquekey.Own && (exists || pt.repeats()) {
+			replaced, err := g.replace(ctx, pt, k, head.Task)
+			if err != nil || replaced {
+				return err
+			}
+		}
 		switch {
 		case !exists:
 			pt.over[k] = head.Seq
 		case word == uniquekey.Own:
 			pt.decide(k, own, yardv1.SubmitOutcome_SUBMIT_OUTCOME_CREATED)
-		case pt.of.rejects[pt.where[k]]:
+		case pt.of.conflicts[pt.where[k]] == yardv1.OnConflict_ON_CONFLICT_REJECT:
 			pt.decide(k, head.Task, yardv1.SubmitOutcome_SUBMIT_OUTCOME_REJECTED)
 		default:
 			pt.decide(k, head.Task, yardv1.SubmitOutcome_SUBMIT_OUTCOME_EXISTING)

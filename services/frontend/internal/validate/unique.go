@@ -33,7 +33,7 @@ func uniqueKeys(tasks []*yardv1.NewTask) error {
 			return invalid(at("tasks", i, "unique_key"), "is not UTF-8")
 		case seen[key]:
 			return invalid(at("tasks", i, "unique_key"), "is that of an earlier task of the request")
-		case t.OnConflict < yardv1.OnConflict_ON_CONFLICT_EXISTING || t.OnConflict > yardv1.OnConflict_ON_CONFLICT_REJECT:
+		case t.OnConflict < yardv1.OnConflict_ON_CONFLICT_EXISTING || t.OnConflict > yardv1.OnConflict_ON_CONFLICT_REPLACE:
 			return invalid(at("tasks", i, "on_conflict"), "%d is not known", t.OnConflict)
 		}
 		seen[key] = true

@@ -48,9 +48,23 @@ func Update(req *yardv1.UpdateRequest, domain string, now time.Time, form Form) 
 	return out, nil
 }
 
+// Replacement is what makes a task that has the unique key of r the task r. A repeat of the request makes the same again.
+func Replacement(holder ids.TaskID, r *logv1.Record) Outcome {
+	u := &logv1.Update{
+		Request: entry(r.Id), Replace: true, Type: r.Type, Tasklist: r.Tasklist, Priority: r.Priority, DueAtMs: r.DueAtMs, RunNow: r.DueAtMs == 0,
+		Policy: r.Policy, Expiry: r.Expiry, Group: r.Group, Headers: r.Headers, Cost: r.Cost, UniqueForMs: r.Unique.ForMs, Trace: r.Trace,
+		Payload: r.Payload, PayloadEncoding: r.PayloadEncoding, HasPayload: true,
+	}
+	return Outcome{ID: holder, Event: &logv1.Event{Kind: logv1.EventKind_EVENT_KIND_UPDATE, TaskId: holder[:], Domain: r.Domain, Update: u}}
+}
+
 // entryOf names entry i of a request; never 0.
 func entryOf(id ids.RequestID, i int) uint64 {
-	sum := sha256.Sum256(binary.BigEndian.AppendUint32(id[:], uint32(i)))
+	return entry(binary.BigEndian.AppendUint32(id[:], uint32(i)))
+}
+
+func entry(name []byte) uint64 {
+	sum := sha256.Sum256(name)
 	return binary.BigEndian.Uint64(sum[:]) | 1
 }
 

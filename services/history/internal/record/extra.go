@@ -72,6 +72,12 @@ func (d *Decoder) update(u *logv1.Update) *taskstate.Update {
 			own.MaxAttempts, out.Policy = 0, &own
 		}
 	}
+	if u.Replace {
+		out.Whole = &taskstate.Whole{Type: d.intern(u.Type), Tasklist: d.intern(u.Tasklist), Cost: u.Cost, UniqueForMS: u.UniqueForMs, Trace: string(u.Trace)}
+		if out.Priority == 0 || out.Policy == nil { // it is not of our making
+			out.Whole.Type = ""
+		}
+	}
 	return out
 }
 

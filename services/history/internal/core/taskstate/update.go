@@ -29,6 +29,17 @@ type Update struct {
 	HasPayload bool
 	// Request names the request that it came with; 0 = none.
 	Request uint64
+	// Whole is all else of a submit that replaces the task; nil = what is 0 or empty stays as it is.
+	Whole *Whole
+}
+
+// Whole is what a submit gives that replaces a task with its unique key, beside what an update may change.
+type Whole struct {
+	// Type and Tasklist must be those of the task.
+	Type, Tasklist string
+	Cost           int32
+	UniqueForMS    int64
+	Trace          string
 }
 
 // Updates is what a task remembers of its updates. It is not changed any more: copies of a task share it.
@@ -117,8 +128,15 @@ func (t *Task) decided(e *Event) (v Verdict, over bool) {
 		return Verdict{Revision: t.Revision()}, true
 	case e.Update.IfRevision != 0 && e.Update.IfRevision != t.Revision():
 		return Verdict{Code: fault.Stale, Message: "the task has revision " + strconv.FormatUint(t.Revision(), 10), Revision: t.Revision()}, true
+	case !t.replaceable(e.Update.Whole):
+		return Verdict{Code: fault.FailedPrecondition, Message: "an attempt of the task has begun, or it is of another type or tasklist", Revision: t.Revision()}, true
 	}
 	return Verdict{Revision: t.Revision() + 1}, false
+}
+
+// replaceable tells whether t may become the task that w is of. What a worker has been given is not run again.
+func (t *Task) replaceable(w *Whole) bool {
+	return w == nil || t.Grants() == 0 && t.Type == w.Type && t.Tasklist == w.Tasklist
 }
 
 // changeIdle changes a task that waits for its attempt here.
@@ -127,9 +145,9 @@ func changeIdle(t *Task, e *Event, now int64) (Verdict, Effects) {
 	if over {
 		return v, Effects{}
 	}
-	place := [...]any{t.Priority, t.Group()}
+	place := [...]any{t.Priority, t.Group(), t.Cost()}
 	t.change(e, now)
-	if place != [...]any{t.Priority, t.Group()} {
+	if place != [...]any{t.Priority, t.Group(), t.Cost()} {
 		t.pass()
 	}
 	switch wait := t.DueAt - now; {
@@ -169,7 +187,7 @@ func changeRunning(t *Task, e *Event, now int64) (Verdict, Effects) {
 		return v, Effects{}
 	}
 	u := e.Update
-	if u.Priority != 0 || u.DueAt != 0 || u.Now || u.StartWithinMS != 0 || u.Group != "" || u.Headers != nil || u.HasPayload ||
+	if u.Whole != nil || u.Priority != 0 || u.DueAt != 0 || u.Now || u.StartWithinMS != 0 || u.Group != "" || u.Headers != nil || u.HasPayload ||
 		u.Policy != nil && u.Policy.HeartbeatTimeoutMS != 0 {
 		return Verdict{
 			Code: fault.FailedPrecondition, Revision: t.Revision(),
@@ -190,6 +208,10 @@ func changeRunning(t *Task, e *Event, now int64) (Verdict, Effects) {
 // change sets what an update names.
 func (t *Task) change(e *Event, now int64) {
 	u := e.Update
+	if u.Whole != nil {
+		t.replace(u, now)
+		return
+	}
 	x := t.extra()
 	var named []string
 	set := func(is bool, field string, do func()) {
@@ -216,14 +238,44 @@ func (t *Task) change(e *Event, now int64) {
 	if moved := u.DueAt != 0 || u.Now; x.Expiry.FinishWithinMS > 0 && (moved || u.FinishWithinMS != 0) {
 		x.Expiry.FinishBy = begin + x.Expiry.FinishWithinMS
 	}
+	t.changed(u, now, strings.Join(named, ", "))
+}
+
+// replace makes t the task of a submit with its unique key. The id, the key and the history stay.
+func (t *Task) replace(u *Update, now int64) {
+	t.Priority, t.Policy, t.Payload, t.Trace = u.Priority, u.Policy, u.Payload, u.Whole.Trace
+	t.DueAt = u.DueAt
+	if u.Now {
+		t.DueAt = now
+	}
+	x := t.extra()
+	x.Headers, x.Group, x.Cost = u.Headers, u.Group, u.Whole.Cost
+	x.Expiry = Expiry{StartWithinMS: u.StartWithinMS, FinishWithinMS: u.FinishWithinMS}
+	begin := max(now, t.DueAt)
+	if x.Expiry.StartWithinMS > 0 {
+		x.Expiry.StartBy = begin + x.Expiry.StartWithinMS
+	}
+	if x.Expiry.FinishWithinMS > 0 {
+		x.Expiry.FinishBy = begin + x.Expiry.FinishWithinMS
+	}
+	if x.Unique != nil {
+		key := *x.Unique
+		key.ForMS = u.Whole.UniqueForMS
+		x.Unique = &key
+	}
+	t.changed(u, now, "replaced by a submit with its unique key")
+}
+
+// changed notes that u was applied.
+func (t *Task) changed(u *Update, now int64, what string) {
 	after := t.updates()
 	after.Applied++
 	if u.Request != 0 {
 		copy(after.Requests[1:], after.Requests[:])
 		after.Requests[0] = u.Request
 	}
-	x.Updates = &after
-	s := Step{Kind: StepUpdated, At: now, Message: strings.Join(named, ", ")}
+	t.setUpdates(after)
+	s := Step{Kind: StepUpdated, At: now, Message: what}
 	if t.DueAt > now {
 		s.DueAt = t.DueAt
 	}
@@ -284,6 +336,9 @@ func (u *Update) Bytes() int {
 	}
 	if u.Policy != nil {
 		n += u.Policy.Rules.Footprint()
+	}
+	if w := u.Whole; w != nil {
+		n += len(w.Type) + len(w.Tasklist) + len(w.Trace)
 	}
 	return n
 }

@@ -159,3 +159,56 @@ func TestAnUpdateLeavesTheRest(t *testing.T) {
 		t.Errorf("its history says %+v", s)
 	}
 }
+
+// TestASubmitReplacesWhatHasNotStarted: the task becomes that of the submit whole, but for its id, key and history. Once given to a worker, or where it
+// is of another type or tasklist, it stays as it is.
+func TestASubmitReplacesWhatHasNotStarted(t *testing.T) {
+	keyed := func() *Task {
+		task := fresh()
+		task.Extra = &Extra{
+			Headers: []Header{{"a", "b"}}, Group: "acme", Cost: 3, Expiry: Expiry{StartWithinMS: 5, StartBy: t0 + 5},
+			Unique: &Unique{Key: "order-7", ForMS: 1, Seq: 4},
+		}
+		return task
+	}
+	whole := func(task *Task) *Whole {
+		return &Whole{Type: task.Type, Tasklist: task.Tasklist, Cost: 2, UniqueForMS: 9, Trace: "trace"}
+	}
+	policy := Policy{MaxAttempts: 2, InitialIntervalMS: 7, Backoff: 1, MaxIntervalMS: 7, StartToCloseMS: 100}
+	task := keyed()
+	old := task.Trigger()
+	u := &Update{Priority: 1, DueAt: t0 + 5_000, Policy: &policy, Payload: Blob{Data: []byte("2")}, HasPayload: true, FinishWithinMS: 60_000, Request: 5, Whole: whole(task)}
+	if v, _ := changeAt(task, u, 3, t0+1); v != (Verdict{Revision: 2}) {
+		t.Fatalf("%+v", v)
+	}
+	x := task.Extra
+	if task.Priority != 1 || task.DueAt != t0+5_000 || *task.Policy != policy || string(task.Payload.Data) != "2" || task.Trace != "trace" || task.State != Backoff ||
+		x.Headers != nil || x.Group != "" || x.Cost != 2 || x.Expiry != (Expiry{FinishWithinMS: 60_000, FinishBy: t0 + 65_000}) || *x.Unique != (Unique{Key: "order-7", ForMS: 9, Seq: 4}) {
+		t.Errorf("%+v, %+v, %+v", task, x, x.Unique)
+	}
+	if now := task.Trigger(); now.Version == old.Version {
+		t.Error("the trigger of before is good still")
+	}
+	if v, fx := changeAt(task, &Update{Priority: 1, Now: true, Policy: &policy, Payload: Blob{Data: []byte("3")}, HasPayload: true, Whole: whole(task)}, 4, t0+2); v != (Verdict{Revision: 3}) ||
+		task.State != Ready || !fx.Trigger || task.DueAt != t0+2 || task.Extra.Expiry != (Expiry{}) {
+		t.Errorf("at once: %+v, %+v, %+v", v, task, fx)
+	}
+	for name, c := range map[string]func(*Task, *Whole){
+		"type":       func(_ *Task, w *Whole) { w.Type = "other" },
+		"tasklist":   func(_ *Task, w *Whole) { w.Tasklist = "other" },
+		"runs":       func(task *Task, _ *Whole) { grab(task, t0) },
+		"has failed": func(task *Task, _ *Whole) { grab(task, t0); failWith(task, "", 5_000) },
+		"has ended":  func(task *Task, _ *Whole) { Apply(task, &Event{Kind: Cancel, ID: task.ID}, t0) },
+		"handed back": func(task *Task, _ *Whole) {
+			grab(task, t0)
+			Apply(task, &Event{Kind: Released, ID: task.ID, Fence: task.Token()}, t0)
+		},
+	} {
+		task := keyed()
+		w := whole(task)
+		c(task, w)
+		if v, _ := changeAt(task, &Update{Priority: 1, Now: true, Policy: &policy, HasPayload: true, Request: 6, Whole: w}, 9, t0+1); v.Code != fault.FailedPrecondition || task.Revision() != 1 || task.Group() != "acme" {
+			t.Errorf("%s: %+v, revision %d", name, v, task.Revision())
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package gateway
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+)
+
+// verdictOn answers the latest batch of events that history was sent, and returns its only event.
+func (r *rig) verdictOn(t *testing.T, v *logv1.EventVerdict) *logv1.Event {
+	t.Helper()
+	synctest.Wait()
+	sent := r.bus.sentEvents()
+	if len(sent) == 0 {
+		t.Fatal("history was asked for nothing")
+	}
+	last := sent[len(sent)-1]
+	if len(last.batch.Events) != 1 {
+		t.Fatalf("%d events were sent", len(last.batch.Events))
+	}
+	data, err := (&logv1.VerdictBatch{RequestId: last.id, Verdicts: []*logv1.EventVerdict{v}}).MarshalVT()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.TakeVerdicts(data)
+	return last.batch.Events[0]
+}
+
+func replacing(key string) *yardv1.SubmitRequest {
+	req := keyed(key)
+	req.Tasks[0].OnConflict = yardv1.OnConflict_ON_CONFLICT_REPLACE
+	return req
+}
+
+// A task that has the key becomes the submitted one if history says so; otherwise it is the result as it is. A free key needs no one's word.
+func TestATaskThatHasTheKeyIsReplaced(t *testing.T) {
+	for code, want := range map[string]string{"": "replaced", string(fault.FailedPrecondition): "existing", string(fault.NotFound): "existing"} {
+		synctest.Test(t, func(t *testing.T) {
+			r := uniqueRig(t, nil)
+			_, first := outcomesOf(t, <-r.submit(t, withID(replacing("one"), true)))
+			if n := len(r.bus.sentEvents()); len(first) != 1 || n != 0 {
+				t.Fatalf("created %v with %d events", first, n)
+			}
+			req := replacing("one")
+			req.Tasks[0].Payload, req.Tasks[0].UniqueForMs = &yardv1.Payload{Data: []byte(`"new"`)}, 7
+			got := r.submit(t, withID(req, true))
+			u := r.verdictOn(t, &logv1.EventVerdict{Code: code}).Update
+			if !u.Replace || !u.HasPayload || string(u.Payload) != `"new"` || u.UniqueForMs != 7 || u.Type == "" || u.Priority == 0 || u.Policy.GetMaxAttempts() == 0 || !u.RunNow {
+				t.Errorf("history was asked for %v", u)
+			}
+			if all, _ := outcomesOf(t, <-got); all[0] != want+" "+first[0] {
+				t.Errorf("%q: %v", code, all)
+			}
+			wantOnce(t, r.log, first)
+		})
+	}
+}
+
+// What history has not said is not answered, and asked for again by the same name, by a repeat too: also of a task that has ended since.
+func TestI1_AReplacementIsMadeOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := uniqueRig(t, nil)
+		_, first := outcomesOf(t, <-r.submit(t, withID(keyed("one"), true)))
+		req := withID(replacing("one"), true)
+		got := r.submit(t, req)
+		name := r.verdictOn(t, &logv1.EventVerdict{Code: string(fault.Unknown)}).Update.Request
+		time.Sleep(time.Second)
+		if again := r.verdictOn(t, &logv1.EventVerdict{Code: string(fault.Unavailable)}).Update.Request; again != name || name == 0 {
+			t.Errorf("asked for again as %d, before as %d", again, name)
+		}
+		if o := <-got; fault.From(o.err).Code != fault.Unknown {
+			t.Errorf("answered %v, %v", o.resp, o.err)
+		}
+		r.log.ends(t, "shop", "one", time.Now())
+		req.Tries++
+		got = r.submit(t, req)
+		if again := r.verdictOn(t, &logv1.EventVerdict{}).Update.Request; again != name {
+			t.Errorf("a repeat asks as %d, before as %d", again, name)
+		}
+		if all, _ := outcomesOf(t, <-got); all[0] != "replaced "+first[0] {
+			t.Errorf("%v", all)
+		}
+		wantOnce(t, r.log, first)
+		// Another request is another task.
+		if _, created := outcomesOf(t, <-r.submit(t, withID(replacing("one"), true))); len(created) != 1 {
+			t.Errorf("created %v", created)
+		}
+	})
+}
