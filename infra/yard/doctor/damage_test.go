@@ -13,7 +13,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/infra/yard/doctor"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
-	"github.com/yardmaster-io/yardmaster/shared/quarantine"
 )
 
 // damage is what is done to a patient, and what is found then.
@@ -174,12 +173,15 @@ func damagedRecords() []damage {
 				p.t.Fatal(err)
 			}
 		}, []doctor.Code{doctor.StoreBehind}},
+		{"the end of a task is in quarantine", func(p *patient) {
+			end, _ := p.typed(archive, archived, "slim")
+			p.rewrite(end[0], "slim", func(*logv1.Record) bool { return false })
+			p.quarantine(&logv1.Quarantined{Kind: logv1.QuarantineKind_QUARANTINE_KIND_UNWRITABLE, Service: "history", TargetSubject: end[0].subject, Data: end[0].data})
+		}, []doctor.Code{doctor.Quarantined}},
 		{"an item in quarantine", func(p *patient) {
-			if err := quarantine.Put(p.t.Context(), p.js.Conn(), &logv1.Quarantined{
+			p.quarantine(&logv1.Quarantined{
 				Kind: logv1.QuarantineKind_QUARANTINE_KIND_UNREADABLE, Service: "timer", Reason: "bad", OriginStream: timer, OriginSubject: topology.Timer(0, 7), OriginSeq: 3, Data: []byte("x"),
-			}); err != nil {
-				p.t.Fatal(err)
-			}
+			})
 		}, []doctor.Code{doctor.Quarantined}},
 	}
 }

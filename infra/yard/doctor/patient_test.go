@@ -23,6 +23,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
+	"github.com/yardmaster-io/yardmaster/shared/quarantine"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -360,6 +361,13 @@ func codesOf(r *doctor.Report) (all []doctor.Code) {
 func submits(s string) bool  { return topology.IsSubmit(0, s) }
 func waiting(s string) bool  { return s != topology.TimerFence(0) }
 func archived(s string) bool { return topology.IsArchiveTasks(0, s) }
+
+func (p *patient) quarantine(q *logv1.Quarantined) {
+	p.t.Helper()
+	if err := quarantine.Put(p.t.Context(), p.js.Conn(), q); err != nil {
+		p.t.Fatal(err)
+	}
+}
 
 // rewrite stores the tasks of a type of a message of the archive again, as change leaves them, and those of other types as they are, in its place.
 func (p *patient) rewrite(m message, taskType string, change func(*logv1.Record) bool) {

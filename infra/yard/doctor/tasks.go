@@ -159,6 +159,9 @@ func (p *pass) checkLetters() {
 		if !p.keep(id) || p.hasEnd(id, 0) || p.quarantined {
 			continue
 		}
+		if t := p.tasks[id]; t != nil && (t.carried || t.submit.seq > 0 && !t.submit.done) {
+			continue // it is being filed
+		}
 		age := p.began.Sub(l.at)
 		if age > letterAfter && age < p.kept.of(l.domain, l.at)-letterAfter {
 			p.report(Finding{Code: LetterWithoutEnd, Where: at(topology.DeadLetterStream, l.seq), id: id, Domain: l.domain, What: "the archive does not have it"})
