@@ -32,16 +32,14 @@ func damagedStays() []damage {
 			p.rewrite(end[0], "slim", func(*logv1.Record) bool { return false })
 		}, []doctor.Code{doctor.TaskLost}},
 		{"a task that was fired is lost", func(p *patient) {
-			_, records := p.typed(timer, waiting, "waits")
-			r, id, now := records[0], ids.NewTaskID(time.Now(), 0, 99), time.Now().UnixMilli()
-			r.Id, r.DueAtMs, r.Unique = id[:], now, nil
-			seq := p.put(topology.Timer(0, topology.TimerBucket(now)), p.batch(&logv1.Batch{Tasks: []*logv1.Record{r}}))
-			cursor, err := (&logv1.Cursor{Epoch: 1, BaseDueMs: now, BaseSeq: seq}).MarshalVT()
-			if err != nil {
-				p.t.Fatal(err)
-			}
-			p.put(topology.Fired(0), cursor)
+			p.fire(99)
 		}, []doctor.Code{doctor.FiredAndGone}},
+		{"a stay that was stored twice is fired once", func(p *patient) {
+			r := p.fire(99)
+			data := p.batch(&logv1.Batch{Tasks: []*logv1.Record{r}})
+			p.put(topology.Submit(0, ids.LaneFirst, domain, list), data)
+			p.put(topology.Timer(0, topology.TimerBucket(r.DueAtMs)), data)
+		}, nil},
 		{"a task is fired twice", func(p *patient) {
 			fired, records := p.typed(log, submits, "late")
 			i := slices.IndexFunc(records, func(r *logv1.Record) bool { return r.Parkings > 0 })
@@ -142,7 +140,8 @@ func damagedKeys() []damage {
 		}, []doctor.Code{doctor.KeyVoid}},
 		{"the key of a task that waits is another's", func(p *patient) {
 			_, records := p.typed(timer, waiting, "waits")
-			p.say("waits", ids.TaskID(records[0].Id), 0)
+			i := slices.IndexFunc(records, func(r *logv1.Record) bool { return r.Unique == nil })
+			p.say("waits", ids.TaskID(records[i].Id), 0)
 		}, []doctor.Code{doctor.KeyMissing}},
 	}
 }

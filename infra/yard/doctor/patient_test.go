@@ -362,6 +362,21 @@ func submits(s string) bool  { return topology.IsSubmit(0, s) }
 func waiting(s string) bool  { return s != topology.TimerFence(0) }
 func archived(s string) bool { return topology.IsArchiveTasks(0, s) }
 
+// fire parks a task, and has the timer's cursor be past it.
+func (p *patient) fire(number uint64) *logv1.Record {
+	p.t.Helper()
+	_, records := p.typed(timer, waiting, "waits")
+	r, id, now := records[0], ids.NewTaskID(time.Now(), 0, number), time.Now().UnixMilli()
+	r.Id, r.DueAtMs, r.Unique = id[:], now, nil
+	seq := p.put(topology.Timer(0, topology.TimerBucket(now)), p.batch(&logv1.Batch{Tasks: []*logv1.Record{r}}))
+	cursor, err := (&logv1.Cursor{Epoch: 1, BaseDueMs: now, BaseSeq: seq}).MarshalVT()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.put(topology.Fired(0), cursor)
+	return r
+}
+
 func (p *patient) quarantine(q *logv1.Quarantined) {
 	p.t.Helper()
 	if err := quarantine.Put(p.t.Context(), p.js.Conn(), q); err != nil {
