@@ -33,6 +33,8 @@ func Of(u User, n topology.Partitioning) (Permissions, error) {
 		l.timer(n)
 	case Provisioner:
 		l.provisioner(n)
+	case Inspector:
+		l.inspector(n)
 	case Operator:
 		l.operator(n)
 	default:
@@ -174,6 +176,22 @@ func (l *lists) provisioner(n topology.Partitioning) {
 	l.publish(api("STREAM.MSG.GET", topology.BucketStream(topology.ConfigBucket)))
 	for _, key := range []string{topology.ClusterKey, topology.VersionKey, topology.TokenSecretKey} {
 		l.publish(topology.BucketSubject(topology.ConfigBucket, key))
+	}
+}
+
+func (l *lists) inspector(n topology.Partitioning) {
+	l.publish(streamNames)
+	names := []string{topology.BucketStream(topology.ConfigBucket), topology.BucketStream(topology.MembersBucket), topology.BucketStream(topology.CheckpointsBucket)}
+	for _, s := range topology.Streams(n) {
+		names = append(names, s.Name)
+	}
+	for _, s := range names {
+		l.stream(s)
+		l.publish(api("CONSUMER.LIST", s), "$JS.FC."+s+".>")
+	}
+	for p := range n.History {
+		l.calls(p, topology.HistoryCall, "bookings")
+		l.publish(topology.UniqueKeyAny(p))
 	}
 }
 
