@@ -211,7 +211,10 @@ func liveThrough(w *world) {
 	once := w.submitOne(unique)
 	equal(w.t, "the task that has the key", w.submitOne(unique), once)
 	w.complete(w.take(1, "delayed")...)
-	w.submitOne(&yardv1.NewTask{Type: "delayed", DelayMs: 3_600_000, UniqueKey: "order-8"})
+	eighth := w.submitOne(&yardv1.NewTask{Type: "delayed", DelayMs: 3_600_000, UniqueKey: "order-8"})
+	equal(w.t, "the task that is replaced", w.submitOne(&yardv1.NewTask{
+		Type: "delayed", DelayMs: 3_600_000, UniqueKey: "order-8", OnConflict: yardv1.OnConflict_ON_CONFLICT_REPLACE, UniqueForMs: 1, Cost: 2, Traceparent: traceparent,
+	}), eighth)
 	w.ended(delayed[0])
 	later := w.submitOne(&yardv1.NewTask{Type: "delayed", DelayMs: 3_600_000})
 	w.reach(later, "waiting")
