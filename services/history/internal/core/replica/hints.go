@@ -13,9 +13,9 @@ type packRef struct {
 	i    int
 }
 
-// trigger tells matching that e is ready.
+// trigger tells matching that e is ready, if it is its turn.
 func (r *Replica) trigger(e *Entry, now Now, fx *Effects) {
-	if r.replay != nil {
+	if r.replay != nil || e.AwaitsTurn() {
 		return
 	}
 	r.relocate(e)

@@ -29,6 +29,8 @@ type story struct {
 	accepted map[outcome]bool
 	// shards are what the matching shards have said, by their number in the log.
 	shards [1 + storyShards]modelShard
+	// keyed: most tasks have an order key.
+	keyed bool
 	// repeats allows a submit to be repeated in a later message, copies in its own.
 	repeats, copies bool
 }
@@ -41,6 +43,8 @@ type modelTask struct {
 	record  taskstate.Task
 	// granted is the batch that granted the running attempt, as long as it may not have been received.
 	granted *Granted
+	// endedAt is the event that ended it; 0 = it has not ended.
+	endedAt uint64
 }
 
 // storyShards is how many matching shards there are.
@@ -107,6 +111,9 @@ func newStory(rng *rand.Rand, tasks, messages int, repeats, copies bool) *story 
 		rng: rng, now: 1_700_000_000_000, tasks: make(map[ids.TaskID]*modelTask),
 		parked: make(map[Stay]string), released: make(map[string]bool), accepted: make(map[outcome]bool), repeats: repeats, copies: copies,
 	}
+	if s.keyed = rng.IntN(3) == 0; s.keyed {
+		tasks += rng.IntN(4)
+	}
 	for i := range tasks {
 		s.unborn = append(s.unborn, ids.NewTaskID(time.UnixMilli(s.now), 0, uint64(i+1)))
 	}
@@ -145,15 +152,27 @@ func (s *story) submit() {
 	}
 	n := 1 + s.rng.IntN(min(3, len(s.unborn)))
 	lane := []ids.Lane{ids.LaneLater, 2, 4}[s.rng.IntN(3)]
+	keyed := s.keyed && s.rng.IntN(5) > 0
+	if keyed {
+		lane, n = ids.LaneKeyed, s.sameDomainFirst(n)
+	}
 	var records []taskstate.Task
 	for _, id := range s.unborn[:n] {
 		t := taskstate.Task{
-			ID: id, Domain: domainOf(id), Tasklist: "mail", Type: "send", Priority: int32(max(1, lane)), Policy: storyPolicies[s.rng.IntN(len(storyPolicies))],
+			ID: id, Domain: domainOf(id), Tasklist: "mail", Type: "send", Priority: int32(min(max(1, lane), ids.LaneLast)), Policy: storyPolicies[s.rng.IntN(len(storyPolicies))],
 			Payload: taskstate.Blob{Data: []byte("payload")},
 		}
 		if s.rng.IntN(3) == 0 {
 			within := []int64{0, 3_000, 30_000}
 			t.Extra = &taskstate.Extra{Expiry: taskstate.Expiry{StartWithinMS: within[s.rng.IntN(3)], FinishWithinMS: 2 * within[s.rng.IntN(3)]}}
+		}
+		if keyed {
+			x := taskstate.Extra{}
+			if t.Extra != nil {
+				x = *t.Extra
+			}
+			x.Order = &taskstate.Order{Key: []string{"account", "account", "other"}[s.rng.IntN(3)]}
+			t.Extra = &x
 		}
 		if lane == ids.LaneLater || s.rng.IntN(4) == 0 {
 			t.DueAt = s.now + 1 + s.rng.Int64N(60_000)
@@ -165,10 +184,27 @@ func (s *story) submit() {
 	}
 	s.unborn = s.unborn[n:]
 	domain := s.filedUnder(records)
+	if keyed {
+		domain = records[0].Domain // never in a message that domains share
+	}
 	s.submitted(lane, domain, records)
 	if s.repeats && s.rng.IntN(4) == 0 {
 		s.submitted(lane, domain, records)
 	}
+}
+
+// sameDomainFirst puts the unborn of one domain first, and returns how many of the first n those are.
+func (s *story) sameDomainFirst(n int) (same int) {
+	var first, rest []ids.TaskID
+	for i, id := range s.unborn {
+		if i < n && domainOf(id) == domainOf(s.unborn[0]) {
+			first = append(first, id)
+		} else {
+			rest = append(rest, id)
+		}
+	}
+	s.unborn = append(first, rest...)
+	return len(first)
 }
 
 // domains are whose tasks there are.
@@ -192,13 +228,14 @@ func (s *story) filedUnder(records []taskstate.Task) string {
 
 func (s *story) submitted(lane ids.Lane, domain string, records []taskstate.Task) {
 	m := s.append(&message{lane: lane, domain: domain, tasks: records})
-	for _, r := range records {
+	for i, r := range records {
 		known := s.tasks[r.ID]
 		if known != nil {
 			continue
 		}
 		known = &modelTask{Task: cloneTask(&r), lane: max(1, lane), record: r}
 		known.Position = m.position()
+		known.Extra = known.Extra.LiesAt(m.seq, i)
 		s.tasks[r.ID] = known
 		s.order = append(s.order, r.ID)
 		taskstate.Load(&known.Task, m.at)
@@ -376,6 +413,12 @@ func (s *story) decide(ev *taskstate.Event, msg *message, w *want) {
 	}
 	was := m.State
 	v, fx := taskstate.Apply(&m.Task, ev, msg.at)
+	if v.Granted && m.Order() != nil && !s.isFirst(m, msg.seq) {
+		panic(fmt.Sprintf("%s is granted at %d, and one of its key before it has not ended", m.ID, msg.seq))
+	}
+	if m.State.Finished() && m.endedAt == 0 {
+		m.endedAt = msg.seq
+	}
 	w.code = v.Code
 	if v.Code == "" && ev.Kind != taskstate.Cancel {
 		s.accepted[outcomeOf(ev)] = true
@@ -439,6 +482,20 @@ func (s *story) wish(seq uint64) taskstate.Event {
 	return ev
 }
 
+// isFirst tells whether all tasks of the order key of m with an earlier place have ended by the event at a place of the log.
+func (s *story) isFirst(m *modelTask, at uint64) bool {
+	for _, o := range s.tasks {
+		if o.Order() == nil || o.Domain != m.Domain || o.Order().Key != m.Order().Key {
+			continue
+		}
+		earlier := o.Position.Seq() < m.Position.Seq() || o.Position.Seq() == m.Position.Seq() && o.Order().Index < m.Order().Index
+		if earlier && (o.endedAt == 0 || o.endedAt > at) {
+			return false
+		}
+	}
+	return true
+}
+
 func otherThan(domain string) string {
 	if domain == domains[0] {
 		return domains[1]
@@ -462,6 +519,10 @@ func (s *story) fitting(m *modelTask) taskstate.Event {
 	ev := taskstate.Event{ID: m.ID, Fence: m.Token(), Domain: []string{"", m.Domain, m.Domain}[s.rng.IntN(3)]}
 	if m.State != taskstate.Running && s.rng.IntN(4) == 0 {
 		ev.Kind = taskstate.Lapse
+		return ev
+	}
+	if m.AwaitsTurn() && s.rng.IntN(4) > 0 && s.isFirst(m, s.seq) {
+		ev.Kind = taskstate.Turn
 		return ev
 	}
 	if m.State != taskstate.Running {

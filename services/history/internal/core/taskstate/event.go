@@ -27,14 +27,16 @@ const (
 	Displace Kind = 12
 	// Changed: a client changes the task.
 	Changed Kind = 14
+	// Turn: every task of its order key with an earlier place has ended.
+	Turn Kind = 17
 )
 
 // Known tells whether events of a kind have a meaning.
-func (k Kind) Known() bool { return k >= Started && k <= Displace || k == Changed }
+func (k Kind) Known() bool { return k >= Started && k <= Displace || k == Changed || k == Turn }
 
 // String names the kind.
 func (k Kind) String() string {
-	names := [...]string{"none", "started", "succeeded", "failed", "heartbeat", "released", "cancel", "expired", "carried", "fence", "lapse", "reject", "displace", 14: "update"}
+	names := [...]string{"none", "started", "succeeded", "failed", "heartbeat", "released", "cancel", "expired", "carried", "fence", "lapse", "reject", "displace", 14: "update", 17: "turn"}
 	if int(k) < len(names) && names[k] != "" {
 		return names[k]
 	}

@@ -43,7 +43,12 @@ func (t *Task) ready(now int64) Effects {
 	return Effects{Trigger: true}
 }
 
+// park lets t wait until it is due: in the timer store or, if it has an order key, here, so that its key waits with it.
 func (t *Task) park(now int64) Effects {
+	if t.Order() != nil {
+		t.State, t.ReadyAt = Backoff, t.DueAt
+		return Effects{}
+	}
 	t.State = Waiting
 	t.Parkings++
 	t.step(Step{Kind: StepParked, At: now, DueAt: t.DueAt})
