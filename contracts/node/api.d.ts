@@ -856,6 +856,8 @@ export interface NewTask {
   on_conflict?: OnConflict;
   /** How long after its end, however it ended, the key stays taken, ms, 0..31622400000 (366 days). Default 0: it is free within moments, as soon as the task is in the archive. Only with unique_key. */
   unique_for_ms?: number;
+  /** What it must stay in order with, such as an account's number: tasks of a domain with the same key run strictly one at a time, in the order in which they were stored, whatever their tasklists, types and priorities. The next one starts when the one before has ended, however it ended; a delay, and the waits between attempts, hold up the key, and no other one. 1..256 bytes of UTF-8, compared exactly. All tasks of a request have a key, or none has. Those of several keys may be stored one by one: while the answer is UNKNOWN some are, and the repeat stores the rest. Not with unique_key. Default: none. Since log version 10. */
+  order_key?: string;
 }
 
 /** SubmitResult is the result for one task of a submit. */
@@ -1084,6 +1086,10 @@ export interface Task {
   unique_for_ms?: number;
   /** 1 for a task as it was submitted, and one more with each update. 0 = an older node answered. */
   revision?: number;
+  /** As submitted. */
+  order_key?: string;
+  /** It waits for an earlier task with its order_key to end. */
+  awaits_turn?: boolean;
 }
 
 /** TaskEvent is one step in a task's life. */

@@ -191,6 +191,12 @@ func UniqueKeyPartition(domain, key string, n Partitioning) int {
 // follows chooses the partition.
 const uniqueDigestBytes = 16
 
+// OrderKeyPartition is the history partition whose log has the tasks with this order key.
+func OrderKeyPartition(domain, key string, n Partitioning) int {
+	digest := sha256.Sum256([]byte("order\x00" + domain + "\x00" + key))
+	return int(binary.BigEndian.Uint64(digest[:]) % uint64(n.History))
+}
+
 func uniqueDigest(domain, key string) [sha256.Size]byte {
 	return sha256.Sum256([]byte(domain + "\x00" + key))
 }

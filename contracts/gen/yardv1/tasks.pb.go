@@ -859,7 +859,13 @@ type NewTask struct {
 	OnConflict OnConflict `protobuf:"varint,17,opt,name=on_conflict,json=onConflict,proto3,enum=yard.v1.OnConflict" json:"on_conflict,omitempty"`
 	// How long after its end, however it ended, the key stays taken, ms, 0..31622400000 (366 days). Default 0: it is free within moments, as soon as the task is
 	// in the archive. Only with unique_key.
-	UniqueForMs   int64 `protobuf:"varint,18,opt,name=unique_for_ms,json=uniqueForMs,proto3" json:"unique_for_ms,omitempty"`
+	UniqueForMs int64 `protobuf:"varint,18,opt,name=unique_for_ms,json=uniqueForMs,proto3" json:"unique_for_ms,omitempty"`
+	// What it must stay in order with, such as an account's number: tasks of a domain with the same key run strictly one at a time, in the order in which they
+	// were stored, whatever their tasklists, types and priorities. The next one starts when the one before has ended, however it ended; a delay, and the waits
+	// between attempts, hold up the key, and no other one. 1..256 bytes of UTF-8, compared exactly. All tasks of a request have a key, or none has. Those of
+	// several keys may be stored one by one: while the answer is UNKNOWN some are, and the repeat stores the rest. Not with unique_key. Default: none.
+	// Since log version 10.
+	OrderKey      string `protobuf:"bytes,19,opt,name=order_key,json=orderKey,proto3" json:"order_key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1018,6 +1024,13 @@ func (x *NewTask) GetUniqueForMs() int64 {
 		return x.UniqueForMs
 	}
 	return 0
+}
+
+func (x *NewTask) GetOrderKey() string {
+	if x != nil {
+		return x.OrderKey
+	}
+	return ""
 }
 
 // SubmitRequest (tasks.submit): either all tasks are accepted or none. Tasks with unique keys are each for themselves.
@@ -2947,7 +2960,11 @@ type Task struct {
 	// As submitted.
 	UniqueForMs int64 `protobuf:"varint,27,opt,name=unique_for_ms,json=uniqueForMs,proto3" json:"unique_for_ms,omitempty"`
 	// 1 for a task as it was submitted, and one more with each update. 0 = an older node answered.
-	Revision      int64 `protobuf:"varint,40,opt,name=revision,proto3" json:"revision,omitempty"`
+	Revision int64 `protobuf:"varint,40,opt,name=revision,proto3" json:"revision,omitempty"`
+	// As submitted.
+	OrderKey string `protobuf:"bytes,41,opt,name=order_key,json=orderKey,proto3" json:"order_key,omitempty"`
+	// It waits for an earlier task with its order_key to end.
+	AwaitsTurn    bool `protobuf:"varint,42,opt,name=awaits_turn,json=awaitsTurn,proto3" json:"awaits_turn,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3178,6 +3195,20 @@ func (x *Task) GetRevision() int64 {
 	return 0
 }
 
+func (x *Task) GetOrderKey() string {
+	if x != nil {
+		return x.OrderKey
+	}
+	return ""
+}
+
+func (x *Task) GetAwaitsTurn() bool {
+	if x != nil {
+		return x.AwaitsTurn
+	}
+	return false
+}
+
 // TaskEvent is one step in a task's life.
 type TaskEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3306,7 +3337,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x13initial_interval_ms\x18\x02 \x01(\x03R\x11initialIntervalMs\x12\x18\n" +
 	"\abackoff\x18\x03 \x01(\x01R\abackoff\x12&\n" +
 	"\x0fmax_interval_ms\x18\x04 \x01(\x03R\rmaxIntervalMs\x12!\n" +
-	"\fmax_attempts\x18\x05 \x01(\x05R\vmaxAttempts\"\xcd\x05\n" +
+	"\fmax_attempts\x18\x05 \x01(\x05R\vmaxAttempts\"\xea\x05\n" +
 	"\aNewTask\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12*\n" +
@@ -3328,7 +3359,8 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"unique_key\x18\x10 \x01(\tR\tuniqueKey\x124\n" +
 	"\von_conflict\x18\x11 \x01(\x0e2\x13.yard.v1.OnConflictR\n" +
 	"onConflict\x12\"\n" +
-	"\runique_for_ms\x18\x12 \x01(\x03R\vuniqueForMs\x1a:\n" +
+	"\runique_for_ms\x18\x12 \x01(\x03R\vuniqueForMs\x12\x1b\n" +
+	"\torder_key\x18\x13 \x01(\tR\borderKey\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc8\x01\n" +
@@ -3486,7 +3518,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\apayload\x18\x0e \x01(\v2\x10.yard.v1.PayloadR\apayload\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xdd\a\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x9b\b\n" +
 	"\x04Task\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x1a\n" +
@@ -3519,7 +3551,10 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\n" +
 	"unique_key\x18\x1a \x01(\tR\tuniqueKey\x12\"\n" +
 	"\runique_for_ms\x18\x1b \x01(\x03R\vuniqueForMs\x12\x1a\n" +
-	"\brevision\x18( \x01(\x03R\brevision\x1a:\n" +
+	"\brevision\x18( \x01(\x03R\brevision\x12\x1b\n" +
+	"\torder_key\x18) \x01(\tR\borderKey\x12\x1f\n" +
+	"\vawaits_turn\x18* \x01(\bR\n" +
+	"awaitsTurn\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xcf\x01\n" +

@@ -15,6 +15,8 @@ func (g *Gateway) tasksKnown(tasks []*yardv1.NewTask) error {
 		switch {
 		case t.UniqueKey != "":
 			field, since = "unique_key", logversion.UniqueKeys
+		case t.OrderKey != "":
+			field, since = "order_key", logversion.OrderKeys
 		case t.Cost > 1:
 			field, since = "cost", logversion.Cost
 		case retrySince(t.Retry) != "":

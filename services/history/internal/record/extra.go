@@ -37,6 +37,14 @@ func storedUnique(u *taskstate.Unique) *logv1.Unique {
 	return &logv1.Unique{Key: u.Key, ForMs: u.ForMS, Seq: u.Seq, Before: u.Before}
 }
 
+// storedOrder is an order key as records carry it.
+func storedOrder(o *taskstate.Order) *logv1.Order {
+	if o == nil {
+		return nil
+	}
+	return &logv1.Order{Key: o.Key, Index: o.Index, Turn: o.Turn}
+}
+
 // storedUpdates is what the updates of a task have left as records carry it.
 func storedUpdates(x *taskstate.Extra) *logv1.Updates {
 	if x == nil || x.Updates == nil {
@@ -97,7 +105,7 @@ func (d *Decoder) headers(all []*logv1.Header) []taskstate.Header {
 
 // extra reads what few records have. Names of headers are interned, since the tasks of one program share them.
 func (d *Decoder) extra(r *logv1.Record) *taskstate.Extra {
-	if len(r.Headers) == 0 && r.Expiry == nil && r.Group == "" && r.Cost <= 1 && r.Unique == nil && r.Updates == nil {
+	if len(r.Headers) == 0 && r.Expiry == nil && r.Group == "" && r.Cost <= 1 && r.Unique == nil && r.Updates == nil && r.Order == nil {
 		return nil
 	}
 	x := &taskstate.Extra{Group: strings.Clone(r.Group), Cost: r.Cost, Expiry: taskstate.Expiry{
@@ -106,6 +114,9 @@ func (d *Decoder) extra(r *logv1.Record) *taskstate.Extra {
 	}}
 	if u := r.Unique; u != nil {
 		x.Unique = &taskstate.Unique{Key: strings.Clone(u.Key), ForMS: u.ForMs, Seq: u.Seq, Before: u.Before}
+	}
+	if o := r.Order; o != nil {
+		x.Order = &taskstate.Order{Key: strings.Clone(o.Key), Index: o.Index, Turn: o.Turn}
 	}
 	x.Headers = d.headers(r.Headers)
 	if u := r.Updates; u != nil {

@@ -172,6 +172,7 @@ func (r *Replica) leave(e *Entry) {
 	r.wake.Remove(e)
 	r.uncount(e)
 	e.received()
+	r.stepAside(e)
 	r.stepOut(e)
 	if e.pinned {
 		delete(r.pinned, e.ID)

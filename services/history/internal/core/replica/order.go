@@ -1,11 +1,13 @@
 package replica
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
@@ -25,15 +27,17 @@ type orderLine struct {
 type orderPlace struct {
 	seq   uint64
 	index uint32
-	e     *Entry
+	// id tells two tasks apart of one index: an owner that could not read a task of the message counted less.
+	id ids.TaskID
+	e  *Entry
 }
 
 func (p orderPlace) compare(o orderPlace) int {
-	return cmp.Or(cmp.Compare(p.seq, o.seq), cmp.Compare(p.index, o.index))
+	return cmp.Or(cmp.Compare(p.seq, o.seq), cmp.Compare(p.index, o.index), bytes.Compare(p.id[:], o.id[:]))
 }
 
 func placeOf(e *Entry) orderPlace {
-	return orderPlace{e.Position.Seq(), e.Order().Index, e}
+	return orderPlace{e.Position.Seq(), e.Order().Index, e.ID, e}
 }
 
 func orderKeyOf(e *Entry) orderKey { return orderKey{e.Domain, e.Order().Key} }

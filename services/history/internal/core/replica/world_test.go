@@ -231,7 +231,7 @@ func (l *life) begin(kind JobKind, job []*Entry) {
 func (l *life) propose(all []Proposal) {
 	m := &message{events: true, carried: make(map[int]carriedRecord), seq: l.end() + 1, at: l.log[l.visible-1].at}
 	for _, p := range all {
-		if t := l.story.tasks[p.ID]; p.Kind == taskstate.Turn && l.story != nil && !l.story.isFirst(t, l.end()) {
+		if p.Kind == taskstate.Turn && l.story != nil && !l.story.isFirst(l.story.tasks[p.ID], l.end()) {
 			panic(fmt.Sprintf("the turn of %s is proposed at %d, and one before it has not ended", p.ID, l.end()))
 		}
 		if p.Kind != taskstate.Carried {

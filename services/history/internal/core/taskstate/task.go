@@ -39,6 +39,9 @@ const (
 // Finished tells whether s is an end.
 func (s State) Finished() bool { return s >= Completed }
 
+// Active tells whether a task in s is neither unread nor ended nor in the timer store.
+func (s State) Active() bool { return s == Ready || s == Running || s == Backoff }
+
 // String names the state as the API does.
 func (s State) String() string {
 	switch s {

@@ -1,0 +1,29 @@
+package validate
+
+import (
+	"unicode/utf8"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+)
+
+// OrderKeyBytesMax bounds an order key.
+const OrderKeyBytesMax = 256
+
+// orderKeys checks the order keys of a request, whose tasks all have one, or none has.
+func orderKeys(tasks []*yardv1.NewTask) error {
+	ordered := tasks[0].OrderKey != ""
+	for i, t := range tasks {
+		switch key := t.OrderKey; {
+		case (key != "") != ordered:
+			return invalid(at("tasks", i, "order_key"), "all tasks of a request have one, or none has: send the others in a request of their own")
+		case !ordered:
+		case len(key) > OrderKeyBytesMax:
+			return invalid(at("tasks", i, "order_key"), "has %d bytes, at most %d are allowed", len(key), OrderKeyBytesMax)
+		case !utf8.ValidString(key):
+			return invalid(at("tasks", i, "order_key"), "is not UTF-8")
+		case t.UniqueKey != "":
+			return invalid(at("tasks", i, "order_key"), "does not go with unique_key")
+		}
+	}
+	return nil
+}
