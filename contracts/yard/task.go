@@ -50,6 +50,11 @@ type Task struct {
 	Cost int
 	// Unique makes it the only one that is to be done for a key. Default: there may be any number of equal tasks.
 	Unique *Unique
+	// OrderKey is what it must stay in order with, such as an account's number: tasks of the domain with the same key run strictly one at a time, in the
+	// order in which they were stored, whatever their tasklists, types and priorities. The next one starts when the one before has ended, however it
+	// ended; a delay, and the waits between attempts, hold up the key, and no other one. 1..256 bytes of UTF-8, compared exactly. Not together with
+	// Unique. Default: none.
+	OrderKey string
 }
 
 // Unique says what a task is to be done once for. While a task of the domain with the key has not ended, and for For afterwards, no other is
@@ -86,6 +91,7 @@ func (t *Task) fill(w *yardv1.NewTask) error {
 	w.Headers = t.Headers
 	w.Group = t.Group
 	w.Cost = int32Of(t.Cost)
+	w.OrderKey = t.OrderKey
 	if u := t.Unique; u != nil {
 		w.UniqueKey, w.UniqueForMs = u.Key, milliseconds(u.For)
 		if u.Reject {
