@@ -73,7 +73,7 @@ func TestI13EveryFieldIsWritten(t *testing.T) {
 		}
 	}
 	var missing []string
-	for _, name := range []protoreflect.Name{"Policy", "Record", "Attempt", "Step", "Batch", "ArchivePage", "Event", "EventBatch", "Cursor", "CursorPart", "Checkpoint", "LaneCursor", "Header", "Expiry", "Unique", "UniqueKey", "Update", "Updates"} {
+	for _, name := range []protoreflect.Name{"Policy", "Record", "Attempt", "Step", "Batch", "ArchivePage", "Event", "EventBatch", "Cursor", "CursorPart", "Checkpoint", "LaneCursor", "Header", "Expiry", "Unique", "UniqueKey", "Update", "Updates", "Order"} {
 		fields := logv1.File_yard_log_v1_log_proto.Messages().ByName(name).Fields()
 		for i := range fields.Len() {
 			if field := fieldName(fields.Get(i)); !seen[field] && !slices.Contains(unwritten, field) {
@@ -212,6 +212,9 @@ func liveThrough(w *world) {
 	equal(w.t, "the task that has the key", w.submitOne(unique), once)
 	w.complete(w.take(1, "delayed")...)
 	w.submitOne(&yardv1.NewTask{Type: "delayed", DelayMs: 3_600_000, UniqueKey: "order-8"})
+	w.submit(&yardv1.NewTask{Type: "keyed", OrderKey: "account-7"}, &yardv1.NewTask{Type: "keyed", OrderKey: "account-7"})
+	w.complete(w.takeOne("keyed"))
+	w.complete(w.takeOne("keyed"))
 	w.ended(delayed[0])
 	later := w.submitOne(&yardv1.NewTask{Type: "delayed", DelayMs: 3_600_000})
 	w.reach(later, "waiting")
