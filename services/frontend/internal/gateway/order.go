@@ -103,7 +103,7 @@ func (s *submission) partOf(g *Gateway, pt *orderedPart, answer Answer) *submiss
 	return own
 }
 
-// endParts answers s: all tasks are stored, or none is, or it is not known of all.
+// endParts answers s: all tasks are stored, or none is, or it is not known of all, or some are and a repeat stores the others.
 func (g *Gateway) endParts(s *submission, all []orderedPart, began time.Time) {
 	s.results = make([]*yardv1.SubmitResult, s.tasks())
 	var refused error
@@ -124,9 +124,13 @@ func (g *Gateway) endParts(s *submission, all []orderedPart, began time.Time) {
 		s.held.resolve(false, 0) // the owners count them
 		g.traceParts(s, began)
 		s.answer(&yardv1.SubmitResponse{Results: s.results, NowMs: s.nowMs()}, nil)
-	case stored > 0 || unknown:
+	case unknown:
 		s.results = nil
 		g.unknown(s)
+	case stored > 0:
+		s.results = nil
+		g.metrics.unknown.Add(1)
+		s.refuse(fault.New(fault.Unknown, "some of the tasks are stored, and some are not: repeat the request with its request_id; those that are not: %v", refused).After(awayRetryAfter))
 	default:
 		s.results = nil
 		s.refuse(refused)
