@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"encoding/binary"
 	"sync"
 	"time"
 
@@ -17,7 +16,8 @@ import (
 )
 
 // Tasks with order keys go to the partitions of their keys (decision 0044). Those of one partition are a submission that is pinned to it: it is stored whole,
-// and only looked for there. A request for several partitions is as many submissions, whose ids and message ids follow from its own, so that a repeat finds each.
+// and only looked for there. A request for several partitions is as many submissions, one in each: task ids tell the partition, and each log knows the request's
+// message id for itself.
 
 func (s *submission) ordered() bool { return s.accepted.Records[0].Order != nil }
 
@@ -84,12 +84,8 @@ func (g *Gateway) storeParts(s *submission, all []orderedPart) {
 // partOf is a part as a submission of its own.
 func (s *submission) partOf(g *Gateway, pt *orderedPart, answer Answer) *submission {
 	own := &submission{
-		call: s.call, answer: answer, at: s.at, seed: mix(^s.seed, pt.p), wait: -1, certain: true, span: noop.Span{},
+		call: s.call, answer: answer, at: s.at, seed: s.seed, message: s.message, wait: -1, certain: true, span: noop.Span{},
 		hasID: s.hasID, tries: s.tries, alone: s.alone, within: s.within, drained: s.drained, home: pt.p, pinned: true,
-	}
-	if s.hasID {
-		seal := g.Tokens.Seal(s.call.Domain, binary.BigEndian.AppendUint32(append([]byte("part\x00"), s.message[:]...), uint32(pt.p)))
-		own.message = messageID(seal)
 	}
 	if !s.repeats() {
 		own.held = held{by: g.queues} // counted as a whole
