@@ -42,8 +42,8 @@ func placeOf(e *Entry) orderPlace {
 
 func orderKeyOf(e *Entry) orderKey { return orderKey{e.Domain, e.Order().Key} }
 
-// lineUp takes e into the line of its order key. They are read in the order of their places, but for carried ones.
-func (r *Replica) lineUp(e *Entry) {
+// enterLine takes e into the line of its order key. They are read in the order of their places, but for carried ones.
+func (r *Replica) enterLine(e *Entry) {
 	if e.Order() == nil || e.State.Finished() {
 		return
 	}

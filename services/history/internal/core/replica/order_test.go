@@ -171,7 +171,7 @@ func TestATurnThatTheLogRefusesIsProposedAgain(t *testing.T) {
 	}
 }
 
-// TestATurnBeginsTheWaitForAGrant: before it the task could not run, whoever polled.
+// TestATurnBeginsTheWaitForAGrant: before it the task could not run, however many polls there were.
 func TestATurnBeginsTheWaitForAGrant(t *testing.T) {
 	b := newBench(t, Config{})
 	b.keyed("a", nil, 1)

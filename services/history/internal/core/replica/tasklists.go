@@ -126,7 +126,7 @@ func (r *Replica) enqueue(e *Entry) {
 	if g := e.column.of; g != nil {
 		g.Came++
 	}
-	r.lineUp(e)
+	r.enterLine(e)
 }
 
 // replace moves e, which does not run, to the column that it belongs to now; carryOut counts it there.
