@@ -858,6 +858,8 @@ export interface NewTask {
   unique_for_ms?: number;
   /** What it must stay in order with, such as an account's number: tasks of a domain with the same key run strictly one at a time, in the order in which they were stored, whatever their tasklists, types and priorities. The next one starts when the one before has ended, however it ended; a delay, and the waits between attempts, hold up the key, and no other one. 1..256 bytes of UTF-8, compared exactly. All tasks of a request have a key, or none has. Those of several keys may be stored one by one: while the answer is UNKNOWN some are, and the repeat stores the rest. Not with unique_key. Default: none. Since log version 10. */
   order_key?: string;
+  /** What follows where it would be dead: its attempts are exhausted, or it failed for good. Default: skip. Only with order_key. */
+  order_policy?: OrderPolicy;
 }
 
 /** SubmitResult is the result for one task of a submit. */
@@ -1090,6 +1092,10 @@ export interface Task {
   order_key?: string;
   /** It waits for an earlier task with its order_key to end. */
   awaits_turn?: boolean;
+  /** As submitted. */
+  order_policy?: OrderPolicy;
+  /** It would be dead, and holds up its order_key instead (order_policy block). Its state is backoff. */
+  blocked?: boolean;
 }
 
 /** TaskEvent is one step in a task's life. */
@@ -1481,6 +1487,13 @@ export type OnTimeout =
   | "dead"
   | (string & {});
 
+export type OrderPolicy =
+  /** The task is dead, and the next one of its key has its turn. */
+  | "skip"
+  /** The task holds up its key, as blocked: until it is cancelled, or gets one more attempt (tasks.update with run_now or a time), or finish_within_ms is over. */
+  | "block"
+  | (string & {});
+
 export type SubmitOutcome =
   /** The task is stored. */
   | "created"
@@ -1521,6 +1534,8 @@ export type TaskEventKind =
   | "snoozed"
   /** A client changed it; the message names the fields. Since log version 10. */
   | "updated"
+  /** It would be dead, and holds up its order key instead. The message says why. Since log version 10. */
+  | "blocked"
   | (string & {});
 
 export type TaskState =

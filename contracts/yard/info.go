@@ -75,9 +75,10 @@ type TaskInfo struct {
 	// UniqueKey is its unique key, which it keeps for UniqueFor after its end; "" = none.
 	UniqueKey string
 	UniqueFor time.Duration
-	// OrderKey is its order key; "" = none. AwaitsTurn: it waits for an earlier task with it to end.
+	// OrderKey is its order key; "" = none. AwaitsTurn: it waits for an earlier task with it to end. Blocked: it would be dead, and holds it up instead.
 	OrderKey   string
 	AwaitsTurn bool
+	Blocked    bool
 	// Revision is 1 for a task as it was submitted, and one more with each update; 0 if the engine does not tell.
 	Revision int64
 }
@@ -158,7 +159,7 @@ func infoOf(w *yardv1.Task) *TaskInfo {
 		ErrorMessage: w.GetErrorMessage(), ErrorType: w.GetErrorType(), Worker: w.GetWorker(), CancelRequested: w.GetCancelRequested(),
 		Traceparent: w.GetTraceparent(), Headers: w.GetHeaders(), Group: w.GetGroup(), Cost: int(w.GetCost()), Revision: w.GetRevision(),
 		UniqueKey: w.GetUniqueKey(), UniqueFor: time.Duration(w.GetUniqueForMs()) * time.Millisecond,
-		OrderKey: w.GetOrderKey(), AwaitsTurn: w.GetAwaitsTurn(),
+		OrderKey: w.GetOrderKey(), AwaitsTurn: w.GetAwaitsTurn(), Blocked: w.GetBlocked(),
 	}
 	for _, e := range w.GetEvents() {
 		t.Events = append(t.Events, Event{

@@ -55,6 +55,9 @@ type Task struct {
 	// ended; a delay, and the waits between attempts, hold up the key, and no other one. 1..256 bytes of UTF-8, compared exactly. Not together with
 	// Unique. Default: none.
 	OrderKey string
+	// BlocksKey: where it would be dead, it holds up its OrderKey instead, until it is cancelled, or gets one more attempt (Update, RunNow). Default: it
+	// is dead, and the next one has its turn.
+	BlocksKey bool
 }
 
 // Unique says what a task is to be done once for. While a task of the domain with the key has not ended, and for For afterwards, no other is
@@ -92,6 +95,9 @@ func (t *Task) fill(w *yardv1.NewTask) error {
 	w.Group = t.Group
 	w.Cost = int32Of(t.Cost)
 	w.OrderKey = t.OrderKey
+	if t.BlocksKey {
+		w.OrderPolicy = yardv1.OrderPolicy_ORDER_POLICY_BLOCK
+	}
 	if u := t.Unique; u != nil {
 		w.UniqueKey, w.UniqueForMs = u.Key, milliseconds(u.For)
 		if u.Reject {

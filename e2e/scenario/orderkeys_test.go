@@ -133,6 +133,21 @@ func TestAStuckTaskHoldsUpItsKeyOnly(t *testing.T) {
 			w.complete(p)
 		}
 
+		blocks := task("blocks", "blocked")
+		blocks.OrderPolicy = yardv1.OrderPolicy_ORDER_POLICY_BLOCK
+		blocked := w.submitOne(blocks)
+		free := w.submitOne(task("next", "blocked"))
+		for range 2 { // once more after an operator wants that
+			equal(t, "fail for good", w.fail(w.takeOne("blocks"), &yardv1.Failure{NonRetryable: true, Message: "no"}), "OK")
+			got := w.reach(blocked, "backoff")
+			equal(t, "it blocks its key", got.Blocked, true)
+			equal(t, "the one behind", w.reach(free, "ready").AwaitsTurn, true)
+			w.update(&yardv1.TaskUpdate{TaskId: blocked, RunNow: true})
+		}
+		w.complete(w.takeOne("blocks"))
+		w.complete(w.takeOne("next"))
+		w.ended(free)
+
 		first := w.submitOne(task("first", "cancelled"))
 		second, third := w.submitOne(task("second", "cancelled")), w.submitOne(task("third", "cancelled"))
 		equal(t, "cancel one behind", w.cancel(second).Code, "OK")
@@ -177,9 +192,10 @@ func TestOrderKeysAreRepeated(t *testing.T) {
 func TestOrderKeysThatAreWrong(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		for path, tasks := range map[string][]*yardv1.NewTask{
-			"/tasks/0/order_key": {{Type: "x", OrderKey: strings.Repeat("k", 257)}},
-			"/tasks/1/order_key": {{Type: "x", OrderKey: "k"}, {Type: "x"}},
-			"/tasks/2/order_key": {{Type: "x", OrderKey: "k"}, {Type: "x", OrderKey: "k"}, {Type: "x", OrderKey: "l", UniqueKey: "u"}},
+			"/tasks/0/order_key":    {{Type: "x", OrderKey: strings.Repeat("k", 257)}},
+			"/tasks/1/order_key":    {{Type: "x", OrderKey: "k"}, {Type: "x"}},
+			"/tasks/0/order_policy": {{Type: "x", OrderPolicy: yardv1.OrderPolicy_ORDER_POLICY_BLOCK}},
+			"/tasks/2/order_key":    {{Type: "x", OrderKey: "k"}, {Type: "x", OrderKey: "k"}, {Type: "x", OrderKey: "l", UniqueKey: "u"}},
 		} {
 			_, err := w.handIn(&yardv1.SubmitRequest{Tasklist: list, Tasks: tasks})
 			refused(t, err, fault.InvalidArgument)

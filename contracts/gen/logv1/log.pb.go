@@ -699,7 +699,11 @@ type Order struct {
 	// Its place in the message of its submit; known once that is read.
 	Index uint32 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
 	// It is its turn, until it ends.
-	Turn          bool `protobuf:"varint,3,opt,name=turn,proto3" json:"turn,omitempty"`
+	Turn bool `protobuf:"varint,3,opt,name=turn,proto3" json:"turn,omitempty"`
+	// Where it would be dead, it blocks its key instead.
+	Blocks bool `protobuf:"varint,4,opt,name=blocks,proto3" json:"blocks,omitempty"`
+	// It does.
+	Blocked       bool `protobuf:"varint,5,opt,name=blocked,proto3" json:"blocked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -751,6 +755,20 @@ func (x *Order) GetIndex() uint32 {
 func (x *Order) GetTurn() bool {
 	if x != nil {
 		return x.Turn
+	}
+	return false
+}
+
+func (x *Order) GetBlocks() bool {
+	if x != nil {
+		return x.Blocks
+	}
+	return false
+}
+
+func (x *Order) GetBlocked() bool {
+	if x != nil {
+		return x.Blocked
 	}
 	return false
 }
@@ -3304,11 +3322,13 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"handedBack\x12+\n" +
 	"\x06unique\x18# \x01(\v2\x13.yard.log.v1.UniqueR\x06unique\x12.\n" +
 	"\aupdates\x18( \x01(\v2\x14.yard.log.v1.UpdatesR\aupdates\x12(\n" +
-	"\x05order\x18) \x01(\v2\x12.yard.log.v1.OrderR\x05order\"C\n" +
+	"\x05order\x18) \x01(\v2\x12.yard.log.v1.OrderR\x05order\"u\n" +
 	"\x05Order\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\rR\x05index\x12\x12\n" +
-	"\x04turn\x18\x03 \x01(\bR\x04turn\"[\n" +
+	"\x04turn\x18\x03 \x01(\bR\x04turn\x12\x16\n" +
+	"\x06blocks\x18\x04 \x01(\bR\x06blocks\x12\x18\n" +
+	"\ablocked\x18\x05 \x01(\bR\ablocked\"[\n" +
 	"\x06Unique\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x15\n" +
 	"\x06for_ms\x18\x02 \x01(\x03R\x05forMs\x12\x16\n" +

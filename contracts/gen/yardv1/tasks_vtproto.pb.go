@@ -124,6 +124,7 @@ func (m *NewTask) CloneVT() *NewTask {
 	r.OnConflict = m.OnConflict
 	r.UniqueForMs = m.UniqueForMs
 	r.OrderKey = m.OrderKey
+	r.OrderPolicy = m.OrderPolicy
 	if rhs := m.Headers; rhs != nil {
 		tmpContainer := make(map[string]string, len(rhs))
 		for k, v := range rhs {
@@ -766,6 +767,8 @@ func (m *Task) CloneVT() *Task {
 	r.Revision = m.Revision
 	r.OrderKey = m.OrderKey
 	r.AwaitsTurn = m.AwaitsTurn
+	r.OrderPolicy = m.OrderPolicy
+	r.Blocked = m.Blocked
 	if rhs := m.Events; rhs != nil {
 		tmpContainer := make([]*TaskEvent, len(rhs))
 		for k, v := range rhs {
@@ -1044,6 +1047,13 @@ func (m *NewTask) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.OrderPolicy != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.OrderPolicy))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xa0
 	}
 	if len(m.OrderKey) > 0 {
 		i -= len(m.OrderKey)
@@ -2834,6 +2844,25 @@ func (m *Task) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Blocked {
+		i--
+		if m.Blocked {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x2
+		i--
+		dAtA[i] = 0xe0
+	}
+	if m.OrderPolicy != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.OrderPolicy))
+		i--
+		dAtA[i] = 0x2
+		i--
+		dAtA[i] = 0xd8
+	}
 	if m.AwaitsTurn {
 		i--
 		if m.AwaitsTurn {
@@ -3323,6 +3352,9 @@ func (m *NewTask) SizeVT() (n int) {
 	l = len(m.OrderKey)
 	if l > 0 {
 		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.OrderPolicy != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.OrderPolicy))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -4110,6 +4142,12 @@ func (m *Task) SizeVT() (n int) {
 		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	if m.AwaitsTurn {
+		n += 3
+	}
+	if m.OrderPolicy != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.OrderPolicy))
+	}
+	if m.Blocked {
 		n += 3
 	}
 	n += len(m.unknownFields)
@@ -5276,6 +5314,25 @@ func (m *NewTask) UnmarshalVT(dAtA []byte) error {
 			}
 			m.OrderKey = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
+		case 20:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field OrderPolicy", wireType)
+			}
+			m.OrderPolicy = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.OrderPolicy |= OrderPolicy(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -10670,6 +10727,45 @@ func (m *Task) UnmarshalVT(dAtA []byte) error {
 				}
 			}
 			m.AwaitsTurn = bool(v != 0)
+		case 43:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field OrderPolicy", wireType)
+			}
+			m.OrderPolicy = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.OrderPolicy |= OrderPolicy(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 44:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Blocked", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Blocked = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -12078,6 +12174,25 @@ func (m *NewTask) UnmarshalVTUnsafe(dAtA []byte) error {
 			}
 			m.OrderKey = stringValue
 			iNdEx = postIndex
+		case 20:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field OrderPolicy", wireType)
+			}
+			m.OrderPolicy = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.OrderPolicy |= OrderPolicy(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -17728,6 +17843,45 @@ func (m *Task) UnmarshalVTUnsafe(dAtA []byte) error {
 				}
 			}
 			m.AwaitsTurn = bool(v != 0)
+		case 43:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field OrderPolicy", wireType)
+			}
+			m.OrderPolicy = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.OrderPolicy |= OrderPolicy(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 44:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Blocked", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Blocked = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

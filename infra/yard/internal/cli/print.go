@@ -111,6 +111,9 @@ func (a *app) payload(p *yardv1.Payload) string {
 
 // orderText is the order key of a task, and whether it waits for its turn.
 func orderText(t *yardv1.Task) string {
+	if t.Blocked {
+		return t.OrderKey + ", it blocks that: cancel it, or run it again"
+	}
 	if t.AwaitsTurn {
 		return t.OrderKey + ", it waits for the task before it"
 	}

@@ -14,6 +14,8 @@ func orderKeys(tasks []*yardv1.NewTask) error {
 	ordered := tasks[0].OrderKey != ""
 	for i, t := range tasks {
 		switch key := t.OrderKey; {
+		case key == "" && t.OrderPolicy != 0:
+			return invalid(at("tasks", i, "order_policy"), "has no effect without order_key")
 		case (key != "") != ordered:
 			return invalid(at("tasks", i, "order_key"), "all tasks of a request have one, or none has: send the others in a request of their own")
 		case !ordered:
@@ -21,6 +23,8 @@ func orderKeys(tasks []*yardv1.NewTask) error {
 			return invalid(at("tasks", i, "order_key"), "has %d bytes, at most %d are allowed", len(key), OrderKeyBytesMax)
 		case !utf8.ValidString(key):
 			return invalid(at("tasks", i, "order_key"), "is not UTF-8")
+		case t.OrderPolicy < yardv1.OrderPolicy_ORDER_POLICY_SKIP || t.OrderPolicy > yardv1.OrderPolicy_ORDER_POLICY_BLOCK:
+			return invalid(at("tasks", i, "order_policy"), "%d is not known", t.OrderPolicy)
 		case t.UniqueKey != "":
 			return invalid(at("tasks", i, "order_key"), "does not go with unique_key")
 		}

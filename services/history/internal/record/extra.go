@@ -42,7 +42,7 @@ func storedOrder(o *taskstate.Order) *logv1.Order {
 	if o == nil {
 		return nil
 	}
-	return &logv1.Order{Key: o.Key, Index: o.Index, Turn: o.Turn}
+	return &logv1.Order{Key: o.Key, Index: o.Index, Turn: o.Turn, Blocks: o.Blocks, Blocked: o.Blocked}
 }
 
 // storedUpdates is what the updates of a task have left as records carry it.
@@ -116,7 +116,7 @@ func (d *Decoder) extra(r *logv1.Record) *taskstate.Extra {
 		x.Unique = &taskstate.Unique{Key: strings.Clone(u.Key), ForMS: u.ForMs, Seq: u.Seq, Before: u.Before}
 	}
 	if o := r.Order; o != nil {
-		x.Order = &taskstate.Order{Key: strings.Clone(o.Key), Index: o.Index, Turn: o.Turn}
+		x.Order = &taskstate.Order{Key: strings.Clone(o.Key), Index: o.Index, Turn: o.Turn, Blocks: o.Blocks, Blocked: o.Blocked}
 	}
 	x.Headers = d.headers(r.Headers)
 	if u := r.Updates; u != nil {

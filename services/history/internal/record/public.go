@@ -20,6 +20,9 @@ func Public(t *taskstate.Task, brief bool) *yardv1.Task {
 	}
 	if o := t.Order(); o != nil {
 		out.OrderKey, out.AwaitsTurn = o.Key, t.State.Active() && !o.Turn
+		if out.Blocked = t.State.Active() && o.Blocked; o.Blocks {
+			out.OrderPolicy = yardv1.OrderPolicy_ORDER_POLICY_BLOCK
+		}
 	}
 	if t.State == taskstate.Running {
 		out.Worker = t.Attempt.Worker.Name()

@@ -171,7 +171,7 @@ func (s *story) submit() {
 			if t.Extra != nil {
 				x = *t.Extra
 			}
-			x.Order = &taskstate.Order{Key: []string{"account", "account", "other"}[s.rng.IntN(3)]}
+			x.Order = &taskstate.Order{Key: []string{"account", "account", "other"}[s.rng.IntN(3)], Blocks: s.rng.IntN(4) == 0}
 			t.Extra = &x
 		}
 		if lane == ids.LaneLater || s.rng.IntN(4) == 0 {

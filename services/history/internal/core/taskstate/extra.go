@@ -40,7 +40,7 @@ func (x *Extra) LiesAt(seq uint64, i int) *Extra {
 		own.Unique = &key
 	}
 	if x.Order != nil {
-		own.Order = &Order{Key: x.Order.Key, Index: uint32(i)}
+		own.Order = &Order{Key: x.Order.Key, Index: uint32(i), Blocks: x.Order.Blocks}
 	}
 	return &own
 }

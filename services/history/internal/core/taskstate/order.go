@@ -8,6 +8,8 @@ type Order struct {
 	Index uint32
 	// Turn: every task of the key with an earlier place has ended.
 	Turn bool
+	// Blocks: where the task would be dead, it blocks its key instead. Blocked: it does.
+	Blocks, Blocked bool
 }
 
 // Order is the order key of t; nil = none.
@@ -22,6 +24,39 @@ func (t *Task) Order() *Order {
 func (t *Task) AwaitsTurn() bool {
 	o := t.Order()
 	return o != nil && !o.Turn
+}
+
+// HeldUp tells whether t must not be granted: it is not its turn, or it blocks its key.
+func (t *Task) HeldUp() bool {
+	o := t.Order()
+	return o != nil && (!o.Turn || o.Blocked)
+}
+
+// blocks tells whether t blocks its key where it would be dead.
+func (t *Task) blocks() bool {
+	o := t.Order()
+	return o != nil && o.Blocks
+}
+
+// block lets t, which would be dead for a reason, wait until it is cancelled or gets another attempt.
+func (t *Task) block(reason string, now int64) {
+	t.setBlocked(true)
+	t.step(Step{Kind: StepBlocked, At: now, Message: reason, ErrType: t.ErrType})
+	t.State, t.DueAt, t.ReadyAt = Backoff, 0, now
+	t.Lost = min(t.Lost, 1)
+}
+
+func (t *Task) setBlocked(blocked bool) {
+	o := *t.Extra.Order
+	o.Blocked = blocked
+	t.extra().Order = &o
+}
+
+// unblock gives t, whose time was changed, another attempt.
+func (t *Task) unblock() {
+	if o := t.Order(); o != nil && o.Blocked {
+		t.setBlocked(false)
+	}
 }
 
 // turn notes that it is the turn of t. Its time in line begins: it could not run before.

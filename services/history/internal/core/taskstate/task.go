@@ -163,6 +163,9 @@ func (t *Task) WakeAt() int64 {
 		}
 		return t.Attempt.DeadlineAt
 	case Backoff:
+		if t.DueAt == 0 { // it blocks its order key
+			return t.LapsesAt()
+		}
 		return t.DueAt
 	case Ready:
 		return t.LapsesAt()
@@ -190,6 +193,7 @@ const (
 	StepLapsed          StepKind = 13
 	StepSnoozed         StepKind = 14
 	StepUpdated         StepKind = 15
+	StepBlocked         StepKind = 17
 )
 
 // Step is one entry of a task's history.

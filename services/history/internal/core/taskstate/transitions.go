@@ -138,8 +138,8 @@ func start(t *Task, e *Event, now int64) (Verdict, Effects) {
 	if t.lapsed(now) {
 		return refuse(fault.Stale, "the task has expired")
 	}
-	if t.AwaitsTurn() {
-		return refuse(fault.Stale, "it is not its turn among the tasks of its order key")
+	if t.HeldUp() {
+		return refuse(fault.Stale, "it is not its turn among the tasks of its order key, or it blocks that")
 	}
 	t.State = Running
 	t.Version++

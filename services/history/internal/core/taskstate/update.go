@@ -132,6 +132,9 @@ func changeIdle(t *Task, e *Event, now int64) (Verdict, Effects) {
 	if place != [...]any{t.Priority, t.Group()} {
 		t.pass()
 	}
+	if e.Update.Now || e.Update.DueAt != 0 {
+		t.unblock()
+	}
 	switch wait := t.DueAt - now; {
 	case e.Update.Now || e.Update.DueAt != 0 && wait <= 0:
 		if t.State == Backoff {
