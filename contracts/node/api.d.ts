@@ -128,6 +128,10 @@ export interface ListRequest {
   headers?: Record<string, string>;
   /** Only tasks of this group. Default: all. It has no index either. Since log version 9. */
   group?: string;
+  /** Only tasks with this order key. Default: all. It has no index either, but only the partition of the key is asked. Since log version 10. */
+  order_key?: string;
+  /** Only tasks that block their order key: they would be dead, and hold it up. Since log version 10. */
+  blocked?: boolean;
 }
 
 export interface ListResponse {

@@ -201,13 +201,16 @@ type Filter struct {
 	// Headers: only tasks that have each of these with exactly this value; at most 4. There is no index of headers: pages may
 	// hold few tasks and more may follow all the same.
 	Headers map[string]string
+	// OrderKey: only tasks with this order key. Blocked: only tasks that block theirs.
+	OrderKey string
+	Blocked  bool
 	// Limit is the number of tasks of a List, or of one request of Tasks, 1..1000. Default 100.
 	Limit int
 }
 
 // wire is the first page that f asks for. A state that this version does not know is refused by the engine.
 func (f Filter) wire() *yardv1.ListRequest {
-	w := &yardv1.ListRequest{Tasklist: f.Tasklist, Type: f.Type, Group: f.Group, Headers: f.Headers, Limit: int32Of(f.Limit)}
+	w := &yardv1.ListRequest{Tasklist: f.Tasklist, Type: f.Type, Group: f.Group, Headers: f.Headers, Limit: int32Of(f.Limit), OrderKey: f.OrderKey, Blocked: f.Blocked}
 	for _, s := range f.States {
 		var state yardv1.TaskState
 		if state.UnmarshalText([]byte(s)) != nil {

@@ -142,6 +142,10 @@ func TestAStuckTaskHoldsUpItsKeyOnly(t *testing.T) {
 			got := w.reach(blocked, "backoff")
 			equal(t, "it blocks its key", got.Blocked, true)
 			equal(t, "the one behind", w.reach(free, "ready").AwaitsTurn, true)
+			w.listed(yard.Filter{OrderKey: "blocked"}, blocked, free)
+			w.listed(yard.Filter{OrderKey: "blocked", States: []yard.State{"ready"}}, free)
+			w.listed(yard.Filter{Blocked: true}, blocked)
+			w.listed(yard.Filter{OrderKey: "fails", Blocked: true})
 			w.update(&yardv1.TaskUpdate{TaskId: blocked, RunNow: true})
 		}
 		w.complete(w.takeOne("blocks"))
@@ -156,6 +160,24 @@ func TestAStuckTaskHoldsUpItsKeyOnly(t *testing.T) {
 		w.complete(w.takeOne("first"))
 		w.ended(first)
 		w.complete(w.takeOne("third"))
+	})
+}
+
+// listed waits until a list has these tasks, in any order.
+func (w *world) listed(f yard.Filter, want ...string) {
+	w.t.Helper()
+	w.eventually(func() error {
+		found, err := w.client.List(w.soon(), f)
+		var got []string
+		for _, task := range found {
+			got = append(got, task.ID)
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if err == nil && !slices.Equal(got, want) {
+			err = fmt.Errorf("%+v: listed %v, want %v", f, got, want)
+		}
+		return err
 	})
 }
 

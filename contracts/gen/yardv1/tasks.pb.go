@@ -2496,7 +2496,11 @@ type ListRequest struct {
 	// hold few tasks, or none, and still have a next_cursor. Since log version 4.
 	Headers map[string]string `protobuf:"bytes,6,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Only tasks of this group. Default: all. It has no index either. Since log version 9.
-	Group         string `protobuf:"bytes,7,opt,name=group,proto3" json:"group,omitempty"`
+	Group string `protobuf:"bytes,7,opt,name=group,proto3" json:"group,omitempty"`
+	// Only tasks with this order key. Default: all. It has no index either, but only the partition of the key is asked. Since log version 10.
+	OrderKey string `protobuf:"bytes,41,opt,name=order_key,json=orderKey,proto3" json:"order_key,omitempty"`
+	// Only tasks that block their order key: they would be dead, and hold it up. Since log version 10.
+	Blocked       bool `protobuf:"varint,42,opt,name=blocked,proto3" json:"blocked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2578,6 +2582,20 @@ func (x *ListRequest) GetGroup() string {
 		return x.Group
 	}
 	return ""
+}
+
+func (x *ListRequest) GetOrderKey() string {
+	if x != nil {
+		return x.OrderKey
+	}
+	return ""
+}
+
+func (x *ListRequest) GetBlocked() bool {
+	if x != nil {
+		return x.Blocked
+	}
+	return false
 }
 
 type ListResponse struct {
@@ -3553,7 +3571,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x17\n" +
 	"\await_ms\x18\x02 \x01(\x03R\x06waitMs\"0\n" +
 	"\vGetResponse\x12!\n" +
-	"\x04task\x18\x01 \x01(\v2\r.yard.v1.TaskR\x04task\"\xa6\x02\n" +
+	"\x04task\x18\x01 \x01(\v2\r.yard.v1.TaskR\x04task\"\xdd\x02\n" +
 	"\vListRequest\x12\x1a\n" +
 	"\btasklist\x18\x01 \x01(\tR\btasklist\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12*\n" +
@@ -3561,7 +3579,9 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x05limit\x18\x04 \x01(\x05R\x05limit\x12\x16\n" +
 	"\x06cursor\x18\x05 \x01(\tR\x06cursor\x12;\n" +
 	"\aheaders\x18\x06 \x03(\v2!.yard.v1.ListRequest.HeadersEntryR\aheaders\x12\x14\n" +
-	"\x05group\x18\a \x01(\tR\x05group\x1a:\n" +
+	"\x05group\x18\a \x01(\tR\x05group\x12\x1b\n" +
+	"\torder_key\x18) \x01(\tR\borderKey\x12\x18\n" +
+	"\ablocked\x18* \x01(\bR\ablocked\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"T\n" +

@@ -109,6 +109,12 @@ func TestOrderKeysNeedTheirLogVersion(t *testing.T) {
 		if e := fault.From(o.err); e == nil || e.Code != fault.FailedPrecondition || e.Path != "/tasks/0/order_key" {
 			t.Errorf("got %v", o.err)
 		}
+		for path, req := range map[string]*yardv1.ListRequest{"/order_key": {OrderKey: "a"}, "/blocked": {Blocked: true}} {
+			_, err := asked(r, "shop", false, r.List, req)
+			if e := fault.From(err); e == nil || e.Code != fault.FailedPrecondition || e.Path != path {
+				t.Errorf("%s: %v", path, err)
+			}
+		}
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/paging"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
@@ -173,6 +174,10 @@ func (g *Gateway) List(c Call, req *yardv1.ListRequest, answer Answer) {
 		answer(nil, err)
 		return
 	}
+	if err := g.orderFilterKnown(req); err != nil {
+		answer(nil, err)
+		return
+	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
 		resp := &yardv1.ListResponse{}
 		var err error
@@ -187,10 +192,16 @@ func (g *Gateway) List(c Call, req *yardv1.ListRequest, answer Answer) {
 // listPage asks all owners for a page of a list.
 func (g *Gateway) listPage(ctx context.Context, c Call, req *yardv1.ListRequest) (page []*yardv1.Task, next string, err error) {
 	ask := &rpcv1.ListTasksRequest{Domain: c.Domain, Filter: req}
-	n := g.Partitioning.History
-	found, err := everyone(ctx, 2*n, func(ctx context.Context, i int) (*rpcv1.ListTasksResponse, error) {
+	first, n, timers := 0, g.Partitioning.History, g.Partitioning.History
+	if req.OrderKey != "" || req.Blocked {
+		timers = 0 // what has an order key is never there
+	}
+	if req.OrderKey != "" {
+		first, n = topology.OrderKeyPartition(c.Domain, req.OrderKey, g.Partitioning), 1
+	}
+	found, err := everyone(ctx, n+timers, func(ctx context.Context, i int) (*rpcv1.ListTasksResponse, error) {
 		if i < n {
-			return g.Owners.HistoryList(ctx, i, ask)
+			return g.Owners.HistoryList(ctx, first+i, ask)
 		}
 		return g.Owners.TimerList(ctx, i-n, ask)
 	})

@@ -150,6 +150,17 @@ func (g *Gateway) groupFilterKnown(path, group string) error {
 	return g.known(path, logversion.GroupStops)
 }
 
+// orderFilterKnown refuses what a node of an older log version would not filter by.
+func (g *Gateway) orderFilterKnown(req *yardv1.ListRequest) error {
+	switch {
+	case req.OrderKey != "":
+		return g.known("/order_key", logversion.OrderKeys)
+	case req.Blocked:
+		return g.known("/blocked", logversion.OrderKeys)
+	}
+	return nil
+}
+
 func (g *Gateway) limitKnown(l *yardv1.Limit) error {
 	if l.OnFull != yardv1.OnFull_ON_FULL_WAIT {
 		return g.known("/limit/on_full", logversion.OnFull)

@@ -9,6 +9,17 @@ import (
 // OrderKeyBytesMax bounds an order key.
 const OrderKeyBytesMax = 256
 
+// orderKey checks one; "" = none.
+func orderKey(path, key string) error {
+	switch {
+	case len(key) > OrderKeyBytesMax:
+		return invalid(path, "has %d bytes, at most %d are allowed", len(key), OrderKeyBytesMax)
+	case !utf8.ValidString(key):
+		return invalid(path, "is not UTF-8")
+	}
+	return nil
+}
+
 // orderKeys checks the order keys of a request, whose tasks all have one, or none has.
 func orderKeys(tasks []*yardv1.NewTask) error {
 	ordered := tasks[0].OrderKey != ""
@@ -19,10 +30,8 @@ func orderKeys(tasks []*yardv1.NewTask) error {
 		case (key != "") != ordered:
 			return invalid(at("tasks", i, "order_key"), "all tasks of a request have one, or none has: send the others in a request of their own")
 		case !ordered:
-		case len(key) > OrderKeyBytesMax:
-			return invalid(at("tasks", i, "order_key"), "has %d bytes, at most %d are allowed", len(key), OrderKeyBytesMax)
-		case !utf8.ValidString(key):
-			return invalid(at("tasks", i, "order_key"), "is not UTF-8")
+		case orderKey("", key) != nil:
+			return orderKey(at("tasks", i, "order_key"), key)
 		case t.OrderPolicy < yardv1.OrderPolicy_ORDER_POLICY_SKIP || t.OrderPolicy > yardv1.OrderPolicy_ORDER_POLICY_BLOCK:
 			return invalid(at("tasks", i, "order_policy"), "%d is not known", t.OrderPolicy)
 		case t.UniqueKey != "":

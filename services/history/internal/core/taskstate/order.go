@@ -26,6 +26,15 @@ func (t *Task) AwaitsTurn() bool {
 	return o != nil && !o.Turn
 }
 
+// HasOrder tells whether t has an order key, "" = any or none, and blocks it, if that is asked for.
+func (t *Task) HasOrder(key string, blocked bool) bool {
+	if key == "" && !blocked {
+		return true
+	}
+	o := t.Order()
+	return o != nil && (key == "" || o.Key == key) && (!blocked || t.State.Active() && o.Blocked)
+}
+
 // HeldUp tells whether t must not be granted: it is not its turn, or it blocks its key.
 func (t *Task) HeldUp() bool {
 	o := t.Order()

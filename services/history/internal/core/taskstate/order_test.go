@@ -44,6 +44,31 @@ func TestNoAttemptBeginsBeforeItsTurn(t *testing.T) {
 	}
 }
 
+func TestHasOrder(t *testing.T) {
+	with := func(o *Order, state State) *Task { return &Task{State: state, Extra: &Extra{Order: o}} }
+	for _, c := range []struct {
+		of      *Task
+		key     string
+		blocked bool
+		has     bool
+	}{
+		{new(Task), "", false, true},
+		{new(Task), "a", false, false},
+		{new(Task), "", true, false},
+		{with(&Order{Key: "a"}, Ready), "a", false, true},
+		{with(&Order{Key: "a"}, Ready), "b", false, false},
+		{with(&Order{Key: "a"}, Ready), "a", true, false},
+		{with(&Order{Key: "a", Blocked: true}, Backoff), "a", true, true},
+		{with(&Order{Key: "a", Blocked: true}, Backoff), "", true, true},
+		{with(&Order{Key: "a", Blocked: true}, Cancelled), "", true, false},
+		{with(&Order{Key: "a", Blocked: true}, Backoff), "b", true, false},
+	} {
+		if got := c.of.HasOrder(c.key, c.blocked); got != c.has {
+			t.Errorf("%+v: %q %v: %v", c.of.Order(), c.key, c.blocked, got)
+		}
+	}
+}
+
 // TestATaskBlocksItsKey where it would be dead: it waits, whatever its attempts were, until it is cancelled, its time is over, or it gets another attempt.
 func TestATaskBlocksItsKey(t *testing.T) {
 	blocking := func(expiry Expiry) *Task {
