@@ -178,6 +178,15 @@ func UniqueKey(p int, domain, key string) string {
 	return "yard.history." + num(p) + ".key." + domain + "." + hex.EncodeToString(digest[:uniqueDigestBytes])
 }
 
+// UniqueWithin is the key by which UniqueKey knows the unique key of a task with an order key, "" = none: it counts among the tasks of that. No text
+// is such a key, since it is not UTF-8.
+func UniqueWithin(orderKey, key string) string {
+	if orderKey == "" {
+		return key
+	}
+	return "\xff" + strconv.Itoa(len(orderKey)) + "." + orderKey + key
+}
+
 // UniqueKeyAny filters what the log of partition p says about unique keys.
 func UniqueKeyAny(p int) string { return "yard.history." + num(p) + ".key.>" }
 

@@ -52,8 +52,8 @@ type Task struct {
 	Unique *Unique
 	// OrderKey is what it must stay in order with, such as an account's number: tasks of the domain with the same key run strictly one at a time, in the
 	// order in which they were stored, whatever their tasklists, types and priorities. The next one starts when the one before has ended, however it
-	// ended; a delay, and the waits between attempts, hold up the key, and no other one. 1..256 bytes of UTF-8, compared exactly. Not together with
-	// Unique. Default: none.
+	// ended; a delay, and the waits between attempts, hold up the key, and no other one. 1..256 bytes of UTF-8, compared exactly. The key of
+	// Unique counts among its tasks then. Default: none.
 	OrderKey string
 	// BlocksKey: where it would be dead, it holds up its OrderKey instead, until it is cancelled, or gets one more attempt (Update, RunNow). Default: it
 	// is dead, and the next one has its turn.

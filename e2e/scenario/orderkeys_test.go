@@ -210,6 +210,31 @@ func TestOrderKeysAreRepeated(t *testing.T) {
 	})
 }
 
+// TestAnOrderKeyWithAUniqueKey: while a task has the unique key, no other of its order key is created with it, and those that there are run in turn. It is free after the end.
+func TestAnOrderKeyWithAUniqueKey(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		task := func(order, unique string) *yardv1.NewTask {
+			return &yardv1.NewTask{Type: "x", OrderKey: order, UniqueKey: unique}
+		}
+		outcome, first := w.once(task("a", "1"), task("a", "2"), task("b", "1"))
+		equal(t, "outcome", outcome, "created created created")
+		outcome, again := w.once(task("a", "1"), task("b", "2"))
+		equal(t, "outcome", outcome, "existing created")
+		equal(t, "the task that has the key", again[0], first[0])
+		ran := map[string]bool{}
+		for range 2 {
+			for _, p := range w.take(2, "x") {
+				ran[p.TaskId] = true
+				w.complete(p)
+			}
+			equal(t, "the first ones of the keys first", ran[first[0]] && ran[first[2]], true)
+		}
+		equal(t, "tasks that ran", len(ran), 4)
+		w.ended(first[0])
+		w.freed(task("a", "1"))
+	})
+}
+
 // TestOrderKeysThatAreWrong: what is refused stores nothing.
 func TestOrderKeysThatAreWrong(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
@@ -217,7 +242,7 @@ func TestOrderKeysThatAreWrong(t *testing.T) {
 			"/tasks/0/order_key":    {{Type: "x", OrderKey: strings.Repeat("k", 257)}},
 			"/tasks/1/order_key":    {{Type: "x", OrderKey: "k"}, {Type: "x"}},
 			"/tasks/0/order_policy": {{Type: "x", OrderPolicy: yardv1.OrderPolicy_ORDER_POLICY_BLOCK}},
-			"/tasks/2/order_key":    {{Type: "x", OrderKey: "k"}, {Type: "x", OrderKey: "k"}, {Type: "x", OrderKey: "l", UniqueKey: "u"}},
+			"/tasks/2/unique_key":   {{Type: "x", OrderKey: "k"}, {Type: "x", OrderKey: "k"}, {Type: "x", OrderKey: "l", UniqueKey: "u"}},
 		} {
 			_, err := w.handIn(&yardv1.SubmitRequest{Tasklist: list, Tasks: tasks})
 			refused(t, err, fault.InvalidArgument)

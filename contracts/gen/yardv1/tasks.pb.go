@@ -916,7 +916,8 @@ type NewTask struct {
 	// What it must stay in order with, such as an account's number: tasks of a domain with the same key run strictly one at a time, in the order in which they
 	// were stored, whatever their tasklists, types and priorities. The next one starts when the one before has ended, however it ended; a delay, and the waits
 	// between attempts, hold up the key, and no other one. 1..256 bytes of UTF-8, compared exactly. All tasks of a request have a key, or none has. Those of
-	// several keys may be stored one by one: while the answer is UNKNOWN some are, and the repeat stores the rest. Not with unique_key. Default: none.
+	// several keys may be stored one by one: while the answer is UNKNOWN some are, and the repeat stores the rest. A unique_key beside it counts among the
+	// tasks of its order_key. Default: none.
 	// Since log version 10.
 	OrderKey string `protobuf:"bytes,19,opt,name=order_key,json=orderKey,proto3" json:"order_key,omitempty"`
 	// What follows where it would be dead: its attempts are exhausted, or it failed for good. Default: skip. Only with order_key.

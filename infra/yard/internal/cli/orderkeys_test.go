@@ -21,7 +21,6 @@ func TestASessionWithOrderKeys(t *testing.T) {
 	s.do("task", "list", "--order-key", "account-8")
 	s.do("task", "list", "--blocked")
 	s.do("task", "submit", "mail", "-t", "mails", "--block")
-	s.do("task", "submit", "mail", "-t", "mails", "--order-key", "a", "--unique-key", "b")
 	s.feed(`{"type":"mail","order_key":"a","order_policy":"park"}`, "task", "submit", "-t", "mails", "--file", "-")
 	testkit.Golden(t, filepath.Join("testdata", "orderkeys.txt"), []byte(steady(s.text.String())))
 }

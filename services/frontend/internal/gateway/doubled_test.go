@@ -98,7 +98,7 @@ func (l *memLog) wantInLine(t *testing.T) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for p, msgs := range l.partitions {
-		for _, m := range msgs {
+		for _, m := range submits(msgs) {
 			lane, _ := topology.LaneOf(p, m.Subject)
 			for _, r := range batchOf(m.Data).Tasks {
 				keyed := r.Order != nil

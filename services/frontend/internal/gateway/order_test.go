@@ -101,6 +101,94 @@ func wantMarksOnce(t *testing.T, l *memLog, n int) {
 	}
 }
 
+// TestAUniqueKeyCountsWithinAnOrderKey: a task with both goes where its order key does, and so does the word on its unique key, which another order key has for
+// itself, and what has none.
+func TestAUniqueKeyCountsWithinAnOrderKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := uniqueRig(t, nil)
+		both := func(order ...string) *yardv1.SubmitRequest {
+			req := ordered(order...)
+			for i, task := range req.Tasks {
+				task.UniqueKey, task.Tasklist = "one", fmt.Sprint("list-", i)
+			}
+			return withID(req, true)
+		}
+		a, b := keyIn(0), keyIn(2)
+		_, first := outcomesOf(t, <-r.submit(t, both(a, b)))
+		_, plain := outcomesOf(t, <-r.submit(t, withID(keyed("one"), true)))
+		if len(first) != 2 || len(plain) != 1 {
+			t.Fatalf("created %v and %v", first, plain)
+		}
+		got, created := outcomesOf(t, <-r.submit(t, both(b, keyIn(1), a)))
+		if len(created) != 1 || got[0] != "existing "+first[1] || got[2] != "existing "+first[0] {
+			t.Errorf("got %v, the first ones are %v", got, first)
+		}
+		var together []*part // of several requests, in one atomic batch
+		for i := range 3 {
+			req := ordered(a)
+			req.Tasks[0].UniqueKey, req.Tasks[0].Tasklist = fmt.Sprint("many ", i), fmt.Sprint("list-", i)
+			s, err := r.submission(r.call(), withID(req, true), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			together = append(together, s.divide(r.Gateway)...)
+		}
+		if err := r.appender.storeTogether(t.Context(), together); err != nil {
+			t.Fatal(err)
+		}
+		r.log.wantInLine(t)
+		for p, msgs := range r.log.partitions {
+			for i, m := range submits(msgs) {
+				for _, task := range batchOf(m.Data).Tasks {
+					if at := i - int(task.Unique.Before); at < 0 || msgs[at].Subject != uniqueSubject(p, task) {
+						t.Errorf("message %d of partition %d: the word on the key of a task does not lie %d before", i, p, task.Unique.Before)
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestManyTasksWithBothKeysStayInOrder: more than one atomic batch takes; where the first of these is not stored, none is that comes after it.
+func TestManyTasksWithBothKeysStayInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := uniqueRig(t, nil)
+		many := func(from int) *yardv1.SubmitRequest {
+			req := tasks(2*partTasksMax + 1)
+			for i, task := range req.Tasks {
+				task.OrderKey, task.UniqueKey = keyIn(1), fmt.Sprint(from+i)
+			}
+			return withID(req, true)
+		}
+		outcomesOf(t, <-r.submit(t, many(0)))
+		n := 0
+		for _, m := range submits(r.log.partitions[1]) {
+			for _, task := range batchOf(m.Data).Tasks {
+				if string(task.Payload) != fmt.Sprint(n) {
+					t.Fatalf("task %s is stored at %d", task.Payload, n)
+				}
+				n++
+			}
+		}
+		if n != 2*partTasksMax+1 {
+			t.Errorf("%d tasks are stored", n)
+		}
+		calls := 0
+		r.log.atomicFault = func(func()) (bool, error) { // only the first batch is refused, as long as anyone asks
+			if calls++; calls == 1 {
+				return false, natslog.ErrFull
+			}
+			return true, nil
+		}
+		if o := <-r.submit(t, many(10_000)); o.err == nil {
+			t.Error("stored, though its partition was full")
+		}
+		if calls != 1 {
+			t.Errorf("%d batches were sent", calls)
+		}
+	})
+}
+
 // TestOrderKeysNeedTheirLogVersion: an older owner would not read the tasks.
 func TestOrderKeysNeedTheirLogVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

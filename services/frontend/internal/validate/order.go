@@ -34,8 +34,6 @@ func orderKeys(tasks []*yardv1.NewTask) error {
 			return orderKey(at("tasks", i, "order_key"), key)
 		case t.OrderPolicy < yardv1.OrderPolicy_ORDER_POLICY_SKIP || t.OrderPolicy > yardv1.OrderPolicy_ORDER_POLICY_BLOCK:
 			return invalid(at("tasks", i, "order_policy"), "%d is not known", t.OrderPolicy)
-		case t.UniqueKey != "":
-			return invalid(at("tasks", i, "order_key"), "does not go with unique_key")
 		}
 	}
 	return nil

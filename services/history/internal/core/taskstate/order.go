@@ -20,6 +20,14 @@ func (t *Task) Order() *Order {
 	return t.Extra.Order
 }
 
+// OrderKey is the order key of t; "" = none.
+func (t *Task) OrderKey() string {
+	if o := t.Order(); o != nil {
+		return o.Key
+	}
+	return ""
+}
+
 // AwaitsTurn tells whether the log has not said so far that it is the turn of t.
 func (t *Task) AwaitsTurn() bool {
 	o := t.Order()

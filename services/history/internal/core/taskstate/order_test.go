@@ -44,6 +44,12 @@ func TestNoAttemptBeginsBeforeItsTurn(t *testing.T) {
 	}
 }
 
+func TestAnOrderKeyTakesMemory(t *testing.T) {
+	if more := (&Task{Extra: &Extra{Order: &Order{Key: "account"}}}).Footprint() - new(Task).Footprint(); more <= len("account") {
+		t.Errorf("an order key counts as %d bytes", more)
+	}
+}
+
 func TestHasOrder(t *testing.T) {
 	with := func(o *Order, state State) *Task { return &Task{State: state, Extra: &Extra{Order: o}} }
 	for _, c := range []struct {

@@ -251,13 +251,16 @@ func (t *Task) SetSteps(steps []Step, dropped uint32) {
 
 // Footprint is about how much memory t takes, in bytes.
 func (t *Task) Footprint() int {
-	const fixed, step, header = 640, 88, 32
+	const fixed, step, header, order = 640, 88, 32, 160
 	n := 0
 	if t.Policy != nil {
 		n = t.Policy.Rules.Footprint() // as if it were its alone, since it may be
 	}
 	for _, h := range t.HeaderList() {
 		n += header + len(h.Name) + len(h.Value)
+	}
+	if o := t.Order(); o != nil {
+		n += order + len(o.Key) // with its place in the line of its key
 	}
 	return n + fixed + cap(t.Steps)*step + int(t.stepsBytes) + len(t.Payload.Data) + len(t.Result.Data) +
 		len(t.Attempt.Progress.Data) + len(t.ErrMessage)
