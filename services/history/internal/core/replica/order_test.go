@@ -182,6 +182,32 @@ func TestATurnBeginsTheWaitForAGrant(t *testing.T) {
 	}
 }
 
+// TestWhatWaitsForItsTurnIsNotNext: neither among the tasks that are to start next, nor does a tasklist count as slow for it.
+func TestWhatWaitsForItsTurnIsNotNext(t *testing.T) {
+	b := newBench(t, Config{})
+	b.keyed("a", nil, 1)
+	began := b.now.MS
+	b.turn(1)
+	b.start(1)
+	b.keyed("a", nil, 2)
+	any := func(*taskstate.Task) bool { return true }
+	if next, _ := b.r.Next(9, any); len(next) != 0 {
+		t.Errorf("%d tasks are next", len(next))
+	}
+	if c := b.r.Describe("shop", "mail"); c.OldestReadyAt != 0 || c.Ready != 1 || c.Running != 1 {
+		t.Errorf("%+v", c)
+	}
+	b.now.MS += 5000
+	b.finish(taskstate.Succeeded, 1)
+	b.turn(2)
+	if next, _ := b.r.Next(9, any); len(next) != 1 {
+		t.Errorf("%d tasks are next", len(next))
+	}
+	if c := b.r.Describe("shop", "mail"); c.OldestReadyAt != began+5000 {
+		t.Errorf("%+v", c)
+	}
+}
+
 // TestManyOfAKeyEnd: a line does not keep those that ended behind a stuck one.
 func TestManyOfAKeyEnd(t *testing.T) {
 	b := newBench(t, Config{})
