@@ -88,7 +88,7 @@ func (r *Replica) Describe(domain, name string) (c Census) {
 		return c
 	}
 	for e := l.sent.first; e != nil; e = e.after {
-		if e.State == taskstate.Ready && !e.HeldUp() && (c.OldestReadyAt == 0 || e.ReadyAt < c.OldestReadyAt) {
+		if e.State == taskstate.Ready && (c.OldestReadyAt == 0 || e.ReadyAt < c.OldestReadyAt) {
 			c.OldestReadyAt = e.ReadyAt
 		}
 	}
