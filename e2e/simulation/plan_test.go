@@ -148,5 +148,8 @@ func planOf(seed uint64) plan {
 	if d.chance(500) && !p.once {
 		p.faults |= silences
 	}
+	if d.chance(400) {
+		p.faults |= orderKeys
+	}
 	return p
 }
