@@ -151,5 +151,8 @@ func planOf(seed uint64) plan {
 	if d.chance(400) {
 		p.faults |= orderKeys
 	}
+	if d.chance(500) && !p.once {
+		p.faults |= updates
+	}
 	return p
 }
