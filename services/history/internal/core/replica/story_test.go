@@ -225,6 +225,9 @@ func (s *story) submitted(lane ids.Lane, domain string, records []taskstate.Task
 		known.Position = m.position()
 		known.Extra = known.Extra.LiesAt(m.seq, i)
 		known.line, known.at = known.Order(), known.Position
+		if lane == ids.LaneKeyed { // it is fired only once it is redriven, by its priority
+			known.lane = 2
+		}
 		s.tasks[r.ID] = known
 		s.order = append(s.order, r.ID)
 		taskstate.Load(&known.Task, m.at)

@@ -34,7 +34,9 @@ const (
 )
 
 // Known tells whether events of a kind have a meaning.
-func (k Kind) Known() bool { return k >= Started && k <= Displace || k == Changed || k == Redrove || k == Turn }
+func (k Kind) Known() bool {
+	return k >= Started && k <= Displace || k == Changed || k == Redrove || k == Turn
+}
 
 // String names the kind.
 func (k Kind) String() string {
