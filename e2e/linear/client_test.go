@@ -63,7 +63,7 @@ func (c *client) submit(ctx context.Context, in input) (id string) {
 	at := c.h.instant()
 	in.kind = submit
 	call := call{in: in, from: c.h.now(), by: c.no}
-	task := &yardv1.NewTask{Type: typeName(in.value), Payload: payload(in.value), UniqueKey: in.key}
+	task := &yardv1.NewTask{Type: typeName(in), Payload: payload(in.value), UniqueKey: in.key}
 	if in.when == far {
 		task.DelayMs = farAway.Milliseconds()
 	}

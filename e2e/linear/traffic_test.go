@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -24,14 +26,14 @@ const (
 	// life must be short enough to be checked.
 	recentTasks, keysAtOnce, submitsPerKey = 16, 6, 12
 	// operators and workers are how many clients of each kind there are.
-	operators, workers = 5, 3
+	operators, workers = 4, 5
 	// within bounds what happens soon in a healthy run.
 	within = 90 * time.Second
 )
 
-// typeName is the type of a task that is submitted with a value.
-func typeName(value int64) string {
-	if value%3 == 0 {
+// typeName is the type of a task that is submitted: all of a key are of one, since none replaces a task of another.
+func typeName(in input) string {
+	if in.key == "" && in.value%3 == 0 || strings.HasSuffix(in.key, "0") || strings.HasSuffix(in.key, "5") {
 		return beatingType
 	}
 	return plainType
@@ -122,11 +124,23 @@ func (r *traffic) some() string {
 func (r *traffic) note(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if slices.Contains(r.recent, id) {
+		return
+	}
 	if len(r.recent) < recentTasks {
 		r.recent = append(r.recent, id)
 		return
 	}
 	r.recent[r.rand.IntN(recentTasks)] = id
+}
+
+// forget drops a task that has ended, mostly.
+func (r *traffic) forget(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.rand.IntN(3) > 0 {
+		r.recent = slices.DeleteFunc(r.recent, func(o string) bool { return o == id })
+	}
 }
 
 // key is one of the keys of the moment.
@@ -166,7 +180,9 @@ func (r *traffic) operate(c *client) {
 	case dice < 45:
 		c.update(ctx, r.change(input{task: id}))
 	default: // several who have read the same task
-		if task, ok := c.get(ctx, id); ok && task != nil {
+		if task, ok := c.get(ctx, id); ok && task.GetState().Finished() {
+			r.forget(id)
+		} else if task != nil {
 			c.update(ctx, r.change(input{task: id, ifRevision: task.Revision}))
 		}
 	}
@@ -197,7 +213,7 @@ func (r *traffic) work(c *client, n int) {
 	ctx := context.Background()
 	for _, p := range c.poll(ctx, fmt.Sprintf("w%d-%d", c.no, n), int32(1+r.dice(3))) {
 		r.note(p.TaskId)
-		r.pause(200 * time.Millisecond)
+		r.pause(100 * time.Millisecond)
 		r.attempt(ctx, c, p)
 	}
 	if in, ok := r.old(); ok {

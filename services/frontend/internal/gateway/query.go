@@ -76,11 +76,27 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
+// takenFor is how long a task is looked for that the timer has given up and history does not have yet. Of one that is kept no more
+// the timer may say so, too.
+const takenFor = 2 * time.Second
+
 // lookUp finds a task wherever it is, or returns nil. With until it lets history
-// wait for its end. History looks into the archive itself; it is asked twice,
-// since a task may have been fired from the timer store into history between the
-// two questions.
+// wait for its end. While a cancel or an update takes it from the timer store to history, neither may have it: it is looked for again.
 func (g *Gateway) lookUp(ctx context.Context, domain string, id ids.TaskID, until time.Time) (*yardv1.Task, error) {
+	end := later(time.Now(), until).Add(takenFor)
+	for delay := lookFirst; ; delay = min(2*delay, lookLast) {
+		task, taken, err := g.look(ctx, domain, id, until)
+		if err != nil || task != nil || !taken || time.Now().After(end) {
+			return task, err
+		}
+		pause(ctx, delay)
+	}
+}
+
+// look asks everybody once. History looks into the archive itself; it is asked twice,
+// since a task may have been fired from the timer store into history between the
+// two questions. Taken: the timer has given it up.
+func (g *Gateway) look(ctx context.Context, domain string, id ids.TaskID, until time.Time) (task *yardv1.Task, taken bool, err error) {
 	p := id.Partition()
 	for _, ask := range []func(context.Context, int, *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error){
 		g.Owners.HistoryGet, g.Owners.TimerGet, g.Owners.HistoryGet,
@@ -93,13 +109,14 @@ func (g *Gateway) lookUp(ctx context.Context, domain string, id ids.TaskID, unti
 			return ask(ctx, p, req)
 		})
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if resp.Task != nil {
-			return resp.Task, nil
+			return resp.Task, false, nil
 		}
+		taken = taken || resp.Taken
 	}
-	return nil, nil
+	return nil, taken, nil
 }
 
 // finished waits until the task is finished, or until the wait ends; then it

@@ -74,6 +74,32 @@ func TestGetWaitsThroughEveryHome(t *testing.T) {
 	})
 }
 
+// A cancel or an update takes a task from the timer store to history. Until history has it, it is in neither, and it is not gone.
+func TestGetLooksAgainForWhatTheTimerGaveUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		kept := true
+		r := newRig(t, func(d *Deps) {
+			d.Owners.TimerGet = func(context.Context, int, *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
+				return &rpcv1.GetTaskResponse{Taken: true}, nil
+			}
+			d.Owners.HistoryGet = func(context.Context, int, *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
+				if !kept || time.Since(began) < time.Second {
+					return &rpcv1.GetTaskResponse{}, nil
+				}
+				return &rpcv1.GetTaskResponse{Task: &yardv1.Task{State: yardv1.TaskState_TASK_STATE_WAITING}}, nil
+			}
+		}).running(t)
+		got := <-r.get(t, ids.NewTaskID(began, 1, 1), 0)
+		if got.err != nil || got.resp.(*yardv1.GetResponse).Task.State != yardv1.TaskState_TASK_STATE_WAITING {
+			t.Errorf("got %v %v", got.resp, got.err)
+		}
+		kept = false
+		got = <-r.get(t, ids.NewTaskID(began, 1, 1), 0)
+		wantCode(t, got.err, fault.NotFound)
+	})
+}
+
 func TestGetEndsItsWaitWithTheStateSoFar(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(d *Deps) {
