@@ -62,6 +62,12 @@ func (h *history) poll(worker string) (from int64) {
 	return from
 }
 
+func (h *history) len() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.calls)
+}
+
 func (h *history) count(k kind, what string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -2,17 +2,18 @@ package linear
 
 import (
 	"context"
+	"fmt"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-// shortFor is how long the clients of the short form work.
-const shortFor = 4 * time.Second
+// shortCalls is how many calls the short form has at least, fewCalls in a short run.
+const shortCalls, fewCalls = 600, 100
 
 // TestEachTaskHasOneLife: in a system that nothing disturbs.
 func TestEachTaskHasOneLife(t *testing.T) {
@@ -50,10 +51,13 @@ func TestEachTaskHasOneLife(t *testing.T) {
 	define(t, admin, own)
 	h := newHistory()
 	r := start(t, h, connect)
-	select {
-	case <-time.After(shortFor):
-	case <-t.Context().Done():
-	}
+	calls := testkit.Rounds(t, shortCalls, fewCalls)
+	testkit.Eventually(t, within, func() error {
+		if n := h.len(); n < calls {
+			return fmt.Errorf("%d calls of %d", n, calls)
+		}
+		return nil
+	})
 	r.end()
 	h.finish(t, &client{nc: nc, h: h, no: operators + workers})
 	h.check(t, nil)
