@@ -78,15 +78,22 @@ func (h *history) count(k kind, what string) {
 func (h *history) add(c call) {
 	c.to = h.now()
 	h.count(c.in.kind, c.out.code)
+	all := []call{c}
 	switch fault.Code(c.out.code) {
 	case fault.Unknown:
-		c.to = never
+		all[0].to = never
 	case fault.Unavailable, fault.ResourceExhausted:
 		return
+	case fault.Stale:
+		// A frontend sends an outcome again that gets no verdict. It may have been applied, and be STALE when the next attempt has begun.
+		if c.in.kind == fail {
+			all = append(all, c)
+			all[0].out.code = string(fault.Unknown)
+		}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.calls = append(h.calls, c)
+	h.calls = append(h.calls, all...)
 }
 
 // submitted is add for a submit whose id has this time.
