@@ -81,7 +81,7 @@ func (h *history) list(t *testing.T, c *client) map[string]string {
 			break
 		}
 	}
-	for id := range h.keys { // what a client was told of is there, whatever the list says
+	for id := range h.keys { // what a client has an id of is there, whatever the list says
 		if _, ok := all[id]; !ok {
 			t.Errorf("task %s is in no list", id)
 			all[id] = h.keys[id]
@@ -99,7 +99,7 @@ func (h *history) trace(t *testing.T, id string) {
 	}
 	c, open := h.submits[parsed.Time().UnixMilli()]
 	if !open {
-		return // a client was told, or the check finds that no submit made it
+		return // its client knows it, or the check finds that no submit made it
 	}
 	if c.out.code != string(fault.Unknown) {
 		t.Errorf("task %s was made by a submit that was answered with %s", id, c.out.code)

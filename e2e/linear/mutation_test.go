@@ -9,10 +9,10 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 )
 
-// told is a history by hand: each call takes two instants, the next begins behind it, unless it is moved.
-type told []porcupine.Operation
+// byHand is a history that a person wrote: each call takes two instants, the next begins behind it, unless it is moved.
+type byHand []porcupine.Operation
 
-func (h told) then(in input, out output) told {
+func (h byHand) then(in input, out output) byHand {
 	at := int64(len(h)) * 10
 	if out.code == "" {
 		out.code = codeOK
@@ -26,8 +26,8 @@ const first, second = "task-1", "task-2"
 var stale, refused = output{code: string(fault.Stale)}, output{code: string(fault.FailedPrecondition)}
 
 // life is a history that may be: a task with a key is made, changed, run twice, and completed; then another has the key.
-func life() told {
-	return told{}.
+func life() byHand {
+	return byHand{}.
 		then(input{kind: submit, key: "k", value: 1, when: far}, output{code: created, task: first}).
 		then(input{kind: submit, key: "k", value: 2, on: rejected}, output{code: rejected, task: first}).
 		then(input{kind: get}, output{seen: view{phase: idle, weak: true, revision: 1, value: 1}}).
@@ -62,14 +62,14 @@ func life() told {
 }
 
 // at is the first call of a kind that has a task.
-func (h told) at(k kind, which func(input, output) bool) int {
+func (h byHand) at(k kind, which func(input, output) bool) int {
 	return slices.IndexFunc(h, func(o porcupine.Operation) bool {
 		return o.Input.(input).kind == k && which(o.Input.(input), o.Output.(output))
 	})
 }
 
 // with is h with one call changed.
-func (h told) with(i int, change func(in *input, out *output)) told {
+func (h byHand) with(i int, change func(in *input, out *output)) byHand {
 	h = slices.Clone(h)
 	in, out := h[i].Input.(input), h[i].Output.(output)
 	change(&in, &out)
@@ -77,11 +77,11 @@ func (h told) with(i int, change func(in *input, out *output)) told {
 	return h
 }
 
-func (h told) without(i int) told { return slices.Delete(slices.Clone(h), i, i+1) }
+func (h byHand) without(i int) byHand { return slices.Delete(slices.Clone(h), i, i+1) }
 
 // TestTheCheckFindsWhatIsWrong changes one thing in a history that may be, as a defect of the engine would.
 func TestTheCheckFindsWhatIsWrong(t *testing.T) {
-	legal := func(h told) bool { return porcupine.CheckOperations(model(), h) }
+	legal := func(h byHand) bool { return porcupine.CheckOperations(model(), h) }
 	h := life()
 	if !legal(h) {
 		t.Fatal("the history that may be is not one")
@@ -95,9 +95,9 @@ func TestTheCheckFindsWhatIsWrong(t *testing.T) {
 		return func(in input, _ output) bool { return in.task == task }
 	}
 	ok := func(_ *input, out *output) { *out = output{code: codeOK, revision: out.revision} }
-	for name, wrong := range map[string]told{
+	for name, wrong := range map[string]byHand{
 		"two attempts run at once": h.without(h.at(over, of(first))),
-		"an attempt is taken before its lease is over": func() told {
+		"an attempt is taken before its lease is over": func() byHand {
 			h := slices.Clone(h)
 			over := h.at(over, of(first))
 			h[over].Call, h[over].Return = h[len(h)-1].Return+1, never
@@ -108,7 +108,7 @@ func TestTheCheckFindsWhatIsWrong(t *testing.T) {
 		"a key has its next task too early": h.with(h.at(submit, value(8)), func(in *input, out *output) {
 			*in, *out = input{kind: submit, key: "k", value: 8}, output{code: created, task: "task-3"}
 		}),
-		"a free key names its old task":     append(slices.Clone(h), told{}.then(input{kind: submit, key: "k", value: 12}, output{code: existing, task: first})[0]).last(),
+		"a free key names its old task":     append(slices.Clone(h), byHand{}.then(input{kind: submit, key: "k", value: 12}, output{code: existing, task: first})[0]).last(),
 		"a task that has run is replaced":   h.with(h.at(submit, value(8)), func(_ *input, out *output) { out.code = replaced }),
 		"an update is lost":                 h.with(h.at(grant, token("a")), func(in *input, _ *output) { in.value = 1 }),
 		"an update is made twice":           h.without(h.at(update, request("r1"))),
@@ -129,7 +129,7 @@ func TestTheCheckFindsWhatIsWrong(t *testing.T) {
 }
 
 // last puts the last call behind all others.
-func (h told) last() told {
+func (h byHand) last() byHand {
 	i := len(h) - 1
 	h[i].Call, h[i].Return = int64(i)*10, int64(i)*10+5
 	return h
@@ -138,7 +138,7 @@ func (h told) last() told {
 // TestWhatHasNoAnswerMayHaveHappenedOrNot: at any time since.
 func TestWhatHasNoAnswerMayHaveHappenedOrNot(t *testing.T) {
 	unknown := output{code: string(fault.Unknown)}
-	begin := told{}.then(input{kind: submit, value: 1}, output{code: created, task: first}).
+	begin := byHand{}.then(input{kind: submit, value: 1}, output{code: created, task: first}).
 		then(input{kind: update, value: 2, request: "r"}, unknown)
 	begin[1].Return = never
 	old, changed := view{phase: idle, revision: 1, value: 1}, view{phase: idle, revision: 2, value: 2}
@@ -159,6 +159,28 @@ func TestWhatHasNoAnswerMayHaveHappenedOrNot(t *testing.T) {
 		}
 		if got := porcupine.CheckOperations(model(), h); got != c.want {
 			t.Errorf("%s: %v\n%s", name, got, text(h))
+		}
+	}
+}
+
+// TestAFailureThatCountedMayBeStale, once the next attempt has begun: a frontend that got no verdict has sent it again. It is never STALE
+// while its own attempt runs.
+func TestAFailureThatCountedMayBeStale(t *testing.T) {
+	for next, want := range map[bool]bool{true: true, false: false} {
+		h := newHistory()
+		h.keys[first] = ""
+		h.add(call{in: input{kind: submit, value: 1}, out: output{code: created, task: first}, from: h.now()})
+		h.add(call{in: input{kind: grant, task: first, value: 1, attempt: 1, token: "a"}, out: output{code: codeOK}, from: h.now()})
+		failed := h.now()
+		if next {
+			h.add(call{in: input{kind: grant, task: first, value: 1, attempt: 2, token: "b"}, out: output{code: codeOK}, from: failed})
+		}
+		h.add(call{in: input{kind: fail, task: first, token: "a"}, out: stale, from: failed})
+		h.add(call{in: input{kind: beat, task: first, token: map[bool]string{true: "b", false: "a"}[next]}, out: output{code: codeOK}, from: h.now()})
+		for _, life := range h.lives() {
+			if got := porcupine.CheckOperations(model(), life); got != want {
+				t.Errorf("with a next attempt %v: %v\n%s", next, got, text(life))
+			}
 		}
 	}
 }
