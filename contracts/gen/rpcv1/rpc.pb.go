@@ -770,8 +770,8 @@ type GetTaskResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Absent = not found.
 	Task *yardv1.Task `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
-	// From the timer: it gave the task up for a cancel or an update, so history has it, or gets it in a moment. It says so for as long as it knows of that,
-	// which may be longer than the task is kept anywhere.
+	// From the timer: it gave the task up for a cancel or an update. It says so for as long as it knows of that, which may be longer than the
+	// task is kept anywhere. From history: a cancel or an update waits for the task, which may be on its way from the timer.
 	Taken         bool `protobuf:"varint,2,opt,name=taken,proto3" json:"taken,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -76,29 +76,51 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// takenFor is how long a task is looked for that the timer has given up and history does not have yet. Of one that is kept no more
-// the timer may say so, too.
+// takenFor is how long a task is looked for that the timer has given up, and no command waits for in history: it has been there, or even is
+// back in the timer store. Of a task that is kept no more the timer may say so, too.
 const takenFor = 2 * time.Second
 
 // lookUp finds a task wherever it is, or returns nil. With until it lets history
 // wait for its end. While a cancel or an update takes it from the timer store to history, neither may have it: it is looked for again.
 func (g *Gateway) lookUp(ctx context.Context, domain string, id ids.TaskID, until time.Time) (*yardv1.Task, error) {
-	end := later(time.Now(), until).Add(takenFor)
+	var end time.Time
 	for delay := lookFirst; ; delay = min(2*delay, lookLast) {
-		task, taken, err := g.look(ctx, domain, id, until)
-		if err != nil || task != nil || !taken || time.Now().After(end) {
+		task, away, err := g.look(ctx, domain, id, until)
+		if err != nil || task != nil || away == nowhere {
 			return task, err
 		}
+		now := time.Now()
+		if end.IsZero() {
+			end = now.Add(takenFor)
+		}
+		if away == wasTaken && now.After(end) {
+			return nil, nil
+		}
 		pause(ctx, delay)
+		if ctx.Err() != nil {
+			return nil, fault.New(fault.Unavailable, "task %s is being changed", id).After(awayRetryAfter)
+		}
 	}
 }
 
+// absence is where a task may be that no one has.
+type absence uint8
+
+const (
+	nowhere absence = iota
+	// wasTaken: the timer has given it up, and no command waits for it.
+	wasTaken
+	// onItsWay: the timer has given it up, and a command waits for it in history.
+	onItsWay
+)
+
 // look asks everybody once. History looks into the archive itself; it is asked twice,
-// since a task may have been fired from the timer store into history between the
-// two questions. Taken: the timer has given it up.
-func (g *Gateway) look(ctx context.Context, domain string, id ids.TaskID, until time.Time) (task *yardv1.Task, taken bool, err error) {
+// since a task may have gone from the timer store into history between the
+// two questions.
+func (g *Gateway) look(ctx context.Context, domain string, id ids.TaskID, until time.Time) (task *yardv1.Task, away absence, err error) {
 	p := id.Partition()
-	for _, ask := range []func(context.Context, int, *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error){
+	var taken [3]bool
+	for i, ask := range []func(context.Context, int, *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error){
 		g.Owners.HistoryGet, g.Owners.TimerGet, g.Owners.HistoryGet,
 	} {
 		resp, err := retryCall(ctx, until, func(ctx context.Context) (*rpcv1.GetTaskResponse, error) {
@@ -109,14 +131,20 @@ func (g *Gateway) look(ctx context.Context, domain string, id ids.TaskID, until 
 			return ask(ctx, p, req)
 		})
 		if err != nil {
-			return nil, false, err
+			return nil, nowhere, err
 		}
 		if resp.Task != nil {
-			return resp.Task, false, nil
+			return resp.Task, nowhere, nil
 		}
-		taken = taken || resp.Taken
+		taken[i] = resp.Taken
 	}
-	return nil, taken, nil
+	switch {
+	case taken[1] && taken[2]:
+		return nil, onItsWay, nil
+	case taken[1]:
+		return nil, wasTaken, nil
+	}
+	return nil, nowhere, nil
 }
 
 // finished waits until the task is finished, or until the wait ends; then it

@@ -65,8 +65,13 @@ func (o *Owner) Get(ctx context.Context, req *rpcv1.GetTaskRequest, reply func(*
 		case known != nil:
 			o.waiters.add(id, waiter{req.Domain, until, ok})
 		default:
-			levels := o.core.UnreadLevels(req.Domain)
-			go o.getAbsent(ctx, id, req, levels, until, reply)
+			levels, taken := o.core.UnreadLevels(req.Domain), o.core.Commanded(id)
+			go o.getAbsent(ctx, id, req, levels, until, func(r *rpcv1.GetTaskResponse, err error) {
+				if r != nil && r.Task == nil {
+					r.Taken = taken
+				}
+				reply(r, err)
+			})
 		}
 	}, leave)
 	if !posted {
