@@ -95,3 +95,27 @@ func TestI12_WhatIsFoundAfterTheLeaseIsNotShown(t *testing.T) {
 		}
 	})
 }
+
+// A task that a command waits for may be on its way from the timer store: who asks for it is not to take it for gone.
+func TestATaskThatACommandWaitsForMayBeOnItsWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShell(t)
+		d := s.deps("a")
+		d.Timer = silentTimer{s.world}
+		o, stop := run(d)
+		<-o.Ready()
+		cancelled, other := newID(1), newID(2)
+		s.event(&logv1.Event{Kind: logv1.EventKind_EVENT_KIND_CANCEL, TaskId: cancelled[:], Domain: "shop"})
+		time.Sleep(time.Second)
+		for id, want := range map[ids.TaskID]bool{cancelled: true, other: false} {
+			answers := make(chan *rpcv1.GetTaskResponse, 1)
+			o.Get(t.Context(), &rpcv1.GetTaskRequest{TaskId: id[:], Domain: "shop"}, func(r *rpcv1.GetTaskResponse, _ error) { answers <- r })
+			if r := <-answers; r.GetTask() != nil || r.GetTaken() != want {
+				t.Errorf("task %s: %v, taken is to be %v", id, r, want)
+			}
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
