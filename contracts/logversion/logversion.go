@@ -71,6 +71,9 @@ const (
 	Alive = 10
 	// Updates is the format since which tasks may be changed: an older owner does not know the event.
 	Updates = 10
+	// Redrives is the format since which dead letters may be brought back: an older owner does not know the event, nor that a task that is dead
+	// may have another stay.
+	Redrives = 10
 )
 
 // newest is the newest format that this program reads and writes. A build raises

@@ -391,6 +391,115 @@ export interface ListWorkersResponse {
   known_for_ms?: number;
 }
 
+/** ListDeadLettersRequest (deadletters.list) tells of dead letters, in the order in which they ended. A page may be empty and not the last. */
+export interface ListDeadLettersRequest {
+  /** Default: all of the domain. */
+  filter?: DeadLetterFilter;
+  /** The most letters that are looked at, 1..1000. Default 100. */
+  limit?: number;
+  /** The next_cursor of the page before, with the same filter. */
+  cursor?: string;
+}
+
+export interface ListDeadLettersResponse {
+  /** Without payloads and events. */
+  tasks?: Task[];
+  /** Where the next page goes on; empty: this is the last. */
+  next_cursor?: string;
+}
+
+/** CountDeadLettersRequest (deadletters.count) counts dead letters by type, error and time: one step of it. Steps follow until an answer has no next_cursor; their counts add up. */
+export interface CountDeadLettersRequest {
+  /** Default: all of the domain. */
+  filter?: DeadLetterFilter;
+  /** Count those apart that ended in different periods of this length, ms, 1000..31622400000 (366 days). Default 0: together. */
+  period_ms?: number;
+  /** The most letters that this step looks at, 1..1000. Default 1000. */
+  limit?: number;
+  /** The next_cursor of the step before, with the same filter and period. */
+  cursor?: string;
+}
+
+export interface CountDeadLettersResponse {
+  /** At most one of each type, error and period. */
+  counts?: DeadLetterCount[];
+  /** Where the next step goes on; empty: all are counted. */
+  next_cursor?: string;
+}
+
+/** GetDeadLetterRequest (deadletters.get) tells all of one dead letter. */
+export interface GetDeadLetterRequest {
+  /** Required. */
+  task_id: string;
+}
+
+export interface GetDeadLetterResponse {
+  /** The task as it ended, whole. */
+  task?: Task;
+}
+
+/** RedriveRequest (deadletters.redrive) brings dead letters back: those named, or one step of all that match a filter. The task keeps its id and its history; its failures count from 0, times of start_within and finish_within begin again, and it does not take its unique key again. It is decided in the order of the log: a letter comes back once, however many ask at the same time. Since log version 10. */
+export interface RedriveRequest {
+  /** 1..100 tasks. Not together with filter. */
+  task_ids?: string[];
+  /** All dead letters that match, step by step until an answer has no next_cursor; who sends the steps decides how fast. An empty filter is all of the domain. What becomes a dead letter after the first step stays. */
+  filter?: DeadLetterFilter;
+  /** Count what matches, and change nothing. */
+  preview?: boolean;
+  /** The most letters that this step looks at, 1..100; in a preview 1..1000. Default 100. Only with filter. */
+  limit?: number;
+  /** The next_cursor of the step before, with the same filter. */
+  cursor?: string;
+  /** What happens after a failure from now on: fields that are set replace those of the task's policy, and lists replace lists. */
+  retry?: RetryPolicy;
+  /** Why, for people; at most 800 bytes. It is in the history of each task. */
+  reason?: string;
+  /** Who redrives it, for people; at most 128 bytes. */
+  by?: string;
+  /** Identifies the request: a UUID of version 7, as in tasks.submit. Repeated with the same id, a redrive that is one of the last four of its task changes nothing and is answered with OK again. Default: the server makes one. */
+  request_id?: string;
+}
+
+export interface RedriveResponse {
+  /** Letters that match. Without preview, each has one of the outcomes below. */
+  found?: number;
+  /** Tasks that are back. */
+  redriven?: number;
+  /** Tasks that were no dead letters any more. */
+  refused?: number;
+  /** Tasks of which the log has not said in time what became of them: repeat the step. */
+  undecided?: number;
+  /** Of task_ids: one for each, in order, also in a preview. OK, NOT_FOUND, FAILED_PRECONDITION (it is no dead letter any more), UNKNOWN (repeat it). */
+  verdicts?: Verdict[];
+  /** Where the next step goes on; empty: it is over. */
+  next_cursor?: string;
+}
+
+/** PurgeDeadLettersRequest (deadletters.purge) deletes dead letters: those named, or one step of all that match a filter. Their tasks stay ended, and tell so while the domain keeps finished tasks; they cannot be redriven any more. */
+export interface PurgeDeadLettersRequest {
+  /** 1..100 tasks. Not together with filter. */
+  task_ids?: string[];
+  /** All that match, as in deadletters.redrive. */
+  filter?: DeadLetterFilter;
+  /** Count what matches, and change nothing. */
+  preview?: boolean;
+  /** The most letters that this step looks at, 1..1000. Default 500. Only with filter. */
+  limit?: number;
+  /** The next_cursor of the step before, with the same filter. */
+  cursor?: string;
+  /** Who purges, for people, in the engine's log; at most 128 bytes. */
+  by?: string;
+}
+
+export interface PurgeDeadLettersResponse {
+  /** Letters that match. */
+  found?: number;
+  /** Letters that are deleted. */
+  purged?: number;
+  /** Where the next step goes on; empty: it is over. */
+  next_cursor?: string;
+}
+
 /** PutTypeRequest (types.put) creates or changes a type. A changed limit takes effect within a second; tasks accepted before keep their retry policy, timeouts and cost. */
 export interface PutTypeRequest {
   /** Required: the new settings of the type. */
@@ -1046,7 +1155,7 @@ export interface Task {
   result?: unknown;
   /** The last progress of the running attempt. */
   progress?: unknown;
-  /** Attempts that failed. */
+  /** Attempts that failed, since it was redriven, if it was. */
   failures?: number;
   /** How many times it was given to a worker. */
   grants?: number;
@@ -1082,6 +1191,8 @@ export interface Task {
   unique_key?: string;
   /** As submitted. */
   unique_for_ms?: number;
+  /** How often it was brought back from the dead letters (deadletters.redrive). */
+  redrives?: number;
   /** 1 for a task as it was submitted, and one more with each update. 0 = an older node answered. */
   revision?: number;
 }
@@ -1432,6 +1543,38 @@ export interface ShardSlots {
   slots?: number;
 }
 
+/** DeadLetterFilter picks dead letters: tasks that used up their attempts. What is left out picks all. */
+export interface DeadLetterFilter {
+  /** [A-Za-z0-9_-]{1,64}. Default: all. */
+  tasklist?: string;
+  /** [A-Za-z0-9_.-]{1,64}. Default: all. */
+  type?: string;
+  /** The class of the last error; at most 128 bytes. Default: all. */
+  error_type?: string;
+  /** [A-Za-z0-9_.-]{1,64}. Default: all. */
+  group?: string;
+  /** Only tasks that ended at this time or later, Unix ms. Default 0: all. */
+  since_ms?: number;
+  /** Only tasks that ended before this time, Unix ms. Default 0: all. */
+  until_ms?: number;
+}
+
+/** DeadLetterCount is how many dead letters are alike. */
+export interface DeadLetterCount {
+  /** Their type. */
+  type?: string;
+  /** The class of their last error; may be empty. */
+  error_type?: string;
+  /** When the period begins in which they ended, Unix ms; 0 = periods were not asked for. */
+  period_at_ms?: number;
+  /** How many they are. */
+  letters?: number;
+  /** When the first of them ended, Unix ms. */
+  first_at_ms?: number;
+  /** When the last of them ended, Unix ms. */
+  last_at_ms?: number;
+}
+
 export type Jitter =
   /** Within a tenth of the wait, more or less. */
   | "slight"
@@ -1519,6 +1662,8 @@ export type TaskEventKind =
   | "snoozed"
   /** A client changed it; the message names the fields. Since log version 10. */
   | "updated"
+  /** A dead letter was brought back: failures count from 0 again. */
+  | "redriven"
   | (string & {});
 
 export type TaskState =
@@ -1627,6 +1772,16 @@ export interface Verbs {
   "tasklists.purge": { request: PurgeTasklistRequest; response: PurgeTasklistResponse };
   /** List the workers that send signs of life, and what they run. */
   "workers.list": { request: ListWorkersRequest; response: ListWorkersResponse };
+  /** Tell of the dead letters of the domain, those that ended first at first, page by page. */
+  "deadletters.list": { request: ListDeadLettersRequest; response: ListDeadLettersResponse };
+  /** Count dead letters by type, error and time, step by step. */
+  "deadletters.count": { request: CountDeadLettersRequest; response: CountDeadLettersResponse };
+  /** Get one dead letter, whole. */
+  "deadletters.get": { request: GetDeadLetterRequest; response: GetDeadLetterResponse };
+  /** Bring dead letters back: by id, or step by step all that match a filter; or count them. */
+  "deadletters.redrive": { request: RedriveRequest; response: RedriveResponse };
+  /** Delete dead letters: by id, or step by step all that match a filter; or count them. */
+  "deadletters.purge": { request: PurgeDeadLettersRequest; response: PurgeDeadLettersResponse };
   /** Create or change a task type of the domain: retry, timeouts, concurrency limits. */
   "types.put": { request: PutTypeRequest; response: PutTypeResponse };
   /** Get a task type and how much of its limit is in use. */

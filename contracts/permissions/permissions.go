@@ -33,6 +33,8 @@ func Of(u User, n topology.Partitioning) (Permissions, error) {
 		l.timer(n)
 	case Provisioner:
 		l.provisioner(n)
+	case Inspector:
+		l.inspector(n)
 	case Operator:
 		l.operator(n)
 	default:
@@ -88,6 +90,7 @@ func (l *lists) frontend(n topology.Partitioning) {
 		l.calls(p, topology.HistoryCall, "get", "list", "describe", "workers")
 		l.calls(p, topology.TimerCall, "get", "list", "describe")
 	}
+	l.deadLetters()
 	for m := range n.Matching {
 		l.publish(topology.MatchingPollAny(m))
 		l.calls(m, topology.MatchingCall, "describe")
@@ -98,6 +101,7 @@ func (l *lists) history(n topology.Partitioning) {
 	l.service(History)
 	l.subscribe(topology.HintHungry, topology.AliveHintAny)
 	l.publish(topology.HintLoad, topology.HintSilent, topology.DeadAny, accountInfo)
+	l.deadLetters()
 	l.bucket(topology.CheckpointsBucket)
 	l.publish(topology.BucketSubject(topology.CheckpointsBucket, topology.HistoryCheckpoints))
 	for p := range n.History {
@@ -175,6 +179,22 @@ func (l *lists) provisioner(n topology.Partitioning) {
 	}
 }
 
+func (l *lists) inspector(n topology.Partitioning) {
+	l.publish(streamNames)
+	names := []string{topology.BucketStream(topology.ConfigBucket), topology.BucketStream(topology.MembersBucket), topology.BucketStream(topology.CheckpointsBucket)}
+	for _, s := range topology.Streams(n) {
+		names = append(names, s.Name)
+	}
+	for _, s := range names {
+		l.stream(s)
+		l.publish(api("CONSUMER.LIST", s), "$JS.FC."+s+".>")
+	}
+	for p := range n.History {
+		l.calls(p, topology.HistoryCall, "bookings")
+		l.publish(topology.UniqueKeyAny(p))
+	}
+}
+
 func (l *lists) operator(n topology.Partitioning) {
 	l.publish(topology.APIOf(topology.ReservedDomain))
 	for _, s := range []Role{Frontend, History, Matching, Timer} {
@@ -215,6 +235,12 @@ func (l *lists) tenant(u User) {
 		l.publish(topology.APIOf(u.Domain))
 		l.subscribe(topology.CancelHint(u.Domain))
 	}
+}
+
+// deadLetters are those that are listed, redriven and purged.
+func (l *lists) deadLetters() {
+	s := topology.DeadLetterStream
+	l.publish(api("STREAM.INFO", s), api("STREAM.MSG.GET", s), api("DIRECT.GET", s), api("STREAM.PURGE", s))
 }
 
 // calls are requests to the owner of a partition or shard.

@@ -25,14 +25,15 @@ func of(t *testing.T, user string) permissions.Permissions {
 }
 
 var everybody = []string{
-	"provisioner", "frontend", "history", "matching", "timer", "operator:ann", "submitter:shop:web", "worker:shop:mail", "worker:shop:letters:mail:push", "admin:shop:boss",
+	"provisioner", "frontend", "history", "matching", "timer", "inspector", "operator:ann", "submitter:shop:web", "worker:shop:mail", "worker:shop:letters:mail:push", "admin:shop:boss",
 }
 
 // I14, R1: who may change or delete streams, and who may purge which.
 func TestI14_OnlyTheProvisionerMakesStreams(t *testing.T) {
 	purges := map[string][]string{
-		"history": {"YARD_HISTORY_0", "YARD_HISTORY_1", "YARD_HISTORY_2"},
-		"timer":   {"YARD_HISTORY_0", "YARD_HISTORY_1", "YARD_HISTORY_2", "YARD_TIMER_0", "YARD_TIMER_1", "YARD_TIMER_2"},
+		"frontend": {"YARD_DEADLETTER"},
+		"history":  {"YARD_DEADLETTER", "YARD_HISTORY_0", "YARD_HISTORY_1", "YARD_HISTORY_2"},
+		"timer":    {"YARD_HISTORY_0", "YARD_HISTORY_1", "YARD_HISTORY_2", "YARD_TIMER_0", "YARD_TIMER_1", "YARD_TIMER_2"},
 	}
 	for _, who := range everybody {
 		var purged []string
@@ -53,6 +54,26 @@ func TestI14_OnlyTheProvisionerMakesStreams(t *testing.T) {
 		}
 		if !slices.Equal(purged, purges[who]) {
 			t.Errorf("%s may purge %v", who, purged)
+		}
+	}
+}
+
+// The inspector reads everything, and writes nothing but words on unique keys.
+func TestI14_TheInspectorReads(t *testing.T) {
+	p := of(t, "inspector")
+	for _, s := range p.Publish {
+		call, isCall := strings.CutPrefix(s, "$JS.API.")
+		reads := isCall && !slices.ContainsFunc([]string{"STREAM.CREATE", "STREAM.UPDATE", "STREAM.DELETE", "STREAM.PURGE", "STREAM.MSG.DELETE"}, func(c string) bool { return strings.HasPrefix(call, c+".") })
+		if !reads && !strings.HasPrefix(s, "$JS.FC.") && !strings.HasSuffix(s, ".key.>") && !strings.HasSuffix(s, ".bookings") {
+			t.Errorf("it may publish %s", s)
+		}
+	}
+	if !slices.Equal(p.Subscribe, []string{"_INBOX.s.inspector.>"}) {
+		t.Errorf("it may subscribe to %v", p.Subscribe)
+	}
+	for _, s := range topology.Streams(parts) {
+		if !slices.Contains(p.Publish, "$JS.API.CONSUMER.LIST."+s.Name) {
+			t.Errorf("it cannot read %s", s.Name)
 		}
 	}
 }

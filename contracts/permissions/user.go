@@ -12,7 +12,7 @@ import (
 // Role is a kind of user.
 type Role string
 
-// The roles. Services and the provisioner are one user each; operators have names;
+// The roles. Services, the provisioner and the inspector are one user each; operators have names;
 // submitters, workers and admins are of one domain and have names.
 const (
 	Frontend Role = "frontend"
@@ -21,6 +21,9 @@ const (
 	Timer    Role = "timer"
 	// Provisioner creates and corrects streams and buckets, and nothing else.
 	Provisioner Role = "provisioner"
+	// Inspector reads all that is stored, of all domains, for `yard doctor`; and writes nothing but that a unique key is free,
+	// and deletes consumers, which its repairs do.
+	Inspector Role = "inspector"
 	// Operator manages domains, upgrades and quarantine. Of the tasks of domains
 	// it sees what is in quarantine only.
 	Operator Role = "operator"
@@ -33,7 +36,7 @@ const (
 )
 
 // Services are the roles without a name or domain, in the order in which they are listed.
-func Services() []Role { return []Role{Provisioner, Frontend, History, Matching, Timer} }
+func Services() []Role { return []Role{Provisioner, Frontend, History, Matching, Timer, Inspector} }
 
 // Roles are all of them.
 func Roles() []Role { return append(Services(), Operator, Submitter, Worker, Admin) }

@@ -1,6 +1,9 @@
 package topology
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // Redis keys. Each carries the hash tag {domain}, so that all keys of one
 // script call live on one node of a Redis Cluster. Redis holds nothing that
@@ -68,4 +71,39 @@ func RedisACL(user, passwordSHA256 string) string {
 		}
 	}
 	return line.String()
+}
+
+// TablesPattern matches all keys of triggering tables, as SCAN takes it.
+const TablesPattern = "yard:*"
+
+// TableKey is a key of the triggering tables, read back.
+type TableKey struct {
+	Domain string
+	// Kind is what the key is: "tl", "tasklists", "slots", "pergroup", "group", "rate" or "epoch".
+	Kind string
+	// Name is what follows the kind, such as a limit, or a shard.
+	Name string
+}
+
+// TableKeyOf reads a key back; ok is false for keys that are none of ours.
+func TableKeyOf(key string) (k TableKey, ok bool) {
+	rest, ours := strings.CutPrefix(key, "yard:{")
+	domain, rest, closed := strings.Cut(rest, "}:")
+	kind, name, named := strings.Cut(rest, ":")
+	return TableKey{domain, kind, name}, ours && closed && named && domain != "" && name != ""
+}
+
+// TableOfKey reads the tasklist partition of a HeadsKey or ColumnKey, whose Kind is "tl", and the column, as HeadsKey's set names it; "" is the set's own key.
+func (k TableKey) TableOfKey() (tasklist string, partition int, column string, ok bool) {
+	tasklist, rest, _ := strings.Cut(k.Name, ":")
+	number, rest, ok := strings.Cut(rest, ":")
+	partition, err := strconv.Atoi(number)
+	if k.Kind != "tl" || !ok || err != nil {
+		return "", 0, "", false
+	}
+	if rest == "heads" {
+		return tasklist, partition, "", true
+	}
+	column, ok = strings.CutPrefix(rest, "col:")
+	return tasklist, partition, column, ok
 }

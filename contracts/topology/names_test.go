@@ -198,3 +198,63 @@ func TestTheUserOfRedisIsBounded(t *testing.T) {
 		}
 	}
 }
+
+func TestTableKeysAreReadBack(t *testing.T) {
+	for key, want := range map[string]TableKey{
+		HeadsKey("shop", "mail", 3):               {"shop", "tl", "mail:3:heads"},
+		ColumnKey("shop", "mail", 0, 2, "a:b"):    {"shop", "tl", "mail:0:col:2:a:b"},
+		TasklistsKey("shop", 7):                   {"shop", "tasklists", "7"},
+		SlotsKey("shop", "type/a"):                {"shop", "slots", "type/a"},
+		PerGroupKey("shop", "type/a/group"):       {"shop", "pergroup", "type/a/group"},
+		GroupSlotsKey("shop", "type/a/group/b:c"): {"shop", "group", "type/a/group/b:c"},
+		RateKey("shop", "rate/type/a"):            {"shop", "rate", "rate/type/a"},
+		EpochKey("shop", 1):                       {"shop", "epoch", "1"},
+	} {
+		if got, ok := TableKeyOf(key); !ok || got != want {
+			t.Errorf("%s is %+v %v, want %+v", key, got, ok, want)
+		}
+	}
+	for _, key := range []string{"", "yard:{}:epoch:1", "yard:{shop}:epoch", "yard:shop:epoch:1", "other:{shop}:epoch:1"} {
+		if got, ok := TableKeyOf(key); ok {
+			t.Errorf("%q is read as %+v", key, got)
+		}
+	}
+	type table struct {
+		list      string
+		partition int
+		column    string
+		ok        bool
+	}
+	for key, want := range map[string]table{
+		HeadsKey("shop", "mail", 3):            {"mail", 3, "", true},
+		ColumnKey("shop", "mail", 0, 2, "a:b"): {"mail", 0, "2:a:b", true},
+		EpochKey("shop", 1):                    {},
+	} {
+		k, _ := TableKeyOf(key)
+		var got table
+		if got.list, got.partition, got.column, got.ok = k.TableOfKey(); got != want {
+			t.Errorf("%s is %+v, want %+v", key, got, want)
+		}
+	}
+}
+
+func TestSubjectsOfDeadLettersAndKeysAreReadBack(t *testing.T) {
+	id := ids.NewTaskID(time.UnixMilli(1_800_000_000_000), 3, 9)
+	if domain, got, ok := DeadOfSubject(Dead("shop", "mail", id)); domain != "shop" || got != id || !ok {
+		t.Errorf("a dead letter is of %s, %v, %v", domain, got, ok)
+	}
+	for _, subject := range []string{"yard.dead.shop", "yard.dead.shop.mail", "yard.dead.shop.mail.x", "dead.shop.mail." + id.String()} {
+		if _, _, ok := DeadOfSubject(subject); ok {
+			t.Errorf("%q is taken for a dead letter", subject)
+		}
+	}
+	key := UniqueKey(3, "shop", "order 1")
+	if !IsUniqueKey(3, key) || DomainOfUniqueKey(3, key) != "shop" {
+		t.Errorf("%s is not known again", key)
+	}
+	for _, subject := range []string{Event(3), Fired(3), UniqueKey(2, "shop", "order 1"), SubmitShared(3, 1)} {
+		if IsUniqueKey(3, subject) {
+			t.Errorf("%q is taken for a unique key", subject)
+		}
+	}
+}

@@ -56,7 +56,7 @@ func APIPlanned() []string {
 		"tasks.explain", "tasks.redrive", "tasks.count", "tasks.purge",
 		"tasklists.update",
 		"types.describe",
-		"groups.describe", "keys.*", "batches.*", "schedules.*", "workers.drain", "workers.stop", "deadletters.*",
+		"groups.describe", "keys.*", "batches.*", "schedules.*", "workers.drain", "workers.stop",
 	}
 }
 
@@ -181,6 +181,18 @@ func UniqueKey(p int, domain, key string) string {
 // UniqueKeyAny filters what the log of partition p says about unique keys.
 func UniqueKeyAny(p int) string { return "yard.history." + num(p) + ".key.>" }
 
+// IsUniqueKey tells what the log says about unique keys from its other messages.
+func IsUniqueKey(p int, subject string) bool {
+	return strings.HasPrefix(subject, "yard.history."+num(p)+".key.")
+}
+
+// DomainOfUniqueKey is the domain of a subject of UniqueKey, or "".
+func DomainOfUniqueKey(p int, subject string) string {
+	rest, _ := strings.CutPrefix(subject, "yard.history."+num(p)+".key.")
+	domain, _, _ := strings.Cut(rest, ".")
+	return domain
+}
+
 // UniqueKeyPartition is the history partition whose log has the tasks with this unique key.
 func UniqueKeyPartition(domain, key string, n Partitioning) int {
 	digest := uniqueDigest(domain, key)
@@ -270,6 +282,23 @@ func ArchiveIndexed(p int) string { return "yard.archive." + num(p) + ".indexed"
 // Dead is where an exhausted task is kept whole.
 func Dead(domain, tasklist string, id ids.TaskID) string {
 	return "yard.dead." + domain + "." + tasklist + "." + id.String()
+}
+
+// DeadOf filters the dead letters of a task, whichever tasklist it is of.
+func DeadOf(domain string, id ids.TaskID) string { return "yard.dead." + domain + ".*." + id.String() }
+
+// DeadOfTasklist filters the dead letters of a tasklist.
+func DeadOfTasklist(domain, tasklist string) string {
+	return "yard.dead." + domain + "." + tasklist + ".*"
+}
+
+// DeadOfSubject is the inverse of Dead; ok is false for other subjects.
+func DeadOfSubject(subject string) (domain string, id ids.TaskID, ok bool) {
+	rest, ok := strings.CutPrefix(subject, "yard.dead.")
+	domain, rest, cut := strings.Cut(rest, ".")
+	_, token, named := strings.Cut(rest, ".")
+	id, err := ids.ParseTaskID(token)
+	return domain, id, ok && cut && named && err == nil
 }
 
 // DeadAny filters the dead letters of all domains.

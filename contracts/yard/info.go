@@ -75,6 +75,8 @@ type TaskInfo struct {
 	// UniqueKey is its unique key, which it keeps for UniqueFor after its end; "" = none.
 	UniqueKey string
 	UniqueFor time.Duration
+	// Redrives is how often it came back from the dead letters. Its failures count from then on.
+	Redrives int
 	// Revision is 1 for a task as it was submitted, and one more with each update; 0 if the engine does not tell.
 	Revision int64
 }
@@ -153,7 +155,7 @@ func infoOf(w *yardv1.Task) *TaskInfo {
 		CreatedAt: instant(w.GetCreatedAtMs()), DueAt: instant(w.GetDueAtMs()), FinishedAt: instant(w.GetFinishedAtMs()),
 		StartBy: instant(w.GetStartByMs()), FinishBy: instant(w.GetFinishByMs()),
 		ErrorMessage: w.GetErrorMessage(), ErrorType: w.GetErrorType(), Worker: w.GetWorker(), CancelRequested: w.GetCancelRequested(),
-		Traceparent: w.GetTraceparent(), Headers: w.GetHeaders(), Group: w.GetGroup(), Cost: int(w.GetCost()), Revision: w.GetRevision(),
+		Traceparent: w.GetTraceparent(), Headers: w.GetHeaders(), Group: w.GetGroup(), Cost: int(w.GetCost()), Redrives: int(w.GetRedrives()), Revision: w.GetRevision(),
 		UniqueKey: w.GetUniqueKey(), UniqueFor: time.Duration(w.GetUniqueForMs()) * time.Millisecond,
 	}
 	for _, e := range w.GetEvents() {

@@ -111,5 +111,5 @@ func TestI11_AFloodHoldsUpNobodyAfterAKill(t *testing.T) {
 	if got, other := flood.count(), shop.count(); got != lagBatch*floodBatches || other != 2*lagBatch {
 		t.Errorf("%d tasks of the flood have run, and %d of the other", got, other)
 	}
-	c.Check()
+	c.CheckAll()
 }

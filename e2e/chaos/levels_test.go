@@ -100,7 +100,7 @@ func TestI8_LevelsHoldWhileThingsAreKilled(t *testing.T) {
 			t.Errorf("of %s %d attempts ran at once, %d may", name, most, g.most)
 		}
 	}
-	c.Check()
+	c.CheckAll()
 	t.Logf("%d tasks completed once each, %d attempts died with their worker; at most %d, %d, %d of %d, %d, %d at once; Redis was lost %d times",
 		l.done.Load(), l.died.Load(), l.all.most.Load(), l.paid.most.Load(), l.partner.most.Load(), allAtOnce, paidAtOnce, partnerAtOnce, len(lost))
 }

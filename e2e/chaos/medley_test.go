@@ -124,7 +124,7 @@ func TestI1_I8_PoliciesGroupsAndPartitionsWhileThingsAreKilled(t *testing.T) {
 	m.finish()
 	m.check()
 	m.probe()
-	c.Check()
+	c.CheckAll()
 }
 
 // define makes the domain, the limits and the types.

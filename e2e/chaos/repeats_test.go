@@ -249,5 +249,5 @@ func TestI1_RepeatsOfKilledFrontends(t *testing.T) {
 		}
 	}
 	t.Logf("%d rounds, %d submits, %d accepted, %d unknown, %d payloads have run", rounds, r.submitted.Load(), len(r.accepted), r.unknown.Load(), len(r.ran))
-	c.Check()
+	c.CheckAll()
 }

@@ -71,7 +71,7 @@ func TestI1_R43_FullStorage(t *testing.T) {
 	if !maps.Equal(s.done, s.accepted) {
 		t.Errorf("%d tasks were accepted, %d others or less were completed", len(s.accepted), len(s.done))
 	}
-	c.Check()
+	c.CheckAll()
 }
 
 type storageRun struct {

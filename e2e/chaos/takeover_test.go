@@ -65,7 +65,7 @@ func TestIdleWorkersAreServedAfterATakeover(t *testing.T) {
 		c.AwaitProcess(cluster.Matching, 0)
 		i.round("back after "+d.name, func() {})
 	}
-	c.Check()
+	c.CheckAll()
 }
 
 // idle is tasklists with a worker each.
@@ -204,7 +204,7 @@ func TestTakeoversAreQuick(t *testing.T) {
 			}
 		}
 	}
-	c.Check()
+	c.CheckAll()
 }
 
 // probe asks all partitions of a service again and again. Stop waits until all of them

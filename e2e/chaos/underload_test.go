@@ -124,7 +124,7 @@ func runRound(t *testing.T, s settings, disturb faults, opts ...cluster.Option) 
 	disturb(t, c, seed, s.lasts)
 	t.Log(tr.pace.String())
 	report := tr.finish(a)
-	c.Check()
+	c.CheckAll()
 	for _, key := range report.Open[:min(len(report.Open), violationsMax)] {
 		t.Logf("what the engine says of a task without an end: %s", tr.ask(key))
 	}

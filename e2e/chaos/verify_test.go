@@ -32,7 +32,7 @@ func (l *load) verify() map[string]*yardv1.Task {
 	l.slotsFree()
 	l.stopWorkers()
 	l.workers.Wait()
-	l.cluster.Check()
+	l.cluster.CheckAll()
 
 	offences := slices.Concat(l.finishedOnce(tasks), l.ranOnlyAccepted(), l.limitHeld(tasks))
 	for len(l.failures) > 0 {

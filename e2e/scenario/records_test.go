@@ -73,7 +73,7 @@ func TestI13EveryFieldIsWritten(t *testing.T) {
 		}
 	}
 	var missing []string
-	for _, name := range []protoreflect.Name{"Policy", "Record", "Attempt", "Step", "Batch", "ArchivePage", "Event", "EventBatch", "Cursor", "CursorPart", "Checkpoint", "LaneCursor", "Header", "Expiry", "Unique", "UniqueKey", "Update", "Updates"} {
+	for _, name := range []protoreflect.Name{"Policy", "Record", "Attempt", "Step", "Batch", "ArchivePage", "Event", "EventBatch", "Cursor", "CursorPart", "Checkpoint", "LaneCursor", "Header", "Expiry", "Unique", "UniqueKey", "Update", "Updates", "Redrive", "Redriven"} {
 		fields := logv1.File_yard_log_v1_log_proto.Messages().ByName(name).Fields()
 		for i := range fields.Len() {
 			if field := fieldName(fields.Get(i)); !seen[field] && !slices.Contains(unwritten, field) {
@@ -211,7 +211,10 @@ func liveThrough(w *world) {
 	once := w.submitOne(unique)
 	equal(w.t, "the task that has the key", w.submitOne(unique), once)
 	w.complete(w.take(1, "delayed")...)
-	w.submitOne(&yardv1.NewTask{Type: "delayed", DelayMs: 3_600_000, UniqueKey: "order-8"})
+	eighth := w.submitOne(&yardv1.NewTask{Type: "delayed", DelayMs: 3_600_000, UniqueKey: "order-8"})
+	equal(w.t, "the task that is replaced", w.submitOne(&yardv1.NewTask{
+		Type: "delayed", DelayMs: 3_600_000, UniqueKey: "order-8", OnConflict: yardv1.OnConflict_ON_CONFLICT_REPLACE, UniqueForMs: 1, Cost: 2, Traceparent: traceparent,
+	}), eighth)
 	w.ended(delayed[0])
 	later := w.submitOne(&yardv1.NewTask{Type: "delayed", DelayMs: 3_600_000})
 	w.reach(later, "waiting")
@@ -221,6 +224,7 @@ func liveThrough(w *world) {
 	makeRoom(w)
 	loseWorker(w)
 	changeSome(w)
+	redriveSome(w)
 	leaveOnTheWay(w)
 	w.drained()
 }
@@ -237,6 +241,26 @@ func changeSome(w *world) {
 	w.changed(&yardv1.TaskUpdate{TaskId: id, RunNow: true}, 3)
 	w.complete(w.takeOne("changed"))
 	w.ended(id)
+}
+
+// redriveSome brings two dead letters back in one message.
+func redriveSome(w *world) {
+	all := w.dead(2, "redriven", "network")
+	w.redrive(&yardv1.RedriveRequest{TaskIds: all, Retry: soon(), By: "ann"})
+	for _, p := range w.take(2, "redriven") {
+		w.fail(p, &yardv1.Failure{Message: "no", NonRetryable: true})
+	}
+	again := int64(0)
+	w.eventually(func() error {
+		if again += w.redrive(&yardv1.RedriveRequest{TaskIds: all}).Redriven; again < 2 {
+			return errNothing
+		}
+		return nil
+	})
+	w.complete(w.take(2, "redriven")...)
+	for _, id := range all {
+		w.ended(id)
+	}
 }
 
 // makeRoom has limits that are full end a task that waits, and an attempt that runs.

@@ -199,5 +199,6 @@ func TestTheAttemptsOfASilentWorkerComeBackAtOnce(t *testing.T) {
 		_, err = w.poll(&yardv1.PollRequest{Tasklist: list, MaxTasks: 1, WorkerId: "too short"})
 		refused(t, err, fault.InvalidArgument)
 		equal(t, "path", fault.From(err).Path, "/worker_id")
+		w.examined()
 	})
 }

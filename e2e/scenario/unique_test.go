@@ -223,6 +223,7 @@ func TestUniqueTasksRunOnce(t *testing.T) {
 				}
 			}
 		}
+		w.examined()
 	})
 }
 

@@ -116,9 +116,14 @@ func (s *Service) Run(ctx context.Context) error {
 		return fmt.Errorf("watch domains and types: %w", err)
 	}
 	inbox := natsgate.NewInbox(s.NATS)
+	letters, err := natsgate.NewLetters(s.js)
+	if err != nil {
+		return err
+	}
+	defer letters.Close()
 	gate, err := gateway.New(gateway.Deps{
 		Config: s.Config.Gateway, Partitioning: s.Partitioning, Tokens: ids.NewTokens(secret),
-		History: natsgate.NewLog(s.NATS, s.js), Bus: inbox, Owners: natsgate.Owners(s.NATS),
+		History: natsgate.NewLog(s.NATS, s.js), Letters: letters, Bus: inbox, Owners: natsgate.Owners(s.NATS),
 		Catalog: catalog, Registry: catalog, LogVersion: catalog.WriteVersion, Clock: s.Clock,
 		Log: s.Log, Tracing: s.Tracing, Metrics: s.Metrics,
 	})

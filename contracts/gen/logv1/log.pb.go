@@ -53,6 +53,8 @@ const (
 	EventKind_EVENT_KIND_DISPLACE EventKind = 12
 	// A client changes the task. Since log version 10.
 	EventKind_EVENT_KIND_UPDATE EventKind = 14
+	// An operator brings a dead letter back. Since log version 10.
+	EventKind_EVENT_KIND_REDRIVEN EventKind = 16
 )
 
 // Enum value maps for EventKind.
@@ -72,6 +74,7 @@ var (
 		11: "EVENT_KIND_REJECT",
 		12: "EVENT_KIND_DISPLACE",
 		14: "EVENT_KIND_UPDATE",
+		16: "EVENT_KIND_REDRIVEN",
 	}
 	EventKind_value = map[string]int32{
 		"EVENT_KIND_UNSPECIFIED": 0,
@@ -88,6 +91,7 @@ var (
 		"EVENT_KIND_REJECT":      11,
 		"EVENT_KIND_DISPLACE":    12,
 		"EVENT_KIND_UPDATE":      14,
+		"EVENT_KIND_REDRIVEN":    16,
 	}
 )
 
@@ -391,6 +395,8 @@ type Record struct {
 	HandedBack uint32 `protobuf:"varint,34,opt,name=handed_back,json=handedBack,proto3" json:"handed_back,omitempty"`
 	// Its unique key; absent = none. Since log version 10.
 	Unique *Unique `protobuf:"bytes,35,opt,name=unique,proto3" json:"unique,omitempty"`
+	// What its redrives have left; absent = there was none. Since log version 10.
+	Redriven *Redriven `protobuf:"bytes,36,opt,name=redriven,proto3" json:"redriven,omitempty"`
 	// What its updates have left; absent = there was none. Since log version 10.
 	Updates       *Updates `protobuf:"bytes,40,opt,name=updates,proto3" json:"updates,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -672,11 +678,173 @@ func (x *Record) GetUnique() *Unique {
 	return nil
 }
 
+func (x *Record) GetRedriven() *Redriven {
+	if x != nil {
+		return x.Redriven
+	}
+	return nil
+}
+
 func (x *Record) GetUpdates() *Updates {
 	if x != nil {
 		return x.Updates
 	}
 	return nil
+}
+
+// Redriven is what a task must remember of its redrives.
+type Redriven struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How often it was redriven.
+	Count uint32 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
+	// The place in the log of the last redrive: commands that lie before it are not about this stay.
+	Seq uint64 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
+	// Its index among the events of that message.
+	Index uint32 `protobuf:"varint,4,opt,name=index,proto3" json:"index,omitempty"`
+	// The requests of the last redrives, the latest first, at most 4: repeated, they change nothing.
+	Requests      []uint64 `protobuf:"fixed64,3,rep,packed,name=requests,proto3" json:"requests,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Redriven) Reset() {
+	*x = Redriven{}
+	mi := &file_yard_log_v1_log_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Redriven) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Redriven) ProtoMessage() {}
+
+func (x *Redriven) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_log_v1_log_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Redriven.ProtoReflect.Descriptor instead.
+func (*Redriven) Descriptor() ([]byte, []int) {
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Redriven) GetCount() uint32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *Redriven) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *Redriven) GetIndex() uint32 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *Redriven) GetRequests() []uint64 {
+	if x != nil {
+		return x.Requests
+	}
+	return nil
+}
+
+// Redrive brings a dead letter back as the next stay of its task.
+type Redrive struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The sequence of the dead letter in its stream; 0 = the caller found none, and the event only asks whether it was carried out before.
+	Letter uint64 `protobuf:"varint,1,opt,name=letter,proto3" json:"letter,omitempty"`
+	// The tasklist that the letter is filed under.
+	Tasklist string `protobuf:"bytes,2,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	// The stay that ended as this letter (Record.parkings).
+	Parkings uint32 `protobuf:"varint,3,opt,name=parkings,proto3" json:"parkings,omitempty"`
+	// Fields that are not 0 replace those of the task's policy.
+	Policy *Policy `protobuf:"bytes,4,opt,name=policy,proto3" json:"policy,omitempty"`
+	// Names the request that it came with; never 0.
+	Request       uint64 `protobuf:"fixed64,5,opt,name=request,proto3" json:"request,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Redrive) Reset() {
+	*x = Redrive{}
+	mi := &file_yard_log_v1_log_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Redrive) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Redrive) ProtoMessage() {}
+
+func (x *Redrive) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_log_v1_log_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Redrive.ProtoReflect.Descriptor instead.
+func (*Redrive) Descriptor() ([]byte, []int) {
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Redrive) GetLetter() uint64 {
+	if x != nil {
+		return x.Letter
+	}
+	return 0
+}
+
+func (x *Redrive) GetTasklist() string {
+	if x != nil {
+		return x.Tasklist
+	}
+	return ""
+}
+
+func (x *Redrive) GetParkings() uint32 {
+	if x != nil {
+		return x.Parkings
+	}
+	return 0
+}
+
+func (x *Redrive) GetPolicy() *Policy {
+	if x != nil {
+		return x.Policy
+	}
+	return nil
+}
+
+func (x *Redrive) GetRequest() uint64 {
+	if x != nil {
+		return x.Request
+	}
+	return 0
 }
 
 // Unique is the unique key of a task (yard.v1.NewTask).
@@ -694,7 +862,7 @@ type Unique struct {
 
 func (x *Unique) Reset() {
 	*x = Unique{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[3]
+	mi := &file_yard_log_v1_log_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -706,7 +874,7 @@ func (x *Unique) String() string {
 func (*Unique) ProtoMessage() {}
 
 func (x *Unique) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[3]
+	mi := &file_yard_log_v1_log_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -719,7 +887,7 @@ func (x *Unique) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unique.ProtoReflect.Descriptor instead.
 func (*Unique) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{3}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Unique) GetKey() string {
@@ -769,7 +937,7 @@ type UniqueKey struct {
 
 func (x *UniqueKey) Reset() {
 	*x = UniqueKey{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[4]
+	mi := &file_yard_log_v1_log_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -781,7 +949,7 @@ func (x *UniqueKey) String() string {
 func (*UniqueKey) ProtoMessage() {}
 
 func (x *UniqueKey) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[4]
+	mi := &file_yard_log_v1_log_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -794,7 +962,7 @@ func (x *UniqueKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UniqueKey.ProtoReflect.Descriptor instead.
 func (*UniqueKey) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{4}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *UniqueKey) GetTaskId() []byte {
@@ -852,7 +1020,7 @@ type Updates struct {
 
 func (x *Updates) Reset() {
 	*x = Updates{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[5]
+	mi := &file_yard_log_v1_log_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -864,7 +1032,7 @@ func (x *Updates) String() string {
 func (*Updates) ProtoMessage() {}
 
 func (x *Updates) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[5]
+	mi := &file_yard_log_v1_log_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -877,7 +1045,7 @@ func (x *Updates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Updates.ProtoReflect.Descriptor instead.
 func (*Updates) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{5}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Updates) GetApplied() uint64 {
@@ -952,7 +1120,7 @@ type Update struct {
 
 func (x *Update) Reset() {
 	*x = Update{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[6]
+	mi := &file_yard_log_v1_log_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -964,7 +1132,7 @@ func (x *Update) String() string {
 func (*Update) ProtoMessage() {}
 
 func (x *Update) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[6]
+	mi := &file_yard_log_v1_log_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -977,7 +1145,7 @@ func (x *Update) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Update.ProtoReflect.Descriptor instead.
 func (*Update) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{6}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Update) GetIfRevision() uint64 {
@@ -1122,7 +1290,7 @@ type Expiry struct {
 
 func (x *Expiry) Reset() {
 	*x = Expiry{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[7]
+	mi := &file_yard_log_v1_log_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1134,7 +1302,7 @@ func (x *Expiry) String() string {
 func (*Expiry) ProtoMessage() {}
 
 func (x *Expiry) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[7]
+	mi := &file_yard_log_v1_log_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1147,7 +1315,7 @@ func (x *Expiry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Expiry.ProtoReflect.Descriptor instead.
 func (*Expiry) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{7}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Expiry) GetStartWithinMs() int64 {
@@ -1189,7 +1357,7 @@ type Header struct {
 
 func (x *Header) Reset() {
 	*x = Header{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[8]
+	mi := &file_yard_log_v1_log_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1201,7 +1369,7 @@ func (x *Header) String() string {
 func (*Header) ProtoMessage() {}
 
 func (x *Header) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[8]
+	mi := &file_yard_log_v1_log_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1214,7 +1382,7 @@ func (x *Header) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Header.ProtoReflect.Descriptor instead.
 func (*Header) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{8}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Header) GetName() string {
@@ -1260,7 +1428,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[9]
+	mi := &file_yard_log_v1_log_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1272,7 +1440,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[9]
+	mi := &file_yard_log_v1_log_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1285,7 +1453,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{9}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Attempt) GetNonce() uint64 {
@@ -1394,7 +1562,7 @@ type Granted struct {
 
 func (x *Granted) Reset() {
 	*x = Granted{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[10]
+	mi := &file_yard_log_v1_log_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1406,7 +1574,7 @@ func (x *Granted) String() string {
 func (*Granted) ProtoMessage() {}
 
 func (x *Granted) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[10]
+	mi := &file_yard_log_v1_log_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1419,7 +1587,7 @@ func (x *Granted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Granted.ProtoReflect.Descriptor instead.
 func (*Granted) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{10}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Granted) GetShard() uint32 {
@@ -1466,7 +1634,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[11]
+	mi := &file_yard_log_v1_log_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1478,7 +1646,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[11]
+	mi := &file_yard_log_v1_log_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1491,7 +1659,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{11}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Step) GetKind() int32 {
@@ -1565,7 +1733,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[12]
+	mi := &file_yard_log_v1_log_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1577,7 +1745,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[12]
+	mi := &file_yard_log_v1_log_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1590,7 +1758,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{12}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Batch) GetTasks() []*Record {
@@ -1653,7 +1821,7 @@ type ArchivePage struct {
 
 func (x *ArchivePage) Reset() {
 	*x = ArchivePage{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[13]
+	mi := &file_yard_log_v1_log_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1665,7 +1833,7 @@ func (x *ArchivePage) String() string {
 func (*ArchivePage) ProtoMessage() {}
 
 func (x *ArchivePage) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[13]
+	mi := &file_yard_log_v1_log_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1678,7 +1846,7 @@ func (x *ArchivePage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArchivePage.ProtoReflect.Descriptor instead.
 func (*ArchivePage) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{13}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ArchivePage) GetLogVersion() uint32 {
@@ -1725,14 +1893,14 @@ type Event struct {
 	// Completed: result. Heartbeat: progress.
 	Data         []byte `protobuf:"bytes,8,opt,name=data,proto3" json:"data,omitempty"`
 	DataEncoding int32  `protobuf:"varint,9,opt,name=data_encoding,json=dataEncoding,proto3" json:"data_encoding,omitempty"`
-	// Failed; cancel, reject, displace: the reason.
+	// Failed; cancel, reject, displace, redriven: the reason.
 	Message      string `protobuf:"bytes,10,opt,name=message,proto3" json:"message,omitempty"`
 	ErrorType    string `protobuf:"bytes,11,opt,name=error_type,json=errorType,proto3" json:"error_type,omitempty"`
 	NonRetryable bool   `protobuf:"varint,12,opt,name=non_retryable,json=nonRetryable,proto3" json:"non_retryable,omitempty"`
 	DelayMs      int64  `protobuf:"varint,13,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"`
 	// Carried.
 	Carried *Record `protobuf:"bytes,14,opt,name=carried,proto3" json:"carried,omitempty"`
-	// Complete, fail, heartbeat, cancel, update: the caller's domain, which must be the task's.
+	// Complete, fail, heartbeat, cancel, update, redriven: the caller's domain, which must be the task's.
 	Domain string `protobuf:"bytes,15,opt,name=domain,proto3" json:"domain,omitempty"`
 	// Started: the path of limits in which a slot was booked, such as "type/email.send".
 	Limits []string `protobuf:"bytes,16,rep,name=limits,proto3" json:"limits,omitempty"`
@@ -1753,14 +1921,16 @@ type Event struct {
 	// else a heartbeat came between. 0 = the lease is over. Since log version 10.
 	SilentLeaseMs int64 `protobuf:"varint,22,opt,name=silent_lease_ms,json=silentLeaseMs,proto3" json:"silent_lease_ms,omitempty"`
 	// Update. Since log version 10.
-	Update        *Update `protobuf:"bytes,30,opt,name=update,proto3" json:"update,omitempty"`
+	Update *Update `protobuf:"bytes,30,opt,name=update,proto3" json:"update,omitempty"`
+	// Redriven. Since log version 10.
+	Redrive       *Redrive `protobuf:"bytes,31,opt,name=redrive,proto3" json:"redrive,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[14]
+	mi := &file_yard_log_v1_log_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1772,7 +1942,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[14]
+	mi := &file_yard_log_v1_log_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1785,7 +1955,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{14}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Event) GetKind() EventKind {
@@ -1949,6 +2119,13 @@ func (x *Event) GetUpdate() *Update {
 	return nil
 }
 
+func (x *Event) GetRedrive() *Redrive {
+	if x != nil {
+		return x.Redrive
+	}
+	return nil
+}
+
 // PollRef is a poll that a batch's grabs are for.
 type PollRef struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -1966,7 +2143,7 @@ type PollRef struct {
 
 func (x *PollRef) Reset() {
 	*x = PollRef{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[15]
+	mi := &file_yard_log_v1_log_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1978,7 +2155,7 @@ func (x *PollRef) String() string {
 func (*PollRef) ProtoMessage() {}
 
 func (x *PollRef) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[15]
+	mi := &file_yard_log_v1_log_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1991,7 +2168,7 @@ func (x *PollRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PollRef.ProtoReflect.Descriptor instead.
 func (*PollRef) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{15}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PollRef) GetWorker() string {
@@ -2052,7 +2229,7 @@ type EventBatch struct {
 
 func (x *EventBatch) Reset() {
 	*x = EventBatch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[16]
+	mi := &file_yard_log_v1_log_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2064,7 +2241,7 @@ func (x *EventBatch) String() string {
 func (*EventBatch) ProtoMessage() {}
 
 func (x *EventBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[16]
+	mi := &file_yard_log_v1_log_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2077,7 +2254,7 @@ func (x *EventBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventBatch.ProtoReflect.Descriptor instead.
 func (*EventBatch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{16}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *EventBatch) GetEvents() []*Event {
@@ -2151,7 +2328,7 @@ type VerdictBatch struct {
 
 func (x *VerdictBatch) Reset() {
 	*x = VerdictBatch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[17]
+	mi := &file_yard_log_v1_log_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2163,7 +2340,7 @@ func (x *VerdictBatch) String() string {
 func (*VerdictBatch) ProtoMessage() {}
 
 func (x *VerdictBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[17]
+	mi := &file_yard_log_v1_log_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2176,7 +2353,7 @@ func (x *VerdictBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerdictBatch.ProtoReflect.Descriptor instead.
 func (*VerdictBatch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{17}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *VerdictBatch) GetRequestId() uint64 {
@@ -2224,7 +2401,7 @@ type EventVerdict struct {
 
 func (x *EventVerdict) Reset() {
 	*x = EventVerdict{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[18]
+	mi := &file_yard_log_v1_log_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2236,7 +2413,7 @@ func (x *EventVerdict) String() string {
 func (*EventVerdict) ProtoMessage() {}
 
 func (x *EventVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[18]
+	mi := &file_yard_log_v1_log_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2249,7 +2426,7 @@ func (x *EventVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventVerdict.ProtoReflect.Descriptor instead.
 func (*EventVerdict) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{18}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *EventVerdict) GetCode() string {
@@ -2326,7 +2503,7 @@ type Hints struct {
 
 func (x *Hints) Reset() {
 	*x = Hints{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[19]
+	mi := &file_yard_log_v1_log_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2338,7 +2515,7 @@ func (x *Hints) String() string {
 func (*Hints) ProtoMessage() {}
 
 func (x *Hints) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[19]
+	mi := &file_yard_log_v1_log_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2351,7 +2528,7 @@ func (x *Hints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hints.ProtoReflect.Descriptor instead.
 func (*Hints) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{19}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Hints) GetTriggers() []*TriggerBatch {
@@ -2392,7 +2569,7 @@ type TriggerBatch struct {
 
 func (x *TriggerBatch) Reset() {
 	*x = TriggerBatch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[20]
+	mi := &file_yard_log_v1_log_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2404,7 +2581,7 @@ func (x *TriggerBatch) String() string {
 func (*TriggerBatch) ProtoMessage() {}
 
 func (x *TriggerBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[20]
+	mi := &file_yard_log_v1_log_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2417,7 +2594,7 @@ func (x *TriggerBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerBatch.ProtoReflect.Descriptor instead.
 func (*TriggerBatch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{20}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *TriggerBatch) GetDomain() string {
@@ -2504,7 +2681,7 @@ type SlotRelease struct {
 
 func (x *SlotRelease) Reset() {
 	*x = SlotRelease{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[21]
+	mi := &file_yard_log_v1_log_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2516,7 +2693,7 @@ func (x *SlotRelease) String() string {
 func (*SlotRelease) ProtoMessage() {}
 
 func (x *SlotRelease) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[21]
+	mi := &file_yard_log_v1_log_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2529,7 +2706,7 @@ func (x *SlotRelease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotRelease.ProtoReflect.Descriptor instead.
 func (*SlotRelease) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{21}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SlotRelease) GetDomain() string {
@@ -2584,7 +2761,7 @@ type Cursor struct {
 
 func (x *Cursor) Reset() {
 	*x = Cursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[22]
+	mi := &file_yard_log_v1_log_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2596,7 +2773,7 @@ func (x *Cursor) String() string {
 func (*Cursor) ProtoMessage() {}
 
 func (x *Cursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[22]
+	mi := &file_yard_log_v1_log_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2609,7 +2786,7 @@ func (x *Cursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cursor.ProtoReflect.Descriptor instead.
 func (*Cursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{22}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Cursor) GetEpoch() uint64 {
@@ -2696,7 +2873,7 @@ type CursorPart struct {
 
 func (x *CursorPart) Reset() {
 	*x = CursorPart{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[23]
+	mi := &file_yard_log_v1_log_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2708,7 +2885,7 @@ func (x *CursorPart) String() string {
 func (*CursorPart) ProtoMessage() {}
 
 func (x *CursorPart) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[23]
+	mi := &file_yard_log_v1_log_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2721,7 +2898,7 @@ func (x *CursorPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CursorPart.ProtoReflect.Descriptor instead.
 func (*CursorPart) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{23}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CursorPart) GetSeq() uint64 {
@@ -2790,7 +2967,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[24]
+	mi := &file_yard_log_v1_log_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2802,7 +2979,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[24]
+	mi := &file_yard_log_v1_log_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2815,7 +2992,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{24}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Checkpoint) GetEpoch() uint64 {
@@ -2941,7 +3118,7 @@ type ShardFence struct {
 
 func (x *ShardFence) Reset() {
 	*x = ShardFence{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[25]
+	mi := &file_yard_log_v1_log_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2953,7 +3130,7 @@ func (x *ShardFence) String() string {
 func (*ShardFence) ProtoMessage() {}
 
 func (x *ShardFence) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[25]
+	mi := &file_yard_log_v1_log_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2966,7 +3143,7 @@ func (x *ShardFence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardFence.ProtoReflect.Descriptor instead.
 func (*ShardFence) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{25}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ShardFence) GetShard() uint32 {
@@ -2999,7 +3176,7 @@ type LaneCursor struct {
 
 func (x *LaneCursor) Reset() {
 	*x = LaneCursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[26]
+	mi := &file_yard_log_v1_log_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3011,7 +3188,7 @@ func (x *LaneCursor) String() string {
 func (*LaneCursor) ProtoMessage() {}
 
 func (x *LaneCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[26]
+	mi := &file_yard_log_v1_log_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3024,7 +3201,7 @@ func (x *LaneCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaneCursor.ProtoReflect.Descriptor instead.
 func (*LaneCursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{26}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *LaneCursor) GetLane() uint32 {
@@ -3080,7 +3257,7 @@ type QueueCursor struct {
 
 func (x *QueueCursor) Reset() {
 	*x = QueueCursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[27]
+	mi := &file_yard_log_v1_log_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3092,7 +3269,7 @@ func (x *QueueCursor) String() string {
 func (*QueueCursor) ProtoMessage() {}
 
 func (x *QueueCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[27]
+	mi := &file_yard_log_v1_log_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3105,7 +3282,7 @@ func (x *QueueCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueCursor.ProtoReflect.Descriptor instead.
 func (*QueueCursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{27}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *QueueCursor) GetLane() uint32 {
@@ -3162,7 +3339,7 @@ type QueueLevel struct {
 
 func (x *QueueLevel) Reset() {
 	*x = QueueLevel{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[28]
+	mi := &file_yard_log_v1_log_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3174,7 +3351,7 @@ func (x *QueueLevel) String() string {
 func (*QueueLevel) ProtoMessage() {}
 
 func (x *QueueLevel) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[28]
+	mi := &file_yard_log_v1_log_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3187,7 +3364,7 @@ func (x *QueueLevel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueLevel.ProtoReflect.Descriptor instead.
 func (*QueueLevel) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{28}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *QueueLevel) GetLane() uint32 {
@@ -3238,7 +3415,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x13initial_interval_ms\x18\x02 \x01(\x03R\x11initialIntervalMs\x12\x18\n" +
 	"\abackoff\x18\x03 \x01(\x01R\abackoff\x12&\n" +
 	"\x0fmax_interval_ms\x18\x04 \x01(\x03R\rmaxIntervalMs\x12!\n" +
-	"\fmax_attempts\x18\x05 \x01(\x05R\vmaxAttempts\"\x87\t\n" +
+	"\fmax_attempts\x18\x05 \x01(\x05R\vmaxAttempts\"\xba\t\n" +
 	"\x06Record\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x1a\n" +
@@ -3277,8 +3454,20 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x04cost\x18! \x01(\x05R\x04cost\x12\x1f\n" +
 	"\vhanded_back\x18\" \x01(\rR\n" +
 	"handedBack\x12+\n" +
-	"\x06unique\x18# \x01(\v2\x13.yard.log.v1.UniqueR\x06unique\x12.\n" +
-	"\aupdates\x18( \x01(\v2\x14.yard.log.v1.UpdatesR\aupdates\"[\n" +
+	"\x06unique\x18# \x01(\v2\x13.yard.log.v1.UniqueR\x06unique\x121\n" +
+	"\bredriven\x18$ \x01(\v2\x15.yard.log.v1.RedrivenR\bredriven\x12.\n" +
+	"\aupdates\x18( \x01(\v2\x14.yard.log.v1.UpdatesR\aupdates\"d\n" +
+	"\bRedriven\x12\x14\n" +
+	"\x05count\x18\x01 \x01(\rR\x05count\x12\x10\n" +
+	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x14\n" +
+	"\x05index\x18\x04 \x01(\rR\x05index\x12\x1a\n" +
+	"\brequests\x18\x03 \x03(\x06R\brequests\"\xa0\x01\n" +
+	"\aRedrive\x12\x16\n" +
+	"\x06letter\x18\x01 \x01(\x04R\x06letter\x12\x1a\n" +
+	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x1a\n" +
+	"\bparkings\x18\x03 \x01(\rR\bparkings\x12+\n" +
+	"\x06policy\x18\x04 \x01(\v2\x13.yard.log.v1.PolicyR\x06policy\x12\x18\n" +
+	"\arequest\x18\x05 \x01(\x06R\arequest\"[\n" +
 	"\x06Unique\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x15\n" +
 	"\x06for_ms\x18\x02 \x01(\x03R\x05forMs\x12\x16\n" +
@@ -3377,7 +3566,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"logVersion\x12\x12\n" +
 	"\x04base\x18\x02 \x01(\x04R\x04base\x12\"\n" +
 	"\ffingerprints\x18\x03 \x01(\fR\ffingerprints\x12\x18\n" +
-	"\aoffsets\x18\x04 \x01(\fR\aoffsets\"\xbe\x05\n" +
+	"\aoffsets\x18\x04 \x01(\fR\aoffsets\"\xee\x05\n" +
 	"\x05Event\x12*\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x16.yard.log.v1.EventKindR\x04kind\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\fR\x06taskId\x12\x1a\n" +
@@ -3404,7 +3593,8 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\vready_by_ms\x18\x14 \x01(\x03R\treadyByMs\x12\x16\n" +
 	"\x06snooze\x18\x15 \x01(\bR\x06snooze\x12&\n" +
 	"\x0fsilent_lease_ms\x18\x16 \x01(\x03R\rsilentLeaseMs\x12+\n" +
-	"\x06update\x18\x1e \x01(\v2\x13.yard.log.v1.UpdateR\x06update\"\x85\x01\n" +
+	"\x06update\x18\x1e \x01(\v2\x13.yard.log.v1.UpdateR\x06update\x12.\n" +
+	"\aredrive\x18\x1f \x01(\v2\x14.yard.log.v1.RedriveR\aredrive\"\x85\x01\n" +
 	"\aPollRef\x12\x16\n" +
 	"\x06worker\x18\x01 \x01(\tR\x06worker\x12\x19\n" +
 	"\breply_to\x18\x02 \x01(\tR\areplyTo\x12\x12\n" +
@@ -3528,7 +3718,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"QueueLevel\x12\x12\n" +
 	"\x04lane\x18\x01 \x01(\rR\x04lane\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x10\n" +
-	"\x03seq\x18\x03 \x01(\x04R\x03seq*\xde\x02\n" +
+	"\x03seq\x18\x03 \x01(\x04R\x03seq*\xf7\x02\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12EVENT_KIND_STARTED\x10\x01\x12\x18\n" +
@@ -3544,7 +3734,8 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x12\x15\n" +
 	"\x11EVENT_KIND_REJECT\x10\v\x12\x17\n" +
 	"\x13EVENT_KIND_DISPLACE\x10\f\x12\x15\n" +
-	"\x11EVENT_KIND_UPDATE\x10\x0eB?Z=github.com/yardmaster-io/yardmaster/contracts/gen/logv1;logv1b\x06proto3"
+	"\x11EVENT_KIND_UPDATE\x10\x0e\x12\x17\n" +
+	"\x13EVENT_KIND_REDRIVEN\x10\x10B?Z=github.com/yardmaster-io/yardmaster/contracts/gen/logv1;logv1b\x06proto3"
 
 var (
 	file_yard_log_v1_log_proto_rawDescOnce sync.Once
@@ -3559,73 +3750,78 @@ func file_yard_log_v1_log_proto_rawDescGZIP() []byte {
 }
 
 var file_yard_log_v1_log_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_yard_log_v1_log_proto_goTypes = []any{
 	(EventKind)(0),       // 0: yard.log.v1.EventKind
 	(*Policy)(nil),       // 1: yard.log.v1.Policy
 	(*ErrorRetry)(nil),   // 2: yard.log.v1.ErrorRetry
 	(*Record)(nil),       // 3: yard.log.v1.Record
-	(*Unique)(nil),       // 4: yard.log.v1.Unique
-	(*UniqueKey)(nil),    // 5: yard.log.v1.UniqueKey
-	(*Updates)(nil),      // 6: yard.log.v1.Updates
-	(*Update)(nil),       // 7: yard.log.v1.Update
-	(*Expiry)(nil),       // 8: yard.log.v1.Expiry
-	(*Header)(nil),       // 9: yard.log.v1.Header
-	(*Attempt)(nil),      // 10: yard.log.v1.Attempt
-	(*Granted)(nil),      // 11: yard.log.v1.Granted
-	(*Step)(nil),         // 12: yard.log.v1.Step
-	(*Batch)(nil),        // 13: yard.log.v1.Batch
-	(*ArchivePage)(nil),  // 14: yard.log.v1.ArchivePage
-	(*Event)(nil),        // 15: yard.log.v1.Event
-	(*PollRef)(nil),      // 16: yard.log.v1.PollRef
-	(*EventBatch)(nil),   // 17: yard.log.v1.EventBatch
-	(*VerdictBatch)(nil), // 18: yard.log.v1.VerdictBatch
-	(*EventVerdict)(nil), // 19: yard.log.v1.EventVerdict
-	(*Hints)(nil),        // 20: yard.log.v1.Hints
-	(*TriggerBatch)(nil), // 21: yard.log.v1.TriggerBatch
-	(*SlotRelease)(nil),  // 22: yard.log.v1.SlotRelease
-	(*Cursor)(nil),       // 23: yard.log.v1.Cursor
-	(*CursorPart)(nil),   // 24: yard.log.v1.CursorPart
-	(*Checkpoint)(nil),   // 25: yard.log.v1.Checkpoint
-	(*ShardFence)(nil),   // 26: yard.log.v1.ShardFence
-	(*LaneCursor)(nil),   // 27: yard.log.v1.LaneCursor
-	(*QueueCursor)(nil),  // 28: yard.log.v1.QueueCursor
-	(*QueueLevel)(nil),   // 29: yard.log.v1.QueueLevel
+	(*Redriven)(nil),     // 4: yard.log.v1.Redriven
+	(*Redrive)(nil),      // 5: yard.log.v1.Redrive
+	(*Unique)(nil),       // 6: yard.log.v1.Unique
+	(*UniqueKey)(nil),    // 7: yard.log.v1.UniqueKey
+	(*Updates)(nil),      // 8: yard.log.v1.Updates
+	(*Update)(nil),       // 9: yard.log.v1.Update
+	(*Expiry)(nil),       // 10: yard.log.v1.Expiry
+	(*Header)(nil),       // 11: yard.log.v1.Header
+	(*Attempt)(nil),      // 12: yard.log.v1.Attempt
+	(*Granted)(nil),      // 13: yard.log.v1.Granted
+	(*Step)(nil),         // 14: yard.log.v1.Step
+	(*Batch)(nil),        // 15: yard.log.v1.Batch
+	(*ArchivePage)(nil),  // 16: yard.log.v1.ArchivePage
+	(*Event)(nil),        // 17: yard.log.v1.Event
+	(*PollRef)(nil),      // 18: yard.log.v1.PollRef
+	(*EventBatch)(nil),   // 19: yard.log.v1.EventBatch
+	(*VerdictBatch)(nil), // 20: yard.log.v1.VerdictBatch
+	(*EventVerdict)(nil), // 21: yard.log.v1.EventVerdict
+	(*Hints)(nil),        // 22: yard.log.v1.Hints
+	(*TriggerBatch)(nil), // 23: yard.log.v1.TriggerBatch
+	(*SlotRelease)(nil),  // 24: yard.log.v1.SlotRelease
+	(*Cursor)(nil),       // 25: yard.log.v1.Cursor
+	(*CursorPart)(nil),   // 26: yard.log.v1.CursorPart
+	(*Checkpoint)(nil),   // 27: yard.log.v1.Checkpoint
+	(*ShardFence)(nil),   // 28: yard.log.v1.ShardFence
+	(*LaneCursor)(nil),   // 29: yard.log.v1.LaneCursor
+	(*QueueCursor)(nil),  // 30: yard.log.v1.QueueCursor
+	(*QueueLevel)(nil),   // 31: yard.log.v1.QueueLevel
 }
 var file_yard_log_v1_log_proto_depIdxs = []int32{
 	2,  // 0: yard.log.v1.Policy.by_error:type_name -> yard.log.v1.ErrorRetry
 	1,  // 1: yard.log.v1.Record.policy:type_name -> yard.log.v1.Policy
-	12, // 2: yard.log.v1.Record.steps:type_name -> yard.log.v1.Step
-	10, // 3: yard.log.v1.Record.attempt:type_name -> yard.log.v1.Attempt
-	9,  // 4: yard.log.v1.Record.headers:type_name -> yard.log.v1.Header
-	8,  // 5: yard.log.v1.Record.expiry:type_name -> yard.log.v1.Expiry
-	4,  // 6: yard.log.v1.Record.unique:type_name -> yard.log.v1.Unique
-	6,  // 7: yard.log.v1.Record.updates:type_name -> yard.log.v1.Updates
-	1,  // 8: yard.log.v1.Update.policy:type_name -> yard.log.v1.Policy
-	8,  // 9: yard.log.v1.Update.expiry:type_name -> yard.log.v1.Expiry
-	9,  // 10: yard.log.v1.Update.headers:type_name -> yard.log.v1.Header
-	11, // 11: yard.log.v1.Attempt.granted:type_name -> yard.log.v1.Granted
-	16, // 12: yard.log.v1.Granted.poll:type_name -> yard.log.v1.PollRef
-	3,  // 13: yard.log.v1.Batch.tasks:type_name -> yard.log.v1.Record
-	0,  // 14: yard.log.v1.Event.kind:type_name -> yard.log.v1.EventKind
-	3,  // 15: yard.log.v1.Event.carried:type_name -> yard.log.v1.Record
-	7,  // 16: yard.log.v1.Event.update:type_name -> yard.log.v1.Update
-	15, // 17: yard.log.v1.EventBatch.events:type_name -> yard.log.v1.Event
-	16, // 18: yard.log.v1.EventBatch.polls:type_name -> yard.log.v1.PollRef
-	19, // 19: yard.log.v1.VerdictBatch.verdicts:type_name -> yard.log.v1.EventVerdict
-	21, // 20: yard.log.v1.Hints.triggers:type_name -> yard.log.v1.TriggerBatch
-	22, // 21: yard.log.v1.Hints.releases:type_name -> yard.log.v1.SlotRelease
-	24, // 22: yard.log.v1.Cursor.ahead:type_name -> yard.log.v1.CursorPart
-	27, // 23: yard.log.v1.Checkpoint.lanes:type_name -> yard.log.v1.LaneCursor
-	26, // 24: yard.log.v1.Checkpoint.fences:type_name -> yard.log.v1.ShardFence
-	28, // 25: yard.log.v1.Checkpoint.queues:type_name -> yard.log.v1.QueueCursor
-	29, // 26: yard.log.v1.Checkpoint.parked_queues:type_name -> yard.log.v1.QueueLevel
-	29, // 27: yard.log.v1.Checkpoint.archived_queues:type_name -> yard.log.v1.QueueLevel
-	28, // [28:28] is the sub-list for method output_type
-	28, // [28:28] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	14, // 2: yard.log.v1.Record.steps:type_name -> yard.log.v1.Step
+	12, // 3: yard.log.v1.Record.attempt:type_name -> yard.log.v1.Attempt
+	11, // 4: yard.log.v1.Record.headers:type_name -> yard.log.v1.Header
+	10, // 5: yard.log.v1.Record.expiry:type_name -> yard.log.v1.Expiry
+	6,  // 6: yard.log.v1.Record.unique:type_name -> yard.log.v1.Unique
+	4,  // 7: yard.log.v1.Record.redriven:type_name -> yard.log.v1.Redriven
+	8,  // 8: yard.log.v1.Record.updates:type_name -> yard.log.v1.Updates
+	1,  // 9: yard.log.v1.Redrive.policy:type_name -> yard.log.v1.Policy
+	1,  // 10: yard.log.v1.Update.policy:type_name -> yard.log.v1.Policy
+	10, // 11: yard.log.v1.Update.expiry:type_name -> yard.log.v1.Expiry
+	11, // 12: yard.log.v1.Update.headers:type_name -> yard.log.v1.Header
+	13, // 13: yard.log.v1.Attempt.granted:type_name -> yard.log.v1.Granted
+	18, // 14: yard.log.v1.Granted.poll:type_name -> yard.log.v1.PollRef
+	3,  // 15: yard.log.v1.Batch.tasks:type_name -> yard.log.v1.Record
+	0,  // 16: yard.log.v1.Event.kind:type_name -> yard.log.v1.EventKind
+	3,  // 17: yard.log.v1.Event.carried:type_name -> yard.log.v1.Record
+	9,  // 18: yard.log.v1.Event.update:type_name -> yard.log.v1.Update
+	5,  // 19: yard.log.v1.Event.redrive:type_name -> yard.log.v1.Redrive
+	17, // 20: yard.log.v1.EventBatch.events:type_name -> yard.log.v1.Event
+	18, // 21: yard.log.v1.EventBatch.polls:type_name -> yard.log.v1.PollRef
+	21, // 22: yard.log.v1.VerdictBatch.verdicts:type_name -> yard.log.v1.EventVerdict
+	23, // 23: yard.log.v1.Hints.triggers:type_name -> yard.log.v1.TriggerBatch
+	24, // 24: yard.log.v1.Hints.releases:type_name -> yard.log.v1.SlotRelease
+	26, // 25: yard.log.v1.Cursor.ahead:type_name -> yard.log.v1.CursorPart
+	29, // 26: yard.log.v1.Checkpoint.lanes:type_name -> yard.log.v1.LaneCursor
+	28, // 27: yard.log.v1.Checkpoint.fences:type_name -> yard.log.v1.ShardFence
+	30, // 28: yard.log.v1.Checkpoint.queues:type_name -> yard.log.v1.QueueCursor
+	31, // 29: yard.log.v1.Checkpoint.parked_queues:type_name -> yard.log.v1.QueueLevel
+	31, // 30: yard.log.v1.Checkpoint.archived_queues:type_name -> yard.log.v1.QueueLevel
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_yard_log_v1_log_proto_init() }
@@ -3639,7 +3835,7 @@ func file_yard_log_v1_log_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_log_v1_log_proto_rawDesc), len(file_yard_log_v1_log_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   29,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

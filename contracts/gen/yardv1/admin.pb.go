@@ -6428,6 +6428,892 @@ func (x *ShardSlots) GetSlots() int32 {
 	return 0
 }
 
+// DeadLetterFilter picks dead letters: tasks that used up their attempts. What is left out picks all.
+type DeadLetterFilter struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// [A-Za-z0-9_-]{1,64}. Default: all.
+	Tasklist string `protobuf:"bytes,1,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	// [A-Za-z0-9_.-]{1,64}. Default: all.
+	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
+	// The class of the last error; at most 128 bytes. Default: all.
+	ErrorType string `protobuf:"bytes,3,opt,name=error_type,json=errorType,proto3" json:"error_type,omitempty"`
+	// [A-Za-z0-9_.-]{1,64}. Default: all.
+	Group string `protobuf:"bytes,4,opt,name=group,proto3" json:"group,omitempty"`
+	// Only tasks that ended at this time or later, Unix ms. Default 0: all.
+	SinceMs int64 `protobuf:"varint,5,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"`
+	// Only tasks that ended before this time, Unix ms. Default 0: all.
+	UntilMs       int64 `protobuf:"varint,6,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeadLetterFilter) Reset() {
+	*x = DeadLetterFilter{}
+	mi := &file_yard_v1_admin_proto_msgTypes[93]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeadLetterFilter) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeadLetterFilter) ProtoMessage() {}
+
+func (x *DeadLetterFilter) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[93]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeadLetterFilter.ProtoReflect.Descriptor instead.
+func (*DeadLetterFilter) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{93}
+}
+
+func (x *DeadLetterFilter) GetTasklist() string {
+	if x != nil {
+		return x.Tasklist
+	}
+	return ""
+}
+
+func (x *DeadLetterFilter) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *DeadLetterFilter) GetErrorType() string {
+	if x != nil {
+		return x.ErrorType
+	}
+	return ""
+}
+
+func (x *DeadLetterFilter) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
+func (x *DeadLetterFilter) GetSinceMs() int64 {
+	if x != nil {
+		return x.SinceMs
+	}
+	return 0
+}
+
+func (x *DeadLetterFilter) GetUntilMs() int64 {
+	if x != nil {
+		return x.UntilMs
+	}
+	return 0
+}
+
+// ListDeadLettersRequest (deadletters.list) tells of dead letters, in the order in which they ended. A page may be empty and not the last.
+type ListDeadLettersRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Default: all of the domain.
+	Filter *DeadLetterFilter `protobuf:"bytes,1,opt,name=filter,proto3" json:"filter,omitempty"`
+	// The most letters that are looked at, 1..1000. Default 100.
+	Limit int32 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	// The next_cursor of the page before, with the same filter.
+	Cursor        string `protobuf:"bytes,3,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListDeadLettersRequest) Reset() {
+	*x = ListDeadLettersRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[94]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListDeadLettersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListDeadLettersRequest) ProtoMessage() {}
+
+func (x *ListDeadLettersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[94]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListDeadLettersRequest.ProtoReflect.Descriptor instead.
+func (*ListDeadLettersRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{94}
+}
+
+func (x *ListDeadLettersRequest) GetFilter() *DeadLetterFilter {
+	if x != nil {
+		return x.Filter
+	}
+	return nil
+}
+
+func (x *ListDeadLettersRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ListDeadLettersRequest) GetCursor() string {
+	if x != nil {
+		return x.Cursor
+	}
+	return ""
+}
+
+type ListDeadLettersResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Without payloads and events.
+	Tasks []*Task `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	// Where the next page goes on; empty: this is the last.
+	NextCursor    string `protobuf:"bytes,2,opt,name=next_cursor,json=nextCursor,proto3" json:"next_cursor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListDeadLettersResponse) Reset() {
+	*x = ListDeadLettersResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[95]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListDeadLettersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListDeadLettersResponse) ProtoMessage() {}
+
+func (x *ListDeadLettersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[95]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListDeadLettersResponse.ProtoReflect.Descriptor instead.
+func (*ListDeadLettersResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{95}
+}
+
+func (x *ListDeadLettersResponse) GetTasks() []*Task {
+	if x != nil {
+		return x.Tasks
+	}
+	return nil
+}
+
+func (x *ListDeadLettersResponse) GetNextCursor() string {
+	if x != nil {
+		return x.NextCursor
+	}
+	return ""
+}
+
+// CountDeadLettersRequest (deadletters.count) counts dead letters by type, error and time: one step of it. Steps follow until an answer has
+// no next_cursor; their counts add up.
+type CountDeadLettersRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Default: all of the domain.
+	Filter *DeadLetterFilter `protobuf:"bytes,1,opt,name=filter,proto3" json:"filter,omitempty"`
+	// Count those apart that ended in different periods of this length, ms, 1000..31622400000 (366 days). Default 0: together.
+	PeriodMs int64 `protobuf:"varint,2,opt,name=period_ms,json=periodMs,proto3" json:"period_ms,omitempty"`
+	// The most letters that this step looks at, 1..1000. Default 1000.
+	Limit int32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// The next_cursor of the step before, with the same filter and period.
+	Cursor        string `protobuf:"bytes,4,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CountDeadLettersRequest) Reset() {
+	*x = CountDeadLettersRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[96]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CountDeadLettersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CountDeadLettersRequest) ProtoMessage() {}
+
+func (x *CountDeadLettersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[96]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CountDeadLettersRequest.ProtoReflect.Descriptor instead.
+func (*CountDeadLettersRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{96}
+}
+
+func (x *CountDeadLettersRequest) GetFilter() *DeadLetterFilter {
+	if x != nil {
+		return x.Filter
+	}
+	return nil
+}
+
+func (x *CountDeadLettersRequest) GetPeriodMs() int64 {
+	if x != nil {
+		return x.PeriodMs
+	}
+	return 0
+}
+
+func (x *CountDeadLettersRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *CountDeadLettersRequest) GetCursor() string {
+	if x != nil {
+		return x.Cursor
+	}
+	return ""
+}
+
+type CountDeadLettersResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At most one of each type, error and period.
+	Counts []*DeadLetterCount `protobuf:"bytes,1,rep,name=counts,proto3" json:"counts,omitempty"`
+	// Where the next step goes on; empty: all are counted.
+	NextCursor    string `protobuf:"bytes,2,opt,name=next_cursor,json=nextCursor,proto3" json:"next_cursor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CountDeadLettersResponse) Reset() {
+	*x = CountDeadLettersResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[97]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CountDeadLettersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CountDeadLettersResponse) ProtoMessage() {}
+
+func (x *CountDeadLettersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[97]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CountDeadLettersResponse.ProtoReflect.Descriptor instead.
+func (*CountDeadLettersResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{97}
+}
+
+func (x *CountDeadLettersResponse) GetCounts() []*DeadLetterCount {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
+}
+
+func (x *CountDeadLettersResponse) GetNextCursor() string {
+	if x != nil {
+		return x.NextCursor
+	}
+	return ""
+}
+
+// DeadLetterCount is how many dead letters are alike.
+type DeadLetterCount struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Their type.
+	Type string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
+	// The class of their last error; may be empty.
+	ErrorType string `protobuf:"bytes,2,opt,name=error_type,json=errorType,proto3" json:"error_type,omitempty"`
+	// When the period begins in which they ended, Unix ms; 0 = periods were not asked for.
+	PeriodAtMs int64 `protobuf:"varint,3,opt,name=period_at_ms,json=periodAtMs,proto3" json:"period_at_ms,omitempty"`
+	// How many they are.
+	Letters int64 `protobuf:"varint,4,opt,name=letters,proto3" json:"letters,omitempty"`
+	// When the first of them ended, Unix ms.
+	FirstAtMs int64 `protobuf:"varint,5,opt,name=first_at_ms,json=firstAtMs,proto3" json:"first_at_ms,omitempty"`
+	// When the last of them ended, Unix ms.
+	LastAtMs      int64 `protobuf:"varint,6,opt,name=last_at_ms,json=lastAtMs,proto3" json:"last_at_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeadLetterCount) Reset() {
+	*x = DeadLetterCount{}
+	mi := &file_yard_v1_admin_proto_msgTypes[98]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeadLetterCount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeadLetterCount) ProtoMessage() {}
+
+func (x *DeadLetterCount) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[98]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeadLetterCount.ProtoReflect.Descriptor instead.
+func (*DeadLetterCount) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{98}
+}
+
+func (x *DeadLetterCount) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *DeadLetterCount) GetErrorType() string {
+	if x != nil {
+		return x.ErrorType
+	}
+	return ""
+}
+
+func (x *DeadLetterCount) GetPeriodAtMs() int64 {
+	if x != nil {
+		return x.PeriodAtMs
+	}
+	return 0
+}
+
+func (x *DeadLetterCount) GetLetters() int64 {
+	if x != nil {
+		return x.Letters
+	}
+	return 0
+}
+
+func (x *DeadLetterCount) GetFirstAtMs() int64 {
+	if x != nil {
+		return x.FirstAtMs
+	}
+	return 0
+}
+
+func (x *DeadLetterCount) GetLastAtMs() int64 {
+	if x != nil {
+		return x.LastAtMs
+	}
+	return 0
+}
+
+// GetDeadLetterRequest (deadletters.get) tells all of one dead letter.
+type GetDeadLetterRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required.
+	TaskId        string `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetDeadLetterRequest) Reset() {
+	*x = GetDeadLetterRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[99]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetDeadLetterRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetDeadLetterRequest) ProtoMessage() {}
+
+func (x *GetDeadLetterRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[99]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetDeadLetterRequest.ProtoReflect.Descriptor instead.
+func (*GetDeadLetterRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{99}
+}
+
+func (x *GetDeadLetterRequest) GetTaskId() string {
+	if x != nil {
+		return x.TaskId
+	}
+	return ""
+}
+
+type GetDeadLetterResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The task as it ended, whole.
+	Task          *Task `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetDeadLetterResponse) Reset() {
+	*x = GetDeadLetterResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[100]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetDeadLetterResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetDeadLetterResponse) ProtoMessage() {}
+
+func (x *GetDeadLetterResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[100]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetDeadLetterResponse.ProtoReflect.Descriptor instead.
+func (*GetDeadLetterResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{100}
+}
+
+func (x *GetDeadLetterResponse) GetTask() *Task {
+	if x != nil {
+		return x.Task
+	}
+	return nil
+}
+
+// RedriveRequest (deadletters.redrive) brings dead letters back: those named, or one step of all that match a filter. The task keeps its id and its
+// history; its failures count from 0, times of start_within and finish_within begin again, and it does not take its unique key
+// again. It is decided in the order of the log: a letter comes back once, however many ask at the same time. Since log version 10.
+type RedriveRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 1..100 tasks. Not together with filter.
+	TaskIds []string `protobuf:"bytes,1,rep,name=task_ids,json=taskIds,proto3" json:"task_ids,omitempty"`
+	// All dead letters that match, step by step until an answer has no next_cursor; who sends the steps decides how fast. An empty filter is all of the
+	// domain. What becomes a dead letter after the first step stays.
+	Filter *DeadLetterFilter `protobuf:"bytes,2,opt,name=filter,proto3" json:"filter,omitempty"`
+	// Count what matches, and change nothing.
+	Preview bool `protobuf:"varint,3,opt,name=preview,proto3" json:"preview,omitempty"`
+	// The most letters that this step looks at, 1..100; in a preview 1..1000. Default 100. Only with filter.
+	Limit int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	// The next_cursor of the step before, with the same filter.
+	Cursor string `protobuf:"bytes,5,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	// What happens after a failure from now on: fields that are set replace those of the task's policy, and lists replace lists.
+	Retry *RetryPolicy `protobuf:"bytes,6,opt,name=retry,proto3" json:"retry,omitempty"`
+	// Why, for people; at most 800 bytes. It is in the history of each task.
+	Reason string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Who redrives it, for people; at most 128 bytes.
+	By string `protobuf:"bytes,8,opt,name=by,proto3" json:"by,omitempty"`
+	// Identifies the request: a UUID of version 7, as in tasks.submit. Repeated with the same id, a redrive that is one of the last four of its task changes
+	// nothing and is answered with OK again. Default: the server makes one.
+	RequestId     string `protobuf:"bytes,9,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RedriveRequest) Reset() {
+	*x = RedriveRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[101]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RedriveRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RedriveRequest) ProtoMessage() {}
+
+func (x *RedriveRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[101]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RedriveRequest.ProtoReflect.Descriptor instead.
+func (*RedriveRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{101}
+}
+
+func (x *RedriveRequest) GetTaskIds() []string {
+	if x != nil {
+		return x.TaskIds
+	}
+	return nil
+}
+
+func (x *RedriveRequest) GetFilter() *DeadLetterFilter {
+	if x != nil {
+		return x.Filter
+	}
+	return nil
+}
+
+func (x *RedriveRequest) GetPreview() bool {
+	if x != nil {
+		return x.Preview
+	}
+	return false
+}
+
+func (x *RedriveRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *RedriveRequest) GetCursor() string {
+	if x != nil {
+		return x.Cursor
+	}
+	return ""
+}
+
+func (x *RedriveRequest) GetRetry() *RetryPolicy {
+	if x != nil {
+		return x.Retry
+	}
+	return nil
+}
+
+func (x *RedriveRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *RedriveRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *RedriveRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+type RedriveResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Letters that match. Without preview, each has one of the outcomes below.
+	Found int64 `protobuf:"varint,1,opt,name=found,proto3" json:"found,omitempty"`
+	// Tasks that are back.
+	Redriven int64 `protobuf:"varint,2,opt,name=redriven,proto3" json:"redriven,omitempty"`
+	// Tasks that were no dead letters any more.
+	Refused int64 `protobuf:"varint,3,opt,name=refused,proto3" json:"refused,omitempty"`
+	// Tasks of which the log has not said in time what became of them: repeat the step.
+	Undecided int64 `protobuf:"varint,4,opt,name=undecided,proto3" json:"undecided,omitempty"`
+	// Of task_ids: one for each, in order, also in a preview. OK, NOT_FOUND, FAILED_PRECONDITION (it is no dead letter any more), UNKNOWN (repeat it).
+	Verdicts []*Verdict `protobuf:"bytes,5,rep,name=verdicts,proto3" json:"verdicts,omitempty"`
+	// Where the next step goes on; empty: it is over.
+	NextCursor    string `protobuf:"bytes,6,opt,name=next_cursor,json=nextCursor,proto3" json:"next_cursor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RedriveResponse) Reset() {
+	*x = RedriveResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[102]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RedriveResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RedriveResponse) ProtoMessage() {}
+
+func (x *RedriveResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[102]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RedriveResponse.ProtoReflect.Descriptor instead.
+func (*RedriveResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{102}
+}
+
+func (x *RedriveResponse) GetFound() int64 {
+	if x != nil {
+		return x.Found
+	}
+	return 0
+}
+
+func (x *RedriveResponse) GetRedriven() int64 {
+	if x != nil {
+		return x.Redriven
+	}
+	return 0
+}
+
+func (x *RedriveResponse) GetRefused() int64 {
+	if x != nil {
+		return x.Refused
+	}
+	return 0
+}
+
+func (x *RedriveResponse) GetUndecided() int64 {
+	if x != nil {
+		return x.Undecided
+	}
+	return 0
+}
+
+func (x *RedriveResponse) GetVerdicts() []*Verdict {
+	if x != nil {
+		return x.Verdicts
+	}
+	return nil
+}
+
+func (x *RedriveResponse) GetNextCursor() string {
+	if x != nil {
+		return x.NextCursor
+	}
+	return ""
+}
+
+// PurgeDeadLettersRequest (deadletters.purge) deletes dead letters: those named, or one step of all that match a filter. Their tasks
+// stay ended, and tell so while the domain keeps finished tasks; they cannot be redriven any more.
+type PurgeDeadLettersRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 1..100 tasks. Not together with filter.
+	TaskIds []string `protobuf:"bytes,1,rep,name=task_ids,json=taskIds,proto3" json:"task_ids,omitempty"`
+	// All that match, as in deadletters.redrive.
+	Filter *DeadLetterFilter `protobuf:"bytes,2,opt,name=filter,proto3" json:"filter,omitempty"`
+	// Count what matches, and change nothing.
+	Preview bool `protobuf:"varint,3,opt,name=preview,proto3" json:"preview,omitempty"`
+	// The most letters that this step looks at, 1..1000. Default 500. Only with filter.
+	Limit int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	// The next_cursor of the step before, with the same filter.
+	Cursor string `protobuf:"bytes,5,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	// Who purges, for people, in the engine's log; at most 128 bytes.
+	By            string `protobuf:"bytes,6,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PurgeDeadLettersRequest) Reset() {
+	*x = PurgeDeadLettersRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[103]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PurgeDeadLettersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PurgeDeadLettersRequest) ProtoMessage() {}
+
+func (x *PurgeDeadLettersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[103]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PurgeDeadLettersRequest.ProtoReflect.Descriptor instead.
+func (*PurgeDeadLettersRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{103}
+}
+
+func (x *PurgeDeadLettersRequest) GetTaskIds() []string {
+	if x != nil {
+		return x.TaskIds
+	}
+	return nil
+}
+
+func (x *PurgeDeadLettersRequest) GetFilter() *DeadLetterFilter {
+	if x != nil {
+		return x.Filter
+	}
+	return nil
+}
+
+func (x *PurgeDeadLettersRequest) GetPreview() bool {
+	if x != nil {
+		return x.Preview
+	}
+	return false
+}
+
+func (x *PurgeDeadLettersRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *PurgeDeadLettersRequest) GetCursor() string {
+	if x != nil {
+		return x.Cursor
+	}
+	return ""
+}
+
+func (x *PurgeDeadLettersRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+type PurgeDeadLettersResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Letters that match.
+	Found int64 `protobuf:"varint,1,opt,name=found,proto3" json:"found,omitempty"`
+	// Letters that are deleted.
+	Purged int64 `protobuf:"varint,2,opt,name=purged,proto3" json:"purged,omitempty"`
+	// Where the next step goes on; empty: it is over.
+	NextCursor    string `protobuf:"bytes,3,opt,name=next_cursor,json=nextCursor,proto3" json:"next_cursor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PurgeDeadLettersResponse) Reset() {
+	*x = PurgeDeadLettersResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[104]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PurgeDeadLettersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PurgeDeadLettersResponse) ProtoMessage() {}
+
+func (x *PurgeDeadLettersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[104]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PurgeDeadLettersResponse.ProtoReflect.Descriptor instead.
+func (*PurgeDeadLettersResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{104}
+}
+
+func (x *PurgeDeadLettersResponse) GetFound() int64 {
+	if x != nil {
+		return x.Found
+	}
+	return 0
+}
+
+func (x *PurgeDeadLettersResponse) GetPurged() int64 {
+	if x != nil {
+		return x.Purged
+	}
+	return 0
+}
+
+func (x *PurgeDeadLettersResponse) GetNextCursor() string {
+	if x != nil {
+		return x.NextCursor
+	}
+	return ""
+}
+
 var File_yard_v1_admin_proto protoreflect.FileDescriptor
 
 const file_yard_v1_admin_proto_rawDesc = "" +
@@ -6885,7 +7771,77 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"ShardSlots\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\x05R\x05shard\x12\x18\n" +
 	"\arunning\x18\x02 \x01(\x05R\arunning\x12\x14\n" +
-	"\x05slots\x18\x03 \x01(\x05R\x05slots*P\n" +
+	"\x05slots\x18\x03 \x01(\x05R\x05slots\"\xad\x01\n" +
+	"\x10DeadLetterFilter\x12\x1a\n" +
+	"\btasklist\x18\x01 \x01(\tR\btasklist\x12\x12\n" +
+	"\x04type\x18\x02 \x01(\tR\x04type\x12\x1d\n" +
+	"\n" +
+	"error_type\x18\x03 \x01(\tR\terrorType\x12\x14\n" +
+	"\x05group\x18\x04 \x01(\tR\x05group\x12\x19\n" +
+	"\bsince_ms\x18\x05 \x01(\x03R\asinceMs\x12\x19\n" +
+	"\buntil_ms\x18\x06 \x01(\x03R\auntilMs\"y\n" +
+	"\x16ListDeadLettersRequest\x121\n" +
+	"\x06filter\x18\x01 \x01(\v2\x19.yard.v1.DeadLetterFilterR\x06filter\x12\x14\n" +
+	"\x05limit\x18\x02 \x01(\x05R\x05limit\x12\x16\n" +
+	"\x06cursor\x18\x03 \x01(\tR\x06cursor\"_\n" +
+	"\x17ListDeadLettersResponse\x12#\n" +
+	"\x05tasks\x18\x01 \x03(\v2\r.yard.v1.TaskR\x05tasks\x12\x1f\n" +
+	"\vnext_cursor\x18\x02 \x01(\tR\n" +
+	"nextCursor\"\x97\x01\n" +
+	"\x17CountDeadLettersRequest\x121\n" +
+	"\x06filter\x18\x01 \x01(\v2\x19.yard.v1.DeadLetterFilterR\x06filter\x12\x1b\n" +
+	"\tperiod_ms\x18\x02 \x01(\x03R\bperiodMs\x12\x14\n" +
+	"\x05limit\x18\x03 \x01(\x05R\x05limit\x12\x16\n" +
+	"\x06cursor\x18\x04 \x01(\tR\x06cursor\"m\n" +
+	"\x18CountDeadLettersResponse\x120\n" +
+	"\x06counts\x18\x01 \x03(\v2\x18.yard.v1.DeadLetterCountR\x06counts\x12\x1f\n" +
+	"\vnext_cursor\x18\x02 \x01(\tR\n" +
+	"nextCursor\"\xbe\x01\n" +
+	"\x0fDeadLetterCount\x12\x12\n" +
+	"\x04type\x18\x01 \x01(\tR\x04type\x12\x1d\n" +
+	"\n" +
+	"error_type\x18\x02 \x01(\tR\terrorType\x12 \n" +
+	"\fperiod_at_ms\x18\x03 \x01(\x03R\n" +
+	"periodAtMs\x12\x18\n" +
+	"\aletters\x18\x04 \x01(\x03R\aletters\x12\x1e\n" +
+	"\vfirst_at_ms\x18\x05 \x01(\x03R\tfirstAtMs\x12\x1c\n" +
+	"\n" +
+	"last_at_ms\x18\x06 \x01(\x03R\blastAtMs\"/\n" +
+	"\x14GetDeadLetterRequest\x12\x17\n" +
+	"\atask_id\x18\x01 \x01(\tR\x06taskId\":\n" +
+	"\x15GetDeadLetterResponse\x12!\n" +
+	"\x04task\x18\x01 \x01(\v2\r.yard.v1.TaskR\x04task\"\x99\x02\n" +
+	"\x0eRedriveRequest\x12\x19\n" +
+	"\btask_ids\x18\x01 \x03(\tR\ataskIds\x121\n" +
+	"\x06filter\x18\x02 \x01(\v2\x19.yard.v1.DeadLetterFilterR\x06filter\x12\x18\n" +
+	"\apreview\x18\x03 \x01(\bR\apreview\x12\x14\n" +
+	"\x05limit\x18\x04 \x01(\x05R\x05limit\x12\x16\n" +
+	"\x06cursor\x18\x05 \x01(\tR\x06cursor\x12*\n" +
+	"\x05retry\x18\x06 \x01(\v2\x14.yard.v1.RetryPolicyR\x05retry\x12\x16\n" +
+	"\x06reason\x18\a \x01(\tR\x06reason\x12\x0e\n" +
+	"\x02by\x18\b \x01(\tR\x02by\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\t \x01(\tR\trequestId\"\xca\x01\n" +
+	"\x0fRedriveResponse\x12\x14\n" +
+	"\x05found\x18\x01 \x01(\x03R\x05found\x12\x1a\n" +
+	"\bredriven\x18\x02 \x01(\x03R\bredriven\x12\x18\n" +
+	"\arefused\x18\x03 \x01(\x03R\arefused\x12\x1c\n" +
+	"\tundecided\x18\x04 \x01(\x03R\tundecided\x12,\n" +
+	"\bverdicts\x18\x05 \x03(\v2\x10.yard.v1.VerdictR\bverdicts\x12\x1f\n" +
+	"\vnext_cursor\x18\x06 \x01(\tR\n" +
+	"nextCursor\"\xbf\x01\n" +
+	"\x17PurgeDeadLettersRequest\x12\x19\n" +
+	"\btask_ids\x18\x01 \x03(\tR\ataskIds\x121\n" +
+	"\x06filter\x18\x02 \x01(\v2\x19.yard.v1.DeadLetterFilterR\x06filter\x12\x18\n" +
+	"\apreview\x18\x03 \x01(\bR\apreview\x12\x14\n" +
+	"\x05limit\x18\x04 \x01(\x05R\x05limit\x12\x16\n" +
+	"\x06cursor\x18\x05 \x01(\tR\x06cursor\x12\x0e\n" +
+	"\x02by\x18\x06 \x01(\tR\x02by\"i\n" +
+	"\x18PurgeDeadLettersResponse\x12\x14\n" +
+	"\x05found\x18\x01 \x01(\x03R\x05found\x12\x16\n" +
+	"\x06purged\x18\x02 \x01(\x03R\x06purged\x12\x1f\n" +
+	"\vnext_cursor\x18\x03 \x01(\tR\n" +
+	"nextCursor*P\n" +
 	"\x06OnFull\x12\x10\n" +
 	"\fON_FULL_WAIT\x10\x00\x12\x19\n" +
 	"\x15ON_FULL_REJECT_NEWEST\x10\x01\x12\x19\n" +
@@ -6904,7 +7860,7 @@ func file_yard_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_yard_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 93)
+var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 105)
 var file_yard_v1_admin_proto_goTypes = []any{
 	(OnFull)(0),                      // 0: yard.v1.OnFull
 	(*Domain)(nil),                   // 1: yard.v1.Domain
@@ -7000,87 +7956,109 @@ var file_yard_v1_admin_proto_goTypes = []any{
 	(*SlotHolder)(nil),               // 91: yard.v1.SlotHolder
 	(*SlotWaiter)(nil),               // 92: yard.v1.SlotWaiter
 	(*ShardSlots)(nil),               // 93: yard.v1.ShardSlots
-	(*RetryPolicy)(nil),              // 94: yard.v1.RetryPolicy
-	(*Task)(nil),                     // 95: yard.v1.Task
-	(TaskState)(0),                   // 96: yard.v1.TaskState
+	(*DeadLetterFilter)(nil),         // 94: yard.v1.DeadLetterFilter
+	(*ListDeadLettersRequest)(nil),   // 95: yard.v1.ListDeadLettersRequest
+	(*ListDeadLettersResponse)(nil),  // 96: yard.v1.ListDeadLettersResponse
+	(*CountDeadLettersRequest)(nil),  // 97: yard.v1.CountDeadLettersRequest
+	(*CountDeadLettersResponse)(nil), // 98: yard.v1.CountDeadLettersResponse
+	(*DeadLetterCount)(nil),          // 99: yard.v1.DeadLetterCount
+	(*GetDeadLetterRequest)(nil),     // 100: yard.v1.GetDeadLetterRequest
+	(*GetDeadLetterResponse)(nil),    // 101: yard.v1.GetDeadLetterResponse
+	(*RedriveRequest)(nil),           // 102: yard.v1.RedriveRequest
+	(*RedriveResponse)(nil),          // 103: yard.v1.RedriveResponse
+	(*PurgeDeadLettersRequest)(nil),  // 104: yard.v1.PurgeDeadLettersRequest
+	(*PurgeDeadLettersResponse)(nil), // 105: yard.v1.PurgeDeadLettersResponse
+	(*RetryPolicy)(nil),              // 106: yard.v1.RetryPolicy
+	(*Task)(nil),                     // 107: yard.v1.Task
+	(TaskState)(0),                   // 108: yard.v1.TaskState
+	(*Verdict)(nil),                  // 109: yard.v1.Verdict
 }
 var file_yard_v1_admin_proto_depIdxs = []int32{
-	2,  // 0: yard.v1.Domain.rate:type_name -> yard.v1.Rate
-	1,  // 1: yard.v1.PutDomainRequest.domain:type_name -> yard.v1.Domain
-	1,  // 2: yard.v1.PutDomainResponse.domain:type_name -> yard.v1.Domain
-	1,  // 3: yard.v1.GetDomainResponse.domain:type_name -> yard.v1.Domain
-	1,  // 4: yard.v1.ListDomainsResponse.domains:type_name -> yard.v1.Domain
-	1,  // 5: yard.v1.DeleteDomainResponse.domain:type_name -> yard.v1.Domain
-	94, // 6: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
-	2,  // 7: yard.v1.TaskType.rate:type_name -> yard.v1.Rate
-	11, // 8: yard.v1.PutTypeRequest.type:type_name -> yard.v1.TaskType
-	11, // 9: yard.v1.PutTypeResponse.type:type_name -> yard.v1.TaskType
-	11, // 10: yard.v1.GetTypeResponse.type:type_name -> yard.v1.TaskType
-	40, // 11: yard.v1.GetTypeResponse.pause:type_name -> yard.v1.Pause
-	40, // 12: yard.v1.GetTypeResponse.drain:type_name -> yard.v1.Pause
-	11, // 13: yard.v1.ListTypesResponse.types:type_name -> yard.v1.TaskType
-	11, // 14: yard.v1.DeleteTypeResponse.type:type_name -> yard.v1.TaskType
-	2,  // 15: yard.v1.Tasklist.rate:type_name -> yard.v1.Rate
-	20, // 16: yard.v1.PutTasklistRequest.tasklist:type_name -> yard.v1.Tasklist
-	20, // 17: yard.v1.PutTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	20, // 18: yard.v1.GetTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	40, // 19: yard.v1.GetTasklistResponse.pause:type_name -> yard.v1.Pause
-	40, // 20: yard.v1.GetTasklistResponse.drain:type_name -> yard.v1.Pause
-	27, // 21: yard.v1.ListTasklistsResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	20, // 22: yard.v1.ListedTasklist.settings:type_name -> yard.v1.Tasklist
-	40, // 23: yard.v1.ListedTasklist.pause:type_name -> yard.v1.Pause
-	40, // 24: yard.v1.ListedTasklist.drain:type_name -> yard.v1.Pause
-	20, // 25: yard.v1.DeleteTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	39, // 26: yard.v1.DescribeTasklistResponse.slots:type_name -> yard.v1.SlotUse
-	40, // 27: yard.v1.DescribeTasklistResponse.pause:type_name -> yard.v1.Pause
-	40, // 28: yard.v1.DescribeTasklistResponse.drain:type_name -> yard.v1.Pause
-	34, // 29: yard.v1.TasklistPollersResponse.pollers:type_name -> yard.v1.Poller
-	37, // 30: yard.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
-	38, // 31: yard.v1.LiveWorker.attempts:type_name -> yard.v1.LiveAttempt
-	40, // 32: yard.v1.PauseTasklistResponse.pause:type_name -> yard.v1.Pause
-	40, // 33: yard.v1.ResumeTasklistResponse.pause:type_name -> yard.v1.Pause
-	40, // 34: yard.v1.DrainTasklistResponse.drain:type_name -> yard.v1.Pause
-	40, // 35: yard.v1.PauseTypeResponse.pause:type_name -> yard.v1.Pause
-	40, // 36: yard.v1.ResumeTypeResponse.pause:type_name -> yard.v1.Pause
-	40, // 37: yard.v1.DrainTypeResponse.drain:type_name -> yard.v1.Pause
-	40, // 38: yard.v1.PauseGroupResponse.pause:type_name -> yard.v1.Pause
-	40, // 39: yard.v1.ResumeGroupResponse.pause:type_name -> yard.v1.Pause
-	40, // 40: yard.v1.DrainGroupResponse.drain:type_name -> yard.v1.Pause
-	61, // 41: yard.v1.PeekTasklistResponse.tasks:type_name -> yard.v1.PeekedTask
-	95, // 42: yard.v1.PeekedTask.task:type_name -> yard.v1.Task
-	96, // 43: yard.v1.PurgeTasklistRequest.states:type_name -> yard.v1.TaskState
-	68, // 44: yard.v1.PurgeTasklistResponse.purged:type_name -> yard.v1.Purged
-	96, // 45: yard.v1.PurgeTypeRequest.states:type_name -> yard.v1.TaskState
-	68, // 46: yard.v1.PurgeTypeResponse.purged:type_name -> yard.v1.Purged
-	96, // 47: yard.v1.PurgeGroupRequest.states:type_name -> yard.v1.TaskState
-	68, // 48: yard.v1.PurgeGroupResponse.purged:type_name -> yard.v1.Purged
-	2,  // 49: yard.v1.Limit.rate:type_name -> yard.v1.Rate
-	0,  // 50: yard.v1.Limit.on_full:type_name -> yard.v1.OnFull
-	69, // 51: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
-	69, // 52: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
-	69, // 53: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
-	69, // 54: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
-	69, // 55: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
-	78, // 56: yard.v1.PutGroupRequest.group:type_name -> yard.v1.Group
-	78, // 57: yard.v1.PutGroupResponse.group:type_name -> yard.v1.Group
-	78, // 58: yard.v1.GetGroupResponse.group:type_name -> yard.v1.Group
-	40, // 59: yard.v1.GetGroupResponse.pause:type_name -> yard.v1.Pause
-	40, // 60: yard.v1.GetGroupResponse.drain:type_name -> yard.v1.Pause
-	78, // 61: yard.v1.ListGroupsResponse.groups:type_name -> yard.v1.Group
-	85, // 62: yard.v1.ListGroupsResponse.stopped:type_name -> yard.v1.StoppedGroup
-	40, // 63: yard.v1.StoppedGroup.pause:type_name -> yard.v1.Pause
-	40, // 64: yard.v1.StoppedGroup.drain:type_name -> yard.v1.Pause
-	78, // 65: yard.v1.DeleteGroupResponse.group:type_name -> yard.v1.Group
-	90, // 66: yard.v1.TopLimitsResponse.limits:type_name -> yard.v1.LimitUse
-	91, // 67: yard.v1.LimitUse.holders:type_name -> yard.v1.SlotHolder
-	92, // 68: yard.v1.LimitUse.waiters:type_name -> yard.v1.SlotWaiter
-	93, // 69: yard.v1.LimitUse.shards:type_name -> yard.v1.ShardSlots
-	96, // 70: yard.v1.SlotHolder.state:type_name -> yard.v1.TaskState
-	71, // [71:71] is the sub-list for method output_type
-	71, // [71:71] is the sub-list for method input_type
-	71, // [71:71] is the sub-list for extension type_name
-	71, // [71:71] is the sub-list for extension extendee
-	0,  // [0:71] is the sub-list for field type_name
+	2,   // 0: yard.v1.Domain.rate:type_name -> yard.v1.Rate
+	1,   // 1: yard.v1.PutDomainRequest.domain:type_name -> yard.v1.Domain
+	1,   // 2: yard.v1.PutDomainResponse.domain:type_name -> yard.v1.Domain
+	1,   // 3: yard.v1.GetDomainResponse.domain:type_name -> yard.v1.Domain
+	1,   // 4: yard.v1.ListDomainsResponse.domains:type_name -> yard.v1.Domain
+	1,   // 5: yard.v1.DeleteDomainResponse.domain:type_name -> yard.v1.Domain
+	106, // 6: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
+	2,   // 7: yard.v1.TaskType.rate:type_name -> yard.v1.Rate
+	11,  // 8: yard.v1.PutTypeRequest.type:type_name -> yard.v1.TaskType
+	11,  // 9: yard.v1.PutTypeResponse.type:type_name -> yard.v1.TaskType
+	11,  // 10: yard.v1.GetTypeResponse.type:type_name -> yard.v1.TaskType
+	40,  // 11: yard.v1.GetTypeResponse.pause:type_name -> yard.v1.Pause
+	40,  // 12: yard.v1.GetTypeResponse.drain:type_name -> yard.v1.Pause
+	11,  // 13: yard.v1.ListTypesResponse.types:type_name -> yard.v1.TaskType
+	11,  // 14: yard.v1.DeleteTypeResponse.type:type_name -> yard.v1.TaskType
+	2,   // 15: yard.v1.Tasklist.rate:type_name -> yard.v1.Rate
+	20,  // 16: yard.v1.PutTasklistRequest.tasklist:type_name -> yard.v1.Tasklist
+	20,  // 17: yard.v1.PutTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
+	20,  // 18: yard.v1.GetTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
+	40,  // 19: yard.v1.GetTasklistResponse.pause:type_name -> yard.v1.Pause
+	40,  // 20: yard.v1.GetTasklistResponse.drain:type_name -> yard.v1.Pause
+	27,  // 21: yard.v1.ListTasklistsResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	20,  // 22: yard.v1.ListedTasklist.settings:type_name -> yard.v1.Tasklist
+	40,  // 23: yard.v1.ListedTasklist.pause:type_name -> yard.v1.Pause
+	40,  // 24: yard.v1.ListedTasklist.drain:type_name -> yard.v1.Pause
+	20,  // 25: yard.v1.DeleteTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
+	39,  // 26: yard.v1.DescribeTasklistResponse.slots:type_name -> yard.v1.SlotUse
+	40,  // 27: yard.v1.DescribeTasklistResponse.pause:type_name -> yard.v1.Pause
+	40,  // 28: yard.v1.DescribeTasklistResponse.drain:type_name -> yard.v1.Pause
+	34,  // 29: yard.v1.TasklistPollersResponse.pollers:type_name -> yard.v1.Poller
+	37,  // 30: yard.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
+	38,  // 31: yard.v1.LiveWorker.attempts:type_name -> yard.v1.LiveAttempt
+	40,  // 32: yard.v1.PauseTasklistResponse.pause:type_name -> yard.v1.Pause
+	40,  // 33: yard.v1.ResumeTasklistResponse.pause:type_name -> yard.v1.Pause
+	40,  // 34: yard.v1.DrainTasklistResponse.drain:type_name -> yard.v1.Pause
+	40,  // 35: yard.v1.PauseTypeResponse.pause:type_name -> yard.v1.Pause
+	40,  // 36: yard.v1.ResumeTypeResponse.pause:type_name -> yard.v1.Pause
+	40,  // 37: yard.v1.DrainTypeResponse.drain:type_name -> yard.v1.Pause
+	40,  // 38: yard.v1.PauseGroupResponse.pause:type_name -> yard.v1.Pause
+	40,  // 39: yard.v1.ResumeGroupResponse.pause:type_name -> yard.v1.Pause
+	40,  // 40: yard.v1.DrainGroupResponse.drain:type_name -> yard.v1.Pause
+	61,  // 41: yard.v1.PeekTasklistResponse.tasks:type_name -> yard.v1.PeekedTask
+	107, // 42: yard.v1.PeekedTask.task:type_name -> yard.v1.Task
+	108, // 43: yard.v1.PurgeTasklistRequest.states:type_name -> yard.v1.TaskState
+	68,  // 44: yard.v1.PurgeTasklistResponse.purged:type_name -> yard.v1.Purged
+	108, // 45: yard.v1.PurgeTypeRequest.states:type_name -> yard.v1.TaskState
+	68,  // 46: yard.v1.PurgeTypeResponse.purged:type_name -> yard.v1.Purged
+	108, // 47: yard.v1.PurgeGroupRequest.states:type_name -> yard.v1.TaskState
+	68,  // 48: yard.v1.PurgeGroupResponse.purged:type_name -> yard.v1.Purged
+	2,   // 49: yard.v1.Limit.rate:type_name -> yard.v1.Rate
+	0,   // 50: yard.v1.Limit.on_full:type_name -> yard.v1.OnFull
+	69,  // 51: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
+	69,  // 52: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
+	69,  // 53: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
+	69,  // 54: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
+	69,  // 55: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
+	78,  // 56: yard.v1.PutGroupRequest.group:type_name -> yard.v1.Group
+	78,  // 57: yard.v1.PutGroupResponse.group:type_name -> yard.v1.Group
+	78,  // 58: yard.v1.GetGroupResponse.group:type_name -> yard.v1.Group
+	40,  // 59: yard.v1.GetGroupResponse.pause:type_name -> yard.v1.Pause
+	40,  // 60: yard.v1.GetGroupResponse.drain:type_name -> yard.v1.Pause
+	78,  // 61: yard.v1.ListGroupsResponse.groups:type_name -> yard.v1.Group
+	85,  // 62: yard.v1.ListGroupsResponse.stopped:type_name -> yard.v1.StoppedGroup
+	40,  // 63: yard.v1.StoppedGroup.pause:type_name -> yard.v1.Pause
+	40,  // 64: yard.v1.StoppedGroup.drain:type_name -> yard.v1.Pause
+	78,  // 65: yard.v1.DeleteGroupResponse.group:type_name -> yard.v1.Group
+	90,  // 66: yard.v1.TopLimitsResponse.limits:type_name -> yard.v1.LimitUse
+	91,  // 67: yard.v1.LimitUse.holders:type_name -> yard.v1.SlotHolder
+	92,  // 68: yard.v1.LimitUse.waiters:type_name -> yard.v1.SlotWaiter
+	93,  // 69: yard.v1.LimitUse.shards:type_name -> yard.v1.ShardSlots
+	108, // 70: yard.v1.SlotHolder.state:type_name -> yard.v1.TaskState
+	94,  // 71: yard.v1.ListDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
+	107, // 72: yard.v1.ListDeadLettersResponse.tasks:type_name -> yard.v1.Task
+	94,  // 73: yard.v1.CountDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
+	99,  // 74: yard.v1.CountDeadLettersResponse.counts:type_name -> yard.v1.DeadLetterCount
+	107, // 75: yard.v1.GetDeadLetterResponse.task:type_name -> yard.v1.Task
+	94,  // 76: yard.v1.RedriveRequest.filter:type_name -> yard.v1.DeadLetterFilter
+	106, // 77: yard.v1.RedriveRequest.retry:type_name -> yard.v1.RetryPolicy
+	109, // 78: yard.v1.RedriveResponse.verdicts:type_name -> yard.v1.Verdict
+	94,  // 79: yard.v1.PurgeDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
+	80,  // [80:80] is the sub-list for method output_type
+	80,  // [80:80] is the sub-list for method input_type
+	80,  // [80:80] is the sub-list for extension type_name
+	80,  // [80:80] is the sub-list for extension extendee
+	0,   // [0:80] is the sub-list for field type_name
 }
 
 func init() { file_yard_v1_admin_proto_init() }
@@ -7096,7 +8074,7 @@ func file_yard_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_v1_admin_proto_rawDesc), len(file_yard_v1_admin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   93,
+			NumMessages:   105,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

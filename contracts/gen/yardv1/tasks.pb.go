@@ -475,6 +475,8 @@ const (
 	TaskEventKind_TASK_EVENT_KIND_SNOOZED TaskEventKind = 14
 	// A client changed it; the message names the fields. Since log version 10.
 	TaskEventKind_TASK_EVENT_KIND_UPDATED TaskEventKind = 15
+	// A dead letter was brought back: failures count from 0 again.
+	TaskEventKind_TASK_EVENT_KIND_REDRIVEN TaskEventKind = 16
 )
 
 // Enum value maps for TaskEventKind.
@@ -496,6 +498,7 @@ var (
 		13: "TASK_EVENT_KIND_EXPIRED",
 		14: "TASK_EVENT_KIND_SNOOZED",
 		15: "TASK_EVENT_KIND_UPDATED",
+		16: "TASK_EVENT_KIND_REDRIVEN",
 	}
 	TaskEventKind_value = map[string]int32{
 		"TASK_EVENT_KIND_UNSPECIFIED":      0,
@@ -514,6 +517,7 @@ var (
 		"TASK_EVENT_KIND_EXPIRED":          13,
 		"TASK_EVENT_KIND_SNOOZED":          14,
 		"TASK_EVENT_KIND_UPDATED":          15,
+		"TASK_EVENT_KIND_REDRIVEN":         16,
 	}
 )
 
@@ -2920,7 +2924,7 @@ type Task struct {
 	Result *Payload `protobuf:"bytes,8,opt,name=result,proto3" json:"result,omitempty"`
 	// The last progress of the running attempt.
 	Progress *Payload `protobuf:"bytes,9,opt,name=progress,proto3" json:"progress,omitempty"`
-	// Attempts that failed.
+	// Attempts that failed, since it was redriven, if it was.
 	Failures int32 `protobuf:"varint,10,opt,name=failures,proto3" json:"failures,omitempty"`
 	// How many times it was given to a worker.
 	Grants int32 `protobuf:"varint,11,opt,name=grants,proto3" json:"grants,omitempty"`
@@ -2956,6 +2960,8 @@ type Task struct {
 	UniqueKey string `protobuf:"bytes,26,opt,name=unique_key,json=uniqueKey,proto3" json:"unique_key,omitempty"`
 	// As submitted.
 	UniqueForMs int64 `protobuf:"varint,27,opt,name=unique_for_ms,json=uniqueForMs,proto3" json:"unique_for_ms,omitempty"`
+	// How often it was brought back from the dead letters (deadletters.redrive).
+	Redrives int32 `protobuf:"varint,28,opt,name=redrives,proto3" json:"redrives,omitempty"`
 	// 1 for a task as it was submitted, and one more with each update. 0 = an older node answered.
 	Revision      int64 `protobuf:"varint,40,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3177,6 +3183,13 @@ func (x *Task) GetUniqueKey() string {
 func (x *Task) GetUniqueForMs() int64 {
 	if x != nil {
 		return x.UniqueForMs
+	}
+	return 0
+}
+
+func (x *Task) GetRedrives() int32 {
+	if x != nil {
+		return x.Redrives
 	}
 	return 0
 }
@@ -3496,7 +3509,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\apayload\x18\x0e \x01(\v2\x10.yard.v1.PayloadR\apayload\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xdd\a\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf9\a\n" +
 	"\x04Task\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x1a\n" +
@@ -3529,6 +3542,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\n" +
 	"unique_key\x18\x1a \x01(\tR\tuniqueKey\x12\"\n" +
 	"\runique_for_ms\x18\x1b \x01(\x03R\vuniqueForMs\x12\x1a\n" +
+	"\bredrives\x18\x1c \x01(\x05R\bredrives\x12\x1a\n" +
 	"\brevision\x18( \x01(\x03R\brevision\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
@@ -3581,7 +3595,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x14TASK_STATE_COMPLETED\x10\x06\x12\x13\n" +
 	"\x0fTASK_STATE_DEAD\x10\a\x12\x18\n" +
 	"\x14TASK_STATE_CANCELLED\x10\b\x12\x16\n" +
-	"\x12TASK_STATE_EXPIRED\x10\t*\xee\x03\n" +
+	"\x12TASK_STATE_EXPIRED\x10\t*\x8c\x04\n" +
 	"\rTaskEventKind\x12\x1f\n" +
 	"\x1bTASK_EVENT_KIND_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19TASK_EVENT_KIND_SUBMITTED\x10\x01\x12\x1a\n" +
@@ -3599,7 +3613,8 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x14TASK_EVENT_KIND_DEAD\x10\f\x12\x1b\n" +
 	"\x17TASK_EVENT_KIND_EXPIRED\x10\r\x12\x1b\n" +
 	"\x17TASK_EVENT_KIND_SNOOZED\x10\x0e\x12\x1b\n" +
-	"\x17TASK_EVENT_KIND_UPDATED\x10\x0fBAZ?github.com/yardmaster-io/yardmaster/contracts/gen/yardv1;yardv1b\x06proto3"
+	"\x17TASK_EVENT_KIND_UPDATED\x10\x0f\x12\x1c\n" +
+	"\x18TASK_EVENT_KIND_REDRIVEN\x10\x10BAZ?github.com/yardmaster-io/yardmaster/contracts/gen/yardv1;yardv1b\x06proto3"
 
 var (
 	file_yard_v1_tasks_proto_rawDescOnce sync.Once

@@ -762,6 +762,7 @@ func (m *Task) CloneVT() *Task {
 	r.Cost = m.Cost
 	r.UniqueKey = m.UniqueKey
 	r.UniqueForMs = m.UniqueForMs
+	r.Redrives = m.Redrives
 	r.Revision = m.Revision
 	if rhs := m.Events; rhs != nil {
 		tmpContainer := make([]*TaskEvent, len(rhs))
@@ -2829,6 +2830,13 @@ func (m *Task) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0xc0
 	}
+	if m.Redrives != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Redrives))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xe0
+	}
 	if m.UniqueForMs != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.UniqueForMs))
 		i--
@@ -4064,6 +4072,9 @@ func (m *Task) SizeVT() (n int) {
 	}
 	if m.UniqueForMs != 0 {
 		n += 2 + protohelpers.SizeOfVarint(uint64(m.UniqueForMs))
+	}
+	if m.Redrives != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.Redrives))
 	}
 	if m.Revision != 0 {
 		n += 2 + protohelpers.SizeOfVarint(uint64(m.Revision))
@@ -10519,6 +10530,25 @@ func (m *Task) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.UniqueForMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 28:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Redrives", wireType)
+			}
+			m.Redrives = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Redrives |= int32(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -17485,6 +17515,25 @@ func (m *Task) UnmarshalVTUnsafe(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.UniqueForMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 28:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Redrives", wireType)
+			}
+			m.Redrives = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Redrives |= int32(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}

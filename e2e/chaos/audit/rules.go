@@ -9,6 +9,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/infra/yard/doctor"
 )
 
 func lost(e *evidence) []string {
@@ -138,35 +139,11 @@ func copiesDiffer(e *evidence) []string {
 	copies := e.copies()
 	var found []string
 	for i := 1; i < len(copies); i++ {
-		if what := difference(copies[0].Record, copies[i].Record); what != "" {
+		if what := doctor.Difference(copies[0].Record, copies[i].Record); what != "" {
 			found = append(found, fmt.Sprintf("%s and %s differ: %s", copies[0].Where, copies[i].Where, what))
 		}
 	}
 	return found
-}
-
-// difference is the first difference of two records in state, attempts and times.
-func difference(a, b *logv1.Record) string {
-	switch {
-	case a.State != b.State:
-		return fmt.Sprintf("%s and %s", name(yardv1.TaskState(a.State)), name(yardv1.TaskState(b.State)))
-	case a.Version != b.Version:
-		return fmt.Sprintf("%d and %d grants", a.Version, b.Version)
-	case a.Failures != b.Failures:
-		return fmt.Sprintf("%d and %d failures", a.Failures, b.Failures)
-	case a.FinishedAtMs != b.FinishedAtMs:
-		return fmt.Sprintf("finished at %s and %s", clock(a.FinishedAtMs), clock(b.FinishedAtMs))
-	case len(a.Steps) != len(b.Steps):
-		return fmt.Sprintf("%d and %d steps", len(a.Steps), len(b.Steps))
-	case string(a.Result) != string(b.Result):
-		return fmt.Sprintf("results %q and %q", a.Result, b.Result)
-	}
-	for i, s := range a.Steps {
-		if x, y := tellStep(s), tellStep(b.Steps[i]); x != y {
-			return fmt.Sprintf("%q and %q", x, y)
-		}
-	}
-	return ""
 }
 
 func deadUnheld(e *evidence) []string {

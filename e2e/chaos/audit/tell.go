@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/infra/yard/doctor"
 )
 
 const clockForm = "15:04:05.000"
@@ -70,21 +70,7 @@ func tellCopy(c Copy) string {
 	fmt.Fprintf(&b, "  %s: %s %s, %d grants, %d failures, finished %s, result %s\n",
 		c.Where, c.id(), name(c.state()), r.Version, r.Failures, clock(r.FinishedAtMs), cmp.Or(string(r.Result), "none"))
 	for _, s := range r.Steps {
-		fmt.Fprintf(&b, "    %s\n", tellStep(s))
+		fmt.Fprintf(&b, "    %s\n", doctor.TellStep(s))
 	}
 	return b.String()
-}
-
-func tellStep(s *logv1.Step) string {
-	text := fmt.Sprintf("%s  %s", clock(s.AtMs), short(yardv1.TaskEventKind(s.Kind).String(), "TASK_EVENT_KIND_"))
-	if s.Grant > 0 {
-		text += fmt.Sprintf(", grant %d of %s", s.Grant, s.Worker)
-	}
-	if s.Message != "" {
-		text += ", " + s.Message
-	}
-	if s.DueAtMs > 0 {
-		text += ", due " + clock(s.DueAtMs)
-	}
-	return text
 }

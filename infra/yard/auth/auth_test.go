@@ -35,7 +35,7 @@ func read(t *testing.T, path string) string {
 func TestRenderedIsWhatTheServerReads(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "auth")
 	users, err := auth.Render(dir, plan(ann, mailer, ann))
-	if err != nil || len(users) != 7 {
+	if err != nil || len(users) != 8 {
 		t.Fatalf("%v %v", users, err)
 	}
 	opts, err := server.ProcessConfigFile(filepath.Join(dir, auth.ConfigFile))

@@ -94,6 +94,9 @@ func copies(entries []*replica.Entry) []Task {
 	return all
 }
 
+// lastStay is the end of a task in the archive. Nothing is redriven here, so each has one, whichever its stay is.
+func lastStay(id ids.TaskID) replica.Stay { return replica.Stay{ID: id, Parkings: math.MaxUint32 - 1} }
+
 // archive appends behind the last message that the owner knows. What another owner has
 // appended meanwhile is read, is not stored again, and reported.
 func (o *Owner) archive(tasks []Task, last uint64, done replica.Stored) {
@@ -122,7 +125,7 @@ func (o *Owner) archive(tasks []Task, last uint64, done replica.Stored) {
 			}
 			for _, id := range tail.IDs {
 				if there[id] {
-					done.Others = append(done.Others, id)
+					done.Others = append(done.Others, lastStay(id))
 				}
 			}
 			o.until(Op{Kind: ReadEnds}, func(ends Outcome) {

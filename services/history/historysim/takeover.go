@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 )
 
@@ -59,9 +58,9 @@ func (o *Owner) readArchiveTail() {
 			o.finish("the archive ends before the checkpoint")
 			return
 		}
-		o.recovered.Archived, o.recovered.ArchiveSeq = make(map[ids.TaskID]bool), archive.Seq
+		o.recovered.Archived, o.recovered.ArchiveSeq = make(replica.Ends), archive.Seq
 		for _, id := range archive.IDs {
-			o.recovered.Archived[id] = true
+			o.recovered.Archived.Add(lastStay(id))
 		}
 		o.readLog()
 	})

@@ -38,6 +38,8 @@ const (
 	ExitUsage = 2
 	// ExitUnfinished: the task that was waited for ended dead or cancelled.
 	ExitUnfinished = 3
+	// ExitBlind: `yard doctor` could not look; if it found something, it is ExitFailed.
+	ExitBlind = 4
 )
 
 // Streams is where a command reads and writes.
@@ -94,8 +96,12 @@ func Run(ctx context.Context, args []string, streams Streams) int {
 	if err == nil {
 		return ExitOK
 	}
+	blind := errors.As(err, new(blindError))
 	if cause := context.Cause(ctx); fault.CodeOf(cause) == fault.PermissionDenied {
 		err = cause
+	}
+	if errors.As(err, new(foundError)) {
+		return ExitFailed // they are printed
 	}
 	a.printError(err, advice(cmd, err))
 	var usage usageError
@@ -105,6 +111,8 @@ func Run(ctx context.Context, args []string, streams Streams) int {
 		return ExitUsage
 	case errors.As(err, &unfinished):
 		return ExitUnfinished
+	case blind:
+		return ExitBlind
 	default:
 		return ExitFailed
 	}
@@ -136,8 +144,8 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(
 		a.demoCommand(), a.devCommand(), a.benchCommand(),
-		a.statusCommand(), a.versionCommand(), a.contextCommand(), a.upgradeCommand(), a.provisionCommand(), a.authCommand(), a.quarantineCommand(), a.serverCommand(),
-		a.taskCommand(), a.workerCommand(), a.tasklistCommand(), a.domainCommand(), a.typeCommand(), a.limitCommand(), a.groupCommand(),
+		a.statusCommand(), a.doctorCommand(), a.versionCommand(), a.contextCommand(), a.upgradeCommand(), a.provisionCommand(), a.authCommand(), a.quarantineCommand(), a.serverCommand(),
+		a.taskCommand(), a.workerCommand(), a.tasklistCommand(), a.domainCommand(), a.typeCommand(), a.limitCommand(), a.groupCommand(), a.deadCommand(),
 	)
 	a.completions(root)
 	return root

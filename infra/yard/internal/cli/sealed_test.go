@@ -71,6 +71,7 @@ func TestASealedSession(t *testing.T) {
 			t.Errorf("%v: exit %d: %s", c, code, said)
 		}
 	}
+	examines(t, s.URL, dir, boss)
 	if code, said := run("status", "--url", s.URL, "--timeout", "5s"); code != cli.ExitFailed || !strings.Contains(said, "Authorization") || !strings.Contains(said, "--nkey") || strings.Contains(said, "yard dev") {
 		t.Errorf("no one: exit %d: %s", code, said)
 	}
@@ -85,6 +86,18 @@ func TestASealedSession(t *testing.T) {
 		if code, said := run(args...); code != cli.ExitFailed || !strings.Contains(said, "PERMISSION_DENIED") || !strings.Contains(said, want) || strings.Contains(said, "no answer") {
 			t.Errorf("%v lacks a right: exit %d: %s", args, code, said)
 		}
+	}
+}
+
+// examines: the inspector may look at everything, and a tenant at nothing.
+func examines(t *testing.T, url, dir string, tenant []string) {
+	t.Helper()
+	inspector := []string{"--url", url, "--nkey", filepath.Join(dir, "keys", "inspector.nk"), "--inbox-prefix", "_INBOX.s.inspector"}
+	if out, errs, code := run(t, "", append([]string{"doctor", "--wait", "1s"}, inspector...)...); code != cli.ExitOK || strings.Count(out, "Not checked") != 1 {
+		t.Errorf("the inspector: exit %d: %s%s", code, out, errs)
+	}
+	if _, errs, code := run(t, "", append([]string{"doctor"}, tenant...)...); code != cli.ExitBlind || !strings.Contains(errs, "PERMISSION_DENIED") {
+		t.Errorf("the doctor of a tenant: exit %d: %s", code, errs)
 	}
 }
 

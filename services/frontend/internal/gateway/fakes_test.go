@@ -338,6 +338,8 @@ type rig struct {
 	log     *memLog
 	bus     *memBus
 	catalog *memCatalog
+	// answered is how many batches of events were given their verdicts by ask.
+	answered int
 }
 
 const (
@@ -354,7 +356,7 @@ func newRig(t *testing.T, change ...func(*Deps)) *rig {
 	d := Deps{
 		Config: DefaultConfig(), Partitioning: topology.Partitioning{History: rigPartitions, Matching: rigShards},
 		Tokens:  rigTokens,
-		History: r.log, Bus: r.bus, Owners: noOwners(), Catalog: r.catalog, Registry: r.catalog, Metrics: nil,
+		History: r.log, Letters: new(memLetters), Bus: r.bus, Owners: noOwners(), Catalog: r.catalog, Registry: r.catalog, Metrics: nil,
 	}
 	for _, f := range change {
 		f(&d)

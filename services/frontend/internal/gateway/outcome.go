@@ -250,10 +250,10 @@ func (s *share) fail(code fault.Code, why string) {
 // weight is what the share takes up of a group commit, in bytes.
 func (s *share) weight() int { return max(s.bytes, len(s.events)*eventBytesMin) }
 
-// cancels tells whether these are cancels, or updates, which are like them in all here: a request is of one kind.
+// cancels tells whether these are cancels, or updates or redrives, which are like them in all here: a request is of one kind.
 func (s *share) cancels() bool {
 	kind := s.events[0].Kind
-	return kind == logv1.EventKind_EVENT_KIND_CANCEL || kind == logv1.EventKind_EVENT_KIND_UPDATE
+	return kind == logv1.EventKind_EVENT_KIND_CANCEL || kind == logv1.EventKind_EVENT_KIND_UPDATE || kind == logv1.EventKind_EVENT_KIND_REDRIVEN
 }
 
 // cancelBytes is how many bytes weigh as much as a cancel.

@@ -6,6 +6,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
 
@@ -27,6 +28,18 @@ type Log interface {
 	Message(ctx context.Context, p int, seq uint64) (*natslog.Record, error)
 	// MessageBytesMax is the longest body it takes.
 	MessageBytesMax() int
+}
+
+// Letters are the dead letters of all domains. Its errors are *fault.Error.
+type Letters interface {
+	// Last is the sequence of the last letter that was ever stored.
+	Last(ctx context.Context) (uint64, error)
+	// Page returns the letters of a domain, or of one tasklist of it, behind a sequence: up to limit, and about up to bytesMax bytes. More: others follow.
+	Page(ctx context.Context, domain, tasklist string, after uint64, limit, bytesMax int) (page []Letter, more bool, err error)
+	// Find returns the letters of tasks of a domain, in the order of wanted; nil where there is none.
+	Find(ctx context.Context, domain string, wanted []ids.TaskID) ([]*Letter, error)
+	// Delete deletes letters, and earlier ones of the same tasks; nil ones are passed over. After an error some may be deleted.
+	Delete(ctx context.Context, letters []*Letter) (deleted int64, err error)
 }
 
 // Bus sends what is not waited for. What comes back arrives at the gateway's

@@ -86,7 +86,7 @@ func (g *Gateway) lookUp(ctx context.Context, domain string, id ids.TaskID, unti
 	var end time.Time
 	for delay := lookFirst; ; delay = min(2*delay, lookLast) {
 		task, away, err := g.look(ctx, domain, id, until)
-		if err != nil || task != nil || away == nowhere {
+		if err != nil || away == nowhere {
 			return task, err
 		}
 		now := time.Now()
@@ -107,6 +107,7 @@ func (g *Gateway) lookUp(ctx context.Context, domain string, id ids.TaskID, unti
 type absence uint8
 
 const (
+	// nowhere: it was found, or there is none.
 	nowhere absence = iota
 	// wasTaken: the timer has given it up, and no command waits for it.
 	wasTaken
@@ -116,9 +117,10 @@ const (
 
 // look asks everybody once. History looks into the archive itself; it is asked twice,
 // since a task may have gone from the timer store into history between the
-// two questions.
+// two questions. So it is for one that is dead: the archive has that end of a task that was redriven.
 func (g *Gateway) look(ctx context.Context, domain string, id ids.TaskID, until time.Time) (task *yardv1.Task, away absence, err error) {
 	p := id.Partition()
+	var dead *yardv1.Task
 	var taken [3]bool
 	for i, ask := range []func(context.Context, int, *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error){
 		g.Owners.HistoryGet, g.Owners.TimerGet, g.Owners.HistoryGet,
@@ -133,18 +135,22 @@ func (g *Gateway) look(ctx context.Context, domain string, id ids.TaskID, until 
 		if err != nil {
 			return nil, nowhere, err
 		}
-		if resp.Task != nil {
+		switch {
+		case resp.Task == nil:
+		case resp.Task.State != yardv1.TaskState_TASK_STATE_DEAD || dead != nil:
 			return resp.Task, nowhere, nil
+		default: // it may have been redriven, and be on its way back
+			dead = resp.Task
 		}
 		taken[i] = resp.Taken
 	}
 	switch {
 	case taken[1] && taken[2]:
 		return nil, onItsWay, nil
-	case taken[1]:
+	case taken[1] && dead == nil:
 		return nil, wasTaken, nil
 	}
-	return nil, nowhere, nil
+	return dead, nowhere, nil
 }
 
 // finished waits until the task is finished, or until the wait ends; then it
@@ -262,6 +268,11 @@ func merge(c Call, found []*rpcv1.ListTasksResponse, req *yardv1.ListRequest) (p
 		}
 	}
 	slices.SortStableFunc(all, func(a, b *yardv1.Task) int { return strings.Compare(b.TaskId, a.TaskId) })
+	for i := len(all) - 1; i > 0; i-- { // the archive has earlier ends of a task that was redriven
+		if before, t := all[i-1], all[i]; before.TaskId == t.TaskId && before.Redrives < t.Redrives {
+			all[i-1] = t
+		}
+	}
 	all = slices.CompactFunc(all, func(a, b *yardv1.Task) bool { return a.TaskId == b.TaskId })
 	if req.Cursor != "" {
 		all = slices.DeleteFunc(all, func(t *yardv1.Task) bool { return t.TaskId >= req.Cursor })

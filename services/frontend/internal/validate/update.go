@@ -127,14 +127,19 @@ func storedUpdate(t *yardv1.TaskUpdate, now time.Time) *logv1.Update {
 	if t.Retry == nil && t.StartToCloseMs == 0 && t.HeartbeatTimeoutMs == 0 {
 		return u
 	}
-	r := t.Retry
-	u.Policy = &logv1.Policy{
+	u.Policy = partOf(t.Retry)
+	u.Policy.StartToCloseMs, u.Policy.HeartbeatTimeoutMs = t.StartToCloseMs, t.HeartbeatTimeoutMs
+	return u
+}
+
+// partOf is a policy as the log keeps what replaces fields of a task's.
+func partOf(r *yardv1.RetryPolicy) *logv1.Policy {
+	p := &logv1.Policy{
 		MaxAttempts: r.GetMaxAttempts(), InitialIntervalMs: r.GetInitialIntervalMs(), Backoff: r.GetBackoff(), MaxIntervalMs: r.GetMaxIntervalMs(),
-		StartToCloseMs: t.StartToCloseMs, HeartbeatTimeoutMs: t.HeartbeatTimeoutMs, MaxDeliveries: r.GetMaxDeliveries(),
-		Jitter: int32(r.GetJitter()), OnLost: int32(r.GetOnLost()), OnTimeout: int32(r.GetOnTimeout()),
+		MaxDeliveries: r.GetMaxDeliveries(), Jitter: int32(r.GetJitter()), OnLost: int32(r.GetOnLost()), OnTimeout: int32(r.GetOnTimeout()),
 	}
 	rules := logv1.Policy{}
 	retryRules(r, nil, &rules)
-	u.Policy.NonRetryable, u.Policy.ByError = rules.NonRetryable, rules.ByError
-	return u
+	p.NonRetryable, p.ByError = rules.NonRetryable, rules.ByError
+	return p
 }

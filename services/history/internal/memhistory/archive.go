@@ -55,7 +55,9 @@ func (a Archive) File(_ context.Context, tasks []*taskstate.Task, last uint64) (
 		f := filed{stored(t), time.Now().Add(a.Retention(t.Domain))}
 		write = append(write, f)
 		w.archive = append(w.archive, f.task)
-		w.found[t.ID] = f
+		if was := w.found[t.ID]; was.task == nil || was.task.Parkings <= t.Parkings {
+			w.found[t.ID] = f
+		}
 	}
 	w.filed = append(w.filed, write)
 	return last + 1, nil
@@ -68,15 +70,15 @@ func stored(t *taskstate.Task) *logv1.Record {
 }
 
 // Tail implements partition.Archive.
-func (a Archive) Tail(_ context.Context, after uint64, handle func([]ids.TaskID) error) error {
+func (a Archive) Tail(_ context.Context, after uint64, handle func([]replica.Stay) error) error {
 	a.World.mu.Lock()
 	some := slices.Clone(a.World.filed[min(after, uint64(len(a.World.filed))):])
 	a.World.mu.Unlock()
 	for _, write := range some {
-		var all []ids.TaskID
+		var all []replica.Stay
 		for _, f := range write {
 			if f.kept() {
-				all = append(all, ids.TaskID(f.task.Id))
+				all = append(all, replica.Stay{ID: ids.TaskID(f.task.Id), Parkings: f.task.Parkings})
 			}
 		}
 		if err := handle(all); err != nil {
@@ -111,9 +113,29 @@ func (a Archive) StoreDead(_ context.Context, tasks []*taskstate.Task) error {
 		return err
 	}
 	for _, t := range tasks {
-		if !slices.ContainsFunc(w.dead, func(r *logv1.Record) bool { return bytes.Equal(r.Id, t.ID[:]) }) {
-			w.dead = append(w.dead, stored(t))
+		w.dead = slices.DeleteFunc(w.dead, func(l partition.Letter) bool {
+			return bytes.Equal(l.Record.Id, t.ID[:]) && l.Record.Parkings < t.Parkings
+		})
+		if !slices.ContainsFunc(w.dead, func(l partition.Letter) bool { return bytes.Equal(l.Record.Id, t.ID[:]) }) {
+			w.letters++
+			w.dead = append(w.dead, partition.Letter{Record: stored(t), Seq: w.letters})
 		}
+	}
+	return nil
+}
+
+// DropDead implements partition.Archive.
+func (a Archive) DropDead(_ context.Context, letters []replica.Letter) error {
+	w := a.World
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.write(); err != nil {
+		return err
+	}
+	for _, drop := range letters {
+		w.dead = slices.DeleteFunc(w.dead, func(l partition.Letter) bool {
+			return bytes.Equal(l.Record.Id, drop.ID[:]) && l.Record.Domain == drop.Domain && l.Record.Tasklist == drop.Tasklist && l.Seq <= drop.Seq
+		})
 	}
 	return nil
 }
@@ -132,6 +154,21 @@ func (r Reader) Archived(_ context.Context, wanted []ids.TaskID) ([]*logv1.Recor
 		}
 	}
 	return all, nil
+}
+
+// Letters implements partition.Reader.
+func (r Reader) Letters(_ context.Context, wanted []replica.Search) ([]*partition.Letter, error) {
+	r.World.mu.Lock()
+	defer r.World.mu.Unlock()
+	found := make([]*partition.Letter, len(wanted))
+	for i, s := range wanted {
+		for _, l := range r.World.dead {
+			if bytes.Equal(l.Record.Id, s.ID[:]) && l.Record.Domain == s.Domain {
+				found[i] = &partition.Letter{Record: l.Record.CloneVT(), Seq: l.Seq}
+			}
+		}
+	}
+	return found, nil
 }
 
 // Unread implements partition.Reader; a hint spares nothing in memory.

@@ -47,7 +47,8 @@ type World struct {
 	archive    []*logv1.Record
 	filed      [][]filed // the archive by sequence
 	found      map[ids.TaskID]filed
-	dead       []*logv1.Record
+	dead       []partition.Letter
+	letters    uint64
 	keys       map[uint64]Key // those that a task has, by where the log says it
 	checkpoint []byte
 	revision   uint64
@@ -144,7 +145,11 @@ func (w *World) ArchivedTasks() []*logv1.Record {
 func (w *World) DeadTasks() []*logv1.Record {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return append([]*logv1.Record(nil), w.dead...)
+	var all []*logv1.Record
+	for _, l := range w.dead {
+		all = append(all, l.Record)
+	}
+	return all
 }
 
 // stay names one stay of a task in the timer store.

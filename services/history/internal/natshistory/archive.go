@@ -15,6 +15,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/archive"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
@@ -59,9 +60,9 @@ func (a *Archive) Last(ctx context.Context) (uint64, error) {
 }
 
 // Tail implements partition.Archive.
-func (a *Archive) Tail(ctx context.Context, after uint64, handle func([]ids.TaskID) error) error {
+func (a *Archive) Tail(ctx context.Context, after uint64, handle func([]replica.Stay) error) error {
 	return natslog.ReadAll(ctx, a.cfg.JetStream, a.tasksAfter(after), func(r natslog.Record) error {
-		all, err := record.IDs(r.Data)
+		all, err := record.Stays(r.Data)
 		if err != nil {
 			return fmt.Errorf("message %d of the archive: %w", r.Seq, err)
 		}

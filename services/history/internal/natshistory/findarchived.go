@@ -14,6 +14,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/archive"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
@@ -100,7 +101,7 @@ func (r *Reader) places(open *[]*lookup, fresh bool) (fetch []uint64, who map[ui
 			}
 		}
 		if absent := fresh && whole && !left; absent {
-			l.answer(nil, nil)
+			l.answer(l.dead, nil)
 			return true
 		}
 		return false
@@ -129,11 +130,21 @@ func (r *Reader) fetch(ctx context.Context, seqs []uint64, who map[uint64][]*loo
 			if err != nil {
 				l.answer(nil, fmt.Errorf("message %d: %w", seq, err))
 			} else if found != nil {
-				l.answer(found, nil)
+				l.end(found)
 			}
 		}
 	}
 	return nil
+}
+
+// end takes in an end of the task. After that of a dead letter another one may follow, if it was redriven, which is in no message that was read
+// so far: what lies behind is read before it counts.
+func (l *lookup) end(found *logv1.Record) {
+	if taskstate.State(found.State) != taskstate.Dead {
+		l.answer(found, nil)
+	} else if l.dead == nil || found.Parkings > l.dead.Parkings {
+		l.dead = found
+	}
 }
 
 // spanRead is one span that is read.

@@ -78,7 +78,9 @@ type lookup struct {
 	of  *question
 	nth int
 	// tried are the messages that were found not to hold the task.
-	tried    []uint64
+	tried []uint64
+	// dead is the last end as a dead letter that was found; it may not be the last one.
+	dead     *logv1.Record
 	answered bool
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/porttest"
@@ -53,7 +54,12 @@ func fileRest(t *testing.T, a *Archive, tasks []*taskstate.Task) (refused []ids.
 			return refused, err
 		}
 		gone := slices.Clone(refused)
-		if err := a.Tail(t.Context(), 0, func(all []ids.TaskID) error { gone = append(gone, all...); return nil }); err != nil {
+		if err := a.Tail(t.Context(), 0, func(all []replica.Stay) error {
+			for _, stay := range all {
+				gone = append(gone, stay.ID)
+			}
+			return nil
+		}); err != nil {
 			t.Fatal(err)
 		}
 		tasks = slices.DeleteFunc(slices.Clone(tasks), func(task *taskstate.Task) bool { return slices.Contains(gone, task.ID) })

@@ -21,13 +21,15 @@ type Archive interface {
 	// read the Tail after last and file what is missing. RefusedTaskError: so it is with
 	// one of them.
 	File(ctx context.Context, tasks []*taskstate.Task, last uint64) (newLast uint64, err error)
-	// Tail hands out the ids of all tasks filed after sequence after, in order of the
+	// Tail hands out the stays of all tasks filed after sequence after, in order of the
 	// messages they are in.
-	Tail(ctx context.Context, after uint64, handle func([]ids.TaskID) error) error
-	// StoreDead keeps exhausted tasks as dead letters, whole; one that is there already
+	Tail(ctx context.Context, after uint64, handle func([]replica.Stay) error) error
+	// StoreDead keeps exhausted tasks as dead letters, whole, each in place of one of an earlier stay; one that is there already
 	// counts as stored. After an error some may be stored: repeat it. RefusedTaskError: so
 	// it is with one of them.
 	StoreDead(ctx context.Context, tasks []*taskstate.Task) error
+	// DropDead deletes dead letters whose tasks came back; one that is not there counts as deleted. After an error repeat it.
+	DropDead(ctx context.Context, letters []replica.Letter) error
 	// EndKeys says in the log that the tasks with these unique keys have ended, so that others may have the keys. What another
 	// task has by now, or was said before, stays as it is. After an error repeat it.
 	EndKeys(ctx context.Context, tasks []*taskstate.Task) error
@@ -37,8 +39,10 @@ type Archive interface {
 // never the owner's, and serves any number of callers.
 type Reader interface {
 	// Archived finds finished tasks, in the order of wanted; nil where one is not in
-	// the archive. ErrReaderBusy: too many others are waiting.
+	// the archive. Of a task that was redriven it is the last end. ErrReaderBusy: too many others are waiting.
 	Archived(ctx context.Context, wanted []ids.TaskID) ([]*logv1.Record, error)
+	// Letters finds the dead letters of tasks, each of the domain of its caller, in the order of wanted; nil where there is none.
+	Letters(ctx context.Context, wanted []replica.Search) ([]*Letter, error)
 	// Unread finds a task that lies in the log behind the read levels; hint is the
 	// log sequence where it should be, 0 = unknown. It tells where the task lies too. Nil
 	// where it does not.
@@ -47,6 +51,12 @@ type Reader interface {
 	// Recent returns recently finished tasks of a domain that are wanted, the last one first, as far as
 	// they are among the archive's last messages. Wanted is not kept, nor what it is asked about.
 	Recent(ctx context.Context, domain string, limit int, wanted func(*logv1.Record) bool) ([]*logv1.Record, error)
+}
+
+// Letter is a dead letter, and its sequence in its stream.
+type Letter struct {
+	Record *logv1.Record
+	Seq    uint64
 }
 
 var (

@@ -1,6 +1,8 @@
 package partition
 
 import (
+	"slices"
+
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -20,8 +22,11 @@ func (o *Owner) flush() {
 	if len(fx.Archive) > 0 {
 		go o.writers.archive(fx.Archive, o.core.ArchiveSeq())
 	}
+	if len(fx.Letters) > 0 {
+		go o.writers.dropLetters(o.writers.work, slices.Clone(fx.Letters)) //nolint:errcheck // it fails only when this owner has ended
+	}
 	if len(fx.Park) > 0 {
-		go o.writers.park(fx.Park)
+		go o.writers.park(fx.Park, fx.ParkLetters)
 	}
 	if fx.Append != nil {
 		go o.writers.appendEvents(o.writers.encodeProposals(fx.Append, &o.encoder))

@@ -43,7 +43,7 @@ func NewMetrics(m *telemetry.Metrics) *Metrics {
 		WriteRetries:  m.Counter(signals.WriteRetries),
 		Poison:        m.Counter(signals.RecordsQuarantined),
 	}
-	for _, what := range []string{writeArchive, writeEvents, writeQuarantine, writeTimerStore} {
+	for _, what := range []string{writeArchive, writeEvents, writeQuarantine, writeTimerStore, writeLetters} {
 		out.writes[what] = m.Histogram(signals.AppendDuration, "history", what)
 	}
 	return out

@@ -141,12 +141,15 @@ const (
 // read yet.
 func (b *base) find(ctx context.Context, domain string, id ids.TaskID, levels replica.Levels) (*logv1.Record, error) {
 	archived, err := b.Reader.Archived(ctx, []ids.TaskID{id})
-	if err != nil || archived[0] != nil {
+	dead := err == nil && archived[0] != nil && taskstate.State(archived[0].State) == taskstate.Dead // it may have been redriven
+	if err != nil || archived[0] != nil && !dead {
 		return first(archived), err
 	}
-	unread, err := b.findUnread(ctx, domain, id, 0, levels)
-	if err != nil || unread != nil {
-		return unread, err
+	if !dead {
+		unread, err := b.findUnread(ctx, domain, id, 0, levels)
+		if err != nil || unread != nil {
+			return unread, err
+		}
 	}
 	leave, err := b.inTimer.enter(ctx, domain)
 	if err != nil {
@@ -155,9 +158,13 @@ func (b *base) find(ctx context.Context, domain string, id ids.TaskID, levels re
 	_, fired, err := b.Timer.Locate(ctx, id)
 	leave()
 	if err != nil || fired == 0 {
-		return nil, nil //nolint:nilerr // the timer is asked by the caller us, too
+		return first(archived), nil //nolint:nilerr // the timer is asked by the caller us, too
 	}
-	return b.findUnread(ctx, domain, id, fired, levels)
+	unread, err := b.findUnread(ctx, domain, id, fired, levels)
+	if unread == nil && err == nil {
+		unread = first(archived)
+	}
+	return unread, err
 }
 
 func (b *base) findUnread(ctx context.Context, domain string, id ids.TaskID, hint uint64, levels replica.Levels) (*logv1.Record, error) {
@@ -213,9 +220,13 @@ func (o *Owner) List(ctx context.Context, req *rpcv1.ListTasksRequest) (*rpcv1.L
 		if err != nil {
 			return nil, fault.New(fault.Unavailable, "read the archive: %v", err)
 		}
+		live, err := o.backAgain(ctx, req.Domain, ended)
+		if err != nil {
+			return nil, err
+		}
 		for _, r := range ended {
 			e, err := dec.Entry(r)
-			if err != nil || listed[e.ID.String()] { // it may be there twice
+			if err != nil || live[ids.TaskID(r.Id)] || listed[e.ID.String()] { // it may be there twice
 				continue
 			}
 			listed[e.ID.String()] = true
@@ -226,6 +237,23 @@ func (o *Owner) List(ctx context.Context, req *rpcv1.ListTasksRequest) (*rpcv1.L
 	slices.SortFunc(all, func(a, b *yardv1.Task) int { return strings.Compare(b.TaskId, a.TaskId) })
 	page, cut := paging.Cut(all, limit, paging.BytesMax, (*yardv1.Task).SizeVT)
 	return &rpcv1.ListTasksResponse{Tasks: page, More: more || cut}, nil
+}
+
+// backAgain are those of some ended tasks that are in memory again: redriven after the end that the archive has.
+func (o *Owner) backAgain(ctx context.Context, domain string, ended []*logv1.Record) (live map[ids.TaskID]bool, err error) {
+	dead := func(r *logv1.Record) bool { return taskstate.State(r.State) == taskstate.Dead }
+	if !slices.ContainsFunc(ended, dead) {
+		return nil, nil
+	}
+	live = make(map[ids.TaskID]bool)
+	return live, o.look(ctx, domain, func() {
+		for _, r := range ended {
+			id := ids.TaskID(r.Id)
+			if known := o.core.Get(id); dead(r) && known != nil && known.Parkings > r.Parkings {
+				live[id] = true
+			}
+		}
+	})
 }
 
 // wantedBy tells which tasks a list is of.

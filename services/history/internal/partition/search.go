@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/fair"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 )
 
@@ -120,7 +121,7 @@ func (w writers) ask(ctx context.Context, at stage, job []*sought) (away []*soug
 			return nil, err
 		}
 		for _, f := range job {
-			if f.Archived == nil {
+			if f.Archived == nil || f.Archived.State == taskstate.Dead { // it may have come back
 				away = append(away, f)
 			}
 		}
@@ -169,6 +170,9 @@ func (w writers) askForCancels(ctx context.Context, job []*sought, dec searchDec
 	if err == nil {
 		err = w.askArchive(ctx, job, dec, w.askEnds)
 	}
+	if err == nil {
+		err = w.askLetters(ctx, job, dec)
+	}
 	if err != nil {
 		return err
 	}
@@ -184,8 +188,8 @@ func (w writers) askForCancels(ctx context.Context, job []*sought, dec searchDec
 			f.Taken = dec.entry(r)
 		}
 		hint, fired := firedOf[f.ID]
-		if f.Archived != nil || r != nil && !fired { // what was taken may have been fired before
-			continue
+		if r != nil && !fired || f.Archived != nil && (!fired || f.Archived.State != taskstate.Dead) {
+			continue // what was taken may have been fired before, and what was dead may have come back
 		}
 		levels, some := unreadBehind(f.levels, f.Ends)
 		if !some {
@@ -276,6 +280,29 @@ func (w writers) askArchive(ctx context.Context, job []*sought, dec searchDecode
 	return nil
 }
 
+// askLetters notes the dead letters that redrives bring back.
+func (w writers) askLetters(ctx context.Context, job []*sought, dec searchDecoder) error {
+	var wanted []replica.Search
+	var of []*sought
+	for _, f := range job {
+		if f.Redrive {
+			wanted, of = append(wanted, f.Search), append(of, f)
+		}
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	return w.persist(ctx, "search of dead letters", func(ctx context.Context) error {
+		letters, err := w.Reader.Letters(ctx, wanted)
+		for i, l := range letters {
+			if l != nil {
+				of[i].Letter, of[i].LetterSeq = dec.entry(l.Record), l.Seq
+			}
+		}
+		return err
+	})
+}
+
 // askAway notes where a task is that an outcome names and the archive does not have. Whether it
 // was looked for everywhere decides about the outcome, so what fails is tried again.
 func (w writers) askAway(ctx context.Context, f *sought, dec searchDecoder) error {
@@ -283,7 +310,7 @@ func (w writers) askAway(ctx context.Context, f *sought, dec searchDecoder) erro
 	if err != nil {
 		return err
 	}
-	if f.Waiting = dec.entry(waiting); f.Waiting != nil {
+	if f.Waiting = dec.entry(waiting); f.Waiting != nil || f.Archived != nil && fired == 0 {
 		return nil
 	}
 	var unread *logv1.Record

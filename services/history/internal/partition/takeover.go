@@ -66,7 +66,7 @@ func (o *Owner) takeOver(ctx context.Context) error {
 // tails reads what the other stores hold behind the checkpoint.
 func (o *Owner) tails(ctx context.Context, cp replica.Checkpoint, before *logv1.Checkpoint) (in replica.Recovered, err error) {
 	parked := replica.NewParkedTail(before.TimerSeq, before.TimerEpoch, before.Epoch, o.epoch)
-	in = replica.Recovered{Parked: parked.Stays, Archived: map[ids.TaskID]bool{}}
+	in = replica.Recovered{Parked: parked.Stays, Archived: replica.Ends{}}
 	if in.TimerSeq, err = o.TimerStore.Last(ctx); err != nil {
 		return in, fmt.Errorf("find the timer store's end: %w", err)
 	}
@@ -97,9 +97,9 @@ func (o *Owner) tails(ctx context.Context, cp replica.Checkpoint, before *logv1.
 	if err != nil {
 		return in, fmt.Errorf("read the timer store's tail: %w", err)
 	}
-	err = o.Archive.Tail(ctx, cp.ArchiveSeq, func(all []ids.TaskID) error {
-		for _, id := range all {
-			in.Archived[id] = true
+	err = o.Archive.Tail(ctx, cp.ArchiveSeq, func(all []replica.Stay) error {
+		for _, stay := range all {
+			in.Archived.Add(stay)
 		}
 		return nil
 	})

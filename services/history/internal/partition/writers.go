@@ -31,6 +31,7 @@ const (
 	writeEvents     = "events"
 	writeQuarantine = "quarantine"
 	writeTimerStore = "timer store"
+	writeLetters    = "dead letters"
 )
 
 // persist repeats a write until it is stored, outside the lease not at all. It returns an
@@ -136,10 +137,10 @@ func (w writers) missing(ctx context.Context, job []*replica.Entry, tasks []*tas
 	if err != nil {
 		return nil, err
 	}
-	there := make(map[ids.TaskID]bool)
-	err = w.Archive.Tail(ctx, from, func(all []ids.TaskID) error {
-		for _, id := range all {
-			there[id] = true
+	there := make(map[replica.Stay]bool)
+	err = w.Archive.Tail(ctx, from, func(all []replica.Stay) error {
+		for _, stay := range all {
+			there[stay] = true
 		}
 		return nil
 	})
@@ -152,12 +153,12 @@ func (w writers) missing(ctx context.Context, job []*replica.Entry, tasks []*tas
 	}
 	var missing []*taskstate.Task
 	for _, t := range tasks {
-		if !there[t.ID] {
+		if !there[replica.Stay{ID: t.ID, Parkings: t.Parkings}] {
 			missing = append(missing, t)
 		}
 	}
 	for _, e := range job {
-		delete(there, e.ID)
+		delete(there, replica.Stay{ID: e.ID, Parkings: e.Parkings})
 	}
 	stored.Seq, stored.Ends, stored.Others = last, levelsOf(ends), slices.Collect(maps.Keys(there))
 	return missing, nil
@@ -192,11 +193,19 @@ func (w writers) each(ctx context.Context, subject func(*taskstate.Task) string,
 	return nil
 }
 
+// dropLetters deletes the dead letters of tasks that are safe elsewhere. It returns an error only when ctx has ended.
+func (w writers) dropLetters(ctx context.Context, letters []replica.Letter) error {
+	if len(letters) == 0 {
+		return nil
+	}
+	return w.persist(ctx, writeLetters, func(ctx context.Context) error { return w.Archive.DropDead(ctx, letters) })
+}
+
 // batchBytesMax bounds one stored batch; a larger task goes alone.
 const batchBytesMax = 400 << 10
 
 // park moves tasks into the timer store, in messages by bucket.
-func (w writers) park(job []*replica.Entry) {
+func (w writers) park(job []*replica.Entry, letters []replica.Letter) {
 	ctx := w.work
 	var enc record.Encoder
 	open := make(map[int64][]byte)
@@ -232,6 +241,9 @@ func (w writers) park(job []*replica.Entry) {
 		if len(open[bucket]) > 0 && store(bucket) != nil {
 			return
 		}
+	}
+	if w.dropLetters(ctx, letters) != nil {
+		return
 	}
 	w.report(replica.Stored{Kind: replica.JobPark, Seq: last})
 }

@@ -47,7 +47,7 @@ func ExerciseArchive(t *testing.T, make func(t *testing.T) ArchivePorts) {
 		"filed is found": filedIsFound, "a rival files in between": rivals, "an unknown outcome is repeated": repeated,
 		"a task filed by two": filedTwice, "retention": retention, "many small files": manySmall,
 		"sparse creation times": sparse, "a thousand domains": manyDomains, "a large task": large,
-		"absent": absent, "equal fingerprints": collisions, "dead letters": letters,
+		"absent": absent, "equal fingerprints": collisions, "dead letters": letters, "redriven": redriven,
 		"found as soon as filed": foundAtOnce, "unread": unread, "recent": recent,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -120,9 +120,12 @@ func wantFound(t *testing.T, r partition.Reader, tasks []*taskstate.Task) {
 // tail lists what was filed after a sequence.
 func tail(t *testing.T, a partition.Archive, after uint64) (all []ids.TaskID) {
 	t.Helper()
-	err := a.Tail(t.Context(), after, func(some []ids.TaskID) error { all = append(all, some...); return nil })
-	if err != nil {
+	var stays []replica.Stay
+	if err := a.Tail(t.Context(), after, func(some []replica.Stay) error { stays = append(stays, some...); return nil }); err != nil {
 		t.Fatal(err)
+	}
+	for _, stay := range stays {
+		all = append(all, stay.ID)
 	}
 	return all
 }

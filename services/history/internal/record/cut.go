@@ -8,6 +8,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 )
 
 // Field numbers of Batch and Record.
@@ -15,6 +16,7 @@ const (
 	fieldTasks  = 1
 	fieldID     = 1
 	fieldDomain = 2
+	fieldStay   = 21
 )
 
 var errNotABatch = errors.New("not a batch of tasks")
@@ -46,6 +48,16 @@ func IDs(batch []byte) (all []ids.TaskID, err error) {
 	err = each(batch, func(id ids.TaskID, _ []byte) (bool, error) {
 		all = append(all, id)
 		return true, nil
+	})
+	return all, err
+}
+
+// Stays lists the stays of the tasks of an encoded Batch, in order.
+func Stays(batch []byte) (all []replica.Stay, err error) {
+	err = each(batch, func(id ids.TaskID, encoded []byte) (bool, error) {
+		parkings, err := number(encoded, fieldStay)
+		all = append(all, replica.Stay{ID: id, Parkings: uint32(parkings)})
+		return true, err
 	})
 	return all, err
 }
@@ -97,6 +109,29 @@ func each(batch []byte, handle func(id ids.TaskID, encoded []byte) (more bool, e
 		}
 	}
 	return nil
+}
+
+// number is the first number field of that number; 0 = there is none.
+func number(encoded []byte, want protowire.Number) (uint64, error) {
+	for len(encoded) > 0 {
+		num, typ, n := protowire.ConsumeTag(encoded)
+		if n < 0 {
+			return 0, errNotABatch
+		}
+		encoded = encoded[n:]
+		if num == want && typ == protowire.VarintType {
+			value, n := protowire.ConsumeVarint(encoded)
+			if n < 0 {
+				return 0, errNotABatch
+			}
+			return value, nil
+		}
+		if n = protowire.ConsumeFieldValue(num, typ, encoded); n < 0 {
+			return 0, errNotABatch
+		}
+		encoded = encoded[n:]
+	}
+	return 0, nil
 }
 
 // field is the first bytes field of that number. Those asked for stand first, since

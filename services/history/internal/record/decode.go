@@ -211,7 +211,7 @@ func (d *Decoder) SubmitsOf(domain string, data []byte, at time.Time) (tasks []*
 		if p := r.Policy; p != nil {
 			p.NonRetryable, p.ByError = nil, nil
 		}
-		r.Id, r.Payload, r.Trace, r.Result, r.Attempt, r.Headers, r.Expiry, r.Group, r.Unique, r.Updates = nil, nil, nil, nil, nil, nil, nil, "", nil, nil
+		r.Id, r.Payload, r.Trace, r.Result, r.Attempt, r.Headers, r.Expiry, r.Group, r.Unique, r.Updates, r.Redriven = nil, nil, nil, nil, nil, nil, nil, "", nil, nil, nil
 	}
 	return tasks, bad, nil
 }
@@ -327,7 +327,7 @@ func (d *Decoder) Events(data []byte) (*replica.Events, error) {
 			}
 		}
 		// Kept events must not keep the message's buffer.
-		e.TaskId, e.Data, e.Carried, e.Update = nil, nil, nil, nil
+		e.TaskId, e.Data, e.Carried, e.Update, e.Redrive = nil, nil, nil, nil, nil
 		clear(e.Limits)
 	}
 	return out, nil
@@ -343,9 +343,13 @@ func (d *Decoder) event(e *logv1.Event, id ids.TaskID, polls []replica.Poll) tas
 		Undelivered: e.Undelivered, NotAfter: e.NotAfterMs, SilentLease: e.SilentLeaseMs, ReadyBy: e.ReadyByMs,
 		Data: blob(e.Data, e.DataEncoding), Message: string([]byte(e.Message)), ErrType: d.intern(e.ErrorType),
 		NonRetryable: e.NonRetryable, DelayMS: e.DelayMs, Snooze: e.Snooze, Update: d.update(e.Update),
+		Redrive: d.redrive(e.Redrive),
 	}
 	if ev.Kind == taskstate.Changed && ev.Update == nil {
 		ev.Update = &taskstate.Update{}
+	}
+	if ev.Kind == taskstate.Redrove && ev.Redrive == nil {
+		ev.Redrive = &taskstate.Redrive{}
 	}
 	if e.Poll > 0 && uint64(e.Poll) <= uint64(len(polls)) {
 		ev.Poll, ev.Worker = e.Poll, polls[e.Poll-1].Worker

@@ -65,13 +65,7 @@ func (d *Decoder) update(u *logv1.Update) *taskstate.Update {
 	if u.HasPayload {
 		out.Payload, out.HasPayload = blob(u.Payload, u.PayloadEncoding), true
 	}
-	if p := u.Policy; p != nil {
-		out.Policy = d.policy(p)
-		if p.MaxAttempts == 0 && out.Policy.MaxAttempts != 0 { // in a task it is never 0
-			own := *out.Policy
-			own.MaxAttempts, out.Policy = 0, &own
-		}
-	}
+	out.Policy = d.partOf(u.Policy)
 	if u.Replace {
 		out.Whole = &taskstate.Whole{Type: d.intern(u.Type), Tasklist: d.intern(u.Tasklist), Cost: u.Cost, UniqueForMS: u.UniqueForMs, Trace: string(u.Trace)}
 		if out.Priority == 0 || out.Policy == nil { // it is not of our making
@@ -79,6 +73,41 @@ func (d *Decoder) update(u *logv1.Update) *taskstate.Update {
 		}
 	}
 	return out
+}
+
+// partOf reads the fields that replace those of a task's policy; nil = none.
+func (d *Decoder) partOf(p *logv1.Policy) *taskstate.Policy {
+	if p == nil {
+		return nil
+	}
+	out := d.policy(p)
+	if p.MaxAttempts == 0 && out.MaxAttempts != 0 { // in a task it is never 0
+		own := *out
+		own.MaxAttempts, out = 0, &own
+	}
+	return out
+}
+
+// redrive reads which dead letter an event brings back; nil = none.
+func (d *Decoder) redrive(r *logv1.Redrive) *taskstate.Redrive {
+	if r == nil {
+		return nil
+	}
+	return &taskstate.Redrive{Letter: r.Letter, Tasklist: strings.Clone(r.Tasklist), Parkings: r.Parkings, Policy: d.partOf(r.Policy), Request: r.Request}
+}
+
+// storedRedriven is what the redrives of a task have left as records carry it.
+func storedRedriven(x *taskstate.Extra) *logv1.Redriven {
+	if x == nil || x.Redriven == nil {
+		return nil
+	}
+	stored := &logv1.Redriven{Count: x.Redriven.Count, Seq: x.Redriven.Seq, Index: x.Redriven.Index}
+	for _, request := range x.Redriven.Requests {
+		if request != 0 {
+			stored.Requests = append(stored.Requests, request)
+		}
+	}
+	return stored
 }
 
 // priority keeps one that no lane has from its task; it is not of our making.
@@ -103,7 +132,7 @@ func (d *Decoder) headers(all []*logv1.Header) []taskstate.Header {
 
 // extra reads what few records have. Names of headers are interned, since the tasks of one program share them.
 func (d *Decoder) extra(r *logv1.Record) *taskstate.Extra {
-	if len(r.Headers) == 0 && r.Expiry == nil && r.Group == "" && r.Cost <= 1 && r.Unique == nil && r.Updates == nil {
+	if len(r.Headers) == 0 && r.Expiry == nil && r.Group == "" && r.Cost <= 1 && r.Unique == nil && r.Updates == nil && r.Redriven == nil {
 		return nil
 	}
 	x := &taskstate.Extra{Group: strings.Clone(r.Group), Cost: r.Cost, Expiry: taskstate.Expiry{
@@ -117,6 +146,10 @@ func (d *Decoder) extra(r *logv1.Record) *taskstate.Extra {
 	if u := r.Updates; u != nil {
 		x.Updates = &taskstate.Updates{Applied: u.Applied, Seq: u.Seq, Passed: u.Passed, PassedNow: u.PassedNow}
 		copy(x.Updates.Requests[:], u.Requests)
+	}
+	if was := r.Redriven; was != nil {
+		x.Redriven = &taskstate.Redriven{Count: was.Count, Seq: was.Seq, Index: was.Index}
+		copy(x.Redriven.Requests[:], was.Requests)
 	}
 	return x
 }

@@ -220,7 +220,7 @@ func (s *stores) takeOver(t *testing.T, cp replica.Checkpoint, b *bytes.Buffer) 
 			t.Fatal(err)
 		}
 	}
-	recovered := replica.Recovered{Parked: make(map[replica.Stay]bool), Archived: make(map[ids.TaskID]bool)}
+	recovered := replica.Recovered{Parked: make(map[replica.Stay]bool), Archived: make(replica.Ends)}
 	var all []ids.TaskID
 	for _, in := range s.inputs(t) {
 		switch in := in.(type) {
@@ -249,7 +249,9 @@ func (s *stores) takeOver(t *testing.T, cp replica.Checkpoint, b *bytes.Buffer) 
 	}
 	for _, m := range s.archive {
 		for _, e := range decoded(t, m) {
-			recovered.Archived[e.ID] = m.Seq > cp.ArchiveSeq
+			if m.Seq > cp.ArchiveSeq {
+				recovered.Archived.Add(replica.Stay{ID: e.ID, Parkings: e.Parkings})
+			}
 		}
 		recovered.ArchiveSeq = m.Seq
 	}

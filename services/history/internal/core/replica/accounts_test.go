@@ -72,7 +72,7 @@ func TestTheArchiveIsCoveredBesideAFlood(t *testing.T) {
 			}})
 		}
 		b.step(Recovered{
-			Archived: map[ids.TaskID]bool{id(99): true}, ArchiveSeq: 9, Parked: map[Stay]bool{{ID: id(98)}: true}, TimerSeq: 5,
+			Archived: Ends{id(99): 1}, ArchiveSeq: 9, Parked: map[Stay]bool{{ID: id(98)}: true}, TimerSeq: 5,
 			Ends: Levels{Lanes: [ids.Lanes]uint64{lagLane: 7}},
 		})
 		b.tick()
@@ -105,7 +105,7 @@ func TestI3_WhatLagsIsNotArchivedAgain(t *testing.T) {
 			events[i].ID, events[i].Domain, events[i].Fence.Position = id(6), "flood", ids.NewPosition(6, lagLane)
 			b.step(&Events{Seq: uint64(8 + i), At: b.now.MS, Events: events[i : i+1]})
 		}
-		fx := b.step(Recovered{Archived: map[ids.TaskID]bool{id(6): true, id(99): true}, ArchiveSeq: 9, Ends: Levels{Lanes: [ids.Lanes]uint64{lagLane: 7}}})
+		fx := b.step(Recovered{Archived: Ends{id(6): 1, id(99): 1}, ArchiveSeq: 9, Ends: Levels{Lanes: [ids.Lanes]uint64{lagLane: 7}}})
 		for _, s := range fx.Searches {
 			b.step(&Found{Search: s, Archived: &Entry{Task: taskstate.Task{ID: id(6), Domain: "flood", State: taskstate.Cancelled}}, Ends: [ids.Lanes]uint64{lagLane: 7}})
 		}

@@ -134,7 +134,7 @@ func (r *Replica) checkWaiting() error {
 			if pos := h.ev.Fence.Position; !h.command() && r.unread(pos, h.ev.Domain) && !r.demanded(pos, h.ev.Domain, h.first()) {
 				return fmt.Errorf("an event waits for message %d of lane %s, and nothing demands it", pos.Seq(), pos.Lane())
 			}
-			if e := r.tasks[id]; h.command() && e != nil && !e.left && e.State != taskstate.Waiting {
+			if e := r.tasks[id]; h.command() && e != nil && !e.left && e.State != taskstate.Waiting && e.State != taskstate.Dead {
 				return fmt.Errorf("a command waits for task %s, which is %s", id, e.State)
 			}
 		}
@@ -169,7 +169,7 @@ func (l *earlyList) check() error {
 		}
 		for _, h := range w.waiting {
 			switch h.ev.Kind {
-			case taskstate.Cancel, taskstate.Changed:
+			case taskstate.Cancel, taskstate.Changed, taskstate.Redrove:
 				commands += h.weight()
 			case taskstate.Started:
 				grabs++

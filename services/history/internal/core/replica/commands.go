@@ -1,8 +1,6 @@
 package replica
 
 import (
-	"cmp"
-
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
@@ -15,8 +13,16 @@ func (r *Replica) command(h *held, e *Entry, now Now, fx *Effects) {
 	case e == nil:
 		r.wait(h)
 		r.search(h)
+	case r.behindRedrive(h, e):
+		h.until = nil
+		r.wait(h)
+		if e.left {
+			r.search(h)
+		}
+	case h.redrive():
+		r.redriveOf(h, e, fx)
 	case !mayCommand(h, e):
-		r.conclude(h, notFound(), fx)
+		r.conclude(h, r.tooEarly(h, e), fx)
 	case e.State == taskstate.Waiting:
 		h.until = nil
 		r.wait(h)
@@ -30,7 +36,7 @@ func (r *Replica) command(h *held, e *Entry, now Now, fx *Effects) {
 
 // mayCommand tells whether a command concerns the task of a stay: a task of its domain that was
 // there before it. A command from before the stay waited for it, if it lies behind the stay
-// before; one from before that one was decided long ago, unless an update has sent the task back into the timer store, and this one
+// before, and behind the redrive that made it, if one did; one from before that one was decided long ago, unless an update has sent the task back into the timer store, and this one
 // lies behind that update: then it waited while the task moved on.
 func mayCommand(h *held, e *Entry) bool {
 	after := e.Before
@@ -38,6 +44,9 @@ func mayCommand(h *held, e *Entry) bool {
 		after = e.Position
 	}
 	decided := e.Decided()
+	if redriven := e.Redriven(); redriven.Before(h.seq, h.i) {
+		return false
+	}
 	return sameDomain(h.ev, e) && (h.seq > after.Seq() || decided > 0 && h.seq > decided)
 }
 
@@ -89,6 +98,7 @@ func (r *Replica) handOut(fx *Effects) {
 
 func (r *Replica) fill(want *Search) (open bool) {
 	for _, h := range r.early.of(want.ID) {
+		want.Update = want.Update || h.redrive()
 		switch {
 		case !h.command() || h.until != nil:
 			continue
@@ -98,6 +108,7 @@ func (r *Replica) fill(want *Search) (open bool) {
 			continue
 		}
 		want.Seq, want.At, want.Reason = h.seq, h.at, h.ev.Message
+		want.Redrive = want.Redrive || h.redrive()
 		want.Update = want.Update || h.ev.Kind == taskstate.Changed
 	}
 	if open {
@@ -143,6 +154,7 @@ func (r *Replica) found(in *Found, now Now, fx *Effects) {
 	again := r.searching[in.ID].again
 	delete(r.searching, in.ID)
 	e := r.tasks[in.ID]
+	in.forgetEnd()
 	if in.Taken != nil && in.Unread != nil && in.Unread.Parkings >= in.Taken.Parkings {
 		in.Taken = nil // it was fired before it was taken out
 	}
@@ -158,6 +170,10 @@ func (r *Replica) found(in *Found, now Now, fx *Effects) {
 		return
 	}
 	if in.Update && !in.Take && in.Waiting != nil && in.Archived == nil && (e == nil || e.left) && !r.goneOn(e, in.Waiting, true) {
+		if !r.refuseHere(in, fx) {
+			r.wantRest(in.ID)
+			return
+		}
 		r.waitsThere(in, again)
 		return
 	}
@@ -165,9 +181,34 @@ func (r *Replica) found(in *Found, now Now, fx *Effects) {
 	if in.Unread != nil && e != nil && in.Unread.Parkings <= e.Parkings {
 		in.Unread = nil // a repeated submit
 	}
-	first, ends := true, in.Ends
+	back := r.conclusions(in, again, leaving, fx)
+	if back != nil && !back.replayed && in.Unread == nil {
+		r.bringBack(in.ID, now, fx)
+	}
+	if !leaving {
+		r.wantRest(in.ID)
+	}
+}
+
+// conclusions decides about the commands of a task that the timer store does not have, and returns the redrive that brings it back, if there is one.
+func (r *Replica) conclusions(in *Found, again, leaving bool, fx *Effects) (back *held) {
+	first, behind, ends := true, false, in.Ends
 	for _, h := range r.early.take(in.ID) {
 		own := h.command() && h.ev.Domain == in.Domain
+		if own && (h.redrive() || behind) {
+			if h.redrive() && !again && !leaving && r.foundRedrive(h, in, back, fx) {
+				continue
+			}
+			if h.letter != nil {
+				back = h
+			}
+			if !again && !leaving {
+				h.until = &ends
+			}
+			first, behind = false, true
+			r.early.add(h)
+			continue
+		}
 		if own && in.Archived != nil && r.foundArchived(h, in.Archived, fx) {
 			continue
 		}
@@ -180,9 +221,7 @@ func (r *Replica) found(in *Found, now Now, fx *Effects) {
 		first = first && h.command()
 		r.early.add(h)
 	}
-	if !leaving {
-		r.wantRest(in.ID)
-	}
+	return back
 }
 
 // wantRest searches for the commands that no search has answered for.
@@ -231,7 +270,7 @@ func (r *Replica) foundForOutcomes(in *Found, now Now, fx *Effects) {
 	if q == nil {
 		return
 	}
-	known := cmp.Or(in.Archived, in.Waiting, in.Unread)
+	known := in.newest()
 	_, taken := r.searching[in.ID] // the timer store may have given it up for a command, and the answer is on its way
 	if (q.again || known == nil && taken && !in.Unsure) && r.tasks[in.ID] == nil {
 		q.again = false
@@ -269,11 +308,17 @@ func (r *Replica) endWaits(now Now, fx *Effects) {
 		if r.early.first == nil {
 			return
 		}
+		brought := false
 		for _, h := range r.early.take(r.early.first.id) {
 			switch {
+			case brought:
+				r.event(h, now, fx)
 			case r.stillComing(h):
 				r.early.add(h)
 				r.askEnds(h)
+			case h.letter != nil:
+				brought = true
+				r.bring(h, now, fx)
 			case h.command():
 				r.conclude(h, notFound(), fx)
 			default:

@@ -122,15 +122,15 @@ func (w *world) live(repeats bool) *life {
 			l.flush()
 		}
 	}
-	in := Recovered{Parked: make(map[Stay]bool), Archived: make(map[ids.TaskID]bool)}
+	in := Recovered{Parked: make(map[Stay]bool), Archived: make(Ends)}
 	for stay, kept := range w.timer {
 		if kept.seq > w.saved.TimerSeq {
 			in.Parked[stay] = true
 		}
 	}
-	for id, kept := range w.archive {
+	for stay, kept := range w.archive {
 		if kept.seq > w.saved.ArchiveSeq {
-			in.Archived[id] = true
+			in.Archived.Add(stay)
 		}
 	}
 	for _, m := range w.log[:w.visible] {
@@ -224,6 +224,10 @@ func (l *life) job(kind JobKind) bool {
 	case !l.written[kind]:
 		l.write(kind)
 	default:
+		if kind == JobPark { // an owner may die between the two
+			l.drop(l.spent)
+			l.spent = nil
+		}
 		l.busy[kind], l.jobs[kind] = false, nil
 		l.note("stored job %d", kind)
 		l.step(Stored{Kind: kind, Seq: l.storedAt[kind]})
@@ -307,7 +311,7 @@ func compare(s *story, l *life) any {
 		e := l.r.tasks[id]
 		switch {
 		case m.State.Finished():
-			if kept := l.archive[id]; kept != nil {
+			if kept := l.archive[Stay{id, m.Parkings}]; kept != nil {
 				got = dump(&kept.task)
 			}
 		case m.State == taskstate.Waiting:
@@ -339,9 +343,17 @@ func grantOf(g *Granted) string {
 }
 
 func compareStores(s *story, l *life) any {
-	for id, kept := range l.archive {
-		if m := s.tasks[id]; !m.State.Finished() || kept.copies != 1 {
-			return fmt.Sprintf("task %s, which is %s, was archived %d times", id, m.State, kept.copies)
+	for stay, kept := range l.archive {
+		m := s.tasks[stay.ID]
+		if before := kept.task.State == taskstate.Dead && stay.Parkings < m.Parkings; !before && !m.State.Finished() || kept.copies != 1 {
+			return fmt.Sprintf("stay %v of a task, which is %s, was archived %d times", stay, m.State, kept.copies)
+		}
+	}
+	for _, id := range s.order {
+		m := s.tasks[id]
+		letter := l.letters[id]
+		if has := letter != nil; has != (m.State == taskstate.Dead) || has && dump(&letter.task) != dump(&m.Task) {
+			return fmt.Sprintf("task %s is %s, and has a dead letter: %v", id, m.State, has)
 		}
 	}
 	for stay, kept := range l.timer {

@@ -17,6 +17,9 @@ type Effects struct {
 	// the log moves.
 	Archive, Park []*Entry
 	Append        []Proposal
+	// ParkLetters are the dead letters of tasks in Park: deleted once those are stored, before that is reported. Letters are those whose tasks came
+	// back before: they are deleted, and not reported.
+	ParkLetters, Letters []Letter
 	// Save is a checkpoint to be saved, to be reported with Saved.
 	Save *Checkpoint
 	// Purge is what the log may forget, to be reported with Purged.
@@ -49,8 +52,9 @@ func (fx *Effects) Reset() {
 	clear(fx.Traced)
 	clear(fx.Triggers)
 	clear(fx.Releases)
+	clear(fx.Letters)
 	*fx = Effects{
-		Searches: fx.Searches[:0], Looks: fx.Looks[:0], Releases: fx.Releases[:0], Triggers: fx.Triggers[:0],
+		Searches: fx.Searches[:0], Looks: fx.Looks[:0], Releases: fx.Releases[:0], Triggers: fx.Triggers[:0], Letters: fx.Letters[:0],
 		Answers: fx.Answers[:0], Ended: fx.Ended[:0], Traced: fx.Traced[:0],
 	}
 }
@@ -167,6 +171,8 @@ type Search struct {
 	// Update: there are updates among the commands, and the task must go on. So the timer store is first asked what it has (Found.Waiting),
 	// and gives it up only with Take: once the stay before that has been read here, and no copy of it can follow.
 	Update, Take bool
+	// Redrive: there are redrives among the commands, so its dead letter is read, too; it is looked for as for an update.
+	Redrive bool
 }
 
 // TriggerBatch is ready tasks of one partition of a tasklist, of one type, priority and cost.
@@ -253,7 +259,7 @@ type Traced struct {
 // Counts is what steps have done, for metrics.
 type Counts struct {
 	SubmitBatches, Loaded, EventBatches, Events, Refused, Triggers, Retriggered int64
-	Granted, Bounced, Archived, Parked, Carried, PassedOver                     int64
+	Granted, Bounced, Archived, Parked, Carried, PassedOver, Redriven           int64
 	// Attempts that ended without their worker's word: its heartbeats stopped, the deadline passed, or the grant may never
 	// have reached it. A takeover counts none: the owner before has.
 	Silent, Overdue, Undelivered int64

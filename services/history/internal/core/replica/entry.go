@@ -62,15 +62,27 @@ type held struct {
 	// waited: an event that has waited for a tick. nowhere: its lane ends before the position
 	// that it names.
 	waited, nowhere bool
+	// letter is the dead letter that a redrive brings back, at letterSeq, once it is read. replayed: it was read in a takeover.
+	letter    *Entry
+	letterSeq uint64
+	replayed  bool
 }
 
-func (h *held) command() bool { return h.ev.Kind == taskstate.Cancel || h.ev.Kind == taskstate.Changed }
+func (h *held) command() bool {
+	return h.ev.Kind == taskstate.Cancel || h.ev.Kind == taskstate.Changed || h.ev.Kind == taskstate.Redrove
+}
 
 // commandWeightBytes is how many bytes of an update weigh as much as a command.
 const commandWeightBytes = 4096
 
 // weight is as how many commands h counts while it waits.
-func (h *held) weight() int { return 1 + h.ev.Update.Bytes()/commandWeightBytes }
+func (h *held) weight() int {
+	bytes := h.ev.Update.Bytes() + h.ev.Redrive.Bytes()
+	if h.letter != nil {
+		bytes += h.letter.Footprint()
+	}
+	return 1 + bytes/commandWeightBytes
+}
 
 // before tells whether h lies before o in the log.
 func (h *held) before(o *held) bool { return h.seq < o.seq || h.seq == o.seq && h.i < o.i }
@@ -185,7 +197,7 @@ func (r *Replica) leave(e *Entry) {
 	if q := r.asking[e.ID]; q != nil {
 		q.again = true
 	}
-	if e.State == taskstate.Waiting {
+	if e.State == taskstate.Waiting || e.State == taskstate.Dead { // of a dead one only redrives wait, and what lies behind them
 		r.searchWaiting(e.ID)
 	}
 }

@@ -73,7 +73,7 @@ type Recovered struct {
 	// Parked and Archived are what the tails of the other stores hold, behind the
 	// checkpoint's TimerSeq and ArchiveSeq.
 	Parked   map[Stay]bool
-	Archived map[ids.TaskID]bool
+	Archived Ends
 	// TimerSeq and ArchiveSeq are where the tails end.
 	TimerSeq, ArchiveSeq uint64
 	// Ends are the last sequences of the log, as of after the tails were read.
@@ -102,7 +102,7 @@ type Stored struct {
 	Seq  uint64
 	// Others are what another owner has put into the archive meanwhile, the job's own
 	// tasks not among them. Ends are the last sequences of the log, as of after they were read.
-	Others []ids.TaskID
+	Others []Stay
 	Ends   Levels
 	// Refused are the proposals that the log will not take.
 	Refused []Proposal
@@ -130,6 +130,9 @@ type Found struct {
 	// Archived, Waiting and Unread are where it was found; the archive is asked first, but for commands the timer store is. The
 	// Position of an unread one is where it lies, Before is that of the stay before.
 	Archived, Waiting, Unread *Entry
+	// Letter is its dead letter, and where that lies (only for a redrive).
+	Letter    *Entry
+	LetterSeq uint64
 	// Unsure: it was not found, and may be all the same (only for outcomes).
 	Unsure bool
 	// Ends are the last sequences of the lanes, as of after the timer was asked.

@@ -92,7 +92,7 @@ func (s *story) believe(l *life) {
 	lied := func(id ids.TaskID) bool { return domainOf(id) == liar }
 	s.order = slices.DeleteFunc(s.order, lied)
 	// A task of the liar may be stored twice over there, and wait there for a firing that the story has not.
-	maps.DeleteFunc(l.archive, func(id ids.TaskID, _ *stored) bool { return lied(id) })
+	maps.DeleteFunc(l.archive, func(stay Stay, _ *stored) bool { return lied(stay.ID) })
 	maps.DeleteFunc(l.timer, func(s Stay, _ *stored) bool { return lied(s.ID) })
 	for _, released := range []map[string]bool{s.released, l.released} {
 		maps.DeleteFunc(released, func(booking string, _ bool) bool { return lied(ids.TaskID([]byte(booking[:len(ids.TaskID{})]))) })

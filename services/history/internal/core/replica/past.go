@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
 // pastMax bounds the stays that are known to be over after their task is forgotten.
@@ -12,7 +13,7 @@ const pastMax = 32768
 // pastStays tells of tasks that left and were forgotten which stays of them are over, so that a
 // submit is known again that was stored twice and is read late. It is little and in one piece.
 type pastStays struct {
-	// before is, by task, the first stay that may still come; over for a task that has finished.
+	// before is, by task, the first stay that may still come; over for a task that has finished for good.
 	before map[ids.TaskID]uint32
 	ring   []ids.TaskID
 	next   int
@@ -26,7 +27,10 @@ func (x *pastStays) add(e *Entry) {
 		x.before = map[ids.TaskID]uint32{}
 	}
 	before := e.Parkings
-	if e.State.Finished() {
+	switch {
+	case e.State == taskstate.Dead: // it may be redriven
+		before++
+	case e.State.Finished():
 		before = over
 	}
 	if _, ok := x.before[e.ID]; !ok {

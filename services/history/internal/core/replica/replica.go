@@ -109,8 +109,11 @@ type Replica struct {
 	// lanes may still bring these tasks. archivedTail also has what another owner has put
 	// there since. Up to tailEnds lie the records that sent all that.
 	parkedTail   map[Stay]bool
-	archivedTail map[ids.TaskID]bool
+	archivedTail Ends
 	tailEnds     Levels
+
+	// letters are the dead letters of the tasks that were brought back and are not in the timer store yet.
+	letters map[ids.TaskID]Letter
 
 	base   Checkpoint
 	lease  lease
@@ -160,7 +163,8 @@ func New(cfg Config, cp Checkpoint, claimedAt time.Duration) *Replica {
 		eventAt: cp.Floor, early: newEarlyList(), held: make(map[ids.TaskID][]*Entry),
 		pinned: make(map[ids.TaskID]*Entry), searching: make(map[ids.TaskID]searching), asking: make(map[ids.TaskID]*question),
 		replay: &replay{seen: make(map[ids.TaskID]uint64)}, base: cp,
-		meter: meter{every: max(1, cfg.CarryRecords/64)}, turn: 1, lagging: cfg.Queues || len(cp.Queues) > 0,
+		letters: make(map[ids.TaskID]Letter),
+		meter:   meter{every: max(1, cfg.CarryRecords/64)}, turn: 1, lagging: cfg.Queues || len(cp.Queues) > 0,
 		queues: make(map[Queue]*queue), accounts: make(map[Queue]*account),
 		gone: gone{max: goneMax, bytesMax: goneBytesMax}, shards: make(map[uint32]*shard), releases: make(map[releaseKey]int), groups: make(map[groupKey]uint64),
 	}
@@ -227,7 +231,7 @@ func (r *Replica) Flush(now Now, fx *Effects) {
 	}
 	for r.park.busy == nil && fx.Park == nil && len(r.park.queue) > 0 {
 		// What has come back meanwhile was stored by another owner.
-		fx.Park = slices.DeleteFunc(slices.Clone(r.park.next(r.cfg.JobTasks)), func(e *Entry) bool { return e.left })
+		fx.Park = slices.DeleteFunc(slices.Clone(r.park.next(r.cfg.JobTasks)), func(e *Entry) bool { r.spend(e, fx); return e.left })
 		if len(fx.Park) == 0 {
 			fx.Park = nil
 			r.park.done(r.park.last, false)

@@ -354,12 +354,14 @@ func (s *scenario) replay(fx *Effects) {
 			s.r.Step(m.input(), s.now, fx)
 		}
 	}
-	in := Recovered{Parked: make(map[Stay]bool), Archived: make(map[ids.TaskID]bool)}
+	in := Recovered{Parked: make(map[Stay]bool), Archived: make(Ends)}
 	for stay, kept := range s.timer {
 		in.Parked[stay] = kept.seq > s.saved.TimerSeq
 	}
 	for id, kept := range s.archive {
-		in.Archived[id] = kept.seq > s.saved.ArchiveSeq
+		if kept.seq > s.saved.ArchiveSeq {
+			in.Archived.Add(Stay{id, kept.task.Parkings})
+		}
 	}
 	s.r.Step(in, s.now, fx)
 }

@@ -358,6 +358,9 @@ func (s *story) decide(ev *taskstate.Event, msg *message, w *want) {
 	case (ev.Kind == taskstate.Started || ev.Kind == taskstate.Released) && msg.shard > 0 && msg.epoch < s.shards[msg.shard].epoch:
 		w.code = fault.Stale + fencedMark
 		return
+	case m != nil && ev.Kind == taskstate.Redrove:
+		w.code = s.redrive(ev, msg, m, w.foreign)
+		return
 	case m == nil, ev.Kind != taskstate.Cancel && (pos.Lane() >= ids.Lanes || pos.Seq() >= msg.seq):
 		w.code = fault.NotFound
 		return
@@ -418,7 +421,11 @@ func (s *story) wish(seq uint64) taskstate.Event {
 	case n < 20:
 		return taskstate.Event{Kind: taskstate.Cancel, ID: ids.NewTaskID(time.UnixMilli(1), 0, 99), Domain: "shop"}
 	case n < 32:
-		return taskstate.Event{Kind: taskstate.Cancel, ID: id, Domain: []string{m.Domain, m.Domain, "", "rival", otherThan(m.Domain)}[s.rng.IntN(5)], Message: "why"}
+		from := []string{m.Domain, m.Domain, "rival", otherThan(m.Domain), ""}
+		return taskstate.Event{Kind: taskstate.Cancel, ID: id, Domain: from[s.rng.IntN(callers(m))], Message: "why"}
+	}
+	if ev, ok := s.redriveOf(m); ok {
+		return ev
 	}
 	ev := s.fitting(m)
 	switch n := s.rng.IntN(100); {

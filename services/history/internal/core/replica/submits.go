@@ -52,7 +52,7 @@ func (r *Replica) arrive(e *Entry, now Now, fx *Effects) {
 	switch {
 	case known != nil && (e.Parkings < known.Parkings ||
 		e.Parkings == known.Parkings && known.State != taskstate.Waiting ||
-		known.State.Finished()),
+		known.State.Finished() && !isBack(known, e)),
 		known == nil && r.past.knows(e):
 		r.drop(e)
 		r.letGo(e.ID, now, fx) // what waited for this copy
@@ -63,7 +63,7 @@ func (r *Replica) arrive(e *Entry, now Now, fx *Effects) {
 		r.hold(e)
 	case known == nil || known.left:
 		r.admit(e, now, fx)
-	case known.State == taskstate.Waiting:
+	case known.State == taskstate.Waiting || isBack(known, e):
 		// It has come back before we heard that it was stored.
 		delete(r.tasks, e.ID)
 		r.leave(known)
@@ -164,8 +164,7 @@ func (r *Replica) carryOut(e *Entry, did taskstate.Effects, cause uint64, now No
 func (r *Replica) dispatch(e *Entry, now Now) {
 	stay := Stay{e.ID, e.Parkings}
 	switch {
-	case e.State.Finished() && r.archivedTail[e.ID]:
-		delete(r.archivedTail, e.ID)
+	case e.State.Finished() && r.archivedTail.take(e):
 		r.leave(e)
 	case e.State.Finished():
 		r.archive.add(e, now.MS)

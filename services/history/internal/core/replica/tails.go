@@ -7,6 +7,26 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
 
+// Ends tells of tasks up to which stay of each the archive has an end: the first stay behind that. One that was redriven has several.
+type Ends map[ids.TaskID]uint32
+
+// Add notes a stay that ended.
+func (x Ends) Add(s Stay) { x[s.ID] = max(x[s.ID], s.Parkings+1) }
+
+// has tells whether e is among them.
+func (x Ends) has(e *Entry) bool { return x[e.ID] > e.Parkings }
+
+// take takes e out, if it is among them, with all of its task.
+func (x Ends) take(e *Entry) bool {
+	if !x.has(e) {
+		return false
+	}
+	if x[e.ID] == e.Parkings+1 {
+		delete(x, e.ID)
+	}
+	return true
+}
+
 // nextArchive begins a job of what no one else has archived.
 func (r *Replica) nextArchive(fx *Effects) {
 	for r.archive.busy == nil && len(r.archive.queue) > 0 {
@@ -20,19 +40,18 @@ func (r *Replica) nextArchive(fx *Effects) {
 
 // foreign notes what another owner has archived.
 func (r *Replica) foreign(in *Stored) {
-	for _, id := range in.Others {
+	for _, stay := range in.Others {
 		if r.archivedTail == nil {
-			r.archivedTail = make(map[ids.TaskID]bool)
+			r.archivedTail = make(Ends)
 		}
-		r.archivedTail[id] = true
+		r.archivedTail.Add(stay)
 	}
 	if len(in.Others) == 0 {
 		return
 	}
 	r.tailEnds = r.tailEnds.max(in.Ends)
 	for _, e := range r.archive.queue {
-		if r.archivedTail[e.ID] {
-			delete(r.archivedTail, e.ID)
+		if r.archivedTail.take(e) {
 			r.leave(e)
 		}
 	}
@@ -58,7 +77,7 @@ func (r *Replica) dropTails() {
 	if all {
 		r.parkedTail = nil
 	}
-	maps.DeleteFunc(r.archivedTail, func(id ids.TaskID, _ bool) bool {
+	maps.DeleteFunc(r.archivedTail, func(id ids.TaskID, _ uint32) bool {
 		_, searching := r.searching[id]
 		return !searching && len(r.early.of(id)) == 0
 	})

@@ -63,7 +63,7 @@ func TestR14_WhatAnotherOwnerArchivedIsNotArchivedAgain(t *testing.T) {
 	b.finish(taskstate.Succeeded, 2)
 	b.finish(taskstate.Succeeded, 5)
 	b.r.Checkpoint() // notes what is queued
-	fx := b.step(Stored{Kind: JobArchive, Seq: 7, Others: []ids.TaskID{id(2), id(3)}, Ends: Levels{Events: b.seq + 1}})
+	fx := b.step(Stored{Kind: JobArchive, Seq: 7, Others: []Stay{{ID: id(2)}, {ID: id(3)}}, Ends: Levels{Events: b.seq + 1}})
 	if fx.Counts.Archived != 1 || b.r.Len() != 3 || b.r.ArchiveSeq() != 7 {
 		t.Errorf("%d archived, %d left in memory, the archive is at %d", fx.Counts.Archived, b.r.Len(), b.r.ArchiveSeq())
 	}
@@ -96,7 +96,7 @@ func TestAJobOfNothingIsSkipped(t *testing.T) {
 	b.finish(taskstate.Succeeded, 1)
 	b.linger()
 	b.finish(taskstate.Succeeded, 2)
-	b.step(Stored{Kind: JobArchive, Seq: 3, Others: []ids.TaskID{id(2)}})
+	b.step(Stored{Kind: JobArchive, Seq: 3, Others: []Stay{{ID: id(2)}}})
 	if fx := b.linger(); fx.Archive != nil || !b.r.Idle() || b.r.ArchiveSeq() != 3 {
 		t.Errorf("%v to be archived, idle %v", archived(fx), b.r.Idle())
 	}
@@ -121,8 +121,8 @@ func TestR14_TailsAreKeptUntilTheirSendersAreRead(t *testing.T) {
 		b.step(Tick{})
 		return b.r.Checkpoint().ArchiveSeq == 7
 	}
-	b.step(Stored{Kind: JobArchive, Seq: 7, Others: []ids.TaskID{id(8)}, Ends: Levels{Events: 20, Lanes: [ids.Lanes]uint64{3: 9}}})
-	b.step(Stored{Kind: JobArchive, Seq: 7, Others: []ids.TaskID{id(9)}, Ends: Levels{Events: 19, Lanes: [ids.Lanes]uint64{2: 5, 3: 10}}})
+	b.step(Stored{Kind: JobArchive, Seq: 7, Others: []Stay{{ID: id(8)}}, Ends: Levels{Events: 20, Lanes: [ids.Lanes]uint64{3: 9}}})
+	b.step(Stored{Kind: JobArchive, Seq: 7, Others: []Stay{{ID: id(9)}}, Ends: Levels{Events: 19, Lanes: [ids.Lanes]uint64{2: 5, 3: 10}}})
 	b.step(Stored{Kind: JobArchive, Seq: 7})
 	for _, c := range []struct {
 		in      Input
@@ -141,7 +141,7 @@ func TestR14_TailsAreKeptUntilTheirSendersAreRead(t *testing.T) {
 	}
 
 	b = newBench(t, Config{})
-	b.step(Stored{Kind: JobArchive, Seq: 7, Others: []ids.TaskID{id(9)}})
+	b.step(Stored{Kind: JobArchive, Seq: 7, Others: []Stay{{ID: id(9)}}})
 	b.seq = 1
 	b.submit(func(t *taskstate.Task) { t.Position, t.Parkings = ids.NewPosition(1, 2), 1 }, 1)
 	if b.r.Len() != 0 || covered() {
@@ -195,7 +195,7 @@ func TestR14_TheTimerTailIsKeptLikewise(t *testing.T) {
 func TestR14_BothTailsAreForgotten(t *testing.T) {
 	b := &bench{T: t, r: New(carryConfig(), Checkpoint{}, 0), now: Now{MS: scenarioStart}}
 	b.step(Recovered{
-		Parked: map[Stay]bool{{id(1), 1}: true}, Archived: map[ids.TaskID]bool{id(2): true}, TimerSeq: 7, ArchiveSeq: 8, Ends: Levels{Events: 3},
+		Parked: map[Stay]bool{{id(1), 1}: true}, Archived: Ends{id(2): 1}, TimerSeq: 7, ArchiveSeq: 8, Ends: Levels{Events: 3},
 	})
 	b.step(&Events{Seq: 2})
 	b.step(Tick{})
@@ -318,7 +318,7 @@ func TestR14_TheTailOfTheTimerStore(t *testing.T) {
 func TestI3_ATailIsKeptForTheSearchUnderWay(t *testing.T) {
 	b := newBench(t, Config{})
 	b.cancels("shop", 9)
-	b.step(Stored{Kind: JobArchive, Seq: 7, Others: []ids.TaskID{id(8), id(9)}, Ends: Levels{Events: b.seq}})
+	b.step(Stored{Kind: JobArchive, Seq: 7, Others: []Stay{{ID: id(8)}, {ID: id(9), Parkings: 1}}, Ends: Levels{Events: b.seq}})
 	b.step(Tick{})
 	if len(b.r.archivedTail) != 1 {
 		t.Errorf("%v are kept", b.r.archivedTail)

@@ -8,7 +8,7 @@ import (
 // goneOn tells whether a task has gone on since the stay that the timer store gave up, or has: it was fired before that. Memory has e of it. What
 // another owner has put into the archive must not go back into the timer store.
 func (r *Replica) goneOn(e, taken *Entry, update bool) bool {
-	return e != nil && (e.State.Finished() || e.Parkings > taken.Parkings) || r.past.knows(taken) || update && r.archivedTail[taken.ID]
+	return e != nil && (e.State.Finished() && !isBack(e, taken) || e.Parkings > taken.Parkings) || r.past.knows(taken) || update && r.archivedTail.has(taken)
 }
 
 // waitsThere goes on with a search for updates, whose task waits in the timer store. If the stay before that is not read here, as a takeover from
@@ -85,6 +85,11 @@ func foresee(t *taskstate.Task, h *held) (v taskstate.Verdict) {
 func (r *Replica) commandTaken(e *Entry, in *Found, waiting []*held, fx *Effects) (did taskstate.Effects, cause uint64) {
 	commands := 0
 	for _, h := range waiting {
+		if h.redrive() {
+			r.concludeRedrive(h, &e.Task, fx)
+			h.done = true
+			continue
+		}
 		if !h.command() || !mayCommand(h, e) {
 			continue
 		}
@@ -99,7 +104,7 @@ func (r *Replica) commandTaken(e *Entry, in *Found, waiting []*held, fx *Effects
 	}
 	if commands == 0 { // they were decided meanwhile
 		cause = in.Seq
-		if !in.Update {
+		if !in.Update && in.Seq > e.Redriven().Seq { // else it was about the task before it was redriven
 			return taskstate.CancelUnseen(&e.Task, in.Reason, in.At), cause
 		}
 	}

@@ -15,8 +15,8 @@ import (
 // dump is all that two owners have to agree about.
 func dump(t *taskstate.Task) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s v%d failures=%d lost=%d back=%d parkings=%d pos=%d/%s due=%d ready=%d finished=%d attempt=%+v result=%q err=%q/%q cancel=%v/%q expiry=%v",
-		t.ID, t.State, t.Version, t.Failures, t.Lost, t.HandedBack, t.Parkings, t.Position.Seq(), t.Position.Lane(), t.DueAt, t.ReadyAt, t.FinishedAt,
+	fmt.Fprintf(&b, "redriven=%+v %s %s v%d failures=%d lost=%d back=%d parkings=%d pos=%d/%s due=%d ready=%d finished=%d attempt=%+v result=%q err=%q/%q cancel=%v/%q expiry=%v",
+		t.Redriven(), t.ID, t.State, t.Version, t.Failures, t.Lost, t.HandedBack, t.Parkings, t.Position.Seq(), t.Position.Lane(), t.DueAt, t.ReadyAt, t.FinishedAt,
 		t.Attempt, t.Result.Data, t.ErrMessage, t.ErrType, t.CancelRequested, t.CancelReason, t.Expiry())
 	for _, s := range t.Steps {
 		fmt.Fprintf(&b, "\n    %+v", s)
@@ -39,7 +39,9 @@ type world struct {
 	log    []*message
 	// visible is how many messages of the log have been appended by now.
 	visible int
-	archive map[ids.TaskID]*stored
+	archive map[Stay]*stored
+	// letters are the dead letters; their sequences are their stays, from 1.
+	letters map[ids.TaskID]*stored
 	timer   map[Stay]*stored
 	// taken are tasks that were taken out of the timer store for a cancel.
 	taken      map[ids.TaskID]bool
@@ -53,7 +55,7 @@ type world struct {
 
 func newWorld(rng *rand.Rand, s *story, queues bool) *world {
 	return &world{
-		rng: rng, log: slices.Clone(s.log), archive: make(map[ids.TaskID]*stored), timer: make(map[Stay]*stored),
+		rng: rng, log: slices.Clone(s.log), archive: make(map[Stay]*stored), letters: make(map[ids.TaskID]*stored), timer: make(map[Stay]*stored),
 		queues: queues,
 		taken:  make(map[ids.TaskID]bool), answers: make(map[uint64]map[int]fault.Code), released: make(map[string]bool),
 	}
@@ -75,6 +77,7 @@ type life struct {
 	written  [3]bool
 	searches []Search
 	found    []*Found
+	spent    []Letter
 	save     *Checkpoint
 	sent     bool
 }
@@ -168,6 +171,7 @@ func (l *life) take() {
 	fx := &l.fx
 	defer func() {
 		fx.Archive, fx.Park, fx.Append, fx.Save = nil, nil, nil, nil
+		fx.ParkLetters, fx.Letters = nil, nil
 		fx.Searches, fx.Answers = fx.Searches[:0], fx.Answers[:0]
 	}()
 	if fx.Halt != nil {
@@ -178,7 +182,9 @@ func (l *life) take() {
 	}
 	if fx.Park != nil {
 		l.begin(JobPark, fx.Park)
+		l.spent = fx.ParkLetters
 	}
+	l.drop(fx.Letters)
 	if fx.Append != nil {
 		l.begin(JobAppend, nil)
 		l.propose(fx.Append)
@@ -247,13 +253,38 @@ func (l *life) write(kind JobKind) {
 		switch kind {
 		case JobArchive:
 			l.archiveSeq++
-			put(l.archive, e.ID, l.archiveSeq, &e.Task)
+			put(l.archive, Stay{e.ID, e.Parkings}, l.archiveSeq, &e.Task)
+			// The log of a story may hold the next stay already: who brought that has stored this end, and deleted the letter.
+			at := l.firing(e.ID, e.Parkings+1, 0)
+			came := at >= 0 && at < l.visible
+			if was := l.letters[e.ID]; e.State == taskstate.Dead && !came && (was == nil || was.task.Parkings < e.Parkings) {
+				l.letters[e.ID] = &stored{seq: uint64(e.Parkings) + 1, task: cloneTask(&e.Task)}
+			}
 		case JobPark:
 			l.timerSeq++
 			put(l.timer, Stay{e.ID, e.Parkings}, l.timerSeq, &e.Task)
 		}
 	}
 	l.storedAt = [3]uint64{l.archiveSeq, l.timerSeq}
+}
+
+// drop deletes letters.
+func (l *life) drop(letters []Letter) {
+	for _, d := range letters {
+		if kept := l.letters[d.ID]; kept != nil && kept.seq <= d.Seq {
+			delete(l.letters, d.ID)
+		}
+	}
+}
+
+// ended is the last end of a task in the archive; nil = there is none.
+func (w *world) ended(id ids.TaskID) (last *stored) {
+	for stay, kept := range w.archive {
+		if stay.ID == id && (last == nil || stay.Parkings > last.task.Parkings) {
+			last = kept
+		}
+	}
+	return last
 }
 
 func put[K comparable](store map[K]*stored, key K, seq uint64, t *taskstate.Task) {
@@ -269,7 +300,7 @@ func (l *life) lookUp(s Search) *Found {
 	f := &Found{Search: s}
 	own := func(t *taskstate.Task) bool { return s.Domain == "" || s.Domain == t.Domain }
 	stay := l.waiting(s.ID)
-	if stay != nil && s.Cancel && own(&stay.task) && stay.task.Position.Seq() < s.Seq {
+	if stay != nil && s.Cancel && (s.Take || !s.Update) && own(&stay.task) && stay.task.Position.Seq() < s.Seq {
 		if fires := l.firing(s.ID, stay.task.Parkings, l.visible); fires >= 0 {
 			l.visible = max(l.visible, fires+1) // the timer was faster
 		} else {
@@ -277,11 +308,16 @@ func (l *life) lookUp(s Search) *Found {
 			f.Taken = l.read(&stay.task)
 		}
 	}
-	if kept := l.archive[s.ID]; kept != nil {
-		f.Taken, f.Archived = nil, l.read(&kept.task)
-	} else if stay = l.waiting(s.ID); stay != nil && !s.Cancel {
+	if letter := l.letters[s.ID]; s.Redrive && letter != nil && own(&letter.task) {
+		f.Letter, f.LetterSeq = l.read(&letter.task), letter.seq
+	}
+	kept := l.ended(s.ID)
+	if kept != nil {
+		f.Archived = l.read(&kept.task)
+	}
+	if stay = l.waiting(s.ID); stay != nil && (!s.Cancel || s.Update && !s.Take && own(&stay.task)) {
 		f.Waiting = l.read(&stay.task)
-	} else if f.Taken == nil {
+	} else if f.Taken == nil && (kept == nil || kept.task.State == taskstate.Dead) {
 		f.Unread = l.unread(s.ID)
 	}
 	for lane := range f.Ends {

@@ -27,14 +27,16 @@ const (
 	Displace Kind = 12
 	// Changed: a client changes the task.
 	Changed Kind = 14
+	// Redrove: an operator brings a dead letter back.
+	Redrove Kind = 16
 )
 
 // Known tells whether events of a kind have a meaning.
-func (k Kind) Known() bool { return k >= Started && k <= Displace || k == Changed }
+func (k Kind) Known() bool { return k >= Started && k <= Displace || k == Changed || k == Redrove }
 
 // String names the kind.
 func (k Kind) String() string {
-	names := [...]string{"none", "started", "succeeded", "failed", "heartbeat", "released", "cancel", "expired", "carried", "fence", "lapse", "reject", "displace", 14: "update"}
+	names := [...]string{"none", "started", "succeeded", "failed", "heartbeat", "released", "cancel", "expired", "carried", "fence", "lapse", "reject", "displace", 14: "update", 16: "redrive"}
 	if int(k) < len(names) && names[k] != "" {
 		return names[k]
 	}
@@ -76,6 +78,10 @@ type Event struct {
 	// Update is what a Changed event changes, and Seq its place in the log.
 	Update *Update
 	Seq    uint64
+	// Index of a Redrove event is its place among the events of its message.
+	Index uint32
+	// Redrive is which dead letter a Redrove event brings back.
+	Redrive *Redrive
 }
 
 // Effects of a record, for the shell to carry out in this order: persist

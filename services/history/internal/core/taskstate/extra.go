@@ -13,6 +13,8 @@ type Extra struct {
 	Unique *Unique
 	// Updates is what its updates have left; nil = there was none.
 	Updates *Updates
+	// Redriven is what its redrives have left; nil = there was none.
+	Redriven *Redriven
 }
 
 // Unique is what the log says about the unique key of a task.

@@ -187,6 +187,7 @@ const (
 	StepLapsed          StepKind = 13
 	StepSnoozed         StepKind = 14
 	StepUpdated         StepKind = 15
+	StepRedriven        StepKind = 16
 )
 
 // Step is one entry of a task's history.

@@ -40,7 +40,7 @@ var transitions = []transition{
 }
 
 // table is transitions by state and kind; absent pairs have a nil do.
-var table = func() (byPair [Lapsed + 1][Changed + 1]transition) {
+var table = func() (byPair [Lapsed + 1][Redrove + 1]transition) {
 	for _, row := range transitions {
 		byPair[row.From][row.On] = row
 	}
@@ -88,6 +88,10 @@ func (t *Task) repeated(e *Event) (Verdict, bool) {
 		if u := t.updates(); t.State.Finished() && u.knows(e.Update.Request) {
 			return Verdict{Revision: t.Revision()}, true
 		}
+	case Redrove:
+		if t.RedrivenBy(e) {
+			return Verdict{}, true
+		}
 	case Reject:
 		if t.State == Cancelled && t.waitsFor(e) {
 			return Verdict{}, true
@@ -99,6 +103,8 @@ func (t *Task) repeated(e *Event) (Verdict, bool) {
 // misfit says why an event without a row in the table is refused.
 func (t *Task) misfit(e *Event) (Verdict, Effects) {
 	switch {
+	case e.Kind == Redrove:
+		return t.notDead()
 	case e.Kind == Cancel || e.Kind == Changed:
 		return refuse(fault.FailedPrecondition, "the task is "+t.State.String())
 	case e.Kind == Started && t.State == Running:

@@ -1,0 +1,273 @@
+package doctor_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/infra/yard/doctor"
+	"github.com/yardmaster-io/yardmaster/shared/ownership"
+)
+
+// damage is what is done to a patient, and what is found then.
+type damage struct {
+	name string
+	do   func(p *patient)
+	want []doctor.Code
+}
+
+var log, timer, archive = topology.HistoryStream(0), topology.TimerStream(0), topology.ArchiveStream(0)
+
+func damagedStays() []damage {
+	return []damage{
+		{"none", func(*patient) {}, nil},
+		{"the end of a task is lost", func(p *patient) {
+			end, _ := p.typed(archive, archived, "slim")
+			p.rewrite(end[0], "slim", func(*logv1.Record) bool { return false })
+		}, []doctor.Code{doctor.TaskLost}},
+		{"a task that was fired is lost", func(p *patient) {
+			p.fire(99)
+		}, []doctor.Code{doctor.FiredAndGone}},
+		{"a stay that was stored twice is fired once", func(p *patient) {
+			r := p.fire(99)
+			data := p.batch(&logv1.Batch{Tasks: []*logv1.Record{r}})
+			p.put(topology.Submit(0, ids.LaneFirst, domain, list), data)
+			p.put(topology.Timer(0, topology.TimerBucket(r.DueAtMs)), data)
+		}, nil},
+		{"a task is fired twice", func(p *patient) {
+			fired, records := p.typed(log, submits, "late")
+			i := slices.IndexFunc(records, func(r *logv1.Record) bool { return r.Parkings > 0 })
+			p.put(fired[i].subject, fired[i].data)
+		}, []doctor.Code{doctor.FiredTwice}},
+		{"a task is not fired", func(p *patient) {
+			_, records := p.typed(timer, waiting, "waits")
+			r := records[0]
+			r.Parkings++
+			r.DueAtMs = time.Now().UnixMilli()
+			p.put(topology.Timer(0, topology.TimerBucket(r.DueAtMs)), p.batch(&logv1.Batch{Tasks: []*logv1.Record{r}}))
+		}, []doctor.Code{doctor.Overdue}},
+		{"a task that has ended waits", func(p *patient) {
+			_, records := p.typed(archive, archived, "slim")
+			r := records[0]
+			r.DueAtMs = time.Now().Add(time.Hour).UnixMilli()
+			p.put(topology.Timer(0, topology.TimerBucket(r.DueAtMs)), p.batch(&logv1.Batch{Tasks: []*logv1.Record{r}}))
+		}, []doctor.Code{doctor.TwoHomes}},
+		{"a replaced owner parks a task that has ended", func(p *patient) {
+			_, records := p.typed(archive, archived, "slim")
+			r := records[0]
+			r.DueAtMs = time.Now().Add(time.Hour).UnixMilli()
+			p.put(topology.TimerFence(0), p.batch(&logv1.Batch{Fence: true, Epoch: 1 << 40}))
+			p.put(topology.Timer(0, topology.TimerBucket(r.DueAtMs)), p.batch(&logv1.Batch{Tasks: []*logv1.Record{r}, Epoch: 7}))
+		}, nil},
+	}
+}
+
+func damagedEnds() []damage {
+	return []damage{
+		{"another end", func(p *patient) {
+			ends, records := p.typed(archive, archived, "slim")
+			r := records[0]
+			r.Result = []byte(`"other"`)
+			p.put(ends[0].subject, p.batch(&logv1.Batch{Tasks: []*logv1.Record{r}}))
+		}, []doctor.Code{doctor.EndedTwice}},
+		{"the same end again", func(p *patient) {
+			ends, records := p.typed(archive, archived, "slim")
+			p.put(ends[0].subject, p.batch(&logv1.Batch{Tasks: []*logv1.Record{records[0]}}))
+		}, nil},
+		{"an attempt that began twice", func(p *patient) {
+			end, records := p.typed(archive, archived, "slim")
+			p.rewrite(end[0], "slim", func(r *logv1.Record) bool {
+				if string(r.Id) == string(records[0].Id) {
+					i := slices.IndexFunc(r.Steps, func(s *logv1.Step) bool { return s.Grant == 1 })
+					r.Steps = slices.Insert(r.Steps, i, r.Steps[i])
+				}
+				return true
+			})
+		}, []doctor.Code{doctor.GrantedTwice}},
+		{"a page of the index is lost", func(p *patient) {
+			all := p.messages(archive)
+			i := slices.IndexFunc(all, func(m message) bool { return m.subject != topology.ArchiveIndexed(0) && !archived(m.subject) })
+			p.remove(archive, all[i].seq)
+		}, []doctor.Code{doctor.ArchiveGap}},
+	}
+}
+
+func damagedLetters() []damage {
+	return []damage{
+		{"a dead letter is lost", func(p *patient) {
+			ends, records := p.typed(archive, archived, "bad")
+			r := records[0]
+			id := ids.NewTaskID(time.Now(), 0, 99)
+			r.Id, r.FinishedAtMs = id[:], time.Now().Add(time.Hour).UnixMilli()
+			p.put(ends[0].subject, p.batch(&logv1.Batch{Tasks: []*logv1.Record{r}}))
+		}, []doctor.Code{doctor.EndWithoutLetter}},
+		{"dead letters are purged", func(p *patient) {
+			if err := p.stream(topology.DeadLetterStream).Purge(p.t.Context()); err != nil {
+				p.t.Fatal(err)
+			}
+		}, nil},
+		{"a dead letter is redriven", func(p *patient) {
+			letters := p.messages(topology.DeadLetterStream)
+			_, records := p.typed(archive, archived, "bad")
+			r := records[0]
+			for _, l := range letters {
+				if strings.HasSuffix(l.subject, ids.TaskID(r.Id).String()) {
+					p.remove(topology.DeadLetterStream, l.seq)
+				}
+			}
+			r.Parkings++
+			r.DueAtMs = time.Now().Add(time.Hour).UnixMilli()
+			p.put(topology.Timer(0, topology.TimerBucket(r.DueAtMs)), p.batch(&logv1.Batch{Tasks: []*logv1.Record{r}}))
+		}, nil},
+		{"a dead letter of a task that never ended", func(p *patient) {
+			p.put(topology.Dead(domain, list, ids.NewTaskID(time.Now(), 0, 99)), nil)
+		}, []doctor.Code{doctor.LetterWithoutEnd}},
+	}
+}
+
+func damagedKeys() []damage {
+	return []damage{
+		{"a word of a task that never was", func(p *patient) { p.say("never", ids.NewTaskID(time.Now(), 0, 99), 0) }, []doctor.Code{doctor.KeyVoid}},
+		{"a word of a task that has ended", func(p *patient) {
+			_, records := p.typed(archive, archived, "slim")
+			p.say("ended", ids.TaskID(records[0].Id), 0)
+		}, []doctor.Code{doctor.KeyVoid}},
+		{"the key of a task that waits is another's", func(p *patient) {
+			_, records := p.typed(timer, waiting, "waits")
+			i := slices.IndexFunc(records, func(r *logv1.Record) bool { return r.Unique == nil })
+			p.say("waits", ids.TaskID(records[i].Id), 0)
+		}, []doctor.Code{doctor.KeyMissing}},
+	}
+}
+
+func damagedRecords() []damage {
+	return []damage{
+		{"bytes in the log", func(p *patient) { p.put(topology.Event(0), []byte{0xff}) }, []doctor.Code{doctor.Unreadable}},
+		{"a record of the next version", func(p *patient) { p.put(topology.SubmitShared(0, 2), p.batch(&logv1.Batch{LogVersion: 1000})) }, []doctor.Code{doctor.NewerRecord}},
+		{"the archive lost its tail", func(p *patient) {
+			kv, err := p.js.KeyValue(p.t.Context(), topology.CheckpointsBucket)
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			e, err := kv.Get(p.t.Context(), topology.HistoryCheckpoint(0))
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			var cp logv1.Checkpoint
+			if err := cp.UnmarshalVT(e.Value()); err != nil {
+				p.t.Fatal(err)
+			}
+			cp.ArchiveSeq = 1 << 40
+			data, err := cp.MarshalVT()
+			if err == nil {
+				_, err = kv.Put(p.t.Context(), topology.HistoryCheckpoint(0), data)
+			}
+			if err != nil {
+				p.t.Fatal(err)
+			}
+		}, []doctor.Code{doctor.StoreBehind}},
+		{"the end of a task is in quarantine", func(p *patient) {
+			end, _ := p.typed(archive, archived, "slim")
+			p.rewrite(end[0], "slim", func(*logv1.Record) bool { return false })
+			p.quarantine(&logv1.Quarantined{Kind: logv1.QuarantineKind_QUARANTINE_KIND_UNWRITABLE, Service: "history", TargetSubject: end[0].subject, Data: end[0].data})
+		}, []doctor.Code{doctor.Quarantined}},
+		{"an item in quarantine", func(p *patient) {
+			p.quarantine(&logv1.Quarantined{
+				Kind: logv1.QuarantineKind_QUARANTINE_KIND_UNREADABLE, Service: "timer", Reason: "bad", OriginStream: timer, OriginSubject: topology.Timer(0, 7), OriginSeq: 3, Data: []byte("x"),
+			})
+		}, []doctor.Code{doctor.Quarantined}},
+	}
+}
+
+func damagedClusters() []damage {
+	return []damage{
+		{"no timer", func(p *patient) { p.member("timer", ownership.Announcement{Reads: 10, Writes: 10}) }, []doctor.Code{doctor.NoOwner}},
+		{"a partition was given up", func(p *patient) {
+			p.member("history", ownership.Announcement{Reads: 10, Writes: 10, Stopped: []int{0}})
+		}, []doctor.Code{doctor.NoOwner, doctor.PartitionStopped}},
+		{"a stream is gone", func(p *patient) {
+			if err := p.js.DeleteStream(p.t.Context(), topology.MatchingStream(0)); err != nil {
+				p.t.Fatal(err)
+			}
+		}, []doctor.Code{doctor.StreamMissing}},
+		{"a stream has other settings", func(p *patient) {
+			cfg := p.stream(timer).CachedInfo().Config
+			cfg.MaxMsgs, cfg.Duplicates = 1_000_000, time.Minute
+			if _, err := p.js.UpdateStream(p.t.Context(), cfg); err != nil {
+				p.t.Fatal(err)
+			}
+		}, []doctor.Code{doctor.StreamDiffers}},
+		{"a stream of a partition that is none", func(p *patient) {
+			if _, err := p.js.CreateStream(p.t.Context(), jetstream.StreamConfig{Name: topology.HistoryStream(9), Subjects: []string{topology.HistoryAny(9)}}); err != nil {
+				p.t.Fatal(err)
+			}
+		}, []doctor.Code{doctor.StreamOrphan}},
+		{"a consumer of another program", func(p *patient) {
+			if _, err := p.stream(archive).CreateConsumer(p.t.Context(), jetstream.ConsumerConfig{Durable: "report"}); err != nil {
+				p.t.Fatal(err)
+			}
+		}, []doctor.Code{doctor.ConsumerOrphan}},
+	}
+}
+
+// TestEachDamageIsFound: exactly the finding of the damage, and none without any.
+func TestEachDamageIsFound(t *testing.T) {
+	t.Parallel()
+	dir := ward(t)
+	for _, d := range slices.Concat(damagedStays(), damagedEnds(), damagedLetters(), damagedKeys(), damagedRecords(), damagedClusters()) {
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			p := admit(t, dir)
+			d.do(p)
+			for _, opts := range []doctor.Options{{}, {TasksMax: 25}} { // of which the second needs many passes
+				report := p.examine(opts)
+				if got := slices.Compact(codesOf(report)); !slices.Equal(got, d.want) {
+					t.Errorf("it finds %v, want %v:\n%+v", got, d.want, report.Findings)
+				}
+				if n := report.Looked.Archived; n < 46 && d.want == nil {
+					t.Errorf("it looked at %d records of the archive", n)
+				}
+			}
+		})
+	}
+}
+
+// TestRepairs: what is repaired is not found again, and what is not repaired says why.
+func TestRepairs(t *testing.T) {
+	t.Parallel()
+	p := admit(t, ward(t))
+	p.say("never", ids.NewTaskID(time.Now(), 0, 99), 0)
+	if _, err := p.stream(topology.ArchiveStream(0)).CreateConsumer(t.Context(), jetstream.ConsumerConfig{Durable: "report"}); err != nil {
+		t.Fatal(err)
+	}
+	report := p.examine(doctor.Options{})
+	if got := codesOf(report); !slices.Equal(got, []doctor.Code{doctor.KeyVoid, doctor.ConsumerOrphan}) || report.Clean() {
+		t.Fatalf("it finds %v", got)
+	}
+	report.Repair(t.Context())
+	if !report.Clean() {
+		t.Errorf("not all is repaired: %+v", report.Findings)
+	}
+	m := last(t, p.js, topology.HistoryStream(0), topology.UniqueKey(0, domain, "never"))
+	var w logv1.UniqueKey
+	if err := w.UnmarshalVT(m.Data); err != nil || w.FreeAtMs == 0 || m.Header.Get(jetstream.MsgTTLHeader) == "" {
+		t.Errorf("the key is not free for good: %v %v %v", &w, m.Header, err)
+	}
+	if report := p.examine(doctor.Options{}); !report.Clean() {
+		t.Errorf("it finds again %+v", report.Findings)
+	}
+	// A word that is not the last one any more is left alone.
+	first := p.say("again", ids.NewTaskID(time.Now(), 0, 98), 0)
+	report = p.examine(doctor.Options{})
+	second := p.say("again", ids.NewTaskID(time.Now(), 0, 97), 0)
+	report.Repair(t.Context())
+	if m := last(t, p.js, topology.HistoryStream(0), topology.UniqueKey(0, domain, "again")); report.Clean() || m.Sequence != second || report.Findings[0].RepairError == "" {
+		t.Errorf("after %d and %d the last word is #%d; the findings are %+v", first, second, m.Sequence, report.Findings)
+	}
+}

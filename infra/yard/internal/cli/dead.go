@@ -1,0 +1,295 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+)
+
+func (a *app) deadCommand() *cobra.Command {
+	return group("dead", "List, count, show, redrive and purge dead letters: tasks that used up their attempts",
+		a.deadList(), a.deadCount(), a.deadShow(), a.deadRedrive(), a.deadPurge())
+}
+
+// letterFlags pick dead letters.
+type letterFlags struct {
+	yard.DeadLetterFilter
+	since, until time.Duration
+}
+
+func (f *letterFlags) add(flags *pflag.FlagSet) {
+	flags.StringVarP(&f.Tasklist, "tasklist", "t", "", "only of this tasklist")
+	flags.StringVar(&f.Type, "type", "", "only of this type")
+	flags.StringVar(&f.Group, "group", "", "only of this group")
+	flags.StringVar(&f.ErrorType, "error-type", "", "only with this class of error")
+	flags.DurationVar(&f.since, "since", 0, "only those that ended at most so long ago")
+	flags.DurationVar(&f.until, "until", 0, "only those that ended at least so long ago")
+}
+
+// filter is what the flags say.
+func (f *letterFlags) filter(now time.Time) yard.DeadLetterFilter {
+	if f.since > 0 {
+		f.Since = now.Add(-f.since)
+	}
+	if f.until > 0 {
+		f.Until = now.Add(-f.until)
+	}
+	return f.DeadLetterFilter
+}
+
+func (a *app) deadList() *cobra.Command {
+	var f letterFlags
+	var limit int
+	cmd := &cobra.Command{
+		Use: "list", Short: "List dead letters, those that ended first at first",
+		Example: "  yard dead list --type email.send --error-type network --since 24h",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
+				req := &yardv1.ListDeadLettersRequest{Filter: f.filter(time.Now()).Wire()}
+				var all []*yardv1.Task
+				for {
+					page, err := c.Wire().ListDeadLetters(ctx, req)
+					if err != nil {
+						return err
+					}
+					all = append(all, page.Tasks...)
+					if req.Cursor = page.NextCursor; req.Cursor == "" || len(all) >= limit {
+						return a.printLetters(all[:min(len(all), limit)], req.Cursor != "" || len(all) > limit)
+					}
+				}
+			})
+		},
+	}
+	f.add(cmd.Flags())
+	cmd.Flags().IntVar(&limit, "limit", 100, "the most to list")
+	return cmd
+}
+
+func (a *app) printLetters(all []*yardv1.Task, more bool) error {
+	if a.json {
+		return a.printJSON(&yardv1.ListDeadLettersResponse{Tasks: all})
+	}
+	var t table
+	t.row("TASK", "TYPE", "TASKLIST", "DEAD SINCE", "ERROR TYPE", "ERROR")
+	for _, task := range all {
+		t.row(task.TaskId, task.Type, task.Tasklist, at(task.FinishedAtMs), task.ErrorType, task.ErrorMessage)
+	}
+	err := a.printTable(&t)
+	if err == nil && more {
+		_, err = fmt.Fprintln(a.Out, "there may be more: see --limit")
+	}
+	return err
+}
+
+func (a *app) deadCount() *cobra.Command {
+	var f letterFlags
+	var period time.Duration
+	cmd := &cobra.Command{
+		Use: "count", Short: "Count dead letters by type, error and time",
+		Example: "  yard dead count\n  yard dead count --type email.send --period 1h",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
+				all, err := c.CountDeadLetters(ctx, f.filter(time.Now()), period)
+				if err != nil {
+					return err
+				}
+				if a.json {
+					return a.printJSON(all)
+				}
+				var t table
+				t.row("TYPE", "ERROR TYPE", "PERIOD", "LETTERS", "FIRST", "LAST")
+				for _, n := range all {
+					from := "-"
+					if !n.Period.IsZero() {
+						from = at(n.Period.UnixMilli())
+					}
+					t.row(n.Type, n.ErrorType, from, n.Letters, at(n.First.UnixMilli()), at(n.Last.UnixMilli()))
+				}
+				return a.printTable(&t)
+			})
+		},
+	}
+	f.add(cmd.Flags())
+	cmd.Flags().DurationVar(&period, "period", 0, "count those apart that ended in different periods of this length, such as 1h")
+	return cmd
+}
+
+func (a *app) deadShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show TASK", Short: "Show a dead letter, whole",
+		Example: "  yard dead show 06gzvkw0fc003ewx4bxvk83r20",
+		Args:    argCount(1, 1, "one task id"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
+				task, err := c.Wire().GetDeadLetter(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				return a.printTask(task)
+			})
+		},
+	}
+}
+
+// which says what a redrive or a purge is about: tasks by id, or flags. Without either it would be about all, by mistake.
+func (f *letterFlags) which(named []string, all bool) error {
+	filtered := f.DeadLetterFilter != (yard.DeadLetterFilter{}) || f.since > 0 || f.until > 0
+	switch {
+	case len(named) > 0 && (filtered || all):
+		return usagef("task ids exclude --all and what picks letters")
+	case len(named) == 0 && !filtered && !all:
+		return usagef("want task ids, or what picks letters, such as --type; --all is all of the domain")
+	}
+	return nil
+}
+
+const notDone = "nothing was changed: --yes does it"
+
+func (a *app) deadRedrive() *cobra.Command {
+	var f letterFlags
+	var o yard.RedriveOptions
+	var retry yard.RetryPolicy
+	var all, yes bool
+	cmd := &cobra.Command{
+		Use: "redrive [TASK...]", Short: "Bring dead letters back, or count them first",
+		Long: `Bring dead letters back: the same tasks, with their ids and histories, whose failures count from 0
+again. Without --yes they are only counted. It goes step by step at --rate, with progress; ctrl-C ends
+it, and a second redrive does no harm. A task does not take its unique key again.`,
+		Example: `  yard dead redrive --type email.send --error-type network
+  yard dead redrive --type email.send --error-type network --rate 50 --max-attempts 5 --yes
+  yard dead redrive 06gzvkw0fc003ewx4bxvk83r20 --yes`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.which(args, all); err != nil {
+				return err
+			}
+			if o.Rate < 1 {
+				return usagef("--rate %d: want at least one task a second", o.Rate)
+			}
+			if !cmd.Flags().Changed("by") {
+				o.By = userName()
+			}
+			if !noPolicy(retry) {
+				o.Retry = &retry
+			}
+			o.TaskIDs, o.Filter, o.Preview = args, f.filter(time.Now()), !yes
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error { return a.redrive(ctx, c, o) })
+		},
+	}
+	flags := cmd.Flags()
+	f.add(flags)
+	flags.BoolVar(&all, "all", false, "all dead letters of the domain")
+	flags.BoolVar(&yes, "yes", false, "do it; without, what matches is counted")
+	flags.IntVar(&o.Rate, "rate", 200, "the most tasks to bring back a second")
+	flags.StringVar(&o.Reason, "reason", "", "why, for people; it is in the history of each task")
+	flags.StringVar(&o.By, "by", "", "who redrives them, for people; default the user of this system")
+	flags.IntVar(&retry.MaxAttempts, "max-attempts", 0, "failures until it is dead, from now on")
+	flags.DurationVar(&retry.InitialInterval, "initial-interval", 0, "wait after the first failure")
+	flags.Float64Var(&retry.Backoff, "backoff", 0, "factor by which each further wait is longer")
+	flags.DurationVar(&retry.MaxInterval, "max-interval", 0, "the longest wait")
+	ruleFlags(flags, &retry)
+	return cmd
+}
+
+// errUndecided: some tasks may be back, and some not.
+var errUndecided = errors.New("the log has not said in time what became of some of them: repeat it")
+
+func (a *app) redrive(ctx context.Context, c *yard.Client, o yard.RedriveOptions) error {
+	last := time.Now()
+	o.Progress = func(p yard.Redriven) {
+		if time.Since(last) >= purgeReportEvery {
+			last = time.Now()
+			fmt.Fprintf(a.Err, "%d found, %d redriven\n", p.Found, p.Redriven)
+		}
+	}
+	p, err := c.Redrive(ctx, o)
+	if err != nil {
+		if p.Found > 0 {
+			fmt.Fprintf(a.Err, "%d found, %d redriven, and it is not over\n", p.Found, p.Redriven)
+		}
+		return err
+	}
+	if a.json {
+		err = a.printJSON(&yardv1.RedriveResponse{Found: p.Found, Redriven: p.Redriven, Refused: p.Refused, Undecided: p.Undecided})
+	} else {
+		var t table
+		t.row("FOUND", "REDRIVEN", "REFUSED", "UNDECIDED")
+		t.row(p.Found, p.Redriven, p.Refused, p.Undecided)
+		err = a.printTable(&t)
+		if err == nil && o.Preview {
+			_, err = fmt.Fprintln(a.Out, notDone)
+		}
+	}
+	if err == nil && p.Undecided > 0 {
+		return errUndecided
+	}
+	return err
+}
+
+func (a *app) deadPurge() *cobra.Command {
+	var f letterFlags
+	var o yard.PurgeLettersOptions
+	var all, yes bool
+	cmd := &cobra.Command{
+		Use: "purge [TASK...]", Short: "Delete dead letters, or count them first",
+		Long: `Delete dead letters: their tasks stay ended, and cannot be redriven any more. Without --yes they are only
+counted. It goes step by step at --rate, with progress; ctrl-C ends it.`,
+		Example: "  yard dead purge --until 720h\n  yard dead purge --until 720h --yes",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.which(args, all); err != nil {
+				return err
+			}
+			if o.Rate < 1 {
+				return usagef("--rate %d: want at least one letter a second", o.Rate)
+			}
+			if !cmd.Flags().Changed("by") {
+				o.By = userName()
+			}
+			o.TaskIDs, o.Filter, o.Preview = args, f.filter(time.Now()), !yes
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error { return a.purgeLetters(ctx, c, o) })
+		},
+	}
+	flags := cmd.Flags()
+	f.add(flags)
+	flags.BoolVar(&all, "all", false, "all dead letters of the domain")
+	flags.BoolVar(&yes, "yes", false, "do it; without, what matches is counted")
+	flags.IntVar(&o.Rate, "rate", 500, "the most letters to delete a second")
+	flags.StringVar(&o.By, "by", "", "who purges, for people; default the user of this system")
+	return cmd
+}
+
+func (a *app) purgeLetters(ctx context.Context, c *yard.Client, o yard.PurgeLettersOptions) error {
+	last := time.Now()
+	o.Progress = func(p yard.PurgedLetters) {
+		if time.Since(last) >= purgeReportEvery {
+			last = time.Now()
+			fmt.Fprintf(a.Err, "%d found, %d purged\n", p.Found, p.Purged)
+		}
+	}
+	p, err := c.PurgeDeadLetters(ctx, o)
+	if err != nil {
+		if p.Found > 0 {
+			fmt.Fprintf(a.Err, "%d found, %d purged, and it is not over\n", p.Found, p.Purged)
+		}
+		return err
+	}
+	if a.json {
+		return a.printJSON(&yardv1.PurgeDeadLettersResponse{Found: p.Found, Purged: p.Purged})
+	}
+	var t table
+	t.row("FOUND", "PURGED")
+	t.row(p.Found, p.Purged)
+	if err := a.printTable(&t); err != nil || !o.Preview {
+		return err
+	}
+	_, err = fmt.Fprintln(a.Out, notDone)
+	return err
+}

@@ -1,0 +1,204 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+	"github.com/spf13/cobra"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/infra/yard/doctor"
+	"github.com/yardmaster-io/yardmaster/shared/provision"
+)
+
+// foundError ends `yard doctor` where something was found.
+type foundError struct{ n int }
+
+func (e foundError) Error() string {
+	if e.n == 1 {
+		return "1 finding"
+	}
+	return fmt.Sprintf("%d findings", e.n)
+}
+
+func (a *app) doctorCommand() *cobra.Command {
+	var redisURL string
+	var opts doctor.Options
+	repair, codes := false, false
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "Look at all that a cluster has stored, and tell what is not as it must be",
+		Long: `Look at all that a running cluster has stored, and tell what is not as it must be: each with a code, the
+place, what it means and what to do. It changes nothing without --repair.
+
+It reads all logs, timer stores, archives and dead letters, so it takes a while on a large cluster. What it finds
+it looks at again, and reports only what is the same each time. What it could not look at, it says. On a
+sealed cluster it logs in as the user "inspector".
+
+The exit code is 0 if nothing was found, 1 if something was, 2 if the command line is wrong, and 4 if it could not look.`,
+		Example: "  yard doctor\n  yard doctor --redis redis://127.0.0.1:6379 --json\n  yard doctor --repair\n  yard doctor --codes",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if codes {
+				return a.printKinds()
+			}
+			if opts.Looks < 2 || opts.TasksMax < 1000 || opts.FindingsMax < 1 {
+				return usagef("want at least 2 --looks, 1000 --tasks and 1 --most")
+			}
+			report, err := a.examine(cmd.Context(), redisURL, opts, repair)
+			if err != nil {
+				return blindError{err}
+			}
+			if err := a.printReport(report); err != nil {
+				return blindError{err}
+			}
+			if !report.Clean() {
+				return foundError{report.Count()}
+			}
+			return nil
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&redisURL, "redis", "", "URL of the Redis that has the tables, such as redis://127.0.0.1:6379; of a cluster one of its nodes")
+	flags.BoolVar(&repair, "repair", false, "repair what is safe to repair; each finding says what that is")
+	flags.BoolVar(&codes, "codes", false, "list the codes of findings, and look at nothing")
+	flags.IntVar(&opts.Looks, "looks", 3, "how often something must be found to be reported")
+	flags.DurationVar(&opts.Wait, "wait", 3*time.Second, "how long to wait before the next look")
+	flags.IntVar(&opts.TasksMax, "tasks", 2_000_000, "how many tasks to hold in memory at once, 75 to 130 bytes each; of more, a partition is read several times")
+	flags.IntVar(&opts.FindingsMax, "most", 100, "how many findings of each code to print")
+	return cmd
+}
+
+// progressAfter is how long it may take before it says what it is at.
+const progressAfter = 2 * time.Second
+
+// blindError: the doctor could not look.
+type blindError struct{ error }
+
+func (e blindError) Unwrap() error { return e.error }
+
+// examine looks, and repairs if it is to. Progress goes to standard error. --timeout bounds the connection only.
+func (a *app) examine(ctx context.Context, redisURL string, opts doctor.Options, repair bool) (*doctor.Report, error) {
+	nc, err := a.connect()
+	if err != nil {
+		return nil, err
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return nil, err
+	}
+	var tables *doctor.Tables
+	if redisURL != "" {
+		client, err := redisClient(ctx, redisURL, a.timeout)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = client.Close() }() // nothing is under way
+		tables = doctor.NewTables(client, nc)
+	}
+	began := time.Now()
+	opts.Progress = func(what string) {
+		if took := time.Since(began); took > progressAfter {
+			fmt.Fprintf(a.Err, "%6s  %s\n", took.Round(time.Second), what)
+		}
+	}
+	report, err := doctor.Examine(ctx, js, tables, opts)
+	if errors.Is(err, provision.ErrNotProvisioned) || errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, nats.ErrNoResponders) {
+		return nil, fault.New(fault.FailedPrecondition, "there is no cluster on this server: %v", err)
+	}
+	if err == nil && repair {
+		report.Repair(ctx)
+	}
+	return report, err
+}
+
+// redisClient connects to a Redis, or to the cluster that a node is of.
+func redisClient(ctx context.Context, url string, timeout time.Duration) (redis.UniversalClient, error) {
+	logging.Disable() // its errors come back from calls too
+	opts, err := redis.ParseURL(url)
+	if err != nil {
+		return nil, usagef("--redis: %v", err)
+	}
+	opts.DialTimeout, opts.DisableIdentity = timeout, true
+	one := redis.NewClient(opts)
+	info, err := one.Info(ctx, "cluster").Result()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("reach Redis: %w", err), one.Close())
+	}
+	if !strings.Contains(info, "cluster_enabled:1") {
+		return one, nil
+	}
+	if err := one.Close(); err != nil {
+		return nil, err
+	}
+	return redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs: []string{opts.Addr}, Username: opts.Username, Password: opts.Password, TLSConfig: opts.TLSConfig, DialTimeout: timeout, DisableIdentity: true,
+	}), nil
+}
+
+func (a *app) printKinds() error {
+	if a.json {
+		var all []map[string]string
+		for _, k := range doctor.Kinds() {
+			all = append(all, map[string]string{"code": string(k.Code), "invariant": k.Invariant, "means": k.Means, "do": k.Do, "repair": k.Repair})
+		}
+		return a.printJSON(map[string]any{"codes": all})
+	}
+	var t table
+	t.row("CODE", "INVARIANT", "MEANS", "REPAIR")
+	for _, k := range doctor.Kinds() {
+		t.row(k.Code, orDash(k.Invariant), k.Means, orDash(k.Repair))
+	}
+	return a.printTable(&t)
+}
+
+func (a *app) printReport(r *doctor.Report) error {
+	if a.json {
+		return a.printJSON(r)
+	}
+	var b strings.Builder
+	for _, f := range r.Findings {
+		about := []string{string(f.Code)}
+		for _, more := range []string{f.Invariant, f.Where} {
+			if more != "" {
+				about = append(about, more)
+			}
+		}
+		if f.Task != "" {
+			about = append(about, "task "+f.Task)
+		}
+		fmt.Fprintf(&b, "%s\n  %s\n  %s\n", plainLine(strings.Join(about, "  ")), f.Means, plainLine(f.What))
+		switch {
+		case f.Repaired:
+			fmt.Fprintf(&b, "  repaired: %s\n", f.Repair)
+		case f.RepairError != "":
+			fmt.Fprintf(&b, "  not repaired: %s\n", plainLine(f.RepairError))
+		default:
+			fmt.Fprintf(&b, "  to do: %s\n", f.Do)
+		}
+	}
+	for _, k := range doctor.Kinds() {
+		if n := r.More[k.Code]; n > 0 {
+			fmt.Fprintf(&b, "%s: %d more (--most)\n", k.Code, n)
+		}
+	}
+	l := r.Looked
+	fmt.Fprintf(&b, "Looked at %d partitions: %d records in timer stores, %d in logs, %d in archives; %d dead letters, %d words on unique keys, %d limits.\n",
+		l.Partitions, l.Waiting, l.Logged, l.Archived, l.Letters, l.Keys, l.Limits)
+	for _, u := range slices.Clone(r.Unchecked) {
+		fmt.Fprintf(&b, "Not checked: %s\n", plainLine(u))
+	}
+	if r.Clean() {
+		b.WriteString("Nothing was found.\n")
+	}
+	_, err := fmt.Fprint(a.Out, b.String())
+	return err
+}

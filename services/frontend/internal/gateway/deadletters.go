@@ -1,0 +1,296 @@
+package gateway
+
+import (
+	"context"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/shared/paging"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+)
+
+// Dead letters lie in a stream of their own, in the order in which their tasks ended. A list, a count, and a redrive or a purge of all that match are
+// steps: each looks at some letters behind a cursor, up to where the stream ended when the first began. Reading decides nothing: a redrive names
+// the letter that was read, and the log decides.
+
+// Letter is one dead letter.
+type Letter struct {
+	// Seq is its place in the stream.
+	Seq    uint64
+	Record *logv1.Record
+}
+
+// letterPageBytes is up to how many bytes of letters a step looks at.
+const letterPageBytes = 4 << 20
+
+// ListDeadLetters tells of dead letters (deadletters.list).
+func (g *Gateway) ListDeadLetters(c Call, req *yardv1.ListDeadLettersRequest, answer Answer) {
+	g.letters(c, answer, func() (validate.LetterStep, error) { return validate.ListDeadLetters(req) }, func(ctx context.Context, s validate.LetterStep) (codec.Message, error) {
+		found, next, err := g.letterPage(ctx, c.Domain, s)
+		if err != nil {
+			return nil, err
+		}
+		var all []*yardv1.Task
+		for _, l := range found {
+			all = append(all, publicLetter(l.Record, true))
+		}
+		page, more := paging.Cut(all, len(all), paging.BytesMax, func(t *yardv1.Task) int { return c.size(t) })
+		if more {
+			next = s.Cursor(found[len(page)-1].Seq)
+		}
+		return &yardv1.ListDeadLettersResponse{Tasks: page, NextCursor: next}, nil
+	})
+}
+
+// CountDeadLetters counts dead letters by type, error and time (deadletters.count).
+func (g *Gateway) CountDeadLetters(c Call, req *yardv1.CountDeadLettersRequest, answer Answer) {
+	g.letters(c, answer, func() (validate.LetterStep, error) { return validate.CountDeadLetters(req) }, func(ctx context.Context, s validate.LetterStep) (codec.Message, error) {
+		found, next, err := g.letterPage(ctx, c.Domain, s)
+		if err != nil {
+			return nil, err
+		}
+		return &yardv1.CountDeadLettersResponse{Counts: countLetters(found, req.PeriodMs), NextCursor: next}, nil
+	})
+}
+
+func countLetters(all []Letter, periodMS int64) (counts []*yardv1.DeadLetterCount) {
+	type kind struct {
+		typ, errType string
+		at           int64
+	}
+	known := make(map[kind]*yardv1.DeadLetterCount)
+	for _, l := range all {
+		k := kind{typ: l.Record.Type, errType: l.Record.ErrorType}
+		if periodMS > 0 {
+			k.at = l.Record.FinishedAtMs - l.Record.FinishedAtMs%periodMS
+		}
+		n := known[k]
+		if n == nil {
+			n = &yardv1.DeadLetterCount{Type: k.typ, ErrorType: k.errType, PeriodAtMs: k.at, FirstAtMs: l.Record.FinishedAtMs}
+			known[k] = n
+			counts = append(counts, n)
+		}
+		n.Letters++
+		n.FirstAtMs, n.LastAtMs = min(n.FirstAtMs, l.Record.FinishedAtMs), max(n.LastAtMs, l.Record.FinishedAtMs)
+	}
+	return counts
+}
+
+// GetDeadLetter tells all of one (deadletters.get).
+func (g *Gateway) GetDeadLetter(c Call, req *yardv1.GetDeadLetterRequest, answer Answer) {
+	g.letters(c, answer, func() (validate.LetterStep, error) { return validate.Letters([]string{req.TaskId}, "/task_id") }, func(ctx context.Context, s validate.LetterStep) (codec.Message, error) {
+		found, err := g.Letters.Find(ctx, c.Domain, s.IDs)
+		if err != nil {
+			return nil, err
+		}
+		if found[0] == nil {
+			return nil, fault.New(fault.NotFound, "there is no dead letter of task %s", s.IDs[0])
+		}
+		return &yardv1.GetDeadLetterResponse{Task: publicLetter(found[0].Record, false)}, nil
+	})
+}
+
+// Redrive brings dead letters back (deadletters.redrive).
+func (g *Gateway) Redrive(c Call, req *yardv1.RedriveRequest, answer Answer) {
+	check := func() (validate.LetterStep, error) {
+		if err := g.known("/task_ids", logversion.Redrives); err != nil {
+			return validate.LetterStep{}, err
+		}
+		return validate.Redrive(req)
+	}
+	g.letters(c, answer, check, func(ctx context.Context, s validate.LetterStep) (codec.Message, error) {
+		done := &yardv1.RedriveResponse{}
+		found, next, err := g.wantedLetters(ctx, c.Domain, s)
+		if err != nil {
+			return nil, err
+		}
+		done.NextCursor = next
+		done.Found = countFound(found)
+		if s.Preview {
+			done.Verdicts = previewed(s.IDs, found)
+			return done, nil
+		}
+		if len(found) == 0 {
+			return done, nil
+		}
+		verdicts, err := g.redriveAll(c, s, found)
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range verdicts {
+			switch v.Code {
+			case codeOK:
+				done.Redriven++
+			case string(fault.NotFound), string(fault.FailedPrecondition):
+				done.Refused++
+			default:
+				done.Undecided++
+			}
+		}
+		if len(s.IDs) > 0 {
+			done.Verdicts = verdicts
+		}
+		if done.Redriven > 0 {
+			g.Log.Info("dead letters were redriven", "domain", c.Domain, "tasks", done.Redriven, "reason", s.Reason)
+		}
+		return done, nil
+	})
+}
+
+// redriveAll asks the log for all of them, as for cancels. One without a letter may have been redriven before, by the same request.
+func (g *Gateway) redriveAll(c Call, s validate.LetterStep, found []*Letter) ([]*yardv1.Verdict, error) {
+	entries := make([]validate.Outcome, len(found))
+	for i, l := range found {
+		id, event := ids.TaskID{}, &logv1.Redrive{Policy: s.Policy}
+		if l != nil {
+			id = ids.TaskID(l.Record.Id)
+			event.Letter, event.Tasklist, event.Parkings = l.Seq, l.Record.Tasklist, l.Record.Parkings
+		} else {
+			id = s.IDs[i]
+		}
+		event.Request = s.RequestOf(id)
+		entries[i] = validate.Outcome{ID: id, Event: &logv1.Event{
+			Kind: logv1.EventKind_EVENT_KIND_REDRIVEN, Domain: c.Domain, Message: s.Reason, Redrive: event, TaskId: id[:],
+		}}
+	}
+	type outcome struct {
+		resp codec.Message
+		err  error
+	}
+	answered := make(chan outcome, 1)
+	g.outcome(c, false, func(resp codec.Message, err error) { answered <- outcome{resp, err} }, func() ([]validate.Outcome, error) { return entries, nil })
+	o := <-answered // by the call's deadline
+	if o.err != nil {
+		return nil, o.err
+	}
+	return o.resp.(*yardv1.OutcomeResponse).Verdicts, nil
+}
+
+// PurgeDeadLetters deletes dead letters (deadletters.purge).
+func (g *Gateway) PurgeDeadLetters(c Call, req *yardv1.PurgeDeadLettersRequest, answer Answer) {
+	g.letters(c, answer, func() (validate.LetterStep, error) { return validate.PurgeDeadLetters(req) }, func(ctx context.Context, s validate.LetterStep) (codec.Message, error) {
+		found, next, err := g.wantedLetters(ctx, c.Domain, s)
+		if err != nil {
+			return nil, err
+		}
+		done := &yardv1.PurgeDeadLettersResponse{Found: countFound(found), NextCursor: next}
+		if s.Preview || done.Found == 0 {
+			return done, nil
+		}
+		if done.Purged, err = g.Letters.Delete(ctx, found); err != nil {
+			return nil, err
+		}
+		g.Log.Info("dead letters were purged", "domain", c.Domain, "reason", "by "+req.By, "tasks", done.Purged)
+		return done, nil
+	})
+}
+
+// letters carries out a request about dead letters.
+func (g *Gateway) letters(c Call, answer Answer, check func() (validate.LetterStep, error), do func(context.Context, validate.LetterStep) (codec.Message, error)) {
+	if err := g.domain(&c); err != nil {
+		answer(nil, err)
+		return
+	}
+	step, err := check()
+	if err != nil {
+		answer(nil, err)
+		return
+	}
+	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) { return do(ctx, step) })
+}
+
+// wantedLetters are those that a request names, nil where there is none, or those of a step that match.
+func (g *Gateway) wantedLetters(ctx context.Context, domain string, s validate.LetterStep) (found []*Letter, next string, err error) {
+	if len(s.IDs) > 0 {
+		found, err = g.Letters.Find(ctx, domain, s.IDs)
+		return found, "", err
+	}
+	page, next, err := g.letterPage(ctx, domain, s)
+	for i := range page {
+		found = append(found, &page[i])
+	}
+	return found, next, err
+}
+
+// letterPage reads a step: what matches of the letters behind its cursor.
+func (g *Gateway) letterPage(ctx context.Context, domain string, s validate.LetterStep) (found []Letter, next string, err error) {
+	if s.UpTo == 0 {
+		if s.UpTo, err = g.Letters.Last(ctx); err != nil {
+			return nil, "", err
+		}
+	}
+	all, more, err := g.Letters.Page(ctx, domain, s.Filter.GetTasklist(), s.After, s.Limit, letterPageBytes)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, l := range all {
+		if l.Seq > s.UpTo {
+			return found, "", nil
+		}
+		s.After = l.Seq
+		if s.Matches(l.Record) {
+			found = append(found, l)
+		}
+	}
+	if more && s.After < s.UpTo {
+		next = s.Cursor(s.After)
+	}
+	return found, next, nil
+}
+
+func countFound(all []*Letter) (n int64) {
+	for _, l := range all {
+		if l != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// previewed tells of each task that was named whether it is a dead letter.
+func previewed(wanted []ids.TaskID, found []*Letter) (all []*yardv1.Verdict) {
+	for i, id := range wanted {
+		v := &yardv1.Verdict{TaskId: id.String(), Code: codeOK}
+		if found[i] == nil {
+			v.Code, v.Message = string(fault.NotFound), "there is no dead letter of this task"
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+// publicLetter is a dead letter as the API shows it; brief leaves out payload and events.
+func publicLetter(r *logv1.Record, brief bool) *yardv1.Task {
+	id := ids.TaskID(r.Id)
+	t := &yardv1.Task{
+		TaskId: id.String(), Domain: r.Domain, Tasklist: r.Tasklist, Type: r.Type, Priority: r.Priority, State: yardv1.TaskState_TASK_STATE_DEAD,
+		Failures: r.Failures, Grants: int32(r.Version - r.Updates.GetPassed()), Revision: int64(r.Updates.GetApplied() + 1), Redrives: int32(r.Redriven.GetCount()),
+		CreatedAtMs: id.Time().UnixMilli(), DueAtMs: r.DueAtMs, FinishedAtMs: r.FinishedAtMs, ErrorMessage: r.ErrorMessage, ErrorType: r.ErrorType,
+		Group: r.Group, Cost: r.Cost, UniqueKey: r.Unique.GetKey(), UniqueForMs: r.Unique.GetForMs(),
+		StartByMs: r.GetExpiry().GetStartByMs(), FinishByMs: r.GetExpiry().GetFinishByMs(),
+	}
+	for _, h := range r.Headers {
+		if t.Headers == nil {
+			t.Headers = make(map[string]string, len(r.Headers))
+		}
+		t.Headers[h.Name] = h.Value
+	}
+	if brief {
+		return t
+	}
+	if len(r.Payload) > 0 {
+		t.Payload = &yardv1.Payload{Data: r.Payload, Encoding: yardv1.Encoding(r.PayloadEncoding)}
+	}
+	for _, s := range r.Steps {
+		t.Events = append(t.Events, &yardv1.TaskEvent{
+			Kind: yardv1.TaskEventKind(s.Kind), AtMs: s.AtMs, Grant: int32(s.Grant), Worker: s.Worker,
+			Message: s.Message, ErrorType: s.ErrorType, DueAtMs: s.DueAtMs,
+		})
+	}
+	return t
+}

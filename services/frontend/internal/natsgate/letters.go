@@ -1,0 +1,147 @@
+package natsgate
+
+import (
+	"context"
+	"sync"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/gateway"
+)
+
+// Letters are the dead letters on JetStream (gateway.Letters).
+type Letters struct {
+	js     jetstream.JetStream
+	direct *natslog.Direct
+}
+
+// NewLetters makes the port on a connection. Who made it closes it.
+func NewLetters(js jetstream.JetStream) (*Letters, error) {
+	direct, err := natslog.NewDirect(js)
+	if err != nil {
+		return nil, err
+	}
+	return &Letters{js: js, direct: direct}, nil
+}
+
+// Close ends what it listens to.
+func (l *Letters) Close() { l.direct.Close() }
+
+// Last is the sequence of the last letter that was ever stored.
+func (l *Letters) Last(ctx context.Context) (uint64, error) {
+	last, err := natslog.LastSeq(ctx, l.js, topology.DeadLetterStream)
+	return last, unread(err)
+}
+
+// Page reads the letters of a domain, or of one tasklist of it, behind a sequence.
+func (l *Letters) Page(ctx context.Context, domain, tasklist string, after uint64, limit, bytesMax int) (page []gateway.Letter, more bool, err error) {
+	filter := topology.DeadFilter(domain)
+	if tasklist != "" {
+		filter = topology.DeadOfTasklist(domain, tasklist)
+	}
+	answers, err := l.direct.Get(ctx, topology.DeadLetterStream, []natslog.Query{{Seq: after + 1, NextFor: filter, Batch: limit, BytesMax: bytesMax}})
+	if err != nil {
+		return nil, false, unread(err)
+	}
+	for _, r := range answers[0].Records {
+		task, err := letterOf(r.Data)
+		if err != nil {
+			return nil, false, err
+		}
+		page = append(page, gateway.Letter{Seq: r.Seq, Record: task})
+	}
+	return page, answers[0].More, nil
+}
+
+// Find reads the letters of tasks, as the stream's leader has them; nil where there is none.
+func (l *Letters) Find(ctx context.Context, domain string, wanted []ids.TaskID) ([]*gateway.Letter, error) {
+	found := make([]*gateway.Letter, len(wanted))
+	err := parallel(len(wanted), func(i int) error {
+		r, err := natslog.LastForSubject(ctx, l.js, topology.DeadLetterStream, topology.DeadOf(domain, wanted[i]))
+		if err != nil || r == nil {
+			return unread(err)
+		}
+		task, err := letterOf(r.Data)
+		if err == nil {
+			found[i] = &gateway.Letter{Seq: r.Seq, Record: task}
+		}
+		return err
+	})
+	return found, err
+}
+
+// Delete deletes letters, and what may be left of earlier ones of the same tasks; nil ones are passed over.
+func (l *Letters) Delete(ctx context.Context, letters []*gateway.Letter) (deleted int64, err error) {
+	stream, err := l.js.Stream(ctx, topology.DeadLetterStream)
+	if err != nil {
+		return 0, unread(err)
+	}
+	var mu sync.Mutex
+	err = parallel(len(letters), func(i int) error {
+		one := letters[i]
+		if one == nil {
+			return nil
+		}
+		subject := topology.Dead(one.Record.Domain, one.Record.Tasklist, ids.TaskID(one.Record.Id))
+		if err := stream.Purge(ctx, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeSequence(one.Seq+1)); err != nil {
+			return unread(err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		deleted++
+		return nil
+	})
+	return deleted, err
+}
+
+// letterOf is the task of a dead letter: a batch of one.
+func letterOf(data []byte) (*logv1.Record, error) {
+	var b logv1.Batch
+	if err := b.UnmarshalVT(data); err != nil {
+		return nil, fault.New(fault.Internal, "a dead letter cannot be read: %v", err)
+	}
+	if len(b.Tasks) != 1 {
+		return nil, fault.New(fault.Internal, "a dead letter holds %d tasks", len(b.Tasks))
+	}
+	if _, err := ids.TaskIDFromBytes(b.Tasks[0].Id); err != nil {
+		return nil, fault.New(fault.Internal, "a dead letter cannot be read: %v", err)
+	}
+	return b.Tasks[0], nil
+}
+
+func unread(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fault.New(fault.Unavailable, "the store of dead letters does not answer: %v", err)
+}
+
+// parallelMax is how many calls about single letters of a request are under way at a time.
+const parallelMax = 16
+
+// parallel does n things, some at a time, and returns the first failure.
+func parallel(n int, do func(i int) error) error {
+	errs := make([]error, n)
+	slots := make(chan struct{}, parallelMax)
+	var all sync.WaitGroup
+	for i := range n {
+		slots <- struct{}{}
+		all.Go(func() {
+			errs[i] = do(i)
+			<-slots
+		})
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

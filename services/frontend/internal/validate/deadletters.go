@@ -1,0 +1,190 @@
+package validate
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"strconv"
+	"strings"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+)
+
+// The most letters that requests name, or that steps look at.
+const (
+	LettersNamedMax = 100
+	RedriveStepMax  = 100
+	LetterStepMax   = 1000
+)
+
+// LetterStep is one step over the dead letters of a domain, or the letters that a request names.
+type LetterStep struct {
+	// IDs are the tasks that are named; nil = all that match Filter.
+	IDs    []ids.TaskID
+	Filter *yardv1.DeadLetterFilter
+	Limit  int
+	// After is the last letter that was looked at, UpTo the last that is to be; 0 = the first step, and it is not known yet.
+	After, UpTo uint64
+	Preview     bool
+	// Reason and Policy are those of a redrive; Policy has the fields that replace those of the tasks', nil = none.
+	Reason  string
+	Policy  *logv1.Policy
+	request ids.RequestID
+}
+
+// Cursor is where the step goes on that follows one that has looked at letters up to a sequence.
+func (s *LetterStep) Cursor(after uint64) string {
+	return strconv.FormatUint(after, 10) + "." + strconv.FormatUint(s.UpTo, 10)
+}
+
+// Matches tells whether a letter is one that the step is about.
+func (s *LetterStep) Matches(r *logv1.Record) bool {
+	f := s.Filter
+	return (f.GetType() == "" || r.Type == f.Type) && (f.GetErrorType() == "" || r.ErrorType == f.ErrorType) &&
+		(f.GetTasklist() == "" || r.Tasklist == f.Tasklist) && (f.GetGroup() == "" || r.Group == f.Group) &&
+		r.FinishedAtMs >= f.GetSinceMs() && (f.GetUntilMs() == 0 || r.FinishedAtMs < f.UntilMs)
+}
+
+// RequestOf names the entry of the step's request for a task; never 0.
+func (s *LetterStep) RequestOf(id ids.TaskID) uint64 {
+	sum := sha256.Sum256(append(s.request[:], id[:]...))
+	return binary.BigEndian.Uint64(sum[:]) | 1
+}
+
+// ListDeadLetters checks a deadletters.list.
+func ListDeadLetters(req *yardv1.ListDeadLettersRequest) (LetterStep, error) {
+	return letterStep(nil, req.Filter, req.Limit, ListDefault, LetterStepMax, req.Cursor)
+}
+
+// CountDeadLetters checks a deadletters.count.
+func CountDeadLetters(req *yardv1.CountDeadLettersRequest) (LetterStep, error) {
+	if req.PeriodMs != 0 {
+		if err := between("/period_ms", req.PeriodMs, 1000, ms(AheadMax)); err != nil {
+			return LetterStep{}, err
+		}
+	}
+	return letterStep(nil, req.Filter, req.Limit, LetterStepMax, LetterStepMax, req.Cursor)
+}
+
+// Letters checks a request for the letters of some tasks; path names a single one.
+func Letters(named []string, path string) (s LetterStep, err error) {
+	for i, id := range named {
+		where := path
+		if where == "" {
+			where = at("task_ids", i, "")
+		}
+		parsed, err := ids.ParseTaskID(id)
+		if err != nil {
+			return s, invalid(where, "%v", err)
+		}
+		s.IDs = append(s.IDs, parsed)
+	}
+	return s, nil
+}
+
+// Redrive checks a deadletters.redrive.
+func Redrive(req *yardv1.RedriveRequest) (LetterStep, error) {
+	most := int32(RedriveStepMax)
+	if req.Preview {
+		most = LetterStepMax
+	}
+	s, err := step(req.TaskIds, req.Filter, req.Limit, RedriveStepMax, most, req.Cursor)
+	if err != nil {
+		return s, err
+	}
+	if err := firstError(text("/reason", req.Reason, PurgeReasonBytesMax), text("/by", req.By, PauserBytesMax)); err != nil {
+		return s, err
+	}
+	if req.Retry != nil {
+		if err := retry("/retry", req.Retry); err != nil {
+			return s, err
+		}
+		s.Policy = partOf(req.Retry)
+	}
+	s.Preview, s.Reason = req.Preview, "redriven"
+	if req.By != "" {
+		s.Reason += " by " + req.By
+	}
+	if req.Reason != "" {
+		s.Reason += ": " + req.Reason
+	}
+	if req.RequestId == "" { // history must know the event again that a frontend sends twice
+		_, err := rand.Read(s.request[:])
+		return s, err
+	}
+	if s.request, err = ids.ParseRequestID(req.RequestId); err != nil {
+		return s, invalid("/request_id", "%v", err)
+	}
+	return s, nil
+}
+
+// PurgeDeadLetters checks a deadletters.purge.
+func PurgeDeadLetters(req *yardv1.PurgeDeadLettersRequest) (LetterStep, error) {
+	s, err := step(req.TaskIds, req.Filter, req.Limit, PurgeDefault, LetterStepMax, req.Cursor)
+	s.Preview = req.Preview
+	if err != nil {
+		return s, err
+	}
+	return s, text("/by", req.By, PauserBytesMax)
+}
+
+// step checks what a redrive or a purge is about: tasks by id, or a filter. One without either would be about all, by mistake.
+func step(named []string, filter *yardv1.DeadLetterFilter, limit, otherwise, most int32, cursor string) (LetterStep, error) {
+	switch {
+	case len(named) > 0 && (filter != nil || limit != 0 || cursor != ""):
+		return LetterStep{}, invalid("/task_ids", "excludes filter, limit and cursor")
+	case len(named) > LettersNamedMax:
+		return LetterStep{}, invalid("/task_ids", "holds %d entries, at most %d are allowed", len(named), LettersNamedMax)
+	case len(named) > 0:
+		return Letters(named, "")
+	case filter == nil:
+		return LetterStep{}, invalid("/filter", "is missing, and so is task_ids: an empty filter is all dead letters")
+	}
+	return letterStep(named, filter, limit, otherwise, most, cursor)
+}
+
+func letterStep(_ []string, f *yardv1.DeadLetterFilter, limit, otherwise, most int32, cursor string) (LetterStep, error) {
+	s := LetterStep{Filter: f, Limit: int(pick(limit, 0, otherwise))}
+	if err := firstError(letterFilter(f), optional("/limit", limit, 1, most)); err != nil {
+		return s, err
+	}
+	if cursor == "" {
+		return s, nil
+	}
+	after, upTo, _ := strings.Cut(cursor, ".")
+	var errs [2]error
+	s.After, errs[0] = strconv.ParseUint(after, 10, 64)
+	s.UpTo, errs[1] = strconv.ParseUint(upTo, 10, 64)
+	if firstError(errs[:]...) != nil || s.After > s.UpTo {
+		return s, invalid("/cursor", "is not the next_cursor of an answer")
+	}
+	return s, nil
+}
+
+func letterFilter(f *yardv1.DeadLetterFilter) error {
+	if f == nil {
+		return nil
+	}
+	if f.Tasklist != "" {
+		if err := name("/filter/tasklist", f.Tasklist); err != nil {
+			return err
+		}
+	}
+	for _, t := range [...]struct{ path, name string }{{"/filter/type", f.Type}, {"/filter/group", f.Group}} {
+		if t.name == "" {
+			continue
+		}
+		if err := typeName(t.path, t.name); err != nil {
+			return err
+		}
+	}
+	if f.SinceMs < 0 || f.UntilMs < 0 {
+		return invalid("/filter/since_ms", "it and until_ms are Unix times in ms, and not negative")
+	}
+	if f.UntilMs > 0 && f.UntilMs <= f.SinceMs {
+		return invalid("/filter/until_ms", "is not after since_ms")
+	}
+	return text("/filter/error_type", f.ErrorType, ErrorTypeBytesMax)
+}

@@ -1,0 +1,87 @@
+package replica
+
+import (
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+)
+
+// redrove is the event that redrives stay 0 of a task, and letterOf its letter.
+func redrove(seq uint64) *Events {
+	return &Events{Seq: seq, At: scenarioStart, Bytes: 10, ReplyTo: "asker", RequestID: seq, Events: []taskstate.Event{{
+		Kind: taskstate.Redrove, ID: id(1), Domain: "shop", Redrive: &taskstate.Redrive{Letter: 5, Tasklist: "mail", Request: 9},
+	}}}
+}
+
+func letterOf() *Entry {
+	return &Entry{Task: taskstate.Task{
+		ID: id(1), Domain: "shop", Tasklist: "mail", Type: "send", Priority: 3, Policy: storyPolicy, State: taskstate.Dead, Position: ids.NewPosition(1, 3),
+	}}
+}
+
+// foundLetter answers the search for a redrive: the archive and the dead letters have the task.
+func (b *bench) foundLetter(fx *Effects, ends uint64) *Effects {
+	b.Helper()
+	if len(fx.Searches) != 1 || !fx.Searches[0].Redrive || !fx.Searches[0].Update {
+		b.Fatalf("searches %+v", fx.Searches)
+	}
+	f := &Found{Search: fx.Searches[0], Archived: letterOf(), Letter: letterOf(), LetterSeq: 5}
+	f.Ends[3] = ends
+	return b.step(f)
+}
+
+// TestALetterIsDeletedOnceTheTaskIsParked: with the job that parks it; until that is stored the redrive is pinned, and then it is not.
+func TestALetterIsDeletedOnceTheTaskIsParked(t *testing.T) {
+	b := newBench(t, Config{})
+	b.seq = 40
+	b.r.lanes[3].Skip(30)
+	fx := b.foundLetter(b.step(redrove(41)), 30)
+	if v := b.said(fx); v.Code != "" {
+		t.Fatalf("%+v", v)
+	}
+	if len(fx.Park) != 1 || fx.Park[0].Parkings != 1 || len(fx.ParkLetters) != 1 || fx.ParkLetters[0] != (Letter{"shop", "mail", id(1), 5}) || len(fx.Letters) != 0 {
+		t.Fatalf("parked %v with letters %v", fx.Park, fx.ParkLetters)
+	}
+	if floor := b.r.floor(); floor != 40 {
+		t.Errorf("the floor is %d before the task is stored", floor)
+	}
+	b.step(Stored{Kind: JobPark, Seq: 1})
+	if floor := b.r.floor(); floor != 41 || len(b.r.letters) != 0 {
+		t.Errorf("the floor is %d, %d letters are left", floor, len(b.r.letters))
+	}
+}
+
+// TestARedriveThatIsReplayedWaitsForTheLanes: an owner died after it had parked the task and before it deleted the letter. The timer has fired the task, and
+// forgotten that; it lies in a lane, unread. So the letter alone does not bring it back: when it is read, the redrive is known to be done, and the letter is deleted.
+func TestARedriveThatIsReplayedWaitsForTheLanes(t *testing.T) {
+	b := &bench{T: t, r: New(newBench(t, Config{}).r.cfg, Checkpoint{}, time.Hour), now: Now{MS: scenarioStart}}
+	b.r.lanes[3].Skip(30)
+	b.step(redrove(41))
+	fx := b.foundLetter(b.step(Recovered{}), 50)
+	if len(fx.Park) != 0 || b.step(Tick{}).Park != nil {
+		t.Fatal("it came back a second time")
+	}
+	back := letterOf()
+	taskstate.Bring(&back.Task, &taskstate.Event{Seq: 41, Redrive: &taskstate.Redrive{Request: 9}}, scenarioStart)
+	fx = b.step(&Submits{Lane: 3, Seq: 50, At: scenarioStart, Bytes: 10, Tasks: []*Entry{back}})
+	if task := b.r.Get(id(1)); task == nil || task.State != taskstate.Ready || len(fx.Park) != 0 || len(fx.Triggers) != 1 {
+		t.Errorf("it is %+v", task)
+	}
+	if len(fx.Letters) != 1 || fx.Letters[0].Seq != 5 {
+		t.Errorf("letters %v are deleted", fx.Letters)
+	}
+}
+
+// TestARedriveThatIsReplayedComesBackInTheEnd: nothing was in the lanes.
+func TestARedriveThatIsReplayedComesBackInTheEnd(t *testing.T) {
+	b := &bench{T: t, r: New(newBench(t, Config{}).r.cfg, Checkpoint{}, time.Hour), now: Now{MS: scenarioStart}}
+	b.r.lanes[3].Skip(30)
+	b.step(redrove(41))
+	b.foundLetter(b.step(Recovered{}), 50)
+	b.step(&Submits{Lane: 3, Seq: 50, At: scenarioStart, Bytes: 10})
+	if fx := b.step(Tick{}); len(fx.Park) != 1 || len(fx.ParkLetters) != 1 {
+		t.Errorf("parked %v with letters %v", fx.Park, fx.ParkLetters)
+	}
+}
