@@ -12,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/paging"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
@@ -184,7 +185,7 @@ func (g *Gateway) waitForResult(s *submission) {
 	resp.Task = &yardv1.Task{
 		TaskId: resp.Results[0].TaskId, Domain: r.Domain, Tasklist: r.Tasklist, Type: r.Type, Priority: r.Priority,
 		State: yardv1.TaskState_TASK_STATE_QUEUED, CreatedAtMs: s.at.UnixMilli(), DueAtMs: r.DueAtMs, Headers: s.headers,
-		Group: r.Group, Cost: r.Cost, UniqueKey: r.Unique.GetKey(), UniqueForMs: r.Unique.GetForMs(),
+		Group: r.Group, Cost: r.Cost, UniqueKey: r.Unique.GetKey(), UniqueForMs: r.Unique.GetForMs(), OrderKey: r.Order.GetKey(),
 	}
 	if results[0].Outcome != yardv1.SubmitOutcome_SUBMIT_OUTCOME_CREATED {
 		resp.Task = &yardv1.Task{TaskId: results[0].TaskId, Domain: r.Domain, UniqueKey: r.Unique.GetKey()}
@@ -224,6 +225,10 @@ func (g *Gateway) List(c Call, req *yardv1.ListRequest, answer Answer) {
 		answer(nil, err)
 		return
 	}
+	if err := g.orderFilterKnown(req); err != nil {
+		answer(nil, err)
+		return
+	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
 		resp := &yardv1.ListResponse{}
 		var err error
@@ -238,10 +243,16 @@ func (g *Gateway) List(c Call, req *yardv1.ListRequest, answer Answer) {
 // listPage asks all owners for a page of a list.
 func (g *Gateway) listPage(ctx context.Context, c Call, req *yardv1.ListRequest) (page []*yardv1.Task, next string, err error) {
 	ask := &rpcv1.ListTasksRequest{Domain: c.Domain, Filter: req}
-	n := g.Partitioning.History
-	found, err := everyone(ctx, 2*n, func(ctx context.Context, i int) (*rpcv1.ListTasksResponse, error) {
+	first, n, timers := 0, g.Partitioning.History, g.Partitioning.History
+	if req.OrderKey != "" || req.Blocked {
+		timers = 0 // what has an order key is never there
+	}
+	if req.OrderKey != "" {
+		first, n = topology.OrderKeyPartition(c.Domain, req.OrderKey, g.Partitioning), 1
+	}
+	found, err := everyone(ctx, n+timers, func(ctx context.Context, i int) (*rpcv1.ListTasksResponse, error) {
 		if i < n {
-			return g.Owners.HistoryList(ctx, i, ask)
+			return g.Owners.HistoryList(ctx, first+i, ask)
 		}
 		return g.Owners.TimerList(ctx, i-n, ask)
 	})

@@ -100,7 +100,9 @@ func (w writers) archive(job []*replica.Entry, last uint64) {
 		}
 	}
 	// Before they are filed: what a takeover finds in the archive it does not write again.
-	key := func(t *taskstate.Task) string { return topology.UniqueKey(w.Partition, t.Domain, t.Unique().Key) }
+	key := func(t *taskstate.Task) string {
+		return topology.UniqueKey(w.Partition, t.Domain, topology.UniqueWithin(t.OrderKey(), t.Unique().Key))
+	}
 	if w.each(ctx, key, unique, w.Archive.EndKeys) != nil {
 		return
 	}

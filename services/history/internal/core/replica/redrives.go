@@ -160,11 +160,11 @@ func (r *Replica) bring(h *held, now Now, fx *Effects) {
 	e.pinned, e.pin, e.shared, e.arrivedAt = true, h.seq-1, e.Position.Shared(), h.at
 	e.since, e.lastEvent = r.eventAt, r.eventAt
 	r.tasks[e.ID], r.pinned[e.ID] = e, e
-	e.State = taskstate.Waiting
-	r.enqueue(e)
 	h.ev.Seq, h.ev.Index = h.seq, uint32(h.i)
+	did := taskstate.Bring(&e.Task, h.ev, h.at)
+	r.enqueue(e)
 	r.letters[e.ID] = Letter{e.Domain, e.Tasklist, e.ID, h.letterSeq}
-	r.carryOut(e, taskstate.Bring(&e.Task, h.ev, h.at), h.seq, now, fx)
+	r.carryOut(e, did, h.seq, now, fx)
 	fx.Counts.Redriven++
 	if e.left { // the tail of the timer store has it
 		r.spend(e, fx)

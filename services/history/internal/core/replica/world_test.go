@@ -21,6 +21,9 @@ func dump(t *taskstate.Task) string {
 	for _, s := range t.Steps {
 		fmt.Fprintf(&b, "\n    %+v", s)
 	}
+	if o := t.Order(); o != nil {
+		fmt.Fprintf(&b, " key=%+v", *o)
+	}
 	return b.String()
 }
 
@@ -48,16 +51,18 @@ type world struct {
 	archiveSeq uint64
 	timerSeq   uint64
 	saved      Checkpoint
-	answers    map[uint64]map[int]fault.Code
-	released   map[string]bool
-	trace      []string
+	// story is what the log is of; nil = of nothing that is known.
+	story    *story
+	answers  map[uint64]map[int]fault.Code
+	released map[string]bool
+	trace    []string
 }
 
 func newWorld(rng *rand.Rand, s *story, queues bool) *world {
 	return &world{
 		rng: rng, log: slices.Clone(s.log), archive: make(map[Stay]*stored), letters: make(map[ids.TaskID]*stored), timer: make(map[Stay]*stored),
-		queues: queues,
-		taken:  make(map[ids.TaskID]bool), answers: make(map[uint64]map[int]fault.Code), released: make(map[string]bool),
+		queues: queues, story: s,
+		taken: make(map[ids.TaskID]bool), answers: make(map[uint64]map[int]fault.Code), released: make(map[string]bool),
 	}
 }
 
@@ -232,6 +237,9 @@ func (l *life) begin(kind JobKind, job []*Entry) {
 func (l *life) propose(all []Proposal) {
 	m := &message{events: true, carried: make(map[int]carriedRecord), seq: l.end() + 1, at: l.log[l.visible-1].at}
 	for _, p := range all {
+		if p.Kind == taskstate.Turn && l.story != nil && !l.story.isFirst(l.story.tasks[p.ID], l.end()) {
+			panic(fmt.Sprintf("the turn of %s is proposed at %d, and one before it has not ended", p.ID, l.end()))
+		}
 		if p.Kind != taskstate.Carried {
 			continue
 		}

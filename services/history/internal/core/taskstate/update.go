@@ -39,6 +39,7 @@ type Whole struct {
 	Type, Tasklist string
 	Cost           int32
 	UniqueForMS    int64
+	OrderBlocks    bool
 	Trace          string
 }
 
@@ -149,6 +150,9 @@ func changeIdle(t *Task, e *Event, now int64) (Verdict, Effects) {
 	t.change(e, now)
 	if place != [...]any{t.Priority, t.Group(), t.Cost()} {
 		t.pass()
+	}
+	if e.Update.Now || e.Update.DueAt != 0 {
+		t.unblock()
 	}
 	switch wait := t.DueAt - now; {
 	case e.Update.Now || e.Update.DueAt != 0 && wait <= 0:
@@ -262,6 +266,11 @@ func (t *Task) replace(u *Update, now int64) {
 		key := *x.Unique
 		key.ForMS = u.Whole.UniqueForMS
 		x.Unique = &key
+	}
+	if x.Order != nil {
+		order := *x.Order
+		order.Blocks = u.Whole.OrderBlocks
+		x.Order = &order
 	}
 	t.changed(u, now, "replaced by a submit with its unique key")
 }

@@ -167,12 +167,12 @@ func TestASubmitReplacesWhatHasNotStarted(t *testing.T) {
 		task := fresh()
 		task.Extra = &Extra{
 			Headers: []Header{{"a", "b"}}, Group: "acme", Cost: 3, Expiry: Expiry{StartWithinMS: 5, StartBy: t0 + 5},
-			Unique: &Unique{Key: "order-7", ForMS: 1, Seq: 4},
+			Unique: &Unique{Key: "order-7", ForMS: 1, Seq: 4}, Order: &Order{Key: "account", Index: 3, Turn: true},
 		}
 		return task
 	}
 	whole := func(task *Task) *Whole {
-		return &Whole{Type: task.Type, Tasklist: task.Tasklist, Cost: 2, UniqueForMS: 9, Trace: "trace"}
+		return &Whole{Type: task.Type, Tasklist: task.Tasklist, Cost: 2, UniqueForMS: 9, OrderBlocks: true, Trace: "trace"}
 	}
 	policy := Policy{MaxAttempts: 2, InitialIntervalMS: 7, Backoff: 1, MaxIntervalMS: 7, StartToCloseMS: 100}
 	task := keyed()
@@ -183,7 +183,7 @@ func TestASubmitReplacesWhatHasNotStarted(t *testing.T) {
 	}
 	x := task.Extra
 	if task.Priority != 1 || task.DueAt != t0+5_000 || *task.Policy != policy || string(task.Payload.Data) != "2" || task.Trace != "trace" || task.State != Backoff ||
-		x.Headers != nil || x.Group != "" || x.Cost != 2 || x.Expiry != (Expiry{FinishWithinMS: 60_000, FinishBy: t0 + 65_000}) || *x.Unique != (Unique{Key: "order-7", ForMS: 9, Seq: 4}) {
+		x.Headers != nil || x.Group != "" || x.Cost != 2 || x.Expiry != (Expiry{FinishWithinMS: 60_000, FinishBy: t0 + 65_000}) || *x.Unique != (Unique{Key: "order-7", ForMS: 9, Seq: 4}) || *x.Order != (Order{Key: "account", Index: 3, Turn: true, Blocks: true}) {
 		t.Errorf("%+v, %+v, %+v", task, x, x.Unique)
 	}
 	if now := task.Trigger(); now.Version == old.Version {
