@@ -74,6 +74,40 @@ func TestGetWaitsThroughEveryHome(t *testing.T) {
 	})
 }
 
+// A cancel or an update takes a task from the timer store to history. Until history has it, it is in neither, and it is not gone, however long that
+// takes. Of one that is gone for long the timer may still say that it gave it up.
+func TestGetLooksAgainForWhatTheTimerGaveUp(t *testing.T) {
+	for name, c := range map[string]struct {
+		waits, comes time.Duration // a command waits so long, and history has the task from then on
+		want         fault.Code
+	}{
+		"at once":           {0, time.Second, ""},
+		"after an election": {4 * time.Second, 4 * time.Second, ""},
+		"not in time":       {time.Hour, time.Hour, fault.Unavailable},
+		"never":             {0, time.Hour, fault.NotFound},
+		"given up for good": {time.Second, time.Hour, fault.NotFound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				r := newRig(t, func(d *Deps) {
+					d.Owners.TimerGet = func(context.Context, int, *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
+						return &rpcv1.GetTaskResponse{Taken: true}, nil
+					}
+					d.Owners.HistoryGet = func(context.Context, int, *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
+						if time.Since(began) < c.comes {
+							return &rpcv1.GetTaskResponse{Taken: time.Since(began) < c.waits}, nil
+						}
+						return &rpcv1.GetTaskResponse{Task: &yardv1.Task{State: yardv1.TaskState_TASK_STATE_WAITING}}, nil
+					}
+				}).running(t)
+				got := <-r.get(t, ids.NewTaskID(began, 1, 1), 0)
+				wantCode(t, got.err, c.want)
+			})
+		})
+	}
+}
+
 func TestGetEndsItsWaitWithTheStateSoFar(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(d *Deps) {

@@ -40,7 +40,7 @@ func (w writers) persist(ctx context.Context, what string, write func(context.Co
 	wait, complained := writeRetryMin, false
 	for {
 		err, began := errNoLease, time.Now()
-		if int64(w.now().Mono) < w.leaseUntil.Load() {
+		if w.leased() {
 			err = write(ctx)
 		}
 		if err == nil {

@@ -270,7 +270,9 @@ func (r *Replica) foundForOutcomes(in *Found, now Now, fx *Effects) {
 	if q == nil {
 		return
 	}
-	if q.again && r.tasks[in.ID] == nil {
+	known := in.newest()
+	_, taken := r.searching[in.ID] // the timer store may have given it up for a command, and the answer is on its way
+	if (q.again || known == nil && taken && !in.Unsure) && r.tasks[in.ID] == nil {
 		q.again = false
 		r.wanted = append(r.wanted, Search{ID: in.ID})
 		return
@@ -278,7 +280,6 @@ func (r *Replica) foundForOutcomes(in *Found, now Now, fx *Effects) {
 	waiting := q.waiting
 	delete(r.asking, in.ID)
 	r.questions -= len(waiting)
-	known := in.newest()
 	for _, h := range waiting {
 		e := r.tasks[in.ID]
 		switch {

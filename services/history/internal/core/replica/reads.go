@@ -20,6 +20,11 @@ func (r *Replica) Get(id ids.TaskID) *taskstate.Task {
 	return &e.Task
 }
 
+// Commanded tells whether a cancel or an update waits for a task: it may be on its way here from the timer store, which has given it up.
+func (r *Replica) Commanded(id ids.TaskID) bool {
+	return slices.ContainsFunc(r.early.of(id), (*held).command)
+}
+
 // List are up to limit tasks in memory that match, the newest first.
 func (r *Replica) List(limit int, match func(*taskstate.Task) bool) []*taskstate.Task {
 	var hits []*taskstate.Task
