@@ -77,10 +77,11 @@ type TaskInfo struct {
 	UniqueFor time.Duration
 	// Redrives is how often it came back from the dead letters. Its failures count from then on.
 	Redrives int
-	// OrderKey is its order key; "" = none. AwaitsTurn: it waits for an earlier task with it to end. Blocked: it would be dead, and holds it up instead.
+	// OrderKey is its order key; "" = none. AwaitsTurn: it waits for an earlier task with it to end. Blocked: it would be dead, and holds it up instead, as BlocksKey says.
 	OrderKey   string
 	AwaitsTurn bool
 	Blocked    bool
+	BlocksKey  bool
 	// Revision is 1 for a task as it was submitted, and one more with each update; 0 if the engine does not tell.
 	Revision int64
 }
@@ -162,6 +163,7 @@ func infoOf(w *yardv1.Task) *TaskInfo {
 		Traceparent: w.GetTraceparent(), Headers: w.GetHeaders(), Group: w.GetGroup(), Cost: int(w.GetCost()), Redrives: int(w.GetRedrives()), Revision: w.GetRevision(),
 		UniqueKey: w.GetUniqueKey(), UniqueFor: time.Duration(w.GetUniqueForMs()) * time.Millisecond,
 		OrderKey: w.GetOrderKey(), AwaitsTurn: w.GetAwaitsTurn(), Blocked: w.GetBlocked(),
+		BlocksKey: w.GetOrderPolicy() == yardv1.OrderPolicy_ORDER_POLICY_BLOCK,
 	}
 	for _, e := range w.GetEvents() {
 		t.Events = append(t.Events, Event{

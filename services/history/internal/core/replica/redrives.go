@@ -37,13 +37,13 @@ func (r *Replica) tooEarly(h *held, e *Entry) taskstate.Verdict {
 }
 
 // redriveOf decides about a redrive of which memory has the task. The letter is read before the task comes back, and it is stored before the
-// task leaves.
+// task leaves. One that names a later stay waits for it: this owner is behind another one.
 func (r *Replica) redriveOf(h *held, e *Entry, fx *Effects) {
 	asked := h.ev.Redrive
 	switch {
 	case !sameDomain(h.ev, e):
 		r.conclude(h, notFound(), fx)
-	case e.State == taskstate.Waiting, e.State == taskstate.Dead && !e.RedrivenBy(h.ev) && asked.Letter > 0 && asked.Parkings == e.Parkings:
+	case e.State == taskstate.Waiting, e.State == taskstate.Dead && !e.RedrivenBy(h.ev) && asked.Letter > 0 && asked.Parkings >= e.Parkings:
 		h.until, h.letter = nil, nil
 		r.wait(h)
 		if e.left {
