@@ -253,7 +253,7 @@ func (r *Replica) foundArchived(h *held, archived *Entry, fx *Effects) bool {
 // other events wait before the command.
 func (r *Replica) foundUnread(h *held, unread *Entry, first bool, fx *Effects) bool {
 	if !mayCommand(h, unread) {
-		r.conclude(h, notFound(), fx)
+		r.conclude(h, r.tooEarly(h, unread), fx)
 		return true
 	}
 	if first {

@@ -326,7 +326,7 @@ func (l *life) lookUp(s Search) *Found {
 	if stay = l.waiting(s.ID); stay != nil && (!s.Cancel || s.Update && !s.Take && own(&stay.task)) {
 		f.Waiting = l.read(&stay.task)
 	} else if f.Taken == nil && (kept == nil || kept.task.State == taskstate.Dead) {
-		f.Unread = l.unread(s.ID)
+		f.Unread = l.unread(s.ID, s.Redrive)
 	}
 	for lane := range f.Ends {
 		for _, m := range l.log[:l.visible] {
@@ -373,19 +373,20 @@ func (w *world) firing(id ids.TaskID, parkings uint32, from int) int {
 	return -1
 }
 
-// unread is the stay of a task behind the read levels.
-func (l *life) unread(id ids.TaskID) *Entry {
+// unread is the stay of a task behind the read levels, the first or the last: the timer store knows where it has fired to, so what a redrive made is
+// found before a copy of an earlier stay.
+func (l *life) unread(id ids.TaskID, last bool) (found *Entry) {
 	levels := l.r.UnreadLevels("")
 	for _, m := range l.log[:l.visible] {
 		for i := range m.tasks {
-			if t := &m.tasks[i]; t.ID == id && !m.events && m.seq > levels.Of(m.queue()) {
+			if t := &m.tasks[i]; t.ID == id && !m.events && m.seq > levels.Of(m.queue()) && (found == nil || last && t.Parkings > found.Parkings) {
 				c := cloneTask(t)
 				c.Before, c.Position = c.Position, m.position()
-				return &Entry{Task: c}
+				found = &Entry{Task: c}
 			}
 		}
 	}
-	return nil
+	return found
 }
 
 // outcome names what ended an attempt, whatever position the fence claims.
