@@ -1,6 +1,7 @@
 package linear
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -214,16 +215,16 @@ func (s state) submit(in input, out output) (bool, state) {
 			return true, s
 		}
 	}
-	holder.revision++
-	holder.value, holder.far = in.value, in.when == far
+	holder.change(in)
+	holder.far = in.when == far
 	return true, s.with(holder)
 }
 
 // update changes t, and returns the answers that it may have.
 func (t *task) update(in input) []output {
-	switch known := slices.Contains(t.requests[:], in.request); {
-	case known:
-		return []output{{code: codeOK, revision: t.revision}}
+	switch before := slices.Index(t.requests[:], in.request); {
+	case before >= 0: // made already, and others since
+		return []output{{code: codeOK, revision: t.revision - int64(before)}}
 	case t.phase.ended():
 		return []output{{code: string(fault.FailedPrecondition)}}
 	case in.ifRevision != 0 && in.ifRevision != t.revision:
@@ -231,14 +232,19 @@ func (t *task) update(in input) []output {
 	case t.phase == running:
 		return []output{{code: string(fault.FailedPrecondition)}}
 	}
-	t.revision++
-	t.value = in.value
+	t.change(in)
 	if in.when != same {
 		t.far = in.when == far
 	}
-	copy(t.requests[1:], t.requests[:3])
-	t.requests[0] = in.request
 	return []output{{code: codeOK, revision: t.revision}}
+}
+
+// change gives t what an update or a replacement has.
+func (t *task) change(in input) {
+	t.revision++
+	t.value = in.value
+	copy(t.requests[1:], t.requests[:3])
+	t.requests[0] = cmp.Or(in.request, in.on)
 }
 
 func (t *task) cancel() []output {

@@ -138,7 +138,7 @@ func (g *Gateway) look(ctx context.Context, domain string, id ids.TaskID, until 
 		}
 		switch {
 		case resp.Task == nil:
-		case resp.Task.State != yardv1.TaskState_TASK_STATE_DEAD || dead != nil:
+		case resp.Task.State != yardv1.TaskState_TASK_STATE_DEAD:
 			return resp.Task, nowhere, nil
 		default: // it may have been redriven, and be on its way back
 			dead = resp.Task

@@ -67,7 +67,7 @@ func (o *Owner) Get(ctx context.Context, req *rpcv1.GetTaskRequest, reply func(*
 		default:
 			levels, taken := o.core.UnreadLevels(req.Domain), o.core.Commanded(id)
 			go o.getAbsent(ctx, id, req, levels, until, func(r *rpcv1.GetTaskResponse, err error) {
-				if r != nil && r.Task == nil {
+				if r != nil {
 					r.Taken = taken
 				}
 				reply(r, err)

@@ -88,7 +88,7 @@ func (t *Task) repeated(e *Event) (Verdict, bool) {
 		}
 	case Changed:
 		if u := t.updates(); t.State.Finished() && u.knows(e.Update.Request) {
-			return Verdict{Revision: t.Revision()}, true
+			return Verdict{Revision: u.made(e.Update.Request)}, true
 		}
 	case Redrove:
 		if t.RedrivenBy(e) {

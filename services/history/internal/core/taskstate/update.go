@@ -65,6 +65,11 @@ func (u *Updates) knows(request uint64) bool {
 	return request != 0 && slices.Contains(u.Requests[:], request)
 }
 
+// made is the revision that a request made which was applied recently.
+func (u *Updates) made(request uint64) uint64 {
+	return u.Applied + 1 - uint64(slices.Index(u.Requests[:], request))
+}
+
 // updates are those of t, to read.
 func (t *Task) updates() Updates {
 	if t.Extra == nil || t.Extra.Updates == nil {
@@ -126,7 +131,7 @@ func (t *Task) decided(e *Event) (v Verdict, over bool) {
 	t.setUpdates(u)
 	switch {
 	case u.knows(e.Update.Request):
-		return Verdict{Revision: t.Revision()}, true
+		return Verdict{Revision: u.made(e.Update.Request)}, true
 	case e.Update.IfRevision != 0 && e.Update.IfRevision != t.Revision():
 		return Verdict{Code: fault.Stale, Message: "the task has revision " + strconv.FormatUint(t.Revision(), 10), Revision: t.Revision()}, true
 	case !t.replaceable(e.Update.Whole):

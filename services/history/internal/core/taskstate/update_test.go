@@ -44,7 +44,8 @@ func TestAnUpdateOfTheTime(t *testing.T) {
 	}
 }
 
-// TestAnUpdateByRevisionAndRequest: another revision changes nothing, and the verdict has it; one of the last four requests changes nothing and is good.
+// TestAnUpdateByRevisionAndRequest: another revision changes nothing, and the verdict has it; one of the last four requests changes nothing, and is good with the revision
+// that it made.
 func TestAnUpdateByRevisionAndRequest(t *testing.T) {
 	task := fresh()
 	if v, _ := changeAt(task, &Update{IfRevision: 2, Priority: 1}, 5, t0); v.Code != fault.Stale || v.Revision != 1 || task.Priority == 1 || task.Decided() != 5 {
@@ -58,7 +59,7 @@ func TestAnUpdateByRevisionAndRequest(t *testing.T) {
 	for n, again := range map[uint64]bool{101: false, 102: true, 105: true} {
 		at := *task
 		v, _ := changeAt(&at, &Update{IfRevision: 3, Priority: 5, Request: n}, 20, t0)
-		if (v == Verdict{Revision: 7}) != again || at.Revision() != 7 {
+		if (v == Verdict{Revision: n - 98}) != again || at.Revision() != 7 {
 			t.Errorf("request %d: %+v, revision %d", n, v, at.Revision())
 		}
 	}
@@ -211,4 +212,25 @@ func TestASubmitReplacesWhatHasNotStarted(t *testing.T) {
 			t.Errorf("%s: %+v, revision %d", name, v, task.Revision())
 		}
 	}
+}
+
+// TestARepeatedUpdateHasTheRevisionThatItMade, not that of others since: who goes on from it must not change what it has not seen.
+func TestARepeatedUpdateHasTheRevisionThatItMade(t *testing.T) {
+	task := fresh()
+	for n := range uint64(requestsKept + 1) {
+		if v, _ := changeAt(task, &Update{Priority: 1, Request: 100 + n}, 10+n, t0+1000); v.Code != "" || v.Revision != 2+n {
+			t.Fatalf("update %d: %+v", n, v)
+		}
+	}
+	repeat := func(what string) {
+		t.Helper()
+		for n := uint64(1); n <= requestsKept; n++ {
+			if v, _ := changeAt(task, &Update{Priority: 1, Request: 100 + n}, 50+n, t0+1000); v.Code != "" || v.Revision != 2+n {
+				t.Errorf("%s, update %d once more: %+v", what, n, v)
+			}
+		}
+	}
+	repeat("while it waits")
+	Apply(task, &Event{Kind: Cancel, ID: task.ID, Domain: task.Domain}, t0)
+	repeat("when it has ended")
 }
