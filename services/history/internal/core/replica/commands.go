@@ -209,7 +209,8 @@ func (r *Replica) conclusions(in *Found, again, leaving bool, fx *Effects) (back
 			r.early.add(h)
 			continue
 		}
-		if own && in.Archived != nil && r.foundArchived(h, in.Archived, fx) {
+		over := in.Archived != nil && (in.Archived.State != taskstate.Dead || !again && !leaving) // a dead one may have been redriven since it was looked for
+		if own && over && r.foundArchived(h, in.Archived, fx) {
 			continue
 		}
 		if own && in.Unread != nil && !again && !leaving && r.foundUnread(h, in.Unread, first, fx) {
