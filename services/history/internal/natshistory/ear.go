@@ -3,6 +3,7 @@ package natshistory
 import (
 	"context"
 	"encoding/binary"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -19,6 +20,9 @@ const (
 	tellEvery = 500 * time.Millisecond
 	// signsWaitingMax bounds the messages that wait to be read.
 	signsWaitingMax = 65_536
+	// toldTogether is how many workers one message names: 140 KB with the longest names. Those of all domains together would be more than a message may
+	// have, so the workers of one domain could keep all others' from being told of.
+	toldTogether = 1024
 )
 
 // Ear hears the signs of life of workers, and itself: that is how it knows that it hears.
@@ -110,9 +114,11 @@ func (e *Ear) tell(silent *rpcv1.Silent, fresh bool) {
 		return
 	}
 	e.toldAt = now
-	data, err := silent.MarshalVT()
-	if err != nil {
-		return // only strings inside
+	for some := range slices.Chunk(silent.Workers, toldTogether) {
+		data, err := (&rpcv1.Silent{Workers: some}).MarshalVT()
+		if err != nil {
+			return // only strings inside
+		}
+		_ = e.mouth.Publish(topology.HintSilent, data)
 	}
-	_ = e.mouth.Publish(topology.HintSilent, data)
 }

@@ -60,3 +60,42 @@ func TestAnEarHearsWhoFallsSilent(t *testing.T) {
 	stop()
 	<-ended
 }
+
+// I14: all workers that a process can know may fall silent at once, with the longest names, and each is told of.
+func TestAllWorkersAreToldOfThatFallSilentAtOnce(t *testing.T) {
+	t.Parallel()
+	server := testkit.RunNATS(t)
+	listener := server.Connect(t)
+	said := make(chan *nats.Msg, 1024)
+	if _, err := listener.ChanSubscribe(topology.HintSilent, said); err != nil {
+		t.Fatal(err)
+	}
+	if err := listener.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	ear, err := NewEar(server.Connect(t), server.Connect(t), partition.NewWorkers(), func(string) bool { return true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	const workers = 32_768
+	all := &rpcv1.Silent{}
+	for i := range workers {
+		all.Workers = append(all.Workers, &rpcv1.SilentWorker{Domain: fmt.Sprintf("%064d", i%8), WorkerId: fmt.Sprintf("%064d", i)})
+	}
+	ear.tell(all, true)
+	named := map[string]bool{}
+	for len(named) < workers {
+		select {
+		case m := <-said:
+			var some rpcv1.Silent
+			if err := some.UnmarshalVT(m.Data); err != nil {
+				t.Fatal(err)
+			}
+			for _, w := range some.Workers {
+				named[w.WorkerId] = true
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("%d of %d are told of", len(named), workers)
+		}
+	}
+}

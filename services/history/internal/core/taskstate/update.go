@@ -203,10 +203,14 @@ func changeRunning(t *Task, e *Event, now int64) (Verdict, Effects) {
 			Message: "the task is running: of it only start_to_close_ms, finish_within_ms and retry may change",
 		}, Effects{}
 	}
-	t.change(e, now)
 	a := &t.Attempt
-	if u.Policy != nil && u.Policy.StartToCloseMS != 0 {
+	cut := a.DeadlineAt == t.Expiry().FinishBy
+	t.change(e, now)
+	switch {
+	case u.Policy != nil && u.Policy.StartToCloseMS != 0:
 		a.DeadlineAt = now + u.Policy.StartToCloseMS
+	case cut: // by the time of the task, which may be more now
+		a.DeadlineAt = max(a.DeadlineAt, a.StartedAt+t.Policy.StartToCloseMS)
 	}
 	if by := t.Expiry().FinishBy; by > 0 {
 		a.DeadlineAt = min(a.DeadlineAt, by)

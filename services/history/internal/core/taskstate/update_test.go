@@ -135,6 +135,44 @@ func TestAnUpdateOfWhatRuns(t *testing.T) {
 	}
 }
 
+// TestMoreTimeForWhatRuns: an attempt that was to end with the time of its task goes on, when the task gets more, for as long as an attempt may.
+func TestMoreTimeForWhatRuns(t *testing.T) {
+	short := func() *Task {
+		task := fresh()
+		task.Extra = &Extra{Expiry: Expiry{FinishWithinMS: 1000, FinishBy: t0 + 1000}}
+		p := *task.Policy
+		p.StartToCloseMS = 60_000
+		task.Policy = &p
+		grab(task, t0)
+		return task
+	}
+	for name, c := range map[string]struct {
+		update Update
+		want   int64
+	}{
+		"more than an attempt": {Update{FinishWithinMS: 300_000}, t0 + 60_000},
+		"less than an attempt": {Update{FinishWithinMS: 30_000}, t0 + 30_900},
+		"less than before":     {Update{FinishWithinMS: 50}, t0 + 950},
+		"nothing of it":        {Update{Policy: &Policy{MaxAttempts: 3}}, t0 + 1000},
+		"both":                 {Update{FinishWithinMS: 300_000, Policy: &Policy{StartToCloseMS: 90_000}}, t0 + 90_900},
+	} {
+		task := short()
+		if task.Attempt.DeadlineAt != t0+1000 {
+			t.Fatalf("it has until %+d", task.Attempt.DeadlineAt-t0)
+		}
+		if v, _ := changeAt(task, &c.update, 3, t0+900); v.Code != "" || task.Attempt.DeadlineAt != c.want {
+			t.Errorf("%s: %+v, until %+d, not %+d", name, v, task.Attempt.DeadlineAt-t0, c.want-t0)
+		}
+	}
+	// What an update gave to the attempt is not taken back by one that gives the task more time.
+	task := short()
+	changeAt(task, &Update{FinishWithinMS: 300_000, Policy: &Policy{StartToCloseMS: 90_000}}, 3, t0+900)
+	changeAt(task, &Update{FinishWithinMS: 400_000}, 4, t0+950)
+	if task.Attempt.DeadlineAt != t0+90_900 {
+		t.Errorf("it has until %+d", task.Attempt.DeadlineAt-t0)
+	}
+}
+
 // TestAnUpdateLeavesTheRest: what is not named stays, copies of the task as it was are not changed, and the times that it has begin again.
 func TestAnUpdateLeavesTheRest(t *testing.T) {
 	task := fresh()
