@@ -117,12 +117,18 @@ func (in *Found) forgetEnd() {
 func (r *Replica) foundRedrive(h *held, in *Found, before *held, fx *Effects) (over bool) {
 	last, asked := in.newest(), h.ev.Redrive
 	switch {
-	case before != nil && before.ev.Redrive.Request == asked.Request:
+	case before != nil && (before.ev.Redrive.Request == asked.Request || before.letter.RedrivenBy(h.ev)):
 		r.conclude(h, taskstate.Verdict{}, fx)
 	case before != nil:
 		r.conclude(h, taskstate.Verdict{Code: fault.FailedPrecondition, Message: "the task is redriven by another request"}, fx)
 	case last == nil && in.Letter == nil, last == in.Unread && in.Letter == nil && last.Parkings <= asked.Parkings:
 		return false // it is decided when that is read: what follows it in the log may be the end that is meant
+	case last != nil && last == in.Unread && last.Parkings > asked.Parkings && sameDomain(h.ev, last):
+		if !h.promised {
+			r.concludeRedrive(h, &last.Task, fx)
+			h.promised = true
+		}
+		return false // what lies behind it is about that stay
 	case last != nil && (in.Letter == nil || last.Parkings > in.Letter.Parkings || last.RedrivenBy(h.ev)):
 		r.concludeRedrive(h, &last.Task, fx)
 	case in.Letter.RedrivenBy(h.ev) || asked.Letter > 0 && in.Letter.Parkings != asked.Parkings:
