@@ -136,6 +136,21 @@ func (a *appender) healthy(p int) bool {
 	return a.balancer.Healthy(p)
 }
 
+// hasRoom tells whether the log of p has some for tasks.
+func (a *appender) hasRoom(p int) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.balancer.HasRoom(p, time.Now())
+}
+
+// full takes in that the log of p refused tasks for want of room.
+func (a *appender) full(p int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.g.metrics.appendsFailed.Add(1)
+	a.balancer.Refused(p, 0, time.Now())
+}
+
 func (a *appender) returned(s *submission) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

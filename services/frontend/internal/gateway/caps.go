@@ -163,6 +163,35 @@ func (h *held) resolve(stored bool, p int) {
 	h.by = nil
 }
 
+// resolveEach ends what a request with unique keys holds: of its tasks those are in the log that parts have still, each in the message of its part.
+func (h *held) resolveEach(parts []*part) {
+	if h.by == nil {
+		return
+	}
+	h.by.mu.Lock()
+	defer h.by.mu.Unlock()
+	for _, t := range h.all {
+		for _, pt := range parts {
+			if n := min(pt.queued(t.Of), t.N); n > 0 && pt.seq > 0 {
+				h.by.book.Stored(caps.Tasks{Of: t.Of, N: n}, pt.partition, pt.lane, pt.seq)
+				t.N -= n
+			}
+		}
+		h.by.book.Dropped(t)
+	}
+	h.by = nil
+}
+
+// queued counts the tasks of a part that a queue has from now on.
+func (pt *part) queued(of caps.Queue) (n int64) {
+	for _, r := range pt.accepted.Records {
+		if r.DueAtMs == 0 && r.Tasklist == of.Tasklist && (of.Group == "" || r.Group == of.Group) {
+			n++
+		}
+	}
+	return n
+}
+
 // describeCap puts into a description how full the queue is.
 func (g *Gateway) describeCap(c Call, d *yardv1.DescribeTasklistResponse) {
 	if d.MaxQueued = g.Catalog.Tasklist(c.Domain, d.Tasklist).GetMaxQueued(); d.MaxQueued > 0 {

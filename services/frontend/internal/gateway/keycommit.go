@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -120,8 +121,17 @@ func (a *appender) storeTogether(ctx context.Context, parts []*part) error {
 		return fault.New(fault.Internal, "encode a batch: %v", err)
 	}
 	sent := time.Now()
-	if _, err := a.g.History.AppendAtomic(ctx, append(said, tasks...)); err != nil {
+	last, err := a.g.History.AppendAtomic(ctx, append(said, tasks...))
+	if errors.Is(err, natslog.ErrFull) {
+		a.full(p)
+	}
+	if err != nil {
 		return err
+	}
+	for j, planned := range plan {
+		for _, i := range planned.Requests {
+			parts[i].lane, parts[i].seq = planned.Lane, last-uint64(len(plan)-1-j)
+		}
 	}
 	a.g.metrics.appends.Record(time.Since(sent), 1)
 	a.g.metrics.submitMessages.Add(int64(len(tasks)))

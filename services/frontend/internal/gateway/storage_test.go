@@ -113,3 +113,35 @@ func TestR43_AFullPartitionMakesNoFullStorageOfAnElection(t *testing.T) {
 		})
 	}
 }
+
+// Tasks with unique keys are for the one partition that their key names. Where the owner says that its log has no room they are refused, before they take what
+// the events of all tasks need; those that have their keys are told of all the same.
+func TestR43_AFullLogRefusesKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := uniqueRig(t, nil)
+		_, first := outcomesOf(t, <-r.submit(t, withID(keyed("one"), true)))
+		for p := range rigPartitions {
+			r.storageFull(t, p, true)
+		}
+		stored, began := r.log.messages(), time.Now()
+		if e := wantCode(t, (<-r.submit(t, withID(keyed("two"), true))).err, fault.ResourceExhausted); e.RetryAfter == 0 {
+			t.Error("no retry-after")
+		}
+		if got, _ := outcomesOf(t, <-r.submit(t, withID(keyed("one"), true))); got[0] != "existing "+first[0] {
+			t.Errorf("%v, but %v has the key", got, first)
+		}
+		if took := time.Since(began); took > 0 || r.log.messages() != stored {
+			t.Errorf("answered after %v, %d messages stored", took, r.log.messages()-stored)
+		}
+		for p := range rigPartitions {
+			r.storageFull(t, p, false)
+		}
+		accepted(t, <-r.submit(t, withID(keyed("two"), true)))
+
+		r.log.fault = func(int, natslog.Msg) (bool, error) { return false, natslog.ErrFull }
+		wantCode(t, (<-r.submit(t, withID(keyed("three"), true))).err, fault.ResourceExhausted)
+		if r.StorageFull() == nil {
+			t.Error("nothing warns")
+		}
+	})
+}

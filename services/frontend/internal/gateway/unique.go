@@ -32,6 +32,9 @@ type part struct {
 	of    *submission
 	where []int
 	over  []uint64
+	// lane and seq are the message that its tasks are in; 0 = none so far.
+	lane ids.Lane
+	seq  uint64
 	// certain: no try of ours may have been stored.
 	certain bool
 	// done takes how a group commit went.
@@ -135,7 +138,7 @@ func inTurn(parts []*part) (all [][]*part) {
 // endEach answers s.
 func (g *Gateway) endEach(s *submission, parts []*part, failed error, began time.Time) {
 	if failed == nil {
-		g.storedEach(s, began)
+		g.storedEach(s, parts, began)
 		return
 	}
 	certain := !s.repeats() && !slices.ContainsFunc(s.results, func(r *yardv1.SubmitResult) bool { return r != nil })
@@ -156,9 +159,9 @@ func (g *Gateway) endEach(s *submission, parts []*part, failed error, began time
 }
 
 // storedEach answers s: what became of each task is known.
-func (g *Gateway) storedEach(s *submission, began time.Time) {
+func (g *Gateway) storedEach(s *submission, parts []*part, began time.Time) {
 	acked := time.Now()
-	s.held.resolve(true, s.partition)
+	s.held.resolveEach(parts)
 	var created []*logv1.Record
 	for i, r := range s.results {
 		if r.Outcome == yardv1.SubmitOutcome_SUBMIT_OUTCOME_CREATED {
@@ -251,6 +254,13 @@ func (g *Gateway) storeEach(ctx context.Context, pt *part) error {
 			case pt.tasks() == 0:
 				return nil
 			}
+		}
+		if !g.appender.hasRoom(pt.partition) { // what is left is for the events of the tasks that it has
+			if check {
+				return natslog.ErrFull
+			}
+			check = true // tasks that have their keys are told of all the same
+			continue
 		}
 		if why := pt.late(); why != "" {
 			return errors.New(why)

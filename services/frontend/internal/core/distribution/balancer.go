@@ -196,6 +196,9 @@ func (b *Balancer) ReportFull(p int, full bool) {
 	}
 }
 
+// HasRoom tells whether the log of p has room for tasks, as far as is known.
+func (b *Balancer) HasRoom(p int, now time.Time) bool { return b.partitions[p].hasRoom(now) }
+
 // Full is how many partitions have no room.
 func (b *Balancer) Full(now time.Time) (n int) {
 	for i := range b.partitions {
