@@ -143,8 +143,8 @@ func (a *appender) hasRoom(p int) bool {
 	return a.balancer.HasRoom(p, time.Now())
 }
 
-// full takes in that the log of p refused tasks for want of room.
-func (a *appender) full(p int) {
+// refusedFull takes in that the log of p refused tasks for want of room.
+func (a *appender) refusedFull(p int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.g.metrics.appendsFailed.Add(1)

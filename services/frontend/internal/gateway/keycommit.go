@@ -123,7 +123,7 @@ func (a *appender) storeTogether(ctx context.Context, parts []*part) error {
 	sent := time.Now()
 	last, err := a.g.History.AppendAtomic(ctx, append(said, tasks...))
 	if errors.Is(err, natslog.ErrFull) {
-		a.full(p)
+		a.refusedFull(p)
 	}
 	if err != nil {
 		return err

@@ -115,7 +115,7 @@ func TestR43_AFullPartitionMakesNoFullStorageOfAnElection(t *testing.T) {
 }
 
 // Tasks with unique keys are for the one partition that their key names. Where the owner says that its log has no room they are refused, before they take what
-// the events of all tasks need; those that have their keys are told of all the same.
+// the events of all tasks need; those that have their keys are answered all the same.
 func TestR43_AFullLogRefusesKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := uniqueRig(t, nil)

@@ -259,7 +259,7 @@ func (g *Gateway) storeEach(ctx context.Context, pt *part) error {
 			if check {
 				return natslog.ErrFull
 			}
-			check = true // tasks that have their keys are told of all the same
+			check = true // tasks that have their keys are answered all the same
 			continue
 		}
 		if why := pt.late(); why != "" {

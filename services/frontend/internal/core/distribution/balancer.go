@@ -137,9 +137,6 @@ func (b *Balancer) Take(p int, now time.Time, tasks int) bool {
 	return true
 }
 
-// HasRoom tells whether p is not full.
-func (b *Balancer) HasRoom(p int, now time.Time) bool { return b.partitions[p].hasRoom(now) }
-
 // Next is when Pick may have an answer again: the earliest probe of a partition
 // that no one is probing. ok is false where that depends on a probe under way.
 func (b *Balancer) Next() (at time.Time, ok bool) {
