@@ -1,7 +1,7 @@
 package ids
 
 // Lane is which kind of submit subject a task lies on: its batch's highest
-// priority 1..5 (1 is the most urgent), or Later where the whole batch is delayed.
+// priority 1..5 (1 is the most urgent), Later where the whole batch is delayed, or Keyed where its tasks have order keys.
 type Lane uint8
 
 // The lanes. A lane is a part of a subject, so the values are forever.
@@ -9,14 +9,18 @@ const (
 	LaneLater Lane = 0
 	LaneFirst Lane = 1
 	LaneLast  Lane = 5
+	LaneKeyed Lane = 6
 	// Lanes is how many there are.
-	Lanes = 6
+	Lanes = 7
 )
 
 // String is the lane's subject token.
 func (l Lane) String() string {
-	if l == LaneLater {
+	switch l {
+	case LaneLater:
 		return "later"
+	case LaneKeyed:
+		return "keyed"
 	}
 	return "p" + string(rune('0'+l))
 }

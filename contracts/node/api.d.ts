@@ -128,6 +128,10 @@ export interface ListRequest {
   headers?: Record<string, string>;
   /** Only tasks of this group. Default: all. It has no index either. Since log version 9. */
   group?: string;
+  /** Only tasks with this order key. Default: all. It has no index either, but only the partition of the key is asked. Since log version 10. */
+  order_key?: string;
+  /** Only tasks that block their order key: they would be dead, and hold it up. Since log version 10. */
+  blocked?: boolean;
 }
 
 export interface ListResponse {
@@ -965,6 +969,10 @@ export interface NewTask {
   on_conflict?: OnConflict;
   /** How long after its end, however it ended, the key stays taken, ms, 0..31622400000 (366 days). Default 0: it is free within moments, as soon as the task is in the archive. Only with unique_key. */
   unique_for_ms?: number;
+  /** What it must stay in order with, such as an account's number: tasks of a domain with the same key run strictly one at a time, in the order in which they were stored, whatever their tasklists, types and priorities. The next one starts when the one before has ended, however it ended; a delay, and the waits between attempts, hold up the key, and no other one. 1..256 bytes of UTF-8, compared exactly. All tasks of a request have a key, or none has. Those of several keys may be stored one by one: while the answer is UNKNOWN some are, and the repeat stores the rest. A unique_key beside it counts among the tasks of its order_key. Default: none. Since log version 10. */
+  order_key?: string;
+  /** What follows where it would be dead: its attempts are exhausted, or it failed for good. Default: skip. Only with order_key. */
+  order_policy?: OrderPolicy;
 }
 
 /** SubmitResult is the result for one task of a submit. */
@@ -1195,6 +1203,14 @@ export interface Task {
   redrives?: number;
   /** 1 for a task as it was submitted, and one more with each update. 0 = an older node answered. */
   revision?: number;
+  /** As submitted. */
+  order_key?: string;
+  /** It waits for an earlier task with its order_key to end. */
+  awaits_turn?: boolean;
+  /** As submitted. */
+  order_policy?: OrderPolicy;
+  /** It would be dead, and holds up its order_key instead (order_policy block). Its state is backoff. */
+  blocked?: boolean;
 }
 
 /** TaskEvent is one step in a task's life. */
@@ -1620,6 +1636,13 @@ export type OnTimeout =
   | "dead"
   | (string & {});
 
+export type OrderPolicy =
+  /** The task is dead, and the next one of its key has its turn. */
+  | "skip"
+  /** The task holds up its key, as blocked: until it is cancelled, or gets one more attempt (tasks.update with run_now or a time), or finish_within_ms is over. */
+  | "block"
+  | (string & {});
+
 export type SubmitOutcome =
   /** The task is stored. */
   | "created"
@@ -1664,6 +1687,8 @@ export type TaskEventKind =
   | "updated"
   /** A dead letter was brought back: failures count from 0 again. */
   | "redriven"
+  /** It would be dead, and holds up its order key instead. The message says why. Since log version 10. */
+  | "blocked"
   | (string & {});
 
 export type TaskState =

@@ -178,6 +178,15 @@ func UniqueKey(p int, domain, key string) string {
 	return "yard.history." + num(p) + ".key." + domain + "." + hex.EncodeToString(digest[:uniqueDigestBytes])
 }
 
+// UniqueWithin is the key by which UniqueKey knows the unique key of a task with an order key, "" = none: it counts among the tasks of that. No text
+// is such a key, since it is not UTF-8.
+func UniqueWithin(orderKey, key string) string {
+	if orderKey == "" {
+		return key
+	}
+	return "\xff" + strconv.Itoa(len(orderKey)) + "." + orderKey + key
+}
+
 // UniqueKeyAny filters what the log of partition p says about unique keys.
 func UniqueKeyAny(p int) string { return "yard.history." + num(p) + ".key.>" }
 
@@ -202,6 +211,12 @@ func UniqueKeyPartition(domain, key string, n Partitioning) int {
 // uniqueDigestBytes is how much of a digest names a key: no two keys are known whose digests begin with the same 16 bytes. What
 // follows chooses the partition.
 const uniqueDigestBytes = 16
+
+// OrderKeyPartition is the history partition whose log has the tasks with this order key.
+func OrderKeyPartition(domain, key string, n Partitioning) int {
+	digest := sha256.Sum256([]byte("order\x00" + domain + "\x00" + key))
+	return int(binary.BigEndian.Uint64(digest[:]) % uint64(n.History))
+}
 
 func uniqueDigest(domain, key string) [sha256.Size]byte {
 	return sha256.Sum256([]byte(domain + "\x00" + key))

@@ -77,6 +77,11 @@ type TaskInfo struct {
 	UniqueFor time.Duration
 	// Redrives is how often it came back from the dead letters. Its failures count from then on.
 	Redrives int
+	// OrderKey is its order key; "" = none. AwaitsTurn: it waits for an earlier task with it to end. Blocked: it would be dead, and holds it up instead, as BlocksKey says.
+	OrderKey   string
+	AwaitsTurn bool
+	Blocked    bool
+	BlocksKey  bool
 	// Revision is 1 for a task as it was submitted, and one more with each update; 0 if the engine does not tell.
 	Revision int64
 }
@@ -157,6 +162,8 @@ func infoOf(w *yardv1.Task) *TaskInfo {
 		ErrorMessage: w.GetErrorMessage(), ErrorType: w.GetErrorType(), Worker: w.GetWorker(), CancelRequested: w.GetCancelRequested(),
 		Traceparent: w.GetTraceparent(), Headers: w.GetHeaders(), Group: w.GetGroup(), Cost: int(w.GetCost()), Redrives: int(w.GetRedrives()), Revision: w.GetRevision(),
 		UniqueKey: w.GetUniqueKey(), UniqueFor: time.Duration(w.GetUniqueForMs()) * time.Millisecond,
+		OrderKey: w.GetOrderKey(), AwaitsTurn: w.GetAwaitsTurn(), Blocked: w.GetBlocked(),
+		BlocksKey: w.GetOrderPolicy() == yardv1.OrderPolicy_ORDER_POLICY_BLOCK,
 	}
 	for _, e := range w.GetEvents() {
 		t.Events = append(t.Events, Event{
@@ -198,13 +205,16 @@ type Filter struct {
 	// Headers: only tasks that have each of these with exactly this value; at most 4. There is no index of headers: pages may
 	// hold few tasks and more may follow all the same.
 	Headers map[string]string
+	// OrderKey: only tasks with this order key. Blocked: only tasks that block theirs.
+	OrderKey string
+	Blocked  bool
 	// Limit is the number of tasks of a List, or of one request of Tasks, 1..1000. Default 100.
 	Limit int
 }
 
 // wire is the first page that f asks for. A state that this version does not know is refused by the engine.
 func (f Filter) wire() *yardv1.ListRequest {
-	w := &yardv1.ListRequest{Tasklist: f.Tasklist, Type: f.Type, Group: f.Group, Headers: f.Headers, Limit: int32Of(f.Limit)}
+	w := &yardv1.ListRequest{Tasklist: f.Tasklist, Type: f.Type, Group: f.Group, Headers: f.Headers, Limit: int32Of(f.Limit), OrderKey: f.OrderKey, Blocked: f.Blocked}
 	for _, s := range f.States {
 		var state yardv1.TaskState
 		if state.UnmarshalText([]byte(s)) != nil {

@@ -36,6 +36,9 @@ func (c *Client) Submit(ctx context.Context, task Task) (string, error) {
 	if c.wrapped != nil {
 		return c.submitWrapped(ctx, task)
 	}
+	if task.OrderKey != "" {
+		return c.submitOrdered(ctx, task)
+	}
 	return c.submitOne(ctx, task)
 }
 
@@ -46,6 +49,9 @@ func (c *Client) Submit(ctx context.Context, task Task) (string, error) {
 // after the other; each is atomic, all together are not. An error comes with the
 // ids accepted so far, those of the first tasks: tasks[len(ids):] are left. If the
 // code is UNKNOWN, the first request's worth of these may have been accepted too. Retries are as for Submit.
+//
+// Tasks with order keys travel apart from others, too. A request of them with several keys may be stored in parts: none of it is known to be
+// accepted where that ends with UNKNOWN.
 //
 // Tasks with unique keys are each for themselves; those next to each other travel together. The id of one whose key is taken is that of the
 // task that has it; SubmitEach says which these are.
@@ -83,7 +89,16 @@ func (c *Client) submitEach(ctx context.Context, tasks []Task) ([]Submitted, err
 	return accepted, nil
 }
 
-// gather makes one request of the first tasks, as many as fit and all have unique keys, or none has.
+// submitOrdered submits one task with an order key.
+func (c *Client) submitOrdered(ctx context.Context, task Task) (string, error) {
+	ids, err := c.submitMany(ctx, []Task{task})
+	if err != nil {
+		return "", err
+	}
+	return ids[0], nil
+}
+
+// gather makes one request of the first tasks, as many as fit and all have unique keys, or order keys, or none has.
 func gather(tasks []Task, bytesMax int) (*yardv1.SubmitRequest, error) {
 	tasks = tasks[:min(len(tasks), requestTasksMax)]
 	// One allocation for all the messages, one for the pointers.
@@ -97,7 +112,7 @@ func gather(tasks []Task, bytesMax int) (*yardv1.SubmitRequest, error) {
 			return nil, fault.At(e.Code, taskPath(i)+"/payload", "%s", e.Message)
 		}
 		size += w.SizeVT() + taskOverhead
-		if i > 0 && (size > bytesMax || (tasks[i].Unique == nil) != (tasks[0].Unique == nil)) {
+		if i > 0 && (size > bytesMax || (tasks[i].Unique == nil) != (tasks[0].Unique == nil) || (tasks[i].OrderKey == "") != (tasks[0].OrderKey == "")) {
 			break
 		}
 		req.Tasks = append(req.Tasks, w)

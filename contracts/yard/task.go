@@ -51,6 +51,14 @@ type Task struct {
 	Cost int
 	// Unique makes it the only one that is to be done for a key. Default: there may be any number of equal tasks.
 	Unique *Unique
+	// OrderKey is what it must stay in order with, such as an account's number: tasks of the domain with the same key run strictly one at a time, in the
+	// order in which they were stored, whatever their tasklists, types and priorities. The next one starts when the one before has ended, however it
+	// ended; a delay, and the waits between attempts, hold up the key, and no other one. 1..256 bytes of UTF-8, compared exactly. The key of
+	// Unique counts among its tasks then. Default: none.
+	OrderKey string
+	// BlocksKey: where it would be dead, it holds up its OrderKey instead, until it is cancelled, or gets one more attempt (Update, RunNow). Default: it
+	// is dead, and the next one has its turn.
+	BlocksKey bool
 }
 
 // Unique says what a task is to be done once for. While a task of the domain with the key has not ended, and for For afterwards, no other is
@@ -90,6 +98,10 @@ func (t *Task) fill(w *yardv1.NewTask) error {
 	w.Headers = t.Headers
 	w.Group = t.Group
 	w.Cost = int32Of(t.Cost)
+	w.OrderKey = t.OrderKey
+	if t.BlocksKey {
+		w.OrderPolicy = yardv1.OrderPolicy_ORDER_POLICY_BLOCK
+	}
 	if u := t.Unique; u != nil {
 		w.UniqueKey, w.UniqueForMs = u.Key, milliseconds(u.For)
 		switch {

@@ -172,9 +172,9 @@ func (c *Cluster) Inside(more ...nats.Option) *nats.Conn {
 }
 
 // Conn connects to NATS as the admin of a domain, as a client without the SDK does; it is closed with the test.
-func (c *Cluster) Conn(domain string) *nats.Conn {
+func (c *Cluster) Conn(domain string, more ...nats.Option) *nats.Conn {
 	c.tb.Helper()
-	return c.connect(c.asAdmin(domain))
+	return c.connect(append(c.asAdmin(domain), more...))
 }
 
 // Admin is a client that makes domains. It lasts as long as the test.

@@ -73,7 +73,7 @@ func TestI13EveryFieldIsWritten(t *testing.T) {
 		}
 	}
 	var missing []string
-	for _, name := range []protoreflect.Name{"Policy", "Record", "Attempt", "Step", "Batch", "ArchivePage", "Event", "EventBatch", "Cursor", "CursorPart", "Checkpoint", "LaneCursor", "Header", "Expiry", "Unique", "UniqueKey", "Update", "Updates", "Redrive", "Redriven"} {
+	for _, name := range []protoreflect.Name{"Policy", "Record", "Attempt", "Step", "Batch", "ArchivePage", "Event", "EventBatch", "Cursor", "CursorPart", "Checkpoint", "LaneCursor", "Header", "Expiry", "Unique", "UniqueKey", "Update", "Updates", "Redrive", "Redriven", "Order"} {
 		fields := logv1.File_yard_log_v1_log_proto.Messages().ByName(name).Fields()
 		for i := range fields.Len() {
 			if field := fieldName(fields.Get(i)); !seen[field] && !slices.Contains(unwritten, field) {
@@ -215,6 +215,17 @@ func liveThrough(w *world) {
 	equal(w.t, "the task that is replaced", w.submitOne(&yardv1.NewTask{
 		Type: "delayed", DelayMs: 3_600_000, UniqueKey: "order-8", OnConflict: yardv1.OnConflict_ON_CONFLICT_REPLACE, UniqueForMs: 1, Cost: 2, Traceparent: traceparent,
 	}), eighth)
+	ordered := &yardv1.NewTask{Type: "delayed", DelayMs: 3_600_000, UniqueKey: "order-9", OrderKey: "account-9"}
+	ninth := w.submitOne(ordered)
+	ordered.OnConflict, ordered.OrderPolicy = yardv1.OnConflict_ON_CONFLICT_REPLACE, yardv1.OrderPolicy_ORDER_POLICY_BLOCK
+	equal(w.t, "the task that is replaced, in its order", w.submitOne(ordered), ninth)
+	w.submit(&yardv1.NewTask{Type: "keyed", OrderKey: "account-7"}, &yardv1.NewTask{Type: "keyed", OrderKey: "account-7"})
+	w.complete(w.takeOne("keyed"))
+	w.complete(w.takeOne("keyed"))
+	blocks := w.submitOne(&yardv1.NewTask{Type: "keyed", OrderKey: "account-7", OrderPolicy: yardv1.OrderPolicy_ORDER_POLICY_BLOCK})
+	w.fail(w.takeOne("keyed"), &yardv1.Failure{NonRetryable: true})
+	equal(w.t, "it blocks its key", w.reach(blocks, "backoff").Blocked, true)
+	w.cancel(blocks)
 	w.ended(delayed[0])
 	later := w.submitOne(&yardv1.NewTask{Type: "delayed", DelayMs: 3_600_000})
 	w.reach(later, "waiting")

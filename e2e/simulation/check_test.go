@@ -35,6 +35,8 @@ type checker struct {
 	// holders are those that were informed that they hold an attempt, and by which event.
 	holders   map[attempt]ids.Token
 	grantedAt map[ids.TaskID]uint64
+	// keyed are the tasks with order keys that have ended.
+	keyed map[orderKey][]*historysim.Task
 	// succeeded are the attempts whose success was confirmed.
 	succeeded map[ids.TaskID]ids.Token
 	// cancelled are the tasks of which a cancel was confirmed, and the first such event.
@@ -84,6 +86,7 @@ func newChecker(w *world) *checker {
 		cancelled: map[ids.TaskID]uint64{}, asked: map[ids.TaskID]bool{}, verdictOf: map[place]decided{}, asks: map[ids.TaskID][]ask{},
 		finishBy: map[ids.TaskID]int64{}, booked: map[attempt]bool{}, slots: map[string]bool{}, fences: map[uint32][]fenced{},
 		updates: map[ids.TaskID]map[uint64]*asked{},
+		keyed:   map[orderKey][]*historysim.Task{},
 	}
 }
 

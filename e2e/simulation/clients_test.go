@@ -80,6 +80,10 @@ func (w *world) fill(m *historysim.Message, n int) {
 		}
 		return
 	}
+	if w.fault(orderKeys, 250) {
+		w.fillKeyed(m, n)
+		return
+	}
 	m.Lane = ids.Lane(1 + w.dice.IntN(5))
 	if w.plan.has(floods) {
 		m.Lane = ids.Lane(1 + w.dice.IntN(2))
@@ -90,6 +94,22 @@ func (w *world) fill(m *historysim.Message, n int) {
 			at = task{domains[0], tasklists[domains[0]][0], free}
 		}
 		w.addTask(m, int(m.Lane), false, at)
+	}
+}
+
+// fillKeyed gives m tasks with order keys.
+func (w *world) fillKeyed(m *historysim.Message, n int) {
+	at := w.match.someTask()
+	m.Lane, m.Domain = ids.LaneKeyed, at.domain
+	for range n {
+		w.addTask(m, 1+w.dice.IntN(5), w.fault(delayedTasks, 250), at)
+		t := &m.Tasks[len(m.Tasks)-1]
+		x := historysim.Extra{}
+		if t.Extra != nil {
+			x = *t.Extra
+		}
+		x.Order = &historysim.Order{Key: fmt.Sprint(w.part, "/", w.dice.IntN(6))} // a key is in one partition
+		t.Extra = &x
 	}
 }
 

@@ -18,6 +18,7 @@ func (c *checker) inTime(t *historysim.Task) {
 	if u, at := t.Unique(), c.w.keyAt[t.ID]; (u != nil) != (at != nil) || u != nil && (u.Key != t.ID.String() || !slices.Contains(at, u.Seq)) {
 		c.w.violated("%s ends with the unique key %+v, whose word lies at %v", c.w.name(t.ID), u, at)
 	}
+	c.inOrder(t)
 	x := t.Expiry()
 	if x.StartWithinMS > 0 != (x.StartBy > 0) || x.FinishWithinMS > 0 != (x.FinishBy > 0) {
 		c.w.violated("%s ends with the time limits %+v", c.w.name(t.ID), x)

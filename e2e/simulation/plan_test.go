@@ -62,6 +62,7 @@ const (
 	uniqueKeys
 	silences
 	updates
+	orderKeys
 	faultsEnd
 )
 
@@ -76,7 +77,7 @@ var faultNames = [...]string{
 	"skewed clocks", "stepping server", "stores down", "lost triggers", "quiet answers", "lost answers", "repeated asks",
 	"silent workers", "late outcomes", "failures", "cancels", "foreign cancels", "delayed tasks", "slow timer", "timer pauses", "timer rivals", "timer crashes", "full stores", "doubled submits", "slow readers",
 	"matching pauses", "matching rivals", "matching kills", "matching drains", "wiped tables", "slow tables", "away tables", "unknown calls",
-	"late acks", "gone workers", "limit edits", "shared messages", "floods", "expiries", "groups", "rates", "partition edits", "group limits", "own policies", "unique keys", "silences", "updates",
+	"late acks", "gone workers", "limit edits", "shared messages", "floods", "expiries", "groups", "rates", "partition edits", "group limits", "own policies", "unique keys", "silences", "updates", "order keys",
 }
 
 func (f faults) String() string {
@@ -146,6 +147,12 @@ func planOf(seed uint64) plan {
 	}
 	if d.chance(500) && !p.once {
 		p.faults |= silences
+	}
+	if d.chance(400) {
+		p.faults |= orderKeys
+	}
+	if d.chance(500) && !p.once {
+		p.faults |= updates
 	}
 	return p
 }

@@ -769,7 +769,10 @@ func (x *GetTaskRequest) GetBrief() bool {
 type GetTaskResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Absent = not found.
-	Task          *yardv1.Task `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	Task *yardv1.Task `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	// From the timer: it gave the task up for a cancel or an update. It says so for as long as it knows of that, which may be longer than the
+	// task is kept anywhere. From history: a cancel or an update waits for the task, which may be on its way from the timer.
+	Taken         bool `protobuf:"varint,2,opt,name=taken,proto3" json:"taken,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -809,6 +812,13 @@ func (x *GetTaskResponse) GetTask() *yardv1.Task {
 		return x.Task
 	}
 	return nil
+}
+
+func (x *GetTaskResponse) GetTaken() bool {
+	if x != nil {
+		return x.Taken
+	}
+	return false
 }
 
 // ListTasks (history and timer, "list").
@@ -3413,9 +3423,10 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\atask_id\x18\x01 \x01(\fR\x06taskId\x12\x16\n" +
 	"\x06domain\x18\x03 \x01(\tR\x06domain\x12\x17\n" +
 	"\await_ms\x18\x04 \x01(\x03R\x06waitMs\x12\x14\n" +
-	"\x05brief\x18\x05 \x01(\bR\x05briefJ\x04\b\x02\x10\x03R\rwait_until_ms\"4\n" +
+	"\x05brief\x18\x05 \x01(\bR\x05briefJ\x04\b\x02\x10\x03R\rwait_until_ms\"J\n" +
 	"\x0fGetTaskResponse\x12!\n" +
-	"\x04task\x18\x01 \x01(\v2\r.yard.v1.TaskR\x04task\"\xd9\x01\n" +
+	"\x04task\x18\x01 \x01(\v2\r.yard.v1.TaskR\x04task\x12\x14\n" +
+	"\x05taken\x18\x02 \x01(\bR\x05taken\"\xd9\x01\n" +
 	"\x10ListTasksRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12,\n" +
 	"\x06filter\x18\x02 \x01(\v2\x14.yard.v1.ListRequestR\x06filter\x12\x12\n" +

@@ -248,6 +248,55 @@ func (OnTimeout) EnumDescriptor() ([]byte, []int) {
 	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{3}
 }
 
+// OrderPolicy is what becomes of an order key whose first task would be dead.
+type OrderPolicy int32
+
+const (
+	// The task is dead, and the next one of its key has its turn.
+	OrderPolicy_ORDER_POLICY_SKIP OrderPolicy = 0
+	// The task holds up its key, as blocked: until it is cancelled, or gets one more attempt (tasks.update with run_now or a time), or finish_within_ms is over.
+	OrderPolicy_ORDER_POLICY_BLOCK OrderPolicy = 1
+)
+
+// Enum value maps for OrderPolicy.
+var (
+	OrderPolicy_name = map[int32]string{
+		0: "ORDER_POLICY_SKIP",
+		1: "ORDER_POLICY_BLOCK",
+	}
+	OrderPolicy_value = map[string]int32{
+		"ORDER_POLICY_SKIP":  0,
+		"ORDER_POLICY_BLOCK": 1,
+	}
+)
+
+func (x OrderPolicy) Enum() *OrderPolicy {
+	p := new(OrderPolicy)
+	*p = x
+	return p
+}
+
+func (x OrderPolicy) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (OrderPolicy) Descriptor() protoreflect.EnumDescriptor {
+	return file_yard_v1_tasks_proto_enumTypes[4].Descriptor()
+}
+
+func (OrderPolicy) Type() protoreflect.EnumType {
+	return &file_yard_v1_tasks_proto_enumTypes[4]
+}
+
+func (x OrderPolicy) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use OrderPolicy.Descriptor instead.
+func (OrderPolicy) EnumDescriptor() ([]byte, []int) {
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{4}
+}
+
 // OnConflict is what a submit does with a task whose unique key is taken.
 type OnConflict int32
 
@@ -287,11 +336,11 @@ func (x OnConflict) String() string {
 }
 
 func (OnConflict) Descriptor() protoreflect.EnumDescriptor {
-	return file_yard_v1_tasks_proto_enumTypes[4].Descriptor()
+	return file_yard_v1_tasks_proto_enumTypes[5].Descriptor()
 }
 
 func (OnConflict) Type() protoreflect.EnumType {
-	return &file_yard_v1_tasks_proto_enumTypes[4]
+	return &file_yard_v1_tasks_proto_enumTypes[5]
 }
 
 func (x OnConflict) Number() protoreflect.EnumNumber {
@@ -300,7 +349,7 @@ func (x OnConflict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use OnConflict.Descriptor instead.
 func (OnConflict) EnumDescriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{4}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{5}
 }
 
 type SubmitOutcome int32
@@ -346,11 +395,11 @@ func (x SubmitOutcome) String() string {
 }
 
 func (SubmitOutcome) Descriptor() protoreflect.EnumDescriptor {
-	return file_yard_v1_tasks_proto_enumTypes[5].Descriptor()
+	return file_yard_v1_tasks_proto_enumTypes[6].Descriptor()
 }
 
 func (SubmitOutcome) Type() protoreflect.EnumType {
-	return &file_yard_v1_tasks_proto_enumTypes[5]
+	return &file_yard_v1_tasks_proto_enumTypes[6]
 }
 
 func (x SubmitOutcome) Number() protoreflect.EnumNumber {
@@ -359,7 +408,7 @@ func (x SubmitOutcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SubmitOutcome.Descriptor instead.
 func (SubmitOutcome) EnumDescriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{5}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{6}
 }
 
 type TaskState int32
@@ -425,11 +474,11 @@ func (x TaskState) String() string {
 }
 
 func (TaskState) Descriptor() protoreflect.EnumDescriptor {
-	return file_yard_v1_tasks_proto_enumTypes[6].Descriptor()
+	return file_yard_v1_tasks_proto_enumTypes[7].Descriptor()
 }
 
 func (TaskState) Type() protoreflect.EnumType {
-	return &file_yard_v1_tasks_proto_enumTypes[6]
+	return &file_yard_v1_tasks_proto_enumTypes[7]
 }
 
 func (x TaskState) Number() protoreflect.EnumNumber {
@@ -438,7 +487,7 @@ func (x TaskState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TaskState.Descriptor instead.
 func (TaskState) EnumDescriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{6}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{7}
 }
 
 type TaskEventKind int32
@@ -477,6 +526,8 @@ const (
 	TaskEventKind_TASK_EVENT_KIND_UPDATED TaskEventKind = 15
 	// A dead letter was brought back: failures count from 0 again.
 	TaskEventKind_TASK_EVENT_KIND_REDRIVEN TaskEventKind = 16
+	// It would be dead, and holds up its order key instead. The message says why. Since log version 10.
+	TaskEventKind_TASK_EVENT_KIND_BLOCKED TaskEventKind = 17
 )
 
 // Enum value maps for TaskEventKind.
@@ -499,6 +550,7 @@ var (
 		14: "TASK_EVENT_KIND_SNOOZED",
 		15: "TASK_EVENT_KIND_UPDATED",
 		16: "TASK_EVENT_KIND_REDRIVEN",
+		17: "TASK_EVENT_KIND_BLOCKED",
 	}
 	TaskEventKind_value = map[string]int32{
 		"TASK_EVENT_KIND_UNSPECIFIED":      0,
@@ -518,6 +570,7 @@ var (
 		"TASK_EVENT_KIND_SNOOZED":          14,
 		"TASK_EVENT_KIND_UPDATED":          15,
 		"TASK_EVENT_KIND_REDRIVEN":         16,
+		"TASK_EVENT_KIND_BLOCKED":          17,
 	}
 )
 
@@ -532,11 +585,11 @@ func (x TaskEventKind) String() string {
 }
 
 func (TaskEventKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_yard_v1_tasks_proto_enumTypes[7].Descriptor()
+	return file_yard_v1_tasks_proto_enumTypes[8].Descriptor()
 }
 
 func (TaskEventKind) Type() protoreflect.EnumType {
-	return &file_yard_v1_tasks_proto_enumTypes[7]
+	return &file_yard_v1_tasks_proto_enumTypes[8]
 }
 
 func (x TaskEventKind) Number() protoreflect.EnumNumber {
@@ -545,7 +598,7 @@ func (x TaskEventKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TaskEventKind.Descriptor instead.
 func (TaskEventKind) EnumDescriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{7}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{8}
 }
 
 // Payload is bytes that the engine does not interpret.
@@ -873,7 +926,16 @@ type NewTask struct {
 	OnConflict OnConflict `protobuf:"varint,17,opt,name=on_conflict,json=onConflict,proto3,enum=yard.v1.OnConflict" json:"on_conflict,omitempty"`
 	// How long after its end, however it ended, the key stays taken, ms, 0..31622400000 (366 days). Default 0: it is free within moments, as soon as the task is
 	// in the archive. Only with unique_key.
-	UniqueForMs   int64 `protobuf:"varint,18,opt,name=unique_for_ms,json=uniqueForMs,proto3" json:"unique_for_ms,omitempty"`
+	UniqueForMs int64 `protobuf:"varint,18,opt,name=unique_for_ms,json=uniqueForMs,proto3" json:"unique_for_ms,omitempty"`
+	// What it must stay in order with, such as an account's number: tasks of a domain with the same key run strictly one at a time, in the order in which they
+	// were stored, whatever their tasklists, types and priorities. The next one starts when the one before has ended, however it ended; a delay, and the waits
+	// between attempts, hold up the key, and no other one. 1..256 bytes of UTF-8, compared exactly. All tasks of a request have a key, or none has. Those of
+	// several keys may be stored one by one: while the answer is UNKNOWN some are, and the repeat stores the rest. A unique_key beside it counts among the
+	// tasks of its order_key. Default: none.
+	// Since log version 10.
+	OrderKey string `protobuf:"bytes,19,opt,name=order_key,json=orderKey,proto3" json:"order_key,omitempty"`
+	// What follows where it would be dead: its attempts are exhausted, or it failed for good. Default: skip. Only with order_key.
+	OrderPolicy   OrderPolicy `protobuf:"varint,20,opt,name=order_policy,json=orderPolicy,proto3,enum=yard.v1.OrderPolicy" json:"order_policy,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1032,6 +1094,20 @@ func (x *NewTask) GetUniqueForMs() int64 {
 		return x.UniqueForMs
 	}
 	return 0
+}
+
+func (x *NewTask) GetOrderKey() string {
+	if x != nil {
+		return x.OrderKey
+	}
+	return ""
+}
+
+func (x *NewTask) GetOrderPolicy() OrderPolicy {
+	if x != nil {
+		return x.OrderPolicy
+	}
+	return OrderPolicy_ORDER_POLICY_SKIP
 }
 
 // SubmitRequest (tasks.submit): either all tasks are accepted or none. Tasks with unique keys are each for themselves.
@@ -2435,7 +2511,11 @@ type ListRequest struct {
 	// hold few tasks, or none, and still have a next_cursor. Since log version 4.
 	Headers map[string]string `protobuf:"bytes,6,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Only tasks of this group. Default: all. It has no index either. Since log version 9.
-	Group         string `protobuf:"bytes,7,opt,name=group,proto3" json:"group,omitempty"`
+	Group string `protobuf:"bytes,7,opt,name=group,proto3" json:"group,omitempty"`
+	// Only tasks with this order key. Default: all. It has no index either, but only the partition of the key is asked. Since log version 10.
+	OrderKey string `protobuf:"bytes,41,opt,name=order_key,json=orderKey,proto3" json:"order_key,omitempty"`
+	// Only tasks that block their order key: they would be dead, and hold it up. Since log version 10.
+	Blocked       bool `protobuf:"varint,42,opt,name=blocked,proto3" json:"blocked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2517,6 +2597,20 @@ func (x *ListRequest) GetGroup() string {
 		return x.Group
 	}
 	return ""
+}
+
+func (x *ListRequest) GetOrderKey() string {
+	if x != nil {
+		return x.OrderKey
+	}
+	return ""
+}
+
+func (x *ListRequest) GetBlocked() bool {
+	if x != nil {
+		return x.Blocked
+	}
+	return false
 }
 
 type ListResponse struct {
@@ -2963,7 +3057,15 @@ type Task struct {
 	// How often it was brought back from the dead letters (deadletters.redrive).
 	Redrives int32 `protobuf:"varint,28,opt,name=redrives,proto3" json:"redrives,omitempty"`
 	// 1 for a task as it was submitted, and one more with each update. 0 = an older node answered.
-	Revision      int64 `protobuf:"varint,40,opt,name=revision,proto3" json:"revision,omitempty"`
+	Revision int64 `protobuf:"varint,40,opt,name=revision,proto3" json:"revision,omitempty"`
+	// As submitted.
+	OrderKey string `protobuf:"bytes,41,opt,name=order_key,json=orderKey,proto3" json:"order_key,omitempty"`
+	// It waits for an earlier task with its order_key to end.
+	AwaitsTurn bool `protobuf:"varint,42,opt,name=awaits_turn,json=awaitsTurn,proto3" json:"awaits_turn,omitempty"`
+	// As submitted.
+	OrderPolicy OrderPolicy `protobuf:"varint,43,opt,name=order_policy,json=orderPolicy,proto3,enum=yard.v1.OrderPolicy" json:"order_policy,omitempty"`
+	// It would be dead, and holds up its order_key instead (order_policy block). Its state is backoff.
+	Blocked       bool `protobuf:"varint,44,opt,name=blocked,proto3" json:"blocked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3201,6 +3303,34 @@ func (x *Task) GetRevision() int64 {
 	return 0
 }
 
+func (x *Task) GetOrderKey() string {
+	if x != nil {
+		return x.OrderKey
+	}
+	return ""
+}
+
+func (x *Task) GetAwaitsTurn() bool {
+	if x != nil {
+		return x.AwaitsTurn
+	}
+	return false
+}
+
+func (x *Task) GetOrderPolicy() OrderPolicy {
+	if x != nil {
+		return x.OrderPolicy
+	}
+	return OrderPolicy_ORDER_POLICY_SKIP
+}
+
+func (x *Task) GetBlocked() bool {
+	if x != nil {
+		return x.Blocked
+	}
+	return false
+}
+
 // TaskEvent is one step in a task's life.
 type TaskEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3329,7 +3459,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x13initial_interval_ms\x18\x02 \x01(\x03R\x11initialIntervalMs\x12\x18\n" +
 	"\abackoff\x18\x03 \x01(\x01R\abackoff\x12&\n" +
 	"\x0fmax_interval_ms\x18\x04 \x01(\x03R\rmaxIntervalMs\x12!\n" +
-	"\fmax_attempts\x18\x05 \x01(\x05R\vmaxAttempts\"\xcd\x05\n" +
+	"\fmax_attempts\x18\x05 \x01(\x05R\vmaxAttempts\"\xa3\x06\n" +
 	"\aNewTask\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12*\n" +
@@ -3351,7 +3481,9 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"unique_key\x18\x10 \x01(\tR\tuniqueKey\x124\n" +
 	"\von_conflict\x18\x11 \x01(\x0e2\x13.yard.v1.OnConflictR\n" +
 	"onConflict\x12\"\n" +
-	"\runique_for_ms\x18\x12 \x01(\x03R\vuniqueForMs\x1a:\n" +
+	"\runique_for_ms\x18\x12 \x01(\x03R\vuniqueForMs\x12\x1b\n" +
+	"\torder_key\x18\x13 \x01(\tR\borderKey\x127\n" +
+	"\forder_policy\x18\x14 \x01(\x0e2\x14.yard.v1.OrderPolicyR\vorderPolicy\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc8\x01\n" +
@@ -3463,7 +3595,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x17\n" +
 	"\await_ms\x18\x02 \x01(\x03R\x06waitMs\"0\n" +
 	"\vGetResponse\x12!\n" +
-	"\x04task\x18\x01 \x01(\v2\r.yard.v1.TaskR\x04task\"\xa6\x02\n" +
+	"\x04task\x18\x01 \x01(\v2\r.yard.v1.TaskR\x04task\"\xdd\x02\n" +
 	"\vListRequest\x12\x1a\n" +
 	"\btasklist\x18\x01 \x01(\tR\btasklist\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12*\n" +
@@ -3471,7 +3603,9 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x05limit\x18\x04 \x01(\x05R\x05limit\x12\x16\n" +
 	"\x06cursor\x18\x05 \x01(\tR\x06cursor\x12;\n" +
 	"\aheaders\x18\x06 \x03(\v2!.yard.v1.ListRequest.HeadersEntryR\aheaders\x12\x14\n" +
-	"\x05group\x18\a \x01(\tR\x05group\x1a:\n" +
+	"\x05group\x18\a \x01(\tR\x05group\x12\x1b\n" +
+	"\torder_key\x18) \x01(\tR\borderKey\x12\x18\n" +
+	"\ablocked\x18* \x01(\bR\ablocked\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"T\n" +
@@ -3509,7 +3643,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\apayload\x18\x0e \x01(\v2\x10.yard.v1.PayloadR\apayload\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf9\a\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x8a\t\n" +
 	"\x04Task\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x1a\n" +
@@ -3543,7 +3677,12 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"unique_key\x18\x1a \x01(\tR\tuniqueKey\x12\"\n" +
 	"\runique_for_ms\x18\x1b \x01(\x03R\vuniqueForMs\x12\x1a\n" +
 	"\bredrives\x18\x1c \x01(\x05R\bredrives\x12\x1a\n" +
-	"\brevision\x18( \x01(\x03R\brevision\x1a:\n" +
+	"\brevision\x18( \x01(\x03R\brevision\x12\x1b\n" +
+	"\torder_key\x18) \x01(\tR\borderKey\x12\x1f\n" +
+	"\vawaits_turn\x18* \x01(\bR\n" +
+	"awaitsTurn\x127\n" +
+	"\forder_policy\x18+ \x01(\x0e2\x14.yard.v1.OrderPolicyR\vorderPolicy\x12\x18\n" +
+	"\ablocked\x18, \x01(\bR\ablocked\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xcf\x01\n" +
@@ -3573,7 +3712,10 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\tOnTimeout\x12\x1a\n" +
 	"\x16ON_TIMEOUT_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fON_TIMEOUT_FAIL\x10\x01\x12\x13\n" +
-	"\x0fON_TIMEOUT_DEAD\x10\x02*W\n" +
+	"\x0fON_TIMEOUT_DEAD\x10\x02*<\n" +
+	"\vOrderPolicy\x12\x15\n" +
+	"\x11ORDER_POLICY_SKIP\x10\x00\x12\x16\n" +
+	"\x12ORDER_POLICY_BLOCK\x10\x01*W\n" +
 	"\n" +
 	"OnConflict\x12\x18\n" +
 	"\x14ON_CONFLICT_EXISTING\x10\x00\x12\x16\n" +
@@ -3595,7 +3737,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x14TASK_STATE_COMPLETED\x10\x06\x12\x13\n" +
 	"\x0fTASK_STATE_DEAD\x10\a\x12\x18\n" +
 	"\x14TASK_STATE_CANCELLED\x10\b\x12\x16\n" +
-	"\x12TASK_STATE_EXPIRED\x10\t*\x8c\x04\n" +
+	"\x12TASK_STATE_EXPIRED\x10\t*\xa9\x04\n" +
 	"\rTaskEventKind\x12\x1f\n" +
 	"\x1bTASK_EVENT_KIND_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19TASK_EVENT_KIND_SUBMITTED\x10\x01\x12\x1a\n" +
@@ -3614,7 +3756,8 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x17TASK_EVENT_KIND_EXPIRED\x10\r\x12\x1b\n" +
 	"\x17TASK_EVENT_KIND_SNOOZED\x10\x0e\x12\x1b\n" +
 	"\x17TASK_EVENT_KIND_UPDATED\x10\x0f\x12\x1c\n" +
-	"\x18TASK_EVENT_KIND_REDRIVEN\x10\x10BAZ?github.com/yardmaster-io/yardmaster/contracts/gen/yardv1;yardv1b\x06proto3"
+	"\x18TASK_EVENT_KIND_REDRIVEN\x10\x10\x12\x1b\n" +
+	"\x17TASK_EVENT_KIND_BLOCKED\x10\x11BAZ?github.com/yardmaster-io/yardmaster/contracts/gen/yardv1;yardv1b\x06proto3"
 
 var (
 	file_yard_v1_tasks_proto_rawDescOnce sync.Once
@@ -3628,97 +3771,100 @@ func file_yard_v1_tasks_proto_rawDescGZIP() []byte {
 	return file_yard_v1_tasks_proto_rawDescData
 }
 
-var file_yard_v1_tasks_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
+var file_yard_v1_tasks_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
 var file_yard_v1_tasks_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_yard_v1_tasks_proto_goTypes = []any{
 	(Encoding)(0),            // 0: yard.v1.Encoding
 	(Jitter)(0),              // 1: yard.v1.Jitter
 	(OnLost)(0),              // 2: yard.v1.OnLost
 	(OnTimeout)(0),           // 3: yard.v1.OnTimeout
-	(OnConflict)(0),          // 4: yard.v1.OnConflict
-	(SubmitOutcome)(0),       // 5: yard.v1.SubmitOutcome
-	(TaskState)(0),           // 6: yard.v1.TaskState
-	(TaskEventKind)(0),       // 7: yard.v1.TaskEventKind
-	(*Payload)(nil),          // 8: yard.v1.Payload
-	(*RetryPolicy)(nil),      // 9: yard.v1.RetryPolicy
-	(*ErrorRetry)(nil),       // 10: yard.v1.ErrorRetry
-	(*NewTask)(nil),          // 11: yard.v1.NewTask
-	(*SubmitRequest)(nil),    // 12: yard.v1.SubmitRequest
-	(*SubmitResult)(nil),     // 13: yard.v1.SubmitResult
-	(*SubmitResponse)(nil),   // 14: yard.v1.SubmitResponse
-	(*PollRequest)(nil),      // 15: yard.v1.PollRequest
-	(*WorkerAlive)(nil),      // 16: yard.v1.WorkerAlive
-	(*PolledTasklist)(nil),   // 17: yard.v1.PolledTasklist
-	(*PollResponse)(nil),     // 18: yard.v1.PollResponse
-	(*PolledTask)(nil),       // 19: yard.v1.PolledTask
-	(*Completion)(nil),       // 20: yard.v1.Completion
-	(*CompleteRequest)(nil),  // 21: yard.v1.CompleteRequest
-	(*Failure)(nil),          // 22: yard.v1.Failure
-	(*FailRequest)(nil),      // 23: yard.v1.FailRequest
-	(*Beat)(nil),             // 24: yard.v1.Beat
-	(*HeartbeatRequest)(nil), // 25: yard.v1.HeartbeatRequest
-	(*OutcomeResponse)(nil),  // 26: yard.v1.OutcomeResponse
-	(*Verdict)(nil),          // 27: yard.v1.Verdict
-	(*GetRequest)(nil),       // 28: yard.v1.GetRequest
-	(*GetResponse)(nil),      // 29: yard.v1.GetResponse
-	(*ListRequest)(nil),      // 30: yard.v1.ListRequest
-	(*ListResponse)(nil),     // 31: yard.v1.ListResponse
-	(*CancelRequest)(nil),    // 32: yard.v1.CancelRequest
-	(*CancelHint)(nil),       // 33: yard.v1.CancelHint
-	(*UpdateRequest)(nil),    // 34: yard.v1.UpdateRequest
-	(*TaskUpdate)(nil),       // 35: yard.v1.TaskUpdate
-	(*Task)(nil),             // 36: yard.v1.Task
-	(*TaskEvent)(nil),        // 37: yard.v1.TaskEvent
-	nil,                      // 38: yard.v1.NewTask.HeadersEntry
-	nil,                      // 39: yard.v1.PolledTask.HeadersEntry
-	nil,                      // 40: yard.v1.ListRequest.HeadersEntry
-	nil,                      // 41: yard.v1.TaskUpdate.HeadersEntry
-	nil,                      // 42: yard.v1.Task.HeadersEntry
+	(OrderPolicy)(0),         // 4: yard.v1.OrderPolicy
+	(OnConflict)(0),          // 5: yard.v1.OnConflict
+	(SubmitOutcome)(0),       // 6: yard.v1.SubmitOutcome
+	(TaskState)(0),           // 7: yard.v1.TaskState
+	(TaskEventKind)(0),       // 8: yard.v1.TaskEventKind
+	(*Payload)(nil),          // 9: yard.v1.Payload
+	(*RetryPolicy)(nil),      // 10: yard.v1.RetryPolicy
+	(*ErrorRetry)(nil),       // 11: yard.v1.ErrorRetry
+	(*NewTask)(nil),          // 12: yard.v1.NewTask
+	(*SubmitRequest)(nil),    // 13: yard.v1.SubmitRequest
+	(*SubmitResult)(nil),     // 14: yard.v1.SubmitResult
+	(*SubmitResponse)(nil),   // 15: yard.v1.SubmitResponse
+	(*PollRequest)(nil),      // 16: yard.v1.PollRequest
+	(*WorkerAlive)(nil),      // 17: yard.v1.WorkerAlive
+	(*PolledTasklist)(nil),   // 18: yard.v1.PolledTasklist
+	(*PollResponse)(nil),     // 19: yard.v1.PollResponse
+	(*PolledTask)(nil),       // 20: yard.v1.PolledTask
+	(*Completion)(nil),       // 21: yard.v1.Completion
+	(*CompleteRequest)(nil),  // 22: yard.v1.CompleteRequest
+	(*Failure)(nil),          // 23: yard.v1.Failure
+	(*FailRequest)(nil),      // 24: yard.v1.FailRequest
+	(*Beat)(nil),             // 25: yard.v1.Beat
+	(*HeartbeatRequest)(nil), // 26: yard.v1.HeartbeatRequest
+	(*OutcomeResponse)(nil),  // 27: yard.v1.OutcomeResponse
+	(*Verdict)(nil),          // 28: yard.v1.Verdict
+	(*GetRequest)(nil),       // 29: yard.v1.GetRequest
+	(*GetResponse)(nil),      // 30: yard.v1.GetResponse
+	(*ListRequest)(nil),      // 31: yard.v1.ListRequest
+	(*ListResponse)(nil),     // 32: yard.v1.ListResponse
+	(*CancelRequest)(nil),    // 33: yard.v1.CancelRequest
+	(*CancelHint)(nil),       // 34: yard.v1.CancelHint
+	(*UpdateRequest)(nil),    // 35: yard.v1.UpdateRequest
+	(*TaskUpdate)(nil),       // 36: yard.v1.TaskUpdate
+	(*Task)(nil),             // 37: yard.v1.Task
+	(*TaskEvent)(nil),        // 38: yard.v1.TaskEvent
+	nil,                      // 39: yard.v1.NewTask.HeadersEntry
+	nil,                      // 40: yard.v1.PolledTask.HeadersEntry
+	nil,                      // 41: yard.v1.ListRequest.HeadersEntry
+	nil,                      // 42: yard.v1.TaskUpdate.HeadersEntry
+	nil,                      // 43: yard.v1.Task.HeadersEntry
 }
 var file_yard_v1_tasks_proto_depIdxs = []int32{
 	0,  // 0: yard.v1.Payload.encoding:type_name -> yard.v1.Encoding
-	10, // 1: yard.v1.RetryPolicy.by_error:type_name -> yard.v1.ErrorRetry
+	11, // 1: yard.v1.RetryPolicy.by_error:type_name -> yard.v1.ErrorRetry
 	1,  // 2: yard.v1.RetryPolicy.jitter:type_name -> yard.v1.Jitter
 	2,  // 3: yard.v1.RetryPolicy.on_lost:type_name -> yard.v1.OnLost
 	3,  // 4: yard.v1.RetryPolicy.on_timeout:type_name -> yard.v1.OnTimeout
-	8,  // 5: yard.v1.NewTask.payload:type_name -> yard.v1.Payload
-	9,  // 6: yard.v1.NewTask.retry:type_name -> yard.v1.RetryPolicy
-	38, // 7: yard.v1.NewTask.headers:type_name -> yard.v1.NewTask.HeadersEntry
-	4,  // 8: yard.v1.NewTask.on_conflict:type_name -> yard.v1.OnConflict
-	11, // 9: yard.v1.SubmitRequest.tasks:type_name -> yard.v1.NewTask
-	5,  // 10: yard.v1.SubmitResult.outcome:type_name -> yard.v1.SubmitOutcome
-	13, // 11: yard.v1.SubmitResponse.results:type_name -> yard.v1.SubmitResult
-	36, // 12: yard.v1.SubmitResponse.task:type_name -> yard.v1.Task
-	17, // 13: yard.v1.PollRequest.tasklists:type_name -> yard.v1.PolledTasklist
-	19, // 14: yard.v1.PollResponse.tasks:type_name -> yard.v1.PolledTask
-	8,  // 15: yard.v1.PolledTask.payload:type_name -> yard.v1.Payload
-	39, // 16: yard.v1.PolledTask.headers:type_name -> yard.v1.PolledTask.HeadersEntry
-	8,  // 17: yard.v1.Completion.result:type_name -> yard.v1.Payload
-	20, // 18: yard.v1.CompleteRequest.tasks:type_name -> yard.v1.Completion
-	22, // 19: yard.v1.FailRequest.tasks:type_name -> yard.v1.Failure
-	8,  // 20: yard.v1.Beat.progress:type_name -> yard.v1.Payload
-	24, // 21: yard.v1.HeartbeatRequest.tasks:type_name -> yard.v1.Beat
-	27, // 22: yard.v1.OutcomeResponse.verdicts:type_name -> yard.v1.Verdict
-	36, // 23: yard.v1.GetResponse.task:type_name -> yard.v1.Task
-	6,  // 24: yard.v1.ListRequest.states:type_name -> yard.v1.TaskState
-	40, // 25: yard.v1.ListRequest.headers:type_name -> yard.v1.ListRequest.HeadersEntry
-	36, // 26: yard.v1.ListResponse.tasks:type_name -> yard.v1.Task
-	35, // 27: yard.v1.UpdateRequest.tasks:type_name -> yard.v1.TaskUpdate
-	9,  // 28: yard.v1.TaskUpdate.retry:type_name -> yard.v1.RetryPolicy
-	41, // 29: yard.v1.TaskUpdate.headers:type_name -> yard.v1.TaskUpdate.HeadersEntry
-	8,  // 30: yard.v1.TaskUpdate.payload:type_name -> yard.v1.Payload
-	6,  // 31: yard.v1.Task.state:type_name -> yard.v1.TaskState
-	8,  // 32: yard.v1.Task.payload:type_name -> yard.v1.Payload
-	8,  // 33: yard.v1.Task.result:type_name -> yard.v1.Payload
-	8,  // 34: yard.v1.Task.progress:type_name -> yard.v1.Payload
-	37, // 35: yard.v1.Task.events:type_name -> yard.v1.TaskEvent
-	42, // 36: yard.v1.Task.headers:type_name -> yard.v1.Task.HeadersEntry
-	7,  // 37: yard.v1.TaskEvent.kind:type_name -> yard.v1.TaskEventKind
-	38, // [38:38] is the sub-list for method output_type
-	38, // [38:38] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	9,  // 5: yard.v1.NewTask.payload:type_name -> yard.v1.Payload
+	10, // 6: yard.v1.NewTask.retry:type_name -> yard.v1.RetryPolicy
+	39, // 7: yard.v1.NewTask.headers:type_name -> yard.v1.NewTask.HeadersEntry
+	5,  // 8: yard.v1.NewTask.on_conflict:type_name -> yard.v1.OnConflict
+	4,  // 9: yard.v1.NewTask.order_policy:type_name -> yard.v1.OrderPolicy
+	12, // 10: yard.v1.SubmitRequest.tasks:type_name -> yard.v1.NewTask
+	6,  // 11: yard.v1.SubmitResult.outcome:type_name -> yard.v1.SubmitOutcome
+	14, // 12: yard.v1.SubmitResponse.results:type_name -> yard.v1.SubmitResult
+	37, // 13: yard.v1.SubmitResponse.task:type_name -> yard.v1.Task
+	18, // 14: yard.v1.PollRequest.tasklists:type_name -> yard.v1.PolledTasklist
+	20, // 15: yard.v1.PollResponse.tasks:type_name -> yard.v1.PolledTask
+	9,  // 16: yard.v1.PolledTask.payload:type_name -> yard.v1.Payload
+	40, // 17: yard.v1.PolledTask.headers:type_name -> yard.v1.PolledTask.HeadersEntry
+	9,  // 18: yard.v1.Completion.result:type_name -> yard.v1.Payload
+	21, // 19: yard.v1.CompleteRequest.tasks:type_name -> yard.v1.Completion
+	23, // 20: yard.v1.FailRequest.tasks:type_name -> yard.v1.Failure
+	9,  // 21: yard.v1.Beat.progress:type_name -> yard.v1.Payload
+	25, // 22: yard.v1.HeartbeatRequest.tasks:type_name -> yard.v1.Beat
+	28, // 23: yard.v1.OutcomeResponse.verdicts:type_name -> yard.v1.Verdict
+	37, // 24: yard.v1.GetResponse.task:type_name -> yard.v1.Task
+	7,  // 25: yard.v1.ListRequest.states:type_name -> yard.v1.TaskState
+	41, // 26: yard.v1.ListRequest.headers:type_name -> yard.v1.ListRequest.HeadersEntry
+	37, // 27: yard.v1.ListResponse.tasks:type_name -> yard.v1.Task
+	36, // 28: yard.v1.UpdateRequest.tasks:type_name -> yard.v1.TaskUpdate
+	10, // 29: yard.v1.TaskUpdate.retry:type_name -> yard.v1.RetryPolicy
+	42, // 30: yard.v1.TaskUpdate.headers:type_name -> yard.v1.TaskUpdate.HeadersEntry
+	9,  // 31: yard.v1.TaskUpdate.payload:type_name -> yard.v1.Payload
+	7,  // 32: yard.v1.Task.state:type_name -> yard.v1.TaskState
+	9,  // 33: yard.v1.Task.payload:type_name -> yard.v1.Payload
+	9,  // 34: yard.v1.Task.result:type_name -> yard.v1.Payload
+	9,  // 35: yard.v1.Task.progress:type_name -> yard.v1.Payload
+	38, // 36: yard.v1.Task.events:type_name -> yard.v1.TaskEvent
+	43, // 37: yard.v1.Task.headers:type_name -> yard.v1.Task.HeadersEntry
+	4,  // 38: yard.v1.Task.order_policy:type_name -> yard.v1.OrderPolicy
+	8,  // 39: yard.v1.TaskEvent.kind:type_name -> yard.v1.TaskEventKind
+	40, // [40:40] is the sub-list for method output_type
+	40, // [40:40] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_yard_v1_tasks_proto_init() }
@@ -3731,7 +3877,7 @@ func file_yard_v1_tasks_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_v1_tasks_proto_rawDesc), len(file_yard_v1_tasks_proto_rawDesc)),
-			NumEnums:      8,
+			NumEnums:      9,
 			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   0,

@@ -290,3 +290,37 @@ func (r *TopLimitsRequest) UnknownField() (string, bool) { return field("", r.un
 
 // UnknownField returns the path of a field that this version does not know.
 func (r *ListWorkersRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
+
+func (f *DeadLetterFilter) unknownField() (string, bool) {
+	if f == nil {
+		return "", false
+	}
+	return field("/filter", f.unknownFields)
+}
+
+// UnknownField returns the path of a field that this version does not know.
+func (r *GetDeadLetterRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
+
+// UnknownField returns the path of a field that this version does not know.
+func (r *ListDeadLettersRequest) UnknownField() (string, bool) {
+	return firstOf(r.Filter.unknownField, func() (string, bool) { return field("", r.unknownFields) })
+}
+
+// UnknownField returns the path of a field that this version does not know.
+func (r *CountDeadLettersRequest) UnknownField() (string, bool) {
+	return firstOf(r.Filter.unknownField, func() (string, bool) { return field("", r.unknownFields) })
+}
+
+// UnknownField returns the path of a field that this version does not know.
+func (r *RedriveRequest) UnknownField() (string, bool) {
+	return firstOf(
+		r.Filter.unknownField,
+		func() (string, bool) { return r.Retry.unknownField("/retry") },
+		func() (string, bool) { return field("", r.unknownFields) },
+	)
+}
+
+// UnknownField returns the path of a field that this version does not know.
+func (r *PurgeDeadLettersRequest) UnknownField() (string, bool) {
+	return firstOf(r.Filter.unknownField, func() (string, bool) { return field("", r.unknownFields) })
+}

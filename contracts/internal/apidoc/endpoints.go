@@ -38,7 +38,7 @@ const (
 	examplePair  = `"task_id":"` + exampleTask + `","token":"` + exampleToken + `"`
 	pageNote     = "A page ends at its limit, or when it is full. Pass `next_cursor` as the `cursor` of the next request until it is empty; what is created or deleted meanwhile may be missing or included."
 	deleteNote   = "If the answer to a deletion was lost, a repeat gets NOT_FOUND."
-	verdictNote  = "Each entry is decided by itself: an answer without an error header may hold verdicts other than OK, in the order of the request. Repeat an entry with the code UNKNOWN unchanged; the same outcome of the same attempt is OK each time."
+	verdictNote  = "Each entry is decided by itself: an answer without an error header may hold verdicts other than OK, in the order of the request. Repeat an entry with the code UNKNOWN unchanged; the same outcome of the same attempt is OK each time, a failure until another attempt of the task begins; then it is STALE, also if it counted."
 )
 
 // endpoints are all verbs, in the order of the page.
@@ -144,6 +144,7 @@ func queryEndpoints() []endpoint {
 			codes: []fault.Code{fault.NotFound, fault.FailedPrecondition},
 			Notes: []string{
 				"Finished tasks are kept for their domain's retention.",
+				"It is the task as it was at one moment between the request and the answer; of one that waits for its time, or is not read yet, it may be that of before its last updates. NOT_FOUND means that there is none.",
 				"With `wait_ms`, RESOURCE_EXHAUSTED means that too many requests wait already: try again later, or without it.",
 			},
 		},

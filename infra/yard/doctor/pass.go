@@ -281,7 +281,7 @@ func (p *pass) timer(r natslog.Record) error {
 		t.stay = s
 		delete(p.keyOf, id)
 		if rec.Unique != nil && !cameBack(rec) {
-			p.keyOf[id] = topology.UniqueKey(p.partition, rec.Domain, rec.Unique.Key)
+			p.keyOf[id] = topology.UniqueKey(p.partition, rec.Domain, topology.UniqueWithin(rec.Order.GetKey(), rec.Unique.Key))
 		}
 	}
 	return p.full()

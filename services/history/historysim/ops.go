@@ -1,6 +1,7 @@
 package historysim
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -35,6 +36,7 @@ type (
 	Task          = taskstate.Task
 	Extra         = taskstate.Extra
 	Unique        = taskstate.Unique
+	Order         = taskstate.Order
 	Expiry        = taskstate.Expiry
 	Event         = taskstate.Event
 	Update        = taskstate.Update
@@ -43,6 +45,11 @@ type (
 	Kind          = taskstate.Kind
 	State         = taskstate.State
 )
+
+// PlaceBefore tells whether a lies before b in the line of their order key.
+func PlaceBefore(a, b *Task) bool {
+	return cmp.Or(cmp.Compare(a.Position.Seq(), b.Position.Seq()), cmp.Compare(a.Order().Index, b.Order().Index)) < 0
+}
 
 // LeaseFor is how long a saved checkpoint lets its owner go on.
 const LeaseFor = replica.LeaseFor

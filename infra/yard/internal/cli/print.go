@@ -109,6 +109,17 @@ func (a *app) payload(p *yardv1.Payload) string {
 	return orDash(string(data))
 }
 
+// orderText is the order key of a task, and whether it waits for its turn.
+func orderText(t *yardv1.Task) string {
+	if t.Blocked {
+		return t.OrderKey + ", it blocks that: cancel it, or run it again"
+	}
+	if t.AwaitsTurn {
+		return t.OrderKey + ", it waits for the task before it"
+	}
+	return t.OrderKey
+}
+
 // uniqueText is the unique key of a task, and for how long it keeps it.
 func uniqueText(t *yardv1.Task) string {
 	if t.UniqueForMs == 0 {
@@ -152,6 +163,7 @@ func (a *app) printTask(t *yardv1.Task) error {
 		{"group", t.Group, t.Group != ""},
 		{"cost", fmt.Sprint(t.Cost, " starts of a rate"), t.Cost > 1},
 		{"unique key", uniqueText(t), t.UniqueKey != ""},
+		{"order key", orderText(t), t.OrderKey != ""},
 		{"headers", headerText(t.Headers), len(t.Headers) > 0},
 		{"trace", t.Traceparent, t.Traceparent != ""},
 	} {

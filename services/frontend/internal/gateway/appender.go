@@ -72,9 +72,9 @@ func (a *appender) place(s *submission) {
 		return
 	}
 	a.mu.Lock()
-	p, ok := a.balancer.Pick(now, s.tasks(), rand.Uint64())
+	p, ok := a.pick(s, now)
 	if !ok {
-		wait, full := a.patience(s, now), a.balancer.Full(now) == len(a.commits)
+		wait, full := a.patience(s, now), a.full(s, now)
 		a.mu.Unlock()
 		if full {
 			a.g.refuseStorageFull(s)
@@ -92,6 +92,22 @@ func (a *appender) place(s *submission) {
 	if !queued {
 		a.g.refuseFull(s)
 	}
+}
+
+// pick chooses the partition of s; a.mu is held.
+func (a *appender) pick(s *submission, now time.Time) (p int, ok bool) {
+	if s.pinned {
+		return s.home, a.balancer.Take(s.home, now, s.tasks())
+	}
+	return a.balancer.Pick(now, s.tasks(), rand.Uint64())
+}
+
+// full tells whether there is no room for s; a.mu is held.
+func (a *appender) full(s *submission, now time.Time) bool {
+	if s.pinned {
+		return !a.balancer.HasRoom(s.home, now)
+	}
+	return a.balancer.Full(now) == len(a.commits)
 }
 
 // learn tells the balancer how an append to p went.
@@ -173,7 +189,7 @@ const patienceMin, patienceMax = 5 * time.Millisecond, 250 * time.Millisecond
 // patience is how long s waits for a healthy partition; a.mu is held.
 func (a *appender) patience(s *submission, now time.Time) time.Duration {
 	wait := patienceMax
-	if at, ok := a.balancer.Next(); ok {
+	if at, ok := a.balancer.Next(); ok && !s.pinned {
 		wait = min(wait, at.Sub(now))
 	}
 	return max(patienceMin, min(wait, s.call.Deadline.Sub(now)))

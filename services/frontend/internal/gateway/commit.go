@@ -169,7 +169,7 @@ func (a *appender) messages(p int, batch []*submission) (messages []message, lat
 	}
 	a.mu.Lock()
 	for i := range requests {
-		requests[i].Apart = a.commits[p].apart[requests[i].Domain]
+		requests[i].Apart = a.commits[p].apart[requests[i].Domain] || requests[i].Lane == ids.LaneKeyed
 	}
 	plan, left := filing.Plan(requests, &a.commits[p].room, batchBytesMax)
 	a.mu.Unlock()

@@ -15,6 +15,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -50,8 +52,10 @@ func loseAndRepeat(t *testing.T, random *rand.Rand) {
 			return resp, err
 		}
 	}
-	a := newKnowingRig(t, slow)
-	b := newKnowingRig(t, func(d *Deps) { d.History = a.log }, slow)
+	version := []uint32{logversion.Within, logversion.OrderKeys}[choose(2)]
+	writes := func(d *Deps) { d.LogVersion = func() uint32 { return version } }
+	a := newKnowingRig(t, writes, slow)
+	b := newKnowingRig(t, func(d *Deps) { d.History = a.log }, writes, slow)
 	b.log = a.log
 	frontends := []*rig{a, b}
 	paused.Store(true)
@@ -62,6 +66,11 @@ func loseAndRepeat(t *testing.T, random *rand.Rand) {
 		all.Go(func() {
 			time.Sleep(time.Duration(choose(3000)) * time.Millisecond)
 			req := markedTasks(n, choose)
+			if version >= logversion.OrderKeys && n%2 == 0 { // in one partition, or in several
+				for _, task := range req.Tasks {
+					task.OrderKey = fmt.Sprint("account ", choose(3))
+				}
+			}
 			code, ok := persistent(t, frontends, req, choose)
 			mu.Lock()
 			defer mu.Unlock()
@@ -80,6 +89,25 @@ func loseAndRepeat(t *testing.T, random *rand.Rand) {
 		t.Error("nothing was accepted")
 	}
 	wantMarks(t, a.log.marks(), want, none)
+	a.log.wantInLine(t)
+}
+
+// wantInLine checks that each task with an order key lies on the lane of those, under its domain, in the partition of its key.
+func (l *memLog) wantInLine(t *testing.T) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for p, msgs := range l.partitions {
+		for _, m := range submits(msgs) {
+			lane, _ := topology.LaneOf(p, m.Subject)
+			for _, r := range batchOf(m.Data).Tasks {
+				keyed := r.Order != nil
+				if keyed != (lane == ids.LaneKeyed) || keyed && (topology.DomainOfSubmit(p, m.Subject) != r.Domain || topology.OrderKeyPartition(r.Domain, r.Order.Key, topology.Partitioning{History: rigPartitions}) != p) {
+					t.Errorf("a task with the order key %q lies in partition %d, %s", r.Order.GetKey(), p, m.Subject)
+				}
+			}
+		}
+	}
 }
 
 // wantMarks checks that what was accepted was found once, and nothing twice, nor what is never to be stored.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
-	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/admission"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 
@@ -112,7 +111,7 @@ func (a *appender) storeTogether(ctx context.Context, parts []*part) error {
 	requests := make([]filing.Request, len(parts))
 	keys := 0
 	for i, pt := range parts {
-		requests[i] = filing.Request{Destination: pt.destination(), Tasks: pt.tasks(), Bytes: max(1, pt.weight)}
+		requests[i] = filing.Request{Destination: pt.destination(), Tasks: pt.tasks(), Bytes: max(1, pt.weight), Apart: pt.ordered()}
 		keys += pt.tasks()
 	}
 	// Each goes on its own lane: the room for what shares one is counted for one flush at a time. One domain is never left for a later flush.
@@ -153,7 +152,7 @@ func (a *appender) encodeKeyed(p int, parts []*part, plan []filing.Message, keys
 				if err != nil {
 					return nil, nil, fmt.Errorf("a unique key: %w", err)
 				}
-				said = append(said, natslog.Msg{Subject: topology.UniqueKey(p, r.Domain, r.Unique.Key), Data: data}.Over(pt.over[k]))
+				said = append(said, natslog.Msg{Subject: uniqueSubject(p, r), Data: data}.Over(pt.over[k]))
 			}
 			batch.Tasks = append(batch.Tasks, pt.accepted.Records...)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/paging"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
@@ -76,14 +77,53 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
+// takenFor is how long a task is looked for that the timer has given up, and no command waits for in history: it has been there, or even is
+// back in the timer store. Of a task that is kept no more the timer may say so, too.
+const takenFor = 2 * time.Second
+
 // lookUp finds a task wherever it is, or returns nil. With until it lets history
-// wait for its end. History looks into the archive itself; it is asked twice,
-// since a task may have been fired from the timer store into history between the
-// two questions. So it is for one that is dead: the archive has that end of a task that was redriven.
+// wait for its end. While a cancel or an update takes it from the timer store to history, neither may have it: it is looked for again.
 func (g *Gateway) lookUp(ctx context.Context, domain string, id ids.TaskID, until time.Time) (*yardv1.Task, error) {
+	var end time.Time
+	for delay := lookFirst; ; delay = min(2*delay, lookLast) {
+		task, away, err := g.look(ctx, domain, id, until)
+		if err != nil || away == nowhere {
+			return task, err
+		}
+		now := time.Now()
+		if end.IsZero() {
+			end = now.Add(takenFor)
+		}
+		if away == wasTaken && now.After(end) {
+			return nil, nil
+		}
+		pause(ctx, delay)
+		if ctx.Err() != nil {
+			return nil, fault.New(fault.Unavailable, "task %s is being changed", id).After(awayRetryAfter)
+		}
+	}
+}
+
+// absence is where a task may be that no one has.
+type absence uint8
+
+const (
+	// nowhere: it was found, or there is none.
+	nowhere absence = iota
+	// wasTaken: the timer has given it up, and no command waits for it.
+	wasTaken
+	// onItsWay: the timer has given it up, and a command waits for it in history.
+	onItsWay
+)
+
+// look asks everybody once. History looks into the archive itself; it is asked twice,
+// since a task may have gone from the timer store into history between the
+// two questions. So it is for one that is dead: the archive has that end of a task that was redriven.
+func (g *Gateway) look(ctx context.Context, domain string, id ids.TaskID, until time.Time) (task *yardv1.Task, away absence, err error) {
 	p := id.Partition()
 	var dead *yardv1.Task
-	for _, ask := range []func(context.Context, int, *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error){
+	var taken [3]bool
+	for i, ask := range []func(context.Context, int, *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error){
 		g.Owners.HistoryGet, g.Owners.TimerGet, g.Owners.HistoryGet,
 	} {
 		resp, err := retryCall(ctx, until, func(ctx context.Context) (*rpcv1.GetTaskResponse, error) {
@@ -94,17 +134,24 @@ func (g *Gateway) lookUp(ctx context.Context, domain string, id ids.TaskID, unti
 			return ask(ctx, p, req)
 		})
 		if err != nil {
-			return nil, err
+			return nil, nowhere, err
 		}
 		switch {
 		case resp.Task == nil:
-		case resp.Task.State != yardv1.TaskState_TASK_STATE_DEAD || dead != nil:
-			return resp.Task, nil
+		case resp.Task.State != yardv1.TaskState_TASK_STATE_DEAD:
+			return resp.Task, nowhere, nil
 		default: // it may have been redriven, and be on its way back
 			dead = resp.Task
 		}
+		taken[i] = resp.Taken
 	}
-	return dead, nil
+	switch {
+	case taken[1] && taken[2]:
+		return nil, onItsWay, nil
+	case taken[1] && dead == nil:
+		return nil, wasTaken, nil
+	}
+	return dead, nowhere, nil
 }
 
 // finished waits until the task is finished, or until the wait ends; then it
@@ -138,7 +185,7 @@ func (g *Gateway) waitForResult(s *submission) {
 	resp.Task = &yardv1.Task{
 		TaskId: resp.Results[0].TaskId, Domain: r.Domain, Tasklist: r.Tasklist, Type: r.Type, Priority: r.Priority,
 		State: yardv1.TaskState_TASK_STATE_QUEUED, CreatedAtMs: s.at.UnixMilli(), DueAtMs: r.DueAtMs, Headers: s.headers,
-		Group: r.Group, Cost: r.Cost, UniqueKey: r.Unique.GetKey(), UniqueForMs: r.Unique.GetForMs(),
+		Group: r.Group, Cost: r.Cost, UniqueKey: r.Unique.GetKey(), UniqueForMs: r.Unique.GetForMs(), OrderKey: r.Order.GetKey(),
 	}
 	if results[0].Outcome != yardv1.SubmitOutcome_SUBMIT_OUTCOME_CREATED {
 		resp.Task = &yardv1.Task{TaskId: results[0].TaskId, Domain: r.Domain, UniqueKey: r.Unique.GetKey()}
@@ -178,6 +225,10 @@ func (g *Gateway) List(c Call, req *yardv1.ListRequest, answer Answer) {
 		answer(nil, err)
 		return
 	}
+	if err := g.orderFilterKnown(req); err != nil {
+		answer(nil, err)
+		return
+	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
 		resp := &yardv1.ListResponse{}
 		var err error
@@ -192,10 +243,16 @@ func (g *Gateway) List(c Call, req *yardv1.ListRequest, answer Answer) {
 // listPage asks all owners for a page of a list.
 func (g *Gateway) listPage(ctx context.Context, c Call, req *yardv1.ListRequest) (page []*yardv1.Task, next string, err error) {
 	ask := &rpcv1.ListTasksRequest{Domain: c.Domain, Filter: req}
-	n := g.Partitioning.History
-	found, err := everyone(ctx, 2*n, func(ctx context.Context, i int) (*rpcv1.ListTasksResponse, error) {
+	first, n, timers := 0, g.Partitioning.History, g.Partitioning.History
+	if req.OrderKey != "" || req.Blocked {
+		timers = 0 // what has an order key is never there
+	}
+	if req.OrderKey != "" {
+		first, n = topology.OrderKeyPartition(c.Domain, req.OrderKey, g.Partitioning), 1
+	}
+	found, err := everyone(ctx, n+timers, func(ctx context.Context, i int) (*rpcv1.ListTasksResponse, error) {
 		if i < n {
-			return g.Owners.HistoryList(ctx, i, ask)
+			return g.Owners.HistoryList(ctx, first+i, ask)
 		}
 		return g.Owners.TimerList(ctx, i-n, ask)
 	})

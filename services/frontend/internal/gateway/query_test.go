@@ -74,6 +74,49 @@ func TestGetWaitsThroughEveryHome(t *testing.T) {
 	})
 }
 
+// A cancel or an update takes a task from the timer store to history. Until history has it, it is in neither, and it is not gone, however long that
+// takes. Of one that is gone for long the timer may still say that it gave it up.
+func TestGetLooksAgainForWhatTheTimerGaveUp(t *testing.T) {
+	for name, c := range map[string]struct {
+		waits, comes time.Duration // a command waits so long, and history has the task from then on
+		dead         bool          // until then the archive has an end of it, before it was redriven
+		want         fault.Code
+	}{
+		"at once":           {0, time.Second, false, ""},
+		"after an election": {4 * time.Second, 4 * time.Second, false, ""},
+		"not in time":       {time.Hour, time.Hour, false, fault.Unavailable},
+		"never":             {0, time.Hour, false, fault.NotFound},
+		"a redriven one":    {time.Second, time.Second, true, ""},
+		"given up for good": {time.Second, time.Hour, false, fault.NotFound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				r := newRig(t, func(d *Deps) {
+					d.Owners.TimerGet = func(context.Context, int, *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
+						return &rpcv1.GetTaskResponse{Taken: true}, nil
+					}
+					d.Owners.HistoryGet = func(context.Context, int, *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
+						if time.Since(began) < c.comes {
+							resp := &rpcv1.GetTaskResponse{Taken: time.Since(began) < c.waits}
+							if c.dead {
+								resp.Task = &yardv1.Task{State: yardv1.TaskState_TASK_STATE_DEAD}
+							}
+							return resp, nil
+						}
+						return &rpcv1.GetTaskResponse{Task: &yardv1.Task{State: yardv1.TaskState_TASK_STATE_WAITING}}, nil
+					}
+				}).running(t)
+				got := <-r.get(t, ids.NewTaskID(began, 1, 1), 0)
+				wantCode(t, got.err, c.want)
+				if c.want == "" && got.resp.(*yardv1.GetResponse).Task.State != yardv1.TaskState_TASK_STATE_WAITING {
+					t.Errorf("got %v", got.resp)
+				}
+			})
+		})
+	}
+}
+
 func TestGetEndsItsWaitWithTheStateSoFar(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(d *Deps) {

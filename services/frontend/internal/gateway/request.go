@@ -256,9 +256,13 @@ func (g *Gateway) holds(ctx context.Context, s *submission, seq uint64) (bool, e
 	return false, nil
 }
 
-// find asks the owners of all partitions for the first task of s: a request is stored whole. Without an error what
+// find asks the owners of all partitions that s may be in for its first task: it is stored whole. Without an error what
 // is not found was not in the log when find began.
 func (g *Gateway) find(ctx context.Context, s *submission) (p int, found bool, err error) {
+	if s.pinned {
+		task, err := g.lookUp(ctx, s.call.Domain, ids.NewTaskID(s.at, s.home, mix(s.seed, 0)), time.Time{})
+		return s.home, task != nil, err
+	}
 	type answer struct {
 		p   int
 		has bool

@@ -15,6 +15,8 @@ func (g *Gateway) tasksKnown(tasks []*yardv1.NewTask) error {
 		switch {
 		case t.UniqueKey != "":
 			field, since = "unique_key", logversion.UniqueKeys
+		case t.OrderKey != "":
+			field, since = "order_key", logversion.OrderKeys
 		case t.Cost > 1:
 			field, since = "cost", logversion.Cost
 		case retrySince(t.Retry) != "":
@@ -146,6 +148,17 @@ func (g *Gateway) groupFilterKnown(path, group string) error {
 		return nil
 	}
 	return g.known(path, logversion.GroupStops)
+}
+
+// orderFilterKnown refuses what a node of an older log version would not filter by.
+func (g *Gateway) orderFilterKnown(req *yardv1.ListRequest) error {
+	switch {
+	case req.OrderKey != "":
+		return g.known("/order_key", logversion.OrderKeys)
+	case req.Blocked:
+		return g.known("/blocked", logversion.OrderKeys)
+	}
+	return nil
 }
 
 func (g *Gateway) limitKnown(l *yardv1.Limit) error {

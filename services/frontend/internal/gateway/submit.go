@@ -34,6 +34,8 @@ type submission struct {
 	held                  held
 	// drained refuses it, unless an earlier try was stored.
 	drained error
+	// pinned: it goes to its home partition only.
+	pinned bool
 	// partition is where it is now; ids tell it too. Tasks with unique keys may be in several: in[i] is that of task i then. Results are what
 	// became of these, one by one.
 	partition int
@@ -67,20 +69,29 @@ func (g *Gateway) Submit(c Call, req *yardv1.SubmitRequest, answer Answer) {
 				s.refuse(err)
 			}
 		}, s.eachOnce(g))
-	case s.alone:
-		g.query(c.Domain, s.call.Deadline, func(_ codec.Message, err error) {
+	case s.ordered():
+		g.submitOrdered(s)
+	default:
+		g.store(s)
+	}
+}
+
+// store brings s into the log as one message. It answers s, now or later.
+func (g *Gateway) store(s *submission) {
+	if s.alone {
+		g.query(s.call.Domain, s.call.Deadline, func(_ codec.Message, err error) {
 			if err != nil {
 				s.refuse(err)
 			}
 		}, s.once(g))
-	default:
-		if err := g.admit(s); err != nil {
-			g.metrics.submitsRefused.queue.Add(1)
-			s.refuse(err)
-			return
-		}
-		g.appender.place(s)
+		return
 	}
+	if err := g.admit(s); err != nil {
+		g.metrics.submitsRefused.queue.Add(1)
+		s.refuse(err)
+		return
+	}
+	g.appender.place(s)
 }
 
 // submission checks a request.

@@ -100,15 +100,39 @@ func (s *submission) eachOnce(g *Gateway) work {
 				return nil, err
 			}
 		}
-		errs := make([]error, len(parts))
+		var mu sync.Mutex
+		var errs []error
 		var all sync.WaitGroup
-		for i, pt := range parts {
-			all.Go(func() { errs[i] = g.storeEach(ctx, pt) })
+		for _, next := range inTurn(parts) {
+			all.Go(func() {
+				for _, pt := range next {
+					if err := g.storeEach(ctx, pt); err != nil {
+						mu.Lock()
+						errs = append(errs, err)
+						mu.Unlock()
+						return // what comes after it must not be stored before it
+					}
+				}
+			})
 		}
 		all.Wait()
 		g.endEach(s, parts, errors.Join(errs...), began)
 		return nil, nil
 	}
+}
+
+// inTurn are the parts that may be stored at once: those with order keys go one after the other in each partition.
+func inTurn(parts []*part) (all [][]*part) {
+	at := map[int]int{}
+	for _, pt := range parts {
+		if k, ok := at[pt.partition]; ok && pt.ordered() {
+			all[k] = append(all[k], pt)
+			continue
+		}
+		at[pt.partition] = len(all)
+		all = append(all, []*part{pt})
+	}
+	return all
 }
 
 // endEach answers s.
@@ -155,13 +179,26 @@ func (g *Gateway) storedEach(s *submission, parts []*part, began time.Time) {
 	g.waitForResult(s)
 }
 
+// uniquePartition is where a task with a unique key goes: with the others of its order key, if it has one.
+func uniquePartition(r *logv1.Record, n topology.Partitioning) int {
+	if r.Order != nil {
+		return topology.OrderKeyPartition(r.Domain, r.Order.Key, n)
+	}
+	return topology.UniqueKeyPartition(r.Domain, r.Unique.Key, n)
+}
+
+// uniqueSubject is where the log says which task has the unique key of one. With an order key it counts among the tasks of that.
+func uniqueSubject(p int, r *logv1.Record) string {
+	return topology.UniqueKey(p, r.Domain, topology.UniqueWithin(r.Order.GetKey(), r.Unique.Key))
+}
+
 // divide gives every task its partition and its id, and makes the parts of s.
 func (s *submission) divide(g *Gateway) []*part {
 	s.in, s.results = make([]int, s.tasks()), make([]*yardv1.SubmitResult, s.tasks())
 	open := map[int]*part{}
 	var parts []*part
 	for i, r := range s.accepted.Records {
-		p := topology.UniqueKeyPartition(s.call.Domain, r.Unique.Key, g.Partitioning)
+		p := uniquePartition(r, g.Partitioning)
 		s.in[i] = p
 		id := s.id(i)
 		r.Id = id[:]
@@ -318,7 +355,7 @@ func (g *Gateway) checkKeys(ctx context.Context, pt *part) error {
 
 // headOf reads what the log says about the key of a task.
 func (g *Gateway) headOf(ctx context.Context, p int, r *logv1.Record) (uniquekey.Head, error) {
-	m, err := g.History.LastFor(ctx, p, topology.UniqueKey(p, r.Domain, r.Unique.Key))
+	m, err := g.History.LastFor(ctx, p, uniqueSubject(p, r))
 	if err != nil || m == nil {
 		return uniquekey.Head{}, err
 	}

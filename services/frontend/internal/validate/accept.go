@@ -32,7 +32,7 @@ type Accepted struct {
 	Records []*logv1.Record
 	// Tasklist is that of all tasks; empty if they have several.
 	Tasklist string
-	// Lane is the highest priority among the tasks that are due, or Later.
+	// Lane is the highest priority among the tasks that are due, or Later, or Keyed.
 	Lane ids.Lane
 }
 
@@ -61,6 +61,9 @@ func Accept(req *yardv1.SubmitRequest, terms Terms) Accepted {
 		r.Headers, r.Group = storedHeaders(t.Headers), t.Group
 		if t.UniqueKey != "" {
 			r.Unique = &logv1.Unique{Key: t.UniqueKey, ForMs: t.UniqueForMs}
+		}
+		if t.OrderKey != "" {
+			r.Order = &logv1.Order{Key: t.OrderKey, Blocks: t.OrderPolicy == yardv1.OrderPolicy_ORDER_POLICY_BLOCK}
 		}
 		records[i] = r
 	}
@@ -117,6 +120,9 @@ func tasklist(records []*logv1.Record) string {
 }
 
 func lane(records []*logv1.Record) ids.Lane {
+	if records[0].Order != nil {
+		return ids.LaneKeyed // all of them have one
+	}
 	best := ids.LaneLater
 	for _, r := range records {
 		if r.DueAtMs == 0 && (best == ids.LaneLater || ids.Lane(r.Priority) < best) {

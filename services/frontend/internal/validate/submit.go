@@ -32,6 +32,9 @@ func Submit(req *yardv1.SubmitRequest, now time.Time, form Form) error {
 			return err
 		}
 	}
+	if err := orderKeys(req.Tasks); err != nil {
+		return err
+	}
 	return uniqueKeys(req.Tasks)
 }
 

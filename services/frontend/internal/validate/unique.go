@@ -12,9 +12,10 @@ const UniqueKeyBytesMax = 256
 // uniqueKeys checks the unique keys of a request, whose tasks all have one, or none has.
 func uniqueKeys(tasks []*yardv1.NewTask) error {
 	unique := tasks[0].UniqueKey != ""
-	var seen map[string]bool
+	type within struct{ orderKey, key string }
+	var seen map[within]bool
 	if unique {
-		seen = make(map[string]bool, len(tasks))
+		seen = make(map[within]bool, len(tasks))
 	}
 	for i, t := range tasks {
 		key := t.UniqueKey
@@ -31,12 +32,12 @@ func uniqueKeys(tasks []*yardv1.NewTask) error {
 			return invalid(at("tasks", i, "unique_key"), "has %d bytes, at most %d are allowed", len(key), UniqueKeyBytesMax)
 		case !utf8.ValidString(key):
 			return invalid(at("tasks", i, "unique_key"), "is not UTF-8")
-		case seen[key]:
+		case seen[within{t.OrderKey, key}]:
 			return invalid(at("tasks", i, "unique_key"), "is that of an earlier task of the request")
 		case t.OnConflict < yardv1.OnConflict_ON_CONFLICT_EXISTING || t.OnConflict > yardv1.OnConflict_ON_CONFLICT_REPLACE:
 			return invalid(at("tasks", i, "on_conflict"), "%d is not known", t.OnConflict)
 		}
-		seen[key] = true
+		seen[within{t.OrderKey, key}] = true
 		if err := between(at("tasks", i, "unique_for_ms"), t.UniqueForMs, 0, ms(AheadMax)); err != nil {
 			return err
 		}

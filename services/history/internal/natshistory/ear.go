@@ -21,7 +21,7 @@ const (
 	// signsWaitingMax bounds the messages that wait to be read.
 	signsWaitingMax = 65_536
 	// toldTogether is how many workers one message names: 140 KB with the longest names. Those of all domains together would be more than a message may
-	// have, so the workers of one domain could keep all others' from being told of.
+	// have, so the workers of one domain could keep all others' from being named.
 	toldTogether = 1024
 )
 

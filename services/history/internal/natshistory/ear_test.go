@@ -61,7 +61,7 @@ func TestAnEarHearsWhoFallsSilent(t *testing.T) {
 	<-ended
 }
 
-// I14: all workers that a process can know may fall silent at once, with the longest names, and each is told of.
+// I14: all workers that a process can know may fall silent at once, with the longest names, and each is named.
 func TestAllWorkersAreToldOfThatFallSilentAtOnce(t *testing.T) {
 	t.Parallel()
 	server := testkit.RunNATS(t)
@@ -95,7 +95,7 @@ func TestAllWorkersAreToldOfThatFallSilentAtOnce(t *testing.T) {
 				named[w.WorkerId] = true
 			}
 		case <-time.After(20 * time.Second):
-			t.Fatalf("%d of %d are told of", len(named), workers)
+			t.Fatalf("%d of %d are named", len(named), workers)
 		}
 	}
 }

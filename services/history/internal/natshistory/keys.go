@@ -74,7 +74,7 @@ func keyEnded(p int, t *taskstate.Task, now time.Time) (natslog.Msg, error) {
 	}
 	kept := max(time.UnixMilli(freeAt).Sub(now), 0) + topology.UniqueKeyKept
 	return natslog.Msg{
-		Subject: topology.UniqueKey(p, t.Domain, u.Key), Data: data,
+		Subject: topology.UniqueKey(p, t.Domain, topology.UniqueWithin(t.OrderKey(), u.Key)), Data: data,
 		Header: nats.Header{
 			jetstream.MsgRollup:    []string{jetstream.MsgRollupSubject},
 			jetstream.MsgTTLHeader: []string{strconv.FormatInt(int64(kept/time.Second), 10)},

@@ -21,7 +21,7 @@ type base struct {
 	stop context.CancelFunc
 	// epoch is the owner's, once it has claimed the partition.
 	epoch uint64
-	// leaseUntil is for the writers: nothing is written when it is over (ns after origin).
+	// leaseUntil is for the writers and for who asks: nothing is written or shown when it is over (ns after origin).
 	leaseUntil atomic.Int64
 	// inLog and inTimer are for callers who look for a task there. The archive has a bound
 	// of its own.
@@ -36,6 +36,9 @@ func (b *base) now() replica.Now {
 	now := time.Now()
 	return replica.Now{MS: b.Clock.At(now).UnixMilli(), Mono: now.Sub(b.origin)}
 }
+
+// leased tells whether the lease holds. It is for any goroutine.
+func (b *base) leased() bool { return int64(b.now().Mono) < b.leaseUntil.Load() }
 
 // call is what another goroutine wants of the owner's: do, or leave if the owner ends before that.
 // Leave may be nil.

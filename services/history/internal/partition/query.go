@@ -38,8 +38,14 @@ func (b *base) leaving() error {
 	return fault.New(fault.Unavailable, "the owner of partition %d is leaving", b.Partition)
 }
 
+// unsure is what callers get while this owner has no lease.
+func (b *base) unsure() error {
+	return fault.New(fault.Unavailable, "the owner of partition %d has no lease", b.Partition)
+}
+
 // Get answers by reply, at once or when the task has ended or the wait is over. A task
-// that is not in memory is looked for in the archive and in what is not read yet.
+// that is not in memory is looked for in the archive and in what is not read yet. Without a lease
+// there may be another owner, which has read more: that one answers.
 func (o *Owner) Get(ctx context.Context, req *rpcv1.GetTaskRequest, reply func(*rpcv1.GetTaskResponse, error)) {
 	id, err := ids.TaskIDFromBytes(req.TaskId)
 	if err != nil {
@@ -52,13 +58,20 @@ func (o *Owner) Get(ctx context.Context, req *rpcv1.GetTaskRequest, reply func(*
 	posted := o.postOr(ctx, func() {
 		known := o.core.Get(id)
 		switch {
+		case !o.leased():
+			reply(nil, o.unsure())
 		case known != nil && (known.State.Finished() || !waits):
 			ok(visible(record.Public(known, req.Brief), req.Domain))
 		case known != nil:
 			o.waiters.add(id, waiter{req.Domain, until, ok})
 		default:
-			levels := o.core.UnreadLevels(req.Domain)
-			go o.getAbsent(ctx, id, req, levels, until, reply)
+			levels, taken := o.core.UnreadLevels(req.Domain), o.core.Commanded(id)
+			go o.getAbsent(ctx, id, req, levels, until, func(r *rpcv1.GetTaskResponse, err error) {
+				if r != nil {
+					r.Taken = taken
+				}
+				reply(r, err)
+			})
 		}
 	}, leave)
 	if !posted {
@@ -89,6 +102,10 @@ func (o *Owner) getAbsent(ctx context.Context, id ids.TaskID, req *rpcv1.GetTask
 		answer = visible(record.Public(&e.Task, req.Brief), req.Domain)
 	}
 	if req.WaitMs <= 0 || answer.Task != nil && taskstate.State(answer.Task.State).Finished() {
+		if !o.leased() {
+			reply(nil, o.unsure())
+			return
+		}
 		reply(answer, nil)
 		return
 	}
@@ -253,6 +270,7 @@ func wantedBy(req *rpcv1.ListTasksRequest) (func(t *taskstate.Task) bool, error)
 		return t.Domain == req.Domain && (filter.GetTasklist() == "" || t.Tasklist == filter.GetTasklist()) &&
 			(filter.GetType() == "" || t.Type == filter.GetType()) &&
 			(filter.GetGroup() == "" || t.Group() == filter.GetGroup()) && t.HasHeaders(filter.GetHeaders()) &&
+			t.HasOrder(filter.GetOrderKey(), filter.GetBlocked()) &&
 			(before == ids.TaskID{} || bytes.Compare(t.ID[:], before[:]) < 0) &&
 			(len(filter.GetStates()) == 0 || slices.Contains(filter.GetStates(), record.State(t)))
 	}, nil

@@ -40,7 +40,7 @@ func (w writers) persist(ctx context.Context, what string, write func(context.Co
 	wait, complained := writeRetryMin, false
 	for {
 		err, began := errNoLease, time.Now()
-		if int64(w.now().Mono) < w.leaseUntil.Load() {
+		if w.leased() {
 			err = write(ctx)
 		}
 		if err == nil {
@@ -100,7 +100,9 @@ func (w writers) archive(job []*replica.Entry, last uint64) {
 		}
 	}
 	// Before they are filed: what a takeover finds in the archive it does not write again.
-	key := func(t *taskstate.Task) string { return topology.UniqueKey(w.Partition, t.Domain, t.Unique().Key) }
+	key := func(t *taskstate.Task) string {
+		return topology.UniqueKey(w.Partition, t.Domain, topology.UniqueWithin(t.OrderKey(), t.Unique().Key))
+	}
 	if w.each(ctx, key, unique, w.Archive.EndKeys) != nil {
 		return
 	}

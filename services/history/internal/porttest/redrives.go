@@ -50,7 +50,8 @@ func redriven(t *testing.T, p ArchivePorts) {
 	}
 	for _, wrong := range []replica.Letter{
 		{Domain: "shop", Tasklist: "mail", ID: drop.ID, Seq: before - 1},
-		{Domain: "rival", Tasklist: "mail", ID: drop.ID, Seq: before}, {Domain: "shop", Tasklist: "mail", ID: ids.TaskID{1}, Seq: before},
+		{Domain: "rival", Tasklist: "mail", ID: drop.ID, Seq: before},
+		{Domain: "shop", Tasklist: "mail", ID: ids.TaskID{1}, Seq: before},
 	} {
 		if err := a.DropDead(ctx, []replica.Letter{wrong}); err != nil {
 			t.Fatal(err)

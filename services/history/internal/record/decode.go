@@ -211,7 +211,7 @@ func (d *Decoder) SubmitsOf(domain string, data []byte, at time.Time) (tasks []*
 		if p := r.Policy; p != nil {
 			p.NonRetryable, p.ByError = nil, nil
 		}
-		r.Id, r.Payload, r.Trace, r.Result, r.Attempt, r.Headers, r.Expiry, r.Group, r.Unique, r.Updates, r.Redriven = nil, nil, nil, nil, nil, nil, nil, "", nil, nil, nil
+		r.Id, r.Payload, r.Trace, r.Result, r.Attempt, r.Headers, r.Expiry, r.Group, r.Unique, r.Updates, r.Redriven, r.Order = nil, nil, nil, nil, nil, nil, nil, "", nil, nil, nil, nil
 	}
 	return tasks, bad, nil
 }

@@ -37,6 +37,14 @@ func storedUnique(u *taskstate.Unique) *logv1.Unique {
 	return &logv1.Unique{Key: u.Key, ForMs: u.ForMS, Seq: u.Seq, Before: u.Before}
 }
 
+// storedOrder is an order key as records carry it.
+func storedOrder(o *taskstate.Order) *logv1.Order {
+	if o == nil {
+		return nil
+	}
+	return &logv1.Order{Key: o.Key, Index: o.Index, Turn: o.Turn, Blocks: o.Blocks, Blocked: o.Blocked}
+}
+
 // storedUpdates is what the updates of a task have left as records carry it.
 func storedUpdates(x *taskstate.Extra) *logv1.Updates {
 	if x == nil || x.Updates == nil {
@@ -67,7 +75,7 @@ func (d *Decoder) update(u *logv1.Update) *taskstate.Update {
 	}
 	out.Policy = d.partOf(u.Policy)
 	if u.Replace {
-		out.Whole = &taskstate.Whole{Type: d.intern(u.Type), Tasklist: d.intern(u.Tasklist), Cost: u.Cost, UniqueForMS: u.UniqueForMs, Trace: string(u.Trace)}
+		out.Whole = &taskstate.Whole{Type: d.intern(u.Type), Tasklist: d.intern(u.Tasklist), Cost: u.Cost, UniqueForMS: u.UniqueForMs, OrderBlocks: u.OrderBlocks, Trace: string(u.Trace)}
 		if out.Priority == 0 || out.Policy == nil { // it is not of our making
 			out.Whole.Type = ""
 		}
@@ -132,7 +140,7 @@ func (d *Decoder) headers(all []*logv1.Header) []taskstate.Header {
 
 // extra reads what few records have. Names of headers are interned, since the tasks of one program share them.
 func (d *Decoder) extra(r *logv1.Record) *taskstate.Extra {
-	if len(r.Headers) == 0 && r.Expiry == nil && r.Group == "" && r.Cost <= 1 && r.Unique == nil && r.Updates == nil && r.Redriven == nil {
+	if len(r.Headers) == 0 && r.Expiry == nil && r.Group == "" && r.Cost <= 1 && r.Unique == nil && r.Updates == nil && r.Redriven == nil && r.Order == nil {
 		return nil
 	}
 	x := &taskstate.Extra{Group: strings.Clone(r.Group), Cost: r.Cost, Expiry: taskstate.Expiry{
@@ -141,6 +149,9 @@ func (d *Decoder) extra(r *logv1.Record) *taskstate.Extra {
 	}}
 	if u := r.Unique; u != nil {
 		x.Unique = &taskstate.Unique{Key: strings.Clone(u.Key), ForMS: u.ForMs, Seq: u.Seq, Before: u.Before}
+	}
+	if o := r.Order; o != nil {
+		x.Order = &taskstate.Order{Key: strings.Clone(o.Key), Index: o.Index, Turn: o.Turn, Blocks: o.Blocks, Blocked: o.Blocked}
 	}
 	x.Headers = d.headers(r.Headers)
 	if u := r.Updates; u != nil {

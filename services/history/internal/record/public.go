@@ -18,6 +18,12 @@ func Public(t *taskstate.Task, brief bool) *yardv1.Task {
 	if u := t.Unique(); u != nil {
 		out.UniqueKey, out.UniqueForMs = u.Key, u.ForMS
 	}
+	if o := t.Order(); o != nil {
+		out.OrderKey, out.AwaitsTurn = o.Key, t.State.Active() && !o.Turn
+		if out.Blocked = t.State.Active() && o.Blocked; o.Blocks {
+			out.OrderPolicy = yardv1.OrderPolicy_ORDER_POLICY_BLOCK
+		}
+	}
 	if t.State == taskstate.Running {
 		out.Worker = t.Attempt.Worker.Name()
 	}

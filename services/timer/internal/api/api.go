@@ -108,32 +108,33 @@ func (c calls) cancel(ctx context.Context, req *rpcv1.CancelWaitingRequest) (nat
 }
 
 func (c calls) get(ctx context.Context, req *rpcv1.GetTaskRequest) (natsrpc.Message, error) {
-	at, err := c.find(ctx, req.TaskId, req.Domain)
+	at, taken, err := c.find(ctx, req.TaskId, req.Domain)
 	if err != nil || at.Waiting == nil {
-		return &rpcv1.GetTaskResponse{}, err
+		return &rpcv1.GetTaskResponse{Taken: taken}, err
 	}
 	return &rpcv1.GetTaskResponse{Task: public(at.Waiting, false)}, nil
 }
 
 func (c calls) locate(ctx context.Context, req *rpcv1.LocateTaskRequest) (natsrpc.Message, error) {
-	return c.find(ctx, req.TaskId, req.Domain)
+	at, _, err := c.find(ctx, req.TaskId, req.Domain)
+	return at, err
 }
 
-func (c calls) find(ctx context.Context, taskID []byte, domain string) (*rpcv1.LocateTaskResponse, error) {
-	resp := &rpcv1.LocateTaskResponse{}
+func (c calls) find(ctx context.Context, taskID []byte, domain string) (resp *rpcv1.LocateTaskResponse, taken bool, err error) {
+	resp = &rpcv1.LocateTaskResponse{}
 	id, err := ids.TaskIDFromBytes(taskID)
 	if err != nil {
-		return resp, fault.At(fault.InvalidArgument, "/task_id", "%v", err)
+		return resp, false, fault.At(fault.InvalidArgument, "/task_id", "%v", err)
 	}
 	at, err := c.owner.Locate(ctx, id, domain)
 	if err != nil {
-		return resp, refusal(err)
+		return resp, false, refusal(err)
 	}
 	resp.Fired, resp.FiredSeq = at.Fired, at.LogSeq
 	if at.Record != nil {
 		resp.Waiting, err = decode(at.Record)
 	}
-	return resp, err
+	return resp, at.Taken, err
 }
 
 func (c calls) list(ctx context.Context, req *rpcv1.ListTasksRequest) (natsrpc.Message, error) {

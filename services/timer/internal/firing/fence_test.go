@@ -108,6 +108,17 @@ func TestR2_ACancelOfAnotherDomainsTaskDoesNothing(t *testing.T) {
 	if got, _ := cancelled(t, r, ids.TaskID(all[0].Id)); len(got) != 1 {
 		t.Fatal("not cancelled")
 	}
+	if at, err := r.Locate(t.Context(), ids.TaskID(all[0].Id), "shop"); err != nil || !at.Taken {
+		t.Errorf("what was taken out is located as %+v, %v", at, err)
+	}
+	for _, other := range []struct {
+		id     []byte
+		domain string
+	}{{all[0].Id, "other"}, {all[1].Id, "shop"}, {fired[0].Id, "shop"}} {
+		if at, err := r.Locate(t.Context(), ids.TaskID(other.id), other.domain); err != nil || at.Taken {
+			t.Errorf("%+v is located as %+v, %v", other, at, err)
+		}
+	}
 	before := w.stored()
 	ask := func(domain string) firing.Cancelled {
 		t.Helper()

@@ -122,6 +122,24 @@ func (b *Balancer) Pick(now time.Time, tasks int, tie uint64) (chosen int, ok bo
 	return chosen, true
 }
 
+// Take counts a request of so many tasks as queued in p, the only partition that it may go to. It returns false where p is set
+// aside, or full; where p is set aside it is probed soon, whatever others there are.
+func (b *Balancer) Take(p int, now time.Time, tasks int) bool {
+	at := &b.partitions[p]
+	switch {
+	case !at.hasRoom(now):
+		return false
+	case at.setAside > 0 && (at.probing || now.Before(at.probeAt(SetAsideMin))):
+		return false
+	}
+	at.probing = at.setAside > 0
+	at.sent += int64(tasks)
+	return true
+}
+
+// HasRoom tells whether p is not full.
+func (b *Balancer) HasRoom(p int, now time.Time) bool { return b.partitions[p].hasRoom(now) }
+
 // Next is when Pick may have an answer again: the earliest probe of a partition
 // that no one is probing. ok is false where that depends on a probe under way.
 func (b *Balancer) Next() (at time.Time, ok bool) {

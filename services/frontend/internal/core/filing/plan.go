@@ -34,7 +34,7 @@ type Request struct {
 	Destination
 	// Tasks and Bytes are 1 or more.
 	Tasks, Bytes int
-	// Apart: the owner of the partition wants the tasks of this domain to be filed under it, however few.
+	// Apart: the tasks of this domain are to be filed under it, however few: the owner of the partition wants that, or they have order keys.
 	Apart bool
 }
 

@@ -92,7 +92,7 @@ type Found struct {
 // Scanned or Failed ends it.
 func (c *Counter) Turn(caps *Caps, at Progress, now time.Duration) *Scan {
 	c.caps = caps
-	for lane := ids.LaneFirst; lane <= ids.LaneLast; lane++ {
+	for lane := ids.LaneFirst; lane < ids.Lanes; lane++ {
 		if caps == nil {
 			c.lanes[lane] = counted{}
 		} else {

@@ -88,7 +88,7 @@ func TestWithoutABacklogNothingIsRead(t *testing.T) {
 }
 
 func TestTheLanesOfAllPrioritiesAreCounted(t *testing.T) {
-	for of := ids.LaneFirst; of <= ids.LaneLast; of++ {
+	for of := ids.LaneFirst; of < ids.Lanes; of++ {
 		var c Counter
 		var at Progress
 		at.Paused[of] = true

@@ -13,7 +13,7 @@ import (
 // Check says what is wrong with the replica, or nil: what must hold after every step. It
 // looks at everything, so it is for tests and simulations.
 func (r *Replica) Check() error {
-	return errors.Join(r.checkTasks(), r.checkWaiting(), r.checkLists(), r.park.check("park"), r.archive.check("archive"), r.gone.check(), r.checkDeliveries())
+	return errors.Join(r.checkTasks(), r.checkWaiting(), r.checkLists(), r.park.check("park"), r.archive.check("archive"), r.gone.check(), r.checkDeliveries(), r.checkOrder())
 }
 
 // checkTasks compares the rooms and the lanes with the stays that are in memory.

@@ -209,7 +209,8 @@ func (r *Replica) conclusions(in *Found, again, leaving bool, fx *Effects) (back
 			r.early.add(h)
 			continue
 		}
-		if own && in.Archived != nil && r.foundArchived(h, in.Archived, fx) {
+		over := in.Archived != nil && (in.Archived.State != taskstate.Dead || !again && !leaving) // a dead one may have been redriven since it was looked for
+		if own && over && r.foundArchived(h, in.Archived, fx) {
 			continue
 		}
 		if own && in.Unread != nil && !again && !leaving && r.foundUnread(h, in.Unread, first, fx) {
@@ -253,7 +254,7 @@ func (r *Replica) foundArchived(h *held, archived *Entry, fx *Effects) bool {
 // other events wait before the command.
 func (r *Replica) foundUnread(h *held, unread *Entry, first bool, fx *Effects) bool {
 	if !mayCommand(h, unread) {
-		r.conclude(h, notFound(), fx)
+		r.conclude(h, r.tooEarly(h, unread), fx)
 		return true
 	}
 	if first {
@@ -270,7 +271,9 @@ func (r *Replica) foundForOutcomes(in *Found, now Now, fx *Effects) {
 	if q == nil {
 		return
 	}
-	if q.again && r.tasks[in.ID] == nil {
+	known := in.newest()
+	_, taken := r.searching[in.ID] // the timer store may have given it up for a command, and the answer is on its way
+	if (q.again || known == nil && taken && !in.Unsure) && r.tasks[in.ID] == nil {
 		q.again = false
 		r.wanted = append(r.wanted, Search{ID: in.ID})
 		return
@@ -278,7 +281,6 @@ func (r *Replica) foundForOutcomes(in *Found, now Now, fx *Effects) {
 	waiting := q.waiting
 	delete(r.asking, in.ID)
 	r.questions -= len(waiting)
-	known := in.newest()
 	for _, h := range waiting {
 		e := r.tasks[in.ID]
 		switch {

@@ -158,7 +158,7 @@ func (l *life) run(n int) {
 		case 2, 3:
 			l.readNext(l.next(true, 0, l.r.EventAt()))
 		case 4, 5, 6, 7:
-			lane := []ids.Lane{0, 1, 2, 4}[l.rng.IntN(4)]
+			lane := []ids.Lane{0, 1, 2, 4, ids.LaneKeyed}[l.rng.IntN(5)]
 			if l.r.Room(lane) {
 				l.readNext(l.next(false, lane, l.r.ReadLevels()[lane]))
 			}
@@ -187,7 +187,7 @@ func (l *life) run(n int) {
 
 // lag lets a domain lag behind a lane, as if it held that up.
 func (l *life) lag() {
-	at := Queue{[]ids.Lane{0, 1, 2, 4}[l.rng.IntN(4)], domains[l.rng.IntN(2)]}
+	at := Queue{[]ids.Lane{0, 1, 2, 4, ids.LaneKeyed}[l.rng.IntN(5)], domains[l.rng.IntN(2)]}
 	if l.r.Lags(at) || !l.queues {
 		return
 	}
@@ -320,7 +320,7 @@ func compare(s *story, l *life) any {
 			}
 		case e != nil && !e.left:
 			got = dump(&e.Task)
-			if e.State == taskstate.Ready && e.triggeredAt == 0 {
+			if e.State == taskstate.Ready && e.triggeredAt == 0 && !e.AwaitsTurn() {
 				return fmt.Sprintf("%s is ready and was never triggered", id)
 			}
 		}
@@ -395,7 +395,7 @@ func compareVerdicts(s *story, l *life) any {
 				continue
 			}
 			free := w.repeated && (codes[i] == fault.Stale || codes[i] == "") && (w.code == fault.Stale || w.code == "")
-			forged := (m.list[i].Kind == taskstate.Started || m.list[i].Kind == taskstate.Lapse) && codes[i] == fault.Stale && w.code == fault.NotFound
+			forged := (m.list[i].Kind == taskstate.Started || m.list[i].Kind == taskstate.Lapse || m.list[i].Kind == taskstate.Turn) && codes[i] == fault.Stale && w.code == fault.NotFound
 			foreign := w.foreign && codes[i] != "" && w.code != ""
 			_, carried := m.carried[i]
 			if codes[i] != w.code && !free && !forged && !carried && !foreign {

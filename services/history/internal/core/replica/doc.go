@@ -56,6 +56,17 @@
 // another domain than its task's has no effect. A message that domains share lies in no queue, and its positions
 // say so. When to lag is no decision about tasks: owners may differ in it.
 //
+// # Order keys
+//
+// Tasks of one domain and order key run one at a time, in the order of their places in the log: that of the submit, then that in its message
+// (decision 0044). They lie on a lane of their own, in messages that are filed under their domain, so one reader reads them all, in order. Which one may be granted the log
+// says, by an event about that task alone: its turn. An owner proposes it once every task of the key with an earlier place has ended. Both that these
+// are known, since its own place has been read, and that they have ended, are true for good. So it does not matter who proposes it, how late it is stored,
+// or how often; and whether a grab is accepted is decided as everything is, by the events about its task. In a takeover nothing is proposed: tasks that
+// an earlier owner carried may come after others of their key.
+//
+// A task with a key is never parked: what is not in memory could not hold up its key. Before its turn it is not triggered.
+//
 // # Bounds
 //
 // A record that is in the log counts, whatever memory holds: an owner that refuses a command

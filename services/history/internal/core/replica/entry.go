@@ -89,7 +89,7 @@ func (h *held) before(o *held) bool { return h.seq < o.seq || h.seq == o.seq && 
 
 // first tells whether it is an event that may be the first one of a stay. Only services of ours write such events.
 func (h *held) first() bool {
-	return h.ev.Kind == taskstate.Started || h.ev.Kind == taskstate.Lapse || h.ev.Kind == taskstate.Reject
+	return h.ev.Kind == taskstate.Started || h.ev.Kind == taskstate.Lapse || h.ev.Kind == taskstate.Reject || h.ev.Kind == taskstate.Turn
 }
 
 const (
@@ -184,6 +184,7 @@ func (r *Replica) leave(e *Entry) {
 	r.wake.Remove(e)
 	r.uncount(e)
 	e.received()
+	r.stepAside(e)
 	r.stepOut(e)
 	if e.pinned {
 		delete(r.pinned, e.ID)

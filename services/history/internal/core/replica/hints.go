@@ -13,9 +13,9 @@ type packRef struct {
 	i    int
 }
 
-// trigger tells matching that e is ready.
+// trigger tells matching that e is ready, unless its order key holds it up.
 func (r *Replica) trigger(e *Entry, now Now, fx *Effects) {
-	if r.replay != nil {
+	if r.replay != nil || e.HeldUp() {
 		return
 	}
 	r.relocate(e)

@@ -20,6 +20,11 @@ func (r *Replica) Get(id ids.TaskID) *taskstate.Task {
 	return &e.Task
 }
 
+// Commanded tells whether a cancel or an update waits for a task: it may be on its way here from the timer store, which has given it up.
+func (r *Replica) Commanded(id ids.TaskID) bool {
+	return slices.ContainsFunc(r.early.of(id), (*held).command)
+}
+
 // List are up to limit tasks in memory that match, the newest first.
 func (r *Replica) List(limit int, match func(*taskstate.Task) bool) []*taskstate.Task {
 	var hits []*taskstate.Task
@@ -57,10 +62,10 @@ func (p Place) Compare(o Place) int {
 	return cmp.Or(cmp.Compare(p.Priority, o.Priority), cmp.Compare(p.ReadyAt, o.ReadyAt), bytes.Compare(p.ID[:], o.ID[:]))
 }
 
-// Next are up to limit ready tasks in memory that match, in the order of their places; more: there are more.
+// Next are up to limit ready tasks in memory that match, but for those that their order key holds up, in the order of their places; more: there are more.
 func (r *Replica) Next(limit int, match func(*taskstate.Task) bool) (next []*taskstate.Task, more bool) {
 	for _, e := range r.tasks {
-		if !e.left && e.State == taskstate.Ready && match(&e.Task) {
+		if !e.left && e.State == taskstate.Ready && !e.HeldUp() && match(&e.Task) {
 			next = keepFirst(next, &e.Task, limit+1, func(a, b *taskstate.Task) int { return PlaceOf(a).Compare(PlaceOf(b)) })
 		}
 	}
@@ -72,7 +77,7 @@ type Census struct {
 	Ready, Running, Backoff int64
 	// Tasks completed, dead and expired, and attempts failed, since this owner took over.
 	Completed, Dead, Expired, Failed int64
-	// OldestReadyAt is since when its oldest ready task is ready, Unix ms; 0 = none is.
+	// OldestReadyAt is since when its oldest ready task is ready, Unix ms; 0 = none is. What its order key holds up is left out.
 	OldestReadyAt int64
 }
 

@@ -37,13 +37,13 @@ func (r *Replica) tooEarly(h *held, e *Entry) taskstate.Verdict {
 }
 
 // redriveOf decides about a redrive of which memory has the task. The letter is read before the task comes back, and it is stored before the
-// task leaves.
+// task leaves. One that names a later stay waits for it: this owner is behind another one.
 func (r *Replica) redriveOf(h *held, e *Entry, fx *Effects) {
 	asked := h.ev.Redrive
 	switch {
 	case !sameDomain(h.ev, e):
 		r.conclude(h, notFound(), fx)
-	case e.State == taskstate.Waiting, e.State == taskstate.Dead && !e.RedrivenBy(h.ev) && asked.Letter > 0 && asked.Parkings == e.Parkings:
+	case e.State == taskstate.Waiting, e.State == taskstate.Dead && !e.RedrivenBy(h.ev) && asked.Letter > 0 && asked.Parkings >= e.Parkings:
 		h.until, h.letter = nil, nil
 		r.wait(h)
 		if e.left {
@@ -117,12 +117,18 @@ func (in *Found) forgetEnd() {
 func (r *Replica) foundRedrive(h *held, in *Found, before *held, fx *Effects) (over bool) {
 	last, asked := in.newest(), h.ev.Redrive
 	switch {
-	case before != nil && before.ev.Redrive.Request == asked.Request:
+	case before != nil && (before.ev.Redrive.Request == asked.Request || before.letter.RedrivenBy(h.ev)):
 		r.conclude(h, taskstate.Verdict{}, fx)
 	case before != nil:
 		r.conclude(h, taskstate.Verdict{Code: fault.FailedPrecondition, Message: "the task is redriven by another request"}, fx)
 	case last == nil && in.Letter == nil, last == in.Unread && in.Letter == nil && last.Parkings <= asked.Parkings:
 		return false // it is decided when that is read: what follows it in the log may be the end that is meant
+	case last != nil && last == in.Unread && last.Parkings > asked.Parkings && sameDomain(h.ev, last):
+		if !h.promised {
+			r.concludeRedrive(h, &last.Task, fx)
+			h.promised = true
+		}
+		return false // what lies behind it is about that stay
 	case last != nil && (in.Letter == nil || last.Parkings > in.Letter.Parkings || last.RedrivenBy(h.ev)):
 		r.concludeRedrive(h, &last.Task, fx)
 	case in.Letter.RedrivenBy(h.ev) || asked.Letter > 0 && in.Letter.Parkings != asked.Parkings:
@@ -160,11 +166,11 @@ func (r *Replica) bring(h *held, now Now, fx *Effects) {
 	e.pinned, e.pin, e.shared, e.arrivedAt = true, h.seq-1, e.Position.Shared(), h.at
 	e.since, e.lastEvent = r.eventAt, r.eventAt
 	r.tasks[e.ID], r.pinned[e.ID] = e, e
-	e.State = taskstate.Waiting
-	r.enqueue(e)
 	h.ev.Seq, h.ev.Index = h.seq, uint32(h.i)
+	did := taskstate.Bring(&e.Task, h.ev, h.at)
+	r.enqueue(e)
 	r.letters[e.ID] = Letter{e.Domain, e.Tasklist, e.ID, h.letterSeq}
-	r.carryOut(e, taskstate.Bring(&e.Task, h.ev, h.at), h.seq, now, fx)
+	r.carryOut(e, did, h.seq, now, fx)
 	fx.Counts.Redriven++
 	if e.left { // the tail of the timer store has it
 		r.spend(e, fx)

@@ -85,6 +85,9 @@ type Replica struct {
 	early earlyList
 	// held are stays that wait for the end of the one before.
 	held map[ids.TaskID][]*Entry
+	// keys are the lines of order keys; nil = no task has had one.
+	keys         map[orderKey]*orderLine
+	refusedTurns refusedTurns
 	// pinned are tasks that hold the event floor by themselves rather than by their submit.
 	pinned map[ids.TaskID]*Entry
 	// searching are the searches for commands under way; asking are the outcomes that wait
@@ -293,6 +296,7 @@ func (r *Replica) tick(now Now, fx *Effects) {
 		r.endWaits(now, fx)
 		r.dropTails()
 		r.listen(now)
+		r.offerTurnsAgain(now)
 		r.endLags()
 	}
 	if r.saving == nil && now.MS-r.savedAt >= r.cfg.CheckpointEveryMS {

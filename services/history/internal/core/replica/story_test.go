@@ -29,6 +29,8 @@ type story struct {
 	accepted map[outcome]bool
 	// shards are what the matching shards have said, by their number in the log.
 	shards [1 + storyShards]modelShard
+	// keyed: most tasks have an order key.
+	keyed bool
 	// repeats allows a submit to be repeated in a later message, copies in its own.
 	repeats, copies bool
 }
@@ -41,6 +43,10 @@ type modelTask struct {
 	record  taskstate.Task
 	// granted is the batch that granted the running attempt, as long as it may not have been received.
 	granted *Granted
+	// line is its order key, and at its place in the log, until it ends by the event endedAt; 0 = it has not ended. Redriven it has none.
+	line    *taskstate.Order
+	at      ids.Position
+	endedAt uint64
 }
 
 // storyShards is how many matching shards there are.
@@ -107,6 +113,9 @@ func newStory(rng *rand.Rand, tasks, messages int, repeats, copies bool) *story 
 		rng: rng, now: 1_700_000_000_000, tasks: make(map[ids.TaskID]*modelTask),
 		parked: make(map[Stay]string), released: make(map[string]bool), accepted: make(map[outcome]bool), repeats: repeats, copies: copies,
 	}
+	if s.keyed = rng.IntN(3) == 0; s.keyed {
+		tasks += rng.IntN(4)
+	}
 	for i := range tasks {
 		s.unborn = append(s.unborn, ids.NewTaskID(time.UnixMilli(s.now), 0, uint64(i+1)))
 	}
@@ -145,15 +154,27 @@ func (s *story) submit() {
 	}
 	n := 1 + s.rng.IntN(min(3, len(s.unborn)))
 	lane := []ids.Lane{ids.LaneLater, 2, 4}[s.rng.IntN(3)]
+	keyed := s.keyed && s.rng.IntN(5) > 0
+	if keyed {
+		lane, n = ids.LaneKeyed, s.sameDomainFirst(n)
+	}
 	var records []taskstate.Task
 	for _, id := range s.unborn[:n] {
 		t := taskstate.Task{
-			ID: id, Domain: domainOf(id), Tasklist: "mail", Type: "send", Priority: int32(max(1, lane)), Policy: storyPolicies[s.rng.IntN(len(storyPolicies))],
+			ID: id, Domain: domainOf(id), Tasklist: "mail", Type: "send", Priority: int32(min(max(1, lane), ids.LaneLast)), Policy: storyPolicies[s.rng.IntN(len(storyPolicies))],
 			Payload: taskstate.Blob{Data: []byte("payload")},
 		}
 		if s.rng.IntN(3) == 0 {
 			within := []int64{0, 3_000, 30_000}
 			t.Extra = &taskstate.Extra{Expiry: taskstate.Expiry{StartWithinMS: within[s.rng.IntN(3)], FinishWithinMS: 2 * within[s.rng.IntN(3)]}}
+		}
+		if keyed {
+			x := taskstate.Extra{}
+			if t.Extra != nil {
+				x = *t.Extra
+			}
+			x.Order = &taskstate.Order{Key: []string{"account", "account", "other"}[s.rng.IntN(3)], Blocks: s.rng.IntN(4) == 0}
+			t.Extra = &x
 		}
 		if lane == ids.LaneLater || s.rng.IntN(4) == 0 {
 			t.DueAt = s.now + 1 + s.rng.Int64N(60_000)
@@ -165,6 +186,9 @@ func (s *story) submit() {
 	}
 	s.unborn = s.unborn[n:]
 	domain := s.filedUnder(records)
+	if keyed {
+		domain = records[0].Domain // never in a message that domains share
+	}
 	s.submitted(lane, domain, records)
 	if s.repeats && s.rng.IntN(4) == 0 {
 		s.submitted(lane, domain, records)
@@ -192,13 +216,18 @@ func (s *story) filedUnder(records []taskstate.Task) string {
 
 func (s *story) submitted(lane ids.Lane, domain string, records []taskstate.Task) {
 	m := s.append(&message{lane: lane, domain: domain, tasks: records})
-	for _, r := range records {
+	for i, r := range records {
 		known := s.tasks[r.ID]
 		if known != nil {
 			continue
 		}
 		known = &modelTask{Task: cloneTask(&r), lane: max(1, lane), record: r}
 		known.Position = m.position()
+		known.Extra = known.Extra.LiesAt(m.seq, i)
+		known.line, known.at = known.Order(), known.Position
+		if lane == ids.LaneKeyed { // it is fired only once it is redriven, by its priority
+			known.lane = 2
+		}
 		s.tasks[r.ID] = known
 		s.order = append(s.order, r.ID)
 		taskstate.Load(&known.Task, m.at)
@@ -379,6 +408,12 @@ func (s *story) decide(ev *taskstate.Event, msg *message, w *want) {
 	}
 	was := m.State
 	v, fx := taskstate.Apply(&m.Task, ev, msg.at)
+	if v.Granted && m.Order() != nil && !s.isFirst(m, msg.seq) {
+		panic(fmt.Sprintf("%s is granted at %d, and one of its key before it has not ended", m.ID, msg.seq))
+	}
+	if m.State.Finished() && m.endedAt == 0 {
+		m.endedAt = msg.seq
+	}
 	w.code = v.Code
 	if v.Code == "" && ev.Kind != taskstate.Cancel {
 		s.accepted[outcomeOf(ev)] = true
@@ -407,94 +442,4 @@ func (s *story) cancelWaiting(ev *taskstate.Event, msg *message, m *modelTask, w
 	default:
 		taskstate.CancelUnseen(&m.Task, ev.Message, msg.at)
 	}
-}
-
-// wish is an event: one that fits, one that was sent before, or one that is wrong.
-func (s *story) wish(seq uint64) taskstate.Event {
-	id := s.order[s.rng.IntN(len(s.order))]
-	m := s.tasks[id]
-	switch n := s.rng.IntN(100); {
-	case n < 15 && len(s.sent) > 0:
-		return s.sent[s.rng.IntN(len(s.sent))]
-	case n < 18 && len(s.unborn) > 0:
-		return taskstate.Event{Kind: taskstate.Cancel, ID: s.unborn[s.rng.IntN(len(s.unborn))], Domain: "shop"}
-	case n < 20:
-		return taskstate.Event{Kind: taskstate.Cancel, ID: ids.NewTaskID(time.UnixMilli(1), 0, 99), Domain: "shop"}
-	case n < 32:
-		from := []string{m.Domain, m.Domain, "rival", otherThan(m.Domain), ""}
-		return taskstate.Event{Kind: taskstate.Cancel, ID: id, Domain: from[s.rng.IntN(callers(m))], Message: "why"}
-	}
-	if ev, ok := s.redriveOf(m); ok {
-		return ev
-	}
-	ev := s.fitting(m)
-	switch n := s.rng.IntN(100); {
-	case n < 5:
-		ev.Domain = []string{"rival", otherThan(m.Domain)}[s.rng.IntN(2)]
-	case n < 10:
-		ev.Fence.Version += uint32(s.rng.IntN(3)) - 1
-	case n < 15:
-		ev.Fence.Nonce++
-	case n < 20:
-		ev.Fence.Position = ids.NewPosition(1+s.rng.Uint64N(seq+seqGap), ids.Lane(s.rng.IntN(7)))
-		if s.rng.IntN(2) == 0 {
-			ev.ID = ids.NewTaskID(time.UnixMilli(1), 0, 99)
-		}
-	case n < 25:
-		ev.Fence.Position = s.log[s.rng.IntN(len(s.log))].position()
-	}
-	return ev
-}
-
-func otherThan(domain string) string {
-	if domain == domains[0] {
-		return domains[1]
-	}
-	return domains[0]
-}
-
-func (m *message) position() ids.Position {
-	pos := ids.NewPosition(m.seq, m.lane)
-	if m.domain == "" {
-		return pos.InShared()
-	}
-	return pos
-}
-
-// queue is what it belongs to if its domain lags.
-func (m *message) queue() Queue { return Queue{m.lane, m.domain} }
-
-// fitting is an event that fits the state of m.
-func (s *story) fitting(m *modelTask) taskstate.Event {
-	ev := taskstate.Event{ID: m.ID, Fence: m.Token(), Domain: []string{"", m.Domain, m.Domain}[s.rng.IntN(3)]}
-	if m.State != taskstate.Running && s.rng.IntN(4) == 0 {
-		ev.Kind = taskstate.Lapse
-		return ev
-	}
-	if m.State != taskstate.Running {
-		ev.Kind, ev.Worker, ev.Booked, ev.Poll = taskstate.Started, taskstate.NewWorker("w", ""), s.rng.IntN(2) == 0, uint32(s.rng.IntN(3))
-		ev.Limits = storyPaths[s.rng.IntN(len(storyPaths))]
-		ev.Fence.Version++
-		ev.Fence.Nonce = s.rng.Uint64N(1000)
-		return ev
-	}
-	switch n := s.rng.IntN(100); {
-	case n < 25:
-		ev.Kind, ev.Data = taskstate.Succeeded, taskstate.Blob{Data: []byte("result")}
-	case n < 60:
-		ev.Kind, ev.Message = taskstate.Failed, "flaky"
-		ev.ErrType = []string{"", "slow", "final"}[s.rng.IntN(3)]
-		ev.DelayMS = []int64{0, 15_000, 20_000}[s.rng.IntN(3)]
-		ev.NonRetryable = s.rng.IntN(8) == 0
-	case n < 75:
-		ev.Kind = taskstate.Heartbeat
-	case n < 85:
-		ev.Kind = taskstate.Released
-	default:
-		ev.Kind, ev.Undelivered = taskstate.Expired, s.rng.IntN(2) == 0
-		if s.rng.IntN(3) > 0 {
-			ev.Domain = ""
-		}
-	}
-	return ev
 }

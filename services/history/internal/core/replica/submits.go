@@ -22,7 +22,7 @@ func (r *Replica) submits(in *Submits, now Now, fx *Effects) {
 		e.index, e.arrivedAt, e.shared = int32(i), in.At, in.Domain == ""
 		e.Before, e.Position = e.Position, pos
 		e.State = taskstate.None
-		e.Extra = e.Extra.LiesAt(in.Seq)
+		e.Extra = e.Extra.LiesAt(in.Seq, i)
 		r.charge(e)
 		r.arrive(e, now, fx)
 	}
@@ -127,6 +127,7 @@ func (r *Replica) admit(e *Entry, now Now, fx *Effects) {
 	if trigger && e.State == taskstate.Ready && !e.left && e.triggeredAt == 0 {
 		r.trigger(e, now, fx)
 	}
+	r.offerTurnOf(e)
 }
 
 // carryOut files what follows from a record; cause is the event, 0 = the submit. While
@@ -149,6 +150,7 @@ func (r *Replica) carryOut(e *Entry, did taskstate.Effects, cause uint64, now No
 	e.cause = cause
 	if did.Finish {
 		r.ended(e, fx)
+		r.stepAside(e)
 	}
 	switch {
 	case r.replay == nil:
@@ -202,6 +204,7 @@ func (r *Replica) recovered(in Recovered, now Now, fx *Effects) {
 	for _, e := range r.inLine(func(e *Entry) bool { return e.State.Finished() || e.State == taskstate.Waiting }) {
 		r.dispatch(e, now)
 	}
+	r.offerTurns()
 	for _, id := range r.early.ids() {
 		if e := r.tasks[id]; e == nil || e.left {
 			r.searchWaiting(id)

@@ -21,6 +21,9 @@ func dump(t *taskstate.Task) string {
 	for _, s := range t.Steps {
 		fmt.Fprintf(&b, "\n    %+v", s)
 	}
+	if o := t.Order(); o != nil {
+		fmt.Fprintf(&b, " key=%+v", *o)
+	}
 	return b.String()
 }
 
@@ -48,16 +51,18 @@ type world struct {
 	archiveSeq uint64
 	timerSeq   uint64
 	saved      Checkpoint
-	answers    map[uint64]map[int]fault.Code
-	released   map[string]bool
-	trace      []string
+	// story is what the log is of; nil = of nothing that is known.
+	story    *story
+	answers  map[uint64]map[int]fault.Code
+	released map[string]bool
+	trace    []string
 }
 
 func newWorld(rng *rand.Rand, s *story, queues bool) *world {
 	return &world{
 		rng: rng, log: slices.Clone(s.log), archive: make(map[Stay]*stored), letters: make(map[ids.TaskID]*stored), timer: make(map[Stay]*stored),
-		queues: queues,
-		taken:  make(map[ids.TaskID]bool), answers: make(map[uint64]map[int]fault.Code), released: make(map[string]bool),
+		queues: queues, story: s,
+		taken: make(map[ids.TaskID]bool), answers: make(map[uint64]map[int]fault.Code), released: make(map[string]bool),
 	}
 }
 
@@ -232,6 +237,9 @@ func (l *life) begin(kind JobKind, job []*Entry) {
 func (l *life) propose(all []Proposal) {
 	m := &message{events: true, carried: make(map[int]carriedRecord), seq: l.end() + 1, at: l.log[l.visible-1].at}
 	for _, p := range all {
+		if p.Kind == taskstate.Turn && l.story != nil && !l.story.isFirst(l.story.tasks[p.ID], l.end()) {
+			panic(fmt.Sprintf("the turn of %s is proposed at %d, and one before it has not ended", p.ID, l.end()))
+		}
 		if p.Kind != taskstate.Carried {
 			continue
 		}
@@ -318,7 +326,7 @@ func (l *life) lookUp(s Search) *Found {
 	if stay = l.waiting(s.ID); stay != nil && (!s.Cancel || s.Update && !s.Take && own(&stay.task)) {
 		f.Waiting = l.read(&stay.task)
 	} else if f.Taken == nil && (kept == nil || kept.task.State == taskstate.Dead) {
-		f.Unread = l.unread(s.ID)
+		f.Unread = l.unread(s.ID, s.Redrive)
 	}
 	for lane := range f.Ends {
 		for _, m := range l.log[:l.visible] {
@@ -365,19 +373,20 @@ func (w *world) firing(id ids.TaskID, parkings uint32, from int) int {
 	return -1
 }
 
-// unread is the stay of a task behind the read levels.
-func (l *life) unread(id ids.TaskID) *Entry {
+// unread is the stay of a task behind the read levels, the first or the last: the timer store knows where it has fired to, so what a redrive made is
+// found before a copy of an earlier stay.
+func (l *life) unread(id ids.TaskID, last bool) (found *Entry) {
 	levels := l.r.UnreadLevels("")
 	for _, m := range l.log[:l.visible] {
 		for i := range m.tasks {
-			if t := &m.tasks[i]; t.ID == id && !m.events && m.seq > levels.Of(m.queue()) {
+			if t := &m.tasks[i]; t.ID == id && !m.events && m.seq > levels.Of(m.queue()) && (found == nil || last && t.Parkings > found.Parkings) {
 				c := cloneTask(t)
 				c.Before, c.Position = c.Position, m.position()
-				return &Entry{Task: c}
+				found = &Entry{Task: c}
 			}
 		}
 	}
-	return nil
+	return found
 }
 
 // outcome names what ended an attempt, whatever position the fence claims.

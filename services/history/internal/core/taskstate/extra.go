@@ -15,6 +15,8 @@ type Extra struct {
 	Updates *Updates
 	// Redriven is what its redrives have left; nil = there was none.
 	Redriven *Redriven
+	// Order is its order key; nil = none.
+	Order *Order
 }
 
 // Unique is what the log says about the unique key of a task.
@@ -27,14 +29,21 @@ type Unique struct {
 	Before uint32
 }
 
-// LiesAt is x of a submit that was read at a sequence of the log: where the word on its key lies is known then.
-func (x *Extra) LiesAt(seq uint64) *Extra {
-	if x == nil || x.Unique == nil || x.Unique.Before == 0 {
+// LiesAt is x of a submit that was read at a sequence of the log, as the i-th task there: where the word on its unique key lies is known
+// then, and its place among the tasks of its order key.
+func (x *Extra) LiesAt(seq uint64, i int) *Extra {
+	if x == nil || (x.Unique == nil || x.Unique.Before == 0) && x.Order == nil {
 		return x
 	}
-	own, key := *x, *x.Unique
-	key.Seq, key.Before = seq-uint64(key.Before), 0
-	own.Unique = &key
+	own := *x
+	if x.Unique != nil && x.Unique.Before > 0 {
+		key := *x.Unique
+		key.Seq, key.Before = seq-uint64(key.Before), 0
+		own.Unique = &key
+	}
+	if x.Order != nil {
+		own.Order = &Order{Key: x.Order.Key, Index: uint32(i), Blocks: x.Order.Blocks}
+	}
 	return &own
 }
 

@@ -57,14 +57,15 @@ func (t *Task) RedrivenBy(e *Event) bool {
 }
 
 // Bring brings t back, the task of a dead letter, for a redrive that the log stored at now. It goes through the timer store: only what lies in the log can
-// be granted. It keeps its history; what is counted, and its time, begin again. Its unique key may be another task's by now.
+// be granted. It keeps its history; what is counted, and its time, begin again. Its unique key may be another task's by now,
+// and the line of its order key has gone on.
 func Bring(t *Task, e *Event, now int64) Effects {
 	x := t.extra()
 	was := t.Redriven()
 	after := Redriven{Count: was.Count + 1, Seq: e.Seq, Index: e.Index, Requests: was.Requests}
 	copy(after.Requests[1:], was.Requests[:])
 	after.Requests[0] = e.Redrive.Request
-	x.Redriven, x.Unique = &after, nil
+	x.Redriven, x.Unique, x.Order = &after, nil, nil
 	x.Expiry.StartBy, x.Expiry.FinishBy = 0, 0
 	t.Failures, t.Lost, t.HandedBack = 0, 0, t.Grants()
 	t.CancelRequested, t.CancelReason, t.FinishedAt = false, "", 0

@@ -43,7 +43,12 @@ func (t *Task) ready(now int64) Effects {
 	return Effects{Trigger: true}
 }
 
+// park lets t wait until it is due: in the timer store or, if it has an order key, here, so that its key waits with it.
 func (t *Task) park(now int64) Effects {
+	if t.Order() != nil {
+		t.State, t.ReadyAt = Backoff, t.DueAt
+		return Effects{}
+	}
 	t.State = Waiting
 	t.Parkings++
 	t.step(Step{Kind: StepParked, At: now, DueAt: t.DueAt})
@@ -120,8 +125,12 @@ func (t *Task) ends(f *failure) (reason string, last bool) {
 	return f.message, t.Failures >= of.MaxAttempts
 }
 
-// die makes t a dead letter for a reason; its error is set already.
+// die makes t a dead letter for a reason, or lets it block its order key; its error is set already.
 func (t *Task) die(reason string, now int64, fx *Effects) {
+	if t.blocks() {
+		t.block(reason, now)
+		return
+	}
 	t.step(Step{Kind: StepDead, At: now, Message: reason, ErrType: t.ErrType})
 	t.finish(Dead, now, fx)
 }

@@ -39,6 +39,9 @@ const (
 // Finished tells whether s is an end.
 func (s State) Finished() bool { return s >= Completed }
 
+// Active tells whether a task in s is neither unread nor ended nor in the timer store.
+func (s State) Active() bool { return s == Ready || s == Running || s == Backoff }
+
 // String names the state as the API does.
 func (s State) String() string {
 	switch s {
@@ -160,6 +163,9 @@ func (t *Task) WakeAt() int64 {
 		}
 		return t.Attempt.DeadlineAt
 	case Backoff:
+		if t.DueAt == 0 { // it blocks its order key
+			return t.LapsesAt()
+		}
 		return t.DueAt
 	case Ready:
 		return t.LapsesAt()
@@ -188,6 +194,7 @@ const (
 	StepSnoozed         StepKind = 14
 	StepUpdated         StepKind = 15
 	StepRedriven        StepKind = 16
+	StepBlocked         StepKind = 17
 )
 
 // Step is one entry of a task's history.
@@ -245,13 +252,16 @@ func (t *Task) SetSteps(steps []Step, dropped uint32) {
 
 // Footprint is about how much memory t takes, in bytes.
 func (t *Task) Footprint() int {
-	const fixed, step, header = 640, 88, 32
+	const fixed, step, header, order = 640, 88, 32, 160
 	n := 0
 	if t.Policy != nil {
 		n = t.Policy.Rules.Footprint() // as if it were its alone, since it may be
 	}
 	for _, h := range t.HeaderList() {
 		n += header + len(h.Name) + len(h.Value)
+	}
+	if o := t.Order(); o != nil {
+		n += order + len(o.Key) // with its place in the line of its key
 	}
 	return n + fixed + cap(t.Steps)*step + int(t.stepsBytes) + len(t.Payload.Data) + len(t.Result.Data) +
 		len(t.Attempt.Progress.Data) + len(t.ErrMessage)

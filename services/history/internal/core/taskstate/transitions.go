@@ -37,10 +37,12 @@ var transitions = []transition{
 	{From: Ready, On: Changed, To: []State{Ready, Backoff, Waiting}, do: changeIdle},
 	{From: Backoff, On: Changed, To: []State{Ready, Backoff, Waiting}, do: changeIdle},
 	{From: Running, On: Changed, To: []State{Running}, do: changeRunning},
+	{From: Ready, On: Turn, To: []State{Ready}, do: turn},
+	{From: Backoff, On: Turn, To: []State{Backoff}, do: turn},
 }
 
 // table is transitions by state and kind; absent pairs have a nil do.
-var table = func() (byPair [Lapsed + 1][Redrove + 1]transition) {
+var table = func() (byPair [Lapsed + 1][Turn + 1]transition) {
 	for _, row := range transitions {
 		byPair[row.From][row.On] = row
 	}
@@ -86,7 +88,7 @@ func (t *Task) repeated(e *Event) (Verdict, bool) {
 		}
 	case Changed:
 		if u := t.updates(); t.State.Finished() && u.knows(e.Update.Request) {
-			return Verdict{Revision: t.Revision()}, true
+			return Verdict{Revision: u.made(e.Update.Request)}, true
 		}
 	case Redrove:
 		if t.RedrivenBy(e) {
@@ -141,6 +143,9 @@ func start(t *Task, e *Event, now int64) (Verdict, Effects) {
 	}
 	if t.lapsed(now) {
 		return refuse(fault.Stale, "the task has expired")
+	}
+	if t.HeldUp() {
+		return refuse(fault.Stale, "it is not its turn among the tasks of its order key, or it blocks that")
 	}
 	t.State = Running
 	t.Version++

@@ -39,6 +39,7 @@ type Whole struct {
 	Type, Tasklist string
 	Cost           int32
 	UniqueForMS    int64
+	OrderBlocks    bool
 	Trace          string
 }
 
@@ -62,6 +63,11 @@ const requestsKept = 4
 // knows tells whether a request was applied recently.
 func (u *Updates) knows(request uint64) bool {
 	return request != 0 && slices.Contains(u.Requests[:], request)
+}
+
+// made is the revision that a request made which was applied recently.
+func (u *Updates) made(request uint64) uint64 {
+	return u.Applied + 1 - uint64(slices.Index(u.Requests[:], request))
 }
 
 // updates are those of t, to read.
@@ -125,7 +131,7 @@ func (t *Task) decided(e *Event) (v Verdict, over bool) {
 	t.setUpdates(u)
 	switch {
 	case u.knows(e.Update.Request):
-		return Verdict{Revision: t.Revision()}, true
+		return Verdict{Revision: u.made(e.Update.Request)}, true
 	case e.Update.IfRevision != 0 && e.Update.IfRevision != t.Revision():
 		return Verdict{Code: fault.Stale, Message: "the task has revision " + strconv.FormatUint(t.Revision(), 10), Revision: t.Revision()}, true
 	case !t.replaceable(e.Update.Whole):
@@ -149,6 +155,9 @@ func changeIdle(t *Task, e *Event, now int64) (Verdict, Effects) {
 	t.change(e, now)
 	if place != [...]any{t.Priority, t.Group(), t.Cost()} {
 		t.pass()
+	}
+	if e.Update.Now || e.Update.DueAt != 0 {
+		t.unblock()
 	}
 	switch wait := t.DueAt - now; {
 	case e.Update.Now || e.Update.DueAt != 0 && wait <= 0:
@@ -266,6 +275,11 @@ func (t *Task) replace(u *Update, now int64) {
 		key := *x.Unique
 		key.ForMS = u.Whole.UniqueForMS
 		x.Unique = &key
+	}
+	if x.Order != nil {
+		order := *x.Order
+		order.Blocks = u.Whole.OrderBlocks
+		x.Order = &order
 	}
 	t.changed(u, now, "replaced by a submit with its unique key")
 }

@@ -44,7 +44,8 @@ func TestAnUpdateOfTheTime(t *testing.T) {
 	}
 }
 
-// TestAnUpdateByRevisionAndRequest: another revision changes nothing, and the verdict has it; one of the last four requests changes nothing and is good.
+// TestAnUpdateByRevisionAndRequest: another revision changes nothing, and the verdict has it; one of the last four requests changes nothing, and is good with the revision
+// that it made.
 func TestAnUpdateByRevisionAndRequest(t *testing.T) {
 	task := fresh()
 	if v, _ := changeAt(task, &Update{IfRevision: 2, Priority: 1}, 5, t0); v.Code != fault.Stale || v.Revision != 1 || task.Priority == 1 || task.Decided() != 5 {
@@ -58,7 +59,7 @@ func TestAnUpdateByRevisionAndRequest(t *testing.T) {
 	for n, again := range map[uint64]bool{101: false, 102: true, 105: true} {
 		at := *task
 		v, _ := changeAt(&at, &Update{IfRevision: 3, Priority: 5, Request: n}, 20, t0)
-		if (v == Verdict{Revision: 7}) != again || at.Revision() != 7 {
+		if (v == Verdict{Revision: n - 98}) != again || at.Revision() != 7 {
 			t.Errorf("request %d: %+v, revision %d", n, v, at.Revision())
 		}
 	}
@@ -211,12 +212,12 @@ func TestASubmitReplacesWhatHasNotStarted(t *testing.T) {
 		task := fresh()
 		task.Extra = &Extra{
 			Headers: []Header{{"a", "b"}}, Group: "acme", Cost: 3, Expiry: Expiry{StartWithinMS: 5, StartBy: t0 + 5},
-			Unique: &Unique{Key: "order-7", ForMS: 1, Seq: 4},
+			Unique: &Unique{Key: "order-7", ForMS: 1, Seq: 4}, Order: &Order{Key: "account", Index: 3, Turn: true},
 		}
 		return task
 	}
 	whole := func(task *Task) *Whole {
-		return &Whole{Type: task.Type, Tasklist: task.Tasklist, Cost: 2, UniqueForMS: 9, Trace: "trace"}
+		return &Whole{Type: task.Type, Tasklist: task.Tasklist, Cost: 2, UniqueForMS: 9, OrderBlocks: true, Trace: "trace"}
 	}
 	policy := Policy{MaxAttempts: 2, InitialIntervalMS: 7, Backoff: 1, MaxIntervalMS: 7, StartToCloseMS: 100}
 	task := keyed()
@@ -227,7 +228,7 @@ func TestASubmitReplacesWhatHasNotStarted(t *testing.T) {
 	}
 	x := task.Extra
 	if task.Priority != 1 || task.DueAt != t0+5_000 || *task.Policy != policy || string(task.Payload.Data) != "2" || task.Trace != "trace" || task.State != Backoff ||
-		x.Headers != nil || x.Group != "" || x.Cost != 2 || x.Expiry != (Expiry{FinishWithinMS: 60_000, FinishBy: t0 + 65_000}) || *x.Unique != (Unique{Key: "order-7", ForMS: 9, Seq: 4}) {
+		x.Headers != nil || x.Group != "" || x.Cost != 2 || x.Expiry != (Expiry{FinishWithinMS: 60_000, FinishBy: t0 + 65_000}) || *x.Unique != (Unique{Key: "order-7", ForMS: 9, Seq: 4}) || *x.Order != (Order{Key: "account", Index: 3, Turn: true, Blocks: true}) {
 		t.Errorf("%+v, %+v, %+v", task, x, x.Unique)
 	}
 	if now := task.Trigger(); now.Version == old.Version {
@@ -255,4 +256,25 @@ func TestASubmitReplacesWhatHasNotStarted(t *testing.T) {
 			t.Errorf("%s: %+v, revision %d", name, v, task.Revision())
 		}
 	}
+}
+
+// TestARepeatedUpdateHasTheRevisionThatItMade, not that of others since: who goes on from it must not change what it has not seen.
+func TestARepeatedUpdateHasTheRevisionThatItMade(t *testing.T) {
+	task := fresh()
+	for n := range uint64(requestsKept + 1) {
+		if v, _ := changeAt(task, &Update{Priority: 1, Request: 100 + n}, 10+n, t0+1000); v.Code != "" || v.Revision != 2+n {
+			t.Fatalf("update %d: %+v", n, v)
+		}
+	}
+	repeat := func(what string) {
+		t.Helper()
+		for n := uint64(1); n <= requestsKept; n++ {
+			if v, _ := changeAt(task, &Update{Priority: 1, Request: 100 + n}, 50+n, t0+1000); v.Code != "" || v.Revision != 2+n {
+				t.Errorf("%s, update %d once more: %+v", what, n, v)
+			}
+		}
+	}
+	repeat("while it waits")
+	Apply(task, &Event{Kind: Cancel, ID: task.ID, Domain: task.Domain}, t0)
+	repeat("when it has ended")
 }

@@ -1,0 +1,64 @@
+package linear
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// shortCalls is how many calls the short form has at least, fewCalls in a short run.
+const shortCalls, fewCalls = 600, 100
+
+// TestEachTaskHasOneLife: in a system that nothing disturbs.
+func TestEachTaskHasOneLife(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	s, err := stack.Start(ctx, stack.Config{Tables: stack.TablesMemory})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), within)
+		defer cancel()
+		if err := s.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	connect := func() *nats.Conn {
+		// An inbox for each request, so that tasks of a poll that was given up find no one, and come back.
+		nc, err := nats.Connect(s.URL, nats.UseOldRequestStyle(), nats.Name(t.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(nc.Close)
+		return nc
+	}
+	nc := connect()
+	admin, err := yard.NewAdmin(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := yard.NewClient(nc, domain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	define(t, admin, own)
+	h := newHistory()
+	r := start(t, h, connect)
+	calls := testkit.Rounds(t, shortCalls, fewCalls)
+	testkit.Eventually(t, within, func() error {
+		if n := h.len(); n < calls {
+			return fmt.Errorf("%d calls of %d", n, calls)
+		}
+		return nil
+	})
+	r.end()
+	h.finish(t, &client{nc: nc, h: h, no: operators + workers})
+	h.check(t, nil)
+}

@@ -1,0 +1,220 @@
+package gateway
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
+)
+
+// ordered is a request of tasks with these order keys.
+func ordered(keys ...string) *yardv1.SubmitRequest {
+	req := tasks(len(keys))
+	for i, key := range keys {
+		req.Tasks[i].OrderKey = key
+	}
+	return req
+}
+
+// keyIn is an order key of a partition.
+func keyIn(p int) string {
+	for i := 0; ; i++ {
+		if key := fmt.Sprint("key ", i); topology.OrderKeyPartition("shop", key, topology.Partitioning{History: rigPartitions}) == p {
+			return key
+		}
+	}
+}
+
+// TestOrderedTasksAreInTheOrderOfTheRequest, whichever partitions they go to; the results name them in the request's order.
+func TestOrderedTasksAreInTheOrderOfTheRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := uniqueRig(t, nil)
+		a, b := keyIn(0), keyIn(2)
+		all := accepted(t, <-r.submit(t, withID(ordered(a, b, a, b, a), true)))
+		for i, p := range []int{0, 2, 0, 2, 0} {
+			id, err := ids.ParseTaskID(all[i])
+			if err != nil || id.Partition() != p {
+				t.Errorf("task %d is %s, in partition %d", i, all[i], id.Partition())
+			}
+		}
+		for p, want := range map[int]string{0: "0 2 4", 2: "1 3"} {
+			got := ""
+			for _, task := range batchOf(r.log.partitions[p][0].Data).Tasks {
+				got += " " + string(task.Payload)
+			}
+			if got != " "+want || len(r.log.partitions[p]) != 1 {
+				t.Errorf("partition %d has%s in %d messages", p, got, len(r.log.partitions[p]))
+			}
+		}
+		r.log.wantInLine(t)
+	})
+}
+
+// TestAnOrderedTaskWaitsForItsPartition: it goes nowhere else, and is stored as soon as its partition takes it. A request of which only a part could be
+// stored is UNKNOWN, and its repeat stores the rest.
+func TestAnOrderedTaskWaitsForItsPartition(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := uniqueRig(t, nil)
+		away := true
+		r.log.fault = func(p int, _ natslog.Msg) (bool, error) {
+			if p == 1 && away {
+				return false, natslog.ErrNotStored
+			}
+			return true, nil
+		}
+		one := withID(ordered(keyIn(1)), true)
+		if o := <-r.submit(t, one); fault.CodeOf(o.err) != fault.Unavailable {
+			t.Fatalf("its partition is away: %v", o.err)
+		}
+		both := withID(ordered(keyIn(0), keyIn(1)), true)
+		if o := <-r.submit(t, both); fault.CodeOf(o.err) != fault.Unknown {
+			t.Fatalf("one of two is away: %v", o.err)
+		}
+		time.AfterFunc(3*time.Second, func() { r.log.mu.Lock(); away = false; r.log.mu.Unlock() })
+		accepted(t, <-r.submit(t, withID(ordered(keyIn(1)), true)))
+		both.Tries++
+		all := accepted(t, <-r.submit(t, both))
+		wantMarksOnce(t, r.log, len(all)+1)
+	})
+}
+
+// wantMarksOnce checks that so many tasks are stored, each once.
+func wantMarksOnce(t *testing.T, l *memLog, n int) {
+	t.Helper()
+	stored := 0
+	for _, of := range l.counting() {
+		for id, times := range of {
+			if stored++; times != 1 {
+				t.Errorf("task %s is stored %d times", id, times)
+			}
+		}
+	}
+	if stored != n {
+		t.Errorf("%d tasks are stored, want %d", stored, n)
+	}
+}
+
+// TestAUniqueKeyCountsWithinAnOrderKey: a task with both goes where its order key does, and so does the word on its unique key, which another order key has for
+// itself, and what has none.
+func TestAUniqueKeyCountsWithinAnOrderKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := uniqueRig(t, nil)
+		both := func(order ...string) *yardv1.SubmitRequest {
+			req := ordered(order...)
+			for i, task := range req.Tasks {
+				task.UniqueKey, task.Tasklist = "one", fmt.Sprint("list-", i)
+			}
+			return withID(req, true)
+		}
+		a, b := keyIn(0), keyIn(2)
+		_, first := outcomesOf(t, <-r.submit(t, both(a, b)))
+		_, plain := outcomesOf(t, <-r.submit(t, withID(keyed("one"), true)))
+		if len(first) != 2 || len(plain) != 1 {
+			t.Fatalf("created %v and %v", first, plain)
+		}
+		got, created := outcomesOf(t, <-r.submit(t, both(b, keyIn(1), a)))
+		if len(created) != 1 || got[0] != "existing "+first[1] || got[2] != "existing "+first[0] {
+			t.Errorf("got %v, the first ones are %v", got, first)
+		}
+		var together []*part // of several requests, in one atomic batch
+		for i := range 3 {
+			req := ordered(a)
+			req.Tasks[0].UniqueKey, req.Tasks[0].Tasklist = fmt.Sprint("many ", i), fmt.Sprint("list-", i)
+			s, err := r.submission(r.call(), withID(req, true), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			together = append(together, s.divide(r.Gateway)...)
+		}
+		if err := r.appender.storeTogether(t.Context(), together); err != nil {
+			t.Fatal(err)
+		}
+		r.log.wantInLine(t)
+		for p, msgs := range r.log.partitions {
+			for i, m := range submits(msgs) {
+				for _, task := range batchOf(m.Data).Tasks {
+					if at := i - int(task.Unique.Before); at < 0 || msgs[at].Subject != uniqueSubject(p, task) {
+						t.Errorf("message %d of partition %d: the word on the key of a task does not lie %d before", i, p, task.Unique.Before)
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestManyTasksWithBothKeysStayInOrder: more than one atomic batch takes; where the first of these is not stored, none is that comes after it.
+func TestManyTasksWithBothKeysStayInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := uniqueRig(t, nil)
+		many := func(from int) *yardv1.SubmitRequest {
+			req := tasks(2*partTasksMax + 1)
+			for i, task := range req.Tasks {
+				task.OrderKey, task.UniqueKey = keyIn(1), fmt.Sprint(from+i)
+			}
+			return withID(req, true)
+		}
+		outcomesOf(t, <-r.submit(t, many(0)))
+		n := 0
+		for _, m := range submits(r.log.partitions[1]) {
+			for _, task := range batchOf(m.Data).Tasks {
+				if string(task.Payload) != fmt.Sprint(n) {
+					t.Fatalf("task %s is stored at %d", task.Payload, n)
+				}
+				n++
+			}
+		}
+		if n != 2*partTasksMax+1 {
+			t.Errorf("%d tasks are stored", n)
+		}
+		calls := 0
+		r.log.atomicFault = func(func()) (bool, error) { // only the first batch is refused, as long as anyone asks
+			if calls++; calls == 1 {
+				return false, natslog.ErrFull
+			}
+			return true, nil
+		}
+		if o := <-r.submit(t, many(10_000)); o.err == nil {
+			t.Error("stored, though its partition was full")
+		}
+		if calls != 1 {
+			t.Errorf("%d batches were sent", calls)
+		}
+	})
+}
+
+// TestOrderKeysNeedTheirLogVersion: an older owner would not read the tasks.
+func TestOrderKeysNeedTheirLogVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newKnowingRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.OrderKeys - 1 } })
+		o := <-r.submit(t, ordered("a"))
+		if e := fault.From(o.err); e == nil || e.Code != fault.FailedPrecondition || e.Path != "/tasks/0/order_key" {
+			t.Errorf("got %v", o.err)
+		}
+		for path, req := range map[string]*yardv1.ListRequest{"/order_key": {OrderKey: "a"}, "/blocked": {Blocked: true}} {
+			_, err := asked(r, "shop", false, r.List, req)
+			if e := fault.From(err); e == nil || e.Code != fault.FailedPrecondition || e.Path != path {
+				t.Errorf("%s: %v", path, err)
+			}
+		}
+	})
+}
+
+// TestAFullTasklistRefusesOrderedTasks, those of several partitions as a whole.
+func TestAFullTasklistRefusesOrderedTasks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := uniqueRig(t, nil)
+		r.cap(t, "main", 2)
+		if o := <-r.submit(t, withID(ordered(keyIn(0), keyIn(1), keyIn(2)), true)); fault.CodeOf(o.err) != fault.ResourceExhausted {
+			t.Errorf("three where two may queue: %v", o.err)
+		}
+		wantMarksOnce(t, r.log, 0)
+		accepted(t, <-r.submit(t, withID(ordered(keyIn(0), keyIn(1)), true)))
+	})
+}

@@ -1,0 +1,92 @@
+package taskstate
+
+// Order is the order key of a task: tasks of one domain and key run one at a time, in the order of their places in the log. It is not
+// changed any more: copies of a task share it.
+type Order struct {
+	Key string
+	// Index is the task's place in the message of its submit, from 0.
+	Index uint32
+	// Turn: every task of the key with an earlier place has ended.
+	Turn bool
+	// Blocks: where the task would be dead, it blocks its key instead. Blocked: it does.
+	Blocks, Blocked bool
+}
+
+// Order is the order key of t; nil = none.
+func (t *Task) Order() *Order {
+	if t.Extra == nil {
+		return nil
+	}
+	return t.Extra.Order
+}
+
+// OrderKey is the order key of t; "" = none.
+func (t *Task) OrderKey() string {
+	if o := t.Order(); o != nil {
+		return o.Key
+	}
+	return ""
+}
+
+// AwaitsTurn tells whether the log has not said so far that it is the turn of t.
+func (t *Task) AwaitsTurn() bool {
+	o := t.Order()
+	return o != nil && !o.Turn
+}
+
+// HasOrder tells whether t has an order key, "" = any or none, and blocks it, if that is asked for.
+func (t *Task) HasOrder(key string, blocked bool) bool {
+	if key == "" && !blocked {
+		return true
+	}
+	o := t.Order()
+	return o != nil && (key == "" || o.Key == key) && (!blocked || t.State.Active() && o.Blocked)
+}
+
+// HeldUp tells whether t must not be granted: it is not its turn, or it blocks its key.
+func (t *Task) HeldUp() bool {
+	o := t.Order()
+	return o != nil && (!o.Turn || o.Blocked)
+}
+
+// blocks tells whether t blocks its key where it would be dead.
+func (t *Task) blocks() bool {
+	o := t.Order()
+	return o != nil && o.Blocks
+}
+
+// block lets t, which would be dead for a reason, wait until it is cancelled or gets another attempt.
+func (t *Task) block(reason string, now int64) {
+	t.setBlocked(true)
+	t.step(Step{Kind: StepBlocked, At: now, Message: reason, ErrType: t.ErrType})
+	t.State, t.DueAt, t.ReadyAt = Backoff, 0, now
+	t.Lost = min(t.Lost, 1)
+}
+
+func (t *Task) setBlocked(blocked bool) {
+	o := *t.Extra.Order
+	o.Blocked = blocked
+	t.extra().Order = &o
+}
+
+// unblock gives t, whose time was changed, another attempt.
+func (t *Task) unblock() {
+	if o := t.Order(); o != nil && o.Blocked {
+		t.setBlocked(false)
+	}
+}
+
+// turn notes that it is the turn of t. Its time in line begins: it could not run before.
+func turn(t *Task, _ *Event, now int64) (Verdict, Effects) {
+	if !t.AwaitsTurn() {
+		return Verdict{}, Effects{}
+	}
+	o := *t.Extra.Order
+	o.Turn = true
+	t.extra().Order = &o
+	if t.State != Ready {
+		return Verdict{}, Effects{}
+	}
+	t.ReadyAt = max(t.ReadyAt, now)
+	return Verdict{}, Effects{Trigger: true}
+}

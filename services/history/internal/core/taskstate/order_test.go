@@ -1,0 +1,146 @@
+package taskstate
+
+import (
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+)
+
+// TestNoAttemptBeginsBeforeItsTurn; with it, it stays through all that follows.
+func TestNoAttemptBeginsBeforeItsTurn(t *testing.T) {
+	task := fresh()
+	shared := &Extra{Order: &Order{Key: "a"}}
+	task.Extra = shared.LiesAt(7, 3)
+	if v := grab(task, t0); v.Code != fault.Stale || task.State != Ready || task.Version != 0 {
+		t.Fatalf("%+v, %s", v, task.State)
+	}
+	if v, fx := send(task, Turn, t0+5); v.Code != "" || !fx.Trigger || task.ReadyAt != t0+5 || *task.Order() != (Order{Key: "a", Index: 3, Turn: true}) {
+		t.Fatalf("%+v %+v %+v", v, fx, task.Order())
+	}
+	if shared.Order.Turn || shared.Order.Index != 0 {
+		t.Fatal("what copies share was changed")
+	}
+	if _, fx := send(task, Turn, t0+9); fx != (Effects{}) || task.ReadyAt != t0+5 {
+		t.Error("a turn that is said again has an effect")
+	}
+	if v := grab(task, t0+10); !v.Granted {
+		t.Fatalf("%+v", v)
+	}
+	if v, _ := send(task, Turn, t0+10); v.Code != fault.Stale {
+		t.Errorf("of a task that runs: %+v", v)
+	}
+	send(task, Failed, t0+20)
+	if task.AwaitsTurn() || task.State != Backoff {
+		t.Errorf("after a failure: %s", task.State)
+	}
+	task.Policy.MaxAttempts = 1
+	grab(task, task.DueAt)
+	send(task, Failed, task.DueAt)
+	if task.State != Dead {
+		t.Errorf("exhausted: %s", task.State)
+	}
+	if v, fx := send(task, Turn, task.DueAt); v.Code != fault.Stale || fx != (Effects{}) {
+		t.Errorf("of one that ended: %+v", v)
+	}
+}
+
+func TestAnOrderKeyTakesMemory(t *testing.T) {
+	if more := (&Task{Extra: &Extra{Order: &Order{Key: "account"}}}).Footprint() - new(Task).Footprint(); more <= len("account") {
+		t.Errorf("an order key counts as %d bytes", more)
+	}
+}
+
+func TestHasOrder(t *testing.T) {
+	with := func(o *Order, state State) *Task { return &Task{State: state, Extra: &Extra{Order: o}} }
+	for _, c := range []struct {
+		of      *Task
+		key     string
+		blocked bool
+		has     bool
+	}{
+		{new(Task), "", false, true},
+		{new(Task), "a", false, false},
+		{new(Task), "", true, false},
+		{with(&Order{Key: "a"}, Ready), "a", false, true},
+		{with(&Order{Key: "a"}, Ready), "b", false, false},
+		{with(&Order{Key: "a"}, Ready), "a", true, false},
+		{with(&Order{Key: "a", Blocked: true}, Backoff), "a", true, true},
+		{with(&Order{Key: "a", Blocked: true}, Backoff), "", true, true},
+		{with(&Order{Key: "a", Blocked: true}, Cancelled), "", true, false},
+		{with(&Order{Key: "a", Blocked: true}, Backoff), "b", true, false},
+	} {
+		if got := c.of.HasOrder(c.key, c.blocked); got != c.has {
+			t.Errorf("%+v: %q %v: %v", c.of.Order(), c.key, c.blocked, got)
+		}
+	}
+}
+
+// TestATaskBlocksItsKey where it would be dead: it waits, whatever its attempts were, until it is cancelled, its time is over, or it gets another attempt.
+func TestATaskBlocksItsKey(t *testing.T) {
+	blocking := func(expiry Expiry) *Task {
+		task := fresh()
+		task.Extra = (&Extra{Expiry: expiry, Order: &Order{Key: "a", Blocks: true}}).LiesAt(7, 0)
+		task.Policy = &Policy{MaxAttempts: 1, InitialIntervalMS: 1000, Backoff: 1, MaxIntervalMS: 1000, StartToCloseMS: 60_000}
+		send(task, Turn, t0)
+		grab(task, t0)
+		v, fx := send(task, Failed, t0+5)
+		if v.Code != "" || fx.Finish || fx.Trigger || fx.Park || task.State != Backoff || !task.Order().Blocked || task.FinishedAt != 0 {
+			t.Fatalf("%+v %+v %s %+v", v, fx, task.State, task.Order())
+		}
+		return task
+	}
+	task := blocking(Expiry{})
+	if task.WakeAt() != 0 || !task.HeldUp() {
+		t.Errorf("woken at %d", task.WakeAt())
+	}
+	if v := grab(task, t0+1_000_000); v.Code != fault.Stale || task.State != Backoff {
+		t.Errorf("granted: %+v", v)
+	}
+	if last := task.Steps[len(task.Steps)-1]; last.Kind != StepBlocked {
+		t.Errorf("its history ends with %+v", last)
+	}
+	if v, fx := changeAt(task, &Update{Priority: 1}, 10, t0+10); v.Code != "" || fx.Trigger || !task.Order().Blocked {
+		t.Errorf("a change of its priority: %+v %+v", v, fx)
+	}
+	if v, fx := changeAt(task, &Update{Now: true}, 20, t0+20); v.Code != "" || !fx.Trigger || task.HeldUp() || task.State != Ready {
+		t.Errorf("run now: %+v %+v %s", v, fx, task.State)
+	}
+	if v := grab(task, t0+30); !v.Granted {
+		t.Fatalf("%+v", v)
+	}
+	send(task, Failed, t0+40)
+	if !task.HeldUp() {
+		t.Error("it does not block again")
+	}
+	if changeAt(task, &Update{DueAt: t0 + 50_000}, 50, t0+50); task.HeldUp() || task.State != Backoff || task.WakeAt() != t0+50_000 {
+		t.Errorf("at a time: %s, woken at %d", task.State, task.WakeAt())
+	}
+	grab(task, t0+50_000)
+	if _, fx := send(task, Succeeded, t0+50_010); !fx.Finish || task.State != Completed {
+		t.Errorf("%s", task.State)
+	}
+
+	task = blocking(Expiry{})
+	if _, fx := send(task, Cancel, t0+9); !fx.Finish || task.State != Cancelled {
+		t.Errorf("cancelled: %s", task.State)
+	}
+	task = blocking(Expiry{FinishBy: t0 + 1000})
+	if task.WakeAt() != t0+1000 {
+		t.Errorf("woken at %d", task.WakeAt())
+	}
+	if _, fx := send(task, Lapse, t0+1000); !fx.Finish || task.State != Lapsed {
+		t.Errorf("its time is over: %s", task.State)
+	}
+}
+
+// TestLostAttemptsBlockAKeyToo: it may be lost again as often afterwards.
+func TestLostAttemptsBlockAKeyToo(t *testing.T) {
+	task := fresh()
+	task.Extra = (&Extra{Order: &Order{Key: "a", Blocks: true}}).LiesAt(7, 0)
+	send(task, Turn, t0)
+	task.Lost = LostMax - 1
+	grab(task, t0)
+	if send(task, Expired, task.Attempt.BeatBy); !task.HeldUp() || task.Lost != 1 {
+		t.Errorf("%s, lost %d times", task.State, task.Lost)
+	}
+}

@@ -1,0 +1,121 @@
+package partition_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+)
+
+// unsaved stores no checkpoint while it is away.
+type unsaved struct {
+	partition.Checkpoints
+	away atomic.Bool
+}
+
+func (u *unsaved) Save(ctx context.Context, cp *logv1.Checkpoint, revision uint64) (uint64, error) {
+	if u.away.Load() {
+		return 0, context.DeadlineExceeded
+	}
+	return u.Checkpoints.Save(ctx, cp, revision)
+}
+
+// I12: an owner without a lease may be one of two. What it has in memory, or does not have, may be old, so it says neither.
+func TestI12_AnOwnerWithoutALeaseShowsNoTask(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShell(t)
+		d := s.deps("a")
+		checkpoints := &unsaved{Checkpoints: d.Checkpoints}
+		d.Checkpoints = checkpoints
+		o, stop := run(d)
+		<-o.Ready()
+		known, absent := newID(1), newID(2)
+		s.submit(3, task(known, "shop"))
+		time.Sleep(time.Second)
+		get := func(id [16]byte) (code fault.Code) {
+			code = "no answer"
+			o.Get(t.Context(), &rpcv1.GetTaskRequest{TaskId: id[:], Domain: "shop"}, func(_ *rpcv1.GetTaskResponse, err error) { code = fault.CodeOf(err) })
+			time.Sleep(100 * time.Millisecond)
+			synctest.Wait()
+			return code
+		}
+		for _, c := range []struct {
+			away bool
+			want fault.Code
+		}{{false, ""}, {true, fault.Unavailable}, {false, ""}} {
+			checkpoints.away.Store(c.away)
+			time.Sleep(5 * time.Second) // a lease, and more
+			for what, id := range map[string][16]byte{"known": known, "absent": absent} {
+				if got := get(id); got != c.want {
+					t.Errorf("checkpoints away %v, %s: %q", c.away, what, got)
+				}
+			}
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// lateReader looks into the archive for longer than a lease lasts.
+type lateReader struct{ partition.Reader }
+
+func (r lateReader) Archived(ctx context.Context, wanted []ids.TaskID) ([]*logv1.Record, error) {
+	time.Sleep(3 * time.Second)
+	return r.Reader.Archived(ctx, wanted)
+}
+
+// I12: the same of a lease that ends while the task is looked for.
+func TestI12_WhatIsFoundAfterTheLeaseIsNotShown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShell(t)
+		d := s.deps("a")
+		checkpoints := &unsaved{Checkpoints: d.Checkpoints}
+		d.Checkpoints, d.Reader = checkpoints, lateReader{d.Reader}
+		o, stop := run(d)
+		<-o.Ready()
+		for _, want := range []fault.Code{"", fault.Unavailable} {
+			checkpoints.away.Store(want != "")
+			id, answers := newID(1), make(chan error, 1)
+			o.Get(t.Context(), &rpcv1.GetTaskRequest{TaskId: id[:], Domain: "shop"}, func(_ *rpcv1.GetTaskResponse, err error) { answers <- err })
+			if got := fault.CodeOf(<-answers); got != want {
+				t.Errorf("answered with %q, want %q", got, want)
+			}
+		}
+		checkpoints.away.Store(false)
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A task that a command waits for may be on its way from the timer store: who asks for it is not to take it for gone.
+func TestATaskThatACommandWaitsForMayBeOnItsWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShell(t)
+		d := s.deps("a")
+		d.Timer = silentTimer{s.world}
+		o, stop := run(d)
+		<-o.Ready()
+		cancelled, other := newID(1), newID(2)
+		s.event(&logv1.Event{Kind: logv1.EventKind_EVENT_KIND_CANCEL, TaskId: cancelled[:], Domain: "shop"})
+		time.Sleep(time.Second)
+		for id, want := range map[ids.TaskID]bool{cancelled: true, other: false} {
+			answers := make(chan *rpcv1.GetTaskResponse, 1)
+			o.Get(t.Context(), &rpcv1.GetTaskRequest{TaskId: id[:], Domain: "shop"}, func(r *rpcv1.GetTaskResponse, _ error) { answers <- r })
+			if r := <-answers; r.GetTask() != nil || r.GetTaken() != want {
+				t.Errorf("task %s: %v, taken is to be %v", id, r, want)
+			}
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
