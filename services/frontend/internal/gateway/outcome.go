@@ -12,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
@@ -86,6 +87,8 @@ func (g *Gateway) outcome(c Call, traced bool, answer Answer, check func() ([]va
 		case err == nil:
 		case errors.Is(err, errCancelsWait):
 			s.fail(fault.ResourceExhausted, "too many cancels and updates wait for tasks that cannot be looked up now: repeat the entry later")
+		case errors.Is(err, natslog.ErrFull):
+			s.fail(fault.ResourceExhausted, "the log's storage is full, and takes no new payloads: repeat the entry later")
 		default:
 			s.fail(fault.ResourceExhausted, "too many outcomes wait for the log")
 		}
@@ -254,6 +257,11 @@ func (s *share) weight() int { return max(s.bytes, len(s.events)*eventBytesMin) 
 func (s *share) cancels() bool {
 	kind := s.events[0].Kind
 	return kind == logv1.EventKind_EVENT_KIND_CANCEL || kind == logv1.EventKind_EVENT_KIND_UPDATE || kind == logv1.EventKind_EVENT_KIND_REDRIVEN
+}
+
+// brings tells whether these are updates with payloads, which may be as large as those of tasks.
+func (s *share) brings() bool {
+	return slices.ContainsFunc(s.events, func(e *logv1.Event) bool { return e.Update.GetHasPayload() })
 }
 
 // cancelBytes is how many bytes weigh as much as a cancel.

@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
 
@@ -142,6 +144,35 @@ func TestR43_AFullLogRefusesKeys(t *testing.T) {
 		wantCode(t, (<-r.submit(t, withID(keyed("three"), true))).err, fault.ResourceExhausted)
 		if r.StorageFull() == nil {
 			t.Error("nothing warns")
+		}
+	})
+}
+
+// An update may bring as much as a submit, so where the log has no room for tasks it is refused, also as what replaces a task; one that brings nothing is not.
+func TestR43_AFullLogRefusesNewPayloads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := uniqueRig(t, nil, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.Updates } })
+		outcomesOf(t, <-r.submit(t, withID(replacing("one"), true)))
+		for p := range rigPartitions {
+			r.storageFull(t, p, true)
+		}
+		update := func(u *yardv1.TaskUpdate) <-chan outcome {
+			answer, got := r.answers(t)
+			u.TaskId = completion(1, 1).TaskId
+			r.Update(r.call(), &yardv1.UpdateRequest{Tasks: []*yardv1.TaskUpdate{u}}, answer)
+			return got
+		}
+		if v := verdicts(t, <-update(&yardv1.TaskUpdate{Payload: &yardv1.Payload{Data: []byte("1")}}))[0]; v.Code != string(fault.ResourceExhausted) {
+			t.Errorf("a payload: %v", v)
+		}
+		wantCode(t, (<-r.submit(t, withID(replacing("one"), true))).err, fault.ResourceExhausted)
+		if n := len(r.bus.sentEvents()); n != 0 {
+			t.Errorf("history was sent %d batches", n)
+		}
+		got := update(&yardv1.TaskUpdate{Priority: 1})
+		r.verdictOn(t, &logv1.EventVerdict{Revision: 2})
+		if v := verdicts(t, <-got)[0]; v.Code != codeOK {
+			t.Errorf("a priority: %v", v)
 		}
 	})
 }

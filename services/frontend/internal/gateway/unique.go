@@ -247,6 +247,8 @@ func (g *Gateway) storeEach(ctx context.Context, pt *part) error {
 			case err != nil && ctx.Err() != nil:
 				pt.certain = false
 				return err
+			case errors.Is(err, natslog.ErrFull):
+				return err
 			case err != nil:
 				pt.certain = pt.certain && pt.of.conflicts == nil // a task may have been replaced
 				pause(ctx, delay)

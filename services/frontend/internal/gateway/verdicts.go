@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/shared/admission"
 	"github.com/yardmaster-io/yardmaster/shared/batcher"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/distribution"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/filing"
@@ -102,6 +103,9 @@ const cancelsInFlight = 4
 func (o *outcomes) enqueue(s *share) error {
 	if !s.cancels() {
 		return o.enqueueOutcomes(s)
+	}
+	if s.brings() && !o.g.appender.hasRoom(s.partition) { // as for tasks: what is left is for the events of those that are there
+		return natslog.ErrFull
 	}
 	if !o.takesCancels(s.partition, []*share{s}) {
 		return errCancelsWait

@@ -99,3 +99,66 @@ func TestAllWorkersAreToldOfThatFallSilentAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// earOf is an ear that does not run.
+func earOf(t *testing.T, server *testkit.NATS) *Ear {
+	t.Helper()
+	ear, err := NewEar(server.Connect(t), server.Connect(t), partition.NewWorkers(), func(string) bool { return true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ear
+}
+
+// TestAnEarNotesWhatItMayHaveMissed: messages that found no room, and a connection that was renewed.
+func TestAnEarNotesWhatItMayHaveMissed(t *testing.T) {
+	t.Parallel()
+	server := testkit.RunNATS(t)
+	ear, worker := earOf(t, server), server.Connect(t)
+	until := func(what string, done func() bool) {
+		t.Helper()
+		for end := time.Now().Add(time.Minute); !done(); time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatal(what)
+			}
+			ear.hear(&nats.Msg{Subject: topology.AliveHint("shop")})
+		}
+	}
+	if ear.lost(); ear.dropped != 0 || ear.reconnects != 0 {
+		t.Fatalf("%d dropped, %d reconnects", ear.dropped, ear.reconnects)
+	}
+	for range signsWaitingMax + 10 {
+		if err := worker.Publish(topology.AliveHint("shop"), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	until("no one notes what was dropped", func() bool { return ear.dropped > 0 })
+	if err := ear.hears.ForceReconnect(); err != nil {
+		t.Fatal(err)
+	}
+	until("no one notes the reconnect", func() bool { return ear.reconnects > 0 })
+}
+
+// TestAnEarSaysThingsOnceInAWhile, unless there is something fresh, and is not confused by what is not its own message.
+func TestAnEarSaysThingsOnceInAWhile(t *testing.T) {
+	t.Parallel()
+	server := testkit.RunNATS(t)
+	ear := earOf(t, server)
+	sub, err := ear.mouth.SubscribeSync(topology.HintSilent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := &rpcv1.Silent{Workers: []*rpcv1.SilentWorker{{Domain: "shop", WorkerId: "worker-that-dies"}}}
+	ear.toldAt = ear.workers.Now() + time.Hour // so the time that this test takes does not matter
+	ear.tell(all, false)
+	ear.tell(all, true)
+	ear.toldAt = ear.workers.Now() + time.Hour
+	ear.tell(all, false)
+	ear.hear(&nats.Msg{Subject: ear.self, Data: []byte("no number")})
+	if err := ear.mouth.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if n, _, err := sub.Pending(); n != 1 || err != nil {
+		t.Errorf("it was said %d times: %v", n, err)
+	}
+}

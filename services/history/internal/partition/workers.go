@@ -38,7 +38,7 @@ func (w *Workers) Now() time.Duration { return time.Since(w.origin) }
 // Heard takes in a sign of life that came for a domain. One that breaks a rule is left out.
 func (w *Workers) Heard(domain string, data []byte) {
 	w.mu.Lock()
-	passes := w.roster.Passes(domain, w.Now())
+	passes := w.roster.Passes(domain, len(data), w.Now())
 	w.mu.Unlock()
 	if !passes {
 		return

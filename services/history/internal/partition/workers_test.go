@@ -1,6 +1,7 @@
 package partition_test
 
 import (
+	"bytes"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -135,4 +136,20 @@ func TestAnOwnerKnowsWhatItsProcessHeardBefore(t *testing.T) {
 			}
 		})
 	}
+}
+
+// I14: a sign that is far too large is left out unread: to read many such would make the process late for all domains.
+func TestASignThatIsTooLargeIsLeftOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := partition.NewWorkers()
+		var heard []string
+		deaf := hears(w, &heard)
+		w.Heard("shop", append(sign("worker-of-many-words"), bytes.Repeat([]byte(" "), 5000)...))
+		w.Heard("shop", sign(deadWorker))
+		time.Sleep(5 * time.Second)
+		deaf()
+		if len(heard) != 1 || heard[0] != "shop/"+deadWorker {
+			t.Errorf("heard of %v", heard)
+		}
+	})
 }

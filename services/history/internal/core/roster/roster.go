@@ -40,6 +40,9 @@ const (
 	// domainsMax bounds the domains that signs name, whether or not they have workers.
 	domainsMax = 2 * workersMax
 	signsMax   = int(domainWorkersMax * (time.Second / EveryMin))
+	// signBytesMax is what a sign may have in all, also one whose strings are written with escapes. It is not read to find out what it says: what
+	// takes long to read makes the process late, and then no worker of any domain is silent. A sign of signBytes or more counts as several.
+	signBytesMax, signBytes = 4096, 512
 )
 
 // What a sign may hold, in bytes, and how many tasklists.
@@ -86,6 +89,15 @@ type Worker struct {
 	entry    deadline.Entry
 }
 
+// fall is that a worker fell silent at a time.
+type fall struct {
+	worker *Worker
+	at     time.Duration
+}
+
+// stands tells whether the worker has not been heard since.
+func (f fall) stands() bool { return f.worker.silentAt == f.at }
+
 func (w *Worker) key() Key { return Key{w.Domain, w.ID} }
 
 // domain is what is known of one domain.
@@ -103,8 +115,8 @@ type Roster struct {
 	domains map[string]*domain
 	count   int
 	due     deadline.Heap[*Worker]
-	// fallen are silent, in the order in which that was found.
-	fallen []*Worker
+	// fallen are silent, in the order in which that was found. Those that rose since are left there for a while.
+	fallen []fall
 	// number and sentAt are of the last message of the process to itself that came; since is when one was missing or late.
 	number        uint64
 	sentAt, since time.Duration
@@ -117,8 +129,12 @@ func New() *Roster {
 	return &Roster{domains: map[string]*domain{}, due: deadline.Heap[*Worker]{Entry: func(w *Worker) *deadline.Entry { return &w.entry }}}
 }
 
-// Passes tells whether a sign of a domain is to be read at all. One domain that sends far too many does not take the others' time (I14).
-func (r *Roster) Passes(name string, now time.Duration) bool {
+// Passes tells whether a sign of a domain is to be read at all. One domain that sends far too many, or too large ones, does not take the others'
+// time (I14).
+func (r *Roster) Passes(name string, bytes int, now time.Duration) bool {
+	if bytes > signBytesMax {
+		return false
+	}
 	d := r.domains[name]
 	if d == nil {
 		if len(r.domains) >= domainsMax { // any name may come; those without workers are forgotten, which are half of them at least
@@ -130,7 +146,7 @@ func (r *Roster) Passes(name string, now time.Duration) bool {
 	if second := now.Truncate(time.Second); second != d.second {
 		d.second, d.signs = second, 0
 	}
-	if d.signs++; d.signs > signsMax {
+	if d.signs += 1 + bytes/signBytes; d.signs > signsMax {
 		d.since = now
 		return false
 	}
@@ -153,8 +169,8 @@ func (r *Roster) Heard(name string, s *Sign, now time.Duration) {
 		w = &Worker{Domain: name}
 		d.workers[s.ID] = w
 		r.count++
-	case w.silentAt > 0:
-		r.rise(w)
+	default:
+		w.silentAt = 0
 	}
 	w.Sign, w.HeardAt = *s, now
 	r.plan(w)
@@ -203,34 +219,32 @@ func (r *Roster) Fall(now time.Duration) (found int) {
 			continue
 		}
 		w.silentAt = now
-		r.fallen = append(r.fallen, w)
+		r.fallen = append(r.fallen, fall{w, now})
 		found++
 	}
-	for len(r.fallen) > 0 && now-r.fallen[0].silentAt >= SaidFor {
-		r.remove(r.fallen[0])
+	said := 0
+	for ; said < len(r.fallen) && now-r.fallen[said].at >= SaidFor; said++ {
+		if f := r.fallen[said]; f.stands() {
+			r.remove(f.worker)
+		}
 	}
+	r.fallen = slices.Delete(r.fallen, 0, said)
 	return found
 }
 
 // Fallen are the workers that fell silent a moment ago.
 func (r *Roster) Fallen() []Key {
-	all := make([]Key, len(r.fallen))
-	for i, w := range r.fallen {
-		all[i] = w.key()
+	all := make([]Key, 0, len(r.fallen))
+	for _, f := range r.fallen {
+		if f.stands() {
+			all = append(all, f.worker.key())
+		}
 	}
 	return all
 }
 
-// rise takes a worker from those that are silent.
-func (r *Roster) rise(w *Worker) {
-	w.silentAt = 0
-	r.fallen = slices.DeleteFunc(r.fallen, func(f *Worker) bool { return f == w })
-}
-
 func (r *Roster) remove(w *Worker) {
-	if w.silentAt > 0 {
-		r.rise(w)
-	}
+	w.silentAt = 0
 	r.due.Remove(w)
 	delete(r.domains[w.Domain].workers, w.ID)
 	r.count--

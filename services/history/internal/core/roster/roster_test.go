@@ -44,7 +44,7 @@ func sign(n int) *Sign { return &Sign{ID: id(n), Every: second} }
 
 // hear has a sign come.
 func (e *ear) hear(domain string, s *Sign, now time.Duration) {
-	if e.Passes(domain, now) {
+	if e.Passes(domain, 200, now) {
 		e.Heard(domain, s, now)
 	}
 }
@@ -116,7 +116,7 @@ func TestSilenceIsConcludedOnlyFromWhatWasHeard(t *testing.T) {
 		"one domain is flood": {func(e *ear, at time.Duration) {
 			e.listen(at, 0)
 			e.domains["shop"].signs = signsMax
-			e.Passes("shop", at)
+			e.Passes("shop", 200, at)
 		}, 12500 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestSilenceIsConcludedOnlyFromWhatWasHeard(t *testing.T) {
 func TestI14_ADomainTakesNoMoreThanItsShare(t *testing.T) {
 	e := newEar()
 	for n := range domainWorkersMax + 10 {
-		e.Passes("flood", start+time.Duration(n)*time.Millisecond)
+		e.Passes("flood", 200, start+time.Duration(n)*time.Millisecond)
 		e.Heard("flood", sign(n), start)
 	}
 	e.hear("shop", sign(1), start)
@@ -154,16 +154,16 @@ func TestI14_ADomainTakesNoMoreThanItsShare(t *testing.T) {
 	}
 	at := start + 100*second
 	for n := range signsMax {
-		if !e.Passes("flood", at) {
+		if !e.Passes("flood", 200, at) {
 			t.Fatalf("%d is refused", n)
 		}
 	}
-	if e.Passes("flood", at) || !e.Passes("shop", at) || !e.Passes("flood", at+second) {
+	if e.Passes("flood", 200, at) || !e.Passes("shop", 200, at) || !e.Passes("flood", 200, at+second) {
 		t.Error("the wrong ones pass")
 	}
 	for n := range workersMax {
 		name := fmt.Sprint("d", n/domainWorkersMax)
-		e.Passes(name, at+2*second+time.Duration(n)*time.Millisecond)
+		e.Passes(name, 200, at+2*second+time.Duration(n)*time.Millisecond)
 		e.Heard(name, sign(n), at)
 	}
 	if e.count != workersMax {

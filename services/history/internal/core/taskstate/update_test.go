@@ -71,6 +71,12 @@ func TestAnUpdateByRevisionAndRequest(t *testing.T) {
 	if v, _ := changeAt(&at, &Update{Priority: 5, Request: 105}, 15, t0); v != (Verdict{Revision: 7}) {
 		t.Errorf("%+v", v)
 	}
+	if at.Decided() != 15 {
+		t.Errorf("decided up to %d", at.Decided())
+	}
+	if changeAt(&at, &Update{Request: 105}, 12, t0); at.Decided() != 15 { // a copy that lies before: what lies behind it is decided all the same
+		t.Errorf("after an earlier copy it is decided up to %d", at.Decided())
+	}
 	Apply(&at, &Event{Kind: Cancel, ID: at.ID}, t0)
 	if v, _ := changeAt(&at, &Update{Request: 105}, 30, t0); v != (Verdict{Revision: 7}) {
 		t.Errorf("repeated at the end: %+v", v)
