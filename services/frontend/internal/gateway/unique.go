@@ -249,6 +249,8 @@ func (g *Gateway) storeEach(ctx context.Context, pt *part) error {
 				return err
 			case errors.Is(err, natslog.ErrFull):
 				return err
+			case errors.Is(err, natslog.ErrFull): // a replacement has a payload
+				return err
 			case err != nil:
 				pt.certain = pt.certain && pt.of.conflicts == nil // a task may have been replaced
 				pause(ctx, delay)
