@@ -308,7 +308,7 @@ func makeRoom(w *world) {
 func loseWorker(w *world) {
 	const worker = "a-worker-that-dies"
 	id := w.submitOne(&yardv1.NewTask{Type: "lost"})
-	poll := func() (all []*yardv1.PolledTask) {
+	poll := func(worker string) (all []*yardv1.PolledTask) {
 		w.eventually(func() (err error) {
 			all, err = w.poll(&yardv1.PollRequest{Tasklist: list, MaxTasks: 1, WaitMs: 20_000, Types: []string{"lost"}, WorkerId: worker})
 			if err == nil && len(all) == 0 {
@@ -318,7 +318,7 @@ func loseWorker(w *world) {
 		})
 		return all
 	}
-	poll()
+	poll(worker)
 	w.eventually(func() error {
 		if err := w.nc.Publish(topology.AliveHint(w.domain), []byte(`{"worker_id":"`+worker+`","every_ms":500}`)); err != nil {
 			return err
@@ -330,7 +330,7 @@ func loseWorker(w *world) {
 		return err
 	})
 	w.reach(id, "ready")
-	w.complete(poll()...)
+	w.complete(poll("another")...) // what the silent one is given is taken back
 	w.ended(id)
 }
 
