@@ -2,6 +2,7 @@ package natshistory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -117,12 +118,12 @@ func TestAnEarNotesWhatItMayHaveMissed(t *testing.T) {
 	ear, worker := earOf(t, server), server.Connect(t)
 	until := func(what string, done func() bool) {
 		t.Helper()
-		for end := time.Now().Add(time.Minute); !done(); time.Sleep(time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatal(what)
+		testkit.Eventually(t, time.Minute, func() error {
+			if ear.hear(&nats.Msg{Subject: topology.AliveHint("shop")}); done() {
+				return nil
 			}
-			ear.hear(&nats.Msg{Subject: topology.AliveHint("shop")})
-		}
+			return errors.New(what)
+		})
 	}
 	if ear.lost(); ear.dropped != 0 || ear.reconnects != 0 {
 		t.Fatalf("%d dropped, %d reconnects", ear.dropped, ear.reconnects)

@@ -34,7 +34,7 @@ func TestLargeSignsAreNotRead(t *testing.T) {
 	}
 }
 
-// A worker that rose and fell again is told of for as long as one that fell once, and not forgotten for the first time.
+// A worker that rose and fell again is said to be silent for as long as one that fell once, and not forgotten for the first time.
 func TestAWorkerFallsTwice(t *testing.T) {
 	r := New()
 	sign := &Sign{ID: "0123456789abcdef", Every: EveryMin}
