@@ -330,8 +330,13 @@ func loseWorker(w *world) {
 		return err
 	})
 	w.reach(id, "ready")
-	w.complete(poll("another")...) // what the silent one is given is taken back
-	w.ended(id)
+	w.eventually(func() error { // for a moment what it is given is taken back
+		w.complete(poll(worker)...)
+		if !w.get(id).State.Finished() {
+			return errNothing
+		}
+		return nil
+	})
 }
 
 // failInEveryWay ends attempts in all ways but success.
