@@ -140,6 +140,8 @@ type target struct {
 	groups []string
 	// unique: each task has a key of its own.
 	unique bool
+	// orderKeys is how many order keys the tasks are of, in turn; 0 = they have none.
+	orderKeys int
 	// polls is how many wait for the tasks of one domain at once.
 	polls int
 	// redis is that of the tables, nil where there is none or it is not known.
@@ -156,7 +158,7 @@ type target struct {
 // open starts an embedded stack, or names the cluster. The stack's data go into the
 // current folder's file system, since the usual temporary one may be memory.
 func (o *Options) open(ctx context.Context, sync string) (*target, error) {
-	t := &target{types: o.Types, limit: o.Limit, levels: o.Levels, perGroup: o.PerGroup, limitAll: o.LimitAll, spread: o.Spread, groups: groupNames(o.Groups), unique: o.Unique, polls: o.Polls, slower: o.slower}
+	t := &target{types: o.Types, limit: o.Limit, levels: o.Levels, perGroup: o.PerGroup, limitAll: o.LimitAll, spread: o.Spread, groups: groupNames(o.Groups), unique: o.Unique, orderKeys: o.OrderKeys, polls: o.Polls, slower: o.slower}
 	if o.URL != "" {
 		t.url, t.login, t.tenant = o.URL, o.Login, o.tenant()
 		return t, t.openRedis(o.Redis)

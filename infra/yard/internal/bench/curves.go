@@ -43,6 +43,9 @@ func curves() []curve {
 		{"groups", "groups that the tasks are of", []int{1, 10, 100, 1000, 10_000, 100_000}, func(o *Options, x int) {
 			o.Groups, o.Tasks = x, max(o.Tasks, x)
 		}},
+		{"order-keys", "order keys that the tasks are of, 0 = none", []int{0, 100, 1000, 10_000, 100_000}, func(o *Options, x int) {
+			o.OrderKeys, o.Tasks = x, max(o.Tasks, x)
+		}},
 		{"partitions", "partitions of the tasklist", []int{1, 2, 4, 8, 16}, func(o *Options, x int) { o.Spread = x }},
 		{"pollers", "polls that wait for tasks at once", []int{1, 10, 100, 1000, 10_000}, func(o *Options, x int) { o.Polls = x }},
 	}

@@ -37,7 +37,7 @@
 //	    starts: what the groups have of the starts until one of them is done.
 //
 // Curves (yard bench curves) are W1 with one setting at several values, a fresh system for each: levels of limits, saturation of a
-// limit, types, groups, partitions of the tasklist, and polls that wait.
+// limit, types, groups, order keys, partitions of the tasklist, and polls that wait.
 // Curves, curves.json and the pictures are of the same numbers; the picture shows throughput and Redis' CPU time per task.
 //
 // What Redis did is from its own counters (INFO cpu, commandstats), before and after a run: CPU time, calls of scripts, and

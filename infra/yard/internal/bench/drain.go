@@ -192,6 +192,9 @@ func (t *target) task(i int) yard.Task {
 	if len(t.groups) > 0 {
 		task.Group = t.groups[i%len(t.groups)]
 	}
+	if t.orderKeys > 0 {
+		task.OrderKey = "order-" + strconv.Itoa(i%t.orderKeys)
+	}
 	if t.unique {
 		task.Unique = &yard.Unique{Key: rand.Text(), For: time.Hour}
 	}

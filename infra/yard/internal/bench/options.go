@@ -81,11 +81,12 @@ const (
 // stallAfter ends a run in which nothing has moved for so long.
 const stallAfter = 2 * time.Minute
 
-// Bounds of a run: its groups, its types, and its polls, each of which has a goroutine.
+// Bounds of a run: its groups, its order keys, its types, and its polls, each of which has a goroutine.
 const (
-	groupsMax = 1_000_000
-	typesMax  = 1000
-	pollsMax  = 10_000
+	groupsMax    = 1_000_000
+	orderKeysMax = 1_000_000
+	typesMax     = 1000
+	pollsMax     = 10_000
 )
 
 // Options of a measurement.
@@ -113,6 +114,8 @@ type Options struct {
 	Groups int
 	// Unique gives each task a unique key of its own, kept for an hour after its end.
 	Unique bool
+	// OrderKeys is how many order keys the tasks are of, in turn, 0 to 1,000,000. Default 0: they have none.
+	OrderKeys int
 	// PerGroup is how many tasks of each type and group may run at once, 0 to 1,000,000. Default 0 = any number.
 	PerGroup int
 	// Spread is how many partitions the tasklist has, 1 to 64. Default 1.
@@ -188,6 +191,9 @@ func (o *Options) fill() error {
 	}
 	if o.Groups < 0 || o.Groups > groupsMax {
 		return fmt.Errorf("%d groups: want 0 to %d", o.Groups, groupsMax)
+	}
+	if o.OrderKeys < 0 || o.OrderKeys > orderKeysMax {
+		return fmt.Errorf("%d order keys: want 0 to %d", o.OrderKeys, orderKeysMax)
 	}
 	if o.Domains == 0 {
 		o.Domains = w8Domains

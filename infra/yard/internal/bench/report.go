@@ -51,6 +51,8 @@ type Settings struct {
 	Groups int `json:"groups,omitempty"`
 	// Unique: each task has a unique key of its own.
 	Unique bool `json:"unique,omitempty"`
+	// OrderKeys is how many order keys the tasks are of, in turn.
+	OrderKeys int `json:"order_keys,omitempty"`
 	// Producers is 0 where each workload has its own number; Domains are those of W8 and W8s.
 	Producers int `json:"producers,omitempty"`
 	Domains   int `json:"domains"`
@@ -174,7 +176,7 @@ type Cost struct {
 func (o *Options) settings() Settings {
 	s := Settings{
 		Stack: "embedded: one process, in-process connections", Sync: strings.Join(o.Syncs, ","),
-		PayloadBytes: payloadBytes, WarmUpTasks: warmUpTasks, Runs: o.Runs, Types: o.Types, Polls: o.Polls, Limit: o.Limit, Levels: o.Levels, Spread: o.Spread, LimitAll: o.LimitAll, Groups: o.Groups, Unique: o.Unique,
+		PayloadBytes: payloadBytes, WarmUpTasks: warmUpTasks, Runs: o.Runs, Types: o.Types, Polls: o.Polls, Limit: o.Limit, Levels: o.Levels, Spread: o.Spread, LimitAll: o.LimitAll, Groups: o.Groups, Unique: o.Unique, OrderKeys: o.OrderKeys,
 		RestSeconds: o.Rest.Seconds(), Producers: o.Producers, Domains: o.Domains,
 	}
 	if o.URL != "" {
@@ -308,6 +310,9 @@ func (r *Report) WriteTable(w io.Writer) error {
 	}
 	if r.Settings.Groups > 0 {
 		limit += fmt.Sprintf(", %d groups", r.Settings.Groups)
+	}
+	if n := r.Settings.OrderKeys; n > 0 {
+		limit += fmt.Sprintf(", %d order keys", n)
 	}
 	if r.Settings.Unique {
 		limit += ", unique keys"

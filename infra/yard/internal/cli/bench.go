@@ -119,6 +119,7 @@ func (f *benchFlags) limits(flags *pflag.FlagSet) {
 	flags.IntVar(&f.opts.Limit, "limit", 0, "tasks of each type that may run at once, not in W8; 0 = any number")
 	flags.IntVar(&f.opts.Levels, "levels", 1, "limits that a task needs a slot of, 1 to 4: of its type, one that all types share, its domain's, its tasklist's")
 	flags.BoolVar(&f.opts.Unique, "unique", false, "give each task a unique key of its own")
+	flags.IntVar(&f.opts.OrderKeys, "order-keys", 0, "order keys that the tasks are of, in turn; 0 = they have none")
 	flags.IntVar(&f.opts.Groups, "groups", 0, "groups that the tasks are of, not in W8; 0 = they have none")
 	flags.IntVar(&f.opts.PerGroup, "limit-per-group", 0, "tasks of each type and group that may run at once; 0 = any number")
 	flags.IntVar(&f.opts.Spread, "tasklist-partitions", 1, "partitions of the tasklist, not in W8; 1 to 64")
