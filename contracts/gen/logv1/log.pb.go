@@ -55,8 +55,6 @@ const (
 	EventKind_EVENT_KIND_UPDATE EventKind = 14
 	// An operator brings a dead letter back. Since log version 10.
 	EventKind_EVENT_KIND_REDRIVEN EventKind = 16
-	// Every task of the same order key with an earlier place in the log has ended, so it is the turn of this one. Since log version 10.
-	EventKind_EVENT_KIND_TURN EventKind = 17
 )
 
 // Enum value maps for EventKind.
@@ -77,7 +75,6 @@ var (
 		12: "EVENT_KIND_DISPLACE",
 		14: "EVENT_KIND_UPDATE",
 		16: "EVENT_KIND_REDRIVEN",
-		17: "EVENT_KIND_TURN",
 	}
 	EventKind_value = map[string]int32{
 		"EVENT_KIND_UNSPECIFIED": 0,
@@ -95,7 +92,6 @@ var (
 		"EVENT_KIND_DISPLACE":    12,
 		"EVENT_KIND_UPDATE":      14,
 		"EVENT_KIND_REDRIVEN":    16,
-		"EVENT_KIND_TURN":        17,
 	}
 )
 
@@ -3829,7 +3825,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"QueueLevel\x12\x12\n" +
 	"\x04lane\x18\x01 \x01(\rR\x04lane\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x10\n" +
-	"\x03seq\x18\x03 \x01(\x04R\x03seq*\x8c\x03\n" +
+	"\x03seq\x18\x03 \x01(\x04R\x03seq*\xf7\x02\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12EVENT_KIND_STARTED\x10\x01\x12\x18\n" +
@@ -3846,8 +3842,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x11EVENT_KIND_REJECT\x10\v\x12\x17\n" +
 	"\x13EVENT_KIND_DISPLACE\x10\f\x12\x15\n" +
 	"\x11EVENT_KIND_UPDATE\x10\x0e\x12\x17\n" +
-	"\x13EVENT_KIND_REDRIVEN\x10\x10\x12\x13\n" +
-	"\x0fEVENT_KIND_TURN\x10\x11B?Z=github.com/yardmaster-io/yardmaster/contracts/gen/logv1;logv1b\x06proto3"
+	"\x13EVENT_KIND_REDRIVEN\x10\x10B?Z=github.com/yardmaster-io/yardmaster/contracts/gen/logv1;logv1b\x06proto3"
 
 var (
 	file_yard_log_v1_log_proto_rawDescOnce sync.Once

@@ -67,7 +67,7 @@ func (m *Metrics) started(verdicts []replica.Verdict) {
 		if g.Task == nil || !g.First {
 			continue
 		}
-		waited := g.Task.Attempt.StartedAt - g.Task.ReadyAt
+		waited := g.Task.Attempt.StartedAt - g.ReadyAt
 		if n > 0 && (waited != wait || g.Task.Tasklist != of.Tasklist || g.Task.Domain != of.Domain) {
 			m.waited(of, wait, n)
 			n = 0

@@ -395,7 +395,7 @@ func compareVerdicts(s *story, l *life) any {
 				continue
 			}
 			free := w.repeated && (codes[i] == fault.Stale || codes[i] == "") && (w.code == fault.Stale || w.code == "")
-			forged := (m.list[i].Kind == taskstate.Started || m.list[i].Kind == taskstate.Lapse || m.list[i].Kind == taskstate.Turn) && codes[i] == fault.Stale && w.code == fault.NotFound
+			forged := (m.list[i].Kind == taskstate.Started || m.list[i].Kind == taskstate.Lapse) && codes[i] == fault.Stale && w.code == fault.NotFound
 			foreign := w.foreign && codes[i] != "" && w.code != ""
 			_, carried := m.carried[i]
 			if codes[i] != w.code && !free && !forged && !carried && !foreign {

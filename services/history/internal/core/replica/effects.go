@@ -233,6 +233,8 @@ type Grant struct {
 	Task       *taskstate.Task
 	Token      ids.Token
 	DeadlineAt int64
+	// ReadyAt is since when the task could have been granted, Unix ms.
+	ReadyAt int64
 	// First: not the answer to a repetition.
 	First bool
 }

@@ -36,6 +36,8 @@ type Entry struct {
 	arrivedAt int64
 	// triggeredAt is when its trigger was last sent, Unix ms.
 	triggeredAt int64
+	// turnAt is when its owner knew that it is its turn, Unix ms; 0 = it has no order key, or waits for that.
+	turnAt int64
 	// cause is the event that parked or ended it; 0 = its submit.
 	cause uint64
 	// since is the last event that was read when it came; lastEvent the last one about it.
@@ -89,7 +91,7 @@ func (h *held) before(o *held) bool { return h.seq < o.seq || h.seq == o.seq && 
 
 // first tells whether it is an event that may be the first one of a stay. Only services of ours write such events.
 func (h *held) first() bool {
-	return h.ev.Kind == taskstate.Started || h.ev.Kind == taskstate.Lapse || h.ev.Kind == taskstate.Reject || h.ev.Kind == taskstate.Turn
+	return h.ev.Kind == taskstate.Started || h.ev.Kind == taskstate.Lapse || h.ev.Kind == taskstate.Reject
 }
 
 const (
@@ -184,7 +186,7 @@ func (r *Replica) leave(e *Entry) {
 	r.wake.Remove(e)
 	r.uncount(e)
 	e.received()
-	r.stepAside(e)
+	r.outOfLine(e)
 	r.stepOut(e)
 	if e.pinned {
 		delete(r.pinned, e.ID)

@@ -238,9 +238,9 @@ func (r *Replica) answer(e *Entry, h *held, v taskstate.Verdict, now Now, fx *Ef
 	}
 	if v.Granted {
 		out.Grant = e.granted()
-		out.Grant.First = !v.Repeated
+		out.Grant.First, out.Grant.ReadyAt = !v.Repeated, e.inLineSince()
 		if h.from == nil || int(h.from.shard.number) == e.column.pack.shard+1 { // else its trigger was in another partition before
-			e.column.grantedReadyAt = max(e.column.grantedReadyAt, e.ReadyAt)
+			e.column.grantedReadyAt = max(e.column.grantedReadyAt, e.inLineSince())
 		}
 		fx.Counts.Granted++
 		if len(e.Trace) > 0 && !v.Repeated {
@@ -248,7 +248,7 @@ func (r *Replica) answer(e *Entry, h *held, v taskstate.Verdict, now Now, fx *Ef
 			if !ok {
 				waited = taskstate.Wait{}
 			}
-			fx.Traced = append(fx.Traced, Traced{What: TraceGranted, Task: &e.Task, Since: e.ReadyAt, Waited: waited})
+			fx.Traced = append(fx.Traced, Traced{What: TraceGranted, Task: &e.Task, Since: e.inLineSince(), Waited: waited})
 		}
 	}
 	r.conclude(h, v, fx)

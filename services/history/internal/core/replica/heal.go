@@ -79,7 +79,7 @@ func (r *Replica) heal(now Now, fx *Effects) {
 			continue
 		}
 		s.next = e.after
-		if e.ReadyAt < e.column.grantedReadyAt-overtakenMS || e.sentEarlier(oldAgeMS, now) {
+		if e.inLineSince() < e.column.grantedReadyAt-overtakenMS || e.sentEarlier(oldAgeMS, now) {
 			lost = append(lost, e)
 		}
 	}

@@ -21,10 +21,10 @@ func (r *Replica) trigger(e *Entry, now Now, fx *Effects) {
 	r.relocate(e)
 	r.sentNow(e, now)
 	at := &e.column.pack.packRef
-	if at.turn != r.turn || fx.Triggers[at.i].full(e.ReadyAt) {
+	if at.turn != r.turn || fx.Triggers[at.i].full(e.inLineSince()) {
 		*at = packRef{r.turn, len(fx.Triggers)}
 		fx.Triggers = append(fx.Triggers, TriggerBatch{
-			Shard: e.column.pack.shard, Partition: e.column.key.partition, Domain: e.Domain, Tasklist: e.Tasklist, Type: e.Type, Priority: e.Priority, Cost: e.Cost(), ReadyAt: e.ReadyAt,
+			Shard: e.column.pack.shard, Partition: e.column.key.partition, Domain: e.Domain, Tasklist: e.Tasklist, Type: e.Type, Priority: e.Priority, Cost: e.Cost(), ReadyAt: e.inLineSince(),
 		})
 	}
 	g := &fx.Triggers[at.i]

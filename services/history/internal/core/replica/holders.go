@@ -53,7 +53,7 @@ func (r *Replica) Holders(domain string, queries []HoldersQuery) []Holders {
 	}
 	waits := func(e *Entry, some []int) {
 		for _, i := range some {
-			if h := &all[i]; e.ReadyAt <= queries[i].ReadyBy && h.Waiting < queries[i].Most {
+			if h := &all[i]; e.inLineSince() <= queries[i].ReadyBy && h.Waiting < queries[i].Most {
 				h.Waiting++
 			}
 		}

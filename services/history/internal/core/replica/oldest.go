@@ -24,8 +24,8 @@ func (r *Replica) findOldest(now Now) {
 	readyAt, looks := int64(0), 0
 	for _, l := range r.order {
 		for e := l.sent.first; e != nil; e = e.after {
-			if looks++; readyAt == 0 || e.ReadyAt < readyAt {
-				readyAt = e.ReadyAt
+			if looks++; readyAt == 0 || e.inLineSince() < readyAt {
+				readyAt = e.inLineSince()
 			}
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -19,8 +18,6 @@ type orderLine struct {
 	places []orderPlace
 	// gone counts the places whose task has ended.
 	gone int
-	// asked is the task whose turn is proposed; the log says it in the end, or the task ends before.
-	asked *Entry
 }
 
 // orderPlace is the place of one task; e is nil if it has ended.
@@ -70,25 +67,40 @@ func (l *orderLine) find(e *Entry) (int, bool) {
 }
 
 // stepAside takes e, which has ended, out of the line of its order key: then it is the next one's turn.
-func (r *Replica) stepAside(e *Entry) {
-	if e.Order() == nil {
-		return
-	}
-	l := r.keys[orderKeyOf(e)]
+func (r *Replica) stepAside(e *Entry, now Now, fx *Effects) {
+	l := r.outOfLine(e)
 	if l == nil {
 		return
 	}
+	switch next := l.first(); {
+	case !r.giveTurn(next, now):
+	case next.State == taskstate.Ready:
+		r.trigger(next, now, fx)
+	default: // it waits for its time, or that has come before its turn
+		r.wake.Set(next, next.WakeAt())
+	}
+}
+
+// outOfLine takes e out of the line of its order key, and returns that; nil = it was not there, or was the last one.
+func (r *Replica) outOfLine(e *Entry) *orderLine {
+	if e.Order() == nil {
+		return nil
+	}
+	l := r.keys[orderKeyOf(e)]
+	if l == nil {
+		return nil
+	}
 	at, found := l.find(e)
 	if !found || l.places[at].e != e {
-		return
+		return nil
 	}
 	l.places[at].e = nil
 	l.gone++
 	if l.tidy(); len(l.places) == 0 {
 		delete(r.keys, orderKeyOf(e))
-		return
+		return nil
 	}
-	r.offerTurn(l)
+	return l
 }
 
 // tidy forgets places whose task has ended: those at the front, and all if they are most.
@@ -106,66 +118,33 @@ func (l *orderLine) tidy() {
 // first is the task of the line whose turn it is.
 func (l *orderLine) first() *Entry { return l.places[0].e }
 
-// offerTurn proposes to say in the log that it is the turn of the first task of a line. All tasks of the key with an earlier place have been read,
-// and have ended. So it is true, and stays so, whatever became known since to other owners and whenever it is stored.
-func (r *Replica) offerTurn(l *orderLine) {
-	e := l.first()
-	if r.replay != nil || !e.AwaitsTurn() || l.asked == e {
-		return
+// giveTurn notes that it is the turn of the first task of a line, and tells whether it was not known before. All tasks of the key with an
+// earlier place have been read, and have ended. So it is true, and stays so, whatever owner comes next, and however late its trigger is used.
+func (r *Replica) giveTurn(e *Entry, now Now) bool {
+	if r.replay != nil || e.turnAt > 0 {
+		return false
 	}
-	l.asked = e
-	r.own = append(r.own, Proposal{Kind: taskstate.Turn, ID: e.ID, Fence: e.Token(), Domain: e.Domain})
+	e.turnAt = now.MS
+	e.TakeTurn()
+	return true
 }
 
-// offerTurnOf does so for the line of e, which has just come.
-func (r *Replica) offerTurnOf(e *Entry) {
-	if e.Order() == nil {
-		return
-	}
-	if l := r.keys[orderKeyOf(e)]; l != nil {
-		r.offerTurn(l)
+// giveTurnTo does so for e, which has just come and has an order key, if it is the first of its line.
+func (r *Replica) giveTurnTo(e *Entry, now Now) {
+	if l := r.keys[orderKeyOf(e)]; l != nil && l.first() == e {
+		r.giveTurn(e, now)
 	}
 }
 
-// refusedTurns are the lines whose turn the log did not take, and when they are proposed again, Unix ms.
-type refusedTurns struct {
-	lines []*orderLine
-	at    int64
-}
-
-// turnRefused notes that the log did not take the turn of e.
-func (r *Replica) turnRefused(e *Entry, now Now) {
-	if l := r.keys[orderKeyOf(e)]; l != nil {
-		r.refusedTurns.lines = append(r.refusedTurns.lines, l)
-		r.refusedTurns.at = now.MS + refusedWaitMS
+// giveTurns does so for all lines, at the end of a takeover.
+func (r *Replica) giveTurns(now Now) {
+	for _, l := range r.keys {
+		r.giveTurn(l.first(), now)
 	}
 }
 
-// offerTurnsAgain proposes again what the log did not take.
-func (r *Replica) offerTurnsAgain(now Now) {
-	if len(r.refusedTurns.lines) == 0 || now.MS < r.refusedTurns.at {
-		return
-	}
-	for _, l := range r.refusedTurns.lines {
-		if len(l.places) > 0 {
-			l.asked = nil
-			r.offerTurn(l)
-		}
-	}
-	r.refusedTurns.lines = nil
-}
-
-// offerTurns does so for all lines, at the end of a takeover.
-func (r *Replica) offerTurns() {
-	if len(r.keys) == 0 {
-		return
-	}
-	lines := slices.Collect(maps.Values(r.keys))
-	slices.SortFunc(lines, func(a, b *orderLine) int { return a.places[0].compare(b.places[0]) })
-	for _, l := range lines {
-		r.offerTurn(l)
-	}
-}
+// inLineSince is since when e waits for a grant, or waited for the one that it has: before its turn it could not run. Unix ms.
+func (e *Entry) inLineSince() int64 { return max(e.ReadyAt, e.turnAt) }
 
 // checkOrder compares the lines with the tasks in memory.
 func (r *Replica) checkOrder() error {
@@ -180,7 +159,7 @@ func (r *Replica) checkOrder() error {
 				gone++
 			case p.e.left || p.e.State.Finished() || p.compare(placeOf(p.e)) != 0 || orderKeyOf(p.e) != key:
 				return fmt.Errorf("task %s, %s, is in the line of key %v at %d", p.e.ID, p.e.State, key, i)
-			case i > 0 && !p.e.AwaitsTurn():
+			case i > 0 && r.replay == nil && !p.e.AwaitsTurn():
 				return fmt.Errorf("it is the turn of task %s, which is not the first of key %v", p.e.ID, key)
 			default:
 				in++
@@ -189,8 +168,8 @@ func (r *Replica) checkOrder() error {
 		if len(l.places) == 0 || l.places[0].e == nil || gone != l.gone {
 			return fmt.Errorf("the line of key %v counts %d gone of %d, there are %d", key, l.gone, len(l.places), gone)
 		}
-		if e := l.first(); r.replay == nil && e.AwaitsTurn() && l.asked != e {
-			return fmt.Errorf("task %s is the first of key %v, and its turn is not proposed", e.ID, key)
+		if e := l.first(); r.replay == nil && (e.AwaitsTurn() || e.turnAt == 0) {
+			return fmt.Errorf("task %s is the first of key %v, and has no turn", e.ID, key)
 		}
 	}
 	for _, e := range r.tasks {

@@ -2,8 +2,8 @@ package replica
 
 import (
 	"testing"
+	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
@@ -24,68 +24,32 @@ func (b *bench) keyed(key string, change func(*taskstate.Task), numbers ...int) 
 	return b.step(in)
 }
 
-// turns are the tasks whose turn is proposed.
-func turns(fx *Effects) (numbers []int) {
-	for _, p := range fx.Append {
-		if p.Kind == taskstate.Turn && p.Domain == "shop" {
-			numbers = append(numbers, int(p.ID[14])<<8|int(p.ID[15]))
-		}
-	}
-	return numbers
-}
-
-// turn reads that it is the turn of a task; what was proposed is stored.
-func (b *bench) turn(n int) *Effects {
-	b.Helper()
-	b.step(Stored{Kind: JobAppend})
-	return b.event(taskstate.Turn, n, ids.Token{Position: b.r.Get(id(n)).Position})
-}
-
-// TestTasksOfAKeyTakeTurns, in the order in which they came, each key for itself. What has no turn is not triggered, and is refused if it is grabbed.
+// TestTasksOfAKeyTakeTurns, in the order in which they came, each key for itself. What has no turn is not triggered.
 func TestTasksOfAKeyTakeTurns(t *testing.T) {
 	b := newBench(t, Config{})
-	fx := b.keyed("a", nil, 1, 2, 3)
-	b.equal("triggered", triggered(fx), nil)
-	b.equal("proposed", turns(fx), []int{1})
-	fx = b.keyed("b", nil, 4)
-	if len(fx.Append) != 0 {
-		t.Fatal("two appends at a time")
-	}
-	fx = b.step(Stored{Kind: JobAppend})
-	b.equal("proposed for b", turns(fx), []int{4})
-	b.equal("its turn", triggered(b.turn(1)), []int{1})
-	fx = b.turn(1)
-	b.equal("said again", triggered(fx), nil)
-	if v := b.said(fx); v.Code != "" {
-		t.Errorf("%+v", v)
-	}
-	if v := b.said(b.start(2)); v.Code != fault.Stale {
-		t.Fatalf("granted out of turn: %+v", v)
-	}
+	b.equal("the first of its key", triggered(b.keyed("a", nil, 1, 2, 3)), []int{1})
+	b.equal("of another key", triggered(b.keyed("b", nil, 4)), []int{4})
 	b.now.MS += hungryAgeMS + 1
-	b.equal("hungry", triggered(b.hungry("shop", "mail")), []int{1})
-	b.equal("all again", retriggered(b), []int{1})
+	b.equal("hungry", triggered(b.hungry("shop", "mail")), []int{1, 4})
+	b.equal("all again", retriggered(b), []int{1, 4})
 
 	if v := b.said(b.start(1)); !v.Granted {
 		t.Fatalf("%+v", v)
 	}
-	fx = b.finish(taskstate.Failed, 1)
-	if e := b.r.Get(id(1)); e.State != taskstate.Backoff || e.AwaitsTurn() || len(fx.Append) > 0 {
+	fx := b.finish(taskstate.Failed, 1)
+	if e := b.r.Get(id(1)); e.State != taskstate.Backoff || e.AwaitsTurn() || len(fx.Triggers) > 0 {
 		t.Fatalf("after a failure: %s", e.State)
 	}
 	b.now.MS += 2000
 	b.equal("the next attempt", triggered(b.step(Tick{})), []int{1})
 	b.start(1)
-	b.equal("after the first", turns(b.finish(taskstate.Succeeded, 1)), []int{2})
-	b.equal("the next one", triggered(b.turn(2)), []int{2})
-	if fx := b.cancels("shop", 3); len(fx.Append) > 0 {
-		t.Error("one behind the first ended, and a turn is proposed")
+	b.equal("after the first", triggered(b.finish(taskstate.Succeeded, 1)), []int{2})
+	if fx := b.cancels("shop", 3); len(fx.Triggers) > 0 {
+		t.Error("one behind the first ended, and a task is triggered")
 	}
-	fx = b.keyed("a", nil, 5)
-	b.equal("behind", turns(fx), nil)
+	b.equal("behind", triggered(b.keyed("a", nil, 5)), nil)
 	b.start(2)
-	b.equal("past one that was cancelled", turns(b.finish(taskstate.Succeeded, 2)), []int{5})
-	b.turn(5)
+	b.equal("past one that was cancelled", triggered(b.finish(taskstate.Succeeded, 2)), []int{5})
 	b.start(5)
 	b.finish(taskstate.Succeeded, 5)
 	b.cancels("shop", 4)
@@ -105,11 +69,10 @@ func retriggered(b *bench) []int {
 func TestAKeyWaitsInMemory(t *testing.T) {
 	b := newBench(t, Config{})
 	fx := b.keyed("a", func(t *taskstate.Task) { t.DueAt = b.now.MS + 3_600_000 }, 1)
-	b.equal("proposed", turns(fx), []int{1})
-	if fx := b.turn(1); len(fx.Triggers) > 0 || b.r.Get(id(1)).State != taskstate.Backoff {
-		t.Fatalf("delayed: %s", b.r.Get(id(1)).State)
+	if e := b.r.Get(id(1)); len(fx.Triggers) > 0 || e.State != taskstate.Backoff || e.AwaitsTurn() {
+		t.Fatalf("delayed: %s", e.State)
 	}
-	b.equal("behind a delayed one", turns(b.keyed("a", nil, 2)), nil)
+	b.equal("behind a delayed one", triggered(b.keyed("a", nil, 2)), nil)
 	b.now.MS += 3_600_000
 	b.equal("due", triggered(b.step(Tick{})), []int{1})
 	b.start(1)
@@ -126,59 +89,48 @@ func TestAKeyWaitsInMemory(t *testing.T) {
 	if fx := b.change(2, taskstate.Update{Priority: 1}); len(fx.Triggers) > 0 {
 		t.Error("an update triggers a task without its turn")
 	}
-	b.equal("cancelled", turns(b.cancels("shop", 1)), []int{2})
+	b.equal("cancelled", triggered(b.cancels("shop", 1)), []int{2})
 }
 
-// TestADelayedTaskGetsItsTurnLate: it was due before, and is triggered all the same.
+// TestADelayedTaskGetsItsTurnLate: it was due before, and is triggered all the same; or it has its turn and waits for its time.
 func TestADelayedTaskGetsItsTurnLate(t *testing.T) {
 	b := newBench(t, Config{})
 	b.keyed("a", nil, 1)
-	b.keyed("a", func(t *taskstate.Task) { t.DueAt = b.now.MS + 60_000 }, 2)
-	b.turn(1)
+	b.keyed("a", func(t *taskstate.Task) { t.DueAt = b.now.MS + 60_000 }, 2, 3)
 	b.now.MS += 60_000
 	b.equal("due, and not its turn", triggered(b.step(Tick{})), nil)
 	b.start(1)
 	b.finish(taskstate.Succeeded, 1)
-	b.turn(2)
 	b.equal("its turn", triggered(b.step(Tick{})), []int{2})
+	b.change(3, taskstate.Update{DueAt: b.now.MS + 90_000})
+	b.start(2)
+	b.equal("its turn before its time", triggered(b.finish(taskstate.Succeeded, 2)), nil)
+	b.now.MS += 90_000
+	b.equal("its time", triggered(b.step(Tick{})), []int{3})
 }
 
-// TestATurnThatTheLogRefusesIsProposedAgain after a while, whether the task is ready or waits for its time; no end is proposed for it.
-func TestATurnThatTheLogRefusesIsProposedAgain(t *testing.T) {
-	for _, delay := range []int64{0, 3_600_000} {
-		b := newBench(t, Config{})
-		fx := b.keyed("a", func(t *taskstate.Task) {
-			if delay > 0 {
-				t.DueAt = b.now.MS + delay
-			}
-		}, 1)
-		b.step(Stored{Kind: JobAppend, Refused: fx.Append})
-		if fx := b.step(Tick{}); fx.Append != nil {
-			t.Fatalf("proposed at once: %+v", fx.Append)
-		}
-		b.now.MS += refusedWaitMS
-		fx = b.step(Tick{})
-		b.equal("proposed again", turns(fx), []int{1})
-		if len(fx.Append) != 1 {
-			t.Errorf("proposed %+v", fx.Append)
-		}
-		fx = b.turn(1)
-		if delay > 0 {
-			b.now.MS += delay
-			fx = b.step(Tick{})
-		}
-		b.equal("triggered", triggered(fx), []int{1})
+// TestNoTurnWhileATakeoverReads: what lies before may come as a carried copy, which lies further behind.
+func TestNoTurnWhileATakeoverReads(t *testing.T) {
+	b := newBench(t, Config{})
+	b.r = New(Config{Shards: 2, WindowTasks: 1000, WindowBytes: 1 << 20}, Checkpoint{}, time.Hour)
+	b.keyed("a", nil, 1, 2)
+	if e := b.r.Get(id(1)); !e.AwaitsTurn() {
+		t.Fatal("it has its turn before all is read")
 	}
+	b.equal("at its end", triggered(b.step(Recovered{})), []int{1})
 }
 
 // TestATurnBeginsTheWaitForAGrant: before it the task could not run, however many polls there were.
 func TestATurnBeginsTheWaitForAGrant(t *testing.T) {
 	b := newBench(t, Config{})
-	b.keyed("a", nil, 1)
+	b.keyed("a", nil, 1, 2)
+	b.start(1)
 	b.now.MS += 5000
-	b.turn(1)
-	if got := b.r.Get(id(1)).ReadyAt; got != b.now.MS {
-		t.Errorf("ready since %d ms before its turn", b.now.MS-got)
+	if fx := b.finish(taskstate.Succeeded, 1); fx.Triggers[0].ReadyAt != b.now.MS {
+		t.Errorf("ready since %d ms before its turn", b.now.MS-fx.Triggers[0].ReadyAt)
+	}
+	if v := b.said(b.start(2)); v.Grant.ReadyAt != b.now.MS {
+		t.Errorf("granted what waited for %d ms", b.now.MS-v.Grant.ReadyAt)
 	}
 }
 
@@ -187,7 +139,6 @@ func TestWhatWaitsForItsTurnIsNotNext(t *testing.T) {
 	b := newBench(t, Config{})
 	b.keyed("a", nil, 1)
 	began := b.now.MS
-	b.turn(1)
 	b.start(1)
 	b.keyed("a", nil, 2)
 	any := func(*taskstate.Task) bool { return true }
@@ -199,7 +150,6 @@ func TestWhatWaitsForItsTurnIsNotNext(t *testing.T) {
 	}
 	b.now.MS += 5000
 	b.finish(taskstate.Succeeded, 1)
-	b.turn(2)
 	if next, _ := b.r.Next(9, any); len(next) != 1 {
 		t.Errorf("%d tasks are next", len(next))
 	}
@@ -221,6 +171,5 @@ func TestManyOfAKeyEnd(t *testing.T) {
 	if len(l.places) > 4 {
 		t.Errorf("%d places for 2 tasks", len(l.places))
 	}
-	b.step(Stored{Kind: JobAppend})
-	b.equal("the last", turns(b.cancels("shop", 1)), []int{100})
+	b.equal("the last", triggered(b.cancels("shop", 1)), []int{100})
 }

@@ -59,15 +59,11 @@ func (r *Replica) propose(e *Entry, p Proposal) {
 const refusedWaitMS = 10_000
 
 // refusedByLog lets what the log does not take be proposed again: a state to be carried when it is
-// due, a lease or a turn after a while.
+// due, a lease after a while.
 func (r *Replica) refusedByLog(all []Proposal, now Now) {
 	for _, p := range all {
 		e := r.tasks[p.ID]
 		if e == nil || e.left || !e.Position.Same(p.Fence.Position) {
-			continue
-		}
-		if p.Kind == taskstate.Turn {
-			r.turnRefused(e, now)
 			continue
 		}
 		e.proposed &^= 1 << p.Kind

@@ -93,8 +93,8 @@ func (r *Replica) Describe(domain, name string) (c Census) {
 		return c
 	}
 	for e := l.sent.first; e != nil; e = e.after {
-		if e.State == taskstate.Ready && (c.OldestReadyAt == 0 || e.ReadyAt < c.OldestReadyAt) {
-			c.OldestReadyAt = e.ReadyAt
+		if e.State == taskstate.Ready && (c.OldestReadyAt == 0 || e.inLineSince() < c.OldestReadyAt) {
+			c.OldestReadyAt = e.inLineSince()
 		}
 	}
 	return c

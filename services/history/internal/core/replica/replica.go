@@ -86,8 +86,7 @@ type Replica struct {
 	// held are stays that wait for the end of the one before.
 	held map[ids.TaskID][]*Entry
 	// keys are the lines of order keys; nil = no task has had one.
-	keys         map[orderKey]*orderLine
-	refusedTurns refusedTurns
+	keys map[orderKey]*orderLine
 	// pinned are tasks that hold the event floor by themselves rather than by their submit.
 	pinned map[ids.TaskID]*Entry
 	// searching are the searches for commands under way; asking are the outcomes that wait
@@ -296,7 +295,6 @@ func (r *Replica) tick(now Now, fx *Effects) {
 		r.endWaits(now, fx)
 		r.dropTails()
 		r.listen(now)
-		r.offerTurnsAgain(now)
 		r.endLags()
 	}
 	if r.saving == nil && now.MS-r.savedAt >= r.cfg.CheckpointEveryMS {

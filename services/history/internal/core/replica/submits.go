@@ -124,10 +124,12 @@ func (r *Replica) admit(e *Entry, now Now, fx *Effects) {
 	for _, h := range early {
 		r.event(h, now, fx)
 	}
+	if e.Order() != nil {
+		r.giveTurnTo(e, now)
+	}
 	if trigger && e.State == taskstate.Ready && !e.left && e.triggeredAt == 0 {
 		r.trigger(e, now, fx)
 	}
-	r.offerTurnOf(e)
 }
 
 // carryOut files what follows from a record; cause is the event, 0 = the submit. While
@@ -150,7 +152,7 @@ func (r *Replica) carryOut(e *Entry, did taskstate.Effects, cause uint64, now No
 	e.cause = cause
 	if did.Finish {
 		r.ended(e, fx)
-		r.stepAside(e)
+		r.stepAside(e, now, fx)
 	}
 	switch {
 	case r.replay == nil:
@@ -198,13 +200,13 @@ func (r *Replica) recovered(in Recovered, now Now, fx *Effects) {
 	for _, c := range r.base.Queues {
 		r.queues[c.Queue].window.Skip(c.Read)
 	}
+	r.giveTurns(now)
 	for _, e := range r.inLine(func(e *Entry) bool { return e.State == taskstate.Ready }) {
 		r.trigger(e, now, fx)
 	}
 	for _, e := range r.inLine(func(e *Entry) bool { return e.State.Finished() || e.State == taskstate.Waiting }) {
 		r.dispatch(e, now)
 	}
-	r.offerTurns()
 	for _, id := range r.early.ids() {
 		if e := r.tasks[id]; e == nil || e.left {
 			r.searchWaiting(id)

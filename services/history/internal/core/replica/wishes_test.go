@@ -79,12 +79,9 @@ func (m *message) queue() Queue { return Queue{m.lane, m.domain} }
 // fitting is an event that fits the state of m.
 func (s *story) fitting(m *modelTask) taskstate.Event {
 	ev := taskstate.Event{ID: m.ID, Fence: m.Token(), Domain: []string{"", m.Domain, m.Domain}[s.rng.IntN(3)]}
-	if m.State != taskstate.Running && s.rng.IntN(4) == 0 {
+	waits := m.Order() != nil && !s.isFirst(m, s.seq) // no owner has sent its trigger
+	if m.State != taskstate.Running && (waits || s.rng.IntN(4) == 0) {
 		ev.Kind = taskstate.Lapse
-		return ev
-	}
-	if m.AwaitsTurn() && s.rng.IntN(4) > 0 && s.isFirst(m, s.seq) {
-		ev.Kind = taskstate.Turn
 		return ev
 	}
 	if m.State != taskstate.Running {

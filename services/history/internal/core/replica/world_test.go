@@ -22,7 +22,9 @@ func dump(t *taskstate.Task) string {
 		fmt.Fprintf(&b, "\n    %+v", s)
 	}
 	if o := t.Order(); o != nil {
-		fmt.Fprintf(&b, " key=%+v", *o)
+		known := *o
+		known.Turn = false // what its owner knows
+		fmt.Fprintf(&b, " key=%+v", known)
 	}
 	return b.String()
 }
@@ -218,10 +220,25 @@ func (l *life) take() {
 			}
 		}
 	}
+	for _, g := range fx.Triggers {
+		for i := range len(g.Packed) / ids.TriggerBytes {
+			l.mayRun(ids.TriggerAt(g.Packed, i).ID)
+		}
+	}
 	for _, g := range fx.Releases {
 		for b := g.Packed; len(b) > 0; b = b[ids.BookingBytes:] {
 			l.released[string(b[:ids.BookingBytes])+fmt.Sprint(g.Limits, " at ", g.Shard+1)] = true
 		}
+	}
+}
+
+// mayRun checks that a task whose trigger is sent is the first of its order key: the grab that follows asks no more.
+func (l *life) mayRun(id ids.TaskID) {
+	if l.story == nil {
+		return
+	}
+	if m := l.story.tasks[id]; m.line != nil && m.endedAt == 0 && !l.story.isFirst(m, l.end()) {
+		panic(fmt.Sprintf("the trigger of %s is sent at %d, and one before it has not ended", id, l.end()))
 	}
 }
 
@@ -237,9 +254,6 @@ func (l *life) begin(kind JobKind, job []*Entry) {
 func (l *life) propose(all []Proposal) {
 	m := &message{events: true, carried: make(map[int]carriedRecord), seq: l.end() + 1, at: l.log[l.visible-1].at}
 	for _, p := range all {
-		if p.Kind == taskstate.Turn && l.story != nil && !l.story.isFirst(l.story.tasks[p.ID], l.end()) {
-			panic(fmt.Sprintf("the turn of %s is proposed at %d, and one before it has not ended", p.ID, l.end()))
-		}
 		if p.Kind != taskstate.Carried {
 			continue
 		}

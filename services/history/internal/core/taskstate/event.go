@@ -29,18 +29,16 @@ const (
 	Changed Kind = 14
 	// Redrove: an operator brings a dead letter back.
 	Redrove Kind = 16
-	// Turn: every task of its order key with an earlier place has ended.
-	Turn Kind = 17
 )
 
 // Known tells whether events of a kind have a meaning.
 func (k Kind) Known() bool {
-	return k >= Started && k <= Displace || k == Changed || k == Redrove || k == Turn
+	return k >= Started && k <= Displace || k == Changed || k == Redrove
 }
 
 // String names the kind.
 func (k Kind) String() string {
-	names := [...]string{"none", "started", "succeeded", "failed", "heartbeat", "released", "cancel", "expired", "carried", "fence", "lapse", "reject", "displace", 14: "update", 16: "redrive", 17: "turn"}
+	names := [...]string{"none", "started", "succeeded", "failed", "heartbeat", "released", "cancel", "expired", "carried", "fence", "lapse", "reject", "displace", 14: "update", 16: "redrive"}
 	if int(k) < len(names) && names[k] != "" {
 		return names[k]
 	}

@@ -6,7 +6,8 @@ type Order struct {
 	Key string
 	// Index is the task's place in the message of its submit, from 0.
 	Index uint32
-	// Turn: every task of the key with an earlier place has ended.
+	// Turn: its owner knows that every task of the key with an earlier place has ended, or an attempt of it has begun, which proves
+	// that. What the log decides does not depend on it.
 	Turn bool
 	// Blocks: where the task would be dead, it blocks its key instead. Blocked: it does.
 	Blocks, Blocked bool
@@ -28,7 +29,7 @@ func (t *Task) OrderKey() string {
 	return ""
 }
 
-// AwaitsTurn tells whether the log has not said so far that it is the turn of t.
+// AwaitsTurn tells whether it is not known so far that it is the turn of t.
 func (t *Task) AwaitsTurn() bool {
 	o := t.Order()
 	return o != nil && !o.Turn
@@ -41,6 +42,16 @@ func (t *Task) HasOrder(key string, blocked bool) bool {
 	}
 	o := t.Order()
 	return o != nil && (key == "" || o.Key == key) && (!blocked || t.State.Active() && o.Blocked)
+}
+
+// TakeTurn notes that it is the turn of t.
+func (t *Task) TakeTurn() {
+	if !t.AwaitsTurn() {
+		return
+	}
+	o := *t.Extra.Order
+	o.Turn = true
+	t.extra().Order = &o
 }
 
 // HeldUp tells whether t must not be granted: it is not its turn, or it blocks its key.
@@ -74,19 +85,4 @@ func (t *Task) unblock() {
 	if o := t.Order(); o != nil && o.Blocked {
 		t.setBlocked(false)
 	}
-}
-
-// turn notes that it is the turn of t. Its time in line begins: it could not run before.
-func turn(t *Task, _ *Event, now int64) (Verdict, Effects) {
-	if !t.AwaitsTurn() {
-		return Verdict{}, Effects{}
-	}
-	o := *t.Extra.Order
-	o.Turn = true
-	t.extra().Order = &o
-	if t.State != Ready {
-		return Verdict{}, Effects{}
-	}
-	t.ReadyAt = max(t.ReadyAt, now)
-	return Verdict{}, Effects{Trigger: true}
 }

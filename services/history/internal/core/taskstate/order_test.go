@@ -6,41 +6,28 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 )
 
-// TestNoAttemptBeginsBeforeItsTurn; with it, it stays through all that follows.
-func TestNoAttemptBeginsBeforeItsTurn(t *testing.T) {
+// TestATurnStays with a task through all that follows; its first attempt proves it, also to an owner that did not know.
+func TestATurnStays(t *testing.T) {
 	task := fresh()
 	shared := &Extra{Order: &Order{Key: "a"}}
 	task.Extra = shared.LiesAt(7, 3)
-	if v := grab(task, t0); v.Code != fault.Stale || task.State != Ready || task.Version != 0 {
-		t.Fatalf("%+v, %s", v, task.State)
+	if !task.AwaitsTurn() || !task.HeldUp() {
+		t.Fatalf("%+v", task.Order())
 	}
-	if v, fx := send(task, Turn, t0+5); v.Code != "" || !fx.Trigger || task.ReadyAt != t0+5 || *task.Order() != (Order{Key: "a", Index: 3, Turn: true}) {
-		t.Fatalf("%+v %+v %+v", v, fx, task.Order())
+	if v := grab(task, t0+10); !v.Granted || task.HeldUp() || *task.Order() != (Order{Key: "a", Index: 3, Turn: true}) {
+		t.Fatalf("%+v %+v", v, task.Order())
 	}
 	if shared.Order.Turn || shared.Order.Index != 0 {
 		t.Fatal("what copies share was changed")
-	}
-	if _, fx := send(task, Turn, t0+9); fx != (Effects{}) || task.ReadyAt != t0+5 {
-		t.Error("a turn that is said again has an effect")
-	}
-	if v := grab(task, t0+10); !v.Granted {
-		t.Fatalf("%+v", v)
-	}
-	if v, _ := send(task, Turn, t0+10); v.Code != fault.Stale {
-		t.Errorf("of a task that runs: %+v", v)
 	}
 	send(task, Failed, t0+20)
 	if task.AwaitsTurn() || task.State != Backoff {
 		t.Errorf("after a failure: %s", task.State)
 	}
-	task.Policy.MaxAttempts = 1
-	grab(task, task.DueAt)
-	send(task, Failed, task.DueAt)
-	if task.State != Dead {
-		t.Errorf("exhausted: %s", task.State)
-	}
-	if v, fx := send(task, Turn, task.DueAt); v.Code != fault.Stale || fx != (Effects{}) {
-		t.Errorf("of one that ended: %+v", v)
+	other := fresh()
+	other.TakeTurn() // it has no key
+	if other.Order() != nil {
+		t.Errorf("%+v", other.Order())
 	}
 }
 
@@ -81,7 +68,6 @@ func TestATaskBlocksItsKey(t *testing.T) {
 		task := fresh()
 		task.Extra = (&Extra{Expiry: expiry, Order: &Order{Key: "a", Blocks: true}}).LiesAt(7, 0)
 		task.Policy = &Policy{MaxAttempts: 1, InitialIntervalMS: 1000, Backoff: 1, MaxIntervalMS: 1000, StartToCloseMS: 60_000}
-		send(task, Turn, t0)
 		grab(task, t0)
 		v, fx := send(task, Failed, t0+5)
 		if v.Code != "" || fx.Finish || fx.Trigger || fx.Park || task.State != Backoff || !task.Order().Blocked || task.FinishedAt != 0 {
@@ -137,7 +123,6 @@ func TestATaskBlocksItsKey(t *testing.T) {
 func TestLostAttemptsBlockAKeyToo(t *testing.T) {
 	task := fresh()
 	task.Extra = (&Extra{Order: &Order{Key: "a", Blocks: true}}).LiesAt(7, 0)
-	send(task, Turn, t0)
 	task.Lost = LostMax - 1
 	grab(task, t0)
 	if send(task, Expired, task.Attempt.BeatBy); !task.HeldUp() || task.Lost != 1 {

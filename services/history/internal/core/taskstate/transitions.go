@@ -37,12 +37,10 @@ var transitions = []transition{
 	{From: Ready, On: Changed, To: []State{Ready, Backoff, Waiting}, do: changeIdle},
 	{From: Backoff, On: Changed, To: []State{Ready, Backoff, Waiting}, do: changeIdle},
 	{From: Running, On: Changed, To: []State{Running}, do: changeRunning},
-	{From: Ready, On: Turn, To: []State{Ready}, do: turn},
-	{From: Backoff, On: Turn, To: []State{Backoff}, do: turn},
 }
 
 // table is transitions by state and kind; absent pairs have a nil do.
-var table = func() (byPair [Lapsed + 1][Turn + 1]transition) {
+var table = func() (byPair [Lapsed + 1][Redrove + 1]transition) {
 	for _, row := range transitions {
 		byPair[row.From][row.On] = row
 	}
@@ -144,8 +142,11 @@ func start(t *Task, e *Event, now int64) (Verdict, Effects) {
 	if t.lapsed(now) {
 		return refuse(fault.Stale, "the task has expired")
 	}
-	if t.HeldUp() {
-		return refuse(fault.Stale, "it is not its turn among the tasks of its order key, or it blocks that")
+	if o := t.Order(); o != nil {
+		if o.Blocked {
+			return refuse(fault.Stale, "the task blocks its order key")
+		}
+		t.TakeTurn()
 	}
 	t.State = Running
 	t.Version++
