@@ -112,6 +112,8 @@ func (o *Options) once(ctx context.Context, workload, sync string, found *Settin
 		r, err = load.neighbours(ctx)
 	case "W11":
 		r, err = load.fairness(ctx)
+	case "W12":
+		r, err = load.redrive(ctx)
 	default:
 		r, err = load.drain(ctx, shape)
 	}

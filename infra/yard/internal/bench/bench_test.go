@@ -30,8 +30,8 @@ func TestEveryWorkloadProvesItsTasks(t *testing.T) {
 	}
 	for i, r := range report.Results {
 		latency := r.Start != nil && r.Submit != nil
-		open := r.Workload == "W3" || r.Workload == "W9" || r.Workload == "W10" || r.Workload == "W11"
-		if r.Workload != workloads[i] || r.Tasks != 300 || r.TasksPerSecond <= 0 || len(r.Runs) != 1 || latency != open || (r.Reads != nil) != (r.Workload == "W9") || (r.Neighbours != nil) != (r.Workload == "W10") || (r.Fairness != nil) != (r.Workload == "W11") {
+		open := r.Workload == "W3" || r.Workload == "W9" || r.Workload == "W10" || r.Workload == "W11" || r.Workload == "W12"
+		if r.Workload != workloads[i] || r.Tasks != 300 || r.TasksPerSecond <= 0 || len(r.Runs) != 1 || latency != open || (r.Reads != nil) != (r.Workload == "W9") || (r.Neighbours != nil) != (r.Workload == "W10") || (r.Fairness != nil) != (r.Workload == "W11") || (r.Redrive != nil) != (r.Workload == "W12") {
 			t.Errorf("%+v", r)
 		}
 		if r.Sync != "2m" || r.LogMessages == 0 || r.LogMessages > 4*300 || r.TasksPerSync <= 0 {
@@ -47,11 +47,14 @@ func TestEveryWorkloadProvesItsTasks(t *testing.T) {
 			t.Errorf("%s: %+v", r.Workload, *g)
 		}
 	}
-	f := report.Results[len(workloads)-1].Fairness
+	f := report.Results[len(workloads)-2].Fairness
 	if f.Small != 10 || f.QuietStart.P50 <= 0 || f.DomainStart.P50 <= 0 || f.GroupRatio <= 0 || f.DomainRatio <= 0 || f.FloodPerSecond <= 0 || len(f.Shares) != 3 {
 		t.Errorf("%+v", f)
 	}
-	n := report.Results[len(workloads)-2].Neighbours
+	if d := report.Results[len(workloads)-1].Redrive; d.Letters != 300 || d.PerSecond <= 0 || d.QuietStart.P50 <= 0 || d.Ratio <= 0 {
+		t.Errorf("%+v", d)
+	}
+	n := report.Results[len(workloads)-3].Neighbours
 	if n.Waits != 1000 || n.Polls != 3000 || n.Get.P50 <= 0 || n.QuietGet.P50 <= 0 || n.QuietSubmit.P50 <= 0 || n.GetRatio <= 0 || n.SubmitRatio <= 0 {
 		t.Errorf("%+v", n)
 	}

@@ -66,11 +66,11 @@ func TestACurveIsMeasuredAndDrawn(t *testing.T) {
 
 // Each value of each curve is a measurement that can be made, and differs from its neighbours in what the curve is of.
 func TestEveryPointCanBeMeasured(t *testing.T) {
-	if names := CurveNames(); !slices.Equal(names, []string{"levels", "saturation", "types", "groups", "partitions", "pollers"}) {
+	if names := CurveNames(); !slices.Equal(names, []string{"levels", "saturation", "types", "groups", "order-keys", "partitions", "pollers"}) {
 		t.Fatalf("%v", names)
 	}
 	for _, c := range curves() {
-		seen := map[[7]int]bool{}
+		seen := map[[8]int]bool{}
 		for _, x := range c.at {
 			o := Options{Tasks: curveTasks}
 			c.set(&o, x)
@@ -81,7 +81,7 @@ func TestEveryPointCanBeMeasured(t *testing.T) {
 			if o.Limit == 0 {
 				limited = 0
 			}
-			seen[[7]int{limited, o.Limit, o.LimitAll, o.Types, o.Groups, o.Spread, o.Polls}] = true
+			seen[[8]int{limited, o.Limit, o.LimitAll, o.Types, o.Groups, o.Spread, o.Polls, o.OrderKeys}] = true
 			if o.Tasks < o.Groups {
 				t.Errorf("%s at %d: %d tasks cannot be of %d groups", c.name, x, o.Tasks, o.Groups)
 			}

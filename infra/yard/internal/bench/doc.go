@@ -35,6 +35,8 @@
 //	    of 16 handlers that take 10 ms each, so the flood waits for 12.5 s or more. Then 5,000 tasks
 //	    of each of four groups with the weights 1, 2, 4 and 0, all ready before the first one
 //	    starts: what the groups have of the starts until one of them is done.
+//	W12 redrive: 100,000 tasks die first. Then tasks as in W3, 1,000/s for 50 s, alone and while all dead letters come
+//	    back at 2,000/s and are done.
 //
 // Curves (yard bench curves) are W1 with one setting at several values, a fresh system for each: levels of limits, saturation of a
 // limit, types, groups, order keys, partitions of the tasklist, and polls that wait.

@@ -16,7 +16,7 @@ import (
 )
 
 // Workloads are the names of all, in order.
-var workloads = []string{"W1", "W2", "W2s", "W3", "W8", "W8s", "W9", "W10", "W11"}
+var workloads = []string{"W1", "W2", "W2s", "W3", "W8", "W8s", "W9", "W10", "W11", "W12"}
 
 // Shape of the load. They are part of what the numbers mean, so most are no options.
 const (
@@ -53,10 +53,12 @@ const (
 	w11Takes       = 10 * time.Millisecond
 	w11Rate        = 10 // tasks of the small group per second
 	// w11PerSmall is how many tasks of the flood there are for one of the small group.
-	w11PerSmall = w11Concurrency * int(time.Second/w11Takes) / w11Rate
-	w11SmallMin = 5
-	warmUpTasks = 1000
-	tasklist    = "bench"
+	w11PerSmall    = w11Concurrency * int(time.Second/w11Takes) / w11Rate
+	w11SmallMin    = 5
+	w12Rate        = 1000 // tasks per second
+	w12RedriveRate = 2000 // dead letters per second
+	warmUpTasks    = 1000
+	tasklist       = "bench"
 	// domainsMax bounds W8: each domain has a goroutine and a poll of its own.
 	domainsMax = 10_000
 )
@@ -74,6 +76,8 @@ const (
 	w9Tasks  = 1_000_000
 	// w11Tasks are those of the flood.
 	w11Tasks = 20_000
+	// w12Tasks are the dead letters.
+	w12Tasks = 100_000
 	// w10Tasks are 20 s of each phase.
 	w10Tasks = 20 * w10Rate
 )
@@ -91,10 +95,11 @@ const (
 
 // Options of a measurement.
 type Options struct {
-	// Workloads to run, of W1, W2, W2s, W3, W8, W8s, W9, W10, W11. Default: all.
+	// Workloads to run, of W1, W2, W2s, W3, W8, W8s, W9, W10, W11, W12. Default: all.
 	Workloads []string
 	// Tasks per run. Default 0 = W1 200,000, W2 and W2s 50,000, W3 10,000, W8 50,000,
-	// W8s 100,000, W9 1,000,000, W10 10,000 in each phase, W11 20,000 of the flood.
+	// W8s 100,000, W9 1,000,000, W10 10,000 in each phase, W11 20,000 of the flood,
+	// W12 100,000 dead letters.
 	Tasks int
 	// Runs per workload; the median one is reported. Default 3.
 	Runs int
@@ -259,6 +264,8 @@ func (o *Options) tasks(workload string) int {
 		return w10Tasks
 	case workload == "W11":
 		return w11Tasks
+	case workload == "W12":
+		return w12Tasks
 	default:
 		return w3Tasks
 	}

@@ -85,13 +85,15 @@ type Result struct {
 	Neighbours *Neighbours `json:"neighbours,omitempty"`
 	// Fairness is that of W11; Start and Submit are then of the small group beside the flood of another one.
 	Fairness *Fairness `json:"fairness,omitempty"`
-	Cost     Cost      `json:"cost"`
+	// Redrive is that of W12; Start and Submit are then of the tasks beside it.
+	Redrive *Redrive `json:"redrive,omitempty"`
+	Cost    Cost     `json:"cost"`
 	// Redis is what the Redis of the tables did; nil where there is none, or it does not tell.
 	Redis *RedisUse `json:"redis,omitempty"`
 	// Memory is of the median run, where it was measured.
 	Memory []Memory `json:"memory,omitempty"`
 	// Runs are the deciding number of every run, in order: tasks per second, the
-	// median latency, or the p99 of gets, in µs; or the larger ratio of W10 or W11.
+	// median latency, or the p99 of gets, in µs; or the (larger) ratio of W10, W11 or W12.
 	Runs []float64 `json:"runs"`
 
 	// ahead is the shape's.
@@ -196,6 +198,9 @@ func (r Result) key() float64 {
 	if f := r.Fairness; f != nil {
 		return max(f.GroupRatio, f.DomainRatio)
 	}
+	if d := r.Redrive; d != nil {
+		return d.Ratio
+	}
 	if r.Start != nil {
 		return r.Start.P50
 	}
@@ -252,6 +257,9 @@ func (r Result) line() string {
 	}
 	if f := r.Fairness; f != nil {
 		return f.line(*r.Start)
+	}
+	if d := r.Redrive; d != nil {
+		return d.line(*r.Start)
 	}
 	if r.Start != nil {
 		return fmt.Sprintf("start p50 %.2f ms, p90 %.2f, p99 %.2f, max %.2f; submit p50 %.2f ms; all %d once",
@@ -336,7 +344,7 @@ func (r *Report) WriteTable(w io.Writer) error {
 			x.Workload, x.Sync, x.Tasks, x.TasksPerSecond, x.perSync(), latency, x.Cost.CPUPer100k, x.Cost.RedisCPUPer100k, x.Cost.PeakMB, x.Runs)
 	}
 	for _, x := range r.Results {
-		if x.Reads != nil || x.Neighbours != nil || x.Fairness != nil {
+		if x.Reads != nil || x.Neighbours != nil || x.Fairness != nil || x.Redrive != nil {
 			fmt.Fprintf(t, "\n%s\t%s\n", x.Workload, x.line())
 		}
 	}

@@ -1,0 +1,139 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+)
+
+// letterTasklist has the tasks of W12 that die and come back.
+const letterTasklist = "bench-letters"
+
+// redrive runs W12: tasks as in W3, alone and while all dead letters come back, at a rate. Both phases see the same machine, so their difference
+// is what the redrive costs.
+func (l *load) redrive(ctx context.Context) (Result, error) {
+	clients, err := l.target.clients([]string{domain})
+	if err != nil {
+		return Result{}, err
+	}
+	c := clients[0]
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var failing atomic.Bool
+	failing.Store(true)
+	again := new(tally)
+	working := letterWorker(ctx, cancel, c, &failing, again)
+	died, err := l.dead(ctx, c)
+	if err != nil {
+		return Result{}, err
+	}
+	failing.Store(false)
+	tasks := max(l.tasks*w12Rate/w12RedriveRate, 1)
+	quiet, err := (&load{target: l.target, tasks: tasks}).latency(ctx, w12Rate)
+	if err != nil {
+		return Result{}, fmt.Errorf("alone: %w", err)
+	}
+	redrive := &Redrive{Letters: len(died), QuietStart: *quiet.Start}
+	redriving := make(chan error, 1)
+	go func() { redriving <- l.bringBack(ctx, c, redrive) }()
+	r, err := (&load{target: l.target, tasks: tasks}).latency(ctx, w12Rate)
+	if err = errors.Join(err, <-redriving); err != nil {
+		return Result{}, fmt.Errorf("beside the redrive: %w", err)
+	}
+	for deadline := time.Now().Add(stallAfter); again.n.Load() < int64(len(died)); {
+		if time.Now().After(deadline) || !sleepUntil(ctx, time.Now().Add(10*time.Millisecond)) {
+			return Result{}, errors.Join(context.Cause(ctx), fmt.Errorf("%d of %d tasks that came back were run", again.n.Load(), len(died)))
+		}
+	}
+	cancel(errDone)
+	working.Wait()
+	redrive.Ratio = round(r.Start.P99 / quiet.Start.P99)
+	r.Tasks, r.Redrive = l.tasks, redrive
+	return r, prove(l.tasks, died, again.ids)
+}
+
+// dead returns the ids of as many dead letters as there are to be.
+func (l *load) dead(ctx context.Context, c *yard.Client) ([]string, error) {
+	tasks := make([]yard.Task, l.tasks)
+	for i := range tasks {
+		tasks[i] = yard.Task{Type: typeName(0), Tasklist: letterTasklist, Payload: filler, Retry: &yard.RetryPolicy{MaxAttempts: 1}}
+	}
+	died, err := c.SubmitMany(ctx, tasks)
+	if err != nil {
+		return nil, fmt.Errorf("submit: %w", err)
+	}
+	for deadline := time.Now().Add(stallAfter); ; {
+		all, err := c.CountDeadLetters(ctx, yard.DeadLetterFilter{Tasklist: letterTasklist}, 0)
+		if err != nil {
+			return nil, fmt.Errorf("count the dead letters: %w", err)
+		}
+		n := int64(0)
+		for _, some := range all {
+			n += some.Letters
+		}
+		if n == int64(l.tasks) {
+			return died, nil
+		}
+		if time.Now().After(deadline) || !sleepUntil(ctx, time.Now().Add(100*time.Millisecond)) {
+			return nil, errors.Join(context.Cause(ctx), fmt.Errorf("%d of %d tasks are dead letters after %v", n, l.tasks, stallAfter))
+		}
+	}
+}
+
+// bringBack redrives all letters.
+func (l *load) bringBack(ctx context.Context, c *yard.Client, out *Redrive) error {
+	began := time.Now()
+	did, err := c.Redrive(ctx, yard.RedriveOptions{
+		Filter: yard.DeadLetterFilter{Tasklist: letterTasklist}, Rate: max(w12RedriveRate/l.target.slower, 1), By: "yard bench",
+	})
+	if err != nil {
+		return fmt.Errorf("redrive: %w", err)
+	}
+	out.PerSecond = round(float64(did.Redriven) / time.Since(began).Seconds())
+	if did.Redriven != int64(out.Letters) {
+		return fmt.Errorf("%d of %d dead letters came back: %+v", did.Redriven, out.Letters, did)
+	}
+	return nil
+}
+
+// letterWorker fails tasks, and later does them; those are added to again.
+func letterWorker(ctx context.Context, cancel context.CancelCauseFunc, c *yard.Client, failing *atomic.Bool, again *tally) *sync.WaitGroup {
+	w := yard.NewWorker(c, letterTasklist, yard.WithConcurrency(w3Concurrency), yard.WithLogger(slog.New(slog.DiscardHandler)))
+	w.HandleFunc(typeName(0), func(_ context.Context, a *yard.Attempt) (yard.Payload, error) {
+		if failing.Load() {
+			return yard.Payload{}, errors.New("not yet")
+		}
+		again.add([]string{a.TaskID})
+		return yard.Payload{}, nil
+	})
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := w.Run(ctx); err != nil && ctx.Err() == nil {
+			cancel(fmt.Errorf("worker: %w", err))
+		}
+	})
+	return &running
+}
+
+// Redrive is what dead letters that came back cost the tasks beside them.
+type Redrive struct {
+	Letters int `json:"letters"`
+	// PerSecond is how many came back a second.
+	PerSecond float64 `json:"redriven_per_second"`
+	// QuietStart is from the submit call to the handler's start before.
+	QuietStart Quantiles `json:"quiet_start_latency_us"`
+	// Ratio is p99 beside the redrive by p99 alone.
+	Ratio float64 `json:"start_p99_ratio"`
+}
+
+// line is the redrive in one line; start is beside it.
+func (d *Redrive) line(start Quantiles) string {
+	return fmt.Sprintf("start p50 %.2f ms, p99 %.2f, while %d dead letters came back at %.0f/s; alone %.2f, %.2f: %.2f times the p99",
+		start.P50/1000, start.P99/1000, d.Letters, d.PerSecond, d.QuietStart.P50/1000, d.QuietStart.P99/1000, d.Ratio)
+}
