@@ -21,7 +21,7 @@ import (
 )
 
 // repeatRounds is how many times something is killed; YARD_KILL_ROUNDS in the environment says otherwise.
-const repeatRounds = 6
+const repeatRounds = 4
 
 // repeaters submit one task after the other, each until its result is known.
 const repeaters = 64
