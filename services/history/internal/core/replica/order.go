@@ -129,8 +129,11 @@ func (r *Replica) giveTurn(e *Entry, now Now) bool {
 	return true
 }
 
-// giveTurnTo does so for e, which has just come and has an order key, if it is the first of its line.
+// giveTurnTo does so for e, which has just come, if it has an order key and is the first of its line.
 func (r *Replica) giveTurnTo(e *Entry, now Now) {
+	if e.Order() == nil {
+		return
+	}
 	if l := r.keys[orderKeyOf(e)]; l != nil && l.first() == e {
 		r.giveTurn(e, now)
 	}

@@ -109,6 +109,19 @@ func TestADelayedTaskGetsItsTurnLate(t *testing.T) {
 	b.equal("its time", triggered(b.step(Tick{})), []int{3})
 }
 
+// TestAFirstTaskThatIsChangedBeforeItIsRead is triggered as one that is changed afterwards.
+func TestAFirstTaskThatIsChangedBeforeItIsRead(t *testing.T) {
+	b := newBench(t, Config{})
+	submit := b.seq
+	b.seq++
+	b.change(1, taskstate.Update{Now: true})
+	changed := b.seq
+	b.seq = submit
+	fx := b.keyed("a", func(t *taskstate.Task) { t.DueAt = b.now.MS + 3_600_000 }, 1, 2)
+	b.seq = changed
+	b.equal("it is to run now", triggered(fx), []int{1})
+}
+
 // TestNoTurnWhileATakeoverReads: what lies before may come as a carried copy, which lies further behind.
 func TestNoTurnWhileATakeoverReads(t *testing.T) {
 	b := newBench(t, Config{})

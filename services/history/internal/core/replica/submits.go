@@ -114,6 +114,7 @@ func (r *Replica) admit(e *Entry, now Now, fx *Effects) {
 		e.lastEvent = max(e.lastEvent, h.seq)
 	}
 	r.enqueue(e)
+	r.giveTurnTo(e, now)
 	if len(e.Trace) > 0 && r.replay == nil {
 		fx.Traced = append(fx.Traced, Traced{What: TraceApplied, Task: &e.Task, Since: e.arrivedAt})
 	}
@@ -123,9 +124,6 @@ func (r *Replica) admit(e *Entry, now Now, fx *Effects) {
 	r.carryOut(e, did, 0, now, fx)
 	for _, h := range early {
 		r.event(h, now, fx)
-	}
-	if e.Order() != nil {
-		r.giveTurnTo(e, now)
 	}
 	if trigger && e.State == taskstate.Ready && !e.left && e.triggeredAt == 0 {
 		r.trigger(e, now, fx)
