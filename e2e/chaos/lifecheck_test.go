@@ -53,8 +53,8 @@ func (l *life) check() lifeReport {
 	var back int64
 	for _, e := range ends {
 		e.lostReplace = lost[e.UniqueKey]
-		for _, wrong := range slices.Concat(e.oneLife(), e.asWritten(runs[e.id]), e.asCancelled()) {
-			offend("%s", e.tell(wrong, runs[e.id]))
+		if wrong := slices.Concat(e.oneLife(), e.asWritten(runs[e.id]), e.asCancelled()); len(wrong) > 0 {
+			offend("%s", e.tell(strings.Join(wrong, "; "), runs[e.id]))
 		}
 		back += int64(e.redriven)
 		r.count(e)

@@ -140,9 +140,7 @@ func (l *life) do(ctx context.Context, client *yard.Client, dice *rand.Rand, j l
 			if it := l.item(j.id); dice.IntN(3) == 0 && it.revision > 0 {
 				u.IfRevision = it.revision
 			}
-			if it := l.item(j.id); it.task != nil && it.task.delay == far {
-				u.DelayMs = (far / 2).Milliseconds()
-			} else if dice.IntN(3) == 0 {
+			if it := l.item(j.id); it.task != nil && it.task.delay < far && dice.IntN(3) == 0 {
 				u.DelayMs = 1 + dice.Int64N(latest.Milliseconds()/4)
 			}
 		})
