@@ -50,11 +50,12 @@ type life struct {
 	// crew are the workers; each is killed and replaced.
 	crew []func()
 
-	mu    sync.Mutex
-	made  int
-	tasks map[int]*lifeTask    // by number, of this round
-	byID  map[string]*lifeItem // of this round
-	runs  []*lifeRun           // of this round
+	mu     sync.Mutex
+	made   int
+	tasks  map[int]*lifeTask    // by number, of this round
+	before map[int]*lifeTask    // those of the round before
+	byID   map[string]*lifeItem // of this round
+	runs   []*lifeRun           // of this round
 	// retired counts the generations of an order key: one behind a submit without an answer is used no more.
 	retired map[string]int
 	// redriven is how many letters redrives said to have brought back, repeats how many requests were repeated that were answered.
@@ -127,6 +128,7 @@ func (l *life) define() {
 func (l *life) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.before = l.tasks
 	l.tasks, l.byID, l.runs, l.faults = map[int]*lifeTask{}, map[string]*lifeItem{}, nil, nil
 	l.redriven, l.repeats, l.offences, l.asks, l.open = 0, 0, nil, map[string]int{}, 0
 	l.queued = make(chan lifeJob, jobsMost)

@@ -48,7 +48,7 @@ func (l *life) check() lifeReport {
 	r := lifeReport{runs: len(l.runs), repeats: l.repeats}
 	lost := map[string]bool{}
 	for _, o := range l.tasks {
-		lost[o.unique] = lost[o.unique] || o.fate == unsure && o.unique != "" && o.conflict == yardv1.OnConflict_ON_CONFLICT_REPLACE
+		lost[o.unique] = lost[o.unique] || o.repeated() && o.conflict == yardv1.OnConflict_ON_CONFLICT_REPLACE
 	}
 	var back int64
 	for _, e := range ends {
@@ -378,6 +378,10 @@ func (l *life) ranAsAccepted(offend func(string, ...any)) {
 		o := l.tasks[r.value.N]
 		switch {
 		case o == nil:
+			if o = l.before[r.value.N]; o == nil { // of the round before an attempt may come late that was taken back
+				offend("%s ran as %s, grant %d, and was not submitted", r.value, r.id, r.grant)
+			}
+		case o.repeated():
 		case o.fate == refused, o.outcome == yard.OutcomeExisting || o.outcome == yard.OutcomeRejected:
 			offend("task %d ran as %s, and was %s %s: %+v", o.n, r.id, o.fate, o.outcome, *o)
 		case o.id != "" && o.id != r.id:

@@ -28,10 +28,11 @@ func (l *life) deck(seed *rand.Rand) (deck []lifeFault) {
 		l.killProcess(cluster.History, 1-i, seed)
 	})
 	add("kill history and timer", func(seed *rand.Rand) {
-		c.Kill(cluster.Timer, seed.IntN(instances))
+		i := seed.IntN(instances)
+		c.Kill(cluster.Timer, i)
 		l.killProcess(cluster.History, seed.IntN(instances), seed)
-		c.StartServices()
-		c.AwaitReady()
+		c.Restart(cluster.Timer, i)
+		c.AwaitProcess(cluster.Timer, i)
 	})
 	add("pause history, kill the other", func(seed *rand.Rand) {
 		i := seed.IntN(instances)

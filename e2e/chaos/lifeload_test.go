@@ -98,8 +98,15 @@ func (l *life) byHand(nc *nats.Conn, dice *rand.Rand) submitter {
 	return func(ctx context.Context, batch []*lifeTask) ([]yard.Submitted, error) {
 		req := &yardv1.SubmitRequest{RequestId: ids.NewRequestID(time.Now()).String()}
 		for _, o := range batch {
-			req.Tasks, o.byHand = append(req.Tasks, o.wire()), true
+			req.Tasks = append(req.Tasks, o.wire())
 		}
+		defer func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			for _, o := range batch {
+				o.tries = req.Tries
+			}
+		}()
 		hasty, again := dice.IntN(5) == 0, dice.IntN(4) == 0
 		first, err := l.untilAnswered(ctx, nc, req, hasty)
 		if err != nil || !again {
@@ -110,10 +117,10 @@ func (l *life) byHand(nc *nats.Conn, dice *rand.Rand) submitter {
 			l.repeats++
 			l.mu.Unlock()
 			for i := range first {
-				switch made := first[i].Outcome == yard.OutcomeCreated; {
-				case !made && first[i].Outcome != yard.OutcomeReplaced:
-					first[i] = second[i] // it was not stored, so it is decided again
-				case first[i].ID != second[i].ID || made && second[i].Outcome != yard.OutcomeCreated:
+				switch {
+				case first[i].Outcome != yard.OutcomeCreated:
+					first[i] = second[i] // it is decided again
+				case first[i] != second[i]:
 					l.offend("task %d of a request was answered with %+v, and its repeat with %+v: unique key %q, on conflict %v", batch[i].n, first[i], second[i], batch[i].unique, batch[i].conflict)
 				}
 			}

@@ -15,6 +15,8 @@ const (
 	far = time.Hour
 	// soonest and latest are delays of others, and waits of those that are put off.
 	soonest, latest = 50 * time.Millisecond, 2 * time.Second
+	// firstTry is less than how long the SDK waits for its first answer.
+	firstTry = 4 * time.Second
 	// uniqueFor is for how long some unique keys are kept.
 	uniqueFor = 300 * time.Millisecond
 )
@@ -48,7 +50,14 @@ type lifeTask struct {
 	id              string
 	outcome         yard.SubmitOutcome
 	asked, answered time.Time
-	byHand          bool
+	// tries is how often its request was sent by hand; 0: by the SDK.
+	tries int32
+}
+
+// repeated tells whether more than one try of its request may have been under way. Each is decided by itself where the unique key of a task is another's (decision 0040),
+// so what one is answered with may be overtaken: it is created after all once the key is free, or replaces another task as well.
+func (o *lifeTask) repeated() bool {
+	return o.unique != "" && (o.fate == unsure || o.tries > 1 || o.tries == 0 && o.answered.Sub(o.asked) >= firstTry)
 }
 
 // lifeItem is what is known of an id.
