@@ -250,7 +250,9 @@ func changeSome(w *world) {
 	}, 2)
 	w.reach(id, "waiting")
 	w.changed(&yardv1.TaskUpdate{TaskId: id, RunNow: true}, 3)
-	w.complete(w.takeOne("changed"))
+	p := w.takeOne("changed")
+	equal(w.t, "while it runs", w.update(&yardv1.TaskUpdate{TaskId: id, Priority: 1}).Code, "FAILED_PRECONDITION")
+	w.complete(p)
 	w.ended(id)
 }
 

@@ -117,6 +117,21 @@ func TestRunNow(t *testing.T) {
 	})
 }
 
+// TestUpdateRefusedStaysRefused: what was refused while an attempt ran is refused where the same request comes again, and the task waits by then.
+func TestUpdateRefusedStaysRefused(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		id := w.submitOne(&yardv1.NewTask{Type: "x"})
+		p := w.takeOne("x")
+		req := &yardv1.UpdateRequest{Tasks: []*yardv1.TaskUpdate{{TaskId: id, Payload: jsonPayload(`2`)}}, RequestId: ids.NewRequestID(time.Now()).String()}
+		equal(t, "while it runs", w.outcome("tasks.update", req).Verdicts[0].Code, "FAILED_PRECONDITION")
+		equal(t, "verdict", w.fail(p, &yardv1.Failure{DelayMs: 3_600_000}), "OK")
+		w.reach(id, "backoff")
+		equal(t, "once more", w.outcome("tasks.update", req).Verdicts[0].Code, "FAILED_PRECONDITION")
+		w.changed(&yardv1.TaskUpdate{TaskId: id, RunNow: true}, 2)
+		equal(t, "input", string(w.takeOne("x").Payload.GetData()), "")
+	})
+}
+
 // TestUpdateMovesTheTime: from now into the future and back, near and far, and a task that is not read yet.
 func TestUpdateMovesTheTime(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {

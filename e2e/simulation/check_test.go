@@ -207,7 +207,7 @@ func (c *checker) verdicts(p *proc, a *historysim.Answer) {
 		c.contradiction(p, e, v, place{seq, at})
 		c.otherwise(e, v, place{seq, at})
 		if v.Code != "" {
-			c.refused(e, v)
+			c.refused(e, v, seq)
 			continue
 		}
 		c.confirmed(e, v, seq)
@@ -216,10 +216,10 @@ func (c *checker) verdicts(p *proc, a *historysim.Answer) {
 
 // refused holds I14, and R25: who may cancel a task hears that it has ended, and never that
 // it does not exist.
-func (c *checker) refused(e *historysim.Event, v *historysim.Verdict) {
+func (c *checker) refused(e *historysim.Event, v *historysim.Verdict, seq uint64) {
 	switch {
 	case e.Kind == historysim.Changed && e.Domain != rival:
-		c.updateRefused(e, v)
+		c.updateRefused(e, v, seq)
 	case e.Kind != historysim.Cancel && e.Kind != historysim.Changed:
 	case e.Domain == rival && v.Code != fault.NotFound:
 		c.w.violated("I14: a foreign cancel of %s gets %s", c.w.name(e.ID), v.Code)
@@ -293,7 +293,7 @@ func (c *checker) confirmed(e *historysim.Event, v *historysim.Verdict, seq uint
 	name := c.w.name(e.ID)
 	switch e.Kind {
 	case historysim.Changed:
-		c.updateConfirmed(e)
+		c.updateConfirmed(e, seq)
 	case historysim.Started:
 		c.grant(e, seq)
 		c.grantedAt[e.ID] = max(c.grantedAt[e.ID], seq)
@@ -474,6 +474,9 @@ func (c *checker) endOf(t *historysim.Task) {
 	c.inTime(t)
 	c.updatesHold(t)
 	c.byPolicy(t)
+	if o := t.Order(); o != nil && o.Blocks && t.State == historysim.Dead {
+		w.violated("%s is dead, and was to block its key", name)
+	}
 	if _, ok := c.cancelled[t.ID]; ok && t.State != historysim.Cancelled {
 		w.violated("%s was cancelled, but it is %v", name, t.State)
 	}

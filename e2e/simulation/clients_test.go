@@ -109,6 +109,9 @@ func (w *world) fillKeyed(m *historysim.Message, n int) {
 			x = *t.Extra
 		}
 		x.Order = &historysim.Order{Key: fmt.Sprint(w.part, "/", w.dice.IntN(6))} // a key is in one partition
+		if x.Order.Blocks = w.fault(blocks, 500); x.Order.Blocks {
+			x.Expiry = historysim.Expiry{} // its time is changed
+		}
 		t.Extra = &x
 	}
 }

@@ -63,6 +63,7 @@ const (
 	silences
 	updates
 	orderKeys
+	blocks
 	faultsEnd
 )
 
@@ -77,7 +78,7 @@ var faultNames = [...]string{
 	"skewed clocks", "stepping server", "stores down", "lost triggers", "quiet answers", "lost answers", "repeated asks",
 	"silent workers", "late outcomes", "failures", "cancels", "foreign cancels", "delayed tasks", "slow timer", "timer pauses", "timer rivals", "timer crashes", "full stores", "doubled submits", "slow readers",
 	"matching pauses", "matching rivals", "matching kills", "matching drains", "wiped tables", "slow tables", "away tables", "unknown calls",
-	"late acks", "gone workers", "limit edits", "shared messages", "floods", "expiries", "groups", "rates", "partition edits", "group limits", "own policies", "unique keys", "silences", "updates", "order keys",
+	"late acks", "gone workers", "limit edits", "shared messages", "floods", "expiries", "groups", "rates", "partition edits", "group limits", "own policies", "unique keys", "silences", "updates", "order keys", "blocking tasks",
 }
 
 func (f faults) String() string {
@@ -153,6 +154,9 @@ func planOf(seed uint64) plan {
 	}
 	if d.chance(500) && !p.once {
 		p.faults |= updates
+	}
+	if d.chance(500) && !p.once {
+		p.faults |= blocks
 	}
 	return p
 }

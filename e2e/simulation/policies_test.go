@@ -49,7 +49,7 @@ func (c *checker) byPolicy(t *historysim.Task) {
 	if t.StepsDropped > 0 {
 		return
 	}
-	failures, delivered, end := 0, 0, ""
+	failures, delivered, end, blocked := 0, 0, "", false
 	for i := range t.Steps {
 		s := &t.Steps[i]
 		dies := s.Kind == historysim.StepLost && p.OnLost == historysim.LostDies
@@ -62,6 +62,14 @@ func (c *checker) byPolicy(t *historysim.Task) {
 		case historysim.StepHandedBack:
 			if delivered--; s.Message == notReceived && p.OnLost == historysim.LostDies && p.OnTimeout == historysim.TimeoutDies {
 				w.violated("attempt %d of %s is handed back, and its worker may have received it: %+v", s.Grant, w.name(t.ID), *p)
+			}
+			continue
+		case historysim.StepBlocked:
+			blocked = true
+			continue
+		case historysim.StepUpdated:
+			if blocked { // it has another attempt
+				blocked, end = false, ""
 			}
 			continue
 		case historysim.StepSnoozed:

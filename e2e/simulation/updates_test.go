@@ -15,6 +15,10 @@ const updatesMost = 4
 // updateSome lets somebody change a task, some times.
 func (w *world) updateSome(t *historysim.Task) {
 	id, domain, timed := t.ID, t.Domain, t.Extra != nil && t.Extra.Expiry != historysim.Expiry{}
+	if o := t.Order(); o != nil && o.Blocks {
+		w.unblock(id, domain)
+		return
+	}
 	if !w.fault(updates, 350) {
 		return
 	}
@@ -26,12 +30,20 @@ func (w *world) updateSome(t *historysim.Task) {
 	}
 }
 
+// unblock has a task that may block its order key run again, until it has ended. An update is answered, or given up, before the next one.
+func (w *world) unblock(id ids.TaskID, domain string) {
+	w.after(w.dice.between(20*time.Second, 25*time.Second), func() {
+		if w.archived[id] != nil {
+			return
+		}
+		w.change(id, domain, &historysim.Update{Now: true})
+		w.unblock(id, domain)
+	})
+}
+
 // update changes the payload of a task to the number of the request, and some more. The time of one that may expire stays.
 func (w *world) update(id ids.TaskID, by string, timed bool) {
-	w.requests++
-	u := &historysim.Update{
-		Request: w.requests, HasPayload: true, Payload: historysim.Blob{Data: []byte(strconv.FormatUint(w.requests, 10))},
-	}
+	u := &historysim.Update{}
 	if w.dice.chance(300) {
 		u.IfRevision = 1 + w.dice.Uint64()%3
 	}
@@ -48,6 +60,13 @@ func (w *world) update(id ids.TaskID, by string, timed bool) {
 	case w.dice.chance(500):
 		u.DueAt = w.serverMS() + w.dice.Int64N(w.dice.Int64N(25_000)+1) + 1
 	}
+	w.change(id, by, u)
+}
+
+// change asks for an update, with a new payload.
+func (w *world) change(id ids.TaskID, by string, u *historysim.Update) {
+	w.requests++
+	u.Request, u.HasPayload, u.Payload = w.requests, true, historysim.Blob{Data: []byte(strconv.FormatUint(w.requests, 10))}
 	w.askers.ask("client", &call{
 		events:  []historysim.Event{{Kind: historysim.Changed, ID: id, Domain: by, Update: u}},
 		answers: func(int, *historysim.Verdict) {},
@@ -59,6 +78,8 @@ type asked struct {
 	first, last        uint64
 	group              string
 	confirmed, refused bool
+	// refusedAt is the first event of those that were refused, madeAt the last one of those that were not; 0 = none.
+	refusedAt, madeAt uint64
 }
 
 // groupAt is the group of a task behind an event, submitted with one, as far as what was answered tells.
@@ -93,20 +114,33 @@ func (c *checker) updateAsked(e *historysim.Event, seq uint64) {
 	one.last = seq
 }
 
-func (c *checker) updateConfirmed(e *historysim.Event) {
+func (c *checker) updateConfirmed(e *historysim.Event, seq uint64) {
 	if e.Domain == rival {
 		c.w.violated("I14: %s is changed by another domain", c.w.name(e.ID))
 		return
 	}
-	c.updates[e.ID][e.Update.Request].confirmed = true
+	one := c.updates[e.ID][e.Update.Request]
+	one.confirmed, one.madeAt = true, max(one.madeAt, seq)
+	c.refusedStays(e.ID, e.Update.Request)
+}
+
+// refusedStays holds that an update which was refused is not made by a copy that comes later.
+func (c *checker) refusedStays(id ids.TaskID, request uint64) {
+	if one := c.updates[id][request]; one.refusedAt > 0 && one.madeAt > one.refusedAt {
+		c.w.violated("update %d of %s is refused by event %d, and made by event %d", request, c.w.name(id), one.refusedAt, one.madeAt)
+	}
 }
 
 // updateRefused holds that who may change a task never hears that it does not exist, and of another revision only if he asked for one.
-func (c *checker) updateRefused(e *historysim.Event, v *historysim.Verdict) {
+func (c *checker) updateRefused(e *historysim.Event, v *historysim.Verdict, seq uint64) {
 	if v.Code == fault.Unknown {
 		return
 	}
-	c.updates[e.ID][e.Update.Request].refused = true
+	one := c.updates[e.ID][e.Update.Request]
+	if one.refused = true; one.refusedAt == 0 || seq < one.refusedAt {
+		one.refusedAt = seq
+	}
+	c.refusedStays(e.ID, e.Update.Request)
 	if stale := v.Code == fault.Stale; v.Code != fault.FailedPrecondition && !stale || stale && (e.Update.IfRevision == 0 || e.Update.IfRevision == v.Revision) {
 		c.w.violated("an update of %s if at revision %d gets %s, at revision %d", c.w.name(e.ID), e.Update.IfRevision, v.Code, v.Revision)
 	}

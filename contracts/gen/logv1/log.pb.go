@@ -1102,8 +1102,10 @@ type Updates struct {
 	Requests []uint64 `protobuf:"fixed64,3,rep,packed,name=requests,proto3" json:"requests,omitempty"`
 	// Numbers of grants that were passed over, since a trigger with them was out of date; and those of them
 	// since the last attempt began.
-	Passed        uint32 `protobuf:"varint,4,opt,name=passed,proto3" json:"passed,omitempty"`
-	PassedNow     uint32 `protobuf:"varint,5,opt,name=passed_now,json=passedNow,proto3" json:"passed_now,omitempty"`
+	Passed    uint32 `protobuf:"varint,4,opt,name=passed,proto3" json:"passed,omitempty"`
+	PassedNow uint32 `protobuf:"varint,5,opt,name=passed_now,json=passedNow,proto3" json:"passed_now,omitempty"`
+	// The requests of the last ones that were refused, the latest first, at most 4: repeated, they are refused again.
+	Refused       []uint64 `protobuf:"fixed64,6,rep,packed,name=refused,proto3" json:"refused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1171,6 +1173,13 @@ func (x *Updates) GetPassedNow() uint32 {
 		return x.PassedNow
 	}
 	return 0
+}
+
+func (x *Updates) GetRefused() []uint64 {
+	if x != nil {
+		return x.Refused
+	}
+	return nil
 }
 
 // Update changes a task. What is 0 or empty stays as it is.
@@ -3586,14 +3595,15 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"free_at_ms\x18\x03 \x01(\x03R\bfreeAtMs\x12\x1f\n" +
 	"\vlog_version\x18\x04 \x01(\rR\n" +
 	"logVersion\x12\x1b\n" +
-	"\twithin_ms\x18\x05 \x01(\x03R\bwithinMs\"\x88\x01\n" +
+	"\twithin_ms\x18\x05 \x01(\x03R\bwithinMs\"\xa2\x01\n" +
 	"\aUpdates\x12\x18\n" +
 	"\aapplied\x18\x01 \x01(\x04R\aapplied\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x1a\n" +
 	"\brequests\x18\x03 \x03(\x06R\brequests\x12\x16\n" +
 	"\x06passed\x18\x04 \x01(\rR\x06passed\x12\x1d\n" +
 	"\n" +
-	"passed_now\x18\x05 \x01(\rR\tpassedNow\"\xd4\x04\n" +
+	"passed_now\x18\x05 \x01(\rR\tpassedNow\x12\x18\n" +
+	"\arefused\x18\x06 \x03(\x06R\arefused\"\xd4\x04\n" +
 	"\x06Update\x12\x1f\n" +
 	"\vif_revision\x18\x01 \x01(\x04R\n" +
 	"ifRevision\x12\x1a\n" +

@@ -57,6 +57,11 @@ func storedUpdates(x *taskstate.Extra) *logv1.Updates {
 			stored.Requests = append(stored.Requests, request)
 		}
 	}
+	for _, request := range u.Refused {
+		if request != 0 {
+			stored.Refused = append(stored.Refused, request)
+		}
+	}
 	return stored
 }
 
@@ -157,6 +162,7 @@ func (d *Decoder) extra(r *logv1.Record) *taskstate.Extra {
 	if u := r.Updates; u != nil {
 		x.Updates = &taskstate.Updates{Applied: u.Applied, Seq: u.Seq, Passed: u.Passed, PassedNow: u.PassedNow}
 		copy(x.Updates.Requests[:], u.Requests)
+		copy(x.Updates.Refused[:], u.Refused)
 	}
 	if was := r.Redriven; was != nil {
 		x.Redriven = &taskstate.Redriven{Count: was.Count, Seq: was.Seq, Index: was.Index}

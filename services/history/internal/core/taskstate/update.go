@@ -52,6 +52,9 @@ type Updates struct {
 	Seq uint64
 	// Requests are those of the last ones that were applied, the latest first; 0 = none.
 	Requests [requestsKept]uint64
+	// Refused are those of the last ones that were refused, the latest first; 0 = none. A copy of one, which the log has later, is refused too, however
+	// the task is then: its client has heard so.
+	Refused [requestsKept]uint64
 	// Passed counts the numbers of grants that were passed over, so that a trigger with them is out of date; PassedNow
 	// those since the last attempt began.
 	Passed, PassedNow uint32
@@ -120,11 +123,23 @@ func (t *Task) pass() {
 	t.setUpdates(u)
 }
 
+// refuse notes that a request is refused.
+func (t *Task) refuse(request uint64) {
+	u := t.updates()
+	if request == 0 || slices.Contains(u.Refused[:], request) {
+		return
+	}
+	copy(u.Refused[1:], u.Refused[:])
+	u.Refused[0] = request
+	t.setUpdates(u)
+}
+
 // decided tells what was decided about an update: it comes again, or is not for this revision. It notes that the update is
 // decided now.
 func (t *Task) decided(e *Event) (v Verdict, over bool) {
 	u := t.updates()
-	if e.Seq > 0 && e.Seq <= u.Seq && !u.knows(e.Update.Request) { // by another owner, and what became of it is not kept
+	again := e.Update.Request != 0 && slices.Contains(u.Refused[:], e.Update.Request)
+	if e.Seq > 0 && e.Seq <= u.Seq && !again && !u.knows(e.Update.Request) { // by another owner, and what became of it is not kept
 		return Verdict{Code: fault.Unknown, Message: "another owner has decided it: repeat the entry"}, true
 	}
 	u.Seq = max(u.Seq, e.Seq)
@@ -133,8 +148,12 @@ func (t *Task) decided(e *Event) (v Verdict, over bool) {
 	case u.knows(e.Update.Request):
 		return Verdict{Revision: u.made(e.Update.Request)}, true
 	case e.Update.IfRevision != 0 && e.Update.IfRevision != t.Revision():
+		t.refuse(e.Update.Request)
 		return Verdict{Code: fault.Stale, Message: "the task has revision " + strconv.FormatUint(t.Revision(), 10), Revision: t.Revision()}, true
+	case again:
+		return Verdict{Code: fault.FailedPrecondition, Message: "the same request has been refused before", Revision: t.Revision()}, true
 	case !t.replaceable(e.Update.Whole):
+		t.refuse(e.Update.Request)
 		return Verdict{Code: fault.FailedPrecondition, Message: "an attempt of the task has begun, or it is of another type or tasklist", Revision: t.Revision()}, true
 	}
 	return Verdict{Revision: t.Revision() + 1}, false
@@ -198,6 +217,7 @@ func changeRunning(t *Task, e *Event, now int64) (Verdict, Effects) {
 	u := e.Update
 	if u.Whole != nil || u.Priority != 0 || u.DueAt != 0 || u.Now || u.StartWithinMS != 0 || u.Group != "" || u.Headers != nil || u.HasPayload ||
 		u.Policy != nil && u.Policy.HeartbeatTimeoutMS != 0 {
+		t.refuse(u.Request)
 		return Verdict{
 			Code: fault.FailedPrecondition, Revision: t.Revision(),
 			Message: "the task is running: of it only start_to_close_ms, finish_within_ms and retry may change",

@@ -86,6 +86,39 @@ func TestAnUpdateByRevisionAndRequest(t *testing.T) {
 	}
 }
 
+// TestACopyOfAnUpdateThatWasRefusedIsRefused: whatever the task is by then. Of a request that is not one of the last four nothing is known.
+func TestACopyOfAnUpdateThatWasRefusedIsRefused(t *testing.T) {
+	task := fresh()
+	grab(task, t0)
+	for n := range uint64(5) {
+		if v, _ := changeAt(task, &Update{HasPayload: true, Request: 100 + n}, 5+n, t0); v.Code != fault.FailedPrecondition {
+			t.Errorf("while it runs: %+v", v)
+		}
+	}
+	if v, _ := changeAt(task, &Update{IfRevision: 2, Priority: 1, Request: 200}, 20, t0); v.Code != fault.Stale {
+		t.Errorf("for a revision to come: %+v", v)
+	}
+	failWith(task, "", 1)
+	for n, want := range map[uint64]fault.Code{100: "", 101: "", 102: fault.FailedPrecondition, 104: fault.FailedPrecondition} {
+		at := *task
+		if v, _ := changeAt(&at, &Update{HasPayload: true, Request: n}, 30, t0); v.Code != want || at.Revision() == 1 != (want != "") {
+			t.Errorf("a copy of request %d: %+v, revision %d", n, v, at.Revision())
+		}
+		if v, _ := changeAt(&at, &Update{HasPayload: true, Request: n}, 31, t0); v.Code != want { // once more
+			t.Errorf("a copy of request %d: %+v", n, v)
+		}
+	}
+	if v, _ := changeAt(task, &Update{Group: "acme"}, 40, t0); v != (Verdict{Revision: 2}) {
+		t.Errorf("%+v", v)
+	}
+	if v, _ := changeAt(task, &Update{IfRevision: 2, Priority: 1, Request: 200}, 41, t0); v.Code != fault.FailedPrecondition || task.Revision() != 2 {
+		t.Errorf("a copy that would be for the revision now: %+v", v)
+	}
+	if v, _ := changeAt(task, &Update{HasPayload: true, Request: 104}, 39, t0); v.Code != fault.FailedPrecondition { // an owner that meets it in a later state
+		t.Errorf("a copy that lies before: %+v", v)
+	}
+}
+
 // TestAnUpdateOfThePlaceInLine: triggers of before are STALE, attempts are counted without what was passed over, and a repeated outcome of the last
 // one is known still.
 func TestAnUpdateOfThePlaceInLine(t *testing.T) {
