@@ -218,3 +218,34 @@ func TestAFullTasklistRefusesOrderedTasks(t *testing.T) {
 		accepted(t, <-r.submit(t, withID(ordered(keyIn(0), keyIn(1)), true)))
 	})
 }
+
+// TestARepeatWithOtherKeysIsNotAnsweredForOthers: a careless client repeats a request with tasks of other keys, so that its parts have other numbers of tasks.
+// What is answered as stored is stored.
+func TestARepeatWithOtherKeysIsNotAnsweredForOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := uniqueRig(t, nil)
+		req := withID(ordered(keyIn(0), keyIn(1), keyIn(2)), true)
+		accepted(t, <-r.submit(t, req))
+		req.Tasks[1].OrderKey = keyIn(0)
+		req.Tries++
+		o := <-r.submit(t, req)
+		if o.err != nil {
+			t.Fatal(o.err)
+		}
+		for i, id := range accepted(t, o) {
+			stored := 0
+			for p := range r.log.partitions {
+				for _, m := range submits(r.log.partitions[p]) {
+					for _, task := range batchOf(m.Data).Tasks {
+						if ids.TaskID(task.Id).String() == id {
+							stored++
+						}
+					}
+				}
+			}
+			if stored != 1 {
+				t.Errorf("task %d, %s, was said to be created, and is stored %d times", i, id, stored)
+			}
+		}
+	})
+}
