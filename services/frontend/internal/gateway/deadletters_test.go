@@ -49,6 +49,11 @@ func (m *memLetters) Find(_ context.Context, domain string, wanted []ids.TaskID)
 	return found, nil
 }
 
+func (m *memLetters) Get(ctx context.Context, domain string, id ids.TaskID) (*Letter, error) {
+	found, err := m.Find(ctx, domain, []ids.TaskID{id})
+	return found[0], err
+}
+
 func (m *memLetters) Delete(_ context.Context, letters []*Letter) (deleted int64, err error) {
 	for _, drop := range letters {
 		if drop != nil {
