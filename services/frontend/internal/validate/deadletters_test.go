@@ -24,9 +24,11 @@ func TestRedrivesAreChecked(t *testing.T) {
 		change func(r *yardv1.RedriveRequest)
 		path   string
 	}{
-		"neither":          {func(r *yardv1.RedriveRequest) { r.Filter = nil }, "/filter"},
-		"both":             {func(r *yardv1.RedriveRequest) { r.TaskIds = []string{someTask} }, "/task_ids"},
-		"filter and ids":   {func(r *yardv1.RedriveRequest) { *r = yardv1.RedriveRequest{TaskIds: []string{someTask}, Filter: r.Filter} }, "/task_ids"},
+		"neither": {func(r *yardv1.RedriveRequest) { r.Filter = nil }, "/filter"},
+		"both":    {func(r *yardv1.RedriveRequest) { r.TaskIds = []string{someTask} }, "/task_ids"},
+		"filter and ids": {func(r *yardv1.RedriveRequest) {
+			*r = yardv1.RedriveRequest{TaskIds: []string{someTask}, Filter: r.Filter}
+		}, "/task_ids"},
 		"limit and ids":    {func(r *yardv1.RedriveRequest) { *r = yardv1.RedriveRequest{TaskIds: []string{someTask}, Limit: 1} }, "/task_ids"},
 		"cursor and ids":   {func(r *yardv1.RedriveRequest) { *r = yardv1.RedriveRequest{TaskIds: []string{someTask}, Cursor: "3.9"} }, "/task_ids"},
 		"cursor's range":   {func(r *yardv1.RedriveRequest) { r.Cursor = "18446744073709551615.18446744073709551615" }, "/cursor"},
