@@ -85,6 +85,28 @@ func TestAnOrderedTaskWaitsForItsPartition(t *testing.T) {
 	})
 }
 
+// TestAPartOfWhichNothingIsKnownMakesAllUnknown, though another one is certainly not stored: the client is not told that nothing was.
+func TestAPartOfWhichNothingIsKnownMakesAllUnknown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := uniqueRig(t, nil)
+		r.log.fault = func(p int, _ natslog.Msg) (bool, error) {
+			if p == 1 {
+				return false, natslog.ErrNotStored
+			}
+			return false, errDown
+		}
+		if o := <-r.submit(t, withID(ordered(keyIn(0), keyIn(1)), true)); fault.CodeOf(o.err) != fault.Unknown {
+			t.Errorf("one of two is not known: %v", o.err)
+		}
+		r.log.mu.Lock()
+		r.log.fault = func(int, natslog.Msg) (bool, error) { return false, natslog.ErrNotStored }
+		r.log.mu.Unlock()
+		if o := <-r.submit(t, withID(ordered(keyIn(0), keyIn(1)), true)); fault.CodeOf(o.err) != fault.Unavailable {
+			t.Errorf("neither is stored: %v", o.err)
+		}
+	})
+}
+
 // wantMarksOnce checks that so many tasks are stored, each once.
 func wantMarksOnce(t *testing.T, l *memLog, n int) {
 	t.Helper()

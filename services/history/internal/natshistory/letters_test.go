@@ -9,7 +9,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/porttest"
-	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 )
 
 // TestAnEarlierLetterGoes that an owner has left behind: it died after it had stored the next one, and its successor stores that again.
@@ -25,7 +24,7 @@ func TestAnEarlierLetterGoes(t *testing.T) {
 	}
 	task.Parkings++
 	subject := topology.Dead("shop", task.Tasklist, task.ID)
-	store(t, owner.NATS, subject, record.NewEncoder().AppendTask(nil, task))
+	store(t, owner.NATS, subject, a.enc.AppendTask(nil, task))
 	if err := a.StoreDead(ctx, []*taskstate.Task{task}); err != nil {
 		t.Fatal(err)
 	}
