@@ -85,7 +85,7 @@ func TestAnOrderedTaskWaitsForItsPartition(t *testing.T) {
 	})
 }
 
-// TestAPartOfWhichNothingIsKnownMakesAllUnknown, though another one is certainly not stored: the client is not told that nothing was.
+// TestAPartOfWhichNothingIsKnownMakesAllUnknown, though another one is certainly not stored: the client does not learn that nothing was.
 func TestAPartOfWhichNothingIsKnownMakesAllUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := uniqueRig(t, nil)
