@@ -84,14 +84,14 @@ func countLetters(all []Letter, periodMS int64) (counts []*yardv1.DeadLetterCoun
 // GetDeadLetter tells all of one (deadletters.get).
 func (g *Gateway) GetDeadLetter(c Call, req *yardv1.GetDeadLetterRequest, answer Answer) {
 	g.letters(c, answer, func() (validate.LetterStep, error) { return validate.Letters([]string{req.TaskId}, "/task_id") }, func(ctx context.Context, s validate.LetterStep) (codec.Message, error) {
-		found, err := g.Letters.Find(ctx, c.Domain, s.IDs)
+		found, err := g.Letters.Get(ctx, c.Domain, s.IDs[0])
 		if err != nil {
 			return nil, err
 		}
-		if found[0] == nil {
+		if found == nil {
 			return nil, fault.New(fault.NotFound, "there is no dead letter of task %s", s.IDs[0])
 		}
-		return &yardv1.GetDeadLetterResponse{Task: publicLetter(found[0].Record, false)}, nil
+		return &yardv1.GetDeadLetterResponse{Task: publicLetter(found.Record, false)}, nil
 	})
 }
 
@@ -271,7 +271,7 @@ func publicLetter(r *logv1.Record, brief bool) *yardv1.Task {
 		TaskId: id.String(), Domain: r.Domain, Tasklist: r.Tasklist, Type: r.Type, Priority: r.Priority, State: yardv1.TaskState_TASK_STATE_DEAD,
 		Failures: r.Failures, Grants: int32(r.Version - r.Updates.GetPassed()), Revision: int64(r.Updates.GetApplied() + 1), Redrives: int32(r.Redriven.GetCount()),
 		CreatedAtMs: id.Time().UnixMilli(), DueAtMs: r.DueAtMs, FinishedAtMs: r.FinishedAtMs, ErrorMessage: r.ErrorMessage, ErrorType: r.ErrorType,
-		Group: r.Group, Cost: r.Cost, UniqueKey: r.Unique.GetKey(), UniqueForMs: r.Unique.GetForMs(),
+		Group: r.Group, Cost: r.Cost, UniqueKey: r.Unique.GetKey(), UniqueForMs: r.Unique.GetForMs(), OrderKey: r.Order.GetKey(),
 		StartByMs: r.GetExpiry().GetStartByMs(), FinishByMs: r.GetExpiry().GetFinishByMs(),
 	}
 	for _, h := range r.Headers {

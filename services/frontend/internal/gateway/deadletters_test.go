@@ -49,6 +49,11 @@ func (m *memLetters) Find(_ context.Context, domain string, wanted []ids.TaskID)
 	return found, nil
 }
 
+func (m *memLetters) Get(ctx context.Context, domain string, id ids.TaskID) (*Letter, error) {
+	found, err := m.Find(ctx, domain, []ids.TaskID{id})
+	return found[0], err
+}
+
 func (m *memLetters) Delete(_ context.Context, letters []*Letter) (deleted int64, err error) {
 	for _, drop := range letters {
 		if drop != nil {
@@ -219,6 +224,34 @@ func TestARedriveOfATaskWithoutALetterAsksTheLogAllTheSame(t *testing.T) {
 		preview, err := ask[*yardv1.RedriveRequest, *yardv1.RedriveResponse](t, r, r.Redrive, &yardv1.RedriveRequest{TaskIds: []string{id}, Preview: true})
 		if err != nil || preview.Verdicts[0].Code != string(fault.NotFound) || len(r.redrives()) != 1 {
 			t.Errorf("previewed %v: %v", preview, err)
+		}
+	})
+}
+
+// TestARedriveOfNothingSendsNothing, and a purge of nothing deletes nothing.
+func TestARedriveOfNothingSendsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, m := withLetters(t, 2)
+		none := &yardv1.DeadLetterFilter{Type: "other"}
+		resp, err := ask[*yardv1.RedriveRequest, *yardv1.RedriveResponse](t, r, r.Redrive, &yardv1.RedriveRequest{Filter: none})
+		if err != nil || resp.Found != 0 || resp.NextCursor != "" || len(r.redrives()) != 0 {
+			t.Errorf("redriven %v, %d events: %v", resp, len(r.redrives()), err)
+		}
+		purge, err := ask[*yardv1.PurgeDeadLettersRequest, *yardv1.PurgeDeadLettersResponse](t, r, r.PurgeDeadLetters, &yardv1.PurgeDeadLettersRequest{Filter: none})
+		if err != nil || purge.Found != 0 || len(m.all) != 3 {
+			t.Errorf("purged %v: %v", purge, err)
+		}
+	})
+}
+
+// TestALetterShowsItsOrderKey, which its task has no more once it comes back.
+func TestALetterShowsItsOrderKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, m := withLetters(t, 1)
+		m.all[1].Record.Order = &logv1.Order{Key: "account 7"}
+		resp, err := ask[*yardv1.ListDeadLettersRequest, *yardv1.ListDeadLettersResponse](t, r, r.ListDeadLetters, &yardv1.ListDeadLettersRequest{})
+		if err != nil || len(resp.Tasks) != 1 || resp.Tasks[0].OrderKey != "account 7" {
+			t.Errorf("listed %v: %v", resp, err)
 		}
 	})
 }

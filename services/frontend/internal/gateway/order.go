@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"encoding/binary"
 	"sync"
 	"time"
 
@@ -81,7 +82,8 @@ func (g *Gateway) storeParts(s *submission, all []orderedPart) {
 	}()
 }
 
-// partOf is a part as a submission of its own.
+// partOf is a part as a submission of its own. How many tasks it has is part of its ids and of its message's, as it is of a request's: a repeat of other keys
+// may have other parts, and is not answered for tasks that none has stored.
 func (s *submission) partOf(g *Gateway, pt *orderedPart, answer Answer) *submission {
 	own := &submission{
 		call: s.call, answer: answer, at: s.at, seed: s.seed, message: s.message, wait: -1, certain: true, span: noop.Span{},
@@ -90,6 +92,8 @@ func (s *submission) partOf(g *Gateway, pt *orderedPart, answer Answer) *submiss
 	if !s.repeats() {
 		own.held = held{by: g.queues} // counted as a whole
 	}
+	own.seed = mix(s.seed, -len(pt.where))
+	binary.BigEndian.PutUint64(own.message[:], own.seed)
 	for _, i := range pt.where {
 		own.accepted.Records = append(own.accepted.Records, s.accepted.Records[i])
 	}

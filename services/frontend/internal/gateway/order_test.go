@@ -85,6 +85,28 @@ func TestAnOrderedTaskWaitsForItsPartition(t *testing.T) {
 	})
 }
 
+// TestAPartOfWhichNothingIsKnownMakesAllUnknown, though another one is certainly not stored: the client does not learn that nothing was.
+func TestAPartOfWhichNothingIsKnownMakesAllUnknown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := uniqueRig(t, nil)
+		r.log.fault = func(p int, _ natslog.Msg) (bool, error) {
+			if p == 1 {
+				return false, natslog.ErrNotStored
+			}
+			return false, errDown
+		}
+		if o := <-r.submit(t, withID(ordered(keyIn(0), keyIn(1)), true)); fault.CodeOf(o.err) != fault.Unknown {
+			t.Errorf("one of two is not known: %v", o.err)
+		}
+		r.log.mu.Lock()
+		r.log.fault = func(int, natslog.Msg) (bool, error) { return false, natslog.ErrNotStored }
+		r.log.mu.Unlock()
+		if o := <-r.submit(t, withID(ordered(keyIn(0), keyIn(1)), true)); fault.CodeOf(o.err) != fault.Unavailable {
+			t.Errorf("neither is stored: %v", o.err)
+		}
+	})
+}
+
 // wantMarksOnce checks that so many tasks are stored, each once.
 func wantMarksOnce(t *testing.T, l *memLog, n int) {
 	t.Helper()
@@ -216,5 +238,36 @@ func TestAFullTasklistRefusesOrderedTasks(t *testing.T) {
 		}
 		wantMarksOnce(t, r.log, 0)
 		accepted(t, <-r.submit(t, withID(ordered(keyIn(0), keyIn(1)), true)))
+	})
+}
+
+// TestARepeatWithOtherKeysIsNotAnsweredForOthers: a careless client repeats a request with tasks of other keys, so that its parts have other numbers of tasks.
+// What is answered as stored is stored.
+func TestARepeatWithOtherKeysIsNotAnsweredForOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := uniqueRig(t, nil)
+		req := withID(ordered(keyIn(0), keyIn(1), keyIn(2)), true)
+		accepted(t, <-r.submit(t, req))
+		req.Tasks[1].OrderKey = keyIn(0)
+		req.Tries++
+		o := <-r.submit(t, req)
+		if o.err != nil {
+			t.Fatal(o.err)
+		}
+		for i, id := range accepted(t, o) {
+			stored := 0
+			for p := range r.log.partitions {
+				for _, m := range submits(r.log.partitions[p]) {
+					for _, task := range batchOf(m.Data).Tasks {
+						if ids.TaskID(task.Id).String() == id {
+							stored++
+						}
+					}
+				}
+			}
+			if stored != 1 {
+				t.Errorf("task %d, %s, was said to be created, and is stored %d times", i, id, stored)
+			}
+		}
 	})
 }

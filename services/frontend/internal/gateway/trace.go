@@ -76,7 +76,16 @@ func (s *submission) endSpans(err error) {
 // subject is task i for its spans.
 func (s *submission) subject(i int) signals.Task {
 	r := s.accepted.Records[i]
-	return signals.Task{Domain: r.Domain, Tasklist: r.Tasklist, Type: r.Type, ID: s.id(i).String(), Partition: s.partition}
+	of := signals.Task{Domain: r.Domain, Tasklist: r.Tasklist, Type: r.Type, Partition: s.partition}
+	if s.in != nil {
+		of.Partition = s.in[i]
+	}
+	if s.results != nil { // its parts have made the ids
+		of.ID = s.results[i].TaskId
+	} else {
+		of.ID = s.id(i).String()
+	}
+	return of
 }
 
 // traceOutcomes adds the span of each outcome that history knows a trace of, or

@@ -6,6 +6,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -13,7 +14,7 @@ import (
 const sampled = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 // traced returns a rig that exports to a sink; flush sends what is held.
-func traced(t *testing.T) (r *rig, sink *testkit.TraceSink, flush func()) {
+func traced(t *testing.T, change ...func(*Deps)) (r *rig, sink *testkit.TraceSink, flush func()) {
 	t.Helper()
 	sink = testkit.RunTraceSink(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", sink.Endpoint)
@@ -22,7 +23,7 @@ func traced(t *testing.T) (r *rig, sink *testkit.TraceSink, flush func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r = newRig(t, func(d *Deps) { d.Tracing = tracing }).running(t)
+	r = newRig(t, append(change, func(d *Deps) { d.Tracing = tracing })...).running(t)
 	return r, sink, func() {
 		if err := tracing.Shutdown(t.Context()); err != nil {
 			t.Fatal(err)
@@ -82,6 +83,26 @@ func TestATaskKeepsItsOwnTrace(t *testing.T) {
 	}
 	if rec := decode(t, r.log.tries[0].Data).Tasks[1]; telemetry.FormatTraceparent(rec.Trace) != "00-0af7651916cd43dd8448eb211c80319c-"+submit+"-01" {
 		t.Error("the task does not carry its own trace's submit")
+	}
+}
+
+// TestATraceNamesTheTasksOfSeveralPartitions by the ids that the client gets.
+func TestATraceNamesTheTasksOfSeveralPartitions(t *testing.T) {
+	r, sink, flush := traced(t, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.OrderKeys } })
+	req := ordered(keyIn(0), keyIn(1), keyIn(0))
+	for _, task := range req.Tasks[1:] {
+		task.Traceparent = sampled
+	}
+	got := accepted(t, <-r.submit(t, req))
+	flush()
+	named := map[string]bool{}
+	for _, s := range sink.Spans() {
+		named[s.Attrs["yardmaster.task_id"]+" in "+s.Attrs["yardmaster.partition"]] = true
+	}
+	for i, p := range []string{"0", "1", "0"} {
+		if !named[got[i]+" in "+p] {
+			t.Errorf("no span names task %d, %s in %s: %v", i, got[i], p, named)
+		}
 	}
 }
 

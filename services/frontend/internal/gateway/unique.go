@@ -247,8 +247,6 @@ func (g *Gateway) storeEach(ctx context.Context, pt *part) error {
 			case err != nil && ctx.Err() != nil:
 				pt.certain = false
 				return err
-			case errors.Is(err, natslog.ErrFull):
-				return err
 			case errors.Is(err, natslog.ErrFull): // a replacement has a payload
 				return err
 			case err != nil:

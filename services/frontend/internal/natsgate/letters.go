@@ -54,7 +54,7 @@ func (l *Letters) Page(ctx context.Context, domain, tasklist string, after uint6
 		if err != nil {
 			return nil, false, err
 		}
-		page = append(page, gateway.Letter{Seq: r.Seq, Record: task})
+		page = append(page, gateway.Letter{Seq: r.Seq, Record: brief(task)})
 	}
 	return page, answers[0].More, nil
 }
@@ -62,18 +62,32 @@ func (l *Letters) Page(ctx context.Context, domain, tasklist string, after uint6
 // Find reads the letters of tasks, as the stream's leader has them; nil where there is none.
 func (l *Letters) Find(ctx context.Context, domain string, wanted []ids.TaskID) ([]*gateway.Letter, error) {
 	found := make([]*gateway.Letter, len(wanted))
-	err := parallel(len(wanted), func(i int) error {
-		r, err := natslog.LastForSubject(ctx, l.js, topology.DeadLetterStream, topology.DeadOf(domain, wanted[i]))
-		if err != nil || r == nil {
-			return unread(err)
-		}
-		task, err := letterOf(r.Data)
-		if err == nil {
-			found[i] = &gateway.Letter{Seq: r.Seq, Record: task}
+	err := parallel(len(wanted), func(i int) (err error) {
+		if found[i], err = l.Get(ctx, domain, wanted[i]); found[i] != nil {
+			found[i].Record = brief(found[i].Record)
 		}
 		return err
 	})
 	return found, err
+}
+
+// Get reads one, as the stream's leader has it.
+func (l *Letters) Get(ctx context.Context, domain string, id ids.TaskID) (*gateway.Letter, error) {
+	r, err := natslog.LastForSubject(ctx, l.js, topology.DeadLetterStream, topology.DeadOf(domain, id))
+	if err != nil || r == nil {
+		return nil, unread(err)
+	}
+	task, err := letterOf(r.Data)
+	if err != nil {
+		return nil, err
+	}
+	return &gateway.Letter{Seq: r.Seq, Record: task}, nil
+}
+
+// brief leaves out what only Get tells of: a request may be about many, and many requests are under way.
+func brief(r *logv1.Record) *logv1.Record {
+	r.Payload, r.Steps = nil, nil
+	return r
 }
 
 // Delete deletes letters, and what may be left of earlier ones of the same tasks; nil ones are passed over.

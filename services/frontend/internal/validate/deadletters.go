@@ -155,7 +155,7 @@ func letterStep(_ []string, f *yardv1.DeadLetterFilter, limit, otherwise, most i
 	}
 	after, upTo, _ := strings.Cut(cursor, ".")
 	var errs [2]error
-	s.After, errs[0] = strconv.ParseUint(after, 10, 64)
+	s.After, errs[0] = strconv.ParseUint(after, 10, 63)
 	s.UpTo, errs[1] = strconv.ParseUint(upTo, 10, 64)
 	if firstError(errs[:]...) != nil || s.After > s.UpTo {
 		return s, invalid("/cursor", "is not the next_cursor of an answer")

@@ -24,8 +24,14 @@ func TestRedrivesAreChecked(t *testing.T) {
 		change func(r *yardv1.RedriveRequest)
 		path   string
 	}{
-		"neither":          {func(r *yardv1.RedriveRequest) { r.Filter = nil }, "/filter"},
-		"both":             {func(r *yardv1.RedriveRequest) { r.TaskIds = []string{someTask} }, "/task_ids"},
+		"neither": {func(r *yardv1.RedriveRequest) { r.Filter = nil }, "/filter"},
+		"both":    {func(r *yardv1.RedriveRequest) { r.TaskIds = []string{someTask} }, "/task_ids"},
+		"filter and ids": {func(r *yardv1.RedriveRequest) {
+			*r = yardv1.RedriveRequest{TaskIds: []string{someTask}, Filter: r.Filter}
+		}, "/task_ids"},
+		"limit and ids":    {func(r *yardv1.RedriveRequest) { *r = yardv1.RedriveRequest{TaskIds: []string{someTask}, Limit: 1} }, "/task_ids"},
+		"cursor and ids":   {func(r *yardv1.RedriveRequest) { *r = yardv1.RedriveRequest{TaskIds: []string{someTask}, Cursor: "3.9"} }, "/task_ids"},
+		"cursor's range":   {func(r *yardv1.RedriveRequest) { r.Cursor = "18446744073709551615.18446744073709551615" }, "/cursor"},
 		"too many":         {func(r *yardv1.RedriveRequest) { *r = yardv1.RedriveRequest{TaskIds: make([]string, 101)} }, "/task_ids"},
 		"no id":            {func(r *yardv1.RedriveRequest) { *r = yardv1.RedriveRequest{TaskIds: []string{someTask, "x"}} }, "/task_ids/1"},
 		"large step":       {func(r *yardv1.RedriveRequest) { r.Limit = 101 }, "/limit"},
@@ -53,6 +59,18 @@ func TestRedrivesAreChecked(t *testing.T) {
 	}
 	if s, err := Redrive(&yardv1.RedriveRequest{Filter: &yardv1.DeadLetterFilter{}, Preview: true, Limit: 1000}); err != nil || !s.Preview {
 		t.Error(err)
+	}
+}
+
+func TestAPurgeOfLettersIsChecked(t *testing.T) {
+	for path, r := range map[string]*yardv1.PurgeDeadLettersRequest{
+		"/by":     {TaskIds: []string{someTask}, By: "\xff"},
+		"/filter": {},
+		"/limit":  {Filter: &yardv1.DeadLetterFilter{}, Limit: 1001},
+	} {
+		if _, err := PurgeDeadLetters(r); fault.CodeOf(err) != fault.InvalidArgument || fault.From(err).Path != path {
+			t.Errorf("%s: %v", path, err)
+		}
 	}
 }
 

@@ -74,12 +74,17 @@ func (a *Archive) replaceDead(ctx context.Context, msg natslog.Msg, t *taskstate
 	}
 	old, err := record.Cut(there.Data, t.ID)
 	if err == nil && old != nil && old.Parkings >= t.Parkings {
-		return nil
+		return a.dropEarlier(ctx, t, there.Seq) // who stored it may have died before it could
 	}
 	if _, _, err := natslog.Append(ctx, a.cfg.NATS, msg.Over(there.Seq)); err != nil {
 		return err
 	}
-	return a.DropDead(ctx, []replica.Letter{{Domain: t.Domain, Tasklist: t.Tasklist, ID: t.ID, Seq: there.Seq}})
+	return a.dropEarlier(ctx, t, there.Seq+1)
+}
+
+// dropEarlier deletes the letters of t that lie before one.
+func (a *Archive) dropEarlier(ctx context.Context, t *taskstate.Task, seq uint64) error {
+	return a.DropDead(ctx, []replica.Letter{{Domain: t.Domain, Tasklist: t.Tasklist, ID: t.ID, Seq: seq - 1}})
 }
 
 var errLetterMoved = errors.New("the dead letter was deleted meanwhile")

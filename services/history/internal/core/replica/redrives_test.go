@@ -85,3 +85,48 @@ func TestARedriveThatIsReplayedComesBackInTheEnd(t *testing.T) {
 		t.Errorf("parked %v with letters %v", fx.Park, fx.ParkLetters)
 	}
 }
+
+// TestALetterThatWaitsCountsWithItsBytes, so that a domain whose letters are fat may have fewer redrives waiting.
+func TestALetterThatWaitsCountsWithItsBytes(t *testing.T) {
+	b := &bench{T: t, r: New(newBench(t, Config{}).r.cfg, Checkpoint{}, time.Hour), now: Now{MS: scenarioStart}}
+	b.r.lanes[3].Skip(30)
+	b.step(redrove(41))
+	fx := b.step(Recovered{})
+	if before := b.r.early.commands; before != 1 {
+		t.Fatalf("a redrive counts as %d", before)
+	}
+	fat := letterOf()
+	fat.Payload.Data = make([]byte, 10*commandWeightBytes)
+	f := &Found{Search: fx.Searches[0], Archived: letterOf(), Letter: fat, LetterSeq: 5}
+	f.Ends[3] = 50
+	b.step(f)
+	if after := b.r.early.commands; after < 10 || b.r.early.ofDomain["shop"] != after {
+		t.Errorf("with its letter it counts as %d, in its domain %d", after, b.r.early.ofDomain["shop"])
+	}
+	b.step(&Submits{Lane: 3, Seq: 50, At: scenarioStart, Bytes: 10})
+	if b.step(Tick{}); b.r.early.commands != 0 || len(b.r.early.ofDomain) != 0 {
+		t.Errorf("%d are left", b.r.early.commands)
+	}
+}
+
+// TestAnotherDomainCannotRedrive a dead task that is in memory, nor learn that there is one, nor have its letter deleted.
+func TestAnotherDomainCannotRedrive(t *testing.T) {
+	for name, letter := range map[string]uint64{"with a letter": 5, "without": 0} {
+		b := newBench(t, Config{})
+		b.seq = 40
+		b.r.lanes[3].Skip(30)
+		b.foundLetter(b.step(redrove(41)), 30) // it is here now, as its next stay
+		for _, state := range []string{"on its way", "parked"} {
+			if state == "parked" {
+				b.step(Stored{Kind: JobPark, Seq: 1})
+			}
+			b.seq++
+			fx := b.step(&Events{Seq: 50 + b.seq, At: scenarioStart, Bytes: 10, ReplyTo: "asker", RequestID: b.seq, Events: []taskstate.Event{{
+				Kind: taskstate.Redrove, ID: id(1), Domain: "rival", Redrive: &taskstate.Redrive{Letter: letter, Tasklist: "mail", Request: 9},
+			}}})
+			if v := b.said(fx); v.Code != notFound().Code || len(fx.Letters) != 0 {
+				t.Errorf("%s, %s: %+v, letters %v", name, state, v, fx.Letters)
+			}
+		}
+	}
+}

@@ -53,6 +53,23 @@ func TestADeadLetterComesBackAsTheNextStay(t *testing.T) {
 	}
 }
 
+// TestATaskThatWasToBeCancelledComesBackAlive: workers that fall silent make it a dead letter, a cancel or not.
+func TestATaskThatWasToBeCancelledComesBackAlive(t *testing.T) {
+	task := deadTask()
+	task.CancelRequested, task.CancelReason = true, "no more"
+	Bring(task, redriveOf(1), 10)
+	if task.CancelRequested || task.CancelReason != "" {
+		t.Errorf("it is to be cancelled: %q", task.CancelReason)
+	}
+}
+
+func TestARedriveWithRulesWeighsWhatTheyTake(t *testing.T) {
+	d := &Redrive{Policy: &Policy{Rules: &Rules{NonRetryable: []string{"network"}}}}
+	if d.Bytes() < len("network") || (&Redrive{}).Bytes() != 0 {
+		t.Errorf("it weighs %d bytes", d.Bytes())
+	}
+}
+
 func TestARedriveIsKnownAgain(t *testing.T) {
 	task := deadTask()
 	for request := uint64(1); request <= requestsKept+1; request++ {
