@@ -295,7 +295,7 @@ func (e *lifeEnd) asWritten(runs []*lifeRun) (wrong []string) {
 	}
 	find := func(v lifeInput) *lifeWrite {
 		for _, w := range e.writes {
-			if w.value == v && !w.refused {
+			if w.value == v && (!w.refused || e.lateCopy(w)) {
 				return w
 			}
 		}
@@ -307,7 +307,7 @@ func (e *lifeEnd) asWritten(runs []*lifeRun) (wrong []string) {
 		wrong = append(wrong, "its input was never given")
 	}
 	for _, w := range e.writes {
-		if !w.refused {
+		if !w.refused || e.lateCopy(w) {
 			asked++
 		}
 		if !w.sure {
@@ -338,6 +338,9 @@ func (e *lifeEnd) asWritten(runs []*lifeRun) (wrong []string) {
 	}
 	return append(wrong, e.result(runs)...)
 }
+
+// lateCopy tells whether an update was refused since the task was dead: a copy of it may come once the task was redriven.
+func (e *lifeEnd) lateCopy(w *lifeWrite) bool { return w.refused && w.revision == 0 && e.redriven > 0 }
 
 // result: it is that of a run that succeeded, with the input that the task has.
 func (e *lifeEnd) result(runs []*lifeRun) (wrong []string) {

@@ -31,6 +31,7 @@ func (g *Gateway) replace(ctx context.Context, pt *part, k int, holder ids.TaskI
 	select {
 	case v = <-answered:
 	case <-ctx.Done():
+		pt.asked[k] = holder
 		return false, context.Cause(ctx)
 	}
 	switch code := fault.Code(v.Code); code {
@@ -40,6 +41,7 @@ func (g *Gateway) replace(ctx context.Context, pt *part, k int, holder ids.TaskI
 	case fault.FailedPrecondition, fault.NotFound, fault.Stale:
 		return false, nil
 	default: // what became of it is not known, or it is to be repeated
+		pt.asked[k] = holder
 		return false, fault.New(code, "%s", v.Message)
 	}
 }

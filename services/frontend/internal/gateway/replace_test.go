@@ -91,3 +91,22 @@ func TestI1_AReplacementIsMadeOnce(t *testing.T) {
 		}
 	})
 }
+
+// A task that was replaced, and of which history could not say so before it ended, is asked again by the same try: the key is free, and what was submitted has run.
+func TestI1_AReplacementIsMadeOnceThoughItsTaskEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := uniqueRig(t, nil)
+		_, first := outcomesOf(t, <-r.submit(t, withID(keyed("one"), true)))
+		got := r.submit(t, withID(replacing("one"), true))
+		name := r.verdictOn(t, &logv1.EventVerdict{Code: string(fault.Unknown)}).Update.Request
+		r.log.ends(t, "shop", "one", time.Now())
+		time.Sleep(time.Second)
+		if again := r.verdictOn(t, &logv1.EventVerdict{}).Update.Request; again != name {
+			t.Errorf("asked for again as %d, before as %d", again, name)
+		}
+		if all, _ := outcomesOf(t, <-got); all[0] != "replaced "+first[0] {
+			t.Errorf("%v", all)
+		}
+		wantOnce(t, r.log, first)
+	})
+}

@@ -32,6 +32,8 @@ type part struct {
 	of    *submission
 	where []int
 	over  []uint64
+	// asked is the task that each was to replace where history has not said whether it did; zero: none.
+	asked []ids.TaskID
 	// lane and seq are the message that its tasks are in; 0 = none so far.
 	lane ids.Lane
 	seq  uint64
@@ -70,11 +72,11 @@ func (pt *part) keep() {
 	n := 0
 	for k, i := range pt.where {
 		if pt.of.results[i] == nil {
-			pt.where[n], pt.over[n], pt.accepted.Records[n] = i, pt.over[k], pt.accepted.Records[k]
+			pt.where[n], pt.over[n], pt.asked[n], pt.accepted.Records[n] = i, pt.over[k], pt.asked[k], pt.accepted.Records[k]
 			n++
 		}
 	}
-	pt.where, pt.over, pt.accepted.Records = pt.where[:n], pt.over[:n], pt.accepted.Records[:n]
+	pt.where, pt.over, pt.asked, pt.accepted.Records = pt.where[:n], pt.over[:n], pt.asked[:n], pt.accepted.Records[:n]
 	if n > 0 {
 		pt.accepted = validate.Gather(pt.accepted.Records)
 	}
@@ -208,7 +210,7 @@ func (s *submission) divide(g *Gateway) []*part {
 			pt.call, pt.at, pt.hasID, pt.tries, pt.partition = s.call, s.at, s.hasID, s.tries, p
 			open[p], parts = pt, append(parts, pt)
 		}
-		pt.where, pt.over = append(pt.where, i), append(pt.over, 0)
+		pt.where, pt.over, pt.asked = append(pt.where, i), append(pt.over, 0), append(pt.asked, ids.TaskID{})
 		pt.accepted.Records = append(pt.accepted.Records, r)
 	}
 	for _, pt := range parts {
@@ -315,6 +317,13 @@ func (pt *part) late() string {
 func (g *Gateway) checkKeys(ctx context.Context, pt *part) error {
 	return atOnce(ctx, pt.tasks(), func(ctx context.Context, k int) error {
 		r := pt.accepted.Records[k]
+		if asked := pt.asked[k]; !asked.IsZero() { // it may have been replaced, and have ended since
+			replaced, err := g.replace(ctx, pt, k, asked)
+			if err != nil || replaced {
+				return err
+			}
+			pt.asked[k] = ids.TaskID{}
+		}
 		head, err := g.headOf(ctx, pt.partition, r)
 		if err != nil {
 			return err
