@@ -37,6 +37,7 @@ var (
 		"groups.pause", "groups.resume", "groups.drain", "groups.purge",
 		"limits.put", "limits.get", "limits.list", "limits.delete", "workers.list",
 		"deadletters.list", "deadletters.count", "deadletters.get", "deadletters.redrive", "deadletters.purge",
+		"keys.list", "keys.get", "keys.unblock", "keys.skip",
 	}
 	adminVerbs = []string{"domains.put", "domains.get", "domains.list", "domains.delete"}
 	// streamCalls are the endpoints of the JetStream API that name a stream.
