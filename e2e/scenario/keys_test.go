@@ -34,6 +34,17 @@ func (w *world) untilKeys(f yard.KeyFilter, want ...string) {
 	})
 }
 
+// untilFirst waits until the log says that it is the turn of a task.
+func (w *world) untilFirst(id string) {
+	w.t.Helper()
+	w.eventually(func() error {
+		if task := w.get(id); task.State != yardv1.TaskState_TASK_STATE_READY || task.AwaitsTurn {
+			return fmt.Errorf("task %s is %s and waits for its turn: %v", id, task.State, task.AwaitsTurn)
+		}
+		return nil
+	})
+}
+
 // TestOperatorsSeeAndChangeOrderKeys: which are stuck and how many wait there; the first task is tried again, or becomes a dead letter and can be redriven,
 // and the key goes on.
 func TestOperatorsSeeAndChangeOrderKeys(t *testing.T) {
@@ -93,6 +104,7 @@ func TestARepeatedSkipIsAnsweredAlike(t *testing.T) {
 		first := w.submitOne(&yardv1.NewTask{Type: "x", OrderKey: "a"})
 		next := w.submitOne(&yardv1.NewTask{Type: "y", OrderKey: "a"})
 		w.untilKeys(yard.KeyFilter{}, fmt.Sprintf("a %s+1", first))
+		w.untilFirst(first)
 		req := &yardv1.SkipKeyRequest{OrderKey: "a", TaskId: first, RequestId: ids.NewRequestID(time.Now()).String()}
 		for range 3 {
 			equal(t, "skipped", must[yardv1.SkipKeyResponse](w, "keys.skip", req).TaskId, first)
