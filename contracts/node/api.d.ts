@@ -1323,6 +1323,10 @@ export interface Domain {
   rate?: Rate;
   /** The most attempts of each group (group of tasks.submit) that run at once in the domain, on all nodes together, 1..1000000. A group may have its own number (max_concurrency of groups.put). Tasks without a group are not counted. Default 0: no limit. Since log version 8. */
   max_concurrency_per_group?: number;
+  /** How long dead letters are kept after their tasks ended, ms, 60000..31622400000 (366 days). Older ones are deleted, about twice a minute, but for those that are being redriven; their tasks stay dead. Default 0: until they are redriven or purged. Since log version 10. */
+  dead_letters_max_age_ms?: number;
+  /** How many dead letters are kept, 1..10000000. The oldest beyond that are deleted alike. Default 0: all. Since log version 10. */
+  dead_letters_max?: number;
 }
 
 /** Rate is how many attempts start in a time, on all nodes together. Up to a burst start at once; then each has to wait until the rate allows for one more (GCRA, the generic cell rate algorithm). What waits keeps its place, and what the rate does not cover goes on. An attempt that starts is counted, however it ends; one that is granted again, because no worker received it, is counted again. A task with a cost (tasks.submit) counts as so many. */

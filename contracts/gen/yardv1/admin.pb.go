@@ -98,8 +98,13 @@ type Domain struct {
 	// The most attempts of each group (group of tasks.submit) that run at once in the domain, on all nodes together, 1..1000000. A group
 	// may have its own number (max_concurrency of groups.put). Tasks without a group are not counted. Default 0: no limit. Since log version 8.
 	MaxConcurrencyPerGroup int32 `protobuf:"varint,7,opt,name=max_concurrency_per_group,json=maxConcurrencyPerGroup,proto3" json:"max_concurrency_per_group,omitempty"`
-	unknownFields          protoimpl.UnknownFields
-	sizeCache              protoimpl.SizeCache
+	// How long dead letters are kept after their tasks ended, ms, 60000..31622400000 (366 days). Older ones are deleted, about twice a minute, but for those that are
+	// being redriven; their tasks stay dead. Default 0: until they are redriven or purged. Since log version 10.
+	DeadLettersMaxAgeMs int64 `protobuf:"varint,8,opt,name=dead_letters_max_age_ms,json=deadLettersMaxAgeMs,proto3" json:"dead_letters_max_age_ms,omitempty"`
+	// How many dead letters are kept, 1..10000000. The oldest beyond that are deleted alike. Default 0: all. Since log version 10.
+	DeadLettersMax int64 `protobuf:"varint,9,opt,name=dead_letters_max,json=deadLettersMax,proto3" json:"dead_letters_max,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Domain) Reset() {
@@ -177,6 +182,20 @@ func (x *Domain) GetRate() *Rate {
 func (x *Domain) GetMaxConcurrencyPerGroup() int32 {
 	if x != nil {
 		return x.MaxConcurrencyPerGroup
+	}
+	return 0
+}
+
+func (x *Domain) GetDeadLettersMaxAgeMs() int64 {
+	if x != nil {
+		return x.DeadLettersMaxAgeMs
+	}
+	return 0
+}
+
+func (x *Domain) GetDeadLettersMax() int64 {
+	if x != nil {
+		return x.DeadLettersMax
 	}
 	return 0
 }
@@ -7913,7 +7932,7 @@ var File_yard_v1_admin_proto protoreflect.FileDescriptor
 
 const file_yard_v1_admin_proto_rawDesc = "" +
 	"\n" +
-	"\x13yard/v1/admin.proto\x12\ayard.v1\x1a\x13yard/v1/tasks.proto\"\x84\x02\n" +
+	"\x13yard/v1/admin.proto\x12\ayard.v1\x1a\x13yard/v1/tasks.proto\"\xe4\x02\n" +
 	"\x06Domain\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12!\n" +
@@ -7921,7 +7940,9 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\brevision\x18\x04 \x01(\x03R\brevision\x12'\n" +
 	"\x0fmax_concurrency\x18\x05 \x01(\x05R\x0emaxConcurrency\x12!\n" +
 	"\x04rate\x18\x06 \x01(\v2\r.yard.v1.RateR\x04rate\x129\n" +
-	"\x19max_concurrency_per_group\x18\a \x01(\x05R\x16maxConcurrencyPerGroup\"I\n" +
+	"\x19max_concurrency_per_group\x18\a \x01(\x05R\x16maxConcurrencyPerGroup\x124\n" +
+	"\x17dead_letters_max_age_ms\x18\b \x01(\x03R\x13deadLettersMaxAgeMs\x12(\n" +
+	"\x10dead_letters_max\x18\t \x01(\x03R\x0edeadLettersMax\"I\n" +
 	"\x04Rate\x12\x14\n" +
 	"\x05tasks\x18\x01 \x01(\x05R\x05tasks\x12\x15\n" +
 	"\x06per_ms\x18\x02 \x01(\x03R\x05perMs\x12\x14\n" +

@@ -34,6 +34,8 @@ func (m *Domain) CloneVT() *Domain {
 	r.MaxConcurrency = m.MaxConcurrency
 	r.Rate = m.Rate.CloneVT()
 	r.MaxConcurrencyPerGroup = m.MaxConcurrencyPerGroup
+	r.DeadLettersMaxAgeMs = m.DeadLettersMaxAgeMs
+	r.DeadLettersMax = m.DeadLettersMax
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
 		copy(r.unknownFields, m.unknownFields)
@@ -2440,6 +2442,16 @@ func (m *Domain) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.DeadLettersMax != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.DeadLettersMax))
+		i--
+		dAtA[i] = 0x48
+	}
+	if m.DeadLettersMaxAgeMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.DeadLettersMaxAgeMs))
+		i--
+		dAtA[i] = 0x40
 	}
 	if m.MaxConcurrencyPerGroup != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.MaxConcurrencyPerGroup))
@@ -9111,6 +9123,12 @@ func (m *Domain) SizeVT() (n int) {
 	if m.MaxConcurrencyPerGroup != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.MaxConcurrencyPerGroup))
 	}
+	if m.DeadLettersMaxAgeMs != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.DeadLettersMaxAgeMs))
+	}
+	if m.DeadLettersMax != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.DeadLettersMax))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -11908,6 +11926,44 @@ func (m *Domain) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.MaxConcurrencyPerGroup |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 8:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field DeadLettersMaxAgeMs", wireType)
+			}
+			m.DeadLettersMaxAgeMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.DeadLettersMaxAgeMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 9:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field DeadLettersMax", wireType)
+			}
+			m.DeadLettersMax = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.DeadLettersMax |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -28688,6 +28744,44 @@ func (m *Domain) UnmarshalVTUnsafe(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.MaxConcurrencyPerGroup |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 8:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field DeadLettersMaxAgeMs", wireType)
+			}
+			m.DeadLettersMaxAgeMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.DeadLettersMaxAgeMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 9:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field DeadLettersMax", wireType)
+			}
+			m.DeadLettersMax = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.DeadLettersMax |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}

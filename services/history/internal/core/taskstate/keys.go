@@ -61,7 +61,9 @@ func (t *Task) firstOf(e *Event) (v Verdict, over bool) {
 	return v, false
 }
 
-func (t *Task) notFirst() Verdict { return t.asItIs("the task is not the first one of this order key, or the log does not say so yet") }
+func (t *Task) notFirst() Verdict {
+	return t.asItIs("the task is not the first one of this order key, or the log does not say so yet")
+}
 
 // asItIs refuses to change t.
 func (t *Task) asItIs(why string) Verdict {
