@@ -110,6 +110,7 @@ func TestI13_RatesNeedALogVersion(t *testing.T) {
 	for version, taken := range map[uint32]bool{logversion.Rates - 1: false, logversion.Rates: true} {
 		g := &Gateway{Deps: Deps{LogVersion: func() uint32 { return version }}}
 		for path, err := range map[string]error{
+			"/domain/dead_letters_max": g.domainKnown(&yardv1.Domain{DeadLettersMax: 1}), "/domain/dead_letters_max_age_ms": g.domainKnown(&yardv1.Domain{DeadLettersMaxAgeMs: 60_000}),
 			"/domain/rate": g.domainKnown(&yardv1.Domain{Rate: rate}), "/tasklist/rate": g.tasklistKnown(&yardv1.Tasklist{Rate: rate}),
 			"/type/rate": g.typeKnown(&yardv1.TaskType{Rate: rate}), "/limit/rate": g.limitKnown(&yardv1.Limit{Rate: rate}),
 		} {

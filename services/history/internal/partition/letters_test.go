@@ -112,10 +112,12 @@ func TestAnOwnerWithoutALeaseDeletesNoLetter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, store := newShell(t), new(letterStore)
 		d := s.deps("a")
+		checkpoints := &unsaved{Checkpoints: d.Checkpoints}
+		d.Checkpoints = checkpoints
 		o, stop := run(d)
 		<-o.Ready()
 		store.die(1, "shop", 0, time.Hour)
-		s.world.FailWrites(true)
+		checkpoints.away.Store(true)
 		time.Sleep(5 * time.Second) // the lease is over
 		sweeper := &partition.Sweeper{Owner: o, Store: store, Limits: func() []partition.LetterLimits {
 			return []partition.LetterLimits{{Domain: "shop", Limits: letters.Limits{MaxAgeMS: 1}}}
@@ -127,7 +129,7 @@ func TestAnOwnerWithoutALeaseDeletesNoLetter(t *testing.T) {
 		if len(store.left()) != 1 {
 			t.Error("it is deleted")
 		}
-		s.world.FailWrites(false)
+		checkpoints.away.Store(false)
 		time.Sleep(3 * d.Config.SweepEvery)
 		if len(store.left()) != 0 {
 			t.Error("it is not deleted by an owner that has a lease again")
