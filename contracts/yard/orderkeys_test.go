@@ -88,6 +88,22 @@ func TestOneOrderKey(t *testing.T) {
 	})
 }
 
+// TestACommandOfAKeyEndsWithTheVerdict of the log: what is refused is not repeated.
+func TestACommandOfAKeyEndsWithTheVerdict(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		refused := fault.New(fault.FailedPrecondition, "the task is running")
+		skips := answering[yardv1.SkipKeyRequest](t, s, topology.API("shop", "keys.skip"), refused)
+		unblocks := answering[yardv1.UnblockKeyRequest](t, s, topology.API("shop", "keys.unblock"), refused)
+		if _, err := s.client.SkipKey(soon(t), "a", yard.KeyOptions{TaskID: "t"}); fault.CodeOf(err) != fault.FailedPrecondition || len(skips.requests()) != 1 {
+			t.Errorf("skip: %v, after %d requests", err, len(skips.requests()))
+		}
+		if _, err := s.client.UnblockKey(soon(t), "a", yard.KeyOptions{TaskID: "t"}); fault.CodeOf(err) != fault.FailedPrecondition || len(unblocks.requests()) != 1 {
+			t.Errorf("unblock: %v, after %d requests", err, len(unblocks.requests()))
+		}
+	})
+}
+
 // TestAListOfOrderKeysEndsWithItsError, behind what came before.
 func TestAListOfOrderKeysEndsWithItsError(t *testing.T) {
 	inBubble(t, func(t *testing.T) {

@@ -43,7 +43,7 @@ func TestADomainKeepsSoManyDeadLetters(t *testing.T) {
 	for _, id := range all[7:9] {
 		equal(t, "it is back, and ended", w.ended(id).State.Name(), "completed")
 	}
-	equal(t, "one that is gone", w.redrive(&yardv1.RedriveRequest{TaskIds: all[:1]}).Verdicts[0].Code, "NOT_FOUND")
+	equal(t, "one that is gone", w.redrive(&yardv1.RedriveRequest{TaskIds: all[:1]}).Refused, int64(1))
 	if left := other.lettersOf(yard.DeadLetterFilter{}); len(left) != 2 || !slices.Contains(left, kept[0]) {
 		t.Errorf("another domain has %v left of %v", left, kept)
 	}

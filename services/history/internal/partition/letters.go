@@ -138,6 +138,6 @@ func (s *Sweeper) drop(ctx context.Context, domain string, tooMany, tooOld []rep
 	}
 	o.Metrics.LettersTooMany.Add(int64(len(tooMany)))
 	o.Metrics.LettersTooOld.Add(int64(len(tooOld)))
-	o.Logger.Info("dead letters beyond the limits of their domain were deleted", "partition", o.Partition, "domain", domain, "too_many", len(tooMany), "too_old", len(tooOld))
+	o.Logger.Info("dead letters beyond the limits of their domain were deleted", "partition", o.Partition, "domain", domain, "tasks", len(tooMany)+len(tooOld))
 	return nil
 }
