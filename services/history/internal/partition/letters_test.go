@@ -135,7 +135,9 @@ func TestAnOwnerWithoutALeaseDeletesNoLetter(t *testing.T) {
 			t.Error("it is not deleted by an owner that has a lease again")
 		}
 		cancel()
-		<-ended
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
 		_ = stop()
 	})
 }
