@@ -76,6 +76,10 @@ const (
 	// Redrives is the format since which dead letters may be brought back: an older owner does not know the event, nor that a task that is dead
 	// may have another stay.
 	Redrives = 10
+	// KeyCommands is the format since which operators skip and unblock order keys: an older owner does not know the events.
+	KeyCommands = 10
+	// LetterLimits is the format since which domains limit their dead letters: an older owner would keep them.
+	LetterLimits = 10
 )
 
 // newest is the newest format that this program reads and writes. A build raises

@@ -395,6 +395,82 @@ export interface ListWorkersResponse {
   known_for_ms?: number;
 }
 
+/** ListKeysRequest (keys.list) tells of the order keys whose tasks are in the engine's memory, those whose first task is in its state for longest at first. A key that goes on meanwhile may be missing, or come twice. Since log version 10. */
+export interface ListKeysRequest {
+  /** Only keys whose first task blocks them (order_policy block). */
+  blocked?: boolean;
+  /** Only keys that are blocked, or in which a task waits behind the first one. */
+  waiting?: boolean;
+  /** The most to return, 1..1000. Default 100. An answer stops at 400 KiB, so a page may have fewer. */
+  limit?: number;
+  /** The next_cursor of the previous answer, with the same filter. Default: from the first. */
+  cursor?: string;
+}
+
+export interface ListKeysResponse {
+  /** Those that wait for longest at first. */
+  keys?: OrderKey[];
+  /** Where the next page begins; empty on the last page. */
+  next_cursor?: string;
+}
+
+/** GetKeyRequest (keys.get) tells of one order key. NOT_FOUND if it has no unfinished tasks in memory. Since log version 10. */
+export interface GetKeyRequest {
+  /** Required. 1 to 256 bytes. */
+  order_key: string;
+}
+
+export interface GetKeyResponse {
+  /** Its line. */
+  key?: OrderKey;
+}
+
+/** UnblockKeyRequest (keys.unblock): the first task of the key, which blocks it, gets one more attempt at once. It is decided in the order of the log, as tasks.update. FAILED_PRECONDITION if the task does not block its key. Since log version 10. */
+export interface UnblockKeyRequest {
+  /** Required. 1 to 256 bytes. */
+  order_key: string;
+  /** The first task of the key; any other is refused with FAILED_PRECONDITION. Default: whichever is the first one when this comes. */
+  task_id?: string;
+  /** What happens after a failure: fields that are set replace those of the task's policy, and lists replace lists. With a larger max_attempts it gets several attempts. */
+  retry?: RetryPolicy;
+  /** Why, for people; at most 800 bytes. It is in the history of the task. */
+  reason?: string;
+  /** Who unblocks it, for people; at most 128 bytes. */
+  by?: string;
+  /** Identifies the request: a UUID of version 7 (RFC 9562). Repeated with the same id and task_id it changes nothing, and is answered with OK again. */
+  request_id?: string;
+}
+
+export interface UnblockKeyResponse {
+  /** The task that is tried again. */
+  task_id?: string;
+  /** Its revision behind that. */
+  revision?: number;
+}
+
+/** SkipKeyRequest (keys.skip): the first task of the key becomes a dead letter, which can be redriven, and the key goes on with the next one. It is decided in the order of the log, as tasks.cancel. Name the task, since a repeat without it skips the next one. FAILED_PRECONDITION if the task runs. Since log version 10. */
+export interface SkipKeyRequest {
+  /** Required. 1 to 256 bytes. */
+  order_key: string;
+  /** The first task of the key; any other is refused with FAILED_PRECONDITION. Default: whichever is the first one when this comes. */
+  task_id?: string;
+  /** If the task runs, ask its worker to stop, as tasks.cancel does. It is then cancelled, not dead, and the key goes on when the attempt has ended. */
+  cancel_running?: boolean;
+  /** Why, for people; at most 800 bytes. It is in the history of the task. */
+  reason?: string;
+  /** Who skips it, for people; at most 128 bytes. */
+  by?: string;
+  /** Identifies the request: a UUID of version 7 (RFC 9562). Repeated with the same id and task_id it changes nothing, and is answered with OK again. */
+  request_id?: string;
+}
+
+export interface SkipKeyResponse {
+  /** The task that was skipped. */
+  task_id?: string;
+  /** The task runs, and its worker is asked to stop. */
+  cancel_requested?: boolean;
+}
+
 /** ListDeadLettersRequest (deadletters.list) tells of dead letters, in the order in which they ended. A page may be empty and not the last. */
 export interface ListDeadLettersRequest {
   /** Default: all of the domain. */
@@ -1247,6 +1323,10 @@ export interface Domain {
   rate?: Rate;
   /** The most attempts of each group (group of tasks.submit) that run at once in the domain, on all nodes together, 1..1000000. A group may have its own number (max_concurrency of groups.put). Tasks without a group are not counted. Default 0: no limit. Since log version 8. */
   max_concurrency_per_group?: number;
+  /** How long dead letters are kept after their tasks ended, ms, 60000..31622400000 (366 days). Older ones are deleted, about twice a minute, but for those that are being redriven; their tasks stay dead. Default 0: until they are redriven or purged. Since log version 10. */
+  dead_letters_max_age_ms?: number;
+  /** How many dead letters are kept, 1..10000000. The oldest beyond that are deleted alike. Default 0: all. Since log version 10. */
+  dead_letters_max?: number;
 }
 
 /** Rate is how many attempts start in a time, on all nodes together. Up to a burst start at once; then each has to wait until the rate allows for one more (GCRA, the generic cell rate algorithm). What waits keeps its place, and what the rate does not cover goes on. An attempt that starts is counted, however it ends; one that is granted again, because no worker received it, is counted again. A task with a cost (tasks.submit) counts as so many. */
@@ -1591,6 +1671,20 @@ export interface DeadLetterCount {
   last_at_ms?: number;
 }
 
+/** OrderKey is the line of an order key: its tasks that have not ended. Tasks that are on disk only are not counted. */
+export interface OrderKey {
+  /** As submitted. */
+  order_key?: string;
+  /** The first task, without payload and events. Its state says what the key waits for: a worker, a limit or a pause (ready), the end of an attempt (running), the next attempt or its time (backoff, waiting), or an operator (blocked). */
+  head?: Task;
+  /** How many tasks wait behind it. */
+  waiting?: number;
+  /** Since when the first task is in its state, Unix ms. */
+  since_ms?: number;
+  /** Why, for people: what blocks the key, or the last failure of the first task. */
+  reason?: string;
+}
+
 export type Jitter =
   /** Within a tenth of the wait, more or less. */
   | "slight"
@@ -1689,6 +1783,8 @@ export type TaskEventKind =
   | "redriven"
   /** It would be dead, and holds up its order key instead. The message says why. Since log version 10. */
   | "blocked"
+  /** An operator gave it one more attempt while it held up its order key. Since log version 10. */
+  | "unblocked"
   | (string & {});
 
 export type TaskState =
@@ -1797,6 +1893,14 @@ export interface Verbs {
   "tasklists.purge": { request: PurgeTasklistRequest; response: PurgeTasklistResponse };
   /** List the workers that send signs of life, and what they run. */
   "workers.list": { request: ListWorkersRequest; response: ListWorkersResponse };
+  /** Tell of the order keys with unfinished tasks, those that wait for longest at first, page by page. */
+  "keys.list": { request: ListKeysRequest; response: ListKeysResponse };
+  /** Tell of one order key. */
+  "keys.get": { request: GetKeyRequest; response: GetKeyResponse };
+  /** Give the task that blocks an order key one more attempt. */
+  "keys.unblock": { request: UnblockKeyRequest; response: UnblockKeyResponse };
+  /** Make the first task of an order key a dead letter, so that the key goes on. */
+  "keys.skip": { request: SkipKeyRequest; response: SkipKeyResponse };
   /** Tell of the dead letters of the domain, those that ended first at first, page by page. */
   "deadletters.list": { request: ListDeadLettersRequest; response: ListDeadLettersResponse };
   /** Count dead letters by type, error and time, step by step. */

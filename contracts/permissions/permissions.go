@@ -87,7 +87,7 @@ func (l *lists) frontend(n topology.Partitioning) {
 	for p := range n.History {
 		l.publish(topology.SubmitAny(p), topology.UniqueKeyAny(p), topology.Event(p))
 		l.publish(api("STREAM.MSG.GET", topology.HistoryStream(p))) // what a repeated request stored, and who has a unique key
-		l.calls(p, topology.HistoryCall, "get", "list", "describe", "workers")
+		l.calls(p, topology.HistoryCall, "get", "list", "describe", "workers", "keys")
 		l.calls(p, topology.TimerCall, "get", "list", "describe")
 	}
 	l.deadLetters()
@@ -113,7 +113,7 @@ func (l *lists) history(n topology.Partitioning) {
 		l.stream(archive)
 		l.publish(api("DIRECT.GET", archive))
 		l.calls(p, topology.TimerCall, "cancel", "locate")
-		for _, verb := range []string{"get", "list", "describe", "bookings", "undelivered", "retrigger", "workers"} {
+		for _, verb := range []string{"get", "list", "describe", "bookings", "undelivered", "retrigger", "workers", "keys"} {
 			l.subscribe(topology.HistoryCall(p, verb))
 		}
 	}

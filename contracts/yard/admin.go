@@ -39,6 +39,11 @@ type Domain struct {
 	MaxConcurrencyPerGroup int
 	// Rate is how many attempts of the domain start in a time. Default: any number.
 	Rate Rate
+	// DeadLettersMaxAge is how long dead letters are kept after their tasks ended, 1 minute to 366 days. Older ones are deleted, unless they are being
+	// redriven. Default 0: until they are redriven or purged.
+	DeadLettersMaxAge time.Duration
+	// DeadLettersMax is how many dead letters are kept, 1..10000000; the oldest beyond that are deleted. Default 0: all.
+	DeadLettersMax int64
 	// Revision changes with every put. PutDomain replaces only this revision, or any if it is 0.
 	Revision int64
 }
@@ -49,7 +54,7 @@ func (a *Admin) PutDomain(ctx context.Context, d Domain) (Domain, error) {
 	req := &yardv1.PutDomainRequest{Domain: &yardv1.Domain{
 		Name: d.Name, Description: d.Description, RetentionMs: milliseconds(d.Retention),
 		MaxConcurrency: int32Of(d.MaxConcurrency), MaxConcurrencyPerGroup: int32Of(d.MaxConcurrencyPerGroup),
-		Rate: d.Rate.wire(), Revision: d.Revision,
+		Rate: d.Rate.wire(), DeadLettersMaxAgeMs: milliseconds(d.DeadLettersMaxAge), DeadLettersMax: d.DeadLettersMax, Revision: d.Revision,
 	}}
 	resp, err := call[yardv1.PutDomainResponse](ctx, &a.transport, topology.Admin("domains.put"), req)
 	if err != nil {
@@ -97,5 +102,6 @@ func domainOf(w *yardv1.Domain) Domain {
 		Name: w.GetName(), Description: w.GetDescription(),
 		Retention:      time.Duration(w.GetRetentionMs()) * time.Millisecond,
 		MaxConcurrency: int(w.GetMaxConcurrency()), MaxConcurrencyPerGroup: int(w.GetMaxConcurrencyPerGroup()), Rate: rateOf(w.GetRate()), Revision: w.GetRevision(),
+		DeadLettersMaxAge: milliTime(w.GetDeadLettersMaxAgeMs()), DeadLettersMax: w.GetDeadLettersMax(),
 	}
 }

@@ -247,8 +247,8 @@ func TestDomainsGoBothWaysWhole(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newStack(t)
 		admin := s.client.Admin()
-		stored := &yardv1.Domain{Name: "shop", Description: "sells", RetentionMs: 3_600_000, MaxConcurrency: 9, Revision: 5}
-		want := yard.Domain{Name: "shop", Description: "sells", Retention: time.Hour, MaxConcurrency: 9, Revision: 5}
+		stored := &yardv1.Domain{Name: "shop", Description: "sells", RetentionMs: 3_600_000, MaxConcurrency: 9, DeadLettersMaxAgeMs: 60_000, DeadLettersMax: 7, Revision: 5}
+		want := yard.Domain{Name: "shop", Description: "sells", Retention: time.Hour, MaxConcurrency: 9, DeadLettersMaxAge: time.Minute, DeadLettersMax: 7, Revision: 5}
 		put := answering[yardv1.PutDomainRequest](t, s, topology.Admin("domains.put"), &yardv1.PutDomainResponse{Domain: stored})
 		if got, err := admin.PutDomain(soon(t), want); err != nil || got != want || !proto.Equal(put.requests()[0].Domain, stored) {
 			t.Errorf("put: %+v %v of %v", got, err, put.requests())

@@ -37,6 +37,7 @@ var (
 		"groups.pause", "groups.resume", "groups.drain", "groups.purge",
 		"limits.put", "limits.get", "limits.list", "limits.delete", "workers.list",
 		"deadletters.list", "deadletters.count", "deadletters.get", "deadletters.redrive", "deadletters.purge",
+		"keys.list", "keys.get", "keys.unblock", "keys.skip",
 	}
 	adminVerbs = []string{"domains.put", "domains.get", "domains.list", "domains.delete"}
 	// streamCalls are the endpoints of the JetStream API that name a stream.
@@ -60,7 +61,7 @@ func places(n topology.Partitioning) []string {
 			topology.Timer(p, 5), topology.TimerFence(p), topology.ArchiveOf(p, victim), topology.ArchiveShared(p, 60),
 			topology.ArchivePage(p, 0, 1), topology.ArchiveIndexed(p),
 		)
-		for _, verb := range []string{"get", "list", "describe", "bookings", "undelivered", "retrigger", "workers"} {
+		for _, verb := range []string{"get", "list", "describe", "bookings", "undelivered", "retrigger", "workers", "keys"} {
 			all = append(all, topology.HistoryCall(p, verb))
 		}
 		for _, verb := range []string{"cancel", "get", "locate", "list", "describe"} {

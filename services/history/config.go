@@ -33,6 +33,7 @@ func (c Config) Validate() []settings.Problem {
 	check(p.WindowBytes >= 1<<20 && p.WindowBytes <= 16<<30, "window_bytes", "want 1 MiB to 16 GiB")
 	check(p.CheckpointEvery >= 100*time.Millisecond && p.CheckpointEvery <= time.Second, "checkpoint_every", "want 100ms to 1s")
 	check(p.PurgeEvery >= time.Second && p.PurgeEvery <= time.Hour, "purge_every", "want 1s to 1h")
+	check(p.SweepEvery >= 100*time.Millisecond && p.SweepEvery <= time.Hour, "sweep_every", "want 100ms to 1h")
 	check(p.CarryAfter >= 1000, "carry_after", "want at least 1000")
 	check(p.DrainTimeout >= 100*time.Millisecond && p.DrainTimeout <= time.Minute, "drain_timeout", "want 100ms to 1m")
 	if why := c.Storage.Valid(); why != "" {

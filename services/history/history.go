@@ -21,10 +21,12 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/api"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/letters"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/natshistory"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/shared/clock"
@@ -209,6 +211,7 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 	var parts lifecycle.Group
 	parts.Add("storage", room)
 	parts.Add("owner", owner)
+	parts.Add("letters", &partition.Sweeper{Owner: owner, Store: reader, Limits: func() []partition.LetterLimits { return letterLimits(domains.Domains()) }})
 	parts.Add("calls", lifecycle.Func(func(ctx context.Context) error { return api.Serve(ctx, s.NATS, owner, s.Replies, s.Log) }))
 	parts.Add("begun", lifecycle.Func(func(ctx context.Context) error {
 		s.begun[p].end()
@@ -220,6 +223,16 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 		return fmt.Errorf("%w: %w", ownership.ErrGiveUp, err)
 	}
 	return err
+}
+
+// letterLimits are those of the domains that have some.
+func letterLimits(domains []*yardv1.Domain) (all []partition.LetterLimits) {
+	for _, d := range domains {
+		if l := (letters.Limits{MaxAgeMS: d.DeadLettersMaxAgeMs, Max: d.DeadLettersMax}); !l.None() {
+			all = append(all, partition.LetterLimits{Domain: d.Name, Limits: l})
+		}
+	}
+	return all
 }
 
 // readerTimeout bounds how long the answers under way are waited for.

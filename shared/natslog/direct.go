@@ -53,6 +53,8 @@ type Answer struct {
 	Records []Record
 	// More tells that a batch ended before the matching messages did.
 	More bool
+	// Pending is how many matching messages lie behind a batch.
+	Pending uint64
 }
 
 // Direct reads messages without a consumer, many at a time. Any replica may answer,
@@ -190,6 +192,7 @@ func (e *exchange) add(m *nats.Msg) (over bool, err error) {
 	case statusEndOfBatch:
 		pending := m.Header.Get(headerNumPending)
 		e.answer.More = pending != "" && pending != "0"
+		e.answer.Pending, _ = strconv.ParseUint(pending, 10, 64) // none if it is not there
 		return true, nil
 	case statusNoMsgs:
 		return true, nil

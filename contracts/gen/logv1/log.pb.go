@@ -55,6 +55,10 @@ const (
 	EventKind_EVENT_KIND_UPDATE EventKind = 14
 	// An operator brings a dead letter back. Since log version 10.
 	EventKind_EVENT_KIND_REDRIVEN EventKind = 16
+	// An operator makes the first task of an order key a dead letter. Event.update names the request. Since log version 10.
+	EventKind_EVENT_KIND_SKIPPED EventKind = 20
+	// An operator gives the task that blocks its order key another attempt. Event.update names the request, and may have a policy. Since log version 10.
+	EventKind_EVENT_KIND_UNBLOCKED EventKind = 21
 )
 
 // Enum value maps for EventKind.
@@ -75,6 +79,8 @@ var (
 		12: "EVENT_KIND_DISPLACE",
 		14: "EVENT_KIND_UPDATE",
 		16: "EVENT_KIND_REDRIVEN",
+		20: "EVENT_KIND_SKIPPED",
+		21: "EVENT_KIND_UNBLOCKED",
 	}
 	EventKind_value = map[string]int32{
 		"EVENT_KIND_UNSPECIFIED": 0,
@@ -92,6 +98,8 @@ var (
 		"EVENT_KIND_DISPLACE":    12,
 		"EVENT_KIND_UPDATE":      14,
 		"EVENT_KIND_REDRIVEN":    16,
+		"EVENT_KIND_SKIPPED":     20,
+		"EVENT_KIND_UNBLOCKED":   21,
 	}
 )
 
@@ -2001,14 +2009,14 @@ type Event struct {
 	// Completed: result. Heartbeat: progress.
 	Data         []byte `protobuf:"bytes,8,opt,name=data,proto3" json:"data,omitempty"`
 	DataEncoding int32  `protobuf:"varint,9,opt,name=data_encoding,json=dataEncoding,proto3" json:"data_encoding,omitempty"`
-	// Failed; cancel, reject, displace, redriven: the reason.
+	// Failed; cancel, reject, displace, redriven, skipped, unblocked: the reason.
 	Message      string `protobuf:"bytes,10,opt,name=message,proto3" json:"message,omitempty"`
 	ErrorType    string `protobuf:"bytes,11,opt,name=error_type,json=errorType,proto3" json:"error_type,omitempty"`
 	NonRetryable bool   `protobuf:"varint,12,opt,name=non_retryable,json=nonRetryable,proto3" json:"non_retryable,omitempty"`
 	DelayMs      int64  `protobuf:"varint,13,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"`
 	// Carried.
 	Carried *Record `protobuf:"bytes,14,opt,name=carried,proto3" json:"carried,omitempty"`
-	// Complete, fail, heartbeat, cancel, update, redriven: the caller's domain, which must be the task's.
+	// Complete, fail, heartbeat, cancel, update, redriven, skipped, unblocked: the caller's domain, which must be the task's.
 	Domain string `protobuf:"bytes,15,opt,name=domain,proto3" json:"domain,omitempty"`
 	// Started: the path of limits in which a slot was booked, such as "type/email.send".
 	Limits []string `protobuf:"bytes,16,rep,name=limits,proto3" json:"limits,omitempty"`
@@ -2028,10 +2036,14 @@ type Event struct {
 	// Expired: the worker of the attempt fell silent, so its lease need not be over; void unless its lease ends at this time, Unix ms, since
 	// else a heartbeat came between. 0 = the lease is over. Since log version 10.
 	SilentLeaseMs int64 `protobuf:"varint,22,opt,name=silent_lease_ms,json=silentLeaseMs,proto3" json:"silent_lease_ms,omitempty"`
-	// Update. Since log version 10.
+	// Update, skipped, unblocked. Since log version 10.
 	Update *Update `protobuf:"bytes,30,opt,name=update,proto3" json:"update,omitempty"`
 	// Redriven. Since log version 10.
-	Redrive       *Redrive `protobuf:"bytes,31,opt,name=redrive,proto3" json:"redrive,omitempty"`
+	Redrive *Redrive `protobuf:"bytes,31,opt,name=redrive,proto3" json:"redrive,omitempty"`
+	// Skipped, unblocked: the order key, which must be the task's. Since log version 10.
+	OrderKey string `protobuf:"bytes,34,opt,name=order_key,json=orderKey,proto3" json:"order_key,omitempty"`
+	// Skipped: if the task runs, it is to be cancelled. Since log version 10.
+	CancelRunning bool `protobuf:"varint,35,opt,name=cancel_running,json=cancelRunning,proto3" json:"cancel_running,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2232,6 +2244,20 @@ func (x *Event) GetRedrive() *Redrive {
 		return x.Redrive
 	}
 	return nil
+}
+
+func (x *Event) GetOrderKey() string {
+	if x != nil {
+		return x.OrderKey
+	}
+	return ""
+}
+
+func (x *Event) GetCancelRunning() bool {
+	if x != nil {
+		return x.CancelRunning
+	}
+	return false
 }
 
 // PollRef is a poll that a batch's grabs are for.
@@ -3683,7 +3709,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"logVersion\x12\x12\n" +
 	"\x04base\x18\x02 \x01(\x04R\x04base\x12\"\n" +
 	"\ffingerprints\x18\x03 \x01(\fR\ffingerprints\x12\x18\n" +
-	"\aoffsets\x18\x04 \x01(\fR\aoffsets\"\xee\x05\n" +
+	"\aoffsets\x18\x04 \x01(\fR\aoffsets\"\xb2\x06\n" +
 	"\x05Event\x12*\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x16.yard.log.v1.EventKindR\x04kind\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\fR\x06taskId\x12\x1a\n" +
@@ -3711,7 +3737,9 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x06snooze\x18\x15 \x01(\bR\x06snooze\x12&\n" +
 	"\x0fsilent_lease_ms\x18\x16 \x01(\x03R\rsilentLeaseMs\x12+\n" +
 	"\x06update\x18\x1e \x01(\v2\x13.yard.log.v1.UpdateR\x06update\x12.\n" +
-	"\aredrive\x18\x1f \x01(\v2\x14.yard.log.v1.RedriveR\aredrive\"\x85\x01\n" +
+	"\aredrive\x18\x1f \x01(\v2\x14.yard.log.v1.RedriveR\aredrive\x12\x1b\n" +
+	"\torder_key\x18\" \x01(\tR\borderKey\x12%\n" +
+	"\x0ecancel_running\x18# \x01(\bR\rcancelRunning\"\x85\x01\n" +
 	"\aPollRef\x12\x16\n" +
 	"\x06worker\x18\x01 \x01(\tR\x06worker\x12\x19\n" +
 	"\breply_to\x18\x02 \x01(\tR\areplyTo\x12\x12\n" +
@@ -3835,7 +3863,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"QueueLevel\x12\x12\n" +
 	"\x04lane\x18\x01 \x01(\rR\x04lane\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x10\n" +
-	"\x03seq\x18\x03 \x01(\x04R\x03seq*\xf7\x02\n" +
+	"\x03seq\x18\x03 \x01(\x04R\x03seq*\xa9\x03\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12EVENT_KIND_STARTED\x10\x01\x12\x18\n" +
@@ -3852,7 +3880,9 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x11EVENT_KIND_REJECT\x10\v\x12\x17\n" +
 	"\x13EVENT_KIND_DISPLACE\x10\f\x12\x15\n" +
 	"\x11EVENT_KIND_UPDATE\x10\x0e\x12\x17\n" +
-	"\x13EVENT_KIND_REDRIVEN\x10\x10B?Z=github.com/yardmaster-io/yardmaster/contracts/gen/logv1;logv1b\x06proto3"
+	"\x13EVENT_KIND_REDRIVEN\x10\x10\x12\x16\n" +
+	"\x12EVENT_KIND_SKIPPED\x10\x14\x12\x18\n" +
+	"\x14EVENT_KIND_UNBLOCKED\x10\x15B?Z=github.com/yardmaster-io/yardmaster/contracts/gen/logv1;logv1b\x06proto3"
 
 var (
 	file_yard_log_v1_log_proto_rawDescOnce sync.Once

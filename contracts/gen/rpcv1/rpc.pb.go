@@ -2907,6 +2907,155 @@ func (x *ListWorkersResponse) GetKnownForMs() int64 {
 	return 0
 }
 
+// ListKeys (history, "keys"): the lines of order keys in memory.
+type ListKeysRequest struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Domain string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	// Only this one; empty = all that the filter picks.
+	OrderKey string `protobuf:"bytes,2,opt,name=order_key,json=orderKey,proto3" json:"order_key,omitempty"`
+	Blocked  bool   `protobuf:"varint,3,opt,name=blocked,proto3" json:"blocked,omitempty"`
+	Waiting  bool   `protobuf:"varint,4,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	Limit    int32  `protobuf:"varint,5,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Only those behind this place. Without after_key: all.
+	AfterSinceMs  int64  `protobuf:"varint,6,opt,name=after_since_ms,json=afterSinceMs,proto3" json:"after_since_ms,omitempty"`
+	AfterKey      string `protobuf:"bytes,7,opt,name=after_key,json=afterKey,proto3" json:"after_key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListKeysRequest) Reset() {
+	*x = ListKeysRequest{}
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListKeysRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListKeysRequest) ProtoMessage() {}
+
+func (x *ListKeysRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListKeysRequest.ProtoReflect.Descriptor instead.
+func (*ListKeysRequest) Descriptor() ([]byte, []int) {
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *ListKeysRequest) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
+}
+
+func (x *ListKeysRequest) GetOrderKey() string {
+	if x != nil {
+		return x.OrderKey
+	}
+	return ""
+}
+
+func (x *ListKeysRequest) GetBlocked() bool {
+	if x != nil {
+		return x.Blocked
+	}
+	return false
+}
+
+func (x *ListKeysRequest) GetWaiting() bool {
+	if x != nil {
+		return x.Waiting
+	}
+	return false
+}
+
+func (x *ListKeysRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ListKeysRequest) GetAfterSinceMs() int64 {
+	if x != nil {
+		return x.AfterSinceMs
+	}
+	return 0
+}
+
+func (x *ListKeysRequest) GetAfterKey() string {
+	if x != nil {
+		return x.AfterKey
+	}
+	return ""
+}
+
+type ListKeysResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// By since_ms, then by key.
+	Keys []*yardv1.OrderKey `protobuf:"bytes,1,rep,name=keys,proto3" json:"keys,omitempty"`
+	// There are more behind.
+	More          bool `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListKeysResponse) Reset() {
+	*x = ListKeysResponse{}
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListKeysResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListKeysResponse) ProtoMessage() {}
+
+func (x *ListKeysResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListKeysResponse.ProtoReflect.Descriptor instead.
+func (*ListKeysResponse) Descriptor() ([]byte, []int) {
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *ListKeysResponse) GetKeys() []*yardv1.OrderKey {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+func (x *ListKeysResponse) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
+}
+
 // Branches (hint "branch", to the matching shard of the parents) are several of them.
 type Branches struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2917,7 +3066,7 @@ type Branches struct {
 
 func (x *Branches) Reset() {
 	*x = Branches{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[38]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2929,7 +3078,7 @@ func (x *Branches) String() string {
 func (*Branches) ProtoMessage() {}
 
 func (x *Branches) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[38]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2942,7 +3091,7 @@ func (x *Branches) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Branches.ProtoReflect.Descriptor instead.
 func (*Branches) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{38}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Branches) GetBranches() []*Branch {
@@ -2970,7 +3119,7 @@ type Branch struct {
 
 func (x *Branch) Reset() {
 	*x = Branch{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[39]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2982,7 +3131,7 @@ func (x *Branch) String() string {
 func (*Branch) ProtoMessage() {}
 
 func (x *Branch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[39]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2995,7 +3144,7 @@ func (x *Branch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Branch.ProtoReflect.Descriptor instead.
 func (*Branch) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{39}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Branch) GetDomain() string {
@@ -3050,7 +3199,7 @@ type Wanted struct {
 
 func (x *Wanted) Reset() {
 	*x = Wanted{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[40]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3062,7 +3211,7 @@ func (x *Wanted) String() string {
 func (*Wanted) ProtoMessage() {}
 
 func (x *Wanted) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[40]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3075,7 +3224,7 @@ func (x *Wanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Wanted.ProtoReflect.Descriptor instead.
 func (*Wanted) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{40}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Wanted) GetType() string {
@@ -3125,7 +3274,7 @@ type TasklistLoad struct {
 
 func (x *TasklistLoad) Reset() {
 	*x = TasklistLoad{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[41]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3137,7 +3286,7 @@ func (x *TasklistLoad) String() string {
 func (*TasklistLoad) ProtoMessage() {}
 
 func (x *TasklistLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[41]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3150,7 +3299,7 @@ func (x *TasklistLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TasklistLoad.ProtoReflect.Descriptor instead.
 func (*TasklistLoad) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{41}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *TasklistLoad) GetPartitions() []*PartitionLoad {
@@ -3176,7 +3325,7 @@ type PartitionLoad struct {
 
 func (x *PartitionLoad) Reset() {
 	*x = PartitionLoad{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[42]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3188,7 +3337,7 @@ func (x *PartitionLoad) String() string {
 func (*PartitionLoad) ProtoMessage() {}
 
 func (x *PartitionLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[42]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3201,7 +3350,7 @@ func (x *PartitionLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionLoad.ProtoReflect.Descriptor instead.
 func (*PartitionLoad) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{42}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *PartitionLoad) GetDomain() string {
@@ -3250,7 +3399,7 @@ type Freed struct {
 
 func (x *Freed) Reset() {
 	*x = Freed{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[43]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3262,7 +3411,7 @@ func (x *Freed) String() string {
 func (*Freed) ProtoMessage() {}
 
 func (x *Freed) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[43]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3275,7 +3424,7 @@ func (x *Freed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freed.ProtoReflect.Descriptor instead.
 func (*Freed) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{43}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Freed) GetDomain() string {
@@ -3303,7 +3452,7 @@ type Restore struct {
 
 func (x *Restore) Reset() {
 	*x = Restore{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[44]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3315,7 +3464,7 @@ func (x *Restore) String() string {
 func (*Restore) ProtoMessage() {}
 
 func (x *Restore) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[44]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3328,7 +3477,7 @@ func (x *Restore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Restore.ProtoReflect.Descriptor instead.
 func (*Restore) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{44}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Restore) GetDomain() string {
@@ -3579,7 +3728,18 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\aworkers\x18\x01 \x03(\v2\x13.yard.v1.LiveWorkerR\aworkers\x12\x12\n" +
 	"\x04more\x18\x02 \x01(\bR\x04more\x12 \n" +
 	"\fknown_for_ms\x18\x03 \x01(\x03R\n" +
-	"knownForMs\";\n" +
+	"knownForMs\"\xd3\x01\n" +
+	"\x0fListKeysRequest\x12\x16\n" +
+	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1b\n" +
+	"\torder_key\x18\x02 \x01(\tR\borderKey\x12\x18\n" +
+	"\ablocked\x18\x03 \x01(\bR\ablocked\x12\x18\n" +
+	"\awaiting\x18\x04 \x01(\bR\awaiting\x12\x14\n" +
+	"\x05limit\x18\x05 \x01(\x05R\x05limit\x12$\n" +
+	"\x0eafter_since_ms\x18\x06 \x01(\x03R\fafterSinceMs\x12\x1b\n" +
+	"\tafter_key\x18\a \x01(\tR\bafterKey\"M\n" +
+	"\x10ListKeysResponse\x12%\n" +
+	"\x04keys\x18\x01 \x03(\v2\x11.yard.v1.OrderKeyR\x04keys\x12\x12\n" +
+	"\x04more\x18\x02 \x01(\bR\x04more\";\n" +
 	"\bBranches\x12/\n" +
 	"\bbranches\x18\x01 \x03(\v2\x13.yard.rpc.v1.BranchR\bbranches\"\xb2\x01\n" +
 	"\x06Branch\x12\x16\n" +
@@ -3624,7 +3784,7 @@ func file_yard_rpc_v1_rpc_proto_rawDescGZIP() []byte {
 	return file_yard_rpc_v1_rpc_proto_rawDescData
 }
 
-var file_yard_rpc_v1_rpc_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
+var file_yard_rpc_v1_rpc_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
 var file_yard_rpc_v1_rpc_proto_goTypes = []any{
 	(*Poll)(nil),                      // 0: yard.rpc.v1.Poll
 	(*PollsAnswered)(nil),             // 1: yard.rpc.v1.PollsAnswered
@@ -3664,56 +3824,60 @@ var file_yard_rpc_v1_rpc_proto_goTypes = []any{
 	(*SilentWorker)(nil),              // 35: yard.rpc.v1.SilentWorker
 	(*ListWorkersRequest)(nil),        // 36: yard.rpc.v1.ListWorkersRequest
 	(*ListWorkersResponse)(nil),       // 37: yard.rpc.v1.ListWorkersResponse
-	(*Branches)(nil),                  // 38: yard.rpc.v1.Branches
-	(*Branch)(nil),                    // 39: yard.rpc.v1.Branch
-	(*Wanted)(nil),                    // 40: yard.rpc.v1.Wanted
-	(*TasklistLoad)(nil),              // 41: yard.rpc.v1.TasklistLoad
-	(*PartitionLoad)(nil),             // 42: yard.rpc.v1.PartitionLoad
-	(*Freed)(nil),                     // 43: yard.rpc.v1.Freed
-	(*Restore)(nil),                   // 44: yard.rpc.v1.Restore
-	nil,                               // 45: yard.rpc.v1.DescribeShardResponse.SlotsEntry
-	nil,                               // 46: yard.rpc.v1.DescribeShardResponse.LimitsEntry
-	(*yardv1.Poller)(nil),             // 47: yard.v1.Poller
-	(*yardv1.LimitUse)(nil),           // 48: yard.v1.LimitUse
-	(*yardv1.Task)(nil),               // 49: yard.v1.Task
-	(*yardv1.ListRequest)(nil),        // 50: yard.v1.ListRequest
-	(*yardv1.ListedTasklist)(nil),     // 51: yard.v1.ListedTasklist
-	(*logv1.Record)(nil),              // 52: yard.log.v1.Record
-	(*yardv1.LiveWorker)(nil),         // 53: yard.v1.LiveWorker
+	(*ListKeysRequest)(nil),           // 38: yard.rpc.v1.ListKeysRequest
+	(*ListKeysResponse)(nil),          // 39: yard.rpc.v1.ListKeysResponse
+	(*Branches)(nil),                  // 40: yard.rpc.v1.Branches
+	(*Branch)(nil),                    // 41: yard.rpc.v1.Branch
+	(*Wanted)(nil),                    // 42: yard.rpc.v1.Wanted
+	(*TasklistLoad)(nil),              // 43: yard.rpc.v1.TasklistLoad
+	(*PartitionLoad)(nil),             // 44: yard.rpc.v1.PartitionLoad
+	(*Freed)(nil),                     // 45: yard.rpc.v1.Freed
+	(*Restore)(nil),                   // 46: yard.rpc.v1.Restore
+	nil,                               // 47: yard.rpc.v1.DescribeShardResponse.SlotsEntry
+	nil,                               // 48: yard.rpc.v1.DescribeShardResponse.LimitsEntry
+	(*yardv1.Poller)(nil),             // 49: yard.v1.Poller
+	(*yardv1.LimitUse)(nil),           // 50: yard.v1.LimitUse
+	(*yardv1.Task)(nil),               // 51: yard.v1.Task
+	(*yardv1.ListRequest)(nil),        // 52: yard.v1.ListRequest
+	(*yardv1.ListedTasklist)(nil),     // 53: yard.v1.ListedTasklist
+	(*logv1.Record)(nil),              // 54: yard.log.v1.Record
+	(*yardv1.LiveWorker)(nil),         // 55: yard.v1.LiveWorker
+	(*yardv1.OrderKey)(nil),           // 56: yard.v1.OrderKey
 }
 var file_yard_rpc_v1_rpc_proto_depIdxs = []int32{
 	3,  // 0: yard.rpc.v1.PollsAnswered.moved:type_name -> yard.rpc.v1.MovedPoll
 	2,  // 1: yard.rpc.v1.PollsAnswered.wanted:type_name -> yard.rpc.v1.PollsWanted
-	40, // 2: yard.rpc.v1.PollsWanted.wanted:type_name -> yard.rpc.v1.Wanted
-	45, // 3: yard.rpc.v1.DescribeShardResponse.slots:type_name -> yard.rpc.v1.DescribeShardResponse.SlotsEntry
-	46, // 4: yard.rpc.v1.DescribeShardResponse.limits:type_name -> yard.rpc.v1.DescribeShardResponse.LimitsEntry
-	47, // 5: yard.rpc.v1.DescribeShardResponse.listed_pollers:type_name -> yard.v1.Poller
+	42, // 2: yard.rpc.v1.PollsWanted.wanted:type_name -> yard.rpc.v1.Wanted
+	47, // 3: yard.rpc.v1.DescribeShardResponse.slots:type_name -> yard.rpc.v1.DescribeShardResponse.SlotsEntry
+	48, // 4: yard.rpc.v1.DescribeShardResponse.limits:type_name -> yard.rpc.v1.DescribeShardResponse.LimitsEntry
+	49, // 5: yard.rpc.v1.DescribeShardResponse.listed_pollers:type_name -> yard.v1.Poller
 	6,  // 6: yard.rpc.v1.DescribeShardResponse.top:type_name -> yard.rpc.v1.ShardLimit
-	48, // 7: yard.rpc.v1.ShardLimit.use:type_name -> yard.v1.LimitUse
-	49, // 8: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
-	50, // 9: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
-	49, // 10: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
-	51, // 11: yard.rpc.v1.DescribePartitionResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	51, // 12: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	50, // 7: yard.rpc.v1.ShardLimit.use:type_name -> yard.v1.LimitUse
+	51, // 8: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
+	52, // 9: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
+	51, // 10: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
+	53, // 11: yard.rpc.v1.DescribePartitionResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	53, // 12: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
 	18, // 13: yard.rpc.v1.BookingsRequest.holders:type_name -> yard.rpc.v1.HoldersQuery
 	17, // 14: yard.rpc.v1.BookingsResponse.groups:type_name -> yard.rpc.v1.Bookings
 	19, // 15: yard.rpc.v1.BookingsResponse.holders:type_name -> yard.rpc.v1.LimitHolders
 	20, // 16: yard.rpc.v1.LimitHolders.oldest:type_name -> yard.rpc.v1.SlotAttempt
 	23, // 17: yard.rpc.v1.UndeliveredResponse.grants:type_name -> yard.rpc.v1.UndeliveredGrant
-	52, // 18: yard.rpc.v1.CancelWaitingResponse.tasks:type_name -> yard.log.v1.Record
-	52, // 19: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
+	54, // 18: yard.rpc.v1.CancelWaitingResponse.tasks:type_name -> yard.log.v1.Record
+	54, // 19: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
 	31, // 20: yard.rpc.v1.HistoryLoad.queued:type_name -> yard.rpc.v1.QueuedTasks
 	31, // 21: yard.rpc.v1.HistoryLoad.queued_groups:type_name -> yard.rpc.v1.QueuedTasks
 	35, // 22: yard.rpc.v1.Silent.workers:type_name -> yard.rpc.v1.SilentWorker
-	53, // 23: yard.rpc.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
-	39, // 24: yard.rpc.v1.Branches.branches:type_name -> yard.rpc.v1.Branch
-	40, // 25: yard.rpc.v1.Branch.wanted:type_name -> yard.rpc.v1.Wanted
-	42, // 26: yard.rpc.v1.TasklistLoad.partitions:type_name -> yard.rpc.v1.PartitionLoad
-	27, // [27:27] is the sub-list for method output_type
-	27, // [27:27] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	55, // 23: yard.rpc.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
+	56, // 24: yard.rpc.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
+	41, // 25: yard.rpc.v1.Branches.branches:type_name -> yard.rpc.v1.Branch
+	42, // 26: yard.rpc.v1.Branch.wanted:type_name -> yard.rpc.v1.Wanted
+	44, // 27: yard.rpc.v1.TasklistLoad.partitions:type_name -> yard.rpc.v1.PartitionLoad
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_yard_rpc_v1_rpc_proto_init() }
@@ -3727,7 +3891,7 @@ func file_yard_rpc_v1_rpc_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_rpc_v1_rpc_proto_rawDesc), len(file_yard_rpc_v1_rpc_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   47,
+			NumMessages:   49,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -98,8 +98,13 @@ type Domain struct {
 	// The most attempts of each group (group of tasks.submit) that run at once in the domain, on all nodes together, 1..1000000. A group
 	// may have its own number (max_concurrency of groups.put). Tasks without a group are not counted. Default 0: no limit. Since log version 8.
 	MaxConcurrencyPerGroup int32 `protobuf:"varint,7,opt,name=max_concurrency_per_group,json=maxConcurrencyPerGroup,proto3" json:"max_concurrency_per_group,omitempty"`
-	unknownFields          protoimpl.UnknownFields
-	sizeCache              protoimpl.SizeCache
+	// How long dead letters are kept after their tasks ended, ms, 60000..31622400000 (366 days). Older ones are deleted, about twice a minute, but for those that are
+	// being redriven; their tasks stay dead. Default 0: until they are redriven or purged. Since log version 10.
+	DeadLettersMaxAgeMs int64 `protobuf:"varint,8,opt,name=dead_letters_max_age_ms,json=deadLettersMaxAgeMs,proto3" json:"dead_letters_max_age_ms,omitempty"`
+	// How many dead letters are kept, 1..10000000. The oldest beyond that are deleted alike. Default 0: all. Since log version 10.
+	DeadLettersMax int64 `protobuf:"varint,9,opt,name=dead_letters_max,json=deadLettersMax,proto3" json:"dead_letters_max,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Domain) Reset() {
@@ -177,6 +182,20 @@ func (x *Domain) GetRate() *Rate {
 func (x *Domain) GetMaxConcurrencyPerGroup() int32 {
 	if x != nil {
 		return x.MaxConcurrencyPerGroup
+	}
+	return 0
+}
+
+func (x *Domain) GetDeadLettersMaxAgeMs() int64 {
+	if x != nil {
+		return x.DeadLettersMaxAgeMs
+	}
+	return 0
+}
+
+func (x *Domain) GetDeadLettersMax() int64 {
+	if x != nil {
+		return x.DeadLettersMax
 	}
 	return 0
 }
@@ -7314,11 +7333,606 @@ func (x *PurgeDeadLettersResponse) GetNextCursor() string {
 	return ""
 }
 
+// ListKeysRequest (keys.list) tells of the order keys whose tasks are in the engine's memory, those whose first task is in its state for longest at first. A key that
+// goes on meanwhile may be missing, or come twice. Since log version 10.
+type ListKeysRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only keys whose first task blocks them (order_policy block).
+	Blocked bool `protobuf:"varint,1,opt,name=blocked,proto3" json:"blocked,omitempty"`
+	// Only keys that are blocked, or in which a task waits behind the first one.
+	Waiting bool `protobuf:"varint,2,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// The most to return, 1..1000. Default 100. An answer stops at 400 KiB, so a page may have fewer.
+	Limit int32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// The next_cursor of the previous answer, with the same filter. Default: from the first.
+	Cursor        string `protobuf:"bytes,4,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListKeysRequest) Reset() {
+	*x = ListKeysRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[105]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListKeysRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListKeysRequest) ProtoMessage() {}
+
+func (x *ListKeysRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[105]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListKeysRequest.ProtoReflect.Descriptor instead.
+func (*ListKeysRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{105}
+}
+
+func (x *ListKeysRequest) GetBlocked() bool {
+	if x != nil {
+		return x.Blocked
+	}
+	return false
+}
+
+func (x *ListKeysRequest) GetWaiting() bool {
+	if x != nil {
+		return x.Waiting
+	}
+	return false
+}
+
+func (x *ListKeysRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ListKeysRequest) GetCursor() string {
+	if x != nil {
+		return x.Cursor
+	}
+	return ""
+}
+
+type ListKeysResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Those that wait for longest at first.
+	Keys []*OrderKey `protobuf:"bytes,1,rep,name=keys,proto3" json:"keys,omitempty"`
+	// Where the next page begins; empty on the last page.
+	NextCursor    string `protobuf:"bytes,2,opt,name=next_cursor,json=nextCursor,proto3" json:"next_cursor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListKeysResponse) Reset() {
+	*x = ListKeysResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[106]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListKeysResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListKeysResponse) ProtoMessage() {}
+
+func (x *ListKeysResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[106]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListKeysResponse.ProtoReflect.Descriptor instead.
+func (*ListKeysResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{106}
+}
+
+func (x *ListKeysResponse) GetKeys() []*OrderKey {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+func (x *ListKeysResponse) GetNextCursor() string {
+	if x != nil {
+		return x.NextCursor
+	}
+	return ""
+}
+
+// OrderKey is the line of an order key: its tasks that have not ended. Tasks that are on disk only are not counted.
+type OrderKey struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As submitted.
+	OrderKey string `protobuf:"bytes,1,opt,name=order_key,json=orderKey,proto3" json:"order_key,omitempty"`
+	// The first task, without payload and events. Its state says what the key waits for: a worker, a limit or a pause (ready), the end of an attempt (running), the next
+	// attempt or its time (backoff, waiting), or an operator (blocked).
+	Head *Task `protobuf:"bytes,2,opt,name=head,proto3" json:"head,omitempty"`
+	// How many tasks wait behind it.
+	Waiting int64 `protobuf:"varint,3,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// Since when the first task is in its state, Unix ms.
+	SinceMs int64 `protobuf:"varint,4,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"`
+	// Why, for people: what blocks the key, or the last failure of the first task.
+	Reason        string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OrderKey) Reset() {
+	*x = OrderKey{}
+	mi := &file_yard_v1_admin_proto_msgTypes[107]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OrderKey) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OrderKey) ProtoMessage() {}
+
+func (x *OrderKey) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[107]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OrderKey.ProtoReflect.Descriptor instead.
+func (*OrderKey) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{107}
+}
+
+func (x *OrderKey) GetOrderKey() string {
+	if x != nil {
+		return x.OrderKey
+	}
+	return ""
+}
+
+func (x *OrderKey) GetHead() *Task {
+	if x != nil {
+		return x.Head
+	}
+	return nil
+}
+
+func (x *OrderKey) GetWaiting() int64 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
+
+func (x *OrderKey) GetSinceMs() int64 {
+	if x != nil {
+		return x.SinceMs
+	}
+	return 0
+}
+
+func (x *OrderKey) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// GetKeyRequest (keys.get) tells of one order key. NOT_FOUND if it has no unfinished tasks in memory. Since log version 10.
+type GetKeyRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. 1 to 256 bytes.
+	OrderKey      string `protobuf:"bytes,1,opt,name=order_key,json=orderKey,proto3" json:"order_key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetKeyRequest) Reset() {
+	*x = GetKeyRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[108]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetKeyRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetKeyRequest) ProtoMessage() {}
+
+func (x *GetKeyRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[108]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetKeyRequest.ProtoReflect.Descriptor instead.
+func (*GetKeyRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{108}
+}
+
+func (x *GetKeyRequest) GetOrderKey() string {
+	if x != nil {
+		return x.OrderKey
+	}
+	return ""
+}
+
+type GetKeyResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its line.
+	Key           *OrderKey `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetKeyResponse) Reset() {
+	*x = GetKeyResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[109]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetKeyResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetKeyResponse) ProtoMessage() {}
+
+func (x *GetKeyResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[109]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetKeyResponse.ProtoReflect.Descriptor instead.
+func (*GetKeyResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{109}
+}
+
+func (x *GetKeyResponse) GetKey() *OrderKey {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+// UnblockKeyRequest (keys.unblock): the first task of the key, which blocks it, gets one more attempt at once. It is decided in the order of the log, as
+// tasks.update. FAILED_PRECONDITION if the task does not block its key. Since log version 10.
+type UnblockKeyRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. 1 to 256 bytes.
+	OrderKey string `protobuf:"bytes,1,opt,name=order_key,json=orderKey,proto3" json:"order_key,omitempty"`
+	// The first task of the key; any other is refused with FAILED_PRECONDITION. Default: whichever is the first one when this comes.
+	TaskId string `protobuf:"bytes,2,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	// What happens after a failure: fields that are set replace those of the task's policy, and lists replace lists. With a larger max_attempts it gets
+	// several attempts.
+	Retry *RetryPolicy `protobuf:"bytes,3,opt,name=retry,proto3" json:"retry,omitempty"`
+	// Why, for people; at most 800 bytes. It is in the history of the task.
+	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Who unblocks it, for people; at most 128 bytes.
+	By string `protobuf:"bytes,5,opt,name=by,proto3" json:"by,omitempty"`
+	// Identifies the request: a UUID of version 7 (RFC 9562). Repeated with the same id and task_id it changes nothing, and is answered with OK again.
+	RequestId     string `protobuf:"bytes,6,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UnblockKeyRequest) Reset() {
+	*x = UnblockKeyRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[110]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnblockKeyRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnblockKeyRequest) ProtoMessage() {}
+
+func (x *UnblockKeyRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[110]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnblockKeyRequest.ProtoReflect.Descriptor instead.
+func (*UnblockKeyRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{110}
+}
+
+func (x *UnblockKeyRequest) GetOrderKey() string {
+	if x != nil {
+		return x.OrderKey
+	}
+	return ""
+}
+
+func (x *UnblockKeyRequest) GetTaskId() string {
+	if x != nil {
+		return x.TaskId
+	}
+	return ""
+}
+
+func (x *UnblockKeyRequest) GetRetry() *RetryPolicy {
+	if x != nil {
+		return x.Retry
+	}
+	return nil
+}
+
+func (x *UnblockKeyRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *UnblockKeyRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *UnblockKeyRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+type UnblockKeyResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The task that is tried again.
+	TaskId string `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	// Its revision behind that.
+	Revision      int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UnblockKeyResponse) Reset() {
+	*x = UnblockKeyResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[111]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnblockKeyResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnblockKeyResponse) ProtoMessage() {}
+
+func (x *UnblockKeyResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[111]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnblockKeyResponse.ProtoReflect.Descriptor instead.
+func (*UnblockKeyResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{111}
+}
+
+func (x *UnblockKeyResponse) GetTaskId() string {
+	if x != nil {
+		return x.TaskId
+	}
+	return ""
+}
+
+func (x *UnblockKeyResponse) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+// SkipKeyRequest (keys.skip): the first task of the key becomes a dead letter, which can be redriven, and the key goes on with the next one. It is decided in the order
+// of the log, as tasks.cancel. Name the task, since a repeat without it skips the next one. FAILED_PRECONDITION if the task runs. Since log version 10.
+type SkipKeyRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. 1 to 256 bytes.
+	OrderKey string `protobuf:"bytes,1,opt,name=order_key,json=orderKey,proto3" json:"order_key,omitempty"`
+	// The first task of the key; any other is refused with FAILED_PRECONDITION. Default: whichever is the first one when this comes.
+	TaskId string `protobuf:"bytes,2,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	// If the task runs, ask its worker to stop, as tasks.cancel does. It is then cancelled, not dead, and the key goes on when the attempt has ended.
+	CancelRunning bool `protobuf:"varint,3,opt,name=cancel_running,json=cancelRunning,proto3" json:"cancel_running,omitempty"`
+	// Why, for people; at most 800 bytes. It is in the history of the task.
+	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Who skips it, for people; at most 128 bytes.
+	By string `protobuf:"bytes,5,opt,name=by,proto3" json:"by,omitempty"`
+	// Identifies the request: a UUID of version 7 (RFC 9562). Repeated with the same id and task_id it changes nothing, and is answered with OK again.
+	RequestId     string `protobuf:"bytes,6,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SkipKeyRequest) Reset() {
+	*x = SkipKeyRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[112]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SkipKeyRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SkipKeyRequest) ProtoMessage() {}
+
+func (x *SkipKeyRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[112]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SkipKeyRequest.ProtoReflect.Descriptor instead.
+func (*SkipKeyRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{112}
+}
+
+func (x *SkipKeyRequest) GetOrderKey() string {
+	if x != nil {
+		return x.OrderKey
+	}
+	return ""
+}
+
+func (x *SkipKeyRequest) GetTaskId() string {
+	if x != nil {
+		return x.TaskId
+	}
+	return ""
+}
+
+func (x *SkipKeyRequest) GetCancelRunning() bool {
+	if x != nil {
+		return x.CancelRunning
+	}
+	return false
+}
+
+func (x *SkipKeyRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *SkipKeyRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *SkipKeyRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+type SkipKeyResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The task that was skipped.
+	TaskId string `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	// The task runs, and its worker is asked to stop.
+	CancelRequested bool `protobuf:"varint,2,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *SkipKeyResponse) Reset() {
+	*x = SkipKeyResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[113]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SkipKeyResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SkipKeyResponse) ProtoMessage() {}
+
+func (x *SkipKeyResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[113]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SkipKeyResponse.ProtoReflect.Descriptor instead.
+func (*SkipKeyResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{113}
+}
+
+func (x *SkipKeyResponse) GetTaskId() string {
+	if x != nil {
+		return x.TaskId
+	}
+	return ""
+}
+
+func (x *SkipKeyResponse) GetCancelRequested() bool {
+	if x != nil {
+		return x.CancelRequested
+	}
+	return false
+}
+
 var File_yard_v1_admin_proto protoreflect.FileDescriptor
 
 const file_yard_v1_admin_proto_rawDesc = "" +
 	"\n" +
-	"\x13yard/v1/admin.proto\x12\ayard.v1\x1a\x13yard/v1/tasks.proto\"\x84\x02\n" +
+	"\x13yard/v1/admin.proto\x12\ayard.v1\x1a\x13yard/v1/tasks.proto\"\xe4\x02\n" +
 	"\x06Domain\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12!\n" +
@@ -7326,7 +7940,9 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\brevision\x18\x04 \x01(\x03R\brevision\x12'\n" +
 	"\x0fmax_concurrency\x18\x05 \x01(\x05R\x0emaxConcurrency\x12!\n" +
 	"\x04rate\x18\x06 \x01(\v2\r.yard.v1.RateR\x04rate\x129\n" +
-	"\x19max_concurrency_per_group\x18\a \x01(\x05R\x16maxConcurrencyPerGroup\"I\n" +
+	"\x19max_concurrency_per_group\x18\a \x01(\x05R\x16maxConcurrencyPerGroup\x124\n" +
+	"\x17dead_letters_max_age_ms\x18\b \x01(\x03R\x13deadLettersMaxAgeMs\x12(\n" +
+	"\x10dead_letters_max\x18\t \x01(\x03R\x0edeadLettersMax\"I\n" +
 	"\x04Rate\x12\x14\n" +
 	"\x05tasks\x18\x01 \x01(\x05R\x05tasks\x12\x15\n" +
 	"\x06per_ms\x18\x02 \x01(\x03R\x05perMs\x12\x14\n" +
@@ -7841,7 +8457,48 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x05found\x18\x01 \x01(\x03R\x05found\x12\x16\n" +
 	"\x06purged\x18\x02 \x01(\x03R\x06purged\x12\x1f\n" +
 	"\vnext_cursor\x18\x03 \x01(\tR\n" +
-	"nextCursor*P\n" +
+	"nextCursor\"s\n" +
+	"\x0fListKeysRequest\x12\x18\n" +
+	"\ablocked\x18\x01 \x01(\bR\ablocked\x12\x18\n" +
+	"\awaiting\x18\x02 \x01(\bR\awaiting\x12\x14\n" +
+	"\x05limit\x18\x03 \x01(\x05R\x05limit\x12\x16\n" +
+	"\x06cursor\x18\x04 \x01(\tR\x06cursor\"Z\n" +
+	"\x10ListKeysResponse\x12%\n" +
+	"\x04keys\x18\x01 \x03(\v2\x11.yard.v1.OrderKeyR\x04keys\x12\x1f\n" +
+	"\vnext_cursor\x18\x02 \x01(\tR\n" +
+	"nextCursor\"\x97\x01\n" +
+	"\bOrderKey\x12\x1b\n" +
+	"\torder_key\x18\x01 \x01(\tR\borderKey\x12!\n" +
+	"\x04head\x18\x02 \x01(\v2\r.yard.v1.TaskR\x04head\x12\x18\n" +
+	"\awaiting\x18\x03 \x01(\x03R\awaiting\x12\x19\n" +
+	"\bsince_ms\x18\x04 \x01(\x03R\asinceMs\x12\x16\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\",\n" +
+	"\rGetKeyRequest\x12\x1b\n" +
+	"\torder_key\x18\x01 \x01(\tR\borderKey\"5\n" +
+	"\x0eGetKeyResponse\x12#\n" +
+	"\x03key\x18\x01 \x01(\v2\x11.yard.v1.OrderKeyR\x03key\"\xbc\x01\n" +
+	"\x11UnblockKeyRequest\x12\x1b\n" +
+	"\torder_key\x18\x01 \x01(\tR\borderKey\x12\x17\n" +
+	"\atask_id\x18\x02 \x01(\tR\x06taskId\x12*\n" +
+	"\x05retry\x18\x03 \x01(\v2\x14.yard.v1.RetryPolicyR\x05retry\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x0e\n" +
+	"\x02by\x18\x05 \x01(\tR\x02by\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x06 \x01(\tR\trequestId\"I\n" +
+	"\x12UnblockKeyResponse\x12\x17\n" +
+	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\x03R\brevision\"\xb4\x01\n" +
+	"\x0eSkipKeyRequest\x12\x1b\n" +
+	"\torder_key\x18\x01 \x01(\tR\borderKey\x12\x17\n" +
+	"\atask_id\x18\x02 \x01(\tR\x06taskId\x12%\n" +
+	"\x0ecancel_running\x18\x03 \x01(\bR\rcancelRunning\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x0e\n" +
+	"\x02by\x18\x05 \x01(\tR\x02by\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x06 \x01(\tR\trequestId\"U\n" +
+	"\x0fSkipKeyResponse\x12\x17\n" +
+	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12)\n" +
+	"\x10cancel_requested\x18\x02 \x01(\bR\x0fcancelRequested*P\n" +
 	"\x06OnFull\x12\x10\n" +
 	"\fON_FULL_WAIT\x10\x00\x12\x19\n" +
 	"\x15ON_FULL_REJECT_NEWEST\x10\x01\x12\x19\n" +
@@ -7860,7 +8517,7 @@ func file_yard_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_yard_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 105)
+var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 114)
 var file_yard_v1_admin_proto_goTypes = []any{
 	(OnFull)(0),                      // 0: yard.v1.OnFull
 	(*Domain)(nil),                   // 1: yard.v1.Domain
@@ -7968,10 +8625,19 @@ var file_yard_v1_admin_proto_goTypes = []any{
 	(*RedriveResponse)(nil),          // 103: yard.v1.RedriveResponse
 	(*PurgeDeadLettersRequest)(nil),  // 104: yard.v1.PurgeDeadLettersRequest
 	(*PurgeDeadLettersResponse)(nil), // 105: yard.v1.PurgeDeadLettersResponse
-	(*RetryPolicy)(nil),              // 106: yard.v1.RetryPolicy
-	(*Task)(nil),                     // 107: yard.v1.Task
-	(TaskState)(0),                   // 108: yard.v1.TaskState
-	(*Verdict)(nil),                  // 109: yard.v1.Verdict
+	(*ListKeysRequest)(nil),          // 106: yard.v1.ListKeysRequest
+	(*ListKeysResponse)(nil),         // 107: yard.v1.ListKeysResponse
+	(*OrderKey)(nil),                 // 108: yard.v1.OrderKey
+	(*GetKeyRequest)(nil),            // 109: yard.v1.GetKeyRequest
+	(*GetKeyResponse)(nil),           // 110: yard.v1.GetKeyResponse
+	(*UnblockKeyRequest)(nil),        // 111: yard.v1.UnblockKeyRequest
+	(*UnblockKeyResponse)(nil),       // 112: yard.v1.UnblockKeyResponse
+	(*SkipKeyRequest)(nil),           // 113: yard.v1.SkipKeyRequest
+	(*SkipKeyResponse)(nil),          // 114: yard.v1.SkipKeyResponse
+	(*RetryPolicy)(nil),              // 115: yard.v1.RetryPolicy
+	(*Task)(nil),                     // 116: yard.v1.Task
+	(TaskState)(0),                   // 117: yard.v1.TaskState
+	(*Verdict)(nil),                  // 118: yard.v1.Verdict
 }
 var file_yard_v1_admin_proto_depIdxs = []int32{
 	2,   // 0: yard.v1.Domain.rate:type_name -> yard.v1.Rate
@@ -7980,7 +8646,7 @@ var file_yard_v1_admin_proto_depIdxs = []int32{
 	1,   // 3: yard.v1.GetDomainResponse.domain:type_name -> yard.v1.Domain
 	1,   // 4: yard.v1.ListDomainsResponse.domains:type_name -> yard.v1.Domain
 	1,   // 5: yard.v1.DeleteDomainResponse.domain:type_name -> yard.v1.Domain
-	106, // 6: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
+	115, // 6: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
 	2,   // 7: yard.v1.TaskType.rate:type_name -> yard.v1.Rate
 	11,  // 8: yard.v1.PutTypeRequest.type:type_name -> yard.v1.TaskType
 	11,  // 9: yard.v1.PutTypeResponse.type:type_name -> yard.v1.TaskType
@@ -8016,12 +8682,12 @@ var file_yard_v1_admin_proto_depIdxs = []int32{
 	40,  // 39: yard.v1.ResumeGroupResponse.pause:type_name -> yard.v1.Pause
 	40,  // 40: yard.v1.DrainGroupResponse.drain:type_name -> yard.v1.Pause
 	61,  // 41: yard.v1.PeekTasklistResponse.tasks:type_name -> yard.v1.PeekedTask
-	107, // 42: yard.v1.PeekedTask.task:type_name -> yard.v1.Task
-	108, // 43: yard.v1.PurgeTasklistRequest.states:type_name -> yard.v1.TaskState
+	116, // 42: yard.v1.PeekedTask.task:type_name -> yard.v1.Task
+	117, // 43: yard.v1.PurgeTasklistRequest.states:type_name -> yard.v1.TaskState
 	68,  // 44: yard.v1.PurgeTasklistResponse.purged:type_name -> yard.v1.Purged
-	108, // 45: yard.v1.PurgeTypeRequest.states:type_name -> yard.v1.TaskState
+	117, // 45: yard.v1.PurgeTypeRequest.states:type_name -> yard.v1.TaskState
 	68,  // 46: yard.v1.PurgeTypeResponse.purged:type_name -> yard.v1.Purged
-	108, // 47: yard.v1.PurgeGroupRequest.states:type_name -> yard.v1.TaskState
+	117, // 47: yard.v1.PurgeGroupRequest.states:type_name -> yard.v1.TaskState
 	68,  // 48: yard.v1.PurgeGroupResponse.purged:type_name -> yard.v1.Purged
 	2,   // 49: yard.v1.Limit.rate:type_name -> yard.v1.Rate
 	0,   // 50: yard.v1.Limit.on_full:type_name -> yard.v1.OnFull
@@ -8044,21 +8710,25 @@ var file_yard_v1_admin_proto_depIdxs = []int32{
 	91,  // 67: yard.v1.LimitUse.holders:type_name -> yard.v1.SlotHolder
 	92,  // 68: yard.v1.LimitUse.waiters:type_name -> yard.v1.SlotWaiter
 	93,  // 69: yard.v1.LimitUse.shards:type_name -> yard.v1.ShardSlots
-	108, // 70: yard.v1.SlotHolder.state:type_name -> yard.v1.TaskState
+	117, // 70: yard.v1.SlotHolder.state:type_name -> yard.v1.TaskState
 	94,  // 71: yard.v1.ListDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
-	107, // 72: yard.v1.ListDeadLettersResponse.tasks:type_name -> yard.v1.Task
+	116, // 72: yard.v1.ListDeadLettersResponse.tasks:type_name -> yard.v1.Task
 	94,  // 73: yard.v1.CountDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
 	99,  // 74: yard.v1.CountDeadLettersResponse.counts:type_name -> yard.v1.DeadLetterCount
-	107, // 75: yard.v1.GetDeadLetterResponse.task:type_name -> yard.v1.Task
+	116, // 75: yard.v1.GetDeadLetterResponse.task:type_name -> yard.v1.Task
 	94,  // 76: yard.v1.RedriveRequest.filter:type_name -> yard.v1.DeadLetterFilter
-	106, // 77: yard.v1.RedriveRequest.retry:type_name -> yard.v1.RetryPolicy
-	109, // 78: yard.v1.RedriveResponse.verdicts:type_name -> yard.v1.Verdict
+	115, // 77: yard.v1.RedriveRequest.retry:type_name -> yard.v1.RetryPolicy
+	118, // 78: yard.v1.RedriveResponse.verdicts:type_name -> yard.v1.Verdict
 	94,  // 79: yard.v1.PurgeDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
-	80,  // [80:80] is the sub-list for method output_type
-	80,  // [80:80] is the sub-list for method input_type
-	80,  // [80:80] is the sub-list for extension type_name
-	80,  // [80:80] is the sub-list for extension extendee
-	0,   // [0:80] is the sub-list for field type_name
+	108, // 80: yard.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
+	116, // 81: yard.v1.OrderKey.head:type_name -> yard.v1.Task
+	108, // 82: yard.v1.GetKeyResponse.key:type_name -> yard.v1.OrderKey
+	115, // 83: yard.v1.UnblockKeyRequest.retry:type_name -> yard.v1.RetryPolicy
+	84,  // [84:84] is the sub-list for method output_type
+	84,  // [84:84] is the sub-list for method input_type
+	84,  // [84:84] is the sub-list for extension type_name
+	84,  // [84:84] is the sub-list for extension extendee
+	0,   // [0:84] is the sub-list for field type_name
 }
 
 func init() { file_yard_v1_admin_proto_init() }
@@ -8074,7 +8744,7 @@ func file_yard_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_v1_admin_proto_rawDesc), len(file_yard_v1_admin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   105,
+			NumMessages:   114,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -528,6 +528,8 @@ const (
 	TaskEventKind_TASK_EVENT_KIND_REDRIVEN TaskEventKind = 16
 	// It would be dead, and holds up its order key instead. The message says why. Since log version 10.
 	TaskEventKind_TASK_EVENT_KIND_BLOCKED TaskEventKind = 17
+	// An operator gave it one more attempt while it held up its order key. Since log version 10.
+	TaskEventKind_TASK_EVENT_KIND_UNBLOCKED TaskEventKind = 20
 )
 
 // Enum value maps for TaskEventKind.
@@ -551,6 +553,7 @@ var (
 		15: "TASK_EVENT_KIND_UPDATED",
 		16: "TASK_EVENT_KIND_REDRIVEN",
 		17: "TASK_EVENT_KIND_BLOCKED",
+		20: "TASK_EVENT_KIND_UNBLOCKED",
 	}
 	TaskEventKind_value = map[string]int32{
 		"TASK_EVENT_KIND_UNSPECIFIED":      0,
@@ -571,6 +574,7 @@ var (
 		"TASK_EVENT_KIND_UPDATED":          15,
 		"TASK_EVENT_KIND_REDRIVEN":         16,
 		"TASK_EVENT_KIND_BLOCKED":          17,
+		"TASK_EVENT_KIND_UNBLOCKED":        20,
 	}
 )
 
@@ -3737,7 +3741,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x14TASK_STATE_COMPLETED\x10\x06\x12\x13\n" +
 	"\x0fTASK_STATE_DEAD\x10\a\x12\x18\n" +
 	"\x14TASK_STATE_CANCELLED\x10\b\x12\x16\n" +
-	"\x12TASK_STATE_EXPIRED\x10\t*\xa9\x04\n" +
+	"\x12TASK_STATE_EXPIRED\x10\t*\xc8\x04\n" +
 	"\rTaskEventKind\x12\x1f\n" +
 	"\x1bTASK_EVENT_KIND_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19TASK_EVENT_KIND_SUBMITTED\x10\x01\x12\x1a\n" +
@@ -3757,7 +3761,8 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x17TASK_EVENT_KIND_SNOOZED\x10\x0e\x12\x1b\n" +
 	"\x17TASK_EVENT_KIND_UPDATED\x10\x0f\x12\x1c\n" +
 	"\x18TASK_EVENT_KIND_REDRIVEN\x10\x10\x12\x1b\n" +
-	"\x17TASK_EVENT_KIND_BLOCKED\x10\x11BAZ?github.com/yardmaster-io/yardmaster/contracts/gen/yardv1;yardv1b\x06proto3"
+	"\x17TASK_EVENT_KIND_BLOCKED\x10\x11\x12\x1d\n" +
+	"\x19TASK_EVENT_KIND_UNBLOCKED\x10\x14BAZ?github.com/yardmaster-io/yardmaster/contracts/gen/yardv1;yardv1b\x06proto3"
 
 var (
 	file_yard_v1_tasks_proto_rawDescOnce sync.Once

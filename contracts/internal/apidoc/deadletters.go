@@ -14,7 +14,7 @@ func deadLetterEndpoints() []endpoint {
 			Request: "ListDeadLettersRequest", Response: "ListDeadLettersResponse",
 			In:  `{` + filter + `,"limit":100}`,
 			Out: `{"tasks":[` + task + `],"next_cursor":"1042.2210"}`, codes: codes,
-			Notes: []string{"Dead letters are kept until they are redriven or purged, longer than the domain keeps other finished tasks."},
+			Notes: []string{"Dead letters are kept until they are redriven or purged, or are beyond the limits of their domain: longer than it keeps other finished tasks, mostly."},
 		},
 		{
 			Verb: "deadletters.count", Does: "Count dead letters by type, error and time, step by step.",

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -49,6 +50,12 @@ func (a *app) domainPut() *cobra.Command {
 				if cmd.Flags().Changed("rate") {
 					have.Rate = d.Rate
 				}
+				if cmd.Flags().Changed("dead-letters-max-age") {
+					have.DeadLettersMaxAge = d.DeadLettersMaxAge
+				}
+				if cmd.Flags().Changed("dead-letters-max") {
+					have.DeadLettersMax = d.DeadLettersMax
+				}
 				stored, err := admin.PutDomain(ctx, have)
 				if err != nil {
 					return err
@@ -62,6 +69,8 @@ func (a *app) domainPut() *cobra.Command {
 	cmd.Flags().IntVar(&d.MaxConcurrency, "max-concurrency", 0, "attempts of all its tasks that run at once; 0 = no limit")
 	perGroup(cmd.Flags(), &d.MaxConcurrencyPerGroup)
 	rateFlags(cmd.Flags(), &d.Rate)
+	cmd.Flags().DurationVar(&d.DeadLettersMaxAge, "dead-letters-max-age", 0, "how long dead letters are kept, 1m to 8784h; 0 = until they are redriven or purged")
+	cmd.Flags().Int64Var(&d.DeadLettersMax, "dead-letters-max", 0, "how many dead letters are kept, the latest; 0 = all")
 	return cmd
 }
 
@@ -117,6 +126,14 @@ Its finished tasks are kept for their retention; a domain created again with the
 	return cmd
 }
 
+// keptFor is for how long something is kept; 0 = without an end.
+func keptFor(d time.Duration) string {
+	if d == 0 {
+		return "-"
+	}
+	return span(d)
+}
+
 func (a *app) printDomains(domains []yard.Domain) error {
 	if a.json {
 		list := &yardv1.ListDomainsResponse{}
@@ -124,14 +141,16 @@ func (a *app) printDomains(domains []yard.Domain) error {
 			list.Domains = append(list.Domains, &yardv1.Domain{
 				Name: d.Name, Description: d.Description, RetentionMs: d.Retention.Milliseconds(),
 				MaxConcurrency: int32(d.MaxConcurrency), MaxConcurrencyPerGroup: int32(d.MaxConcurrencyPerGroup), Rate: wireRate(d.Rate), Revision: d.Revision,
+				DeadLettersMaxAgeMs: d.DeadLettersMaxAge.Milliseconds(), DeadLettersMax: d.DeadLettersMax,
 			})
 		}
 		return a.printJSON(list)
 	}
 	var t table
-	t.row(a.more([]any{"DOMAIN", "RETENTION", "DESCRIPTION"}, "CONCURRENCY", "PER GROUP", "RATE", "REVISION")...)
+	t.row(a.more([]any{"DOMAIN", "RETENTION", "DESCRIPTION"}, "CONCURRENCY", "PER GROUP", "RATE", "LETTERS", "LETTERS KEPT", "REVISION")...)
 	for _, d := range domains {
-		t.row(a.more([]any{d.Name, span(d.Retention), d.Description}, number(float64(d.MaxConcurrency), "-"), number(float64(d.MaxConcurrencyPerGroup), "-"), rateText(d.Rate), d.Revision)...)
+		t.row(a.more([]any{d.Name, span(d.Retention), d.Description}, number(float64(d.MaxConcurrency), "-"), number(float64(d.MaxConcurrencyPerGroup), "-"), rateText(d.Rate),
+			number(float64(d.DeadLettersMax), "all"), keptFor(d.DeadLettersMaxAge), d.Revision)...)
 	}
 	return a.printTable(&t)
 }

@@ -158,17 +158,7 @@ func (g *Gateway) redriveAll(c Call, s validate.LetterStep, found []*Letter) ([]
 			Kind: logv1.EventKind_EVENT_KIND_REDRIVEN, Domain: c.Domain, Message: s.Reason, Redrive: event, TaskId: id[:],
 		}}
 	}
-	type outcome struct {
-		resp codec.Message
-		err  error
-	}
-	answered := make(chan outcome, 1)
-	g.outcome(c, false, func(resp codec.Message, err error) { answered <- outcome{resp, err} }, func() ([]validate.Outcome, error) { return entries, nil })
-	o := <-answered // by the call's deadline
-	if o.err != nil {
-		return nil, o.err
-	}
-	return o.resp.(*yardv1.OutcomeResponse).Verdicts, nil
+	return g.decided(c, entries)
 }
 
 // PurgeDeadLetters deletes dead letters (deadletters.purge).

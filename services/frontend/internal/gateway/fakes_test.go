@@ -317,6 +317,9 @@ func noOwners() Owners {
 	}
 	return Owners{
 		HistoryGet: get, TimerGet: get, HistoryList: list, TimerList: list,
+		HistoryKeys: func(context.Context, int, *rpcv1.ListKeysRequest) (*rpcv1.ListKeysResponse, error) {
+			return &rpcv1.ListKeysResponse{}, nil
+		},
 		HistoryWorkers: func(context.Context, int, *rpcv1.ListWorkersRequest) (*rpcv1.ListWorkersResponse, error) {
 			return &rpcv1.ListWorkersResponse{}, nil
 		},

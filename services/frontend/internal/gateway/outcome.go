@@ -96,6 +96,21 @@ func (g *Gateway) outcome(c Call, traced bool, answer Answer, check func() ([]va
 	r.count(1)
 }
 
+// decided are the verdicts on entries of a request that does more than that.
+func (g *Gateway) decided(c Call, entries []validate.Outcome) ([]*yardv1.Verdict, error) {
+	type outcome struct {
+		resp codec.Message
+		err  error
+	}
+	answered := make(chan outcome, 1)
+	g.outcome(c, false, func(resp codec.Message, err error) { answered <- outcome{resp, err} }, func() ([]validate.Outcome, error) { return entries, nil })
+	o := <-answered // by the call's deadline
+	if o.err != nil {
+		return nil, o.err
+	}
+	return o.resp.(*yardv1.OutcomeResponse).Verdicts, nil
+}
+
 // outcomeRequest gathers the verdicts of one request.
 type outcomeRequest struct {
 	g      *Gateway
@@ -202,7 +217,7 @@ func hinted(entries []validate.Outcome) []bool {
 	var hints []bool
 	for i := range entries {
 		e := entries[i].Event
-		if e.Kind != logv1.EventKind_EVENT_KIND_CANCEL && e.Update.GetPolicy().GetStartToCloseMs() == 0 && e.Update.GetExpiry().GetFinishWithinMs() == 0 {
+		if e.Kind != logv1.EventKind_EVENT_KIND_CANCEL && !e.CancelRunning && e.Update.GetPolicy().GetStartToCloseMs() == 0 && e.Update.GetExpiry().GetFinishWithinMs() == 0 {
 			continue
 		}
 		if hints == nil {
@@ -253,10 +268,14 @@ func (s *share) fail(code fault.Code, why string) {
 // weight is what the share takes up of a group commit, in bytes.
 func (s *share) weight() int { return max(s.bytes, len(s.events)*eventBytesMin) }
 
-// cancels tells whether these are cancels, or updates or redrives, which are like them in all here: a request is of one kind.
+// cancels tells whether these are cancels, or updates, redrives, or commands about order keys, which are like them in all here: a request is of one kind.
 func (s *share) cancels() bool {
-	kind := s.events[0].Kind
-	return kind == logv1.EventKind_EVENT_KIND_CANCEL || kind == logv1.EventKind_EVENT_KIND_UPDATE || kind == logv1.EventKind_EVENT_KIND_REDRIVEN
+	switch s.events[0].Kind {
+	case logv1.EventKind_EVENT_KIND_CANCEL, logv1.EventKind_EVENT_KIND_UPDATE, logv1.EventKind_EVENT_KIND_REDRIVEN,
+		logv1.EventKind_EVENT_KIND_SKIPPED, logv1.EventKind_EVENT_KIND_UNBLOCKED:
+		return true
+	}
+	return false
 }
 
 // brings tells whether these are updates with payloads, which may be as large as those of tasks.

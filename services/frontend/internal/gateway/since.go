@@ -97,6 +97,10 @@ func (g *Gateway) typeKnown(t *yardv1.TaskType) error {
 
 func (g *Gateway) domainKnown(d *yardv1.Domain) error {
 	switch {
+	case d.DeadLettersMaxAgeMs != 0:
+		return g.known("/domain/dead_letters_max_age_ms", logversion.LetterLimits)
+	case d.DeadLettersMax != 0:
+		return g.known("/domain/dead_letters_max", logversion.LetterLimits)
 	case d.MaxConcurrencyPerGroup != 0:
 		return g.known("/domain/max_concurrency_per_group", logversion.PerGroup)
 	case d.Rate != nil:

@@ -124,6 +124,23 @@ func TestI13_RatesNeedALogVersion(t *testing.T) {
 	}
 }
 
+// TestI13_LimitsOfDeadLettersNeedALogVersion: an older owner would keep them for good.
+func TestI13_LimitsOfDeadLettersNeedALogVersion(t *testing.T) {
+	for version, taken := range map[uint32]bool{logversion.LetterLimits - 1: false, logversion.LetterLimits: true} {
+		g := &Gateway{Deps: Deps{LogVersion: func() uint32 { return version }}}
+		for path, err := range map[string]error{
+			"/domain/dead_letters_max":        g.domainKnown(&yardv1.Domain{DeadLettersMax: 1}),
+			"/domain/dead_letters_max_age_ms": g.domainKnown(&yardv1.Domain{DeadLettersMaxAgeMs: 60_000}),
+		} {
+			if taken && err != nil {
+				t.Errorf("version %d: %v", version, err)
+			} else if !taken {
+				wantField(t, err, path)
+			}
+		}
+	}
+}
+
 // TestI13_RetryRulesWaitForTheClustersVersion: an older owner would retry what is not to be, or lose the rules of a task that it parks.
 func TestI13_RetryRulesWaitForTheClustersVersion(t *testing.T) {
 	for version, taken := range map[uint32]bool{logversion.RetryRules - 1: false, logversion.RetryRules: true} {

@@ -19,6 +19,7 @@ func Owners(nc *nats.Conn) gateway.Owners {
 		HistoryList:      call[rpcv1.ListTasksRequest, rpcv1.ListTasksResponse](nc, topology.HistoryCall, "list"),
 		HistoryDescribe:  call[rpcv1.DescribePartitionRequest, rpcv1.DescribePartitionResponse](nc, topology.HistoryCall, "describe"),
 		HistoryWorkers:   call[rpcv1.ListWorkersRequest, rpcv1.ListWorkersResponse](nc, topology.HistoryCall, "workers"),
+		HistoryKeys:      call[rpcv1.ListKeysRequest, rpcv1.ListKeysResponse](nc, topology.HistoryCall, "keys"),
 		TimerGet:         call[rpcv1.GetTaskRequest, rpcv1.GetTaskResponse](nc, topology.TimerCall, "get"),
 		TimerList:        call[rpcv1.ListTasksRequest, rpcv1.ListTasksResponse](nc, topology.TimerCall, "list"),
 		TimerDescribe:    call[rpcv1.DescribeWaitingRequest, rpcv1.DescribeWaitingResponse](nc, topology.TimerCall, "describe"),

@@ -28,6 +28,8 @@ func PutDomain(req *yardv1.PutDomainRequest) error {
 		between("/domain/max_concurrency", d.MaxConcurrency, 0, ConcurrencyMax),
 		between("/domain/max_concurrency_per_group", d.MaxConcurrencyPerGroup, 0, ConcurrencyMax),
 		rate("/domain/rate", d.Rate),
+		optional("/domain/dead_letters_max_age_ms", d.DeadLettersMaxAgeMs, ms(DeadLettersAgeMin), ms(AheadMax)),
+		optional("/domain/dead_letters_max", d.DeadLettersMax, 1, DeadLettersMax),
 		revision("/domain/revision", d.Revision),
 	)
 }

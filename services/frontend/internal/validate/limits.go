@@ -79,6 +79,10 @@ const (
 	ReasonBytesMax       = 1024
 	DescriptionBytesMax  = 1024
 
+	// DeadLettersAgeMin and DeadLettersMax bound how long, and how many, dead letters a domain keeps that limits them.
+	DeadLettersAgeMin = time.Minute
+	DeadLettersMax    = 10_000_000
+
 	// RetentionMin, RetentionMax and RetentionDefault bound how long a domain
 	// keeps finished tasks.
 	RetentionMin, RetentionMax, RetentionDefault = topology.RetentionMin, AheadMax, 7 * 24 * time.Hour

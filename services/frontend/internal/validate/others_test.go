@@ -202,7 +202,7 @@ func TestListRefuses(t *testing.T) {
 
 func TestPutDomainRefuses(t *testing.T) {
 	refusals(t, func() *yardv1.PutDomainRequest {
-		return &yardv1.PutDomainRequest{Domain: &yardv1.Domain{Name: "shop", RetentionMs: 900_000, MaxConcurrency: 1_000_000}}
+		return &yardv1.PutDomainRequest{Domain: &yardv1.Domain{Name: "shop", RetentionMs: 900_000, MaxConcurrency: 1_000_000, DeadLettersMaxAgeMs: 60_000, DeadLettersMax: 10_000_000}}
 	}, PutDomain, map[string]row[*yardv1.PutDomainRequest]{
 		"none":             {func(r *yardv1.PutDomainRequest) { r.Domain = nil }, "/domain"},
 		"bad name":         {func(r *yardv1.PutDomainRequest) { r.Domain.Name = "a.b" }, "/domain/name"},
@@ -212,6 +212,9 @@ func TestPutDomainRefuses(t *testing.T) {
 		"long retention":   {func(r *yardv1.PutDomainRequest) { r.Domain.RetentionMs = 31_622_400_001 }, "/domain/retention_ms"},
 		"concurrency":      {func(r *yardv1.PutDomainRequest) { r.Domain.MaxConcurrency = 1_000_001 }, "/domain/max_concurrency"},
 		"negative":         {func(r *yardv1.PutDomainRequest) { r.Domain.MaxConcurrency = -1 }, "/domain/max_concurrency"},
+		"short-lived":      {func(r *yardv1.PutDomainRequest) { r.Domain.DeadLettersMaxAgeMs = 59_999 }, "/domain/dead_letters_max_age_ms"},
+		"many letters":     {func(r *yardv1.PutDomainRequest) { r.Domain.DeadLettersMax = 10_000_001 }, "/domain/dead_letters_max"},
+		"negative letters": {func(r *yardv1.PutDomainRequest) { r.Domain.DeadLettersMax = -1 }, "/domain/dead_letters_max"},
 	})
 	r := &yardv1.PutDomainRequest{Domain: &yardv1.Domain{Name: "shop"}}
 	if err := PutDomain(r); err != nil || r.Domain.RetentionMs != 604_800_000 {

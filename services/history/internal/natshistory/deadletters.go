@@ -93,7 +93,11 @@ var errLetterMoved = errors.New("the dead letter was deleted meanwhile")
 func (a *Archive) DropDead(ctx context.Context, letters []replica.Letter) error {
 	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
 	defer cancel()
-	stream, err := a.cfg.JetStream.Stream(ctx, topology.DeadLetterStream)
+	return dropLetters(ctx, a.cfg.JetStream, letters)
+}
+
+func dropLetters(ctx context.Context, js jetstream.JetStream, letters []replica.Letter) error {
+	stream, err := js.Stream(ctx, topology.DeadLetterStream)
 	if err != nil {
 		return fmt.Errorf("look at the dead letters: %w", err)
 	}
@@ -101,6 +105,31 @@ func (a *Archive) DropDead(ctx context.Context, letters []replica.Letter) error 
 		l := letters[i]
 		return stream.Purge(ctx, jetstream.WithPurgeSubject(topology.Dead(l.Domain, l.Tasklist, l.ID)), jetstream.WithPurgeSequence(l.Seq+1))
 	})
+}
+
+// Oldest implements partition.LetterStore.
+func (r *Reader) Oldest(ctx context.Context, domain string, after uint64, limit, bytesMax int) (page []partition.Letter, behind uint64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	answers, err := r.direct.Get(ctx, topology.DeadLetterStream, []natslog.Query{{Seq: after + 1, NextFor: topology.DeadFilter(domain), Batch: limit, BytesMax: bytesMax}})
+	if err != nil {
+		return nil, 0, fmt.Errorf("read dead letters: %w", err)
+	}
+	for _, there := range answers[0].Records {
+		_, id, ok := topology.DeadOfSubject(there.Subject)
+		task, err := record.Cut(there.Data, id)
+		if !ok || err != nil || task == nil {
+			r.cfg.Log.Error("a dead letter cannot be read", "subject", there.Subject, "sequence", there.Seq, "error", err)
+			continue
+		}
+		page = append(page, partition.Letter{Record: task, Seq: there.Seq})
+	}
+	return page, answers[0].Pending, nil
+}
+
+// Drop implements partition.LetterStore.
+func (r *Reader) Drop(ctx context.Context, letters []replica.Letter) error {
+	return dropLetters(ctx, r.cfg.JetStream, letters)
 }
 
 // Letters implements partition.Reader. The leader is asked: whether a letter is there decides whether its task comes back.

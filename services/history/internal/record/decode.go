@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -345,7 +346,10 @@ func (d *Decoder) event(e *logv1.Event, id ids.TaskID, polls []replica.Poll) tas
 		NonRetryable: e.NonRetryable, DelayMS: e.DelayMs, Snooze: e.Snooze, Update: d.update(e.Update),
 		Redrive: d.redrive(e.Redrive),
 	}
-	if ev.Kind == taskstate.Changed && ev.Update == nil {
+	if ev.Kind.OfKey() {
+		ev.OrderKey, ev.CancelRunning = strings.Clone(e.OrderKey), e.CancelRunning
+	}
+	if ev.Kind.Changes() && ev.Update == nil {
 		ev.Update = &taskstate.Update{}
 	}
 	if ev.Kind == taskstate.Redrove && ev.Redrive == nil {

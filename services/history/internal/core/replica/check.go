@@ -168,10 +168,10 @@ func (l *earlyList) check() error {
 			return fmt.Errorf("what waits for task %s is out of line", w.id)
 		}
 		for _, h := range w.waiting {
-			switch h.ev.Kind {
-			case taskstate.Cancel, taskstate.Changed, taskstate.Redrove:
+			switch {
+			case h.command():
 				commands += h.weight()
-			case taskstate.Started:
+			case h.ev.Kind == taskstate.Started:
 				grabs++
 			}
 		}

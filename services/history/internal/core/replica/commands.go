@@ -109,7 +109,7 @@ func (r *Replica) fill(want *Search) (open bool) {
 		}
 		want.Seq, want.At, want.Reason = h.seq, h.at, h.ev.Message
 		want.Redrive = want.Redrive || h.redrive()
-		want.Update = want.Update || h.ev.Kind == taskstate.Changed
+		want.Update = want.Update || h.ev.Kind.Changes()
 	}
 	if open {
 		r.searching[want.ID] = searching{asked: true, domain: want.Domain}

@@ -71,7 +71,7 @@ type held struct {
 }
 
 func (h *held) command() bool {
-	return h.ev.Kind == taskstate.Cancel || h.ev.Kind == taskstate.Changed || h.ev.Kind == taskstate.Redrove
+	return h.ev.Kind.Command()
 }
 
 // commandWeightBytes is how many bytes of an update weigh as much as a command.

@@ -30,7 +30,7 @@ func (r *Replica) events(in *Events, now Now, fx *Effects) {
 			fx.Halt = fmt.Errorf("event %d of message %d is of kind %d, which this version does not know", i, in.Seq, ev.Kind)
 			return
 		}
-		if ev.Domain == "" && ev.Kind != taskstate.Cancel && ev.Kind != taskstate.Changed && ev.Kind != taskstate.Redrove && ev.Kind != taskstate.Carried && ev.Kind != taskstate.Fence {
+		if ev.Domain == "" && !ev.Kind.Command() && ev.Kind != taskstate.Carried && ev.Kind != taskstate.Fence {
 			r.namelessAt = in.Seq
 		}
 		*h = held{ev: ev, seq: in.Seq, at: in.At, carried: in.Carried[i], ans: ans, i: i, from: from, replayed: r.replay != nil}

@@ -29,16 +29,30 @@ const (
 	Changed Kind = 14
 	// Redrove: an operator brings a dead letter back.
 	Redrove Kind = 16
+	// Skipped: an operator makes the first task of an order key a dead letter. Unblocked: he gives the one that blocks it another attempt.
+	Skipped   Kind = 20
+	Unblocked Kind = 21
+
+	kinds = Unblocked + 1
 )
 
 // Known tells whether events of a kind have a meaning.
 func (k Kind) Known() bool {
-	return k >= Started && k <= Displace || k == Changed || k == Redrove
+	return k >= Started && k <= Displace || k == Changed || k == Redrove || k.OfKey()
 }
+
+// OfKey tells whether events of a kind are about an order key, through its first task.
+func (k Kind) OfKey() bool { return k == Skipped || k == Unblocked }
+
+// Changes tells whether events of a kind change a task for a caller who may repeat them: they have an Update.
+func (k Kind) Changes() bool { return k == Changed || k.OfKey() }
+
+// Command tells whether events of a kind name a task alone: they wait for it, wherever it is.
+func (k Kind) Command() bool { return k == Cancel || k == Redrove || k.Changes() }
 
 // String names the kind.
 func (k Kind) String() string {
-	names := [...]string{"none", "started", "succeeded", "failed", "heartbeat", "released", "cancel", "expired", "carried", "fence", "lapse", "reject", "displace", 14: "update", 16: "redrive"}
+	names := [...]string{"none", "started", "succeeded", "failed", "heartbeat", "released", "cancel", "expired", "carried", "fence", "lapse", "reject", "displace", 14: "update", 16: "redrive", 20: "skip", 21: "unblock"}
 	if int(k) < len(names) && names[k] != "" {
 		return names[k]
 	}
@@ -77,13 +91,16 @@ type Event struct {
 	DelayMS      int64
 	// Snooze: the attempt that ended did not fail, and the next one comes after DelayMS.
 	Snooze bool
-	// Update is what a Changed event changes, and Seq its place in the log.
+	// Update is what a Changed event changes, or names the request of a Skipped or an Unblocked one. Seq is its place in the log.
 	Update *Update
 	Seq    uint64
 	// Index of a Redrove event is its place among the events of its message.
 	Index uint32
 	// Redrive is which dead letter a Redrove event brings back.
 	Redrive *Redrive
+	// OrderKey is that of the task of a Skipped or an Unblocked event. CancelRunning: if it runs, it is cancelled in place of that.
+	OrderKey      string
+	CancelRunning bool
 }
 
 // Effects of a record, for the shell to carry out in this order: persist

@@ -80,8 +80,8 @@ func (t *Task) setBlocked(blocked bool) {
 	t.extra().Order = &o
 }
 
-// unblock gives t, whose time was changed, another attempt.
-func (t *Task) unblock() {
+// freeKey gives t, whose time was changed, another attempt.
+func (t *Task) freeKey() {
 	if o := t.Order(); o != nil && o.Blocked {
 		t.setBlocked(false)
 	}

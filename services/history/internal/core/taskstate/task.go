@@ -195,6 +195,7 @@ const (
 	StepUpdated         StepKind = 15
 	StepRedriven        StepKind = 16
 	StepBlocked         StepKind = 17
+	StepUnblocked       StepKind = 20
 )
 
 // Step is one entry of a task's history.

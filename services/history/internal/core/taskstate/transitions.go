@@ -37,10 +37,16 @@ var transitions = []transition{
 	{From: Ready, On: Changed, To: []State{Ready, Backoff, Waiting}, do: changeIdle},
 	{From: Backoff, On: Changed, To: []State{Ready, Backoff, Waiting}, do: changeIdle},
 	{From: Running, On: Changed, To: []State{Running}, do: changeRunning},
+	{From: Ready, On: Skipped, To: []State{Ready, Dead}, do: skip},
+	{From: Backoff, On: Skipped, To: []State{Backoff, Dead}, do: skip},
+	{From: Running, On: Skipped, To: []State{Running}, do: skip},
+	{From: Ready, On: Unblocked, To: []State{Ready}, do: unblock},
+	{From: Backoff, On: Unblocked, To: []State{Backoff, Ready}, do: unblock},
+	{From: Running, On: Unblocked, To: []State{Running}, do: unblock},
 }
 
 // table is transitions by state and kind; absent pairs have a nil do.
-var table = func() (byPair [Lapsed + 1][Redrove + 1]transition) {
+var table = func() (byPair [Lapsed + 1][kinds]transition) {
 	for _, row := range transitions {
 		byPair[row.From][row.On] = row
 	}
@@ -84,7 +90,7 @@ func (t *Task) repeated(e *Event) (Verdict, bool) {
 		if t.State == Cancelled {
 			return Verdict{}, true
 		}
-	case Changed:
+	case Changed, Skipped, Unblocked:
 		if u := t.updates(); t.State.Finished() && u.knows(e.Update.Request) {
 			return Verdict{Revision: u.made(e.Update.Request)}, true
 		}
@@ -105,7 +111,7 @@ func (t *Task) misfit(e *Event) (Verdict, Effects) {
 	switch {
 	case e.Kind == Redrove:
 		return t.notDead()
-	case e.Kind == Cancel || e.Kind == Changed:
+	case e.Kind == Cancel || e.Kind.Changes():
 		return refuse(fault.FailedPrecondition, "the task is "+t.State.String())
 	case e.Kind == Started && t.State == Running:
 		return refuse(fault.Stale, "granted to another poll")

@@ -176,7 +176,7 @@ func changeIdle(t *Task, e *Event, now int64) (Verdict, Effects) {
 		t.pass()
 	}
 	if e.Update.Now || e.Update.DueAt != 0 {
-		t.unblock()
+		t.freeKey()
 	}
 	switch wait := t.DueAt - now; {
 	case e.Update.Now || e.Update.DueAt != 0 && wait <= 0:
@@ -195,7 +195,11 @@ func changeIdle(t *Task, e *Event, now int64) (Verdict, Effects) {
 // ChangeAway changes a task that was taken out of the timer store for that. It waits there again.
 func ChangeAway(t *Task, e *Event, now int64) Verdict {
 	v, over := t.decided(e)
-	if !over {
+	switch {
+	case over:
+	case e.Kind.OfKey():
+		return t.asItIs("the task does not have this order key") // what has an order key is never there
+	default:
 		t.change(e, now)
 	}
 	return v
@@ -306,6 +310,16 @@ func (t *Task) replace(u *Update, now int64) {
 
 // changed notes that u was applied.
 func (t *Task) changed(u *Update, now int64, what string) {
+	t.applied(u)
+	s := Step{Kind: StepUpdated, At: now, Message: what}
+	if t.DueAt > now {
+		s.DueAt = t.DueAt
+	}
+	t.step(s)
+}
+
+// applied counts u, and remembers its request.
+func (t *Task) applied(u *Update) {
 	after := t.updates()
 	after.Applied++
 	if u.Request != 0 {
@@ -313,11 +327,6 @@ func (t *Task) changed(u *Update, now int64, what string) {
 		after.Requests[0] = u.Request
 	}
 	t.setUpdates(after)
-	s := Step{Kind: StepUpdated, At: now, Message: what}
-	if t.DueAt > now {
-		s.DueAt = t.DueAt
-	}
-	t.step(s)
 }
 
 // changePolicy gives t a policy of its own with the fields that are set, and names them.

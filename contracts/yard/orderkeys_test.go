@@ -1,0 +1,124 @@
+package yard_test
+
+import (
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+)
+
+func TestOrderKeysAreListedPageByPage(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		steps := answering[yardv1.ListKeysRequest](t, s, topology.API("shop", "keys.list"),
+			&yardv1.ListKeysResponse{Keys: []*yardv1.OrderKey{{OrderKey: "a", Head: &yardv1.Task{TaskId: "t", Blocked: true}, Waiting: 3, SinceMs: 5000, Reason: "no route"}}, NextCursor: "5000.a"},
+			&yardv1.ListKeysResponse{Keys: []*yardv1.OrderKey{{OrderKey: "b"}}},
+		)
+		var got []yard.OrderKeyInfo
+		for k, err := range s.client.OrderKeys(soon(t), yard.KeyFilter{Blocked: true, Waiting: true}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, k)
+		}
+		if len(got) != 2 || got[1].Key != "b" || got[0].Key != "a" || got[0].Head.ID != "t" || !got[0].Head.Blocked || got[0].Waiting != 3 || got[0].Since.UnixMilli() != 5000 || got[0].Reason != "no route" {
+			t.Errorf("listed %+v", got)
+		}
+		for i, cursor := range []string{"", "5000.a"} {
+			if want := (&yardv1.ListKeysRequest{Blocked: true, Waiting: true, Cursor: cursor}); !proto.Equal(steps.requests()[i], want) {
+				t.Errorf("page %d: %v", i, steps.requests()[i])
+			}
+		}
+	})
+}
+
+// TestACommandOfAKeyNamesItsTask, so that a repeat, which the client sends itself, does not meet the next one.
+func TestACommandOfAKeyNamesItsTask(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		answering[yardv1.GetKeyRequest](t, s, topology.API("shop", "keys.get"), &yardv1.GetKeyResponse{Key: &yardv1.OrderKey{OrderKey: "a", Head: &yardv1.Task{TaskId: "t"}}},
+			fault.New(fault.NotFound, "no such key"))
+		skips := answering[yardv1.SkipKeyRequest](t, s, topology.API("shop", "keys.skip"), fault.New(fault.Unknown, "no verdict"), &yardv1.SkipKeyResponse{TaskId: "t"})
+		unblocks := answering[yardv1.UnblockKeyRequest](t, s, topology.API("shop", "keys.unblock"), &yardv1.UnblockKeyResponse{TaskId: "u"})
+		if id, err := s.client.SkipKey(soon(t), "a", yard.KeyOptions{CancelRunning: true, Reason: "closed", By: "ann"}); id != "t" || err != nil {
+			t.Fatal(id, err)
+		}
+		sent := skips.requests()
+		if len(sent) != 2 || !proto.Equal(sent[0], sent[1]) || sent[0].RequestId == "" {
+			t.Fatalf("sent %v", sent)
+		}
+		if want := (&yardv1.SkipKeyRequest{OrderKey: "a", TaskId: "t", CancelRunning: true, Reason: "closed", By: "ann", RequestId: sent[0].RequestId}); !proto.Equal(sent[0], want) {
+			t.Errorf("sent %v", sent[0])
+		}
+		if _, err := s.client.UnblockKey(soon(t), "b", yard.KeyOptions{}); fault.CodeOf(err) != fault.NotFound || len(unblocks.requests()) != 0 {
+			t.Errorf("a key without tasks: %v", err)
+		}
+		if id, err := s.client.UnblockKey(soon(t), "a", yard.KeyOptions{TaskID: "u", Retry: &yard.RetryPolicy{MaxAttempts: 8}}); id != "u" || err != nil {
+			t.Fatal(id, err)
+		}
+		if sent := unblocks.requests()[0]; sent.TaskId != "u" || sent.Retry.GetMaxAttempts() != 8 || sent.RequestId == "" {
+			t.Errorf("sent %v", sent)
+		}
+	})
+}
+
+func TestOneOrderKey(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		asked := answering[yardv1.GetKeyRequest](t, s, topology.API("shop", "keys.get"),
+			&yardv1.GetKeyResponse{Key: &yardv1.OrderKey{OrderKey: "a", Head: &yardv1.Task{TaskId: "t", State: yardv1.TaskState_TASK_STATE_RUNNING, Worker: "w"}, SinceMs: 1}},
+			fault.New(fault.NotFound, "no such key"),
+		)
+		k, err := s.client.OrderKey(soon(t), "a")
+		if err != nil || k.Key != "a" || k.Head.State != yard.StateRunning || k.Head.Worker != "w" || k.Waiting != 0 || k.Since.UnixMilli() != 1 {
+			t.Errorf("%+v: %v", k, err)
+		}
+		if k, err := s.client.OrderKey(soon(t), "b"); fault.CodeOf(err) != fault.NotFound || k.Head != nil {
+			t.Errorf("%+v: %v", k, err)
+		}
+		for i, key := range []string{"a", "b"} {
+			if got := asked.requests()[i].OrderKey; got != key {
+				t.Errorf("asked for %q, want %q", got, key)
+			}
+		}
+	})
+}
+
+// TestACommandOfAKeyEndsWithTheVerdict of the log: what is refused is not repeated.
+func TestACommandOfAKeyEndsWithTheVerdict(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		refused := fault.New(fault.FailedPrecondition, "the task is running")
+		skips := answering[yardv1.SkipKeyRequest](t, s, topology.API("shop", "keys.skip"), refused)
+		unblocks := answering[yardv1.UnblockKeyRequest](t, s, topology.API("shop", "keys.unblock"), refused)
+		if _, err := s.client.SkipKey(soon(t), "a", yard.KeyOptions{TaskID: "t"}); fault.CodeOf(err) != fault.FailedPrecondition || len(skips.requests()) != 1 {
+			t.Errorf("skip: %v, after %d requests", err, len(skips.requests()))
+		}
+		if _, err := s.client.UnblockKey(soon(t), "a", yard.KeyOptions{TaskID: "t"}); fault.CodeOf(err) != fault.FailedPrecondition || len(unblocks.requests()) != 1 {
+			t.Errorf("unblock: %v, after %d requests", err, len(unblocks.requests()))
+		}
+	})
+}
+
+// TestAListOfOrderKeysEndsWithItsError, behind what came before.
+func TestAListOfOrderKeysEndsWithItsError(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		answering[yardv1.ListKeysRequest](t, s, topology.API("shop", "keys.list"),
+			&yardv1.ListKeysResponse{Keys: []*yardv1.OrderKey{{OrderKey: "a"}}, NextCursor: "1.a"}, fault.New(fault.PermissionDenied, "no"))
+		var keys []string
+		var last error
+		for k, err := range s.client.OrderKeys(soon(t), yard.KeyFilter{}) {
+			if last = err; err == nil {
+				keys = append(keys, k.Key)
+			}
+		}
+		if len(keys) != 1 || fault.CodeOf(last) != fault.PermissionDenied {
+			t.Errorf("%v, %v", keys, last)
+		}
+	})
+}

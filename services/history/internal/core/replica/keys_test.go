@@ -1,0 +1,96 @@
+package replica
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+)
+
+// ofKey reads an operator's command about the order key a.
+func (b *bench) ofKey(kind taskstate.Kind, n int, request uint64) *Effects {
+	b.Helper()
+	b.seq++
+	return b.step(&Events{Seq: b.seq, At: b.now.MS, ReplyTo: "operator", Events: []taskstate.Event{{
+		Kind: kind, ID: id(n), Domain: "shop", OrderKey: "a", Message: "by ann", Update: &taskstate.Update{Request: request},
+	}}})
+}
+
+// TestASkippedTaskLeavesItsTurnToTheNext, and a repeat does not skip that.
+func TestASkippedTaskLeavesItsTurnToTheNext(t *testing.T) {
+	b := newBench(t, Config{})
+	b.keyed("a", nil, 1, 2, 3)
+	fx := b.ofKey(taskstate.Skipped, 1, 77)
+	if v := b.said(fx); v.Code != "" {
+		t.Fatalf("%+v", v)
+	}
+	b.equal("behind the one that was skipped", triggered(fx), []int{2})
+	if v := b.said(b.ofKey(taskstate.Skipped, 1, 77)); v.Code != "" {
+		t.Errorf("repeated: %+v", v)
+	}
+	if b.r.Get(id(2)).State != taskstate.Ready || b.r.Get(id(1)).State != taskstate.Dead {
+		t.Errorf("%s, %s", b.r.Get(id(1)).State, b.r.Get(id(2)).State)
+	}
+}
+
+// TestACommandOfAKeyWaitsForItsTask that is not read yet.
+func TestACommandOfAKeyWaitsForItsTask(t *testing.T) {
+	b := newBench(t, Config{})
+	if fx := b.ofKey(taskstate.Skipped, 1, 77); len(fx.Answers) != 0 || len(fx.Searches) != 1 || !fx.Searches[0].Update {
+		t.Fatalf("%+v", fx.Searches)
+	}
+}
+
+// TestLinesOfKeys: those that wait for longest at first, page by page, of one domain.
+func TestLinesOfKeys(t *testing.T) {
+	b := newBench(t, Config{})
+	block := func(task *taskstate.Task) {
+		p := *task.Policy
+		p.MaxAttempts = 1
+		task.Policy, task.Extra.Order.Blocks = &p, true
+	}
+	b.keyed("late", block, 1, 2, 3)
+	b.now.MS += 10
+	b.keyed("mid", nil, 4)
+	b.now.MS += 10
+	b.keyed("early", nil, 5, 6)
+	b.now.MS += 10
+	b.start(1)
+	b.finish(taskstate.Failed, 1)
+	b.cancels("shop", 3)
+	list := func(q LinesQuery) string {
+		q.Domain = "shop"
+		found, more := b.r.Lines(&q)
+		s := ""
+		for _, l := range found {
+			s += fmt.Sprintf("%s %d+%d %s; ", l.Key, l.Head.ID[15], l.Waiting, l.Head.State)
+		}
+		if more {
+			s += "more"
+		}
+		return s
+	}
+	const mid, early, late = "mid 4+0 ready; ", "early 5+1 ready; ", "late 1+1 backoff; "
+	for _, c := range []struct {
+		name string
+		q    LinesQuery
+		want string
+	}{
+		{"all", LinesQuery{Limit: 9}, mid + early + late},
+		{"the first", LinesQuery{Limit: 1}, mid + "more"},
+		{"two", LinesQuery{Limit: 2}, mid + early + "more"},
+		{"exactly", LinesQuery{Limit: 3}, mid + early + late},
+		{"blocked", LinesQuery{Limit: 9, Blocked: true}, late},
+		{"where one waits", LinesQuery{Limit: 9, Waiting: true}, early + late},
+		{"by name", LinesQuery{Limit: 9, Key: "early"}, early},
+		{"none of the name", LinesQuery{Limit: 9, Key: "x"}, ""},
+		{"behind", LinesQuery{Limit: 9, After: KeyPlace{b.r.Get(id(4)).Since(), "mid"}}, early + late},
+	} {
+		if got := list(c.q); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+	if found, _ := b.r.Lines(&LinesQuery{Domain: "bank", Limit: 9}); len(found) > 0 {
+		t.Error("another domain's are listed")
+	}
+}
