@@ -55,6 +55,7 @@ func (r *Replica) Checkpoint() Checkpoint {
 		cp.Ack[i], cp.Read[i] = l.AckLevel(), l.ReadLevel()
 	}
 	cp.PendingSince, cp.Fences, cp.Queues = r.pendingSince(), r.fencesUpTo(cp.Floor), r.queueCursors()
+	r.pagesOf(&cp)
 	return cp
 }
 

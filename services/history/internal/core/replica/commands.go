@@ -356,6 +356,9 @@ func (r *Replica) endsFound(ends *[ids.Lanes]uint64) {
 }
 
 func (r *Replica) stillComing(h *held) bool {
+	if len(r.pages) > 0 && r.tasks[h.ev.ID] == nil && (r.mayBeAway(h) || h.carried != nil && r.onShelf(h.carried.Entry) != nil) {
+		return true
+	}
 	if !h.command() {
 		pos := h.ev.Fence.Position
 		return r.unread(pos, h.ev.Domain) && !h.nowhere && !r.hopeless(h) || r.isHeld(h.ev.ID, pos)

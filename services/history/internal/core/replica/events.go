@@ -11,6 +11,10 @@ import (
 
 // events takes one event message.
 func (r *Replica) events(in *Events, now Now, fx *Effects) {
+	if in.Shelf {
+		r.pageRead(in, now, fx)
+		return
+	}
 	r.eventAt = in.Seq
 	r.heard(in.At, now)
 	r.meter.add(in.Seq, len(in.Events), in.Bytes)
@@ -84,6 +88,13 @@ func (r *Replica) event(h *held, now Now, fx *Effects) { r.decide(h, r.tasks[h.e
 // decide decides about one event, or keeps it until it can be decided. e is what memory has
 // of its task.
 func (r *Replica) decide(h *held, e *Entry, now Now, fx *Effects) {
+	switch {
+	case e == nil && r.lookFirst(h, fx):
+		return
+	case e != nil && len(r.relying) > 0 && r.seenByPage(e, h):
+		r.conclude(h, taskstate.Verdict{}, fx) // in a takeover: its state has seen that
+		return
+	}
 	if h.command() {
 		r.command(h, e, now, fx)
 		return

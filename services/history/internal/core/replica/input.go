@@ -38,6 +38,8 @@ type Events struct {
 	Seq   uint64
 	At    int64
 	Bytes int
+	// Shelf: it is a page of the shelf, of carried records.
+	Shelf bool
 	// ReplyTo is who wants the verdicts; empty = none.
 	ReplyTo   string
 	RequestID uint64
