@@ -131,7 +131,7 @@ func (r *Replica) checkWaiting() error {
 			if h.ev.ID != id || i > 0 && h.seq < waiting[i-1].seq {
 				return fmt.Errorf("what waits for task %s is out of order: event %d of message %d", id, i, h.seq)
 			}
-			if pos := h.ev.Fence.Position; !h.command() && r.unread(pos, h.ev.Domain) && !r.demanded(pos, h.ev.Domain, h.first()) {
+			if pos := h.ev.Fence.Position; !h.command() && !(r.tasks[id] == nil && r.mayLook(h)) && r.unread(pos, h.ev.Domain) && !r.demanded(pos, h.ev.Domain, h.first()) {
 				return fmt.Errorf("an event waits for message %d of lane %s, and nothing demands it", pos.Seq(), pos.Lane())
 			}
 			if e := r.tasks[id]; h.command() && e != nil && !e.left && e.State != taskstate.Waiting && e.State != taskstate.Dead {

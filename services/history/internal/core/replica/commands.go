@@ -356,7 +356,7 @@ func (r *Replica) endsFound(ends *[ids.Lanes]uint64) {
 }
 
 func (r *Replica) stillComing(h *held) bool {
-	if len(r.pages) > 0 && r.tasks[h.ev.ID] == nil && (r.mayBeAway(h) || h.carried != nil && r.onShelf(h.carried.Entry) != nil) {
+	if len(r.pages) > 0 && r.tasks[h.ev.ID] == nil && r.mayLook(h) {
 		return true
 	}
 	if !h.command() {

@@ -88,11 +88,15 @@ func (r *Replica) event(h *held, now Now, fx *Effects) { r.decide(h, r.tasks[h.e
 // decide decides about one event, or keeps it until it can be decided. e is what memory has
 // of its task.
 func (r *Replica) decide(h *held, e *Entry, now Now, fx *Effects) {
+	forged := !h.command() && (h.ev.Fence.Position.Lane() >= ids.Lanes || h.ev.Fence.Position.Seq() >= h.seq) // an event lies behind its submit
 	switch {
+	case forged:
+		r.conclude(h, notFound(), fx)
+		return
 	case e == nil && r.lookFirst(h, fx):
 		return
-	case e != nil && len(r.relying) > 0 && r.seenByPage(e, h):
-		r.conclude(h, taskstate.Verdict{}, fx) // in a takeover: its state has seen that
+	case e != nil && h.replayed && r.seenByPage(e, h):
+		r.conclude(h, taskstate.Verdict{}, fx)
 		return
 	}
 	if h.command() {
@@ -101,8 +105,6 @@ func (r *Replica) decide(h *held, e *Entry, now Now, fx *Effects) {
 	}
 	pos := h.ev.Fence.Position
 	switch {
-	case pos.Lane() >= ids.Lanes || pos.Seq() >= h.seq:
-		r.conclude(h, notFound(), fx) // an event lies behind its submit: forged
 	case h.carried != nil && (e == nil || e.left || e.Position.Seq() < pos.Seq()):
 		r.carriedAbsent(h, e, now, fx)
 	case e != nil && e.Position.Same(pos):

@@ -123,6 +123,14 @@ func (r *Replica) lookFirst(h *held, fx *Effects) bool {
 	return true
 }
 
+// mayLook tells whether an event waits for a page.
+func (r *Replica) mayLook(h *held) bool {
+	if h.carried != nil {
+		return r.onShelf(h.carried.Entry) != nil
+	}
+	return r.mayBeAway(h)
+}
+
 // mayBeAway tells whether there is a page to be looked at before an event can be decided.
 func (r *Replica) mayBeAway(h *held) bool {
 	for _, p := range r.pages {
@@ -218,6 +226,9 @@ func (r *Replica) lineOf(p *page) (*orderLine, int) {
 			continue
 		}
 		l := r.keys[orderKeyOf(e)]
+		if l == nil {
+			return nil, 0
+		}
 		at, found := l.find(e)
 		for found && at > 0 && l.places[at-1].e != nil && r.relying[l.places[at-1].e] == p {
 			at--
