@@ -69,7 +69,7 @@
 //
 // # The shelf
 //
-// The end of a long line leaves memory, page by page (decision 0046). A page is a message of carried records on a subject of its own. That its tasks are
+// The end of a long line leaves memory, page by page (decision 0046). A page is a message of carried records on a subject of its own, and an event says that it is written. That its tasks are
 // away is no state of theirs, and nothing that owners have to agree about: what is decided about a task is decided once it is here. So an event that may
 // be about one waits until the page has been looked at. What lies between the first and the last place of a page that is away, of its key, is on the
 // page or in the archive: that is known when it goes, and nothing can come between.

@@ -11,7 +11,7 @@ import (
 
 // events takes one event message.
 func (r *Replica) events(in *Events, now Now, fx *Effects) {
-	if in.Shelf {
+	if in.Page > 0 {
 		r.pageRead(in, now, fx)
 		return
 	}

@@ -38,8 +38,8 @@ type Events struct {
 	Seq   uint64
 	At    int64
 	Bytes int
-	// Shelf: it is a page of the shelf, of carried records.
-	Shelf bool
+	// Page is the page of the shelf that it says is written, 0 = none. Then Events and Carried are what the page has; nothing if it is deleted.
+	Page uint64
 	// ReplyTo is who wants the verdicts; empty = none.
 	ReplyTo   string
 	RequestID uint64

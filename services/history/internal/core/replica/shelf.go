@@ -20,7 +20,7 @@ const (
 	readsMax = 4
 )
 
-// page is tasks of one order key, next to each other in its line, in one message of the shelf. If it is away they are not in memory.
+// page is tasks of one order key, next to each other in its line, in the message of the shelf at seq. If it is away they are not in memory.
 type page struct {
 	seq uint64
 	// asOf is the last event that its tasks have seen.
@@ -141,16 +141,16 @@ func (r *Replica) mayBeAway(h *held) bool {
 	return false
 }
 
-// pageRead takes in a page from among the events. For each task it is a carried record.
+// pageRead takes in that a page is written. For each of its tasks it is a carried record.
 func (r *Replica) pageRead(in *Events, now Now, fx *Effects) {
 	r.eventAt = in.Seq
 	r.heard(in.At, now)
 	r.meter.add(in.Seq, len(in.Events), in.Bytes)
-	if len(in.Events) == 0 || r.replay != nil && slices.ContainsFunc(r.base.Pages, func(p PageRef) bool { return p.Seq == in.Seq }) {
+	if len(in.Events) == 0 || r.replay != nil && slices.ContainsFunc(r.base.Pages, func(p PageRef) bool { return p.Seq == in.Page }) {
 		return
 	}
-	r.lastPage = in.Seq
-	p := &page{seq: in.Seq, asOf: in.Carried[0].AsOf, tasks: len(in.Events), fresh: true}
+	r.lastPage = max(r.lastPage, in.Page)
+	p := &page{seq: in.Page, asOf: in.Carried[0].AsOf, tasks: len(in.Events), fresh: true}
 	if r.pages == nil {
 		r.pages = make(map[uint64]*page)
 	}

@@ -224,6 +224,12 @@ type ShelfPage struct {
 	Lowest, Highest ids.TaskID
 }
 
+// looksBefore tells whether a page in front of a place is to be read: an event that waits for that may have ended its tasks before one
+// began that of the place.
+func (l *orderLine) looksBefore(at orderPlace) bool {
+	return slices.ContainsFunc(l.pages, func(p *page) bool { return p.wanted && p.first.compare(at) < 0 })
+}
+
 // checkPages looks at the pages of a line that are away.
 func (l *orderLine) checkPages(key orderKey) error {
 	for i, p := range l.pages {

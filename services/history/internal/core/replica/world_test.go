@@ -141,7 +141,9 @@ func (m *message) input() Input {
 		return in
 	}
 	in := &Events{Seq: m.seq, At: m.at, Bytes: 100, RequestID: m.seq, Events: slices.Clone(m.list), Carried: make(map[int]*Carried)}
-	in.Shelf = m.shelf
+	if m.shelf {
+		in.Page = m.seq
+	}
 	in.Shard, in.Epoch, in.Delivered, in.Polls = m.shard, m.epoch, m.delivered, m.polls
 	if m.shard > 0 {
 		in.RequestID = m.request

@@ -29,6 +29,8 @@ const (
 	Changed Kind = 14
 	// Redrove: an operator brings a dead letter back.
 	Redrove Kind = 16
+	// Shelved is about a page of the shelf and not about a task.
+	Shelved Kind = 18
 )
 
 // Known tells whether events of a kind have a meaning.
