@@ -306,7 +306,8 @@ func (l *life) finishAll() {
 		for kind := range l.jobs {
 			did = l.job(JobKind(kind)) || did
 		}
-		did = l.ask() || l.answer() || l.readPage() || did
+		did = l.readPage() || did
+		did = l.ask() || l.answer() || did
 		l.checkpoint()
 		l.r.moves(l.now)
 		l.step(Tick{})

@@ -101,26 +101,33 @@ func (r *Replica) lookFirst(h *held, fx *Effects) bool {
 		return false
 	}
 	if h.carried != nil {
-		p := r.onShelf(h.carried.Entry)
-		switch {
-		case p == nil:
-			return false
-		case h.seq <= p.asOf:
+		if p := r.onShelf(h.carried.Entry); p != nil && h.seq <= p.asOf {
 			r.conclude(h, taskstate.Verdict{}, fx)
-		default:
-			p.wanted = true
-			r.wait(h)
+			return true
 		}
-		return true
 	}
-	if !r.mayBeAway(h) {
+	if !r.wantPages(h) {
 		return false
-	}
-	for _, p := range r.pages {
-		p.wanted = p.wanted || p.mayHave(h)
 	}
 	r.wait(h)
 	return true
+}
+
+// wantPages has the pages read that are to be looked at before an event can be decided, and tells whether there are any.
+func (r *Replica) wantPages(h *held) (some bool) {
+	if h.carried != nil {
+		p := r.onShelf(h.carried.Entry)
+		if p != nil {
+			p.wanted = true
+		}
+		return p != nil
+	}
+	for _, p := range r.pages {
+		if p.mayHave(h) {
+			p.wanted, some = true, true
+		}
+	}
+	return some
 }
 
 // mayLook tells whether an event waits for a page.
