@@ -200,7 +200,7 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 	owner := partition.New(partition.Deps{
 		Partition: p, Shards: s.Partitioning.Matching, Node: s.Node, Config: s.Config.Partition,
 		Log: log, Capped: partition.Capped{Caps: s.tasklists.caps, Scan: log.Scan}, Archive: natshistory.NewArchive(nc, retention), Reader: reader,
-		TimerStore: natshistory.NewTimerStore(nc), Timer: natshistory.Timer{Config: nc},
+		Shelf: natshistory.Shelf{Config: nc}, TimerStore: natshistory.NewTimerStore(nc), Timer: natshistory.Timer{Config: nc},
 		Checkpoints: natshistory.Checkpoints{Config: nc, KV: checkpoints}, Wire: wire, Quarantine: nc.Quarantine,
 		Lagging:     func(n int) { lagging.Set(int64(n)) },
 		OldestReady: func(age time.Duration) { oldest.Set(int64(age / time.Second)) },

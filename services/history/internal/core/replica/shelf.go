@@ -152,18 +152,19 @@ func (r *Replica) mayBeAway(h *held) bool {
 func (r *Replica) pageRead(in *Events, now Now, fx *Effects) {
 	r.eventAt = in.Seq
 	r.heard(in.At, now)
-	r.meter.add(in.Seq, len(in.Events), in.Bytes)
-	if len(in.Events) == 0 || r.replay != nil && slices.ContainsFunc(r.base.Pages, func(p PageRef) bool { return p.Seq == in.Page }) {
+	r.meter.add(in.Seq, 1, in.Bytes)
+	if len(in.OnPage) == 0 || r.replay != nil && slices.ContainsFunc(r.base.Pages, func(p PageRef) bool { return p.Seq == in.Page }) {
 		return
 	}
 	r.lastPage = max(r.lastPage, in.Page)
-	p := &page{seq: in.Page, asOf: in.Carried[0].AsOf, tasks: len(in.Events), fresh: true}
+	p := &page{seq: in.Page, asOf: in.OnPage[0].AsOf, tasks: len(in.OnPage), fresh: true}
 	if r.pages == nil {
 		r.pages = make(map[uint64]*page)
 	}
 	r.pages[p.seq] = p
-	for i := range in.Events {
-		h := &held{ev: &in.Events[i], seq: in.Seq, at: in.At, carried: in.Carried[i], i: i, page: p, replayed: r.replay != nil}
+	for i, c := range in.OnPage {
+		ev := taskstate.Event{Kind: taskstate.Carried, ID: c.Entry.ID, Fence: ids.Token{Position: c.Entry.Position}, Domain: c.Entry.Domain}
+		h := &held{ev: &ev, seq: in.Seq, at: in.At, carried: c, i: i, page: p, replayed: r.replay != nil}
 		r.decide(h, r.tasks[h.ev.ID], now, fx)
 	}
 	r.settle(p)

@@ -38,14 +38,9 @@ func (l *life) pageAt(seq uint64) *message {
 
 // givePage reads a page for the replica.
 func (l *life) givePage(seq uint64) {
-	in := &Page{Seq: seq}
 	m := l.pageAt(seq)
-	all := m.input().(*Events)
-	for i := range all.Events {
-		in.Tasks = append(in.Tasks, all.Carried[i])
-	}
 	l.note("page %s", m)
-	l.step(in)
+	l.step(&Page{Seq: seq, Tasks: m.input().(*Events).OnPage})
 }
 
 // readPage reads one that was asked for.

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
@@ -73,9 +74,9 @@ func (r *Replica) shelve(now Now, fx *Effects) {
 		r.shelveAt = now.MS + shelveEveryMS
 		return
 	}
-	bytes, n := 0, 0
+	size, n := 0, 0
 	for n < len(run) && n < r.cfg.PageTasks {
-		if bytes += run[len(run)-1-n].e.Footprint(); n > 0 && bytes > pageBytesMax {
+		if size += run[len(run)-1-n].e.Footprint(); n > 0 && size > pageBytesMax {
 			break
 		}
 		n++
@@ -208,20 +209,26 @@ func (r *Replica) pagesOf(cp *Checkpoint) {
 // Shelved is how many tasks are on the shelf and not in memory, of how many pages.
 func (r *Replica) Shelved() (tasks, pages int) { return r.shelved, len(r.pages) }
 
-// ShelfPages are the pages of a domain that are away, of an order key if one is named.
-func (r *Replica) ShelfPages(domain, key string) (all []ShelfPage) {
-	for _, p := range r.sortedPages() {
-		if p.away && p.key.domain == domain && (key == "" || p.key.key == key) {
-			all = append(all, ShelfPage{p.seq, p.lowest, p.highest})
-		}
-	}
-	return all
-}
-
 // ShelfPage is a page that is away, and the lowest and the highest id of its tasks.
 type ShelfPage struct {
 	Seq             uint64
 	Lowest, Highest ids.TaskID
+}
+
+// ShelfPages are the pages away that may have tasks of a domain, "" = of any, and of an order key if one is named: those with the newest tasks first.
+func (r *Replica) ShelfPages(domain, key string) (all []ShelfPage) {
+	for _, p := range r.sortedPages() {
+		if p.away && (domain == "" || p.key.domain == domain) && (key == "" || p.key.key == key) {
+			all = append(all, ShelfPage{p.seq, p.lowest, p.highest})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b ShelfPage) int { return bytes.Compare(b.Highest[:], a.Highest[:]) })
+	return all
+}
+
+// MayHave tells whether a task may be on the page.
+func (p *ShelfPage) MayHave(id ids.TaskID) bool {
+	return bytes.Compare(p.Lowest[:], id[:]) <= 0 && bytes.Compare(id[:], p.Highest[:]) <= 0
 }
 
 // looksBefore tells whether a page in front of a place is to be read: an event that waits for that may have ended its tasks before one

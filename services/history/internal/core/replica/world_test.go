@@ -141,9 +141,6 @@ func (m *message) input() Input {
 		return in
 	}
 	in := &Events{Seq: m.seq, At: m.at, Bytes: 100, RequestID: m.seq, Events: slices.Clone(m.list), Carried: make(map[int]*Carried)}
-	if m.shelf {
-		in.Page = m.seq
-	}
 	in.Shard, in.Epoch, in.Delivered, in.Polls = m.shard, m.epoch, m.delivered, m.polls
 	if m.shard > 0 {
 		in.RequestID = m.request
@@ -155,6 +152,13 @@ func (m *message) input() Input {
 		task := cloneTask(&c.task)
 		task.Before = 0
 		in.Carried[i] = &Carried{Entry: &Entry{Task: task}, AsOf: c.asOf, Granted: c.granted}
+	}
+	if m.shelf {
+		in.Page = m.seq
+		for i := range m.list {
+			in.OnPage = append(in.OnPage, in.Carried[i])
+		}
+		in.Events, in.Carried = nil, nil
 	}
 	return in
 }
