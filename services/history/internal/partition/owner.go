@@ -76,6 +76,8 @@ type Deps struct {
 	Quarantine  Quarantine
 	// Lagging receives how many domains lag, once for each lane; nil = not reported.
 	Lagging func(int)
+	// Shelved receives how many tasks are on the shelf; nil = not reported.
+	Shelved func(int)
 	// OldestReady receives for how long the oldest ready task has waited; nil = not reported.
 	OldestReady func(time.Duration)
 	// StorageFull tells why the log has no room for further tasks, "" if it has; nil = it always has.
@@ -300,6 +302,10 @@ func (o *Owner) beat() {
 	o.endSilent()
 	o.waiters.expire(o.core, o.now().Mono)
 	o.Wire.Publish(o.loadReport())
+	if o.Shelved != nil {
+		tasks, _ := o.core.Shelved()
+		o.Shelved(tasks)
+	}
 	if o.OldestReady != nil {
 		o.OldestReady(o.core.OldestReady(o.now()))
 	}

@@ -334,6 +334,7 @@ func (r *Replica) pageFound(in *Page, now Now, fx *Effects) {
 		return
 	}
 	p.asked, p.wanted = false, false
+	fx.Counts.PagesRead++
 	on := make(map[ids.TaskID]bool, len(in.Tasks))
 	due := p.due
 	for _, c := range in.Tasks {
@@ -437,5 +438,4 @@ func (r *Replica) bringIn(p *page, tasks []*Carried, pin uint64, now Now, fx *Ef
 	if l != nil {
 		r.moveOn(l, now, fx)
 	}
-	fx.Counts.PagesRead++
 }
