@@ -52,21 +52,6 @@ func stuckKey(t *testing.T, policy yardv1.OrderPolicy, window, behind, run int) 
 		}
 		ids = append(ids, w.submit(tasks...)...)
 	}
-	others := func() {
-		t.Helper()
-		for round := range 3 {
-			var tasks []*yardv1.NewTask
-			for k := range 100 {
-				tasks = append(tasks, &yardv1.NewTask{Type: "other", OrderKey: fmt.Sprint("key ", round, k)})
-			}
-			w.submit(tasks...)
-			for n := 0; n < len(tasks); {
-				all := w.some(100, "other")
-				w.complete(all...)
-				n += len(all)
-			}
-		}
-	}
 	left := func() { // the most of them
 		t.Helper()
 		w.eventually(func() error {
@@ -76,7 +61,7 @@ func stuckKey(t *testing.T, policy yardv1.OrderPolicy, window, behind, run int) 
 			return nil
 		})
 	}
-	others()
+	w.othersRun()
 	left()
 	equal(t, "domains that lag", meters(t, w.stack)[signals.DomainsLagging.Prometheus()], 0)
 	middle := ids[behind/2]
@@ -92,15 +77,22 @@ func stuckKey(t *testing.T, policy yardv1.OrderPolicy, window, behind, run int) 
 			t.Fatalf("the stack did not end well: %v", err)
 		}
 		w = join(t, own(t, cfg), w.domain)
-		others()
+		w.othersRun()
 		left()
 	}
 	w.update(&yardv1.TaskUpdate{TaskId: ids[behind-2], RunNow: true, Priority: 1})
 	equal(t, "cancel", w.cancel(middle).Code, "OK")
 	equal(t, "cancelled", w.ended(middle).State.Name(), "cancelled")
 	equal(t, "changed", w.get(ids[behind-2]).Revision, 2)
-	others()
+	w.othersRun()
 
+	w.runsInOrder(head, behind, run)
+}
+
+// runsInOrder unblocks a key, and holds that so many of the tasks behind its head run in order, and the one in the middle, which was cancelled, does not.
+func (w *world) runsInOrder(head string, behind, run int) {
+	t := w.t
+	t.Helper()
 	var mu sync.Mutex
 	var ran []int
 	defer w.work(list, func(worker *yard.Worker) {
@@ -124,5 +116,22 @@ func stuckKey(t *testing.T, policy yardv1.OrderPolicy, window, behind, run int) 
 	defer mu.Unlock()
 	if !slices.IsSorted(ran) || len(slices.Compact(slices.Clone(ran))) != len(ran) || slices.Contains(ran, behind/2) {
 		t.Errorf("%d tasks ran, in order: %v", len(ran), slices.IsSorted(ran))
+	}
+}
+
+// othersRun runs tasks of other keys of the domain.
+func (w *world) othersRun() {
+	w.t.Helper()
+	for round := range 3 {
+		var tasks []*yardv1.NewTask
+		for k := range 100 {
+			tasks = append(tasks, &yardv1.NewTask{Type: "other", OrderKey: fmt.Sprint("key ", round, k)})
+		}
+		w.submit(tasks...)
+		for n := 0; n < len(tasks); {
+			all := w.some(100, "other")
+			w.complete(all...)
+			n += len(all)
+		}
 	}
 }

@@ -167,7 +167,7 @@ func (r *Replica) pageRead(in *Events, now Now, fx *Effects) {
 		h := &held{ev: &ev, seq: in.Seq, at: in.At, carried: c, i: i, page: p, replayed: r.replay != nil}
 		r.decide(h, r.tasks[h.ev.ID], now, fx)
 	}
-	r.settle(p)
+	r.dropUnneeded(p)
 	if r.replay == nil {
 		r.putAway(p)
 	}
@@ -190,7 +190,7 @@ func (r *Replica) relyOn(e *Entry, p *page) {
 	}
 	if old != nil {
 		old.needed--
-		r.settle(old)
+		r.dropUnneeded(old)
 	}
 }
 
@@ -200,8 +200,8 @@ func (r *Replica) seenByPage(e *Entry, h *held) bool {
 	return p != nil && h.seq <= p.asOf
 }
 
-// settle forgets a page that nothing needs any more.
-func (r *Replica) settle(p *page) {
+// dropUnneeded forgets a page that nothing needs any more.
+func (r *Replica) dropUnneeded(p *page) {
 	if p.away || p.needed+p.waiting > 0 || r.pages[p.seq] != p {
 		return
 	}
@@ -387,7 +387,7 @@ func (r *Replica) pageOfBase(in *Page, now Now, fx *Effects) {
 	r.pages[p.seq] = p
 	r.bringIn(p, in.Tasks, max(p.asOf, r.base.Floor), now, fx)
 	if !r.base.Pages[at].Away {
-		r.settle(p)
+		r.dropUnneeded(p)
 		return
 	}
 	l, from := r.lineOf(p)
@@ -434,7 +434,7 @@ func (r *Replica) bringIn(p *page, tasks []*Carried, pin uint64, now Now, fx *Ef
 			r.event(h, now, fx)
 		}
 	}
-	r.settle(p)
+	r.dropUnneeded(p)
 	if l != nil {
 		r.moveOn(l, now, fx)
 	}

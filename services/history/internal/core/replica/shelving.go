@@ -185,7 +185,7 @@ func (r *Replica) tidyShelf(now Now) {
 	for _, p := range r.sortedPages() {
 		switch {
 		case !p.away:
-			r.settle(p)
+			r.dropUnneeded(p)
 			r.putAway(p)
 		case p.lapsesAt > 0 && now.MS >= p.lapsesAt:
 			p.wanted, p.due = true, true

@@ -215,7 +215,7 @@ func (r *Replica) recovered(in Recovered, now Now, fx *Effects) {
 		r.dispatch(e, now)
 	}
 	for _, p := range r.sortedPages() {
-		r.settle(p)
+		r.dropUnneeded(p)
 		r.putAway(p)
 	}
 	for _, id := range r.early.ids() {
