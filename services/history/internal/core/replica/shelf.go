@@ -278,6 +278,7 @@ func (r *Replica) fold(p *page, l *orderLine, from int) {
 			p.lapsesAt = at
 		}
 		p.count(e)
+		r.past.add(e) // a copy of its submit may be read late
 		r.wake.Remove(e)
 		e.left, e.column = true, nil
 		delete(r.relying, e)
@@ -435,7 +436,11 @@ func (r *Replica) bringIn(p *page, tasks []*Carried, pin uint64, now Now, fx *Ef
 		}
 	}
 	r.dropUnneeded(p)
-	if l != nil {
+	switch {
+	case l == nil:
+	case len(l.places)+len(l.pages) == 0:
+		delete(r.keys, p.key)
+	default:
 		r.moveOn(l, now, fx)
 	}
 }
