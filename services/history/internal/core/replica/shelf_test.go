@@ -130,14 +130,14 @@ func TestTasksOnTheShelfExpire(t *testing.T) {
 func TestAParkedKeyIsShelvedAtOnce(t *testing.T) {
 	for _, parks := range []bool{true, false} {
 		b := newBench(t, Config{})
-		fx := b.keyed("a", func(t *taskstate.Task) {
+		b.keyed("a", func(t *taskstate.Task) {
 			x := *t.Extra
 			x.Order = &taskstate.Order{Key: "a", Blocks: true, Parks: parks}
 			t.Extra = &x
 		}, 1, 2, 3)
 		b.start(1)
 		b.seq++
-		fx = b.step(&Events{Seq: b.seq, At: b.now.MS, Events: []taskstate.Event{{Kind: taskstate.Failed, ID: id(1), Fence: b.r.Get(id(1)).Token(), NonRetryable: true}}})
+		fx := b.step(&Events{Seq: b.seq, At: b.now.MS, Events: []taskstate.Event{{Kind: taskstate.Failed, ID: id(1), Fence: b.r.Get(id(1)).Token(), NonRetryable: true}}})
 		if parks != (len(fx.Shelve) == 2) {
 			t.Fatalf("parks %v: %d are shelved", parks, len(fx.Shelve))
 		}
