@@ -82,6 +82,7 @@ type TaskInfo struct {
 	AwaitsTurn bool
 	Blocked    bool
 	BlocksKey  bool
+	ParksKey   bool
 	// Revision is 1 for a task as it was submitted, and one more with each update; 0 if the engine does not tell.
 	Revision int64
 }
@@ -163,7 +164,7 @@ func infoOf(w *yardv1.Task) *TaskInfo {
 		Traceparent: w.GetTraceparent(), Headers: w.GetHeaders(), Group: w.GetGroup(), Cost: int(w.GetCost()), Redrives: int(w.GetRedrives()), Revision: w.GetRevision(),
 		UniqueKey: w.GetUniqueKey(), UniqueFor: time.Duration(w.GetUniqueForMs()) * time.Millisecond,
 		OrderKey: w.GetOrderKey(), AwaitsTurn: w.GetAwaitsTurn(), Blocked: w.GetBlocked(),
-		BlocksKey: w.GetOrderPolicy() == yardv1.OrderPolicy_ORDER_POLICY_BLOCK,
+		BlocksKey: w.GetOrderPolicy() == yardv1.OrderPolicy_ORDER_POLICY_BLOCK, ParksKey: w.GetOrderPolicy() == yardv1.OrderPolicy_ORDER_POLICY_PARK,
 	}
 	for _, e := range w.GetEvents() {
 		t.Events = append(t.Events, Event{

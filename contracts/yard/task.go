@@ -59,6 +59,8 @@ type Task struct {
 	// BlocksKey: where it would be dead, it holds up its OrderKey instead, until it is cancelled, or gets one more attempt (Update, RunNow). Default: it
 	// is dead, and the next one has its turn.
 	BlocksKey bool
+	// ParksKey: like BlocksKey, and all that waits behind it with its OrderKey leaves the engine's memory at once, however much it is.
+	ParksKey bool
 }
 
 // Unique says what a task is to be done once for. While a task of the domain with the key has not ended, and for For afterwards, no other is
@@ -99,7 +101,10 @@ func (t *Task) fill(w *yardv1.NewTask) error {
 	w.Group = t.Group
 	w.Cost = int32Of(t.Cost)
 	w.OrderKey = t.OrderKey
-	if t.BlocksKey {
+	switch {
+	case t.ParksKey:
+		w.OrderPolicy = yardv1.OrderPolicy_ORDER_POLICY_PARK
+	case t.BlocksKey:
 		w.OrderPolicy = yardv1.OrderPolicy_ORDER_POLICY_BLOCK
 	}
 	if u := t.Unique; u != nil {

@@ -28,7 +28,7 @@ func (w *world) spawn() *proc {
 	p := &proc{host: w.newHost(w.named(fmt.Sprintf("owner-%d", w.born)), pauses), w: w, spread: maps.Clone(w.match.spread)}
 	p.owner = historysim.New(p.name, historysim.Config{
 		Shards: shards, WindowTasks: w.plan.window, WindowBytes: 1 << 20, CheckpointEveryMS: 500, PurgeEveryMS: 700,
-		CarryRecords: w.plan.carry, CarryBytes: 1 << 20, JobTasks: w.plan.job,
+		LineTasks: 1, PageTasks: 2, CarryRecords: w.plan.carry, CarryBytes: 1 << 20, JobTasks: w.plan.job,
 		Partitions: func(domain, tasklist string) int { return p.spread.count(domain, tasklist) },
 	}, p)
 	w.procs = append(w.procs, p)
@@ -138,7 +138,7 @@ func answeredInTime(k historysim.OpKind) bool {
 // changes tells whether an operation writes.
 func changes(k historysim.OpKind) bool {
 	switch k {
-	case historysim.SaveCheckpoint, historysim.AppendFence, historysim.AppendArchive, historysim.Park, historysim.AppendEvents, historysim.Purge:
+	case historysim.SaveCheckpoint, historysim.AppendFence, historysim.AppendArchive, historysim.Park, historysim.AppendEvents, historysim.Shelve, historysim.Purge:
 		return true
 	}
 	return false
@@ -203,7 +203,7 @@ func (p *proc) read(op *historysim.Op, answer func(historysim.Outcome)) {
 // storeOf is the store that an operation adds to.
 func storeOf(k historysim.OpKind) (store, bool) {
 	switch k {
-	case historysim.AppendEvents:
+	case historysim.AppendEvents, historysim.Shelve:
 		return logFull, true
 	case historysim.AppendArchive:
 		return archiveFull, true
@@ -240,6 +240,10 @@ func (p *proc) carryOut(op *historysim.Op) historysim.Outcome {
 		return w.park(p, op)
 	case historysim.AppendEvents:
 		return historysim.Outcome{Seq: w.appendLog(&historysim.Message{Event: true, Events: op.Events, Carried: op.Carried})}
+	case historysim.Shelve:
+		return w.shelve(op)
+	case historysim.ReadPage:
+		return w.readPage(op)
 	case historysim.AskArchive:
 		return historysim.Outcome{Task: w.archived[op.Search.ID]}
 	case historysim.AskUnread:

@@ -49,6 +49,9 @@ type stores struct {
 	// fullUntil is until when a store takes nothing.
 	fullUntil [storesEnd]time.Duration
 
+	// pages are those of the shelf, by sequence.
+	pages map[uint64]*historysim.Message
+
 	checkpoint historysim.Stored
 	revision   uint64
 
@@ -202,8 +205,32 @@ func (w *world) readArchive(from uint64) historysim.Outcome {
 	return out
 }
 
+// shelve stores a page, and that it is written.
+func (w *world) shelve(op *historysim.Op) historysim.Outcome {
+	m := &historysim.Message{Event: true, Carried: op.Carried, Page: uint64(len(w.log) + 1)}
+	w.pages[m.Page] = m
+	return historysim.Outcome{Seq: w.appendLog(m)}
+}
+
+func (w *world) readPage(op *historysim.Op) (out historysim.Outcome) {
+	if m := w.pages[op.From]; m != nil && !m.PageGone {
+		out.Messages = []*historysim.Message{m}
+	}
+	return out
+}
+
+// purgePages removes the pages that an owner says are not needed.
+func (w *world) purgePages(levels historysim.Levels) {
+	for seq, m := range w.pages {
+		if seq <= levels.Shelf || slices.Contains(levels.Dead, seq) {
+			m.PageGone = true
+		}
+	}
+}
+
 // purge removes what an owner says that the log may forget.
 func (w *world) purge(p *proc, levels historysim.Levels) {
+	w.purgePages(levels)
 	for i := range w.subjects {
 		var kept []*historysim.Message
 		for _, m := range w.subjects[i] {

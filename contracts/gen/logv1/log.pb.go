@@ -59,6 +59,8 @@ const (
 	EventKind_EVENT_KIND_SKIPPED EventKind = 20
 	// An operator gives the task that blocks its order key another attempt. Event.update names the request, and may have a policy. Since log version 10.
 	EventKind_EVENT_KIND_UNBLOCKED EventKind = 21
+	// A page of the shelf is written. It is about no task, and alone in its batch. Since log version 10.
+	EventKind_EVENT_KIND_SHELVED EventKind = 18
 )
 
 // Enum value maps for EventKind.
@@ -81,6 +83,7 @@ var (
 		16: "EVENT_KIND_REDRIVEN",
 		20: "EVENT_KIND_SKIPPED",
 		21: "EVENT_KIND_UNBLOCKED",
+		18: "EVENT_KIND_SHELVED",
 	}
 	EventKind_value = map[string]int32{
 		"EVENT_KIND_UNSPECIFIED": 0,
@@ -100,6 +103,7 @@ var (
 		"EVENT_KIND_REDRIVEN":    16,
 		"EVENT_KIND_SKIPPED":     20,
 		"EVENT_KIND_UNBLOCKED":   21,
+		"EVENT_KIND_SHELVED":     18,
 	}
 )
 
@@ -720,7 +724,9 @@ type Order struct {
 	// Where it would be dead, it blocks its key instead.
 	Blocks bool `protobuf:"varint,4,opt,name=blocks,proto3" json:"blocks,omitempty"`
 	// It does.
-	Blocked       bool `protobuf:"varint,5,opt,name=blocked,proto3" json:"blocked,omitempty"`
+	Blocked bool `protobuf:"varint,5,opt,name=blocked,proto3" json:"blocked,omitempty"`
+	// As soon as it does, all that waits behind it is put on the shelf.
+	Parks         bool `protobuf:"varint,6,opt,name=parks,proto3" json:"parks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -786,6 +792,13 @@ func (x *Order) GetBlocks() bool {
 func (x *Order) GetBlocked() bool {
 	if x != nil {
 		return x.Blocked
+	}
+	return false
+}
+
+func (x *Order) GetParks() bool {
+	if x != nil {
+		return x.Parks
 	}
 	return false
 }
@@ -1223,6 +1236,7 @@ type Update struct {
 	Trace       []byte `protobuf:"bytes,18,opt,name=trace,proto3" json:"trace,omitempty"`
 	// The order key is the task's: the unique key counts among the tasks of that.
 	OrderBlocks   bool `protobuf:"varint,19,opt,name=order_blocks,json=orderBlocks,proto3" json:"order_blocks,omitempty"`
+	OrderParks    bool `protobuf:"varint,20,opt,name=order_parks,json=orderParks,proto3" json:"order_parks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1386,6 +1400,13 @@ func (x *Update) GetTrace() []byte {
 func (x *Update) GetOrderBlocks() bool {
 	if x != nil {
 		return x.OrderBlocks
+	}
+	return false
+}
+
+func (x *Update) GetOrderParks() bool {
+	if x != nil {
+		return x.OrderParks
 	}
 	return false
 }
@@ -2044,6 +2065,8 @@ type Event struct {
 	OrderKey string `protobuf:"bytes,34,opt,name=order_key,json=orderKey,proto3" json:"order_key,omitempty"`
 	// Skipped: if the task runs, it is to be cancelled. Since log version 10.
 	CancelRunning bool `protobuf:"varint,35,opt,name=cancel_running,json=cancelRunning,proto3" json:"cancel_running,omitempty"`
+	// Shelved: the sequence of the page in the same stream, an EventBatch of carried events. Since log version 10.
+	Page          uint64 `protobuf:"varint,32,opt,name=page,proto3" json:"page,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2258,6 +2281,13 @@ func (x *Event) GetCancelRunning() bool {
 		return x.CancelRunning
 	}
 	return false
+}
+
+func (x *Event) GetPage() uint64 {
+	if x != nil {
+		return x.Page
+	}
+	return 0
 }
 
 // PollRef is a poll that a batch's grabs are for.
@@ -3095,8 +3125,10 @@ type Checkpoint struct {
 	// archive up to archive_seq. Since log version 3.
 	ParkedQueues   []*QueueLevel `protobuf:"bytes,15,rep,name=parked_queues,json=parkedQueues,proto3" json:"parked_queues,omitempty"`
 	ArchivedQueues []*QueueLevel `protobuf:"bytes,16,rep,name=archived_queues,json=archivedQueues,proto3" json:"archived_queues,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// The pages of the shelf that a takeover needs, ascending. Since log version 10.
+	Pages         []*ShelfPage `protobuf:"bytes,17,rep,name=pages,proto3" json:"pages,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Checkpoint) Reset() {
@@ -3241,6 +3273,67 @@ func (x *Checkpoint) GetArchivedQueues() []*QueueLevel {
 	return nil
 }
 
+func (x *Checkpoint) GetPages() []*ShelfPage {
+	if x != nil {
+		return x.Pages
+	}
+	return nil
+}
+
+// ShelfPage is a page of the shelf.
+type ShelfPage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Seq   uint64                 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
+	// Its tasks are on it and not in memory.
+	Away          bool `protobuf:"varint,2,opt,name=away,proto3" json:"away,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShelfPage) Reset() {
+	*x = ShelfPage{}
+	mi := &file_yard_log_v1_log_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShelfPage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShelfPage) ProtoMessage() {}
+
+func (x *ShelfPage) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_log_v1_log_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShelfPage.ProtoReflect.Descriptor instead.
+func (*ShelfPage) Descriptor() ([]byte, []int) {
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *ShelfPage) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *ShelfPage) GetAway() bool {
+	if x != nil {
+		return x.Away
+	}
+	return false
+}
+
 // ShardFence is the epoch below which a matching shard's grabs are void.
 type ShardFence struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3252,7 +3345,7 @@ type ShardFence struct {
 
 func (x *ShardFence) Reset() {
 	*x = ShardFence{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[28]
+	mi := &file_yard_log_v1_log_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3264,7 +3357,7 @@ func (x *ShardFence) String() string {
 func (*ShardFence) ProtoMessage() {}
 
 func (x *ShardFence) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[28]
+	mi := &file_yard_log_v1_log_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3277,7 +3370,7 @@ func (x *ShardFence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardFence.ProtoReflect.Descriptor instead.
 func (*ShardFence) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{28}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ShardFence) GetShard() uint32 {
@@ -3310,7 +3403,7 @@ type LaneCursor struct {
 
 func (x *LaneCursor) Reset() {
 	*x = LaneCursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[29]
+	mi := &file_yard_log_v1_log_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3322,7 +3415,7 @@ func (x *LaneCursor) String() string {
 func (*LaneCursor) ProtoMessage() {}
 
 func (x *LaneCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[29]
+	mi := &file_yard_log_v1_log_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3335,7 +3428,7 @@ func (x *LaneCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaneCursor.ProtoReflect.Descriptor instead.
 func (*LaneCursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{29}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *LaneCursor) GetLane() uint32 {
@@ -3391,7 +3484,7 @@ type QueueCursor struct {
 
 func (x *QueueCursor) Reset() {
 	*x = QueueCursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[30]
+	mi := &file_yard_log_v1_log_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3403,7 +3496,7 @@ func (x *QueueCursor) String() string {
 func (*QueueCursor) ProtoMessage() {}
 
 func (x *QueueCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[30]
+	mi := &file_yard_log_v1_log_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3416,7 +3509,7 @@ func (x *QueueCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueCursor.ProtoReflect.Descriptor instead.
 func (*QueueCursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{30}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *QueueCursor) GetLane() uint32 {
@@ -3473,7 +3566,7 @@ type QueueLevel struct {
 
 func (x *QueueLevel) Reset() {
 	*x = QueueLevel{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[31]
+	mi := &file_yard_log_v1_log_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3485,7 +3578,7 @@ func (x *QueueLevel) String() string {
 func (*QueueLevel) ProtoMessage() {}
 
 func (x *QueueLevel) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[31]
+	mi := &file_yard_log_v1_log_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3498,7 +3591,7 @@ func (x *QueueLevel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueLevel.ProtoReflect.Descriptor instead.
 func (*QueueLevel) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{31}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *QueueLevel) GetLane() uint32 {
@@ -3591,13 +3684,14 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x06unique\x18# \x01(\v2\x13.yard.log.v1.UniqueR\x06unique\x121\n" +
 	"\bredriven\x18$ \x01(\v2\x15.yard.log.v1.RedrivenR\bredriven\x12.\n" +
 	"\aupdates\x18( \x01(\v2\x14.yard.log.v1.UpdatesR\aupdates\x12(\n" +
-	"\x05order\x18) \x01(\v2\x12.yard.log.v1.OrderR\x05order\"u\n" +
+	"\x05order\x18) \x01(\v2\x12.yard.log.v1.OrderR\x05order\"\x8b\x01\n" +
 	"\x05Order\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\rR\x05index\x12\x12\n" +
 	"\x04turn\x18\x03 \x01(\bR\x04turn\x12\x16\n" +
 	"\x06blocks\x18\x04 \x01(\bR\x06blocks\x12\x18\n" +
-	"\ablocked\x18\x05 \x01(\bR\ablocked\"d\n" +
+	"\ablocked\x18\x05 \x01(\bR\ablocked\x12\x14\n" +
+	"\x05parks\x18\x06 \x01(\bR\x05parks\"d\n" +
 	"\bRedriven\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\rR\x05count\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x14\n" +
@@ -3629,7 +3723,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x06passed\x18\x04 \x01(\rR\x06passed\x12\x1d\n" +
 	"\n" +
 	"passed_now\x18\x05 \x01(\rR\tpassedNow\x12\x18\n" +
-	"\arefused\x18\x06 \x03(\x06R\arefused\"\xd4\x04\n" +
+	"\arefused\x18\x06 \x03(\x06R\arefused\"\xf5\x04\n" +
 	"\x06Update\x12\x1f\n" +
 	"\vif_revision\x18\x01 \x01(\x04R\n" +
 	"ifRevision\x12\x1a\n" +
@@ -3652,7 +3746,9 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x04cost\x18\x10 \x01(\x05R\x04cost\x12\"\n" +
 	"\runique_for_ms\x18\x11 \x01(\x03R\vuniqueForMs\x12\x14\n" +
 	"\x05trace\x18\x12 \x01(\fR\x05trace\x12!\n" +
-	"\forder_blocks\x18\x13 \x01(\bR\vorderBlocks\"\x9c\x01\n" +
+	"\forder_blocks\x18\x13 \x01(\bR\vorderBlocks\x12\x1f\n" +
+	"\vorder_parks\x18\x14 \x01(\bR\n" +
+	"orderParks\"\x9c\x01\n" +
 	"\x06Expiry\x12&\n" +
 	"\x0fstart_within_ms\x18\x01 \x01(\x03R\rstartWithinMs\x12(\n" +
 	"\x10finish_within_ms\x18\x02 \x01(\x03R\x0efinishWithinMs\x12\x1e\n" +
@@ -3709,7 +3805,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"logVersion\x12\x12\n" +
 	"\x04base\x18\x02 \x01(\x04R\x04base\x12\"\n" +
 	"\ffingerprints\x18\x03 \x01(\fR\ffingerprints\x12\x18\n" +
-	"\aoffsets\x18\x04 \x01(\fR\aoffsets\"\xb2\x06\n" +
+	"\aoffsets\x18\x04 \x01(\fR\aoffsets\"\xc6\x06\n" +
 	"\x05Event\x12*\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x16.yard.log.v1.EventKindR\x04kind\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\fR\x06taskId\x12\x1a\n" +
@@ -3739,7 +3835,8 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x06update\x18\x1e \x01(\v2\x13.yard.log.v1.UpdateR\x06update\x12.\n" +
 	"\aredrive\x18\x1f \x01(\v2\x14.yard.log.v1.RedriveR\aredrive\x12\x1b\n" +
 	"\torder_key\x18\" \x01(\tR\borderKey\x12%\n" +
-	"\x0ecancel_running\x18# \x01(\bR\rcancelRunning\"\x85\x01\n" +
+	"\x0ecancel_running\x18# \x01(\bR\rcancelRunning\x12\x12\n" +
+	"\x04page\x18  \x01(\x04R\x04page\"\x85\x01\n" +
 	"\aPollRef\x12\x16\n" +
 	"\x06worker\x18\x01 \x01(\tR\x06worker\x12\x19\n" +
 	"\breply_to\x18\x02 \x01(\tR\areplyTo\x12\x12\n" +
@@ -3816,7 +3913,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\vlast_due_ms\x18\x02 \x01(\x03R\tlastDueMs\x12\x19\n" +
 	"\blast_seq\x18\x03 \x01(\x04R\alastSeq\x12\x1d\n" +
 	"\n" +
-	"last_index\x18\x04 \x01(\rR\tlastIndex\"\xec\x04\n" +
+	"last_index\x18\x04 \x01(\rR\tlastIndex\"\x9a\x05\n" +
 	"\n" +
 	"Checkpoint\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x14\n" +
@@ -3839,7 +3936,11 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x06fences\x18\r \x03(\v2\x17.yard.log.v1.ShardFenceR\x06fences\x120\n" +
 	"\x06queues\x18\x0e \x03(\v2\x18.yard.log.v1.QueueCursorR\x06queues\x12<\n" +
 	"\rparked_queues\x18\x0f \x03(\v2\x17.yard.log.v1.QueueLevelR\fparkedQueues\x12@\n" +
-	"\x0farchived_queues\x18\x10 \x03(\v2\x17.yard.log.v1.QueueLevelR\x0earchivedQueues\"8\n" +
+	"\x0farchived_queues\x18\x10 \x03(\v2\x17.yard.log.v1.QueueLevelR\x0earchivedQueues\x12,\n" +
+	"\x05pages\x18\x11 \x03(\v2\x16.yard.log.v1.ShelfPageR\x05pages\"1\n" +
+	"\tShelfPage\x12\x10\n" +
+	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x12\n" +
+	"\x04away\x18\x02 \x01(\bR\x04away\"8\n" +
 	"\n" +
 	"ShardFence\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x14\n" +
@@ -3863,7 +3964,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"QueueLevel\x12\x12\n" +
 	"\x04lane\x18\x01 \x01(\rR\x04lane\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x10\n" +
-	"\x03seq\x18\x03 \x01(\x04R\x03seq*\xa9\x03\n" +
+	"\x03seq\x18\x03 \x01(\x04R\x03seq*\xc1\x03\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12EVENT_KIND_STARTED\x10\x01\x12\x18\n" +
@@ -3882,7 +3983,8 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x11EVENT_KIND_UPDATE\x10\x0e\x12\x17\n" +
 	"\x13EVENT_KIND_REDRIVEN\x10\x10\x12\x16\n" +
 	"\x12EVENT_KIND_SKIPPED\x10\x14\x12\x18\n" +
-	"\x14EVENT_KIND_UNBLOCKED\x10\x15B?Z=github.com/yardmaster-io/yardmaster/contracts/gen/logv1;logv1b\x06proto3"
+	"\x14EVENT_KIND_UNBLOCKED\x10\x15\x12\x16\n" +
+	"\x12EVENT_KIND_SHELVED\x10\x12B?Z=github.com/yardmaster-io/yardmaster/contracts/gen/logv1;logv1b\x06proto3"
 
 var (
 	file_yard_log_v1_log_proto_rawDescOnce sync.Once
@@ -3897,7 +3999,7 @@ func file_yard_log_v1_log_proto_rawDescGZIP() []byte {
 }
 
 var file_yard_log_v1_log_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_yard_log_v1_log_proto_goTypes = []any{
 	(EventKind)(0),       // 0: yard.log.v1.EventKind
 	(*Policy)(nil),       // 1: yard.log.v1.Policy
@@ -3928,10 +4030,11 @@ var file_yard_log_v1_log_proto_goTypes = []any{
 	(*Cursor)(nil),       // 26: yard.log.v1.Cursor
 	(*CursorPart)(nil),   // 27: yard.log.v1.CursorPart
 	(*Checkpoint)(nil),   // 28: yard.log.v1.Checkpoint
-	(*ShardFence)(nil),   // 29: yard.log.v1.ShardFence
-	(*LaneCursor)(nil),   // 30: yard.log.v1.LaneCursor
-	(*QueueCursor)(nil),  // 31: yard.log.v1.QueueCursor
-	(*QueueLevel)(nil),   // 32: yard.log.v1.QueueLevel
+	(*ShelfPage)(nil),    // 29: yard.log.v1.ShelfPage
+	(*ShardFence)(nil),   // 30: yard.log.v1.ShardFence
+	(*LaneCursor)(nil),   // 31: yard.log.v1.LaneCursor
+	(*QueueCursor)(nil),  // 32: yard.log.v1.QueueCursor
+	(*QueueLevel)(nil),   // 33: yard.log.v1.QueueLevel
 }
 var file_yard_log_v1_log_proto_depIdxs = []int32{
 	2,  // 0: yard.log.v1.Policy.by_error:type_name -> yard.log.v1.ErrorRetry
@@ -3961,16 +4064,17 @@ var file_yard_log_v1_log_proto_depIdxs = []int32{
 	24, // 24: yard.log.v1.Hints.triggers:type_name -> yard.log.v1.TriggerBatch
 	25, // 25: yard.log.v1.Hints.releases:type_name -> yard.log.v1.SlotRelease
 	27, // 26: yard.log.v1.Cursor.ahead:type_name -> yard.log.v1.CursorPart
-	30, // 27: yard.log.v1.Checkpoint.lanes:type_name -> yard.log.v1.LaneCursor
-	29, // 28: yard.log.v1.Checkpoint.fences:type_name -> yard.log.v1.ShardFence
-	31, // 29: yard.log.v1.Checkpoint.queues:type_name -> yard.log.v1.QueueCursor
-	32, // 30: yard.log.v1.Checkpoint.parked_queues:type_name -> yard.log.v1.QueueLevel
-	32, // 31: yard.log.v1.Checkpoint.archived_queues:type_name -> yard.log.v1.QueueLevel
-	32, // [32:32] is the sub-list for method output_type
-	32, // [32:32] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	31, // 27: yard.log.v1.Checkpoint.lanes:type_name -> yard.log.v1.LaneCursor
+	30, // 28: yard.log.v1.Checkpoint.fences:type_name -> yard.log.v1.ShardFence
+	32, // 29: yard.log.v1.Checkpoint.queues:type_name -> yard.log.v1.QueueCursor
+	33, // 30: yard.log.v1.Checkpoint.parked_queues:type_name -> yard.log.v1.QueueLevel
+	33, // 31: yard.log.v1.Checkpoint.archived_queues:type_name -> yard.log.v1.QueueLevel
+	29, // 32: yard.log.v1.Checkpoint.pages:type_name -> yard.log.v1.ShelfPage
+	33, // [33:33] is the sub-list for method output_type
+	33, // [33:33] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_yard_log_v1_log_proto_init() }
@@ -3984,7 +4088,7 @@ func file_yard_log_v1_log_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_log_v1_log_proto_rawDesc), len(file_yard_log_v1_log_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   32,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

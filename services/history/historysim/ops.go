@@ -95,6 +95,9 @@ const (
 	AppendArchive
 	Park
 	AppendEvents
+	// Shelve stores a page of Carried, and an event message that says so, with its sequence as Page. ReadPage reads the one at From.
+	Shelve
+	ReadPage
 	AskTimer
 	AskArchive
 	AskUnread
@@ -105,7 +108,7 @@ const (
 
 var opNames = [...]string{
 	"load checkpoint", "save checkpoint", "append fence", "read timer", "read archive", "read ends", "read log", "read queues", "count",
-	"fetch lane", "fetch events", "append archive", "park", "append events", "ask timer", "ask archive", "ask unread",
+	"fetch lane", "fetch events", "append archive", "park", "append events", "shelve", "read page", "ask timer", "ask archive", "ask unread",
 	"purge", "hints", "reply",
 }
 
@@ -136,8 +139,11 @@ type Message struct {
 	Tasks   []Task
 	Events  []Event
 	Carried map[int]CarriedState
-	ReplyTo string
-	Request uint64
+	// Page is not 0 if it says that a page is written, of Carried; it is its own sequence. PageGone: that is deleted.
+	Page     uint64
+	PageGone bool
+	ReplyTo  string
+	Request  uint64
 	// Shard is the matching shard that wrote it, plus one; 0 = not matching. Then Request counts
 	// its batches of Epoch and of this partition, and Polls are what the events' Poll names.
 	Shard            uint32

@@ -337,7 +337,7 @@ func (o *Owner) stepOne() bool {
 		return false
 	}
 	if !o.live && len(o.replaying) == 0 {
-		o.recover()
+		o.readWanted()
 	}
 	return true
 }
@@ -355,6 +355,13 @@ func (o *Owner) next(which int) (m replayed, taken func()) {
 }
 
 func inputOf(m replayed) replica.Input {
+	if m.Page > 0 {
+		in := &replica.Events{Seq: m.Seq, At: m.At, Bytes: 100, Page: m.Page}
+		if !m.PageGone {
+			in.OnPage = onPage(m.Message)
+		}
+		return in
+	}
 	if m.Event {
 		in := &replica.Events{
 			Seq: m.Seq, At: m.At, Bytes: 100 * len(m.Events), ReplyTo: m.ReplyTo, RequestID: m.Request,

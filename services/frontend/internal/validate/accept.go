@@ -63,7 +63,7 @@ func Accept(req *yardv1.SubmitRequest, terms Terms) Accepted {
 			r.Unique = &logv1.Unique{Key: t.UniqueKey, ForMs: t.UniqueForMs}
 		}
 		if t.OrderKey != "" {
-			r.Order = &logv1.Order{Key: t.OrderKey, Blocks: t.OrderPolicy == yardv1.OrderPolicy_ORDER_POLICY_BLOCK}
+			r.Order = &logv1.Order{Key: t.OrderKey, Blocks: t.OrderPolicy != yardv1.OrderPolicy_ORDER_POLICY_SKIP, Parks: t.OrderPolicy == yardv1.OrderPolicy_ORDER_POLICY_PARK}
 		}
 		records[i] = r
 	}

@@ -32,6 +32,7 @@ type message struct {
 
 // What is no submit.
 const (
+	laneShelf ids.Lane = 253
 	laneKey   ids.Lane = 254
 	laneEvent ids.Lane = 255
 )
@@ -94,6 +95,8 @@ func subjectOf(at replica.Queue) string {
 	switch {
 	case at.Lane == laneEvent:
 		return topology.Event(0)
+	case at.Lane == laneShelf:
+		return topology.ShelfPage(0, 1, 1)
 	case at.Lane == laneKey:
 		return topology.UniqueKey(0, "simulated", "any")
 	case at.Domain == "":
@@ -266,7 +269,7 @@ func (w *World) Dump(id ids.TaskID) (lines []string) {
 				}
 			}
 		}
-		if m.lane != laneEvent && batch.UnmarshalVT(m.rec.Data) == nil {
+		if m.lane < ids.Lanes && batch.UnmarshalVT(m.rec.Data) == nil {
 			for _, t := range batch.Tasks {
 				if ids.TaskID(t.Id) == id {
 					lines = append(lines, fmt.Sprintf("submit %d lane %d at %d: %v", m.rec.Seq, m.lane, m.rec.Time.UnixMilli(), t))

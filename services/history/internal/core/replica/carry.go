@@ -103,6 +103,9 @@ func (r *Replica) carriedPresent(e *Entry, h *held, fx *Effects) {
 		e.pinned = true
 		r.pinned[e.ID] = e
 	}
+	if asOf >= e.pin {
+		r.relyOn(e, h.page)
+	}
 	e.pin = max(e.pin, asOf) // one that was stored twice may come late: what it needs may be purged
 	r.charge(e)
 }
@@ -128,14 +131,16 @@ func (r *Replica) carriedAbsent(h *held, old *Entry, now Now, fx *Effects) {
 	e.pinned, e.pin, e.shared = true, c.AsOf, e.Position.Shared()
 	e.since, e.lastEvent = c.AsOf, c.AsOf
 	r.tasks[e.ID], r.pinned[e.ID] = e, e
+	r.relyOn(e, h.page)
 	r.enqueue(e)
 	r.grantedTo(e, uint32(e.Attempt.Shard))
 	r.carryOut(e, taskstate.Effects{}, 0, now, fx)
 	r.grantedBefore(e, c.Granted)
 	// The state has seen what came before it of this stay, and the commands: any later one would have made it void.
 	for _, h := range r.early.take(e.ID) {
-		if !h.command() && !h.ev.Fence.Position.Same(e.Position) {
+		if pos := h.ev.Fence.Position; !h.command() && !pos.Same(e.Position) {
 			r.early.add(h)
+			r.demand(pos, h.ev.Domain, h.first()) // it may have waited for a page, and not for this
 		}
 	}
 }

@@ -11,6 +11,10 @@ import (
 
 // events takes one event message.
 func (r *Replica) events(in *Events, now Now, fx *Effects) {
+	if in.Page > 0 {
+		r.pageRead(in, now, fx)
+		return
+	}
 	r.eventAt = in.Seq
 	r.heard(in.At, now)
 	r.meter.add(in.Seq, len(in.Events), in.Bytes)
@@ -84,14 +88,23 @@ func (r *Replica) event(h *held, now Now, fx *Effects) { r.decide(h, r.tasks[h.e
 // decide decides about one event, or keeps it until it can be decided. e is what memory has
 // of its task.
 func (r *Replica) decide(h *held, e *Entry, now Now, fx *Effects) {
+	forged := !h.command() && (h.ev.Fence.Position.Lane() >= ids.Lanes || h.ev.Fence.Position.Seq() >= h.seq) // an event lies behind its submit
+	switch {
+	case forged:
+		r.conclude(h, notFound(), fx)
+		return
+	case e == nil && r.lookFirst(h, fx):
+		return
+	case e != nil && h.replayed && r.seenByPage(e, h):
+		r.conclude(h, taskstate.Verdict{}, fx)
+		return
+	}
 	if h.command() {
 		r.command(h, e, now, fx)
 		return
 	}
 	pos := h.ev.Fence.Position
 	switch {
-	case pos.Lane() >= ids.Lanes || pos.Seq() >= h.seq:
-		r.conclude(h, notFound(), fx) // an event lies behind its submit: forged
 	case h.carried != nil && (e == nil || e.left || e.Position.Seq() < pos.Seq()):
 		r.carriedAbsent(h, e, now, fx)
 	case e != nil && e.Position.Same(pos):

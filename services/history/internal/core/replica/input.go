@@ -38,6 +38,9 @@ type Events struct {
 	Seq   uint64
 	At    int64
 	Bytes int
+	// Page is the page of the shelf that it says is written, 0 = none; OnPage is what that has, nothing if it is deleted. Then there are no Events.
+	Page   uint64
+	OnPage []*Carried
 	// ReplyTo is who wants the verdicts; empty = none.
 	ReplyTo   string
 	RequestID uint64

@@ -18,6 +18,8 @@ type orderLine struct {
 	places []orderPlace
 	// gone counts the places whose task has ended.
 	gone int
+	// pages are those away, in order: none of their tasks is in places.
+	pages []*page
 }
 
 // orderPlace is the place of one task; e is nil if it has ended.
@@ -60,6 +62,7 @@ func (r *Replica) enterLine(e *Entry) {
 		l.places[at].e = e
 		l.gone--
 	}
+	r.noteDeep(l)
 }
 
 func (l *orderLine) find(e *Entry) (int, bool) {
@@ -68,12 +71,16 @@ func (l *orderLine) find(e *Entry) (int, bool) {
 
 // stepAside takes e, which has ended, out of the line of its order key: then it is the next one's turn.
 func (r *Replica) stepAside(e *Entry, now Now, fx *Effects) {
-	l := r.outOfLine(e)
-	if l == nil {
-		return
+	if l := r.outOfLine(e); l != nil {
+		r.moveOn(l, now, fx)
 	}
+}
+
+// moveOn gives the first task of a line its turn, or has it read.
+func (r *Replica) moveOn(l *orderLine, now Now, fx *Effects) {
+	r.refill(l)
 	switch next := l.first(); {
-	case !r.giveTurn(next, now):
+	case next == nil || !r.giveTurn(next, now):
 	case next.State == taskstate.Ready:
 		r.trigger(next, now, fx)
 	default: // it waits for its time, or that has come before its turn
@@ -96,8 +103,9 @@ func (r *Replica) outOfLine(e *Entry) *orderLine {
 	}
 	l.places[at].e = nil
 	l.gone++
-	if l.tidy(); len(l.places) == 0 {
+	if l.tidy(); len(l.places)+len(l.pages) == 0 {
 		delete(r.keys, orderKeyOf(e))
+		delete(r.deep, l)
 		return nil
 	}
 	return l
@@ -115,8 +123,13 @@ func (l *orderLine) tidy() {
 	}
 }
 
-// first is the task of the line whose turn it is.
-func (l *orderLine) first() *Entry { return l.places[0].e }
+// first is the task of the line whose turn it is; nil = it is on a page that is away.
+func (l *orderLine) first() *Entry {
+	if len(l.places) == 0 || len(l.pages) > 0 && l.pages[0].first.compare(l.places[0]) < 0 {
+		return nil
+	}
+	return l.places[0].e
+}
 
 // giveTurn notes that it is the turn of the first task of a line, and tells whether it was not known before. All tasks of the key with an
 // earlier place have been read, and have ended. So it is true, and stays so, whatever owner comes next, and however late its trigger is used.
@@ -142,7 +155,11 @@ func (r *Replica) giveTurnTo(e *Entry, now Now) {
 // giveTurns does so for all lines, at the end of a takeover.
 func (r *Replica) giveTurns(now Now) {
 	for _, l := range r.keys {
-		r.giveTurn(l.first(), now)
+		r.refill(l)
+		if e := l.first(); e != nil {
+			r.giveTurn(e, now)
+			r.noteDeep(l)
+		}
 	}
 }
 
@@ -162,16 +179,23 @@ func (r *Replica) checkOrder() error {
 				gone++
 			case p.e.left || p.e.State.Finished() || p.compare(placeOf(p.e)) != 0 || orderKeyOf(p.e) != key:
 				return fmt.Errorf("task %s, %s, is in the line of key %v at %d", p.e.ID, p.e.State, key, i)
-			case i > 0 && r.replay == nil && !p.e.AwaitsTurn():
+			case p.e != l.first() && r.replay == nil && !p.e.AwaitsTurn() && !l.looksBefore(p):
 				return fmt.Errorf("it is the turn of task %s, which is not the first of key %v", p.e.ID, key)
 			default:
 				in++
 			}
 		}
-		if len(l.places) == 0 || l.places[0].e == nil || gone != l.gone {
+		if err := l.checkPages(key); err != nil {
+			return err
+		}
+		if len(l.places)+len(l.pages) == 0 || len(l.places) > 0 && l.places[0].e == nil || gone != l.gone {
 			return fmt.Errorf("the line of key %v counts %d gone of %d, there are %d", key, l.gone, len(l.places), gone)
 		}
-		if e := l.first(); r.replay == nil && (e.AwaitsTurn() || e.turnAt == 0) {
+		e := l.first()
+		if e == nil && r.replay == nil && !l.pages[0].wanted && !l.pages[0].asked {
+			return fmt.Errorf("page %d is the first of key %v, and is not read", l.pages[0].seq, key)
+		}
+		if e != nil && r.replay == nil && (e.AwaitsTurn() || e.turnAt == 0) {
 			return fmt.Errorf("task %s is the first of key %v, and has no turn", e.ID, key)
 		}
 	}

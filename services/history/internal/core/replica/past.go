@@ -21,13 +21,15 @@ type pastStays struct {
 
 const over = math.MaxUint32
 
-// add notes that e has left; its place is taken from the one that was added first.
+// add notes that e has left memory; its place is taken from the one that was added first.
 func (x *pastStays) add(e *Entry) {
 	if x.before == nil {
 		x.before = map[ids.TaskID]uint32{}
 	}
 	before := e.Parkings
 	switch {
+	case e.State.Active(): // it is on the shelf
+		before++
 	case e.State == taskstate.Dead: // it may be redriven
 		before++
 	case e.State.Finished():

@@ -18,12 +18,18 @@ func (r *Replica) submits(in *Submits, now Now, fx *Effects) {
 	if in.Domain == "" && r.lagging {
 		pos = pos.InShared()
 	}
+	var shelved []ids.TaskID
 	for i, e := range in.Tasks {
 		e.index, e.arrivedAt, e.shared = int32(i), in.At, in.Domain == ""
 		e.Before, e.Position = e.Position, pos
 		e.State = taskstate.None
 		e.Extra = e.Extra.LiesAt(in.Seq, i)
 		r.charge(e)
+		if len(r.pages) > 0 && (r.onShelf(e) != nil || slices.Contains(shelved, e.ID)) {
+			shelved = append(shelved, e.ID)
+			r.drop(e)
+			continue
+		}
 		r.arrive(e, now, fx)
 	}
 	fx.Counts.SubmitBatches++
@@ -144,6 +150,7 @@ func (r *Replica) carryOut(e *Entry, did taskstate.Effects, cause uint64, now No
 	if did.Trigger && e.State == taskstate.Ready {
 		r.trigger(e, now, fx)
 	}
+	r.noteBlocked(e)
 	if !did.Park && !did.Finish {
 		return
 	}
@@ -204,6 +211,10 @@ func (r *Replica) recovered(in Recovered, now Now, fx *Effects) {
 	}
 	for _, e := range r.inLine(func(e *Entry) bool { return e.State.Finished() || e.State == taskstate.Waiting }) {
 		r.dispatch(e, now)
+	}
+	for _, p := range r.sortedPages() {
+		r.dropUnneeded(p)
+		r.putAway(p)
 	}
 	for _, id := range r.early.ids() {
 		if e := r.tasks[id]; e == nil || e.left {

@@ -78,10 +78,11 @@ type life struct {
 	// liveFrom is the log's position of events at which it began to answer.
 	liveFrom uint64
 	// What is under way: done in the store, and not reported.
-	jobs     [3][]*Entry
-	busy     [3]bool
-	storedAt [3]uint64
-	written  [3]bool
+	jobs     [4][]*Entry
+	busy     [4]bool
+	storedAt [4]uint64
+	written  [4]bool
+	pages    []uint64
 	searches []Search
 	found    []*Found
 	spent    []Letter
@@ -103,6 +104,9 @@ func (w *world) end() uint64 {
 // next is the next message of a reader that has read up to level.
 func (w *world) next(events bool, lane ids.Lane, level uint64) *message {
 	for _, m := range w.log[:w.visible] {
+		if m.deleted {
+			continue
+		}
 		if m.events == events && (events || m.lane == lane) && m.seq > level {
 			return m
 		}
@@ -149,6 +153,13 @@ func (m *message) input() Input {
 		task.Before = 0
 		in.Carried[i] = &Carried{Entry: &Entry{Task: task}, AsOf: c.asOf, Granted: c.granted}
 	}
+	if m.shelf {
+		in.Page = m.seq
+		for i := range m.list {
+			in.OnPage = append(in.OnPage, in.Carried[i])
+		}
+		in.Events, in.Carried = nil, nil
+	}
 	return in
 }
 
@@ -167,6 +178,7 @@ func (l *life) check() {
 }
 
 func (l *life) flush() {
+	l.r.shelveAt = 0
 	l.r.Flush(l.now, &l.fx)
 	l.take()
 	l.fx.Reset()
@@ -177,7 +189,8 @@ func (l *life) flush() {
 func (l *life) take() {
 	fx := &l.fx
 	defer func() {
-		fx.Archive, fx.Park, fx.Append, fx.Save = nil, nil, nil, nil
+		fx.Archive, fx.Park, fx.Append, fx.Shelve, fx.Save = nil, nil, nil, nil, nil
+		fx.Pages = fx.Pages[:0]
 		fx.ParkLetters, fx.Letters = nil, nil
 		fx.Searches, fx.Answers = fx.Searches[:0], fx.Answers[:0]
 	}()
@@ -196,6 +209,11 @@ func (l *life) take() {
 		l.begin(JobAppend, nil)
 		l.propose(fx.Append)
 	}
+	if fx.Shelve != nil {
+		l.begin(JobShelve, nil)
+		l.shelve(fx.Shelve)
+	}
+	l.pages = append(l.pages, fx.Pages...)
 	if fx.Save != nil {
 		l.save, l.sent = fx.Save, false
 	}
@@ -287,7 +305,7 @@ func (l *life) write(kind JobKind) {
 			put(l.timer, Stay{e.ID, e.Parkings}, l.timerSeq, &e.Task)
 		}
 	}
-	l.storedAt = [3]uint64{l.archiveSeq, l.timerSeq}
+	l.storedAt = [4]uint64{l.archiveSeq, l.timerSeq}
 }
 
 // drop deletes letters.

@@ -42,7 +42,7 @@ func (x *Extra) LiesAt(seq uint64, i int) *Extra {
 		own.Unique = &key
 	}
 	if x.Order != nil {
-		own.Order = &Order{Key: x.Order.Key, Index: uint32(i), Blocks: x.Order.Blocks}
+		own.Order = &Order{Key: x.Order.Key, Index: uint32(i), Blocks: x.Order.Blocks, Parks: x.Order.Parks}
 	}
 	return &own
 }

@@ -40,6 +40,7 @@ type Whole struct {
 	Cost           int32
 	UniqueForMS    int64
 	OrderBlocks    bool
+	OrderParks     bool
 	Trace          string
 }
 
@@ -302,7 +303,7 @@ func (t *Task) replace(u *Update, now int64) {
 	}
 	if x.Order != nil {
 		order := *x.Order
-		order.Blocks = u.Whole.OrderBlocks
+		order.Blocks, order.Parks = u.Whole.OrderBlocks, u.Whole.OrderParks
 		x.Order = &order
 	}
 	t.changed(u, now, "replaced by a submit with its unique key")

@@ -1,0 +1,92 @@
+package replica
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+)
+
+// shelve appends a page, if there is room for it in the story's log.
+func (l *life) shelve(all []Proposal) {
+	m := &message{events: true, shelf: true, carried: make(map[int]carriedRecord), seq: l.end() + 1, at: l.log[l.visible-1].at}
+	for i, p := range all {
+		m.carried[i] = carriedRecord{cloneTask(p.Carried), p.AsOf, nil}
+		m.list = append(m.list, taskstate.Event{Kind: p.Kind, ID: p.ID, Fence: p.Fence, Domain: p.Domain})
+		m.want = append(m.want, new(want))
+	}
+	if l.visible < len(l.log) && l.log[l.visible].seq == m.seq {
+		return
+	}
+	l.log = slices.Insert(l.log, l.visible, m)
+	l.visible++
+}
+
+// pageAt is a page in the log.
+func (l *life) pageAt(seq uint64) *message {
+	for _, m := range l.log[:l.visible] {
+		if m.seq == seq && m.shelf {
+			if m.deleted {
+				panic(fmt.Sprintf("page %d is needed, and deleted", seq))
+			}
+			return m
+		}
+	}
+	panic(fmt.Sprintf("there is no page %d", seq))
+}
+
+// givePage reads a page for the replica.
+func (l *life) givePage(seq uint64) {
+	m := l.pageAt(seq)
+	l.note("page %s", m)
+	l.step(&Page{Seq: seq, Tasks: m.input().(*Events).OnPage})
+}
+
+// readPage reads one that was asked for.
+func (l *life) readPage() bool {
+	if len(l.pages) == 0 {
+		return false
+	}
+	i := l.rng.IntN(len(l.pages))
+	seq := l.pages[i]
+	l.pages = slices.Delete(l.pages, i, i+1)
+	l.givePage(seq)
+	return true
+}
+
+// readBase reads the pages that the checkpoint names, the newest first.
+func (l *life) readBase() {
+	for _, p := range slices.Backward(l.saved.Pages) {
+		l.note("of the checkpoint, %+v", p)
+		l.givePage(p.Seq)
+	}
+}
+
+// deletePages deletes what a takeover from the saved checkpoint does not need.
+func (l *life) deletePages() {
+	for _, m := range l.log[:l.visible] {
+		if m.shelf && (m.seq <= l.saved.shelf || slices.Contains(l.saved.dead, m.seq)) {
+			m.deleted = true
+		}
+	}
+}
+
+// away is a task on a page that is away; nil = it is on none.
+func (l *life) away(id ids.TaskID) (found *taskstate.Task) {
+	for _, p := range l.r.pages {
+		if !p.away {
+			continue
+		}
+		for _, c := range l.pageAt(p.seq).carried {
+			if c.task.ID != id {
+				continue
+			}
+			if found != nil {
+				panic(fmt.Sprintf("%s is on two pages", id))
+			}
+			found = &c.task
+		}
+	}
+	return found
+}
