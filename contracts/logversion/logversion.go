@@ -76,6 +76,8 @@ const (
 	// Redrives is the format since which dead letters may be brought back: an older owner does not know the event, nor that a task that is dead
 	// may have another stay.
 	Redrives = 10
+	// Batches is the format since which tasks may be members of a batch: an older owner would not count how they end.
+	Batches = 10
 )
 
 // newest is the newest format that this program reads and writes. A build raises

@@ -1,0 +1,79 @@
+package topology
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"strings"
+)
+
+// Batches of tasks. A subject has a digest of the batch's id, since any text may be one; its domain comes first, so that the batches of one can be
+// listed.
+
+const (
+	batchHomePart    = ".batch.home."
+	batchMembersPart = ".batch.members."
+)
+
+// BatchHome is where the log of partition p, the home of a batch, has the batch itself: only the last message counts.
+func BatchHome(p int, domain, batch string) string {
+	return "yard.history." + num(p) + batchHomePart + domain + "." + batchToken(domain, batch)
+}
+
+// BatchHomesOf filters the batches of a domain whose home is partition p.
+func BatchHomesOf(p int, domain string) string {
+	return "yard.history." + num(p) + batchHomePart + domain + ".*"
+}
+
+// BatchHomeAny filters all batches whose home is partition p.
+func BatchHomeAny(p int) string { return "yard.history." + num(p) + batchHomePart + ">" }
+
+// DomainOfBatchHome is the domain of a subject of BatchHome, or "".
+func DomainOfBatchHome(p int, subject string) string {
+	rest, _ := strings.CutPrefix(subject, "yard.history."+num(p)+batchHomePart)
+	domain, _, ok := strings.Cut(rest, ".")
+	if !ok || rest == subject {
+		return ""
+	}
+	return domain
+}
+
+// BatchMembers is where the log of partition p says how many tasks of a batch it has: only the last message counts.
+func BatchMembers(p int, domain, batch string) string {
+	return "yard.history." + num(p) + batchMembersPart + domain + "." + batchToken(domain, batch)
+}
+
+// BatchAny filters what the log of partition p says about batches.
+func BatchAny(p int) string { return "yard.history." + num(p) + ".batch.>" }
+
+// BatchEnds is where the archive of partition p says how tasks of a batch ended: only the last message counts.
+func BatchEnds(p int, domain, batch string) string {
+	return "yard.archive." + num(p) + ".batch." + domain + "." + batchToken(domain, batch)
+}
+
+// BatchEndsAny filters what the archive of partition p says about batches.
+func BatchEndsAny(p int) string { return "yard.archive." + num(p) + ".batch.>" }
+
+// BatchPartition is the home of a batch.
+func BatchPartition(domain, batch string, n Partitioning) int {
+	digest := batchDigest(domain, batch)
+	return int(binary.BigEndian.Uint64(digest[batchTokenBytes:]) % uint64(n.History))
+}
+
+// HintBatch carries logv1.BatchHint to the keeper of the batches whose home is partition p. Core NATS, lost without harm.
+func HintBatch(p int) string { return "yard.hint.batch." + num(p) }
+
+// HintBatchAny filters those of all partitions.
+const HintBatchAny = "yard.hint.batch.*"
+
+// batchTokenBytes is how much of a digest names a batch. What follows chooses its home.
+const batchTokenBytes = 16
+
+func batchToken(domain, batch string) string {
+	digest := batchDigest(domain, batch)
+	return hex.EncodeToString(digest[:batchTokenBytes])
+}
+
+func batchDigest(domain, batch string) [sha256.Size]byte {
+	return sha256.Sum256([]byte("batch\x00" + domain + "\x00" + batch))
+}
