@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"strings"
+	"time"
 )
 
 // Batches of tasks. A subject has a digest of the batch's id, since any text may be one; its domain comes first, so that the batches of one can be
@@ -77,3 +78,14 @@ func batchToken(domain, batch string) string {
 func batchDigest(domain, batch string) [sha256.Size]byte {
 	return sha256.Sum256([]byte("batch\x00" + domain + "\x00" + batch))
 }
+
+// How long what is stored of a batch is kept at the most; a batch expires before.
+const (
+	BatchExpiresMax = 30 * 24 * time.Hour
+	BatchLifeMax    = BatchExpiresMax + 2*24*time.Hour
+	// BatchFenceKept is for how long the words on the members of a batch outlive it: longer than a try to store one may still come.
+	BatchFenceKept = 15 * time.Minute
+)
+
+// BatchesMax bounds the batches of a domain whose home is one partition, with those that are over and still kept.
+const BatchesMax = 5000

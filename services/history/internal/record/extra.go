@@ -140,10 +140,10 @@ func (d *Decoder) headers(all []*logv1.Header) []taskstate.Header {
 
 // extra reads what few records have. Names of headers are interned, since the tasks of one program share them.
 func (d *Decoder) extra(r *logv1.Record) *taskstate.Extra {
-	if len(r.Headers) == 0 && r.Expiry == nil && r.Group == "" && r.Cost <= 1 && r.Unique == nil && r.Updates == nil && r.Redriven == nil && r.Order == nil {
+	if len(r.Headers) == 0 && r.Expiry == nil && r.Group == "" && r.Cost <= 1 && r.Unique == nil && r.Updates == nil && r.Redriven == nil && r.Order == nil && r.BatchId == "" {
 		return nil
 	}
-	x := &taskstate.Extra{Group: strings.Clone(r.Group), Cost: r.Cost, Expiry: taskstate.Expiry{
+	x := &taskstate.Extra{Group: strings.Clone(r.Group), Cost: r.Cost, Batch: strings.Clone(r.BatchId), Expiry: taskstate.Expiry{
 		StartWithinMS: r.Expiry.GetStartWithinMs(), FinishWithinMS: r.Expiry.GetFinishWithinMs(),
 		StartBy: r.Expiry.GetStartByMs(), FinishBy: r.Expiry.GetFinishByMs(),
 	}}

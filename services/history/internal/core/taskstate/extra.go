@@ -17,6 +17,8 @@ type Extra struct {
 	Redriven *Redriven
 	// Order is its order key; nil = none.
 	Order *Order
+	// Batch is the batch that it is a member of; "" = none.
+	Batch string
 }
 
 // Unique is what the log says about the unique key of a task.
@@ -72,6 +74,14 @@ func (t *Task) Cost() int32 {
 		return 0
 	}
 	return t.Extra.Cost
+}
+
+// Batch is the batch that t is a member of; "" = none.
+func (t *Task) Batch() string {
+	if t.Extra == nil {
+		return ""
+	}
+	return t.Extra.Batch
 }
 
 // Unique is the unique key of t; nil = none.
