@@ -25,6 +25,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/api"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/batches"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/natshistory"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/shared/clock"
@@ -209,6 +210,10 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 	var parts lifecycle.Group
 	parts.Add("storage", room)
 	parts.Add("owner", owner)
+	store := natshistory.Batches{Config: nc}
+	parts.Add("batches", batches.New(batches.Deps{
+		Partition: p, Partitions: s.Partitioning.History, Store: store, Hints: store.Hints, Now: s.Clock.Now, Log: s.Log,
+	}))
 	parts.Add("calls", lifecycle.Func(func(ctx context.Context) error { return api.Serve(ctx, s.NATS, owner, s.Replies, s.Log) }))
 	parts.Add("begun", lifecycle.Func(func(ctx context.Context) error {
 		s.begun[p].end()

@@ -16,8 +16,12 @@ type Home struct {
 	ExpiresAt int64
 }
 
-// LookEveryMS is how soon a closed batch is looked at again of which no one says that something has changed.
-const LookEveryMS = 5000
+const (
+	// LookEveryMS is how soon a closed batch is looked at again of which no one says that something has changed.
+	LookEveryMS = 5000
+	// HintEveryMS is how soon if someone does: while its tasks end, that is said all the time.
+	HintEveryMS = 100
+)
 
 // Keeper knows the batches of a partition that are not over, and which are to be looked at. It is not safe for concurrent use.
 type Keeper struct {
@@ -31,6 +35,8 @@ type kept struct {
 	deadline.Entry
 	// due: it is in the queue. looking: a look is under way. again: something has changed since that began.
 	due, looking, again bool
+	// lookedAt is when the last look ended, Unix ms.
+	lookedAt int64
 }
 
 // NewKeeper makes one that knows of no batch.
@@ -40,8 +46,8 @@ func NewKeeper() *Keeper {
 	return k
 }
 
-// Len is how many batches it knows.
-func (k *Keeper) Len() int { return len(k.known) }
+// Knows tells whether a batch is not over.
+func (k *Keeper) Knows(n Name) bool { return k.known[n] != nil }
 
 // Seen takes in what the log says of a batch now.
 func (k *Keeper) Seen(h Home) {
@@ -60,17 +66,23 @@ func (k *Keeper) Seen(h Home) {
 	}
 	changed := h.Closed && !b.Closed
 	b.Home = h
-	if changed {
+	switch {
+	case changed:
 		k.want(b)
-	} else if !b.due && !b.looking {
+	case !b.due && !b.looking && !k.times.Has(b):
 		k.rest(b, 0)
 	}
 }
 
 // Hint takes in that more tasks of a batch may have ended.
-func (k *Keeper) Hint(n Name) {
-	if b := k.known[n]; b != nil && b.Closed {
-		k.want(b)
+func (k *Keeper) Hint(n Name, nowMS int64) {
+	b := k.known[n]
+	switch {
+	case b == nil || !b.Closed || b.due:
+	case b.looking:
+		b.again = true
+	default:
+		k.times.Set(b, max(nowMS, b.lookedAt+HintEveryMS))
 	}
 }
 
@@ -97,13 +109,12 @@ func (k *Keeper) Looked(n Name, nowMS int64) {
 	if b == nil {
 		return
 	}
-	b.looking = false
-	if b.again {
-		b.again = false
-		k.want(b)
-		return
-	}
+	again := b.again
+	b.looking, b.again, b.lookedAt = false, false, nowMS
 	k.rest(b, nowMS)
+	if again {
+		k.times.Set(b, nowMS+HintEveryMS)
+	}
 }
 
 // Next is when there is something to be looked at without a change, Unix ms; ok is false where nothing is.
