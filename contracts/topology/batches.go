@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -39,17 +40,22 @@ func DomainOfBatchHome(p int, subject string) string {
 	return domain
 }
 
-// BatchMembers is where the log of partition p says how many tasks of a batch it has: only the last message counts.
-func BatchMembers(p int, domain, batch string) string {
-	return "yard.history." + num(p) + batchMembersPart + domain + "." + batchToken(domain, batch)
+// BatchMembers is where the log of partition p says how many tasks it has of a batch that was created at a time, Unix ms: only the last message counts.
+func BatchMembers(p int, domain, batch string, madeMS int64) string {
+	return "yard.history." + num(p) + batchMembersPart + batchOf(domain, batch, madeMS)
 }
 
 // BatchAny filters what the log of partition p says about batches.
 func BatchAny(p int) string { return "yard.history." + num(p) + ".batch.>" }
 
-// BatchEnds is where the archive of partition p says how tasks of a batch ended: only the last message counts.
-func BatchEnds(p int, domain, batch string) string {
-	return "yard.archive." + num(p) + ".batch." + domain + "." + batchToken(domain, batch)
+// BatchEnds is where the archive of partition p says how tasks of a batch that was created at a time, Unix ms, ended: only the last message counts.
+func BatchEnds(p int, domain, batch string, madeMS int64) string {
+	return "yard.archive." + num(p) + ".batch." + batchOf(domain, batch, madeMS)
+}
+
+// batchOf names a batch among all that have or had its name.
+func batchOf(domain, batch string, madeMS int64) string {
+	return domain + "." + batchToken(domain, batch) + "." + strconv.FormatInt(madeMS, 10)
 }
 
 // BatchEndsAny filters what the archive of partition p says about batches.

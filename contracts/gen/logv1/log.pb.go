@@ -406,7 +406,9 @@ type Record struct {
 	// Its order key; absent = none. Since log version 10.
 	Order *Order `protobuf:"bytes,41,opt,name=order,proto3" json:"order,omitempty"`
 	// The batch that it is a member of; empty = none. Since log version 10.
-	BatchId       string `protobuf:"bytes,48,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
+	BatchId string `protobuf:"bytes,48,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
+	// When that was created (BatchHome), Unix ms: another one may have its name later.
+	BatchMadeMs   int64 `protobuf:"varint,49,opt,name=batch_made_ms,json=batchMadeMs,proto3" json:"batch_made_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -714,6 +716,13 @@ func (x *Record) GetBatchId() string {
 	return ""
 }
 
+func (x *Record) GetBatchMadeMs() int64 {
+	if x != nil {
+		return x.BatchMadeMs
+	}
+	return 0
+}
+
 // BatchHome is a batch of tasks (yard.v1.Batch): the last message on its subject, in the log of its home partition. Since log version 10.
 type BatchHome struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -724,7 +733,7 @@ type BatchHome struct {
 	Callback *Record `protobuf:"bytes,3,opt,name=callback,proto3" json:"callback,omitempty"`
 	// A digest of what it was created with, by which a repeat is known.
 	Request []byte `protobuf:"bytes,4,opt,name=request,proto3" json:"request,omitempty"`
-	// Unix ms; 0 = not yet.
+	// Unix ms; 0 = not yet. No two batches of a name are created at the same time.
 	CreatedAtMs     int64 `protobuf:"varint,5,opt,name=created_at_ms,json=createdAtMs,proto3" json:"created_at_ms,omitempty"`
 	ExpiresAtMs     int64 `protobuf:"varint,6,opt,name=expires_at_ms,json=expiresAtMs,proto3" json:"expires_at_ms,omitempty"`
 	ClosedAtMs      int64 `protobuf:"varint,7,opt,name=closed_at_ms,json=closedAtMs,proto3" json:"closed_at_ms,omitempty"`
@@ -3862,6 +3871,7 @@ type BatchHint_Ref struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Domain        string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
 	BatchId       string                 `protobuf:"bytes,2,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
+	MadeMs        int64                  `protobuf:"varint,3,opt,name=made_ms,json=madeMs,proto3" json:"made_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3910,6 +3920,13 @@ func (x *BatchHint_Ref) GetBatchId() string {
 	return ""
 }
 
+func (x *BatchHint_Ref) GetMadeMs() int64 {
+	if x != nil {
+		return x.MadeMs
+	}
+	return 0
+}
+
 var File_yard_log_v1_log_proto protoreflect.FileDescriptor
 
 const file_yard_log_v1_log_proto_rawDesc = "" +
@@ -3937,7 +3954,8 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x13initial_interval_ms\x18\x02 \x01(\x03R\x11initialIntervalMs\x12\x18\n" +
 	"\abackoff\x18\x03 \x01(\x01R\abackoff\x12&\n" +
 	"\x0fmax_interval_ms\x18\x04 \x01(\x03R\rmaxIntervalMs\x12!\n" +
-	"\fmax_attempts\x18\x05 \x01(\x05R\vmaxAttempts\"\xff\t\n" +
+	"\fmax_attempts\x18\x05 \x01(\x05R\vmaxAttempts\"\xa3\n" +
+	"\n" +
 	"\x06Record\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x1a\n" +
@@ -3980,7 +3998,8 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\bredriven\x18$ \x01(\v2\x15.yard.log.v1.RedrivenR\bredriven\x12.\n" +
 	"\aupdates\x18( \x01(\v2\x14.yard.log.v1.UpdatesR\aupdates\x12(\n" +
 	"\x05order\x18) \x01(\v2\x12.yard.log.v1.OrderR\x05order\x12\x19\n" +
-	"\bbatch_id\x180 \x01(\tR\abatchId\"\xe6\x03\n" +
+	"\bbatch_id\x180 \x01(\tR\abatchId\x12\"\n" +
+	"\rbatch_made_ms\x181 \x01(\x03R\vbatchMadeMs\"\xe6\x03\n" +
 	"\tBatchHome\x12\x19\n" +
 	"\bbatch_id\x18\x01 \x01(\tR\abatchId\x12\x1f\n" +
 	"\vlog_version\x18\x02 \x01(\rR\n" +
@@ -4012,12 +4031,13 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\tcompleted\x18\x03 \x01(\x03R\tcompleted\x12\x12\n" +
 	"\x04dead\x18\x04 \x01(\x03R\x04dead\x12\x1c\n" +
 	"\tcancelled\x18\x05 \x01(\x03R\tcancelled\x12\x18\n" +
-	"\aexpired\x18\x06 \x01(\x03R\aexpired\"{\n" +
+	"\aexpired\x18\x06 \x01(\x03R\aexpired\"\x94\x01\n" +
 	"\tBatchHint\x124\n" +
-	"\abatches\x18\x01 \x03(\v2\x1a.yard.log.v1.BatchHint.RefR\abatches\x1a8\n" +
+	"\abatches\x18\x01 \x03(\v2\x1a.yard.log.v1.BatchHint.RefR\abatches\x1aQ\n" +
 	"\x03Ref\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x19\n" +
-	"\bbatch_id\x18\x02 \x01(\tR\abatchId\"u\n" +
+	"\bbatch_id\x18\x02 \x01(\tR\abatchId\x12\x17\n" +
+	"\amade_ms\x18\x03 \x01(\x03R\x06madeMs\"u\n" +
 	"\x05Order\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\rR\x05index\x12\x12\n" +

@@ -120,6 +120,7 @@ func (m *Record) CloneVT() *Record {
 	r.Updates = m.Updates.CloneVT()
 	r.Order = m.Order.CloneVT()
 	r.BatchId = m.BatchId
+	r.BatchMadeMs = m.BatchMadeMs
 	if rhs := m.Id; rhs != nil {
 		tmpBytes := make([]byte, len(rhs))
 		copy(tmpBytes, rhs)
@@ -252,6 +253,7 @@ func (m *BatchHint_Ref) CloneVT() *BatchHint_Ref {
 	r := new(BatchHint_Ref)
 	r.Domain = m.Domain
 	r.BatchId = m.BatchId
+	r.MadeMs = m.MadeMs
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
 		copy(r.unknownFields, m.unknownFields)
@@ -1310,6 +1312,13 @@ func (m *Record) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.BatchMadeMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.BatchMadeMs))
+		i--
+		dAtA[i] = 0x3
+		i--
+		dAtA[i] = 0x88
+	}
 	if len(m.BatchId) > 0 {
 		i -= len(m.BatchId)
 		copy(dAtA[i:], m.BatchId)
@@ -1917,6 +1926,11 @@ func (m *BatchHint_Ref) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.MadeMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.MadeMs))
+		i--
+		dAtA[i] = 0x18
 	}
 	if len(m.BatchId) > 0 {
 		i -= len(m.BatchId)
@@ -4753,6 +4767,9 @@ func (m *Record) SizeVT() (n int) {
 	if l > 0 {
 		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
+	if m.BatchMadeMs != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.BatchMadeMs))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -4879,6 +4896,9 @@ func (m *BatchHint_Ref) SizeVT() (n int) {
 	l = len(m.BatchId)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.MadeMs != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.MadeMs))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -7451,6 +7471,25 @@ func (m *Record) UnmarshalVT(dAtA []byte) error {
 			}
 			m.BatchId = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
+		case 49:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field BatchMadeMs", wireType)
+			}
+			m.BatchMadeMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.BatchMadeMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -8281,6 +8320,25 @@ func (m *BatchHint_Ref) UnmarshalVT(dAtA []byte) error {
 			}
 			m.BatchId = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field MadeMs", wireType)
+			}
+			m.MadeMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.MadeMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -16374,6 +16432,25 @@ func (m *Record) UnmarshalVTUnsafe(dAtA []byte) error {
 			}
 			m.BatchId = stringValue
 			iNdEx = postIndex
+		case 49:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field BatchMadeMs", wireType)
+			}
+			m.BatchMadeMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.BatchMadeMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -17218,6 +17295,25 @@ func (m *BatchHint_Ref) UnmarshalVTUnsafe(dAtA []byte) error {
 			}
 			m.BatchId = stringValue
 			iNdEx = postIndex
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field MadeMs", wireType)
+			}
+			m.MadeMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.MadeMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

@@ -14,7 +14,7 @@ import (
 
 // HomeOf is what the core needs of a batch.
 func HomeOf(domain string, h *logv1.BatchHome) batch.Home {
-	return batch.Home{Name: batch.Name{Domain: domain, ID: h.BatchId}, Closed: h.ClosedAtMs != 0, Over: h.EndedAtMs != 0, ExpiresAt: h.ExpiresAtMs}
+	return batch.Home{Name: batch.Name{Domain: domain, ID: h.BatchId, Made: h.CreatedAtMs}, Closed: h.ClosedAtMs != 0, Over: h.EndedAtMs != 0, ExpiresAt: h.ExpiresAtMs}
 }
 
 // endOf is a batch that is over.

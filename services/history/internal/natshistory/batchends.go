@@ -33,7 +33,7 @@ type batchEnds map[batch.Name]batch.Ends
 func (b batchEnds) fit(tasks []*taskstate.Task) int {
 	var seen map[batch.Name]bool
 	for i, t := range tasks {
-		if t.Batch() == "" {
+		if t.Batch() == nil {
 			continue
 		}
 		if seen == nil {
@@ -48,15 +48,17 @@ func (b batchEnds) fit(tasks []*taskstate.Task) int {
 }
 
 func inBatches(tasks []*taskstate.Task) bool {
-	return slices.ContainsFunc(tasks, func(t *taskstate.Task) bool { return t.Batch() != "" })
+	return slices.ContainsFunc(tasks, func(t *taskstate.Task) bool { return t.Batch() != nil })
 }
 
-func nameOf(t *taskstate.Task) batch.Name { return batch.Name{Domain: t.Domain, ID: t.Batch()} }
+func nameOf(t *taskstate.Task) batch.Name {
+	return batch.Name{Domain: t.Domain, ID: t.Batch().ID, Made: t.Batch().Made}
+}
 
 // raise are the counts of the batches of some tasks once these are filed; nil = they have none.
 func (b batchEnds) raise(ctx context.Context, tasks []*taskstate.Task, read func(context.Context, batch.Name) (batch.Ends, error)) (raised batchEnds, err error) {
 	for _, t := range tasks {
-		if t.Batch() == "" {
+		if t.Batch() == nil {
 			continue
 		}
 		name := nameOf(t)
@@ -100,7 +102,7 @@ func (b batchEnds) messages(p int, msgs []natslog.Msg) ([]natslog.Msg, error) {
 		if err != nil {
 			return nil, fmt.Errorf("how tasks of a batch ended: %w", err)
 		}
-		msgs = append(msgs, natslog.Msg{Subject: topology.BatchEnds(p, name.Domain, name.ID), Data: data, Header: inPlace(topology.BatchLifeMax)})
+		msgs = append(msgs, natslog.Msg{Subject: topology.BatchEnds(p, name.Domain, name.ID, name.Made), Data: data, Header: inPlace(topology.BatchLifeMax)})
 	}
 	return msgs, nil
 }
@@ -115,7 +117,7 @@ func inPlace(kept time.Duration) nats.Header {
 
 // readEnds reads how tasks of a batch in the archive of partition p ended.
 func (c Config) readEnds(ctx context.Context, p int, name batch.Name) (batch.Ends, error) {
-	m, err := natslog.LastForSubject(ctx, c.JetStream, topology.ArchiveStream(p), topology.BatchEnds(p, name.Domain, name.ID))
+	m, err := natslog.LastForSubject(ctx, c.JetStream, topology.ArchiveStream(p), topology.BatchEnds(p, name.Domain, name.ID, name.Made))
 	if err != nil || m == nil {
 		return batch.Ends{}, err
 	}
@@ -156,7 +158,7 @@ func (a *Archive) counted(raised batchEnds) {
 		if hints[home] == nil {
 			hints[home] = &logv1.BatchHint{}
 		}
-		hints[home].Batches = append(hints[home].Batches, &logv1.BatchHint_Ref{Domain: name.Domain, BatchId: name.ID})
+		hints[home].Batches = append(hints[home].Batches, &logv1.BatchHint_Ref{Domain: name.Domain, BatchId: name.ID, MadeMs: name.Made})
 	}
 	for home, hint := range hints {
 		if data, err := hint.MarshalVT(); err == nil {

@@ -57,7 +57,7 @@ func (b Batches) Load(ctx context.Context, name batch.Name) (*batches.Loaded, er
 		return nil, err
 	}
 	home, err := homeOf(m)
-	if err != nil {
+	if err != nil || home.CreatedAtMs != name.Made { // another one has its name
 		return nil, err
 	}
 	return &batches.Loaded{Domain: name.Domain, Seq: m.Seq, Home: home}, nil
@@ -66,7 +66,7 @@ func (b Batches) Load(ctx context.Context, name batch.Name) (*batches.Loaded, er
 // members reads the word on a batch's tasks in partition p; seq is where it lies, 0 = there is none.
 func (b Batches) members(ctx context.Context, name batch.Name, p int) (said *logv1.BatchMembers, seq uint64, err error) {
 	said = &logv1.BatchMembers{}
-	m, err := natslog.LastForSubject(ctx, b.JetStream, topology.HistoryStream(p), topology.BatchMembers(p, name.Domain, name.ID))
+	m, err := natslog.LastForSubject(ctx, b.JetStream, topology.HistoryStream(p), topology.BatchMembers(p, name.Domain, name.ID, name.Made))
 	if err != nil || m == nil {
 		return said, 0, err
 	}
@@ -104,7 +104,7 @@ func (b Batches) say(ctx context.Context, name batch.Name, p int, word *logv1.Ba
 	}
 	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
 	defer cancel()
-	_, _, err = natslog.Append(ctx, b.NATS, natslog.Msg{Subject: topology.BatchMembers(p, name.Domain, name.ID), Data: data, Header: inPlace(kept)}.Over(over))
+	_, _, err = natslog.Append(ctx, b.NATS, natslog.Msg{Subject: topology.BatchMembers(p, name.Domain, name.ID, name.Made), Data: data, Header: inPlace(kept)}.Over(over))
 	return err
 }
 
@@ -153,7 +153,7 @@ func (b Batches) Forget(ctx context.Context, name batch.Name, p int) error {
 	if err != nil {
 		return err
 	}
-	return stream.Purge(ctx, jetstream.WithPurgeSubject(topology.BatchEnds(p, name.Domain, name.ID)))
+	return stream.Purge(ctx, jetstream.WithPurgeSubject(topology.BatchEnds(p, name.Domain, name.ID, name.Made)))
 }
 
 // hintsWaitingMax bounds the hints that wait to be read.
@@ -177,7 +177,7 @@ func (b Batches) Hints(ctx context.Context, hint func(batch.Name)) error {
 				continue
 			}
 			for _, ref := range said.Batches {
-				hint(batch.Name{Domain: ref.Domain, ID: ref.BatchId})
+				hint(batch.Name{Domain: ref.Domain, ID: ref.BatchId, Made: ref.MadeMs})
 			}
 		}
 	}

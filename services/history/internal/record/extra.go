@@ -143,7 +143,7 @@ func (d *Decoder) extra(r *logv1.Record) *taskstate.Extra {
 	if len(r.Headers) == 0 && r.Expiry == nil && r.Group == "" && r.Cost <= 1 && r.Unique == nil && r.Updates == nil && r.Redriven == nil && r.Order == nil && r.BatchId == "" {
 		return nil
 	}
-	x := &taskstate.Extra{Group: strings.Clone(r.Group), Cost: r.Cost, Batch: strings.Clone(r.BatchId), Expiry: taskstate.Expiry{
+	x := &taskstate.Extra{Group: strings.Clone(r.Group), Cost: r.Cost, Expiry: taskstate.Expiry{
 		StartWithinMS: r.Expiry.GetStartWithinMs(), FinishWithinMS: r.Expiry.GetFinishWithinMs(),
 		StartBy: r.Expiry.GetStartByMs(), FinishBy: r.Expiry.GetFinishByMs(),
 	}}
@@ -152,6 +152,9 @@ func (d *Decoder) extra(r *logv1.Record) *taskstate.Extra {
 	}
 	if o := r.Order; o != nil {
 		x.Order = &taskstate.Order{Key: strings.Clone(o.Key), Index: o.Index, Turn: o.Turn, Blocks: o.Blocks, Blocked: o.Blocked}
+	}
+	if r.BatchId != "" {
+		x.Batch = &taskstate.Batch{ID: d.intern(r.BatchId), Made: r.BatchMadeMs}
 	}
 	x.Headers = d.headers(r.Headers)
 	if u := r.Updates; u != nil {

@@ -5,8 +5,11 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/fair"
 )
 
-// Name names a batch.
-type Name struct{ Domain, ID string }
+// Name names a batch: Made is when it was created, Unix ms, since another one may have its id later.
+type Name struct {
+	Domain, ID string
+	Made       int64
+}
 
 // Home is what the log says of a batch.
 type Home struct {
