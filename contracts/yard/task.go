@@ -59,6 +59,8 @@ type Task struct {
 	// BlocksKey: where it would be dead, it holds up its OrderKey instead, until it is cancelled, or gets one more attempt (Update, RunNow). Default: it
 	// is dead, and the next one has its turn.
 	BlocksKey bool
+	// Batch is the batch that it is a member of, which must be open (NewBatch). Default: none.
+	Batch string
 }
 
 // Unique says what a task is to be done once for. While a task of the domain with the key has not ended, and for For afterwards, no other is
@@ -98,7 +100,7 @@ func (t *Task) fill(w *yardv1.NewTask) error {
 	w.Headers = t.Headers
 	w.Group = t.Group
 	w.Cost = int32Of(t.Cost)
-	w.OrderKey = t.OrderKey
+	w.OrderKey, w.BatchId = t.OrderKey, t.Batch
 	if t.BlocksKey {
 		w.OrderPolicy = yardv1.OrderPolicy_ORDER_POLICY_BLOCK
 	}

@@ -51,8 +51,9 @@ type Query struct {
 // Answer is what one Query found, in order.
 type Answer struct {
 	Records []Record
-	// More tells that a batch ended before the matching messages did.
-	More bool
+	// More tells that a batch ended before the matching messages did, Pending how many of them lie behind it.
+	More    bool
+	Pending uint64
 }
 
 // Direct reads messages without a consumer, many at a time. Any replica may answer,
@@ -188,8 +189,12 @@ func (e *exchange) add(m *nats.Msg) (over bool, err error) {
 	switch status := m.Header.Get(headerStatus); status {
 	case "":
 	case statusEndOfBatch:
-		pending := m.Header.Get(headerNumPending)
-		e.answer.More = pending != "" && pending != "0"
+		if pending := m.Header.Get(headerNumPending); pending != "" {
+			if e.answer.Pending, err = strconv.ParseUint(pending, 10, 64); err != nil {
+				return true, fmt.Errorf("direct get: what follows: %w", err)
+			}
+		}
+		e.answer.More = e.answer.Pending > 0
 		return true, nil
 	case statusNoMsgs:
 		return true, nil
