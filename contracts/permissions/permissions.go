@@ -114,7 +114,7 @@ func (l *lists) history(n topology.Partitioning) {
 		l.publish(api("STREAM.PURGE", log), api("DIRECT.GET", log))
 		l.stream(waiting) // its tail, at a takeover
 		l.stream(archive)
-		l.publish(api("DIRECT.GET", archive), api("STREAM.PURGE", archive)) // documents of batches that are over
+		l.publish(api("DIRECT.GET", archive))
 		l.calls(p, topology.TimerCall, "cancel", "locate")
 		for _, verb := range []string{"get", "list", "describe", "bookings", "undelivered", "retrigger", "workers"} {
 			l.subscribe(topology.HistoryCall(p, verb))

@@ -48,6 +48,8 @@ type BatchInfo struct {
 	CancelRequested bool
 	// CallbackType and CallbackTasklist are those of its callback, CallbackID is that one's task id once it is submitted; "" = none.
 	CallbackType, CallbackTasklist, CallbackID string
+
+	wire *yardv1.Batch
 }
 
 // BatchOptions say what a batch is. The zero value is a batch without a callback.
@@ -166,12 +168,17 @@ func batchOf(b *yardv1.Batch) *BatchInfo {
 		return nil
 	}
 	return &BatchInfo{
-		ID: b.BatchId, State: BatchState(b.State.Name()),
+		wire: b, ID: b.BatchId, State: BatchState(b.State.Name()),
 		Tasks: b.Tasks, Active: b.Active, Completed: b.Completed, Dead: b.Dead, Cancelled: b.Cancelled, Expired: b.Expired,
 		CreatedAt: instant(b.CreatedAtMs), ClosedAt: instant(b.ClosedAtMs), EndedAt: instant(b.EndedAtMs), ExpiresAt: instant(b.ExpiresAtMs),
 		Keep: time.Duration(b.KeepMs) * time.Millisecond, CancelRequested: b.CancelRequested,
 		CallbackType: b.CallbackType, CallbackTasklist: b.CallbackTasklist, CallbackID: b.CallbackTaskId,
 	}
+}
+
+// Wire is b as it travels.
+func (b *BatchInfo) Wire() *yardv1.Batch {
+	return b.wire
 }
 
 // CreateBatch makes a batch, or tells of the one that is there with the same contents.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -149,11 +148,7 @@ func (b Batches) Forget(ctx context.Context, name batch.Name, p int) error {
 			return err
 		}
 	}
-	stream, err := b.JetStream.Stream(ctx, topology.ArchiveStream(p))
-	if err != nil {
-		return err
-	}
-	return stream.Purge(ctx, jetstream.WithPurgeSubject(topology.BatchEnds(p, name.Domain, name.ID, name.Made)))
+	return nil
 }
 
 // hintsWaitingMax bounds the hints that wait to be read.
