@@ -180,7 +180,7 @@ func (g *Gateway) CancelBatch(c Call, req *yardv1.CancelBatchRequest, answer Ans
 			return nil, err
 		}
 		if n := done.Cancelled + done.CancelRequested; n > 0 {
-			g.Log.Info("tasks of a batch were cancelled", "domain", c.Domain, "batch_id", req.BatchId, "reason", p.Reason, "tasks", n)
+			g.Log.Info("tasks of a batch were cancelled", "domain", c.Domain, "reason", p.Reason, "tasks", n)
 		}
 		return &yardv1.CancelBatchResponse{Purged: done}, nil
 	})
@@ -261,7 +261,7 @@ func (g *Gateway) changeBatch(ctx context.Context, domain, id string, change fun
 		}
 		kept := time.Duration(home.ExpiresAtMs-home.CreatedAtMs)*time.Millisecond + topology.BatchLifeMax - topology.BatchExpiresMax
 		once, cancel := context.WithTimeout(ctx, g.Config.AppendTimeout)
-		_, _, err = g.History.Append(once, natslog.Msg{Subject: topology.BatchHome(p, domain, id), Data: data, Header: inPlace(kept)}.Over(seq))
+		_, _, err = g.History.Append(once, natslog.Msg{Subject: topology.BatchHome(p, domain, id), Data: data}.InPlace(kept).Over(seq))
 		cancel()
 		switch {
 		case err == nil:

@@ -5,11 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"time"
-
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -250,15 +245,7 @@ func encodeWords(p int, words []*batchWord, version uint32) ([]natslog.Msg, erro
 		if err != nil {
 			return nil, err
 		}
-		msgs[i] = natslog.Msg{Subject: topology.BatchMembers(p, w.domain, w.id, w.made), Data: data, Header: inPlace(topology.BatchLifeMax)}.Over(w.seq)
+		msgs[i] = natslog.Msg{Subject: topology.BatchMembers(p, w.domain, w.id, w.made), Data: data}.InPlace(topology.BatchLifeMax).Over(w.seq)
 	}
 	return msgs, nil
-}
-
-// inPlace is the header of a message that takes the place of the one before, and is forgotten after a while.
-func inPlace(kept time.Duration) nats.Header {
-	return nats.Header{
-		jetstream.MsgRollup:    []string{jetstream.MsgRollupSubject},
-		jetstream.MsgTTLHeader: []string{strconv.FormatInt(max(int64(kept/time.Second), 1), 10)},
-	}
 }

@@ -117,23 +117,29 @@ func (k *Keeper) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
-		for _, name := range k.core.Take(k.nowMS(), looksMax-looks) {
-			looks++
-			before := k.known[name]
-			go func() {
-				l := k.look(ctx, name, before)
-				select {
-				case ended <- l:
-				case <-ctx.Done():
-				}
-			}()
-		}
+		looks += k.begin(ctx, looksMax-looks, ended)
 		wait := time.Hour
 		if at, ok := k.core.Next(); ok && looks < looksMax {
 			wait = max(time.Duration(at-k.nowMS())*time.Millisecond, time.Millisecond)
 		}
 		timer.Reset(wait)
 	}
+}
+
+// begin begins up to so many looks, and returns how many.
+func (k *Keeper) begin(ctx context.Context, most int, ended chan<- look) int {
+	all := k.core.Take(k.nowMS(), most)
+	for _, name := range all {
+		before := k.known[name]
+		go func() {
+			l := k.look(ctx, name, before)
+			select {
+			case ended <- l:
+			case <-ctx.Done():
+			}
+		}()
+	}
+	return len(all)
 }
 
 func (k *Keeper) nowMS() int64 { return k.Now().UnixMilli() }
@@ -150,7 +156,7 @@ func (k *Keeper) look(ctx context.Context, name batch.Name, known *progress) loo
 		known, err = k.carry(ctx, name, was, known)
 	}
 	if err != nil && !errors.Is(err, ErrMoved) && ctx.Err() == nil {
-		k.Log.Warn("a batch could not be looked at, trying again", "partition", k.Partition, "domain", name.Domain, "batch_id", name.ID, "error", err)
+		k.Log.Warn("a batch could not be looked at, trying again", "partition", k.Partition, "domain", name.Domain, "error", err)
 	}
 	return look{name: name, progress: known}
 }
@@ -187,7 +193,7 @@ func (k *Keeper) carry(ctx context.Context, name batch.Name, was *Loaded, known 
 	if err := k.Store.End(ctx, was, over, callback); err != nil {
 		return known, err
 	}
-	k.Log.Info("a batch is over", "partition", k.Partition, "domain", name.Domain, "batch_id", name.ID, "tasks", over.Tasks, "expired", over.Expired)
+	k.Log.Info("a batch is over", "partition", k.Partition, "domain", name.Domain, "tasks", over.Tasks)
 	for p := range k.Partitions {
 		if err := k.Store.Forget(ctx, name, p); err != nil { // they expire by themselves
 			return nil, err
