@@ -28,7 +28,9 @@ func (m memBatches) Count(context.Context, int, string) (int, error) { return m.
 func TestTooManyBatchesAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for count, want := range map[int]fault.Code{topology.BatchesMax - 1: "", topology.BatchesMax: fault.ResourceExhausted} {
-			r := newKnowingRig(t, func(d *Deps) { d.Batches, d.LogVersion = memBatches{count}, func() uint32 { return logversion.Batches } })
+			r := newKnowingRig(t, func(d *Deps) {
+				d.Batches, d.LogVersion = memBatches{count}, func() uint32 { return logversion.Batches }
+			})
 			_, err := asked(r, "shop", false, r.CreateBatch, &yardv1.CreateBatchRequest{BatchId: "a"})
 			if fault.CodeOf(err) != want {
 				t.Errorf("with %d batches: %v", count, err)
