@@ -80,6 +80,8 @@ const (
 	KeyCommands = 10
 	// LetterLimits is the format since which domains limit their dead letters: an older owner would keep them.
 	LetterLimits = 10
+	// Batches is the format since which tasks may be members of a batch: an older owner would not count how they end.
+	Batches = 10
 )
 
 // newest is the newest format that this program reads and writes. A build raises

@@ -132,6 +132,8 @@ export interface ListRequest {
   order_key?: string;
   /** Only tasks that block their order key: they would be dead, and hold it up. Since log version 10. */
   blocked?: boolean;
+  /** Only members of this batch. Default: all. It has no index either. Since log version 10. */
+  batch_id?: string;
 }
 
 export interface ListResponse {
@@ -578,6 +580,91 @@ export interface PurgeDeadLettersResponse {
   purged?: number;
   /** Where the next step goes on; empty: it is over. */
   next_cursor?: string;
+}
+
+/** CreateBatchRequest (batches.create) makes a batch. Repeated with the same contents while there is such a batch, it changes nothing and is answered with the batch as it is now. Since log version 10. */
+export interface CreateBatchRequest {
+  /** 1..128 bytes of UTF-8. A batch of this name that is over and kept no more does not matter. */
+  batch_id?: string;
+  /** A task that is submitted when the batch is completed: closed, and all its tasks have ended, however they ended. It is submitted once. It has the headers yard-batch-id, yard-batch-tasks, -completed, -dead, -cancelled and -expired besides its own. It has no unique_key, order_key, batch_id, delay_ms and run_at_ms; start_within_ms and finish_within_ms count from its submit. Default: none. */
+  callback?: NewTask;
+  /** After this time a batch that is not completed expires, ms, 60000..2592000000 (30 days). Default: 30 days. */
+  expires_in_ms?: number;
+  /** For how long the batch can be asked for once it is over, ms, 60000..2592000000 (30 days). Default: 86400000 (a day). */
+  keep_ms?: number;
+}
+
+export interface CreateBatchResponse {
+  batch?: Batch;
+}
+
+/** GetBatchRequest (batches.get) tells of one batch. */
+export interface GetBatchRequest {
+  /** Required. */
+  batch_id: string;
+}
+
+export interface GetBatchResponse {
+  batch?: Batch;
+}
+
+/** ListBatchesRequest (batches.list) tells of the batches of the domain, in no particular order. A page may be empty and not the last. */
+export interface ListBatchesRequest {
+  /** Only in these states. Default: all. */
+  states?: BatchState[];
+  /** The most batches that are looked at, 1..100. Default 100. */
+  limit?: number;
+  /** The next_cursor of the page before, with the same states. */
+  cursor?: string;
+}
+
+export interface ListBatchesResponse {
+  /** Without counts, but for those that are over. */
+  batches?: Batch[];
+  /** Where the next page goes on; empty: this is the last. */
+  next_cursor?: string;
+}
+
+/** CloseBatchRequest (batches.close) says that the batch has all its tasks. A repeat changes nothing. */
+export interface CloseBatchRequest {
+  /** Required. */
+  batch_id: string;
+}
+
+export interface CloseBatchResponse {
+  batch?: Batch;
+}
+
+/** WaitBatchRequest (batches.wait) waits until a batch is over, and tells of it. */
+export interface WaitBatchRequest {
+  /** Required. */
+  batch_id: string;
+  /** How long, ms, 0..60000. Default 30000. It is no error if it ends before the batch: its state tells. */
+  wait_ms?: number;
+}
+
+export interface WaitBatchResponse {
+  batch?: Batch;
+}
+
+/** CancelBatchRequest (batches.cancel) closes a batch, and cancels those of its tasks that have not ended: one step of it. Steps follow until an answer has no next_cursor. */
+export interface CancelBatchRequest {
+  /** Required. */
+  batch_id: string;
+  /** Ask running tasks to stop, too. Default: they go on. */
+  running?: boolean;
+  /** The most tasks that this step cancels, 1..1000. Default 500. */
+  limit?: number;
+  /** The next_cursor of the step before, with the same request. */
+  cursor?: string;
+  /** Why, for people; at most 800 bytes. */
+  reason?: string;
+  /** Who cancels it, for people; at most 128 bytes. */
+  by?: string;
+}
+
+export interface CancelBatchResponse {
+  purged?: Purged;
 }
 
 /** PutTypeRequest (types.put) creates or changes a type. A changed limit takes effect within a second; tasks accepted before keep their retry policy, timeouts and cost. */
@@ -1049,6 +1136,8 @@ export interface NewTask {
   order_key?: string;
   /** What follows where it would be dead: its attempts are exhausted, or it failed for good. Default: skip. Only with order_key. */
   order_policy?: OrderPolicy;
+  /** The batch that it is a member of (batches.create), which must be open. 1..128 bytes of UTF-8. All tasks of a request have the same one, or none has one. A task that is not created (`existing`, `rejected`, `replaced`) is no member. Default: none. Since log version 10. */
+  batch_id?: string;
 }
 
 /** SubmitResult is the result for one task of a submit. */
@@ -1287,6 +1376,8 @@ export interface Task {
   order_policy?: OrderPolicy;
   /** It would be dead, and holds up its order_key instead (order_policy block or park). Its state is backoff. */
   blocked?: boolean;
+  /** As submitted. */
+  batch_id?: string;
 }
 
 /** TaskEvent is one step in a task's life. */
@@ -1685,6 +1776,49 @@ export interface OrderKey {
   reason?: string;
 }
 
+/** Batch is tasks of a domain, in any tasklists, whose end is known as a whole. Since log version 10. */
+export interface Batch {
+  batch_id?: string;
+  state?: BatchState;
+  /** How many tasks it has: the sum of the five that follow. While it is open, those that are stored so far. */
+  tasks?: number;
+  /** Those that have not ended. A task that ends counts here for a moment longer, until it is in the archive. */
+  active?: number;
+  completed?: number;
+  /** Those that are dead letters. One that is redriven counts here until it has ended again, then as that; once the batch is completed, for good. */
+  dead?: number;
+  cancelled?: number;
+  expired?: number;
+  /** Unix ms. */
+  created_at_ms?: number;
+  /** When it takes no more tasks, Unix ms; 0 = it is open. */
+  closed_at_ms?: number;
+  /** When it was completed, or expired, Unix ms; 0 = neither. */
+  ended_at_ms?: number;
+  /** When it expires unless it is completed, Unix ms. */
+  expires_at_ms?: number;
+  /** As created. */
+  keep_ms?: number;
+  /** The rest of it was cancelled (batches.cancel). */
+  cancel_requested?: boolean;
+  /** As created; empty = it has no callback. */
+  callback_type?: string;
+  callback_tasklist?: string;
+  /** The callback; empty = it is not submitted. */
+  callback_task_id?: string;
+}
+
+export type BatchState =
+  /** Tasks can be submitted into it. */
+  | "open"
+  /** It takes no more tasks, and some have not ended. */
+  | "closed"
+  /** It is closed, and all its tasks have ended. Its callback is submitted. */
+  | "completed"
+  /** It did not complete in time: it takes no more tasks, and its callback never comes. Its tasks go on. */
+  | "expired"
+  | (string & {});
+
 export type Jitter =
   /** Within a tenth of the wait, more or less. */
   | "slight"
@@ -1913,6 +2047,18 @@ export interface Verbs {
   "deadletters.redrive": { request: RedriveRequest; response: RedriveResponse };
   /** Delete dead letters: by id, or step by step all that match a filter; or count them. */
   "deadletters.purge": { request: PurgeDeadLettersRequest; response: PurgeDeadLettersResponse };
+  /** Make a batch, into which tasks are submitted then. */
+  "batches.create": { request: CreateBatchRequest; response: CreateBatchResponse };
+  /** Tell of a batch: its state, and how many of its tasks have ended, and how. */
+  "batches.get": { request: GetBatchRequest; response: GetBatchResponse };
+  /** Tell of the batches of the domain, page by page. */
+  "batches.list": { request: ListBatchesRequest; response: ListBatchesResponse };
+  /** Say that a batch has all its tasks: it completes when they have ended. */
+  "batches.close": { request: CloseBatchRequest; response: CloseBatchResponse };
+  /** Wait until a batch is over. */
+  "batches.wait": { request: WaitBatchRequest; response: WaitBatchResponse };
+  /** Close a batch and cancel the rest of its tasks, step by step. */
+  "batches.cancel": { request: CancelBatchRequest; response: CancelBatchResponse };
   /** Create or change a task type of the domain: retry, timeouts, concurrency limits. */
   "types.put": { request: PutTypeRequest; response: PutTypeResponse };
   /** Get a task type and how much of its limit is in use. */

@@ -71,7 +71,7 @@ func (l *lists) service(r Role) {
 
 func (l *lists) frontend(n topology.Partitioning) {
 	l.service(Frontend)
-	l.publish(anyTenant, topology.CancelHintAny, topology.HintGivenUp)
+	l.publish(anyTenant, topology.CancelHintAny, topology.HintGivenUp, topology.HintBatchAny)
 	l.subscribe(topology.APIAll, topology.HintLoad, topology.HintTasklistLoad, topology.HintSilent)
 	l.publish(
 		topology.BucketSubject(topology.ConfigBucket, topology.DomainKeys),
@@ -85,8 +85,10 @@ func (l *lists) frontend(n topology.Partitioning) {
 	)
 	l.bucket(topology.CheckpointsBucket) // the epochs of matching's owners
 	for p := range n.History {
-		l.publish(topology.SubmitAny(p), topology.UniqueKeyAny(p), topology.Event(p))
-		l.publish(api("STREAM.MSG.GET", topology.HistoryStream(p))) // what a repeated request stored, and who has a unique key
+		l.publish(topology.SubmitAny(p), topology.UniqueKeyAny(p), topology.BatchAny(p), topology.Event(p))
+		l.publish(api("STREAM.MSG.GET", topology.HistoryStream(p))) // what a repeated request stored, who has a unique key, and batches
+		l.publish(api("DIRECT.GET", topology.HistoryStream(p)))     // pages of batches
+		l.publish(api("STREAM.MSG.GET", topology.ArchiveStream(p))) // how tasks of batches ended
 		l.calls(p, topology.HistoryCall, "get", "list", "describe", "workers", "keys")
 		l.calls(p, topology.TimerCall, "get", "list", "describe")
 	}
@@ -99,14 +101,15 @@ func (l *lists) frontend(n topology.Partitioning) {
 
 func (l *lists) history(n topology.Partitioning) {
 	l.service(History)
-	l.subscribe(topology.HintHungry, topology.AliveHintAny)
-	l.publish(topology.HintLoad, topology.HintSilent, topology.DeadAny, accountInfo)
+	l.subscribe(topology.HintHungry, topology.AliveHintAny, topology.HintBatchAny)
+	l.publish(topology.HintLoad, topology.HintSilent, topology.HintBatchAny, topology.DeadAny, accountInfo)
 	l.deadLetters()
 	l.bucket(topology.CheckpointsBucket)
 	l.publish(topology.BucketSubject(topology.CheckpointsBucket, topology.HistoryCheckpoints))
 	for p := range n.History {
 		log, waiting, archive := topology.HistoryStream(p), topology.TimerStream(p), topology.ArchiveStream(p)
 		l.publish(topology.Event(p), topology.ShelfAny(p), topology.UniqueKeyAny(p), topology.TimerAny(p), topology.ArchiveAny(p), topology.Quarantine(string(History), p))
+		l.publish(topology.BatchAny(p), topology.SubmitAny(p)) // a batch that is completed, and its callback
 		l.stream(log)
 		l.publish(api("STREAM.PURGE", log), api("DIRECT.GET", log))
 		l.stream(waiting) // its tail, at a takeover

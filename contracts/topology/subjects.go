@@ -56,7 +56,7 @@ func APIPlanned() []string {
 		"tasks.explain", "tasks.redrive", "tasks.count", "tasks.purge",
 		"tasklists.update",
 		"types.describe",
-		"groups.describe", "batches.*", "schedules.*", "workers.drain", "workers.stop",
+		"groups.describe", "schedules.*", "workers.drain", "workers.stop",
 	}
 }
 

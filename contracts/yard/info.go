@@ -83,6 +83,8 @@ type TaskInfo struct {
 	Blocked    bool
 	BlocksKey  bool
 	ParksKey   bool
+	// Batch is the batch that it is a member of; "" = none.
+	Batch string
 	// Revision is 1 for a task as it was submitted, and one more with each update; 0 if the engine does not tell.
 	Revision int64
 }
@@ -163,7 +165,7 @@ func infoOf(w *yardv1.Task) *TaskInfo {
 		ErrorMessage: w.GetErrorMessage(), ErrorType: w.GetErrorType(), Worker: w.GetWorker(), CancelRequested: w.GetCancelRequested(),
 		Traceparent: w.GetTraceparent(), Headers: w.GetHeaders(), Group: w.GetGroup(), Cost: int(w.GetCost()), Redrives: int(w.GetRedrives()), Revision: w.GetRevision(),
 		UniqueKey: w.GetUniqueKey(), UniqueFor: time.Duration(w.GetUniqueForMs()) * time.Millisecond,
-		OrderKey: w.GetOrderKey(), AwaitsTurn: w.GetAwaitsTurn(), Blocked: w.GetBlocked(),
+		OrderKey: w.GetOrderKey(), Batch: w.GetBatchId(), AwaitsTurn: w.GetAwaitsTurn(), Blocked: w.GetBlocked(),
 		BlocksKey: w.GetOrderPolicy() == yardv1.OrderPolicy_ORDER_POLICY_BLOCK, ParksKey: w.GetOrderPolicy() == yardv1.OrderPolicy_ORDER_POLICY_PARK,
 	}
 	for _, e := range w.GetEvents() {
@@ -209,13 +211,15 @@ type Filter struct {
 	// OrderKey: only tasks with this order key. Blocked: only tasks that block theirs.
 	OrderKey string
 	Blocked  bool
+	// Batch: only members of this batch.
+	Batch string
 	// Limit is the number of tasks of a List, or of one request of Tasks, 1..1000. Default 100.
 	Limit int
 }
 
 // wire is the first page that f asks for. A state that this version does not know is refused by the engine.
 func (f Filter) wire() *yardv1.ListRequest {
-	w := &yardv1.ListRequest{Tasklist: f.Tasklist, Type: f.Type, Group: f.Group, Headers: f.Headers, Limit: int32Of(f.Limit), OrderKey: f.OrderKey, Blocked: f.Blocked}
+	w := &yardv1.ListRequest{Tasklist: f.Tasklist, Type: f.Type, Group: f.Group, Headers: f.Headers, Limit: int32Of(f.Limit), OrderKey: f.OrderKey, Blocked: f.Blocked, BatchId: f.Batch}
 	for _, s := range f.States {
 		var state yardv1.TaskState
 		if state.UnmarshalText([]byte(s)) != nil {

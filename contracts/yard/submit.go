@@ -36,8 +36,8 @@ func (c *Client) Submit(ctx context.Context, task Task) (string, error) {
 	if c.wrapped != nil {
 		return c.submitWrapped(ctx, task)
 	}
-	if task.OrderKey != "" {
-		return c.submitOrdered(ctx, task)
+	if task.OrderKey != "" || task.Batch != "" {
+		return c.submitApart(ctx, task)
 	}
 	return c.submitOne(ctx, task)
 }
@@ -89,8 +89,8 @@ func (c *Client) submitEach(ctx context.Context, tasks []Task) ([]Submitted, err
 	return accepted, nil
 }
 
-// submitOrdered submits one task with an order key.
-func (c *Client) submitOrdered(ctx context.Context, task Task) (string, error) {
+// submitApart submits one task that does not travel with others: it has an order key, or a batch.
+func (c *Client) submitApart(ctx context.Context, task Task) (string, error) {
 	ids, err := c.submitMany(ctx, []Task{task})
 	if err != nil {
 		return "", err
@@ -98,7 +98,7 @@ func (c *Client) submitOrdered(ctx context.Context, task Task) (string, error) {
 	return ids[0], nil
 }
 
-// gather makes one request of the first tasks, as many as fit and all have unique keys, or order keys, or none has.
+// gather makes one request of the first tasks, as many as fit and all have unique keys, or order keys, or none has, and are of the same batch, if any.
 func gather(tasks []Task, bytesMax int) (*yardv1.SubmitRequest, error) {
 	tasks = tasks[:min(len(tasks), requestTasksMax)]
 	// One allocation for all the messages, one for the pointers.
@@ -112,12 +112,17 @@ func gather(tasks []Task, bytesMax int) (*yardv1.SubmitRequest, error) {
 			return nil, fault.At(e.Code, taskPath(i)+"/payload", "%s", e.Message)
 		}
 		size += w.SizeVT() + taskOverhead
-		if i > 0 && (size > bytesMax || (tasks[i].Unique == nil) != (tasks[0].Unique == nil) || (tasks[i].OrderKey == "") != (tasks[0].OrderKey == "")) {
+		if i > 0 && (size > bytesMax || !tasks[i].travelsWith(&tasks[0])) {
 			break
 		}
 		req.Tasks = append(req.Tasks, w)
 	}
 	return req, nil
+}
+
+// travelsWith tells whether both may be in one request.
+func (t *Task) travelsWith(o *Task) bool {
+	return (t.Unique == nil) == (o.Unique == nil) && (t.OrderKey == "") == (o.OrderKey == "") && t.Batch == o.Batch
 }
 
 func (c *Client) submitRequest(ctx context.Context, req *yardv1.SubmitRequest) (*yardv1.SubmitResponse, error) {

@@ -61,6 +61,8 @@ type Task struct {
 	BlocksKey bool
 	// ParksKey: like BlocksKey, and all that waits behind it with its OrderKey leaves the engine's memory at once, however much it is.
 	ParksKey bool
+	// Batch is the batch that it is a member of, which must be open (NewBatch). Default: none.
+	Batch string
 }
 
 // Unique says what a task is to be done once for. While a task of the domain with the key has not ended, and for For afterwards, no other is
@@ -100,7 +102,7 @@ func (t *Task) fill(w *yardv1.NewTask) error {
 	w.Headers = t.Headers
 	w.Group = t.Group
 	w.Cost = int32Of(t.Cost)
-	w.OrderKey = t.OrderKey
+	w.OrderKey, w.BatchId = t.OrderKey, t.Batch
 	switch {
 	case t.ParksKey:
 		w.OrderPolicy = yardv1.OrderPolicy_ORDER_POLICY_PARK

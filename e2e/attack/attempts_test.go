@@ -36,6 +36,7 @@ var (
 		"tasklists.drain", "tasklists.purge", "tasklists.peek", "types.drain", "types.purge", "groups.put", "groups.get", "groups.list", "groups.delete",
 		"groups.pause", "groups.resume", "groups.drain", "groups.purge",
 		"limits.put", "limits.get", "limits.list", "limits.delete", "workers.list",
+		"batches.create", "batches.get", "batches.list", "batches.close", "batches.wait", "batches.cancel",
 		"deadletters.list", "deadletters.count", "deadletters.get", "deadletters.redrive", "deadletters.purge",
 		"keys.list", "keys.get", "keys.unblock", "keys.skip",
 	}

@@ -121,9 +121,14 @@ func (s *Service) Run(ctx context.Context) error {
 		return err
 	}
 	defer letters.Close()
+	batches, err := natsgate.NewBatches(s.js)
+	if err != nil {
+		return err
+	}
+	defer batches.Close()
 	gate, err := gateway.New(gateway.Deps{
 		Config: s.Config.Gateway, Partitioning: s.Partitioning, Tokens: ids.NewTokens(secret),
-		History: natsgate.NewLog(s.NATS, s.js), Letters: letters, Bus: inbox, Owners: natsgate.Owners(s.NATS),
+		History: natsgate.NewLog(s.NATS, s.js), Letters: letters, Batches: batches, Bus: inbox, Owners: natsgate.Owners(s.NATS),
 		Catalog: catalog, Registry: catalog, LogVersion: catalog.WriteVersion, Clock: s.Clock,
 		Log: s.Log, Tracing: s.Tracing, Metrics: s.Metrics,
 	})

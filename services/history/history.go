@@ -26,6 +26,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/api"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/batches"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/letters"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/natshistory"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
@@ -183,7 +184,7 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 		return fmt.Errorf("listen for bounced answers: %w", err)
 	}
 	defer closeWire()
-	nc := natshistory.Config{NATS: s.NATS, JetStream: s.js, Partition: p, Log: s.Log}
+	nc := natshistory.Config{NATS: s.NATS, JetStream: s.js, Partition: p, Partitions: s.Partitioning.History, Log: s.Log}
 	reader, closeReader, err := s.openReader(ctx, p)
 	if err != nil {
 		return fmt.Errorf("open the reader of finished tasks: %w", err)
@@ -213,6 +214,10 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 	parts.Add("storage", room)
 	parts.Add("owner", owner)
 	parts.Add("letters", &partition.Sweeper{Owner: owner, Store: reader, Limits: func() []partition.LetterLimits { return letterLimits(domains.Domains()) }})
+	store := natshistory.Batches{Config: nc}
+	parts.Add("batches", batches.New(batches.Deps{
+		Partition: p, Partitions: s.Partitioning.History, Store: store, Hints: store.Hints, Now: s.Clock.Now, Log: s.Log,
+	}))
 	parts.Add("calls", lifecycle.Func(func(ctx context.Context) error { return api.Serve(ctx, s.NATS, owner, s.Replies, s.Log) }))
 	parts.Add("begun", lifecycle.Func(func(ctx context.Context) error {
 		s.begun[p].end()

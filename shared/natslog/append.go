@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -41,6 +42,16 @@ func (m Msg) Over(seq uint64) Msg {
 	header := make(nats.Header, len(m.Header)+1)
 	maps.Copy(header, m.Header)
 	header[jetstream.ExpectedLastSubjSeqHeader] = []string{strconv.FormatUint(seq, 10)}
+	m.Header = header
+	return m
+}
+
+// InPlace is m that takes the place of all of its subject before it, and is forgotten after a while.
+func (m Msg) InPlace(kept time.Duration) Msg {
+	header := make(nats.Header, len(m.Header)+3)
+	maps.Copy(header, m.Header)
+	header[jetstream.MsgRollup] = []string{jetstream.MsgRollupSubject}
+	header[jetstream.MsgTTLHeader] = []string{strconv.FormatInt(max(int64(kept/time.Second), 1), 10)}
 	m.Header = header
 	return m
 }

@@ -51,9 +51,8 @@ type Query struct {
 // Answer is what one Query found, in order.
 type Answer struct {
 	Records []Record
-	// More tells that a batch ended before the matching messages did.
-	More bool
-	// Pending is how many matching messages lie behind a batch.
+	// More tells that a batch ended before the matching messages did, Pending how many of them lie behind it.
+	More    bool
 	Pending uint64
 }
 
@@ -190,9 +189,12 @@ func (e *exchange) add(m *nats.Msg) (over bool, err error) {
 	switch status := m.Header.Get(headerStatus); status {
 	case "":
 	case statusEndOfBatch:
-		pending := m.Header.Get(headerNumPending)
-		e.answer.More = pending != "" && pending != "0"
-		e.answer.Pending, _ = strconv.ParseUint(pending, 10, 64) // none if it is not there
+		if pending := m.Header.Get(headerNumPending); pending != "" {
+			if e.answer.Pending, err = strconv.ParseUint(pending, 10, 64); err != nil {
+				return true, fmt.Errorf("direct get: what follows: %w", err)
+			}
+		}
+		e.answer.More = e.answer.Pending > 0
 		return true, nil
 	case statusNoMsgs:
 		return true, nil

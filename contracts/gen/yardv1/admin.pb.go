@@ -78,6 +78,65 @@ func (OnFull) EnumDescriptor() ([]byte, []int) {
 	return file_yard_v1_admin_proto_rawDescGZIP(), []int{0}
 }
 
+type BatchState int32
+
+const (
+	BatchState_BATCH_STATE_UNSPECIFIED BatchState = 0
+	// Tasks can be submitted into it.
+	BatchState_BATCH_STATE_OPEN BatchState = 1
+	// It takes no more tasks, and some have not ended.
+	BatchState_BATCH_STATE_CLOSED BatchState = 2
+	// It is closed, and all its tasks have ended. Its callback is submitted.
+	BatchState_BATCH_STATE_COMPLETED BatchState = 3
+	// It did not complete in time: it takes no more tasks, and its callback never comes. Its tasks go on.
+	BatchState_BATCH_STATE_EXPIRED BatchState = 4
+)
+
+// Enum value maps for BatchState.
+var (
+	BatchState_name = map[int32]string{
+		0: "BATCH_STATE_UNSPECIFIED",
+		1: "BATCH_STATE_OPEN",
+		2: "BATCH_STATE_CLOSED",
+		3: "BATCH_STATE_COMPLETED",
+		4: "BATCH_STATE_EXPIRED",
+	}
+	BatchState_value = map[string]int32{
+		"BATCH_STATE_UNSPECIFIED": 0,
+		"BATCH_STATE_OPEN":        1,
+		"BATCH_STATE_CLOSED":      2,
+		"BATCH_STATE_COMPLETED":   3,
+		"BATCH_STATE_EXPIRED":     4,
+	}
+)
+
+func (x BatchState) Enum() *BatchState {
+	p := new(BatchState)
+	*p = x
+	return p
+}
+
+func (x BatchState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (BatchState) Descriptor() protoreflect.EnumDescriptor {
+	return file_yard_v1_admin_proto_enumTypes[1].Descriptor()
+}
+
+func (BatchState) Type() protoreflect.EnumType {
+	return &file_yard_v1_admin_proto_enumTypes[1]
+}
+
+func (x BatchState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use BatchState.Descriptor instead.
+func (BatchState) EnumDescriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{1}
+}
+
 // Domain is a tenant.
 type Domain struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -7928,6 +7987,843 @@ func (x *SkipKeyResponse) GetCancelRequested() bool {
 	return false
 }
 
+// Batch is tasks of a domain, in any tasklists, whose end is known as a whole. Since log version 10.
+type Batch struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	BatchId string                 `protobuf:"bytes,1,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
+	State   BatchState             `protobuf:"varint,2,opt,name=state,proto3,enum=yard.v1.BatchState" json:"state,omitempty"`
+	// How many tasks it has: the sum of the five that follow. While it is open, those that are stored so far.
+	Tasks int64 `protobuf:"varint,3,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	// Those that have not ended. A task that ends counts here for a moment longer, until it is in the archive.
+	Active    int64 `protobuf:"varint,4,opt,name=active,proto3" json:"active,omitempty"`
+	Completed int64 `protobuf:"varint,5,opt,name=completed,proto3" json:"completed,omitempty"`
+	// Those that are dead letters. One that is redriven counts here until it has ended again, then as that; once the batch is completed, for good.
+	Dead      int64 `protobuf:"varint,6,opt,name=dead,proto3" json:"dead,omitempty"`
+	Cancelled int64 `protobuf:"varint,7,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
+	Expired   int64 `protobuf:"varint,8,opt,name=expired,proto3" json:"expired,omitempty"`
+	// Unix ms.
+	CreatedAtMs int64 `protobuf:"varint,9,opt,name=created_at_ms,json=createdAtMs,proto3" json:"created_at_ms,omitempty"`
+	// When it takes no more tasks, Unix ms; 0 = it is open.
+	ClosedAtMs int64 `protobuf:"varint,10,opt,name=closed_at_ms,json=closedAtMs,proto3" json:"closed_at_ms,omitempty"`
+	// When it was completed, or expired, Unix ms; 0 = neither.
+	EndedAtMs int64 `protobuf:"varint,11,opt,name=ended_at_ms,json=endedAtMs,proto3" json:"ended_at_ms,omitempty"`
+	// When it expires unless it is completed, Unix ms.
+	ExpiresAtMs int64 `protobuf:"varint,12,opt,name=expires_at_ms,json=expiresAtMs,proto3" json:"expires_at_ms,omitempty"`
+	// As created.
+	KeepMs int64 `protobuf:"varint,13,opt,name=keep_ms,json=keepMs,proto3" json:"keep_ms,omitempty"`
+	// The rest of it was cancelled (batches.cancel).
+	CancelRequested bool `protobuf:"varint,14,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
+	// As created; empty = it has no callback.
+	CallbackType     string `protobuf:"bytes,15,opt,name=callback_type,json=callbackType,proto3" json:"callback_type,omitempty"`
+	CallbackTasklist string `protobuf:"bytes,16,opt,name=callback_tasklist,json=callbackTasklist,proto3" json:"callback_tasklist,omitempty"`
+	// The callback; empty = it is not submitted.
+	CallbackTaskId string `protobuf:"bytes,17,opt,name=callback_task_id,json=callbackTaskId,proto3" json:"callback_task_id,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *Batch) Reset() {
+	*x = Batch{}
+	mi := &file_yard_v1_admin_proto_msgTypes[114]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Batch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Batch) ProtoMessage() {}
+
+func (x *Batch) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[114]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Batch.ProtoReflect.Descriptor instead.
+func (*Batch) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{114}
+}
+
+func (x *Batch) GetBatchId() string {
+	if x != nil {
+		return x.BatchId
+	}
+	return ""
+}
+
+func (x *Batch) GetState() BatchState {
+	if x != nil {
+		return x.State
+	}
+	return BatchState_BATCH_STATE_UNSPECIFIED
+}
+
+func (x *Batch) GetTasks() int64 {
+	if x != nil {
+		return x.Tasks
+	}
+	return 0
+}
+
+func (x *Batch) GetActive() int64 {
+	if x != nil {
+		return x.Active
+	}
+	return 0
+}
+
+func (x *Batch) GetCompleted() int64 {
+	if x != nil {
+		return x.Completed
+	}
+	return 0
+}
+
+func (x *Batch) GetDead() int64 {
+	if x != nil {
+		return x.Dead
+	}
+	return 0
+}
+
+func (x *Batch) GetCancelled() int64 {
+	if x != nil {
+		return x.Cancelled
+	}
+	return 0
+}
+
+func (x *Batch) GetExpired() int64 {
+	if x != nil {
+		return x.Expired
+	}
+	return 0
+}
+
+func (x *Batch) GetCreatedAtMs() int64 {
+	if x != nil {
+		return x.CreatedAtMs
+	}
+	return 0
+}
+
+func (x *Batch) GetClosedAtMs() int64 {
+	if x != nil {
+		return x.ClosedAtMs
+	}
+	return 0
+}
+
+func (x *Batch) GetEndedAtMs() int64 {
+	if x != nil {
+		return x.EndedAtMs
+	}
+	return 0
+}
+
+func (x *Batch) GetExpiresAtMs() int64 {
+	if x != nil {
+		return x.ExpiresAtMs
+	}
+	return 0
+}
+
+func (x *Batch) GetKeepMs() int64 {
+	if x != nil {
+		return x.KeepMs
+	}
+	return 0
+}
+
+func (x *Batch) GetCancelRequested() bool {
+	if x != nil {
+		return x.CancelRequested
+	}
+	return false
+}
+
+func (x *Batch) GetCallbackType() string {
+	if x != nil {
+		return x.CallbackType
+	}
+	return ""
+}
+
+func (x *Batch) GetCallbackTasklist() string {
+	if x != nil {
+		return x.CallbackTasklist
+	}
+	return ""
+}
+
+func (x *Batch) GetCallbackTaskId() string {
+	if x != nil {
+		return x.CallbackTaskId
+	}
+	return ""
+}
+
+// CreateBatchRequest (batches.create) makes a batch. Repeated with the same contents while there is such a batch, it changes nothing and is answered with the
+// batch as it is now. Since log version 10.
+type CreateBatchRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 1..128 bytes of UTF-8. A batch of this name that is over and kept no more does not matter.
+	BatchId string `protobuf:"bytes,1,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
+	// A task that is submitted when the batch is completed: closed, and all its tasks have ended, however they ended. It is submitted once. It has the
+	// headers yard-batch-id, yard-batch-tasks, -completed, -dead, -cancelled and -expired besides its own. It has no unique_key, order_key,
+	// batch_id, delay_ms and run_at_ms; start_within_ms and finish_within_ms count from its submit. Default: none.
+	Callback *NewTask `protobuf:"bytes,2,opt,name=callback,proto3" json:"callback,omitempty"`
+	// After this time a batch that is not completed expires, ms, 60000..2592000000 (30 days). Default: 30 days.
+	ExpiresInMs int64 `protobuf:"varint,3,opt,name=expires_in_ms,json=expiresInMs,proto3" json:"expires_in_ms,omitempty"`
+	// For how long the batch can be asked for once it is over, ms, 60000..2592000000 (30 days). Default: 86400000 (a day).
+	KeepMs        int64 `protobuf:"varint,4,opt,name=keep_ms,json=keepMs,proto3" json:"keep_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateBatchRequest) Reset() {
+	*x = CreateBatchRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[115]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateBatchRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateBatchRequest) ProtoMessage() {}
+
+func (x *CreateBatchRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[115]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateBatchRequest.ProtoReflect.Descriptor instead.
+func (*CreateBatchRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{115}
+}
+
+func (x *CreateBatchRequest) GetBatchId() string {
+	if x != nil {
+		return x.BatchId
+	}
+	return ""
+}
+
+func (x *CreateBatchRequest) GetCallback() *NewTask {
+	if x != nil {
+		return x.Callback
+	}
+	return nil
+}
+
+func (x *CreateBatchRequest) GetExpiresInMs() int64 {
+	if x != nil {
+		return x.ExpiresInMs
+	}
+	return 0
+}
+
+func (x *CreateBatchRequest) GetKeepMs() int64 {
+	if x != nil {
+		return x.KeepMs
+	}
+	return 0
+}
+
+type CreateBatchResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Batch         *Batch                 `protobuf:"bytes,1,opt,name=batch,proto3" json:"batch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateBatchResponse) Reset() {
+	*x = CreateBatchResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[116]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateBatchResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateBatchResponse) ProtoMessage() {}
+
+func (x *CreateBatchResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[116]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateBatchResponse.ProtoReflect.Descriptor instead.
+func (*CreateBatchResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{116}
+}
+
+func (x *CreateBatchResponse) GetBatch() *Batch {
+	if x != nil {
+		return x.Batch
+	}
+	return nil
+}
+
+// GetBatchRequest (batches.get) tells of one batch.
+type GetBatchRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required.
+	BatchId       string `protobuf:"bytes,1,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetBatchRequest) Reset() {
+	*x = GetBatchRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[117]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetBatchRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetBatchRequest) ProtoMessage() {}
+
+func (x *GetBatchRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[117]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetBatchRequest.ProtoReflect.Descriptor instead.
+func (*GetBatchRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{117}
+}
+
+func (x *GetBatchRequest) GetBatchId() string {
+	if x != nil {
+		return x.BatchId
+	}
+	return ""
+}
+
+type GetBatchResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Batch         *Batch                 `protobuf:"bytes,1,opt,name=batch,proto3" json:"batch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetBatchResponse) Reset() {
+	*x = GetBatchResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[118]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetBatchResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetBatchResponse) ProtoMessage() {}
+
+func (x *GetBatchResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[118]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetBatchResponse.ProtoReflect.Descriptor instead.
+func (*GetBatchResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{118}
+}
+
+func (x *GetBatchResponse) GetBatch() *Batch {
+	if x != nil {
+		return x.Batch
+	}
+	return nil
+}
+
+// ListBatchesRequest (batches.list) tells of the batches of the domain, in no particular order. A page may be empty and not the last.
+type ListBatchesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only in these states. Default: all.
+	States []BatchState `protobuf:"varint,1,rep,packed,name=states,proto3,enum=yard.v1.BatchState" json:"states,omitempty"`
+	// The most batches that are looked at, 1..100. Default 100.
+	Limit int32 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	// The next_cursor of the page before, with the same states.
+	Cursor        string `protobuf:"bytes,3,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListBatchesRequest) Reset() {
+	*x = ListBatchesRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[119]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListBatchesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListBatchesRequest) ProtoMessage() {}
+
+func (x *ListBatchesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[119]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListBatchesRequest.ProtoReflect.Descriptor instead.
+func (*ListBatchesRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{119}
+}
+
+func (x *ListBatchesRequest) GetStates() []BatchState {
+	if x != nil {
+		return x.States
+	}
+	return nil
+}
+
+func (x *ListBatchesRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ListBatchesRequest) GetCursor() string {
+	if x != nil {
+		return x.Cursor
+	}
+	return ""
+}
+
+type ListBatchesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Without counts, but for those that are over.
+	Batches []*Batch `protobuf:"bytes,1,rep,name=batches,proto3" json:"batches,omitempty"`
+	// Where the next page goes on; empty: this is the last.
+	NextCursor    string `protobuf:"bytes,2,opt,name=next_cursor,json=nextCursor,proto3" json:"next_cursor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListBatchesResponse) Reset() {
+	*x = ListBatchesResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[120]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListBatchesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListBatchesResponse) ProtoMessage() {}
+
+func (x *ListBatchesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[120]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListBatchesResponse.ProtoReflect.Descriptor instead.
+func (*ListBatchesResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{120}
+}
+
+func (x *ListBatchesResponse) GetBatches() []*Batch {
+	if x != nil {
+		return x.Batches
+	}
+	return nil
+}
+
+func (x *ListBatchesResponse) GetNextCursor() string {
+	if x != nil {
+		return x.NextCursor
+	}
+	return ""
+}
+
+// CloseBatchRequest (batches.close) says that the batch has all its tasks. A repeat changes nothing.
+type CloseBatchRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required.
+	BatchId       string `protobuf:"bytes,1,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CloseBatchRequest) Reset() {
+	*x = CloseBatchRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[121]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CloseBatchRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CloseBatchRequest) ProtoMessage() {}
+
+func (x *CloseBatchRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[121]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CloseBatchRequest.ProtoReflect.Descriptor instead.
+func (*CloseBatchRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{121}
+}
+
+func (x *CloseBatchRequest) GetBatchId() string {
+	if x != nil {
+		return x.BatchId
+	}
+	return ""
+}
+
+type CloseBatchResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Batch         *Batch                 `protobuf:"bytes,1,opt,name=batch,proto3" json:"batch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CloseBatchResponse) Reset() {
+	*x = CloseBatchResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[122]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CloseBatchResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CloseBatchResponse) ProtoMessage() {}
+
+func (x *CloseBatchResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[122]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CloseBatchResponse.ProtoReflect.Descriptor instead.
+func (*CloseBatchResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{122}
+}
+
+func (x *CloseBatchResponse) GetBatch() *Batch {
+	if x != nil {
+		return x.Batch
+	}
+	return nil
+}
+
+// WaitBatchRequest (batches.wait) waits until a batch is over, and tells of it.
+type WaitBatchRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required.
+	BatchId string `protobuf:"bytes,1,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
+	// How long, ms, 0..60000. Default 30000. It is no error if it ends before the batch: its state tells.
+	WaitMs        int64 `protobuf:"varint,2,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WaitBatchRequest) Reset() {
+	*x = WaitBatchRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[123]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WaitBatchRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WaitBatchRequest) ProtoMessage() {}
+
+func (x *WaitBatchRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[123]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WaitBatchRequest.ProtoReflect.Descriptor instead.
+func (*WaitBatchRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{123}
+}
+
+func (x *WaitBatchRequest) GetBatchId() string {
+	if x != nil {
+		return x.BatchId
+	}
+	return ""
+}
+
+func (x *WaitBatchRequest) GetWaitMs() int64 {
+	if x != nil {
+		return x.WaitMs
+	}
+	return 0
+}
+
+type WaitBatchResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Batch         *Batch                 `protobuf:"bytes,1,opt,name=batch,proto3" json:"batch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WaitBatchResponse) Reset() {
+	*x = WaitBatchResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[124]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WaitBatchResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WaitBatchResponse) ProtoMessage() {}
+
+func (x *WaitBatchResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[124]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WaitBatchResponse.ProtoReflect.Descriptor instead.
+func (*WaitBatchResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{124}
+}
+
+func (x *WaitBatchResponse) GetBatch() *Batch {
+	if x != nil {
+		return x.Batch
+	}
+	return nil
+}
+
+// CancelBatchRequest (batches.cancel) closes a batch, and cancels those of its tasks that have not ended: one step of it. Steps follow until an answer has no
+// next_cursor.
+type CancelBatchRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required.
+	BatchId string `protobuf:"bytes,1,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
+	// Ask running tasks to stop, too. Default: they go on.
+	Running bool `protobuf:"varint,2,opt,name=running,proto3" json:"running,omitempty"`
+	// The most tasks that this step cancels, 1..1000. Default 500.
+	Limit int32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// The next_cursor of the step before, with the same request.
+	Cursor string `protobuf:"bytes,4,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	// Why, for people; at most 800 bytes.
+	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Who cancels it, for people; at most 128 bytes.
+	By            string `protobuf:"bytes,6,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelBatchRequest) Reset() {
+	*x = CancelBatchRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[125]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelBatchRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelBatchRequest) ProtoMessage() {}
+
+func (x *CancelBatchRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[125]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelBatchRequest.ProtoReflect.Descriptor instead.
+func (*CancelBatchRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{125}
+}
+
+func (x *CancelBatchRequest) GetBatchId() string {
+	if x != nil {
+		return x.BatchId
+	}
+	return ""
+}
+
+func (x *CancelBatchRequest) GetRunning() bool {
+	if x != nil {
+		return x.Running
+	}
+	return false
+}
+
+func (x *CancelBatchRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *CancelBatchRequest) GetCursor() string {
+	if x != nil {
+		return x.Cursor
+	}
+	return ""
+}
+
+func (x *CancelBatchRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *CancelBatchRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+type CancelBatchResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Purged        *Purged                `protobuf:"bytes,1,opt,name=purged,proto3" json:"purged,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelBatchResponse) Reset() {
+	*x = CancelBatchResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[126]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelBatchResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelBatchResponse) ProtoMessage() {}
+
+func (x *CancelBatchResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[126]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelBatchResponse.ProtoReflect.Descriptor instead.
+func (*CancelBatchResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{126}
+}
+
+func (x *CancelBatchResponse) GetPurged() *Purged {
+	if x != nil {
+		return x.Purged
+	}
+	return nil
+}
+
 var File_yard_v1_admin_proto protoreflect.FileDescriptor
 
 const file_yard_v1_admin_proto_rawDesc = "" +
@@ -8498,11 +9394,75 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"request_id\x18\x06 \x01(\tR\trequestId\"U\n" +
 	"\x0fSkipKeyResponse\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12)\n" +
-	"\x10cancel_requested\x18\x02 \x01(\bR\x0fcancelRequested*P\n" +
+	"\x10cancel_requested\x18\x02 \x01(\bR\x0fcancelRequested\"\xaf\x04\n" +
+	"\x05Batch\x12\x19\n" +
+	"\bbatch_id\x18\x01 \x01(\tR\abatchId\x12)\n" +
+	"\x05state\x18\x02 \x01(\x0e2\x13.yard.v1.BatchStateR\x05state\x12\x14\n" +
+	"\x05tasks\x18\x03 \x01(\x03R\x05tasks\x12\x16\n" +
+	"\x06active\x18\x04 \x01(\x03R\x06active\x12\x1c\n" +
+	"\tcompleted\x18\x05 \x01(\x03R\tcompleted\x12\x12\n" +
+	"\x04dead\x18\x06 \x01(\x03R\x04dead\x12\x1c\n" +
+	"\tcancelled\x18\a \x01(\x03R\tcancelled\x12\x18\n" +
+	"\aexpired\x18\b \x01(\x03R\aexpired\x12\"\n" +
+	"\rcreated_at_ms\x18\t \x01(\x03R\vcreatedAtMs\x12 \n" +
+	"\fclosed_at_ms\x18\n" +
+	" \x01(\x03R\n" +
+	"closedAtMs\x12\x1e\n" +
+	"\vended_at_ms\x18\v \x01(\x03R\tendedAtMs\x12\"\n" +
+	"\rexpires_at_ms\x18\f \x01(\x03R\vexpiresAtMs\x12\x17\n" +
+	"\akeep_ms\x18\r \x01(\x03R\x06keepMs\x12)\n" +
+	"\x10cancel_requested\x18\x0e \x01(\bR\x0fcancelRequested\x12#\n" +
+	"\rcallback_type\x18\x0f \x01(\tR\fcallbackType\x12+\n" +
+	"\x11callback_tasklist\x18\x10 \x01(\tR\x10callbackTasklist\x12(\n" +
+	"\x10callback_task_id\x18\x11 \x01(\tR\x0ecallbackTaskId\"\x9a\x01\n" +
+	"\x12CreateBatchRequest\x12\x19\n" +
+	"\bbatch_id\x18\x01 \x01(\tR\abatchId\x12,\n" +
+	"\bcallback\x18\x02 \x01(\v2\x10.yard.v1.NewTaskR\bcallback\x12\"\n" +
+	"\rexpires_in_ms\x18\x03 \x01(\x03R\vexpiresInMs\x12\x17\n" +
+	"\akeep_ms\x18\x04 \x01(\x03R\x06keepMs\";\n" +
+	"\x13CreateBatchResponse\x12$\n" +
+	"\x05batch\x18\x01 \x01(\v2\x0e.yard.v1.BatchR\x05batch\",\n" +
+	"\x0fGetBatchRequest\x12\x19\n" +
+	"\bbatch_id\x18\x01 \x01(\tR\abatchId\"8\n" +
+	"\x10GetBatchResponse\x12$\n" +
+	"\x05batch\x18\x01 \x01(\v2\x0e.yard.v1.BatchR\x05batch\"o\n" +
+	"\x12ListBatchesRequest\x12+\n" +
+	"\x06states\x18\x01 \x03(\x0e2\x13.yard.v1.BatchStateR\x06states\x12\x14\n" +
+	"\x05limit\x18\x02 \x01(\x05R\x05limit\x12\x16\n" +
+	"\x06cursor\x18\x03 \x01(\tR\x06cursor\"`\n" +
+	"\x13ListBatchesResponse\x12(\n" +
+	"\abatches\x18\x01 \x03(\v2\x0e.yard.v1.BatchR\abatches\x12\x1f\n" +
+	"\vnext_cursor\x18\x02 \x01(\tR\n" +
+	"nextCursor\".\n" +
+	"\x11CloseBatchRequest\x12\x19\n" +
+	"\bbatch_id\x18\x01 \x01(\tR\abatchId\":\n" +
+	"\x12CloseBatchResponse\x12$\n" +
+	"\x05batch\x18\x01 \x01(\v2\x0e.yard.v1.BatchR\x05batch\"F\n" +
+	"\x10WaitBatchRequest\x12\x19\n" +
+	"\bbatch_id\x18\x01 \x01(\tR\abatchId\x12\x17\n" +
+	"\await_ms\x18\x02 \x01(\x03R\x06waitMs\"9\n" +
+	"\x11WaitBatchResponse\x12$\n" +
+	"\x05batch\x18\x01 \x01(\v2\x0e.yard.v1.BatchR\x05batch\"\x9f\x01\n" +
+	"\x12CancelBatchRequest\x12\x19\n" +
+	"\bbatch_id\x18\x01 \x01(\tR\abatchId\x12\x18\n" +
+	"\arunning\x18\x02 \x01(\bR\arunning\x12\x14\n" +
+	"\x05limit\x18\x03 \x01(\x05R\x05limit\x12\x16\n" +
+	"\x06cursor\x18\x04 \x01(\tR\x06cursor\x12\x16\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x0e\n" +
+	"\x02by\x18\x06 \x01(\tR\x02by\">\n" +
+	"\x13CancelBatchResponse\x12'\n" +
+	"\x06purged\x18\x01 \x01(\v2\x0f.yard.v1.PurgedR\x06purged*P\n" +
 	"\x06OnFull\x12\x10\n" +
 	"\fON_FULL_WAIT\x10\x00\x12\x19\n" +
 	"\x15ON_FULL_REJECT_NEWEST\x10\x01\x12\x19\n" +
-	"\x15ON_FULL_CANCEL_OLDEST\x10\x02BAZ?github.com/yardmaster-io/yardmaster/contracts/gen/yardv1;yardv1b\x06proto3"
+	"\x15ON_FULL_CANCEL_OLDEST\x10\x02*\x8b\x01\n" +
+	"\n" +
+	"BatchState\x12\x1b\n" +
+	"\x17BATCH_STATE_UNSPECIFIED\x10\x00\x12\x14\n" +
+	"\x10BATCH_STATE_OPEN\x10\x01\x12\x16\n" +
+	"\x12BATCH_STATE_CLOSED\x10\x02\x12\x19\n" +
+	"\x15BATCH_STATE_COMPLETED\x10\x03\x12\x17\n" +
+	"\x13BATCH_STATE_EXPIRED\x10\x04BAZ?github.com/yardmaster-io/yardmaster/contracts/gen/yardv1;yardv1b\x06proto3"
 
 var (
 	file_yard_v1_admin_proto_rawDescOnce sync.Once
@@ -8516,219 +9476,243 @@ func file_yard_v1_admin_proto_rawDescGZIP() []byte {
 	return file_yard_v1_admin_proto_rawDescData
 }
 
-var file_yard_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 114)
+var file_yard_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 127)
 var file_yard_v1_admin_proto_goTypes = []any{
 	(OnFull)(0),                      // 0: yard.v1.OnFull
-	(*Domain)(nil),                   // 1: yard.v1.Domain
-	(*Rate)(nil),                     // 2: yard.v1.Rate
-	(*PutDomainRequest)(nil),         // 3: yard.v1.PutDomainRequest
-	(*PutDomainResponse)(nil),        // 4: yard.v1.PutDomainResponse
-	(*GetDomainRequest)(nil),         // 5: yard.v1.GetDomainRequest
-	(*GetDomainResponse)(nil),        // 6: yard.v1.GetDomainResponse
-	(*ListDomainsRequest)(nil),       // 7: yard.v1.ListDomainsRequest
-	(*ListDomainsResponse)(nil),      // 8: yard.v1.ListDomainsResponse
-	(*DeleteDomainRequest)(nil),      // 9: yard.v1.DeleteDomainRequest
-	(*DeleteDomainResponse)(nil),     // 10: yard.v1.DeleteDomainResponse
-	(*TaskType)(nil),                 // 11: yard.v1.TaskType
-	(*PutTypeRequest)(nil),           // 12: yard.v1.PutTypeRequest
-	(*PutTypeResponse)(nil),          // 13: yard.v1.PutTypeResponse
-	(*GetTypeRequest)(nil),           // 14: yard.v1.GetTypeRequest
-	(*GetTypeResponse)(nil),          // 15: yard.v1.GetTypeResponse
-	(*ListTypesRequest)(nil),         // 16: yard.v1.ListTypesRequest
-	(*ListTypesResponse)(nil),        // 17: yard.v1.ListTypesResponse
-	(*DeleteTypeRequest)(nil),        // 18: yard.v1.DeleteTypeRequest
-	(*DeleteTypeResponse)(nil),       // 19: yard.v1.DeleteTypeResponse
-	(*Tasklist)(nil),                 // 20: yard.v1.Tasklist
-	(*PutTasklistRequest)(nil),       // 21: yard.v1.PutTasklistRequest
-	(*PutTasklistResponse)(nil),      // 22: yard.v1.PutTasklistResponse
-	(*GetTasklistRequest)(nil),       // 23: yard.v1.GetTasklistRequest
-	(*GetTasklistResponse)(nil),      // 24: yard.v1.GetTasklistResponse
-	(*ListTasklistsRequest)(nil),     // 25: yard.v1.ListTasklistsRequest
-	(*ListTasklistsResponse)(nil),    // 26: yard.v1.ListTasklistsResponse
-	(*ListedTasklist)(nil),           // 27: yard.v1.ListedTasklist
-	(*DeleteTasklistRequest)(nil),    // 28: yard.v1.DeleteTasklistRequest
-	(*DeleteTasklistResponse)(nil),   // 29: yard.v1.DeleteTasklistResponse
-	(*DescribeTasklistRequest)(nil),  // 30: yard.v1.DescribeTasklistRequest
-	(*DescribeTasklistResponse)(nil), // 31: yard.v1.DescribeTasklistResponse
-	(*TasklistPollersRequest)(nil),   // 32: yard.v1.TasklistPollersRequest
-	(*TasklistPollersResponse)(nil),  // 33: yard.v1.TasklistPollersResponse
-	(*Poller)(nil),                   // 34: yard.v1.Poller
-	(*ListWorkersRequest)(nil),       // 35: yard.v1.ListWorkersRequest
-	(*ListWorkersResponse)(nil),      // 36: yard.v1.ListWorkersResponse
-	(*LiveWorker)(nil),               // 37: yard.v1.LiveWorker
-	(*LiveAttempt)(nil),              // 38: yard.v1.LiveAttempt
-	(*SlotUse)(nil),                  // 39: yard.v1.SlotUse
-	(*Pause)(nil),                    // 40: yard.v1.Pause
-	(*PauseTasklistRequest)(nil),     // 41: yard.v1.PauseTasklistRequest
-	(*PauseTasklistResponse)(nil),    // 42: yard.v1.PauseTasklistResponse
-	(*ResumeTasklistRequest)(nil),    // 43: yard.v1.ResumeTasklistRequest
-	(*ResumeTasklistResponse)(nil),   // 44: yard.v1.ResumeTasklistResponse
-	(*DrainTasklistRequest)(nil),     // 45: yard.v1.DrainTasklistRequest
-	(*DrainTasklistResponse)(nil),    // 46: yard.v1.DrainTasklistResponse
-	(*PauseTypeRequest)(nil),         // 47: yard.v1.PauseTypeRequest
-	(*PauseTypeResponse)(nil),        // 48: yard.v1.PauseTypeResponse
-	(*ResumeTypeRequest)(nil),        // 49: yard.v1.ResumeTypeRequest
-	(*ResumeTypeResponse)(nil),       // 50: yard.v1.ResumeTypeResponse
-	(*DrainTypeRequest)(nil),         // 51: yard.v1.DrainTypeRequest
-	(*DrainTypeResponse)(nil),        // 52: yard.v1.DrainTypeResponse
-	(*PauseGroupRequest)(nil),        // 53: yard.v1.PauseGroupRequest
-	(*PauseGroupResponse)(nil),       // 54: yard.v1.PauseGroupResponse
-	(*ResumeGroupRequest)(nil),       // 55: yard.v1.ResumeGroupRequest
-	(*ResumeGroupResponse)(nil),      // 56: yard.v1.ResumeGroupResponse
-	(*DrainGroupRequest)(nil),        // 57: yard.v1.DrainGroupRequest
-	(*DrainGroupResponse)(nil),       // 58: yard.v1.DrainGroupResponse
-	(*PeekTasklistRequest)(nil),      // 59: yard.v1.PeekTasklistRequest
-	(*PeekTasklistResponse)(nil),     // 60: yard.v1.PeekTasklistResponse
-	(*PeekedTask)(nil),               // 61: yard.v1.PeekedTask
-	(*PurgeTasklistRequest)(nil),     // 62: yard.v1.PurgeTasklistRequest
-	(*PurgeTasklistResponse)(nil),    // 63: yard.v1.PurgeTasklistResponse
-	(*PurgeTypeRequest)(nil),         // 64: yard.v1.PurgeTypeRequest
-	(*PurgeTypeResponse)(nil),        // 65: yard.v1.PurgeTypeResponse
-	(*PurgeGroupRequest)(nil),        // 66: yard.v1.PurgeGroupRequest
-	(*PurgeGroupResponse)(nil),       // 67: yard.v1.PurgeGroupResponse
-	(*Purged)(nil),                   // 68: yard.v1.Purged
-	(*Limit)(nil),                    // 69: yard.v1.Limit
-	(*PutLimitRequest)(nil),          // 70: yard.v1.PutLimitRequest
-	(*PutLimitResponse)(nil),         // 71: yard.v1.PutLimitResponse
-	(*GetLimitRequest)(nil),          // 72: yard.v1.GetLimitRequest
-	(*GetLimitResponse)(nil),         // 73: yard.v1.GetLimitResponse
-	(*ListLimitsRequest)(nil),        // 74: yard.v1.ListLimitsRequest
-	(*ListLimitsResponse)(nil),       // 75: yard.v1.ListLimitsResponse
-	(*DeleteLimitRequest)(nil),       // 76: yard.v1.DeleteLimitRequest
-	(*DeleteLimitResponse)(nil),      // 77: yard.v1.DeleteLimitResponse
-	(*Group)(nil),                    // 78: yard.v1.Group
-	(*PutGroupRequest)(nil),          // 79: yard.v1.PutGroupRequest
-	(*PutGroupResponse)(nil),         // 80: yard.v1.PutGroupResponse
-	(*GetGroupRequest)(nil),          // 81: yard.v1.GetGroupRequest
-	(*GetGroupResponse)(nil),         // 82: yard.v1.GetGroupResponse
-	(*ListGroupsRequest)(nil),        // 83: yard.v1.ListGroupsRequest
-	(*ListGroupsResponse)(nil),       // 84: yard.v1.ListGroupsResponse
-	(*StoppedGroup)(nil),             // 85: yard.v1.StoppedGroup
-	(*DeleteGroupRequest)(nil),       // 86: yard.v1.DeleteGroupRequest
-	(*DeleteGroupResponse)(nil),      // 87: yard.v1.DeleteGroupResponse
-	(*TopLimitsRequest)(nil),         // 88: yard.v1.TopLimitsRequest
-	(*TopLimitsResponse)(nil),        // 89: yard.v1.TopLimitsResponse
-	(*LimitUse)(nil),                 // 90: yard.v1.LimitUse
-	(*SlotHolder)(nil),               // 91: yard.v1.SlotHolder
-	(*SlotWaiter)(nil),               // 92: yard.v1.SlotWaiter
-	(*ShardSlots)(nil),               // 93: yard.v1.ShardSlots
-	(*DeadLetterFilter)(nil),         // 94: yard.v1.DeadLetterFilter
-	(*ListDeadLettersRequest)(nil),   // 95: yard.v1.ListDeadLettersRequest
-	(*ListDeadLettersResponse)(nil),  // 96: yard.v1.ListDeadLettersResponse
-	(*CountDeadLettersRequest)(nil),  // 97: yard.v1.CountDeadLettersRequest
-	(*CountDeadLettersResponse)(nil), // 98: yard.v1.CountDeadLettersResponse
-	(*DeadLetterCount)(nil),          // 99: yard.v1.DeadLetterCount
-	(*GetDeadLetterRequest)(nil),     // 100: yard.v1.GetDeadLetterRequest
-	(*GetDeadLetterResponse)(nil),    // 101: yard.v1.GetDeadLetterResponse
-	(*RedriveRequest)(nil),           // 102: yard.v1.RedriveRequest
-	(*RedriveResponse)(nil),          // 103: yard.v1.RedriveResponse
-	(*PurgeDeadLettersRequest)(nil),  // 104: yard.v1.PurgeDeadLettersRequest
-	(*PurgeDeadLettersResponse)(nil), // 105: yard.v1.PurgeDeadLettersResponse
-	(*ListKeysRequest)(nil),          // 106: yard.v1.ListKeysRequest
-	(*ListKeysResponse)(nil),         // 107: yard.v1.ListKeysResponse
-	(*OrderKey)(nil),                 // 108: yard.v1.OrderKey
-	(*GetKeyRequest)(nil),            // 109: yard.v1.GetKeyRequest
-	(*GetKeyResponse)(nil),           // 110: yard.v1.GetKeyResponse
-	(*UnblockKeyRequest)(nil),        // 111: yard.v1.UnblockKeyRequest
-	(*UnblockKeyResponse)(nil),       // 112: yard.v1.UnblockKeyResponse
-	(*SkipKeyRequest)(nil),           // 113: yard.v1.SkipKeyRequest
-	(*SkipKeyResponse)(nil),          // 114: yard.v1.SkipKeyResponse
-	(*RetryPolicy)(nil),              // 115: yard.v1.RetryPolicy
-	(*Task)(nil),                     // 116: yard.v1.Task
-	(TaskState)(0),                   // 117: yard.v1.TaskState
-	(*Verdict)(nil),                  // 118: yard.v1.Verdict
+	(BatchState)(0),                  // 1: yard.v1.BatchState
+	(*Domain)(nil),                   // 2: yard.v1.Domain
+	(*Rate)(nil),                     // 3: yard.v1.Rate
+	(*PutDomainRequest)(nil),         // 4: yard.v1.PutDomainRequest
+	(*PutDomainResponse)(nil),        // 5: yard.v1.PutDomainResponse
+	(*GetDomainRequest)(nil),         // 6: yard.v1.GetDomainRequest
+	(*GetDomainResponse)(nil),        // 7: yard.v1.GetDomainResponse
+	(*ListDomainsRequest)(nil),       // 8: yard.v1.ListDomainsRequest
+	(*ListDomainsResponse)(nil),      // 9: yard.v1.ListDomainsResponse
+	(*DeleteDomainRequest)(nil),      // 10: yard.v1.DeleteDomainRequest
+	(*DeleteDomainResponse)(nil),     // 11: yard.v1.DeleteDomainResponse
+	(*TaskType)(nil),                 // 12: yard.v1.TaskType
+	(*PutTypeRequest)(nil),           // 13: yard.v1.PutTypeRequest
+	(*PutTypeResponse)(nil),          // 14: yard.v1.PutTypeResponse
+	(*GetTypeRequest)(nil),           // 15: yard.v1.GetTypeRequest
+	(*GetTypeResponse)(nil),          // 16: yard.v1.GetTypeResponse
+	(*ListTypesRequest)(nil),         // 17: yard.v1.ListTypesRequest
+	(*ListTypesResponse)(nil),        // 18: yard.v1.ListTypesResponse
+	(*DeleteTypeRequest)(nil),        // 19: yard.v1.DeleteTypeRequest
+	(*DeleteTypeResponse)(nil),       // 20: yard.v1.DeleteTypeResponse
+	(*Tasklist)(nil),                 // 21: yard.v1.Tasklist
+	(*PutTasklistRequest)(nil),       // 22: yard.v1.PutTasklistRequest
+	(*PutTasklistResponse)(nil),      // 23: yard.v1.PutTasklistResponse
+	(*GetTasklistRequest)(nil),       // 24: yard.v1.GetTasklistRequest
+	(*GetTasklistResponse)(nil),      // 25: yard.v1.GetTasklistResponse
+	(*ListTasklistsRequest)(nil),     // 26: yard.v1.ListTasklistsRequest
+	(*ListTasklistsResponse)(nil),    // 27: yard.v1.ListTasklistsResponse
+	(*ListedTasklist)(nil),           // 28: yard.v1.ListedTasklist
+	(*DeleteTasklistRequest)(nil),    // 29: yard.v1.DeleteTasklistRequest
+	(*DeleteTasklistResponse)(nil),   // 30: yard.v1.DeleteTasklistResponse
+	(*DescribeTasklistRequest)(nil),  // 31: yard.v1.DescribeTasklistRequest
+	(*DescribeTasklistResponse)(nil), // 32: yard.v1.DescribeTasklistResponse
+	(*TasklistPollersRequest)(nil),   // 33: yard.v1.TasklistPollersRequest
+	(*TasklistPollersResponse)(nil),  // 34: yard.v1.TasklistPollersResponse
+	(*Poller)(nil),                   // 35: yard.v1.Poller
+	(*ListWorkersRequest)(nil),       // 36: yard.v1.ListWorkersRequest
+	(*ListWorkersResponse)(nil),      // 37: yard.v1.ListWorkersResponse
+	(*LiveWorker)(nil),               // 38: yard.v1.LiveWorker
+	(*LiveAttempt)(nil),              // 39: yard.v1.LiveAttempt
+	(*SlotUse)(nil),                  // 40: yard.v1.SlotUse
+	(*Pause)(nil),                    // 41: yard.v1.Pause
+	(*PauseTasklistRequest)(nil),     // 42: yard.v1.PauseTasklistRequest
+	(*PauseTasklistResponse)(nil),    // 43: yard.v1.PauseTasklistResponse
+	(*ResumeTasklistRequest)(nil),    // 44: yard.v1.ResumeTasklistRequest
+	(*ResumeTasklistResponse)(nil),   // 45: yard.v1.ResumeTasklistResponse
+	(*DrainTasklistRequest)(nil),     // 46: yard.v1.DrainTasklistRequest
+	(*DrainTasklistResponse)(nil),    // 47: yard.v1.DrainTasklistResponse
+	(*PauseTypeRequest)(nil),         // 48: yard.v1.PauseTypeRequest
+	(*PauseTypeResponse)(nil),        // 49: yard.v1.PauseTypeResponse
+	(*ResumeTypeRequest)(nil),        // 50: yard.v1.ResumeTypeRequest
+	(*ResumeTypeResponse)(nil),       // 51: yard.v1.ResumeTypeResponse
+	(*DrainTypeRequest)(nil),         // 52: yard.v1.DrainTypeRequest
+	(*DrainTypeResponse)(nil),        // 53: yard.v1.DrainTypeResponse
+	(*PauseGroupRequest)(nil),        // 54: yard.v1.PauseGroupRequest
+	(*PauseGroupResponse)(nil),       // 55: yard.v1.PauseGroupResponse
+	(*ResumeGroupRequest)(nil),       // 56: yard.v1.ResumeGroupRequest
+	(*ResumeGroupResponse)(nil),      // 57: yard.v1.ResumeGroupResponse
+	(*DrainGroupRequest)(nil),        // 58: yard.v1.DrainGroupRequest
+	(*DrainGroupResponse)(nil),       // 59: yard.v1.DrainGroupResponse
+	(*PeekTasklistRequest)(nil),      // 60: yard.v1.PeekTasklistRequest
+	(*PeekTasklistResponse)(nil),     // 61: yard.v1.PeekTasklistResponse
+	(*PeekedTask)(nil),               // 62: yard.v1.PeekedTask
+	(*PurgeTasklistRequest)(nil),     // 63: yard.v1.PurgeTasklistRequest
+	(*PurgeTasklistResponse)(nil),    // 64: yard.v1.PurgeTasklistResponse
+	(*PurgeTypeRequest)(nil),         // 65: yard.v1.PurgeTypeRequest
+	(*PurgeTypeResponse)(nil),        // 66: yard.v1.PurgeTypeResponse
+	(*PurgeGroupRequest)(nil),        // 67: yard.v1.PurgeGroupRequest
+	(*PurgeGroupResponse)(nil),       // 68: yard.v1.PurgeGroupResponse
+	(*Purged)(nil),                   // 69: yard.v1.Purged
+	(*Limit)(nil),                    // 70: yard.v1.Limit
+	(*PutLimitRequest)(nil),          // 71: yard.v1.PutLimitRequest
+	(*PutLimitResponse)(nil),         // 72: yard.v1.PutLimitResponse
+	(*GetLimitRequest)(nil),          // 73: yard.v1.GetLimitRequest
+	(*GetLimitResponse)(nil),         // 74: yard.v1.GetLimitResponse
+	(*ListLimitsRequest)(nil),        // 75: yard.v1.ListLimitsRequest
+	(*ListLimitsResponse)(nil),       // 76: yard.v1.ListLimitsResponse
+	(*DeleteLimitRequest)(nil),       // 77: yard.v1.DeleteLimitRequest
+	(*DeleteLimitResponse)(nil),      // 78: yard.v1.DeleteLimitResponse
+	(*Group)(nil),                    // 79: yard.v1.Group
+	(*PutGroupRequest)(nil),          // 80: yard.v1.PutGroupRequest
+	(*PutGroupResponse)(nil),         // 81: yard.v1.PutGroupResponse
+	(*GetGroupRequest)(nil),          // 82: yard.v1.GetGroupRequest
+	(*GetGroupResponse)(nil),         // 83: yard.v1.GetGroupResponse
+	(*ListGroupsRequest)(nil),        // 84: yard.v1.ListGroupsRequest
+	(*ListGroupsResponse)(nil),       // 85: yard.v1.ListGroupsResponse
+	(*StoppedGroup)(nil),             // 86: yard.v1.StoppedGroup
+	(*DeleteGroupRequest)(nil),       // 87: yard.v1.DeleteGroupRequest
+	(*DeleteGroupResponse)(nil),      // 88: yard.v1.DeleteGroupResponse
+	(*TopLimitsRequest)(nil),         // 89: yard.v1.TopLimitsRequest
+	(*TopLimitsResponse)(nil),        // 90: yard.v1.TopLimitsResponse
+	(*LimitUse)(nil),                 // 91: yard.v1.LimitUse
+	(*SlotHolder)(nil),               // 92: yard.v1.SlotHolder
+	(*SlotWaiter)(nil),               // 93: yard.v1.SlotWaiter
+	(*ShardSlots)(nil),               // 94: yard.v1.ShardSlots
+	(*DeadLetterFilter)(nil),         // 95: yard.v1.DeadLetterFilter
+	(*ListDeadLettersRequest)(nil),   // 96: yard.v1.ListDeadLettersRequest
+	(*ListDeadLettersResponse)(nil),  // 97: yard.v1.ListDeadLettersResponse
+	(*CountDeadLettersRequest)(nil),  // 98: yard.v1.CountDeadLettersRequest
+	(*CountDeadLettersResponse)(nil), // 99: yard.v1.CountDeadLettersResponse
+	(*DeadLetterCount)(nil),          // 100: yard.v1.DeadLetterCount
+	(*GetDeadLetterRequest)(nil),     // 101: yard.v1.GetDeadLetterRequest
+	(*GetDeadLetterResponse)(nil),    // 102: yard.v1.GetDeadLetterResponse
+	(*RedriveRequest)(nil),           // 103: yard.v1.RedriveRequest
+	(*RedriveResponse)(nil),          // 104: yard.v1.RedriveResponse
+	(*PurgeDeadLettersRequest)(nil),  // 105: yard.v1.PurgeDeadLettersRequest
+	(*PurgeDeadLettersResponse)(nil), // 106: yard.v1.PurgeDeadLettersResponse
+	(*ListKeysRequest)(nil),          // 107: yard.v1.ListKeysRequest
+	(*ListKeysResponse)(nil),         // 108: yard.v1.ListKeysResponse
+	(*OrderKey)(nil),                 // 109: yard.v1.OrderKey
+	(*GetKeyRequest)(nil),            // 110: yard.v1.GetKeyRequest
+	(*GetKeyResponse)(nil),           // 111: yard.v1.GetKeyResponse
+	(*UnblockKeyRequest)(nil),        // 112: yard.v1.UnblockKeyRequest
+	(*UnblockKeyResponse)(nil),       // 113: yard.v1.UnblockKeyResponse
+	(*SkipKeyRequest)(nil),           // 114: yard.v1.SkipKeyRequest
+	(*SkipKeyResponse)(nil),          // 115: yard.v1.SkipKeyResponse
+	(*Batch)(nil),                    // 116: yard.v1.Batch
+	(*CreateBatchRequest)(nil),       // 117: yard.v1.CreateBatchRequest
+	(*CreateBatchResponse)(nil),      // 118: yard.v1.CreateBatchResponse
+	(*GetBatchRequest)(nil),          // 119: yard.v1.GetBatchRequest
+	(*GetBatchResponse)(nil),         // 120: yard.v1.GetBatchResponse
+	(*ListBatchesRequest)(nil),       // 121: yard.v1.ListBatchesRequest
+	(*ListBatchesResponse)(nil),      // 122: yard.v1.ListBatchesResponse
+	(*CloseBatchRequest)(nil),        // 123: yard.v1.CloseBatchRequest
+	(*CloseBatchResponse)(nil),       // 124: yard.v1.CloseBatchResponse
+	(*WaitBatchRequest)(nil),         // 125: yard.v1.WaitBatchRequest
+	(*WaitBatchResponse)(nil),        // 126: yard.v1.WaitBatchResponse
+	(*CancelBatchRequest)(nil),       // 127: yard.v1.CancelBatchRequest
+	(*CancelBatchResponse)(nil),      // 128: yard.v1.CancelBatchResponse
+	(*RetryPolicy)(nil),              // 129: yard.v1.RetryPolicy
+	(*Task)(nil),                     // 130: yard.v1.Task
+	(TaskState)(0),                   // 131: yard.v1.TaskState
+	(*Verdict)(nil),                  // 132: yard.v1.Verdict
+	(*NewTask)(nil),                  // 133: yard.v1.NewTask
 }
 var file_yard_v1_admin_proto_depIdxs = []int32{
-	2,   // 0: yard.v1.Domain.rate:type_name -> yard.v1.Rate
-	1,   // 1: yard.v1.PutDomainRequest.domain:type_name -> yard.v1.Domain
-	1,   // 2: yard.v1.PutDomainResponse.domain:type_name -> yard.v1.Domain
-	1,   // 3: yard.v1.GetDomainResponse.domain:type_name -> yard.v1.Domain
-	1,   // 4: yard.v1.ListDomainsResponse.domains:type_name -> yard.v1.Domain
-	1,   // 5: yard.v1.DeleteDomainResponse.domain:type_name -> yard.v1.Domain
-	115, // 6: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
-	2,   // 7: yard.v1.TaskType.rate:type_name -> yard.v1.Rate
-	11,  // 8: yard.v1.PutTypeRequest.type:type_name -> yard.v1.TaskType
-	11,  // 9: yard.v1.PutTypeResponse.type:type_name -> yard.v1.TaskType
-	11,  // 10: yard.v1.GetTypeResponse.type:type_name -> yard.v1.TaskType
-	40,  // 11: yard.v1.GetTypeResponse.pause:type_name -> yard.v1.Pause
-	40,  // 12: yard.v1.GetTypeResponse.drain:type_name -> yard.v1.Pause
-	11,  // 13: yard.v1.ListTypesResponse.types:type_name -> yard.v1.TaskType
-	11,  // 14: yard.v1.DeleteTypeResponse.type:type_name -> yard.v1.TaskType
-	2,   // 15: yard.v1.Tasklist.rate:type_name -> yard.v1.Rate
-	20,  // 16: yard.v1.PutTasklistRequest.tasklist:type_name -> yard.v1.Tasklist
-	20,  // 17: yard.v1.PutTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	20,  // 18: yard.v1.GetTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	40,  // 19: yard.v1.GetTasklistResponse.pause:type_name -> yard.v1.Pause
-	40,  // 20: yard.v1.GetTasklistResponse.drain:type_name -> yard.v1.Pause
-	27,  // 21: yard.v1.ListTasklistsResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	20,  // 22: yard.v1.ListedTasklist.settings:type_name -> yard.v1.Tasklist
-	40,  // 23: yard.v1.ListedTasklist.pause:type_name -> yard.v1.Pause
-	40,  // 24: yard.v1.ListedTasklist.drain:type_name -> yard.v1.Pause
-	20,  // 25: yard.v1.DeleteTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	39,  // 26: yard.v1.DescribeTasklistResponse.slots:type_name -> yard.v1.SlotUse
-	40,  // 27: yard.v1.DescribeTasklistResponse.pause:type_name -> yard.v1.Pause
-	40,  // 28: yard.v1.DescribeTasklistResponse.drain:type_name -> yard.v1.Pause
-	34,  // 29: yard.v1.TasklistPollersResponse.pollers:type_name -> yard.v1.Poller
-	37,  // 30: yard.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
-	38,  // 31: yard.v1.LiveWorker.attempts:type_name -> yard.v1.LiveAttempt
-	40,  // 32: yard.v1.PauseTasklistResponse.pause:type_name -> yard.v1.Pause
-	40,  // 33: yard.v1.ResumeTasklistResponse.pause:type_name -> yard.v1.Pause
-	40,  // 34: yard.v1.DrainTasklistResponse.drain:type_name -> yard.v1.Pause
-	40,  // 35: yard.v1.PauseTypeResponse.pause:type_name -> yard.v1.Pause
-	40,  // 36: yard.v1.ResumeTypeResponse.pause:type_name -> yard.v1.Pause
-	40,  // 37: yard.v1.DrainTypeResponse.drain:type_name -> yard.v1.Pause
-	40,  // 38: yard.v1.PauseGroupResponse.pause:type_name -> yard.v1.Pause
-	40,  // 39: yard.v1.ResumeGroupResponse.pause:type_name -> yard.v1.Pause
-	40,  // 40: yard.v1.DrainGroupResponse.drain:type_name -> yard.v1.Pause
-	61,  // 41: yard.v1.PeekTasklistResponse.tasks:type_name -> yard.v1.PeekedTask
-	116, // 42: yard.v1.PeekedTask.task:type_name -> yard.v1.Task
-	117, // 43: yard.v1.PurgeTasklistRequest.states:type_name -> yard.v1.TaskState
-	68,  // 44: yard.v1.PurgeTasklistResponse.purged:type_name -> yard.v1.Purged
-	117, // 45: yard.v1.PurgeTypeRequest.states:type_name -> yard.v1.TaskState
-	68,  // 46: yard.v1.PurgeTypeResponse.purged:type_name -> yard.v1.Purged
-	117, // 47: yard.v1.PurgeGroupRequest.states:type_name -> yard.v1.TaskState
-	68,  // 48: yard.v1.PurgeGroupResponse.purged:type_name -> yard.v1.Purged
-	2,   // 49: yard.v1.Limit.rate:type_name -> yard.v1.Rate
+	3,   // 0: yard.v1.Domain.rate:type_name -> yard.v1.Rate
+	2,   // 1: yard.v1.PutDomainRequest.domain:type_name -> yard.v1.Domain
+	2,   // 2: yard.v1.PutDomainResponse.domain:type_name -> yard.v1.Domain
+	2,   // 3: yard.v1.GetDomainResponse.domain:type_name -> yard.v1.Domain
+	2,   // 4: yard.v1.ListDomainsResponse.domains:type_name -> yard.v1.Domain
+	2,   // 5: yard.v1.DeleteDomainResponse.domain:type_name -> yard.v1.Domain
+	129, // 6: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
+	3,   // 7: yard.v1.TaskType.rate:type_name -> yard.v1.Rate
+	12,  // 8: yard.v1.PutTypeRequest.type:type_name -> yard.v1.TaskType
+	12,  // 9: yard.v1.PutTypeResponse.type:type_name -> yard.v1.TaskType
+	12,  // 10: yard.v1.GetTypeResponse.type:type_name -> yard.v1.TaskType
+	41,  // 11: yard.v1.GetTypeResponse.pause:type_name -> yard.v1.Pause
+	41,  // 12: yard.v1.GetTypeResponse.drain:type_name -> yard.v1.Pause
+	12,  // 13: yard.v1.ListTypesResponse.types:type_name -> yard.v1.TaskType
+	12,  // 14: yard.v1.DeleteTypeResponse.type:type_name -> yard.v1.TaskType
+	3,   // 15: yard.v1.Tasklist.rate:type_name -> yard.v1.Rate
+	21,  // 16: yard.v1.PutTasklistRequest.tasklist:type_name -> yard.v1.Tasklist
+	21,  // 17: yard.v1.PutTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
+	21,  // 18: yard.v1.GetTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
+	41,  // 19: yard.v1.GetTasklistResponse.pause:type_name -> yard.v1.Pause
+	41,  // 20: yard.v1.GetTasklistResponse.drain:type_name -> yard.v1.Pause
+	28,  // 21: yard.v1.ListTasklistsResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	21,  // 22: yard.v1.ListedTasklist.settings:type_name -> yard.v1.Tasklist
+	41,  // 23: yard.v1.ListedTasklist.pause:type_name -> yard.v1.Pause
+	41,  // 24: yard.v1.ListedTasklist.drain:type_name -> yard.v1.Pause
+	21,  // 25: yard.v1.DeleteTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
+	40,  // 26: yard.v1.DescribeTasklistResponse.slots:type_name -> yard.v1.SlotUse
+	41,  // 27: yard.v1.DescribeTasklistResponse.pause:type_name -> yard.v1.Pause
+	41,  // 28: yard.v1.DescribeTasklistResponse.drain:type_name -> yard.v1.Pause
+	35,  // 29: yard.v1.TasklistPollersResponse.pollers:type_name -> yard.v1.Poller
+	38,  // 30: yard.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
+	39,  // 31: yard.v1.LiveWorker.attempts:type_name -> yard.v1.LiveAttempt
+	41,  // 32: yard.v1.PauseTasklistResponse.pause:type_name -> yard.v1.Pause
+	41,  // 33: yard.v1.ResumeTasklistResponse.pause:type_name -> yard.v1.Pause
+	41,  // 34: yard.v1.DrainTasklistResponse.drain:type_name -> yard.v1.Pause
+	41,  // 35: yard.v1.PauseTypeResponse.pause:type_name -> yard.v1.Pause
+	41,  // 36: yard.v1.ResumeTypeResponse.pause:type_name -> yard.v1.Pause
+	41,  // 37: yard.v1.DrainTypeResponse.drain:type_name -> yard.v1.Pause
+	41,  // 38: yard.v1.PauseGroupResponse.pause:type_name -> yard.v1.Pause
+	41,  // 39: yard.v1.ResumeGroupResponse.pause:type_name -> yard.v1.Pause
+	41,  // 40: yard.v1.DrainGroupResponse.drain:type_name -> yard.v1.Pause
+	62,  // 41: yard.v1.PeekTasklistResponse.tasks:type_name -> yard.v1.PeekedTask
+	130, // 42: yard.v1.PeekedTask.task:type_name -> yard.v1.Task
+	131, // 43: yard.v1.PurgeTasklistRequest.states:type_name -> yard.v1.TaskState
+	69,  // 44: yard.v1.PurgeTasklistResponse.purged:type_name -> yard.v1.Purged
+	131, // 45: yard.v1.PurgeTypeRequest.states:type_name -> yard.v1.TaskState
+	69,  // 46: yard.v1.PurgeTypeResponse.purged:type_name -> yard.v1.Purged
+	131, // 47: yard.v1.PurgeGroupRequest.states:type_name -> yard.v1.TaskState
+	69,  // 48: yard.v1.PurgeGroupResponse.purged:type_name -> yard.v1.Purged
+	3,   // 49: yard.v1.Limit.rate:type_name -> yard.v1.Rate
 	0,   // 50: yard.v1.Limit.on_full:type_name -> yard.v1.OnFull
-	69,  // 51: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
-	69,  // 52: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
-	69,  // 53: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
-	69,  // 54: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
-	69,  // 55: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
-	78,  // 56: yard.v1.PutGroupRequest.group:type_name -> yard.v1.Group
-	78,  // 57: yard.v1.PutGroupResponse.group:type_name -> yard.v1.Group
-	78,  // 58: yard.v1.GetGroupResponse.group:type_name -> yard.v1.Group
-	40,  // 59: yard.v1.GetGroupResponse.pause:type_name -> yard.v1.Pause
-	40,  // 60: yard.v1.GetGroupResponse.drain:type_name -> yard.v1.Pause
-	78,  // 61: yard.v1.ListGroupsResponse.groups:type_name -> yard.v1.Group
-	85,  // 62: yard.v1.ListGroupsResponse.stopped:type_name -> yard.v1.StoppedGroup
-	40,  // 63: yard.v1.StoppedGroup.pause:type_name -> yard.v1.Pause
-	40,  // 64: yard.v1.StoppedGroup.drain:type_name -> yard.v1.Pause
-	78,  // 65: yard.v1.DeleteGroupResponse.group:type_name -> yard.v1.Group
-	90,  // 66: yard.v1.TopLimitsResponse.limits:type_name -> yard.v1.LimitUse
-	91,  // 67: yard.v1.LimitUse.holders:type_name -> yard.v1.SlotHolder
-	92,  // 68: yard.v1.LimitUse.waiters:type_name -> yard.v1.SlotWaiter
-	93,  // 69: yard.v1.LimitUse.shards:type_name -> yard.v1.ShardSlots
-	117, // 70: yard.v1.SlotHolder.state:type_name -> yard.v1.TaskState
-	94,  // 71: yard.v1.ListDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
-	116, // 72: yard.v1.ListDeadLettersResponse.tasks:type_name -> yard.v1.Task
-	94,  // 73: yard.v1.CountDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
-	99,  // 74: yard.v1.CountDeadLettersResponse.counts:type_name -> yard.v1.DeadLetterCount
-	116, // 75: yard.v1.GetDeadLetterResponse.task:type_name -> yard.v1.Task
-	94,  // 76: yard.v1.RedriveRequest.filter:type_name -> yard.v1.DeadLetterFilter
-	115, // 77: yard.v1.RedriveRequest.retry:type_name -> yard.v1.RetryPolicy
-	118, // 78: yard.v1.RedriveResponse.verdicts:type_name -> yard.v1.Verdict
-	94,  // 79: yard.v1.PurgeDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
-	108, // 80: yard.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
-	116, // 81: yard.v1.OrderKey.head:type_name -> yard.v1.Task
-	108, // 82: yard.v1.GetKeyResponse.key:type_name -> yard.v1.OrderKey
-	115, // 83: yard.v1.UnblockKeyRequest.retry:type_name -> yard.v1.RetryPolicy
-	84,  // [84:84] is the sub-list for method output_type
-	84,  // [84:84] is the sub-list for method input_type
-	84,  // [84:84] is the sub-list for extension type_name
-	84,  // [84:84] is the sub-list for extension extendee
-	0,   // [0:84] is the sub-list for field type_name
+	70,  // 51: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
+	70,  // 52: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
+	70,  // 53: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
+	70,  // 54: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
+	70,  // 55: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
+	79,  // 56: yard.v1.PutGroupRequest.group:type_name -> yard.v1.Group
+	79,  // 57: yard.v1.PutGroupResponse.group:type_name -> yard.v1.Group
+	79,  // 58: yard.v1.GetGroupResponse.group:type_name -> yard.v1.Group
+	41,  // 59: yard.v1.GetGroupResponse.pause:type_name -> yard.v1.Pause
+	41,  // 60: yard.v1.GetGroupResponse.drain:type_name -> yard.v1.Pause
+	79,  // 61: yard.v1.ListGroupsResponse.groups:type_name -> yard.v1.Group
+	86,  // 62: yard.v1.ListGroupsResponse.stopped:type_name -> yard.v1.StoppedGroup
+	41,  // 63: yard.v1.StoppedGroup.pause:type_name -> yard.v1.Pause
+	41,  // 64: yard.v1.StoppedGroup.drain:type_name -> yard.v1.Pause
+	79,  // 65: yard.v1.DeleteGroupResponse.group:type_name -> yard.v1.Group
+	91,  // 66: yard.v1.TopLimitsResponse.limits:type_name -> yard.v1.LimitUse
+	92,  // 67: yard.v1.LimitUse.holders:type_name -> yard.v1.SlotHolder
+	93,  // 68: yard.v1.LimitUse.waiters:type_name -> yard.v1.SlotWaiter
+	94,  // 69: yard.v1.LimitUse.shards:type_name -> yard.v1.ShardSlots
+	131, // 70: yard.v1.SlotHolder.state:type_name -> yard.v1.TaskState
+	95,  // 71: yard.v1.ListDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
+	130, // 72: yard.v1.ListDeadLettersResponse.tasks:type_name -> yard.v1.Task
+	95,  // 73: yard.v1.CountDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
+	100, // 74: yard.v1.CountDeadLettersResponse.counts:type_name -> yard.v1.DeadLetterCount
+	130, // 75: yard.v1.GetDeadLetterResponse.task:type_name -> yard.v1.Task
+	95,  // 76: yard.v1.RedriveRequest.filter:type_name -> yard.v1.DeadLetterFilter
+	129, // 77: yard.v1.RedriveRequest.retry:type_name -> yard.v1.RetryPolicy
+	132, // 78: yard.v1.RedriveResponse.verdicts:type_name -> yard.v1.Verdict
+	95,  // 79: yard.v1.PurgeDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
+	109, // 80: yard.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
+	130, // 81: yard.v1.OrderKey.head:type_name -> yard.v1.Task
+	109, // 82: yard.v1.GetKeyResponse.key:type_name -> yard.v1.OrderKey
+	129, // 83: yard.v1.UnblockKeyRequest.retry:type_name -> yard.v1.RetryPolicy
+	1,   // 84: yard.v1.Batch.state:type_name -> yard.v1.BatchState
+	133, // 85: yard.v1.CreateBatchRequest.callback:type_name -> yard.v1.NewTask
+	116, // 86: yard.v1.CreateBatchResponse.batch:type_name -> yard.v1.Batch
+	116, // 87: yard.v1.GetBatchResponse.batch:type_name -> yard.v1.Batch
+	1,   // 88: yard.v1.ListBatchesRequest.states:type_name -> yard.v1.BatchState
+	116, // 89: yard.v1.ListBatchesResponse.batches:type_name -> yard.v1.Batch
+	116, // 90: yard.v1.CloseBatchResponse.batch:type_name -> yard.v1.Batch
+	116, // 91: yard.v1.WaitBatchResponse.batch:type_name -> yard.v1.Batch
+	69,  // 92: yard.v1.CancelBatchResponse.purged:type_name -> yard.v1.Purged
+	93,  // [93:93] is the sub-list for method output_type
+	93,  // [93:93] is the sub-list for method input_type
+	93,  // [93:93] is the sub-list for extension type_name
+	93,  // [93:93] is the sub-list for extension extendee
+	0,   // [0:93] is the sub-list for field type_name
 }
 
 func init() { file_yard_v1_admin_proto_init() }
@@ -8743,8 +9727,8 @@ func file_yard_v1_admin_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_v1_admin_proto_rawDesc), len(file_yard_v1_admin_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   114,
+			NumEnums:      2,
+			NumMessages:   127,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -88,6 +88,11 @@ func (r *ListTypesResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return writeList(enc, "types", r.Types, r.NextCursor)
 }
 
+// MarshalJSONTo always writes the list, so that a client can loop over it.
+func (r *ListBatchesResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return writeList(enc, "batches", r.Batches, r.NextCursor)
+}
+
 // writeList writes a list and, where there is one, the cursor of the next page.
 func writeList[T any](enc *jsontext.Encoder, name string, list []T, next string) error {
 	if err := errors.Join(enc.WriteToken(jsontext.BeginObject), enc.WriteToken(jsontext.String(name)), enc.WriteToken(jsontext.BeginArray)); err != nil {

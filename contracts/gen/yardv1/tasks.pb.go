@@ -943,7 +943,10 @@ type NewTask struct {
 	// Since log version 10.
 	OrderKey string `protobuf:"bytes,19,opt,name=order_key,json=orderKey,proto3" json:"order_key,omitempty"`
 	// What follows where it would be dead: its attempts are exhausted, or it failed for good. Default: skip. Only with order_key.
-	OrderPolicy   OrderPolicy `protobuf:"varint,20,opt,name=order_policy,json=orderPolicy,proto3,enum=yard.v1.OrderPolicy" json:"order_policy,omitempty"`
+	OrderPolicy OrderPolicy `protobuf:"varint,20,opt,name=order_policy,json=orderPolicy,proto3,enum=yard.v1.OrderPolicy" json:"order_policy,omitempty"`
+	// The batch that it is a member of (batches.create), which must be open. 1..128 bytes of UTF-8. All tasks of a request have the same one, or none has one.
+	// A task that is not created (`existing`, `rejected`, `replaced`) is no member. Default: none. Since log version 10.
+	BatchId       string `protobuf:"bytes,24,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1116,6 +1119,13 @@ func (x *NewTask) GetOrderPolicy() OrderPolicy {
 		return x.OrderPolicy
 	}
 	return OrderPolicy_ORDER_POLICY_SKIP
+}
+
+func (x *NewTask) GetBatchId() string {
+	if x != nil {
+		return x.BatchId
+	}
+	return ""
 }
 
 // SubmitRequest (tasks.submit): either all tasks are accepted or none. Tasks with unique keys are each for themselves.
@@ -2523,7 +2533,9 @@ type ListRequest struct {
 	// Only tasks with this order key. Default: all. It has no index either, but only the partition of the key is asked. Since log version 10.
 	OrderKey string `protobuf:"bytes,41,opt,name=order_key,json=orderKey,proto3" json:"order_key,omitempty"`
 	// Only tasks that block their order key: they would be dead, and hold it up. Since log version 10.
-	Blocked       bool `protobuf:"varint,42,opt,name=blocked,proto3" json:"blocked,omitempty"`
+	Blocked bool `protobuf:"varint,42,opt,name=blocked,proto3" json:"blocked,omitempty"`
+	// Only members of this batch. Default: all. It has no index either. Since log version 10.
+	BatchId       string `protobuf:"bytes,45,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2619,6 +2631,13 @@ func (x *ListRequest) GetBlocked() bool {
 		return x.Blocked
 	}
 	return false
+}
+
+func (x *ListRequest) GetBatchId() string {
+	if x != nil {
+		return x.BatchId
+	}
+	return ""
 }
 
 type ListResponse struct {
@@ -3073,7 +3092,9 @@ type Task struct {
 	// As submitted.
 	OrderPolicy OrderPolicy `protobuf:"varint,43,opt,name=order_policy,json=orderPolicy,proto3,enum=yard.v1.OrderPolicy" json:"order_policy,omitempty"`
 	// It would be dead, and holds up its order_key instead (order_policy block or park). Its state is backoff.
-	Blocked       bool `protobuf:"varint,44,opt,name=blocked,proto3" json:"blocked,omitempty"`
+	Blocked bool `protobuf:"varint,44,opt,name=blocked,proto3" json:"blocked,omitempty"`
+	// As submitted.
+	BatchId       string `protobuf:"bytes,50,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3339,6 +3360,13 @@ func (x *Task) GetBlocked() bool {
 	return false
 }
 
+func (x *Task) GetBatchId() string {
+	if x != nil {
+		return x.BatchId
+	}
+	return ""
+}
+
 // TaskEvent is one step in a task's life.
 type TaskEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3467,7 +3495,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x13initial_interval_ms\x18\x02 \x01(\x03R\x11initialIntervalMs\x12\x18\n" +
 	"\abackoff\x18\x03 \x01(\x01R\abackoff\x12&\n" +
 	"\x0fmax_interval_ms\x18\x04 \x01(\x03R\rmaxIntervalMs\x12!\n" +
-	"\fmax_attempts\x18\x05 \x01(\x05R\vmaxAttempts\"\xa3\x06\n" +
+	"\fmax_attempts\x18\x05 \x01(\x05R\vmaxAttempts\"\xbe\x06\n" +
 	"\aNewTask\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12*\n" +
@@ -3491,7 +3519,8 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"onConflict\x12\"\n" +
 	"\runique_for_ms\x18\x12 \x01(\x03R\vuniqueForMs\x12\x1b\n" +
 	"\torder_key\x18\x13 \x01(\tR\borderKey\x127\n" +
-	"\forder_policy\x18\x14 \x01(\x0e2\x14.yard.v1.OrderPolicyR\vorderPolicy\x1a:\n" +
+	"\forder_policy\x18\x14 \x01(\x0e2\x14.yard.v1.OrderPolicyR\vorderPolicy\x12\x19\n" +
+	"\bbatch_id\x18\x18 \x01(\tR\abatchId\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc8\x01\n" +
@@ -3603,7 +3632,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x17\n" +
 	"\await_ms\x18\x02 \x01(\x03R\x06waitMs\"0\n" +
 	"\vGetResponse\x12!\n" +
-	"\x04task\x18\x01 \x01(\v2\r.yard.v1.TaskR\x04task\"\xdd\x02\n" +
+	"\x04task\x18\x01 \x01(\v2\r.yard.v1.TaskR\x04task\"\xf8\x02\n" +
 	"\vListRequest\x12\x1a\n" +
 	"\btasklist\x18\x01 \x01(\tR\btasklist\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12*\n" +
@@ -3613,7 +3642,8 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\aheaders\x18\x06 \x03(\v2!.yard.v1.ListRequest.HeadersEntryR\aheaders\x12\x14\n" +
 	"\x05group\x18\a \x01(\tR\x05group\x12\x1b\n" +
 	"\torder_key\x18) \x01(\tR\borderKey\x12\x18\n" +
-	"\ablocked\x18* \x01(\bR\ablocked\x1a:\n" +
+	"\ablocked\x18* \x01(\bR\ablocked\x12\x19\n" +
+	"\bbatch_id\x18- \x01(\tR\abatchId\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"T\n" +
@@ -3651,7 +3681,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\apayload\x18\x0e \x01(\v2\x10.yard.v1.PayloadR\apayload\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x8a\t\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa5\t\n" +
 	"\x04Task\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x1a\n" +
@@ -3690,7 +3720,8 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\vawaits_turn\x18* \x01(\bR\n" +
 	"awaitsTurn\x127\n" +
 	"\forder_policy\x18+ \x01(\x0e2\x14.yard.v1.OrderPolicyR\vorderPolicy\x12\x18\n" +
-	"\ablocked\x18, \x01(\bR\ablocked\x1a:\n" +
+	"\ablocked\x18, \x01(\bR\ablocked\x12\x19\n" +
+	"\bbatch_id\x182 \x01(\tR\abatchId\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xcf\x01\n" +

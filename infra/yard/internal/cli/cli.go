@@ -145,7 +145,7 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(
 		a.demoCommand(), a.devCommand(), a.benchCommand(),
 		a.statusCommand(), a.doctorCommand(), a.versionCommand(), a.contextCommand(), a.upgradeCommand(), a.provisionCommand(), a.authCommand(), a.quarantineCommand(), a.serverCommand(),
-		a.taskCommand(), a.workerCommand(), a.tasklistCommand(), a.domainCommand(), a.typeCommand(), a.limitCommand(), a.groupCommand(), a.keysCommand(), a.deadCommand(),
+		a.taskCommand(), a.workerCommand(), a.tasklistCommand(), a.domainCommand(), a.typeCommand(), a.limitCommand(), a.groupCommand(), a.keysCommand(), a.deadCommand(), a.batchCommand(),
 	)
 	a.completions(root)
 	return root

@@ -38,6 +38,7 @@ type submitFlags struct {
 	cost         int
 	unique       yard.Unique
 	orderKey     string
+	batch        string
 	blocksKey    bool
 	parksKey     bool
 }
@@ -93,6 +94,7 @@ requests; each is accepted completely or not at all.`,
 	flags.BoolVar(&f.unique.Reject, "reject", false, "fail where another task has the key; default: print that task's id")
 	flags.BoolVar(&f.unique.Replace, "replace", false, "change the task that has the key into this one, unless an attempt of it has begun")
 	flags.StringVar(&f.orderKey, "order-key", "", "what it stays in order with, such as an account: tasks with the same key run one at a time")
+	flags.StringVar(&f.batch, "batch", "", "the batch that it is a member of, which must be open")
 	flags.BoolVar(&f.blocksKey, "block", false, "where it would be dead, hold up its order key instead, until it is cancelled or run again")
 	flags.BoolVar(&f.parksKey, "park", false, "like --block, and all that waits behind it with its order key leaves memory at once")
 	flags.BoolVarP(&f.wait, "wait", "w", false, "watch it until it is finished (one task only)")
@@ -120,7 +122,7 @@ func (a *app) tasksToSubmit(f submitFlags, args []string) (tasks []yard.Task, wa
 		return nil, false, usagef("--park goes with --order-key")
 	case f.parksKey && f.blocksKey:
 		return nil, false, usagef("--park excludes --block")
-	case f.file != "" && (f.delay != 0 || f.at != "" || !noPolicy(f.retry) || f.startToClose != 0 || f.heartbeat != 0 || f.startWithin != 0 || f.finishWithin != 0 || len(f.headers) > 0 || f.group != "" || f.cost != 0 || f.unique.Key != "" || f.orderKey != ""):
+	case f.file != "" && (f.delay != 0 || f.at != "" || !noPolicy(f.retry) || f.startToClose != 0 || f.heartbeat != 0 || f.startWithin != 0 || f.finishWithin != 0 || len(f.headers) > 0 || f.group != "" || f.cost != 0 || f.unique.Key != "" || f.orderKey != "" || f.batch != ""):
 		return nil, false, usagef("only --tasklist, --priority and --wait go with --file: the rest is in its tasks")
 	}
 	if f.file != "" {
@@ -138,7 +140,7 @@ func (a *app) tasksToSubmit(f submitFlags, args []string) (tasks []yard.Task, wa
 func tasksOfFlags(f submitFlags, args []string) ([]yard.Task, error) {
 	task := yard.Task{
 		Type: args[0], Tasklist: f.tasklist, Priority: f.priority, Delay: f.delay,
-		StartToClose: f.startToClose, HeartbeatTimeout: f.heartbeat, StartWithin: f.startWithin, FinishWithin: f.finishWithin, Group: f.group, Cost: f.cost, OrderKey: f.orderKey, BlocksKey: f.blocksKey, ParksKey: f.parksKey,
+		StartToClose: f.startToClose, HeartbeatTimeout: f.heartbeat, StartWithin: f.startWithin, FinishWithin: f.finishWithin, Group: f.group, Cost: f.cost, OrderKey: f.orderKey, Batch: f.batch, BlocksKey: f.blocksKey, ParksKey: f.parksKey,
 	}
 	var err error
 	if task.Headers, err = headersOf(f.headers); err != nil {
@@ -271,7 +273,7 @@ func taskOf(w *yardv1.NewTask, f submitFlags) yard.Task {
 		Type: w.Type, Tasklist: w.Tasklist, Priority: int(w.Priority), Delay: ms(w.DelayMs),
 		StartToClose: ms(w.StartToCloseMs), HeartbeatTimeout: ms(w.HeartbeatTimeoutMs), Traceparent: w.Traceparent,
 		StartWithin: ms(w.StartWithinMs), FinishWithin: ms(w.FinishWithinMs), Headers: w.Headers,
-		Group: w.Group, Cost: int(w.Cost), Retry: policyOf(w.Retry), OrderKey: w.OrderKey,
+		Group: w.Group, Cost: int(w.Cost), Retry: policyOf(w.Retry), OrderKey: w.OrderKey, Batch: w.BatchId,
 		BlocksKey: w.OrderPolicy == yardv1.OrderPolicy_ORDER_POLICY_BLOCK, ParksKey: w.OrderPolicy == yardv1.OrderPolicy_ORDER_POLICY_PARK,
 	}
 	if w.UniqueKey != "" {

@@ -77,6 +77,7 @@ func (a *app) taskList() *cobra.Command {
 	cmd.Flags().StringVar(&filter.Type, "type", "", "only of this type")
 	cmd.Flags().StringVar(&filter.Group, "group", "", "only of this group")
 	cmd.Flags().StringVar(&filter.OrderKey, "order-key", "", "only with this order key")
+	cmd.Flags().StringVar(&filter.BatchId, "batch", "", "only members of this batch")
 	cmd.Flags().BoolVar(&filter.Blocked, "blocked", false, "only those that block their order key")
 	cmd.Flags().StringSliceVar(&states, "state", nil, "only in these states")
 	cmd.Flags().StringArrayVar(&headers, "header", nil, "only with this header, as name=value; up to 4 of them, all must match")

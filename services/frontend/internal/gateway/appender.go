@@ -21,10 +21,12 @@ type appender struct {
 	balancer *distribution.Balancer
 	commits  []*commit // by partition
 	keyed    []*keyCommit
+	// words are the last ones that are known on the members of batches; what is known may be out of date.
+	words map[batchAt]batchWord
 }
 
 func newAppender(g *Gateway) *appender {
-	a := &appender{g: g, balancer: distribution.New(g.Partitioning.History)}
+	a := &appender{g: g, balancer: distribution.New(g.Partitioning.History), words: map[batchAt]batchWord{}}
 	for range g.Partitioning.History {
 		a.commits, a.keyed = append(a.commits, newCommit()), append(a.keyed, newKeyCommit())
 	}

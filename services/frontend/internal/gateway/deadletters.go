@@ -261,7 +261,7 @@ func publicLetter(r *logv1.Record, brief bool) *yardv1.Task {
 		TaskId: id.String(), Domain: r.Domain, Tasklist: r.Tasklist, Type: r.Type, Priority: r.Priority, State: yardv1.TaskState_TASK_STATE_DEAD,
 		Failures: r.Failures, Grants: int32(r.Version - r.Updates.GetPassed()), Revision: int64(r.Updates.GetApplied() + 1), Redrives: int32(r.Redriven.GetCount()),
 		CreatedAtMs: id.Time().UnixMilli(), DueAtMs: r.DueAtMs, FinishedAtMs: r.FinishedAtMs, ErrorMessage: r.ErrorMessage, ErrorType: r.ErrorType,
-		Group: r.Group, Cost: r.Cost, UniqueKey: r.Unique.GetKey(), UniqueForMs: r.Unique.GetForMs(), OrderKey: r.Order.GetKey(),
+		Group: r.Group, Cost: r.Cost, UniqueKey: r.Unique.GetKey(), UniqueForMs: r.Unique.GetForMs(), OrderKey: r.Order.GetKey(), BatchId: r.BatchId,
 		StartByMs: r.GetExpiry().GetStartByMs(), FinishByMs: r.GetExpiry().GetFinishByMs(),
 	}
 	for _, h := range r.Headers {

@@ -359,7 +359,7 @@ func newRig(t *testing.T, change ...func(*Deps)) *rig {
 	d := Deps{
 		Config: DefaultConfig(), Partitioning: topology.Partitioning{History: rigPartitions, Matching: rigShards},
 		Tokens:  rigTokens,
-		History: r.log, Letters: new(memLetters), Bus: r.bus, Owners: noOwners(), Catalog: r.catalog, Registry: r.catalog, Metrics: nil,
+		History: r.log, Letters: new(memLetters), Batches: memBatches{}, Bus: r.bus, Owners: noOwners(), Catalog: r.catalog, Registry: r.catalog, Metrics: nil,
 	}
 	for _, f := range change {
 		f(&d)

@@ -85,6 +85,7 @@ type Deps struct {
 	Tokens       *ids.Tokens
 	History      Log
 	Letters      Letters
+	Batches      Batches
 	Bus          Bus
 	Owners       Owners
 	Catalog      Catalog
@@ -121,7 +122,7 @@ type Gateway struct {
 // New makes a gateway. Nothing happens before the first request; Run must run
 // while requests come in.
 func New(d Deps) (*Gateway, error) {
-	if d.History == nil || d.Letters == nil || d.Bus == nil || d.Catalog == nil || d.Registry == nil || d.Tokens == nil || d.Owners.missing() {
+	if d.History == nil || d.Letters == nil || d.Batches == nil || d.Bus == nil || d.Catalog == nil || d.Registry == nil || d.Tokens == nil || d.Owners.missing() {
 		return nil, errors.New("gateway: a port or the tokens are missing")
 	}
 	if d.Partitioning.History < 1 || d.Partitioning.Matching < 1 {

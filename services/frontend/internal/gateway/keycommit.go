@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,7 +34,9 @@ func (a *appender) storePart(ctx context.Context, pt *part, alone bool) error {
 	if alone {
 		once, cancel := context.WithTimeout(a.g.base, a.g.Config.AppendTimeout)
 		defer cancel()
-		return a.storeTogether(once, []*part{pt})
+		var stored error
+		a.storeAll(once, []*part{pt}, func(_ *part, err error) { stored = err })
+		return stored
 	}
 	pt.weight = max(1, pt.of.weight*pt.tasks()/pt.of.tasks())
 	a.mu.Lock()
@@ -73,10 +76,7 @@ func (a *appender) flushKeys(p int) {
 		for _, some := range byDomain(parts) {
 			places <- struct{}{}
 			all.Go(func() {
-				err := a.storeTogether(ctx, some)
-				for _, pt := range some {
-					pt.done <- err
-				}
+				a.storeAll(ctx, some, func(pt *part, err error) { pt.done <- err })
 				<-places
 			})
 		}
@@ -90,29 +90,31 @@ func (a *appender) flushKeys(p int) {
 
 // byDomain divides parts into those that go together.
 func byDomain(parts []*part) [][]*part {
-	at, tasks := map[string]int{}, map[string]int{}
+	at, messages := map[string]int{}, map[string]int{}
 	var all [][]*part
 	for _, pt := range parts {
 		i, ok := at[pt.call.Domain]
-		if n := tasks[pt.call.Domain]; !ok || n+pt.tasks() > partTasksMax {
+		if n := messages[pt.call.Domain]; !ok || n+pt.messages() > partTasksMax {
 			i = len(all)
-			at[pt.call.Domain], tasks[pt.call.Domain] = i, 0
+			at[pt.call.Domain], messages[pt.call.Domain] = i, 0
 			all = append(all, nil)
 		}
 		all[i] = append(all[i], pt)
-		tasks[pt.call.Domain] += pt.tasks()
+		messages[pt.call.Domain] += pt.messages()
 	}
 	return all
 }
 
-// storeTogether stores parts of one domain in one atomic batch: first what is said about their keys, then the tasks.
-func (a *appender) storeTogether(ctx context.Context, parts []*part) error {
+// storeTogether stores parts of one domain in one atomic batch: first the words on their batches, then what is said about their keys, then the tasks.
+func (a *appender) storeTogether(ctx context.Context, parts []*part, words []*batchWord) error {
 	p := parts[0].partition
 	requests := make([]filing.Request, len(parts))
 	keys := 0
 	for i, pt := range parts {
 		requests[i] = filing.Request{Destination: pt.destination(), Tasks: pt.tasks(), Bytes: max(1, pt.weight), Apart: pt.ordered()}
-		keys += pt.tasks()
+		if pt.unique() {
+			keys += pt.tasks()
+		}
 	}
 	// Each goes on its own lane: the room for what shares one is counted for one flush at a time. One domain is never left for a later flush.
 	plan, _ := filing.Plan(requests, &filing.Room{}, batchBytesMax)
@@ -120,8 +122,14 @@ func (a *appender) storeTogether(ctx context.Context, parts []*part) error {
 	if err != nil {
 		return fault.New(fault.Internal, "encode a batch: %v", err)
 	}
+	members, err := encodeWords(p, words, a.g.logVersion())
+	if err != nil {
+		return fault.New(fault.Internal, "encode the word on a batch: %v", err)
+	}
 	sent := time.Now()
-	last, err := a.g.History.AppendAtomic(ctx, append(said, tasks...))
+	msgs := slices.Concat(members, said, tasks)
+	last, err := a.g.History.AppendAtomic(ctx, msgs)
+	a.learnWords(p, words, last-uint64(len(msgs)-1), err)
 	if errors.Is(err, natslog.ErrFull) {
 		a.refusedFull(p)
 	}
@@ -147,6 +155,9 @@ func (a *appender) encodeKeyed(p int, parts []*part, plan []filing.Message, keys
 		for _, i := range planned.Requests {
 			pt := parts[i]
 			for k, r := range pt.accepted.Records {
+				if r.Unique == nil {
+					break // none of them has one
+				}
 				r.Unique.Before = uint32(keys + j - len(said))
 				data, err := (&logv1.UniqueKey{TaskId: r.Id, Key: r.Unique.Key, LogVersion: version, WithinMs: r.WithinMs}).MarshalVT()
 				if err != nil {

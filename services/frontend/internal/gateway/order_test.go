@@ -155,7 +155,7 @@ func TestAUniqueKeyCountsWithinAnOrderKey(t *testing.T) {
 			}
 			together = append(together, s.divide(r.Gateway)...)
 		}
-		if err := r.appender.storeTogether(t.Context(), together); err != nil {
+		if err := r.appender.storeTogether(t.Context(), together, nil); err != nil {
 			t.Fatal(err)
 		}
 		r.log.wantInLine(t)

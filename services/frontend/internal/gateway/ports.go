@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -43,6 +44,22 @@ type Letters interface {
 	Get(ctx context.Context, domain string, id ids.TaskID) (*Letter, error)
 	// Delete deletes letters, and earlier ones of the same tasks; nil ones are passed over. After an error some may be deleted.
 	Delete(ctx context.Context, letters []*Letter) (deleted int64, err error)
+}
+
+// Batches reads of batches what the log does not hold as a single message that is known by name. Its errors are *fault.Error.
+type Batches interface {
+	// Ends says how the tasks of a batch in the archive of partition p ended, by the name of its document.
+	Ends(ctx context.Context, p int, subject string) (*logv1.BatchEnds, error)
+	// Page returns batches of a domain whose home is partition p, behind a message of the log. More: others follow.
+	Page(ctx context.Context, p int, domain string, after uint64, limit int) (page []KeptBatch, more bool, err error)
+	// Count is how many batches of a domain have their home in partition p.
+	Count(ctx context.Context, p int, domain string) (int, error)
+}
+
+// KeptBatch is what the log says of a batch, and where.
+type KeptBatch struct {
+	Seq  uint64
+	Home *logv1.BatchHome
 }
 
 // Bus sends what is not waited for. What comes back arrives at the gateway's

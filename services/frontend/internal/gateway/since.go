@@ -15,6 +15,8 @@ func (g *Gateway) tasksKnown(tasks []*yardv1.NewTask) error {
 		switch {
 		case t.UniqueKey != "":
 			field, since = "unique_key", logversion.UniqueKeys
+		case t.BatchId != "":
+			field, since = "batch_id", logversion.Batches
 		case t.OrderKey != "":
 			field, since = "order_key", logversion.OrderKeys
 		case t.Cost > 1:
@@ -161,6 +163,8 @@ func (g *Gateway) orderFilterKnown(req *yardv1.ListRequest) error {
 		return g.known("/order_key", logversion.OrderKeys)
 	case req.Blocked:
 		return g.known("/blocked", logversion.OrderKeys)
+	case req.BatchId != "":
+		return g.known("/batch_id", logversion.Batches)
 	}
 	return nil
 }

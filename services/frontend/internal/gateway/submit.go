@@ -63,7 +63,7 @@ func (g *Gateway) Submit(c Call, req *yardv1.SubmitRequest, answer Answer) {
 	switch {
 	case err != nil:
 		answer(nil, err)
-	case s.unique():
+	case s.unique(), s.batch() != "":
 		g.query(c.Domain, s.call.Deadline, func(_ codec.Message, err error) {
 			if err != nil {
 				s.refuse(err)

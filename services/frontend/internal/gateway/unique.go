@@ -37,14 +37,28 @@ type part struct {
 	// lane and seq are the message that its tasks are in; 0 = none so far.
 	lane ids.Lane
 	seq  uint64
-	// certain: no try of ours may have been stored.
-	certain bool
+	// certain: no try of ours may have been stored. fenced: what is not stored of it never will be.
+	certain, fenced bool
+	// word is the one on the members of its batch that its tasks are to be stored over; nil = the last one that is known.
+	word *batchWord
 	// done takes how a group commit went.
 	done chan error
 }
 
-// partTasksMax bounds the tasks of one part, and of one atomic batch: each is a message more.
+// partTasksMax bounds the tasks with unique keys of one part, and of one atomic batch: each is a message more.
 const partTasksMax = 400
+
+// messages is how many messages a part is of an atomic batch, besides those of its tasks.
+func (pt *part) messages() int {
+	n := 0
+	if pt.unique() {
+		n = pt.tasks()
+	}
+	if pt.batch() != "" {
+		n++
+	}
+	return n
+}
 
 func (s *submission) unique() bool { return s.accepted.Records[0].Unique != nil }
 
@@ -127,6 +141,9 @@ func (s *submission) eachOnce(g *Gateway) work {
 func inTurn(parts []*part) (all [][]*part) {
 	at := map[int]int{}
 	for _, pt := range parts {
+		if pt.tasks() == 0 { // all of it was stored before
+			continue
+		}
 		if k, ok := at[pt.partition]; ok && pt.ordered() {
 			all[k] = append(all[k], pt)
 			continue
@@ -143,7 +160,8 @@ func (g *Gateway) endEach(s *submission, parts []*part, failed error, began time
 		g.storedEach(s, parts, began)
 		return
 	}
-	certain := !s.repeats() && !slices.ContainsFunc(s.results, func(r *yardv1.SubmitResult) bool { return r != nil })
+	never := !slices.ContainsFunc(parts, func(pt *part) bool { return !pt.fenced })
+	certain := (never || !s.repeats()) && !slices.ContainsFunc(s.results, func(r *yardv1.SubmitResult) bool { return r != nil })
 	for _, pt := range parts {
 		certain = certain && pt.certain
 	}
@@ -189,6 +207,17 @@ func uniquePartition(r *logv1.Record, n topology.Partitioning) int {
 	return topology.UniqueKeyPartition(r.Domain, r.Unique.Key, n)
 }
 
+// partitionOf is where a task goes that is for itself, or a member of a batch: with its keys, or with the others of its request.
+func (s *submission) partitionOf(r *logv1.Record, n topology.Partitioning) int {
+	switch {
+	case r.Unique != nil:
+		return uniquePartition(r, n)
+	case r.Order != nil:
+		return topology.OrderKeyPartition(r.Domain, r.Order.Key, n)
+	}
+	return s.home
+}
+
 // uniqueSubject is where the log says which task has the unique key of one. With an order key it counts among the tasks of that.
 func uniqueSubject(p int, r *logv1.Record) string {
 	return topology.UniqueKey(p, r.Domain, topology.UniqueWithin(r.Order.GetKey(), r.Unique.Key))
@@ -197,15 +226,18 @@ func uniqueSubject(p int, r *logv1.Record) string {
 // divide gives every task its partition and its id, and makes the parts of s.
 func (s *submission) divide(g *Gateway) []*part {
 	s.in, s.results = make([]int, s.tasks()), make([]*yardv1.SubmitResult, s.tasks())
+	if !s.hasID {
+		s.home = int(s.seed % uint64(g.Partitioning.History))
+	}
 	open := map[int]*part{}
 	var parts []*part
 	for i, r := range s.accepted.Records {
-		p := uniquePartition(r, g.Partitioning)
+		p := s.partitionOf(r, g.Partitioning)
 		s.in[i] = p
 		id := s.id(i)
 		r.Id = id[:]
 		pt := open[p]
-		if pt == nil || pt.tasks() == partTasksMax {
+		if pt == nil || pt.unique() && pt.tasks() == partTasksMax {
 			pt = &part{of: s, certain: true, done: make(chan error, 1)}
 			pt.call, pt.at, pt.hasID, pt.tries, pt.partition = s.call, s.at, s.hasID, s.tries, p
 			open[p], parts = pt, append(parts, pt)
@@ -222,6 +254,12 @@ func (s *submission) divide(g *Gateway) []*part {
 // decideStored decides about the tasks that an earlier try has stored.
 func (g *Gateway) decideStored(ctx context.Context, parts []*part) error {
 	for _, pt := range parts {
+		if !pt.unique() {
+			if err := g.decideWhole(ctx, pt); err != nil {
+				return err
+			}
+			continue
+		}
 		err := atOnce(ctx, pt.tasks(), func(ctx context.Context, k int) error {
 			id := ids.TaskID(pt.accepted.Records[k].Id)
 			task, err := g.lookUp(ctx, pt.call.Domain, id, time.Time{})
@@ -238,14 +276,32 @@ func (g *Gateway) decideStored(ctx context.Context, parts []*part) error {
 	return nil
 }
 
+// decideWhole decides about a part without unique keys, which is stored whole, if an earlier try has stored it.
+func (g *Gateway) decideWhole(ctx context.Context, pt *part) error {
+	task, err := g.lookUp(ctx, pt.call.Domain, ids.TaskID(pt.accepted.Records[0].Id), time.Time{})
+	if err != nil || task == nil {
+		return err
+	}
+	for k, r := range pt.accepted.Records {
+		pt.decide(k, ids.TaskID(r.Id), yardv1.SubmitOutcome_SUBMIT_OUTCOME_CREATED)
+	}
+	pt.keep()
+	return nil
+}
+
 // storeEach decides about all tasks of a part, or returns why it has not.
 func (g *Gateway) storeEach(ctx context.Context, pt *part) error {
-	check := false
+	check := pt.batch() != "" && pt.repeats() // the word on its batch must be read before it is looked for
 	for delay := resolveFirst; pt.tasks() > 0; delay = min(2*delay, resolveLast) {
 		if check {
-			err := g.checkKeys(ctx, pt)
+			refused, err := g.readWord(ctx, pt)
+			if err == nil {
+				err = g.checkKeys(ctx, pt)
+			}
 			pt.keep()
 			switch {
+			case err == nil && refused != nil && pt.tasks() > 0:
+				return refused
 			case err != nil && ctx.Err() != nil:
 				pt.certain = false
 				return err
@@ -309,12 +365,21 @@ func (pt *part) late() string {
 		}
 		pt.within = min(age+tryAliveFor, lastAlive)
 	}
+	if pt.batch() != "" { // the word on its batch fences its tries
+		pt.within = 0
+	}
 	pt.date()
 	return ""
 }
 
 // checkKeys decides about the tasks whose key another one has, and those that are stored already.
 func (g *Gateway) checkKeys(ctx context.Context, pt *part) error {
+	if !pt.unique() {
+		if pt.certain && !pt.repeats() {
+			return nil
+		}
+		return g.decideWhole(ctx, pt)
+	}
 	return atOnce(ctx, pt.tasks(), func(ctx context.Context, k int) error {
 		r := pt.accepted.Records[k]
 		if asked := pt.asked[k]; !asked.IsZero() { // it may have been replaced, and have ended since

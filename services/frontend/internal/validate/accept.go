@@ -62,6 +62,7 @@ func Accept(req *yardv1.SubmitRequest, terms Terms) Accepted {
 		if t.UniqueKey != "" {
 			r.Unique = &logv1.Unique{Key: t.UniqueKey, ForMs: t.UniqueForMs}
 		}
+		r.BatchId = t.BatchId
 		if t.OrderKey != "" {
 			r.Order = &logv1.Order{Key: t.OrderKey, Blocks: t.OrderPolicy != yardv1.OrderPolicy_ORDER_POLICY_SKIP, Parks: t.OrderPolicy == yardv1.OrderPolicy_ORDER_POLICY_PARK}
 		}

@@ -32,6 +32,11 @@ func List(req *yardv1.ListRequest) error {
 	if err := orderKey("/order_key", req.OrderKey); err != nil {
 		return err
 	}
+	if req.BatchId != "" {
+		if err := BatchID("/batch_id", req.BatchId); err != nil {
+			return err
+		}
+	}
 	if len(req.States) > len(yardv1.TaskState_name) {
 		return invalid("/states", "holds %d entries, there are not so many states", len(req.States))
 	}

@@ -35,6 +35,9 @@ func Submit(req *yardv1.SubmitRequest, now time.Time, form Form) error {
 	if err := orderKeys(req.Tasks); err != nil {
 		return err
 	}
+	if err := batchIDs(req.Tasks); err != nil {
+		return err
+	}
 	return uniqueKeys(req.Tasks)
 }
 

@@ -42,8 +42,9 @@ type Archive struct {
 	retention func(domain string) time.Duration
 	enc       record.Encoder
 	tail      archive.Tail
-	at        uint64 // up to where tail is known
+	at        uint64 // up to where tail and ends are known
 	known     bool
+	ends      batchEnds
 }
 
 // NewArchive makes the writer. retention tells how long finished tasks of a domain
@@ -100,7 +101,7 @@ func (a *Archive) File(ctx context.Context, tasks []*taskstate.Task, last uint64
 
 // load reads what is filed and not in the index yet, up to sequence upTo.
 func (a *Archive) load(ctx context.Context, upTo uint64) error {
-	a.known, a.tail = false, archive.Tail{}
+	a.known, a.tail, a.ends = false, archive.Tail{}, nil
 	stream := topology.ArchiveStream(a.cfg.Partition)
 	mark, err := natslog.LastForSubject(ctx, a.cfg.JetStream, stream, topology.ArchiveIndexed(a.cfg.Partition))
 	if err != nil {
@@ -130,11 +131,19 @@ func (a *Archive) load(ctx context.Context, upTo uint64) error {
 // fileSome stores the first n tasks, and the index if it is due. N is returned after an
 // error of the store too.
 func (a *Archive) fileSome(ctx context.Context, tasks []*taskstate.Task, last uint64) (n int, err error) {
-	n, encoded, err := a.encode(tasks)
+	n, encoded, err := a.encode(tasks[:a.ends.fit(tasks)])
 	if err != nil {
 		return 0, err
 	}
 	msgs, parts := a.share(tasks[:n], encoded)
+	for len(parts) > batchMsgs-batchesPerWrite && n > 1 && inBatches(tasks[:n]) { // what counts their batches must go with them
+		n /= 2
+		msgs, parts = a.share(tasks[:n], encoded[:n])
+	}
+	raised, msgs, err := a.countBatches(ctx, tasks[:n], msgs)
+	if err != nil {
+		return 0, err
+	}
 	for i, m := range parts {
 		inside := make([]ids.TaskID, len(m.Items))
 		for k, item := range m.Items {
@@ -149,7 +158,10 @@ func (a *Archive) fileSome(ctx context.Context, tasks []*taskstate.Task, last ui
 		}
 		a.tail = archive.Tail{}
 	}
-	a.at, err = a.append(ctx, msgs, last, due)
+	a.at, err = a.append(ctx, msgs, last, due || raised != nil)
+	if err == nil {
+		a.counted(raised)
+	}
 	return n, err
 }
 

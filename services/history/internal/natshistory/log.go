@@ -27,7 +27,9 @@ type Config struct {
 	NATS      *nats.Conn
 	JetStream jetstream.JetStream
 	Partition int
-	Log       *slog.Logger
+	// Partitions is how many there are; 0 = not known, and no hints about batches are sent.
+	Partitions int
+	Log        *slog.Logger
 }
 
 // Log reads the partition's log.

@@ -295,7 +295,7 @@ func wantedBy(req *rpcv1.ListTasksRequest) (func(t *taskstate.Task) bool, error)
 		return t.Domain == req.Domain && (filter.GetTasklist() == "" || t.Tasklist == filter.GetTasklist()) &&
 			(filter.GetType() == "" || t.Type == filter.GetType()) &&
 			(filter.GetGroup() == "" || t.Group() == filter.GetGroup()) && t.HasHeaders(filter.GetHeaders()) &&
-			t.HasOrder(filter.GetOrderKey(), filter.GetBlocked()) &&
+			t.HasOrder(filter.GetOrderKey(), filter.GetBlocked()) && (filter.GetBatchId() == "" || t.BatchID() == filter.GetBatchId()) &&
 			(before == ids.TaskID{} || bytes.Compare(t.ID[:], before[:]) < 0) &&
 			(len(filter.GetStates()) == 0 || slices.Contains(filter.GetStates(), record.State(t)))
 	}, nil

@@ -69,6 +69,9 @@ func (e *Encoder) Record(t *taskstate.Task) *logv1.Record {
 	r.Headers, r.Expiry, r.Group = storedHeaders(t.HeaderList()), storedExpiry(t.Expiry()), t.Group()
 	r.Cost, r.HandedBack, r.Unique = t.Cost(), t.HandedBack, storedUnique(t.Unique())
 	r.Updates, r.Redriven, r.Order = storedUpdates(t.Extra), storedRedriven(t.Extra), storedOrder(t.Order())
+	if b := t.Batch(); b != nil {
+		r.BatchId, r.BatchMadeMs = b.ID, b.Made
+	}
 	r.State, r.Version, r.Failures, r.Lost = int32(t.State), t.Version, t.Failures, int32(t.Lost)
 	r.Result, r.ResultEncoding = t.Result.Data, t.Result.Encoding
 	r.ErrorMessage, r.ErrorType, r.FinishedAtMs = t.ErrMessage, t.ErrType, t.FinishedAt

@@ -13,7 +13,7 @@ func Public(t *taskstate.Task, brief bool) *yardv1.Task {
 		CreatedAtMs: t.CreatedAt(), DueAtMs: t.DueAt, FinishedAtMs: t.FinishedAt,
 		ErrorMessage: t.ErrMessage, ErrorType: t.ErrType, CancelRequested: t.CancelRequested && t.State == taskstate.Running,
 		Headers: publicHeaders(t.HeaderList()), StartByMs: t.Expiry().StartBy, FinishByMs: t.Expiry().FinishBy,
-		Group: t.Group(), Cost: t.Cost(), Revision: int64(t.Revision()), Redrives: int32(t.Redriven().Count),
+		Group: t.Group(), Cost: t.Cost(), Revision: int64(t.Revision()), Redrives: int32(t.Redriven().Count), BatchId: t.BatchID(),
 	}
 	if u := t.Unique(); u != nil {
 		out.UniqueKey, out.UniqueForMs = u.Key, u.ForMS

@@ -18,12 +18,12 @@ type lister interface {
 	List(ctx context.Context, f firing.Filter, visit func(records [][]byte) (enough bool, err error)) (end ids.TaskID, more bool, err error)
 }
 
-// search lists waiting tasks, newest first, that are of this group and have these headers. The index holds neither, so with
+// search lists waiting tasks, newest first, that are of this group and batch and have these headers. The index holds none of these, so with
 // some it reads tasks until it has enough, or as far as one search goes. With more, all from the newest down to end
 // were looked at.
-func search(ctx context.Context, owner lister, f firing.Filter, group string, headers map[string]string) (tasks []*yardv1.Task, end string, more bool, err error) {
+func search(ctx context.Context, owner lister, f firing.Filter, group, batch string, headers map[string]string) (tasks []*yardv1.Task, end string, more bool, err error) {
 	wanted := f.Limit
-	if group != "" || len(headers) > 0 {
+	if group != "" || batch != "" || len(headers) > 0 {
 		f.Limit = searchMax
 	}
 	last, more, err := owner.List(ctx, f, func(records [][]byte) (bool, error) {
@@ -32,7 +32,7 @@ func search(ctx context.Context, owner lister, f firing.Filter, group string, he
 			if err != nil {
 				return false, err
 			}
-			if (group == "" || r.Group == group) && has(r.Headers, headers) {
+			if (group == "" || r.Group == group) && (batch == "" || r.BatchId == batch) && has(r.Headers, headers) {
 				tasks = append(tasks, public(r, true))
 			}
 		}

@@ -62,7 +62,7 @@ func waitingTasks(t *testing.T, n, every int) *waiting {
 
 func TestASearchReadsUntilItHasEnough(t *testing.T) {
 	w := waitingTasks(t, 5000, 500)
-	found, _, more, err := search(t.Context(), w, firing.Filter{Limit: 3}, "", map[string]string{"partner": "acme"})
+	found, _, more, err := search(t.Context(), w, firing.Filter{Limit: 3}, "", "", map[string]string{"partner": "acme"})
 	if err != nil || len(found) < 3 || !more || w.looks != 2 || found[2].Headers["n"] != "4000" {
 		t.Errorf("%d found in %d looks, more %v: %v", len(found), w.looks, more, err)
 	}
@@ -72,7 +72,7 @@ func TestASearchReadsUntilItHasEnough(t *testing.T) {
 func TestASearchIsBounded(t *testing.T) {
 	w := waitingTasks(t, searchMax+50, 50)
 	want := map[string]string{"n": "50", "partner": "acme"}
-	found, end, more, err := search(t.Context(), w, firing.Filter{Limit: 3}, "", want)
+	found, end, more, err := search(t.Context(), w, firing.Filter{Limit: 3}, "", "", want)
 	if err != nil || len(found) != 0 || !more || w.looks != searchMax/partTasks || end != w.all[searchMax-1].String() {
 		t.Fatalf("%d found in %d looks, to %s, more %v: %v", len(found), w.looks, end, more, err)
 	}
@@ -80,7 +80,7 @@ func TestASearchIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, _, more, err = search(t.Context(), w, firing.Filter{Limit: 3, Before: before}, "", want)
+	found, _, more, err = search(t.Context(), w, firing.Filter{Limit: 3, Before: before}, "", "", want)
 	if err != nil || len(found) != 1 || more {
 		t.Errorf("%d found, more %v: %v", len(found), more, err)
 	}
@@ -95,7 +95,7 @@ func (busy) List(context.Context, firing.Filter, func([][]byte) (bool, error)) (
 
 // I14: who is refused learns when to ask again.
 func TestI14_ASearchTooManyIsRefusedWithATime(t *testing.T) {
-	_, _, _, err := search(t.Context(), busy{}, firing.Filter{Limit: 3}, "acme", nil)
+	_, _, _, err := search(t.Context(), busy{}, firing.Filter{Limit: 3}, "acme", "", nil)
 	if e := fault.From(err); e == nil || e.Code != fault.ResourceExhausted || e.RetryAfter <= 0 {
 		t.Errorf("got %v", err)
 	}
@@ -103,7 +103,7 @@ func TestI14_ASearchTooManyIsRefusedWithATime(t *testing.T) {
 
 func TestAListWithoutHeadersIsOneLook(t *testing.T) {
 	w := waitingTasks(t, 10, 2)
-	found, _, more, err := search(t.Context(), w, firing.Filter{Limit: 3}, "", nil)
+	found, _, more, err := search(t.Context(), w, firing.Filter{Limit: 3}, "", "", nil)
 	if err != nil || len(found) != 3 || !more || w.looks != 1 {
 		t.Errorf("%d found in %d looks, more %v: %v", len(found), w.looks, more, err)
 	}
@@ -111,7 +111,7 @@ func TestAListWithoutHeadersIsOneLook(t *testing.T) {
 
 func TestASearchByGroupFindsNoOther(t *testing.T) {
 	w := waitingTasks(t, 5000, 500)
-	found, _, _, err := search(t.Context(), w, firing.Filter{Limit: 100}, "acme", nil)
+	found, _, _, err := search(t.Context(), w, firing.Filter{Limit: 100}, "acme", "", nil)
 	if err != nil || len(found) != 10 || w.looks < 2 {
 		t.Errorf("%d found in %d looks: %v", len(found), w.looks, err)
 	}

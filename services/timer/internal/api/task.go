@@ -15,6 +15,7 @@ func public(r *logv1.Record, brief bool) *yardv1.Task {
 		State: yardv1.TaskState_TASK_STATE_WAITING, Failures: r.Failures, Grants: int32(r.Version - r.Updates.GetPassed()), Revision: int64(r.Updates.GetApplied() + 1), Redrives: int32(r.Redriven.GetCount()),
 		CreatedAtMs: id.Time().UnixMilli(), DueAtMs: r.DueAtMs, ErrorMessage: r.ErrorMessage, ErrorType: r.ErrorType,
 		Traceparent: telemetry.FormatTraceparent(r.Trace), Group: r.Group, Cost: r.Cost, UniqueKey: r.Unique.GetKey(), UniqueForMs: r.Unique.GetForMs(),
+		BatchId: r.BatchId,
 	}
 	t.StartByMs, t.FinishByMs = r.GetExpiry().GetStartByMs(), r.GetExpiry().GetFinishByMs()
 	for _, h := range r.Headers {

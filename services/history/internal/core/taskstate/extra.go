@@ -17,6 +17,8 @@ type Extra struct {
 	Redriven *Redriven
 	// Order is its order key; nil = none.
 	Order *Order
+	// Batch is the batch that it is a member of; nil = none.
+	Batch *Batch
 }
 
 // Unique is what the log says about the unique key of a task.
@@ -72,6 +74,29 @@ func (t *Task) Cost() int32 {
 		return 0
 	}
 	return t.Extra.Cost
+}
+
+// Batch is a batch of tasks. It is not changed any more: copies of a task share it.
+type Batch struct {
+	ID string
+	// Made is when it was created, Unix ms: another one may have its name later.
+	Made int64
+}
+
+// Batch is the batch that t is a member of; nil = none.
+func (t *Task) Batch() *Batch {
+	if t.Extra == nil {
+		return nil
+	}
+	return t.Extra.Batch
+}
+
+// BatchID is the name of that; "" = none.
+func (t *Task) BatchID() string {
+	if b := t.Batch(); b != nil {
+		return b.ID
+	}
+	return ""
 }
 
 // Unique is the unique key of t; nil = none.

@@ -264,6 +264,7 @@ func (t *Task) Footprint() int {
 	if o := t.Order(); o != nil {
 		n += order + len(o.Key) // with its place in the line of its key
 	}
+	n += len(t.BatchID())
 	return n + fixed + cap(t.Steps)*step + int(t.stepsBytes) + len(t.Payload.Data) + len(t.Result.Data) +
 		len(t.Attempt.Progress.Data) + len(t.ErrMessage)
 }

@@ -1,0 +1,97 @@
+package topology
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Batches of tasks. A subject has a digest of the batch's id, since any text may be one; its domain comes first, so that the batches of one can be
+// listed.
+
+const (
+	batchHomePart    = ".batch.home."
+	batchMembersPart = ".batch.members."
+)
+
+// BatchHome is where the log of partition p, the home of a batch, has the batch itself: only the last message counts.
+func BatchHome(p int, domain, batch string) string {
+	return "yard.history." + num(p) + batchHomePart + domain + "." + batchToken(domain, batch)
+}
+
+// BatchHomesOf filters the batches of a domain whose home is partition p.
+func BatchHomesOf(p int, domain string) string {
+	return "yard.history." + num(p) + batchHomePart + domain + ".*"
+}
+
+// BatchHomeAny filters all batches whose home is partition p.
+func BatchHomeAny(p int) string { return "yard.history." + num(p) + batchHomePart + ">" }
+
+// DomainOfBatchHome is the domain of a subject of BatchHome, or "".
+func DomainOfBatchHome(p int, subject string) string {
+	rest, _ := strings.CutPrefix(subject, "yard.history."+num(p)+batchHomePart)
+	domain, _, ok := strings.Cut(rest, ".")
+	if !ok || rest == subject {
+		return ""
+	}
+	return domain
+}
+
+// BatchMembers is where the log of partition p says how many tasks it has of a batch that was created at a time, Unix ms: only the last message counts.
+func BatchMembers(p int, domain, batch string, madeMS int64) string {
+	return "yard.history." + num(p) + batchMembersPart + batchOf(domain, batch, madeMS)
+}
+
+// BatchAny filters what the log of partition p says about batches.
+func BatchAny(p int) string { return "yard.history." + num(p) + ".batch.>" }
+
+// BatchEnds is where the archive of partition p says how tasks of a batch that was created at a time, Unix ms, ended: only the last message counts.
+func BatchEnds(p int, domain, batch string, madeMS int64) string {
+	return "yard.archive." + num(p) + ".batch." + batchOf(domain, batch, madeMS)
+}
+
+// batchOf names a batch among all that have or had its name.
+func batchOf(domain, batch string, madeMS int64) string {
+	return domain + "." + batchToken(domain, batch) + "." + strconv.FormatInt(madeMS, 10)
+}
+
+// BatchEndsAny filters what the archive of partition p says about batches.
+func BatchEndsAny(p int) string { return "yard.archive." + num(p) + ".batch.>" }
+
+// BatchPartition is the home of a batch.
+func BatchPartition(domain, batch string, n Partitioning) int {
+	digest := batchDigest(domain, batch)
+	return int(binary.BigEndian.Uint64(digest[batchTokenBytes:]) % uint64(n.History))
+}
+
+// HintBatch carries logv1.BatchHint to the keeper of the batches whose home is partition p. Core NATS, lost without harm.
+func HintBatch(p int) string { return "yard.hint.batch." + num(p) }
+
+// HintBatchAny filters those of all partitions.
+const HintBatchAny = "yard.hint.batch.*"
+
+// batchTokenBytes is how much of a digest names a batch. What follows chooses its home.
+const batchTokenBytes = 16
+
+func batchToken(domain, batch string) string {
+	digest := batchDigest(domain, batch)
+	return hex.EncodeToString(digest[:batchTokenBytes])
+}
+
+func batchDigest(domain, batch string) [sha256.Size]byte {
+	return sha256.Sum256([]byte("batch\x00" + domain + "\x00" + batch))
+}
+
+// How long what is stored of a batch is kept at the most; a batch expires before.
+const (
+	BatchExpiresMax = 30 * 24 * time.Hour
+	BatchLifeMax    = BatchExpiresMax + 2*24*time.Hour
+	// BatchFenceKept is for how long the words on the members of a batch outlive it: longer than a try to store one may still come.
+	BatchFenceKept = 15 * time.Minute
+)
+
+// BatchesMax bounds the batches of a domain whose home is one partition, with those that are over and still kept.
+const BatchesMax = 5000

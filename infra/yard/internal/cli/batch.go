@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+)
+
+func (a *app) batchCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "batch", Short: "Tasks whose end is known as a whole"}
+	cmd.AddCommand(a.batchCreate(), a.batchList(), a.batchCancel(),
+		a.batchTold("get", "Tell of a batch, and how many of its tasks have ended, and how", (*yard.Batch).Info),
+		a.batchTold("close", "Say that a batch has all its tasks: it completes when they have ended", (*yard.Batch).Close),
+		a.batchTold("wait", "Wait until a batch is over; ctrl-C ends the wait", (*yard.Batch).Wait))
+	return cmd
+}
+
+func (a *app) batchCreate() *cobra.Command {
+	var o yard.BatchOptions
+	var callback yard.Task
+	cmd := &cobra.Command{
+		Use: "create ID", Short: "Make a batch, into which tasks are submitted then",
+		Example: "  yard batch create import-7 --callback import.done -t imports\n  yard task submit row -t imports --batch import-7\n  yard batch close import-7",
+		Args:    argCount(1, 1, "one batch"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if callback.Type != "" {
+				o.Callback = &callback
+			}
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
+				b, err := c.NewBatch(ctx, args[0], o)
+				if err != nil {
+					return err
+				}
+				info, err := b.Info(ctx)
+				if err != nil {
+					return err
+				}
+				return a.printBatches([]*yard.BatchInfo{info})
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&callback.Type, "callback", "", "the type of the task that is submitted when the batch is completed")
+	flags.StringVarP(&callback.Tasklist, "tasklist", "t", "", "the tasklist of that task")
+	flags.DurationVar(&o.Expires, "expires", 0, "it expires after this time unless it is completed, 1m to 720h; default 720h")
+	flags.DurationVar(&o.Keep, "keep", 0, "for how long it can be asked for once it is over, 1m to 720h; default 24h")
+	return cmd
+}
+
+// batchTold does something with a batch, and shows what it is then.
+func (a *app) batchTold(verb, short string, do func(*yard.Batch, context.Context) (*yard.BatchInfo, error)) *cobra.Command {
+	return &cobra.Command{
+		Use: verb + " ID", Short: short, Args: argCount(1, 1, "one batch"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
+				info, err := do(c.Batch(args[0]), ctx)
+				if err != nil {
+					return err
+				}
+				return a.printBatches([]*yard.BatchInfo{info})
+			})
+		},
+	}
+}
+
+func (a *app) batchList() *cobra.Command {
+	var states []string
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the batches of the domain", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
+				var wanted []yard.BatchState
+				for _, s := range states {
+					wanted = append(wanted, yard.BatchState(s))
+				}
+				var all []*yard.BatchInfo
+				for info, err := range c.Batches(ctx, wanted...) {
+					if err != nil {
+						return err
+					}
+					all = append(all, info)
+				}
+				return a.printBatches(all)
+			})
+		},
+	}
+	cmd.Flags().StringSliceVar(&states, "state", nil, "only in these states: open, closed, completed, expired; default all of them")
+	return cmd
+}
+
+func (a *app) batchCancel() *cobra.Command {
+	var o yard.PurgeOptions
+	cmd := &cobra.Command{
+		Use: "cancel ID", Short: "Close a batch and cancel the rest of its tasks",
+		Example: `  yard batch cancel import-7 --reason "wrong file"`,
+		Args:    argCount(1, 1, "one batch"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.Rate < 1 {
+				return usagef("--rate %d: want at least one task a second", o.Rate)
+			}
+			if !cmd.Flags().Changed("by") {
+				o.By = userName()
+			}
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
+				cancel := func(c *yard.Client, ctx context.Context, id string, o yard.PurgeOptions) (yard.Purged, error) {
+					return c.Batch(id).Cancel(ctx, o)
+				}
+				return a.purge(ctx, c, args[0], o, cancel, func(p *yardv1.Purged) codec.Message { return &yardv1.CancelBatchResponse{Purged: p} })
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&o.Running, "running", false, "ask the workers of running tasks to stop, too")
+	flags.IntVar(&o.Rate, "rate", 500, "the most tasks to cancel a second")
+	flags.StringVar(&o.Reason, "reason", "", "why, for people; it is in the history of each task")
+	flags.StringVar(&o.By, "by", "", "who cancels it, for people; default the user of this system")
+	return cmd
+}
+
+func (a *app) printBatches(all []*yard.BatchInfo) error {
+	if a.json {
+		resp := &yardv1.ListBatchesResponse{}
+		for _, b := range all {
+			resp.Batches = append(resp.Batches, b.Wire())
+		}
+		return a.printJSON(resp)
+	}
+	var t table
+	t.row("BATCH", "STATE", "TASKS", "ACTIVE", "COMPLETED", "DEAD", "CANCELLED", "EXPIRED", "CREATED", "CALLBACK")
+	for _, b := range all {
+		callback := b.CallbackID
+		if callback == "" {
+			callback = b.CallbackType
+		}
+		if callback == "" {
+			callback = "-"
+		}
+		t.row(oneLine(b.ID), b.State, b.Tasks, b.Active, b.Completed, b.Dead, b.Cancelled, b.Expired, b.CreatedAt.Format(time.RFC3339), callback)
+	}
+	return a.printTable(&t)
+}

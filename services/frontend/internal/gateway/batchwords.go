@@ -1,0 +1,251 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
+)
+
+// Tasks of a batch are stored together with the word on how many tasks the batch has in that partition, over the word that was read (decision 0047). So the
+// log counts them, and takes none behind a word that closes the batch. That guards a repeat, too: it reads the word first and looks for its tasks then, so
+// what was sent before is either found, or refused once the repeat has written.
+
+// batchWord is a word on the members of a batch in a partition.
+type batchWord struct {
+	batchAt
+	// made is when the batch was created, Unix ms.
+	made int64
+	// seq is where the word lies that this one is over, 0 = there is none; tasks is what it counts, more are those that are being stored.
+	seq         uint64
+	tasks, more int64
+}
+
+// batchAt is a batch in a partition.
+type batchAt struct {
+	partition  int
+	domain, id string
+}
+
+const (
+	// wordsKnown bounds the words that are remembered.
+	wordsKnown = 4096
+	// wordTries is how often a flush is tried again since others have stored tasks of the same batch.
+	wordTries = 16
+)
+
+// batch is the batch of the tasks of s; "" = none.
+func (s *submission) batch() string { return s.accepted.Records[0].BatchId }
+
+func (pt *part) batchAt() batchAt { return batchAt{pt.partition, pt.call.Domain, pt.batch()} }
+
+// batchHome reads a batch; nil = there is none. Seq is where it lies.
+func (g *Gateway) batchHome(ctx context.Context, domain, id string) (home *logv1.BatchHome, seq uint64, err error) {
+	p := topology.BatchPartition(domain, id, g.Partitioning)
+	m, err := g.History.LastFor(ctx, p, topology.BatchHome(p, domain, id))
+	if err != nil {
+		return nil, 0, fault.New(fault.Unavailable, "the log does not answer: %v", err).After(awayRetryAfter)
+	}
+	if m == nil {
+		return nil, 0, nil
+	}
+	home = &logv1.BatchHome{}
+	if err := home.UnmarshalVT(m.Data); err != nil {
+		return nil, 0, fault.New(fault.Internal, "message %d of partition %d is no batch: %v", m.Seq, p, err)
+	}
+	if err := logversion.Check(home.LogVersion); err != nil {
+		return nil, 0, fault.New(fault.Internal, "message %d of partition %d: %v", m.Seq, p, err)
+	}
+	return home, m.Seq, nil
+}
+
+// batchMembers reads the word on the members of a batch in partition p; seq is where it lies, 0 = there is none.
+func (g *Gateway) batchMembers(ctx context.Context, p int, domain, id string, made int64) (said *logv1.BatchMembers, seq uint64, err error) {
+	said = &logv1.BatchMembers{}
+	m, err := g.History.LastFor(ctx, p, topology.BatchMembers(p, domain, id, made))
+	if err != nil {
+		return nil, 0, fault.New(fault.Unavailable, "the log does not answer: %v", err).After(awayRetryAfter)
+	}
+	if m == nil {
+		return said, 0, nil
+	}
+	if err := said.UnmarshalVT(m.Data); err != nil {
+		return nil, 0, fault.New(fault.Internal, "message %d of partition %d does not count the tasks of a batch: %v", m.Seq, p, err)
+	}
+	if err := logversion.Check(said.LogVersion); err != nil {
+		return nil, 0, fault.New(fault.Internal, "message %d of partition %d: %v", m.Seq, p, err)
+	}
+	return said, m.Seq, nil
+}
+
+// wordOf reads the word on the members of a batch. Refused is why the batch takes no more; never tells that what is not stored by now never will be.
+func (g *Gateway) wordOf(ctx context.Context, at batchAt) (word batchWord, refused *fault.Error, never bool, err error) {
+	const path = "/tasks/0/batch_id"
+	home, _, err := g.batchHome(ctx, at.domain, at.id)
+	switch {
+	case err != nil:
+		return word, nil, false, err
+	case home == nil:
+		return word, fault.At(fault.NotFound, path, "there is no batch %q: make it with batches.create", at.id), true, nil
+	case home.EndedAtMs != 0:
+		return word, fault.At(fault.FailedPrecondition, path, "the batch %q is over", at.id), true, nil
+	}
+	said, seq, err := g.batchMembers(ctx, at.partition, at.domain, at.id, home.CreatedAtMs)
+	if err != nil {
+		return word, nil, false, err
+	}
+	if said.Closed || home.ClosedAtMs != 0 {
+		return word, fault.At(fault.FailedPrecondition, path, "the batch %q is closed", at.id), said.Closed, nil
+	}
+	return batchWord{batchAt: at, made: home.CreatedAtMs, seq: seq, tasks: said.Tasks}, nil, false, nil
+}
+
+// readWord reads the word that the tasks of a part are to be stored over, if they are of a batch. Refused is why they are not.
+func (g *Gateway) readWord(ctx context.Context, pt *part) (refused error, err error) {
+	if pt.batch() == "" {
+		return nil, nil
+	}
+	word, why, never, err := g.wordOf(ctx, pt.batchAt())
+	if err != nil {
+		return nil, err
+	}
+	if why != nil {
+		if never {
+			pt.fenced, pt.certain = true, true
+		}
+		return why, nil
+	}
+	pt.word = &word
+	return nil, nil
+}
+
+// storeAll stores parts of one domain together, and tells each how that went: natslog.ErrWrongLast is about a key, or the word that the part itself
+// has read.
+func (a *appender) storeAll(ctx context.Context, parts []*part, tell func(pt *part, err error)) {
+	fresh := false
+	for range wordTries {
+		ready, words := a.gather(ctx, parts, fresh, tell)
+		if len(ready) == 0 {
+			return
+		}
+		parts = ready
+		err := a.storeTogether(ctx, parts, words)
+		pinned := slices.ContainsFunc(parts, func(pt *part) bool { return pt.word != nil })
+		if !errors.Is(err, natslog.ErrWrongLast) || len(words) == 0 || pinned || !a.wordsMoved(ctx, parts, words) {
+			for _, pt := range parts {
+				tell(pt, err)
+			}
+			return
+		}
+		fresh = true
+	}
+	for _, pt := range parts {
+		tell(pt, fmt.Errorf("%w: too many tasks of the batch are stored at once", natslog.ErrNotStored))
+	}
+}
+
+// gather finds the words for parts, and tells those whose batch takes no more.
+func (a *appender) gather(ctx context.Context, parts []*part, fresh bool, tell func(*part, error)) (ready []*part, words []*batchWord) {
+	found := make(map[batchAt]*batchWord)
+	refused := make(map[batchAt]error)
+	for _, pt := range parts {
+		at := pt.batchAt()
+		if at.id == "" {
+			ready = append(ready, pt)
+			continue
+		}
+		if found[at] == nil && refused[at] == nil {
+			word, err := a.word(ctx, pt, fresh)
+			if err != nil {
+				refused[at] = err
+			} else {
+				found[at], words = &word, append(words, &word)
+			}
+		}
+		if err := refused[at]; err != nil {
+			tell(pt, err)
+			continue
+		}
+		word := found[at]
+		word.more += int64(pt.tasks())
+		for _, r := range pt.accepted.Records {
+			r.BatchMadeMs = word.made
+		}
+		ready = append(ready, pt)
+	}
+	return ready, words
+}
+
+// word is the word that the tasks of a part go over: its own, the last one that is known, or that of the log.
+func (a *appender) word(ctx context.Context, pt *part, fresh bool) (batchWord, error) {
+	if pt.word != nil {
+		word := *pt.word
+		return word, nil
+	}
+	at := pt.batchAt()
+	if !fresh {
+		a.mu.Lock()
+		known, ok := a.words[at]
+		a.mu.Unlock()
+		if ok {
+			return known, nil
+		}
+	}
+	word, refused, _, err := a.g.wordOf(ctx, at)
+	if refused != nil {
+		return word, refused
+	}
+	if err != nil {
+		return word, fmt.Errorf("%w: %v", natslog.ErrNotStored, err) //nolint:errorlint // no fault: it is tried again
+	}
+	return word, nil
+}
+
+// wordsMoved tells whether one of the words is not the last one any more. Without keys nothing else can be.
+func (a *appender) wordsMoved(ctx context.Context, parts []*part, words []*batchWord) bool {
+	if !slices.ContainsFunc(parts, func(pt *part) bool { return pt.unique() }) {
+		return true
+	}
+	return slices.ContainsFunc(words, func(w *batchWord) bool {
+		_, seq, err := a.g.batchMembers(ctx, w.partition, w.domain, w.id, w.made)
+		return err == nil && seq != w.seq
+	})
+}
+
+// learnWords takes in how words were stored, the first of them at a sequence.
+func (a *appender) learnWords(p int, words []*batchWord, first uint64, err error) {
+	if len(words) == 0 {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.words) > wordsKnown {
+		clear(a.words)
+	}
+	for i, w := range words {
+		if err != nil {
+			delete(a.words, w.batchAt)
+			continue
+		}
+		a.words[w.batchAt] = batchWord{batchAt: w.batchAt, made: w.made, seq: first + uint64(i), tasks: w.tasks + w.more}
+	}
+}
+
+// encodeWords makes the messages that count the tasks that are stored with them.
+func encodeWords(p int, words []*batchWord, version uint32) ([]natslog.Msg, error) {
+	msgs := make([]natslog.Msg, len(words))
+	for i, w := range words {
+		data, err := (&logv1.BatchMembers{BatchId: w.id, LogVersion: version, Tasks: w.tasks + w.more}).MarshalVT()
+		if err != nil {
+			return nil, err
+		}
+		msgs[i] = natslog.Msg{Subject: topology.BatchMembers(p, w.domain, w.id, w.made), Data: data}.InPlace(topology.BatchLifeMax).Over(w.seq)
+	}
+	return msgs, nil
+}

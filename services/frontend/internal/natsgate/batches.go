@@ -1,0 +1,84 @@
+package natsgate
+
+import (
+	"context"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/gateway"
+)
+
+// Batches reads of batches (gateway.Batches).
+type Batches struct {
+	js     jetstream.JetStream
+	direct *natslog.Direct
+}
+
+// NewBatches makes the port on a connection. Who made it closes it.
+func NewBatches(js jetstream.JetStream) (*Batches, error) {
+	direct, err := natslog.NewDirect(js)
+	if err != nil {
+		return nil, err
+	}
+	return &Batches{js: js, direct: direct}, nil
+}
+
+// Close ends what it listens to.
+func (b *Batches) Close() { b.direct.Close() }
+
+// batchPageBytes bounds a page: a batch has its callback with it.
+const batchPageBytes = 4 << 20
+
+// Ends reads from the archive's leader.
+func (b *Batches) Ends(ctx context.Context, p int, subject string) (*logv1.BatchEnds, error) {
+	ends := &logv1.BatchEnds{}
+	m, err := natslog.LastForSubject(ctx, b.js, topology.ArchiveStream(p), subject)
+	if err != nil {
+		return nil, fault.New(fault.Unavailable, "the archive does not answer: %v", err)
+	}
+	if m == nil {
+		return ends, nil
+	}
+	if err := ends.UnmarshalVT(m.Data); err != nil {
+		return nil, fault.New(fault.Internal, "message %d of the archive of partition %d does not count the tasks of a batch: %v", m.Seq, p, err)
+	}
+	if err := logversion.Check(ends.LogVersion); err != nil {
+		return nil, fault.New(fault.Internal, "message %d of the archive of partition %d: %v", m.Seq, p, err)
+	}
+	return ends, nil
+}
+
+// Page reads batches in the order in which they were changed.
+func (b *Batches) Page(ctx context.Context, p int, domain string, after uint64, limit int) (page []gateway.KeptBatch, more bool, err error) {
+	query := natslog.Query{Seq: after + 1, NextFor: topology.BatchHomesOf(p, domain), Batch: limit, BytesMax: batchPageBytes}
+	answers, err := b.direct.Get(ctx, topology.HistoryStream(p), []natslog.Query{query})
+	if err != nil {
+		return nil, false, fault.New(fault.Unavailable, "the log does not answer: %v", err)
+	}
+	for _, r := range answers[0].Records {
+		home := &logv1.BatchHome{}
+		if err := home.UnmarshalVT(r.Data); err != nil {
+			return nil, false, fault.New(fault.Internal, "message %d of partition %d is no batch: %v", r.Seq, p, err)
+		}
+		if err := logversion.Check(home.LogVersion); err != nil {
+			return nil, false, fault.New(fault.Internal, "message %d of partition %d: %v", r.Seq, p, err)
+		}
+		page = append(page, gateway.KeptBatch{Seq: r.Seq, Home: home})
+	}
+	return page, answers[0].More, nil
+}
+
+// Count counts them without reading them.
+func (b *Batches) Count(ctx context.Context, p int, domain string) (int, error) {
+	answers, err := b.direct.Get(ctx, topology.HistoryStream(p), []natslog.Query{{Seq: 1, NextFor: topology.BatchHomesOf(p, domain), Batch: 1}})
+	if err != nil {
+		return 0, fault.New(fault.Unavailable, "the log does not answer: %v", err)
+	}
+	return len(answers[0].Records) + int(answers[0].Pending), nil
+}

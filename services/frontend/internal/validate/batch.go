@@ -1,0 +1,170 @@
+package validate
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+)
+
+const (
+	// BatchIDBytesMax bounds the name of a batch.
+	BatchIDBytesMax = 128
+	// BatchTimeMin bounds how long a batch may take, and is kept; BatchKeepDefault is how long it is kept if nothing is said.
+	BatchTimeMin     = time.Minute
+	BatchKeepDefault = 24 * time.Hour
+	// BatchListMax bounds the batches that one list looks at.
+	BatchListMax = 100
+	// BatchWaitDefault is how long a wait for a batch takes if nothing is said.
+	BatchWaitDefault = 30 * time.Second
+	// batchHeaders and batchHeaderBytes are what the headers of a callback take that tell of its batch.
+	batchHeaders, batchHeaderBytes = 6, 400
+	// batchAhead is how far ahead ids of the tasks may be that a cancel of a batch finds: it is closed a moment after that began.
+	batchAhead = 2 * time.Second
+)
+
+// BatchID checks the name of a batch.
+func BatchID(path, id string) error {
+	switch {
+	case id == "":
+		return invalid(path, "is missing")
+	case len(id) > BatchIDBytesMax:
+		return invalid(path, "has %d bytes, at most %d are allowed", len(id), BatchIDBytesMax)
+	case !utf8.ValidString(id):
+		return invalid(path, "is not UTF-8")
+	}
+	return nil
+}
+
+// batchIDs checks the batch of the tasks of a request: all have the same one, or none has one.
+func batchIDs(tasks []*yardv1.NewTask) error {
+	batch := tasks[0].BatchId
+	for i, t := range tasks {
+		if t.BatchId != batch {
+			return invalid(at("tasks", i, "batch_id"), "all tasks of a request have the same one, or none has one: send the others in a request of their own")
+		}
+	}
+	if batch == "" {
+		return nil
+	}
+	return BatchID(at("tasks", 0, "batch_id"), batch)
+}
+
+// CreateBatch checks a batches.create, and sets what it leaves out.
+func CreateBatch(req *yardv1.CreateBatchRequest, now time.Time, form Form) error {
+	if req.ExpiresInMs == 0 {
+		req.ExpiresInMs = ms(topology.BatchExpiresMax)
+	}
+	if req.KeepMs == 0 {
+		req.KeepMs = ms(BatchKeepDefault)
+	}
+	if err := firstError(
+		BatchID("/batch_id", req.BatchId),
+		between("/expires_in_ms", req.ExpiresInMs, ms(BatchTimeMin), ms(topology.BatchExpiresMax)),
+		between("/keep_ms", req.KeepMs, ms(BatchTimeMin), ms(topology.BatchExpiresMax)),
+	); err != nil || req.Callback == nil {
+		return err
+	}
+	return callback(req.Callback, now, form)
+}
+
+// callback checks the callback of a batch: a task that is submitted by itself, at once.
+func callback(t *yardv1.NewTask, now time.Time, form Form) error {
+	const path = "/callback"
+	for _, never := range []struct {
+		field string
+		is    bool
+	}{
+		{"unique_key", t.UniqueKey != ""}, {"order_key", t.OrderKey != ""}, {"batch_id", t.BatchId != ""},
+		{"delay_ms", t.DelayMs != 0}, {"run_at_ms", t.RunAtMs != 0},
+	} {
+		if never.is {
+			return invalid(path+"/"+never.field, "the callback of a batch has none")
+		}
+	}
+	size := 0
+	for name, value := range t.Headers {
+		size += len(name) + len(value)
+	}
+	if len(t.Headers) > HeadersMax-batchHeaders || size > HeaderBytesMax-batchHeaderBytes {
+		return invalid(path+"/headers", "take the place of those that tell of the batch: %d headers of %d bytes in all are allowed", HeadersMax-batchHeaders, HeaderBytesMax-batchHeaderBytes)
+	}
+	err := Submit(&yardv1.SubmitRequest{Tasks: []*yardv1.NewTask{t}}, now, form)
+	var refused *fault.Error
+	if errors.As(err, &refused) {
+		own := *refused
+		own.Path = path + strings.TrimPrefix(own.Path, "/tasks/0")
+		return &own
+	}
+	return err
+}
+
+// BatchPage is where a list of batches begins: behind a message of the log of a partition.
+type BatchPage struct {
+	Partition int
+	After     uint64
+}
+
+// Cursor is p as a list's cursor.
+func (p BatchPage) Cursor() string {
+	return strconv.Itoa(p.Partition) + "." + strconv.FormatUint(p.After, 10)
+}
+
+func batchPage(cursor string, partitions int) (p BatchPage, err error) {
+	if cursor == "" {
+		return p, nil
+	}
+	partition, after, _ := strings.Cut(cursor, ".")
+	if p.Partition, err = strconv.Atoi(partition); err == nil {
+		p.After, err = strconv.ParseUint(after, 10, 64)
+	}
+	if err != nil || p.Partition < 0 || p.Partition >= partitions {
+		return p, invalid("/cursor", "is not the next_cursor of an answer")
+	}
+	return p, nil
+}
+
+// ListBatches checks a batches.list, and sets what it leaves out.
+func ListBatches(req *yardv1.ListBatchesRequest, partitions int) (BatchPage, error) {
+	page, err := batchPage(req.Cursor, partitions)
+	if err != nil {
+		return page, err
+	}
+	if len(req.States) > len(yardv1.BatchState_name) {
+		return page, invalid("/states", "holds %d entries, there are not so many states", len(req.States))
+	}
+	for i, s := range req.States {
+		if _, known := yardv1.BatchState_name[int32(s)]; !known || s == 0 {
+			return page, invalid(at("states", i, ""), "%d is not a state of a batch", s)
+		}
+	}
+	if req.Limit == 0 {
+		req.Limit = BatchListMax
+	}
+	return page, between("/limit", req.Limit, 1, BatchListMax)
+}
+
+// WaitBatch checks a batches.wait, and sets what it leaves out.
+func WaitBatch(req *yardv1.WaitBatchRequest) error {
+	if req.WaitMs == 0 {
+		req.WaitMs = ms(BatchWaitDefault)
+	}
+	return firstError(BatchID("/batch_id", req.BatchId), between("/wait_ms", req.WaitMs, 0, ms(WaitMax)))
+}
+
+// CancelBatch checks a batches.cancel: a purge of its tasks.
+func CancelBatch(req *yardv1.CancelBatchRequest, now time.Time) (Purge, error) {
+	if err := BatchID("/batch_id", req.BatchId); err != nil {
+		return Purge{}, err
+	}
+	p, err := purge(&yardv1.ListRequest{BatchId: req.BatchId}, &yardv1.PurgeTypeRequest{
+		Running: req.Running, Limit: req.Limit, Cursor: req.Cursor, Reason: req.Reason, By: req.By,
+	}, now.Add(batchAhead))
+	p.Reason = "the rest of the batch is cancelled" + strings.TrimPrefix(p.Reason, "purged")
+	return p, err
+}

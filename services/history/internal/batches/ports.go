@@ -1,0 +1,35 @@
+package batches
+
+import (
+	"context"
+	"errors"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/batch"
+)
+
+// Store is what the log and the archive have of batches.
+type Store interface {
+	// Follow hands out what the log says of each batch whose home is the partition, and then each change, until ctx ends.
+	Follow(ctx context.Context, handle func(batch.Home) error) error
+	// Load reads a batch; nil = there is none any more.
+	Load(ctx context.Context, name batch.Name) (*Loaded, error)
+	// Close closes a batch in a partition: behind that its log takes no member. It returns how many that has.
+	Close(ctx context.Context, name batch.Name, partition int) (tasks int64, err error)
+	// Ends reads how the tasks of a batch in the archive of a partition ended.
+	Ends(ctx context.Context, name batch.Name, partition int) (batch.Ends, error)
+	// End stores that a batch is over, in place of what was loaded, together with its callback, if that is not nil. ErrMoved: something else is stored.
+	End(ctx context.Context, was *Loaded, over *logv1.BatchHome, callback *logv1.Record) error
+	// Forget lets the log of a partition forget its word on a batch that is over, after a while. What the archive has expires by itself.
+	Forget(ctx context.Context, name batch.Name, partition int) error
+}
+
+// Loaded is what the log says of a batch, and where.
+type Loaded struct {
+	Domain string
+	Seq    uint64
+	Home   *logv1.BatchHome
+}
+
+// ErrMoved: a batch was changed since it was loaded.
+var ErrMoved = errors.New("the batch was changed meanwhile")

@@ -1,0 +1,179 @@
+package natshistory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/batches"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/batch"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
+)
+
+// Batches implements batches.Store for the partition of its config.
+type Batches struct{ Config }
+
+// closeTries is how often the word on a batch's members is read again while more of them are stored.
+const closeTries = 100
+
+// Follow implements batches.Store.
+func (b Batches) Follow(ctx context.Context, handle func(batch.Home) error) error {
+	cfg := natslog.ReadConfig{
+		Stream: topology.HistoryStream(b.Partition), Filters: []string{topology.BatchHomeAny(b.Partition)}, PrefetchBytes: queuePrefetchBytes, Log: b.Log,
+	}
+	return natslog.Read(ctx, b.JetStream, cfg, func(r natslog.Record) error {
+		home, err := homeOf(&r)
+		if err != nil {
+			return err
+		}
+		return handle(batches.HomeOf(topology.DomainOfBatchHome(b.Partition, r.Subject), home))
+	})
+}
+
+func homeOf(r *natslog.Record) (*logv1.BatchHome, error) {
+	home := &logv1.BatchHome{}
+	if err := home.UnmarshalVT(r.Data); err != nil {
+		return nil, fmt.Errorf("message %d of the log is no batch: %w", r.Seq, err)
+	}
+	if err := logversion.Check(home.LogVersion); err != nil {
+		return nil, fmt.Errorf("%w: message %d of the log: %w", partition.ErrUnreadable, r.Seq, err)
+	}
+	return home, nil
+}
+
+// Load implements batches.Store.
+func (b Batches) Load(ctx context.Context, name batch.Name) (*batches.Loaded, error) {
+	m, err := natslog.LastForSubject(ctx, b.JetStream, topology.HistoryStream(b.Partition), topology.BatchHome(b.Partition, name.Domain, name.ID))
+	if err != nil || m == nil {
+		return nil, err
+	}
+	home, err := homeOf(m)
+	if err != nil || home.CreatedAtMs != name.Made { // another one has its name
+		return nil, err
+	}
+	return &batches.Loaded{Domain: name.Domain, Seq: m.Seq, Home: home}, nil
+}
+
+// members reads the word on a batch's tasks in partition p; seq is where it lies, 0 = there is none.
+func (b Batches) members(ctx context.Context, name batch.Name, p int) (said *logv1.BatchMembers, seq uint64, err error) {
+	said = &logv1.BatchMembers{}
+	m, err := natslog.LastForSubject(ctx, b.JetStream, topology.HistoryStream(p), topology.BatchMembers(p, name.Domain, name.ID, name.Made))
+	if err != nil || m == nil {
+		return said, 0, err
+	}
+	if err := said.UnmarshalVT(m.Data); err != nil {
+		return said, 0, fmt.Errorf("message %d of partition %d does not count the tasks of a batch: %w", m.Seq, p, err)
+	}
+	if err := logversion.Check(said.LogVersion); err != nil {
+		return said, 0, fmt.Errorf("message %d of partition %d: %w", m.Seq, p, err)
+	}
+	return said, m.Seq, nil
+}
+
+// Close implements batches.Store.
+func (b Batches) Close(ctx context.Context, name batch.Name, p int) (tasks int64, err error) {
+	for range closeTries {
+		said, seq, err := b.members(ctx, name, p)
+		if err != nil || said.Closed {
+			return said.Tasks, err
+		}
+		said.BatchId, said.Closed = name.ID, true
+		err = b.say(ctx, name, p, said, seq, topology.BatchLifeMax)
+		if !errors.Is(err, natslog.ErrWrongLast) {
+			return said.Tasks, err
+		}
+	}
+	return 0, fmt.Errorf("close a batch in partition %d: more of its tasks are stored all the time", p)
+}
+
+// say stores a word in place of the one before.
+func (b Batches) say(ctx context.Context, name batch.Name, p int, word *logv1.BatchMembers, over uint64, kept time.Duration) error {
+	word.LogVersion = logversion.Field(logversion.Batches)
+	data, err := word.MarshalVT()
+	if err != nil {
+		return fmt.Errorf("the word on a batch: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
+	defer cancel()
+	_, _, err = natslog.Append(ctx, b.NATS, natslog.Msg{Subject: topology.BatchMembers(p, name.Domain, name.ID, name.Made), Data: data, Header: inPlace(kept)}.Over(over))
+	return err
+}
+
+// Ends implements batches.Store.
+func (b Batches) Ends(ctx context.Context, name batch.Name, p int) (batch.Ends, error) {
+	return b.readEnds(ctx, p, name)
+}
+
+// End implements batches.Store.
+func (b Batches) End(ctx context.Context, was *batches.Loaded, over *logv1.BatchHome, callback *logv1.Record) error {
+	data, err := over.MarshalVT()
+	if err != nil {
+		return fmt.Errorf("a batch that is over: %w", err)
+	}
+	msgs := []natslog.Msg{natslog.Msg{
+		Subject: topology.BatchHome(b.Partition, was.Domain, over.BatchId), Data: data, Header: inPlace(time.Duration(over.KeepMs) * time.Millisecond),
+	}.Over(was.Seq)}
+	if callback != nil {
+		data, err := (&logv1.Batch{Tasks: []*logv1.Record{callback}, LogVersion: logversion.Field(logversion.Batches)}).MarshalVT()
+		if err != nil {
+			return fmt.Errorf("the callback of a batch: %w", err)
+		}
+		msgs = append(msgs, natslog.Msg{Subject: topology.Submit(b.Partition, ids.Lane(callback.Priority), callback.Domain, callback.Tasklist), Data: data})
+	}
+	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
+	defer cancel()
+	_, err = natslog.AppendAtomic(ctx, b.NATS, msgs)
+	if errors.Is(err, natslog.ErrWrongLast) {
+		return batches.ErrMoved
+	}
+	return err
+}
+
+// Forget implements batches.Store.
+func (b Batches) Forget(ctx context.Context, name batch.Name, p int) error {
+	said, seq, err := b.members(ctx, name, p)
+	if err != nil {
+		return err
+	}
+	if seq > 0 && said.Closed {
+		if err := b.say(ctx, name, p, said, seq, topology.BatchFenceKept); err != nil && !errors.Is(err, natslog.ErrWrongLast) {
+			return err
+		}
+	}
+	return nil
+}
+
+// hintsWaitingMax bounds the hints that wait to be read.
+const hintsWaitingMax = 4096
+
+// Hints hands out batches of the partition of which more tasks may have ended, until ctx ends.
+func (b Batches) Hints(ctx context.Context, hint func(batch.Name)) error {
+	in := make(chan *nats.Msg, hintsWaitingMax)
+	sub, err := b.NATS.ChanSubscribe(topology.HintBatch(b.Partition), in)
+	if err != nil {
+		return fmt.Errorf("listen for hints about batches: %w", err)
+	}
+	defer func() { _ = sub.Unsubscribe() }() // fails only where the connection is closed
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case m := <-in:
+			var said logv1.BatchHint
+			if said.UnmarshalVT(m.Data) != nil {
+				continue
+			}
+			for _, ref := range said.Batches {
+				hint(batch.Name{Domain: ref.Domain, ID: ref.BatchId, Made: ref.MadeMs})
+			}
+		}
+	}
+}
