@@ -595,6 +595,7 @@ export interface CreateBatchRequest {
 }
 
 export interface CreateBatchResponse {
+  /** The batch as it is now. */
   batch?: Batch;
 }
 
@@ -605,6 +606,7 @@ export interface GetBatchRequest {
 }
 
 export interface GetBatchResponse {
+  /** The batch as it is now. */
   batch?: Batch;
 }
 
@@ -632,6 +634,7 @@ export interface CloseBatchRequest {
 }
 
 export interface CloseBatchResponse {
+  /** The batch, closed. */
   batch?: Batch;
 }
 
@@ -644,6 +647,7 @@ export interface WaitBatchRequest {
 }
 
 export interface WaitBatchResponse {
+  /** The batch; it may not be over when the wait ends. */
   batch?: Batch;
 }
 
@@ -664,6 +668,7 @@ export interface CancelBatchRequest {
 }
 
 export interface CancelBatchResponse {
+  /** What this step did. */
   purged?: Purged;
 }
 
@@ -1778,16 +1783,21 @@ export interface OrderKey {
 
 /** Batch is tasks of a domain, in any tasklists, whose end is known as a whole. Since log version 10. */
 export interface Batch {
+  /** As created. */
   batch_id?: string;
+  /** Whether it takes tasks, waits for those that it has, or is over. */
   state?: BatchState;
   /** How many tasks it has: the sum of the five that follow. While it is open, those that are stored so far. */
   tasks?: number;
   /** Those that have not ended. A task that ends counts here for a moment longer, until it is in the archive. */
   active?: number;
+  /** Those that succeeded. */
   completed?: number;
   /** Those that are dead letters. One that is redriven counts here until it has ended again, then as that; once the batch is completed, for good. */
   dead?: number;
+  /** Those that were cancelled. */
   cancelled?: number;
+  /** Those whose time was over. */
   expired?: number;
   /** Unix ms. */
   created_at_ms?: number;
@@ -1803,6 +1813,7 @@ export interface Batch {
   cancel_requested?: boolean;
   /** As created; empty = it has no callback. */
   callback_type?: string;
+  /** Where the callback is submitted to; empty = it has none. */
   callback_tasklist?: string;
   /** The callback; empty = it is not submitted. */
   callback_task_id?: string;

@@ -96,11 +96,11 @@ var (
 		Worry: "a rise for hours: a key is blocked, see `yard task list --blocked`",
 	}
 	ShelfPagesWritten = Metric{
-		Name: "yardmaster.history.shelf.pages.written", Kind: Counter, Unit: "{page}",
+		Name: "yardmaster.history.shelf_pages.written", Kind: Counter, Unit: "{page}",
 		Tells: "Pages of tasks put on the shelf.",
 	}
 	ShelfPagesRead = Metric{
-		Name: "yardmaster.history.shelf.pages.read", Kind: Counter, Unit: "{page}",
+		Name: "yardmaster.history.shelf_pages.read", Kind: Counter, Unit: "{page}",
 		Tells: "Pages of tasks taken back from the shelf, or looked at for an event.",
 		Worry: "far more than were written: events look at pages in vain",
 	}

@@ -7989,18 +7989,23 @@ func (x *SkipKeyResponse) GetCancelRequested() bool {
 
 // Batch is tasks of a domain, in any tasklists, whose end is known as a whole. Since log version 10.
 type Batch struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	BatchId string                 `protobuf:"bytes,1,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
-	State   BatchState             `protobuf:"varint,2,opt,name=state,proto3,enum=yard.v1.BatchState" json:"state,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As created.
+	BatchId string `protobuf:"bytes,1,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
+	// Whether it takes tasks, waits for those that it has, or is over.
+	State BatchState `protobuf:"varint,2,opt,name=state,proto3,enum=yard.v1.BatchState" json:"state,omitempty"`
 	// How many tasks it has: the sum of the five that follow. While it is open, those that are stored so far.
 	Tasks int64 `protobuf:"varint,3,opt,name=tasks,proto3" json:"tasks,omitempty"`
 	// Those that have not ended. A task that ends counts here for a moment longer, until it is in the archive.
-	Active    int64 `protobuf:"varint,4,opt,name=active,proto3" json:"active,omitempty"`
+	Active int64 `protobuf:"varint,4,opt,name=active,proto3" json:"active,omitempty"`
+	// Those that succeeded.
 	Completed int64 `protobuf:"varint,5,opt,name=completed,proto3" json:"completed,omitempty"`
 	// Those that are dead letters. One that is redriven counts here until it has ended again, then as that; once the batch is completed, for good.
-	Dead      int64 `protobuf:"varint,6,opt,name=dead,proto3" json:"dead,omitempty"`
+	Dead int64 `protobuf:"varint,6,opt,name=dead,proto3" json:"dead,omitempty"`
+	// Those that were cancelled.
 	Cancelled int64 `protobuf:"varint,7,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
-	Expired   int64 `protobuf:"varint,8,opt,name=expired,proto3" json:"expired,omitempty"`
+	// Those whose time was over.
+	Expired int64 `protobuf:"varint,8,opt,name=expired,proto3" json:"expired,omitempty"`
 	// Unix ms.
 	CreatedAtMs int64 `protobuf:"varint,9,opt,name=created_at_ms,json=createdAtMs,proto3" json:"created_at_ms,omitempty"`
 	// When it takes no more tasks, Unix ms; 0 = it is open.
@@ -8014,7 +8019,8 @@ type Batch struct {
 	// The rest of it was cancelled (batches.cancel).
 	CancelRequested bool `protobuf:"varint,14,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
 	// As created; empty = it has no callback.
-	CallbackType     string `protobuf:"bytes,15,opt,name=callback_type,json=callbackType,proto3" json:"callback_type,omitempty"`
+	CallbackType string `protobuf:"bytes,15,opt,name=callback_type,json=callbackType,proto3" json:"callback_type,omitempty"`
+	// Where the callback is submitted to; empty = it has none.
 	CallbackTasklist string `protobuf:"bytes,16,opt,name=callback_tasklist,json=callbackTasklist,proto3" json:"callback_tasklist,omitempty"`
 	// The callback; empty = it is not submitted.
 	CallbackTaskId string `protobuf:"bytes,17,opt,name=callback_task_id,json=callbackTaskId,proto3" json:"callback_task_id,omitempty"`
@@ -8248,8 +8254,9 @@ func (x *CreateBatchRequest) GetKeepMs() int64 {
 }
 
 type CreateBatchResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Batch         *Batch                 `protobuf:"bytes,1,opt,name=batch,proto3" json:"batch,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The batch as it is now.
+	Batch         *Batch `protobuf:"bytes,1,opt,name=batch,proto3" json:"batch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -8338,8 +8345,9 @@ func (x *GetBatchRequest) GetBatchId() string {
 }
 
 type GetBatchResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Batch         *Batch                 `protobuf:"bytes,1,opt,name=batch,proto3" json:"batch,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The batch as it is now.
+	Batch         *Batch `protobuf:"bytes,1,opt,name=batch,proto3" json:"batch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -8546,8 +8554,9 @@ func (x *CloseBatchRequest) GetBatchId() string {
 }
 
 type CloseBatchResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Batch         *Batch                 `protobuf:"bytes,1,opt,name=batch,proto3" json:"batch,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The batch, closed.
+	Batch         *Batch `protobuf:"bytes,1,opt,name=batch,proto3" json:"batch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -8645,8 +8654,9 @@ func (x *WaitBatchRequest) GetWaitMs() int64 {
 }
 
 type WaitBatchResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Batch         *Batch                 `protobuf:"bytes,1,opt,name=batch,proto3" json:"batch,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The batch; it may not be over when the wait ends.
+	Batch         *Batch `protobuf:"bytes,1,opt,name=batch,proto3" json:"batch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -8781,8 +8791,9 @@ func (x *CancelBatchRequest) GetBy() string {
 }
 
 type CancelBatchResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Purged        *Purged                `protobuf:"bytes,1,opt,name=purged,proto3" json:"purged,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What this step did.
+	Purged        *Purged `protobuf:"bytes,1,opt,name=purged,proto3" json:"purged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -4,7 +4,7 @@ import "github.com/yardmaster-io/yardmaster/contracts/fault"
 
 // keyEndpoints are about order keys.
 func keyEndpoints() []endpoint {
-	const key = `{"order_key":"account-7","head":{"task_id":"` + exampleTask + `","domain":"shop","tasklist":"mail","type":"email.send","priority":3,"state":"backoff","failures":3,"grants":3,"order_key":"account-7","order_policy":"block","blocked":true},"waiting":12,"since_ms":1763721900000,"reason":"no route to host"}`
+	const key = `{"order_key":"account-7","head":{"task_id":"` + exampleTask + `","domain":"shop","created_at_ms":1789000000000,"tasklist":"mail","type":"email.send","priority":3,"state":"backoff","failures":3,"grants":3,"order_key":"account-7","order_policy":"block","blocked":true},"waiting":12,"since_ms":1763721900000,"reason":"no route to host"}`
 	const named = `"order_key":"account-7","task_id":"` + exampleTask + `","reason":"the account is closed","by":"ann"`
 	const versionNote = "FAILED_PRECONDITION, also: the cluster writes a log version below 10. End the upgrade first."
 	codes := []fault.Code{fault.NotFound, fault.FailedPrecondition}
