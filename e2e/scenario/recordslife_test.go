@@ -1,0 +1,84 @@
+package scenario_test
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// parkSome has what waits behind a task that parks its key put on the shelf, and taken back.
+func parkSome(w *world) {
+	w.t.Helper()
+	park := &yardv1.NewTask{Type: "parked", OrderKey: "account-5", OrderPolicy: yardv1.OrderPolicy_ORDER_POLICY_PARK}
+	behind := &yardv1.NewTask{Type: "parked", OrderKey: "account-5"}
+	head := w.submit(park, behind, behind, behind)[0]
+	w.fail(w.takeOne("parked"), &yardv1.Failure{NonRetryable: true})
+	equal(w.t, "it parks its key", w.reach(head, "backoff").Blocked, true)
+	testkit.Eventually(w.t, 30*time.Second, func() error {
+		for _, m := range w.stores()["checkpoint"] {
+			cp := new(logv1.Checkpoint)
+			if err := proto.Unmarshal(m.Data, cp); err != nil {
+				return err
+			}
+			if slices.ContainsFunc(cp.Pages, func(p *logv1.ShelfPage) bool { return p.Away }) {
+				return nil
+			}
+		}
+		return errors.New("no checkpoint has a page")
+	})
+	w.cancel(head)
+	for range 3 {
+		w.complete(w.takeOne("parked"))
+	}
+}
+
+// endBatches has a batch complete whose tasks end in several ways, and the rest of another one cancelled.
+func endBatches(w *world) {
+	w.t.Helper()
+	callback := &yardv1.NewTask{Type: "callback", Tasklist: list}
+	must[yardv1.CreateBatchResponse](w, "batches.create", &yardv1.CreateBatchRequest{BatchId: "import-7", Callback: callback})
+	member := &yardv1.NewTask{Type: "member", BatchId: "import-7"}
+	w.submit(member, member)
+	all := w.take(2, "member")
+	w.complete(all[0])
+	w.fail(all[1], &yardv1.Failure{NonRetryable: true})
+	must[yardv1.CloseBatchResponse](w, "batches.close", &yardv1.CloseBatchRequest{BatchId: "import-7"})
+	w.complete(w.takeOne("callback"))
+
+	must[yardv1.CreateBatchResponse](w, "batches.create", &yardv1.CreateBatchRequest{BatchId: "import-8"})
+	rest := w.submitOne(&yardv1.NewTask{Type: "member", BatchId: "import-8"})
+	for cursor := ""; ; {
+		step := must[yardv1.CancelBatchResponse](w, "batches.cancel", &yardv1.CancelBatchRequest{BatchId: "import-8", Cursor: cursor})
+		if cursor = step.Purged.GetNextCursor(); cursor == "" {
+			break
+		}
+	}
+	equal(w.t, "one of the rest", w.ended(rest).State.Name(), "cancelled")
+	testkit.Eventually(w.t, 30*time.Second, func() error {
+		if got := must[yardv1.GetBatchResponse](w, "batches.get", &yardv1.GetBatchRequest{BatchId: "import-8"}).Batch; got.EndedAtMs == 0 {
+			return errors.New("it is not over: " + got.String())
+		}
+		return nil
+	})
+}
+
+// batchRecord is an empty message of the type that is stored about batches under a subject; nil = it is about none.
+func batchRecord(subject string) proto.Message {
+	for filter, m := range map[string]proto.Message{
+		topology.BatchHomeAny(0): new(logv1.BatchHome), topology.BatchEndsAny(0): new(logv1.BatchEnds), topology.BatchAny(0): new(logv1.BatchMembers),
+	} {
+		if prefix := filter[:len(filter)-1]; len(subject) > len(prefix) && subject[:len(prefix)] == prefix && (filter != topology.BatchAny(0) || !isHome(subject)) {
+			return m
+		}
+	}
+	return nil
+}
+
+func isHome(subject string) bool { return topology.DomainOfBatchHome(0, subject) != "" }
