@@ -21,7 +21,7 @@ func TestASessionWithOrderKeys(t *testing.T) {
 	s.do("task", "list", "--order-key", "account-8")
 	s.do("task", "list", "--blocked")
 	s.do("task", "submit", "mail", "-t", "mails", "--block")
-	s.feed(`{"type":"mail","order_key":"a","order_policy":"park"}`, "task", "submit", "-t", "mails", "--file", "-")
+	s.feed(`{"type":"mail","order_key":"a","order_policy":"stop"}`, "task", "submit", "-t", "mails", "--file", "-")
 	untilSaid(t, system.URL, func(out string) bool { return !strings.Contains(out, "awaits_turn") }, "task", "get", first)
 	s.do("keys", "list")
 	s.do("keys", "unblock", "account-7")

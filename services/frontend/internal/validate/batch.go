@@ -80,8 +80,11 @@ func callback(t *yardv1.NewTask, now time.Time, form Form) error {
 		field string
 		is    bool
 	}{
-		{"unique_key", t.UniqueKey != ""}, {"order_key", t.OrderKey != ""}, {"batch_id", t.BatchId != ""},
-		{"delay_ms", t.DelayMs != 0}, {"run_at_ms", t.RunAtMs != 0},
+		{"unique_key", t.UniqueKey != ""},
+		{"order_key", t.OrderKey != ""},
+		{"batch_id", t.BatchId != ""},
+		{"delay_ms", t.DelayMs != 0},
+		{"run_at_ms", t.RunAtMs != 0},
 	} {
 		if never.is {
 			return invalid(path+"/"+never.field, "the callback of a batch has none")

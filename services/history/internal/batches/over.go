@@ -40,16 +40,14 @@ func callbackOf(over *logv1.BatchHome, callback *logv1.Record, partition int, no
 	id := ids.NewTaskID(now, partition, rand.Uint64())
 	r.Id, over.CallbackTaskId = id[:], id[:]
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
-	for _, h := range []*logv1.Header{
+	r.Headers = append(r.Headers, []*logv1.Header{
 		{Name: "yard-batch-id", Value: over.BatchId},
 		{Name: "yard-batch-tasks", Value: number(over.Tasks)},
 		{Name: "yard-batch-completed", Value: number(over.Ends.Completed)},
 		{Name: "yard-batch-dead", Value: number(over.Ends.Dead)},
 		{Name: "yard-batch-cancelled", Value: number(over.Ends.Cancelled)},
 		{Name: "yard-batch-expired", Value: number(over.Ends.Expired)},
-	} {
-		r.Headers = append(r.Headers, h)
-	}
+	}...)
 	slices.SortFunc(r.Headers, func(a, b *logv1.Header) int { return strings.Compare(a.Name, b.Name) })
 	return r
 }
