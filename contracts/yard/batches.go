@@ -74,8 +74,7 @@ func (c *Client) NewBatch(ctx context.Context, id string, o BatchOptions) (*Batc
 	if o.Callback != nil {
 		req.Callback = &yardv1.NewTask{}
 		if err := o.Callback.fill(req.Callback); err != nil {
-			e := fault.From(err)
-			return nil, fault.At(e.Code, "/callback/payload", "%s", e.Message)
+			return nil, fillFault("/callback", err)
 		}
 	}
 	if _, err := c.Wire().CreateBatch(ctx, req); err != nil {

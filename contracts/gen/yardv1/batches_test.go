@@ -58,7 +58,7 @@ func TestUnknownStatesOfBatchesAreRefused(t *testing.T) {
 
 func TestBatchesAsJSON(t *testing.T) {
 	for want, m := range map[string]any{
-		`{"batches":[]}`: &yardv1.ListBatchesResponse{},
+		`{"batches":[]}`:                       &yardv1.ListBatchesResponse{},
 		`{"batches":[null],"next_cursor":"c"}`: &yardv1.ListBatchesResponse{Batches: []*yardv1.Batch{nil}, NextCursor: "c"},
 		// Counts and times are there although they are 0, texts are not.
 		`{"batch_id":"a","state":"completed","tasks":3,"active":0,"completed":2,"dead":1,"cancelled":0,"expired":0,"created_at_ms":1,"closed_at_ms":0,` +
