@@ -74,8 +74,7 @@ func (c *Client) NewBatch(ctx context.Context, id string, o BatchOptions) (*Batc
 	if o.Callback != nil {
 		req.Callback = &yardv1.NewTask{}
 		if err := o.Callback.fill(req.Callback); err != nil {
-			e := fault.From(err)
-			return nil, fault.At(e.Code, "/callback/payload", "%s", e.Message)
+			return nil, fillFault("/callback", err)
 		}
 	}
 	if _, err := c.Wire().CreateBatch(ctx, req); err != nil {
@@ -112,21 +111,32 @@ func (b *Batch) Info(ctx context.Context) (*BatchInfo, error) {
 // Wait waits until the batch is over, or ctx ends: then it returns what is known beside the error.
 func (b *Batch) Wait(ctx context.Context) (*BatchInfo, error) {
 	var last *BatchInfo
-	for {
+	for try := 0; ; try++ {
 		wait := getWait
 		if deadline, ok := ctx.Deadline(); ok {
 			wait = max(min(wait, time.Until(deadline)-waitSlack), time.Millisecond)
 		}
-		resp, err := call[yardv1.WaitBatchResponse](ctx, &b.c.transport, b.c.subject("batches.wait"), &yardv1.WaitBatchRequest{BatchId: b.ID, WaitMs: milliseconds(wait)})
+		resp, err := callOnce[yardv1.WaitBatchResponse](ctx, &b.c.transport, b.c.subject("batches.wait"), &yardv1.WaitBatchRequest{BatchId: b.ID, WaitMs: milliseconds(wait)})
+		rest := batchPause
 		if err == nil {
-			last = batchOf(resp.GetBatch())
+			if last = batchOf(resp.GetBatch()); last.State.Over() {
+				return last, nil
+			}
+			try = -1
+		} else {
+			e := fault.From(err)
+			if again := e.Code.Retryable() || e.Code == fault.Unknown; !again || b.c.nc.IsClosed() {
+				return last, ended(ctx, err)
+			}
+			rest = backoff(try, e.RetryAfter)
 		}
 		switch {
+		case pause(ctx, rest):
 		case err != nil:
 			return last, ended(ctx, err)
-		case last.State.Over():
-			return last, nil
-		case !pause(ctx, batchPause):
+		case ctx.Err() == nil: // its deadline is nearer than the next request
+			return last, context.DeadlineExceeded
+		default:
 			return last, context.Cause(ctx)
 		}
 	}

@@ -26,7 +26,7 @@ func (c *Client) wrapSubmits(middleware []SubmitMiddleware) SubmitFunc {
 		return nil
 	}
 	var submit SubmitFunc = func(ctx context.Context, tasks []Task) ([]string, error) {
-		if len(tasks) != 1 || tasks[0].Unique != nil || tasks[0].OrderKey != "" {
+		if len(tasks) != 1 || tasks[0].Unique != nil || tasks[0].OrderKey != "" || tasks[0].Batch != "" {
 			return c.submitMany(ctx, tasks)
 		}
 		id, err := c.submitOne(ctx, tasks[0])

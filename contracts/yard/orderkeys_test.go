@@ -122,3 +122,121 @@ func TestAListOfOrderKeysEndsWithItsError(t *testing.T) {
 		}
 	})
 }
+
+// TestACommandNeedsTheHeadOfItsKey: nothing is sent where the task that it is about is not known.
+func TestACommandNeedsTheHeadOfItsKey(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		heads := answering[yardv1.GetKeyRequest](t, s, topology.API("shop", "keys.get"), fault.New(fault.Unavailable, "no owner"),
+			&yardv1.GetKeyResponse{Key: &yardv1.OrderKey{OrderKey: "a", Head: &yardv1.Task{TaskId: "t"}}}, fault.New(fault.PermissionDenied, "no"))
+		skips := answering[yardv1.SkipKeyRequest](t, s, topology.API("shop", "keys.skip"), &yardv1.SkipKeyResponse{TaskId: "t"})
+		unblocks := answering[yardv1.UnblockKeyRequest](t, s, topology.API("shop", "keys.unblock"), &yardv1.UnblockKeyResponse{TaskId: "t"})
+		if id, err := s.client.UnblockKey(soon(t), "a", yard.KeyOptions{Reason: "fixed", By: "ann"}); id != "t" || err != nil || len(heads.requests()) != 2 {
+			t.Fatalf("%q, %v, after %d requests for the head", id, err, len(heads.requests()))
+		}
+		sent := unblocks.requests()[0]
+		if want := (&yardv1.UnblockKeyRequest{OrderKey: "a", TaskId: "t", Reason: "fixed", By: "ann", RequestId: sent.RequestId}); !proto.Equal(sent, want) {
+			t.Errorf("sent %v", sent)
+		}
+		if id, err := s.client.SkipKey(soon(t), "a", yard.KeyOptions{}); id != "" || fault.CodeOf(err) != fault.PermissionDenied || len(skips.requests()) != 0 {
+			t.Errorf("%q, %v, after %d skips", id, err, len(skips.requests()))
+		}
+		before := len(heads.requests())
+		if id, err := s.client.SkipKey(soon(t), "a", yard.KeyOptions{TaskID: "u"}); id != "u" || err != nil || len(heads.requests()) != before || skips.requests()[0].TaskId != "u" {
+			t.Errorf("a task that is named: %q, %v, sent %v", id, err, skips.requests())
+		}
+	})
+}
+
+// TestEachCommandOfAKeyIsARequestOfItsOwn: with the id of the one before, it would be taken for its repeat.
+func TestEachCommandOfAKeyIsARequestOfItsOwn(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		unblocks := answering[yardv1.UnblockKeyRequest](t, s, topology.API("shop", "keys.unblock"), fault.New(fault.Unknown, "no verdict"), &yardv1.UnblockKeyResponse{TaskId: "t"})
+		for range 2 {
+			if _, err := s.client.UnblockKey(soon(t), "a", yard.KeyOptions{TaskID: "t"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sent := unblocks.requests()
+		if len(sent) != 3 || !proto.Equal(sent[0], sent[1]) || sent[2].RequestId == "" || sent[2].RequestId == sent[0].RequestId {
+			t.Errorf("sent %v", sent)
+		}
+	})
+}
+
+// TestAListOfOrderKeysAsksForWhatIsRead, and not for a page that the caller leaves unread.
+func TestAListOfOrderKeysAsksForWhatIsRead(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		pages := answering[yardv1.ListKeysRequest](t, s, topology.API("shop", "keys.list"),
+			&yardv1.ListKeysResponse{NextCursor: "1.a"}, &yardv1.ListKeysResponse{Keys: []*yardv1.OrderKey{{OrderKey: "a"}, {OrderKey: "b"}}, NextCursor: "2.b"})
+		for k, err := range s.client.OrderKeys(soon(t), yard.KeyFilter{}) {
+			if err != nil || k.Key != "a" || k.Waiting != 0 || !k.Since.IsZero() {
+				t.Errorf("%+v, %v", k, err)
+			}
+			break
+		}
+		if asked := pages.requests(); len(asked) != 2 || asked[0].Blocked || asked[0].Waiting || asked[1].Cursor != "1.a" {
+			t.Errorf("asked %v", asked)
+		}
+	})
+}
+
+// TestWhatATaskSaysOfItsKeyAndBatchComesBack as it was submitted.
+func TestWhatATaskSaysOfItsKeyAndBatchComesBack(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		submitted := []yard.Task{
+			{},
+			{OrderKey: "account 7"},
+			{OrderKey: "account 7", BlocksKey: true},
+			{OrderKey: "account 7", ParksKey: true},
+			{OrderKey: "account 7", ParksKey: true, Batch: "import"},
+			{Batch: "import"},
+		}
+		for _, task := range submitted {
+			task.Type, task.Tasklist = "t", "l"
+			if _, err := s.client.Submit(soon(t), task); err != nil {
+				t.Fatal(err)
+			}
+		}
+		stored := &yardv1.ListResponse{}
+		for _, req := range s.submits() {
+			for _, w := range req.Tasks {
+				stored.Tasks = append(stored.Tasks, &yardv1.Task{OrderKey: w.OrderKey, OrderPolicy: w.OrderPolicy, BatchId: w.BatchId})
+			}
+		}
+		answering[yardv1.ListRequest](t, s, topology.API("shop", "tasks.list"), stored)
+		i := 0
+		for got, err := range s.client.Tasks(soon(t), yard.Filter{}) {
+			if err != nil || i == len(submitted) {
+				t.Fatal(i, err)
+			}
+			want := submitted[i]
+			if got.OrderKey != want.OrderKey || got.BlocksKey != want.BlocksKey || got.ParksKey != want.ParksKey || got.Batch != want.Batch {
+				t.Errorf("%+v came back as %+v", want, got)
+			}
+			i++
+		}
+		if i != len(submitted) {
+			t.Errorf("%d tasks came back", i)
+		}
+	})
+}
+
+// TestAListIsOfAKeyOrABatch: what narrows it reaches the engine.
+func TestAListIsOfAKeyOrABatch(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		lists := answering[yardv1.ListRequest](t, s, topology.API("shop", "tasks.list"), &yardv1.ListResponse{})
+		for i, f := range []yard.Filter{{OrderKey: "a"}, {Blocked: true}, {Batch: "import"}, {Batch: "import", OrderKey: "a", Tasklist: "l"}} {
+			if _, err := s.client.List(soon(t), f); err != nil {
+				t.Fatal(err)
+			}
+			if got := lists.requests()[i]; got.OrderKey != f.OrderKey || got.Blocked != f.Blocked || got.BatchId != f.Batch || got.Tasklist != f.Tasklist {
+				t.Errorf("%+v was asked for as %v", f, got)
+			}
+		}
+	})
+}

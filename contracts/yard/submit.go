@@ -108,8 +108,7 @@ func gather(tasks []Task, bytesMax int) (*yardv1.SubmitRequest, error) {
 	for i := range tasks {
 		w := &slab[i]
 		if err := tasks[i].fill(w); err != nil {
-			e := fault.From(err)
-			return nil, fault.At(e.Code, taskPath(i)+"/payload", "%s", e.Message)
+			return nil, fillFault(taskPath(i), err)
 		}
 		size += w.SizeVT() + taskOverhead
 		if i > 0 && (size > bytesMax || !tasks[i].travelsWith(&tasks[0])) {

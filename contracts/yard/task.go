@@ -1,6 +1,7 @@
 package yard
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -121,6 +122,12 @@ func (t *Task) fill(w *yardv1.NewTask) error {
 		}
 	}
 	return nil
+}
+
+// fillFault is what fill returned for the task at a path. What has no path of its own is about the payload.
+func fillFault(path string, err error) *fault.Error {
+	e := fault.From(err)
+	return fault.At(e.Code, path+cmp.Or(e.Path, "/payload"), "%s", e.Message)
 }
 
 // int32Of saturates, so that a value out of range is refused by the engine

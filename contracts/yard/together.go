@@ -98,8 +98,7 @@ func (c *Client) submitOne(ctx context.Context, task Task) (string, error) {
 	defer cancel()
 	w := &yardv1.NewTask{}
 	if err := task.fill(w); err != nil {
-		e := fault.From(err)
-		return "", fault.At(e.Code, taskPath(0)+"/payload", "%s", e.Message)
+		return "", fillFault(taskPath(0), err)
 	}
 	if w.Traceparent == "" {
 		w.Traceparent = traceOf(ctx)
