@@ -54,3 +54,20 @@ func TestBatchesNeedTheirLogVersion(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// TestABatchOfBadTextIsRefused as any bad field is, though it cannot be encoded.
+func TestABatchOfBadTextIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newKnowingRig(t, func(d *Deps) {
+			d.Batches, d.LogVersion = memBatches{}, func() uint32 { return logversion.Batches }
+		})
+		for path, req := range map[string]*yardv1.CreateBatchRequest{
+			"/batch_id": {BatchId: "a\xff"}, "/callback/type": {BatchId: "a", Callback: &yardv1.NewTask{Type: "a\xff", Tasklist: "mail"}},
+		} {
+			_, err := asked(r, "shop", false, r.CreateBatch, req)
+			if e := fault.From(err); e == nil || e.Code != fault.InvalidArgument || e.Path != path {
+				t.Errorf("%s: %v", path, err)
+			}
+		}
+	})
+}
