@@ -62,8 +62,20 @@ func TestNoTwoBatchesShareASubject(t *testing.T) {
 	type batch struct{ domain, id string }
 	seen := map[string]batch{}
 	for _, b := range []batch{
-		{"shop", "import"}, {"bank", "import"}, {"shop", "export"}, {"shop", "Import"}, {"shop", "import "}, {"shop", "import.1"}, {"shop", ""},
-		{"ab", "c"}, {"a", "bc"}, {"abc", ""}, {"a", "b\x00c"}, {"a", "\x00bc"}, {"shop", "é"}, {"shop", "e\u0301"},
+		{"shop", "import"},
+		{"bank", "import"},
+		{"shop", "export"},
+		{"shop", "Import"},
+		{"shop", "import "},
+		{"shop", "import.1"},
+		{"shop", ""},
+		{"ab", "c"},
+		{"a", "bc"},
+		{"abc", ""},
+		{"a", "b\x00c"},
+		{"a", "\x00bc"},
+		{"shop", "é"},
+		{"shop", "e\u0301"},
 	} {
 		subjects := map[string]bool{}
 		for p := range 2 {

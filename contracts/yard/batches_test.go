@@ -369,7 +369,10 @@ func TestBatchesAreListedPageByPage(t *testing.T) {
 				t.Errorf("page %d: %v", i, lists.requests()[i])
 			}
 		}
-		for range s.client.Batches(soon(t)) {
+		for b, err := range s.client.Batches(soon(t)) {
+			if err != nil || b.ID != "d" {
+				t.Errorf("%+v, %v", b, err)
+			}
 			break
 		}
 		if asked := lists.requests(); len(asked) != 4 || len(asked[3].States) != 0 {
