@@ -21,8 +21,8 @@ const (
 	lifeRate = 150
 	// lifeLasts is how long tasks are submitted in a round, in both forms; longer if its fault takes longer.
 	lifeLasts = 20 * time.Second
-	// shortRounds are the rounds of the short form.
-	shortRounds = 2
+	// shortRounds is how many rounds there are of the short form.
+	shortRounds = 1
 	// beforeFault is how long a round goes on before its fault, at most.
 	beforeFault = 6 * time.Second
 	// examineEvery is after how many rounds the doctor looks.
