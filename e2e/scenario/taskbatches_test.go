@@ -12,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // batch makes one whose callback is of the type "callback".
@@ -239,8 +240,9 @@ func (w *world) submittedAgain(req *yardv1.SubmitRequest) {
 	}
 }
 
-// TestABatchOfThousands: over all partitions, with tasks that fail, are delayed, die and are cancelled, while owners are replaced.
+// TestABatchOfThousands: over all partitions, with tasks that fail, are delayed, die and are cancelled.
 func TestABatchOfThousands(t *testing.T) {
+	testkit.Minutes(t, "floods the system for half a minute and more")
 	everywhere(t, func(t *testing.T, w *world) {
 		const requests, each = 5, 1000
 		b := w.batch("thousands")

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,11 +20,20 @@ import (
 
 // letterStore is dead letters in memory, two on a page.
 type letterStore struct {
+	mu   sync.Mutex
 	all  []partition.Letter
 	fail bool
 }
 
+func (m *letterStore) failing(is bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.fail = is
+}
+
 func (m *letterStore) Oldest(_ context.Context, domain string, after uint64, _, _ int) (page []partition.Letter, behind uint64, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for _, l := range m.all {
 		switch {
 		case l.Record.Domain != domain || l.Seq <= after:
@@ -39,6 +50,8 @@ func (m *letterStore) Oldest(_ context.Context, domain string, after uint64, _, 
 }
 
 func (m *letterStore) Drop(_ context.Context, gone []replica.Letter) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.all = slices.DeleteFunc(m.all, func(l partition.Letter) bool {
 		return slices.ContainsFunc(gone, func(g replica.Letter) bool { return g.Seq == l.Seq && g.ID == ids.TaskID(l.Record.Id) })
 	})
@@ -48,11 +61,15 @@ func (m *letterStore) Drop(_ context.Context, gone []replica.Letter) error {
 // die adds the letter of a task of a partition that ended some time ago.
 func (m *letterStore) die(seq uint64, domain string, p int, ago time.Duration) ids.TaskID {
 	id := ids.NewTaskID(time.Now(), p, seq)
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.all = append(m.all, partition.Letter{Seq: seq, Record: &logv1.Record{Id: id[:], Domain: domain, Tasklist: "mail", FinishedAtMs: time.Now().Add(-ago).UnixMilli()}})
 	return id
 }
 
 func (m *letterStore) left() (seqs []uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for _, l := range m.all {
 		seqs = append(seqs, l.Seq)
 	}
@@ -77,8 +94,11 @@ func TestDeadLettersBeyondTheLimitsGo(t *testing.T) {
 		s.event(&logv1.Event{
 			Kind: logv1.EventKind_EVENT_KIND_REDRIVEN, TaskId: redriven[:], Domain: "shop", Redrive: &logv1.Redrive{Letter: 3, Tasklist: "mail", Request: 7},
 		})
-		limits := letters.Limits{Max: 4} // of nine: five are too many
-		sweeper := &partition.Sweeper{Owner: o, Store: store, Limits: func() []partition.LetterLimits { return []partition.LetterLimits{{Domain: "shop", Limits: limits}} }}
+		var limits atomic.Pointer[letters.Limits]
+		limits.Store(&letters.Limits{Max: 4}) // of nine: five are too many
+		sweeper := &partition.Sweeper{Owner: o, Store: store, Limits: func() []partition.LetterLimits {
+			return []partition.LetterLimits{{Domain: "shop", Limits: *limits.Load()}}
+		}}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- sweeper.Run(ctx) }()
@@ -86,15 +106,15 @@ func TestDeadLettersBeyondTheLimitsGo(t *testing.T) {
 		if got := fmt.Sprint(store.left()); got != "[2 3 6 7 8 9 10]" {
 			t.Errorf("by number: left are %v", got)
 		}
-		limits = letters.Limits{MaxAgeMS: time.Hour.Milliseconds()}
+		limits.Store(&letters.Limits{MaxAgeMS: time.Hour.Milliseconds()})
 		store.die(11, "shop", 0, 0)
 		time.Sleep(2 * d.Config.SweepEvery)
 		if got := fmt.Sprint(store.left()); got != "[2 3 9 10 11]" {
 			t.Errorf("by age: left are %v", got)
 		}
-		store.fail = true
+		store.failing(true)
 		time.Sleep(2 * time.Hour)
-		store.fail = false
+		store.failing(false)
 		time.Sleep(2 * d.Config.SweepEvery)
 		if got := fmt.Sprint(store.left()); got != "[2 3 9 10]" {
 			t.Errorf("after a failure: left are %v", got)
