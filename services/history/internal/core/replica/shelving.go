@@ -112,6 +112,9 @@ func (r *Replica) shelfRun(l *orderLine) (longest []orderPlace) {
 			least = max(1, r.cfg.PageTasks/4)
 		}
 	}
+	if r.holds(key.domain, 2) { // then others wait for room: nothing stays, however short the run is
+		keep, least = min(keep, r.cfg.LineTasks), 1
+	}
 	from := 0
 	for i := 0; i <= len(l.pages) && from < len(l.places); i++ {
 		to := len(l.places)
@@ -145,9 +148,12 @@ func shelvable(places []orderPlace) []orderPlace {
 }
 
 // presses tells whether a domain holds so much of the window that the ends of its lines go to the shelf.
-func (r *Replica) presses(domain string) bool {
+func (r *Replica) presses(domain string) bool { return r.holds(domain, 4) }
+
+// holds tells whether a domain holds the n-th part of the window.
+func (r *Replica) holds(domain string, n int) bool {
 	a := r.accounts[Queue{ids.LaneKeyed, domain}]
-	return a != nil && (4*a.tasks >= r.cfg.WindowTasks || 4*a.bytes >= r.cfg.WindowBytes)
+	return a != nil && (n*a.tasks >= r.cfg.WindowTasks || int64(n)*a.bytes >= r.cfg.WindowBytes)
 }
 
 // readPages asks for pages that are wanted.
