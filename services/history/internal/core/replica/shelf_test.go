@@ -159,6 +159,29 @@ func TestAParkedKeyIsShelvedAtOnce(t *testing.T) {
 	}
 }
 
+// TestShortRunsLeaveACrowdedWindow: what comes later behind a parked task waits for a page's worth, unless its domain holds half of the window: then
+// other keys wait for that room.
+func TestShortRunsLeaveACrowdedWindow(t *testing.T) {
+	parks := func(t *taskstate.Task) {
+		x := *t.Extra
+		x.Order = &taskstate.Order{Key: "a", Blocks: true, Parks: true}
+		t.Extra = &x
+	}
+	for window, shelved := range map[int]int{9: 0, 8: 3} { // the first task and three more are in memory
+		b := newBench(t, Config{})
+		b.r.cfg.LineTasks, b.r.cfg.PageTasks, b.r.cfg.WindowTasks = 100, 100, window
+		b.keyed("a", parks, 1, 2, 3)
+		b.start(1)
+		b.seq++
+		fx := b.step(&Events{Seq: b.seq, At: b.now.MS, Events: []taskstate.Event{{Kind: taskstate.Failed, ID: id(1), Fence: b.r.Get(id(1)).Token(), NonRetryable: true}}})
+		b.written(fx)
+		b.now.MS += shelveEveryMS
+		if fx := b.keyed("a", nil, 4, 5, 6); len(fx.Shelve) != shelved {
+			t.Errorf("of a window of %d: %d are shelved, want %d", window, len(fx.Shelve), shelved)
+		}
+	}
+}
+
 // TestAPageThatIsVoidStays: an event of one of its tasks came between, so they stay in memory, all of them.
 func TestAPageThatIsVoidStays(t *testing.T) {
 	b := newBench(t, Config{})
