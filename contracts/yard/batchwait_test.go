@@ -164,8 +164,8 @@ func TestAWaitOutlastsTrouble(t *testing.T) {
 	})
 }
 
-// Where the deadline comes amid trouble, the error is both.
-func TestAWaitThatEndsAmidTroubleSaysBoth(t *testing.T) {
+// Where the deadline comes amid trouble, the error tells of that, and what was seen last is returned.
+func TestAWaitThatEndsAmidTrouble(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newStack(t)
 		answering[yardv1.WaitBatchRequest](t, s, topology.API("shop", "batches.wait"), waitAnswer(open, 1), fault.New(fault.Unavailable, "no owner"))

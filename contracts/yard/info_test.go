@@ -92,6 +92,15 @@ func TestOwnTypesHaveAllThatTheAPITells(t *testing.T) {
 	if own, api := reflect.TypeFor[TasklistInfo]().NumField(), list.ProtoReflect().Descriptor().Fields().Len(); own != api {
 		t.Errorf("TasklistInfo has %d fields, the API's %d", own, api)
 	}
+	var batch yardv1.Batch
+	fill(batch.ProtoReflect())
+	if missing := unset(reflect.ValueOf(*batchOf(&batch)), "BatchInfo"); len(missing) > 0 {
+		t.Errorf("not filled: %v", missing)
+	}
+	// It has the API's own form besides.
+	if own, api := reflect.TypeFor[BatchInfo]().NumField()-1, batch.ProtoReflect().Descriptor().Fields().Len(); own != api {
+		t.Errorf("BatchInfo has %d fields, the API's %d", own, api)
+	}
 	var slots yardv1.SlotUse
 	if own, api := reflect.TypeFor[SlotUse]().NumField(), slots.ProtoReflect().Descriptor().Fields().Len(); own != api {
 		t.Errorf("SlotUse has %d fields, the API's %d", own, api)

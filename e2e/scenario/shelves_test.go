@@ -85,6 +85,7 @@ func stuckKey(t *testing.T, policy yardv1.OrderPolicy, window, behind, run int) 
 	equal(t, "cancelled", w.ended(middle).State.Name(), "cancelled")
 	equal(t, "changed", w.get(ids[behind-2]).Revision, 2)
 	w.othersRun()
+	w.examined() // with tasks on the shelf
 
 	w.runsInOrder(head, behind, run)
 }

@@ -111,6 +111,7 @@ func TestABatchCountsItsTasks(t *testing.T) {
 		_, err = w.client.NewBatch(w.soon(), "mixed", yard.BatchOptions{})
 		equal(t, "another batch of the name", fault.CodeOf(err), fault.AlreadyExists)
 		w.batch("mixed") // the same again
+		w.examined()
 	})
 }
 
