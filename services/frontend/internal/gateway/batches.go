@@ -45,6 +45,8 @@ func (g *Gateway) CreateBatch(c Call, req *yardv1.CreateBatchRequest, answer Ans
 				return nil, nil
 			case was != nil:
 				return nil, fault.At(fault.AlreadyExists, "/batch_id", "there is a batch %q with other contents", req.BatchId)
+			case !g.appender.hasRoom(p): // as for tasks: what is left is for the events of those that are there
+				return nil, errStorageFull()
 			}
 			n, err := g.Batches.Count(ctx, p, c.Domain)
 			if err == nil && n >= topology.BatchesMax {
@@ -268,7 +270,7 @@ func (g *Gateway) changeBatch(ctx context.Context, domain, id string, change fun
 		case err == nil:
 			return home, nil
 		case errors.Is(err, natslog.ErrFull):
-			return nil, fault.New(fault.ResourceExhausted, "the log has no room").After(fullRetryAfter)
+			return nil, errStorageFull()
 		}
 		pause(ctx, delay)
 		if ctx.Err() != nil {

@@ -55,6 +55,33 @@ func TestBatchesNeedTheirLogVersion(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
+// TestR43_AFullLogTakesNoBatch, and no member of one; what is there is told all the same.
+func TestR43_AFullLogTakesNoBatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newKnowingRig(t, func(d *Deps) {
+			d.Batches, d.LogVersion = memBatches{}, func() uint32 { return logversion.Batches }
+		})
+		if _, err := asked(r, "shop", false, r.CreateBatch, &yardv1.CreateBatchRequest{BatchId: "a"}); err != nil {
+			t.Fatal(err)
+		}
+		for p := range rigPartitions {
+			r.storageFull(t, p, true)
+		}
+		stored := r.log.messages()
+		for name, err := range map[string]error{
+			"another batch": second(asked(r, "shop", false, r.CreateBatch, &yardv1.CreateBatchRequest{BatchId: "b"})),
+			"a member":      second(asked(r, "shop", false, r.Submit, &yardv1.SubmitRequest{Tasklist: "mail", Tasks: []*yardv1.NewTask{{Type: "a", BatchId: "a"}}})),
+		} {
+			if e := wantCode(t, err, fault.ResourceExhausted); e.RetryAfter == 0 {
+				t.Errorf("%s: no retry-after: %v", name, err)
+			}
+		}
+		if _, err := asked(r, "shop", false, r.CreateBatch, &yardv1.CreateBatchRequest{BatchId: "a"}); err != nil || r.log.messages() != stored {
+			t.Errorf("the same again: %v, %d messages more", err, r.log.messages()-stored)
+		}
+	})
+}
+
 // TestABatchOfBadTextIsRefused as any bad field is, though it cannot be encoded.
 func TestABatchOfBadTextIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -11,8 +11,12 @@ import (
 // room, which takes a person or the end of a retention.
 func (g *Gateway) refuseStorageFull(s *submission) {
 	g.metrics.submitsRefused.storage.Add(1)
-	s.refuse(fault.New(fault.ResourceExhausted,
-		"the log's storage is full: nothing was stored; give JetStream more room, or wait until finished tasks are forgotten, and repeat the request").After(storageRetryAfter))
+	s.refuse(errStorageFull())
+}
+
+func errStorageFull() *fault.Error {
+	return fault.New(fault.ResourceExhausted,
+		"the log's storage is full: nothing was stored; give JetStream more room, or wait until finished tasks are forgotten, and repeat the request").After(storageRetryAfter)
 }
 
 // StorageFull is a warning where partitions accept no tasks for lack of space.
