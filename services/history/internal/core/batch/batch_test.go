@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -93,5 +94,33 @@ func TestBatchesAreLookedAt(t *testing.T) {
 	take(1_000_000)
 	if k.Knows(a) || k.Knows(b) {
 		t.Error("they are over")
+	}
+}
+
+// TestManyBatchesOfADomainAreLookedAtLessOften, and those of other domains as often as before.
+func TestManyBatchesOfADomainAreLookedAtLessOften(t *testing.T) {
+	const many, hour = 1000, 3_600_000
+	k := NewKeeper()
+	for i := range many {
+		k.Seen(Home{Name: Name{Domain: "shop", ID: fmt.Sprint(i)}, ExpiresAt: 2 * hour, Closed: true})
+	}
+	other := Name{Domain: "bank", ID: "a"}
+	k.Seen(Home{Name: other, ExpiresAt: 2 * hour, Closed: true})
+	looks := map[string]int{}
+	for now := int64(0); now < hour; now += 1000 {
+		for _, n := range k.Take(now, 2*many) {
+			looks[n.Domain]++
+			k.Looked(n, now)
+		}
+	}
+	if perSecond := float64(looks["shop"]) * 1000 / hour; perSecond > 1.05*1000/LookPerBatchMS || looks["shop"] < 10*many {
+		t.Errorf("%.1f looks/s at %d batches", perSecond, many)
+	}
+	if looks["bank"] < hour/LookEveryMS-1 {
+		t.Errorf("%d looks at the batch of another domain", looks["bank"])
+	}
+	k.Seen(Home{Name: other, Over: true})
+	if len(k.of) != 1 {
+		t.Errorf("domains that have batches: %v", k.of)
 	}
 }

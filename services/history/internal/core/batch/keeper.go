@@ -20,8 +20,10 @@ type Home struct {
 }
 
 const (
-	// LookEveryMS is how soon a closed batch is looked at again of which no one says that something has changed.
-	LookEveryMS = 5000
+	// LookEveryMS is how soon a closed batch is looked at again of which no one says that something has changed, LookPerBatchMS how much it is at least for each
+	// batch of its domain: a look reads the stores, and thousands of batches that wait for a day cost no more than a hundred do.
+	LookEveryMS    = 5000
+	LookPerBatchMS = 50
 	// HintEveryMS is how soon if someone does: while its tasks end, that is said all the time.
 	HintEveryMS = 100
 )
@@ -29,6 +31,8 @@ const (
 // Keeper knows the batches of a partition that are not over, and which are to be looked at. It is not safe for concurrent use.
 type Keeper struct {
 	known map[Name]*kept
+	// of is how many of these each domain has.
+	of    map[string]int64
 	times deadline.Heap[*kept]
 	due   fair.Queue[*kept]
 }
@@ -44,7 +48,7 @@ type kept struct {
 
 // NewKeeper makes one that knows of no batch.
 func NewKeeper() *Keeper {
-	k := &Keeper{known: map[Name]*kept{}}
+	k := &Keeper{known: map[Name]*kept{}, of: map[string]int64{}}
 	k.times.Entry = func(b *kept) *deadline.Entry { return &b.Entry }
 	return k
 }
@@ -58,6 +62,9 @@ func (k *Keeper) Seen(h Home) {
 	if h.Over {
 		if b != nil {
 			delete(k.known, h.Name)
+			if k.of[h.Domain]--; k.of[h.Domain] == 0 {
+				delete(k.of, h.Domain)
+			}
 			k.times.Remove(b)
 			b.Over = true // it may be in the queue
 		}
@@ -66,6 +73,7 @@ func (k *Keeper) Seen(h Home) {
 	if b == nil {
 		b = &kept{}
 		k.known[h.Name] = b
+		k.of[h.Domain]++
 	}
 	changed := h.Closed && !b.Closed
 	b.Home = h
@@ -142,11 +150,12 @@ func (k *Keeper) want(b *kept) {
 // rest leaves b alone until it expires or, if it is closed, is to be looked at again.
 func (k *Keeper) rest(b *kept, nowMS int64) {
 	at := max(b.ExpiresAt, 1)
+	again := nowMS + max(LookEveryMS, k.of[b.Domain]*LookPerBatchMS)
 	if b.Closed {
-		at = min(at, nowMS+LookEveryMS)
+		at = min(at, again)
 	}
 	if nowMS >= b.ExpiresAt { // it is to be over, and that was not stored
-		at = nowMS + LookEveryMS
+		at = again
 	}
 	k.times.Set(b, at)
 }
