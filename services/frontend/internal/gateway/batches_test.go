@@ -55,7 +55,7 @@ func TestBatchesNeedTheirLogVersion(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestR43_AFullLogTakesNoBatch, and no member of one; what is there is told all the same.
+// TestR43_AFullLogTakesNoBatch, and no member of one; what is there is shown all the same.
 func TestR43_AFullLogTakesNoBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newKnowingRig(t, func(d *Deps) {
