@@ -14,6 +14,9 @@ import (
 // keptApart is by how much the end of a key that is kept may look too early: who gives it away has a clock of its own.
 const keptApart = 100 * time.Millisecond
 
+// wordsLast is how long a key is kept at most by a try that the log took too late: its word is looked into after two minutes (decision 40).
+const wordsLast = 4 * time.Minute
+
 // inOrder: no attempt of a task with an order key begins before those that were submitted earlier have ended.
 func inOrder(ends []*lifeEnd, offend func(string, ...any)) {
 	keys := map[string][]*lifeEnd{}
@@ -70,10 +73,10 @@ func (l *life) probe() {
 		}
 	}
 	l.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*within)
+	ctx, cancel := context.WithTimeout(context.Background(), wordsLast+2*within)
 	defer cancel()
 	var open []string
-	testkit.Eventually(l.t, within, func() error {
+	testkit.Eventually(l.t, wordsLast, func() error {
 		var tasks []yard.Task
 		for key := range unique {
 			tasks = append(tasks, yard.Task{Type: plainLife, Tasklist: tasklist, Payload: lifeInput{N: l.probeTask()}, Unique: &yard.Unique{Key: key, Reject: true}})
