@@ -257,7 +257,8 @@ func (m *medley) limitHeld(l medleyLimit, tasks []*medleyTask) (offences []strin
 		hold := func(of string, spans []span, limit int) {
 			most, at := overlap(spans)
 			if len(most) > limit && limit > 0 {
-				offences = append(offences, fmt.Sprintf("%s %d attempts of %s ran at once at %v, %d may: %v", name, len(most), of, at.Format(time.StampMilli), limit, most))
+				offences = append(offences, fmt.Sprintf("%s %d attempts of %s ran at once at %v, %d may: %v; events %v",
+					name, len(most), of, at.Format(time.StampMilli), limit, most, eventsOf(tasks, most)))
 			}
 		}
 		var all []span
@@ -270,6 +271,16 @@ func (m *medley) limitHeld(l medleyLimit, tasks []*medleyTask) (offences []strin
 		hold(l.typ, all, l.most)
 	}
 	return offences
+}
+
+// eventsOf is what the log has of those tasks.
+func eventsOf(tasks []*medleyTask, of []span) (events []string) {
+	for _, t := range tasks {
+		if slices.ContainsFunc(of, func(s span) bool { return s.key == t.key }) {
+			events = append(events, fmt.Sprintf("%s %s: %v", t.key, t.id, t.Events))
+		}
+	}
+	return events
 }
 
 // disturbed tells until when a time is extended by the faults that touch it.

@@ -64,29 +64,30 @@ func (h *history) finish(t *testing.T, c *client) {
 	}
 }
 
-// list is the key of every task.
+// list is the key of every task. What a client has an id of is in a list, at the latest when it has stopped to move between two stores.
 func (h *history) list(t *testing.T, c *client) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	for cursor := ""; ; {
-		var page *yardv1.ListResponse
-		testkit.Eventually(t, within, func() (err error) {
-			page, err = ask[yardv1.ListResponse](context.Background(), c, "tasks.list", &yardv1.ListRequest{Limit: listed, Cursor: cursor})
-			return err
-		})
-		for _, task := range page.Tasks {
-			all[task.TaskId] = task.UniqueKey
+	testkit.Eventually(t, within, func() error {
+		for cursor := ""; ; {
+			page, err := ask[yardv1.ListResponse](context.Background(), c, "tasks.list", &yardv1.ListRequest{Limit: listed, Cursor: cursor})
+			if err != nil {
+				return err
+			}
+			for _, task := range page.Tasks {
+				all[task.TaskId] = task.UniqueKey
+			}
+			if cursor = page.NextCursor; cursor == "" {
+				break
+			}
 		}
-		if cursor = page.NextCursor; cursor == "" {
-			break
+		for id := range h.keys {
+			if _, ok := all[id]; !ok {
+				return fmt.Errorf("task %s is in no list", id)
+			}
 		}
-	}
-	for id := range h.keys { // what a client has an id of is there, whatever the list says
-		if _, ok := all[id]; !ok {
-			t.Errorf("task %s is in no list", id)
-			all[id] = h.keys[id]
-		}
-	}
+		return nil
+	})
 	return all
 }
 

@@ -84,16 +84,28 @@ func (h *history) add(c call) {
 		all[0].to = never
 	case fault.Unavailable, fault.ResourceExhausted:
 		return
-	case fault.Stale:
-		// A frontend sends an outcome again that gets no verdict. It may have been applied, and be STALE when the next attempt has begun.
-		if c.in.kind == fail {
-			all = append(all, c)
-			all[0].out.code = string(fault.Unknown)
-		}
+	}
+	if c.maybeTwice() {
+		all = append(all, c)
+		all[0].out = output{code: string(fault.Unknown)}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.calls = append(h.calls, all...)
+}
+
+// maybeTwice tells whether a call may have been made before it was answered: a frontend sends again what gets no verdict, and the answer may be
+// the second one's.
+func (c call) maybeTwice() bool {
+	switch c.in.kind {
+	case fail: // the next attempt has begun since
+		return c.out.code == string(fault.Stale)
+	case cancel: // the worker was asked to stop, and its task has ended since
+		return c.out.code != string(fault.Unknown) && !c.out.stopping
+	case update: // so many others were made since that its name is forgotten
+		return c.out.code != string(fault.Unknown) && c.out.code != codeOK
+	}
+	return false
 }
 
 // submitted is add for a submit whose id has this time.
