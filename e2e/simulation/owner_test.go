@@ -273,7 +273,7 @@ func (p *proc) tell(op *historysim.Op, out historysim.Outcome) {
 	switch op.Kind {
 	case historysim.SaveCheckpoint:
 		c := op.Checkpoint
-		what = fmt.Sprintf("epoch %d floor %d ack %v read %v queues %v timer %d archive %d", c.Epoch, c.Floor, c.Ack, c.Read, c.Queues, c.TimerSeq, c.ArchiveSeq)
+		what = fmt.Sprintf("epoch %d floor %d ack %v read %v queues %v timer %d archive %d pages %v", c.Epoch, c.Floor, c.Ack, c.Read, c.Queues, c.TimerSeq, c.ArchiveSeq, c.Pages)
 	case historysim.Park, historysim.AppendArchive, historysim.StoreLetters:
 		for i := range op.Tasks {
 			what += fmt.Sprintf(" %s %v stay %d", w.name(op.Tasks[i].ID), op.Tasks[i].State, op.Tasks[i].Parkings)
