@@ -155,9 +155,8 @@ func (p *polls) drainOf(at *poll) *yardv1.WorkerDrain {
 }
 
 // hold keeps the poll of a drained worker for a while, so that its worker comes again no sooner, and answers it then. The caller holds the lock.
-func (p *polls) hold(at *poll, d *yardv1.WorkerDrain, now time.Time) effect {
+func (p *polls) hold(at *poll, now time.Time) effect {
 	delete(p.waiting, at.number)
-	at.drain = d
 	if p.stopped {
 		p.forget(at)
 		return effect{at: at, empty: true}

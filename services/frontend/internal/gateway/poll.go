@@ -46,9 +46,9 @@ func (g *Gateway) Poll(c Call, req *yardv1.PollRequest, answer Answer) {
 		},
 		until: c.Received.Add(time.Duration(req.WaitMs) * time.Millisecond), answer: answer,
 	}
+	at.drain = g.polls.drainOf(at)
 	if req.NoTasks {
-		g.tellGivenUp(at)
-		at.drain = g.polls.drainOf(at)
+		g.tellGivenUp(at, false)
 		at.empty()
 		return
 	}
@@ -57,7 +57,7 @@ func (g *Gateway) Poll(c Call, req *yardv1.PollRequest, answer Answer) {
 		answer(nil, fault.New(fault.ResourceExhausted, "too many polls wait").After(fullRetryAfter))
 		return
 	}
-	g.tellGivenUp(at)
+	g.tellGivenUp(at, at.drain == nil)
 	g.polls.forward(at)
 	answer(nil, nil)
 }

@@ -120,8 +120,8 @@ func (p *polls) forward(at *poll) {
 // give has a poll that no one has sent to the newest owner of its shard. Where none is known
 // it waits. That of a drained worker is held. The caller holds the lock.
 func (p *polls) give(at *poll, now time.Time) effect {
-	if d := p.drainOf(at); d != nil {
-		return p.hold(at, d, now)
+	if at.drain = p.drainOf(at); at.drain != nil {
+		return p.hold(at, now)
 	}
 	epoch := p.epochs[at.shard]
 	if epoch == 0 {
