@@ -22,12 +22,12 @@ const workersBytesMax = 512 << 10
 // workersTries is how often a change of the drained workers of a domain is tried, while others change them.
 const workersTries = 10
 
-// DrainedWorker returns what a worker was told, or nil. The result is read-only.
+// DrainedWorker returns the drain of a worker, or nil. The result is read-only.
 func (c *Catalog) DrainedWorker(domain, workerID string) *yardv1.WorkerDrain {
 	return c.now.Load().workers[domain][workerID]
 }
 
-// DrainedWorkers returns all workers that are drained, or told to stop, by domain and id, and the revision of the last change. They are read-only.
+// DrainedWorkers returns all workers that are drained, or asked to stop, by domain and id, and the revision of the last change. They are read-only.
 func (c *Catalog) DrainedWorkers() (all map[string]map[string]*yardv1.WorkerDrain, revision uint64) {
 	s := c.now.Load()
 	return s.workers, s.workersAt

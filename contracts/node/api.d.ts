@@ -52,14 +52,14 @@ export interface PollRequest {
   tasklists?: PolledTasklist[];
   /** Who runs the tasks, as in the signs of life that it sends (WorkerAlive): `[A-Za-z0-9_-]{16,64}`. If it falls silent, its attempts are ready again at once. Default: none, then only the heartbeats and deadlines of attempts count. It has an effect since log version 10. */
   worker_id?: string;
-  /** Only ask whether the worker is drained or told to stop: the answer comes at once, without tasks, and max_tasks is not needed. For a worker that has no room for more tasks. Default false. Since log version 10. */
+  /** Only ask whether the worker is drained or asked to stop: the answer comes at once, without tasks, and max_tasks is not needed. For a worker that has no room for more tasks. Default false. Since log version 10. */
   no_tasks?: boolean;
 }
 
 export interface PollResponse {
   /** Empty if the wait ended without work. */
   tasks?: PolledTask[];
-  /** An operator drained the worker of the poll's `worker_id`, or told it to stop: there are no tasks. It may poll on: each poll is answered after 2 s, or after its wait if that is shorter, and at once when this changes. */
+  /** An operator drained the worker of the poll's `worker_id`, or asked it to stop: there are no tasks. It may poll on: each poll is answered after 2 s, or after its wait if that is shorter, and at once when this changes. */
   drain?: WorkerDrain;
 }
 
@@ -431,7 +431,7 @@ export interface StopWorkerResponse {
   worker?: LiveWorker;
 }
 
-/** ResumeWorkerRequest (workers.resume): a worker that was drained, or told to stop, gets attempts again, if it polls. NOT_FOUND: it is neither. Since log version 10. */
+/** ResumeWorkerRequest (workers.resume): a worker that was drained, or asked to stop, gets attempts again, if it polls. NOT_FOUND: it is neither. Since log version 10. */
 export interface ResumeWorkerRequest {
   /** As workers.list tells. Required. */
   worker_id: string;
@@ -1226,7 +1226,7 @@ export interface PolledTasklist {
   weight?: number;
 }
 
-/** WorkerDrain is what an operator has told a worker (workers.drain, workers.stop). It holds for one run of the worker's process, and is forgotten 10 minutes after that was heard for the last time. */
+/** WorkerDrain is what an operator asks of a worker (workers.drain, workers.stop). It holds for one run of the worker's process, and is forgotten 10 minutes after that was heard for the last time. */
 export interface WorkerDrain {
   /** The worker is to end: it lets what it runs finish, within a time of its own, and exits. Otherwise it gets no new attempts, and lives on. */
   stop?: boolean;
@@ -1604,7 +1604,7 @@ export interface LiveWorker {
   attempts_count?: number;
   /** The ten of them that have been running for the longest. */
   attempts?: LiveAttempt[];
-  /** It is drained, or told to stop: it gets no new attempts, and attempts_count is what is left. Default: it is not. */
+  /** It is drained, or asked to stop: it gets no new attempts, and attempts_count is what is left. Default: it is not. */
   drain?: WorkerDrain;
 }
 

@@ -38,7 +38,7 @@ type fakeEngine struct {
 	signs     []*yardv1.WorkerAlive
 	signsAt   []time.Time
 	signsFail error
-	// drain is what the worker is told; questions are polls that only asked for it.
+	// drain is that of the worker; questions are polls that only asked for it.
 	drain     *yardv1.WorkerDrain
 	questions int
 	// hint tells the worker of cancelled tasks.

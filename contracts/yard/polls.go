@@ -114,7 +114,7 @@ type pollEnd struct {
 	err   error
 	// early: it came back without work before half of its time was over.
 	early bool
-	// drain is what the worker was told, asked when.
+	// drain is that of the worker, asked when.
 	drain *yardv1.WorkerDrain
 	asked time.Time
 	// withdrawn: it was ended without work, since another tasklist wants its slots.
@@ -140,8 +140,8 @@ func (p *poller) poll(ctx context.Context, n int) (end pollEnd) {
 		req.WorkerVersion = p.worker.cfg.version
 	}
 	req.WorkerId = p.signs.id()
-	p.told.polling()
-	defer p.told.polled()
+	p.drained.polling()
+	defer p.drained.polled()
 	for {
 		var resp *yardv1.PollResponse
 		resp, end.err = p.engine.poll(ctx, req)

@@ -78,7 +78,7 @@ type session struct {
 	// versionless: the engine knows no version of workers.
 	versionless atomic.Bool
 	signs       *signs
-	told        told
+	drained     drainState
 	// stopPolls ends the polls; then the session ends.
 	stopPolls context.CancelFunc
 	// handlerCtx is the parent of all handlers' contexts; stopHandlers ends it.
@@ -143,7 +143,7 @@ func (s *session) run(ctx context.Context) error {
 	polling, stopPolling := context.WithCancel(ctx)
 	defer stopPolling()
 	s.stopPolls = stopPolling
-	carriers.Go(func() { s.askWhatWasTold(polling) })
+	carriers.Go(func() { s.askWhetherDrained(polling) })
 	loops := s.pollers()
 	errs := make(chan error, len(loops))
 	for _, p := range loops {
@@ -159,7 +159,7 @@ func (s *session) run(ctx context.Context) error {
 			err = e
 		}
 	}
-	if stopped := s.told.stopped(); stopped != nil {
+	if stopped := s.drained.stopped(); stopped != nil {
 		err = errors.Join(stopped, err)
 	}
 	left := s.drain()

@@ -18,7 +18,7 @@ type LiveWorker struct {
 	// AttemptsCount is how many attempts it has, Attempts are the ten that have been running for the longest.
 	AttemptsCount int
 	Attempts      []LiveAttempt
-	// Drain says that it is drained, or told to stop; nil: it is not.
+	// Drain says that it is drained, or asked to stop; nil: it is not.
 	Drain *WorkerDrain
 }
 

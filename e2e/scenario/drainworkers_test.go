@@ -76,8 +76,8 @@ func (c *crew) live() yard.LiveWorker {
 	return one
 }
 
-// told is what a poll of a worker is answered with that asks for nothing else.
-func (w *world) told(id string) *yardv1.PollResponse {
+// drainSeen is what a poll of a worker is answered with that asks for nothing else.
+func (w *world) drainSeen(id string) *yardv1.PollResponse {
 	w.t.Helper()
 	return must[yardv1.PollResponse](w, "tasks.poll", &yardv1.PollRequest{Tasklist: list, NoTasks: true, WorkerId: id})
 }
@@ -104,24 +104,16 @@ func TestADrainedWorkerGetsNothingNew(t *testing.T) {
 		})
 		id := first.live().ID
 		for range 2 { // a repeat changes nothing
-			told, err := w.client.DrainWorker(w.soon(), id, yard.WorkerDrain{Reason: "its disk fails", By: "ann"})
+			said, err := w.client.DrainWorker(w.soon(), id, yard.WorkerDrain{Reason: "its disk fails", By: "ann"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if told.AttemptsCount != n || told.Drain == nil || told.Drain.Stop || told.Drain.Reason != "its disk fails" || told.Drain.By != "ann" {
-				t.Errorf("it is told %+v", told)
+			if said.AttemptsCount != n || said.Drain == nil || said.Drain.Stop || said.Drain.Reason != "its disk fails" || said.Drain.By != "ann" {
+				t.Errorf("it is %+v", said)
 			}
 		}
-		since := w.told(id).Drain.GetSinceMs()
-		w.eventually(func() error { // its polls that waited for a minute have ended
-			pollers := must[yardv1.TasklistPollersResponse](w, "tasklists.pollers", &yardv1.TasklistPollersRequest{Tasklist: list})
-			for _, p := range pollers.Pollers {
-				if p.WaitingPolls > 0 {
-					return fmt.Errorf("%d polls of %s wait", p.WaitingPolls, p.Worker)
-				}
-			}
-			return nil
-		})
+		since := w.drainSeen(id).Drain.GetSinceMs()
+		w.noPollWaits()
 		waiting := w.submit(manyOf(n, "quick")...)
 		began := time.Now()
 		resp := must[yardv1.PollResponse](w, "tasks.poll", &yardv1.PollRequest{Tasklist: list, MaxTasks: 10, WaitMs: 20_000, WorkerId: id})
@@ -157,12 +149,26 @@ func TestADrainedWorkerGetsNothingNew(t *testing.T) {
 		}
 		want(t, w.ended(again), "completed", "submitted started completed")
 		equal(t, "begun", first.count(), n+1)
-		if first.live().Drain != nil || w.told(id).Drain != nil {
+		if first.live().Drain != nil || w.drainSeen(id).Drain != nil {
 			t.Error("it is drained still")
 		}
 		_, err = w.client.ResumeWorker(w.soon(), id)
 		refused(t, err, fault.NotFound)
 		w.examined()
+	})
+}
+
+// noPollWaits waits until matching has no polls any more.
+func (w *world) noPollWaits() {
+	w.t.Helper()
+	w.eventually(func() error {
+		pollers := must[yardv1.TasklistPollersResponse](w, "tasklists.pollers", &yardv1.TasklistPollersRequest{Tasklist: list})
+		for _, p := range pollers.Pollers {
+			if p.WaitingPolls > 0 {
+				return fmt.Errorf("%d polls of %s wait", p.WaitingPolls, p.Worker)
+			}
+		}
+		return nil
 	})
 }
 
@@ -212,7 +218,7 @@ func TestAStoppedWorkerEnds(t *testing.T) {
 			t.Errorf("it is %+v", one)
 		}
 		w.eventually(func() error { // it has asked
-			if !w.told(id).Drain.GetStop() {
+			if !w.drainSeen(id).Drain.GetStop() {
 				return errors.New("it is not to stop")
 			}
 			return nil
@@ -244,13 +250,13 @@ func TestI14_NoOtherTenantDrainsAWorker(t *testing.T) {
 				t.Errorf("workers.%s: %v", verb, e)
 			}
 		}
-		if w.told(id).Drain != nil || mine.live().Drain != nil {
+		if w.drainSeen(id).Drain != nil || mine.live().Drain != nil {
 			t.Error("it is drained")
 		}
 		if _, err := w.client.DrainWorker(w.soon(), id, yard.WorkerDrain{}); err != nil {
 			t.Fatal(err)
 		}
-		if w.told(id).Drain == nil || other.told(id).Drain != nil {
+		if w.drainSeen(id).Drain == nil || other.drainSeen(id).Drain != nil {
 			t.Error("the other tenant learns of it, or its own worker does not")
 		}
 		for body, path := range map[string]string{

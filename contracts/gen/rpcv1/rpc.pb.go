@@ -2916,7 +2916,7 @@ func (x *ListWorkersResponse) GetKnownForMs() int64 {
 	return 0
 }
 
-// DrainedWorkers is what is stored of a domain's workers that are drained, or told to stop.
+// DrainedWorkers is what is stored of a domain's workers that are drained, or asked to stop.
 type DrainedWorkers struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Workers       []*DrainedWorker       `protobuf:"bytes,1,rep,name=workers,proto3" json:"workers,omitempty"`

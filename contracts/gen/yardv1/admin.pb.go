@@ -2653,7 +2653,7 @@ type LiveWorker struct {
 	AttemptsCount int64 `protobuf:"varint,9,opt,name=attempts_count,json=attemptsCount,proto3" json:"attempts_count,omitempty"`
 	// The ten of them that have been running for the longest.
 	Attempts []*LiveAttempt `protobuf:"bytes,10,rep,name=attempts,proto3" json:"attempts,omitempty"`
-	// It is drained, or told to stop: it gets no new attempts, and attempts_count is what is left. Default: it is not.
+	// It is drained, or asked to stop: it gets no new attempts, and attempts_count is what is left. Default: it is not.
 	Drain         *WorkerDrain `protobuf:"bytes,11,opt,name=drain,proto3" json:"drain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2987,7 +2987,7 @@ func (x *StopWorkerResponse) GetWorker() *LiveWorker {
 	return nil
 }
 
-// ResumeWorkerRequest (workers.resume): a worker that was drained, or told to stop, gets attempts again, if it polls. NOT_FOUND: it is neither. Since log version 10.
+// ResumeWorkerRequest (workers.resume): a worker that was drained, or asked to stop, gets attempts again, if it polls. NOT_FOUND: it is neither. Since log version 10.
 type ResumeWorkerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As workers.list tells. Required.

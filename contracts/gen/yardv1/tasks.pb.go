@@ -1391,7 +1391,7 @@ type PollRequest struct {
 	// are ready again at once. Default: none, then only the heartbeats and deadlines of attempts count. It has an effect since log
 	// version 10.
 	WorkerId string `protobuf:"bytes,9,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
-	// Only ask whether the worker is drained or told to stop: the answer comes at once, without tasks, and max_tasks is not needed. For a worker
+	// Only ask whether the worker is drained or asked to stop: the answer comes at once, without tasks, and max_tasks is not needed. For a worker
 	// that has no room for more tasks. Default false. Since log version 10.
 	NoTasks       bool `protobuf:"varint,10,opt,name=no_tasks,json=noTasks,proto3" json:"no_tasks,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1672,7 +1672,7 @@ type PollResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Empty if the wait ended without work.
 	Tasks []*PolledTask `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
-	// An operator drained the worker of the poll's `worker_id`, or told it to stop: there are no tasks. It may poll on: each poll is answered
+	// An operator drained the worker of the poll's `worker_id`, or asked it to stop: there are no tasks. It may poll on: each poll is answered
 	// after 2 s, or after its wait if that is shorter, and at once when this changes.
 	Drain         *WorkerDrain `protobuf:"bytes,2,opt,name=drain,proto3" json:"drain,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1723,7 +1723,7 @@ func (x *PollResponse) GetDrain() *WorkerDrain {
 	return nil
 }
 
-// WorkerDrain is what an operator has told a worker (workers.drain, workers.stop). It holds for one run of the worker's process, and is
+// WorkerDrain is what an operator asks of a worker (workers.drain, workers.stop). It holds for one run of the worker's process, and is
 // forgotten 10 minutes after that was heard for the last time.
 type WorkerDrain struct {
 	state protoimpl.MessageState `protogen:"open.v1"`

@@ -56,13 +56,13 @@ func (a *app) tellCommand(verb, verbs, short, long string, tell func(ctx context
 				if err != nil {
 					return err
 				}
-				told := &yardv1.ListWorkersResponse{KnownForMs: workersKnownAfter.Milliseconds()}
+				changed := &yardv1.ListWorkersResponse{KnownForMs: workersKnownAfter.Milliseconds()}
 				for _, w := range named {
 					resp, worker, err := tell(ctx, c, w.WorkerId, reason, by)
 					if err != nil {
 						return err
 					}
-					told.Workers = append(told.Workers, worker)
+					changed.Workers = append(changed.Workers, worker)
 					if a.json {
 						if err := a.printJSON(resp); err != nil {
 							return err
@@ -72,7 +72,7 @@ func (a *app) tellCommand(verb, verbs, short, long string, tell func(ctx context
 				if a.json {
 					return nil
 				}
-				return a.printWorkers(told)
+				return a.printWorkers(changed)
 			})
 		},
 	}

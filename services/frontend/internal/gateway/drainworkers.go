@@ -55,7 +55,7 @@ func (g *Gateway) StopWorker(c Call, req *yardv1.StopWorkerRequest, answer Answe
 	g.drainWorker(c, req.WorkerId, d, answer, func(w *yardv1.LiveWorker) codec.Message { return &yardv1.StopWorkerResponse{Worker: w} })
 }
 
-// drainWorker stores what a worker of the domain is told. One that is not heard is not told anything: its id may be a typing error.
+// drainWorker stores the drain of a worker of the domain. One that is not heard is not drained: its id may be a typing error.
 func (g *Gateway) drainWorker(c Call, id string, d *yardv1.WorkerDrain, answer Answer, resp func(*yardv1.LiveWorker) codec.Message) {
 	if err := g.known("", logversion.Alive); err != nil {
 		answer(nil, err)
@@ -146,7 +146,7 @@ func sameDrain(a, b *yardv1.WorkerDrain) bool {
 	return (a == nil) == (b == nil) && a.GetStop() == b.GetStop() && a.GetSinceMs() == b.GetSinceMs()
 }
 
-// drainOf is what the worker of a poll was told, or nil.
+// drainOf is the drain of the worker of a poll, or nil.
 func (p *polls) drainOf(at *poll) *yardv1.WorkerDrain {
 	if at.req.WorkerId == "" {
 		return nil
@@ -198,12 +198,12 @@ type drainVoice struct {
 
 // tellDrained has the polls end of workers that were drained, wherever they wait, and those go on that are held of workers that were resumed.
 func (g *Gateway) tellDrained(now time.Time) {
-	if all, revision := g.Catalog.DrainedWorkers(); revision != g.told.revision {
-		g.told.revision = revision
-		g.told.voice.Take(sinceOf(all), now)
+	if all, revision := g.Catalog.DrainedWorkers(); revision != g.drainVoice.revision {
+		g.drainVoice.revision = revision
+		g.drainVoice.voice.Take(sinceOf(all), now)
 		g.polls.release()
 	}
-	for some := range slices.Chunk(g.told.voice.Say(now), toldTogether) {
+	for some := range slices.Chunk(g.drainVoice.voice.Say(now), toldTogether) {
 		m := &rpcv1.Silent{Workers: make([]*rpcv1.SilentWorker, len(some))}
 		for i, k := range some {
 			m.Workers[i] = &rpcv1.SilentWorker{Domain: k.Domain, WorkerId: k.ID}

@@ -85,21 +85,21 @@ func drainIn(t *testing.T, o outcome) *yardv1.WorkerDrain {
 	return o.resp.(*yardv1.PollResponse).Drain
 }
 
-// silentTold is who was said to get no more tasks, and how often.
-func (r *rig) silentTold() map[string]int {
+// pollsEnded is who was said to get no more tasks, and how often.
+func (r *rig) pollsEnded() map[string]int {
 	r.bus.mu.Lock()
 	defer r.bus.mu.Unlock()
-	told := map[string]int{}
+	ended := map[string]int{}
 	for _, m := range r.bus.silent {
 		for _, w := range m.Workers {
-			told[w.Domain+"/"+w.WorkerId]++
+			ended[w.Domain+"/"+w.WorkerId]++
 		}
 	}
-	return told
+	return ended
 }
 
 // TestPollsOfADrainedWorkerAreHeld: none reaches matching, each is answered after a rest, or its wait if that is shorter, and says why; those that wait elsewhere are
-// told to end. Other workers' polls go on.
+// ended. Other workers' polls go on.
 func TestPollsOfADrainedWorkerAreHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := drainRig(t)
@@ -108,8 +108,8 @@ func TestPollsOfADrainedWorkerAreHeld(t *testing.T) {
 		}
 		time.Sleep(tickEvery)
 		synctest.Wait()
-		if told := r.silentTold(); told["shop/"+workerOne] != 1 || len(told) != 1 {
-			t.Errorf("told %v", told)
+		if ended := r.pollsEnded(); ended["shop/"+workerOne] != 1 || len(ended) != 1 {
+			t.Errorf("ended %v", ended)
 		}
 		began := time.Now()
 		long, short, none := r.pollOfWorker(workerOne, time.Minute), r.pollOfWorker(workerOne, time.Second), r.pollOfWorker(workerOne, 0)
@@ -134,8 +134,8 @@ func TestPollsOfADrainedWorkerAreHeld(t *testing.T) {
 			t.Errorf("%d others are answered, %d kept", len(other)+len(nameless), r.kept())
 		}
 		time.Sleep(2 * drained.SaidFor)
-		if told := r.silentTold(); told["shop/"+workerOne] < 10 || told["shop/"+workerOne] > 30 {
-			t.Errorf("told %v", told)
+		if ended := r.pollsEnded(); ended["shop/"+workerOne] < 10 || ended["shop/"+workerOne] > 30 {
+			t.Errorf("ended %v", ended)
 		}
 	})
 }
@@ -191,7 +191,7 @@ func TestHeldPollsLearnWhatChanges(t *testing.T) {
 	})
 }
 
-// TestAPollMayOnlyAsk what its worker was told: it is answered at once, is not sent, and what it says of lost answers is passed on.
+// TestAPollMayOnlyAsk whether its worker is drained: it is answered at once, is not sent, and what it says of lost answers is passed on.
 func TestAPollMayOnlyAsk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := drainRig(t)

@@ -108,8 +108,8 @@ type Gateway struct {
 	polls    *polls
 	spread   *spread
 	scales   *scales
-	// told is Run's.
-	told drainVoice
+	// drainVoice is Run's.
+	drainVoice drainVoice
 
 	// base ends when draining took too long: what waits then gives up.
 	base   context.Context

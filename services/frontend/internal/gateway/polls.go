@@ -75,7 +75,7 @@ type poll struct {
 	// due is when a waiting one is sent again. It is not after until.
 	due    time.Time
 	answer Answer
-	// drain is what its worker was told, if that is known.
+	// drain is that of its worker, if that is known.
 	drain *yardv1.WorkerDrain
 	// place in polls.byEnd.
 	place int

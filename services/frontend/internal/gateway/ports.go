@@ -144,7 +144,7 @@ type Catalog interface {
 	DrainedType(domain, name string) *yardv1.Pause
 	DrainedGroup(domain, name string) *yardv1.Pause
 	Drains(domain string, nowMS int64) catalog.Stopped
-	// DrainedWorker is what a worker was told, or nil. DrainedWorkers are all, by domain and id, and the revision of the last change.
+	// DrainedWorker is the drain of a worker, or nil. DrainedWorkers are all, by domain and id, and the revision of the last change.
 	DrainedWorker(domain, workerID string) *yardv1.WorkerDrain
 	DrainedWorkers() (all map[string]map[string]*yardv1.WorkerDrain, revision uint64)
 }

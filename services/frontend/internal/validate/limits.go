@@ -122,7 +122,7 @@ const (
 	PausesMax      = 1000
 	PauseMin       = time.Second
 	PauserBytesMax = 128
-	// DrainedWorkersMax bounds the workers of a domain that are drained or told to stop, WorkerReasonBytesMax why.
+	// DrainedWorkersMax bounds the workers of a domain that are drained or asked to stop, WorkerReasonBytesMax why.
 	DrainedWorkersMax    = 1000
 	WorkerReasonBytesMax = 256
 	// PurgeMax bounds the tasks of one step of a purge, PurgeReasonBytesMax its reason: with who purges it is that of a cancel.

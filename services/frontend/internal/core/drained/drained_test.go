@@ -13,7 +13,7 @@ var start = time.Unix(1_700_000_000, 0)
 
 func key(domain string, n int) Key { return Key{domain, fmt.Sprint("worker-", n)} }
 
-// TestAVoiceSaysItForLongerThanAPollWaits: at once, often, then less often, and then no more; again if it is told anew.
+// TestAVoiceSaysItForLongerThanAPollWaits: at once, often, then less often, and then no more; again if it is drained again.
 func TestAVoiceSaysItForLongerThanAPollWaits(t *testing.T) {
 	var v Voice
 	said := func(from, to time.Duration) (times []time.Duration) {
@@ -55,7 +55,7 @@ func TestAVoiceSaysItForLongerThanAPollWaits(t *testing.T) {
 	}
 }
 
-// TestAWorkerIsGoneOnceItWasMissedForLong, by all that had listened for long enough; one look that finds it begins anew.
+// TestAWorkerIsGoneOnceItWasMissedForLong, by all that had listened for long enough; one look that finds it begins again.
 func TestAWorkerIsGoneOnceItWasMissedForLong(t *testing.T) {
 	one := key("shop", 1)
 	all := map[Key]int64{one: 1}

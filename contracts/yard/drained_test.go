@@ -75,7 +75,7 @@ func TestAStoppedWorkersRunReturns(t *testing.T) {
 	})
 }
 
-// TestAStoppedWorkerLeavesNoMoreThanItsTime: handlers that do not end in time are told to, and what is left is said.
+// TestAStoppedWorkerLeavesNoMoreThanItsTime: handlers that do not end in time get ErrStopping, and what is left is said.
 func TestAStoppedWorkerLeavesNoMoreThanItsTime(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		b := newBench(WithDrainTimeout(time.Second), WithStopGrace(time.Second))
@@ -126,7 +126,7 @@ func TestAWorkerWithoutRoomAsks(t *testing.T) {
 		})
 		close(release)
 		if stopped := new(StoppedError); !errors.As(<-b.done, &stopped) {
-			t.Error("it was not told to stop")
+			t.Error("it was not asked to stop")
 		}
 	})
 }
@@ -151,13 +151,13 @@ func TestAWorkerWithoutSignsAsksNothing(t *testing.T) {
 
 // TestOldNewsAreNoResume: the answer to a poll from before a drain says nothing against it.
 func TestOldNewsAreNoResume(t *testing.T) {
-	var told told
+	var state drainState
 	asked := time.Now()
 	d := &yardv1.WorkerDrain{SinceMs: 1}
-	if told.hear(nil, asked) || !told.hear(d, asked) || told.hear(d.CloneVT(), asked) || told.hear(nil, asked) {
+	if state.hear(nil, asked) || !state.hear(d, asked) || state.hear(d.CloneVT(), asked) || state.hear(nil, asked) {
 		t.Error("the wrong ones are news")
 	}
-	if !told.hear(&yardv1.WorkerDrain{SinceMs: 2, Stop: true}, asked) || told.stopped() == nil || !told.hear(nil, time.Now()) || told.stopped() != nil {
+	if !state.hear(&yardv1.WorkerDrain{SinceMs: 2, Stop: true}, asked) || state.stopped() == nil || !state.hear(nil, time.Now()) || state.stopped() != nil {
 		t.Error("news are not heard")
 	}
 }

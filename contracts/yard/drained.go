@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// askEvery is how often a worker asks what it was told that has no room for tasks, and so no poll under way.
+	// askEvery is how often a worker asks whether it is drained that has no room for tasks, and so no poll under way.
 	askEvery = 5 * time.Second
 	// drainedPause is the least time between two polls of a drained worker. The engine holds each for 2 s.
 	drainedPause = time.Second
@@ -34,8 +34,8 @@ func (e *StoppedError) Error() string {
 	return text
 }
 
-// told is what an operator has told a worker, as far as it has heard.
-type told struct {
+// drainState is whether the worker is drained, as far as it has heard.
+type drainState struct {
 	mu sync.Mutex
 	// drain is nil while it is not drained; it was heard at an instant.
 	drain   *yardv1.WorkerDrain
@@ -45,13 +45,13 @@ type told struct {
 	endedAt time.Time
 }
 
-func (t *told) polling() {
+func (t *drainState) polling() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.polls++
 }
 
-func (t *told) polled() {
+func (t *drainState) polled() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.polls--
@@ -59,14 +59,14 @@ func (t *told) polled() {
 }
 
 // quiet tells whether the worker has not polled for a time.
-func (t *told) quiet(d time.Duration) bool {
+func (t *drainState) quiet(d time.Duration) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.polls == 0 && time.Since(t.endedAt) >= d
 }
 
 // hear takes in what the answer to a question says that was sent at an instant, and tells whether it is news. Who asked before the last news may not have known it.
-func (t *told) hear(d *yardv1.WorkerDrain, asked time.Time) bool {
+func (t *drainState) hear(d *yardv1.WorkerDrain, asked time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if d.GetSinceMs() == t.drain.GetSinceMs() && d.GetStop() == t.drain.GetStop() || d == nil && asked.Before(t.heardAt) {
@@ -76,8 +76,8 @@ func (t *told) hear(d *yardv1.WorkerDrain, asked time.Time) bool {
 	return true
 }
 
-// stopped is what Run returns if the worker was told to stop, or nil.
-func (t *told) stopped() *StoppedError {
+// stopped is what Run returns if the worker was asked to stop, or nil.
+func (t *drainState) stopped() *StoppedError {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.drain.GetStop() {
@@ -88,10 +88,14 @@ func (t *told) stopped() *StoppedError {
 
 // hear does what an operator tells, as the answer to a question says that was sent at an instant.
 func (s *session) hear(d *yardv1.WorkerDrain, asked time.Time) {
-	if !s.told.hear(d, asked) {
+	if !s.drained.hear(d, asked) {
 		return
 	}
-	log := s.log.With("reason", d.GetReason(), "by", d.GetBy())
+	reason := d.GetReason()
+	if by := d.GetBy(); by != "" {
+		reason += " (by " + by + ")"
+	}
+	log := s.log.With("reason", reason)
 	switch {
 	case d == nil:
 		s.log.Info("the worker is resumed by an operator")
@@ -103,11 +107,11 @@ func (s *session) hear(d *yardv1.WorkerDrain, asked time.Time) {
 	}
 }
 
-// askWhatWasTold asks, while the worker has no room for tasks, whether it is to stop, until ctx ends.
-func (s *session) askWhatWasTold(ctx context.Context) {
+// askWhetherDrained asks, while the worker has no room for tasks, whether it is to stop, until ctx ends.
+func (s *session) askWhetherDrained(ctx context.Context) {
 	for pause(ctx, askEvery) {
 		id := s.signs.id()
-		if id == "" || !s.told.quiet(askEvery) {
+		if id == "" || !s.drained.quiet(askEvery) {
 			continue
 		}
 		req := &yardv1.PollRequest{NoTasks: true, Worker: s.worker.cfg.identity, WorkerId: id}
