@@ -183,11 +183,14 @@ func (b *bucket) WatchAll(context.Context, ...jetstream.WatchOpt) (jetstream.Key
 	return b.watch(func(*entry) bool { return true })
 }
 
-// WatchFiltered is asked for live entries below prefixes only.
+// WatchFiltered is asked for live entries below prefixes, and for single keys.
 func (b *bucket) WatchFiltered(_ context.Context, keys []string, _ ...jetstream.WatchOpt) (jetstream.KeyWatcher, error) {
 	defer b.then()
 	return b.watch(func(e *entry) bool {
-		return !e.gone && slices.ContainsFunc(keys, func(k string) bool { return strings.HasPrefix(e.key, strings.TrimRight(k, ">*")) })
+		return !e.gone && slices.ContainsFunc(keys, func(k string) bool {
+			prefix := strings.TrimRight(k, ">*")
+			return e.key == k || prefix != k && strings.HasPrefix(e.key, prefix)
+		})
 	})
 }
 

@@ -35,7 +35,7 @@ const (
 // errWatchEnded: the server or the client gave the watch up.
 var errWatchEnded = errors.New("the watch ended")
 
-// Catalog is a copy of all domains, types, settings of tasklists and limits, and of the log version. What it returns is shared and must
+// Catalog is a copy of all domains, types, settings of tasklists, limits, stops and drained workers, and of the log version. What it returns is shared and must
 // not be changed.
 type Catalog struct {
 	kv       jetstream.KeyValue
@@ -59,6 +59,9 @@ type state struct {
 	pauses, drains stops
 	// scales are by domain and tasklist.
 	scales map[string]map[string]Scale
+	// workers are those that are drained, by domain; what is in it is replaced and never changed. workersAt is the last revision of one.
+	workers   map[string]map[string]*yardv1.WorkerDrain
+	workersAt uint64
 	// version is the log version that the cluster writes.
 	version uint32
 }
@@ -94,7 +97,7 @@ func newState() *state {
 		domains: map[string]*yardv1.Domain{}, types: map[string]map[string]*yardv1.TaskType{},
 		tasklists: map[string]map[string]*yardv1.Tasklist{}, limits: map[string]map[string]*yardv1.Limit{},
 		groups: map[string]map[string]*yardv1.Group{}, weights: map[string]map[string]float64{}, groupLimits: map[string]map[string]int{},
-		pauses: newStops(), drains: newStops(), scales: map[string]map[string]Scale{}, version: logversion.First,
+		pauses: newStops(), drains: newStops(), scales: map[string]map[string]Scale{}, workers: map[string]map[string]*yardv1.WorkerDrain{}, version: logversion.First,
 	}
 }
 
@@ -248,6 +251,7 @@ func (s *state) clone() *state {
 		domains: maps.Clone(s.domains), types: maps.Clone(s.types), tasklists: maps.Clone(s.tasklists),
 		limits: maps.Clone(s.limits), groups: maps.Clone(s.groups), weights: maps.Clone(s.weights), groupLimits: maps.Clone(s.groupLimits), version: s.version,
 		pauses: s.pauses, drains: s.drains, scales: maps.Clone(s.scales),
+		workers: maps.Clone(s.workers), workersAt: s.workersAt,
 	}
 }
 
@@ -290,6 +294,9 @@ func (c *Catalog) replace(s *state) {
 		for name := range m.scales {
 			names[name] = true
 		}
+		for name := range m.workers {
+			names[name] = true
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		if !old.same(s, name) {
@@ -307,6 +314,7 @@ func (s *state) same(other *state, domain string) bool {
 		maps.EqualFunc(s.tasklists[domain], other.tasklists[domain], func(a, b *yardv1.Tasklist) bool { return proto.Equal(a, b) }) &&
 		maps.EqualFunc(s.limits[domain], other.limits[domain], func(a, b *yardv1.Limit) bool { return proto.Equal(a, b) }) &&
 		maps.EqualFunc(s.groups[domain], other.groups[domain], func(a, b *yardv1.Group) bool { return proto.Equal(a, b) }) &&
+		maps.EqualFunc(s.workers[domain], other.workers[domain], func(a, b *yardv1.WorkerDrain) bool { return proto.Equal(a, b) }) &&
 		maps.Equal(s.scales[domain], other.scales[domain]) && s.pauses.same(other.pauses, domain) && s.drains.same(other.drains, domain)
 }
 
@@ -366,6 +374,9 @@ func (s *state) take(e jetstream.KeyValueEntry) bool {
 	if domain, name, ok := topology.GroupOfKey(e.Key()); ok {
 		return s.takeGroup(domain, name, e, gone)
 	}
+	if domain, ok := topology.WorkersOfKey(e.Key()); ok {
+		return s.takeWorkers(domain, e, gone)
+	}
 	domain, name, ok := topology.LimitOfKey(e.Key())
 	l := &yardv1.Limit{}
 	if !ok || !gone && codec.Unmarshal(codec.JSON, e.Value(), l) != nil {
@@ -420,6 +431,9 @@ func domainOf(key string) string {
 		return domain
 	}
 	if domain, _, ok := topology.ScaleOfKey(key); ok {
+		return domain
+	}
+	if domain, ok := topology.WorkersOfKey(key); ok {
 		return domain
 	}
 	_, domain, _ := new(state).stopOf(key)

@@ -262,11 +262,11 @@ func DeleteGroup(ctx context.Context, kv jetstream.KeyValue, domain, name string
 	return g, nil
 }
 
-// deleteSettings deletes the types, tasklists, limits, groups, pauses, drains and scales of a domain, but for what is set meanwhile: that is of
+// deleteSettings deletes the types, tasklists, limits, groups, pauses, drains, scales and drained workers of a domain, but for what is set meanwhile: that is of
 // a domain that was created again.
 func deleteSettings(ctx context.Context, kv jetstream.KeyValue, domain string) error {
 	keys := slices.Concat([]string{
-		topology.TypeKeysOf(domain), topology.TasklistKeysOf(domain), topology.LimitKeysOf(domain), topology.GroupKeysOf(domain), topology.ScaleKeysOf(domain),
+		topology.TypeKeysOf(domain), topology.TasklistKeysOf(domain), topology.LimitKeysOf(domain), topology.GroupKeysOf(domain), topology.ScaleKeysOf(domain), topology.WorkersKey(domain),
 	}, topology.PauseKeysOf(domain))
 	all, err := kv.WatchFiltered(ctx, keys, jetstream.IgnoreDeletes(), jetstream.MetaOnly())
 	if err != nil {

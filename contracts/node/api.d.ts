@@ -52,11 +52,15 @@ export interface PollRequest {
   tasklists?: PolledTasklist[];
   /** Who runs the tasks, as in the signs of life that it sends (WorkerAlive): `[A-Za-z0-9_-]{16,64}`. If it falls silent, its attempts are ready again at once. Default: none, then only the heartbeats and deadlines of attempts count. It has an effect since log version 10. */
   worker_id?: string;
+  /** Only ask whether the worker is drained or asked to stop: the answer comes at once, without tasks, and max_tasks is not needed. For a worker that has no room for more tasks. Default false. Since log version 10. */
+  no_tasks?: boolean;
 }
 
 export interface PollResponse {
   /** Empty if the wait ended without work. */
   tasks?: PolledTask[];
+  /** An operator drained the worker of the poll's `worker_id`, or asked it to stop: there are no tasks. It may poll on: each poll is answered after 2 s, or after its wait if that is shorter, and at once when this changes. */
+  drain?: WorkerDrain;
 }
 
 /** CompleteRequest (tasks.complete). */
@@ -395,6 +399,47 @@ export interface ListWorkersResponse {
   next_cursor?: string;
   /** For how long all owners of history partitions have listened, ms: below a minute, workers may be missing that were not heard yet. */
   known_for_ms?: number;
+}
+
+/** DrainWorkerRequest (workers.drain): a worker gets no new attempts; what it runs goes on to its end. It takes effect within a second; an attempt that was on its way just then may still start. Draining again, or stopping, replaces it. NOT_FOUND: no worker with this id is heard. It holds until it is resumed, or the worker has not been heard for 10 minutes; a process that starts again is another worker. Since log version 10. */
+export interface DrainWorkerRequest {
+  /** As workers.list tells. Required. */
+  worker_id: string;
+  /** Why, for people, also those who read the worker's log; at most 256 bytes. */
+  reason?: string;
+  /** Who drains it, for people; at most 128 bytes. */
+  by?: string;
+}
+
+export interface DrainWorkerResponse {
+  /** As workers.list tells of it, with the drain. */
+  worker?: LiveWorker;
+}
+
+/** StopWorkerRequest (workers.stop): a worker is drained, and asked to end. It learns that from the answer to its polls. The SDK's lets its handlers finish, within its drain timeout, and then its Run returns. What else is true of workers.drain is true of it. Since log version 10. */
+export interface StopWorkerRequest {
+  /** As workers.list tells. Required. */
+  worker_id: string;
+  /** Why, for people, also those who read the worker's log; at most 256 bytes. */
+  reason?: string;
+  /** Who stops it, for people; at most 128 bytes. */
+  by?: string;
+}
+
+export interface StopWorkerResponse {
+  /** As workers.list tells of it, with the drain. */
+  worker?: LiveWorker;
+}
+
+/** ResumeWorkerRequest (workers.resume): a worker that was drained, or asked to stop, gets attempts again, if it polls. NOT_FOUND: it is neither. Since log version 10. */
+export interface ResumeWorkerRequest {
+  /** As workers.list tells. Required. */
+  worker_id: string;
+}
+
+export interface ResumeWorkerResponse {
+  /** What held until now. */
+  drain?: WorkerDrain;
 }
 
 /** ListKeysRequest (keys.list) tells of the order keys whose tasks are in the engine's memory, those whose first task is in its state for longest at first. A key that goes on meanwhile may be missing, or come twice. Since log version 10. */
@@ -1181,6 +1226,18 @@ export interface PolledTasklist {
   weight?: number;
 }
 
+/** WorkerDrain is what an operator asks of a worker (workers.drain, workers.stop). It holds for one run of the worker's process, and is forgotten 10 minutes after that was heard for the last time. */
+export interface WorkerDrain {
+  /** The worker is to end: it lets what it runs finish, within a time of its own, and exits. Otherwise it gets no new attempts, and lives on. */
+  stop?: boolean;
+  /** Why, for people; at most 256 bytes. */
+  reason?: string;
+  /** Who drained or stopped it, for people; at most 128 bytes. */
+  by?: string;
+  /** Since when, Unix ms; the server sets it. */
+  since_ms?: number;
+}
+
 /** PolledTask is one granted attempt. */
 export interface PolledTask {
   /** The task, for outcomes and heartbeats. */
@@ -1547,6 +1604,8 @@ export interface LiveWorker {
   attempts_count?: number;
   /** The ten of them that have been running for the longest. */
   attempts?: LiveAttempt[];
+  /** It is drained, or asked to stop: it gets no new attempts, and attempts_count is what is left. Default: it is not. */
+  drain?: WorkerDrain;
 }
 
 /** LiveAttempt is an attempt that a worker runs. */
@@ -2040,6 +2099,12 @@ export interface Verbs {
   "tasklists.purge": { request: PurgeTasklistRequest; response: PurgeTasklistResponse };
   /** List the workers that send signs of life, and what they run. */
   "workers.list": { request: ListWorkersRequest; response: ListWorkersResponse };
+  /** Drain a worker: it gets no new attempts, and what it runs goes on. */
+  "workers.drain": { request: DrainWorkerRequest; response: DrainWorkerResponse };
+  /** Stop a worker: it is drained, and asked to end. */
+  "workers.stop": { request: StopWorkerRequest; response: StopWorkerResponse };
+  /** End the drain of a worker, or take back that it is to stop. */
+  "workers.resume": { request: ResumeWorkerRequest; response: ResumeWorkerResponse };
   /** Tell of the order keys with unfinished tasks, those that wait for longest at first, page by page. */
   "keys.list": { request: ListKeysRequest; response: ListKeysResponse };
   /** Tell of one order key. */

@@ -71,7 +71,7 @@ func (l *lists) service(r Role) {
 
 func (l *lists) frontend(n topology.Partitioning) {
 	l.service(Frontend)
-	l.publish(anyTenant, topology.CancelHintAny, topology.HintGivenUp, topology.HintBatchAny)
+	l.publish(anyTenant, topology.CancelHintAny, topology.HintGivenUp, topology.HintBatchAny, topology.HintSilent)
 	l.subscribe(topology.APIAll, topology.HintLoad, topology.HintTasklistLoad, topology.HintSilent)
 	l.publish(
 		topology.BucketSubject(topology.ConfigBucket, topology.DomainKeys),
@@ -82,6 +82,7 @@ func (l *lists) frontend(n topology.Partitioning) {
 		topology.BucketSubject(topology.ConfigBucket, topology.PauseKeys),
 		topology.BucketSubject(topology.ConfigBucket, topology.DrainKeys),
 		topology.BucketSubject(topology.ConfigBucket, topology.ScaleKeys),
+		topology.BucketSubject(topology.ConfigBucket, topology.WorkersKeys),
 	)
 	l.bucket(topology.CheckpointsBucket) // the epochs of matching's owners
 	for p := range n.History {

@@ -36,8 +36,8 @@ const VersionKey = "version"
 // (ids.Tokens). Only services of the engine may read it.
 const TokenSecretKey = "secret.tokens"
 
-// DomainKeys, TypeKeys, TasklistKeys, LimitKeys, GroupKeys, PauseKeys, DrainKeys and ScaleKeys filter all domains, types, settings of tasklists,
-// limits, settings of groups, pauses, drains, and scales.
+// DomainKeys, TypeKeys, TasklistKeys, LimitKeys, GroupKeys, PauseKeys, DrainKeys, ScaleKeys and WorkersKeys filter all domains, types, settings of tasklists,
+// limits, settings of groups, pauses, drains, scales, and drained workers.
 const (
 	DomainKeys   = "domain.*"
 	TypeKeys     = "type.>"
@@ -47,6 +47,7 @@ const (
 	PauseKeys    = "pause.>"
 	DrainKeys    = "drain.>"
 	ScaleKeys    = "scale.*.*"
+	WorkersKeys  = "workers.*"
 )
 
 // DomainKey holds a domain's settings (yardv1.Domain).
@@ -101,6 +102,10 @@ func ScaleKey(domain, tasklist string) string { return "scale." + domain + "." +
 
 // ScaleKeysOf filters the scales of one domain.
 func ScaleKeysOf(domain string) string { return "scale." + domain + ".*" }
+
+// WorkersKey holds which workers of a domain are drained (rpcv1.DrainedWorkers). It is one key for all, since their ids are new for each run, and
+// a deleted key leaves a mark behind for good.
+func WorkersKey(domain string) string { return "workers." + domain }
 
 // LimitKey holds a limit that types share (yardv1.Limit).
 func LimitKey(domain, limit string) string { return "limit." + domain + "." + limit }
@@ -184,6 +189,12 @@ func LimitOfKey(key string) (domain, limit string, ok bool) { return pairOf(key,
 
 // ScaleOfKey is the inverse of ScaleKey.
 func ScaleOfKey(key string) (domain, tasklist string, ok bool) { return pairOf(key, "scale.") }
+
+// WorkersOfKey is the inverse of WorkersKey.
+func WorkersOfKey(key string) (domain string, ok bool) {
+	domain, ok = strings.CutPrefix(key, "workers.")
+	return domain, ok && domain != "" && !strings.Contains(domain, ".")
+}
 
 // GroupOfKey is the inverse of GroupKey.
 func GroupOfKey(key string) (domain, group string, ok bool) { return dottedOf(key, "group.") }

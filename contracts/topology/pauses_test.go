@@ -90,3 +90,19 @@ func TestKeysOfStoppedGroupsAreReadBack(t *testing.T) {
 		t.Error("settings are a pause")
 	}
 }
+
+// The drained workers of a domain have a key of its own, which is of nothing else.
+func TestKeysOfDrainedWorkersAreReadBack(t *testing.T) {
+	key := topology.WorkersKey("shop")
+	if domain, ok := topology.WorkersOfKey(key); !ok || domain != "shop" {
+		t.Errorf("%s: %s %t", key, domain, ok)
+	}
+	if _, ok := topology.DomainOfKey(key); ok {
+		t.Errorf("%s is a domain", key)
+	}
+	for _, other := range []string{topology.DomainKey("shop"), "workers.", "workers.a.b"} {
+		if _, ok := topology.WorkersOfKey(other); ok {
+			t.Errorf("%s is of workers", other)
+		}
+	}
+}

@@ -56,7 +56,7 @@ func APIPlanned() []string {
 		"tasks.explain", "tasks.redrive", "tasks.count", "tasks.purge",
 		"tasklists.update",
 		"types.describe",
-		"groups.describe", "schedules.*", "workers.drain", "workers.stop",
+		"groups.describe", "schedules.*",
 	}
 }
 
@@ -388,7 +388,7 @@ const (
 	HintLoad = "yard.hint.load"
 	// HintGivenUp carries rpcv1.GivenUp: what was sent to these inboxes is lost.
 	HintGivenUp = "yard.hint.given_up"
-	// HintSilent carries rpcv1.Silent: workers fell silent, and get no more tasks by the polls that wait.
+	// HintSilent carries rpcv1.Silent: workers fell silent, or are drained, and get no more tasks by the polls that wait.
 	HintSilent = "yard.hint.silent"
 	// HintTasklistLoad carries rpcv1.TasklistLoad: what waits in the partitions of tasklists that have several.
 	HintTasklistLoad = "yard.hint.tasklist_load"

@@ -32,7 +32,7 @@ const (
 )
 
 // poll is Wire.Poll.
-func (c *Client) poll(ctx context.Context, req *yardv1.PollRequest) ([]*yardv1.PolledTask, error) {
+func (c *Client) poll(ctx context.Context, req *yardv1.PollRequest) (*yardv1.PollResponse, error) {
 	subject := topology.API(c.domain, "tasks.poll")
 	if len(req.Tasklists) == 0 {
 		if err := ids.CheckName(req.Tasklist); err != nil { // it becomes part of a subject
@@ -75,11 +75,11 @@ func (c *Client) poll(ctx context.Context, req *yardv1.PollRequest) ([]*yardv1.P
 			if err := sub.Unsubscribe(); err != nil && c.nc.IsClosed() {
 				return nil, notSent(ctx, c.nc)
 			}
-			tasks, err := polled(answer)
+			resp, err := polled(answer)
 			if err == nil {
 				c.givenUp.forget(req.Tasklist, unanswered)
 			}
-			return tasks, err
+			return resp, err
 		case <-ctx.Done():
 			return c.withdraw(sub, answers, ended(ctx, fault.New(fault.Unavailable, "the poll was given up")))
 		case <-limit.C:
@@ -93,18 +93,18 @@ func (c *Client) poll(ctx context.Context, req *yardv1.PollRequest) ([]*yardv1.P
 }
 
 // giveUp ends a poll whose answer may be lost. If none is here, the next poll says so.
-func (c *Client) giveUp(tasklist string, sub *nats.Subscription, answers <-chan *nats.Msg, why error) ([]*yardv1.PolledTask, error) {
-	tasks, err := c.withdraw(sub, answers, why)
-	if len(tasks) == 0 {
+func (c *Client) giveUp(tasklist string, sub *nats.Subscription, answers <-chan *nats.Msg, why error) (*yardv1.PollResponse, error) {
+	resp, err := c.withdraw(sub, answers, why)
+	if resp == nil {
 		c.givenUp.add(tasklist, sub.Subject)
 	}
-	return tasks, err
+	return resp, err
 }
 
 // withdraw ends a poll that was not answered yet. The server is done with the
 // subscription when it answers the flush, so an answer is either here by then or
-// will find no responders. It returns why where there is none.
-func (c *Client) withdraw(sub *nats.Subscription, answers <-chan *nats.Msg, why error) ([]*yardv1.PolledTask, error) {
+// will find no responders. It returns why where there is none, or none with tasks.
+func (c *Client) withdraw(sub *nats.Subscription, answers <-chan *nats.Msg, why error) (*yardv1.PollResponse, error) {
 	if err := sub.Drain(); err == nil && c.nc.IsConnected() {
 		// A fresh context: that of the caller may have ended, which is why we are here.
 		ctx, cancel := context.WithTimeout(context.Background(), lateAnswerWait)
@@ -115,8 +115,8 @@ func (c *Client) withdraw(sub *nats.Subscription, answers <-chan *nats.Msg, why 
 	}
 	select {
 	case answer := <-answers:
-		if tasks, err := polled(answer); err == nil && len(tasks) > 0 {
-			return tasks, nil
+		if resp, err := polled(answer); err == nil && len(resp.Tasks) > 0 {
+			return resp, nil
 		}
 	default:
 	}
@@ -124,7 +124,7 @@ func (c *Client) withdraw(sub *nats.Subscription, answers <-chan *nats.Msg, why 
 }
 
 // polled reads the answer of a poll.
-func polled(answer *nats.Msg) ([]*yardv1.PolledTask, error) {
+func polled(answer *nats.Msg) (*yardv1.PollResponse, error) {
 	if len(answer.Data) == 0 && answer.Header.Get(headerStatus) == statusNoResponders {
 		return nil, fault.New(fault.Unavailable, "no node serves polls now")
 	}
@@ -132,7 +132,7 @@ func polled(answer *nats.Msg) ([]*yardv1.PolledTask, error) {
 	if err := decode(answer, &resp); err != nil {
 		return nil, err
 	}
-	return resp.Tasks, nil
+	return &resp, nil
 }
 
 // outcome sends a request that is answered by n verdicts.

@@ -18,13 +18,13 @@ type latePolls struct {
 	late []*yardv1.PolledTask
 }
 
-func (p *latePolls) poll(ctx context.Context, _ *yardv1.PollRequest) ([]*yardv1.PolledTask, error) {
+func (p *latePolls) poll(ctx context.Context, _ *yardv1.PollRequest) (*yardv1.PollResponse, error) {
 	<-ctx.Done()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	tasks := p.late
 	p.late = nil
-	return tasks, nil
+	return &yardv1.PollResponse{Tasks: tasks}, nil
 }
 
 func TestDrainHandsBackWhatCameTooLate(t *testing.T) {

@@ -38,6 +38,9 @@ type fakeEngine struct {
 	signs     []*yardv1.WorkerAlive
 	signsAt   []time.Time
 	signsFail error
+	// drain is that of the worker; questions are polls that only asked for it.
+	drain     *yardv1.WorkerDrain
+	questions int
 	// hint tells the worker of cancelled tasks.
 	hint func(taskIDs []string)
 }
@@ -61,9 +64,13 @@ func (e *fakeEngine) cancels(heard func([]string)) (stop func()) {
 	return func() {}
 }
 
-func (e *fakeEngine) poll(ctx context.Context, req *yardv1.PollRequest) ([]*yardv1.PolledTask, error) {
+func (e *fakeEngine) poll(ctx context.Context, req *yardv1.PollRequest) (*yardv1.PollResponse, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if req.NoTasks {
+		e.questions++
+		return &yardv1.PollResponse{Drain: e.drain}, nil
+	}
 	e.polls = append(e.polls, req.MaxTasks)
 	e.asked = append(e.asked, req)
 	wait := time.After(time.Duration(req.WaitMs) * time.Millisecond)
@@ -71,8 +78,11 @@ func (e *fakeEngine) poll(ctx context.Context, req *yardv1.PollRequest) ([]*yard
 		if e.closed {
 			return nil, fault.New(fault.Unavailable, "closed")
 		}
+		if e.drain != nil && req.WorkerId != "" {
+			return &yardv1.PollResponse{Drain: e.drain}, nil
+		}
 		if tasks := e.take(req.Tasklist, int(req.MaxTasks)); len(tasks) > 0 {
-			return tasks, nil
+			return &yardv1.PollResponse{Tasks: tasks}, nil
 		}
 		arrived := e.arrived
 		e.mu.Unlock()
@@ -87,7 +97,7 @@ func (e *fakeEngine) poll(ctx context.Context, req *yardv1.PollRequest) ([]*yard
 		}
 		e.mu.Lock()
 		if over {
-			return nil, err
+			return &yardv1.PollResponse{}, err
 		}
 	}
 }

@@ -75,6 +75,12 @@ func (p *poller) run(ctx context.Context) error {
 			return nil
 		case end.withdrawn:
 			continue
+		case end.drain != nil:
+			barren = 0
+			if !pause(ctx, drainedPause-time.Since(end.asked)) {
+				return nil
+			}
+			continue
 		case end.err != nil:
 			p.complain(barren, end.err)
 			barren++
@@ -108,6 +114,9 @@ type pollEnd struct {
 	err   error
 	// early: it came back without work before half of its time was over.
 	early bool
+	// drain is that of the worker, asked when.
+	drain *yardv1.WorkerDrain
+	asked time.Time
 	// withdrawn: it was ended without work, since another tasklist wants its slots.
 	withdrawn bool
 }
@@ -118,7 +127,7 @@ func (p *poller) poll(ctx context.Context, n int) (end pollEnd) {
 	if p.shares {
 		ctx, wait, leave = p.turns.enter(ctx, wait)
 	}
-	asked := time.Now()
+	end.asked = time.Now()
 	req := &yardv1.PollRequest{
 		Tasklist:  p.tasklist,
 		Tasklists: p.weighted,
@@ -131,13 +140,20 @@ func (p *poller) poll(ctx context.Context, n int) (end pollEnd) {
 		req.WorkerVersion = p.worker.cfg.version
 	}
 	req.WorkerId = p.signs.id()
+	p.drained.polling()
+	defer p.drained.polled()
 	for {
-		end.tasks, end.err = p.engine.poll(ctx, req)
+		var resp *yardv1.PollResponse
+		resp, end.err = p.engine.poll(ctx, req)
+		end.tasks, end.drain = resp.GetTasks(), resp.GetDrain()
 		if !p.leaveOut(req, end.err) {
 			break
 		}
 	}
-	end.early = len(end.tasks) == 0 && time.Since(asked) < wait/2
+	if end.err == nil && ctx.Err() == nil {
+		p.hear(end.drain, end.asked)
+	}
+	end.early = len(end.tasks) == 0 && time.Since(end.asked) < wait/2
 	end.withdrawn = leave() && len(end.tasks) == 0
 	return end
 }

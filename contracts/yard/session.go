@@ -19,7 +19,7 @@ import (
 // engine is what a session needs of the engine; Client is the real one. Calls
 // are single tries: the session knows better when to repeat.
 type engine interface {
-	poll(ctx context.Context, req *yardv1.PollRequest) ([]*yardv1.PolledTask, error)
+	poll(ctx context.Context, req *yardv1.PollRequest) (*yardv1.PollResponse, error)
 	completeOnce(ctx context.Context, tasks []*yardv1.Completion) ([]*yardv1.Verdict, error)
 	failOnce(ctx context.Context, tasks []*yardv1.Failure) ([]*yardv1.Verdict, error)
 	heartbeatOnce(ctx context.Context, tasks []*yardv1.Beat) ([]*yardv1.Verdict, error)
@@ -78,6 +78,9 @@ type session struct {
 	// versionless: the engine knows no version of workers.
 	versionless atomic.Bool
 	signs       *signs
+	drained     drainState
+	// stopPolls ends the polls; then the session ends.
+	stopPolls context.CancelFunc
 	// handlerCtx is the parent of all handlers' contexts; stopHandlers ends it.
 	handlerCtx   context.Context
 	stopHandlers context.CancelCauseFunc
@@ -139,6 +142,8 @@ func (s *session) run(ctx context.Context) error {
 	defer s.engine.cancels(s.beats.hear)()
 	polling, stopPolling := context.WithCancel(ctx)
 	defer stopPolling()
+	s.stopPolls = stopPolling
+	carriers.Go(func() { s.askWhetherDrained(polling) })
 	loops := s.pollers()
 	errs := make(chan error, len(loops))
 	for _, p := range loops {
@@ -153,6 +158,9 @@ func (s *session) run(ctx context.Context) error {
 		if e := <-errs; e != nil {
 			err = e
 		}
+	}
+	if stopped := s.drained.stopped(); stopped != nil {
+		err = errors.Join(stopped, err)
 	}
 	left := s.drain()
 	end()

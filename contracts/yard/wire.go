@@ -23,6 +23,12 @@ func (c *Client) Wire() Wire { return Wire{c} }
 // run them or hand them back (Fail with not_started). An answer after that finds
 // no one, and the engine hands its tasks to others by itself.
 func (w Wire) Poll(ctx context.Context, req *yardv1.PollRequest) ([]*yardv1.PolledTask, error) {
+	resp, err := w.c.poll(ctx, req)
+	return resp.GetTasks(), err
+}
+
+// PollWhole is Poll with the whole answer: it tells a worker whose polls have a worker_id whether it is drained, or is to stop.
+func (w Wire) PollWhole(ctx context.Context, req *yardv1.PollRequest) (*yardv1.PollResponse, error) {
 	return w.c.poll(ctx, req)
 }
 
@@ -96,6 +102,21 @@ func (w Wire) TasklistPollers(ctx context.Context, req *yardv1.TasklistPollersRe
 // ListWorkers returns one page of the workers that are alive.
 func (w Wire) ListWorkers(ctx context.Context, req *yardv1.ListWorkersRequest) (*yardv1.ListWorkersResponse, error) {
 	return call[yardv1.ListWorkersResponse](ctx, &w.c.transport, w.c.subject("workers.list"), req)
+}
+
+// DrainWorker has a worker get no new attempts.
+func (w Wire) DrainWorker(ctx context.Context, req *yardv1.DrainWorkerRequest) (*yardv1.DrainWorkerResponse, error) {
+	return call[yardv1.DrainWorkerResponse](ctx, &w.c.transport, w.c.subject("workers.drain"), req)
+}
+
+// StopWorker drains a worker and asks it to end.
+func (w Wire) StopWorker(ctx context.Context, req *yardv1.StopWorkerRequest) (*yardv1.StopWorkerResponse, error) {
+	return call[yardv1.StopWorkerResponse](ctx, &w.c.transport, w.c.subject("workers.stop"), req)
+}
+
+// ResumeWorker ends the drain of a worker.
+func (w Wire) ResumeWorker(ctx context.Context, req *yardv1.ResumeWorkerRequest) (*yardv1.ResumeWorkerResponse, error) {
+	return call[yardv1.ResumeWorkerResponse](ctx, &w.c.transport, w.c.subject("workers.resume"), req)
 }
 
 // TopLimits tells how limits are used.

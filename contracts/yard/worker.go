@@ -207,7 +207,8 @@ func defaultIdentity() string {
 }
 
 // Run polls and runs tasks until ctx ends, then drains and returns nil, or a
-// *DrainError if something was left. It returns INVALID_ARGUMENT at once if the
+// *DrainError if something was left. If an operator stops the worker it drains too, and returns a *StoppedError, joined with a *DrainError if
+// something was left. It returns INVALID_ARGUMENT at once if the
 // worker's options or handlers are invalid, FAILED_PRECONDITION if it was run before,
 // and UNAVAILABLE if the connection is closed for good. After any other error it
 // tries again.

@@ -300,7 +300,7 @@ type barrenPolls struct {
 	count atomic.Int32
 }
 
-func (p *barrenPolls) poll(context.Context, *yardv1.PollRequest) ([]*yardv1.PolledTask, error) {
+func (p *barrenPolls) poll(context.Context, *yardv1.PollRequest) (*yardv1.PollResponse, error) {
 	p.count.Add(1)
 	return nil, p.err
 }

@@ -18,6 +18,18 @@ type LiveWorker struct {
 	// AttemptsCount is how many attempts it has, Attempts are the ten that have been running for the longest.
 	AttemptsCount int
 	Attempts      []LiveAttempt
+	// Drain says that it is drained, or asked to stop; nil: it is not.
+	Drain *WorkerDrain
+}
+
+// WorkerDrain says that a worker gets no new attempts.
+type WorkerDrain struct {
+	// Stop: it is to end, too.
+	Stop bool
+	// Reason is why, at most 256 bytes, and By who did it, at most 128 bytes; for people, also those who read the worker's log.
+	Reason, By string
+	// Since is when.
+	Since time.Time
 }
 
 // LiveAttempt is an attempt that a worker runs.
@@ -51,6 +63,38 @@ func (c *Client) Workers(ctx context.Context) (LiveWorkers, error) {
 	return found, nil
 }
 
+// DrainWorker has a live worker get no new attempts, within a second; what it runs goes on to its end. Reason and By of d may be empty, the rest of d says nothing. It holds
+// until the worker is resumed, or has not been heard for 10 minutes; a process that starts again is another worker. It returns the worker, with how many attempts are left. Repeat
+// it at will. NOT_FOUND: no worker of the domain with this id (LiveWorker.ID) is heard; only those that send signs of life are. FAILED_PRECONDITION: 1000 workers of the
+// domain are drained, or the cluster writes a log version before 10.
+func (c *Client) DrainWorker(ctx context.Context, id string, d WorkerDrain) (LiveWorker, error) {
+	resp, err := c.Wire().DrainWorker(ctx, &yardv1.DrainWorkerRequest{WorkerId: id, Reason: d.Reason, By: d.By})
+	if err != nil {
+		return LiveWorker{}, err
+	}
+	return liveWorkerOf(resp.Worker), nil
+}
+
+// StopWorker is DrainWorker, and asks the worker to end: its Run lets handlers finish as if its context had ended, and returns a *StoppedError. A
+// worker that has no room for tasks learns of it within 5 s.
+func (c *Client) StopWorker(ctx context.Context, id string, d WorkerDrain) (LiveWorker, error) {
+	resp, err := c.Wire().StopWorker(ctx, &yardv1.StopWorkerRequest{WorkerId: id, Reason: d.Reason, By: d.By})
+	if err != nil {
+		return LiveWorker{}, err
+	}
+	return liveWorkerOf(resp.Worker), nil
+}
+
+// ResumeWorker has a drained worker get attempts again, within a second, and returns the drain that held. One that has learnt that it is to stop ends all the
+// same. NOT_FOUND: it is not drained.
+func (c *Client) ResumeWorker(ctx context.Context, id string) (WorkerDrain, error) {
+	resp, err := c.Wire().ResumeWorker(ctx, &yardv1.ResumeWorkerRequest{WorkerId: id})
+	if err != nil {
+		return WorkerDrain{}, err
+	}
+	return *workerDrainOf(resp.Drain), nil
+}
+
 // listMax is the most entries of a page.
 const listMax = 1000
 
@@ -59,8 +103,16 @@ func liveWorkerOf(w *yardv1.LiveWorker) LiveWorker {
 		ID: w.GetWorkerId(), Worker: w.GetWorker(), Version: w.GetVersion(), Host: w.GetHost(), Tasklists: w.GetTasklists(),
 		RunningFor: milliTime(w.GetRunningForMs()), HeardAgo: milliTime(w.GetHeardAgoMs()), Every: milliTime(w.GetEveryMs()), AttemptsCount: int(w.GetAttemptsCount()),
 	}
+	one.Drain = workerDrainOf(w.GetDrain())
 	for _, a := range w.GetAttempts() {
 		one.Attempts = append(one.Attempts, LiveAttempt{TaskID: a.GetTaskId(), Type: a.GetType(), Tasklist: a.GetTasklist(), RunningFor: milliTime(a.GetRunningForMs())})
 	}
 	return one
+}
+
+func workerDrainOf(d *yardv1.WorkerDrain) *WorkerDrain {
+	if d == nil {
+		return nil
+	}
+	return &WorkerDrain{Stop: d.Stop, Reason: d.Reason, By: d.By, Since: time.UnixMilli(d.SinceMs)}
 }

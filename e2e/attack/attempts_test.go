@@ -35,7 +35,7 @@ var (
 		"tasklists.pollers", "limits.top", "tasklists.pause", "tasklists.resume", "types.pause", "types.resume",
 		"tasklists.drain", "tasklists.purge", "tasklists.peek", "types.drain", "types.purge", "groups.put", "groups.get", "groups.list", "groups.delete",
 		"groups.pause", "groups.resume", "groups.drain", "groups.purge",
-		"limits.put", "limits.get", "limits.list", "limits.delete", "workers.list",
+		"limits.put", "limits.get", "limits.list", "limits.delete", "workers.list", "workers.drain", "workers.stop", "workers.resume",
 		"batches.create", "batches.get", "batches.list", "batches.close", "batches.wait", "batches.cancel",
 		"deadletters.list", "deadletters.count", "deadletters.get", "deadletters.redrive", "deadletters.purge",
 		"keys.list", "keys.get", "keys.unblock", "keys.skip",

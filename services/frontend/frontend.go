@@ -154,13 +154,14 @@ func (s *Service) Run(ctx context.Context) error {
 		return fmt.Errorf("open the checkpoints bucket: %w", err)
 	}
 	parts := lifecycle.Group{DrainTimeout: s.Config.Gateway.DrainTimeout + stopGrace}
-	parts.Add("beacon", beacon)                      // is among the members
-	parts.Add("inbox", inbox)                        // hears verdicts
-	parts.Add("gateway", gate)                       // carries requests out
-	parts.Add("epochs", s.epochs(checkpoints, gate)) // knows who takes polls
-	parts.Add("scales", lifecycle.Func(gate.Scale))  // sets numbers of partitions
-	parts.Add("api", public)                         // lets them in
-	parts.Add("ready", s.opened())                   // says so
+	parts.Add("beacon", beacon)                            // is among the members
+	parts.Add("inbox", inbox)                              // hears verdicts
+	parts.Add("gateway", gate)                             // carries requests out
+	parts.Add("epochs", s.epochs(checkpoints, gate))       // knows who takes polls
+	parts.Add("scales", lifecycle.Func(gate.Scale))        // sets numbers of partitions
+	parts.Add("drains", lifecycle.Func(gate.ForgetDrains)) // of workers that are gone
+	parts.Add("api", public)                               // lets them in
+	parts.Add("ready", s.opened())                         // says so
 	return parts.Run(ctx)
 }
 

@@ -2684,8 +2684,8 @@ func (x *GivenUp) GetInboxes() []string {
 	return nil
 }
 
-// Silent (hint "silent", from history to frontends and matching): these workers fell silent. Their polls are answered without a task, so that no
-// further ones are granted to them. Since log version 10.
+// Silent (hint "silent", from history and frontends to frontends and matching): these workers fell silent, or are drained. Their polls are answered
+// without a task, so that no further ones are granted to them. Since log version 10.
 type Silent struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Workers       []*SilentWorker        `protobuf:"bytes,1,rep,name=workers,proto3" json:"workers,omitempty"`
@@ -2787,8 +2787,10 @@ type ListWorkersRequest struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Domain string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
 	// So many behind this one, by worker_id.
-	After         string `protobuf:"bytes,2,opt,name=after,proto3" json:"after,omitempty"`
-	Limit         int32  `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	After string `protobuf:"bytes,2,opt,name=after,proto3" json:"after,omitempty"`
+	Limit int32  `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// These alone, if any is named; then after says nothing.
+	WorkerIds     []string `protobuf:"bytes,4,rep,name=worker_ids,json=workerIds,proto3" json:"worker_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2842,6 +2844,13 @@ func (x *ListWorkersRequest) GetLimit() int32 {
 		return x.Limit
 	}
 	return 0
+}
+
+func (x *ListWorkersRequest) GetWorkerIds() []string {
+	if x != nil {
+		return x.WorkerIds
+	}
+	return nil
 }
 
 type ListWorkersResponse struct {
@@ -2907,6 +2916,103 @@ func (x *ListWorkersResponse) GetKnownForMs() int64 {
 	return 0
 }
 
+// DrainedWorkers is what is stored of a domain's workers that are drained, or asked to stop.
+type DrainedWorkers struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Workers       []*DrainedWorker       `protobuf:"bytes,1,rep,name=workers,proto3" json:"workers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainedWorkers) Reset() {
+	*x = DrainedWorkers{}
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainedWorkers) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainedWorkers) ProtoMessage() {}
+
+func (x *DrainedWorkers) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainedWorkers.ProtoReflect.Descriptor instead.
+func (*DrainedWorkers) Descriptor() ([]byte, []int) {
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *DrainedWorkers) GetWorkers() []*DrainedWorker {
+	if x != nil {
+		return x.Workers
+	}
+	return nil
+}
+
+type DrainedWorker struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	WorkerId      string                 `protobuf:"bytes,1,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
+	Drain         *yardv1.WorkerDrain    `protobuf:"bytes,2,opt,name=drain,proto3" json:"drain,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainedWorker) Reset() {
+	*x = DrainedWorker{}
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainedWorker) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainedWorker) ProtoMessage() {}
+
+func (x *DrainedWorker) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainedWorker.ProtoReflect.Descriptor instead.
+func (*DrainedWorker) Descriptor() ([]byte, []int) {
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *DrainedWorker) GetWorkerId() string {
+	if x != nil {
+		return x.WorkerId
+	}
+	return ""
+}
+
+func (x *DrainedWorker) GetDrain() *yardv1.WorkerDrain {
+	if x != nil {
+		return x.Drain
+	}
+	return nil
+}
+
 // ListKeys (history, "keys"): the lines of order keys in memory.
 type ListKeysRequest struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -2925,7 +3031,7 @@ type ListKeysRequest struct {
 
 func (x *ListKeysRequest) Reset() {
 	*x = ListKeysRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[38]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2937,7 +3043,7 @@ func (x *ListKeysRequest) String() string {
 func (*ListKeysRequest) ProtoMessage() {}
 
 func (x *ListKeysRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[38]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2950,7 +3056,7 @@ func (x *ListKeysRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKeysRequest.ProtoReflect.Descriptor instead.
 func (*ListKeysRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{38}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ListKeysRequest) GetDomain() string {
@@ -3014,7 +3120,7 @@ type ListKeysResponse struct {
 
 func (x *ListKeysResponse) Reset() {
 	*x = ListKeysResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[39]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3026,7 +3132,7 @@ func (x *ListKeysResponse) String() string {
 func (*ListKeysResponse) ProtoMessage() {}
 
 func (x *ListKeysResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[39]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3039,7 +3145,7 @@ func (x *ListKeysResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKeysResponse.ProtoReflect.Descriptor instead.
 func (*ListKeysResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{39}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ListKeysResponse) GetKeys() []*yardv1.OrderKey {
@@ -3066,7 +3172,7 @@ type Branches struct {
 
 func (x *Branches) Reset() {
 	*x = Branches{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[40]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3078,7 +3184,7 @@ func (x *Branches) String() string {
 func (*Branches) ProtoMessage() {}
 
 func (x *Branches) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[40]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3091,7 +3197,7 @@ func (x *Branches) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Branches.ProtoReflect.Descriptor instead.
 func (*Branches) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{40}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Branches) GetBranches() []*Branch {
@@ -3119,7 +3225,7 @@ type Branch struct {
 
 func (x *Branch) Reset() {
 	*x = Branch{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[41]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3131,7 +3237,7 @@ func (x *Branch) String() string {
 func (*Branch) ProtoMessage() {}
 
 func (x *Branch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[41]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3144,7 +3250,7 @@ func (x *Branch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Branch.ProtoReflect.Descriptor instead.
 func (*Branch) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{41}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Branch) GetDomain() string {
@@ -3199,7 +3305,7 @@ type Wanted struct {
 
 func (x *Wanted) Reset() {
 	*x = Wanted{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[42]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3211,7 +3317,7 @@ func (x *Wanted) String() string {
 func (*Wanted) ProtoMessage() {}
 
 func (x *Wanted) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[42]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3224,7 +3330,7 @@ func (x *Wanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Wanted.ProtoReflect.Descriptor instead.
 func (*Wanted) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{42}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Wanted) GetType() string {
@@ -3274,7 +3380,7 @@ type TasklistLoad struct {
 
 func (x *TasklistLoad) Reset() {
 	*x = TasklistLoad{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[43]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3286,7 +3392,7 @@ func (x *TasklistLoad) String() string {
 func (*TasklistLoad) ProtoMessage() {}
 
 func (x *TasklistLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[43]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3299,7 +3405,7 @@ func (x *TasklistLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TasklistLoad.ProtoReflect.Descriptor instead.
 func (*TasklistLoad) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{43}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *TasklistLoad) GetPartitions() []*PartitionLoad {
@@ -3325,7 +3431,7 @@ type PartitionLoad struct {
 
 func (x *PartitionLoad) Reset() {
 	*x = PartitionLoad{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[44]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3337,7 +3443,7 @@ func (x *PartitionLoad) String() string {
 func (*PartitionLoad) ProtoMessage() {}
 
 func (x *PartitionLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[44]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3350,7 +3456,7 @@ func (x *PartitionLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionLoad.ProtoReflect.Descriptor instead.
 func (*PartitionLoad) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{44}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *PartitionLoad) GetDomain() string {
@@ -3399,7 +3505,7 @@ type Freed struct {
 
 func (x *Freed) Reset() {
 	*x = Freed{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[45]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3411,7 +3517,7 @@ func (x *Freed) String() string {
 func (*Freed) ProtoMessage() {}
 
 func (x *Freed) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[45]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3424,7 +3530,7 @@ func (x *Freed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freed.ProtoReflect.Descriptor instead.
 func (*Freed) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{45}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Freed) GetDomain() string {
@@ -3452,7 +3558,7 @@ type Restore struct {
 
 func (x *Restore) Reset() {
 	*x = Restore{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[46]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3464,7 +3570,7 @@ func (x *Restore) String() string {
 func (*Restore) ProtoMessage() {}
 
 func (x *Restore) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[46]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3477,7 +3583,7 @@ func (x *Restore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Restore.ProtoReflect.Descriptor instead.
 func (*Restore) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{46}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Restore) GetDomain() string {
@@ -3719,16 +3825,23 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\aworkers\x18\x01 \x03(\v2\x19.yard.rpc.v1.SilentWorkerR\aworkers\"C\n" +
 	"\fSilentWorker\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1b\n" +
-	"\tworker_id\x18\x02 \x01(\tR\bworkerId\"X\n" +
+	"\tworker_id\x18\x02 \x01(\tR\bworkerId\"w\n" +
 	"\x12ListWorkersRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\tR\x05after\x12\x14\n" +
-	"\x05limit\x18\x03 \x01(\x05R\x05limit\"z\n" +
+	"\x05limit\x18\x03 \x01(\x05R\x05limit\x12\x1d\n" +
+	"\n" +
+	"worker_ids\x18\x04 \x03(\tR\tworkerIds\"z\n" +
 	"\x13ListWorkersResponse\x12-\n" +
 	"\aworkers\x18\x01 \x03(\v2\x13.yard.v1.LiveWorkerR\aworkers\x12\x12\n" +
 	"\x04more\x18\x02 \x01(\bR\x04more\x12 \n" +
 	"\fknown_for_ms\x18\x03 \x01(\x03R\n" +
-	"knownForMs\"\xd3\x01\n" +
+	"knownForMs\"F\n" +
+	"\x0eDrainedWorkers\x124\n" +
+	"\aworkers\x18\x01 \x03(\v2\x1a.yard.rpc.v1.DrainedWorkerR\aworkers\"X\n" +
+	"\rDrainedWorker\x12\x1b\n" +
+	"\tworker_id\x18\x01 \x01(\tR\bworkerId\x12*\n" +
+	"\x05drain\x18\x02 \x01(\v2\x14.yard.v1.WorkerDrainR\x05drain\"\xd3\x01\n" +
 	"\x0fListKeysRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1b\n" +
 	"\torder_key\x18\x02 \x01(\tR\borderKey\x12\x18\n" +
@@ -3784,7 +3897,7 @@ func file_yard_rpc_v1_rpc_proto_rawDescGZIP() []byte {
 	return file_yard_rpc_v1_rpc_proto_rawDescData
 }
 
-var file_yard_rpc_v1_rpc_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
+var file_yard_rpc_v1_rpc_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
 var file_yard_rpc_v1_rpc_proto_goTypes = []any{
 	(*Poll)(nil),                      // 0: yard.rpc.v1.Poll
 	(*PollsAnswered)(nil),             // 1: yard.rpc.v1.PollsAnswered
@@ -3824,60 +3937,65 @@ var file_yard_rpc_v1_rpc_proto_goTypes = []any{
 	(*SilentWorker)(nil),              // 35: yard.rpc.v1.SilentWorker
 	(*ListWorkersRequest)(nil),        // 36: yard.rpc.v1.ListWorkersRequest
 	(*ListWorkersResponse)(nil),       // 37: yard.rpc.v1.ListWorkersResponse
-	(*ListKeysRequest)(nil),           // 38: yard.rpc.v1.ListKeysRequest
-	(*ListKeysResponse)(nil),          // 39: yard.rpc.v1.ListKeysResponse
-	(*Branches)(nil),                  // 40: yard.rpc.v1.Branches
-	(*Branch)(nil),                    // 41: yard.rpc.v1.Branch
-	(*Wanted)(nil),                    // 42: yard.rpc.v1.Wanted
-	(*TasklistLoad)(nil),              // 43: yard.rpc.v1.TasklistLoad
-	(*PartitionLoad)(nil),             // 44: yard.rpc.v1.PartitionLoad
-	(*Freed)(nil),                     // 45: yard.rpc.v1.Freed
-	(*Restore)(nil),                   // 46: yard.rpc.v1.Restore
-	nil,                               // 47: yard.rpc.v1.DescribeShardResponse.SlotsEntry
-	nil,                               // 48: yard.rpc.v1.DescribeShardResponse.LimitsEntry
-	(*yardv1.Poller)(nil),             // 49: yard.v1.Poller
-	(*yardv1.LimitUse)(nil),           // 50: yard.v1.LimitUse
-	(*yardv1.Task)(nil),               // 51: yard.v1.Task
-	(*yardv1.ListRequest)(nil),        // 52: yard.v1.ListRequest
-	(*yardv1.ListedTasklist)(nil),     // 53: yard.v1.ListedTasklist
-	(*logv1.Record)(nil),              // 54: yard.log.v1.Record
-	(*yardv1.LiveWorker)(nil),         // 55: yard.v1.LiveWorker
-	(*yardv1.OrderKey)(nil),           // 56: yard.v1.OrderKey
+	(*DrainedWorkers)(nil),            // 38: yard.rpc.v1.DrainedWorkers
+	(*DrainedWorker)(nil),             // 39: yard.rpc.v1.DrainedWorker
+	(*ListKeysRequest)(nil),           // 40: yard.rpc.v1.ListKeysRequest
+	(*ListKeysResponse)(nil),          // 41: yard.rpc.v1.ListKeysResponse
+	(*Branches)(nil),                  // 42: yard.rpc.v1.Branches
+	(*Branch)(nil),                    // 43: yard.rpc.v1.Branch
+	(*Wanted)(nil),                    // 44: yard.rpc.v1.Wanted
+	(*TasklistLoad)(nil),              // 45: yard.rpc.v1.TasklistLoad
+	(*PartitionLoad)(nil),             // 46: yard.rpc.v1.PartitionLoad
+	(*Freed)(nil),                     // 47: yard.rpc.v1.Freed
+	(*Restore)(nil),                   // 48: yard.rpc.v1.Restore
+	nil,                               // 49: yard.rpc.v1.DescribeShardResponse.SlotsEntry
+	nil,                               // 50: yard.rpc.v1.DescribeShardResponse.LimitsEntry
+	(*yardv1.Poller)(nil),             // 51: yard.v1.Poller
+	(*yardv1.LimitUse)(nil),           // 52: yard.v1.LimitUse
+	(*yardv1.Task)(nil),               // 53: yard.v1.Task
+	(*yardv1.ListRequest)(nil),        // 54: yard.v1.ListRequest
+	(*yardv1.ListedTasklist)(nil),     // 55: yard.v1.ListedTasklist
+	(*logv1.Record)(nil),              // 56: yard.log.v1.Record
+	(*yardv1.LiveWorker)(nil),         // 57: yard.v1.LiveWorker
+	(*yardv1.WorkerDrain)(nil),        // 58: yard.v1.WorkerDrain
+	(*yardv1.OrderKey)(nil),           // 59: yard.v1.OrderKey
 }
 var file_yard_rpc_v1_rpc_proto_depIdxs = []int32{
 	3,  // 0: yard.rpc.v1.PollsAnswered.moved:type_name -> yard.rpc.v1.MovedPoll
 	2,  // 1: yard.rpc.v1.PollsAnswered.wanted:type_name -> yard.rpc.v1.PollsWanted
-	42, // 2: yard.rpc.v1.PollsWanted.wanted:type_name -> yard.rpc.v1.Wanted
-	47, // 3: yard.rpc.v1.DescribeShardResponse.slots:type_name -> yard.rpc.v1.DescribeShardResponse.SlotsEntry
-	48, // 4: yard.rpc.v1.DescribeShardResponse.limits:type_name -> yard.rpc.v1.DescribeShardResponse.LimitsEntry
-	49, // 5: yard.rpc.v1.DescribeShardResponse.listed_pollers:type_name -> yard.v1.Poller
+	44, // 2: yard.rpc.v1.PollsWanted.wanted:type_name -> yard.rpc.v1.Wanted
+	49, // 3: yard.rpc.v1.DescribeShardResponse.slots:type_name -> yard.rpc.v1.DescribeShardResponse.SlotsEntry
+	50, // 4: yard.rpc.v1.DescribeShardResponse.limits:type_name -> yard.rpc.v1.DescribeShardResponse.LimitsEntry
+	51, // 5: yard.rpc.v1.DescribeShardResponse.listed_pollers:type_name -> yard.v1.Poller
 	6,  // 6: yard.rpc.v1.DescribeShardResponse.top:type_name -> yard.rpc.v1.ShardLimit
-	50, // 7: yard.rpc.v1.ShardLimit.use:type_name -> yard.v1.LimitUse
-	51, // 8: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
-	52, // 9: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
-	51, // 10: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
-	53, // 11: yard.rpc.v1.DescribePartitionResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	53, // 12: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	52, // 7: yard.rpc.v1.ShardLimit.use:type_name -> yard.v1.LimitUse
+	53, // 8: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
+	54, // 9: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
+	53, // 10: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
+	55, // 11: yard.rpc.v1.DescribePartitionResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	55, // 12: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
 	18, // 13: yard.rpc.v1.BookingsRequest.holders:type_name -> yard.rpc.v1.HoldersQuery
 	17, // 14: yard.rpc.v1.BookingsResponse.groups:type_name -> yard.rpc.v1.Bookings
 	19, // 15: yard.rpc.v1.BookingsResponse.holders:type_name -> yard.rpc.v1.LimitHolders
 	20, // 16: yard.rpc.v1.LimitHolders.oldest:type_name -> yard.rpc.v1.SlotAttempt
 	23, // 17: yard.rpc.v1.UndeliveredResponse.grants:type_name -> yard.rpc.v1.UndeliveredGrant
-	54, // 18: yard.rpc.v1.CancelWaitingResponse.tasks:type_name -> yard.log.v1.Record
-	54, // 19: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
+	56, // 18: yard.rpc.v1.CancelWaitingResponse.tasks:type_name -> yard.log.v1.Record
+	56, // 19: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
 	31, // 20: yard.rpc.v1.HistoryLoad.queued:type_name -> yard.rpc.v1.QueuedTasks
 	31, // 21: yard.rpc.v1.HistoryLoad.queued_groups:type_name -> yard.rpc.v1.QueuedTasks
 	35, // 22: yard.rpc.v1.Silent.workers:type_name -> yard.rpc.v1.SilentWorker
-	55, // 23: yard.rpc.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
-	56, // 24: yard.rpc.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
-	41, // 25: yard.rpc.v1.Branches.branches:type_name -> yard.rpc.v1.Branch
-	42, // 26: yard.rpc.v1.Branch.wanted:type_name -> yard.rpc.v1.Wanted
-	44, // 27: yard.rpc.v1.TasklistLoad.partitions:type_name -> yard.rpc.v1.PartitionLoad
-	28, // [28:28] is the sub-list for method output_type
-	28, // [28:28] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	57, // 23: yard.rpc.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
+	39, // 24: yard.rpc.v1.DrainedWorkers.workers:type_name -> yard.rpc.v1.DrainedWorker
+	58, // 25: yard.rpc.v1.DrainedWorker.drain:type_name -> yard.v1.WorkerDrain
+	59, // 26: yard.rpc.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
+	43, // 27: yard.rpc.v1.Branches.branches:type_name -> yard.rpc.v1.Branch
+	44, // 28: yard.rpc.v1.Branch.wanted:type_name -> yard.rpc.v1.Wanted
+	46, // 29: yard.rpc.v1.TasklistLoad.partitions:type_name -> yard.rpc.v1.PartitionLoad
+	30, // [30:30] is the sub-list for method output_type
+	30, // [30:30] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_yard_rpc_v1_rpc_proto_init() }
@@ -3891,7 +4009,7 @@ func file_yard_rpc_v1_rpc_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_rpc_v1_rpc_proto_rawDesc), len(file_yard_rpc_v1_rpc_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   49,
+			NumMessages:   51,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -2652,7 +2652,9 @@ type LiveWorker struct {
 	// How many attempts it has.
 	AttemptsCount int64 `protobuf:"varint,9,opt,name=attempts_count,json=attemptsCount,proto3" json:"attempts_count,omitempty"`
 	// The ten of them that have been running for the longest.
-	Attempts      []*LiveAttempt `protobuf:"bytes,10,rep,name=attempts,proto3" json:"attempts,omitempty"`
+	Attempts []*LiveAttempt `protobuf:"bytes,10,rep,name=attempts,proto3" json:"attempts,omitempty"`
+	// It is drained, or asked to stop: it gets no new attempts, and attempts_count is what is left. Default: it is not.
+	Drain         *WorkerDrain `protobuf:"bytes,11,opt,name=drain,proto3" json:"drain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2757,6 +2759,325 @@ func (x *LiveWorker) GetAttempts() []*LiveAttempt {
 	return nil
 }
 
+func (x *LiveWorker) GetDrain() *WorkerDrain {
+	if x != nil {
+		return x.Drain
+	}
+	return nil
+}
+
+// DrainWorkerRequest (workers.drain): a worker gets no new attempts; what it runs goes on to its end. It takes effect within a second; an attempt that was on
+// its way just then may still start. Draining again, or stopping, replaces it. NOT_FOUND: no worker with this id is heard. It holds until it is resumed, or the
+// worker has not been heard for 10 minutes; a process that starts again is another worker. Since log version 10.
+type DrainWorkerRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As workers.list tells. Required.
+	WorkerId string `protobuf:"bytes,1,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
+	// Why, for people, also those who read the worker's log; at most 256 bytes.
+	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Who drains it, for people; at most 128 bytes.
+	By            string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainWorkerRequest) Reset() {
+	*x = DrainWorkerRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainWorkerRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainWorkerRequest) ProtoMessage() {}
+
+func (x *DrainWorkerRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainWorkerRequest.ProtoReflect.Descriptor instead.
+func (*DrainWorkerRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *DrainWorkerRequest) GetWorkerId() string {
+	if x != nil {
+		return x.WorkerId
+	}
+	return ""
+}
+
+func (x *DrainWorkerRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *DrainWorkerRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+type DrainWorkerResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As workers.list tells of it, with the drain.
+	Worker        *LiveWorker `protobuf:"bytes,1,opt,name=worker,proto3" json:"worker,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainWorkerResponse) Reset() {
+	*x = DrainWorkerResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainWorkerResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainWorkerResponse) ProtoMessage() {}
+
+func (x *DrainWorkerResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainWorkerResponse.ProtoReflect.Descriptor instead.
+func (*DrainWorkerResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *DrainWorkerResponse) GetWorker() *LiveWorker {
+	if x != nil {
+		return x.Worker
+	}
+	return nil
+}
+
+// StopWorkerRequest (workers.stop): a worker is drained, and asked to end. It learns that from the answer to its polls. The SDK's lets its handlers finish, within its
+// drain timeout, and then its Run returns. What else is true of workers.drain is true of it. Since log version 10.
+type StopWorkerRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As workers.list tells. Required.
+	WorkerId string `protobuf:"bytes,1,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
+	// Why, for people, also those who read the worker's log; at most 256 bytes.
+	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Who stops it, for people; at most 128 bytes.
+	By            string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StopWorkerRequest) Reset() {
+	*x = StopWorkerRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StopWorkerRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StopWorkerRequest) ProtoMessage() {}
+
+func (x *StopWorkerRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StopWorkerRequest.ProtoReflect.Descriptor instead.
+func (*StopWorkerRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *StopWorkerRequest) GetWorkerId() string {
+	if x != nil {
+		return x.WorkerId
+	}
+	return ""
+}
+
+func (x *StopWorkerRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *StopWorkerRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+type StopWorkerResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As workers.list tells of it, with the drain.
+	Worker        *LiveWorker `protobuf:"bytes,1,opt,name=worker,proto3" json:"worker,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StopWorkerResponse) Reset() {
+	*x = StopWorkerResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StopWorkerResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StopWorkerResponse) ProtoMessage() {}
+
+func (x *StopWorkerResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StopWorkerResponse.ProtoReflect.Descriptor instead.
+func (*StopWorkerResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *StopWorkerResponse) GetWorker() *LiveWorker {
+	if x != nil {
+		return x.Worker
+	}
+	return nil
+}
+
+// ResumeWorkerRequest (workers.resume): a worker that was drained, or asked to stop, gets attempts again, if it polls. NOT_FOUND: it is neither. Since log version 10.
+type ResumeWorkerRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As workers.list tells. Required.
+	WorkerId      string `protobuf:"bytes,1,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResumeWorkerRequest) Reset() {
+	*x = ResumeWorkerRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResumeWorkerRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResumeWorkerRequest) ProtoMessage() {}
+
+func (x *ResumeWorkerRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResumeWorkerRequest.ProtoReflect.Descriptor instead.
+func (*ResumeWorkerRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *ResumeWorkerRequest) GetWorkerId() string {
+	if x != nil {
+		return x.WorkerId
+	}
+	return ""
+}
+
+type ResumeWorkerResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What held until now.
+	Drain         *WorkerDrain `protobuf:"bytes,1,opt,name=drain,proto3" json:"drain,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResumeWorkerResponse) Reset() {
+	*x = ResumeWorkerResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResumeWorkerResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResumeWorkerResponse) ProtoMessage() {}
+
+func (x *ResumeWorkerResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResumeWorkerResponse.ProtoReflect.Descriptor instead.
+func (*ResumeWorkerResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *ResumeWorkerResponse) GetDrain() *WorkerDrain {
+	if x != nil {
+		return x.Drain
+	}
+	return nil
+}
+
 // LiveAttempt is an attempt that a worker runs.
 type LiveAttempt struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2774,7 +3095,7 @@ type LiveAttempt struct {
 
 func (x *LiveAttempt) Reset() {
 	*x = LiveAttempt{}
-	mi := &file_yard_v1_admin_proto_msgTypes[37]
+	mi := &file_yard_v1_admin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2786,7 +3107,7 @@ func (x *LiveAttempt) String() string {
 func (*LiveAttempt) ProtoMessage() {}
 
 func (x *LiveAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[37]
+	mi := &file_yard_v1_admin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2799,7 +3120,7 @@ func (x *LiveAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LiveAttempt.ProtoReflect.Descriptor instead.
 func (*LiveAttempt) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{37}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *LiveAttempt) GetTaskId() string {
@@ -2847,7 +3168,7 @@ type SlotUse struct {
 
 func (x *SlotUse) Reset() {
 	*x = SlotUse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[38]
+	mi := &file_yard_v1_admin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2859,7 +3180,7 @@ func (x *SlotUse) String() string {
 func (*SlotUse) ProtoMessage() {}
 
 func (x *SlotUse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[38]
+	mi := &file_yard_v1_admin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2872,7 +3193,7 @@ func (x *SlotUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotUse.ProtoReflect.Descriptor instead.
 func (*SlotUse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{38}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SlotUse) GetType() string {
@@ -2921,7 +3242,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_yard_v1_admin_proto_msgTypes[39]
+	mi := &file_yard_v1_admin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2933,7 +3254,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[39]
+	mi := &file_yard_v1_admin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2946,7 +3267,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{39}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Pause) GetReason() string {
@@ -2995,7 +3316,7 @@ type PauseTasklistRequest struct {
 
 func (x *PauseTasklistRequest) Reset() {
 	*x = PauseTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[40]
+	mi := &file_yard_v1_admin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3007,7 +3328,7 @@ func (x *PauseTasklistRequest) String() string {
 func (*PauseTasklistRequest) ProtoMessage() {}
 
 func (x *PauseTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[40]
+	mi := &file_yard_v1_admin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3020,7 +3341,7 @@ func (x *PauseTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseTasklistRequest.ProtoReflect.Descriptor instead.
 func (*PauseTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{40}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *PauseTasklistRequest) GetName() string {
@@ -3061,7 +3382,7 @@ type PauseTasklistResponse struct {
 
 func (x *PauseTasklistResponse) Reset() {
 	*x = PauseTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[41]
+	mi := &file_yard_v1_admin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3073,7 +3394,7 @@ func (x *PauseTasklistResponse) String() string {
 func (*PauseTasklistResponse) ProtoMessage() {}
 
 func (x *PauseTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[41]
+	mi := &file_yard_v1_admin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3086,7 +3407,7 @@ func (x *PauseTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseTasklistResponse.ProtoReflect.Descriptor instead.
 func (*PauseTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{41}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *PauseTasklistResponse) GetPause() *Pause {
@@ -3109,7 +3430,7 @@ type ResumeTasklistRequest struct {
 
 func (x *ResumeTasklistRequest) Reset() {
 	*x = ResumeTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[42]
+	mi := &file_yard_v1_admin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3121,7 +3442,7 @@ func (x *ResumeTasklistRequest) String() string {
 func (*ResumeTasklistRequest) ProtoMessage() {}
 
 func (x *ResumeTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[42]
+	mi := &file_yard_v1_admin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3134,7 +3455,7 @@ func (x *ResumeTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeTasklistRequest.ProtoReflect.Descriptor instead.
 func (*ResumeTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{42}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ResumeTasklistRequest) GetName() string {
@@ -3161,7 +3482,7 @@ type ResumeTasklistResponse struct {
 
 func (x *ResumeTasklistResponse) Reset() {
 	*x = ResumeTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[43]
+	mi := &file_yard_v1_admin_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3173,7 +3494,7 @@ func (x *ResumeTasklistResponse) String() string {
 func (*ResumeTasklistResponse) ProtoMessage() {}
 
 func (x *ResumeTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[43]
+	mi := &file_yard_v1_admin_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3186,7 +3507,7 @@ func (x *ResumeTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeTasklistResponse.ProtoReflect.Descriptor instead.
 func (*ResumeTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{43}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ResumeTasklistResponse) GetPause() *Pause {
@@ -3216,7 +3537,7 @@ type DrainTasklistRequest struct {
 
 func (x *DrainTasklistRequest) Reset() {
 	*x = DrainTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[44]
+	mi := &file_yard_v1_admin_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3228,7 +3549,7 @@ func (x *DrainTasklistRequest) String() string {
 func (*DrainTasklistRequest) ProtoMessage() {}
 
 func (x *DrainTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[44]
+	mi := &file_yard_v1_admin_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3241,7 +3562,7 @@ func (x *DrainTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainTasklistRequest.ProtoReflect.Descriptor instead.
 func (*DrainTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{44}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *DrainTasklistRequest) GetName() string {
@@ -3282,7 +3603,7 @@ type DrainTasklistResponse struct {
 
 func (x *DrainTasklistResponse) Reset() {
 	*x = DrainTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[45]
+	mi := &file_yard_v1_admin_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3294,7 +3615,7 @@ func (x *DrainTasklistResponse) String() string {
 func (*DrainTasklistResponse) ProtoMessage() {}
 
 func (x *DrainTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[45]
+	mi := &file_yard_v1_admin_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3307,7 +3628,7 @@ func (x *DrainTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainTasklistResponse.ProtoReflect.Descriptor instead.
 func (*DrainTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{45}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *DrainTasklistResponse) GetDrain() *Pause {
@@ -3335,7 +3656,7 @@ type PauseTypeRequest struct {
 
 func (x *PauseTypeRequest) Reset() {
 	*x = PauseTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[46]
+	mi := &file_yard_v1_admin_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3347,7 +3668,7 @@ func (x *PauseTypeRequest) String() string {
 func (*PauseTypeRequest) ProtoMessage() {}
 
 func (x *PauseTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[46]
+	mi := &file_yard_v1_admin_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3360,7 +3681,7 @@ func (x *PauseTypeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseTypeRequest.ProtoReflect.Descriptor instead.
 func (*PauseTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{46}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *PauseTypeRequest) GetName() string {
@@ -3401,7 +3722,7 @@ type PauseTypeResponse struct {
 
 func (x *PauseTypeResponse) Reset() {
 	*x = PauseTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[47]
+	mi := &file_yard_v1_admin_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3413,7 +3734,7 @@ func (x *PauseTypeResponse) String() string {
 func (*PauseTypeResponse) ProtoMessage() {}
 
 func (x *PauseTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[47]
+	mi := &file_yard_v1_admin_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3426,7 +3747,7 @@ func (x *PauseTypeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseTypeResponse.ProtoReflect.Descriptor instead.
 func (*PauseTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{47}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *PauseTypeResponse) GetPause() *Pause {
@@ -3449,7 +3770,7 @@ type ResumeTypeRequest struct {
 
 func (x *ResumeTypeRequest) Reset() {
 	*x = ResumeTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[48]
+	mi := &file_yard_v1_admin_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3461,7 +3782,7 @@ func (x *ResumeTypeRequest) String() string {
 func (*ResumeTypeRequest) ProtoMessage() {}
 
 func (x *ResumeTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[48]
+	mi := &file_yard_v1_admin_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3474,7 +3795,7 @@ func (x *ResumeTypeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeTypeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{48}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ResumeTypeRequest) GetName() string {
@@ -3501,7 +3822,7 @@ type ResumeTypeResponse struct {
 
 func (x *ResumeTypeResponse) Reset() {
 	*x = ResumeTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[49]
+	mi := &file_yard_v1_admin_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3513,7 +3834,7 @@ func (x *ResumeTypeResponse) String() string {
 func (*ResumeTypeResponse) ProtoMessage() {}
 
 func (x *ResumeTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[49]
+	mi := &file_yard_v1_admin_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3526,7 +3847,7 @@ func (x *ResumeTypeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeTypeResponse.ProtoReflect.Descriptor instead.
 func (*ResumeTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{49}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ResumeTypeResponse) GetPause() *Pause {
@@ -3556,7 +3877,7 @@ type DrainTypeRequest struct {
 
 func (x *DrainTypeRequest) Reset() {
 	*x = DrainTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[50]
+	mi := &file_yard_v1_admin_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3568,7 +3889,7 @@ func (x *DrainTypeRequest) String() string {
 func (*DrainTypeRequest) ProtoMessage() {}
 
 func (x *DrainTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[50]
+	mi := &file_yard_v1_admin_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3581,7 +3902,7 @@ func (x *DrainTypeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainTypeRequest.ProtoReflect.Descriptor instead.
 func (*DrainTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{50}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *DrainTypeRequest) GetName() string {
@@ -3622,7 +3943,7 @@ type DrainTypeResponse struct {
 
 func (x *DrainTypeResponse) Reset() {
 	*x = DrainTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[51]
+	mi := &file_yard_v1_admin_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3634,7 +3955,7 @@ func (x *DrainTypeResponse) String() string {
 func (*DrainTypeResponse) ProtoMessage() {}
 
 func (x *DrainTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[51]
+	mi := &file_yard_v1_admin_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3647,7 +3968,7 @@ func (x *DrainTypeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainTypeResponse.ProtoReflect.Descriptor instead.
 func (*DrainTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{51}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *DrainTypeResponse) GetDrain() *Pause {
@@ -3675,7 +3996,7 @@ type PauseGroupRequest struct {
 
 func (x *PauseGroupRequest) Reset() {
 	*x = PauseGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[52]
+	mi := &file_yard_v1_admin_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3687,7 +4008,7 @@ func (x *PauseGroupRequest) String() string {
 func (*PauseGroupRequest) ProtoMessage() {}
 
 func (x *PauseGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[52]
+	mi := &file_yard_v1_admin_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3700,7 +4021,7 @@ func (x *PauseGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseGroupRequest.ProtoReflect.Descriptor instead.
 func (*PauseGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{52}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *PauseGroupRequest) GetName() string {
@@ -3741,7 +4062,7 @@ type PauseGroupResponse struct {
 
 func (x *PauseGroupResponse) Reset() {
 	*x = PauseGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[53]
+	mi := &file_yard_v1_admin_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3753,7 +4074,7 @@ func (x *PauseGroupResponse) String() string {
 func (*PauseGroupResponse) ProtoMessage() {}
 
 func (x *PauseGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[53]
+	mi := &file_yard_v1_admin_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3766,7 +4087,7 @@ func (x *PauseGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseGroupResponse.ProtoReflect.Descriptor instead.
 func (*PauseGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{53}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *PauseGroupResponse) GetPause() *Pause {
@@ -3789,7 +4110,7 @@ type ResumeGroupRequest struct {
 
 func (x *ResumeGroupRequest) Reset() {
 	*x = ResumeGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[54]
+	mi := &file_yard_v1_admin_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3801,7 +4122,7 @@ func (x *ResumeGroupRequest) String() string {
 func (*ResumeGroupRequest) ProtoMessage() {}
 
 func (x *ResumeGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[54]
+	mi := &file_yard_v1_admin_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3814,7 +4135,7 @@ func (x *ResumeGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeGroupRequest.ProtoReflect.Descriptor instead.
 func (*ResumeGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{54}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ResumeGroupRequest) GetName() string {
@@ -3841,7 +4162,7 @@ type ResumeGroupResponse struct {
 
 func (x *ResumeGroupResponse) Reset() {
 	*x = ResumeGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[55]
+	mi := &file_yard_v1_admin_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3853,7 +4174,7 @@ func (x *ResumeGroupResponse) String() string {
 func (*ResumeGroupResponse) ProtoMessage() {}
 
 func (x *ResumeGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[55]
+	mi := &file_yard_v1_admin_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3866,7 +4187,7 @@ func (x *ResumeGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeGroupResponse.ProtoReflect.Descriptor instead.
 func (*ResumeGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{55}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ResumeGroupResponse) GetPause() *Pause {
@@ -3896,7 +4217,7 @@ type DrainGroupRequest struct {
 
 func (x *DrainGroupRequest) Reset() {
 	*x = DrainGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[56]
+	mi := &file_yard_v1_admin_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3908,7 +4229,7 @@ func (x *DrainGroupRequest) String() string {
 func (*DrainGroupRequest) ProtoMessage() {}
 
 func (x *DrainGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[56]
+	mi := &file_yard_v1_admin_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3921,7 +4242,7 @@ func (x *DrainGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainGroupRequest.ProtoReflect.Descriptor instead.
 func (*DrainGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{56}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *DrainGroupRequest) GetName() string {
@@ -3962,7 +4283,7 @@ type DrainGroupResponse struct {
 
 func (x *DrainGroupResponse) Reset() {
 	*x = DrainGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[57]
+	mi := &file_yard_v1_admin_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3974,7 +4295,7 @@ func (x *DrainGroupResponse) String() string {
 func (*DrainGroupResponse) ProtoMessage() {}
 
 func (x *DrainGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[57]
+	mi := &file_yard_v1_admin_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3987,7 +4308,7 @@ func (x *DrainGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainGroupResponse.ProtoReflect.Descriptor instead.
 func (*DrainGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{57}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *DrainGroupResponse) GetDrain() *Pause {
@@ -4018,7 +4339,7 @@ type PeekTasklistRequest struct {
 
 func (x *PeekTasklistRequest) Reset() {
 	*x = PeekTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[58]
+	mi := &file_yard_v1_admin_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4030,7 +4351,7 @@ func (x *PeekTasklistRequest) String() string {
 func (*PeekTasklistRequest) ProtoMessage() {}
 
 func (x *PeekTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[58]
+	mi := &file_yard_v1_admin_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4043,7 +4364,7 @@ func (x *PeekTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekTasklistRequest.ProtoReflect.Descriptor instead.
 func (*PeekTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{58}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *PeekTasklistRequest) GetName() string {
@@ -4095,7 +4416,7 @@ type PeekTasklistResponse struct {
 
 func (x *PeekTasklistResponse) Reset() {
 	*x = PeekTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[59]
+	mi := &file_yard_v1_admin_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4107,7 +4428,7 @@ func (x *PeekTasklistResponse) String() string {
 func (*PeekTasklistResponse) ProtoMessage() {}
 
 func (x *PeekTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[59]
+	mi := &file_yard_v1_admin_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4120,7 +4441,7 @@ func (x *PeekTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekTasklistResponse.ProtoReflect.Descriptor instead.
 func (*PeekTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{59}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *PeekTasklistResponse) GetTasks() []*PeekedTask {
@@ -4157,7 +4478,7 @@ type PeekedTask struct {
 
 func (x *PeekedTask) Reset() {
 	*x = PeekedTask{}
-	mi := &file_yard_v1_admin_proto_msgTypes[60]
+	mi := &file_yard_v1_admin_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4169,7 +4490,7 @@ func (x *PeekedTask) String() string {
 func (*PeekedTask) ProtoMessage() {}
 
 func (x *PeekedTask) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[60]
+	mi := &file_yard_v1_admin_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4182,7 +4503,7 @@ func (x *PeekedTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekedTask.ProtoReflect.Descriptor instead.
 func (*PeekedTask) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{60}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *PeekedTask) GetTask() *Task {
@@ -4234,7 +4555,7 @@ type PurgeTasklistRequest struct {
 
 func (x *PurgeTasklistRequest) Reset() {
 	*x = PurgeTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[61]
+	mi := &file_yard_v1_admin_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4246,7 +4567,7 @@ func (x *PurgeTasklistRequest) String() string {
 func (*PurgeTasklistRequest) ProtoMessage() {}
 
 func (x *PurgeTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[61]
+	mi := &file_yard_v1_admin_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4259,7 +4580,7 @@ func (x *PurgeTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeTasklistRequest.ProtoReflect.Descriptor instead.
 func (*PurgeTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{61}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *PurgeTasklistRequest) GetName() string {
@@ -4349,7 +4670,7 @@ type PurgeTasklistResponse struct {
 
 func (x *PurgeTasklistResponse) Reset() {
 	*x = PurgeTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[62]
+	mi := &file_yard_v1_admin_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4361,7 +4682,7 @@ func (x *PurgeTasklistResponse) String() string {
 func (*PurgeTasklistResponse) ProtoMessage() {}
 
 func (x *PurgeTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[62]
+	mi := &file_yard_v1_admin_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4374,7 +4695,7 @@ func (x *PurgeTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeTasklistResponse.ProtoReflect.Descriptor instead.
 func (*PurgeTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{62}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *PurgeTasklistResponse) GetPurged() *Purged {
@@ -4416,7 +4737,7 @@ type PurgeTypeRequest struct {
 
 func (x *PurgeTypeRequest) Reset() {
 	*x = PurgeTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[63]
+	mi := &file_yard_v1_admin_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4428,7 +4749,7 @@ func (x *PurgeTypeRequest) String() string {
 func (*PurgeTypeRequest) ProtoMessage() {}
 
 func (x *PurgeTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[63]
+	mi := &file_yard_v1_admin_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4441,7 +4762,7 @@ func (x *PurgeTypeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeTypeRequest.ProtoReflect.Descriptor instead.
 func (*PurgeTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{63}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *PurgeTypeRequest) GetName() string {
@@ -4531,7 +4852,7 @@ type PurgeTypeResponse struct {
 
 func (x *PurgeTypeResponse) Reset() {
 	*x = PurgeTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[64]
+	mi := &file_yard_v1_admin_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4543,7 +4864,7 @@ func (x *PurgeTypeResponse) String() string {
 func (*PurgeTypeResponse) ProtoMessage() {}
 
 func (x *PurgeTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[64]
+	mi := &file_yard_v1_admin_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4556,7 +4877,7 @@ func (x *PurgeTypeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeTypeResponse.ProtoReflect.Descriptor instead.
 func (*PurgeTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{64}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *PurgeTypeResponse) GetPurged() *Purged {
@@ -4598,7 +4919,7 @@ type PurgeGroupRequest struct {
 
 func (x *PurgeGroupRequest) Reset() {
 	*x = PurgeGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[65]
+	mi := &file_yard_v1_admin_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4610,7 +4931,7 @@ func (x *PurgeGroupRequest) String() string {
 func (*PurgeGroupRequest) ProtoMessage() {}
 
 func (x *PurgeGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[65]
+	mi := &file_yard_v1_admin_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4623,7 +4944,7 @@ func (x *PurgeGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeGroupRequest.ProtoReflect.Descriptor instead.
 func (*PurgeGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{65}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *PurgeGroupRequest) GetName() string {
@@ -4713,7 +5034,7 @@ type PurgeGroupResponse struct {
 
 func (x *PurgeGroupResponse) Reset() {
 	*x = PurgeGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[66]
+	mi := &file_yard_v1_admin_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4725,7 +5046,7 @@ func (x *PurgeGroupResponse) String() string {
 func (*PurgeGroupResponse) ProtoMessage() {}
 
 func (x *PurgeGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[66]
+	mi := &file_yard_v1_admin_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4738,7 +5059,7 @@ func (x *PurgeGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeGroupResponse.ProtoReflect.Descriptor instead.
 func (*PurgeGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{66}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *PurgeGroupResponse) GetPurged() *Purged {
@@ -4772,7 +5093,7 @@ type Purged struct {
 
 func (x *Purged) Reset() {
 	*x = Purged{}
-	mi := &file_yard_v1_admin_proto_msgTypes[67]
+	mi := &file_yard_v1_admin_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4784,7 +5105,7 @@ func (x *Purged) String() string {
 func (*Purged) ProtoMessage() {}
 
 func (x *Purged) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[67]
+	mi := &file_yard_v1_admin_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4797,7 +5118,7 @@ func (x *Purged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Purged.ProtoReflect.Descriptor instead.
 func (*Purged) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{67}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *Purged) GetFound() int64 {
@@ -4882,7 +5203,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_yard_v1_admin_proto_msgTypes[68]
+	mi := &file_yard_v1_admin_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4894,7 +5215,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[68]
+	mi := &file_yard_v1_admin_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4907,7 +5228,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{68}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *Limit) GetName() string {
@@ -4984,7 +5305,7 @@ type PutLimitRequest struct {
 
 func (x *PutLimitRequest) Reset() {
 	*x = PutLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[69]
+	mi := &file_yard_v1_admin_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4996,7 +5317,7 @@ func (x *PutLimitRequest) String() string {
 func (*PutLimitRequest) ProtoMessage() {}
 
 func (x *PutLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[69]
+	mi := &file_yard_v1_admin_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5009,7 +5330,7 @@ func (x *PutLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutLimitRequest.ProtoReflect.Descriptor instead.
 func (*PutLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{69}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *PutLimitRequest) GetLimit() *Limit {
@@ -5029,7 +5350,7 @@ type PutLimitResponse struct {
 
 func (x *PutLimitResponse) Reset() {
 	*x = PutLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[70]
+	mi := &file_yard_v1_admin_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5041,7 +5362,7 @@ func (x *PutLimitResponse) String() string {
 func (*PutLimitResponse) ProtoMessage() {}
 
 func (x *PutLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[70]
+	mi := &file_yard_v1_admin_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5054,7 +5375,7 @@ func (x *PutLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutLimitResponse.ProtoReflect.Descriptor instead.
 func (*PutLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{70}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *PutLimitResponse) GetLimit() *Limit {
@@ -5075,7 +5396,7 @@ type GetLimitRequest struct {
 
 func (x *GetLimitRequest) Reset() {
 	*x = GetLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[71]
+	mi := &file_yard_v1_admin_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5087,7 +5408,7 @@ func (x *GetLimitRequest) String() string {
 func (*GetLimitRequest) ProtoMessage() {}
 
 func (x *GetLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[71]
+	mi := &file_yard_v1_admin_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5100,7 +5421,7 @@ func (x *GetLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLimitRequest.ProtoReflect.Descriptor instead.
 func (*GetLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{71}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *GetLimitRequest) GetName() string {
@@ -5122,7 +5443,7 @@ type GetLimitResponse struct {
 
 func (x *GetLimitResponse) Reset() {
 	*x = GetLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[72]
+	mi := &file_yard_v1_admin_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5134,7 +5455,7 @@ func (x *GetLimitResponse) String() string {
 func (*GetLimitResponse) ProtoMessage() {}
 
 func (x *GetLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[72]
+	mi := &file_yard_v1_admin_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5147,7 +5468,7 @@ func (x *GetLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLimitResponse.ProtoReflect.Descriptor instead.
 func (*GetLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{72}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *GetLimitResponse) GetLimit() *Limit {
@@ -5177,7 +5498,7 @@ type ListLimitsRequest struct {
 
 func (x *ListLimitsRequest) Reset() {
 	*x = ListLimitsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[73]
+	mi := &file_yard_v1_admin_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5189,7 +5510,7 @@ func (x *ListLimitsRequest) String() string {
 func (*ListLimitsRequest) ProtoMessage() {}
 
 func (x *ListLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[73]
+	mi := &file_yard_v1_admin_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5202,7 +5523,7 @@ func (x *ListLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLimitsRequest.ProtoReflect.Descriptor instead.
 func (*ListLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{73}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ListLimitsRequest) GetLimit() int32 {
@@ -5231,7 +5552,7 @@ type ListLimitsResponse struct {
 
 func (x *ListLimitsResponse) Reset() {
 	*x = ListLimitsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[74]
+	mi := &file_yard_v1_admin_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5243,7 +5564,7 @@ func (x *ListLimitsResponse) String() string {
 func (*ListLimitsResponse) ProtoMessage() {}
 
 func (x *ListLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[74]
+	mi := &file_yard_v1_admin_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5256,7 +5577,7 @@ func (x *ListLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLimitsResponse.ProtoReflect.Descriptor instead.
 func (*ListLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{74}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *ListLimitsResponse) GetLimits() []*Limit {
@@ -5286,7 +5607,7 @@ type DeleteLimitRequest struct {
 
 func (x *DeleteLimitRequest) Reset() {
 	*x = DeleteLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[75]
+	mi := &file_yard_v1_admin_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5298,7 +5619,7 @@ func (x *DeleteLimitRequest) String() string {
 func (*DeleteLimitRequest) ProtoMessage() {}
 
 func (x *DeleteLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[75]
+	mi := &file_yard_v1_admin_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5311,7 +5632,7 @@ func (x *DeleteLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteLimitRequest.ProtoReflect.Descriptor instead.
 func (*DeleteLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{75}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *DeleteLimitRequest) GetName() string {
@@ -5338,7 +5659,7 @@ type DeleteLimitResponse struct {
 
 func (x *DeleteLimitResponse) Reset() {
 	*x = DeleteLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[76]
+	mi := &file_yard_v1_admin_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5350,7 +5671,7 @@ func (x *DeleteLimitResponse) String() string {
 func (*DeleteLimitResponse) ProtoMessage() {}
 
 func (x *DeleteLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[76]
+	mi := &file_yard_v1_admin_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5363,7 +5684,7 @@ func (x *DeleteLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteLimitResponse.ProtoReflect.Descriptor instead.
 func (*DeleteLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{76}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *DeleteLimitResponse) GetLimit() *Limit {
@@ -5396,7 +5717,7 @@ type Group struct {
 
 func (x *Group) Reset() {
 	*x = Group{}
-	mi := &file_yard_v1_admin_proto_msgTypes[77]
+	mi := &file_yard_v1_admin_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5408,7 +5729,7 @@ func (x *Group) String() string {
 func (*Group) ProtoMessage() {}
 
 func (x *Group) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[77]
+	mi := &file_yard_v1_admin_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5421,7 +5742,7 @@ func (x *Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Group.ProtoReflect.Descriptor instead.
 func (*Group) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{77}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *Group) GetName() string {
@@ -5471,7 +5792,7 @@ type PutGroupRequest struct {
 
 func (x *PutGroupRequest) Reset() {
 	*x = PutGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[78]
+	mi := &file_yard_v1_admin_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5483,7 +5804,7 @@ func (x *PutGroupRequest) String() string {
 func (*PutGroupRequest) ProtoMessage() {}
 
 func (x *PutGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[78]
+	mi := &file_yard_v1_admin_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5496,7 +5817,7 @@ func (x *PutGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutGroupRequest.ProtoReflect.Descriptor instead.
 func (*PutGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{78}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *PutGroupRequest) GetGroup() *Group {
@@ -5516,7 +5837,7 @@ type PutGroupResponse struct {
 
 func (x *PutGroupResponse) Reset() {
 	*x = PutGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[79]
+	mi := &file_yard_v1_admin_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5528,7 +5849,7 @@ func (x *PutGroupResponse) String() string {
 func (*PutGroupResponse) ProtoMessage() {}
 
 func (x *PutGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[79]
+	mi := &file_yard_v1_admin_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5541,7 +5862,7 @@ func (x *PutGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutGroupResponse.ProtoReflect.Descriptor instead.
 func (*PutGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{79}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *PutGroupResponse) GetGroup() *Group {
@@ -5562,7 +5883,7 @@ type GetGroupRequest struct {
 
 func (x *GetGroupRequest) Reset() {
 	*x = GetGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[80]
+	mi := &file_yard_v1_admin_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5574,7 +5895,7 @@ func (x *GetGroupRequest) String() string {
 func (*GetGroupRequest) ProtoMessage() {}
 
 func (x *GetGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[80]
+	mi := &file_yard_v1_admin_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5587,7 +5908,7 @@ func (x *GetGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetGroupRequest.ProtoReflect.Descriptor instead.
 func (*GetGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{80}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *GetGroupRequest) GetName() string {
@@ -5611,7 +5932,7 @@ type GetGroupResponse struct {
 
 func (x *GetGroupResponse) Reset() {
 	*x = GetGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[81]
+	mi := &file_yard_v1_admin_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5623,7 +5944,7 @@ func (x *GetGroupResponse) String() string {
 func (*GetGroupResponse) ProtoMessage() {}
 
 func (x *GetGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[81]
+	mi := &file_yard_v1_admin_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5636,7 +5957,7 @@ func (x *GetGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetGroupResponse.ProtoReflect.Descriptor instead.
 func (*GetGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{81}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *GetGroupResponse) GetGroup() *Group {
@@ -5673,7 +5994,7 @@ type ListGroupsRequest struct {
 
 func (x *ListGroupsRequest) Reset() {
 	*x = ListGroupsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[82]
+	mi := &file_yard_v1_admin_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5685,7 +6006,7 @@ func (x *ListGroupsRequest) String() string {
 func (*ListGroupsRequest) ProtoMessage() {}
 
 func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[82]
+	mi := &file_yard_v1_admin_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5698,7 +6019,7 @@ func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsRequest.ProtoReflect.Descriptor instead.
 func (*ListGroupsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{82}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *ListGroupsRequest) GetLimit() int32 {
@@ -5729,7 +6050,7 @@ type ListGroupsResponse struct {
 
 func (x *ListGroupsResponse) Reset() {
 	*x = ListGroupsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[83]
+	mi := &file_yard_v1_admin_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5741,7 +6062,7 @@ func (x *ListGroupsResponse) String() string {
 func (*ListGroupsResponse) ProtoMessage() {}
 
 func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[83]
+	mi := &file_yard_v1_admin_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5754,7 +6075,7 @@ func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsResponse.ProtoReflect.Descriptor instead.
 func (*ListGroupsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{83}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *ListGroupsResponse) GetGroups() []*Group {
@@ -5793,7 +6114,7 @@ type StoppedGroup struct {
 
 func (x *StoppedGroup) Reset() {
 	*x = StoppedGroup{}
-	mi := &file_yard_v1_admin_proto_msgTypes[84]
+	mi := &file_yard_v1_admin_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5805,7 +6126,7 @@ func (x *StoppedGroup) String() string {
 func (*StoppedGroup) ProtoMessage() {}
 
 func (x *StoppedGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[84]
+	mi := &file_yard_v1_admin_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5818,7 +6139,7 @@ func (x *StoppedGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoppedGroup.ProtoReflect.Descriptor instead.
 func (*StoppedGroup) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{84}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *StoppedGroup) GetName() string {
@@ -5855,7 +6176,7 @@ type DeleteGroupRequest struct {
 
 func (x *DeleteGroupRequest) Reset() {
 	*x = DeleteGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[85]
+	mi := &file_yard_v1_admin_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5867,7 +6188,7 @@ func (x *DeleteGroupRequest) String() string {
 func (*DeleteGroupRequest) ProtoMessage() {}
 
 func (x *DeleteGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[85]
+	mi := &file_yard_v1_admin_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5880,7 +6201,7 @@ func (x *DeleteGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteGroupRequest.ProtoReflect.Descriptor instead.
 func (*DeleteGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{85}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *DeleteGroupRequest) GetName() string {
@@ -5907,7 +6228,7 @@ type DeleteGroupResponse struct {
 
 func (x *DeleteGroupResponse) Reset() {
 	*x = DeleteGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[86]
+	mi := &file_yard_v1_admin_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5919,7 +6240,7 @@ func (x *DeleteGroupResponse) String() string {
 func (*DeleteGroupResponse) ProtoMessage() {}
 
 func (x *DeleteGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[86]
+	mi := &file_yard_v1_admin_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5932,7 +6253,7 @@ func (x *DeleteGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteGroupResponse.ProtoReflect.Descriptor instead.
 func (*DeleteGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{86}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *DeleteGroupResponse) GetGroup() *Group {
@@ -5959,7 +6280,7 @@ type TopLimitsRequest struct {
 
 func (x *TopLimitsRequest) Reset() {
 	*x = TopLimitsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[87]
+	mi := &file_yard_v1_admin_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5971,7 +6292,7 @@ func (x *TopLimitsRequest) String() string {
 func (*TopLimitsRequest) ProtoMessage() {}
 
 func (x *TopLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[87]
+	mi := &file_yard_v1_admin_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5984,7 +6305,7 @@ func (x *TopLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopLimitsRequest.ProtoReflect.Descriptor instead.
 func (*TopLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{87}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *TopLimitsRequest) GetLimit() int32 {
@@ -6022,7 +6343,7 @@ type TopLimitsResponse struct {
 
 func (x *TopLimitsResponse) Reset() {
 	*x = TopLimitsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[88]
+	mi := &file_yard_v1_admin_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6034,7 +6355,7 @@ func (x *TopLimitsResponse) String() string {
 func (*TopLimitsResponse) ProtoMessage() {}
 
 func (x *TopLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[88]
+	mi := &file_yard_v1_admin_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6047,7 +6368,7 @@ func (x *TopLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopLimitsResponse.ProtoReflect.Descriptor instead.
 func (*TopLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{88}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *TopLimitsResponse) GetLimits() []*LimitUse {
@@ -6124,7 +6445,7 @@ type LimitUse struct {
 
 func (x *LimitUse) Reset() {
 	*x = LimitUse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[89]
+	mi := &file_yard_v1_admin_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6136,7 +6457,7 @@ func (x *LimitUse) String() string {
 func (*LimitUse) ProtoMessage() {}
 
 func (x *LimitUse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[89]
+	mi := &file_yard_v1_admin_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6149,7 +6470,7 @@ func (x *LimitUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitUse.ProtoReflect.Descriptor instead.
 func (*LimitUse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{89}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *LimitUse) GetRef() string {
@@ -6299,7 +6620,7 @@ type SlotHolder struct {
 
 func (x *SlotHolder) Reset() {
 	*x = SlotHolder{}
-	mi := &file_yard_v1_admin_proto_msgTypes[90]
+	mi := &file_yard_v1_admin_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6311,7 +6632,7 @@ func (x *SlotHolder) String() string {
 func (*SlotHolder) ProtoMessage() {}
 
 func (x *SlotHolder) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[90]
+	mi := &file_yard_v1_admin_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6324,7 +6645,7 @@ func (x *SlotHolder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotHolder.ProtoReflect.Descriptor instead.
 func (*SlotHolder) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{90}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *SlotHolder) GetTaskId() string {
@@ -6386,7 +6707,7 @@ type SlotWaiter struct {
 
 func (x *SlotWaiter) Reset() {
 	*x = SlotWaiter{}
-	mi := &file_yard_v1_admin_proto_msgTypes[91]
+	mi := &file_yard_v1_admin_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6398,7 +6719,7 @@ func (x *SlotWaiter) String() string {
 func (*SlotWaiter) ProtoMessage() {}
 
 func (x *SlotWaiter) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[91]
+	mi := &file_yard_v1_admin_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6411,7 +6732,7 @@ func (x *SlotWaiter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotWaiter.ProtoReflect.Descriptor instead.
 func (*SlotWaiter) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{91}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *SlotWaiter) GetTasklist() string {
@@ -6457,7 +6778,7 @@ type ShardSlots struct {
 
 func (x *ShardSlots) Reset() {
 	*x = ShardSlots{}
-	mi := &file_yard_v1_admin_proto_msgTypes[92]
+	mi := &file_yard_v1_admin_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6469,7 +6790,7 @@ func (x *ShardSlots) String() string {
 func (*ShardSlots) ProtoMessage() {}
 
 func (x *ShardSlots) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[92]
+	mi := &file_yard_v1_admin_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6482,7 +6803,7 @@ func (x *ShardSlots) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardSlots.ProtoReflect.Descriptor instead.
 func (*ShardSlots) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{92}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *ShardSlots) GetShard() int32 {
@@ -6527,7 +6848,7 @@ type DeadLetterFilter struct {
 
 func (x *DeadLetterFilter) Reset() {
 	*x = DeadLetterFilter{}
-	mi := &file_yard_v1_admin_proto_msgTypes[93]
+	mi := &file_yard_v1_admin_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6539,7 +6860,7 @@ func (x *DeadLetterFilter) String() string {
 func (*DeadLetterFilter) ProtoMessage() {}
 
 func (x *DeadLetterFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[93]
+	mi := &file_yard_v1_admin_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6552,7 +6873,7 @@ func (x *DeadLetterFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetterFilter.ProtoReflect.Descriptor instead.
 func (*DeadLetterFilter) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{93}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *DeadLetterFilter) GetTasklist() string {
@@ -6612,7 +6933,7 @@ type ListDeadLettersRequest struct {
 
 func (x *ListDeadLettersRequest) Reset() {
 	*x = ListDeadLettersRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[94]
+	mi := &file_yard_v1_admin_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6624,7 +6945,7 @@ func (x *ListDeadLettersRequest) String() string {
 func (*ListDeadLettersRequest) ProtoMessage() {}
 
 func (x *ListDeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[94]
+	mi := &file_yard_v1_admin_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6637,7 +6958,7 @@ func (x *ListDeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*ListDeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{94}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *ListDeadLettersRequest) GetFilter() *DeadLetterFilter {
@@ -6673,7 +6994,7 @@ type ListDeadLettersResponse struct {
 
 func (x *ListDeadLettersResponse) Reset() {
 	*x = ListDeadLettersResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[95]
+	mi := &file_yard_v1_admin_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6685,7 +7006,7 @@ func (x *ListDeadLettersResponse) String() string {
 func (*ListDeadLettersResponse) ProtoMessage() {}
 
 func (x *ListDeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[95]
+	mi := &file_yard_v1_admin_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6698,7 +7019,7 @@ func (x *ListDeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*ListDeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{95}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *ListDeadLettersResponse) GetTasks() []*Task {
@@ -6733,7 +7054,7 @@ type CountDeadLettersRequest struct {
 
 func (x *CountDeadLettersRequest) Reset() {
 	*x = CountDeadLettersRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[96]
+	mi := &file_yard_v1_admin_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6745,7 +7066,7 @@ func (x *CountDeadLettersRequest) String() string {
 func (*CountDeadLettersRequest) ProtoMessage() {}
 
 func (x *CountDeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[96]
+	mi := &file_yard_v1_admin_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6758,7 +7079,7 @@ func (x *CountDeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountDeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*CountDeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{96}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *CountDeadLettersRequest) GetFilter() *DeadLetterFilter {
@@ -6801,7 +7122,7 @@ type CountDeadLettersResponse struct {
 
 func (x *CountDeadLettersResponse) Reset() {
 	*x = CountDeadLettersResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[97]
+	mi := &file_yard_v1_admin_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6813,7 +7134,7 @@ func (x *CountDeadLettersResponse) String() string {
 func (*CountDeadLettersResponse) ProtoMessage() {}
 
 func (x *CountDeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[97]
+	mi := &file_yard_v1_admin_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6826,7 +7147,7 @@ func (x *CountDeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountDeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*CountDeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{97}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *CountDeadLettersResponse) GetCounts() []*DeadLetterCount {
@@ -6864,7 +7185,7 @@ type DeadLetterCount struct {
 
 func (x *DeadLetterCount) Reset() {
 	*x = DeadLetterCount{}
-	mi := &file_yard_v1_admin_proto_msgTypes[98]
+	mi := &file_yard_v1_admin_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6876,7 +7197,7 @@ func (x *DeadLetterCount) String() string {
 func (*DeadLetterCount) ProtoMessage() {}
 
 func (x *DeadLetterCount) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[98]
+	mi := &file_yard_v1_admin_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6889,7 +7210,7 @@ func (x *DeadLetterCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetterCount.ProtoReflect.Descriptor instead.
 func (*DeadLetterCount) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{98}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *DeadLetterCount) GetType() string {
@@ -6945,7 +7266,7 @@ type GetDeadLetterRequest struct {
 
 func (x *GetDeadLetterRequest) Reset() {
 	*x = GetDeadLetterRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[99]
+	mi := &file_yard_v1_admin_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6957,7 +7278,7 @@ func (x *GetDeadLetterRequest) String() string {
 func (*GetDeadLetterRequest) ProtoMessage() {}
 
 func (x *GetDeadLetterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[99]
+	mi := &file_yard_v1_admin_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6970,7 +7291,7 @@ func (x *GetDeadLetterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDeadLetterRequest.ProtoReflect.Descriptor instead.
 func (*GetDeadLetterRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{99}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *GetDeadLetterRequest) GetTaskId() string {
@@ -6990,7 +7311,7 @@ type GetDeadLetterResponse struct {
 
 func (x *GetDeadLetterResponse) Reset() {
 	*x = GetDeadLetterResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[100]
+	mi := &file_yard_v1_admin_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7002,7 +7323,7 @@ func (x *GetDeadLetterResponse) String() string {
 func (*GetDeadLetterResponse) ProtoMessage() {}
 
 func (x *GetDeadLetterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[100]
+	mi := &file_yard_v1_admin_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7015,7 +7336,7 @@ func (x *GetDeadLetterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDeadLetterResponse.ProtoReflect.Descriptor instead.
 func (*GetDeadLetterResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{100}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *GetDeadLetterResponse) GetTask() *Task {
@@ -7056,7 +7377,7 @@ type RedriveRequest struct {
 
 func (x *RedriveRequest) Reset() {
 	*x = RedriveRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[101]
+	mi := &file_yard_v1_admin_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7068,7 +7389,7 @@ func (x *RedriveRequest) String() string {
 func (*RedriveRequest) ProtoMessage() {}
 
 func (x *RedriveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[101]
+	mi := &file_yard_v1_admin_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7081,7 +7402,7 @@ func (x *RedriveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedriveRequest.ProtoReflect.Descriptor instead.
 func (*RedriveRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{101}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *RedriveRequest) GetTaskIds() []string {
@@ -7167,7 +7488,7 @@ type RedriveResponse struct {
 
 func (x *RedriveResponse) Reset() {
 	*x = RedriveResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[102]
+	mi := &file_yard_v1_admin_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7179,7 +7500,7 @@ func (x *RedriveResponse) String() string {
 func (*RedriveResponse) ProtoMessage() {}
 
 func (x *RedriveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[102]
+	mi := &file_yard_v1_admin_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7192,7 +7513,7 @@ func (x *RedriveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedriveResponse.ProtoReflect.Descriptor instead.
 func (*RedriveResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{102}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *RedriveResponse) GetFound() int64 {
@@ -7259,7 +7580,7 @@ type PurgeDeadLettersRequest struct {
 
 func (x *PurgeDeadLettersRequest) Reset() {
 	*x = PurgeDeadLettersRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[103]
+	mi := &file_yard_v1_admin_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7271,7 +7592,7 @@ func (x *PurgeDeadLettersRequest) String() string {
 func (*PurgeDeadLettersRequest) ProtoMessage() {}
 
 func (x *PurgeDeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[103]
+	mi := &file_yard_v1_admin_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7284,7 +7605,7 @@ func (x *PurgeDeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeDeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*PurgeDeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{103}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *PurgeDeadLettersRequest) GetTaskIds() []string {
@@ -7343,7 +7664,7 @@ type PurgeDeadLettersResponse struct {
 
 func (x *PurgeDeadLettersResponse) Reset() {
 	*x = PurgeDeadLettersResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[104]
+	mi := &file_yard_v1_admin_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7355,7 +7676,7 @@ func (x *PurgeDeadLettersResponse) String() string {
 func (*PurgeDeadLettersResponse) ProtoMessage() {}
 
 func (x *PurgeDeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[104]
+	mi := &file_yard_v1_admin_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7368,7 +7689,7 @@ func (x *PurgeDeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeDeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*PurgeDeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{104}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *PurgeDeadLettersResponse) GetFound() int64 {
@@ -7410,7 +7731,7 @@ type ListKeysRequest struct {
 
 func (x *ListKeysRequest) Reset() {
 	*x = ListKeysRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[105]
+	mi := &file_yard_v1_admin_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7422,7 +7743,7 @@ func (x *ListKeysRequest) String() string {
 func (*ListKeysRequest) ProtoMessage() {}
 
 func (x *ListKeysRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[105]
+	mi := &file_yard_v1_admin_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7435,7 +7756,7 @@ func (x *ListKeysRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKeysRequest.ProtoReflect.Descriptor instead.
 func (*ListKeysRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{105}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *ListKeysRequest) GetBlocked() bool {
@@ -7478,7 +7799,7 @@ type ListKeysResponse struct {
 
 func (x *ListKeysResponse) Reset() {
 	*x = ListKeysResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[106]
+	mi := &file_yard_v1_admin_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7490,7 +7811,7 @@ func (x *ListKeysResponse) String() string {
 func (*ListKeysResponse) ProtoMessage() {}
 
 func (x *ListKeysResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[106]
+	mi := &file_yard_v1_admin_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7503,7 +7824,7 @@ func (x *ListKeysResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKeysResponse.ProtoReflect.Descriptor instead.
 func (*ListKeysResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{106}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *ListKeysResponse) GetKeys() []*OrderKey {
@@ -7540,7 +7861,7 @@ type OrderKey struct {
 
 func (x *OrderKey) Reset() {
 	*x = OrderKey{}
-	mi := &file_yard_v1_admin_proto_msgTypes[107]
+	mi := &file_yard_v1_admin_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7552,7 +7873,7 @@ func (x *OrderKey) String() string {
 func (*OrderKey) ProtoMessage() {}
 
 func (x *OrderKey) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[107]
+	mi := &file_yard_v1_admin_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7565,7 +7886,7 @@ func (x *OrderKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderKey.ProtoReflect.Descriptor instead.
 func (*OrderKey) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{107}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *OrderKey) GetOrderKey() string {
@@ -7614,7 +7935,7 @@ type GetKeyRequest struct {
 
 func (x *GetKeyRequest) Reset() {
 	*x = GetKeyRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[108]
+	mi := &file_yard_v1_admin_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7626,7 +7947,7 @@ func (x *GetKeyRequest) String() string {
 func (*GetKeyRequest) ProtoMessage() {}
 
 func (x *GetKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[108]
+	mi := &file_yard_v1_admin_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7639,7 +7960,7 @@ func (x *GetKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetKeyRequest.ProtoReflect.Descriptor instead.
 func (*GetKeyRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{108}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *GetKeyRequest) GetOrderKey() string {
@@ -7659,7 +7980,7 @@ type GetKeyResponse struct {
 
 func (x *GetKeyResponse) Reset() {
 	*x = GetKeyResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[109]
+	mi := &file_yard_v1_admin_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7671,7 +7992,7 @@ func (x *GetKeyResponse) String() string {
 func (*GetKeyResponse) ProtoMessage() {}
 
 func (x *GetKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[109]
+	mi := &file_yard_v1_admin_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7684,7 +8005,7 @@ func (x *GetKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetKeyResponse.ProtoReflect.Descriptor instead.
 func (*GetKeyResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{109}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *GetKeyResponse) GetKey() *OrderKey {
@@ -7717,7 +8038,7 @@ type UnblockKeyRequest struct {
 
 func (x *UnblockKeyRequest) Reset() {
 	*x = UnblockKeyRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[110]
+	mi := &file_yard_v1_admin_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7729,7 +8050,7 @@ func (x *UnblockKeyRequest) String() string {
 func (*UnblockKeyRequest) ProtoMessage() {}
 
 func (x *UnblockKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[110]
+	mi := &file_yard_v1_admin_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7742,7 +8063,7 @@ func (x *UnblockKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnblockKeyRequest.ProtoReflect.Descriptor instead.
 func (*UnblockKeyRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{110}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *UnblockKeyRequest) GetOrderKey() string {
@@ -7799,7 +8120,7 @@ type UnblockKeyResponse struct {
 
 func (x *UnblockKeyResponse) Reset() {
 	*x = UnblockKeyResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[111]
+	mi := &file_yard_v1_admin_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7811,7 +8132,7 @@ func (x *UnblockKeyResponse) String() string {
 func (*UnblockKeyResponse) ProtoMessage() {}
 
 func (x *UnblockKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[111]
+	mi := &file_yard_v1_admin_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7824,7 +8145,7 @@ func (x *UnblockKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnblockKeyResponse.ProtoReflect.Descriptor instead.
 func (*UnblockKeyResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{111}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *UnblockKeyResponse) GetTaskId() string {
@@ -7863,7 +8184,7 @@ type SkipKeyRequest struct {
 
 func (x *SkipKeyRequest) Reset() {
 	*x = SkipKeyRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[112]
+	mi := &file_yard_v1_admin_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7875,7 +8196,7 @@ func (x *SkipKeyRequest) String() string {
 func (*SkipKeyRequest) ProtoMessage() {}
 
 func (x *SkipKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[112]
+	mi := &file_yard_v1_admin_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7888,7 +8209,7 @@ func (x *SkipKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkipKeyRequest.ProtoReflect.Descriptor instead.
 func (*SkipKeyRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{112}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *SkipKeyRequest) GetOrderKey() string {
@@ -7945,7 +8266,7 @@ type SkipKeyResponse struct {
 
 func (x *SkipKeyResponse) Reset() {
 	*x = SkipKeyResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[113]
+	mi := &file_yard_v1_admin_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7957,7 +8278,7 @@ func (x *SkipKeyResponse) String() string {
 func (*SkipKeyResponse) ProtoMessage() {}
 
 func (x *SkipKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[113]
+	mi := &file_yard_v1_admin_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7970,7 +8291,7 @@ func (x *SkipKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkipKeyResponse.ProtoReflect.Descriptor instead.
 func (*SkipKeyResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{113}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *SkipKeyResponse) GetTaskId() string {
@@ -8030,7 +8351,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_yard_v1_admin_proto_msgTypes[114]
+	mi := &file_yard_v1_admin_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8042,7 +8363,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[114]
+	mi := &file_yard_v1_admin_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8055,7 +8376,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{114}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *Batch) GetBatchId() string {
@@ -8197,7 +8518,7 @@ type CreateBatchRequest struct {
 
 func (x *CreateBatchRequest) Reset() {
 	*x = CreateBatchRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[115]
+	mi := &file_yard_v1_admin_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8209,7 +8530,7 @@ func (x *CreateBatchRequest) String() string {
 func (*CreateBatchRequest) ProtoMessage() {}
 
 func (x *CreateBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[115]
+	mi := &file_yard_v1_admin_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8222,7 +8543,7 @@ func (x *CreateBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateBatchRequest.ProtoReflect.Descriptor instead.
 func (*CreateBatchRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{115}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *CreateBatchRequest) GetBatchId() string {
@@ -8263,7 +8584,7 @@ type CreateBatchResponse struct {
 
 func (x *CreateBatchResponse) Reset() {
 	*x = CreateBatchResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[116]
+	mi := &file_yard_v1_admin_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8275,7 +8596,7 @@ func (x *CreateBatchResponse) String() string {
 func (*CreateBatchResponse) ProtoMessage() {}
 
 func (x *CreateBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[116]
+	mi := &file_yard_v1_admin_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8288,7 +8609,7 @@ func (x *CreateBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateBatchResponse.ProtoReflect.Descriptor instead.
 func (*CreateBatchResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{116}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *CreateBatchResponse) GetBatch() *Batch {
@@ -8309,7 +8630,7 @@ type GetBatchRequest struct {
 
 func (x *GetBatchRequest) Reset() {
 	*x = GetBatchRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[117]
+	mi := &file_yard_v1_admin_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8321,7 +8642,7 @@ func (x *GetBatchRequest) String() string {
 func (*GetBatchRequest) ProtoMessage() {}
 
 func (x *GetBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[117]
+	mi := &file_yard_v1_admin_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8334,7 +8655,7 @@ func (x *GetBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBatchRequest.ProtoReflect.Descriptor instead.
 func (*GetBatchRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{117}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *GetBatchRequest) GetBatchId() string {
@@ -8354,7 +8675,7 @@ type GetBatchResponse struct {
 
 func (x *GetBatchResponse) Reset() {
 	*x = GetBatchResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[118]
+	mi := &file_yard_v1_admin_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8366,7 +8687,7 @@ func (x *GetBatchResponse) String() string {
 func (*GetBatchResponse) ProtoMessage() {}
 
 func (x *GetBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[118]
+	mi := &file_yard_v1_admin_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8379,7 +8700,7 @@ func (x *GetBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBatchResponse.ProtoReflect.Descriptor instead.
 func (*GetBatchResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{118}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *GetBatchResponse) GetBatch() *Batch {
@@ -8404,7 +8725,7 @@ type ListBatchesRequest struct {
 
 func (x *ListBatchesRequest) Reset() {
 	*x = ListBatchesRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[119]
+	mi := &file_yard_v1_admin_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8416,7 +8737,7 @@ func (x *ListBatchesRequest) String() string {
 func (*ListBatchesRequest) ProtoMessage() {}
 
 func (x *ListBatchesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[119]
+	mi := &file_yard_v1_admin_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8429,7 +8750,7 @@ func (x *ListBatchesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBatchesRequest.ProtoReflect.Descriptor instead.
 func (*ListBatchesRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{119}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *ListBatchesRequest) GetStates() []BatchState {
@@ -8465,7 +8786,7 @@ type ListBatchesResponse struct {
 
 func (x *ListBatchesResponse) Reset() {
 	*x = ListBatchesResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[120]
+	mi := &file_yard_v1_admin_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8477,7 +8798,7 @@ func (x *ListBatchesResponse) String() string {
 func (*ListBatchesResponse) ProtoMessage() {}
 
 func (x *ListBatchesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[120]
+	mi := &file_yard_v1_admin_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8490,7 +8811,7 @@ func (x *ListBatchesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBatchesResponse.ProtoReflect.Descriptor instead.
 func (*ListBatchesResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{120}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *ListBatchesResponse) GetBatches() []*Batch {
@@ -8518,7 +8839,7 @@ type CloseBatchRequest struct {
 
 func (x *CloseBatchRequest) Reset() {
 	*x = CloseBatchRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[121]
+	mi := &file_yard_v1_admin_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8530,7 +8851,7 @@ func (x *CloseBatchRequest) String() string {
 func (*CloseBatchRequest) ProtoMessage() {}
 
 func (x *CloseBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[121]
+	mi := &file_yard_v1_admin_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8543,7 +8864,7 @@ func (x *CloseBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseBatchRequest.ProtoReflect.Descriptor instead.
 func (*CloseBatchRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{121}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *CloseBatchRequest) GetBatchId() string {
@@ -8563,7 +8884,7 @@ type CloseBatchResponse struct {
 
 func (x *CloseBatchResponse) Reset() {
 	*x = CloseBatchResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[122]
+	mi := &file_yard_v1_admin_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8575,7 +8896,7 @@ func (x *CloseBatchResponse) String() string {
 func (*CloseBatchResponse) ProtoMessage() {}
 
 func (x *CloseBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[122]
+	mi := &file_yard_v1_admin_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8588,7 +8909,7 @@ func (x *CloseBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseBatchResponse.ProtoReflect.Descriptor instead.
 func (*CloseBatchResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{122}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *CloseBatchResponse) GetBatch() *Batch {
@@ -8611,7 +8932,7 @@ type WaitBatchRequest struct {
 
 func (x *WaitBatchRequest) Reset() {
 	*x = WaitBatchRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[123]
+	mi := &file_yard_v1_admin_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8623,7 +8944,7 @@ func (x *WaitBatchRequest) String() string {
 func (*WaitBatchRequest) ProtoMessage() {}
 
 func (x *WaitBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[123]
+	mi := &file_yard_v1_admin_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8636,7 +8957,7 @@ func (x *WaitBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitBatchRequest.ProtoReflect.Descriptor instead.
 func (*WaitBatchRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{123}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *WaitBatchRequest) GetBatchId() string {
@@ -8663,7 +8984,7 @@ type WaitBatchResponse struct {
 
 func (x *WaitBatchResponse) Reset() {
 	*x = WaitBatchResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[124]
+	mi := &file_yard_v1_admin_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8675,7 +8996,7 @@ func (x *WaitBatchResponse) String() string {
 func (*WaitBatchResponse) ProtoMessage() {}
 
 func (x *WaitBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[124]
+	mi := &file_yard_v1_admin_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8688,7 +9009,7 @@ func (x *WaitBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitBatchResponse.ProtoReflect.Descriptor instead.
 func (*WaitBatchResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{124}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *WaitBatchResponse) GetBatch() *Batch {
@@ -8720,7 +9041,7 @@ type CancelBatchRequest struct {
 
 func (x *CancelBatchRequest) Reset() {
 	*x = CancelBatchRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[125]
+	mi := &file_yard_v1_admin_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8732,7 +9053,7 @@ func (x *CancelBatchRequest) String() string {
 func (*CancelBatchRequest) ProtoMessage() {}
 
 func (x *CancelBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[125]
+	mi := &file_yard_v1_admin_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8745,7 +9066,7 @@ func (x *CancelBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelBatchRequest.ProtoReflect.Descriptor instead.
 func (*CancelBatchRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{125}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *CancelBatchRequest) GetBatchId() string {
@@ -8800,7 +9121,7 @@ type CancelBatchResponse struct {
 
 func (x *CancelBatchResponse) Reset() {
 	*x = CancelBatchResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[126]
+	mi := &file_yard_v1_admin_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8812,7 +9133,7 @@ func (x *CancelBatchResponse) String() string {
 func (*CancelBatchResponse) ProtoMessage() {}
 
 func (x *CancelBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[126]
+	mi := &file_yard_v1_admin_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8825,7 +9146,7 @@ func (x *CancelBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelBatchResponse.ProtoReflect.Descriptor instead.
 func (*CancelBatchResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{126}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *CancelBatchResponse) GetPurged() *Purged {
@@ -9021,7 +9342,7 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\vnext_cursor\x18\x02 \x01(\tR\n" +
 	"nextCursor\x12 \n" +
 	"\fknown_for_ms\x18\x03 \x01(\x03R\n" +
-	"knownForMs\"\xc9\x02\n" +
+	"knownForMs\"\xf5\x02\n" +
 	"\n" +
 	"LiveWorker\x12\x1b\n" +
 	"\tworker_id\x18\x01 \x01(\tR\bworkerId\x12\x16\n" +
@@ -9035,7 +9356,24 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\bevery_ms\x18\b \x01(\x03R\aeveryMs\x12%\n" +
 	"\x0eattempts_count\x18\t \x01(\x03R\rattemptsCount\x120\n" +
 	"\battempts\x18\n" +
-	" \x03(\v2\x14.yard.v1.LiveAttemptR\battempts\"|\n" +
+	" \x03(\v2\x14.yard.v1.LiveAttemptR\battempts\x12*\n" +
+	"\x05drain\x18\v \x01(\v2\x14.yard.v1.WorkerDrainR\x05drain\"Y\n" +
+	"\x12DrainWorkerRequest\x12\x1b\n" +
+	"\tworker_id\x18\x01 \x01(\tR\bworkerId\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\"B\n" +
+	"\x13DrainWorkerResponse\x12+\n" +
+	"\x06worker\x18\x01 \x01(\v2\x13.yard.v1.LiveWorkerR\x06worker\"X\n" +
+	"\x11StopWorkerRequest\x12\x1b\n" +
+	"\tworker_id\x18\x01 \x01(\tR\bworkerId\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\"A\n" +
+	"\x12StopWorkerResponse\x12+\n" +
+	"\x06worker\x18\x01 \x01(\v2\x13.yard.v1.LiveWorkerR\x06worker\"2\n" +
+	"\x13ResumeWorkerRequest\x12\x1b\n" +
+	"\tworker_id\x18\x01 \x01(\tR\bworkerId\"B\n" +
+	"\x14ResumeWorkerResponse\x12*\n" +
+	"\x05drain\x18\x01 \x01(\v2\x14.yard.v1.WorkerDrainR\x05drain\"|\n" +
 	"\vLiveAttempt\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x1a\n" +
@@ -9488,7 +9826,7 @@ func file_yard_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_yard_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 127)
+var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 133)
 var file_yard_v1_admin_proto_goTypes = []any{
 	(OnFull)(0),                      // 0: yard.v1.OnFull
 	(BatchState)(0),                  // 1: yard.v1.BatchState
@@ -9529,101 +9867,108 @@ var file_yard_v1_admin_proto_goTypes = []any{
 	(*ListWorkersRequest)(nil),       // 36: yard.v1.ListWorkersRequest
 	(*ListWorkersResponse)(nil),      // 37: yard.v1.ListWorkersResponse
 	(*LiveWorker)(nil),               // 38: yard.v1.LiveWorker
-	(*LiveAttempt)(nil),              // 39: yard.v1.LiveAttempt
-	(*SlotUse)(nil),                  // 40: yard.v1.SlotUse
-	(*Pause)(nil),                    // 41: yard.v1.Pause
-	(*PauseTasklistRequest)(nil),     // 42: yard.v1.PauseTasklistRequest
-	(*PauseTasklistResponse)(nil),    // 43: yard.v1.PauseTasklistResponse
-	(*ResumeTasklistRequest)(nil),    // 44: yard.v1.ResumeTasklistRequest
-	(*ResumeTasklistResponse)(nil),   // 45: yard.v1.ResumeTasklistResponse
-	(*DrainTasklistRequest)(nil),     // 46: yard.v1.DrainTasklistRequest
-	(*DrainTasklistResponse)(nil),    // 47: yard.v1.DrainTasklistResponse
-	(*PauseTypeRequest)(nil),         // 48: yard.v1.PauseTypeRequest
-	(*PauseTypeResponse)(nil),        // 49: yard.v1.PauseTypeResponse
-	(*ResumeTypeRequest)(nil),        // 50: yard.v1.ResumeTypeRequest
-	(*ResumeTypeResponse)(nil),       // 51: yard.v1.ResumeTypeResponse
-	(*DrainTypeRequest)(nil),         // 52: yard.v1.DrainTypeRequest
-	(*DrainTypeResponse)(nil),        // 53: yard.v1.DrainTypeResponse
-	(*PauseGroupRequest)(nil),        // 54: yard.v1.PauseGroupRequest
-	(*PauseGroupResponse)(nil),       // 55: yard.v1.PauseGroupResponse
-	(*ResumeGroupRequest)(nil),       // 56: yard.v1.ResumeGroupRequest
-	(*ResumeGroupResponse)(nil),      // 57: yard.v1.ResumeGroupResponse
-	(*DrainGroupRequest)(nil),        // 58: yard.v1.DrainGroupRequest
-	(*DrainGroupResponse)(nil),       // 59: yard.v1.DrainGroupResponse
-	(*PeekTasklistRequest)(nil),      // 60: yard.v1.PeekTasklistRequest
-	(*PeekTasklistResponse)(nil),     // 61: yard.v1.PeekTasklistResponse
-	(*PeekedTask)(nil),               // 62: yard.v1.PeekedTask
-	(*PurgeTasklistRequest)(nil),     // 63: yard.v1.PurgeTasklistRequest
-	(*PurgeTasklistResponse)(nil),    // 64: yard.v1.PurgeTasklistResponse
-	(*PurgeTypeRequest)(nil),         // 65: yard.v1.PurgeTypeRequest
-	(*PurgeTypeResponse)(nil),        // 66: yard.v1.PurgeTypeResponse
-	(*PurgeGroupRequest)(nil),        // 67: yard.v1.PurgeGroupRequest
-	(*PurgeGroupResponse)(nil),       // 68: yard.v1.PurgeGroupResponse
-	(*Purged)(nil),                   // 69: yard.v1.Purged
-	(*Limit)(nil),                    // 70: yard.v1.Limit
-	(*PutLimitRequest)(nil),          // 71: yard.v1.PutLimitRequest
-	(*PutLimitResponse)(nil),         // 72: yard.v1.PutLimitResponse
-	(*GetLimitRequest)(nil),          // 73: yard.v1.GetLimitRequest
-	(*GetLimitResponse)(nil),         // 74: yard.v1.GetLimitResponse
-	(*ListLimitsRequest)(nil),        // 75: yard.v1.ListLimitsRequest
-	(*ListLimitsResponse)(nil),       // 76: yard.v1.ListLimitsResponse
-	(*DeleteLimitRequest)(nil),       // 77: yard.v1.DeleteLimitRequest
-	(*DeleteLimitResponse)(nil),      // 78: yard.v1.DeleteLimitResponse
-	(*Group)(nil),                    // 79: yard.v1.Group
-	(*PutGroupRequest)(nil),          // 80: yard.v1.PutGroupRequest
-	(*PutGroupResponse)(nil),         // 81: yard.v1.PutGroupResponse
-	(*GetGroupRequest)(nil),          // 82: yard.v1.GetGroupRequest
-	(*GetGroupResponse)(nil),         // 83: yard.v1.GetGroupResponse
-	(*ListGroupsRequest)(nil),        // 84: yard.v1.ListGroupsRequest
-	(*ListGroupsResponse)(nil),       // 85: yard.v1.ListGroupsResponse
-	(*StoppedGroup)(nil),             // 86: yard.v1.StoppedGroup
-	(*DeleteGroupRequest)(nil),       // 87: yard.v1.DeleteGroupRequest
-	(*DeleteGroupResponse)(nil),      // 88: yard.v1.DeleteGroupResponse
-	(*TopLimitsRequest)(nil),         // 89: yard.v1.TopLimitsRequest
-	(*TopLimitsResponse)(nil),        // 90: yard.v1.TopLimitsResponse
-	(*LimitUse)(nil),                 // 91: yard.v1.LimitUse
-	(*SlotHolder)(nil),               // 92: yard.v1.SlotHolder
-	(*SlotWaiter)(nil),               // 93: yard.v1.SlotWaiter
-	(*ShardSlots)(nil),               // 94: yard.v1.ShardSlots
-	(*DeadLetterFilter)(nil),         // 95: yard.v1.DeadLetterFilter
-	(*ListDeadLettersRequest)(nil),   // 96: yard.v1.ListDeadLettersRequest
-	(*ListDeadLettersResponse)(nil),  // 97: yard.v1.ListDeadLettersResponse
-	(*CountDeadLettersRequest)(nil),  // 98: yard.v1.CountDeadLettersRequest
-	(*CountDeadLettersResponse)(nil), // 99: yard.v1.CountDeadLettersResponse
-	(*DeadLetterCount)(nil),          // 100: yard.v1.DeadLetterCount
-	(*GetDeadLetterRequest)(nil),     // 101: yard.v1.GetDeadLetterRequest
-	(*GetDeadLetterResponse)(nil),    // 102: yard.v1.GetDeadLetterResponse
-	(*RedriveRequest)(nil),           // 103: yard.v1.RedriveRequest
-	(*RedriveResponse)(nil),          // 104: yard.v1.RedriveResponse
-	(*PurgeDeadLettersRequest)(nil),  // 105: yard.v1.PurgeDeadLettersRequest
-	(*PurgeDeadLettersResponse)(nil), // 106: yard.v1.PurgeDeadLettersResponse
-	(*ListKeysRequest)(nil),          // 107: yard.v1.ListKeysRequest
-	(*ListKeysResponse)(nil),         // 108: yard.v1.ListKeysResponse
-	(*OrderKey)(nil),                 // 109: yard.v1.OrderKey
-	(*GetKeyRequest)(nil),            // 110: yard.v1.GetKeyRequest
-	(*GetKeyResponse)(nil),           // 111: yard.v1.GetKeyResponse
-	(*UnblockKeyRequest)(nil),        // 112: yard.v1.UnblockKeyRequest
-	(*UnblockKeyResponse)(nil),       // 113: yard.v1.UnblockKeyResponse
-	(*SkipKeyRequest)(nil),           // 114: yard.v1.SkipKeyRequest
-	(*SkipKeyResponse)(nil),          // 115: yard.v1.SkipKeyResponse
-	(*Batch)(nil),                    // 116: yard.v1.Batch
-	(*CreateBatchRequest)(nil),       // 117: yard.v1.CreateBatchRequest
-	(*CreateBatchResponse)(nil),      // 118: yard.v1.CreateBatchResponse
-	(*GetBatchRequest)(nil),          // 119: yard.v1.GetBatchRequest
-	(*GetBatchResponse)(nil),         // 120: yard.v1.GetBatchResponse
-	(*ListBatchesRequest)(nil),       // 121: yard.v1.ListBatchesRequest
-	(*ListBatchesResponse)(nil),      // 122: yard.v1.ListBatchesResponse
-	(*CloseBatchRequest)(nil),        // 123: yard.v1.CloseBatchRequest
-	(*CloseBatchResponse)(nil),       // 124: yard.v1.CloseBatchResponse
-	(*WaitBatchRequest)(nil),         // 125: yard.v1.WaitBatchRequest
-	(*WaitBatchResponse)(nil),        // 126: yard.v1.WaitBatchResponse
-	(*CancelBatchRequest)(nil),       // 127: yard.v1.CancelBatchRequest
-	(*CancelBatchResponse)(nil),      // 128: yard.v1.CancelBatchResponse
-	(*RetryPolicy)(nil),              // 129: yard.v1.RetryPolicy
-	(*Task)(nil),                     // 130: yard.v1.Task
-	(TaskState)(0),                   // 131: yard.v1.TaskState
-	(*Verdict)(nil),                  // 132: yard.v1.Verdict
-	(*NewTask)(nil),                  // 133: yard.v1.NewTask
+	(*DrainWorkerRequest)(nil),       // 39: yard.v1.DrainWorkerRequest
+	(*DrainWorkerResponse)(nil),      // 40: yard.v1.DrainWorkerResponse
+	(*StopWorkerRequest)(nil),        // 41: yard.v1.StopWorkerRequest
+	(*StopWorkerResponse)(nil),       // 42: yard.v1.StopWorkerResponse
+	(*ResumeWorkerRequest)(nil),      // 43: yard.v1.ResumeWorkerRequest
+	(*ResumeWorkerResponse)(nil),     // 44: yard.v1.ResumeWorkerResponse
+	(*LiveAttempt)(nil),              // 45: yard.v1.LiveAttempt
+	(*SlotUse)(nil),                  // 46: yard.v1.SlotUse
+	(*Pause)(nil),                    // 47: yard.v1.Pause
+	(*PauseTasklistRequest)(nil),     // 48: yard.v1.PauseTasklistRequest
+	(*PauseTasklistResponse)(nil),    // 49: yard.v1.PauseTasklistResponse
+	(*ResumeTasklistRequest)(nil),    // 50: yard.v1.ResumeTasklistRequest
+	(*ResumeTasklistResponse)(nil),   // 51: yard.v1.ResumeTasklistResponse
+	(*DrainTasklistRequest)(nil),     // 52: yard.v1.DrainTasklistRequest
+	(*DrainTasklistResponse)(nil),    // 53: yard.v1.DrainTasklistResponse
+	(*PauseTypeRequest)(nil),         // 54: yard.v1.PauseTypeRequest
+	(*PauseTypeResponse)(nil),        // 55: yard.v1.PauseTypeResponse
+	(*ResumeTypeRequest)(nil),        // 56: yard.v1.ResumeTypeRequest
+	(*ResumeTypeResponse)(nil),       // 57: yard.v1.ResumeTypeResponse
+	(*DrainTypeRequest)(nil),         // 58: yard.v1.DrainTypeRequest
+	(*DrainTypeResponse)(nil),        // 59: yard.v1.DrainTypeResponse
+	(*PauseGroupRequest)(nil),        // 60: yard.v1.PauseGroupRequest
+	(*PauseGroupResponse)(nil),       // 61: yard.v1.PauseGroupResponse
+	(*ResumeGroupRequest)(nil),       // 62: yard.v1.ResumeGroupRequest
+	(*ResumeGroupResponse)(nil),      // 63: yard.v1.ResumeGroupResponse
+	(*DrainGroupRequest)(nil),        // 64: yard.v1.DrainGroupRequest
+	(*DrainGroupResponse)(nil),       // 65: yard.v1.DrainGroupResponse
+	(*PeekTasklistRequest)(nil),      // 66: yard.v1.PeekTasklistRequest
+	(*PeekTasklistResponse)(nil),     // 67: yard.v1.PeekTasklistResponse
+	(*PeekedTask)(nil),               // 68: yard.v1.PeekedTask
+	(*PurgeTasklistRequest)(nil),     // 69: yard.v1.PurgeTasklistRequest
+	(*PurgeTasklistResponse)(nil),    // 70: yard.v1.PurgeTasklistResponse
+	(*PurgeTypeRequest)(nil),         // 71: yard.v1.PurgeTypeRequest
+	(*PurgeTypeResponse)(nil),        // 72: yard.v1.PurgeTypeResponse
+	(*PurgeGroupRequest)(nil),        // 73: yard.v1.PurgeGroupRequest
+	(*PurgeGroupResponse)(nil),       // 74: yard.v1.PurgeGroupResponse
+	(*Purged)(nil),                   // 75: yard.v1.Purged
+	(*Limit)(nil),                    // 76: yard.v1.Limit
+	(*PutLimitRequest)(nil),          // 77: yard.v1.PutLimitRequest
+	(*PutLimitResponse)(nil),         // 78: yard.v1.PutLimitResponse
+	(*GetLimitRequest)(nil),          // 79: yard.v1.GetLimitRequest
+	(*GetLimitResponse)(nil),         // 80: yard.v1.GetLimitResponse
+	(*ListLimitsRequest)(nil),        // 81: yard.v1.ListLimitsRequest
+	(*ListLimitsResponse)(nil),       // 82: yard.v1.ListLimitsResponse
+	(*DeleteLimitRequest)(nil),       // 83: yard.v1.DeleteLimitRequest
+	(*DeleteLimitResponse)(nil),      // 84: yard.v1.DeleteLimitResponse
+	(*Group)(nil),                    // 85: yard.v1.Group
+	(*PutGroupRequest)(nil),          // 86: yard.v1.PutGroupRequest
+	(*PutGroupResponse)(nil),         // 87: yard.v1.PutGroupResponse
+	(*GetGroupRequest)(nil),          // 88: yard.v1.GetGroupRequest
+	(*GetGroupResponse)(nil),         // 89: yard.v1.GetGroupResponse
+	(*ListGroupsRequest)(nil),        // 90: yard.v1.ListGroupsRequest
+	(*ListGroupsResponse)(nil),       // 91: yard.v1.ListGroupsResponse
+	(*StoppedGroup)(nil),             // 92: yard.v1.StoppedGroup
+	(*DeleteGroupRequest)(nil),       // 93: yard.v1.DeleteGroupRequest
+	(*DeleteGroupResponse)(nil),      // 94: yard.v1.DeleteGroupResponse
+	(*TopLimitsRequest)(nil),         // 95: yard.v1.TopLimitsRequest
+	(*TopLimitsResponse)(nil),        // 96: yard.v1.TopLimitsResponse
+	(*LimitUse)(nil),                 // 97: yard.v1.LimitUse
+	(*SlotHolder)(nil),               // 98: yard.v1.SlotHolder
+	(*SlotWaiter)(nil),               // 99: yard.v1.SlotWaiter
+	(*ShardSlots)(nil),               // 100: yard.v1.ShardSlots
+	(*DeadLetterFilter)(nil),         // 101: yard.v1.DeadLetterFilter
+	(*ListDeadLettersRequest)(nil),   // 102: yard.v1.ListDeadLettersRequest
+	(*ListDeadLettersResponse)(nil),  // 103: yard.v1.ListDeadLettersResponse
+	(*CountDeadLettersRequest)(nil),  // 104: yard.v1.CountDeadLettersRequest
+	(*CountDeadLettersResponse)(nil), // 105: yard.v1.CountDeadLettersResponse
+	(*DeadLetterCount)(nil),          // 106: yard.v1.DeadLetterCount
+	(*GetDeadLetterRequest)(nil),     // 107: yard.v1.GetDeadLetterRequest
+	(*GetDeadLetterResponse)(nil),    // 108: yard.v1.GetDeadLetterResponse
+	(*RedriveRequest)(nil),           // 109: yard.v1.RedriveRequest
+	(*RedriveResponse)(nil),          // 110: yard.v1.RedriveResponse
+	(*PurgeDeadLettersRequest)(nil),  // 111: yard.v1.PurgeDeadLettersRequest
+	(*PurgeDeadLettersResponse)(nil), // 112: yard.v1.PurgeDeadLettersResponse
+	(*ListKeysRequest)(nil),          // 113: yard.v1.ListKeysRequest
+	(*ListKeysResponse)(nil),         // 114: yard.v1.ListKeysResponse
+	(*OrderKey)(nil),                 // 115: yard.v1.OrderKey
+	(*GetKeyRequest)(nil),            // 116: yard.v1.GetKeyRequest
+	(*GetKeyResponse)(nil),           // 117: yard.v1.GetKeyResponse
+	(*UnblockKeyRequest)(nil),        // 118: yard.v1.UnblockKeyRequest
+	(*UnblockKeyResponse)(nil),       // 119: yard.v1.UnblockKeyResponse
+	(*SkipKeyRequest)(nil),           // 120: yard.v1.SkipKeyRequest
+	(*SkipKeyResponse)(nil),          // 121: yard.v1.SkipKeyResponse
+	(*Batch)(nil),                    // 122: yard.v1.Batch
+	(*CreateBatchRequest)(nil),       // 123: yard.v1.CreateBatchRequest
+	(*CreateBatchResponse)(nil),      // 124: yard.v1.CreateBatchResponse
+	(*GetBatchRequest)(nil),          // 125: yard.v1.GetBatchRequest
+	(*GetBatchResponse)(nil),         // 126: yard.v1.GetBatchResponse
+	(*ListBatchesRequest)(nil),       // 127: yard.v1.ListBatchesRequest
+	(*ListBatchesResponse)(nil),      // 128: yard.v1.ListBatchesResponse
+	(*CloseBatchRequest)(nil),        // 129: yard.v1.CloseBatchRequest
+	(*CloseBatchResponse)(nil),       // 130: yard.v1.CloseBatchResponse
+	(*WaitBatchRequest)(nil),         // 131: yard.v1.WaitBatchRequest
+	(*WaitBatchResponse)(nil),        // 132: yard.v1.WaitBatchResponse
+	(*CancelBatchRequest)(nil),       // 133: yard.v1.CancelBatchRequest
+	(*CancelBatchResponse)(nil),      // 134: yard.v1.CancelBatchResponse
+	(*RetryPolicy)(nil),              // 135: yard.v1.RetryPolicy
+	(*WorkerDrain)(nil),              // 136: yard.v1.WorkerDrain
+	(*Task)(nil),                     // 137: yard.v1.Task
+	(TaskState)(0),                   // 138: yard.v1.TaskState
+	(*Verdict)(nil),                  // 139: yard.v1.Verdict
+	(*NewTask)(nil),                  // 140: yard.v1.NewTask
 }
 var file_yard_v1_admin_proto_depIdxs = []int32{
 	3,   // 0: yard.v1.Domain.rate:type_name -> yard.v1.Rate
@@ -9632,98 +9977,102 @@ var file_yard_v1_admin_proto_depIdxs = []int32{
 	2,   // 3: yard.v1.GetDomainResponse.domain:type_name -> yard.v1.Domain
 	2,   // 4: yard.v1.ListDomainsResponse.domains:type_name -> yard.v1.Domain
 	2,   // 5: yard.v1.DeleteDomainResponse.domain:type_name -> yard.v1.Domain
-	129, // 6: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
+	135, // 6: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
 	3,   // 7: yard.v1.TaskType.rate:type_name -> yard.v1.Rate
 	12,  // 8: yard.v1.PutTypeRequest.type:type_name -> yard.v1.TaskType
 	12,  // 9: yard.v1.PutTypeResponse.type:type_name -> yard.v1.TaskType
 	12,  // 10: yard.v1.GetTypeResponse.type:type_name -> yard.v1.TaskType
-	41,  // 11: yard.v1.GetTypeResponse.pause:type_name -> yard.v1.Pause
-	41,  // 12: yard.v1.GetTypeResponse.drain:type_name -> yard.v1.Pause
+	47,  // 11: yard.v1.GetTypeResponse.pause:type_name -> yard.v1.Pause
+	47,  // 12: yard.v1.GetTypeResponse.drain:type_name -> yard.v1.Pause
 	12,  // 13: yard.v1.ListTypesResponse.types:type_name -> yard.v1.TaskType
 	12,  // 14: yard.v1.DeleteTypeResponse.type:type_name -> yard.v1.TaskType
 	3,   // 15: yard.v1.Tasklist.rate:type_name -> yard.v1.Rate
 	21,  // 16: yard.v1.PutTasklistRequest.tasklist:type_name -> yard.v1.Tasklist
 	21,  // 17: yard.v1.PutTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
 	21,  // 18: yard.v1.GetTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	41,  // 19: yard.v1.GetTasklistResponse.pause:type_name -> yard.v1.Pause
-	41,  // 20: yard.v1.GetTasklistResponse.drain:type_name -> yard.v1.Pause
+	47,  // 19: yard.v1.GetTasklistResponse.pause:type_name -> yard.v1.Pause
+	47,  // 20: yard.v1.GetTasklistResponse.drain:type_name -> yard.v1.Pause
 	28,  // 21: yard.v1.ListTasklistsResponse.tasklists:type_name -> yard.v1.ListedTasklist
 	21,  // 22: yard.v1.ListedTasklist.settings:type_name -> yard.v1.Tasklist
-	41,  // 23: yard.v1.ListedTasklist.pause:type_name -> yard.v1.Pause
-	41,  // 24: yard.v1.ListedTasklist.drain:type_name -> yard.v1.Pause
+	47,  // 23: yard.v1.ListedTasklist.pause:type_name -> yard.v1.Pause
+	47,  // 24: yard.v1.ListedTasklist.drain:type_name -> yard.v1.Pause
 	21,  // 25: yard.v1.DeleteTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	40,  // 26: yard.v1.DescribeTasklistResponse.slots:type_name -> yard.v1.SlotUse
-	41,  // 27: yard.v1.DescribeTasklistResponse.pause:type_name -> yard.v1.Pause
-	41,  // 28: yard.v1.DescribeTasklistResponse.drain:type_name -> yard.v1.Pause
+	46,  // 26: yard.v1.DescribeTasklistResponse.slots:type_name -> yard.v1.SlotUse
+	47,  // 27: yard.v1.DescribeTasklistResponse.pause:type_name -> yard.v1.Pause
+	47,  // 28: yard.v1.DescribeTasklistResponse.drain:type_name -> yard.v1.Pause
 	35,  // 29: yard.v1.TasklistPollersResponse.pollers:type_name -> yard.v1.Poller
 	38,  // 30: yard.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
-	39,  // 31: yard.v1.LiveWorker.attempts:type_name -> yard.v1.LiveAttempt
-	41,  // 32: yard.v1.PauseTasklistResponse.pause:type_name -> yard.v1.Pause
-	41,  // 33: yard.v1.ResumeTasklistResponse.pause:type_name -> yard.v1.Pause
-	41,  // 34: yard.v1.DrainTasklistResponse.drain:type_name -> yard.v1.Pause
-	41,  // 35: yard.v1.PauseTypeResponse.pause:type_name -> yard.v1.Pause
-	41,  // 36: yard.v1.ResumeTypeResponse.pause:type_name -> yard.v1.Pause
-	41,  // 37: yard.v1.DrainTypeResponse.drain:type_name -> yard.v1.Pause
-	41,  // 38: yard.v1.PauseGroupResponse.pause:type_name -> yard.v1.Pause
-	41,  // 39: yard.v1.ResumeGroupResponse.pause:type_name -> yard.v1.Pause
-	41,  // 40: yard.v1.DrainGroupResponse.drain:type_name -> yard.v1.Pause
-	62,  // 41: yard.v1.PeekTasklistResponse.tasks:type_name -> yard.v1.PeekedTask
-	130, // 42: yard.v1.PeekedTask.task:type_name -> yard.v1.Task
-	131, // 43: yard.v1.PurgeTasklistRequest.states:type_name -> yard.v1.TaskState
-	69,  // 44: yard.v1.PurgeTasklistResponse.purged:type_name -> yard.v1.Purged
-	131, // 45: yard.v1.PurgeTypeRequest.states:type_name -> yard.v1.TaskState
-	69,  // 46: yard.v1.PurgeTypeResponse.purged:type_name -> yard.v1.Purged
-	131, // 47: yard.v1.PurgeGroupRequest.states:type_name -> yard.v1.TaskState
-	69,  // 48: yard.v1.PurgeGroupResponse.purged:type_name -> yard.v1.Purged
-	3,   // 49: yard.v1.Limit.rate:type_name -> yard.v1.Rate
-	0,   // 50: yard.v1.Limit.on_full:type_name -> yard.v1.OnFull
-	70,  // 51: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
-	70,  // 52: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
-	70,  // 53: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
-	70,  // 54: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
-	70,  // 55: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
-	79,  // 56: yard.v1.PutGroupRequest.group:type_name -> yard.v1.Group
-	79,  // 57: yard.v1.PutGroupResponse.group:type_name -> yard.v1.Group
-	79,  // 58: yard.v1.GetGroupResponse.group:type_name -> yard.v1.Group
-	41,  // 59: yard.v1.GetGroupResponse.pause:type_name -> yard.v1.Pause
-	41,  // 60: yard.v1.GetGroupResponse.drain:type_name -> yard.v1.Pause
-	79,  // 61: yard.v1.ListGroupsResponse.groups:type_name -> yard.v1.Group
-	86,  // 62: yard.v1.ListGroupsResponse.stopped:type_name -> yard.v1.StoppedGroup
-	41,  // 63: yard.v1.StoppedGroup.pause:type_name -> yard.v1.Pause
-	41,  // 64: yard.v1.StoppedGroup.drain:type_name -> yard.v1.Pause
-	79,  // 65: yard.v1.DeleteGroupResponse.group:type_name -> yard.v1.Group
-	91,  // 66: yard.v1.TopLimitsResponse.limits:type_name -> yard.v1.LimitUse
-	92,  // 67: yard.v1.LimitUse.holders:type_name -> yard.v1.SlotHolder
-	93,  // 68: yard.v1.LimitUse.waiters:type_name -> yard.v1.SlotWaiter
-	94,  // 69: yard.v1.LimitUse.shards:type_name -> yard.v1.ShardSlots
-	131, // 70: yard.v1.SlotHolder.state:type_name -> yard.v1.TaskState
-	95,  // 71: yard.v1.ListDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
-	130, // 72: yard.v1.ListDeadLettersResponse.tasks:type_name -> yard.v1.Task
-	95,  // 73: yard.v1.CountDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
-	100, // 74: yard.v1.CountDeadLettersResponse.counts:type_name -> yard.v1.DeadLetterCount
-	130, // 75: yard.v1.GetDeadLetterResponse.task:type_name -> yard.v1.Task
-	95,  // 76: yard.v1.RedriveRequest.filter:type_name -> yard.v1.DeadLetterFilter
-	129, // 77: yard.v1.RedriveRequest.retry:type_name -> yard.v1.RetryPolicy
-	132, // 78: yard.v1.RedriveResponse.verdicts:type_name -> yard.v1.Verdict
-	95,  // 79: yard.v1.PurgeDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
-	109, // 80: yard.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
-	130, // 81: yard.v1.OrderKey.head:type_name -> yard.v1.Task
-	109, // 82: yard.v1.GetKeyResponse.key:type_name -> yard.v1.OrderKey
-	129, // 83: yard.v1.UnblockKeyRequest.retry:type_name -> yard.v1.RetryPolicy
-	1,   // 84: yard.v1.Batch.state:type_name -> yard.v1.BatchState
-	133, // 85: yard.v1.CreateBatchRequest.callback:type_name -> yard.v1.NewTask
-	116, // 86: yard.v1.CreateBatchResponse.batch:type_name -> yard.v1.Batch
-	116, // 87: yard.v1.GetBatchResponse.batch:type_name -> yard.v1.Batch
-	1,   // 88: yard.v1.ListBatchesRequest.states:type_name -> yard.v1.BatchState
-	116, // 89: yard.v1.ListBatchesResponse.batches:type_name -> yard.v1.Batch
-	116, // 90: yard.v1.CloseBatchResponse.batch:type_name -> yard.v1.Batch
-	116, // 91: yard.v1.WaitBatchResponse.batch:type_name -> yard.v1.Batch
-	69,  // 92: yard.v1.CancelBatchResponse.purged:type_name -> yard.v1.Purged
-	93,  // [93:93] is the sub-list for method output_type
-	93,  // [93:93] is the sub-list for method input_type
-	93,  // [93:93] is the sub-list for extension type_name
-	93,  // [93:93] is the sub-list for extension extendee
-	0,   // [0:93] is the sub-list for field type_name
+	45,  // 31: yard.v1.LiveWorker.attempts:type_name -> yard.v1.LiveAttempt
+	136, // 32: yard.v1.LiveWorker.drain:type_name -> yard.v1.WorkerDrain
+	38,  // 33: yard.v1.DrainWorkerResponse.worker:type_name -> yard.v1.LiveWorker
+	38,  // 34: yard.v1.StopWorkerResponse.worker:type_name -> yard.v1.LiveWorker
+	136, // 35: yard.v1.ResumeWorkerResponse.drain:type_name -> yard.v1.WorkerDrain
+	47,  // 36: yard.v1.PauseTasklistResponse.pause:type_name -> yard.v1.Pause
+	47,  // 37: yard.v1.ResumeTasklistResponse.pause:type_name -> yard.v1.Pause
+	47,  // 38: yard.v1.DrainTasklistResponse.drain:type_name -> yard.v1.Pause
+	47,  // 39: yard.v1.PauseTypeResponse.pause:type_name -> yard.v1.Pause
+	47,  // 40: yard.v1.ResumeTypeResponse.pause:type_name -> yard.v1.Pause
+	47,  // 41: yard.v1.DrainTypeResponse.drain:type_name -> yard.v1.Pause
+	47,  // 42: yard.v1.PauseGroupResponse.pause:type_name -> yard.v1.Pause
+	47,  // 43: yard.v1.ResumeGroupResponse.pause:type_name -> yard.v1.Pause
+	47,  // 44: yard.v1.DrainGroupResponse.drain:type_name -> yard.v1.Pause
+	68,  // 45: yard.v1.PeekTasklistResponse.tasks:type_name -> yard.v1.PeekedTask
+	137, // 46: yard.v1.PeekedTask.task:type_name -> yard.v1.Task
+	138, // 47: yard.v1.PurgeTasklistRequest.states:type_name -> yard.v1.TaskState
+	75,  // 48: yard.v1.PurgeTasklistResponse.purged:type_name -> yard.v1.Purged
+	138, // 49: yard.v1.PurgeTypeRequest.states:type_name -> yard.v1.TaskState
+	75,  // 50: yard.v1.PurgeTypeResponse.purged:type_name -> yard.v1.Purged
+	138, // 51: yard.v1.PurgeGroupRequest.states:type_name -> yard.v1.TaskState
+	75,  // 52: yard.v1.PurgeGroupResponse.purged:type_name -> yard.v1.Purged
+	3,   // 53: yard.v1.Limit.rate:type_name -> yard.v1.Rate
+	0,   // 54: yard.v1.Limit.on_full:type_name -> yard.v1.OnFull
+	76,  // 55: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
+	76,  // 56: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
+	76,  // 57: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
+	76,  // 58: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
+	76,  // 59: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
+	85,  // 60: yard.v1.PutGroupRequest.group:type_name -> yard.v1.Group
+	85,  // 61: yard.v1.PutGroupResponse.group:type_name -> yard.v1.Group
+	85,  // 62: yard.v1.GetGroupResponse.group:type_name -> yard.v1.Group
+	47,  // 63: yard.v1.GetGroupResponse.pause:type_name -> yard.v1.Pause
+	47,  // 64: yard.v1.GetGroupResponse.drain:type_name -> yard.v1.Pause
+	85,  // 65: yard.v1.ListGroupsResponse.groups:type_name -> yard.v1.Group
+	92,  // 66: yard.v1.ListGroupsResponse.stopped:type_name -> yard.v1.StoppedGroup
+	47,  // 67: yard.v1.StoppedGroup.pause:type_name -> yard.v1.Pause
+	47,  // 68: yard.v1.StoppedGroup.drain:type_name -> yard.v1.Pause
+	85,  // 69: yard.v1.DeleteGroupResponse.group:type_name -> yard.v1.Group
+	97,  // 70: yard.v1.TopLimitsResponse.limits:type_name -> yard.v1.LimitUse
+	98,  // 71: yard.v1.LimitUse.holders:type_name -> yard.v1.SlotHolder
+	99,  // 72: yard.v1.LimitUse.waiters:type_name -> yard.v1.SlotWaiter
+	100, // 73: yard.v1.LimitUse.shards:type_name -> yard.v1.ShardSlots
+	138, // 74: yard.v1.SlotHolder.state:type_name -> yard.v1.TaskState
+	101, // 75: yard.v1.ListDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
+	137, // 76: yard.v1.ListDeadLettersResponse.tasks:type_name -> yard.v1.Task
+	101, // 77: yard.v1.CountDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
+	106, // 78: yard.v1.CountDeadLettersResponse.counts:type_name -> yard.v1.DeadLetterCount
+	137, // 79: yard.v1.GetDeadLetterResponse.task:type_name -> yard.v1.Task
+	101, // 80: yard.v1.RedriveRequest.filter:type_name -> yard.v1.DeadLetterFilter
+	135, // 81: yard.v1.RedriveRequest.retry:type_name -> yard.v1.RetryPolicy
+	139, // 82: yard.v1.RedriveResponse.verdicts:type_name -> yard.v1.Verdict
+	101, // 83: yard.v1.PurgeDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
+	115, // 84: yard.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
+	137, // 85: yard.v1.OrderKey.head:type_name -> yard.v1.Task
+	115, // 86: yard.v1.GetKeyResponse.key:type_name -> yard.v1.OrderKey
+	135, // 87: yard.v1.UnblockKeyRequest.retry:type_name -> yard.v1.RetryPolicy
+	1,   // 88: yard.v1.Batch.state:type_name -> yard.v1.BatchState
+	140, // 89: yard.v1.CreateBatchRequest.callback:type_name -> yard.v1.NewTask
+	122, // 90: yard.v1.CreateBatchResponse.batch:type_name -> yard.v1.Batch
+	122, // 91: yard.v1.GetBatchResponse.batch:type_name -> yard.v1.Batch
+	1,   // 92: yard.v1.ListBatchesRequest.states:type_name -> yard.v1.BatchState
+	122, // 93: yard.v1.ListBatchesResponse.batches:type_name -> yard.v1.Batch
+	122, // 94: yard.v1.CloseBatchResponse.batch:type_name -> yard.v1.Batch
+	122, // 95: yard.v1.WaitBatchResponse.batch:type_name -> yard.v1.Batch
+	75,  // 96: yard.v1.CancelBatchResponse.purged:type_name -> yard.v1.Purged
+	97,  // [97:97] is the sub-list for method output_type
+	97,  // [97:97] is the sub-list for method input_type
+	97,  // [97:97] is the sub-list for extension type_name
+	97,  // [97:97] is the sub-list for extension extendee
+	0,   // [0:97] is the sub-list for field type_name
 }
 
 func init() { file_yard_v1_admin_proto_init() }
@@ -9732,14 +10081,14 @@ func file_yard_v1_admin_proto_init() {
 		return
 	}
 	file_yard_v1_tasks_proto_init()
-	file_yard_v1_admin_proto_msgTypes[77].OneofWrappers = []any{}
+	file_yard_v1_admin_proto_msgTypes[83].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_v1_admin_proto_rawDesc), len(file_yard_v1_admin_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   127,
+			NumMessages:   133,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -70,7 +70,13 @@ func binaryPayload(value jsontext.Value) (data []byte, ok bool, err error) {
 
 // MarshalJSONTo always writes the list, so that a client can loop over it.
 func (r *PollResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return writeList(enc, "tasks", r.Tasks, "")
+	if r.Drain == nil {
+		return writeList(enc, "tasks", r.Tasks, "")
+	}
+	if err := errors.Join(enc.WriteToken(jsontext.BeginObject), enc.WriteToken(jsontext.String("tasks")), json.MarshalEncode(enc, r.Tasks)); err != nil {
+		return err
+	}
+	return errors.Join(enc.WriteToken(jsontext.String("drain")), json.MarshalEncode(enc, r.Drain), enc.WriteToken(jsontext.EndObject))
 }
 
 // MarshalJSONTo always writes the list, so that a client can loop over it.

@@ -41,11 +41,12 @@ func TestPayloadsAsJSON(t *testing.T) {
 // A list is there although it is empty, and a cursor only if there is a next page.
 func TestListsAreAlwaysThere(t *testing.T) {
 	for want, m := range map[string]any{
-		`{"tasks":[]}`:                       &yardv1.PollResponse{},
-		`{"tasks":[],"next_cursor":"c"}`:     &yardv1.ListResponse{NextCursor: "c"},
-		`{"domains":[]}`:                     &yardv1.ListDomainsResponse{},
-		`{"types":[]}`:                       &yardv1.ListTypesResponse{},
-		`{"types":[null],"next_cursor":"x"}`: &yardv1.ListTypesResponse{Types: []*yardv1.TaskType{nil}, NextCursor: "x"},
+		`{"tasks":[]}`: &yardv1.PollResponse{},
+		`{"tasks":[],"drain":{"stop":true,"since_ms":0}}`: &yardv1.PollResponse{Drain: &yardv1.WorkerDrain{Stop: true}},
+		`{"tasks":[],"next_cursor":"c"}`:                  &yardv1.ListResponse{NextCursor: "c"},
+		`{"domains":[]}`:                                  &yardv1.ListDomainsResponse{},
+		`{"types":[]}`:                                    &yardv1.ListTypesResponse{},
+		`{"types":[null],"next_cursor":"x"}`:              &yardv1.ListTypesResponse{Types: []*yardv1.TaskType{nil}, NextCursor: "x"},
 	} {
 		if got, err := json.Marshal(m); err != nil || string(got) != want {
 			t.Errorf("got %s, %v, want %s", got, err, want)

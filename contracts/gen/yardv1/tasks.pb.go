@@ -1390,7 +1390,10 @@ type PollRequest struct {
 	// Who runs the tasks, as in the signs of life that it sends (WorkerAlive): `[A-Za-z0-9_-]{16,64}`. If it falls silent, its attempts
 	// are ready again at once. Default: none, then only the heartbeats and deadlines of attempts count. It has an effect since log
 	// version 10.
-	WorkerId      string `protobuf:"bytes,9,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
+	WorkerId string `protobuf:"bytes,9,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
+	// Only ask whether the worker is drained or asked to stop: the answer comes at once, without tasks, and max_tasks is not needed. For a worker
+	// that has no room for more tasks. Default false. Since log version 10.
+	NoTasks       bool `protobuf:"varint,10,opt,name=no_tasks,json=noTasks,proto3" json:"no_tasks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1486,6 +1489,13 @@ func (x *PollRequest) GetWorkerId() string {
 		return x.WorkerId
 	}
 	return ""
+}
+
+func (x *PollRequest) GetNoTasks() bool {
+	if x != nil {
+		return x.NoTasks
+	}
+	return false
 }
 
 // WorkerAlive is a sign of life: one message for all attempts of a worker, published as JSON and without a reply on the subject
@@ -1661,7 +1671,10 @@ func (x *PolledTasklist) GetWeight() int32 {
 type PollResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Empty if the wait ended without work.
-	Tasks         []*PolledTask `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	Tasks []*PolledTask `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	// An operator drained the worker of the poll's `worker_id`, or asked it to stop: there are no tasks. It may poll on: each poll is answered
+	// after 2 s, or after its wait if that is shorter, and at once when this changes.
+	Drain         *WorkerDrain `protobuf:"bytes,2,opt,name=drain,proto3" json:"drain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1701,6 +1714,87 @@ func (x *PollResponse) GetTasks() []*PolledTask {
 		return x.Tasks
 	}
 	return nil
+}
+
+func (x *PollResponse) GetDrain() *WorkerDrain {
+	if x != nil {
+		return x.Drain
+	}
+	return nil
+}
+
+// WorkerDrain is what an operator asks of a worker (workers.drain, workers.stop). It holds for one run of the worker's process, and is
+// forgotten 10 minutes after that was heard for the last time.
+type WorkerDrain struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The worker is to end: it lets what it runs finish, within a time of its own, and exits. Otherwise it gets no new attempts, and lives on.
+	Stop bool `protobuf:"varint,1,opt,name=stop,proto3" json:"stop,omitempty"`
+	// Why, for people; at most 256 bytes.
+	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Who drained or stopped it, for people; at most 128 bytes.
+	By string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
+	// Since when, Unix ms; the server sets it.
+	SinceMs       int64 `protobuf:"varint,4,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkerDrain) Reset() {
+	*x = WorkerDrain{}
+	mi := &file_yard_v1_tasks_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkerDrain) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkerDrain) ProtoMessage() {}
+
+func (x *WorkerDrain) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_tasks_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkerDrain.ProtoReflect.Descriptor instead.
+func (*WorkerDrain) Descriptor() ([]byte, []int) {
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *WorkerDrain) GetStop() bool {
+	if x != nil {
+		return x.Stop
+	}
+	return false
+}
+
+func (x *WorkerDrain) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *WorkerDrain) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *WorkerDrain) GetSinceMs() int64 {
+	if x != nil {
+		return x.SinceMs
+	}
+	return 0
 }
 
 // PolledTask is one granted attempt.
@@ -1746,7 +1840,7 @@ type PolledTask struct {
 
 func (x *PolledTask) Reset() {
 	*x = PolledTask{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[11]
+	mi := &file_yard_v1_tasks_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1758,7 +1852,7 @@ func (x *PolledTask) String() string {
 func (*PolledTask) ProtoMessage() {}
 
 func (x *PolledTask) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[11]
+	mi := &file_yard_v1_tasks_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1771,7 +1865,7 @@ func (x *PolledTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolledTask.ProtoReflect.Descriptor instead.
 func (*PolledTask) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{11}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PolledTask) GetTaskId() string {
@@ -1901,7 +1995,7 @@ type Completion struct {
 
 func (x *Completion) Reset() {
 	*x = Completion{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[12]
+	mi := &file_yard_v1_tasks_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1913,7 +2007,7 @@ func (x *Completion) String() string {
 func (*Completion) ProtoMessage() {}
 
 func (x *Completion) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[12]
+	mi := &file_yard_v1_tasks_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1926,7 +2020,7 @@ func (x *Completion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Completion.ProtoReflect.Descriptor instead.
 func (*Completion) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{12}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Completion) GetTaskId() string {
@@ -1961,7 +2055,7 @@ type CompleteRequest struct {
 
 func (x *CompleteRequest) Reset() {
 	*x = CompleteRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[13]
+	mi := &file_yard_v1_tasks_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1973,7 +2067,7 @@ func (x *CompleteRequest) String() string {
 func (*CompleteRequest) ProtoMessage() {}
 
 func (x *CompleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[13]
+	mi := &file_yard_v1_tasks_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1986,7 +2080,7 @@ func (x *CompleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompleteRequest.ProtoReflect.Descriptor instead.
 func (*CompleteRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{13}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *CompleteRequest) GetTasks() []*Completion {
@@ -2023,7 +2117,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[14]
+	mi := &file_yard_v1_tasks_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2035,7 +2129,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[14]
+	mi := &file_yard_v1_tasks_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2048,7 +2142,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{14}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Failure) GetTaskId() string {
@@ -2118,7 +2212,7 @@ type FailRequest struct {
 
 func (x *FailRequest) Reset() {
 	*x = FailRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[15]
+	mi := &file_yard_v1_tasks_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2130,7 +2224,7 @@ func (x *FailRequest) String() string {
 func (*FailRequest) ProtoMessage() {}
 
 func (x *FailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[15]
+	mi := &file_yard_v1_tasks_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2143,7 +2237,7 @@ func (x *FailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailRequest.ProtoReflect.Descriptor instead.
 func (*FailRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{15}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *FailRequest) GetTasks() []*Failure {
@@ -2168,7 +2262,7 @@ type Beat struct {
 
 func (x *Beat) Reset() {
 	*x = Beat{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[16]
+	mi := &file_yard_v1_tasks_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2180,7 +2274,7 @@ func (x *Beat) String() string {
 func (*Beat) ProtoMessage() {}
 
 func (x *Beat) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[16]
+	mi := &file_yard_v1_tasks_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2193,7 +2287,7 @@ func (x *Beat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Beat.ProtoReflect.Descriptor instead.
 func (*Beat) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{16}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Beat) GetTaskId() string {
@@ -2228,7 +2322,7 @@ type HeartbeatRequest struct {
 
 func (x *HeartbeatRequest) Reset() {
 	*x = HeartbeatRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[17]
+	mi := &file_yard_v1_tasks_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2240,7 +2334,7 @@ func (x *HeartbeatRequest) String() string {
 func (*HeartbeatRequest) ProtoMessage() {}
 
 func (x *HeartbeatRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[17]
+	mi := &file_yard_v1_tasks_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2253,7 +2347,7 @@ func (x *HeartbeatRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeartbeatRequest.ProtoReflect.Descriptor instead.
 func (*HeartbeatRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{17}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *HeartbeatRequest) GetTasks() []*Beat {
@@ -2274,7 +2368,7 @@ type OutcomeResponse struct {
 
 func (x *OutcomeResponse) Reset() {
 	*x = OutcomeResponse{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[18]
+	mi := &file_yard_v1_tasks_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2286,7 +2380,7 @@ func (x *OutcomeResponse) String() string {
 func (*OutcomeResponse) ProtoMessage() {}
 
 func (x *OutcomeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[18]
+	mi := &file_yard_v1_tasks_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2299,7 +2393,7 @@ func (x *OutcomeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutcomeResponse.ProtoReflect.Descriptor instead.
 func (*OutcomeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{18}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *OutcomeResponse) GetVerdicts() []*Verdict {
@@ -2333,7 +2427,7 @@ type Verdict struct {
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[19]
+	mi := &file_yard_v1_tasks_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2345,7 +2439,7 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[19]
+	mi := &file_yard_v1_tasks_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2358,7 +2452,7 @@ func (x *Verdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
 func (*Verdict) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{19}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Verdict) GetTaskId() string {
@@ -2423,7 +2517,7 @@ type GetRequest struct {
 
 func (x *GetRequest) Reset() {
 	*x = GetRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[20]
+	mi := &file_yard_v1_tasks_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2435,7 +2529,7 @@ func (x *GetRequest) String() string {
 func (*GetRequest) ProtoMessage() {}
 
 func (x *GetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[20]
+	mi := &file_yard_v1_tasks_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2448,7 +2542,7 @@ func (x *GetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRequest.ProtoReflect.Descriptor instead.
 func (*GetRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{20}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *GetRequest) GetTaskId() string {
@@ -2475,7 +2569,7 @@ type GetResponse struct {
 
 func (x *GetResponse) Reset() {
 	*x = GetResponse{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[21]
+	mi := &file_yard_v1_tasks_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2487,7 +2581,7 @@ func (x *GetResponse) String() string {
 func (*GetResponse) ProtoMessage() {}
 
 func (x *GetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[21]
+	mi := &file_yard_v1_tasks_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2500,7 +2594,7 @@ func (x *GetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetResponse.ProtoReflect.Descriptor instead.
 func (*GetResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{21}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *GetResponse) GetTask() *Task {
@@ -2542,7 +2636,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[22]
+	mi := &file_yard_v1_tasks_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2554,7 +2648,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[22]
+	mi := &file_yard_v1_tasks_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2567,7 +2661,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{22}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ListRequest) GetTasklist() string {
@@ -2652,7 +2746,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[23]
+	mi := &file_yard_v1_tasks_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2664,7 +2758,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[23]
+	mi := &file_yard_v1_tasks_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2677,7 +2771,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{23}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ListResponse) GetTasks() []*Task {
@@ -2709,7 +2803,7 @@ type CancelRequest struct {
 
 func (x *CancelRequest) Reset() {
 	*x = CancelRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[24]
+	mi := &file_yard_v1_tasks_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2721,7 +2815,7 @@ func (x *CancelRequest) String() string {
 func (*CancelRequest) ProtoMessage() {}
 
 func (x *CancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[24]
+	mi := &file_yard_v1_tasks_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2734,7 +2828,7 @@ func (x *CancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
 func (*CancelRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{24}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CancelRequest) GetTaskIds() []string {
@@ -2764,7 +2858,7 @@ type CancelHint struct {
 
 func (x *CancelHint) Reset() {
 	*x = CancelHint{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[25]
+	mi := &file_yard_v1_tasks_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2776,7 +2870,7 @@ func (x *CancelHint) String() string {
 func (*CancelHint) ProtoMessage() {}
 
 func (x *CancelHint) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[25]
+	mi := &file_yard_v1_tasks_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2789,7 +2883,7 @@ func (x *CancelHint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelHint.ProtoReflect.Descriptor instead.
 func (*CancelHint) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{25}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CancelHint) GetTaskIds() []string {
@@ -2814,7 +2908,7 @@ type UpdateRequest struct {
 
 func (x *UpdateRequest) Reset() {
 	*x = UpdateRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[26]
+	mi := &file_yard_v1_tasks_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2826,7 +2920,7 @@ func (x *UpdateRequest) String() string {
 func (*UpdateRequest) ProtoMessage() {}
 
 func (x *UpdateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[26]
+	mi := &file_yard_v1_tasks_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2839,7 +2933,7 @@ func (x *UpdateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateRequest.ProtoReflect.Descriptor instead.
 func (*UpdateRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{26}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *UpdateRequest) GetTasks() []*TaskUpdate {
@@ -2898,7 +2992,7 @@ type TaskUpdate struct {
 
 func (x *TaskUpdate) Reset() {
 	*x = TaskUpdate{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[27]
+	mi := &file_yard_v1_tasks_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2910,7 +3004,7 @@ func (x *TaskUpdate) String() string {
 func (*TaskUpdate) ProtoMessage() {}
 
 func (x *TaskUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[27]
+	mi := &file_yard_v1_tasks_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2923,7 +3017,7 @@ func (x *TaskUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskUpdate.ProtoReflect.Descriptor instead.
 func (*TaskUpdate) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{27}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *TaskUpdate) GetTaskId() string {
@@ -3101,7 +3195,7 @@ type Task struct {
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[28]
+	mi := &file_yard_v1_tasks_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3113,7 +3207,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[28]
+	mi := &file_yard_v1_tasks_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3126,7 +3220,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{28}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Task) GetTaskId() string {
@@ -3390,7 +3484,7 @@ type TaskEvent struct {
 
 func (x *TaskEvent) Reset() {
 	*x = TaskEvent{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[29]
+	mi := &file_yard_v1_tasks_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3402,7 +3496,7 @@ func (x *TaskEvent) String() string {
 func (*TaskEvent) ProtoMessage() {}
 
 func (x *TaskEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[29]
+	mi := &file_yard_v1_tasks_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3415,7 +3509,7 @@ func (x *TaskEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskEvent.ProtoReflect.Descriptor instead.
 func (*TaskEvent) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{29}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *TaskEvent) GetKind() TaskEventKind {
@@ -3540,7 +3634,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x04task\x18\x02 \x01(\v2\r.yard.v1.TaskR\x04task\x12\x1b\n" +
 	"\twait_code\x18\x03 \x01(\tR\bwaitCode\x12-\n" +
 	"\x13wait_retry_after_ms\x18\x04 \x01(\x03R\x10waitRetryAfterMs\x12\x15\n" +
-	"\x06now_ms\x18\x05 \x01(\x03R\x05nowMs\"\xa8\x02\n" +
+	"\x06now_ms\x18\x05 \x01(\x03R\x05nowMs\"\xc3\x02\n" +
 	"\vPollRequest\x12\x1a\n" +
 	"\btasklist\x18\x01 \x01(\tR\btasklist\x12\x1b\n" +
 	"\tmax_tasks\x18\x02 \x01(\x05R\bmaxTasks\x12\x17\n" +
@@ -3552,7 +3646,9 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"unanswered\x12%\n" +
 	"\x0eworker_version\x18\a \x01(\tR\rworkerVersion\x125\n" +
 	"\ttasklists\x18\b \x03(\v2\x17.yard.v1.PolledTasklistR\ttasklists\x12\x1b\n" +
-	"\tworker_id\x18\t \x01(\tR\bworkerId\"\xe9\x01\n" +
+	"\tworker_id\x18\t \x01(\tR\bworkerId\x12\x19\n" +
+	"\bno_tasks\x18\n" +
+	" \x01(\bR\anoTasks\"\xe9\x01\n" +
 	"\vWorkerAlive\x12\x1b\n" +
 	"\tworker_id\x18\x01 \x01(\tR\bworkerId\x12\x19\n" +
 	"\bevery_ms\x18\x02 \x01(\x03R\aeveryMs\x12\x16\n" +
@@ -3564,9 +3660,15 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\aleaving\x18\b \x01(\bR\aleaving\"<\n" +
 	"\x0ePolledTasklist\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06weight\x18\x02 \x01(\x05R\x06weight\"9\n" +
+	"\x06weight\x18\x02 \x01(\x05R\x06weight\"e\n" +
 	"\fPollResponse\x12)\n" +
-	"\x05tasks\x18\x01 \x03(\v2\x13.yard.v1.PolledTaskR\x05tasks\"\xc5\x04\n" +
+	"\x05tasks\x18\x01 \x03(\v2\x13.yard.v1.PolledTaskR\x05tasks\x12*\n" +
+	"\x05drain\x18\x02 \x01(\v2\x14.yard.v1.WorkerDrainR\x05drain\"d\n" +
+	"\vWorkerDrain\x12\x12\n" +
+	"\x04stop\x18\x01 \x01(\bR\x04stop\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\x12\x19\n" +
+	"\bsince_ms\x18\x04 \x01(\x03R\asinceMs\"\xc5\x04\n" +
 	"\n" +
 	"PolledTask\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x14\n" +
@@ -3813,7 +3915,7 @@ func file_yard_v1_tasks_proto_rawDescGZIP() []byte {
 }
 
 var file_yard_v1_tasks_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_yard_v1_tasks_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_yard_v1_tasks_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
 var file_yard_v1_tasks_proto_goTypes = []any{
 	(Encoding)(0),            // 0: yard.v1.Encoding
 	(Jitter)(0),              // 1: yard.v1.Jitter
@@ -3835,30 +3937,31 @@ var file_yard_v1_tasks_proto_goTypes = []any{
 	(*WorkerAlive)(nil),      // 17: yard.v1.WorkerAlive
 	(*PolledTasklist)(nil),   // 18: yard.v1.PolledTasklist
 	(*PollResponse)(nil),     // 19: yard.v1.PollResponse
-	(*PolledTask)(nil),       // 20: yard.v1.PolledTask
-	(*Completion)(nil),       // 21: yard.v1.Completion
-	(*CompleteRequest)(nil),  // 22: yard.v1.CompleteRequest
-	(*Failure)(nil),          // 23: yard.v1.Failure
-	(*FailRequest)(nil),      // 24: yard.v1.FailRequest
-	(*Beat)(nil),             // 25: yard.v1.Beat
-	(*HeartbeatRequest)(nil), // 26: yard.v1.HeartbeatRequest
-	(*OutcomeResponse)(nil),  // 27: yard.v1.OutcomeResponse
-	(*Verdict)(nil),          // 28: yard.v1.Verdict
-	(*GetRequest)(nil),       // 29: yard.v1.GetRequest
-	(*GetResponse)(nil),      // 30: yard.v1.GetResponse
-	(*ListRequest)(nil),      // 31: yard.v1.ListRequest
-	(*ListResponse)(nil),     // 32: yard.v1.ListResponse
-	(*CancelRequest)(nil),    // 33: yard.v1.CancelRequest
-	(*CancelHint)(nil),       // 34: yard.v1.CancelHint
-	(*UpdateRequest)(nil),    // 35: yard.v1.UpdateRequest
-	(*TaskUpdate)(nil),       // 36: yard.v1.TaskUpdate
-	(*Task)(nil),             // 37: yard.v1.Task
-	(*TaskEvent)(nil),        // 38: yard.v1.TaskEvent
-	nil,                      // 39: yard.v1.NewTask.HeadersEntry
-	nil,                      // 40: yard.v1.PolledTask.HeadersEntry
-	nil,                      // 41: yard.v1.ListRequest.HeadersEntry
-	nil,                      // 42: yard.v1.TaskUpdate.HeadersEntry
-	nil,                      // 43: yard.v1.Task.HeadersEntry
+	(*WorkerDrain)(nil),      // 20: yard.v1.WorkerDrain
+	(*PolledTask)(nil),       // 21: yard.v1.PolledTask
+	(*Completion)(nil),       // 22: yard.v1.Completion
+	(*CompleteRequest)(nil),  // 23: yard.v1.CompleteRequest
+	(*Failure)(nil),          // 24: yard.v1.Failure
+	(*FailRequest)(nil),      // 25: yard.v1.FailRequest
+	(*Beat)(nil),             // 26: yard.v1.Beat
+	(*HeartbeatRequest)(nil), // 27: yard.v1.HeartbeatRequest
+	(*OutcomeResponse)(nil),  // 28: yard.v1.OutcomeResponse
+	(*Verdict)(nil),          // 29: yard.v1.Verdict
+	(*GetRequest)(nil),       // 30: yard.v1.GetRequest
+	(*GetResponse)(nil),      // 31: yard.v1.GetResponse
+	(*ListRequest)(nil),      // 32: yard.v1.ListRequest
+	(*ListResponse)(nil),     // 33: yard.v1.ListResponse
+	(*CancelRequest)(nil),    // 34: yard.v1.CancelRequest
+	(*CancelHint)(nil),       // 35: yard.v1.CancelHint
+	(*UpdateRequest)(nil),    // 36: yard.v1.UpdateRequest
+	(*TaskUpdate)(nil),       // 37: yard.v1.TaskUpdate
+	(*Task)(nil),             // 38: yard.v1.Task
+	(*TaskEvent)(nil),        // 39: yard.v1.TaskEvent
+	nil,                      // 40: yard.v1.NewTask.HeadersEntry
+	nil,                      // 41: yard.v1.PolledTask.HeadersEntry
+	nil,                      // 42: yard.v1.ListRequest.HeadersEntry
+	nil,                      // 43: yard.v1.TaskUpdate.HeadersEntry
+	nil,                      // 44: yard.v1.Task.HeadersEntry
 }
 var file_yard_v1_tasks_proto_depIdxs = []int32{
 	0,  // 0: yard.v1.Payload.encoding:type_name -> yard.v1.Encoding
@@ -3868,44 +3971,45 @@ var file_yard_v1_tasks_proto_depIdxs = []int32{
 	3,  // 4: yard.v1.RetryPolicy.on_timeout:type_name -> yard.v1.OnTimeout
 	9,  // 5: yard.v1.NewTask.payload:type_name -> yard.v1.Payload
 	10, // 6: yard.v1.NewTask.retry:type_name -> yard.v1.RetryPolicy
-	39, // 7: yard.v1.NewTask.headers:type_name -> yard.v1.NewTask.HeadersEntry
+	40, // 7: yard.v1.NewTask.headers:type_name -> yard.v1.NewTask.HeadersEntry
 	5,  // 8: yard.v1.NewTask.on_conflict:type_name -> yard.v1.OnConflict
 	4,  // 9: yard.v1.NewTask.order_policy:type_name -> yard.v1.OrderPolicy
 	12, // 10: yard.v1.SubmitRequest.tasks:type_name -> yard.v1.NewTask
 	6,  // 11: yard.v1.SubmitResult.outcome:type_name -> yard.v1.SubmitOutcome
 	14, // 12: yard.v1.SubmitResponse.results:type_name -> yard.v1.SubmitResult
-	37, // 13: yard.v1.SubmitResponse.task:type_name -> yard.v1.Task
+	38, // 13: yard.v1.SubmitResponse.task:type_name -> yard.v1.Task
 	18, // 14: yard.v1.PollRequest.tasklists:type_name -> yard.v1.PolledTasklist
-	20, // 15: yard.v1.PollResponse.tasks:type_name -> yard.v1.PolledTask
-	9,  // 16: yard.v1.PolledTask.payload:type_name -> yard.v1.Payload
-	40, // 17: yard.v1.PolledTask.headers:type_name -> yard.v1.PolledTask.HeadersEntry
-	9,  // 18: yard.v1.Completion.result:type_name -> yard.v1.Payload
-	21, // 19: yard.v1.CompleteRequest.tasks:type_name -> yard.v1.Completion
-	23, // 20: yard.v1.FailRequest.tasks:type_name -> yard.v1.Failure
-	9,  // 21: yard.v1.Beat.progress:type_name -> yard.v1.Payload
-	25, // 22: yard.v1.HeartbeatRequest.tasks:type_name -> yard.v1.Beat
-	28, // 23: yard.v1.OutcomeResponse.verdicts:type_name -> yard.v1.Verdict
-	37, // 24: yard.v1.GetResponse.task:type_name -> yard.v1.Task
-	7,  // 25: yard.v1.ListRequest.states:type_name -> yard.v1.TaskState
-	41, // 26: yard.v1.ListRequest.headers:type_name -> yard.v1.ListRequest.HeadersEntry
-	37, // 27: yard.v1.ListResponse.tasks:type_name -> yard.v1.Task
-	36, // 28: yard.v1.UpdateRequest.tasks:type_name -> yard.v1.TaskUpdate
-	10, // 29: yard.v1.TaskUpdate.retry:type_name -> yard.v1.RetryPolicy
-	42, // 30: yard.v1.TaskUpdate.headers:type_name -> yard.v1.TaskUpdate.HeadersEntry
-	9,  // 31: yard.v1.TaskUpdate.payload:type_name -> yard.v1.Payload
-	7,  // 32: yard.v1.Task.state:type_name -> yard.v1.TaskState
-	9,  // 33: yard.v1.Task.payload:type_name -> yard.v1.Payload
-	9,  // 34: yard.v1.Task.result:type_name -> yard.v1.Payload
-	9,  // 35: yard.v1.Task.progress:type_name -> yard.v1.Payload
-	38, // 36: yard.v1.Task.events:type_name -> yard.v1.TaskEvent
-	43, // 37: yard.v1.Task.headers:type_name -> yard.v1.Task.HeadersEntry
-	4,  // 38: yard.v1.Task.order_policy:type_name -> yard.v1.OrderPolicy
-	8,  // 39: yard.v1.TaskEvent.kind:type_name -> yard.v1.TaskEventKind
-	40, // [40:40] is the sub-list for method output_type
-	40, // [40:40] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	21, // 15: yard.v1.PollResponse.tasks:type_name -> yard.v1.PolledTask
+	20, // 16: yard.v1.PollResponse.drain:type_name -> yard.v1.WorkerDrain
+	9,  // 17: yard.v1.PolledTask.payload:type_name -> yard.v1.Payload
+	41, // 18: yard.v1.PolledTask.headers:type_name -> yard.v1.PolledTask.HeadersEntry
+	9,  // 19: yard.v1.Completion.result:type_name -> yard.v1.Payload
+	22, // 20: yard.v1.CompleteRequest.tasks:type_name -> yard.v1.Completion
+	24, // 21: yard.v1.FailRequest.tasks:type_name -> yard.v1.Failure
+	9,  // 22: yard.v1.Beat.progress:type_name -> yard.v1.Payload
+	26, // 23: yard.v1.HeartbeatRequest.tasks:type_name -> yard.v1.Beat
+	29, // 24: yard.v1.OutcomeResponse.verdicts:type_name -> yard.v1.Verdict
+	38, // 25: yard.v1.GetResponse.task:type_name -> yard.v1.Task
+	7,  // 26: yard.v1.ListRequest.states:type_name -> yard.v1.TaskState
+	42, // 27: yard.v1.ListRequest.headers:type_name -> yard.v1.ListRequest.HeadersEntry
+	38, // 28: yard.v1.ListResponse.tasks:type_name -> yard.v1.Task
+	37, // 29: yard.v1.UpdateRequest.tasks:type_name -> yard.v1.TaskUpdate
+	10, // 30: yard.v1.TaskUpdate.retry:type_name -> yard.v1.RetryPolicy
+	43, // 31: yard.v1.TaskUpdate.headers:type_name -> yard.v1.TaskUpdate.HeadersEntry
+	9,  // 32: yard.v1.TaskUpdate.payload:type_name -> yard.v1.Payload
+	7,  // 33: yard.v1.Task.state:type_name -> yard.v1.TaskState
+	9,  // 34: yard.v1.Task.payload:type_name -> yard.v1.Payload
+	9,  // 35: yard.v1.Task.result:type_name -> yard.v1.Payload
+	9,  // 36: yard.v1.Task.progress:type_name -> yard.v1.Payload
+	39, // 37: yard.v1.Task.events:type_name -> yard.v1.TaskEvent
+	44, // 38: yard.v1.Task.headers:type_name -> yard.v1.Task.HeadersEntry
+	4,  // 39: yard.v1.Task.order_policy:type_name -> yard.v1.OrderPolicy
+	8,  // 40: yard.v1.TaskEvent.kind:type_name -> yard.v1.TaskEventKind
+	41, // [41:41] is the sub-list for method output_type
+	41, // [41:41] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_yard_v1_tasks_proto_init() }
@@ -3919,7 +4023,7 @@ func file_yard_v1_tasks_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_v1_tasks_proto_rawDesc), len(file_yard_v1_tasks_proto_rawDesc)),
 			NumEnums:      9,
-			NumMessages:   35,
+			NumMessages:   36,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

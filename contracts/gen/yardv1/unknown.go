@@ -291,6 +291,15 @@ func (r *TopLimitsRequest) UnknownField() (string, bool) { return field("", r.un
 // UnknownField returns the path of a field that this version does not know.
 func (r *ListWorkersRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
 
+// UnknownField returns the path of a field that this version does not know.
+func (r *DrainWorkerRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
+
+// UnknownField returns the path of a field that this version does not know.
+func (r *StopWorkerRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
+
+// UnknownField returns the path of a field that this version does not know.
+func (r *ResumeWorkerRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
+
 func (f *DeadLetterFilter) unknownField() (string, bool) {
 	if f == nil {
 		return "", false

@@ -44,7 +44,7 @@ const (
 // endpoints are all verbs, in the order of the page.
 func endpoints() []endpoint {
 	return slices.Concat(lifeEndpoints(), commandEndpoints(), queryEndpoints(), tasklistEndpoints(), []endpoint{peekEndpoint()}, pauseEndpoints("tasklists", "tasklist", "Tasklist", "mail"),
-		[]endpoint{workersEndpoint()}, keyEndpoints(), deadLetterEndpoints(), batchEndpoints(), typeEndpoints(), pauseEndpoints("types", "task type", "Type", "email.send"), limitEndpoints(), groupEndpoints(), pauseEndpoints("groups", "group", "Group", "acme"), domainEndpoints())
+		workerEndpoints(), keyEndpoints(), deadLetterEndpoints(), batchEndpoints(), typeEndpoints(), pauseEndpoints("types", "task type", "Type", "email.send"), limitEndpoints(), groupEndpoints(), pauseEndpoints("groups", "group", "Group", "acme"), domainEndpoints())
 }
 
 // lifeEndpoints are what moves a task through its life.

@@ -285,7 +285,7 @@ func TestUsageErrors(t *testing.T) {
 func TestEveryCommandHasHelp(t *testing.T) {
 	for _, args := range []string{
 		"", "demo", "dev", "bench", "bench curves", "status", "version", "completion", "completion bash", "completion zsh", "completion fish", "context", "context add", "context use", "context list", "context show", "context remove", "server", "server nats", "task", "task submit", "task get", "task list",
-		"task watch", "task cancel", "worker", "worker list", "tasklist", "tasklist put", "tasklist get", "tasklist list", "tasklist delete", "tasklist describe", "tasklist pollers", "limit top", "domain", "domain put", "domain get",
+		"task watch", "task cancel", "worker", "worker list", "worker drain", "worker stop", "worker resume", "tasklist", "tasklist put", "tasklist get", "tasklist list", "tasklist delete", "tasklist describe", "tasklist pollers", "limit top", "domain", "domain put", "domain get",
 		"domain list", "domain delete", "type", "type set", "type get", "type list", "type delete", "upgrade", "upgrade status", "upgrade finalize",
 		"quarantine", "quarantine list", "quarantine show", "quarantine redrive", "quarantine drop",
 	} {

@@ -28,7 +28,7 @@ func TestI14_WhatOthersWroteIsTextOnly(t *testing.T) {
 		print func() error
 	}{
 		"workers": {2, func() error {
-			return a.printWorkers(&yardv1.ListWorkersResponse{Workers: []*yardv1.LiveWorker{{Worker: evil, Version: evil, Host: evil, Tasklists: []string{evil}}}, KnownForMs: 1 << 30})
+			return a.printWorkers(&yardv1.ListWorkersResponse{Workers: []*yardv1.LiveWorker{{Worker: evil, Version: evil, Host: evil, Tasklists: []string{evil}, Drain: &yardv1.WorkerDrain{Reason: evil, By: evil}}}, KnownForMs: 1 << 30})
 		}},
 		"pollers": {2, func() error {
 			return a.printPollers(&yardv1.TasklistPollersResponse{Pollers: []*yardv1.Poller{{Worker: evil, Version: evil}}, KnownForMs: 1 << 30})

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -75,7 +76,8 @@ are polled in turn, so a task may wait 100 ms longer per tasklist. With weights,
 them in the ratio of their weights; who has none named has weight 1.
 
 SIGTERM or Ctrl-C drains the worker: it takes no more tasks, and waits for its commands. Those
-that still run after --drain-timeout are stopped, and their tasks are handed back, without a failure.`,
+that still run after --drain-timeout are stopped, and their tasks are handed back, without a failure.
+"yard worker stop" does the same from afar, and the exit code is 0, too.`,
 			program.ResultBytesMax>>10, program.ExitBadData, program.ExitRetryLater),
 		Example: `  yard worker --tasklist mail --exec 'jq -r .to | xargs ./send-mail' --concurrency 4
   yard worker -t thumbnails --type image.resize --type image.crop --exec ./resize.sh
@@ -108,7 +110,7 @@ that still run after --drain-timeout are stopped, and their tasks are handed bac
 	flags.StringVar(&f.version, "version-label", "", "version of the command for people, up to 64 bytes; default that of yard")
 	flags.StringVar(&f.log.Level, "log-level", "info", "debug, info, warn or error")
 	flags.StringVar(&f.log.Format, "log-format", "text", "text or json")
-	cmd.AddCommand(a.workerList())
+	cmd.AddCommand(a.workerList(), a.workerDrain(), a.workerStop(), a.workerResume())
 	return cmd
 }
 
@@ -196,6 +198,11 @@ func (a *app) work(ctx context.Context, c *yard.Client, f workerFlags, log *slog
 	}
 	if err == nil && ctx.Err() != nil {
 		log.Info("the worker has stopped")
+	}
+	var left *yard.DrainError
+	if stopped := new(yard.StoppedError); errors.As(err, &stopped) && !errors.As(err, &left) {
+		log.Info(stopped.Error())
+		return nil // as at SIGTERM, so that a supervisor that restarts what fails leaves it
 	}
 	return err
 }

@@ -215,6 +215,7 @@ func batchOf(data []byte) *logv1.Batch {
 
 // memBus keeps what is sent; the test answers.
 type memBus struct {
+	silent []*rpcv1.Silent
 	mu     sync.Mutex
 	polls  []sentPoll
 	events []sentEvents
@@ -275,6 +276,17 @@ func (b *memBus) PublishGivenUp(data []byte) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.givenUp = append(b.givenUp, &m)
+	return nil
+}
+
+func (b *memBus) PublishSilent(data []byte) error {
+	var m rpcv1.Silent
+	if err := m.UnmarshalVT(data); err != nil {
+		panic(err)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.silent = append(b.silent, &m)
 	return nil
 }
 

@@ -108,6 +108,8 @@ type Gateway struct {
 	polls    *polls
 	spread   *spread
 	scales   *scales
+	// drainVoice is Run's.
+	drainVoice drainVoice
 
 	// base ends when draining took too long: what waits then gives up.
 	base   context.Context
@@ -162,6 +164,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 		case now := <-tick.C:
 			g.polls.tick(now)
 			g.spread.tick(now)
+			g.tellDrained(now)
 		case <-ctx.Done():
 			draining = true
 		}

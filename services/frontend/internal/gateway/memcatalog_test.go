@@ -27,6 +27,9 @@ type memCatalog struct {
 	// scales are by domain and tasklist; scalesBroken is what writes of them are answered with.
 	scales       map[string]catalog.Scaled
 	scalesBroken error
+	// workers are those that are drained, by domain; workersAt is the last revision of one.
+	workers   map[string]map[string]*yardv1.WorkerDrain
+	workersAt uint64
 	// revision is the last one given.
 	revision int64
 }
@@ -36,7 +39,7 @@ func newMemCatalog() *memCatalog {
 		domains: map[string]*yardv1.Domain{"shop": {Name: "shop"}}, types: map[string]*yardv1.TaskType{}, lists: map[string]*yardv1.Tasklist{},
 		limits: map[string]*yardv1.Limit{}, stored: map[string]*yardv1.Limit{},
 		groups: map[string]*yardv1.Group{},
-		pauses: map[string]*yardv1.Pause{}, scales: map[string]catalog.Scaled{},
+		pauses: map[string]*yardv1.Pause{}, scales: map[string]catalog.Scaled{}, workers: map[string]map[string]*yardv1.WorkerDrain{},
 	}
 }
 
@@ -418,6 +421,36 @@ func (c *memCatalog) DeletePauseOver(_ context.Context, key string, nowMS int64)
 	defer c.mu.Unlock()
 	if !catalog.Paused(c.pauses[key], nowMS) {
 		delete(c.pauses, key)
+	}
+	return nil
+}
+
+func (c *memCatalog) DrainedWorker(domain, workerID string) *yardv1.WorkerDrain {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.workers[domain][workerID]
+}
+
+func (c *memCatalog) DrainedWorkers() (map[string]map[string]*yardv1.WorkerDrain, uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.workers), c.workersAt
+}
+
+func (c *memCatalog) ChangeDrainedWorkers(_ context.Context, domain string, change func(map[string]*yardv1.WorkerDrain) (bool, error)) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := maps.Clone(c.workers[domain])
+	if all == nil {
+		all = map[string]*yardv1.WorkerDrain{}
+	}
+	changed, err := change(all)
+	if err != nil || !changed {
+		return err
+	}
+	c.workersAt++
+	if c.workers[domain] = all; len(all) == 0 {
+		delete(c.workers, domain)
 	}
 	return nil
 }

@@ -46,12 +46,18 @@ func (g *Gateway) Poll(c Call, req *yardv1.PollRequest, answer Answer) {
 		},
 		until: c.Received.Add(time.Duration(req.WaitMs) * time.Millisecond), answer: answer,
 	}
+	at.drain = g.polls.drainOf(at)
+	if req.NoTasks {
+		g.tellGivenUp(at, false)
+		at.empty()
+		return
+	}
 	at.places = 1 + len(req.Tasklists) + (at.req.SizeVT()+typeBytes*len(req.Types))/pollPlaceBytes
 	if !g.pools.polls.Take(c.Domain, at.places) {
 		answer(nil, fault.New(fault.ResourceExhausted, "too many polls wait").After(fullRetryAfter))
 		return
 	}
-	g.tellGivenUp(at)
+	g.tellGivenUp(at, at.drain == nil)
 	g.polls.forward(at)
 	answer(nil, nil)
 }
@@ -82,5 +88,5 @@ func unserved() error {
 	return fault.New(fault.Unavailable, "no node serves the tasklist now").After(awayRetryAfter)
 }
 
-// empty answers a poll whose owner is replaced.
-func (at *poll) empty() { at.answer(&yardv1.PollResponse{}, nil) }
+// empty answers a poll whose owner is replaced, or whose worker is drained.
+func (at *poll) empty() { at.answer(&yardv1.PollResponse{Drain: at.drain}, nil) }

@@ -52,7 +52,7 @@ func (r *rig) kept() int {
 			resting++
 		}
 	}
-	if len(r.polls.byEnd) != len(r.polls.sent)+len(r.polls.waiting)+resting {
+	if len(r.polls.byEnd) != len(r.polls.sent)+len(r.polls.waiting)+len(r.polls.held)+resting {
 		return -1
 	}
 	return len(r.polls.byEnd)

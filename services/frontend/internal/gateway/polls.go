@@ -33,7 +33,8 @@ const (
 //	   │                            ├──► sent to the owner of another shard: its partition gave it up
 //	   └────────────────────────────┘
 //
-// Each is in one of the two states, and changes it under the lock. So a poll is never with two
+// In place of being sent, the poll of a drained worker is held, and answered empty after a while.
+// Each is in one of the three states, and changes it under the lock. So a poll is never with two
 // owners, which would give it tasks twice.
 type polls struct {
 	g *Gateway
@@ -45,7 +46,9 @@ type polls struct {
 	// sent are by the id of their sending, waiting by their number.
 	sent    map[uint64]*poll
 	waiting map[uint64]*poll
-	byEnd   byEnd
+	// held are those of drained workers, by their number.
+	held  map[uint64]*poll
+	byEnd byEnd
 	// epochs are the newest open ones by shard, 0 where none is known.
 	epochs  []uint64
 	stopped bool
@@ -72,6 +75,8 @@ type poll struct {
 	// due is when a waiting one is sent again. It is not after until.
 	due    time.Time
 	answer Answer
+	// drain is that of its worker, if that is known.
+	drain *yardv1.WorkerDrain
 	// place in polls.byEnd.
 	place int
 }
@@ -89,7 +94,7 @@ type effect struct {
 
 func newPolls(g *Gateway) *polls {
 	return &polls{
-		g: g, sent: map[uint64]*poll{}, waiting: map[uint64]*poll{}, epochs: make([]uint64, g.Partitioning.Matching),
+		g: g, sent: map[uint64]*poll{}, waiting: map[uint64]*poll{}, held: map[uint64]*poll{}, epochs: make([]uint64, g.Partitioning.Matching),
 		severals: map[uint64]*poll{}, book: visits.New(rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))),
 	}
 }
@@ -113,8 +118,11 @@ func (p *polls) forward(at *poll) {
 }
 
 // give has a poll that no one has sent to the newest owner of its shard. Where none is known
-// it waits. The caller holds the lock.
+// it waits. That of a drained worker is held. The caller holds the lock.
 func (p *polls) give(at *poll, now time.Time) effect {
+	if at.drain = p.drainOf(at); at.drain != nil {
+		return p.hold(at, now)
+	}
 	epoch := p.epochs[at.shard]
 	if epoch == 0 {
 		return p.rest(at, now)
@@ -334,6 +342,10 @@ func (p *polls) stop() {
 			all = append(all, p.over(at))
 		}
 	}
+	for _, at := range p.held {
+		p.forget(at)
+		all = append(all, effect{at: at, empty: true})
+	}
 	p.mu.Unlock()
 	for _, e := range all {
 		p.carryOut(e)
@@ -345,6 +357,7 @@ func (p *polls) forget(at *poll) {
 	p.g.pools.polls.Give(at.req.Domain, at.places)
 	delete(p.sent, at.req.Id)
 	delete(p.waiting, at.number)
+	delete(p.held, at.number)
 	if at.several != nil {
 		p.book.Remove(at.several.Poll, time.Now())
 		delete(p.severals, at.number)

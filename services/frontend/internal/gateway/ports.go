@@ -75,6 +75,8 @@ type Bus interface {
 	PublishPoll(shard int, epoch, id uint64, data []byte) error
 	// PublishGivenUp tells all owners of matching shards of inboxes whose answers are lost.
 	PublishGivenUp(data []byte) error
+	// PublishSilent has the polls of workers end, wherever they wait.
+	PublishSilent(data []byte) error
 	// PublishCancelHint tells the workers of a domain which running tasks were cancelled.
 	PublishCancelHint(domain string, data []byte) error
 	// AnsweredTo is the subject where news of answered polls reach TakeAnswered.
@@ -100,7 +102,7 @@ func (o Owners) missing() bool {
 		o.TimerGet == nil || o.TimerList == nil || o.TimerDescribe == nil || o.MatchingDescribe == nil
 }
 
-// Catalog is what this frontend knows of domains, types, tasklists, limits, groups, pauses and drains; it follows the
+// Catalog is what this frontend knows of domains, types, tasklists, limits, groups, pauses, drains and drained workers; it follows the
 // stored ones within moments. Returned messages are shared and not changed.
 type Catalog interface {
 	HasDomain(name string) bool
@@ -142,6 +144,9 @@ type Catalog interface {
 	DrainedType(domain, name string) *yardv1.Pause
 	DrainedGroup(domain, name string) *yardv1.Pause
 	Drains(domain string, nowMS int64) catalog.Stopped
+	// DrainedWorker is the drain of a worker, or nil. DrainedWorkers are all, by domain and id, and the revision of the last change.
+	DrainedWorker(domain, workerID string) *yardv1.WorkerDrain
+	DrainedWorkers() (all map[string]map[string]*yardv1.WorkerDrain, revision uint64)
 }
 
 // Registry stores domains, types, settings of tasklists, limits, pauses, drains and scales. Its errors are *fault.Error. A put names the revision that
@@ -173,4 +178,7 @@ type Registry interface {
 	DeletePause(ctx context.Context, key string) (*yardv1.Pause, error)
 	// DeletePauseOver deletes the pause under a key if it is over at an instant, Unix ms.
 	DeletePauseOver(ctx context.Context, key string, nowMS int64) error
+	// ChangeDrainedWorkers changes which workers of a domain are drained. Change is called with all that are stored, changes them and tells whether it did;
+	// again where another frontend was quicker. Its error is returned, and then nothing is stored.
+	ChangeDrainedWorkers(ctx context.Context, domain string, change func(all map[string]*yardv1.WorkerDrain) (changed bool, err error)) error
 }

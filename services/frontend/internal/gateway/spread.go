@@ -32,10 +32,10 @@ func (g *Gateway) pick(domain, tasklist string) int {
 }
 
 // tellGivenUp tells the owners of all shards what a poll of several tasklists, or of one with several partitions, says was lost: the one
-// that sent it is perhaps not the one that the poll goes to.
-func (g *Gateway) tellGivenUp(at *poll) {
+// that sent it is perhaps not the one that the poll goes to. So does one that goes nowhere.
+func (g *Gateway) tellGivenUp(at *poll, goes bool) {
 	req := at.req
-	if len(req.Unanswered) == 0 || len(at.tasklists) == 0 && g.Catalog.Partitions(req.Domain, req.Tasklist) == 1 {
+	if len(req.Unanswered) == 0 || goes && len(at.tasklists) == 0 && g.Catalog.Partitions(req.Domain, req.Tasklist) == 1 {
 		return
 	}
 	data, err := (&rpcv1.GivenUp{Domain: req.Domain, Inboxes: req.Unanswered}).MarshalVT()

@@ -33,13 +33,13 @@ func (g *Gateway) ListWorkers(c Call, req *yardv1.ListWorkersRequest, answer Ans
 	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
 		ask := &rpcv1.ListWorkersRequest{Domain: c.Domain, After: req.Cursor, Limit: req.Limit}
-		parts, err := everyone(ctx, g.Partitioning.History, func(ctx context.Context, p int) (*rpcv1.ListWorkersResponse, error) {
-			return g.Owners.HistoryWorkers(ctx, p, ask)
-		})
+		all, err := g.workersOf(ctx, ask)
 		if err != nil {
 			return nil, err
 		}
-		all := mergeWorkers(parts)
+		for _, w := range all.Workers {
+			w.Drain = g.Catalog.DrainedWorker(c.Domain, w.WorkerId)
+		}
 		page, cut := paging.Cut(all.Workers, int(req.Limit), paging.BytesMax, func(w *yardv1.LiveWorker) int { return c.size(w) })
 		resp := &yardv1.ListWorkersResponse{Workers: page, KnownForMs: all.KnownForMs}
 		if n := len(page); n > 0 && (cut || all.More) {
@@ -47,6 +47,17 @@ func (g *Gateway) ListWorkers(c Call, req *yardv1.ListWorkersRequest, answer Ans
 		}
 		return resp, nil
 	})
+}
+
+// workersOf asks all owners of partitions.
+func (g *Gateway) workersOf(ctx context.Context, ask *rpcv1.ListWorkersRequest) (*rpcv1.ListWorkersResponse, error) {
+	parts, err := everyone(ctx, g.Partitioning.History, func(ctx context.Context, p int) (*rpcv1.ListWorkersResponse, error) {
+		return g.Owners.HistoryWorkers(ctx, p, ask)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return mergeWorkers(parts), nil
 }
 
 // mergeWorkers joins the pages of several owners, each sorted by worker. It ends where the first page ends that has more behind it: of later
@@ -96,7 +107,7 @@ func sameWorker(a, b *yardv1.LiveWorker) *yardv1.LiveWorker {
 	return a
 }
 
-// TakeSilent reads which workers fell silent (topology.HintSilent).
+// TakeSilent reads which workers fell silent, or are drained (topology.HintSilent).
 func (g *Gateway) TakeSilent(data []byte) {
 	var m rpcv1.Silent
 	if err := m.UnmarshalVT(data); err != nil {
@@ -106,8 +117,8 @@ func (g *Gateway) TakeSilent(data []byte) {
 	g.polls.fellSilent(m.Workers)
 }
 
-// fellSilent answers the polls of silent workers that no owner of matching has, so that no further task is granted to them. The
-// others are matching's.
+// fellSilent answers the polls of silent and of drained workers that no owner of matching has, so that no further task is granted to them. The
+// others are matching's. Those that are held are to rest.
 func (p *polls) fellSilent(workers []*rpcv1.SilentWorker) {
 	type key struct{ domain, id string }
 	silent := make(map[key]bool, len(workers))
@@ -128,6 +139,7 @@ func (p *polls) fellSilent(workers []*rpcv1.SilentWorker) {
 		}
 	}
 	for _, at := range ended {
+		at.drain = p.drainOf(at)
 		p.forget(at)
 	}
 	p.mu.Unlock()

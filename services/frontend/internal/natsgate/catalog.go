@@ -117,6 +117,11 @@ func (c *Catalog) DeletePauseOver(ctx context.Context, key string, nowMS int64) 
 	return catalog.DeletePauseOver(ctx, c.kv, key, nowMS)
 }
 
+// ChangeDrainedWorkers changes which workers of a domain are drained.
+func (c *Catalog) ChangeDrainedWorkers(ctx context.Context, domain string, change func(all map[string]*yardv1.WorkerDrain) (bool, error)) error {
+	return catalog.ChangeDrainedWorkers(ctx, c.kv, domain, change)
+}
+
 // DeleteDomain deletes a domain, its types, tasklists, limits, groups and pauses.
 func (c *Catalog) DeleteDomain(ctx context.Context, name string, revision int64) (*yardv1.Domain, error) {
 	return catalog.DeleteDomain(ctx, c.kv, name, revision)

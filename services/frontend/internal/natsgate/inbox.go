@@ -136,6 +136,9 @@ func (b *Inbox) PublishPoll(shard int, epoch, id uint64, data []byte) error {
 // PublishGivenUp implements gateway.Bus.
 func (b *Inbox) PublishGivenUp(data []byte) error { return b.nc.Publish(topology.HintGivenUp, data) }
 
+// PublishSilent implements gateway.Bus.
+func (b *Inbox) PublishSilent(data []byte) error { return b.nc.Publish(topology.HintSilent, data) }
+
 // PublishCancelHint implements gateway.Bus.
 func (b *Inbox) PublishCancelHint(domain string, data []byte) error {
 	return b.nc.Publish(topology.CancelHint(domain), data)

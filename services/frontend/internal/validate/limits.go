@@ -122,6 +122,9 @@ const (
 	PausesMax      = 1000
 	PauseMin       = time.Second
 	PauserBytesMax = 128
+	// DrainedWorkersMax bounds the workers of a domain that are drained or asked to stop, WorkerReasonBytesMax why.
+	DrainedWorkersMax    = 1000
+	WorkerReasonBytesMax = 256
 	// PurgeMax bounds the tasks of one step of a purge, PurgeReasonBytesMax its reason: with who purges it is that of a cancel.
 	PurgeMax            = 1000
 	PurgeDefault        = 500

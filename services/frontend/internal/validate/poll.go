@@ -23,8 +23,12 @@ func Poll(req *yardv1.PollRequest, subject string) error {
 			return err
 		}
 	}
+	least := int32(1)
+	if req.NoTasks {
+		least = 0
+	}
 	if err := firstError(
-		between("/max_tasks", req.MaxTasks, 1, BatchMax),
+		between("/max_tasks", req.MaxTasks, least, BatchMax),
 		between("/wait_ms", req.WaitMs, 0, ms(WaitMax)),
 		text("/worker", req.Worker, WorkerBytesMax),
 		text("/worker_version", req.WorkerVersion, VersionBytesMax),

@@ -19,6 +19,30 @@ func workerID(path, id string) error {
 
 const workerIDChars = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
+// DrainWorker checks a workers.drain.
+func DrainWorker(req *yardv1.DrainWorkerRequest) error {
+	return firstError(requiredWorkerID(req.WorkerId), toldWorker(req.Reason, req.By))
+}
+
+// StopWorker checks a workers.stop.
+func StopWorker(req *yardv1.StopWorkerRequest) error {
+	return firstError(requiredWorkerID(req.WorkerId), toldWorker(req.Reason, req.By))
+}
+
+// ResumeWorker checks a workers.resume.
+func ResumeWorker(req *yardv1.ResumeWorkerRequest) error { return requiredWorkerID(req.WorkerId) }
+
+func requiredWorkerID(id string) error {
+	if id == "" {
+		return invalid("/worker_id", "is required")
+	}
+	return workerID("/worker_id", id)
+}
+
+func toldWorker(reason, by string) error {
+	return firstError(text("/reason", reason, WorkerReasonBytesMax), text("/by", by, PauserBytesMax))
+}
+
 // Workers checks a workers.list and fills in its default limit.
 func Workers(req *yardv1.ListWorkersRequest) error {
 	if req.Limit == 0 {

@@ -134,7 +134,13 @@ func (o *Owner) ListWorkers(ctx context.Context, req *rpcv1.ListWorkersRequest) 
 	w := o.Workers
 	w.mu.Lock()
 	now := w.Now()
-	page, more := w.roster.List(req.Domain, req.After, int(req.Limit))
+	var page []roster.Worker
+	more := false
+	if len(req.WorkerIds) > 0 {
+		page = w.roster.These(req.Domain, req.WorkerIds)
+	} else {
+		page, more = w.roster.List(req.Domain, req.After, int(req.Limit))
+	}
 	known := w.roster.KnownFor(now)
 	w.mu.Unlock()
 	out := &rpcv1.ListWorkersResponse{More: more, KnownForMs: known.Milliseconds()}

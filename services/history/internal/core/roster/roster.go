@@ -250,6 +250,21 @@ func (r *Roster) remove(w *Worker) {
 	r.count--
 }
 
+// These are those of some workers of a domain that are heard, by id.
+func (r *Roster) These(name string, ids []string) (found []Worker) {
+	d := r.domains[name]
+	if d == nil {
+		return nil
+	}
+	for _, id := range ids {
+		if w := d.workers[id]; w != nil && w.silentAt == 0 {
+			found = append(found, *w)
+		}
+	}
+	slices.SortFunc(found, func(a, b Worker) int { return strings.Compare(a.ID, b.ID) })
+	return slices.CompactFunc(found, func(a, b Worker) bool { return a.ID == b.ID })
+}
+
 // List are the first limit workers of a domain behind one, by id; more: there are more behind.
 func (r *Roster) List(name, after string, limit int) (page []Worker, more bool) {
 	d := r.domains[name]

@@ -59,7 +59,7 @@ func TestSilenceIsTwoSignsAndSlack(t *testing.T) {
 	if n := e.upTo(start+2600*time.Millisecond, start+2600*time.Millisecond); n != 1 || !slices.Equal(e.Fallen(), []Key{{"shop", id(1)}}) {
 		t.Fatalf("%d, %v", n, e.Fallen())
 	}
-	if page, _ := e.List("shop", "", 10); len(page) != 0 {
+	if page, _ := e.List("shop", "", 10); len(page)+len(e.These("shop", []string{id(1)})) != 0 {
 		t.Errorf("listed: %v", page)
 	}
 	if n := e.upTo(start+2700*time.Millisecond, start+5500*time.Millisecond); n != 0 || len(e.Fallen()) != 1 {
@@ -212,6 +212,14 @@ func TestTheListIsSortedAndInPages(t *testing.T) {
 	}
 	for want, got := range map[string]string{
 		"[1 2] true": ids(e.List("shop", "", 2)), "[3] false": ids(e.List("shop", id(2), 2)), "[] false": ids(e.List("other", "", 2)),
+	} {
+		if got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	these := func(name string, all ...string) string { return ids(e.These(name, all), false) }
+	for want, got := range map[string]string{
+		"[1 3] false": these("shop", id(3), id(1), id(1), id(0), "unknown"), "[0] false": these("media", id(0), id(1)), "[] false": these("other", id(1)),
 	} {
 		if got != want {
 			t.Errorf("%s, want %s", got, want)

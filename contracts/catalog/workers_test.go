@@ -1,0 +1,133 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+)
+
+func drains(id, reason string) func(map[string]*yardv1.WorkerDrain) (bool, error) {
+	return func(all map[string]*yardv1.WorkerDrain) (bool, error) {
+		all[id] = &yardv1.WorkerDrain{Reason: reason, SinceMs: 7}
+		return true, nil
+	}
+}
+
+func resumes(id string) func(map[string]*yardv1.WorkerDrain) (bool, error) {
+	return func(all map[string]*yardv1.WorkerDrain) (bool, error) {
+		delete(all, id)
+		return true, nil
+	}
+}
+
+// Drained workers come and go, each as a change of its domain and of the revision; what was read stays as it was.
+func TestACatalogFollowsDrainedWorkers(t *testing.T) {
+	fill := func(b *bucket) {
+		b.set(topology.WorkersKey("shop"), []byte(`{"workers":[{"worker_id":"w1","drain":{"by":"ann","since_ms":5}},{"worker_id":"w0"}]}`), false)
+		b.set(topology.WorkersKey("broken"), []byte(`{`), false)
+	}
+	watching(t, fill, func(w *watched) {
+		all, first := w.DrainedWorkers()
+		if d := w.DrainedWorker("shop", "w1"); d.GetBy() != "ann" || w.DrainedWorker("shop", "w0") != nil || w.DrainedWorker("bank", "w1") != nil || len(all) != 1 || first == 0 {
+			t.Errorf("%v", all)
+		}
+		change := func(domain string, f func(map[string]*yardv1.WorkerDrain) (bool, error)) {
+			t.Helper()
+			if err := ChangeDrainedWorkers(t.Context(), w.bucket, domain, f); err != nil {
+				t.Fatal(err)
+			}
+		}
+		change("shop", drains("w2", "why"))
+		change("bank", drains("w1", "another"))
+		w.reported("two drains", "shop", "bank")
+		if w.DrainedWorker("shop", "w2").GetReason() != "why" || w.DrainedWorker("shop", "w1").GetBy() != "ann" || w.DrainedWorker("bank", "w1").GetReason() != "another" {
+			t.Error("one is missing")
+		}
+		if _, now := w.DrainedWorkers(); now <= first || len(all["shop"]) != 1 {
+			t.Errorf("revision %d after %d, what was read is %v", now, first, all)
+		}
+		change("bank", resumes("w1"))
+		change("bank", resumes("w1")) // nothing is left
+		w.reported("a resume", "bank", "bank")
+		change("bank", drains("w3", "")) // behind a deleted key
+		w.reported("a drain", "bank")
+		if all, _ := w.DrainedWorkers(); len(all["bank"]) != 1 || all["bank"]["w3"] == nil || len(all["shop"]) != 2 {
+			t.Errorf("%v", all)
+		}
+		if err := ChangeDrainedWorkers(t.Context(), w.bucket, "bank", func(map[string]*yardv1.WorkerDrain) (bool, error) { return false, nil }); err != nil {
+			t.Error(err)
+		}
+		w.reported("no change")
+	})
+}
+
+// busyBucket has another one write between each read and the write that follows.
+type busyBucket struct {
+	*bucket
+	times int
+}
+
+func (b *busyBucket) Get(ctx context.Context, key string) (jetstream.KeyValueEntry, error) {
+	e, err := b.bucket.Get(ctx, key)
+	if b.times > 0 {
+		b.times--
+		value := fmt.Sprintf(`{"workers":[{"worker_id":"other-%d","drain":{}}]}`, b.times)
+		b.set(key, []byte(value), false)
+	}
+	return e, err
+}
+
+func TestChangesOfDrainedWorkersMeet(t *testing.T) {
+	b := &busyBucket{newBucket(), 3}
+	if err := ChangeDrainedWorkers(t.Context(), b, "shop", drains("w1", "")); err != nil {
+		t.Fatal(err)
+	}
+	var stored []string
+	see := func(all map[string]*yardv1.WorkerDrain) (bool, error) {
+		for id := range all {
+			stored = append(stored, id)
+		}
+		return false, nil
+	}
+	if err := ChangeDrainedWorkers(t.Context(), b, "shop", see); err != nil || len(stored) != 2 {
+		t.Errorf("stored %v, %v", stored, err)
+	}
+	b.times = 1000
+	refused(t, "while others change it all the time", ChangeDrainedWorkers(t.Context(), b, "shop", drains("w1", "")), fault.Unavailable, "")
+	b.times = 0
+	mine := errors.New("mine")
+	if err := ChangeDrainedWorkers(t.Context(), b, "shop", func(map[string]*yardv1.WorkerDrain) (bool, error) { return true, mine }); err != mine {
+		t.Errorf("got %v", err)
+	}
+	refused(t, "a domain that is no key", ChangeDrainedWorkers(t.Context(), b, "a.b", drains("w1", "")), fault.InvalidArgument, "/domain")
+	refused(t, "more than a message holds", ChangeDrainedWorkers(t.Context(), b, "shop", drains("w1", strings.Repeat("x", workersBytesMax))), fault.FailedPrecondition, "/reason")
+}
+
+func TestADomainTakesItsDrainedWorkersAlong(t *testing.T) {
+	b := newBucket()
+	for _, domain := range []string{"shop", "shop2"} {
+		if _, err := PutDomain(t.Context(), b, &yardv1.Domain{Name: domain}); err != nil {
+			t.Fatal(err)
+		}
+		if err := ChangeDrainedWorkers(t.Context(), b, domain, drains("w1", "")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := DeleteDomain(t.Context(), b, "shop", 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Get(t.Context(), topology.WorkersKey("shop")); !errors.Is(err, jetstream.ErrKeyNotFound) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := b.Get(t.Context(), topology.WorkersKey("shop2")); err != nil {
+		t.Errorf("got %v", err)
+	}
+}

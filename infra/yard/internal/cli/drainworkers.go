@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+)
+
+// workerPrefixMin is how much of an id names a worker at least.
+const workerPrefixMin = 4
+
+const workerNames = `
+
+WORKER is an id as in "yard worker list -o wide", the beginning of one, or the name of a worker that no other live one has. Several may be named.`
+
+func (a *app) workerDrain() *cobra.Command {
+	return a.tellCommand("drain", "drains", "Drain workers: they get no new tasks, and what they run goes on",
+		`Drain live workers: within a second, they get no new tasks. What they run goes on to its end; "yard worker list" shows how much is
+left. It holds until "yard worker resume", or until the worker has not been heard for 10 minutes. A process that starts again is another worker.`,
+		func(ctx context.Context, c *yard.Client, id, reason, by string) (codec.Message, *yardv1.LiveWorker, error) {
+			resp, err := c.Wire().DrainWorker(ctx, &yardv1.DrainWorkerRequest{WorkerId: id, Reason: reason, By: by})
+			return resp, resp.GetWorker(), err
+		})
+}
+
+func (a *app) workerStop() *cobra.Command {
+	return a.tellCommand("stop", "stops", "Stop workers: they get no new tasks, finish what they run, and end",
+		`Stop live workers: within a second, they get no new tasks, and they are asked to end. A worker of the Go SDK lets its handlers finish, within its
+drain timeout, and its Run returns; "yard worker" exits. One of another program has to look at the answers to its polls.`,
+		func(ctx context.Context, c *yard.Client, id, reason, by string) (codec.Message, *yardv1.LiveWorker, error) {
+			resp, err := c.Wire().StopWorker(ctx, &yardv1.StopWorkerRequest{WorkerId: id, Reason: reason, By: by})
+			return resp, resp.GetWorker(), err
+		})
+}
+
+// tellCommand drains or stops workers. What it answers with --json is the API's, a line for each.
+func (a *app) tellCommand(verb, verbs, short, long string, tell func(ctx context.Context, c *yard.Client, id, reason, by string) (codec.Message, *yardv1.LiveWorker, error)) *cobra.Command {
+	var reason, by string
+	cmd := &cobra.Command{
+		Use: verb + " WORKER...", Short: short, Long: long + workerNames,
+		Example: `  yard worker ` + verb + ` 5f0cb1a8 --reason "its disk fails"`,
+		Args:    argCount(1, listedMax, "workers"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !cmd.Flags().Changed("by") {
+				by = userName()
+			}
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
+				named, err := workersNamed(ctx, c, args)
+				if err != nil {
+					return err
+				}
+				changed := &yardv1.ListWorkersResponse{KnownForMs: workersKnownAfter.Milliseconds()}
+				for _, w := range named {
+					resp, worker, err := tell(ctx, c, w.WorkerId, reason, by)
+					if err != nil {
+						return err
+					}
+					changed.Workers = append(changed.Workers, worker)
+					if a.json {
+						if err := a.printJSON(resp); err != nil {
+							return err
+						}
+					}
+				}
+				if a.json {
+					return nil
+				}
+				return a.printWorkers(changed)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for people, also those who read the worker's log; up to 256 bytes")
+	cmd.Flags().StringVar(&by, "by", "", "who "+verbs+" it, for people; default the user of this system")
+	return cmd
+}
+
+func (a *app) workerResume() *cobra.Command {
+	return &cobra.Command{
+		Use: "resume WORKER...", Short: "End the drain of workers: they get tasks again",
+		Long:    `End the drain of workers, or take back that they are to stop: within a second, they get tasks again. One that has learnt that it is to stop ends all the same.` + workerNames,
+		Example: "  yard worker resume 5f0cb1a8",
+		Args:    argCount(1, listedMax, "workers"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
+				named, err := workersNamed(ctx, c, args)
+				if err != nil {
+					return err
+				}
+				var t table
+				t.row("WORKER", "DRAINED SINCE", "BY", "REASON")
+				for _, w := range named {
+					resp, err := c.Wire().ResumeWorker(ctx, &yardv1.ResumeWorkerRequest{WorkerId: w.WorkerId})
+					if err != nil {
+						return err
+					}
+					if a.json {
+						if err := a.printJSON(resp); err != nil {
+							return err
+						}
+					}
+					t.row(cmp.Or(w.Worker, w.WorkerId), at(resp.Drain.SinceMs), cmp.Or(resp.Drain.By, "-"), resp.Drain.Reason)
+				}
+				if a.json {
+					return nil
+				}
+				return a.printTable(&t)
+			})
+		},
+	}
+}
+
+// listedMax is how many workers one command may name.
+const listedMax = 1000
+
+// workersNamed finds the live workers that arguments name, each once. A whole id that is not heard is left to the engine.
+func workersNamed(ctx context.Context, c *yard.Client, args []string) (named []*yardv1.LiveWorker, err error) {
+	all, err := liveWorkers(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	for _, arg := range args {
+		w, err := workerNamed(all.Workers, arg)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(named, func(other *yardv1.LiveWorker) bool { return other.WorkerId == w.WorkerId }) {
+			named = append(named, w)
+		}
+	}
+	return named, nil
+}
+
+func workerNamed(all []*yardv1.LiveWorker, arg string) (*yardv1.LiveWorker, error) {
+	find := func(matches func(w *yardv1.LiveWorker) bool) (found []*yardv1.LiveWorker) {
+		for _, w := range all {
+			if matches(w) {
+				found = append(found, w)
+			}
+		}
+		return found
+	}
+	found := find(func(w *yardv1.LiveWorker) bool { return w.WorkerId == arg })
+	if len(found) == 0 {
+		found = find(func(w *yardv1.LiveWorker) bool { return w.Worker == arg })
+	}
+	if len(found) == 0 && len(arg) >= workerPrefixMin {
+		found = find(func(w *yardv1.LiveWorker) bool { return strings.HasPrefix(w.WorkerId, arg) })
+	}
+	switch len(found) {
+	case 0:
+		return &yardv1.LiveWorker{WorkerId: arg}, nil
+	case 1:
+		return found[0], nil
+	}
+	return nil, usagef("%q names %d workers, such as %s and %s: name one by its id", arg, len(found), found[0].WorkerId, found[1].WorkerId)
+}

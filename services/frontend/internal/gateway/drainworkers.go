@@ -1,0 +1,283 @@
+package gateway
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/drained"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+)
+
+const (
+	// drainedRest is how long the poll of a drained worker is held. It learns of it by the answer, and does not ask more often.
+	drainedRest = 2 * time.Second
+	// toldTogether is how many workers one message names whose polls end.
+	toldTogether = 1024
+	// goneLookEvery is how often it is looked whether drained workers of a domain are gone, of one after the other.
+	goneLookEvery = 10 * time.Second
+	// lookTogether is how many workers owners are asked of at once: an answer has room for as many.
+	lookTogether = 100
+)
+
+// DrainWorker has a worker get no new attempts (workers.drain).
+func (g *Gateway) DrainWorker(c Call, req *yardv1.DrainWorkerRequest, answer Answer) {
+	if err := g.domain(&c); err != nil {
+		answer(nil, err)
+		return
+	}
+	if err := validate.DrainWorker(req); err != nil {
+		answer(nil, err)
+		return
+	}
+	d := &yardv1.WorkerDrain{Reason: req.Reason, By: req.By}
+	g.drainWorker(c, req.WorkerId, d, answer, func(w *yardv1.LiveWorker) codec.Message { return &yardv1.DrainWorkerResponse{Worker: w} })
+}
+
+// StopWorker drains a worker and asks it to end (workers.stop).
+func (g *Gateway) StopWorker(c Call, req *yardv1.StopWorkerRequest, answer Answer) {
+	if err := g.domain(&c); err != nil {
+		answer(nil, err)
+		return
+	}
+	if err := validate.StopWorker(req); err != nil {
+		answer(nil, err)
+		return
+	}
+	d := &yardv1.WorkerDrain{Stop: true, Reason: req.Reason, By: req.By}
+	g.drainWorker(c, req.WorkerId, d, answer, func(w *yardv1.LiveWorker) codec.Message { return &yardv1.StopWorkerResponse{Worker: w} })
+}
+
+// drainWorker stores the drain of a worker of the domain. One that is not heard is not drained: its id may be a typing error.
+func (g *Gateway) drainWorker(c Call, id string, d *yardv1.WorkerDrain, answer Answer, resp func(*yardv1.LiveWorker) codec.Message) {
+	if err := g.known("", logversion.Alive); err != nil {
+		answer(nil, err)
+		return
+	}
+	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
+		w, err := g.liveWorker(ctx, c.Domain, id)
+		if err != nil {
+			return nil, err
+		}
+		d.SinceMs = c.now().UnixMilli()
+		err = g.Registry.ChangeDrainedWorkers(ctx, c.Domain, func(all map[string]*yardv1.WorkerDrain) (bool, error) {
+			was := all[id]
+			switch {
+			case was != nil && was.Stop == d.Stop && was.Reason == d.Reason && was.By == d.By:
+				d.SinceMs = was.SinceMs
+				return false, nil
+			case was == nil && len(all) >= validate.DrainedWorkersMax:
+				return false, fault.At(fault.FailedPrecondition, "/worker_id", "%d workers of the domain are drained, and no more are allowed: resume some; those that are gone are forgotten after %v",
+					validate.DrainedWorkersMax, drained.GoneAfter)
+			}
+			all[id] = d
+			return true, nil
+		})
+		if err != nil {
+			return nil, notDrained(err)
+		}
+		g.awaitCatalog(ctx, func() bool { return g.Catalog.DrainedWorker(c.Domain, id).GetSinceMs() >= d.SinceMs })
+		w.Drain = d
+		return resp(w), nil
+	})
+}
+
+// notDrained is why a worker was not drained, or that it may have been.
+func notDrained(err error) error {
+	if fault.CodeOf(err) == fault.FailedPrecondition {
+		return err
+	}
+	return notWritten(err)
+}
+
+// liveWorker is a worker that is heard, and how many attempts it has.
+func (g *Gateway) liveWorker(ctx context.Context, domain, id string) (*yardv1.LiveWorker, error) {
+	all, err := g.workersOf(ctx, &rpcv1.ListWorkersRequest{Domain: domain, WorkerIds: []string{id}, Limit: 1})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(all.Workers) > 0:
+		return all.Workers[0], nil
+	case all.KnownForMs < drained.KnownAfter.Milliseconds():
+		return nil, fault.At(fault.Unavailable, "/worker_id", "no worker %q is heard, and the engine has listened for less than %v", id, drained.KnownAfter).After(awayRetryAfter)
+	}
+	return nil, fault.At(fault.NotFound, "/worker_id", "no worker %q is heard: `yard worker list -o wide` shows all", id)
+}
+
+// ResumeWorker has a drained worker get attempts again (workers.resume).
+func (g *Gateway) ResumeWorker(c Call, req *yardv1.ResumeWorkerRequest, answer Answer) {
+	if err := g.domain(&c); err != nil {
+		answer(nil, err)
+		return
+	}
+	if err := validate.ResumeWorker(req); err != nil {
+		answer(nil, err)
+		return
+	}
+	if err := g.known("", logversion.Alive); err != nil {
+		answer(nil, err)
+		return
+	}
+	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
+		var was *yardv1.WorkerDrain
+		err := g.Registry.ChangeDrainedWorkers(ctx, c.Domain, func(all map[string]*yardv1.WorkerDrain) (bool, error) {
+			if was = all[req.WorkerId]; was == nil {
+				return false, fault.At(fault.NotFound, "/worker_id", "the worker %q is not drained; `yard worker drain` drains it", req.WorkerId)
+			}
+			delete(all, req.WorkerId)
+			return true, nil
+		})
+		if err != nil {
+			return nil, notWritten(err)
+		}
+		g.awaitCatalog(ctx, func() bool { return !sameDrain(g.Catalog.DrainedWorker(c.Domain, req.WorkerId), was) })
+		return &yardv1.ResumeWorkerResponse{Drain: was}, nil
+	})
+}
+
+func sameDrain(a, b *yardv1.WorkerDrain) bool {
+	return (a == nil) == (b == nil) && a.GetStop() == b.GetStop() && a.GetSinceMs() == b.GetSinceMs()
+}
+
+// drainOf is the drain of the worker of a poll, or nil.
+func (p *polls) drainOf(at *poll) *yardv1.WorkerDrain {
+	if at.req.WorkerId == "" {
+		return nil
+	}
+	return p.g.Catalog.DrainedWorker(at.req.Domain, at.req.WorkerId)
+}
+
+// hold keeps the poll of a drained worker for a while, so that its worker comes again no sooner, and answers it then. The caller holds the lock.
+func (p *polls) hold(at *poll, now time.Time) effect {
+	delete(p.waiting, at.number)
+	if p.stopped {
+		p.forget(at)
+		return effect{at: at, empty: true}
+	}
+	p.held[at.number] = at
+	ends := now.Add(drainedRest)
+	if at.until.Before(ends) {
+		ends = at.until
+	}
+	p.endsAt(at, ends)
+	return effect{}
+}
+
+// release answers the polls that are held of workers of which something else is known now.
+func (p *polls) release() {
+	var ended []*poll
+	p.mu.Lock()
+	for _, at := range p.held {
+		if d := p.drainOf(at); !sameDrain(d, at.drain) {
+			at.drain = d
+			ended = append(ended, at)
+		}
+	}
+	for _, at := range ended {
+		p.forget(at)
+	}
+	p.mu.Unlock()
+	for _, at := range ended {
+		at.empty()
+	}
+}
+
+// drainVoice is what this frontend says of drained workers.
+type drainVoice struct {
+	voice drained.Voice
+	// revision is that of the last change which it knows.
+	revision uint64
+}
+
+// tellDrained has the polls end of workers that were drained, wherever they wait, and those go on that are held of workers that were resumed.
+func (g *Gateway) tellDrained(now time.Time) {
+	if all, revision := g.Catalog.DrainedWorkers(); revision != g.drainVoice.revision {
+		g.drainVoice.revision = revision
+		g.drainVoice.voice.Take(sinceOf(all), now)
+		g.polls.release()
+	}
+	for some := range slices.Chunk(g.drainVoice.voice.Say(now), toldTogether) {
+		m := &rpcv1.Silent{Workers: make([]*rpcv1.SilentWorker, len(some))}
+		for i, k := range some {
+			m.Workers[i] = &rpcv1.SilentWorker{Domain: k.Domain, WorkerId: k.ID}
+		}
+		data, err := m.MarshalVT()
+		if err == nil {
+			err = g.Bus.PublishSilent(data)
+		}
+		if err != nil {
+			g.Log.Debug("it was not said that polls of drained workers end, which is tried again", signals.Error, err)
+		}
+	}
+}
+
+// sinceOf is since when which workers are drained.
+func sinceOf(all map[string]map[string]*yardv1.WorkerDrain) map[drained.Key]int64 {
+	since := map[drained.Key]int64{}
+	for domain, workers := range all {
+		for id, d := range workers {
+			since[drained.Key{Domain: domain, ID: id}] = d.SinceMs
+		}
+	}
+	return since
+}
+
+// ForgetDrains deletes what was said to workers that are gone, until ctx ends. All frontends do so.
+func (g *Gateway) ForgetDrains(ctx context.Context) error {
+	tick := time.NewTicker(goneLookEvery)
+	defer tick.Stop()
+	watch := &drained.Watch{}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		g.forgetDrains(ctx, watch)
+	}
+}
+
+// forgetDrains looks at one domain.
+func (g *Gateway) forgetDrains(ctx context.Context, watch *drained.Watch) {
+	stored, _ := g.Catalog.DrainedWorkers()
+	domain, ids := watch.Next(sinceOf(stored))
+	if domain == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, goneLookEvery)
+	defer cancel()
+	var gone []string
+	for some := range slices.Chunk(ids, lookTogether) {
+		all, err := g.workersOf(ctx, &rpcv1.ListWorkersRequest{Domain: domain, WorkerIds: some, Limit: lookTogether})
+		if err != nil || all.More {
+			return // while an owner is away no one knows who is gone
+		}
+		heard := map[string]bool{}
+		for _, w := range all.Workers {
+			heard[w.WorkerId] = true
+		}
+		gone = append(gone, watch.Looked(domain, some, heard, time.Duration(all.KnownForMs)*time.Millisecond, time.Now())...)
+	}
+	if len(gone) == 0 {
+		return
+	}
+	err := g.Registry.ChangeDrainedWorkers(ctx, domain, func(all map[string]*yardv1.WorkerDrain) (changed bool, err error) {
+		for _, id := range gone {
+			if sameDrain(all[id], stored[domain][id]) && all[id] != nil {
+				delete(all, id)
+				changed = true
+			}
+		}
+		return changed, nil
+	})
+	if err != nil {
+		g.Log.Warn("drains of workers that are gone are kept for now", signals.Domain, domain, signals.Error, err)
+	}
+}

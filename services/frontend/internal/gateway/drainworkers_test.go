@@ -1,0 +1,343 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/drained"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+)
+
+const workerOne, workerTwo = "worker-number-001", "worker-number-002"
+
+// ears are the owners of partitions.
+type ears struct {
+	mu    sync.Mutex
+	known time.Duration
+	ids   []string
+}
+
+func (e *ears) set(known time.Duration, ids ...string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.known, e.ids = known, ids
+}
+
+// hears has the owners of partitions hear workers, with an attempt each in every partition.
+func hears(e *ears) func(*Deps) {
+	return func(d *Deps) {
+		d.Owners.HistoryWorkers = func(_ context.Context, _ int, req *rpcv1.ListWorkersRequest) (*rpcv1.ListWorkersResponse, error) {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			out := &rpcv1.ListWorkersResponse{KnownForMs: e.known.Milliseconds()}
+			for _, id := range e.ids {
+				if req.Domain == "shop" && (len(req.WorkerIds) == 0 || strings.Contains(strings.Join(req.WorkerIds, " "), id)) {
+					out.Workers = append(out.Workers, &yardv1.LiveWorker{WorkerId: id, AttemptsCount: 1})
+				}
+			}
+			return out, nil
+		}
+	}
+}
+
+// drainRig hears two workers.
+func drainRig(t *testing.T) (*rig, *ears) {
+	e := &ears{known: time.Hour, ids: []string{workerOne, workerTwo}}
+	return newRig(t, alive, hears(e)).running(t), e
+}
+
+func (r *rig) drainOne(t *testing.T, id string) *yardv1.LiveWorker {
+	t.Helper()
+	resp, err := asked(r, "shop", true, r.DrainWorker, &yardv1.DrainWorkerRequest{WorkerId: id, Reason: "why", By: "ann"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.(*yardv1.DrainWorkerResponse).Worker
+}
+
+// pollOfWorker sends a poll of a worker.
+func (r *rig) pollOfWorker(id string, wait time.Duration, tasklists ...*yardv1.PolledTasklist) <-chan outcome {
+	got := make(chan outcome, 2)
+	req := &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1, WaitMs: wait.Milliseconds(), WorkerId: id}
+	if len(tasklists) > 0 {
+		req.Tasklist, req.Tasklists = "", tasklists
+	}
+	r.Poll(r.call(), req, func(resp codec.Message, err error) { got <- outcome{resp, err, time.Now()} })
+	<-got
+	return got
+}
+
+func drainIn(t *testing.T, o outcome) *yardv1.WorkerDrain {
+	t.Helper()
+	if o.err != nil || len(o.resp.(*yardv1.PollResponse).Tasks) != 0 {
+		t.Fatalf("answered %+v", o)
+	}
+	return o.resp.(*yardv1.PollResponse).Drain
+}
+
+// pollsEnded is who was said to get no more tasks, and how often.
+func (r *rig) pollsEnded() map[string]int {
+	r.bus.mu.Lock()
+	defer r.bus.mu.Unlock()
+	ended := map[string]int{}
+	for _, m := range r.bus.silent {
+		for _, w := range m.Workers {
+			ended[w.Domain+"/"+w.WorkerId]++
+		}
+	}
+	return ended
+}
+
+// TestPollsOfADrainedWorkerAreHeld: none reaches matching, each is answered after a rest, or its wait if that is shorter, and says why; those that wait elsewhere are
+// ended. Other workers' polls go on.
+func TestPollsOfADrainedWorkerAreHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := drainRig(t)
+		if w := r.drainOne(t, workerOne); w.AttemptsCount != rigPartitions || w.Drain.Reason != "why" || w.Drain.By != "ann" || w.Drain.Stop || w.Drain.SinceMs == 0 {
+			t.Errorf("it is %v", w)
+		}
+		time.Sleep(tickEvery)
+		synctest.Wait()
+		if ended := r.pollsEnded(); ended["shop/"+workerOne] != 1 || len(ended) != 1 {
+			t.Errorf("ended %v", ended)
+		}
+		began := time.Now()
+		long, short, none := r.pollOfWorker(workerOne, time.Minute), r.pollOfWorker(workerOne, time.Second), r.pollOfWorker(workerOne, 0)
+		several := r.pollOfWorker(workerOne, time.Minute, &yardv1.PolledTasklist{Name: "a", Weight: 1}, &yardv1.PolledTasklist{Name: "b", Weight: 1})
+		other, nameless := r.pollOfWorker(workerTwo, time.Minute), r.pollOfWorker("", time.Minute)
+		if n := len(r.bus.sentPolls()); n != 2 {
+			t.Errorf("%d polls were sent", n)
+		}
+		for _, c := range []struct {
+			got   <-chan outcome
+			after time.Duration
+		}{{none, 0}, {short, time.Second}, {long, drainedRest}, {several, drainedRest}} {
+			o := <-c.got
+			if d := drainIn(t, o); d.GetReason() != "why" {
+				t.Errorf("it says %v", d)
+			}
+			if took := o.at.Sub(began); took < c.after || took > c.after+2*tickEvery {
+				t.Errorf("answered after %v, want %v", took, c.after)
+			}
+		}
+		if len(other)+len(nameless) != 0 || r.kept() != 2 {
+			t.Errorf("%d others are answered, %d kept", len(other)+len(nameless), r.kept())
+		}
+		time.Sleep(2 * drained.SaidFor)
+		if ended := r.pollsEnded(); ended["shop/"+workerOne] < 10 || ended["shop/"+workerOne] > 30 {
+			t.Errorf("ended %v", ended)
+		}
+	})
+}
+
+// TestAPollOnItsWayIsHeld that was sent before its worker was drained, and comes back here, from where it waited or from matching.
+func TestAPollOnItsWayIsHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := drainRig(t)
+		bounced, waits := r.pollOfWorker(workerOne, time.Minute), r.pollOfWorker(workerOne, time.Minute)
+		sent := r.bus.sentPolls()
+		r.PollBounced(sent[0].id)
+		r.drainOne(t, workerOne)
+		r.tellMoved(t, sent[1].id, 1)
+		for _, got := range []<-chan outcome{bounced, waits} {
+			if drainIn(t, <-got) == nil {
+				t.Error("it does not say why")
+			}
+		}
+		if n := len(r.bus.sentPolls()); n != 2 || r.kept() != 0 {
+			t.Errorf("%d were sent, %d are kept", n, r.kept())
+		}
+	})
+}
+
+// TestHeldPollsLearnWhatChanges at once: that their worker is to stop, or is resumed. Those that go on then are sent.
+func TestHeldPollsLearnWhatChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := drainRig(t)
+		r.drainOne(t, workerOne)
+		r.drainOne(t, workerTwo)
+		time.Sleep(time.Second)
+		first, other := r.pollOfWorker(workerOne, time.Minute), r.pollOfWorker(workerTwo, time.Minute)
+		if resp, err := asked(r, "shop", true, r.StopWorker, &yardv1.StopWorkerRequest{WorkerId: workerOne}); err != nil || !resp.(*yardv1.StopWorkerResponse).Worker.Drain.Stop {
+			t.Errorf("%v %v", resp, err)
+		}
+		began := time.Now()
+		if o := <-first; !drainIn(t, o).GetStop() || o.at.Sub(began) > 2*tickEvery {
+			t.Errorf("answered %+v after %v", o, o.at.Sub(began))
+		}
+		if len(other) != 0 {
+			t.Error("another worker's poll is answered")
+		}
+		if resp, err := asked(r, "shop", true, r.ResumeWorker, &yardv1.ResumeWorkerRequest{WorkerId: workerTwo}); err != nil || resp.(*yardv1.ResumeWorkerResponse).Drain.Reason != "why" {
+			t.Errorf("%v %v", resp, err)
+		}
+		if o := <-other; drainIn(t, o) != nil || o.at.Sub(began) > 2*tickEvery {
+			t.Errorf("answered %+v", o)
+		}
+		_ = r.pollOfWorker(workerTwo, time.Minute)
+		if n := len(r.bus.sentPolls()); n != 1 {
+			t.Errorf("%d polls were sent", n)
+		}
+	})
+}
+
+// TestAPollMayOnlyAsk whether its worker is drained: it is answered at once, is not sent, and what it says of lost answers is passed on.
+func TestAPollMayOnlyAsk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := drainRig(t)
+		ask := func(id string, max int32) (*yardv1.PollResponse, error) {
+			resp, err := asked(r, "shop", true, r.Poll, &yardv1.PollRequest{Tasklist: "main", NoTasks: true, WorkerId: id, MaxTasks: max, Unanswered: []string{"lost"}})
+			if err != nil {
+				return nil, err
+			}
+			return resp.(*yardv1.PollResponse), nil
+		}
+		r.drainOne(t, workerOne)
+		for id, want := range map[string]string{workerOne: "why", workerTwo: "", "": ""} {
+			if resp, err := ask(id, 0); err != nil || resp.Drain.GetReason() != want || (resp.Drain != nil) != (want != "") {
+				t.Errorf("%q: %v %v", id, resp, err)
+			}
+		}
+		if _, err := ask(workerOne, 1001); fault.CodeOf(err) != fault.InvalidArgument {
+			t.Errorf("got %v", err)
+		}
+		if n := len(r.bus.sentPolls()); n != 0 || r.kept() != 0 || len(r.bus.givenUp) != 3 {
+			t.Errorf("%d polls were sent, %d kept, %v", n, r.kept(), r.bus.givenUp)
+		}
+		if _, err := asked(r, "shop", true, r.Poll, &yardv1.PollRequest{Tasklist: "main", WorkerId: workerOne}); fault.From(err).Path != "/max_tasks" {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// TestWhoMayBeDrained: a worker that is heard in this domain, and only so many.
+func TestWhoMayBeDrained(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, e := drainRig(t)
+		drain := func(domain, id, reason string) error {
+			_, err := asked(r, domain, true, r.DrainWorker, &yardv1.DrainWorkerRequest{WorkerId: id, Reason: reason})
+			return err
+		}
+		r.catalog.domains["other"] = &yardv1.Domain{Name: "other"}
+		for _, c := range []struct {
+			domain, id, reason, path string
+			code                     fault.Code
+		}{
+			{"shop", "", "", "/worker_id", fault.InvalidArgument}, {"shop", "short", "", "/worker_id", fault.InvalidArgument},
+			{"shop", workerOne, strings.Repeat("r", validate.WorkerReasonBytesMax+1), "/reason", fault.InvalidArgument},
+			{"shop", "worker-not-heard", "", "/worker_id", fault.NotFound}, {"other", workerOne, "", "/worker_id", fault.NotFound}, {"absent", workerOne, "", "", fault.NotFound},
+		} {
+			if err := drain(c.domain, c.id, c.reason); fault.CodeOf(err) != c.code || fault.From(err).Path != c.path {
+				t.Errorf("%+v: got %v", c, err)
+			}
+		}
+		e.set(drained.KnownAfter-time.Millisecond, workerOne)
+		if err := drain("shop", "worker-not-heard", ""); fault.CodeOf(err) != fault.Unavailable {
+			t.Errorf("got %v", err)
+		}
+		if _, err := asked(r, "shop", true, r.ResumeWorker, &yardv1.ResumeWorkerRequest{WorkerId: workerOne}); fault.CodeOf(err) != fault.NotFound {
+			t.Errorf("got %v", err)
+		}
+		since := r.drainOne(t, workerOne).Drain.SinceMs
+		time.Sleep(time.Second)
+		if again := r.drainOne(t, workerOne).Drain.SinceMs; again != since {
+			t.Error("a repeat is another drain")
+		}
+		if err := drain("shop", workerOne, "another"); err != nil || r.catalog.workers["shop"][workerOne].SinceMs == since {
+			t.Errorf("another reason replaces nothing: %v", err)
+		}
+		var ids []string
+		for n := range validate.DrainedWorkersMax {
+			ids = append(ids, fmt.Sprintf("worker-of-many-%04d", n))
+		}
+		e.set(time.Hour, ids...)
+		for _, id := range ids[1:] {
+			r.catalog.workers["shop"][id] = &yardv1.WorkerDrain{SinceMs: 1}
+		}
+		if err := drain("shop", ids[0], ""); fault.CodeOf(err) != fault.FailedPrecondition {
+			t.Errorf("got %v", err)
+		}
+		if err := drain("shop", ids[1], ""); err != nil {
+			t.Errorf("one that is drained: %v", err)
+		}
+	})
+}
+
+// TestListedWorkersSayThatTheyAreDrained, of their own domain.
+func TestListedWorkersSayThatTheyAreDrained(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := drainRig(t)
+		r.catalog.workers["other"] = map[string]*yardv1.WorkerDrain{workerTwo: {}}
+		r.drainOne(t, workerOne)
+		resp, err := asked(r, "shop", true, r.ListWorkers, &yardv1.ListWorkersRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := resp.(*yardv1.ListWorkersResponse).Workers
+		if len(all) != 2 || all[0].Drain.GetReason() != "why" || all[1].Drain != nil {
+			t.Errorf("listed %v", all)
+		}
+	})
+}
+
+// TestDrainsOfWorkersThatAreGoneAreForgotten, and those of workers that live stay, however long.
+func TestDrainsOfWorkersThatAreGoneAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, e := drainRig(t)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- r.ForgetDrains(ctx) }()
+		r.drainOne(t, workerOne)
+		r.drainOne(t, workerTwo)
+		drainedNow := func() int { all, _ := r.catalog.DrainedWorkers(); return len(all["shop"]) }
+		time.Sleep(2 * drained.GoneAfter)
+		if drainedNow() != 2 {
+			t.Error("one that lives is forgotten")
+		}
+		e.set(0, workerTwo)
+		time.Sleep(2 * drained.GoneAfter)
+		if drainedNow() != 2 {
+			t.Error("one is forgotten that was not listened to")
+		}
+		e.set(time.Hour, workerTwo)
+		time.Sleep(drained.GoneAfter - time.Minute)
+		if drainedNow() != 2 {
+			t.Error("one is forgotten too early")
+		}
+		time.Sleep(2 * time.Minute)
+		if drainedNow() != 1 || r.catalog.DrainedWorker("shop", workerTwo) == nil {
+			t.Errorf("%d are drained", drainedNow())
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestAnEndingFrontendAnswersHeldPolls at once.
+func TestAnEndingFrontendAnswersHeldPolls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := drainRig(t)
+		r.drainOne(t, workerOne)
+		time.Sleep(time.Second)
+		held := r.pollOfWorker(workerOne, time.Minute)
+		r.polls.stop()
+		if len(held) != 1 || drainIn(t, <-held) == nil || r.kept() != 0 {
+			t.Error("it is held")
+		}
+		if late := r.pollOfWorker(workerOne, time.Minute); len(late) != 1 || r.kept() != 0 {
+			t.Error("a late one is held")
+		}
+	})
+}
