@@ -16,6 +16,7 @@ const (
 	batchHomePart    = ".batch.home."
 	batchMembersPart = ".batch.members."
 	batchEndsPart    = ".batch."
+	batchFiledPart   = ".members"
 )
 
 // BatchHome is where the log of partition p, the home of a batch, has the batch itself: only the last message counts.
@@ -94,6 +95,9 @@ func batchOf(domain, batch string, madeMS int64) string {
 // BatchEndsAny filters what the archive of partition p says about batches.
 func BatchEndsAny(p int) string { return "yard.archive." + num(p) + batchEndsPart + ">" }
 
+// BatchFiled is where the archive of partition p names tasks of batches that it has counted, for as long as an owner may come that has not seen that.
+func BatchFiled(p int) string { return "yard.archive." + num(p) + batchFiledPart }
+
 // BatchPartition is the home of a batch.
 func BatchPartition(domain, batch string, n Partitioning) int {
 	digest := batchDigest(domain, batch)
@@ -122,6 +126,9 @@ func batchDigest(domain, batch string) [sha256.Size]byte {
 const (
 	BatchExpiresMax = 30 * 24 * time.Hour
 	BatchLifeMax    = BatchExpiresMax + 2*24*time.Hour
+	// BatchFiledKept is for how long an archive knows of each task of a batch that it is counted, however soon its domain forgets finished tasks: an owner that
+	// takes over from a checkpoint that old would count them again.
+	BatchFiledKept = 7 * 24 * time.Hour
 	// BatchFenceKept is for how long the words on the members of a batch outlive it: longer than a try to store one may still come.
 	BatchFenceKept = 15 * time.Minute
 )

@@ -407,6 +407,8 @@ func (p *pass) archived(r natslog.Record) error {
 		return nil
 	case topology.BatchOfEnds(p.partition, r.Subject) != "":
 		return p.counted(r)
+	case r.Subject == topology.BatchFiled(p.partition):
+		return nil
 	default:
 		var page logv1.ArchivePage
 		err := page.UnmarshalVT(r.Data)
