@@ -119,7 +119,7 @@ func (w *world) live(repeats bool) *life {
 				l.step(m.inputOf())
 			}
 		}
-		if m.events && m.seq <= events || !m.events && m.seq <= levels[m.lane] || w.purged(m) || m.deleted {
+		if m.lane == ids.Lanes && !m.events || m.events && m.seq <= events || !m.events && m.seq <= levels[m.lane] || w.purged(m) {
 			continue
 		}
 		w.note("replay %s", m)
@@ -147,9 +147,10 @@ func (w *world) live(repeats bool) *life {
 		}
 	}
 	for _, m := range w.log[:w.visible] {
-		if m.events {
+		switch {
+		case m.events:
 			in.Ends.Events = m.seq
-		} else {
+		case m.lane < ids.Lanes:
 			in.Ends.Lanes[m.lane] = m.seq
 		}
 	}
@@ -192,6 +193,7 @@ func (l *life) run(n int) {
 			l.lag()
 		case 17:
 			l.readPage()
+			l.sayLate()
 		case 15, 16:
 			if all := l.r.Readings(); len(all) > 0 {
 				l.readQueue(all[l.rng.IntN(len(all))], false)
@@ -439,6 +441,9 @@ func (s *story) String() string {
 func (m *message) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d at %d", m.seq, m.at%10_000_000)
+	if m.says != nil {
+		fmt.Fprintf(&b, " | page %d is written", m.says.seq)
+	}
 	if m.shard > 0 {
 		fmt.Fprintf(&b, " | shard %d epoch %d batch %d delivered %d", m.shard, m.epoch, m.request, m.delivered)
 	}

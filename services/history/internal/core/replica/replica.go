@@ -94,8 +94,8 @@ type Replica struct {
 	pages     map[uint64]*page
 	shelved   int
 	deadPages []uint64
-	// lastPage is the last page that was read.
-	lastPage uint64
+	// lastPage is the last page that was read, saidPage the last one that an event has said is written.
+	lastPage, saidPage uint64
 	// relying are the tasks that come back by a page in a takeover, and need no other record.
 	relying map[*Entry]*page
 	// shelving: a page is being written. deep are lines whose end may go to the shelf, none of them before shelveAt, Unix ms.

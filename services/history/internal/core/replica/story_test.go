@@ -69,8 +69,9 @@ type message struct {
 	seq    uint64
 	at     int64
 	events bool
-	// shelf: of the events, a page of the shelf. deleted: it is out of the log.
+	// shelf: it is a page of the shelf. deleted: that is out of the log. says is the page that the events say is written; nil = they are others.
 	shelf, deleted bool
+	says           *message
 	lane           ids.Lane
 	// domain is the one that it is filed under; "" where domains share it.
 	domain string
