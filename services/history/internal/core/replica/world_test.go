@@ -26,6 +26,7 @@ func dump(t *taskstate.Task) string {
 		known.Turn = false // what its owner knows
 		fmt.Fprintf(&b, " key=%+v", known)
 	}
+	b.WriteString(updatesOf(t))
 	return b.String()
 }
 
