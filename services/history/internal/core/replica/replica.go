@@ -310,6 +310,7 @@ func (r *Replica) jobDone(in Stored, now Now, fx *Effects) {
 	case JobShelve:
 		r.shelving = false
 		r.refusedByLog(in.Refused, now)
+		r.refusedByLog(in.Left, now)
 		if len(in.Refused) > 0 {
 			r.shelveAt = now.MS + refusedWaitMS
 		}
