@@ -72,3 +72,54 @@ func TestASkipOfATaskThatIsNotRead(t *testing.T) {
 		}
 	}
 }
+
+// TestAnOutcomeOfAStayBefore gets its verdict again: the attempt failed, or was handed back and its task then skipped, and redriven.
+func TestAnOutcomeOfAStayBefore(t *testing.T) {
+	for kind, want := range map[taskstate.Kind]fault.Code{taskstate.Failed: fault.Stale, taskstate.Released: "", taskstate.Succeeded: fault.Stale} {
+		b := newBench(t, Config{})
+		b.keyed("a", nil, 1)
+		b.start(1)
+		ended := b.r.Get(id(1)).Token()
+		b.finish(taskstate.Released, 1)
+		b.ofKey(taskstate.Skipped, 1, 77)
+		redriven := cloneTask(b.r.Get(id(1)))
+		redriven.Parkings, redriven.State = 1, taskstate.None
+		redriven.Extra = &taskstate.Extra{Redriven: &taskstate.Redriven{Count: 1, Seq: b.seq + 1}}
+		b.seq += 2
+		b.step(&Submits{Lane: 3, Domain: "shop", Seq: b.seq, At: b.now.MS, Bytes: 10, Tasks: []*Entry{{Task: redriven}}})
+		b.seq++
+		fx := b.step(&Events{Seq: b.seq, At: b.now.MS, ReplyTo: "worker", Events: []taskstate.Event{{Kind: kind, ID: id(1), Fence: ended}}})
+		if v := b.said(fx); v.Code != want {
+			t.Errorf("%s: %+v", kind, v)
+		}
+	}
+}
+
+// TestAStayOfATaskOnTheShelf: it was redriven, as events tell that are not read so far. It comes after the stay before it, or is that known to be over.
+func TestAStayOfATaskOnTheShelf(t *testing.T) {
+	for name, n := range map[string]int{"on the page": 4, "between those of the page": 9} {
+		b := newBench(t, Config{})
+		b.r.cfg.LineTasks, b.r.cfg.PageTasks, b.r.cfg.WindowTasks = 1, 2, 4
+		page := b.written(b.keyed("a", nil, 1, 3, 4, 10)) // the last two
+		before := b.r.Get(id(1)).Position
+		late := &Entry{Task: taskstate.Task{ID: id(n), Domain: "shop", Tasklist: "mail", Type: "send", Priority: 3, Policy: storyPolicy, Parkings: 1, Position: before}}
+		late.Extra = &taskstate.Extra{Redriven: &taskstate.Redriven{Count: 1, Seq: 99}}
+		b.seq++
+		fx := b.step(&Submits{Lane: 3, Domain: "shop", Seq: b.seq, At: b.now.MS, Bytes: 10, Tasks: []*Entry{late}})
+		if len(fx.Pages) != 1 || len(fx.Triggers) != 0 {
+			t.Fatalf("%s: pages %v, triggers %d", name, fx.Pages, len(fx.Triggers))
+		}
+		if cp := b.r.Checkpoint(); cp.Ack[3] >= b.seq {
+			t.Errorf("%s: the stay at %d is forgotten: %+v", name, b.seq, cp)
+		}
+		ran := triggered(b.step(page))
+		if n == 9 {
+			b.equal(name, ran, []int{9})
+			continue
+		}
+		b.equal(name, ran, nil)
+		if b.r.Get(id(4)).Parkings != 0 {
+			t.Errorf("%s: the later stay came first", name)
+		}
+	}
+}

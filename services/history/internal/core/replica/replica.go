@@ -94,6 +94,8 @@ type Replica struct {
 	pages     map[uint64]*page
 	shelved   int
 	deadPages []uint64
+	// notOn are pages that were read for a stay that is held, and do not have the one before.
+	notOn map[*Entry][]uint64
 	// lastPage is the last page that was read, saidPage the last one that an event has said is written.
 	lastPage, saidPage uint64
 	// relying are the tasks that come back by a page in a takeover, and need no other record.

@@ -357,8 +357,9 @@ func (r *Replica) pageFound(in *Page, now Now, fx *Effects) {
 	due := p.due
 	for _, c := range in.Tasks {
 		on[c.Entry.ID] = true
-		due = due || r.early.byID[c.Entry.ID] != nil
+		due = due || r.early.byID[c.Entry.ID] != nil || r.held[c.Entry.ID] != nil
 	}
+	stays := r.heldFor(p, on)
 	var others []ids.TaskID
 	for _, id := range r.early.ids() {
 		if !on[id] && slices.ContainsFunc(r.early.of(id), func(h *held) bool { return p.mayHave(h) || r.ofEnded(p, h) }) {
@@ -381,6 +382,9 @@ func (r *Replica) pageFound(in *Page, now Now, fx *Effects) {
 	}
 	for _, h := range later {
 		r.event(h, now, fx)
+	}
+	for _, id := range stays {
+		r.letGo(id, now, fx)
 	}
 }
 
