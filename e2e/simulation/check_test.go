@@ -424,10 +424,12 @@ func (c *checker) progress(but string) {
 	}
 }
 
-// stuck is a task that has not ended, of any other domain.
+// stuck is a task that has not ended, of any other domain. One whose redrive was read again in a takeover waits until the lanes are read, with all of that
+// domain.
 func (c *checker) stuck(but string) *ids.TaskID {
 	for _, id := range c.w.order {
-		if !c.w.ended(id) && c.w.accepted[id].domain != but {
+		waits := but != "" && c.w.archived[id] != nil && c.w.letters[id] != nil
+		if !c.w.ended(id) && !waits && c.w.accepted[id].domain != but {
 			return &id
 		}
 	}
