@@ -396,7 +396,7 @@ func (c *checker) reachable(id ids.TaskID) {
 		return
 	}
 	for _, m := range w.log {
-		if m == nil || m.Purged {
+		if m == nil || m.Purged && (m.Page == 0 || m.PageGone) { // a page outlives the event that says it is written
 			continue
 		}
 		for i := range m.Tasks {
