@@ -15,6 +15,8 @@ import (
 const (
 	batchHomePart    = ".batch.home."
 	batchMembersPart = ".batch.members."
+	batchEndsPart    = ".batch."
+	batchFiledPart   = ".members"
 )
 
 // BatchHome is where the log of partition p, the home of a batch, has the batch itself: only the last message counts.
@@ -50,16 +52,51 @@ func BatchAny(p int) string { return "yard.history." + num(p) + ".batch.>" }
 
 // BatchEnds is where the archive of partition p says how tasks of a batch that was created at a time, Unix ms, ended: only the last message counts.
 func BatchEnds(p int, domain, batch string, madeMS int64) string {
-	return "yard.archive." + num(p) + ".batch." + batchOf(domain, batch, madeMS)
+	return "yard.archive." + num(p) + batchEndsPart + batchOf(domain, batch, madeMS)
 }
 
-// batchOf names a batch among all that have or had its name.
+// BatchOf names a batch among all that have or had its name, as the subjects of its words and documents end.
+func BatchOf(domain, batch string, madeMS int64) string { return batchOf(domain, batch, madeMS) }
+
+// BatchOfMembers is the BatchOf of a subject of BatchMembers of partition p; "" = it is none.
+func BatchOfMembers(p int, subject string) string {
+	return behind(subject, "yard.history."+num(p)+batchMembersPart)
+}
+
+// DomainOfBatch is the domain of a BatchOf.
+func DomainOfBatch(batch string) string {
+	domain, _, _ := strings.Cut(batch, ".")
+	return domain
+}
+
+// BatchEndsOf is BatchEnds for a BatchOf.
+func BatchEndsOf(p int, batch string) string { return "yard.archive." + num(p) + batchEndsPart + batch }
+
+// BatchMembersAny filters what the log of partition p says about the members of batches.
+func BatchMembersAny(p int) string { return "yard.history." + num(p) + batchMembersPart + ">" }
+
+// BatchOfEnds is the BatchOf of a subject of BatchEnds of partition p; "" = it is none.
+func BatchOfEnds(p int, subject string) string {
+	return behind(subject, "yard.archive."+num(p)+batchEndsPart)
+}
+
+func behind(subject, prefix string) string {
+	rest, ok := strings.CutPrefix(subject, prefix)
+	if !ok {
+		return ""
+	}
+	return rest
+}
+
 func batchOf(domain, batch string, madeMS int64) string {
 	return domain + "." + batchToken(domain, batch) + "." + strconv.FormatInt(madeMS, 10)
 }
 
 // BatchEndsAny filters what the archive of partition p says about batches.
-func BatchEndsAny(p int) string { return "yard.archive." + num(p) + ".batch.>" }
+func BatchEndsAny(p int) string { return "yard.archive." + num(p) + batchEndsPart + ">" }
+
+// BatchFiled is where the archive of partition p names tasks of batches that it has counted, for as long as an owner may come that has not seen that.
+func BatchFiled(p int) string { return "yard.archive." + num(p) + batchFiledPart }
 
 // BatchPartition is the home of a batch.
 func BatchPartition(domain, batch string, n Partitioning) int {
@@ -89,6 +126,9 @@ func batchDigest(domain, batch string) [sha256.Size]byte {
 const (
 	BatchExpiresMax = 30 * 24 * time.Hour
 	BatchLifeMax    = BatchExpiresMax + 2*24*time.Hour
+	// BatchFiledKept is for how long an archive knows of each task of a batch that it is counted, however soon its domain forgets finished tasks: an owner that
+	// takes over from a checkpoint that old would count them again.
+	BatchFiledKept = 7 * 24 * time.Hour
 	// BatchFenceKept is for how long the words on the members of a batch outlive it: longer than a try to store one may still come.
 	BatchFenceKept = 15 * time.Minute
 )

@@ -41,3 +41,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 		return true
 	}
 }
+
+// restOf is how long the next step of many waits: two begin at least so far apart as the tasks of the first take at the rate, in tasks a second.
+func restOf(began time.Time, tasks int64, rate int) time.Duration {
+	return max(time.Duration(tasks)*time.Second/time.Duration(rate)-time.Since(began), 0)
+}

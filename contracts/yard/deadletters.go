@@ -141,6 +141,7 @@ func (c *Client) Redrive(ctx context.Context, o RedriveOptions) (Redriven, error
 	}
 	sum := Redriven{Cursor: o.Cursor}
 	for named := o.TaskIDs; ; {
+		began := time.Now()
 		req := &yardv1.RedriveRequest{Preview: o.Preview, Retry: o.Retry.wire(), Reason: o.Reason, By: o.By, RequestId: ids.NewRequestID(time.Now()).String()}
 		if len(o.TaskIDs) > 0 {
 			n := min(len(named), min(limit, redriveStepMax))
@@ -163,7 +164,7 @@ func (c *Client) Redrive(ctx context.Context, o RedriveOptions) (Redriven, error
 		if sum.Cursor == "" && (len(o.TaskIDs) == 0 || len(named) == 0) {
 			return sum, nil
 		}
-		if !o.Preview && !pause(ctx, time.Duration(did.Found)*time.Second/time.Duration(rate)) {
+		if !o.Preview && !pause(ctx, restOf(began, did.Found, rate)) {
 			return sum, context.Cause(ctx)
 		}
 	}
@@ -221,6 +222,7 @@ func (c *Client) PurgeDeadLetters(ctx context.Context, o PurgeLettersOptions) (P
 	}
 	sum := PurgedLetters{Cursor: o.Cursor}
 	for named := o.TaskIDs; ; {
+		began := time.Now()
 		req := &yardv1.PurgeDeadLettersRequest{Preview: o.Preview, By: o.By}
 		if len(o.TaskIDs) > 0 {
 			n := min(len(named), min(limit, redriveStepMax))
@@ -241,7 +243,7 @@ func (c *Client) PurgeDeadLetters(ctx context.Context, o PurgeLettersOptions) (P
 		if sum.Cursor == "" && (len(o.TaskIDs) == 0 || len(named) == 0) {
 			return sum, nil
 		}
-		if !o.Preview && !pause(ctx, time.Duration(did.Found)*time.Second/time.Duration(rate)) {
+		if !o.Preview && !pause(ctx, restOf(began, did.Found, rate)) {
 			return sum, context.Cause(ctx)
 		}
 	}

@@ -95,6 +95,7 @@ func purge(ctx context.Context, o PurgeOptions, step func(limit int32, cursor st
 	}
 	sum := Purged{Cursor: o.Cursor}
 	for {
+		began := time.Now()
 		did, err := step(limit, sum.Cursor)
 		if err != nil {
 			return sum, err
@@ -111,7 +112,7 @@ func purge(ctx context.Context, o PurgeOptions, step func(limit int32, cursor st
 		if sum.Cursor == "" {
 			return sum, nil
 		}
-		rest := time.Duration(did.GetFound()) * time.Second / time.Duration(rate)
+		rest := restOf(began, did.GetFound(), rate)
 		switch {
 		case did.GetFound() == 0:
 			rest = purgeIdle

@@ -62,7 +62,12 @@ type life struct {
 	redriven int64
 	repeats  int
 	// asks counts the answers to cancels and updates.
-	asks     map[string]int
+	asks map[string]int
+	// batches are those of this round; those before it had others.
+	batches       map[string]*lifeBatch
+	batchesBefore map[string]bool
+	// waiting are those who wait for batches.
+	waiting  sync.WaitGroup
 	faults   []string
 	offences []string
 	reports  []lifeReport
@@ -83,7 +88,7 @@ func TestI1_I4_I6_I14_AllThatMayBecomeOfATaskThroughFaults(t *testing.T) {
 	}
 	seed := testkit.Seed(t)
 	c := cluster.Start(t, binaries, instances, cluster.WithNATSNodes(trio), cluster.WithRedis("--save", "15 1"))
-	l := &life{t: t, cluster: c, client: c.Client(domain), rate: s.rate, retired: map[string]int{}}
+	l := &life{t: t, cluster: c, client: c.Client(domain), rate: s.rate, retired: map[string]int{}, batchesBefore: map[string]bool{}}
 	l.define()
 	working, stopWorking := context.WithCancel(context.Background())
 	var busy sync.WaitGroup
@@ -113,6 +118,7 @@ func (l *life) define() {
 	retry := &yard.RetryPolicy{MaxAttempts: 60, InitialInterval: 50 * time.Millisecond, MaxInterval: 200 * time.Millisecond, Jitter: yard.JitterEqual}
 	define(l.t, l.cluster, l.client,
 		yard.TaskType{Name: plainLife, StartToClose: shortLeases.startToClose, Retry: retry},
+		yard.TaskType{Name: calledLife, StartToClose: shortLeases.startToClose, Retry: retry},
 		yard.TaskType{Name: goneLife, StartToClose: shortLeases.startToClose, Retry: retry},
 		yard.TaskType{Name: slowLife, StartToClose: slowAttempt, Retry: retry},
 		yard.TaskType{Name: beatingLife, StartToClose: shortLeases.startToClose, HeartbeatTimeout: shortLeases.heartbeat, Retry: retry, MaxConcurrency: beatingMost})
@@ -131,6 +137,10 @@ func (l *life) forget() {
 	l.before = l.tasks
 	l.tasks, l.byID, l.runs, l.faults = map[int]*lifeTask{}, map[string]*lifeItem{}, nil, nil
 	l.redriven, l.repeats, l.offences, l.asks, l.open = 0, 0, nil, map[string]int{}, 0
+	for id := range l.batches {
+		l.batchesBefore[id] = true
+	}
+	l.batches = map[string]*lifeBatch{}
 	l.queued = make(chan lifeJob, jobsMost)
 }
 
@@ -197,7 +207,7 @@ type lifeReport struct {
 	lasted, ended                                                time.Duration
 	submitted, accepted, unsure, refused                         int
 	completed, cancelled, dead, expired, redriven, blocked, runs int
-	updates, cancels, repeats, taken, replaced                   int
+	updates, cancels, repeats, taken, replaced, batches          int
 	answers, starts                                              []time.Duration
 	violations                                                   int
 }
@@ -221,6 +231,7 @@ func (r *lifeReport) add(o lifeReport) {
 		{&r.repeats, &o.repeats},
 		{&r.taken, &o.taken},
 		{&r.replaced, &o.replaced},
+		{&r.batches, &o.batches},
 		{&r.violations, &o.violations},
 	} {
 		*n[0] += *n[1]
@@ -243,10 +254,10 @@ func lifeTable(reports []lifeReport) string {
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	// a strings.Builder takes everything
 	_, _ = fmt.Fprintln(w, "round\tlasted\tended in\tsubmitted\taccepted\tunsure\trefused\tcompleted\tcancelled\tdead\texpired\tredriven\tblocked\truns\tupdates\tcancels\t"+
-		"repeats\tkey taken\treplaced\tanswer p50\tp99\tmost\tstart p50\tp99\tmost\tviolations\t  faults")
+		"repeats\tkey taken\treplaced\tbatches\tanswer p50\tp99\tmost\tstart p50\tp99\tmost\tviolations\t  faults")
 	for _, r := range reports {
-		_, _ = fmt.Fprintf(w, "%d\t%.0f s\t%.0f s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t%d\t  %s\n", r.round, r.lasted.Seconds(), r.ended.Seconds(),
-			r.submitted, r.accepted, r.unsure, r.refused, r.completed, r.cancelled, r.dead, r.expired, r.redriven, r.blocked, r.runs, r.updates, r.cancels, r.repeats, r.taken, r.replaced,
+		_, _ = fmt.Fprintf(w, "%d\t%.0f s\t%.0f s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t%d\t  %s\n", r.round, r.lasted.Seconds(), r.ended.Seconds(),
+			r.submitted, r.accepted, r.unsure, r.refused, r.completed, r.cancelled, r.dead, r.expired, r.redriven, r.blocked, r.runs, r.updates, r.cancels, r.repeats, r.taken, r.replaced, r.batches,
 			quantiles(r.answers), quantiles(r.starts), r.violations, r.faults)
 	}
 	_ = w.Flush()

@@ -26,6 +26,8 @@ type lifeEnd struct {
 	value lifeInput
 	// lostReplace: a submit that may have replaced it got no answer.
 	lostReplace bool
+	// withBatch: the rest of its batch was cancelled.
+	withBatch bool
 	// lived is when it is sure to have been in the log, first when its first stay ended: what happened behind that is not about its keys. Unix ms.
 	lived, first int64
 	// starts are those of its attempts in the first stay, Unix ms.
@@ -39,20 +41,28 @@ func (l *life) check() lifeReport {
 	l.t.Helper()
 	ends := l.lookUp()
 	l.mu.Lock()
+	lost := map[string]bool{}
+	for _, o := range l.tasks {
+		lost[o.unique] = lost[o.unique] || o.repeated() && o.conflict == yardv1.OnConflict_ON_CONFLICT_REPLACE
+	}
+	for _, e := range ends {
+		e.lostReplace = lost[e.UniqueKey]
+		if b := l.batches[e.BatchId]; b != nil {
+			e.withBatch = b.cancel
+		}
+	}
+	l.mu.Unlock()
+	batches := l.checkBatches(ends)
+	l.mu.Lock()
 	defer l.mu.Unlock()
 	offend := func(format string, args ...any) { l.offences = append(l.offences, fmt.Sprintf(format, args...)) }
 	runs := map[string][]*lifeRun{}
 	for _, r := range l.runs {
 		runs[r.id] = append(runs[r.id], r)
 	}
-	r := lifeReport{runs: len(l.runs), repeats: l.repeats}
-	lost := map[string]bool{}
-	for _, o := range l.tasks {
-		lost[o.unique] = lost[o.unique] || o.repeated() && o.conflict == yardv1.OnConflict_ON_CONFLICT_REPLACE
-	}
+	r := lifeReport{runs: len(l.runs), repeats: l.repeats, batches: batches}
 	var back int64
 	for _, e := range ends {
-		e.lostReplace = lost[e.UniqueKey]
 		if wrong := slices.Concat(e.oneLife(), e.asWritten(runs[e.id]), e.asCancelled()); len(wrong) > 0 {
 			offend("%s", e.tell(strings.Join(wrong, "; "), runs[e.id]))
 		}
@@ -366,7 +376,7 @@ func (e *lifeEnd) asCancelled() (wrong []string) {
 			wrong = append(wrong, "its cancel was confirmed")
 		}
 	}
-	if e.State == yardv1.TaskState_TASK_STATE_CANCELLED && len(e.cancels) == 0 {
+	if e.State == yardv1.TaskState_TASK_STATE_CANCELLED && len(e.cancels) == 0 && !e.withBatch {
 		wrong = append(wrong, "no one cancelled it")
 	}
 	if !e.saidOver.IsZero() && (e.first == 0 || e.first > e.saidOver.Add(clocksApart).UnixMilli()) {

@@ -21,7 +21,7 @@ import (
 // How many producers of each kind there are, and their shares of the rate, percent.
 const (
 	anyProducers, orderedProducers, uniqueProducers = 3, 8, 4
-	anyShare, orderedShare, uniqueShare             = 55, 25, 20
+	anyShare, orderedShare, uniqueShare             = 45, 25, 15
 	// orderKeysEach are the order keys of a producer, which alone submits tasks with them; uniqueKeys are those of all.
 	orderKeysEach, uniqueKeys = 30, 100
 	batchMost                 = 12
@@ -32,6 +32,7 @@ const (
 // produce starts the producers. Some are on the SDK, others repeat requests by hand.
 func (l *life) produce(ctx context.Context, busy *sync.WaitGroup, seed *rand.Rand) {
 	l.t.Helper()
+	l.produceBatches(ctx, busy, seed)
 	each := func(n, share int, next func(producer int, dice *rand.Rand) []*lifeTask) {
 		for i := range n {
 			dice, by := fork(seed), l.bySDK(l.cluster.Client(domain))
@@ -209,7 +210,7 @@ func (l *life) submit(by submitter, batch []*lifeTask) {
 			o.fate = unsure
 		default:
 			o.fate = refused
-			if !code.Retryable() {
+			if !code.Retryable() && !(o.late && code == fault.FailedPrecondition) {
 				l.offences = append(l.offences, fmt.Sprintf("task %d was refused: %v", o.n, err))
 			}
 		}

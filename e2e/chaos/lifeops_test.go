@@ -51,7 +51,7 @@ func (l *life) plan(o *lifeTask) {
 	add := func(do lifeDo, most time.Duration) {
 		l.later(lifeJob{do: do, id: o.id, n: o.n, after: upTo(dice, most)})
 	}
-	if o.delay == far {
+	if o.delay == far && (o.batch == nil || !o.batch.cancel) {
 		l.later(lifeJob{do: free, id: o.id, n: o.n, after: latest + upTo(dice, latest)})
 	}
 	switch n := dice.IntN(100); {

@@ -43,6 +43,9 @@ type lifeTask struct {
 	uniqueFor   time.Duration
 	conflict    yardv1.OnConflict
 	takes       time.Duration
+	// batch is the one that it is a member of. late: it was submitted behind the close.
+	batch *lifeBatch
+	late  bool
 	// deaths, fails, snoozes and sleeps are how many of its attempts end so, at most.
 	deaths, fails, snoozes, sleeps int
 
@@ -175,6 +178,9 @@ func (o *lifeTask) input() lifeInput { return lifeInput{N: o.n} }
 // task is o for the SDK.
 func (o *lifeTask) task() yard.Task {
 	t := yard.Task{Type: o.typ, Tasklist: tasklist, Priority: o.priority, Delay: o.delay, StartWithin: o.startWithin, OrderKey: o.order, BlocksKey: o.blocks, Payload: o.input()}
+	if o.batch != nil {
+		t.Batch = o.batch.id
+	}
 	if o.unique != "" {
 		t.Unique = &yard.Unique{
 			Key: o.unique, For: o.uniqueFor,
@@ -190,6 +196,9 @@ func (o *lifeTask) wire() *yardv1.NewTask {
 	t := &yardv1.NewTask{
 		Type: o.typ, Tasklist: tasklist, Priority: int32(o.priority), DelayMs: o.delay.Milliseconds(), StartWithinMs: o.startWithin.Milliseconds(), OrderKey: o.order,
 		Payload: &yardv1.Payload{Data: data}, UniqueKey: o.unique, UniqueForMs: o.uniqueFor.Milliseconds(), OnConflict: o.conflict,
+	}
+	if o.batch != nil {
+		t.BatchId = o.batch.id
 	}
 	if o.blocks {
 		t.OrderPolicy = yardv1.OrderPolicy_ORDER_POLICY_BLOCK

@@ -60,6 +60,7 @@ func (l *life) worker(ctx context.Context, busy *sync.WaitGroup, name string) (k
 			return yard.NewPayload(r.result)
 		})
 	}
+	w.HandleFunc(calledLife, func(_ context.Context, a *yard.Attempt) (yard.Payload, error) { return yard.Payload{}, l.called(a) })
 	running, stop := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	busy.Go(func() {

@@ -74,6 +74,7 @@ type medleyOrder struct {
 // medleyRun is one run of a handler.
 type medleyRun struct {
 	key, id, typ, group, result string
+	number                      int
 	began, ended                time.Time
 	succeeded                   bool
 }
@@ -121,6 +122,7 @@ func TestI1_I8_PoliciesGroupsAndPartitionsWhileThingsAreKilled(t *testing.T) {
 	stopProducing()
 	producers.Wait()
 	c.AwaitReady()
+	m.crowd()
 	m.finish()
 	m.check()
 	m.probe()
@@ -203,6 +205,23 @@ func (m *medley) produce(ctx context.Context, client *yard.Client, dice *rand.Ra
 		m.submit(client, orders, tasks)
 		wait(ctx, time.Duration(80+dice.IntN(120))*time.Millisecond)
 	}
+}
+
+// crowd has every policy act, however few tasks a slow machine has seen.
+func (m *medley) crowd() {
+	var orders []*medleyOrder
+	var tasks []yard.Task
+	for _, l := range medleyLimits {
+		if l.onFull == "" {
+			continue
+		}
+		for i := range 4 * max(l.most, l.perGroup) {
+			o := &medleyOrder{key: fmt.Sprintf("crowd-%s-%d", l.typ, i), typ: l.typ, group: "a", tasklist: wideList, cost: 1}
+			orders = append(orders, o)
+			tasks = append(tasks, yard.Task{Type: o.typ, Tasklist: o.tasklist, Group: o.group, Payload: o.key})
+		}
+	}
+	m.submit(m.client, orders, tasks)
 }
 
 // submit hands tasks in and notes what became of them. Tasks of a drained group are refused.
@@ -324,7 +343,7 @@ func (m *medley) run(ctx context.Context, key string, takes time.Duration, dead 
 func (m *medley) begin(key string, a *yard.Attempt) *medleyRun {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r := &medleyRun{key: key, id: a.TaskID, typ: a.Type, group: a.Group, began: time.Now(), result: fmt.Sprintf("%s/%d", key, len(m.runs))}
+	r := &medleyRun{key: key, id: a.TaskID, typ: a.Type, group: a.Group, number: a.Number, began: time.Now(), result: fmt.Sprintf("%s/%d", key, len(m.runs))}
 	m.runs = append(m.runs, r)
 	return r
 }

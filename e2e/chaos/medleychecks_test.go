@@ -71,6 +71,8 @@ type medleyTask struct {
 	spans []span
 	// displaced is when each was asked to make room; zero: it was not.
 	displaced []time.Time
+	// taken is when attempts, by their number, ended without their worker's word.
+	taken map[int]time.Time
 	// ended is when the last attempt had, or the task without one.
 	ended time.Time
 }
@@ -86,6 +88,9 @@ func (m *medley) check() {
 	for _, task := range tasks {
 		offences = append(offences, m.endedOnce(task)...)
 		counts[task.typ+" "+task.State.Name()]++
+		if slices.ContainsFunc(task.displaced, func(at time.Time) bool { return !at.IsZero() }) {
+			counts[task.typ+" displaced"]++
+		}
 	}
 	offences = append(offences, m.ranAsAccepted()...)
 	for _, l := range medleyLimits {
@@ -93,7 +98,7 @@ func (m *medley) check() {
 		if l.onFull == yard.OnFullCancelOldest {
 			offences = append(offences, m.displacedForSome(l, tasks)...)
 		}
-		if l.onFull != "" && counts[l.typ+" cancelled"] == 0 {
+		if l.onFull != "" && counts[l.typ+" cancelled"]+counts[l.typ+" displaced"] == 0 {
 			offences = append(offences, "the policy of "+l.typ+" never acted")
 		}
 	}
@@ -149,8 +154,13 @@ func (m *medley) lookUp() (all []*medleyTask) {
 // read takes the attempts out of a task's history.
 func (t *medleyTask) read() {
 	open := false
+	t.taken = map[int]time.Time{}
 	for _, e := range t.Events {
 		at := time.UnixMilli(e.AtMs)
+		switch e.Kind {
+		case yardv1.TaskEventKind_TASK_EVENT_KIND_LOST, yardv1.TaskEventKind_TASK_EVENT_KIND_TIMED_OUT, yardv1.TaskEventKind_TASK_EVENT_KIND_HANDED_BACK:
+			t.taken[int(e.Grant)] = at
+		}
 		switch e.Kind {
 		case yardv1.TaskEventKind_TASK_EVENT_KIND_STARTED:
 			t.spans, t.displaced, open = append(t.spans, span{at, at, t.key}), append(t.displaced, time.Time{}), true
@@ -240,17 +250,24 @@ func (m *medley) ranAsAccepted() (offences []string) {
 	return offences
 }
 
-// limitHeld: neither by the log nor by the handlers more ran at once than may.
+// limitHeld: neither by the log nor by the handlers more ran at once than may. A handler whose attempt was taken from it goes on until its next
+// heartbeat: its attempt is over for the limit.
 func (m *medley) limitHeld(l medleyLimit, tasks []*medleyTask) (offences []string) {
 	logged, seen := map[string][]span{}, map[string][]span{}
+	taken := map[string]map[int]time.Time{}
 	for _, t := range tasks {
+		taken[t.id] = t.taken
 		if t.typ == l.typ {
 			logged[t.group] = append(logged[t.group], t.spans...)
 		}
 	}
 	for _, r := range m.runs {
-		if r.typ == l.typ {
-			seen[r.group] = append(seen[r.group], span{r.began, cmp.Or(r.ended, time.Now()), r.key})
+		end := cmp.Or(r.ended, time.Now())
+		if at, is := taken[r.id][r.number]; is && at.Before(end) {
+			end = at
+		}
+		if r.typ == l.typ && end.After(r.began) {
+			seen[r.group] = append(seen[r.group], span{r.began, end, r.key})
 		}
 	}
 	for name, groups := range map[string]map[string][]span{"by the log": logged, "by the handlers": seen} {

@@ -89,6 +89,8 @@ func (m *askers) work(id ids.TaskID, token ids.Token) {
 	switch {
 	case w.fault(silentWorkers, 60):
 		return
+	case w.dies(300):
+		ev.Kind, ev.Message = historysim.Failed, "it dies"
 	case w.fault(failures, 150):
 		ev.Kind, ev.Message, ev.ErrType = historysim.Failed, "flaky", errTypes[w.dice.IntN(3)]
 		if w.dice.chance(300) {

@@ -53,6 +53,13 @@ type checker struct {
 	slots    map[string]bool
 	// updates are those that were asked for, by their requests.
 	updates map[ids.TaskID]map[uint64]*asked
+	// back is up to which stay redrives have brought each task back, backBy the requests that did, by letter.
+	back   map[ids.TaskID]uint32
+	backBy map[broughtBack]uint64
+	// redriveAsked are the tasks that somebody asks to come back.
+	redriveAsked map[ids.TaskID]bool
+	// notBack counts the redrives that were refused.
+	notBack int
 	// fences are the events by which owners of matching shards fenced, and their epochs, in log order.
 	fences map[uint32][]fenced
 }
@@ -87,6 +94,7 @@ func newChecker(w *world) *checker {
 		finishBy: map[ids.TaskID]int64{}, booked: map[attempt]bool{}, slots: map[string]bool{}, fences: map[uint32][]fenced{},
 		updates: map[ids.TaskID]map[uint64]*asked{},
 		keyed:   map[orderKey][]*historysim.Task{},
+		back:    map[ids.TaskID]uint32{}, backBy: map[broughtBack]uint64{}, redriveAsked: map[ids.TaskID]bool{},
 	}
 }
 
@@ -106,6 +114,9 @@ func (c *checker) appended(m *historysim.Message) {
 		}
 		c.noted(&m.Events[i], place{m.Seq, i})
 		c.updateAsked(&m.Events[i], m.Seq)
+		if m.Events[i].Kind == historysim.Redrove {
+			c.redriveAsked[m.Events[i].ID] = true
+		}
 		if m.Events[i].Kind == historysim.Fence {
 			c.fences[m.Shard] = append(c.fences[m.Shard], fenced{m.Seq, m.Epoch})
 		}
@@ -220,6 +231,8 @@ func (c *checker) refused(e *historysim.Event, v *historysim.Verdict, seq uint64
 	switch {
 	case e.Kind == historysim.Changed && e.Domain != rival:
 		c.updateRefused(e, v, seq)
+	case e.Kind == historysim.Redrove:
+		c.redriveRefused(e, v)
 	case e.Kind != historysim.Cancel && e.Kind != historysim.Changed:
 	case e.Domain == rival && v.Code != fault.NotFound:
 		c.w.violated("I14: a foreign cancel of %s gets %s", c.w.name(e.ID), v.Code)
@@ -235,7 +248,7 @@ func (c *checker) contradiction(p *proc, e *historysim.Event, v *historysim.Verd
 		c.verdictOf[at] = decided{p.name, *v}
 		return
 	}
-	if e.Kind == historysim.Changed && (first.verdict.Code == fault.Unknown || v.Code == fault.Unknown) {
+	if searched(e) && (first.verdict.Code == fault.Unknown || v.Code == fault.Unknown) {
 		return // who says so does not know what the other one has decided
 	}
 	same := (first.verdict.Code == "") == (v.Code == "") && first.verdict.Fenced == v.Fenced && first.verdict.Granted == v.Granted
@@ -294,6 +307,8 @@ func (c *checker) confirmed(e *historysim.Event, v *historysim.Verdict, seq uint
 	switch e.Kind {
 	case historysim.Changed:
 		c.updateConfirmed(e, seq)
+	case historysim.Redrove:
+		c.redriveConfirmed(e)
 	case historysim.Started:
 		c.grant(e, seq)
 		c.grantedAt[e.ID] = max(c.grantedAt[e.ID], seq)
@@ -329,21 +344,6 @@ func (c *checker) holder(e *historysim.Event) {
 	if other, ok := c.holders[attempt{e.ID, e.Fence.Version}]; ok && other != e.Fence {
 		c.w.violated("I4: %+v ends attempt %d of %s, which is held by %+v", e.Fence, e.Fence.Version, c.w.name(e.ID), other)
 	}
-}
-
-// archived holds I1 and I3: each task ends one way.
-func (c *checker) archived(t *historysim.Task) {
-	name := c.w.name(t.ID)
-	if first := c.w.archived[t.ID]; first != nil {
-		c.w.violated("I3: %s is archived twice, %v and %v", name, first.State, t.State)
-	}
-	if _, ok := c.w.accepted[t.ID]; !ok {
-		c.w.violated("%s is archived and was never submitted", name)
-	}
-	if !t.State.Finished() {
-		c.w.violated("%s is archived, and it is %v", name, t.State)
-	}
-	c.w.match.check.archived(c.w, t)
 }
 
 // saved looks at a checkpoint that is to be stored.
@@ -392,7 +392,7 @@ func (c *checker) memory(p *proc) {
 // reachable holds I1.
 func (c *checker) reachable(id ids.TaskID) {
 	w := c.w
-	if w.archived[id] != nil || w.waiting.holds(id) {
+	if w.ended(id) || w.letters[id] != nil || w.waiting.holds(id) {
 		return
 	}
 	for _, m := range w.log {
@@ -414,7 +414,7 @@ func (c *checker) reachable(id ids.TaskID) {
 }
 
 func (c *checker) allEnded() bool {
-	return len(c.w.archived) >= len(c.w.accepted) && len(c.w.accepted) >= c.w.submits
+	return len(c.w.archived) >= len(c.w.accepted) && len(c.w.accepted) >= c.w.submits && c.w.asking == 0 && c.allBack()
 }
 
 // progress holds that nothing is stuck, but for the tasks of a domain; "" = of none.
@@ -424,10 +424,12 @@ func (c *checker) progress(but string) {
 	}
 }
 
-// stuck is a task that has not ended, of any other domain.
+// stuck is a task that has not ended, of any other domain. One whose redrive was read again in a takeover waits until the lanes are read, with all of that
+// domain.
 func (c *checker) stuck(but string) *ids.TaskID {
 	for _, id := range c.w.order {
-		if c.w.archived[id] == nil && c.w.accepted[id].domain != but {
+		waits := but != "" && c.w.archived[id] != nil && c.w.letters[id] != nil
+		if !c.w.ended(id) && !waits && c.w.accepted[id].domain != but {
 			return &id
 		}
 	}
@@ -474,6 +476,7 @@ func (c *checker) endOf(t *historysim.Task) {
 	c.inTime(t)
 	c.updatesHold(t)
 	c.byPolicy(t)
+	c.lettersHold(t)
 	if o := t.Order(); o != nil && o.Blocks && t.State == historysim.Dead {
 		w.violated("%s is dead, and was to block its key", name)
 	}

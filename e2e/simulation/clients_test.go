@@ -57,6 +57,7 @@ func (w *world) submit(n int) {
 	for i := range m.Tasks {
 		w.cancelSome(m.Tasks[i].ID)
 		w.updateSome(&m.Tasks[i])
+		w.redriveSome(m.Tasks[i].ID)
 	}
 	if w.telling {
 		for i := range m.Tasks {
@@ -176,6 +177,10 @@ func (w *world) addTask(m *historysim.Message, priority int, delayed bool, at ta
 	}
 	if w.fault(ownPolicies, 500) && !w.plan.once {
 		t.Policy = w.ownPolicy()
+	}
+	if w.dies(500) {
+		t.Policy = w.ownPolicy()
+		t.Policy.MaxAttempts = 1 + w.dice.Int32N(2)
 	}
 	w.policyOf[id] = t.Policy
 	w.order = append(w.order, id)

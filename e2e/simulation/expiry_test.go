@@ -15,7 +15,7 @@ func (c *checker) inTime(t *historysim.Task) {
 	if t.Cost() != c.w.costOf[t.ID] {
 		c.w.violated("%s ends with a cost of %d, it was submitted with %d", c.w.name(t.ID), t.Cost(), c.w.costOf[t.ID])
 	}
-	if u, at := t.Unique(), c.w.keyAt[t.ID]; (u != nil) != (at != nil) || u != nil && (u.Key != t.ID.String() || !slices.Contains(at, u.Seq)) {
+	if u, at := t.Unique(), c.w.keyAt[t.ID]; t.Redriven().Count == 0 && (u != nil) != (at != nil) || u != nil && (u.Key != t.ID.String() || !slices.Contains(at, u.Seq)) {
 		c.w.violated("%s ends with the unique key %+v, whose word lies at %v", c.w.name(t.ID), u, at)
 	}
 	c.inOrder(t)
@@ -35,6 +35,8 @@ func (c *checker) inTime(t *historysim.Task) {
 			begun = true
 		case historysim.StepSnoozed:
 			put = s.At
+		case historysim.StepRedriven:
+			begun, put = false, 0
 		}
 	}
 	first := x.StartBy

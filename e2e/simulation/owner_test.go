@@ -138,7 +138,8 @@ func answeredInTime(k historysim.OpKind) bool {
 // changes tells whether an operation writes.
 func changes(k historysim.OpKind) bool {
 	switch k {
-	case historysim.SaveCheckpoint, historysim.AppendFence, historysim.AppendArchive, historysim.Park, historysim.AppendEvents, historysim.Shelve, historysim.Purge:
+	case historysim.SaveCheckpoint, historysim.AppendFence, historysim.AppendArchive, historysim.Park, historysim.AppendEvents, historysim.Shelve, historysim.Purge,
+		historysim.StoreLetters, historysim.DropLetters:
 		return true
 	}
 	return false
@@ -205,7 +206,7 @@ func storeOf(k historysim.OpKind) (store, bool) {
 	switch k {
 	case historysim.AppendEvents, historysim.Shelve:
 		return logFull, true
-	case historysim.AppendArchive:
+	case historysim.AppendArchive, historysim.StoreLetters:
 		return archiveFull, true
 	case historysim.AppendFence, historysim.Park:
 		return timerFull, true
@@ -222,6 +223,8 @@ func (p *proc) carryOut(op *historysim.Op) historysim.Outcome {
 		return w.save(op)
 	case historysim.AppendFence:
 		return w.raiseFence(op)
+	case historysim.ReadFence:
+		return historysim.Outcome{Seq: w.waiting.fence}
 	case historysim.ReadTimer:
 		return w.timerTail(op.From)
 	case historysim.ReadArchive:
@@ -244,6 +247,12 @@ func (p *proc) carryOut(op *historysim.Op) historysim.Outcome {
 		return w.shelve(op)
 	case historysim.ReadPage:
 		return w.readPage(op)
+	case historysim.StoreLetters:
+		w.storeLetters(op.Tasks)
+	case historysim.DropLetters:
+		w.dropLetters(op.Letters)
+	case historysim.AskLetter:
+		return w.askLetter(op.Search)
 	case historysim.AskArchive:
 		return historysim.Outcome{Task: w.archived[op.Search.ID]}
 	case historysim.AskUnread:
@@ -264,8 +273,8 @@ func (p *proc) tell(op *historysim.Op, out historysim.Outcome) {
 	switch op.Kind {
 	case historysim.SaveCheckpoint:
 		c := op.Checkpoint
-		what = fmt.Sprintf("epoch %d floor %d ack %v read %v queues %v timer %d archive %d", c.Epoch, c.Floor, c.Ack, c.Read, c.Queues, c.TimerSeq, c.ArchiveSeq)
-	case historysim.Park, historysim.AppendArchive:
+		what = fmt.Sprintf("epoch %d floor %d ack %v read %v queues %v timer %d archive %d pages %v", c.Epoch, c.Floor, c.Ack, c.Read, c.Queues, c.TimerSeq, c.ArchiveSeq, c.Pages)
+	case historysim.Park, historysim.AppendArchive, historysim.StoreLetters:
 		for i := range op.Tasks {
 			what += fmt.Sprintf(" %s %v stay %d", w.name(op.Tasks[i].ID), op.Tasks[i].State, op.Tasks[i].Parkings)
 		}
@@ -273,6 +282,10 @@ func (p *proc) tell(op *historysim.Op, out historysim.Outcome) {
 		for i := range op.Events {
 			e := &op.Events[i]
 			what += fmt.Sprintf(" %v %s %v", e.Kind, w.name(e.ID), fence(e))
+		}
+	case historysim.DropLetters:
+		for _, l := range op.Letters {
+			what += fmt.Sprintf(" %s up to %d", w.name(l.ID), l.Seq)
 		}
 	case historysim.Purge:
 		what = fmt.Sprintf("%v", op.Levels)

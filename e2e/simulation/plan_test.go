@@ -64,6 +64,7 @@ const (
 	updates
 	orderKeys
 	blocks
+	redrives
 	faultsEnd
 )
 
@@ -78,7 +79,7 @@ var faultNames = [...]string{
 	"skewed clocks", "stepping server", "stores down", "lost triggers", "quiet answers", "lost answers", "repeated asks",
 	"silent workers", "late outcomes", "failures", "cancels", "foreign cancels", "delayed tasks", "slow timer", "timer pauses", "timer rivals", "timer crashes", "full stores", "doubled submits", "slow readers",
 	"matching pauses", "matching rivals", "matching kills", "matching drains", "wiped tables", "slow tables", "away tables", "unknown calls",
-	"late acks", "gone workers", "limit edits", "shared messages", "floods", "expiries", "groups", "rates", "partition edits", "group limits", "own policies", "unique keys", "silences", "updates", "order keys", "blocking tasks",
+	"late acks", "gone workers", "limit edits", "shared messages", "floods", "expiries", "groups", "rates", "partition edits", "group limits", "own policies", "unique keys", "silences", "updates", "order keys", "blocking tasks", "redrives",
 }
 
 func (f faults) String() string {
@@ -157,6 +158,9 @@ func planOf(seed uint64) plan {
 	}
 	if d.chance(500) && !p.once {
 		p.faults |= blocks
+	}
+	if d.chance(500) && !p.once {
+		p.faults |= redrives
 	}
 	return p
 }

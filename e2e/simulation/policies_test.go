@@ -64,6 +64,9 @@ func (c *checker) byPolicy(t *historysim.Task) {
 				w.violated("attempt %d of %s is handed back, and its worker may have received it: %+v", s.Grant, w.name(t.ID), *p)
 			}
 			continue
+		case historysim.StepRedriven:
+			failures, delivered, end = 0, 0, ""
+			continue
 		case historysim.StepBlocked:
 			blocked = true
 			continue

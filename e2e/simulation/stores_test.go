@@ -55,8 +55,12 @@ type stores struct {
 	checkpoint historysim.Stored
 	revision   uint64
 
+	// archived are the last ends in the archive.
 	archive  [][]historysim.Task
 	archived map[ids.TaskID]*historysim.Task
+	// letters are the dead letters, lastLetter the sequence of the last one.
+	letters    map[ids.TaskID]*letter
+	lastLetter uint64
 }
 
 // refuses tells whether a store takes nothing now.
@@ -199,7 +203,8 @@ func (w *world) readArchive(from uint64) historysim.Outcome {
 	out := historysim.Outcome{Seq: uint64(len(w.archive))}
 	for seq := from; seq <= out.Seq; seq++ {
 		for i := range w.archive[seq-1] {
-			out.IDs = append(out.IDs, w.archive[seq-1][i].ID)
+			t := &w.archive[seq-1][i]
+			out.Stays = append(out.Stays, historysim.Stay{ID: t.ID, Parkings: t.Parkings})
 		}
 	}
 	return out

@@ -361,7 +361,8 @@ func (p *timerProc) locate(c *timerCall) {
 		c.answer(out)
 		return
 	}
-	if found := p.owner.Locate(c.search.ID, ""); found.Record != nil {
+	found := p.owner.Locate(c.search.ID, "")
+	if out.Fired = found.LogSeq > 0; found.Record != nil {
 		out.Task = p.w.decoder.Task(found.Record)
 	}
 	c.answer(out)

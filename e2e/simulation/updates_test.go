@@ -33,7 +33,7 @@ func (w *world) updateSome(t *historysim.Task) {
 // unblock has a task that may block its order key run again, until it has ended. An update is answered, or given up, before the next one.
 func (w *world) unblock(id ids.TaskID, domain string) {
 	w.after(w.dice.between(20*time.Second, 25*time.Second), func() {
-		if w.archived[id] != nil {
+		if w.ended(id) {
 			return
 		}
 		w.change(id, domain, &historysim.Update{Now: true})
@@ -124,9 +124,9 @@ func (c *checker) updateConfirmed(e *historysim.Event, seq uint64) {
 	c.refusedStays(e.ID, e.Update.Request)
 }
 
-// refusedStays holds that an update which was refused is not made by a copy that comes later.
+// refusedStays holds that an update which was refused is not made by a copy that comes later, unless the task may have come back since.
 func (c *checker) refusedStays(id ids.TaskID, request uint64) {
-	if one := c.updates[id][request]; one.refusedAt > 0 && one.madeAt > one.refusedAt {
+	if one := c.updates[id][request]; one.refusedAt > 0 && one.madeAt > one.refusedAt && !c.redriveAsked[id] {
 		c.w.violated("update %d of %s is refused by event %d, and made by event %d", request, c.w.name(id), one.refusedAt, one.madeAt)
 	}
 }

@@ -50,15 +50,17 @@ type world struct {
 	policyOf map[ids.TaskID]*historysim.Policy
 	order    []ids.TaskID
 	askers   askers
-	// requests counts the updates that clients ask for.
+	// requests counts the updates and redrives that clients ask for.
 	requests uint64
+	// asking counts the redrives that are asked for and not answered.
+	asking int
 }
 
 // newPartition makes a partition of a run.
 func newPartition(s *sim, part int) *world {
 	w := &world{sim: s, part: part, accepted: map[ids.TaskID]task{}, groupOf: map[ids.TaskID]string{}, costOf: map[ids.TaskID]int32{}, keyAt: map[ids.TaskID][]uint64{}, policyOf: map[ids.TaskID]*historysim.Policy{}}
 	w.archived, w.waiting, w.decoder = map[ids.TaskID]*historysim.Task{}, newTimerStore(), historysim.NewDecoder()
-	w.pages = map[uint64]*historysim.Message{}
+	w.pages, w.letters = map[uint64]*historysim.Message{}, map[ids.TaskID]*letter{}
 	w.senders = map[uint64]*matchProc{}
 	w.check = newChecker(w)
 	w.askers = askers{w: w, calls: map[uint64]*call{}}

@@ -154,7 +154,7 @@ func queryEndpoints() []endpoint {
 			In:    `{"tasklist":"mail","states":["ready","running"],"limit":2}`,
 			Out:   `{"tasks":[{"task_id":"` + exampleTask + `","domain":"shop","tasklist":"mail","type":"email.send","priority":3,"state":"running","created_at_ms":1763721600000}],"next_cursor":"` + exampleTask + `"}`,
 			codes: []fault.Code{fault.NotFound, fault.FailedPrecondition},
-			Notes: []string{pageNote},
+			Notes: []string{pageNote, "A task that moves between two stores at that moment, since its time has come or it is put off, may be missing in a page: ask again, or use tasks.get."},
 		},
 	}
 }

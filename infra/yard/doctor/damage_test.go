@@ -92,7 +92,9 @@ func damagedEnds() []damage {
 		}, []doctor.Code{doctor.GrantedTwice}},
 		{"a page of the index is lost", func(p *patient) {
 			all := p.messages(archive)
-			i := slices.IndexFunc(all, func(m message) bool { return m.subject != topology.ArchiveIndexed(0) && !archived(m.subject) })
+			i := slices.IndexFunc(all, func(m message) bool {
+				return m.subject != topology.ArchiveIndexed(0) && !archived(m.subject) && topology.BatchOfEnds(0, m.subject) == ""
+			})
 			p.remove(archive, all[i].seq)
 		}, []doctor.Code{doctor.ArchiveGap}},
 	}
@@ -185,6 +187,60 @@ func damagedRecords() []damage {
 	}
 }
 
+func damagedBatches() []damage {
+	batchEnds := func(p *patient, more int64) {
+		m := p.lastOf(archive, topology.BatchEndsAny(0))
+		var d logv1.BatchEnds
+		if err := d.UnmarshalVT(m.Data); err != nil {
+			p.t.Fatal(err)
+		}
+		d.Completed += more
+		p.putRecord(m.Subject, &d)
+	}
+	home := func(p *patient, change func(*logv1.BatchHome)) {
+		m := p.lastOf(log, topology.BatchHomeAny(0))
+		var h logv1.BatchHome
+		if err := h.UnmarshalVT(m.Data); err != nil {
+			p.t.Fatal(err)
+		}
+		change(&h)
+		p.putRecord(topology.BatchHome(0, domain, h.BatchId), &h)
+	}
+	hourAgo := time.Now().Add(-time.Hour).UnixMilli()
+	other := func(p *patient, change func(*logv1.BatchHome)) {
+		home(p, func(h *logv1.BatchHome) {
+			h.BatchId, h.EndedAtMs, h.Ends, h.Tasks, h.CallbackTaskId = "other", 0, nil, 0, nil
+			change(h)
+		})
+	}
+	return []damage{
+		{"a document counts fewer ends than there are", func(p *patient) { batchEnds(p, -1) }, []doctor.Code{doctor.BatchMiscounted}},
+		{"a document counts more ends than there are tasks", func(p *patient) { batchEnds(p, 1) }, []doctor.Code{doctor.BatchMiscounted}},
+		{"a batch was over too early", func(p *patient) { home(p, func(h *logv1.BatchHome) { h.Tasks++ }) }, []doctor.Code{doctor.BatchMiscounted}},
+		{"a batch has no callback", func(p *patient) { home(p, func(h *logv1.BatchHome) { h.CallbackTaskId = nil }) }, []doctor.Code{doctor.CallbackMissing}},
+		{"the callback of a batch is nowhere", func(p *patient) {
+			id := ids.NewTaskID(time.Now(), 0, 99)
+			home(p, func(h *logv1.BatchHome) { h.CallbackTaskId = id[:] })
+		}, []doctor.Code{doctor.CallbackMissing}},
+		{"a batch expired", func(p *patient) {
+			home(p, func(h *logv1.BatchHome) { h.CallbackTaskId, h.Expired, h.Tasks = nil, true, 7 })
+		}, nil},
+		{"an open batch", func(p *patient) { other(p, func(h *logv1.BatchHome) { h.ClosedAtMs = 0 }) }, nil},
+		{"a batch was just closed", func(p *patient) { other(p, func(h *logv1.BatchHome) { h.ClosedAtMs = time.Now().UnixMilli() }) }, nil},
+		{"a closed batch is not over", func(p *patient) { other(p, func(h *logv1.BatchHome) { h.ClosedAtMs = hourAgo }) }, []doctor.Code{doctor.BatchStuck}},
+		{"a closed batch has tasks that live", func(p *patient) {
+			other(p, func(h *logv1.BatchHome) {
+				h.ClosedAtMs = hourAgo
+				p.putRecord(topology.BatchMembers(0, domain, "other", h.CreatedAtMs), &logv1.BatchMembers{BatchId: "other", LogVersion: 10, Tasks: 1, Closed: true})
+			})
+		}, nil},
+		{"a batch does not expire", func(p *patient) {
+			other(p, func(h *logv1.BatchHome) { h.ClosedAtMs, h.ExpiresAtMs = 0, hourAgo })
+		}, []doctor.Code{doctor.BatchStuck}},
+		{"a batch of the next version", func(p *patient) { other(p, func(h *logv1.BatchHome) { h.LogVersion = 1000 }) }, []doctor.Code{doctor.NewerRecord}},
+	}
+}
+
 func damagedClusters() []damage {
 	return []damage{
 		{"no timer", func(p *patient) { p.member("timer", ownership.Announcement{Reads: 10, Writes: 10}) }, []doctor.Code{doctor.NoOwner}},
@@ -220,7 +276,7 @@ func damagedClusters() []damage {
 func TestEachDamageIsFound(t *testing.T) {
 	t.Parallel()
 	dir := ward(t)
-	for _, d := range slices.Concat(damagedStays(), damagedEnds(), damagedLetters(), damagedKeys(), damagedRecords(), damagedClusters()) {
+	for _, d := range slices.Concat(damagedStays(), damagedEnds(), damagedLetters(), damagedKeys(), damagedRecords(), damagedBatches(), damagedClusters()) {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
 			p := admit(t, dir)
@@ -230,7 +286,7 @@ func TestEachDamageIsFound(t *testing.T) {
 				if got := slices.Compact(codesOf(report)); !slices.Equal(got, d.want) {
 					t.Errorf("it finds %v, want %v:\n%+v", got, d.want, report.Findings)
 				}
-				if n := report.Looked.Archived; n < 46 && d.want == nil {
+				if n := report.Looked.Archived; n < 49 && d.want == nil {
 					t.Errorf("it looked at %d records of the archive", n)
 				}
 			}

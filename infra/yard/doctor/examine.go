@@ -123,7 +123,7 @@ func (x *examiner) sections() []section {
 	for p := range x.n.History {
 		all = append(all, section{sectionPartition, p})
 	}
-	return all
+	return append(all, section{kind: sectionBatches})
 }
 
 // sectionsOf are those that findings are in. What is in quarantine decides about others, so it is always among them.
@@ -212,6 +212,8 @@ func (x *examiner) lookAt(ctx context.Context, s section, again []Finding) ([]Fi
 		return x.lookAtQuarantine(ctx)
 	case sectionTables:
 		return x.lookAtTables(ctx)
+	case sectionBatches:
+		return x.lookAtBatches(ctx, batchesOf(again, s))
 	}
 	var only map[ids.TaskID]bool
 	if again != nil {
@@ -222,11 +224,11 @@ func (x *examiner) lookAt(ctx context.Context, s section, again []Finding) ([]Fi
 			}
 		}
 	}
-	return x.lookAtPartition(ctx, s.partition, only)
+	return x.lookAtPartition(ctx, s.partition, only, batchesOf(again, s))
 }
 
 // lookAtPartition reads a partition once, or in as many passes as its tasks need.
-func (x *examiner) lookAtPartition(ctx context.Context, partition int, only map[ids.TaskID]bool) ([]Finding, error) {
+func (x *examiner) lookAtPartition(ctx context.Context, partition int, only map[ids.TaskID]bool, batches map[string]bool) ([]Finding, error) {
 	var todo []part
 	if only != nil {
 		todo = []part{{0, 1}}
@@ -242,6 +244,7 @@ func (x *examiner) lookAtPartition(ctx context.Context, partition int, only map[
 		of := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		p := newPass(partition, of, only, x.opts.TasksMax)
+		p.onlyBatches = batches
 		x.looked.Passes++
 		err := x.read(ctx, p)
 		if errors.Is(err, errTooMany) {
@@ -286,6 +289,7 @@ func (x *examiner) count(l Looked) {
 	x.looked.Logged += l.Logged
 	x.looked.Archived += l.Archived
 	x.looked.Keys += l.Keys
+	x.looked.Batches += l.Batches
 }
 
 // read fills a pass. The order matters: a task moves from the timer store into the log, and from there into the archive or back, and each store is
@@ -324,5 +328,5 @@ func (x *examiner) read(ctx context.Context, p *pass) (err error) {
 			return err
 		}
 	}
-	return nil
+	return x.checkCounts(ctx, p)
 }

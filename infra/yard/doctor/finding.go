@@ -31,7 +31,9 @@ type Finding struct {
 
 	section section
 	id      ids.TaskID
-	mend    func(context.Context) error
+	// batch is the topology.BatchOf of the batch that it is about; batchID is its name, if that is known.
+	batch, batchID string
+	mend           func(context.Context) error
 }
 
 // section is a part of the cluster that is looked at by itself.
@@ -47,6 +49,7 @@ const (
 	sectionQuarantine = "quarantine"
 	sectionPartition  = "partition"
 	sectionTables     = "tables"
+	sectionBatches    = "batches"
 )
 
 // evidence is what must be the same each time that a finding is looked at.
@@ -65,7 +68,7 @@ func (f *Finding) complete() {
 	}
 	f.Invariant, f.Means, f.Repair = k.Invariant, k.Means, k.Repair
 	_, item, _ := strings.Cut(f.Where, itemPrefix)
-	f.Do = strings.NewReplacer("<task>", f.Task, "<place>", f.Where, "<item>", item, "<domain>", cmp.Or(f.Domain, "DOMAIN")).Replace(k.Do)
+	f.Do = strings.NewReplacer("<task>", f.Task, "<place>", f.Where, "<item>", item, "<batch>", cmp.Or(f.batchID, "BATCH"), "<domain>", cmp.Or(f.Domain, "DOMAIN")).Replace(k.Do)
 }
 
 // itemPrefix precedes the number of an item in quarantine.
@@ -93,6 +96,8 @@ type Looked struct {
 	Letters  int64 `json:"dead_letters"`
 	Keys     int64 `json:"unique_keys"`
 	Limits   int64 `json:"limits"`
+	// Batches are documents of the archives that count how tasks of batches ended.
+	Batches int64 `json:"batches"`
 	// Passes are how often partitions were read, in all.
 	Passes int `json:"passes"`
 }

@@ -33,6 +33,9 @@ const (
 	SlotsMiscounted   Code = "SLOTS_MISCOUNTED"
 	TableOrphan       Code = "TABLE_ORPHAN"
 	TableOutOfReach   Code = "TABLE_OUT_OF_REACH"
+	BatchMiscounted   Code = "BATCH_MISCOUNTED"
+	BatchStuck        Code = "BATCH_STUCK"
+	CallbackMissing   Code = "CALLBACK_MISSING"
 	inspectYourBackup      = "restore all stores of the partition together from a backup, or remove its checkpoint to accept the loss"
 )
 
@@ -75,6 +78,9 @@ var kinds = []Kind{
 	{SlotsLeaked, "I8", "slots of a limit are counted that no running attempt holds", "`yard doctor --repair`", "drops the limit's count; the shards count again what runs, and grant nothing until all have"},
 	{SlotsMiscounted, "I8", "the sum of a limit is not what its entries say", "`yard doctor --repair`", "drops the limit's count; the shards count again what runs, and grant nothing until all have"},
 	{TableOrphan, "", "Redis has keys of a domain or a shard that does not exist", "`yard doctor --repair`", "deletes the keys"},
+	{BatchMiscounted, "I1", "what counts the tasks of a batch, and how they ended, does not fit what is stored: it may complete too early, or never", "`yard batch get <batch> --domain <domain>` shows what it counts; keep the logs of history and the frontends, and report it", ""},
+	{BatchStuck, "", "a batch is not over, though all its tasks have ended or its time is over", "`yard status` shows whether its partition has an owner; the log of that process says why it cannot write", ""},
+	{CallbackMissing, "I1", "a batch is completed, but its callback was not submitted, or is lost", "`yard batch get <batch> --domain <domain>` has its counts: submit the callback by hand", ""},
 	{TableOutOfReach, "I5", "Redis has triggers that no shard would find after a restart", "nothing at once: history sends the triggers again within minutes; report it", ""},
 }
 

@@ -70,6 +70,18 @@ func (x *clinic) examine(opts doctor.Options) *doctor.Report {
 	return report
 }
 
+// batch makes one that ends while the next one begins.
+func (x *clinic) batch(ctx context.Context, id string) error {
+	b, err := x.client.NewBatch(ctx, id, yard.BatchOptions{Callback: &yard.Task{Type: "slim", Tasklist: list}})
+	if err == nil {
+		_, err = b.Add(ctx, []yard.Task{{Type: "slim", Tasklist: list}, {Type: "bad", Tasklist: list}, {Type: "late", Tasklist: list, Delay: 200 * time.Millisecond}})
+	}
+	if err == nil {
+		_, err = b.Close(ctx)
+	}
+	return err
+}
+
 // load submits tasks of all kinds until stop is called, which returns how many.
 func (x *clinic) load() (stop func() int64) {
 	work(x.t, x.client)
@@ -91,6 +103,9 @@ func (x *clinic) load() (stop func() int64) {
 					{Type: "slim", Tasklist: list, Unique: &yard.Unique{Key: fmt.Sprint("k", i%3)}},
 					{Type: "late", Tasklist: list, Delay: 200 * time.Millisecond, Unique: &yard.Unique{Key: fmt.Sprint("l", i)}},
 				})
+			}
+			if err == nil && i%10 == 0 {
+				err = x.batch(ctx, fmt.Sprint("batch", i))
 			}
 			if ctx.Err() != nil {
 				ended <- nil

@@ -39,7 +39,9 @@ type pass struct {
 	part      part
 	// only, if not nil, are the tasks that it is about.
 	only map[ids.TaskID]bool
-	most int
+	// onlyBatches are the batches that it counts, if not nil.
+	onlyBatches map[string]bool
+	most        int
 	// began is the server's time before anything was read.
 	began time.Time
 	// quarantined: something of this partition is in quarantine, so what is missing may be there.
@@ -61,6 +63,9 @@ type pass struct {
 	words  map[string]word
 	keyOf  map[ids.TaskID]string
 	keyFor map[ids.TaskID]int64
+	// counts are how tasks of batches ended, by topology.BatchOf; calls are the callbacks of batches that are over.
+	counts map[string]*counts
+	calls  map[ids.TaskID]call
 
 	found  map[Code][]Finding
 	missed map[Code]int
@@ -125,6 +130,7 @@ func newPass(partition int, of part, only map[ids.TaskID]bool, most int) *pass {
 	return &pass{
 		partition: partition, part: of, only: only, most: most,
 		index: newIndex(), tasks: map[ids.TaskID]*task{}, ends: map[ids.TaskID]end{}, died: map[ids.TaskID]time.Time{}, words: map[string]word{}, keyOf: map[ids.TaskID]string{}, keyFor: map[ids.TaskID]int64{},
+		counts: map[string]*counts{}, calls: map[ids.TaskID]call{},
 		found: map[Code][]Finding{}, missed: map[Code]int{},
 	}
 }
@@ -134,7 +140,7 @@ func (p *pass) keep(id ids.TaskID) bool {
 }
 
 func (p *pass) full() error {
-	if len(p.tasks)+len(p.ends)+len(p.words) > p.most {
+	if len(p.tasks)+len(p.ends)+len(p.words)+len(p.counts)+len(p.calls) > p.most {
 		return errTooMany
 	}
 	return nil
@@ -298,6 +304,8 @@ func (p *pass) log(r natslog.Record) error {
 		return nil
 	case topology.IsUniqueKey(p.partition, r.Subject):
 		return p.said(r)
+	case topology.DomainOfBatchHome(p.partition, r.Subject) != "":
+		return p.batchHome(r)
 	}
 	return nil
 }
@@ -397,6 +405,10 @@ func (p *pass) archived(r natslog.Record) error {
 			p.report(Finding{Code: ArchiveGap, Where: at(stream, g.seq), id: g.id, What: fmt.Sprintf("the mark at #%d says that it is in the index, and no page has it", r.Seq)})
 		}
 		return nil
+	case topology.BatchOfEnds(p.partition, r.Subject) != "":
+		return p.counted(r)
+	case r.Subject == topology.BatchFiled(p.partition):
+		return nil
 	default:
 		var page logv1.ArchivePage
 		err := page.UnmarshalVT(r.Data)
@@ -412,6 +424,7 @@ func (p *pass) archived(r natslog.Record) error {
 	}
 	for _, rec := range b.Tasks {
 		p.looked.Archived++
+		p.memberEnded(rec)
 		id, ok := p.taskID(stream, r.Seq, rec.Id)
 		if !ok {
 			continue

@@ -122,6 +122,16 @@ func ward(t *testing.T) (dir string) {
 		if _, err := c.SubmitEach(t.Context(), keys); err != nil {
 			t.Fatal(err)
 		}
+		b, err := c.NewBatch(t.Context(), "ward", yard.BatchOptions{Callback: &yard.Task{Type: "late", Tasklist: list}})
+		if err == nil {
+			_, err = b.Add(t.Context(), []yard.Task{{Type: "fat", Tasklist: list}, {Type: "fat", Tasklist: list}})
+		}
+		if err == nil {
+			_, err = b.Close(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 		testkit.Eventually(t, within, func() error {
 			waiting, ended := 0, 0
 			for task, err := range c.Tasks(t.Context(), yard.Filter{Limit: 100}) {
@@ -134,7 +144,7 @@ func ward(t *testing.T) (dir string) {
 					ended++
 				}
 			}
-			if waiting != 3 || ended != 47 {
+			if waiting != 3 || ended != 50 {
 				return fmt.Errorf("%d tasks wait and %d have ended", waiting, ended)
 			}
 			return nil
@@ -404,4 +414,24 @@ func (p *patient) say(key string, id ids.TaskID, freeAtMS int64) uint64 {
 		p.t.Fatal(err)
 	}
 	return p.put(topology.UniqueKey(0, domain, key), data)
+}
+
+// lastOf is the last message of a stream on subjects.
+func (p *patient) lastOf(stream, subjects string) *jetstream.RawStreamMsg {
+	p.t.Helper()
+	m := last(p.t, p.js, stream, subjects)
+	if m == nil {
+		p.t.Fatalf("%s has nothing of %s", stream, subjects)
+	}
+	return m
+}
+
+// putRecord stores a record in place of the one before.
+func (p *patient) putRecord(subject string, r interface{ MarshalVT() ([]byte, error) }) {
+	p.t.Helper()
+	data, err := r.MarshalVT()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.put(subject, data, jetstream.MsgRollup, jetstream.MsgRollupSubject)
 }

@@ -53,6 +53,7 @@ func (p *pass) finish() {
 		}
 	}
 	p.checkLetters()
+	p.checkCalls()
 	for subject, w := range p.words {
 		if what := p.keyVoid(w); what != "" {
 			p.report(Finding{

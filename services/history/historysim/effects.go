@@ -4,7 +4,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
@@ -24,10 +23,13 @@ func (o *Owner) flush() {
 	o.r.Flush(o.host.Now(), fx)
 	o.check()
 	if fx.Archive != nil {
-		o.archive(copies(fx.Archive), o.r.ArchiveSeq(), replica.Stored{Kind: replica.JobArchive})
+		o.archive(copies(fx.Archive), o.r.ArchiveSeq())
+	}
+	if len(fx.Letters) > 0 {
+		o.until(Op{Kind: DropLetters, Letters: append([]Letter(nil), fx.Letters...)}, func(Outcome) {})
 	}
 	if fx.Park != nil {
-		o.park(copies(fx.Park))
+		o.park(copies(fx.Park), append([]Letter(nil), fx.ParkLetters...))
 	}
 	if fx.Append != nil {
 		o.append(fx.Append)
@@ -60,8 +62,8 @@ func (o *Owner) flush() {
 	fx.Reset()
 }
 
-// park stores tasks in messages by bucket, one after the other, each until it is stored.
-func (o *Owner) park(tasks []Task) {
+// park stores tasks in messages by bucket, one after the other, each until it is stored. Then the letters of those that came back are deleted, unless a newer owner has fenced.
+func (o *Owner) park(tasks []Task, letters []Letter) {
 	var ops []Op
 	at := make(map[int64]int)
 	for i := range tasks {
@@ -81,15 +83,28 @@ func (o *Owner) park(tasks []Task) {
 		}
 		ops[k].Data = record.AppendStamp(ops[k].Data, 0, o.epoch)
 	}
-	o.parkNext(ops, 0)
+	o.parkNext(ops, 0, func(last uint64) {
+		done := func(Outcome) { o.give(replica.Stored{Kind: replica.JobPark, Seq: last}) }
+		if len(letters) == 0 {
+			done(Outcome{})
+			return
+		}
+		o.until(Op{Kind: ReadFence}, func(fence Outcome) {
+			if fence.Seq != o.epoch { // what was parked may be void
+				done(Outcome{})
+				return
+			}
+			o.until(Op{Kind: DropLetters, Letters: letters}, done)
+		})
+	})
 }
 
-func (o *Owner) parkNext(ops []Op, last uint64) {
+func (o *Owner) parkNext(ops []Op, last uint64, done func(last uint64)) {
 	if len(ops) == 0 {
-		o.give(replica.Stored{Kind: replica.JobPark, Seq: last})
+		done(last)
 		return
 	}
-	o.until(ops[0], func(out Outcome) { o.parkNext(ops[1:], max(last, out.Seq)) })
+	o.until(ops[0], func(out Outcome) { o.parkNext(ops[1:], max(last, out.Seq), done) })
 }
 
 func copies(entries []*replica.Entry) []Task {
@@ -100,12 +115,24 @@ func copies(entries []*replica.Entry) []Task {
 	return all
 }
 
-// lastStay is the end of a task in the archive. Nothing is redriven here, so each has one, whichever its stay is.
-func lastStay(id ids.TaskID) replica.Stay { return replica.Stay{ID: id, Parkings: math.MaxUint32 - 1} }
-
-// archive appends behind the last message that the owner knows. What another owner has
+// archive stores what is dead as letters first. Then it appends behind the last message that the owner knows. What another owner has
 // appended meanwhile is read, is not stored again, and reported.
-func (o *Owner) archive(tasks []Task, last uint64, done replica.Stored) {
+func (o *Owner) archive(tasks []Task, last uint64) {
+	var dead []Task
+	for i := range tasks {
+		if tasks[i].State == Dead {
+			dead = append(dead, tasks[i])
+		}
+	}
+	file := func(Outcome) { o.file(tasks, last, replica.Stored{Kind: replica.JobArchive, Seq: last}) }
+	if len(dead) == 0 {
+		file(Outcome{})
+		return
+	}
+	o.until(Op{Kind: StoreLetters, Tasks: dead}, file)
+}
+
+func (o *Owner) file(tasks []Task, last uint64, done replica.Stored) {
 	done.Seq = last
 	if len(tasks) == 0 {
 		o.give(done)
@@ -118,25 +145,26 @@ func (o *Owner) archive(tasks []Task, last uint64, done replica.Stored) {
 			return
 		}
 		o.until(Op{Kind: ReadArchive, From: last + 1}, func(tail Outcome) {
-			there := make(map[ids.TaskID]bool)
-			for _, id := range tail.IDs {
-				there[id] = true
+			there := make(map[Stay]bool)
+			for _, stay := range tail.Stays {
+				there[stay] = true
 			}
 			var rest []Task
 			for i := range tasks {
-				if !there[tasks[i].ID] {
+				stay := Stay{ID: tasks[i].ID, Parkings: tasks[i].Parkings}
+				if !there[stay] {
 					rest = append(rest, tasks[i])
 				}
-				delete(there, tasks[i].ID)
+				delete(there, stay)
 			}
-			for _, id := range tail.IDs {
-				if there[id] {
-					done.Others = append(done.Others, lastStay(id))
+			for _, stay := range tail.Stays {
+				if there[stay] {
+					done.Others = append(done.Others, stay)
 				}
 			}
 			o.until(Op{Kind: ReadEnds}, func(ends Outcome) {
 				done.Ends = Levels{Lanes: ends.Ends, Events: ends.Events}
-				o.archive(rest, tail.Seq, done)
+				o.file(rest, tail.Seq, done)
 			})
 		})
 	})
@@ -258,7 +286,7 @@ func (o *Owner) search(s Search) {
 	})
 }
 
-// searchArchive goes on with a search; fired: what the timer took out may have been fired before.
+// searchArchive goes on with a search; fired: what the timer took out may have been fired before. A task that is dead may have come back.
 func (o *Owner) searchArchive(found *replica.Found, levels Levels, fired bool) {
 	o.until(Op{Kind: ReadEnds}, func(ends Outcome) {
 		found.Ends = ends.Ends
@@ -268,18 +296,40 @@ func (o *Owner) searchArchive(found *replica.Found, levels Levels, fired bool) {
 		}
 		o.until(Op{Kind: AskArchive, Search: found.Search}, func(archive Outcome) {
 			found.Archived = entryOf(archive.Task)
+			over := found.Archived != nil && found.Archived.State != Dead
 			switch {
-			case found.Archived != nil || (found.Taken != nil || found.Waiting != nil) && !fired:
-				o.give(found)
 			case found.Cancel:
-				o.searchUnread(found, levels)
+				o.searchLetter(found, func() {
+					if (found.Taken != nil || found.Waiting != nil) && !fired || found.Archived != nil && (over || !fired) {
+						o.give(found)
+						return
+					}
+					o.searchUnread(found, levels)
+				})
+			case over:
+				o.give(found)
 			default:
 				o.until(Op{Kind: AskTimer, Search: found.Search}, func(timer Outcome) {
-					found.Waiting = entryOf(timer.Task)
+					if found.Waiting = entryOf(timer.Task); found.Waiting != nil || found.Archived != nil && !timer.Fired {
+						o.give(found)
+						return
+					}
 					o.searchUnread(found, levels)
 				})
 			}
 		})
+	})
+}
+
+// searchLetter notes the dead letter that a redrive brings back.
+func (o *Owner) searchLetter(found *replica.Found, then func()) {
+	if !found.Redrive {
+		then()
+		return
+	}
+	o.until(Op{Kind: AskLetter, Search: found.Search}, func(letter Outcome) {
+		found.Letter, found.LetterSeq = entryOf(letter.Task), letter.Seq
+		then()
 	})
 }
 

@@ -20,6 +20,7 @@ type (
 	Now          = replica.Now
 	Search       = replica.Search
 	Stay         = replica.Stay
+	Letter       = replica.Letter
 	Answer       = replica.Answer
 	Verdict      = replica.Verdict
 	TriggerBatch = replica.TriggerBatch
@@ -40,6 +41,7 @@ type (
 	Expiry        = taskstate.Expiry
 	Event         = taskstate.Event
 	Update        = taskstate.Update
+	Redrive       = taskstate.Redrive
 	Blob          = taskstate.Blob
 	Policy        = taskstate.Policy
 	Kind          = taskstate.Kind
@@ -68,6 +70,7 @@ const (
 	Lapse     = taskstate.Lapse
 	Changed   = taskstate.Changed
 	Displace  = taskstate.Displace
+	Redrove   = taskstate.Redrove
 
 	Running   = taskstate.Running
 	Completed = taskstate.Completed
@@ -93,7 +96,14 @@ const (
 	FetchLane
 	FetchEvents
 	AppendArchive
+	// StoreLetters stores Tasks as dead letters, each in place of one of an earlier stay, unless one is there. DropLetters deletes Letters, and what was
+	// stored of their tasks before them. AskLetter finds the letter of a task.
+	StoreLetters
+	DropLetters
+	AskLetter
 	Park
+	// ReadFence finds the epoch of the last fence of the timer store, as Seq.
+	ReadFence
 	AppendEvents
 	// Shelve stores a page of Carried, and an event message that says so, with its sequence as Page. ReadPage reads the one at From.
 	Shelve
@@ -108,7 +118,7 @@ const (
 
 var opNames = [...]string{
 	"load checkpoint", "save checkpoint", "append fence", "read timer", "read archive", "read ends", "read log", "read queues", "count",
-	"fetch lane", "fetch events", "append archive", "park", "append events", "shelve", "read page", "ask timer", "ask archive", "ask unread",
+	"fetch lane", "fetch events", "append archive", "store letters", "drop letters", "ask letter", "park", "read fence", "append events", "shelve", "read page", "ask timer", "ask archive", "ask unread",
 	"purge", "hints", "reply",
 }
 
@@ -179,6 +189,7 @@ type Op struct {
 	// Expected is the last sequence of the archive that an append builds upon.
 	Expected uint64
 	Tasks    []Task
+	Letters  []Letter
 	// Data is what goes to the timer store, encoded, of Park and AppendFence; Bucket is where
 	// Park puts it. Tasks are in it.
 	Data    []byte
@@ -224,10 +235,10 @@ type Outcome struct {
 	// Ends are the last sequences of the lanes, Events that of the events; Seq the last of the log.
 	Ends   [ids.Lanes]uint64
 	Events uint64
-	// Batches and IDs are the tails of the timer store and the archive.
+	// Batches and Stays are the tails of the timer store and the archive.
 	Batches [][]byte
-	IDs     []ids.TaskID
-	// Task was found; Position is where it lies, if it is unread.
+	Stays   []Stay
+	// Task was found; Position is where it lies, if it is unread; Seq, if it is a dead letter.
 	Task     *Task
 	Position ids.Position
 	// All messages of the lane lie behind, and Own of the domain, of Count.

@@ -25,10 +25,12 @@ const (
 // LostMax is how many grants in a row may be lost.
 const LostMax = taskstate.LostMax
 
-// The steps of a grant that was handed back, and of one that was put off; of a task that blocks its order key, and of one that was changed.
+// The steps of a grant that was handed back, and of one that was put off; of a task that blocks its order key, of one that was changed, and of
+// one that was a dead letter and came back.
 const (
 	StepHandedBack = taskstate.StepHandedBack
 	StepSnoozed    = taskstate.StepSnoozed
 	StepBlocked    = taskstate.StepBlocked
 	StepUpdated    = taskstate.StepUpdated
+	StepRedriven   = taskstate.StepRedriven
 )

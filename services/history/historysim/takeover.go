@@ -59,8 +59,8 @@ func (o *Owner) readArchiveTail() {
 			return
 		}
 		o.recovered.Archived, o.recovered.ArchiveSeq = make(replica.Ends), archive.Seq
-		for _, id := range archive.IDs {
-			o.recovered.Archived.Add(lastStay(id))
+		for _, stay := range archive.Stays {
+			o.recovered.Archived.Add(stay)
 		}
 		o.readLog()
 	})

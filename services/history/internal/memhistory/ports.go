@@ -119,6 +119,22 @@ func (w *World) Fence(ctx context.Context, batch []byte) error {
 	return err
 }
 
+// Fenced implements partition.TimerStore.
+func (w *World) Fenced(context.Context) (epoch uint64, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, data := range w.timer {
+		var b logv1.Batch
+		if err := b.UnmarshalVT(data); err != nil {
+			return 0, err
+		}
+		if b.Fence {
+			epoch = b.Epoch
+		}
+	}
+	return epoch, nil
+}
+
 // Last implements partition.TimerStore.
 func (w *World) Last(context.Context) (uint64, error) {
 	w.mu.Lock()

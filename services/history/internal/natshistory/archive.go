@@ -62,7 +62,9 @@ func (a *Archive) Last(ctx context.Context) (uint64, error) {
 
 // Tail implements partition.Archive.
 func (a *Archive) Tail(ctx context.Context, after uint64, handle func([]replica.Stay) error) error {
-	return natslog.ReadAll(ctx, a.cfg.JetStream, a.tasksAfter(after), func(r natslog.Record) error {
+	cfg := a.tasksAfter(after)
+	cfg.Filters = append(cfg.Filters, topology.BatchFiled(a.cfg.Partition)) // of some tasks twice
+	return natslog.ReadAll(ctx, a.cfg.JetStream, cfg, func(r natslog.Record) error {
 		all, err := record.Stays(r.Data)
 		if err != nil {
 			return fmt.Errorf("message %d of the archive: %w", r.Seq, err)
@@ -136,7 +138,7 @@ func (a *Archive) fileSome(ctx context.Context, tasks []*taskstate.Task, last ui
 		return 0, err
 	}
 	msgs, parts := a.share(tasks[:n], encoded)
-	for len(parts) > batchMsgs-batchesPerWrite && n > 1 && inBatches(tasks[:n]) { // what counts their batches must go with them
+	for len(parts) > batchMsgs-batchesPerWrite-filedPerWrite && n > 1 && inBatches(tasks[:n]) { // what counts their batches must go with them
 		n /= 2
 		msgs, parts = a.share(tasks[:n], encoded[:n])
 	}

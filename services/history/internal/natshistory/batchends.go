@@ -23,6 +23,8 @@ const (
 	batchesPerWrite = 256
 	// batchesKnown bounds the documents of batches that a writer remembers.
 	batchesKnown = 4096
+	// filedPerMsg is how many tasks one message names that are counted, filedPerWrite bounds such messages of one write.
+	filedPerMsg, filedPerWrite = 8192, 50
 )
 
 // batchEnds counts how tasks of batches ended, in the writes that file them. What it knows holds as long as no one else writes to the archive: the
@@ -32,7 +34,7 @@ type batchEnds map[batch.Name]batch.Ends
 // fit is how many of tasks go into one write.
 func (b batchEnds) fit(tasks []*taskstate.Task) int {
 	var seen map[batch.Name]bool
-	for i, t := range tasks {
+	for i, t := range tasks[:min(len(tasks), filedPerMsg*filedPerWrite)] {
 		if t.Batch() == nil {
 			continue
 		}
@@ -44,7 +46,7 @@ func (b batchEnds) fit(tasks []*taskstate.Task) int {
 			return i
 		}
 	}
-	return len(tasks)
+	return min(len(tasks), filedPerMsg*filedPerWrite)
 }
 
 func inBatches(tasks []*taskstate.Task) bool {
@@ -139,8 +141,29 @@ func (a *Archive) countBatches(ctx context.Context, tasks []*taskstate.Task, msg
 	if err != nil || raised == nil {
 		return nil, msgs, err
 	}
-	msgs, err = raised.messages(a.cfg.Partition, msgs)
+	if msgs, err = raised.messages(a.cfg.Partition, msgs); err == nil {
+		msgs, err = a.nameFiled(tasks, msgs)
+	}
 	return raised, msgs, err
+}
+
+// nameFiled has the archive name the tasks of batches that it may forget before the next owner has come: one that does not find them ends them again, and
+// counts them again.
+func (a *Archive) nameFiled(tasks []*taskstate.Task, msgs []natslog.Msg) ([]natslog.Msg, error) {
+	var named []*logv1.Record
+	for _, t := range tasks {
+		if t.Batch() != nil && a.retention(t.Domain) < topology.BatchFiledKept {
+			named = append(named, &logv1.Record{Id: t.ID[:], Parkings: t.Parkings})
+		}
+	}
+	for some := range slices.Chunk(named, filedPerMsg) {
+		data, err := (&logv1.Batch{Tasks: some, LogVersion: logversion.Field(logversion.Batches)}).MarshalVT()
+		if err != nil {
+			return nil, fmt.Errorf("which tasks of batches are filed: %w", err)
+		}
+		msgs = append(msgs, natslog.Msg{Subject: topology.BatchFiled(a.cfg.Partition), Data: data, Header: ttl(int64(topology.BatchFiledKept / time.Second))})
+	}
+	return msgs, nil
 }
 
 // counted takes in that counts are stored, and tells the keepers of these batches.

@@ -2,6 +2,7 @@ package natshistory
 
 import (
 	"context"
+	"fmt"
 	"hash/maphash"
 	"strconv"
 
@@ -34,6 +35,19 @@ func (t TimerStore) Park(ctx context.Context, bucket int64, batch []byte) (uint6
 func (t TimerStore) Fence(ctx context.Context, batch []byte) error {
 	_, err := appendTo(ctx, t.Config, natslog.Msg{Subject: topology.TimerFence(t.Partition), Data: batch})
 	return err
+}
+
+// Fenced implements partition.TimerStore. The timer purges no fence but those before the last.
+func (t TimerStore) Fenced(ctx context.Context) (uint64, error) {
+	last, err := natslog.LastForSubject(ctx, t.JetStream, topology.TimerStream(t.Partition), topology.TimerFence(t.Partition))
+	if err != nil || last == nil {
+		return 0, err
+	}
+	var fence logv1.Batch
+	if err := fence.UnmarshalVT(last.Data); err != nil {
+		return 0, fmt.Errorf("read the last fence of the timer store: %w", err)
+	}
+	return fence.Epoch, nil
 }
 
 // Last implements partition.TimerStore.

@@ -33,7 +33,7 @@ func (o *Owner) flush() {
 	}
 	if fx.Shelve != nil {
 		o.pages++
-		go o.writers.shelve(o.pages, o.writers.encodeProposals(fx.Shelve, &o.encoder), fx.Shelve)
+		go o.writers.shelve(o.pages, o.writers.encodeProposals(fx.Shelve, &o.encoder))
 	}
 	for _, seq := range fx.Pages {
 		go o.giveBack(seq)

@@ -70,6 +70,8 @@ type TimerStore interface {
 	Park(ctx context.Context, bucket int64, batch []byte) (uint64, error)
 	// Fence appends an encoded fence Batch.
 	Fence(ctx context.Context, batch []byte) error
+	// Fenced is the epoch of the last fence; 0 where there is none.
+	Fenced(ctx context.Context) (uint64, error)
 	// Last is the store's last sequence.
 	Last(ctx context.Context) (uint64, error)
 	// Tail reads the messages after a sequence, to the end.

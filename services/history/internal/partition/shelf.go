@@ -22,27 +22,29 @@ import (
 // pageReads is how many pages a takeover reads at a time.
 const pageReads = 8
 
-// shelve writes a page, the n-th of this owner, and then the event that says so. What the log refuses stays in memory.
-func (w writers) shelve(n uint64, page []proposed, all []replica.Proposal) {
+// shelve writes a page, the n-th of this owner, and then the event that says so. A page is one message: of more, the last is written, which is the end of
+// the line. What the log refuses stays in memory.
+func (w writers) shelve(n uint64, messages []proposed) {
 	stored := replica.Stored{Kind: replica.JobShelve}
-	err := w.writePage(n, page)
+	page := messages[len(messages)-1]
+	for _, m := range messages[:len(messages)-1] {
+		stored.Left = append(stored.Left, m.proposals...)
+	}
+	err := w.writePage(n, page.data)
 	switch {
 	case errors.Is(err, ErrRefused):
-		w.Logger.Warn("the log does not accept a page of the shelf; its tasks stay in memory", "partition", w.Partition, "tasks", len(all), "error", err)
-		stored.Refused = all
+		w.Logger.Warn("the log does not accept a page of the shelf; its tasks stay in memory", "partition", w.Partition, "tasks", len(page.proposals), "error", err)
+		stored.Refused = page.proposals
 	case err != nil:
 		return
 	}
 	w.report(stored)
 }
 
-func (w writers) writePage(n uint64, page []proposed) error {
-	if len(page) != 1 {
-		return fmt.Errorf("%w: a page of %d messages", ErrRefused, len(page))
-	}
+func (w writers) writePage(n uint64, page []byte) error {
 	var seq uint64
 	err := w.persist(w.work, writeShelf, func(ctx context.Context) (err error) {
-		seq, err = w.Shelf.Write(ctx, w.epoch, n, page[0].data)
+		seq, err = w.Shelf.Write(ctx, w.epoch, n, page)
 		return err
 	})
 	if err != nil {

@@ -196,6 +196,23 @@ func (w writers) each(ctx context.Context, subject func(*taskstate.Task) string,
 	return nil
 }
 
+// dropSpent deletes the dead letters of tasks that were parked just now. Where a newer owner has fenced the timer store, that may be void: then the letters
+// stay, and the newer owner brings the tasks back, or finds that they are.
+func (w writers) dropSpent(ctx context.Context, letters []replica.Letter) error {
+	if len(letters) == 0 {
+		return nil
+	}
+	var fenced uint64
+	err := w.persist(ctx, "look at the fence of the timer store", func(ctx context.Context) (err error) {
+		fenced, err = w.TimerStore.Fenced(ctx)
+		return err
+	})
+	if err != nil || fenced != w.epoch {
+		return err
+	}
+	return w.dropLetters(ctx, letters)
+}
+
 // dropLetters deletes the dead letters of tasks that are safe elsewhere. It returns an error only when ctx has ended.
 func (w writers) dropLetters(ctx context.Context, letters []replica.Letter) error {
 	if len(letters) == 0 {
@@ -245,7 +262,7 @@ func (w writers) park(job []*replica.Entry, letters []replica.Letter) {
 			return
 		}
 	}
-	if w.dropLetters(ctx, letters) != nil {
+	if w.dropSpent(ctx, letters) != nil {
 		return
 	}
 	w.report(replica.Stored{Kind: replica.JobPark, Seq: last})

@@ -213,8 +213,14 @@ func timerTail(t *testing.T, p Ports) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if epoch, err := p.TimerStore.Fenced(ctx); err != nil || epoch != 0 {
+		t.Errorf("Fenced of a store without a fence = %d, %v", epoch, err)
+	}
 	if err := p.TimerStore.Fence(ctx, fence); err != nil {
 		t.Fatal(err)
+	}
+	if epoch, err := p.TimerStore.Fenced(ctx); err != nil || epoch != 7 {
+		t.Errorf("Fenced behind a fence of epoch 7 = %d, %v", epoch, err)
 	}
 	last++
 	n := 0

@@ -144,7 +144,7 @@ func (r *Replica) checkWaiting() error {
 			return fmt.Errorf("an empty list of stays of task %s is held", id)
 		}
 		e := r.tasks[id]
-		if over := e == nil || e.left || e.State == taskstate.Waiting || e.State.Finished(); over && !r.unread(waiting[0].Before, waiting[0].Domain) {
+		if over := e == nil || e.left || e.State == taskstate.Waiting || e.State.Finished(); over && !r.unread(waiting[0].Before, waiting[0].Domain) && !r.looksForBefore(waiting[0]) {
 			return fmt.Errorf("stay %d of task %s is held, and the one before is over", waiting[0].Parkings, id)
 		}
 		for i, h := range waiting {

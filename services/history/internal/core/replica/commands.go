@@ -254,6 +254,9 @@ func (r *Replica) foundArchived(h *held, archived *Entry, fx *Effects) bool {
 // other events wait before the command.
 func (r *Replica) foundUnread(h *held, unread *Entry, first bool, fx *Effects) bool {
 	if !mayCommand(h, unread) {
+		if r.ofUnread(h, unread, unread.Before) {
+			return false
+		}
 		r.conclude(h, r.tooEarly(h, unread), fx)
 		return true
 	}
@@ -262,6 +265,11 @@ func (r *Replica) foundUnread(h *held, unread *Entry, first bool, fx *Effects) b
 		h.promised = true
 	}
 	return false
+}
+
+// ofUnread tells whether a command is about a stay before the one that was found, and that one is not read here: it is decided when it is.
+func (r *Replica) ofUnread(h *held, found *Entry, before ids.Position) bool {
+	return sameDomain(h.ev, found) && (r.unread(before, found.Domain) || r.isHeld(found.ID, before))
 }
 
 // foundForOutcomes decides about outcomes of a stay that has left: what the other stores

@@ -107,8 +107,8 @@ type Stored struct {
 	// tasks not among them. Ends are the last sequences of the log, as of after they were read.
 	Others []Stay
 	Ends   Levels
-	// Refused are the proposals that the log will not take.
-	Refused []Proposal
+	// Refused are the proposals that the log will not take. Left are those that found no room on a page.
+	Refused, Left []Proposal
 }
 
 // Saved is the outcome of Effects.Save.

@@ -64,17 +64,26 @@ func (s *story) lie() {
 		if i+1 < len(s.log) && s.log[i+1].seq <= m.seq || m.seq == s.log[i].seq {
 			continue
 		}
+		keyed := s.keyed && s.rng.IntN(2) == 0
+		if keyed {
+			m.lane, m.domain = ids.LaneKeyed, liar
+		}
 		for range 1 + s.rng.IntN(3) {
 			id := s.order[s.rng.IntN(len(s.order))]
 			if domainOf(id) != liar {
 				continue
 			}
 			r := taskstate.Task{
-				ID: id, Domain: liar, Tasklist: []string{"mail", "other"}[s.rng.IntN(2)], Type: "lie", Priority: int32(max(1, m.lane)),
-				Policy: &taskstate.Policy{MaxAttempts: 1}, Payload: taskstate.Blob{Data: []byte("another")},
+				ID: id, Domain: liar, Tasklist: []string{"mail", "other"}[s.rng.IntN(2)], Type: "lie", Priority: int32(min(max(1, m.lane), ids.LaneLast)),
+				Policy: &taskstate.Policy{MaxAttempts: 1, StartToCloseMS: 9_000}, Payload: taskstate.Blob{Data: []byte("another")},
 			}
 			if m.lane == ids.LaneLater || s.rng.IntN(3) == 0 {
 				r.DueAt = m.at + 1 + s.rng.Int64N(60_000)
+			}
+			if keyed {
+				o := s.orderOf()
+				o.Key = "of lies" // the story grants attempts of its own keys as if there were no others in their lines
+				r.Extra = &taskstate.Extra{Order: o}
 			}
 			m.tasks = append(m.tasks, r)
 		}

@@ -30,9 +30,12 @@ func (r *Replica) behindRedrive(h *held, e *Entry) bool {
 	return false
 }
 
-// tooEarly is the verdict on a command that is not about the stay that memory has.
+// tooEarly is the verdict on a command that is not about the stay that was found. What an earlier stay was changed by, that one knows.
 func (r *Replica) tooEarly(h *held, e *Entry) taskstate.Verdict {
 	if redriven := e.Redriven(); sameDomain(h.ev, e) && redriven.Before(h.seq, h.i) {
+		if v, known := e.ChangedBy(h.ev); known {
+			return v
+		}
 		return taskstate.Verdict{Code: fault.FailedPrecondition, Message: "the task was a dead letter, and has been redriven since"}
 	}
 	return notFound()
@@ -83,7 +86,7 @@ func (r *Replica) refuseHere(in *Found, fx *Effects) (others bool) {
 		switch own := h.command() && h.ev.Domain == in.Domain; {
 		case own && h.redrive():
 			r.concludeRedrive(h, &in.Waiting.Task, fx)
-		case own && redriven.Before(h.seq, h.i):
+		case own && redriven.Before(h.seq, h.i) && !r.ofUnread(h, in.Waiting, in.Waiting.Position):
 			r.conclude(h, r.tooEarly(h, in.Waiting), fx)
 		default:
 			others = others || own

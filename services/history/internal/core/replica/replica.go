@@ -94,8 +94,10 @@ type Replica struct {
 	pages     map[uint64]*page
 	shelved   int
 	deadPages []uint64
-	// lastPage is the last page that was read.
-	lastPage uint64
+	// notOn are pages that were read for a stay that is held, and do not have the one before.
+	notOn map[*Entry][]uint64
+	// lastPage is the last page that was read, saidPage the last one that an event has said is written.
+	lastPage, saidPage uint64
 	// relying are the tasks that come back by a page in a takeover, and need no other record.
 	relying map[*Entry]*page
 	// shelving: a page is being written. deep are lines whose end may go to the shelf, none of them before shelveAt, Unix ms.
@@ -310,6 +312,7 @@ func (r *Replica) jobDone(in Stored, now Now, fx *Effects) {
 	case JobShelve:
 		r.shelving = false
 		r.refusedByLog(in.Refused, now)
+		r.refusedByLog(in.Left, now)
 		if len(in.Refused) > 0 {
 			r.shelveAt = now.MS + refusedWaitMS
 		}

@@ -153,10 +153,18 @@ func (r *Replica) pageRead(in *Events, now Now, fx *Effects) {
 	r.eventAt = in.Seq
 	r.heard(in.At, now)
 	r.meter.add(in.Seq, 1, in.Bytes)
-	if len(in.OnPage) == 0 || r.replay != nil && slices.ContainsFunc(r.base.Pages, func(p PageRef) bool { return p.Seq == in.Page }) {
+	if r.pageIsOld(in.Page) {
+		for _, c := range in.OnPage {
+			if e := r.tasks[c.Entry.ID]; e != nil {
+				e.proposed &^= 1 << taskstate.Carried
+			}
+		}
 		return
 	}
-	r.lastPage = max(r.lastPage, in.Page)
+	r.saidPage, r.lastPage = in.Page, max(r.lastPage, in.Page)
+	if len(in.OnPage) == 0 {
+		return
+	}
 	p := &page{seq: in.Page, asOf: in.OnPage[0].AsOf, tasks: len(in.OnPage), fresh: true}
 	if r.pages == nil {
 		r.pages = make(map[uint64]*page)
@@ -171,6 +179,15 @@ func (r *Replica) pageRead(in *Events, now Now, fx *Effects) {
 	if r.replay == nil {
 		r.putAway(p)
 	}
+}
+
+// pageIsOld tells whether an event says again that a page is written, or says it late: an append of unknown outcome is repeated, and an owner that was
+// overtaken may have had one under way. A later page is known by then, so this one may be deleted at any moment, and nothing must come to rely on it.
+func (r *Replica) pageIsOld(seq uint64) bool {
+	if r.replay == nil {
+		return seq <= r.lastPage
+	}
+	return seq <= r.saidPage || slices.ContainsFunc(r.base.Pages, func(p PageRef) bool { return p.Seq == seq })
 }
 
 // relyOn notes which page brings e back in a takeover; nil = none does.
@@ -340,8 +357,9 @@ func (r *Replica) pageFound(in *Page, now Now, fx *Effects) {
 	due := p.due
 	for _, c := range in.Tasks {
 		on[c.Entry.ID] = true
-		due = due || r.early.byID[c.Entry.ID] != nil
+		due = due || r.early.byID[c.Entry.ID] != nil || r.held[c.Entry.ID] != nil
 	}
+	stays := r.heldFor(p, on)
 	var others []ids.TaskID
 	for _, id := range r.early.ids() {
 		if !on[id] && slices.ContainsFunc(r.early.of(id), func(h *held) bool { return p.mayHave(h) || r.ofEnded(p, h) }) {
@@ -364,6 +382,9 @@ func (r *Replica) pageFound(in *Page, now Now, fx *Effects) {
 	}
 	for _, h := range later {
 		r.event(h, now, fx)
+	}
+	for _, id := range stays {
+		r.letGo(id, now, fx)
 	}
 }
 

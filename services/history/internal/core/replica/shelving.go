@@ -199,9 +199,15 @@ func (r *Replica) tidyShelf(now Now) {
 	}
 }
 
-// pagesOf notes in a checkpoint which pages a takeover needs, and which the log may forget.
+// pagesOf notes in a checkpoint which pages a takeover needs, and which the log may forget: none that a takeover may read of again, and rely on while
+// a purge of an owner before it comes late.
 func (r *Replica) pagesOf(cp *Checkpoint) {
-	cp.shelf, cp.dead = r.lastPage, slices.Clone(r.deadPages)
+	cp.shelf, cp.dead = min(r.lastPage, cp.Floor), nil
+	for _, seq := range r.deadPages {
+		if seq <= cp.Floor {
+			cp.dead = append(cp.dead, seq)
+		}
+	}
 	for i, p := range r.sortedPages() {
 		if i == 0 {
 			cp.shelf = min(cp.shelf, p.seq-1)

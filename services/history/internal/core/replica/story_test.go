@@ -22,6 +22,8 @@ type story struct {
 	// order are the ids of tasks, unborn those of tasks that are submitted later.
 	order, unborn []ids.TaskID
 	sent          []taskstate.Event
+	// requests counts those that change tasks.
+	requests uint64
 	// parked are the stays in the timer store as they were parked, released the bookings.
 	parked   map[Stay]string
 	released map[string]bool
@@ -69,8 +71,9 @@ type message struct {
 	seq    uint64
 	at     int64
 	events bool
-	// shelf: of the events, a page of the shelf. deleted: it is out of the log.
+	// shelf: it is a page of the shelf. deleted: that is out of the log. says is the page that the events say is written; nil = they are others.
 	shelf, deleted bool
+	says           *message
 	lane           ids.Lane
 	// domain is the one that it is filed under; "" where domains share it.
 	domain string
@@ -175,8 +178,8 @@ func (s *story) submit() {
 			if t.Extra != nil {
 				x = *t.Extra
 			}
-			x.Order = &taskstate.Order{Key: []string{"account", "account", "other"}[s.rng.IntN(3)], Blocks: s.rng.IntN(4) == 0}
-			t.Extra = &x
+			x.Order = s.orderOf()
+			t.Extra, t.Policy = &x, keyedPolicies[s.rng.IntN(len(keyedPolicies))]
 		}
 		if lane == ids.LaneLater || s.rng.IntN(4) == 0 {
 			t.DueAt = s.now + 1 + s.rng.Int64N(60_000)
@@ -392,7 +395,7 @@ func (s *story) decide(ev *taskstate.Event, msg *message, w *want) {
 	case m != nil && ev.Kind == taskstate.Redrove:
 		w.code = s.redrive(ev, msg, m, w.foreign)
 		return
-	case m == nil, ev.Kind != taskstate.Cancel && (pos.Lane() >= ids.Lanes || pos.Seq() >= msg.seq):
+	case m == nil, !ev.Kind.Command() && (pos.Lane() >= ids.Lanes || pos.Seq() >= msg.seq):
 		w.code = fault.NotFound
 		return
 	case ev.Kind == taskstate.Cancel && m.State == taskstate.Waiting:
@@ -400,7 +403,7 @@ func (s *story) decide(ev *taskstate.Event, msg *message, w *want) {
 		return
 	}
 	w.repeated = s.accepted[outcomeOf(ev)] && (m.State == taskstate.Waiting || !pos.Same(m.Position))
-	if ev.Kind != taskstate.Cancel && !pos.Same(m.Position) {
+	if !ev.Kind.Command() && !pos.Same(m.Position) {
 		w.code = taskstate.ApplyToEarlierStay(&m.Task, ev).Code
 		return
 	}
@@ -408,8 +411,9 @@ func (s *story) decide(ev *taskstate.Event, msg *message, w *want) {
 		w.code = fault.Stale + fencedMark
 		return
 	}
-	was := m.State
-	v, fx := taskstate.Apply(&m.Task, ev, msg.at)
+	was, own := m.State, *ev
+	own.Seq = msg.seq
+	v, fx := taskstate.Apply(&m.Task, &own, msg.at)
 	if v.Granted && m.Order() != nil && !s.isFirst(m, msg.seq) {
 		panic(fmt.Sprintf("%s is granted at %d, and one of its key before it has not ended", m.ID, msg.seq))
 	}
@@ -417,7 +421,7 @@ func (s *story) decide(ev *taskstate.Event, msg *message, w *want) {
 		m.endedAt = msg.seq
 	}
 	w.code = v.Code
-	if v.Code == "" && ev.Kind != taskstate.Cancel {
+	if v.Code == "" && !ev.Kind.Command() {
 		s.accepted[outcomeOf(ev)] = true
 	}
 	switch {

@@ -65,7 +65,7 @@ func (r *Replica) arrive(e *Entry, now Now, fx *Effects) {
 	case r.unread(e.Before, e.Domain):
 		r.demand(e.Before, e.Domain, true)
 		r.hold(e)
-	case r.isHeld(e.ID, e.Before):
+	case r.isHeld(e.ID, e.Before), known == nil && r.wantBefore(e):
 		r.hold(e)
 	case known == nil || known.left:
 		r.admit(e, now, fx)
@@ -89,6 +89,7 @@ func (r *Replica) arrive(e *Entry, now Now, fx *Effects) {
 // twice, the original of a carried task.
 func (r *Replica) drop(e *Entry) {
 	e.left = true
+	delete(r.notOn, e)
 	r.charge(e)
 	r.windowOf(e).Done(e.Position.Seq())
 }
@@ -114,6 +115,7 @@ func (r *Replica) letGo(id ids.TaskID, now Now, fx *Effects) {
 // admit takes a stay in, and then what came before it.
 func (r *Replica) admit(e *Entry, now Now, fx *Effects) {
 	early := r.early.take(e.ID)
+	delete(r.notOn, e)
 	r.tasks[e.ID] = e
 	e.since = r.eventAt
 	for _, h := range early {

@@ -11,9 +11,14 @@ import (
 func (s *story) wish(seq uint64) taskstate.Event {
 	id := s.order[s.rng.IntN(len(s.order))]
 	m := s.tasks[id]
+	if ev, ok := s.changeOfKey(); ok && s.rng.IntN(4) == 0 {
+		return ev
+	}
 	switch n := s.rng.IntN(100); {
 	case n < 15 && len(s.sent) > 0:
-		return s.sent[s.rng.IntN(len(s.sent))]
+		if ev := s.sent[s.rng.IntN(len(s.sent))]; !s.redriven(&ev) {
+			return ev
+		}
 	case n < 18 && len(s.unborn) > 0:
 		return taskstate.Event{Kind: taskstate.Cancel, ID: s.unborn[s.rng.IntN(len(s.unborn))], Domain: "shop"}
 	case n < 20:

@@ -26,6 +26,7 @@ func dump(t *taskstate.Task) string {
 		known.Turn = false // what its owner knows
 		fmt.Fprintf(&b, " key=%+v", known)
 	}
+	b.WriteString(updatesOf(t))
 	return b.String()
 }
 
@@ -54,7 +55,9 @@ type world struct {
 	timerSeq   uint64
 	saved      Checkpoint
 	// story is what the log is of; nil = of nothing that is known.
-	story    *story
+	story *story
+	// unsaid are pages of which an event may still say that they are written.
+	unsaid   []*message
 	answers  map[uint64]map[int]fault.Code
 	released map[string]bool
 	trace    []string
@@ -104,9 +107,6 @@ func (w *world) end() uint64 {
 // next is the next message of a reader that has read up to level.
 func (w *world) next(events bool, lane ids.Lane, level uint64) *message {
 	for _, m := range w.log[:w.visible] {
-		if m.deleted {
-			continue
-		}
 		if m.events == events && (events || m.lane == lane) && m.seq > level {
 			return m
 		}
@@ -153,10 +153,10 @@ func (m *message) input() Input {
 		task.Before = 0
 		in.Carried[i] = &Carried{Entry: &Entry{Task: task}, AsOf: c.asOf, Granted: c.granted}
 	}
-	if m.shelf {
-		in.Page = m.seq
-		for i := range m.list {
-			in.OnPage = append(in.OnPage, in.Carried[i])
+	if m.says != nil {
+		in.Page = m.says.seq
+		if !m.says.deleted {
+			in.OnPage = m.says.onPage()
 		}
 		in.Events, in.Carried = nil, nil
 	}

@@ -131,7 +131,8 @@ func ApplyToEarlierStay(t *Task, e *Event) Verdict {
 		return notInDomain()
 	}
 	last := ids.Token{Position: t.Before, Version: t.last(), Nonce: t.Attempt.Nonce}
-	if e.Fence.Same(last) && e.Kind == Failed && t.Attempt.Ended == Failed { // no other outcome ends a stay and not the task
+	// A success ends the task. One that was handed back may have been skipped, and redriven.
+	if e.Fence.Same(last) && (e.Kind == Failed || e.Kind == Released) && t.Attempt.Ended == e.Kind {
 		return Verdict{}
 	}
 	return Verdict{Code: fault.Stale, Message: "the task has waited and come back since"}

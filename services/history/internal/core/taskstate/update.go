@@ -74,6 +74,15 @@ func (u *Updates) made(request uint64) uint64 {
 	return u.Applied + 1 - uint64(slices.Index(u.Requests[:], request))
 }
 
+// ChangedBy tells whether t was changed by the request of an event, which comes again.
+func (t *Task) ChangedBy(e *Event) (Verdict, bool) {
+	u := t.updates()
+	if !e.Kind.Changes() || !u.knows(e.Update.Request) {
+		return Verdict{}, false
+	}
+	return Verdict{Revision: u.made(e.Update.Request)}, true
+}
+
 // updates are those of t, to read.
 func (t *Task) updates() Updates {
 	if t.Extra == nil || t.Extra.Updates == nil {
@@ -195,12 +204,12 @@ func changeIdle(t *Task, e *Event, now int64) (Verdict, Effects) {
 
 // ChangeAway changes a task that was taken out of the timer store for that. It waits there again.
 func ChangeAway(t *Task, e *Event, now int64) Verdict {
+	if e.Kind.OfKey() { // what has an order key is never there, but it may be one that is not read so far
+		v, _ := table[Ready][e.Kind].do(t, e, now)
+		return v
+	}
 	v, over := t.decided(e)
-	switch {
-	case over:
-	case e.Kind.OfKey():
-		return t.asItIs("the task does not have this order key") // what has an order key is never there
-	default:
+	if !over {
 		t.change(e, now)
 	}
 	return v

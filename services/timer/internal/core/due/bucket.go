@@ -88,7 +88,7 @@ func (t *Table) Purged(p Purge) {
 	kept := b.void[:0]
 	for _, h := range b.void {
 		e := t.entries.at(h)
-		if e.place != placeVoid || e.bucket != int32(p.Bucket) {
+		if e.place != placeVoid && e.place != placeTaken || e.bucket != int32(p.Bucket) {
 			continue
 		}
 		if e.seq > p.UpTo {

@@ -41,8 +41,8 @@ type Tombstones struct {
 type Answer struct {
 	// Cancelled are void, now or since before; their records are still stored.
 	Cancelled []Ref
-	// Fired recently. A task that is in Cancelled too is void, and may have been fired by
-	// another owner before it knew that.
+	// Fired recently. A task that is in Cancelled too was void before: another owner may have fired it before it knew that, or
+	// what came of it when it was taken out.
 	Fired []Fate
 	// Undone: a task still waits, or its cancel is not final.
 	Undone bool
@@ -96,6 +96,7 @@ func (t *Table) Cancel(id ids.TaskID) {
 	t.mustNotBeFiring()
 	if h, ok := t.byID.find(id); ok && t.entries.at(h).live() {
 		t.void(h)
+		t.entries.at(h).place = placeTaken
 		t.bucket(t.entries.at(h).bucket).unread = true
 	}
 }
@@ -125,7 +126,7 @@ func (t *Table) Answer(all []Wanted) Answer {
 			a.Undone = true
 		case Cancelled:
 			a.Cancelled = append(a.Cancelled, stay.Ref)
-			if t.resumed.Fired(Key{DueMS: stay.DueMS, Seq: stay.Seq, Index: stay.Index}) {
+			if t.taken(w.ID) == nil {
 				a.Fired = append(a.Fired, Fate{ID: w.ID})
 			}
 			a.Undone = a.Undone || t.unfenced
@@ -133,5 +134,21 @@ func (t *Table) Answer(all []Wanted) Answer {
 			a.Fired = append(a.Fired, Fate{ID: w.ID, LogSeq: stay.LogSeq})
 		}
 	}
+	if !a.Undone {
+		for _, ref := range a.Cancelled {
+			if e := t.taken(ref.ID); e != nil {
+				e.place = placeVoid
+			}
+		}
+	}
 	return a
+}
+
+// taken is the entry of a task that a call has made void, if none was answered so; else nil.
+func (t *Table) taken(id ids.TaskID) *entry {
+	h, ok := t.byID.find(id)
+	if !ok || t.entries.at(h).place != placeTaken {
+		return nil
+	}
+	return t.entries.at(h)
 }

@@ -106,22 +106,31 @@ func TestR18_AFiredTaskIsKnownWithItsPlace(t *testing.T) {
 }
 
 // Of two owners the one that has not read the tombstone fires the task, and the other one ends before
-// the canceller has its answer. Who asks the next owner gets the record, and hears that it may have been
-// fired.
-func TestAVoidTaskThatTheCursorCoversMayHaveBeenFired(t *testing.T) {
+// the canceller has its answer. Or the answer came, the task was parked again, and that has been fired. Who asks the next
+// owner, or again, gets the record, and hears that it may have been fired.
+func TestATaskThatWasVoidBeforeMayHaveBeenFired(t *testing.T) {
 	first := newTable(t, message(1, 1000, 1), message(2, 2000, 2))
 	fire(first, 1000)
 	next := New(Config{})
 	for _, m := range []Message{
-		message(1, 1000, 1), message(2, 2000, 2), {Seq: 3, Tombstones: []ids.TaskID{testID(1), testID(2)}},
+		message(1, 1000, 1), message(2, 2000, 2), message(3, 2000, 3), {Seq: 4, Tombstones: []ids.TaskID{testID(1), testID(2)}},
 	} {
 		next.Load(m)
 	}
 	next.Resume(first.Cursor(), 2, 1000)
 	next.Fenced()
-	got := next.Answer([]Wanted{{ID: testID(1)}, {ID: testID(2)}})
-	if len(got.Cancelled) != 2 || !reflect.DeepEqual(got.Fired, []Fate{{ID: testID(1)}}) {
+	next.Cancel(testID(3))
+	wanted := []Wanted{{ID: testID(1)}, {ID: testID(2)}, {ID: testID(3)}}
+	before := []Fate{{ID: testID(1)}, {ID: testID(2)}}
+	if got := next.Answer(wanted); len(got.Cancelled) != 3 || !got.Undone || !reflect.DeepEqual(got.Fired, before) {
+		t.Errorf("before the cursor is stored it answers %+v", got)
+	}
+	next.Fenced()
+	if got := next.Answer(wanted); len(got.Cancelled) != 3 || got.Undone || !reflect.DeepEqual(got.Fired, before) {
 		t.Errorf("it answers %+v", got)
+	}
+	if got := next.Answer(wanted); len(got.Cancelled) != 3 || !reflect.DeepEqual(got.Fired, append(before, Fate{ID: testID(3)})) {
+		t.Errorf("once more it answers %+v", got)
 	}
 }
 

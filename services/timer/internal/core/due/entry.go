@@ -15,8 +15,9 @@ const (
 	placeLate
 	// placeChosen: in the chunk that is being stored.
 	placeChosen
-	// placeVoid: cancelled; known until its bucket is purged.
+	// placeVoid: cancelled; known until its bucket is purged. placeTaken: likewise, and who cancelled it has no answer so far.
 	placeVoid
+	placeTaken
 )
 
 // entry is the index of one waiting task: 56 bytes without pointers, so that

@@ -53,7 +53,7 @@ func (t *Table) Find(id ids.TaskID, domain string) (Stay, Status) {
 	switch e.place {
 	case placeChosen:
 		return Stay{}, Fired
-	case placeVoid:
+	case placeVoid, placeTaken:
 		return t.stay(e), Cancelled
 	}
 	return t.stay(e), Waiting

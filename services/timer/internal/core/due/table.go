@@ -63,9 +63,6 @@ type Table struct {
 	// cursor covers what was fired; it may be ahead of the stored one by the
 	// end of a round, which says the same.
 	cursor Cursor
-	// resumed is the cursor that was found: a void task that it covers may have been
-	// fired by an owner that had not read the tombstone.
-	resumed Cursor
 	lastSeq uint64
 	// fences that are in the store and raised the epoch, in order.
 	fences []fence
@@ -160,7 +157,7 @@ func (t *Table) queue(h handle) {
 // loaded, what c covers was fired, and from now on the table writes as epoch.
 func (t *Table) Resume(c Cursor, epoch uint64, nowMS int64) {
 	t.mustNotBeFiring()
-	t.resumed, t.cursor = c, c
+	t.cursor = c
 	t.cursor.Epoch = epoch
 	t.lastSeq = max(t.lastSeq, c.Seq())
 	all := t.heap.order

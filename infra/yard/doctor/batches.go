@@ -1,0 +1,323 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
+)
+
+// Batches (decision 0047): words of the logs say how many tasks a batch has, documents of the archives how these ended, and its home whether it is over. The
+// documents are read before the words, and these before the homes: a task is in a word before it ends, and all are counted before the batch is over.
+
+const (
+	// batchLate is how long a batch may stay as it is though it could be over: its keeper looks at it each five minutes at the least.
+	batchLate = 10 * time.Minute
+	// countedWithin is how long ago tasks ended that a document must still count: the server forgets one that long after its last change.
+	countedWithin = topology.BatchExpiresMax
+)
+
+// counts are how tasks of a batch in one archive ended: those that are there, and what its document says.
+type counts struct {
+	found, said ends4
+	seq         uint64
+}
+
+// ends4 are the four ends.
+type ends4 struct{ completed, dead, cancelled, expired int64 }
+
+func (e ends4) sum() int64 { return e.completed + e.dead + e.cancelled + e.expired }
+
+func endsOf(d *logv1.BatchEnds) ends4 {
+	return ends4{d.GetCompleted(), d.GetDead(), d.GetCancelled(), d.GetExpired()}
+}
+
+// hides tells whether e has fewer of an end than are found. Of dead ones some may have been redriven.
+func (e ends4) hides(found ends4) bool {
+	return e.completed < found.completed || e.cancelled < found.cancelled || e.expired < found.expired || e.sum() < found.sum()
+}
+
+func (e ends4) String() string {
+	return fmt.Sprintf("%d completed, %d dead, %d cancelled, %d expired", e.completed, e.dead, e.cancelled, e.expired)
+}
+
+// call is the callback of a batch that is over.
+type call struct {
+	domain, batch string
+	seq           uint64
+	endedMS       int64
+}
+
+// batchesOf are the batches that a section's findings are about; nil = all.
+func batchesOf(again []Finding, s section) map[string]bool {
+	if again == nil {
+		return nil
+	}
+	only := map[string]bool{}
+	for _, f := range again {
+		if f.section == s && f.batch != "" {
+			only[f.batch] = true
+		}
+	}
+	return only
+}
+
+// hasBatch tells whether a batch is of a part.
+func (p part) hasBatch(batch string) bool {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(batch)) // it never fails
+	return h.Sum64()%p.of == p.at
+}
+
+// countsOf are those of a batch; nil = the pass is not about it.
+func (p *pass) countsOf(batch string) *counts {
+	if !p.part.hasBatch(batch) || p.onlyBatches != nil && !p.onlyBatches[batch] {
+		return nil
+	}
+	c := p.counts[batch]
+	if c == nil {
+		c = &counts{}
+		p.counts[batch] = c
+	}
+	return c
+}
+
+// counted takes a document of a batch.
+func (p *pass) counted(r natslog.Record) error {
+	var d logv1.BatchEnds
+	err := d.UnmarshalVT(r.Data)
+	if !p.readable(topology.ArchiveStream(p.partition), r.Seq, d.LogVersion, err) {
+		return nil
+	}
+	p.looked.Batches++
+	if c := p.countsOf(topology.BatchOfEnds(p.partition, r.Subject)); c != nil {
+		c.said, c.seq = endsOf(&d), r.Seq
+	}
+	return p.full()
+}
+
+// memberEnded counts a finished task of a batch as its document must.
+func (p *pass) memberEnded(rec *logv1.Record) {
+	if rec.BatchId == "" || p.age(rec.FinishedAtMs) > countedWithin {
+		return
+	}
+	c := p.countsOf(topology.BatchOf(rec.Domain, rec.BatchId, rec.BatchMadeMs))
+	if c == nil {
+		return
+	}
+	switch yardv1.TaskState(rec.State) {
+	case yardv1.TaskState_TASK_STATE_COMPLETED:
+		c.found.completed++
+	case yardv1.TaskState_TASK_STATE_DEAD:
+		c.found.dead++
+	case yardv1.TaskState_TASK_STATE_CANCELLED:
+		c.found.cancelled++
+	case yardv1.TaskState_TASK_STATE_EXPIRED:
+		c.found.expired++
+	}
+	if rec.Redriven.GetCount() > 0 {
+		c.found.dead--
+	}
+}
+
+// checkCounts finds documents that count less than there is. One that was not met has moved on meanwhile, so it is asked for.
+func (x *examiner) checkCounts(ctx context.Context, p *pass) error {
+	stream := topology.ArchiveStream(p.partition)
+	for batch, c := range p.counts {
+		if !c.said.hides(c.found) {
+			continue
+		}
+		subject := topology.BatchEndsOf(p.partition, batch)
+		m, err := natslog.LastForSubject(ctx, x.source.js, stream, subject)
+		if err != nil {
+			return err
+		}
+		var d logv1.BatchEnds
+		if m != nil && d.UnmarshalVT(m.Data) != nil {
+			continue // it was met as what cannot be read
+		}
+		if said := endsOf(&d); said.hides(c.found) {
+			p.report(Finding{
+				Code: BatchMiscounted, Where: stream + " " + subject, Domain: topology.DomainOfBatch(batch), batch: batch, batchID: d.BatchId,
+				What: fmt.Sprintf("it counts %s of a batch, and there are %s", said, c.found),
+			})
+		}
+	}
+	return nil
+}
+
+// batchHome takes a batch: its callback must be somewhere.
+func (p *pass) batchHome(r natslog.Record) error {
+	var h logv1.BatchHome
+	err := h.UnmarshalVT(r.Data)
+	if !p.readable(topology.HistoryStream(p.partition), r.Seq, h.LogVersion, err) || h.EndedAtMs == 0 || h.Expired || h.Callback == nil {
+		return nil
+	}
+	domain := topology.DomainOfBatchHome(p.partition, r.Subject)
+	id, err := ids.TaskIDFromBytes(h.CallbackTaskId)
+	if err != nil {
+		if p.onlyBatches == nil || p.onlyBatches[r.Subject] {
+			p.report(Finding{Code: CallbackMissing, Where: p.inLog(r.Seq), Domain: domain, batch: r.Subject, batchID: h.BatchId, What: fmt.Sprintf("batch %q names no callback", h.BatchId)})
+		}
+		return nil
+	}
+	if p.keep(id) {
+		p.calls[id] = call{domain, h.BatchId, r.Seq, h.EndedAtMs}
+	}
+	return p.full()
+}
+
+func (p *pass) checkCalls() {
+	for id, c := range p.calls {
+		if p.tasks[id] != nil || p.hasEnd(id, 0) || p.quarantined || p.age(c.endedMS) < fresh || p.age(c.endedMS) > loggedWithin {
+			continue
+		}
+		p.report(Finding{Code: CallbackMissing, Where: p.inLog(c.seq), id: id, Domain: c.domain, batchID: c.batch, What: fmt.Sprintf("the callback of batch %q is in no store", c.batch)})
+	}
+}
+
+// batchSum is what the words and documents of all partitions say of a batch, and when the last of them was stored.
+type batchSum struct {
+	tasks int64
+	ended int64
+	last  time.Time
+	// more: a document counts more than its word has, at that place.
+	more string
+}
+
+// lookAtBatches compares words, documents and homes of all partitions, in as many parts as fit into memory.
+func (x *examiner) lookAtBatches(ctx context.Context, only map[string]bool) (found []Finding, err error) {
+	parts := []part{{0, 1}}
+	for len(parts) > 0 {
+		of := parts[len(parts)-1]
+		parts = parts[:len(parts)-1]
+		some, err := x.batchesIn(ctx, of, only)
+		if errors.Is(err, errTooMany) {
+			halves := of.halves()
+			parts = append(parts, halves[:]...)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, some...)
+	}
+	return found, nil
+}
+
+func (x *examiner) batchesIn(ctx context.Context, of part, only map[string]bool) (found []Finding, err error) {
+	began, err := x.source.now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sums := map[string]*batchSum{}
+	sum := func(batch string, at time.Time) (*batchSum, error) {
+		if !of.hasBatch(batch) || only != nil && !only[batch] {
+			return nil, nil
+		}
+		s := sums[batch]
+		if s == nil {
+			if len(sums) >= x.opts.TasksMax/2 && of.of < 1<<20 {
+				return nil, errTooMany
+			}
+			s = &batchSum{}
+			sums[batch] = s
+		}
+		if at.After(s.last) {
+			s.last = at
+		}
+		return s, nil
+	}
+	for p := range x.n.History {
+		if err := x.source.batchPartition(ctx, p, sum); err != nil {
+			return nil, err
+		}
+	}
+	report := func(code Code, where, domain, batch, id, format string, args ...any) {
+		found = append(found, Finding{
+			Code: code, Where: where, Domain: domain, What: fmt.Sprintf("batch %q ", id) + fmt.Sprintf(format, args...), section: section{kind: sectionBatches}, batch: batch, batchID: id,
+		})
+	}
+	for p := range x.n.History {
+		cfg := natslog.ReadConfig{Stream: topology.HistoryStream(p), Filters: []string{topology.BatchHomeAny(p)}}
+		err := natslog.ReadAll(ctx, x.source.js, cfg, func(r natslog.Record) error {
+			var h logv1.BatchHome
+			if h.UnmarshalVT(r.Data) != nil {
+				return nil // the look at its partition reports it
+			}
+			domain := topology.DomainOfBatchHome(p, r.Subject)
+			batch := topology.BatchOf(domain, h.BatchId, h.CreatedAtMs)
+			if !of.hasBatch(batch) || only != nil && !only[batch] {
+				return nil
+			}
+			s := sums[batch]
+			if s == nil {
+				s = &batchSum{}
+			}
+			delete(sums, batch)
+			where := at(topology.HistoryStream(p), r.Seq)
+			late := func(ms int64) bool { return began.Sub(time.UnixMilli(ms)) > batchLate }
+			switch ended := endsOf(h.Ends).sum(); {
+			case h.EndedAtMs != 0:
+				if !h.Expired && ended != h.Tasks {
+					report(BatchMiscounted, where, domain, batch, h.BatchId, "has %d tasks, and %d ended", h.Tasks, ended)
+				}
+			case s.ended > s.tasks:
+				report(BatchMiscounted, where, domain, batch, h.BatchId, "has %d tasks, and %d ended", s.tasks, s.ended)
+			case late(h.ExpiresAtMs):
+				report(BatchStuck, where, domain, batch, h.BatchId, "was to expire at %s", time.UnixMilli(h.ExpiresAtMs).UTC().Format(time.RFC3339))
+			case h.ClosedAtMs != 0 && late(h.ClosedAtMs) && s.ended == s.tasks && began.Sub(s.last) > batchLate:
+				report(BatchStuck, where, domain, batch, h.BatchId, "is closed since %s, and its %d tasks have ended", time.UnixMilli(h.ClosedAtMs).UTC().Format(time.RFC3339), s.tasks)
+			}
+			if s.more != "" {
+				report(BatchMiscounted, s.more, domain, batch, h.BatchId, "has more ends in this partition than tasks")
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// batchPartition adds up what a partition says of batches: first how tasks ended, then how many there are.
+func (s source) batchPartition(ctx context.Context, p int, sum func(batch string, at time.Time) (*batchSum, error)) error {
+	said := map[string]int64{}
+	cfg := natslog.ReadConfig{Stream: topology.ArchiveStream(p), Filters: []string{topology.BatchEndsAny(p)}}
+	err := natslog.ReadAll(ctx, s.js, cfg, func(r natslog.Record) error {
+		var d logv1.BatchEnds
+		batch := topology.BatchOfEnds(p, r.Subject)
+		b, err := sum(batch, r.Time)
+		if b == nil || d.UnmarshalVT(r.Data) != nil {
+			return err
+		}
+		b.ended += endsOf(&d).sum()
+		said[batch] = endsOf(&d).sum()
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	cfg = natslog.ReadConfig{Stream: topology.HistoryStream(p), Filters: []string{topology.BatchMembersAny(p)}}
+	return natslog.ReadAll(ctx, s.js, cfg, func(r natslog.Record) error {
+		var w logv1.BatchMembers
+		batch := topology.BatchOfMembers(p, r.Subject)
+		b, err := sum(batch, r.Time)
+		if b == nil || w.UnmarshalVT(r.Data) != nil {
+			return err
+		}
+		b.tasks += w.Tasks
+		if said[batch] > w.Tasks {
+			b.more = r.Subject
+		}
+		return nil
+	})
+}

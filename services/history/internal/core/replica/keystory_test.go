@@ -1,0 +1,128 @@
+package replica
+
+import (
+	"fmt"
+
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+)
+
+// changeOfKey is what an operator does to a task with an order key: mostly to the first one of its key.
+func (s *story) changeOfKey() (ev taskstate.Event, ok bool) {
+	var m *modelTask
+	for _, id := range s.order {
+		if o := s.tasks[id]; o.line != nil && o.endedAt == 0 && (s.isFirst(o, s.seq) && s.rng.IntN(2) == 0 || s.rng.IntN(6) == 0) {
+			m = o
+			break
+		}
+	}
+	if m == nil || !s.keyed {
+		return ev, false
+	}
+	s.requests++
+	u := &taskstate.Update{Request: s.requests}
+	if s.rng.IntN(6) == 0 {
+		u.Request = 1 + s.rng.Uint64N(s.requests)
+	}
+	ev = taskstate.Event{ID: m.ID, Domain: m.Domain, Message: "by ann", Update: u, OrderKey: m.line.Key}
+	switch n := s.rng.IntN(20); {
+	case n == 0:
+		ev.Domain = otherThan(m.Domain)
+	case n == 1:
+		ev.OrderKey = "no key"
+	}
+	switch s.rng.IntN(3) {
+	case 0:
+		ev.Kind, ev.CancelRunning = taskstate.Skipped, s.rng.IntN(2) == 0
+	case 1:
+		ev.Kind = taskstate.Unblocked
+		if s.rng.IntN(2) == 0 {
+			u.Policy = &taskstate.Policy{MaxAttempts: int32(1 + s.rng.IntN(9))}
+		}
+	default:
+		ev.Kind, ev.OrderKey = taskstate.Changed, ""
+		u.IfRevision = []uint64{0, 0, 1, 2}[s.rng.IntN(4)]
+		switch s.rng.IntN(5) {
+		case 0:
+			u.Now = true
+		case 1:
+			u.DueAt = s.now + s.rng.Int64N(40_000)
+		case 2:
+			u.Priority = int32(1 + s.rng.IntN(5))
+		case 3:
+			u.StartWithinMS = 1 + s.rng.Int64N(20_000)
+		default:
+			u.Whole = &taskstate.Whole{Type: m.Type, Tasklist: m.Tasklist, OrderBlocks: s.rng.IntN(2) == 0, OrderParks: s.rng.IntN(2) == 0}
+			u.Priority, u.Policy = 2, storyPolicy
+		}
+	}
+	return ev, true
+}
+
+// redriven tells whether an operator's change is of a task that lives on without its key: that is another story.
+func (s *story) redriven(ev *taskstate.Event) bool {
+	m := s.tasks[ev.ID]
+	return ev.Kind.Changes() && m != nil && m.Redriven().Count > 0
+}
+
+// compareLines says in what the lines that are told of differ from the story, and what tasklists count.
+func compareLines(s *story, l *life) any {
+	if l.story == nil {
+		return nil // a liar's
+	}
+	heads, behind := make(map[orderKey]*modelTask), make(map[orderKey]int)
+	counts := make(map[string]*Census)
+	for _, domain := range domains {
+		counts[domain] = new(Census)
+	}
+	for _, id := range s.order {
+		m := s.tasks[id]
+		c := counts[m.Domain]
+		switch m.State {
+		case taskstate.Ready:
+			c.Ready++
+		case taskstate.Running:
+			c.Running++
+		case taskstate.Backoff:
+			c.Backoff++
+		}
+		if m.line == nil || m.endedAt > 0 {
+			continue
+		}
+		key := orderKey{m.Domain, m.line.Key}
+		if behind[key]++; s.isFirst(m, s.seq) {
+			heads[key] = m
+		}
+	}
+	for key, n := range behind {
+		found, _ := l.r.Lines(&LinesQuery{Domain: key.domain, Key: key.key})
+		if m := heads[key]; len(found) != 1 || found[0].Head.ID != m.ID || found[0].Waiting != n-1 {
+			return fmt.Sprintf("key %v has %d tasks, the first is %s; it is told of as %+v", key, n, m.ID, found)
+		}
+	}
+	for _, domain := range domains {
+		got, want := l.r.Describe(domain, "mail"), counts[domain]
+		if got.Ready != want.Ready || got.Running != want.Running || got.Backoff != want.Backoff {
+			return fmt.Sprintf("%s counts %+v, it has %+v", domain, got, *want)
+		}
+	}
+	return nil
+}
+
+// keyedPolicies make tasks block their key soon.
+var keyedPolicies = []*taskstate.Policy{storyPolicy, policyWith(func(p *taskstate.Policy) { p.MaxAttempts = 1 }), policyWith(func(p *taskstate.Policy) { p.MaxDeliveries = 1 })}
+
+// orderOf is a random order key.
+func (s *story) orderOf() *taskstate.Order {
+	o := &taskstate.Order{Key: []string{"account", "account", "other"}[s.rng.IntN(3)], Blocks: s.rng.IntN(2) == 0}
+	o.Parks = o.Blocks && s.rng.IntN(2) == 0
+	return o
+}
+
+// updatesOf is what two owners have to agree about of what operators and clients have changed.
+func updatesOf(t *taskstate.Task) string {
+	if t.Extra == nil || t.Extra.Updates == nil {
+		return ""
+	}
+	u := t.Extra.Updates
+	return fmt.Sprintf(" updated=%d by %v, refused %v, last at %d; passed %d, now %d", u.Applied, u.Requests, u.Refused, u.Seq, u.Passed, u.PassedNow)
+}
