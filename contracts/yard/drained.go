@@ -2,6 +2,7 @@ package yard
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -91,11 +92,7 @@ func (s *session) hear(d *yardv1.WorkerDrain, asked time.Time) {
 	if !s.drained.hear(d, asked) {
 		return
 	}
-	reason := d.GetReason()
-	if by := d.GetBy(); by != "" {
-		reason += " (by " + by + ")"
-	}
-	log := s.log.With("reason", reason)
+	log := s.log.With("reason", strings.Trim(d.GetBy()+": "+d.GetReason(), ": "))
 	switch {
 	case d == nil:
 		s.log.Info("the worker is resumed by an operator")

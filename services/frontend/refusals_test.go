@@ -194,6 +194,7 @@ func TestBadDomainsAreRefused(t *testing.T) {
 			"tasklists.drain": &yardv1.DrainTasklistRequest{}, "tasklists.purge": &yardv1.PurgeTasklistRequest{}, "types.drain": &yardv1.DrainTypeRequest{}, "types.purge": &yardv1.PurgeTypeRequest{},
 			"deadletters.list": &yardv1.ListDeadLettersRequest{}, "deadletters.count": &yardv1.CountDeadLettersRequest{}, "deadletters.get": &yardv1.GetDeadLetterRequest{},
 			"deadletters.redrive": &yardv1.RedriveRequest{}, "deadletters.purge": &yardv1.PurgeDeadLettersRequest{},
+			"workers.list": &yardv1.ListWorkersRequest{}, "workers.drain": &yardv1.DrainWorkerRequest{}, "workers.stop": &yardv1.StopWorkerRequest{}, "workers.resume": &yardv1.ResumeWorkerRequest{},
 			"keys.list": &yardv1.ListKeysRequest{}, "keys.get": &yardv1.GetKeyRequest{}, "keys.unblock": &yardv1.UnblockKeyRequest{}, "keys.skip": &yardv1.SkipKeyRequest{},
 			"limits.put": &yardv1.PutLimitRequest{}, "limits.get": &yardv1.GetLimitRequest{}, "limits.list": &yardv1.ListLimitsRequest{}, "limits.delete": &yardv1.DeleteLimitRequest{},
 			"groups.put": &yardv1.PutGroupRequest{}, "groups.get": &yardv1.GetGroupRequest{}, "groups.list": &yardv1.ListGroupsRequest{}, "groups.delete": &yardv1.DeleteGroupRequest{},

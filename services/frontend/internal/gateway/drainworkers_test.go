@@ -25,6 +25,9 @@ type ears struct {
 	mu    sync.Mutex
 	known time.Duration
 	ids   []string
+	// more: the answer is cut. during is called with each question.
+	more   bool
+	during func()
 }
 
 func (e *ears) set(known time.Duration, ids ...string) {
@@ -33,13 +36,22 @@ func (e *ears) set(known time.Duration, ids ...string) {
 	e.known, e.ids = known, ids
 }
 
+func (e *ears) locked(f func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	f()
+}
+
 // hears has the owners of partitions hear workers, with an attempt each in every partition.
 func hears(e *ears) func(*Deps) {
 	return func(d *Deps) {
 		d.Owners.HistoryWorkers = func(_ context.Context, _ int, req *rpcv1.ListWorkersRequest) (*rpcv1.ListWorkersResponse, error) {
 			e.mu.Lock()
 			defer e.mu.Unlock()
-			out := &rpcv1.ListWorkersResponse{KnownForMs: e.known.Milliseconds()}
+			out := &rpcv1.ListWorkersResponse{KnownForMs: e.known.Milliseconds(), More: e.more}
+			if e.during != nil {
+				e.during()
+			}
 			for _, id := range e.ids {
 				if req.Domain == "shop" && (len(req.WorkerIds) == 0 || strings.Contains(strings.Join(req.WorkerIds, " "), id)) {
 					out.Workers = append(out.Workers, &yardv1.LiveWorker{WorkerId: id, AttemptsCount: 1})
@@ -214,6 +226,11 @@ func TestAPollMayOnlyAsk(t *testing.T) {
 		if n := len(r.bus.sentPolls()); n != 0 || r.kept() != 0 || len(r.bus.givenUp) != 3 {
 			t.Errorf("%d polls were sent, %d kept, %v", n, r.kept(), r.bus.givenUp)
 		}
+		r.Poll(r.call(), &yardv1.PollRequest{Tasklist: "main", WorkerId: workerOne, MaxTasks: 1, Unanswered: []string{"lost"}}, func(codec.Message, error) {})
+		r.Poll(r.call(), &yardv1.PollRequest{Tasklist: "main", WorkerId: workerTwo, MaxTasks: 1, Unanswered: []string{"lost"}}, func(codec.Message, error) {})
+		if n := len(r.bus.givenUp); n != 4 { // the last one goes to matching, and says it there
+			t.Errorf("%d times something was given up", n)
+		}
 		if _, err := asked(r, "shop", true, r.Poll, &yardv1.PollRequest{Tasklist: "main", WorkerId: workerOne}); fault.From(err).Path != "/max_tasks" {
 			t.Errorf("got %v", err)
 		}
@@ -310,6 +327,9 @@ func TestDrainsOfWorkersThatAreGoneAreForgotten(t *testing.T) {
 			t.Error("one is forgotten that was not listened to")
 		}
 		e.set(time.Hour, workerTwo)
+		e.locked(func() { e.more = true })
+		time.Sleep(2 * drained.GoneAfter)
+		e.locked(func() { e.more = false })
 		time.Sleep(drained.GoneAfter - time.Minute)
 		if drainedNow() != 2 {
 			t.Error("one is forgotten too early")
@@ -321,6 +341,52 @@ func TestDrainsOfWorkersThatAreGoneAreForgotten(t *testing.T) {
 		stop()
 		if err := <-ended; err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// TestADrainFromMeanwhileStays: one that was put while it was looked whether the worker is gone.
+func TestADrainFromMeanwhileStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, e := drainRig(t)
+		r.drainOne(t, workerOne)
+		e.set(time.Hour)
+		watch := &drained.Watch{}
+		r.forgetDrains(t.Context(), watch)
+		time.Sleep(drained.GoneAfter)
+		e.locked(func() {
+			e.during = func() {
+				r.catalog.mu.Lock()
+				defer r.catalog.mu.Unlock()
+				r.catalog.workers["shop"] = map[string]*yardv1.WorkerDrain{workerOne: {SinceMs: 77}}
+			}
+		})
+		r.forgetDrains(t.Context(), watch)
+		if r.catalog.DrainedWorker("shop", workerOne) == nil {
+			t.Error("it is forgotten")
+		}
+		e.locked(func() { e.during = nil })
+		r.forgetDrains(t.Context(), watch)
+		if r.catalog.DrainedWorker("shop", workerOne) != nil {
+			t.Error("it is kept")
+		}
+	})
+}
+
+// TestPollsThatRestSayWhy: those that wait here, for an owner or for work, end when it is said that polls of their worker do, and name the drain.
+func TestPollsThatRestSayWhy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := drainRig(t)
+		clear(r.polls.epochs)
+		waits := r.pollOfWorker(workerOne, time.Minute)
+		r.drainOne(t, workerOne)
+		data, err := (&rpcv1.Silent{Workers: []*rpcv1.SilentWorker{{Domain: "shop", WorkerId: workerOne}}}).MarshalVT()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.TakeSilent(data)
+		if len(waits) != 1 || drainIn(t, <-waits).GetReason() != "why" {
+			t.Error("it waits, or says nothing")
 		}
 	})
 }

@@ -79,6 +79,11 @@ func TestTheAttemptsOfASilentWorkerAreReadyAgain(t *testing.T) {
 				len(one.Attempts) != 1 || one.Attempts[0].TaskId != id.String() || one.Attempts[0].RunningForMs != 1000 {
 				t.Errorf("%v", one)
 			}
+			for named, want := range map[string]int{deadWorker: 1, "another-worker-id": 0} {
+				if some, err := o.ListWorkers(t.Context(), &rpcv1.ListWorkersRequest{Domain: "shop", Limit: 10, WorkerIds: []string{named}}); err != nil || len(some.Workers) != want {
+					t.Errorf("of %s: %v %v", named, some, err)
+				}
+			}
 			time.Sleep(2 * time.Second)
 			synctest.Wait()
 			s.mu.Lock()
