@@ -108,6 +108,8 @@ type Gateway struct {
 	polls    *polls
 	spread   *spread
 	scales   *scales
+	// batchWaits are the batches that requests wait for.
+	batchWaits batchWaits
 
 	// base ends when draining took too long: what waits then gives up.
 	base   context.Context
