@@ -19,6 +19,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/batches"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/batch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/porttest"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
@@ -148,6 +149,36 @@ func (k *keeping) over(name batch.Name) {
 	})
 	if err != nil || len(calls) != 1 || string(calls[0][:]) != string(was.Home.CallbackTaskId) {
 		k.t.Errorf("%s has the callbacks %v, and names %x: %v", name.ID, calls, was.Home.CallbackTaskId, err)
+	}
+}
+
+// TestWhatIsNoBatchHoldsUpNoOther: a message that cannot be decoded is passed over, and the others of its partition end.
+func TestWhatIsNoBatchHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	k := newKeeping(t)
+	for p := range 2 {
+		for _, data := range [][]byte{{0xff}, nil} {
+			if _, _, err := natslog.Append(t.Context(), k.cfg.NATS, natslog.Msg{Subject: topology.BatchHome(p, "shop", fmt.Sprint("bad", len(data))), Data: data}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	name := k.closed("good")
+	home := topology.BatchPartition(name.Domain, name.ID, k.parts)
+	stop := k.keep(home, nil)
+	k.over(name)
+	stop()
+}
+
+// TestANewerBatchStopsItsKeeper: it may have been made by rules that are not known here.
+func TestANewerBatchStopsItsKeeper(t *testing.T) {
+	t.Parallel()
+	k := newKeeping(t)
+	k.put(topology.BatchHome(0, "shop", "new"), &logv1.BatchHome{BatchId: "new", LogVersion: 1000})
+	store := Batches{k.of(0)}
+	keeper := batches.New(batches.Deps{Partition: 0, Partitions: 2, Store: store, Now: time.Now, Log: k.cfg.Log})
+	if err := keeper.Run(t.Context()); !errors.Is(err, partition.ErrUnreadable) {
+		t.Errorf("it ended with %v", err)
 	}
 }
 
