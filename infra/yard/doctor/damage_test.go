@@ -237,6 +237,7 @@ func damagedBatches() []damage {
 		{"a batch does not expire", func(p *patient) {
 			other(p, func(h *logv1.BatchHome) { h.ClosedAtMs, h.ExpiresAtMs = 0, hourAgo })
 		}, []doctor.Code{doctor.BatchStuck}},
+		{"a word on members that is none", func(p *patient) { p.put(topology.BatchMembers(0, domain, "other", 7), []byte{0xff}) }, []doctor.Code{doctor.Unreadable}},
 		{"a batch of the next version", func(p *patient) { other(p, func(h *logv1.BatchHome) { h.LogVersion = 1000 }) }, []doctor.Code{doctor.NewerRecord}},
 	}
 }

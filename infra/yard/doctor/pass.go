@@ -306,6 +306,11 @@ func (p *pass) log(r natslog.Record) error {
 		return p.said(r)
 	case topology.DomainOfBatchHome(p.partition, r.Subject) != "":
 		return p.batchHome(r)
+	case topology.BatchOfMembers(p.partition, r.Subject) != "":
+		var w logv1.BatchMembers
+		err := w.UnmarshalVT(r.Data)
+		p.readable(topology.HistoryStream(p.partition), r.Seq, w.LogVersion, err)
+		return nil
 	}
 	return nil
 }

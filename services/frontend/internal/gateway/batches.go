@@ -135,33 +135,17 @@ func (g *Gateway) WaitBatch(c Call, req *yardv1.WaitBatchRequest, answer Answer)
 		until = c.Received.Add(validate.BatchWaitDefault)
 	}
 	g.batches(c, answer, g.wait, later(c.Deadline, until.Add(waitGrace)), check, func(ctx context.Context) (codec.Message, error) {
-		var seen *logv1.BatchHome
-		for delay := batchLookFirst; ; delay = min(2*delay, batchLookLast) {
-			home, _, err := g.batchHome(ctx, c.Domain, req.BatchId)
-			switch {
-			case err != nil && time.Now().Before(until):
-				return nil, err
-			case err == nil && home == nil:
-				return nil, noBatch(req.BatchId)
-			case err == nil:
-				seen = home
-			}
-			if left := time.Until(until); seen.GetEndedAtMs() != 0 || left <= 0 {
-				break
-			} else if pause(ctx, min(delay, left)); ctx.Err() != nil {
-				break
-			}
+		seen, err := g.awaitBatch(ctx, batchRef{c.Domain, req.BatchId}, until)
+		if err == nil && seen == nil {
+			err = noBatch(req.BatchId)
 		}
-		if seen == nil {
-			return nil, fault.New(fault.Unavailable, "the log does not answer").After(awayRetryAfter)
+		if err != nil {
+			return nil, err
 		}
 		told, err := g.countedBatch(ctx, c.Domain, seen)
 		return &yardv1.WaitBatchResponse{Batch: told}, err
 	})
 }
-
-// How soon a batch that is waited for is looked at again.
-const batchLookFirst, batchLookLast = 20 * time.Millisecond, time.Second
 
 // CancelBatch closes a batch and cancels a page of its tasks (batches.cancel).
 func (g *Gateway) CancelBatch(c Call, req *yardv1.CancelBatchRequest, answer Answer) {

@@ -2,14 +2,18 @@ package gateway
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
 
 // memBatches has no batch and no task that has ended, but a number of batches.
@@ -78,6 +82,85 @@ func TestR43_AFullLogTakesNoBatch(t *testing.T) {
 		}
 		if _, err := asked(r, "shop", false, r.CreateBatch, &yardv1.CreateBatchRequest{BatchId: "a"}); err != nil || r.log.messages() != stored {
 			t.Errorf("the same again: %v, %d messages more", err, r.log.messages()-stored)
+		}
+	})
+}
+
+// countingLog counts the reads of batches.
+type countingLog struct {
+	Log
+	reads *atomic.Int64
+}
+
+func (l countingLog) LastFor(ctx context.Context, p int, subject string) (*natslog.Record, error) {
+	if topology.DomainOfBatchHome(p, subject) != "" {
+		l.reads.Add(1)
+	}
+	return l.Log.LastFor(ctx, p, subject)
+}
+
+// TestWaitsForABatchShareItsReads: many that wait cost the log one read each, and one a second in all. All hear of its end, and of that of their time.
+func TestWaitsForABatchShareItsReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var reads atomic.Int64
+		r := newKnowingRig(t, func(d *Deps) {
+			d.Batches, d.LogVersion, d.History = memBatches{}, func() uint32 { return logversion.Batches }, countingLog{d.History, &reads}
+		})
+		if _, err := asked(r, "shop", false, r.CreateBatch, &yardv1.CreateBatchRequest{BatchId: "a"}); err != nil {
+			t.Fatal(err)
+		}
+		const waiters, seconds = 100, 20
+		wait := func(ms int64) (told []*yardv1.Batch) {
+			var mu sync.Mutex
+			var all sync.WaitGroup
+			for range waiters {
+				all.Go(func() {
+					resp, err := asked(r, "shop", false, r.WaitBatch, &yardv1.WaitBatchRequest{BatchId: "a", WaitMs: ms})
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					told = append(told, resp.(*yardv1.WaitBatchResponse).Batch)
+				})
+			}
+			all.Wait()
+			return told
+		}
+		reads.Store(0)
+		for _, b := range wait(seconds * 1000) {
+			if b.State != yardv1.BatchState_BATCH_STATE_OPEN {
+				t.Errorf("it is %v", b.State)
+			}
+		}
+		if n := reads.Load(); n < seconds || n > waiters+seconds+10 {
+			t.Errorf("%d reads", n)
+		}
+		began := time.Now()
+		go func() {
+			time.Sleep(seconds * time.Second)
+			if _, err := r.changeBatch(context.Background(), "shop", "a", func(was *logv1.BatchHome) (*logv1.BatchHome, error) {
+				over := was.CloneVT()
+				over.EndedAtMs = 1
+				return over, nil
+			}); err != nil {
+				t.Error(err)
+			}
+		}()
+		for _, b := range wait(60_000) {
+			if b.State != yardv1.BatchState_BATCH_STATE_COMPLETED {
+				t.Errorf("it is %v", b.State)
+			}
+		}
+		if late := time.Since(began) - seconds*time.Second; late > 2*time.Second {
+			t.Errorf("they heard of it after %v", late)
+		}
+		time.Sleep(2 * time.Second)
+		r.batchWaits.mu.Lock()
+		defer r.batchWaits.mu.Unlock()
+		if n := len(r.batchWaits.of); n != 0 {
+			t.Errorf("%d batches are still looked at", n)
 		}
 	})
 }

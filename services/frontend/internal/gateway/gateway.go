@@ -110,6 +110,8 @@ type Gateway struct {
 	scales   *scales
 	// drainVoice is Run's.
 	drainVoice drainVoice
+	// batchWaits are the batches that requests wait for.
+	batchWaits batchWaits
 
 	// base ends when draining took too long: what waits then gives up.
 	base   context.Context

@@ -2,6 +2,7 @@ package validate
 
 import (
 	"errors"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -126,7 +127,7 @@ func batchPage(cursor string, partitions int) (p BatchPage, err error) {
 	if p.Partition, err = strconv.Atoi(partition); err == nil {
 		p.After, err = strconv.ParseUint(after, 10, 64)
 	}
-	if err != nil || p.Partition < 0 || p.Partition >= partitions {
+	if err != nil || p.After == math.MaxUint64 || p.Partition < 0 || p.Partition >= partitions {
 		return p, invalid("/cursor", "is not the next_cursor of an answer")
 	}
 	return p, nil

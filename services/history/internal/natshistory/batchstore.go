@@ -31,8 +31,12 @@ func (b Batches) Follow(ctx context.Context, handle func(batch.Home) error) erro
 	}
 	return natslog.Read(ctx, b.JetStream, cfg, func(r natslog.Record) error {
 		home, err := homeOf(&r)
-		if err != nil {
+		switch {
+		case errors.Is(err, partition.ErrUnreadable):
 			return err
+		case err != nil: // the doctor reports it; the partition goes on without it
+			b.Log.Error("a batch cannot be decoded, and is passed over", "partition", b.Partition, "subject", r.Subject, "error", err)
+			return nil
 		}
 		return handle(batches.HomeOf(topology.DomainOfBatchHome(b.Partition, r.Subject), home))
 	})

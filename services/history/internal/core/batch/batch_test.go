@@ -124,3 +124,112 @@ func TestManyBatchesOfADomainAreLookedAtLessOften(t *testing.T) {
 		t.Errorf("domains that have batches: %v", k.of)
 	}
 }
+
+// TestRandomHistoriesOfAKeeper: whatever comes in whatever order, no batch has two looks at a time, one that is over has none, one that is closed has one again
+// within its time, and what was hinted at is looked at by a look that began after the hint.
+func TestRandomHistoriesOfAKeeper(t *testing.T) {
+	for range 200 {
+		seed := rand.Uint64()
+		if wrong := randomHistory(rand.New(rand.NewPCG(seed, 0))); wrong != "" {
+			t.Fatalf("seed %d: %s", seed, wrong)
+		}
+	}
+}
+
+// seenBatch is a batch as the model knows it.
+type seenBatch struct {
+	Home
+	looking bool
+	// began is when the last look began, wanted since when one is due that begins later; -1 = none is.
+	began, wanted int64
+}
+
+func randomHistory(dice *rand.Rand) string {
+	k, model := NewKeeper(), map[Name]*seenBatch{}
+	var names []Name
+	for i := range 1 + dice.IntN(6) {
+		names = append(names, Name{Domain: fmt.Sprint(i % 2), ID: fmt.Sprint(i)})
+	}
+	now, most := int64(1), 1+dice.IntN(3)
+	looking := func() (n int) {
+		for _, b := range model {
+			if b.looking {
+				n++
+			}
+		}
+		return n
+	}
+	for range 400 {
+		name := names[dice.IntN(len(names))]
+		b := model[name]
+		switch dice.IntN(6) {
+		case 0:
+			if b == nil {
+				b = &seenBatch{Home: Home{Name: name, ExpiresAt: now + dice.Int64N(60_000)}, began: -1, wanted: -1}
+				model[name] = b
+			}
+			if !b.Closed && dice.IntN(2) == 0 {
+				b.Closed, b.wanted = true, now
+			}
+			k.Seen(b.Home)
+		case 1:
+			if b != nil && dice.IntN(8) == 0 {
+				over := b.Home
+				over.Over = true
+				k.Seen(over)
+				delete(model, name)
+				names = append(names, Name{Domain: name.Domain, ID: name.ID, Made: now})
+			}
+		case 2:
+			k.Hint(name, now)
+			if b != nil && b.Closed && b.wanted < 0 {
+				b.wanted = now
+			}
+		case 3, 4:
+			if b != nil && b.looking {
+				b.looking = false
+				k.Looked(name, now)
+			}
+		default:
+			now += dice.Int64N(3000)
+		}
+		for _, n := range k.Take(now, most-looking()) {
+			b := model[n]
+			switch {
+			case b == nil:
+				return fmt.Sprintf("%v is over and looked at", n)
+			case b.looking:
+				return fmt.Sprintf("%v has two looks", n)
+			case !b.Closed && now < b.ExpiresAt:
+				return fmt.Sprintf("%v is open and looked at", n)
+			}
+			b.looking, b.began, b.wanted = true, now, -1
+		}
+	}
+	for _, b := range model { // all looks end, and there is room for all
+		if b.looking {
+			b.looking = false
+			k.Looked(b.Name, now)
+		}
+	}
+	soon := now + 3*HintEveryMS
+	for end := now + LookEveryMS; now <= end; now += HintEveryMS {
+		for _, b := range model {
+			if b.wanted >= 0 && now > soon {
+				return fmt.Sprintf("%+v is not looked at soon", *b)
+			}
+		}
+		for _, n := range k.Take(now, len(names)) {
+			if b := model[n]; b != nil {
+				b.began, b.wanted = now, -1
+			}
+			k.Looked(n, now)
+		}
+	}
+	for _, b := range model {
+		if b.wanted >= 0 || b.Closed && b.began < now-LookEveryMS-2*HintEveryMS {
+			return fmt.Sprintf("%+v is not looked at", *b)
+		}
+	}
+	return ""
+}
