@@ -53,6 +53,11 @@ type checker struct {
 	slots    map[string]bool
 	// updates are those that were asked for, by their requests.
 	updates map[ids.TaskID]map[uint64]*asked
+	// skipped are the tasks of which a skip was confirmed, and the first such event; mayBeSkipped those of which one was asked for. ofKeys are the
+	// requests of skips and unblocks that were asked for, and whether they were confirmed.
+	skipped      map[ids.TaskID]uint64
+	mayBeSkipped map[ids.TaskID]bool
+	ofKeys       map[ids.TaskID]map[uint64]bool
 	// fences are the events by which owners of matching shards fenced, and their epochs, in log order.
 	fences map[uint32][]fenced
 }
@@ -87,6 +92,7 @@ func newChecker(w *world) *checker {
 		finishBy: map[ids.TaskID]int64{}, booked: map[attempt]bool{}, slots: map[string]bool{}, fences: map[uint32][]fenced{},
 		updates: map[ids.TaskID]map[uint64]*asked{},
 		keyed:   map[orderKey][]*historysim.Task{},
+		skipped: map[ids.TaskID]uint64{}, mayBeSkipped: map[ids.TaskID]bool{}, ofKeys: map[ids.TaskID]map[uint64]bool{},
 	}
 }
 
@@ -106,10 +112,11 @@ func (c *checker) appended(m *historysim.Message) {
 		}
 		c.noted(&m.Events[i], place{m.Seq, i})
 		c.updateAsked(&m.Events[i], m.Seq)
+		c.keyCommandAsked(&m.Events[i])
 		if m.Events[i].Kind == historysim.Fence {
 			c.fences[m.Shard] = append(c.fences[m.Shard], fenced{m.Seq, m.Epoch})
 		}
-		if e := &m.Events[i]; e.Kind == historysim.Cancel && e.Domain == c.w.accepted[e.ID].domain {
+		if e := &m.Events[i]; e.CancelRunning || e.Kind == historysim.Cancel && e.Domain == c.w.accepted[e.ID].domain {
 			c.asked[e.ID] = true
 		}
 	}
@@ -220,6 +227,8 @@ func (c *checker) refused(e *historysim.Event, v *historysim.Verdict, seq uint64
 	switch {
 	case e.Kind == historysim.Changed && e.Domain != rival:
 		c.updateRefused(e, v, seq)
+	case e.Kind.OfKey() && v.Code != fault.FailedPrecondition && v.Code != fault.Unknown:
+		c.w.violated("a %v of %s gets %s", e.Kind, c.w.name(e.ID), v.Code)
 	case e.Kind != historysim.Cancel && e.Kind != historysim.Changed:
 	case e.Domain == rival && v.Code != fault.NotFound:
 		c.w.violated("I14: a foreign cancel of %s gets %s", c.w.name(e.ID), v.Code)
@@ -235,7 +244,7 @@ func (c *checker) contradiction(p *proc, e *historysim.Event, v *historysim.Verd
 		c.verdictOf[at] = decided{p.name, *v}
 		return
 	}
-	if e.Kind == historysim.Changed && (first.verdict.Code == fault.Unknown || v.Code == fault.Unknown) {
+	if e.Kind.Changes() && (first.verdict.Code == fault.Unknown || v.Code == fault.Unknown) {
 		return // who says so does not know what the other one has decided
 	}
 	same := (first.verdict.Code == "") == (v.Code == "") && first.verdict.Fenced == v.Fenced && first.verdict.Granted == v.Granted
@@ -294,9 +303,14 @@ func (c *checker) confirmed(e *historysim.Event, v *historysim.Verdict, seq uint
 	switch e.Kind {
 	case historysim.Changed:
 		c.updateConfirmed(e, seq)
+	case historysim.Skipped, historysim.Unblocked:
+		c.keyCommanded(e, v, seq)
 	case historysim.Started:
 		c.grant(e, seq)
 		c.grantedAt[e.ID] = max(c.grantedAt[e.ID], seq)
+		if at, ok := c.skipped[e.ID]; ok && at < seq {
+			c.w.violated("%s was skipped by event %d, and is granted by event %d", name, at, seq)
+		}
 		if at, ok := c.cancelled[e.ID]; ok && at < seq {
 			c.w.violated("%s was cancelled by event %d, and is granted by event %d", name, at, seq)
 		}
@@ -410,6 +424,9 @@ func (c *checker) reachable(id ids.TaskID) {
 			}
 		}
 	}
+	if w.onPage(id) {
+		return
+	}
 	w.violated("I1: %s is purged and nowhere else", w.name(id))
 }
 
@@ -474,7 +491,11 @@ func (c *checker) endOf(t *historysim.Task) {
 	c.inTime(t)
 	c.updatesHold(t)
 	c.byPolicy(t)
-	if o := t.Order(); o != nil && o.Blocks && t.State == historysim.Dead {
+	at, skipped := c.skipped[t.ID]
+	if skipped && t.State != historysim.Dead {
+		w.violated("%s was skipped by event %d, but it is %v", name, at, t.State)
+	}
+	if o := t.Order(); o != nil && o.Blocks && t.State == historysim.Dead && !c.mayBeSkipped[t.ID] {
 		w.violated("%s is dead, and was to block its key", name)
 	}
 	if _, ok := c.cancelled[t.ID]; ok && t.State != historysim.Cancelled {

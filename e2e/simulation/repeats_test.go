@@ -49,7 +49,7 @@ func (c *checker) otherwise(e *historysim.Event, v *historysim.Verdict, at place
 	if expired := e.Kind == historysim.Started && c.w.plan.has(steppingServer) && c.w.plan.has(expiries); expired && first.verdict.Code == fault.Stale {
 		return // the log's time may have gone back since
 	}
-	if v.Fenced || first.verdict.Fenced || e.Kind == historysim.Changed && (v.Code == fault.Unknown || first.verdict.Code == fault.Unknown) {
+	if v.Fenced || first.verdict.Fenced || e.Kind.Changes() && (v.Code == fault.Unknown || first.verdict.Code == fault.Unknown) {
 		return // another owner of the shard asks, or another asks of it
 	}
 	if _, later := c.holders[attempt{e.ID, e.Fence.Version + 1}]; later && v.Code == fault.Stale {

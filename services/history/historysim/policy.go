@@ -31,4 +31,5 @@ const (
 	StepSnoozed    = taskstate.StepSnoozed
 	StepBlocked    = taskstate.StepBlocked
 	StepUpdated    = taskstate.StepUpdated
+	StepUnblocked  = taskstate.StepUnblocked
 )
