@@ -31,7 +31,9 @@ func (c *checker) keyCommandAsked(e *historysim.Event) {
 	if c.ofKeys[e.ID] == nil {
 		c.ofKeys[e.ID] = map[uint64]bool{}
 	}
-	c.ofKeys[e.ID][e.Update.Request] = c.ofKeys[e.ID][e.Update.Request]
+	if _, again := c.ofKeys[e.ID][e.Update.Request]; !again {
+		c.ofKeys[e.ID][e.Update.Request] = false
+	}
 }
 
 // keyCommanded holds that what was skipped has not run since, and that only what ends its turn is skipped.
