@@ -61,8 +61,12 @@ func (p *page) has(key orderKey, at orderPlace) bool {
 	return p.away && p.key == key && p.first.compare(at) <= 0 && at.compare(p.last) <= 0
 }
 
-// mayHave tells whether an event may be about a task of the page, which has not seen it, and has not been looked at for it.
+// mayHave tells whether an event may be about a task of the page, which has not seen it, and has not been looked at for it. A grab names no domain: it is
+// void unless it names the place of its task, so one of another lane's need not wait for what may be another domain's page.
 func (p *page) mayHave(h *held) bool {
+	if at := h.ev.Fence.Position; h.first() && (at.Lane() != ids.LaneKeyed || at.Seq() < p.first.seq || p.last.seq < at.Seq()) {
+		return false
+	}
 	return p.away && h.seq > p.asOf && (h.ev.Domain == "" || h.ev.Domain == p.key.domain) &&
 		bytes.Compare(p.lowest[:], h.ev.ID[:]) <= 0 && bytes.Compare(h.ev.ID[:], p.highest[:]) <= 0 && !slices.Contains(h.looked, p.seq)
 }
