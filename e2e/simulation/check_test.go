@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"cmp"
-	"slices"
 	"strconv"
 	"time"
 
@@ -60,31 +59,13 @@ type checker struct {
 	redriveAsked map[ids.TaskID]bool
 	// notBack counts the redrives that were refused.
 	notBack int
+	// skipped are the tasks of which a skip was confirmed, and the first such event; mayBeSkipped those of which one was asked for. ofKeys are the
+	// requests of skips and unblocks that were asked for, and whether they were confirmed.
+	skipped      map[ids.TaskID]uint64
+	mayBeSkipped map[ids.TaskID]bool
+	ofKeys       map[ids.TaskID]map[uint64]bool
 	// fences are the events by which owners of matching shards fenced, and their epochs, in log order.
 	fences map[uint32][]fenced
-}
-
-// fenced is a fence of a matching shard.
-type fenced struct{ seq, epoch uint64 }
-
-// epochAt is the newest epoch of a shard that has fenced before an event.
-func (c *checker) epochAt(shard uint32, seq uint64) (epoch uint64) {
-	for _, f := range c.fences[shard] {
-		if f.seq < seq {
-			epoch = max(epoch, f.epoch)
-		}
-	}
-	return epoch
-}
-
-// fencing holds that owners of matching shards are refused behind the fence of a newer one, and only they.
-func (c *checker) fencing(m *historysim.Message, e *historysim.Event, v *historysim.Verdict) {
-	epoch := c.epochAt(m.Shard, m.Seq)
-	late := m.Shard > 0 && slices.Contains([]historysim.Kind{historysim.Started, historysim.Released, historysim.Fence}, e.Kind) && m.Epoch < epoch
-	if v.Fenced != late || late && v.Code != fault.Stale {
-		c.w.violated("R41: %v of %s of epoch %d at event %d, behind the fence of epoch %d, gets %q, fenced %v",
-			e.Kind, c.w.name(e.ID), m.Epoch, m.Seq, epoch, v.Code, v.Fenced)
-	}
 }
 
 func newChecker(w *world) *checker {
@@ -95,6 +76,7 @@ func newChecker(w *world) *checker {
 		updates: map[ids.TaskID]map[uint64]*asked{},
 		keyed:   map[orderKey][]*historysim.Task{},
 		back:    map[ids.TaskID]uint32{}, backBy: map[broughtBack]uint64{}, redriveAsked: map[ids.TaskID]bool{},
+		skipped: map[ids.TaskID]uint64{}, mayBeSkipped: map[ids.TaskID]bool{}, ofKeys: map[ids.TaskID]map[uint64]bool{},
 	}
 }
 
@@ -117,10 +99,11 @@ func (c *checker) appended(m *historysim.Message) {
 		if m.Events[i].Kind == historysim.Redrove {
 			c.redriveAsked[m.Events[i].ID] = true
 		}
+		c.keyCommandAsked(&m.Events[i])
 		if m.Events[i].Kind == historysim.Fence {
 			c.fences[m.Shard] = append(c.fences[m.Shard], fenced{m.Seq, m.Epoch})
 		}
-		if e := &m.Events[i]; e.Kind == historysim.Cancel && e.Domain == c.w.accepted[e.ID].domain {
+		if e := &m.Events[i]; e.CancelRunning || e.Kind == historysim.Cancel && e.Domain == c.w.accepted[e.ID].domain {
 			c.asked[e.ID] = true
 		}
 	}
@@ -233,6 +216,8 @@ func (c *checker) refused(e *historysim.Event, v *historysim.Verdict, seq uint64
 		c.updateRefused(e, v, seq)
 	case e.Kind == historysim.Redrove:
 		c.redriveRefused(e, v)
+	case e.Kind.OfKey() && v.Code != fault.FailedPrecondition && v.Code != fault.Unknown:
+		c.w.violated("a %v of %s gets %s", e.Kind, c.w.name(e.ID), v.Code)
 	case e.Kind != historysim.Cancel && e.Kind != historysim.Changed:
 	case e.Domain == rival && v.Code != fault.NotFound:
 		c.w.violated("I14: a foreign cancel of %s gets %s", c.w.name(e.ID), v.Code)
@@ -309,9 +294,14 @@ func (c *checker) confirmed(e *historysim.Event, v *historysim.Verdict, seq uint
 		c.updateConfirmed(e, seq)
 	case historysim.Redrove:
 		c.redriveConfirmed(e)
+	case historysim.Skipped, historysim.Unblocked:
+		c.keyCommanded(e, v, seq)
 	case historysim.Started:
 		c.grant(e, seq)
 		c.grantedAt[e.ID] = max(c.grantedAt[e.ID], seq)
+		if at, ok := c.skipped[e.ID]; ok && at < seq {
+			c.w.violated("%s was skipped by event %d, and is granted by event %d", name, at, seq)
+		}
 		if at, ok := c.cancelled[e.ID]; ok && at < seq {
 			c.w.violated("%s was cancelled by event %d, and is granted by event %d", name, at, seq)
 		}
@@ -396,7 +386,7 @@ func (c *checker) reachable(id ids.TaskID) {
 		return
 	}
 	for _, m := range w.log {
-		if m == nil || m.Purged && (m.Page == 0 || m.PageGone) { // a page outlives the event that says it is written
+		if m == nil || m.Purged {
 			continue
 		}
 		for i := range m.Tasks {
@@ -409,6 +399,9 @@ func (c *checker) reachable(id ids.TaskID) {
 				return
 			}
 		}
+	}
+	if w.onPage(id) {
+		return
 	}
 	w.violated("I1: %s is purged and nowhere else", w.name(id))
 }
@@ -477,7 +470,11 @@ func (c *checker) endOf(t *historysim.Task) {
 	c.updatesHold(t)
 	c.byPolicy(t)
 	c.lettersHold(t)
-	if o := t.Order(); o != nil && o.Blocks && t.State == historysim.Dead {
+	at, skipped := c.skipped[t.ID]
+	if skipped && t.State != historysim.Dead {
+		w.violated("%s was skipped by event %d, but it is %v", name, at, t.State)
+	}
+	if o := t.Order(); o != nil && o.Blocks && t.State == historysim.Dead && !c.mayBeSkipped[t.ID] {
 		w.violated("%s is dead, and was to block its key", name)
 	}
 	if _, ok := c.cancelled[t.ID]; ok && t.State != historysim.Cancelled {

@@ -138,7 +138,7 @@ func answeredInTime(k historysim.OpKind) bool {
 // changes tells whether an operation writes.
 func changes(k historysim.OpKind) bool {
 	switch k {
-	case historysim.SaveCheckpoint, historysim.AppendFence, historysim.AppendArchive, historysim.Park, historysim.AppendEvents, historysim.Shelve, historysim.Purge,
+	case historysim.SaveCheckpoint, historysim.AppendFence, historysim.AppendArchive, historysim.Park, historysim.AppendEvents, historysim.Shelve, historysim.SayShelved, historysim.Purge,
 		historysim.StoreLetters, historysim.DropLetters:
 		return true
 	}
@@ -204,7 +204,7 @@ func (p *proc) read(op *historysim.Op, answer func(historysim.Outcome)) {
 // storeOf is the store that an operation adds to.
 func storeOf(k historysim.OpKind) (store, bool) {
 	switch k {
-	case historysim.AppendEvents, historysim.Shelve:
+	case historysim.AppendEvents, historysim.Shelve, historysim.SayShelved:
 		return logFull, true
 	case historysim.AppendArchive, historysim.StoreLetters:
 		return archiveFull, true
@@ -245,6 +245,8 @@ func (p *proc) carryOut(op *historysim.Op) historysim.Outcome {
 		return historysim.Outcome{Seq: w.appendLog(&historysim.Message{Event: true, Events: op.Events, Carried: op.Carried})}
 	case historysim.Shelve:
 		return w.shelve(op)
+	case historysim.SayShelved:
+		return historysim.Outcome{Seq: w.appendLog(&historysim.Message{Event: true, Says: w.pages[op.From]})}
 	case historysim.ReadPage:
 		return w.readPage(op)
 	case historysim.StoreLetters:

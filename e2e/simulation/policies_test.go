@@ -70,7 +70,7 @@ func (c *checker) byPolicy(t *historysim.Task) {
 		case historysim.StepBlocked:
 			blocked = true
 			continue
-		case historysim.StepUpdated:
+		case historysim.StepUpdated, historysim.StepUnblocked:
 			if blocked { // it has another attempt
 				blocked, end = false, ""
 			}
@@ -97,7 +97,7 @@ func (c *checker) byPolicy(t *historysim.Task) {
 			end = "it was delivered as often as it may"
 		}
 	}
-	if t.State == historysim.Dead && end == "" && t.Lost < historysim.LostMax {
+	if t.State == historysim.Dead && end == "" && t.Lost < historysim.LostMax && !c.mayBeSkipped[t.ID] {
 		w.violated("%s is a dead letter after %d failures and %d deliveries: %+v", w.name(t.ID), failures, delivered, *p)
 	}
 	if failures != int(t.Failures) {

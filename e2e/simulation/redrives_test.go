@@ -110,7 +110,7 @@ const givenUpAfter = triesMost * 5 * time.Second
 
 // searched tells whether an event may be answered with UNKNOWN by an owner that does not know what another one has decided.
 func searched(e *historysim.Event) bool {
-	return e.Kind == historysim.Changed || e.Kind == historysim.Redrove
+	return e.Kind.Changes() || e.Kind == historysim.Redrove
 }
 
 // broughtBack names a letter by which a task came back.

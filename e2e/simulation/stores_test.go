@@ -210,11 +210,12 @@ func (w *world) readArchive(from uint64) historysim.Outcome {
 	return out
 }
 
-// shelve stores a page, and that it is written.
+// shelve stores a page, of which an event is to say that it is written.
 func (w *world) shelve(op *historysim.Op) historysim.Outcome {
-	m := &historysim.Message{Event: true, Carried: op.Carried, Page: uint64(len(w.log) + 1)}
-	w.pages[m.Page] = m
-	return historysim.Outcome{Seq: w.appendLog(m)}
+	m := &historysim.Message{Seq: uint64(len(w.log) + 1), At: w.serverMS(), Carried: op.Carried}
+	w.pages[m.Seq] = m
+	w.log, w.storedAt = append(w.log, nil), append(w.storedAt, w.now)
+	return historysim.Outcome{Seq: m.Seq}
 }
 
 func (w *world) readPage(op *historysim.Op) (out historysim.Outcome) {
@@ -222,6 +223,18 @@ func (w *world) readPage(op *historysim.Op) (out historysim.Outcome) {
 		out.Messages = []*historysim.Message{m}
 	}
 	return out
+}
+
+// onPage tells whether a page of the shelf has a task.
+func (w *world) onPage(id ids.TaskID) bool {
+	for _, m := range w.pages {
+		for _, carried := range m.Carried {
+			if carried.Task.ID == id && !m.PageGone {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // purgePages removes the pages that an owner says are not needed.

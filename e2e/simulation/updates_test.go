@@ -36,7 +36,11 @@ func (w *world) unblock(id ids.TaskID, domain string) {
 		if w.ended(id) {
 			return
 		}
-		w.change(id, domain, &historysim.Update{Now: true})
+		if w.dice.chance(500) {
+			w.change(id, domain, &historysim.Update{Now: true})
+		} else {
+			w.commandKey(domain, w.keyOf[id])
+		}
 		w.unblock(id, domain)
 	})
 }
@@ -159,6 +163,12 @@ func (c *checker) updatesHold(t *historysim.Task) {
 		if last == nil || last.last < one.first {
 			c.w.violated("update %d of %s was confirmed, and it ends as update %d made it", number, name, request)
 		}
+	}
+	for _, made := range c.ofKeys[t.ID] {
+		if applied--; made {
+			continue
+		}
+		applied = max(applied, confirmed) // it may not have been made
 	}
 	if applied < confirmed || applied > len(c.updates[t.ID]) {
 		c.w.violated("%s ends with %d updates, %d were confirmed of %d", name, applied, confirmed, len(c.updates[t.ID]))

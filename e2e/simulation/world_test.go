@@ -46,6 +46,8 @@ type world struct {
 	costOf map[ids.TaskID]int32
 	// keyAt are where in the log the word on the unique key of a task lies, by its submits.
 	keyAt map[ids.TaskID][]uint64
+	// keyOf is the order key of those that have one.
+	keyOf map[ids.TaskID]string
 	// policyOf is the policy that each was submitted with.
 	policyOf map[ids.TaskID]*historysim.Policy
 	order    []ids.TaskID
@@ -58,7 +60,7 @@ type world struct {
 
 // newPartition makes a partition of a run.
 func newPartition(s *sim, part int) *world {
-	w := &world{sim: s, part: part, accepted: map[ids.TaskID]task{}, groupOf: map[ids.TaskID]string{}, costOf: map[ids.TaskID]int32{}, keyAt: map[ids.TaskID][]uint64{}, policyOf: map[ids.TaskID]*historysim.Policy{}}
+	w := &world{sim: s, part: part, accepted: map[ids.TaskID]task{}, groupOf: map[ids.TaskID]string{}, costOf: map[ids.TaskID]int32{}, keyAt: map[ids.TaskID][]uint64{}, policyOf: map[ids.TaskID]*historysim.Policy{}, keyOf: map[ids.TaskID]string{}}
 	w.archived, w.waiting, w.decoder = map[ids.TaskID]*historysim.Task{}, newTimerStore(), historysim.NewDecoder()
 	w.pages, w.letters = map[uint64]*historysim.Message{}, map[ids.TaskID]*letter{}
 	w.senders = map[uint64]*matchProc{}

@@ -194,7 +194,9 @@ func (o *Owner) shelve(page []replica.Proposal) {
 	for i := range page {
 		op.Carried[i] = CarriedState{CopyTask(page[i].Carried), page[i].AsOf, nil}
 	}
-	o.until(op, func(Outcome) { o.give(replica.Stored{Kind: replica.JobShelve}) })
+	o.until(op, func(out Outcome) {
+		o.until(Op{Kind: SayShelved, From: out.Seq}, func(Outcome) { o.give(replica.Stored{Kind: replica.JobShelve}) })
+	})
 }
 
 // readPage reads a page that must be there.

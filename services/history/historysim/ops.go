@@ -71,6 +71,8 @@ const (
 	Changed   = taskstate.Changed
 	Displace  = taskstate.Displace
 	Redrove   = taskstate.Redrove
+	Skipped   = taskstate.Skipped
+	Unblocked = taskstate.Unblocked
 
 	Running   = taskstate.Running
 	Completed = taskstate.Completed
@@ -105,8 +107,9 @@ const (
 	// ReadFence finds the epoch of the last fence of the timer store, as Seq.
 	ReadFence
 	AppendEvents
-	// Shelve stores a page of Carried, and an event message that says so, with its sequence as Page. ReadPage reads the one at From.
+	// Shelve stores a page of Carried, and SayShelved an event message that says so of the one at From. ReadPage reads that.
 	Shelve
+	SayShelved
 	ReadPage
 	AskTimer
 	AskArchive
@@ -118,7 +121,7 @@ const (
 
 var opNames = [...]string{
 	"load checkpoint", "save checkpoint", "append fence", "read timer", "read archive", "read ends", "read log", "read queues", "count",
-	"fetch lane", "fetch events", "append archive", "store letters", "drop letters", "ask letter", "park", "read fence", "append events", "shelve", "read page", "ask timer", "ask archive", "ask unread",
+	"fetch lane", "fetch events", "append archive", "store letters", "drop letters", "ask letter", "park", "read fence", "append events", "shelve", "say shelved", "read page", "ask timer", "ask archive", "ask unread",
 	"purge", "hints", "reply",
 }
 
@@ -149,8 +152,8 @@ type Message struct {
 	Tasks   []Task
 	Events  []Event
 	Carried map[int]CarriedState
-	// Page is not 0 if it says that a page is written, of Carried; it is its own sequence. PageGone: that is deleted.
-	Page     uint64
+	// Says is the page that the events say is written; nil = they are others. PageGone: it is a page, and deleted.
+	Says     *Message
 	PageGone bool
 	ReplyTo  string
 	Request  uint64

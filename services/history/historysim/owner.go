@@ -162,6 +162,18 @@ func (o *Owner) Bounced(a *Answer) {
 	}
 }
 
+// FirstOf is the first task of an order key; false if the owner may not say, or knows of none.
+func (o *Owner) FirstOf(domain, key string) (id ids.TaskID, blocked, ok bool) {
+	if !o.Live() || !o.LeaseHolds() {
+		return id, false, false
+	}
+	found, _ := o.r.Lines(&replica.LinesQuery{Domain: domain, Key: key})
+	if len(found) == 0 {
+		return id, false, false
+	}
+	return found[0].Head.ID, found[0].Head.Order().Blocked, true
+}
+
 // GrabsDecided tells whether every grab up to an event has been decided.
 func (o *Owner) GrabsDecided(seq uint64) bool { return o.Live() && o.r.GrabsDecided(seq) }
 
@@ -355,10 +367,10 @@ func (o *Owner) next(which int) (m replayed, taken func()) {
 }
 
 func inputOf(m replayed) replica.Input {
-	if m.Page > 0 {
-		in := &replica.Events{Seq: m.Seq, At: m.At, Bytes: 100, Page: m.Page}
-		if !m.PageGone {
-			in.OnPage = onPage(m.Message)
+	if m.Says != nil {
+		in := &replica.Events{Seq: m.Seq, At: m.At, Bytes: 100, Page: m.Says.Seq}
+		if !m.Says.PageGone {
+			in.OnPage = onPage(m.Says)
 		}
 		return in
 	}

@@ -33,4 +33,5 @@ const (
 	StepBlocked    = taskstate.StepBlocked
 	StepUpdated    = taskstate.StepUpdated
 	StepRedriven   = taskstate.StepRedriven
+	StepUnblocked  = taskstate.StepUnblocked
 )

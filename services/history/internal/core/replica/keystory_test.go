@@ -24,10 +24,10 @@ func (s *story) changeOfKey() (ev taskstate.Event, ok bool) {
 		u.Request = 1 + s.rng.Uint64N(s.requests)
 	}
 	ev = taskstate.Event{ID: m.ID, Domain: m.Domain, Message: "by ann", Update: u, OrderKey: m.line.Key}
-	switch n := s.rng.IntN(20); {
-	case n == 0:
+	switch s.rng.IntN(20) {
+	case 0:
 		ev.Domain = otherThan(m.Domain)
-	case n == 1:
+	case 1:
 		ev.OrderKey = "no key"
 	}
 	switch s.rng.IntN(3) {

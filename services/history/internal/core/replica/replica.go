@@ -24,8 +24,9 @@ type Config struct {
 	CarryRecords, CarryBytes uint64
 	// JobTasks bounds a job; 0 = jobTasksMax.
 	JobTasks int
-	// LineTasks is how many tasks of a line of an order key stay in memory, PageTasks how many a page of the shelf holds; 0 = by default.
-	LineTasks, PageTasks int
+	// LineTasks is how many tasks of a line of an order key stay in memory, PageTasks how many a page of the shelf holds, Pages how many of those there may
+	// be; 0 = by default.
+	LineTasks, PageTasks, Pages int
 	// Queues: the cluster writes a log version that has queues.
 	Queues bool
 	// Partitions tells how many partitions a tasklist has, 1 to ids.PartitionsMax; nil = each has one. It decides only where triggers go,
@@ -173,7 +174,7 @@ type replay struct {
 // New makes the replica of an owner that has just claimed the partition: cp is the
 // checkpoint that it found, claimedAt when its claim was sent.
 func New(cfg Config, cp Checkpoint, claimedAt time.Duration) *Replica {
-	cfg.LineTasks, cfg.PageTasks = cmp.Or(cfg.LineTasks, lineTasks), cmp.Or(cfg.PageTasks, pageTasks)
+	cfg.LineTasks, cfg.PageTasks, cfg.Pages = cmp.Or(cfg.LineTasks, lineTasks), cmp.Or(cfg.PageTasks, pageTasks), cmp.Or(cfg.Pages, pagesMax)
 	if cfg.JobTasks == 0 {
 		cfg.JobTasks = jobTasksMax
 	}

@@ -14,8 +14,8 @@ const (
 	lineTasks, pageTasks = 100, 500
 	// pageBytesMax bounds the tasks of a page as they are in memory; stored they are smaller.
 	pageBytesMax = 700 << 10
-	// PagesMax bounds the pages of a partition. Past it no more tasks go to the shelf.
-	PagesMax = 2000
+	// pagesMax bounds the pages of a partition by default. Past it no more tasks go to the shelf.
+	pagesMax = 2000
 	// readsMax is how many pages are read at a time.
 	readsMax = 4
 )
@@ -31,8 +31,8 @@ type page struct {
 	// fresh: it has been written to go away, and has not so far.
 	fresh bool
 	away  bool
-	// Of one that is away: its key, and its place in the line of that.
-	key         orderKey
+	key   orderKey
+	// first and last are the places of one that is away in the line of its key.
 	first, last orderPlace
 	// lowest and highest are ids of its tasks.
 	lowest, highest ids.TaskID
@@ -61,8 +61,12 @@ func (p *page) has(key orderKey, at orderPlace) bool {
 	return p.away && p.key == key && p.first.compare(at) <= 0 && at.compare(p.last) <= 0
 }
 
-// mayHave tells whether an event may be about a task of the page, which has not seen it, and has not been looked at for it.
+// mayHave tells whether an event may be about a task of the page, which has not seen it, and has not been looked at for it. A grab names no domain: it is
+// void unless it names the place of its task, so one of another lane's need not wait for what may be another domain's page.
 func (p *page) mayHave(h *held) bool {
+	if at := h.ev.Fence.Position; h.first() && (at.Lane() != ids.LaneKeyed || at.Seq() < p.first.seq || p.last.seq < at.Seq()) {
+		return false
+	}
 	return p.away && h.seq > p.asOf && (h.ev.Domain == "" || h.ev.Domain == p.key.domain) &&
 		bytes.Compare(p.lowest[:], h.ev.ID[:]) <= 0 && bytes.Compare(h.ev.ID[:], p.highest[:]) <= 0 && !slices.Contains(h.looked, p.seq)
 }
@@ -85,14 +89,15 @@ func (r *Replica) onShelf(e *Entry) *page {
 	if len(r.pages) == 0 || e.Order() == nil {
 		return nil
 	}
-	if l := r.keys[orderKeyOf(e)]; l != nil {
-		for _, p := range l.pages {
-			if p.has(orderKeyOf(e), placeOf(e)) {
-				return p
-			}
-		}
+	l := r.keys[orderKeyOf(e)]
+	if l == nil {
+		return nil
 	}
-	return nil
+	at, _ := slices.BinarySearchFunc(l.pages, placeOf(e), func(p *page, at orderPlace) int { return p.last.compare(at) })
+	if at == len(l.pages) || !l.pages[at].has(orderKeyOf(e), placeOf(e)) {
+		return nil
+	}
+	return l.pages[at]
 }
 
 // lookFirst lets an event wait whose task may be on a page that is away, and has that read. What that has seen is void.
@@ -165,7 +170,7 @@ func (r *Replica) pageRead(in *Events, now Now, fx *Effects) {
 	if len(in.OnPage) == 0 {
 		return
 	}
-	p := &page{seq: in.Page, asOf: in.OnPage[0].AsOf, tasks: len(in.OnPage), fresh: true}
+	p := &page{seq: in.Page, asOf: in.OnPage[0].AsOf, tasks: len(in.OnPage), fresh: true, key: orderKeyOfCarried(in.OnPage[0])}
 	if r.pages == nil {
 		r.pages = make(map[uint64]*page)
 	}
@@ -405,7 +410,7 @@ func (r *Replica) pageOfBase(in *Page, now Now, fx *Effects) {
 		r.pages = make(map[uint64]*page)
 	}
 	r.lastPage = max(r.lastPage, in.Seq)
-	p := &page{seq: in.Seq, asOf: in.Tasks[0].AsOf, tasks: len(in.Tasks)}
+	p := &page{seq: in.Seq, asOf: in.Tasks[0].AsOf, tasks: len(in.Tasks), key: orderKeyOfCarried(in.Tasks[0])}
 	r.pages[p.seq] = p
 	r.bringIn(p, in.Tasks, max(p.asOf, r.base.Floor), now, fx)
 	if !r.base.Pages[at].Away {

@@ -2,6 +2,7 @@ package replica
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -54,22 +55,13 @@ func (r *Replica) refill(l *orderLine) {
 	}
 }
 
-// shelve begins to write a page, if a domain holds much of the window and a line of it is long, or if a line is parked: of the longest such run of
-// tasks the end.
+// shelve begins to write a page, if a domain holds much of the window and a line of it is long, or if a line is parked: of the domain that has the fewest
+// pages, of its longest such run of tasks the end.
 func (r *Replica) shelve(now Now, fx *Effects) {
-	if r.replay != nil || r.draining || r.shelving || len(r.deep) == 0 || now.MS < r.shelveAt || len(r.pages) >= PagesMax {
+	if r.replay != nil || r.draining || r.shelving || len(r.deep) == 0 || now.MS < r.shelveAt {
 		return
 	}
-	var run []orderPlace
-	for l := range r.deep {
-		if len(l.places) == 0 || len(l.places) <= r.cfg.LineTasks && !l.parked() {
-			delete(r.deep, l)
-			continue
-		}
-		if own := r.shelfRun(l); len(own) > len(run) || len(own) == len(run) && len(own) > 0 && own[0].compare(run[0]) < 0 {
-			run = own
-		}
-	}
+	run := r.nextRun()
 	if len(run) == 0 {
 		r.shelveAt = now.MS + shelveEveryMS
 		return
@@ -90,6 +82,28 @@ func (r *Replica) shelve(now Now, fx *Effects) {
 	}
 	r.shelving = true
 	fx.Counts.PagesWritten++
+}
+
+// nextRun is what goes to the shelf next; nil = nothing does. No domain takes more pages than it leaves free, so there are always some for others.
+func (r *Replica) nextRun() (run []orderPlace) {
+	pages := make(map[string]int)
+	for _, p := range r.pages {
+		pages[p.key.domain]++
+	}
+	free := r.cfg.Pages - len(r.pages)
+	before := func(a, b []orderPlace) bool {
+		return cmp.Or(cmp.Compare(pages[a[0].e.Domain], pages[b[0].e.Domain]), cmp.Compare(len(b), len(a)), a[0].compare(b[0])) < 0
+	}
+	for l := range r.deep {
+		if len(l.places) == 0 || len(l.places) <= r.cfg.LineTasks && !l.parked() {
+			delete(r.deep, l)
+			continue
+		}
+		if own := r.shelfRun(l); len(own) > 0 && pages[own[0].e.Domain] < free && (len(run) == 0 || before(own, run)) {
+			run = own
+		}
+	}
+	return run
 }
 
 // shelveEveryMS is how soon it is looked again whether there is something to shelve.
@@ -161,11 +175,15 @@ func (r *Replica) readPages(fx *Effects) {
 	if r.replay != nil || len(r.pages) == 0 {
 		return
 	}
-	reading := 0
+	reading, some := 0, false
 	for _, p := range r.pages {
 		if p.asked {
 			reading++
 		}
+		some = some || p.wanted && p.away && !p.asked
+	}
+	if !some {
+		return
 	}
 	for _, p := range r.sortedPages() {
 		if p.wanted && p.away && !p.asked && reading < readsMax {

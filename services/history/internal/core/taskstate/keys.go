@@ -53,6 +53,7 @@ func unblock(t *Task, e *Event, now int64) (Verdict, Effects) {
 // firstOf tells what was decided about an event of an order key: it comes again, or t has another key.
 func (t *Task) firstOf(e *Event) (v Verdict, over bool) {
 	if v, over = t.decided(e); over {
+		v.CancelRequested = e.Kind == Skipped && v.Code == "" && t.State == Running && t.CancelRequested
 		return v, true
 	}
 	if o := t.Order(); o == nil || o.Key != e.OrderKey {

@@ -1,0 +1,92 @@
+package replica
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+)
+
+// parkedKey submits a task of a domain that fails and parks its key, and so many behind it.
+func (b *bench) parkedKey(domain, key string, first, behind int) *Effects {
+	b.Helper()
+	b.seq++
+	in := &Submits{Lane: ids.LaneKeyed, Domain: domain, Seq: b.seq, At: b.now.MS, Bytes: 10}
+	for n := first; n <= first+behind; n++ {
+		e := &Entry{Task: taskstate.Task{ID: wideID(n), Domain: domain, Tasklist: "mail", Type: "send", Priority: 3, Policy: storyPolicy}}
+		e.Extra = &taskstate.Extra{Order: &taskstate.Order{Key: key, Blocks: true, Parks: true}}
+		in.Tasks = append(in.Tasks, e)
+	}
+	b.step(in)
+	head := wideID(first)
+	e := b.r.tasks[head]
+	fence := e.Token()
+	fence.Version++
+	b.seq++
+	b.step(&Events{Seq: b.seq, At: b.now.MS, Events: []taskstate.Event{{Kind: taskstate.Started, ID: head, Fence: fence}}})
+	b.seq++
+	b.now.MS += shelveEveryMS
+	return b.step(&Events{Seq: b.seq, At: b.now.MS, Events: []taskstate.Event{{Kind: taskstate.Failed, ID: head, Fence: fence, NonRetryable: true}}})
+}
+
+func wideID(n int) (id ids.TaskID) {
+	id[13], id[14], id[15] = byte(n>>16), byte(n>>8), byte(n)
+	return id
+}
+
+// TestPagesAreLeftForOthers: a domain that parks many keys, with a task or two behind each, does not take the pages that others need.
+func TestPagesAreLeftForOthers(t *testing.T) {
+	b := newBench(t, Config{})
+	b.r.cfg.Pages = 20
+	n := 1
+	for i := range b.r.cfg.Pages {
+		fx := b.parkedKey("flood", fmt.Sprint(i), n, 1)
+		n += 2
+		if fx.Shelve == nil {
+			break
+		}
+		b.written(fx)
+	}
+	if _, pages := b.r.Shelved(); pages != b.r.cfg.Pages/2 {
+		t.Fatalf("it has %d pages", pages)
+	}
+	fx := b.parkedKey("shop", "a", n, 50)
+	if len(fx.Shelve) != 50 || fx.Shelve[0].Domain != "shop" {
+		t.Errorf("of the other domain %d tasks are shelved", len(fx.Shelve))
+	}
+}
+
+// TestTheFewestPagesComeFirst: a domain whose lines are long does not keep others from the shelf.
+func TestTheFewestPagesComeFirst(t *testing.T) {
+	b := newBench(t, Config{})
+	b.written(b.parkedKey("flood", "a", 1, 9))
+	fx := b.parkedKey("flood", "b", 11, 50)
+	b.parkedKey("shop", "a", 101, 3)
+	b.parkedKey("flood", "c", 201, 30)
+	if len(fx.Shelve) != 50 {
+		t.Fatalf("%d tasks are shelved", len(fx.Shelve))
+	}
+	b.now.MS += shelveEveryMS
+	if fx := b.step(Stored{Kind: JobShelve}); len(fx.Shelve) != 3 || fx.Shelve[0].Domain != "shop" {
+		t.Errorf("%d tasks are shelved next", len(fx.Shelve))
+	}
+}
+
+// TestAGrabDoesNotWaitForAnothersPage: it is of a task that has left memory, whose id lies among those of a page, and which never was in a line.
+func TestAGrabDoesNotWaitForAnothersPage(t *testing.T) {
+	for place, waits := range map[string]bool{"another lane": false, "behind the page": false, "the page": true} {
+		b := newBench(t, Config{})
+		b.r.cfg.LineTasks, b.r.cfg.PageTasks, b.r.cfg.WindowTasks = 1, 2, 8
+		b.written(b.keyed("a", nil, 1, 2, 9))
+		b.submit(nil, 20)
+		b.keyed("b", nil, 30)
+		of := map[string]int{"another lane": 20, "behind the page": 30, "the page": 1}[place]
+		grab := taskstate.Event{Kind: taskstate.Started, ID: id(5), Fence: ids.Token{Position: b.r.Get(id(of)).Position, Version: 1}}
+		b.seq++
+		fx := b.step(&Events{Seq: b.seq, At: b.now.MS, ReplyTo: "matching", Events: []taskstate.Event{grab}})
+		if answered := len(fx.Answers) > 0; answered == waits || waits != (len(fx.Pages) > 0) {
+			t.Errorf("%s: answered %v, pages %v", place, answered, fx.Pages)
+		}
+	}
+}
