@@ -299,7 +299,7 @@ func (c *checker) confirmed(e *historysim.Event, v *historysim.Verdict, seq uint
 	case historysim.Started:
 		c.grant(e, seq)
 		c.grantedAt[e.ID] = max(c.grantedAt[e.ID], seq)
-		if at, ok := c.skipped[e.ID]; ok && at < seq {
+		if at, ok := c.skipped[e.ID]; ok && at < seq && !c.redriveAsked[e.ID] {
 			c.w.violated("%s was skipped by event %d, and is granted by event %d", name, at, seq)
 		}
 		if at, ok := c.cancelled[e.ID]; ok && at < seq {
@@ -471,7 +471,7 @@ func (c *checker) endOf(t *historysim.Task) {
 	c.byPolicy(t)
 	c.lettersHold(t)
 	at, skipped := c.skipped[t.ID]
-	if skipped && t.State != historysim.Dead {
+	if skipped && t.State != historysim.Dead && t.Redriven().Count == 0 {
 		w.violated("%s was skipped by event %d, but it is %v", name, at, t.State)
 	}
 	if o := t.Order(); o != nil && o.Blocks && t.State == historysim.Dead && !c.mayBeSkipped[t.ID] {

@@ -62,7 +62,8 @@ func (o *Owner) flush() {
 	fx.Reset()
 }
 
-// park stores tasks in messages by bucket, one after the other, each until it is stored. Then the letters of those that came back are deleted, unless a newer owner has fenced.
+// park stores tasks in messages by bucket, one after the other, each until it is stored. Then the letters of those that came back are deleted. If a newer owner has fenced,
+// this one never hears that they are parked.
 func (o *Owner) park(tasks []Task, letters []Letter) {
 	var ops []Op
 	at := make(map[int64]int)
@@ -90,11 +91,9 @@ func (o *Owner) park(tasks []Task, letters []Letter) {
 			return
 		}
 		o.until(Op{Kind: ReadFence}, func(fence Outcome) {
-			if fence.Seq != o.epoch { // what was parked may be void
-				done(Outcome{})
-				return
+			if fence.Seq <= o.epoch { // else what was parked may be void
+				o.until(Op{Kind: DropLetters, Letters: letters}, done)
 			}
-			o.until(Op{Kind: DropLetters, Letters: letters}, done)
 		})
 	})
 }

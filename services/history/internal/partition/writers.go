@@ -196,8 +196,10 @@ func (w writers) each(ctx context.Context, subject func(*taskstate.Task) string,
 	return nil
 }
 
-// dropSpent deletes the dead letters of tasks that were parked just now. Where a newer owner has fenced the timer store, that may be void: then the letters
-// stay, and the newer owner brings the tasks back, or finds that they are.
+var errOvertaken = errors.New("a newer owner has fenced the timer store")
+
+// dropSpent deletes the dead letters of tasks that were parked just now. Where a newer owner has fenced the timer store, that may be void: then it returns
+// errOvertaken, and the letters stay. The newer owner brings the tasks back, or finds that they are; this one does not know, and says no more of them.
 func (w writers) dropSpent(ctx context.Context, letters []replica.Letter) error {
 	if len(letters) == 0 {
 		return nil
@@ -207,7 +209,10 @@ func (w writers) dropSpent(ctx context.Context, letters []replica.Letter) error 
 		fenced, err = w.TimerStore.Fenced(ctx)
 		return err
 	})
-	if err != nil || fenced != w.epoch {
+	if err == nil && fenced > w.epoch {
+		err = errOvertaken
+	}
+	if err != nil {
 		return err
 	}
 	return w.dropLetters(ctx, letters)

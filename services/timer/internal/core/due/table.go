@@ -62,7 +62,7 @@ type Table struct {
 	cfg     Config
 	// cursor covers what was fired; it may be ahead of the stored one by the
 	// end of a round, which says the same.
-	cursor Cursor
+	cursor  Cursor
 	lastSeq uint64
 	// fences that are in the store and raised the epoch, in order.
 	fences []fence
