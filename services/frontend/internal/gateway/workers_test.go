@@ -98,6 +98,21 @@ func TestI13_WorkersNeedALogVersion(t *testing.T) {
 				t.Errorf("limit %d: got %v", limit, err)
 			}
 		}
+		for verb, ask := range map[string]func() (codec.Message, error){
+			"drain": func() (codec.Message, error) {
+				return asked(r, "shop", true, r.DrainWorker, &yardv1.DrainWorkerRequest{WorkerId: workerOne})
+			},
+			"stop": func() (codec.Message, error) {
+				return asked(r, "shop", true, r.StopWorker, &yardv1.StopWorkerRequest{WorkerId: workerOne})
+			},
+			"resume": func() (codec.Message, error) {
+				return asked(r, "shop", true, r.ResumeWorker, &yardv1.ResumeWorkerRequest{WorkerId: workerOne})
+			},
+		} {
+			if _, err := ask(); fault.CodeOf(err) != fault.FailedPrecondition {
+				t.Errorf("%s: got %v", verb, err)
+			}
+		}
 		if _, err := asked(r, "unknown", true, r.ListWorkers, &yardv1.ListWorkersRequest{}); fault.CodeOf(err) != fault.NotFound {
 			t.Errorf("got %v", err)
 		}
