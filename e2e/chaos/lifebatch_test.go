@@ -37,6 +37,8 @@ type lifeBatch struct {
 	asked, answered time.Time
 	// swept: the cancel said that it has left nothing.
 	swept bool
+	// gaveUp: it was not over in time.
+	gaveUp bool
 	// waits are what those who waited for it were told.
 	waits []*yard.BatchInfo
 	// calls are the runs of its callback.
@@ -177,7 +179,7 @@ func (l *life) insist(what string, ask func(ctx context.Context) error) bool {
 // awaitBatch has someone wait for a batch.
 func (l *life) awaitBatch(busy *sync.WaitGroup, client *yard.Client, b *lifeBatch) {
 	busy.Go(func() {
-		for began := time.Now(); ; {
+		for {
 			ctx, cancel := context.WithTimeout(context.Background(), batchAsk)
 			info, err := client.Batch(b.id).Wait(ctx)
 			cancel()
@@ -193,7 +195,10 @@ func (l *life) awaitBatch(busy *sync.WaitGroup, client *yard.Client, b *lifeBatc
 				l.offend("wait for %s: %v", b.id, err)
 				return
 			}
-			if time.Since(began) > 2*endsOfRound {
+			l.mu.Lock()
+			over := b.gaveUp
+			l.mu.Unlock()
+			if over {
 				return
 			}
 		}
@@ -239,10 +244,15 @@ func (l *life) checkBatches(ends []*lifeEnd) (n int) {
 		}
 	}
 	l.mu.Unlock()
+	deadline := time.Now().Add(within)
 	for _, b := range all {
-		l.checkBatch(b, byBatch[b.id])
-		delete(byBatch, b.id)
+		l.checkBatch(b, byBatch[b.id], deadline)
 	}
+	l.mu.Lock()
+	for _, b := range l.batches {
+		b.gaveUp = true
+	}
+	l.mu.Unlock()
 	l.waiting.Wait()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -259,9 +269,9 @@ func (l *life) checkBatches(ends []*lifeEnd) (n int) {
 	return len(all)
 }
 
-func (l *life) checkBatch(b *lifeBatch, ends []*lifeEnd) {
+func (l *life) checkBatch(b *lifeBatch, ends []*lifeEnd, deadline time.Time) {
 	var info *yard.BatchInfo
-	for began := time.Now(); ; wait(context.Background(), 200*time.Millisecond) {
+	for ; ; wait(context.Background(), 200*time.Millisecond) {
 		ctx, cancel := context.WithTimeout(context.Background(), askTry)
 		var err error
 		info, err = l.client.Batch(b.id).Info(ctx)
@@ -269,13 +279,13 @@ func (l *life) checkBatch(b *lifeBatch, ends []*lifeEnd) {
 		if err == nil && info.State.Over() {
 			break
 		}
-		if time.Since(began) > within {
+		if time.Now().After(deadline) {
 			l.offend("%s is not over, and its members have ended: %+v %v", b.id, info, err)
 			return
 		}
 	}
 	var called *yardv1.Task
-	for began := time.Now(); ; wait(context.Background(), 200*time.Millisecond) {
+	for ; ; wait(context.Background(), 200*time.Millisecond) {
 		ctx, cancel := context.WithTimeout(context.Background(), askTry)
 		task, err := l.client.Wire().Get(ctx, info.CallbackID)
 		cancel()
@@ -283,7 +293,7 @@ func (l *life) checkBatch(b *lifeBatch, ends []*lifeEnd) {
 			called = task
 			break
 		}
-		if time.Since(began) > within {
+		if time.Now().After(deadline) {
 			l.offend("the callback of %s has not ended: %v %v", b.id, task, err)
 			break
 		}
