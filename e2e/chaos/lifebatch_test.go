@@ -39,7 +39,7 @@ type lifeBatch struct {
 	swept bool
 	// gaveUp: it was not over in time.
 	gaveUp bool
-	// waits are what those who waited for it were told.
+	// waits are the answers of those who waited for it.
 	waits []*yard.BatchInfo
 	// calls are the runs of its callback.
 	calls []lifeCall
@@ -71,7 +71,7 @@ func (l *life) produceBatches(ctx context.Context, busy *sync.WaitGroup, seed *r
 func (l *life) oneBatch(ctx context.Context, client *yard.Client, by submitter, dice *rand.Rand, producer int, id string) {
 	b := &lifeBatch{id: id, cancel: dice.IntN(4) == 0, running: dice.IntN(2) == 0}
 	options := yard.BatchOptions{Callback: &yard.Task{Type: calledLife, Tasklist: tasklist, Payload: id}}
-	made := l.insist("create "+id, func(ctx context.Context) error {
+	made := l.untilDone("create "+id, func(ctx context.Context) error {
 		_, err := client.NewBatch(ctx, id, options)
 		return err
 	})
@@ -124,13 +124,13 @@ func (l *life) members(dice *rand.Rand, producer int, b *lifeBatch) (all []*life
 func (l *life) endBatch(client *yard.Client, dice *rand.Rand, b *lifeBatch) {
 	asked, swept, batch := time.Now(), false, client.Batch(b.id)
 	closing := func() bool {
-		return l.insist("close "+b.id, func(ctx context.Context) error {
+		return l.untilDone("close "+b.id, func(ctx context.Context) error {
 			_, err := batch.Close(ctx)
 			return err
 		})
 	}
 	cancelling := func() bool {
-		return l.insist("cancel "+b.id, func(ctx context.Context) error {
+		return l.untilDone("cancel "+b.id, func(ctx context.Context) error {
 			did, err := batch.Cancel(ctx, yard.PurgeOptions{Running: b.running, Rate: 2000, Reason: "no one wants it"})
 			swept = err == nil && did.UnreadBatches == 0 && did.Undecided == 0
 			return err
@@ -159,8 +159,8 @@ func (l *life) endBatch(client *yard.Client, dice *rand.Rand, b *lifeBatch) {
 	b.asked, b.answered, b.done, b.swept = asked, time.Now(), done, swept
 }
 
-// insist asks until it is done. An answer that no fault explains is a violation.
-func (l *life) insist(what string, ask func(ctx context.Context) error) bool {
+// untilDone asks until it is done. An answer that no fault explains is a violation.
+func (l *life) untilDone(what string, ask func(ctx context.Context) error) bool {
 	for began := time.Now(); ; wait(context.Background(), handWait) {
 		ctx, cancel := context.WithTimeout(context.Background(), askedFor)
 		err := ask(ctx)
@@ -259,7 +259,7 @@ func (l *life) checkBatches(ends []*lifeEnd) (n int) {
 	for _, b := range all {
 		for _, w := range b.waits {
 			if w.State != yard.BatchCompleted {
-				l.offences = append(l.offences, fmt.Sprintf("who waited for %s was told %+v", b.id, w))
+				l.offences = append(l.offences, fmt.Sprintf("who waited for %s got %+v", b.id, w))
 			}
 		}
 		if len(b.waits) != 2 {

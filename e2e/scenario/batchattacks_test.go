@@ -30,19 +30,21 @@ func TestABatchIsRefused(t *testing.T) {
 			return all
 		}
 		for path, req := range map[string]*yardv1.CreateBatchRequest{
-			"/batch_id":                {BatchId: strings.Repeat("b", 129)},
-			"/expires_in_ms":           {BatchId: "a", ExpiresInMs: -1},
-			"/keep_ms":                 {BatchId: "a", KeepMs: 1 << 62},
-			"/callback/type":           {BatchId: "a", Callback: task(func(c *yardv1.NewTask) { c.Type = "" })},
-			"/callback/tasklist":       {BatchId: "a", Callback: task(func(c *yardv1.NewTask) { c.Tasklist = "" })},
-			"/callback/unique_key":     {BatchId: "a", Callback: task(func(c *yardv1.NewTask) { c.UniqueKey = "u" })},
-			"/callback/order_key":      {BatchId: "a", Callback: task(func(c *yardv1.NewTask) { c.OrderKey = "o" })},
-			"/callback/batch_id":       {BatchId: "a", Callback: task(func(c *yardv1.NewTask) { c.BatchId = "a" })},
-			"/callback/delay_ms":       {BatchId: "a", Callback: task(func(c *yardv1.NewTask) { c.DelayMs = 1 })},
-			"/callback/run_at_ms":      {BatchId: "a", Callback: task(func(c *yardv1.NewTask) { c.RunAtMs = 1 })},
-			"/callback/headers":        {BatchId: "a", Callback: task(func(c *yardv1.NewTask) { c.Headers = headers(32, 1) })},
-			"/callback/priority":       {BatchId: "a", Callback: task(func(c *yardv1.NewTask) { c.Priority = 99 })},
-			"/callback/payload":        {BatchId: "a", Callback: task(func(c *yardv1.NewTask) { c.Payload = &yardv1.Payload{Data: []byte(`"` + strings.Repeat("p", 256<<10) + `"`)} })},
+			"/batch_id":            {BatchId: strings.Repeat("b", 129)},
+			"/expires_in_ms":       {BatchId: "a", ExpiresInMs: -1},
+			"/keep_ms":             {BatchId: "a", KeepMs: 1 << 62},
+			"/callback/type":       {BatchId: "a", Callback: task(func(c *yardv1.NewTask) { c.Type = "" })},
+			"/callback/tasklist":   {BatchId: "a", Callback: task(func(c *yardv1.NewTask) { c.Tasklist = "" })},
+			"/callback/unique_key": {BatchId: "a", Callback: task(func(c *yardv1.NewTask) { c.UniqueKey = "u" })},
+			"/callback/order_key":  {BatchId: "a", Callback: task(func(c *yardv1.NewTask) { c.OrderKey = "o" })},
+			"/callback/batch_id":   {BatchId: "a", Callback: task(func(c *yardv1.NewTask) { c.BatchId = "a" })},
+			"/callback/delay_ms":   {BatchId: "a", Callback: task(func(c *yardv1.NewTask) { c.DelayMs = 1 })},
+			"/callback/run_at_ms":  {BatchId: "a", Callback: task(func(c *yardv1.NewTask) { c.RunAtMs = 1 })},
+			"/callback/headers":    {BatchId: "a", Callback: task(func(c *yardv1.NewTask) { c.Headers = headers(32, 1) })},
+			"/callback/priority":   {BatchId: "a", Callback: task(func(c *yardv1.NewTask) { c.Priority = 99 })},
+			"/callback/payload": {BatchId: "a", Callback: task(func(c *yardv1.NewTask) {
+				c.Payload = &yardv1.Payload{Data: []byte(`"` + strings.Repeat("p", 256<<10) + `"`)}
+			})},
 			"/callback/headers/yard-a": {BatchId: "a", Callback: task(func(c *yardv1.NewTask) { c.Headers = map[string]string{"yard-a": "mine"} })},
 		} {
 			_, err := call[yardv1.CreateBatchResponse](w, "batches.create", req)
