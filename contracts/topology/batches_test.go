@@ -32,11 +32,32 @@ func TestSubjectsOfBatchesStayAsTheyAre(t *testing.T) {
 		BatchAny(3):                                          "yard.history.3.batch.>",
 		BatchEnds(3, "shop", "import", 1_700_000_000_000):    "yard.archive.3.batch.shop." + token + ".1700000000000",
 		BatchEndsAny(3):                                      "yard.archive.3.batch.>",
+		BatchMembersAny(3):                                   "yard.history.3.batch.members.>",
+		BatchFiled(3):                                        "yard.archive.3.members",
 		HintBatch(3):                                         "yard.hint.batch.3",
 		HintBatchAny:                                         "yard.hint.batch.*",
 	} {
 		if got != want {
 			t.Errorf("%s is spelled %s", want, got)
+		}
+	}
+}
+
+// What a subject names is read back from it, and from no other.
+func TestTheBatchOfASubject(t *testing.T) {
+	const made = 1_700_000_000_000
+	of := BatchOf("shop", "import", made)
+	for name, got := range map[string]string{
+		"the words": BatchOfMembers(3, BatchMembers(3, "shop", "import", made)), "the documents": BatchOfEnds(3, BatchEnds(3, "shop", "import", made)),
+		"by name": BatchOfEnds(3, BatchEndsOf(3, of)),
+	} {
+		if got != of || DomainOfBatch(got) != "shop" {
+			t.Errorf("%s are of %q, want %q", name, got, of)
+		}
+	}
+	for _, other := range []string{BatchMembers(4, "shop", "import", made), BatchHome(3, "shop", "import"), BatchEnds(4, "shop", "import", made), BatchFiled(3), ArchiveIndexed(3)} {
+		if BatchOfMembers(3, other) != "" || BatchOfEnds(3, other) != "" {
+			t.Errorf("%s is of %q %q", other, BatchOfMembers(3, other), BatchOfEnds(3, other))
 		}
 	}
 }
@@ -208,6 +229,9 @@ func TestHomesOfBatchesStayWhereTheyAre(t *testing.T) {
 
 // What fences members out must last longer than a try to store one, and what is stored of a batch longer than the batch.
 func TestTimesOfBatchesFitTogether(t *testing.T) {
+	if BatchFiledKept <= RetentionMin || BatchFiledKept > BatchLifeMax {
+		t.Errorf("members are known for %v once they are filed", BatchFiledKept)
+	}
 	if BatchFenceKept <= SubmitLatest {
 		t.Errorf("a member may be stored %v after its batch, whose fence is kept for %v", SubmitLatest, BatchFenceKept)
 	}

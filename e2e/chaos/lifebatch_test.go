@@ -37,7 +37,9 @@ type lifeBatch struct {
 	asked, answered time.Time
 	// swept: the cancel said that it has left nothing.
 	swept bool
-	// waits are what those who waited for it were told.
+	// gaveUp: it was not over in time.
+	gaveUp bool
+	// waits are the answers of those who waited for it.
 	waits []*yard.BatchInfo
 	// calls are the runs of its callback.
 	calls []lifeCall
@@ -69,7 +71,7 @@ func (l *life) produceBatches(ctx context.Context, busy *sync.WaitGroup, seed *r
 func (l *life) oneBatch(ctx context.Context, client *yard.Client, by submitter, dice *rand.Rand, producer int, id string) {
 	b := &lifeBatch{id: id, cancel: dice.IntN(4) == 0, running: dice.IntN(2) == 0}
 	options := yard.BatchOptions{Callback: &yard.Task{Type: calledLife, Tasklist: tasklist, Payload: id}}
-	made := l.insist("create "+id, func(ctx context.Context) error {
+	made := l.untilDone("create "+id, func(ctx context.Context) error {
 		_, err := client.NewBatch(ctx, id, options)
 		return err
 	})
@@ -122,13 +124,13 @@ func (l *life) members(dice *rand.Rand, producer int, b *lifeBatch) (all []*life
 func (l *life) endBatch(client *yard.Client, dice *rand.Rand, b *lifeBatch) {
 	asked, swept, batch := time.Now(), false, client.Batch(b.id)
 	closing := func() bool {
-		return l.insist("close "+b.id, func(ctx context.Context) error {
+		return l.untilDone("close "+b.id, func(ctx context.Context) error {
 			_, err := batch.Close(ctx)
 			return err
 		})
 	}
 	cancelling := func() bool {
-		return l.insist("cancel "+b.id, func(ctx context.Context) error {
+		return l.untilDone("cancel "+b.id, func(ctx context.Context) error {
 			did, err := batch.Cancel(ctx, yard.PurgeOptions{Running: b.running, Rate: 2000, Reason: "no one wants it"})
 			swept = err == nil && did.UnreadBatches == 0 && did.Undecided == 0
 			return err
@@ -157,8 +159,8 @@ func (l *life) endBatch(client *yard.Client, dice *rand.Rand, b *lifeBatch) {
 	b.asked, b.answered, b.done, b.swept = asked, time.Now(), done, swept
 }
 
-// insist asks until it is done. An answer that no fault explains is a violation.
-func (l *life) insist(what string, ask func(ctx context.Context) error) bool {
+// untilDone asks until it is done. An answer that no fault explains is a violation.
+func (l *life) untilDone(what string, ask func(ctx context.Context) error) bool {
 	for began := time.Now(); ; wait(context.Background(), handWait) {
 		ctx, cancel := context.WithTimeout(context.Background(), askedFor)
 		err := ask(ctx)
@@ -177,7 +179,7 @@ func (l *life) insist(what string, ask func(ctx context.Context) error) bool {
 // awaitBatch has someone wait for a batch.
 func (l *life) awaitBatch(busy *sync.WaitGroup, client *yard.Client, b *lifeBatch) {
 	busy.Go(func() {
-		for began := time.Now(); ; {
+		for {
 			ctx, cancel := context.WithTimeout(context.Background(), batchAsk)
 			info, err := client.Batch(b.id).Wait(ctx)
 			cancel()
@@ -193,7 +195,10 @@ func (l *life) awaitBatch(busy *sync.WaitGroup, client *yard.Client, b *lifeBatc
 				l.offend("wait for %s: %v", b.id, err)
 				return
 			}
-			if time.Since(began) > 2*endsOfRound {
+			l.mu.Lock()
+			over := b.gaveUp
+			l.mu.Unlock()
+			if over {
 				return
 			}
 		}
@@ -239,17 +244,22 @@ func (l *life) checkBatches(ends []*lifeEnd) (n int) {
 		}
 	}
 	l.mu.Unlock()
+	deadline := time.Now().Add(within)
 	for _, b := range all {
-		l.checkBatch(b, byBatch[b.id])
-		delete(byBatch, b.id)
+		l.checkBatch(b, byBatch[b.id], deadline)
 	}
+	l.mu.Lock()
+	for _, b := range l.batches {
+		b.gaveUp = true
+	}
+	l.mu.Unlock()
 	l.waiting.Wait()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, b := range all {
 		for _, w := range b.waits {
 			if w.State != yard.BatchCompleted {
-				l.offences = append(l.offences, fmt.Sprintf("who waited for %s was told %+v", b.id, w))
+				l.offences = append(l.offences, fmt.Sprintf("who waited for %s got %+v", b.id, w))
 			}
 		}
 		if len(b.waits) != 2 {
@@ -259,9 +269,9 @@ func (l *life) checkBatches(ends []*lifeEnd) (n int) {
 	return len(all)
 }
 
-func (l *life) checkBatch(b *lifeBatch, ends []*lifeEnd) {
+func (l *life) checkBatch(b *lifeBatch, ends []*lifeEnd, deadline time.Time) {
 	var info *yard.BatchInfo
-	for began := time.Now(); ; wait(context.Background(), 200*time.Millisecond) {
+	for ; ; wait(context.Background(), 200*time.Millisecond) {
 		ctx, cancel := context.WithTimeout(context.Background(), askTry)
 		var err error
 		info, err = l.client.Batch(b.id).Info(ctx)
@@ -269,13 +279,13 @@ func (l *life) checkBatch(b *lifeBatch, ends []*lifeEnd) {
 		if err == nil && info.State.Over() {
 			break
 		}
-		if time.Since(began) > within {
+		if time.Now().After(deadline) {
 			l.offend("%s is not over, and its members have ended: %+v %v", b.id, info, err)
 			return
 		}
 	}
 	var called *yardv1.Task
-	for began := time.Now(); ; wait(context.Background(), 200*time.Millisecond) {
+	for ; ; wait(context.Background(), 200*time.Millisecond) {
 		ctx, cancel := context.WithTimeout(context.Background(), askTry)
 		task, err := l.client.Wire().Get(ctx, info.CallbackID)
 		cancel()
@@ -283,7 +293,7 @@ func (l *life) checkBatch(b *lifeBatch, ends []*lifeEnd) {
 			called = task
 			break
 		}
-		if time.Since(began) > within {
+		if time.Now().After(deadline) {
 			l.offend("the callback of %s has not ended: %v %v", b.id, task, err)
 			break
 		}

@@ -212,72 +212,55 @@ func (x *examiner) lookAtBatches(ctx context.Context, only map[string]bool) (fou
 	return found, nil
 }
 
+// batchLook is a look at the batches of a part.
+type batchLook struct {
+	part  part
+	only  map[string]bool
+	most  int
+	began time.Time
+	sums  map[string]*batchSum
+	found []Finding
+}
+
+// sum is that of a batch, of which something was stored at an instant; nil = the look is not about it.
+func (l *batchLook) sum(batch string, stored time.Time) (*batchSum, error) {
+	if !l.about(batch) {
+		return nil, nil
+	}
+	s := l.sums[batch]
+	if s == nil {
+		if len(l.sums) >= l.most && l.part.of < 1<<20 {
+			return nil, errTooMany
+		}
+		s = &batchSum{}
+		l.sums[batch] = s
+	}
+	if stored.After(s.last) {
+		s.last = stored
+	}
+	return s, nil
+}
+
+func (l *batchLook) about(batch string) bool {
+	return l.part.hasBatch(batch) && (l.only == nil || l.only[batch])
+}
+
 func (x *examiner) batchesIn(ctx context.Context, of part, only map[string]bool) (found []Finding, err error) {
-	began, err := x.source.now(ctx)
-	if err != nil {
+	l := &batchLook{part: of, only: only, most: max(x.opts.TasksMax/2, 1), sums: map[string]*batchSum{}}
+	if l.began, err = x.source.now(ctx); err != nil {
 		return nil, err
 	}
-	sums := map[string]*batchSum{}
-	sum := func(batch string, at time.Time) (*batchSum, error) {
-		if !of.hasBatch(batch) || only != nil && !only[batch] {
-			return nil, nil
-		}
-		s := sums[batch]
-		if s == nil {
-			if len(sums) >= x.opts.TasksMax/2 && of.of < 1<<20 {
-				return nil, errTooMany
-			}
-			s = &batchSum{}
-			sums[batch] = s
-		}
-		if at.After(s.last) {
-			s.last = at
-		}
-		return s, nil
-	}
 	for p := range x.n.History {
-		if err := x.source.batchPartition(ctx, p, sum); err != nil {
+		if err := x.source.batchPartition(ctx, p, l.sum); err != nil {
 			return nil, err
 		}
-	}
-	report := func(code Code, where, domain, batch, id, format string, args ...any) {
-		found = append(found, Finding{
-			Code: code, Where: where, Domain: domain, What: fmt.Sprintf("batch %q ", id) + fmt.Sprintf(format, args...), section: section{kind: sectionBatches}, batch: batch, batchID: id,
-		})
 	}
 	for p := range x.n.History {
 		cfg := natslog.ReadConfig{Stream: topology.HistoryStream(p), Filters: []string{topology.BatchHomeAny(p)}}
 		err := natslog.ReadAll(ctx, x.source.js, cfg, func(r natslog.Record) error {
 			var h logv1.BatchHome
-			if h.UnmarshalVT(r.Data) != nil {
-				return nil // the look at its partition reports it
-			}
-			domain := topology.DomainOfBatchHome(p, r.Subject)
-			batch := topology.BatchOf(domain, h.BatchId, h.CreatedAtMs)
-			if !of.hasBatch(batch) || only != nil && !only[batch] {
-				return nil
-			}
-			s := sums[batch]
-			if s == nil {
-				s = &batchSum{}
-			}
-			delete(sums, batch)
-			where := at(topology.HistoryStream(p), r.Seq)
-			late := func(ms int64) bool { return began.Sub(time.UnixMilli(ms)) > batchLate }
-			switch ended := endsOf(h.Ends).sum(); {
-			case h.EndedAtMs != 0:
-				if !h.Expired && ended != h.Tasks {
-					report(BatchMiscounted, where, domain, batch, h.BatchId, "has %d tasks, and %d ended", h.Tasks, ended)
-				}
-			case s.ended > s.tasks:
-				report(BatchMiscounted, where, domain, batch, h.BatchId, "has %d tasks, and %d ended", s.tasks, s.ended)
-			case late(h.ExpiresAtMs):
-				report(BatchStuck, where, domain, batch, h.BatchId, "was to expire at %s", time.UnixMilli(h.ExpiresAtMs).UTC().Format(time.RFC3339))
-			case h.ClosedAtMs != 0 && late(h.ClosedAtMs) && s.ended == s.tasks && began.Sub(s.last) > batchLate:
-				report(BatchStuck, where, domain, batch, h.BatchId, "is closed since %s, and its %d tasks have ended", time.UnixMilli(h.ClosedAtMs).UTC().Format(time.RFC3339), s.tasks)
-			}
-			if s.more != "" {
-				report(BatchMiscounted, s.more, domain, batch, h.BatchId, "has more ends in this partition than tasks")
+			if h.UnmarshalVT(r.Data) == nil { // else the look at its partition reports it
+				l.home(at(topology.HistoryStream(p), r.Seq), topology.DomainOfBatchHome(p, r.Subject), &h)
 			}
 			return nil
 		})
@@ -285,7 +268,41 @@ func (x *examiner) batchesIn(ctx context.Context, of part, only map[string]bool)
 			return nil, err
 		}
 	}
-	return found, nil
+	return l.found, nil
+}
+
+// home holds a batch against its sum.
+func (l *batchLook) home(where, domain string, h *logv1.BatchHome) {
+	batch := topology.BatchOf(domain, h.BatchId, h.CreatedAtMs)
+	if !l.about(batch) {
+		return
+	}
+	s := l.sums[batch]
+	if s == nil {
+		s = &batchSum{}
+	}
+	report := func(code Code, where, format string, args ...any) {
+		l.found = append(l.found, Finding{
+			Code: code, Where: where, Domain: domain, What: fmt.Sprintf("batch %q ", h.BatchId) + fmt.Sprintf(format, args...), section: section{kind: sectionBatches}, batch: batch, batchID: h.BatchId,
+		})
+	}
+	late := func(ms int64) bool { return l.began.Sub(time.UnixMilli(ms)) > batchLate }
+	stamp := func(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
+	switch ended := endsOf(h.Ends).sum(); {
+	case h.EndedAtMs != 0:
+		if !h.Expired && ended != h.Tasks {
+			report(BatchMiscounted, where, "has %d tasks, and %d ended", h.Tasks, ended)
+		}
+	case s.ended > s.tasks:
+		report(BatchMiscounted, where, "has %d tasks, and %d ended", s.tasks, s.ended)
+	case late(h.ExpiresAtMs):
+		report(BatchStuck, where, "was to expire at %s", stamp(h.ExpiresAtMs))
+	case h.ClosedAtMs != 0 && late(h.ClosedAtMs) && s.ended == s.tasks && l.began.Sub(s.last) > batchLate:
+		report(BatchStuck, where, "is closed since %s, and its %d tasks have ended", stamp(h.ClosedAtMs), s.tasks)
+	}
+	if s.more != "" {
+		report(BatchMiscounted, s.more, "has more ends in this partition than tasks")
+	}
 }
 
 // batchPartition adds up what a partition says of batches: first how tasks ended, then how many there are.

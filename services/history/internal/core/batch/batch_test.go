@@ -144,90 +144,105 @@ type seenBatch struct {
 	began, wanted int64
 }
 
+// story is a keeper and its model.
+type story struct {
+	dice  *rand.Rand
+	k     *Keeper
+	model map[Name]*seenBatch
+	names []Name
+	now   int64
+}
+
 func randomHistory(dice *rand.Rand) string {
-	k, model := NewKeeper(), map[Name]*seenBatch{}
-	var names []Name
+	s := &story{dice: dice, k: NewKeeper(), model: map[Name]*seenBatch{}, now: 1}
 	for i := range 1 + dice.IntN(6) {
-		names = append(names, Name{Domain: fmt.Sprint(i % 2), ID: fmt.Sprint(i)})
+		s.names = append(s.names, Name{Domain: fmt.Sprint(i % 2), ID: fmt.Sprint(i)})
 	}
-	now, most := int64(1), 1+dice.IntN(3)
-	looking := func() (n int) {
-		for _, b := range model {
-			if b.looking {
-				n++
-			}
-		}
-		return n
-	}
+	most := 1 + dice.IntN(3)
 	for range 400 {
-		name := names[dice.IntN(len(names))]
-		b := model[name]
-		switch dice.IntN(6) {
-		case 0:
-			if b == nil {
-				b = &seenBatch{Home: Home{Name: name, ExpiresAt: now + dice.Int64N(60_000)}, began: -1, wanted: -1}
-				model[name] = b
+		s.happens(s.names[dice.IntN(len(s.names))])
+		looking := 0
+		for _, b := range s.model {
+			if b.looking {
+				looking++
 			}
-			if !b.Closed && dice.IntN(2) == 0 {
-				b.Closed, b.wanted = true, now
-			}
-			k.Seen(b.Home)
-		case 1:
-			if b != nil && dice.IntN(8) == 0 {
-				over := b.Home
-				over.Over = true
-				k.Seen(over)
-				delete(model, name)
-				names = append(names, Name{Domain: name.Domain, ID: name.ID, Made: now})
-			}
-		case 2:
-			k.Hint(name, now)
-			if b != nil && b.Closed && b.wanted < 0 {
-				b.wanted = now
-			}
-		case 3, 4:
-			if b != nil && b.looking {
-				b.looking = false
-				k.Looked(name, now)
-			}
-		default:
-			now += dice.Int64N(3000)
 		}
-		for _, n := range k.Take(now, most-looking()) {
-			b := model[n]
+		for _, n := range s.k.Take(s.now, most-looking) {
+			b := s.model[n]
 			switch {
 			case b == nil:
 				return fmt.Sprintf("%v is over and looked at", n)
 			case b.looking:
 				return fmt.Sprintf("%v has two looks", n)
-			case !b.Closed && now < b.ExpiresAt:
+			case !b.Closed && s.now < b.ExpiresAt:
 				return fmt.Sprintf("%v is open and looked at", n)
 			}
-			b.looking, b.began, b.wanted = true, now, -1
+			b.looking, b.began, b.wanted = true, s.now, -1
 		}
 	}
-	for _, b := range model { // all looks end, and there is room for all
+	return s.ends()
+}
+
+// happens has something happen that is about a batch.
+func (s *story) happens(name Name) {
+	b := s.model[name]
+	switch s.dice.IntN(6) {
+	case 0:
+		if b == nil {
+			b = &seenBatch{Home: Home{Name: name, ExpiresAt: s.now + s.dice.Int64N(60_000)}, began: -1, wanted: -1}
+			s.model[name] = b
+		}
+		if !b.Closed && s.dice.IntN(2) == 0 {
+			b.Closed, b.wanted = true, s.now
+		}
+		s.k.Seen(b.Home)
+	case 1:
+		if b != nil && s.dice.IntN(8) == 0 {
+			over := b.Home
+			over.Over = true
+			s.k.Seen(over)
+			delete(s.model, name)
+			s.names = append(s.names, Name{Domain: name.Domain, ID: name.ID, Made: s.now})
+		}
+	case 2:
+		s.k.Hint(name, s.now)
+		if b != nil && b.Closed && b.wanted < 0 {
+			b.wanted = s.now
+		}
+	case 3, 4:
+		if b != nil && b.looking {
+			b.looking = false
+			s.k.Looked(name, s.now)
+		}
+	default:
+		s.now += s.dice.Int64N(3000)
+	}
+}
+
+// ends lets all looks end, with room for all that follow, and tells which batch is not looked at then.
+func (s *story) ends() string {
+	for _, b := range s.model {
 		if b.looking {
 			b.looking = false
-			k.Looked(b.Name, now)
+			s.k.Looked(b.Name, s.now)
 		}
 	}
-	soon := now + 3*HintEveryMS
-	for end := now + LookEveryMS; now <= end; now += HintEveryMS {
-		for _, b := range model {
-			if b.wanted >= 0 && now > soon {
+	soon := s.now + 3*HintEveryMS
+	for end := s.now + LookEveryMS; s.now <= end; s.now += HintEveryMS {
+		for _, b := range s.model {
+			if b.wanted >= 0 && s.now > soon {
 				return fmt.Sprintf("%+v is not looked at soon", *b)
 			}
 		}
-		for _, n := range k.Take(now, len(names)) {
-			if b := model[n]; b != nil {
-				b.began, b.wanted = now, -1
+		for _, n := range s.k.Take(s.now, len(s.names)) {
+			if b := s.model[n]; b != nil {
+				b.began, b.wanted = s.now, -1
 			}
-			k.Looked(n, now)
+			s.k.Looked(n, s.now)
 		}
 	}
-	for _, b := range model {
-		if b.wanted >= 0 || b.Closed && b.began < now-LookEveryMS-2*HintEveryMS {
+	for _, b := range s.model {
+		if b.Closed && b.began < s.now-LookEveryMS-2*HintEveryMS {
 			return fmt.Sprintf("%+v is not looked at", *b)
 		}
 	}
