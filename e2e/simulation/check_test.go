@@ -379,33 +379,6 @@ func (c *checker) memory(p *proc) {
 	}
 }
 
-// reachable holds I1.
-func (c *checker) reachable(id ids.TaskID) {
-	w := c.w
-	if w.ended(id) || w.letters[id] != nil || w.waiting.holds(id) {
-		return
-	}
-	for _, m := range w.log {
-		if m == nil || m.Purged {
-			continue
-		}
-		for i := range m.Tasks {
-			if m.Tasks[i].ID == id {
-				return
-			}
-		}
-		for _, carried := range m.Carried {
-			if carried.Task.ID == id {
-				return
-			}
-		}
-	}
-	if w.onPage(id) {
-		return
-	}
-	w.violated("I1: %s is purged and nowhere else", w.name(id))
-}
-
 func (c *checker) allEnded() bool {
 	return len(c.w.archived) >= len(c.w.accepted) && len(c.w.accepted) >= c.w.submits && c.w.asking == 0 && c.allBack()
 }

@@ -48,7 +48,7 @@ func TestACommandOfAStayThatIsNotRead(t *testing.T) {
 	}
 }
 
-// TestACommandOfAStayThatIsRead, before the one that is found, is told what became of it: the task remembers its last requests.
+// TestACommandOfAStayThatIsRead, before the one that is found, hears what became of it: the task remembers its last requests.
 func TestACommandOfAStayThatIsRead(t *testing.T) {
 	for requests, want := range map[uint64]fault.Code{77: "", 78: fault.FailedPrecondition} {
 		b, asked, later := redrivenLater(t)

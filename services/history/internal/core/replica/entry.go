@@ -197,6 +197,9 @@ func (r *Replica) leave(e *Entry) {
 	} else {
 		r.windowOf(e).Done(e.Position.Seq())
 	}
+	if r.replay != nil { // a carried record that it makes void may lie further behind, when e is forgotten
+		r.replay.seen[e.ID] = max(r.replay.seen[e.ID], e.lastEvent)
+	}
 	if r.tasks[e.ID] != e {
 		return
 	}

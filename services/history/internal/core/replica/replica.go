@@ -178,6 +178,7 @@ func New(cfg Config, cp Checkpoint, claimedAt time.Duration) *Replica {
 	if cfg.JobTasks == 0 {
 		cfg.JobTasks = jobTasksMax
 	}
+	cp.shelf, cp.dead = 0, nil // which pages the owner before did not need, only that one knows
 	r := &Replica{
 		cfg: cfg, tasks: make(map[ids.TaskID]*Entry), lists: make(map[tasklistKey]*tasklist),
 		wake:    deadline.Heap[*Entry]{Entry: func(e *Entry) *deadline.Entry { return &e.wakeup }},

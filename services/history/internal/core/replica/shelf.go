@@ -39,8 +39,16 @@ type page struct {
 	// lapsesAt is when the first of its tasks expires, Unix ms; 0 = none does.
 	lapsesAt int64
 	counts   []pageCount
-	// wanted: it is to be read. due: its tasks are to come back, whatever they are. asked: it is being read.
+	// wanted: it is to be read, since the turn wish. due: its tasks are to come back, whatever they are. asked: it is being read.
 	wanted, due, asked bool
+	wish               uint64
+}
+
+// wantPage has a page read.
+func (r *Replica) wantPage(p *page) {
+	if !p.wanted {
+		p.wanted, p.wish = true, r.turn
+	}
 }
 
 // pageCount is how many tasks of a page count in a state in a column.
@@ -123,13 +131,14 @@ func (r *Replica) wantPages(h *held) (some bool) {
 	if h.carried != nil {
 		p := r.onShelf(h.carried.Entry)
 		if p != nil {
-			p.wanted = true
+			r.wantPage(p)
 		}
 		return p != nil
 	}
 	for _, p := range r.pages {
 		if p.mayHave(h) {
-			p.wanted, some = true, true
+			r.wantPage(p)
+			some = true
 		}
 	}
 	return some

@@ -21,7 +21,8 @@ func (r *Replica) mayHaveBefore(p *page, e *Entry) bool {
 func (r *Replica) wantBefore(e *Entry) (some bool) {
 	for _, p := range r.pages {
 		if r.mayHaveBefore(p, e) {
-			p.wanted, some = true, true
+			r.wantPage(p)
+			some = true
 		}
 	}
 	return some

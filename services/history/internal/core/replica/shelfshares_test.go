@@ -90,3 +90,53 @@ func TestAGrabDoesNotWaitForAnothersPage(t *testing.T) {
 		}
 	}
 }
+
+// TestReadsAreShared: a domain that has its pages read all the time does not keep others from theirs, and of its own the one wanted for longest is next.
+func TestReadsAreShared(t *testing.T) {
+	b := newBench(t, Config{})
+	n := 1
+	pages := make(map[uint64]*Page)
+	shelve := func(domain, key string) (last *Page) {
+		last = b.written(b.parkedKey(domain, key, n, 2))
+		pages[last.Seq] = last
+		n += 3
+		return last
+	}
+	for i := range 3 * readsMax {
+		shelve("flood", fmt.Sprint(i))
+	}
+	shop := shelve("shop", "a")
+	asked, ever := make(map[uint64]bool), make(map[uint64]bool)
+	read := func(fx *Effects) {
+		for _, seq := range fx.Pages {
+			asked[seq], ever[seq] = true, true
+		}
+	}
+	for _, p := range pages {
+		if p != shop {
+			b.r.wantPage(b.r.pages[p.Seq])
+		}
+	}
+	read(b.step(Tick{}))
+	b.r.wantPage(b.r.pages[shop.Seq])
+	for round := range 4 * readsMax {
+		if round == 2 && !ever[shop.Seq] {
+			t.Error("the page of the other domain is not read")
+		}
+		for seq, p := range pages {
+			if asked[seq] {
+				delete(asked, seq)
+				again := *p
+				fx := b.step(&again)
+				if p != shop {
+					b.r.wantPage(b.r.pages[seq])
+				}
+				read(fx)
+				break
+			}
+		}
+	}
+	if len(asked) != readsMax || len(ever) != len(pages) {
+		t.Errorf("%d pages are being read, %d of %d were", len(asked), len(ever), len(pages))
+	}
+}

@@ -51,7 +51,8 @@ func (r *Replica) refill(l *orderLine) {
 	}
 	front, _ := slices.BinarySearchFunc(l.places, p.first, orderPlace.compare)
 	if front < max(1, r.cfg.LineTasks/2) {
-		p.wanted, p.due = true, true
+		r.wantPage(p)
+		p.due = true
 	}
 }
 
@@ -170,27 +171,34 @@ func (r *Replica) holds(domain string, n int) bool {
 	return a != nil && (n*a.tasks >= r.cfg.WindowTasks || int64(n)*a.bytes >= r.cfg.WindowBytes)
 }
 
-// readPages asks for pages that are wanted.
+// readPages asks for pages that are wanted: of the domains of which the fewest are being read, those wanted for longest.
 func (r *Replica) readPages(fx *Effects) {
 	if r.replay != nil || len(r.pages) == 0 {
 		return
 	}
-	reading, some := 0, false
+	sooner := func(of map[string]int, a, b *page) bool {
+		return cmp.Or(cmp.Compare(of[a.key.domain], of[b.key.domain]), cmp.Compare(a.wish, b.wish), cmp.Compare(a.seq, b.seq)) < 0
+	}
+	reading, of := 0, make(map[string]int)
 	for _, p := range r.pages {
 		if p.asked {
 			reading++
+			of[p.key.domain]++
 		}
-		some = some || p.wanted && p.away && !p.asked
 	}
-	if !some {
-		return
-	}
-	for _, p := range r.sortedPages() {
-		if p.wanted && p.away && !p.asked && reading < readsMax {
-			p.asked = true
-			reading++
-			fx.Pages = append(fx.Pages, p.seq)
+	for ; reading < readsMax; reading++ {
+		var next *page
+		for _, p := range r.pages {
+			if p.wanted && p.away && !p.asked && (next == nil || sooner(of, p, next)) {
+				next = p
+			}
 		}
+		if next == nil {
+			return
+		}
+		next.asked = true
+		of[next.key.domain]++
+		fx.Pages = append(fx.Pages, next.seq)
 	}
 }
 
@@ -212,7 +220,8 @@ func (r *Replica) tidyShelf(now Now) {
 			r.dropUnneeded(p)
 			r.putAway(p)
 		case p.lapsesAt > 0 && now.MS >= p.lapsesAt:
-			p.wanted, p.due = true, true
+			r.wantPage(p)
+			p.due = true
 		}
 	}
 }

@@ -1,0 +1,30 @@
+package simulation
+
+import "github.com/yardmaster-io/yardmaster/contracts/ids"
+
+// reachable holds I1.
+func (c *checker) reachable(id ids.TaskID) {
+	w := c.w
+	if w.ended(id) || w.letters[id] != nil || w.waiting.holds(id) {
+		return
+	}
+	for _, m := range w.log {
+		if m == nil || m.Purged {
+			continue
+		}
+		for i := range m.Tasks {
+			if m.Tasks[i].ID == id {
+				return
+			}
+		}
+		for _, carried := range m.Carried {
+			if carried.Task.ID == id {
+				return
+			}
+		}
+	}
+	if w.onPage(id) {
+		return
+	}
+	w.violated("I1: %s is purged and nowhere else", w.name(id))
+}
