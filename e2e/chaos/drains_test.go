@@ -39,7 +39,9 @@ func startDrained(t *testing.T, client *yard.Client, name string) *drainedWorker
 	go func() { d.ended <- w.Run(ctx) }()
 	t.Cleanup(func() {
 		stop()
-		<-d.ended
+		if err := <-d.ended; err != nil {
+			t.Errorf("%s ended with %v", name, err)
+		}
 	})
 	return d
 }

@@ -51,7 +51,9 @@ func (w *world) crewOf(name string, opts ...yard.WorkerOption) *crew {
 	go func() { c.ended <- worker.Run(ctx) }()
 	w.t.Cleanup(func() {
 		stop()
-		<-c.ended
+		if err := <-c.ended; err != nil {
+			w.t.Errorf("%s ended with %v", name, err)
+		}
 	})
 	return c
 }

@@ -250,9 +250,12 @@ func TestWhoMayBeDrained(t *testing.T) {
 			domain, id, reason, path string
 			code                     fault.Code
 		}{
-			{"shop", "", "", "/worker_id", fault.InvalidArgument}, {"shop", "short", "", "/worker_id", fault.InvalidArgument},
+			{"shop", "", "", "/worker_id", fault.InvalidArgument},
+			{"shop", "short", "", "/worker_id", fault.InvalidArgument},
 			{"shop", workerOne, strings.Repeat("r", validate.WorkerReasonBytesMax+1), "/reason", fault.InvalidArgument},
-			{"shop", "worker-not-heard", "", "/worker_id", fault.NotFound}, {"other", workerOne, "", "/worker_id", fault.NotFound}, {"absent", workerOne, "", "", fault.NotFound},
+			{"shop", "worker-not-heard", "", "/worker_id", fault.NotFound},
+			{"other", workerOne, "", "/worker_id", fault.NotFound},
+			{"absent", workerOne, "", "", fault.NotFound},
 		} {
 			if err := drain(c.domain, c.id, c.reason); fault.CodeOf(err) != c.code || fault.From(err).Path != c.path {
 				t.Errorf("%+v: got %v", c, err)
