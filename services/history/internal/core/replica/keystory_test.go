@@ -100,7 +100,7 @@ func compareLines(s *story, l *life) any {
 		}
 	}
 	if l.r.gone.max < goneMax {
-		return nil // seed 1464396934039717260: what has ended and is forgotten may come back by a carried record that is void
+		return nil // what has ended and is forgotten may come back by a second copy of its stay, as in seed 1464396934039717260, which remembers none
 	}
 	for _, domain := range domains {
 		got, want := l.r.Describe(domain, "mail"), counts[domain]
