@@ -3,6 +3,7 @@ package partition_test
 import (
 	"bytes"
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,16 +30,16 @@ func TestPagesOfAnySize(t *testing.T) {
 			d.LogVersion = func() uint32 { return 10 }
 			d.Config.WindowBytes = max(10<<20, behind/4*int64(payload+1000))
 			d.Config.WindowTasks, d.Config.LineTasks = behind/4, 20
-			var away int
-			d.Shelved = func(n int) { away = n }
+			var away atomic.Int64
+			d.Shelved = func(n int) { away.Store(int64(n)) }
 			o, stop := run(d)
 			<-o.Ready()
 			for n := range uint64(behind) {
 				s.submit(ids.LaneKeyed, keyedTask(n+1, "a", payload))
 			}
 			time.Sleep(time.Minute)
-			if away < behind-behind/8 {
-				t.Errorf("payloads of %d bytes: %d of %d tasks are on the shelf", payload, away, behind)
+			if n := away.Load(); n < behind-behind/8 {
+				t.Errorf("payloads of %d bytes: %d of %d tasks are on the shelf", payload, n, behind)
 			}
 			if err := stop(); err != nil {
 				t.Error(err)
@@ -50,12 +51,11 @@ func TestPagesOfAnySize(t *testing.T) {
 // refusingShelf takes no page at first.
 type refusingShelf struct {
 	partition.Shelf
-	refusals int
+	refusals atomic.Int64
 }
 
 func (s *refusingShelf) Write(ctx context.Context, epoch, n uint64, page []byte) (uint64, error) {
-	if s.refusals > 0 {
-		s.refusals--
+	if s.refusals.Add(-1) >= 0 {
 		return 0, partition.ErrRefused
 	}
 	return s.Shelf.Write(ctx, epoch, n, page)
@@ -68,22 +68,23 @@ func TestAPageThatIsRefused(t *testing.T) {
 		d := s.deps("a")
 		d.LogVersion = func() uint32 { return 10 }
 		d.Config.WindowTasks, d.Config.LineTasks = 100, 20
-		shelf := &refusingShelf{d.Shelf, 3}
+		shelf := &refusingShelf{Shelf: d.Shelf}
+		shelf.refusals.Store(3)
 		d.Shelf = shelf
-		var away int
-		d.Shelved = func(n int) { away = n }
+		var away atomic.Int64
+		d.Shelved = func(n int) { away.Store(int64(n)) }
 		o, stop := run(d)
 		<-o.Ready()
 		for n := range uint64(100) {
 			s.submit(ids.LaneKeyed, keyedTask(n+1, "a", 10))
 		}
 		time.Sleep(25 * time.Second)
-		if away != 0 || shelf.refusals != 0 {
-			t.Errorf("%d tasks are on the shelf, %d more refusals", away, shelf.refusals)
+		if away.Load() != 0 || shelf.refusals.Load() != 0 {
+			t.Errorf("%d tasks are on the shelf, %d more refusals", away.Load(), shelf.refusals.Load())
 		}
 		time.Sleep(10 * time.Second)
-		if away < 50 {
-			t.Errorf("%d tasks are on the shelf", away)
+		if n := away.Load(); n < 50 {
+			t.Errorf("%d tasks are on the shelf", n)
 		}
 		if err := stop(); err != nil {
 			t.Error(err)
