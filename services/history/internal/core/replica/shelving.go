@@ -28,8 +28,8 @@ func (l *orderLine) parked() bool {
 
 // noteBlocked looks at what follows for its line if e blocks it, or does no more.
 func (r *Replica) noteBlocked(e *Entry) {
-	if e.Order() == nil || r.replay != nil {
-		return
+	if o := e.Order(); o == nil || r.replay != nil || !o.Blocked && len(r.pages) == 0 {
+		return // who enters a long line has noted that
 	}
 	l := r.keys[orderKeyOf(e)]
 	if l == nil || l.first() != e {
