@@ -98,7 +98,9 @@ func (r *Replica) handOut(fx *Effects) {
 
 func (r *Replica) fill(want *Search) (open bool) {
 	for _, h := range r.early.of(want.ID) {
-		want.Update = want.Update || h.redrive()
+		if h.redrive() { // also one that waits for the lanes: what is found decides about it again
+			want.Update, want.Redrive = true, true
+		}
 		switch {
 		case !h.command() || h.until != nil:
 			continue
@@ -108,7 +110,6 @@ func (r *Replica) fill(want *Search) (open bool) {
 			continue
 		}
 		want.Seq, want.At, want.Reason = h.seq, h.at, h.ev.Message
-		want.Redrive = want.Redrive || h.redrive()
 		want.Update = want.Update || h.ev.Kind.Changes()
 	}
 	if open {

@@ -86,6 +86,22 @@ func TestARedriveThatIsReplayedComesBackInTheEnd(t *testing.T) {
 	}
 }
 
+// TestARedriveThatWaitsIsLookedForWithItsLetter: what is asked of the task meanwhile has it looked for again. Without its letter the redrive would be refused.
+func TestARedriveThatWaitsIsLookedForWithItsLetter(t *testing.T) {
+	b := &bench{T: t, r: New(newBench(t, Config{}).r.cfg, Checkpoint{}, time.Hour), now: Now{MS: scenarioStart}}
+	b.r.lanes[3].Skip(30)
+	b.step(redrove(41))
+	b.foundLetter(b.step(Recovered{}), 50)
+	fx := b.step(&Events{Seq: 42, At: scenarioStart, Bytes: 10, ReplyTo: "asker", RequestID: 42, Events: []taskstate.Event{{
+		Kind: taskstate.Changed, ID: id(1), Domain: "shop", Update: &taskstate.Update{Request: 10, Priority: 1},
+	}}})
+	b.foundLetter(fx, 50)
+	b.step(&Submits{Lane: 3, Seq: 50, At: scenarioStart, Bytes: 10})
+	if fx := b.step(Tick{}); len(fx.Park) != 1 || fx.Park[0].Parkings != 1 || len(fx.ParkLetters) != 1 {
+		t.Errorf("parked %v with letters %v", fx.Park, fx.ParkLetters)
+	}
+}
+
 // TestALetterThatWaitsCountsWithItsBytes, so that a domain whose letters are fat may have fewer redrives waiting.
 func TestALetterThatWaitsCountsWithItsBytes(t *testing.T) {
 	b := &bench{T: t, r: New(newBench(t, Config{}).r.cfg, Checkpoint{}, time.Hour), now: Now{MS: scenarioStart}}
