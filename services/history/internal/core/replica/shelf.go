@@ -318,6 +318,7 @@ func (r *Replica) fold(p *page, l *orderLine, from int) {
 		delete(r.tasks, e.ID)
 	}
 	l.places = slices.Delete(l.places, from, from+p.tasks)
+	l.tidy()
 	at, _ := slices.BinarySearchFunc(l.pages, p, func(a, b *page) int { return a.first.compare(b.first) })
 	l.pages = slices.Insert(l.pages, at, p)
 	p.away, p.fresh, p.needed, p.wanted, p.due, p.asked = true, false, 0, false, false, false
