@@ -2,7 +2,6 @@ package yard
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"time"
 
@@ -92,7 +91,7 @@ func (s *session) hear(d *yardv1.WorkerDrain, asked time.Time) {
 	if !s.drained.hear(d, asked) {
 		return
 	}
-	log := s.log.With("reason", strings.Trim(d.GetBy()+": "+d.GetReason(), ": "))
+	log := s.log.With("by", d.GetBy(), "reason", d.GetReason())
 	switch {
 	case d == nil:
 		s.log.Info("the worker is resumed by an operator")

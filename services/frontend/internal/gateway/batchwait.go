@@ -8,7 +8,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 )
 
-// However many requests wait for a batch, the log is asked for it at most once a second by a process, but for the first look of each request.
+// However many requests wait for a batch, a process looks at it once for all of them: soon at first, and then once a second. Each request has a first look of its own.
 
 // How soon a batch that is waited for is looked at again.
 const batchLookFirst, batchLookLast = 20 * time.Millisecond, time.Second
