@@ -2,6 +2,7 @@ package yard
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -91,7 +92,11 @@ func (s *session) hear(d *yardv1.WorkerDrain, asked time.Time) {
 	if !s.drained.hear(d, asked) {
 		return
 	}
-	log := s.log.With("by", d.GetBy(), "reason", d.GetReason())
+	reason := d.GetReason()
+	if by := d.GetBy(); by != "" {
+		reason = strings.TrimPrefix(reason+", by "+by, ", ")
+	}
+	log := s.log.With("reason", reason)
 	switch {
 	case d == nil:
 		s.log.Info("the worker is resumed by an operator")
