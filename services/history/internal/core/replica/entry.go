@@ -36,8 +36,8 @@ type Entry struct {
 	arrivedAt int64
 	// triggeredAt is when its trigger was last sent, Unix ms.
 	triggeredAt int64
-	// turnAt is when its owner knew that it is its turn, Unix ms; 0 = it has no order key, or waits for that.
-	turnAt int64
+	// seat is its place among the tasks of its order key; nil = it has none, or has not come to its line.
+	seat *seat
 	// cause is the event that parked or ended it; 0 = its submit.
 	cause uint64
 	// since is the last event that was read when it came; lastEvent the last one about it.

@@ -15,11 +15,22 @@ type orderKey struct{ domain, key string }
 
 // orderLine is the tasks of an order key in memory, by their place in the log.
 type orderLine struct {
+	key    orderKey
 	places []orderPlace
 	// gone counts the places whose task has ended.
 	gone int
 	// pages are those away, in order: none of their tasks is in places.
 	pages []*page
+	// alone is where places begins: most lines are short.
+	alone [1]orderPlace
+}
+
+// seat is what an entry knows of its line.
+type seat struct {
+	// line is the one that it is in; nil = it has ended, or another entry has its place.
+	line *orderLine
+	// turnAt is when its owner knew that it is its turn, Unix ms; 0 = it waits for that.
+	turnAt int64
 }
 
 // orderPlace is the place of one task; e is nil if it has ended.
@@ -49,20 +60,35 @@ func (r *Replica) enterLine(e *Entry) {
 	if r.keys == nil {
 		r.keys = make(map[orderKey]*orderLine)
 	}
-	l := r.keys[orderKeyOf(e)]
+	key := orderKeyOf(e)
+	l := r.keys[key]
 	if l == nil {
-		l = &orderLine{}
-		r.keys[orderKeyOf(e)] = l
+		l = &orderLine{key: key}
+		l.places = l.alone[:0]
+		r.keys[key] = l
+	}
+	if e.seat == nil {
+		e.seat = &seat{}
 	}
 	at, found := l.find(e)
 	switch {
 	case !found:
 		l.places = slices.Insert(l.places, at, placeOf(e))
+		e.seat.line = l
 	case l.places[at].e == nil:
 		l.places[at].e = e
 		l.gone--
+		e.seat.line = l
 	}
 	r.noteDeep(l)
+}
+
+// line is the line that e is in; nil = none.
+func (e *Entry) line() *orderLine {
+	if e.seat == nil {
+		return nil
+	}
+	return e.seat.line
 }
 
 func (l *orderLine) find(e *Entry) (int, bool) {
@@ -90,21 +116,19 @@ func (r *Replica) moveOn(l *orderLine, now Now, fx *Effects) {
 
 // outOfLine takes e out of the line of its order key, and returns that; nil = it was not there, or was the last one.
 func (r *Replica) outOfLine(e *Entry) *orderLine {
-	if e.Order() == nil {
-		return nil
-	}
-	l := r.keys[orderKeyOf(e)]
+	l := e.line()
 	if l == nil {
 		return nil
 	}
-	at, found := l.find(e)
-	if !found || l.places[at].e != e {
-		return nil
+	e.seat.line = nil
+	at := 0
+	if l.places[0].e != e { // mostly it is the first
+		at, _ = l.find(e)
 	}
 	l.places[at].e = nil
 	l.gone++
 	if l.tidy(); len(l.places)+len(l.pages) == 0 {
-		delete(r.keys, orderKeyOf(e))
+		delete(r.keys, l.key)
 		delete(r.deep, l)
 		return nil
 	}
@@ -134,20 +158,17 @@ func (l *orderLine) first() *Entry {
 // giveTurn notes that it is the turn of the first task of a line, and tells whether it was not known before. All tasks of the key with an
 // earlier place have been read, and have ended. So it is true, and stays so, whatever owner comes next, and however late its trigger is used.
 func (r *Replica) giveTurn(e *Entry, now Now) bool {
-	if r.replay != nil || e.turnAt > 0 {
+	if r.replay != nil || e.seat.turnAt > 0 {
 		return false
 	}
-	e.turnAt = now.MS
+	e.seat.turnAt = now.MS
 	e.TakeTurn()
 	return true
 }
 
 // giveTurnTo does so for e, which has just come, if it has an order key and is the first of its line.
 func (r *Replica) giveTurnTo(e *Entry, now Now) {
-	if e.Order() == nil {
-		return
-	}
-	if l := r.keys[orderKeyOf(e)]; l != nil && l.first() == e {
+	if l := e.line(); l != nil && l.first() == e {
 		r.giveTurn(e, now)
 	}
 }
@@ -164,12 +185,20 @@ func (r *Replica) giveTurns(now Now) {
 }
 
 // inLineSince is since when e waits for a grant, or waited for the one that it has: before its turn it could not run. Unix ms.
-func (e *Entry) inLineSince() int64 { return max(e.ReadyAt, e.turnAt) }
+func (e *Entry) inLineSince() int64 {
+	if e.seat == nil {
+		return e.ReadyAt
+	}
+	return max(e.ReadyAt, e.seat.turnAt)
+}
 
 // checkOrder compares the lines with the tasks in memory.
 func (r *Replica) checkOrder() error {
 	in := 0
 	for key, l := range r.keys {
+		if l.key != key {
+			return fmt.Errorf("the line of key %v is that of %v", key, l.key)
+		}
 		gone := 0
 		for i, p := range l.places {
 			switch {
@@ -177,7 +206,7 @@ func (r *Replica) checkOrder() error {
 				return fmt.Errorf("the line of key %v is out of order at %d", key, i)
 			case p.e == nil:
 				gone++
-			case p.e.left || p.e.State.Finished() || p.compare(placeOf(p.e)) != 0 || orderKeyOf(p.e) != key:
+			case p.e.left || p.e.State.Finished() || p.compare(placeOf(p.e)) != 0 || orderKeyOf(p.e) != key || p.e.line() != l:
 				return fmt.Errorf("task %s, %s, is in the line of key %v at %d", p.e.ID, p.e.State, key, i)
 			case p.e != l.first() && r.replay == nil && !p.e.AwaitsTurn() && !l.looksBefore(p):
 				return fmt.Errorf("it is the turn of task %s, which is not the first of key %v", p.e.ID, key)
@@ -195,13 +224,16 @@ func (r *Replica) checkOrder() error {
 		if e == nil && r.replay == nil && !l.pages[0].wanted && !l.pages[0].asked {
 			return fmt.Errorf("page %d is the first of key %v, and is not read", l.pages[0].seq, key)
 		}
-		if e != nil && r.replay == nil && (e.AwaitsTurn() || e.turnAt == 0) {
+		if e != nil && r.replay == nil && (e.AwaitsTurn() || e.seat.turnAt == 0) {
 			return fmt.Errorf("task %s is the first of key %v, and has no turn", e.ID, key)
 		}
 	}
 	for _, e := range r.tasks {
-		if e.Order() != nil && !e.left && !e.State.Finished() {
+		switch ended := e.left || e.State.Finished(); {
+		case e.Order() != nil && !ended:
 			in--
+		case e.line() != nil:
+			return fmt.Errorf("task %s, %s, has left the line of key %v, and does not know it", e.ID, e.State, e.line().key)
 		}
 	}
 	if in != 0 {

@@ -264,7 +264,7 @@ func (r *Replica) lineOf(p *page) (*orderLine, int) {
 		if of != p {
 			continue
 		}
-		l := r.keys[orderKeyOf(e)]
+		l := e.line()
 		if l == nil {
 			return nil, 0
 		}
@@ -311,7 +311,7 @@ func (r *Replica) fold(p *page, l *orderLine, from int) {
 		p.count(e)
 		r.past.add(e) // a copy of its submit may be read late
 		r.wake.Remove(e)
-		e.left, e.column = true, nil
+		e.left, e.column, e.seat.line = true, nil, nil
 		delete(r.relying, e)
 		r.charge(e)
 		delete(r.pinned, e.ID)

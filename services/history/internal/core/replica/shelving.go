@@ -31,7 +31,7 @@ func (r *Replica) noteBlocked(e *Entry) {
 	if o := e.Order(); o == nil || r.replay != nil || !o.Blocked && len(r.pages) == 0 {
 		return // who enters a long line has noted that
 	}
-	l := r.keys[orderKeyOf(e)]
+	l := e.line()
 	if l == nil || l.first() != e {
 		return
 	}

@@ -37,16 +37,18 @@ func (x *Extra) LiesAt(seq uint64, i int) *Extra {
 	if x == nil || (x.Unique == nil || x.Unique.Before == 0) && x.Order == nil {
 		return x
 	}
-	own := *x
+	var own *Extra
+	if o := x.Order; o != nil {
+		own = x.withOrder(&Order{Key: o.Key, Index: uint32(i), Blocks: o.Blocks, Parks: o.Parks})
+	} else {
+		own = new(*x)
+	}
 	if x.Unique != nil && x.Unique.Before > 0 {
 		key := *x.Unique
 		key.Seq, key.Before = seq-uint64(key.Before), 0
 		own.Unique = &key
 	}
-	if x.Order != nil {
-		own.Order = &Order{Key: x.Order.Key, Index: uint32(i), Blocks: x.Order.Blocks, Parks: x.Order.Parks}
-	}
-	return &own
+	return own
 }
 
 // Header is a text that goes with a task; the engine only compares it.

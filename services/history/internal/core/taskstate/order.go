@@ -13,6 +13,16 @@ type Order struct {
 	Blocks, Blocked, Parks bool
 }
 
+// withOrder is x with another order key, o. Both lie in one piece of memory, since each task with a key gets it twice.
+func (x *Extra) withOrder(o *Order) *Extra {
+	own := &struct {
+		Extra
+		order Order
+	}{*x, *o}
+	own.Order = &own.order
+	return &own.Extra
+}
+
 // Order is the order key of t; nil = none.
 func (t *Task) Order() *Order {
 	if t.Extra == nil {
@@ -51,7 +61,7 @@ func (t *Task) TakeTurn() {
 	}
 	o := *t.Extra.Order
 	o.Turn = true
-	t.extra().Order = &o
+	t.Extra = t.Extra.withOrder(&o)
 }
 
 // HeldUp tells whether t must not be granted: it is not its turn, or it blocks its key.
@@ -77,7 +87,7 @@ func (t *Task) block(reason string, now int64) {
 func (t *Task) setBlocked(blocked bool) {
 	o := *t.Extra.Order
 	o.Blocked = blocked
-	t.extra().Order = &o
+	t.Extra = t.Extra.withOrder(&o)
 }
 
 // freeKey gives t, whose time was changed, another attempt.
