@@ -15,6 +15,7 @@
 //	W1  drain: tasks of 256 B in requests of 100, 10 types, 3 priorities, 8
 //	    producers; 16 long polls of 100; completed in batches. First submit to last
 //	    accepted completion.
+//	W1s the same tasks; workers begin when all are accepted, and what is measured ends then: submits per second.
 //	W2  64 producers that submit one task per request, as programs of their own do; workers as in W1.
 //	W2s the same tasks from 64 goroutines of one program that call the SDK's Submit, which gathers them.
 //	W3  an open loop of 500 tasks/s: from the submit call to the handler's start.

@@ -48,7 +48,7 @@ func (t *tally) add(ids []string) {
 	t.n.Add(int64(len(ids)))
 }
 
-// drain runs W1, W2, W2s, W8 or W8s: producers and workers together, from the first submit to
+// drain runs W1, W1s, W2, W2s, W8 or W8s: producers and workers together, from the first submit to
 // the last accepted completion. Where workers begin later, to the last answer of a submit.
 func (l *load) drain(ctx context.Context, s shape) (r Result, err error) {
 	submitters, err := l.target.clients(s.domains)

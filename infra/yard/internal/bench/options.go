@@ -16,7 +16,7 @@ import (
 )
 
 // Workloads are the names of all, in order.
-var workloads = []string{"W1", "W2", "W2s", "W3", "W8", "W8s", "W9", "W10", "W11", "W12"}
+var workloads = []string{"W1", "W1s", "W2", "W2s", "W3", "W8", "W8s", "W9", "W10", "W11", "W12"}
 
 // Shape of the load. They are part of what the numbers mean, so most are no options.
 const (
@@ -95,21 +95,21 @@ const (
 
 // Options of a measurement.
 type Options struct {
-	// Workloads to run, of W1, W2, W2s, W3, W8, W8s, W9, W10, W11, W12. Default: all.
+	// Workloads to run, of W1, W1s, W2, W2s, W3, W8, W8s, W9, W10, W11, W12. Default: all.
 	Workloads []string
-	// Tasks per run. Default 0 = W1 200,000, W2 and W2s 50,000, W3 10,000, W8 50,000,
+	// Tasks per run. Default 0 = W1 and W1s 200,000, W2 and W2s 50,000, W3 10,000, W8 50,000,
 	// W8s 100,000, W9 1,000,000, W10 10,000 in each phase, W11 20,000 of the flood,
 	// W12 100,000 dead letters.
 	Tasks int
 	// Runs per workload; the median one is reported. Default 3.
 	Runs int
-	// Producers that submit at once in W1, W2, W2s, W8 and W8s. Default 0 = W1 8, W2, W2s and W8 64,
+	// Producers that submit at once in W1, W1s, W2, W2s, W8 and W8s. Default 0 = W1 and W1s 8, W2, W2s and W8 64,
 	// W8s 512. Domains are those of W8 and W8s, 1 to 10,000. Default 1000.
 	Producers, Domains int
 	// Types is how many types the tasks are of, 1 to 1,000. Default 10. Limit is how many tasks of
 	// each may run at once. Default 0 = any number. The many domains of W8 and W8s have no limits.
 	Types, Limit int
-	// Polls is how many polls wait for tasks at once, 1 to 10,000, in W1, W2 and W2s. Default 16.
+	// Polls is how many polls wait for tasks at once, 1 to 10,000, in W1, W1s, W2 and W2s. Default 16.
 	Polls int
 	// Levels is of how many limits a task needs a slot, 1 to 4: of its type, of one that all types share, of its domain, and of
 	// its tasklist. Default 1. LimitAll is how many tasks may run at once in each but the first. Default 0 = Limit for each
@@ -250,7 +250,7 @@ func (o *Options) tasks(workload string) int {
 	switch {
 	case o.Tasks > 0:
 		return o.Tasks
-	case workload == "W1":
+	case workload == "W1" || workload == "W1s":
 		return w1Tasks
 	case workload == "W2" || workload == "W2s":
 		return w2Tasks

@@ -66,7 +66,7 @@ type Result struct {
 	Sync     string  `json:"sync"`
 	Tasks    int     `json:"tasks"`
 	Seconds  float64 `json:"seconds"`
-	// TasksPerSecond are those submitted, in W8s, and else those that went through.
+	// TasksPerSecond are those submitted, in W1s and W8s, and else those that went through.
 	TasksPerSecond float64 `json:"tasks_per_second"`
 	// LogMessages is how many messages were appended to the history streams meanwhile. Under
 	// sync always each is a sync to disk. TasksPerSync is tasks by these; 0 = not known.

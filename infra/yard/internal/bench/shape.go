@@ -31,6 +31,8 @@ var bulk = shape{producers: w1Producers, request: w1Request, domains: []string{d
 func (o *Options) shape(workload string) shape {
 	s := bulk
 	switch workload {
+	case "W1s":
+		s.ahead = true
 	case "W2":
 		s.producers, s.request = w2Producers, 1
 	case "W2s":

@@ -35,6 +35,7 @@ one, and print the median run of each workload:
   W1  drain: 200,000 tasks of 256 B in requests of 100, 10 types, 3 priorities, 8
       producers, 16 long polls of 100, completed in batches; first submit to last
       accepted completion
+  W1s the same, and workers only afterwards: submits/s
   W2  64 producers, one task per request
   W2s the same from one program: the SDK gathers what its goroutines submit
   W3  an open loop of 500 tasks/s for 20 s: from the submit call to the handler
@@ -59,7 +60,7 @@ unless --sync says otherwise. With several, as in --sync always,1s, every run is
 with each, in turn, and the report has the ratio.
 
 On a sealed cluster log in as an admin of the domain bench, which an operator has made. W1,
-W2, W2s, W3, W9 and W12 run there; the others take several domains, and a user acts for one. W9 reads
+W1s, W2, W2s, W3, W9 and W12 run there; the others take several domains, and a user acts for one. W9 reads
 finished tasks for minutes: the domain keeps them for 30m or more.
 
 TASKS/SYNC is tasks by messages appended to the history streams during the run: each
@@ -80,9 +81,9 @@ stored message is one sync to disk under --sync always.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVarP(&f.opts.Workloads, "workload", "w", nil, "some of W1, W2, W2s, W3, W8, W8s, W9, W10, W11, W12; default all")
-	flags.IntVar(&f.opts.Tasks, "tasks", 0, "tasks per run; 0 = W1 200,000, W2 and W2s 50,000, W3 10,000, W8 50,000, W8s 100,000, W9 1,000,000, W10 10,000, W11 20,000, W12 100,000")
-	flags.IntVar(&f.opts.Producers, "producers", 0, "producers that submit at once; 0 = W1 8, W2, W2s and W8 64, W8s 512")
+	flags.StringSliceVarP(&f.opts.Workloads, "workload", "w", nil, "some of W1, W1s, W2, W2s, W3, W8, W8s, W9, W10, W11, W12; default all")
+	flags.IntVar(&f.opts.Tasks, "tasks", 0, "tasks per run; 0 = W1 and W1s 200,000, W2 and W2s 50,000, W3 10,000, W8 50,000, W8s 100,000, W9 1,000,000, W10 10,000, W11 20,000, W12 100,000")
+	flags.IntVar(&f.opts.Producers, "producers", 0, "producers that submit at once; 0 = W1 and W1s 8, W2, W2s and W8 64, W8s 512")
 	flags.IntVar(&f.opts.Domains, "domains", 1000, "domains of W8 and W8s, 1 to 10,000")
 	f.limits(flags)
 	flags.IntVar(&f.opts.Runs, "runs", 3, "runs per workload; the median is reported")
@@ -118,7 +119,7 @@ func (a *app) target(cmd *cobra.Command, f *benchFlags) {
 // limits are the options of what may run at once.
 func (f *benchFlags) limits(flags *pflag.FlagSet) {
 	flags.IntVar(&f.opts.Types, "types", 10, "types that the tasks are of, 1 to 1,000")
-	flags.IntVar(&f.opts.Polls, "polls", 16, "polls that wait for tasks at once, in W1, W2 and W2s, 1 to 10,000")
+	flags.IntVar(&f.opts.Polls, "polls", 16, "polls that wait for tasks at once, in W1, W1s, W2 and W2s, 1 to 10,000")
 	flags.IntVar(&f.opts.Limit, "limit", 0, "tasks of each type that may run at once, not in W8; 0 = any number")
 	flags.IntVar(&f.opts.Levels, "levels", 1, "limits that a task needs a slot of, 1 to 4: of its type, one that all types share, its domain's, its tasklist's")
 	flags.BoolVar(&f.opts.Unique, "unique", false, "give each task a unique key of its own")
