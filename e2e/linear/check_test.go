@@ -1,6 +1,7 @@
 package linear
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -41,7 +42,7 @@ func (h *history) finish(t *testing.T, c *client) {
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(all)) {
-		h.keys[id] = all[id]
+		h.keys[id] = cmp.Or(h.keys[id], all[id]) // one that was redriven has lost it
 		h.trace(t, id)
 		var task *yardv1.Task
 		var one call
@@ -107,6 +108,7 @@ func (h *history) trace(t *testing.T, id string) {
 	}
 	h.calls = slices.DeleteFunc(h.calls, func(o call) bool { return o.in == c.in && o.from == c.from })
 	c.out, c.to = output{code: created, task: id}, never
+	h.keys[id] = c.in.key
 	h.calls = append(h.calls, c)
 }
 

@@ -22,6 +22,7 @@ const (
 	complete kind = "complete"
 	fail     kind = "fail"
 	beat     kind = "beat"
+	redrive  kind = "redrive"
 	// The engine does these by itself: an attempt that no worker received begins, and an attempt is taken from its worker.
 	ghost kind = "ghost"
 	over  kind = "over"
@@ -69,7 +70,7 @@ type input struct {
 	// value is the payload that a submit or an update gives, or that a grant has.
 	value int64
 	when  when
-	// request names an update, however often it is sent.
+	// request names an update or a redrive, however often it is sent.
 	request    string
 	ifRevision int64
 	// token and attempt are of a grant, or of what a worker reports.
@@ -114,7 +115,12 @@ type task struct {
 	ended    kind   // what the worker ended it by
 	stopping bool
 	requests [4]string
+	// redrives are the last ones. A task that was redriven has its key no more.
+	redrives [4]string
 }
+
+// hasKey tells whether no other task may have the key of t.
+func (t task) hasKey() bool { return !t.phase.ended() && t.redrives[0] == "" }
 
 // state is that of one key, or of one task without a key.
 type state struct {
@@ -179,6 +185,9 @@ func step(s state, in input, out output) (bool, state) {
 	case grant, ghost:
 		answers = next.begin(in)
 		t = next
+	case redrive:
+		answers = next.redrive(in)
+		t = next
 	case complete, fail, beat:
 		answers = next.report(in)
 		t = next
@@ -198,7 +207,7 @@ func (s state) submit(in input, out output) (bool, state) {
 	fresh := held && !holder.phase.ended() && holder.attempts == 0
 	switch out.code {
 	case created:
-		if _, there := s.find(out.task); there || held && !holder.phase.ended() {
+		if _, there := s.find(out.task); there || held && holder.hasKey() {
 			return false, s
 		}
 		s = s.with(task{id: out.task, phase: idle, far: in.when == far, value: in.value, revision: 1})
@@ -259,6 +268,19 @@ func (t *task) cancel() []output {
 		return []output{{code: codeOK}}
 	}
 	return []output{{code: string(fault.FailedPrecondition)}}
+}
+
+// redrive brings t back if it is dead, once for each request.
+func (t *task) redrive(in input) []output {
+	switch {
+	case slices.Contains(t.redrives[:], in.request):
+		return []output{{code: codeOK}}
+	case t.phase != dead:
+		return []output{{code: string(fault.FailedPrecondition)}, {code: string(fault.NotFound)}}
+	}
+	copy(t.redrives[1:], t.redrives[:3])
+	t.redrives[0], t.phase, t.far = in.request, idle, false
+	return []output{{code: codeOK}}
 }
 
 // begin starts an attempt: the next one, of what the task is now, while none runs.

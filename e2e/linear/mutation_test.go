@@ -130,6 +130,55 @@ func TestTheCheckFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
+// redriven is a history that may be: a task dies, comes back without its key, and is completed.
+func redriven() byHand {
+	return byHand{}.
+		then(input{kind: submit, key: "k", value: 1}, output{code: created, task: first}).
+		then(input{kind: redrive, request: "r0"}, refused).
+		then(input{kind: grant, value: 1, attempt: 1, token: "a"}, output{}).
+		then(input{kind: fail, token: "a", final: true}, output{}).
+		then(input{kind: get}, output{seen: view{phase: dead, revision: 1, value: 1, attempts: 1}}).
+		then(input{kind: redrive, request: "r1"}, output{}).
+		then(input{kind: redrive, request: "r1"}, output{}). // once more
+		then(input{kind: redrive, request: "r2"}, refused).
+		then(input{kind: submit, key: "k", value: 2}, output{code: created, task: second}).
+		then(input{kind: get}, output{seen: view{phase: idle, revision: 1, value: 1, attempts: 1}}).
+		then(input{kind: grant, value: 1, attempt: 2, token: "b"}, output{}).
+		then(input{kind: redrive, request: "r1"}, output{}). // it is known still
+		then(input{kind: complete, token: "b"}, output{}).
+		then(input{kind: redrive, request: "r3"}, refused)
+}
+
+// TestTheCheckFindsWrongRedrives.
+func TestTheCheckFindsWrongRedrives(t *testing.T) {
+	h := redriven()
+	if !porcupine.CheckOperations(model(), h) {
+		t.Fatal("the history that may be is not one")
+	}
+	request := func(s string) int {
+		return h.at(redrive, func(in input, _ output) bool { return in.request == s })
+	}
+	ok := func(_ *input, out *output) { *out = output{code: codeOK} }
+	for name, wrong := range map[string]byHand{
+		"a letter comes back for two requests": h.with(request("r2"), ok),
+		"a task that runs comes back":          h.with(request("r0"), ok),
+		"a task that is completed comes back":  h.with(request("r3"), ok),
+		"it comes back by itself":              h.without(request("r1")).without(request("r1")).without(len(h) - 5),
+		"a repeat is refused":                  h.with(request("r1")+1, func(_ *input, out *output) { *out = refused }),
+		"the only request is refused":          h.with(request("r1"), func(_ *input, out *output) { *out = refused }).without(request("r1") + 1),
+		"it is dead still": h.with(h.at(get, func(_ input, out output) bool { return out.seen.phase == idle }), func(_ *input, out *output) {
+			out.seen.phase = dead
+		}),
+		"it has its key again": h.with(h.at(submit, func(in input, _ output) bool { return in.value == 2 }), func(in *input, out *output) {
+			in.on, out.code, out.task = replaced, replaced, first
+		}),
+	} {
+		if porcupine.CheckOperations(model(), wrong) {
+			t.Errorf("%s: not found\n%s", name, text(wrong))
+		}
+	}
+}
+
 // last puts the last call behind all others.
 func (h byHand) last() byHand {
 	i := len(h) - 1

@@ -172,7 +172,9 @@ func (r *traffic) operate(c *client) {
 		r.submit(ctx, c)
 		return
 	}
-	switch dice := r.dice(70); {
+	switch dice := r.dice(74); {
+	case dice >= 70:
+		c.redrive(ctx, id)
 	case dice < 22:
 		c.get(ctx, id)
 	case dice < 30:
@@ -180,7 +182,9 @@ func (r *traffic) operate(c *client) {
 	case dice < 45:
 		c.update(ctx, r.change(input{task: id}))
 	default: // several who have read the same task
-		if task, ok := c.get(ctx, id); ok && task.GetState().Finished() {
+		if task, ok := c.get(ctx, id); ok && task.GetState() == yardv1.TaskState_TASK_STATE_DEAD && r.dice(4) > 0 {
+			c.redrive(ctx, id)
+		} else if ok && task.GetState().Finished() {
 			r.forget(id)
 		} else if task != nil {
 			c.update(ctx, r.change(input{task: id, ifRevision: task.Revision}))
@@ -238,7 +242,7 @@ func (r *traffic) attempt(ctx context.Context, c *client, p *yardv1.PolledTask) 
 		c.complete(ctx, p.TaskId, p.Token)
 	default:
 		in.when = []when{same, same, far}[r.dice(3)]
-		in.final = r.dice(8) == 0
+		in.final = r.dice(5) == 0
 		c.fail(ctx, in)
 	}
 }

@@ -48,17 +48,27 @@ func (r *Replica) redriveOf(h *held, e *Entry, fx *Effects) {
 	switch {
 	case !sameDomain(h.ev, e):
 		r.conclude(h, notFound(), fx)
-	case e.State == taskstate.Waiting, e.State == taskstate.Dead && !e.RedrivenBy(h.ev) && asked.Letter > 0 && asked.Parkings >= e.Parkings:
+	case e.State == taskstate.Waiting, r.asksForLetter(h, e):
 		h.until, h.letter = nil, nil
 		r.wait(h)
 		if e.left {
 			r.search(h)
 		}
-	case e.State == taskstate.Dead && !e.left && asked.Letter == 0 && !e.RedrivenBy(h.ev):
+	case e.State == taskstate.Dead && asked.Letter == 0 && !e.RedrivenBy(h.ev):
 		r.conclude(h, letterComes(), fx)
 	default:
 		r.concludeRedrive(h, &e.Task, fx)
 	}
+}
+
+// asksForLetter tells whether the dead letter of e, which is dead, says what becomes of a redrive: it is the one that is named, or none was, since the caller looked
+// before it was stored, or it is purged.
+func (r *Replica) asksForLetter(h *held, e *Entry) bool {
+	asked := h.ev.Redrive
+	if e.State != taskstate.Dead || e.RedrivenBy(h.ev) {
+		return false
+	}
+	return asked.Letter > 0 && asked.Parkings >= e.Parkings || asked.Letter == 0 && e.left
 }
 
 func letterComes() taskstate.Verdict {

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
@@ -143,6 +144,34 @@ func TestAnotherDomainCannotRedrive(t *testing.T) {
 			if v := b.said(fx); v.Code != notFound().Code || len(fx.Letters) != 0 {
 				t.Errorf("%s, %s: %+v, letters %v", name, state, v, fx.Letters)
 			}
+		}
+	}
+}
+
+// TestARedriveWithoutALetterIsRepeated where the letter is there now: its caller looked for it before it was stored. The task has left memory meanwhile, but for
+// questions. It is refused where there is none: it was purged.
+func TestARedriveWithoutALetterIsRepeated(t *testing.T) {
+	for letter, want := range map[*Entry]fault.Code{letterOf(): fault.Unknown, nil: fault.FailedPrecondition} {
+		b := newBench(t, Config{})
+		b.submit(func(t *taskstate.Task) { t.Policy = &taskstate.Policy{MaxAttempts: 1, StartToCloseMS: 1000} }, 1)
+		b.start(1)
+		b.finish(taskstate.Failed, 1)
+		b.linger()
+		b.step(Stored{Kind: JobArchive, Seq: b.seq})
+		e := b.r.tasks[id(1)]
+		if e == nil || e.State != taskstate.Dead || !e.left {
+			t.Fatalf("%+v", e)
+		}
+		asked := redrove(b.seq + 1)
+		asked.Events[0].Redrive.Letter = 0
+		fx := b.step(asked)
+		if len(fx.Answers) > 0 || len(fx.Searches) != 1 || !fx.Searches[0].Redrive {
+			t.Fatalf("answers %+v, searches %+v", fx.Answers, fx.Searches)
+		}
+		f := &Found{Search: fx.Searches[0], Archived: letterOf(), Letter: letter}
+		f.Ends[3] = 1
+		if v := b.said(b.step(f)); v.Code != want {
+			t.Errorf("with a letter %v: %+v, want %s", letter != nil, v, want)
 		}
 	}
 }
