@@ -113,6 +113,7 @@ type task struct {
 	attempts int32
 	token    string // of the last attempt
 	ended    kind   // what the worker ended it by
+	endedAt  int64  // the revision that it had then
 	stopping bool
 	requests [4]string
 	// redrives are the last ones. A task that was redriven has its key no more.
@@ -299,12 +300,16 @@ func (t *task) report(in input) []output {
 	case !current || t.phase != running && t.ended != in.kind:
 		return []output{{code: string(fault.Stale)}}
 	case t.phase != running: // once more. It may be answered with what followed.
-		return []output{{code: codeOK}, {code: codeOK, stopping: true}}
+		answers := []output{{code: codeOK}, {code: codeOK, stopping: true}}
+		if t.redrives[0] != "" || t.revision > t.endedAt { // the task may have waited and come back, which is known of its last wait
+			answers = append(answers, output{code: string(fault.Stale)})
+		}
+		return answers
 	case in.kind == beat:
 		return []output{{code: codeOK, stopping: t.stopping}}
 	}
 	stopping := t.stopping && in.kind == fail
-	t.ended = in.kind
+	t.ended, t.endedAt = in.kind, t.revision
 	t.end(in, in.kind == complete)
 	return []output{{code: codeOK, stopping: stopping}}
 }
