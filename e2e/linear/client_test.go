@@ -23,8 +23,8 @@ const (
 	answerWithin, pollWait = 4 * time.Second, 300 * time.Millisecond
 	// farAway is the delay of what is not to run in a test.
 	farAway = time.Hour
-	// backoff is how long one waits who is told to repeat.
-	backoff = 50 * time.Millisecond
+	// lettersIn is how long a redrive waits that is told to repeat.
+	lettersIn = 400 * time.Millisecond
 	// triesMax is how often a client sends what has no clear answer.
 	triesMax = 4
 )
@@ -144,25 +144,15 @@ func viewOf(t *yardv1.Task) view {
 	return v
 }
 
-// report sends what is decided for one task.
+// report sends what is decided for one task, until the answer is clear: each try is a call of its own.
 func (c *client) report(ctx context.Context, in input, endpoint string, req codec.Message) (output, bool) {
-	return c.tell(ctx, in, func() (*yardv1.Verdict, error) {
-		resp, err := ask[yardv1.OutcomeResponse](ctx, c, endpoint, req)
-		if err != nil {
-			return nil, err
-		}
-		return resp.Verdicts[0], nil
-	})
-}
-
-// tell sends something about one task until its verdict is clear: each try is a call of its own.
-func (c *client) tell(ctx context.Context, in input, send func() (*yardv1.Verdict, error)) (output, bool) {
 	for range triesMax {
 		call := call{in: in, from: c.h.now(), by: c.no}
-		v, err := send()
+		resp, err := ask[yardv1.OutcomeResponse](ctx, c, endpoint, req)
 		if err != nil {
 			call.out.code = string(fault.CodeOf(err))
 		} else {
+			v := resp.Verdicts[0]
 			call.out = output{code: v.Code, revision: v.Revision, stopping: v.CancelRequested}
 		}
 		if call.out.code == string(fault.FailedPrecondition) {
@@ -171,9 +161,6 @@ func (c *client) tell(ctx context.Context, in input, send func() (*yardv1.Verdic
 		c.h.add(call)
 		if call.out.code != string(fault.Unknown) || ctx.Err() != nil {
 			return call.out, call.out.code == codeOK
-		}
-		if in.kind == redrive { // its letter is being stored
-			time.Sleep(backoff)
 		}
 	}
 	return output{}, false
@@ -193,15 +180,25 @@ func (c *client) cancel(ctx context.Context, id string) {
 	c.report(ctx, input{kind: cancel, task: id}, "tasks.cancel", &yardv1.CancelRequest{TaskIds: []string{id}})
 }
 
+// redrive brings a dead letter back, again where it is not known whether it is: a letter is stored a moment after the end. Its tries are one call.
 func (c *client) redrive(ctx context.Context, id string) {
-	in := input{kind: redrive, task: id, request: requestID(c.h.instant())}
-	c.tell(ctx, in, func() (*yardv1.Verdict, error) {
-		resp, err := ask[yardv1.RedriveResponse](ctx, c, "deadletters.redrive", &yardv1.RedriveRequest{RequestId: in.request, TaskIds: []string{id}})
-		if err != nil {
-			return nil, err
+	request := requestID(c.h.instant())
+	call := call{in: input{kind: redrive, task: id, request: request}, from: c.h.now(), by: c.no}
+	for try := range triesMax {
+		if try > 0 {
+			time.Sleep(lettersIn)
 		}
-		return resp.Verdicts[0], nil
-	})
+		resp, err := ask[yardv1.RedriveResponse](ctx, c, "deadletters.redrive", &yardv1.RedriveRequest{RequestId: request, TaskIds: []string{id}})
+		if err == nil {
+			call.out.code = resp.Verdicts[0].Code
+		} else if code := fault.CodeOf(err); try == 0 || code == fault.Unknown { // what was not sent now may have been before
+			call.out.code = string(code)
+		}
+		if call.out.code != string(fault.Unknown) {
+			break
+		}
+	}
+	c.h.add(call)
 }
 
 func (c *client) complete(ctx context.Context, id, token string) {
