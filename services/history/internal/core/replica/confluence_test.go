@@ -31,18 +31,20 @@ const confluenceCases = 4_000
 // A submit is repeated only while the first copy is in memory: the log itself
 // refuses repetitions that come later. So a queue, which may be read after another owner has parked what
 // is in it, has no copies where memory keeps next to nothing.
-//
-// YARD_SEED repeats one case.
 func TestI3_Confluence(t *testing.T) {
+	randomLogs(t, confluenceCases, confluence)
+}
+
+// randomLogs reads logs of random seeds, a tenth of them if tests are to be short, or the one that YARD_SEED names.
+func randomLogs(t *testing.T, cases uint64, read func(*testing.T, uint64)) {
 	if s := os.Getenv("YARD_SEED"); s != "" {
 		seed, err := strconv.ParseUint(s, 10, 64)
 		if err != nil {
 			t.Fatal(err)
 		}
-		confluence(t, seed)
+		read(t, seed)
 		return
 	}
-	cases := uint64(confluenceCases)
 	if testing.Short() {
 		cases /= 10
 	}
@@ -54,8 +56,7 @@ func TestI3_Confluence(t *testing.T) {
 	}
 	base := rand.Uint64() >> 1
 	for i := range cases {
-		confluence(t, base+i)
-		if t.Failed() {
+		if read(t, base+i); t.Failed() {
 			return
 		}
 	}

@@ -95,6 +95,9 @@ func (r *Replica) decide(h *held, e *Entry, now Now, fx *Effects) {
 		return
 	case e == nil && r.lookFirst(h, fx):
 		return
+	case e != nil && h.carried != nil && r.onShelf(h.carried.Entry) != nil: // of an earlier stay, or of another copy of a task that was stored twice
+		r.conclude(h, taskstate.Verdict{}, fx)
+		return
 	case e != nil && h.replayed && r.seenByPage(e, h):
 		r.conclude(h, taskstate.Verdict{}, fx)
 		return

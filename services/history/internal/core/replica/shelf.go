@@ -251,6 +251,10 @@ func (r *Replica) putAway(p *page) {
 		return
 	}
 	all := l.places[from : from+p.tasks]
+	if slices.ContainsFunc(all, func(place orderPlace) bool { return r.held[place.e.ID] != nil }) {
+		p.fresh = false // an event behind this one has ended that task: the page would be read again at once
+		return
+	}
 	key := orderKeyOf(all[0].e)
 	if r.unarchived(key) {
 		return // a later owner could not tell what has ended from what is on the page
@@ -405,7 +409,7 @@ func (r *Replica) pageFound(in *Page, now Now, fx *Effects) {
 
 // ofEnded tells whether h is a carried record of a task that would be on the page, were it not that it has ended.
 func (r *Replica) ofEnded(p *page, h *held) bool {
-	return h.carried != nil && p.has(orderKeyOfCarried(h.carried), placeOf(h.carried.Entry))
+	return h.carried != nil && h.carried.Entry.Order() != nil && p.has(orderKeyOfCarried(h.carried), placeOf(h.carried.Entry))
 }
 
 func orderKeyOfCarried(c *Carried) orderKey { return orderKey{c.Entry.Domain, c.Entry.OrderKey()} }

@@ -140,7 +140,7 @@ func (r *Replica) shelfRun(l *orderLine) (longest []orderPlace) {
 		if i == 0 {
 			begin = min(to, from+keep)
 		}
-		if run := shelvable(l.places[begin:to]); len(run) >= least && len(run) > len(longest) {
+		if run := r.shelvable(l.places[begin:to]); len(run) >= least && len(run) > len(longest) {
 			longest = run
 		}
 		from = to
@@ -148,9 +148,11 @@ func (r *Replica) shelfRun(l *orderLine) (longest []orderPlace) {
 	return longest
 }
 
-// shelvable is the last run of places whose tasks may go to the shelf.
-func shelvable(places []orderPlace) []orderPlace {
-	may := func(e *Entry) bool { return e != nil && e.AwaitsTurn() && e.proposed == 0 && !e.waits }
+// shelvable is the last run of places whose tasks may go to the shelf. One that a stay waits for ends soon.
+func (r *Replica) shelvable(places []orderPlace) []orderPlace {
+	may := func(e *Entry) bool {
+		return e != nil && e.AwaitsTurn() && e.proposed == 0 && !e.waits && r.held[e.ID] == nil
+	}
 	to := len(places)
 	for to > 0 && !may(places[to-1].e) {
 		to--
@@ -283,7 +285,10 @@ func (l *orderLine) checkPages(key orderKey) error {
 			return fmt.Errorf("page %d is in the line of key %v at %d", p.seq, key, i)
 		}
 		from, _ := slices.BinarySearchFunc(l.places, p.first, orderPlace.compare)
-		to, _ := slices.BinarySearchFunc(l.places, p.last, orderPlace.compare)
+		to, found := slices.BinarySearchFunc(l.places, p.last, orderPlace.compare)
+		if found {
+			to++
+		}
 		if from != to {
 			return fmt.Errorf("%d tasks of key %v lie on page %d, which is away", to-from, key, p.seq)
 		}

@@ -172,7 +172,7 @@ func (l *life) step(in Input) {
 }
 
 func (l *life) check() {
-	if err := l.r.Check(); err != nil {
+	if err := l.r.Check(); err != nil && (l.story != nil || !ofLies(err)) {
 		panic(err)
 	}
 }
