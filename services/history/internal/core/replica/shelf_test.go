@@ -3,27 +3,69 @@ package replica
 import (
 	"testing"
 
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
-// written reads the page that a turn has asked to be written.
+// smallShelf has lines of which little stays in memory, and domains that hold much of a small window.
+func smallShelf(t *testing.T, line, page, window int) *bench {
+	b := newBench(t, Config{})
+	b.r.cfg.LineTasks, b.r.cfg.PageTasks, b.r.cfg.WindowTasks = line, page, window
+	return b
+}
+
+// rewrite makes the page that a turn has asked to be written, at the next place of the log. No event says so far that it is there.
+func (b *bench) rewrite(fx *Effects) *Page {
+	b.Helper()
+	b.seq++
+	page := &Page{Seq: b.seq}
+	for _, p := range fx.Shelve {
+		page.Tasks = append(page.Tasks, &Carried{Entry: &Entry{Task: cloneTask(p.Carried)}, AsOf: p.AsOf})
+	}
+	return page
+}
+
+// again is the page as it is read another time.
+func (p *Page) again() *Page {
+	same := &Page{Seq: p.Seq}
+	for _, c := range p.Tasks {
+		same.Tasks = append(same.Tasks, &Carried{Entry: &Entry{Task: cloneTask(&c.Entry.Task)}, AsOf: c.AsOf})
+	}
+	return same
+}
+
+func (b *bench) away(what string, tasks int) {
+	b.Helper()
+	if got, _ := b.r.Shelved(); got != tasks {
+		b.Errorf("%s: %d tasks are away, want %d", what, got, tasks)
+	}
+}
+
+// written reads the page that a turn has asked to be written. No other one is written meanwhile.
 func (b *bench) written(fx *Effects) *Page {
 	b.Helper()
 	if len(fx.Shelve) == 0 {
 		b.Fatal("nothing is shelved")
 	}
-	b.seq++
-	page, said := &Page{Seq: b.seq}, &Page{}
-	for _, p := range fx.Shelve {
-		for _, to := range []*Page{page, said} {
-			task := cloneTask(p.Carried)
-			to.Tasks = append(to.Tasks, &Carried{Entry: &Entry{Task: task}, AsOf: p.AsOf})
-		}
-	}
+	page, next := b.rewrite(fx), b.r.shelveAt
+	b.r.shelveAt = b.now.MS + 1<<40
 	b.step(Stored{Kind: JobShelve})
 	b.seq++
-	b.step(&Events{Seq: b.seq, At: b.now.MS, Page: page.Seq, OnPage: said.Tasks})
+	b.step(&Events{Seq: b.seq, At: b.now.MS, Page: page.Seq, OnPage: page.again().Tasks})
+	b.r.shelveAt = next
 	return page
+}
+
+// carries reads the record of a task at a place.
+func (b *bench) carries(state *taskstate.Task, at ids.Position, asOf uint64) *Effects {
+	b.Helper()
+	task := cloneTask(state)
+	task.Position, task.Before = at, 0
+	b.seq++
+	return b.step(&Events{
+		Seq: b.seq, At: b.now.MS, Events: []taskstate.Event{{Kind: taskstate.Carried, ID: task.ID, Fence: ids.Token{Position: at}}},
+		Carried: map[int]*Carried{0: {Entry: &Entry{Task: task}, AsOf: asOf}},
+	})
 }
 
 // shelved has a line of four tasks of which the first runs, and two are on a page.
@@ -148,6 +190,9 @@ func TestAParkedKeyIsShelvedAtOnce(t *testing.T) {
 		b.now.MS += 60_000
 		if fx := b.step(Tick{}); len(fx.Pages) != 0 {
 			t.Error("read while the key is blocked")
+		}
+		if fx := b.change(1, taskstate.Update{Priority: 2}); len(fx.Pages) != 0 {
+			t.Error("read when the first task is changed")
 		}
 		fx = b.change(1, taskstate.Update{Now: true})
 		if len(fx.Pages) != 1 {

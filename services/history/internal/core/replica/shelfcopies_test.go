@@ -9,22 +9,9 @@ import (
 
 // A domain may have stored several tasks of one id. Then one of them may lie on a page of its keys, and another be in memory.
 
-// carries reads the record of a task at a place.
-func (b *bench) carries(state *taskstate.Task, at ids.Position, asOf uint64) *Effects {
-	b.Helper()
-	task := cloneTask(state)
-	task.Position, task.Before = at, 0
-	b.seq++
-	return b.step(&Events{
-		Seq: b.seq, At: b.now.MS, Events: []taskstate.Event{{Kind: taskstate.Carried, ID: task.ID, Fence: ids.Token{Position: at}}},
-		Carried: map[int]*Carried{0: {Entry: &Entry{Task: task}, AsOf: asOf}},
-	})
-}
-
 // TestARecordOfAnotherCopyMeetsAPage: it is of a task without an order key, and waits for its lane while the page is read.
 func TestARecordOfAnotherCopyMeetsAPage(t *testing.T) {
-	b := newBench(t, Config{})
-	b.r.cfg.LineTasks, b.r.cfg.PageTasks, b.r.cfg.WindowTasks = 1, 2, 8
+	b := smallShelf(t, 1, 2, 8)
 	page := b.written(b.keyed("a", nil, 1, 2, 9))
 	b.seq++
 	unread := b.seq
@@ -77,14 +64,8 @@ func TestACopyOfATaskOnAPageIsNotCarriedBesideIt(t *testing.T) {
 
 // TestATaskThatAStayWaitsForDoesNotLeave: its end lies ahead in the log. No page takes it away, neither one that is written nor a later one.
 func TestATaskThatAStayWaitsForDoesNotLeave(t *testing.T) {
-	b := newBench(t, Config{})
-	b.r.cfg.LineTasks, b.r.cfg.PageTasks, b.r.cfg.WindowTasks = 1, 2, 4
-	shelve := b.keyed("a", nil, 1, 4, 10).Shelve
-	b.seq++
-	page := &Page{Seq: b.seq}
-	for _, p := range shelve {
-		page.Tasks = append(page.Tasks, &Carried{Entry: &Entry{Task: cloneTask(p.Carried)}, AsOf: p.AsOf})
-	}
+	b := smallShelf(t, 1, 2, 4)
+	page := b.rewrite(b.keyed("a", nil, 1, 4, 10))
 	late := &Entry{Task: cloneTask(b.r.Get(id(4)))}
 	late.Parkings, late.Extra = 1, &taskstate.Extra{Redriven: &taskstate.Redriven{Count: 1, Seq: 99}}
 	b.seq++

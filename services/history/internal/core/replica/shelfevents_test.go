@@ -9,12 +9,8 @@ import (
 // said reads again that a page is written.
 func (b *bench) saidAgain(page *Page) *Effects {
 	b.Helper()
-	said := &Page{}
-	for _, c := range page.Tasks {
-		said.Tasks = append(said.Tasks, &Carried{Entry: &Entry{Task: cloneTask(&c.Entry.Task)}, AsOf: c.AsOf})
-	}
 	b.seq++
-	return b.step(&Events{Seq: b.seq, At: b.now.MS, Page: page.Seq, OnPage: said.Tasks})
+	return b.step(&Events{Seq: b.seq, At: b.now.MS, Page: page.Seq, OnPage: page.again().Tasks})
 }
 
 // TestAPageThatIsSaidTwice is as if it were said once: the append of an event is repeated if its outcome is not known.
@@ -42,11 +38,8 @@ func TestAPageThatIsSaidLate(t *testing.T) {
 	b := newBench(t, Config{})
 	b.r.cfg.LineTasks, b.r.cfg.PageTasks, b.r.cfg.WindowTasks = 2, 2, 8
 	fx := b.keyed("a", nil, 1, 2, 3, 4)
-	page := &Page{Seq: b.seq + 1}
-	for _, p := range fx.Shelve {
-		page.Tasks = append(page.Tasks, &Carried{Entry: &Entry{Task: cloneTask(p.Carried)}, AsOf: p.AsOf})
-	}
-	b.seq += 2
+	page := b.rewrite(fx)
+	b.seq++
 	other := cloneTask(b.r.Get(id(2)))
 	other.ID = id(9) // of an owner that was overtaken, and that is not known here
 	b.saidAgain(&Page{Seq: b.seq, Tasks: []*Carried{{Entry: &Entry{Task: other}, AsOf: page.Tasks[0].AsOf}}})
