@@ -212,6 +212,20 @@ func TestATakeoverNeedsThePageThatCameBack(t *testing.T) {
 	}
 }
 
+// TestATakeoverReadsTheSubmitsOfAPageAgain: its tasks are on that, however many stays have ended since.
+func TestATakeoverReadsTheSubmitsOfAPageAgain(t *testing.T) {
+	b, page := shelved(t, nil)
+	cp := b.r.Checkpoint()
+	next := &bench{T: t, r: New(b.r.cfg, cp, b.now.Mono), now: b.now}
+	next.step(page)
+	next.r.past = pastStays{}
+	next.keyed("a", nil, 1, 2, 3, 4)
+	next.away("all submits are read again", 2)
+	if next.r.Get(id(2)) == nil || next.r.Get(id(3)) != nil || next.r.Get(id(4)) != nil {
+		t.Errorf("%d tasks are in memory", next.r.Len())
+	}
+}
+
 // TestATakeoverReadsThePagesThatItWants, and neither asks for them nor writes one before it is over.
 func TestATakeoverReadsThePagesThatItWants(t *testing.T) {
 	b, page := shelved(t, nil)

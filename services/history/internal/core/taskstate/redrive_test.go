@@ -97,3 +97,14 @@ func TestARedriveIsKnownAgain(t *testing.T) {
 		}
 	}
 }
+
+// TestARedriveWithoutARequestIsNoRepeat of others.
+func TestARedriveWithoutARequestIsNoRepeat(t *testing.T) {
+	task := deadTask()
+	Bring(task, redriveOf(11), 10)
+	for request, want := range map[uint64]bool{11: true, 12: false, 0: false} {
+		if got := task.RedrivenBy(redriveOf(request)); got != want {
+			t.Errorf("request %d: %v", request, got)
+		}
+	}
+}
