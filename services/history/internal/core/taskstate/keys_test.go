@@ -86,7 +86,7 @@ func TestARunningFirstTaskIsAskedToStop(t *testing.T) {
 	task := first(true)
 	grab(task, t0)
 	for seq := range uint64(2) {
-		if v, fx := ofKey(task, Event{Kind: Skipped, OrderKey: "a", CancelRunning: true}, 77, 9+seq, t0+10); v != (Verdict{CancelRequested: true, Revision: 2}) || fx != (Effects{}) || !task.CancelRequested {
+		if v, fx := ofKey(task, Event{Kind: Skipped, OrderKey: "a", CancelRunning: true}, 77, 9+seq, t0+10); v != (Verdict{CancelRequested: true, Revision: 2}) || fx != (Effects{}) || !task.CancelRequested || task.Revision() != 2 {
 			t.Fatalf("%+v %+v", v, fx)
 		}
 	}

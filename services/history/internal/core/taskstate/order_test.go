@@ -76,8 +76,8 @@ func TestATaskBlocksItsKey(t *testing.T) {
 		return task
 	}
 	task := blocking(Expiry{})
-	if task.WakeAt() != 0 || !task.HeldUp() {
-		t.Errorf("woken at %d", task.WakeAt())
+	if task.WakeAt() != 0 || !task.HeldUp() || task.Lost != 0 {
+		t.Errorf("woken at %d, lost %d times", task.WakeAt(), task.Lost)
 	}
 	if v := grab(task, t0+1_000_000); v.Code != fault.Stale || task.State != Backoff {
 		t.Errorf("granted: %+v", v)
@@ -127,5 +127,14 @@ func TestLostAttemptsBlockAKeyToo(t *testing.T) {
 	grab(task, t0)
 	if send(task, Expired, task.Attempt.BeatBy); !task.HeldUp() || task.Lost != 1 {
 		t.Errorf("%s, lost %d times", task.State, task.Lost)
+	}
+}
+
+// TestATaskThatDoesNotBlockItsKey is dead, and leaves its turn to the next.
+func TestATaskThatDoesNotBlockItsKey(t *testing.T) {
+	task := first(false)
+	grab(task, t0)
+	if _, fx := send(task, Failed, t0+5); !fx.Finish || task.State != Dead {
+		t.Errorf("%s: %+v", task.State, fx)
 	}
 }
