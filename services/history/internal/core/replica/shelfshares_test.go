@@ -141,3 +141,25 @@ func TestReadsAreShared(t *testing.T) {
 		t.Errorf("%d pages are being read, %d of %d were", len(asked), len(ever), len(pages))
 	}
 }
+
+// TestAPageThatIsWantedAgain keeps its place among those that wait to be read.
+func TestAPageThatIsWantedAgain(t *testing.T) {
+	b := newBench(t, Config{})
+	var pages []*Page
+	for i := range readsMax + 2 {
+		pages = append(pages, b.written(b.parkedKey("flood", fmt.Sprint(i), 1+3*i, 2)))
+	}
+	want := func(i int) {
+		b.r.wantPage(b.r.pages[pages[i].Seq])
+		b.step(Tick{})
+	}
+	for i := range readsMax {
+		want(i)
+	}
+	want(readsMax)
+	want(readsMax + 1)
+	want(readsMax)
+	if fx := b.step(pages[0]); len(fx.Pages) != 1 || fx.Pages[0] != pages[readsMax].Seq {
+		t.Errorf("pages %v are read next", fx.Pages)
+	}
+}

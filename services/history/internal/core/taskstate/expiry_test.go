@@ -183,3 +183,15 @@ func TestAFailureThatLeavesNoTimeEndsTheTask(t *testing.T) {
 		t.Errorf("repeated: %+v", v)
 	}
 }
+
+// TestAFailureWithoutTimeForAnother is in the history of the task, whose time is over then.
+func TestAFailureWithoutTimeForAnother(t *testing.T) {
+	task := fresh()
+	task.Extra = &Extra{Expiry: Expiry{FinishBy: t0 + 1000}}
+	grab(task, t0)
+	send(task, Failed, t0+1000)
+	n := len(task.Steps)
+	if task.State != Lapsed || n < 2 || task.Steps[n-2].Kind != StepFailed || task.Steps[n-1].Kind != StepLapsed {
+		t.Errorf("%s: %+v", task.State, task.Steps)
+	}
+}
