@@ -2,6 +2,7 @@ package roster
 
 import (
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
@@ -31,6 +32,60 @@ func TestLargeSignsAreNotRead(t *testing.T) {
 	}
 	if n < signsMax/16 || n > signsMax/8 || !r.Passes("shop", 200, time.Second) || !r.Passes("bank", signBytesMax, 2*time.Second) {
 		t.Errorf("%d of the largest signs pass in a second", n)
+	}
+}
+
+// I14: a domain that sends far too much gets no new share by the name of another one.
+func TestAShareIsNotForgotten(t *testing.T) {
+	r := New()
+	for r.Passes("flood", signBytesMax, time.Second) {
+	}
+	if !r.Passes("shop", 200, time.Second) || r.Passes("flood", 200, time.Second) {
+		t.Error("a sign passes that is too much")
+	}
+}
+
+// A domain that is full takes no further worker, and hears those that it has.
+func TestAFullDomainHearsItsWorkers(t *testing.T) {
+	r := New()
+	r.Passes("shop", 200, time.Second)
+	worker := func(n int) string { return "0123456789" + strconv.Itoa(100_000+n) }
+	for n := range domainWorkersMax + 1 {
+		r.Heard("shop", &Sign{ID: worker(n), Every: time.Second}, time.Second)
+	}
+	r.Heard("shop", &Sign{ID: worker(0), Every: time.Second}, 2*time.Second)
+	page, _ := r.List("shop", "", 2*domainWorkersMax)
+	if len(page) != domainWorkersMax || page[0].HeardAt != 2*time.Second {
+		t.Errorf("%d workers, the first was heard at %v", len(page), page[0].HeardAt)
+	}
+}
+
+// What a sign says is bounded, and each bound is allowed.
+func TestTheBoundsOfASign(t *testing.T) {
+	long := func(n int) string { return strings.Repeat("x", n) }
+	full := func() Sign {
+		s := Sign{ID: long(idBytesMax), Name: long(nameBytesMax), Version: long(versionBytesMax), Host: long(hostBytesMax), Every: EveryMax}
+		for range tasklistsMax {
+			s.Tasklists = append(s.Tasklists, long(tasklistBytesMax))
+		}
+		return s
+	}
+	if s := full(); !s.Valid() {
+		t.Error("the largest sign is refused")
+	}
+	if s := (Sign{ID: "09azAZ-_09azAZ-_", Every: EveryMin}); !s.Valid() {
+		t.Error("the smallest sign is refused")
+	}
+	for name, more := range map[string]func(*Sign){
+		"id": func(s *Sign) { s.ID += "x" }, "short id": func(s *Sign) { s.ID = long(idBytesMin - 1) }, "name": func(s *Sign) { s.Name += "x" },
+		"version": func(s *Sign) { s.Version += "x" }, "host": func(s *Sign) { s.Host += "x" }, "every": func(s *Sign) { s.Every++ },
+		"seldom": func(s *Sign) { s.Every = EveryMin - 1 }, "runs": func(s *Sign) { s.RunningFor = -1 },
+		"tasklists": func(s *Sign) { s.Tasklists = append(s.Tasklists, "x") }, "tasklist": func(s *Sign) { s.Tasklists[tasklistsMax-1] += "x" },
+	} {
+		s := full()
+		if more(&s); s.Valid() {
+			t.Errorf("%s: a sign that breaks the bound is valid", name)
+		}
 	}
 }
 

@@ -95,6 +95,9 @@ func TestOneThatLeavesIsNotMissed(t *testing.T) {
 	leaving.Leaving = true
 	e.hear("shop", leaving, start)
 	e.hear("shop", &Sign{ID: id(2), Every: second, Leaving: true}, start) // never heard
+	if page, _ := e.List("shop", "", 10); len(page) != 0 {
+		t.Errorf("listed: %v", page)
+	}
 	if e.upTo(start+second/10, start+3*second) != 1 || !slices.Equal(e.Fallen(), []Key{{"media", id(1)}}) || e.count != 1 {
 		t.Errorf("%v, %d", e.Fallen(), e.count)
 	}

@@ -190,5 +190,29 @@ func TestWhatIsParkedAgainIsNotTouched(t *testing.T) {
 	if _, status := table.Find(testID(1), ""); status != Cancelled {
 		t.Errorf("status %d", status)
 	}
+	table.Fenced()
+	if a := table.Answer([]Wanted{replaced}); len(a.Cancelled) != 0 || !a.Undone {
+		t.Errorf("a replaced owner is given the task: %+v", a)
+	}
+	if a := table.Answer([]Wanted{old}); len(a.Cancelled)+len(a.Fired) != 0 || a.Undone {
+		t.Errorf("a call for the stay before is given the task: %+v", a)
+	}
+	if a := table.Answer([]Wanted{{ID: testID(1), UpTo: 5}}); len(a.Cancelled) != 1 || a.Undone {
+		t.Errorf("an owner that names no epoch gets %+v", a)
+	}
 	table.check(t)
+}
+
+// TestACallIsUndoneAsAWhole, if one of its tasks still waits, wherever it is named. What is answered so was not taken.
+func TestACallIsUndoneAsAWhole(t *testing.T) {
+	for _, order := range [][]Wanted{{{ID: testID(1)}, {ID: testID(2)}}, {{ID: testID(2)}, {ID: testID(1)}}} {
+		table := newTable(t, message(1, 1000, 1), message(2, 2000, 2))
+		table.Cancel(testID(1))
+		table.Fenced()
+		for range 2 {
+			if a := table.Answer(order); len(a.Cancelled) != 1 || !a.Undone || len(a.Fired) != 0 {
+				t.Errorf("%v: %+v", order, a)
+			}
+		}
+	}
 }
