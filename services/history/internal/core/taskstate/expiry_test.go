@@ -195,3 +195,17 @@ func TestAFailureWithoutTimeForAnother(t *testing.T) {
 		t.Errorf("%s: %+v", task.State, task.Steps)
 	}
 }
+
+// TestTheLastFailureOfADelivery is in the history of the task too, which was given to workers as often as it may.
+func TestTheLastFailureOfADelivery(t *testing.T) {
+	task := fresh()
+	policy := *task.Policy
+	policy.MaxAttempts, policy.MaxDeliveries = 9, 1
+	task.Policy = &policy
+	grab(task, t0)
+	send(task, Failed, t0+5)
+	n := len(task.Steps)
+	if task.State != Dead || n < 2 || task.Steps[n-2].Kind != StepFailed || task.Steps[n-1].Kind != StepDead {
+		t.Errorf("%s: %+v", task.State, task.Steps)
+	}
+}

@@ -26,3 +26,30 @@ func TestHasHeaders(t *testing.T) {
 		t.Errorf("headers count as %d bytes", more)
 	}
 }
+
+// TestWhereAUniqueKeyLies is known once the submit is read; what copies share stays as it is.
+func TestWhereAUniqueKeyLies(t *testing.T) {
+	shared := &Extra{Unique: &Unique{Key: "7", Before: 3}}
+	if own := shared.LiesAt(10, 0); own.Unique.Seq != 7 || own.Unique.Before != 0 || own.Order != nil || shared.Unique.Before != 3 {
+		t.Errorf("%+v of %+v", own.Unique, shared.Unique)
+	}
+	both := &Extra{Unique: &Unique{Key: "7", Before: 1}, Order: &Order{Key: "a"}}
+	if own := both.LiesAt(10, 2); own.Unique.Seq != 9 || own.Order.Index != 2 {
+		t.Errorf("%+v, %+v", own.Unique, own.Order)
+	}
+	for _, known := range []*Extra{nil, {Group: "acme"}, {Unique: &Unique{Key: "7", Seq: 4}}} {
+		if own := known.LiesAt(10, 2); own != known {
+			t.Errorf("%+v is another one", known)
+		}
+	}
+	if own := (&Extra{Unique: &Unique{Key: "7", Seq: 4}, Order: &Order{Key: "a"}}).LiesAt(10, 0); own.Unique.Seq != 4 {
+		t.Errorf("the key lies at %d", own.Unique.Seq)
+	}
+}
+
+func TestABatchOfATask(t *testing.T) {
+	of := &Task{Extra: &Extra{Batch: &Batch{ID: "night"}}}
+	if new(Task).BatchID() != "" || (&Task{Extra: new(Extra)}).BatchID() != "" || of.BatchID() != "night" {
+		t.Errorf("it is a member of %q", of.BatchID())
+	}
+}

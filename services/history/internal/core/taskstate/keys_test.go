@@ -99,7 +99,7 @@ func TestARunningFirstTaskIsAskedToStop(t *testing.T) {
 func TestATaskThatBlocksItsKeyIsUnblocked(t *testing.T) {
 	task := blocked()
 	v, fx := ofKey(task, Event{Kind: Unblocked, OrderKey: "a", Update: &Update{Policy: &Policy{MaxAttempts: 3}}}, 77, 9, t0+10)
-	if v != (Verdict{Revision: 2}) || !fx.Trigger || task.State != Ready || task.HeldUp() || task.Policy.MaxAttempts != 3 || task.ReadyAt != t0+10 {
+	if v != (Verdict{Revision: 2}) || !fx.Trigger || task.State != Ready || task.HeldUp() || task.Policy.MaxAttempts != 3 || task.ReadyAt != t0+10 || task.DueAt != t0+10 {
 		t.Fatalf("%+v %+v %s %+v", v, fx, task.State, task.Policy)
 	}
 	if last := task.Steps[len(task.Steps)-1]; last.Kind != StepUnblocked || last.Message != "by ann" {
