@@ -97,6 +97,18 @@ func TestBatchesAreLookedAt(t *testing.T) {
 	}
 }
 
+// TestAClosedBatchIsOverInTime, before it would be looked at again.
+func TestAClosedBatchIsOverInTime(t *testing.T) {
+	k := NewKeeper()
+	n := Name{Domain: "shop", ID: "a"}
+	k.Seen(Home{Name: n, ExpiresAt: 1000, Closed: true})
+	k.Take(0, 10)
+	k.Looked(n, 10)
+	if at, ok := k.Next(); !ok || at != 1000 {
+		t.Errorf("it is looked at %d next", at)
+	}
+}
+
 // TestManyBatchesOfADomainAreLookedAtLessOften, and those of other domains as often as before.
 func TestManyBatchesOfADomainAreLookedAtLessOften(t *testing.T) {
 	const many, hour = 1000, 3_600_000
@@ -120,7 +132,8 @@ func TestManyBatchesOfADomainAreLookedAtLessOften(t *testing.T) {
 		t.Errorf("%d looks at the batch of another domain", looks["bank"])
 	}
 	k.Seen(Home{Name: other, Over: true})
-	if len(k.of) != 1 {
+	k.Seen(Home{Name: Name{Domain: "shop", ID: "0"}, Over: true})
+	if len(k.of) != 1 || k.of["shop"] != many-1 {
 		t.Errorf("domains that have batches: %v", k.of)
 	}
 }
