@@ -59,17 +59,19 @@ func TestPagesAreLeftForOthers(t *testing.T) {
 
 // TestTheFewestPagesComeFirst: a domain whose lines are long does not keep others from the shelf.
 func TestTheFewestPagesComeFirst(t *testing.T) {
-	b := newBench(t, Config{})
-	b.written(b.parkedKey("flood", "a", 1, 9))
-	fx := b.parkedKey("flood", "b", 11, 50)
-	b.parkedKey("shop", "a", 101, 3)
-	b.parkedKey("flood", "c", 201, 30)
-	if len(fx.Shelve) != 50 {
-		t.Fatalf("%d tasks are shelved", len(fx.Shelve))
-	}
-	b.now.MS += shelveEveryMS
-	if fx := b.step(Stored{Kind: JobShelve}); len(fx.Shelve) != 3 || fx.Shelve[0].Domain != "shop" {
-		t.Errorf("%d tasks are shelved next", len(fx.Shelve))
+	for range 8 { // which line is looked at first depends on a map
+		b := newBench(t, Config{})
+		b.written(b.parkedKey("flood", "a", 1, 9))
+		fx := b.parkedKey("flood", "b", 11, 50)
+		b.parkedKey("shop", "a", 101, 3)
+		b.parkedKey("flood", "c", 201, 30)
+		if len(fx.Shelve) != 50 {
+			t.Fatalf("%d tasks are shelved", len(fx.Shelve))
+		}
+		b.now.MS += shelveEveryMS
+		if fx := b.step(Stored{Kind: JobShelve}); len(fx.Shelve) != 3 || fx.Shelve[0].Domain != "shop" {
+			t.Errorf("%d tasks are shelved next", len(fx.Shelve))
+		}
 	}
 }
 
