@@ -22,7 +22,7 @@ type overtakenStore struct {
 
 func (m overtakenStore) Park(ctx context.Context, bucket int64, batch []byte) (uint64, error) {
 	if m.overtakes {
-		data, err := (&logv1.Batch{Fence: true, Epoch: 99}).MarshalVT()
+		data, err := (&logv1.Batch{Fence: true, Epoch: 2}).MarshalVT() // that of the owner that follows
 		if err != nil {
 			m.t.Error(err)
 		}
@@ -66,6 +66,18 @@ func TestLetterOutlivesAVoidStay(t *testing.T) {
 				time.Sleep(5 * time.Second)
 				if got := letters() == 1; got != overtakes {
 					t.Errorf("the letter is there: %v", got)
+				}
+				if err := stop(); err != nil {
+					t.Error(err)
+				}
+				s.mu.Lock()
+				s.worker = nil
+				s.mu.Unlock()
+				o, stop = run(s.deps("b"))
+				<-o.Ready()
+				time.Sleep(5 * time.Second)
+				if letters() != 0 {
+					t.Error("the next owner does not bring the task back")
 				}
 				if err := stop(); err != nil {
 					t.Error(err)

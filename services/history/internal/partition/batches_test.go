@@ -1,0 +1,125 @@
+package partition_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+)
+
+// written is the sizes of the batches that an owner writes, in bytes, and how many of what each has.
+type written struct {
+	mu           sync.Mutex
+	bytes, parts []int
+}
+
+func (w *written) add(bytes, parts int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.bytes, w.parts = append(w.bytes, bytes), append(w.parts, parts)
+}
+
+// most is the largest batch, and all that they have together.
+func (w *written) most() (bytes, parts, all int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i, n := range w.parts {
+		bytes, parts, all = max(bytes, w.bytes[i]), max(parts, n), all+n
+	}
+	return bytes, parts, all
+}
+
+// notedTimer notes what is parked.
+type notedTimer struct {
+	partition.TimerStore
+	written
+}
+
+func (m *notedTimer) Park(ctx context.Context, bucket int64, batch []byte) (uint64, error) {
+	var b logv1.Batch
+	if err := b.UnmarshalVT(batch); err != nil {
+		return 0, err
+	}
+	m.add(len(batch), len(b.Tasks))
+	return m.TimerStore.Park(ctx, bucket, batch)
+}
+
+// notedLog notes the expiries that its owner appends.
+type notedLog struct {
+	partition.Log
+	written
+}
+
+func (m *notedLog) Append(ctx context.Context, batch []byte) error {
+	var b logv1.EventBatch
+	if err := b.UnmarshalVT(batch); err != nil {
+		return err
+	}
+	m.add(len(batch), len(b.Events))
+	return m.Log.Append(ctx, batch)
+}
+
+// TestWhatIsParkedIsWrittenInBatches of bounded size, each task once; then it leaves memory, and what comes later can be parked.
+func TestWhatIsParkedIsWrittenInBatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShell(t)
+		d := s.deps("a")
+		timer := &notedTimer{TimerStore: d.TimerStore}
+		d.TimerStore = timer
+		o, stop := run(d)
+		<-o.Ready()
+		const all = 12
+		due := time.Now().Add(time.Hour).UnixMilli()
+		for round := range uint64(2) {
+			var tasks []*logv1.Record
+			for n := range uint64(all / 2) {
+				r := task(newID(1+n+round*all), "shop")
+				r.DueAtMs, r.Payload = due, make([]byte, 150<<10)
+				tasks = append(tasks, r)
+			}
+			s.submit(ids.LaneLater, tasks...)
+			time.Sleep(5 * time.Second)
+		}
+		bytes, _, parked := timer.most()
+		if bytes > 410<<10 || parked != all || len(timer.parts) != all/2 {
+			t.Errorf("%d tasks in %d batches of up to %d bytes, want %d, two in each", parked, len(timer.parts), bytes, all)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestEventsAreWrittenInBatches of bounded size: as many tasks expire at once as a window has.
+func TestEventsAreWrittenInBatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShell(t)
+		d := s.deps("a")
+		log := &notedLog{Log: d.Log}
+		d.Log = log
+		o, stop := run(d)
+		<-o.Ready()
+		const all = 2500
+		for n := range uint64(all / 100) {
+			var tasks []*logv1.Record
+			for i := range uint64(100) {
+				r := task(newID(1+100*n+i), "shop")
+				r.Expiry = &logv1.Expiry{StartWithinMs: 5000}
+				tasks = append(tasks, r)
+			}
+			s.submit(3, tasks...)
+		}
+		time.Sleep(time.Minute)
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		if _, most, appended := log.most(); most > 1000 || appended != all || len(s.archived()) != all {
+			t.Errorf("%d expiries, up to %d in a batch, want %d; %d tasks have ended", appended, most, all, len(s.archived()))
+		}
+	})
+}
