@@ -393,8 +393,8 @@ func compareStores(s *story, l *life) any {
 			return fmt.Sprintf("shard %d is at epoch %d, not at %+v", number, sh.epoch, got)
 		}
 	}
-	if !l.r.Idle() && l.r.saving == nil || len(l.r.early.byID) > 0 || len(l.r.held) > 0 || len(l.r.asking) > 0 || len(l.r.searching) > 0 {
-		return fmt.Sprintf("it still waits: early %d, held %d, asking %d", len(l.r.early.byID), len(l.r.held), len(l.r.asking))
+	if !l.r.Idle() && l.r.saving == nil || len(l.r.early.byID) > 0 || l.heldStays() > 0 || len(l.r.asking) > 0 || len(l.r.searching) > 0 {
+		return fmt.Sprintf("it still waits: early %d, held %d, asking %d", len(l.r.early.byID), l.heldStays(), len(l.r.asking))
 	}
 	if problem := compareLines(s, l); problem != nil {
 		return problem
