@@ -2,13 +2,17 @@ package natsgate
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 
@@ -19,15 +23,18 @@ import (
 type Letters struct {
 	js     jetstream.JetStream
 	direct *natslog.Direct
+	// logVersion is what the cluster writes.
+	logVersion func() uint32
+	marks      natslog.Marks
 }
 
-// NewLetters makes the port on a connection. Who made it closes it.
-func NewLetters(js jetstream.JetStream) (*Letters, error) {
+// NewLetters makes the port on a connection, for a cluster that writes a log version. Who made it closes it.
+func NewLetters(js jetstream.JetStream, logVersion func() uint32) (*Letters, error) {
 	direct, err := natslog.NewDirect(js)
 	if err != nil {
 		return nil, err
 	}
-	return &Letters{js: js, direct: direct}, nil
+	return &Letters{js: js, direct: direct, logVersion: logVersion}, nil
 }
 
 // Close ends what it listens to.
@@ -39,7 +46,7 @@ func (l *Letters) Last(ctx context.Context) (uint64, error) {
 	return last, unread(err)
 }
 
-// Page reads the letters of a domain, or of one tasklist of it, behind a sequence.
+// Page reads the letters of a domain, or of one tasklist of it, behind a sequence, and the marks in place of those that are gone.
 func (l *Letters) Page(ctx context.Context, domain, tasklist string, after uint64, limit, bytesMax int) (page []gateway.Letter, more bool, err error) {
 	filter := topology.DeadFilter(domain)
 	if tasklist != "" {
@@ -50,6 +57,10 @@ func (l *Letters) Page(ctx context.Context, domain, tasklist string, after uint6
 		return nil, false, unread(err)
 	}
 	for _, r := range answers[0].Records {
+		if r.IsMark() {
+			page = append(page, gateway.Letter{Seq: r.Seq})
+			continue
+		}
 		task, err := letterOf(r.Data)
 		if err != nil {
 			return nil, false, err
@@ -74,7 +85,7 @@ func (l *Letters) Find(ctx context.Context, domain string, wanted []ids.TaskID) 
 // Get reads one, as the stream's leader has it.
 func (l *Letters) Get(ctx context.Context, domain string, id ids.TaskID) (*gateway.Letter, error) {
 	r, err := natslog.LastForSubject(ctx, l.js, topology.DeadLetterStream, topology.DeadOf(domain, id))
-	if err != nil || r == nil {
+	if err != nil || r == nil || r.IsMark() {
 		return nil, unread(err)
 	}
 	task, err := letterOf(r.Data)
@@ -90,28 +101,48 @@ func brief(r *logv1.Record) *logv1.Record {
 	return r
 }
 
-// Delete deletes letters, and what may be left of earlier ones of the same tasks; nil ones are passed over.
-func (l *Letters) Delete(ctx context.Context, letters []*gateway.Letter) (deleted int64, err error) {
+// Delete deletes letters, and what may be left of earlier ones of the same tasks; nil ones are passed over. Many go in one atomic batch, with a mark in place of
+// each; where one of them is not the last of its subject, or the stream takes no marks, each is purged for itself.
+func (l *Letters) Delete(ctx context.Context, domain string, letters []*gateway.Letter) (deleted int64, err error) {
+	var all []natslog.Place
+	for _, one := range letters {
+		if one != nil {
+			all = append(all, natslog.Place{Subject: topology.Dead(one.Record.Domain, one.Record.Tasklist, ids.TaskID(one.Record.Id)), Seq: one.Seq})
+		}
+	}
+	for some := range slices.Chunk(all, natslog.MarksMax) {
+		n, err := l.delete(ctx, domain, some)
+		if deleted += n; err != nil {
+			return deleted, unread(err)
+		}
+	}
+	return deleted, nil
+}
+
+// delete deletes letters of a domain.
+func (l *Letters) delete(ctx context.Context, domain string, all []natslog.Place) (deleted int64, err error) {
+	if len(all) >= natslog.MarksMin && l.logVersion() >= logversion.LetterMarks {
+		err := l.marks.Put(ctx, l.js.Conn(), all, topology.DeadMarked(domain))
+		switch {
+		case err == nil:
+			return int64(len(all)), nil
+		case errors.Is(err, natslog.ErrOutcomeUnknown):
+			return 0, err
+		}
+	}
 	stream, err := l.js.Stream(ctx, topology.DeadLetterStream)
 	if err != nil {
-		return 0, unread(err)
+		return 0, err
 	}
-	var mu sync.Mutex
-	err = parallel(len(letters), func(i int) error {
-		one := letters[i]
-		if one == nil {
-			return nil
+	var done atomic.Int64
+	err = parallel(len(all), func(i int) error {
+		err := stream.Purge(ctx, jetstream.WithPurgeSubject(all[i].Subject), jetstream.WithPurgeSequence(all[i].Seq+1))
+		if err == nil {
+			done.Add(1)
 		}
-		subject := topology.Dead(one.Record.Domain, one.Record.Tasklist, ids.TaskID(one.Record.Id))
-		if err := stream.Purge(ctx, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeSequence(one.Seq+1)); err != nil {
-			return unread(err)
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		deleted++
-		return nil
+		return err
 	})
-	return deleted, err
+	return done.Load(), err
 }
 
 // letterOf is the task of a dead letter: a batch of one.
