@@ -46,28 +46,81 @@ func (l *Letters) Last(ctx context.Context) (uint64, error) {
 	return last, unread(err)
 }
 
-// Page reads the letters of a domain, or of one tasklist of it, behind a sequence, and the marks in place of those that are gone.
+const (
+	// windowFirst and windowMax are of how many sequences letters are read at a time.
+	windowFirst, windowMax = 4, 32
+	// windowBytes is up to how many bytes a window may have.
+	windowBytes = 512 << 10
+)
+
+// Page reads the letters of a domain, or of one tasklist of it, behind a sequence, and the marks in place of those that are gone. More may lie behind them.
+//
+// Where letters lie close together they are read one by one, in windows: for a batch the server counts what lies behind it, which takes 20 ms of 100,000.
 func (l *Letters) Page(ctx context.Context, domain, tasklist string, after uint64, limit, bytesMax int) (page []gateway.Letter, more bool, err error) {
 	filter := topology.DeadFilter(domain)
 	if tasklist != "" {
 		filter = topology.DeadOfTasklist(domain, tasklist)
 	}
-	answers, err := l.direct.Get(ctx, topology.DeadLetterStream, []natslog.Query{{Seq: after + 1, NextFor: filter, Batch: limit, BytesMax: bytesMax}})
+	bytes := 0
+	take := func(all []natslog.Record) error {
+		for i := range all {
+			after = all[i].Seq
+			bytes += len(all[i].Data)
+			one := gateway.Letter{Seq: after}
+			if !all[i].IsMark() {
+				task, err := letterOf(all[i].Data)
+				if err != nil {
+					return err
+				}
+				one.Record = brief(task)
+			}
+			page = append(page, one)
+		}
+		return nil
+	}
+	for n, near := windowFirst, true; near && len(page) < limit && bytes < bytesMax; {
+		n = min(n, limit-len(page))
+		all, end, err := l.window(ctx, filter, after, n)
+		if err == nil {
+			err = take(all)
+		}
+		if err != nil || end {
+			return page, false, err
+		}
+		near = 2*len(all) >= n
+		if bytes/len(page)*2*n <= windowBytes {
+			n = min(2*n, windowMax)
+		}
+	}
+	if len(page) >= limit || bytes >= bytesMax {
+		return page, true, nil
+	}
+	answers, err := l.direct.Get(ctx, topology.DeadLetterStream, []natslog.Query{{Seq: after + 1, NextFor: filter, Batch: limit - len(page), BytesMax: bytesMax - bytes}})
 	if err != nil {
 		return nil, false, unread(err)
 	}
-	for _, r := range answers[0].Records {
-		if r.IsMark() {
-			page = append(page, gateway.Letter{Seq: r.Seq})
-			continue
-		}
-		task, err := letterOf(r.Data)
-		if err != nil {
-			return nil, false, err
-		}
-		page = append(page, gateway.Letter{Seq: r.Seq, Record: brief(task)})
+	return page, answers[0].More, take(answers[0].Records)
+}
+
+// window reads the letters that lie at the next n sequences, and the first one behind them if one of these has none. End tells that none lies behind them.
+func (l *Letters) window(ctx context.Context, filter string, after uint64, n int) (all []natslog.Record, end bool, err error) {
+	queries := make([]natslog.Query, n)
+	for i := range queries {
+		queries[i] = natslog.Query{Seq: after + 1 + uint64(i), NextFor: filter}
 	}
-	return page, answers[0].More, nil
+	answers, err := l.direct.Get(ctx, topology.DeadLetterStream, queries)
+	if err != nil {
+		return nil, false, unread(err)
+	}
+	for _, a := range answers {
+		if len(a.Records) == 0 {
+			return all, true, nil
+		}
+		if r := a.Records[0]; len(all) == 0 || r.Seq > all[len(all)-1].Seq {
+			all = append(all, r)
+		}
+	}
+	return all, false, nil
 }
 
 // Find reads the letters of tasks, as the stream's leader has them; nil where there is none.

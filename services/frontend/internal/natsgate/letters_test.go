@@ -62,7 +62,7 @@ func TestManyLettersAreReadWithoutTheirPayloads(t *testing.T) {
 	}
 }
 
-// TestManyLettersArePurgedTogether: none of them is read any more, and what was stored anew meanwhile stays.
+// TestManyLettersArePurgedTogether: none of them is read any more, and what was stored again meanwhile stays.
 func TestManyLettersArePurgedTogether(t *testing.T) {
 	for name, c := range map[string]struct {
 		version uint32
@@ -118,5 +118,55 @@ func TestManyLettersArePurgedTogether(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestLettersAreReadHoweverTheyLie: close together, or among a neighbour's, and some with much data. Each is read once, in order.
+func TestLettersAreReadHoweverTheyLie(t *testing.T) {
+	nc, js := connect(t)
+	letters, err := NewLetters(js, func() uint32 { return logversion.LetterMarks })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer letters.Close()
+	ctx := t.Context()
+	var msgs []natslog.Msg
+	for n := range uint64(300) {
+		domain, size := "shop", 10
+		if n >= 100 && n < 200 && n%9 != 0 {
+			domain = "rival"
+		}
+		if n%50 == 49 {
+			size = 100 << 10
+		}
+		id := ids.NewTaskID(time.UnixMilli(1_800_000_000_000), 0, n)
+		data, err := (&logv1.Batch{Tasks: []*logv1.Record{{Id: id[:], Domain: domain, Tasklist: "mail", Payload: make([]byte, size)}}}).MarshalVT()
+		if err != nil {
+			t.Fatal(err)
+		}
+		msgs = append(msgs, natslog.Msg{Subject: topology.Dead(domain, "mail", id), Data: data})
+	}
+	if _, err := natslog.AppendAtomic(ctx, nc, msgs); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ limit, bytes, pages int }{{1000, 4 << 20, 1}, {33, 4 << 20, 7}, {7, 4 << 20, 31}, {1000, 64 << 10, 4}} {
+		var after, read uint64
+		pages := 0
+		for more := true; more; pages++ {
+			var page []gateway.Letter
+			if page, more, err = letters.Page(ctx, "shop", "", after, c.limit, c.bytes); err != nil || len(page) > c.limit {
+				t.Fatalf("a page of %d letters: %v", len(page), err)
+			}
+			for _, l := range page {
+				if l.Seq <= after || l.Record.Domain != "shop" {
+					t.Fatalf("behind %d lies %v", after, l)
+				}
+				after = l.Seq
+				read++
+			}
+		}
+		if read != 211 || pages < c.pages || pages > c.pages+1 {
+			t.Errorf("limits %d and %d: %d letters on %d pages", c.limit, c.bytes, read, pages)
+		}
 	}
 }

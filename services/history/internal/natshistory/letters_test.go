@@ -41,7 +41,7 @@ func TestAnEarlierLetterGoes(t *testing.T) {
 	}
 }
 
-// TestManyLettersAreMarked: those that are dropped are gone for all readers, with one sync to disk instead of one each; those that were stored anew stay.
+// TestManyLettersAreMarked: those that are dropped are gone for all readers, with one sync to disk instead of one each; those that were stored again stay.
 func TestManyLettersAreMarked(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
