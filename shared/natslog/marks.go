@@ -36,8 +36,9 @@ type Marks struct {
 }
 
 // Put marks all of these messages, or none: ErrWrongLast if one is not the last of its subject. Their subjects must differ, and be of one stream, which allows
-// atomic batches, rollups and TTLs; they are MarksMax at most. Beside them a message is stored on each of the subjects said, which is there for longer than all of these marks.
-func (m *Marks) Put(ctx context.Context, nc *nats.Conn, all []Place, said ...string) error {
+// atomic batches, rollups and TTLs; they are MarksMax at most. Beside them a message is stored on each of the subjects said, which has
+// this number and is there for longer than all of these marks.
+func (m *Marks) Put(ctx context.Context, nc *nats.Conn, all []Place, said map[string]int) error {
 	msgs := make([]Msg, 0, len(all)+len(said))
 	now, kept := time.Now(), time.Duration(0)
 	for _, p := range all {
@@ -45,8 +46,8 @@ func (m *Marks) Put(ctx context.Context, nc *nats.Conn, all []Place, said ...str
 		msgs = append(msgs, Msg{Subject: p.Subject}.InPlace(kept).Over(p.Seq))
 	}
 	ttl := strconv.FormatInt(int64((kept+markedLonger)/time.Second), 10)
-	for _, subject := range said {
-		msgs = append(msgs, Msg{Subject: subject, Header: nats.Header{jetstream.MsgTTLHeader: []string{ttl}}})
+	for subject, n := range said {
+		msgs = append(msgs, Msg{Subject: subject, Data: strconv.AppendInt(nil, int64(n), 10), Header: nats.Header{jetstream.MsgTTLHeader: []string{ttl}}})
 	}
 	_, err := AppendAtomic(ctx, nc, msgs)
 	return err

@@ -25,10 +25,10 @@ func TestMarksTakeThePlaceOfMessages(t *testing.T) {
 	}
 	var m natslog.Marks
 	wrong := append(append([]natslog.Place{}, all[:5]...), natslog.Place{all[5].Subject, all[5].Seq - 1})
-	if err := m.Put(ctx, nc, wrong); !errors.Is(err, natslog.ErrWrongLast) {
+	if err := m.Put(ctx, nc, wrong, nil); !errors.Is(err, natslog.ErrWrongLast) {
 		t.Fatalf("one that is not the last of its subject: %v", err)
 	}
-	if err := m.Put(ctx, nc, all[:12], "log.said"); err != nil {
+	if err := m.Put(ctx, nc, all[:12], map[string]int{"log.said": 12}); err != nil {
 		t.Fatal(err)
 	}
 	for i, p := range all {
@@ -41,10 +41,10 @@ func TestMarksTakeThePlaceOfMessages(t *testing.T) {
 		}
 	}
 	said, err := natslog.LastForSubject(ctx, js, stream, "log.said")
-	if err != nil || said == nil || said.Header.Get(jetstream.MsgTTLHeader) == "" || said.Header.Get(jetstream.MsgRollup) != "" {
+	if err != nil || said == nil || string(said.Data) != "12" || said.Header.Get(jetstream.MsgTTLHeader) == "" || said.Header.Get(jetstream.MsgRollup) != "" {
 		t.Errorf("said is %+v: %v", said, err)
 	}
-	if err := m.Put(ctx, nc, all[:12]); !errors.Is(err, natslog.ErrWrongLast) {
+	if err := m.Put(ctx, nc, all[:12], nil); !errors.Is(err, natslog.ErrWrongLast) {
 		t.Errorf("what was marked is marked again: %v", err)
 	}
 }

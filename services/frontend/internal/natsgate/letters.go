@@ -175,7 +175,7 @@ func (l *Letters) Delete(ctx context.Context, domain string, letters []*gateway.
 // delete deletes letters of a domain.
 func (l *Letters) delete(ctx context.Context, domain string, all []natslog.Place) (deleted int64, err error) {
 	if len(all) >= natslog.MarksMin && l.logVersion() >= logversion.LetterMarks {
-		err := l.marks.Put(ctx, l.js.Conn(), all, topology.DeadMarked(domain))
+		err := l.marks.Put(ctx, l.js.Conn(), all, map[string]int{topology.DeadMarked(domain): len(all)})
 		switch {
 		case err == nil:
 			return int64(len(all)), nil

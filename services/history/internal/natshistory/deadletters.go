@@ -116,6 +116,7 @@ const oldestRounds = 100
 func (r *Reader) Oldest(ctx context.Context, domain string, after uint64, limit, bytesMax int) (page partition.LetterPage, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
+	passed := uint64(0)
 	for more, round := true, 0; more && len(page.Letters) == 0 && round < oldestRounds; round++ {
 		answers, err := r.direct.Get(ctx, topology.DeadLetterStream, []natslog.Query{{Seq: after + 1, NextFor: topology.DeadFilter(domain), Batch: limit, BytesMax: bytesMax}})
 		if err != nil {
@@ -125,6 +126,7 @@ func (r *Reader) Oldest(ctx context.Context, domain string, after uint64, limit,
 			there := &answers[0].Records[i]
 			after = there.Seq
 			if there.IsMark() {
+				passed++
 				continue
 			}
 			_, id, ok := topology.DeadOfSubject(there.Subject)
@@ -137,9 +139,8 @@ func (r *Reader) Oldest(ctx context.Context, domain string, after uint64, limit,
 		}
 		page.Behind, more = answers[0].Pending, answers[0].More
 	}
-	// Only now: what was counted was said before.
-	marked, err := natslog.LastForSubject(ctx, r.cfg.JetStream, topology.DeadLetterStream, topology.DeadMarked(domain))
-	page.Sure = marked == nil
+	marks, sure, err := r.marked(ctx, domain) // only now: what was counted was said before
+	page.Marks, page.Sure = marks-min(marks, passed), sure
 	return page, err
 }
 

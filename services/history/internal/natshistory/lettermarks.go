@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
@@ -36,12 +37,35 @@ func (a *Archive) mark(ctx context.Context, letters []replica.Letter) error {
 		return errNoMarks
 	}
 	var all []natslog.Place
-	var said []string
+	said := map[string]int{}
 	for _, l := range letters {
 		all = append(all, natslog.Place{Subject: topology.Dead(l.Domain, l.Tasklist, l.ID), Seq: l.Seq})
-		if marked := topology.DeadMarked(l.Domain); !slices.Contains(said, marked) {
-			said = append(said, marked)
-		}
+		said[topology.DeadMarked(l.Domain)]++
 	}
-	return a.marks.Put(ctx, a.cfg.NATS, all, said...)
+	return a.marks.Put(ctx, a.cfg.NATS, all, said)
+}
+
+// saidMax is how much of what is said of the marks of a domain is read.
+const saidMax = 10_000
+
+// marked is how many marks a domain has at most; it is not sure if there may be more. They were said before they could be read.
+func (r *Reader) marked(ctx context.Context, domain string) (n uint64, sure bool, err error) {
+	subject := topology.DeadMarked(domain)
+	last, err := natslog.LastForSubject(ctx, r.cfg.JetStream, topology.DeadLetterStream, subject)
+	if err != nil || last == nil {
+		return 0, err == nil, err
+	}
+	answers, err := r.direct.Get(ctx, topology.DeadLetterStream, []natslog.Query{{Seq: 1, NextFor: subject, Batch: saidMax}})
+	if err != nil {
+		return 0, false, err
+	}
+	for i := range answers[0].Records {
+		some, err := strconv.ParseUint(string(answers[0].Records[i].Data), 10, 63)
+		if err != nil {
+			return 0, false, nil
+		}
+		n += some
+		sure = answers[0].Records[i].Seq >= last.Seq // else a follower has answered that lags
+	}
+	return n, sure && !answers[0].More, nil
 }

@@ -30,9 +30,9 @@ type LetterStore interface {
 // LetterPage is some letters of a domain.
 type LetterPage struct {
 	Letters []Letter
-	// Behind is how many lie behind them. It is not Sure while it may count marks of letters that are gone.
-	Behind uint64
-	Sure   bool
+	// Behind is how many lie behind them, with the marks of letters that are gone: at most so many Marks, if that is Sure.
+	Behind, Marks uint64
+	Sure          bool
 }
 
 // LetterLimits are those of a domain.
@@ -81,7 +81,7 @@ func (s *Sweeper) sweep(ctx context.Context, of LetterLimits) error {
 		for i, l := range found {
 			ended[i], after = l.Record.FinishedAtMs, l.Seq
 		}
-		over, old, more := plan.Page(ended, read.Behind, read.Sure)
+		over, old, more := plan.Page(ended, read.Behind, read.Marks, read.Sure)
 		var tooMany, tooOld []replica.Letter
 		for i := range over {
 			tooMany = s.own(tooMany, found[i])

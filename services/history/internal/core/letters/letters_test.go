@@ -11,6 +11,7 @@ func TestOneSweep(t *testing.T) {
 		ended  []int64
 		behind uint64
 		want   string
+		marks  uint64
 		unsure bool
 	}
 	for name, c := range map[string]struct {
@@ -31,14 +32,16 @@ func TestOneSweep(t *testing.T) {
 		"by both":              {Limits{MaxAgeMS: 1000, Max: 4}, []page{{ended: []int64{now, 2, 3, now}, behind: 1, want: "1 [1 2] false"}}},
 		"the last page":        {Limits{MaxAgeMS: 1000}, []page{{ended: []int64{1, 2}, behind: 0, want: "0 [0 1] false"}}},
 		"nothing is there":     {Limits{MaxAgeMS: 1000, Max: 1}, []page{{ended: nil, behind: 0, want: "0 [] false"}}},
-		"marks are among them": {Limits{MaxAgeMS: 1000, Max: 2}, []page{
+		"so many marks":        {Limits{Max: 2}, []page{{ended: []int64{1, 2}, behind: 6, marks: 5, want: "1 [] false"}}},
+		"more marks":           {Limits{Max: 2}, []page{{ended: []int64{1, 2}, behind: 6, marks: 9, want: "0 [] false"}}},
+		"who knows": {Limits{MaxAgeMS: 1000, Max: 2}, []page{
 			{ended: []int64{1, now}, behind: 4, want: "0 [0] false", unsure: true}, {ended: []int64{2}, behind: 0, want: "0 [0] false"},
 		}},
 		"nothing but a promise": {Limits{MaxAgeMS: 1000, Max: 1}, []page{{ended: nil, behind: 9, want: "0 [] false"}}},
 	} {
 		s := NewSweep(c.limits, now)
 		for i, p := range c.pages {
-			over, old, more := s.Page(p.ended, p.behind, !p.unsure)
+			over, old, more := s.Page(p.ended, p.behind, p.marks, !p.unsure)
 			if got := fmt.Sprint(over, old, more); got != p.want {
 				t.Errorf("%s, page %d: %s, want %s", name, i, got, p.want)
 			}
