@@ -55,7 +55,7 @@ const (
 
 // Page reads the letters of a domain, or of one tasklist of it, behind a sequence, and the marks in place of those that are gone. More may lie behind them.
 //
-// Where letters lie close together they are read one by one, in windows: for a batch the server counts what lies behind it, which takes 20 ms of 100,000.
+// Where letters lie close together they are read one by one, in windows: for a batch the server counts what lies behind it, letter by letter.
 func (l *Letters) Page(ctx context.Context, domain, tasklist string, after uint64, limit, bytesMax int) (page []gateway.Letter, more bool, err error) {
 	filter := topology.DeadFilter(domain)
 	if tasklist != "" {
