@@ -82,13 +82,16 @@ const (
 	LetterLimits = 10
 	// Batches is the format since which tasks may be members of a batch: an older owner would not count how they end.
 	Batches = 10
+	// LetterMarks is the format since which a mark may lie in place of a dead letter that is gone: an older frontend would fail to list letters, and an older
+	// owner would count it.
+	LetterMarks = 11
 )
 
 // newest is the newest format that this program reads and writes. A build raises
 // it, for tests of programs of two versions side by side:
 //
-//	go build -ldflags "-X github.com/yardmaster-io/yardmaster/contracts/logversion.newest=11"
-var newest = "10"
+//	go build -ldflags "-X github.com/yardmaster-io/yardmaster/contracts/logversion.newest=12"
+var newest = "11"
 
 var parsed = sync.OnceValue(func() uint32 {
 	v, err := parse(newest)

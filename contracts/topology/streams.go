@@ -86,7 +86,10 @@ func Streams(n Partitioning) []Stream {
 	}
 	return append(
 		all,
-		Stream{Name: DeadLetterStream, Subjects: []string{DeadAny}, DedupeWindow: DedupeWindow},
+		Stream{
+			Name: DeadLetterStream, Subjects: []string{DeadAny},
+			AtomicBatch: true, MessageTTL: true, DedupeWindow: DedupeWindow,
+		},
 		Stream{
 			Name: QuarantineStream, Subjects: []string{quarantinePrefix + ">"},
 			AtomicBatch: true, DedupeWindow: QuarantineDedupeWindow,

@@ -184,7 +184,7 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 		return fmt.Errorf("listen for bounced answers: %w", err)
 	}
 	defer closeWire()
-	nc := natshistory.Config{NATS: s.NATS, JetStream: s.js, Partition: p, Partitions: s.Partitioning.History, Log: s.Log}
+	nc := natshistory.Config{NATS: s.NATS, JetStream: s.js, Partition: p, Partitions: s.Partitioning.History, LogVersion: domains.WriteVersion, Log: s.Log}
 	reader, closeReader, err := s.openReader(ctx, p)
 	if err != nil {
 		return fmt.Errorf("open the reader of finished tasks: %w", err)

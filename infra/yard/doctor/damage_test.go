@@ -115,22 +115,33 @@ func damagedLetters() []damage {
 			}
 		}, nil},
 		{"a dead letter is redriven", func(p *patient) {
-			letters := p.messages(topology.DeadLetterStream)
-			_, records := p.typed(archive, archived, "bad")
-			r := records[0]
-			for _, l := range letters {
-				if strings.HasSuffix(l.subject, ids.TaskID(r.Id).String()) {
-					p.remove(topology.DeadLetterStream, l.seq)
-				}
-			}
-			r.Parkings++
-			r.DueAtMs = time.Now().Add(time.Hour).UnixMilli()
-			p.put(topology.Timer(0, topology.TimerBucket(r.DueAtMs)), p.batch(&logv1.Batch{Tasks: []*logv1.Record{r}}))
+			p.redrive(func(letter message) { p.remove(topology.DeadLetterStream, letter.seq) })
+		}, nil},
+		{"a dead letter is redriven, and a mark lies there", func(p *patient) {
+			p.redrive(func(letter message) {
+				p.put(letter.subject, nil, jetstream.MsgRollup, jetstream.MsgRollupSubject)
+				p.put(topology.DeadMarked(domain), nil)
+			})
 		}, nil},
 		{"a dead letter of a task that never ended", func(p *patient) {
-			p.put(topology.Dead(domain, list, ids.NewTaskID(time.Now(), 0, 99)), nil)
+			p.put(topology.Dead(domain, list, ids.NewTaskID(time.Now(), 0, 99)), []byte("a letter"))
 		}, []doctor.Code{doctor.LetterWithoutEnd}},
 	}
+}
+
+// redrive brings a dead task back, whose letter is deleted.
+func (p *patient) redrive(drop func(letter message)) {
+	letters := p.messages(topology.DeadLetterStream)
+	_, records := p.typed(archive, archived, "bad")
+	r := records[0]
+	for _, l := range letters {
+		if strings.HasSuffix(l.subject, ids.TaskID(r.Id).String()) {
+			drop(l)
+		}
+	}
+	r.Parkings++
+	r.DueAtMs = time.Now().Add(time.Hour).UnixMilli()
+	p.put(topology.Timer(0, topology.TimerBucket(r.DueAtMs)), p.batch(&logv1.Batch{Tasks: []*logv1.Record{r}}))
 }
 
 func damagedKeys() []damage {

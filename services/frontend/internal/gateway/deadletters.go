@@ -21,12 +21,16 @@ import (
 // Letter is one dead letter.
 type Letter struct {
 	// Seq is its place in the stream.
-	Seq    uint64
+	Seq uint64
+	// Record is nil for a mark: a letter was there, and is gone.
 	Record *logv1.Record
 }
 
 // letterPageBytes is up to how many bytes of letters a step looks at.
 const letterPageBytes = 4 << 20
+
+// markRounds is how many pages of nothing but marks a step passes over.
+const markRounds = 20
 
 // ListDeadLetters tells of dead letters (deadletters.list).
 func (g *Gateway) ListDeadLetters(c Call, req *yardv1.ListDeadLettersRequest, answer Answer) {
@@ -172,7 +176,7 @@ func (g *Gateway) PurgeDeadLetters(c Call, req *yardv1.PurgeDeadLettersRequest, 
 		if s.Preview || done.Found == 0 {
 			return done, nil
 		}
-		if done.Purged, err = g.Letters.Delete(ctx, found); err != nil {
+		if done.Purged, err = g.Letters.Delete(ctx, c.Domain, found); err != nil {
 			return nil, err
 		}
 		g.Log.Info("dead letters were purged", "domain", c.Domain, "reason", "by "+req.By, "tasks", done.Purged)
@@ -214,17 +218,24 @@ func (g *Gateway) letterPage(ctx context.Context, domain string, s validate.Lett
 			return nil, "", err
 		}
 	}
-	all, more, err := g.Letters.Page(ctx, domain, s.Filter.GetTasklist(), s.After, s.Limit, letterPageBytes)
-	if err != nil {
-		return nil, "", err
-	}
-	for _, l := range all {
-		if l.Seq > s.UpTo {
-			return found, "", nil
+	more, onlyMarks := true, true
+	for round := 0; more && onlyMarks && round < markRounds; round++ {
+		var all []Letter
+		if all, more, err = g.Letters.Page(ctx, domain, s.Filter.GetTasklist(), s.After, s.Limit, letterPageBytes); err != nil {
+			return nil, "", err
 		}
-		s.After = l.Seq
-		if s.Matches(l.Record) {
-			found = append(found, l)
+		for _, l := range all {
+			if l.Seq > s.UpTo {
+				return found, "", nil
+			}
+			s.After = l.Seq
+			if l.Record == nil {
+				continue
+			}
+			onlyMarks = false
+			if s.Matches(l.Record) {
+				found = append(found, l)
+			}
 		}
 	}
 	if more && s.After < s.UpTo {

@@ -35,7 +35,7 @@ type Log interface {
 type Letters interface {
 	// Last is the sequence of the last letter that was ever stored.
 	Last(ctx context.Context) (uint64, error)
-	// Page returns the letters of a domain, or of one tasklist of it, behind a sequence: up to limit, and about up to bytesMax bytes. More: others follow.
+	// Page returns the letters of a domain, or of one tasklist of it, behind a sequence: up to limit, and about up to bytesMax bytes. More: others may follow.
 	// They come without their payloads and histories, which are most of what they take.
 	Page(ctx context.Context, domain, tasklist string, after uint64, limit, bytesMax int) (page []Letter, more bool, err error)
 	// Find returns the letters of tasks of a domain, in the order of wanted; nil where there is none. They come as those of a page.
@@ -43,7 +43,7 @@ type Letters interface {
 	// Get returns all of one letter; nil = there is none.
 	Get(ctx context.Context, domain string, id ids.TaskID) (*Letter, error)
 	// Delete deletes letters, and earlier ones of the same tasks; nil ones are passed over. After an error some may be deleted.
-	Delete(ctx context.Context, letters []*Letter) (deleted int64, err error)
+	Delete(ctx context.Context, domain string, letters []*Letter) (deleted int64, err error)
 }
 
 // Batches reads of batches what the log does not hold as a single message that is known by name. Its errors are *fault.Error.

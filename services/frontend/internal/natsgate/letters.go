@@ -2,13 +2,17 @@ package natsgate
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 
@@ -19,15 +23,18 @@ import (
 type Letters struct {
 	js     jetstream.JetStream
 	direct *natslog.Direct
+	// logVersion is what the cluster writes.
+	logVersion func() uint32
+	marks      natslog.Marks
 }
 
-// NewLetters makes the port on a connection. Who made it closes it.
-func NewLetters(js jetstream.JetStream) (*Letters, error) {
+// NewLetters makes the port on a connection, for a cluster that writes a log version. Who made it closes it.
+func NewLetters(js jetstream.JetStream, logVersion func() uint32) (*Letters, error) {
 	direct, err := natslog.NewDirect(js)
 	if err != nil {
 		return nil, err
 	}
-	return &Letters{js: js, direct: direct}, nil
+	return &Letters{js: js, direct: direct, logVersion: logVersion}, nil
 }
 
 // Close ends what it listens to.
@@ -39,24 +46,81 @@ func (l *Letters) Last(ctx context.Context) (uint64, error) {
 	return last, unread(err)
 }
 
-// Page reads the letters of a domain, or of one tasklist of it, behind a sequence.
+const (
+	// windowFirst and windowMax are of how many sequences letters are read at a time.
+	windowFirst, windowMax = 4, 32
+	// windowBytes is up to how many bytes a window may have.
+	windowBytes = 512 << 10
+)
+
+// Page reads the letters of a domain, or of one tasklist of it, behind a sequence, and the marks in place of those that are gone. More may lie behind them.
+//
+// Where letters lie close together they are read one by one, in windows: for a batch the server counts what lies behind it, letter by letter.
 func (l *Letters) Page(ctx context.Context, domain, tasklist string, after uint64, limit, bytesMax int) (page []gateway.Letter, more bool, err error) {
 	filter := topology.DeadFilter(domain)
 	if tasklist != "" {
 		filter = topology.DeadOfTasklist(domain, tasklist)
 	}
-	answers, err := l.direct.Get(ctx, topology.DeadLetterStream, []natslog.Query{{Seq: after + 1, NextFor: filter, Batch: limit, BytesMax: bytesMax}})
+	bytes := 0
+	take := func(all []natslog.Record) error {
+		for i := range all {
+			after = all[i].Seq
+			bytes += len(all[i].Data)
+			one := gateway.Letter{Seq: after}
+			if !all[i].IsMark() {
+				task, err := letterOf(all[i].Data)
+				if err != nil {
+					return err
+				}
+				one.Record = brief(task)
+			}
+			page = append(page, one)
+		}
+		return nil
+	}
+	for n, near := windowFirst, true; near && len(page) < limit && bytes < bytesMax; {
+		n = min(n, limit-len(page))
+		all, end, err := l.window(ctx, filter, after, n)
+		if err == nil {
+			err = take(all)
+		}
+		if err != nil || end {
+			return page, false, err
+		}
+		near = 2*len(all) >= n
+		if bytes/len(page)*2*n <= windowBytes {
+			n = min(2*n, windowMax)
+		}
+	}
+	if len(page) >= limit || bytes >= bytesMax {
+		return page, true, nil
+	}
+	answers, err := l.direct.Get(ctx, topology.DeadLetterStream, []natslog.Query{{Seq: after + 1, NextFor: filter, Batch: limit - len(page), BytesMax: bytesMax - bytes}})
 	if err != nil {
 		return nil, false, unread(err)
 	}
-	for _, r := range answers[0].Records {
-		task, err := letterOf(r.Data)
-		if err != nil {
-			return nil, false, err
-		}
-		page = append(page, gateway.Letter{Seq: r.Seq, Record: brief(task)})
+	return page, answers[0].More, take(answers[0].Records)
+}
+
+// window reads the letters that lie at the next n sequences, and the first one behind them if one of these has none. End tells that none lies behind them.
+func (l *Letters) window(ctx context.Context, filter string, after uint64, n int) (all []natslog.Record, end bool, err error) {
+	queries := make([]natslog.Query, n)
+	for i := range queries {
+		queries[i] = natslog.Query{Seq: after + 1 + uint64(i), NextFor: filter}
 	}
-	return page, answers[0].More, nil
+	answers, err := l.direct.Get(ctx, topology.DeadLetterStream, queries)
+	if err != nil {
+		return nil, false, unread(err)
+	}
+	for _, a := range answers {
+		if len(a.Records) == 0 {
+			return all, true, nil
+		}
+		if r := a.Records[0]; len(all) == 0 || r.Seq > all[len(all)-1].Seq {
+			all = append(all, r)
+		}
+	}
+	return all, false, nil
 }
 
 // Find reads the letters of tasks, as the stream's leader has them; nil where there is none.
@@ -74,7 +138,7 @@ func (l *Letters) Find(ctx context.Context, domain string, wanted []ids.TaskID) 
 // Get reads one, as the stream's leader has it.
 func (l *Letters) Get(ctx context.Context, domain string, id ids.TaskID) (*gateway.Letter, error) {
 	r, err := natslog.LastForSubject(ctx, l.js, topology.DeadLetterStream, topology.DeadOf(domain, id))
-	if err != nil || r == nil {
+	if err != nil || r == nil || r.IsMark() {
 		return nil, unread(err)
 	}
 	task, err := letterOf(r.Data)
@@ -90,28 +154,48 @@ func brief(r *logv1.Record) *logv1.Record {
 	return r
 }
 
-// Delete deletes letters, and what may be left of earlier ones of the same tasks; nil ones are passed over.
-func (l *Letters) Delete(ctx context.Context, letters []*gateway.Letter) (deleted int64, err error) {
+// Delete deletes letters, and what may be left of earlier ones of the same tasks; nil ones are passed over. Many go in one atomic batch, with a mark in place of
+// each; where one of them is not the last of its subject, or the stream takes no marks, each is purged for itself.
+func (l *Letters) Delete(ctx context.Context, domain string, letters []*gateway.Letter) (deleted int64, err error) {
+	var all []natslog.Place
+	for _, one := range letters {
+		if one != nil {
+			all = append(all, natslog.Place{Subject: topology.Dead(one.Record.Domain, one.Record.Tasklist, ids.TaskID(one.Record.Id)), Seq: one.Seq})
+		}
+	}
+	for some := range slices.Chunk(all, natslog.MarksMax) {
+		n, err := l.delete(ctx, domain, some)
+		if deleted += n; err != nil {
+			return deleted, unread(err)
+		}
+	}
+	return deleted, nil
+}
+
+// delete deletes letters of a domain.
+func (l *Letters) delete(ctx context.Context, domain string, all []natslog.Place) (deleted int64, err error) {
+	if len(all) >= natslog.MarksMin && l.logVersion() >= logversion.LetterMarks {
+		err := l.marks.Put(ctx, l.js.Conn(), all, map[string]int{topology.DeadMarked(domain): len(all)})
+		switch {
+		case err == nil:
+			return int64(len(all)), nil
+		case errors.Is(err, natslog.ErrOutcomeUnknown):
+			return 0, err
+		}
+	}
 	stream, err := l.js.Stream(ctx, topology.DeadLetterStream)
 	if err != nil {
-		return 0, unread(err)
+		return 0, err
 	}
-	var mu sync.Mutex
-	err = parallel(len(letters), func(i int) error {
-		one := letters[i]
-		if one == nil {
-			return nil
+	var done atomic.Int64
+	err = parallel(len(all), func(i int) error {
+		err := stream.Purge(ctx, jetstream.WithPurgeSubject(all[i].Subject), jetstream.WithPurgeSequence(all[i].Seq+1))
+		if err == nil {
+			done.Add(1)
 		}
-		subject := topology.Dead(one.Record.Domain, one.Record.Tasklist, ids.TaskID(one.Record.Id))
-		if err := stream.Purge(ctx, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeSequence(one.Seq+1)); err != nil {
-			return unread(err)
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		deleted++
-		return nil
+		return err
 	})
-	return deleted, err
+	return done.Load(), err
 }
 
 // letterOf is the task of a dead letter: a batch of one.

@@ -50,11 +50,19 @@ func (a *Archive) StoreDead(ctx context.Context, tasks []*taskstate.Task) error 
 func (a *Archive) storeDead(ctx context.Context, msgs []natslog.Msg, of []*taskstate.Task) error {
 	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
 	defer cancel()
-	var failed []error
-	for i, r := range natslog.AppendEach(ctx, a.cfg.NATS, msgs) {
-		if errors.Is(r.Err, natslog.ErrWrongLast) { // one is there
-			r.Err = a.replaceDead(ctx, msgs[i], of[i])
+	results := natslog.AppendEach(ctx, a.cfg.NATS, msgs)
+	var there []int // where a letter, or a mark, lies already
+	for i, r := range results {
+		if errors.Is(r.Err, natslog.ErrWrongLast) {
+			there = append(there, i)
 		}
+	}
+	_ = parallel(len(there), func(i int) error { // each has its result
+		results[there[i]].Err = a.replaceDead(ctx, msgs[there[i]], of[there[i]])
+		return nil
+	})
+	var failed []error
+	for i, r := range results {
 		switch {
 		case r.Err == nil:
 		case natslog.BadMessage(r.Err):
@@ -76,7 +84,7 @@ func (a *Archive) replaceDead(ctx context.Context, msg natslog.Msg, t *taskstate
 	if err == nil && old != nil && old.Parkings >= t.Parkings {
 		return a.dropEarlier(ctx, t, there.Seq) // who stored it may have died before it could
 	}
-	if _, _, err := natslog.Append(ctx, a.cfg.NATS, msg.Over(there.Seq)); err != nil {
+	if _, _, err := natslog.Append(ctx, a.cfg.NATS, msg.Over(there.Seq)); err != nil || there.IsMark() { // a mark goes by itself
 		return err
 	}
 	return a.dropEarlier(ctx, t, there.Seq+1)
@@ -89,13 +97,7 @@ func (a *Archive) dropEarlier(ctx context.Context, t *taskstate.Task, seq uint64
 
 var errLetterMoved = errors.New("the dead letter was deleted meanwhile")
 
-// DropDead implements partition.Archive. It purges by subject, so that no sequence, wherever it comes from, deletes another task's letter.
-func (a *Archive) DropDead(ctx context.Context, letters []replica.Letter) error {
-	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
-	defer cancel()
-	return dropLetters(ctx, a.cfg.JetStream, letters)
-}
-
+// dropLetters purges letters, each for itself.
 func dropLetters(ctx context.Context, js jetstream.JetStream, letters []replica.Letter) error {
 	stream, err := js.Stream(ctx, topology.DeadLetterStream)
 	if err != nil {
@@ -107,24 +109,39 @@ func dropLetters(ctx context.Context, js jetstream.JetStream, letters []replica.
 	})
 }
 
+// oldestRounds is how many pages without a letter are read together: where many letters are gone, marks lie before the others.
+const oldestRounds = 100
+
 // Oldest implements partition.LetterStore.
-func (r *Reader) Oldest(ctx context.Context, domain string, after uint64, limit, bytesMax int) (page []partition.Letter, behind uint64, err error) {
+func (r *Reader) Oldest(ctx context.Context, domain string, after uint64, limit, bytesMax int) (page partition.LetterPage, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	answers, err := r.direct.Get(ctx, topology.DeadLetterStream, []natslog.Query{{Seq: after + 1, NextFor: topology.DeadFilter(domain), Batch: limit, BytesMax: bytesMax}})
-	if err != nil {
-		return nil, 0, fmt.Errorf("read dead letters: %w", err)
-	}
-	for _, there := range answers[0].Records {
-		_, id, ok := topology.DeadOfSubject(there.Subject)
-		task, err := record.Cut(there.Data, id)
-		if !ok || err != nil || task == nil {
-			r.cfg.Log.Error("a dead letter cannot be read", "subject", there.Subject, "sequence", there.Seq, "error", err)
-			continue
+	passed := uint64(0)
+	for more, round := true, 0; more && len(page.Letters) == 0 && round < oldestRounds; round++ {
+		answers, err := r.direct.Get(ctx, topology.DeadLetterStream, []natslog.Query{{Seq: after + 1, NextFor: topology.DeadFilter(domain), Batch: limit, BytesMax: bytesMax}})
+		if err != nil {
+			return page, fmt.Errorf("read dead letters: %w", err)
 		}
-		page = append(page, partition.Letter{Record: task, Seq: there.Seq})
+		for i := range answers[0].Records {
+			there := &answers[0].Records[i]
+			after = there.Seq
+			if there.IsMark() {
+				passed++
+				continue
+			}
+			_, id, ok := topology.DeadOfSubject(there.Subject)
+			task, err := record.Cut(there.Data, id)
+			if !ok || err != nil || task == nil {
+				r.cfg.Log.Error("a dead letter cannot be read", "subject", there.Subject, "sequence", there.Seq, "error", err)
+				continue
+			}
+			page.Letters = append(page.Letters, partition.Letter{Record: task, Seq: there.Seq})
+		}
+		page.Behind, more = answers[0].Pending, answers[0].More
 	}
-	return page, answers[0].Pending, nil
+	marks, sure, err := r.marked(ctx, domain) // only now: what was counted was said before
+	page.Marks, page.Sure = marks-min(marks, passed), sure
+	return page, err
 }
 
 // Drop implements partition.LetterStore.
@@ -143,7 +160,7 @@ func (r *Reader) Letters(ctx context.Context, wanted []replica.Search) ([]*parti
 			return nil
 		}
 		there, err := natslog.LastForSubject(ctx, r.cfg.JetStream, topology.DeadLetterStream, topology.DeadOf(s.Domain, s.ID))
-		if err != nil || there == nil {
+		if err != nil || there == nil || there.IsMark() {
 			return err
 		}
 		task, err := record.Cut(there.Data, s.ID)

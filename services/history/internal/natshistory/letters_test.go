@@ -6,8 +6,11 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/porttest"
 )
 
@@ -35,5 +38,113 @@ func TestAnEarlierLetterGoes(t *testing.T) {
 	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(topology.DeadFilter("shop")))
 	if err != nil || info.State.Subjects[subject] != 1 || len(info.State.Subjects) != 2 {
 		t.Errorf("letters %v: %v", info.State.Subjects, err)
+	}
+}
+
+// TestManyLettersAreMarked: those that are dropped are gone for all readers, with one sync to disk instead of one each; those that were stored again stay.
+func TestManyLettersAreMarked(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		version uint32
+		settle  func(*jetstream.StreamConfig)
+		marked  bool
+	}{
+		"all know marks":               {logversion.LetterMarks, nil, true},
+		"an older member":              {logversion.LetterMarks - 1, nil, false},
+		"an older member has settings": {logversion.LetterMarks, func(c *jetstream.StreamConfig) { c.AllowAtomicPublish = false }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			owner, reader := archivePorts(t)
+			owner.LogVersion = func() uint32 { return c.version }
+			a, ctx := NewArchive(owner, porttest.Retention), t.Context()
+			if c.settle != nil {
+				s, err := owner.JetStream.Stream(ctx, topology.DeadLetterStream)
+				if err != nil {
+					t.Fatal(err)
+				}
+				cfg := s.CachedInfo().Config
+				c.settle(&cfg)
+				if _, err := owner.JetStream.UpdateStream(ctx, cfg); err != nil {
+					t.Fatal(err)
+				}
+			}
+			all := dead(t, a, 30)
+			drop := wanted(t, reader, all)
+			if err := a.DropDead(ctx, drop[:20]); err != nil {
+				t.Fatal(err)
+			}
+			wantLeft(t, owner, reader, all, drop, 20, c.marked)
+			if err := a.DropDead(ctx, drop[:20]); err != nil { // the answer was lost
+				t.Fatal(err)
+			}
+			// One comes back, and dies again; an owner that is late drops what it knows.
+			all[3].Parkings++
+			if err := a.StoreDead(ctx, all[3:4]); err != nil {
+				t.Fatal(err)
+			}
+			if err := a.DropDead(ctx, drop); err != nil {
+				t.Fatal(err)
+			}
+			for i, l := range find(t, reader, all) {
+				if (l != nil) != (i == 3) || i == 3 && l.Record.Parkings != 1 {
+					t.Errorf("the letter of task %d is %v", i, l)
+				}
+			}
+		})
+	}
+}
+
+// dead are n tasks that have letters.
+func dead(t *testing.T, a *Archive, n uint64) (all []*taskstate.Task) {
+	for i := range n {
+		task := porttest.Finished("shop", time.UnixMilli(1_700_000_000_000), i)
+		task.State = taskstate.Dead
+		all = append(all, task)
+	}
+	if err := a.StoreDead(t.Context(), all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func find(t *testing.T, r *Reader, all []*taskstate.Task) []*partition.Letter {
+	var searches []replica.Search
+	for _, task := range all {
+		searches = append(searches, replica.Search{ID: task.ID, Domain: task.Domain})
+	}
+	found, err := r.Letters(t.Context(), searches)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func wanted(t *testing.T, r *Reader, all []*taskstate.Task) (drop []replica.Letter) {
+	for i, l := range find(t, r, all) {
+		drop = append(drop, replica.Letter{Domain: all[i].Domain, Tasklist: all[i].Tasklist, ID: all[i].ID, Seq: l.Seq})
+	}
+	return drop
+}
+
+// wantLeft holds that the first letters are gone, and that the others are read.
+func wantLeft(t *testing.T, c Config, r *Reader, all []*taskstate.Task, were []replica.Letter, gone int, marked bool) {
+	t.Helper()
+	for i, l := range find(t, r, all) {
+		if (l == nil) != (i < gone) {
+			t.Errorf("the letter of task %d is %v", i, l)
+		}
+	}
+	page, err := r.Oldest(t.Context(), "shop", 0, 8, 1<<20)
+	if err != nil || len(page.Letters) == 0 || page.Letters[0].Seq != were[gone].Seq || !page.Sure || marked && page.Marks != uint64(gone) {
+		t.Errorf("the oldest are %+v: %v", page, err)
+	}
+	s, err := c.JetStream.Stream(t.Context(), topology.DeadLetterStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A mark each, and one message that says so.
+	if want := len(all) - gone; marked && s.CachedInfo().State.Msgs != uint64(len(all)+1) || !marked && s.CachedInfo().State.Msgs != uint64(want) {
+		t.Errorf("the stream has %d messages", s.CachedInfo().State.Msgs)
 	}
 }

@@ -21,10 +21,18 @@ const (
 
 // LetterStore is the dead letters of all partitions.
 type LetterStore interface {
-	// Oldest are the letters of a domain behind a sequence, those that were stored first at first, and how many lie behind them.
-	Oldest(ctx context.Context, domain string, after uint64, limit, bytesMax int) (page []Letter, behind uint64, err error)
+	// Oldest are the letters of a domain behind a sequence, those that were stored first at first.
+	Oldest(ctx context.Context, domain string, after uint64, limit, bytesMax int) (LetterPage, error)
 	// Drop deletes letters; one that is not there counts as deleted.
 	Drop(ctx context.Context, all []replica.Letter) error
+}
+
+// LetterPage is some letters of a domain.
+type LetterPage struct {
+	Letters []Letter
+	// Behind is how many lie behind them, with the marks of letters that are gone: at most so many Marks, if that is Sure.
+	Behind, Marks uint64
+	Sure          bool
 }
 
 // LetterLimits are those of a domain.
@@ -64,15 +72,16 @@ func (s *Sweeper) Run(ctx context.Context) error {
 func (s *Sweeper) sweep(ctx context.Context, of LetterLimits) error {
 	plan := letters.NewSweep(of.Limits, s.Owner.now().MS)
 	for after, page := uint64(0), 0; page < letterPagesMax; page++ {
-		found, behind, err := s.Store.Oldest(ctx, of.Domain, after, letterPageMax, letterPageBytes)
+		read, err := s.Store.Oldest(ctx, of.Domain, after, letterPageMax, letterPageBytes)
 		if err != nil {
 			return err
 		}
+		found := read.Letters
 		ended := make([]int64, len(found))
 		for i, l := range found {
 			ended[i], after = l.Record.FinishedAtMs, l.Seq
 		}
-		over, old, more := plan.Page(ended, behind)
+		over, old, more := plan.Page(ended, read.Behind, read.Marks, read.Sure)
 		var tooMany, tooOld []replica.Letter
 		for i := range over {
 			tooMany = s.own(tooMany, found[i])

@@ -23,6 +23,8 @@ type letterStore struct {
 	mu   sync.Mutex
 	all  []partition.Letter
 	fail bool
+	// marked tells that marks are among them.
+	marked bool
 }
 
 func (m *letterStore) failing(is bool) {
@@ -31,22 +33,29 @@ func (m *letterStore) failing(is bool) {
 	m.fail = is
 }
 
-func (m *letterStore) Oldest(_ context.Context, domain string, after uint64, _, _ int) (page []partition.Letter, behind uint64, err error) {
+func (m *letterStore) marks(are bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.marked = are
+}
+
+func (m *letterStore) Oldest(_ context.Context, domain string, after uint64, _, _ int) (page partition.LetterPage, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	page.Sure = !m.marked
 	for _, l := range m.all {
 		switch {
 		case l.Record.Domain != domain || l.Seq <= after:
-		case len(page) == 2:
-			behind++
+		case len(page.Letters) == 2:
+			page.Behind++
 		default:
-			page = append(page, l)
+			page.Letters = append(page.Letters, l)
 		}
 	}
 	if m.fail {
 		err = errors.New("no answer")
 	}
-	return page, behind, err
+	return page, err
 }
 
 func (m *letterStore) Drop(_ context.Context, gone []replica.Letter) error {
@@ -101,7 +110,13 @@ func TestDeadLettersBeyondTheLimitsGo(t *testing.T) {
 		}}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
+		store.marks(true)
 		go func() { ended <- sweeper.Run(ctx) }()
+		time.Sleep(d.Config.SweepEvery + time.Second)
+		if len(store.left()) != 10 {
+			t.Errorf("by a number that counts marks: left are %v", store.left())
+		}
+		store.marks(false)
 		time.Sleep(d.Config.SweepEvery + time.Second)
 		if got := fmt.Sprint(store.left()); got != "[2 3 6 7 8 9 10]" {
 			t.Errorf("by number: left are %v", got)

@@ -28,13 +28,14 @@ type Sweep struct {
 // NewSweep begins one at now, Unix ms.
 func NewSweep(l Limits, now int64) *Sweep { return &Sweep{limits: l, now: now} }
 
-// Page takes in the next letters, by when their tasks ended, Unix ms, and how many lie behind them. It tells how many of these are beyond the number, from the first
-// on, which ones are too old, and whether the next page may have some too.
-func (s *Sweep) Page(ended []int64, behind uint64) (over int, old []int, more bool) {
+// Page takes in the next letters, by when their tasks ended, Unix ms, and how many lie behind them: with marks in place of letters that are gone, at most so many if
+// that is sure. It tells how many letters are beyond the number, from the first on, none if the first page's number is not sure; which ones are too old; and
+// whether the next page may have some too.
+func (s *Sweep) Page(ended []int64, behind, marks uint64, sure bool) (over int, old []int, more bool) {
 	if !s.begun {
 		s.begun = true
-		if s.limits.Max > 0 {
-			s.over = int64(len(ended)) + int64(behind) - s.limits.Max
+		if s.limits.Max > 0 && sure {
+			s.over = int64(len(ended)) + int64(behind) - int64(marks) - s.limits.Max
 		}
 	}
 	over = int(min(max(0, s.over-s.seen), int64(len(ended))))
