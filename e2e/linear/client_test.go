@@ -23,7 +23,7 @@ const (
 	answerWithin, pollWait = 4 * time.Second, 300 * time.Millisecond
 	// farAway is the delay of what is not to run in a test.
 	farAway = time.Hour
-	// lettersIn is how long a redrive waits that is told to repeat.
+	// lettersIn is how long a redrive waits before it is repeated.
 	lettersIn = 400 * time.Millisecond
 	// triesMax is how often a client sends what has no clear answer.
 	triesMax = 4
@@ -186,7 +186,7 @@ func (c *client) redrive(ctx context.Context, id string) {
 	call := call{in: input{kind: redrive, task: id, request: request}, from: c.h.now(), by: c.no}
 	for try := range triesMax {
 		if try > 0 {
-			time.Sleep(lettersIn)
+			<-time.After(lettersIn)
 		}
 		resp, err := ask[yardv1.RedriveResponse](ctx, c, "deadletters.redrive", &yardv1.RedriveRequest{RequestId: request, TaskIds: []string{id}})
 		if err == nil {

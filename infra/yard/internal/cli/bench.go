@@ -34,8 +34,7 @@ one, and print the median run of each workload:
 
   W1  drain: 200,000 tasks of 256 B in requests of 100, 10 types, 3 priorities, 8
       producers, 16 long polls of 100, completed in batches; first submit to last
-      accepted completion
-  W1s the same, and workers only afterwards: submits/s
+      accepted completion. W1s: workers only afterwards, submits/s
   W2  64 producers, one task per request
   W2s the same from one program: the SDK gathers what its goroutines submit
   W3  an open loop of 500 tasks/s for 20 s: from the submit call to the handler
