@@ -82,6 +82,8 @@ const (
 	LetterLimits = 10
 	// Batches is the format since which tasks may be members of a batch: an older owner would not count how they end.
 	Batches = 10
+	// Pins is the format since which a worker may try again in place: an older owner would end the attempt.
+	Pins = 10
 )
 
 // newest is the newest format that this program reads and writes. A build raises
