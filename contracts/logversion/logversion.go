@@ -85,6 +85,8 @@ const (
 	// LetterMarks is the format since which a mark may lie in place of a dead letter that is gone: an older frontend would fail to list letters, and an older
 	// owner would count it.
 	LetterMarks = 11
+	// Pins is the format since which a worker may try again in place: an older owner would end the attempt.
+	Pins = 11
 )
 
 // newest is the newest format that this program reads and writes. A build raises

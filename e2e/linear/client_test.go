@@ -153,7 +153,7 @@ func (c *client) report(ctx context.Context, in input, endpoint string, req code
 			call.out.code = string(fault.CodeOf(err))
 		} else {
 			v := resp.Verdicts[0]
-			call.out = output{code: v.Code, revision: v.Revision, stopping: v.CancelRequested}
+			call.out = output{code: v.Code, revision: v.Revision, stopping: v.CancelRequested, kept: v.Kept, failures: v.Failures}
 		}
 		if call.out.code == string(fault.FailedPrecondition) {
 			call.out.revision = 0
@@ -210,9 +210,9 @@ func (c *client) beat(ctx context.Context, id, token string) bool {
 	return ok
 }
 
-func (c *client) fail(ctx context.Context, in input) {
+func (c *client) fail(ctx context.Context, in input) (out output) {
 	in.kind = fail
-	f := &yardv1.Failure{TaskId: in.task, Token: in.token, Message: "no", NonRetryable: in.final}
+	f := &yardv1.Failure{TaskId: in.task, Token: in.token, Message: "no", NonRetryable: in.final, Keep: in.keep, Failures: in.failures}
 	switch {
 	case in.final:
 	case in.when == far:
@@ -220,7 +220,8 @@ func (c *client) fail(ctx context.Context, in input) {
 	default:
 		f.DelayMs = 20
 	}
-	c.report(ctx, in, "tasks.fail", &yardv1.FailRequest{Tasks: []*yardv1.Failure{f}})
+	out, _ = c.report(ctx, in, "tasks.fail", &yardv1.FailRequest{Tasks: []*yardv1.Failure{f}})
+	return out
 }
 
 // poll asks for attempts under a name of its own, by which those are known that do not arrive.

@@ -125,7 +125,7 @@ func (c *matchChecker) end() {
 
 // ends finds out by which event of the log each attempt ended.
 func (c *matchChecker) ends(w *world) {
-	beats := map[*grantOf]int64{}
+	beats, tries := map[*grantOf]int64{}, map[*grantOf]tryAt{}
 	for _, m := range w.log {
 		if m == nil || !m.Event {
 			continue
@@ -141,10 +141,18 @@ func (c *matchChecker) ends(w *world) {
 				g.askedAt = cmp.Or(g.askedAt, m.At)
 			case historysim.Heartbeat:
 				beats[g] = m.At
-			case historysim.Succeeded, historysim.Failed, historysim.Released:
+			case historysim.Failed:
+				switch at := w.keptAt(e.ID, m.At); {
+				case e.Keep && tries[g].at > 0 && e.Failures <= tries[g].failures: // it was counted before
+				case e.Keep && at > 0:
+					tries[g] = tryAt{at, e.Failures}
+				default:
+					g.end = m.Seq
+				}
+			case historysim.Succeeded, historysim.Released:
 				g.end = m.Seq
 			case historysim.Expired:
-				if lease := g.deadline(beats[g]); m.At >= lease || e.SilentLease >= lease && m.At <= e.NotAfter {
+				if lease := g.deadline(tries[g].at, beats[g]); m.At >= lease || e.SilentLease >= lease && m.At <= e.NotAfter {
 					g.end = m.Seq
 				}
 			}
@@ -152,18 +160,25 @@ func (c *matchChecker) ends(w *world) {
 	}
 }
 
-// deadline is when the attempt must be over, or its worker be heard of again. An answer may have been lost, so
+// tryAt is when a try in place begins, after a failure whose worker knew of so many before.
+type tryAt struct {
+	at       int64
+	failures int32
+}
+
+// deadline is when the attempt must be over, or its worker be heard of again, which tries again at a time, 0 = it does not. An answer may have been lost, so
 // it may have been granted earlier than anybody knows.
-func (g *grantOf) deadline(beatAt int64) int64 {
+func (g *grantOf) deadline(tryAt, beatAt int64) int64 {
 	policy := g.w.policy()
-	over := g.askedAt + policy.StartToCloseMS
+	begun := cmp.Or(tryAt, g.askedAt)
+	over := begun + policy.StartToCloseMS
 	if by := g.w.check.finishBy[g.id]; by > 0 {
 		over = min(over, by)
 	}
 	if policy.HeartbeatTimeoutMS == 0 {
 		return over
 	}
-	return min(over, cmp.Or(beatAt, g.askedAt)+policy.HeartbeatTimeoutMS)
+	return min(over, max(beatAt, begun)+policy.HeartbeatTimeoutMS)
 }
 
 // change is the begin or the end of an attempt with a path.

@@ -35,7 +35,9 @@ func (g *Gateway) Fail(c Call, req *yardv1.FailRequest, answer Answer) {
 		if err := g.failuresKnown(req.Tasks); err != nil {
 			return nil, err
 		}
-		return validate.Fail(req, c.Domain, g.Tokens)
+		entries, err := validate.Fail(req, c.Domain, g.Tokens)
+		g.keepKnown(entries)
+		return entries, err
 	})
 }
 
@@ -191,6 +193,9 @@ func (r *outcomeRequest) write(i int, v *logv1.EventVerdict) {
 	}
 	if v.DeadlineMs > 0 {
 		out.TimeoutMs = max(v.DeadlineMs-r.call.now().UnixMilli(), 1)
+	}
+	if v.RetryAtMs > 0 {
+		out.Kept, out.RetryInMs, out.Failures = true, max(v.RetryAtMs-r.call.now().UnixMilli(), 0), v.Failures
 	}
 	out.Revision = int64(v.Revision)
 }

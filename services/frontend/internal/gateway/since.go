@@ -6,6 +6,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
 // tasksKnown refuses fields of tasks that a node of an older log version would lose (I13).
@@ -21,6 +23,8 @@ func (g *Gateway) tasksKnown(tasks []*yardv1.NewTask) error {
 			field, since = "order_key", logversion.OrderKeys
 		case t.Cost > 1:
 			field, since = "cost", logversion.Cost
+		case t.Retry.GetPinnedForMs() != 0:
+			field, since = "retry/pinned_for_ms", logversion.Pins
 		case retrySince(t.Retry) != "":
 			field, since = "retry/"+retrySince(t.Retry), logversion.RetryRules
 		case t.Group != "":
@@ -41,7 +45,7 @@ func (g *Gateway) tasksKnown(tasks []*yardv1.NewTask) error {
 	return nil
 }
 
-// retrySince is the first field of a policy by which an owner of an older log version would not decide; "" = it has none.
+// retrySince is the first field of RetryRules in a policy, by which an owner of an older log version would not decide; "" = it has none.
 func retrySince(r *yardv1.RetryPolicy) string {
 	switch {
 	case len(r.GetNonRetryable()) > 0:
@@ -73,11 +77,23 @@ func (g *Gateway) failuresKnown(tasks []*yardv1.Failure) error {
 	return nil
 }
 
+// keepKnown leaves out that workers would try again in place, which an owner of an older log version would not do: their attempts end.
+func (g *Gateway) keepKnown(failed []validate.Outcome) {
+	if g.LogVersion() >= logversion.Pins {
+		return
+	}
+	for _, f := range failed {
+		f.Event.Keep, f.Event.Failures = false, 0
+	}
+}
+
 // typeKnown refuses settings of a type by which a node of an older log version would not accept tasks.
 func (g *Gateway) typeKnown(t *yardv1.TaskType) error {
 	switch {
 	case t.Cost > 1:
 		return g.known("/type/cost", logversion.Cost)
+	case t.Retry.GetPinnedForMs() != 0:
+		return g.known("/type/retry/pinned_for_ms", logversion.Pins)
 	case retrySince(t.Retry) != "":
 		return g.known("/type/retry/"+retrySince(t.Retry), logversion.RetryRules)
 	case t.MaxConcurrencyPerGroup != 0:

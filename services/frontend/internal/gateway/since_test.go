@@ -7,9 +7,12 @@ import (
 	"testing/synctest"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
 // TestI13HeadersWaitForTheClustersVersion: a node of the version before would lose those of a task that it parks,
@@ -166,6 +169,29 @@ func TestI13_RetryRulesWaitForTheClustersVersion(t *testing.T) {
 			wantField(t, ofTask, "/tasks/1/retry/"+field)
 			wantField(t, ofType, "/type/retry/"+field)
 		}
+	}
+}
+
+// TestI13_TriesInPlaceWaitForTheClustersVersion: policies that allow them are refused, since an older owner would lose that of a task that it parks; a
+// worker that would keep its attempt just does not.
+func TestI13_TriesInPlaceWaitForTheClustersVersion(t *testing.T) {
+	for version, taken := range map[uint32]bool{logversion.Pins - 1: false, logversion.Pins: true} {
+		g := &Gateway{Deps: Deps{LogVersion: func() uint32 { return version }}}
+		p := &yardv1.RetryPolicy{PinnedForMs: 1}
+		ofTask, ofType := g.tasksKnown([]*yardv1.NewTask{{}, {Retry: p}}), g.typeKnown(&yardv1.TaskType{Retry: p})
+		failed := []validate.Outcome{{Event: &logv1.Event{Keep: true, Failures: 3}}}
+		g.keepKnown(failed)
+		if e := failed[0].Event; e.Keep != taken || (e.Failures == 3) != taken {
+			t.Errorf("version %d: %v", version, e)
+		}
+		if taken {
+			if ofTask != nil || ofType != nil {
+				t.Errorf("version %d: %v, %v", version, ofTask, ofType)
+			}
+			continue
+		}
+		wantField(t, ofTask, "/tasks/1/retry/pinned_for_ms")
+		wantField(t, ofType, "/type/retry/pinned_for_ms")
 	}
 }
 

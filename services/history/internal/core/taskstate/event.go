@@ -93,6 +93,9 @@ type Event struct {
 	DelayMS      int64
 	// Snooze: the attempt that ended did not fail, and the next one comes after DelayMS.
 	Snooze bool
+	// Keep: the worker of an attempt that failed would try again in place. Failures is how many it knew of when this try began.
+	Keep     bool
+	Failures int32
 	// Update is what a Changed event changes, or names the request of a Skipped or an Unblocked one. Seq is its place in the log.
 	Update *Update
 	Seq    uint64
@@ -135,6 +138,9 @@ type Verdict struct {
 	DeadlineAt int64
 	// Revision is that of a task that was to be changed; 0 = not known.
 	Revision uint64
+	// RetryAt: the worker keeps the attempt that failed, and tries again at this time, Unix ms; 0 = it does not. Failures is how many there are.
+	RetryAt  int64
+	Failures int32
 }
 
 func refuse(code fault.Code, message string) (Verdict, Effects) {

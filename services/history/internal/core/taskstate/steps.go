@@ -82,6 +82,8 @@ type failure struct {
 	final   bool
 	reason  string
 	delayMS int64
+	// keep: the worker would try again in place.
+	keep bool
 }
 
 // failed decides what follows an attempt that failed.
@@ -105,7 +107,7 @@ func (t *Task) failed(f *failure, now int64, fx *Effects) {
 		t.step(s)
 		t.dieSpent(now, fx)
 	default:
-		t.backOff(s, f.delayMS, now, fx)
+		t.backOff(s, f.delayMS, f.keep, now, fx)
 	}
 }
 
@@ -154,12 +156,12 @@ func (t *Task) snoozed(e *Event, now int64, fx *Effects) {
 		t.step(s)
 		t.dieSpent(now, fx)
 	default:
-		t.backOff(s, max(1, e.DelayMS), now, fx)
+		t.backOff(s, max(1, e.DelayMS), false, now, fx)
 	}
 }
 
-// backOff lets t wait for its next attempt; s is the step of what ended the last one.
-func (t *Task) backOff(s Step, wait, now int64, fx *Effects) {
+// backOff lets t wait for its next attempt, or keeps this one if its worker wants it and may; s is the step of what ended the last try.
+func (t *Task) backOff(s Step, wait int64, keep bool, now int64, fx *Effects) {
 	if wait <= 0 {
 		wait = t.retryDelay()
 	}
@@ -170,7 +172,12 @@ func (t *Task) backOff(s Step, wait, now int64, fx *Effects) {
 	}
 	t.DueAt = now + wait
 	s.DueAt = t.DueAt
+	s.Kept = keep && t.mayKeep(now)
 	t.step(s)
+	if s.Kept {
+		t.keep(now)
+		return
+	}
 	if wait > ParkAfterMS {
 		fx.Park = t.park(now).Park
 		return
@@ -203,6 +210,9 @@ func (t *Task) failedToCancel() bool {
 // endAttempt notes how the running attempt ended and frees its slot.
 func (t *Task) endAttempt(how Kind) Effects {
 	t.Attempt.Ended = how
+	if k := t.Kept(); k.Since > 0 {
+		t.setKept(Kept{Tries: k.Tries})
+	}
 	return Effects{Release: t.Attempt.Limits, ReleaseVersion: t.Version}
 }
 
