@@ -55,7 +55,7 @@ func (s *slots) finish() { s.change(func() { s.running--; s.free++ }) }
 func (s *slots) keep()  { s.change(func() { s.running--; s.kept++ }) }
 func (s *slots) letGo() { s.change(func() { s.kept--; s.free++ }) }
 
-// runAgain turns an attempt that is kept into a running handler; false once the slots are closed, so that whoever waits for idle sees it, or it does not run.
+// runAgain turns an attempt that is kept into a running handler; false once the slots are closed: then it does not run, and none is missed that waits for idle.
 func (s *slots) runAgain() (runs bool) {
 	s.change(func() {
 		if runs = !s.closed; runs {
