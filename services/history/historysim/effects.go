@@ -265,7 +265,8 @@ func (o *Owner) saved(ok bool, revision uint64, sentAt time.Duration) {
 }
 
 // search asks the timer to take out what is cancelled; then the archive, the timer, and the part
-// of the log that is not read. The lanes' ends are measured after the first answer.
+// of the log that is not read. The lanes' ends are measured after the first answer. Letters are looked for before the timer, and those that were not found behind
+// the archive once more.
 func (o *Owner) search(s Search) {
 	found, levels := &replica.Found{Search: s}, o.r.UnreadLevels("")
 	if !s.Cancel {
@@ -273,9 +274,11 @@ func (o *Owner) search(s Search) {
 		return
 	}
 	if s.Update && !s.Take {
-		o.until(Op{Kind: AskTimer, Search: s}, func(timer Outcome) {
-			found.Waiting = entryOf(timer.Task)
-			o.searchArchive(found, levels, timer.Fired)
+		o.searchLetter(found, func() {
+			o.until(Op{Kind: AskTimer, Search: s}, func(timer Outcome) {
+				found.Waiting = entryOf(timer.Task)
+				o.searchArchive(found, levels, timer.Fired)
+			})
 		})
 		return
 	}
@@ -322,9 +325,9 @@ func (o *Owner) searchArchive(found *replica.Found, levels Levels, fired bool) {
 	})
 }
 
-// searchLetter notes the dead letter that a redrive brings back.
+// searchLetter notes the dead letter that a redrive brings back, if it is not known.
 func (o *Owner) searchLetter(found *replica.Found, then func()) {
-	if !found.Redrive {
+	if !found.Redrive || found.Letter != nil {
 		then()
 		return
 	}

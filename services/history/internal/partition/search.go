@@ -149,6 +149,11 @@ func (w writers) askForCancels(ctx context.Context, job []*sought, dec searchDec
 			wanted = append(wanted, f.Search)
 		}
 	}
+	// A letter is deleted once its task is back in the timer store, so it is read before that; and it is there before the archive knows the end, so those without
+	// one are looked for once more behind that. Else an owner that was overtaken would refuse what the next one has carried out.
+	if err := w.askLetters(ctx, job, dec); err != nil {
+		return err
+	}
 	waiting, fired, err := w.lookWaiting(ctx, looked)
 	if err != nil {
 		return err
@@ -280,12 +285,12 @@ func (w writers) askArchive(ctx context.Context, job []*sought, dec searchDecode
 	return nil
 }
 
-// askLetters notes the dead letters that redrives bring back.
+// askLetters notes the dead letters that redrives bring back, where they are not known.
 func (w writers) askLetters(ctx context.Context, job []*sought, dec searchDecoder) error {
 	var wanted []replica.Search
 	var of []*sought
 	for _, f := range job {
-		if f.Redrive {
+		if f.Redrive && f.Letter == nil {
 			wanted, of = append(wanted, f.Search), append(of, f)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/memhistory"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
@@ -85,4 +86,108 @@ func TestLetterOutlivesAVoidStay(t *testing.T) {
 			})
 		})
 	}
+}
+
+// busyTimer is a timer store of which another owner makes use, once, just after it was looked into.
+type busyTimer struct {
+	partition.Timer
+	then func()
+}
+
+func (b *busyTimer) Look(ctx context.Context, wanted []replica.Search) (waiting []*logv1.Record, fired map[ids.TaskID]uint64, err error) {
+	waiting, fired, err = b.Timer.Look(ctx, wanted)
+	if then := b.then; then != nil {
+		b.then = nil
+		then()
+	}
+	return waiting, fired, err
+}
+
+// TestRedriveThatTheNextOwnerCarriedOut: an owner that was overtaken looks for the task while the next one parks it, and deletes its letter. It finds it in neither
+// place, and says all the same what has become of it.
+func TestRedriveThatTheNextOwnerCarriedOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShell(t)
+		s.works(logv1.EventKind_EVENT_KIND_FAILED)
+		d := s.deps("a")
+		timer := &busyTimer{Timer: d.Timer}
+		d.Timer = timer
+		o, stop := run(d)
+		<-o.Ready()
+		id := newID(1)
+		s.submit(0, task(id, "shop"))
+		time.Sleep(time.Minute) // it is dead, and out of memory
+		const request = 7
+		timer.then = func() {
+			back := task(id, "shop")
+			back.Parkings, back.DueAtMs = 1, time.Now().Add(time.Hour).UnixMilli()
+			back.Redriven = &logv1.Redriven{Count: 1, Seq: 1 << 40, Requests: []uint64{request}}
+			data, err := (&logv1.Batch{Tasks: []*logv1.Record{back}}).MarshalVT()
+			if err == nil {
+				_, err = d.TimerStore.Park(t.Context(), back.DueAtMs/60_000, data)
+			}
+			if err == nil {
+				err = d.Archive.DropDead(t.Context(), []replica.Letter{{Domain: "shop", Tasklist: "mail", ID: id, Seq: 1}})
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		s.event(&logv1.Event{
+			Kind: logv1.EventKind_EVENT_KIND_REDRIVEN, TaskId: id[:], Domain: "shop", Redrive: &logv1.Redrive{Letter: 1, Tasklist: "mail", Request: request},
+		})
+		time.Sleep(time.Minute)
+		if v := s.last(); timer.then != nil || v.Code != "" {
+			t.Errorf("it gets %v", v)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// lateLetters is a reader that finds no dead letter the first time: it is being stored.
+type lateLetters struct {
+	partition.Reader
+	asked *int
+}
+
+func (l lateLetters) Letters(ctx context.Context, wanted []replica.Search) ([]*partition.Letter, error) {
+	if *l.asked++; *l.asked == 1 {
+		return make([]*partition.Letter, len(wanted)), nil
+	}
+	return l.Reader.Letters(ctx, wanted)
+}
+
+// TestRedriveWhoseLetterIsStoredMeanwhile: it is stored before the archive knows the end, and so it is looked for behind that too.
+func TestRedriveWhoseLetterIsStoredMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShell(t)
+		s.works(logv1.EventKind_EVENT_KIND_FAILED)
+		d := s.deps("a")
+		asked := 0
+		d.Reader = lateLetters{d.Reader, &asked}
+		o, stop := run(d)
+		<-o.Ready()
+		id := newID(1)
+		s.submit(0, task(id, "shop"))
+		time.Sleep(time.Minute)
+		s.event(&logv1.Event{
+			Kind: logv1.EventKind_EVENT_KIND_REDRIVEN, TaskId: id[:], Domain: "shop", Redrive: &logv1.Redrive{Letter: 1, Tasklist: "mail", Request: 7},
+		})
+		time.Sleep(time.Minute)
+		s.mu.Lock()
+		for _, v := range s.verdicts {
+			if v.Code != "" {
+				t.Errorf("%v", v)
+			}
+		}
+		s.mu.Unlock()
+		if asked != 2 {
+			t.Errorf("letters were asked for %d times", asked)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
 }
