@@ -220,7 +220,7 @@ func (r *Replica) conclusions(in *Found, again, leaving bool, fx *Effects) (back
 		if own && !leaving && !again {
 			h.until = &ends
 		}
-		first = first && h.command()
+		first = first && h.command() && (own || h.ev.Domain != "") // a service's is about the task too, and another search's
 		r.early.add(h)
 	}
 	return back

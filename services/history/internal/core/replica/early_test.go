@@ -127,3 +127,24 @@ func BenchmarkWaitingCommands(b *testing.B) {
 		})
 	}
 }
+
+// TestNothingIsPromisedBehindAServicesCancel: it is about the task of any domain. What a client asks for behind it is answered when both are decided.
+func TestNothingIsPromisedBehindAServicesCancel(t *testing.T) {
+	for before, promised := range map[string]bool{"": false, "depot": true} { // another domain's changes nothing
+		b := newBench(t, Config{})
+		b.seq = 40
+		first := b.cancels(before, 1)
+		b.change(1, taskstate.Update{Request: 7, Priority: 1})
+		fx := b.step(&Found{Search: first.Searches[0]})
+		if len(fx.Searches) != 1 || fx.Searches[0].Domain != "shop" {
+			t.Fatalf("behind a cancel of %q the searches are %+v", before, fx.Searches)
+		}
+		f := &Found{Search: fx.Searches[0], Unread: &Entry{Task: taskstate.Task{
+			ID: id(1), Domain: "shop", Tasklist: "mail", Type: "send", Priority: 3, Policy: storyPolicy, Position: ids.NewPosition(30, 3),
+		}}}
+		f.Ends[3] = 30
+		if got := len(b.step(f).Answers) > 0; got != promised {
+			t.Errorf("behind a cancel of %q it is answered: %v", before, got)
+		}
+	}
+}
