@@ -146,6 +146,7 @@ func (c *matchChecker) ends(w *world) {
 				case e.Keep && tries[g].at > 0 && e.Failures <= tries[g].failures: // it was counted before
 				case e.Keep && at > 0:
 					tries[g] = tryAt{at, e.Failures}
+					delete(beats, g)
 				default:
 					g.end = m.Seq
 				}
@@ -166,8 +167,8 @@ type tryAt struct {
 	failures int32
 }
 
-// deadline is when the attempt must be over, or its worker be heard of again, which tries again at a time, 0 = it does not. An answer may have been lost, so
-// it may have been granted earlier than anybody knows.
+// deadline is when the attempt must be over, or its worker be heard of again: it tries again at a time, and was heard last at another, 0 = neither. An answer may
+// have been lost, so it may have been granted earlier than anybody knows.
 func (g *grantOf) deadline(tryAt, beatAt int64) int64 {
 	policy := g.w.policy()
 	begun := cmp.Or(tryAt, g.askedAt)
@@ -178,7 +179,11 @@ func (g *grantOf) deadline(tryAt, beatAt int64) int64 {
 	if policy.HeartbeatTimeoutMS == 0 {
 		return over
 	}
-	return min(over, max(beatAt, begun)+policy.HeartbeatTimeoutMS)
+	heard := cmp.Or(beatAt, begun) // the log's clock may have been set back since it began
+	if tryAt > 0 {
+		heard = max(beatAt, tryAt) // a heartbeat in the wait
+	}
+	return min(over, heard+policy.HeartbeatTimeoutMS)
 }
 
 // change is the begin or the end of an attempt with a path.
