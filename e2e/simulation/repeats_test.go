@@ -39,7 +39,7 @@ func (c *checker) noted(e *historysim.Event, at place) {
 
 // otherwise holds I4: who repeats what it asked gets the same verdict, by whatever owner, unless another
 // event about the task lies between. Whether a wait is over is a matter of time. An outcome that is
-// looked for until the next attempt has begun may be STALE: the replica's doc says so.
+// looked for until the next attempt has begun may be STALE: the replica's doc says so. Another owner, which has read the stay of that attempt alone, may know it still.
 func (c *checker) otherwise(e *historysim.Event, v *historysim.Verdict, at place) {
 	before, ok := c.repeated(e, at)
 	if !ok {
@@ -55,7 +55,7 @@ func (c *checker) otherwise(e *historysim.Event, v *historysim.Verdict, at place
 	if v.Fenced || first.verdict.Fenced || searched(e) && (v.Code == fault.Unknown || first.verdict.Code == fault.Unknown) {
 		return // another owner of the shard asks, or another asks of it
 	}
-	if _, later := c.holders[attempt{e.ID, e.Fence.Version + 1}]; later && v.Code == fault.Stale {
+	if _, later := c.holders[attempt{e.ID, e.Fence.Version + 1}]; later && (v.Code == fault.Stale || first.verdict.Code == fault.Stale) {
 		return
 	}
 	if w := &first.verdict; (w.Code == "") != (v.Code == "") || w.Granted != v.Granted || w.CancelRequested != v.CancelRequested {

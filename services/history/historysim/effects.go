@@ -201,7 +201,11 @@ func (o *Owner) shelve(page []replica.Proposal) {
 // readPage reads a page that must be there.
 func (o *Owner) readPage(seq uint64, do func(*replica.Page)) {
 	o.until(Op{Kind: ReadPage, From: seq}, func(out Outcome) {
-		if len(out.Messages) == 0 {
+		switch {
+		case len(out.Messages) == 0 && o.Live() && !o.LeaseHolds(): // an owner that came after it has deleted it
+			o.finish("taken over")
+			return
+		case len(out.Messages) == 0:
 			o.host.Fault("page %d of the shelf is deleted, and %s needs it", seq, o.name)
 			return
 		}

@@ -88,15 +88,18 @@ func (r *readers) readPageInto(ctx context.Context, dec *record.Decoder, events 
 	return err
 }
 
-// giveBack reads a page for the replica.
+// giveBack reads a page for the replica. If it is gone, and the lease of this owner is over, an owner that came after it has deleted it.
 func (o *Owner) giveBack(seq uint64) {
 	page, err := o.writers.needPage(o.work, seq)
 	o.post(o.work, func() {
-		if err != nil {
+		switch {
+		case errors.Is(err, ErrUnreadable) && !o.core.LeaseHolds(o.now().Mono):
+			o.fatal = ErrTakenOver
+		case err != nil:
 			o.fatal = err
-			return
+		default:
+			o.step(page)
 		}
-		o.step(page)
 	})
 }
 

@@ -220,14 +220,16 @@ func TestOrderKeysAreListed(t *testing.T) {
 	})
 }
 
-// lostShelf has no pages any more from a moment on.
+// lostShelf has no pages any more from a moment on, and takes its time to say so.
 type lostShelf struct {
 	partition.Shelf
-	lost atomic.Bool
+	lost  atomic.Bool
+	takes time.Duration
 }
 
 func (s *lostShelf) Read(ctx context.Context, seq uint64) ([]byte, error) {
 	if s.lost.Load() {
+		time.Sleep(s.takes)
 		return nil, nil
 	}
 	return s.Shelf.Read(ctx, seq)
@@ -265,4 +267,25 @@ func TestALostPageEndsItsOwner(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAPageThatALaterOwnerHasDeleted: this owner was paused for longer than its lease. Nothing is lost, so no operator has to restore the stores.
+func TestAPageThatALaterOwnerHasDeleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShell(t)
+		shelf := &lostShelf{Shelf: s.deps("a").Shelf, takes: 10 * time.Second}
+		d, away := s.shelving("a", shelf)
+		checkpoints := &brokenCheckpoints{Checkpoints: s.world}
+		d.Checkpoints = checkpoints
+		o, stop := run(d)
+		<-o.Ready()
+		last := s.line(away)[lineTasks-10]
+		s.event(&logv1.Event{Kind: logv1.EventKind_EVENT_KIND_CANCEL, TaskId: last[:], Domain: "shop"})
+		shelf.lost.Store(true)
+		checkpoints.broken.Store(true)
+		time.Sleep(time.Minute)
+		if err := stop(); !errors.Is(err, partition.ErrTakenOver) {
+			t.Errorf("it ended with %v", err)
+		}
+	})
 }
