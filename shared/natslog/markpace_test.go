@@ -1,6 +1,7 @@
 package natslog
 
 import (
+	"errors"
 	"testing"
 	"time"
 )
@@ -17,5 +18,28 @@ func TestMarksGoOneByOne(t *testing.T) {
 	}
 	if later, last := m.kept(now.Add(time.Second)), m.kept(now.Add(time.Hour)); later != markKept+1002*markEvery-time.Second || last != markKept {
 		t.Errorf("a later one stays for %v, one long after for %v", later, last)
+	}
+}
+
+// TestMarksOfAWriterAreBounded: one purge of a million would have the marks of all others stay for half a day.
+func TestMarksOfAWriterAreBounded(t *testing.T) {
+	var m Marks
+	now := time.Now()
+	n := 0
+	for !m.full(now) && n < 1_000_000 {
+		m.kept(now)
+		n++
+	}
+	if most := int(markedAhead / markEvery); n > most || n < most-int(markKept/markEvery) {
+		t.Errorf("%d marks of a writer", n)
+	}
+	for range 500 { // that much time has gone by
+		m.kept(now)
+	}
+	if err := m.Put(t.Context(), nil, []Place{{"a", 1}}, nil); !errors.Is(err, ErrNotStored) {
+		t.Errorf("one more: %v", err)
+	}
+	if m.full(now.Add(time.Minute)) {
+		t.Error("later none are taken either")
 	}
 }

@@ -2,6 +2,7 @@ package natslog
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"sync"
 	"time"
@@ -18,9 +19,14 @@ const (
 	// markKept is how long a mark stays at least. The server removes each with a sync of its own, while the stream waits: so those of one writer go one by one, markEvery apart.
 	markKept  = 10 * time.Second
 	markEvery = 40 * time.Millisecond
-	// markedLonger is for how much longer than the marks it is said that there are some.
-	markedLonger = 5 * time.Minute
+	// markedAhead is for how long the last mark of a writer stays at most: 90,000 of them.
+	markedAhead = time.Hour
+	// MarkedLonger is for how much longer than the marks it is said that there are some.
+	MarkedLonger = 5 * time.Minute
 )
+
+// errManyMarks: their messages are purged, so that the server forgets what it has, and marks do not pile up before what is read.
+var errManyMarks = fmt.Errorf("%w: the marks of this writer stay for %v already", ErrNotStored, markedAhead)
 
 // Place is where a message lies.
 type Place struct {
@@ -35,22 +41,32 @@ type Marks struct {
 	last time.Time
 }
 
-// Put marks all of these messages, or none: ErrWrongLast if one is not the last of its subject. Their subjects must differ, and be of one stream, which allows
+// Put marks all of these messages, or none: ErrWrongLast if one is not the last of its subject, and ErrNotStored if the marks before them stay for long. Their subjects must differ, and be of one stream, which allows
 // atomic batches, rollups and TTLs; they are MarksMax at most. Beside them a message is stored on each of the subjects said, which has
 // this number and is there for longer than all of these marks.
 func (m *Marks) Put(ctx context.Context, nc *nats.Conn, all []Place, said map[string]int) error {
 	msgs := make([]Msg, 0, len(all)+len(said))
 	now, kept := time.Now(), time.Duration(0)
+	if m.full(now) {
+		return errManyMarks
+	}
 	for _, p := range all {
 		kept = m.kept(now)
 		msgs = append(msgs, Msg{Subject: p.Subject}.InPlace(kept).Over(p.Seq))
 	}
-	ttl := strconv.FormatInt(int64((kept+markedLonger)/time.Second), 10)
+	ttl := strconv.FormatInt(int64((kept+MarkedLonger)/time.Second), 10)
 	for subject, n := range said {
 		msgs = append(msgs, Msg{Subject: subject, Data: strconv.AppendInt(nil, int64(n), 10), Header: nats.Header{jetstream.MsgTTLHeader: []string{ttl}}})
 	}
 	_, err := AppendAtomic(ctx, nc, msgs)
 	return err
+}
+
+// full tells whether the marks of this writer stay for long.
+func (m *Marks) full(now time.Time) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.last.Sub(now) >= markedAhead
 }
 
 // kept is for how long the next mark stays.

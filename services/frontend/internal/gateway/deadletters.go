@@ -218,25 +218,30 @@ func (g *Gateway) letterPage(ctx context.Context, domain string, s validate.Lett
 			return nil, "", err
 		}
 	}
-	more, onlyMarks := true, true
-	for round := 0; more && onlyMarks && round < markRounds; round++ {
+	more, seen, limit := true, 0, s.Limit
+	for round := 0; more && seen == 0 && round < markRounds; round++ {
 		var all []Letter
-		if all, more, err = g.Letters.Page(ctx, domain, s.Filter.GetTasklist(), s.After, s.Limit, letterPageBytes); err != nil {
+		if all, more, err = g.Letters.Page(ctx, domain, s.Filter.GetTasklist(), s.After, limit, letterPageBytes); err != nil {
 			return nil, "", err
 		}
 		for _, l := range all {
 			if l.Seq > s.UpTo {
 				return found, "", nil
 			}
+			if seen == s.Limit {
+				more = true
+				break
+			}
 			s.After = l.Seq
 			if l.Record == nil {
 				continue
 			}
-			onlyMarks = false
+			seen++
 			if s.Matches(l.Record) {
 				found = append(found, l)
 			}
 		}
+		limit = validate.LetterStepMax // where marks lie, many do
 	}
 	if more && s.After < s.UpTo {
 		next = s.Cursor(s.After)

@@ -14,6 +14,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
 // memLetters are dead letters in memory.
@@ -156,7 +158,7 @@ func TestMarksAreNoLetters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, m := withLetters(t, 3)
 		m.all[1].Record, m.all[2].Record = nil, nil
-		for range 4 * markRounds {
+		for range 4 * markRounds * validate.LetterStepMax {
 			m.last++
 			m.all = append(m.all, Letter{Seq: m.last})
 		}

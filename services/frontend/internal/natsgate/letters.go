@@ -2,10 +2,10 @@ package natsgate
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -172,15 +172,17 @@ func (l *Letters) Delete(ctx context.Context, domain string, letters []*gateway.
 	return deleted, nil
 }
 
-// delete deletes letters of a domain.
+// markTimeout is how long an answer to marks is waited for: none comes where permissions are those of an older version.
+const markTimeout = 2 * time.Second
+
+// delete deletes letters of a domain. Where it is not known whether marks were stored, letters are purged too: both name the letter, whichever comes first.
 func (l *Letters) delete(ctx context.Context, domain string, all []natslog.Place) (deleted int64, err error) {
 	if len(all) >= natslog.MarksMin && l.logVersion() >= logversion.LetterMarks {
-		err := l.marks.Put(ctx, l.js.Conn(), all, map[string]int{topology.DeadMarked(domain): len(all)})
-		switch {
-		case err == nil:
+		marking, cancel := context.WithTimeout(ctx, markTimeout)
+		err := l.marks.Put(marking, l.js.Conn(), all, map[string]int{topology.DeadMarked(domain): len(all)})
+		cancel()
+		if err == nil {
 			return int64(len(all)), nil
-		case errors.Is(err, natslog.ErrOutcomeUnknown):
-			return 0, err
 		}
 	}
 	stream, err := l.js.Stream(ctx, topology.DeadLetterStream)

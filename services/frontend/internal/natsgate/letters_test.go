@@ -1,15 +1,22 @@
 package natsgate
 
 import (
+	"context"
 	"math"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/provision"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/gateway"
 )
@@ -118,6 +125,48 @@ func TestManyLettersArePurgedTogether(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestLettersArePurgedWhereMarksMayNotBeStored: the permissions are those of before the upgrade, so no one answers. Letters are purged one by one, as then.
+func TestLettersArePurgedWhereMarksMayNotBeStored(t *testing.T) {
+	srv := testkit.RunNATS(t, func(o *server.Options) {
+		deny := &server.Permissions{Publish: &server.SubjectPermission{Deny: []string{topology.DeadAny}}}
+		o.Users, o.NoAuthUser = []*server.User{{Username: "all"}, {Username: "frontend", Permissions: deny}}, "all"
+	})
+	all, err := jetstream.New(srv.Connect(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := provision.Apply(t.Context(), all, topology.Partitioning{History: 1, Matching: 1}, provision.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	var some []*gateway.Letter
+	for n := range uint64(20) {
+		id := ids.NewTaskID(time.UnixMilli(1_800_000_000_000), 0, n)
+		seq, _, err := natslog.Append(t.Context(), all.Conn(), natslog.Msg{Subject: topology.Dead("shop", "mail", id), Data: []byte("x")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		some = append(some, &gateway.Letter{Seq: seq, Record: &logv1.Record{Id: id[:], Domain: "shop", Tasklist: "mail"}})
+	}
+	js, err := jetstream.New(srv.Connect(t, nats.UserInfo("frontend", ""), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	letters, err := NewLetters(js, func() uint32 { return logversion.LetterMarks })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer letters.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if n, err := letters.Delete(ctx, "shop", some); n != 20 || err != nil {
+		t.Fatalf("%d deleted: %v", n, err)
+	}
+	s, err := all.Stream(t.Context(), topology.DeadLetterStream)
+	if err != nil || s.CachedInfo().State.Msgs != 0 {
+		t.Errorf("letters are left: %v", err)
 	}
 }
 

@@ -25,7 +25,11 @@ import (
 // reader with its own.
 func archivePorts(tb testing.TB) (owner Config, reader *Reader) {
 	tb.Helper()
-	srv := testkit.RunNATS(tb)
+	return archivePortsAt(tb, testkit.RunNATS(tb))
+}
+
+func archivePortsAt(tb testing.TB, srv *testkit.NATS) (owner Config, reader *Reader) {
+	tb.Helper()
 	config := func() Config {
 		nc := srv.Connect(tb)
 		js, err := jetstream.New(nc)

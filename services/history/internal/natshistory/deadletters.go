@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -109,22 +110,31 @@ func dropLetters(ctx context.Context, js jetstream.JetStream, letters []replica.
 	})
 }
 
-// oldestRounds is how many pages without a letter are read together: where many letters are gone, marks lie before the others.
-const oldestRounds = 100
+// oldestRounds is how many pages without a letter are read together: where many letters are gone, marks lie before the others. The pages grow, up to marksPage.
+const oldestRounds, marksPage = 100, 4000
 
 // Oldest implements partition.LetterStore.
 func (r *Reader) Oldest(ctx context.Context, domain string, after uint64, limit, bytesMax int) (page partition.LetterPage, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	passed := uint64(0)
-	for more, round := true, 0; more && len(page.Letters) == 0 && round < oldestRounds; round++ {
-		answers, err := r.direct.Get(ctx, topology.DeadLetterStream, []natslog.Query{{Seq: after + 1, NextFor: topology.DeadFilter(domain), Batch: limit, BytesMax: bytesMax}})
+	var oldest time.Time
+	for more, n, round := true, limit, 0; more && len(page.Letters) == 0 && round < oldestRounds; n, round = max(limit, min(2*n, marksPage)), round+1 {
+		answers, err := r.direct.Get(ctx, topology.DeadLetterStream, []natslog.Query{{Seq: after + 1, NextFor: topology.DeadFilter(domain), Batch: n, BytesMax: bytesMax}})
 		if err != nil {
 			return page, fmt.Errorf("read dead letters: %w", err)
 		}
+		page.Behind, more = answers[0].Pending, answers[0].More
 		for i := range answers[0].Records {
+			if len(page.Letters) == limit {
+				page.Behind += uint64(len(answers[0].Records) - i)
+				break
+			}
 			there := &answers[0].Records[i]
 			after = there.Seq
+			if oldest.IsZero() {
+				oldest = there.Time
+			}
 			if there.IsMark() {
 				passed++
 				continue
@@ -137,10 +147,9 @@ func (r *Reader) Oldest(ctx context.Context, domain string, after uint64, limit,
 			}
 			page.Letters = append(page.Letters, partition.Letter{Record: task, Seq: there.Seq})
 		}
-		page.Behind, more = answers[0].Pending, answers[0].More
 	}
 	marks, sure, err := r.marked(ctx, domain) // only now: what was counted was said before
-	page.Marks, page.Sure = marks-min(marks, passed), sure
+	page.Marks, page.Sure = marks-min(marks, passed), sure && r.certainty.all(r.cfg.NATS.Stats().Reconnects, oldest, time.Now())
 	return page, err
 }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"sync"
+	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
@@ -68,4 +70,27 @@ func (r *Reader) marked(ctx context.Context, domain string) (n uint64, sure bool
 		sure = answers[0].Records[i].Seq >= last.Seq // else a follower has answered that lags
 	}
 	return n, sure && !answers[0].More, nil
+}
+
+// sureAfter is for how long after it was connected a reader is not sure: a server that was away removes what has run out meanwhile one by one, in any order, and so what
+// is said of marks before the marks.
+const sureAfter = 15 * time.Minute
+
+// certainty tells whether what is said of marks is said of all. Young is for how long it is said of each at least.
+type certainty struct {
+	young time.Duration
+
+	mu         sync.Mutex
+	reconnects uint64
+	since      time.Time
+}
+
+// all is asked with how often the reader's connection was made again, and with the time of the oldest letter or mark that was counted.
+func (s *certainty) all(reconnects uint64, oldest, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reconnects != reconnects {
+		s.reconnects, s.since = reconnects, now
+	}
+	return now.Sub(oldest) < s.young || now.Sub(s.since) >= sureAfter
 }

@@ -41,7 +41,8 @@ type Reader struct {
 	mu    sync.Mutex
 	index *archive.Index
 
-	replicas replicas // of the archive
+	replicas  replicas // of the archive
+	certainty certainty
 }
 
 // NewReader makes a reader. Its connection must not be the owner's. Who made it
@@ -51,7 +52,7 @@ func NewReader(c Config) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{cfg: c, direct: direct, scans: make(chan struct{}, scansMax), index: archive.NewIndex(indexBytesMax)}
+	r := &Reader{cfg: c, direct: direct, scans: make(chan struct{}, scansMax), index: archive.NewIndex(indexBytesMax), certainty: certainty{since: time.Now(), young: natslog.MarkedLonger}}
 	r.lookups = batcher.New(batcher.Config{
 		InFlight: lookupsInFlight, MaxItems: lookupsMax, MaxQueuedItems: lookupsQueued,
 	}, r.round)
