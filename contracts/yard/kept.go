@@ -88,6 +88,7 @@ func (s *session) tryAgain(ctx context.Context, h *held, wait time.Duration) {
 		why = "its time was over before the next try"
 	}
 	if why == "" && s.slots.runAgain() {
+		h.Deadline, _ = ctx.Deadline() // an update may have moved it
 		s.execute(ctx, h)
 		return
 	}

@@ -346,6 +346,32 @@ func TestATryInPlaceIsGivenWhatTheFirstWas(t *testing.T) {
 	})
 }
 
+// TestATryInPlaceKnowsADeadlineThatWasMovedInTheWait: it is told what is so when it begins.
+func TestATryInPlaceKnowsADeadlineThatWasMovedInTheWait(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		b, attempts := failingFirst(1)
+		b.engine.keepingFor(30 * time.Second)
+		var until time.Time
+		b.engine.script = func(verb string, _ int, ids []string) ([]*yardv1.Verdict, error) {
+			if verb != "heartbeat" {
+				return nil, nil
+			}
+			verdicts := verdictsOf(ids, codeOK)
+			verdicts[0].TimeoutMs, until = time.Hour.Milliseconds(), time.Now().Add(time.Hour)
+			return verdicts, nil
+		}
+		b.start()
+		b.engine.push(pinned(1)...)
+		time.Sleep(25 * time.Second)
+		want := until
+		time.Sleep(time.Minute)
+		b.finish(t)
+		if a := attempts(); len(a) != 2 || want.IsZero() || !a[1].Deadline.Equal(want) {
+			t.Errorf("the attempts were %+v, the deadline is %v", a, want)
+		}
+	})
+}
+
 // TestNothingRunsAgainOnceTheWorkerEnds: a try in place that would begin in the same moment is seen by the one who waits for handlers, or does not begin.
 func TestNothingRunsAgainOnceTheWorkerEnds(t *testing.T) {
 	s := newSlots(2)

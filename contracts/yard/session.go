@@ -55,7 +55,7 @@ type held struct {
 	cancel context.CancelCauseFunc
 	until  *until
 	// pulse is the attempt's part of the heartbeats, guarded by the beater.
-	pulse pulse
+	pulse  pulse
 	handle *handler // runs it
 	// pinned is the attempt as it was before its handler ran, if the worker may try again in place; nil = it may not.
 	pinned *Attempt

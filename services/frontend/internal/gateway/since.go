@@ -75,7 +75,7 @@ func (g *Gateway) updatesKnown(tasks []*yardv1.TaskUpdate) error {
 	return g.known("/tasks", logversion.Updates)
 }
 
-// policyKnown refuses what is newer than updates and redrives in the policy of one.
+// policyKnown refuses what is newer than updates, redrives and batches in the policy that one brings.
 func (g *Gateway) policyKnown(path string, r *yardv1.RetryPolicy) error {
 	if r.GetPinnedForMs() == 0 {
 		return nil

@@ -365,10 +365,12 @@ func TestI13_SnoozesNeedALogVersion(t *testing.T) {
 	}
 }
 
-// TestI13_PinsOfUpdatesAndRedrivesWaitForTheClustersVersion: an older owner would lose them.
-func TestI13_PinsOfUpdatesAndRedrivesWaitForTheClustersVersion(t *testing.T) {
+// TestI13_PinsOfUpdatesRedrivesAndCallbacksWaitForTheClustersVersion: an older owner would lose them.
+func TestI13_PinsOfUpdatesRedrivesAndCallbacksWaitForTheClustersVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.Pins - 1 } }).running(t)
+		r := newRig(t, func(d *Deps) {
+			d.Batches, d.LogVersion = memBatches{}, func() uint32 { return logversion.Pins - 1 }
+		}).running(t)
 		p, id := &yardv1.RetryPolicy{PinnedForMs: 1}, completion(1, 1).TaskId
 		answer, updated := r.answers(t)
 		r.Update(r.call(), &yardv1.UpdateRequest{Tasks: []*yardv1.TaskUpdate{{TaskId: id, Priority: 1}, {TaskId: id, Retry: p}}}, answer)
@@ -376,5 +378,8 @@ func TestI13_PinsOfUpdatesAndRedrivesWaitForTheClustersVersion(t *testing.T) {
 		answer, redriven := r.answers(t)
 		r.Redrive(r.call(), &yardv1.RedriveRequest{TaskIds: []string{id}, Retry: p}, answer)
 		wantField(t, (<-redriven).err, "/retry/pinned_for_ms")
+		answer, made := r.answers(t)
+		r.CreateBatch(r.call(), &yardv1.CreateBatchRequest{BatchId: "a", Callback: &yardv1.NewTask{Type: "a", Tasklist: "mail", Retry: p}}, answer)
+		wantField(t, (<-made).err, "/callback/retry/pinned_for_ms")
 	})
 }
