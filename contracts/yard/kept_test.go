@@ -346,7 +346,7 @@ func TestATryInPlaceIsGivenWhatTheFirstWas(t *testing.T) {
 	})
 }
 
-// TestATryInPlaceKnowsADeadlineThatWasMovedInTheWait: it is told what is so when it begins.
+// TestATryInPlaceKnowsADeadlineThatWasMovedInTheWait: it gets what is so when it begins.
 func TestATryInPlaceKnowsADeadlineThatWasMovedInTheWait(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		b, attempts := failingFirst(1)
