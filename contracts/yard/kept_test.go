@@ -363,7 +363,8 @@ func TestATryInPlaceKnowsADeadlineThatWasMovedInTheWait(t *testing.T) {
 		b.start()
 		b.engine.push(pinned(1)...)
 		time.Sleep(25 * time.Second)
-		want := until
+		var want time.Time
+		b.engine.locked(func() { want = until })
 		time.Sleep(time.Minute)
 		b.finish(t)
 		if a := attempts(); len(a) != 2 || want.IsZero() || !a[1].Deadline.Equal(want) {
