@@ -350,7 +350,7 @@ func TestATryInPlaceIsGivenWhatTheFirstWas(t *testing.T) {
 func TestATryInPlaceKnowsADeadlineThatWasMovedInTheWait(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		b, attempts := failingFirst(1)
-		b.engine.keepingFor(30 * time.Second)
+		b.engine.keepingFor(27 * time.Second) // between two heartbeats
 		var until time.Time
 		b.engine.script = func(verb string, _ int, ids []string) ([]*yardv1.Verdict, error) {
 			if verb != "heartbeat" {
