@@ -3,6 +3,8 @@ package yard
 import (
 	"cmp"
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
@@ -16,10 +18,10 @@ const stopping = "the worker was stopping"
 
 // asksToKeep has a failure say that the worker would try again in place, and tells whether it does.
 func (s *session) asksToKeep(h *held, f *yardv1.Failure) bool {
-	if !h.pinned || f.NonRetryable || f.Snooze || s.leaves() != "" {
+	if h.pinned == nil || f.NonRetryable || f.Snooze || s.leaves() != "" {
 		return false
 	}
-	f.Keep, f.Failures = true, int32Of(h.Failures)
+	f.Keep, f.Failures = true, int32Of(h.pinned.Failures)
 	return true
 }
 
@@ -35,16 +37,24 @@ func (s *session) leaves() string {
 	}
 }
 
+// pin makes h an attempt that the worker may keep. Its handler gets a copy of what it may change, so that the next try is given the same.
+func (h *held) pin(a Attempt) {
+	h.pinned, h.Attempt = &a, a
+	h.Payload.Data, h.Headers = slices.Clone(a.Payload.Data), maps.Clone(a.Headers)
+}
+
 // answered is called when the engine has answered a failure after which the worker would try again in place; v is nil where it has not.
 func (s *session) answered(failed *held, v *yardv1.Verdict) {
 	if !v.GetKept() {
 		s.slots.letGo()
 		return
 	}
-	h := &held{Attempt: failed.Attempt, traceparent: failed.traceparent, beats: s.beats, handle: failed.handle, pinned: true}
-	h.Number++
-	h.Failures = int(v.Failures)
-	h.Deadline = time.Now().Add(time.Duration(v.TimeoutMs) * time.Millisecond)
+	next := *failed.pinned
+	next.Number++
+	next.Failures = int(v.Failures)
+	next.Deadline = time.Now().Add(time.Duration(v.TimeoutMs) * time.Millisecond)
+	h := &held{traceparent: failed.traceparent, beats: s.beats, handle: failed.handle}
+	h.pin(next)
 	h.expire()
 	ctx := s.watch(h)
 	if v.CancelRequested {
@@ -78,6 +88,7 @@ func (s *session) tryAgain(ctx context.Context, h *held, wait time.Duration) {
 		why = "its time was over before the next try"
 	}
 	if why == "" && s.slots.runAgain() {
+		h.Deadline, _ = ctx.Deadline() // an update may have moved it
 		s.execute(ctx, h)
 		return
 	}

@@ -312,6 +312,67 @@ func TestATryInPlaceHasAContextOfItsOwn(t *testing.T) {
 	})
 }
 
+// TestATryInPlaceIsGivenWhatTheFirstWas, whatever a handler, or what wraps it, has made of that.
+func TestATryInPlaceIsGivenWhatTheFirstWas(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		b := newBench(WithConcurrency(1))
+		b.engine.keepingFor(time.Second)
+		var payloads, headers []string
+		var failures []int
+		b.worker.HandleFunc("x", func(_ context.Context, a *Attempt) (Payload, error) {
+			payloads, headers, failures = append(payloads, string(a.Payload.Data)), append(headers, a.Headers["h"]), append(failures, a.Failures)
+			a.Headers["h"], a.Failures = "changed", 77
+			a.Payload.Data[0]++
+			a.Payload = Payload{Data: []byte("another")}
+			if len(payloads) < 3 {
+				return Payload{}, errors.New("x")
+			}
+			return Payload{}, nil
+		})
+		b.start()
+		tasks := pinned(1)
+		tasks[0].Headers = map[string]string{"h": "v"}
+		b.engine.push(tasks...)
+		time.Sleep(time.Minute)
+		b.finish(t)
+		for i := range payloads {
+			if payloads[i] != "0" || headers[i] != "v" || failures[i] != 2+i {
+				t.Errorf("try %d got payload %q, header %q, %d failures", i, payloads[i], headers[i], failures[i])
+			}
+		}
+		if len(payloads) != 3 || len(b.engine.failed) != 2 || b.engine.failed[0].Failures != 2 || b.engine.failed[1].Failures != 3 {
+			t.Errorf("%d tries, reported was %v", len(payloads), b.engine.failed)
+		}
+	})
+}
+
+// TestATryInPlaceKnowsADeadlineThatWasMovedInTheWait: it gets what is so when it begins.
+func TestATryInPlaceKnowsADeadlineThatWasMovedInTheWait(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		b, attempts := failingFirst(1)
+		b.engine.keepingFor(27 * time.Second) // between two heartbeats
+		var until time.Time
+		b.engine.script = func(verb string, _ int, ids []string) ([]*yardv1.Verdict, error) {
+			if verb != "heartbeat" {
+				return nil, nil
+			}
+			verdicts := verdictsOf(ids, codeOK)
+			verdicts[0].TimeoutMs, until = time.Hour.Milliseconds(), time.Now().Add(time.Hour)
+			return verdicts, nil
+		}
+		b.start()
+		b.engine.push(pinned(1)...)
+		time.Sleep(25 * time.Second)
+		var want time.Time
+		b.engine.locked(func() { want = until })
+		time.Sleep(time.Minute)
+		b.finish(t)
+		if a := attempts(); len(a) != 2 || want.IsZero() || !a[1].Deadline.Equal(want) {
+			t.Errorf("the attempts were %+v, the deadline is %v", a, want)
+		}
+	})
+}
+
 // TestNothingRunsAgainOnceTheWorkerEnds: a try in place that would begin in the same moment is seen by the one who waits for handlers, or does not begin.
 func TestNothingRunsAgainOnceTheWorkerEnds(t *testing.T) {
 	s := newSlots(2)

@@ -55,10 +55,10 @@ type held struct {
 	cancel context.CancelCauseFunc
 	until  *until
 	// pulse is the attempt's part of the heartbeats, guarded by the beater.
-	pulse pulse
-	// handle runs it. pinned: if it fails, the worker may try again in place.
-	handle *handler
-	pinned bool
+	pulse  pulse
+	handle *handler // runs it
+	// pinned is the attempt as it was before its handler ran, if the worker may try again in place; nil = it may not.
+	pinned *Attempt
 }
 
 // session is one Run of a worker.
@@ -239,7 +239,10 @@ func (h *held) end() {
 }
 
 func (s *session) hold(t *yardv1.PolledTask) *held {
-	h := &held{Attempt: newAttempt(s.worker.client.domain, t), traceparent: t.Traceparent, beats: s.beats, pinned: t.PinnedForMs > 0}
+	h := &held{Attempt: newAttempt(s.worker.client.domain, t), traceparent: t.Traceparent, beats: s.beats}
+	if t.PinnedForMs > 0 {
+		h.pin(h.Attempt)
+	}
 	h.expire()
 	return h
 }

@@ -105,6 +105,9 @@ func (g *Gateway) Redrive(c Call, req *yardv1.RedriveRequest, answer Answer) {
 		if err := g.known("/task_ids", logversion.Redrives); err != nil {
 			return validate.LetterStep{}, err
 		}
+		if err := g.policyKnown("/retry", req.Retry); err != nil {
+			return validate.LetterStep{}, err
+		}
 		return validate.Redrive(req)
 	}
 	g.letters(c, answer, check, func(ctx context.Context, s validate.LetterStep) (codec.Message, error) {

@@ -11,7 +11,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
@@ -54,7 +53,7 @@ func (g *Gateway) Cancel(c Call, req *yardv1.CancelRequest, answer Answer) {
 // Update changes tasks (tasks.update).
 func (g *Gateway) Update(c Call, req *yardv1.UpdateRequest, answer Answer) {
 	g.outcome(c, false, answer, func() ([]validate.Outcome, error) {
-		if err := g.known("/tasks", logversion.Updates); err != nil {
+		if err := g.updatesKnown(req.Tasks); err != nil {
 			return nil, err
 		}
 		return validate.Update(req, c.Domain, c.Now, c.form())

@@ -192,6 +192,10 @@ func TestI13_TriesInPlaceWaitForTheClustersVersion(t *testing.T) {
 		}
 		wantField(t, ofTask, "/tasks/1/retry/pinned_for_ms")
 		wantField(t, ofType, "/type/retry/pinned_for_ms")
+		// What came before it, and is known, does not hide it.
+		before := &yardv1.NewTask{Retry: p, UniqueKey: "k", BatchId: "b", OrderKey: "o", Cost: 2}
+		wantField(t, g.tasksKnown([]*yardv1.NewTask{before}), "/tasks/0/retry/pinned_for_ms")
+		wantField(t, g.typeKnown(&yardv1.TaskType{Retry: p, Cost: 2}), "/type/retry/pinned_for_ms")
 	}
 }
 
@@ -359,4 +363,23 @@ func TestI13_SnoozesNeedALogVersion(t *testing.T) {
 			wantField(t, err, "/tasks/1/snooze")
 		}
 	}
+}
+
+// TestI13_PinsOfUpdatesRedrivesAndCallbacksWaitForTheClustersVersion: an older owner would lose them.
+func TestI13_PinsOfUpdatesRedrivesAndCallbacksWaitForTheClustersVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(d *Deps) {
+			d.Batches, d.LogVersion = memBatches{}, func() uint32 { return logversion.Pins - 1 }
+		}).running(t)
+		p, id := &yardv1.RetryPolicy{PinnedForMs: 1}, completion(1, 1).TaskId
+		answer, updated := r.answers(t)
+		r.Update(r.call(), &yardv1.UpdateRequest{Tasks: []*yardv1.TaskUpdate{{TaskId: id, Priority: 1}, {TaskId: id, Retry: p}}}, answer)
+		wantField(t, (<-updated).err, "/tasks/1/retry/pinned_for_ms")
+		answer, redriven := r.answers(t)
+		r.Redrive(r.call(), &yardv1.RedriveRequest{TaskIds: []string{id}, Retry: p}, answer)
+		wantField(t, (<-redriven).err, "/retry/pinned_for_ms")
+		answer, made := r.answers(t)
+		r.CreateBatch(r.call(), &yardv1.CreateBatchRequest{BatchId: "a", Callback: &yardv1.NewTask{Type: "a", Tasklist: "mail", Retry: p}}, answer)
+		wantField(t, (<-made).err, "/callback/retry/pinned_for_ms")
+	})
 }

@@ -231,3 +231,18 @@ func TestAKeptAttemptIsUpdated(t *testing.T) {
 		t.Errorf("until +%d", task.Attempt.DeadlineAt-t0)
 	}
 }
+
+// TestAKeptAttemptThatIsHandedBackWasADelivery: its worker has begun it, and reported that it failed.
+func TestAKeptAttemptThatIsHandedBackWasADelivery(t *testing.T) {
+	task := pinning(60_000)
+	task.Policy.MaxDeliveries = 2
+	now := t0 + 100
+	failKept(task, now)
+	if send(task, Released, now+100); task.State != Ready || task.Failures != 1 {
+		t.Fatalf("%s after %d failures", task.State, task.Failures)
+	}
+	grab(task, now+200)
+	if failKept(task, now+300); task.State != Dead || task.ErrType != maxDeliveriesType || task.Grants() != 2 {
+		t.Errorf("%s of %q after %d grants", task.State, task.ErrType, task.Grants())
+	}
+}

@@ -55,11 +55,15 @@ func (t *Task) park(now int64) Effects {
 	return Effects{Park: true}
 }
 
-// handBack makes a task ready again after a grant that does not count.
-func (t *Task) handBack(message string, now int64, fx *Effects) {
+// undelivered has the last grant not count as a delivery.
+func (t *Task) undelivered() {
 	if t.Policy.MaxDeliveries > 0 {
 		t.HandedBack++
 	}
+}
+
+// handBack makes a task ready again at once, since its worker does not run it.
+func (t *Task) handBack(message string, now int64, fx *Effects) {
 	t.step(Step{Kind: StepHandedBack, At: now, Grant: t.Grants(), Worker: t.Attempt.Worker.Name(), Message: message})
 	t.again(now, fx)
 }

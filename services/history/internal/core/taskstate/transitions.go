@@ -213,6 +213,9 @@ func beat(t *Task, e *Event, now int64) (Verdict, Effects) {
 }
 
 func release(t *Task, e *Event, now int64) (Verdict, Effects) {
+	if t.Kept().Since == 0 { // else its worker had begun it, and reported a failure
+		t.undelivered()
+	}
 	fx := t.endAttempt(Released)
 	t.handBack(e.Message, now, &fx)
 	return Verdict{}, fx
@@ -233,6 +236,7 @@ func expire(t *Task, e *Event, now int64) (Verdict, Effects) {
 	fx := t.endAttempt(Expired)
 	switch {
 	case e.Undelivered && !received && t.Grants() <= UndeliveredMax && !t.Policy.neverAgain(timedOut):
+		t.undelivered()
 		t.handBack("it may never have reached its worker", now, &fx)
 	case timedOut:
 		t.timedOut(now, &fx)
