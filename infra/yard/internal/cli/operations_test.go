@@ -1,9 +1,11 @@
 package cli_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -119,15 +121,18 @@ func TestQuarantineSession(t *testing.T) {
 // TestUpgradeOfARunningSystem: all four services are among its members. R21.
 func TestUpgradeOfARunningSystem(t *testing.T) {
 	system := startStack(t)
-	out, errs, code := run(t, "", "upgrade", "status", "--url", system.URL)
-	if code != cli.ExitOK || !strings.Contains(out, "nothing to do") {
-		t.Errorf("exit code %d, %s%s", code, out, errs)
-	}
-	for _, service := range []string{"frontend", "matching", "history", "timer"} {
-		if !strings.Contains(out, " "+service+" ") {
-			t.Errorf("%s is not among the members:\n%s", service, out)
+	testkit.Eventually(t, time.Minute, func() error { // each joins in its own time
+		out, errs, code := run(t, "", "upgrade", "status", "--url", system.URL)
+		if code != cli.ExitOK || !strings.Contains(out, "nothing to do") {
+			return fmt.Errorf("exit code %d, %s%s", code, out, errs)
 		}
-	}
+		for _, service := range []string{"frontend", "matching", "history", "timer"} {
+			if !strings.Contains(out, " "+service+" ") {
+				return fmt.Errorf("%s is not among the members:\n%s", service, out)
+			}
+		}
+		return nil
+	})
 	bare := testkit.RunNATS(t)
 	if _, errs, code := run(t, "", "upgrade", "status", "--url", bare.URL); code != cli.ExitFailed || !strings.Contains(errs, "no cluster") {
 		t.Errorf("exit code %d, %s", code, errs)
