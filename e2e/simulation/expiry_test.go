@@ -24,8 +24,14 @@ func (c *checker) inTime(t *historysim.Task) {
 		c.w.violated("%s ends with the time limits %+v", c.w.name(t.ID), x)
 	}
 	begun, put := false, int64(0) // when it was put off last: that may leave no time
+	redriven := 0                 // its times began again then
 	for i := range t.Steps {
-		s := &t.Steps[i]
+		if t.Steps[i].Kind == historysim.StepRedriven {
+			redriven = i
+		}
+	}
+	for i := range t.Steps[redriven:] {
+		s := &t.Steps[redriven+i]
 		switch s.Kind {
 		case historysim.StepStarted:
 			if late := !begun && x.StartBy > 0 && s.At >= x.StartBy || x.FinishBy > 0 && s.At >= x.FinishBy; late {
@@ -35,8 +41,6 @@ func (c *checker) inTime(t *historysim.Task) {
 			begun = true
 		case historysim.StepSnoozed:
 			put = s.At
-		case historysim.StepRedriven:
-			begun, put = false, 0
 		}
 	}
 	first := x.StartBy

@@ -62,7 +62,7 @@ func TestEveryWorkloadProvesItsTasks(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	var table, file bytes.Buffer
-	if err := report.WriteTable(&table); err != nil || strings.Count(table.String(), "\n") != 36 {
+	if err := report.WriteTable(&table); err != nil || strings.Count(table.String(), "\n") != 37 {
 		t.Errorf("%v\n%s", err, &table)
 	}
 	var back Report
