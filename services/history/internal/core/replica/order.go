@@ -75,6 +75,9 @@ func (r *Replica) enterLine(e *Entry) {
 	case !found:
 		l.places = slices.Insert(l.places, at, placeOf(e))
 		e.seat.line = l
+		if len(l.places) > 1 { // they lie elsewhere now, and what is left here would keep a task that has ended
+			l.alone[0].e = nil
+		}
 	case l.places[at].e == nil:
 		l.places[at].e = e
 		l.gone--
@@ -198,6 +201,9 @@ func (r *Replica) checkOrder() error {
 	for key, l := range r.keys {
 		if l.key != key {
 			return fmt.Errorf("the line of key %v is that of %v", key, l.key)
+		}
+		if kept := l.alone[0].e; kept != nil && (len(l.places) != 1 || l.places[0].e != kept) {
+			return fmt.Errorf("the line of key %v keeps task %s, %s", key, kept.ID, kept.State)
 		}
 		gone := 0
 		for i, p := range l.places {
