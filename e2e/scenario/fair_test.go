@@ -52,6 +52,7 @@ func (w *world) waits(do func(), as func(last []*rpcv1.PartitionLoad) bool) {
 }
 
 // spread has the tasklist spread over partitions, and waits until all parts of the engine know it: tasks come to more than the first, and polls to all.
+// On a slow machine the trigger of a probe comes twice, since its poll waited in vain for 2 s: polls take what is left, so each partition is empty then.
 func (w *world) spread() {
 	w.t.Helper()
 	if _, err := w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list, Partitions: parts}); err != nil {
@@ -65,6 +66,11 @@ func (w *world) spread() {
 		known = known || slices.ContainsFunc(last[1:], func(p *rpcv1.PartitionLoad) bool { return p.PerSecond > 0 })
 		return known
 	})
+	w.waits(func() {
+		if left, err := w.poll(&yardv1.PollRequest{Tasklist: list, MaxTasks: 1, Types: []string{"probe"}}); len(left) > 0 {
+			w.t.Fatalf("a probe that has ended came again: %v, %v", left, err)
+		}
+	}, func(last []*rpcv1.PartitionLoad) bool { return ready(last) == 0 })
 }
 
 // ready is how many triggers wait in all partitions.
@@ -98,7 +104,7 @@ func TestI11_SharesOverPartitionsAreAsTheWeights(t *testing.T) {
 			}
 			w.submit(all...)
 		}
-		w.waits(func() {}, func(last []*rpcv1.PartitionLoad) bool { return ready(last) == 3*each })
+		w.waits(func() {}, func(last []*rpcv1.PartitionLoad) bool { return ready(last) >= 3*each })
 		got := map[string]int{}
 		for range first {
 			got[w.takeOne("x").Group]++
@@ -132,7 +138,7 @@ func TestI11_AFloodOfPartitionsHoldsUpNoOther(t *testing.T) {
 			}
 			w.submit(flood...)
 			sent := int64(len(flood))
-			all := func(last []*rpcv1.PartitionLoad) bool { return ready(last) == sent }
+			all := func(last []*rpcv1.PartitionLoad) bool { return ready(last) >= sent } // a trigger may come twice
 			w.waits(func() {}, all)
 			other, isAlone := "", false
 			for !isAlone { // each request goes to the next partition: one of them has nothing else
