@@ -2,8 +2,10 @@ package natshistory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -12,6 +14,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
+	"github.com/yardmaster-io/yardmaster/shared/batcher"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
 
@@ -26,26 +29,60 @@ const (
 	scanBytesMax = 64 << 20
 )
 
+// search is one task that is looked for in the log from its creation on, which its id tells, until a message is too young to hold its submit.
+type search struct {
+	caller context.Context //nolint:containedctx // whoever has gone is not looked for any more
+	id     ids.TaskID
+	read   replica.Levels
+	// bytes were read of the log for it.
+	bytes int
+	found *logv1.Record
+	at    ids.Position
+	err   error
+	over  bool
+	done  chan struct{}
+}
+
+func (s *search) begin() time.Time { return s.id.Time().Add(-clockSkew) }
+func (s *search) end() time.Time   { return s.id.Time().Add(clockSkew + topology.SubmitLatest) }
+
+// finish ends it, once.
+func (s *search) finish(err error) {
+	if s.over {
+		return
+	}
+	s.over, s.err = true, err
+	close(s.done)
+}
+
 // Unread implements partition.Reader. The log is read as it lies, events too: for a
-// filter the server would have to count what matches, which takes longer.
+// filter the server would have to count what matches, which takes longer. Where many
+// callers search at once, it is read once for all of them: repeats of submits come in
+// crowds, where the log or its owner was slow.
 func (r *Reader) Unread(ctx context.Context, id ids.TaskID, hint uint64, read replica.Levels) (*logv1.Record, ids.Position, error) {
+	s := &search{caller: ctx, id: id, read: read, done: make(chan struct{})}
 	if hint > 0 {
 		answers, err := r.get(ctx, topology.HistoryStream(r.cfg.Partition), natslog.Query{Seq: hint, Batch: hintMsgs})
 		if err != nil {
 			return nil, 0, err
 		}
-		found, at, err := r.unreadIn(answers[0].Records, id, read)
-		if err != nil || found != nil {
-			return found, at, err
+		r.lookThrough(answers[0].Records, []*search{s})
+		if s.over {
+			return s.found, s.at, nil
 		}
 	}
+	if err := r.searches.Add(s, 0); err != nil {
+		if errors.Is(err, batcher.ErrFull) {
+			err = partition.ErrReaderBusy
+		}
+		return nil, 0, fmt.Errorf("search the log: %w", err)
+	}
 	select {
-	case r.scans <- struct{}{}:
+	case <-s.done:
+		return s.found, s.at, s.err
 	case <-ctx.Done():
 		return nil, 0, fmt.Errorf("search the log: %w", ctx.Err())
 	}
-	defer func() { <-r.scans }()
-	return r.scan(ctx, id, read)
 }
 
 // get asks once. An answer may be lost, so it is not waited for without end.
@@ -59,64 +96,65 @@ func (r *Reader) ask(ctx context.Context, stream string, queries []natslog.Query
 	return r.direct.Get(ctx, stream, queries)
 }
 
-// scan reads the log from the task's creation, which its id tells, until a message
-// is too young to hold its submit.
-func (r *Reader) scan(ctx context.Context, id ids.TaskID, read replica.Levels) (*logv1.Record, ids.Position, error) {
-	stream := topology.HistoryStream(r.cfg.Partition)
-	created := id.Time()
-	begin, end := created.Add(-clockSkew), created.Add(clockSkew+topology.SubmitLatest)
-	answers, err := r.get(ctx, stream, natslog.Query{Since: &begin, Batch: 1})
-	if err != nil || len(answers[0].Records) == 0 {
-		return nil, 0, err
-	}
-	next, err := r.firstUnread(ctx, stream, answers[0].Records[0].Seq, read)
-	if err != nil || next == 0 {
-		return nil, 0, err
-	}
-	for bytes := 0; ; {
-		answers, err := r.get(ctx, stream, natslog.Query{Seq: next, Batch: scanMsgs, BytesMax: scanBytes})
-		if err != nil {
-			return nil, 0, err
+// scan searches for some tasks. It reads what may hold the youngest of them first, and nothing twice.
+func (r *Reader) scan(ctx context.Context, all []*search) {
+	slices.SortFunc(all, func(a, b *search) int { return b.begin().Compare(a.begin()) })
+	for len(all) > 0 {
+		n := 1
+		for n < len(all) && !all[n].end().Before(all[n-1].begin()) {
+			n++
 		}
-		some := answers[0].Records
-		for i, rec := range some {
-			if rec.Time.After(end) {
-				return r.unreadIn(some[:i], id, read)
-			}
-			bytes += len(rec.Data)
+		err := r.scanFor(ctx, all[:n])
+		for _, s := range all[:n] {
+			s.finish(err)
 		}
-		found, at, err := r.unreadIn(some, id, read)
-		if err != nil || found != nil || !answers[0].More || len(some) == 0 {
-			return found, at, err
-		}
-		if bytes > scanBytesMax {
-			return nil, 0, partition.ErrSearchTooLong
-		}
-		next = some[len(some)-1].Seq + 1
+		all = all[n:]
 	}
 }
 
-// firstUnread is the first message from a sequence on that its lane has not read, 0 = there
+// scanFor reads the log once for tasks that were made one soon after the other. Those that it leaves are not there, without an error.
+func (r *Reader) scanFor(ctx context.Context, open []*search) error {
+	stream := topology.HistoryStream(r.cfg.Partition)
+	next, err := r.firstUnread(ctx, stream, open)
+	for err == nil && next != 0 {
+		var answers []natslog.Answer
+		if answers, err = r.get(ctx, stream, natslog.Query{Seq: next, Batch: scanMsgs, BytesMax: scanBytes}); err != nil {
+			break
+		}
+		some := answers[0].Records
+		r.lookThrough(some, open)
+		for _, s := range open {
+			switch {
+			case s.caller.Err() != nil:
+				s.finish(s.caller.Err())
+			case len(some) > 0 && some[len(some)-1].Time.After(s.end()):
+				s.finish(nil)
+			case s.bytes > scanBytesMax:
+				s.finish(partition.ErrSearchTooLong)
+			}
+		}
+		if open = slices.DeleteFunc(slices.Clone(open), func(s *search) bool { return s.over }); len(open) == 0 || !answers[0].More || len(some) == 0 {
+			break
+		}
+		next = some[len(some)-1].Seq + 1
+	}
+	return err
+}
+
+// firstUnread is the first message that may hold one of some tasks and that its lane had not read when it was asked for, 0 = there
 // is none. The read level of a lane that was not used recently, or never, says nothing of what
 // is unread: its next message does.
-func (r *Reader) firstUnread(ctx context.Context, stream string, from uint64, read replica.Levels) (first uint64, err error) {
-	var queries []natslog.Query
-	after := func(seq uint64, subject string) {
-		if seq < math.MaxUint64 {
-			queries = append(queries, natslog.Query{Seq: max(from, seq+1), NextFor: subject})
-		}
+func (r *Reader) firstUnread(ctx context.Context, stream string, some []*search) (first uint64, err error) {
+	begin := some[len(some)-1].begin()
+	answers, err := r.get(ctx, stream, natslog.Query{Since: &begin, Batch: 1})
+	if err != nil || len(answers[0].Records) == 0 {
+		return 0, err
 	}
-	for lane, seq := range read.Lanes {
-		after(seq, topology.SubmitLane(r.cfg.Partition, ids.Lane(lane)))
-	}
-	for _, q := range read.Queues {
-		after(q.Seq, topology.SubmitDomain(r.cfg.Partition, q.Lane, q.Domain))
-	}
+	queries := r.behind(answers[0].Records[0].Seq, some)
 	if len(queries) == 0 {
 		return 0, nil
 	}
-	answers, err := r.ask(ctx, stream, queries)
-	if err != nil {
+	if answers, err = r.ask(ctx, stream, queries); err != nil {
 		return 0, err
 	}
 	for _, a := range answers {
@@ -129,21 +167,58 @@ func (r *Reader) firstUnread(ctx context.Context, stream string, from uint64, re
 	return first, nil
 }
 
-// unreadIn looks through messages of the log, and tells where the task lies.
-func (r *Reader) unreadIn(some []natslog.Record, id ids.TaskID, read replica.Levels) (*logv1.Record, ids.Position, error) {
+// behind asks for the first message from a sequence on of each lane, and of each domain that lags in it, behind the lowest level that was read.
+func (r *Reader) behind(from uint64, some []*search) (queries []natslog.Query) {
+	at := map[string]int{}
+	after := func(seq uint64, subject string) {
+		if seq == math.MaxUint64 {
+			return
+		}
+		seq = max(from, seq+1)
+		if i, ok := at[subject]; ok {
+			queries[i].Seq = min(queries[i].Seq, seq)
+			return
+		}
+		at[subject] = len(queries)
+		queries = append(queries, natslog.Query{Seq: seq, NextFor: subject})
+	}
+	for _, s := range some {
+		for lane, seq := range s.read.Lanes {
+			after(seq, topology.SubmitLane(r.cfg.Partition, ids.Lane(lane)))
+		}
+		for _, q := range s.read.Queues {
+			after(q.Seq, topology.SubmitDomain(r.cfg.Partition, q.Lane, q.Domain))
+		}
+	}
+	return queries
+}
+
+// lookThrough looks for tasks in messages of the log, and ends the searches for those that it finds.
+func (r *Reader) lookThrough(some []natslog.Record, open []*search) {
+	wanted := make(map[ids.TaskID][]*search, len(open))
+	for _, s := range open {
+		wanted[s.id] = append(wanted[s.id], s)
+	}
 	for _, rec := range some {
+		for _, s := range open {
+			if !rec.Time.Before(s.begin()) {
+				s.bytes += len(rec.Data)
+			}
+		}
 		if !topology.IsSubmit(r.cfg.Partition, rec.Subject) {
 			continue
 		}
 		lane, ok := topology.LaneOf(r.cfg.Partition, rec.Subject)
 		at := replica.Queue{Lane: lane, Domain: topology.DomainOfSubmit(r.cfg.Partition, rec.Subject)}
-		if ok && rec.Seq <= read.Of(at) {
-			continue
-		}
-		found, err := record.Cut(rec.Data, id)
-		if err == nil && found != nil && !record.Late(found, rec.Time) { // what cannot be read goes to the quarantine when it is read
-			return found, ids.NewPosition(rec.Seq, lane), nil
+		all, _ := record.CutEach(rec.Data, func(id ids.TaskID) bool { return len(wanted[id]) > 0 }) // what cannot be read goes to the quarantine when it is read
+		for _, found := range all {
+			for _, s := range wanted[ids.TaskID(found.Id)] {
+				if s.over || ok && rec.Seq <= s.read.Of(at) || record.Late(found, rec.Time) {
+					continue
+				}
+				s.found, s.at = found.CloneVT(), ids.NewPosition(rec.Seq, lane)
+				s.finish(nil)
+			}
 		}
 	}
-	return nil, 0, nil
 }

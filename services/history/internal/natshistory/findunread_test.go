@@ -1,7 +1,10 @@
 package natshistory
 
 import (
+	"context"
 	"errors"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -58,6 +61,74 @@ func TestUnreadIsBounded(t *testing.T) {
 		const little = 8 << 10
 		if cost := reader.cfg.NATS.Stats().InBytes - before; cost > little && c.at == 0 && !c.tooLong {
 			t.Errorf("%s: %d bytes were read", c.what, cost)
+		}
+	}
+}
+
+// Those who search at once share what is read of the log: each has its own answer, by what was read when it asked.
+func TestManySearchTheLogAtOnce(t *testing.T) {
+	owner, reader := archivePorts(t)
+	const tasks, lane, size = 40, 3, 100_000
+	created := time.Now()
+	at := make([]uint64, tasks)
+	for i := range tasks {
+		id := ids.NewTaskID(created, 0, uint64(i))
+		batch, err := (&logv1.Batch{Tasks: []*logv1.Record{{Id: id[:], Domain: "shop", Payload: make([]byte, size)}}}).MarshalVT()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at[i], _, err = natslog.Append(t.Context(), owner.NATS, natslog.Msg{Subject: topology.Submit(0, lane, "shop", "mail"), Data: batch}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := reader.cfg.NATS.Stats().InBytes
+	var all sync.WaitGroup
+	for i := range tasks {
+		for _, c := range []struct {
+			what string
+			id   ids.TaskID
+			read uint64
+			want bool
+		}{
+			{"unread", ids.NewTaskID(created, 0, uint64(i)), at[i] - 1, true},
+			{"read", ids.NewTaskID(created, 0, uint64(i)), at[i], false},
+			{"absent", ids.NewTaskID(created, 0, uint64(tasks+i)), at[0] - 1, false},
+			{"of another time", ids.NewTaskID(created.Add(-time.Hour), 0, uint64(i)), at[0] - 1, false},
+		} {
+			all.Go(func() {
+				found, _, err := reader.Unread(t.Context(), c.id, 0, replica.Levels{Lanes: [ids.Lanes]uint64{lane: c.read}})
+				if err != nil || (found != nil) != c.want || c.want && ids.TaskID(found.Id) != c.id {
+					t.Errorf("task %d, %s: %v, %v", i, c.what, found.GetId(), err)
+				}
+			})
+		}
+	}
+	all.Wait()
+	cost := (reader.cfg.NATS.Stats().InBytes - before) / (tasks * size)
+	if cost > tasks/2 {
+		t.Errorf("%d searches read the log %d times", 4*tasks, cost)
+	}
+}
+
+// A caller that has gone ends its own search, and no other one.
+func TestASearchIsGivenUpAlone(t *testing.T) {
+	owner, reader := archivePorts(t)
+	id := ids.NewTaskID(time.Now(), 0, 1)
+	batch, err := (&logv1.Batch{Tasks: []*logv1.Record{{Id: id[:], Domain: "shop"}}}).MarshalVT()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := natslog.Append(t.Context(), owner.NATS, natslog.Msg{Subject: topology.Submit(0, 3, "shop", "mail"), Data: batch}); err != nil {
+		t.Fatal(err)
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	absent := ids.NewTaskID(time.Now(), 0, 2)
+	some := []*search{{caller: gone, id: absent, done: make(chan struct{})}, {caller: t.Context(), id: absent, done: make(chan struct{})}, {caller: t.Context(), id: id, done: make(chan struct{})}}
+	reader.scan(t.Context(), slices.Clone(some))
+	for i, want := range []error{context.Canceled, nil, nil} {
+		if s := some[i]; !s.over || !errors.Is(s.err, want) || (s.found != nil) != (i == 2) {
+			t.Errorf("search %d: over %v, found %v, %v", i, s.over, s.found, s.err)
 		}
 	}
 }

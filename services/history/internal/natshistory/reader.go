@@ -24,8 +24,9 @@ const (
 	lookupsInFlight = 3
 	lookupsMax      = 16
 	lookupsQueued   = 20_000
-	// scansMax searches of the log without a hint run at a time.
-	scansMax = 2
+	// scansMax searches of the log without a hint run at a time, each for scannedMax tasks at most.
+	scansMax   = 2
+	scannedMax = 256
 	// readTimeout bounds one round of lookups, and one read of the log.
 	readTimeout = 5 * time.Second
 )
@@ -36,7 +37,8 @@ type Reader struct {
 	cfg     Config
 	direct  *natslog.Direct
 	lookups *batcher.Batcher[*lookup]
-	scans   chan struct{}
+	// searches are those of the log without a hint.
+	searches *batcher.Batcher[*search]
 
 	mu    sync.Mutex
 	index *archive.Index
@@ -52,17 +54,18 @@ func NewReader(c Config) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{cfg: c, direct: direct, scans: make(chan struct{}, scansMax), index: archive.NewIndex(indexBytesMax), certainty: certainty{since: time.Now(), young: natslog.MarkedLonger}}
+	r := &Reader{cfg: c, direct: direct, index: archive.NewIndex(indexBytesMax), certainty: certainty{since: time.Now(), young: natslog.MarkedLonger}}
 	r.lookups = batcher.New(batcher.Config{
 		InFlight: lookupsInFlight, MaxItems: lookupsMax, MaxQueuedItems: lookupsQueued,
 	}, r.round)
+	r.searches = batcher.New(batcher.Config{InFlight: scansMax, MaxItems: scannedMax, MaxQueuedItems: lookupsQueued}, r.scan)
 	return r, nil
 }
 
 // Close ends the reader once what is asked was answered, or ctx ends.
 func (r *Reader) Close(ctx context.Context) error {
 	defer r.direct.Close()
-	return r.lookups.Close(ctx)
+	return errors.Join(r.lookups.Close(ctx), r.searches.Close(ctx))
 }
 
 // question is one call of Archived, and lookup one task of it.

@@ -131,7 +131,7 @@ type Owner struct {
 func New(d Deps) *Owner {
 	b := &base{
 		Deps: d, calls: make(chan call, 1024), origin: time.Now(),
-		inLog: newRoom(askingMax, waitingMax), inTimer: newRoom(askingMax, waitingMax), looks: turns.NewLine(lookingMax),
+		inLog: newRoom(waitingMax, waitingMax), onShelf: newRoom(askingMax, waitingMax), inTimer: newRoom(askingMax, waitingMax), looks: turns.NewLine(lookingMax),
 	}
 	if b.Workers == nil {
 		b.Workers = NewWorkers()

@@ -142,7 +142,7 @@ const (
 	// findTimeout bounds how long a task is looked for.
 	findTimeout = 10 * time.Second
 	// askingMax is how many callers ask one store for a task at a time, waitingMax how many
-	// may wait for its answer, these included.
+	// may wait for its answer, these included. All of these ask the log at a time, which is read once for many.
 	askingMax  = 32
 	waitingMax = 256
 )

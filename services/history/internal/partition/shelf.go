@@ -150,7 +150,7 @@ func (b *base) findOnPages(ctx context.Context, domain string, id ids.TaskID, pa
 	if len(pages) == 0 {
 		return nil, nil
 	}
-	leave, err := b.inLog.enter(ctx, domain)
+	leave, err := b.onShelf.enter(ctx, domain)
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +195,7 @@ func (o *Owner) listPages(ctx context.Context, req *rpcv1.ListTasksRequest, page
 	if len(pages) == 0 {
 		return nil, nil
 	}
-	leave, err := o.inLog.enter(ctx, req.Domain)
+	leave, err := o.onShelf.enter(ctx, req.Domain)
 	if err != nil {
 		return nil, fault.New(fault.ResourceExhausted, "%v", err)
 	}

@@ -37,6 +37,22 @@ func Cut(batch []byte, id ids.TaskID) (found *logv1.Record, err error) {
 	return found, nil
 }
 
+// CutEach decodes the tasks of an encoded Batch that are wanted, in order, and skips the others. What it found before an error is returned with it.
+func CutEach(batch []byte, wanted func(ids.TaskID) bool) (found []*logv1.Record, err error) {
+	err = each(batch, func(at ids.TaskID, encoded []byte) (bool, error) {
+		if !wanted(at) {
+			return true, nil
+		}
+		r := new(logv1.Record)
+		if err := r.UnmarshalVT(encoded); err != nil {
+			return false, err
+		}
+		found = append(found, r)
+		return true, nil
+	})
+	return found, err
+}
+
 // Late tells whether a submit is void that the log stored at.
 func Late(r *logv1.Record, at time.Time) bool {
 	id, err := ids.TaskIDFromBytes(r.Id)

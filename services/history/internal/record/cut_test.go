@@ -35,6 +35,13 @@ func TestCut(t *testing.T) {
 	if got, err := Cut(data, ids.NewTaskID(time.UnixMilli(1e12), 0, 99)); got != nil || err != nil {
 		t.Errorf("one that is not there: %v, %v", got, err)
 	}
+	some, err := CutEach(data, func(id ids.TaskID) bool { return id == want[1] || id == want[8] })
+	if err != nil || len(some) != 2 || !proto.Equal(some[0], b.Tasks[1]) || !proto.Equal(some[1], b.Tasks[8]) {
+		t.Errorf("two of them: %v, %v", some, err)
+	}
+	if some, err := CutEach(data[:len(data)-3], func(ids.TaskID) bool { return true }); err == nil || len(some) != 8 {
+		t.Errorf("of a message that ends early: %d, %v", len(some), err)
+	}
 	for domain, want := range map[string]int{"shop": 3, "media": 3, "": 3, "none": 0} {
 		if got, err := OfDomain(data, domain); err != nil || len(got) != want {
 			t.Errorf("%q has %d, %v", domain, len(got), err)
