@@ -54,7 +54,7 @@ type lifeCall struct {
 // produceBatches starts the producers of batches. Each has one batch after the other: makes it, submits its members, and closes it, or cancels the rest.
 func (l *life) produceBatches(ctx context.Context, busy *sync.WaitGroup, seed *rand.Rand) {
 	l.t.Helper()
-	for i := range batchProducers {
+	for i := range l.many(batchProducers) {
 		client, dice := l.cluster.Client(domain), fork(seed)
 		by := l.bySDK(client)
 		if i%2 == 1 {
@@ -107,7 +107,7 @@ func (l *life) members(dice *rand.Rand, producer int, b *lifeBatch) (all []*life
 		case kind < 5:
 			o = l.anyLife(dice)
 		case kind < 8:
-			o = l.orderedLife(dice, l.orderKey(orderedProducers+producer, dice.IntN(orderKeysEach)))
+			o = l.orderedLife(dice, l.orderKey(l.many(orderedProducers)+producer, dice.IntN(orderKeysEach)))
 		default:
 			o = l.uniqueLife(dice, fmt.Sprintf("of-batches-%d", keys[len(all)]))
 		}

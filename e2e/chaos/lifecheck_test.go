@@ -46,7 +46,11 @@ func (l *life) check() lifeReport {
 		lost[o.unique] = lost[o.unique] || o.repeated() && o.conflict == yardv1.OnConflict_ON_CONFLICT_REPLACE
 	}
 	for _, e := range ends {
-		e.lostReplace = lost[e.UniqueKey]
+		key := e.UniqueKey
+		if e.task != nil { // a redriven one has no key any more
+			key = e.task.unique
+		}
+		e.lostReplace = lost[key]
 		if b := l.batches[e.BatchId]; b != nil {
 			e.withBatch = b.cancel
 		}
@@ -64,7 +68,7 @@ func (l *life) check() lifeReport {
 	var back int64
 	for _, e := range ends {
 		if wrong := slices.Concat(e.oneLife(), e.asWritten(runs[e.id]), e.asCancelled()); len(wrong) > 0 {
-			offend("%s", e.tell(strings.Join(wrong, "; "), runs[e.id]))
+			offend("%s", e.tell(strings.Join(wrong, "; "), runs[e.id])+l.whose(e))
 		}
 		back += int64(e.redriven)
 		r.count(e)
@@ -139,6 +143,18 @@ func (e *lifeEnd) tell(wrong string, runs []*lifeRun) string {
 	}
 	for _, v := range e.Events {
 		fmt.Fprintf(&b, "\n  event %s %s grant %d %s %q %q", stamp(time.UnixMilli(v.AtMs)), v.Kind, v.Grant, v.Worker, v.Message, v.ErrorType)
+	}
+	return b.String()
+}
+
+// whose tells of the submits with its unique key that may have replaced it, and say that they did not.
+func (l *life) whose(e *lifeEnd) string {
+	var b strings.Builder
+	for _, o := range l.tasks {
+		if o != e.task && o.unique != "" && e.task != nil && o.unique == e.task.unique && o.conflict == yardv1.OnConflict_ON_CONFLICT_REPLACE &&
+			!(o.id == e.id && o.outcome == yard.OutcomeReplaced) && o.answered.After(e.task.asked) {
+			fmt.Fprintf(&b, "\n  beside it task %d was submitted from %s to %s, %d tries: %s %s", o.n, stamp(o.asked), stamp(o.answered), o.tries, o.outcome, o.id)
+		}
 	}
 	return b.String()
 }

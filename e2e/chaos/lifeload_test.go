@@ -18,7 +18,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
 
-// How many producers of each kind there are, and their shares of the rate, percent.
+// How many producers of each kind there are in the short form, and their shares of the rate, percent.
 const (
 	anyProducers, orderedProducers, uniqueProducers = 3, 8, 4
 	anyShare, orderedShare, uniqueShare             = 45, 25, 15
@@ -53,25 +53,28 @@ func (l *life) produce(ctx context.Context, busy *sync.WaitGroup, seed *rand.Ran
 			})
 		}
 	}
-	each(anyProducers, anyShare, func(_ int, dice *rand.Rand) (batch []*lifeTask) {
+	each(l.many(anyProducers), anyShare, func(_ int, dice *rand.Rand) (batch []*lifeTask) {
 		for range 1 + dice.IntN(batchMost) {
 			batch = append(batch, l.anyLife(dice))
 		}
 		return batch
 	})
-	each(orderedProducers, orderedShare, func(producer int, dice *rand.Rand) (batch []*lifeTask) {
+	each(l.many(orderedProducers), orderedShare, func(producer int, dice *rand.Rand) (batch []*lifeTask) {
 		for range 1 + dice.IntN(batchMost) {
 			batch = append(batch, l.orderedLife(dice, l.orderKey(producer, dice.IntN(orderKeysEach))))
 		}
 		return batch
 	})
-	each(uniqueProducers, uniqueShare, func(_ int, dice *rand.Rand) (batch []*lifeTask) {
+	each(l.many(uniqueProducers), uniqueShare, func(_ int, dice *rand.Rand) (batch []*lifeTask) {
 		for _, k := range dice.Perm(uniqueKeys)[:1+dice.IntN(batchMost)] {
 			batch = append(batch, l.uniqueLife(dice, fmt.Sprintf("unique-%d", k)))
 		}
 		return batch
 	})
 }
+
+// many is how many there are of some that there are n of in the short form. Each waits for its answers, so a higher rate needs more of them.
+func (l *life) many(n int) int { return max(n, n*l.rate/lifeRate) }
 
 // orderKey is the name of a key that no submit without an answer concerns.
 func (l *life) orderKey(producer, k int) string {

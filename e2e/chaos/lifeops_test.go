@@ -86,7 +86,7 @@ func (l *life) later(j lifeJob) {
 func (l *life) operate(ctx context.Context, busy *sync.WaitGroup, seed *rand.Rand) {
 	l.t.Helper()
 	queue := l.queued
-	for range lifeOperators {
+	for range l.many(lifeOperators) {
 		client, dice := l.cluster.Client(domain), fork(seed)
 		busy.Go(func() {
 			for {
