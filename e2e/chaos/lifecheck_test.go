@@ -46,11 +46,7 @@ func (l *life) check() lifeReport {
 		lost[o.unique] = lost[o.unique] || o.repeated() && o.conflict == yardv1.OnConflict_ON_CONFLICT_REPLACE
 	}
 	for _, e := range ends {
-		key := e.UniqueKey
-		if e.task != nil { // a redriven one has no key any more
-			key = e.task.unique
-		}
-		e.lostReplace = lost[key]
+		e.lostReplace = lost[e.uniqueKey()]
 		if b := l.batches[e.BatchId]; b != nil {
 			e.withBatch = b.cancel
 		}
@@ -147,11 +143,19 @@ func (e *lifeEnd) tell(wrong string, runs []*lifeRun) string {
 	return b.String()
 }
 
+// uniqueKey is the one that it was submitted with: a redriven task has none any more.
+func (e *lifeEnd) uniqueKey() string {
+	if e.task != nil {
+		return e.task.unique
+	}
+	return e.UniqueKey
+}
+
 // whose tells of the submits with its unique key that may have replaced it, and say that they did not.
 func (l *life) whose(e *lifeEnd) string {
 	var b strings.Builder
 	for _, o := range l.tasks {
-		if o != e.task && o.unique != "" && e.task != nil && o.unique == e.task.unique && o.conflict == yardv1.OnConflict_ON_CONFLICT_REPLACE &&
+		if o != e.task && e.task != nil && o.unique != "" && o.unique == e.uniqueKey() && o.conflict == yardv1.OnConflict_ON_CONFLICT_REPLACE &&
 			!(o.id == e.id && o.outcome == yard.OutcomeReplaced) && o.answered.After(e.task.asked) {
 			fmt.Fprintf(&b, "\n  beside it task %d was submitted from %s to %s, %d tries: %s %s", o.n, stamp(o.asked), stamp(o.answered), o.tries, o.outcome, o.id)
 		}

@@ -31,7 +31,7 @@ const (
 
 // search is one task that is looked for in the log from its creation on, which its id tells, until a message is too young to hold its submit.
 type search struct {
-	caller context.Context //nolint:containedctx // whoever has gone is not looked for any more
+	caller context.Context //nolint:containedctx // the search ends when the caller leaves
 	id     ids.TaskID
 	read   replica.Levels
 	// bytes were read of the log for it.
