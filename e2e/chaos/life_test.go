@@ -165,6 +165,7 @@ func (l *life) play(fault lifeFault, seed *rand.Rand) {
 	submitted := time.Since(began)
 	l.cluster.AwaitReady()
 	l.end()
+	l.cluster.AwaitReplicas() // or the next round may lose what one node alone has; while much is written some are always behind
 	stopOperating()
 	operators.Wait()
 	ended := time.Since(began)

@@ -48,14 +48,12 @@ func (l *life) deck(seed *rand.Rand) (deck []lifeFault) {
 		l.killProcess(cluster.History, seed.IntN(instances), seed)
 		c.StartNATSNode(i)
 		c.AwaitNATSNode(i)
-		c.AwaitReplicas()
 	})
 	add("pause a NATS node", func(seed *rand.Rand) {
 		i := seed.IntN(trio)
 		c.PauseNATS(i)
 		wait(l.t.Context(), shortPaused)
 		c.ResumeNATS(i)
-		c.AwaitReplicas()
 	})
 	add("kill a worker", func(seed *rand.Rand) { l.crew[seed.IntN(len(l.crew))]() })
 	if c.Redis != nil {
@@ -99,5 +97,4 @@ func (l *life) killNode(i int, seed *rand.Rand) {
 	wait(l.t.Context(), shortAway+upTo(seed, awayMax))
 	l.cluster.StartNATSNode(i)
 	l.cluster.AwaitNATSNode(i)
-	l.cluster.AwaitReplicas()
 }
