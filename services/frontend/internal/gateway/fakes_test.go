@@ -193,7 +193,7 @@ func (l *memLog) messages() (n int) {
 func submits(msgs []natslog.Msg) iter.Seq2[int, natslog.Msg] {
 	return func(yield func(int, natslog.Msg) bool) {
 		for i, m := range msgs {
-			if !strings.Contains(m.Subject, ".key.") && !yield(i, m) {
+			if !strings.Contains(m.Subject, ".key.") && !strings.Contains(m.Subject, ".batch.") && !yield(i, m) {
 				return
 			}
 		}

@@ -375,7 +375,7 @@ func (pt *part) late() string {
 // checkKeys decides about the tasks whose key another one has, and those that are stored already.
 func (g *Gateway) checkKeys(ctx context.Context, pt *part) error {
 	if !pt.unique() {
-		if pt.certain && !pt.repeats() {
+		if pt.certain && !pt.repeats() && pt.batch() == "" { // a first try of members may come behind its repeat
 			return nil
 		}
 		return g.decideWhole(ctx, pt)
