@@ -117,6 +117,7 @@ func TestWhatWaitsThereAndHasGoneOn(t *testing.T) {
 		"the archive has it": func(_ *bench, f *Found) { f.Archived = stay(1, taskstate.Completed) },
 	} {
 		b := newBench(t, Config{})
+		b.r.lanes[3].Skip(5)
 		b.seq = 9
 		found := new(Found)
 		before(b, found)
@@ -188,7 +189,12 @@ func TestOneSearchAtATime(t *testing.T) {
 		t.Errorf("searches %v", fx.Searches)
 	}
 	looked.Waiting = waiting(1, 1)
-	taken := b.takes(b.step(looked), true)
+	fx := new(Effects)
+	b.r.Step(looked, b.now, fx)
+	b.r.Step(&Events{Seq: 50, At: b.now.MS, Events: []taskstate.Event{{Kind: taskstate.Cancel, ID: id(1), Domain: "rival"}}}, b.now, fx)
+	b.r.Flush(b.now, fx)
+	taken := b.takes(fx, true)
+	b.seq = 50
 	if fx := b.change(1, taskstate.Update{Priority: 2}); len(fx.Searches) != 0 {
 		t.Errorf("while it is taken out: searches %v", fx.Searches)
 	}

@@ -58,6 +58,7 @@ func TestATakeoverKnowsTheLastPage(t *testing.T) {
 	cfg := b.r.cfg
 	b.r = New(cfg, cp, b.now.Mono)
 	b.step(page)
+	b.step(&Events{Seq: b.seq, At: b.now.MS, Page: page.Seq - 2}) // it is deleted
 	b.step(Recovered{})
 	b.keyed("a", nil, 5)
 	task := cloneTask(b.r.Get(id(5)))

@@ -308,3 +308,34 @@ func TestAnEventOfAPlaceThatThereIsNot(t *testing.T) {
 		t.Errorf("%d searches", asked)
 	}
 }
+
+// TestATakeoverReadsThatAPageIsWritten, and has the submits of its tasks behind it: they come by the page, and go away with it.
+func TestATakeoverReadsThatAPageIsWritten(t *testing.T) {
+	b, page := shelved(t, nil)
+	state := cloneTask(b.r.Get(id(2)))
+	cp := Checkpoint{Floor: page.Tasks[0].AsOf}
+	cp.Ack[ids.LaneKeyed], cp.Read[ids.LaneKeyed] = 2, 2
+	next := b.reads(cp)
+	next.seq = page.Seq
+	next.carries(&state, state.Position, cp.Floor)
+	next.saidAgain(page)
+	next.away("while it reads", 0)
+	next.step(Recovered{})
+	next.step(Tick{})
+	next.away("when all is read", 2)
+}
+
+// TestARecordLeavesWhatIsAboutALaterStay: a takeover has the task by its record, and an event waits for a lane that is not read so far.
+func TestARecordLeavesWhatIsAboutALaterStay(t *testing.T) {
+	cp := Checkpoint{}
+	cp.Ack[3], cp.Read[3] = 1, 1
+	b := &bench{T: t, r: New(newBench(t, Config{}).r.cfg, cp, 0), now: Now{MS: scenarioStart}, seq: 5}
+	b.event(taskstate.Started, 1, ids.Token{Position: ids.NewPosition(5, 2), Version: 1})
+	state := taskstate.Task{ID: id(1), Domain: "shop", Tasklist: "mail", Type: "send", Priority: 3, Policy: storyPolicy, State: taskstate.Ready}
+	b.r.rooms[2].demand = 0
+	b.seq = 7
+	b.carries(&state, ids.NewPosition(1, 3), 7)
+	if b.r.Get(id(1)) == nil || len(b.r.early.of(id(1))) != 1 || b.r.rooms[2].demand != 5 {
+		t.Errorf("the task is %+v, %d events wait, up to %d is demanded", b.r.Get(id(1)), len(b.r.early.of(id(1))), b.r.rooms[2].demand)
+	}
+}
