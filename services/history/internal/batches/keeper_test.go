@@ -340,3 +340,12 @@ type brokenLog struct {
 }
 
 func (b *brokenLog) Follow(context.Context, func(batch.Home) error) error { return b.err }
+
+// TestAnOpenBatchIsNotClosed by a look: tasks may join it as long as it has time.
+func TestAnOpenBatchIsNotClosed(t *testing.T) {
+	m := &memory{homes: map[string]*logv1.BatchHome{}}
+	k := New(Deps{Partitions: 2, Store: m, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	if _, err := k.carry(t.Context(), night, &Loaded{Domain: night.Domain, Home: home(false)}, nil); err != nil || m.took() != "" {
+		t.Errorf("%v, it has ended %d times", err, len(m.over))
+	}
+}

@@ -53,7 +53,9 @@ func TestAPageThatIsSaidLate(t *testing.T) {
 
 // TestATakeoverKnowsTheLastPage: what its checkpoint names was said before it, and an earlier page that is said afterwards is late.
 func TestATakeoverKnowsTheLastPage(t *testing.T) {
-	b, page := shelved(t, nil)
+	b := smallShelf(t, 2, 2, 8)
+	b.seq = 10
+	page := b.written(b.keyed("a", nil, 1, 2, 3, 4))
 	cp := b.r.Checkpoint()
 	cfg := b.r.cfg
 	b.r = New(cfg, cp, b.now.Mono)
