@@ -147,6 +147,25 @@ func TestWhatIsLeftIsLookedAtNext(t *testing.T) {
 	}
 }
 
+// TestNoMoreAreTakenThanAsked, though one of those that wait is over meanwhile.
+func TestNoMoreAreTakenThanAsked(t *testing.T) {
+	k := NewKeeper()
+	for _, id := range []string{"o", "a", "b", "c"} {
+		k.Seen(Home{Name: Name{Domain: "shop", ID: id}, ExpiresAt: 1_000_000, Closed: true})
+	}
+	k.Seen(Home{Name: Name{Domain: "shop", ID: "o"}, Over: true})
+	if all := k.Take(5, 2); len(all) != 2 || all[0].ID != "a" || all[1].ID != "b" {
+		t.Errorf("%v", all)
+	}
+}
+
+// TestEndsOfPartitionsAddUp.
+func TestEndsOfPartitionsAddUp(t *testing.T) {
+	if got, want := (Ends{1, 2, 3, 4}).Plus(Ends{10, 20, 30, 40}), (Ends{11, 22, 33, 44}); got != want || got.Total() != 110 {
+		t.Errorf("%+v, %d in all", got, got.Total())
+	}
+}
+
 // TestABatchThatCannotBeEnded is not looked at all the time, not at the instant either at which its time is over.
 func TestABatchThatCannotBeEnded(t *testing.T) {
 	k := NewKeeper()
