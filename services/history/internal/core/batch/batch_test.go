@@ -97,6 +97,89 @@ func TestBatchesAreLookedAt(t *testing.T) {
 	}
 }
 
+// TestWhatIsSaidAgainChangesNothing: of a batch that is closed, of one that is over, and of one that there never was.
+func TestWhatIsSaidAgainChangesNothing(t *testing.T) {
+	k := NewKeeper()
+	n := Name{Domain: "shop", ID: "a"}
+	closed := Home{Name: n, ExpiresAt: 1_000_000, Closed: true}
+	k.Seen(closed)
+	if all := k.Take(20_000, 10); len(all) != 1 {
+		t.Fatalf("%v", all)
+	}
+	k.Seen(closed)
+	k.Looked(n, 20_000)
+	k.Seen(closed)
+	if all := k.Take(20_000+LookEveryMS-1, 10); len(all) != 0 {
+		t.Errorf("it is looked at again: %v", all)
+	}
+	over := closed
+	over.Over = true
+	k.Take(20_000+LookEveryMS, 10)
+	k.Seen(over)
+	k.Seen(over)
+	k.Seen(Home{Name: Name{Domain: "shop", ID: "b"}, Over: true})
+	k.Looked(n, 30_000)
+	if at, ok := k.Next(); ok || k.Knows(n) || len(k.of) != 0 {
+		t.Errorf("there is something to look at, at %d", at)
+	}
+	k.Seen(closed)
+	k.Take(40_000, 10)
+	k.Looked(n, 40_000)
+	if k.Seen(over); len(k.known) != 0 {
+		t.Fatal("it is known")
+	}
+	if at, ok := k.Next(); ok {
+		t.Errorf("one that is over is to be looked at, at %d", at)
+	}
+}
+
+// TestWhatIsLeftIsLookedAtNext: no more are taken than there is room for.
+func TestWhatIsLeftIsLookedAtNext(t *testing.T) {
+	k := NewKeeper()
+	for _, id := range []string{"a", "b"} {
+		k.Seen(Home{Name: Name{Domain: "shop", ID: id}, ExpiresAt: 1_000_000, Closed: true})
+	}
+	if all := k.Take(5, 1); len(all) != 1 {
+		t.Fatalf("%v", all)
+	}
+	if at, ok := k.Next(); !ok || at != 0 {
+		t.Errorf("the other one is looked at, at %d", at)
+	}
+}
+
+// TestNoMoreAreTakenThanAsked, though one of those that wait is over meanwhile.
+func TestNoMoreAreTakenThanAsked(t *testing.T) {
+	k := NewKeeper()
+	for _, id := range []string{"o", "a", "b", "c"} {
+		k.Seen(Home{Name: Name{Domain: "shop", ID: id}, ExpiresAt: 1_000_000, Closed: true})
+	}
+	k.Seen(Home{Name: Name{Domain: "shop", ID: "o"}, Over: true})
+	if all := k.Take(5, 2); len(all) != 2 || all[0].ID != "a" || all[1].ID != "b" {
+		t.Errorf("%v", all)
+	}
+}
+
+// TestEndsOfPartitionsAddUp.
+func TestEndsOfPartitionsAddUp(t *testing.T) {
+	if got, want := (Ends{1, 2, 3, 4}).Plus(Ends{10, 20, 30, 40}), (Ends{11, 22, 33, 44}); got != want || got.Total() != 110 {
+		t.Errorf("%+v, %d in all", got, got.Total())
+	}
+}
+
+// TestABatchThatCannotBeEnded is not looked at all the time, not at the instant either at which its time is over.
+func TestABatchThatCannotBeEnded(t *testing.T) {
+	k := NewKeeper()
+	n := Name{Domain: "shop", ID: "a"}
+	k.Seen(Home{Name: n, ExpiresAt: 400})
+	if all := k.Take(400, 10); len(all) != 1 {
+		t.Fatalf("%v", all)
+	}
+	k.Looked(n, 400)
+	if at, ok := k.Next(); !ok || at != 400+LookEveryMS {
+		t.Errorf("it is looked at again at %d", at)
+	}
+}
+
 // TestAClosedBatchIsOverInTime, before it would be looked at again.
 func TestAClosedBatchIsOverInTime(t *testing.T) {
 	k := NewKeeper()

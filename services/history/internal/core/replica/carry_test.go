@@ -54,7 +54,7 @@ func TestCarryBounds(t *testing.T) {
 	b.equal("each once at a time", b.carriedOf(), nil)
 
 	cfg := carryConfig()
-	cfg.CarryBytes = 100
+	cfg.CarryBytes, cfg.CarryRecords = 100, 1000
 	b = newBench(t, cfg)
 	b.submit(nil, 1)
 	b.start(1)
@@ -62,6 +62,13 @@ func TestCarryBounds(t *testing.T) {
 	b.equal("a hundred bytes", b.carriedOf(), nil)
 	b.beats(1, 1)
 	b.equal("more", b.carriedOf(), []int{1})
+	state := cloneTask(b.r.Get(id(1)))
+	b.step(Stored{Kind: JobAppend})
+	b.carries(&state, state.Position, b.seq)
+	b.beats(1, 20)
+	b.equal("twice what the carried ones take is always allowed", b.carriedOf(), nil)
+	b.beats(1, 2*b.r.tasks[id(1)].Footprint()/10)
+	b.equal("more than that", b.carriedOf(), []int{1})
 }
 
 // TestCarryOfLanes: a lane that spans too much is carried though no event follows.
@@ -76,6 +83,15 @@ func TestCarryOfLanes(t *testing.T) {
 	b.equal("twice the window", b.carriedOf(), nil)
 	b.submit(nil, 5)
 	b.equal("one more", b.carriedOf(), []int{1, 2, 3})
+
+	cfg.CarryRecords = 5
+	b = newBench(t, cfg)
+	for n := 1; n <= 5; n++ {
+		b.submit(nil, n)
+	}
+	b.equal("five, and the window is two", b.carriedOf(), nil)
+	b.submit(nil, 6)
+	b.equal("one more than that", b.carriedOf(), []int{1, 2, 3})
 
 	for _, bytes := range []struct{ window, carry int }{{10, 30}, {15, 5}} {
 		cfg.WindowTasks, cfg.WindowBytes, cfg.CarryBytes = 1000, int64(bytes.window), uint64(bytes.carry)
@@ -302,4 +318,55 @@ func TestACarriedRecordThatCameTwice(t *testing.T) {
 			t.Errorf("the floor is %d after message %d, want %d", got, c.seq, c.floor)
 		}
 	}
+}
+
+// TestWhatLagsIsCarriedToo: a takeover reads the messages of a domain again, as those of a lane.
+func TestWhatLagsIsCarriedToo(t *testing.T) {
+	b := lagging(t)
+	b.r.cfg.CarryRecords, b.r.cfg.CarryBytes = 10, 1<<40
+	b.file(true, 3, "flood", 20)
+	for n := range 20 {
+		b.file(false, uint64(6+n), "flood", 40+n)
+		b.file(true, uint64(6+n), "flood", 40+n)
+	}
+	b.now.MS += carryEveryMS
+	if got := b.carriedOf(); len(got) == 0 || !slices.Contains(got, 20) {
+		t.Errorf("carried are %v", got)
+	}
+}
+
+// TestAHistoryThatIsWrittenStaysAsItWas: a task goes on while its record, or its page, is on the way to the log, and its history drops what is oldest.
+func TestAHistoryThatIsWrittenStaysAsItWas(t *testing.T) {
+	long := func() (steps []taskstate.Step) {
+		for n := range 500 {
+			steps = append(steps, taskstate.Step{Kind: taskstate.StepUpdated, At: int64(n)})
+		}
+		return steps
+	}
+	check := func(what string, b *bench, p Proposal) {
+		t.Helper()
+		b.change(int(p.ID[15]), taskstate.Update{Policy: &taskstate.Policy{MaxAttempts: 9}})
+		if now := b.r.Get(p.ID).Steps; now[4].At != 5 {
+			t.Fatalf("%s: its history goes on with %+v", what, now[4])
+		}
+		for n, s := range p.Carried.Steps {
+			if s.At != int64(n) {
+				t.Fatalf("%s: step %d is that of %d", what, n, s.At)
+			}
+		}
+	}
+	b := newBench(t, carryConfig())
+	b.submit(nil, 1)
+	b.start(1)
+	b.beats(1, 12)
+	b.r.tasks[id(1)].SetSteps(long(), 0)
+	b.now.MS++
+	check("carried", b, b.step(Tick{}).Append[0])
+
+	b = smallShelf(t, 2, 2, 8)
+	b.r.shelveAt = b.now.MS + 1
+	b.keyed("a", nil, 1, 2, 3, 4)
+	b.r.tasks[id(4)].SetSteps(long(), 0)
+	b.now.MS++
+	check("on a page", b, b.step(Tick{}).Shelve[1])
 }

@@ -67,9 +67,7 @@ func (r *Replica) enterLine(e *Entry) {
 		l.places = l.alone[:0]
 		r.keys[key] = l
 	}
-	if e.seat == nil {
-		e.seat = &seat{}
-	}
+	e.seat = &seat{}
 	at, found := l.find(e)
 	switch {
 	case !found:

@@ -145,6 +145,12 @@ func TestATurnBeginsTheWaitForAGrant(t *testing.T) {
 	if v := b.said(b.start(2)); v.Grant.ReadyAt != b.now.MS {
 		t.Errorf("granted what waited for %d ms", b.now.MS-v.Grant.ReadyAt)
 	}
+	b.finish(taskstate.Failed, 2)
+	b.now.MS += 60_000
+	due := b.r.Get(id(2)).ReadyAt
+	if fx := b.step(Tick{}); len(fx.Triggers) != 1 || fx.Triggers[0].ReadyAt != due {
+		t.Errorf("its next attempt: %+v, ready at %d", fx.Triggers, due)
+	}
 }
 
 // TestWhatWaitsForItsTurnIsNotNext: neither among the tasks that are to start next, nor does a tasklist count as slow for it.
@@ -185,4 +191,19 @@ func TestManyOfAKeyEnd(t *testing.T) {
 		t.Errorf("%d places for 2 tasks", len(l.places))
 	}
 	b.equal("the last", triggered(b.cancels("shop", 1)), []int{100})
+}
+
+// TestAKeyThatParksInATakeover: what is behind its first task goes to the shelf, though no line is long, when all is read.
+func TestAKeyThatParksInATakeover(t *testing.T) {
+	b := newBench(t, Config{})
+	b.r = New(b.r.cfg, Checkpoint{}, time.Hour)
+	b.keyed("a", func(t *taskstate.Task) {
+		x := *t.Extra
+		x.Order = &taskstate.Order{Key: "a", Blocks: true, Parks: true}
+		t.Extra = &x
+	}, 1, 2, 3)
+	b.dies()
+	if fx := b.step(Recovered{Ends: upTo(b.seq)}); b.r.Get(id(1)).State != taskstate.Backoff || len(fx.Shelve) != 2 {
+		t.Errorf("it is %s, %d are shelved", b.r.Get(id(1)).State, len(fx.Shelve))
+	}
 }

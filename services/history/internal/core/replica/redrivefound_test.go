@@ -230,8 +230,11 @@ func TestALetterIsInUse(t *testing.T) {
 	b.step(Stored{Kind: JobArchive, Seq: 1})
 	use("stored", false)
 	b.seq = 40
-	b.step(redrove(41))
+	fx := b.step(redrove(41))
 	use("a redrive waits", true)
+	b.foundLetter(fx, 30)
+	b.step(Stored{Kind: JobPark, Seq: 1})
+	use("back in the timer store", true)
 }
 
 // TestALetterIsDeletedOfATaskThatIsParked by an owner that died before it could: the tail of the timer store has the stay that the redrive makes.
@@ -306,8 +309,8 @@ func TestACommandFromBeforeARedrive(t *testing.T) {
 func TestAnotherDomainIsNotToldOfAnEnd(t *testing.T) {
 	b := newBench(t, Config{})
 	fx := b.cancels("rival", 1)
-	if v := b.said(b.step(&Found{Search: fx.Searches[0], Archived: stay(0, taskstate.Completed)})); v.Code != fault.NotFound {
-		t.Errorf("%+v", v)
+	if v := b.said(b.step(&Found{Search: fx.Searches[0], Archived: stay(0, taskstate.Completed)})); v.Code != fault.NotFound || len(b.r.early.byID) != 0 {
+		t.Errorf("%+v, %d wait", v, len(b.r.early.byID))
 	}
 }
 

@@ -16,9 +16,9 @@ func TestARecordOfAnotherCopyMeetsAPage(t *testing.T) {
 	b.seq++
 	unread := b.seq
 	b.submit(nil, 5)
-	b.carries(b.r.Get(id(5)), ids.NewPosition(unread, 2), b.r.EventAt())
-	if len(b.r.early.of(id(5))) != 1 {
-		t.Fatal("the record does not wait")
+	fx := b.carries(b.r.Get(id(5)), ids.NewPosition(unread, 2), b.r.EventAt())
+	if len(b.r.early.of(id(5))) != 1 || len(fx.Pages) != 0 {
+		t.Fatalf("the record does not wait for its lane alone: pages %v", fx.Pages)
 	}
 	b.cancels("shop", 4)
 	b.step(page)

@@ -53,11 +53,14 @@ func TestAPageThatIsSaidLate(t *testing.T) {
 
 // TestATakeoverKnowsTheLastPage: what its checkpoint names was said before it, and an earlier page that is said afterwards is late.
 func TestATakeoverKnowsTheLastPage(t *testing.T) {
-	b, page := shelved(t, nil)
+	b := smallShelf(t, 2, 2, 8)
+	b.seq = 10
+	page := b.written(b.keyed("a", nil, 1, 2, 3, 4))
 	cp := b.r.Checkpoint()
 	cfg := b.r.cfg
 	b.r = New(cfg, cp, b.now.Mono)
 	b.step(page)
+	b.step(&Events{Seq: b.seq, At: b.now.MS, Page: page.Seq - 2}) // it is deleted
 	b.step(Recovered{})
 	b.keyed("a", nil, 5)
 	task := cloneTask(b.r.Get(id(5)))

@@ -294,10 +294,16 @@ func TestATaskBehindAPageWaitsForIt(t *testing.T) {
 
 // TestARecordOfATaskThatHasEnded between those of a page, and comes late: what the page does not have is in the archive. The page stays away.
 func TestARecordOfATaskThatHasEnded(t *testing.T) {
+	for _, n := range []int{5, 9} { // an id between those of the page, and one behind them
+		recordOfAnEnded(t, n)
+	}
+}
+
+func recordOfAnEnded(t *testing.T, n int) {
 	b := smallShelf(t, 1, 2, 1000)
-	b.keyed("a", nil, 1, 2, 3, 4, 5, 6, 7)
-	state := cloneTask(b.r.Get(id(5)))
-	b.cancels("shop", 2, 3, 5, 6)
+	b.keyed("a", nil, 1, 2, 3, 4, n, 6, 7)
+	state := cloneTask(b.r.Get(id(n)))
+	b.cancels("shop", 2, 3, n, 6)
 	b.archives()
 	b.r.cfg.WindowTasks, b.r.shelveAt = 4, 0
 	page := b.written(b.step(Tick{}))
@@ -307,13 +313,13 @@ func TestARecordOfATaskThatHasEnded(t *testing.T) {
 		b.step(Tick{})
 	}
 	b.carries(&state, state.Position, 0)
-	if len(b.r.early.of(id(5))) != 1 {
+	if len(b.r.early.of(id(n))) != 1 {
 		t.Fatal("the record does not wait")
 	}
 	b.step(page)
 	b.away("after the record", 2)
-	if len(b.r.early.of(id(5))) != 0 || b.r.Get(id(5)) != nil {
-		t.Errorf("%d records wait, the task is %v", len(b.r.early.of(id(5))), b.r.Get(id(5)))
+	if len(b.r.early.of(id(n))) != 0 || b.r.Get(id(n)) != nil {
+		t.Errorf("%d records wait, the task is %v", len(b.r.early.of(id(n))), b.r.Get(id(n)))
 	}
 }
 

@@ -77,14 +77,18 @@ func TestTheFewestPagesComeFirst(t *testing.T) {
 
 // TestAGrabDoesNotWaitForAnothersPage: it is of a task that has left memory, whose id lies among those of a page, and which never was in a line.
 func TestAGrabDoesNotWaitForAnothersPage(t *testing.T) {
-	for place, waits := range map[string]bool{"another lane": false, "in front of the page": false, "behind the page": false, "the page": true} {
+	for place, waits := range map[string]bool{"another lane": false, "another lane between": false, "in front of the page": false, "behind the page": false, "the page": true} {
 		b := newBench(t, Config{})
 		b.r.cfg.LineTasks, b.r.cfg.PageTasks, b.r.cfg.WindowTasks = 1, 2, 8
 		b.keyed("b", nil, 40)
-		b.written(b.keyed("a", nil, 1, 2, 9))
+		b.r.shelveAt = b.now.MS + 1<<40
+		b.keyed("a", nil, 1, 2)
+		b.submit(nil, 21)
+		b.r.shelveAt = 0
+		b.written(b.keyed("a", nil, 9))
 		b.submit(nil, 20)
 		b.keyed("b", nil, 30)
-		of := map[string]int{"another lane": 20, "in front of the page": 40, "behind the page": 30, "the page": 1}[place]
+		of := map[string]int{"another lane": 20, "another lane between": 21, "in front of the page": 40, "behind the page": 30, "the page": 1}[place]
 		grab := taskstate.Event{Kind: taskstate.Started, ID: id(5), Fence: ids.Token{Position: b.r.Get(id(of)).Position, Version: 1}}
 		b.seq++
 		fx := b.step(&Events{Seq: b.seq, At: b.now.MS, ReplyTo: "matching", Events: []taskstate.Event{grab}})

@@ -144,7 +144,7 @@ func TestR14_TailsAreKeptUntilTheirSendersAreRead(t *testing.T) {
 	b.step(Stored{Kind: JobArchive, Seq: 7, Others: []Stay{{ID: id(9)}}})
 	b.seq = 1
 	b.submit(func(t *taskstate.Task) { t.Position, t.Parkings = ids.NewPosition(1, 2), 1 }, 1)
-	if b.r.Len() != 0 || covered() {
+	if b.r.Len() != 0 || covered() || len(b.r.archivedTail) != 1 {
 		t.Error("forgotten while a stay that was read has not arrived")
 	}
 	b.step(&Submits{Lane: 2, Seq: 1, Tasks: []*Entry{{Task: taskstate.Task{ID: id(1), DueAt: b.now.MS + 60_000, Domain: "shop"}}}})
@@ -295,7 +295,7 @@ func TestR14_TheTailOfTheTimerStore(t *testing.T) {
 		"from before that was noted":       {9, 0, 5, 6, []written{{epoch: 4}, {counts: true, epoch: 5}, {counts: true}}},
 		"the whole store":                  {0, 0, 5, 6, []written{{counts: true, epoch: 4}}},
 		"a fence of an owner after us":     {9, 5, 5, 6, []written{{fence: true, epoch: 7}, {epoch: 5}, {counts: true, epoch: 6}}},
-		"a fence that is late is no fence": {9, 5, 5, 6, []written{{fence: true, epoch: 4}, {counts: true, epoch: 5}}},
+		"a fence that is late is no fence": {9, 5, 5, 6, []written{{fence: true, epoch: 4}, {epoch: 4}, {counts: true, epoch: 5}}},
 	} {
 		tail := NewParkedTail(c.seq, c.epoch, c.before, c.own)
 		for i, w := range c.tail {
@@ -331,5 +331,71 @@ func TestI3_ATailIsKeptForTheSearchUnderWay(t *testing.T) {
 	b.step(Tick{})
 	if len(b.r.archivedTail) != 0 {
 		t.Error("kept forever")
+	}
+}
+
+// TestEndsOfATask: the archive has those of several stays, in any order. What ended earlier is known as long as the last one is not taken.
+func TestEndsOfATask(t *testing.T) {
+	ends := make(Ends)
+	ends.Add(Stay{id(1), 2})
+	ends.Add(Stay{id(1), 0})
+	stay := func(parkings uint32) *Entry { return &Entry{Task: taskstate.Task{ID: id(1), Parkings: parkings}} }
+	for _, c := range []struct {
+		parkings uint32
+		taken    bool
+		left     int
+	}{{3, false, 1}, {0, true, 1}, {0, true, 1}, {2, true, 0}, {0, false, 0}} {
+		if taken := ends.take(stay(c.parkings)); taken != c.taken || len(ends) != c.left {
+			t.Errorf("stay %d: %v, %d are left", c.parkings, taken, len(ends))
+		}
+	}
+}
+
+// TestWhatIsParkedHasNotEnded: it is neither reported as an end nor counted as one.
+func TestWhatIsParkedHasNotEnded(t *testing.T) {
+	b := newBench(t, Config{})
+	if fx := b.submit(func(t *taskstate.Task) { t.DueAt = b.now.MS + 60_000 }, 1); len(fx.Ended) != 0 {
+		t.Errorf("ended are %v", fx.Ended)
+	}
+}
+
+// TestATaskThatIsChangedBeforeItIsRead is triggered once, in its new place; and in a takeover nothing is traced.
+func TestATaskThatIsChangedBeforeItIsRead(t *testing.T) {
+	b := newBench(t, Config{})
+	b.seq = 9
+	b.change(1, taskstate.Update{Priority: 1})
+	b.seq = 4
+	b.equal("changed", triggered(b.submit(nil, 1)), []int{1})
+
+	b = newBench(t, Config{})
+	traced := func(t *taskstate.Task) { t.Trace = "trace" }
+	if fx := b.submit(traced, 1); len(fx.Traced) == 0 {
+		t.Errorf("traced are %+v", fx.Traced)
+	}
+	b.r = New(b.r.cfg, Checkpoint{}, 0)
+	if fx := b.submit(traced, 1); len(fx.Traced) != 0 {
+		t.Errorf("traced in a takeover are %+v", fx.Traced)
+	}
+}
+
+// TestAQueueIsReadOnWhereItWas: a takeover does not read what the one before has done, and the log has forgotten.
+func TestAQueueIsReadOnWhereItWas(t *testing.T) {
+	cp := Checkpoint{Queues: []QueueCursor{{Queue: Queue{lagLane, "flood"}, Ack: 1, Read: 4, Last: 6}}}
+	cp.Ack[lagLane], cp.Read[lagLane] = 7, 7
+	b := &bench{T: t, r: New(carryConfig(), cp, 0), now: Now{MS: scenarioStart}}
+	b.step(Recovered{})
+	if all := b.r.Readings(); len(all) != 1 || all[0].From != 5 {
+		t.Errorf("it reads %+v", all)
+	}
+}
+
+// TestPositionsTellWhatIsShared once the cluster's log version has queues.
+func TestPositionsTellWhatIsShared(t *testing.T) {
+	b := newBench(t, Config{})
+	b.submit(nil, 1)
+	b.step(Tick{Queues: true})
+	b.submit(nil, 2)
+	if b.r.Get(id(1)).Position.Shared() || !b.r.Get(id(2)).Position.Shared() {
+		t.Errorf("before: %v, now: %v", b.r.Get(id(1)).Position.Shared(), b.r.Get(id(2)).Position.Shared())
 	}
 }

@@ -103,6 +103,23 @@ func TestOneThatLeavesIsNotMissed(t *testing.T) {
 	}
 }
 
+// TestASilentWorkerThatLeaves: its last sign was on its way. It is missed no more, and forgotten once.
+func TestASilentWorkerThatLeaves(t *testing.T) {
+	e := newEar()
+	e.upTo(start-second, start)
+	e.hear("shop", sign(1), start)
+	e.upTo(start+second/10, start+3*second)
+	leaving := sign(1)
+	leaving.Leaving = true
+	e.hear("shop", leaving, start+3*second)
+	if len(e.Fallen()) != 0 || e.count != 0 {
+		t.Errorf("%v, %d are counted", e.Fallen(), e.count)
+	}
+	if e.upTo(start+3*second, start+3*second+2*SaidFor); e.count != 0 {
+		t.Errorf("%d are counted", e.count)
+	}
+}
+
 // TestSilenceIsConcludedOnlyFromWhatWasHeard: while the process does not hear itself, or not all, no worker is silent; and then all have their time
 // again.
 func TestSilenceIsConcludedOnlyFromWhatWasHeard(t *testing.T) {
@@ -214,7 +231,7 @@ func TestTheListIsSortedAndInPages(t *testing.T) {
 		return fmt.Sprint(all, more)
 	}
 	for want, got := range map[string]string{
-		"[1 2] true": ids(e.List("shop", "", 2)), "[3] false": ids(e.List("shop", id(2), 2)), "[] false": ids(e.List("other", "", 2)),
+		"[1 2] true": ids(e.List("shop", "", 2)), "[3] false": ids(e.List("shop", id(2), 2)), "[2 3] false": ids(e.List("shop", id(1), 2)), "[] false": ids(e.List("other", "", 2)),
 	} {
 		if got != want {
 			t.Errorf("%s, want %s", got, want)

@@ -38,6 +38,9 @@ func TestTimeCountsFromWhenATaskIsDue(t *testing.T) {
 			}
 		}
 	}
+	if known := (Expiry{StartWithinMS: 5, FinishWithinMS: 7, StartBy: t0 + 1, FinishBy: t0 + 2}); expiring(known, 0).Expiry() != known {
+		t.Error("a submit that says until when it has time gets another time")
+	}
 	if task := expiring(Expiry{FinishWithinMS: 7}, 0); task.Expiry().StartBy != 0 || task.WakeAt() != t0+7 {
 		t.Errorf("without start_within: %+v", task.Expiry())
 	}

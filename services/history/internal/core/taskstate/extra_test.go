@@ -42,6 +42,9 @@ func TestWhereAUniqueKeyLies(t *testing.T) {
 			t.Errorf("%+v is another one", known)
 		}
 	}
+	if new(Task).Unique() != nil || (&Task{Extra: shared}).Unique() != shared.Unique {
+		t.Error("a task has the key of its own")
+	}
 	if own := (&Extra{Unique: &Unique{Key: "7", Seq: 4}, Order: &Order{Key: "a"}}).LiesAt(10, 0); own.Unique.Seq != 4 {
 		t.Errorf("the key lies at %d", own.Unique.Seq)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
 
@@ -244,5 +245,22 @@ func TestAKeptAttemptThatIsHandedBackWasADelivery(t *testing.T) {
 	grab(task, now+200)
 	if failKept(task, now+300); task.State != Dead || task.ErrType != maxDeliveriesType || task.Grants() != 2 {
 		t.Errorf("%s of %q after %d grants", task.State, task.ErrType, task.Grants())
+	}
+}
+
+// TestAFailureOfAnotherAttemptIsNoRepeat: that of the attempt before, which was kept too, is late; and the first one of an attempt counts, whatever its worker says
+// that it knew.
+func TestAFailureOfAnotherAttemptIsNoRepeat(t *testing.T) {
+	task := pinning(60_000)
+	late := Event{Kind: Failed, ID: task.ID, Fence: task.Token(), Keep: true}
+	Apply(task, &late, t0+100)
+	send(task, Released, t0+200)
+	grab(task, t0+300)
+	e := Event{Kind: Failed, ID: task.ID, Fence: task.Token(), Keep: true} // it knew of one
+	if v, _ := Apply(task, &e, t0+400); v.Failures != 2 || task.Failures != 2 || v.RetryAt != t0+1_400 {
+		t.Fatalf("%+v after %d failures", v, task.Failures)
+	}
+	if v, fx := Apply(task, &late, t0+500); v.Code != fault.Stale || v.RetryAt != 0 || fx != (Effects{}) || task.Failures != 2 {
+		t.Errorf("of the attempt before: %+v, %d failures", v, task.Failures)
 	}
 }

@@ -47,10 +47,11 @@ func TestTheFirstTaskOfAKeyIsSkipped(t *testing.T) {
 			t.Errorf("%s, by another request: %+v", name, v)
 		}
 	}
-	if task := blocked(); task.ErrType != "network" {
-		t.Errorf("its error is %q", task.ErrType)
+	task := blocked()
+	if ofKey(task, Event{Kind: Skipped, OrderKey: "a"}, 77, 9, t0+10); task.ErrType != "network" || task.ErrMessage != "no route" {
+		t.Errorf("one that has failed is filed under %q, %q", task.ErrType, task.ErrMessage)
 	}
-	task := first(false)
+	task = first(false)
 	ofKey(task, Event{Kind: Skipped, OrderKey: "a"}, 77, 9, t0+10)
 	if task.ErrType != "skipped" || task.ErrMessage != "by ann" {
 		t.Errorf("one that never failed is filed under %q, %q", task.ErrType, task.ErrMessage)
@@ -92,6 +93,44 @@ func TestARunningFirstTaskIsAskedToStop(t *testing.T) {
 	}
 	if _, fx := send(task, Failed, t0+20); task.State != Cancelled || !fx.Finish || task.CancelReason != "by ann" {
 		t.Errorf("%s", task.State)
+	}
+}
+
+// TestWhoHearsThatACancelWasAsked: a repeat of what has asked for it, while the attempt runs. Neither what came beside it nor a repeat of the skip of a stay before.
+func TestWhoHearsThatACancelWasAsked(t *testing.T) {
+	skip := func(task *Task, request, seq uint64) Verdict {
+		v, _ := ofKey(task, Event{Kind: Skipped, OrderKey: "a", CancelRunning: true}, request, seq, t0+10)
+		return v
+	}
+	task := blocked()
+	ofKey(task, Event{Kind: Unblocked, OrderKey: "a"}, 70, 9, t0+6)
+	grab(task, t0+7)
+	ofKey(task, Event{Kind: Skipped, OrderKey: "a", CancelRunning: true, Update: &Update{IfRevision: 9}}, 71, 10, t0+8)
+	skip(task, 72, 11)
+	if v := skip(task, 72, 12); !v.CancelRequested {
+		t.Errorf("a repeat: %+v", v)
+	}
+	if v, _ := ofKey(task, Event{Kind: Unblocked, OrderKey: "a"}, 70, 13, t0+10); v != (Verdict{Revision: 2}) {
+		t.Errorf("a repeat of the unblock before: %+v", v)
+	}
+	if v := skip(task, 71, 14); v.Code != fault.FailedPrecondition || v.CancelRequested {
+		t.Errorf("a repeat of one that was refused: %+v", v)
+	}
+	task.Lost = LostMax - 1
+	if Apply(task, &Event{Kind: Expired, ID: task.ID, Fence: task.Token(), SilentLease: task.WakeAt()}, t0+12); !task.HeldUp() {
+		t.Fatalf("it is %s", task.State)
+	}
+	if v := skip(task, 72, 15); v != (Verdict{Revision: 3}) {
+		t.Errorf("a repeat when it blocks its key: %+v", v)
+	}
+
+	task = first(false)
+	skip(task, 77, 9)
+	Bring(task, redriveOf(5), t0+20)
+	Load(task, t0+30)
+	grab(task, t0+40)
+	if v := skip(task, 77, 90); v != (Verdict{Revision: 2}) {
+		t.Errorf("a repeat of a skip before a redrive: %+v", v)
 	}
 }
 
@@ -140,5 +179,33 @@ func TestSinceWhenAndWhy(t *testing.T) {
 	send(task, Failed, t0+40)
 	if task.State != Backoff || task.Since() != t0+40 {
 		t.Errorf("%s since %+d", task.State, task.Since()-t0)
+	}
+	grab(task, task.DueAt)
+	if send(task, Cancel, task.DueAt+5); task.Since() != task.DueAt {
+		t.Errorf("running and to be cancelled since %+d", task.Since()-t0)
+	}
+
+	task = first(true)
+	task.Policy.Rules = &Rules{NonRetryable: []string{"e"}}
+	grab(task, t0)
+	Apply(task, &Event{Kind: Failed, ID: task.ID, Fence: task.Token(), Message: "no route", ErrType: "e"}, t0+5)
+	changeAt(task, &Update{Priority: 1}, 10, t0+8)
+	if task.Since() != t0+5 || task.Why() != byNonRetryable {
+		t.Errorf("blocked by its policy, and changed since %+d: %q", task.Since()-t0, task.Why())
+	}
+	without := *task
+	if without.SetSteps(nil, 9); without.Since() != t0+5 || without.Why() != "no route" {
+		t.Errorf("without its history, blocked since %+d: %q", without.Since()-t0, without.Why())
+	}
+	if ofKey(task, Event{Kind: Unblocked, OrderKey: "a"}, 70, 20, t0+20); task.Why() != "no route" {
+		t.Errorf("unblocked: %q", task.Why())
+	}
+
+	task = in(Backoff)
+	if task.Since() != t0 || task.Why() != "" {
+		t.Errorf("without a key it waits since %+d: %q", task.Since()-t0, task.Why())
+	}
+	if task.SetSteps(nil, 9); task.Since() != task.ReadyAt {
+		t.Errorf("without a key and its history since %+d", task.Since()-t0)
 	}
 }

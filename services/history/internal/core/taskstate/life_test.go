@@ -473,20 +473,3 @@ func TestARefusalSaysWhy(t *testing.T) {
 		}
 	}
 }
-
-func TestNames(t *testing.T) {
-	var kinds, states []string
-	for k := range Displace + 2 {
-		kinds = append(kinds, k.String())
-	}
-	for s := range Lapsed + 2 {
-		states = append(states, fmt.Sprint(s, s.Finished()))
-	}
-	if got, want := strings.Join(kinds, " "), "none started succeeded failed heartbeat released cancel expired carried fence lapse reject displace unknown"; got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
-	want := "none false,waiting false,none false,ready false,running false,backoff false,completed true,dead true,cancelled true,expired true,none true"
-	if got := strings.Join(states, ","); got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
-}

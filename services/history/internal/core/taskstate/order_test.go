@@ -56,6 +56,9 @@ func TestHasOrder(t *testing.T) {
 		{with(&Order{Key: "a", Blocked: true}, Cancelled), "", true, false},
 		{with(&Order{Key: "a", Blocked: true}, Backoff), "b", true, false},
 	} {
+		if o := c.of.Order(); o == nil && c.of.OrderKey() != "" || o != nil && c.of.OrderKey() != "a" {
+			t.Errorf("%+v: %q", o, c.of.OrderKey())
+		}
 		if got := c.of.HasOrder(c.key, c.blocked); got != c.has {
 			t.Errorf("%+v: %q %v: %v", c.of.Order(), c.key, c.blocked, got)
 		}

@@ -33,6 +33,9 @@ func TestARejectEndsWhatWaits(t *testing.T) {
 			t.Errorf("%+v, it is %s", v, task.State)
 		}
 	}
+	if v, _ := Apply(task, about(task, Reject, task.Version+2, task.ReadyAt), t0+5000); v.Code != fault.Stale {
+		t.Errorf("of another attempt, when it has ended: %+v", v)
+	}
 	running := in(Running)
 	for version := range running.Version + 2 {
 		if v, _ := Apply(running, about(running, Reject, version, t0+5000), t0+5000); v.Code != fault.Stale || running.CancelRequested {

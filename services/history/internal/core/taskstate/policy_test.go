@@ -284,6 +284,10 @@ func TestI3_JitterIsTheSameForEveryOwner(t *testing.T) {
 			t.Errorf("jitter %d: waits of %v ms, want %v", j, got, want)
 		}
 	}
+	task := numbered(42)
+	if task.Failures = 1; task.unit() != float64(8930509739315063)/(1<<53) {
+		t.Errorf("the number behind the waits is %b", task.unit())
+	}
 }
 
 func TestFootprintCountsRules(t *testing.T) {

@@ -90,6 +90,14 @@ func TestARedriveIsKnownAgain(t *testing.T) {
 			t.Errorf("%s: %+v", s, v)
 		}
 	}
+	if v, fx := Apply(task, redriveOf(2), 1); v != (Verdict{}) || fx != (Effects{}) {
+		t.Errorf("a repeat: %+v", v)
+	}
+	for s, want := range map[State]string{Dead: "the task has become another dead letter since", Completed: "the task is completed and no dead letter"} {
+		if task.State = s; RefuseRedrive(task, redriveOf(99)).Message != want {
+			t.Errorf("%s: %q", s, RefuseRedrive(task, redriveOf(99)).Message)
+		}
+	}
 	was := Redriven{Seq: 7, Index: 2}
 	for at, want := range map[[2]int]bool{{6, 9}: true, {7, 2}: true, {7, 3}: false, {8, 0}: false} {
 		if was.Before(uint64(at[0]), at[1]) != want {

@@ -29,11 +29,12 @@ func TestTheAttemptOfASilentWorkerIsLost(t *testing.T) {
 		"when its time is over": {
 			func(t *Task, e *Event) { e.NotAfter = t.Attempt.DeadlineAt }, t0 + policy().StartToCloseMS, Ready, "", 0, 1,
 		},
-		"too late":         {func(_ *Task, e *Event) { e.NotAfter = t0 }, t0 + 1, Running, fault.FailedPrecondition, 0, 0},
-		"another lease":    {func(_ *Task, e *Event) { e.SilentLease++ }, t0 + 1, Running, fault.FailedPrecondition, 0, 0},
-		"an earlier lease": {func(_ *Task, e *Event) { e.SilentLease-- }, t0 + 1<<40, Running, fault.FailedPrecondition, 0, 0},
-		"another attempt":  {func(_ *Task, e *Event) { e.Fence.Version++ }, t0 + 1, Running, fault.Stale, 0, 0},
-		"no silence":       {func(_ *Task, e *Event) { e.SilentLease = 0 }, t0 + 1, Running, fault.FailedPrecondition, 0, 0},
+		"silent when its time is over": {func(*Task, *Event) {}, t0 + policy().StartToCloseMS, Ready, "", 0, 1},
+		"too late":                     {func(_ *Task, e *Event) { e.NotAfter = t0 }, t0 + 1, Running, fault.FailedPrecondition, 0, 0},
+		"another lease":                {func(_ *Task, e *Event) { e.SilentLease++ }, t0 + 1, Running, fault.FailedPrecondition, 0, 0},
+		"an earlier lease":             {func(_ *Task, e *Event) { e.SilentLease-- }, t0 + 1<<40, Running, fault.FailedPrecondition, 0, 0},
+		"another attempt":              {func(_ *Task, e *Event) { e.Fence.Version++ }, t0 + 1, Running, fault.Stale, 0, 0},
+		"no silence":                   {func(_ *Task, e *Event) { e.SilentLease = 0 }, t0 + 1, Running, fault.FailedPrecondition, 0, 0},
 	} {
 		task := under(func(p *Policy) { p.MaxAttempts = 3 })
 		e := &Event{Kind: Expired, ID: task.ID, Fence: task.Token(), SilentLease: task.WakeAt()}

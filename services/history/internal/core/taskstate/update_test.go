@@ -1,6 +1,8 @@
 package taskstate
 
 import (
+	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
@@ -310,4 +312,187 @@ func TestARepeatedUpdateHasTheRevisionThatItMade(t *testing.T) {
 	repeat("while it waits")
 	Apply(task, &Event{Kind: Cancel, ID: task.ID, Domain: task.Domain}, t0)
 	repeat("when it has ended")
+}
+
+// TestRequestsWithoutANumberPushNoneOut of those that a task remembers, nor does a copy of one.
+func TestRequestsWithoutANumberPushNoneOut(t *testing.T) {
+	task := fresh()
+	seq := uint64(10)
+	update := func(u Update) Verdict {
+		seq++
+		v, _ := changeAt(task, &u, seq, t0+1000)
+		return v
+	}
+	update(Update{Priority: 1, Request: 100})
+	for range requestsKept {
+		update(Update{Priority: 2})
+	}
+	if v := update(Update{Priority: 1, Request: 100}); v.Code != "" || task.Priority != 2 {
+		t.Errorf("applied before: %+v", v)
+	}
+	update(Update{IfRevision: 90, Request: 200})
+	for range requestsKept {
+		update(Update{IfRevision: 90})
+		update(Update{IfRevision: 90, Request: 201})
+	}
+	if v := update(Update{Priority: 1, Request: 200}); v.Code != fault.FailedPrecondition || task.Priority != 2 {
+		t.Errorf("refused before: %+v", v)
+	}
+	for n := range uint64(requestsKept) {
+		update(Update{IfRevision: 90, Request: 210 + n})
+	}
+	update(Update{IfRevision: 90})
+	if v := update(Update{Priority: 1, Request: 210}); v.Code != fault.FailedPrecondition || task.Priority != 2 {
+		t.Errorf("the first of as many as it remembers: %+v", v)
+	}
+	// A replacement of a task that has begun is one of them, also for an owner that meets it in a later state.
+	grab(task, t0+2000)
+	replace := Update{Now: true, Policy: task.Policy, HasPayload: true, Request: 300, Whole: &Whole{Type: task.Type, Tasklist: task.Tasklist}}
+	update(replace)
+	at := seq
+	update(Update{Policy: &Policy{MaxAttempts: 7}})
+	if v, _ := changeAt(task, &replace, at, t0+3000); v.Code != fault.FailedPrecondition {
+		t.Errorf("a replacement that was refused before: %+v", v)
+	}
+}
+
+// TestATaskThatIsReadyKeepsItsPlace when it is to run at once.
+func TestATaskThatIsReadyKeepsItsPlace(t *testing.T) {
+	for _, u := range []Update{{Now: true}, {DueAt: t0 + 5}} {
+		task := fresh()
+		changeAt(task, &u, 9, t0+1000)
+		if task.State != Ready || task.ReadyAt != t0 {
+			t.Errorf("%+v: %s since %+d", u, task.State, task.ReadyAt-t0)
+		}
+		if s := task.Steps[len(task.Steps)-1]; s.DueAt != 0 {
+			t.Errorf("its history says that it is due at %+d", s.DueAt-t0)
+		}
+	}
+}
+
+// TestWhatAnUpdateGivesIsNotTakenBack: an attempt that was given more than its policy says, and was cut by the time of the task, is not cut further when the
+// task gets more.
+func TestWhatAnUpdateGivesIsNotTakenBack(t *testing.T) {
+	task := fresh()
+	task.Extra = &Extra{Expiry: Expiry{FinishWithinMS: 15_000, FinishBy: t0 + 15_000}}
+	grab(task, t0)
+	changeAt(task, &Update{Policy: &Policy{StartToCloseMS: 12_000}}, 3, t0+9_000)
+	if changeAt(task, &Update{FinishWithinMS: 60_000}, 4, t0+9_500); task.Attempt.DeadlineAt != t0+15_000 {
+		t.Errorf("it has until %+d", task.Attempt.DeadlineAt-t0)
+	}
+}
+
+// TestEachFieldOfAnUpdate changes itself, alone, and is named in the history of the task.
+func TestEachFieldOfAnUpdate(t *testing.T) {
+	for named, c := range map[string]struct {
+		update Update
+		want   func(*Task) bool
+	}{
+		"priority":         {Update{Priority: 5}, func(t *Task) bool { return t.Priority == 5 }},
+		"group":            {Update{Group: "g"}, func(t *Task) bool { return t.Group() == "g" }},
+		"payload":          {Update{HasPayload: true, Payload: Blob{Data: []byte("new")}}, func(t *Task) bool { return string(t.Payload.Data) == "new" }},
+		"start_within_ms":  {Update{StartWithinMS: 70}, func(t *Task) bool { return t.Expiry() == Expiry{70, 300, t0 + 120, t0 + 300} }},
+		"finish_within_ms": {Update{FinishWithinMS: 70}, func(t *Task) bool { return t.Expiry() == Expiry{100, 70, t0 + 100, t0 + 120} }},
+		"run_now":          {Update{Now: true}, func(t *Task) bool { return t.Expiry() == Expiry{100, 300, t0 + 150, t0 + 350} }},
+	} {
+		task := fresh()
+		task.Extra = &Extra{Expiry: Expiry{100, 300, t0 + 100, t0 + 300}}
+		if changeAt(task, &c.update, 3, t0+50); !c.want(task) {
+			t.Errorf("%s: %+v, %+v", named, task, task.Extra)
+		}
+		if s := task.Steps[len(task.Steps)-1]; s.Message != named {
+			t.Errorf("%s: its history says %q", named, s.Message)
+		}
+	}
+}
+
+// TestEachFieldOfAPolicy changes itself and no other.
+func TestEachFieldOfAPolicy(t *testing.T) {
+	before := Policy{
+		MaxAttempts: 3, InitialIntervalMS: 1000, Backoff: 4, MaxIntervalMS: 60_000, StartToCloseMS: 10_000, HeartbeatTimeoutMS: 2_000, MaxDeliveries: 5,
+		Jitter: JitterFull, OnLost: LostFails, OnTimeout: TimeoutFails, PinnedForMS: 9, Rules: &Rules{NonRetryable: []string{"a"}, ByError: []ErrorRule{{ErrType: "b"}}},
+	}
+	later := &Rules{ByError: []ErrorRule{{ErrType: "c"}}}
+	for set, named := range map[Policy]string{
+		{MaxAttempts: 4}: "retry", {InitialIntervalMS: 4}: "retry", {Backoff: 2}: "retry", {MaxIntervalMS: 4}: "retry", {MaxDeliveries: 4}: "retry",
+		{Jitter: JitterNone}: "retry", {OnLost: LostDies}: "retry", {OnTimeout: TimeoutDies}: "retry", {PinnedForMS: 4}: "retry", {Rules: later}: "retry",
+		{StartToCloseMS: 4}: "start_to_close_ms", {HeartbeatTimeoutMS: 4}: "heartbeat_timeout_ms",
+		{StartToCloseMS: 4, HeartbeatTimeoutMS: 4, MaxAttempts: 4}: "start_to_close_ms, heartbeat_timeout_ms, retry", {MaxAttempts: 3}: "",
+	} {
+		task := fresh()
+		was := before
+		task.Policy = &was
+		changeAt(task, &Update{Policy: &set}, 3, t0+50)
+		got, want := *task.Policy, before
+		over(&want, &set)
+		if set.Rules != nil {
+			if r := got.Rules; r.NonRetryable[0] != "a" || r.ByError[0].ErrType != "c" {
+				t.Errorf("its rules are %+v", r)
+			}
+			got.Rules = want.Rules
+		}
+		if got != want || was != before {
+			t.Errorf("%+v: %+v, want %+v", set, got, want)
+		}
+		if s := task.Steps[len(task.Steps)-1]; s.Message != named {
+			t.Errorf("%+v: its history says %q", set, s.Message)
+		}
+	}
+	task := fresh() // without rules so far
+	if changeAt(task, &Update{Policy: &Policy{Rules: later}}, 3, t0+50); task.Policy.Rules != later {
+		t.Errorf("its rules are %+v", task.Policy.Rules)
+	}
+}
+
+// over sets in p what is set in the policy of an update, but for its rules.
+func over(p, set *Policy) {
+	to, from := reflect.ValueOf(p).Elem(), reflect.ValueOf(set).Elem()
+	for i := range from.NumField() {
+		if f := from.Field(i); !f.IsZero() && f.Kind() != reflect.Pointer {
+			to.Field(i).Set(f)
+		}
+	}
+}
+
+// TestASubmitThatReplacesHasItsOwnTime, from when it is stored or due; the task has neither an order key nor an expiry before.
+func TestASubmitThatReplacesHasItsOwnTime(t *testing.T) {
+	for due, begin := range map[int64]int64{0: 50, 20: 50, 3_000: 3_000} {
+		task := fresh()
+		u := &Update{Priority: 1, Policy: task.Policy, HasPayload: true, StartWithinMS: 100, FinishWithinMS: 300, Whole: &Whole{Type: task.Type, Tasklist: task.Tasklist}}
+		if due > 0 {
+			u.DueAt = t0 + due
+		}
+		changeAt(task, u, 3, t0+50)
+		if want := (Expiry{100, 300, t0 + begin + 100, t0 + begin + 300}); task.Expiry() != want || task.Order() != nil {
+			t.Errorf("due at %d: %+v", due, task.Expiry())
+		}
+	}
+}
+
+// TestATaskGoesBackIntoTheTimerStore as its next stay.
+func TestATaskGoesBackIntoTheTimerStore(t *testing.T) {
+	task := in(Ready)
+	if fx := ParkAgain(task); fx != (Effects{Park: true}) || task.State != Waiting || task.Parkings != 1 {
+		t.Errorf("%+v, %s, %d", fx, task.State, task.Parkings)
+	}
+	e := &Event{Kind: Changed, ID: task.ID, Update: &Update{Now: true, Priority: 1}, Seq: 5}
+	if v := ChangeAway(task, e, t0+10); v != (Verdict{Revision: 2}) || task.State != Waiting || task.Priority != 1 || task.Version != 0 {
+		t.Errorf("changed there: %+v, %s, version %d", v, task.State, task.Version)
+	}
+}
+
+// TestAnUpdateThatWaitsTakesMemory for each of its parts.
+func TestAnUpdateThatWaitsTakesMemory(t *testing.T) {
+	long := strings.Repeat("x", 100)
+	if (*Update)(nil).Bytes() != 0 || new(Update).Bytes() != 0 {
+		t.Error("nothing takes memory")
+	}
+	for name, u := range map[string]Update{
+		"group": {Group: long}, "payload": {Payload: Blob{Data: []byte(long)}}, "a header": {Headers: []Header{{long[:50], long[:50]}}},
+		"rules": {Policy: &Policy{Rules: &Rules{NonRetryable: []string{long}}}}, "a whole submit": {Whole: &Whole{Type: long[:40], Tasklist: long[:40], Trace: long[:20]}},
+	} {
+		if got := u.Bytes(); got < 100 || got > 140 {
+			t.Errorf("%s: %d bytes", name, got)
+		}
+	}
 }

@@ -118,6 +118,11 @@ func TestFindTellsWhereARecordIs(t *testing.T) {
 func TestALostRecordIsForgotten(t *testing.T) {
 	table := newTable(t, message(1, 1000, 1, 2), message(2, 900, 3))
 	table.Cancel(testID(2))
+	table.Lose(testID(9))
+	table.Cancel(testID(9))
+	if table.Len() != 2 {
+		t.Fatalf("%d wait when an unknown one was lost and cancelled", table.Len())
+	}
 	for range 2 {
 		table.Lose(testID(1))
 		table.Lose(testID(2)) // its record may be purged: the tombstone stays known
@@ -199,67 +204,13 @@ func TestScanGoesOnWhereItStopped(t *testing.T) {
 	}
 }
 
-func TestPurgeableNeedsEverythingLoadedAndFired(t *testing.T) {
-	table := newTable(t, message(1, 1000, 1), message(2, 2000, 2), message(3, testMinute, 3), message(4, 2*testMinute, 4))
-	fire(table, 1000)
-	if got := table.Purgeable(9, 4, 0); got != nil {
-		t.Fatalf("purgeable with a task that waits: %v", got)
-	}
-	fire(table, 2000)
-	for _, c := range []struct {
-		parked, end uint64
-		want        []Purge
-	}{{1, 4, nil}, {2, 5, nil}, {2, 4, []Purge{{Bucket: 0, UpTo: 2}}}, {9, 3, []Purge{{Bucket: 0, UpTo: 2}}}} {
-		if got := table.Purgeable(c.parked, c.end, 0); !slices.Equal(got, c.want) {
-			t.Errorf("parked %d, end %d: %v", c.parked, c.end, got)
-		}
-	}
-	table.Purged(Purge{Bucket: 0, UpTo: 1})
-	if got := table.Purgeable(2, 4, 0); len(got) != 1 {
-		t.Errorf("after a purge that fell short: %v", got)
-	}
-	table.Purged(Purge{Bucket: 0, UpTo: 2})
-	table.Purged(Purge{Bucket: 77, UpTo: 2})
-	if got := table.Purgeable(2, 4, 0); got != nil {
-		t.Errorf("after the purge: %v", got)
-	}
-	table.check(t)
-}
-
-func TestAPurgeForgetsCancelledTasksUpToItsMessage(t *testing.T) {
-	table := newTable(t, message(1, 1000, 1), message(2, 1000, 2), message(3, testMinute, 3))
-	table.Cancel(testID(1))
-	table.Cancel(testID(2))
-	table.Cancel(testID(3))
-	table.Purged(Purge{Bucket: 0, UpTo: 1})
-	for n, want := range map[int]Status{1: Unknown, 2: Cancelled, 3: Cancelled} {
-		if _, got := table.Find(testID(n), ""); got != want {
-			t.Errorf("task %d: status %d, want %d", n, got, want)
-		}
-	}
-	table.Load(message(4, 1000, 4)) // into the bucket that was purged in part
-	table.Purged(Purge{Bucket: 0, UpTo: 4})
-	for n, want := range map[int]Status{2: Unknown, 3: Cancelled, 4: Waiting} {
-		if _, got := table.Find(testID(n), ""); got != want {
-			t.Errorf("task %d: status %d, want %d", n, got, want)
-		}
-	}
-	table.check(t)
-}
-
-// What the checkpoint must be later than is the last of the cancels.
-func TestABucketWaitsForItsLastCancel(t *testing.T) {
-	table := newTable(t, message(1, 1000, 1, 2), message(2, 9*testMinute, 3))
-	table.Cancel(testID(1))
-	table.Cancel(testID(2))
-	table.Load(Message{Seq: 3, AtMS: 100, Tombstones: []ids.TaskID{testID(1)}})
-	table.Load(Message{Seq: 4, AtMS: 40, Tombstones: []ids.TaskID{testID(2)}})
-	table.Cancel(testID(2)) // already void
-	table.Load(message(5, 9*testMinute, 4))
-	for savedMS, want := range map[int64]int{150: 0, 151: 1} {
-		if got := table.Purgeable(5, 5, savedMS); len(got) != want {
-			t.Errorf("by a checkpoint of %d: %v", savedMS, got)
-		}
+// TestARecordThatCannotBeReadIsPassedOver.
+func TestARecordThatCannotBeReadIsPassedOver(t *testing.T) {
+	m := message(1, 1000, 1)
+	m.Tasks = append([]Task{{}}, m.Tasks...)
+	table := newTable(t, m)
+	if stay, status := table.Find(testID(1), ""); table.Len() != 1 || status != Waiting || stay.Index != 1 {
+		t.Errorf("%d wait, task 1 is %+v", table.Len(), stay)
 	}
 }
 

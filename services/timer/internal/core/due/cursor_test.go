@@ -152,3 +152,72 @@ func TestOutcomeOfALostAppend(t *testing.T) {
 		}
 	}
 }
+
+// TestHowFarACursorSpeaks: the store must not end before that.
+func TestHowFarACursorSpeaks(t *testing.T) {
+	for want, c := range map[uint64]Cursor{
+		0: {}, 5: {Base: Mark{10, 5}, Round: Mark{20, 3}}, 6: {Base: Mark{10, 5}, Round: Mark{20, 6}},
+		9: {Base: Mark{10, 5}, Ahead: [AheadMost]Part{{Seq: 7}, {Seq: 9}, {Seq: 8}}}, 10: {Base: Mark{10, 10}, Ahead: [AheadMost]Part{{Seq: 7}}},
+	} {
+		if got := c.Seq(); got != want {
+			t.Errorf("%+v: %d, want %d", c, got, want)
+		}
+	}
+}
+
+// TestI10_WhatIsSetAside makes room for what it covers, is not kept twice, and is not lost where there is no room: then the cursor stays.
+func TestI10_WhatIsSetAside(t *testing.T) {
+	part := func(dueMS int64, seq uint64) Part { return Part{Last: Key{DueMS: dueMS, Seq: 1}, Seq: seq} }
+	c := Cursor{Ahead: [AheadMost]Part{part(5_000, 2), part(20_000, 1), part(4_000, 3)}}
+	if !c.setAside(part(6_000, 4)) || c.Ahead != [AheadMost]Part{part(20_000, 1), part(6_000, 4)} {
+		t.Errorf("one that covers two: %+v", c.Ahead)
+	}
+	if !c.setAside(part(5_000, 4)) || c.Ahead != [AheadMost]Part{part(20_000, 1), part(6_000, 4)} {
+		t.Errorf("one that is covered: %+v", c.Ahead)
+	}
+	full := [AheadMost]Part{part(50_000, 1), part(40_000, 2), part(30_000, 3), part(20_000, 4)}
+	for name, c := range map[string]Cursor{
+		"a round": {Round: Mark{9_000, 9}, Last: Key{DueMS: 8_000, Seq: 1}, Ahead: full}, "what former rounds fired": {Base: Mark{9_000, 9}, Ahead: full},
+	} {
+		if got, ok := c.rewound(1_000); ok || got != c {
+			t.Errorf("%s, without room: %+v", name, got)
+		}
+	}
+}
+
+// TestATableGoesOnAsAnotherWriter: its cursors say so, and what they cover is not loaded again.
+func TestATableGoesOnAsAnotherWriter(t *testing.T) {
+	table := New(Config{FiredMost: 10, FiredKeepMS: 1})
+	table.Resume(Cursor{Epoch: 3, Base: Mark{10, 5}}, 7, 0)
+	table.Load(message(4, 1000, 1))
+	table.Load(message(5, 1000, 2))
+	table.Load(message(6, 1000, 3))
+	chunk, _ := table.NextChunk(1000, wide)
+	if chunk.Tasks != 1 || chunk.Cursor.Epoch != 7 || table.Cursor().Epoch != 7 {
+		t.Errorf("%d tasks, %+v", chunk.Tasks, chunk.Cursor)
+	}
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("it goes on while a chunk is being stored")
+			}
+		}()
+		table.Resume(Cursor{}, 8, 0)
+	}()
+}
+
+// TestACursorWithAChunkIsAFence: behind that a cancel needs no other one. Where it lies is not known if no one says so.
+func TestACursorWithAChunkIsAFence(t *testing.T) {
+	table := newTable(t, message(1, 1000, 1), message(2, 9000, 2))
+	table.Cancel(testID(2))
+	if !table.Unfenced() {
+		t.Fatal("a tombstone is behind no cursor")
+	}
+	fire(table, 1000)
+	if table.Unfenced() {
+		t.Error("the cursor of the chunk is none")
+	}
+	if stay, status := table.Find(testID(1), ""); status != Fired || stay.LogSeq != 0 {
+		t.Errorf("it lies at %d", stay.LogSeq)
+	}
+}

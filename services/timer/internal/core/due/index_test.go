@@ -39,6 +39,17 @@ func TestIndexIsAMap(t *testing.T) {
 				if x.size != len(model) {
 					t.Fatalf("size %d of %d", x.size, len(model))
 				}
+				for i := range x.parts {
+					filled := 0
+					for _, h := range x.parts[i].slots {
+						if h != 0 {
+							filled++
+						}
+					}
+					if filled != x.parts[i].used {
+						t.Fatalf("part %d has %d handles of %d entries", i, filled, x.parts[i].used)
+					}
+				}
 				for n := range 61 {
 					want, there := model[testID(n)]
 					if got, ok := x.find(testID(n)); ok != there || got != want {
