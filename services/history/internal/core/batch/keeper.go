@@ -149,7 +149,7 @@ func (k *Keeper) want(b *kept) {
 
 // rest leaves b alone until it expires or, if it is closed, is to be looked at again.
 func (k *Keeper) rest(b *kept, nowMS int64) {
-	at := b.ExpiresAt
+	at := max(b.ExpiresAt, 1)
 	again := nowMS + max(LookEveryMS, k.of[b.Domain]*LookPerBatchMS)
 	if b.Closed {
 		at = min(at, again)

@@ -67,7 +67,7 @@ func (r *Replica) oldest(eventsTo uint64, submitsTo map[*window.Lane]uint64) []*
 	var all []*Entry
 	for _, e := range r.tasks {
 		active := e.State == taskstate.Ready || e.State == taskstate.Running || e.State == taskstate.Backoff
-		if !active || e.proposed&(1<<taskstate.Carried) != 0 {
+		if !active || e.left || e.proposed&(1<<taskstate.Carried) != 0 {
 			continue
 		}
 		if r.pinOf(e) < eventsTo || !e.pinned && e.Position.Seq() < submitsTo[r.windowOf(e)] {

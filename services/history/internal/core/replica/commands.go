@@ -58,8 +58,8 @@ func (r *Replica) search(h *held) {
 		return // Recovered does
 	}
 	h.until = nil
-	under := r.searching[h.ev.ID]
-	if under.asked && under.domain == h.ev.Domain {
+	under, ok := r.searching[h.ev.ID]
+	if ok && under.asked && under.domain == h.ev.Domain {
 		under.again = true
 		r.searching[h.ev.ID] = under
 	}
@@ -243,6 +243,7 @@ func (r *Replica) foundArchived(h *held, archived *Entry, fx *Effects) bool {
 		r.conclude(h, notFound(), fx)
 		return true
 	}
+	h.ev.Seq = h.seq
 	v, _ := taskstate.Apply(&archived.Task, h.ev, h.at)
 	r.conclude(h, v, fx)
 	h.promised, h.ended = true, true

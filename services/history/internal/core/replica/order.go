@@ -67,7 +67,9 @@ func (r *Replica) enterLine(e *Entry) {
 		l.places = l.alone[:0]
 		r.keys[key] = l
 	}
-	e.seat = &seat{}
+	if e.seat == nil {
+		e.seat = &seat{}
+	}
 	at, found := l.find(e)
 	switch {
 	case !found:

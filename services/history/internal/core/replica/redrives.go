@@ -177,7 +177,9 @@ func (r *Replica) bringBack(id ids.TaskID, now Now, fx *Effects) {
 // bring makes the next stay of a dead letter. It goes into the timer store, and pins its redrive until that has it and the letter is deleted.
 func (r *Replica) bring(h *held, now Now, fx *Effects) {
 	e := h.letter
+	h.letter = nil
 	e.pinned, e.pin, e.shared, e.arrivedAt = true, h.seq-1, e.Position.Shared(), h.at
+	e.since, e.lastEvent = r.eventAt, r.eventAt
 	r.tasks[e.ID], r.pinned[e.ID] = e, e
 	h.ev.Seq, h.ev.Index = h.seq, uint32(h.i)
 	did := taskstate.Bring(&e.Task, h.ev, h.at)
@@ -206,7 +208,7 @@ func (r *Replica) spend(e *Entry, fx *Effects) {
 
 // isBack tells whether e is a later life of a task that is known as dead: it was redriven, so the end that is known is stored.
 func isBack(known, e *Entry) bool {
-	return known.State == taskstate.Dead && e.Redriven().Count > known.Redriven().Count
+	return known != nil && known.State == taskstate.Dead && e.Parkings > known.Parkings && e.Redriven().Count > known.Redriven().Count
 }
 
 // LetterInUse tells whether a redrive works on the dead letter of a task, or the task is being stored as one.

@@ -64,9 +64,9 @@ type PageRef struct {
 	Away bool
 }
 
-// has tells whether a place is on the page, which is away, or its task has ended.
+// has tells whether a place is on the page, or its task has ended.
 func (p *page) has(key orderKey, at orderPlace) bool {
-	return p.key == key && p.first.compare(at) <= 0 && at.compare(p.last) <= 0
+	return p.away && p.key == key && p.first.compare(at) <= 0 && at.compare(p.last) <= 0
 }
 
 // mayHave tells whether an event may be about a task of the page, which has not seen it, and has not been looked at for it. A grab names no domain: it is
@@ -189,6 +189,7 @@ func (r *Replica) pageRead(in *Events, now Now, fx *Effects) {
 		h := &held{ev: &ev, seq: in.Seq, at: in.At, carried: c, i: i, page: p, replayed: r.replay != nil}
 		r.decide(h, r.tasks[h.ev.ID], now, fx)
 	}
+	r.dropUnneeded(p)
 	if r.replay == nil {
 		r.putAway(p)
 	}
@@ -220,6 +221,7 @@ func (r *Replica) relyOn(e *Entry, p *page) {
 	}
 	if old != nil {
 		old.needed--
+		r.dropUnneeded(old)
 	}
 }
 
@@ -229,9 +231,9 @@ func (r *Replica) seenByPage(e *Entry, h *held) bool {
 	return p != nil && h.seq <= p.asOf
 }
 
-// dropUnneeded forgets a page that nothing needs any more: a tick looks for such ones.
+// dropUnneeded forgets a page that nothing needs any more.
 func (r *Replica) dropUnneeded(p *page) {
-	if p.needed+p.waiting > 0 {
+	if p.away || p.needed+p.waiting > 0 || r.pages[p.seq] != p {
 		return
 	}
 	delete(r.pages, p.seq)
@@ -240,11 +242,11 @@ func (r *Replica) dropUnneeded(p *page) {
 
 // putAway takes the tasks of a page that was just written out of memory, if that is exactly what it says.
 func (r *Replica) putAway(p *page) {
-	if !p.fresh || p.needed < p.tasks {
+	if !p.fresh || p.away || p.needed < p.tasks {
 		return
 	}
 	l, from := r.lineOf(p)
-	if l == nil {
+	if l == nil || from == 0 && (len(l.pages) == 0 || l.places[0].compare(l.pages[0].first) < 0) {
 		p.fresh = false
 		return
 	}
@@ -260,7 +262,7 @@ func (r *Replica) putAway(p *page) {
 	r.fold(p, l, from)
 }
 
-// lineOf finds the line of a page and where its tasks are in it; nil = they are not as they were when it was written, or it is the turn of one.
+// lineOf finds the line of a page and where its tasks are in it; nil = they are not as they were when it was written.
 func (r *Replica) lineOf(p *page) (*orderLine, int) {
 	for e, of := range r.relying {
 		if of != p {
@@ -270,11 +272,11 @@ func (r *Replica) lineOf(p *page) (*orderLine, int) {
 		if l == nil {
 			return nil, 0
 		}
-		at, _ := l.find(e)
-		for at > 0 && r.relying[l.places[at-1].e] == p {
+		at, found := l.find(e)
+		for found && at > 0 && l.places[at-1].e != nil && r.relying[l.places[at-1].e] == p {
 			at--
 		}
-		if at+p.tasks > len(l.places) {
+		if !found || at+p.tasks > len(l.places) {
 			return nil, 0
 		}
 		for _, place := range l.places[at : at+p.tasks] {
@@ -426,6 +428,7 @@ func (r *Replica) pageOfBase(in *Page, now Now, fx *Effects) {
 	r.pages[p.seq] = p
 	r.bringIn(p, in.Tasks, max(p.asOf, r.base.Floor), now, fx)
 	if !r.base.Pages[at].Away {
+		r.dropUnneeded(p)
 		return
 	}
 	l, from := r.lineOf(p)
@@ -472,6 +475,7 @@ func (r *Replica) bringIn(p *page, tasks []*Carried, pin uint64, now Now, fx *Ef
 			r.event(h, now, fx)
 		}
 	}
+	r.dropUnneeded(p)
 	switch {
 	case l == nil:
 	case len(l.places)+len(l.pages) == 0:

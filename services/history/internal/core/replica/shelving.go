@@ -96,7 +96,7 @@ func (r *Replica) nextRun() (run []orderPlace) {
 		return cmp.Or(cmp.Compare(pages[a[0].e.Domain], pages[b[0].e.Domain]), cmp.Compare(len(b), len(a)), a[0].compare(b[0])) < 0
 	}
 	for l := range r.deep {
-		if len(l.places) <= r.cfg.LineTasks && !l.parked() {
+		if len(l.places) == 0 || len(l.places) <= r.cfg.LineTasks && !l.parked() {
 			delete(r.deep, l)
 			continue
 		}
@@ -131,7 +131,7 @@ func (r *Replica) shelfRun(l *orderLine) (longest []orderPlace) {
 		keep, least = min(keep, r.cfg.LineTasks), 1
 	}
 	from := 0
-	for i := 0; i <= len(l.pages); i++ {
+	for i := 0; i <= len(l.pages) && from < len(l.places); i++ {
 		to := len(l.places)
 		if i < len(l.pages) {
 			to, _ = slices.BinarySearchFunc(l.places, l.pages[i].first, orderPlace.compare)
@@ -191,7 +191,7 @@ func (r *Replica) readPages(fx *Effects) {
 	for ; reading < readsMax; reading++ {
 		var next *page
 		for _, p := range r.pages {
-			if p.wanted && !p.asked && (next == nil || sooner(of, p, next)) {
+			if p.wanted && p.away && !p.asked && (next == nil || sooner(of, p, next)) {
 				next = p
 			}
 		}
@@ -207,7 +207,7 @@ func (r *Replica) readPages(fx *Effects) {
 // WantedPages are those that must be given before a takeover is over.
 func (r *Replica) WantedPages() (all []uint64) {
 	for _, p := range r.sortedPages() {
-		if p.wanted {
+		if p.away && p.wanted {
 			all = append(all, p.seq)
 		}
 	}
@@ -237,8 +237,10 @@ func (r *Replica) pagesOf(cp *Checkpoint) {
 			cp.dead = append(cp.dead, seq)
 		}
 	}
-	for _, p := range r.sortedPages() {
-		cp.shelf = min(cp.shelf, p.seq-1)
+	for i, p := range r.sortedPages() {
+		if i == 0 {
+			cp.shelf = min(cp.shelf, p.seq-1)
+		}
 		if p.away || p.needed > 0 && cp.Floor > p.asOf {
 			cp.Pages = append(cp.Pages, PageRef{p.seq, p.away})
 		}

@@ -67,7 +67,7 @@ func (r *Replica) arrive(e *Entry, now Now, fx *Effects) {
 		r.hold(e)
 	case r.isHeld(e.ID, e.Before), known == nil && r.wantBefore(e):
 		r.hold(e)
-	case known == nil:
+	case known == nil || known.left:
 		r.admit(e, now, fx)
 	case known.State == taskstate.Waiting || isBack(known, e):
 		// It has come back before we heard that it was stored.
@@ -118,6 +118,9 @@ func (r *Replica) admit(e *Entry, now Now, fx *Effects) {
 	delete(r.notOn, e)
 	r.tasks[e.ID] = e
 	e.since = r.eventAt
+	for _, h := range early {
+		e.lastEvent = max(e.lastEvent, h.seq)
+	}
 	r.enqueue(e)
 	r.giveTurnTo(e, now)
 	if len(e.Trace) > 0 && r.replay == nil {
@@ -146,7 +149,7 @@ func (r *Replica) carryOut(e *Entry, did taskstate.Effects, cause uint64, now No
 	r.recount(e)
 	r.charge(e)
 	r.wake.Set(e, e.WakeAt())
-	if did.Trigger {
+	if did.Trigger && e.State == taskstate.Ready {
 		r.trigger(e, now, fx)
 	}
 	r.noteBlocked(e)
@@ -210,6 +213,10 @@ func (r *Replica) recovered(in Recovered, now Now, fx *Effects) {
 	}
 	for _, e := range r.inLine(func(e *Entry) bool { return e.State.Finished() || e.State == taskstate.Waiting }) {
 		r.dispatch(e, now)
+	}
+	for _, p := range r.sortedPages() {
+		r.dropUnneeded(p)
+		r.putAway(p)
 	}
 	for _, id := range r.early.ids() {
 		if e := r.tasks[id]; e == nil || e.left {

@@ -53,6 +53,7 @@ func (r *Replica) taken(in *Found, now Now, fx *Effects) {
 		}
 	}
 	e.pinned, e.pin, e.shared, e.arrivedAt = true, first-1, e.Position.Shared(), at
+	e.since, e.lastEvent = r.eventAt, r.eventAt
 	r.tasks[in.ID], r.pinned[in.ID] = e, e
 	e.State = taskstate.Waiting
 	r.enqueue(e)

@@ -72,7 +72,7 @@ func (t *Task) limitTry(at int64) {
 
 // keptBefore tells whether a failure is one that was counted before, and after which the attempt was kept: its worker knew of fewer.
 func (t *Task) keptBefore(e *Event) bool {
-	return e.Keep && t.Kept().Since > 0 && t.Failures > e.Failures && e.Fence.Same(t.Token())
+	return e.Keep && t.State == Running && t.Kept().Since > 0 && t.Failures > e.Failures && e.Fence.Same(t.Token())
 }
 
 // keptVerdict tells a worker that it keeps the attempt, and when to try again.

@@ -149,7 +149,7 @@ func (t *Task) refuse(request uint64) {
 func (t *Task) decided(e *Event) (v Verdict, over bool) {
 	u := t.updates()
 	again := e.Update.Request != 0 && slices.Contains(u.Refused[:], e.Update.Request)
-	if e.Seq <= u.Seq && !again && !u.knows(e.Update.Request) { // by another owner, and what became of it is not kept
+	if e.Seq > 0 && e.Seq <= u.Seq && !again && !u.knows(e.Update.Request) { // by another owner, and what became of it is not kept
 		return Verdict{Code: fault.Unknown, Message: "another owner has decided it: repeat the entry"}, true
 	}
 	u.Seq = max(u.Seq, e.Seq)
@@ -229,7 +229,7 @@ func changeRunning(t *Task, e *Event, now int64) (Verdict, Effects) {
 		return v, Effects{}
 	}
 	u := e.Update
-	if u.Priority != 0 || u.DueAt != 0 || u.Now || u.StartWithinMS != 0 || u.Group != "" || u.Headers != nil || u.HasPayload ||
+	if u.Whole != nil || u.Priority != 0 || u.DueAt != 0 || u.Now || u.StartWithinMS != 0 || u.Group != "" || u.Headers != nil || u.HasPayload ||
 		u.Policy != nil && u.Policy.HeartbeatTimeoutMS != 0 {
 		t.refuse(u.Request)
 		return Verdict{
