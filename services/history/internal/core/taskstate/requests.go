@@ -68,10 +68,10 @@ func (r Requests) with(name uint64, at int64) Requests {
 	return r
 }
 
-// mayHave tells whether an event, of which r does not know the request, may be a copy of one that was forgotten.
-func (r *Requests) mayHave(e *Event) bool {
+// mayHave tells whether an event, of which r does not know the request, may be one of those that were forgotten, or a copy of one.
+func (r *Requests) mayHave(e *Event, sole bool) bool {
 	u := e.Update
-	return u.Since != 0 && r.ForgottenAt >= u.Since && (u.SoleUntil == 0 || e.At >= u.SoleUntil)
+	return u.Since != 0 && r.ForgottenAt >= u.Since && !(sole && e.At < u.SoleUntil)
 }
 
 // untold is the verdict on an event that may be a copy of one that was decided, and is not known any more. It changes nothing.

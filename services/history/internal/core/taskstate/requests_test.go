@@ -90,6 +90,26 @@ func TestAForgottenCopyOfATaskThatRunsOrHasEnded(t *testing.T) {
 	}
 }
 
+// TestAnUpdateIsMetAgainWhenItsTaskHasEnded, by an owner that takes over, and the task has forgotten it: it was alone in the log, and is not known all the same.
+func TestAnUpdateIsMetAgainWhenItsTaskHasEnded(t *testing.T) {
+	task := fresh()
+	update := func(seq uint64) Verdict {
+		v, _ := Apply(task, &Event{Kind: Changed, ID: task.ID, Domain: task.Domain, Update: &Update{Priority: 2, Request: seq, Since: t0, SoleUntil: t0 + 500}, Seq: seq, At: t0}, t0)
+		return v
+	}
+	for seq := range uint64(requestsMost + 1) {
+		if v := update(seq + 1); v.Code != "" {
+			t.Fatalf("%+v", v)
+		}
+	}
+	Apply(task, &Event{Kind: Cancel, ID: task.ID}, t0)
+	for seq, want := range map[uint64]fault.Code{1: fault.Unknown, 2: "", requestsMost + 2: fault.FailedPrecondition} {
+		if v := update(seq); v.Code != want {
+			t.Errorf("update %d: %+v", seq, v)
+		}
+	}
+}
+
 // TestACopyOfWhatWasRefusedIsNotMade, also when that is forgotten, and the task would take it by now. While it would be refused, it is.
 func TestACopyOfWhatWasRefusedIsNotMade(t *testing.T) {
 	task := fresh()

@@ -70,6 +70,9 @@ func (u *Updates) made(e *Event) (revision uint64, again bool) {
 	return u.Applied + 1 - uint64(max(i, 0)), i >= 0
 }
 
+// past tells whether an event lies where all is decided.
+func (u *Updates) past(e *Event) bool { return e.Seq > 0 && e.Seq <= u.Seq }
+
 // ChangedBy tells whether t was changed by the request of an event, which comes again, or may have been.
 func (t *Task) ChangedBy(e *Event) (Verdict, bool) {
 	if !e.Kind.Changes() {
@@ -79,7 +82,7 @@ func (t *Task) ChangedBy(e *Event) (Verdict, bool) {
 	if made, again := u.made(e); again {
 		return Verdict{Revision: made}, true
 	}
-	return untold(t.Revision()), u.Requests.mayHave(e)
+	return untold(t.Revision()), u.Requests.mayHave(e, !u.past(e))
 }
 
 // updates are those of t, to read.
@@ -148,7 +151,7 @@ func (t *Task) decided(e *Event) (v Verdict, over bool) {
 	u := t.updates()
 	made, before := u.made(e)
 	again := u.Refused.index(e.Update) >= 0
-	if e.Seq > 0 && e.Seq <= u.Seq && !again && !before { // by another owner, and what became of it is not kept
+	if u.past(e) && !again && !before { // by another owner, and what became of it is not kept
 		return Verdict{Code: fault.Unknown, Message: "another owner has decided it: repeat the entry"}, true
 	}
 	u.Seq = max(u.Seq, e.Seq)
@@ -156,7 +159,7 @@ func (t *Task) decided(e *Event) (v Verdict, over bool) {
 	switch {
 	case before:
 		return Verdict{Revision: made}, true
-	case !again && u.Requests.mayHave(e):
+	case !again && u.Requests.mayHave(e, true):
 		return untold(t.Revision()), true
 	case e.Update.IfRevision != 0 && e.Update.IfRevision != t.Revision():
 		t.refuse(e)
@@ -166,7 +169,7 @@ func (t *Task) decided(e *Event) (v Verdict, over bool) {
 	case !t.replaceable(e.Update.Whole):
 		t.refuse(e)
 		return Verdict{Code: fault.FailedPrecondition, Message: "an attempt of the task has begun, or it is of another type or tasklist", Revision: t.Revision()}, true
-	case u.Refused.mayHave(e):
+	case u.Refused.mayHave(e, true):
 		return untold(t.Revision()), true
 	}
 	return Verdict{Revision: t.Revision() + 1}, false
