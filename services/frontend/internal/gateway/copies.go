@@ -87,6 +87,6 @@ func (g *Gateway) untold(s *submission) {
 	g.metrics.unknown.Add(1)
 	s.refuse(&fault.Error{
 		Code: fault.Unknown, Detail: map[string]string{fault.DetailFinal: "true"},
-		Message: "a task was replaced many times, and what became of this request is not known any more: a repeat will not tell; look at the task, and submit anew",
+		Message: "a task was replaced many times, and what became of this request is not known any more: a repeat will not tell; look at the task, and submit it again as a new request",
 	})
 }

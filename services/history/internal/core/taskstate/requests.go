@@ -78,6 +78,6 @@ func (r *Requests) mayHave(e *Event, sole bool) bool {
 func untold(revision uint64) Verdict {
 	return Verdict{
 		Code: fault.Unknown, Final: true, Revision: revision,
-		Message: "it may have been made before: the task has had too many other updates since; look at the task, and ask anew",
+		Message: "it may have been made before: the task has had too many other updates since; look at the task, and ask again with a new request",
 	}
 }

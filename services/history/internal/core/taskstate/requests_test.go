@@ -23,7 +23,7 @@ func crowd(t *testing.T, task *Task, n int, from int64) {
 	}
 }
 
-// TestACopyThatIsForgottenIsNotMade: of an update that was made, or refused, and of which others have made the task forget, a copy changes nothing, and is told so.
+// TestACopyThatIsForgottenIsNotMade: of an update that was made, or refused, and of which others have made the task forget, a copy changes nothing, and its asker hears so.
 // One that is not forgotten is recognised, and one that is younger than all that is forgotten is made.
 func TestACopyThatIsForgottenIsNotMade(t *testing.T) {
 	for name, c := range map[string]struct {
