@@ -18,6 +18,9 @@ const (
 // ms: nothing was stored under that id, nor will be, and the next one is to be made by this clock.
 const DetailNowMs = "now_ms"
 
+// DetailFinal is the key in Detail that an UNKNOWN has where a repeat of the same request, by its id, will not tell what became of it either.
+const DetailFinal = "final"
+
 // Error is a refusal or failure as a client sees it.
 type Error struct {
 	// Code is one of the closed list.

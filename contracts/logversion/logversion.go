@@ -87,6 +87,8 @@ const (
 	LetterMarks = 11
 	// Pins is the format since which a worker may try again in place: an older owner would end the attempt.
 	Pins = 11
+	// Copies is the format since which updates say since when copies of them may be in the log: an older owner would make one again that its task has forgotten.
+	Copies = 11
 )
 
 // newest is the newest format that this program reads and writes. A build raises

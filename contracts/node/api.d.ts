@@ -99,7 +99,7 @@ export interface CancelRequest {
 export interface UpdateRequest {
   /** 1..100 tasks. Required. */
   tasks: TaskUpdate[];
-  /** Identifies the request: a UUID of version 7 (RFC 9562), as in tasks.submit. Repeated with the same id, an update that is one of the last four of its task changes nothing and is answered with OK again. Without an id a repeat is another update. */
+  /** Identifies the request: a UUID of version 7 (RFC 9562), as in tasks.submit. Repeated with the same id, an update that is one of the last 64 of its task changes nothing and is answered with OK again. One that may be older than these is not made: UNKNOWN, with final. Its age goes by the time in the id, which should not be ahead. Before log version 11: one of the last four, and older ones are made again. Without an id a repeat is another update. */
   request_id?: string;
 }
 
@@ -1344,6 +1344,8 @@ export interface Verdict {
   retry_in_ms?: number;
   /** With kept: how many attempts have failed so far, this one included. */
   failures?: number;
+  /** Update, with UNKNOWN: nor will a repeat with the same request_id tell whether it was made. */
+  final?: boolean;
 }
 
 /** CancelHint is published, as JSON and without a reply, on the subject hint.cancel of a domain when running tasks of that domain are cancelled. It may get lost, and it is not proof: any client that may publish there can send one. A worker that runs such a task sends a heartbeat at once; the answer says whether to stop. Updates that may change the deadline of an attempt send it too. */

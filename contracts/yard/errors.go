@@ -28,3 +28,6 @@ var (
 	// ErrInternal: a defect of the engine.
 	ErrInternal error = &fault.Error{Code: fault.Internal, Message: "a defect of the engine"}
 )
+
+// final tells whether a repeat of a request whose outcome is not known, by its id, will not tell either.
+func final(e *fault.Error) bool { return e.Code == fault.Unknown && e.Detail[fault.DetailFinal] != "" }

@@ -156,6 +156,9 @@ func (c *Client) submit(ctx context.Context, req *yardv1.SubmitRequest, f *fate)
 		if f != nil && unsure == nil && fullQueue(err, len(req.Tasks)) >= 0 {
 			return nil, err // the tasks of other tasklists need not wait
 		}
+		if final(e) {
+			return nil, err
+		}
 		again := e.Code.Retryable() || e.Code == fault.Unknown
 		switch now := e.Detail[fault.DetailNowMs]; {
 		case e.Code == fault.Unknown:

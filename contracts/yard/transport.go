@@ -51,7 +51,7 @@ func call[Resp any, P interface {
 			return resp, nil
 		}
 		e := fault.From(err)
-		again := e.Code.Retryable() || e.Code == fault.Unknown
+		again := e.Code.Retryable() || e.Code == fault.Unknown && !final(e)
 		if !again || t.nc.IsClosed() || !pause(ctx, backoff(try, e.RetryAfter)) {
 			return nil, ended(ctx, err)
 		}

@@ -72,6 +72,11 @@ func TestWhatATryLeavesDecidesTheNext(t *testing.T) {
 	old := func() any { return fault.At(fault.FailedPrecondition, "/request_id", "was made long ago") }
 	bad := func() any { return fault.At(fault.InvalidArgument, "/tasks/0/type", "is bad") }
 	good := func() any { return stored(1) }
+	untold := func() any {
+		e := fault.New(fault.Unknown, "the task was replaced many times")
+		e.Detail = map[string]string{fault.DetailFinal: "true"}
+		return e
+	}
 	for name, c := range map[string]struct {
 		answers []any
 		want    []try
@@ -87,6 +92,8 @@ func TestWhatATryLeavesDecidesTheNext(t *testing.T) {
 		"never stored, then perhaps":           {[]any{unknown(), never(), unknown(), good()}, []try{{0, 1}, {0, 2}, {2, 1}, {2, 2}}, ""},
 		"perhaps stored, and too old to tell":  {[]any{unknown(), old()}, []try{{0, 1}, {0, 2}}, fault.Unknown},
 		"never stored, time after time":        {[]any{unknown(), never(), unknown(), never(), unknown(), never(), unknown(), never(), unknown(), never(), good()}, []try{{0, 1}, {0, 2}, {2, 1}, {2, 2}, {4, 1}, {4, 2}, {6, 1}, {6, 2}, {8, 1}, {8, 2}, {10, 1}}, ""},
+		"never to be known":                    {[]any{untold()}, []try{{0, 1}}, fault.Unknown},
+		"perhaps stored, never to be known":    {[]any{unknown(), untold()}, []try{{0, 1}, {0, 2}}, fault.Unknown},
 		"refused":                              {[]any{bad()}, []try{{0, 1}}, fault.InvalidArgument},
 		"not stored, then refused":             {[]any{away(), bad()}, []try{{0, 1}, {1, 1}}, fault.InvalidArgument},
 		"perhaps stored, then refused":         {[]any{unknown(), bad()}, []try{{0, 1}, {0, 2}}, fault.Unknown},
@@ -107,6 +114,25 @@ func TestWhatATryLeavesDecidesTheNext(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestWhatIsFinalIsNotRepeated: an update, or a command about an order key, of which a repeat will not tell more.
+func TestWhatIsFinalIsNotRepeated(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		code := string(fault.Unknown)
+		updates := answering[yardv1.UpdateRequest](t, s, topology.API("shop", "tasks.update"),
+			&yardv1.OutcomeResponse{Verdicts: []*yardv1.Verdict{{Code: code}}}, &yardv1.OutcomeResponse{Verdicts: []*yardv1.Verdict{{Code: code, Final: true}}})
+		if _, err := s.client.Update(soon(t), yard.Update{TaskID: "x", Priority: 1}); fault.CodeOf(err) != fault.Unknown || len(updates.requests()) != 2 {
+			t.Errorf("%v after %d requests", err, len(updates.requests()))
+		}
+		refused := fault.New(fault.Unknown, "too many updates since")
+		refused.Detail = map[string]string{fault.DetailFinal: "true"}
+		skips := answering[yardv1.SkipKeyRequest](t, s, topology.API("shop", "keys.skip"), refused)
+		if _, err := s.client.SkipKey(soon(t), "key", yard.KeyOptions{TaskID: "x"}); fault.CodeOf(err) != fault.Unknown || len(skips.requests()) != 1 {
+			t.Errorf("%v after %d requests", err, len(skips.requests()))
+		}
+	})
 }
 
 // The same holds for many in one request.

@@ -63,7 +63,8 @@ func (u *Update) Wire() (*yardv1.TaskUpdate, error) {
 
 // Update changes a task, and returns its revision behind that. It is decided in the order of the log: once it has returned, the update
 // holds. STALE: the task has another revision than u.IfRevision, the one in the error's detail under "revision".
-// FAILED_PRECONDITION: the task has ended, or runs and u is not for that. Retries are safe: an update is made once.
+// FAILED_PRECONDITION: the task has ended, or runs and u is not for that. Retries are safe: an update is made once. UNKNOWN: it may have been made, or not;
+// also, at once, where the task had too many updates since to tell.
 func (c *Client) Update(ctx context.Context, u Update) (revision int64, err error) {
 	w, err := u.Wire()
 	if err != nil {
@@ -131,7 +132,7 @@ func (c *Client) update(ctx context.Context, tasks []*yardv1.TaskUpdate) ([]*yar
 		again := false
 		for _, v := range verdicts {
 			code := fault.Code(v.Code)
-			again = again || v.Code != codeOK && (code == fault.Unknown || code.Retryable())
+			again = again || v.Code != codeOK && !v.Final && (code == fault.Unknown || code.Retryable())
 		}
 		if !again || !pause(ctx, backoff(try, 0)) {
 			return verdicts, nil // the same request changes nothing twice

@@ -43,16 +43,18 @@ func (m *askers) ask(who string, c *call) {
 	m.last++
 	request := m.last
 	m.calls[request] = c
-	times := 1
+	times, asked := 1, c.events
 	if w.fault(repeatedAsks, 60) {
 		times = 2
+	} else if c.tries == 1 {
+		asked = w.sentFirst(asked)
 	}
 	for range times {
 		w.after(w.dice.upTo(20*time.Millisecond), func() {
-			seq := w.appendLog(&historysim.Message{Event: true, Request: request, Events: c.events})
+			seq := w.appendLog(&historysim.Message{Event: true, Request: request, Events: asked})
 			if w.telling {
-				for i := range c.events {
-					e := &c.events[i]
+				for i := range asked {
+					e := &asked[i]
 					w.say(who, "asks %d/%d: %v %s %s %s at event %d", request, i, e.Kind, w.name(e.ID), fence(e), e.Domain, seq)
 				}
 			}

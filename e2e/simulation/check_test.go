@@ -294,7 +294,7 @@ func (c *checker) confirmed(e *historysim.Event, v *historysim.Verdict, seq uint
 	name := c.w.name(e.ID)
 	switch e.Kind {
 	case historysim.Changed:
-		c.updateConfirmed(e, seq)
+		c.updateConfirmed(e, v, seq)
 	case historysim.Redrove:
 		c.redriveConfirmed(e)
 	case historysim.Skipped, historysim.Unblocked:

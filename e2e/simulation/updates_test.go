@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -9,8 +10,11 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/historysim"
 )
 
-// updatesMost bounds the updates of a task: a request is known again while no more than three others have come since.
-const updatesMost = 4
+const (
+	// updatesMost bounds the updates of most tasks, crowdMost those of the few that forget some of them.
+	updatesMost = 12
+	crowdMost   = 150
+)
 
 // updateSome lets somebody change a task, some times.
 func (w *world) updateSome(t *historysim.Task) {
@@ -22,11 +26,26 @@ func (w *world) updateSome(t *historysim.Task) {
 	if !w.fault(updates, 350) {
 		return
 	}
-	for range 1 + w.dice.IntN(updatesMost) {
+	most, crowded := updatesMost, w.fault(updates, 25)
+	if w.plan.has(rates) { // a change may leave a trigger that is void, and to find that out takes a start
+		most, crowded = 4, false
+	}
+	for range 1 + w.dice.IntN(most) {
 		w.after(w.dice.upTo(w.dice.upTo(30*time.Second)), func() { w.update(id, domain, timed) })
+	}
+	if crowded {
+		w.crowd(id, domain)
 	}
 	if w.fault(foreignCancels, 100) {
 		w.after(w.dice.upTo(10*time.Second), func() { w.update(id, rival, timed) })
+	}
+}
+
+// crowd has many change a task within seconds.
+func (w *world) crowd(id ids.TaskID, domain string) {
+	begin := w.dice.upTo(10 * time.Second)
+	for range 1 + w.dice.IntN(crowdMost) {
+		w.after(begin+w.dice.upTo(6*time.Second), func() { w.change(id, domain, &historysim.Update{}) })
 	}
 }
 
@@ -67,14 +86,42 @@ func (w *world) update(id ids.TaskID, by string, timed bool) {
 	w.change(id, by, u)
 }
 
-// change asks for an update, with a new payload.
+// soleFor is how long an asker waits at least until it asks again.
+const soleFor = 500 * time.Millisecond
+
+// change asks for an update, with a new payload. Some ask for the same again later, who have lost the answer.
 func (w *world) change(id ids.TaskID, by string, u *historysim.Update) {
 	w.requests++
 	u.Request, u.HasPayload, u.Payload = w.requests, true, historysim.Blob{Data: []byte(strconv.FormatUint(w.requests, 10))}
-	w.askers.ask("client", &call{
+	u.Since = w.serverMS()
+	if w.plan.has(steppingServer) {
+		u.Since = 1 // any time
+	}
+	c := &call{
 		events:  []historysim.Event{{Kind: historysim.Changed, ID: id, Domain: by, Update: u}},
 		answers: func(int, *historysim.Verdict) {},
-	})
+	}
+	if w.dice.chance(100) {
+		again := &call{events: c.events, answers: c.answers, tries: triesMost - 1}
+		w.after(w.dice.between(soleFor, 9*time.Second), func() { w.askers.ask("client", again) })
+	}
+	w.askers.ask("client", c)
+}
+
+// sentFirst are events that are asked for the first time, and only once for a while.
+func (w *world) sentFirst(events []historysim.Event) []historysim.Event {
+	if w.plan.has(steppingServer) {
+		return events
+	}
+	first := slices.Clone(events)
+	for i := range first {
+		if u := first[i].Update; u != nil && u.Since > 0 {
+			alone := *u
+			alone.SoleUntil = w.serverMS() + soleFor.Milliseconds()
+			first[i].Update = &alone
+		}
+	}
+	return first
 }
 
 // asked is an update that is in the log: at the first and the last event that asks for it.
@@ -84,6 +131,8 @@ type asked struct {
 	confirmed, refused bool
 	// refusedAt is the first event of those that were refused, madeAt the last one of those that were not; 0 = none.
 	refusedAt, madeAt uint64
+	// revision is that of the task that it made; 0 = it was not answered.
+	revision uint64
 }
 
 // groupAt is the group of a task behind an event, submitted with one, as far as what was answered tells.
@@ -118,13 +167,17 @@ func (c *checker) updateAsked(e *historysim.Event, seq uint64) {
 	one.last = seq
 }
 
-func (c *checker) updateConfirmed(e *historysim.Event, seq uint64) {
+// updateConfirmed holds that an update is made once: all owners, however often they say so, name one revision.
+func (c *checker) updateConfirmed(e *historysim.Event, v *historysim.Verdict, seq uint64) {
 	if e.Domain == rival {
 		c.w.violated("I14: %s is changed by another domain", c.w.name(e.ID))
 		return
 	}
 	one := c.updates[e.ID][e.Update.Request]
-	one.confirmed, one.madeAt = true, max(one.madeAt, seq)
+	if one.revision > 0 && one.revision != v.Revision {
+		c.w.violated("update %d of %s made its revision %d, and by event %d revision %d", e.Update.Request, c.w.name(e.ID), one.revision, seq, v.Revision)
+	}
+	one.confirmed, one.madeAt, one.revision = true, max(one.madeAt, seq), v.Revision
 	c.refusedStays(e.ID, e.Update.Request)
 }
 

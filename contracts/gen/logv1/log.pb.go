@@ -1568,16 +1568,23 @@ type Updates struct {
 	// The place in the log of the last one that was decided, applied or not: an owner that meets it again
 	// does not decide it again.
 	Seq uint64 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
-	// The requests of the last ones that were applied, the latest first, at most 4: repeated, they change nothing.
+	// The requests of the last ones that were applied, the latest first, at most 64, before log version 11 at most 4: repeated, they change nothing.
 	Requests []uint64 `protobuf:"fixed64,3,rep,packed,name=requests,proto3" json:"requests,omitempty"`
 	// Numbers of grants that were passed over, since a trigger with them was out of date; and those of them
 	// since the last attempt began.
 	Passed    uint32 `protobuf:"varint,4,opt,name=passed,proto3" json:"passed,omitempty"`
 	PassedNow uint32 `protobuf:"varint,5,opt,name=passed_now,json=passedNow,proto3" json:"passed_now,omitempty"`
-	// The requests of the last ones that were refused, the latest first, at most 4: repeated, they are refused again.
-	Refused       []uint64 `protobuf:"fixed64,6,rep,packed,name=refused,proto3" json:"refused,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// The requests of the last ones that were refused, likewise: repeated, they are refused again.
+	Refused []uint64 `protobuf:"fixed64,6,rep,packed,name=refused,proto3" json:"refused,omitempty"`
+	// When the log took the event of each of the requests, Unix ms, in their order. Absent = an owner that did not note it. Since log version 11, as
+	// the following.
+	RequestsAtMs []int64 `protobuf:"varint,7,rep,packed,name=requests_at_ms,json=requestsAtMs,proto3" json:"requests_at_ms,omitempty"`
+	RefusedAtMs  []int64 `protobuf:"varint,8,rep,packed,name=refused_at_ms,json=refusedAtMs,proto3" json:"refused_at_ms,omitempty"`
+	// The latest of those times of the requests that are not kept any more, Unix ms; 0 = all are kept.
+	RequestsForgottenAtMs int64 `protobuf:"varint,9,opt,name=requests_forgotten_at_ms,json=requestsForgottenAtMs,proto3" json:"requests_forgotten_at_ms,omitempty"`
+	RefusedForgottenAtMs  int64 `protobuf:"varint,10,opt,name=refused_forgotten_at_ms,json=refusedForgottenAtMs,proto3" json:"refused_forgotten_at_ms,omitempty"`
+	unknownFields         protoimpl.UnknownFields
+	sizeCache             protoimpl.SizeCache
 }
 
 func (x *Updates) Reset() {
@@ -1652,6 +1659,34 @@ func (x *Updates) GetRefused() []uint64 {
 	return nil
 }
 
+func (x *Updates) GetRequestsAtMs() []int64 {
+	if x != nil {
+		return x.RequestsAtMs
+	}
+	return nil
+}
+
+func (x *Updates) GetRefusedAtMs() []int64 {
+	if x != nil {
+		return x.RefusedAtMs
+	}
+	return nil
+}
+
+func (x *Updates) GetRequestsForgottenAtMs() int64 {
+	if x != nil {
+		return x.RequestsForgottenAtMs
+	}
+	return 0
+}
+
+func (x *Updates) GetRefusedForgottenAtMs() int64 {
+	if x != nil {
+		return x.RefusedForgottenAtMs
+	}
+	return 0
+}
+
 // Update changes a task. What is 0 or empty stays as it is.
 type Update struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1684,8 +1719,14 @@ type Update struct {
 	UniqueForMs int64  `protobuf:"varint,17,opt,name=unique_for_ms,json=uniqueForMs,proto3" json:"unique_for_ms,omitempty"`
 	Trace       []byte `protobuf:"bytes,18,opt,name=trace,proto3" json:"trace,omitempty"`
 	// The order key is the task's: the unique key counts among the tasks of that.
-	OrderBlocks   bool `protobuf:"varint,19,opt,name=order_blocks,json=orderBlocks,proto3" json:"order_blocks,omitempty"`
-	OrderParks    bool `protobuf:"varint,20,opt,name=order_parks,json=orderParks,proto3" json:"order_parks,omitempty"`
+	OrderBlocks bool `protobuf:"varint,19,opt,name=order_blocks,json=orderBlocks,proto3" json:"order_blocks,omitempty"`
+	OrderParks  bool `protobuf:"varint,20,opt,name=order_parks,json=orderParks,proto3" json:"order_parks,omitempty"`
+	// A time before which the log has no copy of this update, Unix ms; 0 = not known. One that may be a copy of an update that the task has
+	// forgotten since then changes nothing (EventVerdict.final). Since log version 11.
+	SinceMs int64 `protobuf:"varint,21,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"`
+	// A time up to which the log has no other copy of it, Unix ms: taken by then it is the first. 0 = there may be others at any time since then. Since
+	// log version 11.
+	SoleUntilMs   int64 `protobuf:"varint,22,opt,name=sole_until_ms,json=soleUntilMs,proto3" json:"sole_until_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1858,6 +1899,20 @@ func (x *Update) GetOrderParks() bool {
 		return x.OrderParks
 	}
 	return false
+}
+
+func (x *Update) GetSinceMs() int64 {
+	if x != nil {
+		return x.SinceMs
+	}
+	return 0
+}
+
+func (x *Update) GetSoleUntilMs() int64 {
+	if x != nil {
+		return x.SoleUntilMs
+	}
+	return 0
 }
 
 // Expiry says when a task ends unless it has begun or is completed. Durations count from when it was due, or was stored
@@ -3034,8 +3089,10 @@ type EventVerdict struct {
 	// Update: the revision of the task, as of then.
 	Revision uint64 `protobuf:"varint,9,opt,name=revision,proto3" json:"revision,omitempty"`
 	// Failed: the worker keeps the attempt, and tries again from this time on, Unix ms; 0 = it does not. failures is how many there are.
-	RetryAtMs     int64 `protobuf:"varint,10,opt,name=retry_at_ms,json=retryAtMs,proto3" json:"retry_at_ms,omitempty"`
-	Failures      int32 `protobuf:"varint,11,opt,name=failures,proto3" json:"failures,omitempty"`
+	RetryAtMs int64 `protobuf:"varint,10,opt,name=retry_at_ms,json=retryAtMs,proto3" json:"retry_at_ms,omitempty"`
+	Failures  int32 `protobuf:"varint,11,opt,name=failures,proto3" json:"failures,omitempty"`
+	// Update, with UNKNOWN: nor will a repeat tell what became of it.
+	Final         bool `protobuf:"varint,12,opt,name=final,proto3" json:"final,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3145,6 +3202,13 @@ func (x *EventVerdict) GetFailures() int32 {
 		return x.Failures
 	}
 	return 0
+}
+
+func (x *EventVerdict) GetFinal() bool {
+	if x != nil {
+		return x.Final
+	}
+	return false
 }
 
 // Hints is one message on a matching shard's subject.
@@ -4312,7 +4376,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"free_at_ms\x18\x03 \x01(\x03R\bfreeAtMs\x12\x1f\n" +
 	"\vlog_version\x18\x04 \x01(\rR\n" +
 	"logVersion\x12\x1b\n" +
-	"\twithin_ms\x18\x05 \x01(\x03R\bwithinMs\"\xa2\x01\n" +
+	"\twithin_ms\x18\x05 \x01(\x03R\bwithinMs\"\xdc\x02\n" +
 	"\aUpdates\x12\x18\n" +
 	"\aapplied\x18\x01 \x01(\x04R\aapplied\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x1a\n" +
@@ -4320,7 +4384,12 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x06passed\x18\x04 \x01(\rR\x06passed\x12\x1d\n" +
 	"\n" +
 	"passed_now\x18\x05 \x01(\rR\tpassedNow\x12\x18\n" +
-	"\arefused\x18\x06 \x03(\x06R\arefused\"\xf5\x04\n" +
+	"\arefused\x18\x06 \x03(\x06R\arefused\x12$\n" +
+	"\x0erequests_at_ms\x18\a \x03(\x03R\frequestsAtMs\x12\"\n" +
+	"\rrefused_at_ms\x18\b \x03(\x03R\vrefusedAtMs\x127\n" +
+	"\x18requests_forgotten_at_ms\x18\t \x01(\x03R\x15requestsForgottenAtMs\x125\n" +
+	"\x17refused_forgotten_at_ms\x18\n" +
+	" \x01(\x03R\x14refusedForgottenAtMs\"\xb4\x05\n" +
 	"\x06Update\x12\x1f\n" +
 	"\vif_revision\x18\x01 \x01(\x04R\n" +
 	"ifRevision\x12\x1a\n" +
@@ -4345,7 +4414,9 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x05trace\x18\x12 \x01(\fR\x05trace\x12!\n" +
 	"\forder_blocks\x18\x13 \x01(\bR\vorderBlocks\x12\x1f\n" +
 	"\vorder_parks\x18\x14 \x01(\bR\n" +
-	"orderParks\"\x9c\x01\n" +
+	"orderParks\x12\x19\n" +
+	"\bsince_ms\x18\x15 \x01(\x03R\asinceMs\x12\"\n" +
+	"\rsole_until_ms\x18\x16 \x01(\x03R\vsoleUntilMs\"\x9c\x01\n" +
 	"\x06Expiry\x12&\n" +
 	"\x0fstart_within_ms\x18\x01 \x01(\x03R\rstartWithinMs\x12(\n" +
 	"\x10finish_within_ms\x18\x02 \x01(\x03R\x0efinishWithinMs\x12\x1e\n" +
@@ -4460,7 +4531,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\n" +
 	"request_id\x18\x01 \x01(\x04R\trequestId\x125\n" +
 	"\bverdicts\x18\x02 \x03(\v2\x19.yard.log.v1.EventVerdictR\bverdicts\x12\x14\n" +
-	"\x05first\x18\x03 \x01(\rR\x05first\"\xc8\x02\n" +
+	"\x05first\x18\x03 \x01(\rR\x05first\"\xde\x02\n" +
 	"\fEventVerdict\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x12\n" +
@@ -4474,7 +4545,8 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\brevision\x18\t \x01(\x04R\brevision\x12\x1e\n" +
 	"\vretry_at_ms\x18\n" +
 	" \x01(\x03R\tretryAtMs\x12\x1a\n" +
-	"\bfailures\x18\v \x01(\x05R\bfailures\"t\n" +
+	"\bfailures\x18\v \x01(\x05R\bfailures\x12\x14\n" +
+	"\x05final\x18\f \x01(\bR\x05final\"t\n" +
 	"\x05Hints\x125\n" +
 	"\btriggers\x18\x01 \x03(\v2\x19.yard.log.v1.TriggerBatchR\btriggers\x124\n" +
 	"\breleases\x18\x02 \x03(\v2\x18.yard.log.v1.SlotReleaseR\breleases\"\xa4\x02\n" +

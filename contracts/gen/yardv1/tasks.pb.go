@@ -2469,7 +2469,9 @@ type Verdict struct {
 	// With kept: the next try may begin this long after this was sent, ms.
 	RetryInMs int64 `protobuf:"varint,9,opt,name=retry_in_ms,json=retryInMs,proto3" json:"retry_in_ms,omitempty"`
 	// With kept: how many attempts have failed so far, this one included.
-	Failures      int32 `protobuf:"varint,10,opt,name=failures,proto3" json:"failures,omitempty"`
+	Failures int32 `protobuf:"varint,10,opt,name=failures,proto3" json:"failures,omitempty"`
+	// Update, with UNKNOWN: nor will a repeat with the same request_id tell whether it was made.
+	Final         bool `protobuf:"varint,11,opt,name=final,proto3" json:"final,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2572,6 +2574,13 @@ func (x *Verdict) GetFailures() int32 {
 		return x.Failures
 	}
 	return 0
+}
+
+func (x *Verdict) GetFinal() bool {
+	if x != nil {
+		return x.Final
+	}
+	return false
 }
 
 // GetRequest (tasks.get).
@@ -2969,8 +2978,10 @@ type UpdateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 1..100 tasks. Required.
 	Tasks []*TaskUpdate `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
-	// Identifies the request: a UUID of version 7 (RFC 9562), as in tasks.submit. Repeated with the same id, an update that is one of the last four
-	// of its task changes nothing and is answered with OK again. Without an id a repeat is another update.
+	// Identifies the request: a UUID of version 7 (RFC 9562), as in tasks.submit. Repeated with the same id, an update that is one of the last 64
+	// of its task changes nothing and is answered with OK again. One that may be older than these is not made: UNKNOWN, with final. Its age goes by the
+	// time in the id, which should not be ahead. Before log version 11: one of the last four, and older ones are made again.
+	// Without an id a repeat is another update.
 	RequestId     string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3803,7 +3814,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x10HeartbeatRequest\x12#\n" +
 	"\x05tasks\x18\x01 \x03(\v2\r.yard.v1.BeatR\x05tasks\"?\n" +
 	"\x0fOutcomeResponse\x12,\n" +
-	"\bverdicts\x18\x01 \x03(\v2\x10.yard.v1.VerdictR\bverdicts\"\xa1\x02\n" +
+	"\bverdicts\x18\x01 \x03(\v2\x10.yard.v1.VerdictR\bverdicts\"\xb7\x02\n" +
 	"\aVerdict\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x12\n" +
 	"\x04code\x18\x02 \x01(\tR\x04code\x12\x18\n" +
@@ -3816,7 +3827,8 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x04kept\x18\b \x01(\bR\x04kept\x12\x1e\n" +
 	"\vretry_in_ms\x18\t \x01(\x03R\tretryInMs\x12\x1a\n" +
 	"\bfailures\x18\n" +
-	" \x01(\x05R\bfailures\">\n" +
+	" \x01(\x05R\bfailures\x12\x14\n" +
+	"\x05final\x18\v \x01(\bR\x05final\">\n" +
 	"\n" +
 	"GetRequest\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x17\n" +

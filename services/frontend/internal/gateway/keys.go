@@ -93,20 +93,20 @@ func (g *Gateway) lineOf(ctx context.Context, domain, key string) (*yardv1.Order
 
 // UnblockKey gives the task that blocks an order key another attempt (keys.unblock).
 func (g *Gateway) UnblockKey(c Call, req *yardv1.UnblockKeyRequest, answer Answer) {
-	g.commandKey(c, answer, func() (*validate.KeyCommand, error) { return validate.UnblockKey(req, c.Domain) }, func(v *yardv1.Verdict) codec.Message {
+	g.commandKey(c, req.RequestId, answer, func() (*validate.KeyCommand, error) { return validate.UnblockKey(req, c.Domain) }, func(v *yardv1.Verdict) codec.Message {
 		return &yardv1.UnblockKeyResponse{TaskId: v.TaskId, Revision: v.Revision}
 	})
 }
 
 // SkipKey makes the first task of an order key a dead letter (keys.skip).
 func (g *Gateway) SkipKey(c Call, req *yardv1.SkipKeyRequest, answer Answer) {
-	g.commandKey(c, answer, func() (*validate.KeyCommand, error) { return validate.SkipKey(req, c.Domain) }, func(v *yardv1.Verdict) codec.Message {
+	g.commandKey(c, req.RequestId, answer, func() (*validate.KeyCommand, error) { return validate.SkipKey(req, c.Domain) }, func(v *yardv1.Verdict) codec.Message {
 		return &yardv1.SkipKeyResponse{TaskId: v.TaskId, CancelRequested: v.CancelRequested}
 	})
 }
 
 // commandKey asks the log for what is to be done with the first task of an order key.
-func (g *Gateway) commandKey(c Call, answer Answer, check func() (*validate.KeyCommand, error), done func(*yardv1.Verdict) codec.Message) {
+func (g *Gateway) commandKey(c Call, requestID string, answer Answer, check func() (*validate.KeyCommand, error), done func(*yardv1.Verdict) codec.Message) {
 	var k *validate.KeyCommand
 	g.ofKeys(c, answer, func() (err error) { k, err = check(); return err }, func(ctx context.Context) (codec.Message, error) {
 		if k.Named {
@@ -122,12 +122,18 @@ func (g *Gateway) commandKey(c Call, answer Answer, check func() (*validate.KeyC
 				return nil, fault.New(fault.Internal, "the first task of the order key: %v", err)
 			}
 		}
-		verdicts, err := g.decided(c, []validate.Outcome{k.Outcome()})
+		entries := []validate.Outcome{k.Outcome()}
+		mayRepeat(c, requestID, entries)
+		verdicts, err := g.decided(c, entries)
 		if err != nil {
 			return nil, err
 		}
 		if v := verdicts[0]; v.Code != codeOK {
-			return nil, fault.New(fault.Code(v.Code), "task %s: %s", v.TaskId, v.Message)
+			refused := fault.New(fault.Code(v.Code), "task %s: %s", v.TaskId, v.Message)
+			if v.Final {
+				refused.Detail = map[string]string{fault.DetailFinal: "true"}
+			}
+			return nil, refused
 		}
 		return done(verdicts[0]), nil
 	})

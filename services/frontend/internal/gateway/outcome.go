@@ -56,7 +56,9 @@ func (g *Gateway) Update(c Call, req *yardv1.UpdateRequest, answer Answer) {
 		if err := g.updatesKnown(req.Tasks); err != nil {
 			return nil, err
 		}
-		return validate.Update(req, c.Domain, c.Now, c.form())
+		entries, err := validate.Update(req, c.Domain, c.Now, c.form())
+		mayRepeat(c, req.RequestId, entries)
+		return entries, err
 	})
 }
 
@@ -120,6 +122,8 @@ type outcomeRequest struct {
 	traced bool
 	// hints are the entries of which workers are to hear at once, if their tasks run; nil = none.
 	hints []bool
+	// soleUntil is until when no other frontend sends these updates, by the time of the log, Unix ms; 0 = that is not known.
+	soleUntil int64
 
 	mu       sync.Mutex
 	verdicts []*yardv1.Verdict // by entry
@@ -196,7 +200,7 @@ func (r *outcomeRequest) write(i int, v *logv1.EventVerdict) {
 	if v.RetryAtMs > 0 {
 		out.Kept, out.RetryInMs, out.Failures = true, max(v.RetryAtMs-r.call.now().UnixMilli(), 0), v.Failures
 	}
-	out.Revision = int64(v.Revision)
+	out.Revision, out.Final = int64(v.Revision), v.Final
 }
 
 // count counts n verdicts in; the last one answers the request. The verdicts

@@ -11,16 +11,16 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
-// replace changes the task that has the key of open task k into that one, and tells whether it did: history decides, in the order of the log. A try
-// of the request that did it before is known by its name, also where the task has run and ended since.
+// replace changes the task that has the key of open task k into that one, and tells whether task k is decided: history decides, in the order of the log. A try
+// of the request that did it before is known by its name, also where the task has run and ended since. What history has forgotten is decided too, without an outcome.
 func (g *Gateway) replace(ctx context.Context, pt *part, k int, holder ids.TaskID) (bool, error) {
 	answered := make(chan *yardv1.Verdict, 1)
-	entries := []validate.Outcome{validate.Replacement(holder, pt.accepted.Records[k])}
+	entry, until := pt.replacement(k, holder)
 	r := &outcomeRequest{
-		g: g, call: pt.call, verdicts: []*yardv1.Verdict{{TaskId: holder.String()}}, left: 1,
+		g: g, call: pt.call, soleUntil: until, verdicts: []*yardv1.Verdict{{TaskId: holder.String()}}, left: 1,
 		answer: func(m codec.Message, _ error) { answered <- m.(*yardv1.OutcomeResponse).Verdicts[0] },
 	}
-	shares, foreign := r.split(entries)
+	shares, foreign := r.split([]validate.Outcome{entry})
 	if len(foreign) > 0 {
 		return false, fault.New(fault.Internal, "the unique key of task %d is that of %s, which is not of this cluster", pt.where[k], holder)
 	}
@@ -34,11 +34,14 @@ func (g *Gateway) replace(ctx context.Context, pt *part, k int, holder ids.TaskI
 		pt.asked[k] = holder
 		return false, context.Cause(ctx)
 	}
-	switch code := fault.Code(v.Code); code {
-	case codeOK:
+	switch code := fault.Code(v.Code); {
+	case code == codeOK:
 		pt.decide(k, holder, yardv1.SubmitOutcome_SUBMIT_OUTCOME_REPLACED)
 		return true, nil
-	case fault.FailedPrecondition, fault.NotFound, fault.Stale:
+	case v.Final: // nor will it be known
+		pt.decide(k, holder, yardv1.SubmitOutcome_SUBMIT_OUTCOME_UNSPECIFIED)
+		return true, nil
+	case code == fault.FailedPrecondition, code == fault.NotFound, code == fault.Stale:
 		return false, nil
 	default: // what became of it is not known, or it is to be repeated
 		pt.asked[k] = holder

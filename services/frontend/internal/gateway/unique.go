@@ -34,6 +34,8 @@ type part struct {
 	over  []uint64
 	// asked is the task that each was to replace where history has not said whether it did; zero: none.
 	asked []ids.TaskID
+	// sent tells of which a replacement was sent.
+	sent []bool
 	// lane and seq are the message that its tasks are in; 0 = none so far.
 	lane ids.Lane
 	seq  uint64
@@ -86,11 +88,11 @@ func (pt *part) keep() {
 	n := 0
 	for k, i := range pt.where {
 		if pt.of.results[i] == nil {
-			pt.where[n], pt.over[n], pt.asked[n], pt.accepted.Records[n] = i, pt.over[k], pt.asked[k], pt.accepted.Records[k]
+			pt.where[n], pt.over[n], pt.asked[n], pt.sent[n], pt.accepted.Records[n] = i, pt.over[k], pt.asked[k], pt.sent[k], pt.accepted.Records[k]
 			n++
 		}
 	}
-	pt.where, pt.over, pt.asked, pt.accepted.Records = pt.where[:n], pt.over[:n], pt.asked[:n], pt.accepted.Records[:n]
+	pt.where, pt.over, pt.asked, pt.sent, pt.accepted.Records = pt.where[:n], pt.over[:n], pt.asked[:n], pt.sent[:n], pt.accepted.Records[:n]
 	if n > 0 {
 		pt.accepted = validate.Gather(pt.accepted.Records)
 	}
@@ -157,6 +159,10 @@ func inTurn(parts []*part) (all [][]*part) {
 // endEach answers s.
 func (g *Gateway) endEach(s *submission, parts []*part, failed error, began time.Time) {
 	if failed == nil {
+		if slices.ContainsFunc(s.results, func(r *yardv1.SubmitResult) bool { return r.Outcome == yardv1.SubmitOutcome_SUBMIT_OUTCOME_UNSPECIFIED }) {
+			g.untold(s)
+			return
+		}
 		g.storedEach(s, parts, began)
 		return
 	}
@@ -242,7 +248,7 @@ func (s *submission) divide(g *Gateway) []*part {
 			pt.call, pt.at, pt.hasID, pt.tries, pt.partition = s.call, s.at, s.hasID, s.tries, p
 			open[p], parts = pt, append(parts, pt)
 		}
-		pt.where, pt.over, pt.asked = append(pt.where, i), append(pt.over, 0), append(pt.asked, ids.TaskID{})
+		pt.where, pt.over, pt.asked, pt.sent = append(pt.where, i), append(pt.over, 0), append(pt.asked, ids.TaskID{}), append(pt.sent, false)
 		pt.accepted.Records = append(pt.accepted.Records, r)
 	}
 	for _, pt := range parts {

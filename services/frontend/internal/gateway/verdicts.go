@@ -208,7 +208,7 @@ type sending struct {
 	id        uint64
 	partition int
 	batch     []*share
-	events    int
+	message   *logv1.EventBatch
 	data      []byte
 	sends     int
 	why       string // what an answer without a verdict says
@@ -226,9 +226,9 @@ func (o *outcomes) flush(p int, batch []*share) (sent int) {
 		events = append(events, s.events...)
 	}
 	id, f := o.open(len(events))
-	data, err := (&logv1.EventBatch{
-		Events: events, ReplyTo: o.g.Bus.VerdictsTo(), RequestId: id, LogVersion: o.g.logVersion(),
-	}).MarshalVT()
+	o.stamp(batch)
+	message := &logv1.EventBatch{Events: events, ReplyTo: o.g.Bus.VerdictsTo(), RequestId: id, LogVersion: o.g.logVersion()}
+	data, err := message.MarshalVT()
 	if err != nil {
 		o.close(id)
 		for _, s := range batch {
@@ -237,7 +237,7 @@ func (o *outcomes) flush(p int, batch []*share) (sent int) {
 		return 0
 	}
 	w := &sending{
-		outcomes: o, flight: f, id: id, partition: p, batch: batch, events: len(events), data: data,
+		outcomes: o, flight: f, id: id, partition: p, batch: batch, message: message, data: data,
 		why: "history gave no verdict in time",
 	}
 	if !w.wait(o.untilNext(batch, w.send()), true) {
@@ -286,6 +286,12 @@ func (w *sending) send() time.Duration {
 	next := w.g.Config.VerdictTimeout
 	if w.sends > 0 && w.batch[0].cancels() && !w.takesCancels(w.partition, w.batch) {
 		return next // they wait there
+	}
+	if w.sends == 1 {
+		copied(w.message.Events)
+		if data, err := w.message.MarshalVT(); err == nil {
+			w.data = data
+		}
 	}
 	if w.g.Bus.PublishEvents(w.partition, w.id, w.data) != nil {
 		next, w.why = refusedPause, "there is no connection to the log"

@@ -60,17 +60,43 @@ func storedUpdates(x *taskstate.Extra) *logv1.Updates {
 	}
 	u := x.Updates
 	stored := &logv1.Updates{Applied: u.Applied, Seq: u.Seq, Passed: u.Passed, PassedNow: u.PassedNow}
-	for _, request := range u.Requests {
-		if request != 0 {
-			stored.Requests = append(stored.Requests, request)
-		}
-	}
-	for _, request := range u.Refused {
-		if request != 0 {
-			stored.Refused = append(stored.Refused, request)
-		}
-	}
+	stored.Requests, stored.RequestsAtMs, stored.RequestsForgottenAtMs = storedRequests(u.Requests)
+	stored.Refused, stored.RefusedAtMs, stored.RefusedForgottenAtMs = storedRequests(u.Refused)
 	return stored
+}
+
+// storedRequests are the requests of updates as records carry them.
+func storedRequests(r taskstate.Requests) (names []uint64, at []int64, forgottenAt int64) {
+	if len(r.Last) == 0 {
+		return nil, nil, r.ForgottenAt
+	}
+	names, at = make([]uint64, len(r.Last)), make([]int64, len(r.Last))
+	for i, one := range r.Last {
+		names[i], at[i] = one.Name, one.At
+	}
+	return names, at, r.ForgottenAt
+}
+
+// requestsOfOlder is how many requests of updates an owner of a log version before 11 keeps, without their times.
+const requestsOfOlder = 4
+
+// requests reads the requests of updates. Of those that an older owner has forgotten it has not noted the time.
+func requests(names []uint64, at []int64, forgottenAt int64) taskstate.Requests {
+	r := taskstate.Requests{ForgottenAt: forgottenAt}
+	if len(names) == 0 {
+		return r
+	}
+	r.Last = make([]taskstate.Request, len(names))
+	for i, name := range names {
+		r.Last[i].Name = name
+		if len(at) == len(names) {
+			r.Last[i].At = at[i]
+		}
+	}
+	if len(at) != len(names) && len(names) >= requestsOfOlder {
+		r.ForgottenAt = taskstate.ForgottenAnyTime
+	}
+	return r
 }
 
 // update reads what an event changes of its task; nil = nothing. It owns its bytes.
@@ -82,6 +108,7 @@ func (d *Decoder) update(u *logv1.Update) *taskstate.Update {
 		IfRevision: u.IfRevision, Priority: priority(u.Priority), DueAt: u.DueAtMs, Now: u.RunNow,
 		StartWithinMS: u.Expiry.GetStartWithinMs(), FinishWithinMS: u.Expiry.GetFinishWithinMs(),
 		Group: strings.Clone(u.Group), Headers: d.headers(u.Headers), Request: u.Request,
+		Since: u.SinceMs, SoleUntil: u.SoleUntilMs,
 	}
 	if u.HasPayload {
 		out.Payload, out.HasPayload = blob(u.Payload, u.PayloadEncoding), true
@@ -175,8 +202,8 @@ func (d *Decoder) extra(r *logv1.Record) *taskstate.Extra {
 	x.Headers = d.headers(r.Headers)
 	if u := r.Updates; u != nil {
 		x.Updates = &taskstate.Updates{Applied: u.Applied, Seq: u.Seq, Passed: u.Passed, PassedNow: u.PassedNow}
-		copy(x.Updates.Requests[:], u.Requests)
-		copy(x.Updates.Refused[:], u.Refused)
+		x.Updates.Requests = requests(u.Requests, u.RequestsAtMs, u.RequestsForgottenAtMs)
+		x.Updates.Refused = requests(u.Refused, u.RefusedAtMs, u.RefusedForgottenAtMs)
 	}
 	if was := r.Redriven; was != nil {
 		x.Redriven = &taskstate.Redriven{Count: was.Count, Seq: was.Seq, Index: was.Index}

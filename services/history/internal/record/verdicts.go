@@ -64,7 +64,7 @@ func (e *Encoder) verdictSize(v *replica.Verdict) int {
 	if v.Grant.Task != nil {
 		n += 1 + protowire.SizeBytes(e.polled.SizeVT())
 	}
-	for _, yes := range [...]bool{v.CancelRequested, v.Fenced} {
+	for _, yes := range [...]bool{v.CancelRequested, v.Fenced, v.Final} {
 		if yes {
 			n += 2
 		}
@@ -105,6 +105,9 @@ func (e *Encoder) appendVerdict(m []byte, v *replica.Verdict) []byte {
 	varint(9, int64(v.Revision))
 	varint(10, v.RetryAt)
 	varint(11, int64(v.Failures))
+	if v.Final {
+		varint(12, 1)
+	}
 	return m
 }
 

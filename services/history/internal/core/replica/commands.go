@@ -243,7 +243,7 @@ func (r *Replica) foundArchived(h *held, archived *Entry, fx *Effects) bool {
 		r.conclude(h, notFound(), fx)
 		return true
 	}
-	h.ev.Seq = h.seq
+	h.ev.Seq, h.ev.At = h.seq, h.at
 	v, _ := taskstate.Apply(&archived.Task, h.ev, h.at)
 	r.conclude(h, v, fx)
 	h.promised, h.ended = true, true

@@ -54,7 +54,7 @@ func TestACommandOfAStayThatIsRead(t *testing.T) {
 		b, asked, later := redrivenLater(t)
 		b.r.lanes[ids.LaneKeyed].Skip(2)
 		later.Before, later.Position = ids.NewPosition(2, ids.LaneKeyed), ids.NewPosition(8, 2)
-		later.Extra.Updates = &taskstate.Updates{Applied: 1, Seq: 5, Requests: [4]uint64{requests}}
+		later.Extra.Updates = &taskstate.Updates{Applied: 1, Seq: 5, Requests: taskstate.Requests{Last: []taskstate.Request{{Name: requests}}}}
 		if v := b.said(b.step(&Found{Search: asked, Unread: later})); v.Code != want {
 			t.Errorf("%d: %+v", requests, v)
 		}

@@ -179,7 +179,7 @@ func (r *Replica) apply(e *Entry, h *held, now Now, fx *Effects) {
 	if h.seq < e.Position.Seq() {
 		at = max(at, e.arrivedAt) // a command from before this stay counts as of its beginning
 	}
-	h.ev.Seq = h.seq
+	h.ev.Seq, h.ev.At = h.seq, h.at
 	ended := h.ev.Fence.Same(e.Token())
 	before, failures, revision := e.State, e.Failures, e.Revision()
 	v, did := taskstate.Apply(&e.Task, h.ev, at)

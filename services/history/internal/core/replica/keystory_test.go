@@ -2,6 +2,7 @@ package replica
 
 import (
 	"fmt"
+	"math/rand/v2"
 
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
@@ -23,6 +24,7 @@ func (s *story) changeOfKey() (ev taskstate.Event, ok bool) {
 	if s.rng.IntN(6) == 0 {
 		u.Request = 1 + s.rng.Uint64N(s.requests)
 	}
+	s.since(u)
 	ev = taskstate.Event{ID: m.ID, Domain: m.Domain, Message: "by ann", Update: u, OrderKey: m.line.Key}
 	switch s.rng.IntN(20) {
 	case 0:
@@ -56,6 +58,42 @@ func (s *story) changeOfKey() (ev taskstate.Event, ok bool) {
 		}
 	}
 	return ev, true
+}
+
+// since dates an update, which a frontend of log version 10 does not.
+func (s *story) since(u *taskstate.Update) {
+	dice := s.aside()
+	if dice.IntN(5) == 0 {
+		return
+	}
+	u.Since = s.now - dice.Int64N(1+dice.Int64N(30_000))
+	if u.Request == s.requests && dice.IntN(2) == 0 {
+		u.SoleUntil = s.now + dice.Int64N(1000)
+	}
+}
+
+// crowd has others change the task of an update, so many that it forgets what it was changed by before, some times.
+func (s *story) crowd(ev *taskstate.Event) {
+	dice := s.aside()
+	if ev.Kind != taskstate.Changed || dice.IntN(4) > 0 {
+		return
+	}
+	refused := uint64(dice.IntN(2))
+	for range 60 + dice.IntN(20) {
+		s.requests++
+		m := s.append(&message{events: true, asked: true, carried: make(map[int]carriedRecord)})
+		s.add(m, taskstate.Event{
+			Kind: taskstate.Changed, ID: ev.ID, Domain: ev.Domain,
+			Update: &taskstate.Update{Request: s.requests, Policy: &taskstate.Policy{MaxAttempts: 4}, IfRevision: refused, Since: m.at, SoleUntil: m.at + 1000},
+		})
+		s.eventAt = m.seq
+	}
+}
+
+// aside are other dice, so that a seed has the same story without what they are for.
+func (s *story) aside() *rand.Rand {
+	s.asides++
+	return rand.New(rand.NewPCG(uint64(s.now)*0x9e3779b97f4a7c15, s.asides*0xd1b54a32d192ed03))
 }
 
 // redriven tells whether an operator's change is of a task that lives on without its key: that is another story.

@@ -33,6 +33,7 @@ func (r *Replica) behindRedrive(h *held, e *Entry) bool {
 // tooEarly is the verdict on a command that is not about the stay that was found. What an earlier stay was changed by, that one knows.
 func (r *Replica) tooEarly(h *held, e *Entry) taskstate.Verdict {
 	if redriven := e.Redriven(); sameDomain(h.ev, e) && redriven.Before(h.seq, h.i) {
+		h.ev.Seq, h.ev.At = h.seq, h.at
 		if v, known := e.ChangedBy(h.ev); known {
 			return v
 		}

@@ -24,6 +24,7 @@ type story struct {
 	sent          []taskstate.Event
 	// requests counts those that change tasks.
 	requests uint64
+	asides   uint64
 	// parked are the stays in the timer store as they were parked, released the bookings.
 	parked   map[Stay]string
 	released map[string]bool
@@ -333,22 +334,29 @@ func (s *story) happen() {
 		s.eventAt = m.seq
 		return
 	}
+	var last taskstate.Event
 	for range 1 + s.rng.IntN(3) {
-		w := new(want)
-		m.want = append(m.want, w)
 		if len(s.carried) > 0 && s.rng.IntN(3) > 0 {
 			c := s.carried[0]
 			s.carried = s.carried[1:]
+			m.want = append(m.want, new(want))
 			m.carried[len(m.list)] = c
 			m.list = append(m.list, taskstate.Event{Kind: taskstate.Carried, ID: c.task.ID, Fence: ids.Token{Position: c.task.Position}})
 			continue
 		}
-		ev := s.wish(m.seq)
-		m.list = append(m.list, ev)
-		s.sent = append(s.sent, ev)
-		s.decide(&ev, m, w)
+		last = s.wish(m.seq)
+		s.add(m, last)
 	}
 	s.eventAt = m.seq
+	s.crowd(&last)
+}
+
+// add has a message ask for something.
+func (s *story) add(m *message, ev taskstate.Event) {
+	w := new(want)
+	m.list, m.want = append(m.list, ev), append(m.want, w)
+	s.sent = append(s.sent, ev)
+	s.decide(&ev, m, w)
 }
 
 var storyPaths = []*taskstate.Path{nil, nil, taskstate.NewPath("type/send"), taskstate.NewPath("domain", "type/send")}
@@ -420,7 +428,7 @@ func (s *story) decide(ev *taskstate.Event, msg *message, w *want) {
 		return
 	}
 	was, own := m.State, *ev
-	own.Seq = msg.seq
+	own.Seq, own.At = msg.seq, msg.at
 	v, fx := taskstate.Apply(&m.Task, &own, msg.at)
 	if v.Granted && m.Order() != nil && !s.isFirst(m, msg.seq) {
 		panic(fmt.Sprintf("%s is granted at %d, and one of its key before it has not ended", m.ID, msg.seq))

@@ -96,9 +96,11 @@ type Event struct {
 	// Keep: the worker of an attempt that failed would try again in place. Failures is how many it knew of when this try began.
 	Keep     bool
 	Failures int32
-	// Update is what a Changed event changes, or names the request of a Skipped or an Unblocked one. Seq is its place in the log.
+	// Update is what a Changed event changes, or names the request of a Skipped or an Unblocked one. Seq is its place in the log, At when the log took
+	// it, Unix ms.
 	Update *Update
 	Seq    uint64
+	At     int64
 	// Index of a Redrove event is its place among the events of its message.
 	Index uint32
 	// Redrive is which dead letter a Redrove event brings back.
@@ -138,6 +140,8 @@ type Verdict struct {
 	DeadlineAt int64
 	// Revision is that of a task that was to be changed; 0 = not known.
 	Revision uint64
+	// Final: what became of it is not known, nor will a repeat tell.
+	Final bool
 	// RetryAt: the worker keeps the attempt that failed, and tries again at this time, Unix ms; 0 = it does not. Failures is how many there are.
 	RetryAt  int64
 	Failures int32

@@ -94,8 +94,8 @@ func (t *Task) repeated(e *Event) (Verdict, bool) {
 			return Verdict{}, true
 		}
 	case Changed, Skipped, Unblocked:
-		if u := t.updates(); t.State.Finished() && u.knows(e.Update.Request) {
-			return Verdict{Revision: u.made(e.Update.Request)}, true
+		if t.State.Finished() {
+			return t.ChangedBy(e)
 		}
 	case Redrove:
 		if t.RedrivenBy(e) {

@@ -2,7 +2,6 @@ package taskstate
 
 import (
 	"cmp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -29,6 +28,10 @@ type Update struct {
 	HasPayload bool
 	// Request names the request that it came with; 0 = none.
 	Request uint64
+	// Since is a time before which the log has no copy of its event, Unix ms; 0 = not known, of an older log version.
+	Since int64
+	// SoleUntil is a time up to which the log has this event and no other copy, Unix ms; 0 = there may be others at any time since Since.
+	SoleUntil int64
 	// Whole is all else of a submit that replaces the task; nil = what is 0 or empty stays as it is.
 	Whole *Whole
 }
@@ -51,36 +54,35 @@ type Updates struct {
 	// Seq is the place in the log of the last one that was decided. What lies before it is not decided again: a takeover
 	// may meet it while the task is in a later state.
 	Seq uint64
-	// Requests are those of the last ones that were applied, the latest first; 0 = none.
-	Requests [requestsKept]uint64
-	// Refused are those of the last ones that were refused, the latest first; 0 = none. A copy of one, which the log has later, is refused too, however
+	// Requests are those of the last ones that were applied.
+	Requests Requests
+	// Refused are those of the last ones that were refused. A copy of one, which the log has later, is refused too, however
 	// the task is then: its client has heard so.
-	Refused [requestsKept]uint64
+	Refused Requests
 	// Passed counts the numbers of grants that were passed over, so that a trigger with them is out of date; PassedNow
 	// those since the last attempt began.
 	Passed, PassedNow uint32
 }
 
-// requestsKept is how many requests are recognised when they are repeated: others may have come between.
-const requestsKept = 4
-
-// knows tells whether a request was applied recently.
-func (u *Updates) knows(request uint64) bool {
-	return request != 0 && slices.Contains(u.Requests[:], request)
+// made is the revision that an event made, which comes again.
+func (u *Updates) made(e *Event) (revision uint64, again bool) {
+	i := u.Requests.index(e.Update)
+	return u.Applied + 1 - uint64(max(i, 0)), i >= 0
 }
 
-// made is the revision that a request made which was applied recently.
-func (u *Updates) made(request uint64) uint64 {
-	return u.Applied + 1 - uint64(slices.Index(u.Requests[:], request))
-}
+// past tells whether an event lies where all is decided.
+func (u *Updates) past(e *Event) bool { return e.Seq > 0 && e.Seq <= u.Seq }
 
-// ChangedBy tells whether t was changed by the request of an event, which comes again.
+// ChangedBy tells whether t was changed by the request of an event, which comes again, or may have been.
 func (t *Task) ChangedBy(e *Event) (Verdict, bool) {
-	u := t.updates()
-	if !e.Kind.Changes() || !u.knows(e.Update.Request) {
+	if !e.Kind.Changes() {
 		return Verdict{}, false
 	}
-	return Verdict{Revision: u.made(e.Update.Request)}, true
+	u := t.updates()
+	if made, again := u.made(e); again {
+		return Verdict{Revision: made}, true
+	}
+	return untold(t.Revision()), u.Requests.mayHave(e, !u.past(e))
 }
 
 // updates are those of t, to read.
@@ -133,38 +135,42 @@ func (t *Task) pass() {
 	t.setUpdates(u)
 }
 
-// refuse notes that a request is refused.
-func (t *Task) refuse(request uint64) {
+// refuse notes that what an event asks for is refused.
+func (t *Task) refuse(e *Event) {
 	u := t.updates()
-	if request == 0 || slices.Contains(u.Refused[:], request) {
+	if e.Update.Request == 0 || u.Refused.index(e.Update) >= 0 {
 		return
 	}
-	copy(u.Refused[1:], u.Refused[:])
-	u.Refused[0] = request
+	u.Refused = u.Refused.with(e.Update.Request, e.At)
 	t.setUpdates(u)
 }
 
-// decided tells what was decided about an update: it comes again, or is not for this revision. It notes that the update is
+// decided tells what was decided about an update: it comes again, or may, or is not for this revision. It notes that the update is
 // decided now.
 func (t *Task) decided(e *Event) (v Verdict, over bool) {
 	u := t.updates()
-	again := e.Update.Request != 0 && slices.Contains(u.Refused[:], e.Update.Request)
-	if e.Seq > 0 && e.Seq <= u.Seq && !again && !u.knows(e.Update.Request) { // by another owner, and what became of it is not kept
+	made, before := u.made(e)
+	again := u.Refused.index(e.Update) >= 0
+	if u.past(e) && !again && !before { // by another owner, and what became of it is not kept
 		return Verdict{Code: fault.Unknown, Message: "another owner has decided it: repeat the entry"}, true
 	}
 	u.Seq = max(u.Seq, e.Seq)
 	t.setUpdates(u)
 	switch {
-	case u.knows(e.Update.Request):
-		return Verdict{Revision: u.made(e.Update.Request)}, true
+	case before:
+		return Verdict{Revision: made}, true
+	case !again && u.Requests.mayHave(e, true):
+		return untold(t.Revision()), true
 	case e.Update.IfRevision != 0 && e.Update.IfRevision != t.Revision():
-		t.refuse(e.Update.Request)
+		t.refuse(e)
 		return Verdict{Code: fault.Stale, Message: "the task has revision " + strconv.FormatUint(t.Revision(), 10), Revision: t.Revision()}, true
 	case again:
 		return Verdict{Code: fault.FailedPrecondition, Message: "the same request has been refused before", Revision: t.Revision()}, true
 	case !t.replaceable(e.Update.Whole):
-		t.refuse(e.Update.Request)
+		t.refuse(e)
 		return Verdict{Code: fault.FailedPrecondition, Message: "an attempt of the task has begun, or it is of another type or tasklist", Revision: t.Revision()}, true
+	case u.Refused.mayHave(e, true):
+		return untold(t.Revision()), true
 	}
 	return Verdict{Revision: t.Revision() + 1}, false
 }
@@ -231,7 +237,7 @@ func changeRunning(t *Task, e *Event, now int64) (Verdict, Effects) {
 	u := e.Update
 	if u.Whole != nil || u.Priority != 0 || u.DueAt != 0 || u.Now || u.StartWithinMS != 0 || u.Group != "" || u.Headers != nil || u.HasPayload ||
 		u.Policy != nil && u.Policy.HeartbeatTimeoutMS != 0 {
-		t.refuse(u.Request)
+		t.refuse(e)
 		return Verdict{
 			Code: fault.FailedPrecondition, Revision: t.Revision(),
 			Message: "the task is running: of it only start_to_close_ms, finish_within_ms and retry may change",
@@ -256,7 +262,7 @@ func changeRunning(t *Task, e *Event, now int64) (Verdict, Effects) {
 func (t *Task) change(e *Event, now int64) {
 	u := e.Update
 	if u.Whole != nil {
-		t.replace(u, now)
+		t.replace(e, now)
 		return
 	}
 	x := t.extra()
@@ -285,11 +291,12 @@ func (t *Task) change(e *Event, now int64) {
 	if moved := u.DueAt != 0 || u.Now; x.Expiry.FinishWithinMS > 0 && (moved || u.FinishWithinMS != 0) {
 		x.Expiry.FinishBy = begin + x.Expiry.FinishWithinMS
 	}
-	t.changed(u, now, strings.Join(named, ", "))
+	t.changed(e, now, strings.Join(named, ", "))
 }
 
 // replace makes t the task of a submit with its unique key. The id, the key and the history stay.
-func (t *Task) replace(u *Update, now int64) {
+func (t *Task) replace(e *Event, now int64) {
+	u := e.Update
 	t.Priority, t.Policy, t.Payload, t.Trace = u.Priority, u.Policy, u.Payload, u.Whole.Trace
 	t.DueAt = u.DueAt
 	if u.Now {
@@ -315,12 +322,12 @@ func (t *Task) replace(u *Update, now int64) {
 		order.Blocks, order.Parks = u.Whole.OrderBlocks, u.Whole.OrderParks
 		x.Order = &order
 	}
-	t.changed(u, now, "replaced by a submit with its unique key")
+	t.changed(e, now, "replaced by a submit with its unique key")
 }
 
-// changed notes that u was applied.
-func (t *Task) changed(u *Update, now int64, what string) {
-	t.applied(u)
+// changed notes that an update was applied.
+func (t *Task) changed(e *Event, now int64, what string) {
+	t.applied(e)
 	s := Step{Kind: StepUpdated, At: now, Message: what}
 	if t.DueAt > now {
 		s.DueAt = t.DueAt
@@ -328,13 +335,12 @@ func (t *Task) changed(u *Update, now int64, what string) {
 	t.step(s)
 }
 
-// applied counts u, and remembers its request.
-func (t *Task) applied(u *Update) {
+// applied counts an event, and remembers its request.
+func (t *Task) applied(e *Event) {
 	after := t.updates()
 	after.Applied++
-	if u.Request != 0 {
-		copy(after.Requests[1:], after.Requests[:])
-		after.Requests[0] = u.Request
+	if e.Update.Request != 0 {
+		after.Requests = after.Requests.with(e.Update.Request, e.At)
 	}
 	t.setUpdates(after)
 }

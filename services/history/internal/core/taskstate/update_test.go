@@ -46,7 +46,7 @@ func TestAnUpdateOfTheTime(t *testing.T) {
 	}
 }
 
-// TestAnUpdateByRevisionAndRequest: another revision changes nothing, and the verdict has it; one of the last four requests changes nothing, and is good with the revision
+// TestAnUpdateByRevisionAndRequest: another revision changes nothing, and the verdict has it; one of the last four requests, of an event of log version 10, changes nothing, and is good with the revision
 // that it made.
 func TestAnUpdateByRevisionAndRequest(t *testing.T) {
 	task := fresh()

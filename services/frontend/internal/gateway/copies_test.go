@@ -1,0 +1,118 @@
+package gateway
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+)
+
+// ofCopies is a rig whose cluster writes the log version with copies.
+func ofCopies(t *testing.T) *rig {
+	return newKnowingRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.Copies } })
+}
+
+// TestAnUpdateSaysSinceWhenCopiesMayBeInTheLog: one whose name no one else knows is alone until it is sent again; one with a request id may be a repeat since the time in
+// that. While an owner does not know of that, it says nothing.
+func TestAnUpdateSaysSinceWhenCopiesMayBeInTheLog(t *testing.T) {
+	const apart, ahead = clocksApart, aheadMax
+	alone := DefaultConfig().VerdictTimeout - apart
+	for name, c := range map[string]struct {
+		version uint32
+		age     time.Duration // of the request id; negative = it is ahead, 0 = it has none
+		since   time.Duration // before it was sent; 0 = it does not say
+		sole    time.Duration // after it was sent; 0 = it does not say
+	}{
+		"an older cluster":       {logversion.Copies - 1, 0, 0, 0},
+		"an older one, an id":    {logversion.Copies - 1, time.Second, 0, 0},
+		"new":                    {logversion.Copies, 0, apart, alone},
+		"an id":                  {logversion.Copies, time.Second, time.Second + ahead + apart, 0},
+		"an id, a bit ahead":     {logversion.Copies, -ahead, apart, 0},
+		"an id of unknown times": {logversion.Copies, -ahead - time.Millisecond, -1, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return c.version } }).running(t)
+			answer, got := r.answers(t)
+			req := &yardv1.UpdateRequest{Tasks: []*yardv1.TaskUpdate{{TaskId: completion(1, 1).TaskId, Priority: 1}}}
+			if c.age != 0 {
+				req.RequestId = ids.NewRequestID(time.Now().Add(-c.age)).String()
+			}
+			began := time.Now()
+			r.Update(r.call(), req, answer)
+			synctest.Wait()
+			first := r.bus.sentEvents()[0].batch.Events[0].Update
+			since, sole := int64(0), int64(0)
+			switch {
+			case c.since < 0:
+				since = anyTime
+			case c.since > 0:
+				since = began.Add(-c.since).UnixMilli()
+			}
+			if c.sole > 0 {
+				sole = began.Add(c.sole).UnixMilli()
+			}
+			if first.SinceMs != since || first.SoleUntilMs != sole {
+				t.Errorf("%s: since %d, alone until %d; not %d, %d", name, first.SinceMs, first.SoleUntilMs, since, sole)
+			}
+			time.Sleep(DefaultConfig().VerdictTimeout)
+			again := r.verdictOn(t, &logv1.EventVerdict{Revision: 2}).Update
+			if n := len(r.bus.sentEvents()); n != 2 || again.Request != first.Request || again.SinceMs != since || again.SoleUntilMs != 0 {
+				t.Errorf("%s: sent %d times: at last %v", name, n, again)
+			}
+			verdicts(t, <-got)
+		})
+	}
+}
+
+// TestAReplacementSaysSinceWhenCopiesMayBeInTheLog: the first one of a first try is alone; what is asked for again is not, nor what a repeat asks for.
+func TestAReplacementSaysSinceWhenCopiesMayBeInTheLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := ofCopies(t)
+		_, first := outcomesOf(t, <-r.submit(t, withID(keyed("one"), true)))
+		req := withID(replacing("one"), true)
+		since := time.Now().Truncate(time.Millisecond).Add(-aheadMax - clocksApart).UnixMilli()
+		got := r.submit(t, req)
+		want := func(what string, u *logv1.Update, alone bool) {
+			t.Helper()
+			if u.SinceMs != since || u.SoleUntilMs > 0 != alone || u.SoleUntilMs > time.Now().Add(r.Config.VerdictTimeout-clocksApart).UnixMilli() {
+				t.Errorf("%s: since %d, not %d; alone until %d", what, u.SinceMs, since, u.SoleUntilMs)
+			}
+		}
+		want("first", r.verdictOn(t, &logv1.EventVerdict{Code: string(fault.Unknown)}).Update, true)
+		time.Sleep(time.Second)
+		want("asked again", r.verdictOn(t, &logv1.EventVerdict{Code: string(fault.Unavailable)}).Update, false)
+		wantCode(t, (<-got).err, fault.Unknown)
+		req.Tries++
+		got = r.submit(t, req)
+		want("a repeat", r.verdictOn(t, &logv1.EventVerdict{}).Update, false)
+		if all, _ := outcomesOf(t, <-got); all[0] != "replaced "+first[0] {
+			t.Errorf("%v", all)
+		}
+	})
+}
+
+// TestAReplacementThatIsForgottenIsNotKnown: the client hears so at once, and that a repeat will not tell; the other tasks of the request are stored.
+func TestAReplacementThatIsForgottenIsNotKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := ofCopies(t)
+		_, first := outcomesOf(t, <-r.submit(t, withID(keyed("one"), true)))
+		req := keyed("one", "two")
+		req.Tasks[0].OnConflict = yardv1.OnConflict_ON_CONFLICT_REPLACE
+		began := time.Now()
+		got := r.submit(t, withID(req, true))
+		r.verdictOn(t, &logv1.EventVerdict{Code: string(fault.Unknown), Final: true})
+		o := <-got
+		if e := fault.From(o.err); e.Code != fault.Unknown || e.Detail[fault.DetailFinal] == "" || time.Since(began) > time.Second {
+			t.Errorf("after %v: %v, %v", time.Since(began), o.resp, o.err)
+		}
+		all, _ := outcomesOf(t, <-r.submit(t, withID(keyed("one", "two"), true)))
+		if all[0] != "existing "+first[0] || all[1][:len("existing")] != "existing" {
+			t.Errorf("%v", all)
+		}
+	})
+}
