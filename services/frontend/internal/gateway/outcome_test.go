@@ -294,6 +294,23 @@ func TestMissingVerdictsAreAskedForWithTheSameEvents(t *testing.T) {
 	})
 }
 
+// TestUpdatesAreAskedForMoreAndMoreRarely: history looks for their tasks, which is slow where it has much to do.
+func TestUpdatesAreAskedForMoreAndMoreRarely(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t).running(t)
+		go func() {
+			_, _ = asked(r, "shop", false, r.Cancel, &yardv1.CancelRequest{TaskIds: []string{ids.NewTaskID(time.Now(), 1, 1).String()}}) // it ends with the rig
+		}()
+		for at, want := range []int{0: 1, 1: 1, 3: 2, 5: 2, 7: 3, 9: 3} {
+			synctest.Wait()
+			if n := len(r.bus.sentEvents()); want > 0 && n != want {
+				t.Errorf("after %d s it is sent %d times, want %d", at, n, want)
+			}
+			time.Sleep(time.Second)
+		}
+	})
+}
+
 func TestNoVerdictByTheDeadlineIsUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t).running(t)

@@ -281,9 +281,16 @@ func (w *sending) wait(next time.Duration, partly bool) (done bool) {
 	}
 }
 
+// resendDoublings is how often the wait for the verdicts on cancels and updates grows twofold: where history is slow, the same events once more make it slower. The
+// outcomes of attempts have no time for that.
+const resendDoublings = 2
+
 // send sends the events, and returns when to look again.
 func (w *sending) send() time.Duration {
 	next := w.g.Config.VerdictTimeout
+	if w.batch[0].cancels() {
+		next <<= min(w.sends, resendDoublings)
+	}
 	if w.sends > 0 && w.batch[0].cancels() && !w.takesCancels(w.partition, w.batch) {
 		return next // they wait there
 	}
