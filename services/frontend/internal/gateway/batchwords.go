@@ -36,7 +36,7 @@ type batchWord struct {
 
 // mayCount tells whether a try of a request may be counted in the word that this one has not made.
 func (w *batchWord) mayCount(s *submission) bool {
-	return s.hasID && w.seq > 0 && !s.at.Add(-clocksApart).After(w.others)
+	return s.hasID && w.seq > 0 && !s.at.Add(-aheadMax-clocksApart).After(w.others) // its time is the client's
 }
 
 // batchAt is a batch in a partition.

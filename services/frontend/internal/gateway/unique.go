@@ -407,6 +407,16 @@ func (g *Gateway) checkKeys(ctx context.Context, pt *part) error {
 			}
 		}
 		replaces := pt.of.conflicts[pt.where[k]] == yardv1.OnConflict_ON_CONFLICT_REPLACE
+		if pt.batch() != "" && head.Seq != 0 && word != uniquekey.Own && (!exists || replaces) { // a try may have had the key before the one that the head names
+			task, err := g.lookUp(ctx, pt.call.Domain, own, time.Time{})
+			if err != nil {
+				return err
+			}
+			if task != nil {
+				pt.decide(k, own, yardv1.SubmitOutcome_SUBMIT_OUTCOME_CREATED)
+				return nil
+			}
+		}
 		if replaces && head.Seq != 0 && word != uniquekey.Own && (exists || pt.repeats()) {
 			replaced, err := g.replace(ctx, pt, k, head.Task)
 			if err != nil || replaced {
