@@ -968,7 +968,10 @@ type BatchMembers struct {
 	LogVersion uint32                 `protobuf:"varint,2,opt,name=log_version,json=logVersion,proto3" json:"log_version,omitempty"`
 	Tasks      int64                  `protobuf:"varint,3,opt,name=tasks,proto3" json:"tasks,omitempty"`
 	// No more come.
-	Closed        bool `protobuf:"varint,4,opt,name=closed,proto3" json:"closed,omitempty"`
+	Closed bool `protobuf:"varint,4,opt,name=closed,proto3" json:"closed,omitempty"`
+	// When tasks of a repeat were last stored with it, or before that, Unix ms, later each time; 1 = none ever were. 0 = it is not known: who stored it does not
+	// tell.
+	RepeatedAtMs  int64 `protobuf:"varint,5,opt,name=repeated_at_ms,json=repeatedAtMs,proto3" json:"repeated_at_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1029,6 +1032,13 @@ func (x *BatchMembers) GetClosed() bool {
 		return x.Closed
 	}
 	return false
+}
+
+func (x *BatchMembers) GetRepeatedAtMs() int64 {
+	if x != nil {
+		return x.RepeatedAtMs
+	}
+	return 0
 }
 
 // BatchEnds says how tasks of a batch ended, those in the archive of a partition: the last message on its subject, stored in one atomic batch with the last of
@@ -4325,13 +4335,14 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\aexpired\x18\v \x01(\bR\aexpired\x12*\n" +
 	"\x04ends\x18\f \x01(\v2\x16.yard.log.v1.BatchEndsR\x04ends\x12\x14\n" +
 	"\x05tasks\x18\r \x01(\x03R\x05tasks\x12(\n" +
-	"\x10callback_task_id\x18\x0e \x01(\fR\x0ecallbackTaskId\"x\n" +
+	"\x10callback_task_id\x18\x0e \x01(\fR\x0ecallbackTaskId\"\x9e\x01\n" +
 	"\fBatchMembers\x12\x19\n" +
 	"\bbatch_id\x18\x01 \x01(\tR\abatchId\x12\x1f\n" +
 	"\vlog_version\x18\x02 \x01(\rR\n" +
 	"logVersion\x12\x14\n" +
 	"\x05tasks\x18\x03 \x01(\x03R\x05tasks\x12\x16\n" +
-	"\x06closed\x18\x04 \x01(\bR\x06closed\"\xb1\x01\n" +
+	"\x06closed\x18\x04 \x01(\bR\x06closed\x12$\n" +
+	"\x0erepeated_at_ms\x18\x05 \x01(\x03R\frepeatedAtMs\"\xb1\x01\n" +
 	"\tBatchEnds\x12\x19\n" +
 	"\bbatch_id\x18\x01 \x01(\tR\abatchId\x12\x1f\n" +
 	"\vlog_version\x18\x02 \x01(\rR\n" +

@@ -233,6 +233,7 @@ func (m *BatchMembers) CloneVT() *BatchMembers {
 	r.LogVersion = m.LogVersion
 	r.Tasks = m.Tasks
 	r.Closed = m.Closed
+	r.RepeatedAtMs = m.RepeatedAtMs
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
 		copy(r.unknownFields, m.unknownFields)
@@ -1936,6 +1937,11 @@ func (m *BatchMembers) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.RepeatedAtMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.RepeatedAtMs))
+		i--
+		dAtA[i] = 0x28
 	}
 	if m.Closed {
 		i--
@@ -5243,6 +5249,9 @@ func (m *BatchMembers) SizeVT() (n int) {
 	}
 	if m.Closed {
 		n += 2
+	}
+	if m.RepeatedAtMs != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.RepeatedAtMs))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -8650,6 +8659,25 @@ func (m *BatchMembers) UnmarshalVT(dAtA []byte) error {
 				}
 			}
 			m.Closed = bool(v != 0)
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field RepeatedAtMs", wireType)
+			}
+			m.RepeatedAtMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.RepeatedAtMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -18389,6 +18417,25 @@ func (m *BatchMembers) UnmarshalVTUnsafe(dAtA []byte) error {
 				}
 			}
 			m.Closed = bool(v != 0)
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field RepeatedAtMs", wireType)
+			}
+			m.RepeatedAtMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.RepeatedAtMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

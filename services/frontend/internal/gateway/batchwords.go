@@ -9,7 +9,6 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
@@ -17,8 +16,8 @@ import (
 
 // Tasks of a batch are stored together with the word on how many tasks the batch has in that partition, over the word that was read (decision 0047). So the
 // log counts them, and takes none behind a word that closes the batch. That guards a repeat, too: it reads the word first and looks for its tasks then, so
-// what was sent before is either found, or refused once the repeat has written. So does a first try, which may come after its repeat, wherever a word
-// may count that; stored again, its tasks would be counted twice, and the batch would never be over.
+// what was sent before is either found, or refused once the repeat has written. So does a first try, which may come after its repeat, where the word says
+// that repeats were stored since the request was made; stored again, its tasks would be counted twice, and the batch would never be over.
 
 // batchWord is a word on the members of a batch in a partition.
 type batchWord struct {
@@ -28,15 +27,33 @@ type batchWord struct {
 	// seq is where the word lies that this one is over, 0 = there is none; tasks is what it counts, more are those that are being stored.
 	seq         uint64
 	tasks, more int64
-	// others is when others' tasks may last have been counted in it, or those of a repeat; the zero time = never.
-	others time.Time
+	// repeated is when those of a repeat were last stored with it, Unix ms, later each time: 1 = never, 0 = not known.
+	repeated int64
 	// again: some that are being stored are of a repeat.
 	again bool
 }
 
-// mayCount tells whether a try of a request may be counted in the word that this one has not made.
-func (w *batchWord) mayCount(s *submission) bool {
-	return s.hasID && w.seq > 0 && !s.at.Add(-clocksApart).After(w.others)
+// errMayBeCounted: a repeat of it may have been stored, so it is to be looked for.
+var errMayBeCounted = errors.New("its tasks may be members already")
+
+// mayCount tells whether a repeat of a part may be counted in the word: not one that it was looked for behind.
+func (w *batchWord) mayCount(pt *part) bool {
+	switch {
+	case !pt.hasID || w.seq == 0 || pt.word != nil || pt.unique(): // one with a word of its own was looked for behind it, and keys guard what has them
+		return false
+	case w.repeated == 0:
+		return true
+	}
+	made := pt.at.Add(-aheadMax - clocksApart) // by the client's clock
+	return pt.looked < w.repeated && made.UnixMilli() <= w.repeated
+}
+
+// count takes in that tasks of a part are stored with it.
+func (w *batchWord) count(pt *part) {
+	w.more += int64(pt.tasks())
+	if pt.repeats() && !w.again || w.repeated == 0 {
+		w.again, w.repeated = pt.repeats(), max(time.Now().UnixMilli(), w.repeated+1)
+	}
 }
 
 // batchAt is a batch in a partition.
@@ -115,9 +132,9 @@ func (g *Gateway) wordOf(ctx context.Context, at batchAt) (word batchWord, refus
 	if said.Closed || home.ClosedAtMs != 0 {
 		return word, fault.At(fault.FailedPrecondition, path, "the batch %q is closed", at.id), said.Closed, nil
 	}
-	word = batchWord{batchAt: at, made: home.CreatedAtMs, seq: seq, tasks: said.Tasks}
-	if seq > 0 {
-		word.others = time.Now()
+	word = batchWord{batchAt: at, made: home.CreatedAtMs, seq: seq, tasks: said.Tasks, repeated: said.RepeatedAtMs}
+	if seq == 0 {
+		word.repeated = 1
 	}
 	return word, nil, false, nil
 }
@@ -166,11 +183,10 @@ func (a *appender) storeAll(ctx context.Context, parts []*part, tell func(pt *pa
 	}
 }
 
-// gather finds the words for parts, and tells those whose batch takes no more, and those that are stored already: they are to be checked by themselves.
+// gather finds the words for parts, and tells those whose batch takes no more, and those that are to be looked for.
 func (a *appender) gather(ctx context.Context, parts []*part, fresh bool, tell func(*part, error)) (ready []*part, words []*batchWord) {
 	found := make(map[batchAt]*batchWord)
 	refused := make(map[batchAt]error)
-	var unsure []*part
 	for _, pt := range parts {
 		at := pt.batchAt()
 		if at.id == "" {
@@ -182,54 +198,32 @@ func (a *appender) gather(ctx context.Context, parts []*part, fresh bool, tell f
 			if err != nil {
 				refused[at] = err
 			} else {
-				found[at], words = &word, append(words, &word)
+				found[at] = &word
 			}
 		}
 		switch word := found[at]; {
 		case refused[at] != nil:
 			tell(pt, refused[at])
-		case pt.word == nil && !pt.unique() && word.mayCount(pt.of): // unique keys guard what has them, and one with a word of its own was looked for behind it
-			unsure = append(unsure, pt)
+		case word.mayCount(pt):
+			tell(pt, errMayBeCounted)
 		default:
 			ready = append(ready, pt)
 		}
 	}
-	ready = append(ready, a.absent(ctx, unsure, tell)...)
 	for _, pt := range ready {
 		word := found[pt.batchAt()]
 		if word == nil {
 			continue
 		}
-		word.more += int64(pt.tasks())
+		if word.more == 0 {
+			words = append(words, word)
+		}
+		word.count(pt)
 		for _, r := range pt.accepted.Records {
 			r.BatchMadeMs = word.made
 		}
-		word.again = word.again || pt.repeats()
 	}
-	return ready, slices.DeleteFunc(words, func(w *batchWord) bool { return w.more == 0 })
-}
-
-// absent are the parts that are not stored, of which it has looked for each. It tells the others.
-func (a *appender) absent(ctx context.Context, parts []*part, tell func(*part, error)) (absent []*part) {
-	why := make([]error, len(parts))
-	err := atOnce(ctx, len(parts), func(ctx context.Context, i int) error {
-		task, err := a.g.lookUp(ctx, parts[i].call.Domain, ids.TaskID(parts[i].accepted.Records[0].Id), time.Time{})
-		if task != nil {
-			why[i] = natslog.ErrWrongLast
-		}
-		return err
-	})
-	for i, pt := range parts {
-		switch {
-		case why[i] != nil:
-			tell(pt, why[i])
-		case err != nil: // some were not looked for
-			tell(pt, fmt.Errorf("%w: %v", natslog.ErrNotStored, err)) //nolint:errorlint // no fault: it is tried again
-		default:
-			absent = append(absent, pt)
-		}
-	}
-	return absent
+	return ready, words
 }
 
 // word is the word that the tasks of a part go over: its own, the last one that is known, or that of the log.
@@ -283,10 +277,7 @@ func (a *appender) learnWords(p int, words []*batchWord, first uint64, err error
 			delete(a.words, w.batchAt)
 			continue
 		}
-		if w.again {
-			w.others = time.Now()
-		}
-		a.words[w.batchAt] = batchWord{batchAt: w.batchAt, made: w.made, seq: first + uint64(i), tasks: w.tasks + w.more, others: w.others}
+		a.words[w.batchAt] = batchWord{batchAt: w.batchAt, made: w.made, seq: first + uint64(i), tasks: w.tasks + w.more, repeated: w.repeated}
 	}
 }
 
@@ -294,7 +285,7 @@ func (a *appender) learnWords(p int, words []*batchWord, first uint64, err error
 func encodeWords(p int, words []*batchWord, version uint32) ([]natslog.Msg, error) {
 	msgs := make([]natslog.Msg, len(words))
 	for i, w := range words {
-		data, err := (&logv1.BatchMembers{BatchId: w.id, LogVersion: version, Tasks: w.tasks + w.more}).MarshalVT()
+		data, err := (&logv1.BatchMembers{BatchId: w.id, LogVersion: version, Tasks: w.tasks + w.more, RepeatedAtMs: w.repeated}).MarshalVT()
 		if err != nil {
 			return nil, err
 		}

@@ -43,6 +43,8 @@ type part struct {
 	certain, fenced bool
 	// word is the one on the members of its batch that its tasks are to be stored over; nil = the last one that is known.
 	word *batchWord
+	// looked is what a word said of repeats that it was looked for behind (batchWord.repeated); 0 = it was not, or none said so.
+	looked int64
 	// done takes how a group commit went.
 	done chan error
 }
@@ -297,7 +299,7 @@ func (g *Gateway) decideWhole(ctx context.Context, pt *part) error {
 
 // storeEach decides about all tasks of a part, or returns why it has not.
 func (g *Gateway) storeEach(ctx context.Context, pt *part) error {
-	check := pt.batch() != "" && pt.repeats() // the word on its batch must be read before it is looked for
+	check, join := pt.batch() != "" && pt.repeats(), false // the word on its batch must be read before it is looked for
 	for delay := resolveFirst; pt.tasks() > 0; delay = min(2*delay, resolveLast) {
 		if check {
 			refused, err := g.readWord(ctx, pt)
@@ -319,6 +321,8 @@ func (g *Gateway) storeEach(ctx context.Context, pt *part) error {
 				continue
 			case pt.tasks() == 0:
 				return nil
+			case join && pt.word.repeated > 0: // it goes with others
+				pt.looked, pt.word, check, join = pt.word.repeated, nil, false, false
 			}
 		}
 		if !g.appender.hasRoom(pt.partition) { // what is left is for the events of the tasks that it has
@@ -340,13 +344,13 @@ func (g *Gateway) storeEach(ctx context.Context, pt *part) error {
 			return nil
 		case err == nil: // it is void if the log took it too late, which its owner knows
 			pt.certain, check = false, true
-		case errors.Is(err, natslog.ErrWrongLast):
-			check = true
+		case errors.Is(err, natslog.ErrWrongLast), errors.Is(err, errMayBeCounted):
+			check, join = true, errors.Is(err, errMayBeCounted) && pt.certain
 			continue
 		case errors.Is(err, natslog.ErrFull), errors.As(err, new(*fault.Error)):
 			return err
 		case !errors.Is(err, natslog.ErrNotStored):
-			pt.certain, check = false, true
+			pt.certain, check, join = false, true, false
 		}
 		pause(ctx, delay)
 		if ctx.Err() != nil {
@@ -413,6 +417,16 @@ func (g *Gateway) checkKeys(ctx context.Context, pt *part) error {
 			}
 		}
 		replaces := pt.of.conflicts[pt.where[k]] == yardv1.OnConflict_ON_CONFLICT_REPLACE
+		if pt.batch() != "" && head.Seq != 0 && word != uniquekey.Own && (!exists || replaces) { // a try may have had the key before the one that the head names
+			task, err := g.lookUp(ctx, pt.call.Domain, own, time.Time{})
+			if err != nil {
+				return err
+			}
+			if task != nil {
+				pt.decide(k, own, yardv1.SubmitOutcome_SUBMIT_OUTCOME_CREATED)
+				return nil
+			}
+		}
 		if replaces && head.Seq != 0 && word != uniquekey.Own && (exists || pt.repeats()) {
 			replaced, err := g.replace(ctx, pt, k, head.Task)
 			if err != nil || replaced {

@@ -34,7 +34,8 @@ type search struct {
 	caller context.Context //nolint:containedctx // the search ends when the caller leaves
 	id     ids.TaskID
 	read   replica.Levels
-	// bytes were read of the log for it.
+	// begun: a message was read that may hold it; bytes were read of the log from there on.
+	begun bool
 	bytes int
 	found *logv1.Record
 	at    ids.Position
@@ -200,20 +201,23 @@ func (r *Reader) lookThrough(some []natslog.Record, open []*search) {
 		wanted[s.id] = append(wanted[s.id], s)
 	}
 	for _, rec := range some {
+		submit := topology.IsSubmit(r.cfg.Partition, rec.Subject)
+		lane, ok := topology.LaneOf(r.cfg.Partition, rec.Subject)
+		at := replica.Queue{Lane: lane, Domain: topology.DomainOfSubmit(r.cfg.Partition, rec.Subject)}
+		wasRead := func(s *search) bool { return ok && rec.Seq <= s.read.Of(at) }
 		for _, s := range open {
-			if !rec.Time.Before(s.begin()) {
+			s.begun = s.begun || submit && !rec.Time.Before(s.begin()) && !wasRead(s)
+			if s.begun {
 				s.bytes += len(rec.Data)
 			}
 		}
-		if !topology.IsSubmit(r.cfg.Partition, rec.Subject) {
+		if !submit {
 			continue
 		}
-		lane, ok := topology.LaneOf(r.cfg.Partition, rec.Subject)
-		at := replica.Queue{Lane: lane, Domain: topology.DomainOfSubmit(r.cfg.Partition, rec.Subject)}
 		all, _ := record.CutEach(rec.Data, func(id ids.TaskID) bool { return len(wanted[id]) > 0 }) // what cannot be read goes to the quarantine when it is read
 		for _, found := range all {
 			for _, s := range wanted[ids.TaskID(found.Id)] {
-				if s.over || ok && rec.Seq <= s.read.Of(at) || record.Late(found, rec.Time) {
+				if s.over || wasRead(s) || record.Late(found, rec.Time) {
 					continue
 				}
 				s.found, s.at = found.CloneVT(), ids.NewPosition(rec.Seq, lane)

@@ -170,3 +170,41 @@ func TestI1_WhatWasStoredAtTheLastMomentIsFoundUnread(t *testing.T) {
 		t.Errorf("%v, %v", r, err)
 	}
 }
+
+// What one search reads in vain is not held against another one, whose lanes have read that.
+func TestASearchIsTooLongByItsOwnLanesAlone(t *testing.T) {
+	owner, reader := archivePorts(t)
+	store := func(lane ids.Lane, data []byte) uint64 {
+		t.Helper()
+		seq, _, err := natslog.Append(t.Context(), owner.NATS, natslog.Msg{Subject: topology.Submit(0, lane, "shop", "mail"), Data: data})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return seq
+	}
+	created := time.Now()
+	other := ids.NewTaskID(created, 0, 1)
+	batch, err := (&logv1.Batch{Tasks: []*logv1.Record{{Id: other[:], Domain: "shop", Payload: make([]byte, 1_000_000)}}}).MarshalVT()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last uint64
+	for range scanBytesMax/len(batch) + 3 {
+		last = store(3, batch)
+	}
+	id := ids.NewTaskID(created, 0, 2)
+	batch, err = (&logv1.Batch{Tasks: []*logv1.Record{{Id: id[:], Domain: "shop"}}}).MarshalVT()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := store(1, batch)
+	long := &search{caller: t.Context(), id: ids.NewTaskID(created, 0, 3), read: replica.Levels{Lanes: [ids.Lanes]uint64{1: at}}, done: make(chan struct{})}
+	short := &search{caller: t.Context(), id: id, read: replica.Levels{Lanes: [ids.Lanes]uint64{3: last}}, done: make(chan struct{})}
+	reader.scan(t.Context(), []*search{long, short})
+	if !errors.Is(long.err, partition.ErrSearchTooLong) {
+		t.Errorf("the long search: %v", long.err)
+	}
+	if short.err != nil || short.found == nil {
+		t.Errorf("the short search found %v, %v", short.found.GetId(), short.err)
+	}
+}
