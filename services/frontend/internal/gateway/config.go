@@ -49,7 +49,7 @@ type Config struct {
 	// counts as unknown and it is repeated. Default 2 s.
 	AppendTimeout time.Duration `koanf:"append_timeout" usage:"one append to the log may take"`
 	// VerdictTimeout is how long a verdict may take until the events are sent
-	// again. Default 2 s. Too short multiplies the log under load.
+	// again; of cancels and updates twice as long after each time, up to four times. Default 2 s. Too short multiplies the log under load.
 	VerdictTimeout time.Duration `koanf:"verdict_timeout" usage:"events are sent again after"`
 	// DrainTimeout is how long a stop waits for requests under way. Default 10 s.
 	DrainTimeout time.Duration `koanf:"drain_timeout" usage:"a stop waits for requests under way"`

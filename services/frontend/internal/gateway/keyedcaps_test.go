@@ -5,6 +5,9 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 )
 
@@ -40,5 +43,19 @@ func TestKeyedTasksFillAQueue(t *testing.T) {
 		r.wantQueued(t, "reported", 4)
 		accepted(t, <-r.submit(t, withID(keyed(keys("e", 6)...), true)))
 		wantFull(t, <-r.submit(t, withID(keyed("d"), true)), "/tasks/0/tasklist")
+	})
+}
+
+// Of a request whose replacement no one can tell about, the other tasks are stored all the same, and count.
+func TestKeyedTasksBesideAForgottenReplacementFillAQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := capped(t, 10, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.Copies } })
+		accepted(t, <-r.submit(t, withID(keyed("one"), true)))
+		req := keyed("one", "two", "three")
+		req.Tasks[0].OnConflict = yardv1.OnConflict_ON_CONFLICT_REPLACE
+		got := r.submit(t, withID(req, true))
+		r.verdictOn(t, &logv1.EventVerdict{Code: string(fault.Unknown), Final: true})
+		wantCode(t, (<-got).err, fault.Unknown)
+		r.wantQueued(t, "two are stored", 3)
 	})
 }

@@ -162,6 +162,7 @@ func inTurn(parts []*part) (all [][]*part) {
 func (g *Gateway) endEach(s *submission, parts []*part, failed error, began time.Time) {
 	if failed == nil {
 		if slices.ContainsFunc(s.results, func(r *yardv1.SubmitResult) bool { return r.Outcome == yardv1.SubmitOutcome_SUBMIT_OUTCOME_UNSPECIFIED }) {
+			s.held.resolveEach(parts)
 			g.untold(s)
 			return
 		}
