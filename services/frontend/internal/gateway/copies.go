@@ -46,10 +46,10 @@ func mayRepeat(c Call, requestID string, entries []validate.Outcome) {
 func (pt *part) replacement(k int, holder ids.TaskID) (entry validate.Outcome, until int64) {
 	entry = validate.Replacement(holder, pt.accepted.Records[k])
 	entry.Event.Update.SinceMs = copiesSince(pt.at, pt.call.now())
-	if !pt.repeats() && !pt.sent[k] {
+	if !pt.repeats() && !pt.open[k].sent {
 		until = pt.at.Add(firstTryFor - aheadMax - clocksApart).UnixMilli()
 	}
-	pt.sent[k] = true
+	pt.open[k].sent = true
 	return entry, until
 }
 

@@ -163,7 +163,7 @@ func (a *appender) encodeKeyed(p int, parts []*part, plan []filing.Message, keys
 				if err != nil {
 					return nil, nil, fmt.Errorf("a unique key: %w", err)
 				}
-				said = append(said, natslog.Msg{Subject: uniqueSubject(p, r), Data: data}.Over(pt.over[k]))
+				said = append(said, natslog.Msg{Subject: uniqueSubject(p, r), Data: data}.Over(pt.open[k].over))
 			}
 			batch.Tasks = append(batch.Tasks, pt.accepted.Records...)
 		}

@@ -22,7 +22,7 @@ func (g *Gateway) replace(ctx context.Context, pt *part, k int, holder ids.TaskI
 	}
 	shares, foreign := r.split([]validate.Outcome{entry})
 	if len(foreign) > 0 {
-		return false, fault.New(fault.Internal, "the unique key of task %d is that of %s, which is not of this cluster", pt.where[k], holder)
+		return false, fault.New(fault.Internal, "the unique key of task %d is that of %s, which is not of this cluster", pt.open[k].where, holder)
 	}
 	if err := g.outcomes.enqueue(shares[0]); err != nil {
 		return false, err
@@ -31,7 +31,7 @@ func (g *Gateway) replace(ctx context.Context, pt *part, k int, holder ids.TaskI
 	select {
 	case v = <-answered:
 	case <-ctx.Done():
-		pt.asked[k] = holder
+		pt.open[k].asked = holder
 		return false, context.Cause(ctx)
 	}
 	switch code := fault.Code(v.Code); {
@@ -44,7 +44,7 @@ func (g *Gateway) replace(ctx context.Context, pt *part, k int, holder ids.TaskI
 	case code == fault.FailedPrecondition, code == fault.NotFound, code == fault.Stale:
 		return false, nil
 	default: // what became of it is not known, or it is to be repeated
-		pt.asked[k] = holder
+		pt.open[k].asked = holder
 		return false, fault.New(code, "%s", v.Message)
 	}
 }

@@ -28,14 +28,9 @@ import (
 // part is what a request has in one partition, as one write of the log: as a submission it has the tasks that are still open.
 type part struct {
 	submission
-	// of is the request, and where its place in that of each open task; over is the last message about its key that it was checked by.
-	of    *submission
-	where []int
-	over  []uint64
-	// asked is the task that each was to replace where history has not said whether it did; zero: none.
-	asked []ids.TaskID
-	// sent tells of which a replacement was sent.
-	sent []bool
+	// of is the request, and open are those of its tasks of which nothing is decided, in the order of accepted.Records.
+	of   *submission
+	open []openTask
 	// lane and seq are the message that its tasks are in; 0 = none so far.
 	lane ids.Lane
 	seq  uint64
@@ -47,6 +42,17 @@ type part struct {
 	looked int64
 	// done takes how a group commit went.
 	done chan error
+}
+
+// openTask is one of which nothing is decided.
+type openTask struct {
+	// where is its place in the request.
+	where int
+	// over is the last message about its key that it was checked by.
+	over uint64
+	// asked is the task that it was to replace where history has not said whether it did; zero: none. sent: a replacement was sent.
+	asked ids.TaskID
+	sent  bool
 }
 
 // partTasksMax bounds the tasks with unique keys of one part, and of one atomic batch: each is a message more.
@@ -82,19 +88,19 @@ func conflicts(tasks []*yardv1.NewTask) map[int]yardv1.OnConflict {
 
 // decide notes what became of an open task, by its place in the part. Each has its own place, so parts and tasks may be decided at once.
 func (pt *part) decide(k int, id ids.TaskID, outcome yardv1.SubmitOutcome) {
-	pt.of.results[pt.where[k]] = &yardv1.SubmitResult{TaskId: id.String(), Outcome: outcome}
+	pt.of.results[pt.open[k].where] = &yardv1.SubmitResult{TaskId: id.String(), Outcome: outcome}
 }
 
 // keep leaves only those open that are not decided.
 func (pt *part) keep() {
 	n := 0
-	for k, i := range pt.where {
-		if pt.of.results[i] == nil {
-			pt.where[n], pt.over[n], pt.asked[n], pt.sent[n], pt.accepted.Records[n] = i, pt.over[k], pt.asked[k], pt.sent[k], pt.accepted.Records[k]
+	for k, one := range pt.open {
+		if pt.of.results[one.where] == nil {
+			pt.open[n], pt.accepted.Records[n] = one, pt.accepted.Records[k]
 			n++
 		}
 	}
-	pt.where, pt.over, pt.asked, pt.sent, pt.accepted.Records = pt.where[:n], pt.over[:n], pt.asked[:n], pt.sent[:n], pt.accepted.Records[:n]
+	pt.open, pt.accepted.Records = pt.open[:n], pt.accepted.Records[:n]
 	if n > 0 {
 		pt.accepted = validate.Gather(pt.accepted.Records)
 	}
@@ -251,7 +257,7 @@ func (s *submission) divide(g *Gateway) []*part {
 			pt.call, pt.at, pt.hasID, pt.tries, pt.partition = s.call, s.at, s.hasID, s.tries, p
 			open[p], parts = pt, append(parts, pt)
 		}
-		pt.where, pt.over, pt.asked, pt.sent = append(pt.where, i), append(pt.over, 0), append(pt.asked, ids.TaskID{}), append(pt.sent, false)
+		pt.open = append(pt.open, openTask{where: i})
 		pt.accepted.Records = append(pt.accepted.Records, r)
 	}
 	for _, pt := range parts {
@@ -393,12 +399,12 @@ func (g *Gateway) checkKeys(ctx context.Context, pt *part) error {
 	}
 	return atOnce(ctx, pt.tasks(), func(ctx context.Context, k int) error {
 		r := pt.accepted.Records[k]
-		if asked := pt.asked[k]; !asked.IsZero() { // it may have been replaced, and have ended since
+		if asked := pt.open[k].asked; !asked.IsZero() { // it may have been replaced, and have ended since
 			replaced, err := g.replace(ctx, pt, k, asked)
 			if err != nil || replaced {
 				return err
 			}
-			pt.asked[k] = ids.TaskID{}
+			pt.open[k].asked = ids.TaskID{}
 		}
 		head, err := g.headOf(ctx, pt.partition, r)
 		if err != nil {
@@ -417,7 +423,7 @@ func (g *Gateway) checkKeys(ctx context.Context, pt *part) error {
 				exists = uniquekey.Has(uniquekey.Holder{Exists: task != nil, FinishedAt: task.GetFinishedAtMs(), ForMS: task.GetUniqueForMs()}, pt.call.now())
 			}
 		}
-		replaces := pt.of.conflicts[pt.where[k]] == yardv1.OnConflict_ON_CONFLICT_REPLACE
+		replaces := pt.of.conflicts[pt.open[k].where] == yardv1.OnConflict_ON_CONFLICT_REPLACE
 		if pt.batch() != "" && head.Seq != 0 && word != uniquekey.Own && (!exists || replaces) { // a try may have had the key before the one that the head names
 			task, err := g.lookUp(ctx, pt.call.Domain, own, time.Time{})
 			if err != nil {
@@ -436,10 +442,10 @@ func (g *Gateway) checkKeys(ctx context.Context, pt *part) error {
 		}
 		switch {
 		case !exists:
-			pt.over[k] = head.Seq
+			pt.open[k].over = head.Seq
 		case word == uniquekey.Own:
 			pt.decide(k, own, yardv1.SubmitOutcome_SUBMIT_OUTCOME_CREATED)
-		case pt.of.conflicts[pt.where[k]] == yardv1.OnConflict_ON_CONFLICT_REJECT:
+		case pt.of.conflicts[pt.open[k].where] == yardv1.OnConflict_ON_CONFLICT_REJECT:
 			pt.decide(k, head.Task, yardv1.SubmitOutcome_SUBMIT_OUTCOME_REJECTED)
 		default:
 			pt.decide(k, head.Task, yardv1.SubmitOutcome_SUBMIT_OUTCOME_EXISTING)
