@@ -14,6 +14,7 @@ func rules() map[string]rule {
 		"cores are pure":                corePurity,
 		"test packages stay in tests":   testPackages,
 		"size of files and functions":   sizes,
+		"size of types and packages":    rooms,
 		"subjects have one home":        subjects,
 		"packages say what they own":    packageComments,
 		"package names":                 packageNames,
@@ -23,6 +24,7 @@ func rules() map[string]rule {
 		"log lines have known keys":     logKeys,
 		"no loose ends":                 looseEnds,
 		"plain words":                   plainWords,
+		"plain names":                   plainNames,
 		"links lead somewhere":          links,
 		"quoted code is compiled":       quotes,
 		"feature index":                 featureIndex,
@@ -30,14 +32,11 @@ func rules() map[string]rule {
 		"changelog":                     changelog,
 		"services introduce themselves": serviceReadmes,
 		"versions agree":                versions,
-		"as many tests as source":       moreTestsThanSource,
 	}
 }
 
 func TestTidy(t *testing.T) {
 	tree := parse(t, readRepository(t))
-	modules, folders := shares(tree)
-	t.Logf("modules %v\nfolders %v", modules, folders)
 	for name, check := range rules() {
 		t.Run(name, func(t *testing.T) {
 			for _, finding := range check(tree) {
