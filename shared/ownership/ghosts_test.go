@@ -146,7 +146,9 @@ func TestANodeServesWhatOthersKnowOf(t *testing.T) {
 			c.Serve = func(ctx context.Context, p int) error {
 				both.add(p, 1)
 				defer both.add(p, -1)
-				return s.serve(ctx, p)
+				err := s.serve(ctx, p)
+				<-late.release // a slow drain
+				return err
 			}
 		})
 	}
