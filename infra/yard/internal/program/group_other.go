@@ -11,7 +11,9 @@ import (
 
 // Without process groups a program is killed alone, and at once.
 
-func command(ctx context.Context, text string) *exec.Cmd { return exec.CommandContext(ctx, "sh", "-c", text) }
+func command(ctx context.Context, text string) *exec.Cmd {
+	return exec.CommandContext(ctx, "sh", "-c", text)
+}
 
 func start(cmd *exec.Cmd) (release func(), err error) { return func() {}, cmd.Start() }
 
