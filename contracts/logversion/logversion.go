@@ -78,8 +78,6 @@ const (
 	Redrives = 10
 	// KeyCommands is the format since which operators skip and unblock order keys: an older owner does not know the events.
 	KeyCommands = 10
-	// LetterLimits is the format since which domains limit their dead letters: an older owner would keep them.
-	LetterLimits = 10
 	// Batches is the format since which tasks may be members of a batch: an older owner would not count how they end.
 	Batches = 10
 	// Pins is the format since which a worker may try again in place: an older owner would end the attempt.

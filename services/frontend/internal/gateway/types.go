@@ -23,10 +23,6 @@ func (g *Gateway) PutType(c Call, req *yardv1.PutTypeRequest, answer Answer) {
 		return
 	}
 	t := req.Type
-	if err := g.typeKnown(t); err != nil {
-		answer(nil, err)
-		return
-	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
 		if g.Catalog.Type(c.Domain, t.Name) == nil && g.Catalog.Counts(c.Domain).Types >= validate.TypesMax {
 			return nil, fault.At(fault.FailedPrecondition, "/type/name", "the domain has %d types with settings, and no more are allowed: delete some", validate.TypesMax)
@@ -123,5 +119,5 @@ func (g *Gateway) DeleteType(c Call, req *yardv1.DeleteTypeRequest, answer Answe
 
 // noType refuses what is asked of a type without settings, and says what to do about it.
 func noType(name string) error {
-	return fault.At(fault.NotFound, "/name", "the type %q has no settings, so the defaults hold: set some with types.put, or `yard type set %s`", name, name)
+	return fault.At(fault.NotFound, "/name", "the type %q has no settings, so the defaults hold: set some with types.put, or `yard type put %s`", name, name)
 }
