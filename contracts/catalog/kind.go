@@ -47,6 +47,13 @@ type message interface {
 	proto.Message
 }
 
+// Settings are records that people put: they have names and revisions.
+type Settings interface {
+	message
+	GetName() string
+	GetRevision() int64
+}
+
 // kind is what is declared of a Kind, and what its message says.
 type kind struct {
 	// noun is what a record is called. A request holds it in a field of this name.

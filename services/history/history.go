@@ -191,7 +191,7 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 	}
 	defer closeReader()
 	retention := func(domain string) time.Duration {
-		if d, ok := domains.Domain(domain); ok && d.RetentionMs > 0 {
+		if d := domains.Domain(domain); d.GetRetentionMs() > 0 {
 			return max(time.Duration(d.RetentionMs)*time.Millisecond, topology.RetentionMin) // earlier versions took less
 		}
 		return retentionDefault
@@ -213,7 +213,7 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 	var parts lifecycle.Group
 	parts.Add("storage", room)
 	parts.Add("owner", owner)
-	parts.Add("letters", &partition.Sweeper{Owner: owner, Store: reader, Limits: func() []partition.LetterLimits { return letterLimits(domains.Domains()) }})
+	parts.Add("letters", &partition.Sweeper{Owner: owner, Store: reader, Limits: func() []partition.LetterLimits { return letterLimits(catalog.Domains.All(domains, "")) }})
 	store := natshistory.Batches{Config: nc}
 	parts.Add("batches", batches.New(batches.Deps{
 		Partition: p, Partitions: s.Partitioning.History, Store: store, Hints: store.Hints, Now: s.Clock.Now, Log: s.Log,
