@@ -86,9 +86,8 @@ func Watch(ctx context.Context, kv Bucket, onChange func(domain string)) (*Catal
 // catalog lives.
 func (c *Catalog) Version() uint32 { return c.now.Load().version }
 
-// WriteVersion is the log version that this program writes: the cluster's, or its
-// own newest where that is older.
-func (c *Catalog) WriteVersion() uint32 { return min(c.Version(), logversion.WriteMax()) }
+// WriteVersion is the log version that this program writes: the cluster's, or its own newest if that is lower.
+func (c *Catalog) WriteVersion() uint32 { return min(c.Version(), logversion.Newest()) }
 
 // Domain returns the domain of this name, or nil. The result is read-only.
 func (c *Catalog) Domain(name string) *yardv1.Domain { return Domains.Of(c, "", name) }
@@ -103,7 +102,7 @@ func (c *Catalog) GroupLimits(domain string) map[string]int { return c.now.Load(
 func newState() *state {
 	s := &state{
 		tables: make([]table, len(kinds)), revisions: make([]uint64, len(kinds)),
-		weights: map[string]map[string]float64{}, groupLimits: map[string]map[string]int{}, version: logversion.First,
+		weights: map[string]map[string]float64{}, groupLimits: map[string]map[string]int{},
 	}
 	for i := range s.tables {
 		s.tables[i] = table{}

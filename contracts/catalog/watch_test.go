@@ -142,7 +142,7 @@ func TestWhatIsMalformedChangesNothing(t *testing.T) {
 			w.bucket.Store(key, value)
 		}
 		w.reported("malformed")
-		if w.Domain("shop") == nil || w.Version() != logversion.First {
+		if w.Domain("shop") == nil || w.Version() != 0 {
 			t.Errorf("domain %v, version %d", w.Domain("shop"), w.Version())
 		}
 		if Types.Of(w.Catalog, "shop", "a") == nil {
@@ -168,7 +168,7 @@ func TestTheVersionNeverGoesDown(t *testing.T) {
 		}
 		w.bucket.Store(topology.VersionKey, "99")
 		w.reported("versions") // they are no one's domain
-		if w.Version() != 99 || w.WriteVersion() != logversion.WriteMax() {
+		if w.Version() != 99 || w.WriteVersion() != logversion.Newest() {
 			t.Errorf("version %d, written is %d", w.Version(), w.WriteVersion())
 		}
 		// A watch that starts again, on a bucket from before, does not lower it either.
