@@ -213,8 +213,8 @@ func TestACatalogFollowsRecords(t *testing.T) {
 			if m := k.Of(w.Catalog, domain, old); !proto.Equal(m, make(7, 1)) || k.Revision(w.Catalog) != 1 {
 				t.Errorf("%v, revision %d", m, k.Revision(w.Catalog))
 			}
-			if m := k.Of(w.Catalog, "nobody", old); m != nil {
-				t.Errorf("nobody has %v", m)
+			if m := k.Of(w.Catalog, "bank2", old); m != nil {
+				t.Errorf("another domain has %v", m)
 			}
 			concerned := k.concerns(domain, acme)
 			for n := range int64(2) {

@@ -299,10 +299,7 @@ func TestCatalogKeepsTasklists(t *testing.T) {
 	if err != nil || next <= first {
 		t.Fatalf("revision %d after %d: %v", next, first, err)
 	}
-	await(t, func() bool {
-		l := catalog.Tasklists.Of(c, "shop", "mail")
-		return l.GetPriority() == 4 && l.Revision == next
-	})
+	await(t, func() bool { return catalog.Tasklists.Of(c, "shop", "mail").GetRevision() == next })
 	for what, err := range map[string]error{
 		"put":    second(catalog.Tasklists.Put(ctx, kv, "shop", mail(5, first))),
 		"delete": second(catalog.Tasklists.Delete(ctx, kv, "shop", "mail", first)),

@@ -1,6 +1,6 @@
 // Package catalogtest has the config bucket in memory.
 //
-// Owns: what package catalog uses of a key-value bucket, and its failures. Never does: anything outside of tests. On failure: as it is told.
+// Owns: what package catalog uses of a key-value bucket, and its failures. Never does: anything outside of tests. On failure: as the test says.
 package catalogtest
 
 import (
