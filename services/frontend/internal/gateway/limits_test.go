@@ -76,7 +76,7 @@ func TestBadLimitsAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		for path, l := range map[string]*yardv1.Limit{
-			"/limit": nil, "/limit/name": {Name: "a.b", MaxConcurrency: 1}, "/limit/max_concurrency": {Name: "a"},
+			"/limit": {Name: "a"}, "/limit/name": {Name: "a.b", MaxConcurrency: 1},
 			"/limit/description": {Name: "a", MaxConcurrency: 1, Description: strings.Repeat("x", 1025)},
 			"/limit/revision":    {Name: "a", MaxConcurrency: 1, Revision: -1},
 		} {
