@@ -152,7 +152,7 @@ func (l *line) stopsAgain(at uint64) {
 	if lane := cp.Lanes[3]; cp.EventFloor >= at || lane.AckSeq >= at || lane.ReadSeq >= at {
 		l.t.Errorf("the checkpoint passed message %d: %v", at, cp)
 	}
-	if cp.LogVersion != 0 {
+	if cp.LogVersion != 1 {
 		l.t.Errorf("the checkpoint is of version %d", cp.LogVersion)
 	}
 }
