@@ -14,7 +14,6 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/batches"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/batch"
@@ -78,7 +77,7 @@ func (k *keeping) closed(id string) (name batch.Name) {
 	}
 	home := topology.BatchPartition(name.Domain, id, k.parts)
 	k.put(topology.BatchHome(home, name.Domain, id), &logv1.BatchHome{
-		BatchId: id, LogVersion: logversion.Field(logversion.Batches), CreatedAtMs: now, ClosedAtMs: now, ExpiresAtMs: now + time.Hour.Milliseconds(), KeepMs: time.Hour.Milliseconds(),
+		BatchId: id, LogVersion: 1, CreatedAtMs: now, ClosedAtMs: now, ExpiresAtMs: now + time.Hour.Milliseconds(), KeepMs: time.Hour.Milliseconds(),
 		Callback: &logv1.Record{Domain: name.Domain, Type: "callback", Tasklist: "mail", Priority: 3, Policy: &logv1.Policy{MaxAttempts: 1}},
 	})
 	k.file(0, member(name, 0, taskstate.Completed), member(name, 0, taskstate.Dead), member(name, 0, taskstate.Lapsed))
