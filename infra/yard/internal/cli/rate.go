@@ -34,7 +34,7 @@ func (r *rateFlag) Type() string { return "rate" }
 // Set reads it.
 func (r *rateFlag) Set(text string) error {
 	wrong := fmt.Errorf(`want a rate such as 100/s, 5/10m or "100/s burst 20", or 0`)
-	if text == "0" {
+	if text == "0" || text == "" {
 		*r = rateFlag{}
 		return nil
 	}
