@@ -23,7 +23,7 @@ func rateFlags(flags *pflag.FlagSet, r *yard.Rate) {
 // String writes it as it is read.
 func (r *rateFlag) String() string {
 	if r.Tasks == 0 {
-		return ""
+		return "0"
 	}
 	return rateText(yard.Rate(*r))
 }
@@ -34,7 +34,7 @@ func (r *rateFlag) Type() string { return "rate" }
 // Set reads it.
 func (r *rateFlag) Set(text string) error {
 	wrong := fmt.Errorf(`want a rate such as 100/s, 5/10m or "100/s burst 20", or 0`)
-	if text == "0" || text == "" {
+	if text == "0" {
 		*r = rateFlag{}
 		return nil
 	}
