@@ -20,7 +20,7 @@ import (
 // takeover; tasks on the shelf are read, listed, changed and cancelled; then the key goes on, in order.
 func TestAStuckKeyLeavesMemory(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "restarts a system of its own")
+	testkit.Slow(t, "restarts a system of its own")
 	for _, policy := range []yardv1.OrderPolicy{yardv1.OrderPolicy_ORDER_POLICY_BLOCK, yardv1.OrderPolicy_ORDER_POLICY_PARK} {
 		t.Run(policy.String(), func(t *testing.T) {
 			t.Parallel()
@@ -32,7 +32,7 @@ func TestAStuckKeyLeavesMemory(t *testing.T) {
 // TestAStuckKeyOfFiftyThousand is the same with the window that a partition has.
 func TestAStuckKeyOfFiftyThousand(t *testing.T) {
 	t.Parallel()
-	testkit.Minutes(t, "hands in 50,000 tasks, and runs a part of them one after the other")
+	testkit.Slow(t, "hands in 50,000 tasks, and runs a part of them one after the other")
 	stuckKey(t, yardv1.OrderPolicy_ORDER_POLICY_BLOCK, stack.DefaultServices().History.Partition.WindowTasks, 50_000, 2000)
 }
 

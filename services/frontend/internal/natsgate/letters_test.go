@@ -16,7 +16,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
-	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/gateway"
 )
@@ -130,7 +130,7 @@ func TestManyLettersArePurgedTogether(t *testing.T) {
 
 // TestLettersArePurgedWhereMarksMayNotBeStored: the permissions are those of before the upgrade, so no one answers. Letters are purged one by one, as then.
 func TestLettersArePurgedWhereMarksMayNotBeStored(t *testing.T) {
-	srv := testkit.RunNATS(t, func(o *server.Options) {
+	srv := natskit.Run(t, func(o *server.Options) {
 		deny := &server.Permissions{Publish: &server.SubjectPermission{Deny: []string{topology.DeadAny}}}
 		o.Users, o.NoAuthUser = []*server.User{{Username: "all"}, {Username: "frontend", Permissions: deny}}, "all"
 	})

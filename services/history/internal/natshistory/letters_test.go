@@ -16,6 +16,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/porttest"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
 // TestAnEarlierLetterGoes that an owner has left behind: it died after it had stored the next one, and its successor stores that again.
@@ -156,8 +157,8 @@ func wantLeft(t *testing.T, c Config, r *Reader, all []*taskstate.Task, were []r
 // TestLettersAreNotCountedAfterAnOutage: a server that comes back removes what has run out meanwhile in any order, what is said of marks before the marks too.
 func TestLettersAreNotCountedAfterAnOutage(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "waits until marks run out")
-	srv := testkit.RunNATS(t)
+	testkit.Slow(t, "waits until marks run out")
+	srv := natskit.Run(t)
 	owner, reader := archivePortsAt(t, srv)
 	reader.certainty.young = 0 // as if they lay there for long
 	a, ctx := NewArchive(owner, porttest.Retention), t.Context()
