@@ -1452,7 +1452,7 @@ export interface Task {
   awaits_turn?: boolean;
   /** As submitted. */
   order_policy?: OrderPolicy;
-  /** It would be dead, and holds up its order_key instead (order_policy block or park). Its state is backoff. */
+  /** It would be dead, and holds up its order_key instead (order_policy block). Its state is backoff. */
   blocked?: boolean;
   /** As submitted. */
   batch_id?: string;
@@ -1494,9 +1494,9 @@ export interface Domain {
   rate?: Rate;
   /** The most attempts of each group (group of tasks.submit) that run at once in the domain, on all nodes together, 1..1000000. A group may have its own number (max_concurrency of groups.put). Tasks without a group are not counted. Default 0: no limit. Since log version 8. */
   max_concurrency_per_group?: number;
-  /** How long dead letters are kept after their tasks ended, ms, 60000..31622400000 (366 days). Older ones are deleted, about twice a minute, but for those that are being redriven; their tasks stay dead. Default 0: until they are redriven or purged. Since log version 10. */
+  /** How long dead letters are kept after they were stored, about when their tasks ended, ms, 60000..31622400000 (366 days). Older ones are purged, within a minute; their tasks stay dead. Default 0: until they are redriven or purged. */
   dead_letters_max_age_ms?: number;
-  /** How many dead letters are kept, 1..10000000. The oldest beyond that are deleted alike. Default 0: all. Since log version 10. */
+  /** How many dead letters are kept, 1..10000000. The oldest beyond that are purged, within a minute. Default 0: all. */
   dead_letters_max?: number;
 }
 
@@ -1957,8 +1957,6 @@ export type OrderPolicy =
   | "skip"
   /** The task holds up its key, as blocked: until it is cancelled, or gets one more attempt (tasks.update with run_now or a time), or finish_within_ms is over. */
   | "block"
-  /** The same, and all tasks behind it leave the memory of history at once, however many there are. They are listed, read, cancelled and changed as before. */
-  | "park"
   | (string & {});
 
 export type SubmitOutcome =
