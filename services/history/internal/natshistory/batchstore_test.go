@@ -74,7 +74,7 @@ func (k *keeping) closed(id string) (name batch.Name) {
 	now := time.Now().UnixMilli()
 	name = batch.Name{Domain: "shop", ID: id, Made: now}
 	for p, n := range []int64{3, 2} {
-		k.put(topology.BatchMembers(p, name.Domain, id, now), &logv1.BatchMembers{BatchId: id, LogVersion: 10, Tasks: n})
+		k.put(topology.BatchMembers(p, name.Domain, id, now), &logv1.BatchMembers{BatchId: id, LogVersion: 1, Tasks: n})
 	}
 	home := topology.BatchPartition(name.Domain, id, k.parts)
 	k.put(topology.BatchHome(home, name.Domain, id), &logv1.BatchHome{
