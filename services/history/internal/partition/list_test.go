@@ -67,7 +67,7 @@ func TestTasksAreListedOnceInPagesOfAnySize(t *testing.T) {
 			for i := 0; i < len(all) && yield(all[i]); i += 2 {
 			}
 		})
-		for name, c := range map[string]struct {
+		for name, c := range map[string]*struct {
 			filter yardv1.ListRequest
 			want   []string
 		}{

@@ -207,9 +207,7 @@ func (s *Shard) publish(b *batch) {
 	b.sentAt = s.now.Mono
 	b.copies++
 	out := b.out
-	if s.cfg.Fences {
-		out.Delivered = l.delivered
-	}
+	out.Delivered = l.delivered
 	l.reported, l.reportedAt, l.news = l.delivered, s.now.Mono, false
 	s.fx.Batches = append(s.fx.Batches, out)
 }
@@ -236,12 +234,11 @@ func (s *Shard) handOver() {
 		for l.open && l.stopping == 0 && len(l.stops) > 0 {
 			s.sendStops(l)
 		}
-		if l.news && s.cfg.Fences && (s.now.Mono-l.reportedAt >= heardAfter || s.drain.on) {
+		if l.news && (s.now.Mono-l.reportedAt >= heardAfter || s.drain.on) {
 			b := &batch{}
 			l.add(b, s.now.Mono)
 			s.publish(b)
 		}
-		l.news = l.news && s.cfg.Fences
 	}
 }
 

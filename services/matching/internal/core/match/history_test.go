@@ -221,7 +221,7 @@ func (o *owner) checkBatch(b *Batch) {
 	}
 	o.sent[at] = text
 	o.numbers[b.Partition] = max(b.Number, o.numbers[b.Partition])
-	if o.s.cfg.Fences && b.Number == 1 != b.Fence {
+	if b.Number == 1 != b.Fence {
 		o.w.t.Fatalf("batch %v is a fence: %v", at, b.Fence)
 	}
 	for n := uint64(1); n <= b.Delivered; n++ {
@@ -266,7 +266,7 @@ func (o *owner) checkGrab(g *Grab) {
 func (w *world) decide(o *owner, b *Batch) Verdicts {
 	v := Verdicts{Partition: b.Partition, Batch: b.Number}
 	at := w.partitions[b.Partition]
-	stale := o.s.cfg.Fences && o.epoch < at.fences[o.shard]
+	stale := o.epoch < at.fences[o.shard]
 	if b.Fence {
 		at.fences[o.shard] = max(at.fences[o.shard], o.epoch)
 		return Verdicts{b.Partition, b.Number, 0, []Verdict{{Fenced: stale}}}
