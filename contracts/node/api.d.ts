@@ -1114,7 +1114,7 @@ export interface RetryPolicy {
   initial_interval_ms?: number;
   /** The factor by which each further wait is longer, 1..100. Default 2. */
   backoff?: number;
-  /** The longest wait in ms, 1..2592000000 (30 days). Default 600000. */
+  /** The longest wait in ms, 1..2592000000 (30 days), initial_interval_ms at least. Default 600000, or initial_interval_ms if that is longer. */
   max_interval_ms?: number;
   /** Failures with one of these error types make it a dead letter at once, also where the worker asked for a delay. At most 16, each once, of 1..128 bytes; compared exactly. `timeout` and `lost` are those of attempts that the engine ended. Default: none. Since log version 9. */
   non_retryable?: string[];
@@ -1140,7 +1140,7 @@ export interface ErrorRetry {
   initial_interval_ms?: number;
   /** The factor by which each further wait is longer, 1..100. */
   backoff?: number;
-  /** The longest wait in ms, 1..2592000000 (30 days). */
+  /** The longest wait in ms, 1..2592000000 (30 days), initial_interval_ms at least. */
   max_interval_ms?: number;
   /** A failure of this type makes it a dead letter if the task has failed so many times with it, 1..10000. */
   max_attempts?: number;
@@ -1164,7 +1164,7 @@ export interface NewTask {
   retry?: RetryPolicy;
   /** An attempt that runs longer than this counts as failed, ms, 100..604800000 (7 days). Default: the type's, then 300000. */
   start_to_close_ms?: number;
-  /** An attempt without a heartbeat for longer than this is taken from its worker, ms, 100..604800000. Default: the type's, then no limit. */
+  /** An attempt without a heartbeat for longer than this is taken from its worker, ms, 100..604800000, at most start_to_close_ms. Default: the type's, then no limit. */
   heartbeat_timeout_ms?: number;
   /** W3C trace context of this task. Default: the request's traceparent header. */
   traceparent?: string;
@@ -1908,7 +1908,7 @@ export type BatchState =
   | (string & {});
 
 export type Jitter =
-  /** Within a tenth of the wait, more or less. */
+  /** Within a tenth of the wait, more or less, and never more than max_interval_ms. */
   | "slight"
   /** Anything from 1 ms to the wait. */
   | "full"
