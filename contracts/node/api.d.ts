@@ -730,7 +730,7 @@ export interface PutTypeResponse {
 
 /** GetTypeRequest (types.get). */
 export interface GetTypeRequest {
-  /** Required. [A-Za-z0-9_.-]{1,64}. */
+  /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
   name: string;
 }
 
@@ -762,7 +762,7 @@ export interface ListTypesResponse {
 
 /** DeleteTypeRequest (types.delete) deletes the settings of a type. Its limit ends within a second. Tasks of this type may still be submitted, with the default policy; those accepted before keep theirs. */
 export interface DeleteTypeRequest {
-  /** Required. [A-Za-z0-9_.-]{1,64}. */
+  /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
   name: string;
   /** Delete only this revision, otherwise STALE. Default 0: any revision. */
   revision?: number;
@@ -775,7 +775,7 @@ export interface DeleteTypeResponse {
 
 /** PauseTypeRequest (types.pause): no task of the type starts until it is resumed. It takes effect within a second. Pausing again replaces the pause. Since log version 6. */
 export interface PauseTypeRequest {
-  /** Required. [A-Za-z0-9_.-]{1,64}. */
+  /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
   name: string;
   /** Why, for people; at most 1024 bytes. */
   reason?: string;
@@ -792,7 +792,7 @@ export interface PauseTypeResponse {
 
 /** ResumeTypeRequest (types.resume) ends a pause or a drain. NOT_FOUND if the type is not paused, or not drained. */
 export interface ResumeTypeRequest {
-  /** Required. [A-Za-z0-9_.-]{1,64}. */
+  /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
   name: string;
   /** End the drain; a pause stays. Default false: end the pause; a drain stays. */
   drain?: boolean;
@@ -805,7 +805,7 @@ export interface ResumeTypeResponse {
 
 /** DrainTypeRequest (types.drain): a submit with a task of the type is refused with FAILED_PRECONDITION until the drain ends. It takes effect within a second. What was accepted goes on: it starts, is tried again, and comes back from a delay. A repeat, with its request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain. Since log version 6. */
 export interface DrainTypeRequest {
-  /** Required. [A-Za-z0-9_.-]{1,64}. */
+  /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
   name: string;
   /** Why, for people; at most 1024 bytes. */
   reason?: string;
@@ -822,7 +822,7 @@ export interface DrainTypeResponse {
 
 /** PurgeTypeRequest (types.purge) is PurgeTasklistRequest for the tasks of a type. */
 export interface PurgeTypeRequest {
-  /** Required. [A-Za-z0-9_.-]{1,64}. */
+  /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
   name: string;
   /** Only tasks of this tasklist. Default: all. */
   tasklist?: string;
@@ -935,7 +935,7 @@ export interface PutGroupResponse {
 
 /** GetGroupRequest (groups.get). */
 export interface GetGroupRequest {
-  /** Required. [A-Za-z0-9_.-]{1,64}. */
+  /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
   name: string;
 }
 
@@ -967,7 +967,7 @@ export interface ListGroupsResponse {
 
 /** DeleteGroupRequest (groups.delete) deletes the settings of a group. Its weight is 1 from then on, and limits count it as any other. */
 export interface DeleteGroupRequest {
-  /** Required. [A-Za-z0-9_.-]{1,64}. */
+  /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
   name: string;
   /** Delete only this revision, otherwise STALE. Default 0: any revision. */
   revision?: number;
@@ -1148,7 +1148,7 @@ export interface ErrorRetry {
 
 /** NewTask is one task to accept. */
 export interface NewTask {
-  /** The kind of work; required. [A-Za-z0-9_.-]{1,64}. */
+  /** The kind of work; required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
   type: string;
   /** The tasklist it waits in. Default: the request's tasklist. [A-Za-z0-9_-]{1,64}. */
   tasklist?: string;
@@ -1512,7 +1512,7 @@ export interface Rate {
 
 /** TaskType holds what tasks of one type have in common. */
 export interface TaskType {
-  /** Required. [A-Za-z0-9_.-]{1,64}. */
+  /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
   name: string;
   /** What happens after a failure. */
   retry?: RetryPolicy;
@@ -1552,7 +1552,7 @@ export interface Tasklist {
   max_concurrency?: number;
   /** How many attempts of tasks of this tasklist start in a time. Default: any number. Since log version 7. */
   rate?: Rate;
-  /** While about so many tasks of this tasklist are queued, 1..100000000, submits of more are refused with RESOURCE_EXHAUSTED. Queued are those that are due and neither run nor have ended: ready ones, and those that wait for a moment between two attempts. What is delayed, or waits for long to be tried again, is counted when it is due; nothing that was accepted is ever refused. At most 100 tasklists of a domain have one. Default 0: no cap. */
+  /** While about so many tasks of this tasklist are queued, 1..100000000, submits of more are refused with RESOURCE_EXHAUSTED, and a request that has more of them alone with INVALID_ARGUMENT. Queued are those that are due and neither run nor have ended: ready ones, and those that wait for a moment between two attempts. What is delayed, or waits for long to be tried again, is counted when it is due; nothing that was accepted is ever refused. At most 100 tasklists of a domain have one. Default 0: no cap. */
   max_queued?: number;
   /** Over how many partitions the tasklist is spread, 1..64: each is a table and a line of polls of its own, on another matching shard as far as there are any. More let several nodes serve one tasklist; tasks of different partitions start in about the order in which they became ready. Default 0: one. Change it any time: what waits in a partition that is no more is run as before. At most 100 tasklists of a domain have several. Since log version 8. */
   partitions?: number;
@@ -1560,7 +1560,7 @@ export interface Tasklist {
   partitions_max?: number;
   /** The most attempts of tasks of this tasklist of each group (group of tasks.submit) that run at once, on all nodes together, 1..1000000. A group may have its own number (max_concurrency of groups.put). Tasks without a group are not counted. Default 0: no limit. Since log version 8. */
   max_concurrency_per_group?: number;
-  /** While about so many tasks of one group (group of tasks.submit) of this tasklist are queued, 1..100000000, submits of more tasks of that group are refused with RESOURCE_EXHAUSTED; those of other groups are accepted. Queued is what it is for max_queued, and both may be set. Tasks without a group are not counted. At most 100 tasklists of a domain have one. Default 0: no cap. Since log version 9. */
+  /** While about so many tasks of one group (group of tasks.submit) of this tasklist are queued, 1..100000000, submits of more tasks of that group are refused as for max_queued; those of other groups are accepted. Queued is what it is for max_queued, and both may be set. Tasks without a group are not counted. At most 100 tasklists of a domain have one. Default 0: no cap. Since log version 9. */
   max_queued_per_group?: number;
 }
 

@@ -892,7 +892,7 @@ func (x *ErrorRetry) GetMaxAttempts() int32 {
 // NewTask is one task to accept.
 type NewTask struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The kind of work; required. [A-Za-z0-9_.-]{1,64}.
+	// The kind of work; required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.
 	Type string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
 	// The tasklist it waits in. Default: the request's tasklist. [A-Za-z0-9_-]{1,64}.
 	Tasklist string `protobuf:"bytes,2,opt,name=tasklist,proto3" json:"tasklist,omitempty"`

@@ -447,6 +447,7 @@ func unread(t *testing.T, p ArchivePorts) {
 		{"fresh, others read", ids.TaskID(fresh.Id), 0, read(1, second), true, nil},
 		{"old, with a hint", ids.TaskID(old.Id), first, none, true, nil},
 		{"old, but read", ids.TaskID(old.Id), first, read(1, first), false, nil},
+		{"of no time at all", ids.TaskID{}, 0, none, false, nil},
 		{"old, others read", ids.TaskID(old.Id), first, read(1, first), false, lags(1, "shop", 0)},
 		{"own, but read", ids.TaskID(own.Id), 0, read(4, third), false, nil},
 		{"own, but read, another lags", ids.TaskID(own.Id), 0, read(4, third), false, lags(4, "depot", 0)},
