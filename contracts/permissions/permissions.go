@@ -94,7 +94,6 @@ func (l *lists) frontend(n topology.Partitioning) {
 		l.calls(p, topology.TimerCall, "get", "list", "describe")
 	}
 	l.deadLetters()
-	l.publish(topology.DeadAny) // marks in place of those that are purged
 	for m := range n.Matching {
 		l.publish(topology.MatchingPollAny(m))
 		l.calls(m, topology.MatchingCall, "describe")

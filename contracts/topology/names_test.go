@@ -42,7 +42,6 @@ func TestNamesStayAsTheyAre(t *testing.T) {
 		ArchiveIndexed(3):                        "yard.archive.3.indexed",
 		Dead("shop", "mail", id):                 "yard.dead.shop.mail." + id.String(),
 		DeadFilter("shop"):                       "yard.dead.shop.>",
-		DeadMarked("shop"):                       "yard.dead.shop",
 		Quarantine("history", 3):                 "yard.quarantine.history.3",
 		QuarantineFilter("", -1):                 "yard.quarantine.*.*",
 		QuarantineFilter("timer", 0):             "yard.quarantine.timer.0",
@@ -164,7 +163,7 @@ func TestStreamsShareNothing(t *testing.T) {
 		if s.Memory != hints || s.WorkQueue != hints || s.DiscardOld != hints || (s.BytesMax > 0) != hints || s.DedupeWindow == 0 || s.AgeMax != 0 {
 			t.Errorf("%+v", s)
 		}
-		if log := strings.HasPrefix(s.Name, "YARD_HISTORY_") || strings.HasPrefix(s.Name, "YARD_ARCHIVE_") || s.Name == DeadLetterStream; s.MessageTTL != log || log && (!s.AtomicBatch || s.DedupeWindow != DedupeWindow) {
+		if log := strings.HasPrefix(s.Name, "YARD_HISTORY_") || strings.HasPrefix(s.Name, "YARD_ARCHIVE_"); s.MessageTTL != log || log && (!s.AtomicBatch || s.DedupeWindow != DedupeWindow) {
 			t.Errorf("%+v", s)
 		}
 	}
@@ -247,14 +246,6 @@ func TestSubjectsOfDeadLettersAndKeysAreReadBack(t *testing.T) {
 	for _, subject := range []string{"yard.dead.shop", "yard.dead.shop.mail", "yard.dead.shop.mail.x", "dead.shop.mail." + id.String()} {
 		if _, _, ok := DeadOfSubject(subject); ok {
 			t.Errorf("%q is taken for a dead letter", subject)
-		}
-	}
-	if !IsDeadMarked(DeadMarked("shop")) {
-		t.Error("what is said of a domain's letters is not known again")
-	}
-	for _, subject := range []string{Dead("shop", "mail", id), "yard.dead.shop.mail", "yard.dead.", "yard.dead", "dead.shop"} {
-		if IsDeadMarked(subject) {
-			t.Errorf("%q is taken for what is said of a domain's letters", subject)
 		}
 	}
 	key := UniqueKey(3, "shop", "order 1")

@@ -116,7 +116,7 @@ func (s *Service) Run(ctx context.Context) error {
 		return fmt.Errorf("watch domains and types: %w", err)
 	}
 	inbox := natsgate.NewInbox(s.NATS)
-	letters, err := natsgate.NewLetters(s.js, catalog.WriteVersion)
+	letters, err := natsgate.NewLetters(s.js)
 	if err != nil {
 		return err
 	}

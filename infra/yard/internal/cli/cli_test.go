@@ -302,18 +302,15 @@ func TestVersion(t *testing.T) {
 	out, errs, code := run(t, "", "version", "--output", "json")
 	var v struct {
 		Version, Commit, Date, Go string
-		Log                       struct {
-			ReadMin  int `json:"read_min"`
-			WriteMax int `json:"write_max"`
-		} `json:"log_version"`
+		LogVersion                uint32 `json:"log_version"`
 	}
 	if err := json.Unmarshal([]byte(out), &v); err != nil || code != cli.ExitOK {
 		t.Fatalf("exit code %d, %v: %s%s", code, err, out, errs)
 	}
-	if !strings.HasPrefix(v.Version, "v"+process.Version) || v.Go != runtime.Version() || v.Log.ReadMin != logversion.First || v.Log.WriteMax != int(logversion.WriteMax()) {
+	if !strings.HasPrefix(v.Version, "v"+process.Version) || v.Go != runtime.Version() || v.LogVersion != logversion.Newest() {
 		t.Errorf("%s", out)
 	}
-	if out, _, _ := run(t, "", "version"); !strings.Contains(out, "log version  reads 1 to ") {
+	if out, _, _ := run(t, "", "version"); !strings.Contains(out, fmt.Sprint("log version  ", logversion.Newest())) {
 		t.Errorf("%s", out)
 	}
 }

@@ -42,8 +42,8 @@ type Letters interface {
 	Find(ctx context.Context, domain string, wanted []ids.TaskID) ([]*Letter, error)
 	// Get returns all of one letter; nil = there is none.
 	Get(ctx context.Context, domain string, id ids.TaskID) (*Letter, error)
-	// Delete deletes letters, and earlier ones of the same tasks; nil ones are passed over. After an error some may be deleted.
-	Delete(ctx context.Context, domain string, letters []*Letter) (deleted int64, err error)
+	// Delete deletes letters, and earlier ones of the same tasks; nil ones are passed over. It returns how many were there. After an error some may be deleted.
+	Delete(ctx context.Context, letters []*Letter) (deleted int64, err error)
 }
 
 // Batches reads of batches what the log does not hold as a single message that is known by name. Its errors are *fault.Error.
