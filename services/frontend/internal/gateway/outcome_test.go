@@ -124,7 +124,7 @@ func TestIDsOutOfRangeAreNotFound(t *testing.T) {
 					r.Update(r.call(), &yardv1.UpdateRequest{Tasks: []*yardv1.TaskUpdate{{TaskId: id, Priority: 1}}}, a)
 				},
 				"redrive": func(a Answer) { r.Redrive(r.call(), &yardv1.RedriveRequest{TaskIds: []string{id}}, a) },
-				"cancel": func(a Answer) { r.Cancel(r.call(), &yardv1.CancelRequest{TaskIds: []string{id}}, a) },
+				"cancel":  func(a Answer) { r.Cancel(r.call(), &yardv1.CancelRequest{TaskIds: []string{id}}, a) },
 			} {
 				answer, got := r.answers(t)
 				send(answer)
