@@ -58,9 +58,6 @@ func TestNamesStayAsTheyAre(t *testing.T) {
 		ArchiveStream(3):                         "YARD_ARCHIVE_3",
 		BucketStream(ConfigBucket):               "KV_YARD_CONFIG",
 		BucketSubject(ConfigBucket, ClusterKey):  "$KV.YARD_CONFIG.cluster",
-		DomainKey("shop"):                        "domain.shop",
-		TypeKey("shop", "email.send"):            "type.shop.email.send",
-		TypeKeysOf("shop"):                       "type.shop.>",
 		MemberKey("history", "n1"):               "history.n1",
 		MemberKeys("history"):                    "history.*",
 		HistoryCheckpoint(3):                     "history.3",
@@ -99,31 +96,6 @@ func TestNamesAreReadBack(t *testing.T) {
 	} {
 		if got := DomainOfSubmit(3, subject); got != want {
 			t.Errorf("the domain of %s is %q", subject, got)
-		}
-	}
-	for key, want := range map[string]string{DomainKey("shop"): "shop", "domain.": "", "domain": "", TypeKey("shop", "x"): "", "domains.shop": ""} {
-		if got, ok := DomainOfKey(key); got != want || ok != (want != "") {
-			t.Errorf("%s is domain %q, %v", key, got, ok)
-		}
-	}
-	for key, want := range map[string][2]string{TypeKey("shop", "a.b"): {"shop", "a.b"}, TypeKey("s", "x"): {"s", "x"}} {
-		if d, name, ok := TypeOfKey(key); !ok || d != want[0] || name != want[1] {
-			t.Errorf("%s is type %q of %q, %v", key, name, d, ok)
-		}
-	}
-	for _, key := range []string{"", "type.", "type.shop", "type..x", "type.shop.", DomainKey("shop"), ClusterKey} {
-		if d, name, ok := TypeOfKey(key); ok {
-			t.Errorf("%s is type %q of %q", key, name, d)
-		}
-	}
-	for key, want := range map[string][2]string{ // tasklist, limit
-		TasklistSettingsKey("shop", "a"): {"a", ""}, LimitKey("shop", "a"): {"", "a"}, "limit.shop.": {}, "limit.shop": {}, "limit..a": {}, "limit.shop.a.b": {},
-		"tasklist.shop.a.b": {}, "limits.shop.a": {}, TypeKey("shop", "a"): {}, DomainKey("shop"): {}, "": {},
-	} {
-		d, tasklist, ok := TasklistOfKey(key)
-		e, limit, also := LimitOfKey(key)
-		if ok != (want[0] != "") || also != (want[1] != "") || ok && (d != "shop" || tasklist != want[0]) || also && (e != "shop" || limit != want[1]) {
-			t.Errorf("%s is tasklist %q of %q, %v, and limit %q of %q, %v", key, tasklist, d, ok, limit, e, also)
 		}
 	}
 	for key, want := range map[string]bool{MemberKey("history", "n1"): true, "history": false, ".n1": false, "history.": false, "": false} {

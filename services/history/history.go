@@ -21,6 +21,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
@@ -190,7 +191,7 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 	}
 	defer closeReader()
 	retention := func(domain string) time.Duration {
-		if d, ok := domains.Domain(domain); ok && d.RetentionMs > 0 {
+		if d := domains.Domain(domain); d.GetRetentionMs() > 0 {
 			return max(time.Duration(d.RetentionMs)*time.Millisecond, topology.RetentionMin) // earlier versions took less
 		}
 		return retentionDefault
@@ -212,7 +213,7 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 	parts.Add("storage", room)
 	parts.Add("owner", owner)
 	parts.Add("letterlimits", &letterlimit.Deleter{
-		Partition: p, Partitions: s.Partitioning.History, Every: s.Config.LetterLimitsEvery, Domains: domains.Domains, Store: natshistory.NewDeadLetters(reader),
+		Partition: p, Partitions: s.Partitioning.History, Every: s.Config.LetterLimitsEvery, Domains: func() []*yardv1.Domain { return catalog.Domains.All(domains, "") }, Store: natshistory.NewDeadLetters(reader),
 		Now: s.Clock.Now, Log: s.Log, TooMany: s.Deps.Metrics.Counter(signals.LettersDeleted, signals.ReasonNumber), TooOld: s.Deps.Metrics.Counter(signals.LettersDeleted, signals.ReasonAge),
 	})
 	store := natshistory.Batches{Config: nc}
