@@ -609,7 +609,8 @@ func (TaskEventKind) EnumDescriptor() ([]byte, []int) {
 type Payload struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The content; at most 256 KiB. Kept byte for byte. A JSON answer leaves out the white space between the tokens of a
-	// JSON value; strings and numbers are as submitted.
+	// JSON value; strings and numbers are as submitted. In a JSON request `null` means no payload and no result, as for every field: it is not
+	// kept, and an answer leaves the field out.
 	Data []byte `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
 	// How to show it in JSON: json (default; data must be one valid JSON value) or binary.
 	Encoding      Encoding `protobuf:"varint,2,opt,name=encoding,proto3,enum=yard.v1.Encoding" json:"encoding,omitempty"`
@@ -1512,6 +1513,7 @@ func (x *PollRequest) GetNoTasks() bool {
 type WorkerAlive struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// `[A-Za-z0-9_-]{16,64}`, new for each start of the worker's process, and not to be guessed: a client that knows it can send signs of life in its name.
+	// If a process uses the id of one that died, its signs keep the attempts of the dead one until their own time-outs.
 	// Required.
 	WorkerId string `protobuf:"bytes,1,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
 	// How often a sign is sent, ms, 500..30000. Required. With less than 3000 the loss of a NATS server, which is noticed within 3 s, may look
