@@ -168,14 +168,6 @@ func (g *Gateway) tasklistKnown(l *yardv1.Tasklist) error {
 	return nil
 }
 
-// pollKnown refuses several tasklists while a matching owner would keep such a poll.
-func (g *Gateway) pollKnown(req *yardv1.PollRequest) error {
-	if len(req.Tasklists) > 0 {
-		return g.known("/tasklists", logversion.Weighted)
-	}
-	return nil
-}
-
 func (g *Gateway) stopKnown(what stoppable) error {
 	if what.kind == "group" {
 		return g.known("/name", logversion.GroupStops)

@@ -289,28 +289,6 @@ func TestI13_CostsNeedALogVersion(t *testing.T) {
 	}
 }
 
-// I13: polls of several tasklists wait until no matching owner would keep one.
-func TestI13_PollsOfSeveralTasklistsNeedALogVersion(t *testing.T) {
-	for version, taken := range map[uint32]bool{logversion.Weighted - 1: false, logversion.Weighted: true} {
-		for n := range 3 {
-			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return version } })
-				req := &yardv1.PollRequest{MaxTasks: 1, Tasklists: []*yardv1.PolledTasklist{{Name: "a"}, {Name: "b"}}[:n]}
-				if n == 0 {
-					req.Tasklist = "a"
-				}
-				answer, got := r.answers(t)
-				r.Poll(r.call(), req, answer)
-				if o := <-got; n == 0 || taken {
-					wantCode(t, o.err, "")
-				} else {
-					wantField(t, o.err, "/tasklists")
-				}
-			})
-		}
-	}
-}
-
 // I13: what a full limit does waits until every history owner knows the events.
 func TestI13_PoliciesOfFullLimitsNeedALogVersion(t *testing.T) {
 	for version, taken := range map[uint32]bool{logversion.OnFull - 1: false, logversion.OnFull: true} {
