@@ -76,13 +76,8 @@ const (
 	Redrives = 10
 	// KeyCommands is the format since which operators skip and unblock order keys: an older owner does not know the events.
 	KeyCommands = 10
-	// LetterLimits is the format since which domains limit their dead letters: an older owner would keep them.
-	LetterLimits = 10
 	// Batches is the format since which tasks may be members of a batch: an older owner would not count how they end.
 	Batches = 10
-	// LetterMarks is the format since which a mark may lie in place of a dead letter that is gone: an older frontend would fail to list letters, and an older
-	// owner would count it.
-	LetterMarks = 11
 	// Pins is the format since which a worker may try again in place: an older owner would end the attempt.
 	Pins = 11
 	// Copies is the format since which updates say since when copies of them may be in the log: an older owner would make one again that its task has forgotten.
@@ -111,10 +106,10 @@ func parse(text string) (uint32, error) {
 	return uint32(v), nil
 }
 
-// ReadMax is the newest format that this program reads; the oldest is First.
-func ReadMax() uint32 { return parsed() }
+// Newest is the newest format that this program reads and writes.
+func Newest() uint32 { return parsed() }
 
-// WriteMax is the newest format that this program writes.
+func ReadMax() uint32  { return parsed() }
 func WriteMax() uint32 { return parsed() }
 
 // Of is the format of a record that carries v: 0, which stands for an absent
@@ -133,8 +128,8 @@ func Field(v uint32) uint32 {
 // Check returns an *UnknownError where this program cannot read a record that
 // carries v.
 func Check(v uint32) error {
-	if Of(v) > ReadMax() {
-		return &UnknownError{Version: v, ReadMax: ReadMax()}
+	if v > Newest() {
+		return &UnknownError{Version: v, Newest: Newest()}
 	}
 	return nil
 }
@@ -142,11 +137,11 @@ func Check(v uint32) error {
 // UnknownError is a record, or a cluster, of a format that this program does not
 // know.
 type UnknownError struct {
-	// Version is the format met, ReadMax the newest that is known.
-	Version, ReadMax uint32
+	// Version is the format met, Newest the newest that is known.
+	Version, Newest uint32
 }
 
 // Error says what to do.
 func (e *UnknownError) Error() string {
-	return fmt.Sprintf("log version %d is not known to this program, which reads up to %d: run a newer version of it", e.Version, e.ReadMax)
+	return fmt.Sprintf("log version %d is not known to this program, which reads up to %d: run a newer version of it", e.Version, e.Newest)
 }

@@ -35,7 +35,7 @@ type RetryPolicy struct {
 	// PinnedFor is for how long after the first failure of an attempt its worker may try again in place, 1 ms to 1 hour: it keeps the attempt and
 	// its slots, waits as this policy says, and runs the handler again, if that begins within this time. What is at hand there, such as a download or
 	// a session, is then used again. Failures count as before. If the worker falls silent or stops, any worker gets the task; likewise where a rate
-	// covers its start. Default: not at all. FAILED_PRECONDITION if the cluster writes a log version before 11.
+	// covers its start. Default: not at all.
 	PinnedFor time.Duration
 }
 

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -78,10 +77,8 @@ type session struct {
 	complete *reporter
 	fail     *reporter
 	beats    *beater
-	// versionless: the engine knows no version of workers.
-	versionless atomic.Bool
-	signs       *signs
-	drained     drainState
+	signs    *signs
+	drained  drainState
 	// stopPolls ends polling, and with it the polls; then the session ends.
 	polling   context.Context
 	stopPolls context.CancelFunc

@@ -200,7 +200,7 @@ func TestAnAttemptIsNotKeptPastARate(t *testing.T) {
 // and it is what ends the attempt.
 func TestI4_AFailureAfterWhichAnAttemptIsKeptIsCountedOnce(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "restarts a system of its own")
+	testkit.Slow(t, "restarts a system of its own")
 	for kind := range shared.of {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()

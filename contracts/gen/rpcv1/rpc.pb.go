@@ -47,13 +47,13 @@ type Poll struct {
 	// Inboxes of the domain's polls that were abandoned: answers to them are lost.
 	Unanswered    []string `protobuf:"bytes,12,rep,name=unanswered,proto3" json:"unanswered,omitempty"`
 	WorkerVersion string   `protobuf:"bytes,13,opt,name=worker_version,json=workerVersion,proto3" json:"worker_version,omitempty"`
-	// Which partition of the tasklist it is for. Since log version 8.
+	// Which partition of the tasklist it is for.
 	TasklistPartition int32 `protobuf:"varint,14,opt,name=tasklist_partition,json=tasklistPartition,proto3" json:"tasklist_partition,omitempty"`
-	// Another partition had it before: it is counted there. Since log version 8.
+	// Another partition had it before: it is counted there.
 	Moved bool `protobuf:"varint,15,opt,name=moved,proto3" json:"moved,omitempty"`
 	// It comes back to the partition that gave it up, since no one serves where it was to go: it is not given up again within a second.
 	Back bool `protobuf:"varint,16,opt,name=back,proto3" json:"back,omitempty"`
-	// As in yard.v1.PollRequest. Since log version 10.
+	// As in yard.v1.PollRequest.
 	WorkerId      string `protobuf:"bytes,18,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -207,7 +207,7 @@ type PollsAnswered struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Ids   []uint64               `protobuf:"varint,1,rep,packed,name=ids,proto3" json:"ids,omitempty"`
 	// Polls that it gives up, to be sent to another partition of their tasklist. These are sent at once, with a reply subject: where no
-	// one hears them, the polls stay. Since log version 8.
+	// one hears them, the polls stay.
 	Moved         []*MovedPoll `protobuf:"bytes,2,rep,name=moved,proto3" json:"moved,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -416,7 +416,7 @@ type DescribeShardResponse struct {
 	WaitingPolls int64 `protobuf:"varint,2,opt,name=waiting_polls,json=waitingPolls,proto3" json:"waiting_polls,omitempty"`
 	// Of the domain: slots in use, by type.
 	Slots map[string]int32 `protobuf:"bytes,3,rep,name=slots,proto3" json:"slots,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	// Of the domain: slots in use of all other limits, by reference. Since log version 6.
+	// Of the domain: slots in use of all other limits, by reference.
 	Limits map[string]int32 `protobuf:"bytes,4,rep,name=limits,proto3" json:"limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// How many pollers of the tasklist are known.
 	Pollers int64 `protobuf:"varint,5,opt,name=pollers,proto3" json:"pollers,omitempty"`
@@ -1232,11 +1232,11 @@ type BookingsRequest struct {
 	Types []string `protobuf:"bytes,3,rep,name=types,proto3" json:"types,omitempty"`
 	// From the previous page; empty = the first page.
 	Cursor []byte `protobuf:"bytes,4,opt,name=cursor,proto3" json:"cursor,omitempty"`
-	// All running attempts of the domain, of any type, booked or not. Since log version 6.
+	// All running attempts of the domain, of any type, booked or not.
 	All bool `protobuf:"varint,5,opt,name=all,proto3" json:"all,omitempty"`
-	// Of the shard's owner that asks. Since log version 6.
+	// Of the shard's owner that asks.
 	Epoch uint64 `protobuf:"varint,6,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	// If not empty, all else but the domain says nothing, and the answer is about these, at most 256. Since log version 9.
+	// If not empty, all else but the domain says nothing, and the answer is about these, at most 256.
 	Holders       []*HoldersQuery `protobuf:"bytes,7,rep,name=holders,proto3" json:"holders,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1402,10 +1402,9 @@ type Bookings struct {
 	// Packed bookings, 20 bytes each (contracts/ids).
 	Bookings []byte `protobuf:"bytes,4,opt,name=bookings,proto3" json:"bookings,omitempty"`
 	// When the last of them must be over, Unix ms.
-	DeadlineMs int64 `protobuf:"varint,5,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`
-	// Since log version 6.
-	Tasklist string `protobuf:"bytes,6,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
-	// Of the tasks; empty = they have none. Since log version 8.
+	DeadlineMs int64  `protobuf:"varint,5,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`
+	Tasklist   string `protobuf:"bytes,6,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	// Of the tasks; empty = they have none.
 	Group         string `protobuf:"bytes,7,opt,name=group,proto3" json:"group,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2541,7 +2540,7 @@ func (x *Hungry) GetPresent() []string {
 }
 
 // GivenUp (hint "given_up", to all owners of matching shards): what was sent to these inboxes of a domain's polls is lost. Where a tasklist
-// has several partitions, the next poll may go to another shard than the one that answered. Since log version 8.
+// has several partitions, the next poll may go to another shard than the one that answered.
 type GivenUp struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Domain        string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
@@ -2595,7 +2594,7 @@ func (x *GivenUp) GetInboxes() []string {
 }
 
 // Silent (hint "silent", from history and frontends to frontends and matching): these workers fell silent, or are drained. Their polls are answered
-// without a task, so that no further ones are granted to them. Since log version 10.
+// without a task, so that no further ones are granted to them.
 type Silent struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Workers       []*SilentWorker        `protobuf:"bytes,1,rep,name=workers,proto3" json:"workers,omitempty"`
@@ -2826,6 +2825,60 @@ func (x *ListWorkersResponse) GetKnownForMs() int64 {
 	return 0
 }
 
+// TasklistScale is what is stored of a tasklist whose partitions the engine scales.
+type TasklistScale struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Partitions int32                  `protobuf:"varint,1,opt,name=partitions,proto3" json:"partitions,omitempty"`
+	// Of the record; not stored.
+	Revision      int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TasklistScale) Reset() {
+	*x = TasklistScale{}
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TasklistScale) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TasklistScale) ProtoMessage() {}
+
+func (x *TasklistScale) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TasklistScale.ProtoReflect.Descriptor instead.
+func (*TasklistScale) Descriptor() ([]byte, []int) {
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *TasklistScale) GetPartitions() int32 {
+	if x != nil {
+		return x.Partitions
+	}
+	return 0
+}
+
+func (x *TasklistScale) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
 // DrainedWorkers is what is stored of a domain's workers that are drained, or asked to stop.
 type DrainedWorkers struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2836,7 +2889,7 @@ type DrainedWorkers struct {
 
 func (x *DrainedWorkers) Reset() {
 	*x = DrainedWorkers{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[37]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2848,7 +2901,7 @@ func (x *DrainedWorkers) String() string {
 func (*DrainedWorkers) ProtoMessage() {}
 
 func (x *DrainedWorkers) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[37]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2861,7 +2914,7 @@ func (x *DrainedWorkers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainedWorkers.ProtoReflect.Descriptor instead.
 func (*DrainedWorkers) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{37}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *DrainedWorkers) GetWorkers() []*DrainedWorker {
@@ -2881,7 +2934,7 @@ type DrainedWorker struct {
 
 func (x *DrainedWorker) Reset() {
 	*x = DrainedWorker{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[38]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2893,7 +2946,7 @@ func (x *DrainedWorker) String() string {
 func (*DrainedWorker) ProtoMessage() {}
 
 func (x *DrainedWorker) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[38]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2906,7 +2959,7 @@ func (x *DrainedWorker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainedWorker.ProtoReflect.Descriptor instead.
 func (*DrainedWorker) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{38}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *DrainedWorker) GetWorkerId() string {
@@ -2941,7 +2994,7 @@ type ListKeysRequest struct {
 
 func (x *ListKeysRequest) Reset() {
 	*x = ListKeysRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[39]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2953,7 +3006,7 @@ func (x *ListKeysRequest) String() string {
 func (*ListKeysRequest) ProtoMessage() {}
 
 func (x *ListKeysRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[39]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2966,7 +3019,7 @@ func (x *ListKeysRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKeysRequest.ProtoReflect.Descriptor instead.
 func (*ListKeysRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{39}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ListKeysRequest) GetDomain() string {
@@ -3030,7 +3083,7 @@ type ListKeysResponse struct {
 
 func (x *ListKeysResponse) Reset() {
 	*x = ListKeysResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[40]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3042,7 +3095,7 @@ func (x *ListKeysResponse) String() string {
 func (*ListKeysResponse) ProtoMessage() {}
 
 func (x *ListKeysResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[40]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3055,7 +3108,7 @@ func (x *ListKeysResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKeysResponse.ProtoReflect.Descriptor instead.
 func (*ListKeysResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{40}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ListKeysResponse) GetKeys() []*yardv1.OrderKey {
@@ -3082,7 +3135,7 @@ type Branches struct {
 
 func (x *Branches) Reset() {
 	*x = Branches{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[41]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3094,7 +3147,7 @@ func (x *Branches) String() string {
 func (*Branches) ProtoMessage() {}
 
 func (x *Branches) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[41]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3107,7 +3160,7 @@ func (x *Branches) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Branches.ProtoReflect.Descriptor instead.
 func (*Branches) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{41}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Branches) GetBranches() []*Branch {
@@ -3118,7 +3171,7 @@ func (x *Branches) GetBranches() []*Branch {
 }
 
 // Branch is what a partition of a tasklist other than the first holds. It is sent when
-// polls are wanted, and every second while something waits. Since log version 8.
+// polls are wanted, and every second while something waits.
 type Branch struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Domain   string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
@@ -3135,7 +3188,7 @@ type Branch struct {
 
 func (x *Branch) Reset() {
 	*x = Branch{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[42]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3147,7 +3200,7 @@ func (x *Branch) String() string {
 func (*Branch) ProtoMessage() {}
 
 func (x *Branch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[42]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3160,7 +3213,7 @@ func (x *Branch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Branch.ProtoReflect.Descriptor instead.
 func (*Branch) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{42}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Branch) GetDomain() string {
@@ -3215,7 +3268,7 @@ type Wanted struct {
 
 func (x *Wanted) Reset() {
 	*x = Wanted{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[43]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3227,7 +3280,7 @@ func (x *Wanted) String() string {
 func (*Wanted) ProtoMessage() {}
 
 func (x *Wanted) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[43]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3240,7 +3293,7 @@ func (x *Wanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Wanted.ProtoReflect.Descriptor instead.
 func (*Wanted) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{43}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Wanted) GetType() string {
@@ -3280,7 +3333,7 @@ func (x *Wanted) GetTriggers() int64 {
 
 // TasklistLoad (hint "tasklist_load", to all frontends): what waits in partitions of tasklists that have several, as polls are spread by it, and of
 // those whose number of partitions the engine sets, as it is set by it.
-// The owner of a matching shard tells every second of each partition that it knows, also of those where nothing waits. Since log version 8.
+// The owner of a matching shard tells every second of each partition that it knows, also of those where nothing waits.
 type TasklistLoad struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Partitions    []*PartitionLoad       `protobuf:"bytes,1,rep,name=partitions,proto3" json:"partitions,omitempty"`
@@ -3290,7 +3343,7 @@ type TasklistLoad struct {
 
 func (x *TasklistLoad) Reset() {
 	*x = TasklistLoad{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[44]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3302,7 +3355,7 @@ func (x *TasklistLoad) String() string {
 func (*TasklistLoad) ProtoMessage() {}
 
 func (x *TasklistLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[44]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3315,7 +3368,7 @@ func (x *TasklistLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TasklistLoad.ProtoReflect.Descriptor instead.
 func (*TasklistLoad) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{44}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *TasklistLoad) GetPartitions() []*PartitionLoad {
@@ -3341,7 +3394,7 @@ type PartitionLoad struct {
 
 func (x *PartitionLoad) Reset() {
 	*x = PartitionLoad{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[45]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3353,7 +3406,7 @@ func (x *PartitionLoad) String() string {
 func (*PartitionLoad) ProtoMessage() {}
 
 func (x *PartitionLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[45]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3366,7 +3419,7 @@ func (x *PartitionLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionLoad.ProtoReflect.Descriptor instead.
 func (*PartitionLoad) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{45}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *PartitionLoad) GetDomain() string {
@@ -3415,7 +3468,7 @@ type Freed struct {
 
 func (x *Freed) Reset() {
 	*x = Freed{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[46]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3427,7 +3480,7 @@ func (x *Freed) String() string {
 func (*Freed) ProtoMessage() {}
 
 func (x *Freed) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[46]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3440,7 +3493,7 @@ func (x *Freed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freed.ProtoReflect.Descriptor instead.
 func (*Freed) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{46}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Freed) GetDomain() string {
@@ -3468,7 +3521,7 @@ type Restore struct {
 
 func (x *Restore) Reset() {
 	*x = Restore{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[47]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3480,7 +3533,7 @@ func (x *Restore) String() string {
 func (*Restore) ProtoMessage() {}
 
 func (x *Restore) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[47]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3493,7 +3546,7 @@ func (x *Restore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Restore.ProtoReflect.Descriptor instead.
 func (*Restore) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{47}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Restore) GetDomain() string {
@@ -3739,7 +3792,12 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\aworkers\x18\x01 \x03(\v2\x13.yard.v1.LiveWorkerR\aworkers\x12\x12\n" +
 	"\x04more\x18\x02 \x01(\bR\x04more\x12 \n" +
 	"\fknown_for_ms\x18\x03 \x01(\x03R\n" +
-	"knownForMs\"F\n" +
+	"knownForMs\"K\n" +
+	"\rTasklistScale\x12\x1e\n" +
+	"\n" +
+	"partitions\x18\x01 \x01(\x05R\n" +
+	"partitions\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\x03R\brevision\"F\n" +
 	"\x0eDrainedWorkers\x124\n" +
 	"\aworkers\x18\x01 \x03(\v2\x1a.yard.rpc.v1.DrainedWorkerR\aworkers\"X\n" +
 	"\rDrainedWorker\x12\x1b\n" +
@@ -3800,7 +3858,7 @@ func file_yard_rpc_v1_rpc_proto_rawDescGZIP() []byte {
 	return file_yard_rpc_v1_rpc_proto_rawDescData
 }
 
-var file_yard_rpc_v1_rpc_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
+var file_yard_rpc_v1_rpc_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
 var file_yard_rpc_v1_rpc_proto_goTypes = []any{
 	(*Poll)(nil),                      // 0: yard.rpc.v1.Poll
 	(*PollsAnswered)(nil),             // 1: yard.rpc.v1.PollsAnswered
@@ -3839,58 +3897,59 @@ var file_yard_rpc_v1_rpc_proto_goTypes = []any{
 	(*SilentWorker)(nil),              // 34: yard.rpc.v1.SilentWorker
 	(*ListWorkersRequest)(nil),        // 35: yard.rpc.v1.ListWorkersRequest
 	(*ListWorkersResponse)(nil),       // 36: yard.rpc.v1.ListWorkersResponse
-	(*DrainedWorkers)(nil),            // 37: yard.rpc.v1.DrainedWorkers
-	(*DrainedWorker)(nil),             // 38: yard.rpc.v1.DrainedWorker
-	(*ListKeysRequest)(nil),           // 39: yard.rpc.v1.ListKeysRequest
-	(*ListKeysResponse)(nil),          // 40: yard.rpc.v1.ListKeysResponse
-	(*Branches)(nil),                  // 41: yard.rpc.v1.Branches
-	(*Branch)(nil),                    // 42: yard.rpc.v1.Branch
-	(*Wanted)(nil),                    // 43: yard.rpc.v1.Wanted
-	(*TasklistLoad)(nil),              // 44: yard.rpc.v1.TasklistLoad
-	(*PartitionLoad)(nil),             // 45: yard.rpc.v1.PartitionLoad
-	(*Freed)(nil),                     // 46: yard.rpc.v1.Freed
-	(*Restore)(nil),                   // 47: yard.rpc.v1.Restore
-	nil,                               // 48: yard.rpc.v1.DescribeShardResponse.SlotsEntry
-	nil,                               // 49: yard.rpc.v1.DescribeShardResponse.LimitsEntry
-	(*yardv1.Poller)(nil),             // 50: yard.v1.Poller
-	(*yardv1.LimitUse)(nil),           // 51: yard.v1.LimitUse
-	(*yardv1.Task)(nil),               // 52: yard.v1.Task
-	(*yardv1.ListRequest)(nil),        // 53: yard.v1.ListRequest
-	(*yardv1.ListedTasklist)(nil),     // 54: yard.v1.ListedTasklist
-	(*logv1.Record)(nil),              // 55: yard.log.v1.Record
-	(*yardv1.LiveWorker)(nil),         // 56: yard.v1.LiveWorker
-	(*yardv1.WorkerDrain)(nil),        // 57: yard.v1.WorkerDrain
-	(*yardv1.OrderKey)(nil),           // 58: yard.v1.OrderKey
+	(*TasklistScale)(nil),             // 37: yard.rpc.v1.TasklistScale
+	(*DrainedWorkers)(nil),            // 38: yard.rpc.v1.DrainedWorkers
+	(*DrainedWorker)(nil),             // 39: yard.rpc.v1.DrainedWorker
+	(*ListKeysRequest)(nil),           // 40: yard.rpc.v1.ListKeysRequest
+	(*ListKeysResponse)(nil),          // 41: yard.rpc.v1.ListKeysResponse
+	(*Branches)(nil),                  // 42: yard.rpc.v1.Branches
+	(*Branch)(nil),                    // 43: yard.rpc.v1.Branch
+	(*Wanted)(nil),                    // 44: yard.rpc.v1.Wanted
+	(*TasklistLoad)(nil),              // 45: yard.rpc.v1.TasklistLoad
+	(*PartitionLoad)(nil),             // 46: yard.rpc.v1.PartitionLoad
+	(*Freed)(nil),                     // 47: yard.rpc.v1.Freed
+	(*Restore)(nil),                   // 48: yard.rpc.v1.Restore
+	nil,                               // 49: yard.rpc.v1.DescribeShardResponse.SlotsEntry
+	nil,                               // 50: yard.rpc.v1.DescribeShardResponse.LimitsEntry
+	(*yardv1.Poller)(nil),             // 51: yard.v1.Poller
+	(*yardv1.LimitUse)(nil),           // 52: yard.v1.LimitUse
+	(*yardv1.Task)(nil),               // 53: yard.v1.Task
+	(*yardv1.ListRequest)(nil),        // 54: yard.v1.ListRequest
+	(*yardv1.ListedTasklist)(nil),     // 55: yard.v1.ListedTasklist
+	(*logv1.Record)(nil),              // 56: yard.log.v1.Record
+	(*yardv1.LiveWorker)(nil),         // 57: yard.v1.LiveWorker
+	(*yardv1.WorkerDrain)(nil),        // 58: yard.v1.WorkerDrain
+	(*yardv1.OrderKey)(nil),           // 59: yard.v1.OrderKey
 }
 var file_yard_rpc_v1_rpc_proto_depIdxs = []int32{
 	2,  // 0: yard.rpc.v1.PollsAnswered.moved:type_name -> yard.rpc.v1.MovedPoll
-	48, // 1: yard.rpc.v1.DescribeShardResponse.slots:type_name -> yard.rpc.v1.DescribeShardResponse.SlotsEntry
-	49, // 2: yard.rpc.v1.DescribeShardResponse.limits:type_name -> yard.rpc.v1.DescribeShardResponse.LimitsEntry
-	50, // 3: yard.rpc.v1.DescribeShardResponse.listed_pollers:type_name -> yard.v1.Poller
+	49, // 1: yard.rpc.v1.DescribeShardResponse.slots:type_name -> yard.rpc.v1.DescribeShardResponse.SlotsEntry
+	50, // 2: yard.rpc.v1.DescribeShardResponse.limits:type_name -> yard.rpc.v1.DescribeShardResponse.LimitsEntry
+	51, // 3: yard.rpc.v1.DescribeShardResponse.listed_pollers:type_name -> yard.v1.Poller
 	5,  // 4: yard.rpc.v1.DescribeShardResponse.top:type_name -> yard.rpc.v1.ShardLimit
-	51, // 5: yard.rpc.v1.ShardLimit.use:type_name -> yard.v1.LimitUse
-	52, // 6: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
-	53, // 7: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
-	52, // 8: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
-	54, // 9: yard.rpc.v1.DescribePartitionResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	54, // 10: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	52, // 5: yard.rpc.v1.ShardLimit.use:type_name -> yard.v1.LimitUse
+	53, // 6: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
+	54, // 7: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
+	53, // 8: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
+	55, // 9: yard.rpc.v1.DescribePartitionResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	55, // 10: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
 	17, // 11: yard.rpc.v1.BookingsRequest.holders:type_name -> yard.rpc.v1.HoldersQuery
 	16, // 12: yard.rpc.v1.BookingsResponse.groups:type_name -> yard.rpc.v1.Bookings
 	18, // 13: yard.rpc.v1.BookingsResponse.holders:type_name -> yard.rpc.v1.LimitHolders
 	19, // 14: yard.rpc.v1.LimitHolders.oldest:type_name -> yard.rpc.v1.SlotAttempt
 	22, // 15: yard.rpc.v1.UndeliveredResponse.grants:type_name -> yard.rpc.v1.UndeliveredGrant
-	55, // 16: yard.rpc.v1.CancelWaitingResponse.tasks:type_name -> yard.log.v1.Record
-	55, // 17: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
+	56, // 16: yard.rpc.v1.CancelWaitingResponse.tasks:type_name -> yard.log.v1.Record
+	56, // 17: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
 	30, // 18: yard.rpc.v1.HistoryLoad.queued:type_name -> yard.rpc.v1.QueuedTasks
 	30, // 19: yard.rpc.v1.HistoryLoad.queued_groups:type_name -> yard.rpc.v1.QueuedTasks
 	34, // 20: yard.rpc.v1.Silent.workers:type_name -> yard.rpc.v1.SilentWorker
-	56, // 21: yard.rpc.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
-	38, // 22: yard.rpc.v1.DrainedWorkers.workers:type_name -> yard.rpc.v1.DrainedWorker
-	57, // 23: yard.rpc.v1.DrainedWorker.drain:type_name -> yard.v1.WorkerDrain
-	58, // 24: yard.rpc.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
-	42, // 25: yard.rpc.v1.Branches.branches:type_name -> yard.rpc.v1.Branch
-	43, // 26: yard.rpc.v1.Branch.wanted:type_name -> yard.rpc.v1.Wanted
-	45, // 27: yard.rpc.v1.TasklistLoad.partitions:type_name -> yard.rpc.v1.PartitionLoad
+	57, // 21: yard.rpc.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
+	39, // 22: yard.rpc.v1.DrainedWorkers.workers:type_name -> yard.rpc.v1.DrainedWorker
+	58, // 23: yard.rpc.v1.DrainedWorker.drain:type_name -> yard.v1.WorkerDrain
+	59, // 24: yard.rpc.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
+	43, // 25: yard.rpc.v1.Branches.branches:type_name -> yard.rpc.v1.Branch
+	44, // 26: yard.rpc.v1.Branch.wanted:type_name -> yard.rpc.v1.Wanted
+	46, // 27: yard.rpc.v1.TasklistLoad.partitions:type_name -> yard.rpc.v1.PartitionLoad
 	28, // [28:28] is the sub-list for method output_type
 	28, // [28:28] is the sub-list for method input_type
 	28, // [28:28] is the sub-list for extension type_name
@@ -3909,7 +3968,7 @@ func file_yard_rpc_v1_rpc_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_rpc_v1_rpc_proto_rawDesc), len(file_yard_rpc_v1_rpc_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   50,
+			NumMessages:   51,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

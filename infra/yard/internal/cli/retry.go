@@ -21,7 +21,7 @@ func ruleFlags(flags *pflag.FlagSet, r *yard.RetryPolicy) {
 	flags.Var(&choiceFlag[yard.Jitter]{&r.Jitter, []yard.Jitter{yard.JitterSlight, yard.JitterFull, yard.JitterEqual, yard.JitterNone}}, "jitter", "how waits are spread; default slight")
 	flags.IntVar(&r.MaxDeliveries, "max-deliveries", 0, "times that it is given to a worker until it is a dead letter; 0 = any number")
 	flags.Var(&choiceFlag[yard.OnLost]{&r.OnLost, []yard.OnLost{yard.OnLostRetry, yard.OnLostFail, yard.OnLostDead}}, "on-lost", "what follows when its worker sends no more heartbeats; default retry")
-	flags.DurationVar(&r.PinnedFor, "pinned-for", 0, "how long after the first failure of an attempt its worker may try again in place, up to 1h; 0 = not at all")
+	durationVar(flags, &r.PinnedFor, "pinned-for", 0, "how long after the first failure of an attempt its worker may try again in place, up to 1h; 0 = not at all")
 	flags.Var(&choiceFlag[yard.OnTimeout]{&r.OnTimeout, []yard.OnTimeout{yard.OnTimeoutFail, yard.OnTimeoutDead}}, "on-timeout", "what follows when an attempt takes too long; default fail")
 }
 
@@ -111,9 +111,9 @@ func (f *errorFlag) Set(text string) error {
 		case "max-attempts":
 			rule.MaxAttempts, err = strconv.Atoi(value)
 		case "initial-interval":
-			rule.InitialInterval, err = time.ParseDuration(value)
+			rule.InitialInterval, err = parseDuration(value)
 		case "max-interval":
-			rule.MaxInterval, err = time.ParseDuration(value)
+			rule.MaxInterval, err = parseDuration(value)
 		case "backoff":
 			rule.Backoff, err = strconv.ParseFloat(value, 64)
 		default:

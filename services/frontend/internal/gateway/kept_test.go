@@ -7,13 +7,12 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 )
 
 // TestAFailureIsAnsweredWithTheNextTry: in times from now on, since a worker's clock may be wrong; also where that has come already.
 func TestAFailureIsAnsweredWithTheNextTry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.Pins } }).running(t)
+		r := newRig(t).running(t)
 		req := &yardv1.FailRequest{}
 		for n := range uint64(3) {
 			c := completion(1, n)

@@ -61,7 +61,9 @@ type origin struct {
 	// rate covers it, so that no other try of it may begin without a start of that.
 	path          []table.Ref
 	scarce, rated bool
-	at            time.Duration
+	// rates are those of which starts were taken for each.
+	rates []*limit
+	at    time.Duration
 }
 
 // place is where the chunk stood in its column.
