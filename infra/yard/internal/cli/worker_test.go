@@ -158,7 +158,7 @@ func TestWorkerOfSeveralTasklists(t *testing.T) {
 	}
 }
 
-// With weights one request polls all tasklists.
+// Tasklists may have weights.
 func TestWorkerOfTasklistsWithWeights(t *testing.T) {
 	s := newShell(t)
 	stop := s.work("-t", "sms=3,push=1", "--exec", `echo "$YARD_TASKLIST"`)
