@@ -62,6 +62,7 @@ func badRequests() map[string]bad {
 		"timeout":              {verb: submit, message: task(func(t *yardv1.NewTask) { t.StartToCloseMs = 1 }), code: fault.InvalidArgument, path: "/tasks/3/start_to_close_ms"},
 		"wait for several":     {verb: submit, message: &yardv1.SubmitRequest{Tasklist: "a", Tasks: tasks(2).Tasks, Wait: true}, code: fault.InvalidArgument, path: "/wait"},
 		"bad request id":       {verb: submit, message: &yardv1.SubmitRequest{Tasklist: "a", Tasks: tasks(1).Tasks, RequestId: "x"}, code: fault.InvalidArgument, path: "/request_id"},
+		"poll of several":      {verb: "tasks.poll", json: `{"max_tasks":1,"tasklists":[{"name":"main","weight":2}]}`, code: fault.InvalidArgument, path: "/tasklists"},
 		"poll for none":        {verb: "tasks.poll", message: &yardv1.PollRequest{Tasklist: "main"}, code: fault.InvalidArgument, path: "/max_tasks"},
 		"poll too long":        {verb: "tasks.poll", message: &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1, WaitMs: 60_001}, code: fault.InvalidArgument, path: "/wait_ms"},
 		"poll version long":    {verb: "tasks.poll", message: &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1, WorkerVersion: strings.Repeat("x", 65)}, code: fault.InvalidArgument, path: "/worker_version"},
