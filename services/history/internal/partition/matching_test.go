@@ -16,6 +16,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // batch appends a message of shard 0.
@@ -141,6 +142,7 @@ func TestR41UndeliveredGrantsAreToldAndBurnNothing(t *testing.T) {
 
 // TestR39BookingsOfManyAttemptsFitIntoPages: 30,000 attempts of one limit, which are more than a message holds.
 func TestR39BookingsOfManyAttemptsFitIntoPages(t *testing.T) {
+	testkit.Slow(t, "stores many pages")
 	synctest.Test(t, func(t *testing.T) {
 		s := newShell(t)
 		d := s.deps("a")

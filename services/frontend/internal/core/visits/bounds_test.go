@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // Of tasklists that no one polls any more so many are remembered at most.
@@ -28,6 +30,7 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 // R3: polls that each accept other types are called in their order, with one look at them for each type that is wanted: with one for each
 // poll this takes minutes, in which no poll of the frontend goes on.
 func TestManyDifferentPollsAreCalledInOrder(t *testing.T) {
+	testkit.Slow(t, "calls many polls")
 	const many = 30_000
 	b := newBook(t)
 	for i := range many {
