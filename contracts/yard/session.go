@@ -302,7 +302,7 @@ func (s *session) execute(ctx context.Context, h *held) {
 // tookTooLong says in the log, and in the error that a handler returned, that its attempt had no more time, and how to give it more.
 func (s *session) tookTooLong(h *held, ran time.Duration, err error) error {
 	s.log.Warn("an attempt had no more time (start_to_close) and counts as failed: raise StartToClose of the task or its type",
-		"task_id", h.TaskID, "type", h.Type, "attempt", h.Number, "ran", ran, "error", err)
+		"task_id", h.TaskID, "type", h.Type, "attempt", h.Number, "duration", ran, "error", err)
 	if err == nil {
 		return nil
 	}
