@@ -56,8 +56,6 @@ const (
 	// RetryRules is the format since which a policy may tell error types apart, limit deliveries, choose a jitter, and say what
 	// follows lost attempts and time-outs.
 	RetryRules = 9
-	// Weighted is the format since which a poll may name several tasklists by weight: an older matching owner would keep such a poll.
-	Weighted = 9
 	// GroupStops is the format since which groups may be paused and drained, and named by lists, purges and caps of queues: an older
 	// program would take a purge of one group for one of all.
 	GroupStops = 9

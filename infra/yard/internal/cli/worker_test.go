@@ -159,7 +159,7 @@ func TestWorkerOfSeveralTasklists(t *testing.T) {
 	}
 }
 
-// With weights one request polls all tasklists.
+// Tasklists may have weights.
 func TestWorkerOfTasklistsWithWeights(t *testing.T) {
 	testkit.Slow(t, "takes a system of its own through many commands")
 	s := newShell(t)

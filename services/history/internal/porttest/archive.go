@@ -468,5 +468,3 @@ func unread(t *testing.T, p ArchivePorts) {
 		}
 	}
 }
-
-func anyTask(*logv1.Record) bool { return true }

@@ -11,6 +11,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
+func anyTask(*logv1.Record) bool { return true }
+
 func recent(t *testing.T, p ArchivePorts) {
 	a := p.Archive()
 	domain := func(i int) string { return []string{"shop", "media"}[i%2] }
