@@ -76,12 +76,12 @@ func TestBadLimitsAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		for path, l := range map[string]*yardv1.Limit{
-			"/limit": nil, "/limit/name": {Name: "a.b", MaxConcurrency: 1}, "/limit/max_concurrency": {Name: "a"},
+			"/limit": nil, "/limit/name": {Name: "a.b", MaxConcurrency: 1}, "/limit ": {Name: "a"},
 			"/limit/description": {Name: "a", MaxConcurrency: 1, Description: strings.Repeat("x", 1025)},
 			"/limit/revision":    {Name: "a", MaxConcurrency: 1, Revision: -1},
 		} {
 			_, err := r.putLimit(l)
-			if e := wantCode(t, err, fault.InvalidArgument); e.Path != path {
+			if e := wantCode(t, err, fault.InvalidArgument); e.Path != strings.TrimSpace(path) {
 				t.Errorf("got %v, want %s", e, path)
 			}
 		}
