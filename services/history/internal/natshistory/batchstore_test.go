@@ -155,6 +155,7 @@ func (k *keeping) over(name batch.Name) {
 // TestWhatIsNoBatchHoldsUpNoOther: a message that cannot be decoded is passed over, and the others of its partition end.
 func TestWhatIsNoBatchHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
+	testkit.Slow(t, "stores much, or waits for the server")
 	k := newKeeping(t)
 	for p := range 2 {
 		for _, data := range [][]byte{{0xff}, nil} {
