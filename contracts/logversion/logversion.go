@@ -85,8 +85,6 @@ const (
 	// LetterMarks is the format since which a mark may lie in place of a dead letter that is gone: an older frontend would fail to list letters, and an older
 	// owner would count it.
 	LetterMarks = 11
-	// Pins is the format since which a worker may try again in place: an older owner would end the attempt.
-	Pins = 11
 	// Copies is the format since which updates say since when copies of them may be in the log: an older owner would make one again that its task has forgotten.
 	Copies = 11
 )

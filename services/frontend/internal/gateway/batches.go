@@ -30,7 +30,7 @@ import (
 func (g *Gateway) CreateBatch(c Call, req *yardv1.CreateBatchRequest, answer Answer) {
 	digest, err := batchRequest(req) // before what is left out is set
 	check := func() error {          // which text is no text, the first one tells
-		return cmp.Or(validate.CreateBatch(req, c.Now, c.form()), err, g.policyKnown("/callback/retry", req.GetCallback().GetRetry()))
+		return cmp.Or(validate.CreateBatch(req, c.Now, c.form()), err)
 	}
 	g.batches(c, answer, g.query, c.Deadline, check, func(ctx context.Context) (codec.Message, error) {
 		p := topology.BatchPartition(c.Domain, req.BatchId, g.Partitioning)

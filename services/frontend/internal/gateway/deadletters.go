@@ -105,9 +105,6 @@ func (g *Gateway) Redrive(c Call, req *yardv1.RedriveRequest, answer Answer) {
 		if err := g.known("/task_ids", logversion.Redrives); err != nil {
 			return validate.LetterStep{}, err
 		}
-		if err := g.policyKnown("/retry", req.Retry); err != nil {
-			return validate.LetterStep{}, err
-		}
 		return validate.Redrive(req)
 	}
 	g.letters(c, answer, check, func(ctx context.Context, s validate.LetterStep) (codec.Message, error) {
@@ -298,7 +295,7 @@ func publicLetter(r *logv1.Record, brief bool) *yardv1.Task {
 	for _, s := range r.Steps {
 		t.Events = append(t.Events, &yardv1.TaskEvent{
 			Kind: yardv1.TaskEventKind(s.Kind), AtMs: s.AtMs, Grant: int32(s.Grant), Worker: s.Worker,
-			Message: s.Message, ErrorType: s.ErrorType, DueAtMs: s.DueAtMs, Kept: s.Kept,
+			Message: s.Message, ErrorType: s.ErrorType, DueAtMs: s.DueAtMs,
 		})
 	}
 	return t

@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
@@ -34,9 +35,7 @@ func (g *Gateway) Fail(c Call, req *yardv1.FailRequest, answer Answer) {
 		if err := g.failuresKnown(req.Tasks); err != nil {
 			return nil, err
 		}
-		entries, err := validate.Fail(req, c.Domain, g.Tokens)
-		g.keepKnown(entries)
-		return entries, err
+		return validate.Fail(req, c.Domain, g.Tokens)
 	})
 }
 
@@ -53,7 +52,7 @@ func (g *Gateway) Cancel(c Call, req *yardv1.CancelRequest, answer Answer) {
 // Update changes tasks (tasks.update).
 func (g *Gateway) Update(c Call, req *yardv1.UpdateRequest, answer Answer) {
 	g.outcome(c, false, answer, func() ([]validate.Outcome, error) {
-		if err := g.updatesKnown(req.Tasks); err != nil {
+		if err := g.known("/tasks", logversion.Updates); err != nil {
 			return nil, err
 		}
 		entries, err := validate.Update(req, c.Domain, c.Now, c.form())
@@ -196,9 +195,6 @@ func (r *outcomeRequest) write(i int, v *logv1.EventVerdict) {
 	}
 	if v.DeadlineMs > 0 {
 		out.TimeoutMs = max(v.DeadlineMs-r.call.now().UnixMilli(), 1)
-	}
-	if v.RetryAtMs > 0 {
-		out.Kept, out.RetryInMs, out.Failures = true, max(v.RetryAtMs-r.call.now().UnixMilli(), 0), v.Failures
 	}
 	out.Revision, out.Final = int64(v.Revision), v.Final
 }

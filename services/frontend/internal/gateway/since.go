@@ -6,8 +6,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
-
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
 // tasksKnown refuses fields of tasks that a node of an older log version would lose (I13). The newest are asked first: of several, one that is
@@ -16,8 +14,6 @@ func (g *Gateway) tasksKnown(tasks []*yardv1.NewTask) error {
 	for i, t := range tasks {
 		field, since := "", uint32(0)
 		switch {
-		case t.Retry.GetPinnedForMs() != 0:
-			field, since = "retry/pinned_for_ms", logversion.Pins
 		case t.UniqueKey != "":
 			field, since = "unique_key", logversion.UniqueKeys
 		case t.BatchId != "":
@@ -65,24 +61,6 @@ func retrySince(r *yardv1.RetryPolicy) string {
 	return ""
 }
 
-// updatesKnown refuses updates while an owner would not know them, and what it would lose of them.
-func (g *Gateway) updatesKnown(tasks []*yardv1.TaskUpdate) error {
-	for i, t := range tasks {
-		if err := g.policyKnown("/tasks/"+strconv.Itoa(i)+"/retry", t.GetRetry()); err != nil {
-			return err
-		}
-	}
-	return g.known("/tasks", logversion.Updates)
-}
-
-// policyKnown refuses what is newer than updates, redrives and batches in the policy that one brings.
-func (g *Gateway) policyKnown(path string, r *yardv1.RetryPolicy) error {
-	if r.GetPinnedForMs() == 0 {
-		return nil
-	}
-	return g.known(path+"/pinned_for_ms", logversion.Pins)
-}
-
 // failuresKnown refuses what an owner of an older log version would take for a failure.
 func (g *Gateway) failuresKnown(tasks []*yardv1.Failure) error {
 	if g.LogVersion() >= logversion.Snooze {
@@ -96,21 +74,9 @@ func (g *Gateway) failuresKnown(tasks []*yardv1.Failure) error {
 	return nil
 }
 
-// keepKnown leaves out that workers would try again in place, which an owner of an older log version would not do: their attempts end.
-func (g *Gateway) keepKnown(failed []validate.Outcome) {
-	if g.LogVersion() >= logversion.Pins {
-		return
-	}
-	for _, f := range failed {
-		f.Event.Keep, f.Event.Failures = false, 0
-	}
-}
-
 // typeKnown refuses settings of a type by which a node of an older log version would not accept tasks.
 func (g *Gateway) typeKnown(t *yardv1.TaskType) error {
 	switch {
-	case t.Retry.GetPinnedForMs() != 0:
-		return g.known("/type/retry/pinned_for_ms", logversion.Pins)
 	case t.Cost > 1:
 		return g.known("/type/cost", logversion.Cost)
 	case retrySince(t.Retry) != "":

@@ -7,12 +7,9 @@ import (
 	"testing/synctest"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
-	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
-
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
 // TestI13HeadersWaitForTheClustersVersion: a node of the version before would lose those of a task that it parks,
@@ -169,33 +166,6 @@ func TestI13_RetryRulesWaitForTheClustersVersion(t *testing.T) {
 			wantField(t, ofTask, "/tasks/1/retry/"+field)
 			wantField(t, ofType, "/type/retry/"+field)
 		}
-	}
-}
-
-// TestI13_TriesInPlaceWaitForTheClustersVersion: policies that allow them are refused, since an older owner would lose that of a task that it parks; a
-// worker that would keep its attempt just does not.
-func TestI13_TriesInPlaceWaitForTheClustersVersion(t *testing.T) {
-	for version, taken := range map[uint32]bool{logversion.Pins - 1: false, logversion.Pins: true} {
-		g := &Gateway{Deps: Deps{LogVersion: func() uint32 { return version }}}
-		p := &yardv1.RetryPolicy{PinnedForMs: 1}
-		ofTask, ofType := g.tasksKnown([]*yardv1.NewTask{{}, {Retry: p}}), g.typeKnown(&yardv1.TaskType{Retry: p})
-		failed := []validate.Outcome{{Event: &logv1.Event{Keep: true, Failures: 3}}}
-		g.keepKnown(failed)
-		if e := failed[0].Event; e.Keep != taken || (e.Failures == 3) != taken {
-			t.Errorf("version %d: %v", version, e)
-		}
-		if taken {
-			if ofTask != nil || ofType != nil {
-				t.Errorf("version %d: %v, %v", version, ofTask, ofType)
-			}
-			continue
-		}
-		wantField(t, ofTask, "/tasks/1/retry/pinned_for_ms")
-		wantField(t, ofType, "/type/retry/pinned_for_ms")
-		// What came before it, and is known, does not hide it.
-		before := &yardv1.NewTask{Retry: p, UniqueKey: "k", BatchId: "b", OrderKey: "o", Cost: 2}
-		wantField(t, g.tasksKnown([]*yardv1.NewTask{before}), "/tasks/0/retry/pinned_for_ms")
-		wantField(t, g.typeKnown(&yardv1.TaskType{Retry: p, Cost: 2}), "/type/retry/pinned_for_ms")
 	}
 }
 
@@ -363,23 +333,4 @@ func TestI13_SnoozesNeedALogVersion(t *testing.T) {
 			wantField(t, err, "/tasks/1/snooze")
 		}
 	}
-}
-
-// TestI13_PinsOfUpdatesRedrivesAndCallbacksWaitForTheClustersVersion: an older owner would lose them.
-func TestI13_PinsOfUpdatesRedrivesAndCallbacksWaitForTheClustersVersion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(d *Deps) {
-			d.Batches, d.LogVersion = memBatches{}, func() uint32 { return logversion.Pins - 1 }
-		}).running(t)
-		p, id := &yardv1.RetryPolicy{PinnedForMs: 1}, completion(1, 1).TaskId
-		answer, updated := r.answers(t)
-		r.Update(r.call(), &yardv1.UpdateRequest{Tasks: []*yardv1.TaskUpdate{{TaskId: id, Priority: 1}, {TaskId: id, Retry: p}}}, answer)
-		wantField(t, (<-updated).err, "/tasks/1/retry/pinned_for_ms")
-		answer, redriven := r.answers(t)
-		r.Redrive(r.call(), &yardv1.RedriveRequest{TaskIds: []string{id}, Retry: p}, answer)
-		wantField(t, (<-redriven).err, "/retry/pinned_for_ms")
-		answer, made := r.answers(t)
-		r.CreateBatch(r.call(), &yardv1.CreateBatchRequest{BatchId: "a", Callback: &yardv1.NewTask{Type: "a", Tasklist: "mail", Retry: p}}, answer)
-		wantField(t, (<-made).err, "/callback/retry/pinned_for_ms")
-	})
 }

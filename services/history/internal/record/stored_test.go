@@ -296,7 +296,7 @@ func writeTask(b *bytes.Buffer, t *taskstate.Task) {
 
 // policyOf shows the policy of a task, of each version as it always was.
 func policyOf(t *taskstate.Task) string {
-	return strings.ReplaceAll(fmt.Sprintf("%+v", *t.Policy), " MaxDeliveries:0 Jitter:0 OnLost:0 OnTimeout:0 PinnedForMS:0 Rules:<nil>", "")
+	return strings.ReplaceAll(fmt.Sprintf("%+v", *t.Policy), " MaxDeliveries:0 Jitter:0 OnLost:0 OnTimeout:0 Rules:<nil>", "")
 }
 
 // held is what an attempt has booked: true is the limit of its type.
