@@ -18,7 +18,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/matching"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
@@ -232,42 +231,6 @@ func describe(nc *nats.Conn, tasklist string) (*rpcv1.DescribeShardResponse, err
 	shard := ids.MatchingShard("shop", tasklist, 0, parts.Matching)
 	return natsrpc.Call[rpcv1.DescribeShardResponse](ctx, nc, topology.MatchingCall(shard, "describe"),
 		&rpcv1.DescribeShardRequest{Domain: "shop", Tasklist: tasklist})
-}
-
-// TestI13OwnersFenceOnceTheVersionAllows: in a cluster of log version 1 no fence is written. When the version is
-// raised each shard gets an owner that fences, without a restart.
-func TestI13OwnersFenceOnceTheVersionAllows(t *testing.T) {
-	t.Parallel()
-	testkit.Long(t, "waits for owners to take turns")
-	server, nc, kv := cluster(t)
-	if err := kv.Delete(t.Context(), topology.VersionKey); err != nil { // as before there were versions
-		t.Fatal(err)
-	}
-	events, err := nc.SubscribeSync(topology.Event(0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer start(t, server.Connect(t), "a")()
-	if n, _, err := events.Pending(); err != nil || n != 0 {
-		t.Fatalf("%d batches were written: %v", n, err)
-	}
-	if err := catalog.RaiseVersion(t.Context(), kv, catalog.Version{Number: logversion.First}, logversion.Fences); err != nil {
-		t.Fatal(err)
-	}
-	fenced := map[uint32]bool{}
-	for len(fenced) < parts.Matching {
-		m, err := events.NextMsg(patience)
-		if err != nil {
-			t.Fatalf("fenced are %v: %v", fenced, err)
-		}
-		var b logv1.EventBatch
-		if err := b.UnmarshalVT(m.Data); err != nil {
-			t.Fatal(err)
-		}
-		for _, e := range b.Events {
-			fenced[b.Shard] = fenced[b.Shard] || e.Kind == logv1.EventKind_EVENT_KIND_FENCE && b.ShardEpoch > 1
-		}
-	}
 }
 
 func TestServesAllShardsAndDrains(t *testing.T) {

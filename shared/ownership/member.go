@@ -19,7 +19,7 @@ type Announcement struct {
 	Stopped []int `json:"stopped,omitempty"`
 	// Leaving: it takes no partition any more.
 	Leaving bool `json:"leaving,omitempty"`
-	// Holds are the partitions that it serves, or is not done with yet, sorted.
+	// Holds are the partitions that it serves, is about to serve, or is not done with yet, sorted.
 	Holds []int `json:"holds,omitempty"`
 	// Run tells this run of the program from others of the same name, and Beat numbers
 	// its heartbeats from 1.

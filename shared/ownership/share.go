@@ -187,7 +187,7 @@ func (s *Share) Run(ctx context.Context) error {
 		return err
 	}
 	m := newMembers(s.cfg.KV, s.cfg.Service, s.cfg.Node, s.cfg.Beat, s.cfg.Log)
-	a := newAssignment(ctx, s.cfg)
+	a := newAssignment(ctx, s.cfg, m.beats.Load)
 	s.members.Store(m)
 	m.announce(s.announcement(a))
 	alive, die := context.WithCancel(context.WithoutCancel(ctx))
@@ -203,6 +203,7 @@ func (s *Share) Run(ctx context.Context) error {
 	}()
 
 	s.follow(ctx, m, told, a)
+	clear(a.claims)
 	for a.busy() { // ctx has ended, so every Serve is on its way out
 		shows := s.announcement(a)
 		shows.Leaving = true
@@ -254,7 +255,7 @@ func (s *Share) follow(ctx context.Context, m *members, told <-chan signal, a *a
 		v.announces(s.announcement(a))
 		version := s.cfg.Version()
 		s.readable(version)
-		now := situation{v.candidates(version), v.held(), v.away && s.cfg.Unfenced}
+		now := situation{v.candidates(version), v.held(), a.claimed(v.shown, v.echoed), v.away && s.cfg.Unfenced}
 		if changed || !now.equal(is) {
 			s.act(a, is, now, v)
 			is = now
@@ -281,12 +282,14 @@ func (s *Share) noteUnowned(held, mine []int) int {
 // situation is what decides who serves what.
 type situation struct {
 	nodes []Candidate
-	held  []int
-	away  bool
+	// held are the partitions that others are not done with, claimed those that this node may begin with.
+	held, claimed []int
+	away          bool
 }
 
 func (s situation) equal(other situation) bool {
-	return slices.EqualFunc(s.nodes, other.nodes, Candidate.equal) && slices.Equal(s.held, other.held) && s.away == other.away
+	return slices.EqualFunc(s.nodes, other.nodes, Candidate.equal) && slices.Equal(s.held, other.held) &&
+		slices.Equal(s.claimed, other.claimed) && s.away == other.away
 }
 
 // act brings the assignment in line with the situation.
@@ -302,7 +305,7 @@ func (s *Share) act(a *assignment, was, is situation, v *view) {
 		s.publish(a.serving())
 		return
 	}
-	whole := a.reconcile(is.nodes, is.held)
+	whole := a.reconcile(is.nodes, is.held, is.claimed)
 	s.publish(a.serving())
 	if !whole {
 		return
@@ -316,7 +319,7 @@ func (s *Share) act(a *assignment, was, is situation, v *view) {
 
 // announcement is what this node shows with this assignment.
 func (s *Share) announcement(a *assignment) Announcement {
-	return Announcement{Reads: s.cfg.Reads, Writes: s.cfg.Writes, Stopped: a.refusals.partitions(), Holds: a.holding()}
+	return Announcement{Reads: s.cfg.Reads, Writes: s.cfg.Writes, Stopped: a.refusals.partitions(), Holds: a.holdingOrClaimed()}
 }
 
 // readable notes whether this node reads the cluster's version, and says it when

@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -114,6 +115,33 @@ func TestAStubbornProgramIsKilledWithItsChildren(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	gone(t, child)
+}
+
+// The engine gives the tasks of a killed worker to another one, so nothing of their programs may go on.
+func TestNothingOutlivesAKilledWorker(t *testing.T) {
+	child := filepath.Join(t.TempDir(), "child")
+	worker := exec.Command(os.Args[0], "-test.run", "^TestWorkerProcess$")
+	worker.Env = append(os.Environ(), workerCommand+"=sleep 1000 & echo $! >"+child+".new; mv "+child+".new "+child+"; wait")
+	if err := worker.Start(); err != nil {
+		t.Fatal(err)
+	}
+	exists(t, child)
+	if err := worker.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = worker.Wait() // it was killed
+	gone(t, child)
+}
+
+// workerCommand is the variable that makes TestWorkerProcess a worker.
+const workerCommand = "YARD_PROGRAM_TEST_COMMAND"
+
+// TestWorkerProcess is the worker that TestNothingOutlivesAKilledWorker kills.
+func TestWorkerProcess(t *testing.T) {
+	if command := os.Getenv(workerCommand); command != "" {
+		_, err := runner(command).Run(t.Context(), attempt(""))
+		t.Fatal(err)
+	}
 }
 
 // A program that has ended decides, though another process that it started still has its output.

@@ -16,7 +16,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 
@@ -35,7 +34,7 @@ func (g *Gateway) CreateBatch(c Call, req *yardv1.CreateBatchRequest, answer Ans
 	g.batches(c, answer, g.query, c.Deadline, check, func(ctx context.Context) (codec.Message, error) {
 		p := topology.BatchPartition(c.Domain, req.BatchId, g.Partitioning)
 		home := &logv1.BatchHome{
-			BatchId: req.BatchId, LogVersion: g.logVersion(), Request: digest, CreatedAtMs: c.now().UnixMilli(), KeepMs: req.KeepMs,
+			BatchId: req.BatchId, LogVersion: g.LogVersion(), Request: digest, CreatedAtMs: c.now().UnixMilli(), KeepMs: req.KeepMs,
 		}
 		home.ExpiresAtMs = home.CreatedAtMs + req.ExpiresInMs
 		if req.Callback != nil {
@@ -214,9 +213,6 @@ func (g *Gateway) ListBatches(c Call, req *yardv1.ListBatchesRequest, answer Ans
 // batches carries out a request about batches.
 func (g *Gateway) batches(c Call, answer Answer, run func(string, time.Time, Answer, work), deadline time.Time, check func() error, f work) {
 	err := g.domain(&c)
-	if err == nil {
-		err = g.known("/batch_id", logversion.Batches)
-	}
 	if err == nil {
 		err = check()
 	}

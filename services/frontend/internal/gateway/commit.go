@@ -183,7 +183,7 @@ func (a *appender) messages(p int, batch []*submission) (messages []message, lat
 			m.batch[k] = batch[i]
 			batch[i].held.lane = planned.Lane
 		}
-		data, err := merged(m.batch, a.g.logVersion()).MarshalVT()
+		data, err := merged(m.batch, a.g.LogVersion()).MarshalVT()
 		if err != nil {
 			for _, s := range m.batch {
 				a.returned(s)

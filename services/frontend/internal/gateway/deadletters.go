@@ -8,7 +8,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/shared/paging"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
@@ -101,12 +100,7 @@ func (g *Gateway) GetDeadLetter(c Call, req *yardv1.GetDeadLetterRequest, answer
 
 // Redrive brings dead letters back (deadletters.redrive).
 func (g *Gateway) Redrive(c Call, req *yardv1.RedriveRequest, answer Answer) {
-	check := func() (validate.LetterStep, error) {
-		if err := g.known("/task_ids", logversion.Redrives); err != nil {
-			return validate.LetterStep{}, err
-		}
-		return validate.Redrive(req)
-	}
+	check := func() (validate.LetterStep, error) { return validate.Redrive(req) }
 	g.letters(c, answer, check, func(ctx context.Context, s validate.LetterStep) (codec.Message, error) {
 		done := &yardv1.RedriveResponse{}
 		found, next, err := g.wantedLetters(ctx, c.Domain, s)

@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
@@ -91,7 +89,6 @@ func withLetters(t *testing.T, n int) (*rig, *memLetters) {
 	}
 	return newRig(t, func(d *Deps) {
 		d.Letters = m
-		d.LogVersion = func() uint32 { return logversion.Redrives }
 	}).running(t), m
 }
 
@@ -288,17 +285,6 @@ func TestALetterShowsItsOrderKey(t *testing.T) {
 		resp, err := ask[*yardv1.ListDeadLettersRequest, *yardv1.ListDeadLettersResponse](t, r, r.ListDeadLetters, &yardv1.ListDeadLettersRequest{})
 		if err != nil || len(resp.Tasks) != 1 || resp.Tasks[0].OrderKey != "account 7" {
 			t.Errorf("listed %v: %v", resp, err)
-		}
-	})
-}
-
-func TestARedriveNeedsTheLogVersion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.Redrives - 1 } }).running(t)
-		_, err := ask[*yardv1.RedriveRequest, *yardv1.RedriveResponse](t, r, r.Redrive, &yardv1.RedriveRequest{TaskIds: []string{ids.NewTaskID(time.Now(), 0, 1).String()}})
-		wantCode(t, err, fault.FailedPrecondition)
-		if err != nil && !strings.Contains(err.Error(), "log version") {
-			t.Error(err)
 		}
 	})
 }

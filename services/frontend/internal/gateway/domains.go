@@ -21,10 +21,6 @@ func (g *Gateway) PutDomain(c Call, req *yardv1.PutDomainRequest, answer Answer)
 		return
 	}
 	d := req.Domain
-	if err := g.domainKnown(d); err != nil {
-		answer(nil, err)
-		return
-	}
 	g.administer(c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
 		revision, err := g.Registry.PutDomain(ctx, d)
 		if err != nil {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
@@ -25,7 +24,7 @@ func (r *rig) drainList(name string) {
 // What is drained is refused whole, at the path of who named it, and nothing is stored; all else is accepted.
 func TestWhatIsDrainedIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newKnowingRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.GroupStops } })
+		r := newKnowingRig(t)
 		r.drainList("main")
 		r.catalog.pauses[topology.TypeDrainKey("shop", "pay")] = &yardv1.Pause{SinceMs: 1}
 		r.catalog.pauses[topology.TasklistDrainKey("shop", "other")] = &yardv1.Pause{SinceMs: 1, UntilMs: 2}
@@ -86,7 +85,7 @@ func TestI1_ARepeatDuringADrainIsAnsweredAsTheFirstTime(t *testing.T) {
 // A drain shows wherever its tasklist or type does, until it is resumed; a pause of the same is another matter.
 func TestDrainsShow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newKnowingRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.Levels } })
+		r := newKnowingRig(t)
 		got, err := asked(r, "shop", true, r.DrainTasklist, &yardv1.DrainTasklistRequest{Name: "main", Reason: "it moves", By: "ann", ForMs: 5000})
 		if err != nil {
 			t.Fatal(err)
@@ -117,23 +116,10 @@ func TestDrainsShow(t *testing.T) {
 	})
 }
 
-func TestI13DrainsWaitForTheClustersVersion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newKnowingRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.Levels - 1 } })
-		_, err := asked(r, "shop", true, r.DrainTasklist, &yardv1.DrainTasklistRequest{Name: "main"})
-		wantCode(t, err, fault.FailedPrecondition)
-		_, err = asked(r, "shop", true, r.DrainType, &yardv1.DrainTypeRequest{Name: "pay"})
-		wantCode(t, err, fault.FailedPrecondition)
-		if len(r.catalog.pauses) != 0 {
-			t.Error("stored all the same")
-		}
-	})
-}
-
 // A drain and a pause of a group show beside its settings, and without any, until they are resumed; what is over shows nowhere.
 func TestStoppedGroupsShow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newKnowingRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.GroupStops } })
+		r := newKnowingRig(t)
 		if _, err := asked(r, "shop", true, r.PutGroup, &yardv1.PutGroupRequest{Group: &yardv1.Group{Name: "acme", Weight: new(2.0)}}); err != nil {
 			t.Fatal(err)
 		}
@@ -198,7 +184,7 @@ func TestStoppedGroupsShow(t *testing.T) {
 // Tasklists, types and groups that are paused count together; those that are over make room.
 func TestPausesOfGroupsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newKnowingRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.GroupStops } })
+		r := newKnowingRig(t)
 		for i := range validate.PausesMax {
 			r.catalog.pauses[topology.GroupPauseKey("shop", fmt.Sprint("g", i))] = &yardv1.Pause{SinceMs: 1}
 		}

@@ -9,7 +9,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/drained"
@@ -57,10 +56,6 @@ func (g *Gateway) StopWorker(c Call, req *yardv1.StopWorkerRequest, answer Answe
 
 // drainWorker stores the drain of a worker of the domain. One that is not heard is not drained: its id may be a typing error.
 func (g *Gateway) drainWorker(c Call, id string, d *yardv1.WorkerDrain, answer Answer, resp func(*yardv1.LiveWorker) codec.Message) {
-	if err := g.known("", logversion.Alive); err != nil {
-		answer(nil, err)
-		return
-	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
 		w, err := g.liveWorker(ctx, c.Domain, id)
 		if err != nil {
@@ -118,10 +113,6 @@ func (g *Gateway) ResumeWorker(c Call, req *yardv1.ResumeWorkerRequest, answer A
 		return
 	}
 	if err := validate.ResumeWorker(req); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := g.known("", logversion.Alive); err != nil {
 		answer(nil, err)
 		return
 	}

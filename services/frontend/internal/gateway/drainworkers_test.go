@@ -65,7 +65,7 @@ func hears(e *ears) func(*Deps) {
 // drainRig hears two workers.
 func drainRig(t *testing.T) (*rig, *ears) {
 	e := &ears{known: time.Hour, ids: []string{workerOne, workerTwo}}
-	return newRig(t, alive, hears(e)).running(t), e
+	return newRig(t, hears(e)).running(t), e
 }
 
 func (r *rig) drainOne(t *testing.T, id string) *yardv1.LiveWorker {

@@ -38,7 +38,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/clock"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
@@ -90,7 +89,7 @@ type Deps struct {
 	Owners       Owners
 	Catalog      Catalog
 	Registry     Registry
-	// LogVersion is the log version to write; nil = the first.
+	// LogVersion is the log version to write.
 	LogVersion func() uint32
 	Log        *slog.Logger
 	// Clock dates spans as the log dates what it has.
@@ -126,7 +125,7 @@ type Gateway struct {
 // New makes a gateway. Nothing happens before the first request; Run must run
 // while requests come in.
 func New(d Deps) (*Gateway, error) {
-	if d.History == nil || d.Letters == nil || d.Batches == nil || d.Bus == nil || d.Catalog == nil || d.Registry == nil || d.Tokens == nil || d.Owners.missing() {
+	if d.History == nil || d.Letters == nil || d.Batches == nil || d.Bus == nil || d.Catalog == nil || d.Registry == nil || d.Tokens == nil || d.LogVersion == nil || d.Owners.missing() {
 		return nil, errors.New("gateway: a port or the tokens are missing")
 	}
 	if d.Partitioning.History < 1 || d.Partitioning.Matching < 1 {
@@ -138,9 +137,6 @@ func New(d Deps) (*Gateway, error) {
 	if d.Log == nil {
 		d.Log = slog.New(slog.DiscardHandler)
 	}
-	if d.LogVersion == nil {
-		d.LogVersion = func() uint32 { return logversion.First }
-	}
 	g := &Gateway{Deps: d, metrics: newMetrics(d.Metrics), pools: newPools(d.Config), queues: &queueCaps{book: caps.NewBook()}}
 	g.base, g.giveUp = context.WithCancel(context.Background())
 	g.appender = newAppender(g)
@@ -150,9 +146,6 @@ func New(d Deps) (*Gateway, error) {
 	g.scales = newScales(d.Config.Scale)
 	return g, nil
 }
-
-// logVersion is what a batch written now carries.
-func (g *Gateway) logVersion() uint32 { return logversion.Field(g.LogVersion()) }
 
 // Run does what is due by time. When ctx ends it waits until every admitted
 // request is answered, at most for Config.DrainTimeout; the caller has stopped

@@ -24,10 +24,6 @@ func (g *Gateway) PutGroup(c Call, req *yardv1.PutGroupRequest, answer Answer) {
 		return
 	}
 	one := req.Group
-	if err := g.groupKnown(one); err != nil {
-		answer(nil, err)
-		return
-	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
 		if g.Catalog.Group(c.Domain, one.Name) == nil && g.Catalog.Counts(c.Domain).Groups >= validate.GroupsMax {
 			return nil, fault.At(fault.FailedPrecondition, "/group/name", "the domain has %d groups with settings, and no more are allowed: delete some", validate.GroupsMax)

@@ -122,7 +122,7 @@ func (a *appender) storeTogether(ctx context.Context, parts []*part, words []*ba
 	if err != nil {
 		return fault.New(fault.Internal, "encode a batch: %v", err)
 	}
-	members, err := encodeWords(p, words, a.g.logVersion())
+	members, err := encodeWords(p, words, a.g.LogVersion())
 	if err != nil {
 		return fault.New(fault.Internal, "encode the word on a batch: %v", err)
 	}
@@ -148,7 +148,7 @@ func (a *appender) storeTogether(ctx context.Context, parts []*part, words []*ba
 
 // encodeKeyed makes the messages of an atomic batch. A record says how far before its message that of its key lies.
 func (a *appender) encodeKeyed(p int, parts []*part, plan []filing.Message, keys int) (said, tasks []natslog.Msg, err error) {
-	version := a.g.logVersion()
+	version := a.g.LogVersion()
 	said = make([]natslog.Msg, 0, keys+len(plan))
 	for j, planned := range plan {
 		batch := &logv1.Batch{LogVersion: version}

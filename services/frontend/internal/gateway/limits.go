@@ -28,10 +28,6 @@ func (g *Gateway) PutLimit(c Call, req *yardv1.PutLimitRequest, answer Answer) {
 		return
 	}
 	l := req.Limit
-	if err := g.limitKnown(l); err != nil {
-		answer(nil, err)
-		return
-	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
 		if g.Catalog.Limit(c.Domain, l.Name) == nil && g.Catalog.Counts(c.Domain).Limits >= validate.LimitsMax {
 			return nil, fault.At(fault.FailedPrecondition, "/limit/name", "the domain has %d limits, and no more are allowed: delete some", validate.LimitsMax)

@@ -14,13 +14,9 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
-
-// levelled has the cluster write the log version of limits of several levels.
-func levelled(d *Deps) { d.LogVersion = func() uint32 { return logversion.Levels } }
 
 // putLimit creates or changes a limit of the rig's domain.
 func (r *rig) putLimit(l *yardv1.Limit) (*yardv1.Limit, error) {
@@ -40,7 +36,7 @@ func (r *rig) putType(t *yardv1.TaskType) error {
 // R9: put and delete name the revision that they mean, and tell the new one.
 func TestLimitsHaveRevisions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, levelled)
+		r := newRig(t)
 		put := func(most int32, revision int64) (*yardv1.Limit, error) {
 			return r.putLimit(&yardv1.Limit{Name: "acme", Description: "their API", MaxConcurrency: most, Revision: revision})
 		}
@@ -113,7 +109,7 @@ func TestBadLimitsAreRefused(t *testing.T) {
 // R9, I14: as TestTypesOfADomainAreBounded.
 func TestLimitsOfADomainAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, levelled)
+		r := newRig(t)
 		for i := range validate.LimitsMax {
 			name := fmt.Sprint("l", i)
 			r.catalog.limits["shop/"+name] = &yardv1.Limit{Name: name, MaxConcurrency: 1}
@@ -153,7 +149,7 @@ func TestLimitsAreListedPageByPage(t *testing.T) {
 // A type names limits that exist, also one that another frontend stored a moment ago.
 func TestTypesNameLimitsThatExist(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, levelled)
+		r := newRig(t)
 		if _, err := r.putLimit(&yardv1.Limit{Name: "known", MaxConcurrency: 1}); err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +174,7 @@ func TestTypesNameLimitsThatExist(t *testing.T) {
 // A limit goes once no type names it any more; until then the refusal names some that do.
 func TestLimitsInUseAreNotDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, levelled)
+		r := newRig(t)
 		for _, name := range []string{"acme", "acme-2"} {
 			if _, err := r.putLimit(&yardv1.Limit{Name: name, MaxConcurrency: 1}); err != nil {
 				t.Fatal(err)
@@ -280,36 +276,4 @@ func TestDescribeHasAllLimits(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestI13LevelsWaitForTheClustersVersion: an older owner of a shard would start attempts beyond limits that it does
-// not know.
-func TestI13LevelsWaitForTheClustersVersion(t *testing.T) {
-	for version, taken := range map[uint32]bool{logversion.Levels - 1: false, logversion.Levels: true} {
-		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return version } })
-			r.catalog.stored["shop/acme"] = &yardv1.Limit{Name: "acme", MaxConcurrency: 1}
-			put := map[string]error{}
-			_, put["/limit"] = r.putLimit(&yardv1.Limit{Name: "acme", MaxConcurrency: 1})
-			put["/type/limits"] = r.putType(&yardv1.TaskType{Name: "pay", Limits: []string{"acme"}})
-			_, put["/tasklist/max_concurrency"] = asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: "main", MaxConcurrency: 1}})
-			_, put["/domain/max_concurrency"] = asked(r, "admin", true, r.PutDomain, &yardv1.PutDomainRequest{Domain: &yardv1.Domain{Name: "shop", MaxConcurrency: 1}})
-			for path, err := range put {
-				if taken {
-					wantCode(t, err, "")
-				} else {
-					wantField(t, err, path)
-				}
-			}
-			if stored := r.catalog.revision > 0; stored != taken {
-				t.Errorf("version %d: stored: %v", version, stored)
-			}
-			// What needs no new version is taken.
-			wantCode(t, r.putType(&yardv1.TaskType{Name: "mail", MaxConcurrency: 1}), "")
-			_, err := asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: "mail", Priority: 1}})
-			wantCode(t, err, "")
-			_, err = asked(r, "admin", true, r.PutDomain, &yardv1.PutDomainRequest{Domain: &yardv1.Domain{Name: "shop", Description: "sells"}})
-			wantCode(t, err, "")
-		})
-	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
@@ -32,9 +31,6 @@ func (g *Gateway) Complete(c Call, req *yardv1.CompleteRequest, answer Answer) {
 // Fail tells of attempts that did not (tasks.fail).
 func (g *Gateway) Fail(c Call, req *yardv1.FailRequest, answer Answer) {
 	g.outcome(c, true, answer, func() ([]validate.Outcome, error) {
-		if err := g.failuresKnown(req.Tasks); err != nil {
-			return nil, err
-		}
 		return validate.Fail(req, c.Domain, g.Tokens)
 	})
 }
@@ -52,9 +48,6 @@ func (g *Gateway) Cancel(c Call, req *yardv1.CancelRequest, answer Answer) {
 // Update changes tasks (tasks.update).
 func (g *Gateway) Update(c Call, req *yardv1.UpdateRequest, answer Answer) {
 	g.outcome(c, false, answer, func() ([]validate.Outcome, error) {
-		if err := g.known("/tasks", logversion.Updates); err != nil {
-			return nil, err
-		}
 		entries, err := validate.Update(req, c.Domain, c.Now, c.form())
 		mayRepeat(c, req.RequestId, entries)
 		return entries, err

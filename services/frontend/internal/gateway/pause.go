@@ -110,12 +110,8 @@ func (g *Gateway) PauseGroup(c Call, req *yardv1.PauseGroupRequest, answer Answe
 }
 
 // stop dates and stores p. Every process keeps all of them in memory, so a domain may have so many; some more where sets
-// meet. A frontend or matching node of an older log version would not know them.
+// meet.
 func (g *Gateway) stop(c Call, what stoppable, p *yardv1.Pause, forMS int64, answer Answer, resp func() codec.Message) {
-	if err := g.stopKnown(what); err != nil {
-		answer(nil, err)
-		return
-	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
 		if p.SinceMs = c.now().UnixMilli(); forMS != 0 {
 			p.UntilMs = p.SinceMs + forMS

@@ -14,7 +14,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
@@ -35,7 +34,7 @@ func (r *rig) pauseType(req *yardv1.PauseTypeRequest) (*yardv1.Pause, error) {
 // R10: a pause shows wherever its tasklist or type does, until it is resumed.
 func TestPausesShow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, levelled, slotsOf(&rpcv1.DescribeShardResponse{}, &rpcv1.DescribeShardResponse{}))
+		r := newRig(t, slotsOf(&rpcv1.DescribeShardResponse{}, &rpcv1.DescribeShardResponse{}))
 		list, err := r.pauseList(&yardv1.PauseTasklistRequest{Name: "main", Reason: "down", By: "ann"})
 		if err != nil || list.Reason != "down" || list.By != "ann" || list.SinceMs == 0 || list.UntilMs != 0 {
 			t.Fatalf("got %v, %v", list, err)
@@ -103,7 +102,7 @@ func TestPausedTasklistsAreListed(t *testing.T) {
 // R9, I14: as TestTypesOfADomainAreBounded; records of pauses that are over make room.
 func TestPausesOfADomainAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, levelled)
+		r := newRig(t)
 		for i := range validate.PausesMax {
 			key := topology.TasklistPauseKey("shop", fmt.Sprint("l", i))
 			if i%2 == 0 {
@@ -126,19 +125,6 @@ func TestPausesOfADomainAreBounded(t *testing.T) {
 	})
 }
 
-func TestI13PausesWaitForTheClustersVersion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.Levels - 1 } })
-		_, err := r.pauseList(&yardv1.PauseTasklistRequest{Name: "main"})
-		wantField(t, err, "/name")
-		_, err = r.pauseType(&yardv1.PauseTypeRequest{Name: "pay"})
-		wantField(t, err, "/name")
-		if len(r.catalog.pauses) != 0 {
-			t.Error("it was stored")
-		}
-	})
-}
-
 // overtaken refuses a deletion as the store does where another pause came meanwhile.
 type overtaken struct{ Registry }
 
@@ -148,7 +134,7 @@ func (overtaken) DeletePause(context.Context, string) (*yardv1.Pause, error) {
 
 func TestAnOvertakenResumeIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, levelled, func(d *Deps) { d.Registry = overtaken{d.Registry} })
+		r := newRig(t, func(d *Deps) { d.Registry = overtaken{d.Registry} })
 		_, err := asked(r, "shop", true, r.ResumeTasklist, &yardv1.ResumeTasklistRequest{Name: "main"})
 		wantCode(t, err, fault.Unavailable)
 	})

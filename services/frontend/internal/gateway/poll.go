@@ -22,10 +22,6 @@ func (g *Gateway) Poll(c Call, req *yardv1.PollRequest, answer Answer) {
 		answer(nil, err)
 		return
 	}
-	if err := g.pollKnown(req); err != nil {
-		answer(nil, err)
-		return
-	}
 	if c.Reply == "" { // tasks would be granted that no one runs
 		answer(nil, fault.New(fault.InvalidArgument, "a poll needs a reply subject"))
 		return

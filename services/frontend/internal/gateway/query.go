@@ -11,7 +11,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/paging"
 
@@ -212,20 +211,6 @@ func (g *Gateway) List(c Call, req *yardv1.ListRequest, answer Answer) {
 		return
 	}
 	if err := validate.List(req); err != nil {
-		answer(nil, err)
-		return
-	}
-	if len(req.Headers) > 0 {
-		if err := g.known("/headers", logversion.Headers); err != nil {
-			answer(nil, err)
-			return
-		}
-	}
-	if err := g.groupFilterKnown("/group", req.Group); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := g.orderFilterKnown(req); err != nil {
 		answer(nil, err)
 		return
 	}

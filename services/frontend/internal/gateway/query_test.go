@@ -173,3 +173,22 @@ func TestListIsWholeOrAnError(t *testing.T) {
 		wantCode(t, (<-got).err, fault.Unavailable)
 	})
 }
+
+// TestAPageMayEndWhereASearchStopped: also one without tasks; and what others reported beyond comes later.
+func TestAPageMayEndWhereASearchStopped(t *testing.T) {
+	task := func(id string) *yardv1.Task { return &yardv1.Task{TaskId: id} }
+	found := []*rpcv1.ListTasksResponse{
+		{Tasks: []*yardv1.Task{task("9"), task("4")}},
+		{More: true, End: "6"},
+	}
+	for _, c := range []struct{ cursor, page, next string }{{"", "9", "6"}, {"9", "", "6"}, {"6", "", ""}} {
+		page, next := merge(Call{}, found, &yardv1.ListRequest{Limit: 10, Cursor: c.cursor})
+		got := ""
+		for _, t := range page {
+			got += t.TaskId
+		}
+		if got != c.page || next != c.next {
+			t.Errorf("from %q: page %q, next %q, want %q, %q", c.cursor, got, next, c.page, c.next)
+		}
+	}
+}

@@ -10,13 +10,9 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
-
-// scaling has the cluster write the log version of scales.
-func scaling(d *Deps) { d.LogVersion = func() uint32 { return logversion.Scales } }
 
 // sets runs the rig's scaler until the test ends.
 func (r *rig) sets(t *testing.T) *rig {
@@ -82,7 +78,7 @@ func (r *rig) tells(t *testing.T) (now int32) {
 // learns it. A put of the settings keeps the number, within its bounds. Tasklists whose settings do not say so stay as they are.
 func TestTheEngineSetsPartitions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, scaling).running(t).sets(t)
+		r := newRig(t).running(t).sets(t)
 		wantCode(t, r.putBounds(0, 8), "")
 		if n := r.tells(t); n != 0 {
 			t.Errorf("at first: %d partitions", n)
@@ -123,8 +119,8 @@ func TestTheEngineSetsPartitions(t *testing.T) {
 // Frontends that hear the same write one record, once per change; a frontend that is mistaken about what is stored does not undo it.
 func TestOneFrontendWins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := newRig(t, scaling).running(t).sets(t)
-		b := newRig(t, scaling, func(d *Deps) { d.Catalog, d.Registry = a.catalog, a.catalog }).running(t).sets(t)
+		a := newRig(t).running(t).sets(t)
+		b := newRig(t, func(d *Deps) { d.Catalog, d.Registry = a.catalog, a.catalog }).running(t).sets(t)
 		wantCode(t, a.putBounds(0, 8), "")
 		puts := a.catalog.lastRevision()
 		comes(t, 600, 45_000, a, b)
@@ -141,7 +137,7 @@ func TestOneFrontendWins(t *testing.T) {
 // What cannot be stored is decided again after as long, and nothing else changes meanwhile.
 func TestAScaleThatIsNotStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, scaling).running(t).sets(t)
+		r := newRig(t).running(t).sets(t)
 		wantCode(t, r.putBounds(0, 8), "")
 		for _, err := range []error{fault.New(fault.Stale, "another one"), fault.New(fault.Unavailable, "no one answers")} {
 			r.catalog.breakScales(err)
@@ -162,7 +158,7 @@ func TestAScaleThatIsNotStored(t *testing.T) {
 // later begins again.
 func TestScalesAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, scaling).running(t).sets(t)
+		r := newRig(t).running(t).sets(t)
 		wantCode(t, r.putBounds(0, 8), "")
 		for _, key := range []string{"main", "gone"} {
 			if err := r.catalog.PutScale(t.Context(), "shop", key, 6, 0); err != nil {
@@ -194,7 +190,7 @@ func TestScalesAreForgotten(t *testing.T) {
 // What cannot be is refused whole.
 func TestBoundsOfPartitions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, scaling)
+		r := newRig(t)
 		for _, bad := range [][2]int32{{0, 1}, {0, -1}, {0, 65}, {4, 3}} {
 			err := r.putBounds(bad[0], bad[1])
 			if e := wantCode(t, err, fault.InvalidArgument); e.Path != "/tasklist/partitions_max" {
@@ -218,21 +214,6 @@ func TestBoundsOfPartitions(t *testing.T) {
 	})
 }
 
-// I13: an older history would spread tasks over as many partitions as the settings say, and an older frontend polls.
-func TestI13_ScalesNeedALogVersion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		version := uint32(logversion.Scales - 1)
-		r := newRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return version } })
-		wantField(t, r.putBounds(2, 8), "/tasklist/partitions_max")
-		if r.catalog.Tasklist("shop", "main") != nil {
-			t.Error("it is stored")
-		}
-		wantCode(t, r.putBounds(2, 0), "")
-		version++
-		wantCode(t, r.putBounds(2, 8), "")
-	})
-}
-
 // How it is set is a setting.
 func TestScalingIsASetting(t *testing.T) {
 	for path, change := range map[string]func(*ScaleConfig){
@@ -248,7 +229,7 @@ func TestScalingIsASetting(t *testing.T) {
 		}
 	}
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, scaling, func(d *Deps) {
+		r := newRig(t, func(d *Deps) {
 			d.Config.Scale = ScaleConfig{Every: 100 * time.Millisecond, TasksPerSecond: 100, UpAfter: 2 * time.Second, DownAfter: 3 * time.Second}
 		}).running(t).sets(t)
 		wantCode(t, r.putBounds(0, 4), "")

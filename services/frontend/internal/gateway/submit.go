@@ -110,9 +110,6 @@ func (g *Gateway) submission(c Call, req *yardv1.SubmitRequest, answer Answer) (
 	if err := validate.Submit(req, judged, c.form()); err != nil {
 		return nil, err
 	}
-	if err := g.tasksKnown(req.Tasks); err != nil {
-		return nil, err
-	}
 	if s.drained = g.drained(c, req); s.drained != nil && !s.repeats() {
 		return nil, s.drained
 	}
@@ -133,7 +130,7 @@ func (g *Gateway) submission(c Call, req *yardv1.SubmitRequest, answer Answer) (
 	g.startTasks(s, requestTrace)
 	s.date()
 	s.place(0) // so that sizes are right
-	if err := s.measure(g.History.MessageBytesMax(), g.logVersion()); err != nil {
+	if err := s.measure(g.History.MessageBytesMax(), g.LogVersion()); err != nil {
 		s.endSpans(err)
 		return nil, err
 	}

@@ -25,10 +25,6 @@ func (g *Gateway) PutTasklist(c Call, req *yardv1.PutTasklistRequest, answer Ans
 		return
 	}
 	l := req.Tasklist
-	if err := g.tasklistKnown(l); err != nil {
-		answer(nil, err)
-		return
-	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
 		if g.Catalog.Tasklist(c.Domain, l.Name) == nil && g.Catalog.Counts(c.Domain).Tasklists >= validate.TasklistsMax {
 			return nil, fault.At(fault.FailedPrecondition, "/tasklist/name", "the domain has %d tasklists with settings, and no more are allowed: delete those of some", validate.TasklistsMax)

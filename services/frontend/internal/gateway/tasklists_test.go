@@ -16,7 +16,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
@@ -216,9 +215,6 @@ func TestI1_ARepeatIsTheSameWhateverSettingsCameBetween(t *testing.T) {
 			t.Run(fmt.Sprintf("%v counted=%v", after, counted), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := newKnowingRig(t)
-					if r.LogVersion() < logversion.Within {
-						t.Fatal("this needs the log version of request ids")
-					}
 					set := func(priority, attempts int32) {
 						_, err := asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: "main", Priority: priority}})
 						wantCode(t, err, "")

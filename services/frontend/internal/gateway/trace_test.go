@@ -6,7 +6,6 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -88,7 +87,7 @@ func TestATaskKeepsItsOwnTrace(t *testing.T) {
 
 // TestATraceNamesTheTasksOfSeveralPartitions by the ids that the client gets.
 func TestATraceNamesTheTasksOfSeveralPartitions(t *testing.T) {
-	r, sink, flush := traced(t, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.OrderKeys } })
+	r, sink, flush := traced(t)
 	req := ordered(keyIn(0), keyIn(1), keyIn(0))
 	for _, task := range req.Tasks[1:] {
 		task.Traceparent = sampled

@@ -23,10 +23,6 @@ func (g *Gateway) PutType(c Call, req *yardv1.PutTypeRequest, answer Answer) {
 		return
 	}
 	t := req.Type
-	if err := g.typeKnown(t); err != nil {
-		answer(nil, err)
-		return
-	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
 		if g.Catalog.Type(c.Domain, t.Name) == nil && g.Catalog.Counts(c.Domain).Types >= validate.TypesMax {
 			return nil, fault.At(fault.FailedPrecondition, "/type/name", "the domain has %d types with settings, and no more are allowed: delete some", validate.TypesMax)

@@ -12,13 +12,9 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/visits"
 )
-
-// weighted has the cluster write the log version of polls of several tasklists.
-func weighted(d *Deps) { d.LogVersion = func() uint32 { return logversion.Weighted } }
 
 // pollSeveral polls some tasklists for up to 2 tasks.
 func (r *rig) pollSeveral(wait time.Duration, names ...string) <-chan outcome {
@@ -96,7 +92,7 @@ func (r *rig) atRest(t *testing.T) <-chan outcome {
 // A poll of several tasklists visits each of them, then it rests, until one wants it.
 func TestAPollVisitsItsTasklists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, weighted).running(t)
+		r := newRig(t).running(t)
 		got := r.atRest(t)
 		if names := slices.Sorted(slices.Values(r.sentTo(0))); !slices.Equal(names, []string{"x", "y", "z"}) {
 			t.Errorf("it visited %v", names)
@@ -128,7 +124,7 @@ func TestAPollVisitsItsTasklists(t *testing.T) {
 // While a poll is with an owner, no one else has it. What is heard of earlier visits changes nothing.
 func TestAPollIsOnOneVisitAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, weighted).running(t)
+		r := newRig(t).running(t)
 		got := r.pollSeveral(30*time.Second, "x", "y")
 		<-got
 		first := r.last()
@@ -162,7 +158,7 @@ func TestAPollIsOnOneVisitAtATime(t *testing.T) {
 // A poll at rest visits all again within 2 s, and at once where an owner is new.
 func TestAPollAtRestVisitsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, weighted).running(t)
+		r := newRig(t).running(t)
 		r.atRest(t)
 		for range 10 {
 			before := len(r.bus.sentPolls())
@@ -204,7 +200,7 @@ func TestTheTimeOfAPollOfSeveralIsOver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, weighted, func(d *Deps) { d.Config.PollsMax = 16 })
+				r := newRig(t, func(d *Deps) { d.Config.PollsMax = 16 })
 				at := time.Now()
 				got := r.atRest(t)
 				c.do(t, r)
@@ -232,7 +228,7 @@ func TestTheTimeOfAPollOfSeveralIsOver(t *testing.T) {
 // A poll that may not wait visits each tasklist once.
 func TestAPollOfSeveralThatMayNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, weighted).running(t)
+		r := newRig(t).running(t)
 		got := r.pollSeveral(0, "x", "y", "z")
 		<-got
 		for range 3 {
@@ -250,7 +246,7 @@ func TestVisitsWithoutAnOwner(t *testing.T) {
 	for _, some := range []bool{true, false} {
 		for _, known := range []bool{true, false} {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, weighted).running(t)
+				r := newRig(t).running(t)
 				away := func(name string) bool { return !some || name == "x" }
 				if !known {
 					for _, name := range []string{"x", "y", "z"} {
@@ -286,7 +282,7 @@ func TestVisitsWithoutAnOwner(t *testing.T) {
 // An owner that is replaced during a visit ends the poll, as every poll.
 func TestAVisitEndsWithItsOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, weighted).running(t)
+		r := newRig(t).running(t)
 		got := r.pollSeveral(30*time.Second, "x", "y")
 		<-got
 		r.EpochOpened(r.last().shard, rigEpoch+1)
@@ -299,7 +295,7 @@ func TestAVisitEndsWithItsOwner(t *testing.T) {
 // At a stop polls at rest are answered; those on a visit are when they come back.
 func TestPollsOfSeveralAtAStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, weighted)
+		r := newRig(t)
 		resting := r.atRest(t)
 		visiting := r.pollSeveral(30*time.Second, "p", "q")
 		<-visiting
@@ -318,7 +314,7 @@ func TestPollsOfSeveralAtAStop(t *testing.T) {
 // In a tasklist of several partitions the first visit is to any, then to the first one, and to where that sends it; not in a circle.
 func TestVisitsOfATasklistWithPartitions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, weighted).running(t)
+		r := newRig(t).running(t)
 		wantCode(t, r.putPartitions("main", 3), "")
 		<-r.poll(time.Minute) // so the next one goes to partition 1
 		before := len(r.bus.sentPolls())
@@ -361,7 +357,7 @@ func TestVisitsOfATasklistWithPartitions(t *testing.T) {
 // Each tasklist of a poll takes a place, so that what is kept is bounded.
 func TestAPollOfSeveralTakesPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, weighted, func(d *Deps) { d.Config.PollsMax = 16 }) // a domain has 12
+		r := newRig(t, func(d *Deps) { d.Config.PollsMax = 16 }) // a domain has 12
 		var last outcome
 		for range 4 {
 			last = <-r.pollSeveral(time.Minute, "x", "y", "z")
@@ -378,7 +374,7 @@ func TestAPollOfSeveralTakesPlaces(t *testing.T) {
 // In each of several such tasklists the first partition has it, too.
 func TestVisitsOfTasklistsWithPartitions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, weighted).running(t)
+		r := newRig(t).running(t)
 		for _, name := range []string{"main", "other"} {
 			wantCode(t, r.putPartitions(name, 3), "")
 			r.pick("shop", name) // so the next one goes to partition 1
@@ -398,7 +394,7 @@ func TestVisitsOfTasklistsWithPartitions(t *testing.T) {
 // A poll that was at rest, and is on a visit at a stop, is its owner's.
 func TestAVisitFromRestAtAStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, weighted)
+		r := newRig(t)
 		got := r.atRest(t)
 		r.wanted(t, "x", "a", 1)
 		if r.polls.stop(); len(got) != 0 || r.kept() != 1 {
@@ -432,7 +428,7 @@ func TestWhatWasGivenUpTakesPlaces(t *testing.T) {
 // A tasklist without an owner is tried again after AwayFor, not at each tick.
 func TestATasklistWithoutAnOwnerIsLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, weighted)
+		r := newRig(t)
 		clear(r.polls.epochs)
 		<-r.pollSeveral(time.Minute, "x", "y")
 		due := func() int {
@@ -454,7 +450,7 @@ func TestATasklistWithoutAnOwnerIsLeftAlone(t *testing.T) {
 // When its time is over a poll is sent to no other tasklist, though it has yet to visit some.
 func TestAPollMakesNoVisitsAfterItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, weighted)
+		r := newRig(t)
 		got := r.atRest(t)
 		time.Sleep(2 * visits.KnownFor)
 		r.polls.tick(time.Now()) // all three are due
@@ -472,7 +468,7 @@ func TestAPollMakesNoVisitsAfterItsTime(t *testing.T) {
 // A poll of one entry is a poll of that tasklist.
 func TestAPollOfOneEntry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, weighted)
+		r := newRig(t)
 		<-r.pollSeveral(time.Minute, "one")
 		if p := r.last().poll; p.Tasklist != "one" || p.Visit || len(p.Unanswered) != 1 {
 			t.Errorf("sent %v", p)

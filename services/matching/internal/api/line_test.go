@@ -77,7 +77,7 @@ func (l *line) portOn(nc *nats.Conn, epoch uint64) *api.Port {
 func (l *line) portWith(nc *nats.Conn, epoch uint64, replies *natsrpc.Replies) *api.Port {
 	l.t.Helper()
 	p, err := api.New(api.Config{
-		NATS: nc, Partitioning: parts, Epoch: epoch, Fences: true, LogVersion: func() uint32 { return 2 }, Log: testLog(),
+		NATS: nc, Partitioning: parts, Epoch: epoch, LogVersion: func() uint32 { return 1 }, Log: testLog(),
 		Replies: replies, Provisions: true,
 	})
 	if err != nil {

@@ -60,7 +60,9 @@ type origin struct {
 	// path is what was booked for each; empty = nothing. That stays as it is, whatever becomes of the limits. scarce: others may soon wait for one of these slots.
 	path   []table.Ref
 	scarce bool
-	at     time.Duration
+	// rates are those of which starts were taken for each.
+	rates []*limit
+	at    time.Duration
 }
 
 // place is where the chunk stood in its column.

@@ -135,7 +135,7 @@ func (s *Shard) reuse(l *limit) {
 		}
 		part := a.chunk
 		part.Triggers = part.Triggers[:n*ids.TriggerBytes]
-		left, given := s.give(a.list, part, p)
+		left, given := s.give(a.list, part, p, nil)
 		s.useAll(p, given)
 		gone := (len(part.Triggers) - len(left)) / ids.TriggerBytes
 		a.chunk.Drop(gone)

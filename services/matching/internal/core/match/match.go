@@ -14,8 +14,6 @@ type Config struct {
 	Shard, Shards, Partitions int
 	// Epoch is this ownership's, from 1.
 	Epoch uint64
-	// Fences: the cluster's log version knows fences, and attempts that are not delivered.
-	Fences bool
 	// Seed makes nonces and ids of answers: two owners of one shard never have the same.
 	Seed uint64
 	// AnswerBytesMax bounds the tasks of one answer, in encoded bytes.
@@ -52,8 +50,6 @@ const (
 	repeatWithin = 5 * time.Second
 	// startWait is how long the first fence waits for what other partitions have to send again.
 	startWait = time.Second
-	// recountAfter is when grabs of an older owner are in the log that was not fenced.
-	recountAfter = 2 * time.Second
 	// tellAfter is how long the tables may count slots that are not in use any more, if
 	// no one waits for them.
 	tellAfter = 50 * time.Millisecond
@@ -180,7 +176,7 @@ func New(cfg Config, catalog Catalog, now Now) *Shard {
 	}
 	s.answers = answers{byID: map[uint64]*sentAnswer{}, byInbox: map[string]*sentAnswer{}, last: s.dice.Uint64()}
 	for p := range s.lanes {
-		s.lanes[p] = &lane{partition: p, open: !cfg.Fences, inFlightMax: cfg.GrabsInFlight, eventsMax: cfg.GrabEventsMax}
+		s.lanes[p] = &lane{partition: p, inFlightMax: cfg.GrabsInFlight, eventsMax: cfg.GrabEventsMax}
 	}
 	return s
 }

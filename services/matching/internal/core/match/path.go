@@ -78,6 +78,14 @@ func (p *path) asked() []*limit {
 	return slices.Concat(p.counted, p.limits, p.rates)
 }
 
+// starts are its rates.
+func (p *path) starts() []*limit {
+	if p == nil {
+		return nil
+	}
+	return p.rates
+}
+
 // find is the first limit of which f is true, or nil.
 func (p *path) find(f func(*limit) bool) *limit {
 	for _, l := range p.all() {

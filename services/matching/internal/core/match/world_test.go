@@ -181,7 +181,7 @@ func (w *world) after(d time.Duration, do func()) {
 // own makes a new owner of a shard.
 func (w *world) own(shard int, epoch uint64, change ...func(*Config)) *owner {
 	cfg := Config{
-		Shard: shard, Shards: w.shards, Partitions: len(w.partitions), Epoch: epoch, Fences: true, Seed: uint64(shard)<<32 | epoch,
+		Shard: shard, Shards: w.shards, Partitions: len(w.partitions), Epoch: epoch, Seed: uint64(shard)<<32 | epoch,
 		AnswerBytesMax: 100_000, PollsMax: 10_000, GrabEventsMax: 1000, GrabsInFlight: 1, PopMax: 1000,
 	}
 	for _, f := range change {
@@ -436,7 +436,7 @@ func (o *owner) ask(a Ask) {
 			out.Holders = w.holders(&a)
 		default:
 			out.Held = w.held(a, o.shard)
-			out.Overtaken = o.s.cfg.Fences && o.epoch < w.partitions[a.Partition].fences[o.shard]
+			out.Overtaken = o.epoch < w.partitions[a.Partition].fences[o.shard]
 		}
 		reply(out)
 	})
