@@ -215,7 +215,7 @@ func (c *checker) lettersHold(t *historysim.Task) {
 // TestDeadTasksComeBack: what the runs are to show happens in those that have redrives.
 func TestDeadTasksComeBack(t *testing.T) {
 	back, twice, refused, marked := 0, 0, 0, 0
-	for seed := range uint64(30) {
+	for seed := range uint64(40) {
 		p := planOf(seed)
 		if !p.has(redrives) {
 			continue
