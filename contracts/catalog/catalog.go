@@ -88,16 +88,15 @@ func Watch(ctx context.Context, kv jetstream.KeyValue, onChange func(domain stri
 // catalog lives.
 func (c *Catalog) Version() uint32 { return c.now.Load().version }
 
-// WriteVersion is the log version that this program writes: the cluster's, or its
-// own newest where that is older.
-func (c *Catalog) WriteVersion() uint32 { return min(c.Version(), logversion.WriteMax()) }
+// WriteVersion is the log version that this program writes: the cluster's, or its own newest if that is lower.
+func (c *Catalog) WriteVersion() uint32 { return min(c.Version(), logversion.Newest()) }
 
 func newState() *state {
 	return &state{
 		domains: map[string]*yardv1.Domain{}, types: map[string]map[string]*yardv1.TaskType{},
 		tasklists: map[string]map[string]*yardv1.Tasklist{}, limits: map[string]map[string]*yardv1.Limit{},
 		groups: map[string]map[string]*yardv1.Group{}, weights: map[string]map[string]float64{}, groupLimits: map[string]map[string]int{},
-		pauses: newStops(), drains: newStops(), scales: map[string]map[string]Scale{}, workers: map[string]map[string]*yardv1.WorkerDrain{}, version: logversion.First,
+		pauses: newStops(), drains: newStops(), scales: map[string]map[string]Scale{}, workers: map[string]map[string]*yardv1.WorkerDrain{},
 	}
 }
 

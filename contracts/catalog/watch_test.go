@@ -154,7 +154,7 @@ func TestWhatIsMalformedChangesNothing(t *testing.T) {
 			}
 		})
 		w.reported("malformed")
-		if _, ok := w.Domain("shop"); !ok || w.Version() != logversion.First {
+		if _, ok := w.Domain("shop"); !ok || w.Version() != 0 {
 			t.Errorf("domain %v, version %d", ok, w.Version())
 		}
 		if _, ok := w.Type("shop", "a"); !ok {
@@ -176,7 +176,7 @@ func TestTheVersionNeverGoesDown(t *testing.T) {
 		}
 		w.bucket.locked(func() { w.bucket.set(topology.VersionKey, []byte("99"), false) })
 		w.reported("versions") // they are no one's domain
-		if w.Version() != 99 || w.WriteVersion() != logversion.WriteMax() {
+		if w.Version() != 99 || w.WriteVersion() != logversion.Newest() {
 			t.Errorf("version %d, written is %d", w.Version(), w.WriteVersion())
 		}
 		// A watch that starts again, on a bucket from before, does not lower it either.

@@ -111,10 +111,10 @@ func parse(text string) (uint32, error) {
 	return uint32(v), nil
 }
 
-// ReadMax is the newest format that this program reads; the oldest is First.
-func ReadMax() uint32 { return parsed() }
+// Newest is the newest format that this program reads and writes.
+func Newest() uint32 { return parsed() }
 
-// WriteMax is the newest format that this program writes.
+func ReadMax() uint32  { return parsed() }
 func WriteMax() uint32 { return parsed() }
 
 // Of is the format of a record that carries v: 0, which stands for an absent
@@ -133,8 +133,8 @@ func Field(v uint32) uint32 {
 // Check returns an *UnknownError where this program cannot read a record that
 // carries v.
 func Check(v uint32) error {
-	if Of(v) > ReadMax() {
-		return &UnknownError{Version: v, ReadMax: ReadMax()}
+	if v > Newest() {
+		return &UnknownError{Version: v, Newest: Newest()}
 	}
 	return nil
 }
@@ -142,11 +142,11 @@ func Check(v uint32) error {
 // UnknownError is a record, or a cluster, of a format that this program does not
 // know.
 type UnknownError struct {
-	// Version is the format met, ReadMax the newest that is known.
-	Version, ReadMax uint32
+	// Version is the format met, Newest the newest that is known.
+	Version, Newest uint32
 }
 
 // Error says what to do.
 func (e *UnknownError) Error() string {
-	return fmt.Sprintf("log version %d is not known to this program, which reads up to %d: run a newer version of it", e.Version, e.ReadMax)
+	return fmt.Sprintf("log version %d is not known to this program, which reads up to %d: run a newer version of it", e.Version, e.Newest)
 }

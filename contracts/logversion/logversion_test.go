@@ -14,14 +14,14 @@ func TestI13VersionsOfRecords(t *testing.T) {
 			t.Errorf("%d is carried as %d and read as %d", v, Field(v), Of(field))
 		}
 	}
-	for _, v := range []uint32{0, First, ReadMax()} {
+	for _, v := range []uint32{0, First, Newest()} {
 		if err := Check(v); err != nil {
 			t.Errorf("%d: %v", v, err)
 		}
 	}
-	err := Check(ReadMax() + 1)
+	err := Check(Newest() + 1)
 	var unknown *UnknownError
-	if !errors.As(err, &unknown) || unknown.Version != ReadMax()+1 || unknown.ReadMax != ReadMax() {
+	if !errors.As(err, &unknown) || unknown.Version != Newest()+1 || unknown.Newest != Newest() {
 		t.Fatalf("%v", err)
 	}
 	if !strings.Contains(err.Error(), "run a newer version") {

@@ -1438,7 +1438,7 @@ export interface Task {
   awaits_turn?: boolean;
   /** As submitted. */
   order_policy?: OrderPolicy;
-  /** It would be dead, and holds up its order_key instead (order_policy block or park). Its state is backoff. */
+  /** It would be dead, and holds up its order_key instead (order_policy block). Its state is backoff. */
   blocked?: boolean;
   /** As submitted. */
   batch_id?: string;
@@ -1941,8 +1941,6 @@ export type OrderPolicy =
   | "skip"
   /** The task holds up its key, as blocked: until it is cancelled, or gets one more attempt (tasks.update with run_now or a time), or finish_within_ms is over. */
   | "block"
-  /** The same, and all tasks behind it leave the memory of history at once, however many there are. They are listed, read, cancelled and changed as before. */
-  | "park"
   | (string & {});
 
 export type SubmitOutcome =

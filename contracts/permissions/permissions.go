@@ -110,7 +110,7 @@ func (l *lists) history(n topology.Partitioning) {
 	l.publish(topology.BucketSubject(topology.CheckpointsBucket, topology.HistoryCheckpoints))
 	for p := range n.History {
 		log, waiting, archive := topology.HistoryStream(p), topology.TimerStream(p), topology.ArchiveStream(p)
-		l.publish(topology.Event(p), topology.ShelfAny(p), topology.UniqueKeyAny(p), topology.TimerAny(p), topology.ArchiveAny(p), topology.Quarantine(string(History), p))
+		l.publish(topology.Event(p), topology.UniqueKeyAny(p), topology.TimerAny(p), topology.ArchiveAny(p), topology.Quarantine(string(History), p))
 		l.publish(topology.BatchAny(p), topology.SubmitAny(p)) // a batch that is completed, and its callback
 		l.stream(log)
 		l.publish(api("STREAM.PURGE", log), api("DIRECT.GET", log))

@@ -90,20 +90,6 @@ var (
 		Tells: "Domains that have too many ready tasks of a priority and are read separately; other domains are not delayed.",
 		Worry: "more than 0 for hours: they have too few workers",
 	}
-	ShelvedTasks = Metric{
-		Name: "yardmaster.history.shelf.tasks", Kind: Gauge, Unit: "{task}", Attributes: []string{Partition},
-		Tells: "Tasks that wait behind others of their order key and are on the shelf, not in memory.",
-		Worry: "a rise for hours: a key is blocked, see `yard task list --blocked`",
-	}
-	ShelfPagesWritten = Metric{
-		Name: "yardmaster.history.shelf_pages.written", Kind: Counter, Unit: "{page}",
-		Tells: "Pages of tasks put on the shelf.",
-	}
-	ShelfPagesRead = Metric{
-		Name: "yardmaster.history.shelf_pages.read", Kind: Counter, Unit: "{page}",
-		Tells: "Pages of tasks taken back from the shelf, or looked at for an event.",
-		Worry: "far more than were written: events look at pages in vain",
-	}
 	WriteRetries = Metric{
 		Name: "yardmaster.history.write.retries", Kind: Counter, Unit: "{write}",
 		Tells: "Writes of partition owners repeated after a failure.",
@@ -137,7 +123,7 @@ const (
 func history() []Metric {
 	return []Metric{
 		TaskWait, OldestReady, TasksLoaded, AttemptsGranted, AttemptsTakenBack, AttemptsExpired, TasksDead, LettersDeleted, TasksArchived, TasksParked, TasksCarried,
-		SubmitMessagesRead, SubmitMessagesPassedOver, DomainsLagging, ShelvedTasks, ShelfPagesWritten, ShelfPagesRead, EventMessagesApplied, EventsApplied, EventsRefused,
+		SubmitMessagesRead, SubmitMessagesPassedOver, DomainsLagging, EventMessagesApplied, EventsApplied, EventsRefused,
 		TriggersSent, TriggersResent,
 		WriteRetries, RecordsQuarantined, StorageFull,
 	}

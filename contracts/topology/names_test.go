@@ -29,8 +29,6 @@ func TestNamesStayAsTheyAre(t *testing.T) {
 		HistoryAny(3):                            "yard.history.3.>",
 		Event(3):                                 "yard.history.3.event",
 		Fired(3):                                 "yard.history.3.fired",
-		ShelfPage(3, 12, 5):                      "yard.history.3.shelf.12-5",
-		ShelfAny(3):                              "yard.history.3.shelf.*",
 		Timer(3, 28_333_333):                     "yard.timer.3.28333333",
 		TimerAny(3):                              "yard.timer.3.*",
 		TimerFence(3):                            "yard.timer.3.fence",

@@ -168,15 +168,6 @@ func LaneOf(p int, subject string) (lane ids.Lane, ok bool) {
 // Event is where batches of task events are appended.
 func Event(p int) string { return "yard.history." + num(p) + ".event" }
 
-// ShelfPage is where the owner of an epoch writes its n-th page of tasks that wait behind others of their order key. Each has a subject of
-// its own, so that it can be purged by itself.
-func ShelfPage(p int, epoch, n uint64) string {
-	return "yard.history." + num(p) + ".shelf." + strconv.FormatUint(epoch, 10) + "-" + strconv.FormatUint(n, 10)
-}
-
-// ShelfAny filters all pages of partition p.
-func ShelfAny(p int) string { return "yard.history." + num(p) + ".shelf.*" }
-
 // Fired holds the timer's firing cursor: only its last message counts.
 func Fired(p int) string { return "yard.history." + num(p) + ".fired" }
 

@@ -2,7 +2,6 @@ package scenario_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,10 +11,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/permissions"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
@@ -246,43 +243,4 @@ func TestBoundsOfPartitionsAreSettings(t *testing.T) {
 			t.Errorf("got %+v, %v", got, err)
 		}
 	})
-}
-
-// TestI13ScalesWaitForTheClustersVersion: before, they are refused and nothing is stored.
-func TestI13ScalesWaitForTheClustersVersion(t *testing.T) {
-	t.Parallel()
-	cfg := stack.Config{Tables: stack.TablesMemory, DataDir: t.TempDir()}
-	w := enter(t, own(t, cfg))
-	kv, err := w.inside().KeyValue(w.soon(), topology.ConfigBucket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := kv.PutString(w.soon(), topology.VersionKey, fmt.Sprint(logversion.Scales-1)); err != nil {
-		t.Fatal(err)
-	}
-	if err := closeStack(w.stack); err != nil {
-		t.Fatalf("the stack did not end well: %v", err)
-	}
-	w = join(t, own(t, cfg), w.domain)
-	put := func() error {
-		_, err := w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list, PartitionsMax: 2})
-		return err
-	}
-	err = put()
-	refused(t, err, fault.FailedPrecondition)
-	equal(t, "path", fault.From(err).Path, "/tasklist/partitions_max")
-	if _, err = w.client.GetTasklist(w.soon(), list); !errors.Is(err, &fault.Error{Code: fault.NotFound}) {
-		t.Errorf("it is stored: %v", err)
-	}
-	if kv, err = w.inside().KeyValue(w.soon(), topology.ConfigBucket); err != nil {
-		t.Fatal(err)
-	}
-	now, err := catalog.GetVersion(w.soon(), kv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := catalog.RaiseVersion(w.soon(), kv, now, logversion.Scales); err != nil {
-		t.Fatal(err)
-	}
-	w.eventually(put)
 }

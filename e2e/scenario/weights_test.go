@@ -10,10 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
@@ -301,40 +299,4 @@ func TestPollsOfSeveralTasklistsOutliveAnOwner(t *testing.T) {
 			w.eventually(book.complete)
 		})
 	}
-}
-
-// TestI13PollsOfSeveralTasklistsWaitForTheClustersVersion: an owner of an older version would keep one.
-func TestI13PollsOfSeveralTasklistsWaitForTheClustersVersion(t *testing.T) {
-	t.Parallel()
-	cfg := stack.Config{Tables: stack.TablesMemory, DataDir: t.TempDir()}
-	w := enter(t, own(t, cfg))
-	kv, err := w.inside().KeyValue(w.soon(), topology.ConfigBucket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := kv.PutString(w.soon(), topology.VersionKey, fmt.Sprint(logversion.Weighted-1)); err != nil {
-		t.Fatal(err)
-	}
-	if err := closeStack(w.stack); err != nil {
-		t.Fatalf("the stack did not end well: %v", err)
-	}
-	w = join(t, own(t, cfg), w.domain)
-	const body = `{"max_tasks":1,"tasklists":[{"name":"a"},{"name":"b"}]}`
-	_, err = w.raw("tasks.poll", body)
-	refused(t, err, fault.FailedPrecondition)
-	equal(t, "path", fault.From(err).Path, "/tasklists")
-	if kv, err = w.inside().KeyValue(w.soon(), topology.ConfigBucket); err != nil {
-		t.Fatal(err)
-	}
-	now, err := catalog.GetVersion(w.soon(), kv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := catalog.RaiseVersion(w.soon(), kv, now, logversion.Weighted); err != nil {
-		t.Fatal(err)
-	}
-	w.eventually(func() error {
-		_, err := w.raw("tasks.poll", body)
-		return err
-	})
 }

@@ -23,8 +23,5 @@ func (c *checker) reachable(id ids.TaskID) {
 			}
 		}
 	}
-	if w.onPage(id) {
-		return
-	}
 	w.violated("I1: %s is purged and nowhere else", w.name(id))
 }

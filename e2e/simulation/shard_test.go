@@ -97,7 +97,7 @@ func (p *matchProc) begin(epoch uint64) {
 	p.epoch, p.limits = epoch, p.m.limits.copy()
 	p.s.say(p.name, "takes epoch %d", epoch)
 	p.owner = matchingsim.New(matchingsim.Config{
-		Shard: p.shard.number, Shards: shards, Partitions: len(p.s.parts), Epoch: epoch, Fences: true, Seed: p.s.dice.Uint64(),
+		Shard: p.shard.number, Shards: shards, Partitions: len(p.s.parts), Epoch: epoch, Seed: p.s.dice.Uint64(),
 		AnswerBytesMax: cmp.Or(p.s.plan.answer, 1<<20), PollsMax: 1000, GrabEventsMax: cmp.Or(p.s.plan.batch, 1000), GrabsInFlight: 1 + p.shard.number%2, PopMax: 100,
 	}, p, p)
 	p.shard.stream.deliver()

@@ -29,7 +29,7 @@ const within = 120 * time.Second
 const domain, tasklist = "upgraded", "work"
 
 // nextVersion is what the newer binaries read and write.
-var nextVersion = logversion.ReadMax() + 1
+var nextVersion = logversion.Newest() + 1
 
 // older and newer are built once for all tests.
 var older, newer cluster.Binaries

@@ -35,8 +35,6 @@ func (c Config) Validate() []settings.Problem {
 	check(p.PurgeEvery >= time.Second && p.PurgeEvery <= time.Hour, "purge_every", "want 1s to 1h")
 	check(p.SweepEvery >= 100*time.Millisecond && p.SweepEvery <= time.Hour, "sweep_every", "want 100ms to 1h")
 	check(p.CarryAfter >= 1000, "carry_after", "want at least 1000")
-	check(p.LineTasks >= 1 && p.LineTasks <= 100_000, "line_tasks", "want 1..100000")
-	check(p.PageTasks >= 1 && p.PageTasks <= 1000, "page_tasks", "want 1..1000")
 	check(p.DrainTimeout >= 100*time.Millisecond && p.DrainTimeout <= time.Minute, "drain_timeout", "want 100ms to 1m")
 	if why := c.Storage.Valid(); why != "" {
 		all = append(all, settings.Problem{Path: "storage", What: why})

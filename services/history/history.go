@@ -197,16 +197,15 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 		return retentionDefault
 	}
 	lagging := s.Deps.Metrics.Gauge(signals.DomainsLagging, strconv.Itoa(p))
-	oldest, shelved := s.Deps.Metrics.Gauge(signals.OldestReady, strconv.Itoa(p)), s.Deps.Metrics.Gauge(signals.ShelvedTasks, strconv.Itoa(p))
-	defer func() { lagging.Set(0); oldest.Set(0); shelved.Set(0) }() // it is then another node's to tell of
+	oldest := s.Deps.Metrics.Gauge(signals.OldestReady, strconv.Itoa(p))
+	defer func() { lagging.Set(0); oldest.Set(0) }() // it is then another node's to tell of
 	room, log := s.room(p), natshistory.NewLog(nc)
 	owner := partition.New(partition.Deps{
 		Partition: p, Shards: s.Partitioning.Matching, Node: s.Node, Config: s.Config.Partition,
 		Log: log, Capped: partition.Capped{Caps: s.tasklists.caps, Scan: log.Scan}, Archive: natshistory.NewArchive(nc, retention), Reader: reader,
-		Shelf: natshistory.Shelf{Config: nc}, TimerStore: natshistory.NewTimerStore(nc), Timer: natshistory.Timer{Config: nc},
+		TimerStore: natshistory.NewTimerStore(nc), Timer: natshistory.Timer{Config: nc},
 		Checkpoints: natshistory.Checkpoints{Config: nc, KV: checkpoints}, Wire: wire, Quarantine: nc.Quarantine,
 		Lagging:     func(n int) { lagging.Set(int64(n)) },
-		Shelved:     func(n int) { shelved.Set(int64(n)) },
 		OldestReady: func(age time.Duration) { oldest.Set(int64(age / time.Second)) },
 		StorageFull: room.Full, TasklistPartitions: s.tasklists.partitionsOf, LogVersion: domains.WriteVersion, Workers: s.workers, Tokens: tokens, Clock: s.Clock, Logger: s.Log, Tracing: s.Tracing, Metrics: s.metrics,
 	})

@@ -210,7 +210,7 @@ func checkList(t *testing.T, nc *nats.Conn) {
 // goes on. A newer version of the cluster stops both. R21.
 func TestI13ARecordOfANewerVersionStopsItsPartition(t *testing.T) {
 	s, nc, metrics := startService(t)
-	data, err := (&logv1.Batch{LogVersion: logversion.ReadMax() + 1}).MarshalVT()
+	data, err := (&logv1.Batch{LogVersion: logversion.Newest() + 1}).MarshalVT()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +248,7 @@ func TestI13ARecordOfANewerVersionStopsItsPartition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := catalog.RaiseVersion(t.Context(), kv, v, logversion.ReadMax()+1); err != nil {
+	if err := catalog.RaiseVersion(t.Context(), kv, v, logversion.Newest()+1); err != nil {
 		t.Fatal(err)
 	}
 	testkit.Eventually(t, soon, func() error {

@@ -21,7 +21,7 @@ const ghosts = 200
 func haunt(t *testing.T, kv jetstream.KeyValue) {
 	t.Helper()
 	for i := range ghosts {
-		if _, err := kv.Put(t.Context(), fmt.Sprintf("test.ghost-%d", i), Announcement{EveryMs: beat.Milliseconds()}.encode()); err != nil {
+		if _, err := kv.Put(t.Context(), fmt.Sprintf("test.ghost-%d", i), Announcement{LogVersion: 1, EveryMs: beat.Milliseconds()}.encode()); err != nil {
 			t.Fatal(err)
 		}
 	}

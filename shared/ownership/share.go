@@ -65,11 +65,10 @@ type Config struct {
 	// seconds after the loss of a NATS server, all go on.
 	Unfenced bool
 	// Version is the log version that the cluster writes, asked often. A node that
-	// cannot read it serves nothing. Default: the first version.
+	// cannot read it serves nothing.
 	Version func() uint32
-	// Reads and Writes are the newest log versions that this node announces. Default:
-	// those of this program.
-	Reads, Writes uint32
+	// Newest is the newest log version that this node reads and writes. Default: this program's.
+	Newest uint32
 	// StoppedRetry is how long a partition given up by all nodes is left alone the
 	// first time. Default StoppedRetryDefault. Shorter repeats an alarm that only a
 	// person can end.
@@ -109,10 +108,7 @@ func New(cfg Config) *Share {
 	if cfg.StoppedRetry == 0 {
 		cfg.StoppedRetry = StoppedRetryDefault
 	}
-	if cfg.Version == nil {
-		cfg.Version = func() uint32 { return logversion.First }
-	}
-	cfg.Reads, cfg.Writes = cmp.Or(cfg.Reads, logversion.ReadMax()), cmp.Or(cfg.Writes, logversion.WriteMax())
+	cfg.Newest = cmp.Or(cfg.Newest, logversion.Newest())
 	return &Share{cfg: cfg, ready: make(chan struct{})}
 }
 
@@ -158,7 +154,7 @@ func (s *Share) Check() error {
 	if s.unreadable == 0 {
 		return nil
 	}
-	return &logversion.UnknownError{Version: s.unreadable, ReadMax: s.cfg.Reads}
+	return &logversion.UnknownError{Version: s.unreadable, Newest: s.cfg.Newest}
 }
 
 func (c Config) check() error {
@@ -171,8 +167,8 @@ func (c Config) check() error {
 	switch {
 	case c.Count < 1:
 		return fmt.Errorf("ownership: %d partitions", c.Count)
-	case c.KV == nil || c.Log == nil || c.Serve == nil:
-		return errors.New("ownership: KV, Log and Serve are required")
+	case c.KV == nil || c.Version == nil || c.Log == nil || c.Serve == nil:
+		return errors.New("ownership: KV, Version, Log and Serve are required")
 	case c.Beat <= 0 || c.Expiry < beatsMissedMin*c.Beat:
 		return fmt.Errorf("ownership: expiry %v is less than three beats of %v", c.Expiry, c.Beat)
 	}
@@ -319,14 +315,14 @@ func (s *Share) act(a *assignment, was, is situation, v *view) {
 
 // announcement is what this node shows with this assignment.
 func (s *Share) announcement(a *assignment) Announcement {
-	return Announcement{Reads: s.cfg.Reads, Writes: s.cfg.Writes, Stopped: a.refusals.partitions(), Holds: a.holdingOrClaimed()}
+	return Announcement{LogVersion: s.cfg.Newest, Stopped: a.refusals.partitions(), Holds: a.holdingOrClaimed()}
 }
 
 // readable notes whether this node reads the cluster's version, and says it when
 // that changes.
 func (s *Share) readable(version uint32) {
 	unreadable := uint32(0)
-	if version > s.cfg.Reads {
+	if version > s.cfg.Newest {
 		unreadable = version
 	}
 	s.mu.Lock()

@@ -108,6 +108,9 @@ func join(t *testing.T, srv *testkit.NATS, name string, serve func(*serving) fun
 	return joinWith(t, srv, name, func(c *Config, s *serving) { c.Serve = serve(s) })
 }
 
+// versionOne is what a cluster writes.
+func versionOne() uint32 { return 1 }
+
 // joinWith is join with any change of the config; Serve is to be set.
 func joinWith(t *testing.T, srv *testkit.NATS, name string, change func(*Config, *serving)) *node {
 	t.Helper()
@@ -126,7 +129,7 @@ func start(t *testing.T, srv *testkit.NATS, name string, change func(*Config, *s
 	n := &node{serving: &serving{}, nc: srv.Connect(t)}
 	cfg := Config{
 		Service: "test", Node: name, Count: count, KV: bucket(t, n.nc),
-		Beat: beat, Expiry: expiry, Log: slog.New(slog.DiscardHandler),
+		Beat: beat, Expiry: expiry, Version: versionOne, Log: slog.New(slog.DiscardHandler),
 	}
 	change(&cfg, n.serving)
 	n.Share = New(cfg)
@@ -307,7 +310,7 @@ func TestNothingIsLeftRunning(t *testing.T) {
 		t.Fatal(err)
 	}
 	idle := goleak.IgnoreCurrent()
-	s := New(Config{Service: "test", Node: "a", Count: 2, KV: kv, Log: slog.New(slog.DiscardHandler), Serve: (&serving{}).serve})
+	s := New(Config{Service: "test", Node: "a", Count: 2, KV: kv, Version: versionOne, Log: slog.New(slog.DiscardHandler), Serve: (&serving{}).serve})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- s.Run(ctx) }()
@@ -321,12 +324,13 @@ func TestNothingIsLeftRunning(t *testing.T) {
 
 func TestBadConfig(t *testing.T) {
 	kv := bucket(t, server(t).Connect(t))
-	good := Config{Service: "s", Node: "n", Count: 1, KV: kv, Log: slog.New(slog.DiscardHandler), Serve: (&serving{}).serve}
+	good := Config{Service: "s", Node: "n", Count: 1, KV: kv, Version: versionOne, Log: slog.New(slog.DiscardHandler), Serve: (&serving{}).serve}
 	for name, spoil := range map[string]func(*Config){
 		"service": func(c *Config) { c.Service = "a.b" },
 		"node":    func(c *Config) { c.Node = "pod.local" },
 		"count":   func(c *Config) { c.Count = 0 },
 		"kv":      func(c *Config) { c.KV = nil },
+		"version": func(c *Config) { c.Version = nil },
 		"serve":   func(c *Config) { c.Serve = nil },
 		"expiry":  func(c *Config) { c.Expiry = 500 * time.Millisecond },
 	} {

@@ -199,8 +199,7 @@ type applier struct {
 }
 
 // version writes the log version of a cluster that does not exist yet, and reads
-// that of one that does. It is written before the partitioning, which is what makes
-// a cluster: one that has a partitioning and no version is old.
+// that of one that does. It is written before the partitioning, which is what makes a cluster.
 func (a *applier) version(ctx context.Context) error {
 	kv, err := a.js.KeyValue(ctx, topology.ConfigBucket)
 	if err != nil {
@@ -208,7 +207,7 @@ func (a *applier) version(ctx context.Context) error {
 	}
 	_, err = kv.Get(ctx, topology.ClusterKey)
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		err = catalog.CreateVersion(ctx, kv, logversion.WriteMax())
+		err = catalog.CreateVersion(ctx, kv, logversion.Newest())
 	}
 	if err != nil {
 		return err

@@ -15,8 +15,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-// TestI13ANewClusterWritesTheNewestVersion, and one that is older than the key
-// writes the first. R21.
+// TestI13ANewClusterWritesTheNewestVersion, and one that has lost it is refused. R21.
 func TestI13ANewClusterWritesTheNewestVersion(t *testing.T) {
 	t.Parallel()
 	js := connect(t, testkit.RunNATS(t))
@@ -28,20 +27,14 @@ func TestI13ANewClusterWritesTheNewestVersion(t *testing.T) {
 	if err != nil || e.Revision() == 0 {
 		t.Fatalf("a new cluster has no version: %v", err)
 	}
-	if v, err := catalog.GetVersion(t.Context(), kv); err != nil || v.Number != logversion.WriteMax() {
+	if v, err := catalog.GetVersion(t.Context(), kv); err != nil || v.Number != logversion.Newest() {
 		t.Errorf("%+v %v", v, err)
 	}
 	if err := kv.Purge(t.Context(), topology.VersionKey); err != nil {
 		t.Fatal(err)
 	}
-	if err := apply(t, js, two); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := kv.Get(t.Context(), topology.VersionKey); !errors.Is(err, jetstream.ErrKeyNotFound) {
-		t.Errorf("an old cluster was given a version: %v", err)
-	}
-	if v, err := catalog.GetVersion(t.Context(), kv); err != nil || v.Number != logversion.First {
-		t.Errorf("%+v %v", v, err)
+	if err := apply(t, js, two); err == nil {
+		t.Error("a cluster without a version was accepted")
 	}
 }
 
@@ -57,10 +50,10 @@ func TestI13AClusterOfANewerVersionIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := catalog.RaiseVersion(t.Context(), kv, v, logversion.ReadMax()+1); err != nil {
+	if err := catalog.RaiseVersion(t.Context(), kv, v, logversion.Newest()+1); err != nil {
 		t.Fatal(err)
 	}
-	if err := catalog.RaiseVersion(t.Context(), kv, v, logversion.ReadMax()+2); !errors.Is(err, catalog.ErrVersionChanged) {
+	if err := catalog.RaiseVersion(t.Context(), kv, v, logversion.Newest()+2); !errors.Is(err, catalog.ErrVersionChanged) {
 		t.Errorf("a version was raised by who had not read it: %v", err)
 	}
 	name := topology.TimerStream(1)
@@ -91,7 +84,7 @@ func TestI13AVersionNeverGoesDown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := logversion.WriteMax()
+	own := logversion.Newest()
 	if c.Version() != own || c.WriteVersion() != own {
 		t.Errorf("%d %d", c.Version(), c.WriteVersion())
 	}

@@ -59,8 +59,6 @@ const (
 	EventKind_EVENT_KIND_SKIPPED EventKind = 20
 	// An operator gives the task that blocks its order key another attempt. Event.update names the request, and may have a policy. Since log version 10.
 	EventKind_EVENT_KIND_UNBLOCKED EventKind = 21
-	// A page of the shelf is written. It is about no task, and alone in its batch. Since log version 10.
-	EventKind_EVENT_KIND_SHELVED EventKind = 18
 )
 
 // Enum value maps for EventKind.
@@ -83,7 +81,6 @@ var (
 		16: "EVENT_KIND_REDRIVEN",
 		20: "EVENT_KIND_SKIPPED",
 		21: "EVENT_KIND_UNBLOCKED",
-		18: "EVENT_KIND_SHELVED",
 	}
 	EventKind_value = map[string]int32{
 		"EVENT_KIND_UNSPECIFIED": 0,
@@ -103,7 +100,6 @@ var (
 		"EVENT_KIND_REDRIVEN":    16,
 		"EVENT_KIND_SKIPPED":     20,
 		"EVENT_KIND_UNBLOCKED":   21,
-		"EVENT_KIND_SHELVED":     18,
 	}
 )
 
@@ -1110,9 +1106,7 @@ type Order struct {
 	// Where it would be dead, it blocks its key instead.
 	Blocks bool `protobuf:"varint,4,opt,name=blocks,proto3" json:"blocks,omitempty"`
 	// It does.
-	Blocked bool `protobuf:"varint,5,opt,name=blocked,proto3" json:"blocked,omitempty"`
-	// As soon as it does, all that waits behind it is put on the shelf.
-	Parks         bool `protobuf:"varint,6,opt,name=parks,proto3" json:"parks,omitempty"`
+	Blocked       bool `protobuf:"varint,5,opt,name=blocked,proto3" json:"blocked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1178,13 +1172,6 @@ func (x *Order) GetBlocks() bool {
 func (x *Order) GetBlocked() bool {
 	if x != nil {
 		return x.Blocked
-	}
-	return false
-}
-
-func (x *Order) GetParks() bool {
-	if x != nil {
-		return x.Parks
 	}
 	return false
 }
@@ -1657,7 +1644,6 @@ type Update struct {
 	Trace       []byte `protobuf:"bytes,18,opt,name=trace,proto3" json:"trace,omitempty"`
 	// The order key is the task's: the unique key counts among the tasks of that.
 	OrderBlocks bool `protobuf:"varint,19,opt,name=order_blocks,json=orderBlocks,proto3" json:"order_blocks,omitempty"`
-	OrderParks  bool `protobuf:"varint,20,opt,name=order_parks,json=orderParks,proto3" json:"order_parks,omitempty"`
 	// A time before which the log has no copy of this update, Unix ms; 0 = not known. One that may be a copy of an update that the task has
 	// forgotten since then changes nothing (EventVerdict.final). Since log version 11.
 	SinceMs int64 `protobuf:"varint,21,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"`
@@ -1827,13 +1813,6 @@ func (x *Update) GetTrace() []byte {
 func (x *Update) GetOrderBlocks() bool {
 	if x != nil {
 		return x.OrderBlocks
-	}
-	return false
-}
-
-func (x *Update) GetOrderParks() bool {
-	if x != nil {
-		return x.OrderParks
 	}
 	return false
 }
@@ -2506,8 +2485,6 @@ type Event struct {
 	OrderKey string `protobuf:"bytes,34,opt,name=order_key,json=orderKey,proto3" json:"order_key,omitempty"`
 	// Skipped: if the task runs, it is to be cancelled. Since log version 10.
 	CancelRunning bool `protobuf:"varint,35,opt,name=cancel_running,json=cancelRunning,proto3" json:"cancel_running,omitempty"`
-	// Shelved: the sequence of the page in the same stream, an EventBatch of carried events. Since log version 10.
-	Page          uint64 `protobuf:"varint,32,opt,name=page,proto3" json:"page,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2722,13 +2699,6 @@ func (x *Event) GetCancelRunning() bool {
 		return x.CancelRunning
 	}
 	return false
-}
-
-func (x *Event) GetPage() uint64 {
-	if x != nil {
-		return x.Page
-	}
-	return 0
 }
 
 // PollRef is a poll that a batch's grabs are for.
@@ -3575,10 +3545,8 @@ type Checkpoint struct {
 	// archive up to archive_seq. Since log version 3.
 	ParkedQueues   []*QueueLevel `protobuf:"bytes,15,rep,name=parked_queues,json=parkedQueues,proto3" json:"parked_queues,omitempty"`
 	ArchivedQueues []*QueueLevel `protobuf:"bytes,16,rep,name=archived_queues,json=archivedQueues,proto3" json:"archived_queues,omitempty"`
-	// The pages of the shelf that a takeover needs, ascending. Since log version 10.
-	Pages         []*ShelfPage `protobuf:"bytes,17,rep,name=pages,proto3" json:"pages,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Checkpoint) Reset() {
@@ -3723,67 +3691,6 @@ func (x *Checkpoint) GetArchivedQueues() []*QueueLevel {
 	return nil
 }
 
-func (x *Checkpoint) GetPages() []*ShelfPage {
-	if x != nil {
-		return x.Pages
-	}
-	return nil
-}
-
-// ShelfPage is a page of the shelf.
-type ShelfPage struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Seq   uint64                 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
-	// Its tasks are on it and not in memory.
-	Away          bool `protobuf:"varint,2,opt,name=away,proto3" json:"away,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ShelfPage) Reset() {
-	*x = ShelfPage{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[32]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ShelfPage) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ShelfPage) ProtoMessage() {}
-
-func (x *ShelfPage) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[32]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ShelfPage.ProtoReflect.Descriptor instead.
-func (*ShelfPage) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{32}
-}
-
-func (x *ShelfPage) GetSeq() uint64 {
-	if x != nil {
-		return x.Seq
-	}
-	return 0
-}
-
-func (x *ShelfPage) GetAway() bool {
-	if x != nil {
-		return x.Away
-	}
-	return false
-}
-
 // ShardFence is the epoch below which a matching shard's grabs are void.
 type ShardFence struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3795,7 +3702,7 @@ type ShardFence struct {
 
 func (x *ShardFence) Reset() {
 	*x = ShardFence{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[33]
+	mi := &file_yard_log_v1_log_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3807,7 +3714,7 @@ func (x *ShardFence) String() string {
 func (*ShardFence) ProtoMessage() {}
 
 func (x *ShardFence) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[33]
+	mi := &file_yard_log_v1_log_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3820,7 +3727,7 @@ func (x *ShardFence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardFence.ProtoReflect.Descriptor instead.
 func (*ShardFence) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{33}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ShardFence) GetShard() uint32 {
@@ -3853,7 +3760,7 @@ type LaneCursor struct {
 
 func (x *LaneCursor) Reset() {
 	*x = LaneCursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[34]
+	mi := &file_yard_log_v1_log_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3865,7 +3772,7 @@ func (x *LaneCursor) String() string {
 func (*LaneCursor) ProtoMessage() {}
 
 func (x *LaneCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[34]
+	mi := &file_yard_log_v1_log_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3878,7 +3785,7 @@ func (x *LaneCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaneCursor.ProtoReflect.Descriptor instead.
 func (*LaneCursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{34}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *LaneCursor) GetLane() uint32 {
@@ -3934,7 +3841,7 @@ type QueueCursor struct {
 
 func (x *QueueCursor) Reset() {
 	*x = QueueCursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[35]
+	mi := &file_yard_log_v1_log_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3946,7 +3853,7 @@ func (x *QueueCursor) String() string {
 func (*QueueCursor) ProtoMessage() {}
 
 func (x *QueueCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[35]
+	mi := &file_yard_log_v1_log_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3959,7 +3866,7 @@ func (x *QueueCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueCursor.ProtoReflect.Descriptor instead.
 func (*QueueCursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{35}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *QueueCursor) GetLane() uint32 {
@@ -4016,7 +3923,7 @@ type QueueLevel struct {
 
 func (x *QueueLevel) Reset() {
 	*x = QueueLevel{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[36]
+	mi := &file_yard_log_v1_log_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4028,7 +3935,7 @@ func (x *QueueLevel) String() string {
 func (*QueueLevel) ProtoMessage() {}
 
 func (x *QueueLevel) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[36]
+	mi := &file_yard_log_v1_log_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4041,7 +3948,7 @@ func (x *QueueLevel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueLevel.ProtoReflect.Descriptor instead.
 func (*QueueLevel) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{36}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *QueueLevel) GetLane() uint32 {
@@ -4076,7 +3983,7 @@ type BatchHint_Ref struct {
 
 func (x *BatchHint_Ref) Reset() {
 	*x = BatchHint_Ref{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[37]
+	mi := &file_yard_log_v1_log_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4088,7 +3995,7 @@ func (x *BatchHint_Ref) String() string {
 func (*BatchHint_Ref) ProtoMessage() {}
 
 func (x *BatchHint_Ref) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[37]
+	mi := &file_yard_log_v1_log_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4236,14 +4143,13 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x03Ref\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x19\n" +
 	"\bbatch_id\x18\x02 \x01(\tR\abatchId\x12\x17\n" +
-	"\amade_ms\x18\x03 \x01(\x03R\x06madeMs\"\x8b\x01\n" +
+	"\amade_ms\x18\x03 \x01(\x03R\x06madeMs\"u\n" +
 	"\x05Order\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\rR\x05index\x12\x12\n" +
 	"\x04turn\x18\x03 \x01(\bR\x04turn\x12\x16\n" +
 	"\x06blocks\x18\x04 \x01(\bR\x06blocks\x12\x18\n" +
-	"\ablocked\x18\x05 \x01(\bR\ablocked\x12\x14\n" +
-	"\x05parks\x18\x06 \x01(\bR\x05parks\"d\n" +
+	"\ablocked\x18\x05 \x01(\bR\ablocked\"d\n" +
 	"\bRedriven\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\rR\x05count\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x14\n" +
@@ -4280,7 +4186,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\rrefused_at_ms\x18\b \x03(\x03R\vrefusedAtMs\x127\n" +
 	"\x18requests_forgotten_at_ms\x18\t \x01(\x03R\x15requestsForgottenAtMs\x125\n" +
 	"\x17refused_forgotten_at_ms\x18\n" +
-	" \x01(\x03R\x14refusedForgottenAtMs\"\xb4\x05\n" +
+	" \x01(\x03R\x14refusedForgottenAtMs\"\x93\x05\n" +
 	"\x06Update\x12\x1f\n" +
 	"\vif_revision\x18\x01 \x01(\x04R\n" +
 	"ifRevision\x12\x1a\n" +
@@ -4303,9 +4209,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x04cost\x18\x10 \x01(\x05R\x04cost\x12\"\n" +
 	"\runique_for_ms\x18\x11 \x01(\x03R\vuniqueForMs\x12\x14\n" +
 	"\x05trace\x18\x12 \x01(\fR\x05trace\x12!\n" +
-	"\forder_blocks\x18\x13 \x01(\bR\vorderBlocks\x12\x1f\n" +
-	"\vorder_parks\x18\x14 \x01(\bR\n" +
-	"orderParks\x12\x19\n" +
+	"\forder_blocks\x18\x13 \x01(\bR\vorderBlocks\x12\x19\n" +
 	"\bsince_ms\x18\x15 \x01(\x03R\asinceMs\x12\"\n" +
 	"\rsole_until_ms\x18\x16 \x01(\x03R\vsoleUntilMs\"\x9c\x01\n" +
 	"\x06Expiry\x12&\n" +
@@ -4364,7 +4268,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"logVersion\x12\x12\n" +
 	"\x04base\x18\x02 \x01(\x04R\x04base\x12\"\n" +
 	"\ffingerprints\x18\x03 \x01(\fR\ffingerprints\x12\x18\n" +
-	"\aoffsets\x18\x04 \x01(\fR\aoffsets\"\xc6\x06\n" +
+	"\aoffsets\x18\x04 \x01(\fR\aoffsets\"\xb2\x06\n" +
 	"\x05Event\x12*\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x16.yard.log.v1.EventKindR\x04kind\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\fR\x06taskId\x12\x1a\n" +
@@ -4394,8 +4298,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x06update\x18\x1e \x01(\v2\x13.yard.log.v1.UpdateR\x06update\x12.\n" +
 	"\aredrive\x18\x1f \x01(\v2\x14.yard.log.v1.RedriveR\aredrive\x12\x1b\n" +
 	"\torder_key\x18\" \x01(\tR\borderKey\x12%\n" +
-	"\x0ecancel_running\x18# \x01(\bR\rcancelRunning\x12\x12\n" +
-	"\x04page\x18  \x01(\x04R\x04page\"\x85\x01\n" +
+	"\x0ecancel_running\x18# \x01(\bR\rcancelRunning\"\x85\x01\n" +
 	"\aPollRef\x12\x16\n" +
 	"\x06worker\x18\x01 \x01(\tR\x06worker\x12\x19\n" +
 	"\breply_to\x18\x02 \x01(\tR\areplyTo\x12\x12\n" +
@@ -4473,7 +4376,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\vlast_due_ms\x18\x02 \x01(\x03R\tlastDueMs\x12\x19\n" +
 	"\blast_seq\x18\x03 \x01(\x04R\alastSeq\x12\x1d\n" +
 	"\n" +
-	"last_index\x18\x04 \x01(\rR\tlastIndex\"\x9a\x05\n" +
+	"last_index\x18\x04 \x01(\rR\tlastIndex\"\xec\x04\n" +
 	"\n" +
 	"Checkpoint\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x14\n" +
@@ -4496,11 +4399,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x06fences\x18\r \x03(\v2\x17.yard.log.v1.ShardFenceR\x06fences\x120\n" +
 	"\x06queues\x18\x0e \x03(\v2\x18.yard.log.v1.QueueCursorR\x06queues\x12<\n" +
 	"\rparked_queues\x18\x0f \x03(\v2\x17.yard.log.v1.QueueLevelR\fparkedQueues\x12@\n" +
-	"\x0farchived_queues\x18\x10 \x03(\v2\x17.yard.log.v1.QueueLevelR\x0earchivedQueues\x12,\n" +
-	"\x05pages\x18\x11 \x03(\v2\x16.yard.log.v1.ShelfPageR\x05pages\"1\n" +
-	"\tShelfPage\x12\x10\n" +
-	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x12\n" +
-	"\x04away\x18\x02 \x01(\bR\x04away\"8\n" +
+	"\x0farchived_queues\x18\x10 \x03(\v2\x17.yard.log.v1.QueueLevelR\x0earchivedQueues\"8\n" +
 	"\n" +
 	"ShardFence\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x14\n" +
@@ -4524,7 +4423,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"QueueLevel\x12\x12\n" +
 	"\x04lane\x18\x01 \x01(\rR\x04lane\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x10\n" +
-	"\x03seq\x18\x03 \x01(\x04R\x03seq*\xc1\x03\n" +
+	"\x03seq\x18\x03 \x01(\x04R\x03seq*\xa9\x03\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12EVENT_KIND_STARTED\x10\x01\x12\x18\n" +
@@ -4543,8 +4442,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x11EVENT_KIND_UPDATE\x10\x0e\x12\x17\n" +
 	"\x13EVENT_KIND_REDRIVEN\x10\x10\x12\x16\n" +
 	"\x12EVENT_KIND_SKIPPED\x10\x14\x12\x18\n" +
-	"\x14EVENT_KIND_UNBLOCKED\x10\x15\x12\x16\n" +
-	"\x12EVENT_KIND_SHELVED\x10\x12B?Z=github.com/yardmaster-io/yardmaster/contracts/gen/logv1;logv1b\x06proto3"
+	"\x14EVENT_KIND_UNBLOCKED\x10\x15B?Z=github.com/yardmaster-io/yardmaster/contracts/gen/logv1;logv1b\x06proto3"
 
 var (
 	file_yard_log_v1_log_proto_rawDescOnce sync.Once
@@ -4559,7 +4457,7 @@ func file_yard_log_v1_log_proto_rawDescGZIP() []byte {
 }
 
 var file_yard_log_v1_log_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_yard_log_v1_log_proto_goTypes = []any{
 	(EventKind)(0),        // 0: yard.log.v1.EventKind
 	(*Policy)(nil),        // 1: yard.log.v1.Policy
@@ -4594,12 +4492,11 @@ var file_yard_log_v1_log_proto_goTypes = []any{
 	(*Cursor)(nil),        // 30: yard.log.v1.Cursor
 	(*CursorPart)(nil),    // 31: yard.log.v1.CursorPart
 	(*Checkpoint)(nil),    // 32: yard.log.v1.Checkpoint
-	(*ShelfPage)(nil),     // 33: yard.log.v1.ShelfPage
-	(*ShardFence)(nil),    // 34: yard.log.v1.ShardFence
-	(*LaneCursor)(nil),    // 35: yard.log.v1.LaneCursor
-	(*QueueCursor)(nil),   // 36: yard.log.v1.QueueCursor
-	(*QueueLevel)(nil),    // 37: yard.log.v1.QueueLevel
-	(*BatchHint_Ref)(nil), // 38: yard.log.v1.BatchHint.Ref
+	(*ShardFence)(nil),    // 33: yard.log.v1.ShardFence
+	(*LaneCursor)(nil),    // 34: yard.log.v1.LaneCursor
+	(*QueueCursor)(nil),   // 35: yard.log.v1.QueueCursor
+	(*QueueLevel)(nil),    // 36: yard.log.v1.QueueLevel
+	(*BatchHint_Ref)(nil), // 37: yard.log.v1.BatchHint.Ref
 }
 var file_yard_log_v1_log_proto_depIdxs = []int32{
 	2,  // 0: yard.log.v1.Policy.by_error:type_name -> yard.log.v1.ErrorRetry
@@ -4614,7 +4511,7 @@ var file_yard_log_v1_log_proto_depIdxs = []int32{
 	8,  // 9: yard.log.v1.Record.order:type_name -> yard.log.v1.Order
 	3,  // 10: yard.log.v1.BatchHome.callback:type_name -> yard.log.v1.Record
 	6,  // 11: yard.log.v1.BatchHome.ends:type_name -> yard.log.v1.BatchEnds
-	38, // 12: yard.log.v1.BatchHint.batches:type_name -> yard.log.v1.BatchHint.Ref
+	37, // 12: yard.log.v1.BatchHint.batches:type_name -> yard.log.v1.BatchHint.Ref
 	1,  // 13: yard.log.v1.Redrive.policy:type_name -> yard.log.v1.Policy
 	1,  // 14: yard.log.v1.Update.policy:type_name -> yard.log.v1.Policy
 	15, // 15: yard.log.v1.Update.expiry:type_name -> yard.log.v1.Expiry
@@ -4632,17 +4529,16 @@ var file_yard_log_v1_log_proto_depIdxs = []int32{
 	28, // 27: yard.log.v1.Hints.triggers:type_name -> yard.log.v1.TriggerBatch
 	29, // 28: yard.log.v1.Hints.releases:type_name -> yard.log.v1.SlotRelease
 	31, // 29: yard.log.v1.Cursor.ahead:type_name -> yard.log.v1.CursorPart
-	35, // 30: yard.log.v1.Checkpoint.lanes:type_name -> yard.log.v1.LaneCursor
-	34, // 31: yard.log.v1.Checkpoint.fences:type_name -> yard.log.v1.ShardFence
-	36, // 32: yard.log.v1.Checkpoint.queues:type_name -> yard.log.v1.QueueCursor
-	37, // 33: yard.log.v1.Checkpoint.parked_queues:type_name -> yard.log.v1.QueueLevel
-	37, // 34: yard.log.v1.Checkpoint.archived_queues:type_name -> yard.log.v1.QueueLevel
-	33, // 35: yard.log.v1.Checkpoint.pages:type_name -> yard.log.v1.ShelfPage
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	34, // 30: yard.log.v1.Checkpoint.lanes:type_name -> yard.log.v1.LaneCursor
+	33, // 31: yard.log.v1.Checkpoint.fences:type_name -> yard.log.v1.ShardFence
+	35, // 32: yard.log.v1.Checkpoint.queues:type_name -> yard.log.v1.QueueCursor
+	36, // 33: yard.log.v1.Checkpoint.parked_queues:type_name -> yard.log.v1.QueueLevel
+	36, // 34: yard.log.v1.Checkpoint.archived_queues:type_name -> yard.log.v1.QueueLevel
+	35, // [35:35] is the sub-list for method output_type
+	35, // [35:35] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_yard_log_v1_log_proto_init() }
@@ -4656,7 +4552,7 @@ func file_yard_log_v1_log_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_log_v1_log_proto_rawDesc), len(file_yard_log_v1_log_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   38,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -256,8 +256,6 @@ const (
 	OrderPolicy_ORDER_POLICY_SKIP OrderPolicy = 0
 	// The task holds up its key, as blocked: until it is cancelled, or gets one more attempt (tasks.update with run_now or a time), or finish_within_ms is over.
 	OrderPolicy_ORDER_POLICY_BLOCK OrderPolicy = 1
-	// The same, and all tasks behind it leave the memory of history at once, however many there are. They are listed, read, cancelled and changed as before.
-	OrderPolicy_ORDER_POLICY_PARK OrderPolicy = 2
 )
 
 // Enum value maps for OrderPolicy.
@@ -265,12 +263,10 @@ var (
 	OrderPolicy_name = map[int32]string{
 		0: "ORDER_POLICY_SKIP",
 		1: "ORDER_POLICY_BLOCK",
-		2: "ORDER_POLICY_PARK",
 	}
 	OrderPolicy_value = map[string]int32{
 		"ORDER_POLICY_SKIP":  0,
 		"ORDER_POLICY_BLOCK": 1,
-		"ORDER_POLICY_PARK":  2,
 	}
 )
 
@@ -3196,7 +3192,7 @@ type Task struct {
 	AwaitsTurn bool `protobuf:"varint,42,opt,name=awaits_turn,json=awaitsTurn,proto3" json:"awaits_turn,omitempty"`
 	// As submitted.
 	OrderPolicy OrderPolicy `protobuf:"varint,43,opt,name=order_policy,json=orderPolicy,proto3,enum=yard.v1.OrderPolicy" json:"order_policy,omitempty"`
-	// It would be dead, and holds up its order_key instead (order_policy block or park). Its state is backoff.
+	// It would be dead, and holds up its order_key instead (order_policy block). Its state is backoff.
 	Blocked bool `protobuf:"varint,44,opt,name=blocked,proto3" json:"blocked,omitempty"`
 	// As submitted.
 	BatchId       string `protobuf:"bytes,50,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
@@ -3865,11 +3861,10 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\tOnTimeout\x12\x1a\n" +
 	"\x16ON_TIMEOUT_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fON_TIMEOUT_FAIL\x10\x01\x12\x13\n" +
-	"\x0fON_TIMEOUT_DEAD\x10\x02*S\n" +
+	"\x0fON_TIMEOUT_DEAD\x10\x02*<\n" +
 	"\vOrderPolicy\x12\x15\n" +
 	"\x11ORDER_POLICY_SKIP\x10\x00\x12\x16\n" +
-	"\x12ORDER_POLICY_BLOCK\x10\x01\x12\x15\n" +
-	"\x11ORDER_POLICY_PARK\x10\x02*W\n" +
+	"\x12ORDER_POLICY_BLOCK\x10\x01*W\n" +
 	"\n" +
 	"OnConflict\x12\x18\n" +
 	"\x14ON_CONFLICT_EXISTING\x10\x00\x12\x16\n" +

@@ -242,7 +242,7 @@ func damagedBatches() []damage {
 		{"a closed batch has tasks that live", func(p *patient) {
 			other(p, func(h *logv1.BatchHome) {
 				h.ClosedAtMs = hourAgo
-				p.putRecord(topology.BatchMembers(0, domain, "other", h.CreatedAtMs), &logv1.BatchMembers{BatchId: "other", LogVersion: 10, Tasks: 1, Closed: true})
+				p.putRecord(topology.BatchMembers(0, domain, "other", h.CreatedAtMs), &logv1.BatchMembers{BatchId: "other", Tasks: 1, Closed: true})
 			})
 		}, nil},
 		{"a batch does not expire", func(p *patient) {
@@ -255,9 +255,9 @@ func damagedBatches() []damage {
 
 func damagedClusters() []damage {
 	return []damage{
-		{"no timer", func(p *patient) { p.member("timer", ownership.Announcement{Reads: 10, Writes: 10}) }, []doctor.Code{doctor.NoOwner}},
+		{"no timer", func(p *patient) { p.member("timer", ownership.Announcement{LogVersion: 1}) }, []doctor.Code{doctor.NoOwner}},
 		{"a partition was given up", func(p *patient) {
-			p.member("history", ownership.Announcement{Reads: 10, Writes: 10, Stopped: []int{0}})
+			p.member("history", ownership.Announcement{LogVersion: 1, Stopped: []int{0}})
 		}, []doctor.Code{doctor.NoOwner, doctor.PartitionStopped}},
 		{"a stream is gone", func(p *patient) {
 			if err := p.js.DeleteStream(p.t.Context(), topology.MatchingStream(0)); err != nil {

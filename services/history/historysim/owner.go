@@ -349,7 +349,7 @@ func (o *Owner) stepOne() bool {
 		return false
 	}
 	if !o.live && len(o.replaying) == 0 {
-		o.readWanted()
+		o.recover()
 	}
 	return true
 }
@@ -367,13 +367,6 @@ func (o *Owner) next(which int) (m replayed, taken func()) {
 }
 
 func inputOf(m replayed) replica.Input {
-	if m.Says != nil {
-		in := &replica.Events{Seq: m.Seq, At: m.At, Bytes: 100, Page: m.Says.Seq}
-		if !m.Says.PageGone {
-			in.OnPage = onPage(m.Says)
-		}
-		return in
-	}
 	if m.Event {
 		in := &replica.Events{
 			Seq: m.Seq, At: m.At, Bytes: 100 * len(m.Events), ReplyTo: m.ReplyTo, RequestID: m.Request,

@@ -65,18 +65,20 @@ func (a *app) domainPut() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&d.Description, "description", "", "for people")
-	cmd.Flags().DurationVar(&d.Retention, "retention", 0, "how long finished tasks are kept, 15m to 8784h; default 168h")
+	durationVar(cmd.Flags(), &d.Retention, "retention", 0, "how long finished tasks are kept, 15m to 8784h; default 168h")
 	cmd.Flags().IntVar(&d.MaxConcurrency, "max-concurrency", 0, "attempts of all its tasks that run at once; 0 = no limit")
 	perGroup(cmd.Flags(), &d.MaxConcurrencyPerGroup)
 	rateFlags(cmd.Flags(), &d.Rate)
-	cmd.Flags().DurationVar(&d.DeadLettersMaxAge, "dead-letters-max-age", 0, "how long dead letters are kept, 1m to 8784h; 0 = until they are redriven or purged")
+	durationVar(cmd.Flags(), &d.DeadLettersMaxAge, "dead-letters-max-age", 0, "how long dead letters are kept, 1m to 8784h; 0 = until they are redriven or purged")
 	cmd.Flags().Int64Var(&d.DeadLettersMax, "dead-letters-max", 0, "how many dead letters are kept, the latest; 0 = all")
 	return cmd
 }
 
 func (a *app) domainGet() *cobra.Command {
 	return &cobra.Command{
-		Use: "get NAME", Short: "Show a domain", Args: argCount(1, 1, "one name"),
+		Use: "get NAME", Short: "Show a domain",
+		Example: "  yard domain get shop",
+		Args:    argCount(1, 1, "one name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withAdmin(cmd.Context(), func(ctx context.Context, admin *yard.Admin) error {
 				d, err := admin.GetDomain(ctx, args[0])
@@ -91,7 +93,9 @@ func (a *app) domainGet() *cobra.Command {
 
 func (a *app) domainList() *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List all domains", Args: noArgs,
+		Use: "list", Short: "List all domains",
+		Example: "  yard domain list",
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withAdmin(cmd.Context(), func(ctx context.Context, admin *yard.Admin) error {
 				domains, err := admin.ListDomains(ctx)

@@ -45,7 +45,7 @@ func TestASessionWithDeadLetters(t *testing.T) {
 	untilSaid(t, system.URL, func(out string) bool { return strings.Count(out, `"task_id"`) == 2 }, "dead", "list")
 	s.do("dead", "list")
 	s.do("dead", "count")
-	s.do("dead", "show", id)
+	s.do("dead", "get", id)
 	s.do("dead", "redrive")
 	s.do("dead", "redrive", id, "--type", "report")
 	s.do("dead", "redrive", "--error-type", "network")

@@ -14,7 +14,7 @@ import (
 )
 
 func (a *app) limitCommand() *cobra.Command {
-	return group("limit", "Set, show, list and delete limits that several task types share, and see who holds any limit",
+	return group("limit", "Put, get, list and delete limits that several task types share, and see who holds any limit",
 		a.limitPut(), a.limitGet(), a.limitList(), a.limitTop(), a.limitDelete())
 }
 
@@ -23,7 +23,7 @@ func (a *app) limitPut() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "put NAME", Short: "Create or change a limit that several task types share",
 		Long: `Create a limit, or change the settings that are given as flags. It holds for all types that
-name it (yard type set --limit), together, and takes effect within a second. A smaller
+name it (yard type put --limit), together, and takes effect within a second. A smaller
 limit stops no attempt: fewer start until enough have ended.
 
 With --shadow it counts and holds nothing up: yard limit top tells how many attempts it would
@@ -37,7 +37,7 @@ of the same group where the limit is per group. --on-full wait has tasks wait ag
   yard limit put partners --max-concurrency-per-group 3 --description "calls of one partner's API"
   yard limit put partner-acme --max-concurrency 20 --shadow   # what would wait? see yard limit top
   yard limit put previews --max-concurrency-per-group 1 --on-full cancel-oldest   # only the newest of each customer
-  yard type set payout.send --limit partner-acme`,
+  yard type put payout.send --limit partner-acme`,
 		Args: argCount(1, 1, "one name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
@@ -78,7 +78,7 @@ of the same group where the limit is per group. --on-full wait has tasks wait ag
 		},
 	}
 	cmd.Flags().StringVar(&l.Description, "description", "", "for people")
-	cmd.Flags().IntVar(&l.MaxConcurrency, "max-concurrency", 0, "attempts of all its types that run at once in the domain, 1 to 1000000; 0 = any number; a new limit needs it, or --max-concurrency-per-group, or a rate")
+	cmd.Flags().IntVar(&l.MaxConcurrency, "max-concurrency", 0, "attempts of all its types that run at once in the domain, 1 to 1000000; 0 = any number; a new limit needs one of --max-concurrency, --max-concurrency-per-group and --rate")
 	perGroup(cmd.Flags(), &l.MaxConcurrencyPerGroup)
 	rateFlags(cmd.Flags(), &l.Rate)
 	cmd.Flags().BoolVar(&l.Shadow, "shadow", false, "count what it would hold up, and hold nothing up; not with --max-concurrency-per-group")
@@ -88,7 +88,9 @@ of the same group where the limit is per group. --on-full wait has tasks wait ag
 
 func (a *app) limitGet() *cobra.Command {
 	return &cobra.Command{
-		Use: "get NAME", Short: "Show a limit and how much of it is in use", Args: argCount(1, 1, "one name"),
+		Use: "get NAME", Short: "Show a limit and how much of it is in use",
+		Example: "  yard limit get partner-acme",
+		Args:    argCount(1, 1, "one name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
 				l, err := c.GetLimit(ctx, args[0])
@@ -103,7 +105,9 @@ func (a *app) limitGet() *cobra.Command {
 
 func (a *app) limitList() *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List the limits of the domain that task types share", Args: noArgs,
+		Use: "list", Short: "List the limits of the domain that task types share",
+		Example: "  yard limit list",
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
 				var all []yard.Limit

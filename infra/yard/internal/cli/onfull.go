@@ -21,7 +21,7 @@ type onFullFlag yard.OnFull
 // onFullFlags adds the flags of what a limit does that is full.
 func onFullFlags(flags *pflag.FlagSet, l *yard.Limit) {
 	flags.Var((*onFullFlag)(&l.OnFull), onFullFlagName, "what happens to a task that has waited for a slot: wait, reject-newest or cancel-oldest")
-	flags.DurationVar(&l.OnFullAfter, onFullAfterFlagName, 0, "how long a task waits until --on-full acts, 100ms to 24h; 0 = 1s")
+	durationVar(flags, &l.OnFullAfter, onFullAfterFlagName, 0, "how long a task waits until --on-full acts, 100ms to 24h; 0 = 1s")
 }
 
 // String writes it as it is read.

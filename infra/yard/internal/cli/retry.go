@@ -109,9 +109,9 @@ func (f *errorFlag) Set(text string) error {
 		case "max-attempts":
 			rule.MaxAttempts, err = strconv.Atoi(value)
 		case "initial-interval":
-			rule.InitialInterval, err = time.ParseDuration(value)
+			rule.InitialInterval, err = parseDuration(value)
 		case "max-interval":
-			rule.MaxInterval, err = time.ParseDuration(value)
+			rule.MaxInterval, err = parseDuration(value)
 		case "backoff":
 			rule.Backoff, err = strconv.ParseFloat(value, 64)
 		default:

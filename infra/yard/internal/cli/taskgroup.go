@@ -65,7 +65,9 @@ number in limits that count per group, within a second and for what waits, too.`
 
 func (a *app) groupGet() *cobra.Command {
 	return &cobra.Command{
-		Use: "get NAME", Short: "Show the settings of a group, its pause and its drain", Args: argCount(1, 1, "one name"),
+		Use: "get NAME", Short: "Show the settings of a group, its pause and its drain",
+		Example: "  yard group get acme",
+		Args:    argCount(1, 1, "one name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
 				g, err := c.GetGroup(ctx, args[0])
@@ -94,7 +96,9 @@ func (a *app) groupGet() *cobra.Command {
 
 func (a *app) groupList() *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List the groups of the domain that have settings, are paused or drained", Args: noArgs,
+		Use: "list", Short: "List the groups of the domain that have settings, are paused or drained",
+		Example: "  yard group list",
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
 				var all []yard.Group

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +15,7 @@ import (
 )
 
 func (a *app) tasklistCommand() *cobra.Command {
-	return group("tasklist", "Set, show, list, describe, pause, drain and purge tasklists",
+	return group("tasklist", "Put, get, list, describe, pause, drain and purge tasklists",
 		a.tasklistPut(), a.tasklistGet(), a.tasklistList(), a.tasklistDelete(), a.tasklistDescribe(), a.tasklistPollers(), a.tasklistPeek(),
 		a.tasklistPause(), a.tasklistDrain(), a.tasklistResume(), a.tasklistPurge())
 }
@@ -85,7 +84,9 @@ a second; tasks accepted before keep their priority. A tasklist needs no setting
 
 func (a *app) tasklistGet() *cobra.Command {
 	return &cobra.Command{
-		Use: "get NAME", Short: "Show the settings of a tasklist", Args: argCount(1, 1, "one tasklist"),
+		Use: "get NAME", Short: "Show the settings of a tasklist",
+		Example: "  yard tasklist get mail",
+		Args:    argCount(1, 1, "one tasklist"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
 				l, err := c.GetTasklist(ctx, args[0])
@@ -100,7 +101,9 @@ func (a *app) tasklistGet() *cobra.Command {
 
 func (a *app) tasklistList() *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List the tasklists of the domain that have settings or unfinished tasks, or are paused or drained", Args: noArgs,
+		Use: "list", Short: "List the tasklists of the domain that have settings or unfinished tasks, or are paused or drained",
+		Example: "  yard tasklist list",
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
 				var all []yard.ListedTasklist
@@ -143,7 +146,7 @@ const knownWithin = 2 * time.Second
 
 func (a *app) tasklistDescribe() *cobra.Command {
 	return &cobra.Command{
-		Use: "describe TASKLIST", Short: "Tell how much is queued, running and finished in a tasklist",
+		Use: "describe TASKLIST", Short: "Show how many tasks of a tasklist are queued, running and finished",
 		Example: "  yard tasklist describe mail",
 		Args:    argCount(1, 1, "one tasklist"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -285,19 +288,19 @@ func (a *app) printTasklist(d *yardv1.DescribeTasklistResponse) error {
 	t.row("dead", d.Dead)
 	t.row("expired", d.Expired)
 	if len(d.PausedTypes) > 0 {
-		t.row("paused types", strings.Join(d.PausedTypes, ", "))
+		t.row("paused types of the domain", strings.Join(d.PausedTypes, ", "))
 	}
 	if len(d.DrainedTypes) > 0 {
-		t.row("drained types", strings.Join(d.DrainedTypes, ", "))
+		t.row("drained types of the domain", strings.Join(d.DrainedTypes, ", "))
 	}
 	if len(d.PausedGroups) > 0 {
-		t.row("paused groups", strings.Join(d.PausedGroups, ", "))
+		t.row("paused groups of the domain", strings.Join(d.PausedGroups, ", "))
 	}
 	if len(d.DrainedGroups) > 0 {
-		t.row("drained groups", strings.Join(d.DrainedGroups, ", "))
+		t.row("drained groups of the domain", strings.Join(d.DrainedGroups, ", "))
 	}
 	for _, s := range d.Slots {
-		t.row("slots of "+cmp.Or(s.Ref, s.Type), s.InUse, "of", s.Limit) // an older engine says the type only
+		t.row("slots of "+s.Ref, s.InUse, fmt.Sprintf("of %d, in the whole domain", s.Limit))
 	}
 	return a.printTable(&t)
 }

@@ -43,7 +43,7 @@ func TestASessionWithAFullLimit(t *testing.T) {
 	s.do("domain", "put", "shop")
 	s.do("limit", "top")
 	s.do("tasklist", "pollers", "mail")
-	s.do("type", "set", "pay", "--max-concurrency", "1")
+	s.do("type", "put", "pay", "--max-concurrency", "1")
 	client, err := yard.Connect(system.URL, "shop")
 	if err != nil {
 		t.Fatal(err)

@@ -15,21 +15,21 @@ import (
 )
 
 func (a *app) typeCommand() *cobra.Command {
-	return group("type", "Set, show, list, delete, pause, drain and purge task types: retry, timeouts, concurrency limits",
-		a.typeSet(), a.typeGet(), a.typeList(), a.typeDelete(), a.typePause(), a.typeDrain(), a.typeResume(), a.typePurge())
+	return group("type", "Put, get, list, delete, pause, drain and purge task types: retry, timeouts, concurrency limits",
+		a.typePut(), a.typeGet(), a.typeList(), a.typeDelete(), a.typePause(), a.typeDrain(), a.typeResume(), a.typePurge())
 }
 
-func (a *app) typeSet() *cobra.Command {
+func (a *app) typePut() *cobra.Command {
 	var t yard.TaskType
 	var r yard.RetryPolicy
 	cmd := &cobra.Command{
-		Use: "set NAME", Short: "Create or change a task type",
+		Use: "put NAME", Short: "Create or change a task type",
 		Long: `Create a task type, or change the settings that are given as flags. A changed limit
 takes effect within a second; tasks accepted before keep their retry policy
 and timeouts.`,
-		Example: `  yard type set payout.send --max-concurrency 15 --max-attempts 8 --initial-interval 2s
-  yard type set payout.send --non-retryable card_stolen,account_closed --by-error busy:max-attempts=20,initial-interval=1m
-  yard type set letter.post --heartbeat 5s --on-lost dead --on-timeout dead`,
+		Example: `  yard type put payout.send --max-concurrency 15 --max-attempts 8 --initial-interval 2s
+  yard type put payout.send --non-retryable card_stolen,account_closed --by-error busy:max-attempts=20,initial-interval=1m
+  yard type put letter.post --heartbeat 5s --on-lost dead --on-timeout dead`,
 		Args: argCount(1, 1, "one name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
@@ -53,14 +53,14 @@ and timeouts.`,
 	rateFlags(flags, &t.Rate)
 	flags.IntVar(&t.Cost, "cost", 0, "starts of a rate that each attempt uses, 1 to 1000, of tasks that do not say it; 0 = 1")
 	flags.StringSliceVar(&t.Limits, "limit", nil, "limit that it shares with other types, see yard limit; may be repeated; replaces those it has, \"\" = none")
-	flags.DurationVar(&t.StartToClose, "start-to-close", 0, "longest time of one attempt; default 5m")
-	flags.DurationVar(&t.HeartbeatTimeout, "heartbeat", 0, "time without a heartbeat after which an attempt is lost; 0 = never")
-	flags.DurationVar(&t.StartWithin, "start-within", 0, "a task that has not started by then expires; 0 = never")
-	flags.DurationVar(&t.FinishWithin, "finish-within", 0, "a task that is not completed by then expires; 0 = never")
+	durationVar(flags, &t.StartToClose, "start-to-close", 0, "longest time of one attempt; default 5m")
+	durationVar(flags, &t.HeartbeatTimeout, "heartbeat", 0, "time without a heartbeat after which an attempt is lost; 0 = never")
+	durationVar(flags, &t.StartWithin, "start-within", 0, "a task that has not started by then expires; 0 = never")
+	durationVar(flags, &t.FinishWithin, "finish-within", 0, "a task that is not completed by then expires; 0 = never")
 	flags.IntVar(&r.MaxAttempts, "max-attempts", 0, "failures until a task is a dead letter; default 5")
-	flags.DurationVar(&r.InitialInterval, "initial-interval", 0, "wait after the first failure; default 1s")
+	durationVar(flags, &r.InitialInterval, "initial-interval", 0, "wait after the first failure; default 1s")
 	flags.Float64Var(&r.Backoff, "backoff", 0, "each further wait is so many times longer; default 2")
-	flags.DurationVar(&r.MaxInterval, "max-interval", 0, "longest wait; default 10m")
+	durationVar(flags, &r.MaxInterval, "max-interval", 0, "longest wait; default 10m")
 	ruleFlags(flags, &r)
 	_ = cmd.RegisterFlagCompletionFunc("limit", a.complete(limitNames)) // it refuses flags that there are none of
 	return cmd
@@ -99,7 +99,9 @@ func overlay(have *yard.TaskType, t yard.TaskType, r yard.RetryPolicy, given fun
 
 func (a *app) typeGet() *cobra.Command {
 	return &cobra.Command{
-		Use: "get NAME", Short: "Show a task type and how much of its limit is in use", Args: argCount(1, 1, "one name"),
+		Use: "get NAME", Short: "Show a task type and how much of its limit is in use",
+		Example: "  yard type get payout.send",
+		Args:    argCount(1, 1, "one name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
 				t, err := c.GetType(ctx, args[0])
@@ -114,7 +116,9 @@ func (a *app) typeGet() *cobra.Command {
 
 func (a *app) typeList() *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List the task types of the domain that have settings", Args: noArgs,
+		Use: "list", Short: "List the task types of the domain that have settings",
+		Example: "  yard type list",
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
 				var all []yard.TaskType

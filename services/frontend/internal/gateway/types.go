@@ -119,5 +119,5 @@ func (g *Gateway) DeleteType(c Call, req *yardv1.DeleteTypeRequest, answer Answe
 
 // noType refuses what is asked of a type without settings, and says what to do about it.
 func noType(name string) error {
-	return fault.At(fault.NotFound, "/name", "the type %q has no settings, so the defaults hold: set some with types.put, or `yard type set %s`", name, name)
+	return fault.At(fault.NotFound, "/name", "the type %q has no settings, so the defaults hold: set some with types.put, or `yard type put %s`", name, name)
 }

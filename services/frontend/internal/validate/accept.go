@@ -64,7 +64,7 @@ func Accept(req *yardv1.SubmitRequest, terms Terms) Accepted {
 		}
 		r.BatchId = t.BatchId
 		if t.OrderKey != "" {
-			r.Order = &logv1.Order{Key: t.OrderKey, Blocks: t.OrderPolicy != yardv1.OrderPolicy_ORDER_POLICY_SKIP, Parks: t.OrderPolicy == yardv1.OrderPolicy_ORDER_POLICY_PARK}
+			r.Order = &logv1.Order{Key: t.OrderKey, Blocks: t.OrderPolicy == yardv1.OrderPolicy_ORDER_POLICY_BLOCK}
 		}
 		records[i] = r
 	}

@@ -52,7 +52,7 @@ func Update(req *yardv1.UpdateRequest, domain string, now time.Time, form Form) 
 func Replacement(holder ids.TaskID, r *logv1.Record) Outcome {
 	u := &logv1.Update{
 		Request: entry(r.Id), Replace: true, Type: r.Type, Tasklist: r.Tasklist, Priority: r.Priority, DueAtMs: r.DueAtMs, RunNow: r.DueAtMs == 0,
-		Policy: r.Policy, Expiry: r.Expiry, Group: r.Group, Headers: r.Headers, Cost: r.Cost, UniqueForMs: r.Unique.ForMs, OrderBlocks: r.Order.GetBlocks(), OrderParks: r.Order.GetParks(), Trace: r.Trace,
+		Policy: r.Policy, Expiry: r.Expiry, Group: r.Group, Headers: r.Headers, Cost: r.Cost, UniqueForMs: r.Unique.ForMs, OrderBlocks: r.Order.GetBlocks(), Trace: r.Trace,
 		Payload: r.Payload, PayloadEncoding: r.PayloadEncoding, HasPayload: true,
 	}
 	return Outcome{ID: holder, Event: &logv1.Event{Kind: logv1.EventKind_EVENT_KIND_UPDATE, TaskId: holder[:], Domain: r.Domain, Update: u}}

@@ -44,7 +44,7 @@ func TestPorts(t *testing.T) {
 		}
 		cfg := Config{NATS: nc, JetStream: js, Log: slog.New(slog.DiscardHandler)}
 		return porttest.Ports{
-			Log: NewLog(cfg), Shelf: Shelf{cfg}, TimerStore: NewTimerStore(cfg), Checkpoints: Checkpoints{cfg, kv},
+			Log: NewLog(cfg), TimerStore: NewTimerStore(cfg), Checkpoints: Checkpoints{cfg, kv},
 			Submit: func(lane ids.Lane, batch []byte) uint64 {
 				return store(t, nc, topology.SubmitShared(0, lane), batch)
 			},

@@ -24,9 +24,9 @@ type base struct {
 	epoch uint64
 	// leaseUntil is for the writers and for who asks: nothing is written or shown when it is over (ns after origin).
 	leaseUntil atomic.Int64
-	// inLog, onShelf and inTimer are for callers who look for a task there. The archive has a bound
+	// inLog and inTimer are for callers who look for a task there. The archive has a bound
 	// of its own.
-	inLog, onShelf, inTimer *room
+	inLog, inTimer *room
 	// looks is who waits to look at all that is in memory.
 	looks *turns.Line
 	// letters is held by who deletes dead letters, and shared by who reads some for redrives.

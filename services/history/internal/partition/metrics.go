@@ -11,12 +11,12 @@ import (
 
 // Metrics measures what the owners of a process do.
 type Metrics struct {
-	SubmitBatches, Loaded, EventBatches, Events, Refused, Triggers, Retriggered                      *telemetry.Counter
-	Granted, Bounced, Archived, Parked, Carried, WriteRetries, Poison                                *telemetry.Counter
-	PassedOver, Silent, Overdue, Undelivered, LettersTooMany, LettersTooOld, PagesWritten, PagesRead *telemetry.Counter
-	dead                                                                                             *telemetry.Queues[*telemetry.Counter]
-	waits                                                                                            *telemetry.Queues[*telemetry.Histogram]
-	writes                                                                                           map[string]*telemetry.Histogram // by what is written
+	SubmitBatches, Loaded, EventBatches, Events, Refused, Triggers, Retriggered *telemetry.Counter
+	Granted, Bounced, Archived, Parked, Carried, WriteRetries, Poison           *telemetry.Counter
+	PassedOver, Silent, Overdue, Undelivered, LettersTooMany, LettersTooOld     *telemetry.Counter
+	dead                                                                        *telemetry.Queues[*telemetry.Counter]
+	waits                                                                       *telemetry.Queues[*telemetry.Histogram]
+	writes                                                                      map[string]*telemetry.Histogram // by what is written
 }
 
 // NewMetrics makes the instruments.
@@ -36,8 +36,6 @@ func NewMetrics(m *telemetry.Metrics) *Metrics {
 		Parked:         m.Counter(signals.TasksParked),
 		Carried:        m.Counter(signals.TasksCarried),
 		PassedOver:     m.Counter(signals.SubmitMessagesPassedOver),
-		PagesWritten:   m.Counter(signals.ShelfPagesWritten),
-		PagesRead:      m.Counter(signals.ShelfPagesRead),
 		dead:           m.CountersByQueue(signals.TasksDead),
 		Silent:         m.Counter(signals.AttemptsExpired, signals.ReasonSilent),
 		Overdue:        m.Counter(signals.AttemptsExpired, signals.ReasonDeadline),
@@ -47,7 +45,7 @@ func NewMetrics(m *telemetry.Metrics) *Metrics {
 		WriteRetries:   m.Counter(signals.WriteRetries),
 		Poison:         m.Counter(signals.RecordsQuarantined),
 	}
-	for _, what := range []string{writeArchive, writeEvents, writeQuarantine, writeTimerStore, writeLetters, writeShelf} {
+	for _, what := range []string{writeArchive, writeEvents, writeQuarantine, writeTimerStore, writeLetters} {
 		out.writes[what] = m.Histogram(signals.AppendDuration, "history", what)
 	}
 	return out
@@ -110,8 +108,6 @@ func (m *Metrics) add(c *replica.Counts) {
 	m.Parked.Add(c.Parked)
 	m.Carried.Add(c.Carried)
 	m.PassedOver.Add(c.PassedOver)
-	m.PagesWritten.Add(c.PagesWritten)
-	m.PagesRead.Add(c.PagesRead)
 	m.Silent.Add(c.Silent)
 	m.Overdue.Add(c.Overdue)
 	m.Undelivered.Add(c.Undelivered)

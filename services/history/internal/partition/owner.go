@@ -42,10 +42,6 @@ type Config struct {
 	// because of old active tasks, before their state is rewritten at the tail. Default
 	// 250000, 1000 and more. Lower costs writes, higher costs time and memory at a takeover.
 	CarryAfter uint64 `koanf:"carry_after" usage:"events or tasks that old active tasks may make a takeover read again"`
-	// LineTasks is how many tasks of an order key stay in memory, about, while the tasks with order keys of their domain hold much of the window; what is
-	// behind goes to the shelf, in pages of up to PageTasks. Defaults 100, 1..100000, and 500, 1..1000. Lower costs reads and writes of the log, higher costs memory.
-	LineTasks int `koanf:"line_tasks" usage:"tasks of one order key that stay in memory while room is short"`
-	PageTasks int `koanf:"page_tasks" usage:"tasks of one order key that are put on the shelf together"`
 	// DrainTimeout bounds how long a leaving owner waits for its writes. Default 3s.
 	DrainTimeout time.Duration `koanf:"drain_timeout" usage:"how long a leaving owner waits for its writes"`
 }
@@ -54,7 +50,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		WindowTasks: 20_000, WindowBytes: 128 << 20, CheckpointEvery: 500 * time.Millisecond,
-		PurgeEvery: 10 * time.Second, SweepEvery: 30 * time.Second, CarryAfter: 250_000, LineTasks: 100, PageTasks: 500, DrainTimeout: 3 * time.Second,
+		PurgeEvery: 10 * time.Second, SweepEvery: 30 * time.Second, CarryAfter: 250_000, DrainTimeout: 3 * time.Second,
 	}
 }
 
@@ -71,7 +67,6 @@ type Deps struct {
 	Log         Log
 	Archive     Archive
 	Reader      Reader
-	Shelf       Shelf
 	TimerStore  TimerStore
 	Timer       Timer
 	Checkpoints Checkpoints
@@ -79,8 +74,6 @@ type Deps struct {
 	Quarantine  Quarantine
 	// Lagging receives how many domains lag, once for each lane; nil = not reported.
 	Lagging func(int)
-	// Shelved receives how many tasks are on the shelf; nil = not reported.
-	Shelved func(int)
 	// OldestReady receives for how long the oldest ready task has waited; nil = not reported.
 	OldestReady func(time.Duration)
 	// StorageFull tells why the log has no room for further tasks, "" if it has; nil = it always has.
@@ -120,8 +113,6 @@ type Owner struct {
 	unread   backlog.Counter
 	// hurry is there while a tasklist has a cap.
 	hurry *time.Ticker
-	// pages counts those that this owner has written to the shelf.
-	pages uint64
 	// recovered: the takeover is over.
 	recovered bool
 	fatal     error
@@ -131,7 +122,7 @@ type Owner struct {
 func New(d Deps) *Owner {
 	b := &base{
 		Deps: d, calls: make(chan call, 1024), origin: time.Now(),
-		inLog: newRoom(waitingMax, waitingMax), onShelf: newRoom(askingMax, waitingMax), inTimer: newRoom(askingMax, waitingMax), looks: turns.NewLine(lookingMax),
+		inLog: newRoom(waitingMax, waitingMax), inTimer: newRoom(askingMax, waitingMax), looks: turns.NewLine(lookingMax),
 	}
 	if b.Workers == nil {
 		b.Workers = NewWorkers()
@@ -305,10 +296,6 @@ func (o *Owner) beat() {
 	o.endSilent()
 	o.waiters.expire(o.core, o.now().Mono)
 	o.Wire.Publish(o.loadReport())
-	if o.Shelved != nil {
-		tasks, _ := o.core.Shelved()
-		o.Shelved(tasks)
-	}
 	if o.OldestReady != nil {
 		o.OldestReady(o.core.OldestReady(o.now()))
 	}

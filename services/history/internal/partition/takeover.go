@@ -26,7 +26,7 @@ func (o *Owner) takeOver(ctx context.Context) error {
 	o.core = replica.New(replica.Config{
 		Shards: o.Shards, WindowTasks: o.Config.WindowTasks, WindowBytes: o.Config.WindowBytes,
 		CheckpointEveryMS: o.Config.CheckpointEvery.Milliseconds(), PurgeEveryMS: o.Config.PurgeEvery.Milliseconds(),
-		CarryRecords: o.Config.CarryAfter, CarryBytes: carryBytes, LineTasks: o.Config.LineTasks, PageTasks: o.Config.PageTasks, Queues: o.queues(), Partitions: o.TasklistPartitions,
+		CarryRecords: o.Config.CarryAfter, CarryBytes: carryBytes, Queues: o.queues(), Partitions: o.TasklistPartitions,
 	}, cp, claimedAt)
 	o.leaseUntil.Store(int64(claimedAt + replica.LeaseFor))
 	fence, err := (&logv1.Batch{Fence: true, Epoch: o.epoch, LogVersion: o.version()}).MarshalVT()
@@ -48,13 +48,7 @@ func (o *Owner) takeOver(ctx context.Context) error {
 		return err
 	}
 	recovered.Ends = levelsOf(ends)
-	if err := o.takePages(ctx, cp.Pages); err != nil {
-		return err
-	}
 	if err := o.replay(ctx, cp, ends); err != nil {
-		return err
-	}
-	if err := o.takeWantedPages(ctx); err != nil {
 		return err
 	}
 	o.step(recovered)

@@ -41,7 +41,7 @@ func (l *line) run(node string) (o *partition.Owner, ended chan error, stop func
 	d := partition.Deps{
 		Shards: 1, Node: node, Config: partition.DefaultConfig(),
 		Log: w, Archive: memhistory.Archive{World: w, Retention: func(string) time.Duration { return time.Hour }},
-		Reader: memhistory.Reader{World: w}, Shelf: memhistory.Shelf{World: w}, TimerStore: w, Timer: w, Checkpoints: w, Wire: w,
+		Reader: memhistory.Reader{World: w}, TimerStore: w, Timer: w, Checkpoints: w, Wire: w,
 		Quarantine: func(_ context.Context, item partition.Quarantined) error {
 			l.t.Errorf("set apart: %+v", item)
 			return nil

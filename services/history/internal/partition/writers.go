@@ -32,7 +32,6 @@ const (
 	writeQuarantine = "quarantine"
 	writeTimerStore = "timer store"
 	writeLetters    = "dead letters"
-	writeShelf      = "shelf"
 )
 
 // persist repeats a write until it is stored, outside the lease not at all. It returns an

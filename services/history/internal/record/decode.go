@@ -296,7 +296,7 @@ func (d *Decoder) poll(p *logv1.PollRef) replica.Poll {
 
 // taskOf is the task of an event; a fence has none.
 func taskOf(e *logv1.Event) (ids.TaskID, error) {
-	if (e.Kind == logv1.EventKind_EVENT_KIND_FENCE || e.Kind == logv1.EventKind_EVENT_KIND_SHELVED) && len(e.TaskId) == 0 {
+	if e.Kind == logv1.EventKind_EVENT_KIND_FENCE && len(e.TaskId) == 0 {
 		return ids.TaskID{}, nil
 	}
 	return ids.TaskIDFromBytes(e.TaskId)
@@ -311,9 +311,6 @@ func (d *Decoder) Events(data []byte) (*replica.Events, error) {
 	}
 	if err := logversion.Check(d.events.LogVersion); err != nil {
 		return nil, fmt.Errorf("event batch: %w", err)
-	}
-	if all := d.events.Events; len(all) == 1 && all[0].Kind == logv1.EventKind_EVENT_KIND_SHELVED {
-		return &replica.Events{Page: all[0].Page, Bytes: len(data)}, nil
 	}
 	out := d.batchOf(&d.events, len(data))
 	for i, e := range d.events.Events {
@@ -335,23 +332,6 @@ func (d *Decoder) Events(data []byte) (*replica.Events, error) {
 		clear(e.Limits)
 	}
 	return out, nil
-}
-
-// Page decodes a page of the shelf. None of its tasks may be left out.
-func (d *Decoder) Page(seq uint64, data []byte) (*replica.Page, error) {
-	events, err := d.Events(data)
-	if err != nil {
-		return nil, fmt.Errorf("page %d of the shelf: %w", seq, err)
-	}
-	page := &replica.Page{Seq: seq}
-	for i := range events.Events {
-		c := events.Carried[i]
-		if c == nil {
-			return nil, fmt.Errorf("page %d of the shelf: event %d carries no task", seq, i)
-		}
-		page.Tasks = append(page.Tasks, c)
-	}
-	return page, nil
 }
 
 // event converts one event. A grab for a poll that its message does not have is for the worker that

@@ -42,7 +42,7 @@ func storedOrder(o *taskstate.Order) *logv1.Order {
 	if o == nil {
 		return nil
 	}
-	return &logv1.Order{Key: o.Key, Index: o.Index, Turn: o.Turn, Blocks: o.Blocks, Blocked: o.Blocked, Parks: o.Parks}
+	return &logv1.Order{Key: o.Key, Index: o.Index, Turn: o.Turn, Blocks: o.Blocks, Blocked: o.Blocked}
 }
 
 // storedUpdates is what the updates of a task have left as records carry it.
@@ -107,7 +107,7 @@ func (d *Decoder) update(u *logv1.Update) *taskstate.Update {
 	}
 	out.Policy = d.partOf(u.Policy)
 	if u.Replace {
-		out.Whole = &taskstate.Whole{Type: d.intern(u.Type), Tasklist: d.intern(u.Tasklist), Cost: u.Cost, UniqueForMS: u.UniqueForMs, OrderBlocks: u.OrderBlocks, OrderParks: u.OrderParks, Trace: string(u.Trace)}
+		out.Whole = &taskstate.Whole{Type: d.intern(u.Type), Tasklist: d.intern(u.Tasklist), Cost: u.Cost, UniqueForMS: u.UniqueForMs, OrderBlocks: u.OrderBlocks, Trace: string(u.Trace)}
 		if out.Priority == 0 || out.Policy == nil { // it is not of our making
 			out.Whole.Type = ""
 		}
@@ -183,7 +183,7 @@ func (d *Decoder) extra(r *logv1.Record) *taskstate.Extra {
 		x.Unique = &taskstate.Unique{Key: strings.Clone(u.Key), ForMS: u.ForMs, Seq: u.Seq, Before: u.Before}
 	}
 	if o := r.Order; o != nil {
-		x.Order = &taskstate.Order{Key: strings.Clone(o.Key), Index: o.Index, Turn: o.Turn, Blocks: o.Blocks, Blocked: o.Blocked, Parks: o.Parks}
+		x.Order = &taskstate.Order{Key: strings.Clone(o.Key), Index: o.Index, Turn: o.Turn, Blocks: o.Blocks, Blocked: o.Blocked}
 	}
 	if r.BatchId != "" {
 		x.Batch = &taskstate.Batch{ID: d.intern(r.BatchId), Made: r.BatchMadeMs}

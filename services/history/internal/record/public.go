@@ -23,9 +23,6 @@ func Public(t *taskstate.Task, brief bool) *yardv1.Task {
 		if out.Blocked = t.State.Active() && o.Blocked; o.Blocks {
 			out.OrderPolicy = yardv1.OrderPolicy_ORDER_POLICY_BLOCK
 		}
-		if o.Parks {
-			out.OrderPolicy = yardv1.OrderPolicy_ORDER_POLICY_PARK
-		}
 	}
 	if t.State == taskstate.Running {
 		out.Worker = t.Attempt.Worker.Name()

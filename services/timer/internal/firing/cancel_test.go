@@ -258,7 +258,7 @@ func TestI6_AnOvertakenOwnerDoesNotAnswerFromAnothersTombstone(t *testing.T) {
 	}
 	w.own()
 	w.eachOnce(all[1:])
-	w.append(topology.Timer(0, topology.TimerBucket(dueAt.UnixMilli())), &logv1.Batch{Tombstones: [][]byte{all[1].Id}})
+	w.append(topology.Timer(0, topology.TimerBucket(dueAt.UnixMilli())), &logv1.Batch{Tombstones: [][]byte{all[1].Id}, TombstoneParkings: []uint32{all[1].Parkings}})
 	if got, err := behind.Cancel(t.Context(), wanted(idsOf(all[1:]))); !errors.Is(err, firing.ErrNotServing) {
 		t.Fatalf("it answers %+v, %v", got, err)
 	}

@@ -9,12 +9,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
 	"github.com/yardmaster-io/yardmaster/shared/turns"
 )
 
-// Deps is what an Owner needs. All fields but LogVersion are required.
+// Deps is what an Owner needs. All fields but StorageFull are required.
 type Deps struct {
 	Store  Store
 	Pruner Pruner
@@ -22,7 +21,7 @@ type Deps struct {
 	// Quarantine sets a message of the store apart that is malformed, or a part of
 	// it; repeated, it does so once.
 	Quarantine func(ctx context.Context, m Stored, reason string) error
-	// LogVersion is the log version to write; nil = the first.
+	// LogVersion is the log version to write.
 	LogVersion func() uint32
 	// StorageFull tells why the log has no room for further tasks, "" if it has; nil = it always has.
 	StorageFull func() string
@@ -74,9 +73,6 @@ type Owner struct {
 
 // New makes the owner of a partition.
 func New(d Deps) *Owner {
-	if d.LogVersion == nil {
-		d.LogVersion = func() uint32 { return logversion.First }
-	}
 	return &Owner{
 		Deps:     d,
 		limits:   d.Config.Limits(),

@@ -16,7 +16,6 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/natstimer"
@@ -278,13 +277,13 @@ func (w *world) deps() firing.Deps {
 	if err != nil {
 		w.tb.Fatal(err)
 	}
-	history, err := natstimer.OpenLog(w.tb.Context(), w.js, 0, func() uint32 { return logversion.First })
+	history, err := natstimer.OpenLog(w.tb.Context(), w.js, 0, func() uint32 { return 1 })
 	if err != nil {
 		w.tb.Fatal(err)
 	}
 	return firing.Deps{
 		Store: store, Pruner: store, Log: history, Config: firing.DefaultConfig(), Logger: log, Now: time.Now,
-		Quarantine: store.SetApart,
+		Quarantine: store.SetApart, LogVersion: func() uint32 { return 1 },
 		Gauges: firing.Gauges{
 			Waiting: func(int) {}, Fired: func(int, time.Duration) {}, Appended: func(time.Duration) {}, Cancelled: func(int) {}, Outdated: func(int) {},
 		},

@@ -11,10 +11,6 @@ import (
 
 // events takes one event message.
 func (r *Replica) events(in *Events, now Now, fx *Effects) {
-	if in.Page > 0 {
-		r.pageRead(in, now, fx)
-		return
-	}
 	r.eventAt = in.Seq
 	r.heard(in.At, now)
 	r.meter.add(in.Seq, len(in.Events), in.Bytes)
@@ -89,17 +85,8 @@ func (r *Replica) event(h *held, now Now, fx *Effects) { r.decide(h, r.tasks[h.e
 // of its task.
 func (r *Replica) decide(h *held, e *Entry, now Now, fx *Effects) {
 	forged := !h.command() && (h.ev.Fence.Position.Lane() >= ids.Lanes || h.ev.Fence.Position.Seq() >= h.seq) // an event lies behind its submit
-	switch {
-	case forged:
+	if forged {
 		r.conclude(h, notFound(), fx)
-		return
-	case e == nil && r.lookFirst(h, fx):
-		return
-	case e != nil && h.carried != nil && r.onShelf(h.carried.Entry) != nil: // of an earlier stay, or of another copy of a task that was stored twice
-		r.conclude(h, taskstate.Verdict{}, fx)
-		return
-	case e != nil && h.replayed && r.seenByPage(e, h):
-		r.conclude(h, taskstate.Verdict{}, fx)
 		return
 	}
 	if h.command() {

@@ -38,9 +38,6 @@ type Events struct {
 	Seq   uint64
 	At    int64
 	Bytes int
-	// Page is the page of the shelf that it says is written, 0 = none; OnPage is what that has, nothing if it is deleted. Then there are no Events.
-	Page   uint64
-	OnPage []*Carried
 	// ReplyTo is who wants the verdicts; empty = none.
 	ReplyTo   string
 	RequestID uint64
@@ -107,8 +104,8 @@ type Stored struct {
 	// tasks not among them. Ends are the last sequences of the log, as of after they were read.
 	Others []Stay
 	Ends   Levels
-	// Refused are the proposals that the log will not take. Left are those that found no room on a page.
-	Refused, Left []Proposal
+	// Refused are the proposals that the log will not take.
+	Refused []Proposal
 }
 
 // Saved is the outcome of Effects.Save.

@@ -370,7 +370,7 @@ func (r *Replica) queueCursors() []QueueCursor {
 
 // acks are the levels up to which a checkpoint lets the log forget.
 func (cp *Checkpoint) acks() Levels {
-	levels := Levels{Lanes: cp.Ack, Events: cp.Floor, Shelf: cp.shelf, Dead: cp.dead}
+	levels := Levels{Lanes: cp.Ack, Events: cp.Floor}
 	for _, c := range cp.Queues {
 		if c.End == 0 {
 			levels.Queues = append(levels.Queues, QueueLevel{c.Queue, c.Ack})

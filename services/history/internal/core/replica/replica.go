@@ -24,9 +24,6 @@ type Config struct {
 	CarryRecords, CarryBytes uint64
 	// JobTasks bounds a job; 0 = jobTasksMax.
 	JobTasks int
-	// LineTasks is how many tasks of a line of an order key stay in memory, PageTasks how many a page of the shelf holds, Pages how many of those there may
-	// be; 0 = by default.
-	LineTasks, PageTasks, Pages int
 	// Queues: the cluster writes a log version that has queues.
 	Queues bool
 	// Partitions tells how many partitions a tasklist has, 1 to ids.PartitionsMax; nil = each has one. It decides only where triggers go,
@@ -91,20 +88,6 @@ type Replica struct {
 	held map[ids.TaskID][]*Entry
 	// keys are the lines of order keys; nil = no task has had one.
 	keys map[orderKey]*orderLine
-	// pages are those of the shelf that are needed, shelved counts the tasks on those that are away. deadPages are needed no more, and not deleted so far.
-	pages     map[uint64]*page
-	shelved   int
-	deadPages []uint64
-	// notOn are pages that were read for a stay that is held, and do not have the one before.
-	notOn map[*Entry][]uint64
-	// lastPage is the last page that was read, saidPage the last one that an event has said is written.
-	lastPage, saidPage uint64
-	// relying are the tasks that come back by a page in a takeover, and need no other record.
-	relying map[*Entry]*page
-	// shelving: a page is being written. deep are lines whose end may go to the shelf, none of them before shelveAt, Unix ms.
-	shelving bool
-	deep     map[*orderLine]bool
-	shelveAt int64
 	// pinned are tasks that hold the event floor by themselves rather than by their submit.
 	pinned map[ids.TaskID]*Entry
 	// searching are the searches for commands under way; asking are the outcomes that wait
@@ -174,11 +157,7 @@ type replay struct {
 // New makes the replica of an owner that has just claimed the partition: cp is the
 // checkpoint that it found, claimedAt when its claim was sent.
 func New(cfg Config, cp Checkpoint, claimedAt time.Duration) *Replica {
-	cfg.LineTasks, cfg.PageTasks, cfg.Pages = cmp.Or(cfg.LineTasks, lineTasks), cmp.Or(cfg.PageTasks, pageTasks), cmp.Or(cfg.Pages, pagesMax)
-	if cfg.JobTasks == 0 {
-		cfg.JobTasks = jobTasksMax
-	}
-	cp.shelf, cp.dead = 0, nil // which pages the owner before did not need, only that one knows
+	cfg.JobTasks = cmp.Or(cfg.JobTasks, jobTasksMax)
 	r := &Replica{
 		cfg: cfg, tasks: make(map[ids.TaskID]*Entry), lists: make(map[tasklistKey]*tasklist),
 		wake:    deadline.Heap[*Entry]{Entry: func(e *Entry) *deadline.Entry { return &e.wakeup }},
@@ -230,14 +209,9 @@ func (r *Replica) Step(in Input, now Now, fx *Effects) bool {
 	case Saved:
 		r.saved(in, now)
 	case Purged:
-		if !in.Again {
-			r.deadPages = slices.DeleteFunc(r.deadPages, func(seq uint64) bool { return slices.Contains(r.purger.done.Dead, seq) })
-		}
 		r.purger.purged(in.Again)
 	case *Found:
 		r.found(in, now, fx)
-	case *Page:
-		r.pageFound(in, now, fx)
 	case Bounced:
 		r.bounced(in, fx)
 	case Silent:
@@ -268,8 +242,6 @@ func (r *Replica) Flush(now Now, fx *Effects) {
 		fx.Append = append([]Proposal{}, r.own...)
 		r.own, r.appending, r.still.asks = nil, true, false
 	}
-	r.shelve(now, fx)
-	r.readPages(fx)
 	r.handOut(fx)
 	r.answerKnown(fx)
 }
@@ -311,13 +283,6 @@ func (r *Replica) jobDone(in Stored, now Now, fx *Effects) {
 	case JobAppend:
 		r.appending = false
 		r.refusedByLog(in.Refused, now)
-	case JobShelve:
-		r.shelving = false
-		r.refusedByLog(in.Refused, now)
-		r.refusedByLog(in.Left, now)
-		if len(in.Refused) > 0 {
-			r.shelveAt = now.MS + refusedWaitMS
-		}
 	}
 }
 
@@ -330,7 +295,6 @@ func (r *Replica) tick(now Now, fx *Effects) {
 		r.dropTails()
 		r.listen(now)
 		r.endLags()
-		r.tidyShelf(now)
 	}
 	if r.saving == nil && now.MS-r.savedAt >= r.cfg.CheckpointEveryMS {
 		cp := r.Checkpoint()
@@ -381,5 +345,5 @@ func (r *Replica) LeaseHolds(now time.Duration) bool { return r.lease.holds(now)
 
 // Idle tells whether nothing waits to be stored or is being saved.
 func (r *Replica) Idle() bool {
-	return r.archive.idle() && r.park.idle() && !r.appending && !r.shelving && len(r.own) == 0 && r.saving == nil
+	return r.archive.idle() && r.park.idle() && !r.appending && len(r.own) == 0 && r.saving == nil
 }

@@ -124,12 +124,3 @@ func TestI13AnExpiryHasADateSinceLogVersion3(t *testing.T) {
 		t.Errorf("proposed %v", fx.Append)
 	}
 }
-
-// TestAPageSaysThatTheLogMoves, as every event does.
-func TestAPageSaysThatTheLogMoves(t *testing.T) {
-	b, page := shelved(t, nil)
-	b.now.MS += quietMS
-	if b.saidAgain(page); b.r.still.heardAt != b.now.MS {
-		t.Errorf("the log was heard %d ms ago", b.now.MS-b.r.still.heardAt)
-	}
-}

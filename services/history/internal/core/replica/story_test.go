@@ -72,10 +72,7 @@ type message struct {
 	seq    uint64
 	at     int64
 	events bool
-	// shelf: it is a page of the shelf. deleted: that is out of the log. says is the page that the events say is written; nil = they are others.
-	shelf, deleted bool
-	says           *message
-	lane           ids.Lane
+	lane   ids.Lane
 	// domain is the one that it is filed under; "" where domains share it.
 	domain string
 	// Of a lane: the records, whose Position is that of the stay before.
@@ -196,7 +193,7 @@ func (s *story) submit() {
 		domain = records[0].Domain // never in a message that domains share
 	}
 	s.submitted(lane, domain, records)
-	if s.repeats && !keyed && s.rng.IntN(4) == 0 { // one on the shelf is not in memory
+	if s.repeats && !keyed && s.rng.IntN(4) == 0 {
 		s.submitted(lane, domain, records)
 	}
 }

@@ -55,9 +55,7 @@ type world struct {
 	timerSeq   uint64
 	saved      Checkpoint
 	// story is what the log is of; nil = of nothing that is known.
-	story *story
-	// unsaid are pages of which an event may still say that they are written.
-	unsaid   []*message
+	story    *story
 	answers  map[uint64]map[int]fault.Code
 	released map[string]bool
 	trace    []string
@@ -81,11 +79,10 @@ type life struct {
 	// liveFrom is the log's position of events at which it began to answer.
 	liveFrom uint64
 	// What is under way: done in the store, and not reported.
-	jobs     [4][]*Entry
-	busy     [4]bool
-	storedAt [4]uint64
-	written  [4]bool
-	pages    []uint64
+	jobs     [3][]*Entry
+	busy     [3]bool
+	storedAt [3]uint64
+	written  [3]bool
 	searches []Search
 	found    []*Found
 	spent    []Letter
@@ -153,13 +150,6 @@ func (m *message) input() Input {
 		task.Before = 0
 		in.Carried[i] = &Carried{Entry: &Entry{Task: task}, AsOf: c.asOf, Granted: c.granted}
 	}
-	if m.says != nil {
-		in.Page = m.says.seq
-		if !m.says.deleted {
-			in.OnPage = m.says.onPage()
-		}
-		in.Events, in.Carried = nil, nil
-	}
 	return in
 }
 
@@ -178,7 +168,6 @@ func (l *life) check() {
 }
 
 func (l *life) flush() {
-	l.r.shelveAt = 0
 	l.r.Flush(l.now, &l.fx)
 	l.take()
 	l.fx.Reset()
@@ -189,8 +178,7 @@ func (l *life) flush() {
 func (l *life) take() {
 	fx := &l.fx
 	defer func() {
-		fx.Archive, fx.Park, fx.Append, fx.Shelve, fx.Save = nil, nil, nil, nil, nil
-		fx.Pages = fx.Pages[:0]
+		fx.Archive, fx.Park, fx.Append, fx.Save = nil, nil, nil, nil
 		fx.ParkLetters, fx.Letters = nil, nil
 		fx.Searches, fx.Answers = fx.Searches[:0], fx.Answers[:0]
 	}()
@@ -209,11 +197,6 @@ func (l *life) take() {
 		l.begin(JobAppend, nil)
 		l.propose(fx.Append)
 	}
-	if fx.Shelve != nil {
-		l.begin(JobShelve, nil)
-		l.shelve(fx.Shelve)
-	}
-	l.pages = append(l.pages, fx.Pages...)
 	if fx.Save != nil {
 		l.save, l.sent = fx.Save, false
 	}
@@ -305,7 +288,7 @@ func (l *life) write(kind JobKind) {
 			put(l.timer, Stay{e.ID, e.Parkings}, l.timerSeq, &e.Task)
 		}
 	}
-	l.storedAt = [4]uint64{l.archiveSeq, l.timerSeq}
+	l.storedAt = [3]uint64{l.archiveSeq, l.timerSeq}
 }
 
 // drop deletes letters.

@@ -29,8 +29,6 @@ const (
 	Changed Kind = 14
 	// Redrove: an operator brings a dead letter back.
 	Redrove Kind = 16
-	// Shelved is about a page of the shelf and not about a task.
-	Shelved Kind = 18
 	// Skipped: an operator makes the first task of an order key a dead letter. Unblocked: he gives the one that blocks it another attempt.
 	Skipped   Kind = 20
 	Unblocked Kind = 21

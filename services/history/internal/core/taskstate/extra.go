@@ -39,7 +39,7 @@ func (x *Extra) LiesAt(seq uint64, i int) *Extra {
 	}
 	var own *Extra
 	if o := x.Order; o != nil {
-		own = x.withOrder(&Order{Key: o.Key, Index: uint32(i), Blocks: o.Blocks, Parks: o.Parks})
+		own = x.withOrder(&Order{Key: o.Key, Index: uint32(i), Blocks: o.Blocks})
 	} else {
 		own = new(*x)
 	}

@@ -43,7 +43,6 @@ type Whole struct {
 	Cost           int32
 	UniqueForMS    int64
 	OrderBlocks    bool
-	OrderParks     bool
 	Trace          string
 }
 
@@ -319,7 +318,7 @@ func (t *Task) replace(e *Event, now int64) {
 	}
 	if x.Order != nil {
 		order := *x.Order
-		order.Blocks, order.Parks = u.Whole.OrderBlocks, u.Whole.OrderParks
+		order.Blocks = u.Whole.OrderBlocks
 		x.Order = &order
 	}
 	t.changed(e, now, "replaced by a submit with its unique key")

@@ -2,6 +2,7 @@ package due
 
 import (
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -170,7 +171,7 @@ func (w *world) cancel(o *owner, id ids.TaskID) {
 	if status != Waiting {
 		return
 	}
-	w.append(Message{AtMS: w.now, Bucket: at.Bucket, Tombstones: []ids.TaskID{id}})
+	w.append(Message{AtMS: w.now, Bucket: at.Bucket, Tombstones: voids(math.MaxUint32, id)})
 	for other := range w.written {
 		if other.id == id { // a tombstone names an id: it voids a later stay that this owner has not read
 			w.tombstoned[other] = true
