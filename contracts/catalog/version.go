@@ -21,7 +21,7 @@ type Version struct {
 }
 
 // GetVersion reads the cluster's log version from the bucket itself.
-func GetVersion(ctx context.Context, kv jetstream.KeyValue) (Version, error) {
+func GetVersion(ctx context.Context, kv Bucket) (Version, error) {
 	e, err := kv.Get(ctx, topology.VersionKey)
 	if err != nil {
 		return Version{}, fmt.Errorf("read the cluster's log version: %w", err)
@@ -35,7 +35,7 @@ func GetVersion(ctx context.Context, kv jetstream.KeyValue) (Version, error) {
 
 // CreateVersion writes the log version of a cluster that is being created. One that
 // is there stays.
-func CreateVersion(ctx context.Context, kv jetstream.KeyValue, v uint32) error {
+func CreateVersion(ctx context.Context, kv Bucket, v uint32) error {
 	_, err := kv.Create(ctx, topology.VersionKey, formatVersion(v))
 	if err != nil && !errors.Is(err, jetstream.ErrKeyExists) {
 		return fmt.Errorf("write the cluster's log version: %w", err)
@@ -45,7 +45,7 @@ func CreateVersion(ctx context.Context, kv jetstream.KeyValue, v uint32) error {
 
 // RaiseVersion writes a higher log version where the cluster's is still the one that
 // was read, or returns ErrVersionChanged.
-func RaiseVersion(ctx context.Context, kv jetstream.KeyValue, read Version, to uint32) error {
+func RaiseVersion(ctx context.Context, kv Bucket, read Version, to uint32) error {
 	if to <= read.Number {
 		return fmt.Errorf("raise the cluster's log version from %d to %d: it never goes down", read.Number, to)
 	}

@@ -78,13 +78,8 @@ const (
 	Redrives = 10
 	// KeyCommands is the format since which operators skip and unblock order keys: an older owner does not know the events.
 	KeyCommands = 10
-	// LetterLimits is the format since which domains limit their dead letters: an older owner would keep them.
-	LetterLimits = 10
 	// Batches is the format since which tasks may be members of a batch: an older owner would not count how they end.
 	Batches = 10
-	// LetterMarks is the format since which a mark may lie in place of a dead letter that is gone: an older frontend would fail to list letters, and an older
-	// owner would count it.
-	LetterMarks = 11
 	// Copies is the format since which updates say since when copies of them may be in the log: an older owner would make one again that its task has forgotten.
 	Copies = 11
 )

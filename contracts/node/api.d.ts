@@ -1478,9 +1478,9 @@ export interface Domain {
   rate?: Rate;
   /** The most attempts of each group (group of tasks.submit) that run at once in the domain, on all nodes together, 1..1000000. A group may have its own number (max_concurrency of groups.put). Tasks without a group are not counted. Default 0: no limit. Since log version 8. */
   max_concurrency_per_group?: number;
-  /** How long dead letters are kept after their tasks ended, ms, 60000..31622400000 (366 days). Older ones are deleted, about twice a minute, but for those that are being redriven; their tasks stay dead. Default 0: until they are redriven or purged. Since log version 10. */
+  /** How long dead letters are kept after they were stored, about when their tasks ended, ms, 60000..31622400000 (366 days). Older ones are purged, within a minute; their tasks stay dead. Default 0: until they are redriven or purged. */
   dead_letters_max_age_ms?: number;
-  /** How many dead letters are kept, 1..10000000. The oldest beyond that are deleted alike. Default 0: all. Since log version 10. */
+  /** How many dead letters are kept, 1..10000000. The oldest beyond that are purged, within a minute. Default 0: all. */
   dead_letters_max?: number;
 }
 

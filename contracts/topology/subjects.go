@@ -316,16 +316,7 @@ func DeadOfSubject(subject string) (domain string, id ids.TaskID, ok bool) {
 	return domain, id, ok && cut && named && err == nil
 }
 
-// DeadMarked says that marks lie in place of dead letters of a domain. No filter of its letters has it.
-func DeadMarked(domain string) string { return "yard.dead." + domain }
-
-// IsDeadMarked tells whether a subject is one of DeadMarked.
-func IsDeadMarked(subject string) bool {
-	domain, ok := strings.CutPrefix(subject, "yard.dead.")
-	return ok && domain != "" && !strings.Contains(domain, ".")
-}
-
-// DeadAny filters the dead letters of all domains, and what is said of them.
+// DeadAny filters the dead letters of all domains.
 const DeadAny = "yard.dead.>"
 
 // DeadFilter filters the dead letters of a domain.

@@ -4,14 +4,16 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/permissions"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
@@ -183,7 +185,7 @@ func TestTwoFrontendsScaleAsOne(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		watch, err := kv.Watch(context.Background(), topology.ScaleKeys)
+		watch, err := kv.Watch(context.Background(), catalog.Scales.Keys())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,15 +203,15 @@ func TestTwoFrontendsScaleAsOne(t *testing.T) {
 			if e == nil {
 				continue
 			}
-			equal(t, "key", e.Key(), topology.ScaleKey(w.domain, list))
+			equal(t, "key", e.Key(), catalog.Scales.Key(w.domain, list))
 			if e.Operation() != jetstream.KeyValuePut {
 				break
 			}
-			n, err := strconv.Atoi(string(e.Value()))
-			if err != nil {
+			var s rpcv1.TasklistScale
+			if err := codec.Unmarshal(codec.JSON, e.Value(), &s); err != nil {
 				t.Fatal(err)
 			}
-			numbers = append(numbers, n)
+			numbers = append(numbers, int(s.Partitions))
 		}
 		// Where the machine is too slow for the load the number goes down meanwhile, and up again while the rest of the tasks is done, but no one
 		// writes what the other has written.

@@ -394,7 +394,7 @@ func (c *checker) progress(but string) {
 // domain.
 func (c *checker) stuck(but string) *ids.TaskID {
 	for _, id := range c.w.order {
-		waits := but != "" && c.w.archived[id] != nil && c.w.letter(id) != nil
+		waits := but != "" && c.w.archived[id] != nil && c.w.letters[id] != nil
 		if !c.w.ended(id) && !waits && c.w.accepted[id].domain != but {
 			return &id
 		}

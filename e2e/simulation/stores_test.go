@@ -55,10 +55,9 @@ type stores struct {
 	// archived are the last ends in the archive.
 	archive  [][]historysim.Task
 	archived map[ids.TaskID]*historysim.Task
-	// letters are the dead letters, and the marks of those that are gone; lastLetter is the sequence of the last one, marked how many were marked.
+	// letters are the dead letters; lastLetter is the sequence of the last one.
 	letters    map[ids.TaskID]*letter
 	lastLetter uint64
-	marked     int
 }
 
 // refuses tells whether a store takes nothing now.

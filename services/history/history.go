@@ -27,7 +27,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/api"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/batches"
-	"github.com/yardmaster-io/yardmaster/services/history/internal/core/letters"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/letterlimit"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/natshistory"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/shared/clock"
@@ -191,7 +191,7 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 	}
 	defer closeReader()
 	retention := func(domain string) time.Duration {
-		if d, ok := domains.Domain(domain); ok && d.RetentionMs > 0 {
+		if d := domains.Domain(domain); d.GetRetentionMs() > 0 {
 			return max(time.Duration(d.RetentionMs)*time.Millisecond, topology.RetentionMin) // earlier versions took less
 		}
 		return retentionDefault
@@ -212,7 +212,10 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 	var parts lifecycle.Group
 	parts.Add("storage", room)
 	parts.Add("owner", owner)
-	parts.Add("letters", &partition.Sweeper{Owner: owner, Store: reader, Limits: func() []partition.LetterLimits { return letterLimits(domains.Domains()) }})
+	parts.Add("letterlimits", &letterlimit.Deleter{
+		Partition: p, Partitions: s.Partitioning.History, Every: s.Config.LetterLimitsEvery, Domains: func() []*yardv1.Domain { return catalog.Domains.All(domains, "") }, Store: natshistory.NewDeadLetters(reader),
+		Now: s.Clock.Now, Log: s.Log, TooMany: s.Deps.Metrics.Counter(signals.LettersDeleted, signals.ReasonNumber), TooOld: s.Deps.Metrics.Counter(signals.LettersDeleted, signals.ReasonAge),
+	})
 	store := natshistory.Batches{Config: nc}
 	parts.Add("batches", batches.New(batches.Deps{
 		Partition: p, Partitions: s.Partitioning.History, Store: store, Hints: store.Hints, Now: s.Clock.Now, Log: s.Log,
@@ -228,16 +231,6 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 		return fmt.Errorf("%w: %w", ownership.ErrGiveUp, err)
 	}
 	return err
-}
-
-// letterLimits are those of the domains that have some.
-func letterLimits(domains []*yardv1.Domain) (all []partition.LetterLimits) {
-	for _, d := range domains {
-		if l := (letters.Limits{MaxAgeMS: d.DeadLettersMaxAgeMs, Max: d.DeadLettersMax}); !l.None() {
-			all = append(all, partition.LetterLimits{Domain: d.Name, Limits: l})
-		}
-	}
-	return all
 }
 
 // readerTimeout bounds how long the answers under way are waited for.

@@ -48,7 +48,7 @@ func (t *tasklists) follow(settings *catalog.Catalog) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.settings, t.most, t.perGroup, t.partitions = settings, map[backlog.Tasklist]int64{}, map[backlog.Tasklist]int64{}, map[backlog.Tasklist]int{}
-	for _, d := range settings.Domains() {
+	for _, d := range catalog.Domains.All(settings, "") {
 		t.take(d.Name)
 	}
 	t.show()
@@ -73,7 +73,7 @@ func (t *tasklists) changed(domain string) {
 
 // take adds the tasklists of a domain.
 func (t *tasklists) take(domain string) {
-	for _, l := range t.settings.Tasklists(domain) {
+	for _, l := range catalog.Tasklists.All(t.settings, domain) {
 		of := backlog.Tasklist{Domain: domain, Name: l.Name}
 		if l.MaxQueued > 0 {
 			t.most[of] = int64(l.MaxQueued)

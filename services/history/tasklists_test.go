@@ -38,7 +38,7 @@ func newBucket(t *testing.T) bucket {
 	}
 	for _, d := range []string{"shop", "bank"} {
 		if err == nil {
-			_, err = catalog.PutDomain(ctx, kv, &yardv1.Domain{Name: d})
+			_, err = catalog.Domains.Put(ctx, kv, "", &yardv1.Domain{Name: d})
 		}
 	}
 	if err != nil {
@@ -49,7 +49,7 @@ func newBucket(t *testing.T) bucket {
 
 func (s bucket) put(domain string, l *yardv1.Tasklist) {
 	s.Helper()
-	if _, err := catalog.PutTasklist(s.Context(), s.kv, domain, l); err != nil {
+	if _, err := catalog.Tasklists.Put(s.Context(), s.kv, domain, l); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -91,7 +91,7 @@ func TestCapsFollowTheSettings(t *testing.T) {
 	becomes("&{map[{bank x}:3] map[{shop mail}:5] [bank shop]}")
 	s.put("shop", &yardv1.Tasklist{Name: "mail"})
 	becomes("&{map[{bank x}:3] map[] [bank]}")
-	if _, err := catalog.DeleteTasklist(t.Context(), s.kv, "bank", "x", 0); err != nil {
+	if _, err := catalog.Tasklists.Delete(t.Context(), s.kv, "bank", "x", 0); err != nil {
 		t.Fatal(err)
 	}
 	becomes(fmt.Sprint((*backlog.Caps)(nil)))
@@ -132,7 +132,7 @@ func TestI13_PartitionsFollowTheSettings(t *testing.T) {
 	become("bank", "wide", 2)
 	s.put("shop", &yardv1.Tasklist{Name: "mail"})
 	become("shop", "mail", 1)
-	if _, err := catalog.DeleteTasklist(t.Context(), s.kv, "bank", "wide", 0); err != nil {
+	if _, err := catalog.Tasklists.Delete(t.Context(), s.kv, "bank", "wide", 0); err != nil {
 		t.Fatal(err)
 	}
 	become("bank", "wide", 1)

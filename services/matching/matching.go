@@ -141,8 +141,7 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	go s.endPauses(watching, types)
 	go s.changes.run(watching, func(domain string) int {
-		n := types.Counts(domain)
-		return n.Types + n.Tasklists + n.Limits
+		return catalog.Types.Count(types, domain) + catalog.Tasklists.Count(types, domain) + catalog.Limits.Count(types, domain)
 	}, s.limitsChanged)
 	of, closeTables, err := s.tables()
 	if err != nil {

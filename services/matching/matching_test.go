@@ -265,7 +265,7 @@ func TestI8_LimitsFollowTheCatalog(t *testing.T) {
 	server, nc, kv := cluster(t)
 	defer start(t, server.Connect(t), "a")()
 	for _, limit := range []int32{5, 0} {
-		if _, err := catalog.PutType(t.Context(), kv, "shop", &yardv1.TaskType{Name: "pay.out", MaxConcurrency: limit}); err != nil {
+		if _, err := catalog.Types.Put(t.Context(), kv, "shop", &yardv1.TaskType{Name: "pay.out", MaxConcurrency: limit}); err != nil {
 			t.Fatal(err)
 		}
 		testkit.Eventually(t, patience, func() error {

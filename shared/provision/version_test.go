@@ -113,7 +113,7 @@ func TestI13AVersionNeverGoesDown(t *testing.T) {
 		}
 		put(t, kv, "mark"+value, 1)
 		testkit.Eventually(t, 30*time.Second, func() error {
-			if _, ok := c.Domain("mark" + value); !ok {
+			if c.Domain("mark"+value) == nil {
 				return errors.New("not seen yet")
 			}
 			return nil

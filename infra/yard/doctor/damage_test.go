@@ -117,12 +117,6 @@ func damagedLetters() []damage {
 		{"a dead letter is redriven", func(p *patient) {
 			p.redrive(func(letter message) { p.remove(topology.DeadLetterStream, letter.seq) })
 		}, nil},
-		{"a dead letter is redriven, and a mark lies there", func(p *patient) {
-			p.redrive(func(letter message) {
-				p.put(letter.subject, nil, jetstream.MsgRollup, jetstream.MsgRollupSubject)
-				p.put(topology.DeadMarked(domain), nil)
-			})
-		}, nil},
 		{"a dead letter of a task that never ended", func(p *patient) {
 			p.put(topology.Dead(domain, list, ids.NewTaskID(time.Now(), 0, 99)), []byte("a letter"))
 		}, []doctor.Code{doctor.LetterWithoutEnd}},

@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -77,8 +78,8 @@ func batchRequest(req *yardv1.CreateBatchRequest) ([]byte, error) {
 func (g *Gateway) batchCallback(c Call, t *yardv1.NewTask) *logv1.Record {
 	return validate.Accept(&yardv1.SubmitRequest{Tasks: []*yardv1.NewTask{t}}, validate.Terms{
 		Domain: c.Domain, Now: c.Now, Trace: func(string) []byte { return nil }, RequestTrace: c.Trace,
-		Type:     func(name string) *yardv1.TaskType { return g.Catalog.Type(c.Domain, name) },
-		Tasklist: func(name string) *yardv1.Tasklist { return g.Catalog.Tasklist(c.Domain, name) },
+		Type:     func(name string) *yardv1.TaskType { return catalog.Types.Of(g.Catalog, c.Domain, name) },
+		Tasklist: func(name string) *yardv1.Tasklist { return catalog.Tasklists.Of(g.Catalog, c.Domain, name) },
 	}).Records[0]
 }
 

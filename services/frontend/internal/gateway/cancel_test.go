@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
@@ -130,7 +131,7 @@ func TestWorkersHearOfCancelledTasksThatRun(t *testing.T) {
 func TestI14_CancelsOfDomainsGoApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t).running(t)
-		r.catalog.domains["other"] = &yardv1.Domain{Name: "other"}
+		add(t, r.catalog, catalog.Domains, "", &yardv1.Domain{Name: "other"})
 		id := completion(0, 1).TaskId
 		cancel := func(domain string) <-chan outcome {
 			answer, got := r.answers(t)

@@ -20,16 +20,12 @@ import (
 // Letter is one dead letter.
 type Letter struct {
 	// Seq is its place in the stream.
-	Seq uint64
-	// Record is nil for a mark: a letter was there, and is gone.
+	Seq    uint64
 	Record *logv1.Record
 }
 
 // letterPageBytes is up to how many bytes of letters a step looks at.
 const letterPageBytes = 4 << 20
-
-// markRounds is how many pages of nothing but marks a step passes over.
-const markRounds = 20
 
 // ListDeadLetters tells of dead letters (deadletters.list).
 func (g *Gateway) ListDeadLetters(c Call, req *yardv1.ListDeadLettersRequest, answer Answer) {
@@ -170,7 +166,7 @@ func (g *Gateway) PurgeDeadLetters(c Call, req *yardv1.PurgeDeadLettersRequest, 
 		if s.Preview || done.Found == 0 {
 			return done, nil
 		}
-		if done.Purged, err = g.Letters.Delete(ctx, c.Domain, found); err != nil {
+		if done.Purged, err = g.Letters.Delete(ctx, found); err != nil {
 			return nil, err
 		}
 		g.Log.Info("dead letters were purged", "domain", c.Domain, "reason", "by "+req.By, "tasks", done.Purged)
@@ -212,30 +208,18 @@ func (g *Gateway) letterPage(ctx context.Context, domain string, s validate.Lett
 			return nil, "", err
 		}
 	}
-	more, seen, limit := true, 0, s.Limit
-	for round := 0; more && seen == 0 && round < markRounds; round++ {
-		var all []Letter
-		if all, more, err = g.Letters.Page(ctx, domain, s.Filter.GetTasklist(), s.After, limit, letterPageBytes); err != nil {
-			return nil, "", err
+	all, more, err := g.Letters.Page(ctx, domain, s.Filter.GetTasklist(), s.After, s.Limit, letterPageBytes)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, l := range all {
+		if l.Seq > s.UpTo {
+			return found, "", nil
 		}
-		for _, l := range all {
-			if l.Seq > s.UpTo {
-				return found, "", nil
-			}
-			if seen == s.Limit {
-				more = true
-				break
-			}
-			s.After = l.Seq
-			if l.Record == nil {
-				continue
-			}
-			seen++
-			if s.Matches(l.Record) {
-				found = append(found, l)
-			}
+		s.After = l.Seq
+		if s.Matches(l.Record) {
+			found = append(found, l)
 		}
-		limit = validate.LetterStepMax // where marks lie, many do
 	}
 	if more && s.After < s.UpTo {
 		next = s.Cursor(s.After)

@@ -12,8 +12,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
 // memLetters are dead letters in memory.
@@ -26,11 +24,7 @@ func (m *memLetters) Last(context.Context) (uint64, error) { return m.last, nil 
 
 func (m *memLetters) Page(_ context.Context, domain, tasklist string, after uint64, limit, _ int) (page []Letter, more bool, err error) {
 	for _, l := range m.all {
-		if l.Record == nil && l.Seq > after && len(page) < limit { // a mark
-			page = append(page, l)
-			continue
-		}
-		if l.Seq <= after || l.Record.GetDomain() != domain || tasklist != "" && l.Record.Tasklist != tasklist {
+		if l.Seq <= after || l.Record.Domain != domain || tasklist != "" && l.Record.Tasklist != tasklist {
 			continue
 		}
 		if len(page) == limit {
@@ -58,7 +52,7 @@ func (m *memLetters) Get(ctx context.Context, domain string, id ids.TaskID) (*Le
 	return found[0], err
 }
 
-func (m *memLetters) Delete(_ context.Context, _ string, letters []*Letter) (deleted int64, err error) {
+func (m *memLetters) Delete(_ context.Context, letters []*Letter) (deleted int64, err error) {
 	for _, drop := range letters {
 		if drop != nil {
 			m.all = slices.DeleteFunc(m.all, func(l Letter) bool { return l.Seq == drop.Seq })
@@ -146,36 +140,6 @@ func TestDeadLettersAreListedAndCountedPageByPage(t *testing.T) {
 		hours, err := ask[*yardv1.CountDeadLettersRequest, *yardv1.CountDeadLettersResponse](t, r, r.CountDeadLetters, &yardv1.CountDeadLettersRequest{PeriodMs: 2000})
 		if err != nil || len(hours.Counts) < 5 {
 			t.Errorf("counted by time %v: %v", hours, err)
-		}
-	})
-}
-
-// TestMarksAreNoLetters: what lies in place of letters that are gone is passed over, however many there are, and a step ends at some time.
-func TestMarksAreNoLetters(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r, m := withLetters(t, 3)
-		m.all[1].Record, m.all[2].Record = nil, nil
-		for range 4 * markRounds * validate.LetterStepMax {
-			m.last++
-			m.all = append(m.all, Letter{Seq: m.last})
-		}
-		m.die(77, "shop", "late", "network", time.Now().UnixMilli())
-		var types []string
-		steps := 0
-		for req := (&yardv1.ListDeadLettersRequest{Limit: 1}); ; steps++ {
-			resp, err := ask[*yardv1.ListDeadLettersRequest, *yardv1.ListDeadLettersResponse](t, r, r.ListDeadLetters, req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, task := range resp.Tasks {
-				types = append(types, task.Type)
-			}
-			if req.Cursor = resp.NextCursor; req.Cursor == "" {
-				break
-			}
-		}
-		if len(types) != 2 || types[0] != "send" || types[1] != "late" || steps < 4 || steps > 8 {
-			t.Errorf("listed %v in %d steps", types, steps)
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
@@ -245,7 +246,7 @@ func TestWhoMayBeDrained(t *testing.T) {
 			_, err := asked(r, domain, true, r.DrainWorker, &yardv1.DrainWorkerRequest{WorkerId: id, Reason: reason})
 			return err
 		}
-		r.catalog.domains["other"] = &yardv1.Domain{Name: "other"}
+		add(t, r.catalog, catalog.Domains, "", &yardv1.Domain{Name: "other"})
 		for _, c := range []struct {
 			domain, id, reason, path string
 			code                     fault.Code
@@ -273,7 +274,7 @@ func TestWhoMayBeDrained(t *testing.T) {
 		if again := r.drainOne(t, workerOne).Drain.SinceMs; again != since {
 			t.Error("a repeat is another drain")
 		}
-		if err := drain("shop", workerOne, "another"); err != nil || r.catalog.workers["shop"][workerOne].SinceMs == since {
+		if err := drain("shop", workerOne, "another"); err != nil || r.catalog.DrainedWorker("shop", workerOne).SinceMs == since {
 			t.Errorf("another reason replaces nothing: %v", err)
 		}
 		var ids []string
@@ -281,9 +282,7 @@ func TestWhoMayBeDrained(t *testing.T) {
 			ids = append(ids, fmt.Sprintf("worker-of-many-%04d", n))
 		}
 		e.set(time.Hour, ids...)
-		for _, id := range ids[1:] {
-			r.catalog.workers["shop"][id] = &yardv1.WorkerDrain{SinceMs: 1}
-		}
+		r.catalog.drainWorkers(t, "shop", 1, ids[1:]...)
 		if err := drain("shop", ids[0], ""); fault.CodeOf(err) != fault.FailedPrecondition {
 			t.Errorf("got %v", err)
 		}
@@ -297,7 +296,7 @@ func TestWhoMayBeDrained(t *testing.T) {
 func TestListedWorkersSayThatTheyAreDrained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := drainRig(t)
-		r.catalog.workers["other"] = map[string]*yardv1.WorkerDrain{workerTwo: {}}
+		r.catalog.drainWorkers(t, "other", 1, workerTwo)
 		r.drainOne(t, workerOne)
 		resp, err := asked(r, "shop", true, r.ListWorkers, &yardv1.ListWorkersRequest{})
 		if err != nil {
@@ -319,7 +318,7 @@ func TestDrainsOfWorkersThatAreGoneAreForgotten(t *testing.T) {
 		go func() { ended <- r.ForgetDrains(ctx) }()
 		r.drainOne(t, workerOne)
 		r.drainOne(t, workerTwo)
-		drainedNow := func() int { all, _ := r.catalog.DrainedWorkers(); return len(all["shop"]) }
+		drainedNow := func() int { return len(catalog.Workers.Of(r.catalog.Catalog, "", "shop").GetWorkers()) }
 		time.Sleep(2 * drained.GoneAfter)
 		if drainedNow() != 2 {
 			t.Error("one that lives is forgotten")
@@ -358,11 +357,7 @@ func TestADrainFromMeanwhileStays(t *testing.T) {
 		r.forgetDrains(t.Context(), watch)
 		time.Sleep(drained.GoneAfter)
 		e.locked(func() {
-			e.during = func() {
-				r.catalog.mu.Lock()
-				defer r.catalog.mu.Unlock()
-				r.catalog.workers["shop"] = map[string]*yardv1.WorkerDrain{workerOne: {SinceMs: 77}}
-			}
+			e.during = func() { r.catalog.drainWorkers(t, "shop", 77, workerOne) }
 		})
 		r.forgetDrains(t.Context(), watch)
 		if r.catalog.DrainedWorker("shop", workerOne) == nil {

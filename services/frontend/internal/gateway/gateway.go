@@ -35,6 +35,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -87,8 +88,9 @@ type Deps struct {
 	Batches      Batches
 	Bus          Bus
 	Owners       Owners
-	Catalog      Catalog
-	Registry     Registry
+	// Catalog is what this frontend knows of the settings, which follows the stored ones within moments.
+	Catalog  *catalog.Catalog
+	Settings catalog.Bucket
 	// LogVersion is the log version to write.
 	LogVersion func() uint32
 	Log        *slog.Logger
@@ -125,7 +127,7 @@ type Gateway struct {
 // New makes a gateway. Nothing happens before the first request; Run must run
 // while requests come in.
 func New(d Deps) (*Gateway, error) {
-	if d.History == nil || d.Letters == nil || d.Batches == nil || d.Bus == nil || d.Catalog == nil || d.Registry == nil || d.Tokens == nil || d.LogVersion == nil || d.Owners.missing() {
+	if d.History == nil || d.Letters == nil || d.Batches == nil || d.Bus == nil || d.Catalog == nil || d.Settings == nil || d.Tokens == nil || d.LogVersion == nil || d.Owners.missing() {
 		return nil, errors.New("gateway: a port or the tokens are missing")
 	}
 	if d.Partitioning.History < 1 || d.Partitioning.Matching < 1 {
@@ -188,7 +190,7 @@ func (g *Gateway) awaitIdle(tick <-chan time.Time, within time.Duration) bool {
 
 // domain checks the domain of a call and whether it exists.
 func (g *Gateway) domain(c *Call) error {
-	if g.Catalog.HasDomain(c.Domain) { // what exists has been checked
+	if g.Catalog.Domain(c.Domain) != nil { // what exists has been checked
 		return nil
 	}
 	if err := validate.Domain(c.Domain); err != nil {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 
@@ -75,7 +76,7 @@ func TestI7_GroupsWithSettingsAreBounded(t *testing.T) {
 		r := newRig(t)
 		for i := range validate.GroupsMax {
 			name := strconv.Itoa(i)
-			r.catalog.groups["shop/"+name] = &yardv1.Group{Name: name}
+			add(t, r.catalog, catalog.Groups, "shop", &yardv1.Group{Name: name})
 		}
 		_, err := r.putGroup(&yardv1.Group{Name: "more"})
 		if e := wantCode(t, err, fault.FailedPrecondition); e.Path != "/group/name" {

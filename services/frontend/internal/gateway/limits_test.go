@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
@@ -100,8 +101,8 @@ func TestBadLimitsAreRefused(t *testing.T) {
 		wantCode(t, err, fault.NotFound)
 		_, err = asked(r, "nobody", true, r.ListLimits, &yardv1.ListLimitsRequest{})
 		wantCode(t, err, fault.NotFound)
-		if len(r.catalog.stored) != 0 {
-			t.Errorf("stored %v", r.catalog.stored)
+		if keys := r.catalog.kv.Stored(); len(keys) != 1 {
+			t.Errorf("stored %v", keys)
 		}
 	})
 }
@@ -112,7 +113,7 @@ func TestLimitsOfADomainAreBounded(t *testing.T) {
 		r := newRig(t)
 		for i := range validate.LimitsMax {
 			name := fmt.Sprint("l", i)
-			r.catalog.limits["shop/"+name] = &yardv1.Limit{Name: name, MaxConcurrency: 1}
+			add(t, r.catalog, catalog.Limits, "shop", &yardv1.Limit{Name: name, MaxConcurrency: 1})
 		}
 		for name, code := range map[string]fault.Code{"l7": "", "new": fault.FailedPrecondition} {
 			_, err := r.putLimit(&yardv1.Limit{Name: name, MaxConcurrency: 1})
@@ -124,9 +125,9 @@ func TestLimitsOfADomainAreBounded(t *testing.T) {
 func TestLimitsAreListedPageByPage(t *testing.T) {
 	r := flooded(t)
 	for _, name := range []string{"c", "b", "d", "a"} {
-		r.catalog.limits["shop/"+name] = &yardv1.Limit{Name: name}
+		add(t, r.catalog, catalog.Limits, "shop", &yardv1.Limit{Name: name})
 	}
-	r.catalog.limits["flood/z"] = &yardv1.Limit{Name: "z"}
+	add(t, r.catalog, catalog.Limits, "flood", &yardv1.Limit{Name: "z"})
 	var names []string
 	for req := (&yardv1.ListLimitsRequest{Limit: 3}); req != nil; {
 		got, err := asked(r, "shop", true, r.ListLimits, req)
@@ -153,19 +154,21 @@ func TestTypesNameLimitsThatExist(t *testing.T) {
 		if _, err := r.putLimit(&yardv1.Limit{Name: "known", MaxConcurrency: 1}); err != nil {
 			t.Fatal(err)
 		}
-		r.catalog.stored["shop/elsewhere"] = &yardv1.Limit{Name: "elsewhere", MaxConcurrency: 1}
-		r.catalog.stored["other/foreign"] = &yardv1.Limit{Name: "foreign", MaxConcurrency: 1}
+		r.catalog.elsewhere(func() {
+			add(t, r.catalog, catalog.Limits, "shop", &yardv1.Limit{Name: "elsewhere", MaxConcurrency: 1})
+			add(t, r.catalog, catalog.Limits, "other", &yardv1.Limit{Name: "foreign", MaxConcurrency: 1})
+		})
 		err := r.putType(&yardv1.TaskType{Name: "pay", Limits: []string{"known", "foreign"}})
 		if e := wantCode(t, err, fault.FailedPrecondition); e.Path != "/type/limits/1" || !strings.HasPrefix(e.Message, `there is no limit "foreign": create it with limits.put`) {
 			t.Errorf("got %v", e)
 		}
-		if r.catalog.Type("shop", "pay") != nil {
+		if catalog.Types.Of(r.catalog.Catalog, "shop", "pay") != nil {
 			t.Error("it was stored")
 		}
 		if err := r.putType(&yardv1.TaskType{Name: "pay", Limits: []string{"known", "elsewhere"}}); err != nil {
 			t.Fatal(err)
 		}
-		if got := r.catalog.Type("shop", "pay").GetLimits(); !slices.Equal(got, []string{"known", "elsewhere"}) {
+		if got := catalog.Types.Of(r.catalog.Catalog, "shop", "pay").GetLimits(); !slices.Equal(got, []string{"known", "elsewhere"}) {
 			t.Errorf("stored %v", got)
 		}
 	})
@@ -184,7 +187,7 @@ func TestLimitsInUseAreNotDeleted(t *testing.T) {
 			_, err := asked(r, "shop", true, r.DeleteLimit, &yardv1.DeleteLimitRequest{Name: "acme"})
 			return err
 		}
-		r.catalog.types["other/x"] = &yardv1.TaskType{Name: "x", Limits: []string{"acme"}}
+		add(t, r.catalog, catalog.Types, "other", &yardv1.TaskType{Name: "x", Limits: []string{"acme"}})
 		var names []string
 		for i := range 7 {
 			name := fmt.Sprint("type-", i)
@@ -201,7 +204,7 @@ func TestLimitsInUseAreNotDeleted(t *testing.T) {
 			}
 		}
 		for _, name := range names {
-			if r.catalog.Limit("shop", "acme") == nil {
+			if catalog.Limits.Of(r.catalog.Catalog, "shop", "acme") == nil {
 				t.Fatalf("it is gone, and %s names it", name)
 			}
 			if err := r.putType(&yardv1.TaskType{Name: name, Limits: []string{"acme-2"}}); err != nil {
@@ -249,11 +252,11 @@ func TestDescribeHasAllLimits(t *testing.T) {
 				Limits: map[string]int32{"domain": 8, "tasklist/main": 6, "shared/acme": 7},
 			},
 		))
-		r.catalog.domains["shop"] = &yardv1.Domain{Name: "shop", MaxConcurrency: 20}
-		r.catalog.lists["shop/main"] = &yardv1.Tasklist{Name: "main", MaxConcurrency: 11}
-		r.catalog.types["shop/pay"] = &yardv1.TaskType{Name: "pay", MaxConcurrency: 12}
-		r.catalog.limits["shop/acme"] = &yardv1.Limit{Name: "acme", MaxConcurrency: 13}
-		r.catalog.limits["shop/pay"] = &yardv1.Limit{Name: "pay", MaxConcurrency: 14}
+		add(t, r.catalog, catalog.Domains, "", &yardv1.Domain{Name: "shop", MaxConcurrency: 20})
+		add(t, r.catalog, catalog.Tasklists, "shop", &yardv1.Tasklist{Name: "main", MaxConcurrency: 11})
+		add(t, r.catalog, catalog.Types, "shop", &yardv1.TaskType{Name: "pay", MaxConcurrency: 12})
+		add(t, r.catalog, catalog.Limits, "shop", &yardv1.Limit{Name: "acme", MaxConcurrency: 13})
+		add(t, r.catalog, catalog.Limits, "shop", &yardv1.Limit{Name: "pay", MaxConcurrency: 14})
 		got, err := asked(r, "shop", true, r.DescribeTasklist, &yardv1.DescribeTasklistRequest{Tasklist: "main"})
 		if err != nil {
 			t.Fatal(err)

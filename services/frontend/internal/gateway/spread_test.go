@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
@@ -128,7 +129,7 @@ func TestTheBalancerIsASetting(t *testing.T) {
 func TestOddPartitionsAreCut(t *testing.T) {
 	r := newRig(t)
 	for stored, want := range map[int32]int{-5: 1, 0: 1, 1: 1, 2: 2, 64: 64, 65: 64} {
-		r.catalog.lists["shop/main"] = &yardv1.Tasklist{Name: "main", Partitions: stored}
+		add(t, r.catalog, catalog.Tasklists, "shop", &yardv1.Tasklist{Name: "main", Partitions: stored})
 		if n := r.catalog.Partitions("shop", "main"); n != want {
 			t.Errorf("%d partitions are stored, taken for %d", stored, n)
 		}
@@ -164,7 +165,7 @@ func TestBadPartitionsAreRefused(t *testing.T) {
 				t.Errorf("%d: %v", n, e)
 			}
 		}
-		if n := len(r.catalog.lists); n != 3 {
+		if n := catalog.Tasklists.Count(r.catalog.Catalog, "shop"); n != 3 {
 			t.Errorf("%d are stored", n)
 		}
 	})

@@ -7,6 +7,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
@@ -124,8 +125,8 @@ func (g *Gateway) submission(c Call, req *yardv1.SubmitRequest, answer Answer) (
 	s.conflicts = conflicts(req.Tasks)
 	s.accepted = validate.Accept(req, validate.Terms{
 		Domain: c.Domain, Now: c.Now, Trace: telemetry.ParseTraceparent, RequestTrace: requestTrace,
-		Type:     func(name string) *yardv1.TaskType { return g.Catalog.Type(c.Domain, name) },
-		Tasklist: func(name string) *yardv1.Tasklist { return g.Catalog.Tasklist(c.Domain, name) },
+		Type:     func(name string) *yardv1.TaskType { return catalog.Types.Of(g.Catalog, c.Domain, name) },
+		Tasklist: func(name string) *yardv1.Tasklist { return catalog.Tasklists.Of(g.Catalog, c.Domain, name) },
 	})
 	g.startTasks(s, requestTrace)
 	s.date()

@@ -2,7 +2,6 @@ package partition
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,8 +28,6 @@ type base struct {
 	inLog, inTimer *room
 	// looks is who waits to look at all that is in memory.
 	looks *turns.Line
-	// letters is held by who deletes dead letters, and shared by who reads some for redrives.
-	letters sync.RWMutex
 	// give hands the replica an input; it is for the loop's goroutine.
 	give func(replica.Input)
 }

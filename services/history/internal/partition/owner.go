@@ -35,9 +35,6 @@ type Config struct {
 	CheckpointEvery time.Duration `koanf:"checkpoint_every" usage:"how often the cursors are saved, which renews the lease of 2s"`
 	// PurgeEvery is how often the log forgets what is finished. Default 10s, 1s..1h.
 	PurgeEvery time.Duration `koanf:"purge_every" usage:"how often the log forgets what is finished"`
-	// SweepEvery is how often dead letters are deleted that are beyond the limits of their domain (dead_letters_max, dead_letters_max_age_ms). Default 30s, 100ms..1h. Each
-	// owner of a partition reads the oldest letters of each such domain for that.
-	SweepEvery time.Duration `koanf:"sweep_every" usage:"how often dead letters beyond the limits of their domain are deleted"`
 	// CarryAfter is how many events, or tasks of a lane, a takeover may have to read again
 	// because of old active tasks, before their state is rewritten at the tail. Default
 	// 250000, 1000 and more. Lower costs writes, higher costs time and memory at a takeover.
@@ -50,7 +47,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		WindowTasks: 20_000, WindowBytes: 128 << 20, CheckpointEvery: 500 * time.Millisecond,
-		PurgeEvery: 10 * time.Second, SweepEvery: 30 * time.Second, CarryAfter: 250_000, DrainTimeout: 3 * time.Second,
+		PurgeEvery: 10 * time.Second, CarryAfter: 250_000, DrainTimeout: 3 * time.Second,
 	}
 }
 
