@@ -136,41 +136,18 @@ func (p *poller) poll(ctx context.Context, n int) (end pollEnd) {
 		Types:     p.types,
 		Worker:    p.worker.cfg.identity,
 	}
-	if !p.versionless.Load() {
-		req.WorkerVersion = p.worker.cfg.version
-	}
+	req.WorkerVersion = p.worker.cfg.version
 	req.WorkerId = p.signs.id()
 	p.drained.polling()
 	defer p.drained.polled()
-	for {
-		var resp *yardv1.PollResponse
-		resp, end.err = p.engine.poll(ctx, req)
-		end.tasks, end.drain = resp.GetTasks(), resp.GetDrain()
-		if !p.leaveOut(req, end.err) {
-			break
-		}
-	}
+	resp, err := p.engine.poll(ctx, req)
+	end.tasks, end.drain, end.err = resp.GetTasks(), resp.GetDrain(), err
 	if end.err == nil && ctx.Err() == nil {
 		p.hear(end.drain, end.asked)
 	}
 	end.early = len(end.tasks) == 0 && time.Since(end.asked) < wait/2
 	end.withdrawn = leave() && len(end.tasks) == 0
 	return end
-}
-
-// leaveOut takes what an engine that is older than this SDK refuses out of a poll, and of those to come.
-func (p *poller) leaveOut(req *yardv1.PollRequest, err error) bool {
-	switch {
-	case req.WorkerVersion != "" && unknownField(err, "worker_version", 7):
-		p.versionless.Store(true)
-		req.WorkerVersion = ""
-	case req.WorkerId != "" && unknownField(err, "worker_id", 9):
-		p.signs.off.Store(true)
-		req.WorkerId = ""
-	default:
-		return false
-	}
-	return true
 }
 
 // adapt sets what the next poll asks for: twice as much where the last got all it asked for, one where it got nothing.

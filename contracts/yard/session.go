@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -75,10 +74,8 @@ type session struct {
 	complete *reporter
 	fail     *reporter
 	beats    *beater
-	// versionless: the engine knows no version of workers.
-	versionless atomic.Bool
-	signs       *signs
-	drained     drainState
+	signs    *signs
+	drained  drainState
 	// stopPolls ends the polls; then the session ends.
 	stopPolls context.CancelFunc
 	// handlerCtx is the parent of all handlers' contexts; stopHandlers ends it.

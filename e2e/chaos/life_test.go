@@ -79,7 +79,7 @@ type life struct {
 // TestI1_I4_I6_I14_AllThatMayBecomeOfATaskThroughFaults: tasks with order keys and unique keys, that are updated, cancelled, put off, expire, die, block their key
 // and are redriven, while one process or another is killed or paused, Redis is lost, and NATS nodes are. Each accepted task ends as it may, once, in order and alone.
 func TestI1_I4_I6_I14_AllThatMayBecomeOfATaskThroughFaults(t *testing.T) {
-	testkit.Minutes(t, "disturbs a cluster of processes")
+	testkit.Slow(t, "disturbs a cluster of processes")
 	s := settingsOf(t)
 	rounds := s.rounds
 	if !s.long {

@@ -55,7 +55,7 @@ var unwritten = []string{
 // every field, so that what it stores can be kept and replayed by later versions. R21.
 func TestI13EveryFieldIsWritten(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "restarts a system of its own")
+	testkit.Slow(t, "restarts a system of its own")
 	services := stack.DefaultServices()
 	services.History.Partition.CarryAfter = 8
 	services.History.Partition.PurgeEvery, services.Timer.Firing.PurgeEvery = time.Hour, time.Hour

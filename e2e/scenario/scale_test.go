@@ -129,7 +129,7 @@ func TestABurstSpreadsATasklist(t *testing.T) {
 // TestARateThatFluctuates (fluctuating_adaptive): more partitions under load, and fewer after it, while tasks wait in those that are no more.
 // They drain once there are workers: nothing is lost, nothing runs twice.
 func TestARateThatFluctuates(t *testing.T) {
-	testkit.Minutes(t, "floods the system for half a minute and more")
+	testkit.Slow(t, "floods the system for half a minute and more")
 	scaling(t, func(t *testing.T, w *world) {
 		l := w.load()
 		l.until(20, 50*time.Millisecond, func(n int) bool { return n == 4 })

@@ -67,7 +67,7 @@ func (w *world) backlog(n int, lists []*yardv1.PolledTasklist) {
 
 // TestTasklistsGetPollsByWeight: while all have work, and while only some have.
 func TestTasklistsGetPollsByWeight(t *testing.T) {
-	testkit.Minutes(t, "floods the system for half a minute and more")
+	testkit.Slow(t, "floods the system for half a minute and more")
 	everywhere(t, func(t *testing.T, w *world) {
 		lists := weightedLists(1, 2, 4)
 		shares := func(of []int) (shares [3]float64) {

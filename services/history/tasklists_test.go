@@ -14,6 +14,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/backlog"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
 // bucket is a cluster's config bucket with two domains, before the log version that has partitions.
@@ -25,7 +26,7 @@ type bucket struct {
 func newBucket(t *testing.T) bucket {
 	t.Helper()
 	ctx := t.Context()
-	js, err := jetstream.New(testkit.RunNATS(t).Connect(t))
+	js, err := jetstream.New(natskit.Run(t).Connect(t))
 	if err == nil {
 		err = provision.Apply(ctx, js, topology.Partitioning{History: 1, Matching: 1}, provision.Options{})
 	}

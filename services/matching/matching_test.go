@@ -24,6 +24,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
 func TestMain(m *testing.M) {
@@ -64,9 +65,9 @@ func start(t *testing.T, nc *nats.Conn, node string) (stop func()) {
 	}
 }
 
-func cluster(t *testing.T) (*testkit.NATS, *nats.Conn, jetstream.KeyValue) {
+func cluster(t *testing.T) (*natskit.Server, *nats.Conn, jetstream.KeyValue) {
 	t.Helper()
-	server := testkit.RunNATS(t)
+	server := natskit.Run(t)
 	nc := server.Connect(t)
 	js, err := jetstream.New(nc)
 	if err != nil {
@@ -207,7 +208,7 @@ func TestR42AnOvertakenOwnerStops(t *testing.T) {
 // overtaken by one of which the hint stream, or a fence, still knows. It is not one epoch at a time until that.
 func TestEpochComesUpWithTheLog(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "waits for owners to take turns")
+	testkit.Slow(t, "waits for owners to take turns")
 	server, nc, _ := cluster(t)
 	js, err := jetstream.New(nc)
 	if err != nil {

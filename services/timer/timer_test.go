@@ -28,6 +28,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/signalkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -43,7 +45,7 @@ func start(t *testing.T) (*nats.Conn, *telemetry.Metrics) {
 
 func startService(t *testing.T) (*timer.Service, *nats.Conn, *telemetry.Metrics) {
 	t.Helper()
-	nc := testkit.RunNATS(t).Connect(t)
+	nc := natskit.Run(t).Connect(t)
 	js, err := jetstream.New(nc)
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +54,7 @@ func startService(t *testing.T) (*timer.Service, *nats.Conn, *telemetry.Metrics)
 	if err := provision.Apply(t.Context(), js, n, provision.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	metrics := testkit.Metrics(t)
+	metrics := signalkit.Metrics(t)
 	s, err := timer.New(timer.Deps{
 		NATS: nc, Partitioning: n, Node: "one", Config: timer.DefaultConfig(), Log: slog.New(slog.DiscardHandler), Metrics: metrics,
 	})

@@ -44,7 +44,7 @@ func TestR37WhoIsReadyHasItsShare(t *testing.T) {
 
 // TestR37GhostsAreRemoved, and no one else: not who is alive, not those of another service.
 func TestR37GhostsAreRemoved(t *testing.T) {
-	testkit.Long(t, "waits until a node is believed to be away")
+	testkit.Slow(t, "waits until a node is believed to be away")
 	srv := server(t)
 	kv := bucket(t, srv.Connect(t))
 	if _, err := kv.Put(t.Context(), "other.ghost", nil); err != nil {
@@ -250,7 +250,7 @@ func TestDrainPassesEachPartitionOnAsItIsDone(t *testing.T) {
 
 // TestWhatIsUnfencedEndsWhileTheNodeIsAway, and begins again when it hears itself.
 func TestWhatIsUnfencedEndsWhileTheNodeIsAway(t *testing.T) {
-	testkit.Long(t, "waits until a node is believed to be away")
+	testkit.Slow(t, "waits until a node is believed to be away")
 	srv := server(t)
 	a := joinWith(t, srv, "a", func(c *Config, s *serving) { c.Unfenced, c.Serve = true, s.serve })
 	balanced(t, map[string]*node{"a": a})

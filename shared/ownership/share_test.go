@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
 const (
@@ -69,9 +70,9 @@ func (s *serving) partitions() []int {
 	return all
 }
 
-func server(t *testing.T) *testkit.NATS {
+func server(t *testing.T) *natskit.Server {
 	t.Helper()
-	srv := testkit.RunNATS(t)
+	srv := natskit.Run(t)
 	js, err := jetstream.New(srv.Connect(t))
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +104,7 @@ type node struct {
 	stop    func() error
 }
 
-func join(t *testing.T, srv *testkit.NATS, name string, serve func(*serving) func(context.Context, int) error) *node {
+func join(t *testing.T, srv *natskit.Server, name string, serve func(*serving) func(context.Context, int) error) *node {
 	t.Helper()
 	return joinWith(t, srv, name, func(c *Config, s *serving) { c.Serve = serve(s) })
 }
@@ -112,7 +113,7 @@ func join(t *testing.T, srv *testkit.NATS, name string, serve func(*serving) fun
 func versionOne() uint32 { return 1 }
 
 // joinWith is join with any change of the config; Serve is to be set.
-func joinWith(t *testing.T, srv *testkit.NATS, name string, change func(*Config, *serving)) *node {
+func joinWith(t *testing.T, srv *natskit.Server, name string, change func(*Config, *serving)) *node {
 	t.Helper()
 	n := start(t, srv, name, change)
 	select {
@@ -124,7 +125,7 @@ func joinWith(t *testing.T, srv *testkit.NATS, name string, change func(*Config,
 }
 
 // start is joinWith that does not wait until the node is ready.
-func start(t *testing.T, srv *testkit.NATS, name string, change func(*Config, *serving)) *node {
+func start(t *testing.T, srv *natskit.Server, name string, change func(*Config, *serving)) *node {
 	t.Helper()
 	n := &node{serving: &serving{}, nc: srv.Connect(t)}
 	cfg := Config{
@@ -209,7 +210,7 @@ func TestKilledNodeIsReplaced(t *testing.T) {
 // TestOutageMovesNothing takes the server away for longer than heartbeats are good
 // for: no one gives anybody up, neither then nor when it is back.
 func TestOutageMovesNothing(t *testing.T) {
-	testkit.Long(t, "waits until a node is believed to be away")
+	testkit.Slow(t, "waits until a node is believed to be away")
 	srv := server(t)
 	a, b := join(t, srv, "a", normal), join(t, srv, "b", normal)
 	balanced(t, map[string]*node{"a": a, "b": b})

@@ -18,6 +18,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/signalkit"
 )
 
 // TestAnnouncements: heartbeats of programs that announced more are read; those that cannot be read are of no version. R21.
@@ -137,7 +138,7 @@ func TestI13AGivenUpPartitionPassesOn(t *testing.T) {
 	var broken atomic.Bool
 	broken.Store(true)
 	const p = 5
-	metrics := map[string]*telemetry.Metrics{"a": testkit.Metrics(t), "b": testkit.Metrics(t)}
+	metrics := map[string]*telemetry.Metrics{"a": signalkit.Metrics(t), "b": signalkit.Metrics(t)}
 	log := &lines{}
 	refusing := func(name string) *node {
 		return joinWith(t, srv, name, func(c *Config, s *serving) {

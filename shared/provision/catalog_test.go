@@ -17,6 +17,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
 // The catalog of contracts is tested here, on a bucket as Apply makes it:
@@ -47,8 +48,8 @@ func put(t *testing.T, kv jetstream.KeyValue, domain string, retention int64, ty
 
 func TestCatalogFollowsTheBucket(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "waits until a stream is missed")
-	srv := testkit.RunNATS(t)
+	testkit.Slow(t, "waits until a stream is missed")
+	srv := natskit.Run(t)
 	js := connect(t, srv)
 	if err := apply(t, js, two); err != nil {
 		t.Fatal(err)
@@ -114,7 +115,7 @@ func await(t *testing.T, cond func() bool) {
 
 func TestCatalogReadsWhatWasPut(t *testing.T) {
 	t.Parallel()
-	srv := testkit.RunNATS(t)
+	srv := natskit.Run(t)
 	js := connect(t, srv)
 	if err := apply(t, js, two); err != nil {
 		t.Fatal(err)
@@ -150,7 +151,7 @@ func TestCatalogReadsWhatWasPut(t *testing.T) {
 // changes nothing.
 func TestCatalogRevisions(t *testing.T) {
 	t.Parallel()
-	js := connect(t, testkit.RunNATS(t))
+	js := connect(t, natskit.Run(t))
 	if err := apply(t, js, two); err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +200,7 @@ func TestCatalogRevisions(t *testing.T) {
 // R9: a deleted domain takes its types with it, no one else's, and every copy hears of all.
 func TestCatalogDeletes(t *testing.T) {
 	t.Parallel()
-	js := connect(t, testkit.RunNATS(t))
+	js := connect(t, natskit.Run(t))
 	if err := apply(t, js, two); err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +259,7 @@ func TestCatalogDeletes(t *testing.T) {
 // Settings of a tasklist are kept as those of a type are. Keys of a
 // later version are passed over, and so are fields.
 func TestCatalogKeepsTasklists(t *testing.T) {
-	js := connect(t, testkit.RunNATS(t))
+	js := connect(t, natskit.Run(t))
 	if err := apply(t, js, two); err != nil {
 		t.Fatal(err)
 	}
@@ -330,7 +331,7 @@ func TestCatalogKeepsTasklists(t *testing.T) {
 
 // R9: a deleted domain takes the settings of its tasklists and its limits with it, no one else's.
 func TestCatalogDeletesWhatIsOfADomain(t *testing.T) {
-	js := connect(t, testkit.RunNATS(t))
+	js := connect(t, natskit.Run(t))
 	if err := apply(t, js, two); err != nil {
 		t.Fatal(err)
 	}
@@ -361,7 +362,7 @@ func TestCatalogDeletesWhatIsOfADomain(t *testing.T) {
 
 // A copy that was away hears of the tasklists that were set meanwhile.
 func TestCatalogCatchesUpOnTasklists(t *testing.T) {
-	srv := testkit.RunNATS(t)
+	srv := natskit.Run(t)
 	js := connect(t, srv)
 	if err := apply(t, js, two); err != nil {
 		t.Fatal(err)
@@ -380,7 +381,7 @@ func TestCatalogCatchesUpOnTasklists(t *testing.T) {
 func second[T any](_ T, err error) error { return err }
 
 func TestCatalogStopsWithItsContext(t *testing.T) {
-	js := connect(t, testkit.RunNATS(t))
+	js := connect(t, natskit.Run(t))
 	if err := apply(t, js, two); err != nil {
 		t.Fatal(err)
 	}
@@ -423,7 +424,7 @@ func (m *meanwhile) Get(ctx context.Context, key string) (jetstream.KeyValueEntr
 
 // Only a pause that is over is deleted, on a real bucket: not one that holds, nor one that was put in its place meanwhile.
 func TestCatalogDeletesPausesThatAreOver(t *testing.T) {
-	js := connect(t, testkit.RunNATS(t))
+	js := connect(t, natskit.Run(t))
 	if err := apply(t, js, two); err != nil {
 		t.Fatal(err)
 	}

@@ -13,12 +13,13 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
 // TestI13ANewClusterWritesTheNewestVersion, and one that has lost it is refused. R21.
 func TestI13ANewClusterWritesTheNewestVersion(t *testing.T) {
 	t.Parallel()
-	js := connect(t, testkit.RunNATS(t))
+	js := connect(t, natskit.Run(t))
 	if err := apply(t, js, two); err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +42,7 @@ func TestI13ANewClusterWritesTheNewestVersion(t *testing.T) {
 // TestI13AClusterOfANewerVersionIsRefused, before anything in it is changed. R21.
 func TestI13AClusterOfANewerVersionIsRefused(t *testing.T) {
 	t.Parallel()
-	js := connect(t, testkit.RunNATS(t))
+	js := connect(t, natskit.Run(t))
 	if err := apply(t, js, two); err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +76,7 @@ func TestI13AClusterOfANewerVersionIsRefused(t *testing.T) {
 // TestI13AVersionNeverGoesDown: neither by a raise nor in a program that watches.
 func TestI13AVersionNeverGoesDown(t *testing.T) {
 	t.Parallel()
-	js := connect(t, testkit.RunNATS(t))
+	js := connect(t, natskit.Run(t))
 	if err := apply(t, js, two); err != nil {
 		t.Fatal(err)
 	}

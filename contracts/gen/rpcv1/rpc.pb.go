@@ -47,16 +47,15 @@ type Poll struct {
 	// Inboxes of the domain's polls that were abandoned: answers to them are lost.
 	Unanswered    []string `protobuf:"bytes,12,rep,name=unanswered,proto3" json:"unanswered,omitempty"`
 	WorkerVersion string   `protobuf:"bytes,13,opt,name=worker_version,json=workerVersion,proto3" json:"worker_version,omitempty"`
-	// Which partition of the tasklist it is for. Since log version 8.
+	// Which partition of the tasklist it is for.
 	TasklistPartition int32 `protobuf:"varint,14,opt,name=tasklist_partition,json=tasklistPartition,proto3" json:"tasklist_partition,omitempty"`
-	// Another partition had it before: it is counted there. Since log version 8.
+	// Another partition had it before: it is counted there.
 	Moved bool `protobuf:"varint,15,opt,name=moved,proto3" json:"moved,omitempty"`
 	// It comes back to the partition that gave it up, since no one serves where it was to go: it is not given up again within a second.
 	Back bool `protobuf:"varint,16,opt,name=back,proto3" json:"back,omitempty"`
 	// It is a visit: it polls several tasklists, waits at its frontend, and is given up at once where nothing can be had now (MovedPoll).
-	// Since log version 9.
 	Visit bool `protobuf:"varint,17,opt,name=visit,proto3" json:"visit,omitempty"`
-	// As in yard.v1.PollRequest. Since log version 10.
+	// As in yard.v1.PollRequest.
 	WorkerId      string `protobuf:"bytes,18,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -217,9 +216,9 @@ type PollsAnswered struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Ids   []uint64               `protobuf:"varint,1,rep,packed,name=ids,proto3" json:"ids,omitempty"`
 	// Polls that it gives up, to be sent to another partition of their tasklist. These are sent at once, with a reply subject: where no
-	// one hears them, the polls stay. Since log version 8.
+	// one hears them, the polls stay.
 	Moved []*MovedPoll `protobuf:"bytes,2,rep,name=moved,proto3" json:"moved,omitempty"`
-	// Tasklists that want polls of which visits found nothing before. Sent at once; losing one does little harm. Since log version 9.
+	// Tasklists that want polls of which visits found nothing before. Sent at once; losing one does little harm.
 	Wanted        []*PollsWanted `protobuf:"bytes,3,rep,name=wanted,proto3" json:"wanted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -344,7 +343,7 @@ type MovedPoll struct {
 	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Where it is to go.
 	TasklistPartition int32 `protobuf:"varint,2,opt,name=tasklist_partition,json=tasklistPartition,proto3" json:"tasklist_partition,omitempty"`
-	// A visit found nothing: the frontend sends it where it wants. Since log version 9.
+	// A visit found nothing: the frontend sends it where it wants.
 	Nothing       bool `protobuf:"varint,3,opt,name=nothing,proto3" json:"nothing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -506,7 +505,7 @@ type DescribeShardResponse struct {
 	WaitingPolls int64 `protobuf:"varint,2,opt,name=waiting_polls,json=waitingPolls,proto3" json:"waiting_polls,omitempty"`
 	// Of the domain: slots in use, by type.
 	Slots map[string]int32 `protobuf:"bytes,3,rep,name=slots,proto3" json:"slots,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	// Of the domain: slots in use of all other limits, by reference. Since log version 6.
+	// Of the domain: slots in use of all other limits, by reference.
 	Limits map[string]int32 `protobuf:"bytes,4,rep,name=limits,proto3" json:"limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// How many pollers of the tasklist are known.
 	Pollers int64 `protobuf:"varint,5,opt,name=pollers,proto3" json:"pollers,omitempty"`
@@ -1322,11 +1321,11 @@ type BookingsRequest struct {
 	Types []string `protobuf:"bytes,3,rep,name=types,proto3" json:"types,omitempty"`
 	// From the previous page; empty = the first page.
 	Cursor []byte `protobuf:"bytes,4,opt,name=cursor,proto3" json:"cursor,omitempty"`
-	// All running attempts of the domain, of any type, booked or not. Since log version 6.
+	// All running attempts of the domain, of any type, booked or not.
 	All bool `protobuf:"varint,5,opt,name=all,proto3" json:"all,omitempty"`
-	// Of the shard's owner that asks. Since log version 6.
+	// Of the shard's owner that asks.
 	Epoch uint64 `protobuf:"varint,6,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	// If not empty, all else but the domain says nothing, and the answer is about these, at most 256. Since log version 9.
+	// If not empty, all else but the domain says nothing, and the answer is about these, at most 256.
 	Holders       []*HoldersQuery `protobuf:"bytes,7,rep,name=holders,proto3" json:"holders,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1492,10 +1491,9 @@ type Bookings struct {
 	// Packed bookings, 20 bytes each (contracts/ids).
 	Bookings []byte `protobuf:"bytes,4,opt,name=bookings,proto3" json:"bookings,omitempty"`
 	// When the last of them must be over, Unix ms.
-	DeadlineMs int64 `protobuf:"varint,5,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`
-	// Since log version 6.
-	Tasklist string `protobuf:"bytes,6,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
-	// Of the tasks; empty = they have none. Since log version 8.
+	DeadlineMs int64  `protobuf:"varint,5,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`
+	Tasklist   string `protobuf:"bytes,6,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	// Of the tasks; empty = they have none.
 	Group         string `protobuf:"bytes,7,opt,name=group,proto3" json:"group,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2631,7 +2629,7 @@ func (x *Hungry) GetPresent() []string {
 }
 
 // GivenUp (hint "given_up", to all owners of matching shards): what was sent to these inboxes of a domain's polls is lost. Where a tasklist
-// has several partitions, the next poll may go to another shard than the one that answered. Since log version 8.
+// has several partitions, the next poll may go to another shard than the one that answered.
 type GivenUp struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Domain        string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
@@ -2685,7 +2683,7 @@ func (x *GivenUp) GetInboxes() []string {
 }
 
 // Silent (hint "silent", from history and frontends to frontends and matching): these workers fell silent, or are drained. Their polls are answered
-// without a task, so that no further ones are granted to them. Since log version 10.
+// without a task, so that no further ones are granted to them.
 type Silent struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Workers       []*SilentWorker        `protobuf:"bytes,1,rep,name=workers,proto3" json:"workers,omitempty"`
@@ -3262,7 +3260,7 @@ func (x *Branches) GetBranches() []*Branch {
 }
 
 // Branch is what a partition of a tasklist other than the first holds. It is sent when
-// polls are wanted, and every second while something waits. Since log version 8.
+// polls are wanted, and every second while something waits.
 type Branch struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Domain   string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
@@ -3424,7 +3422,7 @@ func (x *Wanted) GetTriggers() int64 {
 
 // TasklistLoad (hint "tasklist_load", to all frontends): what waits in partitions of tasklists that have several, as polls are spread by it, and of
 // those whose number of partitions the engine sets, as it is set by it.
-// The owner of a matching shard tells every second of each partition that it knows, also of those where nothing waits. Since log version 8.
+// The owner of a matching shard tells every second of each partition that it knows, also of those where nothing waits.
 type TasklistLoad struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Partitions    []*PartitionLoad       `protobuf:"bytes,1,rep,name=partitions,proto3" json:"partitions,omitempty"`

@@ -431,7 +431,7 @@ const (
 	TaskState_TASK_STATE_DEAD TaskState = 7
 	// Cancelled by a client.
 	TaskState_TASK_STATE_CANCELLED TaskState = 8
-	// Not begun or not completed in the time that it had (start_within_ms, finish_within_ms). Since log version 5.
+	// Not begun or not completed in the time that it had (start_within_ms, finish_within_ms).
 	TaskState_TASK_STATE_EXPIRED TaskState = 9
 )
 
@@ -518,17 +518,17 @@ const (
 	TaskEventKind_TASK_EVENT_KIND_CANCELLED TaskEventKind = 11
 	// Out of attempts, or failed for good.
 	TaskEventKind_TASK_EVENT_KIND_DEAD TaskEventKind = 12
-	// Its time was over. The error type says which one: start_within or finish_within. Since log version 5.
+	// Its time was over. The error type says which one: start_within or finish_within.
 	TaskEventKind_TASK_EVENT_KIND_EXPIRED TaskEventKind = 13
-	// The worker put it off: no failure counted. Since log version 9.
+	// The worker put it off: no failure counted.
 	TaskEventKind_TASK_EVENT_KIND_SNOOZED TaskEventKind = 14
-	// A client changed it; the message names the fields. Since log version 10.
+	// A client changed it; the message names the fields.
 	TaskEventKind_TASK_EVENT_KIND_UPDATED TaskEventKind = 15
 	// A dead letter was brought back: failures count from 0 again.
 	TaskEventKind_TASK_EVENT_KIND_REDRIVEN TaskEventKind = 16
-	// It would be dead, and holds up its order key instead. The message says why. Since log version 10.
+	// It would be dead, and holds up its order key instead. The message says why.
 	TaskEventKind_TASK_EVENT_KIND_BLOCKED TaskEventKind = 17
-	// An operator gave it one more attempt while it held up its order key. Since log version 10.
+	// An operator gave it one more attempt while it held up its order key.
 	TaskEventKind_TASK_EVENT_KIND_UNBLOCKED TaskEventKind = 20
 )
 
@@ -675,20 +675,20 @@ type RetryPolicy struct {
 	MaxIntervalMs int64 `protobuf:"varint,4,opt,name=max_interval_ms,json=maxIntervalMs,proto3" json:"max_interval_ms,omitempty"`
 	// Failures with one of these error types make it a dead letter at once, also where the worker asked for a delay. At most 16,
 	// each once, of 1..128 bytes; compared exactly. `timeout` and `lost` are those of attempts that the engine ended. Default:
-	// none. Since log version 9.
+	// none.
 	NonRetryable []string `protobuf:"bytes,5,rep,name=non_retryable,json=nonRetryable,proto3" json:"non_retryable,omitempty"`
-	// Other numbers for failures of one error type. At most 16, one for each error type. Default: none. Since log version 9.
+	// Other numbers for failures of one error type. At most 16, one for each error type. Default: none.
 	ByError []*ErrorRetry `protobuf:"bytes,6,rep,name=by_error,json=byError,proto3" json:"by_error,omitempty"`
-	// How waits differ between tasks that failed together. Default: slight. Since log version 9.
+	// How waits differ between tasks that failed together. Default: slight.
 	Jitter Jitter `protobuf:"varint,7,opt,name=jitter,proto3,enum=yard.v1.Jitter" json:"jitter,omitempty"`
 	// How many times it is given to a worker until it becomes a dead letter, however the attempts ended, 1..100000. It is looked at
 	// when an attempt has ended without completing the task. One that was handed back, since its worker never started it, does not count.
-	// Default: no such limit. Since log version 9.
+	// Default: no such limit.
 	MaxDeliveries int32 `protobuf:"varint,8,opt,name=max_deliveries,json=maxDeliveries,proto3" json:"max_deliveries,omitempty"`
 	// What follows when its worker sends no more heartbeats, if there is a heartbeat_timeout_ms, or no more signs of life
-	// (WorkerAlive). Default: retry. Since log version 9.
+	// (WorkerAlive). Default: retry.
 	OnLost OnLost `protobuf:"varint,9,opt,name=on_lost,json=onLost,proto3,enum=yard.v1.OnLost" json:"on_lost,omitempty"`
-	// What follows when an attempt exceeds start_to_close_ms. Default: fail. Since log version 9.
+	// What follows when an attempt exceeds start_to_close_ms. Default: fail.
 	OnTimeout     OnTimeout `protobuf:"varint,10,opt,name=on_timeout,json=onTimeout,proto3,enum=yard.v1.OnTimeout" json:"on_timeout,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -902,29 +902,28 @@ type NewTask struct {
 	Traceparent string `protobuf:"bytes,10,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
 	// Texts that go with the task, by name: its worker gets them, and tasks.list filters by them. At most 32, and at most
 	// 4096 bytes of names and values together. A name is [A-Za-z0-9._-]{1,64}, preferably lower case; names that begin with yard-
-	// are reserved. A value is UTF-8, at most 1024 bytes. Kept unchanged. Since log version 4.
+	// are reserved. A value is UTF-8, at most 1024 bytes. Kept unchanged.
 	Headers map[string]string `protobuf:"bytes,11,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// The task expires if no attempt has begun this long after it was due, or after acceptance if it was due at once, ms,
 	// 100..31622400000 (366 days). An attempt that was handed back has not begun. Default: the type's, then no limit.
-	// Since log version 5.
 	StartWithinMs int64 `protobuf:"varint,12,opt,name=start_within_ms,json=startWithinMs,proto3" json:"start_within_ms,omitempty"`
 	// The task expires if it is not completed this long after it was due, or after acceptance if it was due at once, ms,
 	// 100..31622400000 (366 days). An attempt ends then at the latest. Not less than start_within_ms. Default: the
-	// type's, then no limit. Since log version 5.
+	// type's, then no limit.
 	FinishWithinMs int64 `protobuf:"varint,13,opt,name=finish_within_ms,json=finishWithinMs,proto3" json:"finish_within_ms,omitempty"`
 	// The customer, partner or other party that it is done for, where these are to be treated alike. [A-Za-z0-9_.-]{1,64}. Ready tasks of one tasklist, type and
 	// priority are started in turn between their groups, by the groups' weights (groups.put); those without a group are one group
-	// together. A group needs not be made, and costs nothing while it has no tasks. Default: none. Since log version 7.
+	// together. A group needs not be made, and costs nothing while it has no tasks. Default: none.
 	Group string `protobuf:"bytes,14,opt,name=group,proto3" json:"group,omitempty"`
 	// How many starts of a rate each of its attempts uses, 1..1000, such as the credits of a partner's API that it takes. It waits until every
 	// rate that covers it has so many, and those that come after it in the order wait behind it. Where that is more than the burst, it starts when the burst is whole,
 	// and nothing else starts until the rest is paid off. Limits of concurrency count each attempt as one. Turns of groups count costs.
-	// Default: the type's, then 1. More than 1 since log version 9.
+	// Default: the type's, then 1.
 	Cost int32 `protobuf:"varint,15,opt,name=cost,proto3" json:"cost,omitempty"`
 	// What it is to be done once for, such as an order's number: while a task of the domain with this key has not ended, and for
 	// unique_for_ms afterwards, no other is created with it (on_conflict). 1..256 bytes of UTF-8, compared exactly; tasklist, type and payload do not
 	// matter. All tasks of a request have a key, or none has, and no two the same. Each is for itself then: some may be created and others not, and the
-	// results say which. Default: none. Since log version 10.
+	// results say which. Default: none.
 	UniqueKey string `protobuf:"bytes,16,opt,name=unique_key,json=uniqueKey,proto3" json:"unique_key,omitempty"`
 	// What follows where there is one already. Default: existing. Only with unique_key.
 	OnConflict OnConflict `protobuf:"varint,17,opt,name=on_conflict,json=onConflict,proto3,enum=yard.v1.OnConflict" json:"on_conflict,omitempty"`
@@ -936,12 +935,11 @@ type NewTask struct {
 	// between attempts, hold up the key, and no other one. 1..256 bytes of UTF-8, compared exactly. All tasks of a request have a key, or none has. Those of
 	// several keys may be stored one by one: while the answer is UNKNOWN some are, and the repeat stores the rest. A unique_key beside it counts among the
 	// tasks of its order_key. Default: none.
-	// Since log version 10.
 	OrderKey string `protobuf:"bytes,19,opt,name=order_key,json=orderKey,proto3" json:"order_key,omitempty"`
 	// What follows where it would be dead: its attempts are exhausted, or it failed for good. Default: skip. Only with order_key.
 	OrderPolicy OrderPolicy `protobuf:"varint,20,opt,name=order_policy,json=orderPolicy,proto3,enum=yard.v1.OrderPolicy" json:"order_policy,omitempty"`
 	// The batch that it is a member of (batches.create), which must be open. 1..128 bytes of UTF-8. All tasks of a request have the same one, or none has one.
-	// A task that is not created (`existing`, `rejected`, `replaced`) is no member. Default: none. Since log version 10.
+	// A task that is not created (`existing`, `rejected`, `replaced`) is no member. Default: none.
 	BatchId       string `protobuf:"bytes,24,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1381,14 +1379,13 @@ type PollRequest struct {
 	WorkerVersion string `protobuf:"bytes,7,opt,name=worker_version,json=workerVersion,proto3" json:"worker_version,omitempty"`
 	// Poll several tasklists by weight, 1..16 of them, each once, in place of `tasklist`. All tasks of one answer come from one
 	// of them. While several have work, they get polls in the ratio of their weights; one without work takes no part. Refused
-	// in a request to `tasks.poll.<tasklist>`, since NATS permissions fence workers by that subject. Since log version 9.
+	// in a request to `tasks.poll.<tasklist>`, since NATS permissions fence workers by that subject.
 	Tasklists []*PolledTasklist `protobuf:"bytes,8,rep,name=tasklists,proto3" json:"tasklists,omitempty"`
 	// Who runs the tasks, as in the signs of life that it sends (WorkerAlive): `[A-Za-z0-9_-]{16,64}`. If it falls silent, its attempts
-	// are ready again at once. Default: none, then only the heartbeats and deadlines of attempts count. It has an effect since log
-	// version 10.
+	// are ready again at once. Default: none, then only the heartbeats and deadlines of attempts count.
 	WorkerId string `protobuf:"bytes,9,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
 	// Only ask whether the worker is drained or asked to stop: the answer comes at once, without tasks, and max_tasks is not needed. For a worker
-	// that has no room for more tasks. Default false. Since log version 10.
+	// that has no room for more tasks. Default false.
 	NoTasks       bool `protobuf:"varint,10,opt,name=no_tasks,json=noTasks,proto3" json:"no_tasks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1498,7 +1495,7 @@ func (x *PollRequest) GetNoTasks() bool {
 // hint.alive of its domain as long as its process lives, and never stored. If none comes for twice `every_ms` and half a second,
 // all attempts that polls with this `worker_id` were granted are ready again at once. No failure is counted for that, only a lost
 // delivery (on_lost). A worker of which no sign was heard is never taken for silent, so send the first one before the first poll. A
-// message that breaks a rule is left out. Of a domain, 4096 workers are known at a time. Since log version 10.
+// message that breaks a rule is left out. Of a domain, 4096 workers are known at a time.
 type WorkerAlive struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// `[A-Za-z0-9_-]{16,64}`, new for each start of the worker's process, and not to be guessed: a client that knows it can send signs of life in its name.
@@ -2105,7 +2102,7 @@ type Failure struct {
 	NotStarted bool `protobuf:"varint,7,opt,name=not_started,json=notStarted,proto3" json:"not_started,omitempty"`
 	// It did not fail, but there is nothing to do yet, such as while what it asks after is not ready: the next attempt comes after delay_ms, which is
 	// required, and no failure is counted. max_deliveries counts it; for start_within_ms the task has not begun. Not together with error_type,
-	// non_retryable or not_started. Since log version 9.
+	// non_retryable or not_started.
 	Snooze        bool `protobuf:"varint,8,opt,name=snooze,proto3" json:"snooze,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2353,7 +2350,8 @@ func (x *HeartbeatRequest) GetTasks() []*Beat {
 	return nil
 }
 
-// OutcomeResponse answers complete, fail, heartbeat, cancel and update: one verdict per entry, in order.
+// OutcomeResponse answers complete, fail, heartbeat, cancel and update: one verdict per entry, in order. Equal entries of a request are one: each gets the same
+// verdict.
 type OutcomeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// One per entry, in order.
@@ -2625,15 +2623,15 @@ type ListRequest struct {
 	Cursor string `protobuf:"bytes,5,opt,name=cursor,proto3" json:"cursor,omitempty"`
 	// Only tasks that have each of these headers with exactly this value; at most 4. Default: all. Headers have no index:
 	// tasks are read until a page is full, but at most 10000 waiting tasks for one answer and partition. So a page may
-	// hold few tasks, or none, and still have a next_cursor. Since log version 4.
+	// hold few tasks, or none, and still have a next_cursor.
 	Headers map[string]string `protobuf:"bytes,6,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Only tasks of this group. Default: all. It has no index either. Since log version 9.
+	// Only tasks of this group. Default: all. It has no index either.
 	Group string `protobuf:"bytes,7,opt,name=group,proto3" json:"group,omitempty"`
-	// Only tasks with this order key. Default: all. It has no index either, but only the partition of the key is asked. Since log version 10.
+	// Only tasks with this order key. Default: all. It has no index either, but only the partition of the key is asked.
 	OrderKey string `protobuf:"bytes,41,opt,name=order_key,json=orderKey,proto3" json:"order_key,omitempty"`
-	// Only tasks that block their order key: they would be dead, and hold it up. Since log version 10.
+	// Only tasks that block their order key: they would be dead, and hold it up.
 	Blocked bool `protobuf:"varint,42,opt,name=blocked,proto3" json:"blocked,omitempty"`
-	// Only members of this batch. Default: all. It has no index either. Since log version 10.
+	// Only members of this batch. Default: all. It has no index either.
 	BatchId       string `protobuf:"bytes,45,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2798,7 +2796,7 @@ func (x *ListResponse) GetNextCursor() string {
 // completes, the task is completed.
 type CancelRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 1..1000 ids. Required.
+	// 1..1000 ids. Required. An id that is there twice counts once.
 	TaskIds []string `protobuf:"bytes,1,rep,name=task_ids,json=taskIds,proto3" json:"task_ids,omitempty"`
 	// For people; at most 1024 bytes.
 	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -2899,14 +2897,14 @@ func (x *CancelHint) GetTaskIds() []string {
 }
 
 // UpdateRequest (tasks.update). An update is decided in the order of the log, like a cancel: one that is answered with OK holds,
-// whatever fails then. Since log version 10.
+// whatever fails then.
 type UpdateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 1..100 tasks. Required.
+	// 1..100 tasks. Required. Entries for one task are made one after the other; equal ones are one.
 	Tasks []*TaskUpdate `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
 	// Identifies the request: a UUID of version 7 (RFC 9562), as in tasks.submit. Repeated with the same id, an update that is one of the last 64
 	// of its task changes nothing and is answered with OK again. One that may be older than these is not made: UNKNOWN, with final. Its age goes by the
-	// time in the id, which should not be ahead. Before log version 11: one of the last four, and older ones are made again.
+	// time in the id, which should not be ahead.
 	// Without an id a repeat is another update.
 	RequestId     string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3184,7 +3182,7 @@ type Task struct {
 	UniqueForMs int64 `protobuf:"varint,27,opt,name=unique_for_ms,json=uniqueForMs,proto3" json:"unique_for_ms,omitempty"`
 	// How often it was brought back from the dead letters (deadletters.redrive).
 	Redrives int32 `protobuf:"varint,28,opt,name=redrives,proto3" json:"redrives,omitempty"`
-	// 1 for a task as it was submitted, and one more with each update. 0 = an older node answered.
+	// 1 for a task as it was submitted, and one more with each update.
 	Revision int64 `protobuf:"varint,40,opt,name=revision,proto3" json:"revision,omitempty"`
 	// As submitted.
 	OrderKey string `protobuf:"bytes,41,opt,name=order_key,json=orderKey,proto3" json:"order_key,omitempty"`

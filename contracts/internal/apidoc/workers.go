@@ -10,8 +10,7 @@ func workerEndpoints() []endpoint {
 			`"attempts":[{"task_id":"` + exampleTask + `","type":"email.send","tasklist":"mail","running_for_ms":412}]` + drain + `}`
 	}
 	const drain, stop = `{"reason":"its disk fails","by":"ann","since_ms":1763721600000}`, `{"stop":true,"reason":"its disk fails","by":"ann","since_ms":1763721600000}`
-	const versionNote = "FAILED_PRECONDITION: the cluster writes a log version below 10. End the upgrade first."
-	const fullNote = "FAILED_PRECONDITION: the cluster writes a log version below 10, or 1000 workers of the domain are drained. Resume some; those that are gone are forgotten after 10 minutes."
+	const fullNote = "FAILED_PRECONDITION: 1000 workers of the domain are drained. Resume some; those that are gone are forgotten after 10 minutes."
 	const youngNote = "UNAVAILABLE: the worker is not heard, and the engine has listened for less than a minute. Repeat it."
 	return []endpoint{
 		{
@@ -22,7 +21,7 @@ func workerEndpoints() []endpoint {
 			codes: []fault.Code{fault.NotFound, fault.FailedPrecondition},
 			Notes: []string{
 				"Workers that send none are in `tasklists.pollers` only.",
-				versionNote, pageNote,
+				pageNote,
 			},
 		},
 		{
@@ -52,7 +51,7 @@ func workerEndpoints() []endpoint {
 			Request: "ResumeWorkerRequest", Response: "ResumeWorkerResponse",
 			In: `{"worker_id":"` + id + `"}`, Out: `{"drain":` + drain + `}`,
 			codes: []fault.Code{fault.NotFound, fault.FailedPrecondition},
-			Notes: []string{"A worker that has learnt that it is to stop ends all the same.", versionNote},
+			Notes: []string{"A worker that has learnt that it is to stop ends all the same."},
 		},
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/quarantine"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
 const (
@@ -218,7 +219,7 @@ func admit(t *testing.T, ward string) *patient {
 	if err := os.CopyFS(dir, os.DirFS(ward)); err != nil {
 		t.Fatal(err)
 	}
-	srv := testkit.RunNATS(t, testkit.WithServerOptions(func(o *server.Options) { o.StoreDir, o.SyncAlways = dir, false }))
+	srv := natskit.Run(t, natskit.WithOptions(func(o *server.Options) { o.StoreDir, o.SyncAlways = dir, false }))
 	js, err := jetstream.New(srv.Connect(t))
 	if err != nil {
 		t.Fatal(err)

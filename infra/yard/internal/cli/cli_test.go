@@ -25,6 +25,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 	"github.com/yardmaster-io/yardmaster/shared/process"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
 const within = 90 * time.Second
@@ -382,7 +383,7 @@ func TestWideTables(t *testing.T) {
 }
 
 func TestAnAbsentServerIsUnavailable(t *testing.T) {
-	srv := testkit.RunNATS(t)
+	srv := natskit.Run(t)
 	srv.Stop()
 	for _, args := range [][]string{{"task", "list"}, {"domain", "list"}, {"status"}, {"upgrade", "status"}, {"quarantine", "list"}} {
 		_, errs, code := run(t, "", append(args, "--url", srv.URL)...)
@@ -409,7 +410,7 @@ func TestStatus(t *testing.T) {
 		}
 		return nil
 	})
-	bare := testkit.RunNATS(t)
+	bare := natskit.Run(t)
 	if _, errs, code := run(t, "", "status", "--url", bare.URL); code != cli.ExitFailed || !strings.Contains(errs, "no frontend is ready") {
 		t.Errorf("exit code %d, %s", code, errs)
 	}

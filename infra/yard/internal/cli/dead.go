@@ -195,11 +195,7 @@ it, and a second redrive does no harm. A task does not take its unique key again
 	flags.IntVar(&o.Rate, "rate", 200, "the most tasks to bring back a second")
 	flags.StringVar(&o.Reason, "reason", "", "why, for people; it is in the history of each task")
 	flags.StringVar(&o.By, "by", "", "who redrives them, for people; default the user of this system")
-	flags.IntVar(&retry.MaxAttempts, "max-attempts", 0, "failures until it is dead, from now on")
-	durationVar(flags, &retry.InitialInterval, "initial-interval", 0, "wait after the first failure")
-	flags.Float64Var(&retry.Backoff, "backoff", 0, "factor by which each further wait is longer")
-	durationVar(flags, &retry.MaxInterval, "max-interval", 0, "the longest wait")
-	ruleFlags(flags, &retry)
+	policyFlags(flags, &retry)
 	return cmd
 }
 

@@ -17,12 +17,13 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/quarantine"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
 // emptyCluster is a cluster without services.
 func emptyCluster(t *testing.T) (*session, jetstream.JetStream) {
 	t.Helper()
-	srv := testkit.RunNATS(t)
+	srv := natskit.Run(t)
 	js, err := jetstream.New(srv.Connect(t))
 	if err != nil {
 		t.Fatal(err)
@@ -135,7 +136,7 @@ func TestUpgradeOfARunningSystem(t *testing.T) {
 		}
 		return nil
 	})
-	bare := testkit.RunNATS(t)
+	bare := natskit.Run(t)
 	if _, errs, code := run(t, "", "upgrade", "status", "--url", bare.URL); code != cli.ExitFailed || !strings.Contains(errs, "no cluster") {
 		t.Errorf("exit code %d, %s", code, errs)
 	}

@@ -14,30 +14,18 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
 
-// ruleFlags adds the flags of what a retry policy has beside its waits and attempts; they set fields of r.
-func ruleFlags(flags *pflag.FlagSet, r *yard.RetryPolicy) {
-	flags.StringSliceVar(&r.NonRetryable, "non-retryable", nil, "error type that makes it a dead letter at once; may be repeated")
+// policyFlags adds the flags of a retry policy; their defaults are what it has.
+func policyFlags(flags *pflag.FlagSet, r *yard.RetryPolicy) {
+	flags.IntVar(&r.MaxAttempts, "max-attempts", r.MaxAttempts, "failures until a task is a dead letter; default 5")
+	durationVar(flags, &r.InitialInterval, "initial-interval", r.InitialInterval, "wait after the first failure; default 1s")
+	flags.Float64Var(&r.Backoff, "backoff", r.Backoff, "factor by which each further wait is longer; default 2")
+	durationVar(flags, &r.MaxInterval, "max-interval", r.MaxInterval, "longest wait; default 10m")
+	flags.StringSliceVar(&r.NonRetryable, "non-retryable", r.NonRetryable, "error type that makes it a dead letter at once; may be repeated")
 	flags.Var((*errorFlag)(&r.ByError), "by-error", "other numbers for one error type, such as busy:max-attempts=20,initial-interval=1m; may be repeated")
 	flags.Var(&choiceFlag[yard.Jitter]{&r.Jitter, []yard.Jitter{yard.JitterSlight, yard.JitterFull, yard.JitterEqual, yard.JitterNone}}, "jitter", "how waits are spread; default slight")
-	flags.IntVar(&r.MaxDeliveries, "max-deliveries", 0, "times that it is given to a worker until it is a dead letter; 0 = any number")
+	flags.IntVar(&r.MaxDeliveries, "max-deliveries", r.MaxDeliveries, "times that it is given to a worker until it is a dead letter; 0 = any number")
 	flags.Var(&choiceFlag[yard.OnLost]{&r.OnLost, []yard.OnLost{yard.OnLostRetry, yard.OnLostFail, yard.OnLostDead}}, "on-lost", "what follows when its worker sends no more heartbeats; default retry")
 	flags.Var(&choiceFlag[yard.OnTimeout]{&r.OnTimeout, []yard.OnTimeout{yard.OnTimeoutFail, yard.OnTimeoutDead}}, "on-timeout", "what follows when an attempt takes too long; default fail")
-}
-
-// overlayRules puts the flags that were given on top of what a policy has; a list replaces the one that it has.
-func overlayRules(have *yard.RetryPolicy, r yard.RetryPolicy, given func(string) bool) {
-	for name, set := range map[string]func(){
-		"non-retryable":  func() { have.NonRetryable = r.NonRetryable },
-		"by-error":       func() { have.ByError = r.ByError },
-		"jitter":         func() { have.Jitter = r.Jitter },
-		"max-deliveries": func() { have.MaxDeliveries = r.MaxDeliveries },
-		"on-lost":        func() { have.OnLost = r.OnLost },
-		"on-timeout":     func() { have.OnTimeout = r.OnTimeout },
-	} {
-		if given(name) {
-			set()
-		}
-	}
 }
 
 // noPolicy tells whether r says nothing.
@@ -82,7 +70,7 @@ func (f *choiceFlag[S]) Set(text string) error {
 	return nil
 }
 
-// errorFlag is what policies have for error types on the command line: "TYPE:NAME=VALUE,NAME=VALUE", or "" for none. It is a pflag.Value.
+// errorFlag is what policies have for error types on the command line: "TYPE:NAME=VALUE,NAME=VALUE", or "" for none. It is a pflag.SliceValue.
 type errorFlag []yard.ErrorRetry
 
 // String writes them as they are read.
@@ -122,6 +110,28 @@ func (f *errorFlag) Set(text string) error {
 		}
 	}
 	*f = append(*f, rule)
+	return nil
+}
+
+// GetSlice returns each rule as Set parses it.
+func (f *errorFlag) GetSlice() (texts []string) {
+	for _, rule := range *f {
+		texts = append(texts, rulesText([]yard.ErrorRetry{rule}))
+	}
+	return texts
+}
+
+// Append adds one.
+func (f *errorFlag) Append(text string) error { return f.Set(text) }
+
+// Replace sets all.
+func (f *errorFlag) Replace(texts []string) error {
+	*f = nil
+	for _, text := range texts {
+		if err := f.Set(text); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -62,21 +62,22 @@ func TestRulesOfPoliciesAreOverlaid(t *testing.T) {
 		"on-lost":        {"fail", func(r *yard.RetryPolicy) { r.OnLost = yard.OnLostFail }},
 		"on-timeout":     {"", func(r *yard.RetryPolicy) { r.OnTimeout = "" }},
 	} {
-		var given yard.RetryPolicy
 		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-		ruleFlags(flags, &given)
+		policyFlags(flags, new(yard.RetryPolicy))
 		if err := flags.Parse([]string{"--" + flag + "=" + want.value}); err != nil {
 			t.Fatal(err)
 		}
 		got, expected := full, full
-		overlayRules(&got, given, flags.Changed)
+		if err := overlay(flags, func(into *pflag.FlagSet) { policyFlags(into, &got) }); err != nil {
+			t.Fatal(err)
+		}
 		want.change(&expected)
 		if !reflect.DeepEqual(got, expected) {
 			t.Errorf("--%s: %+v, want %+v", flag, got, expected)
 		}
 	}
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-	ruleFlags(flags, new(yard.RetryPolicy))
+	policyFlags(flags, new(yard.RetryPolicy))
 	for _, wrong := range []string{"--jitter=some", "--on-lost=never", "--on-timeout=retry"} {
 		if err := flags.Parse([]string{wrong}); err == nil {
 			t.Errorf("%s was taken", wrong)

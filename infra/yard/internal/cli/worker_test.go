@@ -92,7 +92,7 @@ func inState(state string) func(task) bool {
 }
 
 func TestWorker(t *testing.T) {
-	testkit.Long(t, "waits for tasks that take seconds")
+	testkit.Slow(t, "waits for tasks that take seconds")
 	s := newShell(t)
 	stop := s.work("--concurrency", "3", "--exec", `
 case $YARD_TASK_TYPE in
@@ -193,7 +193,7 @@ func TestWorkerStopsWhatIsCancelled(t *testing.T) {
 
 // A worker that is to stop lets a command finish, and hands back what does not in time.
 func TestWorkerDrains(t *testing.T) {
-	testkit.Long(t, "waits for tasks that take seconds")
+	testkit.Slow(t, "waits for tasks that take seconds")
 	s, dir := newShell(t), t.TempDir()
 	stop := s.work("--concurrency", "2", "--drain-timeout", "3s", "--kill-after", "100ms", "--exec", `touch `+dir+`/$YARD_TASK_TYPE
 if [ $YARD_TASK_TYPE = quick ]; then until [ -e `+dir+`/go ]; do sleep 0.01; done; echo done

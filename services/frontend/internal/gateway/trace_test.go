@@ -8,14 +8,15 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/signalkit"
 )
 
 const sampled = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 // traced returns a rig that exports to a sink; flush sends what is held.
-func traced(t *testing.T, change ...func(*Deps)) (r *rig, sink *testkit.TraceSink, flush func()) {
+func traced(t *testing.T, change ...func(*Deps)) (r *rig, sink *signalkit.TraceSink, flush func()) {
 	t.Helper()
-	sink = testkit.RunTraceSink(t)
+	sink = signalkit.RunTraceSink(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", sink.Endpoint)
 	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
 	tracing, err := telemetry.NewTracing(t.Context(), "yard-frontend", "n1", nil)
@@ -30,7 +31,7 @@ func traced(t *testing.T, change ...func(*Deps)) (r *rig, sink *testkit.TraceSin
 	}
 }
 
-func named(spans []testkit.Span, name string) (found []testkit.Span) {
+func named(spans []signalkit.Span, name string) (found []signalkit.Span) {
 	for _, s := range spans {
 		if s.Name == name {
 			found = append(found, s)

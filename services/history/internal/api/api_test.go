@@ -20,7 +20,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/memhistory"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
-	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
 // serve serves a partition whose log already holds something.
@@ -34,7 +34,7 @@ func serve(t *testing.T, w *memhistory.World) *nats.Conn {
 		LogVersion: func() uint32 { return logversion.Fences }, Tokens: ids.NewTokens([ids.TokenSecretBytes]byte{}),
 		Logger: slog.New(slog.DiscardHandler), Metrics: partition.NewMetrics(nil),
 	})
-	nc := testkit.RunNATS(t).Connect(t)
+	nc := natskit.Run(t).Connect(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 2)
 	go func() { ended <- o.Run(ctx) }()

@@ -98,7 +98,7 @@ func TestEndKeys(t *testing.T) {
 // The server forgets the last word on a key once it says nothing any more, and what was said before does not come back.
 func TestTheServerForgetsKeys(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "waits for the server")
+	testkit.Slow(t, "waits for the server")
 	owner, _ := archivePorts(t)
 	c := Config{NATS: owner.NATS, JetStream: owner.JetStream}
 	task := gives(t, c, "one", 1, 0)

@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
 // letterBox is dead letters of two domains, whose letters lie between each other.
@@ -20,7 +21,7 @@ type letterBox struct {
 	DeadLetters
 }
 
-func newLetterBox(t *testing.T, srv *testkit.NATS, letters int) *letterBox {
+func newLetterBox(t *testing.T, srv *natskit.Server, letters int) *letterBox {
 	owner, reader := archivePortsAt(t, srv)
 	b := &letterBox{t, owner.JetStream, NewDeadLetters(reader)}
 	b.die("shop", letters)
@@ -65,7 +66,7 @@ func (b *letterBox) want(domain string, want []uint64) {
 
 func TestTheOldestLettersBeyondANumberAreDeleted(t *testing.T) {
 	t.Parallel()
-	srv := testkit.RunNATS(t)
+	srv := natskit.Run(t)
 	b := newLetterBox(t, srv, 10)
 	all, rival := b.left("shop"), b.left("rival")
 	for _, c := range []struct{ keep, deleted int64 }{{10, 0}, {11, 0}, {7, 3}, {7, 0}} {
@@ -88,7 +89,7 @@ func TestTheOldestLettersBeyondANumberAreDeleted(t *testing.T) {
 
 func TestLettersBeforeATimeAreDeleted(t *testing.T) {
 	t.Parallel()
-	b := newLetterBox(t, testkit.RunNATS(t), 5)
+	b := newLetterBox(t, natskit.Run(t), 5)
 	first := b.left("shop")
 	last, err := natslog.Get(t.Context(), b.js, topology.DeadLetterStream, first[4])
 	if err != nil {
@@ -121,7 +122,7 @@ func TestManyLettersAreDeletedStepByStep(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			const letters, most = 40, 12
-			b := newLetterBox(t, testkit.RunNATS(t), letters)
+			b := newLetterBox(t, natskit.Run(t), letters)
 			b.most = most
 			sum, calls := int64(0), 0
 			for more := true; more; calls++ {

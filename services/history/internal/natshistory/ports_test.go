@@ -18,11 +18,13 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/signalkit"
 )
 
 func connect(t *testing.T) (*nats.Conn, jetstream.JetStream) {
 	t.Helper()
-	nc := testkit.RunNATS(t).Connect(t)
+	nc := natskit.Run(t).Connect(t)
 	js, err := jetstream.New(nc)
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +37,7 @@ func connect(t *testing.T) (*nats.Conn, jetstream.JetStream) {
 
 func TestPorts(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "files and deletes much")
+	testkit.Slow(t, "files and deletes much")
 	porttest.Exercise(t, func(t *testing.T) porttest.Ports {
 		nc, js := connect(t)
 		kv, err := js.KeyValue(t.Context(), topology.CheckpointsBucket)
@@ -100,7 +102,7 @@ func TestR1_VerdictsGoToInboxesOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, metrics := slog.New(slog.DiscardHandler), testkit.Metrics(t)
+	log, metrics := slog.New(slog.DiscardHandler), signalkit.Metrics(t)
 	w, closeWire, err := NewWire(nc, natsrpc.NewReplies(inboxes, "history", metrics, log), log)
 	if err != nil {
 		t.Fatal(err)

@@ -177,7 +177,7 @@ func TestMalformedMessagesGoIntoQuarantine(t *testing.T) {
 // keeps silent stands for a stream without a leader.
 func TestQuarantineWithoutAnswer(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "waits for tasks to be due, or for answers that do not come")
+	testkit.Slow(t, "waits for tasks to be due, or for answers that do not come")
 	w := newWorld(t)
 	if err := w.js.DeleteStream(t.Context(), topology.QuarantineStream); err != nil {
 		t.Fatal(err)

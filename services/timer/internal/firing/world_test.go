@@ -22,6 +22,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
 // TestMain runs more tests side by side than there are cores: most of the time they
@@ -42,7 +43,7 @@ const notSoon = 5 * time.Second
 // it parks tasks and reads back what was fired.
 type world struct {
 	tb     testing.TB
-	server *testkit.NATS
+	server *natskit.Server
 	nc     *nats.Conn
 	js     jetstream.JetStream
 	made   uint64
@@ -50,7 +51,7 @@ type world struct {
 
 func newWorld(tb testing.TB) *world {
 	tb.Helper()
-	w := &world{tb: tb, server: testkit.RunNATS(tb)}
+	w := &world{tb: tb, server: natskit.Run(tb)}
 	w.nc = w.server.Connect(tb)
 	var err error
 	if w.js, err = jetstream.New(w.nc); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // confluenceCases is how many random logs one run reads; they take a few seconds.
@@ -45,7 +46,7 @@ func randomLogs(t *testing.T, cases, base uint64, read func(*testing.T, uint64))
 		read(t, seed)
 		return
 	}
-	if testing.Short() {
+	if testkit.Quick() {
 		cases /= 10
 	}
 	if s := os.Getenv("YARD_HISTORIES"); s != "" {

@@ -21,9 +21,6 @@ var (
 // at the end every task is done, no limit was ever exceeded, and nothing is left in memory.
 func TestRandom(t *testing.T) {
 	first, n := uint64(1), *seedsFlag
-	if testing.Short() {
-		n = min(n, 3)
-	}
 	if *seedFlag > 0 {
 		first, n = *seedFlag, 1
 	}

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // The model: one store, one history log with the cursor, history owners of which
@@ -227,7 +228,7 @@ const exactlyOnceHistories = 2000
 
 func TestI10_EachStayFiresExactlyOnce(t *testing.T) {
 	histories := exactlyOnceHistories
-	if testing.Short() {
+	if testkit.Quick() {
 		histories /= 10
 	}
 	if s := os.Getenv("YARD_HISTORIES"); s != "" {

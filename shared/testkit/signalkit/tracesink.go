@@ -1,4 +1,4 @@
-package testkit
+package signalkit
 
 import (
 	"context"

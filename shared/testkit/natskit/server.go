@@ -1,4 +1,4 @@
-package testkit
+package natskit
 
 import (
 	"testing"
@@ -6,15 +6,17 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-// serverReadyWithin is how long a server may take to accept connections. It is
+// readyWithin is how long a server may take to accept connections. It is
 // generous because CI machines are shared; a healthy one needs milliseconds.
-const serverReadyWithin = 60 * time.Second
+const readyWithin = 60 * time.Second
 
-// NATS is one real nats-server with JetStream, inside the test process. Its data
+// Server is one real nats-server with JetStream, inside the test process. Its data
 // lives in the test's temporary folder and every write is synced, as in production.
-type NATS struct {
+type Server struct {
 	// URL is where clients connect. It stays the same across Stop and Restart.
 	URL string
 	// Server is the running server, for tests that look inside it. Restart
@@ -24,24 +26,24 @@ type NATS struct {
 	opts server.Options
 }
 
-// NATSOption changes the server's options before it starts.
-type NATSOption func(*server.Options)
+// Option changes the server's options before it starts.
+type Option func(*server.Options)
 
-// WithServerOptions lets a test change any option of the server, for example
+// WithOptions lets a test change any option of the server, for example
 // MaxPayload. The port, the folder and JetStream are set before it is called.
-func WithServerOptions(change func(*server.Options)) NATSOption {
+func WithOptions(change func(*server.Options)) Option {
 	return change
 }
 
-// RunNATS starts a server on a free loopback port and stops it when the test
+// Run starts a server on a free loopback port and stops it when the test
 // ends. It fails the test if the server does not come up.
-func RunNATS(tb testing.TB, opts ...NATSOption) *NATS {
+func Run(tb testing.TB, opts ...Option) *Server {
 	tb.Helper()
-	port, err := freePort()
+	port, err := testkit.FreePort()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	n := &NATS{opts: server.Options{
+	n := &Server{opts: server.Options{
 		ServerName: "testkit",
 		Host:       "127.0.0.1",
 		Port:       port,
@@ -64,11 +66,11 @@ func RunNATS(tb testing.TB, opts ...NATSOption) *NATS {
 // Connect returns a connection that reconnects forever and quickly, so a test
 // may take the server away and give it back, with further options if given. It is closed
 // when tb ends.
-func (n *NATS) Connect(tb testing.TB, opts ...nats.Option) *nats.Conn {
+func (n *Server) Connect(tb testing.TB, opts ...nats.Option) *nats.Conn {
 	tb.Helper()
 	nc, err := nats.Connect(n.URL, append([]nats.Option{
 		nats.Name(tb.Name()),
-		nats.Timeout(serverReadyWithin),
+		nats.Timeout(readyWithin),
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(20 * time.Millisecond),
 		nats.ReconnectJitter(time.Millisecond, time.Millisecond),
@@ -82,19 +84,19 @@ func (n *NATS) Connect(tb testing.TB, opts ...nats.Option) *nats.Conn {
 
 // Stop takes the server away and waits until it is gone; its data stays. It may
 // be called when the server is stopped already.
-func (n *NATS) Stop() {
+func (n *Server) Stop() {
 	n.Server.Shutdown()
 	n.Server.WaitForShutdown()
 }
 
 // Restart stops the server if it runs and starts it on the same port and data.
-func (n *NATS) Restart(tb testing.TB) {
+func (n *Server) Restart(tb testing.TB) {
 	tb.Helper()
 	n.Stop()
 	n.start(tb)
 }
 
-func (n *NATS) start(tb testing.TB) {
+func (n *Server) start(tb testing.TB) {
 	tb.Helper()
 	opts := n.opts // the server keeps and changes what it is given
 	srv, err := server.NewServer(&opts)
@@ -102,9 +104,9 @@ func (n *NATS) start(tb testing.TB) {
 		tb.Fatalf("make a NATS server: %v", err)
 	}
 	srv.Start()
-	if !srv.ReadyForConnections(serverReadyWithin) {
+	if !srv.ReadyForConnections(readyWithin) {
 		srv.Shutdown()
-		tb.Fatalf("the NATS server was not ready after %v", serverReadyWithin)
+		tb.Fatalf("the NATS server was not ready after %v", readyWithin)
 	}
 	n.Server = srv
 	n.URL = srv.ClientURL()
