@@ -158,13 +158,9 @@ func start(t *Task, e *Event, now int64) (Verdict, Effects) {
 	t.State = Running
 	t.Version++
 	t.begun()
-	limits := e.Limits
-	if limits == nil && e.Booked {
-		limits = NewPath(TypeRef(t.Type))
-	}
 	t.Attempt = Attempt{
 		Nonce: e.Fence.Nonce, Worker: e.Worker, StartedAt: now,
-		DeadlineAt: now + t.Policy.StartToCloseMS, Limits: limits,
+		DeadlineAt: now + t.Policy.StartToCloseMS, Limits: e.Limits,
 	}
 	if by := t.Expiry().FinishBy; by > 0 {
 		t.Attempt.DeadlineAt = min(t.Attempt.DeadlineAt, by)
@@ -226,8 +222,8 @@ func expire(t *Task, e *Event, now int64) (Verdict, Effects) {
 	if e.NotAfter > 0 && now > e.NotAfter {
 		return refuse(fault.FailedPrecondition, "the log stood still when the lease ran out")
 	}
-	// An expiry with a date may be proposed long after the worker fell silent: what ran out first counts.
-	silent := e.SilentLease > 0 || e.NotAfter > 0 && t.WakeAt() < t.Attempt.DeadlineAt
+	// An expiry may be proposed long after the worker fell silent: what ran out first counts.
+	silent := e.SilentLease > 0 || t.WakeAt() < t.Attempt.DeadlineAt
 	timedOut := now >= t.Attempt.DeadlineAt && !silent
 	fx := t.endAttempt(Expired)
 	switch {
