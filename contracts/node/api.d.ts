@@ -34,7 +34,7 @@ export interface SubmitResponse {
 
 /** PollRequest (tasks.poll): a worker asks for work. */
 export interface PollRequest {
-  /** Required, except in a request to `tasks.poll.<tasklist>`: there it may be left out, and must not differ. Not together with `tasklists`. */
+  /** Required, except in a request to `tasks.poll.<tasklist>`: there it may be left out, and must not differ. */
   tasklist?: string;
   /** The most tasks to return, 1..1000. Required. */
   max_tasks: number;
@@ -48,8 +48,6 @@ export interface PollRequest {
   unanswered?: string[];
   /** The version of the worker's program, for people to read in `tasklists.pollers`; at most 64 bytes. */
   worker_version?: string;
-  /** Poll several tasklists by weight, 1..16 of them, each once, in place of `tasklist`. All tasks of one answer come from one of them. While several have work, they get polls in the ratio of their weights; one without work takes no part. Refused in a request to `tasks.poll.<tasklist>`, since NATS permissions fence workers by that subject. */
-  tasklists?: PolledTasklist[];
   /** Who runs the tasks, as in the signs of life that it sends (WorkerAlive): `[A-Za-z0-9_-]{16,64}`. If it falls silent, its attempts are ready again at once. Default: none, then only the heartbeats and deadlines of attempts count. */
   worker_id?: string;
   /** Only ask whether the worker is drained or asked to stop: the answer comes at once, without tasks, and max_tasks is not needed. For a worker that has no room for more tasks. Default false. */
@@ -1216,14 +1214,6 @@ export interface WorkerAlive {
   running_for_ms?: number;
   /** It ends, and has reported the outcomes of its attempts: this is the last sign, and the silence behind it means nothing. */
   leaving?: boolean;
-}
-
-/** PolledTasklist is one of the tasklists of a poll. */
-export interface PolledTasklist {
-  /** Required. */
-  name: string;
-  /** Its share of the polls beside that of the others, 1..1000. Default 1. */
-  weight?: number;
 }
 
 /** WorkerDrain is what an operator asks of a worker (workers.drain, workers.stop). It holds for one run of the worker's process, and is forgotten 10 minutes after that was heard for the last time. */

@@ -115,10 +115,7 @@ func (s *session) askWhetherDrained(ctx context.Context) {
 		if id == "" || !s.drained.quiet(askEvery) {
 			continue
 		}
-		req := &yardv1.PollRequest{NoTasks: true, Worker: s.worker.cfg.identity, WorkerId: id}
-		if req.Tasklists = s.worker.weighted(); req.Tasklists == nil {
-			req.Tasklist = s.worker.tasklists[0]
-		}
+		req := &yardv1.PollRequest{Tasklist: s.worker.tasklists[0], NoTasks: true, Worker: s.worker.cfg.identity, WorkerId: id}
 		asked := time.Now()
 		if resp, err := s.engine.poll(ctx, req); err == nil {
 			s.hear(resp.GetDrain(), asked)

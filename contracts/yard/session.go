@@ -33,7 +33,7 @@ type engine interface {
 
 const (
 	// pollLoops is how many polls may be under way of a worker with one tasklist. The second one picks up slots
-	// that come free while the first waits with fewer. With several tasklists each has one.
+	// that come free while the first waits with fewer. Of several tasklists each has one.
 	pollLoops = 2
 	// flushTimeout bounds the sending of the last outcomes.
 	flushTimeout = 10 * time.Second
@@ -71,7 +71,7 @@ type session struct {
 	handlers map[string]*handler
 	rest     *handler
 	slots    *slots
-	turns    *turns
+	dealer   *dealer
 	complete *reporter
 	fail     *reporter
 	beats    *beater
@@ -92,8 +92,8 @@ func newSession(w *Worker, e engine) *session {
 		spanOptions: []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindConsumer)},
 		handlers:    make(map[string]*handler, len(w.handlers)),
 		slots:       newSlots(w.cfg.concurrency),
-		turns:       newTurns(w.cfg.concurrency / len(w.tasklists)),
 	}
+	s.dealer = newDealer(w, s.slots)
 	for name, handle := range w.handlers {
 		s.handlers[name] = &handler{run: wrap(handle.run, w.cfg.middleware), classifiers: handle.classifiers}
 	}
@@ -143,6 +143,9 @@ func (s *session) run(ctx context.Context) error {
 	s.stopPolls = stopPolling
 	carriers.Go(func() { s.askWhetherDrained(polling) })
 	loops := s.pollers()
+	if len(s.worker.tasklists) > 1 {
+		carriers.Go(func() { s.dealer.run(polling) })
+	}
 	errs := make(chan error, len(loops))
 	for _, p := range loops {
 		pollers.Go(func() {
@@ -276,7 +279,7 @@ func (s *session) execute(ctx context.Context, h *held, handle *handler) {
 // tookTooLong says in the log, and in the error that a handler returned, that its attempt had no more time, and how to give it more.
 func (s *session) tookTooLong(h *held, ran time.Duration, err error) error {
 	s.log.Warn("an attempt had no more time (start_to_close) and counts as failed: raise StartToClose of the task or its type",
-		"task_id", h.TaskID, "type", h.Type, "attempt", h.Number, "ran", ran, "error", err)
+		"task_id", h.TaskID, "type", h.Type, "attempt", h.Number, "duration", ran, "error", err)
 	if err == nil {
 		return nil
 	}

@@ -27,14 +27,26 @@ func newSlots(n int) *slots { return &slots{free: n, changed: make(chan struct{}
 func (s *slots) reserve(ctx context.Context, n int) int {
 	got := 0
 	s.await(ctx, func() bool {
-		if s.free == 0 || s.unreported >= unreportedMax {
-			return false
-		}
-		got = min(n, s.free)
+		got = min(n, s.available())
 		s.free -= got
-		return true
+		return got > 0
 	})
 	return got
+}
+
+// available is how many slots a poll may take. The caller holds the lock.
+func (s *slots) available() int {
+	if s.unreported >= unreportedMax {
+		return 0
+	}
+	return s.free
+}
+
+// listen counts n more that want to know of changes.
+func (s *slots) listen(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting += n
 }
 
 // cancel gives n reserved slots back.

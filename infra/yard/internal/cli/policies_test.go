@@ -10,6 +10,7 @@ import (
 )
 
 func TestASessionWithPolicies(t *testing.T) {
+	testkit.Slow(t, "takes a system of its own through many commands")
 	system := startStack(t)
 	s := &session{t: t, url: system.URL}
 	s.do("domain", "put", "shop")

@@ -65,8 +65,6 @@ const (
 	InboxBytesMax     = 256
 	// PollTypesMax bounds the types that a poll may name.
 	PollTypesMax = 100
-	// PollTasklistsMax is how many tasklists one poll may name, PollWeightMax the largest weight of one.
-	PollTasklistsMax, PollWeightMax = 16, 1000
 	// ListMax bounds the entries of one list answer, ListDefault the tasks where a list
 	// says nothing.
 	ListMax, ListDefault = 1000, 100
