@@ -13,7 +13,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 readonly services=(history matching timer frontend)
-readonly instances=${INSTANCES:-2} nats_port=${NATS_PORT:-4222} redis_port=${REDIS_PORT:-6390}
+readonly instances=${INSTANCES:-2} nats_port=${NATS_PORT:-4222} redis_port=${REDIS_PORT:-6390} http_port=${HTTP_PORT:-9400}
 readonly url=nats://127.0.0.1:$nats_port
 readonly pids=.dev/pid logs=.dev/log auth=.dev/auth
 # As the services create a cluster: users are rendered for its partitions.
@@ -74,9 +74,17 @@ ask() {
 	bin/yard status --url "$url" $(as operator.dev _INBOX.o.dev)
 }
 
+# http_of NAME NUMBER: where the process serves its metrics and health.
+http_of() {
+	local n
+	for n in "${!services[@]}"; do
+		if [[ ${services[n]} == "$1" ]]; then echo "127.0.0.1:$((http_port + n * 10 + $2))"; fi
+	done
+}
+
 # start_service NAME NUMBER
 start_service() {
-	local s=$1 flags=("--nats.url=$url" "--node=$1-$2" --http=127.0.0.1:0)
+	local s=$1 flags=("--nats.url=$url" "--node=$1-$2" "--http=$(http_of "$1" "$2")")
 	[[ $s == matching ]] && flags+=("--redis.addrs=127.0.0.1:$redis_port")
 	if sealed; then
 		flags+=("--inbox-prefixes=_INBOX.t.{domain}." --provision.enabled=false "--nats.nkey-seed=$auth/keys/$s.nk" "--nats.inbox-prefix=_INBOX.s.$s")
@@ -111,6 +119,9 @@ up() {
 		if ask >/dev/null 2>&1; then
 			ask
 			echo "ready at $url"
+			for s in "${services[@]}"; do
+				for ((i = 1; i <= instances; i++)); do echo "metrics of $s-$i: http://$(http_of "$s" "$i")/metrics"; done
+			done
 			if sealed; then
 				echo "as operator:              $(as operator.dev _INBOX.o.dev)"
 				echo "as admin of default:      $(as admin.default.dev _INBOX.t.default.admin-dev)"

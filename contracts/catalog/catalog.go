@@ -12,7 +12,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
@@ -35,46 +34,45 @@ const (
 // errWatchEnded: the server or the client gave the watch up.
 var errWatchEnded = errors.New("the watch ended")
 
-// Catalog is a copy of all domains, types, settings of tasklists, limits, stops and drained workers, and of the log version. What it returns is shared and must
-// not be changed.
+// Catalog is a copy of all records of the config bucket, and of the log version. What it returns is shared and must not be changed.
 type Catalog struct {
-	kv       jetstream.KeyValue
+	kv       Bucket
 	onChange func(domain string)
 	now      atomic.Pointer[state]
 	seen     uint64 // the last revision; of the following goroutine
 }
 
+// table are the records of one kind, by domain and name.
+type table map[string]map[string]message
+
 // state is never changed once it is stored.
 type state struct {
-	domains map[string]*yardv1.Domain
-	// types, tasklists, limits and groups are by domain and name; weights are those of groups whose weight is not 1, groupLimits how
-	// many attempts of those run at once that have a number of their own.
-	types       map[string]map[string]*yardv1.TaskType
-	tasklists   map[string]map[string]*yardv1.Tasklist
-	limits      map[string]map[string]*yardv1.Limit
-	groups      map[string]map[string]*yardv1.Group
+	// tables are those of the kinds, revisions their last ones.
+	tables    []table
+	revisions []uint64
+	// weights and groupLimits say what is special of groups, by domain and name: weights that are not 1, and own numbers in limits per group.
 	weights     map[string]map[string]float64
 	groupLimits map[string]map[string]int
-	// pauses stop starts, drains stop submits.
-	pauses, drains stops
-	// scales are by domain and tasklist.
-	scales map[string]map[string]Scale
-	// workers are those that are drained, by domain; what is in it is replaced and never changed. workersAt is the last revision of one.
-	workers   map[string]map[string]*yardv1.WorkerDrain
-	workersAt uint64
 	// version is the log version that the cluster writes.
 	version uint32
 }
 
-// Watch loads everything there is and then follows the bucket until ctx ends.
-// onChange, which may be nil, is called after each later change of a domain, of
-// one of its types, tasklists, limits or groups, by one goroutine, one call at a time; it must not block.
-func Watch(ctx context.Context, kv jetstream.KeyValue, onChange func(domain string)) (*Catalog, error) {
+// New returns an empty catalog that follows no bucket: Take changes it.
+func New(onChange func(domain string)) *Catalog {
 	if onChange == nil {
 		onChange = func(string) {}
 	}
-	c := &Catalog{kv: kv, onChange: onChange}
+	c := &Catalog{onChange: onChange}
 	c.now.Store(newState())
+	return c
+}
+
+// Watch loads everything there is and then follows the bucket until ctx ends.
+// onChange, which may be nil, is called after each later change of a domain or of
+// one of its records, by one goroutine, one call at a time; it must not block.
+func Watch(ctx context.Context, kv Bucket, onChange func(domain string)) (*Catalog, error) {
+	c := New(onChange)
+	c.kv = kv
 	w, loaded, err := c.load(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("load the catalog: %w", err)
@@ -88,17 +86,28 @@ func Watch(ctx context.Context, kv jetstream.KeyValue, onChange func(domain stri
 // catalog lives.
 func (c *Catalog) Version() uint32 { return c.now.Load().version }
 
-// WriteVersion is the log version that this program writes: the cluster's, or its
-// own newest where that is older.
-func (c *Catalog) WriteVersion() uint32 { return min(c.Version(), logversion.WriteMax()) }
+// WriteVersion is the log version that this program writes: the cluster's, or its own newest if that is lower.
+func (c *Catalog) WriteVersion() uint32 { return min(c.Version(), logversion.Newest()) }
+
+// Domain returns the domain of this name, or nil. The result is read-only.
+func (c *Catalog) Domain(name string) *yardv1.Domain { return Domains.Of(c, "", name) }
+
+// Weights returns the weights of a domain's groups that are not 1, by name. They are read-only.
+func (c *Catalog) Weights(domain string) map[string]float64 { return c.now.Load().weights[domain] }
+
+// GroupLimits returns how many attempts of a domain's groups may run at once that have a number of their own, by name. They are
+// read-only.
+func (c *Catalog) GroupLimits(domain string) map[string]int { return c.now.Load().groupLimits[domain] }
 
 func newState() *state {
-	return &state{
-		domains: map[string]*yardv1.Domain{}, types: map[string]map[string]*yardv1.TaskType{},
-		tasklists: map[string]map[string]*yardv1.Tasklist{}, limits: map[string]map[string]*yardv1.Limit{},
-		groups: map[string]map[string]*yardv1.Group{}, weights: map[string]map[string]float64{}, groupLimits: map[string]map[string]int{},
-		pauses: newStops(), drains: newStops(), scales: map[string]map[string]Scale{}, workers: map[string]map[string]*yardv1.WorkerDrain{}, version: logversion.First,
+	s := &state{
+		tables: make([]table, len(kinds)), revisions: make([]uint64, len(kinds)),
+		weights: map[string]map[string]float64{}, groupLimits: map[string]map[string]int{},
 	}
+	for i := range s.tables {
+		s.tables[i] = table{}
+	}
+	return s
 }
 
 // load begins a watch and reads what is there. The watch is the caller's to stop.
@@ -120,6 +129,9 @@ func (c *Catalog) load(ctx context.Context) (jetstream.KeyWatcher, *state, error
 				return nil, nil, errWatchEnded
 			}
 			if e == nil {
+				for domain := range s.tables[Groups.index] {
+					s.takeGroups(domain)
+				}
 				return w, s, nil
 			}
 			c.seen = max(c.seen, e.Revision())
@@ -196,7 +208,7 @@ func (c *Catalog) took(entries []jetstream.KeyValueEntry, w jetstream.KeyWatcher
 	for _, e := range entries {
 		c.seen = max(c.seen, e.Revision())
 	}
-	copied := c.update(entries...)
+	copied := c.Take(entries...)
 	if copied < restFrom {
 		return w.Updates()
 	}
@@ -219,106 +231,87 @@ func waiting(updates <-chan jetstream.KeyValueEntry) (entries []jetstream.KeyVal
 	}
 }
 
-// update stores a copy of the state with some changes, and returns how many settings it copied for them.
-func (c *Catalog) update(entries ...jetstream.KeyValueEntry) (copied int) {
+// Take stores a copy of the state with some changes, and returns how many records it copied for them. A catalog that follows a bucket calls it itself.
+func (c *Catalog) Take(entries ...jetstream.KeyValueEntry) (copied int) {
 	s := c.now.Load().clone()
-	own, changed := map[string]bool{}, map[string]bool{}
+	type part struct {
+		kind   *kind
+		domain string
+	}
+	own, changed := map[part]bool{}, map[string]bool{}
 	any := false
 	for _, e := range entries {
-		domain := domainOf(e.Key())
-		if !own[domain] {
-			own[domain] = true
-			copied += s.own(domain)
+		k, domain, name := ofKey(e.Key())
+		if p := (part{k, domain}); k != nil && !own[p] {
+			own[p] = true
+			copied += s.own(k.index, domain)
 		}
-		if s.take(e) {
-			any, changed[domain] = true, true
+		if !s.take(e) {
+			continue
+		}
+		if any = true; k != nil {
+			changed[k.concerns(domain, name)] = true
 		}
 	}
 	if !any {
 		return copied
 	}
-	c.now.Store(s)
-	delete(changed, "")
-	for _, domain := range slices.Sorted(maps.Keys(changed)) {
-		c.onChange(domain)
+	for p := range own {
+		if p.kind == Groups.kind {
+			s.takeGroups(p.domain)
+		}
 	}
+	c.now.Store(s)
+	c.report(changed)
 	return copied
 }
 
-// clone is a copy in which a domain may be changed once it is own.
+func (c *Catalog) report(changed map[string]bool) {
+	for _, domain := range slices.Sorted(maps.Keys(changed)) {
+		c.onChange(domain)
+	}
+}
+
+// clone is a copy in which the records of a kind and domain may be changed once they are own.
 func (s *state) clone() *state {
 	return &state{
-		domains: maps.Clone(s.domains), types: maps.Clone(s.types), tasklists: maps.Clone(s.tasklists),
-		limits: maps.Clone(s.limits), groups: maps.Clone(s.groups), weights: maps.Clone(s.weights), groupLimits: maps.Clone(s.groupLimits), version: s.version,
-		pauses: s.pauses, drains: s.drains, scales: maps.Clone(s.scales),
-		workers: maps.Clone(s.workers), workersAt: s.workersAt,
+		tables: slices.Clone(s.tables), revisions: slices.Clone(s.revisions),
+		weights: maps.Clone(s.weights), groupLimits: maps.Clone(s.groupLimits), version: s.version,
 	}
 }
 
-// own copies the settings of a domain, and returns how many there are.
-func (s *state) own(domain string) int {
-	s.pauses, s.drains = s.pauses.clone(domain), s.drains.clone(domain)
-	return ownOf(s.types, domain) + ownOf(s.tasklists, domain) + ownOf(s.limits, domain) + ownOf(s.groups, domain) + ownOf(s.weights, domain) + ownOf(s.groupLimits, domain) + ownOf(s.scales, domain)
-}
-
-func ownOf[M any](all map[string]map[string]M, domain string) int {
-	m, ok := all[domain]
+// own copies the records of a kind and a domain, and returns how many there are.
+func (s *state) own(kind int, domain string) int {
+	s.tables[kind] = maps.Clone(s.tables[kind])
+	records, ok := s.tables[kind][domain]
 	if ok {
-		all[domain] = maps.Clone(m)
+		s.tables[kind][domain] = maps.Clone(records)
 	}
-	return len(m)
+	return len(records)
 }
 
-// replace stores a state loaded again and tells of the domains that differ.
+// replace stores a state loaded again and reports the domains that differ.
 func (c *Catalog) replace(s *state) {
-	old := c.now.Swap(s)
-	names := map[string]bool{}
-	for _, m := range []*state{old, s} {
-		for name := range m.domains {
-			names[name] = true
-		}
-		for name := range m.types {
-			names[name] = true
-		}
-		for name := range m.tasklists {
-			names[name] = true
-		}
-		for name := range m.limits {
-			names[name] = true
-		}
-		for name := range m.groups {
-			names[name] = true
-		}
-		m.pauses.names(names)
-		m.drains.names(names)
-		for name := range m.scales {
-			names[name] = true
-		}
-		for name := range m.workers {
-			names[name] = true
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if !old.same(s, name) {
-			c.onChange(name)
+	old, changed := c.now.Swap(s), map[string]bool{}
+	old.differs(s, changed)
+	s.differs(old, changed)
+	c.report(changed)
+}
+
+// differs adds the domains of which another state lacks a record, or has another one.
+func (s *state) differs(other *state, changed map[string]bool) {
+	for i, k := range kinds {
+		for domain, records := range s.tables[i] {
+			for name, m := range records {
+				if about := k.concerns(domain, name); !changed[about] && !proto.Equal(m, other.tables[i][domain][name]) {
+					changed[about] = true
+				}
+			}
 		}
 	}
 }
 
-func (s *state) same(other *state, domain string) bool {
-	a, b := s.domains[domain], other.domains[domain]
-	if (a == nil) != (b == nil) || a != nil && !proto.Equal(a, b) {
-		return false
-	}
-	return maps.EqualFunc(s.types[domain], other.types[domain], func(a, b *yardv1.TaskType) bool { return proto.Equal(a, b) }) &&
-		maps.EqualFunc(s.tasklists[domain], other.tasklists[domain], func(a, b *yardv1.Tasklist) bool { return proto.Equal(a, b) }) &&
-		maps.EqualFunc(s.limits[domain], other.limits[domain], func(a, b *yardv1.Limit) bool { return proto.Equal(a, b) }) &&
-		maps.EqualFunc(s.groups[domain], other.groups[domain], func(a, b *yardv1.Group) bool { return proto.Equal(a, b) }) &&
-		maps.EqualFunc(s.workers[domain], other.workers[domain], func(a, b *yardv1.WorkerDrain) bool { return proto.Equal(a, b) }) &&
-		maps.Equal(s.scales[domain], other.scales[domain]) && s.pauses.same(other.pauses, domain) && s.drains.same(other.drains, domain)
-}
-
-// take changes s by one entry; false means that the entry is of no concern.
+// take changes s by one entry and reports whether it did. An entry may be of no concern, such as one that a later version keeps here, or unreadable.
 func (s *state) take(e jetstream.KeyValueEntry) bool {
 	gone := e.Operation() != jetstream.KeyValuePut
 	if e.Key() == topology.VersionKey {
@@ -329,119 +322,53 @@ func (s *state) take(e jetstream.KeyValueEntry) bool {
 		s.version = max(s.version, v)
 		return true
 	}
-	if name, ok := topology.DomainOfKey(e.Key()); ok {
-		d := &yardv1.Domain{}
-		switch {
-		case gone:
-			delete(s.domains, name)
-		case codec.Unmarshal(codec.JSON, e.Value(), d) != nil:
-			return false
-		default:
-			d.Revision = int64(e.Revision())
-			s.domains[name] = d
-		}
-		return true
-	}
-	if domain, name, ok := topology.TypeOfKey(e.Key()); ok {
-		t := &yardv1.TaskType{}
-		if !gone && codec.Unmarshal(codec.JSON, e.Value(), t) != nil {
-			return false
-		}
-		t.Revision = int64(e.Revision())
-		set(s.types, domain, name, t, gone)
-		return true
-	}
-	if domain, name, ok := topology.TasklistOfKey(e.Key()); ok {
-		l := &yardv1.Tasklist{}
-		if !gone && codec.Unmarshal(codec.JSON, e.Value(), l) != nil {
-			return false
-		}
-		l.Revision = int64(e.Revision())
-		set(s.tasklists, domain, name, l, gone)
-		return true
-	}
-	if all, domain, name := s.stopOf(e.Key()); all != nil {
-		p := &yardv1.Pause{}
-		if !gone && codec.Unmarshal(codec.JSON, e.Value(), p) != nil {
-			return false
-		}
-		set(all, domain, name, p, gone)
-		return true
-	}
-	if domain, name, ok := topology.ScaleOfKey(e.Key()); ok {
-		return s.takeScale(domain, name, e, gone)
-	}
-	if domain, name, ok := topology.GroupOfKey(e.Key()); ok {
-		return s.takeGroup(domain, name, e, gone)
-	}
-	if domain, ok := topology.WorkersOfKey(e.Key()); ok {
-		return s.takeWorkers(domain, e, gone)
-	}
-	domain, name, ok := topology.LimitOfKey(e.Key())
-	l := &yardv1.Limit{}
-	if !ok || !gone && codec.Unmarshal(codec.JSON, e.Value(), l) != nil {
-		return false // also what later versions keep here
-	}
-	l.Revision = int64(e.Revision())
-	set(s.limits, domain, name, l, gone)
-	return true
-}
-
-func (s *state) takeGroup(domain, name string, e jetstream.KeyValueEntry, gone bool) bool {
-	g := &yardv1.Group{}
-	if !gone && codec.Unmarshal(codec.JSON, e.Value(), g) != nil {
+	k, domain, name := ofKey(e.Key())
+	if k == nil {
 		return false
 	}
-	g.Revision = int64(e.Revision())
-	set(s.groups, domain, name, g, gone)
-	set(s.weights, domain, name, g.GetWeight(), gone || g.Weight == nil || g.GetWeight() == 1)
-	set(s.groupLimits, domain, name, int(g.MaxConcurrency), gone || g.MaxConcurrency <= 0)
+	records := s.tables[k.index]
+	if gone {
+		if delete(records[domain], name); len(records[domain]) == 0 {
+			delete(records, domain)
+		}
+	} else {
+		m, err := k.decode(e.Value(), e.Revision())
+		if err != nil {
+			return false
+		}
+		if records[domain] == nil {
+			records[domain] = map[string]message{}
+		}
+		records[domain][name] = m
+	}
+	s.revisions[k.index] = max(s.revisions[k.index], e.Revision())
 	return true
 }
 
-// set puts m under its domain and name, or takes away what is there.
-func set[M any](all map[string]map[string]M, domain, name string, m M, gone bool) {
-	if gone {
-		if delete(all[domain], name); len(all[domain]) == 0 {
-			delete(all, domain)
+// takeGroups derives what is special of the groups of a domain.
+func (s *state) takeGroups(domain string) {
+	delete(s.weights, domain)
+	delete(s.groupLimits, domain)
+	weights, limits := map[string]float64{}, map[string]int{}
+	for name, m := range s.tables[Groups.index][domain] {
+		g := m.(*yardv1.Group)
+		if g.Weight != nil && g.GetWeight() != 1 {
+			weights[name] = g.GetWeight()
 		}
-		return
+		if g.MaxConcurrency > 0 {
+			limits[name] = int(g.MaxConcurrency)
+		}
 	}
-	if all[domain] == nil {
-		all[domain] = map[string]M{}
+	if len(weights) > 0 {
+		s.weights[domain] = weights
 	}
-	all[domain][name] = m
-}
-
-// domainOf is the domain a key is about, "" where it is about none.
-func domainOf(key string) string {
-	if name, ok := topology.DomainOfKey(key); ok {
-		return name
+	if len(limits) > 0 {
+		s.groupLimits[domain] = limits
 	}
-	if domain, _, ok := topology.TypeOfKey(key); ok {
-		return domain
-	}
-	if domain, _, ok := topology.TasklistOfKey(key); ok {
-		return domain
-	}
-	if domain, _, ok := topology.LimitOfKey(key); ok {
-		return domain
-	}
-	if domain, _, ok := topology.GroupOfKey(key); ok {
-		return domain
-	}
-	if domain, _, ok := topology.ScaleOfKey(key); ok {
-		return domain
-	}
-	if domain, ok := topology.WorkersOfKey(key); ok {
-		return domain
-	}
-	_, domain, _ := new(state).stopOf(key)
-	return domain
 }
 
 // revision is the bucket's last one.
-func revision(ctx context.Context, kv jetstream.KeyValue) (uint64, error) {
+func revision(ctx context.Context, kv Bucket) (uint64, error) {
 	status, err := kv.Status(ctx)
 	if err != nil {
 		return 0, err

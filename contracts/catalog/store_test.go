@@ -1,12 +1,16 @@
 package catalog
 
 import (
+	"errors"
 	"testing"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog/catalogtest"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 )
+
+var errBroken = errors.New("the server is away")
 
 // refused checks the code and the path of an error.
 func refused(t *testing.T, what string, err error, code fault.Code, path string) {
@@ -17,36 +21,36 @@ func refused(t *testing.T, what string, err error, code fault.Code, path string)
 }
 
 func TestWhatIsPutIsReadWithItsRevision(t *testing.T) {
-	b, ctx := newBucket(), t.Context()
+	b, ctx := catalogtest.New(), t.Context()
 	given := &yardv1.Domain{Name: "shop", RetentionMs: 60_000}
-	revision, err := PutDomain(ctx, b, given)
+	revision, err := Domains.Put(ctx, b, "", given)
 	if err != nil || revision != 1 || given.Revision != 0 {
 		t.Fatal(revision, err, given)
 	}
-	d, err := GetDomain(ctx, b, "shop")
+	d, err := Domains.Get(ctx, b, "", "shop")
 	if err != nil || d.Name != "shop" || d.RetentionMs != 60_000 || d.Revision != 1 {
 		t.Errorf("%v %v", d, err)
 	}
-	if _, err := PutType(ctx, b, "shop", &yardv1.TaskType{Name: "email.send", MaxConcurrency: 3}); err != nil {
+	if _, err := Types.Put(ctx, b, "shop", &yardv1.TaskType{Name: "email.send", MaxConcurrency: 3}); err != nil {
 		t.Fatal(err)
 	}
-	ty, err := GetType(ctx, b, "shop", "email.send")
+	ty, err := Types.Get(ctx, b, "shop", "email.send")
 	if err != nil || ty.MaxConcurrency != 3 || ty.Revision != 2 {
 		t.Errorf("%v %v", ty, err)
 	}
-	_, err = GetType(ctx, b, "bank", "email.send")
+	_, err = Types.Get(ctx, b, "bank", "email.send")
 	refused(t, "a type of another domain", err, fault.NotFound, "")
-	_, err = GetDomain(ctx, b, "bank")
+	_, err = Domains.Get(ctx, b, "", "bank")
 	refused(t, "an unknown domain", err, fault.NotFound, "")
-	_, err = GetDomain(ctx, b, "a..b")
+	_, err = Domains.Get(ctx, b, "", "a..b")
 	refused(t, "a name that is no key", err, fault.NotFound, "")
 }
 
 // A put that names a revision replaces that one only.
 func TestAPutReplacesTheRevisionThatItNames(t *testing.T) {
-	b, ctx := newBucket(), t.Context()
+	b, ctx := catalogtest.New(), t.Context()
 	put := func(revision, retention int64) (int64, error) {
-		return PutDomain(ctx, b, &yardv1.Domain{Name: "shop", RetentionMs: retention, Revision: revision})
+		return Domains.Put(ctx, b, "", &yardv1.Domain{Name: "shop", RetentionMs: retention, Revision: revision})
 	}
 	first, err := put(0, 60_000)
 	if err != nil {
@@ -63,89 +67,89 @@ func TestAPutReplacesTheRevisionThatItNames(t *testing.T) {
 	if third, err := put(0, 240_000); err != nil || third <= second {
 		t.Errorf("any revision: %d %v", third, err)
 	}
-	if d, err := GetDomain(ctx, b, "shop"); err != nil || d.RetentionMs != 240_000 {
+	if d, err := Domains.Get(ctx, b, "", "shop"); err != nil || d.RetentionMs != 240_000 {
 		t.Errorf("%v %v", d, err)
 	}
-	_, err = PutType(ctx, b, "shop", &yardv1.TaskType{Name: "x", Revision: 7})
+	_, err = Types.Put(ctx, b, "shop", &yardv1.TaskType{Name: "x", Revision: 7})
 	refused(t, "a type that is not there", err, fault.Stale, "/type/revision")
 }
 
 // A put whose answer was lost is repeated, and is answered with the revision of the first try.
 func TestARepeatedPutHasTheRevisionOfTheFirst(t *testing.T) {
-	b, ctx := newBucket(), t.Context()
-	first, err := PutDomain(ctx, b, &yardv1.Domain{Name: "shop"})
+	b, ctx := catalogtest.New(), t.Context()
+	first, err := Domains.Put(ctx, b, "", &yardv1.Domain{Name: "shop"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	changed := &yardv1.Domain{Name: "shop", RetentionMs: 60_000, Revision: first}
-	stored, err := PutDomain(ctx, b, changed)
+	stored, err := Domains.Put(ctx, b, "", changed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := PutDomain(ctx, b, changed); err != nil || again != stored {
+	if again, err := Domains.Put(ctx, b, "", changed); err != nil || again != stored {
 		t.Errorf("the repeat has revision %d, not %d: %v", again, stored, err)
 	}
 	// The same content at a revision that is not newer is no repeat.
-	_, err = PutDomain(ctx, b, &yardv1.Domain{Name: "shop", RetentionMs: 60_000, Revision: stored + 5})
+	_, err = Domains.Put(ctx, b, "", &yardv1.Domain{Name: "shop", RetentionMs: 60_000, Revision: stored + 5})
 	refused(t, "a revision of the future", err, fault.Stale, "/domain/revision")
 }
 
 func TestADeleteIsOfTheRevisionThatItNames(t *testing.T) {
-	b, ctx := newBucket(), t.Context()
-	revision, err := PutType(ctx, b, "shop", &yardv1.TaskType{Name: "x", MaxConcurrency: 2})
+	b, ctx := catalogtest.New(), t.Context()
+	revision, err := Types.Put(ctx, b, "shop", &yardv1.TaskType{Name: "x", MaxConcurrency: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = DeleteType(ctx, b, "shop", "x", revision+1)
+	_, err = Types.Delete(ctx, b, "shop", "x", revision+1)
 	refused(t, "another revision", err, fault.Stale, "/revision")
-	was, err := DeleteType(ctx, b, "shop", "x", revision)
+	was, err := Types.Delete(ctx, b, "shop", "x", revision)
 	if err != nil || was.MaxConcurrency != 2 || was.Revision != revision {
 		t.Errorf("%v %v", was, err)
 	}
-	_, err = DeleteType(ctx, b, "shop", "x", 0)
+	_, err = Types.Delete(ctx, b, "shop", "x", 0)
 	refused(t, "what is deleted already", err, fault.NotFound, "")
 
-	if revision, err = PutType(ctx, b, "shop", &yardv1.TaskType{Name: "x"}); err != nil {
+	if revision, err = Types.Put(ctx, b, "shop", &yardv1.TaskType{Name: "x"}); err != nil {
 		t.Fatal(err)
 	}
-	b.meanwhile = func() {
-		if _, err := PutType(ctx, b, "shop", &yardv1.TaskType{Name: "x", MaxConcurrency: 9}); err != nil {
+	b.Meanwhile = func() {
+		if _, err := Types.Put(ctx, b, "shop", &yardv1.TaskType{Name: "x", MaxConcurrency: 9}); err != nil {
 			t.Error(err)
 		}
 	}
-	_, err = DeleteType(ctx, b, "shop", "x", revision)
+	_, err = Types.Delete(ctx, b, "shop", "x", revision)
 	refused(t, "what was changed meanwhile", err, fault.Stale, "/revision")
-	if left, err := GetType(ctx, b, "shop", "x"); err != nil || left.MaxConcurrency != 9 {
+	if left, err := Types.Get(ctx, b, "shop", "x"); err != nil || left.MaxConcurrency != 9 {
 		t.Errorf("%v %v", left, err)
 	}
 }
 
 // A domain goes with its types, and with no other's.
 func TestADomainTakesItsTypesAlong(t *testing.T) {
-	b, ctx := newBucket(), t.Context()
+	b, ctx := catalogtest.New(), t.Context()
 	for _, name := range []string{"shop", "shop2"} {
-		if _, err := PutDomain(ctx, b, &yardv1.Domain{Name: name}); err != nil {
+		if _, err := Domains.Put(ctx, b, "", &yardv1.Domain{Name: name}); err != nil {
 			t.Fatal(err)
 		}
 		for _, ty := range []string{"a", "b.c"} {
-			if _, err := PutType(ctx, b, name, &yardv1.TaskType{Name: ty}); err != nil {
+			if _, err := Types.Put(ctx, b, name, &yardv1.TaskType{Name: ty}); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	_, err := DeleteDomain(ctx, b, "shop", 99)
 	refused(t, "another revision", err, fault.Stale, "/revision")
-	if _, err := GetType(ctx, b, "shop", "a"); err != nil {
+	if _, err := Types.Get(ctx, b, "shop", "a"); err != nil {
 		t.Errorf("a refused delete took a type along: %v", err)
 	}
 	if was, err := DeleteDomain(ctx, b, "shop", 1); err != nil || was.Name != "shop" {
 		t.Fatal(was, err)
 	}
 	for key, want := range map[string]bool{
-		topology.DomainKey("shop"): false, topology.TypeKey("shop", "a"): false, topology.TypeKey("shop", "b.c"): false,
-		topology.DomainKey("shop2"): true, topology.TypeKey("shop2", "a"): true, topology.TypeKey("shop2", "b.c"): true,
+		Domains.Key("", "shop"): false, Types.Key("shop", "a"): false, Types.Key("shop", "b.c"): false,
+		Domains.Key("", "shop2"): true, Types.Key("shop2", "a"): true, Types.Key("shop2", "b.c"): true,
 	} {
-		if there := !b.entries[key].gone; there != want {
+		if there := b.Has(key); there != want {
 			t.Errorf("%s is there: %v", key, there)
 		}
 	}
@@ -153,63 +157,62 @@ func TestADomainTakesItsTypesAlong(t *testing.T) {
 		_, err := DeleteDomain(ctx, b, name, 0)
 		refused(t, "domain "+name, err, fault.NotFound, "")
 	}
-	if b.entries[topology.TypeKey("shop2", "a")].gone {
+	if !b.Has(Types.Key("shop2", "a")) {
 		t.Error("a wildcard took the types of another domain along")
 	}
 }
 
 // Types that a first delete left, since it was cut off, go with the next.
 func TestTypesWithoutADomainAreDeleted(t *testing.T) {
-	b, ctx := newBucket(), t.Context()
-	if _, err := PutType(ctx, b, "shop", &yardv1.TaskType{Name: "a"}); err != nil {
+	b, ctx := catalogtest.New(), t.Context()
+	if _, err := Types.Put(ctx, b, "shop", &yardv1.TaskType{Name: "a"}); err != nil {
 		t.Fatal(err)
 	}
 	_, err := DeleteDomain(ctx, b, "shop", 0)
 	refused(t, "a domain that is gone", err, fault.NotFound, "")
-	if !b.entries[topology.TypeKey("shop", "a")].gone {
+	if b.Has(Types.Key("shop", "a")) {
 		t.Error("its type is left")
 	}
 }
 
 // A type that is put while its domain is deleted is not deleted by its old revision.
 func TestATypeThatIsPutMeanwhileStays(t *testing.T) {
-	b, ctx := newBucket(), t.Context()
-	if _, err := PutType(ctx, b, "shop", &yardv1.TaskType{Name: "a"}); err != nil {
+	b, ctx := catalogtest.New(), t.Context()
+	if _, err := Types.Put(ctx, b, "shop", &yardv1.TaskType{Name: "a"}); err != nil {
 		t.Fatal(err)
 	}
-	b.meanwhile = func() { // after the domain was looked for
-		b.meanwhile = func() { // after the types were listed
-			if _, err := PutType(ctx, b, "shop", &yardv1.TaskType{Name: "a", MaxConcurrency: 4}); err != nil {
+	b.Meanwhile = func() { // after the domain was looked for
+		b.Meanwhile = func() { // after the types were listed
+			if _, err := Types.Put(ctx, b, "shop", &yardv1.TaskType{Name: "a", MaxConcurrency: 4}); err != nil {
 				t.Error(err)
 			}
 		}
 	}
 	_, err := DeleteDomain(ctx, b, "shop", 0)
 	refused(t, "a domain that is gone", err, fault.NotFound, "")
-	if b.entries[topology.TypeKey("shop", "a")].gone {
+	if !b.Has(Types.Key("shop", "a")) {
 		t.Error("the new type was deleted")
 	}
 }
 
 func TestABucketThatIsAwayIsUnavailable(t *testing.T) {
-	b, ctx := newBucket(), t.Context()
-	b.broken = errBroken
-	_, put := PutDomain(ctx, b, &yardv1.Domain{Name: "shop"})
-	_, update := PutType(ctx, b, "shop", &yardv1.TaskType{Name: "x", Revision: 3})
-	_, domain := GetDomain(ctx, b, "shop")
-	_, ty := GetType(ctx, b, "shop", "x")
+	b, ctx := catalogtest.New(), t.Context()
+	b.Broken = errBroken
+	_, put := Domains.Put(ctx, b, "", &yardv1.Domain{Name: "shop"})
+	_, update := Types.Put(ctx, b, "shop", &yardv1.TaskType{Name: "x", Revision: 3})
+	_, domain := Domains.Get(ctx, b, "", "shop")
+	_, ty := Types.Get(ctx, b, "shop", "x")
 	_, gone := DeleteDomain(ctx, b, "shop", 0)
-	_, goneType := DeleteType(ctx, b, "shop", "x", 0)
+	_, goneType := Types.Delete(ctx, b, "shop", "x", 0)
 	for what, err := range map[string]error{"put": put, "update": update, "get": domain, "get a type": ty, "delete": gone, "delete a type": goneType} {
 		refused(t, what, err, fault.Unavailable, "")
 	}
 }
 
 func TestTheVersionOnlyRises(t *testing.T) {
-	b, ctx := newBucket(), t.Context()
-	none, err := GetVersion(ctx, b)
-	if err != nil || none.Number != 1 {
-		t.Fatal(none, err)
+	b, ctx := catalogtest.New(), t.Context()
+	if none, err := GetVersion(ctx, b); err == nil {
+		t.Fatalf("a bucket without one has version %d", none.Number)
 	}
 	if err := CreateVersion(ctx, b, 2); err != nil {
 		t.Fatal(err)
@@ -226,11 +229,11 @@ func TestTheVersionOnlyRises(t *testing.T) {
 			t.Errorf("it went from 2 to %d", to)
 		}
 	}
-	if err := RaiseVersion(ctx, b, none, 3); err != ErrVersionChanged {
-		t.Errorf("who has read that there is none: %v", err)
-	}
 	if err := RaiseVersion(ctx, b, read, 4); err != nil {
 		t.Fatal(err)
+	}
+	if err := RaiseVersion(ctx, b, read, 5); err != ErrVersionChanged {
+		t.Errorf("it was raised by who had not read it: %v", err)
 	}
 	if now, err := GetVersion(ctx, b); err != nil || now.Number != 4 {
 		t.Errorf("%v %v", now, err)
@@ -243,26 +246,11 @@ func TestTheVersionOnlyRises(t *testing.T) {
 			t.Errorf("%q is version %d", text, v.Number)
 		}
 	}
-	b.broken = errBroken
+	b.Broken = errBroken
 	if _, err := GetVersion(ctx, b); err == nil {
 		t.Error("a bucket that is away has a version")
 	}
 	if CreateVersion(ctx, b, 2) == nil || RaiseVersion(ctx, b, read, 9) == nil {
 		t.Error("it was written nowhere")
-	}
-}
-
-// In a cluster of the time before there were versions the first raise makes the key.
-func TestTheFirstRaiseMakesTheKey(t *testing.T) {
-	b, ctx := newBucket(), t.Context()
-	read, err := GetVersion(ctx, b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := RaiseVersion(ctx, b, read, 2); err != nil {
-		t.Fatal(err)
-	}
-	if now, err := GetVersion(ctx, b); err != nil || now.Number != 2 {
-		t.Errorf("%v %v", now, err)
 	}
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 )
 
@@ -17,18 +16,13 @@ var ErrVersionChanged = errors.New("the cluster's log version was changed meanwh
 
 // Version is the log version that a cluster writes, as the config bucket has it.
 type Version struct {
-	Number uint32
-	// revision of the key; 0 = there is none.
+	Number   uint32
 	revision uint64
 }
 
-// GetVersion reads the cluster's log version from the bucket itself. A cluster that
-// has none was created before there were versions and writes logversion.First.
-func GetVersion(ctx context.Context, kv jetstream.KeyValue) (Version, error) {
+// GetVersion reads the cluster's log version from the bucket itself.
+func GetVersion(ctx context.Context, kv Bucket) (Version, error) {
 	e, err := kv.Get(ctx, topology.VersionKey)
-	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return Version{Number: logversion.First}, nil
-	}
 	if err != nil {
 		return Version{}, fmt.Errorf("read the cluster's log version: %w", err)
 	}
@@ -41,7 +35,7 @@ func GetVersion(ctx context.Context, kv jetstream.KeyValue) (Version, error) {
 
 // CreateVersion writes the log version of a cluster that is being created. One that
 // is there stays.
-func CreateVersion(ctx context.Context, kv jetstream.KeyValue, v uint32) error {
+func CreateVersion(ctx context.Context, kv Bucket, v uint32) error {
 	_, err := kv.Create(ctx, topology.VersionKey, formatVersion(v))
 	if err != nil && !errors.Is(err, jetstream.ErrKeyExists) {
 		return fmt.Errorf("write the cluster's log version: %w", err)
@@ -51,17 +45,12 @@ func CreateVersion(ctx context.Context, kv jetstream.KeyValue, v uint32) error {
 
 // RaiseVersion writes a higher log version where the cluster's is still the one that
 // was read, or returns ErrVersionChanged.
-func RaiseVersion(ctx context.Context, kv jetstream.KeyValue, read Version, to uint32) error {
+func RaiseVersion(ctx context.Context, kv Bucket, read Version, to uint32) error {
 	if to <= read.Number {
 		return fmt.Errorf("raise the cluster's log version from %d to %d: it never goes down", read.Number, to)
 	}
-	var err error
-	if read.revision == 0 {
-		_, err = kv.Create(ctx, topology.VersionKey, formatVersion(to))
-	} else {
-		_, err = kv.Update(ctx, topology.VersionKey, formatVersion(to), read.revision)
-	}
-	if errors.Is(err, jetstream.ErrKeyExists) {
+	_, err := kv.Update(ctx, topology.VersionKey, formatVersion(to), read.revision)
+	if errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
 		return ErrVersionChanged
 	}
 	if err != nil {
@@ -74,7 +63,7 @@ func formatVersion(v uint32) []byte { return strconv.AppendUint(nil, uint64(v), 
 
 func parseVersion(b []byte) (uint32, error) {
 	v, err := strconv.ParseUint(string(b), 10, 32)
-	if err != nil || v < logversion.First {
+	if err != nil || v == 0 {
 		return 0, fmt.Errorf("%q is no log version", b)
 	}
 	return uint32(v), nil

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog/catalogtest"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
@@ -18,16 +19,16 @@ import (
 type watched struct {
 	*Catalog
 	t       *testing.T
-	bucket  *bucket
+	bucket  *catalogtest.KV
 	changed []string
 	stop    context.CancelFunc
 }
 
 // watching runs a test on a catalog in virtual time; a goroutine that is left behind fails it.
-func watching(t *testing.T, fill func(b *bucket), test func(w *watched)) {
+func watching(t *testing.T, fill func(b *catalogtest.KV), test func(w *watched)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &watched{t: t, bucket: newBucket()}
+		w := &watched{t: t, bucket: catalogtest.New()}
 		if fill != nil {
 			fill(w.bucket)
 		}
@@ -40,17 +41,15 @@ func watching(t *testing.T, fill func(b *bucket), test func(w *watched)) {
 		test(w)
 		stop()
 		synctest.Wait()
-		w.bucket.locked(func() {
-			if n := len(w.bucket.watchers); n != 0 {
-				t.Errorf("%d watches are left", n)
-			}
-		})
+		if n := w.bucket.Watchers(); n != 0 {
+			t.Errorf("%d watches are left", n)
+		}
 	})
 }
 
 func (w *watched) put(domain string, types ...string) {
 	w.t.Helper()
-	if _, err := PutDomain(w.t.Context(), w.bucket, &yardv1.Domain{Name: domain, RetentionMs: int64(w.bucket.revision)}); err != nil {
+	if _, err := Domains.Put(w.t.Context(), w.bucket, "", &yardv1.Domain{Name: domain, RetentionMs: int64(w.bucket.Revision())}); err != nil {
 		w.t.Fatal(err)
 	}
 	w.types(domain, types...)
@@ -59,10 +58,16 @@ func (w *watched) put(domain string, types ...string) {
 func (w *watched) types(domain string, types ...string) {
 	w.t.Helper()
 	for _, name := range types {
-		if _, err := PutType(w.t.Context(), w.bucket, domain, &yardv1.TaskType{Name: name}); err != nil {
+		if _, err := Types.Put(w.t.Context(), w.bucket, domain, &yardv1.TaskType{Name: name}); err != nil {
 			w.t.Fatal(err)
 		}
 	}
+}
+
+// noticed waits for what a watcher missed.
+func (w *watched) noticed() {
+	time.Sleep(lagCheckEvery*2 + rewatchWaitLast + time.Second)
+	synctest.Wait()
 }
 
 // reported checks of which domains it reported since the last call.
@@ -83,60 +88,45 @@ func names[T interface{ GetName() string }](all []T) (names []string) {
 }
 
 func TestACatalogHasWhatWasThereAndFollows(t *testing.T) {
-	fill := func(b *bucket) {
+	fill := func(b *catalogtest.KV) {
 		for _, name := range []string{"shop", "bank"} {
-			b.set(topology.DomainKey(name), []byte(`{"name":"`+name+`"}`), false)
+			b.Store(Domains.Key("", name), `{"name":"`+name+`"}`)
 		}
-		b.set(topology.TypeKey("shop", "old"), []byte(`{"name":"old"}`), false)
-		b.set(topology.DomainKey("former"), nil, true)
-		b.set(topology.VersionKey, []byte("3"), false)
-		b.set(topology.ClusterKey, []byte(`{}`), false)
+		b.Store(Types.Key("shop", "old"), `{"name":"old"}`)
+		b.Forget(Domains.Key("", "former"))
+		b.Store(topology.VersionKey, "3")
+		b.Store(topology.ClusterKey, `{}`)
 	}
 	watching(t, fill, func(w *watched) {
-		if got := names(w.Domains()); !slices.Equal(got, []string{"bank", "shop"}) || w.Version() != 3 {
+		if got := names(Domains.All(w.Catalog, "")); !slices.Equal(got, []string{"bank", "shop"}) || w.Version() != 3 {
 			t.Errorf("domains %v, version %d", got, w.Version())
 		}
-		if d, ok := w.Domain("shop"); !ok || d.Revision != 1 {
-			t.Errorf("%v %v", d, ok)
+		if d := w.Domain("shop"); d.GetRevision() != 1 {
+			t.Errorf("%v", d)
 		}
-		if ty, ok := w.Type("shop", "old"); !ok || ty.Revision != 3 {
-			t.Errorf("%v %v", ty, ok)
+		if ty := Types.Of(w.Catalog, "shop", "old"); ty.GetRevision() != 3 {
+			t.Errorf("%v", ty)
 		}
 		w.reported("the beginning") // a watch reads it anyway
 
 		w.types("shop", "mail", "b.c")
 		w.reported("two types", "shop", "shop")
-		if got := names(w.Types("shop")); !slices.Equal(got, []string{"b.c", "mail", "old"}) {
+		if got := names(Types.All(w.Catalog, "shop")); !slices.Equal(got, []string{"b.c", "mail", "old"}) {
 			t.Errorf("types %v", got)
 		}
-		if _, err := DeleteType(w.t.Context(), w.bucket, "shop", "old", 0); err != nil {
+		if _, err := Types.Delete(w.t.Context(), w.bucket, "shop", "old", 0); err != nil {
 			t.Fatal(err)
 		}
 		w.reported("a deleted type", "shop")
-		if _, ok := w.Type("shop", "old"); ok {
+		if Types.Of(w.Catalog, "shop", "old") != nil {
 			t.Error("a deleted type is there")
 		}
 		if _, err := DeleteDomain(w.t.Context(), w.bucket, "bank", 0); err != nil {
 			t.Fatal(err)
 		}
 		w.reported("a deleted domain", "bank")
-		if _, ok := w.Domain("bank"); ok {
+		if w.Domain("bank") != nil {
 			t.Error("a deleted domain is there")
-		}
-	})
-}
-
-// What a reader holds does not change under its hands.
-func TestWhatWasReadStays(t *testing.T) {
-	watching(t, nil, func(w *watched) {
-		w.put("shop", "a")
-		synctest.Wait()
-		before := w.now.Load()
-		w.put("bank")
-		w.types("shop", "b")
-		synctest.Wait()
-		if len(before.domains) != 1 || len(before.types["shop"]) != 1 {
-			t.Errorf("%v %v", before.domains, before.types)
 		}
 	})
 }
@@ -146,18 +136,16 @@ func TestWhatIsMalformedChangesNothing(t *testing.T) {
 	watching(t, nil, func(w *watched) {
 		w.put("shop", "a")
 		w.reported("the first", "shop", "shop")
-		w.bucket.locked(func() {
-			for key, value := range map[string]string{
-				topology.DomainKey("shop"): "{", topology.TypeKey("shop", "a"): "nonsense", topology.VersionKey: "x", "other": "{}", "type.": "{}",
-			} {
-				w.bucket.set(key, []byte(value), false)
-			}
-		})
-		w.reported("malformed")
-		if _, ok := w.Domain("shop"); !ok || w.Version() != logversion.First {
-			t.Errorf("domain %v, version %d", ok, w.Version())
+		for key, value := range map[string]string{
+			Domains.Key("", "shop"): "{", Types.Key("shop", "a"): "nonsense", topology.VersionKey: "x", "other": "{}", "type.": "{}",
+		} {
+			w.bucket.Store(key, value)
 		}
-		if _, ok := w.Type("shop", "a"); !ok {
+		w.reported("malformed")
+		if w.Domain("shop") == nil || w.Version() != 0 {
+			t.Errorf("domain %v, version %d", w.Domain("shop"), w.Version())
+		}
+		if Types.Of(w.Catalog, "shop", "a") == nil {
 			t.Error("the type is gone")
 		}
 	})
@@ -165,25 +153,28 @@ func TestWhatIsMalformedChangesNothing(t *testing.T) {
 
 func TestTheVersionNeverGoesDown(t *testing.T) {
 	watching(t, nil, func(w *watched) {
-		w.bucket.locked(func() { w.bucket.set(topology.VersionKey, []byte("2"), false) })
+		w.bucket.Store(topology.VersionKey, "2")
 		synctest.Wait()
 		for _, value := range []string{"1", ""} {
-			w.bucket.locked(func() { w.bucket.set(topology.VersionKey, []byte(value), value == "") })
+			if value == "" {
+				w.bucket.Forget(topology.VersionKey)
+			} else {
+				w.bucket.Store(topology.VersionKey, value)
+			}
 			synctest.Wait()
 			if w.Version() != 2 {
 				t.Errorf("after %q it is %d", value, w.Version())
 			}
 		}
-		w.bucket.locked(func() { w.bucket.set(topology.VersionKey, []byte("99"), false) })
+		w.bucket.Store(topology.VersionKey, "99")
 		w.reported("versions") // they are no one's domain
-		if w.Version() != 99 || w.WriteVersion() != logversion.WriteMax() {
+		if w.Version() != 99 || w.WriteVersion() != logversion.Newest() {
 			t.Errorf("version %d, written is %d", w.Version(), w.WriteVersion())
 		}
 		// A watch that starts again, on a bucket from before, does not lower it either.
-		w.bucket.locked(func() { delete(w.bucket.entries, topology.VersionKey) })
-		w.bucket.endWatches()
-		time.Sleep(noticed)
-		synctest.Wait()
+		w.bucket.Restart()
+		w.bucket.EndWatches()
+		w.noticed()
 		if w.Version() != 99 {
 			t.Errorf("after a new watch it is %d", w.Version())
 		}
@@ -202,10 +193,10 @@ func TestAWatchThatEndsIsBegunAnew(t *testing.T) {
 		w.put("limited")
 		synctest.Wait()
 		w.changed = nil
-		w.bucket.locked(func() { w.bucket.deaf = true })
-		_, group := PutGroup(w.t.Context(), w.bucket, "grouped", &yardv1.Group{Name: "acme", Weight: new(2.0)})
-		_, list := PutTasklist(w.t.Context(), w.bucket, "listed", &yardv1.Tasklist{Name: "mail", MaxQueued: 1})
-		_, limit := PutLimit(w.t.Context(), w.bucket, "limited", &yardv1.Limit{Name: "acme", MaxConcurrency: 1})
+		w.bucket.Locked(func() { w.bucket.Deaf = true })
+		_, group := Groups.Put(w.t.Context(), w.bucket, "grouped", &yardv1.Group{Name: "acme", Weight: new(2.0)})
+		_, list := Tasklists.Put(w.t.Context(), w.bucket, "listed", &yardv1.Tasklist{Name: "mail", MaxQueued: 1})
+		_, limit := Limits.Put(w.t.Context(), w.bucket, "limited", &yardv1.Limit{Name: "acme", MaxConcurrency: 1})
 		if err := errors.Join(group, list, limit); err != nil {
 			t.Fatal(err)
 		}
@@ -215,15 +206,14 @@ func TestAWatchThatEndsIsBegunAnew(t *testing.T) {
 		w.put("changed")
 		w.types("typed", "b")
 		w.put("new")
-		w.bucket.locked(func() { w.bucket.deaf = false })
-		w.bucket.endWatches()
-		time.Sleep(noticed)
-		synctest.Wait()
+		w.bucket.Locked(func() { w.bucket.Deaf = false })
+		w.bucket.EndWatches()
+		w.noticed()
 		w.reported("the new watch", "changed", "gone", "grouped", "limited", "listed", "new", "typed")
-		if got := names(w.Domains()); !slices.Equal(got, []string{"changed", "grouped", "limited", "listed", "new", "same", "typed"}) {
+		if got := names(Domains.All(w.Catalog, "")); !slices.Equal(got, []string{"changed", "grouped", "limited", "listed", "new", "same", "typed"}) {
 			t.Errorf("domains %v", got)
 		}
-		if got := names(w.Types("typed")); !slices.Equal(got, []string{"a", "b"}) {
+		if got := names(Types.All(w.Catalog, "typed")); !slices.Equal(got, []string{"a", "b"}) {
 			t.Errorf("types %v", got)
 		}
 	})
@@ -234,24 +224,19 @@ func TestAWatchThatIsBehindIsBegunAnew(t *testing.T) {
 	watching(t, nil, func(w *watched) {
 		w.put("shop")
 		w.reported("while it hears", "shop")
-		w.bucket.locked(func() { w.bucket.deaf = true })
+		w.bucket.Locked(func() { w.bucket.Deaf = true })
 		w.put("missed")
-		time.Sleep(noticed)
-		synctest.Wait()
+		w.noticed()
 		w.reported("when it is missed", "missed")
 		// A bucket that was made again begins at 1: it has less than was seen.
-		w.bucket.locked(func() {
-			w.bucket.revision = 0
-			clear(w.bucket.entries)
-		})
-		time.Sleep(noticed)
-		synctest.Wait()
+		w.bucket.Restart()
+		w.noticed()
 		w.reported("another bucket", "missed", "shop")
 		// What is whole is not started again for nothing.
-		before := w.bucket.begun()
+		before := w.bucket.Begun()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if n := w.bucket.begun() - before; n != 0 {
+		if n := w.bucket.Begun() - before; n != 0 {
 			t.Errorf("%d watches of a bucket in which nothing happens", n)
 		}
 	})
@@ -262,35 +247,34 @@ func TestAServerThatIsAwayIsAskedAgain(t *testing.T) {
 	watching(t, nil, func(w *watched) {
 		w.put("shop")
 		synctest.Wait()
-		w.bucket.locked(func() { w.bucket.broken = errBroken })
-		w.bucket.endWatches()
-		before := w.bucket.begun()
+		w.bucket.Locked(func() { w.bucket.Broken = errBroken })
+		w.bucket.EndWatches()
+		before := w.bucket.Begun()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if n := w.bucket.begun() - before; n < 30 || n > 40 { // every 2 s, and sooner at first
+		if n := w.bucket.Begun() - before; n < 30 || n > 40 { // every 2 s, and sooner at first
 			t.Errorf("asked %d times in a minute", n)
 		}
-		if _, ok := w.Domain("shop"); !ok {
+		if w.Domain("shop") == nil {
 			t.Error("the last state is gone")
 		}
-		w.bucket.locked(func() { w.bucket.broken = nil })
-		time.Sleep(noticed)
-		synctest.Wait()
+		w.bucket.Locked(func() { w.bucket.Broken = nil })
+		w.noticed()
 		w.put("back")
 		synctest.Wait()
-		if _, ok := w.Domain("back"); !ok {
+		if w.Domain("back") == nil {
 			t.Error("it does not follow again")
 		}
 	})
 }
 
 func TestAWatchNeedsABucket(t *testing.T) {
-	b := newBucket()
-	b.broken = errBroken
+	b := catalogtest.New()
+	b.Broken = errBroken
 	if _, err := Watch(t.Context(), b, nil); !errors.Is(err, errBroken) {
 		t.Errorf("got %v", err)
 	}
-	b.broken = nil
+	b.Broken = nil
 	ended, end := context.WithCancel(t.Context())
 	end()
 	c, err := Watch(ended, b, nil) // nil: no report of changes
@@ -304,9 +288,9 @@ func TestAWatchNeedsABucket(t *testing.T) {
 // I14: changes of a domain with many settings, each of which copies them all, are taken together, and none is lost; those of small
 // domains are taken one by one.
 func TestI14_ChangesOfManySettingsAreTakenTogether(t *testing.T) {
-	fill := func(b *bucket) {
+	fill := func(b *catalogtest.KV) {
 		for i := range 10 * restFrom {
-			b.set(topology.TypeKey("vast", fmt.Sprint("t", i)), []byte(`{}`), false)
+			b.Store(Types.Key("vast", fmt.Sprint("t", i)), `{}`)
 		}
 	}
 	watching(t, fill, func(w *watched) {
@@ -322,20 +306,19 @@ func TestI14_ChangesOfManySettingsAreTakenTogether(t *testing.T) {
 		if n, most := len(w.changed), 100/(10*restFrom*int(restPerCopy)/int(time.Millisecond))+3; n < 2 || n > most {
 			t.Errorf("100 changes of %d settings were taken in %d parts, want %d at most", 10*restFrom, n, most)
 		}
-		if _, ok := w.Type("vast", "new99"); !ok || w.Counts("vast").Types != 10*restFrom+100 {
-			t.Errorf("%+v, the last one is there: %v", w.Counts("vast"), ok)
+		if n := Types.Count(w.Catalog, "vast"); Types.Of(w.Catalog, "vast", "new99") == nil || n != 10*restFrom+100 {
+			t.Errorf("there are %d", n)
 		}
 		w.changed = nil
 		w.types("shop", "c", "d")
 		w.reported("afterwards", "shop", "shop")
 		w.types("vast", "last")
 		synctest.Wait()
-		w.bucket.endWatches() // while it rests
-		time.Sleep(noticed)
-		synctest.Wait()
+		w.bucket.EndWatches() // while it rests
+		w.noticed()
 		w.types("vast", "after")
 		synctest.Wait()
-		if _, ok := w.Type("vast", "after"); !ok {
+		if Types.Of(w.Catalog, "vast", "after") == nil {
 			t.Error("it does not follow any more")
 		}
 	})

@@ -9,9 +9,9 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog/catalogtest"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/topology"
 )
 
 func drains(id, reason string) func(map[string]*yardv1.WorkerDrain) (bool, error) {
@@ -28,16 +28,15 @@ func resumes(id string) func(map[string]*yardv1.WorkerDrain) (bool, error) {
 	}
 }
 
-// Drained workers come and go, each as a change of its domain and of the revision; what was read stays as it was.
+// Drained workers come and go, each as a change of its domain.
 func TestACatalogFollowsDrainedWorkers(t *testing.T) {
-	fill := func(b *bucket) {
-		b.set(topology.WorkersKey("shop"), []byte(`{"workers":[{"worker_id":"w1","drain":{"by":"ann","since_ms":5}},{"worker_id":"w0"}]}`), false)
-		b.set(topology.WorkersKey("broken"), []byte(`{`), false)
+	fill := func(b *catalogtest.KV) {
+		b.Store(Workers.Key("", "shop"), `{"workers":[{"worker_id":"w0"},{"worker_id":"w1","drain":{"by":"ann","since_ms":5}}]}`)
+		b.Store(Workers.Key("", "broken"), `{`)
 	}
 	watching(t, fill, func(w *watched) {
-		all, first := w.DrainedWorkers()
-		if d := w.DrainedWorker("shop", "w1"); d.GetBy() != "ann" || w.DrainedWorker("shop", "w0") != nil || w.DrainedWorker("bank", "w1") != nil || len(all) != 1 || first == 0 {
-			t.Errorf("%v", all)
+		if d := w.DrainedWorker("shop", "w1"); d.GetBy() != "ann" || w.DrainedWorker("shop", "w0") != nil || w.DrainedWorker("bank", "w1") != nil {
+			t.Errorf("%v", d)
 		}
 		change := func(domain string, f func(map[string]*yardv1.WorkerDrain) (bool, error)) {
 			t.Helper()
@@ -51,16 +50,13 @@ func TestACatalogFollowsDrainedWorkers(t *testing.T) {
 		if w.DrainedWorker("shop", "w2").GetReason() != "why" || w.DrainedWorker("shop", "w1").GetBy() != "ann" || w.DrainedWorker("bank", "w1").GetReason() != "another" {
 			t.Error("one is missing")
 		}
-		if _, now := w.DrainedWorkers(); now <= first || len(all["shop"]) != 1 {
-			t.Errorf("revision %d after %d, what was read is %v", now, first, all)
-		}
 		change("bank", resumes("w1"))
 		change("bank", resumes("w1")) // nothing is left
 		w.reported("a resume", "bank", "bank")
 		change("bank", drains("w3", "")) // behind a deleted key
 		w.reported("a drain", "bank")
-		if all, _ := w.DrainedWorkers(); len(all["bank"]) != 1 || all["bank"]["w3"] == nil || len(all["shop"]) != 2 {
-			t.Errorf("%v", all)
+		if bank, shop := Workers.Of(w.Catalog, "", "bank"), Workers.Of(w.Catalog, "", "shop"); len(bank.Workers) != 1 || w.DrainedWorker("bank", "w3") == nil || len(shop.Workers) != 3 {
+			t.Errorf("%v %v", bank, shop)
 		}
 		if err := ChangeDrainedWorkers(t.Context(), w.bucket, "bank", func(map[string]*yardv1.WorkerDrain) (bool, error) { return false, nil }); err != nil {
 			t.Error(err)
@@ -71,22 +67,22 @@ func TestACatalogFollowsDrainedWorkers(t *testing.T) {
 
 // busyBucket has another one write between each read and the write that follows.
 type busyBucket struct {
-	*bucket
+	*catalogtest.KV
 	times int
 }
 
 func (b *busyBucket) Get(ctx context.Context, key string) (jetstream.KeyValueEntry, error) {
-	e, err := b.bucket.Get(ctx, key)
+	e, err := b.KV.Get(ctx, key)
 	if b.times > 0 {
 		b.times--
 		value := fmt.Sprintf(`{"workers":[{"worker_id":"other-%d","drain":{}}]}`, b.times)
-		b.set(key, []byte(value), false)
+		b.Store(key, value)
 	}
 	return e, err
 }
 
 func TestChangesOfDrainedWorkersMeet(t *testing.T) {
-	b := &busyBucket{newBucket(), 3}
+	b := &busyBucket{catalogtest.New(), 3}
 	if err := ChangeDrainedWorkers(t.Context(), b, "shop", drains("w1", "")); err != nil {
 		t.Fatal(err)
 	}
@@ -109,25 +105,4 @@ func TestChangesOfDrainedWorkersMeet(t *testing.T) {
 	}
 	refused(t, "a domain that is no key", ChangeDrainedWorkers(t.Context(), b, "a.b", drains("w1", "")), fault.InvalidArgument, "/domain")
 	refused(t, "more than a message holds", ChangeDrainedWorkers(t.Context(), b, "shop", drains("w1", strings.Repeat("x", workersBytesMax))), fault.FailedPrecondition, "/reason")
-}
-
-func TestADomainTakesItsDrainedWorkersAlong(t *testing.T) {
-	b := newBucket()
-	for _, domain := range []string{"shop", "shop2"} {
-		if _, err := PutDomain(t.Context(), b, &yardv1.Domain{Name: domain}); err != nil {
-			t.Fatal(err)
-		}
-		if err := ChangeDrainedWorkers(t.Context(), b, domain, drains("w1", "")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := DeleteDomain(t.Context(), b, "shop", 0); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.Get(t.Context(), topology.WorkersKey("shop")); !errors.Is(err, jetstream.ErrKeyNotFound) {
-		t.Errorf("got %v", err)
-	}
-	if _, err := b.Get(t.Context(), topology.WorkersKey("shop2")); err != nil {
-		t.Errorf("got %v", err)
-	}
 }

@@ -34,7 +34,7 @@ export interface SubmitResponse {
 
 /** PollRequest (tasks.poll): a worker asks for work. */
 export interface PollRequest {
-  /** Required, except in a request to `tasks.poll.<tasklist>`: there it may be left out, and must not differ. Not together with `tasklists`. */
+  /** Required, except in a request to `tasks.poll.<tasklist>`: there it may be left out, and must not differ. */
   tasklist?: string;
   /** The most tasks to return, 1..1000. Required. */
   max_tasks: number;
@@ -48,11 +48,9 @@ export interface PollRequest {
   unanswered?: string[];
   /** The version of the worker's program, for people to read in `tasklists.pollers`; at most 64 bytes. */
   worker_version?: string;
-  /** Poll several tasklists by weight, 1..16 of them, each once, in place of `tasklist`. All tasks of one answer come from one of them. While several have work, they get polls in the ratio of their weights; one without work takes no part. Refused in a request to `tasks.poll.<tasklist>`, since NATS permissions fence workers by that subject. Since log version 9. */
-  tasklists?: PolledTasklist[];
-  /** Who runs the tasks, as in the signs of life that it sends (WorkerAlive): `[A-Za-z0-9_-]{16,64}`. If it falls silent, its attempts are ready again at once. Default: none, then only the heartbeats and deadlines of attempts count. It has an effect since log version 10. */
+  /** Who runs the tasks, as in the signs of life that it sends (WorkerAlive): `[A-Za-z0-9_-]{16,64}`. If it falls silent, its attempts are ready again at once. Default: none, then only the heartbeats and deadlines of attempts count. */
   worker_id?: string;
-  /** Only ask whether the worker is drained or asked to stop: the answer comes at once, without tasks, and max_tasks is not needed. For a worker that has no room for more tasks. Default false. Since log version 10. */
+  /** Only ask whether the worker is drained or asked to stop: the answer comes at once, without tasks, and max_tasks is not needed. For a worker that has no room for more tasks. Default false. */
   no_tasks?: boolean;
 }
 
@@ -69,7 +67,7 @@ export interface CompleteRequest {
   tasks: Completion[];
 }
 
-/** OutcomeResponse answers complete, fail, heartbeat, cancel and update: one verdict per entry, in order. */
+/** OutcomeResponse answers complete, fail, heartbeat, cancel and update: one verdict per entry, in order. Equal entries of a request are one: each gets the same verdict. */
 export interface OutcomeResponse {
   /** One per entry, in order. */
   verdicts: Verdict[];
@@ -89,17 +87,17 @@ export interface HeartbeatRequest {
 
 /** CancelRequest (tasks.cancel). A task that does not run is cancelled at once. The worker of a running task gets the request with the answer to its next heartbeat. If the attempt then fails or is lost, the task is cancelled; if it completes, the task is completed. */
 export interface CancelRequest {
-  /** 1..1000 ids. Required. */
+  /** 1..1000 ids. Required. An id that is there twice counts once. */
   task_ids: string[];
   /** For people; at most 1024 bytes. */
   reason?: string;
 }
 
-/** UpdateRequest (tasks.update). An update is decided in the order of the log, like a cancel: one that is answered with OK holds, whatever fails then. Since log version 10. */
+/** UpdateRequest (tasks.update). An update is decided in the order of the log, like a cancel: one that is answered with OK holds, whatever fails then. */
 export interface UpdateRequest {
-  /** 1..100 tasks. Required. */
+  /** 1..100 tasks. Required. Entries for one task are made one after the other; equal ones are one. */
   tasks: TaskUpdate[];
-  /** Identifies the request: a UUID of version 7 (RFC 9562), as in tasks.submit. Repeated with the same id, an update that is one of the last 64 of its task changes nothing and is answered with OK again. One that may be older than these is not made: UNKNOWN, with final. Its age goes by the time in the id, which should not be ahead. Before log version 11: one of the last four, and older ones are made again. Without an id a repeat is another update. */
+  /** Identifies the request: a UUID of version 7 (RFC 9562), as in tasks.submit. Repeated with the same id, an update that is one of the last 64 of its task changes nothing and is answered with OK again. One that may be older than these is not made: UNKNOWN, with final. Its age goes by the time in the id, which should not be ahead. Without an id a repeat is another update. */
   request_id?: string;
 }
 
@@ -128,15 +126,15 @@ export interface ListRequest {
   limit?: number;
   /** The next_cursor of the previous answer, with the same filter. Default: from the newest. */
   cursor?: string;
-  /** Only tasks that have each of these headers with exactly this value; at most 4. Default: all. Headers have no index: tasks are read until a page is full, but at most 10000 waiting tasks for one answer and partition. So a page may hold few tasks, or none, and still have a next_cursor. Since log version 4. */
+  /** Only tasks that have each of these headers with exactly this value; at most 4. Default: all. Headers have no index: tasks are read until a page is full, but at most 10000 waiting tasks for one answer and partition. So a page may hold few tasks, or none, and still have a next_cursor. */
   headers?: Record<string, string>;
-  /** Only tasks of this group. Default: all. It has no index either. Since log version 9. */
+  /** Only tasks of this group. Default: all. It has no index either. */
   group?: string;
-  /** Only tasks with this order key. Default: all. It has no index either, but only the partition of the key is asked. Since log version 10. */
+  /** Only tasks with this order key. Default: all. It has no index either, but only the partition of the key is asked. */
   order_key?: string;
-  /** Only tasks that block their order key: they would be dead, and hold it up. Since log version 10. */
+  /** Only tasks that block their order key: they would be dead, and hold it up. */
   blocked?: boolean;
-  /** Only members of this batch. Default: all. It has no index either. Since log version 10. */
+  /** Only members of this batch. Default: all. It has no index either. */
   batch_id?: string;
 }
 
@@ -293,7 +291,7 @@ export interface PeekTasklistRequest {
   limit?: number;
   /** The next_cursor of the previous answer. Default: from the first. */
   cursor?: string;
-  /** Only tasks of this group. Default: all. Since log version 9. */
+  /** Only tasks of this group. Default: all. */
   group?: string;
 }
 
@@ -306,7 +304,7 @@ export interface PeekTasklistResponse {
   unread_batches?: number;
 }
 
-/** PauseTasklistRequest (tasklists.pause): no task of the tasklist starts until it is resumed. It takes effect within a second. Pausing again replaces the pause. Since log version 6. */
+/** PauseTasklistRequest (tasklists.pause): no task of the tasklist starts until it is resumed. It takes effect within a second. Pausing again replaces the pause. */
 export interface PauseTasklistRequest {
   /** Required. [A-Za-z0-9_-]{1,64}. */
   name: string;
@@ -336,7 +334,7 @@ export interface ResumeTasklistResponse {
   pause?: Pause;
 }
 
-/** DrainTasklistRequest (tasklists.drain): a submit to the tasklist is refused with FAILED_PRECONDITION until the drain ends. It takes effect within a second. What was accepted goes on: it starts, is tried again, and comes back from a delay. A repeat, with its request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain. Since log version 6. */
+/** DrainTasklistRequest (tasklists.drain): a submit to the tasklist is refused with FAILED_PRECONDITION until the drain ends. It takes effect within a second. What was accepted goes on: it starts, is tried again, and comes back from a delay. A repeat, with its request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain. */
 export interface DrainTasklistRequest {
   /** Required. [A-Za-z0-9_-]{1,64}. */
   name: string;
@@ -375,7 +373,7 @@ export interface PurgeTasklistRequest {
   reason?: string;
   /** Who purges it, for people; at most 128 bytes. */
   by?: string;
-  /** Only tasks of this group. Default: all. Since log version 9. */
+  /** Only tasks of this group. Default: all. */
   group?: string;
 }
 
@@ -384,7 +382,7 @@ export interface PurgeTasklistResponse {
   purged?: Purged;
 }
 
-/** ListWorkersRequest (workers.list): the workers of the domain that send signs of life (WorkerAlive), and what they run. Since log version 10. */
+/** ListWorkersRequest (workers.list): the workers of the domain that send signs of life (WorkerAlive), and what they run. */
 export interface ListWorkersRequest {
   /** The most to return, 1..1000. Default 100. An answer stops at 400 KiB, so a page may have fewer. */
   limit?: number;
@@ -401,7 +399,7 @@ export interface ListWorkersResponse {
   known_for_ms?: number;
 }
 
-/** DrainWorkerRequest (workers.drain): a worker gets no new attempts; what it runs goes on to its end. It takes effect within a second; an attempt that was on its way just then may still start. Draining again, or stopping, replaces it. NOT_FOUND: no worker with this id is heard. It holds until it is resumed, or the worker has not been heard for 10 minutes; a process that starts again is another worker. Since log version 10. */
+/** DrainWorkerRequest (workers.drain): a worker gets no new attempts; what it runs goes on to its end. It takes effect within a second; an attempt that was on its way just then may still start. Draining again, or stopping, replaces it. NOT_FOUND: no worker with this id is heard. It holds until it is resumed, or the worker has not been heard for 10 minutes; a process that starts again is another worker. */
 export interface DrainWorkerRequest {
   /** As workers.list tells. Required. */
   worker_id: string;
@@ -416,7 +414,7 @@ export interface DrainWorkerResponse {
   worker?: LiveWorker;
 }
 
-/** StopWorkerRequest (workers.stop): a worker is drained, and asked to end. It learns that from the answer to its polls. The SDK's lets its handlers finish, within its drain timeout, and then its Run returns. What else is true of workers.drain is true of it. Since log version 10. */
+/** StopWorkerRequest (workers.stop): a worker is drained, and asked to end. It learns that from the answer to its polls. The SDK's lets its handlers finish, within its drain timeout, and then its Run returns. What else is true of workers.drain is true of it. */
 export interface StopWorkerRequest {
   /** As workers.list tells. Required. */
   worker_id: string;
@@ -431,7 +429,7 @@ export interface StopWorkerResponse {
   worker?: LiveWorker;
 }
 
-/** ResumeWorkerRequest (workers.resume): a worker that was drained, or asked to stop, gets attempts again, if it polls. NOT_FOUND: it is neither. Since log version 10. */
+/** ResumeWorkerRequest (workers.resume): a worker that was drained, or asked to stop, gets attempts again, if it polls. NOT_FOUND: it is neither. */
 export interface ResumeWorkerRequest {
   /** As workers.list tells. Required. */
   worker_id: string;
@@ -442,7 +440,7 @@ export interface ResumeWorkerResponse {
   drain?: WorkerDrain;
 }
 
-/** ListKeysRequest (keys.list) tells of the order keys whose tasks are in the engine's memory, those whose first task is in its state for longest at first. A key that goes on meanwhile may be missing, or come twice. Since log version 10. */
+/** ListKeysRequest (keys.list) tells of the order keys whose tasks are in the engine's memory, those whose first task is in its state for longest at first. A key that goes on meanwhile may be missing, or come twice. */
 export interface ListKeysRequest {
   /** Only keys whose first task blocks them (order_policy block). */
   blocked?: boolean;
@@ -461,7 +459,7 @@ export interface ListKeysResponse {
   next_cursor?: string;
 }
 
-/** GetKeyRequest (keys.get) tells of one order key. NOT_FOUND if it has no unfinished tasks in memory. Since log version 10. */
+/** GetKeyRequest (keys.get) tells of one order key. NOT_FOUND if it has no unfinished tasks in memory. */
 export interface GetKeyRequest {
   /** Required. 1 to 256 bytes. */
   order_key: string;
@@ -472,7 +470,7 @@ export interface GetKeyResponse {
   key?: OrderKey;
 }
 
-/** UnblockKeyRequest (keys.unblock): the first task of the key, which blocks it, gets one more attempt at once. It is decided in the order of the log, as tasks.update. FAILED_PRECONDITION if the task does not block its key. Since log version 10. */
+/** UnblockKeyRequest (keys.unblock): the first task of the key, which blocks it, gets one more attempt at once. It is decided in the order of the log, as tasks.update. FAILED_PRECONDITION if the task does not block its key. */
 export interface UnblockKeyRequest {
   /** Required. 1 to 256 bytes. */
   order_key: string;
@@ -495,7 +493,7 @@ export interface UnblockKeyResponse {
   revision?: number;
 }
 
-/** SkipKeyRequest (keys.skip): the first task of the key becomes a dead letter, which can be redriven, and the key goes on with the next one. It is decided in the order of the log, as tasks.cancel. Name the task, since a repeat without it skips the next one. FAILED_PRECONDITION if the task runs. Since log version 10. */
+/** SkipKeyRequest (keys.skip): the first task of the key becomes a dead letter, which can be redriven, and the key goes on with the next one. It is decided in the order of the log, as tasks.cancel. Name the task, since a repeat without it skips the next one. FAILED_PRECONDITION if the task runs. */
 export interface SkipKeyRequest {
   /** Required. 1 to 256 bytes. */
   order_key: string;
@@ -565,9 +563,9 @@ export interface GetDeadLetterResponse {
   task?: Task;
 }
 
-/** RedriveRequest (deadletters.redrive) brings dead letters back: those named, or one step of all that match a filter. The task keeps its id and its history; its failures count from 0, times of start_within and finish_within begin again, and it does not take its unique key again. It is decided in the order of the log: a letter comes back once, however many ask at the same time. Since log version 10. */
+/** RedriveRequest (deadletters.redrive) brings dead letters back: those named, or one step of all that match a filter. The task keeps its id and its history; its failures count from 0, times of start_within and finish_within begin again, and it does not take its unique key again. It is decided in the order of the log: a letter comes back once, however many ask at the same time. */
 export interface RedriveRequest {
-  /** 1..100 tasks. Not together with filter. */
+  /** 1..100 tasks. An id that is there twice counts once. Not together with filter. */
   task_ids?: string[];
   /** All dead letters that match, step by step until an answer has no next_cursor; who sends the steps decides how fast. An empty filter is all of the domain. What becomes a dead letter after the first step stays. */
   filter?: DeadLetterFilter;
@@ -604,7 +602,7 @@ export interface RedriveResponse {
 
 /** PurgeDeadLettersRequest (deadletters.purge) deletes dead letters: those named, or one step of all that match a filter. Their tasks stay ended, and tell so while the domain keeps finished tasks; they cannot be redriven any more. */
 export interface PurgeDeadLettersRequest {
-  /** 1..100 tasks. Not together with filter. */
+  /** 1..100 tasks. An id that is there twice counts once. Not together with filter. */
   task_ids?: string[];
   /** All that match, as in deadletters.redrive. */
   filter?: DeadLetterFilter;
@@ -627,7 +625,7 @@ export interface PurgeDeadLettersResponse {
   next_cursor?: string;
 }
 
-/** CreateBatchRequest (batches.create) makes a batch. Repeated with the same contents while there is such a batch, it changes nothing and is answered with the batch as it is now. Since log version 10. */
+/** CreateBatchRequest (batches.create) makes a batch. Repeated with the same contents while there is such a batch, it changes nothing and is answered with the batch as it is now. */
 export interface CreateBatchRequest {
   /** 1..128 bytes of UTF-8. A batch of this name that is over and kept no more does not matter. */
   batch_id?: string;
@@ -730,7 +728,7 @@ export interface PutTypeResponse {
 
 /** GetTypeRequest (types.get). */
 export interface GetTypeRequest {
-  /** Required. [A-Za-z0-9_.-]{1,64}. */
+  /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
   name: string;
 }
 
@@ -762,7 +760,7 @@ export interface ListTypesResponse {
 
 /** DeleteTypeRequest (types.delete) deletes the settings of a type. Its limit ends within a second. Tasks of this type may still be submitted, with the default policy; those accepted before keep theirs. */
 export interface DeleteTypeRequest {
-  /** Required. [A-Za-z0-9_.-]{1,64}. */
+  /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
   name: string;
   /** Delete only this revision, otherwise STALE. Default 0: any revision. */
   revision?: number;
@@ -773,9 +771,9 @@ export interface DeleteTypeResponse {
   type: TaskType;
 }
 
-/** PauseTypeRequest (types.pause): no task of the type starts until it is resumed. It takes effect within a second. Pausing again replaces the pause. Since log version 6. */
+/** PauseTypeRequest (types.pause): no task of the type starts until it is resumed. It takes effect within a second. Pausing again replaces the pause. */
 export interface PauseTypeRequest {
-  /** Required. [A-Za-z0-9_.-]{1,64}. */
+  /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
   name: string;
   /** Why, for people; at most 1024 bytes. */
   reason?: string;
@@ -792,7 +790,7 @@ export interface PauseTypeResponse {
 
 /** ResumeTypeRequest (types.resume) ends a pause or a drain. NOT_FOUND if the type is not paused, or not drained. */
 export interface ResumeTypeRequest {
-  /** Required. [A-Za-z0-9_.-]{1,64}. */
+  /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
   name: string;
   /** End the drain; a pause stays. Default false: end the pause; a drain stays. */
   drain?: boolean;
@@ -803,9 +801,9 @@ export interface ResumeTypeResponse {
   pause?: Pause;
 }
 
-/** DrainTypeRequest (types.drain): a submit with a task of the type is refused with FAILED_PRECONDITION until the drain ends. It takes effect within a second. What was accepted goes on: it starts, is tried again, and comes back from a delay. A repeat, with its request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain. Since log version 6. */
+/** DrainTypeRequest (types.drain): a submit with a task of the type is refused with FAILED_PRECONDITION until the drain ends. It takes effect within a second. What was accepted goes on: it starts, is tried again, and comes back from a delay. A repeat, with its request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain. */
 export interface DrainTypeRequest {
-  /** Required. [A-Za-z0-9_.-]{1,64}. */
+  /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
   name: string;
   /** Why, for people; at most 1024 bytes. */
   reason?: string;
@@ -822,7 +820,7 @@ export interface DrainTypeResponse {
 
 /** PurgeTypeRequest (types.purge) is PurgeTasklistRequest for the tasks of a type. */
 export interface PurgeTypeRequest {
-  /** Required. [A-Za-z0-9_.-]{1,64}. */
+  /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
   name: string;
   /** Only tasks of this tasklist. Default: all. */
   tasklist?: string;
@@ -842,7 +840,7 @@ export interface PurgeTypeRequest {
   reason?: string;
   /** Who purges it, for people; at most 128 bytes. */
   by?: string;
-  /** Only tasks of this group. Default: all. Since log version 9. */
+  /** Only tasks of this group. Default: all. */
   group?: string;
 }
 
@@ -851,7 +849,7 @@ export interface PurgeTypeResponse {
   purged?: Purged;
 }
 
-/** PutLimitRequest (limits.put) creates or changes a limit. It takes effect within a second. Since log version 6. */
+/** PutLimitRequest (limits.put) creates or changes a limit. It takes effect within a second. */
 export interface PutLimitRequest {
   /** Required: the new limit. */
   limit: Limit;
@@ -922,7 +920,7 @@ export interface DeleteLimitResponse {
   limit?: Limit;
 }
 
-/** PutGroupRequest (groups.put) sets the weight of a group, for tasks that become ready from then on, and how many of its attempts may run at once, within a second and for what waits, too. Since log version 7. */
+/** PutGroupRequest (groups.put) sets the weight of a group, for tasks that become ready from then on, and how many of its attempts may run at once, within a second and for what waits, too. */
 export interface PutGroupRequest {
   /** Required: the new settings. */
   group: Group;
@@ -935,7 +933,7 @@ export interface PutGroupResponse {
 
 /** GetGroupRequest (groups.get). */
 export interface GetGroupRequest {
-  /** Required. [A-Za-z0-9_.-]{1,64}. */
+  /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
   name: string;
 }
 
@@ -967,7 +965,7 @@ export interface ListGroupsResponse {
 
 /** DeleteGroupRequest (groups.delete) deletes the settings of a group. Its weight is 1 from then on, and limits count it as any other. */
 export interface DeleteGroupRequest {
-  /** Required. [A-Za-z0-9_.-]{1,64}. */
+  /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
   name: string;
   /** Delete only this revision, otherwise STALE. Default 0: any revision. */
   revision?: number;
@@ -978,7 +976,7 @@ export interface DeleteGroupResponse {
   group?: Group;
 }
 
-/** PauseGroupRequest (groups.pause): no task of the group starts, in any tasklist, until it is resumed. It takes effect within a second, and holds up no other group. Pausing again replaces the pause. Since log version 9. */
+/** PauseGroupRequest (groups.pause): no task of the group starts, in any tasklist, until it is resumed. It takes effect within a second, and holds up no other group. Pausing again replaces the pause. */
 export interface PauseGroupRequest {
   /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
   name: string;
@@ -1008,7 +1006,7 @@ export interface ResumeGroupResponse {
   pause?: Pause;
 }
 
-/** DrainGroupRequest (groups.drain): a submit with a task of the group is refused with FAILED_PRECONDITION until the drain ends. It takes effect within a second. What was accepted goes on: it starts, is tried again, and comes back from a delay. A repeat, with its request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain. Since log version 9. */
+/** DrainGroupRequest (groups.drain): a submit with a task of the group is refused with FAILED_PRECONDITION until the drain ends. It takes effect within a second. What was accepted goes on: it starts, is tried again, and comes back from a delay. A repeat, with its request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain. */
 export interface DrainGroupRequest {
   /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
   name: string;
@@ -1025,7 +1023,7 @@ export interface DrainGroupResponse {
   drain?: Pause;
 }
 
-/** PurgeGroupRequest (groups.purge) is PurgeTasklistRequest for the tasks of a group. Since log version 9. */
+/** PurgeGroupRequest (groups.purge) is PurgeTasklistRequest for the tasks of a group. */
 export interface PurgeGroupRequest {
   /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
   name: string;
@@ -1114,22 +1112,20 @@ export interface RetryPolicy {
   initial_interval_ms?: number;
   /** The factor by which each further wait is longer, 1..100. Default 2. */
   backoff?: number;
-  /** The longest wait in ms, 1..2592000000 (30 days). Default 600000. */
+  /** The longest wait in ms, 1..2592000000 (30 days), initial_interval_ms at least. Default 600000, or initial_interval_ms if that is longer. */
   max_interval_ms?: number;
-  /** Failures with one of these error types make it a dead letter at once, also where the worker asked for a delay. At most 16, each once, of 1..128 bytes; compared exactly. `timeout` and `lost` are those of attempts that the engine ended. Default: none. Since log version 9. */
+  /** Failures with one of these error types make it a dead letter at once, also where the worker asked for a delay. At most 16, each once, of 1..128 bytes; compared exactly. `timeout` and `lost` are those of attempts that the engine ended. Default: none. */
   non_retryable?: string[];
-  /** Other numbers for failures of one error type. At most 16, one for each error type. Default: none. Since log version 9. */
+  /** Other numbers for failures of one error type. At most 16, one for each error type. Default: none. */
   by_error?: ErrorRetry[];
-  /** How waits differ between tasks that failed together. Default: slight. Since log version 9. */
+  /** How waits differ between tasks that failed together. Default: slight. */
   jitter?: Jitter;
-  /** How many times it is given to a worker until it becomes a dead letter, however the attempts ended, 1..100000. It is looked at when an attempt has ended without completing the task. One that was handed back, since its worker never started it, does not count. Default: no such limit. Since log version 9. */
+  /** How many times it is given to a worker until it becomes a dead letter, however the attempts ended, 1..100000. It is looked at when an attempt has ended without completing the task. One that was handed back, since its worker never started it, does not count. Default: no such limit. */
   max_deliveries?: number;
-  /** What follows when its worker sends no more heartbeats, if there is a heartbeat_timeout_ms, or no more signs of life (WorkerAlive). Default: retry. Since log version 9. */
+  /** What follows when its worker sends no more heartbeats, if there is a heartbeat_timeout_ms, or no more signs of life (WorkerAlive). Default: retry. */
   on_lost?: OnLost;
-  /** What follows when an attempt exceeds start_to_close_ms. Default: fail. Since log version 9. */
+  /** What follows when an attempt exceeds start_to_close_ms. Default: fail. */
   on_timeout?: OnTimeout;
-  /** For how long after the first failure of an attempt its worker may try again in place, ms, 1..3600000 (1 hour): it keeps the attempt and its slots, waits as this policy says, and runs the next try itself, if that begins within this time. Each failure counts as before, and each try has start_to_close_ms. If the worker falls silent, is stopped, or does not ask for it (Failure.keep), any worker gets the task. Not where a rate covers its start, since a try in place uses none. Default: not at all. Since log version 11. */
-  pinned_for_ms?: number;
 }
 
 /** ErrorRetry is what the policy has instead for failures of one error type. A field left at 0 takes the policy's value. Both max_attempts and the length of the wait go by all failures of the task, not only by those of this type. */
@@ -1140,7 +1136,7 @@ export interface ErrorRetry {
   initial_interval_ms?: number;
   /** The factor by which each further wait is longer, 1..100. */
   backoff?: number;
-  /** The longest wait in ms, 1..2592000000 (30 days). */
+  /** The longest wait in ms, 1..2592000000 (30 days), initial_interval_ms at least. */
   max_interval_ms?: number;
   /** A failure of this type makes it a dead letter if the task has failed so many times with it, 1..10000. */
   max_attempts?: number;
@@ -1148,7 +1144,7 @@ export interface ErrorRetry {
 
 /** NewTask is one task to accept. */
 export interface NewTask {
-  /** The kind of work; required. [A-Za-z0-9_.-]{1,64}. */
+  /** The kind of work; required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
   type: string;
   /** The tasklist it waits in. Default: the request's tasklist. [A-Za-z0-9_-]{1,64}. */
   tasklist?: string;
@@ -1164,31 +1160,31 @@ export interface NewTask {
   retry?: RetryPolicy;
   /** An attempt that runs longer than this counts as failed, ms, 100..604800000 (7 days). Default: the type's, then 300000. */
   start_to_close_ms?: number;
-  /** An attempt without a heartbeat for longer than this is taken from its worker, ms, 100..604800000. Default: the type's, then no limit. */
+  /** An attempt without a heartbeat for longer than this is taken from its worker, ms, 100..604800000, at most start_to_close_ms. Default: the type's, then no limit. */
   heartbeat_timeout_ms?: number;
   /** W3C trace context of this task. Default: the request's traceparent header. */
   traceparent?: string;
-  /** Texts that go with the task, by name: its worker gets them, and tasks.list filters by them. At most 32, and at most 4096 bytes of names and values together. A name is [A-Za-z0-9._-]{1,64}, preferably lower case; names that begin with yard- are reserved. A value is UTF-8, at most 1024 bytes. Kept unchanged. Since log version 4. */
+  /** Texts that go with the task, by name: its worker gets them, and tasks.list filters by them. At most 32, and at most 4096 bytes of names and values together. A name is [A-Za-z0-9._-]{1,64}, preferably lower case; names that begin with yard- are reserved. A value is UTF-8, at most 1024 bytes. Kept unchanged. */
   headers?: Record<string, string>;
-  /** The task expires if no attempt has begun this long after it was due, or after acceptance if it was due at once, ms, 100..31622400000 (366 days). An attempt that was handed back has not begun. Default: the type's, then no limit. Since log version 5. */
+  /** The task expires if no attempt has begun this long after it was due, or after acceptance if it was due at once, ms, 100..31622400000 (366 days). An attempt that was handed back has not begun. Default: the type's, then no limit. */
   start_within_ms?: number;
-  /** The task expires if it is not completed this long after it was due, or after acceptance if it was due at once, ms, 100..31622400000 (366 days). An attempt ends then at the latest. Not less than start_within_ms. Default: the type's, then no limit. Since log version 5. */
+  /** The task expires if it is not completed this long after it was due, or after acceptance if it was due at once, ms, 100..31622400000 (366 days). An attempt ends then at the latest. Not less than start_within_ms. Default: the type's, then no limit. */
   finish_within_ms?: number;
-  /** The customer, partner or other party that it is done for, where these are to be treated alike. [A-Za-z0-9_.-]{1,64}. Ready tasks of one tasklist, type and priority are started in turn between their groups, by the groups' weights (groups.put); those without a group are one group together. A group needs not be made, and costs nothing while it has no tasks. Default: none. Since log version 7. */
+  /** The customer, partner or other party that it is done for, where these are to be treated alike. [A-Za-z0-9_.-]{1,64}. Ready tasks of one tasklist, type and priority are started in turn between their groups, by the groups' weights (groups.put); those without a group are one group together. A group needs not be made, and costs nothing while it has no tasks. Default: none. */
   group?: string;
-  /** How many starts of a rate each of its attempts uses, 1..1000, such as the credits of a partner's API that it takes. It waits until every rate that covers it has so many, and those that come after it in the order wait behind it. Where that is more than the burst, it starts when the burst is whole, and nothing else starts until the rest is paid off. Limits of concurrency count each attempt as one. Turns of groups count costs. Default: the type's, then 1. More than 1 since log version 9. */
+  /** How many starts of a rate each of its attempts uses, 1..1000, such as the credits of a partner's API that it takes. It waits until every rate that covers it has so many, and those that come after it in the order wait behind it. Where that is more than the burst, it starts when the burst is whole, and nothing else starts until the rest is paid off. Limits of concurrency count each attempt as one. Turns of groups count costs. Default: the type's, then 1. */
   cost?: number;
-  /** What it is to be done once for, such as an order's number: while a task of the domain with this key has not ended, and for unique_for_ms afterwards, no other is created with it (on_conflict). 1..256 bytes of UTF-8, compared exactly; tasklist, type and payload do not matter. All tasks of a request have a key, or none has, and no two the same. Each is for itself then: some may be created and others not, and the results say which. Default: none. Since log version 10. */
+  /** What it is to be done once for, such as an order's number: while a task of the domain with this key has not ended, and for unique_for_ms afterwards, no other is created with it (on_conflict). 1..256 bytes of UTF-8, compared exactly; tasklist, type and payload do not matter. All tasks of a request have a key, or none has, and no two the same. Each is for itself then: some may be created and others not, and the results say which. Default: none. */
   unique_key?: string;
   /** What follows where there is one already. Default: existing. Only with unique_key. */
   on_conflict?: OnConflict;
   /** How long after its end, however it ended, the key stays taken, ms, 0..31622400000 (366 days). Default 0: it is free within moments, as soon as the task is in the archive. Only with unique_key. */
   unique_for_ms?: number;
-  /** What it must stay in order with, such as an account's number: tasks of a domain with the same key run strictly one at a time, in the order in which they were stored, whatever their tasklists, types and priorities. The next one starts when the one before has ended, however it ended; a delay, and the waits between attempts, hold up the key, and no other one. 1..256 bytes of UTF-8, compared exactly. All tasks of a request have a key, or none has. Those of several keys may be stored one by one: while the answer is UNKNOWN some are, and the repeat stores the rest. A unique_key beside it counts among the tasks of its order_key. Default: none. Since log version 10. */
+  /** What it must stay in order with, such as an account's number: tasks of a domain with the same key run strictly one at a time, in the order in which they were stored, whatever their tasklists, types and priorities. The next one starts when the one before has ended, however it ended; a delay, and the waits between attempts, hold up the key, and no other one. 1..256 bytes of UTF-8, compared exactly. All tasks of a request have a key, or none has. Those of several keys may be stored one by one: while the answer is UNKNOWN some are, and the repeat stores the rest. A unique_key beside it counts among the tasks of its order_key. Default: none. */
   order_key?: string;
   /** What follows where it would be dead: its attempts are exhausted, or it failed for good. Default: skip. Only with order_key. */
   order_policy?: OrderPolicy;
-  /** The batch that it is a member of (batches.create), which must be open. 1..128 bytes of UTF-8. All tasks of a request have the same one, or none has one. A task that is not created (`existing`, `rejected`, `replaced`) is no member. Default: none. Since log version 10. */
+  /** The batch that it is a member of (batches.create), which must be open. 1..128 bytes of UTF-8. All tasks of a request have the same one, or none has one. A task that is not created (`existing`, `rejected`, `replaced`) is no member. Default: none. */
   batch_id?: string;
 }
 
@@ -1200,9 +1196,9 @@ export interface SubmitResult {
   outcome: SubmitOutcome;
 }
 
-/** WorkerAlive is a sign of life: one message for all attempts of a worker, published as JSON and without a reply on the subject hint.alive of its domain as long as its process lives, and never stored. If none comes for twice `every_ms` and half a second, all attempts that polls with this `worker_id` were granted are ready again at once. No failure is counted for that, only a lost delivery (on_lost). A worker of which no sign was heard is never taken for silent, so send the first one before the first poll. A message that breaks a rule is left out. Of a domain, 4096 workers are known at a time. Since log version 10. */
+/** WorkerAlive is a sign of life: one message for all attempts of a worker, published as JSON and without a reply on the subject hint.alive of its domain as long as its process lives, and never stored. If none comes for twice `every_ms` and half a second, all attempts that polls with this `worker_id` were granted are ready again at once. No failure is counted for that, only a lost delivery (on_lost). A worker of which no sign was heard is never taken for silent, so send the first one before the first poll. A message that breaks a rule is left out. Of a domain, 4096 workers are known at a time. */
 export interface WorkerAlive {
-  /** `[A-Za-z0-9_-]{16,64}`, new for each start of the worker's process, and not to be guessed: a client that knows it can send signs of life in its name. Required. */
+  /** `[A-Za-z0-9_-]{16,64}`, new for each start of the worker's process, and not to be guessed: a client that knows it can send signs of life in its name. If a process uses the id of one that died, its signs keep the attempts of the dead one until their own time-outs. Required. */
   worker_id: string;
   /** How often a sign is sent, ms, 500..30000. Required. With less than 3000 the loss of a NATS server, which is noticed within 3 s, may look like silence. */
   every_ms: number;
@@ -1218,14 +1214,6 @@ export interface WorkerAlive {
   running_for_ms?: number;
   /** It ends, and has reported the outcomes of its attempts: this is the last sign, and the silence behind it means nothing. */
   leaving?: boolean;
-}
-
-/** PolledTasklist is one of the tasklists of a poll. */
-export interface PolledTasklist {
-  /** Required. */
-  name: string;
-  /** Its share of the polls beside that of the others, 1..1000. Default 1. */
-  weight?: number;
 }
 
 /** WorkerDrain is what an operator asks of a worker (workers.drain, workers.stop). It holds for one run of the worker's process, and is forgotten 10 minutes after that was heard for the last time. */
@@ -1254,7 +1242,7 @@ export interface PolledTask {
   payload?: unknown;
   /** 1 (most urgent) to 5. */
   priority: number;
-  /** The number of this attempt, from 1: one more each time the task is given to a worker, however the previous attempt ended, and each time that a worker tries again in place (Failure.keep). */
+  /** The number of this grant, from 1: one more each time the task is given to a worker, however the previous grant ended. */
   attempt: number;
   /** How many attempts have failed so far. */
   failures?: number;
@@ -1274,8 +1262,6 @@ export interface PolledTask {
   group?: string;
   /** How many starts of a rate the attempt has used; 0 = 1. */
   cost?: number;
-  /** Not 0: the worker may keep the attempt if it fails, and try again in place (Failure.keep), for so long after the first failure, ms (pinned_for_ms). Since log version 11. */
-  pinned_for_ms?: number;
 }
 
 /** Completion is one attempt that succeeded. */
@@ -1304,12 +1290,8 @@ export interface Failure {
   delay_ms?: number;
   /** The worker never started it: it is ready again at once, and no failure is counted. */
   not_started?: boolean;
-  /** It did not fail, but there is nothing to do yet, such as while what it asks after is not ready: the next attempt comes after delay_ms, which is required, and no failure is counted. max_deliveries counts it; for start_within_ms the task has not begun. Not together with error_type, non_retryable or not_started. Since log version 9. */
+  /** It did not fail, but there is nothing to do yet, such as while what it asks after is not ready: the next attempt comes after delay_ms, which is required, and no failure is counted. max_deliveries counts it; for start_within_ms the task has not begun. Not together with error_type, non_retryable or not_started. */
   snooze: boolean;
-  /** The worker would run the next try itself, as PolledTask.pinned_for_ms offers. Whether it may, the verdict says (kept). If so, the attempt goes on under the same token: the worker waits for retry_in_ms, sends heartbeats as before, and reports the outcome of the next try; if it cannot run that, it hands the attempt back (not_started). Not together with non_retryable, not_started or snooze. Has no effect before log version 11. */
-  keep?: boolean;
-  /** With keep: the failures that the worker knew of when this try began, those of PolledTask or of the last verdict. So a repeat of this entry is recognized, and gets the same verdict. Otherwise it is ignored. */
-  failures?: number;
 }
 
 /** Beat is one heartbeat of an attempt. */
@@ -1338,12 +1320,6 @@ export interface Verdict {
   timeout_ms?: number;
   /** Update: the revision of the task, with OK behind the update, with STALE the one that it has. 0 = not known. */
   revision?: number;
-  /** Fail, with keep: the failure is counted, and the worker keeps the attempt. lease_ms and timeout_ms are those of the next try. */
-  kept?: boolean;
-  /** With kept: the next try may begin this long after this was sent, ms. */
-  retry_in_ms?: number;
-  /** With kept: how many attempts have failed so far, this one included. */
-  failures?: number;
   /** Update, with UNKNOWN: nor will a repeat with the same request_id tell whether it was made. */
   final?: boolean;
 }
@@ -1444,7 +1420,7 @@ export interface Task {
   unique_for_ms?: number;
   /** How often it was brought back from the dead letters (deadletters.redrive). */
   redrives?: number;
-  /** 1 for a task as it was submitted, and one more with each update. 0 = an older node answered. */
+  /** 1 for a task as it was submitted, and one more with each update. */
   revision?: number;
   /** As submitted. */
   order_key?: string;
@@ -1452,7 +1428,7 @@ export interface Task {
   awaits_turn?: boolean;
   /** As submitted. */
   order_policy?: OrderPolicy;
-  /** It would be dead, and holds up its order_key instead (order_policy block or park). Its state is backoff. */
+  /** It would be dead, and holds up its order_key instead (order_policy block). Its state is backoff. */
   blocked?: boolean;
   /** As submitted. */
   batch_id?: string;
@@ -1474,8 +1450,6 @@ export interface TaskEvent {
   error_type?: string;
   /** Parked, failed, snoozed, or updated while it waits: when it is due again, Unix ms. */
   due_at_ms?: number;
-  /** Failed: its worker keeps the attempt, and tries again in place at due_at_ms. Since log version 11. */
-  kept?: boolean;
 }
 
 /** Domain is a tenant. */
@@ -1488,15 +1462,15 @@ export interface Domain {
   retention_ms?: number;
   /** Changes with every put; the server sets it. In a put, 0 (default) means: replace any revision. Another number means: replace only this revision, otherwise STALE. */
   revision?: number;
-  /** The most attempts that run at once in the domain, on all nodes together, 1..1000000. Default 0: no limit. Since log version 6. */
+  /** The most attempts that run at once in the domain, on all nodes together, 1..1000000. Default 0: no limit. */
   max_concurrency?: number;
-  /** How many attempts of the domain start in a time. Default: any number. Since log version 7. */
+  /** How many attempts of the domain start in a time. Default: any number. */
   rate?: Rate;
-  /** The most attempts of each group (group of tasks.submit) that run at once in the domain, on all nodes together, 1..1000000. A group may have its own number (max_concurrency of groups.put). Tasks without a group are not counted. Default 0: no limit. Since log version 8. */
+  /** The most attempts of each group (group of tasks.submit) that run at once in the domain, on all nodes together, 1..1000000. A group may have its own number (max_concurrency of groups.put). Tasks without a group are not counted. Default 0: no limit. */
   max_concurrency_per_group?: number;
-  /** How long dead letters are kept after their tasks ended, ms, 60000..31622400000 (366 days). Older ones are deleted, about twice a minute, but for those that are being redriven; their tasks stay dead. Default 0: until they are redriven or purged. Since log version 10. */
+  /** How long dead letters are kept after they were stored, about when their tasks ended, ms, 60000..31622400000 (366 days). Older ones are purged, within a minute; their tasks stay dead. Default 0: until they are redriven or purged. */
   dead_letters_max_age_ms?: number;
-  /** How many dead letters are kept, 1..10000000. The oldest beyond that are deleted alike. Default 0: all. Since log version 10. */
+  /** How many dead letters are kept, 1..10000000. The oldest beyond that are purged, within a minute. Default 0: all. */
   dead_letters_max?: number;
 }
 
@@ -1512,7 +1486,7 @@ export interface Rate {
 
 /** TaskType holds what tasks of one type have in common. */
 export interface TaskType {
-  /** Required. [A-Za-z0-9_.-]{1,64}. */
+  /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
   name: string;
   /** What happens after a failure. */
   retry?: RetryPolicy;
@@ -1524,17 +1498,17 @@ export interface TaskType {
   max_concurrency?: number;
   /** Changes with every put; the server sets it. In a put, 0 (default) means: replace any revision. Another number means: replace only this revision, otherwise STALE. */
   revision?: number;
-  /** A task expires if no attempt has begun this long after it was due, ms, 100..31622400000 (366 days). Default 0: never. Since log version 5. */
+  /** A task expires if no attempt has begun this long after it was due, ms, 100..31622400000 (366 days). Default 0: never. */
   start_within_ms?: number;
-  /** A task expires if it is not completed this long after it was due, ms, 100..31622400000 (366 days); not less than start_within_ms. Default 0: never. Since log version 5. */
+  /** A task expires if it is not completed this long after it was due, ms, 100..31622400000 (366 days); not less than start_within_ms. Default 0: never. */
   finish_within_ms?: number;
-  /** Limits that this type shares with others (limits.put), at most 8, each once. An attempt needs a slot of each, and of those of its type, tasklist and domain. Default: none. Since log version 6. */
+  /** Limits that this type shares with others (limits.put), at most 8, each once. An attempt needs a slot of each, and of those of its type, tasklist and domain. Default: none. */
   limits?: string[];
-  /** How many attempts of this type start in a time. Default: any number. Since log version 7. */
+  /** How many attempts of this type start in a time. Default: any number. */
   rate?: Rate;
-  /** The most attempts of this type of each group (group of tasks.submit) that run at once in the domain, on all nodes together, 1..1000000. A group may have its own number (max_concurrency of groups.put). Tasks without a group are not counted. A group that is full holds up no other. Default 0: no limit. Since log version 8. */
+  /** The most attempts of this type of each group (group of tasks.submit) that run at once in the domain, on all nodes together, 1..1000000. A group may have its own number (max_concurrency of groups.put). Tasks without a group are not counted. A group that is full holds up no other. Default 0: no limit. */
   max_concurrency_per_group?: number;
-  /** How many starts of a rate each attempt uses, 1..1000, of tasks that do not say it themselves (cost of tasks.submit). Default 0: 1. More than 1 since log version 9. */
+  /** How many starts of a rate each attempt uses, 1..1000, of tasks that do not say it themselves (cost of tasks.submit). Default 0: 1. */
   cost?: number;
 }
 
@@ -1548,19 +1522,19 @@ export interface Tasklist {
   priority?: number;
   /** Changes with every put; the server sets it. In a put, 0 (default) means: whatever is stored. Another number means: only in place of this revision, else STALE. */
   revision?: number;
-  /** The most attempts of tasks of this tasklist that run at once, on all nodes together, 1..1000000. Default 0: no limit. A changed limit takes effect within a second. Since log version 6. */
+  /** The most attempts of tasks of this tasklist that run at once, on all nodes together, 1..1000000. Default 0: no limit. A changed limit takes effect within a second. */
   max_concurrency?: number;
-  /** How many attempts of tasks of this tasklist start in a time. Default: any number. Since log version 7. */
+  /** How many attempts of tasks of this tasklist start in a time. Default: any number. */
   rate?: Rate;
-  /** While about so many tasks of this tasklist are queued, 1..100000000, submits of more are refused with RESOURCE_EXHAUSTED. Queued are those that are due and neither run nor have ended: ready ones, and those that wait for a moment between two attempts. What is delayed, or waits for long to be tried again, is counted when it is due; nothing that was accepted is ever refused. At most 100 tasklists of a domain have one. Default 0: no cap. */
+  /** While about so many tasks of this tasklist are queued, 1..100000000, submits of more are refused with RESOURCE_EXHAUSTED, and a request that has more of them alone with INVALID_ARGUMENT. Queued are those that are due and neither run nor have ended: ready ones, and those that wait for a moment between two attempts. What is delayed, or waits for long to be tried again, is counted when it is due; nothing that was accepted is ever refused. At most 100 tasklists of a domain have one. Default 0: no cap. */
   max_queued?: number;
-  /** Over how many partitions the tasklist is spread, 1..64: each is a table and a line of polls of its own, on another matching shard as far as there are any. More let several nodes serve one tasklist; tasks of different partitions start in about the order in which they became ready. Default 0: one. Change it any time: what waits in a partition that is no more is run as before. At most 100 tasklists of a domain have several. Since log version 8. */
+  /** Over how many partitions the tasklist is spread, 1..64: each is a table and a line of polls of its own, on another matching shard as far as there are any. More let several nodes serve one tasklist; tasks of different partitions start in about the order in which they became ready. Default 0: one. Change it any time: what waits in a partition that is no more is run as before. At most 100 tasklists of a domain have several. */
   partitions?: number;
-  /** The engine itself sets over how many partitions the tasklist is spread, between partitions and this number, 2..64: more once what becomes ready has been more than they are meant to take for a minute, fewer once it has been well below for two. At most 100 tasklists of a domain have this or several partitions. Default 0: it has as many as partitions says. Since log version 9. */
+  /** The engine itself sets over how many partitions the tasklist is spread, between partitions and this number, 2..64: more once what becomes ready has been more than they are meant to take for a minute, fewer once it has been well below for two. At most 100 tasklists of a domain have this or several partitions. Default 0: it has as many as partitions says. */
   partitions_max?: number;
-  /** The most attempts of tasks of this tasklist of each group (group of tasks.submit) that run at once, on all nodes together, 1..1000000. A group may have its own number (max_concurrency of groups.put). Tasks without a group are not counted. Default 0: no limit. Since log version 8. */
+  /** The most attempts of tasks of this tasklist of each group (group of tasks.submit) that run at once, on all nodes together, 1..1000000. A group may have its own number (max_concurrency of groups.put). Tasks without a group are not counted. Default 0: no limit. */
   max_concurrency_per_group?: number;
-  /** While about so many tasks of one group (group of tasks.submit) of this tasklist are queued, 1..100000000, submits of more tasks of that group are refused with RESOURCE_EXHAUSTED; those of other groups are accepted. Queued is what it is for max_queued, and both may be set. Tasks without a group are not counted. At most 100 tasklists of a domain have one. Default 0: no cap. Since log version 9. */
+  /** While about so many tasks of one group (group of tasks.submit) of this tasklist are queued, 1..100000000, submits of more tasks of that group are refused as for max_queued; those of other groups are accepted. Queued is what it is for max_queued, and both may be set. Tasks without a group are not counted. At most 100 tasklists of a domain have one. Default 0: no cap. */
   max_queued_per_group?: number;
 }
 
@@ -1698,13 +1672,13 @@ export interface Limit {
   max_concurrency: number;
   /** Changes with every put; the server sets it. In a put, 0 (default) means: replace any revision. Another number means: replace only this revision, otherwise STALE. */
   revision?: number;
-  /** How many attempts of all these types start in a time. Default: any number. Since log version 7. */
+  /** How many attempts of all these types start in a time. Default: any number. */
   rate?: Rate;
-  /** The most attempts of all these types of each group (group of tasks.submit) that run at once in the domain, on all nodes together, 1..1000000. A group may have its own number (max_concurrency of groups.put). Tasks without a group are not counted. Default 0: no limit. Since log version 8. */
+  /** The most attempts of all these types of each group (group of tasks.submit) that run at once in the domain, on all nodes together, 1..1000000. A group may have its own number (max_concurrency of groups.put). Tasks without a group are not counted. Default 0: no limit. */
   max_concurrency_per_group?: number;
-  /** The limit is in shadow: it counts attempts and starts as any other, and holds nothing up. What it would have held up is counted (would_wait of limits.top), so that a limit can be tried before it is put in force. Not with max_concurrency_per_group. Since log version 9. */
+  /** The limit is in shadow: it counts attempts and starts as any other, and holds nothing up. What it would have held up is counted (would_wait of limits.top), so that a limit can be tried before it is put in force. Not with max_concurrency_per_group. */
   shadow?: boolean;
-  /** What happens to a task that has waited for a slot of this limit for on_full_after_ms, while all of them were in use. Default: it waits on. Only with max_concurrency or max_concurrency_per_group, and not in shadow. Since log version 9. */
+  /** What happens to a task that has waited for a slot of this limit for on_full_after_ms, while all of them were in use. Default: it waits on. Only with max_concurrency or max_concurrency_per_group, and not in shadow. */
   on_full?: OnFull;
   /** How long a task waits for a slot before on_full acts, ms, 100..86400000. Only with an on_full other than wait. Default 1000. */
   on_full_after_ms?: number;
@@ -1720,7 +1694,7 @@ export interface Group {
   weight?: number;
   /** Changes with every put; the server sets it. In a put, 0 (default) means: replace any revision. Another number means: replace only this revision, otherwise STALE. */
   revision?: number;
-  /** How many attempts of this group may run at once in each limit that counts per group (max_concurrency_per_group of a domain, a tasklist, a type or a shared limit), 1..1000000: it holds in place of the number there. Where nothing counts per group it says nothing. Default 0: what the limit says. Since log version 8. */
+  /** How many attempts of this group may run at once in each limit that counts per group (max_concurrency_per_group of a domain, a tasklist, a type or a shared limit), 1..1000000: it holds in place of the number there. Where nothing counts per group it says nothing. Default 0: what the limit says. */
   max_concurrency?: number;
 }
 
@@ -1858,7 +1832,7 @@ export interface OrderKey {
   reason?: string;
 }
 
-/** Batch is tasks of a domain, in any tasklists, whose end is known as a whole. Since log version 10. */
+/** Batch is tasks of a domain, in any tasklists, whose end is known as a whole. */
 export interface Batch {
   /** As created. */
   batch_id?: string;
@@ -1908,7 +1882,7 @@ export type BatchState =
   | (string & {});
 
 export type Jitter =
-  /** Within a tenth of the wait, more or less. */
+  /** Within a tenth of the wait, more or less, and never more than max_interval_ms. */
   | "slight"
   /** Anything from 1 ms to the wait. */
   | "full"
@@ -1957,8 +1931,6 @@ export type OrderPolicy =
   | "skip"
   /** The task holds up its key, as blocked: until it is cancelled, or gets one more attempt (tasks.update with run_now or a time), or finish_within_ms is over. */
   | "block"
-  /** The same, and all tasks behind it leave the memory of history at once, however many there are. They are listed, read, cancelled and changed as before. */
-  | "park"
   | (string & {});
 
 export type SubmitOutcome =
@@ -1997,17 +1969,17 @@ export type TaskEventKind =
   | "cancelled"
   /** Out of attempts, or failed for good. */
   | "dead"
-  /** Its time was over. The error type says which one: start_within or finish_within. Since log version 5. */
+  /** Its time was over. The error type says which one: start_within or finish_within. */
   | "expired"
-  /** The worker put it off: no failure counted. Since log version 9. */
+  /** The worker put it off: no failure counted. */
   | "snoozed"
-  /** A client changed it; the message names the fields. Since log version 10. */
+  /** A client changed it; the message names the fields. */
   | "updated"
   /** A dead letter was brought back: failures count from 0 again. */
   | "redriven"
-  /** It would be dead, and holds up its order key instead. The message says why. Since log version 10. */
+  /** It would be dead, and holds up its order key instead. The message says why. */
   | "blocked"
-  /** An operator gave it one more attempt while it held up its order key. Since log version 10. */
+  /** An operator gave it one more attempt while it held up its order key. */
   | "unblocked"
   | (string & {});
 
@@ -2028,7 +2000,7 @@ export type TaskState =
   | "dead"
   /** Cancelled by a client. */
   | "cancelled"
-  /** Not begun or not completed in the time that it had (start_within_ms, finish_within_ms). Since log version 5. */
+  /** Not begun or not completed in the time that it had (start_within_ms, finish_within_ms). */
   | "expired"
   | (string & {});
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 )
 
@@ -73,17 +74,9 @@ func (l *lists) frontend(n topology.Partitioning) {
 	l.service(Frontend)
 	l.publish(anyTenant, topology.CancelHintAny, topology.HintGivenUp, topology.HintBatchAny, topology.HintSilent)
 	l.subscribe(topology.APIAll, topology.HintLoad, topology.HintTasklistLoad, topology.HintSilent)
-	l.publish(
-		topology.BucketSubject(topology.ConfigBucket, topology.DomainKeys),
-		topology.BucketSubject(topology.ConfigBucket, topology.TypeKeys),
-		topology.BucketSubject(topology.ConfigBucket, topology.TasklistKeys),
-		topology.BucketSubject(topology.ConfigBucket, topology.LimitKeys),
-		topology.BucketSubject(topology.ConfigBucket, topology.GroupKeys),
-		topology.BucketSubject(topology.ConfigBucket, topology.PauseKeys),
-		topology.BucketSubject(topology.ConfigBucket, topology.DrainKeys),
-		topology.BucketSubject(topology.ConfigBucket, topology.ScaleKeys),
-		topology.BucketSubject(topology.ConfigBucket, topology.WorkersKeys),
-	)
+	for _, keys := range catalog.AllKeys() {
+		l.publish(topology.BucketSubject(topology.ConfigBucket, keys))
+	}
 	l.bucket(topology.CheckpointsBucket) // the epochs of matching's owners
 	for p := range n.History {
 		l.publish(topology.SubmitAny(p), topology.UniqueKeyAny(p), topology.BatchAny(p), topology.Event(p))
@@ -94,7 +87,6 @@ func (l *lists) frontend(n topology.Partitioning) {
 		l.calls(p, topology.TimerCall, "get", "list", "describe")
 	}
 	l.deadLetters()
-	l.publish(topology.DeadAny) // marks in place of those that are purged
 	for m := range n.Matching {
 		l.publish(topology.MatchingPollAny(m))
 		l.calls(m, topology.MatchingCall, "describe")
@@ -110,7 +102,7 @@ func (l *lists) history(n topology.Partitioning) {
 	l.publish(topology.BucketSubject(topology.CheckpointsBucket, topology.HistoryCheckpoints))
 	for p := range n.History {
 		log, waiting, archive := topology.HistoryStream(p), topology.TimerStream(p), topology.ArchiveStream(p)
-		l.publish(topology.Event(p), topology.ShelfAny(p), topology.UniqueKeyAny(p), topology.TimerAny(p), topology.ArchiveAny(p), topology.Quarantine(string(History), p))
+		l.publish(topology.Event(p), topology.UniqueKeyAny(p), topology.TimerAny(p), topology.ArchiveAny(p), topology.Quarantine(string(History), p))
 		l.publish(topology.BatchAny(p), topology.SubmitAny(p)) // a batch that is completed, and its callback
 		l.stream(log)
 		l.publish(api("STREAM.PURGE", log), api("DIRECT.GET", log))

@@ -58,11 +58,6 @@ var (
 			"`undelivered` = the grant may never have reached a worker, since matching was lost.",
 		Worry: "a rate: workers die, lose their connection, or need longer than their deadline",
 	}
-	AttemptsKept = Metric{
-		Name: "yardmaster.history.attempts.kept", Kind: Counter, Unit: "{attempt}",
-		Tells: "Attempts that failed and are tried again in place: their workers keep them, with their slots, as pinned_for_ms of their policies allows.",
-		Worry: "as many as attempts fail, with limits that are full: slots are held by waits",
-	}
 	TasksDead = Metric{
 		Name: "yardmaster.history.tasks.dead", Kind: Counter, Unit: "{task}", Attributes: []string{Domain, Tasklist},
 		Tells: "Tasks that became dead letters: out of attempts, or failed for good.",
@@ -94,20 +89,6 @@ var (
 		Name: "yardmaster.history.domains.lagging", Kind: Gauge, Unit: "{domain}", Attributes: []string{Partition},
 		Tells: "Domains that have too many ready tasks of a priority and are read separately; other domains are not delayed.",
 		Worry: "more than 0 for hours: they have too few workers",
-	}
-	ShelvedTasks = Metric{
-		Name: "yardmaster.history.shelf.tasks", Kind: Gauge, Unit: "{task}", Attributes: []string{Partition},
-		Tells: "Tasks that wait behind others of their order key and are on the shelf, not in memory.",
-		Worry: "a rise for hours: a key is blocked, see `yard task list --blocked`",
-	}
-	ShelfPagesWritten = Metric{
-		Name: "yardmaster.history.shelf_pages.written", Kind: Counter, Unit: "{page}",
-		Tells: "Pages of tasks put on the shelf.",
-	}
-	ShelfPagesRead = Metric{
-		Name: "yardmaster.history.shelf_pages.read", Kind: Counter, Unit: "{page}",
-		Tells: "Pages of tasks taken back from the shelf, or looked at for an event.",
-		Worry: "far more than were written: events look at pages in vain",
 	}
 	WriteRetries = Metric{
 		Name: "yardmaster.history.write.retries", Kind: Counter, Unit: "{write}",
@@ -141,8 +122,8 @@ const (
 
 func history() []Metric {
 	return []Metric{
-		TaskWait, OldestReady, TasksLoaded, AttemptsGranted, AttemptsTakenBack, AttemptsExpired, AttemptsKept, TasksDead, LettersDeleted, TasksArchived, TasksParked, TasksCarried,
-		SubmitMessagesRead, SubmitMessagesPassedOver, DomainsLagging, ShelvedTasks, ShelfPagesWritten, ShelfPagesRead, EventMessagesApplied, EventsApplied, EventsRefused,
+		TaskWait, OldestReady, TasksLoaded, AttemptsGranted, AttemptsTakenBack, AttemptsExpired, TasksDead, LettersDeleted, TasksArchived, TasksParked, TasksCarried,
+		SubmitMessagesRead, SubmitMessagesPassedOver, DomainsLagging, EventMessagesApplied, EventsApplied, EventsRefused,
 		TriggersSent, TriggersResent,
 		WriteRetries, RecordsQuarantined, StorageFull,
 	}

@@ -127,7 +127,7 @@ func TestFiltersOfBatchesTakeTheirOwn(t *testing.T) {
 	home, members, ends := BatchHome(3, "shop", "a.b"), BatchMembers(3, "shop", "a.b", made), BatchEnds(3, "shop", "a.b", made)
 	elsewhere := []string{
 		BatchHome(4, "shop", "a.b"), BatchMembers(4, "shop", "a.b", made), BatchEnds(4, "shop", "a.b", made), BatchHome(30, "shop", "a.b"),
-		Event(3), Fired(3), ShelfPage(3, 1, 1), UniqueKey(3, "shop", "a.b"), SubmitShared(3, 1), ArchiveOf(3, "shop"), ArchivePage(3, 0, 17), ArchiveIndexed(3),
+		Event(3), Fired(3), UniqueKey(3, "shop", "a.b"), SubmitShared(3, 1), ArchiveOf(3, "shop"), ArchivePage(3, 0, 17), ArchiveIndexed(3),
 	}
 	all := append([]string{home, members, ends, BatchHome(3, "bank", "a.b"), HintBatch(3), HintBatch(4)}, elsewhere...)
 	for filter, want := range map[string][]string{
@@ -157,7 +157,7 @@ func TestBatchesAreInTheStreamsOfTheirPartition(t *testing.T) {
 		if !match(HistoryAny(3), subject) || match(HistoryAny(2), subject) {
 			t.Errorf("%s is not in the log of partition 3 alone", subject)
 		}
-		if _, ok := LaneOf(3, subject); ok || IsSubmit(3, subject) || IsUniqueKey(3, subject) || match(ShelfAny(3), subject) {
+		if _, ok := LaneOf(3, subject); ok || IsSubmit(3, subject) || IsUniqueKey(3, subject) {
 			t.Errorf("%s is taken for something else", subject)
 		}
 	}
@@ -181,7 +181,7 @@ func TestTheDomainOfABatchIsReadBack(t *testing.T) {
 		BatchHome(3, "home", "a.b"):    "home",
 		BatchHome(4, "shop", "import"): "", BatchHome(30, "shop", "import"): "", // of other partitions
 		BatchMembers(3, "shop", "import", 1): "", BatchEnds(3, "shop", "import", 1): "",
-		Event(3): "", SubmitShared(3, 1): "", ShelfPage(3, 1, 2): "", UniqueKey(3, "shop", "import"): "", HintBatch(3): "",
+		Event(3): "", SubmitShared(3, 1): "", UniqueKey(3, "shop", "import"): "", HintBatch(3): "",
 		"yard.history.3.batch.home.": "", "yard.history.3.batch.home.shop": "", "yard.history.3.batch.home": "", "": "",
 		"x.yard.history.3.batch.home.shop.1": "",
 	} {
@@ -240,26 +240,5 @@ func TestTimesOfBatchesFitTogether(t *testing.T) {
 	}
 	if BatchesMax <= 0 {
 		t.Error("a domain has no room for batches")
-	}
-}
-
-// Each page of a shelf has a subject of its own: of another owner, number or partition it is another one.
-func TestPagesOfShelvesShareNoSubject(t *testing.T) {
-	seen := map[string]bool{}
-	for p := range 3 {
-		for _, epoch := range []uint64{0, 1, 11, 1<<64 - 1} {
-			for _, n := range []uint64{0, 1, 11, 1<<64 - 1} {
-				page := ShelfPage(p, epoch, n)
-				if seen[page] {
-					t.Errorf("%s is there twice", page)
-				}
-				if seen[page] = true; !match(ShelfAny(p), page) || match(ShelfAny(p+1), page) || !match(HistoryAny(p), page) || match(BatchAny(p), page) {
-					t.Errorf("%s is not a page of partition %d alone", page, p)
-				}
-				if _, ok := LaneOf(p, page); ok || IsSubmit(p, page) || IsUniqueKey(p, page) || DomainOfBatchHome(p, page) != "" {
-					t.Errorf("%s is taken for something else", page)
-				}
-			}
-		}
 	}
 }

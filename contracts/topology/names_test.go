@@ -29,8 +29,6 @@ func TestNamesStayAsTheyAre(t *testing.T) {
 		HistoryAny(3):                            "yard.history.3.>",
 		Event(3):                                 "yard.history.3.event",
 		Fired(3):                                 "yard.history.3.fired",
-		ShelfPage(3, 12, 5):                      "yard.history.3.shelf.12-5",
-		ShelfAny(3):                              "yard.history.3.shelf.*",
 		Timer(3, 28_333_333):                     "yard.timer.3.28333333",
 		TimerAny(3):                              "yard.timer.3.*",
 		TimerFence(3):                            "yard.timer.3.fence",
@@ -44,7 +42,6 @@ func TestNamesStayAsTheyAre(t *testing.T) {
 		ArchiveIndexed(3):                        "yard.archive.3.indexed",
 		Dead("shop", "mail", id):                 "yard.dead.shop.mail." + id.String(),
 		DeadFilter("shop"):                       "yard.dead.shop.>",
-		DeadMarked("shop"):                       "yard.dead.shop",
 		Quarantine("history", 3):                 "yard.quarantine.history.3",
 		QuarantineFilter("", -1):                 "yard.quarantine.*.*",
 		QuarantineFilter("timer", 0):             "yard.quarantine.timer.0",
@@ -61,9 +58,6 @@ func TestNamesStayAsTheyAre(t *testing.T) {
 		ArchiveStream(3):                         "YARD_ARCHIVE_3",
 		BucketStream(ConfigBucket):               "KV_YARD_CONFIG",
 		BucketSubject(ConfigBucket, ClusterKey):  "$KV.YARD_CONFIG.cluster",
-		DomainKey("shop"):                        "domain.shop",
-		TypeKey("shop", "email.send"):            "type.shop.email.send",
-		TypeKeysOf("shop"):                       "type.shop.>",
 		MemberKey("history", "n1"):               "history.n1",
 		MemberKeys("history"):                    "history.*",
 		HistoryCheckpoint(3):                     "history.3",
@@ -104,31 +98,6 @@ func TestNamesAreReadBack(t *testing.T) {
 			t.Errorf("the domain of %s is %q", subject, got)
 		}
 	}
-	for key, want := range map[string]string{DomainKey("shop"): "shop", "domain.": "", "domain": "", TypeKey("shop", "x"): "", "domains.shop": ""} {
-		if got, ok := DomainOfKey(key); got != want || ok != (want != "") {
-			t.Errorf("%s is domain %q, %v", key, got, ok)
-		}
-	}
-	for key, want := range map[string][2]string{TypeKey("shop", "a.b"): {"shop", "a.b"}, TypeKey("s", "x"): {"s", "x"}} {
-		if d, name, ok := TypeOfKey(key); !ok || d != want[0] || name != want[1] {
-			t.Errorf("%s is type %q of %q, %v", key, name, d, ok)
-		}
-	}
-	for _, key := range []string{"", "type.", "type.shop", "type..x", "type.shop.", DomainKey("shop"), ClusterKey} {
-		if d, name, ok := TypeOfKey(key); ok {
-			t.Errorf("%s is type %q of %q", key, name, d)
-		}
-	}
-	for key, want := range map[string][2]string{ // tasklist, limit
-		TasklistSettingsKey("shop", "a"): {"a", ""}, LimitKey("shop", "a"): {"", "a"}, "limit.shop.": {}, "limit.shop": {}, "limit..a": {}, "limit.shop.a.b": {},
-		"tasklist.shop.a.b": {}, "limits.shop.a": {}, TypeKey("shop", "a"): {}, DomainKey("shop"): {}, "": {},
-	} {
-		d, tasklist, ok := TasklistOfKey(key)
-		e, limit, also := LimitOfKey(key)
-		if ok != (want[0] != "") || also != (want[1] != "") || ok && (d != "shop" || tasklist != want[0]) || also && (e != "shop" || limit != want[1]) {
-			t.Errorf("%s is tasklist %q of %q, %v, and limit %q of %q, %v", key, tasklist, d, ok, limit, e, also)
-		}
-	}
 	for key, want := range map[string]bool{MemberKey("history", "n1"): true, "history": false, ".n1": false, "history.": false, "": false} {
 		if s, n, ok := MemberOfKey(key); ok != want || ok && (s != "history" || n != "n1") {
 			t.Errorf("%s is %q of %q, %v", key, n, s, ok)
@@ -166,7 +135,7 @@ func TestStreamsShareNothing(t *testing.T) {
 		if s.Memory != hints || s.WorkQueue != hints || s.DiscardOld != hints || (s.BytesMax > 0) != hints || s.DedupeWindow == 0 || s.AgeMax != 0 {
 			t.Errorf("%+v", s)
 		}
-		if log := strings.HasPrefix(s.Name, "YARD_HISTORY_") || strings.HasPrefix(s.Name, "YARD_ARCHIVE_") || s.Name == DeadLetterStream; s.MessageTTL != log || log && (!s.AtomicBatch || s.DedupeWindow != DedupeWindow) {
+		if log := strings.HasPrefix(s.Name, "YARD_HISTORY_") || strings.HasPrefix(s.Name, "YARD_ARCHIVE_"); s.MessageTTL != log || log && (!s.AtomicBatch || s.DedupeWindow != DedupeWindow) {
 			t.Errorf("%+v", s)
 		}
 	}
@@ -249,14 +218,6 @@ func TestSubjectsOfDeadLettersAndKeysAreReadBack(t *testing.T) {
 	for _, subject := range []string{"yard.dead.shop", "yard.dead.shop.mail", "yard.dead.shop.mail.x", "dead.shop.mail." + id.String()} {
 		if _, _, ok := DeadOfSubject(subject); ok {
 			t.Errorf("%q is taken for a dead letter", subject)
-		}
-	}
-	if !IsDeadMarked(DeadMarked("shop")) {
-		t.Error("what is said of a domain's letters is not known again")
-	}
-	for _, subject := range []string{Dead("shop", "mail", id), "yard.dead.shop.mail", "yard.dead.", "yard.dead", "dead.shop"} {
-		if IsDeadMarked(subject) {
-			t.Errorf("%q is taken for what is said of a domain's letters", subject)
 		}
 	}
 	key := UniqueKey(3, "shop", "order 1")

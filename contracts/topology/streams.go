@@ -87,8 +87,7 @@ func Streams(n Partitioning) []Stream {
 	return append(
 		all,
 		Stream{
-			Name: DeadLetterStream, Subjects: []string{DeadAny},
-			AtomicBatch: true, MessageTTL: true, DedupeWindow: DedupeWindow,
+			Name: DeadLetterStream, Subjects: []string{DeadAny}, DedupeWindow: DedupeWindow,
 		},
 		Stream{
 			Name: QuarantineStream, Subjects: []string{quarantinePrefix + ">"},

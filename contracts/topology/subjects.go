@@ -168,15 +168,6 @@ func LaneOf(p int, subject string) (lane ids.Lane, ok bool) {
 // Event is where batches of task events are appended.
 func Event(p int) string { return "yard.history." + num(p) + ".event" }
 
-// ShelfPage is where the owner of an epoch writes its n-th page of tasks that wait behind others of their order key. Each has a subject of
-// its own, so that it can be purged by itself.
-func ShelfPage(p int, epoch, n uint64) string {
-	return "yard.history." + num(p) + ".shelf." + strconv.FormatUint(epoch, 10) + "-" + strconv.FormatUint(n, 10)
-}
-
-// ShelfAny filters all pages of partition p.
-func ShelfAny(p int) string { return "yard.history." + num(p) + ".shelf.*" }
-
 // Fired holds the timer's firing cursor: only its last message counts.
 func Fired(p int) string { return "yard.history." + num(p) + ".fired" }
 
@@ -325,16 +316,7 @@ func DeadOfSubject(subject string) (domain string, id ids.TaskID, ok bool) {
 	return domain, id, ok && cut && named && err == nil
 }
 
-// DeadMarked says that marks lie in place of dead letters of a domain. No filter of its letters has it.
-func DeadMarked(domain string) string { return "yard.dead." + domain }
-
-// IsDeadMarked tells whether a subject is one of DeadMarked.
-func IsDeadMarked(subject string) bool {
-	domain, ok := strings.CutPrefix(subject, "yard.dead.")
-	return ok && domain != "" && !strings.Contains(domain, ".")
-}
-
-// DeadAny filters the dead letters of all domains, and what is said of them.
+// DeadAny filters the dead letters of all domains.
 const DeadAny = "yard.dead.>"
 
 // DeadFilter filters the dead letters of a domain.

@@ -39,10 +39,10 @@ type Domain struct {
 	MaxConcurrencyPerGroup int
 	// Rate is how many attempts of the domain start in a time. Default: any number.
 	Rate Rate
-	// DeadLettersMaxAge is how long dead letters are kept after their tasks ended, 1 minute to 366 days. Older ones are deleted, unless they are being
-	// redriven. Default 0: until they are redriven or purged.
+	// DeadLettersMaxAge is how long dead letters are kept after they were stored, about when their tasks ended, 1 minute to 366 days. Older ones are purged,
+	// within a minute. Default 0: until they are redriven or purged.
 	DeadLettersMaxAge time.Duration
-	// DeadLettersMax is how many dead letters are kept, 1..10000000; the oldest beyond that are deleted. Default 0: all.
+	// DeadLettersMax is how many dead letters are kept, 1..10000000; the oldest beyond that are purged, within a minute. Default 0: all.
 	DeadLettersMax int64
 	// Revision changes with every put. PutDomain replaces only this revision, or any if it is 0.
 	Revision int64

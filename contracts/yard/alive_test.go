@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
-	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
 
 // TestAWorkerSendsSignsOfLife: the first one before its first poll, which names it, then in its interval while handlers run and outcomes are reported, and a
@@ -112,25 +111,6 @@ func TestSignsOfLifeHaveBounds(t *testing.T) {
 	}
 	if NewWorker(nil, "list").cfg.signs != signsDefault {
 		t.Error("it sends none by itself")
-	}
-}
-
-// TestAnEngineThatKnowsNoSigns refuses them, by the number of the field or its name; then polls go on without. It may refuse the version, too.
-func TestAnEngineThatKnowsNoSigns(t *testing.T) {
-	b := newBench(WithSignsOfLife(time.Second), WithVersion("v1"))
-	for path, want := range map[string]bool{"/#9": true, "/worker_id": true, "/#8": false, "/worker": false} {
-		p := newSession(b.worker, b.engine).pollers()[0]
-		req := &yardv1.PollRequest{Tasklist: "mail", WorkerVersion: "v1"}
-		req.WorkerId = p.signs.id()
-		if got := p.leaveOut(req, fault.At(fault.InvalidArgument, path, "unknown field")); got != want || (req.WorkerId == "") != want || (p.signs.id() == "") != want {
-			t.Errorf("%s: %v, %v", path, got, req)
-		}
-		if p.leaveOut(req, fault.At(fault.Unavailable, "/#9", "no node")) || p.leaveOut(req, nil) {
-			t.Error("it leaves something out")
-		}
-		if !p.leaveOut(req, fault.At(fault.InvalidArgument, "/#7", "unknown field")) || req.WorkerVersion != "" {
-			t.Errorf("the version stays: %v", req)
-		}
 	}
 }
 

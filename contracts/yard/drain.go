@@ -9,7 +9,7 @@ import (
 // DrainTasklist has submits to a tasklist refused with FAILED_PRECONDITION until it is resumed, and returns the drain as stored. It
 // takes effect within a second. What was accepted goes on: it starts, is tried again, and comes back from a delay. A submit that was
 // stored before and is repeated with its request id is answered as before. Draining again replaces the drain.
-// FAILED_PRECONDITION: 1000 tasklists, types and groups of the domain are drained, or the cluster writes a log version before 6.
+// FAILED_PRECONDITION: 1000 tasklists, types and groups of the domain are drained.
 func (c *Client) DrainTasklist(ctx context.Context, name string, o PauseOptions) (Pause, error) {
 	req := &yardv1.DrainTasklistRequest{Name: name, Reason: o.Reason, By: o.By, ForMs: milliseconds(o.For)}
 	resp, err := call[yardv1.DrainTasklistResponse](ctx, &c.transport, c.subject("tasklists.drain"), req)
@@ -36,7 +36,7 @@ func (c *Client) ResumeDrainedType(ctx context.Context, name string) (Pause, err
 	return pauseOf(resp.GetPause()), err
 }
 
-// DrainGroup is DrainTasklist for a group (Task.Group), in all tasklists. FAILED_PRECONDITION also if the cluster writes a log version before 9.
+// DrainGroup is DrainTasklist for a group (Task.Group), in all tasklists.
 func (c *Client) DrainGroup(ctx context.Context, name string, o PauseOptions) (Pause, error) {
 	req := &yardv1.DrainGroupRequest{Name: name, Reason: o.Reason, By: o.By, ForMs: milliseconds(o.For)}
 	resp, err := call[yardv1.DrainGroupResponse](ctx, &c.transport, c.subject("groups.drain"), req)

@@ -23,7 +23,7 @@ var (
 	ErrUnknown error = &fault.Error{Code: fault.Unknown, Message: "it is not known whether it happened"}
 	// ErrPermissionDenied: the login may not do this.
 	ErrPermissionDenied error = &fault.Error{Code: fault.PermissionDenied, Message: "permission denied"}
-	// ErrUnimplemented: the engine is older than this call.
+	// ErrUnimplemented: the engine does not know this call.
 	ErrUnimplemented error = &fault.Error{Code: fault.Unimplemented, Message: "the engine does not know this call"}
 	// ErrInternal: a defect of the engine.
 	ErrInternal error = &fault.Error{Code: fault.Internal, Message: "a defect of the engine"}

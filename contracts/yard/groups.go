@@ -31,7 +31,7 @@ type Group struct {
 
 // PutGroup sets the weight of a group, and how many of its attempts may run at once, and returns its settings as stored. They count
 // within a second; the weight for tasks that become ready from then on. STALE: another revision than g's is stored. FAILED_PRECONDITION: 10000 groups of the domain have
-// settings, or the cluster writes a log version before 7, or before 8 with MaxConcurrency.
+// settings.
 func (c *Client) PutGroup(ctx context.Context, g Group) (Group, error) {
 	req := &yardv1.PutGroupRequest{Group: &yardv1.Group{Name: g.Name, Description: g.Description, MaxConcurrency: int32Of(g.MaxConcurrency), Revision: g.Revision}}
 	switch {

@@ -82,7 +82,6 @@ type TaskInfo struct {
 	AwaitsTurn bool
 	Blocked    bool
 	BlocksKey  bool
-	ParksKey   bool
 	// Batch is the batch that it is a member of; "" = none.
 	Batch string
 	// Revision is 1 for a task as it was submitted, and one more with each update; 0 if the engine does not tell.
@@ -104,8 +103,6 @@ type Event struct {
 	Message, ErrorType string
 	// DueAt is when a task that was parked or failed is due again.
 	DueAt time.Time
-	// Kept: its worker kept the attempt that failed, to try again in place at DueAt.
-	Kept bool
 }
 
 // TasklistInfo is what a tasklist holds.
@@ -168,12 +165,12 @@ func infoOf(w *yardv1.Task) *TaskInfo {
 		Traceparent: w.GetTraceparent(), Headers: w.GetHeaders(), Group: w.GetGroup(), Cost: int(w.GetCost()), Redrives: int(w.GetRedrives()), Revision: w.GetRevision(),
 		UniqueKey: w.GetUniqueKey(), UniqueFor: time.Duration(w.GetUniqueForMs()) * time.Millisecond,
 		OrderKey: w.GetOrderKey(), Batch: w.GetBatchId(), AwaitsTurn: w.GetAwaitsTurn(), Blocked: w.GetBlocked(),
-		BlocksKey: w.GetOrderPolicy() == yardv1.OrderPolicy_ORDER_POLICY_BLOCK, ParksKey: w.GetOrderPolicy() == yardv1.OrderPolicy_ORDER_POLICY_PARK,
+		BlocksKey: w.GetOrderPolicy() == yardv1.OrderPolicy_ORDER_POLICY_BLOCK,
 	}
 	for _, e := range w.GetEvents() {
 		t.Events = append(t.Events, Event{
 			Kind: e.Kind.Name(), At: instant(e.AtMs), Grant: int(e.Grant), Worker: e.Worker, Message: e.Message, ErrorType: e.ErrorType,
-			DueAt: instant(e.DueAtMs), Kept: e.Kept,
+			DueAt: instant(e.DueAtMs),
 		})
 	}
 	return t

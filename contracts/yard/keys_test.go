@@ -26,14 +26,6 @@ func TestKeysGoIntoARequest(t *testing.T) {
 			Task{OrderKey: "account", BlocksKey: true},
 			&yardv1.NewTask{OrderKey: "account", OrderPolicy: yardv1.OrderPolicy_ORDER_POLICY_BLOCK},
 		},
-		"parks": {
-			Task{OrderKey: "account", ParksKey: true},
-			&yardv1.NewTask{OrderKey: "account", OrderPolicy: yardv1.OrderPolicy_ORDER_POLICY_PARK},
-		},
-		"parks, which blocks": {
-			Task{OrderKey: "account", ParksKey: true, BlocksKey: true},
-			&yardv1.NewTask{OrderKey: "account", OrderPolicy: yardv1.OrderPolicy_ORDER_POLICY_PARK},
-		},
 		"both": {
 			Task{OrderKey: "account", Unique: &Unique{Key: "k", Replace: true}},
 			&yardv1.NewTask{OrderKey: "account", UniqueKey: "k", OnConflict: yardv1.OnConflict_ON_CONFLICT_REPLACE},

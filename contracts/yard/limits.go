@@ -73,8 +73,7 @@ func onFullOf(w yardv1.OnFull) OnFull {
 
 // PutLimit creates or changes a limit and returns it as stored. It takes effect within a second: a smaller one stops
 // no attempt, but fewer start until enough have ended. STALE: another revision than l's is stored.
-// FAILED_PRECONDITION: the domain has 1000 limits, or the cluster writes a log version before 6, before 8 with MaxConcurrencyPerGroup,
-// or before 9 with Shadow or OnFull.
+// FAILED_PRECONDITION: the domain has 1000 limits.
 func (c *Client) PutLimit(ctx context.Context, l Limit) (Limit, error) {
 	req := &yardv1.PutLimitRequest{Limit: &yardv1.Limit{
 		Name: l.Name, Description: l.Description, MaxConcurrency: int32Of(l.MaxConcurrency), Rate: l.Rate.wire(),

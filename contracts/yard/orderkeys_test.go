@@ -191,8 +191,7 @@ func TestWhatATaskSaysOfItsKeyAndBatchComesBack(t *testing.T) {
 			{},
 			{OrderKey: "account 7"},
 			{OrderKey: "account 7", BlocksKey: true},
-			{OrderKey: "account 7", ParksKey: true},
-			{OrderKey: "account 7", ParksKey: true, Batch: "import"},
+			{OrderKey: "account 7", BlocksKey: true, Batch: "import"},
 			{Batch: "import"},
 		}
 		for _, task := range submitted {
@@ -214,7 +213,7 @@ func TestWhatATaskSaysOfItsKeyAndBatchComesBack(t *testing.T) {
 				t.Fatal(i, err)
 			}
 			want := submitted[i]
-			if got.OrderKey != want.OrderKey || got.BlocksKey != want.BlocksKey || got.ParksKey != want.ParksKey || got.Batch != want.Batch {
+			if got.OrderKey != want.OrderKey || got.BlocksKey != want.BlocksKey || got.Batch != want.Batch {
 				t.Errorf("%+v came back as %+v", want, got)
 			}
 			i++

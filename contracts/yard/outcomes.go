@@ -25,8 +25,6 @@ type outcome struct {
 	held       *held
 	completion *yardv1.Completion
 	failure    *yardv1.Failure
-	// verdict is the engine's, once it is finished; nil = there is none.
-	verdict *yardv1.Verdict
 	// size is its encoded size, bytes.
 	size int
 }
@@ -123,32 +121,18 @@ func (r *reporter) run(ctx context.Context) {
 func (r *reporter) fly(ctx context.Context, batch []outcome) {
 	for try := 0; len(batch) > 0; try++ {
 		verdicts, err := r.send(ctx, batch)
-		if code := fault.CodeOf(err); (code == fault.InvalidArgument || code == fault.FailedPrecondition) && len(batch) > 1 {
+		if fault.CodeOf(err) == fault.InvalidArgument && len(batch) > 1 {
 			// One bad entry has the whole request refused: find it by halves.
 			half := len(batch) / 2
 			r.fly(ctx, batch[:half:half])
 			r.fly(ctx, batch[half:])
 			return
 		}
-		if fault.CodeOf(err) == fault.FailedPrecondition && r.counted(&batch[0]) {
-			continue
-		}
 		batch = r.sift(batch, verdicts, err, time.Now())
 		if len(batch) == 0 || !pause(ctx, backoff(try, retryAfterOf(err))) {
 			return
 		}
 	}
-}
-
-// counted makes a failure of a snooze that the cluster does not know yet: its task is tried again when it asked for, and not when the attempt's
-// time is over. It returns false for others.
-func (r *reporter) counted(o *outcome) bool {
-	if o.failure == nil || !o.failure.Snooze {
-		return false
-	}
-	r.log.Warn("a snooze counts as a failure until the cluster writes a newer log version", "task_id", o.held.TaskID)
-	o.failure.Snooze = false
-	return true
 }
 
 // sift removes the outcomes that need no repeat, and returns the rest.
@@ -161,7 +145,7 @@ func (r *reporter) sift(batch []outcome, verdicts []*yardv1.Verdict, err error, 
 			e := fault.From(err)
 			code, message = string(e.Code), e.Message
 		} else {
-			code, message, o.verdict = verdicts[i].Code, verdicts[i].Message, verdicts[i]
+			code, message = verdicts[i].Code, verdicts[i].Message
 		}
 		if passing(code) && now.Before(o.held.expires) {
 			again = append(again, o)

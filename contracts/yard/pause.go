@@ -28,7 +28,7 @@ type PauseOptions struct {
 
 // PauseTasklist has no task of a tasklist start until it is resumed, and returns the pause as stored. It takes effect
 // within a second. Pausing again replaces the pause, and changed settings keep it. FAILED_PRECONDITION: 1000 tasklists,
-// types and groups of the domain are paused, or the cluster writes a log version before 6.
+// types and groups of the domain are paused.
 func (c *Client) PauseTasklist(ctx context.Context, name string, o PauseOptions) (Pause, error) {
 	req := &yardv1.PauseTasklistRequest{Name: name, Reason: o.Reason, By: o.By, ForMs: milliseconds(o.For)}
 	resp, err := call[yardv1.PauseTasklistResponse](ctx, &c.transport, c.subject("tasklists.pause"), req)
@@ -55,7 +55,7 @@ func (c *Client) ResumeType(ctx context.Context, name string) (Pause, error) {
 	return pauseOf(resp.GetPause()), err
 }
 
-// PauseGroup is PauseTasklist for a group (Task.Group), in all tasklists. FAILED_PRECONDITION also if the cluster writes a log version before 9.
+// PauseGroup is PauseTasklist for a group (Task.Group), in all tasklists.
 func (c *Client) PauseGroup(ctx context.Context, name string, o PauseOptions) (Pause, error) {
 	req := &yardv1.PauseGroupRequest{Name: name, Reason: o.Reason, By: o.By, ForMs: milliseconds(o.For)}
 	resp, err := call[yardv1.PauseGroupResponse](ctx, &c.transport, c.subject("groups.pause"), req)

@@ -4,10 +4,8 @@ import (
 	"context"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
 
@@ -88,10 +86,4 @@ func versionOf(info *debug.BuildInfo) string {
 		return ""
 	}
 	return clip(info.Main.Version, versionBytesMax)
-}
-
-// unknownField tells that the engine is of a version that does not know a field of PollRequest, and refuses it. In protobuf it names the number.
-func unknownField(err error, name string, number int) bool {
-	e := fault.From(err)
-	return e != nil && e.Code == fault.InvalidArgument && (e.Path == "/"+name || e.Path == "/#"+strconv.Itoa(number))
 }

@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
@@ -89,43 +88,30 @@ func TestTopLimitsAreAskedForAsWanted(t *testing.T) {
 	})
 }
 
-// A worker tells its version, also to an engine that refuses it: then it goes on without.
 func TestAWorkerTellsItsVersion(t *testing.T) {
-	for name, path := range map[string]string{"known": "", "unknown": "/#7"} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				s := newStack(t)
-				s.engine.locked(func() {
-					s.engine.script = func(endpoint string, _ int, msg *nats.Msg) bool {
-						return endpoint == "tasks.poll" && path != "" && strings.Contains(string(msg.Data), "v1.4.2") &&
-							s.engine.refuse(msg, fault.At(fault.InvalidArgument, path, "unknown field"))
-					}
-				})
-				w := yard.NewWorker(s.client, "mail", yard.WithVersion("v1.4.2"), yard.WithPollWait(time.Second))
-				w.HandleRest(func(context.Context, *yard.Attempt) (yard.Payload, error) { return yard.Payload{}, nil })
-				ctx, stop := context.WithCancel(t.Context())
-				ended := make(chan error, 1)
-				go func() { ended <- w.Run(ctx) }()
-				time.Sleep(3500 * time.Millisecond)
-				synctest.Wait()
-				with, without := 0, 0
-				for _, p := range s.polls() {
-					if p.WorkerVersion == "v1.4.2" {
-						with++
-					} else {
-						without++
-					}
-				}
-				if path == "" && (with < 4 || without > 0) || path != "" && (with > 2 || without < 4) {
-					t.Errorf("%d polls with a version, %d without", with, without)
-				}
-				stop()
-				if err := <-ended; err != nil {
-					t.Error(err)
-				}
-			})
-		})
-	}
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		w := yard.NewWorker(s.client, "mail", yard.WithVersion("v1.4.2"), yard.WithPollWait(time.Second))
+		w.HandleRest(func(context.Context, *yard.Attempt) (yard.Payload, error) { return yard.Payload{}, nil })
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- w.Run(ctx) }()
+		time.Sleep(3500 * time.Millisecond)
+		synctest.Wait()
+		polls := s.polls()
+		if len(polls) < 4 {
+			t.Errorf("%d polls", len(polls))
+		}
+		for _, p := range polls {
+			if p.WorkerVersion != "v1.4.2" {
+				t.Errorf("a poll of version %q", p.WorkerVersion)
+			}
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 	long := yard.NewWorker(nil, "mail", yard.WithVersion(strings.Repeat("x", 65)))
 	if err := long.Run(t.Context()); fault.CodeOf(err) != fault.InvalidArgument || !strings.Contains(err.Error(), "version has 65 bytes") {
 		t.Errorf("got %v", err)

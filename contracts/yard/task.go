@@ -60,8 +60,6 @@ type Task struct {
 	// BlocksKey: where it would be dead, it holds up its OrderKey instead, until it is cancelled, or gets one more attempt (Update, RunNow). Default: it
 	// is dead, and the next one has its turn.
 	BlocksKey bool
-	// ParksKey: like BlocksKey, and all that waits behind it with its OrderKey leaves the engine's memory at once, however much it is.
-	ParksKey bool
 	// Batch is the batch that it is a member of, which must be open (NewBatch). Default: none.
 	Batch string
 }
@@ -104,10 +102,7 @@ func (t *Task) fill(w *yardv1.NewTask) error {
 	w.Group = t.Group
 	w.Cost = int32Of(t.Cost)
 	w.OrderKey, w.BatchId = t.OrderKey, t.Batch
-	switch {
-	case t.ParksKey:
-		w.OrderPolicy = yardv1.OrderPolicy_ORDER_POLICY_PARK
-	case t.BlocksKey:
+	if t.BlocksKey {
 		w.OrderPolicy = yardv1.OrderPolicy_ORDER_POLICY_BLOCK
 	}
 	if u := t.Unique; u != nil {

@@ -30,10 +30,10 @@ type Tasklist struct {
 	// set. Default 0 = no cap.
 	MaxQueuedPerGroup int
 	// Partitions is over how many partitions it is spread, 1..64, so that several nodes serve it; tasks of different partitions start
-	// in about the order in which they became ready. Default 0 = one. It needs log version 8.
+	// in about the order in which they became ready. Default 0 = one.
 	Partitions int
 	// PartitionsMax has the engine itself set their number, between Partitions and this, 2..64, by how many tasks become ready in a second.
-	// Default 0 = it is fixed. It needs log version 9.
+	// Default 0 = it is fixed.
 	PartitionsMax int
 	// PartitionsNow is over how many partitions it is spread now, at least 1. Only in the answer of GetTasklist.
 	PartitionsNow int

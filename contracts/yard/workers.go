@@ -66,7 +66,7 @@ func (c *Client) Workers(ctx context.Context) (LiveWorkers, error) {
 // DrainWorker has a live worker get no new attempts, within a second; what it runs goes on to its end. Reason and By of d may be empty, the rest of d says nothing. It holds
 // until the worker is resumed, or has not been heard for 10 minutes; a process that starts again is another worker. It returns the worker, with how many attempts are left. Repeat
 // it at will. NOT_FOUND: no worker of the domain with this id (LiveWorker.ID) is heard; only those that send signs of life are. FAILED_PRECONDITION: 1000 workers of the
-// domain are drained, or the cluster writes a log version before 10.
+// domain are drained.
 func (c *Client) DrainWorker(ctx context.Context, id string, d WorkerDrain) (LiveWorker, error) {
 	resp, err := c.Wire().DrainWorker(ctx, &yardv1.DrainWorkerRequest{WorkerId: id, Reason: d.Reason, By: d.By})
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
 const (
@@ -168,7 +169,7 @@ func covers(pattern, subject string) bool {
 // I14: nothing that is not a tenant's gets through the permissions, from any of a tenant's users or from
 // no one; and an operator, who may do more, gets through to nothing but that.
 func TestI14_NoAttackGetsThroughTheSeal(t *testing.T) {
-	testkit.Long(t, "closes a system with polls in it, which takes seconds")
+	testkit.Slow(t, "closes a system with polls in it, which takes seconds")
 	s := sealedStack(t)
 	all := attempts(parts)
 	t.Run("attackers", func(t *testing.T) {
@@ -241,7 +242,8 @@ func intact(t *testing.T, s *stack.Stack) {
 
 // The same attempts on a server without the permissions: most get through, so it is them that hold.
 func TestTheSuiteCanFail(t *testing.T) {
-	server := testkit.RunNATS(t)
+	testkit.Slow(t, "sends what every user may not")
+	server := natskit.Run(t)
 	js, err := jetstream.New(server.Connect(t))
 	if err != nil {
 		t.Fatal(err)
@@ -262,6 +264,7 @@ const answersWithin = 2 * time.Second
 // R1: a reply subject that points at the engine's inside, at a command of the server or at somebody else's
 // inbox is answered by no one, whatever the verb.
 func TestR1_NoServiceIsADeputy(t *testing.T) {
+	testkit.Slow(t, "sends what every user may not")
 	s := sealedStack(t)
 	spy, err := s.Connect("spy")
 	if err != nil {

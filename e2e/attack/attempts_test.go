@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/permissions"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
@@ -80,10 +81,10 @@ func places(n topology.Partitioning) []string {
 		)
 	}
 	for _, key := range []string{
-		topology.ClusterKey, topology.VersionKey, topology.TokenSecretKey, topology.DomainKey(victim), topology.TypeKey(attacker, "x"), topology.LimitKey(attacker, "x"),
-		topology.TasklistPauseKey(victim, "x"), topology.TypePauseKey(victim, "x"),
-		topology.TasklistDrainKey(victim, "x"), topology.TypeDrainKey(victim, "x"),
-		topology.GroupPauseKey(victim, "x"), topology.GroupDrainKey(victim, "x"),
+		topology.ClusterKey, topology.VersionKey, topology.TokenSecretKey, catalog.Domains.Key("", victim), catalog.Types.Key(attacker, "x"), catalog.Limits.Key(attacker, "x"),
+		catalog.Pauses.Tasklists.Key(victim, "x"), catalog.Pauses.Types.Key(victim, "x"),
+		catalog.Drains.Tasklists.Key(victim, "x"), catalog.Drains.Types.Key(victim, "x"),
+		catalog.Pauses.Groups.Key(victim, "x"), catalog.Drains.Groups.Key(victim, "x"),
 	} {
 		all = append(all, topology.BucketSubject(topology.ConfigBucket, key))
 	}

@@ -107,5 +107,5 @@ func copied(t *testing.T, data string) string {
 
 func long(t *testing.T) {
 	t.Helper()
-	testkit.Long(t, "builds the command, and starts it as processes")
+	testkit.Slow(t, "builds the command, and starts it as processes")
 }

@@ -94,7 +94,7 @@ func noPolls(t *testing.T, client *yard.Client, name string) {
 // reaches its worker while the frontend is away that took it.
 func TestADrainSurvivesWhoTookIt(t *testing.T) {
 	t.Parallel()
-	testkit.Minutes(t, "disturbs a cluster of processes")
+	testkit.Slow(t, "disturbs a cluster of processes")
 	c := cluster.Start(t, binaries, instances)
 	client := c.Client(domain)
 	define(t, c, client, yard.TaskType{Name: string(quick)})

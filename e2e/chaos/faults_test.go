@@ -123,9 +123,6 @@ func pauseMatching(t *testing.T, c *cluster.Cluster, seed *rand.Rand, lasts time
 // loseRedis kills Redis, which comes back with its last snapshot, or empties it.
 func loseRedis(t *testing.T, c *cluster.Cluster, seed *rand.Rand, lasts time.Duration) {
 	t.Helper()
-	if c.Redis == nil {
-		t.Skip("without redis-server there is nothing to lose")
-	}
 	again(t, lasts, func(n int) {
 		if n%3 == 2 {
 			t.Log("empty redis-server")
@@ -159,7 +156,7 @@ func killSomething(t *testing.T, c *cluster.Cluster, seed *rand.Rand) {
 		c.KillNATS()
 		wait(t.Context(), upTo(seed, serverAwayMax))
 		c.StartNATS()
-	case dice == 1 && c.Redis != nil:
+	case dice == 1:
 		t.Log("kill redis-server")
 		c.Redis.Stop()
 		wait(t.Context(), upTo(seed, serverAwayMax))

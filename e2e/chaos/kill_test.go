@@ -38,15 +38,13 @@ func TestI1_I4_KillingEachServiceLosesAndDoublesNothing(t *testing.T) {
 // again on what is on disk.
 func TestI1_PowerCut(t *testing.T) {
 	t.Parallel()
-	testkit.Minutes(t, "disturbs a cluster of processes")
+	testkit.Slow(t, "disturbs a cluster of processes")
 	c := cluster.Start(t, binaries, instances)
 	l := startLoad(t, c, shortLeases)
 	l.works()
 	cut := time.Now()
 	c.KillEverything()
-	if c.Redis != nil {
-		c.Redis.Restart(t)
-	}
+	c.Redis.Restart(t)
 	c.StartNATS()
 	c.StartServices()
 	c.AwaitReady()

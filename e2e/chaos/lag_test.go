@@ -80,7 +80,7 @@ func (n *tenant) await(what string, want int) {
 // each of its tasks is completed once.
 func TestI11_AFloodHoldsUpNobodyAfterAKill(t *testing.T) {
 	t.Parallel()
-	testkit.Minutes(t, "disturbs a cluster of processes")
+	testkit.Slow(t, "disturbs a cluster of processes")
 	c := cluster.Start(t, binaries, instances, cluster.WithFlagsOf(cluster.History, "--partition.window-tasks", fmt.Sprint(lagWindow)))
 	shop, flood := &tenant{t: t, client: c.Client(domain)}, &tenant{t: t, client: c.Client(flooding)}
 	define(t, c, shop.client, yard.TaskType{Name: string(quick)})

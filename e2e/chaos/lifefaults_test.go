@@ -56,19 +56,17 @@ func (l *life) deck(seed *rand.Rand) (deck []lifeFault) {
 		c.ResumeNATS(i)
 	})
 	add("kill a worker", func(seed *rand.Rand) { l.crew[seed.IntN(len(l.crew))]() })
-	if c.Redis != nil {
-		add("empty redis-server", func(*rand.Rand) { c.Redis.Flush(l.t) })
-		add("kill redis-server", func(seed *rand.Rand) {
-			c.Redis.Stop()
-			wait(l.t.Context(), upTo(seed, awayMax))
-			c.Redis.Restart(l.t)
-		})
-		add("pause redis-server", func(*rand.Rand) {
-			c.Redis.Pause(l.t)
-			wait(l.t.Context(), medleyPaused/2)
-			c.Redis.Resume(l.t)
-		})
-	}
+	add("empty redis-server", func(*rand.Rand) { c.Redis.Flush(l.t) })
+	add("kill redis-server", func(seed *rand.Rand) {
+		c.Redis.Stop()
+		wait(l.t.Context(), upTo(seed, awayMax))
+		c.Redis.Restart(l.t)
+	})
+	add("pause redis-server", func(*rand.Rand) {
+		c.Redis.Pause(l.t)
+		wait(l.t.Context(), medleyPaused/2)
+		c.Redis.Resume(l.t)
+	})
 	return deck
 }
 

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) (code int, err error) {
-	if testkit.Short() {
+	if testkit.Quick() {
 		return m.Run(), nil // its tests of clusters skip themselves
 	}
 	if binaries, err = cluster.Build(); err != nil {

@@ -87,7 +87,7 @@ type window struct{ from, to time.Time }
 // an old one. Each accepted task ends once, as its limit says; nothing exceeds a limit, nothing is stopped that no task waits for, and at the end
 // each limit can be filled again. The long form takes YARD_CHAOS_LASTS.
 func TestI1_I8_PoliciesGroupsAndPartitionsWhileThingsAreKilled(t *testing.T) {
-	testkit.Minutes(t, "disturbs a cluster of processes")
+	testkit.Slow(t, "disturbs a cluster of processes")
 	s := settingsOf(t)
 	if !s.long {
 		t.Parallel()
@@ -95,9 +95,7 @@ func TestI1_I8_PoliciesGroupsAndPartitionsWhileThingsAreKilled(t *testing.T) {
 	seed := testkit.Seed(t)
 	c := cluster.Start(t, binaries, instances, cluster.WithRedis("--save", "15 1"), cluster.WithFlagsOf(cluster.Frontend,
 		"--gateway.scale.tasks-per-second", "5", "--gateway.scale.every", "1s", "--gateway.scale.up-after", "5s", "--gateway.scale.down-after", "5s"))
-	if c.Redis != nil { // else one has all tables in its memory
-		c.Restart(cluster.Matching, c.Add(binaries, cluster.Matching))
-	}
+	c.Restart(cluster.Matching, c.Add(binaries, cluster.Matching))
 	c.AwaitReady()
 	m := &medley{t: t, cluster: c, client: c.Client(domain), gate: make(chan struct{}), stops: map[string][]window{}}
 	m.define()

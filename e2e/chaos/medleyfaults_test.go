@@ -102,9 +102,7 @@ func (m *medley) deck(seed *rand.Rand, long bool, crew []func()) (deck []func())
 		wait(m.t.Context(), upTo(seed, serverAwayMax))
 		c.StartNATS()
 	}, func() { crew[seed.IntN(len(crew))]() }, func() { crew[seed.IntN(len(crew))]() })
-	if c.Redis != nil {
-		deck = append(deck, func() { m.loseRedis(seed, false) }, func() { m.loseRedis(seed, true) }, m.pauseRedis)
-	}
+	deck = append(deck, func() { m.loseRedis(seed, false) }, func() { m.loseRedis(seed, true) }, m.pauseRedis)
 	return deck
 }
 

@@ -12,7 +12,7 @@ import (
 // for, and serve as soon as NATS is there.
 func TestNATSDownAtStart(t *testing.T) {
 	t.Parallel()
-	testkit.Minutes(t, "disturbs a cluster of processes")
+	testkit.Slow(t, "disturbs a cluster of processes")
 	c := cluster.New(t, binaries, instances)
 	c.StartServices()
 	for _, s := range cluster.Services() {
@@ -35,7 +35,7 @@ func TestNATSDownAtStart(t *testing.T) {
 // no one else is restarted.
 func TestI1_NATSLostAndBack(t *testing.T) {
 	t.Parallel()
-	testkit.Minutes(t, "disturbs a cluster of processes")
+	testkit.Slow(t, "disturbs a cluster of processes")
 	c := cluster.Start(t, binaries, instances)
 	l := startLoad(t, c, shortLeases)
 	l.works()

@@ -14,11 +14,8 @@ import (
 // Redis, within their limit.
 func TestI5_I8_RedisLostAndBack(t *testing.T) {
 	t.Parallel()
-	testkit.Minutes(t, "disturbs a cluster of processes")
+	testkit.Slow(t, "disturbs a cluster of processes")
 	c := cluster.New(t, binaries, instances)
-	if c.Redis == nil {
-		t.Skip("without redis-server there is nothing to kill")
-	}
 	c.StartNATS()
 	c.StartServices()
 	c.AwaitReady()
@@ -37,11 +34,8 @@ func TestI5_I8_RedisLostAndBack(t *testing.T) {
 // than topology.RedisACL allows, and no one prints the password.
 func TestRedisWithTLSAndAUserOfItsOwn(t *testing.T) {
 	t.Parallel()
-	testkit.Minutes(t, "disturbs a cluster of processes")
+	testkit.Slow(t, "disturbs a cluster of processes")
 	c := cluster.New(t, binaries, instances, cluster.WithSecuredRedis())
-	if c.Redis == nil {
-		t.Skip("without redis-server there is nothing to secure")
-	}
 	c.StartNATS()
 	c.StartServices()
 	c.AwaitReady()

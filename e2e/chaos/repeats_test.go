@@ -183,7 +183,7 @@ func rounds(t *testing.T) int {
 // answer. Each payload that was accepted runs as one task, the one that was answered, and no payload runs as two.
 func TestI1_RepeatsOfKilledFrontends(t *testing.T) {
 	t.Parallel()
-	testkit.Minutes(t, "disturbs a cluster of processes")
+	testkit.Slow(t, "disturbs a cluster of processes")
 	rounds := rounds(t)
 	c := cluster.Start(t, binaries, instances)
 	r := &repeats{t: t, cluster: c, accepted: map[string]string{}, ran: map[string]map[string]bool{}}

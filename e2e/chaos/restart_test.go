@@ -14,7 +14,7 @@ import (
 // is lost, and none fails but on purpose.
 func TestRollingRestart(t *testing.T) {
 	t.Parallel()
-	testkit.Minutes(t, "disturbs a cluster of processes")
+	testkit.Slow(t, "disturbs a cluster of processes")
 	c := cluster.Start(t, binaries, instances)
 	l := startLoad(t, c, longLeases)
 	l.works()

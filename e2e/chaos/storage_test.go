@@ -37,7 +37,7 @@ const (
 // is room. Nothing that was accepted is lost, nothing that was refused is there.
 func TestI1_R43_FullStorage(t *testing.T) {
 	t.Parallel()
-	testkit.Minutes(t, "disturbs a cluster of processes")
+	testkit.Slow(t, "disturbs a cluster of processes")
 	c := cluster.Start(t, binaries, instances)
 	s := &storageRun{t: t, cluster: c, client: c.Client(domain), accepted: map[string]bool{}, done: map[string]bool{}}
 	define(t, c, s.client, yard.TaskType{Name: plainType, StartToClose: 10 * time.Minute})

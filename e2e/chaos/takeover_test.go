@@ -48,11 +48,8 @@ var disturbances = []struct {
 // polls that a process cannot answer any more, so that no one waits until they are over (R42).
 func TestIdleWorkersAreServedAfterATakeover(t *testing.T) {
 	t.Parallel()
-	testkit.Minutes(t, "disturbs a cluster of processes")
+	testkit.Slow(t, "disturbs a cluster of processes")
 	c := cluster.Start(t, binaries, instances)
-	if c.Instances(cluster.Matching) < 2 {
-		t.Skip("one matching process: no one takes over, since there is no redis-server")
-	}
 	i := startIdle(t, c)
 	for _, d := range disturbances {
 		i.round("before "+d.name, func() {})
@@ -180,7 +177,7 @@ func (i *idle) round(name string, disturb func()) {
 // that answers, when it is killed, drained or hung.
 func TestTakeoversAreQuick(t *testing.T) {
 	t.Parallel()
-	testkit.Minutes(t, "disturbs a cluster of processes")
+	testkit.Slow(t, "disturbs a cluster of processes")
 	c := cluster.Start(t, binaries, instances)
 	nc := c.Inside()
 	bound := within

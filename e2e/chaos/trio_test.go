@@ -29,7 +29,7 @@ const (
 // turn: each is killed, paused and restarted, and the services are restarted while one is
 // away. No accepted task is lost or runs twice, and no service waits for the node.
 func TestI1_I4_R30_NATSNodesLostInTurnUnderLoad(t *testing.T) {
-	testkit.Minutes(t, "disturbs a cluster of processes")
+	testkit.Slow(t, "disturbs a cluster of processes")
 	s := settingsOf(t)
 	s.rate = min(s.rate, trioRate)
 	// A paused node is still believed to have the inboxes of its clients for some seconds: what is sent there is lost, and

@@ -24,14 +24,14 @@ const violationsMax = 10
 // now and then both at once. A resumed owner must not speak for what it has lost
 // (R10, R11, R24), nor archive anything again in another form (R27).
 func TestI4_I12_HistoryPausedUnderLoad(t *testing.T) {
-	testkit.Minutes(t, "disturbs a cluster of processes")
+	testkit.Slow(t, "disturbs a cluster of processes")
 	runRounds(t, settingsOf(t), pauseHistory)
 }
 
 // TestI1_I4_I8_AnythingKilledUnderLoad ends processes at random: a grant that no
 // worker received must not burn an attempt (R41), and no task ends twice (R27).
 func TestI1_I4_I8_AnythingKilledUnderLoad(t *testing.T) {
-	testkit.Minutes(t, "disturbs a cluster of processes")
+	testkit.Slow(t, "disturbs a cluster of processes")
 	runRounds(t, settingsOf(t), killAnything)
 }
 
@@ -69,7 +69,7 @@ func longOnly(t *testing.T) {
 // TestNothingDisturbedUnderLoad is the control: without faults the audit has nothing
 // to say of the same traffic, so what it says elsewhere is the faults' doing.
 func TestNothingDisturbedUnderLoad(t *testing.T) {
-	testkit.Minutes(t, "disturbs a cluster of processes")
+	testkit.Slow(t, "disturbs a cluster of processes")
 	s := settingsOf(t)
 	if s.long {
 		s.passOver = nil

@@ -5,6 +5,5 @@
 // for all others, contracts/docs/other-languages.md, is what the engine says.
 // Never does: hold what a user would copy; that stands in contracts.
 // On failure: the program's own output says which step went wrong. A language whose
-// tools are not on the machine is left out with a line that says so, unless its
-// switch, such as YARD_REQUIRE_NODE=1, makes that a failure.
+// tools are not on the machine is a failure.
 package clients

@@ -19,6 +19,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/infra/yard/auth"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
 // workerOf is who a worker logs in as: it may neither submit nor administer.
@@ -121,10 +122,10 @@ func logsInWithCreds(t *testing.T, submit func(env []string) (said string, err e
 }
 
 // operated is a server in operator mode, with one account, that wants TLS on both sides.
-func operated(t *testing.T, account nkeys.KeyPair, files testkit.Certificates) *testkit.NATS {
+func operated(t *testing.T, account nkeys.KeyPair, files testkit.Certificates) *natskit.Server {
 	t.Helper()
 	operator := newPair(t, nkeys.CreateOperator)
-	return testkit.RunNATS(t, testkit.WithServerOptions(func(o *server.Options) {
+	return natskit.Run(t, natskit.WithOptions(func(o *server.Options) {
 		pair, err := tls.LoadX509KeyPair(files.Cert, files.Key)
 		if err != nil {
 			t.Fatal(err)

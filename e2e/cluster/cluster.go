@@ -41,8 +41,6 @@ const (
 
 // Cluster is a running system. Its methods are for the test's goroutine.
 type Cluster struct {
-	// Redis is nil where the machine has no redis-server: then the tables are in the
-	// memory of the one matching process there is.
 	Redis *testkit.Redis
 	// RedisNodes are those of a Redis Cluster.
 	RedisNodes []*testkit.Redis
@@ -116,10 +114,10 @@ type node struct {
 }
 
 // New prepares a cluster with the given number of processes of each service and
-// starts nothing but Redis. It ends with the test, which a short run leaves out.
+// starts nothing but Redis. It ends with the test, which a quick run leaves out.
 func New(tb testing.TB, bin Binaries, instances int, opts ...Option) *Cluster {
 	tb.Helper()
-	testkit.Long(tb, "starts a cluster of processes")
+	testkit.Slow(tb, "starts a cluster of processes")
 	c := &Cluster{tb: tb, bin: bin, shape: shape{instances: instances, natsNodes: 1, sealed: os.Getenv(SealedEnv) != ""}, processes: map[Service][]*node{}, dir: tb.TempDir()}
 	for _, o := range opts {
 		o(&c.shape)
@@ -132,9 +130,6 @@ func New(tb testing.TB, bin Binaries, instances int, opts ...Option) *Cluster {
 	c.prepareNATS()
 	for _, s := range Services() {
 		for i := range instances {
-			if s == Matching && c.Redis == nil && i > 0 {
-				continue
-			}
 			c.processes[s] = append(c.processes[s], c.newNode(bin, s, i))
 		}
 	}
@@ -144,10 +139,11 @@ func New(tb testing.TB, bin Binaries, instances int, opts ...Option) *Cluster {
 func (c *Cluster) startRedis() {
 	c.tb.Helper()
 	if c.shape.redisNodes == 0 {
-		c.Redis, _ = testkit.RunRedis(c.tb, c.shape.redis...)
-	} else if nodes, ok := testkit.RunRedisCluster(c.tb, c.shape.redisNodes); ok {
-		c.Redis, c.RedisNodes = nodes[0], nodes
+		c.Redis = testkit.RunRedis(c.tb, c.shape.redis...)
+		return
 	}
+	c.RedisNodes = testkit.RunRedisCluster(c.tb, c.shape.redisNodes)
+	c.Redis = c.RedisNodes[0]
 }
 
 // Start prepares a cluster, starts everything and returns when all of it is ready.
@@ -170,8 +166,6 @@ func (c *Cluster) newNode(bin Binaries, s Service, i int) *node {
 	args := []string{bin.path(string(s)), "--nats.url", c.URL(), "--node", name, "--http", at}
 	switch {
 	case s != Matching:
-	case c.Redis == nil:
-		args = append(args, "--tables", "memory")
 	case len(c.RedisNodes) > 0:
 		args = append(args, "--redis.cluster")
 		for _, r := range c.RedisNodes {
@@ -260,9 +254,7 @@ func (c *Cluster) KillEverything() {
 			failures <- err
 		}()
 	}
-	if c.Redis != nil {
-		c.Redis.Stop()
-	}
+	c.Redis.Stop()
 	for range all {
 		c.must(<-failures)
 	}

@@ -45,10 +45,10 @@ func (c *Cluster) Examine() *doctor.Report {
 	return report
 }
 
-// redisClient reaches the tables; nil if they are not in Redis, or only its own user gets in.
+// redisClient reaches the tables; nil if only its own user gets in.
 func (c *Cluster) redisClient() redis.UniversalClient {
 	switch {
-	case c.Redis == nil || c.shape.redisSecured:
+	case c.shape.redisSecured:
 		return nil
 	case c.RedisNodes == nil:
 		return redis.NewClient(&redis.Options{Addr: c.Redis.Addr, DisableIdentity: true})

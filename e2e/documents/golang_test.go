@@ -52,7 +52,7 @@ import (
 // TestGo compiles the blocks of Go of all documents, each with the imports above and what is known. What a block
 // does not use is no error.
 func TestGo(t *testing.T) {
-	testkit.Long(t, "has the go command compile packages")
+	testkit.Slow(t, "has the go command compile packages")
 	blocks, err := All(Root())
 	if err != nil {
 		t.Fatal(err)

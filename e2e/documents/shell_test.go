@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 
 // TestShell runs the blocks of shell of all documents.
 func TestShell(t *testing.T) {
-	testkit.Long(t, "builds the command and runs what the documents say")
+	testkit.Slow(t, "builds the command and runs what the documents say")
 	blocks, err := All(Root())
 	if err != nil {
 		t.Fatal(err)

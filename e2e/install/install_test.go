@@ -30,7 +30,7 @@ type visitor struct {
 // TestInstall is one visitor that does all of it, one step after the other: modules are unpacked once, and each step
 // begins in a folder of its own.
 func TestInstall(t *testing.T) {
-	testkit.Long(t, "has the go command install modules")
+	testkit.Slow(t, "has the go command install modules")
 	modules, err := readModules()
 	if err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ const (
 // TestEachTaskHasOneLifeThroughFaults kills a process of each service, pauses one of history, and takes a node of NATS away, while clients work. The long form, with
 // YARD_CHAOS_ROUNDS in the environment, pauses one of each service and takes another node away.
 func TestEachTaskHasOneLifeThroughFaults(t *testing.T) {
-	testkit.Minutes(t, "disturbs a cluster of processes")
+	testkit.Slow(t, "disturbs a cluster of processes")
 	binaries, err := cluster.Build()
 	if err != nil {
 		t.Fatal(err)

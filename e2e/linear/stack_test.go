@@ -12,7 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-// shortCalls is how many calls the short form has at least, fewCalls in a short run.
+// shortCalls is how many calls the short form has at least, fewCalls in a quick run.
 const shortCalls, fewCalls = 600, 100
 
 // TestEachTaskHasOneLife: in a system that nothing disturbs.

@@ -16,7 +16,7 @@ import (
 // urgent tasks by, and drains everything, across a restart, each task once.
 func TestI7TheBacklogStaysOnDisk(t *testing.T) {
 	t.Parallel()
-	testkit.Minutes(t, "floods the system for half a minute and more")
+	testkit.Slow(t, "floods the system for half a minute and more")
 	const tasks, batch, window = 20_000, 100, 500
 	services := stack.DefaultServices()
 	services.History.Partition.WindowTasks = window

@@ -21,7 +21,7 @@ import (
 // message is under way shares the next.
 func TestOneMessagePerBatchOnEveryHop(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "waits for leases, delays or retries")
+	testkit.Slow(t, "waits for leases, delays or retries")
 	for kind := range shared.of {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()

@@ -42,7 +42,7 @@ func (c *lossyConn) Read(into []byte) (int, error) {
 // TestR41ATaskLostWithTheConnectionOfItsWorkerIsNoFailure: the SDK tells with its next poll that it got no answer, and
 // the task comes at once. A machine that takes longer than the engine remembers its answers gets another try.
 func TestR41ATaskLostWithTheConnectionOfItsWorkerIsNoFailure(t *testing.T) {
-	testkit.Long(t, "waits for leases, delays or retries")
+	testkit.Slow(t, "waits for leases, delays or retries")
 	everywhere(t, func(t *testing.T, w *world) {
 		loss := &lossy{}
 		u := sealed.Admin(w.domain)

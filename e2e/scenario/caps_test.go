@@ -106,7 +106,7 @@ func acceptedWithin(t *testing.T, accepted, unsure, most, size int) {
 // TestAQueueAtItsCapRefuses: five clients flood a tasklist up to its cap and are refused; others go on; once its queue
 // is drained, it takes as many again.
 func TestAQueueAtItsCapRefuses(t *testing.T) {
-	testkit.Long(t, "floods the system")
+	testkit.Slow(t, "floods the system")
 	everywhere(t, func(t *testing.T, w *world) {
 		const most, size = 1000, 7
 		if l, err := w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list, MaxQueued: most}); err != nil || l.MaxQueued != most {
@@ -148,7 +148,7 @@ func make1000() (all []*yardv1.NewTask) {
 // that have just started.
 func TestI7_WhatIsOnDiskCountsForTheCap(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "floods the system")
+	testkit.Slow(t, "floods the system")
 	const most, size, window = 5000, 50, 200
 	services := stack.DefaultServices()
 	services.History.Partition.WindowTasks = window

@@ -18,7 +18,7 @@ import (
 // them come page by page, each once, by name.
 func TestDomainsBeyondOneMessage(t *testing.T) {
 	t.Parallel()
-	testkit.Minutes(t, "floods the system for half a minute and more")
+	testkit.Slow(t, "floods the system for half a minute and more")
 	s := own(t, stack.Config{Tables: stack.TablesMemory, Sync: "2m", Partitioning: topology.Partitioning{History: 1, Matching: 1}})
 	w := enter(t, s)
 	const domains = 1300

@@ -117,7 +117,7 @@ func TestACostlyTaskIsNotOvertaken(t *testing.T) {
 // TestACostIsKept through the timer store, a failed attempt, a restart of everything, and in the dead letter.
 func TestACostIsKept(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "restarts a system of its own")
+	testkit.Slow(t, "restarts a system of its own")
 	for kind := range shared.of {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()

@@ -175,7 +175,7 @@ func TestDeadLettersByFilter(t *testing.T) {
 	})
 }
 
-// TestManyLettersComeBackTwice: they are deleted together, and marks lie in their place, which are no letters; those that die again are letters again.
+// TestManyLettersComeBackTwice: their letters are deleted together; those that die again are letters again.
 func TestManyLettersComeBackTwice(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		const tasks = 100

@@ -12,7 +12,7 @@ import (
 // TestI10DelayedTasksFireOnceAndNotEarly compares instants that the log itself
 // wrote down: when the task was due, and when it was started.
 func TestI10DelayedTasksFireOnceAndNotEarly(t *testing.T) {
-	testkit.Long(t, "waits for leases, delays or retries")
+	testkit.Slow(t, "waits for leases, delays or retries")
 	everywhere(t, func(t *testing.T, w *world) {
 		var tasks []*yardv1.NewTask
 		for i := range 50 {

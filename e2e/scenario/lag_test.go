@@ -30,7 +30,7 @@ func lagging(t *testing.T, window int) stack.Config {
 // left in the log.
 func TestI11_AFloodWithoutAWorkerHoldsUpNobody(t *testing.T) {
 	t.Parallel()
-	testkit.Minutes(t, "floods the system for half a minute and more")
+	testkit.Slow(t, "floods the system for half a minute and more")
 	const window, batch, batches = 500, 100, 30
 	cfg := lagging(t, window)
 	s := own(t, cfg)

@@ -59,7 +59,7 @@ func (w *world) finish(p *yardv1.PolledTask) (over int) {
 
 // TestI4AnOverdueAttemptIsStale: start-to-close runs out, and that is a failure.
 func TestI4AnOverdueAttemptIsStale(t *testing.T) {
-	testkit.Long(t, "waits for leases, delays or retries")
+	testkit.Slow(t, "waits for leases, delays or retries")
 	everywhere(t, func(t *testing.T, w *world) {
 		id := w.submitOne(&yardv1.NewTask{Type: "x", StartToCloseMs: lease, Retry: &yardv1.RetryPolicy{MaxAttempts: 1000, InitialIntervalMs: 50, MaxIntervalMs: 50}})
 		first := w.takeOne()
@@ -83,7 +83,7 @@ func TestI4AnOverdueAttemptIsStale(t *testing.T) {
 
 // TestI4ASilentAttemptIsStale: a missed heartbeat costs a grant and no failure.
 func TestI4ASilentAttemptIsStale(t *testing.T) {
-	testkit.Long(t, "waits for leases, delays or retries")
+	testkit.Slow(t, "waits for leases, delays or retries")
 	everywhere(t, func(t *testing.T, w *world) {
 		id := w.submitOne(&yardv1.NewTask{Type: "x", HeartbeatTimeoutMs: lease, Retry: &yardv1.RetryPolicy{MaxAttempts: 1}})
 		first := w.takeOne()
@@ -102,7 +102,7 @@ func TestI4ASilentAttemptIsStale(t *testing.T) {
 
 // TestHeartbeatsExtendTheLease: beats carry an attempt over several timeouts.
 func TestHeartbeatsExtendTheLease(t *testing.T) {
-	testkit.Long(t, "waits for leases, delays or retries")
+	testkit.Slow(t, "waits for leases, delays or retries")
 	everywhere(t, func(t *testing.T, w *world) {
 		id := w.submitOne(&yardv1.NewTask{Type: "x", HeartbeatTimeoutMs: lease, Retry: &yardv1.RetryPolicy{MaxAttempts: 1}})
 		lost := ""

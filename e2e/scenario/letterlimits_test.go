@@ -16,9 +16,9 @@ import (
 // TestADomainKeepsSoManyDeadLetters: the oldest beyond its number go, wherever their tasks are, and none that is redriven meanwhile is lost. Another domain keeps all.
 func TestADomainKeepsSoManyDeadLetters(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "starts a system of its own")
+	testkit.Slow(t, "starts a system of its own")
 	services := stack.DefaultServices()
-	services.History.Partition.SweepEvery = 100 * time.Millisecond
+	services.History.LetterLimitsEvery = 100 * time.Millisecond
 	s := own(t, stack.Config{Partitioning: topology.Partitioning{History: 3, Matching: 1}, Tables: stack.TablesMemory, Services: &services})
 	w, other := enter(t, s), enter(t, s)
 	var all []string

@@ -189,7 +189,7 @@ func (l *levels) fewer() {
 
 // TestI8LimitsOfAllLevelsHold: each limit is reached, and none exceeded. The shared one is then lowered under what runs.
 func TestI8LimitsOfAllLevelsHold(t *testing.T) {
-	testkit.Long(t, "runs many tasks one after the other")
+	testkit.Slow(t, "runs many tasks one after the other")
 	everywhere(t, func(t *testing.T, w *world) {
 		l := &levels{world: w, sharing: make(chan struct{}), free: make(chan struct{})}
 		l.put()

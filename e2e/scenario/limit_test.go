@@ -41,7 +41,7 @@ func (c *crowd) most() int {
 // TestI8LimitsHoldOverAllWorkers: four workers with room for forty, and never more
 // than three at once; then five, as soon as somebody says so; then two.
 func TestI8LimitsHoldOverAllWorkers(t *testing.T) {
-	testkit.Long(t, "waits for leases, delays or retries")
+	testkit.Slow(t, "waits for leases, delays or retries")
 	everywhere(t, func(t *testing.T, w *world) {
 		const tasks = 60
 		w.putType(yard.TaskType{Name: "payout", MaxConcurrency: 3})
@@ -127,7 +127,7 @@ func (w *world) slots(inUse, limit int32) {
 // TestI8SlotsOfTheLostComeBack: a worker that died holds its slot until its lease
 // runs out, and no longer.
 func TestI8SlotsOfTheLostComeBack(t *testing.T) {
-	testkit.Long(t, "waits for leases, delays or retries")
+	testkit.Slow(t, "waits for leases, delays or retries")
 	everywhere(t, func(t *testing.T, w *world) {
 		w.putType(yard.TaskType{Name: "x", MaxConcurrency: 1})
 		ids := w.submit(

@@ -111,19 +111,14 @@ func (s *stacks) render() error {
 	return sealed.Render(s.users, topology.Partitioning{}, domainNames(s.rendered))
 }
 
-// kinds are the places for tables that this machine has.
+// kinds are the places for tables that the tests run with.
 func kinds() ([]stack.Tables, error) {
 	all := []stack.Tables{stack.TablesMemory}
-	if testkit.Short() {
+	if testkit.Quick() {
 		return all, nil
 	}
-	if _, err := exec.LookPath("redis-server"); err == nil {
-		return append(all, stack.TablesRedis), nil
-	} else if os.Getenv(testkit.RequireRedisEnv) == "1" {
-		return nil, fmt.Errorf("%s=1, but: %w", testkit.RequireRedisEnv, err)
-	}
-	fmt.Fprintf(os.Stderr, "redis-server not found: scenarios run with tables in memory only (set %s=1 to make this a failure)\n", testkit.RequireRedisEnv)
-	return all, nil
+	_, err := exec.LookPath("redis-server")
+	return append(all, stack.TablesRedis), err
 }
 
 func startStacks(ctx context.Context) (*stacks, error) {

@@ -110,7 +110,7 @@ func brought(body []byte) bool {
 // It is refused, and everything that another domain and the administration ask goes on.
 func TestI14_AFloodIsAloneWithItsRefusals(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "floods the system")
+	testkit.Slow(t, "floods the system")
 	services := stack.DefaultServices()
 	services.Frontend.Gateway.WaitsMax, services.Frontend.Gateway.QueriesMax = 64, 64
 	services.Frontend.Gateway.PollsMax = 400
@@ -174,7 +174,7 @@ func (w *world) lives(t *testing.T) {
 // one that heard of the end at once.
 func TestWaitsGiveTheirPlacesBack(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "waits for leases, delays or retries")
+	testkit.Slow(t, "waits for leases, delays or retries")
 	services := stack.DefaultServices()
 	services.Frontend.Gateway.WaitsMax = 4
 	s := own(t, stack.Config{Tables: stack.TablesMemory, Services: &services, Partitioning: topology.Partitioning{History: 1, Matching: 1}})
@@ -199,7 +199,7 @@ func TestWaitsGiveTheirPlacesBack(t *testing.T) {
 // answered empty, since their shard has a new owner, are sent again.
 func TestPollsOfOneInboxGiveTheirPlacesBack(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "waits for leases, delays or retries")
+	testkit.Slow(t, "waits for leases, delays or retries")
 	const together, rounds = 20, 10
 	services := stack.DefaultServices()
 	services.Frontend.Gateway.PollsMax = 5 * together // of which one domain has three quarters

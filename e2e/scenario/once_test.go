@@ -78,7 +78,7 @@ func (w *world) sendOnce(req *yardv1.SubmitRequest) (id string, err error) {
 // TestI4_EveryTaskRunsOnceThoughItIsSubmittedTwice: at once, when its time comes, and after a worker that took all of them fell silent.
 // What runs is what the log granted, and each task completes once. SEEDS 2.3.
 func TestI4_EveryTaskRunsOnceThoughItIsSubmittedTwice(t *testing.T) {
-	testkit.Long(t, "waits for leases, delays or retries")
+	testkit.Slow(t, "waits for leases, delays or retries")
 	const delay = 2 * time.Second
 	variants := map[string]struct {
 		task *yardv1.NewTask

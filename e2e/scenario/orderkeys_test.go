@@ -255,7 +255,7 @@ func TestOrderKeysThatAreWrong(t *testing.T) {
 // TestOrderKeysSurviveARestart: what waits for its turn still does, behind one that runs and one that waits for its next attempt.
 func TestOrderKeysSurviveARestart(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "restarts a system of its own")
+	testkit.Slow(t, "restarts a system of its own")
 	for kind := range shared.of {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()

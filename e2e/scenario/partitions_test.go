@@ -4,13 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
-	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
-	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
-	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 )
 
 // partitions are those of a tasklist as a description, the settings and a list tell, which must be the same.
@@ -68,52 +63,4 @@ func TestPartitionsAreSettings(t *testing.T) {
 		}
 		want(0)
 	})
-}
-
-// TestI13PartitionsWaitForTheClustersVersion: before, they are refused and nothing is stored; other settings are not.
-func TestI13PartitionsWaitForTheClustersVersion(t *testing.T) {
-	t.Parallel()
-	cfg := stack.Config{Tables: stack.TablesMemory, DataDir: t.TempDir()}
-	w := enter(t, own(t, cfg))
-	kv, err := w.inside().KeyValue(w.soon(), topology.ConfigBucket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// A cluster that an older program created.
-	if _, err := kv.PutString(w.soon(), topology.VersionKey, fmt.Sprint(logversion.Partitions-1)); err != nil {
-		t.Fatal(err)
-	}
-	if err := closeStack(w.stack); err != nil {
-		t.Fatalf("the stack did not end well: %v", err)
-	}
-	w = join(t, own(t, cfg), w.domain)
-	put := func(n int) error {
-		_, err := w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list, Priority: 2, Partitions: n})
-		return err
-	}
-	err = put(2)
-	refused(t, err, fault.FailedPrecondition)
-	equal(t, "path", fault.From(err).Path, "/tasklist/partitions")
-	_, err = w.client.GetTasklist(w.soon(), list)
-	refused(t, err, fault.NotFound)
-	if err := put(1); err != nil {
-		t.Error(err)
-	}
-	id := w.submitOne(&yardv1.NewTask{Type: "x"})
-	equal(t, "with one partition", w.takeOne().TaskId, id)
-
-	if kv, err = w.inside().KeyValue(w.soon(), topology.ConfigBucket); err != nil {
-		t.Fatal(err)
-	}
-	now, err := catalog.GetVersion(w.soon(), kv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := catalog.RaiseVersion(w.soon(), kv, now, logversion.Partitions); err != nil {
-		t.Fatal(err)
-	}
-	w.eventually(func() error { return put(2) })
-	if n, err := w.partitions(list); err != nil || n != 2 {
-		t.Errorf("%d partitions, %v", n, err)
-	}
 }

@@ -42,7 +42,7 @@ func poison(domain string) (all []*logv1.Record) {
 // timer store goes to the quarantine, once, and all others go on, after a restart too.
 func TestR19_PoisonInTheStoresStopsNothing(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "restarts a system of its own")
+	testkit.Slow(t, "restarts a system of its own")
 	cfg := stack.Config{DataDir: t.TempDir(), Partitioning: topology.Partitioning{History: 1, Matching: 1}}
 	first := own(t, cfg)
 	w := enter(t, first)

@@ -49,7 +49,7 @@ func TestAPolicyTellsErrorsApart(t *testing.T) {
 
 // TestALostAttemptMayBeTheEnd, or a failure; so may one that takes too long.
 func TestALostAttemptMayBeTheEnd(t *testing.T) {
-	testkit.Long(t, "waits for leases, delays or retries")
+	testkit.Slow(t, "waits for leases, delays or retries")
 	everywhere(t, func(t *testing.T, w *world) {
 		submit := func(beat int64, p *yardv1.RetryPolicy) string {
 			id := w.submitOne(&yardv1.NewTask{Type: "x", HeartbeatTimeoutMs: beat, StartToCloseMs: 1000, Retry: p})
@@ -75,7 +75,7 @@ func TestALostAttemptMayBeTheEnd(t *testing.T) {
 
 // TestDeliveriesAreLimited: a task that silences its workers ends; what was handed back does not count.
 func TestDeliveriesAreLimited(t *testing.T) {
-	testkit.Long(t, "waits for leases, delays or retries")
+	testkit.Slow(t, "waits for leases, delays or retries")
 	everywhere(t, func(t *testing.T, w *world) {
 		id := w.submitOne(&yardv1.NewTask{Type: "x", HeartbeatTimeoutMs: 300, Retry: &yardv1.RetryPolicy{MaxDeliveries: 2}})
 		w.takeOne()
@@ -95,7 +95,7 @@ func TestDeliveriesAreLimited(t *testing.T) {
 // TestPoliciesSurviveARestart, of tasks that run, that wait in the timer store, and that were handed back before.
 func TestPoliciesSurviveARestart(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "restarts a system of its own")
+	testkit.Slow(t, "restarts a system of its own")
 	for kind := range shared.of {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()

@@ -79,7 +79,7 @@ func TestAPurgeCancelsWhatDoesNotRun(t *testing.T) {
 // TestI7_APurgeReachesTheBacklogOnDisk: far more tasks than memory holds are purged, step by step, and those that came after it began are not.
 func TestI7_APurgeReachesTheBacklogOnDisk(t *testing.T) {
 	t.Parallel()
-	testkit.Minutes(t, "floods the system for half a minute and more")
+	testkit.Slow(t, "floods the system for half a minute and more")
 	const tasks, batch, window = 3000, 100, 200
 	services := stack.DefaultServices()
 	services.History.Partition.WindowTasks = window

@@ -20,7 +20,7 @@ const narrow, narrowSlots = "narrow", 2
 // Then everything is drained, and each task's history is compared with the verdicts
 // that were given. YARD_SEED repeats what is random here; how the clients meet is not.
 func TestRandomVerbsKeepThePromises(t *testing.T) {
-	testkit.Long(t, "runs at random for seconds")
+	testkit.Slow(t, "runs at random for seconds")
 	everywhere(t, func(t *testing.T, w *world) {
 		w.putType(yard.TaskType{Name: narrow, MaxConcurrency: narrowSlots})
 		seed := testkit.Seed(t)

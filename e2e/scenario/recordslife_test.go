@@ -2,7 +2,6 @@ package scenario_test
 
 import (
 	"errors"
-	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -12,32 +11,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
-
-// parkSome has what waits behind a task that parks its key put on the shelf, and taken back.
-func parkSome(w *world) {
-	w.t.Helper()
-	park := &yardv1.NewTask{Type: "parked", OrderKey: "account-5", OrderPolicy: yardv1.OrderPolicy_ORDER_POLICY_PARK}
-	behind := &yardv1.NewTask{Type: "parked", OrderKey: "account-5"}
-	head := w.submit(park, behind, behind, behind)[0]
-	w.fail(w.takeOne("parked"), &yardv1.Failure{NonRetryable: true})
-	equal(w.t, "it parks its key", w.reach(head, "backoff").Blocked, true)
-	testkit.Eventually(w.t, 30*time.Second, func() error {
-		for _, m := range w.stores()["checkpoint"] {
-			cp := new(logv1.Checkpoint)
-			if err := proto.Unmarshal(m.Data, cp); err != nil {
-				return err
-			}
-			if slices.ContainsFunc(cp.Pages, func(p *logv1.ShelfPage) bool { return p.Away }) {
-				return nil
-			}
-		}
-		return errors.New("no checkpoint has a page")
-	})
-	w.cancel(head)
-	for range 3 {
-		w.complete(w.takeOne("parked"))
-	}
-}
 
 // endBatches has a batch complete whose tasks end in several ways, and the rest of another one cancelled.
 func endBatches(w *world) {

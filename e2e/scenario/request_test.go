@@ -9,7 +9,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
@@ -56,7 +55,7 @@ func TestI1_WhatTheLogTookTooLateNeverWas(t *testing.T) {
 				Policy: &logv1.Policy{MaxAttempts: 1, StartToCloseMs: 60_000},
 			})
 		}
-		data, err := (&logv1.Batch{Tasks: tasks, LogVersion: logversion.Within}).MarshalVT()
+		data, err := (&logv1.Batch{Tasks: tasks, LogVersion: 1}).MarshalVT()
 		if err != nil {
 			t.Fatal(err)
 		}

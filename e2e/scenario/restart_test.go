@@ -15,7 +15,7 @@ import (
 // with its whole history, and goes on.
 func TestI1EverythingSurvivesARestart(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "restarts a system of its own")
+	testkit.Slow(t, "restarts a system of its own")
 	for kind := range shared.of {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()

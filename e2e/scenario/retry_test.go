@@ -36,7 +36,7 @@ func (w *world) deadLetter(tasklist, id string) *logv1.Record {
 }
 
 func TestRetriesBackOffThenDeadLetter(t *testing.T) {
-	testkit.Long(t, "waits for leases, delays or retries")
+	testkit.Slow(t, "waits for leases, delays or retries")
 	everywhere(t, func(t *testing.T, w *world) {
 		id := w.submitOne(&yardv1.NewTask{
 			Type: "bank", Payload: jsonPayload(`{"iban":"x"}`), Priority: 1,
@@ -100,7 +100,7 @@ func (w *world) parked(id string) *yardv1.Task {
 
 // TestLongRetriesAreParked: longer than 10 s, the wait is the timer store's.
 func TestLongRetriesAreParked(t *testing.T) {
-	testkit.Long(t, "waits for leases, delays or retries")
+	testkit.Slow(t, "waits for leases, delays or retries")
 	everywhere(t, func(t *testing.T, w *world) {
 		id := w.submitOne(&yardv1.NewTask{Type: "x", Payload: jsonPayload(`"kept"`)})
 		equal(t, "verdict", w.fail(w.takeOne(), &yardv1.Failure{Message: "come back later", DelayMs: 11_000}), "OK")

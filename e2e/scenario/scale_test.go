@@ -2,10 +2,8 @@ package scenario_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -13,9 +11,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/permissions"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
@@ -130,7 +129,7 @@ func TestABurstSpreadsATasklist(t *testing.T) {
 // TestARateThatFluctuates (fluctuating_adaptive): more partitions under load, and fewer after it, while tasks wait in those that are no more.
 // They drain once there are workers: nothing is lost, nothing runs twice.
 func TestARateThatFluctuates(t *testing.T) {
-	testkit.Minutes(t, "floods the system for half a minute and more")
+	testkit.Slow(t, "floods the system for half a minute and more")
 	scaling(t, func(t *testing.T, w *world) {
 		l := w.load()
 		l.until(20, 50*time.Millisecond, func(n int) bool { return n == 4 })
@@ -186,7 +185,7 @@ func TestTwoFrontendsScaleAsOne(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		watch, err := kv.Watch(context.Background(), topology.ScaleKeys)
+		watch, err := kv.Watch(context.Background(), catalog.Scales.Keys())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,15 +203,15 @@ func TestTwoFrontendsScaleAsOne(t *testing.T) {
 			if e == nil {
 				continue
 			}
-			equal(t, "key", e.Key(), topology.ScaleKey(w.domain, list))
+			equal(t, "key", e.Key(), catalog.Scales.Key(w.domain, list))
 			if e.Operation() != jetstream.KeyValuePut {
 				break
 			}
-			n, err := strconv.Atoi(string(e.Value()))
-			if err != nil {
+			var s rpcv1.TasklistScale
+			if err := codec.Unmarshal(codec.JSON, e.Value(), &s); err != nil {
 				t.Fatal(err)
 			}
-			numbers = append(numbers, n)
+			numbers = append(numbers, int(s.Partitions))
 		}
 		// Where the machine is too slow for the load the number goes down meanwhile, and up again while the rest of the tasks is done, but no one
 		// writes what the other has written.
@@ -246,43 +245,4 @@ func TestBoundsOfPartitionsAreSettings(t *testing.T) {
 			t.Errorf("got %+v, %v", got, err)
 		}
 	})
-}
-
-// TestI13ScalesWaitForTheClustersVersion: before, they are refused and nothing is stored.
-func TestI13ScalesWaitForTheClustersVersion(t *testing.T) {
-	t.Parallel()
-	cfg := stack.Config{Tables: stack.TablesMemory, DataDir: t.TempDir()}
-	w := enter(t, own(t, cfg))
-	kv, err := w.inside().KeyValue(w.soon(), topology.ConfigBucket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := kv.PutString(w.soon(), topology.VersionKey, fmt.Sprint(logversion.Scales-1)); err != nil {
-		t.Fatal(err)
-	}
-	if err := closeStack(w.stack); err != nil {
-		t.Fatalf("the stack did not end well: %v", err)
-	}
-	w = join(t, own(t, cfg), w.domain)
-	put := func() error {
-		_, err := w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list, PartitionsMax: 2})
-		return err
-	}
-	err = put()
-	refused(t, err, fault.FailedPrecondition)
-	equal(t, "path", fault.From(err).Path, "/tasklist/partitions_max")
-	if _, err = w.client.GetTasklist(w.soon(), list); !errors.Is(err, &fault.Error{Code: fault.NotFound}) {
-		t.Errorf("it is stored: %v", err)
-	}
-	if kv, err = w.inside().KeyValue(w.soon(), topology.ConfigBucket); err != nil {
-		t.Fatal(err)
-	}
-	now, err := catalog.GetVersion(w.soon(), kv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := catalog.RaiseVersion(w.soon(), kv, now, logversion.Scales); err != nil {
-		t.Fatal(err)
-	}
-	w.eventually(put)
 }

@@ -89,7 +89,7 @@ func (w *world) filed() map[string]int {
 // handed out at once, and all of them come once there are workers.
 func TestI7_ABacklogOfSmallSubmitsLetsUrgentOnesBy(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "floods the system")
+	testkit.Slow(t, "floods the system")
 	const window, each, requests = 500, 5, 800
 	s := onePartition(t, window, 2)
 	tenants := []*world{enter(t, s), enter(t, s)}
@@ -187,7 +187,7 @@ func (w *world) floods(beside, many int) (stop func()) {
 // flood's requests to be stored, and all are handed out while the flood's tasks lie on disk.
 func TestI11_AFloodDelaysNoSmallTenant(t *testing.T) {
 	t.Parallel()
-	testkit.Minutes(t, "floods the system for half a minute and more")
+	testkit.Slow(t, "floods the system for half a minute and more")
 	const window, tenants, floods, many = 4000, 300, 32, 1000
 	s := onePartition(t, window, 1+tenants)
 	w := enter(t, s)

@@ -243,7 +243,7 @@ func (w *world) submittedAgain(req *yardv1.SubmitRequest) {
 
 // TestABatchOfThousands: over all partitions, with tasks that fail, are delayed, die and are cancelled.
 func TestABatchOfThousands(t *testing.T) {
-	testkit.Minutes(t, "floods the system for half a minute and more")
+	testkit.Slow(t, "floods the system for half a minute and more")
 	everywhere(t, func(t *testing.T, w *world) {
 		const requests, each = 5, 1000
 		b := w.batch("thousands")

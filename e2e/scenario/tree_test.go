@@ -52,7 +52,7 @@ func spreadRuns() []spreadRun {
 // once. It prints how long tasks waited, and how many polls were forwarded.
 func TestPartitionsDeliverAll(t *testing.T) {
 	t.Parallel()
-	testkit.Minutes(t, "floods the system for half a minute and more")
+	testkit.Slow(t, "floods the system for half a minute and more")
 	all, err := kinds()
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ var quick = &yardv1.RetryPolicy{InitialIntervalMs: 10, MaxIntervalMs: 50}
 // TestPoisonAmongGoodTasks: every good task completes at its first attempt; one whose payload does not decode is dead after one attempt,
 // one whose handler fails or panics after the five of the default. SEEDS 2.3.
 func TestPoisonAmongGoodTasks(t *testing.T) {
-	testkit.Long(t, "waits for leases, delays or retries")
+	testkit.Slow(t, "waits for leases, delays or retries")
 	everywhere(t, func(t *testing.T, w *world) {
 		const tasks = 300
 		type input struct{ N int }
@@ -71,7 +71,7 @@ func TestPoisonAmongGoodTasks(t *testing.T) {
 // TestAnAttemptLongerThanItsDeadline: its handler's context ends at the deadline. Where the policy has one attempt, the task is dead then, and
 // runs no more, whatever the handler still says. SEEDS 2.3.
 func TestAnAttemptLongerThanItsDeadline(t *testing.T) {
-	testkit.Long(t, "waits for leases, delays or retries")
+	testkit.Slow(t, "waits for leases, delays or retries")
 	everywhere(t, func(t *testing.T, w *world) {
 		const tasks = 20
 		d := newDeliveries()

@@ -111,7 +111,6 @@ func (w *world) fillKeyed(m *historysim.Message, n int) {
 		}
 		x.Order = &historysim.Order{Key: fmt.Sprint(w.part, "/", w.dice.IntN(6))} // a key is in one partition
 		if x.Order.Blocks = w.fault(blocks, 500); x.Order.Blocks {
-			x.Order.Parks = w.dice.chance(500)
 			x.Expiry = historysim.Expiry{} // its time is changed
 		}
 		t.Extra, w.keyOf[t.ID] = &x, x.Order.Key

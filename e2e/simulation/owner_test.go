@@ -28,7 +28,7 @@ func (w *world) spawn() *proc {
 	p := &proc{host: w.newHost(w.named(fmt.Sprintf("owner-%d", w.born)), pauses), w: w, spread: maps.Clone(w.match.spread)}
 	p.owner = historysim.New(p.name, historysim.Config{
 		Shards: shards, WindowTasks: w.plan.window, WindowBytes: 1 << 20, CheckpointEveryMS: 500, PurgeEveryMS: 700,
-		LineTasks: 1, PageTasks: 2, CarryRecords: w.plan.carry, CarryBytes: 1 << 20, JobTasks: w.plan.job,
+		CarryRecords: w.plan.carry, CarryBytes: 1 << 20, JobTasks: w.plan.job,
 		Partitions: func(domain, tasklist string) int { return p.spread.count(domain, tasklist) },
 	}, p)
 	w.procs = append(w.procs, p)
@@ -138,7 +138,7 @@ func answeredInTime(k historysim.OpKind) bool {
 // changes tells whether an operation writes.
 func changes(k historysim.OpKind) bool {
 	switch k {
-	case historysim.SaveCheckpoint, historysim.AppendFence, historysim.AppendArchive, historysim.Park, historysim.AppendEvents, historysim.Shelve, historysim.SayShelved, historysim.Purge,
+	case historysim.SaveCheckpoint, historysim.AppendFence, historysim.AppendArchive, historysim.Park, historysim.AppendEvents, historysim.Purge,
 		historysim.StoreLetters, historysim.DropLetters:
 		return true
 	}
@@ -204,7 +204,7 @@ func (p *proc) read(op *historysim.Op, answer func(historysim.Outcome)) {
 // storeOf is the store that an operation adds to.
 func storeOf(k historysim.OpKind) (store, bool) {
 	switch k {
-	case historysim.AppendEvents, historysim.Shelve, historysim.SayShelved:
+	case historysim.AppendEvents:
 		return logFull, true
 	case historysim.AppendArchive, historysim.StoreLetters:
 		return archiveFull, true
@@ -243,12 +243,6 @@ func (p *proc) carryOut(op *historysim.Op) historysim.Outcome {
 		return w.park(p, op)
 	case historysim.AppendEvents:
 		return historysim.Outcome{Seq: w.appendLog(&historysim.Message{Event: true, Events: op.Events, Carried: op.Carried})}
-	case historysim.Shelve:
-		return w.shelve(op)
-	case historysim.SayShelved:
-		return historysim.Outcome{Seq: w.appendLog(&historysim.Message{Event: true, Says: w.pages[op.From]})}
-	case historysim.ReadPage:
-		return w.readPage(op)
 	case historysim.StoreLetters:
 		w.storeLetters(op.Tasks)
 	case historysim.DropLetters:
@@ -275,7 +269,7 @@ func (p *proc) tell(op *historysim.Op, out historysim.Outcome) {
 	switch op.Kind {
 	case historysim.SaveCheckpoint:
 		c := op.Checkpoint
-		what = fmt.Sprintf("epoch %d floor %d ack %v read %v queues %v timer %d archive %d pages %v", c.Epoch, c.Floor, c.Ack, c.Read, c.Queues, c.TimerSeq, c.ArchiveSeq, c.Pages)
+		what = fmt.Sprintf("epoch %d floor %d ack %v read %v queues %v timer %d archive %d", c.Epoch, c.Floor, c.Ack, c.Read, c.Queues, c.TimerSeq, c.ArchiveSeq)
 	case historysim.Park, historysim.AppendArchive, historysim.StoreLetters:
 		for i := range op.Tasks {
 			what += fmt.Sprintf(" %s %v stay %d", w.name(op.Tasks[i].ID), op.Tasks[i].State, op.Tasks[i].Parkings)

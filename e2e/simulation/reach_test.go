@@ -5,7 +5,7 @@ import "github.com/yardmaster-io/yardmaster/contracts/ids"
 // reachable holds I1.
 func (c *checker) reachable(id ids.TaskID) {
 	w := c.w
-	if w.ended(id) || w.letter(id) != nil || w.waiting.holds(id) {
+	if w.ended(id) || w.letters[id] != nil || w.waiting.holds(id) {
 		return
 	}
 	for _, m := range w.log {
@@ -22,9 +22,6 @@ func (c *checker) reachable(id ids.TaskID) {
 				return
 			}
 		}
-	}
-	if w.onPage(id) {
-		return
 	}
 	w.violated("I1: %s is purged and nowhere else", w.name(id))
 }

@@ -49,19 +49,15 @@ type stores struct {
 	// fullUntil is until when a store takes nothing.
 	fullUntil [storesEnd]time.Duration
 
-	// pages are those of the shelf, by sequence.
-	pages map[uint64]*historysim.Message
-
 	checkpoint historysim.Stored
 	revision   uint64
 
 	// archived are the last ends in the archive.
 	archive  [][]historysim.Task
 	archived map[ids.TaskID]*historysim.Task
-	// letters are the dead letters, and the marks of those that are gone; lastLetter is the sequence of the last one, marked how many were marked.
+	// letters are the dead letters; lastLetter is the sequence of the last one.
 	letters    map[ids.TaskID]*letter
 	lastLetter uint64
-	marked     int
 }
 
 // refuses tells whether a store takes nothing now.
@@ -211,45 +207,8 @@ func (w *world) readArchive(from uint64) historysim.Outcome {
 	return out
 }
 
-// shelve stores a page, of which an event is to say that it is written.
-func (w *world) shelve(op *historysim.Op) historysim.Outcome {
-	m := &historysim.Message{Seq: uint64(len(w.log) + 1), At: w.serverMS(), Carried: op.Carried}
-	w.pages[m.Seq] = m
-	w.log, w.storedAt = append(w.log, nil), append(w.storedAt, w.now)
-	return historysim.Outcome{Seq: m.Seq}
-}
-
-func (w *world) readPage(op *historysim.Op) (out historysim.Outcome) {
-	if m := w.pages[op.From]; m != nil && !m.PageGone {
-		out.Messages = []*historysim.Message{m}
-	}
-	return out
-}
-
-// onPage tells whether a page of the shelf has a task.
-func (w *world) onPage(id ids.TaskID) bool {
-	for _, m := range w.pages {
-		for _, carried := range m.Carried {
-			if carried.Task.ID == id && !m.PageGone {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// purgePages removes the pages that an owner says are not needed.
-func (w *world) purgePages(levels historysim.Levels) {
-	for seq, m := range w.pages {
-		if seq <= levels.Shelf || slices.Contains(levels.Dead, seq) {
-			m.PageGone = true
-		}
-	}
-}
-
 // purge removes what an owner says that the log may forget.
 func (w *world) purge(p *proc, levels historysim.Levels) {
-	w.purgePages(levels)
 	for i := range w.subjects {
 		var kept []*historysim.Message
 		for _, m := range w.subjects[i] {

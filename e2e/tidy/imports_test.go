@@ -94,7 +94,7 @@ func classOf(dir string) class {
 // services' simulators, by which e2e reaches their cores.
 func isTestPackage(dir string) bool {
 	name := path.Base(dir)
-	return strings.HasSuffix(name, "test") || dir == "shared/testkit" || dir == "services/"+strings.TrimSuffix(name, "sim")+"/"+name
+	return strings.HasSuffix(name, "test") || dir == "shared/testkit" || strings.HasPrefix(dir, "shared/testkit/") || dir == "services/"+strings.TrimSuffix(name, "sim")+"/"+name
 }
 
 // The client libraries that only adapters touch.

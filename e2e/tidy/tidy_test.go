@@ -25,6 +25,7 @@ func rules() map[string]rule {
 		"no loose ends":                 looseEnds,
 		"plain words":                   plainWords,
 		"plain names":                   plainNames,
+		"lines of documents":            documentLines,
 		"links lead somewhere":          links,
 		"quoted code is compiled":       quotes,
 		"feature index":                 featureIndex,

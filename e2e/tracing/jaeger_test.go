@@ -12,7 +12,7 @@ import (
 
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
-	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/signalkit"
 )
 
 // jaegerEnv names the query address of a Jaeger.
@@ -65,7 +65,7 @@ type answer struct {
 	} `json:"data"`
 }
 
-func (j *jaeger) trace(id string) ([]testkit.Span, error) {
+func (j *jaeger) trace(id string) ([]signalkit.Span, error) {
 	resp, err := j.http.Get(j.query + "/api/traces/" + id)
 	if err != nil {
 		return nil, err
@@ -82,11 +82,11 @@ func (j *jaeger) trace(id string) ([]testkit.Span, error) {
 }
 
 // spans puts the answer into the sink's form.
-func (a *answer) spans() (all []testkit.Span) {
+func (a *answer) spans() (all []signalkit.Span) {
 	for _, t := range a.Data {
 		for _, s := range t.Spans {
 			start := time.UnixMicro(s.StartTime)
-			out := testkit.Span{
+			out := signalkit.Span{
 				Service: t.Processes[s.ProcessID].ServiceName, Name: s.OperationName, TraceID: s.TraceID, SpanID: s.SpanID,
 				Start: start, End: start.Add(time.Duration(s.Duration) * time.Microsecond),
 				Attrs: map[string]string{}, Raw: &tracepb.Span{},

@@ -84,7 +84,7 @@ func TestEachTaskOfABatchHasItsOwnTrace(t *testing.T) {
 // TestATraceOutlivesRetriesAndTheTimerStore: two attempts, and a stay in the timer
 // store before the first: it is read twice.
 func TestATraceOutlivesRetriesAndTheTimerStore(t *testing.T) {
-	testkit.Long(t, "waits for retries")
+	testkit.Slow(t, "waits for retries")
 	everywhere(t, func(t *testing.T, w *world) {
 		w.work(func(ctx context.Context, _ struct{}) (struct{}, error) {
 			if yard.Info(ctx).Failures == 0 {
@@ -124,7 +124,7 @@ func TestATraceOutlivesRetriesAndTheTimerStore(t *testing.T) {
 
 // TestAnAttemptThatExpiresIsAnError: its worker says nothing, so history shows it.
 func TestAnAttemptThatExpiresIsAnError(t *testing.T) {
-	testkit.Long(t, "waits for an attempt to expire")
+	testkit.Slow(t, "waits for an attempt to expire")
 	everywhere(t, func(t *testing.T, w *world) {
 		ctx, order := w.tracer.Start(w.soon(), "order")
 		id, err := w.client.Submit(ctx, yard.Task{Type: "ship", Tasklist: list, StartToClose: time.Second, Retry: &yard.RetryPolicy{MaxAttempts: 1}})
@@ -145,6 +145,7 @@ func TestAnAttemptThatExpiresIsAnError(t *testing.T) {
 
 // TestUnsampledTasksHaveNoSpans, and pass their context on all the same.
 func TestUnsampledTasksHaveNoSpans(t *testing.T) {
+	testkit.Slow(t, "waits for spans that do not come")
 	everywhere(t, func(t *testing.T, w *world) {
 		const unsampled = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00"
 		seen := make(chan trace.SpanContext, 1)

@@ -21,6 +21,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/signalkit"
 )
 
 // within bounds what must happen soon.
@@ -38,15 +39,15 @@ type collector interface {
 	// env is what makes a process send them there.
 	env() []string
 	// trace returns the spans of one trace that have come.
-	trace(id string) ([]testkit.Span, error)
+	trace(id string) ([]signalkit.Span, error)
 }
 
 // sink is the collector inside the test.
-type sink struct{ *testkit.TraceSink }
+type sink struct{ *signalkit.TraceSink }
 
 func (s sink) env() []string { return s.Env() }
 
-func (s sink) trace(id string) (found []testkit.Span, err error) {
+func (s sink) trace(id string) (found []signalkit.Span, err error) {
 	for _, span := range s.Spans() {
 		if span.TraceID == id {
 			found = append(found, span)
@@ -68,7 +69,7 @@ type world struct {
 // by side: the settings of tracing are the process's environment.
 func everywhere(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
-	t.Run("sink", func(t *testing.T) { test(t, newWorld(t, sink{testkit.RunTraceSink(t)})) })
+	t.Run("sink", func(t *testing.T) { test(t, newWorld(t, sink{signalkit.RunTraceSink(t)})) })
 	if url := os.Getenv(jaegerEnv); url != "" {
 		t.Run("jaeger", func(t *testing.T) { test(t, newWorld(t, newJaeger(t, url))) })
 	}
@@ -163,11 +164,11 @@ func nothing(context.Context, struct{}) (struct{}, error) { return struct{}{}, n
 // spans waits until a trace has these spans, no more and no fewer, and returns them
 // by name, in the order of their start. Only triggers may have been sent again: they
 // are hints, and matching asks for them when it first hears of a domain.
-func (w *world) spans(id trace.TraceID, names string, more ...string) map[string][]testkit.Span {
+func (w *world) spans(id trace.TraceID, names string, more ...string) map[string][]signalkit.Span {
 	w.t.Helper()
 	want := append(strings.Fields(names), more...)
 	slices.Sort(want)
-	var all []testkit.Span
+	var all []signalkit.Span
 	testkit.Eventually(w.t, within, func() (err error) {
 		if all, err = w.collector.trace(id.String()); err != nil {
 			return err
@@ -184,8 +185,8 @@ func (w *world) spans(id trace.TraceID, names string, more ...string) map[string
 		}
 		return nil
 	})
-	slices.SortFunc(all, func(a, b testkit.Span) int { return a.Start.Compare(b.Start) })
-	byName := map[string][]testkit.Span{}
+	slices.SortFunc(all, func(a, b signalkit.Span) int { return a.Start.Compare(b.Start) })
+	byName := map[string][]signalkit.Span{}
 	for _, s := range all {
 		byName[s.Name] = append(byName[s.Name], s)
 	}
@@ -202,7 +203,7 @@ func count(all []string, name string) (n int) {
 }
 
 // task checks what holds for every span of a task: where it hangs, who sent it, what it is about.
-func (w *world) task(byName map[string][]testkit.Span, parent trace.SpanID, taskID string) {
+func (w *world) task(byName map[string][]signalkit.Span, parent trace.SpanID, taskID string) {
 	w.t.Helper()
 	senders := map[string]string{
 		"submit": "yard-frontend", "append": "yard-frontend", "complete": "yard-frontend", "fail": "yard-frontend",

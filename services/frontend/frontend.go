@@ -21,6 +21,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/clock"
@@ -111,12 +112,12 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx)) // requests that drain still need it
 	defer stop()
-	catalog, err := natsgate.WatchCatalog(watching, config)
+	settings, err := catalog.Watch(watching, config, nil)
 	if err != nil {
 		return fmt.Errorf("watch domains and types: %w", err)
 	}
 	inbox := natsgate.NewInbox(s.NATS)
-	letters, err := natsgate.NewLetters(s.js, catalog.WriteVersion)
+	letters, err := natsgate.NewLetters(s.js)
 	if err != nil {
 		return err
 	}
@@ -129,7 +130,7 @@ func (s *Service) Run(ctx context.Context) error {
 	gate, err := gateway.New(gateway.Deps{
 		Config: s.Config.Gateway, Partitioning: s.Partitioning, Tokens: ids.NewTokens(secret),
 		History: natsgate.NewLog(s.NATS, s.js), Letters: letters, Batches: batches, Bus: inbox, Owners: natsgate.Owners(s.NATS),
-		Catalog: catalog, Registry: catalog, LogVersion: catalog.WriteVersion, Clock: s.Clock,
+		Catalog: settings, Settings: config, LogVersion: settings.WriteVersion, Clock: s.Clock,
 		Log: s.Log, Tracing: s.Tracing, Metrics: s.Metrics,
 	})
 	if err != nil {

@@ -26,12 +26,14 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/signalkit"
 )
 
 // stage is a frontend on a real server, and a client of it.
 type stage struct {
 	t       *testing.T
-	server  *testkit.NATS
+	server  *natskit.Server
 	client  *nats.Conn
 	js      jetstream.JetStream
 	metrics *telemetry.Metrics
@@ -43,8 +45,8 @@ var partitioning = topology.Partitioning{History: 2, Matching: 2}
 
 func newStage(t *testing.T, change ...func(*Deps)) *stage {
 	t.Helper()
-	s := &stage{t: t, metrics: testkit.Metrics(t)}
-	s.server = testkit.RunNATS(t, testkit.WithServerOptions(func(o *server.Options) { o.MaxPayload = 2 << 20 }))
+	s := &stage{t: t, metrics: signalkit.Metrics(t)}
+	s.server = natskit.Run(t, natskit.WithOptions(func(o *server.Options) { o.MaxPayload = 2 << 20 }))
 	s.client = s.server.Connect(t, nats.CustomInboxPrefix(topology.OperatorInbox("stage")))
 	var err error
 	if s.js, err = jetstream.New(s.client); err != nil {
@@ -302,7 +304,7 @@ func TestI1_AMissingOrFullPartitionIsPassedOver(t *testing.T) {
 
 func TestNoLogAtAllIsUnavailable(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "waits for answers that do not come")
+	testkit.Slow(t, "waits for answers that do not come")
 	s := newStage(t)
 	for p := range partitioning.History {
 		if err := s.js.DeleteStream(t.Context(), topology.HistoryStream(p)); err != nil {
@@ -408,7 +410,7 @@ func TestPollReachesMatchingAndIsAnsweredByIt(t *testing.T) {
 
 func TestPollWithoutMatchingIsUnavailable(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "waits for answers that do not come")
+	testkit.Slow(t, "waits for answers that do not come")
 	s := newStage(t)
 	e := s.ask(topology.API("shop", "tasks.poll"), &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1, WaitMs: 2000}, &yardv1.PollResponse{})
 	if fault.CodeOf(e) != fault.Unavailable {

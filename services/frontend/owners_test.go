@@ -149,7 +149,7 @@ func TestSubmitWaitsForTheResult(t *testing.T) {
 
 func TestSubmitWaitEndsWithTheStateSoFar(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "waits for answers that do not come")
+	testkit.Slow(t, "waits for answers that do not come")
 	s := newStage(t) // and no owners at all
 	req, resp := tasks(1), &yardv1.SubmitResponse{}
 	req.Wait, req.WaitMs = true, 200

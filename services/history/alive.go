@@ -16,7 +16,7 @@ func (s *Service) listen(ctx context.Context, domains *catalog.Catalog) (closeEa
 		return nil, err
 	}
 	ear, err := natshistory.NewEar(s.NATS, nc, s.workers, func(domain string) bool {
-		_, known := domains.Domain(domain)
+		known := domains.Domain(domain) != nil
 		return known
 	})
 	if err != nil {

@@ -11,13 +11,16 @@ import (
 // Config of the history service.
 type Config struct {
 	Partition partition.Config `koanf:"partition"`
+	// LetterLimitsEvery is how often dead letters beyond the limits of their domain (dead_letters_max, dead_letters_max_age_ms) are deleted. Default 30s,
+	// 100ms..30s: a limit holds within a minute.
+	LetterLimitsEvery time.Duration `koanf:"letter_limits_every" usage:"how often dead letters beyond the limits of their domain are deleted"`
 	// Storage says when the log takes no further tasks.
 	Storage storage.Config `koanf:"storage"`
 }
 
 // DefaultConfig is the defaults given at the fields.
 func DefaultConfig() Config {
-	return Config{Partition: partition.DefaultConfig(), Storage: storage.DefaultConfig()}
+	return Config{Partition: partition.DefaultConfig(), LetterLimitsEvery: 30 * time.Second, Storage: storage.DefaultConfig()}
 }
 
 // Validate lists what is out of range.
@@ -33,11 +36,11 @@ func (c Config) Validate() []settings.Problem {
 	check(p.WindowBytes >= 1<<20 && p.WindowBytes <= 16<<30, "window_bytes", "want 1 MiB to 16 GiB")
 	check(p.CheckpointEvery >= 100*time.Millisecond && p.CheckpointEvery <= time.Second, "checkpoint_every", "want 100ms to 1s")
 	check(p.PurgeEvery >= time.Second && p.PurgeEvery <= time.Hour, "purge_every", "want 1s to 1h")
-	check(p.SweepEvery >= 100*time.Millisecond && p.SweepEvery <= time.Hour, "sweep_every", "want 100ms to 1h")
 	check(p.CarryAfter >= 1000, "carry_after", "want at least 1000")
-	check(p.LineTasks >= 1 && p.LineTasks <= 100_000, "line_tasks", "want 1..100000")
-	check(p.PageTasks >= 1 && p.PageTasks <= 1000, "page_tasks", "want 1..1000")
 	check(p.DrainTimeout >= 100*time.Millisecond && p.DrainTimeout <= time.Minute, "drain_timeout", "want 100ms to 1m")
+	if c.LetterLimitsEvery < 100*time.Millisecond || c.LetterLimitsEvery > 30*time.Second {
+		all = append(all, settings.Problem{Path: "letter_limits_every", What: "want 100ms to 30s"})
+	}
 	if why := c.Storage.Valid(); why != "" {
 		all = append(all, settings.Problem{Path: "storage", What: why})
 	}

@@ -27,7 +27,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/api"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/batches"
-	"github.com/yardmaster-io/yardmaster/services/history/internal/core/letters"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/letterlimit"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/natshistory"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/shared/clock"
@@ -191,29 +191,31 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 	}
 	defer closeReader()
 	retention := func(domain string) time.Duration {
-		if d, ok := domains.Domain(domain); ok && d.RetentionMs > 0 {
+		if d := domains.Domain(domain); d.GetRetentionMs() > 0 {
 			return max(time.Duration(d.RetentionMs)*time.Millisecond, topology.RetentionMin) // earlier versions took less
 		}
 		return retentionDefault
 	}
 	lagging := s.Deps.Metrics.Gauge(signals.DomainsLagging, strconv.Itoa(p))
-	oldest, shelved := s.Deps.Metrics.Gauge(signals.OldestReady, strconv.Itoa(p)), s.Deps.Metrics.Gauge(signals.ShelvedTasks, strconv.Itoa(p))
-	defer func() { lagging.Set(0); oldest.Set(0); shelved.Set(0) }() // it is then another node's to tell of
+	oldest := s.Deps.Metrics.Gauge(signals.OldestReady, strconv.Itoa(p))
+	defer func() { lagging.Set(0); oldest.Set(0) }() // it is then another node's to tell of
 	room, log := s.room(p), natshistory.NewLog(nc)
 	owner := partition.New(partition.Deps{
 		Partition: p, Shards: s.Partitioning.Matching, Node: s.Node, Config: s.Config.Partition,
 		Log: log, Capped: partition.Capped{Caps: s.tasklists.caps, Scan: log.Scan}, Archive: natshistory.NewArchive(nc, retention), Reader: reader,
-		Shelf: natshistory.Shelf{Config: nc}, TimerStore: natshistory.NewTimerStore(nc), Timer: natshistory.Timer{Config: nc},
+		TimerStore: natshistory.NewTimerStore(nc), Timer: natshistory.Timer{Config: nc},
 		Checkpoints: natshistory.Checkpoints{Config: nc, KV: checkpoints}, Wire: wire, Quarantine: nc.Quarantine,
 		Lagging:     func(n int) { lagging.Set(int64(n)) },
-		Shelved:     func(n int) { shelved.Set(int64(n)) },
 		OldestReady: func(age time.Duration) { oldest.Set(int64(age / time.Second)) },
 		StorageFull: room.Full, TasklistPartitions: s.tasklists.partitionsOf, LogVersion: domains.WriteVersion, Workers: s.workers, Tokens: tokens, Clock: s.Clock, Logger: s.Log, Tracing: s.Tracing, Metrics: s.metrics,
 	})
 	var parts lifecycle.Group
 	parts.Add("storage", room)
 	parts.Add("owner", owner)
-	parts.Add("letters", &partition.Sweeper{Owner: owner, Store: reader, Limits: func() []partition.LetterLimits { return letterLimits(domains.Domains()) }})
+	parts.Add("letterlimits", &letterlimit.Deleter{
+		Partition: p, Partitions: s.Partitioning.History, Every: s.Config.LetterLimitsEvery, Domains: func() []*yardv1.Domain { return catalog.Domains.All(domains, "") }, Store: natshistory.NewDeadLetters(reader),
+		Now: s.Clock.Now, Log: s.Log, TooMany: s.Deps.Metrics.Counter(signals.LettersDeleted, signals.ReasonNumber), TooOld: s.Deps.Metrics.Counter(signals.LettersDeleted, signals.ReasonAge),
+	})
 	store := natshistory.Batches{Config: nc}
 	parts.Add("batches", batches.New(batches.Deps{
 		Partition: p, Partitions: s.Partitioning.History, Store: store, Hints: store.Hints, Now: s.Clock.Now, Log: s.Log,
@@ -229,16 +231,6 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 		return fmt.Errorf("%w: %w", ownership.ErrGiveUp, err)
 	}
 	return err
-}
-
-// letterLimits are those of the domains that have some.
-func letterLimits(domains []*yardv1.Domain) (all []partition.LetterLimits) {
-	for _, d := range domains {
-		if l := (letters.Limits{MaxAgeMS: d.DeadLettersMaxAgeMs, Max: d.DeadLettersMax}); !l.None() {
-			all = append(all, partition.LetterLimits{Domain: d.Name, Limits: l})
-		}
-	}
-	return all
 }
 
 // readerTimeout bounds how long the answers under way are waited for.

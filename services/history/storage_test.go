@@ -13,11 +13,12 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/storage"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
 // R43: the warning names the partitions without room that are served here, and why they take nothing, for as long as they are served.
 func TestR43_TheWarningNamesThePartitionsWithoutRoom(t *testing.T) {
-	js, err := jetstream.New(testkit.RunNATS(t).Connect(t))
+	js, err := jetstream.New(natskit.Run(t).Connect(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,14 +9,14 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/backlog"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
-// bucket is a cluster's config bucket with two domains, before the log version that has partitions.
+// bucket is a cluster's config bucket with two domains.
 type bucket struct {
 	*testing.T
 	kv jetstream.KeyValue
@@ -25,7 +25,7 @@ type bucket struct {
 func newBucket(t *testing.T) bucket {
 	t.Helper()
 	ctx := t.Context()
-	js, err := jetstream.New(testkit.RunNATS(t).Connect(t))
+	js, err := jetstream.New(natskit.Run(t).Connect(t))
 	if err == nil {
 		err = provision.Apply(ctx, js, topology.Partitioning{History: 1, Matching: 1}, provision.Options{})
 	}
@@ -33,12 +33,9 @@ func newBucket(t *testing.T) bucket {
 		t.Fatal(err)
 	}
 	kv, err := provision.Bucket(ctx, js, topology.ConfigBucket, nil)
-	if err == nil {
-		_, err = kv.PutString(ctx, topology.VersionKey, fmt.Sprint(logversion.Partitions-1))
-	}
 	for _, d := range []string{"shop", "bank"} {
 		if err == nil {
-			_, err = catalog.PutDomain(ctx, kv, &yardv1.Domain{Name: d})
+			_, err = catalog.Domains.Put(ctx, kv, "", &yardv1.Domain{Name: d})
 		}
 	}
 	if err != nil {
@@ -49,7 +46,7 @@ func newBucket(t *testing.T) bucket {
 
 func (s bucket) put(domain string, l *yardv1.Tasklist) {
 	s.Helper()
-	if _, err := catalog.PutTasklist(s.Context(), s.kv, domain, l); err != nil {
+	if _, err := catalog.Tasklists.Put(s.Context(), s.kv, domain, l); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -91,7 +88,7 @@ func TestCapsFollowTheSettings(t *testing.T) {
 	becomes("&{map[{bank x}:3] map[{shop mail}:5] [bank shop]}")
 	s.put("shop", &yardv1.Tasklist{Name: "mail"})
 	becomes("&{map[{bank x}:3] map[] [bank]}")
-	if _, err := catalog.DeleteTasklist(t.Context(), s.kv, "bank", "x", 0); err != nil {
+	if _, err := catalog.Tasklists.Delete(t.Context(), s.kv, "bank", "x", 0); err != nil {
 		t.Fatal(err)
 	}
 	becomes(fmt.Sprint((*backlog.Caps)(nil)))
@@ -100,8 +97,8 @@ func TestCapsFollowTheSettings(t *testing.T) {
 	}
 }
 
-// I13: partitions follow the settings of tasklists, once records can name the shard of an attempt.
-func TestI13_PartitionsFollowTheSettings(t *testing.T) {
+// Partitions follow the settings of tasklists.
+func TestPartitionsFollowTheSettings(t *testing.T) {
 	s := newBucket(t)
 	s.put("bank", &yardv1.Tasklist{Name: "wide", Partitions: 5})
 	s.put("shop", &yardv1.Tasklist{Name: "mail", MaxQueued: 7})
@@ -115,14 +112,6 @@ func TestI13_PartitionsFollowTheSettings(t *testing.T) {
 			return nil
 		})
 	}
-	become("bank", "wide", 1)
-	version, err := catalog.GetVersion(t.Context(), s.kv)
-	if err == nil {
-		err = catalog.RaiseVersion(t.Context(), s.kv, version, logversion.Partitions)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 	become("bank", "wide", 5)
 	become("shop", "wide", 1)
 	become("shop", "mail", 1)
@@ -132,11 +121,11 @@ func TestI13_PartitionsFollowTheSettings(t *testing.T) {
 	become("bank", "wide", 2)
 	s.put("shop", &yardv1.Tasklist{Name: "mail"})
 	become("shop", "mail", 1)
-	if _, err := catalog.DeleteTasklist(t.Context(), s.kv, "bank", "wide", 0); err != nil {
+	if _, err := catalog.Tasklists.Delete(t.Context(), s.kv, "bank", "wide", 0); err != nil {
 		t.Fatal(err)
 	}
 	become("bank", "wide", 1)
 	if all := c.spread.Load(); all != nil {
-		t.Errorf("none has several, and kept are %v", all.of)
+		t.Errorf("none has several, and kept are %v", *all)
 	}
 }

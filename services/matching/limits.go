@@ -32,7 +32,7 @@ func (s *Service) endPauses(ctx context.Context, types *catalog.Catalog) {
 		case <-ticker.C:
 		}
 		now := s.Clock.Now().UnixMilli()
-		for domain, ends := range types.PauseEnds(now - endedFor.Milliseconds()) {
+		for domain, ends := range catalog.Pauses.Ends(types, now-endedFor.Milliseconds()) {
 			if ends <= now {
 				s.changes.changed(domain)
 			}
@@ -54,8 +54,7 @@ func (l limits) Partitions(domain, tasklist string) int { return l.types.Partiti
 
 // Scales implements match.Catalog.
 func (l limits) Scales(domain, tasklist string) bool {
-	of, _ := l.types.Tasklist(domain, tasklist)
-	return of.GetPartitionsMax() > 0
+	return catalog.Tasklists.Of(l.types, domain, tasklist).GetPartitionsMax() > 0
 }
 
 // GroupLimits implements match.Catalog.
@@ -63,7 +62,7 @@ func (l limits) GroupLimits(domain string) map[string]int { return l.types.Group
 
 // PausedGroups implements match.Catalog.
 func (l limits) PausedGroups(domain string) map[string]bool {
-	paused := l.types.Pauses(domain, l.clock.Now().UnixMilli()).Groups
+	paused := catalog.Pauses.Of(l.types, domain, l.clock.Now().UnixMilli()).Groups
 	if len(paused) == 0 {
 		return nil
 	}
@@ -92,27 +91,27 @@ func (l limits) Limits(domain string) []match.Limit {
 			all = append(all, one)
 		}
 	}
-	if d, ok := l.types.Domain(domain); ok {
+	if d := l.types.Domain(domain); d != nil {
 		add(match.Limit{Ref: table.DomainRef, Wide: true}, d.MaxConcurrency, d.MaxConcurrencyPerGroup, d.Rate)
 	}
-	for _, t := range l.types.Tasklists(domain) {
+	for _, t := range catalog.Tasklists.All(l.types, domain) {
 		add(match.Limit{Ref: table.TasklistRef(t.Name), Tasklist: t.Name}, t.MaxConcurrency, t.MaxConcurrencyPerGroup, t.Rate)
 	}
 	shared := map[string][]string{}
-	for _, t := range l.types.Types(domain) {
+	for _, t := range catalog.Types.All(l.types, domain) {
 		add(match.Limit{Ref: table.TypeRef(t.Name), Types: []string{t.Name}}, t.MaxConcurrency, t.MaxConcurrencyPerGroup, t.Rate)
 		for _, name := range t.Limits {
 			shared[name] = append(shared[name], t.Name)
 		}
 	}
-	for _, one := range l.types.Limits(domain) {
+	for _, one := range catalog.Limits.All(l.types, domain) {
 		if types := shared[one.Name]; len(types) > 0 {
 			add(match.Limit{
 				Ref: table.SharedRef(one.Name), Types: types, Shadow: one.Shadow, OnFull: onFull(one.OnFull), OnFullAfter: onFullAfter(one),
 			}, one.MaxConcurrency, one.MaxConcurrencyPerGroup, one.Rate)
 		}
 	}
-	paused := l.types.Pauses(domain, l.clock.Now().UnixMilli())
+	paused := catalog.Pauses.Of(l.types, domain, l.clock.Now().UnixMilli())
 	for name := range paused.Tasklists {
 		all = append(all, match.Limit{Ref: table.PauseRef(table.TasklistRef(name)), Paused: true, Tasklist: name})
 	}

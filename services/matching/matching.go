@@ -25,7 +25,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/api"
@@ -40,13 +39,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
-
-// errFences ends an ownership that began before the cluster's log version knew fences, so
-// that the next one fences.
-var errFences = errors.New("the cluster's log version knows fences now")
-
-// fencesCheck is how often an owner without fences looks whether it may have them.
-const fencesCheck = time.Second
 
 // Deps is what the service works with. All fields but Replies, Provisions, Clock, Tracing and
 // Metrics are required.
@@ -149,8 +141,7 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	go s.endPauses(watching, types)
 	go s.changes.run(watching, func(domain string) int {
-		n := types.Counts(domain)
-		return n.Types + n.Tasklists + n.Limits
+		return catalog.Types.Count(types, domain) + catalog.Tasklists.Count(types, domain) + catalog.Limits.Count(types, domain)
 	}, s.limitsChanged)
 	of, closeTables, err := s.tables()
 	if err != nil {
@@ -224,16 +215,15 @@ func (s *Service) serve(ctx context.Context, m int, tables tables.Tables, types 
 		return err
 	}
 	log := s.Log.With("shard", m, "epoch", term.Number())
-	fences := types.WriteVersion() >= logversion.Fences
 	port, err := api.New(api.Config{
-		NATS: s.NATS, Partitioning: s.Partitioning, Shard: m, Epoch: term.Number(), Fences: fences,
+		NATS: s.NATS, Partitioning: s.Partitioning, Shard: m, Epoch: term.Number(),
 		Replies: s.Replies, Provisions: s.Provisions, LogVersion: types.WriteVersion, Log: log,
 	})
 	if err != nil {
 		return err
 	}
 	now, known := shard.NewClock(s.Clock), limits{types, s.Clock}
-	core := match.New(s.matchConfig(m, term.Number(), fences, port.AnswerBytesMax()), known, now.Now())
+	core := match.New(s.matchConfig(m, term.Number(), port.AnswerBytesMax()), known, now.Now())
 	one := shard.New(shard.Deps{
 		Shard: m, Partitions: s.Partitioning.History, Core: core, Clock: now,
 		Tables: tables, Outbox: port, History: port, Limits: known.Limits,
@@ -250,14 +240,9 @@ func (s *Service) serve(ctx context.Context, m int, tables tables.Tables, types 
 	})
 	s.add(one)
 	defer s.remove(one)
-	serving, end := untilFences(ctx, fences, types)
-	defer end()
-	err = port.Serve(serving, one)
+	err = port.Serve(ctx, one)
 	s.above[m] = above(ctx, err, term)
-	if err != nil || ctx.Err() != nil {
-		return err
-	}
-	return errFences
+	return err
 }
 
 // above is what the epoch after a term is to be higher than. If who served it was overtaken, and yet no one has
@@ -274,35 +259,13 @@ func above(ctx context.Context, ended error, term *ownership.Term) uint64 {
 }
 
 // matchConfig is what the core of one ownership is to know.
-func (s *Service) matchConfig(m int, epoch uint64, fences bool, answerBytesMax int) match.Config {
+func (s *Service) matchConfig(m int, epoch uint64, answerBytesMax int) match.Config {
 	c := s.Config.Shard
 	return match.Config{
 		Shard: m, Shards: s.Partitioning.Matching, Partitions: s.Partitioning.History,
-		Epoch: epoch, Fences: fences, Seed: rand.Uint64(), AnswerBytesMax: answerBytesMax,
+		Epoch: epoch, Seed: rand.Uint64(), AnswerBytesMax: answerBytesMax,
 		PollsMax: c.PollsMax, GrabEventsMax: c.GrabEventsMax, GrabsInFlight: c.GrabsInFlight, PopMax: c.PopMax,
 	}
-}
-
-// untilFences returns a context that ends with ctx, and for an owner without fences when the
-// cluster writes a log version that knows them.
-func untilFences(ctx context.Context, fences bool, types *catalog.Catalog) (serving context.Context, end context.CancelFunc) {
-	serving, end = context.WithCancel(ctx)
-	if fences {
-		return serving, end
-	}
-	go func() {
-		defer end()
-		ticker := time.NewTicker(fencesCheck)
-		defer ticker.Stop()
-		for types.WriteVersion() < logversion.Fences {
-			select {
-			case <-serving.Done():
-				return
-			case <-ticker.C:
-			}
-		}
-	}()
-	return serving, end
 }
 
 // opened notes that a shard was opened, if so. It says of a term that is over what the shard

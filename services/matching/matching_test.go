@@ -18,13 +18,13 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/matching"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
 func TestMain(m *testing.M) {
@@ -65,9 +65,9 @@ func start(t *testing.T, nc *nats.Conn, node string) (stop func()) {
 	}
 }
 
-func cluster(t *testing.T) (*testkit.NATS, *nats.Conn, jetstream.KeyValue) {
+func cluster(t *testing.T) (*natskit.Server, *nats.Conn, jetstream.KeyValue) {
 	t.Helper()
-	server := testkit.RunNATS(t)
+	server := natskit.Run(t)
 	nc := server.Connect(t)
 	js, err := jetstream.New(nc)
 	if err != nil {
@@ -208,7 +208,7 @@ func TestR42AnOvertakenOwnerStops(t *testing.T) {
 // overtaken by one of which the hint stream, or a fence, still knows. It is not one epoch at a time until that.
 func TestEpochComesUpWithTheLog(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "waits for owners to take turns")
+	testkit.Slow(t, "waits for owners to take turns")
 	server, nc, _ := cluster(t)
 	js, err := jetstream.New(nc)
 	if err != nil {
@@ -232,42 +232,6 @@ func describe(nc *nats.Conn, tasklist string) (*rpcv1.DescribeShardResponse, err
 	shard := ids.MatchingShard("shop", tasklist, 0, parts.Matching)
 	return natsrpc.Call[rpcv1.DescribeShardResponse](ctx, nc, topology.MatchingCall(shard, "describe"),
 		&rpcv1.DescribeShardRequest{Domain: "shop", Tasklist: tasklist})
-}
-
-// TestI13OwnersFenceOnceTheVersionAllows: in a cluster of log version 1 no fence is written. When the version is
-// raised each shard gets an owner that fences, without a restart.
-func TestI13OwnersFenceOnceTheVersionAllows(t *testing.T) {
-	t.Parallel()
-	testkit.Long(t, "waits for owners to take turns")
-	server, nc, kv := cluster(t)
-	if err := kv.Delete(t.Context(), topology.VersionKey); err != nil { // as before there were versions
-		t.Fatal(err)
-	}
-	events, err := nc.SubscribeSync(topology.Event(0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer start(t, server.Connect(t), "a")()
-	if n, _, err := events.Pending(); err != nil || n != 0 {
-		t.Fatalf("%d batches were written: %v", n, err)
-	}
-	if err := catalog.RaiseVersion(t.Context(), kv, catalog.Version{Number: logversion.First}, logversion.Fences); err != nil {
-		t.Fatal(err)
-	}
-	fenced := map[uint32]bool{}
-	for len(fenced) < parts.Matching {
-		m, err := events.NextMsg(patience)
-		if err != nil {
-			t.Fatalf("fenced are %v: %v", fenced, err)
-		}
-		var b logv1.EventBatch
-		if err := b.UnmarshalVT(m.Data); err != nil {
-			t.Fatal(err)
-		}
-		for _, e := range b.Events {
-			fenced[b.Shard] = fenced[b.Shard] || e.Kind == logv1.EventKind_EVENT_KIND_FENCE && b.ShardEpoch > 1
-		}
-	}
 }
 
 func TestServesAllShardsAndDrains(t *testing.T) {
@@ -302,7 +266,7 @@ func TestI8_LimitsFollowTheCatalog(t *testing.T) {
 	server, nc, kv := cluster(t)
 	defer start(t, server.Connect(t), "a")()
 	for _, limit := range []int32{5, 0} {
-		if _, err := catalog.PutType(t.Context(), kv, "shop", &yardv1.TaskType{Name: "pay.out", MaxConcurrency: limit}); err != nil {
+		if _, err := catalog.Types.Put(t.Context(), kv, "shop", &yardv1.TaskType{Name: "pay.out", MaxConcurrency: limit}); err != nil {
 			t.Fatal(err)
 		}
 		testkit.Eventually(t, patience, func() error {

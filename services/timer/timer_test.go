@@ -28,6 +28,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/signalkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -43,7 +45,7 @@ func start(t *testing.T) (*nats.Conn, *telemetry.Metrics) {
 
 func startService(t *testing.T) (*timer.Service, *nats.Conn, *telemetry.Metrics) {
 	t.Helper()
-	nc := testkit.RunNATS(t).Connect(t)
+	nc := natskit.Run(t).Connect(t)
 	js, err := jetstream.New(nc)
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +54,7 @@ func startService(t *testing.T) (*timer.Service, *nats.Conn, *telemetry.Metrics)
 	if err := provision.Apply(t.Context(), js, n, provision.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	metrics := testkit.Metrics(t)
+	metrics := signalkit.Metrics(t)
 	s, err := timer.New(timer.Deps{
 		NATS: nc, Partitioning: n, Node: "one", Config: timer.DefaultConfig(), Log: slog.New(slog.DiscardHandler), Metrics: metrics,
 	})
@@ -210,7 +212,7 @@ func checkList(t *testing.T, nc *nats.Conn) {
 // goes on. A newer version of the cluster stops both. R21.
 func TestI13ARecordOfANewerVersionStopsItsPartition(t *testing.T) {
 	s, nc, metrics := startService(t)
-	data, err := (&logv1.Batch{LogVersion: logversion.ReadMax() + 1}).MarshalVT()
+	data, err := (&logv1.Batch{LogVersion: logversion.Newest() + 1}).MarshalVT()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +250,7 @@ func TestI13ARecordOfANewerVersionStopsItsPartition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := catalog.RaiseVersion(t.Context(), kv, v, logversion.ReadMax()+1); err != nil {
+	if err := catalog.RaiseVersion(t.Context(), kv, v, logversion.Newest()+1); err != nil {
 		t.Fatal(err)
 	}
 	testkit.Eventually(t, soon, func() error {

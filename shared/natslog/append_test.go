@@ -13,6 +13,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
 const (
@@ -21,9 +22,9 @@ const (
 )
 
 // logServer is a real server with one stream, LOG, of the subjects log.>.
-func logServer(tb testing.TB, change func(*jetstream.StreamConfig)) (*testkit.NATS, jetstream.JetStream) {
+func logServer(tb testing.TB, change func(*jetstream.StreamConfig)) (*natskit.Server, jetstream.JetStream) {
 	tb.Helper()
-	srv := testkit.RunNATS(tb)
+	srv := natskit.Run(tb)
 	js := connect(tb, srv)
 	cfg := jetstream.StreamConfig{
 		Name: stream, Subjects: []string{"log.>"}, AllowAtomicPublish: true, AllowDirect: true, AllowMsgTTL: true,
@@ -38,7 +39,7 @@ func logServer(tb testing.TB, change func(*jetstream.StreamConfig)) (*testkit.NA
 	return srv, js
 }
 
-func connect(tb testing.TB, srv *testkit.NATS) jetstream.JetStream {
+func connect(tb testing.TB, srv *natskit.Server) jetstream.JetStream {
 	tb.Helper()
 	js, err := jetstream.New(srv.Connect(tb))
 	if err != nil {
@@ -130,7 +131,7 @@ func TestRefusedAppendsAreNotStored(t *testing.T) {
 // and the server: the message is stored, and the client cannot know.
 func TestLostAnswerIsUnknown(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "waits for answers that do not come")
+	testkit.Slow(t, "waits for answers that do not come")
 	srv, js := logServer(t, nil)
 	proxy := newProxy(t, strings.TrimPrefix(srv.URL, "nats://"))
 	nc, err := nats.Connect("nats://"+proxy.addr, nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond), nats.ReconnectBufSize(-1))

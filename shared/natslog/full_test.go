@@ -8,7 +8,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
-	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
 // TestR43_AFullStorageIsKnown: whatever is full, an append that is refused for it was not stored,
@@ -16,7 +16,7 @@ import (
 func TestR43_AFullStorageIsKnown(t *testing.T) {
 	const limit = 1 << 20
 	for name, c := range map[string]struct {
-		server  testkit.NATSOption
+		server  natskit.Option
 		account int64
 		stream  int64
 	}{
@@ -26,11 +26,11 @@ func TestR43_AFullStorageIsKnown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var opts []testkit.NATSOption
+			var opts []natskit.Option
 			if c.server != nil {
 				opts = append(opts, c.server)
 			}
-			srv := testkit.RunNATS(t, opts...)
+			srv := natskit.Run(t, opts...)
 			js, err := jetstream.New(srv.Connect(t))
 			if err != nil {
 				t.Fatal(err)

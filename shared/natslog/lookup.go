@@ -45,6 +45,11 @@ func Next(ctx context.Context, js jetstream.JetStream, stream, subject string, s
 	return get(ctx, js, stream, getRequest{Seq: seq, NextFor: subject})
 }
 
+// NextSince is the first message whose subject matches that was stored at a time or later, as the stream's leader says; nil if there is none.
+func NextSince(ctx context.Context, js jetstream.JetStream, stream, subject string, at time.Time) (*Record, error) {
+	return get(ctx, js, stream, getRequest{Since: &at, NextFor: subject})
+}
+
 // nextMatch is the first sequence from seq on whose subject matches one of the
 // filters, as the stream's leader says; 0 where there is none.
 func nextMatch(ctx context.Context, js jetstream.JetStream, stream string, filters []string, seq uint64) (uint64, error) {
@@ -67,9 +72,10 @@ func nextMatch(ctx context.Context, js jetstream.JetStream, stream string, filte
 // getRequest and getAnswer are STREAM.MSG.GET of the JetStream API. It is spelled
 // out here because nats.go asks any replica as soon as a stream allows that.
 type getRequest struct {
-	Seq     uint64 `json:"seq,omitempty"`
-	LastFor string `json:"last_by_subj,omitempty"`
-	NextFor string `json:"next_by_subj,omitempty"`
+	Seq     uint64     `json:"seq,omitempty"`
+	Since   *time.Time `json:"start_time,omitempty"`
+	LastFor string     `json:"last_by_subj,omitempty"`
+	NextFor string     `json:"next_by_subj,omitempty"`
 }
 
 type getAnswer struct {

@@ -17,7 +17,7 @@ import (
 // that, a history owner archived nothing any more once its stream had lost its leader.
 func TestLookupWithoutAnswer(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "waits for answers that do not come")
+	testkit.Slow(t, "waits for answers that do not come")
 	_, answering := logServer(t, nil)
 	nc := answering.Conn()
 	_, err := nc.Subscribe("silent.>", func(*nats.Msg) {})

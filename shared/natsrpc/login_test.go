@@ -17,6 +17,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
 // service connects as a service does, answers calls, and tells what it logs.
@@ -45,7 +46,7 @@ func works(t *testing.T, nc *nats.Conn) {
 }
 
 // as waits until the one connection of a server is that of a user.
-func as(t *testing.T, srv *testkit.NATS, public string) {
+func as(t *testing.T, srv *natskit.Server, public string) {
 	t.Helper()
 	testkit.Eventually(t, soon, func() error {
 		z, err := srv.Server.Connz(&server.ConnzOptions{Username: true})
@@ -64,9 +65,9 @@ func write(t *testing.T, path string, text []byte) {
 }
 
 // encrypted runs a server that takes TLS only, with what the certificate's files hold at each handshake.
-func encrypted(t *testing.T, files testkit.Certificates) *testkit.NATS {
+func encrypted(t *testing.T, files testkit.Certificates) *natskit.Server {
 	t.Helper()
-	return testkit.RunNATS(t, testkit.WithServerOptions(func(o *server.Options) {
+	return natskit.Run(t, natskit.WithOptions(func(o *server.Options) {
 		o.TLS = true
 		o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			pair, err := tls.LoadX509KeyPair(files.Cert, files.Key)
@@ -152,7 +153,7 @@ func TestAReplacedNKeyIsUsedAtTheNextReconnect(t *testing.T) {
 		return public
 	}
 	var public string
-	srv := testkit.RunNATS(t, testkit.WithServerOptions(func(o *server.Options) {
+	srv := natskit.Run(t, natskit.WithOptions(func(o *server.Options) {
 		users = &o.Nkeys
 		public = renew()
 	}))
@@ -173,7 +174,7 @@ func TestAnNKeyReplacedBeforeTheFirstConnection(t *testing.T) {
 	_, _, unknown := newNKey(t, nkeys.PrefixByteUser)
 	write(t, file, unknown)
 	_, public, seed := newNKey(t, nkeys.PrefixByteUser)
-	srv := testkit.RunNATS(t, testkit.WithServerOptions(func(o *server.Options) { o.Nkeys = []*server.NkeyUser{{Nkey: public}} }))
+	srv := natskit.Run(t, natskit.WithOptions(func(o *server.Options) { o.Nkeys = []*server.NkeyUser{{Nkey: public}} }))
 	type result struct {
 		nc  *nats.Conn
 		err error
@@ -211,7 +212,7 @@ func credentials(t *testing.T, account nkeys.KeyPair) (public string, creds []by
 func TestReplacedCredentialsAreUsedAtTheNextReconnect(t *testing.T) {
 	operator, operatorPublic, _ := newNKey(t, nkeys.PrefixByteOperator)
 	account, accountPublic, _ := newNKey(t, nkeys.PrefixByteAccount)
-	srv := testkit.RunNATS(t, testkit.WithServerOptions(func(o *server.Options) {
+	srv := natskit.Run(t, natskit.WithOptions(func(o *server.Options) {
 		o.JetStream = false // an account's right, which this one has not
 		o.TrustedOperators = []*jwt.OperatorClaims{jwt.NewOperatorClaims(operatorPublic)}
 		token, err := jwt.NewAccountClaims(accountPublic).Encode(operator)

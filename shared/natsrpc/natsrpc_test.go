@@ -21,6 +21,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/signalkit"
 )
 
 const soon = 60 * time.Second
@@ -47,7 +49,7 @@ func serve(t *testing.T, nc *nats.Conn, handle func(context.Context, *request) (
 }
 
 func TestCallIsAnswered(t *testing.T) {
-	srv := testkit.RunNATS(t)
+	srv := natskit.Run(t)
 	want := time.Now().Add(soon)
 	serve(t, srv.Connect(t), func(ctx context.Context, req *request) (natsrpc.Message, error) {
 		deadline, ok := ctx.Deadline()
@@ -65,7 +67,7 @@ func TestCallIsAnswered(t *testing.T) {
 }
 
 func TestFaultsCrossTheWire(t *testing.T) {
-	srv := testkit.RunNATS(t)
+	srv := natskit.Run(t)
 	want := &fault.Error{
 		Code: fault.Stale, Message: "two\nlines", Path: "/token",
 		Detail: map[string]string{"version": "3"}, RetryAfter: 250 * time.Millisecond,
@@ -97,7 +99,7 @@ func TestFaultsCrossTheWire(t *testing.T) {
 }
 
 func TestUnansweredCallsAreUnavailable(t *testing.T) {
-	srv := testkit.RunNATS(t)
+	srv := natskit.Run(t)
 	nc := srv.Connect(t)
 	if _, err := call(t.Context(), nc, &request{}); fault.CodeOf(err) != fault.Unavailable || !strings.Contains(err.Error(), "no node serves") {
 		t.Errorf("no server: %v", err)
@@ -134,7 +136,7 @@ func TestUnansweredCallsAreUnavailable(t *testing.T) {
 }
 
 func TestTooManyCallsAreRefused(t *testing.T) {
-	srv := testkit.RunNATS(t)
+	srv := natskit.Run(t)
 	release := make(chan struct{})
 	var begun sync.WaitGroup
 	begun.Add(natsrpc.ServeInFlightMax)
@@ -168,7 +170,7 @@ func TestTooManyCallsAreRefused(t *testing.T) {
 }
 
 func TestMalformedRequest(t *testing.T) {
-	srv := testkit.RunNATS(t)
+	srv := natskit.Run(t)
 	nc := srv.Connect(t)
 	serve(t, nc, func(context.Context, *request) (natsrpc.Message, error) { return &response{}, nil })
 	answer, err := nc.Request("test.get", []byte{0x0a, 0xff}, soon)
@@ -202,7 +204,7 @@ func (l *lines) wait(t *testing.T, text string) {
 }
 
 func TestConnectWaitsForTheServerAndComesBack(t *testing.T) {
-	srv := testkit.RunNATS(t)
+	srv := natskit.Run(t)
 	srv.Stop()
 	log := &lines{}
 	type result struct {
@@ -249,7 +251,7 @@ func TestConnectGivesUpWithItsContext(t *testing.T) {
 }
 
 func TestConnectInProcess(t *testing.T) {
-	srv := testkit.RunNATS(t)
+	srv := natskit.Run(t)
 	nc, err := natsrpc.ConnectInProcess(srv.Server, natsrpc.ConnConfig{}, "inside", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -262,7 +264,7 @@ func TestConnectInProcess(t *testing.T) {
 }
 
 func TestNoGoroutineOutlivesACall(t *testing.T) {
-	srv := testkit.RunNATS(t)
+	srv := natskit.Run(t)
 	nc := srv.Connect(t)
 	serve(t, nc, func(context.Context, *request) (natsrpc.Message, error) { return &response{}, nil })
 	if _, err := call(t.Context(), nc, &request{}); err != nil {
@@ -279,12 +281,12 @@ func TestNoGoroutineOutlivesACall(t *testing.T) {
 
 // R1: a call that wants its answer elsewhere than in a service's inbox is not handled.
 func TestR1_CallsAreAnsweredInInboxesOnly(t *testing.T) {
-	srv := testkit.RunNATS(t)
+	srv := natskit.Run(t)
 	inboxes, err := topology.NewInboxes([]string{topology.TenantInboxes})
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, metrics := slog.New(slog.DiscardHandler), testkit.Metrics(t)
+	log, metrics := slog.New(slog.DiscardHandler), signalkit.Metrics(t)
 	replies := natsrpc.NewReplies(inboxes, "test", metrics, log)
 	var handled atomic.Int64
 	nc := srv.Connect(t, nats.CustomInboxPrefix(topology.ServiceInbox("test")))

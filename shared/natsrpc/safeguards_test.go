@@ -16,7 +16,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
-	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/signalkit"
 )
 
 // I14, R1: each kind of asker is answered in its own inboxes only; what is dropped is counted each time, and logged once, shortened.
@@ -26,7 +27,7 @@ func TestR1_RepliesAreJudgedByWhoAsks(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	metrics := testkit.Metrics(t)
+	metrics := signalkit.Metrics(t)
 	r := natsrpc.NewReplies(strict, "test", metrics, slog.New(slog.NewTextHandler(&out, nil)))
 	mine, others := topology.UserInbox("shop", "ann")+".1", topology.UserInbox("other", "ann")+".1"
 	operators, services := topology.OperatorInbox("ann")+".1", topology.ServiceInbox("timer")+".1"
@@ -76,7 +77,7 @@ func TestTimeoutsAreBounded(t *testing.T) {
 
 // A call whose caller does not wait any more is not begun.
 func TestNothingIsDoneForWhoDoesNotWait(t *testing.T) {
-	nc := testkit.RunNATS(t).Connect(t)
+	nc := natskit.Run(t).Connect(t)
 	var handled atomic.Int64
 	serve(t, nc, func(context.Context, *request) (natsrpc.Message, error) {
 		handled.Add(1)
@@ -118,7 +119,7 @@ func TestWrongConnectionsAreRefused(t *testing.T) {
 // A connection is tried again forever, also where the server refused it, as while its users are rendered again; it
 // notices soon that it is broken, and keeps nothing that its caller believes to have failed.
 func TestAConnectionIsNeverGivenUp(t *testing.T) {
-	srv := testkit.RunNATS(t)
+	srv := natskit.Run(t)
 	nc, err := natsrpc.Connect(t.Context(), natsrpc.ConnConfig{URL: srv.URL, InboxPrefix: "_INBOX.s.test"}, "x", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

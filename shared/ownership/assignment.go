@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
@@ -33,6 +34,11 @@ type assignment struct {
 	ctx   context.Context // the parent of every Serve; lives as long as Run
 	cfg   Config
 	slots map[int]*slot
+	// claims are those that this node is about to serve, with the number of heartbeats that it had begun to
+	// show before it claimed them.
+	claims map[int]uint64
+	// beats is how many heartbeats this node has begun to show.
+	beats func() uint64
 	// waits is since when this node waits for those that are its own and that others hold.
 	waits map[int]time.Time
 	// ended tells of goroutines that returned.
@@ -58,29 +64,41 @@ func (s *slot) leave() {
 	s.cancel()
 }
 
-func newAssignment(ctx context.Context, cfg Config) *assignment {
+func newAssignment(ctx context.Context, cfg Config, beats func() uint64) *assignment {
 	return &assignment{
-		ctx: ctx, cfg: cfg, slots: map[int]*slot{}, waits: map[int]time.Time{}, ended: make(chan ending),
+		ctx: ctx, cfg: cfg, slots: map[int]*slot{}, claims: map[int]uint64{}, beats: beats,
+		waits: map[int]time.Time{}, ended: make(chan ending),
 		refusals: newRefusals(cfg.StoppedRetry), owners: make([]string, cfg.Count),
 	}
 }
 
-// reconcile begins and ends serving so that it matches who is alive. A partition
+// reconcile begins and ends serving so that it matches who is alive. A partition is claimed first, and begins
+// when the members bucket has the claim (claimed): so every node that joins later knows of it. One
 // that came back while it is still draining begins when that is done; one that another
-// node holds, when it is held no more, or after handoverMax. Whole tells that none is waited for.
-func (a *assignment) reconcile(nodes []Candidate, held []int) (whole bool) {
+// node holds, when it is held no more, or after handoverMax. Whole reports that none is waited for.
+func (a *assignment) reconcile(nodes []Candidate, held, claimed []int) (whole bool) {
 	owners := Assign(nodes, a.cfg.Count)
 	a.owners, whole = owners, true
 	for p := range a.cfg.Count {
 		mine := owners[p] == a.cfg.Node
 		s := a.slots[p]
+		if !mine {
+			delete(a.claims, p)
+		}
 		switch {
+		case mine && s != nil && s.leaving:
+			a.claim(p)
+		case mine && s == nil && !slices.Contains(claimed, p):
+			a.claim(p)
+			whole = false
+			continue
 		case mine && s == nil && slices.Contains(held, p) && a.wait(p, time.Now()):
 			whole = false
 			continue
 		case mine && s == nil:
 			ctx, cancel := context.WithCancel(a.ctx)
 			a.slots[p] = &slot{cancel: cancel}
+			delete(a.claims, p)
 			a.cfg.Log.Info("partition acquired", "partition", p)
 			go func() {
 				a.ended <- ending{p, a.serve(ctx, p)}
@@ -92,6 +110,25 @@ func (a *assignment) reconcile(nodes []Candidate, held []int) (whole bool) {
 		delete(a.waits, p)
 	}
 	return whole
+}
+
+// claim notes that this node is about to serve a partition; its next heartbeat says so.
+func (a *assignment) claim(p int) {
+	if _, found := a.claims[p]; !found {
+		a.claims[p] = a.beats()
+	}
+}
+
+// claimed are the claims that the members bucket has, sorted: shown is what this node's heartbeat held that
+// came back last, beat its number. An older claim of the same partition does not count.
+func (a *assignment) claimed(shown []int, beat uint64) []int {
+	var all []int
+	for _, p := range shown {
+		if before, found := a.claims[p]; found && beat > before {
+			all = append(all, p)
+		}
+	}
+	return all
 }
 
 // wait tells whether to wait on for a partition that another node holds.
@@ -115,6 +152,7 @@ func (a *assignment) overdue(now time.Time) bool {
 
 // suspend ends serving everything, until reconcile is called again.
 func (a *assignment) suspend() {
+	clear(a.claims)
 	for _, s := range a.slots {
 		s.leave()
 	}
@@ -150,6 +188,13 @@ func (a *assignment) busy() bool { return len(a.slots) > 0 }
 // holding is the partitions being served or drained, sorted.
 func (a *assignment) holding() []int { return slices.Sorted(maps.Keys(a.slots)) }
 
+// holdingOrClaimed is what others must not begin with, sorted.
+func (a *assignment) holdingOrClaimed() []int {
+	all := slices.AppendSeq(a.holding(), maps.Keys(a.claims))
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 // serving is the partitions being served and not being given away, sorted.
 func (a *assignment) serving() []int {
 	var all []int
@@ -166,7 +211,7 @@ func (a *assignment) serving() []int {
 // partition is given up, if it is.
 func (a *assignment) serve(ctx context.Context, p int) (gaveUp error) {
 	log := a.cfg.Log.With("partition", p)
-	for wait := serveRetryFirst; ; wait = min(2*wait, serveRetryLast) {
+	for wait := backoff.New(serveRetryFirst, serveRetryLast); ; {
 		began := time.Now()
 		err := guarded(ctx, log, p, a.cfg.Serve)
 		if ctx.Err() != nil {
@@ -179,13 +224,12 @@ func (a *assignment) serve(ctx context.Context, p int) (gaveUp error) {
 			return err
 		}
 		if time.Since(began) > steadyAfter {
-			wait = serveRetryFirst
+			wait.Reset()
 		}
-		log.Error("serving a partition failed, starting again", "retry_in", wait, "error", err)
-		select {
-		case <-ctx.Done():
+		delay := wait.Next()
+		log.Error("serving a partition failed, starting again", "retry_in", delay, "error", err)
+		if !backoff.Sleep(ctx, delay) {
 			return nil
-		case <-time.After(wait):
 		}
 	}
 }

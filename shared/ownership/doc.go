@@ -12,7 +12,9 @@
 //
 // Never does: elect, lock or fence. For moments two nodes may serve the same
 // partition, or no one; what is served must tolerate that (in Yardmaster the log
-// decides, and this only says who does the work). An epoch tells owners apart; what
+// decides, and this only says who does the work). Only a node that is believed dead, and one that
+// holds a partition for longer than handoverMax after it moved, make that happen: a node shows
+// that it is about to serve a partition before it begins, so that one which joins knows of it. An epoch tells owners apart; what
 // fences the older ones is their log.
 //
 // On failure: a node not heard of for Expiry is gone, by this node's own clock; no

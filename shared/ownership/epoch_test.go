@@ -108,7 +108,7 @@ func TestR42AnOwnerThatWasOvertakenStops(t *testing.T) {
 
 // TestEpochsAreFollowed from what is there, over a restart of the server, and up only.
 func TestEpochsAreFollowed(t *testing.T) {
-	testkit.Long(t, "waits until a node is believed to be away")
+	testkit.Slow(t, "waits until a node is believed to be away")
 	srv := server(t)
 	kv := bucket(t, srv.Connect(t))
 	if _, err := TakeEpoch(t.Context(), kv, "matching.1"); err != nil {

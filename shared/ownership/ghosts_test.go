@@ -21,7 +21,7 @@ const ghosts = 200
 func haunt(t *testing.T, kv jetstream.KeyValue) {
 	t.Helper()
 	for i := range ghosts {
-		if _, err := kv.Put(t.Context(), fmt.Sprintf("test.ghost-%d", i), Announcement{EveryMs: beat.Milliseconds()}.encode()); err != nil {
+		if _, err := kv.Put(t.Context(), fmt.Sprintf("test.ghost-%d", i), Announcement{LogVersion: 1, EveryMs: beat.Milliseconds()}.encode()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -44,7 +44,7 @@ func TestR37WhoIsReadyHasItsShare(t *testing.T) {
 
 // TestR37GhostsAreRemoved, and no one else: not who is alive, not those of another service.
 func TestR37GhostsAreRemoved(t *testing.T) {
-	testkit.Long(t, "waits until a node is believed to be away")
+	testkit.Slow(t, "waits until a node is believed to be away")
 	srv := server(t)
 	kv := bucket(t, srv.Connect(t))
 	if _, err := kv.Put(t.Context(), "other.ghost", nil); err != nil {
@@ -114,16 +114,70 @@ func TestAJoiningNodeWaitsForTheDrain(t *testing.T) {
 	}
 }
 
+// lateShow is a members bucket that stores a node's first claim late: when it is released.
+type lateShow struct {
+	jetstream.KeyValue
+	claims  chan struct{} // one for each claim that waits
+	release chan struct{} // closed: nothing waits any more
+}
+
+func (l lateShow) Put(ctx context.Context, key string, value []byte) (uint64, error) {
+	if len(readAnnouncement(value).Holds) > 0 {
+		select {
+		case l.claims <- struct{}{}:
+		default:
+		}
+		<-l.release
+	}
+	return l.KeyValue.Put(context.WithoutCancel(ctx), key, value)
+}
+
+// TestANodeServesWhatOthersKnowOf: a node that joins before the other one's heartbeat shows what it
+// is about to serve gets its share, and nothing is served twice.
+func TestANodeServesWhatOthersKnowOf(t *testing.T) {
+	srv := server(t)
+	late := lateShow{claims: make(chan struct{}, 1), release: make(chan struct{})}
+	release := sync.OnceFunc(func() { close(late.release) })
+	t.Cleanup(release)
+	var both serving // what a and b serve together
+	join := func(name string, kv func(jetstream.KeyValue) jetstream.KeyValue) *node {
+		return start(t, srv, name, func(c *Config, s *serving) {
+			c.Expiry, c.KV = soon, kv(c.KV)
+			c.Serve = func(ctx context.Context, p int) error {
+				both.add(p, 1)
+				defer both.add(p, -1)
+				err := s.serve(ctx, p)
+				<-late.release // a slow drain
+				return err
+			}
+		})
+	}
+	a := join("a", func(kv jetstream.KeyValue) jetstream.KeyValue { late.KeyValue = kv; return late })
+	<-late.claims
+	b := join("b", func(kv jetstream.KeyValue) jetstream.KeyValue { return kv })
+	testkit.Eventually(t, soon, func() error {
+		if n := len(b.serving.partitions()); n != count/2 {
+			return fmt.Errorf("b serves %d", n)
+		}
+		return nil
+	})
+	release()
+	balanced(t, map[string]*node{"a": a, "b": b})
+	if both.max > 1 {
+		t.Error("a partition was served twice at once")
+	}
+}
+
 // TestAHeldPartitionIsNotWaitedForForEver: who holds it may be ill.
 func TestAHeldPartitionIsNotWaitedForForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s serving
 		ctx, cancel := context.WithCancel(t.Context())
-		a := newAssignment(ctx, Config{Node: "me", Count: 2, Log: slog.New(slog.DiscardHandler), Serve: s.serve})
-		nodes, held := []Candidate{{Node: "me"}}, []int{1}
+		a := newAssignment(ctx, Config{Node: "me", Count: 2, Log: slog.New(slog.DiscardHandler), Serve: s.serve}, func() uint64 { return 0 })
+		nodes, held, claimed := []Candidate{{Node: "me"}}, []int{1}, []int{0, 1}
 		step := func(what string, whole bool, want ...int) {
 			t.Helper()
-			if got := a.reconcile(nodes, held); got != whole || !slices.Equal(a.serving(), want) {
+			if got := a.reconcile(nodes, held, claimed); got != whole || !slices.Equal(a.serving(), want) {
 				t.Errorf("%s: whole is %t, serving %v", what, got, a.serving())
 			}
 		}
@@ -196,7 +250,7 @@ func TestDrainPassesEachPartitionOnAsItIsDone(t *testing.T) {
 
 // TestWhatIsUnfencedEndsWhileTheNodeIsAway, and begins again when it hears itself.
 func TestWhatIsUnfencedEndsWhileTheNodeIsAway(t *testing.T) {
-	testkit.Long(t, "waits until a node is believed to be away")
+	testkit.Slow(t, "waits until a node is believed to be away")
 	srv := server(t)
 	a := joinWith(t, srv, "a", func(c *Config, s *serving) { c.Unfenced, c.Serve = true, s.serve })
 	balanced(t, map[string]*node{"a": a})

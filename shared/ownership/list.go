@@ -49,7 +49,7 @@ func (b *Beacon) Check() error {
 func (b *Beacon) Run(ctx context.Context) error {
 	m := newMembers(b.KV, b.Service, b.Node, beaconBeat, b.Log)
 	b.members.Store(m)
-	m.announce(Announcement{Reads: logversion.ReadMax(), Writes: logversion.WriteMax()})
+	m.announce(Announcement{LogVersion: logversion.Newest()})
 	var sweeping sync.WaitGroup
 	sweeping.Go(func() { m.sweep(ctx) })
 	m.show(ctx)

@@ -65,11 +65,10 @@ type Config struct {
 	// seconds after the loss of a NATS server, all go on.
 	Unfenced bool
 	// Version is the log version that the cluster writes, asked often. A node that
-	// cannot read it serves nothing. Default: the first version.
+	// cannot read it serves nothing.
 	Version func() uint32
-	// Reads and Writes are the newest log versions that this node announces. Default:
-	// those of this program.
-	Reads, Writes uint32
+	// Newest is the newest log version that this node reads and writes. Default: this program's.
+	Newest uint32
 	// StoppedRetry is how long a partition given up by all nodes is left alone the
 	// first time. Default StoppedRetryDefault. Shorter repeats an alarm that only a
 	// person can end.
@@ -109,10 +108,7 @@ func New(cfg Config) *Share {
 	if cfg.StoppedRetry == 0 {
 		cfg.StoppedRetry = StoppedRetryDefault
 	}
-	if cfg.Version == nil {
-		cfg.Version = func() uint32 { return logversion.First }
-	}
-	cfg.Reads, cfg.Writes = cmp.Or(cfg.Reads, logversion.ReadMax()), cmp.Or(cfg.Writes, logversion.WriteMax())
+	cfg.Newest = cmp.Or(cfg.Newest, logversion.Newest())
 	return &Share{cfg: cfg, ready: make(chan struct{})}
 }
 
@@ -158,7 +154,7 @@ func (s *Share) Check() error {
 	if s.unreadable == 0 {
 		return nil
 	}
-	return &logversion.UnknownError{Version: s.unreadable, ReadMax: s.cfg.Reads}
+	return &logversion.UnknownError{Version: s.unreadable, Newest: s.cfg.Newest}
 }
 
 func (c Config) check() error {
@@ -171,8 +167,8 @@ func (c Config) check() error {
 	switch {
 	case c.Count < 1:
 		return fmt.Errorf("ownership: %d partitions", c.Count)
-	case c.KV == nil || c.Log == nil || c.Serve == nil:
-		return errors.New("ownership: KV, Log and Serve are required")
+	case c.KV == nil || c.Version == nil || c.Log == nil || c.Serve == nil:
+		return errors.New("ownership: KV, Version, Log and Serve are required")
 	case c.Beat <= 0 || c.Expiry < beatsMissedMin*c.Beat:
 		return fmt.Errorf("ownership: expiry %v is less than three beats of %v", c.Expiry, c.Beat)
 	}
@@ -187,7 +183,7 @@ func (s *Share) Run(ctx context.Context) error {
 		return err
 	}
 	m := newMembers(s.cfg.KV, s.cfg.Service, s.cfg.Node, s.cfg.Beat, s.cfg.Log)
-	a := newAssignment(ctx, s.cfg)
+	a := newAssignment(ctx, s.cfg, m.beats.Load)
 	s.members.Store(m)
 	m.announce(s.announcement(a))
 	alive, die := context.WithCancel(context.WithoutCancel(ctx))
@@ -203,6 +199,7 @@ func (s *Share) Run(ctx context.Context) error {
 	}()
 
 	s.follow(ctx, m, told, a)
+	clear(a.claims)
 	for a.busy() { // ctx has ended, so every Serve is on its way out
 		shows := s.announcement(a)
 		shows.Leaving = true
@@ -254,7 +251,7 @@ func (s *Share) follow(ctx context.Context, m *members, told <-chan signal, a *a
 		v.announces(s.announcement(a))
 		version := s.cfg.Version()
 		s.readable(version)
-		now := situation{v.candidates(version), v.held(), v.away && s.cfg.Unfenced}
+		now := situation{v.candidates(version), v.held(), a.claimed(v.shown, v.echoed), v.away && s.cfg.Unfenced}
 		if changed || !now.equal(is) {
 			s.act(a, is, now, v)
 			is = now
@@ -281,12 +278,14 @@ func (s *Share) noteUnowned(held, mine []int) int {
 // situation is what decides who serves what.
 type situation struct {
 	nodes []Candidate
-	held  []int
-	away  bool
+	// held are the partitions that others are not done with, claimed those that this node may begin with.
+	held, claimed []int
+	away          bool
 }
 
 func (s situation) equal(other situation) bool {
-	return slices.EqualFunc(s.nodes, other.nodes, Candidate.equal) && slices.Equal(s.held, other.held) && s.away == other.away
+	return slices.EqualFunc(s.nodes, other.nodes, Candidate.equal) && slices.Equal(s.held, other.held) &&
+		slices.Equal(s.claimed, other.claimed) && s.away == other.away
 }
 
 // act brings the assignment in line with the situation.
@@ -302,7 +301,7 @@ func (s *Share) act(a *assignment, was, is situation, v *view) {
 		s.publish(a.serving())
 		return
 	}
-	whole := a.reconcile(is.nodes, is.held)
+	whole := a.reconcile(is.nodes, is.held, is.claimed)
 	s.publish(a.serving())
 	if !whole {
 		return
@@ -316,14 +315,14 @@ func (s *Share) act(a *assignment, was, is situation, v *view) {
 
 // announcement is what this node shows with this assignment.
 func (s *Share) announcement(a *assignment) Announcement {
-	return Announcement{Reads: s.cfg.Reads, Writes: s.cfg.Writes, Stopped: a.refusals.partitions(), Holds: a.holding()}
+	return Announcement{LogVersion: s.cfg.Newest, Stopped: a.refusals.partitions(), Holds: a.holdingOrClaimed()}
 }
 
 // readable notes whether this node reads the cluster's version, and says it when
 // that changes.
 func (s *Share) readable(version uint32) {
 	unreadable := uint32(0)
-	if version > s.cfg.Reads {
+	if version > s.cfg.Newest {
 		unreadable = version
 	}
 	s.mu.Lock()

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
 const (
@@ -69,9 +70,9 @@ func (s *serving) partitions() []int {
 	return all
 }
 
-func server(t *testing.T) *testkit.NATS {
+func server(t *testing.T) *natskit.Server {
 	t.Helper()
-	srv := testkit.RunNATS(t)
+	srv := natskit.Run(t)
 	js, err := jetstream.New(srv.Connect(t))
 	if err != nil {
 		t.Fatal(err)
@@ -103,13 +104,16 @@ type node struct {
 	stop    func() error
 }
 
-func join(t *testing.T, srv *testkit.NATS, name string, serve func(*serving) func(context.Context, int) error) *node {
+func join(t *testing.T, srv *natskit.Server, name string, serve func(*serving) func(context.Context, int) error) *node {
 	t.Helper()
 	return joinWith(t, srv, name, func(c *Config, s *serving) { c.Serve = serve(s) })
 }
 
+// versionOne is what a cluster writes.
+func versionOne() uint32 { return 1 }
+
 // joinWith is join with any change of the config; Serve is to be set.
-func joinWith(t *testing.T, srv *testkit.NATS, name string, change func(*Config, *serving)) *node {
+func joinWith(t *testing.T, srv *natskit.Server, name string, change func(*Config, *serving)) *node {
 	t.Helper()
 	n := start(t, srv, name, change)
 	select {
@@ -121,12 +125,12 @@ func joinWith(t *testing.T, srv *testkit.NATS, name string, change func(*Config,
 }
 
 // start is joinWith that does not wait until the node is ready.
-func start(t *testing.T, srv *testkit.NATS, name string, change func(*Config, *serving)) *node {
+func start(t *testing.T, srv *natskit.Server, name string, change func(*Config, *serving)) *node {
 	t.Helper()
 	n := &node{serving: &serving{}, nc: srv.Connect(t)}
 	cfg := Config{
 		Service: "test", Node: name, Count: count, KV: bucket(t, n.nc),
-		Beat: beat, Expiry: expiry, Log: slog.New(slog.DiscardHandler),
+		Beat: beat, Expiry: expiry, Version: versionOne, Log: slog.New(slog.DiscardHandler),
 	}
 	change(&cfg, n.serving)
 	n.Share = New(cfg)
@@ -206,7 +210,7 @@ func TestKilledNodeIsReplaced(t *testing.T) {
 // TestOutageMovesNothing takes the server away for longer than heartbeats are good
 // for: no one gives anybody up, neither then nor when it is back.
 func TestOutageMovesNothing(t *testing.T) {
-	testkit.Long(t, "waits until a node is believed to be away")
+	testkit.Slow(t, "waits until a node is believed to be away")
 	srv := server(t)
 	a, b := join(t, srv, "a", normal), join(t, srv, "b", normal)
 	balanced(t, map[string]*node{"a": a, "b": b})
@@ -307,7 +311,7 @@ func TestNothingIsLeftRunning(t *testing.T) {
 		t.Fatal(err)
 	}
 	idle := goleak.IgnoreCurrent()
-	s := New(Config{Service: "test", Node: "a", Count: 2, KV: kv, Log: slog.New(slog.DiscardHandler), Serve: (&serving{}).serve})
+	s := New(Config{Service: "test", Node: "a", Count: 2, KV: kv, Version: versionOne, Log: slog.New(slog.DiscardHandler), Serve: (&serving{}).serve})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- s.Run(ctx) }()
@@ -321,12 +325,13 @@ func TestNothingIsLeftRunning(t *testing.T) {
 
 func TestBadConfig(t *testing.T) {
 	kv := bucket(t, server(t).Connect(t))
-	good := Config{Service: "s", Node: "n", Count: 1, KV: kv, Log: slog.New(slog.DiscardHandler), Serve: (&serving{}).serve}
+	good := Config{Service: "s", Node: "n", Count: 1, KV: kv, Version: versionOne, Log: slog.New(slog.DiscardHandler), Serve: (&serving{}).serve}
 	for name, spoil := range map[string]func(*Config){
 		"service": func(c *Config) { c.Service = "a.b" },
 		"node":    func(c *Config) { c.Node = "pod.local" },
 		"count":   func(c *Config) { c.Count = 0 },
 		"kv":      func(c *Config) { c.KV = nil },
+		"version": func(c *Config) { c.Version = nil },
 		"serve":   func(c *Config) { c.Serve = nil },
 		"expiry":  func(c *Config) { c.Expiry = 500 * time.Millisecond },
 	} {

@@ -18,23 +18,22 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/signalkit"
 )
 
-// TestAnnouncements: heartbeats of programs that announced nothing, or more, are
-// still read. R21.
+// TestAnnouncements: heartbeats of programs that announced more are read; those that cannot be read are of no version. R21.
 func TestAnnouncements(t *testing.T) {
 	for value, want := range map[string]Announcement{
-		"":                                {Reads: 1, Writes: 1},
-		"{}":                              {Reads: 1, Writes: 1},
-		"rubbish":                         {Reads: 1, Writes: 1},
-		`{"reads":3,"writes":2}`:          {Reads: 3, Writes: 2},
-		`{"reads":2,"stopped":[4],"x":1}`: {Reads: 2, Writes: 1, Stopped: []int{4}},
+		"":                                      {},
+		"rubbish":                               {},
+		`{"log_version":3}`:                     {LogVersion: 3},
+		`{"log_version":2,"stopped":[4],"x":1}`: {LogVersion: 2, Stopped: []int{4}},
 	} {
 		if got := readAnnouncement([]byte(value)); !got.equal(want) {
 			t.Errorf("%q: %+v, want %+v", value, got, want)
 		}
 	}
-	a := Announcement{Reads: 2, Writes: 2, Stopped: []int{1, 3}, Leaving: true, Holds: []int{0}}
+	a := Announcement{LogVersion: 2, Stopped: []int{1, 3}, Leaving: true, Holds: []int{0}}
 	if got := readAnnouncement(a.encode()); !got.equal(a) {
 		t.Errorf("%+v", got)
 	}
@@ -44,10 +43,10 @@ func TestAnnouncements(t *testing.T) {
 func TestI13WhoCannotReadIsNoCandidate(t *testing.T) {
 	now := time.Unix(1000, 0)
 	v := newView("me", 1, time.Second)
-	v.announces(Announcement{Reads: 2, Stopped: []int{0}})
-	v.take(signal{node: "old", revision: 1, shows: readAnnouncement(nil)}, now)
-	v.take(signal{node: "new", revision: 2, shows: Announcement{Reads: 3, Stopped: []int{5}}}, now)
-	v.take(signal{node: "leaving", revision: 3, shows: Announcement{Reads: 3, Leaving: true}}, now)
+	v.announces(Announcement{LogVersion: 2, Stopped: []int{0}})
+	v.take(signal{node: "old", revision: 1, shows: Announcement{LogVersion: 1}}, now)
+	v.take(signal{node: "new", revision: 2, shows: Announcement{LogVersion: 3, Stopped: []int{5}}}, now)
+	v.take(signal{node: "leaving", revision: 3, shows: Announcement{LogVersion: 3, Leaving: true}}, now)
 	for version, want := range map[uint32]string{1: "[{me [0]} {new [5]} {old []}]", 2: "[{me [0]} {new [5]}]", 3: "[{new [5]}]", 4: "[]"} {
 		if got := fmt.Sprint(v.candidates(version)); got != want {
 			t.Errorf("version %d: %s, want %s", version, got, want)
@@ -139,7 +138,7 @@ func TestI13AGivenUpPartitionPassesOn(t *testing.T) {
 	var broken atomic.Bool
 	broken.Store(true)
 	const p = 5
-	metrics := map[string]*telemetry.Metrics{"a": testkit.Metrics(t), "b": testkit.Metrics(t)}
+	metrics := map[string]*telemetry.Metrics{"a": signalkit.Metrics(t), "b": signalkit.Metrics(t)}
 	log := &lines{}
 	refusing := func(name string) *node {
 		return joinWith(t, srv, name, func(c *Config, s *serving) {
@@ -200,17 +199,17 @@ func TestI13AGivenUpPartitionPassesOn(t *testing.T) {
 func TestI13ARaisedVersionMovesPartitions(t *testing.T) {
 	srv := server(t)
 	var version atomic.Uint32
-	version.Store(logversion.First)
-	member := func(name string, reads uint32) *node {
+	version.Store(1)
+	member := func(name string, newest uint32) *node {
 		return joinWith(t, srv, name, func(c *Config, s *serving) {
-			c.Version, c.Reads, c.Serve = version.Load, reads, s.serve
+			c.Version, c.Newest, c.Serve = version.Load, newest, s.serve
 		})
 	}
 	older, newer := member("older", 1), member("newer", 2)
 	balanced(t, map[string]*node{"older": older, "newer": newer})
 	kv := bucket(t, srv.Connect(t))
 	all, err := List(t.Context(), kv)
-	if err != nil || len(all) != 2 || all[0].Node != "newer" || all[0].Reads != 2 || all[1].Reads != 1 || all[1].Service != "test" || all[1].Silent > soon {
+	if err != nil || len(all) != 2 || all[0].Node != "newer" || all[0].LogVersion != 2 || all[1].LogVersion != 1 || all[1].Service != "test" || all[1].Silent > soon {
 		t.Errorf("members %+v: %v", all, err)
 	}
 	version.Store(2)
@@ -222,7 +221,7 @@ func TestI13ARaisedVersionMovesPartitions(t *testing.T) {
 		return nil
 	})
 	var unknown *logversion.UnknownError
-	if err := older.Check(); !errors.As(err, &unknown) || unknown.Version != 2 || unknown.ReadMax != 1 {
+	if err := older.Check(); !errors.As(err, &unknown) || unknown.Version != 2 || unknown.Newest != 1 {
 		t.Errorf("older is ready: %v", err)
 	}
 	if err := newer.Check(); err != nil {
@@ -240,7 +239,7 @@ func TestABeaconIsAmongTheMembers(t *testing.T) {
 		t.Helper()
 		testkit.Eventually(t, soon, func() error {
 			all, err := List(t.Context(), kv)
-			if err == nil && (len(all) != n || n == 1 && all[0].Reads != logversion.ReadMax()) {
+			if err == nil && (len(all) != n || n == 1 && all[0].LogVersion != logversion.Newest()) {
 				return fmt.Errorf("%+v", all)
 			}
 			return err

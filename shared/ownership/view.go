@@ -20,10 +20,11 @@ type view struct {
 	// loaded: all that was in the bucket at the beginning is known.
 	loaded bool
 	// echo is when this node last heard itself: until then, the view is true. echoed is
-	// the number of that heartbeat, and echoDate its date by the server.
+	// the number of that heartbeat, echoDate its date by the server, and shown what it held.
 	echo     time.Time
 	echoed   uint64
 	echoDate time.Time
+	shown    []int
 	// away: others may believe this node dead, and it has not heard a heartbeat since that it
 	// began to show later, the one of number back or after.
 	away bool
@@ -74,7 +75,7 @@ func (v *view) take(s signal, now time.Time) {
 // hear notes this node's own heartbeat.
 func (v *view) hear(s signal, now time.Time) {
 	first, deaf := v.echo.IsZero(), now.Sub(v.echo) > v.expiry/2
-	v.echo, v.echoed, v.echoDate = now, s.shows.Beat, s.date
+	v.echo, v.echoed, v.echoDate, v.shown = now, s.shows.Beat, s.date, s.shows.Holds
 	v.away = v.away && s.shows.Beat < v.back
 	for _, p := range v.peers {
 		switch {

@@ -19,7 +19,9 @@ type watched struct {
 }
 
 func watch(t *testing.T, expiry time.Duration) *watched {
-	return &watched{t: t, v: newView("me", 1, expiry)}
+	v := newView("me", 1, expiry)
+	v.announces(Announcement{LogVersion: 1})
+	return &watched{t: t, v: v}
 }
 
 func at(ms int) time.Time { return time.Unix(1000, 0).Add(time.Duration(ms) * time.Millisecond) }
@@ -27,7 +29,7 @@ func at(ms int) time.Time { return time.Unix(1000, 0).Add(time.Duration(ms) * ti
 // beat is a heartbeat that node shows at ms.
 func (w *watched) beat(node string, ms int) signal {
 	w.revision++
-	s := signal{node: node, revision: w.revision, date: at(ms).Add(skew), shows: Announcement{EveryMs: 250}}
+	s := signal{node: node, revision: w.revision, date: at(ms).Add(skew), shows: Announcement{LogVersion: 1, EveryMs: 250}}
 	if node == "me" {
 		w.beats++
 		s.shows.Run, s.shows.Beat = 1, w.beats
@@ -170,13 +172,12 @@ func TestAReplayAfterAnOutageGivesNobodyUp(t *testing.T) {
 	w.want(60_020, "b has another chance", "b", "me")
 }
 
-// TestWhoBeatsSlowlyIsWaitedFor: a program from before heartbeats said how often they are shown,
-// shows them every second.
+// TestWhoBeatsSlowlyIsWaitedFor: a node that shows its heartbeat every second may miss two of them.
 func TestWhoBeatsSlowlyIsWaitedFor(t *testing.T) {
 	w := watch(t, 1250*time.Millisecond)
 	w.loaded()
 	old := w.beat("old", 0)
-	old.shows = Announcement{}
+	old.shows.EveryMs = 1000
 	w.v.take(old, at(0))
 	w.hear("me", 2900)
 	w.want(2900, "it may miss two", "me", "old")

@@ -22,6 +22,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -134,7 +135,7 @@ func readiness(t *testing.T, log *logs) telemetry.Readiness {
 }
 
 func TestLifeOfAProcess(t *testing.T) {
-	srv := testkit.RunNATS(t)
+	srv := natskit.Run(t)
 	srv.Stop()
 	ctx, sigterm := context.WithCancel(t.Context())
 	defer sigterm()
@@ -197,7 +198,7 @@ func TestLifeOfAProcess(t *testing.T) {
 }
 
 func TestStopWhileWaitingForNATSIsClean(t *testing.T) {
-	srv := testkit.RunNATS(t)
+	srv := natskit.Run(t)
 	srv.Stop()
 	ctx, sigterm := context.WithCancel(t.Context())
 	var log logs
@@ -210,7 +211,7 @@ func TestStopWhileWaitingForNATSIsClean(t *testing.T) {
 }
 
 func TestAFailedServiceEndsItsProcess(t *testing.T) {
-	srv := testkit.RunNATS(t)
+	srv := natskit.Run(t)
 	f := newFake()
 	close(f.ready)
 	f.fail <- io.ErrUnexpectedEOF
@@ -245,7 +246,7 @@ func TestSettings(t *testing.T) {
 }
 
 func TestClusterTakesWhatIsThere(t *testing.T) {
-	nc := testkit.RunNATS(t).Connect(t)
+	nc := natskit.Run(t).Connect(t)
 	log := slog.New(slog.DiscardHandler)
 	cluster := func(want topology.Partitioning, create bool) (topology.Partitioning, error) {
 		ctx, cancel := context.WithTimeout(t.Context(), within)
@@ -288,7 +289,7 @@ func TestNodeNamesDiffer(t *testing.T) {
 
 // The partitioning is known before all of the cluster is there. Who may not create it waits for the rest.
 func TestAClusterThatIsBeingCreatedIsWaitedFor(t *testing.T) {
-	nc := testkit.RunNATS(t).Connect(t)
+	nc := natskit.Run(t).Connect(t)
 	log := slog.New(slog.DiscardHandler)
 	js, err := jetstream.New(nc)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 )
 
@@ -199,8 +200,7 @@ type applier struct {
 }
 
 // version writes the log version of a cluster that does not exist yet, and reads
-// that of one that does. It is written before the partitioning, which is what makes
-// a cluster: one that has a partitioning and no version is old.
+// that of one that does. It is written before the partitioning, which is what makes a cluster.
 func (a *applier) version(ctx context.Context) error {
 	kv, err := a.js.KeyValue(ctx, topology.ConfigBucket)
 	if err != nil {
@@ -208,7 +208,7 @@ func (a *applier) version(ctx context.Context) error {
 	}
 	_, err = kv.Get(ctx, topology.ClusterKey)
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		err = catalog.CreateVersion(ctx, kv, logversion.WriteMax())
+		err = catalog.CreateVersion(ctx, kv, logversion.Newest())
 	}
 	if err != nil {
 		return err
@@ -295,7 +295,7 @@ func (r refusal) Unwrap() error { return r.error }
 // retry calls do until it succeeds, refuses, or ctx ends.
 func (a *applier) retry(ctx context.Context, what string, do func(context.Context) error) error {
 	began, noticed := time.Now(), time.Time{}
-	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
+	for wait := backoff.New(retryFirst, retryLast); ; {
 		err := func() error {
 			ctx, cancel := context.WithTimeout(ctx, callTimeout)
 			defer cancel()
@@ -313,10 +313,8 @@ func (a *applier) retry(ctx context.Context, what string, do func(context.Contex
 			noticed = now
 			a.opts.Log.Warn("waiting for JetStream", "operation", what, "duration", now.Sub(began).Round(time.Second), "error", err)
 		}
-		select {
-		case <-ctx.Done():
+		if !wait.Sleep(ctx) {
 			return fmt.Errorf("provision %s: %w", what, errors.Join(ctx.Err(), err))
-		case <-time.After(wait):
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
 // The catalog of contracts is tested here, on a bucket as Apply makes it:
@@ -35,11 +36,11 @@ func configBucket(t *testing.T, js jetstream.JetStream) jetstream.KeyValue {
 
 func put(t *testing.T, kv jetstream.KeyValue, domain string, retention int64, types ...string) {
 	t.Helper()
-	if _, err := catalog.PutDomain(t.Context(), kv, &yardv1.Domain{Name: domain, RetentionMs: retention}); err != nil {
+	if _, err := catalog.Domains.Put(t.Context(), kv, "", &yardv1.Domain{Name: domain, RetentionMs: retention}); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range types {
-		if _, err := catalog.PutType(t.Context(), kv, domain, &yardv1.TaskType{Name: name, MaxConcurrency: 3}); err != nil {
+		if _, err := catalog.Types.Put(t.Context(), kv, domain, &yardv1.TaskType{Name: name, MaxConcurrency: 3}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -47,8 +48,8 @@ func put(t *testing.T, kv jetstream.KeyValue, domain string, retention int64, ty
 
 func TestCatalogFollowsTheBucket(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "waits until a stream is missed")
-	srv := testkit.RunNATS(t)
+	testkit.Slow(t, "waits until a stream is missed")
+	srv := natskit.Run(t)
 	js := connect(t, srv)
 	if err := apply(t, js, two); err != nil {
 		t.Fatal(err)
@@ -56,7 +57,7 @@ func TestCatalogFollowsTheBucket(t *testing.T) {
 	kv := configBucket(t, js)
 	put(t, kv, "shop", 60_000, "email.send", "thumb")
 	put(t, kv, "lab", 60_000)
-	if _, err := kv.Put(t.Context(), topology.DomainKey("broken"), []byte("{")); err != nil {
+	if _, err := kv.Put(t.Context(), catalog.Domains.Key("", "broken"), []byte("{")); err != nil {
 		t.Fatal(err)
 	}
 
@@ -76,30 +77,30 @@ func TestCatalogFollowsTheBucket(t *testing.T) {
 		t.Fatal(err)
 	}
 	var names []string
-	for _, d := range c.Domains() {
+	for _, d := range catalog.Domains.All(c, "") {
 		names = append(names, d.Name)
 	}
 	if !slices.Equal(names, []string{"lab", "shop"}) || len(changes()) != 0 {
 		t.Errorf("loaded %v, reported %v", names, changes())
 	}
-	if tt, ok := c.Type("shop", "email.send"); !ok || tt.MaxConcurrency != 3 || len(c.Types("shop")) != 2 || len(c.Types("lab")) != 0 {
-		t.Errorf("types of shop: %v", c.Types("shop"))
+	if tt := catalog.Types.Of(c, "shop", "email.send"); tt == nil || tt.MaxConcurrency != 3 || len(catalog.Types.All(c, "shop")) != 2 || len(catalog.Types.All(c, "lab")) != 0 {
+		t.Errorf("types of shop: %v", catalog.Types.All(c, "shop"))
 	}
 
 	put(t, kv, "shop", 120_000)
-	await(t, func() bool { d, _ := c.Domain("shop"); return d.GetRetentionMs() == 120_000 })
+	await(t, func() bool { d := c.Domain("shop"); return d.GetRetentionMs() == 120_000 })
 	put(t, kv, "new", 60_000, "x")
-	await(t, func() bool { _, ok := c.Type("new", "x"); return ok })
-	if err := kv.Delete(t.Context(), topology.DomainKey("lab")); err != nil {
+	await(t, func() bool { return catalog.Types.Of(c, "new", "x") != nil })
+	if err := kv.Delete(t.Context(), catalog.Domains.Key("", "lab")); err != nil {
 		t.Fatal(err)
 	}
-	await(t, func() bool { _, ok := c.Domain("lab"); return !ok })
+	await(t, func() bool { return c.Domain("lab") == nil })
 	await(t, func() bool { return slices.Equal(changes(), []string{"shop", "new", "new", "lab"}) })
 
 	srv.Restart(t)
 	js2 := connect(t, srv)
 	put(t, configBucket(t, js2), "shop", 180_000)
-	await(t, func() bool { d, _ := c.Domain("shop"); return d.GetRetentionMs() == 180_000 })
+	await(t, func() bool { d := c.Domain("shop"); return d.GetRetentionMs() == 180_000 })
 }
 
 func await(t *testing.T, cond func() bool) {
@@ -114,7 +115,7 @@ func await(t *testing.T, cond func() bool) {
 
 func TestCatalogReadsWhatWasPut(t *testing.T) {
 	t.Parallel()
-	srv := testkit.RunNATS(t)
+	srv := natskit.Run(t)
 	js := connect(t, srv)
 	if err := apply(t, js, two); err != nil {
 		t.Fatal(err)
@@ -122,17 +123,17 @@ func TestCatalogReadsWhatWasPut(t *testing.T) {
 	kv := configBucket(t, js)
 	for i := range int64(20) {
 		put(t, kv, "shop", i, "a.b")
-		if d, err := catalog.GetDomain(t.Context(), kv, "shop"); err != nil || d.RetentionMs != i || d.Name != "shop" {
+		if d, err := catalog.Domains.Get(t.Context(), kv, "", "shop"); err != nil || d.RetentionMs != i || d.Name != "shop" {
 			t.Fatalf("%v %v", d, err)
 		}
 	}
-	if tt, err := catalog.GetType(t.Context(), kv, "shop", "a.b"); err != nil || tt.MaxConcurrency != 3 {
+	if tt, err := catalog.Types.Get(t.Context(), kv, "shop", "a.b"); err != nil || tt.MaxConcurrency != 3 {
 		t.Errorf("%v %v", tt, err)
 	}
 	for name, err := range map[string]error{
-		"domain": second(catalog.GetDomain(t.Context(), kv, "none")),
-		"type":   second(catalog.GetType(t.Context(), kv, "shop", "none")),
-		"key":    second(catalog.GetDomain(t.Context(), kv, "*")),
+		"domain": second(catalog.Domains.Get(t.Context(), kv, "", "none")),
+		"type":   second(catalog.Types.Get(t.Context(), kv, "shop", "none")),
+		"key":    second(catalog.Domains.Get(t.Context(), kv, "", "*")),
 	} {
 		if fault.CodeOf(err) != fault.NotFound {
 			t.Errorf("%s: %v", name, err)
@@ -141,7 +142,7 @@ func TestCatalogReadsWhatWasPut(t *testing.T) {
 	srv.Stop()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if _, err := catalog.PutDomain(ctx, kv, &yardv1.Domain{Name: "shop"}); fault.CodeOf(err) != fault.Unavailable {
+	if _, err := catalog.Domains.Put(ctx, kv, "", &yardv1.Domain{Name: "shop"}); fault.CodeOf(err) != fault.Unavailable {
 		t.Errorf("without a server: %v", err)
 	}
 }
@@ -150,7 +151,7 @@ func TestCatalogReadsWhatWasPut(t *testing.T) {
 // changes nothing.
 func TestCatalogRevisions(t *testing.T) {
 	t.Parallel()
-	js := connect(t, testkit.RunNATS(t))
+	js := connect(t, natskit.Run(t))
 	if err := apply(t, js, two); err != nil {
 		t.Fatal(err)
 	}
@@ -158,40 +159,40 @@ func TestCatalogRevisions(t *testing.T) {
 	shop := func(retention, revision int64) *yardv1.Domain {
 		return &yardv1.Domain{Name: "shop", RetentionMs: retention, Revision: revision}
 	}
-	first, err := catalog.PutDomain(ctx, kv, shop(1, 0))
+	first, err := catalog.Domains.Put(ctx, kv, "", shop(1, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
-	next, err := catalog.PutDomain(ctx, kv, shop(2, first))
+	next, err := catalog.Domains.Put(ctx, kv, "", shop(2, first))
 	if err != nil || next <= first {
 		t.Fatalf("revision %d after %d: %v", next, first, err)
 	}
-	if again, err := catalog.PutDomain(ctx, kv, shop(2, first)); err != nil || again != next {
+	if again, err := catalog.Domains.Put(ctx, kv, "", shop(2, first)); err != nil || again != next {
 		t.Errorf("a repetition whose first answer was lost: %d, %v", again, err)
 	}
 	for what, err := range map[string]error{
-		"put":    second(catalog.PutDomain(ctx, kv, shop(3, first))),
+		"put":    second(catalog.Domains.Put(ctx, kv, "", shop(3, first))),
 		"delete": second(catalog.DeleteDomain(ctx, kv, "shop", first)),
-		"new":    second(catalog.PutDomain(ctx, kv, &yardv1.Domain{Name: "new", Revision: 1})),
+		"new":    second(catalog.Domains.Put(ctx, kv, "", &yardv1.Domain{Name: "new", Revision: 1})),
 	} {
 		if fault.CodeOf(err) != fault.Stale {
 			t.Errorf("%s of an old revision: %v", what, err)
 		}
 	}
-	if _, err := catalog.PutDomain(ctx, kv, shop(3, -1)); fault.CodeOf(err) != fault.InvalidArgument {
+	if _, err := catalog.Domains.Put(ctx, kv, "", shop(3, -1)); fault.CodeOf(err) != fault.InvalidArgument {
 		t.Errorf("a negative revision: %v", err)
 	}
 	c, err := catalog.Watch(ctx, kv, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d, ok := c.Domain("shop"); !ok || d.Revision != next || d.RetentionMs != 2 {
+	if d := c.Domain("shop"); d == nil || d.Revision != next || d.RetentionMs != 2 {
 		t.Errorf("the copy has %v", d)
 	}
 	if d, err := catalog.DeleteDomain(ctx, kv, "shop", next); err != nil || d.RetentionMs != 2 || d.Revision != next {
 		t.Errorf("deleted %v: %v", d, err)
 	}
-	if _, err := catalog.PutDomain(ctx, kv, shop(2, next)); fault.CodeOf(err) != fault.Stale {
+	if _, err := catalog.Domains.Put(ctx, kv, "", shop(2, next)); fault.CodeOf(err) != fault.Stale {
 		t.Errorf("a put in place of what was deleted: %v", err)
 	}
 }
@@ -199,7 +200,7 @@ func TestCatalogRevisions(t *testing.T) {
 // R9: a deleted domain takes its types with it, no one else's, and every copy hears of all.
 func TestCatalogDeletes(t *testing.T) {
 	t.Parallel()
-	js := connect(t, testkit.RunNATS(t))
+	js := connect(t, natskit.Run(t))
 	if err := apply(t, js, two); err != nil {
 		t.Fatal(err)
 	}
@@ -216,12 +217,12 @@ func TestCatalogDeletes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if tt, err := catalog.DeleteType(ctx, kv, "shop", "c", 0); err != nil || tt.Name != "c" || tt.MaxConcurrency != 3 {
+	if tt, err := catalog.Types.Delete(ctx, kv, "shop", "c", 0); err != nil || tt.Name != "c" || tt.MaxConcurrency != 3 {
 		t.Fatalf("deleted %v: %v", tt, err)
 	}
-	await(t, func() bool { _, ok := c.Type("shop", "c"); return !ok && len(c.Types("shop")) == 2 })
+	await(t, func() bool { return catalog.Types.Of(c, "shop", "c") == nil && len(catalog.Types.All(c, "shop")) == 2 })
 	for what, err := range map[string]error{
-		"type":   second(catalog.DeleteType(ctx, kv, "shop", "c", 0)),
+		"type":   second(catalog.Types.Delete(ctx, kv, "shop", "c", 0)),
 		"domain": second(catalog.DeleteDomain(ctx, kv, "lab", 0)),
 		"key":    second(catalog.DeleteDomain(ctx, kv, "*", 0)),
 	} {
@@ -232,9 +233,9 @@ func TestCatalogDeletes(t *testing.T) {
 	if d, err := catalog.DeleteDomain(ctx, kv, "shop", 0); err != nil || d.Name != "shop" {
 		t.Fatalf("deleted %v: %v", d, err)
 	}
-	await(t, func() bool { _, ok := c.Domain("shop"); return !ok && len(c.Types("shop")) == 0 })
-	if _, ok := c.Type("shop2", "a"); !ok || len(c.Domains()) != 1 {
-		t.Errorf("another domain's: %v, %v", c.Domains(), c.Types("shop2"))
+	await(t, func() bool { return c.Domain("shop") == nil && len(catalog.Types.All(c, "shop")) == 0 })
+	if catalog.Types.Of(c, "shop2", "a") == nil || len(catalog.Domains.All(c, "")) != 1 {
+		t.Errorf("another domain's: %v, %v", catalog.Domains.All(c, ""), catalog.Types.All(c, "shop2"))
 	}
 	await(t, func() bool {
 		mu.Lock()
@@ -244,13 +245,13 @@ func TestCatalogDeletes(t *testing.T) {
 
 	// One that broke off before the types is finished by its repetition.
 	put(t, kv, "shop", 1, "a")
-	if err := kv.Delete(ctx, topology.DomainKey("shop")); err != nil {
+	if err := kv.Delete(ctx, catalog.Domains.Key("", "shop")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := catalog.DeleteDomain(ctx, kv, "shop", 0); fault.CodeOf(err) != fault.NotFound {
 		t.Errorf("a repetition: %v", err)
 	}
-	if _, err := catalog.GetType(ctx, kv, "shop", "a"); fault.CodeOf(err) != fault.NotFound {
+	if _, err := catalog.Types.Get(ctx, kv, "shop", "a"); fault.CodeOf(err) != fault.NotFound {
 		t.Errorf("its type: %v", err)
 	}
 }
@@ -258,7 +259,7 @@ func TestCatalogDeletes(t *testing.T) {
 // Settings of a tasklist are kept as those of a type are. Keys of a
 // later version are passed over, and so are fields.
 func TestCatalogKeepsTasklists(t *testing.T) {
-	js := connect(t, testkit.RunNATS(t))
+	js := connect(t, natskit.Run(t))
 	if err := apply(t, js, two); err != nil {
 		t.Fatal(err)
 	}
@@ -267,13 +268,13 @@ func TestCatalogKeepsTasklists(t *testing.T) {
 	mail := func(priority int32, revision int64) *yardv1.Tasklist {
 		return &yardv1.Tasklist{Name: "mail", Priority: priority, Revision: revision}
 	}
-	first, err := catalog.PutTasklist(ctx, kv, "shop", mail(2, 0))
+	first, err := catalog.Tasklists.Put(ctx, kv, "shop", mail(2, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for key, value := range map[string]string{
 		"widget.shop.mail": `{"name":"mail"}`, "tasklist.shop.mail.more": `{"name":"mail"}`, "tasklist.shop": `{}`, "tasklist.shop.broken": "{",
-		topology.TasklistSettingsKey("lab", "newer"): `{"name":"newer","priority":4,"colour":"red"}`,
+		catalog.Tasklists.Key("lab", "newer"): `{"name":"newer","priority":4,"colour":"red"}`,
 	} {
 		if _, err := kv.Put(ctx, key, []byte(value)); err != nil {
 			t.Fatal(err)
@@ -289,33 +290,33 @@ func TestCatalogKeepsTasklists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l, ok := c.Tasklist("shop", "mail"); !ok || l.Priority != 2 || l.Revision != first || len(c.Tasklists("shop")) != 1 || len(c.Types("shop")) != 1 {
-		t.Errorf("loaded %v", c.Tasklists("shop"))
+	if l := catalog.Tasklists.Of(c, "shop", "mail"); l == nil || l.Priority != 2 || l.Revision != first || len(catalog.Tasklists.All(c, "shop")) != 1 || len(catalog.Types.All(c, "shop")) != 1 {
+		t.Errorf("loaded %v", catalog.Tasklists.All(c, "shop"))
 	}
-	if l, ok := c.Tasklist("lab", "newer"); !ok || l.Priority != 4 {
+	if l := catalog.Tasklists.Of(c, "lab", "newer"); l == nil || l.Priority != 4 {
 		t.Errorf("with a field of a later version: %v", l)
 	}
-	next, err := catalog.PutTasklist(ctx, kv, "shop", mail(4, first))
+	next, err := catalog.Tasklists.Put(ctx, kv, "shop", mail(4, first))
 	if err != nil || next <= first {
 		t.Fatalf("revision %d after %d: %v", next, first, err)
 	}
-	await(t, func() bool { l, _ := c.Tasklist("shop", "mail"); return l.GetPriority() == 4 && l.Revision == next })
+	await(t, func() bool { return catalog.Tasklists.Of(c, "shop", "mail").GetRevision() == next })
 	for what, err := range map[string]error{
-		"put":    second(catalog.PutTasklist(ctx, kv, "shop", mail(5, first))),
-		"delete": second(catalog.DeleteTasklist(ctx, kv, "shop", "mail", first)),
+		"put":    second(catalog.Tasklists.Put(ctx, kv, "shop", mail(5, first))),
+		"delete": second(catalog.Tasklists.Delete(ctx, kv, "shop", "mail", first)),
 	} {
 		if fault.CodeOf(err) != fault.Stale {
 			t.Errorf("%s of an old revision: %v", what, err)
 		}
 	}
-	if l, err := catalog.DeleteTasklist(ctx, kv, "shop", "mail", next); err != nil || l.Priority != 4 {
+	if l, err := catalog.Tasklists.Delete(ctx, kv, "shop", "mail", next); err != nil || l.Priority != 4 {
 		t.Errorf("deleted %v: %v", l, err)
 	}
-	await(t, func() bool { _, ok := c.Tasklist("shop", "mail"); return !ok })
+	await(t, func() bool { return catalog.Tasklists.Of(c, "shop", "mail") == nil })
 	for what, err := range map[string]error{
-		"deleted":  second(catalog.GetTasklist(ctx, kv, "shop", "mail")),
-		"wildcard": second(catalog.DeleteTasklist(ctx, kv, "shop", "*", 0)),
-		"dots":     second(catalog.GetTasklist(ctx, kv, "shop", "mail.more")),
+		"deleted":  second(catalog.Tasklists.Get(ctx, kv, "shop", "mail")),
+		"wildcard": second(catalog.Tasklists.Delete(ctx, kv, "shop", "*", 0)),
+		"dots":     second(catalog.Tasklists.Get(ctx, kv, "shop", "mail.more")),
 	} {
 		if fault.CodeOf(err) != fault.NotFound {
 			t.Errorf("%s: %v", what, err)
@@ -330,7 +331,7 @@ func TestCatalogKeepsTasklists(t *testing.T) {
 
 // R9: a deleted domain takes the settings of its tasklists and its limits with it, no one else's.
 func TestCatalogDeletesWhatIsOfADomain(t *testing.T) {
-	js := connect(t, testkit.RunNATS(t))
+	js := connect(t, natskit.Run(t))
 	if err := apply(t, js, two); err != nil {
 		t.Fatal(err)
 	}
@@ -341,29 +342,28 @@ func TestCatalogDeletesWhatIsOfADomain(t *testing.T) {
 	}
 	for _, domain := range []string{"shop", "lab"} {
 		put(t, kv, domain, 1, "a")
-		if _, err := catalog.PutTasklist(ctx, kv, domain, &yardv1.Tasklist{Name: "mail"}); err != nil {
+		if _, err := catalog.Tasklists.Put(ctx, kv, domain, &yardv1.Tasklist{Name: "mail"}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := catalog.PutLimit(ctx, kv, domain, &yardv1.Limit{Name: "acme", MaxConcurrency: 2}); err != nil {
+		if _, err := catalog.Limits.Put(ctx, kv, domain, &yardv1.Limit{Name: "acme", MaxConcurrency: 2}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	await(t, func() bool {
-		return len(c.Tasklists("shop")) == 1 && len(c.Types("shop")) == 1 && len(c.Limits("shop")) == 1
+		return len(catalog.Tasklists.All(c, "shop")) == 1 && len(catalog.Types.All(c, "shop")) == 1 && len(catalog.Limits.All(c, "shop")) == 1
 	})
 	if _, err := catalog.DeleteDomain(ctx, kv, "shop", 0); err != nil {
 		t.Fatal(err)
 	}
 	await(t, func() bool {
-		_, ok := c.Tasklist("lab", "mail")
-		l, also := c.Limit("lab", "acme")
-		return ok && also && l.MaxConcurrency == 2 && len(c.Tasklists("shop")) == 0 && len(c.Types("shop")) == 0 && len(c.Limits("shop")) == 0
+		return catalog.Tasklists.Of(c, "lab", "mail") != nil && catalog.Limits.Of(c, "lab", "acme").GetMaxConcurrency() == 2 && len(catalog.Tasklists.All(c, "shop")) == 0 && len(catalog.Types.All(c, "shop")) == 0 && len(catalog.Limits.All(c, "shop")) == 0
 	})
 }
 
 // A copy that was away hears of the tasklists that were set meanwhile.
 func TestCatalogCatchesUpOnTasklists(t *testing.T) {
-	srv := testkit.RunNATS(t)
+	testkit.Slow(t, "waits until a stream is missed")
+	srv := natskit.Run(t)
 	js := connect(t, srv)
 	if err := apply(t, js, two); err != nil {
 		t.Fatal(err)
@@ -373,16 +373,16 @@ func TestCatalogCatchesUpOnTasklists(t *testing.T) {
 		t.Fatal(err)
 	}
 	srv.Restart(t)
-	if _, err := catalog.PutTasklist(t.Context(), configBucket(t, connect(t, srv)), "shop", &yardv1.Tasklist{Name: "mail", Priority: 1}); err != nil {
+	if _, err := catalog.Tasklists.Put(t.Context(), configBucket(t, connect(t, srv)), "shop", &yardv1.Tasklist{Name: "mail", Priority: 1}); err != nil {
 		t.Fatal(err)
 	}
-	await(t, func() bool { l, _ := c.Tasklist("shop", "mail"); return l.GetPriority() == 1 })
+	await(t, func() bool { l := catalog.Tasklists.Of(c, "shop", "mail"); return l.GetPriority() == 1 })
 }
 
 func second[T any](_ T, err error) error { return err }
 
 func TestCatalogStopsWithItsContext(t *testing.T) {
-	js := connect(t, testkit.RunNATS(t))
+	js := connect(t, natskit.Run(t))
 	if err := apply(t, js, two); err != nil {
 		t.Fatal(err)
 	}
@@ -396,7 +396,7 @@ func TestCatalogStopsWithItsContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(c.Domains()); n != 300 {
+	if n := len(catalog.Domains.All(c, "")); n != 300 {
 		t.Errorf("%d domains", n)
 	}
 	cancel()
@@ -405,5 +405,71 @@ func TestCatalogStopsWithItsContext(t *testing.T) {
 	cancel()
 	if _, err := catalog.Watch(ended, kv, nil); err == nil {
 		t.Error("a catalog was loaded after its context ended")
+	}
+}
+
+// meanwhile is a bucket where somebody else does something after the next read.
+type meanwhile struct {
+	jetstream.KeyValue
+	then func()
+}
+
+func (m *meanwhile) Get(ctx context.Context, key string) (jetstream.KeyValueEntry, error) {
+	e, err := m.KeyValue.Get(ctx, key)
+	if then := m.then; then != nil {
+		m.then = nil
+		then()
+	}
+	return e, err
+}
+
+// Only a pause that is over is deleted, on a real bucket: not one that holds, nor one that was put in its place meanwhile.
+func TestCatalogDeletesPausesThatAreOver(t *testing.T) {
+	js := connect(t, natskit.Run(t))
+	if err := apply(t, js, two); err != nil {
+		t.Fatal(err)
+	}
+	bucket := configBucket(t, js)
+	kv := &meanwhile{KeyValue: bucket}
+	const now = 10_000
+	key := catalog.Pauses.Types.Key("shop", "email.send")
+	put := func(until int64) {
+		t.Helper()
+		if _, err := catalog.Pauses.Types.PutAs(t.Context(), kv, "shop", "email.send", &yardv1.Pause{SinceMs: 1, UntilMs: until}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	deleted := func(what string, want bool) {
+		t.Helper()
+		if err := catalog.DeleteOver(t.Context(), kv, catalog.Pauses.Types, "shop", "email.send", now); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		if _, err := bucket.Get(t.Context(), key); (err != nil) != want {
+			t.Errorf("%s: read afterwards: %v", what, err)
+		}
+	}
+	deleted("none", true)
+	put(0)
+	deleted("without an end", false)
+	put(now + 1)
+	deleted("it holds for 1 ms more", false)
+	put(now)
+	deleted("it ends now", true)
+	put(now - 1)
+	kv.then = func() { put(0) }
+	deleted("put again meanwhile", false)
+	put(now - 1)
+	kv.then = func() {
+		if err := bucket.Delete(t.Context(), key); err != nil {
+			t.Error(err)
+		}
+	}
+	deleted("deleted meanwhile", true)
+
+	if err := js.DeleteKeyValue(t.Context(), topology.ConfigBucket); err != nil {
+		t.Fatal(err)
+	}
+	if err := catalog.DeleteOver(t.Context(), kv, catalog.Pauses.Types, "shop", "email.send", now); fault.CodeOf(err) != fault.Unavailable {
+		t.Errorf("without a bucket: %v", err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
 // within bounds what a healthy cluster of servers does in seconds.
@@ -36,7 +37,7 @@ func hints(t *testing.T, js jetstream.JetStream) jetstream.StreamConfig {
 // TestHintsAreMadeAgain restarts a single server, which forgets what is in memory.
 func TestHintsAreMadeAgain(t *testing.T) {
 	t.Parallel()
-	srv := testkit.RunNATS(t)
+	srv := natskit.Run(t)
 	js := connect(t, srv)
 	if err := apply(t, js, two); err != nil {
 		t.Fatal(err)
@@ -57,8 +58,8 @@ func TestHintsAreMadeAgain(t *testing.T) {
 // has a single replica is raised, and made elsewhere if its server is away. Services start meanwhile.
 func TestR30_HintsSurviveANode(t *testing.T) {
 	t.Parallel()
-	nodes := testkit.RunNATSCluster(t, 3)
-	js, err := jetstream.New(testkit.ConnectAll(t, nodes))
+	nodes := natskit.RunCluster(t, 3)
+	js, err := jetstream.New(natskit.ConnectAll(t, nodes))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,8 +123,8 @@ func alone(t *testing.T, js jetstream.JetStream, cfg jetstream.StreamConfig) (se
 // TestKeptHintsAreMadeAgain: where services may not create streams, who keeps them does.
 func TestKeptHintsAreMadeAgain(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "waits until a stream is missed")
-	srv := testkit.RunNATS(t)
+	testkit.Slow(t, "waits until a stream is missed")
+	srv := natskit.Run(t)
 	js := connect(t, srv)
 	if err := apply(t, js, two); err != nil {
 		t.Fatal(err)
@@ -164,7 +165,7 @@ func TestOnlyHintsThatAreOfflineAreDeleted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			js := connect(t, testkit.RunNATS(t, testkit.WithServerOptions(func(o *server.Options) { o.JetStream = false })))
+			js := connect(t, natskit.Run(t, natskit.WithOptions(func(o *server.Options) { o.JetStream = false })))
 			deleted := make(chan string, 1)
 			_, err := js.Conn().Subscribe("$JS.API.STREAM.>", func(m *nats.Msg) {
 				verb, stream, _ := strings.Cut(strings.TrimPrefix(m.Subject, "$JS.API.STREAM."), ".")

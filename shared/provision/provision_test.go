@@ -13,12 +13,12 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
-	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
 var two = topology.Partitioning{History: 2, Matching: 1}
 
-func connect(t *testing.T, srv *testkit.NATS) jetstream.JetStream {
+func connect(t *testing.T, srv *natskit.Server) jetstream.JetStream {
 	t.Helper()
 	js, err := jetstream.New(srv.Connect(t))
 	if err != nil {
@@ -45,7 +45,7 @@ func config(t *testing.T, js jetstream.JetStream, stream string) jetstream.Strea
 
 func TestSeveralServicesCreateTheClusterAtOnce(t *testing.T) {
 	t.Parallel()
-	srv := testkit.RunNATS(t)
+	srv := natskit.Run(t)
 	js := connect(t, srv)
 	if _, err := provision.Partitioning(t.Context(), js); !errors.Is(err, provision.ErrNotProvisioned) {
 		t.Errorf("before: %v", err)
@@ -86,7 +86,7 @@ func TestSeveralServicesCreateTheClusterAtOnce(t *testing.T) {
 
 func TestAnotherPartitioningIsRefused(t *testing.T) {
 	t.Parallel()
-	js := connect(t, testkit.RunNATS(t))
+	js := connect(t, natskit.Run(t))
 	if err := apply(t, js, two); err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestAnotherPartitioningIsRefused(t *testing.T) {
 
 func TestDriftIsCorrectedOrNamed(t *testing.T) {
 	t.Parallel()
-	js := connect(t, testkit.RunNATS(t))
+	js := connect(t, natskit.Run(t))
 	if err := apply(t, js, two); err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestDriftIsCorrectedOrNamed(t *testing.T) {
 
 func TestApplyWaitsForTheServer(t *testing.T) {
 	t.Parallel()
-	srv := testkit.RunNATS(t)
+	srv := natskit.Run(t)
 	srv.Stop()
 	nc, err := nats.Connect(srv.URL, nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond), nats.ReconnectBufSize(-1))
 	if err != nil {
@@ -174,7 +174,7 @@ func TestApplyWaitsForTheServer(t *testing.T) {
 
 func TestReplicasNeedACluster(t *testing.T) {
 	t.Parallel()
-	js := connect(t, testkit.RunNATS(t))
+	js := connect(t, natskit.Run(t))
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	err := provision.Apply(ctx, js, two, provision.Options{Replicas: 3})

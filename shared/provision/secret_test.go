@@ -14,13 +14,13 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
-	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
 // R6: all processes read one secret, no matter who of them made it.
 func TestTheTokenSecretIsMadeOnce(t *testing.T) {
 	t.Parallel()
-	server := testkit.RunNATS(t)
+	server := natskit.Run(t)
 	var logs bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	secrets := make([][ids.TokenSecretBytes]byte, 4)
@@ -55,7 +55,7 @@ func TestTheTokenSecretIsMadeOnce(t *testing.T) {
 
 func TestAMissingOrBrokenTokenSecretIsAnError(t *testing.T) {
 	t.Parallel()
-	js, err := jetstream.New(testkit.RunNATS(t).Connect(t))
+	js, err := jetstream.New(natskit.Run(t).Connect(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,13 +17,14 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/quarantine"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
 const soon = 60 * time.Second
 
-func cluster(t *testing.T) (*testkit.NATS, jetstream.JetStream) {
+func cluster(t *testing.T) (*natskit.Server, jetstream.JetStream) {
 	t.Helper()
-	srv := testkit.RunNATS(t)
+	srv := natskit.Run(t)
 	js, err := jetstream.New(srv.Connect(t))
 	if err != nil {
 		t.Fatal(err)

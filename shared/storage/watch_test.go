@@ -17,6 +17,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/storage"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
 const (
@@ -27,7 +28,7 @@ const (
 // room is a stream on a real server, and who watches it.
 type room struct {
 	t     *testing.T
-	srv   *testkit.NATS
+	srv   *natskit.Server
 	js    jetstream.JetStream
 	watch *storage.Watch
 	// failed counts the looks that failed. stop ends the watch, and waits for it.
@@ -50,7 +51,7 @@ func (f *failures) Handle(_ context.Context, r slog.Record) error {
 
 func newRoom(t *testing.T, cfg storage.Config, gauge *telemetry.Gauge) *room {
 	t.Helper()
-	r := &room{t: t, srv: testkit.RunNATS(t)}
+	r := &room{t: t, srv: natskit.Run(t)}
 	var err error
 	if r.js, err = jetstream.New(r.srv.Connect(t)); err != nil {
 		t.Fatal(err)
@@ -111,7 +112,7 @@ func (r *room) empty() {
 // TestR43_EachLimitIsWatched: the account's limit, the stream's, and the one that the operator names.
 func TestR43_EachLimitIsWatched(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "waits for several looks")
+	testkit.Slow(t, "waits for several looks")
 	const limit = 20 * mib
 	t.Run("account", func(t *testing.T) {
 		t.Parallel()
@@ -174,7 +175,7 @@ func (r *room) gauge(full int64) {
 // The gauge is 1 while there is no room, and only while somebody watches.
 func TestTheGaugeSaysWhetherTheStreamIsFull(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "waits for several looks")
+	testkit.Slow(t, "waits for several looks")
 	r := newRoom(t, named(20*mib), &telemetry.Gauge{})
 	r.fill()
 	r.gauge(1)
@@ -191,7 +192,7 @@ func TestTheGaugeSaysWhetherTheStreamIsFull(t *testing.T) {
 // What was known stays where the storage cannot be looked at: a full one that does not answer takes nothing.
 func TestAFailedLookChangesNothing(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "waits for several looks")
+	testkit.Slow(t, "waits for several looks")
 	r := newRoom(t, named(20*mib), &telemetry.Gauge{})
 	why := r.fill()
 	if err := r.js.DeleteStream(t.Context(), stream); err != nil {

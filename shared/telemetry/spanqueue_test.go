@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/signalkit"
 )
 
 // TestLostSpansAreCounted: those that the queue has no room for, and those that the collector does not take. What
@@ -26,7 +27,7 @@ func TestLostSpansAreCounted(t *testing.T) {
 		{"no one collects", nil, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			sink := testkit.RunTraceSink(t)
+			sink := signalkit.RunTraceSink(t)
 			env := append(sink.Env(), c.env...)
 			if c.away {
 				env = []string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_TIMEOUT=100"}
@@ -57,7 +58,7 @@ func TestLostSpansAreCounted(t *testing.T) {
 
 // TestTheQueueEmpties: what has left makes room, so that a process that sends little loses nothing in the long run.
 func TestTheQueueEmpties(t *testing.T) {
-	sink := testkit.RunTraceSink(t)
+	sink := signalkit.RunTraceSink(t)
 	setEnv(t, append(sink.Env(), "OTEL_BSP_MAX_QUEUE_SIZE=100", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE=10", "OTEL_BSP_SCHEDULE_DELAY=1")...)
 	m := newMetrics(t)
 	tracing, err := telemetry.NewTracing(t.Context(), "s", "i", m)

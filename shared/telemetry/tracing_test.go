@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
-	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/signalkit"
 )
 
 // setEnv gives the test exactly these OTEL_* variables.
@@ -34,7 +34,7 @@ func setEnv(t *testing.T, vars ...string) {
 func TestSpansReachTheCollector(t *testing.T) {
 	for _, protocol := range []string{"grpc", "http/protobuf"} {
 		t.Run(protocol, func(t *testing.T) {
-			sink := testkit.RunTraceSink(t)
+			sink := signalkit.RunTraceSink(t)
 			setEnv(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+sink.Endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL="+protocol)
 			tracing, err := telemetry.NewTracing(t.Context(), "yard-history", "history-1", nil)
 			if err != nil {
@@ -76,7 +76,7 @@ func TestSpansReachTheCollector(t *testing.T) {
 }
 
 func TestSampling(t *testing.T) {
-	sink := testkit.RunTraceSink(t)
+	sink := signalkit.RunTraceSink(t)
 	for _, c := range []struct {
 		name    string
 		sampler string
@@ -116,7 +116,7 @@ func TestSampling(t *testing.T) {
 }
 
 func TestSpanWithoutParentIsNone(t *testing.T) {
-	sink := testkit.RunTraceSink(t)
+	sink := signalkit.RunTraceSink(t)
 	setEnv(t, sink.Env()...)
 	tracing, err := telemetry.NewTracing(t.Context(), "s", "i", nil)
 	if err != nil {

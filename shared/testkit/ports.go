@@ -26,7 +26,8 @@ func FreeAddr() (string, error) {
 	return "", errors.New("no free port was found")
 }
 
-func freePort() (int, error) {
+// FreePort is the port of FreeAddr.
+func FreePort() (int, error) {
 	addr, err := FreeAddr()
 	if err != nil {
 		return 0, err

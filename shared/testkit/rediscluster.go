@@ -17,23 +17,20 @@ const redisSlots = 16384
 
 // RunRedisCluster starts redis-servers that share the slots of a Redis Cluster evenly, as
 // RunRedis does. It returns when each knows all. A node that is away takes nothing but its own
-// slots away. A short run leaves the test out.
-func RunRedisCluster(tb testing.TB, nodes int) ([]*Redis, bool) {
+// slots away. A quick run leaves the test out.
+func RunRedisCluster(tb testing.TB, nodes int) []*Redis {
 	tb.Helper()
-	Long(tb, "starts a cluster of Redis")
+	Slow(tb, "starts a cluster of Redis")
 	var all []*Redis
 	for range nodes {
 		bus, err := FreeAddr()
 		if err != nil {
 			tb.Fatal(err)
 		}
-		r, ok := RunRedis(
+		r := RunRedis(
 			tb, "--cluster-enabled", "yes", "--cluster-port", bus[strings.LastIndex(bus, ":")+1:],
 			"--cluster-require-full-coverage", "no", "--cluster-node-timeout", "2000",
 		)
-		if !ok {
-			return nil, false
-		}
 		r.bus = bus[strings.LastIndex(bus, ":")+1:]
 		all = append(all, r)
 	}
@@ -58,7 +55,7 @@ func RunRedisCluster(tb testing.TB, nodes int) ([]*Redis, bool) {
 		}
 		return nil
 	})
-	return all, true
+	return all
 }
 
 // Slot is the slot of a key with a hash tag.

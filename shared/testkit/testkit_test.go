@@ -20,6 +20,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/signalkit"
 )
 
 func TestMain(m *testing.M) {
@@ -28,7 +30,7 @@ func TestMain(m *testing.M) {
 
 func TestNATSKeepsDataAndPortAcrossRestart(t *testing.T) {
 	t.Parallel()
-	n := testkit.RunNATS(t)
+	n := natskit.Run(t)
 	url := n.URL
 	nc := n.Connect(t)
 	js, err := jetstream.New(nc)
@@ -72,10 +74,7 @@ func TestNATSKeepsDataAndPortAcrossRestart(t *testing.T) {
 
 func TestRedisRestartsEmptyOnTheSamePort(t *testing.T) {
 	t.Parallel()
-	r, ok := testkit.RunRedis(t)
-	if !ok {
-		return // announced by RunRedis
-	}
+	r := testkit.RunRedis(t)
 	addr := r.Addr
 	if got := redisDo(t, addr, "SET k v"); got != "+OK" {
 		t.Fatalf("SET answered %q", got)
@@ -96,14 +95,19 @@ func TestRedisRestartsEmptyOnTheSamePort(t *testing.T) {
 
 func TestRedisAbsent(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	t.Setenv(testkit.RequireRedisEnv, "")
-	if _, ok := testkit.RunRedis(t); ok {
-		t.Fatal("found a redis-server in an empty folder")
-	}
-	t.Setenv(testkit.RequireRedisEnv, "1")
+	t.Setenv("YARD_TESTS", "")
+	t.Run("quick", func(t *testing.T) {
+		defer func() {
+			if !t.Skipped() {
+				t.Error("found a redis-server in an empty folder")
+			}
+		}()
+		testkit.RunRedis(t)
+	})
+	t.Setenv("YARD_TESTS", "all")
 	said := expectFatal(t, func(tb testing.TB) { testkit.RunRedis(tb) })
-	if !strings.Contains(said, testkit.RequireRedisEnv) {
-		t.Fatalf("failed with %q, which does not name %s", said, testkit.RequireRedisEnv)
+	if !strings.Contains(said, "YARD_TESTS") {
+		t.Fatalf("failed with %q, which does not name YARD_TESTS", said)
 	}
 }
 
@@ -160,7 +164,7 @@ func TestGolden(t *testing.T) {
 
 func TestTraceSink(t *testing.T) {
 	t.Parallel()
-	sink := testkit.RunTraceSink(t)
+	sink := signalkit.RunTraceSink(t)
 	conn, err := grpc.NewClient(strings.TrimPrefix(sink.Endpoint, "http://"),
 		grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

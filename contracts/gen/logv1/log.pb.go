@@ -42,25 +42,23 @@ const (
 	// The owner rewrote an old active task at the tail.
 	EventKind_EVENT_KIND_CARRIED EventKind = 8
 	// A matching shard has a new owner: grabs of its older epochs behind this are void.
-	// The batch names shard and epoch. Since log version 2.
+	// The batch names shard and epoch.
 	EventKind_EVENT_KIND_FENCE EventKind = 9
-	// The owner saw the time of a task end that does not run. Since log version 5.
+	// The owner saw the time of a task end that does not run.
 	EventKind_EVENT_KIND_LAPSED EventKind = 10
 	// A limit is full that refuses those that wait: the task ends, if it is ready for the attempt that version and position name and has
-	// been since ready_by_ms. Since log version 9.
+	// been since ready_by_ms.
 	EventKind_EVENT_KIND_REJECT EventKind = 11
-	// A limit is full of which the oldest attempts make room: the attempt of this version and position is to be cancelled. Since log version 9.
+	// A limit is full of which the oldest attempts make room: the attempt of this version and position is to be cancelled.
 	EventKind_EVENT_KIND_DISPLACE EventKind = 12
-	// A client changes the task. Since log version 10.
+	// A client changes the task.
 	EventKind_EVENT_KIND_UPDATE EventKind = 14
-	// An operator brings a dead letter back. Since log version 10.
+	// An operator brings a dead letter back.
 	EventKind_EVENT_KIND_REDRIVEN EventKind = 16
-	// An operator makes the first task of an order key a dead letter. Event.update names the request. Since log version 10.
+	// An operator makes the first task of an order key a dead letter. Event.update names the request.
 	EventKind_EVENT_KIND_SKIPPED EventKind = 20
-	// An operator gives the task that blocks its order key another attempt. Event.update names the request, and may have a policy. Since log version 10.
+	// An operator gives the task that blocks its order key another attempt. Event.update names the request, and may have a policy.
 	EventKind_EVENT_KIND_UNBLOCKED EventKind = 21
-	// A page of the shelf is written. It is about no task, and alone in its batch. Since log version 10.
-	EventKind_EVENT_KIND_SHELVED EventKind = 18
 )
 
 // Enum value maps for EventKind.
@@ -83,7 +81,6 @@ var (
 		16: "EVENT_KIND_REDRIVEN",
 		20: "EVENT_KIND_SKIPPED",
 		21: "EVENT_KIND_UNBLOCKED",
-		18: "EVENT_KIND_SHELVED",
 	}
 	EventKind_value = map[string]int32{
 		"EVENT_KIND_UNSPECIFIED": 0,
@@ -103,7 +100,6 @@ var (
 		"EVENT_KIND_REDRIVEN":    16,
 		"EVENT_KIND_SKIPPED":     20,
 		"EVENT_KIND_UNBLOCKED":   21,
-		"EVENT_KIND_SHELVED":     18,
 	}
 )
 
@@ -144,15 +140,13 @@ type Policy struct {
 	MaxIntervalMs      int64                  `protobuf:"varint,4,opt,name=max_interval_ms,json=maxIntervalMs,proto3" json:"max_interval_ms,omitempty"`
 	StartToCloseMs     int64                  `protobuf:"varint,5,opt,name=start_to_close_ms,json=startToCloseMs,proto3" json:"start_to_close_ms,omitempty"`
 	HeartbeatTimeoutMs int64                  `protobuf:"varint,6,opt,name=heartbeat_timeout_ms,json=heartbeatTimeoutMs,proto3" json:"heartbeat_timeout_ms,omitempty"`
-	// As in yard.v1.RetryPolicy; 0 is the default. Since log version 9.
+	// As in yard.v1.RetryPolicy; 0 is the default.
 	NonRetryable  []string      `protobuf:"bytes,7,rep,name=non_retryable,json=nonRetryable,proto3" json:"non_retryable,omitempty"`
 	ByError       []*ErrorRetry `protobuf:"bytes,8,rep,name=by_error,json=byError,proto3" json:"by_error,omitempty"`
 	Jitter        int32         `protobuf:"varint,9,opt,name=jitter,proto3" json:"jitter,omitempty"`
 	MaxDeliveries int32         `protobuf:"varint,10,opt,name=max_deliveries,json=maxDeliveries,proto3" json:"max_deliveries,omitempty"`
 	OnLost        int32         `protobuf:"varint,11,opt,name=on_lost,json=onLost,proto3" json:"on_lost,omitempty"`
 	OnTimeout     int32         `protobuf:"varint,12,opt,name=on_timeout,json=onTimeout,proto3" json:"on_timeout,omitempty"`
-	// Since log version 11.
-	PinnedForMs   int64 `protobuf:"varint,13,opt,name=pinned_for_ms,json=pinnedForMs,proto3" json:"pinned_for_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -267,13 +261,6 @@ func (x *Policy) GetOnLost() int32 {
 func (x *Policy) GetOnTimeout() int32 {
 	if x != nil {
 		return x.OnTimeout
-	}
-	return 0
-}
-
-func (x *Policy) GetPinnedForMs() int64 {
-	if x != nil {
-		return x.PinnedForMs
 	}
 	return 0
 }
@@ -404,30 +391,28 @@ type Record struct {
 	StepsDropped uint32 `protobuf:"varint,28,opt,name=steps_dropped,json=stepsDropped,proto3" json:"steps_dropped,omitempty"`
 	// Of a first submit: void if the log stored it more than this many ms after the time in its id. 0 = never void.
 	WithinMs int64 `protobuf:"varint,29,opt,name=within_ms,json=withinMs,proto3" json:"within_ms,omitempty"`
-	// By name, ascending. Since log version 4.
+	// By name, ascending.
 	Headers []*Header `protobuf:"bytes,30,rep,name=headers,proto3" json:"headers,omitempty"`
-	// When the task expires; absent = never. Since log version 5.
+	// When the task expires; absent = never.
 	Expiry *Expiry `protobuf:"bytes,31,opt,name=expiry,proto3" json:"expiry,omitempty"`
-	// The group that it is of; empty = none. Since log version 7.
+	// The group that it is of; empty = none.
 	Group string `protobuf:"bytes,32,opt,name=group,proto3" json:"group,omitempty"`
-	// How many starts of a rate each attempt uses; 0 = 1. Since log version 9.
+	// How many starts of a rate each attempt uses; 0 = 1.
 	Cost int32 `protobuf:"varint,33,opt,name=cost,proto3" json:"cost,omitempty"`
-	// Grants that were handed back, of a task whose policy has max_deliveries. Since log version 9.
+	// Grants that were handed back, of a task whose policy has max_deliveries.
 	HandedBack uint32 `protobuf:"varint,34,opt,name=handed_back,json=handedBack,proto3" json:"handed_back,omitempty"`
-	// Its unique key; absent = none. Since log version 10.
+	// Its unique key; absent = none.
 	Unique *Unique `protobuf:"bytes,35,opt,name=unique,proto3" json:"unique,omitempty"`
-	// What its redrives have left; absent = there was none. Since log version 10.
+	// What its redrives have left; absent = there was none.
 	Redriven *Redriven `protobuf:"bytes,36,opt,name=redriven,proto3" json:"redriven,omitempty"`
-	// What its updates have left; absent = there was none. Since log version 10.
+	// What its updates have left; absent = there was none.
 	Updates *Updates `protobuf:"bytes,40,opt,name=updates,proto3" json:"updates,omitempty"`
-	// Its order key; absent = none. Since log version 10.
+	// Its order key; absent = none.
 	Order *Order `protobuf:"bytes,41,opt,name=order,proto3" json:"order,omitempty"`
-	// The batch that it is a member of; empty = none. Since log version 10.
+	// The batch that it is a member of; empty = none.
 	BatchId string `protobuf:"bytes,48,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
 	// When that was created (BatchHome), Unix ms: another one may have its name later.
-	BatchMadeMs int64 `protobuf:"varint,49,opt,name=batch_made_ms,json=batchMadeMs,proto3" json:"batch_made_ms,omitempty"`
-	// What its tries in place have left; absent = there was none. Since log version 11.
-	Kept          *Kept `protobuf:"bytes,50,opt,name=kept,proto3" json:"kept,omitempty"`
+	BatchMadeMs   int64 `protobuf:"varint,49,opt,name=batch_made_ms,json=batchMadeMs,proto3" json:"batch_made_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -742,69 +727,7 @@ func (x *Record) GetBatchMadeMs() int64 {
 	return 0
 }
 
-func (x *Record) GetKept() *Kept {
-	if x != nil {
-		return x.Kept
-	}
-	return nil
-}
-
-// Kept is what a task must remember of tries in place.
-type Kept struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// When the running attempt failed for the first time, Unix ms; 0 = it has not.
-	SinceMs int64 `protobuf:"varint,1,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"`
-	// How often an attempt of the task was tried again in place.
-	Tries         uint32 `protobuf:"varint,2,opt,name=tries,proto3" json:"tries,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Kept) Reset() {
-	*x = Kept{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[3]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Kept) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Kept) ProtoMessage() {}
-
-func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[3]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Kept.ProtoReflect.Descriptor instead.
-func (*Kept) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{3}
-}
-
-func (x *Kept) GetSinceMs() int64 {
-	if x != nil {
-		return x.SinceMs
-	}
-	return 0
-}
-
-func (x *Kept) GetTries() uint32 {
-	if x != nil {
-		return x.Tries
-	}
-	return 0
-}
-
-// BatchHome is a batch of tasks (yard.v1.Batch): the last message on its subject, in the log of its home partition. Since log version 10.
+// BatchHome is a batch of tasks (yard.v1.Batch): the last message on its subject, in the log of its home partition.
 type BatchHome struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	BatchId string                 `protobuf:"bytes,1,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
@@ -834,7 +757,7 @@ type BatchHome struct {
 
 func (x *BatchHome) Reset() {
 	*x = BatchHome{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[4]
+	mi := &file_yard_log_v1_log_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -846,7 +769,7 @@ func (x *BatchHome) String() string {
 func (*BatchHome) ProtoMessage() {}
 
 func (x *BatchHome) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[4]
+	mi := &file_yard_log_v1_log_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -859,7 +782,7 @@ func (x *BatchHome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchHome.ProtoReflect.Descriptor instead.
 func (*BatchHome) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{4}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *BatchHome) GetBatchId() string {
@@ -961,7 +884,6 @@ func (x *BatchHome) GetCallbackTaskId() []byte {
 }
 
 // BatchMembers says how many tasks of a batch the log of a partition has: the last message on its subject, stored in one atomic batch with the last of them.
-// Since log version 10.
 type BatchMembers struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	BatchId    string                 `protobuf:"bytes,1,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
@@ -978,7 +900,7 @@ type BatchMembers struct {
 
 func (x *BatchMembers) Reset() {
 	*x = BatchMembers{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[5]
+	mi := &file_yard_log_v1_log_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -990,7 +912,7 @@ func (x *BatchMembers) String() string {
 func (*BatchMembers) ProtoMessage() {}
 
 func (x *BatchMembers) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[5]
+	mi := &file_yard_log_v1_log_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1003,7 +925,7 @@ func (x *BatchMembers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchMembers.ProtoReflect.Descriptor instead.
 func (*BatchMembers) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{5}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *BatchMembers) GetBatchId() string {
@@ -1042,7 +964,7 @@ func (x *BatchMembers) GetRepeatedAtMs() int64 {
 }
 
 // BatchEnds says how tasks of a batch ended, those in the archive of a partition: the last message on its subject, stored in one atomic batch with the last of
-// them. Of a task that was redriven only the last end counts. Since log version 10.
+// them. Of a task that was redriven only the last end counts.
 type BatchEnds struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	BatchId       string                 `protobuf:"bytes,1,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
@@ -1057,7 +979,7 @@ type BatchEnds struct {
 
 func (x *BatchEnds) Reset() {
 	*x = BatchEnds{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[6]
+	mi := &file_yard_log_v1_log_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1069,7 +991,7 @@ func (x *BatchEnds) String() string {
 func (*BatchEnds) ProtoMessage() {}
 
 func (x *BatchEnds) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[6]
+	mi := &file_yard_log_v1_log_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1082,7 +1004,7 @@ func (x *BatchEnds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchEnds.ProtoReflect.Descriptor instead.
 func (*BatchEnds) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{6}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *BatchEnds) GetBatchId() string {
@@ -1137,7 +1059,7 @@ type BatchHint struct {
 
 func (x *BatchHint) Reset() {
 	*x = BatchHint{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[7]
+	mi := &file_yard_log_v1_log_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1149,7 +1071,7 @@ func (x *BatchHint) String() string {
 func (*BatchHint) ProtoMessage() {}
 
 func (x *BatchHint) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[7]
+	mi := &file_yard_log_v1_log_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1162,7 +1084,7 @@ func (x *BatchHint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchHint.ProtoReflect.Descriptor instead.
 func (*BatchHint) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{7}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *BatchHint) GetBatches() []*BatchHint_Ref {
@@ -1183,16 +1105,14 @@ type Order struct {
 	// Where it would be dead, it blocks its key instead.
 	Blocks bool `protobuf:"varint,4,opt,name=blocks,proto3" json:"blocks,omitempty"`
 	// It does.
-	Blocked bool `protobuf:"varint,5,opt,name=blocked,proto3" json:"blocked,omitempty"`
-	// As soon as it does, all that waits behind it is put on the shelf.
-	Parks         bool `protobuf:"varint,6,opt,name=parks,proto3" json:"parks,omitempty"`
+	Blocked       bool `protobuf:"varint,5,opt,name=blocked,proto3" json:"blocked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Order) Reset() {
 	*x = Order{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[8]
+	mi := &file_yard_log_v1_log_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1204,7 +1124,7 @@ func (x *Order) String() string {
 func (*Order) ProtoMessage() {}
 
 func (x *Order) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[8]
+	mi := &file_yard_log_v1_log_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1217,7 +1137,7 @@ func (x *Order) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Order.ProtoReflect.Descriptor instead.
 func (*Order) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{8}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Order) GetKey() string {
@@ -1255,13 +1175,6 @@ func (x *Order) GetBlocked() bool {
 	return false
 }
 
-func (x *Order) GetParks() bool {
-	if x != nil {
-		return x.Parks
-	}
-	return false
-}
-
 // Redriven is what a task must remember of its redrives.
 type Redriven struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1279,7 +1192,7 @@ type Redriven struct {
 
 func (x *Redriven) Reset() {
 	*x = Redriven{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[9]
+	mi := &file_yard_log_v1_log_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1291,7 +1204,7 @@ func (x *Redriven) String() string {
 func (*Redriven) ProtoMessage() {}
 
 func (x *Redriven) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[9]
+	mi := &file_yard_log_v1_log_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1304,7 +1217,7 @@ func (x *Redriven) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Redriven.ProtoReflect.Descriptor instead.
 func (*Redriven) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{9}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Redriven) GetCount() uint32 {
@@ -1354,7 +1267,7 @@ type Redrive struct {
 
 func (x *Redrive) Reset() {
 	*x = Redrive{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[10]
+	mi := &file_yard_log_v1_log_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1366,7 +1279,7 @@ func (x *Redrive) String() string {
 func (*Redrive) ProtoMessage() {}
 
 func (x *Redrive) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[10]
+	mi := &file_yard_log_v1_log_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1379,7 +1292,7 @@ func (x *Redrive) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Redrive.ProtoReflect.Descriptor instead.
 func (*Redrive) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{10}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Redrive) GetLetter() uint64 {
@@ -1432,7 +1345,7 @@ type Unique struct {
 
 func (x *Unique) Reset() {
 	*x = Unique{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[11]
+	mi := &file_yard_log_v1_log_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1444,7 +1357,7 @@ func (x *Unique) String() string {
 func (*Unique) ProtoMessage() {}
 
 func (x *Unique) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[11]
+	mi := &file_yard_log_v1_log_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1457,7 +1370,7 @@ func (x *Unique) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unique.ProtoReflect.Descriptor instead.
 func (*Unique) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{11}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Unique) GetKey() string {
@@ -1489,7 +1402,7 @@ func (x *Unique) GetSeq() uint64 {
 }
 
 // UniqueKey says which task has a unique key: the last message on the key's subject. The first of a task is stored in one atomic batch with
-// its submit, the second when the task is in the archive. Since log version 10.
+// its submit, the second when the task is in the archive.
 type UniqueKey struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	TaskId []byte                 `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
@@ -1507,7 +1420,7 @@ type UniqueKey struct {
 
 func (x *UniqueKey) Reset() {
 	*x = UniqueKey{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[12]
+	mi := &file_yard_log_v1_log_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1519,7 +1432,7 @@ func (x *UniqueKey) String() string {
 func (*UniqueKey) ProtoMessage() {}
 
 func (x *UniqueKey) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[12]
+	mi := &file_yard_log_v1_log_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1532,7 +1445,7 @@ func (x *UniqueKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UniqueKey.ProtoReflect.Descriptor instead.
 func (*UniqueKey) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{12}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *UniqueKey) GetTaskId() []byte {
@@ -1599,7 +1512,7 @@ type Updates struct {
 
 func (x *Updates) Reset() {
 	*x = Updates{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[13]
+	mi := &file_yard_log_v1_log_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1611,7 +1524,7 @@ func (x *Updates) String() string {
 func (*Updates) ProtoMessage() {}
 
 func (x *Updates) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[13]
+	mi := &file_yard_log_v1_log_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1624,7 +1537,7 @@ func (x *Updates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Updates.ProtoReflect.Descriptor instead.
 func (*Updates) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{13}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Updates) GetApplied() uint64 {
@@ -1730,12 +1643,10 @@ type Update struct {
 	Trace       []byte `protobuf:"bytes,18,opt,name=trace,proto3" json:"trace,omitempty"`
 	// The order key is the task's: the unique key counts among the tasks of that.
 	OrderBlocks bool `protobuf:"varint,19,opt,name=order_blocks,json=orderBlocks,proto3" json:"order_blocks,omitempty"`
-	OrderParks  bool `protobuf:"varint,20,opt,name=order_parks,json=orderParks,proto3" json:"order_parks,omitempty"`
 	// A time before which the log has no copy of this update, Unix ms; 0 = not known. One that may be a copy of an update that the task has
-	// forgotten since then changes nothing (EventVerdict.final). Since log version 11.
+	// forgotten since then changes nothing (EventVerdict.final).
 	SinceMs int64 `protobuf:"varint,21,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"`
-	// A time up to which the log has no other copy of it, Unix ms: taken by then it is the first. 0 = there may be others at any time since then. Since
-	// log version 11.
+	// A time up to which the log has no other copy of it, Unix ms: taken by then it is the first. 0 = there may be others at any time since then.
 	SoleUntilMs   int64 `protobuf:"varint,22,opt,name=sole_until_ms,json=soleUntilMs,proto3" json:"sole_until_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1743,7 +1654,7 @@ type Update struct {
 
 func (x *Update) Reset() {
 	*x = Update{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[14]
+	mi := &file_yard_log_v1_log_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1755,7 +1666,7 @@ func (x *Update) String() string {
 func (*Update) ProtoMessage() {}
 
 func (x *Update) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[14]
+	mi := &file_yard_log_v1_log_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1768,7 +1679,7 @@ func (x *Update) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Update.ProtoReflect.Descriptor instead.
 func (*Update) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{14}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Update) GetIfRevision() uint64 {
@@ -1904,13 +1815,6 @@ func (x *Update) GetOrderBlocks() bool {
 	return false
 }
 
-func (x *Update) GetOrderParks() bool {
-	if x != nil {
-		return x.OrderParks
-	}
-	return false
-}
-
 func (x *Update) GetSinceMs() int64 {
 	if x != nil {
 		return x.SinceMs
@@ -1941,7 +1845,7 @@ type Expiry struct {
 
 func (x *Expiry) Reset() {
 	*x = Expiry{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[15]
+	mi := &file_yard_log_v1_log_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1953,7 +1857,7 @@ func (x *Expiry) String() string {
 func (*Expiry) ProtoMessage() {}
 
 func (x *Expiry) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[15]
+	mi := &file_yard_log_v1_log_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1966,7 +1870,7 @@ func (x *Expiry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Expiry.ProtoReflect.Descriptor instead.
 func (*Expiry) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{15}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Expiry) GetStartWithinMs() int64 {
@@ -2008,7 +1912,7 @@ type Header struct {
 
 func (x *Header) Reset() {
 	*x = Header{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[16]
+	mi := &file_yard_log_v1_log_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2020,7 +1924,7 @@ func (x *Header) String() string {
 func (*Header) ProtoMessage() {}
 
 func (x *Header) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[16]
+	mi := &file_yard_log_v1_log_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2033,7 +1937,7 @@ func (x *Header) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Header.ProtoReflect.Descriptor instead.
 func (*Header) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{16}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Header) GetName() string {
@@ -2058,20 +1962,18 @@ type Attempt struct {
 	StartedAtMs      int64                  `protobuf:"varint,3,opt,name=started_at_ms,json=startedAtMs,proto3" json:"started_at_ms,omitempty"`
 	DeadlineMs       int64                  `protobuf:"varint,4,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`
 	BeatDeadlineMs   int64                  `protobuf:"varint,5,opt,name=beat_deadline_ms,json=beatDeadlineMs,proto3" json:"beat_deadline_ms,omitempty"`
-	Booked           bool                   `protobuf:"varint,6,opt,name=booked,proto3" json:"booked,omitempty"`
 	Progress         []byte                 `protobuf:"bytes,7,opt,name=progress,proto3" json:"progress,omitempty"`
 	ProgressEncoding int32                  `protobuf:"varint,8,opt,name=progress_encoding,json=progressEncoding,proto3" json:"progress_encoding,omitempty"`
 	// Of an attempt that is over: the EventKind that ended it.
 	Ended int32 `protobuf:"varint,9,opt,name=ended,proto3" json:"ended,omitempty"`
-	// The path of limits in which a slot was booked. Left out if that is only the limit of the
-	// type, as in log version 1; then booked is set.
+	// The path of limits in which a slot was booked, such as "type/email.send".
 	Limits []string `protobuf:"bytes,10,rep,name=limits,proto3" json:"limits,omitempty"`
-	// Of a carried task: its running attempt may not have reached its worker. Since log version 2.
+	// Of a carried task: its running attempt may not have reached its worker.
 	Granted *Granted `protobuf:"bytes,11,opt,name=granted,proto3" json:"granted,omitempty"`
 	// Of a carried task: the matching shard that its running attempt was granted to, plus one. 0 = that of the first partition of the
-	// tasklist. Since log version 8.
+	// tasklist.
 	Shard uint32 `protobuf:"varint,12,opt,name=shard,proto3" json:"shard,omitempty"`
-	// As in yard.v1.PollRequest; empty = it has none. Since log version 10.
+	// As in yard.v1.PollRequest; empty = it has none.
 	WorkerId      string `protobuf:"bytes,13,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2079,7 +1981,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[17]
+	mi := &file_yard_log_v1_log_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2091,7 +1993,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[17]
+	mi := &file_yard_log_v1_log_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2104,7 +2006,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{17}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Attempt) GetNonce() uint64 {
@@ -2140,13 +2042,6 @@ func (x *Attempt) GetBeatDeadlineMs() int64 {
 		return x.BeatDeadlineMs
 	}
 	return 0
-}
-
-func (x *Attempt) GetBooked() bool {
-	if x != nil {
-		return x.Booked
-	}
-	return false
 }
 
 func (x *Attempt) GetProgress() []byte {
@@ -2213,7 +2108,7 @@ type Granted struct {
 
 func (x *Granted) Reset() {
 	*x = Granted{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[18]
+	mi := &file_yard_log_v1_log_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2225,7 +2120,7 @@ func (x *Granted) String() string {
 func (*Granted) ProtoMessage() {}
 
 func (x *Granted) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[18]
+	mi := &file_yard_log_v1_log_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2238,7 +2133,7 @@ func (x *Granted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Granted.ProtoReflect.Descriptor instead.
 func (*Granted) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{18}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Granted) GetShard() uint32 {
@@ -2279,14 +2174,13 @@ type Step struct {
 	Message       string                 `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
 	ErrorType     string                 `protobuf:"bytes,6,opt,name=error_type,json=errorType,proto3" json:"error_type,omitempty"`
 	DueAtMs       int64                  `protobuf:"varint,7,opt,name=due_at_ms,json=dueAtMs,proto3" json:"due_at_ms,omitempty"`
-	Kept          bool                   `protobuf:"varint,8,opt,name=kept,proto3" json:"kept,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[19]
+	mi := &file_yard_log_v1_log_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2298,7 +2192,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[19]
+	mi := &file_yard_log_v1_log_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2311,7 +2205,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{19}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Step) GetKind() int32 {
@@ -2363,13 +2257,6 @@ func (x *Step) GetDueAtMs() int64 {
 	return 0
 }
 
-func (x *Step) GetKept() bool {
-	if x != nil {
-		return x.Kept
-	}
-	return false
-}
-
 // Batch is one message of the log's submit lanes, of the timer store and of
 // the archive, and the body of a dead letter. In the archive, the id is the first
 // field of each record, so that one task is found without decoding the others.
@@ -2384,7 +2271,7 @@ type Batch struct {
 	Epoch uint64 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// Timer store only: a fence. From here on, records of epochs below this one's are void.
 	Fence bool `protobuf:"varint,5,opt,name=fence,proto3" json:"fence,omitempty"`
-	// Timer store only: per tombstone, the last stay (Record.parkings) that it voids. Empty = any earlier record. Since log version 10.
+	// Timer store only: per tombstone, the last stay (Record.parkings) that it voids. Empty = any earlier record.
 	TombstoneParkings []uint32 `protobuf:"varint,6,rep,packed,name=tombstone_parkings,json=tombstoneParkings,proto3" json:"tombstone_parkings,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
@@ -2392,7 +2279,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[20]
+	mi := &file_yard_log_v1_log_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2404,7 +2291,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[20]
+	mi := &file_yard_log_v1_log_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2417,7 +2304,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{20}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Batch) GetTasks() []*Record {
@@ -2480,7 +2367,7 @@ type ArchivePage struct {
 
 func (x *ArchivePage) Reset() {
 	*x = ArchivePage{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[21]
+	mi := &file_yard_log_v1_log_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2492,7 +2379,7 @@ func (x *ArchivePage) String() string {
 func (*ArchivePage) ProtoMessage() {}
 
 func (x *ArchivePage) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[21]
+	mi := &file_yard_log_v1_log_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2505,7 +2392,7 @@ func (x *ArchivePage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArchivePage.ProtoReflect.Descriptor instead.
 func (*ArchivePage) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{21}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ArchivePage) GetLogVersion() uint32 {
@@ -2545,10 +2432,6 @@ type Event struct {
 	Position uint64 `protobuf:"varint,3,opt,name=position,proto3" json:"position,omitempty"`
 	Version  uint32 `protobuf:"varint,4,opt,name=version,proto3" json:"version,omitempty"`
 	Nonce    uint64 `protobuf:"varint,5,opt,name=nonce,proto3" json:"nonce,omitempty"`
-	// Started: the worker that gets it.
-	Worker string `protobuf:"bytes,6,opt,name=worker,proto3" json:"worker,omitempty"`
-	// Started: slots were booked in limits; if that is empty, one of the type's limit.
-	Booked bool `protobuf:"varint,7,opt,name=booked,proto3" json:"booked,omitempty"`
 	// Completed: result. Heartbeat: progress.
 	Data         []byte `protobuf:"bytes,8,opt,name=data,proto3" json:"data,omitempty"`
 	DataEncoding int32  `protobuf:"varint,9,opt,name=data_encoding,json=dataEncoding,proto3" json:"data_encoding,omitempty"`
@@ -2563,42 +2446,35 @@ type Event struct {
 	Domain string `protobuf:"bytes,15,opt,name=domain,proto3" json:"domain,omitempty"`
 	// Started: the path of limits in which a slot was booked, such as "type/email.send".
 	Limits []string `protobuf:"bytes,16,rep,name=limits,proto3" json:"limits,omitempty"`
-	// Started: the poll that gets it, as an index into the batch's polls plus one; 0 = worker
-	// names it. Since log version 2.
+	// Started: the poll that gets it, as an index into the batch's polls plus one.
 	Poll uint32 `protobuf:"varint,17,opt,name=poll,proto3" json:"poll,omitempty"`
 	// Expired: the grant may never have reached its worker; neither a failure nor a lost grant is counted.
-	// Since log version 2.
 	Undelivered bool `protobuf:"varint,18,opt,name=undelivered,proto3" json:"undelivered,omitempty"`
 	// Expired: void if the log stores it later than this, Unix ms, since then the log was blocked and
-	// heartbeats could not be stored; 0 = never. Since log version 3.
+	// heartbeats could not be stored; 0 = never.
 	NotAfterMs int64 `protobuf:"varint,19,opt,name=not_after_ms,json=notAfterMs,proto3" json:"not_after_ms,omitempty"`
-	// Reject: void if the task became ready later than this, Unix ms. Since log version 9.
+	// Reject: void if the task became ready later than this, Unix ms.
 	ReadyByMs int64 `protobuf:"varint,20,opt,name=ready_by_ms,json=readyByMs,proto3" json:"ready_by_ms,omitempty"`
-	// Failed: it is no failure; the next attempt comes after delay_ms. Since log version 9.
+	// Failed: it is no failure; the next attempt comes after delay_ms.
 	Snooze bool `protobuf:"varint,21,opt,name=snooze,proto3" json:"snooze,omitempty"`
 	// Expired: the worker of the attempt fell silent, so its lease need not be over; void unless its lease ends at this time, Unix ms, since
-	// else a heartbeat came between. 0 = the lease is over. Since log version 10.
+	// else a heartbeat came between. 0 = the lease is over.
 	SilentLeaseMs int64 `protobuf:"varint,22,opt,name=silent_lease_ms,json=silentLeaseMs,proto3" json:"silent_lease_ms,omitempty"`
-	// Update, skipped, unblocked. Since log version 10.
+	// Update, skipped, unblocked.
 	Update *Update `protobuf:"bytes,30,opt,name=update,proto3" json:"update,omitempty"`
-	// Redriven. Since log version 10.
+	// Redriven.
 	Redrive *Redrive `protobuf:"bytes,31,opt,name=redrive,proto3" json:"redrive,omitempty"`
-	// Skipped, unblocked: the order key, which must be the task's. Since log version 10.
+	// Skipped, unblocked: the order key, which must be the task's.
 	OrderKey string `protobuf:"bytes,34,opt,name=order_key,json=orderKey,proto3" json:"order_key,omitempty"`
-	// Skipped: if the task runs, it is to be cancelled. Since log version 10.
+	// Skipped: if the task runs, it is to be cancelled.
 	CancelRunning bool `protobuf:"varint,35,opt,name=cancel_running,json=cancelRunning,proto3" json:"cancel_running,omitempty"`
-	// Shelved: the sequence of the page in the same stream, an EventBatch of carried events. Since log version 10.
-	Page uint64 `protobuf:"varint,32,opt,name=page,proto3" json:"page,omitempty"`
-	// Failed: the worker would try again in place; failures is how many it knew of when this try began. Since log version 11.
-	Keep          bool  `protobuf:"varint,36,opt,name=keep,proto3" json:"keep,omitempty"`
-	Failures      int32 `protobuf:"varint,37,opt,name=failures,proto3" json:"failures,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[22]
+	mi := &file_yard_log_v1_log_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2610,7 +2486,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[22]
+	mi := &file_yard_log_v1_log_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2623,7 +2499,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{22}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Event) GetKind() EventKind {
@@ -2659,20 +2535,6 @@ func (x *Event) GetNonce() uint64 {
 		return x.Nonce
 	}
 	return 0
-}
-
-func (x *Event) GetWorker() string {
-	if x != nil {
-		return x.Worker
-	}
-	return ""
-}
-
-func (x *Event) GetBooked() bool {
-	if x != nil {
-		return x.Booked
-	}
-	return false
 }
 
 func (x *Event) GetData() []byte {
@@ -2808,27 +2670,6 @@ func (x *Event) GetCancelRunning() bool {
 	return false
 }
 
-func (x *Event) GetPage() uint64 {
-	if x != nil {
-		return x.Page
-	}
-	return 0
-}
-
-func (x *Event) GetKeep() bool {
-	if x != nil {
-		return x.Keep
-	}
-	return false
-}
-
-func (x *Event) GetFailures() int32 {
-	if x != nil {
-		return x.Failures
-	}
-	return 0
-}
-
 // PollRef is a poll that a batch's grabs are for.
 type PollRef struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -2836,9 +2677,9 @@ type PollRef struct {
 	// The inbox in which the worker waits, and whether the answer is to be JSON.
 	ReplyTo string `protobuf:"bytes,2,opt,name=reply_to,json=replyTo,proto3" json:"reply_to,omitempty"`
 	Json    bool   `protobuf:"varint,3,opt,name=json,proto3" json:"json,omitempty"`
-	// The domain of the poll. Since log version 3.
+	// The domain of the poll.
 	Domain string `protobuf:"bytes,4,opt,name=domain,proto3" json:"domain,omitempty"`
-	// As in yard.v1.PollRequest; empty = it has none. Since log version 10.
+	// As in yard.v1.PollRequest; empty = it has none.
 	WorkerId      string `protobuf:"bytes,5,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2846,7 +2687,7 @@ type PollRef struct {
 
 func (x *PollRef) Reset() {
 	*x = PollRef{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[23]
+	mi := &file_yard_log_v1_log_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2858,7 +2699,7 @@ func (x *PollRef) String() string {
 func (*PollRef) ProtoMessage() {}
 
 func (x *PollRef) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[23]
+	mi := &file_yard_log_v1_log_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2871,7 +2712,7 @@ func (x *PollRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PollRef.ProtoReflect.Descriptor instead.
 func (*PollRef) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{23}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PollRef) GetWorker() string {
@@ -2932,7 +2773,7 @@ type EventBatch struct {
 
 func (x *EventBatch) Reset() {
 	*x = EventBatch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[24]
+	mi := &file_yard_log_v1_log_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2944,7 +2785,7 @@ func (x *EventBatch) String() string {
 func (*EventBatch) ProtoMessage() {}
 
 func (x *EventBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[24]
+	mi := &file_yard_log_v1_log_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2957,7 +2798,7 @@ func (x *EventBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventBatch.ProtoReflect.Descriptor instead.
 func (*EventBatch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{24}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *EventBatch) GetEvents() []*Event {
@@ -3031,7 +2872,7 @@ type VerdictBatch struct {
 
 func (x *VerdictBatch) Reset() {
 	*x = VerdictBatch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[25]
+	mi := &file_yard_log_v1_log_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3043,7 +2884,7 @@ func (x *VerdictBatch) String() string {
 func (*VerdictBatch) ProtoMessage() {}
 
 func (x *VerdictBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[25]
+	mi := &file_yard_log_v1_log_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3056,7 +2897,7 @@ func (x *VerdictBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerdictBatch.ProtoReflect.Descriptor instead.
 func (*VerdictBatch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{25}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *VerdictBatch) GetRequestId() uint64 {
@@ -3098,9 +2939,6 @@ type EventVerdict struct {
 	Fenced bool `protobuf:"varint,8,opt,name=fenced,proto3" json:"fenced,omitempty"`
 	// Update: the revision of the task, as of then.
 	Revision uint64 `protobuf:"varint,9,opt,name=revision,proto3" json:"revision,omitempty"`
-	// Failed: the worker keeps the attempt, and tries again from this time on, Unix ms; 0 = it does not. failures is how many there are.
-	RetryAtMs int64 `protobuf:"varint,10,opt,name=retry_at_ms,json=retryAtMs,proto3" json:"retry_at_ms,omitempty"`
-	Failures  int32 `protobuf:"varint,11,opt,name=failures,proto3" json:"failures,omitempty"`
 	// Update, with UNKNOWN: nor will a repeat tell what became of it.
 	Final         bool `protobuf:"varint,12,opt,name=final,proto3" json:"final,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3109,7 +2947,7 @@ type EventVerdict struct {
 
 func (x *EventVerdict) Reset() {
 	*x = EventVerdict{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[26]
+	mi := &file_yard_log_v1_log_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3121,7 +2959,7 @@ func (x *EventVerdict) String() string {
 func (*EventVerdict) ProtoMessage() {}
 
 func (x *EventVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[26]
+	mi := &file_yard_log_v1_log_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3134,7 +2972,7 @@ func (x *EventVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventVerdict.ProtoReflect.Descriptor instead.
 func (*EventVerdict) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{26}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *EventVerdict) GetCode() string {
@@ -3200,20 +3038,6 @@ func (x *EventVerdict) GetRevision() uint64 {
 	return 0
 }
 
-func (x *EventVerdict) GetRetryAtMs() int64 {
-	if x != nil {
-		return x.RetryAtMs
-	}
-	return 0
-}
-
-func (x *EventVerdict) GetFailures() int32 {
-	if x != nil {
-		return x.Failures
-	}
-	return 0
-}
-
 func (x *EventVerdict) GetFinal() bool {
 	if x != nil {
 		return x.Final
@@ -3232,7 +3056,7 @@ type Hints struct {
 
 func (x *Hints) Reset() {
 	*x = Hints{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[27]
+	mi := &file_yard_log_v1_log_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3244,7 +3068,7 @@ func (x *Hints) String() string {
 func (*Hints) ProtoMessage() {}
 
 func (x *Hints) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[27]
+	mi := &file_yard_log_v1_log_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3257,7 +3081,7 @@ func (x *Hints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hints.ProtoReflect.Descriptor instead.
 func (*Hints) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{27}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Hints) GetTriggers() []*TriggerBatch {
@@ -3286,11 +3110,11 @@ type TriggerBatch struct {
 	Triggers []byte `protobuf:"bytes,6,opt,name=triggers,proto3" json:"triggers,omitempty"`
 	// When the first became ready, Unix µs: its place in the queue.
 	ReadyAtUs int64 `protobuf:"varint,7,opt,name=ready_at_us,json=readyAtUs,proto3" json:"ready_at_us,omitempty"`
-	// The groups of these tasks, each once. Since log version 7.
+	// The groups of these tasks, each once.
 	Groups []string `protobuf:"bytes,8,rep,name=groups,proto3" json:"groups,omitempty"`
 	// Per trigger an unsigned varint: 0 = no group, else its place in groups, from 1. Empty = none has a group.
 	GroupAt []byte `protobuf:"bytes,9,opt,name=group_at,json=groupAt,proto3" json:"group_at,omitempty"`
-	// How many starts of a rate each of these tasks uses; 0 = 1. Since log version 9.
+	// How many starts of a rate each of these tasks uses; 0 = 1.
 	Cost          int32 `protobuf:"varint,10,opt,name=cost,proto3" json:"cost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3298,7 +3122,7 @@ type TriggerBatch struct {
 
 func (x *TriggerBatch) Reset() {
 	*x = TriggerBatch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[28]
+	mi := &file_yard_log_v1_log_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3310,7 +3134,7 @@ func (x *TriggerBatch) String() string {
 func (*TriggerBatch) ProtoMessage() {}
 
 func (x *TriggerBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[28]
+	mi := &file_yard_log_v1_log_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3323,7 +3147,7 @@ func (x *TriggerBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerBatch.ProtoReflect.Descriptor instead.
 func (*TriggerBatch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{28}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *TriggerBatch) GetDomain() string {
@@ -3410,7 +3234,7 @@ type SlotRelease struct {
 
 func (x *SlotRelease) Reset() {
 	*x = SlotRelease{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[29]
+	mi := &file_yard_log_v1_log_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3422,7 +3246,7 @@ func (x *SlotRelease) String() string {
 func (*SlotRelease) ProtoMessage() {}
 
 func (x *SlotRelease) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[29]
+	mi := &file_yard_log_v1_log_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3435,7 +3259,7 @@ func (x *SlotRelease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotRelease.ProtoReflect.Descriptor instead.
 func (*SlotRelease) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{29}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SlotRelease) GetDomain() string {
@@ -3490,7 +3314,7 @@ type Cursor struct {
 
 func (x *Cursor) Reset() {
 	*x = Cursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[30]
+	mi := &file_yard_log_v1_log_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3502,7 +3326,7 @@ func (x *Cursor) String() string {
 func (*Cursor) ProtoMessage() {}
 
 func (x *Cursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[30]
+	mi := &file_yard_log_v1_log_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3515,7 +3339,7 @@ func (x *Cursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cursor.ProtoReflect.Descriptor instead.
 func (*Cursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{30}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Cursor) GetEpoch() uint64 {
@@ -3602,7 +3426,7 @@ type CursorPart struct {
 
 func (x *CursorPart) Reset() {
 	*x = CursorPart{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[31]
+	mi := &file_yard_log_v1_log_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3614,7 +3438,7 @@ func (x *CursorPart) String() string {
 func (*CursorPart) ProtoMessage() {}
 
 func (x *CursorPart) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[31]
+	mi := &file_yard_log_v1_log_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3627,7 +3451,7 @@ func (x *CursorPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CursorPart.ProtoReflect.Descriptor instead.
 func (*CursorPart) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{31}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *CursorPart) GetSeq() uint64 {
@@ -3684,21 +3508,19 @@ type Checkpoint struct {
 	TimerEpoch uint64 `protobuf:"varint,12,opt,name=timer_epoch,json=timerEpoch,proto3" json:"timer_epoch,omitempty"`
 	// The newest epoch of each matching shard that has fenced, by events up to event_floor.
 	Fences []*ShardFence `protobuf:"bytes,13,rep,name=fences,proto3" json:"fences,omitempty"`
-	// The domains that lag behind a lane. Since log version 3.
+	// The domains that lag behind a lane.
 	Queues []*QueueCursor `protobuf:"bytes,14,rep,name=queues,proto3" json:"queues,omitempty"`
 	// What submits of lagging domains parked is in the timer store up to timer_seq, and what they archived is in the
-	// archive up to archive_seq. Since log version 3.
+	// archive up to archive_seq.
 	ParkedQueues   []*QueueLevel `protobuf:"bytes,15,rep,name=parked_queues,json=parkedQueues,proto3" json:"parked_queues,omitempty"`
 	ArchivedQueues []*QueueLevel `protobuf:"bytes,16,rep,name=archived_queues,json=archivedQueues,proto3" json:"archived_queues,omitempty"`
-	// The pages of the shelf that a takeover needs, ascending. Since log version 10.
-	Pages         []*ShelfPage `protobuf:"bytes,17,rep,name=pages,proto3" json:"pages,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[32]
+	mi := &file_yard_log_v1_log_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3710,7 +3532,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[32]
+	mi := &file_yard_log_v1_log_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3723,7 +3545,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{32}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Checkpoint) GetEpoch() uint64 {
@@ -3838,67 +3660,6 @@ func (x *Checkpoint) GetArchivedQueues() []*QueueLevel {
 	return nil
 }
 
-func (x *Checkpoint) GetPages() []*ShelfPage {
-	if x != nil {
-		return x.Pages
-	}
-	return nil
-}
-
-// ShelfPage is a page of the shelf.
-type ShelfPage struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Seq   uint64                 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
-	// Its tasks are on it and not in memory.
-	Away          bool `protobuf:"varint,2,opt,name=away,proto3" json:"away,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ShelfPage) Reset() {
-	*x = ShelfPage{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[33]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ShelfPage) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ShelfPage) ProtoMessage() {}
-
-func (x *ShelfPage) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[33]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ShelfPage.ProtoReflect.Descriptor instead.
-func (*ShelfPage) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{33}
-}
-
-func (x *ShelfPage) GetSeq() uint64 {
-	if x != nil {
-		return x.Seq
-	}
-	return 0
-}
-
-func (x *ShelfPage) GetAway() bool {
-	if x != nil {
-		return x.Away
-	}
-	return false
-}
-
 // ShardFence is the epoch below which a matching shard's grabs are void.
 type ShardFence struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3910,7 +3671,7 @@ type ShardFence struct {
 
 func (x *ShardFence) Reset() {
 	*x = ShardFence{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[34]
+	mi := &file_yard_log_v1_log_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3922,7 +3683,7 @@ func (x *ShardFence) String() string {
 func (*ShardFence) ProtoMessage() {}
 
 func (x *ShardFence) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[34]
+	mi := &file_yard_log_v1_log_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3935,7 +3696,7 @@ func (x *ShardFence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardFence.ProtoReflect.Descriptor instead.
 func (*ShardFence) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{34}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ShardFence) GetShard() uint32 {
@@ -3968,7 +3729,7 @@ type LaneCursor struct {
 
 func (x *LaneCursor) Reset() {
 	*x = LaneCursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[35]
+	mi := &file_yard_log_v1_log_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3980,7 +3741,7 @@ func (x *LaneCursor) String() string {
 func (*LaneCursor) ProtoMessage() {}
 
 func (x *LaneCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[35]
+	mi := &file_yard_log_v1_log_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3993,7 +3754,7 @@ func (x *LaneCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaneCursor.ProtoReflect.Descriptor instead.
 func (*LaneCursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{35}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *LaneCursor) GetLane() uint32 {
@@ -4049,7 +3810,7 @@ type QueueCursor struct {
 
 func (x *QueueCursor) Reset() {
 	*x = QueueCursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[36]
+	mi := &file_yard_log_v1_log_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4061,7 +3822,7 @@ func (x *QueueCursor) String() string {
 func (*QueueCursor) ProtoMessage() {}
 
 func (x *QueueCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[36]
+	mi := &file_yard_log_v1_log_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4074,7 +3835,7 @@ func (x *QueueCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueCursor.ProtoReflect.Descriptor instead.
 func (*QueueCursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{36}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *QueueCursor) GetLane() uint32 {
@@ -4131,7 +3892,7 @@ type QueueLevel struct {
 
 func (x *QueueLevel) Reset() {
 	*x = QueueLevel{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[37]
+	mi := &file_yard_log_v1_log_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4143,7 +3904,7 @@ func (x *QueueLevel) String() string {
 func (*QueueLevel) ProtoMessage() {}
 
 func (x *QueueLevel) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[37]
+	mi := &file_yard_log_v1_log_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4156,7 +3917,7 @@ func (x *QueueLevel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueLevel.ProtoReflect.Descriptor instead.
 func (*QueueLevel) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{37}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *QueueLevel) GetLane() uint32 {
@@ -4191,7 +3952,7 @@ type BatchHint_Ref struct {
 
 func (x *BatchHint_Ref) Reset() {
 	*x = BatchHint_Ref{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[38]
+	mi := &file_yard_log_v1_log_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4203,7 +3964,7 @@ func (x *BatchHint_Ref) String() string {
 func (*BatchHint_Ref) ProtoMessage() {}
 
 func (x *BatchHint_Ref) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[38]
+	mi := &file_yard_log_v1_log_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4216,7 +3977,7 @@ func (x *BatchHint_Ref) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchHint_Ref.ProtoReflect.Descriptor instead.
 func (*BatchHint_Ref) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{7, 0}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{6, 0}
 }
 
 func (x *BatchHint_Ref) GetDomain() string {
@@ -4244,7 +4005,7 @@ var File_yard_log_v1_log_proto protoreflect.FileDescriptor
 
 const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\n" +
-	"\x15yard/log/v1/log.proto\x12\vyard.log.v1\"\xee\x03\n" +
+	"\x15yard/log/v1/log.proto\x12\vyard.log.v1\"\xca\x03\n" +
 	"\x06Policy\x12!\n" +
 	"\fmax_attempts\x18\x01 \x01(\x05R\vmaxAttempts\x12.\n" +
 	"\x13initial_interval_ms\x18\x02 \x01(\x03R\x11initialIntervalMs\x12\x18\n" +
@@ -4259,8 +4020,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	" \x01(\x05R\rmaxDeliveries\x12\x17\n" +
 	"\aon_lost\x18\v \x01(\x05R\x06onLost\x12\x1d\n" +
 	"\n" +
-	"on_timeout\x18\f \x01(\x05R\tonTimeout\x12\"\n" +
-	"\rpinned_for_ms\x18\r \x01(\x03R\vpinnedForMs\"\xc0\x01\n" +
+	"on_timeout\x18\f \x01(\x05R\tonTimeout\"\xc0\x01\n" +
 	"\n" +
 	"ErrorRetry\x12\x1d\n" +
 	"\n" +
@@ -4268,7 +4028,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x13initial_interval_ms\x18\x02 \x01(\x03R\x11initialIntervalMs\x12\x18\n" +
 	"\abackoff\x18\x03 \x01(\x01R\abackoff\x12&\n" +
 	"\x0fmax_interval_ms\x18\x04 \x01(\x03R\rmaxIntervalMs\x12!\n" +
-	"\fmax_attempts\x18\x05 \x01(\x05R\vmaxAttempts\"\xca\n" +
+	"\fmax_attempts\x18\x05 \x01(\x05R\vmaxAttempts\"\xa3\n" +
 	"\n" +
 	"\x06Record\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x16\n" +
@@ -4313,11 +4073,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\aupdates\x18( \x01(\v2\x14.yard.log.v1.UpdatesR\aupdates\x12(\n" +
 	"\x05order\x18) \x01(\v2\x12.yard.log.v1.OrderR\x05order\x12\x19\n" +
 	"\bbatch_id\x180 \x01(\tR\abatchId\x12\"\n" +
-	"\rbatch_made_ms\x181 \x01(\x03R\vbatchMadeMs\x12%\n" +
-	"\x04kept\x182 \x01(\v2\x11.yard.log.v1.KeptR\x04kept\"7\n" +
-	"\x04Kept\x12\x19\n" +
-	"\bsince_ms\x18\x01 \x01(\x03R\asinceMs\x12\x14\n" +
-	"\x05tries\x18\x02 \x01(\rR\x05tries\"\xe6\x03\n" +
+	"\rbatch_made_ms\x181 \x01(\x03R\vbatchMadeMs\"\xe6\x03\n" +
 	"\tBatchHome\x12\x19\n" +
 	"\bbatch_id\x18\x01 \x01(\tR\abatchId\x12\x1f\n" +
 	"\vlog_version\x18\x02 \x01(\rR\n" +
@@ -4356,14 +4112,13 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x03Ref\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x19\n" +
 	"\bbatch_id\x18\x02 \x01(\tR\abatchId\x12\x17\n" +
-	"\amade_ms\x18\x03 \x01(\x03R\x06madeMs\"\x8b\x01\n" +
+	"\amade_ms\x18\x03 \x01(\x03R\x06madeMs\"u\n" +
 	"\x05Order\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\rR\x05index\x12\x12\n" +
 	"\x04turn\x18\x03 \x01(\bR\x04turn\x12\x16\n" +
 	"\x06blocks\x18\x04 \x01(\bR\x06blocks\x12\x18\n" +
-	"\ablocked\x18\x05 \x01(\bR\ablocked\x12\x14\n" +
-	"\x05parks\x18\x06 \x01(\bR\x05parks\"d\n" +
+	"\ablocked\x18\x05 \x01(\bR\ablocked\"d\n" +
 	"\bRedriven\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\rR\x05count\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x14\n" +
@@ -4400,7 +4155,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\rrefused_at_ms\x18\b \x03(\x03R\vrefusedAtMs\x127\n" +
 	"\x18requests_forgotten_at_ms\x18\t \x01(\x03R\x15requestsForgottenAtMs\x125\n" +
 	"\x17refused_forgotten_at_ms\x18\n" +
-	" \x01(\x03R\x14refusedForgottenAtMs\"\xb4\x05\n" +
+	" \x01(\x03R\x14refusedForgottenAtMs\"\x93\x05\n" +
 	"\x06Update\x12\x1f\n" +
 	"\vif_revision\x18\x01 \x01(\x04R\n" +
 	"ifRevision\x12\x1a\n" +
@@ -4423,9 +4178,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x04cost\x18\x10 \x01(\x05R\x04cost\x12\"\n" +
 	"\runique_for_ms\x18\x11 \x01(\x03R\vuniqueForMs\x12\x14\n" +
 	"\x05trace\x18\x12 \x01(\fR\x05trace\x12!\n" +
-	"\forder_blocks\x18\x13 \x01(\bR\vorderBlocks\x12\x1f\n" +
-	"\vorder_parks\x18\x14 \x01(\bR\n" +
-	"orderParks\x12\x19\n" +
+	"\forder_blocks\x18\x13 \x01(\bR\vorderBlocks\x12\x19\n" +
 	"\bsince_ms\x18\x15 \x01(\x03R\asinceMs\x12\"\n" +
 	"\rsole_until_ms\x18\x16 \x01(\x03R\vsoleUntilMs\"\x9c\x01\n" +
 	"\x06Expiry\x12&\n" +
@@ -4436,15 +4189,14 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"finishByMs\"2\n" +
 	"\x06Header\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\x98\x03\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\x80\x03\n" +
 	"\aAttempt\x12\x14\n" +
 	"\x05nonce\x18\x01 \x01(\x04R\x05nonce\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12\"\n" +
 	"\rstarted_at_ms\x18\x03 \x01(\x03R\vstartedAtMs\x12\x1f\n" +
 	"\vdeadline_ms\x18\x04 \x01(\x03R\n" +
 	"deadlineMs\x12(\n" +
-	"\x10beat_deadline_ms\x18\x05 \x01(\x03R\x0ebeatDeadlineMs\x12\x16\n" +
-	"\x06booked\x18\x06 \x01(\bR\x06booked\x12\x1a\n" +
+	"\x10beat_deadline_ms\x18\x05 \x01(\x03R\x0ebeatDeadlineMs\x12\x1a\n" +
 	"\bprogress\x18\a \x01(\fR\bprogress\x12+\n" +
 	"\x11progress_encoding\x18\b \x01(\x05R\x10progressEncoding\x12\x14\n" +
 	"\x05ended\x18\t \x01(\x05R\x05ended\x12\x16\n" +
@@ -4459,7 +4211,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"shardEpoch\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x03 \x01(\x04R\trequestId\x12(\n" +
-	"\x04poll\x18\x04 \x01(\v2\x14.yard.log.v1.PollRefR\x04poll\"\xc6\x01\n" +
+	"\x04poll\x18\x04 \x01(\v2\x14.yard.log.v1.PollRefR\x04poll\"\xb2\x01\n" +
 	"\x04Step\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\x05R\x04kind\x12\x13\n" +
 	"\x05at_ms\x18\x02 \x01(\x03R\x04atMs\x12\x14\n" +
@@ -4468,8 +4220,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\amessage\x18\x05 \x01(\tR\amessage\x12\x1d\n" +
 	"\n" +
 	"error_type\x18\x06 \x01(\tR\terrorType\x12\x1a\n" +
-	"\tdue_at_ms\x18\a \x01(\x03R\adueAtMs\x12\x12\n" +
-	"\x04kept\x18\b \x01(\bR\x04kept\"\xce\x01\n" +
+	"\tdue_at_ms\x18\a \x01(\x03R\adueAtMs\"\xce\x01\n" +
 	"\x05Batch\x12)\n" +
 	"\x05tasks\x18\x01 \x03(\v2\x13.yard.log.v1.RecordR\x05tasks\x12\x1e\n" +
 	"\n" +
@@ -4485,15 +4236,13 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"logVersion\x12\x12\n" +
 	"\x04base\x18\x02 \x01(\x04R\x04base\x12\"\n" +
 	"\ffingerprints\x18\x03 \x01(\fR\ffingerprints\x12\x18\n" +
-	"\aoffsets\x18\x04 \x01(\fR\aoffsets\"\xf6\x06\n" +
+	"\aoffsets\x18\x04 \x01(\fR\aoffsets\"\x82\x06\n" +
 	"\x05Event\x12*\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x16.yard.log.v1.EventKindR\x04kind\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\fR\x06taskId\x12\x1a\n" +
 	"\bposition\x18\x03 \x01(\x04R\bposition\x12\x18\n" +
 	"\aversion\x18\x04 \x01(\rR\aversion\x12\x14\n" +
-	"\x05nonce\x18\x05 \x01(\x04R\x05nonce\x12\x16\n" +
-	"\x06worker\x18\x06 \x01(\tR\x06worker\x12\x16\n" +
-	"\x06booked\x18\a \x01(\bR\x06booked\x12\x12\n" +
+	"\x05nonce\x18\x05 \x01(\x04R\x05nonce\x12\x12\n" +
 	"\x04data\x18\b \x01(\fR\x04data\x12#\n" +
 	"\rdata_encoding\x18\t \x01(\x05R\fdataEncoding\x12\x18\n" +
 	"\amessage\x18\n" +
@@ -4515,10 +4264,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x06update\x18\x1e \x01(\v2\x13.yard.log.v1.UpdateR\x06update\x12.\n" +
 	"\aredrive\x18\x1f \x01(\v2\x14.yard.log.v1.RedriveR\aredrive\x12\x1b\n" +
 	"\torder_key\x18\" \x01(\tR\borderKey\x12%\n" +
-	"\x0ecancel_running\x18# \x01(\bR\rcancelRunning\x12\x12\n" +
-	"\x04page\x18  \x01(\x04R\x04page\x12\x12\n" +
-	"\x04keep\x18$ \x01(\bR\x04keep\x12\x1a\n" +
-	"\bfailures\x18% \x01(\x05R\bfailures\"\x85\x01\n" +
+	"\x0ecancel_running\x18# \x01(\bR\rcancelRunning\"\x85\x01\n" +
 	"\aPollRef\x12\x16\n" +
 	"\x06worker\x18\x01 \x01(\tR\x06worker\x12\x19\n" +
 	"\breply_to\x18\x02 \x01(\tR\areplyTo\x12\x12\n" +
@@ -4542,7 +4288,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\n" +
 	"request_id\x18\x01 \x01(\x04R\trequestId\x125\n" +
 	"\bverdicts\x18\x02 \x03(\v2\x19.yard.log.v1.EventVerdictR\bverdicts\x12\x14\n" +
-	"\x05first\x18\x03 \x01(\rR\x05first\"\xde\x02\n" +
+	"\x05first\x18\x03 \x01(\rR\x05first\"\xa2\x02\n" +
 	"\fEventVerdict\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x12\n" +
@@ -4553,10 +4299,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\vdeadline_ms\x18\a \x01(\x03R\n" +
 	"deadlineMs\x12\x16\n" +
 	"\x06fenced\x18\b \x01(\bR\x06fenced\x12\x1a\n" +
-	"\brevision\x18\t \x01(\x04R\brevision\x12\x1e\n" +
-	"\vretry_at_ms\x18\n" +
-	" \x01(\x03R\tretryAtMs\x12\x1a\n" +
-	"\bfailures\x18\v \x01(\x05R\bfailures\x12\x14\n" +
+	"\brevision\x18\t \x01(\x04R\brevision\x12\x14\n" +
 	"\x05final\x18\f \x01(\bR\x05final\"t\n" +
 	"\x05Hints\x125\n" +
 	"\btriggers\x18\x01 \x03(\v2\x19.yard.log.v1.TriggerBatchR\btriggers\x124\n" +
@@ -4599,7 +4342,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\vlast_due_ms\x18\x02 \x01(\x03R\tlastDueMs\x12\x19\n" +
 	"\blast_seq\x18\x03 \x01(\x04R\alastSeq\x12\x1d\n" +
 	"\n" +
-	"last_index\x18\x04 \x01(\rR\tlastIndex\"\x9a\x05\n" +
+	"last_index\x18\x04 \x01(\rR\tlastIndex\"\xec\x04\n" +
 	"\n" +
 	"Checkpoint\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x14\n" +
@@ -4622,11 +4365,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x06fences\x18\r \x03(\v2\x17.yard.log.v1.ShardFenceR\x06fences\x120\n" +
 	"\x06queues\x18\x0e \x03(\v2\x18.yard.log.v1.QueueCursorR\x06queues\x12<\n" +
 	"\rparked_queues\x18\x0f \x03(\v2\x17.yard.log.v1.QueueLevelR\fparkedQueues\x12@\n" +
-	"\x0farchived_queues\x18\x10 \x03(\v2\x17.yard.log.v1.QueueLevelR\x0earchivedQueues\x12,\n" +
-	"\x05pages\x18\x11 \x03(\v2\x16.yard.log.v1.ShelfPageR\x05pages\"1\n" +
-	"\tShelfPage\x12\x10\n" +
-	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x12\n" +
-	"\x04away\x18\x02 \x01(\bR\x04away\"8\n" +
+	"\x0farchived_queues\x18\x10 \x03(\v2\x17.yard.log.v1.QueueLevelR\x0earchivedQueues\"8\n" +
 	"\n" +
 	"ShardFence\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x14\n" +
@@ -4650,7 +4389,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"QueueLevel\x12\x12\n" +
 	"\x04lane\x18\x01 \x01(\rR\x04lane\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x10\n" +
-	"\x03seq\x18\x03 \x01(\x04R\x03seq*\xc1\x03\n" +
+	"\x03seq\x18\x03 \x01(\x04R\x03seq*\xa9\x03\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12EVENT_KIND_STARTED\x10\x01\x12\x18\n" +
@@ -4669,8 +4408,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x11EVENT_KIND_UPDATE\x10\x0e\x12\x17\n" +
 	"\x13EVENT_KIND_REDRIVEN\x10\x10\x12\x16\n" +
 	"\x12EVENT_KIND_SKIPPED\x10\x14\x12\x18\n" +
-	"\x14EVENT_KIND_UNBLOCKED\x10\x15\x12\x16\n" +
-	"\x12EVENT_KIND_SHELVED\x10\x12B?Z=github.com/yardmaster-io/yardmaster/contracts/gen/logv1;logv1b\x06proto3"
+	"\x14EVENT_KIND_UNBLOCKED\x10\x15B?Z=github.com/yardmaster-io/yardmaster/contracts/gen/logv1;logv1b\x06proto3"
 
 var (
 	file_yard_log_v1_log_proto_rawDescOnce sync.Once
@@ -4685,92 +4423,88 @@ func file_yard_log_v1_log_proto_rawDescGZIP() []byte {
 }
 
 var file_yard_log_v1_log_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
+var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_yard_log_v1_log_proto_goTypes = []any{
 	(EventKind)(0),        // 0: yard.log.v1.EventKind
 	(*Policy)(nil),        // 1: yard.log.v1.Policy
 	(*ErrorRetry)(nil),    // 2: yard.log.v1.ErrorRetry
 	(*Record)(nil),        // 3: yard.log.v1.Record
-	(*Kept)(nil),          // 4: yard.log.v1.Kept
-	(*BatchHome)(nil),     // 5: yard.log.v1.BatchHome
-	(*BatchMembers)(nil),  // 6: yard.log.v1.BatchMembers
-	(*BatchEnds)(nil),     // 7: yard.log.v1.BatchEnds
-	(*BatchHint)(nil),     // 8: yard.log.v1.BatchHint
-	(*Order)(nil),         // 9: yard.log.v1.Order
-	(*Redriven)(nil),      // 10: yard.log.v1.Redriven
-	(*Redrive)(nil),       // 11: yard.log.v1.Redrive
-	(*Unique)(nil),        // 12: yard.log.v1.Unique
-	(*UniqueKey)(nil),     // 13: yard.log.v1.UniqueKey
-	(*Updates)(nil),       // 14: yard.log.v1.Updates
-	(*Update)(nil),        // 15: yard.log.v1.Update
-	(*Expiry)(nil),        // 16: yard.log.v1.Expiry
-	(*Header)(nil),        // 17: yard.log.v1.Header
-	(*Attempt)(nil),       // 18: yard.log.v1.Attempt
-	(*Granted)(nil),       // 19: yard.log.v1.Granted
-	(*Step)(nil),          // 20: yard.log.v1.Step
-	(*Batch)(nil),         // 21: yard.log.v1.Batch
-	(*ArchivePage)(nil),   // 22: yard.log.v1.ArchivePage
-	(*Event)(nil),         // 23: yard.log.v1.Event
-	(*PollRef)(nil),       // 24: yard.log.v1.PollRef
-	(*EventBatch)(nil),    // 25: yard.log.v1.EventBatch
-	(*VerdictBatch)(nil),  // 26: yard.log.v1.VerdictBatch
-	(*EventVerdict)(nil),  // 27: yard.log.v1.EventVerdict
-	(*Hints)(nil),         // 28: yard.log.v1.Hints
-	(*TriggerBatch)(nil),  // 29: yard.log.v1.TriggerBatch
-	(*SlotRelease)(nil),   // 30: yard.log.v1.SlotRelease
-	(*Cursor)(nil),        // 31: yard.log.v1.Cursor
-	(*CursorPart)(nil),    // 32: yard.log.v1.CursorPart
-	(*Checkpoint)(nil),    // 33: yard.log.v1.Checkpoint
-	(*ShelfPage)(nil),     // 34: yard.log.v1.ShelfPage
-	(*ShardFence)(nil),    // 35: yard.log.v1.ShardFence
-	(*LaneCursor)(nil),    // 36: yard.log.v1.LaneCursor
-	(*QueueCursor)(nil),   // 37: yard.log.v1.QueueCursor
-	(*QueueLevel)(nil),    // 38: yard.log.v1.QueueLevel
-	(*BatchHint_Ref)(nil), // 39: yard.log.v1.BatchHint.Ref
+	(*BatchHome)(nil),     // 4: yard.log.v1.BatchHome
+	(*BatchMembers)(nil),  // 5: yard.log.v1.BatchMembers
+	(*BatchEnds)(nil),     // 6: yard.log.v1.BatchEnds
+	(*BatchHint)(nil),     // 7: yard.log.v1.BatchHint
+	(*Order)(nil),         // 8: yard.log.v1.Order
+	(*Redriven)(nil),      // 9: yard.log.v1.Redriven
+	(*Redrive)(nil),       // 10: yard.log.v1.Redrive
+	(*Unique)(nil),        // 11: yard.log.v1.Unique
+	(*UniqueKey)(nil),     // 12: yard.log.v1.UniqueKey
+	(*Updates)(nil),       // 13: yard.log.v1.Updates
+	(*Update)(nil),        // 14: yard.log.v1.Update
+	(*Expiry)(nil),        // 15: yard.log.v1.Expiry
+	(*Header)(nil),        // 16: yard.log.v1.Header
+	(*Attempt)(nil),       // 17: yard.log.v1.Attempt
+	(*Granted)(nil),       // 18: yard.log.v1.Granted
+	(*Step)(nil),          // 19: yard.log.v1.Step
+	(*Batch)(nil),         // 20: yard.log.v1.Batch
+	(*ArchivePage)(nil),   // 21: yard.log.v1.ArchivePage
+	(*Event)(nil),         // 22: yard.log.v1.Event
+	(*PollRef)(nil),       // 23: yard.log.v1.PollRef
+	(*EventBatch)(nil),    // 24: yard.log.v1.EventBatch
+	(*VerdictBatch)(nil),  // 25: yard.log.v1.VerdictBatch
+	(*EventVerdict)(nil),  // 26: yard.log.v1.EventVerdict
+	(*Hints)(nil),         // 27: yard.log.v1.Hints
+	(*TriggerBatch)(nil),  // 28: yard.log.v1.TriggerBatch
+	(*SlotRelease)(nil),   // 29: yard.log.v1.SlotRelease
+	(*Cursor)(nil),        // 30: yard.log.v1.Cursor
+	(*CursorPart)(nil),    // 31: yard.log.v1.CursorPart
+	(*Checkpoint)(nil),    // 32: yard.log.v1.Checkpoint
+	(*ShardFence)(nil),    // 33: yard.log.v1.ShardFence
+	(*LaneCursor)(nil),    // 34: yard.log.v1.LaneCursor
+	(*QueueCursor)(nil),   // 35: yard.log.v1.QueueCursor
+	(*QueueLevel)(nil),    // 36: yard.log.v1.QueueLevel
+	(*BatchHint_Ref)(nil), // 37: yard.log.v1.BatchHint.Ref
 }
 var file_yard_log_v1_log_proto_depIdxs = []int32{
 	2,  // 0: yard.log.v1.Policy.by_error:type_name -> yard.log.v1.ErrorRetry
 	1,  // 1: yard.log.v1.Record.policy:type_name -> yard.log.v1.Policy
-	20, // 2: yard.log.v1.Record.steps:type_name -> yard.log.v1.Step
-	18, // 3: yard.log.v1.Record.attempt:type_name -> yard.log.v1.Attempt
-	17, // 4: yard.log.v1.Record.headers:type_name -> yard.log.v1.Header
-	16, // 5: yard.log.v1.Record.expiry:type_name -> yard.log.v1.Expiry
-	12, // 6: yard.log.v1.Record.unique:type_name -> yard.log.v1.Unique
-	10, // 7: yard.log.v1.Record.redriven:type_name -> yard.log.v1.Redriven
-	14, // 8: yard.log.v1.Record.updates:type_name -> yard.log.v1.Updates
-	9,  // 9: yard.log.v1.Record.order:type_name -> yard.log.v1.Order
-	4,  // 10: yard.log.v1.Record.kept:type_name -> yard.log.v1.Kept
-	3,  // 11: yard.log.v1.BatchHome.callback:type_name -> yard.log.v1.Record
-	7,  // 12: yard.log.v1.BatchHome.ends:type_name -> yard.log.v1.BatchEnds
-	39, // 13: yard.log.v1.BatchHint.batches:type_name -> yard.log.v1.BatchHint.Ref
-	1,  // 14: yard.log.v1.Redrive.policy:type_name -> yard.log.v1.Policy
-	1,  // 15: yard.log.v1.Update.policy:type_name -> yard.log.v1.Policy
-	16, // 16: yard.log.v1.Update.expiry:type_name -> yard.log.v1.Expiry
-	17, // 17: yard.log.v1.Update.headers:type_name -> yard.log.v1.Header
-	19, // 18: yard.log.v1.Attempt.granted:type_name -> yard.log.v1.Granted
-	24, // 19: yard.log.v1.Granted.poll:type_name -> yard.log.v1.PollRef
-	3,  // 20: yard.log.v1.Batch.tasks:type_name -> yard.log.v1.Record
-	0,  // 21: yard.log.v1.Event.kind:type_name -> yard.log.v1.EventKind
-	3,  // 22: yard.log.v1.Event.carried:type_name -> yard.log.v1.Record
-	15, // 23: yard.log.v1.Event.update:type_name -> yard.log.v1.Update
-	11, // 24: yard.log.v1.Event.redrive:type_name -> yard.log.v1.Redrive
-	23, // 25: yard.log.v1.EventBatch.events:type_name -> yard.log.v1.Event
-	24, // 26: yard.log.v1.EventBatch.polls:type_name -> yard.log.v1.PollRef
-	27, // 27: yard.log.v1.VerdictBatch.verdicts:type_name -> yard.log.v1.EventVerdict
-	29, // 28: yard.log.v1.Hints.triggers:type_name -> yard.log.v1.TriggerBatch
-	30, // 29: yard.log.v1.Hints.releases:type_name -> yard.log.v1.SlotRelease
-	32, // 30: yard.log.v1.Cursor.ahead:type_name -> yard.log.v1.CursorPart
-	36, // 31: yard.log.v1.Checkpoint.lanes:type_name -> yard.log.v1.LaneCursor
-	35, // 32: yard.log.v1.Checkpoint.fences:type_name -> yard.log.v1.ShardFence
-	37, // 33: yard.log.v1.Checkpoint.queues:type_name -> yard.log.v1.QueueCursor
-	38, // 34: yard.log.v1.Checkpoint.parked_queues:type_name -> yard.log.v1.QueueLevel
-	38, // 35: yard.log.v1.Checkpoint.archived_queues:type_name -> yard.log.v1.QueueLevel
-	34, // 36: yard.log.v1.Checkpoint.pages:type_name -> yard.log.v1.ShelfPage
-	37, // [37:37] is the sub-list for method output_type
-	37, // [37:37] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	19, // 2: yard.log.v1.Record.steps:type_name -> yard.log.v1.Step
+	17, // 3: yard.log.v1.Record.attempt:type_name -> yard.log.v1.Attempt
+	16, // 4: yard.log.v1.Record.headers:type_name -> yard.log.v1.Header
+	15, // 5: yard.log.v1.Record.expiry:type_name -> yard.log.v1.Expiry
+	11, // 6: yard.log.v1.Record.unique:type_name -> yard.log.v1.Unique
+	9,  // 7: yard.log.v1.Record.redriven:type_name -> yard.log.v1.Redriven
+	13, // 8: yard.log.v1.Record.updates:type_name -> yard.log.v1.Updates
+	8,  // 9: yard.log.v1.Record.order:type_name -> yard.log.v1.Order
+	3,  // 10: yard.log.v1.BatchHome.callback:type_name -> yard.log.v1.Record
+	6,  // 11: yard.log.v1.BatchHome.ends:type_name -> yard.log.v1.BatchEnds
+	37, // 12: yard.log.v1.BatchHint.batches:type_name -> yard.log.v1.BatchHint.Ref
+	1,  // 13: yard.log.v1.Redrive.policy:type_name -> yard.log.v1.Policy
+	1,  // 14: yard.log.v1.Update.policy:type_name -> yard.log.v1.Policy
+	15, // 15: yard.log.v1.Update.expiry:type_name -> yard.log.v1.Expiry
+	16, // 16: yard.log.v1.Update.headers:type_name -> yard.log.v1.Header
+	18, // 17: yard.log.v1.Attempt.granted:type_name -> yard.log.v1.Granted
+	23, // 18: yard.log.v1.Granted.poll:type_name -> yard.log.v1.PollRef
+	3,  // 19: yard.log.v1.Batch.tasks:type_name -> yard.log.v1.Record
+	0,  // 20: yard.log.v1.Event.kind:type_name -> yard.log.v1.EventKind
+	3,  // 21: yard.log.v1.Event.carried:type_name -> yard.log.v1.Record
+	14, // 22: yard.log.v1.Event.update:type_name -> yard.log.v1.Update
+	10, // 23: yard.log.v1.Event.redrive:type_name -> yard.log.v1.Redrive
+	22, // 24: yard.log.v1.EventBatch.events:type_name -> yard.log.v1.Event
+	23, // 25: yard.log.v1.EventBatch.polls:type_name -> yard.log.v1.PollRef
+	26, // 26: yard.log.v1.VerdictBatch.verdicts:type_name -> yard.log.v1.EventVerdict
+	28, // 27: yard.log.v1.Hints.triggers:type_name -> yard.log.v1.TriggerBatch
+	29, // 28: yard.log.v1.Hints.releases:type_name -> yard.log.v1.SlotRelease
+	31, // 29: yard.log.v1.Cursor.ahead:type_name -> yard.log.v1.CursorPart
+	34, // 30: yard.log.v1.Checkpoint.lanes:type_name -> yard.log.v1.LaneCursor
+	33, // 31: yard.log.v1.Checkpoint.fences:type_name -> yard.log.v1.ShardFence
+	35, // 32: yard.log.v1.Checkpoint.queues:type_name -> yard.log.v1.QueueCursor
+	36, // 33: yard.log.v1.Checkpoint.parked_queues:type_name -> yard.log.v1.QueueLevel
+	36, // 34: yard.log.v1.Checkpoint.archived_queues:type_name -> yard.log.v1.QueueLevel
+	35, // [35:35] is the sub-list for method output_type
+	35, // [35:35] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_yard_log_v1_log_proto_init() }
@@ -4784,7 +4518,7 @@ func file_yard_log_v1_log_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_log_v1_log_proto_rawDesc), len(file_yard_log_v1_log_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   39,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

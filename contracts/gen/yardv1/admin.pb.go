@@ -150,17 +150,16 @@ type Domain struct {
 	// Another number means: replace only this revision, otherwise STALE.
 	Revision int64 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
 	// The most attempts that run at once in the domain, on all nodes together, 1..1000000. Default 0: no limit.
-	// Since log version 6.
 	MaxConcurrency int32 `protobuf:"varint,5,opt,name=max_concurrency,json=maxConcurrency,proto3" json:"max_concurrency,omitempty"`
-	// How many attempts of the domain start in a time. Default: any number. Since log version 7.
+	// How many attempts of the domain start in a time. Default: any number.
 	Rate *Rate `protobuf:"bytes,6,opt,name=rate,proto3" json:"rate,omitempty"`
 	// The most attempts of each group (group of tasks.submit) that run at once in the domain, on all nodes together, 1..1000000. A group
-	// may have its own number (max_concurrency of groups.put). Tasks without a group are not counted. Default 0: no limit. Since log version 8.
+	// may have its own number (max_concurrency of groups.put). Tasks without a group are not counted. Default 0: no limit.
 	MaxConcurrencyPerGroup int32 `protobuf:"varint,7,opt,name=max_concurrency_per_group,json=maxConcurrencyPerGroup,proto3" json:"max_concurrency_per_group,omitempty"`
-	// How long dead letters are kept after their tasks ended, ms, 60000..31622400000 (366 days). Older ones are deleted, about twice a minute, but for those that are
-	// being redriven; their tasks stay dead. Default 0: until they are redriven or purged. Since log version 10.
+	// How long dead letters are kept after they were stored, about when their tasks ended, ms, 60000..31622400000 (366 days). Older ones are purged, within a
+	// minute; their tasks stay dead. Default 0: until they are redriven or purged.
 	DeadLettersMaxAgeMs int64 `protobuf:"varint,8,opt,name=dead_letters_max_age_ms,json=deadLettersMaxAgeMs,proto3" json:"dead_letters_max_age_ms,omitempty"`
-	// How many dead letters are kept, 1..10000000. The oldest beyond that are deleted alike. Default 0: all. Since log version 10.
+	// How many dead letters are kept, 1..10000000. The oldest beyond that are purged, within a minute. Default 0: all.
 	DeadLettersMax int64 `protobuf:"varint,9,opt,name=dead_letters_max,json=deadLettersMax,proto3" json:"dead_letters_max,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -720,7 +719,7 @@ func (x *DeleteDomainResponse) GetDomain() *Domain {
 // TaskType holds what tasks of one type have in common.
 type TaskType struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. [A-Za-z0-9_.-]{1,64}.
+	// Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// What happens after a failure.
 	Retry *RetryPolicy `protobuf:"bytes,2,opt,name=retry,proto3" json:"retry,omitempty"`
@@ -735,22 +734,20 @@ type TaskType struct {
 	// Another number means: replace only this revision, otherwise STALE.
 	Revision int64 `protobuf:"varint,6,opt,name=revision,proto3" json:"revision,omitempty"`
 	// A task expires if no attempt has begun this long after it was due, ms, 100..31622400000 (366 days). Default 0: never.
-	// Since log version 5.
 	StartWithinMs int64 `protobuf:"varint,7,opt,name=start_within_ms,json=startWithinMs,proto3" json:"start_within_ms,omitempty"`
 	// A task expires if it is not completed this long after it was due, ms, 100..31622400000 (366 days); not less than
-	// start_within_ms. Default 0: never. Since log version 5.
+	// start_within_ms. Default 0: never.
 	FinishWithinMs int64 `protobuf:"varint,8,opt,name=finish_within_ms,json=finishWithinMs,proto3" json:"finish_within_ms,omitempty"`
 	// Limits that this type shares with others (limits.put), at most 8, each once. An attempt needs a slot of each,
-	// and of those of its type, tasklist and domain. Default: none. Since log version 6.
+	// and of those of its type, tasklist and domain. Default: none.
 	Limits []string `protobuf:"bytes,9,rep,name=limits,proto3" json:"limits,omitempty"`
-	// How many attempts of this type start in a time. Default: any number. Since log version 7.
+	// How many attempts of this type start in a time. Default: any number.
 	Rate *Rate `protobuf:"bytes,10,opt,name=rate,proto3" json:"rate,omitempty"`
 	// The most attempts of this type of each group (group of tasks.submit) that run at once in the domain, on all nodes together,
 	// 1..1000000. A group may have its own number (max_concurrency of groups.put). Tasks without a group are not counted. A group that is full
-	// holds up no other. Default 0: no limit. Since log version 8.
+	// holds up no other. Default 0: no limit.
 	MaxConcurrencyPerGroup int32 `protobuf:"varint,11,opt,name=max_concurrency_per_group,json=maxConcurrencyPerGroup,proto3" json:"max_concurrency_per_group,omitempty"`
 	// How many starts of a rate each attempt uses, 1..1000, of tasks that do not say it themselves (cost of tasks.submit). Default 0: 1.
-	// More than 1 since log version 9.
 	Cost          int32 `protobuf:"varint,12,opt,name=cost,proto3" json:"cost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -965,7 +962,7 @@ func (x *PutTypeResponse) GetType() *TaskType {
 // GetTypeRequest (types.get).
 type GetTypeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. [A-Za-z0-9_.-]{1,64}.
+	// Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.
 	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1195,7 +1192,7 @@ func (x *ListTypesResponse) GetNextCursor() string {
 // before keep theirs.
 type DeleteTypeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. [A-Za-z0-9_.-]{1,64}.
+	// Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Delete only this revision, otherwise STALE. Default 0: any revision.
 	Revision      int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
@@ -1305,11 +1302,12 @@ type Tasklist struct {
 	// Another number means: only in place of this revision, else STALE.
 	Revision int64 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
 	// The most attempts of tasks of this tasklist that run at once, on all nodes together, 1..1000000. Default 0: no limit.
-	// A changed limit takes effect within a second. Since log version 6.
+	// A changed limit takes effect within a second.
 	MaxConcurrency int32 `protobuf:"varint,5,opt,name=max_concurrency,json=maxConcurrency,proto3" json:"max_concurrency,omitempty"`
-	// How many attempts of tasks of this tasklist start in a time. Default: any number. Since log version 7.
+	// How many attempts of tasks of this tasklist start in a time. Default: any number.
 	Rate *Rate `protobuf:"bytes,11,opt,name=rate,proto3" json:"rate,omitempty"`
-	// While about so many tasks of this tasklist are queued, 1..100000000, submits of more are refused with RESOURCE_EXHAUSTED.
+	// While about so many tasks of this tasklist are queued, 1..100000000, submits of more are refused with RESOURCE_EXHAUSTED, and a request
+	// that has more of them alone with INVALID_ARGUMENT.
 	// Queued are those that are due and neither run nor have ended: ready ones, and those that wait for a moment between two
 	// attempts. What is delayed, or waits for long to be tried again, is counted when it is due; nothing that
 	// was accepted is ever refused. At most 100 tasklists of a domain have one. Default 0: no cap.
@@ -1317,19 +1315,18 @@ type Tasklist struct {
 	// Over how many partitions the tasklist is spread, 1..64: each is a table and a line of polls of its own, on another matching
 	// shard as far as there are any. More let several nodes serve one tasklist; tasks of different partitions start in about
 	// the order in which they became ready. Default 0: one. Change it any time: what waits in a partition that is no more is
-	// run as before. At most 100 tasklists of a domain have several. Since log version 8.
+	// run as before. At most 100 tasklists of a domain have several.
 	Partitions int32 `protobuf:"varint,12,opt,name=partitions,proto3" json:"partitions,omitempty"`
 	// The engine itself sets over how many partitions the tasklist is spread, between partitions and this number, 2..64: more once what
 	// becomes ready has been more than they are meant to take for a minute, fewer once it has been well below for two. At most 100
-	// tasklists of a domain have this or several partitions. Default 0: it has as many as partitions says. Since log version 9.
+	// tasklists of a domain have this or several partitions. Default 0: it has as many as partitions says.
 	PartitionsMax int32 `protobuf:"varint,14,opt,name=partitions_max,json=partitionsMax,proto3" json:"partitions_max,omitempty"`
 	// The most attempts of tasks of this tasklist of each group (group of tasks.submit) that run at once, on all nodes together,
 	// 1..1000000. A group may have its own number (max_concurrency of groups.put). Tasks without a group are not counted. Default 0: no limit.
-	// Since log version 8.
 	MaxConcurrencyPerGroup int32 `protobuf:"varint,13,opt,name=max_concurrency_per_group,json=maxConcurrencyPerGroup,proto3" json:"max_concurrency_per_group,omitempty"`
 	// While about so many tasks of one group (group of tasks.submit) of this tasklist are queued, 1..100000000, submits of more tasks of
-	// that group are refused with RESOURCE_EXHAUSTED; those of other groups are accepted. Queued is what it is for max_queued, and both
-	// may be set. Tasks without a group are not counted. At most 100 tasklists of a domain have one. Default 0: no cap. Since log version 9.
+	// that group are refused as for max_queued; those of other groups are accepted. Queued is what it is for max_queued, and both
+	// may be set. Tasks without a group are not counted. At most 100 tasklists of a domain have one. Default 0: no cap.
 	MaxQueuedPerGroup int32 `protobuf:"varint,15,opt,name=max_queued_per_group,json=maxQueuedPerGroup,proto3" json:"max_queued_per_group,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
@@ -2512,7 +2509,7 @@ func (x *Poller) GetWaitingPolls() int32 {
 	return 0
 }
 
-// ListWorkersRequest (workers.list): the workers of the domain that send signs of life (WorkerAlive), and what they run. Since log version 10.
+// ListWorkersRequest (workers.list): the workers of the domain that send signs of life (WorkerAlive), and what they run.
 type ListWorkersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The most to return, 1..1000. Default 100. An answer stops at 400 KiB, so a page may have fewer.
@@ -2768,7 +2765,7 @@ func (x *LiveWorker) GetDrain() *WorkerDrain {
 
 // DrainWorkerRequest (workers.drain): a worker gets no new attempts; what it runs goes on to its end. It takes effect within a second; an attempt that was on
 // its way just then may still start. Draining again, or stopping, replaces it. NOT_FOUND: no worker with this id is heard. It holds until it is resumed, or the
-// worker has not been heard for 10 minutes; a process that starts again is another worker. Since log version 10.
+// worker has not been heard for 10 minutes; a process that starts again is another worker.
 type DrainWorkerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As workers.list tells. Required.
@@ -2878,7 +2875,7 @@ func (x *DrainWorkerResponse) GetWorker() *LiveWorker {
 }
 
 // StopWorkerRequest (workers.stop): a worker is drained, and asked to end. It learns that from the answer to its polls. The SDK's lets its handlers finish, within its
-// drain timeout, and then its Run returns. What else is true of workers.drain is true of it. Since log version 10.
+// drain timeout, and then its Run returns. What else is true of workers.drain is true of it.
 type StopWorkerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As workers.list tells. Required.
@@ -2987,7 +2984,7 @@ func (x *StopWorkerResponse) GetWorker() *LiveWorker {
 	return nil
 }
 
-// ResumeWorkerRequest (workers.resume): a worker that was drained, or asked to stop, gets attempts again, if it polls. NOT_FOUND: it is neither. Since log version 10.
+// ResumeWorkerRequest (workers.resume): a worker that was drained, or asked to stop, gets attempts again, if it polls. NOT_FOUND: it is neither.
 type ResumeWorkerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As workers.list tells. Required.
@@ -3299,7 +3296,7 @@ func (x *Pause) GetUntilMs() int64 {
 }
 
 // PauseTasklistRequest (tasklists.pause): no task of the tasklist starts until it is resumed. It takes effect within a
-// second. Pausing again replaces the pause. Since log version 6.
+// second. Pausing again replaces the pause.
 type PauseTasklistRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. [A-Za-z0-9_-]{1,64}.
@@ -3519,8 +3516,7 @@ func (x *ResumeTasklistResponse) GetPause() *Pause {
 
 // DrainTasklistRequest (tasklists.drain): a submit to the tasklist is refused with FAILED_PRECONDITION until the drain ends. It takes effect
 // within a second. What was accepted goes on: it starts, is tried again, and comes back from a delay. A repeat, with its
-// request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain. Since
-// log version 6.
+// request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain.
 type DrainTasklistRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. [A-Za-z0-9_-]{1,64}.
@@ -3639,10 +3635,10 @@ func (x *DrainTasklistResponse) GetDrain() *Pause {
 }
 
 // PauseTypeRequest (types.pause): no task of the type starts until it is resumed. It takes effect within a
-// second. Pausing again replaces the pause. Since log version 6.
+// second. Pausing again replaces the pause.
 type PauseTypeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. [A-Za-z0-9_.-]{1,64}.
+	// Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Why, for people; at most 1024 bytes.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -3760,7 +3756,7 @@ func (x *PauseTypeResponse) GetPause() *Pause {
 // ResumeTypeRequest (types.resume) ends a pause or a drain. NOT_FOUND if the type is not paused, or not drained.
 type ResumeTypeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. [A-Za-z0-9_.-]{1,64}.
+	// Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// End the drain; a pause stays. Default false: end the pause; a drain stays.
 	Drain         bool `protobuf:"varint,2,opt,name=drain,proto3" json:"drain,omitempty"`
@@ -3859,11 +3855,10 @@ func (x *ResumeTypeResponse) GetPause() *Pause {
 
 // DrainTypeRequest (types.drain): a submit with a task of the type is refused with FAILED_PRECONDITION until the drain ends. It takes effect
 // within a second. What was accepted goes on: it starts, is tried again, and comes back from a delay. A repeat, with its
-// request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain. Since
-// log version 6.
+// request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain.
 type DrainTypeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. [A-Za-z0-9_.-]{1,64}.
+	// Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Why, for people; at most 1024 bytes.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -3979,7 +3974,7 @@ func (x *DrainTypeResponse) GetDrain() *Pause {
 }
 
 // PauseGroupRequest (groups.pause): no task of the group starts, in any tasklist, until it is resumed. It takes effect within a
-// second, and holds up no other group. Pausing again replaces the pause. Since log version 9.
+// second, and holds up no other group. Pausing again replaces the pause.
 type PauseGroupRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.
@@ -4199,8 +4194,7 @@ func (x *ResumeGroupResponse) GetPause() *Pause {
 
 // DrainGroupRequest (groups.drain): a submit with a task of the group is refused with FAILED_PRECONDITION until the drain ends. It takes effect
 // within a second. What was accepted goes on: it starts, is tried again, and comes back from a delay. A repeat, with its
-// request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain. Since
-// log version 9.
+// request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain.
 type DrainGroupRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.
@@ -4331,7 +4325,7 @@ type PeekTasklistRequest struct {
 	Limit int32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
 	// The next_cursor of the previous answer. Default: from the first.
 	Cursor string `protobuf:"bytes,4,opt,name=cursor,proto3" json:"cursor,omitempty"`
-	// Only tasks of this group. Default: all. Since log version 9.
+	// Only tasks of this group. Default: all.
 	Group         string `protobuf:"bytes,5,opt,name=group,proto3" json:"group,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4547,7 +4541,7 @@ type PurgeTasklistRequest struct {
 	Reason string `protobuf:"bytes,9,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Who purges it, for people; at most 128 bytes.
 	By string `protobuf:"bytes,10,opt,name=by,proto3" json:"by,omitempty"`
-	// Only tasks of this group. Default: all. Since log version 9.
+	// Only tasks of this group. Default: all.
 	Group         string `protobuf:"bytes,11,opt,name=group,proto3" json:"group,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4708,7 +4702,7 @@ func (x *PurgeTasklistResponse) GetPurged() *Purged {
 // PurgeTypeRequest (types.purge) is PurgeTasklistRequest for the tasks of a type.
 type PurgeTypeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. [A-Za-z0-9_.-]{1,64}.
+	// Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Only tasks of this tasklist. Default: all.
 	Tasklist string `protobuf:"bytes,2,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
@@ -4729,7 +4723,7 @@ type PurgeTypeRequest struct {
 	Reason string `protobuf:"bytes,9,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Who purges it, for people; at most 128 bytes.
 	By string `protobuf:"bytes,10,opt,name=by,proto3" json:"by,omitempty"`
-	// Only tasks of this group. Default: all. Since log version 9.
+	// Only tasks of this group. Default: all.
 	Group         string `protobuf:"bytes,11,opt,name=group,proto3" json:"group,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4887,7 +4881,7 @@ func (x *PurgeTypeResponse) GetPurged() *Purged {
 	return nil
 }
 
-// PurgeGroupRequest (groups.purge) is PurgeTasklistRequest for the tasks of a group. Since log version 9.
+// PurgeGroupRequest (groups.purge) is PurgeTasklistRequest for the tasks of a group.
 type PurgeGroupRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.
@@ -5183,17 +5177,16 @@ type Limit struct {
 	// Changes with every put; the server sets it. In a put, 0 (default) means: replace any revision.
 	// Another number means: replace only this revision, otherwise STALE.
 	Revision int64 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
-	// How many attempts of all these types start in a time. Default: any number. Since log version 7.
+	// How many attempts of all these types start in a time. Default: any number.
 	Rate *Rate `protobuf:"bytes,5,opt,name=rate,proto3" json:"rate,omitempty"`
 	// The most attempts of all these types of each group (group of tasks.submit) that run at once in the domain, on all nodes together,
 	// 1..1000000. A group may have its own number (max_concurrency of groups.put). Tasks without a group are not counted. Default 0: no limit.
-	// Since log version 8.
 	MaxConcurrencyPerGroup int32 `protobuf:"varint,6,opt,name=max_concurrency_per_group,json=maxConcurrencyPerGroup,proto3" json:"max_concurrency_per_group,omitempty"`
 	// The limit is in shadow: it counts attempts and starts as any other, and holds nothing up. What it would have held up is counted
-	// (would_wait of limits.top), so that a limit can be tried before it is put in force. Not with max_concurrency_per_group. Since log version 9.
+	// (would_wait of limits.top), so that a limit can be tried before it is put in force. Not with max_concurrency_per_group.
 	Shadow bool `protobuf:"varint,7,opt,name=shadow,proto3" json:"shadow,omitempty"`
 	// What happens to a task that has waited for a slot of this limit for on_full_after_ms, while all of them were in use. Default: it waits on.
-	// Only with max_concurrency or max_concurrency_per_group, and not in shadow. Since log version 9.
+	// Only with max_concurrency or max_concurrency_per_group, and not in shadow.
 	OnFull OnFull `protobuf:"varint,8,opt,name=on_full,json=onFull,proto3,enum=yard.v1.OnFull" json:"on_full,omitempty"`
 	// How long a task waits for a slot before on_full acts, ms, 100..86400000. Only with an on_full other than wait. Default 1000.
 	OnFullAfterMs int64 `protobuf:"varint,9,opt,name=on_full_after_ms,json=onFullAfterMs,proto3" json:"on_full_after_ms,omitempty"`
@@ -5294,7 +5287,7 @@ func (x *Limit) GetOnFullAfterMs() int64 {
 	return 0
 }
 
-// PutLimitRequest (limits.put) creates or changes a limit. It takes effect within a second. Since log version 6.
+// PutLimitRequest (limits.put) creates or changes a limit. It takes effect within a second.
 type PutLimitRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required: the new limit.
@@ -5709,7 +5702,7 @@ type Group struct {
 	Revision int64 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
 	// How many attempts of this group may run at once in each limit that counts per group (max_concurrency_per_group of a domain, a
 	// tasklist, a type or a shared limit), 1..1000000: it holds in place of the number there. Where nothing counts per group it
-	// says nothing. Default 0: what the limit says. Since log version 8.
+	// says nothing. Default 0: what the limit says.
 	MaxConcurrency int32 `protobuf:"varint,5,opt,name=max_concurrency,json=maxConcurrency,proto3" json:"max_concurrency,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -5781,7 +5774,7 @@ func (x *Group) GetMaxConcurrency() int32 {
 }
 
 // PutGroupRequest (groups.put) sets the weight of a group, for tasks that become ready from then on, and how many of its attempts may run at
-// once, within a second and for what waits, too. Since log version 7.
+// once, within a second and for what waits, too.
 type PutGroupRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required: the new settings.
@@ -5875,7 +5868,7 @@ func (x *PutGroupResponse) GetGroup() *Group {
 // GetGroupRequest (groups.get).
 type GetGroupRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. [A-Za-z0-9_.-]{1,64}.
+	// Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.
 	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -6166,7 +6159,7 @@ func (x *StoppedGroup) GetDrain() *Pause {
 // DeleteGroupRequest (groups.delete) deletes the settings of a group. Its weight is 1 from then on, and limits count it as any other.
 type DeleteGroupRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. [A-Za-z0-9_.-]{1,64}.
+	// Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Delete only this revision, otherwise STALE. Default 0: any revision.
 	Revision      int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
@@ -7348,10 +7341,10 @@ func (x *GetDeadLetterResponse) GetTask() *Task {
 
 // RedriveRequest (deadletters.redrive) brings dead letters back: those named, or one step of all that match a filter. The task keeps its id and its
 // history; its failures count from 0, times of start_within and finish_within begin again, and it does not take its unique key
-// again. It is decided in the order of the log: a letter comes back once, however many ask at the same time. Since log version 10.
+// again. It is decided in the order of the log: a letter comes back once, however many ask at the same time.
 type RedriveRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 1..100 tasks. Not together with filter.
+	// 1..100 tasks. An id that is there twice counts once. Not together with filter.
 	TaskIds []string `protobuf:"bytes,1,rep,name=task_ids,json=taskIds,proto3" json:"task_ids,omitempty"`
 	// All dead letters that match, step by step until an answer has no next_cursor; who sends the steps decides how fast. An empty filter is all of the
 	// domain. What becomes a dead letter after the first step stays.
@@ -7562,7 +7555,7 @@ func (x *RedriveResponse) GetNextCursor() string {
 // stay ended, and tell so while the domain keeps finished tasks; they cannot be redriven any more.
 type PurgeDeadLettersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 1..100 tasks. Not together with filter.
+	// 1..100 tasks. An id that is there twice counts once. Not together with filter.
 	TaskIds []string `protobuf:"bytes,1,rep,name=task_ids,json=taskIds,proto3" json:"task_ids,omitempty"`
 	// All that match, as in deadletters.redrive.
 	Filter *DeadLetterFilter `protobuf:"bytes,2,opt,name=filter,proto3" json:"filter,omitempty"`
@@ -7714,7 +7707,7 @@ func (x *PurgeDeadLettersResponse) GetNextCursor() string {
 }
 
 // ListKeysRequest (keys.list) tells of the order keys whose tasks are in the engine's memory, those whose first task is in its state for longest at first. A key that
-// goes on meanwhile may be missing, or come twice. Since log version 10.
+// goes on meanwhile may be missing, or come twice.
 type ListKeysRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Only keys whose first task blocks them (order_policy block).
@@ -7924,7 +7917,7 @@ func (x *OrderKey) GetReason() string {
 	return ""
 }
 
-// GetKeyRequest (keys.get) tells of one order key. NOT_FOUND if it has no unfinished tasks in memory. Since log version 10.
+// GetKeyRequest (keys.get) tells of one order key. NOT_FOUND if it has no unfinished tasks in memory.
 type GetKeyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. 1 to 256 bytes.
@@ -8016,7 +8009,7 @@ func (x *GetKeyResponse) GetKey() *OrderKey {
 }
 
 // UnblockKeyRequest (keys.unblock): the first task of the key, which blocks it, gets one more attempt at once. It is decided in the order of the log, as
-// tasks.update. FAILED_PRECONDITION if the task does not block its key. Since log version 10.
+// tasks.update. FAILED_PRECONDITION if the task does not block its key.
 type UnblockKeyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. 1 to 256 bytes.
@@ -8163,7 +8156,7 @@ func (x *UnblockKeyResponse) GetRevision() int64 {
 }
 
 // SkipKeyRequest (keys.skip): the first task of the key becomes a dead letter, which can be redriven, and the key goes on with the next one. It is decided in the order
-// of the log, as tasks.cancel. Name the task, since a repeat without it skips the next one. FAILED_PRECONDITION if the task runs. Since log version 10.
+// of the log, as tasks.cancel. Name the task, since a repeat without it skips the next one. FAILED_PRECONDITION if the task runs.
 type SkipKeyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. 1 to 256 bytes.
@@ -8308,7 +8301,7 @@ func (x *SkipKeyResponse) GetCancelRequested() bool {
 	return false
 }
 
-// Batch is tasks of a domain, in any tasklists, whose end is known as a whole. Since log version 10.
+// Batch is tasks of a domain, in any tasklists, whose end is known as a whole.
 type Batch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As created.
@@ -8499,7 +8492,7 @@ func (x *Batch) GetCallbackTaskId() string {
 }
 
 // CreateBatchRequest (batches.create) makes a batch. Repeated with the same contents while there is such a batch, it changes nothing and is answered with the
-// batch as it is now. Since log version 10.
+// batch as it is now.
 type CreateBatchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 1..128 bytes of UTF-8. A batch of this name that is over and kept no more does not matter.

@@ -152,7 +152,7 @@ func numberOf(t *testing.T, m interface{ MarshalVT() ([]byte, error) }) protowir
 // What becomes of an order key has one spelling; nothing is the default, and what is unknown is refused.
 func TestPoliciesOfOrderKeysHaveOneSpelling(t *testing.T) {
 	for policy, want := range map[yardv1.OrderPolicy]string{
-		yardv1.OrderPolicy_ORDER_POLICY_SKIP: "skip", yardv1.OrderPolicy_ORDER_POLICY_BLOCK: "block", yardv1.OrderPolicy_ORDER_POLICY_PARK: "park",
+		yardv1.OrderPolicy_ORDER_POLICY_SKIP: "skip", yardv1.OrderPolicy_ORDER_POLICY_BLOCK: "block",
 	} {
 		text, err := policy.MarshalText()
 		var back yardv1.OrderPolicy
@@ -160,18 +160,18 @@ func TestPoliciesOfOrderKeysHaveOneSpelling(t *testing.T) {
 			t.Errorf("%v is written as %q and read as %v: %v", policy, text, back, failed)
 		}
 	}
-	nothing := yardv1.OrderPolicy_ORDER_POLICY_PARK
+	nothing := yardv1.OrderPolicy_ORDER_POLICY_BLOCK
 	if err := nothing.UnmarshalText(nil); err != nil || nothing != 0 {
 		t.Errorf("nothing is read as %v: %v", nothing, err)
 	}
-	for _, text := range []string{"PARK", "Block", "park ", "ORDER_POLICY_PARK", "drop", "2"} {
+	for _, text := range []string{"BLOCK", "Block", "block ", "ORDER_POLICY_BLOCK", "park", "1"} {
 		if err := new(yardv1.OrderPolicy).UnmarshalText([]byte(text)); err == nil {
 			t.Errorf("%q was taken", text)
 		}
 	}
 	var task yardv1.NewTask
-	if err := json.Unmarshal([]byte(`{"order_key":"a","order_policy":"park","batch_id":"b"}`), &task); err != nil ||
-		task.OrderPolicy != yardv1.OrderPolicy_ORDER_POLICY_PARK || task.BatchId != "b" {
+	if err := json.Unmarshal([]byte(`{"order_key":"a","order_policy":"block","batch_id":"b"}`), &task); err != nil ||
+		task.OrderPolicy != yardv1.OrderPolicy_ORDER_POLICY_BLOCK || task.BatchId != "b" {
 		t.Errorf("read %v: %v", &task, err)
 	}
 }

@@ -68,7 +68,7 @@ var kinds = []Kind{
 	{Unreadable, "I13", "a stored record cannot be decoded", "`yard quarantine list` shows whether it was set apart; else report it, with the bytes at <place>", ""},
 	{NewerRecord, "I13", "a record is of a log version that this program does not know", "use a newer `yard`; `yard upgrade status` shows the versions", ""},
 	{StoreBehind, "I1", "a store ends before what a checkpoint or a cursor has seen of it: it was restored from an older copy, or has lost its tail", inspectYourBackup, ""},
-	{Quarantined, "", "a record could not be read, or a write was refused for good, and waits to be looked at", "`yard quarantine show <item>`, then `yard quarantine redrive <item>` or `drop`", ""},
+	{Quarantined, "", "a record could not be read, or a write was refused for good, and waits to be looked at", "`yard quarantine get <item>`, then `yard quarantine redrive <item>` or `drop`", ""},
 	{NoOwner, "", "no process serves a partition or shard: its tasks stand still", "`yard status` shows which processes are ready; start one of this service", ""},
 	{PartitionStopped, "I13", "a process gave a partition up, since it met what it cannot read", "the log of that process says why; a newer program may read it", ""},
 	{StreamMissing, "", "a stream or bucket of the cluster does not exist", "`yard provision` makes it again, empty: that is right for the hints of a matching shard; restore any other from a backup", ""},

@@ -36,18 +36,15 @@ func newLetters() *letters {
 
 func (l *letters) of(partition int) map[ids.TaskID]letter { return l.byPartition[partition] }
 
-// take takes a dead letter, or what lies in place of one that is gone: that has no data. False = its subject names no task.
+// take takes a dead letter. False = its subject names no task.
 func (l *letters) take(r natslog.Record) bool {
 	if r.Seq > l.lastSeq+1 {
 		l.holes = append(l.holes, hole{l.lastAt, r.Time})
 	}
 	l.lastSeq, l.lastAt = r.Seq, r.Time
-	if topology.IsDeadMarked(r.Subject) {
-		return true
-	}
 	domain, id, ok := topology.DeadOfSubject(r.Subject)
-	if !ok || len(r.Data) == 0 {
-		return ok
+	if !ok {
+		return false
 	}
 	if name, known := l.domains[domain]; known { // one text for all letters of a domain
 		domain = name

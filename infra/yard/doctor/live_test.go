@@ -34,10 +34,7 @@ func open(t *testing.T, withRedis bool) *clinic {
 	cfg := stack.Config{Sync: "10m", Tables: stack.TablesMemory, Partitioning: topology.Partitioning{History: 2, Matching: 2}, Services: &services}
 	x := &clinic{t: t}
 	if withRedis {
-		r, ok := testkit.RunRedis(t)
-		if !ok {
-			t.Skip("there is no redis-server")
-		}
+		r := testkit.RunRedis(t)
 		cfg.Tables, cfg.Redis = stack.TablesRedis, "redis://"+r.Addr
 		x.redis = redis.NewClient(&redis.Options{Addr: r.Addr, DisableIdentity: true})
 		t.Cleanup(func() { _ = x.redis.Close() })

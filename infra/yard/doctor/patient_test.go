@@ -25,6 +25,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/quarantine"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
 const (
@@ -218,7 +219,7 @@ func admit(t *testing.T, ward string) *patient {
 	if err := os.CopyFS(dir, os.DirFS(ward)); err != nil {
 		t.Fatal(err)
 	}
-	srv := testkit.RunNATS(t, testkit.WithServerOptions(func(o *server.Options) { o.StoreDir, o.SyncAlways = dir, false }))
+	srv := natskit.Run(t, natskit.WithOptions(func(o *server.Options) { o.StoreDir, o.SyncAlways = dir, false }))
 	js, err := jetstream.New(srv.Connect(t))
 	if err != nil {
 		t.Fatal(err)
@@ -229,7 +230,7 @@ func admit(t *testing.T, ward string) *patient {
 	}
 	p := &patient{t, js, map[string]ownership.Announcement{}}
 	for _, service := range []string{"history", "timer", "matching"} {
-		p.member(service, ownership.Announcement{Reads: 10, Writes: 10, Holds: []int{0}})
+		p.member(service, ownership.Announcement{LogVersion: 1, Holds: []int{0}})
 	}
 	return p
 }
@@ -409,7 +410,7 @@ func (p *patient) rewrite(m message, taskType string, change func(*logv1.Record)
 // say stores a word on a unique key.
 func (p *patient) say(key string, id ids.TaskID, freeAtMS int64) uint64 {
 	p.t.Helper()
-	data, err := (&logv1.UniqueKey{TaskId: id[:], Key: key, FreeAtMs: freeAtMS, LogVersion: 10}).MarshalVT()
+	data, err := (&logv1.UniqueKey{TaskId: id[:], Key: key, FreeAtMs: freeAtMS}).MarshalVT()
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
@@ -50,7 +49,7 @@ func (s source) freeKey(partition int, f Finding) func(context.Context) error {
 		if err := w.UnmarshalVT(r.Data); err != nil {
 			return err
 		}
-		data, err := (&logv1.UniqueKey{TaskId: w.TaskId, Key: w.Key, FreeAtMs: r.Time.UnixMilli(), LogVersion: logversion.Field(logversion.UniqueKeys)}).MarshalVT()
+		data, err := (&logv1.UniqueKey{TaskId: w.TaskId, Key: w.Key, FreeAtMs: r.Time.UnixMilli()}).MarshalVT()
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
@@ -81,7 +82,7 @@ func (s source) retentions(ctx context.Context) (retentions, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := kv.Watch(ctx, topology.DomainKeys, jetstream.IgnoreDeletes())
+	w, err := kv.Watch(ctx, catalog.Domains.Keys(), jetstream.IgnoreDeletes())
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +99,7 @@ func (s source) retentions(ctx context.Context) (retentions, error) {
 			case e == nil:
 				return all, nil
 			}
-			domain, ok := topology.DomainOfKey(e.Key())
+			_, domain, ok := catalog.Domains.OfKey(e.Key())
 			if !ok {
 				continue
 			}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"path/filepath"
 
 	"github.com/nats-io/nats.go"
@@ -16,6 +15,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/infra/yard/auth"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/natsserver"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/redischild"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/scratch"
 	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/process"
@@ -43,7 +43,7 @@ type Stack struct {
 	log     *slog.Logger
 	conns   []*nats.Conn
 	traces  []*telemetry.Tracing
-	tmp     string // removed at the end
+	scratch *scratch.Dir // nil until something needs it
 	stop    context.CancelFunc
 	done    chan struct{}
 	err     error // set before done is closed
@@ -111,9 +111,12 @@ func (s *Stack) prepare(ctx context.Context, cfg Config) (*lifecycle.Group, erro
 	health := telemetry.NewHealth(cfg.HTTP, s.Metrics)
 	parts.Add("health", health)
 	if binary != "" {
-		if s.redis, err = redischild.New(binary, s.log.With("service", "redis")); err != nil {
+		// Not in the data directory: its path may be too long for a socket.
+		dir, err := s.temporary()
+		if err != nil {
 			return nil, err
 		}
+		s.redis = redischild.New(binary, dir, s.log.With("service", "redis"))
 		parts.Add("redis", s.redis)
 		url = s.redis.URL()
 	}
@@ -136,10 +139,11 @@ func (s *Stack) prepare(ctx context.Context, cfg Config) (*lifecycle.Group, erro
 // listen starts the NATS server.
 func (s *Stack) listen(ctx context.Context, cfg Config) (err error) {
 	if cfg.DataDir == "" {
-		if s.tmp, err = os.MkdirTemp("", "yard-data-"); err != nil {
-			return fmt.Errorf("data directory: %w", err)
+		dir, err := s.temporary()
+		if err != nil {
+			return err
 		}
-		cfg.DataDir = s.tmp
+		cfg.DataDir = filepath.Join(dir, "data")
 	}
 	config := ""
 	if s.Auth = cfg.Auth; s.Auth != "" {
@@ -157,6 +161,18 @@ func (s *Stack) listen(ctx context.Context, cfg Config) (err error) {
 		s.URL = s.server.ClientURL()
 	}
 	return nil
+}
+
+// temporary is the folder for what ends with the stack.
+func (s *Stack) temporary() (string, error) {
+	if s.scratch == nil {
+		dir, err := scratch.New()
+		if err != nil {
+			return "", err
+		}
+		s.scratch = dir
+	}
+	return s.scratch.Path, nil
 }
 
 func (s *Stack) describeTables(url, binary string) {
@@ -257,8 +273,8 @@ func (s *Stack) release(ctx context.Context) error {
 	if s.server != nil {
 		s.server.Stop()
 	}
-	if s.tmp != "" {
-		failed = append(failed, os.RemoveAll(s.tmp))
+	if s.scratch != nil {
+		failed = append(failed, s.scratch.Remove())
 	}
 	return errors.Join(failed...)
 }

@@ -88,7 +88,7 @@ func greet(t *testing.T, c *yard.Client, name string) {
 
 func TestAcceptedTasksSurviveAStop(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "waits for a restart")
+	testkit.Slow(t, "waits for a restart")
 	dir := t.TempDir()
 	cfg := stack.Config{DataDir: dir, Tables: stack.TablesMemory, Partitioning: topology.Partitioning{History: 2, Matching: 2}}
 	first := start(t, cfg)
@@ -170,10 +170,7 @@ func TestHealthAndMetrics(t *testing.T) {
 
 func TestRedisOfOurOwnIsReplacedWhenItDies(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "waits for a restart")
-	if _, found := testkit.RunRedis(t); !found {
-		return // said once by testkit, and a failure where Redis is required
-	}
+	testkit.Slow(t, "waits for a restart")
 	log := new(logs)
 	s := start(t, stack.Config{Log: slog.New(slog.NewTextHandler(log, nil))})
 	if !strings.HasPrefix(s.TablesAt, "unix://") || s.RedisPID() == 0 {
@@ -209,10 +206,7 @@ func TestRedisOfOurOwnIsReplacedWhenItDies(t *testing.T) {
 
 func TestRedisThatIsNamed(t *testing.T) {
 	t.Parallel()
-	redis, found := testkit.RunRedis(t)
-	if !found {
-		return
-	}
+	redis := testkit.RunRedis(t)
 	s := start(t, stack.Config{Redis: "redis://" + redis.Addr})
 	if s.TablesAt != "redis://"+redis.Addr || s.RedisPID() != 0 {
 		t.Errorf("tables at %q, redis %d", s.TablesAt, s.RedisPID())
@@ -224,7 +218,7 @@ func TestRedisThatIsNamed(t *testing.T) {
 
 func TestWhatCannotStartSaysWhy(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "waits for a Redis that is not there")
+	testkit.Slow(t, "waits for a Redis that is not there")
 	dir := t.TempDir()
 	running := start(t, stack.Config{DataDir: dir, Tables: stack.TablesMemory})
 	_, port, err := net.SplitHostPort(strings.TrimPrefix(running.URL, "nats://"))

@@ -34,12 +34,6 @@ func (o *Owner) flush() {
 	if fx.Append != nil {
 		o.append(fx.Append)
 	}
-	if fx.Shelve != nil {
-		o.shelve(fx.Shelve)
-	}
-	for _, seq := range fx.Pages {
-		o.readPage(seq, func(page *replica.Page) { o.give(page) })
-	}
 	if fx.Purge != nil {
 		o.send(&Op{Kind: Purge, Levels: *fx.Purge}, func(Outcome) { o.give(replica.Purged{}) })
 	}
@@ -82,7 +76,7 @@ func (o *Owner) park(tasks []Task, letters []Letter) {
 		for i := range ops[k].Tasks {
 			ops[k].Data = enc.AppendTask(ops[k].Data, &ops[k].Tasks[i])
 		}
-		ops[k].Data = record.AppendStamp(ops[k].Data, 0, o.epoch)
+		ops[k].Data = record.AppendStamp(ops[k].Data, logVersion, o.epoch)
 	}
 	o.parkNext(ops, 0, func(last uint64) {
 		done := func(Outcome) { o.give(replica.Stored{Kind: replica.JobPark, Seq: last}) }
@@ -185,41 +179,6 @@ func (o *Owner) append(own []replica.Proposal) {
 		}
 	}
 	o.until(op, func(out Outcome) { o.give(replica.Stored{Kind: replica.JobAppend, Seq: out.Seq}) })
-}
-
-// shelve writes a page of the shelf.
-func (o *Owner) shelve(page []replica.Proposal) {
-	op := Op{Kind: Shelve, Carried: make(map[int]CarriedState)}
-	for i := range page {
-		op.Carried[i] = CarriedState{CopyTask(page[i].Carried), page[i].AsOf, nil}
-	}
-	o.until(op, func(out Outcome) {
-		o.until(Op{Kind: SayShelved, From: out.Seq}, func(Outcome) { o.give(replica.Stored{Kind: replica.JobShelve}) })
-	})
-}
-
-// readPage reads a page that must be there.
-func (o *Owner) readPage(seq uint64, do func(*replica.Page)) {
-	o.until(Op{Kind: ReadPage, From: seq}, func(out Outcome) {
-		switch {
-		case len(out.Messages) == 0 && o.Live() && !o.LeaseHolds(): // an owner that came after it has deleted it
-			o.finish("taken over")
-			return
-		case len(out.Messages) == 0:
-			o.host.Fault("page %d of the shelf is deleted, and %s needs it", seq, o.name)
-			return
-		}
-		do(&replica.Page{Seq: seq, Tasks: onPage(out.Messages[0])})
-	})
-}
-
-// onPage is what a page has.
-func onPage(m *Message) (all []*replica.Carried) {
-	for i := range len(m.Carried) {
-		c := m.Carried[i]
-		all = append(all, &replica.Carried{Entry: entryOf(&c.Task), AsOf: c.AsOf})
-	}
-	return all
 }
 
 // save stores a checkpoint. If its outcome is not known, the stored one tells: a

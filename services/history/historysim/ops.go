@@ -27,7 +27,6 @@ type (
 	ReleaseGroup = replica.ReleaseGroup
 	Poll         = replica.Poll
 	Granted      = replica.Granted
-	Grant        = replica.Grant
 	WorkerKey    = replica.WorkerKey
 	Worker       = taskstate.Worker
 	Undelivered  = replica.Undelivered
@@ -108,10 +107,6 @@ const (
 	// ReadFence finds the epoch of the last fence of the timer store, as Seq.
 	ReadFence
 	AppendEvents
-	// Shelve stores a page of Carried, and SayShelved an event message that says so of the one at From. ReadPage reads that.
-	Shelve
-	SayShelved
-	ReadPage
 	AskTimer
 	AskArchive
 	AskUnread
@@ -122,7 +117,7 @@ const (
 
 var opNames = [...]string{
 	"load checkpoint", "save checkpoint", "append fence", "read timer", "read archive", "read ends", "read log", "read queues", "count",
-	"fetch lane", "fetch events", "append archive", "store letters", "drop letters", "ask letter", "park", "read fence", "append events", "shelve", "say shelved", "read page", "ask timer", "ask archive", "ask unread",
+	"fetch lane", "fetch events", "append archive", "store letters", "drop letters", "ask letter", "park", "read fence", "append events", "ask timer", "ask archive", "ask unread",
 	"purge", "hints", "reply",
 }
 
@@ -153,11 +148,8 @@ type Message struct {
 	Tasks   []Task
 	Events  []Event
 	Carried map[int]CarriedState
-	// Says is the page that the events say is written; nil = they are others. PageGone: it is a page, and deleted.
-	Says     *Message
-	PageGone bool
-	ReplyTo  string
-	Request  uint64
+	ReplyTo string
+	Request uint64
 	// Shard is the matching shard that wrote it, plus one; 0 = not matching. Then Request counts
 	// its batches of Epoch and of this partition, and Polls are what the events' Poll names.
 	Shard            uint32

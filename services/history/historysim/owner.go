@@ -71,7 +71,6 @@ type Owner struct {
 
 // New makes an owner; Start begins its takeover.
 func New(name string, cfg Config, host Host) *Owner {
-	cfg.Queues = true
 	return &Owner{name: name, cfg: cfg, host: host, queues: make(map[Queue]*reader)}
 }
 
@@ -264,7 +263,7 @@ func (o *Owner) tick() {
 	if o.ended {
 		return
 	}
-	o.give(replica.Tick{Fences: true, Queues: true, NotAfter: true})
+	o.give(replica.Tick{})
 	o.host.After(tickEvery, o.tick)
 }
 
@@ -349,7 +348,7 @@ func (o *Owner) stepOne() bool {
 		return false
 	}
 	if !o.live && len(o.replaying) == 0 {
-		o.readWanted()
+		o.recover()
 	}
 	return true
 }
@@ -367,13 +366,6 @@ func (o *Owner) next(which int) (m replayed, taken func()) {
 }
 
 func inputOf(m replayed) replica.Input {
-	if m.Says != nil {
-		in := &replica.Events{Seq: m.Seq, At: m.At, Bytes: 100, Page: m.Says.Seq}
-		if !m.Says.PageGone {
-			in.OnPage = onPage(m.Says)
-		}
-		return in
-	}
 	if m.Event {
 		in := &replica.Events{
 			Seq: m.Seq, At: m.At, Bytes: 100 * len(m.Events), ReplyTo: m.ReplyTo, RequestID: m.Request,

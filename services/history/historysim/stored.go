@@ -9,6 +9,9 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 )
 
+// logVersion is the version of what it writes.
+const logVersion = 1
+
 // Decoder reads the encoded batches of the timer store and of what the timer fires.
 type Decoder struct{ records *record.Decoder }
 
@@ -43,7 +46,7 @@ func (d Decoder) Task(data []byte) *Task {
 
 // fence is an encoded fence.
 func fence(epoch uint64) []byte {
-	data, err := (&logv1.Batch{Fence: true, Epoch: epoch}).MarshalVT()
+	data, err := (&logv1.Batch{Fence: true, Epoch: epoch, LogVersion: logVersion}).MarshalVT()
 	if err != nil {
 		panic(err)
 	}
@@ -52,7 +55,7 @@ func fence(epoch uint64) []byte {
 
 // parkedTail is what the tail of the timer store holds for an owner, see partition's takeover.
 func parkedTail(batches [][]byte, found *Stored, own uint64) map[Stay]bool {
-	tail := replica.NewParkedTail(found.TimerSeq, found.TimerEpoch, found.Epoch, own)
+	tail := replica.NewParkedTail(found.TimerEpoch, own)
 	for _, data := range batches {
 		var b logv1.Batch
 		if err := b.UnmarshalVT(data); err != nil {

@@ -90,45 +90,13 @@ func (o *Owner) readLog() {
 					o.replaying = append(o.replaying, replayed{m, true})
 				}
 				slices.SortStableFunc(o.replaying, func(a, b replayed) int { return cmp.Compare(a.Seq, b.Seq) })
-				o.readBase(o.base.Pages)
+				if o.logRead = true; len(o.replaying) == 0 {
+					o.recover()
+				}
+				o.wake()
 			})
 		})
 	})
-}
-
-// readBase reads the pages that the checkpoint names, the newest first, and then begins to step through the log.
-func (o *Owner) readBase(pages []replica.PageRef) {
-	if n := len(pages); n > 0 {
-		o.readPage(pages[n-1].Seq, func(page *replica.Page) {
-			o.stepPage(page)
-			o.readBase(pages[:n-1])
-		})
-		return
-	}
-	if o.logRead = true; len(o.replaying) == 0 {
-		o.readWanted()
-	}
-	o.wake()
-}
-
-// readWanted reads the pages that what was read names, and then ends the takeover.
-func (o *Owner) readWanted() {
-	if wanted := o.r.WantedPages(); len(wanted) > 0 {
-		o.readPage(wanted[0], func(page *replica.Page) {
-			o.stepPage(page)
-			o.readWanted()
-		})
-		return
-	}
-	o.recover()
-}
-
-func (o *Owner) stepPage(page *replica.Page) {
-	o.r.Step(page, o.host.Now(), &o.fx)
-	o.check()
-	if o.fx.Halt != nil {
-		o.finish(Halted + o.fx.Halt.Error())
-	}
 }
 
 // recover ends the takeover and begins to read live.

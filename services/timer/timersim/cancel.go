@@ -2,7 +2,6 @@ package timersim
 
 import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/batch"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
@@ -42,8 +41,8 @@ func (o *Owner) Cancel(all []Wanted) []Tombstones {
 	var messages []Tombstones
 	for _, one := range o.table.Tombstones(all) {
 		subject := topology.Timer(o.partition, one.Bucket)
-		o.tombstones[subject] = one.IDs
-		messages = append(messages, Tombstones{Subject: subject, Data: batch.Tombstones(one.IDs, one.Parkings, logversion.Updates)})
+		o.tombstones[subject] = one.All
+		messages = append(messages, Tombstones{Subject: subject, Data: batch.Tombstones(one.All, version)})
 	}
 	return messages
 }
@@ -51,8 +50,8 @@ func (o *Owner) Cancel(all []Wanted) []Tombstones {
 // Tombstoned says that a message of the cancel was stored.
 func (o *Owner) Tombstoned(m Tombstones) {
 	o.must(idle)
-	for _, id := range o.tombstones[m.Subject] {
-		o.table.Cancel(id)
+	for _, tomb := range o.tombstones[m.Subject] {
+		o.table.Cancel(tomb.ID)
 	}
 	delete(o.tombstones, m.Subject)
 }

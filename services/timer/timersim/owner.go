@@ -9,7 +9,7 @@
 // give the same bytes. It decides nothing that the core does not decide.
 //
 // On failure: a step out of order panics, and so does a message that is malformed or of
-// an unknown log version; what it writes is of the first one. After Overtaken the owner is over; a new
+// an unknown log version; what it writes is of version 1. After Overtaken the owner is over; a new
 // one is loaded in its place.
 package timersim
 
@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/batch"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
@@ -71,6 +70,9 @@ type Append struct {
 // step is what an owner waits for.
 type step uint8
 
+// version is the log version of what it writes.
+const version = 1
+
 const (
 	loading step = iota
 	idle
@@ -94,7 +96,7 @@ type Owner struct {
 	storing due.Cursor
 	wanted  []due.Wanted
 	// tombstones that were asked for and not stored yet, by subject.
-	tombstones map[string][]ids.TaskID
+	tombstones map[string][]due.Tombstone
 }
 
 // kept is a message with its records.
@@ -117,7 +119,7 @@ func New(c Config) *Owner {
 	}
 	return &Owner{
 		partition: c.Partition, epoch: c.Epoch, limits: cfg.Limits(), table: due.New(cfg.Table()),
-		kept: map[uint64]kept{}, tombstones: map[string][]ids.TaskID{},
+		kept: map[uint64]kept{}, tombstones: map[string][]due.Tombstone{},
 	}
 }
 
@@ -186,7 +188,7 @@ func (o *Owner) Fire(nowMS int64) (Append, bool) {
 }
 
 func (o *Owner) append(all []due.Outgoing, c due.Cursor) Append {
-	data, err := batch.EncodeCursor(c, logversion.First)
+	data, err := batch.EncodeCursor(c, version)
 	if err != nil {
 		panic(err)
 	}
@@ -199,7 +201,7 @@ func (o *Owner) append(all []due.Outgoing, c due.Cursor) Append {
 		}
 		a.Messages = append(a.Messages, Submit{
 			Subject: topology.Submit(o.partition, ids.Lane(m.Priority), m.Domain, m.Tasklist),
-			Domain:  m.Domain, Tasklist: m.Tasklist, Priority: m.Priority, Data: batch.Join(records, logversion.First),
+			Domain:  m.Domain, Tasklist: m.Tasklist, Priority: m.Priority, Data: batch.Join(records, version),
 		})
 	}
 	return a

@@ -15,7 +15,7 @@ import (
 )
 
 func TestEveryWorkloadProvesItsTasks(t *testing.T) {
-	testkit.Long(t, "runs every workload, which takes seconds")
+	testkit.Slow(t, "runs every workload, which takes seconds")
 	t.Chdir(t.TempDir())
 	var progress bytes.Buffer
 	report, err := Run(t.Context(), Options{
@@ -168,7 +168,7 @@ func TestABriefDrainLeavesNoPolls(t *testing.T) {
 
 // Runs with several settings of sync take turns, so that a slower hour slows both.
 func TestSettingsOfSyncTakeTurns(t *testing.T) {
-	testkit.Long(t, "runs a workload several times")
+	testkit.Slow(t, "runs a workload several times")
 	t.Chdir(t.TempDir())
 	var progress bytes.Buffer
 	report, err := Run(t.Context(), Options{

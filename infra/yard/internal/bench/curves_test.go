@@ -17,7 +17,7 @@ import (
 
 // A curve has a proven run for each value, a picture, and where tables are in Redis what that did.
 func TestACurveIsMeasuredAndDrawn(t *testing.T) {
-	testkit.Long(t, "runs a workload several times")
+	testkit.Slow(t, "runs a workload several times")
 	t.Chdir(t.TempDir())
 	tables := stack.TablesMemory
 	if _, err := exec.LookPath("redis-server"); err == nil {

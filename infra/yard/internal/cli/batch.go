@@ -12,19 +12,17 @@ import (
 )
 
 func (a *app) batchCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "batch", Short: "Tasks whose end is known as a whole"}
-	cmd.AddCommand(a.batchCreate(), a.batchList(), a.batchCancel(),
-		a.batchTold("get", "Tell of a batch, and how many of its tasks have ended, and how", (*yard.Batch).Info),
-		a.batchTold("close", "Say that a batch has all its tasks: it completes when they have ended", (*yard.Batch).Close),
-		a.batchTold("wait", "Wait until a batch is over; ctrl-C ends the wait", (*yard.Batch).Wait))
-	return cmd
+	return group("batch", "Batches: know when a set of tasks has finished", a.batchCreate(), a.batchList(), a.batchCancel(),
+		a.batchVerb("get", "Show a batch: how many of its tasks have ended, and how", (*yard.Batch).Info),
+		a.batchVerb("close", "Close a batch: it gets no more tasks, and completes when all have ended", (*yard.Batch).Close),
+		a.batchVerb("wait", "Wait until a batch is over; ctrl-C ends the wait", (*yard.Batch).Wait))
 }
 
 func (a *app) batchCreate() *cobra.Command {
 	var o yard.BatchOptions
 	var callback yard.Task
 	cmd := &cobra.Command{
-		Use: "create ID", Short: "Make a batch, into which tasks are submitted then",
+		Use: "create ID", Short: "Create a batch, to which tasks are then submitted",
 		Example: "  yard batch create import-7 --callback import.done -t imports\n  yard task submit row -t imports --batch import-7\n  yard batch close import-7",
 		Args:    argCount(1, 1, "one batch"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -47,15 +45,15 @@ func (a *app) batchCreate() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&callback.Type, "callback", "", "the type of the task that is submitted when the batch is completed")
 	flags.StringVarP(&callback.Tasklist, "tasklist", "t", "", "the tasklist of that task")
-	flags.DurationVar(&o.Expires, "expires", 0, "it expires after this time unless it is completed, 1m to 720h; default 720h")
-	flags.DurationVar(&o.Keep, "keep", 0, "for how long it can be asked for once it is over, 1m to 720h; default 24h")
+	durationVar(flags, &o.Expires, "expires", 0, "it expires after this time unless it is completed, 1m to 720h; default 720h")
+	durationVar(flags, &o.Keep, "keep", 0, "how long its counts are kept after its end, 1m to 720h; default 24h")
 	return cmd
 }
 
-// batchTold does something with a batch, and shows what it is then.
-func (a *app) batchTold(verb, short string, do func(*yard.Batch, context.Context) (*yard.BatchInfo, error)) *cobra.Command {
+// batchVerb changes a batch, or waits for it, and shows it.
+func (a *app) batchVerb(verb, short string, do func(*yard.Batch, context.Context) (*yard.BatchInfo, error)) *cobra.Command {
 	return &cobra.Command{
-		Use: verb + " ID", Short: short, Args: argCount(1, 1, "one batch"),
+		Use: verb + " ID", Short: short, Example: "  yard batch " + verb + " import-7", Args: argCount(1, 1, "one batch"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
 				info, err := do(c.Batch(args[0]), ctx)
@@ -71,7 +69,7 @@ func (a *app) batchTold(verb, short string, do func(*yard.Batch, context.Context
 func (a *app) batchList() *cobra.Command {
 	var states []string
 	cmd := &cobra.Command{
-		Use: "list", Short: "List the batches of the domain", Args: noArgs,
+		Use: "list", Short: "List the batches of the domain", Example: "  yard batch list --state open,closed", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
 				var wanted []yard.BatchState

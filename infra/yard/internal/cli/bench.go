@@ -88,7 +88,7 @@ stored message is one sync to disk under --sync always.`,
 	flags.IntVar(&f.opts.Runs, "runs", 3, "runs per workload; the median is reported")
 	flags.StringSliceVar(&f.opts.Syncs, "sync", []string{stack.SyncAlways}, `when accepted tasks go to disk: "always" or an interval, such as 2m; several take turns`)
 	f.system(flags)
-	flags.DurationVar(&f.opts.Rest, "rest", 0, "measure memory before each run, at its peak and so long after it, such as 1m; 0 = not")
+	durationVar(flags, &f.opts.Rest, "rest", 0, "measure memory before each run, at its peak and so long after it, such as 1m; 0 = not")
 	flags.IntSliceVar(&f.opts.PIDs, "pid", nil, "processes whose memory is measured; default this one")
 	flags.StringVar(&f.file, "out", "", "write the report as JSON to this file too")
 	flags.StringVar(&f.profile, "cpuprofile", "", "write a CPU profile of this process to this file")

@@ -139,7 +139,7 @@ func (a *app) root() *cobra.Command {
 	flags.StringVarP(&a.domain, domainFlag, "d", envOr(envDomain, domainDefault), "tenant to act for (environment: "+envDomain+")")
 	flags.StringVar(&a.context, "context", envOr(envContext, ""), "context to take server, login and domain from, see yard context (environment: "+envContext+")")
 	a.outputFlags(flags)
-	flags.DurationVar(&a.timeout, "timeout", 10*time.Second, "how long to try")
+	durationVar(flags, &a.timeout, "timeout", 10*time.Second, "how long to try")
 	a.loginFlags(flags)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(
@@ -170,6 +170,11 @@ func group(use, short string, below ...*cobra.Command) *cobra.Command {
 
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
+		for _, cmd.SuggestionsMinimumDistance = range []int{1, 2} { // the nearest first
+			if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
+				return usagef("unknown command %q: did you mean `%s %s`?", args[0], cmd.CommandPath(), similar[0])
+			}
+		}
 		return usagef("unknown command or argument %q for %q", args[0], cmd.CommandPath())
 	}
 	return nil

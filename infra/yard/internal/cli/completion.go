@@ -66,9 +66,9 @@ func (a *app) completions(root *cobra.Command) {
 		"yard tasklist pause": flags["tasklist"], "yard tasklist peek": flags["tasklist"], "yard tasklist drain": flags["tasklist"], "yard tasklist purge": flags["tasklist"], "yard tasklist resume": paused,
 		"yard type pause": types, "yard type drain": types, "yard type purge": types, "yard type resume": types,
 		"yard domain put": flags[domainFlag], "yard domain get": flags[domainFlag], "yard domain delete": flags[domainFlag],
-		"yard type set": types, "yard type get": types, "yard type delete": types,
+		"yard type put": types, "yard type get": types, "yard type delete": types,
 		"yard limit put": limits, "yard limit get": limits, "yard limit delete": limits,
-		"yard context use": a.completeContext, "yard context show": a.completeContext, "yard context remove": a.completeContext,
+		"yard context use": a.completeContext, "yard context get": a.completeContext, "yard context delete": a.completeContext,
 	}
 	visit(root, func(cmd *cobra.Command) {
 		if complete, ok := args[cmd.CommandPath()]; ok {

@@ -15,7 +15,7 @@ func TestCompletion(t *testing.T) {
 	for _, name := range []string{"shop", "media"} {
 		ok(t, "domain", "put", name)
 	}
-	ok(t, "type", "set", "email.send", "--max-attempts", "2")
+	ok(t, "type", "put", "email.send", "--max-attempts", "2")
 	id := strings.TrimSpace(ok(t, "task", "submit", "email.read", "-t", "mail", "--delay", "1h"))
 	ok(t, "task", "submit", "email.read", "-t", "mails", "--delay", "1h")
 	untilSaid(t, system.URL, func(out string) bool { return strings.Count(out, `"task_id"`) == 2 }, "task", "list", "--state", "waiting")
@@ -41,13 +41,13 @@ func TestCompletion(t *testing.T) {
 		{"type get ", "email.send"},
 		{"limit get a", "acme"},
 		{"limit put ", "acme mailer"},
-		{"type set email.send --limit acme --limit m", "mailer"},
+		{"type put email.send --limit acme --limit m", "mailer"},
 		{"task list --limit ", ""},
 		{"context use t", "there"},
 		{"--output w", "wide"},
 		{"task list -d absent -t ", ""},
 		{"task list --context absent -t ", ""},
-		{"context re", "remove"},
+		{"context de", "delete"},
 	} {
 		out, errs, code := run(t, "", append([]string{"__completeNoDesc"}, strings.Split(c.words, " ")...)...)
 		lines := strings.Split(strings.TrimSpace(out), "\n")

@@ -88,7 +88,7 @@ func (a *app) contextUse() *cobra.Command {
 
 func (a *app) contextList() *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List all contexts; * is the one in use", Args: noArgs,
+		Use: "list", Short: "List all contexts; * is the one in use", Example: "  yard context list", Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			book, err := readContexts()
 			if err != nil {
@@ -101,8 +101,8 @@ func (a *app) contextList() *cobra.Command {
 
 func (a *app) contextShow() *cobra.Command {
 	return &cobra.Command{
-		Use: "show [NAME]", Short: "Show a context, by default the one in use",
-		Example: "  yard context show prod",
+		Use: "get [NAME]", Short: "Show a context, by default the one in use",
+		Example: "  yard context get prod",
 		Args:    argCount(0, 1, "one name or none"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			book, err := readContexts()
@@ -126,7 +126,7 @@ func (a *app) contextShow() *cobra.Command {
 
 func (a *app) contextRemove() *cobra.Command {
 	return &cobra.Command{
-		Use: "remove NAME", Short: "Remove a context; the files it names are kept",
+		Use: "delete NAME", Short: "Remove a context; the files it names are kept", Example: "  yard context delete local",
 		Args: argCount(1, 1, "one name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			book, err := changeContexts(cmd.Context(), func(book *contextBook) error {

@@ -59,7 +59,7 @@ func TestContextSession(t *testing.T) {
 		text.WriteString("\n")
 	}
 	do("context", "list")
-	do("context", "show")
+	do("context", "get")
 	do("context", "add", "local")
 	do("context", "add", "a b", "--domain", "shop")
 	do("context", "add", "local", "--url", "nats://127.0.0.1:4222", "-d", "shop", "--use")
@@ -72,13 +72,13 @@ func TestContextSession(t *testing.T) {
 		t.Errorf("%s", out)
 	}
 	do("context", "use", "prod")
-	do("context", "show")
-	do("context", "show", "local", "--json")
+	do("context", "get")
+	do("context", "get", "local", "--json")
 	do("context", "use", "--none")
 	do("context", "use", "test")
 	do("task", "list", "--context", "test")
 	do("context", "add", "local", "-d", "media", "--replace", "--use")
-	do("context", "remove", "local")
+	do("context", "delete", "local")
 	do("context", "list", "--json")
 	testkit.Golden(t, golden, []byte(strings.ReplaceAll(text.String(), here, "<here>")))
 
@@ -113,7 +113,7 @@ func TestNoContextIsLost(t *testing.T) {
 			if i%2 == 0 {
 				return
 			}
-			if _, errs, code := run(t, "", "context", "remove", name); code != cli.ExitOK {
+			if _, errs, code := run(t, "", "context", "delete", name); code != cli.ExitOK {
 				t.Errorf("remove %s: exit code %d: %s", name, code, errs)
 			}
 		})
@@ -132,6 +132,7 @@ func TestNoContextIsLost(t *testing.T) {
 
 // TestWhoWins: a flag, then a context that is named, then the environment, then the context in use.
 func TestWhoWins(t *testing.T) {
+	testkit.Slow(t, "takes a system of its own through many commands")
 	configDir(t)
 	here, there := startStack(t), startStack(t)
 	ok(t, "--url", here.URL, "domain", "put", "here")

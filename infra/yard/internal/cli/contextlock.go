@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/filelock"
 )
 
 const (
@@ -15,9 +17,6 @@ const (
 	// contextLockEvery is how often it looks.
 	contextLockEvery = 5 * time.Millisecond
 )
-
-// errContextsLocked: another process has the lock.
-var errContextsLocked = errors.New("another process holds the lock")
 
 // changeContexts changes the book and stores it, unless change returns an error. Changes of several processes follow one
 // another: each begins with what the one before has stored.
@@ -55,11 +54,11 @@ func lockContexts(ctx context.Context) (unlock func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, contextLockWithin)
 	defer cancel()
 	for {
-		err := tryLock(f)
+		err := filelock.Try(f)
 		if err == nil {
 			return func() { _ = f.Close() }, nil // nothing was written to it
 		}
-		if !errors.Is(err, errContextsLocked) || ctx.Err() != nil {
+		if !errors.Is(err, filelock.ErrLocked) || ctx.Err() != nil {
 			return nil, errors.Join(fmt.Errorf("contexts: lock %s: %w", name, err), f.Close())
 		}
 		select {

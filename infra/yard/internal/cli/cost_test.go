@@ -9,13 +9,14 @@ import (
 )
 
 func TestASessionWithCosts(t *testing.T) {
+	testkit.Slow(t, "takes a system of its own through many commands")
 	system := startStack(t)
 	s := &session{t: t, url: system.URL}
 	s.do("domain", "put", "shop")
-	s.do("type", "set", "report", "--rate", "100/s burst 20", "--cost", "5")
-	s.do("type", "set", "report", "--heartbeat", "5s")
+	s.do("type", "put", "report", "--rate", "100/s burst 20", "--cost", "5")
+	s.do("type", "put", "report", "--heartbeat", "5s")
 	s.do("--json", "type", "get", "report")
-	s.do("type", "set", "report", "--cost", "1001")
+	s.do("type", "put", "report", "--cost", "1001")
 	s.do("task", "submit", "report", "-t", "reports", "--cost", "1001")
 	s.do("task", "submit", "--file", "-", "--cost", "3")
 	id := strings.TrimSpace(s.do("task", "submit", "report", "-t", "reports", "--cost", "9", "--delay", "1h"))

@@ -15,7 +15,7 @@ import (
 
 // The folder of the curves has the numbers and a picture of each, and the table is printed.
 func TestCurvesAreWrittenIntoAFolder(t *testing.T) {
-	testkit.Long(t, "runs a workload several times")
+	testkit.Slow(t, "runs a workload several times")
 	t.Chdir(t.TempDir())
 	out, errs, code := run(t, "", "bench", "curves", "levels", "--tasks", "200", "--tables", "memory", "--partitions", "1", "--sync", "2m", "--quiet", "--out", "a/b")
 	if code != cli.ExitOK || errs != "" || strings.Count(out, "levels") != 5 {

@@ -14,8 +14,8 @@ import (
 )
 
 func (a *app) deadCommand() *cobra.Command {
-	return group("dead", "List, count, show, redrive and purge dead letters: tasks that used up their attempts",
-		a.deadList(), a.deadCount(), a.deadShow(), a.deadRedrive(), a.deadPurge())
+	return group("dead", "List, count, get, redrive and purge dead letters: tasks that used up their attempts",
+		a.deadList(), a.deadCount(), a.deadGet(), a.deadRedrive(), a.deadPurge())
 }
 
 // letterFlags pick dead letters.
@@ -29,8 +29,8 @@ func (f *letterFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Type, "type", "", "only of this type")
 	flags.StringVar(&f.Group, "group", "", "only of this group")
 	flags.StringVar(&f.ErrorType, "error-type", "", "only with this class of error")
-	flags.DurationVar(&f.since, "since", 0, "only those that ended at most so long ago")
-	flags.DurationVar(&f.until, "until", 0, "only those that ended at least so long ago")
+	durationVar(flags, &f.since, "since", 0, "only those that ended within this duration, such as 24h")
+	durationVar(flags, &f.until, "until", 0, "only those that ended before this duration, such as 30d")
 }
 
 // filter is what the flags say.
@@ -48,7 +48,7 @@ func (a *app) deadList() *cobra.Command {
 	var f letterFlags
 	var limit int
 	cmd := &cobra.Command{
-		Use: "list", Short: "List dead letters, those that ended first at first",
+		Use: "list", Short: "List dead letters, the oldest first",
 		Example: "  yard dead list --type email.send --error-type network --since 24h",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -119,14 +119,14 @@ func (a *app) deadCount() *cobra.Command {
 		},
 	}
 	f.add(cmd.Flags())
-	cmd.Flags().DurationVar(&period, "period", 0, "count those apart that ended in different periods of this length, such as 1h")
+	durationVar(cmd.Flags(), &period, "period", 0, "count those apart that ended in different periods of this length, such as 1h")
 	return cmd
 }
 
-func (a *app) deadShow() *cobra.Command {
+func (a *app) deadGet() *cobra.Command {
 	return &cobra.Command{
-		Use: "show TASK", Short: "Show a dead letter, whole",
-		Example: "  yard dead show 06gzvkw0fc003ewx4bxvk83r20",
+		Use: "get TASK", Short: "Show a dead letter, whole",
+		Example: "  yard dead get 06gzvkw0fc003ewx4bxvk83r20",
 		Args:    argCount(1, 1, "one task id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
@@ -145,14 +145,18 @@ func (f *letterFlags) which(named []string, all bool) error {
 	filtered := f.DeadLetterFilter != (yard.DeadLetterFilter{}) || f.since > 0 || f.until > 0
 	switch {
 	case len(named) > 0 && (filtered || all):
-		return usagef("task ids exclude --all and what picks letters")
+		return usagef("name task ids, or flags that select dead letters, not both")
 	case len(named) == 0 && !filtered && !all:
-		return usagef("want task ids, or what picks letters, such as --type; --all is all of the domain")
+		return usagef("name task ids, or flags that select dead letters, such as --type; --all selects all of the domain")
 	}
 	return nil
 }
 
-const notDone = "nothing was changed: --yes does it"
+// Commands that cannot be taken back count first.
+const (
+	yesUsage = "do it; without this flag, what matches is counted and nothing is changed"
+	notDone  = "nothing was changed: repeat the command with --yes to do it"
+)
 
 func (a *app) deadRedrive() *cobra.Command {
 	var f letterFlags
@@ -187,15 +191,11 @@ it, and a second redrive does no harm. A task does not take its unique key again
 	flags := cmd.Flags()
 	f.add(flags)
 	flags.BoolVar(&all, "all", false, "all dead letters of the domain")
-	flags.BoolVar(&yes, "yes", false, "do it; without, what matches is counted")
+	flags.BoolVar(&yes, "yes", false, yesUsage)
 	flags.IntVar(&o.Rate, "rate", 200, "the most tasks to bring back a second")
 	flags.StringVar(&o.Reason, "reason", "", "why, for people; it is in the history of each task")
 	flags.StringVar(&o.By, "by", "", "who redrives them, for people; default the user of this system")
-	flags.IntVar(&retry.MaxAttempts, "max-attempts", 0, "failures until it is dead, from now on")
-	flags.DurationVar(&retry.InitialInterval, "initial-interval", 0, "wait after the first failure")
-	flags.Float64Var(&retry.Backoff, "backoff", 0, "factor by which each further wait is longer")
-	flags.DurationVar(&retry.MaxInterval, "max-interval", 0, "the longest wait")
-	ruleFlags(flags, &retry)
+	policyFlags(flags, &retry)
 	return cmd
 }
 
@@ -260,7 +260,7 @@ counted. It goes step by step at --rate, with progress; ctrl-C ends it.`,
 	flags := cmd.Flags()
 	f.add(flags)
 	flags.BoolVar(&all, "all", false, "all dead letters of the domain")
-	flags.BoolVar(&yes, "yes", false, "do it; without, what matches is counted")
+	flags.BoolVar(&yes, "yes", false, yesUsage)
 	flags.IntVar(&o.Rate, "rate", 500, "the most letters to delete a second")
 	flags.StringVar(&o.By, "by", "", "who purges, for people; default the user of this system")
 	return cmd

@@ -34,6 +34,7 @@ func (s *session) fail(tasklist string) string {
 }
 
 func TestASessionWithDeadLetters(t *testing.T) {
+	testkit.Slow(t, "takes a system of its own through many commands")
 	system := startStack(t)
 	s := &session{t: t, url: system.URL}
 	s.do("domain", "put", "shop")
@@ -45,7 +46,7 @@ func TestASessionWithDeadLetters(t *testing.T) {
 	untilSaid(t, system.URL, func(out string) bool { return strings.Count(out, `"task_id"`) == 2 }, "dead", "list")
 	s.do("dead", "list")
 	s.do("dead", "count")
-	s.do("dead", "show", id)
+	s.do("dead", "get", id)
 	s.do("dead", "redrive")
 	s.do("dead", "redrive", id, "--type", "report")
 	s.do("dead", "redrive", "--error-type", "network")

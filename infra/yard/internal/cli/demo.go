@@ -57,7 +57,7 @@ keys of operator:demo, admin:shop:demo, admin:media:demo and admin:payouts:demo.
 	f.add(cmd)
 	flags := cmd.Flags()
 	flags.Lookup("log-level").DefValue, f.log.Level = "error", "error" // the view has the terminal
-	flags.DurationVar(&opts.Duration, "duration", time.Minute, "how long tasks are handed in")
+	durationVar(flags, &opts.Duration, "duration", time.Minute, "how long tasks are handed in")
 	flags.Float64Var(&opts.Scale, "scale", 1, "so many times the number of tasks, up to 100")
 	flags.Uint64Var(&opts.Seed, "seed", 0, "repeat the tasks of an earlier run; 0 = fresh ones")
 	flags.IntVar(&f.cfg.Port, "port", defaultPort, "port for NATS clients; another one if it is taken")

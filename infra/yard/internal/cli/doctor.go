@@ -70,7 +70,7 @@ The exit code is 0 if nothing was found, 1 if something was, 2 if the command li
 	flags.BoolVar(&repair, "repair", false, "repair what is safe to repair; each finding says what that is")
 	flags.BoolVar(&codes, "codes", false, "list the codes of findings, and look at nothing")
 	flags.IntVar(&opts.Looks, "looks", 3, "how often something must be found to be reported")
-	flags.DurationVar(&opts.Wait, "wait", 3*time.Second, "how long to wait before the next look")
+	durationVar(flags, &opts.Wait, "wait", 3*time.Second, "how long to wait before the next look")
 	flags.IntVar(&opts.TasksMax, "tasks", 2_000_000, "how many tasks to hold in memory at once, 75 to 130 bytes each; of more, a partition is read several times")
 	flags.IntVar(&opts.FindingsMax, "most", 100, "how many findings of each code to print")
 	return cmd

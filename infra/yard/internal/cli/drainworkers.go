@@ -9,12 +9,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
 
-// workerPrefixMin is how much of an id names a worker at least.
-const workerPrefixMin = 4
+const (
+	// workerPrefixMin is how much of an id names a worker at least.
+	workerPrefixMin = 4
+	// workerIDMin is the length of the shortest whole id.
+	workerIDMin = 16
+)
 
 const workerNames = `
 
@@ -155,7 +160,10 @@ func workerNamed(all []*yardv1.LiveWorker, arg string) (*yardv1.LiveWorker, erro
 	}
 	switch len(found) {
 	case 0:
-		return &yardv1.LiveWorker{WorkerId: arg}, nil
+		if len(arg) < workerIDMin {
+			return nil, fault.New(fault.NotFound, "no live worker has the name %q, or an id that begins with it: `yard worker list -o wide` shows them", arg)
+		}
+		return &yardv1.LiveWorker{WorkerId: arg}, nil // one that may not have been heard yet
 	case 1:
 		return found[0], nil
 	}

@@ -18,7 +18,7 @@ func (a *app) keysList() *cobra.Command {
 	var limit int
 	req := &yardv1.ListKeysRequest{}
 	cmd := &cobra.Command{
-		Use: "list", Short: "List the order keys with unfinished tasks, those that wait for longest at first",
+		Use: "list", Short: "List the order keys with unfinished tasks, the one that waits for longest first",
 		Example: "  yard keys list --blocked\n  yard keys list --waiting --limit 10",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

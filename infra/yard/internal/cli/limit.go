@@ -2,28 +2,20 @@ package cli
 
 import (
 	"cmp"
-	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
 
 func (a *app) limitCommand() *cobra.Command {
-	return group("limit", "Set, show, list and delete limits that several task types share, and see who holds any limit",
-		a.limitPut(), a.limitGet(), a.limitList(), a.limitTop(), a.limitDelete())
-}
-
-func (a *app) limitPut() *cobra.Command {
-	var l yard.Limit
-	cmd := &cobra.Command{
-		Use: "put NAME", Short: "Create or change a limit that several task types share",
-		Long: `Create a limit, or change the settings that are given as flags. It holds for all types that
-name it (yard type set --limit), together, and takes effect within a second. A smaller
+	one := func(l yard.Limit) error { return a.printLimits([]yard.Limit{l}) }
+	s := settings[yard.Limit, yard.Limit]{
+		kind: "limit", name: "partner-acme",
+		putHelp: help{"Create or change a limit that several task types share", `Create a limit, or change the settings that are given as flags. It holds for all types that
+name it (yard type put --limit), together, and takes effect within a second. A smaller
 limit stops no attempt: fewer start until enough have ended.
 
 With --shadow it counts and holds nothing up: yard limit top tells how many attempts it would
@@ -31,119 +23,35 @@ have held up in the last hour. --shadow=false puts it in force.
 
 With --on-full reject-newest a task is cancelled that has waited for a slot for --on-full-after;
 with --on-full cancel-oldest the attempt is asked to stop that has held a slot for the longest,
-of the same group where the limit is per group. --on-full wait has tasks wait again.`,
-		Example: `  yard limit put partner-acme --max-concurrency 30 --description "what acme's API takes"
+of the same group where the limit is per group. --on-full wait has tasks wait again.`, `  yard limit put partner-acme --max-concurrency 30 --description "what acme's API takes"
   yard limit put partner-acme --rate 100/s
   yard limit put partners --max-concurrency-per-group 3 --description "calls of one partner's API"
   yard limit put partner-acme --max-concurrency 20 --shadow   # what would wait? see yard limit top
   yard limit put previews --max-concurrency-per-group 1 --on-full cancel-oldest   # only the newest of each customer
-  yard type set payout.send --limit partner-acme`,
-		Args: argCount(1, 1, "one name"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				have, err := c.GetLimit(ctx, args[0])
-				if err != nil && !errors.Is(err, &fault.Error{Code: fault.NotFound}) {
-					return err
-				}
-				have.Name = args[0]
-				if cmd.Flags().Changed("description") {
-					have.Description = l.Description
-				}
-				if cmd.Flags().Changed("max-concurrency") {
-					have.MaxConcurrency = l.MaxConcurrency
-				}
-				if cmd.Flags().Changed(perGroupFlag) {
-					have.MaxConcurrencyPerGroup = l.MaxConcurrencyPerGroup
-				}
-				if cmd.Flags().Changed("rate") {
-					have.Rate = l.Rate
-				}
-				if cmd.Flags().Changed("shadow") {
-					have.Shadow = l.Shadow
-				}
-				if cmd.Flags().Changed(onFullFlagName) {
-					if have.OnFull = l.OnFull; l.OnFull == yard.OnFullWait {
-						have.OnFullAfter = 0
-					}
-				}
-				if cmd.Flags().Changed(onFullAfterFlagName) {
-					have.OnFullAfter = l.OnFullAfter
-				}
-				stored, err := c.PutLimit(ctx, have)
-				if err != nil {
-					return err
-				}
-				return a.printLimits([]yard.Limit{stored})
-			})
+  yard type put payout.send --limit partner-acme`},
+		getHelp:  help{short: "Show a limit and how much of it is in use"},
+		listHelp: help{short: "List the limits of the domain that task types share"},
+		delete:   help{short: "Delete a limit that no task type names any more"},
+		flags: func(flags *pflag.FlagSet, l *yard.Limit) {
+			flags.StringVar(&l.Description, "description", l.Description, "for people")
+			flags.IntVar(&l.MaxConcurrency, "max-concurrency", l.MaxConcurrency, "attempts of all its types that run at once in the domain, 1 to 1000000; 0 = any number; a new limit needs one of --max-concurrency, --max-concurrency-per-group and --rate")
+			perGroup(flags, &l.MaxConcurrencyPerGroup)
+			rateFlags(flags, &l.Rate)
+			flags.BoolVar(&l.Shadow, "shadow", l.Shadow, "count what it would hold up, and hold nothing up; not with --max-concurrency-per-group")
+			onFullFlags(flags, l)
 		},
+		complete: func(l *yard.Limit, name string) { l.Name = name },
+		fetch:    (*yard.Client).GetLimit, store: (*yard.Client).PutLimit, remove: (*yard.Client).DeleteLimit, all: (*yard.Client).Limits,
+		printStored: one, printOne: a.printLimit, printDeleted: one, printAll: a.printLimits,
 	}
-	cmd.Flags().StringVar(&l.Description, "description", "", "for people")
-	cmd.Flags().IntVar(&l.MaxConcurrency, "max-concurrency", 0, "attempts of all its types that run at once in the domain, 1 to 1000000; 0 = any number; a new limit needs it, or --max-concurrency-per-group, or a rate")
-	perGroup(cmd.Flags(), &l.MaxConcurrencyPerGroup)
-	rateFlags(cmd.Flags(), &l.Rate)
-	cmd.Flags().BoolVar(&l.Shadow, "shadow", false, "count what it would hold up, and hold nothing up; not with --max-concurrency-per-group")
-	onFullFlags(cmd.Flags(), &l)
-	return cmd
-}
-
-func (a *app) limitGet() *cobra.Command {
-	return &cobra.Command{
-		Use: "get NAME", Short: "Show a limit and how much of it is in use", Args: argCount(1, 1, "one name"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				l, err := c.GetLimit(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				return a.printLimit(l)
-			})
-		},
-	}
-}
-
-func (a *app) limitList() *cobra.Command {
-	return &cobra.Command{
-		Use: "list", Short: "List the limits of the domain that task types share", Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				var all []yard.Limit
-				for l, err := range c.Limits(ctx) {
-					if err != nil {
-						return err
-					}
-					all = append(all, l)
-				}
-				return a.printLimits(all)
-			})
-		},
-	}
-}
-
-func (a *app) limitDelete() *cobra.Command {
-	var revision int64
-	cmd := &cobra.Command{
-		Use: "delete NAME", Short: "Delete a limit that no task type names any more",
-		Example: "  yard limit delete partner-acme",
-		Args:    argCount(1, 1, "one name"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				l, err := c.DeleteLimit(ctx, args[0], revision)
-				if err != nil {
-					return err
-				}
-				return a.printLimits([]yard.Limit{l})
-			})
-		},
-	}
-	cmd.Flags().Int64Var(&revision, "revision", 0, "delete only this revision, as --output wide shows it; 0 = any")
-	return cmd
+	return group("limit", "Put, get, list and delete limits that several task types share, and see who holds any limit", append(s.commands(a), a.limitTop())...)
 }
 
 const perGroupFlag = "max-concurrency-per-group"
 
 // perGroup is the flag of a limit that counts per group.
 func perGroup(flags *pflag.FlagSet, n *int) {
-	flags.IntVar(n, perGroupFlag, 0, "attempts of each group of tasks that run at once; 0 = no limit; a group may have its own number (yard group put)")
+	flags.IntVar(n, perGroupFlag, *n, "attempts of each group of tasks that run at once; 0 = no limit; a group may have its own number (yard group put)")
 }
 
 // wireLimit is a limit as the API writes it.

@@ -11,6 +11,7 @@ import (
 )
 
 func TestASessionWithLimits(t *testing.T) {
+	testkit.Slow(t, "takes a system of its own through many commands")
 	system := startStack(t)
 	s := &session{t: t, url: system.URL}
 	s.do("domain", "put", "shop", "--max-concurrency", "6")
@@ -33,11 +34,11 @@ func TestASessionWithLimits(t *testing.T) {
 	s.do("tasklist", "put", "mail", "--rate", "100/s burst 10")
 	s.do("--output", "wide", "tasklist", "list")
 	s.do("tasklist", "put", "mail", "--rate", "0")
-	s.do("type", "set", "slowly", "--rate", "1/m")
+	s.do("type", "put", "slowly", "--rate", "1/m")
 	s.do("type", "get", "slowly")
 	s.do("type", "delete", "slowly")
-	s.do("type", "set", "stuck", "--limit", "acme", "--limit", "nothing")
-	s.do("type", "set", "stuck", "--limit", "acme", "--limit", "other", "--max-concurrency", "3")
+	s.do("type", "put", "stuck", "--limit", "acme", "--limit", "nothing")
+	s.do("type", "put", "stuck", "--limit", "acme", "--limit", "other", "--max-concurrency", "3")
 	s.do("--json", "type", "list")
 	s.do("limit", "delete", "acme")
 
@@ -58,8 +59,8 @@ func TestASessionWithLimits(t *testing.T) {
 	s.do("limit", "get", "acme")
 	s.do("--json", "limit", "get", "other")
 
-	s.do("type", "set", "stuck", "--limit", "other")
-	s.do("type", "set", "stuck", "--limit", "")
+	s.do("type", "put", "stuck", "--limit", "other")
+	s.do("type", "put", "stuck", "--limit", "")
 	s.do("--json", "limit", "list")
 	s.do("limit", "delete", "acme")
 	s.do("limit", "delete", "acme")

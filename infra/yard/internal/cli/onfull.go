@@ -15,17 +15,17 @@ import (
 
 const onFullFlagName, onFullAfterFlagName = "on-full", "on-full-after"
 
-// onFullFlag is what a limit does that is full, on the command line: "reject-newest". It is a pflag.Value.
-type onFullFlag yard.OnFull
+// onFullFlag is what a full limit does, on the command line: "reject-newest". It is a pflag.Value.
+type onFullFlag yard.Limit
 
 // onFullFlags adds the flags of what a limit does that is full.
 func onFullFlags(flags *pflag.FlagSet, l *yard.Limit) {
-	flags.Var((*onFullFlag)(&l.OnFull), onFullFlagName, "what happens to a task that has waited for a slot: wait, reject-newest or cancel-oldest")
-	flags.DurationVar(&l.OnFullAfter, onFullAfterFlagName, 0, "how long a task waits until --on-full acts, 100ms to 24h; 0 = 1s")
+	flags.Var((*onFullFlag)(l), onFullFlagName, "what happens to a task that has waited for a slot: wait, reject-newest or cancel-oldest")
+	durationVar(flags, &l.OnFullAfter, onFullAfterFlagName, l.OnFullAfter, "how long a task waits until --on-full acts, 100ms to 24h; 0 = 1s")
 }
 
 // String writes it as it is read.
-func (p *onFullFlag) String() string { return strings.ReplaceAll(string(*p), "_", "-") }
+func (p *onFullFlag) String() string { return strings.ReplaceAll(string(p.OnFull), "_", "-") }
 
 // Type names it in the help.
 func (p *onFullFlag) Type() string { return "policy" }
@@ -34,7 +34,9 @@ func (p *onFullFlag) Type() string { return "policy" }
 func (p *onFullFlag) Set(text string) error {
 	switch one := yard.OnFull(strings.ReplaceAll(text, "-", "_")); one {
 	case yard.OnFullWait, yard.OnFullRejectNewest, yard.OnFullCancelOldest:
-		*p = onFullFlag(one)
+		if p.OnFull = one; one == yard.OnFullWait {
+			p.OnFullAfter = 0
+		}
 		return nil
 	}
 	return errors.New("want wait, reject-newest or cancel-oldest")

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
@@ -82,13 +83,17 @@ func (a *app) stopCommand(how stopping, kind, example string, stop func(*yard.Cl
 				if err != nil {
 					return err
 				}
-				return a.printStop(how, kind, args[0], p, answer)
+				if err := a.printStop(how, kind, args[0], p, answer); err != nil {
+					return err
+				}
+				a.noteUnknown(ctx, c, kind, args[0])
+				return nil
 			})
 		},
 	}
 	cmd.Flags().StringVar(&o.Reason, "reason", "", "why, for people")
 	cmd.Flags().StringVar(&o.By, "by", "", "who "+how.verbs+" it, for people; default the user of this system")
-	cmd.Flags().DurationVar(&o.For, "for", 0, "it ends by itself after this, 1s to 366 days; default: not before it is resumed")
+	durationVar(cmd.Flags(), &o.For, "for", 0, "it ends by itself after this, 1s to 366 days; default: not before it is resumed")
 	return cmd
 }
 
@@ -108,12 +113,38 @@ func (a *app) resumeCommand(kind, example string, resume, undrain func(*yard.Cli
 				if err != nil {
 					return err
 				}
-				return a.printStop(how, kind, args[0], p, answer)
+				if a.json {
+					return a.printJSON(answer(wirePause(&p)))
+				}
+				_, err = fmt.Fprintf(a.Out, "%s %s is resumed; it was %s %s\n", kind, args[0], strings.ToLower(how.done), pauseOf(wirePause(&p)))
+				return err
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&drain, "drain", false, "end the drain, in place of the pause")
 	return cmd
+}
+
+// noteUnknown says that a name is used by nothing yet: it may be misspelled. Names exist by being used, so that is no error.
+func (a *app) noteUnknown(ctx context.Context, c *yard.Client, kind, name string) {
+	ctx, cancel := context.WithTimeout(ctx, knownWithin)
+	defer cancel()
+	known := true // also if the caller may not ask
+	switch kind {
+	case "tasklist":
+		d, err := c.Wire().DescribeTasklist(ctx, name)
+		if err == nil {
+			d.Pause, d.Drain = nil, nil
+			_, err = c.GetTasklist(ctx, name)
+			known = !unused(d) || err == nil
+		}
+	case "type":
+		_, err := c.GetType(ctx, name)
+		known = fault.CodeOf(err) != fault.NotFound
+	}
+	if !known {
+		fmt.Fprintf(a.Err, "note: %s %s has no settings and no tasks in domain %s: is the name right?\n", kind, name, a.domain)
+	}
 }
 
 // pauserBytesMax is how long the engine takes the name of who pauses or drains to be.

@@ -10,6 +10,7 @@ import (
 )
 
 func TestASessionWithPauses(t *testing.T) {
+	testkit.Slow(t, "takes a system of its own through many commands")
 	system := startStack(t)
 	s := &session{t: t, url: system.URL}
 	s.do("domain", "put", "shop")
@@ -83,6 +84,7 @@ func TestASessionWithStoppedGroups(t *testing.T) {
 }
 
 func TestASessionWithPurgesOfGroups(t *testing.T) {
+	testkit.Slow(t, "takes a system of its own through many commands")
 	system := startStack(t)
 	s := &session{t: t, url: system.URL}
 	s.do("domain", "put", "shop")
@@ -97,10 +99,10 @@ func TestASessionWithPurgesOfGroups(t *testing.T) {
 		want string
 		args []string
 	}{
-		{`"found":1`, []string{"tasklist", "purge", "mail", "--group", "other", "--preview"}},
-		{`"found":2`, []string{"type", "purge", "email.send", "--group", "acme", "--preview"}},
-		{`"cancelled":2`, []string{"group", "purge", "acme", "--tasklist", "mail", "--type", "email.send"}},
-		{`"found":2`, []string{"tasklist", "purge", "mail", "--preview"}},
+		{`"found":1`, []string{"tasklist", "purge", "mail", "--group", "other"}},
+		{`"found":2`, []string{"type", "purge", "email.send", "--group", "acme"}},
+		{`"cancelled":2`, []string{"group", "purge", "acme", "--yes", "--tasklist", "mail", "--type", "email.send"}},
+		{`"found":2`, []string{"tasklist", "purge", "mail"}},
 	} {
 		if out := s.do(append([]string{"--json"}, c.args...)...); !strings.Contains(out, c.want) {
 			t.Errorf("%v: %s, want %s", c.args, out, c.want)
@@ -109,18 +111,19 @@ func TestASessionWithPurgesOfGroups(t *testing.T) {
 }
 
 func TestASessionWithPurges(t *testing.T) {
+	testkit.Slow(t, "takes a system of its own through many commands")
 	system := startStack(t)
 	s := &session{t: t, url: system.URL}
 	s.do("domain", "put", "shop")
 	s.do("task", "submit", "email.send", "{}", "--tasklist", "mail", "--delay", "1h")
 	s.do("task", "submit", "email.send", "{}", "--tasklist", "bulk", "--delay", "1h")
 	untilSaid(t, system.URL, func(out string) bool { return strings.Count(out, `"task_id"`) == 2 }, "task", "list", "--state", "waiting")
-	s.do("tasklist", "purge", "mail", "--preview")
-	s.do("tasklist", "purge", "mail", "--older-than", "1h")
-	s.do("--json", "tasklist", "purge", "mail", "--state", "waiting", "--reason", "sent twice", "--by", "ann", "--rate", "1000")
-	s.do("tasklist", "purge", "mail", "--type", "email.send")
-	s.do("type", "purge", "email.send", "--tasklist", "mail")
-	s.do("type", "purge", "email.send", "--by", "ann")
+	s.do("tasklist", "purge", "mail")
+	s.do("tasklist", "purge", "mail", "--yes", "--older-than", "1h")
+	s.do("--json", "tasklist", "purge", "mail", "--yes", "--state", "waiting", "--reason", "sent twice", "--by", "ann", "--rate", "1000")
+	s.do("tasklist", "purge", "mail", "--yes", "--type", "email.send")
+	s.do("type", "purge", "email.send", "--yes", "--tasklist", "mail")
+	s.do("type", "purge", "email.send", "--yes", "--by", "ann")
 	s.do("tasklist", "purge", "mail", "--rate", "0")
 	s.do("tasklist", "purge", "mail", "--state", "happy")
 	s.do("tasklist", "purge", "mail", "--state", "completed")

@@ -112,10 +112,10 @@ func (a *app) payload(p *yardv1.Payload) string {
 // orderText is the order key of a task, and whether it waits for its turn.
 func orderText(t *yardv1.Task) string {
 	if t.Blocked {
-		return t.OrderKey + ", it blocks that: cancel it, or run it again"
+		return t.OrderKey + ", which it blocks: `yard keys unblock` or `yard keys skip` lets the key go on"
 	}
 	if t.AwaitsTurn {
-		return t.OrderKey + ", it waits for the task before it"
+		return t.OrderKey + ", waits for the task before it"
 	}
 	return t.OrderKey
 }
@@ -148,7 +148,7 @@ func (a *app) printTask(t *yardv1.Task) error {
 		about.row("finish by", at(t.FinishByMs))
 	}
 	about.row("finished", at(t.FinishedAtMs))
-	about.row("granted", fmt.Sprintf("%d times, %d failures", t.Grants, t.Failures))
+	about.row("attempts", fmt.Sprintf("%d (%d failed)", t.Grants, t.Failures))
 	about.row("payload", a.payload(t.Payload))
 	for _, optional := range []struct {
 		name, text string
@@ -194,10 +194,7 @@ func eventCells(e *yardv1.TaskEvent) []any {
 		grant = fmt.Sprint(e.Grant)
 	}
 	message := strings.TrimSpace(e.ErrorType + " " + e.Message)
-	switch {
-	case e.Kept:
-		message = strings.TrimSpace(message + " (tries again in place, due " + at(e.DueAtMs) + ")")
-	case e.DueAtMs > 0:
+	if e.DueAtMs > 0 {
 		message = strings.TrimSpace(message + " (due " + at(e.DueAtMs) + ")")
 	}
 	return []any{at(e.AtMs), e.Kind.Name(), grant, orDash(e.Worker), message}

@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli"
-	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
 // A server that is not there, says nothing, or has no JetStream is waited for no longer than --timeout says.
@@ -58,5 +58,5 @@ func TestProvisionEndsInTime(t *testing.T) {
 // withoutJetStream is the URL of such a server.
 func withoutJetStream(t *testing.T) string {
 	t.Helper()
-	return testkit.RunNATS(t, testkit.WithServerOptions(func(o *server.Options) { o.JetStream = false })).URL
+	return natskit.Run(t, natskit.WithOptions(func(o *server.Options) { o.JetStream = false })).URL
 }

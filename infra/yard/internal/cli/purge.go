@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,28 +37,29 @@ func (a *app) typePurge() *cobra.Command {
 	return cmd
 }
 
+// purgedStates are those of tasks that do not run.
+var purgedStates = []string{"waiting", "ready", "backoff"}
+
 // purgeCommand cancels, or counts, the tasks of a tasklist, a type or a group. What it answers with --json is the API's, as the sum of all steps.
 func (a *app) purgeCommand(kind, example string, o *yard.PurgeOptions, purge func(*yard.Client, context.Context, string, yard.PurgeOptions) (yard.Purged, error), answer func(*yardv1.Purged) codec.Message) *cobra.Command {
 	var states []string
+	yes := false
 	cmd := &cobra.Command{
 		Use: "purge NAME", Short: "Cancel the tasks of a " + kind + " that do not run, or count them",
 		Long: `Cancel the tasks of a ` + kind + ` that do not run: those that are ready, delayed, or wait for their
 next attempt, and were created before the purge began. It goes step by step, with progress, until
-none is left; ctrl-C ends it, and a second purge does no harm. --preview counts only.`,
-		Example: "  yard " + kind + " purge " + example + " --preview\n  yard " + kind + " purge " + example + ` --reason "sent twice"`,
+none is left; ctrl-C ends it, and a second purge does no harm. Without --yes they are only counted.`,
+		Example: "  yard " + kind + " purge " + example + "\n  yard " + kind + " purge " + example + ` --reason "sent twice" --yes`,
 		Args:    argCount(1, 1, "one name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.States = nil
-			for _, name := range states {
-				var s yardv1.TaskState
-				if err := s.UnmarshalText([]byte(name)); err != nil {
-					return usagef("--state: %w; want some of waiting, ready, backoff", err)
-				}
-				o.States = append(o.States, s)
+			var err error
+			if o.States, err = statesOf(states, purgedStates); err != nil {
+				return err
 			}
 			if o.Rate < 1 {
 				return usagef("--rate %d: want at least one task a second", o.Rate)
 			}
+			o.Preview = !yes
 			if !cmd.Flags().Changed("by") {
 				o.By = userName()
 			}
@@ -65,10 +67,10 @@ none is left; ctrl-C ends it, and a second purge does no harm. --preview counts 
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVar(&states, "state", nil, "only in these states: waiting, ready, backoff; default all of them")
-	flags.DurationVar(&o.OlderThan, "older-than", 0, "only tasks created at least this long ago, up to 366 days")
+	flags.StringSliceVar(&states, "state", nil, "only in these states: "+strings.Join(purgedStates, ", ")+"; default all of them")
+	durationVar(flags, &o.OlderThan, "older-than", 0, "only tasks created at least this long ago, up to 366 days")
 	flags.BoolVar(&o.Running, "running", false, "ask the workers of running tasks to stop, too")
-	flags.BoolVar(&o.Preview, "preview", false, "count what would be cancelled, and change nothing")
+	flags.BoolVar(&yes, "yes", false, yesUsage)
 	flags.IntVar(&o.Rate, "rate", 500, "the most tasks to cancel a second")
 	flags.StringVar(&o.Reason, "reason", "", "why, for people; it is in the history of each task")
 	flags.StringVar(&o.By, "by", "", "who purges it, for people; default the user of this system")
@@ -101,9 +103,12 @@ func (a *app) purge(ctx context.Context, c *yard.Client, name string, o yard.Pur
 	var t table
 	t.row("FOUND", "CANCELLED", "ASKED TO STOP", "ENDED", "UNDECIDED")
 	t.row(p.Found, p.Cancelled, p.CancelRequested, p.Ended, p.Undecided)
-	if err := a.printTable(&t); err != nil || p.UnreadBatches == 0 {
-		return err
+	err = a.printTable(&t)
+	if err == nil && p.UnreadBatches > 0 {
+		_, err = fmt.Fprintf(a.Out, "%d batches of tasks are on disk only and were not searched; some may be of it\n", p.UnreadBatches)
 	}
-	_, err = fmt.Fprintf(a.Out, "%d batches of tasks are on disk only and were not searched; some may be of it\n", p.UnreadBatches)
+	if err == nil && o.Preview {
+		_, err = fmt.Fprintln(a.Out, notDone)
+	}
 	return err
 }

@@ -34,7 +34,7 @@ var quarantineKinds = map[string]logv1.QuarantineKind{
 
 func (a *app) quarantineCommand() *cobra.Command {
 	return group("quarantine", "Look after what could not be read or written",
-		a.quarantineList(), a.quarantineShow(), a.quarantineRedrive(), a.quarantineDrop())
+		a.quarantineList(), a.quarantineGet(), a.quarantineRedrive(), a.quarantineDrop())
 }
 
 func (a *app) quarantineList() *cobra.Command {
@@ -71,10 +71,10 @@ func (a *app) quarantineList() *cobra.Command {
 	return cmd
 }
 
-func (a *app) quarantineShow() *cobra.Command {
+func (a *app) quarantineGet() *cobra.Command {
 	return &cobra.Command{
-		Use: "show ITEM", Short: "Show an item: where it comes from, why it is here, what it holds",
-		Example: "  yard quarantine show 12",
+		Use: "get ITEM", Short: "Show an item: where it comes from, why it is here, what it holds",
+		Example: "  yard quarantine get 12",
 		Args:    argCount(1, 1, "the number of one item"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withItems(cmd.Context(), args, func(ctx context.Context, js jetstream.JetStream, seq uint64) error {
@@ -114,22 +114,36 @@ it is stored there.`,
 func (a *app) quarantineDrop() *cobra.Command {
 	yes := false
 	cmd := &cobra.Command{
-		Use: "drop ITEM…", Short: "Delete items forever",
+		Use: "drop ITEM…", Short: "Delete items forever, or list them first",
 		Example: "  yard quarantine drop 12 --yes",
 		Args:    argCount(1, -1, "the numbers of items"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !yes {
-				return usagef("what is dropped is lost forever: say so with --yes")
-			}
-			return a.withItems(cmd.Context(), args, func(ctx context.Context, js jetstream.JetStream, seq uint64) error {
+			var items []quarantine.Item
+			err := a.withItems(cmd.Context(), args, func(ctx context.Context, js jetstream.JetStream, seq uint64) error {
+				if !yes {
+					item, err := quarantine.Get(ctx, js, seq)
+					if err != nil {
+						return err
+					}
+					items = append(items, item)
+					return nil
+				}
 				if err := quarantine.Drop(ctx, js, seq); err != nil {
 					return err
 				}
 				return a.printDone("dropped", seq, 0)
 			})
+			if err != nil || yes {
+				return err
+			}
+			if err := a.printItems(items); err != nil || a.json {
+				return err
+			}
+			_, err = fmt.Fprintln(a.Out, notDone)
+			return err
 		},
 	}
-	cmd.Flags().BoolVar(&yes, "yes", false, "really delete them")
+	cmd.Flags().BoolVar(&yes, "yes", false, yesUsage)
 	return cmd
 }
 

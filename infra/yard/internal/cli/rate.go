@@ -23,7 +23,7 @@ func rateFlags(flags *pflag.FlagSet, r *yard.Rate) {
 // String writes it as it is read.
 func (r *rateFlag) String() string {
 	if r.Tasks == 0 {
-		return ""
+		return "0"
 	}
 	return rateText(yard.Rate(*r))
 }

@@ -14,32 +14,18 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
 
-// ruleFlags adds the flags of what a retry policy has beside its waits and attempts; they set fields of r.
-func ruleFlags(flags *pflag.FlagSet, r *yard.RetryPolicy) {
-	flags.StringSliceVar(&r.NonRetryable, "non-retryable", nil, "error type that makes it a dead letter at once; may be repeated")
+// policyFlags adds the flags of a retry policy; their defaults are what it has.
+func policyFlags(flags *pflag.FlagSet, r *yard.RetryPolicy) {
+	flags.IntVar(&r.MaxAttempts, "max-attempts", r.MaxAttempts, "failures until a task is a dead letter; default 5")
+	durationVar(flags, &r.InitialInterval, "initial-interval", r.InitialInterval, "wait after the first failure; default 1s")
+	flags.Float64Var(&r.Backoff, "backoff", r.Backoff, "factor by which each further wait is longer; default 2")
+	durationVar(flags, &r.MaxInterval, "max-interval", r.MaxInterval, "longest wait; default 10m")
+	flags.StringSliceVar(&r.NonRetryable, "non-retryable", r.NonRetryable, "error type that makes it a dead letter at once; may be repeated")
 	flags.Var((*errorFlag)(&r.ByError), "by-error", "other numbers for one error type, such as busy:max-attempts=20,initial-interval=1m; may be repeated")
 	flags.Var(&choiceFlag[yard.Jitter]{&r.Jitter, []yard.Jitter{yard.JitterSlight, yard.JitterFull, yard.JitterEqual, yard.JitterNone}}, "jitter", "how waits are spread; default slight")
-	flags.IntVar(&r.MaxDeliveries, "max-deliveries", 0, "times that it is given to a worker until it is a dead letter; 0 = any number")
+	flags.IntVar(&r.MaxDeliveries, "max-deliveries", r.MaxDeliveries, "times that it is given to a worker until it is a dead letter; 0 = any number")
 	flags.Var(&choiceFlag[yard.OnLost]{&r.OnLost, []yard.OnLost{yard.OnLostRetry, yard.OnLostFail, yard.OnLostDead}}, "on-lost", "what follows when its worker sends no more heartbeats; default retry")
-	flags.DurationVar(&r.PinnedFor, "pinned-for", 0, "how long after the first failure of an attempt its worker may try again in place, up to 1h; 0 = not at all")
 	flags.Var(&choiceFlag[yard.OnTimeout]{&r.OnTimeout, []yard.OnTimeout{yard.OnTimeoutFail, yard.OnTimeoutDead}}, "on-timeout", "what follows when an attempt takes too long; default fail")
-}
-
-// overlayRules puts the flags that were given on top of what a policy has; a list replaces the one that it has.
-func overlayRules(have *yard.RetryPolicy, r yard.RetryPolicy, given func(string) bool) {
-	for name, set := range map[string]func(){
-		"non-retryable":  func() { have.NonRetryable = r.NonRetryable },
-		"by-error":       func() { have.ByError = r.ByError },
-		"jitter":         func() { have.Jitter = r.Jitter },
-		"max-deliveries": func() { have.MaxDeliveries = r.MaxDeliveries },
-		"on-lost":        func() { have.OnLost = r.OnLost },
-		"on-timeout":     func() { have.OnTimeout = r.OnTimeout },
-		"pinned-for":     func() { have.PinnedFor = r.PinnedFor },
-	} {
-		if given(name) {
-			set()
-		}
-	}
 }
 
 // noPolicy tells whether r says nothing.
@@ -84,7 +70,7 @@ func (f *choiceFlag[S]) Set(text string) error {
 	return nil
 }
 
-// errorFlag is what policies have for error types on the command line: "TYPE:NAME=VALUE,NAME=VALUE", or "" for none. It is a pflag.Value.
+// errorFlag is what policies have for error types on the command line: "TYPE:NAME=VALUE,NAME=VALUE", or "" for none. It is a pflag.SliceValue.
 type errorFlag []yard.ErrorRetry
 
 // String writes them as they are read.
@@ -111,9 +97,9 @@ func (f *errorFlag) Set(text string) error {
 		case "max-attempts":
 			rule.MaxAttempts, err = strconv.Atoi(value)
 		case "initial-interval":
-			rule.InitialInterval, err = time.ParseDuration(value)
+			rule.InitialInterval, err = parseDuration(value)
 		case "max-interval":
-			rule.MaxInterval, err = time.ParseDuration(value)
+			rule.MaxInterval, err = parseDuration(value)
 		case "backoff":
 			rule.Backoff, err = strconv.ParseFloat(value, 64)
 		default:
@@ -124,6 +110,28 @@ func (f *errorFlag) Set(text string) error {
 		}
 	}
 	*f = append(*f, rule)
+	return nil
+}
+
+// GetSlice returns each rule as Set parses it.
+func (f *errorFlag) GetSlice() (texts []string) {
+	for _, rule := range *f {
+		texts = append(texts, rulesText([]yard.ErrorRetry{rule}))
+	}
+	return texts
+}
+
+// Append adds one.
+func (f *errorFlag) Append(text string) error { return f.Set(text) }
+
+// Replace sets all.
+func (f *errorFlag) Replace(texts []string) error {
+	*f = nil
+	for _, text := range texts {
+		if err := f.Set(text); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -154,7 +162,6 @@ func wirePolicy(r *yard.RetryPolicy) *yardv1.RetryPolicy {
 	w := &yardv1.RetryPolicy{
 		MaxAttempts: int32(r.MaxAttempts), InitialIntervalMs: r.InitialInterval.Milliseconds(),
 		Backoff: r.Backoff, MaxIntervalMs: r.MaxInterval.Milliseconds(), NonRetryable: r.NonRetryable, MaxDeliveries: int32(r.MaxDeliveries),
-		PinnedForMs: r.PinnedFor.Milliseconds(),
 	}
 	// What the engine has stored are names that it knows; no name is none.
 	_ = w.Jitter.UnmarshalText([]byte(r.Jitter))
@@ -178,7 +185,7 @@ func policyOf(w *yardv1.RetryPolicy) *yard.RetryPolicy {
 	r := &yard.RetryPolicy{
 		MaxAttempts: int(w.MaxAttempts), InitialInterval: ms(w.InitialIntervalMs), Backoff: w.Backoff, MaxInterval: ms(w.MaxIntervalMs),
 		NonRetryable: w.NonRetryable, Jitter: yard.Jitter(w.Jitter.Name()), MaxDeliveries: int(w.MaxDeliveries),
-		OnLost: yard.OnLost(w.OnLost.Name()), OnTimeout: yard.OnTimeout(w.OnTimeout.Name()), PinnedFor: ms(w.PinnedForMs),
+		OnLost: yard.OnLost(w.OnLost.Name()), OnTimeout: yard.OnTimeout(w.OnTimeout.Name()),
 	}
 	for _, e := range w.ByError {
 		r.ByError = append(r.ByError, yard.ErrorRetry{
@@ -195,10 +202,6 @@ func policyRows(about *table, r yard.RetryPolicy) {
 	about.row("first wait", or(span(r.InitialInterval), "1s, the default"))
 	about.row("backoff", number(r.Backoff, "2, the default"))
 	about.row("longest wait", or(span(r.MaxInterval), "10m0s, the default"))
-	pinned := ""
-	if r.PinnedFor > 0 {
-		pinned = span(r.PinnedFor)
-	}
 	for _, one := range [][2]string{
 		{"not retried", strings.Join(r.NonRetryable, ", ")},
 		{"by error", rulesText(r.ByError)},
@@ -206,7 +209,6 @@ func policyRows(about *table, r yard.RetryPolicy) {
 		{"max deliveries", number(float64(r.MaxDeliveries), "")},
 		{"if lost", string(r.OnLost)},
 		{"on time-out", string(r.OnTimeout)},
-		{"in place for", pinned},
 	} {
 		if one[1] != "" {
 			about.row(one[0], one[1])

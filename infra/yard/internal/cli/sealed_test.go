@@ -129,7 +129,7 @@ func TestDevOnASealedServerSaysHowToLogIn(t *testing.T) {
 // What the bench and the demo do on a cluster with users and TLS is what their users may: the
 // server's log has no violation. What a login cannot do is refused before the first task.
 func TestBenchAndDemoOnASealedCluster(t *testing.T) {
-	testkit.Long(t, "runs the bench and the demo")
+	testkit.Slow(t, "runs the bench and the demo")
 	dir := t.TempDir()
 	files := testkit.NewCertificates(t, dir)
 	render := []string{"auth", "render", "--out", dir, "--history-partitions", "2", "--matching-shards", "2", "--tls-server-cert", files.Cert, "--tls-server-key", files.Key}

@@ -40,7 +40,6 @@ type submitFlags struct {
 	orderKey     string
 	batch        string
 	blocksKey    bool
-	parksKey     bool
 }
 
 // countMax bounds --count.
@@ -76,27 +75,25 @@ requests; each is accepted completely or not at all.`,
 	flags := cmd.Flags()
 	flags.StringVarP(&f.tasklist, "tasklist", "t", "", "where it queues")
 	flags.IntVarP(&f.priority, "priority", "p", 0, "1 (most urgent) to 5; 0 = the tasklist's, by default 3")
-	flags.DurationVar(&f.delay, "delay", 0, "run it so long after now")
+	durationVar(flags, &f.delay, "delay", 0, "run it so long after now")
 	flags.StringVar(&f.at, "at", "", "run it at this time, such as 2026-12-24T18:00:00+01:00")
-	flags.IntVar(&f.retry.MaxAttempts, "max-attempts", 0, "failures until it is dead; 0 = the type's")
-	ruleFlags(flags, &f.retry)
-	flags.DurationVar(&f.startToClose, "start-to-close", 0, "bound of one attempt; 0 = the type's")
-	flags.DurationVar(&f.heartbeat, "heartbeat", 0, "silence after which an attempt is lost; 0 = the type's")
-	flags.DurationVar(&f.startWithin, "start-within", 0, "expire it unless it has begun by then; 0 = the type's")
-	flags.DurationVar(&f.finishWithin, "finish-within", 0, "expire it unless it is completed by then; 0 = the type's")
+	policyFlags(flags, &f.retry)
+	durationVar(flags, &f.startToClose, "start-to-close", 0, "bound of one attempt; 0 = the type's")
+	durationVar(flags, &f.heartbeat, "heartbeat", 0, "silence after which an attempt is lost; 0 = the type's")
+	durationVar(flags, &f.startWithin, "start-within", 0, "expire it unless it has begun by then; 0 = the type's")
+	durationVar(flags, &f.finishWithin, "finish-within", 0, "expire it unless it is completed by then; 0 = the type's")
 	flags.StringVarP(&f.file, "file", "f", "", `file with tasks as JSON; "-" is standard input`)
-	flags.IntVar(&f.count, "count", 1, "hand in so many of it")
+	flags.IntVar(&f.count, "count", 1, "submit this many copies")
 	flags.StringArrayVar(&f.headers, "header", nil, "a header as name=value; may be given several times")
 	flags.StringVar(&f.group, "group", "", "its group, such as a customer: groups start in turn")
 	flags.IntVar(&f.cost, "cost", 0, "starts of a rate that each attempt uses, 1 to 1000; 0 = the type's, by default 1")
-	flags.StringVar(&f.unique.Key, "unique-key", "", "what it is to be done once for: while a task has this key, no other is created with it")
-	flags.DurationVar(&f.unique.For, "unique-for", 0, "how long the key stays taken after its end")
+	flags.StringVar(&f.unique.Key, "unique-key", "", "only one live task may hold this key")
+	durationVar(flags, &f.unique.For, "unique-for", 0, "how long the key stays taken after the task has finished")
 	flags.BoolVar(&f.unique.Reject, "reject", false, "fail where another task has the key; default: print that task's id")
 	flags.BoolVar(&f.unique.Replace, "replace", false, "change the task that has the key into this one, unless an attempt of it has begun")
-	flags.StringVar(&f.orderKey, "order-key", "", "what it stays in order with, such as an account: tasks with the same key run one at a time")
+	flags.StringVar(&f.orderKey, "order-key", "", "such as an account: tasks with the same key run one at a time, in order")
 	flags.StringVar(&f.batch, "batch", "", "the batch that it is a member of, which must be open")
 	flags.BoolVar(&f.blocksKey, "block", false, "where it would be dead, hold up its order key instead, until it is cancelled or run again")
-	flags.BoolVar(&f.parksKey, "park", false, "like --block, and all that waits behind it with its order key leaves memory at once")
 	flags.BoolVarP(&f.wait, "wait", "w", false, "watch it until it is finished (one task only)")
 	return cmd
 }
@@ -118,10 +115,6 @@ func (a *app) tasksToSubmit(f submitFlags, args []string) (tasks []yard.Task, wa
 		return nil, false, usagef("--unique-key goes with one task, not with --count")
 	case f.blocksKey && f.orderKey == "":
 		return nil, false, usagef("--block goes with --order-key")
-	case f.parksKey && f.orderKey == "":
-		return nil, false, usagef("--park goes with --order-key")
-	case f.parksKey && f.blocksKey:
-		return nil, false, usagef("--park excludes --block")
 	case f.file != "" && (f.delay != 0 || f.at != "" || !noPolicy(f.retry) || f.startToClose != 0 || f.heartbeat != 0 || f.startWithin != 0 || f.finishWithin != 0 || len(f.headers) > 0 || f.group != "" || f.cost != 0 || f.unique.Key != "" || f.orderKey != "" || f.batch != ""):
 		return nil, false, usagef("only --tasklist, --priority and --wait go with --file: the rest is in its tasks")
 	}
@@ -140,7 +133,7 @@ func (a *app) tasksToSubmit(f submitFlags, args []string) (tasks []yard.Task, wa
 func tasksOfFlags(f submitFlags, args []string) ([]yard.Task, error) {
 	task := yard.Task{
 		Type: args[0], Tasklist: f.tasklist, Priority: f.priority, Delay: f.delay,
-		StartToClose: f.startToClose, HeartbeatTimeout: f.heartbeat, StartWithin: f.startWithin, FinishWithin: f.finishWithin, Group: f.group, Cost: f.cost, OrderKey: f.orderKey, Batch: f.batch, BlocksKey: f.blocksKey, ParksKey: f.parksKey,
+		StartToClose: f.startToClose, HeartbeatTimeout: f.heartbeat, StartWithin: f.startWithin, FinishWithin: f.finishWithin, Group: f.group, Cost: f.cost, OrderKey: f.orderKey, Batch: f.batch, BlocksKey: f.blocksKey,
 	}
 	var err error
 	if task.Headers, err = headersOf(f.headers); err != nil {
@@ -274,7 +267,7 @@ func taskOf(w *yardv1.NewTask, f submitFlags) yard.Task {
 		StartToClose: ms(w.StartToCloseMs), HeartbeatTimeout: ms(w.HeartbeatTimeoutMs), Traceparent: w.Traceparent,
 		StartWithin: ms(w.StartWithinMs), FinishWithin: ms(w.FinishWithinMs), Headers: w.Headers,
 		Group: w.Group, Cost: int(w.Cost), Retry: policyOf(w.Retry), OrderKey: w.OrderKey, Batch: w.BatchId,
-		BlocksKey: w.OrderPolicy == yardv1.OrderPolicy_ORDER_POLICY_BLOCK, ParksKey: w.OrderPolicy == yardv1.OrderPolicy_ORDER_POLICY_PARK,
+		BlocksKey: w.OrderPolicy == yardv1.OrderPolicy_ORDER_POLICY_BLOCK,
 	}
 	if w.UniqueKey != "" {
 		task.Unique = &yard.Unique{

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -50,14 +51,10 @@ func (a *app) taskList() *cobra.Command {
   yard task list --type email.send --limit 10 --json`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			for _, name := range states {
-				var s yardv1.TaskState
-				if err := s.UnmarshalText([]byte(name)); err != nil {
-					return usagef("--state: %w; want some of waiting, queued, ready, running, backoff, completed, dead, cancelled", err)
-				}
-				filter.States = append(filter.States, s)
-			}
 			var err error
+			if filter.States, err = statesOf(states, taskStates()); err != nil {
+				return err
+			}
 			if filter.Headers, err = headersOf(headers); err != nil {
 				return err
 			}
@@ -79,10 +76,33 @@ func (a *app) taskList() *cobra.Command {
 	cmd.Flags().StringVar(&filter.OrderKey, "order-key", "", "only with this order key")
 	cmd.Flags().StringVar(&filter.BatchId, "batch", "", "only members of this batch")
 	cmd.Flags().BoolVar(&filter.Blocked, "blocked", false, "only those that block their order key")
-	cmd.Flags().StringSliceVar(&states, "state", nil, "only in these states")
+	cmd.Flags().StringSliceVar(&states, "state", nil, "only in these states: "+strings.Join(taskStates(), ", "))
 	cmd.Flags().StringArrayVar(&headers, "header", nil, "only with this header, as name=value; up to 4 of them, all must match")
 	cmd.Flags().IntVar(&limit, "limit", 100, "the most tasks to list; 0 = all")
 	return cmd
+}
+
+// taskStates are the names of all states.
+func taskStates() (names []string) {
+	for n := range yardv1.TaskState_name {
+		if s := yardv1.TaskState(n); s != yardv1.TaskState_TASK_STATE_UNSPECIFIED {
+			names = append(names, s.Name())
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// statesOf parses the values of a flag --state that takes some names.
+func statesOf(values, names []string) (states []yardv1.TaskState, err error) {
+	for _, name := range values {
+		var s yardv1.TaskState
+		if err := s.UnmarshalText([]byte(name)); err != nil || !slices.Contains(names, name) {
+			return nil, usagef("--state %s: want some of %s", name, strings.Join(names, ", "))
+		}
+		states = append(states, s)
+	}
+	return states, nil
 }
 
 // pageTasks is how many tasks one request brings at most.

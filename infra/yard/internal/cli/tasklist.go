@@ -1,141 +1,47 @@
 package cli
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
 
 func (a *app) tasklistCommand() *cobra.Command {
-	return group("tasklist", "Set, show, list, describe, pause, drain and purge tasklists",
-		a.tasklistPut(), a.tasklistGet(), a.tasklistList(), a.tasklistDelete(), a.tasklistDescribe(), a.tasklistPollers(), a.tasklistPeek(),
-		a.tasklistPause(), a.tasklistDrain(), a.tasklistResume(), a.tasklistPurge())
-}
-
-func (a *app) tasklistPut() *cobra.Command {
-	var l yard.Tasklist
-	cmd := &cobra.Command{
-		Use: "put NAME", Short: "Set or change the settings of a tasklist",
-		Long: `Set the settings of a tasklist, or change those that are given as flags. They hold within
+	s := settings[yard.Tasklist, yard.ListedTasklist]{
+		kind: "tasklist", name: "mail",
+		putHelp: help{"Set or change the settings of a tasklist", `Set the settings of a tasklist, or change those that are given as flags. They hold within
 a second; tasks accepted before keep their priority. A tasklist needs no settings to be used.`,
-		Example: `  yard tasklist put mail --description "what customers wait for" --priority 2 --max-concurrency 30`,
-		Args:    argCount(1, 1, "one tasklist"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				have, err := c.GetTasklist(ctx, args[0])
-				if err != nil && !errors.Is(err, &fault.Error{Code: fault.NotFound}) {
-					return err
-				}
-				have.Name = args[0]
-				if cmd.Flags().Changed("description") {
-					have.Description = l.Description
-				}
-				if cmd.Flags().Changed("priority") {
-					have.Priority = l.Priority
-				}
-				if cmd.Flags().Changed("max-concurrency") {
-					have.MaxConcurrency = l.MaxConcurrency
-				}
-				if cmd.Flags().Changed(perGroupFlag) {
-					have.MaxConcurrencyPerGroup = l.MaxConcurrencyPerGroup
-				}
-				if cmd.Flags().Changed("rate") {
-					have.Rate = l.Rate
-				}
-				if cmd.Flags().Changed("max-queued-per-group") {
-					have.MaxQueuedPerGroup = l.MaxQueuedPerGroup
-				}
-				if cmd.Flags().Changed("max-queued") {
-					have.MaxQueued = l.MaxQueued
-				}
-				if cmd.Flags().Changed("partitions") {
-					have.Partitions = l.Partitions
-				}
-				if cmd.Flags().Changed("partitions-max") {
-					have.PartitionsMax = l.PartitionsMax
-				}
-				stored, err := c.PutTasklist(ctx, have)
-				if err != nil {
-					return err
-				}
-				return a.printSettings(stored)
-			})
-		},
+			`  yard tasklist put mail --description "what customers wait for" --priority 2 --max-concurrency 30`},
+		getHelp:  help{short: "Show the settings of a tasklist"},
+		listHelp: help{short: "List the tasklists of the domain that have settings or unfinished tasks, or are paused or drained"},
+		delete: help{short: "Delete the settings of a tasklist; its tasks go on without them", long: `Delete the settings of a tasklist, and no task. Tasks may still be submitted to it, with
+the default priority, and those accepted before keep theirs.`},
+		flags:    tasklistFlags,
+		complete: func(l *yard.Tasklist, name string) { l.Name = name },
+		fetch:    (*yard.Client).GetTasklist, store: (*yard.Client).PutTasklist, remove: (*yard.Client).DeleteTasklist, all: (*yard.Client).Tasklists,
+		printStored: a.printSettings, printOne: a.printSettings, printDeleted: a.printSettings, printAll: a.printTasklists,
 	}
-	cmd.Flags().StringVar(&l.Description, "description", "", "for people")
-	cmd.Flags().IntVarP(&l.Priority, "priority", "p", 0, "of tasks that name none, 1 (most urgent) to 5; 0 = the default, 3")
-	cmd.Flags().IntVar(&l.MaxConcurrency, "max-concurrency", 0, "attempts of its tasks that run at once; 0 = no limit")
-	perGroup(cmd.Flags(), &l.MaxConcurrencyPerGroup)
-	rateFlags(cmd.Flags(), &l.Rate)
-	cmd.Flags().IntVar(&l.MaxQueued, "max-queued", 0, "refuse submits while about so many tasks are due and do not run yet; 0 = no cap")
-	cmd.Flags().IntVar(&l.MaxQueuedPerGroup, "max-queued-per-group", 0, "the same for the tasks of each group; 0 = no cap")
-	cmd.Flags().IntVar(&l.Partitions, "partitions", 0, "spread it over so many partitions, for several nodes to serve it, 1 to 64; 0 = one")
-	cmd.Flags().IntVar(&l.PartitionsMax, "partitions-max", 0, "have the engine set how many partitions, from --partitions to so many, by the rate of tasks, 2 to 64; 0 = as --partitions says")
-	return cmd
+	return group("tasklist", "Put, get, list, describe, pause, drain and purge tasklists",
+		append(s.commands(a), a.tasklistDescribe(), a.tasklistPollers(), a.tasklistPeek(), a.tasklistPause(), a.tasklistDrain(), a.tasklistResume(), a.tasklistPurge())...)
 }
 
-func (a *app) tasklistGet() *cobra.Command {
-	return &cobra.Command{
-		Use: "get NAME", Short: "Show the settings of a tasklist", Args: argCount(1, 1, "one tasklist"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				l, err := c.GetTasklist(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				return a.printSettings(l)
-			})
-		},
-	}
-}
-
-func (a *app) tasklistList() *cobra.Command {
-	return &cobra.Command{
-		Use: "list", Short: "List the tasklists of the domain that have settings or unfinished tasks, or are paused or drained", Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				var all []yard.ListedTasklist
-				for l, err := range c.Tasklists(ctx) {
-					if err != nil {
-						return err
-					}
-					all = append(all, l)
-				}
-				return a.printTasklists(all)
-			})
-		},
-	}
-}
-
-func (a *app) tasklistDelete() *cobra.Command {
-	var revision int64
-	cmd := &cobra.Command{
-		Use: "delete NAME", Short: "Delete the settings of a tasklist; its tasks go on without them",
-		Long: `Delete the settings of a tasklist, and no task. Tasks may still be submitted to it, with
-the default priority, and those accepted before keep theirs.`,
-		Example: "  yard tasklist delete mail",
-		Args:    argCount(1, 1, "one tasklist"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				l, err := c.DeleteTasklist(ctx, args[0], revision)
-				if err != nil {
-					return err
-				}
-				return a.printSettings(l)
-			})
-		},
-	}
-	cmd.Flags().Int64Var(&revision, "revision", 0, "only this one, as --output wide shows it; 0 = any")
-	return cmd
+func tasklistFlags(flags *pflag.FlagSet, l *yard.Tasklist) {
+	flags.StringVar(&l.Description, "description", l.Description, "for people")
+	flags.IntVarP(&l.Priority, "priority", "p", l.Priority, "of tasks that name none, 1 (most urgent) to 5; 0 = the default, 3")
+	flags.IntVar(&l.MaxConcurrency, "max-concurrency", l.MaxConcurrency, "attempts of its tasks that run at once; 0 = no limit")
+	perGroup(flags, &l.MaxConcurrencyPerGroup)
+	rateFlags(flags, &l.Rate)
+	flags.IntVar(&l.MaxQueued, "max-queued", l.MaxQueued, "refuse submits while about so many tasks are due and do not run yet; 0 = no cap")
+	flags.IntVar(&l.MaxQueuedPerGroup, "max-queued-per-group", l.MaxQueuedPerGroup, "the same for the tasks of each group; 0 = no cap")
+	flags.IntVar(&l.Partitions, "partitions", l.Partitions, "spread it over so many partitions, for several nodes to serve it, 1 to 64; 0 = one")
+	flags.IntVar(&l.PartitionsMax, "partitions-max", l.PartitionsMax, "have the engine set how many partitions, from --partitions to so many, by the rate of tasks, 2 to 64; 0 = as --partitions says")
 }
 
 // knownWithin bounds the question whether an unused tasklist has settings.
@@ -143,7 +49,7 @@ const knownWithin = 2 * time.Second
 
 func (a *app) tasklistDescribe() *cobra.Command {
 	return &cobra.Command{
-		Use: "describe TASKLIST", Short: "Tell how much is queued, running and finished in a tasklist",
+		Use: "describe TASKLIST", Short: "Show how many tasks of a tasklist are queued, running and finished",
 		Example: "  yard tasklist describe mail",
 		Args:    argCount(1, 1, "one tasklist"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -285,19 +191,19 @@ func (a *app) printTasklist(d *yardv1.DescribeTasklistResponse) error {
 	t.row("dead", d.Dead)
 	t.row("expired", d.Expired)
 	if len(d.PausedTypes) > 0 {
-		t.row("paused types", strings.Join(d.PausedTypes, ", "))
+		t.row("paused types of the domain", strings.Join(d.PausedTypes, ", "))
 	}
 	if len(d.DrainedTypes) > 0 {
-		t.row("drained types", strings.Join(d.DrainedTypes, ", "))
+		t.row("drained types of the domain", strings.Join(d.DrainedTypes, ", "))
 	}
 	if len(d.PausedGroups) > 0 {
-		t.row("paused groups", strings.Join(d.PausedGroups, ", "))
+		t.row("paused groups of the domain", strings.Join(d.PausedGroups, ", "))
 	}
 	if len(d.DrainedGroups) > 0 {
-		t.row("drained groups", strings.Join(d.DrainedGroups, ", "))
+		t.row("drained groups of the domain", strings.Join(d.DrainedGroups, ", "))
 	}
 	for _, s := range d.Slots {
-		t.row("slots of "+cmp.Or(s.Ref, s.Type), s.InUse, "of", s.Limit) // an older engine says the type only
+		t.row("slots of "+s.Ref, s.InUse, fmt.Sprintf("of %d, in the whole domain", s.Limit))
 	}
 	return a.printTable(&t)
 }

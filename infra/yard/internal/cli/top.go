@@ -40,7 +40,7 @@ Matching keeps this in memory: what it saw starts over when another node takes o
 	flags.Int32VarP(&req.Limit, "limit", "n", 0, "how many limits, up to 100; 0 = the default, 10")
 	flags.Int32Var(&req.Each, "each", 0, "how many holders and waiters of each, up to 10; 0 = the default, 3")
 	flags.BoolVar(&req.ByWaiting, "by-waiting", false, "those first for which the most tasks wait; default the most saturated")
-	flags.DurationVar(&watch, "watch", 0, "show it again after so long, until stopped, 500ms or more; 0 = once")
+	durationVar(flags, &watch, "watch", 0, "show it again after so long, until stopped, 500ms or more; 0 = once")
 	return cmd
 }
 

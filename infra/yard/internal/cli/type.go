@@ -2,154 +2,58 @@ package cli
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
 
 func (a *app) typeCommand() *cobra.Command {
-	return group("type", "Set, show, list, delete, pause, drain and purge task types: retry, timeouts, concurrency limits",
-		a.typeSet(), a.typeGet(), a.typeList(), a.typeDelete(), a.typePause(), a.typeDrain(), a.typeResume(), a.typePurge())
+	s := settings[yard.TaskType, yard.TaskType]{
+		kind: "type", name: "payout.send",
+		putHelp: help{"Create or change a task type", `Create a task type, or change the settings that are given as flags. A changed limit
+takes effect within a second; tasks accepted before keep their retry policy
+and timeouts.`, `  yard type put payout.send --max-concurrency 15 --max-attempts 8 --initial-interval 2s
+  yard type put payout.send --non-retryable card_stolen,account_closed --by-error busy:max-attempts=20,initial-interval=1m
+  yard type put letter.post --heartbeat 5s --on-lost dead --on-timeout dead`},
+		getHelp:  help{short: "Show a task type and how much of its limit is in use"},
+		listHelp: help{short: "List the task types of the domain that have settings"},
+		delete: help{short: "Delete the settings of a task type; its tasks continue without them", long: `Delete the settings of a task type. Its limit ends within a second. Tasks of
+this type may still be submitted, with the default policy; those accepted before keep theirs.`},
+		flags: typeFlags,
+		complete: func(t *yard.TaskType, name string) {
+			if t.Name = name; noPolicy(*t.Retry) {
+				t.Retry = nil
+			}
+		},
+		fetch: (*yard.Client).GetType, store: (*yard.Client).PutType, remove: (*yard.Client).DeleteType, all: (*yard.Client).Types,
+		printStored: a.printType, printOne: a.printType, printAll: a.printTypes,
+		printDeleted: func(t yard.TaskType) error { return a.printTypes([]yard.TaskType{t}) },
+	}
+	commands := s.commands(a)
+	_ = commands[0].RegisterFlagCompletionFunc("limit", a.complete(limitNames)) // it refuses flags that there are none of
+	return group("type", "Put, get, list, delete, pause, drain and purge task types: retry, timeouts, concurrency limits",
+		append(commands, a.typePause(), a.typeDrain(), a.typeResume(), a.typePurge())...)
 }
 
-func (a *app) typeSet() *cobra.Command {
-	var t yard.TaskType
-	var r yard.RetryPolicy
-	cmd := &cobra.Command{
-		Use: "set NAME", Short: "Create or change a task type",
-		Long: `Create a task type, or change the settings that are given as flags. A changed limit
-takes effect within a second; tasks accepted before keep their retry policy
-and timeouts.`,
-		Example: `  yard type set payout.send --max-concurrency 15 --max-attempts 8 --initial-interval 2s
-  yard type set payout.send --non-retryable card_stolen,account_closed --by-error busy:max-attempts=20,initial-interval=1m
-  yard type set letter.post --heartbeat 5s --on-lost dead --on-timeout dead`,
-		Args: argCount(1, 1, "one name"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				have, err := c.GetType(ctx, args[0])
-				if err != nil && !errors.Is(err, &fault.Error{Code: fault.NotFound}) {
-					return err
-				}
-				have.Name = args[0]
-				overlay(&have, t, r, cmd.Flags().Changed)
-				stored, err := c.PutType(ctx, have)
-				if err != nil {
-					return err
-				}
-				return a.printType(stored)
-			})
-		},
-	}
-	flags := cmd.Flags()
-	flags.IntVar(&t.MaxConcurrency, "max-concurrency", 0, "attempts that run at once in the domain; 0 = no limit")
+func typeFlags(flags *pflag.FlagSet, t *yard.TaskType) {
+	flags.IntVar(&t.MaxConcurrency, "max-concurrency", t.MaxConcurrency, "attempts that run at once in the domain; 0 = no limit")
 	perGroup(flags, &t.MaxConcurrencyPerGroup)
 	rateFlags(flags, &t.Rate)
-	flags.IntVar(&t.Cost, "cost", 0, "starts of a rate that each attempt uses, 1 to 1000, of tasks that do not say it; 0 = 1")
-	flags.StringSliceVar(&t.Limits, "limit", nil, "limit that it shares with other types, see yard limit; may be repeated; replaces those it has, \"\" = none")
-	flags.DurationVar(&t.StartToClose, "start-to-close", 0, "longest time of one attempt; default 5m")
-	flags.DurationVar(&t.HeartbeatTimeout, "heartbeat", 0, "time without a heartbeat after which an attempt is lost; 0 = never")
-	flags.DurationVar(&t.StartWithin, "start-within", 0, "a task that has not started by then expires; 0 = never")
-	flags.DurationVar(&t.FinishWithin, "finish-within", 0, "a task that is not completed by then expires; 0 = never")
-	flags.IntVar(&r.MaxAttempts, "max-attempts", 0, "failures until a task is a dead letter; default 5")
-	flags.DurationVar(&r.InitialInterval, "initial-interval", 0, "wait after the first failure; default 1s")
-	flags.Float64Var(&r.Backoff, "backoff", 0, "each further wait is so many times longer; default 2")
-	flags.DurationVar(&r.MaxInterval, "max-interval", 0, "longest wait; default 10m")
-	ruleFlags(flags, &r)
-	_ = cmd.RegisterFlagCompletionFunc("limit", a.complete(limitNames)) // it refuses flags that there are none of
-	return cmd
-}
-
-// overlay puts the flags that were given on top of what the type has.
-func overlay(have *yard.TaskType, t yard.TaskType, r yard.RetryPolicy, given func(string) bool) {
-	retry := yard.RetryPolicy{}
-	if have.Retry != nil {
-		retry = *have.Retry
+	flags.IntVar(&t.Cost, "cost", t.Cost, "starts of a rate that each attempt uses, 1 to 1000, of tasks that do not say it; 0 = 1")
+	flags.StringSliceVar(&t.Limits, "limit", t.Limits, "limit that it shares with other types, see yard limit; may be repeated; replaces those it has, \"\" = none")
+	durationVar(flags, &t.StartToClose, "start-to-close", t.StartToClose, "longest time of one attempt; default 5m")
+	durationVar(flags, &t.HeartbeatTimeout, "heartbeat", t.HeartbeatTimeout, "time without a heartbeat after which an attempt is lost; 0 = never")
+	durationVar(flags, &t.StartWithin, "start-within", t.StartWithin, "a task that has not started by then expires; 0 = never")
+	durationVar(flags, &t.FinishWithin, "finish-within", t.FinishWithin, "a task that is not completed by then expires; 0 = never")
+	if t.Retry == nil {
+		t.Retry = &yard.RetryPolicy{}
 	}
-	for name, set := range map[string]func(){
-		"max-concurrency":  func() { have.MaxConcurrency = t.MaxConcurrency },
-		perGroupFlag:       func() { have.MaxConcurrencyPerGroup = t.MaxConcurrencyPerGroup },
-		"rate":             func() { have.Rate = t.Rate },
-		"cost":             func() { have.Cost = t.Cost },
-		"limit":            func() { have.Limits = t.Limits },
-		"start-to-close":   func() { have.StartToClose = t.StartToClose },
-		"heartbeat":        func() { have.HeartbeatTimeout = t.HeartbeatTimeout },
-		"start-within":     func() { have.StartWithin = t.StartWithin },
-		"finish-within":    func() { have.FinishWithin = t.FinishWithin },
-		"max-attempts":     func() { retry.MaxAttempts = r.MaxAttempts },
-		"initial-interval": func() { retry.InitialInterval = r.InitialInterval },
-		"backoff":          func() { retry.Backoff = r.Backoff },
-		"max-interval":     func() { retry.MaxInterval = r.MaxInterval },
-	} {
-		if given(name) {
-			set()
-		}
-	}
-	overlayRules(&retry, r, given)
-	if !noPolicy(retry) {
-		have.Retry = &retry
-	}
-}
-
-func (a *app) typeGet() *cobra.Command {
-	return &cobra.Command{
-		Use: "get NAME", Short: "Show a task type and how much of its limit is in use", Args: argCount(1, 1, "one name"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				t, err := c.GetType(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				return a.printType(t)
-			})
-		},
-	}
-}
-
-func (a *app) typeList() *cobra.Command {
-	return &cobra.Command{
-		Use: "list", Short: "List the task types of the domain that have settings", Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				var all []yard.TaskType
-				for t, err := range c.Types(ctx) {
-					if err != nil {
-						return err
-					}
-					all = append(all, t)
-				}
-				return a.printTypes(all)
-			})
-		},
-	}
-}
-
-func (a *app) typeDelete() *cobra.Command {
-	var revision int64
-	cmd := &cobra.Command{
-		Use: "delete NAME", Short: "Delete the settings of a task type; its tasks continue without them",
-		Long: `Delete the settings of a task type. Its limit ends within a second. Tasks of
-this type may still be submitted, with the default policy; those accepted before keep theirs.`,
-		Example: "  yard type delete payout.send",
-		Args:    argCount(1, 1, "one name"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				t, err := c.DeleteType(ctx, args[0], revision)
-				if err != nil {
-					return err
-				}
-				return a.printTypes([]yard.TaskType{t})
-			})
-		},
-	}
-	cmd.Flags().Int64Var(&revision, "revision", 0, "delete only this revision, as --output wide shows it; 0 = any")
-	return cmd
+	policyFlags(flags, t.Retry)
 }
 
 // printTypes prints a line each: what is the default is left out.

@@ -24,10 +24,10 @@ const memberGone = 10 * time.Second
 func (a *app) upgradeCommand() *cobra.Command {
 	dry := false
 	finalize := &cobra.Command{
-		Use: "finalize", Short: "Raise the log version to the newest one that all members read",
-		Long: `Let the cluster write the newest log version that its members write. It is refused
-while live members cannot read that version; they are named. There is no way back:
-programs of older versions then refuse to start on the cluster.`,
+		Use: "finalize", Short: "Raise the log version to the newest one that all members know",
+		Long: `Let the cluster write the newest log version that a live member knows. It is refused
+while other live members do not know that version; they are named. There is no way back:
+programs that do not know it then refuse to start on the cluster.`,
 		Example: "  yard upgrade finalize --dry-run\n  yard upgrade finalize",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -38,7 +38,7 @@ programs of older versions then refuse to start on the cluster.`,
 	}
 	finalize.Flags().BoolVar(&dry, "dry-run", false, "show what would be done, and change nothing")
 	status := &cobra.Command{
-		Use: "status", Short: "Show which log versions the cluster and its members read and write",
+		Use: "status", Short: "Show the log version of the cluster, and the newest that each member knows",
 		Example: "  yard upgrade status",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -79,7 +79,7 @@ type upgrade struct {
 	kv      jetstream.KeyValue
 	cluster catalog.Version
 	members []ownership.Member
-	// next is the newest version that a member writes.
+	// next is the newest version that a member knows.
 	next uint32
 	// hinder are the members that cannot read it.
 	hinder []string
@@ -104,12 +104,12 @@ func readUpgrade(ctx context.Context, js jetstream.JetStream) (u upgrade, err er
 	for _, m := range all {
 		if m.Silent < memberGone {
 			u.members = append(u.members, m)
-			u.next = max(u.next, m.Writes)
+			u.next = max(u.next, m.LogVersion)
 		}
 	}
 	for _, m := range u.members {
-		if m.Reads < u.next {
-			u.hinder = append(u.hinder, fmt.Sprintf("%s %s reads %d", m.Service, m.Node, m.Reads))
+		if m.LogVersion < u.next {
+			u.hinder = append(u.hinder, fmt.Sprintf("%s %s reads %d", m.Service, m.Node, m.LogVersion))
 		}
 	}
 	return u, nil
@@ -139,11 +139,10 @@ type upgradeJSON struct {
 }
 
 type memberJSON struct {
-	Service string `json:"service"`
-	Node    string `json:"node"`
-	Reads   uint32 `json:"reads"`
-	Writes  uint32 `json:"writes"`
-	Stopped []int  `json:"stopped,omitempty"`
+	Service    string `json:"service"`
+	Node       string `json:"node"`
+	LogVersion uint32 `json:"log_version"`
+	Stopped    []int  `json:"stopped,omitempty"`
 }
 
 func (u upgrade) json() upgradeJSON {
@@ -152,7 +151,7 @@ func (u upgrade) json() upgradeJSON {
 		Possible: len(u.hinder) == 0 && u.next > u.cluster.Number,
 	}
 	for _, m := range u.members {
-		j.Members = append(j.Members, memberJSON{m.Service, m.Node, m.Reads, m.Writes, m.Stopped})
+		j.Members = append(j.Members, memberJSON{m.Service, m.Node, m.LogVersion, m.Stopped})
 	}
 	return j
 }
@@ -174,13 +173,13 @@ func (a *app) printUpgrade(u upgrade) error {
 		return err
 	}
 	var t table
-	t.row("NODE", "SERVICE", "READS", "WRITES", "STOPPED")
+	t.row("NODE", "SERVICE", "LOG VERSION", "STOPPED")
 	for _, m := range u.members {
 		stopped := ""
 		if len(m.Stopped) > 0 {
 			stopped = fmt.Sprintf("partitions %v", m.Stopped)
 		}
-		t.row(m.Node, m.Service, m.Reads, m.Writes, stopped)
+		t.row(m.Node, m.Service, m.LogVersion, stopped)
 	}
 	return a.printTable(&t)
 }

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
@@ -12,21 +10,15 @@ import (
 // versionJSON is what `yard version` says to programs.
 type versionJSON struct {
 	process.BuildInfo
-	LogVersion versionRange `json:"log_version"`
-}
-
-// versionRange is which formats of stored records this program reads, and the newest it writes.
-type versionRange struct {
-	ReadMin  uint32 `json:"read_min"`
-	ReadMax  uint32 `json:"read_max"`
-	WriteMax uint32 `json:"write_max"`
+	// LogVersion is the newest format of stored records that this program reads and writes.
+	LogVersion uint32 `json:"log_version"`
 }
 
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Show the version of this command, and the log versions it reads and writes",
-		Long: `Show the version of this command, the commit it was built from, and the log versions it
-reads and writes. It asks no server: yard upgrade status tells what a cluster runs.`,
+		Use: "version", Short: "Show the version of this command, and the newest log version it knows",
+		Long: `Show the version of this command, the commit it was built from, and the newest log version
+it reads and writes. It asks no server: yard upgrade status tells what a cluster runs.`,
 		Example: "  yard version\n  yard version -o json",
 		Args:    noArgs,
 		RunE:    func(*cobra.Command, []string) error { return a.printVersion() },
@@ -34,7 +26,7 @@ reads and writes. It asks no server: yard upgrade status tells what a cluster ru
 }
 
 func (a *app) printVersion() error {
-	v := versionJSON{process.ReadBuildInfo(), versionRange{logversion.First, logversion.ReadMax(), logversion.WriteMax()}}
+	v := versionJSON{process.ReadBuildInfo(), logversion.Newest()}
 	if a.json {
 		return a.printJSON(v)
 	}
@@ -47,6 +39,6 @@ func (a *app) printVersion() error {
 	t.row("commit", commit)
 	t.row("date", v.Date)
 	t.row("go", v.Go+" "+v.Platform)
-	t.row("log version", fmt.Sprintf("reads %d to %d, writes up to %d", v.LogVersion.ReadMin, v.LogVersion.ReadMax, v.LogVersion.WriteMax))
+	t.row("log version", v.LogVersion)
 	return a.printTable(&t)
 }

@@ -92,7 +92,7 @@ func inState(state string) func(task) bool {
 }
 
 func TestWorker(t *testing.T) {
-	testkit.Long(t, "waits for tasks that take seconds")
+	testkit.Slow(t, "waits for tasks that take seconds")
 	s := newShell(t)
 	stop := s.work("--concurrency", "3", "--exec", `
 case $YARD_TASK_TYPE in
@@ -140,6 +140,7 @@ func TestWorkerTakesTheTypesThatAreNamed(t *testing.T) {
 
 // One worker runs the tasks of several tasklists, and tells its commands which one each is of.
 func TestWorkerOfSeveralTasklists(t *testing.T) {
+	testkit.Slow(t, "takes a system of its own through many commands")
 	s := newShell(t)
 	stop := s.work("-t", "sms,push", "--exec", `echo "$YARD_TASKLIST"`)
 	other := s.yard("task", "submit", "-t", "fax", "send")
@@ -158,8 +159,9 @@ func TestWorkerOfSeveralTasklists(t *testing.T) {
 	}
 }
 
-// With weights one request polls all tasklists.
+// Tasklists may have weights.
 func TestWorkerOfTasklistsWithWeights(t *testing.T) {
+	testkit.Slow(t, "takes a system of its own through many commands")
 	s := newShell(t)
 	stop := s.work("-t", "sms=3,push=1", "--exec", `echo "$YARD_TASKLIST"`)
 	for _, tasklist := range []string{"push", "mail", "sms", "mail"} {
@@ -193,7 +195,7 @@ func TestWorkerStopsWhatIsCancelled(t *testing.T) {
 
 // A worker that is to stop lets a command finish, and hands back what does not in time.
 func TestWorkerDrains(t *testing.T) {
-	testkit.Long(t, "waits for tasks that take seconds")
+	testkit.Slow(t, "waits for tasks that take seconds")
 	s, dir := newShell(t), t.TempDir()
 	stop := s.work("--concurrency", "2", "--drain-timeout", "3s", "--kill-after", "100ms", "--exec", `touch `+dir+`/$YARD_TASK_TYPE
 if [ $YARD_TASK_TYPE = quick ]; then until [ -e `+dir+`/go ]; do sleep 0.01; done; echo done
@@ -241,6 +243,7 @@ func TestWorkerProbeHarmsNoTask(t *testing.T) {
 
 // A worker that may only work needs no other right.
 func TestWorkerOnASealedCluster(t *testing.T) {
+	testkit.Slow(t, "takes a system of its own through many commands")
 	dir := t.TempDir()
 	render := []string{"auth", "render", "--out", dir, "--history-partitions", "2", "--matching-shards", "2", "--user", "operator:ann", "--user", "worker:shop:mailer", "--user", "submitter:shop:web"}
 	if _, errs, code := run(t, "", render...); code != cli.ExitOK {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
 // anonymous is the login where there are no users.
@@ -19,7 +20,7 @@ func anonymous(string) natsrpc.ConnConfig { return natsrpc.ConnConfig{} }
 // play runs a short demo on the in-memory engine and returns what it reports.
 func play(t *testing.T, honest bool) (report, error) {
 	t.Helper()
-	server := testkit.RunNATS(t)
+	server := natskit.Run(t)
 	openEngine(t, server.Connect(t), honest)
 	var out bytes.Buffer
 	err := Run(t.Context(), Options{
@@ -35,7 +36,7 @@ func play(t *testing.T, honest bool) (report, error) {
 
 func TestDemoProvesAnHonestEngine(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "runs the demo for seconds")
+	testkit.Slow(t, "runs the demo for seconds")
 	r, err := play(t, true)
 	if err != nil || !r.OK {
 		t.Fatalf("%v\n%+v", err, r)
@@ -48,7 +49,7 @@ func TestDemoProvesAnHonestEngine(t *testing.T) {
 
 func TestDemoSeesThroughADishonestEngine(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "runs the demo for seconds")
+	testkit.Slow(t, "runs the demo for seconds")
 	r, err := play(t, false)
 	if !errors.Is(err, ErrUnproven) || r.OK {
 		t.Fatalf("the demo believes it: %v\n%+v", err, r)
@@ -67,8 +68,8 @@ func TestDemoSeesThroughADishonestEngine(t *testing.T) {
 
 func TestDemoToldToStopStillProves(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "runs the demo for seconds")
-	server := testkit.RunNATS(t)
+	testkit.Slow(t, "runs the demo for seconds")
+	server := natskit.Run(t)
 	openEngine(t, server.Connect(t), true)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()

@@ -16,7 +16,7 @@ import (
 // in memory; the stack's own tests have those in Redis.
 func TestDemoOnTheRealStack(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "runs the demo for seconds")
+	testkit.Slow(t, "runs the demo for seconds")
 	s, err := stack.Start(t.Context(), stack.Config{Tables: stack.TablesMemory, DataDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)

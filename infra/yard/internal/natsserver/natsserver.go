@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/filelock"
 )
 
 // Sync says when what is stored goes to disk.
@@ -215,7 +217,7 @@ func claim(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("data directory: %w", err)
 	}
-	if err := lockFile(f); err != nil {
+	if err := filelock.Try(f); err != nil {
 		return nil, errors.Join(fmt.Errorf("data directory %s is in use by another process: %w", dir, err), f.Close())
 	}
 	return f, nil

@@ -7,5 +7,6 @@
 //
 // On failure: an error that the SDK reports. A program that is to stop, because its time is over, its
 // task was cancelled, or the worker stops, gets SIGTERM, and after a while SIGKILL. Neither it nor
-// what it left in its process group outlives the attempt.
+// what it left in its process group outlives the attempt, or the worker, however that ends: a guard, a process of its own
+// for each attempt, kills the group when the worker is gone.
 package program

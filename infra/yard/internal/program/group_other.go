@@ -3,6 +3,7 @@
 package program
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"time"
@@ -10,7 +11,11 @@ import (
 
 // Without process groups a program is killed alone, and at once.
 
-func ownGroup(*exec.Cmd) {}
+func command(ctx context.Context, text string) *exec.Cmd {
+	return exec.CommandContext(ctx, "sh", "-c", text)
+}
+
+func start(cmd *exec.Cmd) (release func(), err error) { return func() {}, cmd.Start() }
 
 func terminate(p *os.Process) error { return p.Kill() }
 
@@ -18,4 +23,4 @@ func killGroup(*os.Process) {}
 
 func awaitGroup(*os.Process, time.Duration) {}
 
-func buryGroup(*os.Process) {}
+func reapGroup(*os.Process) {}

@@ -3,9 +3,11 @@
 package program
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
+	"strconv"
 	"syscall"
 	"time"
 )
@@ -17,11 +19,53 @@ const (
 	reapWithin = time.Second
 )
 
-// ownGroup gives the program a process group, so that a terminal's Ctrl-C is the worker's alone,
+const (
+	// startScript begins the program once the guard stands: it reads a line from descriptor 3. If the worker dies before, there is none.
+	startScript = `read -r line <&3 && exec 3<&- && exec sh -c "$0"`
+	// guardScript waits for the end of its input, and then kills the group that it is given, unless it reads a line before that.
+	guardScript = `trap '' HUP INT QUIT TERM; read -r line || kill -s KILL -- "-$0"`
+)
+
+// command is a command of the shell in a process group of its own, so that a terminal's Ctrl-C is the worker's alone,
 // and what the program starts can be stopped with it.
-func ownGroup(cmd *exec.Cmd) {
+func command(ctx context.Context, text string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "sh", "-c", startScript, text)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	dieWithParent(cmd.SysProcAttr)
+	return cmd
+}
+
+// start starts a program with a guard: a process that kills the program's group if this process dies, however it dies.
+// The caller calls release once nothing of the group is left.
+func start(cmd *exec.Cmd) (release func(), err error) {
+	begin, line, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = line.Close() }()
+	cmd.ExtraFiles = []*os.File{begin}
+	err = cmd.Start()
+	_ = begin.Close() // the program has its own
+	if err != nil {
+		return nil, err
+	}
+	guard := exec.Command("sh", "-c", guardScript, strconv.Itoa(cmd.Process.Pid))
+	guard.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // the terminal's signals are not for it
+	alive, err := guard.StdinPipe()                        // the kernel closes this end when this process dies
+	if err == nil {
+		err = guard.Start()
+	}
+	if err == nil {
+		_, err = line.WriteString("begin\n")
+	}
+	if err != nil {
+		killGroup(cmd.Process)
+		_ = cmd.Wait() // it has not begun
+		return nil, err
+	}
+	return func() {
+		_, _ = alive.Write([]byte("done\n")) // an error means that the guard was killed by someone else
+		_ = guard.Wait()
+	}, nil
 }
 
 // terminate asks the program and what it started to end.
@@ -40,11 +84,11 @@ func awaitGroup(p *os.Process, patience time.Duration) {
 	})
 }
 
-// buryGroup takes what was killed off the table of processes, if it is this process's to do: the first one of a container
-// inherits what the others leave behind.
-func buryGroup(p *os.Process) { poll(reapWithin, func() bool { return reap(p) }) }
+// reapGroup collects what was killed, if that is for this process to do: the first process of a container inherits what the
+// others leave behind.
+func reapGroup(p *os.Process) { poll(reapWithin, func() bool { return reap(p) }) }
 
-// reap takes leave of those of the group that have ended and are children of this process; none: no other child is in it.
+// reap collects those of the group that have ended and are children of this process; none: no other child is in it.
 func reap(p *os.Process) (none bool) {
 	for {
 		switch pid, err := syscall.Wait4(-p.Pid, nil, syscall.WNOHANG, nil); {

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
-	"runtime"
 	"strconv"
 	"time"
 
@@ -33,15 +32,11 @@ type Runner struct {
 
 // Run runs one attempt. It returns when the program and all that it left behind have ended.
 func (r *Runner) Run(ctx context.Context, a *yard.Attempt) (yard.Payload, error) {
-	// The kernel binds a child's life to the thread that started it.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	log := r.Log.With("task_id", a.TaskID, "type", a.Type, "attempt", a.Number)
 	out, errs := &capture{max: ResultBytesMax}, &stderr{log: log, left: stderrBytesMax}
-	cmd := exec.CommandContext(ctx, "sh", "-c", r.Command)
+	cmd := command(ctx, r.Command)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(a.Payload.Data), out, errs
 	cmd.Env = append(os.Environ(), environment(a)...)
-	ownGroup(cmd)
 	stopped, killAt := false, time.Time{}
 	cmd.Cancel = func() error {
 		err := terminate(cmd.Process)
@@ -50,15 +45,17 @@ func (r *Runner) Run(ctx context.Context, a *yard.Attempt) (yard.Payload, error)
 	}
 	cmd.WaitDelay = r.KillAfter
 	began := time.Now()
-	if err := cmd.Start(); err != nil {
+	release, err := start(cmd)
+	if err != nil {
 		return yard.Payload{}, fmt.Errorf("start the program: %w", err)
 	}
-	err := cmd.Wait()
+	defer release()
+	err = cmd.Wait()
 	if stopped { // a shell ends at once; what it started may take its time
 		awaitGroup(cmd.Process, time.Until(killAt))
 	}
 	killGroup(cmd.Process)
-	buryGroup(cmd.Process)
+	reapGroup(cmd.Process)
 	errs.flush()
 	log = log.With("duration", time.Since(began).Round(time.Millisecond))
 	if stopped {

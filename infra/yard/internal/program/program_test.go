@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -116,6 +117,33 @@ func TestAStubbornProgramIsKilledWithItsChildren(t *testing.T) {
 	gone(t, child)
 }
 
+// The engine gives the tasks of a killed worker to another one, so nothing of their programs may go on.
+func TestNothingOutlivesAKilledWorker(t *testing.T) {
+	child := filepath.Join(t.TempDir(), "child")
+	worker := exec.Command(os.Args[0], "-test.run", "^TestWorkerProcess$")
+	worker.Env = append(os.Environ(), workerCommand+"=sleep 1000 & echo $! >"+child+".new; mv "+child+".new "+child+"; wait")
+	if err := worker.Start(); err != nil {
+		t.Fatal(err)
+	}
+	exists(t, child)
+	if err := worker.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = worker.Wait() // it was killed
+	gone(t, child)
+}
+
+// workerCommand is the variable that makes TestWorkerProcess a worker.
+const workerCommand = "YARD_PROGRAM_TEST_COMMAND"
+
+// TestWorkerProcess is the worker that TestNothingOutlivesAKilledWorker kills.
+func TestWorkerProcess(t *testing.T) {
+	if command := os.Getenv(workerCommand); command != "" {
+		_, err := runner(command).Run(t.Context(), attempt(""))
+		t.Fatal(err)
+	}
+}
+
 // A program that has ended decides, though another process that it started still has its output.
 func TestWhatAProgramLeavesBehindIsKilled(t *testing.T) {
 	child := filepath.Join(t.TempDir(), "child")
@@ -130,6 +158,7 @@ func TestWhatAProgramLeavesBehindIsKilled(t *testing.T) {
 
 // A shell ends at SIGTERM at once. What it started has its time all the same, even if it holds no output of the program.
 func TestChildrenHaveTheirTimeToStop(t *testing.T) {
+	testkit.Slow(t, "waits for programs to stop")
 	dir := t.TempDir()
 	begun, asked, stopped := filepath.Join(dir, "begun"), filepath.Join(dir, "asked"), filepath.Join(dir, "stopped")
 	child := "trap 'touch " + asked + "; sleep 0.2; touch " + stopped + "; exit' TERM; touch " + begun + "; while :; do sleep 0.01; done"

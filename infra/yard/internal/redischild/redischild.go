@@ -2,7 +2,7 @@
 // process: the tables of the embedded stack.
 //
 // Owns: the child's life. It keeps nothing on disk, because everything in it can
-// be rebuilt; it listens on a unix socket in a folder of its own, so no one else
+// be rebuilt; it listens on a unix socket in the folder that it is given, so no one else
 // reaches it; and it dies with this process (on Linux, however that ends).
 //
 // Never does: look into it.
@@ -19,12 +19,13 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"sync/atomic"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 // Binary is the program looked for in PATH.
@@ -53,14 +54,9 @@ type Child struct {
 	pid    atomic.Int64
 }
 
-// New prepares a child. Its folder is made here, so that its URL is known.
-func New(binary string, log *slog.Logger) (*Child, error) {
-	// Not in the data directory: the path of a unix socket has at most 107 bytes.
-	dir, err := os.MkdirTemp("", "yard-redis-")
-	if err != nil {
-		return nil, fmt.Errorf("folder of redis-server: %w", err)
-	}
-	return &Child{binary: binary, dir: dir, log: log, ready: make(chan struct{})}, nil
+// New prepares a child whose socket is in dir. The path of a unix socket has at most 107 bytes.
+func New(binary, dir string, log *slog.Logger) *Child {
+	return &Child{binary: binary, dir: dir, log: log, ready: make(chan struct{})}
 }
 
 // URL is where it listens, for redis.ParseURL.
@@ -76,7 +72,6 @@ func (c *Child) socket() string { return filepath.Join(c.dir, "redis.sock") }
 
 // Run keeps one running until ctx ends. It runs once.
 func (c *Child) Run(ctx context.Context) error {
-	defer func() { _ = os.RemoveAll(c.dir) }() // what is left in the temporary folder harms no one
 	for first := true; ; first = false {
 		p, err := c.start(ctx)
 		switch {
@@ -98,10 +93,8 @@ func (c *Child) Run(ctx context.Context) error {
 				c.log.Error("redis-server ended; starting an empty one", "output", p.output.String())
 			}
 		}
-		select {
-		case <-ctx.Done():
+		if !backoff.Sleep(ctx, restartPause) {
 			return nil
-		case <-time.After(restartPause):
 		}
 	}
 }

@@ -11,13 +11,14 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
@@ -30,12 +31,12 @@ import (
 func (g *Gateway) CreateBatch(c Call, req *yardv1.CreateBatchRequest, answer Answer) {
 	digest, err := batchRequest(req) // before what is left out is set
 	check := func() error {          // which text is no text, the first one tells
-		return cmp.Or(validate.CreateBatch(req, c.Now, c.form()), err, g.policyKnown("/callback/retry", req.GetCallback().GetRetry()))
+		return cmp.Or(validate.CreateBatch(req, c.Now, c.form()), err)
 	}
 	g.batches(c, answer, g.query, c.Deadline, check, func(ctx context.Context) (codec.Message, error) {
 		p := topology.BatchPartition(c.Domain, req.BatchId, g.Partitioning)
 		home := &logv1.BatchHome{
-			BatchId: req.BatchId, LogVersion: g.logVersion(), Request: digest, CreatedAtMs: c.now().UnixMilli(), KeepMs: req.KeepMs,
+			BatchId: req.BatchId, LogVersion: g.LogVersion(), Request: digest, CreatedAtMs: c.now().UnixMilli(), KeepMs: req.KeepMs,
 		}
 		home.ExpiresAtMs = home.CreatedAtMs + req.ExpiresInMs
 		if req.Callback != nil {
@@ -78,8 +79,8 @@ func batchRequest(req *yardv1.CreateBatchRequest) ([]byte, error) {
 func (g *Gateway) batchCallback(c Call, t *yardv1.NewTask) *logv1.Record {
 	return validate.Accept(&yardv1.SubmitRequest{Tasks: []*yardv1.NewTask{t}}, validate.Terms{
 		Domain: c.Domain, Now: c.Now, Trace: func(string) []byte { return nil }, RequestTrace: c.Trace,
-		Type:     func(name string) *yardv1.TaskType { return g.Catalog.Type(c.Domain, name) },
-		Tasklist: func(name string) *yardv1.Tasklist { return g.Catalog.Tasklist(c.Domain, name) },
+		Type:     func(name string) *yardv1.TaskType { return catalog.Types.Of(g.Catalog, c.Domain, name) },
+		Tasklist: func(name string) *yardv1.Tasklist { return catalog.Tasklists.Of(g.Catalog, c.Domain, name) },
 	}).Records[0]
 }
 
@@ -215,9 +216,6 @@ func (g *Gateway) ListBatches(c Call, req *yardv1.ListBatchesRequest, answer Ans
 func (g *Gateway) batches(c Call, answer Answer, run func(string, time.Time, Answer, work), deadline time.Time, check func() error, f work) {
 	err := g.domain(&c)
 	if err == nil {
-		err = g.known("/batch_id", logversion.Batches)
-	}
-	if err == nil {
 		err = check()
 	}
 	if err != nil {
@@ -235,7 +233,7 @@ func noBatch(id string) error {
 // known whether it was stored, it is read what is.
 func (g *Gateway) changeBatch(ctx context.Context, domain, id string, change func(was *logv1.BatchHome) (*logv1.BatchHome, error)) (*logv1.BatchHome, error) {
 	p := topology.BatchPartition(domain, id, g.Partitioning)
-	for delay := resolveFirst; ; delay = min(2*delay, resolveLast) {
+	for delay := backoff.New(resolveFirst, resolveLast); ; {
 		was, seq, err := g.batchHome(ctx, domain, id)
 		if err != nil {
 			return nil, err
@@ -258,7 +256,7 @@ func (g *Gateway) changeBatch(ctx context.Context, domain, id string, change fun
 		case errors.Is(err, natslog.ErrFull):
 			return nil, errStorageFull()
 		}
-		pause(ctx, delay)
+		delay.Sleep(ctx)
 		if ctx.Err() != nil {
 			code := fault.Unavailable
 			if !errors.Is(err, natslog.ErrNotStored) {

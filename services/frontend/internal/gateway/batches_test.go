@@ -11,7 +11,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
@@ -33,25 +32,11 @@ func TestTooManyBatchesAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for count, want := range map[int]fault.Code{topology.BatchesMax - 1: "", topology.BatchesMax: fault.ResourceExhausted} {
 			r := newKnowingRig(t, func(d *Deps) {
-				d.Batches, d.LogVersion = memBatches{count}, func() uint32 { return logversion.Batches }
+				d.Batches = memBatches{count}
 			})
 			_, err := asked(r, "shop", false, r.CreateBatch, &yardv1.CreateBatchRequest{BatchId: "a"})
 			if fault.CodeOf(err) != want {
 				t.Errorf("with %d batches: %v", count, err)
-			}
-		}
-	})
-}
-
-func TestBatchesNeedTheirLogVersion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newKnowingRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.Batches - 1 } })
-		for path, err := range map[string]error{
-			"/batch_id":         second(asked(r, "shop", false, r.CreateBatch, &yardv1.CreateBatchRequest{BatchId: "a"})),
-			"/tasks/0/batch_id": second(asked(r, "shop", false, r.Submit, &yardv1.SubmitRequest{Tasklist: "mail", Tasks: []*yardv1.NewTask{{Type: "a", BatchId: "a"}}})),
-		} {
-			if e := fault.From(err); e == nil || e.Code != fault.FailedPrecondition || e.Path != path {
-				t.Errorf("%s: %v", path, err)
 			}
 		}
 	})
@@ -63,7 +48,7 @@ func second[T any](_ T, err error) error { return err }
 func TestR43_AFullLogTakesNoBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newKnowingRig(t, func(d *Deps) {
-			d.Batches, d.LogVersion = memBatches{}, func() uint32 { return logversion.Batches }
+			d.Batches = memBatches{}
 		})
 		if _, err := asked(r, "shop", false, r.CreateBatch, &yardv1.CreateBatchRequest{BatchId: "a"}); err != nil {
 			t.Fatal(err)
@@ -104,7 +89,7 @@ func TestWaitsForABatchShareItsReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var reads atomic.Int64
 		r := newKnowingRig(t, func(d *Deps) {
-			d.Batches, d.LogVersion, d.History = memBatches{}, func() uint32 { return logversion.Batches }, countingLog{d.History, &reads}
+			d.Batches, d.History = memBatches{}, countingLog{d.History, &reads}
 		})
 		if _, err := asked(r, "shop", false, r.CreateBatch, &yardv1.CreateBatchRequest{BatchId: "a"}); err != nil {
 			t.Fatal(err)
@@ -169,7 +154,7 @@ func TestWaitsForABatchShareItsReads(t *testing.T) {
 func TestABatchOfBadTextIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newKnowingRig(t, func(d *Deps) {
-			d.Batches, d.LogVersion = memBatches{}, func() uint32 { return logversion.Batches }
+			d.Batches = memBatches{}
 		})
 		for path, req := range map[string]*yardv1.CreateBatchRequest{
 			"/batch_id": {BatchId: "a\xff"}, "/callback/type": {BatchId: "a", Callback: &yardv1.NewTask{Type: "a\xff", Tasklist: "mail"}},

@@ -18,7 +18,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -26,7 +25,7 @@ import (
 
 func membersRigs(t *testing.T, change ...func(*Deps)) []*rig {
 	t.Helper()
-	with := append([]func(*Deps){func(d *Deps) { d.Batches, d.LogVersion = memBatches{}, func() uint32 { return logversion.Batches } }}, change...)
+	with := append([]func(*Deps){func(d *Deps) { d.Batches = memBatches{} }}, change...)
 	a := newKnowingRig(t, with...)
 	b := newKnowingRig(t, append(with, func(d *Deps) { d.History = a.log })...)
 	b.log = a.log

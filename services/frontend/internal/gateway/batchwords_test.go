@@ -7,7 +7,6 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 )
 
@@ -29,7 +28,7 @@ func TestI1_AFirstTryBehindItsRepeatIsCountedOnce(t *testing.T) {
 		for by, of := range []string{"of the same frontend", "of another one"} {
 			t.Run(name+", "+of, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					with := func(d *Deps) { d.Batches, d.LogVersion = memBatches{}, func() uint32 { return logversion.Batches } }
+					with := func(d *Deps) { d.Batches = memBatches{} }
 					a := newKnowingRig(t, with)
 					b := newKnowingRig(t, with, func(d *Deps) { d.History = a.log })
 					b.log = a.log

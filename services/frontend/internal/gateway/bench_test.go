@@ -41,7 +41,7 @@ func BenchmarkSubmit(b *testing.B) {
 func benchmarkSubmit(b *testing.B, form codec.ContentType, n int) {
 	g, err := New(Deps{
 		Config: DefaultConfig(), Partitioning: topology.DefaultPartitioning(),
-		Tokens: rigTokens, History: nullLog{}, Bus: &memBus{}, Owners: noOwners(), Catalog: newMemCatalog(), Registry: newMemCatalog(),
+		Tokens: rigTokens, History: nullLog{}, Bus: &memBus{}, Owners: noOwners(), Catalog: newMemCatalog().Catalog, Settings: newMemCatalog().kv,
 	})
 	if err != nil {
 		b.Fatal(err)

@@ -6,11 +6,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 )
 
 func (r *rig) cancel(t *testing.T, ids ...string) <-chan outcome {
@@ -59,48 +59,42 @@ func TestCancelsAreRefusedWhileTooManyWait(t *testing.T) {
 	})
 }
 
-// TestUpdatesAreLikeCancels: they wait for a log version, and in the same account, where a large one counts as many.
+// TestUpdatesAreLikeCancels: they wait in the same account, where a large one counts as many.
 func TestUpdatesAreLikeCancels(t *testing.T) {
-	for version, taken := range map[uint32]bool{logversion.Updates - 1: false, logversion.Updates: true} {
-		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return version } }).running(t)
-			update := func(data string) <-chan outcome {
-				answer, got := r.answers(t)
-				u := &yardv1.TaskUpdate{TaskId: completion(1, 1).TaskId, StartToCloseMs: 5000, Payload: &yardv1.Payload{Data: []byte(data)}}
-				r.Update(r.call(), &yardv1.UpdateRequest{Tasks: []*yardv1.TaskUpdate{u}}, answer)
-				return got
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t).running(t)
+		update := func(data string) <-chan outcome {
+			answer, got := r.answers(t)
+			u := &yardv1.TaskUpdate{TaskId: completion(1, 1).TaskId, StartToCloseMs: 5000, Payload: &yardv1.Payload{Data: []byte(data)}}
+			r.Update(r.call(), &yardv1.UpdateRequest{Tasks: []*yardv1.TaskUpdate{u}}, answer)
+			return got
+		}
+		got := update("1")
+		synctest.Wait()
+		b := &logv1.VerdictBatch{RequestId: r.bus.sentEvents()[0].id, Verdicts: []*logv1.EventVerdict{{Revision: 7}}}
+		data, err := b.MarshalVT()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.TakeVerdicts(data)
+		if v := verdicts(t, <-got)[0]; v.Code != codeOK || v.Revision != 7 {
+			t.Errorf("%v", v)
+		}
+		if hints := r.bus.hints; len(hints) != 1 {
+			t.Errorf("%d hints of a task whose time may have changed", len(hints))
+		}
+		large, n := strings.Repeat("1", 200<<10), 0
+		for refused := false; !refused && n < 1000; n++ {
+			select {
+			case got := <-update(large):
+				refused = verdicts(t, got)[0].Code == string(fault.ResourceExhausted)
+			default:
 			}
-			got := update("1")
-			if !taken {
-				wantCode(t, (<-got).err, fault.FailedPrecondition)
-				return
-			}
-			synctest.Wait()
-			b := &logv1.VerdictBatch{RequestId: r.bus.sentEvents()[0].id, Verdicts: []*logv1.EventVerdict{{Revision: 7}}}
-			data, err := b.MarshalVT()
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.TakeVerdicts(data)
-			if v := verdicts(t, <-got)[0]; v.Code != codeOK || v.Revision != 7 {
-				t.Errorf("%v", v)
-			}
-			if hints := r.bus.hints; len(hints) != 1 {
-				t.Errorf("%d hints of a task whose time may have changed", len(hints))
-			}
-			large, n := strings.Repeat("1", 200<<10), 0
-			for refused := false; !refused && n < 1000; n++ {
-				select {
-				case got := <-update(large):
-					refused = verdicts(t, got)[0].Code == string(fault.ResourceExhausted)
-				default:
-				}
-			}
-			if n < 100 || n > 220 {
-				t.Errorf("%d updates of 200 KiB are taken without a report", n)
-			}
-		})
-	}
+		}
+		if n < 100 || n > 220 {
+			t.Errorf("%d updates of 200 KiB are taken without a report", n)
+		}
+	})
 }
 
 // Workers are notified at once of the cancelled tasks that run, and of no others.
@@ -137,7 +131,7 @@ func TestWorkersHearOfCancelledTasksThatRun(t *testing.T) {
 func TestI14_CancelsOfDomainsGoApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t).running(t)
-		r.catalog.domains["other"] = &yardv1.Domain{Name: "other"}
+		add(t, r.catalog, catalog.Domains, "", &yardv1.Domain{Name: "other"})
 		id := completion(0, 1).TaskId
 		cancel := func(domain string) <-chan outcome {
 			answer, got := r.answers(t)

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
@@ -63,7 +64,7 @@ func (g *Gateway) admit(s *submission) error {
 		tasklist := records[from].Tasklist
 		for to = from; to < len(records) && records[to].Tasklist == tasklist; to++ {
 		}
-		settings := g.Catalog.Tasklist(s.call.Domain, tasklist)
+		settings := catalog.Tasklists.Of(g.Catalog, s.call.Domain, tasklist)
 		most, each := int64(settings.GetMaxQueued()), int64(settings.GetMaxQueuedPerGroup())
 		if most <= 0 && each <= 0 {
 			continue
@@ -139,8 +140,8 @@ func queueFull(t caps.Tasks, queued int64, first int) error {
 		path, of, setting = "/tasks/"+strconv.Itoa(first)+"/group", fmt.Sprintf("the group %q in the tasklist %q", t.Of.Group, t.Of.Tasklist), "max_queued_per_group"
 	}
 	if t.N > t.Most {
-		return &queueFullError{fault.At(fault.ResourceExhausted, path, "the request has %d tasks for %s, whose %s is %d: nothing was stored; send fewer at once",
-			t.N, of, setting, t.Most).After(queueRetryAfter)}
+		return &queueFullError{fault.At(fault.InvalidArgument, path, "the request has %d tasks for %s, whose %s is %d: it can never fit, and nothing was stored; send fewer at once",
+			t.N, of, setting, t.Most)}
 	}
 	return &queueFullError{fault.At(fault.ResourceExhausted, path, "%s has %d tasks queued, and its %s is %d: nothing was stored; repeat the request later",
 		of, queued, setting, t.Most).After(queueRetryAfter)}
@@ -194,7 +195,7 @@ func (pt *part) queued(of caps.Queue) (n int64) {
 
 // describeCap puts into a description how full the queue is.
 func (g *Gateway) describeCap(c Call, d *yardv1.DescribeTasklistResponse) {
-	if d.MaxQueued = g.Catalog.Tasklist(c.Domain, d.Tasklist).GetMaxQueued(); d.MaxQueued > 0 {
+	if d.MaxQueued = catalog.Tasklists.Of(g.Catalog, c.Domain, d.Tasklist).GetMaxQueued(); d.MaxQueued > 0 {
 		d.Queued = g.queues.queued(c.Domain, d.Tasklist)
 	}
 }

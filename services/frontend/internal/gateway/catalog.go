@@ -4,8 +4,10 @@ import (
 	"context"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/paging"
 )
 
@@ -27,9 +29,35 @@ func notWritten(err error) error {
 func (g *Gateway) awaitCatalog(ctx context.Context, arrived func() bool) {
 	ctx, cancel := context.WithTimeout(ctx, ownWritesWithin)
 	defer cancel()
-	for delay := time.Millisecond; !arrived() && ctx.Err() == nil; delay = min(2*delay, 20*time.Millisecond) {
-		pause(ctx, delay)
+	for delay := backoff.New(time.Millisecond, 20*time.Millisecond); !arrived() && ctx.Err() == nil; {
+		delay.Sleep(ctx)
 	}
+}
+
+// put stores a record, has this frontend go by it, and returns its revision.
+func put[M catalog.Settings](ctx context.Context, g *Gateway, k catalog.Kind[M], domain string, m M) (revision int64, err error) {
+	revision, err = k.Put(ctx, g.Settings, domain, m)
+	if err != nil {
+		return 0, notWritten(err)
+	}
+	g.awaitCatalog(ctx, func() bool { return k.Of(g.Catalog, domain, m.GetName()).GetRevision() >= revision })
+	return revision, nil
+}
+
+// remove deletes a record, has this frontend go by that, and returns what was deleted. None is the answer if there is no such record.
+func remove[M catalog.Settings](ctx context.Context, g *Gateway, k catalog.Kind[M], domain, name string, revision int64, none error) (M, error) {
+	m, err := k.Delete(ctx, g.Settings, domain, name, revision)
+	switch {
+	case fault.CodeOf(err) == fault.NotFound:
+		return m, none
+	case err != nil:
+		return m, notWritten(err)
+	}
+	g.awaitCatalog(ctx, func() bool {
+		left := k.Of(g.Catalog, domain, name).GetRevision()
+		return left == 0 || left > m.GetRevision()
+	})
+	return m, nil
 }
 
 // listed is a message that a catalog is sorted by.

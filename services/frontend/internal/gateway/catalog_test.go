@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
@@ -50,13 +51,13 @@ func fits(t *testing.T, json bool, resp codec.Message) {
 func TestDomainsAreListedPageByPage(t *testing.T) {
 	const domains = 5000
 	r := newRig(t)
-	clear(r.catalog.domains)
+	r.catalog.kv.Forget(catalog.Domains.Key("", "shop"))
 	for i := range domains {
 		name, letter := fmt.Sprintf("d%04d", i), "x"
 		if i > domains-200 {
 			letter = "\x01" // six bytes in JSON
 		}
-		r.catalog.domains[name] = &yardv1.Domain{Name: name, Description: strings.Repeat(letter, 4<<10)}
+		add(t, r.catalog, catalog.Domains, "", &yardv1.Domain{Name: name, Description: strings.Repeat(letter, 4<<10)})
 	}
 	for _, json := range []bool{false, true} {
 		seen, pages := 0, 0
@@ -97,9 +98,9 @@ func TestDomainsAreListedPageByPage(t *testing.T) {
 func TestTypesAreListedPageByPage(t *testing.T) {
 	r := flooded(t)
 	for _, name := range []string{"c", "a.b", "b", "a"} {
-		r.catalog.types["shop/"+name] = &yardv1.TaskType{Name: name}
+		add(t, r.catalog, catalog.Types, "shop", &yardv1.TaskType{Name: name})
 	}
-	r.catalog.types["flood/z"] = &yardv1.TaskType{Name: "z"}
+	add(t, r.catalog, catalog.Types, "flood", &yardv1.TaskType{Name: "z"})
 	var names []string
 	for req := (&yardv1.ListTypesRequest{Limit: 3}); req != nil; {
 		got, err := asked(r, "shop", true, r.ListTypes, req)
@@ -155,7 +156,7 @@ func TestDomainsAreDeletedWhereTheyHoldNothing(t *testing.T) {
 		if len(e.Detail) != 3 || e.Detail["ready"] != "2" || e.Detail["running"] != "1" || e.Detail["waiting"] != "7" {
 			t.Errorf("detail %v", e.Detail)
 		}
-		if !r.catalog.HasDomain("shop") {
+		if r.catalog.Domain("shop") == nil {
 			t.Fatal("it is gone")
 		}
 
@@ -166,14 +167,14 @@ func TestDomainsAreDeletedWhereTheyHoldNothing(t *testing.T) {
 		})
 		_, err = remove(r, shop)
 		wantCode(t, err, fault.Unavailable)
-		if !r.catalog.HasDomain("shop") {
+		if r.catalog.Domain("shop") == nil {
 			t.Fatal("it is gone, and no one knows what it held")
 		}
 
 		r = newRig(t, holding([]yardv1.TaskState{yardv1.TaskState_TASK_STATE_COMPLETED}, 0))
 		_, err = remove(r, &yardv1.DeleteDomainRequest{Name: "shop", Revision: 3})
 		wantCode(t, err, fault.Stale)
-		r.catalog.domains["shop"] = &yardv1.Domain{Name: "shop", RetentionMs: 5}
+		add(t, r.catalog, catalog.Domains, "", &yardv1.Domain{Name: "shop", RetentionMs: 5})
 		got, err := remove(r, shop)
 		if err != nil || got.(*yardv1.DeleteDomainResponse).Domain.RetentionMs != 5 {
 			t.Fatalf("got %v, %v", got, err)
@@ -222,7 +223,7 @@ func TestTypesHaveRevisions(t *testing.T) {
 		if err != nil || got.(*yardv1.DeleteTypeResponse).Type.MaxConcurrency != 2 {
 			t.Errorf("got %v, %v", got, err)
 		}
-		if r.catalog.Type("shop", "email") != nil {
+		if catalog.Types.Of(r.catalog.Catalog, "shop", "email") != nil {
 			t.Error("it is still there")
 		}
 	})
@@ -235,7 +236,7 @@ func TestTypesOfADomainAreBounded(t *testing.T) {
 		r := newRig(t)
 		for i := range validate.TypesMax {
 			name := fmt.Sprint("t", i)
-			r.catalog.types["shop/"+name] = &yardv1.TaskType{Name: name}
+			add(t, r.catalog, catalog.Types, "shop", &yardv1.TaskType{Name: name})
 		}
 		for name, code := range map[string]fault.Code{"t7": "", "new": fault.FailedPrecondition} {
 			_, err := asked(r, "shop", true, r.PutType, &yardv1.PutTypeRequest{Type: &yardv1.TaskType{Name: name}})
@@ -309,23 +310,6 @@ func TestTasksAreListedPageByPage(t *testing.T) {
 		_, err := asked(r, "shop", true, r.List, &yardv1.ListRequest{Cursor: "x"})
 		if e := wantCode(t, err, fault.InvalidArgument); e.Path != "/cursor" {
 			t.Errorf("got %v", e)
-		}
-	})
-}
-
-// Owners that know no cursor, as while a new frontend runs beside old ones, tell of the newest
-// tasks again: those are no next page.
-func TestPagesEndWhereOwnersKnowNoCursor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		older, newer := ids.NewTaskID(time.UnixMilli(1), 0, 1).String(), ids.NewTaskID(time.UnixMilli(2), 0, 1).String()
-		r := newRig(t, func(d *Deps) {
-			d.Owners.HistoryList = func(context.Context, int, *rpcv1.ListTasksRequest) (*rpcv1.ListTasksResponse, error) {
-				return &rpcv1.ListTasksResponse{Tasks: []*yardv1.Task{{TaskId: newer}, {TaskId: older}}}, nil
-			}
-		})
-		got, err := asked(r, "shop", true, r.List, &yardv1.ListRequest{Cursor: newer})
-		if resp, _ := got.(*yardv1.ListResponse); err != nil || len(resp.Tasks) != 1 || resp.Tasks[0].TaskId != older || resp.NextCursor != "" {
-			t.Errorf("behind %s: %v, %v", newer, got, err)
 		}
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
@@ -39,9 +40,7 @@ func plugged(t *testing.T) (r *rig, open func()) {
 // submitAs is submit for a domain, which is made if needed.
 func (r *rig) submitAs(t *testing.T, domain string, req *yardv1.SubmitRequest) <-chan outcome {
 	t.Helper()
-	r.catalog.mu.Lock()
-	r.catalog.domains[domain] = &yardv1.Domain{Name: domain}
-	r.catalog.mu.Unlock()
+	add(t, r.catalog, catalog.Domains, "", &yardv1.Domain{Name: domain})
 	answer, got := r.answers(t)
 	r.Submit(r.from(domain), req, answer)
 	return got

@@ -6,7 +6,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
@@ -55,15 +54,12 @@ func (pt *part) replacement(k int, holder ids.TaskID) (entry validate.Outcome, u
 
 // stamp dates the updates that are sent now.
 func (o *outcomes) stamp(batch []*share) {
-	known := o.g.LogVersion() >= logversion.Copies
 	for _, s := range batch {
 		now := s.request.call.now()
 		alone := now.Add(o.g.Config.VerdictTimeout - clocksApart).UnixMilli()
 		for _, e := range s.events {
 			switch u := e.Update; {
 			case u == nil:
-			case !known:
-				u.SinceMs = 0
 			case u.SinceMs == 0: // only we know its name
 				u.SinceMs, u.SoleUntilMs = now.Add(-clocksApart).UnixMilli(), alone
 			case s.request.soleUntil > 0:

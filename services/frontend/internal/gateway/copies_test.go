@@ -9,34 +9,25 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 )
 
-// ofCopies is a rig whose cluster writes the log version with copies.
-func ofCopies(t *testing.T) *rig {
-	return newKnowingRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.Copies } })
-}
-
 // TestAnUpdateSaysSinceWhenCopiesMayBeInTheLog: one whose name no one else knows is alone until it is sent again; one with a request id may be a repeat since the time in
-// that. While an owner does not know of that, it says nothing.
+// that.
 func TestAnUpdateSaysSinceWhenCopiesMayBeInTheLog(t *testing.T) {
 	const apart, ahead = clocksApart, aheadMax
 	alone := DefaultConfig().VerdictTimeout - apart
 	for name, c := range map[string]struct {
-		version uint32
-		age     time.Duration // of the request id; negative = it is ahead, 0 = it has none
-		since   time.Duration // before it was sent; 0 = it does not say
-		sole    time.Duration // after it was sent; 0 = it does not say
+		age   time.Duration // of the request id; negative = it is ahead, 0 = it has none
+		since time.Duration // before it was sent; negative = at any time
+		sole  time.Duration // after it was sent; 0 = it does not say
 	}{
-		"an older cluster":       {logversion.Copies - 1, 0, 0, 0},
-		"an older one, an id":    {logversion.Copies - 1, time.Second, 0, 0},
-		"new":                    {logversion.Copies, 0, apart, alone},
-		"an id":                  {logversion.Copies, time.Second, time.Second + ahead + apart, 0},
-		"an id, a bit ahead":     {logversion.Copies, -ahead, apart, 0},
-		"an id of unknown times": {logversion.Copies, -ahead - time.Millisecond, -1, 0},
+		"new":                    {0, apart, alone},
+		"an id":                  {time.Second, time.Second + ahead + apart, 0},
+		"an id, a bit ahead":     {-ahead, apart, 0},
+		"an id of unknown times": {-ahead - time.Millisecond, -1, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return c.version } }).running(t)
+			r := newRig(t).running(t)
 			answer, got := r.answers(t)
 			req := &yardv1.UpdateRequest{Tasks: []*yardv1.TaskUpdate{{TaskId: completion(1, 1).TaskId, Priority: 1}}}
 			if c.age != 0 {
@@ -50,7 +41,7 @@ func TestAnUpdateSaysSinceWhenCopiesMayBeInTheLog(t *testing.T) {
 			switch {
 			case c.since < 0:
 				since = anyTime
-			case c.since > 0:
+			default:
 				since = began.Add(-c.since).UnixMilli()
 			}
 			if c.sole > 0 {
@@ -72,7 +63,7 @@ func TestAnUpdateSaysSinceWhenCopiesMayBeInTheLog(t *testing.T) {
 // TestAReplacementSaysSinceWhenCopiesMayBeInTheLog: the first one of a first try is alone; what is asked for again is not, nor what a repeat asks for.
 func TestAReplacementSaysSinceWhenCopiesMayBeInTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := ofCopies(t)
+		r := newKnowingRig(t)
 		_, first := outcomesOf(t, <-r.submit(t, withID(keyed("one"), true)))
 		req := withID(replacing("one"), true)
 		since := time.Now().Truncate(time.Millisecond).Add(-aheadMax - clocksApart).UnixMilli()
@@ -99,7 +90,7 @@ func TestAReplacementSaysSinceWhenCopiesMayBeInTheLog(t *testing.T) {
 // TestAReplacementThatIsForgottenIsNotKnown: the client hears so at once, and that a repeat will not tell; the other tasks of the request are stored.
 func TestAReplacementThatIsForgottenIsNotKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := ofCopies(t)
+		r := newKnowingRig(t)
 		_, first := outcomesOf(t, <-r.submit(t, withID(keyed("one"), true)))
 		req := keyed("one", "two")
 		req.Tasks[0].OnConflict = yardv1.OnConflict_ON_CONFLICT_REPLACE

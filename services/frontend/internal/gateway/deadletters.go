@@ -8,7 +8,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/shared/paging"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
@@ -21,16 +20,12 @@ import (
 // Letter is one dead letter.
 type Letter struct {
 	// Seq is its place in the stream.
-	Seq uint64
-	// Record is nil for a mark: a letter was there, and is gone.
+	Seq    uint64
 	Record *logv1.Record
 }
 
 // letterPageBytes is up to how many bytes of letters a step looks at.
 const letterPageBytes = 4 << 20
-
-// markRounds is how many pages of nothing but marks a step passes over.
-const markRounds = 20
 
 // ListDeadLetters tells of dead letters (deadletters.list).
 func (g *Gateway) ListDeadLetters(c Call, req *yardv1.ListDeadLettersRequest, answer Answer) {
@@ -101,15 +96,7 @@ func (g *Gateway) GetDeadLetter(c Call, req *yardv1.GetDeadLetterRequest, answer
 
 // Redrive brings dead letters back (deadletters.redrive).
 func (g *Gateway) Redrive(c Call, req *yardv1.RedriveRequest, answer Answer) {
-	check := func() (validate.LetterStep, error) {
-		if err := g.known("/task_ids", logversion.Redrives); err != nil {
-			return validate.LetterStep{}, err
-		}
-		if err := g.policyKnown("/retry", req.Retry); err != nil {
-			return validate.LetterStep{}, err
-		}
-		return validate.Redrive(req)
-	}
+	check := func() (validate.LetterStep, error) { return validate.Redrive(req) }
 	g.letters(c, answer, check, func(ctx context.Context, s validate.LetterStep) (codec.Message, error) {
 		done := &yardv1.RedriveResponse{}
 		found, next, err := g.wantedLetters(ctx, c.Domain, s)
@@ -119,7 +106,7 @@ func (g *Gateway) Redrive(c Call, req *yardv1.RedriveRequest, answer Answer) {
 		done.NextCursor = next
 		done.Found = countFound(found)
 		if s.Preview {
-			done.Verdicts = previewed(s.IDs, found)
+			done.Verdicts = byEntry(s, previewed(s.IDs, found))
 			return done, nil
 		}
 		if len(found) == 0 {
@@ -140,7 +127,7 @@ func (g *Gateway) Redrive(c Call, req *yardv1.RedriveRequest, answer Answer) {
 			}
 		}
 		if len(s.IDs) > 0 {
-			done.Verdicts = verdicts
+			done.Verdicts = byEntry(s, verdicts)
 		}
 		if done.Redriven > 0 {
 			g.Log.Info("dead letters were redriven", "domain", c.Domain, "tasks", done.Redriven, "reason", s.Reason)
@@ -179,7 +166,7 @@ func (g *Gateway) PurgeDeadLetters(c Call, req *yardv1.PurgeDeadLettersRequest, 
 		if s.Preview || done.Found == 0 {
 			return done, nil
 		}
-		if done.Purged, err = g.Letters.Delete(ctx, c.Domain, found); err != nil {
+		if done.Purged, err = g.Letters.Delete(ctx, found); err != nil {
 			return nil, err
 		}
 		g.Log.Info("dead letters were purged", "domain", c.Domain, "reason", "by "+req.By, "tasks", done.Purged)
@@ -221,30 +208,18 @@ func (g *Gateway) letterPage(ctx context.Context, domain string, s validate.Lett
 			return nil, "", err
 		}
 	}
-	more, seen, limit := true, 0, s.Limit
-	for round := 0; more && seen == 0 && round < markRounds; round++ {
-		var all []Letter
-		if all, more, err = g.Letters.Page(ctx, domain, s.Filter.GetTasklist(), s.After, limit, letterPageBytes); err != nil {
-			return nil, "", err
+	all, more, err := g.Letters.Page(ctx, domain, s.Filter.GetTasklist(), s.After, s.Limit, letterPageBytes)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, l := range all {
+		if l.Seq > s.UpTo {
+			return found, "", nil
 		}
-		for _, l := range all {
-			if l.Seq > s.UpTo {
-				return found, "", nil
-			}
-			if seen == s.Limit {
-				more = true
-				break
-			}
-			s.After = l.Seq
-			if l.Record == nil {
-				continue
-			}
-			seen++
-			if s.Matches(l.Record) {
-				found = append(found, l)
-			}
+		s.After = l.Seq
+		if s.Matches(l.Record) {
+			found = append(found, l)
 		}
-		limit = validate.LetterStepMax // where marks lie, many do
 	}
 	if more && s.After < s.UpTo {
 		next = s.Cursor(s.After)
@@ -259,6 +234,14 @@ func countFound(all []*Letter) (n int64) {
 		}
 	}
 	return n
+}
+
+// byEntry are the verdicts on the entries of a request, by those on the tasks that it names.
+func byEntry(s validate.LetterStep, verdicts []*yardv1.Verdict) (all []*yardv1.Verdict) {
+	for _, place := range s.Entries {
+		all = append(all, verdicts[place])
+	}
+	return all
 }
 
 // previewed tells of each task that was named whether it is a dead letter.
@@ -298,7 +281,7 @@ func publicLetter(r *logv1.Record, brief bool) *yardv1.Task {
 	for _, s := range r.Steps {
 		t.Events = append(t.Events, &yardv1.TaskEvent{
 			Kind: yardv1.TaskEventKind(s.Kind), AtMs: s.AtMs, Grant: int32(s.Grant), Worker: s.Worker,
-			Message: s.Message, ErrorType: s.ErrorType, DueAtMs: s.DueAtMs, Kept: s.Kept,
+			Message: s.Message, ErrorType: s.ErrorType, DueAtMs: s.DueAtMs,
 		})
 	}
 	return t

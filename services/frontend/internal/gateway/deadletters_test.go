@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,9 +12,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
-
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
 // memLetters are dead letters in memory.
@@ -28,11 +24,7 @@ func (m *memLetters) Last(context.Context) (uint64, error) { return m.last, nil 
 
 func (m *memLetters) Page(_ context.Context, domain, tasklist string, after uint64, limit, _ int) (page []Letter, more bool, err error) {
 	for _, l := range m.all {
-		if l.Record == nil && l.Seq > after && len(page) < limit { // a mark
-			page = append(page, l)
-			continue
-		}
-		if l.Seq <= after || l.Record.GetDomain() != domain || tasklist != "" && l.Record.Tasklist != tasklist {
+		if l.Seq <= after || l.Record.Domain != domain || tasklist != "" && l.Record.Tasklist != tasklist {
 			continue
 		}
 		if len(page) == limit {
@@ -60,7 +52,7 @@ func (m *memLetters) Get(ctx context.Context, domain string, id ids.TaskID) (*Le
 	return found[0], err
 }
 
-func (m *memLetters) Delete(_ context.Context, _ string, letters []*Letter) (deleted int64, err error) {
+func (m *memLetters) Delete(_ context.Context, letters []*Letter) (deleted int64, err error) {
 	for _, drop := range letters {
 		if drop != nil {
 			m.all = slices.DeleteFunc(m.all, func(l Letter) bool { return l.Seq == drop.Seq })
@@ -76,7 +68,7 @@ func (m *memLetters) die(n int, domain, typ, errType string, atMS int64) ids.Tas
 	m.last++
 	m.all = append(m.all, Letter{m.last, &logv1.Record{
 		Id: id[:], Domain: domain, Tasklist: "mail", Type: typ, ErrorType: errType, FinishedAtMs: atMS, Parkings: 2, Failures: 3, Version: 3,
-		Payload: []byte("{}"), Steps: []*logv1.Step{{Kind: 6, DueAtMs: 9, Kept: true}, {Kind: 12}},
+		Payload: []byte("{}"), Steps: []*logv1.Step{{Kind: 12}},
 	}})
 	return id
 }
@@ -91,7 +83,6 @@ func withLetters(t *testing.T, n int) (*rig, *memLetters) {
 	}
 	return newRig(t, func(d *Deps) {
 		d.Letters = m
-		d.LogVersion = func() uint32 { return logversion.Redrives }
 	}).running(t), m
 }
 
@@ -153,36 +144,6 @@ func TestDeadLettersAreListedAndCountedPageByPage(t *testing.T) {
 	})
 }
 
-// TestMarksAreNoLetters: what lies in place of letters that are gone is passed over, however many there are, and a step ends at some time.
-func TestMarksAreNoLetters(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r, m := withLetters(t, 3)
-		m.all[1].Record, m.all[2].Record = nil, nil
-		for range 4 * markRounds * validate.LetterStepMax {
-			m.last++
-			m.all = append(m.all, Letter{Seq: m.last})
-		}
-		m.die(77, "shop", "late", "network", time.Now().UnixMilli())
-		var types []string
-		steps := 0
-		for req := (&yardv1.ListDeadLettersRequest{Limit: 1}); ; steps++ {
-			resp, err := ask[*yardv1.ListDeadLettersRequest, *yardv1.ListDeadLettersResponse](t, r, r.ListDeadLetters, req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, task := range resp.Tasks {
-				types = append(types, task.Type)
-			}
-			if req.Cursor = resp.NextCursor; req.Cursor == "" {
-				break
-			}
-		}
-		if len(types) != 2 || types[0] != "send" || types[1] != "late" || steps < 4 || steps > 8 {
-			t.Errorf("listed %v in %d steps", types, steps)
-		}
-	})
-}
-
 func TestADeadLetterIsOfItsDomainOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, m := withLetters(t, 1)
@@ -195,7 +156,7 @@ func TestADeadLetterIsOfItsDomainOnly(t *testing.T) {
 		}
 		own := ids.TaskID(m.all[1].Record.Id).String()
 		whole, err := ask[*yardv1.GetDeadLetterRequest, *yardv1.GetDeadLetterResponse](t, r, r.GetDeadLetter, &yardv1.GetDeadLetterRequest{TaskId: own})
-		if err != nil || string(whole.Task.Payload.Data) != "{}" || len(whole.Task.Events) != 2 || !whole.Task.Events[0].Kept || whole.Task.Events[1].Kept {
+		if err != nil || string(whole.Task.Payload.Data) != "{}" || len(whole.Task.Events) != 1 {
 			t.Errorf("got %v: %v", whole, err)
 		}
 	})
@@ -288,17 +249,6 @@ func TestALetterShowsItsOrderKey(t *testing.T) {
 		resp, err := ask[*yardv1.ListDeadLettersRequest, *yardv1.ListDeadLettersResponse](t, r, r.ListDeadLetters, &yardv1.ListDeadLettersRequest{})
 		if err != nil || len(resp.Tasks) != 1 || resp.Tasks[0].OrderKey != "account 7" {
 			t.Errorf("listed %v: %v", resp, err)
-		}
-	})
-}
-
-func TestARedriveNeedsTheLogVersion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.Redrives - 1 } }).running(t)
-		_, err := ask[*yardv1.RedriveRequest, *yardv1.RedriveResponse](t, r, r.Redrive, &yardv1.RedriveRequest{TaskIds: []string{ids.NewTaskID(time.Now(), 0, 1).String()}})
-		wantCode(t, err, fault.FailedPrecondition)
-		if err != nil && !strings.Contains(err.Error(), "log version") {
-			t.Error(err)
 		}
 	})
 }

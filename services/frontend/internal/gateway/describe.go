@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
@@ -94,14 +95,14 @@ func (g *Gateway) describeMatching(ctx context.Context, m int, domain, tasklist 
 		}
 	}
 	for name, inUse := range d.Slots {
-		use(ids.TypeLimit(name), name, inUse, g.Catalog.Type(domain, name).GetMaxConcurrency())
+		use(ids.TypeLimit(name), name, inUse, catalog.Types.Of(g.Catalog, domain, name).GetMaxConcurrency())
 	}
 	use(ids.DomainLimit, "", d.Limits[ids.DomainLimit], g.Catalog.Domain(domain).GetMaxConcurrency())
 	own := ids.TasklistLimit(tasklist)
-	use(own, "", d.Limits[own], g.Catalog.Tasklist(domain, tasklist).GetMaxConcurrency())
+	use(own, "", d.Limits[own], catalog.Tasklists.Of(g.Catalog, domain, tasklist).GetMaxConcurrency())
 	for ref, inUse := range d.Limits {
 		if name, shared := ids.SharedOfLimit(ref); shared {
-			use(ref, "", inUse, g.Catalog.Limit(domain, name).GetMaxConcurrency())
+			use(ref, "", inUse, catalog.Limits.Of(g.Catalog, domain, name).GetMaxConcurrency())
 		}
 	}
 	return out, nil

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
@@ -21,18 +22,10 @@ func (g *Gateway) PutDomain(c Call, req *yardv1.PutDomainRequest, answer Answer)
 		return
 	}
 	d := req.Domain
-	if err := g.domainKnown(d); err != nil {
-		answer(nil, err)
-		return
-	}
 	g.administer(c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
-		revision, err := g.Registry.PutDomain(ctx, d)
-		if err != nil {
-			return nil, notWritten(err)
-		}
-		d.Revision = revision
-		g.awaitCatalog(ctx, func() bool { return g.Catalog.Domain(d.Name).GetRevision() >= revision })
-		return &yardv1.PutDomainResponse{Domain: d}, nil
+		var err error
+		d.Revision, err = put(ctx, g, catalog.Domains, "", d)
+		return &yardv1.PutDomainResponse{Domain: d}, err
 	})
 }
 
@@ -57,7 +50,7 @@ func (g *Gateway) ListDomains(c Call, req *yardv1.ListDomainsRequest, answer Ans
 		return
 	}
 	g.administer(c.Deadline, answer, func(context.Context) (codec.Message, error) {
-		page, next := pageOf(c, g.Catalog.Domains(), req.Cursor, req.Limit)
+		page, next := pageOf(c, catalog.Domains.All(g.Catalog, ""), req.Cursor, req.Limit)
 		return &yardv1.ListDomainsResponse{Domains: page, NextCursor: next}, nil
 	})
 }
@@ -71,7 +64,7 @@ func (g *Gateway) DeleteDomain(c Call, req *yardv1.DeleteDomainRequest, answer A
 		return
 	}
 	g.administer(c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
-		if g.Catalog.HasDomain(req.Name) {
+		if g.Catalog.Domain(req.Name) != nil {
 			held, err := g.unfinished(ctx, req.Name)
 			if err != nil {
 				return nil, err
@@ -80,14 +73,14 @@ func (g *Gateway) DeleteDomain(c Call, req *yardv1.DeleteDomainRequest, answer A
 				return nil, holdsTasks(req.Name, held)
 			}
 		}
-		d, err := g.Registry.DeleteDomain(ctx, req.Name, req.Revision)
+		d, err := catalog.DeleteDomain(ctx, g.Settings, req.Name, req.Revision)
 		if fault.CodeOf(err) == fault.NotFound {
 			return nil, noDomain("/name", req.Name)
 		}
 		if err != nil {
 			return nil, notWritten(err)
 		}
-		g.awaitCatalog(ctx, func() bool { return !g.Catalog.HasDomain(req.Name) })
+		g.awaitCatalog(ctx, func() bool { return g.Catalog.Domain(req.Name) == nil })
 		return &yardv1.DeleteDomainResponse{Domain: d}, nil
 	})
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -52,10 +51,9 @@ func loseAndRepeat(t *testing.T, random *rand.Rand) {
 			return resp, err
 		}
 	}
-	version := []uint32{logversion.Within, logversion.OrderKeys}[choose(2)]
-	writes := func(d *Deps) { d.LogVersion = func() uint32 { return version } }
-	a := newKnowingRig(t, writes, slow)
-	b := newKnowingRig(t, func(d *Deps) { d.History = a.log }, writes, slow)
+	inOrder := choose(2) == 1
+	a := newKnowingRig(t, slow)
+	b := newKnowingRig(t, func(d *Deps) { d.History = a.log }, slow)
 	b.log = a.log
 	frontends := []*rig{a, b}
 	paused.Store(true)
@@ -66,7 +64,7 @@ func loseAndRepeat(t *testing.T, random *rand.Rand) {
 		all.Go(func() {
 			time.Sleep(time.Duration(choose(3000)) * time.Millisecond)
 			req := markedTasks(n, choose)
-			if version >= logversion.OrderKeys && n%2 == 0 { // in one partition, or in several
+			if inOrder && n%2 == 0 { // in one partition, or in several
 				for _, task := range req.Tasks {
 					task.OrderKey = fmt.Sprint("account ", choose(3))
 				}

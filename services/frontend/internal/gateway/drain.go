@@ -22,7 +22,7 @@ func (g *Gateway) DrainTasklist(c Call, req *yardv1.DrainTasklistRequest, answer
 		return
 	}
 	p := &yardv1.Pause{Reason: req.Reason, By: req.By}
-	g.stop(c, g.stoppableTasklist(c.Domain, req.Name, true), p, req.ForMs, answer, func() codec.Message { return &yardv1.DrainTasklistResponse{Drain: p} })
+	g.stop(c, stoppableTasklist(c.Domain, req.Name, true), p, req.ForMs, answer, func() codec.Message { return &yardv1.DrainTasklistResponse{Drain: p} })
 }
 
 // DrainType has submits of tasks of a type refused (types.drain).
@@ -36,7 +36,7 @@ func (g *Gateway) DrainType(c Call, req *yardv1.DrainTypeRequest, answer Answer)
 		return
 	}
 	p := &yardv1.Pause{Reason: req.Reason, By: req.By}
-	g.stop(c, g.stoppableType(c.Domain, req.Name, true), p, req.ForMs, answer, func() codec.Message { return &yardv1.DrainTypeResponse{Drain: p} })
+	g.stop(c, stoppableType(c.Domain, req.Name, true), p, req.ForMs, answer, func() codec.Message { return &yardv1.DrainTypeResponse{Drain: p} })
 }
 
 // DrainGroup has submits of tasks of a group refused (groups.drain).
@@ -50,7 +50,7 @@ func (g *Gateway) DrainGroup(c Call, req *yardv1.DrainGroupRequest, answer Answe
 		return
 	}
 	p := &yardv1.Pause{Reason: req.Reason, By: req.By}
-	g.stop(c, g.stoppableGroup(c.Domain, req.Name, true), p, req.ForMs, answer, func() codec.Message { return &yardv1.DrainGroupResponse{Drain: p} })
+	g.stop(c, stoppableGroup(c.Domain, req.Name, true), p, req.ForMs, answer, func() codec.Message { return &yardv1.DrainGroupResponse{Drain: p} })
 }
 
 // drained refuses a submit to what is drained, or returns nil. The whole request is refused: it is stored whole or not.
@@ -67,16 +67,16 @@ func (g *Gateway) drained(c Call, req *yardv1.SubmitRequest) error {
 		if list == "" {
 			list, listPath = req.Tasklist, "/tasklist"
 		}
-		if p := g.Catalog.DrainedTasklist(c.Domain, list); catalog.Paused(p, now) {
+		if p := catalog.Drains.Tasklists.Of(g.Catalog, c.Domain, list); catalog.Paused(p, now) {
 			return drainRefusal(listPath, "tasklist", list, p)
 		}
-		if p := g.Catalog.DrainedType(c.Domain, t.Type); catalog.Paused(p, now) {
+		if p := catalog.Drains.Types.Of(g.Catalog, c.Domain, t.Type); catalog.Paused(p, now) {
 			return drainRefusal(path+"/type", "type", t.Type, p)
 		}
 		if t.Group == "" {
 			continue
 		}
-		if p := g.Catalog.DrainedGroup(c.Domain, t.Group); catalog.Paused(p, now) {
+		if p := catalog.Drains.Groups.Of(g.Catalog, c.Domain, t.Group); catalog.Paused(p, now) {
 			return drainRefusal(path+"/group", "group", t.Group, p)
 		}
 	}

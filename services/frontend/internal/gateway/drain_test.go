@@ -8,30 +8,27 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
-	"github.com/yardmaster-io/yardmaster/contracts/topology"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
-func (r *rig) drainList(name string) {
-	r.catalog.mu.Lock()
-	defer r.catalog.mu.Unlock()
-	r.catalog.pauses[topology.TasklistDrainKey("shop", name)] = &yardv1.Pause{By: "ann", Reason: "it moves", SinceMs: 1}
+func (r *rig) drainList(t *testing.T, name string) {
+	stop(t, r.catalog, catalog.Drains.Tasklists, "shop", name, &yardv1.Pause{By: "ann", Reason: "it moves", SinceMs: 1})
 }
 
 // What is drained is refused whole, at the path of who named it, and nothing is stored; all else is accepted.
 func TestWhatIsDrainedIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newKnowingRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.GroupStops } })
-		r.drainList("main")
-		r.catalog.pauses[topology.TypeDrainKey("shop", "pay")] = &yardv1.Pause{SinceMs: 1}
-		r.catalog.pauses[topology.TasklistDrainKey("shop", "other")] = &yardv1.Pause{SinceMs: 1, UntilMs: 2}
-		r.catalog.pauses[topology.TypeDrainKey("shop", "old")] = &yardv1.Pause{SinceMs: 1, UntilMs: 2}
-		r.catalog.pauses[topology.GroupDrainKey("shop", "acme")] = &yardv1.Pause{SinceMs: 1}
-		r.catalog.pauses[topology.GroupDrainKey("shop", "over")] = &yardv1.Pause{SinceMs: 1, UntilMs: 2}
+		r := newKnowingRig(t)
+		r.drainList(t, "main")
+		stop(t, r.catalog, catalog.Drains.Types, "shop", "pay", &yardv1.Pause{SinceMs: 1})
+		stop(t, r.catalog, catalog.Drains.Tasklists, "shop", "other", &yardv1.Pause{SinceMs: 1, UntilMs: 2})
+		stop(t, r.catalog, catalog.Drains.Types, "shop", "old", &yardv1.Pause{SinceMs: 1, UntilMs: 2})
+		stop(t, r.catalog, catalog.Drains.Groups, "shop", "acme", &yardv1.Pause{SinceMs: 1})
+		stop(t, r.catalog, catalog.Drains.Groups, "shop", "over", &yardv1.Pause{SinceMs: 1, UntilMs: 2})
 		other := func(types ...string) *yardv1.SubmitRequest {
 			req := &yardv1.SubmitRequest{Tasklist: "other"}
 			for _, name := range types {
@@ -71,7 +68,7 @@ func TestI1_ARepeatDuringADrainIsAnsweredAsTheFirstTime(t *testing.T) {
 				req, never := withID(tasks(3), counted), withID(tasks(2), counted)
 				first := accepted(t, <-r.submit(t, req))
 				time.Sleep(after)
-				r.drainList("main")
+				r.drainList(t, "main")
 				if counted {
 					req.Tries, never.Tries = 2, 2
 				}
@@ -86,7 +83,7 @@ func TestI1_ARepeatDuringADrainIsAnsweredAsTheFirstTime(t *testing.T) {
 // A drain shows wherever its tasklist or type does, until it is resumed; a pause of the same is another matter.
 func TestDrainsShow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newKnowingRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.Levels } })
+		r := newKnowingRig(t)
 		got, err := asked(r, "shop", true, r.DrainTasklist, &yardv1.DrainTasklistRequest{Name: "main", Reason: "it moves", By: "ann", ForMs: 5000})
 		if err != nil {
 			t.Fatal(err)
@@ -117,23 +114,10 @@ func TestDrainsShow(t *testing.T) {
 	})
 }
 
-func TestI13DrainsWaitForTheClustersVersion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newKnowingRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.Levels - 1 } })
-		_, err := asked(r, "shop", true, r.DrainTasklist, &yardv1.DrainTasklistRequest{Name: "main"})
-		wantCode(t, err, fault.FailedPrecondition)
-		_, err = asked(r, "shop", true, r.DrainType, &yardv1.DrainTypeRequest{Name: "pay"})
-		wantCode(t, err, fault.FailedPrecondition)
-		if len(r.catalog.pauses) != 0 {
-			t.Error("stored all the same")
-		}
-	})
-}
-
 // A drain and a pause of a group show beside its settings, and without any, until they are resumed; what is over shows nowhere.
 func TestStoppedGroupsShow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newKnowingRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.GroupStops } })
+		r := newKnowingRig(t)
 		if _, err := asked(r, "shop", true, r.PutGroup, &yardv1.PutGroupRequest{Group: &yardv1.Group{Name: "acme", Weight: new(2.0)}}); err != nil {
 			t.Fatal(err)
 		}
@@ -198,9 +182,9 @@ func TestStoppedGroupsShow(t *testing.T) {
 // Tasklists, types and groups that are paused count together; those that are over make room.
 func TestPausesOfGroupsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newKnowingRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.GroupStops } })
+		r := newKnowingRig(t)
 		for i := range validate.PausesMax {
-			r.catalog.pauses[topology.GroupPauseKey("shop", fmt.Sprint("g", i))] = &yardv1.Pause{SinceMs: 1}
+			stop(t, r.catalog, catalog.Pauses.Groups, "shop", fmt.Sprint("g", i), &yardv1.Pause{SinceMs: 1})
 		}
 		for _, ask := range []func() error{
 			func() error {
@@ -219,11 +203,11 @@ func TestPausesOfGroupsAreBounded(t *testing.T) {
 		if _, err := asked(r, "shop", true, r.DrainGroup, &yardv1.DrainGroupRequest{Name: "acme"}); err != nil {
 			t.Errorf("a drain: %v", err)
 		}
-		r.catalog.pauses[topology.GroupPauseKey("shop", "g7")].UntilMs = 2
+		stop(t, r.catalog, catalog.Pauses.Groups, "shop", "g7", &yardv1.Pause{SinceMs: 1, UntilMs: 2})
 		if _, err := asked(r, "shop", true, r.PauseGroup, &yardv1.PauseGroupRequest{Name: "acme"}); err != nil {
 			t.Errorf("one is over: %v", err)
 		}
-		if r.catalog.PausedGroup("shop", "g7") != nil {
+		if catalog.Pauses.Groups.Of(r.catalog.Catalog, "shop", "g7") != nil {
 			t.Error("what is over is still stored")
 		}
 	})

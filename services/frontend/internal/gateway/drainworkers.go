@@ -5,11 +5,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/drained"
@@ -57,17 +57,13 @@ func (g *Gateway) StopWorker(c Call, req *yardv1.StopWorkerRequest, answer Answe
 
 // drainWorker stores the drain of a worker of the domain. One that is not heard is not drained: its id may be a typing error.
 func (g *Gateway) drainWorker(c Call, id string, d *yardv1.WorkerDrain, answer Answer, resp func(*yardv1.LiveWorker) codec.Message) {
-	if err := g.known("", logversion.Alive); err != nil {
-		answer(nil, err)
-		return
-	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
 		w, err := g.liveWorker(ctx, c.Domain, id)
 		if err != nil {
 			return nil, err
 		}
 		d.SinceMs = c.now().UnixMilli()
-		err = g.Registry.ChangeDrainedWorkers(ctx, c.Domain, func(all map[string]*yardv1.WorkerDrain) (bool, error) {
+		err = catalog.ChangeDrainedWorkers(ctx, g.Settings, c.Domain, func(all map[string]*yardv1.WorkerDrain) (bool, error) {
 			was := all[id]
 			switch {
 			case was != nil && was.Stop == d.Stop && was.Reason == d.Reason && was.By == d.By:
@@ -121,13 +117,9 @@ func (g *Gateway) ResumeWorker(c Call, req *yardv1.ResumeWorkerRequest, answer A
 		answer(nil, err)
 		return
 	}
-	if err := g.known("", logversion.Alive); err != nil {
-		answer(nil, err)
-		return
-	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
 		var was *yardv1.WorkerDrain
-		err := g.Registry.ChangeDrainedWorkers(ctx, c.Domain, func(all map[string]*yardv1.WorkerDrain) (bool, error) {
+		err := catalog.ChangeDrainedWorkers(ctx, g.Settings, c.Domain, func(all map[string]*yardv1.WorkerDrain) (bool, error) {
 			if was = all[req.WorkerId]; was == nil {
 				return false, fault.At(fault.NotFound, "/worker_id", "the worker %q is not drained; `yard worker drain` drains it", req.WorkerId)
 			}
@@ -198,9 +190,9 @@ type drainVoice struct {
 
 // tellDrained has the polls end of workers that were drained, wherever they wait, and those go on that are held of workers that were resumed.
 func (g *Gateway) tellDrained(now time.Time) {
-	if all, revision := g.Catalog.DrainedWorkers(); revision != g.drainVoice.revision {
+	if revision := catalog.Workers.Revision(g.Catalog); revision != g.drainVoice.revision {
 		g.drainVoice.revision = revision
-		g.drainVoice.voice.Take(sinceOf(all), now)
+		g.drainVoice.voice.Take(g.drainedSince(), now)
 		g.polls.release()
 	}
 	for some := range slices.Chunk(g.drainVoice.voice.Say(now), toldTogether) {
@@ -218,12 +210,12 @@ func (g *Gateway) tellDrained(now time.Time) {
 	}
 }
 
-// sinceOf is since when which workers are drained.
-func sinceOf(all map[string]map[string]*yardv1.WorkerDrain) map[drained.Key]int64 {
+// drainedSince is since when which workers are drained.
+func (g *Gateway) drainedSince() map[drained.Key]int64 {
 	since := map[drained.Key]int64{}
-	for domain, workers := range all {
-		for id, d := range workers {
-			since[drained.Key{Domain: domain, ID: id}] = d.SinceMs
+	for domain, workers := range catalog.Workers.Each(g.Catalog, "") {
+		for _, w := range workers.Workers {
+			since[drained.Key{Domain: domain, ID: w.WorkerId}] = w.Drain.GetSinceMs()
 		}
 	}
 	return since
@@ -246,8 +238,8 @@ func (g *Gateway) ForgetDrains(ctx context.Context) error {
 
 // forgetDrains looks at one domain.
 func (g *Gateway) forgetDrains(ctx context.Context, watch *drained.Watch) {
-	stored, _ := g.Catalog.DrainedWorkers()
-	domain, ids := watch.Next(sinceOf(stored))
+	since := g.drainedSince()
+	domain, ids := watch.Next(since)
 	if domain == "" {
 		return
 	}
@@ -268,9 +260,9 @@ func (g *Gateway) forgetDrains(ctx context.Context, watch *drained.Watch) {
 	if len(gone) == 0 {
 		return
 	}
-	err := g.Registry.ChangeDrainedWorkers(ctx, domain, func(all map[string]*yardv1.WorkerDrain) (changed bool, err error) {
+	err := catalog.ChangeDrainedWorkers(ctx, g.Settings, domain, func(all map[string]*yardv1.WorkerDrain) (changed bool, err error) {
 		for _, id := range gone {
-			if sameDrain(all[id], stored[domain][id]) && all[id] != nil {
+			if d := all[id]; d != nil && d.SinceMs == since[drained.Key{Domain: domain, ID: id}] {
 				delete(all, id)
 				changed = true
 			}

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
@@ -65,7 +66,7 @@ func hears(e *ears) func(*Deps) {
 // drainRig hears two workers.
 func drainRig(t *testing.T) (*rig, *ears) {
 	e := &ears{known: time.Hour, ids: []string{workerOne, workerTwo}}
-	return newRig(t, alive, hears(e)).running(t), e
+	return newRig(t, hears(e)).running(t), e
 }
 
 func (r *rig) drainOne(t *testing.T, id string) *yardv1.LiveWorker {
@@ -78,12 +79,9 @@ func (r *rig) drainOne(t *testing.T, id string) *yardv1.LiveWorker {
 }
 
 // pollOfWorker sends a poll of a worker.
-func (r *rig) pollOfWorker(id string, wait time.Duration, tasklists ...*yardv1.PolledTasklist) <-chan outcome {
+func (r *rig) pollOfWorker(id string, wait time.Duration) <-chan outcome {
 	got := make(chan outcome, 2)
 	req := &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1, WaitMs: wait.Milliseconds(), WorkerId: id}
-	if len(tasklists) > 0 {
-		req.Tasklist, req.Tasklists = "", tasklists
-	}
 	r.Poll(r.call(), req, func(resp codec.Message, err error) { got <- outcome{resp, err, time.Now()} })
 	<-got
 	return got
@@ -125,7 +123,6 @@ func TestPollsOfADrainedWorkerAreHeld(t *testing.T) {
 		}
 		began := time.Now()
 		long, short, none := r.pollOfWorker(workerOne, time.Minute), r.pollOfWorker(workerOne, time.Second), r.pollOfWorker(workerOne, 0)
-		several := r.pollOfWorker(workerOne, time.Minute, &yardv1.PolledTasklist{Name: "a", Weight: 1}, &yardv1.PolledTasklist{Name: "b", Weight: 1})
 		other, nameless := r.pollOfWorker(workerTwo, time.Minute), r.pollOfWorker("", time.Minute)
 		if n := len(r.bus.sentPolls()); n != 2 {
 			t.Errorf("%d polls were sent", n)
@@ -133,7 +130,7 @@ func TestPollsOfADrainedWorkerAreHeld(t *testing.T) {
 		for _, c := range []struct {
 			got   <-chan outcome
 			after time.Duration
-		}{{none, 0}, {short, time.Second}, {long, drainedRest}, {several, drainedRest}} {
+		}{{none, 0}, {short, time.Second}, {long, drainedRest}} {
 			o := <-c.got
 			if d := drainIn(t, o); d.GetReason() != "why" {
 				t.Errorf("it says %v", d)
@@ -245,7 +242,7 @@ func TestWhoMayBeDrained(t *testing.T) {
 			_, err := asked(r, domain, true, r.DrainWorker, &yardv1.DrainWorkerRequest{WorkerId: id, Reason: reason})
 			return err
 		}
-		r.catalog.domains["other"] = &yardv1.Domain{Name: "other"}
+		add(t, r.catalog, catalog.Domains, "", &yardv1.Domain{Name: "other"})
 		for _, c := range []struct {
 			domain, id, reason, path string
 			code                     fault.Code
@@ -273,7 +270,7 @@ func TestWhoMayBeDrained(t *testing.T) {
 		if again := r.drainOne(t, workerOne).Drain.SinceMs; again != since {
 			t.Error("a repeat is another drain")
 		}
-		if err := drain("shop", workerOne, "another"); err != nil || r.catalog.workers["shop"][workerOne].SinceMs == since {
+		if err := drain("shop", workerOne, "another"); err != nil || r.catalog.DrainedWorker("shop", workerOne).SinceMs == since {
 			t.Errorf("another reason replaces nothing: %v", err)
 		}
 		var ids []string
@@ -281,9 +278,7 @@ func TestWhoMayBeDrained(t *testing.T) {
 			ids = append(ids, fmt.Sprintf("worker-of-many-%04d", n))
 		}
 		e.set(time.Hour, ids...)
-		for _, id := range ids[1:] {
-			r.catalog.workers["shop"][id] = &yardv1.WorkerDrain{SinceMs: 1}
-		}
+		r.catalog.drainWorkers(t, "shop", 1, ids[1:]...)
 		if err := drain("shop", ids[0], ""); fault.CodeOf(err) != fault.FailedPrecondition {
 			t.Errorf("got %v", err)
 		}
@@ -297,7 +292,7 @@ func TestWhoMayBeDrained(t *testing.T) {
 func TestListedWorkersSayThatTheyAreDrained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := drainRig(t)
-		r.catalog.workers["other"] = map[string]*yardv1.WorkerDrain{workerTwo: {}}
+		r.catalog.drainWorkers(t, "other", 1, workerTwo)
 		r.drainOne(t, workerOne)
 		resp, err := asked(r, "shop", true, r.ListWorkers, &yardv1.ListWorkersRequest{})
 		if err != nil {
@@ -319,7 +314,7 @@ func TestDrainsOfWorkersThatAreGoneAreForgotten(t *testing.T) {
 		go func() { ended <- r.ForgetDrains(ctx) }()
 		r.drainOne(t, workerOne)
 		r.drainOne(t, workerTwo)
-		drainedNow := func() int { all, _ := r.catalog.DrainedWorkers(); return len(all["shop"]) }
+		drainedNow := func() int { return len(catalog.Workers.Of(r.catalog.Catalog, "", "shop").GetWorkers()) }
 		time.Sleep(2 * drained.GoneAfter)
 		if drainedNow() != 2 {
 			t.Error("one that lives is forgotten")
@@ -358,11 +353,7 @@ func TestADrainFromMeanwhileStays(t *testing.T) {
 		r.forgetDrains(t.Context(), watch)
 		time.Sleep(drained.GoneAfter)
 		e.locked(func() {
-			e.during = func() {
-				r.catalog.mu.Lock()
-				defer r.catalog.mu.Unlock()
-				r.catalog.workers["shop"] = map[string]*yardv1.WorkerDrain{workerOne: {SinceMs: 77}}
-			}
+			e.during = func() { r.catalog.drainWorkers(t, "shop", 77, workerOne) }
 		})
 		r.forgetDrains(t.Context(), watch)
 		if r.catalog.DrainedWorker("shop", workerOne) == nil {

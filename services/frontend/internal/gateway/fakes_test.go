@@ -371,7 +371,8 @@ func newRig(t *testing.T, change ...func(*Deps)) *rig {
 	d := Deps{
 		Config: DefaultConfig(), Partitioning: topology.Partitioning{History: rigPartitions, Matching: rigShards},
 		Tokens:  rigTokens,
-		History: r.log, Letters: new(memLetters), Batches: memBatches{}, Bus: r.bus, Owners: noOwners(), Catalog: r.catalog, Registry: r.catalog, Metrics: nil,
+		History: r.log, Letters: new(memLetters), Batches: memBatches{}, Bus: r.bus, Owners: noOwners(), Catalog: r.catalog.Catalog, Settings: r.catalog.kv,
+		LogVersion: func() uint32 { return 1 },
 	}
 	for _, f := range change {
 		f(&d)
@@ -469,4 +470,13 @@ func wantCode(t *testing.T, err error, code fault.Code) *fault.Error {
 		t.Fatalf("got %v, want %s", err, code)
 	}
 	return fault.From(err)
+}
+
+// wantField expects a FAILED_PRECONDITION that names a field.
+func wantField(t *testing.T, err error, path string) {
+	t.Helper()
+	wantCode(t, err, fault.FailedPrecondition)
+	if f := (*fault.Error)(nil); !errors.As(err, &f) || f.Path != path {
+		t.Errorf("the field is not %s: %v", path, err)
+	}
 }

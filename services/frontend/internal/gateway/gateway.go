@@ -35,10 +35,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/clock"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
@@ -88,9 +88,10 @@ type Deps struct {
 	Batches      Batches
 	Bus          Bus
 	Owners       Owners
-	Catalog      Catalog
-	Registry     Registry
-	// LogVersion is the log version to write; nil = the first.
+	// Catalog is what this frontend knows of the settings, which follows the stored ones within moments.
+	Catalog  *catalog.Catalog
+	Settings catalog.Bucket
+	// LogVersion is the log version to write.
 	LogVersion func() uint32
 	Log        *slog.Logger
 	// Clock dates spans as the log dates what it has.
@@ -126,7 +127,7 @@ type Gateway struct {
 // New makes a gateway. Nothing happens before the first request; Run must run
 // while requests come in.
 func New(d Deps) (*Gateway, error) {
-	if d.History == nil || d.Letters == nil || d.Batches == nil || d.Bus == nil || d.Catalog == nil || d.Registry == nil || d.Tokens == nil || d.Owners.missing() {
+	if d.History == nil || d.Letters == nil || d.Batches == nil || d.Bus == nil || d.Catalog == nil || d.Settings == nil || d.Tokens == nil || d.LogVersion == nil || d.Owners.missing() {
 		return nil, errors.New("gateway: a port or the tokens are missing")
 	}
 	if d.Partitioning.History < 1 || d.Partitioning.Matching < 1 {
@@ -138,9 +139,6 @@ func New(d Deps) (*Gateway, error) {
 	if d.Log == nil {
 		d.Log = slog.New(slog.DiscardHandler)
 	}
-	if d.LogVersion == nil {
-		d.LogVersion = func() uint32 { return logversion.First }
-	}
 	g := &Gateway{Deps: d, metrics: newMetrics(d.Metrics), pools: newPools(d.Config), queues: &queueCaps{book: caps.NewBook()}}
 	g.base, g.giveUp = context.WithCancel(context.Background())
 	g.appender = newAppender(g)
@@ -150,9 +148,6 @@ func New(d Deps) (*Gateway, error) {
 	g.scales = newScales(d.Config.Scale)
 	return g, nil
 }
-
-// logVersion is what a batch written now carries.
-func (g *Gateway) logVersion() uint32 { return logversion.Field(g.LogVersion()) }
 
 // Run does what is due by time. When ctx ends it waits until every admitted
 // request is answered, at most for Config.DrainTimeout; the caller has stopped
@@ -195,7 +190,7 @@ func (g *Gateway) awaitIdle(tick <-chan time.Time, within time.Duration) bool {
 
 // domain checks the domain of a call and whether it exists.
 func (g *Gateway) domain(c *Call) error {
-	if g.Catalog.HasDomain(c.Domain) { // what exists has been checked
+	if g.Catalog.Domain(c.Domain) != nil { // what exists has been checked
 		return nil
 	}
 	if err := validate.Domain(c.Domain); err != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
@@ -24,21 +25,13 @@ func (g *Gateway) PutGroup(c Call, req *yardv1.PutGroupRequest, answer Answer) {
 		return
 	}
 	one := req.Group
-	if err := g.groupKnown(one); err != nil {
-		answer(nil, err)
-		return
-	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
-		if g.Catalog.Group(c.Domain, one.Name) == nil && g.Catalog.Counts(c.Domain).Groups >= validate.GroupsMax {
+		if catalog.Groups.Of(g.Catalog, c.Domain, one.Name) == nil && catalog.Groups.Count(g.Catalog, c.Domain) >= validate.GroupsMax {
 			return nil, fault.At(fault.FailedPrecondition, "/group/name", "the domain has %d groups with settings, and no more are allowed: delete some", validate.GroupsMax)
 		}
-		revision, err := g.Registry.PutGroup(ctx, c.Domain, one)
-		if err != nil {
-			return nil, notWritten(err)
-		}
-		one.Revision = revision
-		g.awaitCatalog(ctx, func() bool { return g.Catalog.Group(c.Domain, one.Name).GetRevision() >= revision })
-		return &yardv1.PutGroupResponse{Group: one}, nil
+		var err error
+		one.Revision, err = put(ctx, g, catalog.Groups, c.Domain, one)
+		return &yardv1.PutGroupResponse{Group: one}, err
 	})
 }
 
@@ -53,8 +46,8 @@ func (g *Gateway) GetGroup(c Call, req *yardv1.GetGroupRequest, answer Answer) {
 		return
 	}
 	resp := &yardv1.GetGroupResponse{
-		Group: g.Catalog.Group(c.Domain, req.Name),
-		Pause: inForce(c, g.Catalog.PausedGroup(c.Domain, req.Name)), Drain: inForce(c, g.Catalog.DrainedGroup(c.Domain, req.Name)),
+		Group: catalog.Groups.Of(g.Catalog, c.Domain, req.Name),
+		Pause: inForce(c, catalog.Pauses.Groups.Of(g.Catalog, c.Domain, req.Name)), Drain: inForce(c, catalog.Drains.Groups.Of(g.Catalog, c.Domain, req.Name)),
 	}
 	if resp.Group == nil && resp.Pause == nil && resp.Drain == nil {
 		answer(nil, noGroup(req.Name))
@@ -78,7 +71,7 @@ func (g *Gateway) ListGroups(c Call, req *yardv1.ListGroupsRequest, answer Answe
 	}
 	g.query(c.Domain, c.Deadline, answer, func(context.Context) (codec.Message, error) {
 		now := c.now().UnixMilli()
-		paused, drained := g.Catalog.Pauses(c.Domain, now).Groups, g.Catalog.Drains(c.Domain, now).Groups
+		paused, drained := catalog.Pauses.Of(g.Catalog, c.Domain, now).Groups, catalog.Drains.Of(g.Catalog, c.Domain, now).Groups
 		page, next := pageOf(c, g.listedGroups(c.Domain, paused, drained), req.Cursor, req.Limit)
 		resp := &yardv1.ListGroupsResponse{Groups: page, NextCursor: next}
 		for _, one := range page {
@@ -92,7 +85,7 @@ func (g *Gateway) ListGroups(c Call, req *yardv1.ListGroupsRequest, answer Answe
 
 // listedGroups are the groups with settings, and those that are paused or drained, sorted by name.
 func (g *Gateway) listedGroups(domain string, paused, drained map[string]*yardv1.Pause) []*yardv1.Group {
-	all := g.Catalog.Groups(domain)
+	all := catalog.Groups.All(g.Catalog, domain)
 	if len(paused)+len(drained) == 0 {
 		return all
 	}
@@ -117,18 +110,8 @@ func (g *Gateway) DeleteGroup(c Call, req *yardv1.DeleteGroupRequest, answer Ans
 		return
 	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
-		one, err := g.Registry.DeleteGroup(ctx, c.Domain, req.Name, req.Revision)
-		if fault.CodeOf(err) == fault.NotFound {
-			return nil, noGroup(req.Name)
-		}
-		if err != nil {
-			return nil, notWritten(err)
-		}
-		g.awaitCatalog(ctx, func() bool {
-			left := g.Catalog.Group(c.Domain, req.Name)
-			return left == nil || left.Revision > one.Revision
-		})
-		return &yardv1.DeleteGroupResponse{Group: one}, nil
+		one, err := remove(ctx, g, catalog.Groups, c.Domain, req.Name, req.Revision, noGroup(req.Name))
+		return &yardv1.DeleteGroupResponse{Group: one}, err
 	})
 }
 

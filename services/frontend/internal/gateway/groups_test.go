@@ -5,15 +5,12 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
-
-// grouped has the cluster write the log version of groups.
-func grouped(d *Deps) { d.LogVersion = func() uint32 { return logversion.Groups } }
 
 // putGroup sets a group of the rig's domain.
 func (r *rig) putGroup(g *yardv1.Group) (*yardv1.Group, error) {
@@ -27,7 +24,7 @@ func (r *rig) putGroup(g *yardv1.Group) (*yardv1.Group, error) {
 // Settings of groups are put, changed by revision, listed page by page and deleted.
 func TestGroupsHaveSettings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, grouped)
+		r := newRig(t)
 		for _, name := range []string{"b", "a.b", "c"} {
 			if _, err := r.putGroup(&yardv1.Group{Name: name, Weight: new(2.0)}); err != nil {
 				t.Fatal(err)
@@ -76,10 +73,10 @@ func TestGroupsHaveSettings(t *testing.T) {
 // I7: a domain has so many groups with settings, and may still change those.
 func TestI7_GroupsWithSettingsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, grouped)
+		r := newRig(t)
 		for i := range validate.GroupsMax {
 			name := strconv.Itoa(i)
-			r.catalog.groups["shop/"+name] = &yardv1.Group{Name: name}
+			add(t, r.catalog, catalog.Groups, "shop", &yardv1.Group{Name: name})
 		}
 		_, err := r.putGroup(&yardv1.Group{Name: "more"})
 		if e := wantCode(t, err, fault.FailedPrecondition); e.Path != "/group/name" {
@@ -87,29 +84,6 @@ func TestI7_GroupsWithSettingsAreBounded(t *testing.T) {
 		}
 		if _, err := r.putGroup(&yardv1.Group{Name: "7", Weight: new(0.0)}); err != nil {
 			t.Error(err)
-		}
-	})
-}
-
-// I13: groups wait until every node knows them.
-func TestI13_GroupsNeedALogVersion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for version, taken := range map[uint32]bool{logversion.Groups - 1: false, logversion.Groups: true} {
-			r := newRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return version } })
-			_, put := r.putGroup(&yardv1.Group{Name: "a"})
-			task := r.tasksKnown([]*yardv1.NewTask{{Type: "x"}, {Type: "x", Group: "a"}})
-			if taken {
-				if put != nil || task != nil {
-					t.Errorf("version %d: %v, %v", version, put, task)
-				}
-				continue
-			}
-			if e := wantCode(t, put, fault.FailedPrecondition); e.Path != "/group" {
-				t.Error(e)
-			}
-			if e := wantCode(t, task, fault.FailedPrecondition); e.Path != "/tasks/1/group" {
-				t.Error(e)
-			}
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/shared/admission"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/filing"
@@ -83,7 +84,7 @@ func (a *appender) flushKeys(p int) {
 		all.Wait()
 		cancel()
 		if len(parts) > 1 {
-			pause(a.g.base, min(time.Since(began)/companyShare, companyMax))
+			backoff.Sleep(a.g.base, min(time.Since(began)/companyShare, companyMax))
 		}
 	}
 }
@@ -122,7 +123,7 @@ func (a *appender) storeTogether(ctx context.Context, parts []*part, words []*ba
 	if err != nil {
 		return fault.New(fault.Internal, "encode a batch: %v", err)
 	}
-	members, err := encodeWords(p, words, a.g.logVersion())
+	members, err := encodeWords(p, words, a.g.LogVersion())
 	if err != nil {
 		return fault.New(fault.Internal, "encode the word on a batch: %v", err)
 	}
@@ -148,7 +149,7 @@ func (a *appender) storeTogether(ctx context.Context, parts []*part, words []*ba
 
 // encodeKeyed makes the messages of an atomic batch. A record says how far before its message that of its key lies.
 func (a *appender) encodeKeyed(p int, parts []*part, plan []filing.Message, keys int) (said, tasks []natslog.Msg, err error) {
-	version := a.g.logVersion()
+	version := a.g.LogVersion()
 	said = make([]natslog.Msg, 0, keys+len(plan))
 	for j, planned := range plan {
 		batch := &logv1.Batch{LogVersion: version}

@@ -8,7 +8,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 )
 
 // keys are n keys that begin alike.
@@ -22,7 +21,7 @@ func keys(of string, n int) (all []string) {
 // Tasks with unique keys count in a queue with a cap until their owners have counted them, as others do; those that exist do not.
 func TestKeyedTasksFillAQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := capped(t, 10, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.UniqueKeys } })
+		r := capped(t, 10)
 		accepted(t, <-r.submit(t, withID(keyed(keys("a", 6)...), true)))
 		r.wantQueued(t, "stored", 6)
 		// Two of these exist, and one is not due.
@@ -49,7 +48,7 @@ func TestKeyedTasksFillAQueue(t *testing.T) {
 // Of a request whose replacement no one can tell about, the other tasks are stored all the same, and count.
 func TestKeyedTasksBesideAForgottenReplacementFillAQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := capped(t, 10, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.Copies } })
+		r := capped(t, 10)
 		accepted(t, <-r.submit(t, withID(keyed("one"), true)))
 		req := keyed("one", "two", "three")
 		req.Tasks[0].OnConflict = yardv1.OnConflict_ON_CONFLICT_REPLACE

@@ -12,7 +12,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/paging"
 
@@ -164,10 +163,6 @@ func (g *Gateway) ofKeys(c Call, answer Answer, check func() error, do func(cont
 		return
 	}
 	if err := check(); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := g.known("", logversion.KeyCommands); err != nil {
 		answer(nil, err)
 		return
 	}

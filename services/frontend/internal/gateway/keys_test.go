@@ -13,14 +13,12 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 )
 
 // linesOf has the owners of partitions tell of keys, in order, at most two on a page.
 func linesOf(parts map[int][]*yardv1.OrderKey) func(*Deps) {
 	return func(d *Deps) {
-		d.LogVersion = func() uint32 { return logversion.KeyCommands }
 		d.Owners.HistoryKeys = func(_ context.Context, p int, req *rpcv1.ListKeysRequest) (*rpcv1.ListKeysResponse, error) {
 			if req.Domain != "shop" {
 				return nil, fault.New(fault.Internal, "asked for %s", req.Domain)
@@ -171,10 +169,6 @@ func TestBadCommandsOfKeys(t *testing.T) {
 		}
 		if n := len(r.bus.sentEvents()); n != 0 {
 			t.Errorf("%d events were sent", n)
-		}
-		old := newRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.KeyCommands - 1 } })
-		if _, err := asked(old, "shop", true, old.SkipKey, &yardv1.SkipKeyRequest{OrderKey: key}); fault.CodeOf(err) != fault.FailedPrecondition {
-			t.Errorf("an older log: %v", err)
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
@@ -28,21 +29,13 @@ func (g *Gateway) PutLimit(c Call, req *yardv1.PutLimitRequest, answer Answer) {
 		return
 	}
 	l := req.Limit
-	if err := g.limitKnown(l); err != nil {
-		answer(nil, err)
-		return
-	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
-		if g.Catalog.Limit(c.Domain, l.Name) == nil && g.Catalog.Counts(c.Domain).Limits >= validate.LimitsMax {
+		if catalog.Limits.Of(g.Catalog, c.Domain, l.Name) == nil && catalog.Limits.Count(g.Catalog, c.Domain) >= validate.LimitsMax {
 			return nil, fault.At(fault.FailedPrecondition, "/limit/name", "the domain has %d limits, and no more are allowed: delete some", validate.LimitsMax)
 		}
-		revision, err := g.Registry.PutLimit(ctx, c.Domain, l)
-		if err != nil {
-			return nil, notWritten(err)
-		}
-		l.Revision = revision
-		g.awaitCatalog(ctx, func() bool { return g.Catalog.Limit(c.Domain, l.Name).GetRevision() >= revision })
-		return &yardv1.PutLimitResponse{Limit: l}, nil
+		var err error
+		l.Revision, err = put(ctx, g, catalog.Limits, c.Domain, l)
+		return &yardv1.PutLimitResponse{Limit: l}, err
 	})
 }
 
@@ -56,7 +49,7 @@ func (g *Gateway) GetLimit(c Call, req *yardv1.GetLimitRequest, answer Answer) {
 		answer(nil, err)
 		return
 	}
-	l := g.Catalog.Limit(c.Domain, req.Name)
+	l := catalog.Limits.Of(g.Catalog, c.Domain, req.Name)
 	if l == nil {
 		answer(nil, noLimit(req.Name))
 		return
@@ -93,7 +86,7 @@ func (g *Gateway) ListLimits(c Call, req *yardv1.ListLimitsRequest, answer Answe
 		return
 	}
 	g.query(c.Domain, c.Deadline, answer, func(context.Context) (codec.Message, error) {
-		page, next := pageOf(c, g.Catalog.Limits(c.Domain), req.Cursor, req.Limit)
+		page, next := pageOf(c, catalog.Limits.All(g.Catalog, c.Domain), req.Cursor, req.Limit)
 		return &yardv1.ListLimitsResponse{Limits: page, NextCursor: next}, nil
 	})
 }
@@ -110,27 +103,17 @@ func (g *Gateway) DeleteLimit(c Call, req *yardv1.DeleteLimitRequest, answer Ans
 		return
 	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
-		if names := g.sharing(c.Domain, req.Name); g.Catalog.Limit(c.Domain, req.Name) != nil && len(names) > 0 {
+		if names := g.sharing(c.Domain, req.Name); catalog.Limits.Of(g.Catalog, c.Domain, req.Name) != nil && len(names) > 0 {
 			return nil, fault.At(fault.FailedPrecondition, "/name", "the limit %q is shared by %s: take it out of `limits` of these types first", req.Name, someOf(names))
 		}
-		l, err := g.Registry.DeleteLimit(ctx, c.Domain, req.Name, req.Revision)
-		if fault.CodeOf(err) == fault.NotFound {
-			return nil, noLimit(req.Name)
-		}
-		if err != nil {
-			return nil, notWritten(err)
-		}
-		g.awaitCatalog(ctx, func() bool {
-			left := g.Catalog.Limit(c.Domain, req.Name)
-			return left == nil || left.Revision > l.Revision
-		})
-		return &yardv1.DeleteLimitResponse{Limit: l}, nil
+		l, err := remove(ctx, g, catalog.Limits, c.Domain, req.Name, req.Revision, noLimit(req.Name))
+		return &yardv1.DeleteLimitResponse{Limit: l}, err
 	})
 }
 
 // sharing are the types of a domain that name a limit, sorted by name.
 func (g *Gateway) sharing(domain, limit string) (types []string) {
-	for _, t := range g.Catalog.Types(domain) {
+	for _, t := range catalog.Types.All(g.Catalog, domain) {
 		if slices.Contains(t.Limits, limit) {
 			types = append(types, t.Name)
 		}
@@ -153,10 +136,10 @@ func someOf(names []string) string {
 // ago is stored, though the catalog may not have it yet.
 func (g *Gateway) limitsExist(ctx context.Context, domain string, t *yardv1.TaskType) error {
 	for i, name := range t.Limits {
-		if g.Catalog.Limit(domain, name) != nil {
+		if catalog.Limits.Of(g.Catalog, domain, name) != nil {
 			continue
 		}
-		switch _, err := g.Registry.GetLimit(ctx, domain, name); {
+		switch _, err := catalog.Limits.Get(ctx, g.Settings, domain, name); {
 		case fault.CodeOf(err) == fault.NotFound:
 			return fault.At(fault.FailedPrecondition, "/type/limits/"+strconv.Itoa(i), "there is no limit %q: create it with limits.put, or `yard limit put %s --max-concurrency N`", name, name)
 		case err != nil:

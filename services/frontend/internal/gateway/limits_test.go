@@ -10,17 +10,14 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
-
-// levelled has the cluster write the log version of limits of several levels.
-func levelled(d *Deps) { d.LogVersion = func() uint32 { return logversion.Levels } }
 
 // putLimit creates or changes a limit of the rig's domain.
 func (r *rig) putLimit(l *yardv1.Limit) (*yardv1.Limit, error) {
@@ -40,7 +37,7 @@ func (r *rig) putType(t *yardv1.TaskType) error {
 // R9: put and delete name the revision that they mean, and tell the new one.
 func TestLimitsHaveRevisions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, levelled)
+		r := newRig(t)
 		put := func(most int32, revision int64) (*yardv1.Limit, error) {
 			return r.putLimit(&yardv1.Limit{Name: "acme", Description: "their API", MaxConcurrency: most, Revision: revision})
 		}
@@ -79,7 +76,7 @@ func TestBadLimitsAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		for path, l := range map[string]*yardv1.Limit{
-			"/limit": nil, "/limit/name": {Name: "a.b", MaxConcurrency: 1}, "/limit/max_concurrency": {Name: "a"},
+			"/limit": {Name: "a"}, "/limit/name": {Name: "a.b", MaxConcurrency: 1},
 			"/limit/description": {Name: "a", MaxConcurrency: 1, Description: strings.Repeat("x", 1025)},
 			"/limit/revision":    {Name: "a", MaxConcurrency: 1, Revision: -1},
 		} {
@@ -88,13 +85,17 @@ func TestBadLimitsAreRefused(t *testing.T) {
 				t.Errorf("got %v, want %s", e, path)
 			}
 		}
+		_, err := r.putLimit(nil)
+		if e := wantCode(t, err, fault.InvalidArgument); e.Path != "/limit" {
+			t.Errorf("got %v", e)
+		}
 		for path, req := range map[string]*yardv1.ListLimitsRequest{"/limit": {Limit: 1001}, "/cursor": {Cursor: "a b"}} {
 			_, err := asked(r, "shop", true, r.ListLimits, req)
 			if e := wantCode(t, err, fault.InvalidArgument); e.Path != path {
 				t.Errorf("got %v", e)
 			}
 		}
-		_, err := asked(r, "shop", true, r.GetLimit, &yardv1.GetLimitRequest{Name: "a.b"})
+		_, err = asked(r, "shop", true, r.GetLimit, &yardv1.GetLimitRequest{Name: "a.b"})
 		wantCode(t, err, fault.InvalidArgument)
 		_, err = asked(r, "shop", true, r.DeleteLimit, &yardv1.DeleteLimitRequest{Name: "a", Revision: -1})
 		wantCode(t, err, fault.InvalidArgument)
@@ -104,8 +105,8 @@ func TestBadLimitsAreRefused(t *testing.T) {
 		wantCode(t, err, fault.NotFound)
 		_, err = asked(r, "nobody", true, r.ListLimits, &yardv1.ListLimitsRequest{})
 		wantCode(t, err, fault.NotFound)
-		if len(r.catalog.stored) != 0 {
-			t.Errorf("stored %v", r.catalog.stored)
+		if keys := r.catalog.kv.Stored(); len(keys) != 1 {
+			t.Errorf("stored %v", keys)
 		}
 	})
 }
@@ -113,10 +114,10 @@ func TestBadLimitsAreRefused(t *testing.T) {
 // R9, I14: as TestTypesOfADomainAreBounded.
 func TestLimitsOfADomainAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, levelled)
+		r := newRig(t)
 		for i := range validate.LimitsMax {
 			name := fmt.Sprint("l", i)
-			r.catalog.limits["shop/"+name] = &yardv1.Limit{Name: name, MaxConcurrency: 1}
+			add(t, r.catalog, catalog.Limits, "shop", &yardv1.Limit{Name: name, MaxConcurrency: 1})
 		}
 		for name, code := range map[string]fault.Code{"l7": "", "new": fault.FailedPrecondition} {
 			_, err := r.putLimit(&yardv1.Limit{Name: name, MaxConcurrency: 1})
@@ -128,9 +129,9 @@ func TestLimitsOfADomainAreBounded(t *testing.T) {
 func TestLimitsAreListedPageByPage(t *testing.T) {
 	r := flooded(t)
 	for _, name := range []string{"c", "b", "d", "a"} {
-		r.catalog.limits["shop/"+name] = &yardv1.Limit{Name: name}
+		add(t, r.catalog, catalog.Limits, "shop", &yardv1.Limit{Name: name})
 	}
-	r.catalog.limits["flood/z"] = &yardv1.Limit{Name: "z"}
+	add(t, r.catalog, catalog.Limits, "flood", &yardv1.Limit{Name: "z"})
 	var names []string
 	for req := (&yardv1.ListLimitsRequest{Limit: 3}); req != nil; {
 		got, err := asked(r, "shop", true, r.ListLimits, req)
@@ -153,23 +154,25 @@ func TestLimitsAreListedPageByPage(t *testing.T) {
 // A type names limits that exist, also one that another frontend stored a moment ago.
 func TestTypesNameLimitsThatExist(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, levelled)
+		r := newRig(t)
 		if _, err := r.putLimit(&yardv1.Limit{Name: "known", MaxConcurrency: 1}); err != nil {
 			t.Fatal(err)
 		}
-		r.catalog.stored["shop/elsewhere"] = &yardv1.Limit{Name: "elsewhere", MaxConcurrency: 1}
-		r.catalog.stored["other/foreign"] = &yardv1.Limit{Name: "foreign", MaxConcurrency: 1}
+		r.catalog.elsewhere(func() {
+			add(t, r.catalog, catalog.Limits, "shop", &yardv1.Limit{Name: "elsewhere", MaxConcurrency: 1})
+			add(t, r.catalog, catalog.Limits, "other", &yardv1.Limit{Name: "foreign", MaxConcurrency: 1})
+		})
 		err := r.putType(&yardv1.TaskType{Name: "pay", Limits: []string{"known", "foreign"}})
 		if e := wantCode(t, err, fault.FailedPrecondition); e.Path != "/type/limits/1" || !strings.HasPrefix(e.Message, `there is no limit "foreign": create it with limits.put`) {
 			t.Errorf("got %v", e)
 		}
-		if r.catalog.Type("shop", "pay") != nil {
+		if catalog.Types.Of(r.catalog.Catalog, "shop", "pay") != nil {
 			t.Error("it was stored")
 		}
 		if err := r.putType(&yardv1.TaskType{Name: "pay", Limits: []string{"known", "elsewhere"}}); err != nil {
 			t.Fatal(err)
 		}
-		if got := r.catalog.Type("shop", "pay").GetLimits(); !slices.Equal(got, []string{"known", "elsewhere"}) {
+		if got := catalog.Types.Of(r.catalog.Catalog, "shop", "pay").GetLimits(); !slices.Equal(got, []string{"known", "elsewhere"}) {
 			t.Errorf("stored %v", got)
 		}
 	})
@@ -178,7 +181,7 @@ func TestTypesNameLimitsThatExist(t *testing.T) {
 // A limit goes once no type names it any more; until then the refusal names some that do.
 func TestLimitsInUseAreNotDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, levelled)
+		r := newRig(t)
 		for _, name := range []string{"acme", "acme-2"} {
 			if _, err := r.putLimit(&yardv1.Limit{Name: name, MaxConcurrency: 1}); err != nil {
 				t.Fatal(err)
@@ -188,7 +191,7 @@ func TestLimitsInUseAreNotDeleted(t *testing.T) {
 			_, err := asked(r, "shop", true, r.DeleteLimit, &yardv1.DeleteLimitRequest{Name: "acme"})
 			return err
 		}
-		r.catalog.types["other/x"] = &yardv1.TaskType{Name: "x", Limits: []string{"acme"}}
+		add(t, r.catalog, catalog.Types, "other", &yardv1.TaskType{Name: "x", Limits: []string{"acme"}})
 		var names []string
 		for i := range 7 {
 			name := fmt.Sprint("type-", i)
@@ -205,7 +208,7 @@ func TestLimitsInUseAreNotDeleted(t *testing.T) {
 			}
 		}
 		for _, name := range names {
-			if r.catalog.Limit("shop", "acme") == nil {
+			if catalog.Limits.Of(r.catalog.Catalog, "shop", "acme") == nil {
 				t.Fatalf("it is gone, and %s names it", name)
 			}
 			if err := r.putType(&yardv1.TaskType{Name: name, Limits: []string{"acme-2"}}); err != nil {
@@ -253,11 +256,11 @@ func TestDescribeHasAllLimits(t *testing.T) {
 				Limits: map[string]int32{"domain": 8, "tasklist/main": 6, "shared/acme": 7},
 			},
 		))
-		r.catalog.domains["shop"] = &yardv1.Domain{Name: "shop", MaxConcurrency: 20}
-		r.catalog.lists["shop/main"] = &yardv1.Tasklist{Name: "main", MaxConcurrency: 11}
-		r.catalog.types["shop/pay"] = &yardv1.TaskType{Name: "pay", MaxConcurrency: 12}
-		r.catalog.limits["shop/acme"] = &yardv1.Limit{Name: "acme", MaxConcurrency: 13}
-		r.catalog.limits["shop/pay"] = &yardv1.Limit{Name: "pay", MaxConcurrency: 14}
+		add(t, r.catalog, catalog.Domains, "", &yardv1.Domain{Name: "shop", MaxConcurrency: 20})
+		add(t, r.catalog, catalog.Tasklists, "shop", &yardv1.Tasklist{Name: "main", MaxConcurrency: 11})
+		add(t, r.catalog, catalog.Types, "shop", &yardv1.TaskType{Name: "pay", MaxConcurrency: 12})
+		add(t, r.catalog, catalog.Limits, "shop", &yardv1.Limit{Name: "acme", MaxConcurrency: 13})
+		add(t, r.catalog, catalog.Limits, "shop", &yardv1.Limit{Name: "pay", MaxConcurrency: 14})
 		got, err := asked(r, "shop", true, r.DescribeTasklist, &yardv1.DescribeTasklistRequest{Tasklist: "main"})
 		if err != nil {
 			t.Fatal(err)
@@ -280,36 +283,4 @@ func TestDescribeHasAllLimits(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestI13LevelsWaitForTheClustersVersion: an older owner of a shard would start attempts beyond limits that it does
-// not know.
-func TestI13LevelsWaitForTheClustersVersion(t *testing.T) {
-	for version, taken := range map[uint32]bool{logversion.Levels - 1: false, logversion.Levels: true} {
-		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return version } })
-			r.catalog.stored["shop/acme"] = &yardv1.Limit{Name: "acme", MaxConcurrency: 1}
-			put := map[string]error{}
-			_, put["/limit"] = r.putLimit(&yardv1.Limit{Name: "acme", MaxConcurrency: 1})
-			put["/type/limits"] = r.putType(&yardv1.TaskType{Name: "pay", Limits: []string{"acme"}})
-			_, put["/tasklist/max_concurrency"] = asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: "main", MaxConcurrency: 1}})
-			_, put["/domain/max_concurrency"] = asked(r, "admin", true, r.PutDomain, &yardv1.PutDomainRequest{Domain: &yardv1.Domain{Name: "shop", MaxConcurrency: 1}})
-			for path, err := range put {
-				if taken {
-					wantCode(t, err, "")
-				} else {
-					wantField(t, err, path)
-				}
-			}
-			if stored := r.catalog.revision > 0; stored != taken {
-				t.Errorf("version %d: stored: %v", version, stored)
-			}
-			// What needs no new version is taken.
-			wantCode(t, r.putType(&yardv1.TaskType{Name: "mail", MaxConcurrency: 1}), "")
-			_, err := asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: "mail", Priority: 1}})
-			wantCode(t, err, "")
-			_, err = asked(r, "admin", true, r.PutDomain, &yardv1.PutDomainRequest{Domain: &yardv1.Domain{Name: "shop", Description: "sells"}})
-			wantCode(t, err, "")
-		})
-	}
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
@@ -211,29 +210,12 @@ func TestManyTasksWithBothKeysStayInOrder(t *testing.T) {
 	})
 }
 
-// TestOrderKeysNeedTheirLogVersion: an older owner would not read the tasks.
-func TestOrderKeysNeedTheirLogVersion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newKnowingRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.OrderKeys - 1 } })
-		o := <-r.submit(t, ordered("a"))
-		if e := fault.From(o.err); e == nil || e.Code != fault.FailedPrecondition || e.Path != "/tasks/0/order_key" {
-			t.Errorf("got %v", o.err)
-		}
-		for path, req := range map[string]*yardv1.ListRequest{"/order_key": {OrderKey: "a"}, "/blocked": {Blocked: true}} {
-			_, err := asked(r, "shop", false, r.List, req)
-			if e := fault.From(err); e == nil || e.Code != fault.FailedPrecondition || e.Path != path {
-				t.Errorf("%s: %v", path, err)
-			}
-		}
-	})
-}
-
 // TestAFullTasklistRefusesOrderedTasks, those of several partitions as a whole.
 func TestAFullTasklistRefusesOrderedTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := uniqueRig(t, nil)
 		r.cap(t, "main", 2)
-		if o := <-r.submit(t, withID(ordered(keyIn(0), keyIn(1), keyIn(2)), true)); fault.CodeOf(o.err) != fault.ResourceExhausted {
+		if o := <-r.submit(t, withID(ordered(keyIn(0), keyIn(1), keyIn(2)), true)); fault.CodeOf(o.err) != fault.InvalidArgument {
 			t.Errorf("three where two may queue: %v", o.err)
 		}
 		wantMarksOnce(t, r.log, 0)

@@ -31,12 +31,7 @@ func (g *Gateway) Complete(c Call, req *yardv1.CompleteRequest, answer Answer) {
 // Fail tells of attempts that did not (tasks.fail).
 func (g *Gateway) Fail(c Call, req *yardv1.FailRequest, answer Answer) {
 	g.outcome(c, true, answer, func() ([]validate.Outcome, error) {
-		if err := g.failuresKnown(req.Tasks); err != nil {
-			return nil, err
-		}
-		entries, err := validate.Fail(req, c.Domain, g.Tokens)
-		g.keepKnown(entries)
-		return entries, err
+		return validate.Fail(req, c.Domain, g.Tokens)
 	})
 }
 
@@ -53,9 +48,6 @@ func (g *Gateway) Cancel(c Call, req *yardv1.CancelRequest, answer Answer) {
 // Update changes tasks (tasks.update).
 func (g *Gateway) Update(c Call, req *yardv1.UpdateRequest, answer Answer) {
 	g.outcome(c, false, answer, func() ([]validate.Outcome, error) {
-		if err := g.updatesKnown(req.Tasks); err != nil {
-			return nil, err
-		}
 		entries, err := validate.Update(req, c.Domain, c.Now, c.form())
 		mayRepeat(c, req.RequestId, entries)
 		return entries, err
@@ -196,9 +188,6 @@ func (r *outcomeRequest) write(i int, v *logv1.EventVerdict) {
 	}
 	if v.DeadlineMs > 0 {
 		out.TimeoutMs = max(v.DeadlineMs-r.call.now().UnixMilli(), 1)
-	}
-	if v.RetryAtMs > 0 {
-		out.Kept, out.RetryInMs, out.Failures = true, max(v.RetryAtMs-r.call.now().UnixMilli(), 0), v.Failures
 	}
 	out.Revision, out.Final = int64(v.Revision), v.Final
 }

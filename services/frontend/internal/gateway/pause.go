@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -9,7 +10,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/topology"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
@@ -17,22 +17,18 @@ import (
 // oversMax is how many records of pauses that are over one pause deletes, to have room.
 const oversMax = 10
 
-// stops are the pauses of a domain, or its drains.
+// stops are pauses, or drains.
 type stops struct {
 	// verb and done are what people and the command line call it.
 	verb, done string
-	// all reads them in the catalog.
-	all func(domain string, nowMS int64) catalog.Stopped
-	// tasklistKey, typeKey and groupKey are where they are stored.
-	tasklistKey, typeKey, groupKey func(domain, name string) string
+	catalog.Stops
 }
 
-func (g *Gateway) pauses() stops {
-	return stops{"pause", "paused", g.Catalog.Pauses, topology.TasklistPauseKey, topology.TypePauseKey, topology.GroupPauseKey}
-}
-
-func (g *Gateway) drains() stops {
-	return stops{"drain", "drained", g.Catalog.Drains, topology.TasklistDrainKey, topology.TypeDrainKey, topology.GroupDrainKey}
+func stopsOf(drain bool) stops {
+	if drain {
+		return stops{"drain", "drained", catalog.Drains}
+	}
+	return stops{"pause", "paused", catalog.Pauses}
 }
 
 // stoppable is a tasklist, a type or a group that may be paused, or drained.
@@ -41,31 +37,27 @@ type stoppable struct {
 	domain, name string
 	// kind is what people and the command line call it.
 	kind string
-	// key is where its pause or its drain is stored, of reads it in the catalog.
-	key string
-	of  func(domain, name string) *yardv1.Pause
+	// records has its pause or its drain.
+	records catalog.Kind[*yardv1.Pause]
 }
 
-func (g *Gateway) stoppableTasklist(domain, name string, drain bool) stoppable {
-	if drain {
-		return stoppable{g.drains(), domain, name, "tasklist", topology.TasklistDrainKey(domain, name), g.Catalog.DrainedTasklist}
-	}
-	return stoppable{g.pauses(), domain, name, "tasklist", topology.TasklistPauseKey(domain, name), g.Catalog.PausedTasklist}
+func stoppableTasklist(domain, name string, drain bool) stoppable {
+	s := stopsOf(drain)
+	return stoppable{s, domain, name, "tasklist", s.Tasklists}
 }
 
-func (g *Gateway) stoppableType(domain, name string, drain bool) stoppable {
-	if drain {
-		return stoppable{g.drains(), domain, name, "type", topology.TypeDrainKey(domain, name), g.Catalog.DrainedType}
-	}
-	return stoppable{g.pauses(), domain, name, "type", topology.TypePauseKey(domain, name), g.Catalog.PausedType}
+func stoppableType(domain, name string, drain bool) stoppable {
+	s := stopsOf(drain)
+	return stoppable{s, domain, name, "type", s.Types}
 }
 
-func (g *Gateway) stoppableGroup(domain, name string, drain bool) stoppable {
-	if drain {
-		return stoppable{g.drains(), domain, name, "group", topology.GroupDrainKey(domain, name), g.Catalog.DrainedGroup}
-	}
-	return stoppable{g.pauses(), domain, name, "group", topology.GroupPauseKey(domain, name), g.Catalog.PausedGroup}
+func stoppableGroup(domain, name string, drain bool) stoppable {
+	s := stopsOf(drain)
+	return stoppable{s, domain, name, "group", s.Groups}
 }
+
+// in is what a catalog has of it, which may be over by now, or nil.
+func (s stoppable) in(c *catalog.Catalog) *yardv1.Pause { return s.records.Of(c, s.domain, s.name) }
 
 // PauseTasklist has no task of a tasklist start (tasklists.pause).
 func (g *Gateway) PauseTasklist(c Call, req *yardv1.PauseTasklistRequest, answer Answer) {
@@ -78,7 +70,7 @@ func (g *Gateway) PauseTasklist(c Call, req *yardv1.PauseTasklistRequest, answer
 		return
 	}
 	p := &yardv1.Pause{Reason: req.Reason, By: req.By}
-	g.stop(c, g.stoppableTasklist(c.Domain, req.Name, false), p, req.ForMs, answer, func() codec.Message { return &yardv1.PauseTasklistResponse{Pause: p} })
+	g.stop(c, stoppableTasklist(c.Domain, req.Name, false), p, req.ForMs, answer, func() codec.Message { return &yardv1.PauseTasklistResponse{Pause: p} })
 }
 
 // PauseType has no task of a type start (types.pause).
@@ -92,7 +84,7 @@ func (g *Gateway) PauseType(c Call, req *yardv1.PauseTypeRequest, answer Answer)
 		return
 	}
 	p := &yardv1.Pause{Reason: req.Reason, By: req.By}
-	g.stop(c, g.stoppableType(c.Domain, req.Name, false), p, req.ForMs, answer, func() codec.Message { return &yardv1.PauseTypeResponse{Pause: p} })
+	g.stop(c, stoppableType(c.Domain, req.Name, false), p, req.ForMs, answer, func() codec.Message { return &yardv1.PauseTypeResponse{Pause: p} })
 }
 
 // PauseGroup has no task of a group start (groups.pause).
@@ -106,16 +98,12 @@ func (g *Gateway) PauseGroup(c Call, req *yardv1.PauseGroupRequest, answer Answe
 		return
 	}
 	p := &yardv1.Pause{Reason: req.Reason, By: req.By}
-	g.stop(c, g.stoppableGroup(c.Domain, req.Name, false), p, req.ForMs, answer, func() codec.Message { return &yardv1.PauseGroupResponse{Pause: p} })
+	g.stop(c, stoppableGroup(c.Domain, req.Name, false), p, req.ForMs, answer, func() codec.Message { return &yardv1.PauseGroupResponse{Pause: p} })
 }
 
 // stop dates and stores p. Every process keeps all of them in memory, so a domain may have so many; some more where sets
-// meet. A frontend or matching node of an older log version would not know them.
+// meet.
 func (g *Gateway) stop(c Call, what stoppable, p *yardv1.Pause, forMS int64, answer Answer, resp func() codec.Message) {
-	if err := g.stopKnown(what); err != nil {
-		answer(nil, err)
-		return
-	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
 		if p.SinceMs = c.now().UnixMilli(); forMS != 0 {
 			p.UntilMs = p.SinceMs + forMS
@@ -123,10 +111,10 @@ func (g *Gateway) stop(c Call, what stoppable, p *yardv1.Pause, forMS int64, ans
 		if err := g.stopRoom(ctx, what, p.SinceMs); err != nil {
 			return nil, err
 		}
-		if err := g.Registry.PutPause(ctx, what.key, p); err != nil {
+		if _, err := what.records.PutAs(ctx, g.Settings, what.domain, what.name, p); err != nil {
 			return nil, notWritten(err)
 		}
-		g.awaitCatalog(ctx, func() bool { return what.of(what.domain, what.name).GetSinceMs() >= p.SinceMs })
+		g.awaitCatalog(ctx, func() bool { return what.in(g.Catalog).GetSinceMs() >= p.SinceMs })
 		return resp(), nil
 	})
 }
@@ -134,28 +122,25 @@ func (g *Gateway) stop(c Call, what stoppable, p *yardv1.Pause, forMS int64, ans
 // stopRoom makes room for one more record of a domain, or refuses. Records of what is over count until they
 // are deleted, here, since no client resumes what runs.
 func (g *Gateway) stopRoom(ctx context.Context, what stoppable, nowMS int64) error {
-	stored := what.all(what.domain, 0)
-	if what.of(what.domain, what.name) != nil || stored.Len() < validate.PausesMax {
+	stored := what.Of(g.Catalog, what.domain, 0)
+	if what.in(g.Catalog) != nil || stored.Len() < validate.PausesMax {
 		return nil
 	}
-	var over []string
-	look := func(all map[string]*yardv1.Pause, key func(domain, name string) string) {
+	over := 0
+	forget := func(k catalog.Kind[*yardv1.Pause], all map[string]*yardv1.Pause) (err error) {
 		for name, p := range all {
-			if !catalog.Paused(p, nowMS) {
-				over = append(over, key(what.domain, name))
+			if err == nil && over < oversMax && !catalog.Paused(p, nowMS) {
+				over++
+				err = catalog.DeleteOver(ctx, g.Settings, k, what.domain, name, nowMS)
 			}
 		}
+		return err
 	}
-	look(stored.Tasklists, what.tasklistKey)
-	look(stored.Types, what.typeKey)
-	look(stored.Groups, what.groupKey)
-	if len(over) == 0 {
+	if err := cmp.Or(forget(what.Tasklists, stored.Tasklists), forget(what.Types, stored.Types), forget(what.Groups, stored.Groups)); err != nil {
+		return notWritten(err)
+	}
+	if over == 0 {
 		return fault.At(fault.FailedPrecondition, "/name", "%d tasklists, types and groups of the domain are %s, and no more are allowed: resume some", validate.PausesMax, what.done)
-	}
-	for _, key := range over[:min(len(over), oversMax)] {
-		if err := g.Registry.DeletePauseOver(ctx, key, nowMS); err != nil {
-			return notWritten(err)
-		}
 	}
 	return nil
 }
@@ -170,7 +155,7 @@ func (g *Gateway) ResumeTasklist(c Call, req *yardv1.ResumeTasklistRequest, answ
 		answer(nil, err)
 		return
 	}
-	g.resume(c, g.stoppableTasklist(c.Domain, req.Name, req.Drain), answer, func(p *yardv1.Pause) codec.Message { return &yardv1.ResumeTasklistResponse{Pause: p} })
+	g.resume(c, stoppableTasklist(c.Domain, req.Name, req.Drain), answer, func(p *yardv1.Pause) codec.Message { return &yardv1.ResumeTasklistResponse{Pause: p} })
 }
 
 // ResumeType ends the pause or the drain of a type (types.resume).
@@ -183,7 +168,7 @@ func (g *Gateway) ResumeType(c Call, req *yardv1.ResumeTypeRequest, answer Answe
 		answer(nil, err)
 		return
 	}
-	g.resume(c, g.stoppableType(c.Domain, req.Name, req.Drain), answer, func(p *yardv1.Pause) codec.Message { return &yardv1.ResumeTypeResponse{Pause: p} })
+	g.resume(c, stoppableType(c.Domain, req.Name, req.Drain), answer, func(p *yardv1.Pause) codec.Message { return &yardv1.ResumeTypeResponse{Pause: p} })
 }
 
 // ResumeGroup ends the pause or the drain of a group (groups.resume).
@@ -196,13 +181,13 @@ func (g *Gateway) ResumeGroup(c Call, req *yardv1.ResumeGroupRequest, answer Ans
 		answer(nil, err)
 		return
 	}
-	g.resume(c, g.stoppableGroup(c.Domain, req.Name, req.Drain), answer, func(p *yardv1.Pause) codec.Message { return &yardv1.ResumeGroupResponse{Pause: p} })
+	g.resume(c, stoppableGroup(c.Domain, req.Name, req.Drain), answer, func(p *yardv1.Pause) codec.Message { return &yardv1.ResumeGroupResponse{Pause: p} })
 }
 
 // resume deletes a pause or a drain. The record of one that is over goes, too, and there was none.
 func (g *Gateway) resume(c Call, what stoppable, answer Answer, resp func(*yardv1.Pause) codec.Message) {
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
-		p, err := g.Registry.DeletePause(ctx, what.key)
+		p, err := what.records.Delete(ctx, g.Settings, what.domain, what.name, 0)
 		switch fault.CodeOf(err) {
 		case "":
 		case fault.NotFound:
@@ -213,7 +198,7 @@ func (g *Gateway) resume(c Call, what stoppable, answer Answer, resp func(*yardv
 			return nil, notWritten(err)
 		}
 		g.awaitCatalog(ctx, func() bool {
-			left := what.of(what.domain, what.name)
+			left := what.in(g.Catalog)
 			return left == nil || left.SinceMs > p.SinceMs
 		})
 		if !catalog.Paused(p, c.now().UnixMilli()) {
@@ -242,7 +227,7 @@ const stoppedMax = 100
 // describeStops puts into a description what is paused, and what is drained.
 func (g *Gateway) describeStops(c Call, d *yardv1.DescribeTasklistResponse) {
 	now := c.now().UnixMilli()
-	paused, drained := g.Catalog.Pauses(c.Domain, now), g.Catalog.Drains(c.Domain, now)
+	paused, drained := catalog.Pauses.Of(g.Catalog, c.Domain, now), catalog.Drains.Of(g.Catalog, c.Domain, now)
 	d.Pause, d.PausedTypes, d.PausedGroups = paused.Tasklists[d.Tasklist], firstNames(paused.Types), firstNames(paused.Groups)
 	d.Drain, d.DrainedTypes, d.DrainedGroups = drained.Tasklists[d.Tasklist], firstNames(drained.Types), firstNames(drained.Groups)
 }

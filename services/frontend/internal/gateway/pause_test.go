@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,11 +10,10 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
-	"github.com/yardmaster-io/yardmaster/contracts/topology"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
@@ -35,7 +33,7 @@ func (r *rig) pauseType(req *yardv1.PauseTypeRequest) (*yardv1.Pause, error) {
 // R10: a pause shows wherever its tasklist or type does, until it is resumed.
 func TestPausesShow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, levelled, slotsOf(&rpcv1.DescribeShardResponse{}, &rpcv1.DescribeShardResponse{}))
+		r := newRig(t, slotsOf(&rpcv1.DescribeShardResponse{}, &rpcv1.DescribeShardResponse{}))
 		list, err := r.pauseList(&yardv1.PauseTasklistRequest{Name: "main", Reason: "down", By: "ann"})
 		if err != nil || list.Reason != "down" || list.By != "ann" || list.SinceMs == 0 || list.UntilMs != 0 {
 			t.Fatalf("got %v, %v", list, err)
@@ -75,7 +73,7 @@ func TestPausesShow(t *testing.T) {
 		if e := wantCode(t, err, fault.NotFound); e.Path != "/name" || !strings.Contains(e.Message, "not paused") {
 			t.Errorf("got %v", e)
 		}
-		if r.catalog.PausedType("shop", "email.send") != nil {
+		if catalog.Pauses.Types.Of(r.catalog.Catalog, "shop", "email.send") != nil {
 			t.Error("what is over is still stored")
 		}
 		got, err = ask(asked(r, "shop", true, r.ResumeTasklist, &yardv1.ResumeTasklistRequest{Name: "main"}))
@@ -103,13 +101,13 @@ func TestPausedTasklistsAreListed(t *testing.T) {
 // R9, I14: as TestTypesOfADomainAreBounded; records of pauses that are over make room.
 func TestPausesOfADomainAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, levelled)
+		r := newRig(t)
 		for i := range validate.PausesMax {
-			key := topology.TasklistPauseKey("shop", fmt.Sprint("l", i))
+			k, name := catalog.Pauses.Tasklists, fmt.Sprint("l", i)
 			if i%2 == 0 {
-				key = topology.TypePauseKey("shop", fmt.Sprint("t", i))
+				k, name = catalog.Pauses.Types, fmt.Sprint("t", i)
 			}
-			r.catalog.pauses[key] = &yardv1.Pause{SinceMs: 1}
+			stop(t, r.catalog, k, "shop", name, &yardv1.Pause{SinceMs: 1})
 		}
 		for name, code := range map[string]fault.Code{"l7": "", "new": fault.FailedPrecondition} {
 			_, err := r.pauseList(&yardv1.PauseTasklistRequest{Name: name})
@@ -117,38 +115,22 @@ func TestPausesOfADomainAreBounded(t *testing.T) {
 		}
 		_, err := r.pauseType(&yardv1.PauseTypeRequest{Name: "new"})
 		wantField(t, err, "/name")
-		r.catalog.pauses[topology.TypePauseKey("shop", "t8")].UntilMs = 2
+		stop(t, r.catalog, catalog.Pauses.Types, "shop", "t8", &yardv1.Pause{SinceMs: 1, UntilMs: 2})
 		_, err = r.pauseType(&yardv1.PauseTypeRequest{Name: "new"})
 		wantCode(t, err, "")
-		if n := len(r.catalog.pauses); n != validate.PausesMax {
+		if n := catalog.Pauses.Of(r.catalog.Catalog, "shop", 0).Len(); n != validate.PausesMax {
 			t.Errorf("%d are stored", n)
 		}
 	})
 }
 
-func TestI13PausesWaitForTheClustersVersion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.Levels - 1 } })
-		_, err := r.pauseList(&yardv1.PauseTasklistRequest{Name: "main"})
-		wantField(t, err, "/name")
-		_, err = r.pauseType(&yardv1.PauseTypeRequest{Name: "pay"})
-		wantField(t, err, "/name")
-		if len(r.catalog.pauses) != 0 {
-			t.Error("it was stored")
-		}
-	})
-}
-
-// overtaken refuses a deletion as the store does where another pause came meanwhile.
-type overtaken struct{ Registry }
-
-func (overtaken) DeletePause(context.Context, string) (*yardv1.Pause, error) {
-	return nil, fault.At(fault.Stale, "/revision", "changed meanwhile")
-}
-
+// A pause that somebody else put again meanwhile stays.
 func TestAnOvertakenResumeIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, levelled, func(d *Deps) { d.Registry = overtaken{d.Registry} })
+		r := newRig(t)
+		pause := func() { stop(t, r.catalog, catalog.Pauses.Tasklists, "shop", "main", &yardv1.Pause{SinceMs: 1}) }
+		pause()
+		r.catalog.kv.Meanwhile = pause
 		_, err := asked(r, "shop", true, r.ResumeTasklist, &yardv1.ResumeTasklistRequest{Name: "main"})
 		wantCode(t, err, fault.Unavailable)
 	})

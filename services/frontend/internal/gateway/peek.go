@@ -25,10 +25,6 @@ func (g *Gateway) PeekTasklist(c Call, req *yardv1.PeekTasklistRequest, answer A
 		answer(nil, err)
 		return
 	}
-	if err := g.groupFilterKnown("/group", req.Group); err != nil {
-		answer(nil, err)
-		return
-	}
 	ask := &rpcv1.ListTasksRequest{Domain: c.Domain, Filter: &yardv1.ListRequest{Tasklist: req.Name, Type: req.Type, Group: req.Group, Limit: req.Limit}, Next: true}
 	if req.Cursor != "" {
 		ask.AfterPriority, ask.AfterReadyAtMs, ask.AfterId = after.Priority, after.ReadyAtMs, after.ID[:]

@@ -60,7 +60,7 @@ type Place struct {
 // checked yet. The caller calls Release once the request is answered.
 func (g *Gateway) Admit(domain string, bytes int) (Place, error) {
 	p := Place{of: unknownDomains, bytes: bytes}
-	if domain == topology.ReservedDomain || g.Catalog.HasDomain(domain) {
+	if domain == topology.ReservedDomain || g.Catalog.Domain(domain) != nil {
 		p.of = domain
 	}
 	if !g.pools.admit(p) {

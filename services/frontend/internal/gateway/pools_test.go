@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
@@ -48,7 +49,7 @@ const poolOfOne = 12
 func flooded(t *testing.T, change ...func(*Deps)) *rig {
 	t.Helper()
 	r := newRig(t, change...)
-	r.catalog.domains["flood"] = &yardv1.Domain{Name: "flood"}
+	add(t, r.catalog, catalog.Domains, "", &yardv1.Domain{Name: "flood"})
 	return r
 }
 

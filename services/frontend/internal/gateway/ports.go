@@ -3,10 +3,8 @@ package gateway
 import (
 	"context"
 
-	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
-	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
@@ -42,8 +40,8 @@ type Letters interface {
 	Find(ctx context.Context, domain string, wanted []ids.TaskID) ([]*Letter, error)
 	// Get returns all of one letter; nil = there is none.
 	Get(ctx context.Context, domain string, id ids.TaskID) (*Letter, error)
-	// Delete deletes letters, and earlier ones of the same tasks; nil ones are passed over. After an error some may be deleted.
-	Delete(ctx context.Context, domain string, letters []*Letter) (deleted int64, err error)
+	// Delete deletes letters, and earlier ones of the same tasks; nil ones are passed over. It returns how many were there. After an error some may be deleted.
+	Delete(ctx context.Context, letters []*Letter) (deleted int64, err error)
 }
 
 // Batches reads of batches what the log does not hold as a single message that is known by name. Its errors are *fault.Error.
@@ -100,85 +98,4 @@ type Owners struct {
 func (o Owners) missing() bool {
 	return o.HistoryGet == nil || o.HistoryList == nil || o.HistoryDescribe == nil || o.HistoryWorkers == nil || o.HistoryKeys == nil ||
 		o.TimerGet == nil || o.TimerList == nil || o.TimerDescribe == nil || o.MatchingDescribe == nil
-}
-
-// Catalog is what this frontend knows of domains, types, tasklists, limits, groups, pauses, drains and drained workers; it follows the
-// stored ones within moments. Returned messages are shared and not changed.
-type Catalog interface {
-	HasDomain(name string) bool
-	// Domain returns nil where there is none.
-	Domain(name string) *yardv1.Domain
-	// Domains are all of them, sorted by name.
-	Domains() []*yardv1.Domain
-	// Type returns nil where the type has no settings.
-	Type(domain, name string) *yardv1.TaskType
-	// Types are all of a domain that have settings, sorted by name.
-	Types(domain string) []*yardv1.TaskType
-	// Tasklist returns nil where the tasklist has no settings.
-	Tasklist(domain, name string) *yardv1.Tasklist
-	// Tasklists are all of a domain that have settings, sorted by name.
-	Tasklists(domain string) []*yardv1.Tasklist
-	// Partitions is over how many partitions a tasklist is spread now, at least 1.
-	Partitions(domain, tasklist string) int
-	// Scale is the record of what the engine itself has set of that, Scales are all there are, in no order.
-	Scale(domain, tasklist string) catalog.Scale
-	Scales() []catalog.Scaled
-	// Limit returns nil where there is none.
-	Limit(domain, name string) *yardv1.Limit
-	// Limits are all of a domain that types share, sorted by name.
-	Limits(domain string) []*yardv1.Limit
-	// Group returns nil where it has no settings.
-	Group(domain, name string) *yardv1.Group
-	// Groups are all of a domain that have settings, sorted by name.
-	Groups(domain string) []*yardv1.Group
-	// Counts is how many of each kind there are.
-	Counts(domain string) catalog.Counts
-	// PausedTasklist, PausedType and PausedGroup return the pause of a tasklist, a type or a group, which may be over by now, or nil.
-	PausedTasklist(domain, name string) *yardv1.Pause
-	PausedType(domain, name string) *yardv1.Pause
-	PausedGroup(domain, name string) *yardv1.Pause
-	// Pauses are those of a domain that are not over at an instant, Unix ms; at 0, all that are stored.
-	Pauses(domain string, nowMS int64) catalog.Stopped
-	// DrainedTasklist, DrainedType, DrainedGroup and Drains are the same for drains.
-	DrainedTasklist(domain, name string) *yardv1.Pause
-	DrainedType(domain, name string) *yardv1.Pause
-	DrainedGroup(domain, name string) *yardv1.Pause
-	Drains(domain string, nowMS int64) catalog.Stopped
-	// DrainedWorker is the drain of a worker, or nil. DrainedWorkers are all, by domain and id, and the revision of the last change.
-	DrainedWorker(domain, workerID string) *yardv1.WorkerDrain
-	DrainedWorkers() (all map[string]map[string]*yardv1.WorkerDrain, revision uint64)
-}
-
-// Registry stores domains, types, settings of tasklists, limits, pauses, drains and scales. Its errors are *fault.Error. A put names the revision that
-// it replaces in what it puts, a deletion the one it deletes; 0 is any. STALE tells that another
-// one is stored.
-type Registry interface {
-	// PutDomain, PutType, PutTasklist, PutLimit and PutGroup return the new revision.
-	PutDomain(ctx context.Context, d *yardv1.Domain) (revision int64, err error)
-	PutType(ctx context.Context, domain string, t *yardv1.TaskType) (revision int64, err error)
-	PutTasklist(ctx context.Context, domain string, l *yardv1.Tasklist) (revision int64, err error)
-	PutLimit(ctx context.Context, domain string, l *yardv1.Limit) (revision int64, err error)
-	PutGroup(ctx context.Context, domain string, g *yardv1.Group) (revision int64, err error)
-	// GetLimit returns what is stored now, or NOT_FOUND.
-	GetLimit(ctx context.Context, domain, name string) (*yardv1.Limit, error)
-	// DeleteDomain, DeleteType, DeleteTasklist, DeleteLimit and DeleteGroup return what was deleted, or NOT_FOUND. A domain's types,
-	// tasklists, limits, pauses and drains go with it.
-	DeleteDomain(ctx context.Context, name string, revision int64) (*yardv1.Domain, error)
-	DeleteType(ctx context.Context, domain, name string, revision int64) (*yardv1.TaskType, error)
-	DeleteTasklist(ctx context.Context, domain, name string, revision int64) (*yardv1.Tasklist, error)
-	DeleteLimit(ctx context.Context, domain, name string, revision int64) (*yardv1.Limit, error)
-	DeleteGroup(ctx context.Context, domain, name string, revision int64) (*yardv1.Group, error)
-	// PutScale stores over how many partitions a tasklist is spread, in place of one revision, or where there is none if that is 0.
-	PutScale(ctx context.Context, domain, tasklist string, partitions int, replaces int64) error
-	// DeleteScale deletes this revision of that.
-	DeleteScale(ctx context.Context, domain, tasklist string, revision int64) error
-	// PutPause stores a pause or a drain under its key (topology.TasklistPauseKey, TypePauseKey, GroupPauseKey, and those of drains), in place of one that is there.
-	PutPause(ctx context.Context, key string, p *yardv1.Pause) error
-	// DeletePause returns what was deleted, or NOT_FOUND. STALE tells that another one was put meanwhile.
-	DeletePause(ctx context.Context, key string) (*yardv1.Pause, error)
-	// DeletePauseOver deletes the pause under a key if it is over at an instant, Unix ms.
-	DeletePauseOver(ctx context.Context, key string, nowMS int64) error
-	// ChangeDrainedWorkers changes which workers of a domain are drained. Change is called with all that are stored, changes them and tells whether it did;
-	// again where another frontend was quicker. Its error is returned, and then nothing is stored.
-	ChangeDrainedWorkers(ctx context.Context, domain string, change func(all map[string]*yardv1.WorkerDrain) (changed bool, err error)) error
 }

@@ -26,7 +26,7 @@ func (g *Gateway) PurgeTasklist(c Call, req *yardv1.PurgeTasklistRequest, answer
 		answer(nil, err)
 		return
 	}
-	g.purge(c, p, "/group", answer, func(done *yardv1.Purged) codec.Message { return &yardv1.PurgeTasklistResponse{Purged: done} })
+	g.purge(c, p, answer, func(done *yardv1.Purged) codec.Message { return &yardv1.PurgeTasklistResponse{Purged: done} })
 }
 
 // PurgeGroup cancels tasks of a group that do not run (groups.purge).
@@ -40,7 +40,7 @@ func (g *Gateway) PurgeGroup(c Call, req *yardv1.PurgeGroupRequest, answer Answe
 		answer(nil, err)
 		return
 	}
-	g.purge(c, p, "/name", answer, func(done *yardv1.Purged) codec.Message { return &yardv1.PurgeGroupResponse{Purged: done} })
+	g.purge(c, p, answer, func(done *yardv1.Purged) codec.Message { return &yardv1.PurgeGroupResponse{Purged: done} })
 }
 
 // PurgeType cancels tasks of a type that do not run (types.purge).
@@ -54,15 +54,11 @@ func (g *Gateway) PurgeType(c Call, req *yardv1.PurgeTypeRequest, answer Answer)
 		answer(nil, err)
 		return
 	}
-	g.purge(c, p, "/group", answer, func(done *yardv1.Purged) codec.Message { return &yardv1.PurgeTypeResponse{Purged: done} })
+	g.purge(c, p, answer, func(done *yardv1.Purged) codec.Message { return &yardv1.PurgeTypeResponse{Purged: done} })
 }
 
-// purge carries out a step of a purge. A group, if it is of one, is named at groupPath.
-func (g *Gateway) purge(c Call, p validate.Purge, groupPath string, answer Answer, resp func(*yardv1.Purged) codec.Message) {
-	if err := g.groupFilterKnown(groupPath, p.Filter.Group); err != nil {
-		answer(nil, err)
-		return
-	}
+// purge carries out a step of a purge.
+func (g *Gateway) purge(c Call, p validate.Purge, answer Answer, resp func(*yardv1.Purged) codec.Message) {
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
 		done, err := g.purgeStep(ctx, c, p)
 		if err != nil {

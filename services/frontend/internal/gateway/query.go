@@ -11,8 +11,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/paging"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
@@ -61,11 +61,11 @@ func (g *Gateway) Get(c Call, req *yardv1.GetRequest, answer Answer) {
 	})
 }
 
-// isForeign tells whether id, however well formed, names no task of this cluster: its
+// isForeign reports whether id, however well formed, names no task of this cluster: it is zero, its
 // partition does not exist, or it was made further in the future than clocks differ.
 // Such an id reaches neither the log nor an owner, which may rely on its time.
 func (g *Gateway) isForeign(id ids.TaskID, now time.Time) bool {
-	return id.Partition() >= g.Partitioning.History || id.Time().After(now.Add(clockSkewMax))
+	return id.IsZero() || id.Partition() >= g.Partitioning.History || id.Time().After(now.Add(clockSkewMax))
 }
 
 func noTask(id ids.TaskID) error { return fault.New(fault.NotFound, "there is no task %s", id) }
@@ -85,7 +85,7 @@ const takenFor = 2 * time.Second
 // wait for its end. While a cancel or an update takes it from the timer store to history, neither may have it: it is looked for again.
 func (g *Gateway) lookUp(ctx context.Context, domain string, id ids.TaskID, until time.Time) (*yardv1.Task, error) {
 	var end time.Time
-	for delay := lookFirst; ; delay = min(2*delay, lookLast) {
+	for delay := backoff.New(lookFirst, lookLast); ; {
 		task, away, err := g.look(ctx, domain, id, until)
 		if err != nil || away == nowhere {
 			return task, err
@@ -97,7 +97,7 @@ func (g *Gateway) lookUp(ctx context.Context, domain string, id ids.TaskID, unti
 		if away == wasTaken && now.After(end) {
 			return nil, nil
 		}
-		pause(ctx, delay)
+		delay.Sleep(ctx)
 		if ctx.Err() != nil {
 			return nil, fault.New(fault.Unavailable, "task %s is being changed", id).After(awayRetryAfter)
 		}
@@ -157,7 +157,7 @@ func (g *Gateway) look(ctx context.Context, domain string, id ids.TaskID, until 
 // finished waits until the task is finished, or until the wait ends; then it
 // returns the task as it was last seen.
 func (g *Gateway) finished(ctx context.Context, domain string, id ids.TaskID, seen *yardv1.Task, until time.Time) (*yardv1.Task, error) {
-	for delay := lookFirst; !seen.State.Finished() && time.Now().Before(until); delay = min(2*delay, lookLast) {
+	for delay := backoff.New(lookFirst, lookLast); !seen.State.Finished() && time.Now().Before(until); {
 		task, err := g.lookUp(ctx, domain, id, until)
 		switch {
 		case err != nil && time.Now().Before(until):
@@ -168,7 +168,7 @@ func (g *Gateway) finished(ctx context.Context, domain string, id ids.TaskID, se
 			seen = task
 		}
 		if !seen.State.Finished() { // not in history's hands yet, or on its way
-			pause(ctx, min(delay, time.Until(until)))
+			backoff.Sleep(ctx, min(delay.Next(), time.Until(until)))
 		}
 	}
 	return seen, nil
@@ -215,20 +215,6 @@ func (g *Gateway) List(c Call, req *yardv1.ListRequest, answer Answer) {
 		answer(nil, err)
 		return
 	}
-	if len(req.Headers) > 0 {
-		if err := g.known("/headers", logversion.Headers); err != nil {
-			answer(nil, err)
-			return
-		}
-	}
-	if err := g.groupFilterKnown("/group", req.Group); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := g.orderFilterKnown(req); err != nil {
-		answer(nil, err)
-		return
-	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
 		resp := &yardv1.ListResponse{}
 		var err error
@@ -266,7 +252,7 @@ func (g *Gateway) listPage(ctx context.Context, c Call, req *yardv1.ListRequest)
 // merge sorts tasks newest first and cuts a page; next is the cursor of the page after it. A
 // task on its way between two stores may be in both answers; history's, which come first, count.
 // Where an owner has more, a page ends with the last that it reported, or where it stopped the search: older
-// tasks of others come with its own, and a page may be empty and not the last. An owner that knows no cursors yet tells of the newest; those came before.
+// tasks of others come with its own, and a page may be empty and not the last.
 func merge(c Call, found []*rpcv1.ListTasksResponse, req *yardv1.ListRequest) (page []*yardv1.Task, next string) {
 	var all []*yardv1.Task
 	end := ""
@@ -285,18 +271,12 @@ func merge(c Call, found []*rpcv1.ListTasksResponse, req *yardv1.ListRequest) (p
 		}
 	}
 	all = slices.CompactFunc(all, func(a, b *yardv1.Task) bool { return a.TaskId == b.TaskId })
-	if req.Cursor != "" {
-		all = slices.DeleteFunc(all, func(t *yardv1.Task) bool { return t.TaskId >= req.Cursor })
-	}
 	if older := slices.IndexFunc(all, func(t *yardv1.Task) bool { return t.TaskId < end }); older >= 0 {
 		all = all[:older]
 	}
 	page, more := paging.Cut(all, int(req.Limit), paging.BytesMax, func(t *yardv1.Task) int { return c.size(t) })
-	switch {
-	case more && len(page) > 0:
-		next = page[len(page)-1].TaskId
-	case end != "" && (req.Cursor == "" || end < req.Cursor): // an owner without cursors may be behind it
-		next = end
+	if more && len(page) > 0 {
+		return page, page[len(page)-1].TaskId
 	}
-	return page, next
+	return page, end
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
 
@@ -82,7 +82,7 @@ func (s *submission) named(g *Gateway, req *yardv1.SubmitRequest) error {
 	seal := g.Tokens.Seal(s.call.Domain, append([]byte("request\x00"+strconv.Itoa(len(req.Tasks))+"\x00"), id[:]...))
 	s.message, s.home = messageID(seal), int(binary.BigEndian.Uint64(seal[8:])%uint64(g.Partitioning.History))
 	s.at, s.seed, s.tries, s.hasID = id.Time(), binary.BigEndian.Uint64(seal[:]), req.Tries, true
-	s.alone = req.Tries != 1 || age > freshFor || g.LogVersion() < logversion.Within
+	s.alone = req.Tries != 1 || age > freshFor
 	if !s.alone {
 		s.within = aliveFor
 	}
@@ -143,7 +143,7 @@ var errNotYet = errors.New("a try may be under way")
 func (s *submission) once(g *Gateway) work {
 	return func(ctx context.Context) (codec.Message, error) {
 		began := time.Now()
-		for delay := resolveFirst; ; delay = min(2*delay, resolveLast) {
+		for delay := backoff.New(resolveFirst, resolveLast); ; {
 			wait, messages, err := g.tryOnce(ctx, s)
 			if err == nil {
 				g.storedAll([]*submission{s}, messages, began, time.Now())
@@ -161,7 +161,7 @@ func (s *submission) once(g *Gateway) work {
 					return nil, nil
 				}
 			}
-			pause(ctx, max(wait, delay))
+			backoff.Sleep(ctx, max(wait, delay.Next()))
 			if ctx.Err() != nil {
 				g.unknown(s)
 				return nil, nil
@@ -206,12 +206,9 @@ func (g *Gateway) tryOnce(ctx context.Context, s *submission) (wait time.Duratio
 		return 0, 0, cmp.Or(err, full)
 	}
 	s.place(s.home)
-	version := g.logVersion()
-	if g.LogVersion() >= logversion.Within {
-		s.within = min(age+tryAliveFor, lastAlive)
-		s.date()
-	}
-	data, err := merged([]*submission{s}, version).MarshalVT()
+	s.within = min(age+tryAliveFor, lastAlive)
+	s.date()
+	data, err := merged([]*submission{s}, g.LogVersion()).MarshalVT()
 	if err != nil {
 		return 0, 0, fault.New(fault.Internal, "encode a batch: %v", err)
 	}

@@ -11,15 +11,13 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
 
-// knowing lets the owners know the tasks that count in r's log, and a cluster of the newest log version.
+// knowing lets the owners know the tasks that count in r's log.
 func knowing(log func() *memLog) func(*Deps) {
 	return func(d *Deps) {
-		d.LogVersion = func() uint32 { return logversion.Within }
 		d.Owners.HistoryGet = func(_ context.Context, p int, req *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
 			id, err := ids.TaskIDFromBytes(req.TaskId)
 			if err != nil || log().counting()[p][id] == 0 {
@@ -255,26 +253,6 @@ func TestARequestIDIsOfItsDomain(t *testing.T) {
 		req.Tasks = append(req.Tasks, req.Tasks[0])
 		more := accepted(t, <-r.submit(t, req))
 		wantOnce(t, r.log, append(append(first, other...), more...))
-	})
-}
-
-// In a cluster that has programs of an earlier version nothing may be void, so no first try goes with a group commit.
-func TestWithoutVoidSubmitsEachTryGoesAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newKnowingRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.Within - 1 } })
-		req := withID(tasks(2), true)
-		first := accepted(t, <-r.submit(t, req))
-		r.log.mu.Lock()
-		for _, msgs := range r.log.partitions {
-			for _, m := range msgs {
-				if b := batchOf(m.Data); b.Tasks[0].WithinMs != 0 {
-					t.Error("a void submit may be stored")
-				}
-			}
-		}
-		r.log.mu.Unlock()
-		equalIDs(t, accepted(t, <-r.submit(t, req)), first)
-		wantOnce(t, r.log, first)
 	})
 }
 

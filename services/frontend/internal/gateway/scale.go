@@ -25,25 +25,25 @@ func newScales(c ScaleConfig) *scales {
 }
 
 // report takes in what comes into such tasklists.
-func (s *scales) report(settings Catalog, load *rpcv1.TasklistLoad, now time.Time) {
+func (s *scales) report(settings *catalog.Catalog, load *rpcv1.TasklistLoad, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range load.Partitions {
-		if settings.Tasklist(p.Domain, p.Tasklist).GetPartitionsMax() > 0 {
+		if catalog.Tasklists.Of(settings, p.Domain, p.Tasklist).GetPartitionsMax() > 0 {
 			s.scaler.Report(scale.Tasklist{Domain: p.Domain, Name: p.Tasklist}, int(p.TasklistPartition), p.PerSecond, now)
 		}
 	}
 }
 
 // due is what is to be changed now.
-func (s *scales) due(settings Catalog, now time.Time) []scale.Change {
+func (s *scales) due(settings *catalog.Catalog, now time.Time) []scale.Change {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.scaler.Look(now, func(of scale.Tasklist) (is scale.Setting, known bool) {
-		l := settings.Tasklist(of.Domain, of.Name)
-		stored := settings.Scale(of.Domain, of.Name)
+		l := catalog.Tasklists.Of(settings, of.Domain, of.Name)
+		stored := catalog.Scales.Of(settings, of.Domain, of.Name)
 		is.Least, is.Most = catalog.PartitionsBetween(l)
-		is.Partitions, is.Revision = catalog.Partitions(l, stored), stored.Revision
+		is.Partitions, is.Revision = catalog.PartitionsOf(l, stored), stored.GetRevision()
 		return is, l.GetPartitionsMax() > 0
 	})
 }
@@ -70,7 +70,7 @@ func (g *Gateway) scale(ctx context.Context, c scale.Change) {
 	ctx, cancel := context.WithTimeout(ctx, scaleWithin)
 	defer cancel()
 	log := g.Log.With(signals.Domain, c.Of.Domain, signals.Tasklist, c.Of.Name)
-	err := g.Registry.PutScale(ctx, c.Of.Domain, c.Of.Name, c.To, c.Replaces)
+	err := catalog.Scales.Swap(ctx, g.Settings, c.Of.Domain, c.Of.Name, &rpcv1.TasklistScale{Partitions: int32(c.To)}, c.Replaces)
 	switch {
 	case fault.CodeOf(err) == fault.Stale:
 		log.Debug("another frontend has set the number of partitions of a tasklist")
@@ -84,16 +84,21 @@ func (g *Gateway) scale(ctx context.Context, c scale.Change) {
 
 // forgetScales deletes the records of tasklists whose settings do not leave it to the engine any more, or that are gone.
 func (g *Gateway) forgetScales(ctx context.Context) {
-	for _, s := range g.Catalog.Scales() {
-		if g.Catalog.Tasklist(s.Domain, s.Tasklist).GetPartitionsMax() > 0 {
-			continue
+	for domain := range catalog.Scales.InDomains(g.Catalog) {
+		for name, s := range catalog.Scales.Each(g.Catalog, domain) {
+			if catalog.Tasklists.Of(g.Catalog, domain, name).GetPartitionsMax() == 0 {
+				g.forgetScale(ctx, domain, name, s.Revision)
+			}
 		}
-		ctx, cancel := context.WithTimeout(ctx, scaleWithin)
-		err := g.Registry.DeleteScale(ctx, s.Domain, s.Tasklist, s.Revision)
-		cancel()
-		if err != nil && fault.CodeOf(err) != fault.Stale {
-			g.Log.Debug("delete the number of partitions of a tasklist, which is tried again", signals.Domain, s.Domain, signals.Tasklist, s.Tasklist, signals.Error, err)
-		}
+	}
+}
+
+func (g *Gateway) forgetScale(ctx context.Context, domain, name string, revision int64) {
+	ctx, cancel := context.WithTimeout(ctx, scaleWithin)
+	defer cancel()
+	_, err := catalog.Scales.Delete(ctx, g.Settings, domain, name, revision)
+	if code := fault.CodeOf(err); code != "" && code != fault.Stale && code != fault.NotFound {
+		g.Log.Debug("delete the number of partitions of a tasklist, which is tried again", signals.Domain, domain, signals.Tasklist, name, signals.Error, err)
 	}
 }
 
@@ -108,7 +113,7 @@ func (g *Gateway) several(domain, tasklist string) int32 {
 // describePartitions tells over how many partitions a tasklist is spread.
 func (g *Gateway) describePartitions(domain string, d *yardv1.DescribeTasklistResponse) {
 	d.Partitions = g.several(domain, d.Tasklist)
-	if l := g.Catalog.Tasklist(domain, d.Tasklist); l.GetPartitionsMax() > 0 {
+	if l := catalog.Tasklists.Of(g.Catalog, domain, d.Tasklist); l.GetPartitionsMax() > 0 {
 		least, most := catalog.PartitionsBetween(l)
 		d.PartitionsLeast, d.PartitionsMax = int32(least), int32(most)
 	}

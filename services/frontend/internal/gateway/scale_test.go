@@ -2,21 +2,20 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
-
-// scaling has the cluster write the log version of scales.
-func scaling(d *Deps) { d.LogVersion = func() uint32 { return logversion.Scales } }
 
 // sets runs the rig's scaler until the test ends.
 func (r *rig) sets(t *testing.T) *rig {
@@ -82,7 +81,7 @@ func (r *rig) tells(t *testing.T) (now int32) {
 // learns it. A put of the settings keeps the number, within its bounds. Tasklists whose settings do not say so stay as they are.
 func TestTheEngineSetsPartitions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, scaling).running(t).sets(t)
+		r := newRig(t).running(t).sets(t)
 		wantCode(t, r.putBounds(0, 8), "")
 		if n := r.tells(t); n != 0 {
 			t.Errorf("at first: %d partitions", n)
@@ -114,7 +113,7 @@ func TestTheEngineSetsPartitions(t *testing.T) {
 		if n := r.tells(t); n != 2 {
 			t.Errorf("nothing comes for more than two minutes: %d partitions", n)
 		}
-		if n := len(r.catalog.Scales()); n != 1 {
+		if n := len(r.catalog.scales("shop")); n != 1 {
 			t.Errorf("%d scales", n)
 		}
 	})
@@ -123,17 +122,17 @@ func TestTheEngineSetsPartitions(t *testing.T) {
 // Frontends that hear the same write one record, once per change; a frontend that is mistaken about what is stored does not undo it.
 func TestOneFrontendWins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := newRig(t, scaling).running(t).sets(t)
-		b := newRig(t, scaling, func(d *Deps) { d.Catalog, d.Registry = a.catalog, a.catalog }).running(t).sets(t)
+		a := newRig(t).running(t).sets(t)
+		b := newRig(t, func(d *Deps) { d.Catalog, d.Settings = a.catalog.Catalog, a.catalog.kv }).running(t).sets(t)
 		wantCode(t, a.putBounds(0, 8), "")
-		puts := a.catalog.lastRevision()
+		puts := int64(a.catalog.kv.Revision())
 		comes(t, 600, 45_000, a, b)
-		if s := a.catalog.Scale("shop", "main"); s.Partitions != 5 || a.catalog.lastRevision() != puts+1 || s.Revision != puts+1 {
-			t.Errorf("%+v after %d puts", s, a.catalog.lastRevision()-puts)
+		if s := catalog.Scales.Of(a.catalog.Catalog, "shop", "main"); s.Partitions != 5 || int64(a.catalog.kv.Revision()) != puts+1 || s.Revision != puts+1 {
+			t.Errorf("%+v after %d puts", s, int64(a.catalog.kv.Revision())-puts)
 		}
 		comes(t, 600, 0, a, b)
-		if s := a.catalog.Scale("shop", "main"); s.Partitions != 1 || a.catalog.lastRevision() != puts+2 {
-			t.Errorf("%+v after %d puts", s, a.catalog.lastRevision()-puts)
+		if s := catalog.Scales.Of(a.catalog.Catalog, "shop", "main"); s.Partitions != 1 || int64(a.catalog.kv.Revision()) != puts+2 {
+			t.Errorf("%+v after %d puts", s, int64(a.catalog.kv.Revision())-puts)
 		}
 	})
 }
@@ -141,16 +140,21 @@ func TestOneFrontendWins(t *testing.T) {
 // What cannot be stored is decided again after as long, and nothing else changes meanwhile.
 func TestAScaleThatIsNotStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, scaling).running(t).sets(t)
+		r := newRig(t).running(t).sets(t)
 		wantCode(t, r.putBounds(0, 8), "")
-		for _, err := range []error{fault.New(fault.Stale, "another one"), fault.New(fault.Unavailable, "no one answers")} {
-			r.catalog.breakScales(err)
+		key := catalog.Scales.Key("shop", "main")
+		for what, breaks := range map[string]func(){
+			"another one is stored": func() { r.catalog.elsewhere(func() { r.catalog.kv.Store(key, `{"partitions":3}`) }) },
+			"no one answers":        func() { r.catalog.breaks(errors.New("no one answers")) },
+		} {
+			breaks()
 			comes(t, 90, 45_000, r)
 			if n := r.tells(t); n != 0 {
-				t.Errorf("%v: %d partitions", err, n)
+				t.Errorf("%s: %d partitions", what, n)
 			}
+			r.catalog.breaks(nil)
+			r.catalog.elsewhere(func() { r.catalog.kv.Forget(key) })
 		}
-		r.catalog.breakScales(nil)
 		comes(t, 90, 45_000, r)
 		if n := r.tells(t); n != 5 {
 			t.Errorf("stored again: %d partitions", n)
@@ -162,26 +166,26 @@ func TestAScaleThatIsNotStored(t *testing.T) {
 // later begins again.
 func TestScalesAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, scaling).running(t).sets(t)
+		r := newRig(t).running(t).sets(t)
 		wantCode(t, r.putBounds(0, 8), "")
 		for _, key := range []string{"main", "gone"} {
-			if err := r.catalog.PutScale(t.Context(), "shop", key, 6, 0); err != nil {
+			if err := catalog.Scales.Swap(t.Context(), r.catalog.kv, "shop", key, &rpcv1.TasklistScale{Partitions: 6}, 0); err != nil {
 				t.Fatal(err)
 			}
 		}
 		time.Sleep(time.Minute)
-		if all := r.catalog.Scales(); len(all) != 1 || all[0].Tasklist != "main" || r.tells(t) != 6 {
+		if all := r.catalog.scales("shop"); !slices.Equal(all, []string{"main"}) || r.tells(t) != 6 {
 			t.Errorf("%v", all)
 		}
 		wantCode(t, r.putBounds(2, 0), "")
 		if n := r.catalog.Partitions("shop", "main"); n != 2 {
 			t.Errorf("%d partitions at once", n)
 		}
-		r.catalog.breakScales(fault.New(fault.Unavailable, "no one answers"))
+		r.catalog.breaks(errors.New("no one answers"))
 		time.Sleep(time.Minute)
-		r.catalog.breakScales(nil)
+		r.catalog.breaks(nil)
 		time.Sleep(time.Minute)
-		if all := r.catalog.Scales(); len(all) != 0 {
+		if all := r.catalog.scales("shop"); len(all) != 0 {
 			t.Errorf("left: %v", all)
 		}
 		wantCode(t, r.putBounds(0, 8), "")
@@ -194,14 +198,14 @@ func TestScalesAreForgotten(t *testing.T) {
 // What cannot be is refused whole.
 func TestBoundsOfPartitions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, scaling)
+		r := newRig(t)
 		for _, bad := range [][2]int32{{0, 1}, {0, -1}, {0, 65}, {4, 3}} {
 			err := r.putBounds(bad[0], bad[1])
 			if e := wantCode(t, err, fault.InvalidArgument); e.Path != "/tasklist/partitions_max" {
 				t.Errorf("%v: %v", bad, err)
 			}
 		}
-		if r.catalog.Tasklist("shop", "main") != nil {
+		if catalog.Tasklists.Of(r.catalog.Catalog, "shop", "main") != nil {
 			t.Error("something is stored")
 		}
 		for _, good := range [][2]int32{{0, 2}, {1, 64}, {4, 4}, {64, 64}, {64, 0}} {
@@ -210,26 +214,11 @@ func TestBoundsOfPartitions(t *testing.T) {
 		wantCode(t, r.putBounds(0, 0), "")
 		for i := range validate.PartitionedMax {
 			name := fmt.Sprint("l", i)
-			r.catalog.lists["shop/"+name] = &yardv1.Tasklist{Name: name, Partitions: int32(i % 2 * 2), PartitionsMax: int32((i + 1) % 2 * 2)}
+			add(t, r.catalog, catalog.Tasklists, "shop", &yardv1.Tasklist{Name: name, Partitions: int32(i % 2 * 2), PartitionsMax: int32((i + 1) % 2 * 2)})
 		}
 		wantField(t, r.putBounds(0, 2), "/tasklist/partitions_max")
 		wantField(t, r.putBounds(2, 0), "/tasklist/partitions")
 		wantCode(t, r.putBounds(1, 0), "")
-	})
-}
-
-// I13: an older history would spread tasks over as many partitions as the settings say, and an older frontend polls.
-func TestI13_ScalesNeedALogVersion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		version := uint32(logversion.Scales - 1)
-		r := newRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return version } })
-		wantField(t, r.putBounds(2, 8), "/tasklist/partitions_max")
-		if r.catalog.Tasklist("shop", "main") != nil {
-			t.Error("it is stored")
-		}
-		wantCode(t, r.putBounds(2, 0), "")
-		version++
-		wantCode(t, r.putBounds(2, 8), "")
 	})
 }
 
@@ -248,7 +237,7 @@ func TestScalingIsASetting(t *testing.T) {
 		}
 	}
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, scaling, func(d *Deps) {
+		r := newRig(t, func(d *Deps) {
 			d.Config.Scale = ScaleConfig{Every: 100 * time.Millisecond, TasksPerSecond: 100, UpAfter: 2 * time.Second, DownAfter: 3 * time.Second}
 		}).running(t).sets(t)
 		wantCode(t, r.putBounds(0, 4), "")

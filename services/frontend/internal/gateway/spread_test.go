@@ -8,19 +8,16 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/balance"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
-
-// parted has the cluster write the log version of partitions.
-func parted(d *Deps) { d.LogVersion = func() uint32 { return logversion.Partitions } }
 
 // putPartitions spreads a tasklist of the rig's domain over so many partitions.
 func (r *rig) putPartitions(name string, n int32) error {
@@ -64,7 +61,7 @@ func (r *rig) spreadOf(t *testing.T, polls int) []int32 {
 // Polls go to the partitions in turn, or to where the backlog is, as far as the settings say; who changes them needs no restart.
 func TestPollsAreSpreadOverPartitions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, parted).running(t)
+		r := newRig(t).running(t)
 		r.tellLoad(t, 0, 500, 0) // of one partition nothing is kept
 		if got := r.spreadOf(t, 2); !slices.Equal(got, []int32{0, 0}) {
 			t.Errorf("one partition: %v", got)
@@ -92,7 +89,7 @@ func TestPollsAreSpreadOverPartitions(t *testing.T) {
 // Whose turn it is is forgotten with a tasklist that no one polls.
 func TestUnusedTasklistsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, parted).running(t)
+		r := newRig(t).running(t)
 		wantCode(t, r.putPartitions("main", 3), "")
 		for _, c := range []struct {
 			after time.Duration
@@ -110,7 +107,7 @@ func TestUnusedTasklistsAreForgotten(t *testing.T) {
 func TestTheBalancerIsASetting(t *testing.T) {
 	for strategy, want := range map[balance.Strategy][]int32{balance.Weighted: {1, 1, 1}, balance.RoundRobin: {0, 1, 0}} {
 		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t, parted, func(d *Deps) { d.Config.PollBalancer = strategy })
+			r := newRig(t, func(d *Deps) { d.Config.PollBalancer = strategy })
 			wantCode(t, r.putPartitions("main", 2), "")
 			r.tellLoad(t, 0, 500)
 			if got := r.spreadOf(t, 3); !slices.Equal(got, want) {
@@ -132,43 +129,17 @@ func TestTheBalancerIsASetting(t *testing.T) {
 func TestOddPartitionsAreCut(t *testing.T) {
 	r := newRig(t)
 	for stored, want := range map[int32]int{-5: 1, 0: 1, 1: 1, 2: 2, 64: 64, 65: 64} {
-		r.catalog.lists["shop/main"] = &yardv1.Tasklist{Name: "main", Partitions: stored}
+		add(t, r.catalog, catalog.Tasklists, "shop", &yardv1.Tasklist{Name: "main", Partitions: stored})
 		if n := r.catalog.Partitions("shop", "main"); n != want {
 			t.Errorf("%d partitions are stored, taken for %d", stored, n)
 		}
 	}
 }
 
-// I13: an older history would give slots back at the wrong shard, and an older frontend lose polls that move.
-func TestI13_PartitionsNeedALogVersion(t *testing.T) {
-	for version, taken := range map[uint32]bool{logversion.Partitions - 1: false, logversion.Partitions: true} {
-		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return version } })
-			wantCode(t, r.putPartitions("single", 1), "")
-			if err := r.putPartitions("main", 2); taken {
-				wantCode(t, err, "")
-			} else {
-				wantField(t, err, "/tasklist/partitions")
-			}
-			want := int32(0)
-			if taken {
-				want = 2
-			}
-			if n := r.catalog.lists["shop/main"].GetPartitions(); n != want {
-				t.Errorf("version %d: %d partitions are stored", version, n)
-			}
-			got, err := asked(r, "shop", true, r.DescribeTasklist, &yardv1.DescribeTasklistRequest{Tasklist: "main"})
-			if err != nil || got.(*yardv1.DescribeTasklistResponse).Partitions != want {
-				t.Errorf("version %d: described as %v, %v", version, got, err)
-			}
-		})
-	}
-}
-
 // What a poll says was lost reaches the owners of all shards, where its tasklist has several partitions: another one may have sent it.
 func TestLostAnswersOfPartitions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, parted).running(t)
+		r := newRig(t).running(t)
 		<-r.poll(time.Minute)
 		if len(r.bus.givenUp) != 0 {
 			t.Errorf("of one partition matching was notified: %v", r.bus.givenUp)
@@ -185,7 +156,7 @@ func TestLostAnswersOfPartitions(t *testing.T) {
 
 func TestBadPartitionsAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, parted)
+		r := newRig(t)
 		for n, ok := range map[int32]bool{-1: false, 0: true, 1: true, 64: true, 65: false} {
 			err := r.putPartitions(fmt.Sprint("l", n+1), n)
 			if ok {
@@ -194,7 +165,7 @@ func TestBadPartitionsAreRefused(t *testing.T) {
 				t.Errorf("%d: %v", n, e)
 			}
 		}
-		if n := len(r.catalog.lists); n != 3 {
+		if n := catalog.Tasklists.Count(r.catalog.Catalog, "shop"); n != 3 {
 			t.Errorf("%d are stored", n)
 		}
 	})
@@ -203,7 +174,7 @@ func TestBadPartitionsAreRefused(t *testing.T) {
 // I7: owners report each partition every second.
 func TestPartitionedTasklistsOfADomainAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, parted)
+		r := newRig(t)
 		for i := range validate.PartitionedMax {
 			wantCode(t, r.putPartitions(fmt.Sprint("l", i), 2), "")
 		}
@@ -251,7 +222,7 @@ func TestPollersOfSeveralPartitionsAreJoined(t *testing.T) {
 	for _, limit := range []int32{1, 2, 3, 4, 1000} {
 		synctest.Test(t, func(t *testing.T) {
 			var shards [rigShards]int
-			r := newRig(t, parted, pollersOf(&shards, first, second))
+			r := newRig(t, pollersOf(&shards, first, second))
 			wantCode(t, r.putPartitions("main", 2), "")
 			got := ""
 			for cursor, last := "", false; !last; {

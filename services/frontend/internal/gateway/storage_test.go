@@ -9,7 +9,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
 
@@ -151,7 +150,7 @@ func TestR43_AFullLogRefusesKeys(t *testing.T) {
 // An update may bring as much as a submit, so where the log has no room for tasks it is refused, also as what replaces a task; one that brings nothing is not.
 func TestR43_AFullLogRefusesNewPayloads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := uniqueRig(t, nil, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.Updates } })
+		r := uniqueRig(t, nil)
 		outcomesOf(t, <-r.submit(t, withID(replacing("one"), true)))
 		for p := range rigPartitions {
 			r.storageFull(t, p, true)

@@ -7,6 +7,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
@@ -110,9 +111,6 @@ func (g *Gateway) submission(c Call, req *yardv1.SubmitRequest, answer Answer) (
 	if err := validate.Submit(req, judged, c.form()); err != nil {
 		return nil, err
 	}
-	if err := g.tasksKnown(req.Tasks); err != nil {
-		return nil, err
-	}
 	if s.drained = g.drained(c, req); s.drained != nil && !s.repeats() {
 		return nil, s.drained
 	}
@@ -127,13 +125,13 @@ func (g *Gateway) submission(c Call, req *yardv1.SubmitRequest, answer Answer) (
 	s.conflicts = conflicts(req.Tasks)
 	s.accepted = validate.Accept(req, validate.Terms{
 		Domain: c.Domain, Now: c.Now, Trace: telemetry.ParseTraceparent, RequestTrace: requestTrace,
-		Type:     func(name string) *yardv1.TaskType { return g.Catalog.Type(c.Domain, name) },
-		Tasklist: func(name string) *yardv1.Tasklist { return g.Catalog.Tasklist(c.Domain, name) },
+		Type:     func(name string) *yardv1.TaskType { return catalog.Types.Of(g.Catalog, c.Domain, name) },
+		Tasklist: func(name string) *yardv1.Tasklist { return catalog.Tasklists.Of(g.Catalog, c.Domain, name) },
 	})
 	g.startTasks(s, requestTrace)
 	s.date()
 	s.place(0) // so that sizes are right
-	if err := s.measure(g.History.MessageBytesMax(), g.logVersion()); err != nil {
+	if err := s.measure(g.History.MessageBytesMax(), g.LogVersion()); err != nil {
 		s.endSpans(err)
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
@@ -25,24 +26,16 @@ func (g *Gateway) PutTasklist(c Call, req *yardv1.PutTasklistRequest, answer Ans
 		return
 	}
 	l := req.Tasklist
-	if err := g.tasklistKnown(l); err != nil {
-		answer(nil, err)
-		return
-	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
-		if g.Catalog.Tasklist(c.Domain, l.Name) == nil && g.Catalog.Counts(c.Domain).Tasklists >= validate.TasklistsMax {
+		if catalog.Tasklists.Of(g.Catalog, c.Domain, l.Name) == nil && catalog.Tasklists.Count(g.Catalog, c.Domain) >= validate.TasklistsMax {
 			return nil, fault.At(fault.FailedPrecondition, "/tasklist/name", "the domain has %d tasklists with settings, and no more are allowed: delete those of some", validate.TasklistsMax)
 		}
 		if err := g.tasklistRoom(c.Domain, l); err != nil {
 			return nil, err
 		}
-		revision, err := g.Registry.PutTasklist(ctx, c.Domain, l)
-		if err != nil {
-			return nil, notWritten(err)
-		}
-		l.Revision = revision
-		g.awaitCatalog(ctx, func() bool { return g.Catalog.Tasklist(c.Domain, l.Name).GetRevision() >= revision })
-		return &yardv1.PutTasklistResponse{Tasklist: l}, nil
+		var err error
+		l.Revision, err = put(ctx, g, catalog.Tasklists, c.Domain, l)
+		return &yardv1.PutTasklistResponse{Tasklist: l}, err
 	})
 }
 
@@ -61,11 +54,11 @@ func (g *Gateway) tasklistRoom(domain string, l *yardv1.Tasklist) error {
 		{"/tasklist/max_queued_per_group", "one", func(l *yardv1.Tasklist) bool { return l.GetMaxQueuedPerGroup() > 0 }, validate.CappedMax},
 		{partitions, "several, or may have", func(l *yardv1.Tasklist) bool { return l.GetPartitions() > 1 || l.GetPartitionsMax() > 0 }, validate.PartitionedMax},
 	} {
-		if !kind.has(l) || kind.has(g.Catalog.Tasklist(domain, l.Name)) {
+		if !kind.has(l) || kind.has(catalog.Tasklists.Of(g.Catalog, domain, l.Name)) {
 			continue
 		}
 		n := 0
-		for _, other := range g.Catalog.Tasklists(domain) {
+		for _, other := range catalog.Tasklists.All(g.Catalog, domain) {
 			if kind.has(other) {
 				n++
 			}
@@ -87,8 +80,8 @@ func (g *Gateway) GetTasklist(c Call, req *yardv1.GetTasklistRequest, answer Ans
 		answer(nil, err)
 		return
 	}
-	l := g.Catalog.Tasklist(c.Domain, req.Name)
-	pause, drain := inForce(c, g.Catalog.PausedTasklist(c.Domain, req.Name)), inForce(c, g.Catalog.DrainedTasklist(c.Domain, req.Name))
+	l := catalog.Tasklists.Of(g.Catalog, c.Domain, req.Name)
+	pause, drain := inForce(c, catalog.Pauses.Tasklists.Of(g.Catalog, c.Domain, req.Name)), inForce(c, catalog.Drains.Tasklists.Of(g.Catalog, c.Domain, req.Name))
 	if l == nil && pause == nil && drain == nil {
 		answer(nil, noSettings(req.Name))
 		return
@@ -122,9 +115,9 @@ func (g *Gateway) ListTasklists(c Call, req *yardv1.ListTasklistsRequest, answer
 			return nil, err
 		}
 		now := c.now().UnixMilli()
-		paused := g.Catalog.Pauses(c.Domain, now).Tasklists
-		drained := g.Catalog.Drains(c.Domain, now).Tasklists
-		page, next := pageOf(c, mergeListed(g.Catalog.Tasklists(c.Domain), paused, drained, parts), req.Cursor, req.Limit)
+		paused := catalog.Pauses.Of(g.Catalog, c.Domain, now).Tasklists
+		drained := catalog.Drains.Of(g.Catalog, c.Domain, now).Tasklists
+		page, next := pageOf(c, mergeListed(catalog.Tasklists.All(g.Catalog, c.Domain), paused, drained, parts), req.Cursor, req.Limit)
 		return &yardv1.ListTasklistsResponse{Tasklists: page, NextCursor: next}, nil
 	})
 }
@@ -198,18 +191,8 @@ func (g *Gateway) DeleteTasklist(c Call, req *yardv1.DeleteTasklistRequest, answ
 		return
 	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
-		l, err := g.Registry.DeleteTasklist(ctx, c.Domain, req.Name, req.Revision)
-		if fault.CodeOf(err) == fault.NotFound {
-			return nil, noSettings(req.Name)
-		}
-		if err != nil {
-			return nil, notWritten(err)
-		}
-		g.awaitCatalog(ctx, func() bool {
-			left := g.Catalog.Tasklist(c.Domain, req.Name)
-			return left == nil || left.Revision > l.Revision
-		})
-		return &yardv1.DeleteTasklistResponse{Tasklist: l}, nil
+		l, err := remove(ctx, g, catalog.Tasklists, c.Domain, req.Name, req.Revision, noSettings(req.Name))
+		return &yardv1.DeleteTasklistResponse{Tasklist: l}, err
 	})
 }
 

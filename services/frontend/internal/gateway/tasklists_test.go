@@ -13,10 +13,10 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
@@ -77,8 +77,8 @@ func TestBadTasklistsAreRefused(t *testing.T) {
 				t.Errorf("got %v", e)
 			}
 		}
-		if len(r.catalog.lists) != 0 {
-			t.Errorf("stored %v", r.catalog.lists)
+		if catalog.Tasklists.Count(r.catalog.Catalog, "shop") != 0 {
+			t.Errorf("stored %v", catalog.Tasklists.All(r.catalog.Catalog, "shop"))
 		}
 		_, err := asked(r, "nobody", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: "a"}})
 		wantCode(t, err, fault.NotFound)
@@ -91,7 +91,7 @@ func TestTasklistsOfADomainAreBounded(t *testing.T) {
 		r := newRig(t)
 		for i := range validate.TasklistsMax {
 			name := fmt.Sprint("t", i)
-			r.catalog.lists["shop/"+name] = &yardv1.Tasklist{Name: name}
+			add(t, r.catalog, catalog.Tasklists, "shop", &yardv1.Tasklist{Name: name})
 		}
 		for name, code := range map[string]fault.Code{"t7": "", "new": fault.FailedPrecondition} {
 			_, err := asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: name}})
@@ -152,8 +152,8 @@ func TestTasklistsAreListedPageByPage(t *testing.T) {
 			r := newRig(t, listing(owners))
 			for range draw.IntN(6) {
 				s := &yardv1.Tasklist{Name: fmt.Sprint("t", draw.IntN(18)), Priority: 2}
-				r.catalog.lists["shop/"+s.Name] = s
-				at(s.Name).Settings = s
+				add(t, r.catalog, catalog.Tasklists, "shop", s)
+				at(s.Name).Settings = catalog.Tasklists.Of(r.catalog.Catalog, "shop", s.Name)
 			}
 			for _, limit := range []int32{1, 2, 5, 1000} {
 				var names []string
@@ -216,9 +216,6 @@ func TestI1_ARepeatIsTheSameWhateverSettingsCameBetween(t *testing.T) {
 			t.Run(fmt.Sprintf("%v counted=%v", after, counted), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := newKnowingRig(t)
-					if r.LogVersion() < logversion.Within {
-						t.Fatal("this needs the log version of request ids")
-					}
 					set := func(priority, attempts int32) {
 						_, err := asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: "main", Priority: priority}})
 						wantCode(t, err, "")

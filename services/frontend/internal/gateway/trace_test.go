@@ -6,17 +6,17 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/signalkit"
 )
 
 const sampled = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 // traced returns a rig that exports to a sink; flush sends what is held.
-func traced(t *testing.T, change ...func(*Deps)) (r *rig, sink *testkit.TraceSink, flush func()) {
+func traced(t *testing.T, change ...func(*Deps)) (r *rig, sink *signalkit.TraceSink, flush func()) {
 	t.Helper()
-	sink = testkit.RunTraceSink(t)
+	sink = signalkit.RunTraceSink(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", sink.Endpoint)
 	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
 	tracing, err := telemetry.NewTracing(t.Context(), "yard-frontend", "n1", nil)
@@ -31,7 +31,7 @@ func traced(t *testing.T, change ...func(*Deps)) (r *rig, sink *testkit.TraceSin
 	}
 }
 
-func named(spans []testkit.Span, name string) (found []testkit.Span) {
+func named(spans []signalkit.Span, name string) (found []signalkit.Span) {
 	for _, s := range spans {
 		if s.Name == name {
 			found = append(found, s)
@@ -88,7 +88,7 @@ func TestATaskKeepsItsOwnTrace(t *testing.T) {
 
 // TestATraceNamesTheTasksOfSeveralPartitions by the ids that the client gets.
 func TestATraceNamesTheTasksOfSeveralPartitions(t *testing.T) {
-	r, sink, flush := traced(t, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.OrderKeys } })
+	r, sink, flush := traced(t)
 	req := ordered(keyIn(0), keyIn(1), keyIn(0))
 	for _, task := range req.Tasks[1:] {
 		task.Traceparent = sampled

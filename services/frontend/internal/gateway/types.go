@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
@@ -23,24 +24,16 @@ func (g *Gateway) PutType(c Call, req *yardv1.PutTypeRequest, answer Answer) {
 		return
 	}
 	t := req.Type
-	if err := g.typeKnown(t); err != nil {
-		answer(nil, err)
-		return
-	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
-		if g.Catalog.Type(c.Domain, t.Name) == nil && g.Catalog.Counts(c.Domain).Types >= validate.TypesMax {
+		if catalog.Types.Of(g.Catalog, c.Domain, t.Name) == nil && catalog.Types.Count(g.Catalog, c.Domain) >= validate.TypesMax {
 			return nil, fault.At(fault.FailedPrecondition, "/type/name", "the domain has %d types with settings, and no more are allowed: delete some", validate.TypesMax)
 		}
 		if err := g.limitsExist(ctx, c.Domain, t); err != nil {
 			return nil, err
 		}
-		revision, err := g.Registry.PutType(ctx, c.Domain, t)
-		if err != nil {
-			return nil, notWritten(err)
-		}
-		t.Revision = revision
-		g.awaitCatalog(ctx, func() bool { return g.Catalog.Type(c.Domain, t.Name).GetRevision() >= revision })
-		return &yardv1.PutTypeResponse{Type: t}, nil
+		var err error
+		t.Revision, err = put(ctx, g, catalog.Types, c.Domain, t)
+		return &yardv1.PutTypeResponse{Type: t}, err
 	})
 }
 
@@ -54,8 +47,8 @@ func (g *Gateway) GetType(c Call, req *yardv1.GetTypeRequest, answer Answer) {
 		answer(nil, err)
 		return
 	}
-	t := g.Catalog.Type(c.Domain, req.Name)
-	resp := &yardv1.GetTypeResponse{Pause: inForce(c, g.Catalog.PausedType(c.Domain, req.Name)), Drain: inForce(c, g.Catalog.DrainedType(c.Domain, req.Name))}
+	t := catalog.Types.Of(g.Catalog, c.Domain, req.Name)
+	resp := &yardv1.GetTypeResponse{Pause: inForce(c, catalog.Pauses.Types.Of(g.Catalog, c.Domain, req.Name)), Drain: inForce(c, catalog.Drains.Types.Of(g.Catalog, c.Domain, req.Name))}
 	if t == nil && resp.Pause == nil && resp.Drain == nil {
 		answer(nil, noType(req.Name))
 		return
@@ -90,7 +83,7 @@ func (g *Gateway) ListTypes(c Call, req *yardv1.ListTypesRequest, answer Answer)
 		return
 	}
 	g.query(c.Domain, c.Deadline, answer, func(context.Context) (codec.Message, error) {
-		page, next := pageOf(c, g.Catalog.Types(c.Domain), req.Cursor, req.Limit)
+		page, next := pageOf(c, catalog.Types.All(g.Catalog, c.Domain), req.Cursor, req.Limit)
 		return &yardv1.ListTypesResponse{Types: page, NextCursor: next}, nil
 	})
 }
@@ -106,22 +99,12 @@ func (g *Gateway) DeleteType(c Call, req *yardv1.DeleteTypeRequest, answer Answe
 		return
 	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
-		t, err := g.Registry.DeleteType(ctx, c.Domain, req.Name, req.Revision)
-		if fault.CodeOf(err) == fault.NotFound {
-			return nil, noType(req.Name)
-		}
-		if err != nil {
-			return nil, notWritten(err)
-		}
-		g.awaitCatalog(ctx, func() bool {
-			left := g.Catalog.Type(c.Domain, req.Name)
-			return left == nil || left.Revision > t.Revision
-		})
-		return &yardv1.DeleteTypeResponse{Type: t}, nil
+		t, err := remove(ctx, g, catalog.Types, c.Domain, req.Name, req.Revision, noType(req.Name))
+		return &yardv1.DeleteTypeResponse{Type: t}, err
 	})
 }
 
 // noType refuses what is asked of a type without settings, and says what to do about it.
 func noType(name string) error {
-	return fault.At(fault.NotFound, "/name", "the type %q has no settings, so the defaults hold: set some with types.put, or `yard type set %s`", name, name)
+	return fault.At(fault.NotFound, "/name", "the type %q has no settings, so the defaults hold: set some with types.put, or `yard type put %s`", name, name)
 }

@@ -11,14 +11,12 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
 
-// uniqueRig is one of a cluster that knows unique keys; others share its log.
+// uniqueRig is a rig; others share its log.
 func uniqueRig(t *testing.T, of *rig, change ...func(*Deps)) *rig {
-	change = append(change, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.UniqueKeys } })
 	if of == nil {
 		return newKnowingRig(t, change...)
 	}
@@ -250,12 +248,4 @@ func TestARecordSaysWhereItsKeyLies(t *testing.T) {
 			t.Errorf("%d tasks are stored, want %d", n, len(keys))
 		}
 	})
-}
-
-func TestKeysNeedTheirLogVersion(t *testing.T) {
-	r := newKnowingRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.UniqueKeys - 1 } })
-	o := <-r.submit(t, withID(keyed("one"), true))
-	if e := fault.From(o.err); e == nil || e.Code != fault.FailedPrecondition || e.Path != "/tasks/0/unique_key" {
-		t.Errorf("got %v", o.err)
-	}
 }

@@ -227,7 +227,7 @@ func (o *outcomes) flush(p int, batch []*share) (sent int) {
 	}
 	id, f := o.open(len(events))
 	o.stamp(batch)
-	message := &logv1.EventBatch{Events: events, ReplyTo: o.g.Bus.VerdictsTo(), RequestId: id, LogVersion: o.g.logVersion()}
+	message := &logv1.EventBatch{Events: events, ReplyTo: o.g.Bus.VerdictsTo(), RequestId: id, LogVersion: o.g.LogVersion()}
 	data, err := message.MarshalVT()
 	if err != nil {
 		o.close(id)

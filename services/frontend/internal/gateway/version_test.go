@@ -8,9 +8,9 @@ import (
 )
 
 // TestI13BatchesCarryTheClustersVersion: of tasks, of one tasklist or of several, and
-// of events. The first version is left out. R21.
+// of events. R21.
 func TestI13BatchesCarryTheClustersVersion(t *testing.T) {
-	for version, want := range map[uint32]uint32{1: 0, 2: 2} {
+	for _, version := range []uint32{1, 2} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return version } }).running(t)
 			spanning := &yardv1.SubmitRequest{Tasks: tasks(2).Tasks}
@@ -20,7 +20,7 @@ func TestI13BatchesCarryTheClustersVersion(t *testing.T) {
 			n := 0
 			for _, msgs := range r.log.partitions {
 				for _, m := range msgs {
-					if n++; decode(t, m.Data).LogVersion != want {
+					if n++; decode(t, m.Data).LogVersion != version {
 						t.Errorf("version %d: a batch carries %d", version, decode(t, m.Data).LogVersion)
 					}
 				}
@@ -31,7 +31,7 @@ func TestI13BatchesCarryTheClustersVersion(t *testing.T) {
 			done := r.complete(t, completion(1, 1))
 			synctest.Wait()
 			sent := r.bus.sentEvents()
-			if len(sent) != 1 || sent[0].batch.LogVersion != want {
+			if len(sent) != 1 || sent[0].batch.LogVersion != version {
 				t.Errorf("version %d: events %+v", version, sent)
 			}
 			r.verdict(t, sent[0], 0, 1)

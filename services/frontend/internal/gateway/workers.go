@@ -10,7 +10,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/shared/paging"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
@@ -24,10 +23,6 @@ func (g *Gateway) ListWorkers(c Call, req *yardv1.ListWorkersRequest, answer Ans
 		return
 	}
 	if err := validate.Workers(req); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := g.known("", logversion.Alive); err != nil {
 		answer(nil, err)
 		return
 	}
@@ -130,11 +125,6 @@ func (p *polls) fellSilent(workers []*rpcv1.SilentWorker) {
 	p.mu.Lock()
 	for _, at := range p.waiting {
 		if gone(at) {
-			ended = append(ended, at)
-		}
-	}
-	for _, at := range p.severals {
-		if at.several.rests && gone(at) {
 			ended = append(ended, at)
 		}
 	}

@@ -10,15 +10,10 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 )
-
-// alive has the cluster write the log version of signs of life.
-func alive(d *Deps) { d.LogVersion = func() uint32 { return logversion.Alive } }
 
 // workersOf has the owners of partitions tell of workers, at most two on a page.
 func workersOf(parts ...[]*yardv1.LiveWorker) func(*Deps) {
@@ -53,7 +48,7 @@ func TestWorkersOfAllPartitionsAreJoined(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		many := []int64{20, 19, 18, 17, 16, 15, 14, 13, 12, 11}
-		r := newRig(t, alive, workersOf(
+		r := newRig(t, workersOf(
 			[]*yardv1.LiveWorker{one("a", 30, 2, 9, 5), one("b", 10, 0), one("d", 1, 10, many...)},
 			[]*yardv1.LiveWorker{one("a", 20, 1, 7), one("c", 5, 0), one("d", 2, 30, 30)},
 			[]*yardv1.LiveWorker{one("b", 5, 1, 1)},
@@ -90,39 +85,10 @@ func TestWorkersOfAllPartitionsAreJoined(t *testing.T) {
 	})
 }
 
-func TestI13_WorkersNeedALogVersion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.Alive - 1 } }, workersOf(nil, nil, nil))
-		for limit, want := range map[int32]fault.Code{0: fault.FailedPrecondition, -1: fault.InvalidArgument} {
-			if _, err := asked(r, "shop", true, r.ListWorkers, &yardv1.ListWorkersRequest{Limit: limit}); fault.CodeOf(err) != want {
-				t.Errorf("limit %d: got %v", limit, err)
-			}
-		}
-		for verb, ask := range map[string]func() (codec.Message, error){
-			"drain": func() (codec.Message, error) {
-				return asked(r, "shop", true, r.DrainWorker, &yardv1.DrainWorkerRequest{WorkerId: workerOne})
-			},
-			"stop": func() (codec.Message, error) {
-				return asked(r, "shop", true, r.StopWorker, &yardv1.StopWorkerRequest{WorkerId: workerOne})
-			},
-			"resume": func() (codec.Message, error) {
-				return asked(r, "shop", true, r.ResumeWorker, &yardv1.ResumeWorkerRequest{WorkerId: workerOne})
-			},
-		} {
-			if _, err := ask(); fault.CodeOf(err) != fault.FailedPrecondition {
-				t.Errorf("%s: got %v", verb, err)
-			}
-		}
-		if _, err := asked(r, "unknown", true, r.ListWorkers, &yardv1.ListWorkersRequest{}); fault.CodeOf(err) != fault.NotFound {
-			t.Errorf("got %v", err)
-		}
-	})
-}
-
 // TestPollsOfSilentWorkersEnd that no owner has; the others are matching's. Those of another worker, and of another domain, stay.
 func TestPollsOfSilentWorkersEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, weighted).running(t)
+		r := newRig(t).running(t)
 		silent := func(domain, id string) {
 			t.Helper()
 			data, err := proto.Marshal(&rpcv1.Silent{Workers: []*rpcv1.SilentWorker{{Domain: domain, WorkerId: id}}})
@@ -131,29 +97,19 @@ func TestPollsOfSilentWorkersEnd(t *testing.T) {
 			}
 			r.TakeSilent(data)
 		}
-		resting := r.atRest(t)
-		for _, at := range r.polls.severals {
-			at.req.WorkerId = "w1"
-		}
 		clear(r.polls.epochs)
-		waiting := make(chan outcome, 2)
-		req := &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1, WaitMs: 20_000, WorkerId: "worker-of-the-poll"}
-		r.Poll(r.call(), req, func(resp codec.Message, err error) { waiting <- outcome{resp, err, time.Now()} })
-		<-waiting
+		waiting := r.pollOfWorker(workerOne, 20*time.Second)
 		r.TakeSilent([]byte("no message"))
 		silent("shop", "")
-		silent("other", "w1")
-		silent("shop", "w2")
+		silent("other", workerOne)
+		silent("shop", workerTwo)
 		synctest.Wait()
-		if len(resting)+len(waiting) != 0 || r.kept() != 2 {
-			t.Fatalf("%d are answered, %d kept", len(resting)+len(waiting), r.kept())
+		if len(waiting) != 0 || r.kept() != 1 {
+			t.Fatalf("%d are answered, %d kept", len(waiting), r.kept())
 		}
-		silent("shop", "w1")
-		silent("shop", "worker-of-the-poll")
-		for _, got := range []<-chan outcome{resting, waiting} {
-			if o := <-got; o.err != nil || len(o.resp.(*yardv1.PollResponse).Tasks) != 0 {
-				t.Errorf("answered %+v", o)
-			}
+		silent("shop", workerOne)
+		if o := <-waiting; o.err != nil || len(o.resp.(*yardv1.PollResponse).Tasks) != 0 {
+			t.Errorf("answered %+v", o)
 		}
 		if r.kept() != 0 {
 			t.Errorf("%d are kept", r.kept())
@@ -161,11 +117,8 @@ func TestPollsOfSilentWorkersEnd(t *testing.T) {
 		for m := range rigShards {
 			r.EpochOpened(m, rigEpoch)
 		}
-		<-r.poll(time.Minute)
-		for _, at := range r.polls.sent {
-			at.req.WorkerId = "w1"
-		}
-		silent("shop", "w1")
+		r.pollOfWorker(workerOne, time.Minute)
+		silent("shop", workerOne)
 		if r.kept() != 1 {
 			t.Errorf("%d are kept of those that matching has", r.kept())
 		}

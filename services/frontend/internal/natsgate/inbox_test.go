@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
-	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
 // words is a listener that tells in words what it hears.
@@ -28,7 +28,7 @@ func (w words) TakeTasklistLoad(data []byte)        { w <- "tasklists " + string
 // listening is an inbox that runs until the test ends.
 func listening(t *testing.T) (*nats.Conn, *Inbox, words) {
 	t.Helper()
-	nc := testkit.RunNATS(t).Connect(t)
+	nc := natskit.Run(t).Connect(t)
 	inbox, w := NewInbox(nc), make(words, 100)
 	inbox.Listen(w)
 	ctx, stop := context.WithCancel(t.Context())

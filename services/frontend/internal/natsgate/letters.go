@@ -2,17 +2,13 @@ package natsgate
 
 import (
 	"context"
-	"slices"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 
@@ -23,18 +19,15 @@ import (
 type Letters struct {
 	js     jetstream.JetStream
 	direct *natslog.Direct
-	// logVersion is what the cluster writes.
-	logVersion func() uint32
-	marks      natslog.Marks
 }
 
-// NewLetters makes the port on a connection, for a cluster that writes a log version. Who made it closes it.
-func NewLetters(js jetstream.JetStream, logVersion func() uint32) (*Letters, error) {
+// NewLetters makes the port on a connection. Who made it closes it.
+func NewLetters(js jetstream.JetStream) (*Letters, error) {
 	direct, err := natslog.NewDirect(js)
 	if err != nil {
 		return nil, err
 	}
-	return &Letters{js: js, direct: direct, logVersion: logVersion}, nil
+	return &Letters{js: js, direct: direct}, nil
 }
 
 // Close ends what it listens to.
@@ -53,7 +46,7 @@ const (
 	windowBytes = 512 << 10
 )
 
-// Page reads the letters of a domain, or of one tasklist of it, behind a sequence, and the marks in place of those that are gone. More may lie behind them.
+// Page reads the letters of a domain, or of one tasklist of it, behind a sequence. More may lie behind them.
 //
 // Where letters lie close together they are read one by one, in windows: for a batch the server counts what lies behind it, letter by letter.
 func (l *Letters) Page(ctx context.Context, domain, tasklist string, after uint64, limit, bytesMax int) (page []gateway.Letter, more bool, err error) {
@@ -66,15 +59,11 @@ func (l *Letters) Page(ctx context.Context, domain, tasklist string, after uint6
 		for i := range all {
 			after = all[i].Seq
 			bytes += len(all[i].Data)
-			one := gateway.Letter{Seq: after}
-			if !all[i].IsMark() {
-				task, err := letterOf(all[i].Data)
-				if err != nil {
-					return err
-				}
-				one.Record = brief(task)
+			task, err := letterOf(all[i].Data)
+			if err != nil {
+				return err
 			}
-			page = append(page, one)
+			page = append(page, gateway.Letter{Seq: after, Record: brief(task)})
 		}
 		return nil
 	}
@@ -138,7 +127,7 @@ func (l *Letters) Find(ctx context.Context, domain string, wanted []ids.TaskID) 
 // Get reads one, as the stream's leader has it.
 func (l *Letters) Get(ctx context.Context, domain string, id ids.TaskID) (*gateway.Letter, error) {
 	r, err := natslog.LastForSubject(ctx, l.js, topology.DeadLetterStream, topology.DeadOf(domain, id))
-	if err != nil || r == nil || r.IsMark() {
+	if err != nil || r == nil {
 		return nil, unread(err)
 	}
 	task, err := letterOf(r.Data)
@@ -154,50 +143,16 @@ func brief(r *logv1.Record) *logv1.Record {
 	return r
 }
 
-// Delete deletes letters, and what may be left of earlier ones of the same tasks; nil ones are passed over. Many go in one atomic batch, with a mark in place of
-// each; where one of them is not the last of its subject, or the stream takes no marks, each is purged for itself.
-func (l *Letters) Delete(ctx context.Context, domain string, letters []*gateway.Letter) (deleted int64, err error) {
+// Delete deletes letters, and what may be left of earlier ones of the same tasks; nil ones are passed over.
+func (l *Letters) Delete(ctx context.Context, letters []*gateway.Letter) (deleted int64, err error) {
 	var all []natslog.Place
 	for _, one := range letters {
 		if one != nil {
 			all = append(all, natslog.Place{Subject: topology.Dead(one.Record.Domain, one.Record.Tasklist, ids.TaskID(one.Record.Id)), Seq: one.Seq})
 		}
 	}
-	for some := range slices.Chunk(all, natslog.MarksMax) {
-		n, err := l.delete(ctx, domain, some)
-		if deleted += n; err != nil {
-			return deleted, unread(err)
-		}
-	}
-	return deleted, nil
-}
-
-// markTimeout is how long an answer to marks is waited for: none comes where permissions are those of an older version.
-const markTimeout = 2 * time.Second
-
-// delete deletes letters of a domain. Where it is not known whether marks were stored, letters are purged too: both name the letter, whichever comes first.
-func (l *Letters) delete(ctx context.Context, domain string, all []natslog.Place) (deleted int64, err error) {
-	if len(all) >= natslog.MarksMin && l.logVersion() >= logversion.LetterMarks {
-		marking, cancel := context.WithTimeout(ctx, markTimeout)
-		err := l.marks.Put(marking, l.js.Conn(), all, map[string]int{topology.DeadMarked(domain): len(all)})
-		cancel()
-		if err == nil {
-			return int64(len(all)), nil
-		}
-	}
-	stream, err := l.js.Stream(ctx, topology.DeadLetterStream)
-	if err != nil {
-		return 0, err
-	}
-	var done atomic.Int64
-	err = parallel(len(all), func(i int) error {
-		err := stream.Purge(ctx, jetstream.WithPurgeSubject(all[i].Subject), jetstream.WithPurgeSequence(all[i].Seq+1))
-		if err == nil {
-			done.Add(1)
-		}
-		return err
-	})
-	return done.Load(), err
+	deleted, err = natslog.Delete(ctx, l.js, topology.DeadLetterStream, all)
+	return deleted, unread(err)
 }
 
 // letterOf is the task of a dead letter: a batch of one.

@@ -13,14 +13,14 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
-	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
 var partitioning = topology.Partitioning{History: 2, Matching: 1}
 
 func connect(t *testing.T) (*nats.Conn, jetstream.JetStream) {
 	t.Helper()
-	nc := testkit.RunNATS(t).Connect(t)
+	nc := natskit.Run(t).Connect(t)
 	js, err := jetstream.New(nc)
 	if err != nil {
 		t.Fatal(err)

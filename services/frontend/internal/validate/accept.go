@@ -64,7 +64,7 @@ func Accept(req *yardv1.SubmitRequest, terms Terms) Accepted {
 		}
 		r.BatchId = t.BatchId
 		if t.OrderKey != "" {
-			r.Order = &logv1.Order{Key: t.OrderKey, Blocks: t.OrderPolicy != yardv1.OrderPolicy_ORDER_POLICY_SKIP, Parks: t.OrderPolicy == yardv1.OrderPolicy_ORDER_POLICY_PARK}
+			r.Order = &logv1.Order{Key: t.OrderKey, Blocks: t.OrderPolicy == yardv1.OrderPolicy_ORDER_POLICY_BLOCK}
 		}
 		records[i] = r
 	}
@@ -199,6 +199,9 @@ func Policy(t *yardv1.NewTask, of *yardv1.TaskType) *logv1.Policy {
 		MaxIntervalMs:      pick(own.GetMaxIntervalMs(), typed.GetMaxIntervalMs(), ms(IntervalCapDefault)),
 		StartToCloseMs:     pick(t.StartToCloseMs, of.GetStartToCloseMs(), ms(StartToCloseDefault)),
 		HeartbeatTimeoutMs: pick(t.HeartbeatTimeoutMs, of.GetHeartbeatTimeoutMs(), 0),
+	}
+	if own.GetMaxIntervalMs() == 0 { // it follows the first wait
+		p.MaxIntervalMs = max(p.MaxIntervalMs, p.InitialIntervalMs)
 	}
 	retryRules(own, typed, p)
 	return p

@@ -115,15 +115,14 @@ func PutLimit(req *yardv1.PutLimitRequest) error {
 	if l == nil {
 		return invalid("/limit", "is missing")
 	}
-	least := int32(1)
-	if l.Rate != nil || l.MaxConcurrencyPerGroup > 0 {
-		least = 0
+	if l.Rate == nil && l.MaxConcurrency == 0 && l.MaxConcurrencyPerGroup == 0 {
+		return invalid("/limit", "limits nothing: set max_concurrency, max_concurrency_per_group or rate")
 	}
 	return firstError(
 		name("/limit/name", l.Name),
 		text("/limit/description", l.Description, DescriptionBytesMax),
 		between("/limit/max_concurrency_per_group", l.MaxConcurrencyPerGroup, 0, ConcurrencyMax),
-		between("/limit/max_concurrency", l.MaxConcurrency, least, ConcurrencyMax),
+		between("/limit/max_concurrency", l.MaxConcurrency, 0, ConcurrencyMax),
 		rate("/limit/rate", l.Rate),
 		noShadow(l),
 		onFull(l),

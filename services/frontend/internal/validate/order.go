@@ -32,7 +32,7 @@ func orderKeys(tasks []*yardv1.NewTask) error {
 		case !ordered:
 		case orderKey("", key) != nil:
 			return orderKey(at("tasks", i, "order_key"), key)
-		case t.OrderPolicy < yardv1.OrderPolicy_ORDER_POLICY_SKIP || t.OrderPolicy > yardv1.OrderPolicy_ORDER_POLICY_PARK:
+		case t.OrderPolicy < yardv1.OrderPolicy_ORDER_POLICY_SKIP || t.OrderPolicy > yardv1.OrderPolicy_ORDER_POLICY_BLOCK:
 			return invalid(at("tasks", i, "order_policy"), "%d is not known", t.OrderPolicy)
 		}
 	}

@@ -4,7 +4,10 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
+	"slices"
 	"time"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
@@ -43,16 +46,21 @@ func Update(req *yardv1.UpdateRequest, domain string, now time.Time, form Form) 
 		}
 		out[i].Event.TaskId = out[i].ID[:]
 		out[i].Event.Update = storedUpdate(t, now)
-		out[i].Event.Update.Request = entryOf(id, i)
+		out[i].Event.Update.Request = entryOf(id, firstEqual(req.Tasks, i))
 	}
 	return out, nil
+}
+
+// firstEqual is the first entry that is equal to entry i: they have one name, so history makes one update of them.
+func firstEqual(all []*yardv1.TaskUpdate, i int) int {
+	return slices.IndexFunc(all[:i+1], func(t *yardv1.TaskUpdate) bool { return t.TaskId == all[i].TaskId && proto.Equal(t, all[i]) })
 }
 
 // Replacement is what makes a task that has the unique key of r the task r. A repeat of the request makes the same again.
 func Replacement(holder ids.TaskID, r *logv1.Record) Outcome {
 	u := &logv1.Update{
 		Request: entry(r.Id), Replace: true, Type: r.Type, Tasklist: r.Tasklist, Priority: r.Priority, DueAtMs: r.DueAtMs, RunNow: r.DueAtMs == 0,
-		Policy: r.Policy, Expiry: r.Expiry, Group: r.Group, Headers: r.Headers, Cost: r.Cost, UniqueForMs: r.Unique.ForMs, OrderBlocks: r.Order.GetBlocks(), OrderParks: r.Order.GetParks(), Trace: r.Trace,
+		Policy: r.Policy, Expiry: r.Expiry, Group: r.Group, Headers: r.Headers, Cost: r.Cost, UniqueForMs: r.Unique.ForMs, OrderBlocks: r.Order.GetBlocks(), Trace: r.Trace,
 		Payload: r.Payload, PayloadEncoding: r.PayloadEncoding, HasPayload: true,
 	}
 	return Outcome{ID: holder, Event: &logv1.Event{Kind: logv1.EventKind_EVENT_KIND_UPDATE, TaskId: holder[:], Domain: r.Domain, Update: u}}
@@ -137,7 +145,6 @@ func partOf(r *yardv1.RetryPolicy) *logv1.Policy {
 	p := &logv1.Policy{
 		MaxAttempts: r.GetMaxAttempts(), InitialIntervalMs: r.GetInitialIntervalMs(), Backoff: r.GetBackoff(), MaxIntervalMs: r.GetMaxIntervalMs(),
 		MaxDeliveries: r.GetMaxDeliveries(), Jitter: int32(r.GetJitter()), OnLost: int32(r.GetOnLost()), OnTimeout: int32(r.GetOnTimeout()),
-		PinnedForMs: r.GetPinnedForMs(),
 	}
 	rules := logv1.Policy{}
 	retryRules(r, nil, &rules)

@@ -3,7 +3,6 @@ package memhistory
 import (
 	"bytes"
 	"context"
-	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -50,33 +49,6 @@ func (w *World) Append(_ context.Context, batch []byte) error {
 	return err
 }
 
-// Write implements partition.Shelf.
-func (w *World) Write(_ context.Context, _, _ uint64, page []byte) (uint64, error) {
-	w.mu.Lock()
-	err := w.write()
-	w.mu.Unlock()
-	if err != nil {
-		return 0, err
-	}
-	return w.append(replica.Queue{Lane: laneShelf}, page), nil
-}
-
-// readPage returns a page of the shelf; nil if it is deleted.
-func (w *World) readPage(seq uint64) []byte {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if m := w.log[seq-1]; m.lane == laneShelf && !m.gone {
-		return m.rec.Data
-	}
-	return nil
-}
-
-// Shelf is the world as partition.Shelf.
-type Shelf struct{ *World }
-
-// Read implements partition.Shelf.
-func (s Shelf) Read(_ context.Context, seq uint64) ([]byte, error) { return s.readPage(seq), nil }
-
 // Forget implements partition.Log.
 func (w *World) Forget(_ context.Context, levels replica.Levels) error {
 	w.mu.Lock()
@@ -87,12 +59,7 @@ func (w *World) Forget(_ context.Context, levels replica.Levels) error {
 			continue
 		}
 		upTo := levels.Events
-		switch {
-		case m.lane == laneShelf && slices.Contains(levels.Dead, m.rec.Seq):
-			upTo = m.rec.Seq
-		case m.lane == laneShelf:
-			upTo = levels.Shelf
-		case m.lane != laneEvent:
+		if m.lane != laneEvent {
 			upTo = levels.Of(replica.Queue{Lane: m.lane, Domain: m.domain})
 		}
 		if m.rec.Seq <= upTo {

@@ -32,7 +32,6 @@ type message struct {
 
 // What is no submit.
 const (
-	laneShelf ids.Lane = 253
 	laneKey   ids.Lane = 254
 	laneEvent ids.Lane = 255
 )
@@ -95,8 +94,6 @@ func subjectOf(at replica.Queue) string {
 	switch {
 	case at.Lane == laneEvent:
 		return topology.Event(0)
-	case at.Lane == laneShelf:
-		return topology.ShelfPage(0, 1, 1)
 	case at.Lane == laneKey:
 		return topology.UniqueKey(0, "simulated", "any")
 	case at.Domain == "":

@@ -9,6 +9,6 @@ import (
 func TestPorts(t *testing.T) {
 	porttest.Exercise(t, func(*testing.T) porttest.Ports {
 		w := NewWorld(func(string, []byte) {}, func(string, []byte) bool { return true })
-		return porttest.Ports{Log: w, Shelf: Shelf{World: w}, TimerStore: w, Checkpoints: w, Submit: w.AppendSubmit, SubmitOf: w.AppendSubmitOf}
+		return porttest.Ports{Log: w, TimerStore: w, Checkpoints: w, Submit: w.AppendSubmit, SubmitOf: w.AppendSubmitOf}
 	})
 }

@@ -45,7 +45,6 @@ type Archive struct {
 	at        uint64 // up to where tail and ends are known
 	known     bool
 	ends      batchEnds
-	marks     natslog.Marks
 }
 
 // NewArchive makes the writer. retention tells how long finished tasks of a domain

@@ -18,17 +18,17 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/porttest"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
-	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
 // archivePorts is a server with one partition, the owner's connection to it, and a
 // reader with its own.
 func archivePorts(tb testing.TB) (owner Config, reader *Reader) {
 	tb.Helper()
-	return archivePortsAt(tb, testkit.RunNATS(tb))
+	return archivePortsAt(tb, natskit.Run(tb))
 }
 
-func archivePortsAt(tb testing.TB, srv *testkit.NATS) (owner Config, reader *Reader) {
+func archivePortsAt(tb testing.TB, srv *natskit.Server) (owner Config, reader *Reader) {
 	tb.Helper()
 	config := func() Config {
 		nc := srv.Connect(tb)
@@ -36,7 +36,7 @@ func archivePortsAt(tb testing.TB, srv *testkit.NATS) (owner Config, reader *Rea
 		if err != nil {
 			tb.Fatal(err)
 		}
-		return Config{NATS: nc, JetStream: js, Log: slog.New(slog.DiscardHandler)}
+		return Config{NATS: nc, JetStream: js, LogVersion: version1, Log: slog.New(slog.DiscardHandler)}
 	}
 	owner = config()
 	if err := provision.Apply(tb.Context(), owner.JetStream, topology.Partitioning{History: 1, Matching: 1}, provision.Options{}); err != nil {

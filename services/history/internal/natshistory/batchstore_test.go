@@ -14,7 +14,6 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/batches"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/batch"
@@ -24,6 +23,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
 // keeping is a server with two partitions, and keepers of batches on it.
@@ -36,12 +36,12 @@ type keeping struct {
 
 func newKeeping(t *testing.T) *keeping {
 	t.Helper()
-	nc := testkit.RunNATS(t).Connect(t)
+	nc := natskit.Run(t).Connect(t)
 	js, err := jetstream.New(nc)
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &keeping{t: t, parts: topology.Partitioning{History: 2, Matching: 1}, cfg: Config{NATS: nc, JetStream: js, Partitions: 2, Log: slog.New(slog.DiscardHandler)}}
+	k := &keeping{t: t, parts: topology.Partitioning{History: 2, Matching: 1}, cfg: Config{NATS: nc, JetStream: js, LogVersion: version1, Partitions: 2, Log: slog.New(slog.DiscardHandler)}}
 	if err := provision.Apply(t.Context(), js, k.parts, provision.Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -74,11 +74,11 @@ func (k *keeping) closed(id string) (name batch.Name) {
 	now := time.Now().UnixMilli()
 	name = batch.Name{Domain: "shop", ID: id, Made: now}
 	for p, n := range []int64{3, 2} {
-		k.put(topology.BatchMembers(p, name.Domain, id, now), &logv1.BatchMembers{BatchId: id, LogVersion: 10, Tasks: n})
+		k.put(topology.BatchMembers(p, name.Domain, id, now), &logv1.BatchMembers{BatchId: id, LogVersion: 1, Tasks: n})
 	}
 	home := topology.BatchPartition(name.Domain, id, k.parts)
 	k.put(topology.BatchHome(home, name.Domain, id), &logv1.BatchHome{
-		BatchId: id, LogVersion: logversion.Field(logversion.Batches), CreatedAtMs: now, ClosedAtMs: now, ExpiresAtMs: now + time.Hour.Milliseconds(), KeepMs: time.Hour.Milliseconds(),
+		BatchId: id, LogVersion: 1, CreatedAtMs: now, ClosedAtMs: now, ExpiresAtMs: now + time.Hour.Milliseconds(), KeepMs: time.Hour.Milliseconds(),
 		Callback: &logv1.Record{Domain: name.Domain, Type: "callback", Tasklist: "mail", Priority: 3, Policy: &logv1.Policy{MaxAttempts: 1}},
 	})
 	k.file(0, member(name, 0, taskstate.Completed), member(name, 0, taskstate.Dead), member(name, 0, taskstate.Lapsed))
@@ -155,6 +155,7 @@ func (k *keeping) over(name batch.Name) {
 // TestWhatIsNoBatchHoldsUpNoOther: a message that cannot be decoded is passed over, and the others of its partition end.
 func TestWhatIsNoBatchHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
+	testkit.Slow(t, "stores much, or waits for the server")
 	k := newKeeping(t)
 	for p := range 2 {
 		for _, data := range [][]byte{{0xff}, nil} {

@@ -52,7 +52,7 @@ func (a *Archive) storeDead(ctx context.Context, msgs []natslog.Msg, of []*tasks
 	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
 	defer cancel()
 	results := natslog.AppendEach(ctx, a.cfg.NATS, msgs)
-	var there []int // where a letter, or a mark, lies already
+	var there []int // where a letter lies already
 	for i, r := range results {
 		if errors.Is(r.Err, natslog.ErrWrongLast) {
 			there = append(there, i)
@@ -85,7 +85,7 @@ func (a *Archive) replaceDead(ctx context.Context, msg natslog.Msg, t *taskstate
 	if err == nil && old != nil && old.Parkings >= t.Parkings {
 		return a.dropEarlier(ctx, t, there.Seq) // who stored it may have died before it could
 	}
-	if _, _, err := natslog.Append(ctx, a.cfg.NATS, msg.Over(there.Seq)); err != nil || there.IsMark() { // a mark goes by itself
+	if _, _, err := natslog.Append(ctx, a.cfg.NATS, msg.Over(there.Seq)); err != nil {
 		return err
 	}
 	return a.dropEarlier(ctx, t, there.Seq+1)
@@ -98,64 +98,94 @@ func (a *Archive) dropEarlier(ctx context.Context, t *taskstate.Task, seq uint64
 
 var errLetterMoved = errors.New("the dead letter was deleted meanwhile")
 
-// dropLetters purges letters, each for itself.
-func dropLetters(ctx context.Context, js jetstream.JetStream, letters []replica.Letter) error {
-	stream, err := js.Stream(ctx, topology.DeadLetterStream)
-	if err != nil {
-		return fmt.Errorf("look at the dead letters: %w", err)
+// DropDead implements partition.Archive.
+func (a *Archive) DropDead(ctx context.Context, letters []replica.Letter) error {
+	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
+	defer cancel()
+	places := make([]natslog.Place, len(letters))
+	for i, l := range letters {
+		places[i] = natslog.Place{Subject: topology.Dead(l.Domain, l.Tasklist, l.ID), Seq: l.Seq}
 	}
-	return parallel(len(letters), func(i int) error {
-		l := letters[i]
-		return stream.Purge(ctx, jetstream.WithPurgeSubject(topology.Dead(l.Domain, l.Tasklist, l.ID)), jetstream.WithPurgeSequence(l.Seq+1))
-	})
+	_, err := natslog.Delete(ctx, a.cfg.JetStream, topology.DeadLetterStream, places)
+	return err
 }
 
-// oldestRounds is how many pages without a letter are read together: where many letters are gone, marks lie before the others. The pages grow, up to marksPage.
-const oldestRounds, marksPage = 100, 4000
+// DeadLetters deletes the dead letters of domains that are beyond their limits (letterlimit.Store).
+type DeadLetters struct {
+	reader *Reader
+	most   int64 // that a purge deletes
+}
 
-// Oldest implements partition.LetterStore.
-func (r *Reader) Oldest(ctx context.Context, domain string, after uint64, limit, bytesMax int) (page partition.LetterPage, err error) {
+// NewDeadLetters deletes by way of a reader.
+func NewDeadLetters(r *Reader) DeadLetters { return DeadLetters{r, deletedMost} }
+
+// deletedMost is how many letters a purge deletes at most. The server does nothing else with the stream meanwhile, for some tenths of a second.
+const deletedMost = 50_000
+
+// DeleteBefore implements letterlimit.Store.
+func (d DeadLetters) DeleteBefore(ctx context.Context, domain string, at time.Time) (deleted int64, more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	passed := uint64(0)
-	var oldest time.Time
-	for more, n, round := true, limit, 0; more && len(page.Letters) == 0 && round < oldestRounds; n, round = max(limit, min(2*n, marksPage)), round+1 {
-		answers, err := r.direct.Get(ctx, topology.DeadLetterStream, []natslog.Query{{Seq: after + 1, NextFor: topology.DeadFilter(domain), Batch: n, BytesMax: bytesMax}})
-		if err != nil {
-			return page, fmt.Errorf("read dead letters: %w", err)
-		}
-		page.Behind, more = answers[0].Pending, answers[0].More
-		for i := range answers[0].Records {
-			if len(page.Letters) == limit {
-				page.Behind += uint64(len(answers[0].Records) - i)
-				break
-			}
-			there := &answers[0].Records[i]
-			after = there.Seq
-			if oldest.IsZero() {
-				oldest = there.Time
-			}
-			if there.IsMark() {
-				passed++
-				continue
-			}
-			_, id, ok := topology.DeadOfSubject(there.Subject)
-			task, err := record.Cut(there.Data, id)
-			if !ok || err != nil || task == nil {
-				r.cfg.Log.Error("a dead letter cannot be read", "subject", there.Subject, "sequence", there.Seq, "error", err)
-				continue
-			}
-			page.Letters = append(page.Letters, partition.Letter{Record: task, Seq: there.Seq})
-		}
+	js, filter := d.reader.cfg.JetStream, topology.DeadFilter(domain)
+	last, err := natslog.LastSeq(ctx, js, topology.DeadLetterStream) // what is stored later is younger
+	if err != nil {
+		return 0, false, err
 	}
-	marks, sure, err := r.marked(ctx, domain) // only now: what was counted was said before
-	page.Marks, page.Sure = marks-min(marks, passed), sure && r.certainty.all(r.cfg.NATS.Stats().Reconnects, oldest, time.Now())
-	return page, err
+	first, err := natslog.Next(ctx, js, topology.DeadLetterStream, filter, 1)
+	if err != nil || first == nil || !first.Time.Before(at) {
+		return 0, false, err
+	}
+	young, err := natslog.NextSince(ctx, js, topology.DeadLetterStream, filter, at)
+	if err != nil {
+		return 0, false, err
+	}
+	end := last + 1
+	if young != nil {
+		end = min(end, young.Seq)
+	}
+	if end, more, err = d.some(ctx, filter, first.Seq, end); err != nil {
+		return 0, false, err
+	}
+	deleted, err = natslog.Purge{Subject: filter, Before: end}.Do(ctx, js, topology.DeadLetterStream)
+	return deleted, more, err
 }
 
-// Drop implements partition.LetterStore.
-func (r *Reader) Drop(ctx context.Context, letters []replica.Letter) error {
-	return dropLetters(ctx, r.cfg.JetStream, letters)
+// some brings end nearer to first until no more letters lie between them than are deleted together.
+func (d DeadLetters) some(ctx context.Context, filter string, first, end uint64) (nearer uint64, more bool, err error) {
+	if int64(end-first) <= d.most {
+		return end, false, nil
+	}
+	all, err := d.count(ctx, filter, first)
+	for ; err == nil && int64(end-first) > d.most; end, more = first+(end-first)/2, true {
+		behind, failed := d.count(ctx, filter, end)
+		if failed != nil || all-behind <= d.most {
+			return end, more, failed
+		}
+	}
+	return end, more, err
+}
+
+// DeleteBeyond implements letterlimit.Store.
+func (d DeadLetters) DeleteBeyond(ctx context.Context, domain string, keep int64) (deleted int64, more bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	filter := topology.DeadFilter(domain)
+	all, err := d.count(ctx, filter, 1)
+	if err != nil || all <= keep {
+		return 0, false, err
+	}
+	some := max(keep, all-d.most) // the server counts again, so what was deleted meanwhile does no harm
+	deleted, err = natslog.Purge{Subject: filter, Keep: uint64(some)}.Do(ctx, d.reader.cfg.JetStream, topology.DeadLetterStream)
+	return deleted, some > keep, err
+}
+
+// count is how many letters there are from a sequence on, as any replica knows.
+func (d DeadLetters) count(ctx context.Context, filter string, from uint64) (int64, error) {
+	answers, err := d.reader.direct.Get(ctx, topology.DeadLetterStream, []natslog.Query{{Seq: from, NextFor: filter, Batch: 1}})
+	if err != nil {
+		return 0, fmt.Errorf("count dead letters: %w", err)
+	}
+	return int64(len(answers[0].Records)) + int64(answers[0].Pending), nil
 }
 
 // Letters implements partition.Reader. The leader is asked: whether a letter is there decides whether its task comes back.
@@ -169,7 +199,7 @@ func (r *Reader) Letters(ctx context.Context, wanted []replica.Search) ([]*parti
 			return nil
 		}
 		there, err := natslog.LastForSubject(ctx, r.cfg.JetStream, topology.DeadLetterStream, topology.DeadOf(s.Domain, s.ID))
-		if err != nil || there == nil || there.IsMark() {
+		if err != nil || there == nil {
 			return err
 		}
 		task, err := record.Cut(there.Data, s.ID)

@@ -13,12 +13,14 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
 // TestAnEarHearsWhoFallsSilent, of the domains that it knows, and says so to those who have its polls, again for a while.
 func TestAnEarHearsWhoFallsSilent(t *testing.T) {
 	t.Parallel()
-	server := testkit.RunNATS(t)
+	testkit.Slow(t, "stores much, or waits for the server")
+	server := natskit.Run(t)
 	mouth, hears, worker := server.Connect(t), server.Connect(t), server.Connect(t)
 	said := make(chan *nats.Msg, 64)
 	if _, err := worker.ChanSubscribe(topology.HintSilent, said); err != nil {
@@ -65,7 +67,7 @@ func TestAnEarHearsWhoFallsSilent(t *testing.T) {
 // I14: all workers that a process can know may fall silent at once, with the longest names, and each is named.
 func TestAllWorkersAreToldOfThatFallSilentAtOnce(t *testing.T) {
 	t.Parallel()
-	server := testkit.RunNATS(t)
+	server := natskit.Run(t)
 	listener := server.Connect(t)
 	said := make(chan *nats.Msg, 1024)
 	if _, err := listener.ChanSubscribe(topology.HintSilent, said); err != nil {
@@ -102,7 +104,7 @@ func TestAllWorkersAreToldOfThatFallSilentAtOnce(t *testing.T) {
 }
 
 // earOf is an ear that does not run.
-func earOf(t *testing.T, server *testkit.NATS) *Ear {
+func earOf(t *testing.T, server *natskit.Server) *Ear {
 	t.Helper()
 	ear, err := NewEar(server.Connect(t), server.Connect(t), partition.NewWorkers(), func(string) bool { return true })
 	if err != nil {
@@ -114,7 +116,7 @@ func earOf(t *testing.T, server *testkit.NATS) *Ear {
 // TestAnEarNotesWhatItMayHaveMissed: messages that found no room, and a connection that was renewed.
 func TestAnEarNotesWhatItMayHaveMissed(t *testing.T) {
 	t.Parallel()
-	server := testkit.RunNATS(t)
+	server := natskit.Run(t)
 	ear, worker := earOf(t, server), server.Connect(t)
 	until := func(what string, done func() bool) {
 		t.Helper()
@@ -143,7 +145,7 @@ func TestAnEarNotesWhatItMayHaveMissed(t *testing.T) {
 // TestAnEarSaysThingsOnceInAWhile, unless there is something fresh, and is not confused by what is not its own message.
 func TestAnEarSaysThingsOnceInAWhile(t *testing.T) {
 	t.Parallel()
-	server := testkit.RunNATS(t)
+	server := natskit.Run(t)
 	ear := earOf(t, server)
 	sub, err := ear.mouth.SubscribeSync(topology.HintSilent)
 	if err != nil {

@@ -57,9 +57,6 @@ func (l *Log) Forget(ctx context.Context, levels replica.Levels) error {
 			}
 		}
 	}
-	if err := l.forgetPages(ctx, stream, levels); err != nil {
-		return err
-	}
 	if err := purge(topology.Event(l.Partition), levels.Events); err != nil || !more {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 // TestForgetTakesDomainsInTurn: beside one that needs everything, however many others are forgotten in a few rounds.
 func TestForgetTakesDomainsInTurn(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "files and deletes much")
+	testkit.Slow(t, "files and deletes much")
 	owner, _ := archivePorts(t)
 	log := NewLog(Config{NATS: owner.NATS, JetStream: owner.JetStream, Log: slog.New(slog.DiscardHandler)})
 	store(t, owner.NATS, topology.Submit(0, 3, "stuck", "mail"), []byte("b"))

@@ -18,11 +18,13 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/signalkit"
 )
 
 func connect(t *testing.T) (*nats.Conn, jetstream.JetStream) {
 	t.Helper()
-	nc := testkit.RunNATS(t).Connect(t)
+	nc := natskit.Run(t).Connect(t)
 	js, err := jetstream.New(nc)
 	if err != nil {
 		t.Fatal(err)
@@ -35,16 +37,16 @@ func connect(t *testing.T) (*nats.Conn, jetstream.JetStream) {
 
 func TestPorts(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "files and deletes much")
+	testkit.Slow(t, "files and deletes much")
 	porttest.Exercise(t, func(t *testing.T) porttest.Ports {
 		nc, js := connect(t)
 		kv, err := js.KeyValue(t.Context(), topology.CheckpointsBucket)
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg := Config{NATS: nc, JetStream: js, Log: slog.New(slog.DiscardHandler)}
+		cfg := Config{NATS: nc, JetStream: js, LogVersion: version1, Log: slog.New(slog.DiscardHandler)}
 		return porttest.Ports{
-			Log: NewLog(cfg), Shelf: Shelf{cfg}, TimerStore: NewTimerStore(cfg), Checkpoints: Checkpoints{cfg, kv},
+			Log: NewLog(cfg), TimerStore: NewTimerStore(cfg), Checkpoints: Checkpoints{cfg, kv},
 			Submit: func(lane ids.Lane, batch []byte) uint64 {
 				return store(t, nc, topology.SubmitShared(0, lane), batch)
 			},
@@ -100,7 +102,7 @@ func TestR1_VerdictsGoToInboxesOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, metrics := slog.New(slog.DiscardHandler), testkit.Metrics(t)
+	log, metrics := slog.New(slog.DiscardHandler), signalkit.Metrics(t)
 	w, closeWire, err := NewWire(nc, natsrpc.NewReplies(inboxes, "history", metrics, log), log)
 	if err != nil {
 		t.Fatal(err)

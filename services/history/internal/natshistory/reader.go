@@ -43,8 +43,7 @@ type Reader struct {
 	mu    sync.Mutex
 	index *archive.Index
 
-	replicas  replicas // of the archive
-	certainty certainty
+	replicas replicas // of the archive
 }
 
 // NewReader makes a reader. Its connection must not be the owner's. Who made it
@@ -54,7 +53,7 @@ func NewReader(c Config) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{cfg: c, direct: direct, index: archive.NewIndex(indexBytesMax), certainty: certainty{since: time.Now(), young: natslog.MarkedLonger}}
+	r := &Reader{cfg: c, direct: direct, index: archive.NewIndex(indexBytesMax)}
 	r.lookups = batcher.New(batcher.Config{
 		InFlight: lookupsInFlight, MaxItems: lookupsMax, MaxQueuedItems: lookupsQueued,
 	}, r.round)

@@ -19,7 +19,7 @@ import (
 // that waited forever would keep its place from all others.
 func TestASearchWithoutAnAnswerEnds(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "waits for answers that do not come")
+	testkit.Slow(t, "waits for answers that do not come")
 	owner, reader := archivePorts(t)
 	reader.cfg.Partition = 9 // has no stream: the requests are ours
 	if _, err := owner.NATS.Subscribe("$JS.API.DIRECT.GET."+topology.HistoryStream(9), func(*nats.Msg) {}); err != nil {

@@ -2,11 +2,9 @@ package partition
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/shared/turns"
 )
@@ -24,13 +22,11 @@ type base struct {
 	epoch uint64
 	// leaseUntil is for the writers and for who asks: nothing is written or shown when it is over (ns after origin).
 	leaseUntil atomic.Int64
-	// inLog, onShelf and inTimer are for callers who look for a task there. The archive has a bound
+	// inLog and inTimer are for callers who look for a task there. The archive has a bound
 	// of its own.
-	inLog, onShelf, inTimer *room
+	inLog, inTimer *room
 	// looks is who waits to look at all that is in memory.
 	looks *turns.Line
-	// letters is held by who deletes dead letters, and shared by who reads some for redrives.
-	letters sync.RWMutex
 	// give hands the replica an input; it is for the loop's goroutine.
 	give func(replica.Input)
 }
@@ -83,14 +79,3 @@ func (b *base) endCalls() {
 func (b *base) report(in replica.Input) {
 	b.post(b.work, func() { b.give(in) })
 }
-
-// tick is the input that time has passed.
-func (b *base) tick() replica.Tick {
-	version := b.version()
-	return replica.Tick{Fences: version >= logversion.Fences, Queues: b.queues(), NotAfter: version >= logversion.NotAfter}
-}
-
-// queues tells whether the cluster writes a log version that has queues.
-func (b *base) queues() bool { return b.version() >= logversion.Queues }
-
-func (b *base) version() uint32 { return logversion.Field(b.LogVersion()) }

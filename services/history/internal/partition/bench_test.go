@@ -40,7 +40,7 @@ func (s *bench) start(b *testing.B) (stop func()) {
 	o := partition.New(partition.Deps{
 		Shards: 1, Node: "bench", Config: partition.DefaultConfig(),
 		Log: w, Archive: memhistory.Archive{World: w, Retention: func(string) time.Duration { return time.Hour }},
-		Reader: memhistory.Reader{World: w}, Shelf: memhistory.Shelf{World: w}, TimerStore: w, Timer: w, Checkpoints: w, Wire: w,
+		Reader: memhistory.Reader{World: w}, TimerStore: w, Timer: w, Checkpoints: w, Wire: w,
 		LogVersion: func() uint32 { return 1 }, Tokens: ids.NewTokens([ids.TokenSecretBytes]byte{}),
 		Logger: slog.New(slog.DiscardHandler), Metrics: partition.NewMetrics(nil),
 	})
@@ -63,7 +63,7 @@ func (s *bench) events(b *testing.B, kind logv1.EventKind, h *logv1.Hints) {
 		for i := range len(g.Triggers) / ids.TriggerBytes {
 			t := ids.TriggerAt(g.Triggers, i)
 			m.Events = append(m.Events, &logv1.Event{
-				Kind: kind, TaskId: t.ID[:], Position: uint64(t.Position), Version: t.Version, Nonce: 7, Worker: "w",
+				Kind: kind, TaskId: t.ID[:], Position: uint64(t.Position), Version: t.Version, Nonce: 7,
 			})
 		}
 	}

@@ -31,13 +31,6 @@ func (o *Owner) flush() {
 	if fx.Append != nil {
 		go o.writers.appendEvents(o.writers.encodeProposals(fx.Append, &o.encoder))
 	}
-	if fx.Shelve != nil {
-		o.pages++
-		go o.writers.shelve(o.pages, o.writers.encodeProposals(fx.Shelve, &o.encoder))
-	}
-	for _, seq := range fx.Pages {
-		go o.giveBack(seq)
-	}
 	if fx.Purge != nil {
 		go o.writers.purge(*fx.Purge)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
-	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/signalkit"
 )
 
 // TestTheOldestReadyTaskIsReported as long as no worker takes it, and not when it runs.
@@ -71,7 +71,7 @@ func shown(t *testing.T, m *telemetry.Metrics, of signals.Metric) map[string]flo
 func TestWhatEndsBadlyIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShell(t)
-		metrics := testkit.Metrics(t)
+		metrics := signalkit.Metrics(t)
 		late, silent, failed, done := task(newID(1), "shop"), task(newID(2), "shop"), task(newID(3), "bank"), task(newID(4), "bank")
 		late.Policy.StartToCloseMs = 5_000
 		silent.Tasklist, silent.Policy.HeartbeatTimeoutMs = "sms", 1_000

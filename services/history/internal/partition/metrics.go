@@ -11,44 +11,39 @@ import (
 
 // Metrics measures what the owners of a process do.
 type Metrics struct {
-	SubmitBatches, Loaded, EventBatches, Events, Refused, Triggers, Retriggered                      *telemetry.Counter
-	Granted, Bounced, Kept, Archived, Parked, Carried, WriteRetries, Poison                          *telemetry.Counter
-	PassedOver, Silent, Overdue, Undelivered, LettersTooMany, LettersTooOld, PagesWritten, PagesRead *telemetry.Counter
-	dead                                                                                             *telemetry.Queues[*telemetry.Counter]
-	waits                                                                                            *telemetry.Queues[*telemetry.Histogram]
-	writes                                                                                           map[string]*telemetry.Histogram // by what is written
+	SubmitBatches, Loaded, EventBatches, Events, Refused, Triggers, Retriggered *telemetry.Counter
+	Granted, Bounced, Archived, Parked, Carried, WriteRetries, Poison           *telemetry.Counter
+	PassedOver, Silent, Overdue, Undelivered                                    *telemetry.Counter
+	dead                                                                        *telemetry.Queues[*telemetry.Counter]
+	waits                                                                       *telemetry.Queues[*telemetry.Histogram]
+	writes                                                                      map[string]*telemetry.Histogram // by what is written
 }
 
 // NewMetrics makes the instruments.
 func NewMetrics(m *telemetry.Metrics) *Metrics {
 	out := &Metrics{
 		waits: m.HistogramsByQueue(signals.TaskWait), writes: map[string]*telemetry.Histogram{},
-		SubmitBatches:  m.Counter(signals.SubmitMessagesRead),
-		Loaded:         m.Counter(signals.TasksLoaded),
-		EventBatches:   m.Counter(signals.EventMessagesApplied),
-		Events:         m.Counter(signals.EventsApplied),
-		Refused:        m.Counter(signals.EventsRefused),
-		Triggers:       m.Counter(signals.TriggersSent),
-		Retriggered:    m.Counter(signals.TriggersResent),
-		Granted:        m.Counter(signals.AttemptsGranted),
-		Bounced:        m.Counter(signals.AttemptsTakenBack),
-		Kept:           m.Counter(signals.AttemptsKept),
-		Archived:       m.Counter(signals.TasksArchived),
-		Parked:         m.Counter(signals.TasksParked),
-		Carried:        m.Counter(signals.TasksCarried),
-		PassedOver:     m.Counter(signals.SubmitMessagesPassedOver),
-		PagesWritten:   m.Counter(signals.ShelfPagesWritten),
-		PagesRead:      m.Counter(signals.ShelfPagesRead),
-		dead:           m.CountersByQueue(signals.TasksDead),
-		Silent:         m.Counter(signals.AttemptsExpired, signals.ReasonSilent),
-		Overdue:        m.Counter(signals.AttemptsExpired, signals.ReasonDeadline),
-		Undelivered:    m.Counter(signals.AttemptsExpired, signals.ReasonUndelivered),
-		LettersTooMany: m.Counter(signals.LettersDeleted, signals.ReasonNumber),
-		LettersTooOld:  m.Counter(signals.LettersDeleted, signals.ReasonAge),
-		WriteRetries:   m.Counter(signals.WriteRetries),
-		Poison:         m.Counter(signals.RecordsQuarantined),
+		SubmitBatches: m.Counter(signals.SubmitMessagesRead),
+		Loaded:        m.Counter(signals.TasksLoaded),
+		EventBatches:  m.Counter(signals.EventMessagesApplied),
+		Events:        m.Counter(signals.EventsApplied),
+		Refused:       m.Counter(signals.EventsRefused),
+		Triggers:      m.Counter(signals.TriggersSent),
+		Retriggered:   m.Counter(signals.TriggersResent),
+		Granted:       m.Counter(signals.AttemptsGranted),
+		Bounced:       m.Counter(signals.AttemptsTakenBack),
+		Archived:      m.Counter(signals.TasksArchived),
+		Parked:        m.Counter(signals.TasksParked),
+		Carried:       m.Counter(signals.TasksCarried),
+		PassedOver:    m.Counter(signals.SubmitMessagesPassedOver),
+		dead:          m.CountersByQueue(signals.TasksDead),
+		Silent:        m.Counter(signals.AttemptsExpired, signals.ReasonSilent),
+		Overdue:       m.Counter(signals.AttemptsExpired, signals.ReasonDeadline),
+		Undelivered:   m.Counter(signals.AttemptsExpired, signals.ReasonUndelivered),
+		WriteRetries:  m.Counter(signals.WriteRetries),
+		Poison:        m.Counter(signals.RecordsQuarantined),
 	}
-	for _, what := range []string{writeArchive, writeEvents, writeQuarantine, writeTimerStore, writeLetters, writeShelf} {
+	for _, what := range []string{writeArchive, writeEvents, writeQuarantine, writeTimerStore, writeLetters} {
 		out.writes[what] = m.Histogram(signals.AppendDuration, "history", what)
 	}
 	return out
@@ -107,13 +102,10 @@ func (m *Metrics) add(c *replica.Counts) {
 	m.Retriggered.Add(c.Retriggered)
 	m.Granted.Add(c.Granted)
 	m.Bounced.Add(c.Bounced)
-	m.Kept.Add(c.Kept)
 	m.Archived.Add(c.Archived)
 	m.Parked.Add(c.Parked)
 	m.Carried.Add(c.Carried)
 	m.PassedOver.Add(c.PassedOver)
-	m.PagesWritten.Add(c.PagesWritten)
-	m.PagesRead.Add(c.PagesRead)
 	m.Silent.Add(c.Silent)
 	m.Overdue.Add(c.Overdue)
 	m.Undelivered.Add(c.Undelivered)

@@ -7,7 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
-	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/signalkit"
 )
 
 // TestWaitsAreCountedOncePerAttempt: by domain and tasklist, however the answer mixes them; what was granted
@@ -19,7 +19,7 @@ func TestWaitsAreCountedOncePerAttempt(t *testing.T) {
 		task.Attempt.StartedAt = task.ReadyAt + wait.Milliseconds()
 		return replica.Verdict{Grant: replica.Grant{Task: task, First: first}}
 	}
-	m := NewMetrics(testkit.Metrics(t))
+	m := NewMetrics(signalkit.Metrics(t))
 	m.started([]replica.Verdict{
 		grant("mail", time.Second, true), grant("mail", time.Second, true),
 		{},

@@ -35,17 +35,10 @@ type Config struct {
 	CheckpointEvery time.Duration `koanf:"checkpoint_every" usage:"how often the cursors are saved, which renews the lease of 2s"`
 	// PurgeEvery is how often the log forgets what is finished. Default 10s, 1s..1h.
 	PurgeEvery time.Duration `koanf:"purge_every" usage:"how often the log forgets what is finished"`
-	// SweepEvery is how often dead letters are deleted that are beyond the limits of their domain (dead_letters_max, dead_letters_max_age_ms). Default 30s, 100ms..1h. Each
-	// owner of a partition reads the oldest letters of each such domain for that.
-	SweepEvery time.Duration `koanf:"sweep_every" usage:"how often dead letters beyond the limits of their domain are deleted"`
 	// CarryAfter is how many events, or tasks of a lane, a takeover may have to read again
 	// because of old active tasks, before their state is rewritten at the tail. Default
 	// 250000, 1000 and more. Lower costs writes, higher costs time and memory at a takeover.
 	CarryAfter uint64 `koanf:"carry_after" usage:"events or tasks that old active tasks may make a takeover read again"`
-	// LineTasks is how many tasks of an order key stay in memory, about, while the tasks with order keys of their domain hold much of the window; what is
-	// behind goes to the shelf, in pages of up to PageTasks. Defaults 100, 1..100000, and 500, 1..1000. Lower costs reads and writes of the log, higher costs memory.
-	LineTasks int `koanf:"line_tasks" usage:"tasks of one order key that stay in memory while room is short"`
-	PageTasks int `koanf:"page_tasks" usage:"tasks of one order key that are put on the shelf together"`
 	// DrainTimeout bounds how long a leaving owner waits for its writes. Default 3s.
 	DrainTimeout time.Duration `koanf:"drain_timeout" usage:"how long a leaving owner waits for its writes"`
 }
@@ -54,7 +47,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		WindowTasks: 20_000, WindowBytes: 128 << 20, CheckpointEvery: 500 * time.Millisecond,
-		PurgeEvery: 10 * time.Second, SweepEvery: 30 * time.Second, CarryAfter: 250_000, LineTasks: 100, PageTasks: 500, DrainTimeout: 3 * time.Second,
+		PurgeEvery: 10 * time.Second, CarryAfter: 250_000, DrainTimeout: 3 * time.Second,
 	}
 }
 
@@ -71,7 +64,6 @@ type Deps struct {
 	Log         Log
 	Archive     Archive
 	Reader      Reader
-	Shelf       Shelf
 	TimerStore  TimerStore
 	Timer       Timer
 	Checkpoints Checkpoints
@@ -79,8 +71,6 @@ type Deps struct {
 	Quarantine  Quarantine
 	// Lagging receives how many domains lag, once for each lane; nil = not reported.
 	Lagging func(int)
-	// Shelved receives how many tasks are on the shelf; nil = not reported.
-	Shelved func(int)
 	// OldestReady receives for how long the oldest ready task has waited; nil = not reported.
 	OldestReady func(time.Duration)
 	// StorageFull tells why the log has no room for further tasks, "" if it has; nil = it always has.
@@ -120,8 +110,6 @@ type Owner struct {
 	unread   backlog.Counter
 	// hurry is there while a tasklist has a cap.
 	hurry *time.Ticker
-	// pages counts those that this owner has written to the shelf.
-	pages uint64
 	// recovered: the takeover is over.
 	recovered bool
 	fatal     error
@@ -131,7 +119,7 @@ type Owner struct {
 func New(d Deps) *Owner {
 	b := &base{
 		Deps: d, calls: make(chan call, 1024), origin: time.Now(),
-		inLog: newRoom(waitingMax, waitingMax), onShelf: newRoom(askingMax, waitingMax), inTimer: newRoom(askingMax, waitingMax), looks: turns.NewLine(lookingMax),
+		inLog: newRoom(waitingMax, waitingMax), inTimer: newRoom(askingMax, waitingMax), looks: turns.NewLine(lookingMax),
 	}
 	if b.Workers == nil {
 		b.Workers = NewWorkers()
@@ -205,7 +193,7 @@ func (o *Owner) serve(ctx context.Context) error {
 		case err := <-o.readers.failed:
 			return err
 		case <-wake.C:
-			o.step(o.tick())
+			o.step(replica.Tick{})
 		case <-beat.C:
 			o.beat()
 		case <-o.early():
@@ -301,14 +289,10 @@ func (o *Owner) taken(in replica.Input) bool {
 
 // beat does what is due now and then.
 func (o *Owner) beat() {
-	o.step(o.tick())
+	o.step(replica.Tick{})
 	o.endSilent()
 	o.waiters.expire(o.core, o.now().Mono)
 	o.Wire.Publish(o.loadReport())
-	if o.Shelved != nil {
-		tasks, _ := o.core.Shelved()
-		o.Shelved(tasks)
-	}
 	if o.OldestReady != nil {
 		o.OldestReady(o.core.OldestReady(o.now()))
 	}
@@ -338,7 +322,7 @@ func (o *Owner) drain() error {
 		case c := <-o.calls:
 			c.do()
 		case <-beat.C:
-			o.step(o.tick())
+			o.step(replica.Tick{})
 		case <-ctx.Done():
 			o.Logger.Warn("the history partition stopped with pending writes; the next owner repeats them", "partition", o.Partition)
 			return nil

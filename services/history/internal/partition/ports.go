@@ -56,14 +56,6 @@ type Log interface {
 	Forget(ctx context.Context, levels replica.Levels) error
 }
 
-// Shelf is the pages of tasks in the partition's log that wait behind others of their order key.
-type Shelf interface {
-	// Write appends an encoded page, the n-th of the owner of an epoch, and returns its sequence.
-	Write(ctx context.Context, epoch, n uint64, page []byte) (uint64, error)
-	// Read returns the page at a sequence; nil if it is deleted.
-	Read(ctx context.Context, seq uint64) ([]byte, error)
-}
-
 // TimerStore is the stream of waiting tasks.
 type TimerStore interface {
 	// Park appends an encoded Batch to a bucket and returns its sequence.

@@ -63,17 +63,10 @@ func (o *Owner) Get(ctx context.Context, req *rpcv1.GetTaskRequest, reply func(*
 		case known != nil && (known.State.Finished() || !waits):
 			ok(visible(record.Public(known, req.Brief), req.Domain))
 		case known != nil:
-			o.waiters.add(id, waiter{req.Domain, until, func(r *rpcv1.GetTaskResponse) {
-				if r.Task == nil { // it has gone to the shelf
-					o.Get(ctx, &rpcv1.GetTaskRequest{TaskId: req.TaskId, Domain: req.Domain, Brief: req.Brief}, reply)
-					return
-				}
-				ok(r)
-			}})
+			o.waiters.add(id, waiter{req.Domain, until, ok})
 		default:
 			levels, taken := o.core.UnreadLevels(req.Domain), o.core.Commanded(id)
-			pages := slices.DeleteFunc(o.core.ShelfPages(req.Domain, ""), func(p replica.ShelfPage) bool { return !p.MayHave(id) })
-			go o.getAbsent(ctx, id, req, levels, pages, until, func(r *rpcv1.GetTaskResponse, err error) {
+			go o.getAbsent(ctx, id, req, levels, until, func(r *rpcv1.GetTaskResponse, err error) {
 				if r != nil {
 					r.Taken = taken
 				}
@@ -87,12 +80,9 @@ func (o *Owner) Get(ctx context.Context, req *rpcv1.GetTaskRequest, reply func(*
 }
 
 // getAbsent looks for a task that was not in memory a moment ago.
-func (o *Owner) getAbsent(ctx context.Context, id ids.TaskID, req *rpcv1.GetTaskRequest, levels replica.Levels, pages []replica.ShelfPage, until time.Duration, reply func(*rpcv1.GetTaskResponse, error)) {
+func (o *Owner) getAbsent(ctx context.Context, id ids.TaskID, req *rpcv1.GetTaskRequest, levels replica.Levels, until time.Duration, reply func(*rpcv1.GetTaskResponse, error)) {
 	finding, cancel := context.WithTimeout(ctx, findTimeout)
-	found, err := o.findOnPages(finding, req.Domain, id, pages)
-	if found == nil && err == nil {
-		found, err = o.find(finding, req.Domain, id, levels)
-	}
+	found, err := o.find(finding, req.Domain, id, levels)
 	cancel()
 	if errors.Is(err, ErrReaderBusy) {
 		reply(nil, fault.New(fault.ResourceExhausted, "%v", err))
@@ -209,12 +199,8 @@ func (o *Owner) List(ctx context.Context, req *rpcv1.ListTasksRequest) (*rpcv1.L
 		return nil, err
 	}
 	var all []*yardv1.Task
-	var pages []replica.ShelfPage
 	listed := make(map[string]bool)
 	err = o.look(ctx, req.Domain, func() {
-		if wantsShelved(req.GetFilter().GetStates()) && !req.GetFilter().GetBlocked() {
-			pages = o.core.ShelfPages(req.Domain, req.GetFilter().GetOrderKey())
-		}
 		for _, t := range o.core.List(limit, wanted) {
 			task := record.Public(t, true)
 			listed[task.TaskId] = true
@@ -224,18 +210,10 @@ func (o *Owner) List(ctx context.Context, req *rpcv1.ListTasksRequest) (*rpcv1.L
 	if err != nil {
 		return nil, err
 	}
-	more := len(all) == limit
-	shelved, err := o.listPages(ctx, req, pages, limit, wanted, all)
-	if err != nil {
-		return nil, err
+	end := "" // it has not listed all that is older
+	if len(all) == limit {
+		end = all[limit-1].TaskId
 	}
-	for _, task := range shelved {
-		if !listed[task.TaskId] {
-			listed[task.TaskId] = true
-			all = append(all, task)
-		}
-	}
-	more = more || len(shelved) >= limit
 	if wantsFinished(req.GetFilter().GetStates()) {
 		dec := record.NewDecoder()
 		ended, err := o.Reader.Recent(ctx, req.Domain, limit, func(r *logv1.Record) bool {
@@ -251,17 +229,20 @@ func (o *Owner) List(ctx context.Context, req *rpcv1.ListTasksRequest) (*rpcv1.L
 		}
 		for _, r := range ended {
 			e, err := dec.Entry(r)
-			if err != nil || live[ids.TaskID(r.Id)] || listed[e.ID.String()] { // it may be there twice
-				continue
+			if err == nil && !live[ids.TaskID(r.Id)] {
+				all = append(all, record.Public(&e.Task, true))
 			}
-			listed[e.ID.String()] = true
-			all = append(all, record.Public(&e.Task, true))
 		}
-		more = more || len(ended) == limit
+		if len(ended) == limit {
+			end = max(end, ids.TaskID(ended[limit-1].Id).String())
+		}
 	}
 	slices.SortFunc(all, func(a, b *yardv1.Task) int { return strings.Compare(b.TaskId, a.TaskId) })
 	page, cut := paging.Cut(all, limit, paging.BytesMax, (*yardv1.Task).SizeVT)
-	return &rpcv1.ListTasksResponse{Tasks: page, More: more || cut}, nil
+	if cut {
+		end = max(end, page[len(page)-1].TaskId)
+	}
+	return &rpcv1.ListTasksResponse{Tasks: page, More: end != "", End: end}, nil
 }
 
 // backAgain are those of some ended tasks that are in memory again: redriven after the end that the archive has.
@@ -299,11 +280,6 @@ func wantedBy(req *rpcv1.ListTasksRequest) (func(t *taskstate.Task) bool, error)
 			(before == ids.TaskID{} || bytes.Compare(t.ID[:], before[:]) < 0) &&
 			(len(filter.GetStates()) == 0 || slices.Contains(filter.GetStates(), record.State(t)))
 	}, nil
-}
-
-// wantsShelved tells whether tasks on the shelf may be among those of these states.
-func wantsShelved(states []yardv1.TaskState) bool {
-	return len(states) == 0 || slices.Contains(states, yardv1.TaskState_TASK_STATE_READY) || slices.Contains(states, yardv1.TaskState_TASK_STATE_BACKOFF)
 }
 
 // wantsFinished tells whether tasks of the archive may be among those of these states.

@@ -200,15 +200,6 @@ func (r *readers) decodeEvents(ctx context.Context, dec *record.Decoder, m Recor
 		}
 		events = &replica.Events{}
 	}
-	if events.Page > 0 {
-		err := r.readPageInto(ctx, dec, events)
-		if errors.Is(err, ErrUnreadable) {
-			return nil, err
-		}
-		if err != nil {
-			return nil, nil
-		}
-	}
 	events.Seq, events.At = m.Seq, m.Time.UnixMilli()
 	return events, nil
 }

@@ -298,9 +298,7 @@ func (w writers) askLetters(ctx context.Context, job []*sought, dec searchDecode
 		return nil
 	}
 	return w.persist(ctx, "search of dead letters", func(ctx context.Context) error {
-		w.letters.RLock()
 		letters, err := w.Reader.Letters(ctx, wanted)
-		w.letters.RUnlock()
 		for i, l := range letters {
 			if l != nil {
 				of[i].Letter, of[i].LetterSeq = dec.entry(l.Record), l.Seq

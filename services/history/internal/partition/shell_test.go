@@ -63,7 +63,7 @@ func (s *shell) deps(node string) partition.Deps {
 	w := s.world
 	return partition.Deps{
 		Shards: 1, Node: node, Config: partition.DefaultConfig(),
-		Log: w, Archive: s.archive, Reader: memhistory.Reader{World: w}, Shelf: memhistory.Shelf{World: w}, TimerStore: w, Timer: w, Checkpoints: w, Wire: w,
+		Log: w, Archive: s.archive, Reader: memhistory.Reader{World: w}, TimerStore: w, Timer: w, Checkpoints: w, Wire: w,
 		Quarantine: func(_ context.Context, q partition.Quarantined) error {
 			s.mu.Lock()
 			defer s.mu.Unlock()

@@ -446,6 +446,7 @@ func unread(t *testing.T, p ArchivePorts) {
 		{"fresh, others read", ids.TaskID(fresh.Id), 0, read(1, second), true, nil},
 		{"old, with a hint", ids.TaskID(old.Id), first, none, true, nil},
 		{"old, but read", ids.TaskID(old.Id), first, read(1, first), false, nil},
+		{"of no time at all", ids.TaskID{}, 0, none, false, nil},
 		{"old, others read", ids.TaskID(old.Id), first, read(1, first), false, lags(1, "shop", 0)},
 		{"own, but read", ids.TaskID(own.Id), 0, read(4, third), false, nil},
 		{"own, but read, another lags", ids.TaskID(own.Id), 0, read(4, third), false, lags(4, "depot", 0)},
@@ -465,36 +466,5 @@ func unread(t *testing.T, p ArchivePorts) {
 		}; got != nil && at != want[c.id] {
 			t.Errorf("%s: it lies at %d in lane %s", c.what, at.Seq(), at.Lane())
 		}
-	}
-}
-
-func anyTask(*logv1.Record) bool { return true }
-
-func recent(t *testing.T, p ArchivePorts) {
-	a := p.Archive()
-	domain := func(i int) string { return []string{"shop", "media"}[i%2] }
-	for range 20 {
-		fileAll(t, a, many(5, domain, func(int) time.Time { return time.Now() }))
-	}
-	last := many(30, domain, func(int) time.Time { return time.Now() })
-	fileAll(t, a, last)
-	for _, limit := range []int{0, 1, 15, 40} {
-		got, err := p.Reader.Recent(t.Context(), "shop", limit, anyTask)
-		if err != nil || len(got) != limit {
-			t.Fatalf("recent %d: %d, %v", limit, len(got), err)
-		}
-		for i, r := range got[:min(limit, 15)] {
-			if r.Domain != "shop" || ids.TaskID(r.Id) != last[28-2*i].ID {
-				t.Errorf("place %d of %d has %v", i, limit, r)
-			}
-		}
-	}
-	older := func(r *logv1.Record) bool { return ids.TaskID(r.Id) == last[20].ID || ids.TaskID(r.Id) == last[4].ID }
-	got, err := p.Reader.Recent(t.Context(), "shop", 5, older)
-	if err != nil || len(got) != 2 || ids.TaskID(got[0].Id) != last[20].ID || ids.TaskID(got[1].Id) != last[4].ID {
-		t.Errorf("the two that are wanted: %v, %v", got, err)
-	}
-	if got, err := p.Reader.Recent(t.Context(), "none", 5, anyTask); err != nil || len(got) != 0 {
-		t.Errorf("tasks of a domain that has none: %v, %v", got, err)
 	}
 }

@@ -19,7 +19,6 @@ import (
 // Ports is one implementation, on an empty partition.
 type Ports struct {
 	Log         partition.Log
-	Shelf       partition.Shelf
 	TimerStore  partition.TimerStore
 	Checkpoints partition.Checkpoints
 	// Submit appends a submit batch that domains share, as a frontend does, SubmitOf one of a domain.
@@ -46,7 +45,7 @@ func Exercise(t *testing.T, make func(t *testing.T) Ports) {
 	t.Helper()
 	for name, part := range map[string]func(*testing.T, Ports){
 		"lanes are read apart, in order, live": lanesApart, "replay ends": replayEnds, "forget": forget,
-		"a domain's messages": ofDomain, "pages": pages, "forget beside a domain that lags": forgetBeside, "ends": ends, "timer tail": timerTail, "checkpoint is compare-and-set": checkpoints,
+		"a domain's messages": ofDomain, "forget beside a domain that lags": forgetBeside, "ends": ends, "timer tail": timerTail, "checkpoint is compare-and-set": checkpoints,
 	} {
 		t.Run(name, func(t *testing.T) { part(t, make(t)) })
 	}

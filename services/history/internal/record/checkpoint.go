@@ -26,9 +26,6 @@ func Checkpoint(s *logv1.Checkpoint) replica.Checkpoint {
 			Queue: queue(q.Lane, q.Domain), Ack: q.AckSeq, Read: q.ReadSeq, Last: q.LastSeq, End: q.EndSeq,
 		})
 	}
-	for _, p := range s.Pages {
-		cp.Pages = append(cp.Pages, replica.PageRef{Seq: p.Seq, Away: p.Away})
-	}
 	cp.Parked.Queues, cp.Archived.Queues = levels(s.ParkedQueues), levels(s.ArchivedQueues)
 	return cp
 }
@@ -58,9 +55,6 @@ func StoredCheckpoint(cp *replica.Checkpoint) *logv1.Checkpoint {
 		ParkedEventSeq: cp.Parked.Events, ArchivedEventSeq: cp.Archived.Events,
 	}
 	for i := range cp.Ack {
-		if ids.Lane(i) == ids.LaneKeyed && cp.Read[i] == 0 {
-			continue // there was no task with an order key: as it was written before there were any
-		}
 		s.Lanes = append(s.Lanes, &logv1.LaneCursor{
 			Lane: uint32(i), AckSeq: cp.Ack[i], ReadSeq: cp.Read[i],
 			ParkedSeq: cp.Parked.Lanes[i], ArchivedSeq: cp.Archived.Lanes[i],
@@ -73,9 +67,6 @@ func StoredCheckpoint(cp *replica.Checkpoint) *logv1.Checkpoint {
 		s.Queues = append(s.Queues, &logv1.QueueCursor{
 			Lane: uint32(q.Lane), Domain: q.Domain, AckSeq: q.Ack, ReadSeq: q.Read, LastSeq: q.Last, EndSeq: q.End,
 		})
-	}
-	for _, p := range cp.Pages {
-		s.Pages = append(s.Pages, &logv1.ShelfPage{Seq: p.Seq, Away: p.Away})
 	}
 	s.ParkedQueues, s.ArchivedQueues = storedLevels(cp.Parked.Queues), storedLevels(cp.Archived.Queues)
 	return s

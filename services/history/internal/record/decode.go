@@ -126,7 +126,6 @@ func (d *Decoder) policy(p *logv1.Policy) *taskstate.Policy {
 		Jitter:        taskstate.Jitter(p.GetJitter()),
 		OnLost:        taskstate.OnLost(p.GetOnLost()),
 		OnTimeout:     taskstate.OnTimeout(p.GetOnTimeout()),
-		PinnedForMS:   p.GetPinnedForMs(),
 		Rules:         d.rulesOf(p),
 	}
 	if d.lastPolicy != nil && *d.lastPolicy == key {
@@ -143,15 +142,6 @@ func (d *Decoder) policy(p *logv1.Policy) *taskstate.Policy {
 	*own = key
 	d.policies[key], d.lastPolicy = own, own
 	return own
-}
-
-// limits is the path of an attempt of a type; one that is booked in no limits by name is so in that
-// of its type.
-func (d *Decoder) limits(a *logv1.Attempt, typ string) *taskstate.Path {
-	if len(a.Limits) == 0 && a.Booked {
-		return d.pathOf(taskstate.TypeRef(typ))
-	}
-	return d.pathOf(a.Limits...)
 }
 
 // pathOf is the path of limits as it is kept.
@@ -213,7 +203,7 @@ func (d *Decoder) SubmitsOf(domain string, data []byte, at time.Time) (tasks []*
 		if p := r.Policy; p != nil {
 			p.NonRetryable, p.ByError = nil, nil
 		}
-		r.Id, r.Payload, r.Trace, r.Result, r.Attempt, r.Headers, r.Expiry, r.Group, r.Unique, r.Updates, r.Redriven, r.Order, r.Kept = nil, nil, nil, nil, nil, nil, nil, "", nil, nil, nil, nil, nil
+		r.Id, r.Payload, r.Trace, r.Result, r.Attempt, r.Headers, r.Expiry, r.Group, r.Unique, r.Updates, r.Redriven, r.Order = nil, nil, nil, nil, nil, nil, nil, "", nil, nil, nil, nil
 	}
 	return tasks, bad, nil
 }
@@ -257,7 +247,7 @@ func (d *Decoder) task(t *taskstate.Task, r *logv1.Record) error {
 	if a := r.Attempt; a != nil {
 		t.Attempt = taskstate.Attempt{
 			Nonce: a.Nonce, Worker: d.worker(a.Worker, a.WorkerId), StartedAt: a.StartedAtMs, DeadlineAt: a.DeadlineMs,
-			BeatBy: a.BeatDeadlineMs, Limits: d.limits(a, t.Type), Progress: blob(a.Progress, a.ProgressEncoding),
+			BeatBy: a.BeatDeadlineMs, Limits: d.pathOf(a.Limits...), Progress: blob(a.Progress, a.ProgressEncoding),
 			Ended: taskstate.Kind(a.Ended),
 		}
 	}
@@ -266,7 +256,7 @@ func (d *Decoder) task(t *taskstate.Task, r *logv1.Record) error {
 		for i, s := range r.Steps {
 			steps[i] = taskstate.Step{
 				Kind: taskstate.StepKind(s.Kind), At: s.AtMs, Grant: s.Grant, Worker: d.intern(s.Worker),
-				Message: string([]byte(s.Message)), ErrType: d.intern(s.ErrorType), DueAt: s.DueAtMs, Kept: s.Kept,
+				Message: string([]byte(s.Message)), ErrType: d.intern(s.ErrorType), DueAt: s.DueAtMs,
 			}
 		}
 		t.SetSteps(steps, r.StepsDropped)
@@ -297,7 +287,7 @@ func (d *Decoder) poll(p *logv1.PollRef) replica.Poll {
 
 // taskOf is the task of an event; a fence has none.
 func taskOf(e *logv1.Event) (ids.TaskID, error) {
-	if (e.Kind == logv1.EventKind_EVENT_KIND_FENCE || e.Kind == logv1.EventKind_EVENT_KIND_SHELVED) && len(e.TaskId) == 0 {
+	if e.Kind == logv1.EventKind_EVENT_KIND_FENCE && len(e.TaskId) == 0 {
 		return ids.TaskID{}, nil
 	}
 	return ids.TaskIDFromBytes(e.TaskId)
@@ -312,9 +302,6 @@ func (d *Decoder) Events(data []byte) (*replica.Events, error) {
 	}
 	if err := logversion.Check(d.events.LogVersion); err != nil {
 		return nil, fmt.Errorf("event batch: %w", err)
-	}
-	if all := d.events.Events; len(all) == 1 && all[0].Kind == logv1.EventKind_EVENT_KIND_SHELVED {
-		return &replica.Events{Page: all[0].Page, Bytes: len(data)}, nil
 	}
 	out := d.batchOf(&d.events, len(data))
 	for i, e := range d.events.Events {
@@ -338,33 +325,15 @@ func (d *Decoder) Events(data []byte) (*replica.Events, error) {
 	return out, nil
 }
 
-// Page decodes a page of the shelf. None of its tasks may be left out.
-func (d *Decoder) Page(seq uint64, data []byte) (*replica.Page, error) {
-	events, err := d.Events(data)
-	if err != nil {
-		return nil, fmt.Errorf("page %d of the shelf: %w", seq, err)
-	}
-	page := &replica.Page{Seq: seq}
-	for i := range events.Events {
-		c := events.Carried[i]
-		if c == nil {
-			return nil, fmt.Errorf("page %d of the shelf: event %d carries no task", seq, i)
-		}
-		page.Tasks = append(page.Tasks, c)
-	}
-	return page, nil
-}
-
-// event converts one event. A grab for a poll that its message does not have is for the worker that
-// it names itself.
+// event converts one event.
 func (d *Decoder) event(e *logv1.Event, id ids.TaskID, polls []replica.Poll) taskstate.Event {
 	ev := taskstate.Event{
 		Kind: kind(e.Kind), ID: id,
 		Fence:  ids.Token{Position: ids.Position(e.Position), Version: e.Version, Nonce: e.Nonce},
-		Domain: d.intern(e.Domain), Worker: d.worker(e.Worker, ""), Limits: d.pathOf(e.Limits...), Booked: e.Booked,
+		Domain: d.intern(e.Domain), Limits: d.pathOf(e.Limits...),
 		Undelivered: e.Undelivered, NotAfter: e.NotAfterMs, SilentLease: e.SilentLeaseMs, ReadyBy: e.ReadyByMs,
 		Data: blob(e.Data, e.DataEncoding), Message: string([]byte(e.Message)), ErrType: d.intern(e.ErrorType),
-		NonRetryable: e.NonRetryable, DelayMS: e.DelayMs, Snooze: e.Snooze, Keep: e.Keep, Failures: e.Failures, Update: d.update(e.Update),
+		NonRetryable: e.NonRetryable, DelayMS: e.DelayMs, Snooze: e.Snooze, Update: d.update(e.Update),
 		Redrive: d.redrive(e.Redrive),
 	}
 	if ev.Kind.OfKey() {

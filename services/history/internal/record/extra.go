@@ -42,15 +42,7 @@ func storedOrder(o *taskstate.Order) *logv1.Order {
 	if o == nil {
 		return nil
 	}
-	return &logv1.Order{Key: o.Key, Index: o.Index, Turn: o.Turn, Blocks: o.Blocks, Blocked: o.Blocked, Parks: o.Parks}
-}
-
-// storedKept is what the tries in place of a task have left as records carry it.
-func storedKept(k taskstate.Kept) *logv1.Kept {
-	if k == (taskstate.Kept{}) {
-		return nil
-	}
-	return &logv1.Kept{SinceMs: k.Since, Tries: k.Tries}
+	return &logv1.Order{Key: o.Key, Index: o.Index, Turn: o.Turn, Blocks: o.Blocks, Blocked: o.Blocked}
 }
 
 // storedUpdates is what the updates of a task have left as records carry it.
@@ -115,7 +107,7 @@ func (d *Decoder) update(u *logv1.Update) *taskstate.Update {
 	}
 	out.Policy = d.partOf(u.Policy)
 	if u.Replace {
-		out.Whole = &taskstate.Whole{Type: d.intern(u.Type), Tasklist: d.intern(u.Tasklist), Cost: u.Cost, UniqueForMS: u.UniqueForMs, OrderBlocks: u.OrderBlocks, OrderParks: u.OrderParks, Trace: string(u.Trace)}
+		out.Whole = &taskstate.Whole{Type: d.intern(u.Type), Tasklist: d.intern(u.Tasklist), Cost: u.Cost, UniqueForMS: u.UniqueForMs, OrderBlocks: u.OrderBlocks, Trace: string(u.Trace)}
 		if out.Priority == 0 || out.Policy == nil { // it is not of our making
 			out.Whole.Type = ""
 		}
@@ -180,7 +172,7 @@ func (d *Decoder) headers(all []*logv1.Header) []taskstate.Header {
 
 // extra reads what few records have. Names of headers are interned, since the tasks of one program share them.
 func (d *Decoder) extra(r *logv1.Record) *taskstate.Extra {
-	if len(r.Headers) == 0 && r.Expiry == nil && r.Group == "" && r.Cost <= 1 && r.Unique == nil && r.Updates == nil && r.Redriven == nil && r.Order == nil && r.BatchId == "" && r.Kept == nil {
+	if len(r.Headers) == 0 && r.Expiry == nil && r.Group == "" && r.Cost <= 1 && r.Unique == nil && r.Updates == nil && r.Redriven == nil && r.Order == nil && r.BatchId == "" {
 		return nil
 	}
 	x := &taskstate.Extra{Group: strings.Clone(r.Group), Cost: r.Cost, Expiry: taskstate.Expiry{
@@ -191,10 +183,7 @@ func (d *Decoder) extra(r *logv1.Record) *taskstate.Extra {
 		x.Unique = &taskstate.Unique{Key: strings.Clone(u.Key), ForMS: u.ForMs, Seq: u.Seq, Before: u.Before}
 	}
 	if o := r.Order; o != nil {
-		x.Order = &taskstate.Order{Key: strings.Clone(o.Key), Index: o.Index, Turn: o.Turn, Blocks: o.Blocks, Blocked: o.Blocked, Parks: o.Parks}
-	}
-	if k := r.Kept; k != nil {
-		x.Kept = &taskstate.Kept{Since: k.SinceMs, Tries: k.Tries}
+		x.Order = &taskstate.Order{Key: strings.Clone(o.Key), Index: o.Index, Turn: o.Turn, Blocks: o.Blocks, Blocked: o.Blocked}
 	}
 	if r.BatchId != "" {
 		x.Batch = &taskstate.Batch{ID: d.intern(r.BatchId), Made: r.BatchMadeMs}

@@ -23,9 +23,6 @@ func Public(t *taskstate.Task, brief bool) *yardv1.Task {
 		if out.Blocked = t.State.Active() && o.Blocked; o.Blocks {
 			out.OrderPolicy = yardv1.OrderPolicy_ORDER_POLICY_BLOCK
 		}
-		if o.Parks {
-			out.OrderPolicy = yardv1.OrderPolicy_ORDER_POLICY_PARK
-		}
 	}
 	if t.State == taskstate.Running {
 		out.Worker = t.Attempt.Worker.Name()
@@ -40,7 +37,7 @@ func Public(t *taskstate.Task, brief bool) *yardv1.Task {
 	for _, s := range t.Steps {
 		out.Events = append(out.Events, &yardv1.TaskEvent{
 			Kind: yardv1.TaskEventKind(s.Kind), AtMs: s.At, Grant: int32(s.Grant), Worker: s.Worker,
-			Message: s.Message, ErrorType: s.ErrType, DueAtMs: s.DueAt, Kept: s.Kept,
+			Message: s.Message, ErrorType: s.ErrType, DueAtMs: s.DueAt,
 		})
 	}
 	return out

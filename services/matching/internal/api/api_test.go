@@ -137,7 +137,7 @@ func TestRefusedTriggersDoNotEndThePoll(t *testing.T) {
 
 func TestI4_SilenceIsAskedAgainWithTheSameNonce(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "waits for what is lost to be noticed")
+	testkit.Slow(t, "waits for what is lost to be noticed")
 	s := newStack(t)
 	s.start()
 	s.history.mu.Lock()
@@ -288,7 +288,7 @@ func TestI14_PollsOfOneDomainLeaveRoomForOthers(t *testing.T) {
 
 func TestEmptyTableIsComplainedAbout(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "waits for what is lost to be noticed")
+	testkit.Slow(t, "waits for what is lost to be noticed")
 	s := newStack(t)
 	s.start()
 	s.send(1, patience, nil)

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 )
 
@@ -37,19 +36,17 @@ func newEncoder(cfg Config, replyTo func(partition int) string) *encoder {
 func (e *encoder) encode(b *match.Batch) []byte {
 	m := &e.batch
 	m.ReplyTo, m.RequestId = e.replyTo[b.Partition], b.Number
-	m.LogVersion = logversion.Field(e.cfg.LogVersion())
+	m.LogVersion = e.cfg.LogVersion()
 	m.Polls = m.Polls[:0]
-	if e.cfg.Fences {
-		m.Shard, m.ShardEpoch, m.Delivered = uint32(e.cfg.Shard)+1, e.cfg.Epoch, b.Delivered
-		e.pollRefs(b.Polls)
-	}
+	m.Shard, m.ShardEpoch, m.Delivered = uint32(e.cfg.Shard)+1, e.cfg.Epoch, b.Delivered
+	e.pollRefs(b.Polls)
 	e.room(len(b.Grabs) + len(b.HandBacks) + len(b.Stops) + 1)
 	m.Events = m.Events[:0]
 	if b.Fence {
 		e.event().Kind = logv1.EventKind_EVENT_KIND_FENCE
 	}
 	for i := range b.Grabs {
-		e.grab(&b.Grabs[i], b.Polls)
+		e.grab(&b.Grabs[i])
 	}
 	for i := range b.HandBacks {
 		e.handBack(&b.HandBacks[i])
@@ -81,17 +78,12 @@ func (e *encoder) event() *logv1.Event {
 	return one
 }
 
-func (e *encoder) grab(g *match.Grab, polls []match.PollRef) {
+func (e *encoder) grab(g *match.Grab) {
 	one := e.event()
 	one.Kind = logv1.EventKind_EVENT_KIND_STARTED
 	one.TaskId = g.Trigger.ID[:]
 	one.Position, one.Version, one.Nonce = uint64(g.Trigger.Position), g.Trigger.Version, g.Nonce
-	if e.cfg.Fences {
-		one.Poll = uint32(g.Poll) + 1
-	} else {
-		one.Worker = polls[g.Poll].Worker
-	}
-	one.Booked = len(g.Path) > 0
+	one.Poll = uint32(g.Poll) + 1
 	for _, ref := range g.Path {
 		one.Limits = append(one.Limits, string(ref))
 	}
@@ -123,13 +115,7 @@ func (e *encoder) pollRefs(polls []match.PollRef) {
 	}
 	for i, p := range polls {
 		one := &e.polls[i]
-		one.Worker, one.ReplyTo, one.Json, one.Domain = p.Worker, p.ReplyTo, p.JSON, ""
-		if logversion.Of(e.batch.LogVersion) >= logversion.Queues {
-			one.Domain = p.Domain
-		}
-		if one.WorkerId = ""; e.batch.LogVersion >= logversion.Alive {
-			one.WorkerId = p.WorkerID
-		}
+		one.Domain, one.Worker, one.WorkerId, one.ReplyTo, one.Json = p.Domain, p.Worker, p.WorkerID, p.ReplyTo, p.JSON
 		e.batch.Polls = append(e.batch.Polls, one)
 	}
 }

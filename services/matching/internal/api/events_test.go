@@ -9,15 +9,14 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
-func testEncoder(fences bool, version uint32) *encoder {
+func testEncoder(version uint32) *encoder {
 	return newEncoder(
-		Config{Partitioning: topology.Partitioning{History: 2}, Shard: 3, Epoch: 7, Fences: fences, LogVersion: func() uint32 { return version }},
+		Config{Partitioning: topology.Partitioning{History: 2}, Shard: 3, Epoch: 7, LogVersion: func() uint32 { return version }},
 		func(p int) string { return fmt.Sprint("inbox.", p) },
 	)
 }
@@ -46,7 +45,7 @@ func drawBatch(t *rapid.T) *match.Batch {
 		return b
 	}
 	for i := range rapid.IntRange(0, 3).Draw(t, "polls") {
-		b.Polls = append(b.Polls, match.PollRef{Domain: fmt.Sprint("d", i), Worker: fmt.Sprint("w", i), ReplyTo: fmt.Sprint("r", i), JSON: rapid.Bool().Draw(t, "json")})
+		b.Polls = append(b.Polls, match.PollRef{Domain: fmt.Sprint("d", i), Worker: fmt.Sprint("w", i), WorkerID: fmt.Sprint("id", i), ReplyTo: fmt.Sprint("r", i), JSON: rapid.Bool().Draw(t, "json")})
 	}
 	for range rapid.IntRange(0, 5).Draw(t, "grabs") {
 		g := match.Grab{Trigger: drawTrigger(t), Nonce: rapid.Uint64().Draw(t, "nonce")}
@@ -74,16 +73,11 @@ func drawBatch(t *rapid.T) *match.Batch {
 
 // wanted is the batch in the words of the log.
 func wanted(b *match.Batch, version uint32) *logv1.EventBatch {
-	fences := version >= logversion.Fences
-	m := &logv1.EventBatch{ReplyTo: fmt.Sprint("inbox.", b.Partition), RequestId: b.Number}
-	if fences {
-		m.LogVersion, m.Shard, m.ShardEpoch, m.Delivered = version, 4, 7, b.Delivered
-		for _, p := range b.Polls {
-			m.Polls = append(m.Polls, &logv1.PollRef{Worker: p.Worker, ReplyTo: p.ReplyTo, Json: p.JSON})
-		}
-		for i := 0; i < len(b.Polls) && version >= logversion.Queues; i++ {
-			m.Polls[i].Domain = b.Polls[i].Domain
-		}
+	m := &logv1.EventBatch{
+		ReplyTo: fmt.Sprint("inbox.", b.Partition), RequestId: b.Number, LogVersion: version, Shard: 4, ShardEpoch: 7, Delivered: b.Delivered,
+	}
+	for _, p := range b.Polls {
+		m.Polls = append(m.Polls, &logv1.PollRef{Domain: p.Domain, Worker: p.Worker, WorkerId: p.WorkerID, ReplyTo: p.ReplyTo, Json: p.JSON})
 	}
 	if b.Fence {
 		m.Events = append(m.Events, &logv1.Event{Kind: logv1.EventKind_EVENT_KIND_FENCE})
@@ -91,12 +85,7 @@ func wanted(b *match.Batch, version uint32) *logv1.EventBatch {
 	for _, g := range b.Grabs {
 		e := &logv1.Event{
 			Kind: logv1.EventKind_EVENT_KIND_STARTED, TaskId: g.Trigger.ID[:], Position: uint64(g.Trigger.Position),
-			Version: g.Trigger.Version, Nonce: g.Nonce, Booked: len(g.Path) > 0,
-		}
-		if fences {
-			e.Poll = uint32(g.Poll + 1)
-		} else {
-			e.Worker = b.Polls[g.Poll].Worker
+			Version: g.Trigger.Version, Nonce: g.Nonce, Poll: uint32(g.Poll + 1),
 		}
 		for _, ref := range g.Path {
 			e.Limits = append(e.Limits, string(ref))
@@ -122,13 +111,12 @@ func wanted(b *match.Batch, version uint32) *logv1.EventBatch {
 	return m
 }
 
-// TestI13BatchesAreWhatTheirVersionAllows: batches of one encoder hold nothing of the ones before, and in a cluster
-// that writes an older version nothing that came with a newer one. R21.
-func TestI13BatchesAreWhatTheirVersionAllows(t *testing.T) {
+// TestI13BatchesCarryTheClustersVersion, and those of one encoder hold nothing of the ones before. R21.
+func TestI13BatchesCarryTheClustersVersion(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		version := rapid.Uint32Range(logversion.First, logversion.Queues).Draw(t, "version")
-		e := testEncoder(version >= logversion.Fences, version)
+		version := rapid.Uint32Range(1, 2).Draw(t, "version")
+		e := testEncoder(version)
 		for range 4 {
 			b := drawBatch(t)
 			if got, want := e.read(t, b), wanted(b, version); !proto.Equal(got, want) {
@@ -150,7 +138,7 @@ func grabs(n int) *match.Batch {
 
 // Nothing is allocated per event.
 func TestEncodingMakesNoGarbage(t *testing.T) {
-	e, b := testEncoder(true, 2), grabs(1000)
+	e, b := testEncoder(1), grabs(1000)
 	e.encode(b)
 	if n := testing.AllocsPerRun(10, func() { e.encode(b) }); n > 1 {
 		t.Errorf("%v allocations for a batch of 1000", n)
@@ -158,7 +146,7 @@ func TestEncodingMakesNoGarbage(t *testing.T) {
 }
 
 func BenchmarkEncodeGrabs(b *testing.B) {
-	e, batch := testEncoder(true, 2), grabs(100)
+	e, batch := testEncoder(1), grabs(100)
 	b.ReportAllocs()
 	for n := 0; n < b.N; n += 100 {
 		e.encode(batch)

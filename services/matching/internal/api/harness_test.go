@@ -118,7 +118,7 @@ func (s *stack) start() *owner {
 	opened := make(chan struct{})
 	clock := shard.NewClock(nil)
 	core := match.New(match.Config{
-		Shards: parts.Matching, Partitions: parts.History, Epoch: o.epoch, Fences: true, Seed: o.epoch, AnswerBytesMax: port.AnswerBytesMax(),
+		Shards: parts.Matching, Partitions: parts.History, Epoch: o.epoch, Seed: o.epoch, AnswerBytesMax: port.AnswerBytesMax(),
 		PollsMax: s.config.PollsMax, GrabEventsMax: s.config.GrabEventsMax, GrabsInFlight: s.config.GrabsInFlight, PopMax: s.config.PopMax,
 	}, s.limits, clock.Now())
 	o.Shard = shard.New(shard.Deps{

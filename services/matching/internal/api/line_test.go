@@ -19,6 +19,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
 // TestMain runs more tests side by side than there are cores: most of the time they
@@ -46,13 +47,13 @@ func testLog() *slog.Logger {
 // line is a real NATS.
 type line struct {
 	t      testing.TB
-	server *testkit.NATS
+	server *natskit.Server
 	nc     *nats.Conn
 	js     jetstream.JetStream
 }
 
 func newLine(t testing.TB) *line {
-	server := testkit.RunNATS(t)
+	server := natskit.Run(t)
 	l := &line{t: t, server: server, nc: server.Connect(t, nats.CustomInboxPrefix(topology.ServiceInbox("test")))}
 	var err error
 	if l.js, err = jetstream.New(l.nc); err == nil {
@@ -77,7 +78,7 @@ func (l *line) portOn(nc *nats.Conn, epoch uint64) *api.Port {
 func (l *line) portWith(nc *nats.Conn, epoch uint64, replies *natsrpc.Replies) *api.Port {
 	l.t.Helper()
 	p, err := api.New(api.Config{
-		NATS: nc, Partitioning: parts, Epoch: epoch, Fences: true, LogVersion: func() uint32 { return 2 }, Log: testLog(),
+		NATS: nc, Partitioning: parts, Epoch: epoch, LogVersion: func() uint32 { return 1 }, Log: testLog(),
 		Replies: replies, Provisions: true,
 	})
 	if err != nil {

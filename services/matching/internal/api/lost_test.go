@@ -49,7 +49,7 @@ func TestI5_LostTablesAreSentAgain(t *testing.T) {
 
 func TestHintStreamIsMadeAgain(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "waits for what is lost to be noticed")
+	testkit.Slow(t, "waits for what is lost to be noticed")
 	s := newStack(t)
 	s.start()
 	s.history.submit("a", 3, 1)
@@ -65,11 +65,8 @@ func TestHintStreamIsMadeAgain(t *testing.T) {
 }
 
 // redisStack is a stack whose tables are in Redis.
-func redisStack(t *testing.T) (*stack, *testkit.Redis, bool) {
-	r, ok := testkit.RunRedis(t)
-	if !ok {
-		return nil, nil, false
-	}
+func redisStack(t *testing.T) (*stack, *testkit.Redis) {
+	r := testkit.RunRedis(t)
 	client, err := redistable.Connect(redistable.Config{Addrs: []string{r.Addr}})
 	if err != nil {
 		t.Fatal(err)
@@ -77,17 +74,14 @@ func redisStack(t *testing.T) (*stack, *testkit.Redis, bool) {
 	t.Cleanup(func() { _ = client.Close() })
 	s := newStack(t)
 	s.tables = func() tables.Tables { return redistable.New(client, 0, nil) }
-	return s, r, true
+	return s, r
 }
 
 // TestI5_RedisAwayAndBack: while Redis is away unlimited types meet waiting polls;
 // when it is back, empty, everything goes on by itself.
 func TestI5_RedisAwayAndBack(t *testing.T) {
 	t.Parallel()
-	s, r, ok := redisStack(t)
-	if !ok {
-		return // announced
-	}
+	s, r := redisStack(t)
 	s.limits.set("pay", 2)
 	s.start()
 	s.history.submit("pay", 1, 4)
@@ -113,10 +107,7 @@ func TestI5_RedisAwayAndBack(t *testing.T) {
 
 func TestI8_ManyWorkersOnRedis(t *testing.T) {
 	t.Parallel()
-	s, _, ok := redisStack(t)
-	if !ok {
-		return // announced
-	}
+	s, _ := redisStack(t)
 	s.limits.set("pay", 4)
 	s.start()
 	for i := range 30 {

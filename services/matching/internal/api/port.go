@@ -33,8 +33,6 @@ type Config struct {
 	// Shard is the shard's number, Epoch that of this ownership of it.
 	Shard int
 	Epoch uint64
-	// Fences: batches carry the shard and its epoch. Not before log version 2.
-	Fences bool
 	// Replies says which reply subjects are answered; nil is the default.
 	Replies *natsrpc.Replies
 	// Provisions tells that this process may create streams.

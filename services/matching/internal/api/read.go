@@ -18,7 +18,7 @@ func readHints(data []byte) (match.Hints, error) {
 		Triggers: make([]match.Triggers, 0, len(m.Triggers)),
 	}
 	for _, r := range m.Releases {
-		h.Releases = append(h.Releases, match.Release{Domain: r.Domain, Type: r.Type, Path: releasePath(r), Bookings: r.Bookings})
+		h.Releases = append(h.Releases, match.Release{Domain: r.Domain, Type: r.Type, Path: refs(r.Limits), Bookings: r.Bookings})
 	}
 	for _, g := range m.Triggers {
 		groups, ok := ids.Groups(g.Groups, g.GroupAt, len(g.Triggers)/ids.TriggerBytes)
@@ -35,12 +35,4 @@ func readHints(data []byte) (match.Hints, error) {
 		})
 	}
 	return h, nil
-}
-
-// releasePath is what was booked. In log version 1 history does not say: then it was one slot of the type's limit.
-func releasePath(r *logv1.SlotRelease) []table.Ref {
-	if len(r.Limits) == 0 {
-		return []table.Ref{table.TypeRef(r.Type)}
-	}
-	return refs(r.Limits)
 }

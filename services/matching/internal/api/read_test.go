@@ -11,7 +11,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
-// A release without a path is one of log version 1 and means the type's limit.
 func TestReadHints(t *testing.T) {
 	t.Parallel()
 	trigger := ids.AppendTrigger(nil, ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(1), 1, 1), Version: 1})
@@ -22,7 +21,6 @@ func TestReadHints(t *testing.T) {
 			{},
 		},
 		Releases: []*logv1.SlotRelease{
-			{Domain: "d", Type: "a", Bookings: booking},
 			{Domain: "d", Type: "a", Bookings: booking, Limits: []string{"domain", "type/a"}},
 		},
 	}).MarshalVT()
@@ -36,7 +34,6 @@ func TestReadHints(t *testing.T) {
 			{}, // the core counts what cannot be meant
 		},
 		Releases: []match.Release{
-			{Domain: "d", Type: "a", Path: []table.Ref{"type/a"}, Bookings: booking},
 			{Domain: "d", Type: "a", Path: []table.Ref{"domain", "type/a"}, Bookings: booking},
 		},
 	}

@@ -131,7 +131,7 @@ func TestR35_UnlimitedTypesGoOnWithoutTables(t *testing.T) {
 // gets it when history sends it again.
 func TestR35_WithoutTablesPollsAreHungry(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "waits for what is lost to be noticed")
+	testkit.Slow(t, "waits for what is lost to be noticed")
 	s := newStack(t)
 	a := s.away()
 	s.start()
@@ -173,7 +173,7 @@ func TestR36_ReleasesWithoutTablesAreKept(t *testing.T) {
 // the same inbox, gets the task from the next owner; no attempt is lost.
 func TestR41_KilledBeforeItAnswered(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "waits for what is lost to be noticed")
+	testkit.Slow(t, "waits for what is lost to be noticed")
 	s := newStack(t)
 	s.limits.set("pay", 1)
 	first := s.start()
@@ -235,7 +235,7 @@ func TestR41_DeliveredIsSentOnce(t *testing.T) {
 // fences. Meanwhile the tables lose their memory. No limit is exceeded and no task is done twice.
 func TestI4I8_OwnersFenceEachOther(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "waits for what is lost to be noticed")
+	testkit.Slow(t, "waits for what is lost to be noticed")
 	s := newStack(t)
 	s.limits.set("pay", 3)
 	owners := []*owner{s.start()}

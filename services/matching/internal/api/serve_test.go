@@ -20,6 +20,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/signalkit"
 )
 
 // listen subscribes until the test ends.
@@ -238,7 +239,7 @@ func TestR1_PollsAreAnsweredInInboxesOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	metrics := testkit.Metrics(t)
+	metrics := signalkit.Metrics(t)
 	p := l.portWith(l.server.Connect(t, nats.CustomInboxPrefix(topology.ServiceInbox("matching"))), 1, natsrpc.NewReplies(inboxes, "matching", metrics, testLog()))
 	n := l.serveOn(p)
 	l.served(t)

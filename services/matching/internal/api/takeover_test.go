@@ -104,7 +104,7 @@ func TestOlderEpochDoesNotRead(t *testing.T) {
 // Hints are lost with the server's memory, and not by a takeover.
 func TestHintsAreLostOnlyWithTheirStream(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "waits for what is lost to be noticed")
+	testkit.Slow(t, "waits for what is lost to be noticed")
 	l := newLine(t)
 	lost := func(want bool) func(in *match.Inputs) error {
 		return func(in *match.Inputs) error {

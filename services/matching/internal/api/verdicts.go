@@ -83,7 +83,7 @@ func fields(data []byte, each func(n protowire.Number, value uint64, bytes []byt
 			value, n = protowire.ConsumeVarint(data)
 		case protowire.BytesType:
 			bytes, n = protowire.ConsumeBytes(data)
-		default: // of a newer history
+		default: // no field that is read is of another kind
 			n = protowire.ConsumeFieldValue(number, kind, data)
 		}
 		if n < 0 {

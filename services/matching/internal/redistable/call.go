@@ -85,7 +85,7 @@ func encodeStance(r *request, c *table.Call, s *table.Stance) {
 	switch {
 	case s.Rate.EveryUS > 0:
 		r.keys = append(r.keys, topology.RateKey(c.Domain, ref))
-		r.args = append(r.args, s.Rate.Burst, 0, 0, 0, 0, strconv.FormatFloat(s.Rate.EveryUS, 'g', -1, 64), shadow)
+		r.args = append(r.args, s.Rate.Burst, s.Unused, 0, 0, 0, strconv.FormatFloat(s.Rate.EveryUS, 'g', -1, 64), shadow)
 	case s.PerGroup.Count > 0:
 		complete := 0
 		if s.PerGroup.Complete {

@@ -13,11 +13,8 @@ import (
 // TestR56_RedisThatIsAwayIsToldOf: readiness tells that Redis is away, and that it is back.
 func TestR56_RedisThatIsAwayIsToldOf(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "waits until Redis is missed")
-	r, ok := testkit.RunRedis(t)
-	if !ok {
-		t.Skip("there is no redis-server")
-	}
+	testkit.Slow(t, "waits until Redis is missed")
+	r := testkit.RunRedis(t)
 	client, err := redistable.Connect(redistable.Config{Addrs: []string{r.Addr}})
 	if err != nil {
 		t.Fatal(err)

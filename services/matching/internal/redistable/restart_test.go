@@ -122,10 +122,7 @@ func await(t testing.TB, client redis.UniversalClient) {
 // R32, I8: killed, and started again from a snapshot that is older than what it granted.
 func TestI8_R32_ARestartFromASnapshotOverbooksNothing(t *testing.T) {
 	t.Parallel()
-	s, server, ok := run(t, "--save", "3600 1")
-	if !ok {
-		return // announced
-	}
+	s, server := run(t, "--save", "3600 1")
 	all := newShards(t, s)
 	all.mustBook(1, 0)
 	all.mustBook(0, 2)
@@ -178,10 +175,8 @@ func (s *snapshots) Forget() {
 // core/match, whose tables forget all, holds for snapshots too.
 func TestI8_R32_AnySnapshotIsAsGoodAsNone(t *testing.T) {
 	t.Parallel()
-	s, server, ok := run(t, "--save", "")
-	if !ok {
-		return // announced
-	}
+	testkit.Slow(t, "runs the suite of tables once more, or many times")
+	s, server := run(t, "--save", "")
 	old := &snapshots{store: s, server: server, random: testkit.Seed(t)}
 	tabletest.ExerciseRandomly(t, old)
 	if old.newest == 0 || old.older == 0 {
@@ -192,10 +187,7 @@ func TestI8_R32_AnySnapshotIsAsGoodAsNone(t *testing.T) {
 // I8: all keys are lost while the server goes on.
 func TestI8_AFlushOverbooksNothing(t *testing.T) {
 	t.Parallel()
-	s, _, ok := run(t)
-	if !ok {
-		return // announced
-	}
+	s, _ := run(t)
 	all := newShards(t, s)
 	all.mustBook(1, 0)
 	all.mustBook(0, 2)
@@ -207,12 +199,9 @@ func TestI8_AFlushOverbooksNothing(t *testing.T) {
 // I8: a replica is promoted that has not seen the last that was granted.
 func TestI8_APromotedReplicaOverbooksNothing(t *testing.T) {
 	t.Parallel()
-	s, server, ok := run(t, "--repl-diskless-sync-delay", "0")
-	if !ok {
-		return // announced
-	}
+	s, server := run(t, "--repl-diskless-sync-delay", "0")
 	host, port, _ := strings.Cut(server.Addr, ":")
-	replica, _, _ := run(t, "--replicaof", host+" "+port)
+	replica, _ := run(t, "--replicaof", host+" "+port)
 	all := newShards(t, s)
 	all.mustBook(1, 0)
 	all.mustBook(0, 2)
@@ -237,10 +226,7 @@ func TestI8_APromotedReplicaOverbooksNothing(t *testing.T) {
 // come again from history, and would be there twice. What is of another shard stays.
 func TestALifeThatIsOverLeavesNothing(t *testing.T) {
 	t.Parallel()
-	s, server, ok := run(t, "--save", "3600 1")
-	if !ok {
-		return // announced
-	}
+	s, server := run(t, "--save", "3600 1")
 	tables := s.Shard(0)
 	opened, err := tables.Open(t.Context(), "d")
 	if err != nil {
@@ -278,10 +264,7 @@ func TestALifeThatIsOverLeavesNothing(t *testing.T) {
 // A server that no longer knows the scripts gets them in one more round trip.
 func TestAScriptIsSentAgainWhereTheServerDoesNotKnowIt(t *testing.T) {
 	t.Parallel()
-	s, _, ok := run(t)
-	if !ok {
-		return // announced
-	}
+	s, _ := run(t)
 	trips := 0
 	tables := redistable.New(s.client, 0, func(string, time.Duration) { trips++ })
 	calls := make([]table.Call, 3)
@@ -314,10 +297,7 @@ func TestAScriptIsSentAgainWhereTheServerDoesNotKnowIt(t *testing.T) {
 // R8: a node of a cluster that is away fails its own domains and no others.
 func TestR8_ANodeThatIsAwayHarmsItsOwnDomainsOnly(t *testing.T) {
 	t.Parallel()
-	s, servers, ok := cluster(t, 3)
-	if !ok {
-		return // announced
-	}
+	s, servers := cluster(t, 3)
 	tables := s.Shard(0)
 	var calls []table.Call
 	byGroup := map[int]int{}
@@ -361,10 +341,7 @@ func TestR8_ANodeThatIsAwayHarmsItsOwnDomainsOnly(t *testing.T) {
 // A call that fails on the server fails alone.
 func TestACallThatFailsLeavesTheOthersAlone(t *testing.T) {
 	t.Parallel()
-	s, _, ok := run(t)
-	if !ok {
-		return // announced
-	}
+	s, _ := run(t)
 	tables := s.Shard(0)
 	var calls []table.Call
 	for _, domain := range []string{"a", "b", "c"} {

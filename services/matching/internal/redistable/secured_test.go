@@ -87,10 +87,8 @@ func (s *secured) looks(client redis.UniversalClient) {
 // allows; the whole of that is used.
 func TestTablesWithTLSAsAUserOfItsOwn(t *testing.T) {
 	t.Parallel()
-	r, ok := testkit.RunRedis(t)
-	if !ok {
-		return
-	}
+	testkit.Slow(t, "runs the suite of tables once more, or many times")
+	r := testkit.RunRedis(t)
 	s := secure(t, r)
 	c := testkit.NewCertificates(t, t.TempDir())
 	store := connect(t, redistable.Config{
@@ -105,10 +103,7 @@ func TestTablesWithTLSAsAUserOfItsOwn(t *testing.T) {
 
 func TestTablesOnAClusterAsAUserOfItsOwn(t *testing.T) {
 	t.Parallel()
-	servers, ok := testkit.RunRedisCluster(t, 1)
-	if !ok {
-		return
-	}
+	servers := testkit.RunRedisCluster(t, 1)
 	s := secure(t, servers[0])
 	store := connect(t, redistable.Config{Addrs: []string{servers[0].Addr}, Cluster: true, Username: "matching", PasswordFile: s.password})
 	store.nodes = []*redis.Client{s.admin}
@@ -120,10 +115,7 @@ func TestTablesOnAClusterAsAUserOfItsOwn(t *testing.T) {
 // TestTheUserReachesNothingElse: a stolen password is worth the tables.
 func TestTheUserReachesNothingElse(t *testing.T) {
 	t.Parallel()
-	r, ok := testkit.RunRedis(t)
-	if !ok {
-		return
-	}
+	r := testkit.RunRedis(t)
 	s := secure(t, r)
 	s.do("set", "other", "theirs")
 	thief := redis.NewClient(&redis.Options{Addr: r.Addr, Username: "matching", Password: "first", DisableIdentity: true})
@@ -148,10 +140,7 @@ func TestTheUserReachesNothingElse(t *testing.T) {
 // TestAChangedPasswordAndCertificateAreUsed: new connections take what the files hold by then.
 func TestAChangedPasswordAndCertificateAreUsed(t *testing.T) {
 	t.Parallel()
-	r, ok := testkit.RunRedis(t)
-	if !ok {
-		return
-	}
+	r := testkit.RunRedis(t)
 	s, dir := secure(t, r), t.TempDir()
 	c := testkit.NewCertificates(t, dir)
 	addr := s.Encrypt(t, c)
@@ -194,10 +183,7 @@ func TestAChangedPasswordAndCertificateAreUsed(t *testing.T) {
 // TestAServerOfAnotherNameIsRefused: a certificate by the right authority is not enough.
 func TestAServerOfAnotherNameIsRefused(t *testing.T) {
 	t.Parallel()
-	r, ok := testkit.RunRedis(t)
-	if !ok {
-		return
-	}
+	r := testkit.RunRedis(t)
 	s := secure(t, r)
 	c := testkit.NewCertificates(t, t.TempDir())
 	other := testkit.NewCertificates(t, t.TempDir())

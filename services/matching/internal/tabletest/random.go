@@ -223,7 +223,7 @@ func (w *twins) randomCall() table.Call {
 			c.Stances = append(c.Stances, s)
 		}
 		for i, ref := range twinRates {
-			c.Stances = append(c.Stances, table.Stance{Ref: ref, Rate: table.Rate{EveryUS: 1e11 / 3, Burst: 8 * (1 + 9*i + w.random.IntN(3))}, Shadow: w.random.IntN(8) == 0})
+			c.Stances = append(c.Stances, table.Stance{Ref: ref, Rate: table.Rate{EveryUS: 1e11 / 3, Burst: 8 * (1 + 9*i + w.random.IntN(3))}, Unused: max(0, w.random.IntN(12)-8), Shadow: w.random.IntN(8) == 0})
 		}
 	}
 	w.perGroup(&c)

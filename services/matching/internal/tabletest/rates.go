@@ -67,6 +67,22 @@ func rates(r *rig) {
 	r.start(0, three, 1, 332.67)
 }
 
+// unusedStarts: what a shard gives back may start at once, on any shard; it is never more than a burst.
+func unusedStarts(r *rig) {
+	slow := hours(1, 1000, 5)
+	r.start(0, slow, 5, 1000)
+	back := slow
+	back.Unused = 3
+	r.start(0, back, 3, 1000)
+	r.equal("given back", r.state(1, back), table.LimitState{})
+	r.start(0, slow, 3, 1000)
+	back.Unused = 20
+	r.start(1, back, 5, 1000)
+	back.Shadow = true
+	r.equal("in shadow", r.state(1, back), table.LimitState{})
+	r.start(0, slow, 0, 1000)
+}
+
 // ratesAndSlots: who lacks the one takes nothing of the other.
 func ratesAndSlots(r *rig) {
 	slow := hours(1, 1000, 4)

@@ -58,6 +58,7 @@ func Exercise(t *testing.T, factory func(t *testing.T) Store) {
 		{"TestI8_TwoClientsNeverOverbook", 2, neverOverbook},
 		{"ARateLetsABurstStartAndThenOneEachInterval", 2, rates},
 		{"RatesAndSlotsAreAllOrNone", 1, ratesAndSlots},
+		{"WhatDoesNotStartGivesItsStartsBack", 2, unusedStarts},
 		{"WhatCostsSeveralStartsWaitsInItsTurn", 2, costs},
 		{"ARateThatChangesLetsABurstStartAtMost", 1, changedRates},
 		{"OneInShadowCountsAndHoldsNothingUp", 2, shadow},

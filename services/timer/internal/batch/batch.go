@@ -33,7 +33,7 @@ const (
 	batchLogVersion = 3
 	batchEpoch      = 4
 	batchFence      = 5
-	batchVoidUpTo   = 6
+	batchParkings   = 6
 
 	recordID       = 1
 	recordDomain   = 2
@@ -110,7 +110,8 @@ func (i *Index) malformed(err error) {
 // Decode reads the index of an encoded batch and finds its records. The strings
 // of the index are parts of data.
 func Decode(data []byte) (*Message, Index, error) {
-	m, index := &Message{data: data}, Index{Version: logversion.First}
+	m, index := &Message{data: data}, Index{}
+	var upTo []uint32
 	err := fields(data, func(f field) {
 		switch f.number {
 		case batchTasks:
@@ -125,19 +126,18 @@ func Decode(data []byte) (*Message, Index, error) {
 			id, err := ids.TaskIDFromBytes(f.value)
 			if err != nil {
 				index.malformed(fmt.Errorf("tombstone: %w", err))
-				return
 			}
-			index.Tombstones = append(index.Tombstones, id)
+			index.Tombstones = append(index.Tombstones, due.Tombstone{ID: id})
 		case batchLogVersion:
-			index.Version = logversion.Of(uint32(min(f.varint, math.MaxUint32)))
-		case batchVoidUpTo:
+			index.Version = uint32(min(f.varint, math.MaxUint32))
+		case batchParkings:
 			for packed := f.value; len(packed) > 0; {
 				parkings, n := protowire.ConsumeVarint(packed)
 				if n < 0 {
 					index.malformed(errors.New("the stays of tombstones cannot be read"))
 					return
 				}
-				index.VoidUpTo = append(index.VoidUpTo, uint32(min(parkings, math.MaxUint32)))
+				upTo = append(upTo, uint32(min(parkings, math.MaxUint32)))
 				packed = packed[n:]
 			}
 		case batchEpoch:
@@ -146,6 +146,12 @@ func Decode(data []byte) (*Message, Index, error) {
 			index.Fence = f.varint != 0
 		}
 	})
+	if len(upTo) != len(index.Tombstones) {
+		index.malformed(fmt.Errorf("%d stays of %d tombstones", len(upTo), len(index.Tombstones)))
+	}
+	for i := range min(len(upTo), len(index.Tombstones)) {
+		index.Tombstones[i].UpTo = upTo[i]
+	}
 	// The version first: what looks malformed may be of another format.
 	if unknown := logversion.Check(index.Version); unknown != nil {
 		err = unknown
@@ -303,30 +309,21 @@ func appendRecord(b, record []byte) []byte {
 // versionOverhead is what a version adds to a batch at most.
 const versionOverhead = 1 + 5
 
-// appendVersion gives an encoded batch its log version; the first one is left out.
+// appendVersion gives an encoded batch its log version.
 func appendVersion(b []byte, version uint32) []byte {
-	if v := logversion.Field(version); v != 0 {
-		b = protowire.AppendTag(b, batchLogVersion, protowire.VarintType)
-		b = protowire.AppendVarint(b, uint64(v))
-	}
-	return b
+	b = protowire.AppendTag(b, batchLogVersion, protowire.VarintType)
+	return protowire.AppendVarint(b, uint64(version))
 }
 
-// Tombstones is an encoded batch that voids the earlier records of these tasks: the stays up to parkings, in the same order, if
-// the version knows that.
-func Tombstones(all []ids.TaskID, parkings []uint32, version uint32) []byte {
+// Tombstones is an encoded batch of tombstones.
+func Tombstones(all []due.Tombstone, version uint32) []byte {
 	b := make([]byte, 0, len(all)*(len(ids.TaskID{})+2)+versionOverhead)
-	for _, id := range all {
+	var packed []byte
+	for i := range all {
 		b = protowire.AppendTag(b, batchTombstones, protowire.BytesType)
-		b = protowire.AppendBytes(b, id[:])
+		b = protowire.AppendBytes(b, all[i].ID[:])
+		packed = protowire.AppendVarint(packed, uint64(all[i].UpTo))
 	}
 	b = appendVersion(b, version)
-	if version < logversion.Updates || len(parkings) == 0 {
-		return b
-	}
-	var packed []byte
-	for _, n := range parkings {
-		packed = protowire.AppendVarint(packed, uint64(n))
-	}
-	return protowire.AppendBytes(protowire.AppendTag(b, batchVoidUpTo, protowire.BytesType), packed)
+	return protowire.AppendBytes(protowire.AppendTag(b, batchParkings, protowire.BytesType), packed)
 }

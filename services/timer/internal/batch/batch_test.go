@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -31,11 +32,8 @@ func drawRecord(t *rapid.T) *logv1.Record {
 func TestDecodeReadsWhatTheGeneratedCodeWrites(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := &logv1.Batch{
-			Tombstones: [][]byte{make([]byte, 16)},
-			Epoch:      rapid.Uint64().Draw(t, "epoch"), Fence: rapid.Bool().Draw(t, "fence"),
-		}
-		if rapid.Bool().Draw(t, "numbered") {
-			want.LogVersion = logversion.ReadMax()
+			Tombstones: [][]byte{make([]byte, 16)}, TombstoneParkings: []uint32{rapid.Uint32().Draw(t, "up to")}, LogVersion: logversion.Newest(),
+			Epoch: rapid.Uint64().Draw(t, "epoch"), Fence: rapid.Bool().Draw(t, "fence"),
 		}
 		for range rapid.IntRange(0, 4).Draw(t, "records") {
 			want.Tasks = append(want.Tasks, drawRecord(t))
@@ -46,7 +44,7 @@ func TestDecodeReadsWhatTheGeneratedCodeWrites(t *testing.T) {
 		}
 		m, index, err := Decode(data)
 		tasks := index.Tasks
-		if index.Version != logversion.Of(want.LogVersion) || index.Malformed != nil {
+		if index.Version != want.LogVersion || index.Malformed != nil {
 			t.Fatalf("version %d, malformed: %v", index.Version, index.Malformed)
 		}
 		if err != nil || len(tasks) != len(want.Tasks) || len(index.Tombstones) != 1 || m.Records() != len(tasks) {
@@ -76,9 +74,11 @@ func TestDecodeReadsWhatTheGeneratedCodeWrites(t *testing.T) {
 		if m.Record(uint32(len(tasks))) != nil {
 			t.Fatal("a record behind the last one")
 		}
-		want.Epoch, want.Fence, want.LogVersion = 0, false, logversion.Field(want.LogVersion)
-		joined := append(Join(records, logversion.First), Tombstones(index.Tombstones, index.VoidUpTo, want.LogVersion)...)
-		if data, err := want.MarshalVT(); err != nil || !bytes.Equal(joined, data) {
+		joined := &logv1.Batch{}
+		if err := joined.UnmarshalVT(append(Join(records, want.LogVersion), Tombstones(index.Tombstones, want.LogVersion)...)); err != nil {
+			t.Fatal(err)
+		}
+		if want.Epoch, want.Fence = 0, false; !proto.Equal(want, joined) {
 			t.Fatal("cut and joined it is another batch")
 		}
 		split, err := Split(data)
@@ -106,7 +106,7 @@ func TestTheGoodOfABadBatch(t *testing.T) {
 			{Id: good[:], Domain: "shop", Tasklist: "mail", Type: "x", DueAtMs: 5},
 			{Id: []byte("short")},
 		},
-		Tombstones: [][]byte{{1, 2}, good[:]},
+		Tombstones: [][]byte{{1, 2}, good[:]}, TombstoneParkings: []uint32{1, 2},
 	}).MarshalVT()
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ func TestTheGoodOfABadBatch(t *testing.T) {
 	if len(index.Tasks) != 3 || index.Tasks[0] != (due.Task{}) || index.Tasks[1].ID != good || index.Tasks[2] != (due.Task{}) {
 		t.Errorf("%+v", index.Tasks)
 	}
-	if len(index.Tombstones) != 1 || index.Tombstones[0] != good {
+	if len(index.Tombstones) != 2 || index.Tombstones[0] != (due.Tombstone{UpTo: 1}) || index.Tombstones[1] != (due.Tombstone{ID: good, UpTo: 2}) {
 		t.Errorf("%v", index.Tombstones)
 	}
 }
@@ -148,7 +148,7 @@ func TestARecordWithoutASubjectIsMalformed(t *testing.T) {
 
 // TestI13ABatchOfAnUnknownVersionIsRefused, however it looks otherwise. R21.
 func TestI13ABatchOfAnUnknownVersionIsRefused(t *testing.T) {
-	next := logversion.ReadMax() + 1
+	next := logversion.Newest() + 1
 	id := ids.NewTaskID(time.UnixMilli(1), 1, 7)
 	for name, b := range map[string]*logv1.Batch{
 		"well-formed": {Tasks: []*logv1.Record{{Id: id[:]}}, LogVersion: next},
@@ -167,37 +167,36 @@ func TestI13ABatchOfAnUnknownVersionIsRefused(t *testing.T) {
 	}
 }
 
-// TestI13TombstonesNameTheirStays where the cluster writes a log version that has that.
-func TestI13TombstonesNameTheirStays(t *testing.T) {
+func TestTombstonesNameTheirStays(t *testing.T) {
 	id := ids.NewTaskID(time.UnixMilli(1), 1, 7)
-	for v, named := range map[uint32]bool{logversion.Updates - 1: false, logversion.Updates: true} {
-		_, index, err := Decode(Tombstones([]ids.TaskID{id, id}, []uint32{3, 700}, v))
-		if err != nil || len(index.Tombstones) != 2 || slices.Equal(index.VoidUpTo, []uint32{3, 700}) != named || len(index.VoidUpTo) > 0 != named {
-			t.Errorf("version %d: %v, %v", v, index.VoidUpTo, err)
-		}
+	all := []due.Tombstone{{ID: id, UpTo: 3}, {ID: id, UpTo: 700}}
+	if _, index, err := Decode(Tombstones(all, 1)); err != nil || index.Malformed != nil || !slices.Equal(index.Tombstones, all) {
+		t.Errorf("%v, %v, %v", index.Tombstones, index.Malformed, err)
 	}
 	broken, err := (&logv1.Batch{Tombstones: [][]byte{id[:]}}).MarshalVT()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, index, err := Decode(append(broken, 6<<3|2, 1, 0x80)); err != nil || index.Malformed == nil {
-		t.Errorf("%v, %v", index.Malformed, err)
+	for _, data := range [][]byte{broken, append(broken, 6<<3|2, 1, 0x80)} {
+		if _, index, err := Decode(data); err != nil || index.Malformed == nil {
+			t.Errorf("%x: %v, %v", data, index.Malformed, err)
+		}
 	}
 }
 
 // TestVersionsAreWrittenLikeTheGeneratedCodeDoes.
 func TestVersionsAreWrittenLikeTheGeneratedCodeDoes(t *testing.T) {
 	id := ids.NewTaskID(time.UnixMilli(1), 1, 7)
-	for _, v := range []uint32{0, 1, 2, 300, 1<<32 - 1} {
-		tombstones, err := (&logv1.Batch{Tombstones: [][]byte{id[:]}, LogVersion: logversion.Field(v)}).MarshalVT()
+	for _, v := range []uint32{1, 2, 300, 1<<32 - 1} {
+		tombstones, err := (&logv1.Batch{Tombstones: [][]byte{id[:]}, LogVersion: v, TombstoneParkings: []uint32{1}}).MarshalVT()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := Tombstones([]ids.TaskID{id}, nil, v); !bytes.Equal(got, tombstones) || len(appendVersion(nil, v)) > versionOverhead {
+		if got := Tombstones([]due.Tombstone{{ID: id, UpTo: 1}}, v); !bytes.Equal(got, tombstones) || len(appendVersion(nil, v)) > versionOverhead {
 			t.Errorf("%d: %x, want %x", v, got, tombstones)
 		}
 		record := &logv1.Record{Id: id[:]}
-		submit, err := (&logv1.Batch{Tasks: []*logv1.Record{record}, LogVersion: logversion.Field(v)}).MarshalVT()
+		submit, err := (&logv1.Batch{Tasks: []*logv1.Record{record}, LogVersion: v}).MarshalVT()
 		if err != nil {
 			t.Fatal(err)
 		}

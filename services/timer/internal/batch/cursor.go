@@ -12,7 +12,7 @@ import (
 func EncodeCursor(c due.Cursor, version uint32) ([]byte, error) {
 	stored := &logv1.Cursor{
 		Epoch: c.Epoch, BaseDueMs: c.Base.DueMS, BaseSeq: c.Base.Seq, RoundDueMs: c.Round.DueMS, RoundSeq: c.Round.Seq,
-		LastDueMs: c.Last.DueMS, LastSeq: c.Last.Seq, LastIndex: c.Last.Index, LogVersion: logversion.Field(version),
+		LastDueMs: c.Last.DueMS, LastSeq: c.Last.Seq, LastIndex: c.Last.Index, LogVersion: version,
 	}
 	for _, p := range c.Ahead {
 		if p == (due.Part{}) {

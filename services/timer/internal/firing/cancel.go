@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/batch"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 // ErrTooLarge: the records that a call asks for do not fit into one answer.
@@ -166,7 +167,7 @@ func (o *Owner) cancelAll(ctx context.Context) error {
 func (o *Owner) tombstone(ctx context.Context, all []due.Tombstones) error {
 	var mu sync.Mutex
 	var failed error
-	var stored []ids.TaskID
+	var stored []due.Tombstone
 	var writers sync.WaitGroup
 	slots := make(chan struct{}, tombstonesParallel)
 	for _, one := range all {
@@ -178,15 +179,15 @@ func (o *Owner) tombstone(ctx context.Context, all []due.Tombstones) error {
 			if err != nil {
 				failed = err
 			} else {
-				stored = append(stored, one.IDs...)
+				stored = append(stored, one.All...)
 			}
 			<-slots
 		})
 	}
 	writers.Wait()
 	before := o.table.Len()
-	for _, id := range stored {
-		o.table.Cancel(id)
+	for _, tomb := range stored {
+		o.table.Cancel(tomb.ID)
 	}
 	o.Gauges.Cancelled(before - o.table.Len())
 	return failed
@@ -196,12 +197,12 @@ func (o *Owner) tombstone(ctx context.Context, all []due.Tombstones) error {
 // must not fire after its tombstone was stored. If ctx ends meanwhile this
 // owner ends too, and the next one reads what was stored.
 func (o *Owner) tombstoneOne(ctx context.Context, one due.Tombstones) error {
-	key, data := rand.Text(), batch.Tombstones(one.IDs, one.Parkings, o.LogVersion())
-	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
+	key, data := rand.Text(), batch.Tombstones(one.All, o.LogVersion())
+	for wait := backoff.New(retryFirst, retryLast); ; {
 		storing, done := context.WithTimeout(context.WithoutCancel(ctx), appendTimeout)
 		err := o.Pruner.Tombstone(storing, one.Bucket, key, data)
 		done()
-		if !errors.Is(err, ErrOutcomeUnknown) || !sleep(ctx, wait) {
+		if !errors.Is(err, ErrOutcomeUnknown) || !wait.Sleep(ctx) {
 			return err
 		}
 		o.Logger.Warn("the outcome of a cancel is unknown, trying again", "bucket", one.Bucket, "error", err)

@@ -68,7 +68,7 @@ func waits(t *testing.T, r *running, n int64) {
 
 func TestACancelledTaskNeverFiresAndIsFoundAgain(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "waits for tasks to be due, or for answers that do not come")
+	testkit.Slow(t, "waits for tasks to be due, or for answers that do not come")
 	w := newWorld(t)
 	r := w.own()
 	past := w.park(1, time.Now())
@@ -219,7 +219,7 @@ func TestI10_CancelOrFireButNotBoth(t *testing.T) {
 // An owner that was overtaken must not fire what its rival has cancelled.
 func TestI10_ATombstoneOfAnotherOwnerHolds(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "waits for tasks to be due, or for answers that do not come")
+	testkit.Slow(t, "waits for tasks to be due, or for answers that do not come")
 	w := newWorld(t)
 	dueAt := time.Now().Add(notSoon)
 	all := idsOf(w.park(10, dueAt))
@@ -258,7 +258,7 @@ func TestI6_AnOvertakenOwnerDoesNotAnswerFromAnothersTombstone(t *testing.T) {
 	}
 	w.own()
 	w.eachOnce(all[1:])
-	w.append(topology.Timer(0, topology.TimerBucket(dueAt.UnixMilli())), &logv1.Batch{Tombstones: [][]byte{all[1].Id}})
+	w.append(topology.Timer(0, topology.TimerBucket(dueAt.UnixMilli())), &logv1.Batch{Tombstones: [][]byte{all[1].Id}, TombstoneParkings: []uint32{all[1].Parkings}})
 	if got, err := behind.Cancel(t.Context(), wanted(idsOf(all[1:]))); !errors.Is(err, firing.ErrNotServing) {
 		t.Fatalf("it answers %+v, %v", got, err)
 	}

@@ -143,7 +143,7 @@ func TestR2_ACancelOfAnotherDomainsTaskDoesNothing(t *testing.T) {
 // R18: what was fired is found with the message of the log that it went into.
 func TestR18_AFiredTaskIsLocatedInTheLog(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "waits for tasks to be due, or for answers that do not come")
+	testkit.Slow(t, "waits for tasks to be due, or for answers that do not come")
 	w := newWorld(t)
 	r := w.own()
 	all := w.park(3, time.Now().Add(notSoon), func(i int, r *logv1.Record) { r.Tasklist = fmt.Sprint("list", i) })

@@ -14,7 +14,7 @@ import (
 // most, however much is parked meanwhile.
 func TestR43_NothingIsFiredIntoAFullLog(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "waits for tasks to be due, or for answers that do not come")
+	testkit.Slow(t, "waits for tasks to be due, or for answers that do not come")
 	w := newWorld(t)
 	var full atomic.Bool
 	full.Store(true)

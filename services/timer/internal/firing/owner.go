@@ -9,12 +9,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/turns"
 )
 
-// Deps is what an Owner needs. All fields but LogVersion are required.
+// Deps is what an Owner needs. All fields but StorageFull are required.
 type Deps struct {
 	Store  Store
 	Pruner Pruner
@@ -22,7 +22,7 @@ type Deps struct {
 	// Quarantine sets a message of the store apart that is malformed, or a part of
 	// it; repeated, it does so once.
 	Quarantine func(ctx context.Context, m Stored, reason string) error
-	// LogVersion is the log version to write; nil = the first.
+	// LogVersion is the log version to write.
 	LogVersion func() uint32
 	// StorageFull tells why the log has no room for further tasks, "" if it has; nil = it always has.
 	StorageFull func() string
@@ -67,17 +67,15 @@ type Owner struct {
 	cursorSeq uint64
 	cancels   []*cancelCall
 	retryAt   time.Time
-	retry     time.Duration
+	retry     *backoff.Backoff
 	// cursors counts those written since the old ones were removed.
 	cursors int
 }
 
 // New makes the owner of a partition.
 func New(d Deps) *Owner {
-	if d.LogVersion == nil {
-		d.LogVersion = func() uint32 { return logversion.First }
-	}
 	return &Owner{
+		retry:    backoff.New(retryFirst, retryLast),
 		Deps:     d,
 		limits:   d.Config.Limits(),
 		arrivals: make(chan arrival, arrivalsMax),
@@ -254,12 +252,12 @@ func (o *Owner) catchUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for wait := catchUpFirst; ; wait = min(2*wait, catchUpWait) {
+	for wait := backoff.New(catchUpFirst, catchUpWait); ; {
 		caughtUp := false
 		if err := o.ask(ctx, func() { caughtUp = o.readTo >= end }); err != nil || caughtUp {
 			return err
 		}
-		if !sleep(ctx, wait) {
+		if !wait.Sleep(ctx) {
 			return ctx.Err()
 		}
 	}

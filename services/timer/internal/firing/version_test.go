@@ -37,7 +37,7 @@ func (w *world) encoded(m interface{ MarshalVT() ([]byte, error) }) []byte {
 }
 
 // newer is the log version of the next program.
-var newer = logversion.ReadMax() + 1
+var newer = logversion.Newest() + 1
 
 // TestI13AnUnknownVersionEndsTheOwner: in a message met at the load or later, in the
 // cursor, in history's checkpoint. Nothing of the store is skipped or fired. R21.
@@ -95,34 +95,6 @@ func TestI13AnUnknownVersionEndsTheOwner(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestFirstVersionIsNotWritten: what is written in the first version is byte for byte what
-// programs without versions wrote.
-func TestFirstVersionIsNotWritten(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.own()
-	all := w.park(2, time.Now())
-	w.eachOnce(all)
-	err := natslog.ReadAll(t.Context(), w.js, natslog.ReadConfig{Stream: topology.HistoryStream(0)}, func(r natslog.Record) error {
-		var b logv1.Batch
-		var c logv1.Cursor
-		if r.Subject == topology.Fired(0) {
-			return errors.Join(c.UnmarshalVT(r.Data), versionIs(c.LogVersion))
-		}
-		return errors.Join(b.UnmarshalVT(r.Data), versionIs(b.LogVersion))
-	})
-	if err != nil {
-		t.Error(err)
-	}
-}
-
-func versionIs(v uint32) error {
-	if v != logversion.Field(logversion.First) {
-		return errors.New("a record carries a version")
-	}
-	return nil
 }
 
 // TestWhatIsWrittenCarriesTheClustersVersion. R21.
@@ -205,7 +177,7 @@ func TestMalformedMessagesGoIntoQuarantine(t *testing.T) {
 // keeps silent stands for a stream without a leader.
 func TestQuarantineWithoutAnswer(t *testing.T) {
 	t.Parallel()
-	testkit.Long(t, "waits for tasks to be due, or for answers that do not come")
+	testkit.Slow(t, "waits for tasks to be due, or for answers that do not come")
 	w := newWorld(t)
 	if err := w.js.DeleteStream(t.Context(), topology.QuarantineStream); err != nil {
 		t.Fatal(err)

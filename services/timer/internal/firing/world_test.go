@@ -16,13 +16,13 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/natstimer"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
 // TestMain runs more tests side by side than there are cores: most of the time they
@@ -43,7 +43,7 @@ const notSoon = 5 * time.Second
 // it parks tasks and reads back what was fired.
 type world struct {
 	tb     testing.TB
-	server *testkit.NATS
+	server *natskit.Server
 	nc     *nats.Conn
 	js     jetstream.JetStream
 	made   uint64
@@ -51,7 +51,7 @@ type world struct {
 
 func newWorld(tb testing.TB) *world {
 	tb.Helper()
-	w := &world{tb: tb, server: testkit.RunNATS(tb)}
+	w := &world{tb: tb, server: natskit.Run(tb)}
 	w.nc = w.server.Connect(tb)
 	var err error
 	if w.js, err = jetstream.New(w.nc); err != nil {
@@ -278,13 +278,13 @@ func (w *world) deps() firing.Deps {
 	if err != nil {
 		w.tb.Fatal(err)
 	}
-	history, err := natstimer.OpenLog(w.tb.Context(), w.js, 0, func() uint32 { return logversion.First })
+	history, err := natstimer.OpenLog(w.tb.Context(), w.js, 0, func() uint32 { return 1 })
 	if err != nil {
 		w.tb.Fatal(err)
 	}
 	return firing.Deps{
 		Store: store, Pruner: store, Log: history, Config: firing.DefaultConfig(), Logger: log, Now: time.Now,
-		Quarantine: store.SetApart,
+		Quarantine: store.SetApart, LogVersion: func() uint32 { return 1 },
 		Gauges: firing.Gauges{
 			Waiting: func(int) {}, Fired: func(int, time.Duration) {}, Appended: func(time.Duration) {}, Cancelled: func(int) {}, Outdated: func(int) {},
 		},

@@ -103,9 +103,6 @@ func (r *Replica) carriedPresent(e *Entry, h *held, fx *Effects) {
 		e.pinned = true
 		r.pinned[e.ID] = e
 	}
-	if asOf >= e.pin {
-		r.relyOn(e, h.page)
-	}
 	e.pin = max(e.pin, asOf) // one that was stored twice may come late: what it needs may be purged
 	r.charge(e)
 }
@@ -131,7 +128,6 @@ func (r *Replica) carriedAbsent(h *held, old *Entry, now Now, fx *Effects) {
 	e.pinned, e.pin, e.shared = true, c.AsOf, e.Position.Shared()
 	e.since, e.lastEvent = c.AsOf, c.AsOf
 	r.tasks[e.ID], r.pinned[e.ID] = e, e
-	r.relyOn(e, h.page)
 	r.enqueue(e)
 	r.grantedTo(e, uint32(e.Attempt.Shard))
 	r.carryOut(e, taskstate.Effects{}, 0, now, fx)
@@ -140,7 +136,6 @@ func (r *Replica) carriedAbsent(h *held, old *Entry, now Now, fx *Effects) {
 	for _, h := range r.early.take(e.ID) {
 		if pos := h.ev.Fence.Position; !h.command() && !pos.Same(e.Position) {
 			r.early.add(h)
-			r.demand(pos, h.ev.Domain, h.first()) // it may have waited for a page, and not for this
 		}
 	}
 }

@@ -335,38 +335,52 @@ func TestWhatLagsIsCarriedToo(t *testing.T) {
 	}
 }
 
-// TestAHistoryThatIsWrittenStaysAsItWas: a task goes on while its record, or its page, is on the way to the log, and its history drops what is oldest.
+// TestAHistoryThatIsWrittenStaysAsItWas: a task goes on while its record is on the way to the log, and its history drops what is oldest.
 func TestAHistoryThatIsWrittenStaysAsItWas(t *testing.T) {
-	long := func() (steps []taskstate.Step) {
-		for n := range 500 {
-			steps = append(steps, taskstate.Step{Kind: taskstate.StepUpdated, At: int64(n)})
-		}
-		return steps
-	}
-	check := func(what string, b *bench, p Proposal) {
-		t.Helper()
-		b.change(int(p.ID[15]), taskstate.Update{Policy: &taskstate.Policy{MaxAttempts: 9}})
-		if now := b.r.Get(p.ID).Steps; now[4].At != 5 {
-			t.Fatalf("%s: its history goes on with %+v", what, now[4])
-		}
-		for n, s := range p.Carried.Steps {
-			if s.At != int64(n) {
-				t.Fatalf("%s: step %d is that of %d", what, n, s.At)
-			}
-		}
+	var long []taskstate.Step
+	for n := range 500 {
+		long = append(long, taskstate.Step{Kind: taskstate.StepUpdated, At: int64(n)})
 	}
 	b := newBench(t, carryConfig())
 	b.submit(nil, 1)
 	b.start(1)
 	b.beats(1, 12)
-	b.r.tasks[id(1)].SetSteps(long(), 0)
+	b.r.tasks[id(1)].SetSteps(long, 0)
 	b.now.MS++
-	check("carried", b, b.step(Tick{}).Append[0])
+	p := b.step(Tick{}).Append[0]
+	b.change(1, taskstate.Update{Policy: &taskstate.Policy{MaxAttempts: 9}})
+	if now := b.r.Get(p.ID).Steps; now[4].At != 5 {
+		t.Fatalf("its history goes on with %+v", now[4])
+	}
+	for n, s := range p.Carried.Steps {
+		if s.At != int64(n) {
+			t.Fatalf("step %d is that of %d", n, s.At)
+		}
+	}
+}
 
-	b = smallShelf(t, 2, 2, 8)
-	b.r.shelveAt = b.now.MS + 1
-	b.keyed("a", nil, 1, 2, 3, 4)
-	b.r.tasks[id(4)].SetSteps(long(), 0)
-	b.now.MS++
-	check("on a page", b, b.step(Tick{}).Shelve[1])
+// TestARecordLeavesWhatIsAboutALaterStay to wait for that.
+func TestARecordLeavesWhatIsAboutALaterStay(t *testing.T) {
+	cp := Checkpoint{}
+	cp.Ack[3], cp.Read[3] = 1, 1
+	b := &bench{T: t, r: New(newBench(t, Config{}).r.cfg, cp, 0), now: Now{MS: scenarioStart}, seq: 5}
+	b.event(taskstate.Started, 1, ids.Token{Position: ids.NewPosition(5, 2), Version: 1})
+	state := taskstate.Task{ID: id(1), Domain: "shop", Tasklist: "mail", Type: "send", Priority: 3, Policy: storyPolicy, State: taskstate.Ready}
+	b.seq = 7
+	b.carries(&state, ids.NewPosition(1, 3), 7)
+	if b.r.Get(id(1)) == nil || len(b.r.early.of(id(1))) != 1 {
+		t.Errorf("the task is %+v, %d events wait", b.r.Get(id(1)), len(b.r.early.of(id(1))))
+	}
+}
+
+// carries reads the record of a task at a place.
+func (b *bench) carries(state *taskstate.Task, at ids.Position, asOf uint64) *Effects {
+	b.Helper()
+	task := cloneTask(state)
+	task.Position, task.Before = at, 0
+	b.seq++
+	return b.step(&Events{
+		Seq: b.seq, At: b.now.MS, Events: []taskstate.Event{{Kind: taskstate.Carried, ID: task.ID, Fence: ids.Token{Position: at}}},
+		Carried: map[int]*Carried{0: {Entry: &Entry{Task: task}, AsOf: asOf}},
+	})
 }

@@ -13,7 +13,7 @@ import (
 // Check says what is wrong with the replica, or nil: what must hold after every step. It
 // looks at everything, so it is for tests and simulations.
 func (r *Replica) Check() error {
-	return errors.Join(r.checkTasks(), r.checkWaiting(), r.checkLists(), r.park.check("park"), r.archive.check("archive"), r.gone.check(), r.checkDeliveries(), r.checkOrder(), r.checkShelf())
+	return errors.Join(r.checkTasks(), r.checkWaiting(), r.checkLists(), r.park.check("park"), r.archive.check("archive"), r.gone.check(), r.checkDeliveries(), r.checkOrder())
 }
 
 // checkTasks compares the rooms and the lanes with the stays that are in memory.
@@ -131,7 +131,7 @@ func (r *Replica) checkWaiting() error {
 			if h.ev.ID != id || i > 0 && h.seq < waiting[i-1].seq {
 				return fmt.Errorf("what waits for task %s is out of order: event %d of message %d", id, i, h.seq)
 			}
-			if pos := h.ev.Fence.Position; !h.command() && !(r.tasks[id] == nil && r.mayLook(h)) && r.unread(pos, h.ev.Domain) && !r.demanded(pos, h.ev.Domain, h.first()) {
+			if pos := h.ev.Fence.Position; !h.command() && r.unread(pos, h.ev.Domain) && !r.demanded(pos, h.ev.Domain, h.first()) {
 				return fmt.Errorf("an event waits for message %d of lane %s, and nothing demands it", pos.Seq(), pos.Lane())
 			}
 			if e := r.tasks[id]; h.command() && e != nil && !e.left && e.State != taskstate.Waiting && e.State != taskstate.Dead {
@@ -144,7 +144,7 @@ func (r *Replica) checkWaiting() error {
 			return fmt.Errorf("an empty list of stays of task %s is held", id)
 		}
 		e := r.tasks[id]
-		if over := e == nil || e.left || e.State == taskstate.Waiting || e.State.Finished(); over && !r.unread(waiting[0].Before, waiting[0].Domain) && !r.looksForBefore(waiting[0]) {
+		if over := e == nil || e.left || e.State == taskstate.Waiting || e.State.Finished(); over && !r.unread(waiting[0].Before, waiting[0].Domain) {
 			return fmt.Errorf("stay %d of task %s is held, and the one before is over", waiting[0].Parkings, id)
 		}
 		for i, h := range waiting {
@@ -212,17 +212,6 @@ func (r *Replica) checkLists() error {
 		}
 		if e.booked != (e.State == taskstate.Running && e.Attempt.Limits != nil) {
 			return fmt.Errorf("task %s, %s in %q, is listed as booked: %v", e.ID, e.State, e.Attempt.Limits, e.booked)
-		}
-	}
-	for _, p := range r.pages {
-		for _, c := range p.counts {
-			columns[c.column] += c.tasks
-			n := counts[c.column.list.key]
-			n[c.state] += int64(c.tasks)
-			counts[c.column.list.key] = n
-			if c.column.of != nil && (c.state == taskstate.Ready || c.state == taskstate.Backoff) {
-				groups[c.column.of] += int64(c.tasks)
-			}
 		}
 	}
 	if r.wake.Len() > wakes {

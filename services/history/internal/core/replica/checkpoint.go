@@ -37,9 +37,8 @@ func (r *Replica) Checkpoint() Checkpoint {
 		return r.base
 	}
 	levels := r.UnreadLevels("")
-	if len(r.held) == 0 && len(r.WantedPages()) == 0 {
-		// A held stay has been read and has sent nothing yet, and so it is with an event that waits for a page.
-		// What the stores hold ahead of that would be forgotten with it.
+	if len(r.held) == 0 {
+		// A held stay has been read and has sent nothing yet. What the stores hold ahead of that would be forgotten with it.
 		if len(r.parkedTail) == 0 {
 			r.park.mark(levels)
 		}
@@ -55,7 +54,6 @@ func (r *Replica) Checkpoint() Checkpoint {
 		cp.Ack[i], cp.Read[i] = l.AckLevel(), l.ReadLevel()
 	}
 	cp.PendingSince, cp.Fences, cp.Queues = r.pendingSince(), r.fencesUpTo(cp.Floor), r.queueCursors()
-	r.pagesOf(&cp)
 	return cp
 }
 

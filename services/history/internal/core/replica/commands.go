@@ -342,7 +342,7 @@ func (r *Replica) endWaits(now Now, fx *Effects) {
 // that it names may be made up, in a lane where nothing follows. One search at a
 // time answers for all that wait.
 func (r *Replica) askEnds(h *held) {
-	if h.command() || !r.unread(h.ev.Fence.Position, h.ev.Domain) || r.tasks[h.ev.ID] == nil && r.mayLook(h) {
+	if h.command() || !r.unread(h.ev.Fence.Position, h.ev.Domain) {
 		return
 	}
 	if h.waited && !r.endsAsked {
@@ -365,9 +365,6 @@ func (r *Replica) endsFound(ends *[ids.Lanes]uint64) {
 }
 
 func (r *Replica) stillComing(h *held) bool {
-	if len(r.pages) > 0 && r.tasks[h.ev.ID] == nil && r.wantPages(h) {
-		return true
-	}
 	if !h.command() {
 		pos := h.ev.Fence.Position
 		return r.unread(pos, h.ev.Domain) && !h.nowhere && !r.hopeless(h) || r.isHeld(h.ev.ID, pos)

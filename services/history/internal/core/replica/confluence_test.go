@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // confluenceCases is how many random logs one run reads; they take a few seconds.
@@ -45,7 +46,7 @@ func randomLogs(t *testing.T, cases, base uint64, read func(*testing.T, uint64))
 		read(t, seed)
 		return
 	}
-	if testing.Short() {
+	if testkit.Quick() {
 		cases /= 10
 	}
 	if s := os.Getenv("YARD_HISTORIES"); s != "" {
@@ -64,9 +65,8 @@ func randomLogs(t *testing.T, cases, base uint64, read func(*testing.T, uint64))
 func confluence(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	lives := rng.IntN(3)
-	queues := rng.IntN(4) > 0
-	s := newStory(rng, 1+rng.IntN(4), 3+rng.IntN(25), lives == 0, lives == 0 || !queues)
-	w := newWorld(rng, s, queues)
+	s := newStory(rng, 1+rng.IntN(4), 3+rng.IntN(25), lives == 0)
+	w := newWorld(rng, s)
 	var l *life
 	defer func() {
 		problem := recover()
@@ -102,15 +102,13 @@ func (w *world) live(repeats bool) *life {
 	}
 	cfg := Config{
 		Shards: storyShards, WindowTasks: window, WindowBytes: 1 << 20, CheckpointEveryMS: 1, PurgeEveryMS: 1,
-		CarryRecords: uint64(1 + w.rng.IntN(12)), CarryBytes: 1 << 20, Queues: w.queues,
-		LineTasks: 1, PageTasks: 1 + w.rng.IntN(3),
+		CarryRecords: uint64(1 + w.rng.IntN(12)), CarryBytes: 1 << 20,
 		Partitions: func(string, string) int { return []int{1, 2, 5}[w.rng.IntN(3)] }, // whenever somebody looks, another one
 	}
 	l := &life{world: w, r: New(cfg, w.saved, 0), now: Now{MS: 1}}
 	if !repeats {
 		l.r.gone.max = w.rng.IntN(4)
 	}
-	l.readBase()
 	levels, events := w.saved.Ack, w.saved.Floor
 	for _, m := range w.log[:w.visible] {
 		for _, q := range w.saved.Queues {
@@ -119,7 +117,7 @@ func (w *world) live(repeats bool) *life {
 				l.step(m.inputOf())
 			}
 		}
-		if m.lane == ids.Lanes && !m.events || m.events && m.seq <= events || !m.events && m.seq <= levels[m.lane] || w.purged(m) {
+		if m.events && m.seq <= events || !m.events && m.seq <= levels[m.lane] || w.purged(m) {
 			continue
 		}
 		w.note("replay %s", m)
@@ -127,13 +125,6 @@ func (w *world) live(repeats bool) *life {
 		if w.rng.IntN(4) == 0 {
 			l.flush()
 		}
-	}
-	for {
-		wanted := l.r.WantedPages()
-		if len(wanted) == 0 {
-			break
-		}
-		l.givePage(wanted[0])
 	}
 	in := Recovered{Parked: make(map[Stay]bool), Archived: make(Ends)}
 	for stay, kept := range w.timer {
@@ -147,10 +138,9 @@ func (w *world) live(repeats bool) *life {
 		}
 	}
 	for _, m := range w.log[:w.visible] {
-		switch {
-		case m.events:
+		if m.events {
 			in.Ends.Events = m.seq
-		case m.lane < ids.Lanes:
+		} else {
 			in.Ends.Lanes[m.lane] = m.seq
 		}
 	}
@@ -164,7 +154,7 @@ func (w *world) live(repeats bool) *life {
 func (l *life) run(n int) {
 	for range n {
 		l.now.MS++
-		switch l.rng.IntN(18) {
+		switch l.rng.IntN(17) {
 		case 0, 1:
 			if l.visible < len(l.log) {
 				l.visible = min(len(l.log), l.visible+1+l.rng.IntN(6))
@@ -179,7 +169,7 @@ func (l *life) run(n int) {
 		case 8:
 			l.flush()
 		case 9:
-			l.job(JobKind(l.rng.IntN(4)))
+			l.job(JobKind(l.rng.IntN(3)))
 		case 10:
 			l.ask()
 		case 11:
@@ -191,9 +181,6 @@ func (l *life) run(n int) {
 			l.checkpoint()
 		case 14:
 			l.lag()
-		case 17:
-			l.readPage()
-			l.sayLate()
 		case 15, 16:
 			if all := l.r.Readings(); len(all) > 0 {
 				l.readQueue(all[l.rng.IntN(len(all))], false)
@@ -205,7 +192,7 @@ func (l *life) run(n int) {
 // lag lets a domain lag behind a lane, as if it held that up.
 func (l *life) lag() {
 	at := Queue{[]ids.Lane{0, 1, 2, 4, ids.LaneKeyed}[l.rng.IntN(5)], domains[l.rng.IntN(2)]}
-	if l.r.Lags(at) || !l.queues {
+	if l.r.Lags(at) {
 		return
 	}
 	l.note("%s lags behind lane %s", at.Domain, at.Lane)
@@ -284,7 +271,6 @@ func (l *life) checkpoint() bool {
 		return false
 	case !l.sent:
 		l.saved, l.sent = *l.save, true
-		l.deletePages()
 	default:
 		l.save = nil
 		l.step(Saved{OK: l.rng.IntN(5) > 0})
@@ -308,7 +294,6 @@ func (l *life) finishAll() {
 		for kind := range l.jobs {
 			did = l.job(JobKind(kind)) || did
 		}
-		did = l.readPage() || did
 		did = l.ask() || l.answer() || did
 		l.checkpoint()
 		l.r.moves(l.now)
@@ -341,10 +326,6 @@ func compare(s *story, l *life) any {
 			got = dump(&e.Task)
 			if e.State == taskstate.Ready && e.triggeredAt == 0 && !e.AwaitsTurn() {
 				return fmt.Sprintf("%s is ready and was never triggered", id)
-			}
-		case e == nil:
-			if t := l.away(id); t != nil {
-				got = dump(t)
 			}
 		}
 		if got == want && e != nil && m.State == taskstate.Running {
@@ -445,9 +426,6 @@ func (s *story) String() string {
 func (m *message) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d at %d", m.seq, m.at%10_000_000)
-	if m.says != nil {
-		fmt.Fprintf(&b, " | page %d is written", m.says.seq)
-	}
 	if m.shard > 0 {
 		fmt.Fprintf(&b, " | shard %d epoch %d batch %d delivered %d", m.shard, m.epoch, m.request, m.delivered)
 	}

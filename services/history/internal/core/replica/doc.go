@@ -52,8 +52,7 @@
 //
 // A domain may lag behind a lane: the lane's reader passes over the messages that are filed under it, and a reader
 // of its own reads them. So what is unread is a function of a position and of the domain of its task. Events name
-// that. One that does not, of an older program, waits for every domain that lags behind the lane; and an event with
-// another domain than its task's has no effect. A message that domains share lies in no queue, and its positions
+// that; an event with another domain than its task's has no effect. A message that domains share lies in no queue, and its positions
 // say so. When to lag is no decision about tasks: owners may differ in it.
 //
 // # Order keys
@@ -66,16 +65,6 @@
 // an earlier owner carried may come after others of their key.
 //
 // A task with a key is never parked: what is not in memory could not hold up its key. Before its turn it is not triggered.
-//
-// # The shelf
-//
-// The end of a long line leaves memory, page by page (decision 0046). A page is a message of carried records on a subject of its own, and an event says that it is written. That its tasks are
-// away is no state of theirs, and nothing that owners have to agree about: what is decided about a task is decided once it is here. So an event that may
-// be about one waits until the page has been looked at. What lies between the first and the last place of a page that is away, of its key, is on the
-// page or in the archive: that is known when it goes, and nothing can come between. A task does not go that a stay waits for: its end is in the log.
-//
-// A page away has seen all events about its tasks, but for those that wait. So it pins nothing. Once its tasks are here, events about them may follow, and they pin
-// what was read from then on. As long as one of them does, a takeover begins with the record of all, and no event about any of them that its record has not seen is behind its floor.
 //
 // # Bounds
 //

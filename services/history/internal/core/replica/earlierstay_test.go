@@ -94,32 +94,3 @@ func TestAnOutcomeOfAStayBefore(t *testing.T) {
 		}
 	}
 }
-
-// TestAStayOfATaskOnTheShelf: it was redriven, as events tell that are not read so far. It comes after the stay before it, or is that known to be over.
-func TestAStayOfATaskOnTheShelf(t *testing.T) {
-	for name, n := range map[string]int{"on the page": 4, "between those of the page": 9} {
-		b := newBench(t, Config{})
-		b.r.cfg.LineTasks, b.r.cfg.PageTasks, b.r.cfg.WindowTasks = 1, 2, 4
-		page := b.written(b.keyed("a", nil, 1, 3, 4, 10)) // the last two
-		before := b.r.Get(id(1)).Position
-		late := &Entry{Task: taskstate.Task{ID: id(n), Domain: "shop", Tasklist: "mail", Type: "send", Priority: 3, Policy: storyPolicy, Parkings: 1, Position: before}}
-		late.Extra = &taskstate.Extra{Redriven: &taskstate.Redriven{Count: 1, Seq: 99}}
-		b.seq++
-		fx := b.step(&Submits{Lane: 3, Domain: "shop", Seq: b.seq, At: b.now.MS, Bytes: 10, Tasks: []*Entry{late}})
-		if len(fx.Pages) != 1 || len(fx.Triggers) != 0 {
-			t.Fatalf("%s: pages %v, triggers %d", name, fx.Pages, len(fx.Triggers))
-		}
-		if cp := b.r.Checkpoint(); cp.Ack[3] >= b.seq {
-			t.Errorf("%s: the stay at %d is forgotten: %+v", name, b.seq, cp)
-		}
-		ran := triggered(b.step(page))
-		if n == 9 {
-			b.equal(name, ran, []int{9})
-			continue
-		}
-		b.equal(name, ran, nil)
-		if b.r.Get(id(4)).Parkings != 0 {
-			t.Errorf("%s: the later stay came first", name)
-		}
-	}
-}

@@ -93,9 +93,6 @@ func (l *earlyList) take(id ids.TaskID) []*held {
 }
 
 func (l *earlyList) count(h *held, n int) {
-	if h.page != nil {
-		h.page.waiting += n
-	}
 	if h.ev.Kind == taskstate.Started {
 		l.grabs += n
 	}

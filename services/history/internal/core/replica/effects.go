@@ -17,10 +17,6 @@ type Effects struct {
 	// the log moves.
 	Archive, Park []*Entry
 	Append        []Proposal
-	// Shelve is a job likewise: a page to be written to the shelf, as one message.
-	Shelve []Proposal
-	// Pages are to be read from the shelf, to be given as Page, each.
-	Pages []uint64
 	// ParkLetters are the dead letters of tasks in Park: deleted once those are stored, before that is reported. Letters are those whose tasks came
 	// back before: they are deleted, and not reported.
 	ParkLetters, Letters []Letter
@@ -58,7 +54,7 @@ func (fx *Effects) Reset() {
 	clear(fx.Releases)
 	clear(fx.Letters)
 	*fx = Effects{
-		Searches: fx.Searches[:0], Pages: fx.Pages[:0], Looks: fx.Looks[:0], Releases: fx.Releases[:0], Triggers: fx.Triggers[:0], Letters: fx.Letters[:0],
+		Searches: fx.Searches[:0], Looks: fx.Looks[:0], Releases: fx.Releases[:0], Triggers: fx.Triggers[:0], Letters: fx.Letters[:0],
 		Answers: fx.Answers[:0], Ended: fx.Ended[:0], Traced: fx.Traced[:0],
 	}
 }
@@ -71,7 +67,6 @@ const (
 	JobArchive JobKind = iota
 	JobPark
 	JobAppend
-	JobShelve
 )
 
 // Proposal is an event that the owner wishes to append to the log.
@@ -101,9 +96,6 @@ type Levels struct {
 	Events uint64
 	// Queues are the levels of domains that lag, in order, each instead of its lane's. They are not changed any more.
 	Queues []QueueLevel
-	// Shelf is up to where no page is needed, Dead are pages behind that which are not. Dead is not changed any more.
-	Shelf uint64
-	Dead  []uint64
 }
 
 // Of is the level of the messages of a lane that are filed under a domain; "" = that of those which domains share.
@@ -128,7 +120,7 @@ func (l *Levels) Lowest(lane ids.Lane) uint64 {
 }
 
 func (l *Levels) equal(o *Levels) bool {
-	return l.Lanes == o.Lanes && l.Events == o.Events && slices.Equal(l.Queues, o.Queues) && l.Shelf == o.Shelf && slices.Equal(l.Dead, o.Dead)
+	return l.Lanes == o.Lanes && l.Events == o.Events && slices.Equal(l.Queues, o.Queues)
 }
 
 // max is the higher one of each level of the lanes and the events.
@@ -159,11 +151,6 @@ type Checkpoint struct {
 	Fences []ShardFence
 	// Queues are the domains that lag, or have lagged, in order. It is not changed any more.
 	Queues []QueueCursor
-	// Pages are those of the shelf that a takeover needs, in order. It is not changed any more.
-	Pages []PageRef
-	// shelf and dead are what of the shelf it lets the log forget.
-	shelf uint64
-	dead  []uint64
 }
 
 // Search asks the other stores for a task that is not in memory; without ID, only for the ends
@@ -275,10 +262,6 @@ type Traced struct {
 type Counts struct {
 	SubmitBatches, Loaded, EventBatches, Events, Refused, Triggers, Retriggered int64
 	Granted, Bounced, Archived, Parked, Carried, PassedOver, Redriven           int64
-	// Attempts that failed and are tried again in place. A takeover counts none: the owner before has.
-	Kept int64
-	// Pages written to the shelf, and read.
-	PagesWritten, PagesRead int64
 	// Attempts that ended without their worker's word: its heartbeats stopped, the deadline passed, or the grant may never
 	// have reached it. A takeover counts none: the owner before has.
 	Silent, Overdue, Undelivered int64

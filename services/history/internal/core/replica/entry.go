@@ -68,9 +68,6 @@ type held struct {
 	letter    *Entry
 	letterSeq uint64
 	replayed  bool
-	// page is the one that it is a record of. looked are the pages that its task is not on.
-	page   *page
-	looked []uint64
 }
 
 func (h *held) command() bool {
@@ -191,7 +188,6 @@ func (r *Replica) leave(e *Entry) {
 	e.received()
 	r.outOfLine(e)
 	r.stepOut(e)
-	r.relyOn(e, nil)
 	if e.pinned {
 		delete(r.pinned, e.ID)
 	} else {

@@ -11,10 +11,6 @@ import (
 
 // events takes one event message.
 func (r *Replica) events(in *Events, now Now, fx *Effects) {
-	if in.Page > 0 {
-		r.pageRead(in, now, fx)
-		return
-	}
 	r.eventAt = in.Seq
 	r.heard(in.At, now)
 	r.meter.add(in.Seq, len(in.Events), in.Bytes)
@@ -33,9 +29,6 @@ func (r *Replica) events(in *Events, now Now, fx *Effects) {
 		if !ev.Kind.Known() {
 			fx.Halt = fmt.Errorf("event %d of message %d is of kind %d, which this version does not know", i, in.Seq, ev.Kind)
 			return
-		}
-		if ev.Domain == "" && !ev.Kind.Command() && ev.Kind != taskstate.Carried && ev.Kind != taskstate.Fence {
-			r.namelessAt = in.Seq
 		}
 		*h = held{ev: ev, seq: in.Seq, at: in.At, carried: in.Carried[i], ans: ans, i: i, from: from, replayed: r.replay != nil}
 		if ev.Kind == taskstate.Fence {
@@ -89,17 +82,8 @@ func (r *Replica) event(h *held, now Now, fx *Effects) { r.decide(h, r.tasks[h.e
 // of its task.
 func (r *Replica) decide(h *held, e *Entry, now Now, fx *Effects) {
 	forged := !h.command() && (h.ev.Fence.Position.Lane() >= ids.Lanes || h.ev.Fence.Position.Seq() >= h.seq) // an event lies behind its submit
-	switch {
-	case forged:
+	if forged {
 		r.conclude(h, notFound(), fx)
-		return
-	case e == nil && r.lookFirst(h, fx):
-		return
-	case e != nil && h.carried != nil && r.onShelf(h.carried.Entry) != nil: // of an earlier stay, or of another copy of a task that was stored twice
-		r.conclude(h, taskstate.Verdict{}, fx)
-		return
-	case e != nil && h.replayed && r.seenByPage(e, h):
-		r.conclude(h, taskstate.Verdict{}, fx)
 		return
 	}
 	if h.command() {
@@ -171,10 +155,6 @@ func (r *Replica) apply(e *Entry, h *held, now Now, fx *Effects) {
 		r.carriedPresent(e, h, fx)
 		return
 	}
-	if r.unfenced(e, h) {
-		r.overtaken(h, fx)
-		return
-	}
 	at := h.at
 	if h.seq < e.Position.Seq() {
 		at = max(at, e.arrivedAt) // a command from before this stay counts as of its beginning
@@ -193,11 +173,8 @@ func (r *Replica) apply(e *Entry, h *held, now Now, fx *Effects) {
 		switch {
 		case e.State != taskstate.Running:
 			e.proposed = 0
-		case h.ev.Kind == taskstate.Heartbeat, v.RetryAt > 0:
+		case h.ev.Kind == taskstate.Heartbeat:
 			e.proposed &^= spared // its worker was heard: the next standstill is another one
-		}
-		if v.RetryAt > 0 && e.Failures > failures && r.replay == nil {
-			fx.Counts.Kept++
 		}
 		if h.ev.Kind == taskstate.Expired && r.replay == nil {
 			fx.Counts.expired(&e.Task)
@@ -223,7 +200,7 @@ func (r *Replica) delivery(e *Entry, h *held, v *taskstate.Verdict) {
 	case v.Granted && !v.Repeated && h.from != nil:
 		r.grantedTo(e, h.from.shard.number)
 		h.from.granted(e, h.from.poll(h.ev))
-	case e.State != taskstate.Running || h.ev.Kind == taskstate.Heartbeat || v.RetryAt > 0:
+	case e.State != taskstate.Running || h.ev.Kind == taskstate.Heartbeat:
 		e.received()
 	}
 }

@@ -24,6 +24,14 @@ func (b *bench) forgets() {
 	}
 }
 
+// archives stores all that has ended.
+func (b *bench) archives() {
+	b.Helper()
+	for b.linger(); !b.r.archive.idle(); b.linger() {
+		b.step(Stored{Kind: JobArchive, Seq: b.r.archive.last + 1})
+	}
+}
+
 // parks has task 1 wait in the timer store, and tells that it is there.
 func (b *bench) parks() {
 	b.Helper()

@@ -38,9 +38,6 @@ type Events struct {
 	Seq   uint64
 	At    int64
 	Bytes int
-	// Page is the page of the shelf that it says is written, 0 = none; OnPage is what that has, nothing if it is deleted. Then there are no Events.
-	Page   uint64
-	OnPage []*Carried
 	// ReplyTo is who wants the verdicts; empty = none.
 	ReplyTo   string
 	RequestID uint64
@@ -84,11 +81,7 @@ type Recovered struct {
 }
 
 // Tick is that time has passed. It is due every quarter of a second, and at NextWake.
-type Tick struct {
-	// Fences: the cluster writes a log version that has fences. Queues: it writes one that has queues. NotAfter: one
-	// whose expiries may have a date.
-	Fences, Queues, NotAfter bool
-}
+type Tick struct{}
 
 // Looked is the answer to a Look: so many messages lie behind its sequence, and so many of them are the domain's. Both
 // are 0 if they could not be counted.
@@ -107,8 +100,8 @@ type Stored struct {
 	// tasks not among them. Ends are the last sequences of the log, as of after they were read.
 	Others []Stay
 	Ends   Levels
-	// Refused are the proposals that the log will not take. Left are those that found no room on a page.
-	Refused, Left []Proposal
+	// Refused are the proposals that the log will not take.
+	Refused []Proposal
 }
 
 // Saved is the outcome of Effects.Save.

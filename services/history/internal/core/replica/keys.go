@@ -42,13 +42,13 @@ type LinesQuery struct {
 // Lines are the first lines that a query picks; more: there are more.
 func (r *Replica) Lines(q *LinesQuery) (found []Line, more bool) {
 	if q.Key != "" {
-		if l := r.keys[orderKey{q.Domain, q.Key}]; l != nil && l.first() != nil {
+		if l := r.keys[orderKey{q.Domain, q.Key}]; l != nil {
 			found = append(found, l.line(q.Key))
 		}
 		return found, false
 	}
 	for k, l := range r.keys {
-		if k.domain != q.Domain || l.first() == nil { // its first task is on its way back from the shelf
+		if k.domain != q.Domain {
 			continue
 		}
 		one := l.line(k.key)
@@ -68,9 +68,5 @@ func (r *Replica) Lines(q *LinesQuery) (found []Line, more bool) {
 
 func (l *orderLine) line(key string) Line {
 	head := &l.first().Task
-	waiting := len(l.places) - l.gone - 1
-	for _, p := range l.pages {
-		waiting += p.tasks
-	}
-	return Line{Head: head, Waiting: waiting, KeyPlace: KeyPlace{head.Since(), key}}
+	return Line{Head: head, Waiting: len(l.places) - l.gone - 1, KeyPlace: KeyPlace{head.Since(), key}}
 }

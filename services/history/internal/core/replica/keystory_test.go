@@ -53,7 +53,7 @@ func (s *story) changeOfKey() (ev taskstate.Event, ok bool) {
 		case 3:
 			u.StartWithinMS = 1 + s.rng.Int64N(20_000)
 		default:
-			u.Whole = &taskstate.Whole{Type: m.Type, Tasklist: m.Tasklist, OrderBlocks: s.rng.IntN(2) == 0, OrderParks: s.rng.IntN(2) == 0}
+			u.Whole = &taskstate.Whole{Type: m.Type, Tasklist: m.Tasklist, OrderBlocks: s.rng.IntN(2) == 0}
 			u.Priority, u.Policy = 2, storyPolicy
 		}
 	}
@@ -150,13 +150,11 @@ func compareLines(s *story, l *life) any {
 }
 
 // keyedPolicies make tasks block their key soon.
-var keyedPolicies = []*taskstate.Policy{storyPolicy, policyWith(func(p *taskstate.Policy) { p.MaxAttempts = 1 }), policyWith(func(p *taskstate.Policy) { p.PinnedForMS = 20_000 }), policyWith(func(p *taskstate.Policy) { p.MaxDeliveries = 1 })}
+var keyedPolicies = []*taskstate.Policy{storyPolicy, policyWith(func(p *taskstate.Policy) { p.MaxAttempts = 1 }), policyWith(func(p *taskstate.Policy) { p.MaxDeliveries = 1 })}
 
 // orderOf is a random order key.
 func (s *story) orderOf() *taskstate.Order {
-	o := &taskstate.Order{Key: []string{"account", "account", "other"}[s.rng.IntN(3)], Blocks: s.rng.IntN(2) == 0}
-	o.Parks = o.Blocks && s.rng.IntN(2) == 0
-	return o
+	return &taskstate.Order{Key: []string{"account", "account", "other"}[s.rng.IntN(3)], Blocks: s.rng.IntN(2) == 0}
 }
 
 // updatesOf is what two owners have to agree about of what operators and clients have changed.

@@ -19,8 +19,6 @@ type orderLine struct {
 	places []orderPlace
 	// gone counts the places whose task has ended.
 	gone int
-	// pages are those away, in order: none of their tasks is in places.
-	pages []*page
 	// alone is where places begins: most lines are short.
 	alone [1]orderPlace
 }
@@ -83,7 +81,6 @@ func (r *Replica) enterLine(e *Entry) {
 		l.gone--
 		e.seat.line = l
 	}
-	r.noteDeep(l)
 }
 
 // line is the line that e is in; nil = none.
@@ -105,11 +102,10 @@ func (r *Replica) stepAside(e *Entry, now Now, fx *Effects) {
 	}
 }
 
-// moveOn gives the first task of a line its turn, or has it read.
+// moveOn gives the first task of a line its turn.
 func (r *Replica) moveOn(l *orderLine, now Now, fx *Effects) {
-	r.refill(l)
 	switch next := l.first(); {
-	case next == nil || !r.giveTurn(next, now):
+	case !r.giveTurn(next, now):
 	case next.State == taskstate.Ready:
 		r.trigger(next, now, fx)
 	default: // it waits for its time, or that has come before its turn
@@ -130,9 +126,8 @@ func (r *Replica) outOfLine(e *Entry) *orderLine {
 	}
 	l.places[at].e = nil
 	l.gone++
-	if l.tidy(); len(l.places)+len(l.pages) == 0 {
+	if l.tidy(); len(l.places) == 0 {
 		delete(r.keys, l.key)
-		delete(r.deep, l)
 		return nil
 	}
 	return l
@@ -150,13 +145,8 @@ func (l *orderLine) tidy() {
 	}
 }
 
-// first is the task of the line whose turn it is; nil = it is on a page that is away.
-func (l *orderLine) first() *Entry {
-	if len(l.places) == 0 || len(l.pages) > 0 && l.pages[0].first.compare(l.places[0]) < 0 {
-		return nil
-	}
-	return l.places[0].e
-}
+// first is the task of the line whose turn it is.
+func (l *orderLine) first() *Entry { return l.places[0].e }
 
 // giveTurn notes that it is the turn of the first task of a line, and tells whether it was not known before. All tasks of the key with an
 // earlier place have been read, and have ended. So it is true, and stays so, whatever owner comes next, and however late its trigger is used.
@@ -179,11 +169,7 @@ func (r *Replica) giveTurnTo(e *Entry, now Now) {
 // giveTurns does so for all lines, at the end of a takeover.
 func (r *Replica) giveTurns(now Now) {
 	for _, l := range r.keys {
-		r.refill(l)
-		if e := l.first(); e != nil {
-			r.giveTurn(e, now)
-			r.noteDeep(l)
-		}
+		r.giveTurn(l.first(), now)
 	}
 }
 
@@ -214,23 +200,16 @@ func (r *Replica) checkOrder() error {
 				gone++
 			case p.e.left || p.e.State.Finished() || p.compare(placeOf(p.e)) != 0 || orderKeyOf(p.e) != key || p.e.line() != l:
 				return fmt.Errorf("task %s, %s, is in the line of key %v at %d", p.e.ID, p.e.State, key, i)
-			case p.e != l.first() && r.replay == nil && !p.e.AwaitsTurn() && !l.looksBefore(p):
+			case p.e != l.first() && r.replay == nil && !p.e.AwaitsTurn():
 				return fmt.Errorf("it is the turn of task %s, which is not the first of key %v", p.e.ID, key)
 			default:
 				in++
 			}
 		}
-		if err := l.checkPages(key); err != nil {
-			return err
-		}
-		if len(l.places)+len(l.pages) == 0 || len(l.places) > 0 && l.places[0].e == nil || gone != l.gone {
+		if len(l.places) == 0 || l.places[0].e == nil || gone != l.gone {
 			return fmt.Errorf("the line of key %v counts %d gone of %d, there are %d", key, l.gone, len(l.places), gone)
 		}
-		e := l.first()
-		if e == nil && r.replay == nil && !l.pages[0].wanted && !l.pages[0].asked {
-			return fmt.Errorf("page %d is the first of key %v, and is not read", l.pages[0].seq, key)
-		}
-		if e != nil && r.replay == nil && (e.AwaitsTurn() || e.seat.turnAt == 0) {
+		if e := l.first(); r.replay == nil && (e.AwaitsTurn() || e.seat.turnAt == 0) {
 			return fmt.Errorf("task %s is the first of key %v, and has no turn", e.ID, key)
 		}
 	}

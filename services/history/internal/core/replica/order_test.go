@@ -192,18 +192,3 @@ func TestManyOfAKeyEnd(t *testing.T) {
 	}
 	b.equal("the last", triggered(b.cancels("shop", 1)), []int{100})
 }
-
-// TestAKeyThatParksInATakeover: what is behind its first task goes to the shelf, though no line is long, when all is read.
-func TestAKeyThatParksInATakeover(t *testing.T) {
-	b := newBench(t, Config{})
-	b.r = New(b.r.cfg, Checkpoint{}, time.Hour)
-	b.keyed("a", func(t *taskstate.Task) {
-		x := *t.Extra
-		x.Order = &taskstate.Order{Key: "a", Blocks: true, Parks: true}
-		t.Extra = &x
-	}, 1, 2, 3)
-	b.dies()
-	if fx := b.step(Recovered{Ends: upTo(b.seq)}); b.r.Get(id(1)).State != taskstate.Backoff || len(fx.Shelve) != 2 {
-		t.Errorf("it is %s, %d are shelved", b.r.Get(id(1)).State, len(fx.Shelve))
-	}
-}

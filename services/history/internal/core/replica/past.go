@@ -28,8 +28,6 @@ func (x *pastStays) add(e *Entry) {
 	}
 	before := e.Parkings
 	switch {
-	case e.State.Active(): // it is on the shelf
-		before++
 	case e.State == taskstate.Dead: // it may be redriven
 		before++
 	case e.State.Finished():

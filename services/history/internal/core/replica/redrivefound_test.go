@@ -212,31 +212,6 @@ func TestARedriveOfATaskInMemory(t *testing.T) {
 	}
 }
 
-// TestALetterIsInUse while its task is here or is being stored, and while a redrive waits for it.
-func TestALetterIsInUse(t *testing.T) {
-	b := newBench(t, Config{})
-	use := func(what string, want bool) {
-		t.Helper()
-		if got := b.r.LetterInUse(id(1)); got != want {
-			t.Errorf("%s: %v", what, got)
-		}
-	}
-	use("unknown", false)
-	b.submit(nil, 1)
-	use("here", true)
-	b.dies()
-	use("being stored", true)
-	b.linger()
-	b.step(Stored{Kind: JobArchive, Seq: 1})
-	use("stored", false)
-	b.seq = 40
-	fx := b.step(redrove(41))
-	use("a redrive waits", true)
-	b.foundLetter(fx, 30)
-	b.step(Stored{Kind: JobPark, Seq: 1})
-	use("back in the timer store", true)
-}
-
 // TestALetterIsDeletedOfATaskThatIsParked by an owner that died before it could: the tail of the timer store has the stay that the redrive makes.
 func TestALetterIsDeletedOfATaskThatIsParked(t *testing.T) {
 	b := newBench(t, Config{})

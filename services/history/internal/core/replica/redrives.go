@@ -1,8 +1,6 @@
 package replica
 
 import (
-	"slices"
-
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
@@ -210,12 +208,4 @@ func (r *Replica) spend(e *Entry, fx *Effects) {
 // isBack tells whether e is a later life of a task that is known as dead: it was redriven, so the end that is known is stored.
 func isBack(known, e *Entry) bool {
 	return known != nil && known.State == taskstate.Dead && e.Parkings > known.Parkings && e.Redriven().Count > known.Redriven().Count
-}
-
-// LetterInUse tells whether a redrive works on the dead letter of a task, or the task is being stored as one.
-func (r *Replica) LetterInUse(id ids.TaskID) bool {
-	if e := r.tasks[id]; e != nil && (e.State != taskstate.Dead || !e.left) {
-		return true
-	}
-	return slices.ContainsFunc(r.early.of(id), (*held).redrive)
 }

@@ -24,11 +24,6 @@ type Config struct {
 	CarryRecords, CarryBytes uint64
 	// JobTasks bounds a job; 0 = jobTasksMax.
 	JobTasks int
-	// LineTasks is how many tasks of a line of an order key stay in memory, PageTasks how many a page of the shelf holds, Pages how many of those there may
-	// be; 0 = by default.
-	LineTasks, PageTasks, Pages int
-	// Queues: the cluster writes a log version that has queues.
-	Queues bool
 	// Partitions tells how many partitions a tasklist has, 1 to ids.PartitionsMax; nil = each has one. It decides only where triggers go,
 	// so owners may hear of a change at different times.
 	Partitions func(domain, tasklist string) int
@@ -69,21 +64,14 @@ type Replica struct {
 	wake  deadline.Heap[*Entry]
 	// shards are the matching shards that have written to the log, by their number there.
 	shards map[uint32]*shard
-	// fences and lagging: the cluster writes a log version that has fences, or queues. Once it has queues,
-	// positions tell whether domains share a message: what was read before that, no queue has to read.
-	fences, lagging bool
-	// dated: it writes one whose expiries may have a date.
-	dated bool
 	// releases are where the releases of a turn are gathered.
 	releases map[releaseKey]int
 	// groups are where the groups of tasks are among those of a turn's triggers.
 	groups map[groupKey]uint64
 	// eventAt is the last event read.
 	eventAt uint64
-	// namelessAt is the last event read that does not name its domain.
-	namelessAt uint64
-	meter      meter
-	still      standstill
+	meter   meter
+	still   standstill
 
 	// early are events and commands whose stay is not in memory yet, in log order.
 	early earlyList
@@ -91,20 +79,6 @@ type Replica struct {
 	held map[ids.TaskID][]*Entry
 	// keys are the lines of order keys; nil = no task has had one.
 	keys map[orderKey]*orderLine
-	// pages are those of the shelf that are needed, shelved counts the tasks on those that are away. deadPages are needed no more, and not deleted so far.
-	pages     map[uint64]*page
-	shelved   int
-	deadPages []uint64
-	// notOn are pages that were read for a stay that is held, and do not have the one before.
-	notOn map[*Entry][]uint64
-	// lastPage is the last page that was read, saidPage the last one that an event has said is written.
-	lastPage, saidPage uint64
-	// relying are the tasks that come back by a page in a takeover, and need no other record.
-	relying map[*Entry]*page
-	// shelving: a page is being written. deep are lines whose end may go to the shelf, none of them before shelveAt, Unix ms.
-	shelving bool
-	deep     map[*orderLine]bool
-	shelveAt int64
 	// pinned are tasks that hold the event floor by themselves rather than by their submit.
 	pinned map[ids.TaskID]*Entry
 	// searching are the searches for commands under way; asking are the outcomes that wait
@@ -174,11 +148,7 @@ type replay struct {
 // New makes the replica of an owner that has just claimed the partition: cp is the
 // checkpoint that it found, claimedAt when its claim was sent.
 func New(cfg Config, cp Checkpoint, claimedAt time.Duration) *Replica {
-	cfg.LineTasks, cfg.PageTasks, cfg.Pages = cmp.Or(cfg.LineTasks, lineTasks), cmp.Or(cfg.PageTasks, pageTasks), cmp.Or(cfg.Pages, pagesMax)
-	if cfg.JobTasks == 0 {
-		cfg.JobTasks = jobTasksMax
-	}
-	cp.shelf, cp.dead = 0, nil // which pages the owner before did not need, only that one knows
+	cfg.JobTasks = cmp.Or(cfg.JobTasks, jobTasksMax)
 	r := &Replica{
 		cfg: cfg, tasks: make(map[ids.TaskID]*Entry), lists: make(map[tasklistKey]*tasklist),
 		wake:    deadline.Heap[*Entry]{Entry: func(e *Entry) *deadline.Entry { return &e.wakeup }},
@@ -186,7 +156,7 @@ func New(cfg Config, cp Checkpoint, claimedAt time.Duration) *Replica {
 		pinned: make(map[ids.TaskID]*Entry), searching: make(map[ids.TaskID]searching), asking: make(map[ids.TaskID]*question),
 		replay: &replay{seen: make(map[ids.TaskID]uint64)}, base: cp,
 		letters: make(map[ids.TaskID]Letter),
-		meter:   meter{every: max(1, cfg.CarryRecords/64)}, turn: 1, lagging: cfg.Queues || len(cp.Queues) > 0,
+		meter:   meter{every: max(1, cfg.CarryRecords/64)}, turn: 1,
 		queues: make(map[Queue]*queue), accounts: make(map[Queue]*account),
 		gone: gone{max: goneMax, bytesMax: goneBytesMax}, shards: make(map[uint32]*shard), releases: make(map[releaseKey]int), groups: make(map[groupKey]uint64),
 	}
@@ -221,7 +191,6 @@ func (r *Replica) Step(in Input, now Now, fx *Effects) bool {
 	case Recovered:
 		r.recovered(in, now, fx)
 	case Tick:
-		r.fences, r.dated, r.lagging = in.Fences, in.NotAfter, r.lagging || in.Queues
 		r.tick(now, fx)
 	case Looked:
 		r.looked(in, now)
@@ -230,14 +199,9 @@ func (r *Replica) Step(in Input, now Now, fx *Effects) bool {
 	case Saved:
 		r.saved(in, now)
 	case Purged:
-		if !in.Again {
-			r.deadPages = slices.DeleteFunc(r.deadPages, func(seq uint64) bool { return slices.Contains(r.purger.done.Dead, seq) })
-		}
 		r.purger.purged(in.Again)
 	case *Found:
 		r.found(in, now, fx)
-	case *Page:
-		r.pageFound(in, now, fx)
 	case Bounced:
 		r.bounced(in, fx)
 	case Silent:
@@ -268,8 +232,6 @@ func (r *Replica) Flush(now Now, fx *Effects) {
 		fx.Append = append([]Proposal{}, r.own...)
 		r.own, r.appending, r.still.asks = nil, true, false
 	}
-	r.shelve(now, fx)
-	r.readPages(fx)
 	r.handOut(fx)
 	r.answerKnown(fx)
 }
@@ -311,13 +273,6 @@ func (r *Replica) jobDone(in Stored, now Now, fx *Effects) {
 	case JobAppend:
 		r.appending = false
 		r.refusedByLog(in.Refused, now)
-	case JobShelve:
-		r.shelving = false
-		r.refusedByLog(in.Refused, now)
-		r.refusedByLog(in.Left, now)
-		if len(in.Refused) > 0 {
-			r.shelveAt = now.MS + refusedWaitMS
-		}
 	}
 }
 
@@ -330,7 +285,6 @@ func (r *Replica) tick(now Now, fx *Effects) {
 		r.dropTails()
 		r.listen(now)
 		r.endLags()
-		r.tidyShelf(now)
 	}
 	if r.saving == nil && now.MS-r.savedAt >= r.cfg.CheckpointEveryMS {
 		cp := r.Checkpoint()
@@ -381,5 +335,5 @@ func (r *Replica) LeaseHolds(now time.Duration) bool { return r.lease.holds(now)
 
 // Idle tells whether nothing waits to be stored or is being saved.
 func (r *Replica) Idle() bool {
-	return r.archive.idle() && r.park.idle() && !r.appending && !r.shelving && len(r.own) == 0 && r.saving == nil
+	return r.archive.idle() && r.park.idle() && !r.appending && len(r.own) == 0 && r.saving == nil
 }

@@ -244,9 +244,6 @@ func (s *scenario) submit(verb string, args []string) {
 		if most, ok := option(args, "max_deliveries"); ok {
 			t.Policy = policyWith(func(p *taskstate.Policy) { p.MaxDeliveries = int32(number(most)) })
 		}
-		if span, ok := option(args, "pinned_for"); ok {
-			t.Policy = policyWith(func(p *taskstate.Policy) { p.PinnedForMS, p.Jitter = int64(number(span)), taskstate.JitterNone })
-		}
 		if slices.Contains(args, "on_lost_dead") {
 			t.Policy = policyWith(func(p *taskstate.Policy) { p.OnLost = taskstate.LostDies })
 		}
@@ -291,7 +288,7 @@ func (s *scenario) event(kind taskstate.Kind, args []string) taskstate.Event {
 		return ev
 	case taskstate.Started:
 		a.fence.Version++
-		ev.Worker, ev.Booked = taskstate.NewWorker(by, ""), slices.Contains(args, "booked")
+		ev.Worker = taskstate.NewWorker(by, "")
 		if in, ok := option(args, "in"); ok {
 			ev.Limits = taskstate.NewPath(strings.Split(in, "+")...)
 		}
@@ -309,9 +306,6 @@ func (s *scenario) event(kind taskstate.Kind, args []string) taskstate.Event {
 		ev.DelayMS = span(d).Milliseconds()
 	}
 	ev.NonRetryable = slices.Contains(args, "final")
-	if known, ok := option(args, "keep"); ok {
-		ev.Keep, ev.Failures = true, int32(number(known))
-	}
 	ev.Fence = a.fence
 	if seq, ok := option(args, "seq"); ok {
 		ev.Fence.Position = ids.NewPosition(number(seq), a.fence.Position.Lane())
@@ -381,7 +375,7 @@ func (s *scenario) give(verb string, args []string, fx *Effects) {
 		if !slices.Contains(args, "silent") {
 			s.r.moves(s.now)
 		}
-		s.r.Step(Tick{Fences: true, NotAfter: true}, s.now, fx)
+		s.r.Step(Tick{}, s.now, fx)
 	case "stored":
 		s.stored(map[string]JobKind{"archive": JobArchive, "park": JobPark, "append": JobAppend}[args[0]], fx)
 	case "saved":

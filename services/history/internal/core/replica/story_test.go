@@ -34,8 +34,8 @@ type story struct {
 	shards [1 + storyShards]modelShard
 	// keyed: most tasks have an order key.
 	keyed bool
-	// repeats allows a submit to be repeated in a later message, copies in its own.
-	repeats, copies bool
+	// repeats allows a submit to be repeated, in its message or in a later one.
+	repeats bool
 }
 
 type modelTask struct {
@@ -72,10 +72,7 @@ type message struct {
 	seq    uint64
 	at     int64
 	events bool
-	// shelf: it is a page of the shelf. deleted: that is out of the log. says is the page that the events say is written; nil = they are others.
-	shelf, deleted bool
-	says           *message
-	lane           ids.Lane
+	lane   ids.Lane
 	// domain is the one that it is filed under; "" where domains share it.
 	domain string
 	// Of a lane: the records, whose Position is that of the stay before.
@@ -114,10 +111,10 @@ var storyPolicy = &taskstate.Policy{
 	MaxAttempts: 4, InitialIntervalMS: 1000, Backoff: 6, MaxIntervalMS: 60_000, StartToCloseMS: 9_000, HeartbeatTimeoutMS: 4_000,
 }
 
-func newStory(rng *rand.Rand, tasks, messages int, repeats, copies bool) *story {
+func newStory(rng *rand.Rand, tasks, messages int, repeats bool) *story {
 	s := &story{
 		rng: rng, now: 1_700_000_000_000, tasks: make(map[ids.TaskID]*modelTask),
-		parked: make(map[Stay]string), released: make(map[string]bool), accepted: make(map[outcome]bool), repeats: repeats, copies: copies,
+		parked: make(map[Stay]string), released: make(map[string]bool), accepted: make(map[outcome]bool), repeats: repeats,
 	}
 	if s.keyed = rng.IntN(3) == 0; s.keyed {
 		tasks += rng.IntN(12)
@@ -186,7 +183,7 @@ func (s *story) submit() {
 			t.DueAt = s.now + 1 + s.rng.Int64N(60_000)
 		}
 		records = append(records, t)
-		if s.copies && s.rng.IntN(6) == 0 {
+		if s.repeats && s.rng.IntN(6) == 0 {
 			records = append(records, t)
 		}
 	}
@@ -196,7 +193,7 @@ func (s *story) submit() {
 		domain = records[0].Domain // never in a message that domains share
 	}
 	s.submitted(lane, domain, records)
-	if s.repeats && !keyed && s.rng.IntN(4) == 0 { // one on the shelf is not in memory
+	if s.repeats && !keyed && s.rng.IntN(4) == 0 {
 		s.submitted(lane, domain, records)
 	}
 }
@@ -271,7 +268,7 @@ func (s *story) fireTasks(due []*modelTask) {
 			r := cloneTask(&m.Task)
 			r.State, r.Before = taskstate.None, 0
 			records = append(records, r)
-			if s.copies && s.rng.IntN(6) == 0 {
+			if s.repeats && s.rng.IntN(6) == 0 {
 				records = append(records, r)
 			}
 		}
@@ -361,14 +358,6 @@ func (s *story) add(m *message, ev taskstate.Event) {
 
 var storyPaths = []*taskstate.Path{nil, nil, taskstate.NewPath("type/send"), taskstate.NewPath("domain", "type/send")}
 
-// codeOf is the code of a verdict; where the attempt is kept, it tells until when.
-func codeOf(v *taskstate.Verdict) fault.Code {
-	if v.RetryAt > 0 {
-		return fault.Code(fmt.Sprintf("kept, %d failures, again at %d", v.Failures, v.RetryAt))
-	}
-	return v.Code
-}
-
 // fencedMark is behind the code of what a newer owner of the shard has fenced.
 const fencedMark fault.Code = " fenced"
 
@@ -423,10 +412,6 @@ func (s *story) decide(ev *taskstate.Event, msg *message, w *want) {
 		w.code = taskstate.ApplyToEarlierStay(&m.Task, ev).Code
 		return
 	}
-	if ev.Kind == taskstate.Started && msg.shard == 0 && active(m.State) && s.shards[m.own()].epoch > 0 {
-		w.code = fault.Stale + fencedMark
-		return
-	}
 	was, own := m.State, *ev
 	own.Seq, own.At = msg.seq, msg.at
 	v, fx := taskstate.Apply(&m.Task, &own, msg.at)
@@ -436,7 +421,7 @@ func (s *story) decide(ev *taskstate.Event, msg *message, w *want) {
 	if m.State.Finished() && m.endedAt == 0 {
 		m.endedAt = msg.seq
 	}
-	w.code = codeOf(&v)
+	w.code = v.Code
 	if v.Code == "" && !ev.Kind.Command() {
 		s.accepted[outcomeOf(ev)] = true
 	}
@@ -446,7 +431,7 @@ func (s *story) decide(ev *taskstate.Event, msg *message, w *want) {
 		if at := uint16(msg.shard); at != m.own() {
 			m.Attempt.Shard = at
 		}
-	case v.Code == "" && (m.State != taskstate.Running || ev.Kind == taskstate.Heartbeat || v.RetryAt > 0):
+	case v.Code == "" && (m.State != taskstate.Running || ev.Kind == taskstate.Heartbeat):
 		m.granted = nil
 	}
 	if m.State != was || fx != (taskstate.Effects{}) {

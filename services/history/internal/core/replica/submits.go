@@ -15,21 +15,15 @@ func (r *Replica) submits(in *Submits, now Now, fx *Effects) {
 	}
 	account.Read(in.Seq, len(in.Tasks), in.Bytes, r.floorFor(in.Tasks), in.Domain)
 	pos := ids.NewPosition(in.Seq, in.Lane)
-	if in.Domain == "" && r.lagging {
+	if in.Domain == "" {
 		pos = pos.InShared()
 	}
-	var shelved []ids.TaskID
 	for i, e := range in.Tasks {
 		e.index, e.arrivedAt, e.shared = int32(i), in.At, in.Domain == ""
 		e.Before, e.Position = e.Position, pos
 		e.State = taskstate.None
 		e.Extra = e.Extra.LiesAt(in.Seq, i)
 		r.charge(e)
-		if len(r.pages) > 0 && (r.onShelf(e) != nil || slices.Contains(shelved, e.ID)) {
-			shelved = append(shelved, e.ID)
-			r.drop(e)
-			continue
-		}
 		r.arrive(e, now, fx)
 	}
 	fx.Counts.SubmitBatches++
@@ -65,7 +59,7 @@ func (r *Replica) arrive(e *Entry, now Now, fx *Effects) {
 	case r.unread(e.Before, e.Domain):
 		r.demand(e.Before, e.Domain, true)
 		r.hold(e)
-	case r.isHeld(e.ID, e.Before), known == nil && r.wantBefore(e):
+	case r.isHeld(e.ID, e.Before):
 		r.hold(e)
 	case known == nil || known.left:
 		r.admit(e, now, fx)
@@ -89,7 +83,6 @@ func (r *Replica) arrive(e *Entry, now Now, fx *Effects) {
 // twice, the original of a carried task.
 func (r *Replica) drop(e *Entry) {
 	e.left = true
-	delete(r.notOn, e)
 	r.charge(e)
 	r.windowOf(e).Done(e.Position.Seq())
 }
@@ -115,7 +108,6 @@ func (r *Replica) letGo(id ids.TaskID, now Now, fx *Effects) {
 // admit takes a stay in, and then what came before it.
 func (r *Replica) admit(e *Entry, now Now, fx *Effects) {
 	early := r.early.take(e.ID)
-	delete(r.notOn, e)
 	r.tasks[e.ID] = e
 	e.since = r.eventAt
 	for _, h := range early {
@@ -152,7 +144,6 @@ func (r *Replica) carryOut(e *Entry, did taskstate.Effects, cause uint64, now No
 	if did.Trigger && e.State == taskstate.Ready {
 		r.trigger(e, now, fx)
 	}
-	r.noteBlocked(e)
 	if !did.Park && !did.Finish {
 		return
 	}
@@ -213,10 +204,6 @@ func (r *Replica) recovered(in Recovered, now Now, fx *Effects) {
 	}
 	for _, e := range r.inLine(func(e *Entry) bool { return e.State.Finished() || e.State == taskstate.Waiting }) {
 		r.dispatch(e, now)
-	}
-	for _, p := range r.sortedPages() {
-		r.dropUnneeded(p)
-		r.putAway(p)
 	}
 	for _, id := range r.early.ids() {
 		if e := r.tasks[id]; e == nil || e.left {

@@ -154,20 +154,7 @@ const idleMax = 1024
 func (r *Replica) stepOut(e *Entry) {
 	c := e.column
 	e.column = nil // it is kept for some time, and must not keep its tasklist
-	r.fewer(c, 1)
-}
-
-// cameBefore takes back that e, which has come back from the shelf, counts as one that has come.
-func (r *Replica) cameBefore(e *Entry) {
-	e.column.list.came--
-	if g := e.column.of; g != nil {
-		g.Came--
-	}
-}
-
-// fewer takes tasks out of a column.
-func (r *Replica) fewer(c *column, tasks int) {
-	if c.tasks -= tasks; c.tasks > 0 || c.idle {
+	if c.tasks--; c.tasks > 0 || c.idle {
 		return
 	}
 	c.idle = true

@@ -15,9 +15,9 @@ import (
 // dump is all that two owners have to agree about.
 func dump(t *taskstate.Task) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "redriven=%+v %s %s v%d failures=%d lost=%d back=%d parkings=%d pos=%d/%s due=%d ready=%d finished=%d attempt=%+v result=%q err=%q/%q cancel=%v/%q expiry=%v kept=%+v",
+	fmt.Fprintf(&b, "redriven=%+v %s %s v%d failures=%d lost=%d back=%d parkings=%d pos=%d/%s due=%d ready=%d finished=%d attempt=%+v result=%q err=%q/%q cancel=%v/%q expiry=%v",
 		t.Redriven(), t.ID, t.State, t.Version, t.Failures, t.Lost, t.HandedBack, t.Parkings, t.Position.Seq(), t.Position.Lane(), t.DueAt, t.ReadyAt, t.FinishedAt,
-		t.Attempt, t.Result.Data, t.ErrMessage, t.ErrType, t.CancelRequested, t.CancelReason, t.Expiry(), t.Kept())
+		t.Attempt, t.Result.Data, t.ErrMessage, t.ErrType, t.CancelRequested, t.CancelReason, t.Expiry())
 	for _, s := range t.Steps {
 		fmt.Fprintf(&b, "\n    %+v", s)
 	}
@@ -40,9 +40,7 @@ type stored struct {
 // world is the log and the stores that the lives of one partition share.
 type world struct {
 	rng *rand.Rand
-	// queues: the cluster's log version has queues.
-	queues bool
-	log    []*message
+	log []*message
 	// visible is how many messages of the log have been appended by now.
 	visible int
 	archive map[Stay]*stored
@@ -55,18 +53,16 @@ type world struct {
 	timerSeq   uint64
 	saved      Checkpoint
 	// story is what the log is of; nil = of nothing that is known.
-	story *story
-	// unsaid are pages of which an event may still say that they are written.
-	unsaid   []*message
+	story    *story
 	answers  map[uint64]map[int]fault.Code
 	released map[string]bool
 	trace    []string
 }
 
-func newWorld(rng *rand.Rand, s *story, queues bool) *world {
+func newWorld(rng *rand.Rand, s *story) *world {
 	return &world{
 		rng: rng, log: slices.Clone(s.log), archive: make(map[Stay]*stored), letters: make(map[ids.TaskID]*stored), timer: make(map[Stay]*stored),
-		queues: queues, story: s,
+		story: s,
 		taken: make(map[ids.TaskID]bool), answers: make(map[uint64]map[int]fault.Code), released: make(map[string]bool),
 	}
 }
@@ -81,11 +77,10 @@ type life struct {
 	// liveFrom is the log's position of events at which it began to answer.
 	liveFrom uint64
 	// What is under way: done in the store, and not reported.
-	jobs     [4][]*Entry
-	busy     [4]bool
-	storedAt [4]uint64
-	written  [4]bool
-	pages    []uint64
+	jobs     [3][]*Entry
+	busy     [3]bool
+	storedAt [3]uint64
+	written  [3]bool
 	searches []Search
 	found    []*Found
 	spent    []Letter
@@ -153,13 +148,6 @@ func (m *message) input() Input {
 		task.Before = 0
 		in.Carried[i] = &Carried{Entry: &Entry{Task: task}, AsOf: c.asOf, Granted: c.granted}
 	}
-	if m.says != nil {
-		in.Page = m.says.seq
-		if !m.says.deleted {
-			in.OnPage = m.says.onPage()
-		}
-		in.Events, in.Carried = nil, nil
-	}
 	return in
 }
 
@@ -178,7 +166,6 @@ func (l *life) check() {
 }
 
 func (l *life) flush() {
-	l.r.shelveAt = 0
 	l.r.Flush(l.now, &l.fx)
 	l.take()
 	l.fx.Reset()
@@ -189,8 +176,7 @@ func (l *life) flush() {
 func (l *life) take() {
 	fx := &l.fx
 	defer func() {
-		fx.Archive, fx.Park, fx.Append, fx.Shelve, fx.Save = nil, nil, nil, nil, nil
-		fx.Pages = fx.Pages[:0]
+		fx.Archive, fx.Park, fx.Append, fx.Save = nil, nil, nil, nil
 		fx.ParkLetters, fx.Letters = nil, nil
 		fx.Searches, fx.Answers = fx.Searches[:0], fx.Answers[:0]
 	}()
@@ -209,11 +195,6 @@ func (l *life) take() {
 		l.begin(JobAppend, nil)
 		l.propose(fx.Append)
 	}
-	if fx.Shelve != nil {
-		l.begin(JobShelve, nil)
-		l.shelve(fx.Shelve)
-	}
-	l.pages = append(l.pages, fx.Pages...)
 	if fx.Save != nil {
 		l.save, l.sent = fx.Save, false
 	}
@@ -232,7 +213,7 @@ func (l *life) take() {
 			if _, ok := codes[a.First+i]; ok {
 				panic(fmt.Sprintf("event %d of message %d is answered twice", a.First+i, asked))
 			}
-			codes[a.First+i] = codeOf(&v.Verdict)
+			codes[a.First+i] = v.Code
 			if v.Fenced {
 				codes[a.First+i] += fencedMark
 			}
@@ -305,7 +286,7 @@ func (l *life) write(kind JobKind) {
 			put(l.timer, Stay{e.ID, e.Parkings}, l.timerSeq, &e.Task)
 		}
 	}
-	l.storedAt = [4]uint64{l.archiveSeq, l.timerSeq}
+	l.storedAt = [3]uint64{l.archiveSeq, l.timerSeq}
 }
 
 // drop deletes letters.

@@ -29,8 +29,6 @@ const (
 	Changed Kind = 14
 	// Redrove: an operator brings a dead letter back.
 	Redrove Kind = 16
-	// Shelved is about a page of the shelf and not about a task.
-	Shelved Kind = 18
 	// Skipped: an operator makes the first task of an order key a dead letter. Unblocked: he gives the one that blocks it another attempt.
 	Skipped   Kind = 20
 	Unblocked Kind = 21
@@ -70,10 +68,8 @@ type Event struct {
 	Domain string
 	// Worker gets the attempt of a grab.
 	Worker *Worker
-	// Limits are those that a slot was booked in for a grab. Booked without them: the limit of the
-	// task's type, as log version 1 has it.
+	// Limits are those that a slot was booked in for a grab.
 	Limits *Path
-	Booked bool
 	// Poll is the poll that a grab is for: an index into the polls of its message, plus one; 0 = not known.
 	Poll uint32
 	// Undelivered: the attempt that expired may never have reached its worker.
@@ -93,9 +89,6 @@ type Event struct {
 	DelayMS      int64
 	// Snooze: the attempt that ended did not fail, and the next one comes after DelayMS.
 	Snooze bool
-	// Keep: the worker of an attempt that failed would try again in place. Failures is how many it knew of when this try began.
-	Keep     bool
-	Failures int32
 	// Update is what a Changed event changes, or names the request of a Skipped or an Unblocked one. Seq is its place in the log, At when the log took
 	// it, Unix ms.
 	Update *Update
@@ -142,9 +135,6 @@ type Verdict struct {
 	Revision uint64
 	// Final: what became of it is not known, nor will a repeat tell.
 	Final bool
-	// RetryAt: the worker keeps the attempt that failed, and tries again at this time, Unix ms; 0 = it does not. Failures is how many there are.
-	RetryAt  int64
-	Failures int32
 }
 
 func refuse(code fault.Code, message string) (Verdict, Effects) {

@@ -19,8 +19,6 @@ type Extra struct {
 	Order *Order
 	// Batch is the batch that it is a member of; nil = none.
 	Batch *Batch
-	// Kept is what its tries in place have left; nil = there was none.
-	Kept *Kept
 }
 
 // Unique is what the log says about the unique key of a task.
@@ -41,7 +39,7 @@ func (x *Extra) LiesAt(seq uint64, i int) *Extra {
 	}
 	var own *Extra
 	if o := x.Order; o != nil {
-		own = x.withOrder(&Order{Key: o.Key, Index: uint32(i), Blocks: o.Blocks, Parks: o.Parks})
+		own = x.withOrder(&Order{Key: o.Key, Index: uint32(i), Blocks: o.Blocks})
 	} else {
 		own = new(*x)
 	}

@@ -9,8 +9,8 @@ type Order struct {
 	// Turn: its owner knows that every task of the key with an earlier place has ended, or an attempt of it has begun, which proves
 	// that. What the log decides does not depend on it.
 	Turn bool
-	// Blocks: where the task would be dead, it blocks its key instead. Blocked: it does. Parks: all behind it is shelved then.
-	Blocks, Blocked, Parks bool
+	// Blocks: where the task would be dead, it blocks its key instead. Blocked: it does.
+	Blocks, Blocked bool
 }
 
 // withOrder is x with another order key, o. Both lie in one piece of memory, since each task with a key gets it twice.

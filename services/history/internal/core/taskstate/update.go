@@ -28,7 +28,7 @@ type Update struct {
 	HasPayload bool
 	// Request names the request that it came with; 0 = none.
 	Request uint64
-	// Since is a time before which the log has no copy of its event, Unix ms; 0 = not known, of an older log version.
+	// Since is a time before which the log has no copy of its event, Unix ms; 0 = not known.
 	Since int64
 	// SoleUntil is a time up to which the log has this event and no other copy, Unix ms; 0 = there may be others at any time since Since.
 	SoleUntil int64
@@ -43,7 +43,6 @@ type Whole struct {
 	Cost           int32
 	UniqueForMS    int64
 	OrderBlocks    bool
-	OrderParks     bool
 	Trace          string
 }
 
@@ -248,9 +247,9 @@ func changeRunning(t *Task, e *Event, now int64) (Verdict, Effects) {
 	t.change(e, now)
 	switch {
 	case u.Policy != nil && u.Policy.StartToCloseMS != 0:
-		a.DeadlineAt = t.running(now) + u.Policy.StartToCloseMS
+		a.DeadlineAt = now + u.Policy.StartToCloseMS
 	case cut: // by the time of the task, which may be more now
-		a.DeadlineAt = max(a.DeadlineAt, t.tryAt()+t.Policy.StartToCloseMS)
+		a.DeadlineAt = max(a.DeadlineAt, a.StartedAt+t.Policy.StartToCloseMS)
 	}
 	if by := t.Expiry().FinishBy; by > 0 {
 		a.DeadlineAt = min(a.DeadlineAt, by)
@@ -319,7 +318,7 @@ func (t *Task) replace(e *Event, now int64) {
 	}
 	if x.Order != nil {
 		order := *x.Order
-		order.Blocks, order.Parks = u.Whole.OrderBlocks, u.Whole.OrderParks
+		order.Blocks = u.Whole.OrderBlocks
 		x.Order = &order
 	}
 	t.changed(e, now, "replaced by a submit with its unique key")
@@ -351,12 +350,11 @@ func (t *Task) changePolicy(set *Policy) (named []string) {
 	p.MaxAttempts = cmp.Or(set.MaxAttempts, p.MaxAttempts)
 	p.InitialIntervalMS = cmp.Or(set.InitialIntervalMS, p.InitialIntervalMS)
 	p.Backoff = cmp.Or(set.Backoff, p.Backoff)
-	p.MaxIntervalMS = cmp.Or(set.MaxIntervalMS, p.MaxIntervalMS)
+	p.MaxIntervalMS = cmp.Or(set.MaxIntervalMS, max(p.MaxIntervalMS, set.InitialIntervalMS))
 	p.StartToCloseMS = cmp.Or(set.StartToCloseMS, p.StartToCloseMS)
 	p.HeartbeatTimeoutMS = cmp.Or(set.HeartbeatTimeoutMS, p.HeartbeatTimeoutMS)
 	p.MaxDeliveries = cmp.Or(set.MaxDeliveries, p.MaxDeliveries)
 	p.Jitter, p.OnLost, p.OnTimeout = cmp.Or(set.Jitter, p.Jitter), cmp.Or(set.OnLost, p.OnLost), cmp.Or(set.OnTimeout, p.OnTimeout)
-	p.PinnedForMS = cmp.Or(set.PinnedForMS, p.PinnedForMS)
 	p.Rules = set.Rules.over(p.Rules)
 	t.Policy = &p
 	if set.StartToCloseMS != 0 {

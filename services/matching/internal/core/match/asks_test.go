@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -145,29 +144,5 @@ func TestWhoWaitsForSlotsAsksOthersForTheirEntries(t *testing.T) {
 	w.run(2 * time.Second)
 	if len(w.restores) != 1 || w.restores[0].Domain != "d" || len(w.restores[0].Limits) != 1 || w.restores[0].Limits[0] != table.TypeRef("a") {
 		t.Fatalf("others were asked for %+v", w.restores)
-	}
-}
-
-// Without fences a new owner asks a second time, when grabs of an older one have reached the log. What
-// it finds then is reported to the tables.
-func TestWithoutFencesWhatIsFoundLaterIsTold(t *testing.T) {
-	o := alone(t, 1, func(c *Config) { c.Fences = false })
-	o.catalog.limits["d/a"] = 2
-	o.step(0, Inputs{Limits: []string{"d"}})
-	o.reply()
-	o.step(0, o.called())
-	for range recountAfter/sweepEvery - 1 {
-		if o.step(sweepEvery, Inputs{}); len(o.fx.Asks) != 0 || o.fx.Wake > o.now.Mono+sweepEvery {
-			t.Fatalf("%+v; it wakes in %v", o.fx.Asks, o.fx.Wake-o.now.Mono)
-		}
-	}
-	if o.step(sweepEvery, Inputs{}); kinds(o.fx.Asks, AskBookings) != 1 || kinds(o.fx.Asks, AskRunning) != 1 {
-		t.Fatalf("%+v", o.fx.Asks)
-	}
-	id := ids.NewTaskID(time.UnixMilli(1), 0, 1)
-	path := []table.Ref{table.TypeRef("a")}
-	o.reply(Held{Domain: "d", Type: "a", Path: path, Member: ids.Booking(id, 1), DeadlineMS: o.now.MS + 60_000})
-	if len(o.fx.Calls) != 1 || len(o.fx.Calls[0].Stances) != 1 || o.fx.Calls[0].Stances[0].Held != 1 {
-		t.Fatalf("the tables were sent %+v", o.fx.Calls)
 	}
 }

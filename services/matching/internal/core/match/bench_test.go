@@ -53,7 +53,7 @@ type bench struct {
 
 func newBench(polls, most int, limit few) *bench {
 	cfg := Config{
-		Shards: 1, Partitions: 2, Epoch: 1, Fences: true, Seed: 1, AnswerBytesMax: 900 << 10,
+		Shards: 1, Partitions: 2, Epoch: 1, Seed: 1, AnswerBytesMax: 900 << 10,
 		PollsMax: 10_000, GrabEventsMax: 1000, GrabsInFlight: 1, PopMax: 1000,
 	}
 	b := &bench{in: &Inputs{}, to: &Inputs{}, tables: table.New(), task: make([]byte, 400)}

@@ -74,7 +74,7 @@ func (s *Shard) call(d *domain) {
 	d.due = nil
 	for _, l := range due {
 		switch {
-		case !l.known(), l.rated() && (!l.lined || l.waiters.any()): // of a rate only this is said: that nothing waits in its line any more
+		case !l.known(), l.rated() && l.unused == 0 && (!l.lined || l.waiters.any()): // of a rate only this is said: starts that come back, and that nothing waits in its line any more
 			l.due = false
 		case l.counting() && l.of != nil: // the tables learn of it when it is counted
 			l.due = false

@@ -37,7 +37,7 @@ func TestR41ACopyOfARefusedGrabIsHandedBack(t *testing.T) {
 		var fx Effects
 		now := Now{Mono: time.Hour, MS: 1}
 		cfg := Config{
-			Shards: 1, Partitions: 1, Epoch: 1, Fences: true, AnswerBytesMax: 1000, PollsMax: 10, GrabEventsMax: 10, GrabsInFlight: 1, PopMax: 10,
+			Shards: 1, Partitions: 1, Epoch: 1, AnswerBytesMax: 1000, PollsMax: 10, GrabEventsMax: 10, GrabsInFlight: 1, PopMax: 10,
 		}
 		s := New(cfg, unlimited{}, now)
 		var backs []HandBack

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 var faultsFlag = flag.Int("match.faults", 1000, "how many faults TestI8_FaultsLeakNoSlotAndOverbookNone waits for")
@@ -165,8 +166,8 @@ func (w *world) checkFree() {
 //	go test ./services/matching/internal/core/match -run TestI8_FaultsLeak -match.faults 100000 -timeout 2h -v
 func TestI8_FaultsLeakNoSlotAndOverbookNone(t *testing.T) {
 	want, all, kinds := *faultsFlag, faults{}, map[string]bool{}
-	if testing.Short() {
-		want = min(want, 600)
+	if testkit.Quick() {
+		want = min(want, 200)
 	}
 	seeds, granted, booked, freed := uint64(0), 0, 0, 0
 	for seed := uint64(1000); all.sum() < want && !t.Failed(); seed++ {

@@ -6,15 +6,14 @@ import (
 )
 
 // give gives the triggers of a chunk to waiting polls, first come first served. It returns those
-// for which there is none, and how many grabs it made.
-func (s *Shard) give(l *list, c table.Chunk, path *path) (left []byte, n int) {
+// for which there is none, and how many grabs it made. Starts of rates were taken for all of them.
+func (s *Shard) give(l *list, c table.Chunk, path *path, rates []*limit) (left []byte, n int) {
 	if l.sets[""] == 0 && l.takers[c.Type] == 0 {
 		return c.Triggers, 0
 	}
-	from := &origin{list: l, Column: c.Column, readyAt: c.ReadyAt, rank: c.Rank, cost: c.Cost, at: s.now.Mono}
+	from := &origin{list: l, Column: c.Column, readyAt: c.ReadyAt, rank: c.Rank, cost: c.Cost, rates: rates, at: s.now.Mono}
 	if path != nil {
 		from.path, from.scarce = path.refs, path.find((*limit).scarce) != nil
-		from.rated = path.rated()
 	}
 	p, room := l.queue.taker(c.Type, s.cfg.AnswerBytesMax)
 	for i := 0; i < len(c.Triggers); i += ids.TriggerBytes {
@@ -29,6 +28,8 @@ func (s *Shard) give(l *list, c table.Chunk, path *path) (left []byte, n int) {
 			if room--; room == 0 { // it waits for its grabs
 				l.queue.remove(p)
 			}
+		} else {
+			s.unstart(rates, c.Starts(), s.now.Mono)
 		}
 	}
 	return nil, n
@@ -70,6 +71,7 @@ func (s *Shard) grab(p *poll, from *origin, path *path, packed []byte) bool {
 func (s *Shard) ungrab(g *grab) {
 	s.doubles.forget(g.trigger)
 	s.unhold(g)
+	g.unstart(s)
 	s.detach(g)
 	g.from.list.undecided--
 }
@@ -83,6 +85,11 @@ func (s *Shard) unhold(g *grab) {
 			s.release(lim, m)
 		}
 	}
+}
+
+// unstart gives back the starts of rates that were taken for a grab.
+func (g *grab) unstart(s *Shard) {
+	s.unstart(g.from.rates, max(g.from.cost, 1), g.from.at)
 }
 
 // detach has a poll not wait for a grab.
@@ -199,9 +206,7 @@ func (s *Shard) publish(b *batch) {
 	b.sentAt = s.now.Mono
 	b.copies++
 	out := b.out
-	if s.cfg.Fences {
-		out.Delivered = l.delivered
-	}
+	out.Delivered = l.delivered
 	l.reported, l.reportedAt, l.news = l.delivered, s.now.Mono, false
 	s.fx.Batches = append(s.fx.Batches, out)
 }
@@ -228,12 +233,11 @@ func (s *Shard) handOver() {
 		for l.open && l.stopping == 0 && len(l.stops) > 0 {
 			s.sendStops(l)
 		}
-		if l.news && s.cfg.Fences && (s.now.Mono-l.reportedAt >= heardAfter || s.drain.on) {
+		if l.news && (s.now.Mono-l.reportedAt >= heardAfter || s.drain.on) {
 			b := &batch{}
 			l.add(b, s.now.Mono)
 			s.publish(b)
 		}
-		l.news = l.news && s.cfg.Fences
 	}
 }
 

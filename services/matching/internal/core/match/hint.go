@@ -157,15 +157,18 @@ func (s *Shard) match() {
 // matchTaken gives what was taken from a table to polls. What no poll wants any more, or has
 // no slot of a limit that is new, goes back.
 func (s *Shard) matchTaken(t *taken) {
+	rates := t.path.starts()
 	if t.withhold(s) {
+		s.unstart(rates, t.chunk.Len()*t.chunk.Starts(), s.now.Mono)
 		return
 	}
 	left := t.chunk.Triggers
 	if p := s.pathOf(t.list, t.chunk.Column); !s.drain.on && p.paused() == nil && p.within(t.path) && !t.list.unknownGroups(t.chunk.Column) {
-		left, _ = s.give(t.list, t.chunk, p)
+		left, _ = s.give(t.list, t.chunk, p, rates)
 	}
 	if len(left) > 0 {
 		t.chunk.Drop(t.chunk.Len() - len(left)/ids.TriggerBytes)
+		s.unstart(rates, t.chunk.Len()*t.chunk.Starts(), s.now.Mono)
 		s.arrivals = append(s.arrivals, arrival{Chunk: t.chunk, list: t.list})
 	}
 }
@@ -175,7 +178,7 @@ func (s *Shard) matchArrival(a *arrival) {
 	if p, n := s.direct(a.list, a.Column); n > 0 {
 		part := a.Chunk
 		part.Triggers = a.Triggers[:min(n, a.Len())*ids.TriggerBytes]
-		left, given := s.give(a.list, part, p)
+		left, given := s.give(a.list, part, p, nil)
 		s.fx.Counts.SyncMatches += int64(given)
 		s.useAll(p, given)
 		a.drop((len(part.Triggers) - len(left)) / ids.TriggerBytes)

@@ -221,7 +221,7 @@ func (o *owner) checkBatch(b *Batch) {
 	}
 	o.sent[at] = text
 	o.numbers[b.Partition] = max(b.Number, o.numbers[b.Partition])
-	if o.s.cfg.Fences && b.Number == 1 != b.Fence {
+	if b.Number == 1 != b.Fence {
 		o.w.t.Fatalf("batch %v is a fence: %v", at, b.Fence)
 	}
 	for n := uint64(1); n <= b.Delivered; n++ {
@@ -266,7 +266,7 @@ func (o *owner) checkGrab(g *Grab) {
 func (w *world) decide(o *owner, b *Batch) Verdicts {
 	v := Verdicts{Partition: b.Partition, Batch: b.Number}
 	at := w.partitions[b.Partition]
-	stale := o.s.cfg.Fences && o.epoch < at.fences[o.shard]
+	stale := o.epoch < at.fences[o.shard]
 	if b.Fence {
 		at.fences[o.shard] = max(at.fences[o.shard], o.epoch)
 		return Verdicts{b.Partition, b.Number, 0, []Verdict{{Fenced: stale}}}
@@ -291,6 +291,9 @@ func (w *world) decide(o *owner, b *Batch) Verdicts {
 				w.t.Fatalf("an attempt was handed back that a worker has")
 			}
 			o.outstanding[[2]uint64{uint64(b.Partition), t.owner[1]}]--
+			for _, key := range w.covering(t) { // it did not start
+				w.starts[key] -= max(t.cost, 1)
+			}
 			w.over(t, "ready")
 			w.trigger(t)
 			v.All = append(v.All, Verdict{})

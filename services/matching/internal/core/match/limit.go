@@ -61,6 +61,8 @@ type limit struct {
 	rings  [rings]int
 	// booked counts the slots booked since the last report to the tables.
 	booked int
+	// unused counts the starts of a rate that are to be given back.
+	unused int
 	// slack: in turn.slack. ripens: in turn.ripening; of a rate, the next attempt may start at freeAt.
 	// lined: the shard stands in the line of a rate.
 	slack, ripens, lined bool
@@ -135,7 +137,9 @@ func (s *Shard) stance(l *limit) table.Stance {
 	keeps, asks := s.lease(l)
 	l.booked = 0
 	if l.rated() {
-		return table.Stance{Ref: l.Ref, Rate: l.Rate, Shadow: l.Shadow}
+		st := table.Stance{Ref: l.Ref, Rate: l.Rate, Unused: l.unused, Shadow: l.Shadow}
+		l.unused = 0
+		return st
 	}
 	if l.PerGroup {
 		return table.Stance{Ref: l.Ref, PerGroup: table.PerGroup{Count: l.perGroup.count, Complete: l.complete()}}

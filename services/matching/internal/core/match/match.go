@@ -14,8 +14,6 @@ type Config struct {
 	Shard, Shards, Partitions int
 	// Epoch is this ownership's, from 1.
 	Epoch uint64
-	// Fences: the cluster's log version knows fences, and attempts that are not delivered.
-	Fences bool
 	// Seed makes nonces and ids of answers: two owners of one shard never have the same.
 	Seed uint64
 	// AnswerBytesMax bounds the tasks of one answer, in encoded bytes.
@@ -52,8 +50,6 @@ const (
 	repeatWithin = 5 * time.Second
 	// startWait is how long the first fence waits for what other partitions have to send again.
 	startWait = time.Second
-	// recountAfter is when grabs of an older owner are in the log that was not fenced.
-	recountAfter = 2 * time.Second
 	// tellAfter is how long the tables may count slots that are not in use any more, if
 	// no one waits for them.
 	tellAfter = 50 * time.Millisecond
@@ -134,10 +130,8 @@ type Shard struct {
 	asks    asks
 	answers answers
 	doubles doubles
-	// interests are the frontends whose visits found nothing.
-	interests interests
-	start     start
-	drain     drain
+	start   start
+	drain   drain
 	// calls counts the calls to the tables, counted the counts of limits that count per group, ahead the triggers read ahead.
 	calls   uint64
 	counted uint64
@@ -180,7 +174,7 @@ func New(cfg Config, catalog Catalog, now Now) *Shard {
 	}
 	s.answers = answers{byID: map[uint64]*sentAnswer{}, byInbox: map[string]*sentAnswer{}, last: s.dice.Uint64()}
 	for p := range s.lanes {
-		s.lanes[p] = &lane{partition: p, open: !cfg.Fences, inFlightMax: cfg.GrabsInFlight, eventsMax: cfg.GrabEventsMax}
+		s.lanes[p] = &lane{partition: p, inFlightMax: cfg.GrabsInFlight, eventsMax: cfg.GrabEventsMax}
 	}
 	return s
 }
@@ -300,7 +294,7 @@ func (fx *Effects) reset() {
 	*fx = Effects{
 		Answers: fx.Answers[:0], Refusals: fx.Refusals[:0], Moves: fx.Moves[:0], Batches: fx.Batches[:0], Calls: fx.Calls[:0],
 		Opens: fx.Opens[:0], Drops: fx.Drops[:0], Asks: fx.Asks[:0], Freed: fx.Freed[:0], Restore: fx.Restore[:0],
-		Hungry: fx.Hungry[:0], Branches: fx.Branches[:0], Loads: fx.Loads[:0], PollsWanted: fx.PollsWanted[:0], Acks: fx.Acks[:0], Traced: fx.Traced[:0], Decided: fx.Decided[:0],
+		Hungry: fx.Hungry[:0], Branches: fx.Branches[:0], Loads: fx.Loads[:0], Acks: fx.Acks[:0], Traced: fx.Traced[:0], Decided: fx.Decided[:0],
 	}
 }
 

@@ -43,7 +43,6 @@ package match
 //	answers without bound, JSON as large                TestAnswersAreBounded
 //	polls try forever, or not once more                TestExpiredPollWaitsForVerdicts, TestPollWithoutTimeLooksOnce
 //	two calls of a domain at once                       call, in world_test.go
-//	no second count without fences                      TestWithoutFences
 //	a question is not repeated, or a second one missed  TestQuestionsAreRepeated, TestRetriggersAreJoined
 //	a raised limit is not tried, a dropped one not reported TestLimitIsRaisedAndLowered, TestEntriesAreKeptFresh
 //	nothing is forgotten                                TestLimitOfUnknownDomain, checkEmpty

@@ -7,11 +7,29 @@ import (
 )
 
 // A rate is a limit without slots: nothing is held, counted or given back. The tables keep one number for all shards, by which they say when
-// the attempt may start that is next; one may use several starts. Until then tasklists wait for it as for a slot; then it is tried for the first of them. What a call takes is
-// used up, also where history refuses the attempt.
+// the attempt may start that is next; one may use several starts. Until then tasklists wait for it as for a slot; then it is tried for the first of them. What a call took for
+// attempts that did not start is given back.
 
 // rateRest is how long a shard waits for more starts than one, so that a call is not made for each: at most half of a burst, which is not lost.
 const rateRest = 10 * time.Millisecond
+
+// unusedMax is how old a start may be that is given back. So much later than the rate says may another attempt start with it, as may one
+// whose grab takes so long.
+const unusedMax = time.Second
+
+// unstart gives back starts that were taken at a time: what they were for is stale, a duplicate, or goes back.
+func (s *Shard) unstart(rates []*limit, starts int, at time.Duration) {
+	if s.now.Mono-at >= unusedMax {
+		return
+	}
+	for _, l := range rates {
+		if !l.Shadow && l.known() {
+			l.unused += starts
+			s.unblock(l)
+			s.dueLimit(l)
+		}
+	}
+}
 
 // learnRate learns how a rate stands after a call.
 func (s *Shard) learnRate(l *limit, st *table.LimitState, blocked table.BlockedWhy) {

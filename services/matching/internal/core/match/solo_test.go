@@ -35,7 +35,7 @@ func alone(t *testing.T, partitions int, change ...func(*Config)) *solo {
 func aloneAt(t *testing.T, begins time.Duration, partitions int, change ...func(*Config)) *solo {
 	t.Helper()
 	cfg := Config{
-		Shards: 1, Partitions: partitions, Epoch: 1, Fences: true, AnswerBytesMax: 100_000, PollsMax: 100, GrabEventsMax: 10,
+		Shards: 1, Partitions: partitions, Epoch: 1, AnswerBytesMax: 100_000, PollsMax: 100, GrabEventsMax: 10,
 		GrabsInFlight: 1, PopMax: 10,
 	}
 	for _, f := range change {

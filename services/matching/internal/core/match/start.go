@@ -19,8 +19,6 @@ type start struct {
 	// found are grants to be sent again, by inbox; order is that of the inboxes.
 	found map[string]*Answer
 	order []string
-	// recountAt is when attempts are counted once more, where there are no fences.
-	recountAt time.Duration
 }
 
 // begin does what is left of the start.
@@ -29,17 +27,11 @@ func (s *Shard) begin() {
 	if !st.begun {
 		st.begun = true
 		st.found = map[string]*Answer{}
-		if s.cfg.Fences {
-			st.left = len(s.lanes)
-			s.sendFences()
-		} else {
-			st.recountAt = s.now.Mono + recountAfter
-		}
+		st.left = len(s.lanes)
+		s.sendFences()
 		for p := range s.lanes {
 			s.asks.add(&question{Ask: Ask{Kind: AskBookings, Partition: p}})
-			if s.cfg.Fences {
-				s.asks.add(&question{Ask: Ask{Kind: AskUndelivered, Partition: p}})
-			}
+			s.asks.add(&question{Ask: Ask{Kind: AskUndelivered, Partition: p}})
 		}
 	}
 }
@@ -74,7 +66,7 @@ func (st *start) undelivered(_ int, grants []Undelivered) {
 // than startWait is sent when it comes: it is too late for most.
 func (s *Shard) redeliver() {
 	st := &s.start
-	ready := !s.cfg.Fences || st.fenced && (st.left == 0 || s.now.Mono-st.fencedAt >= startWait)
+	ready := st.fenced && (st.left == 0 || s.now.Mono-st.fencedAt >= startWait)
 	if !ready {
 		return
 	}
@@ -95,28 +87,5 @@ func (s *Shard) redeliver() {
 	st.order = nil
 	if !st.open {
 		st.open, s.fx.Open = true, true
-	}
-}
-
-// recount counts attempts once more. Without fences, an older owner may have had grabs
-// under way when they were counted first.
-func (s *Shard) recount() {
-	st := &s.start
-	if st.recountAt == 0 || s.now.Mono < st.recountAt {
-		return
-	}
-	for _, d := range s.inOrder {
-		for _, l := range d.met {
-			if l.auditing {
-				return // it is counted first
-			}
-		}
-	}
-	st.recountAt = 0
-	for p := range s.lanes {
-		s.asks.add(&question{Ask: Ask{Kind: AskBookings, Partition: p}})
-	}
-	for _, d := range s.inOrder {
-		s.audit(d, d.met, true)
 	}
 }

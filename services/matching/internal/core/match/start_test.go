@@ -171,41 +171,6 @@ func TestOvertakenStops(t *testing.T) {
 	}
 }
 
-// Without fences the shard is open at once, and counts attempts again when grabs of an older owner
-// must have arrived.
-func TestWithoutFences(t *testing.T) {
-	w := newWorld(t, 1, 1)
-	w.limits["d/a"] = 2
-	plain := func(c *Config) { c.Fences = false }
-	w.own(0, 1, plain)
-	w.ends = false
-	w.run(10 * ms)
-	w.wait("p", 1)
-	w.run(50 * ms)
-	w.delay = func() time.Duration { return 60 * ms }
-	w.ready("d", "l0", "a", 1, 1)
-	for n := len(w.batches); len(w.batches) == n; { // until the grab is on its way
-		w.run(ms)
-	}
-	w.kill(0)
-	w.delay = func() time.Duration { return ms }
-	o := w.own(0, 2, plain)
-	w.wait("other", 1, "x") // the domain is known, and counted too early
-	w.run(ms)
-	if !o.open {
-		t.Fatal("it is not open")
-	}
-	w.run(4 * time.Second)
-	for _, b := range w.batches {
-		if b.Fence || b.Delivered > 0 {
-			t.Fatalf("%+v", b)
-		}
-	}
-	if l := o.s.domains["d"].limits["type/a"]; w.running["d/a"] != 1 || len(l.held) != 1 {
-		t.Fatalf("%d run, %d are counted", w.running["d/a"], len(l.held))
-	}
-}
-
 // What has been delivered is reported with the next batch, or alone, once.
 func TestDeliveredIsTold(t *testing.T) {
 	w, _ := begun(t, 1)

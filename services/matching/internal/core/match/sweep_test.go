@@ -22,7 +22,6 @@ func TestTimesRelate(t *testing.T) {
 		{"a batch is repeated where its partition is silent", silentAfter, resendAfter},
 		{"what does not answer is not asked all the time", 100 * time.Millisecond, retryEvery},
 		{"an answer may be bounced after it counted as received", heardAfter, bouncedWithin},
-		{"grabs of an older owner arrive before attempts are counted again", resendAfter, recountAfter},
 		{"slots that are freed together are reported together", 0, tellAfter},
 		{"who waits in a line shows itself before it loses its place", lineEvery, table.LineStale},
 		{"slots in use are shown before they expire", refreshAfter, table.ExpiryAfter},

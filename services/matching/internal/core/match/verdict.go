@@ -77,6 +77,7 @@ func (s *Shard) decide(b *batch, i int, v *Verdict) {
 			return
 		}
 		s.unhold(g)
+		g.unstart(s)
 		if passes(fault.Code(v.Refused)) {
 			s.doubles.forget(g.trigger)
 		}
@@ -118,6 +119,9 @@ func (s *Shard) handedBack(b *batch, i int, v *Verdict) {
 	}
 	h.done = true
 	b.left--
+	if v.Refused == "" {
+		h.batch.grabs[h.i].unstart(s)
+	}
 	switch {
 	case fault.Code(v.Refused).Retryable():
 		s.takeBack(h.batch, h.i, h.confirms)

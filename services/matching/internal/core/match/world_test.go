@@ -165,7 +165,7 @@ func newWorld(t *testing.T, shards, partitions int) *world {
 		lease: 30 * time.Second, deaf: func(string) bool { return false }, failures: none(), ends: true,
 		lossy: func(*table.Call) (bool, bool) { return false, true }, group: func() string { return "" }, cost: func() int { return 0 },
 		rates: map[string]table.Rate{}, policies: map[string]OnFull{}, shadow: map[string]bool{}, changed: map[string]bool{}, tokens: map[table.Ref][]token{}, starts: map[string]int{},
-		spreading: spreading{spread: map[string]int{}, scales: map[string]bool{}, turn: map[string]int{}, mute: func(string) bool { return false }, fronts: map[string]*front{}},
+		spreading: spreading{spread: map[string]int{}, scales: map[string]bool{}, turn: map[string]int{}, mute: func(string) bool { return false }},
 	}
 	for range partitions {
 		w.partitions = append(w.partitions, &partition{fences: map[int]uint64{}})
@@ -181,7 +181,7 @@ func (w *world) after(d time.Duration, do func()) {
 // own makes a new owner of a shard.
 func (w *world) own(shard int, epoch uint64, change ...func(*Config)) *owner {
 	cfg := Config{
-		Shard: shard, Shards: w.shards, Partitions: len(w.partitions), Epoch: epoch, Fences: true, Seed: uint64(shard)<<32 | epoch,
+		Shard: shard, Shards: w.shards, Partitions: len(w.partitions), Epoch: epoch, Seed: uint64(shard)<<32 | epoch,
 		AnswerBytesMax: 100_000, PollsMax: 10_000, GrabEventsMax: 1000, GrabsInFlight: 1, PopMax: 1000,
 	}
 	for _, f := range change {
@@ -266,7 +266,9 @@ func (o *owner) carry(fx *Effects) {
 		o.move(m)
 	}
 	w.loads = append(w.loads, fx.Loads...)
-	w.news(fx)
+	for _, b := range fx.Branches {
+		w.after(w.delay(), func() { w.branch(b) })
+	}
 	for _, b := range fx.Batches {
 		o.batch(b)
 	}
@@ -436,7 +438,7 @@ func (o *owner) ask(a Ask) {
 			out.Holders = w.holders(&a)
 		default:
 			out.Held = w.held(a, o.shard)
-			out.Overtaken = o.s.cfg.Fences && o.epoch < w.partitions[a.Partition].fences[o.shard]
+			out.Overtaken = o.epoch < w.partitions[a.Partition].fences[o.shard]
 		}
 		reply(out)
 	})

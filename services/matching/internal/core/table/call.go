@@ -63,8 +63,10 @@ type Rate struct {
 // Stance is how one shard stands with one limit when it makes a call.
 type Stance struct {
 	Ref Ref
-	// Rate makes it a rate, if its EveryUS is not 0. It has no slots, so of the other fields only Ref and Shadow count.
+	// Rate makes it a rate, if its EveryUS is not 0. It has no slots, so of the other fields only Ref, Unused and Shadow count.
 	Rate Rate
+	// Unused is how many starts the shard took with earlier calls and gives back: the attempts did not start.
+	Unused int
 	// Max is how many attempts may run at once, at least 1.
 	Max int
 	// Held is how many slots this shard's attempts use, decided or not, and how many more it

@@ -30,7 +30,7 @@ type rated struct {
 	Stance
 	rate  *rate
 	shard int
-	// nowUS is the instant, nextUS as in rate; changed: the rate is another one than that by which a debt was made.
+	// nowUS is the instant, nextUS as in rate; changed: it differs from that of rate already before anything starts.
 	nowUS, nextUS float64
 	changed       bool
 	// free is how many starts there are, ahead how many of them are for shards before this one in the line, used those that were taken.
@@ -64,6 +64,9 @@ func (r *rate) stand(c *Call, s Stance, nowUS int64) stand {
 	}
 	// At the latest it is that of what was started just now: the rate may have been slower, or the clock been ahead.
 	st.nextUS = min(st.nextUS, st.nowUS+float64(debt)*every)
+	if s.Unused > 0 && !s.Shadow {
+		st.nextUS, st.changed = max(st.nowUS, st.nextUS-float64(s.Unused)*every), true
+	}
 	st.free = st.rest()
 	r.line = slices.DeleteFunc(r.line, func(w claim) bool { return w.until <= nowUS/1000 })
 	for _, w := range r.line {

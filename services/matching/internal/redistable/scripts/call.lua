@@ -5,7 +5,7 @@
 -- KEYS: epoch, tasklists, slots or rate per stance, heads and column per column to clear, heads per tasklist stored to,
 --       a column per column stored to; then per want: heads, a column per candidate
 -- ARGV: epoch, shard, shards, seq epoch, seq call, stances, columns to clear, tasklists, columns, wants,
---       per stance: max, held, ask, wait, expiry in ms, 0, 0; of a rate: burst, 0, 0, 0, 0, interval in µs, 0; of a limit per
+--       per stance: max, held, ask, wait, expiry in ms, 0, 0; of a rate: burst, unused starts, 0, 0, 0, interval in µs, 0; of a limit per
 --         group: 0, count, 0, 1 = complete, 0, 0, -1; of one of its groups the last is its stance (from 1), of one in shadow -2;
 --       per column to clear: its tasklist, name;
 --       per tasklist: its name, number of columns, per column: head, name;
@@ -188,7 +188,7 @@ if stances > 0 then
   now_us = time[1] * 1000000 + time[2]
 end
 
-local function stand_rate(s, burst)
+local function stand_rate(s, burst, unused)
   local next_us, debt = math.max(s.next_us, now_us), burst
   if s.debt > 0 then    -- so many starts, at the rate as it is now
     s.changed = s.debt ~= s.every
@@ -198,6 +198,9 @@ local function stand_rate(s, burst)
     debt = math.max(debt, COST_MAX)
   end
   s.stored, s.burst, s.next_us = s.next_us, burst, math.min(next_us, now_us + debt * s.every)
+  if unused > 0 and not s.shadow then
+    s.next_us, s.changed = math.max(now_us, s.next_us - unused * s.every), true
+  end
   s.free = math.max(0, math.floor(burst - (s.next_us - now_us) / s.every))    -- at rest exactly a burst
   local line, before = {}, not s.shadow
   s.ahead, s.waited = 0, s.line ~= ''
@@ -331,7 +334,7 @@ end
 for i = 1, stances do
   local s = stand[i]
   if s.every then
-    stand_rate(s, tonumber(ARGV[a + 1]))
+    stand_rate(s, tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2]))
   elseif s.groups then
     stand_per_group(s, a)
   elseif s.of then

@@ -1,6 +1,7 @@
 package due
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -78,7 +79,7 @@ func TestAMessageSeenBeforeIsIgnored(t *testing.T) {
 func TestATombstoneVoidsEarlierRecordsOfItsBucketOnly(t *testing.T) {
 	table := newTable(t, message(1, 1000, 1), message(2, testMinute+1, 2))
 	both := []ids.TaskID{testID(1), testID(2), testID(3)}
-	table.Load(Message{Seq: 3, Bucket: 1, Tombstones: both})
+	table.Load(Message{Seq: 3, Bucket: 1, Tombstones: voids(math.MaxUint32, both...)})
 	for n, want := range map[int]Status{1: Waiting, 2: Cancelled, 3: Unknown} {
 		if _, got := table.Find(testID(n), ""); got != want {
 			t.Errorf("task %d: status %d, want %d", n, got, want)
@@ -339,7 +340,7 @@ func TestCancelsAmongTheLoaded(t *testing.T) {
 	for n := range 10 {
 		table.Load(message(uint64(n+1), int64(10-n), n))
 	}
-	table.Load(Message{Seq: 11, Tombstones: []ids.TaskID{testID(0), testID(4), testID(9)}})
+	table.Load(Message{Seq: 11, Tombstones: voids(math.MaxUint32, testID(0), testID(4), testID(9))})
 	table.Resume(Cursor{}, 1, 0)
 	table.check(t)
 	want := []ids.TaskID{testID(8), testID(7), testID(6), testID(5), testID(3), testID(2), testID(1)}

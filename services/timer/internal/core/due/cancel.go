@@ -31,9 +31,7 @@ type Wanted struct {
 // Tombstones voids tasks of one bucket.
 type Tombstones struct {
 	Bucket int64
-	IDs    []ids.TaskID
-	// Parkings are the stays, in the same order.
-	Parkings []uint32
+	All    []Tombstone
 }
 
 // Answer tells what became of the tasks of a cancel. A task that the table does
@@ -72,7 +70,7 @@ func (t *Table) Tombstones(all []Wanted) []Tombstones {
 			at[stay.Bucket] = i
 			want = append(want, Tombstones{Bucket: stay.Bucket})
 		}
-		want[i].IDs, want[i].Parkings = append(want[i].IDs, w.ID), append(want[i].Parkings, stay.Parkings)
+		want[i].All = append(want[i].All, Tombstone{ID: w.ID, UpTo: stay.Parkings})
 	}
 	slices.SortFunc(want, func(a, b Tombstones) int { return cmp.Compare(a.Bucket, b.Bucket) })
 	return want

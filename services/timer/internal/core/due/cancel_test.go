@@ -1,11 +1,10 @@
 package due
 
 import (
+	"math"
 	"reflect"
 	"slices"
 	"testing"
-
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
 
 // R2: who knows an id of another tenant neither cancels the task nor hears of it.
@@ -22,7 +21,7 @@ func TestR2_ATaskOfAnotherDomainIsLeftAlone(t *testing.T) {
 	if got := table.Tombstones(ask("b")); got != nil {
 		t.Fatalf("tombstones %v", got)
 	}
-	want := []Tombstones{{Bucket: 1, IDs: []ids.TaskID{testID(2), testID(3), testID(4)}, Parkings: []uint32{1, 1, 1}}}
+	want := []Tombstones{{Bucket: 1, All: voids(1, testID(2), testID(3), testID(4))}}
 	for _, domain := range []string{"a", ""} {
 		if got := table.Tombstones(ask(domain)); !reflect.DeepEqual(got, want) {
 			t.Fatalf("tombstones %v", got)
@@ -60,11 +59,11 @@ func TestI6_ATombstoneOfAnotherOwnerIsFinalAfterTheFence(t *testing.T) {
 	table.Fenced()
 	table.Cancel(testID(2))
 	table.Fenced()
-	table.Load(Message{Seq: 3, Tombstones: []ids.TaskID{testID(2), testID(3)}})
+	table.Load(Message{Seq: 3, Tombstones: voids(math.MaxUint32, testID(2), testID(3))})
 	if table.Unfenced() {
 		t.Error("what it reads of its own, or of no task, costs another cursor")
 	}
-	table.Load(Message{Seq: 4, Tombstones: []ids.TaskID{testID(1)}})
+	table.Load(Message{Seq: 4, Tombstones: voids(math.MaxUint32, testID(1))})
 	wanted := []Wanted{{ID: testID(1)}}
 	if got := table.Answer(wanted); !table.Unfenced() || !got.Undone {
 		t.Fatalf("before the fence: %+v", got)
@@ -113,7 +112,7 @@ func TestATaskThatWasVoidBeforeMayHaveBeenFired(t *testing.T) {
 	fire(first, 1000)
 	next := New(Config{})
 	for _, m := range []Message{
-		message(1, 1000, 1), message(2, 2000, 2), message(3, 2000, 3), {Seq: 4, Tombstones: []ids.TaskID{testID(1), testID(2)}},
+		message(1, 1000, 1), message(2, 2000, 2), message(3, 2000, 3), {Seq: 4, Tombstones: voids(math.MaxUint32, testID(1), testID(2))},
 	} {
 		next.Load(m)
 	}
@@ -142,7 +141,7 @@ func TestR23_ACancelledTaskWaitsByTheStoresClock(t *testing.T) {
 	if got := table.Purgeable(2, 2, 1<<40); got != nil {
 		t.Errorf("purgeable before the tombstone is read: %v", got)
 	}
-	table.Load(Message{Seq: 3, AtMS: 5000, Tombstones: []ids.TaskID{testID(1)}})
+	table.Load(Message{Seq: 3, AtMS: 5000, Tombstones: voids(math.MaxUint32, testID(1))})
 	table.Load(message(4, 9*testMinute, 3))
 	if got := table.Purgeable(4, 4, 5050); got != nil {
 		t.Errorf("purgeable: %v", got)
@@ -157,11 +156,11 @@ func TestR23_ACancelledTaskWaitsByTheStoresClock(t *testing.T) {
 func TestWhatIsParkedAgainIsNotTouched(t *testing.T) {
 	table := newTable(t, message(1, 1000, 1))
 	old, late := Wanted{ID: testID(1), UpTo: 1}, Wanted{ID: testID(1), UpTo: 2}
-	if got := table.Tombstones([]Wanted{old}); len(got) != 1 || got[0].Parkings[0] != 1 {
+	if got := table.Tombstones([]Wanted{old}); len(got) != 1 || got[0].All[0].UpTo != 1 {
 		t.Fatalf("%+v", got)
 	}
 	table.Cancel(testID(1))
-	table.Load(Message{Seq: 2, Tombstones: []ids.TaskID{testID(1)}, VoidUpTo: []uint32{1}})
+	table.Load(Message{Seq: 2, Tombstones: voids(1, testID(1))})
 	table.Fenced()
 	if a := table.Answer([]Wanted{old}); len(a.Cancelled) != 1 || a.Undone {
 		t.Errorf("%+v", a)
@@ -169,7 +168,7 @@ func TestWhatIsParkedAgainIsNotTouched(t *testing.T) {
 	again := message(3, 2000, 1)
 	again.Tasks[0].Parkings = 2
 	table.Load(again)
-	table.Load(Message{Seq: 4, Tombstones: []ids.TaskID{testID(1)}, VoidUpTo: []uint32{1}})
+	table.Load(Message{Seq: 4, Tombstones: voids(1, testID(1))})
 	for _, w := range []Wanted{old, late} {
 		if got, a := table.Tombstones([]Wanted{w}), table.Answer([]Wanted{w}); got != nil || len(a.Cancelled) > 0 || len(a.Fired) > 0 {
 			t.Errorf("up to %d: %+v, %+v", w.UpTo, got, a)
@@ -183,10 +182,10 @@ func TestWhatIsParkedAgainIsNotTouched(t *testing.T) {
 	if got, a := table.Tombstones([]Wanted{replaced}), table.Answer([]Wanted{replaced}); got != nil || !a.Undone {
 		t.Errorf("for a replaced owner: %+v, %+v", got, a)
 	}
-	if got := table.Tombstones([]Wanted{present}); len(got) != 1 || got[0].Parkings[0] != 2 {
+	if got := table.Tombstones([]Wanted{present}); len(got) != 1 || got[0].All[0].UpTo != 2 {
 		t.Errorf("for the present one: %+v", got)
 	}
-	table.Load(Message{Seq: 6, Tombstones: []ids.TaskID{testID(1)}, VoidUpTo: []uint32{2}})
+	table.Load(Message{Seq: 6, Tombstones: voids(2, testID(1))})
 	if _, status := table.Find(testID(1), ""); status != Cancelled {
 		t.Errorf("status %d", status)
 	}

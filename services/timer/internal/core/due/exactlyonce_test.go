@@ -2,6 +2,7 @@ package due
 
 import (
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // The model: one store, one history log with the cursor, history owners of which
@@ -170,7 +172,7 @@ func (w *world) cancel(o *owner, id ids.TaskID) {
 	if status != Waiting {
 		return
 	}
-	w.append(Message{AtMS: w.now, Bucket: at.Bucket, Tombstones: []ids.TaskID{id}})
+	w.append(Message{AtMS: w.now, Bucket: at.Bucket, Tombstones: voids(math.MaxUint32, id)})
 	for other := range w.written {
 		if other.id == id { // a tombstone names an id: it voids a later stay that this owner has not read
 			w.tombstoned[other] = true
@@ -226,7 +228,7 @@ const exactlyOnceHistories = 2000
 
 func TestI10_EachStayFiresExactlyOnce(t *testing.T) {
 	histories := exactlyOnceHistories
-	if testing.Short() {
+	if testkit.Quick() {
 		histories /= 10
 	}
 	if s := os.Getenv("YARD_HISTORIES"); s != "" {

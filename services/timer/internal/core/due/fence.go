@@ -21,8 +21,8 @@ func (t *Table) epoch() uint64 {
 	return 0
 }
 
-// outdated tells that m was written by a history owner that had been replaced. What
-// tells no epoch is the timer's own, or was written before there were epochs.
+// outdated reports whether m was written by a history owner that had been replaced. A message
+// without an epoch is the timer's own.
 func (t *Table) outdated(m *Message) bool { return m.Epoch != 0 && m.Epoch < t.epoch() }
 
 // fencesPurgeable names the fences that no one needs: of each message in the store

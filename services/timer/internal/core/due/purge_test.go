@@ -1,10 +1,9 @@
 package due
 
 import (
+	"math"
 	"slices"
 	"testing"
-
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
 
 func TestPurgeableNeedsEverythingLoadedAndFired(t *testing.T) {
@@ -108,7 +107,7 @@ func TestABucketWaitsForItsOwnTombstone(t *testing.T) {
 	if got := table.Purgeable(9, 3, 1<<40); got != nil {
 		t.Errorf("before its tombstone is read: %v", got)
 	}
-	table.Load(Message{Seq: 4, AtMS: 40, Tombstones: []ids.TaskID{testID(1)}})
+	table.Load(Message{Seq: 4, AtMS: 40, Tombstones: voids(math.MaxUint32, testID(1))})
 	table.Load(message(5, 9*testMinute, 4))
 	if got := table.Purgeable(9, 5, 1<<40); len(got) != 1 {
 		t.Errorf("when it is: %v", got)
@@ -120,8 +119,8 @@ func TestABucketWaitsForItsLastCancel(t *testing.T) {
 	table := newTable(t, message(1, 1000, 1, 2), message(2, 9*testMinute, 3))
 	table.Cancel(testID(1))
 	table.Cancel(testID(2))
-	table.Load(Message{Seq: 3, AtMS: 100, Tombstones: []ids.TaskID{testID(1)}})
-	table.Load(Message{Seq: 4, AtMS: 40, Tombstones: []ids.TaskID{testID(2)}})
+	table.Load(Message{Seq: 3, AtMS: 100, Tombstones: voids(math.MaxUint32, testID(1))})
+	table.Load(Message{Seq: 4, AtMS: 40, Tombstones: voids(math.MaxUint32, testID(2))})
 	table.Cancel(testID(2)) // already void
 	table.Load(message(5, 9*testMinute, 4))
 	for savedMS, want := range map[int64]int{150: 0, 151: 1} {

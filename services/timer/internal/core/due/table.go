@@ -21,19 +21,22 @@ type Message struct {
 	AtMS int64
 	// Bucket is the bucket it is filed under.
 	Bucket int64
-	// Epoch is that of the history owner that wrote it; 0 = the timer, or a history
-	// from before there were epochs.
+	// Epoch is that of the history owner that wrote it; 0 = the timer.
 	Epoch uint64
 	// Fence: it holds nothing and lies in no bucket; from here on, tasks of
 	// epochs below its own are void.
 	Fence bool
-	// Tombstones are ids whose earlier records in this bucket are void: stays up to VoidUpTo, in the same order; all, if that is
-	// empty.
-	Tombstones []ids.TaskID
-	VoidUpTo   []uint32
+	// Tombstones void earlier records in this bucket.
+	Tombstones []Tombstone
 	// Tasks in the order of the message. The zero Task stands for a record that
 	// cannot be read and is passed over.
 	Tasks []Task
+}
+
+// Tombstone voids the stays of a task up to one. The zero Tombstone stands for one that cannot be read.
+type Tombstone struct {
+	ID   ids.TaskID
+	UpTo uint32
 }
 
 // Task is the index of one record.
@@ -98,9 +101,9 @@ func (t *Table) Load(m Message) (outdated int) {
 	}
 	b := t.bucket(int32(m.Bucket))
 	b.lastSeq = m.Seq
-	for i, id := range m.Tombstones {
-		h, ok := t.byID.find(id)
-		if ok && t.entries.at(h).bucket == int32(m.Bucket) && (i >= len(m.VoidUpTo) || t.entries.at(h).parkings <= m.VoidUpTo[i]) {
+	for _, tomb := range m.Tombstones {
+		h, ok := t.byID.find(tomb.ID)
+		if ok && t.entries.at(h).bucket == int32(m.Bucket) && t.entries.at(h).parkings <= tomb.UpTo {
 			t.void(h)
 		}
 	}

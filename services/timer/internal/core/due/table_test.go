@@ -2,6 +2,7 @@ package due
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -114,7 +115,7 @@ func TestAClockALittleBehindTheLastOwnersWaits(t *testing.T) {
 func TestACancelledTaskIsKnownUntilItsBucketIsPurged(t *testing.T) {
 	table := newTable(t, message(1, 1000, 1), message(2, 1000, 2))
 	table.Cancel(testID(1))
-	table.Load(Message{Seq: 3, Tombstones: []ids.TaskID{testID(1)}})
+	table.Load(Message{Seq: 3, Tombstones: voids(math.MaxUint32, testID(1))})
 	if _, status := table.Find(testID(1), ""); status != Cancelled {
 		t.Fatalf("status %d", status)
 	}
@@ -150,15 +151,15 @@ func TestACancelledTaskIsKnownUntilItsBucketIsPurged(t *testing.T) {
 func TestACancelledTaskWaitsForHistorysCheckpoint(t *testing.T) {
 	for name, table := range map[string]*Table{
 		"by this owner":      newTable(t, message(1, 1000, 1)),
-		"by the last owner":  newTable(t, message(1, 1000, 1), Message{Seq: 2, AtMS: 3000, Tombstones: []ids.TaskID{testID(1)}}),
-		"by one and another": newTable(t, message(1, 1000, 1, 2), Message{Seq: 2, AtMS: 10, Tombstones: []ids.TaskID{testID(2)}}),
+		"by the last owner":  newTable(t, message(1, 1000, 1), Message{Seq: 2, AtMS: 3000, Tombstones: voids(math.MaxUint32, testID(1))}),
+		"by one and another": newTable(t, message(1, 1000, 1, 2), Message{Seq: 2, AtMS: 10, Tombstones: voids(math.MaxUint32, testID(2))}),
 	} {
 		table.Cancel(testID(1))
 		table.Load(message(3, 9*testMinute, 5))
 		if got := table.Purgeable(3, 3, 1<<40); name != "by the last owner" && got != nil {
 			t.Errorf("%s: purgeable before the tombstone is read: %v", name, got)
 		}
-		table.Load(Message{Seq: 4, AtMS: 3000, Tombstones: []ids.TaskID{testID(1)}})
+		table.Load(Message{Seq: 4, AtMS: 3000, Tombstones: voids(math.MaxUint32, testID(1))})
 		table.Load(message(5, 9*testMinute, 6))
 		for _, savedMS := range []int64{0, 2999, 3000, 3050} {
 			if got := table.Purgeable(5, 5, savedMS); got != nil {
@@ -182,7 +183,7 @@ func TestACancelledTaskIsNotPurgeableWithoutACheckpoint(t *testing.T) {
 	table.Load(message(1, 1000, 1))
 	table.Resume(Cursor{}, 1, 0)
 	table.Cancel(testID(1))
-	table.Load(Message{Seq: 2, Tombstones: []ids.TaskID{testID(1)}})
+	table.Load(Message{Seq: 2, Tombstones: voids(math.MaxUint32, testID(1))})
 	table.Load(message(3, 9*testMinute, 2))
 	if got := table.Purgeable(3, 3, 0); got != nil {
 		t.Errorf("purgeable: %v", got)
@@ -301,4 +302,12 @@ func BenchmarkLoadResumeFire(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/task")
+}
+
+// voids are tombstones of stays up to one.
+func voids(upTo uint32, all ...ids.TaskID) (out []Tombstone) {
+	for _, id := range all {
+		out = append(out, Tombstone{ID: id, UpTo: upTo})
+	}
+	return out
 }

@@ -1,0 +1,33 @@
+package filelock
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestALockBelongsToOneHandleUntilItIsClosed(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "lock")
+	open := func() *os.File {
+		f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = f.Close() })
+		return f
+	}
+	first, second := open(), open()
+	if err := Try(first); err != nil {
+		t.Fatal(err)
+	}
+	if err := Try(second); Works && !errors.Is(err, ErrLocked) {
+		t.Errorf("the second handle got %v", err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := Try(second); err != nil {
+		t.Errorf("after the first was closed: %v", err)
+	}
+}

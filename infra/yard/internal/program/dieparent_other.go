@@ -1,8 +1,0 @@
-//go:build unix && !linux
-
-package program
-
-import "syscall"
-
-// dieWithParent does nothing: only Linux can.
-func dieWithParent(*syscall.SysProcAttr) {}
