@@ -69,7 +69,7 @@ export interface CompleteRequest {
   tasks: Completion[];
 }
 
-/** OutcomeResponse answers complete, fail, heartbeat, cancel and update: one verdict per entry, in order. */
+/** OutcomeResponse answers complete, fail, heartbeat, cancel and update: one verdict per entry, in order. Equal entries of a request are one: each gets the same verdict. */
 export interface OutcomeResponse {
   /** One per entry, in order. */
   verdicts: Verdict[];
@@ -89,7 +89,7 @@ export interface HeartbeatRequest {
 
 /** CancelRequest (tasks.cancel). A task that does not run is cancelled at once. The worker of a running task gets the request with the answer to its next heartbeat. If the attempt then fails or is lost, the task is cancelled; if it completes, the task is completed. */
 export interface CancelRequest {
-  /** 1..1000 ids. Required. */
+  /** 1..1000 ids. Required. An id that is there twice counts once. */
   task_ids: string[];
   /** For people; at most 1024 bytes. */
   reason?: string;
@@ -97,7 +97,7 @@ export interface CancelRequest {
 
 /** UpdateRequest (tasks.update). An update is decided in the order of the log, like a cancel: one that is answered with OK holds, whatever fails then. */
 export interface UpdateRequest {
-  /** 1..100 tasks. Required. */
+  /** 1..100 tasks. Required. Entries for one task are made one after the other; equal ones are one. */
   tasks: TaskUpdate[];
   /** Identifies the request: a UUID of version 7 (RFC 9562), as in tasks.submit. Repeated with the same id, an update that is one of the last 64 of its task changes nothing and is answered with OK again. One that may be older than these is not made: UNKNOWN, with final. Its age goes by the time in the id, which should not be ahead. Without an id a repeat is another update. */
   request_id?: string;
@@ -567,7 +567,7 @@ export interface GetDeadLetterResponse {
 
 /** RedriveRequest (deadletters.redrive) brings dead letters back: those named, or one step of all that match a filter. The task keeps its id and its history; its failures count from 0, times of start_within and finish_within begin again, and it does not take its unique key again. It is decided in the order of the log: a letter comes back once, however many ask at the same time. */
 export interface RedriveRequest {
-  /** 1..100 tasks. Not together with filter. */
+  /** 1..100 tasks. An id that is there twice counts once. Not together with filter. */
   task_ids?: string[];
   /** All dead letters that match, step by step until an answer has no next_cursor; who sends the steps decides how fast. An empty filter is all of the domain. What becomes a dead letter after the first step stays. */
   filter?: DeadLetterFilter;
@@ -604,7 +604,7 @@ export interface RedriveResponse {
 
 /** PurgeDeadLettersRequest (deadletters.purge) deletes dead letters: those named, or one step of all that match a filter. Their tasks stay ended, and tell so while the domain keeps finished tasks; they cannot be redriven any more. */
 export interface PurgeDeadLettersRequest {
-  /** 1..100 tasks. Not together with filter. */
+  /** 1..100 tasks. An id that is there twice counts once. Not together with filter. */
   task_ids?: string[];
   /** All that match, as in deadletters.redrive. */
   filter?: DeadLetterFilter;

@@ -7343,7 +7343,7 @@ func (x *GetDeadLetterResponse) GetTask() *Task {
 // again. It is decided in the order of the log: a letter comes back once, however many ask at the same time.
 type RedriveRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 1..100 tasks. Not together with filter.
+	// 1..100 tasks. An id that is there twice counts once. Not together with filter.
 	TaskIds []string `protobuf:"bytes,1,rep,name=task_ids,json=taskIds,proto3" json:"task_ids,omitempty"`
 	// All dead letters that match, step by step until an answer has no next_cursor; who sends the steps decides how fast. An empty filter is all of the
 	// domain. What becomes a dead letter after the first step stays.
@@ -7554,7 +7554,7 @@ func (x *RedriveResponse) GetNextCursor() string {
 // stay ended, and tell so while the domain keeps finished tasks; they cannot be redriven any more.
 type PurgeDeadLettersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 1..100 tasks. Not together with filter.
+	// 1..100 tasks. An id that is there twice counts once. Not together with filter.
 	TaskIds []string `protobuf:"bytes,1,rep,name=task_ids,json=taskIds,proto3" json:"task_ids,omitempty"`
 	// All that match, as in deadletters.redrive.
 	Filter *DeadLetterFilter `protobuf:"bytes,2,opt,name=filter,proto3" json:"filter,omitempty"`

@@ -2393,7 +2393,8 @@ func (x *HeartbeatRequest) GetTasks() []*Beat {
 	return nil
 }
 
-// OutcomeResponse answers complete, fail, heartbeat, cancel and update: one verdict per entry, in order.
+// OutcomeResponse answers complete, fail, heartbeat, cancel and update: one verdict per entry, in order. Equal entries of a request are one: each gets the same
+// verdict.
 type OutcomeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// One per entry, in order.
@@ -2865,7 +2866,7 @@ func (x *ListResponse) GetNextCursor() string {
 // completes, the task is completed.
 type CancelRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 1..1000 ids. Required.
+	// 1..1000 ids. Required. An id that is there twice counts once.
 	TaskIds []string `protobuf:"bytes,1,rep,name=task_ids,json=taskIds,proto3" json:"task_ids,omitempty"`
 	// For people; at most 1024 bytes.
 	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -2969,7 +2970,7 @@ func (x *CancelHint) GetTaskIds() []string {
 // whatever fails then.
 type UpdateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 1..100 tasks. Required.
+	// 1..100 tasks. Required. Entries for one task are made one after the other; equal ones are one.
 	Tasks []*TaskUpdate `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
 	// Identifies the request: a UUID of version 7 (RFC 9562), as in tasks.submit. Repeated with the same id, an update that is one of the last 64
 	// of its task changes nothing and is answered with OK again. One that may be older than these is not made: UNKNOWN, with final. Its age goes by the

@@ -106,7 +106,7 @@ func (g *Gateway) Redrive(c Call, req *yardv1.RedriveRequest, answer Answer) {
 		done.NextCursor = next
 		done.Found = countFound(found)
 		if s.Preview {
-			done.Verdicts = previewed(s.IDs, found)
+			done.Verdicts = byEntry(s, previewed(s.IDs, found))
 			return done, nil
 		}
 		if len(found) == 0 {
@@ -127,7 +127,7 @@ func (g *Gateway) Redrive(c Call, req *yardv1.RedriveRequest, answer Answer) {
 			}
 		}
 		if len(s.IDs) > 0 {
-			done.Verdicts = verdicts
+			done.Verdicts = byEntry(s, verdicts)
 		}
 		if done.Redriven > 0 {
 			g.Log.Info("dead letters were redriven", "domain", c.Domain, "tasks", done.Redriven, "reason", s.Reason)
@@ -234,6 +234,14 @@ func countFound(all []*Letter) (n int64) {
 		}
 	}
 	return n
+}
+
+// byEntry are the verdicts on the entries of a request, by those on the tasks that it names.
+func byEntry(s validate.LetterStep, verdicts []*yardv1.Verdict) (all []*yardv1.Verdict) {
+	for _, place := range s.Entries {
+		all = append(all, verdicts[place])
+	}
+	return all
 }
 
 // previewed tells of each task that was named whether it is a dead letter.

@@ -21,10 +21,11 @@ const (
 
 // LetterStep is one step over the dead letters of a domain, or the letters that a request names.
 type LetterStep struct {
-	// IDs are the tasks that are named; nil = all that match Filter.
-	IDs    []ids.TaskID
-	Filter *yardv1.DeadLetterFilter
-	Limit  int
+	// IDs are the tasks that are named, each once; nil = all that match Filter. Entries are the places in IDs of those that the request names, in its order.
+	IDs     []ids.TaskID
+	Entries []int
+	Filter  *yardv1.DeadLetterFilter
+	Limit   int
 	// After is the last letter that was looked at, UpTo the last that is to be; 0 = the first step, and it is not known yet.
 	After, UpTo uint64
 	Preview     bool
@@ -70,6 +71,7 @@ func CountDeadLetters(req *yardv1.CountDeadLettersRequest) (LetterStep, error) {
 
 // Letters checks a request for the letters of some tasks; path names a single one.
 func Letters(named []string, path string) (s LetterStep, err error) {
+	places := make(map[ids.TaskID]int, len(named))
 	for i, id := range named {
 		where := path
 		if where == "" {
@@ -79,7 +81,13 @@ func Letters(named []string, path string) (s LetterStep, err error) {
 		if err != nil {
 			return s, invalid(where, "%v", err)
 		}
-		s.IDs = append(s.IDs, parsed)
+		place, known := places[parsed]
+		if !known {
+			place = len(s.IDs)
+			places[parsed] = place
+			s.IDs = append(s.IDs, parsed)
+		}
+		s.Entries = append(s.Entries, place)
 	}
 	return s, nil
 }

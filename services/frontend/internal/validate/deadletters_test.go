@@ -1,8 +1,10 @@
 package validate
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -121,5 +123,13 @@ func TestLettersMatchAFilter(t *testing.T) {
 	}
 	if _, err := PurgeDeadLetters(&yardv1.PurgeDeadLettersRequest{}); fault.CodeOf(err) != fault.InvalidArgument {
 		t.Error(err)
+	}
+}
+
+func TestTasksThatAreNamedTwiceAreOne(t *testing.T) {
+	a, b := ids.NewTaskID(time.Now(), 0, 1), ids.NewTaskID(time.Now(), 0, 2)
+	s, err := Letters([]string{a.String(), a.String(), b.String(), a.String()}, "")
+	if err != nil || !slices.Equal(s.IDs, []ids.TaskID{a, b}) || !slices.Equal(s.Entries, []int{0, 0, 1, 0}) {
+		t.Errorf("%v by %v: %v", s.IDs, s.Entries, err)
 	}
 }

@@ -4,7 +4,10 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
+	"slices"
 	"time"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
@@ -43,9 +46,14 @@ func Update(req *yardv1.UpdateRequest, domain string, now time.Time, form Form) 
 		}
 		out[i].Event.TaskId = out[i].ID[:]
 		out[i].Event.Update = storedUpdate(t, now)
-		out[i].Event.Update.Request = entryOf(id, i)
+		out[i].Event.Update.Request = entryOf(id, firstEqual(req.Tasks, i))
 	}
 	return out, nil
+}
+
+// firstEqual is the first entry that is equal to entry i: they have one name, so history makes one update of them.
+func firstEqual(all []*yardv1.TaskUpdate, i int) int {
+	return slices.IndexFunc(all[:i+1], func(t *yardv1.TaskUpdate) bool { return t.TaskId == all[i].TaskId && proto.Equal(t, all[i]) })
 }
 
 // Replacement is what makes a task that has the unique key of r the task r. A repeat of the request makes the same again.

@@ -78,3 +78,18 @@ func TestUpdateEvents(t *testing.T) {
 		}
 	}
 }
+
+// TestEqualUpdatesHaveOneName, since history makes an update of a name once. Others of the same task have names of their own.
+func TestEqualUpdatesHaveOneName(t *testing.T) {
+	a, b := ids.NewTaskID(time.Now(), 0, 1).String(), ids.NewTaskID(time.Now(), 0, 2).String()
+	out, err := Update(&yardv1.UpdateRequest{Tasks: []*yardv1.TaskUpdate{
+		{TaskId: a, Priority: 1}, {TaskId: b, Priority: 1}, {TaskId: a, Priority: 1}, {TaskId: a, Priority: 2},
+	}}, "shop", time.Now(), Form{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := func(i int) uint64 { return out[i].Event.Update.Request }
+	if name(0) != name(2) || name(0) == name(1) || name(0) == name(3) || name(1) == name(3) {
+		t.Errorf("names %d, %d, %d and %d", name(0), name(1), name(2), name(3))
+	}
+}
