@@ -24,19 +24,17 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-// record names a new folder for what TestI13EveryFieldIsWritten stores, such as
-// contracts/logversion/testdata/v3.
-var record = flag.String("record", "", "a new folder to keep the stored records of a scenario in, seen from this package")
+// record names a folder for what TestI13EveryFieldIsWritten stores, such as
+// contracts/logversion/testdata/v1.
+var record = flag.String("record", "", "a folder to keep the stored records of a scenario in, seen from this package")
 
 // unwritten are the fields that no healthy, short run writes. The
 // archive's index follows after 1 MiB of tasks, the cursor's parts after a clock that ran ahead.
 var unwritten = []string{
 	"ArchivePage.base", "ArchivePage.fingerprints", "ArchivePage.offsets",
 	"ArchivePage.log_version",
-	// A grab names its poll, which names the worker; programs of the first log version named it there.
-	"Event.worker",
-	// What was granted, was not received, and is carried or expires; a path that is not just the type's.
-	"Attempt.granted", "Event.undelivered", "Attempt.limits",
+	// What was granted, was not received, and is carried or expires.
+	"Attempt.granted", "Event.undelivered",
 	"Cursor.ahead", "CursorPart.last_due_ms", "CursorPart.last_index", "CursorPart.last_seq", "CursorPart.seq",
 	"Record.steps_dropped",
 	// 64 updates of one task, and more.

@@ -271,8 +271,8 @@ func (p *matchProc) message(b *matchingsim.Batch) *historysim.Message {
 		}
 		m.Events = append(m.Events, historysim.Event{
 			Kind: historysim.Started, ID: g.Trigger.ID, Domain: b.Polls[g.Poll].Domain, Worker: m.Polls[g.Poll].Worker, Poll: uint32(g.Poll) + 1,
-			Limits: historysim.NewPath(path...), Booked: len(path) > 0,
-			Fence: ids.Token{Position: g.Trigger.Position, Version: g.Trigger.Version, Nonce: g.Nonce},
+			Limits: historysim.NewPath(path...),
+			Fence:  ids.Token{Position: g.Trigger.Position, Version: g.Trigger.Version, Nonce: g.Nonce},
 		})
 	}
 	for _, h := range b.HandBacks {

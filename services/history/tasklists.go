@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/backlog"
 )
 
@@ -14,7 +13,8 @@ import (
 // (max_queued_per_group), and those with several partitions. Few have any.
 type tasklists struct {
 	capped atomic.Pointer[backlog.Caps]
-	spread atomic.Pointer[spread]
+	// spread has the tasklists with several partitions. It is not changed once it is made.
+	spread atomic.Pointer[map[backlog.Tasklist]int]
 
 	mu         sync.Mutex
 	most       map[backlog.Tasklist]int64
@@ -23,24 +23,16 @@ type tasklists struct {
 	settings   *catalog.Catalog
 }
 
-// spread is the tasklists with several partitions. They are not changed once they are made.
-type spread struct {
-	of map[backlog.Tasklist]int
-	// version is the log version that the cluster writes.
-	version func() uint32
-}
-
 // caps are the tasklists with a cap; nil where there are none.
 func (t *tasklists) caps() *backlog.Caps { return t.capped.Load() }
 
-// partitionsOf is how many partitions a tasklist has: one before the log version that has them, since no record could say which shard an
-// attempt was granted to.
+// partitionsOf is how many partitions a tasklist has.
 func (t *tasklists) partitionsOf(domain, name string) int {
 	all := t.spread.Load()
-	if all == nil || all.version() < logversion.Partitions {
+	if all == nil {
 		return 1
 	}
-	return max(1, all.of[backlog.Tasklist{Domain: domain, Name: name}])
+	return max(1, (*all)[backlog.Tasklist{Domain: domain, Name: name}])
 }
 
 // follow takes over what is set. Changes come to changed.
@@ -94,5 +86,6 @@ func (t *tasklists) show() {
 		t.spread.Store(nil)
 		return
 	}
-	t.spread.Store(&spread{maps.Clone(t.partitions), t.settings.WriteVersion})
+	all := maps.Clone(t.partitions)
+	t.spread.Store(&all)
 }

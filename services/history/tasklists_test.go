@@ -9,7 +9,6 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/backlog"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
@@ -17,7 +16,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
-// bucket is a cluster's config bucket with two domains, before the log version that has partitions.
+// bucket is a cluster's config bucket with two domains.
 type bucket struct {
 	*testing.T
 	kv jetstream.KeyValue
@@ -34,9 +33,6 @@ func newBucket(t *testing.T) bucket {
 		t.Fatal(err)
 	}
 	kv, err := provision.Bucket(ctx, js, topology.ConfigBucket, nil)
-	if err == nil {
-		_, err = kv.PutString(ctx, topology.VersionKey, fmt.Sprint(logversion.Partitions-1))
-	}
 	for _, d := range []string{"shop", "bank"} {
 		if err == nil {
 			_, err = catalog.Domains.Put(ctx, kv, "", &yardv1.Domain{Name: d})
@@ -101,8 +97,8 @@ func TestCapsFollowTheSettings(t *testing.T) {
 	}
 }
 
-// I13: partitions follow the settings of tasklists, once records can name the shard of an attempt.
-func TestI13_PartitionsFollowTheSettings(t *testing.T) {
+// Partitions follow the settings of tasklists.
+func TestPartitionsFollowTheSettings(t *testing.T) {
 	s := newBucket(t)
 	s.put("bank", &yardv1.Tasklist{Name: "wide", Partitions: 5})
 	s.put("shop", &yardv1.Tasklist{Name: "mail", MaxQueued: 7})
@@ -115,14 +111,6 @@ func TestI13_PartitionsFollowTheSettings(t *testing.T) {
 			}
 			return nil
 		})
-	}
-	become("bank", "wide", 1)
-	version, err := catalog.GetVersion(t.Context(), s.kv)
-	if err == nil {
-		err = catalog.RaiseVersion(t.Context(), s.kv, version, logversion.Partitions)
-	}
-	if err != nil {
-		t.Fatal(err)
 	}
 	become("bank", "wide", 5)
 	become("shop", "wide", 1)
@@ -138,6 +126,6 @@ func TestI13_PartitionsFollowTheSettings(t *testing.T) {
 	}
 	become("bank", "wide", 1)
 	if all := c.spread.Load(); all != nil {
-		t.Errorf("none has several, and kept are %v", all.of)
+		t.Errorf("none has several, and kept are %v", *all)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 )
 
@@ -113,8 +114,7 @@ func (c *cursor) stop() {
 // next waits for the next record. It repairs the consumer as often as it takes;
 // an error is ctx's, errEnd, or final.
 func (c *cursor) next(ctx context.Context) (Record, error) {
-	wait := reopenWaitFirst
-	for {
+	for wait := backoff.New(reopenWaitFirst, reopenWaitLast); ; {
 		if err := c.ensure(ctx); err != nil {
 			switch {
 			case ctx.Err() != nil:
@@ -127,10 +127,9 @@ func (c *cursor) next(ctx context.Context) (Record, error) {
 			if !errors.Is(err, natsrpc.ErrNotSent) { // who made the connection logs its loss
 				c.log.Warn("cannot read the stream, trying again", "stream", c.cfg.Stream, "sequence", c.want, "error", err)
 			}
-			if err := c.rest(ctx, wait); err != nil {
+			if err := c.rest(ctx, wait.Next()); err != nil {
 				return Record{}, err
 			}
-			wait = min(2*wait, reopenWaitLast)
 			continue
 		}
 		r, err := c.receive(ctx)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 // PrefetchBytesDefault is how much a reader holds that was not handled yet.
@@ -88,7 +90,7 @@ func ReadRange(ctx context.Context, js jetstream.JetStream, cfg ReadConfig, upTo
 	}
 	c := newCursor(js, cfg, true)
 	defer c.stop()
-	for wait := reopenWaitFirst; c.want <= upTo; {
+	for wait := backoff.New(reopenWaitFirst, reopenWaitLast); c.want <= upTo; {
 		r, err := c.next(ctx)
 		switch {
 		case ctx.Err() != nil:
@@ -103,16 +105,15 @@ func ReadRange(ctx context.Context, js jetstream.JetStream, cfg ReadConfig, upTo
 			case err == nil && (seq == 0 || seq > upTo):
 				return nil
 			}
-			if err := pause(ctx, wait); err != nil {
-				return fmt.Errorf("read %s: %w", cfg.Stream, err)
+			if !wait.Sleep(ctx) {
+				return fmt.Errorf("read %s: %w", cfg.Stream, ctx.Err())
 			}
-			wait = min(2*wait, reopenWaitLast)
 		case err != nil:
 			return fmt.Errorf("read %s: %w", cfg.Stream, err)
 		case r.Seq > upTo:
 			return nil
 		default:
-			wait = reopenWaitFirst
+			wait.Reset()
 			if err := handle(r); err != nil {
 				return err
 			}
@@ -124,13 +125,4 @@ func ReadRange(ctx context.Context, js jetstream.JetStream, cfg ReadConfig, upTo
 // ReadAll is ReadRange up to what is the last sequence at the start.
 func ReadAll(ctx context.Context, js jetstream.JetStream, cfg ReadConfig, handle func(Record) error) error {
 	return ReadRange(ctx, js, cfg, 0, handle)
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 // Errors of Request, apart from those of nats.go (ErrNoResponders foremost).
@@ -60,15 +62,13 @@ func WhileConnected(ctx context.Context, nc *nats.Conn) (waiting context.Context
 
 // watch ends waiting once its connection broke.
 func watch(waiting context.Context, nc *nats.Conn, reconnects uint64, cancel context.CancelCauseFunc) {
-	for wait := brokenCheckFirst; ; wait = min(2*wait, brokenCheckLast) {
+	for wait := backoff.New(brokenCheckFirst, brokenCheckLast); ; {
 		if !nc.IsConnected() || nc.Stats().Reconnects != reconnects {
 			cancel(ErrAnswerLost)
 			return
 		}
-		select {
-		case <-waiting.Done():
+		if !wait.Sleep(waiting) {
 			return
-		case <-time.After(wait):
 		}
 	}
 }

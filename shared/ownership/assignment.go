@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
@@ -210,7 +211,7 @@ func (a *assignment) serving() []int {
 // partition is given up, if it is.
 func (a *assignment) serve(ctx context.Context, p int) (gaveUp error) {
 	log := a.cfg.Log.With("partition", p)
-	for wait := serveRetryFirst; ; wait = min(2*wait, serveRetryLast) {
+	for wait := backoff.New(serveRetryFirst, serveRetryLast); ; {
 		began := time.Now()
 		err := guarded(ctx, log, p, a.cfg.Serve)
 		if ctx.Err() != nil {
@@ -223,13 +224,12 @@ func (a *assignment) serve(ctx context.Context, p int) (gaveUp error) {
 			return err
 		}
 		if time.Since(began) > steadyAfter {
-			wait = serveRetryFirst
+			wait.Reset()
 		}
-		log.Error("serving a partition failed, starting again", "retry_in", wait, "error", err)
-		select {
-		case <-ctx.Done():
+		delay := wait.Next()
+		log.Error("serving a partition failed, starting again", "retry_in", delay, "error", err)
+		if !backoff.Sleep(ctx, delay) {
 			return nil
-		case <-time.After(wait):
 		}
 	}
 }

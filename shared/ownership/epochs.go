@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 // auditEvery is how often the keys of epochs are read, in case the watch went deaf, as it
@@ -57,10 +59,7 @@ func (e *Epochs) Run(ctx context.Context) error {
 		if err := e.watch(ctx, index); err != nil && ctx.Err() == nil {
 			e.Log.Debug("watching the epochs again", "reason", err)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(watchRetry):
-		}
+		backoff.Sleep(ctx, watchRetry)
 	}
 	return nil
 }

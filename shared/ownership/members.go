@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 const (
@@ -227,10 +228,7 @@ func (m *members) listen(ctx context.Context, tell chan<- signal) {
 		if err := m.watch(ctx, tell); err != nil && ctx.Err() == nil {
 			m.log.Debug("watching the members again", "reason", err)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(watchRetry):
-		}
+		backoff.Sleep(ctx, watchRetry)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 // refusals are the partitions that this node gave up. It is pure: times come in.
@@ -17,7 +19,9 @@ type refusal struct {
 	// open: it is given up now. Else it is being tried again.
 	open bool
 	at   time.Time
-	wait time.Duration
+	// wait is what lies before the next trial, waits are those after it.
+	wait  time.Duration
+	waits *backoff.Backoff
 }
 
 func newRefusals(first time.Duration) *refusals {
@@ -29,12 +33,10 @@ func newRefusals(first time.Duration) *refusals {
 func (r *refusals) giveUp(p int, now time.Time) {
 	one := r.all[p]
 	if one == nil {
-		one = &refusal{wait: r.first}
+		one = &refusal{waits: backoff.New(r.first, r.last)}
 		r.all[p] = one
-	} else {
-		one.wait = min(2*one.wait, r.last)
 	}
-	one.open, one.at = true, now
+	one.open, one.at, one.wait = true, now, one.waits.Next()
 }
 
 // retry forgets, and returns, the partitions that no one else serves and whose wait

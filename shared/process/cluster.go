@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 )
 
@@ -77,10 +78,8 @@ func existing(ctx context.Context, js jetstream.JetStream, wait bool, log *slog.
 			noticed = now
 			log.Warn("waiting for the cluster", "error", err)
 		}
-		select {
-		case <-ctx.Done():
+		if !backoff.Sleep(ctx, clusterRetryEvery) {
 			return p, errors.Join(ctx.Err(), err)
-		case <-time.After(clusterRetryEvery):
 		}
 	}
 }

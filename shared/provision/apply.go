@@ -15,6 +15,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 )
 
@@ -294,7 +295,7 @@ func (r refusal) Unwrap() error { return r.error }
 // retry calls do until it succeeds, refuses, or ctx ends.
 func (a *applier) retry(ctx context.Context, what string, do func(context.Context) error) error {
 	began, noticed := time.Now(), time.Time{}
-	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
+	for wait := backoff.New(retryFirst, retryLast); ; {
 		err := func() error {
 			ctx, cancel := context.WithTimeout(ctx, callTimeout)
 			defer cancel()
@@ -312,10 +313,8 @@ func (a *applier) retry(ctx context.Context, what string, do func(context.Contex
 			noticed = now
 			a.opts.Log.Warn("waiting for JetStream", "operation", what, "duration", now.Sub(began).Round(time.Second), "error", err)
 		}
-		select {
-		case <-ctx.Done():
+		if !wait.Sleep(ctx) {
 			return fmt.Errorf("provision %s: %w", what, errors.Join(ctx.Err(), err))
-		case <-time.After(wait):
 		}
 	}
 }

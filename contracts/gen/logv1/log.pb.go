@@ -42,22 +42,22 @@ const (
 	// The owner rewrote an old active task at the tail.
 	EventKind_EVENT_KIND_CARRIED EventKind = 8
 	// A matching shard has a new owner: grabs of its older epochs behind this are void.
-	// The batch names shard and epoch. Since log version 2.
+	// The batch names shard and epoch.
 	EventKind_EVENT_KIND_FENCE EventKind = 9
-	// The owner saw the time of a task end that does not run. Since log version 5.
+	// The owner saw the time of a task end that does not run.
 	EventKind_EVENT_KIND_LAPSED EventKind = 10
 	// A limit is full that refuses those that wait: the task ends, if it is ready for the attempt that version and position name and has
-	// been since ready_by_ms. Since log version 9.
+	// been since ready_by_ms.
 	EventKind_EVENT_KIND_REJECT EventKind = 11
-	// A limit is full of which the oldest attempts make room: the attempt of this version and position is to be cancelled. Since log version 9.
+	// A limit is full of which the oldest attempts make room: the attempt of this version and position is to be cancelled.
 	EventKind_EVENT_KIND_DISPLACE EventKind = 12
-	// A client changes the task. Since log version 10.
+	// A client changes the task.
 	EventKind_EVENT_KIND_UPDATE EventKind = 14
-	// An operator brings a dead letter back. Since log version 10.
+	// An operator brings a dead letter back.
 	EventKind_EVENT_KIND_REDRIVEN EventKind = 16
-	// An operator makes the first task of an order key a dead letter. Event.update names the request. Since log version 10.
+	// An operator makes the first task of an order key a dead letter. Event.update names the request.
 	EventKind_EVENT_KIND_SKIPPED EventKind = 20
-	// An operator gives the task that blocks its order key another attempt. Event.update names the request, and may have a policy. Since log version 10.
+	// An operator gives the task that blocks its order key another attempt. Event.update names the request, and may have a policy.
 	EventKind_EVENT_KIND_UNBLOCKED EventKind = 21
 )
 
@@ -140,15 +140,14 @@ type Policy struct {
 	MaxIntervalMs      int64                  `protobuf:"varint,4,opt,name=max_interval_ms,json=maxIntervalMs,proto3" json:"max_interval_ms,omitempty"`
 	StartToCloseMs     int64                  `protobuf:"varint,5,opt,name=start_to_close_ms,json=startToCloseMs,proto3" json:"start_to_close_ms,omitempty"`
 	HeartbeatTimeoutMs int64                  `protobuf:"varint,6,opt,name=heartbeat_timeout_ms,json=heartbeatTimeoutMs,proto3" json:"heartbeat_timeout_ms,omitempty"`
-	// As in yard.v1.RetryPolicy; 0 is the default. Since log version 9.
+	// As in yard.v1.RetryPolicy; 0 is the default.
 	NonRetryable  []string      `protobuf:"bytes,7,rep,name=non_retryable,json=nonRetryable,proto3" json:"non_retryable,omitempty"`
 	ByError       []*ErrorRetry `protobuf:"bytes,8,rep,name=by_error,json=byError,proto3" json:"by_error,omitempty"`
 	Jitter        int32         `protobuf:"varint,9,opt,name=jitter,proto3" json:"jitter,omitempty"`
 	MaxDeliveries int32         `protobuf:"varint,10,opt,name=max_deliveries,json=maxDeliveries,proto3" json:"max_deliveries,omitempty"`
 	OnLost        int32         `protobuf:"varint,11,opt,name=on_lost,json=onLost,proto3" json:"on_lost,omitempty"`
 	OnTimeout     int32         `protobuf:"varint,12,opt,name=on_timeout,json=onTimeout,proto3" json:"on_timeout,omitempty"`
-	// Since log version 11.
-	PinnedForMs   int64 `protobuf:"varint,13,opt,name=pinned_for_ms,json=pinnedForMs,proto3" json:"pinned_for_ms,omitempty"`
+	PinnedForMs   int64         `protobuf:"varint,13,opt,name=pinned_for_ms,json=pinnedForMs,proto3" json:"pinned_for_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -400,29 +399,29 @@ type Record struct {
 	StepsDropped uint32 `protobuf:"varint,28,opt,name=steps_dropped,json=stepsDropped,proto3" json:"steps_dropped,omitempty"`
 	// Of a first submit: void if the log stored it more than this many ms after the time in its id. 0 = never void.
 	WithinMs int64 `protobuf:"varint,29,opt,name=within_ms,json=withinMs,proto3" json:"within_ms,omitempty"`
-	// By name, ascending. Since log version 4.
+	// By name, ascending.
 	Headers []*Header `protobuf:"bytes,30,rep,name=headers,proto3" json:"headers,omitempty"`
-	// When the task expires; absent = never. Since log version 5.
+	// When the task expires; absent = never.
 	Expiry *Expiry `protobuf:"bytes,31,opt,name=expiry,proto3" json:"expiry,omitempty"`
-	// The group that it is of; empty = none. Since log version 7.
+	// The group that it is of; empty = none.
 	Group string `protobuf:"bytes,32,opt,name=group,proto3" json:"group,omitempty"`
-	// How many starts of a rate each attempt uses; 0 = 1. Since log version 9.
+	// How many starts of a rate each attempt uses; 0 = 1.
 	Cost int32 `protobuf:"varint,33,opt,name=cost,proto3" json:"cost,omitempty"`
-	// Grants that were handed back, of a task whose policy has max_deliveries. Since log version 9.
+	// Grants that were handed back, of a task whose policy has max_deliveries.
 	HandedBack uint32 `protobuf:"varint,34,opt,name=handed_back,json=handedBack,proto3" json:"handed_back,omitempty"`
-	// Its unique key; absent = none. Since log version 10.
+	// Its unique key; absent = none.
 	Unique *Unique `protobuf:"bytes,35,opt,name=unique,proto3" json:"unique,omitempty"`
-	// What its redrives have left; absent = there was none. Since log version 10.
+	// What its redrives have left; absent = there was none.
 	Redriven *Redriven `protobuf:"bytes,36,opt,name=redriven,proto3" json:"redriven,omitempty"`
-	// What its updates have left; absent = there was none. Since log version 10.
+	// What its updates have left; absent = there was none.
 	Updates *Updates `protobuf:"bytes,40,opt,name=updates,proto3" json:"updates,omitempty"`
-	// Its order key; absent = none. Since log version 10.
+	// Its order key; absent = none.
 	Order *Order `protobuf:"bytes,41,opt,name=order,proto3" json:"order,omitempty"`
-	// The batch that it is a member of; empty = none. Since log version 10.
+	// The batch that it is a member of; empty = none.
 	BatchId string `protobuf:"bytes,48,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
 	// When that was created (BatchHome), Unix ms: another one may have its name later.
 	BatchMadeMs int64 `protobuf:"varint,49,opt,name=batch_made_ms,json=batchMadeMs,proto3" json:"batch_made_ms,omitempty"`
-	// What its tries in place have left; absent = there was none. Since log version 11.
+	// What its tries in place have left; absent = there was none.
 	Kept          *Kept `protobuf:"bytes,50,opt,name=kept,proto3" json:"kept,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -800,7 +799,7 @@ func (x *Kept) GetTries() uint32 {
 	return 0
 }
 
-// BatchHome is a batch of tasks (yard.v1.Batch): the last message on its subject, in the log of its home partition. Since log version 10.
+// BatchHome is a batch of tasks (yard.v1.Batch): the last message on its subject, in the log of its home partition.
 type BatchHome struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	BatchId string                 `protobuf:"bytes,1,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
@@ -957,7 +956,6 @@ func (x *BatchHome) GetCallbackTaskId() []byte {
 }
 
 // BatchMembers says how many tasks of a batch the log of a partition has: the last message on its subject, stored in one atomic batch with the last of them.
-// Since log version 10.
 type BatchMembers struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	BatchId    string                 `protobuf:"bytes,1,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
@@ -1038,7 +1036,7 @@ func (x *BatchMembers) GetRepeatedAtMs() int64 {
 }
 
 // BatchEnds says how tasks of a batch ended, those in the archive of a partition: the last message on its subject, stored in one atomic batch with the last of
-// them. Of a task that was redriven only the last end counts. Since log version 10.
+// them. Of a task that was redriven only the last end counts.
 type BatchEnds struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	BatchId       string                 `protobuf:"bytes,1,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
@@ -1476,7 +1474,7 @@ func (x *Unique) GetSeq() uint64 {
 }
 
 // UniqueKey says which task has a unique key: the last message on the key's subject. The first of a task is stored in one atomic batch with
-// its submit, the second when the task is in the archive. Since log version 10.
+// its submit, the second when the task is in the archive.
 type UniqueKey struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	TaskId []byte                 `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
@@ -1718,10 +1716,9 @@ type Update struct {
 	// The order key is the task's: the unique key counts among the tasks of that.
 	OrderBlocks bool `protobuf:"varint,19,opt,name=order_blocks,json=orderBlocks,proto3" json:"order_blocks,omitempty"`
 	// A time before which the log has no copy of this update, Unix ms; 0 = not known. One that may be a copy of an update that the task has
-	// forgotten since then changes nothing (EventVerdict.final). Since log version 11.
+	// forgotten since then changes nothing (EventVerdict.final).
 	SinceMs int64 `protobuf:"varint,21,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"`
-	// A time up to which the log has no other copy of it, Unix ms: taken by then it is the first. 0 = there may be others at any time since then. Since
-	// log version 11.
+	// A time up to which the log has no other copy of it, Unix ms: taken by then it is the first. 0 = there may be others at any time since then.
 	SoleUntilMs   int64 `protobuf:"varint,22,opt,name=sole_until_ms,json=soleUntilMs,proto3" json:"sole_until_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2037,20 +2034,18 @@ type Attempt struct {
 	StartedAtMs      int64                  `protobuf:"varint,3,opt,name=started_at_ms,json=startedAtMs,proto3" json:"started_at_ms,omitempty"`
 	DeadlineMs       int64                  `protobuf:"varint,4,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`
 	BeatDeadlineMs   int64                  `protobuf:"varint,5,opt,name=beat_deadline_ms,json=beatDeadlineMs,proto3" json:"beat_deadline_ms,omitempty"`
-	Booked           bool                   `protobuf:"varint,6,opt,name=booked,proto3" json:"booked,omitempty"`
 	Progress         []byte                 `protobuf:"bytes,7,opt,name=progress,proto3" json:"progress,omitempty"`
 	ProgressEncoding int32                  `protobuf:"varint,8,opt,name=progress_encoding,json=progressEncoding,proto3" json:"progress_encoding,omitempty"`
 	// Of an attempt that is over: the EventKind that ended it.
 	Ended int32 `protobuf:"varint,9,opt,name=ended,proto3" json:"ended,omitempty"`
-	// The path of limits in which a slot was booked. Left out if that is only the limit of the
-	// type, as in log version 1; then booked is set.
+	// The path of limits in which a slot was booked, such as "type/email.send".
 	Limits []string `protobuf:"bytes,10,rep,name=limits,proto3" json:"limits,omitempty"`
-	// Of a carried task: its running attempt may not have reached its worker. Since log version 2.
+	// Of a carried task: its running attempt may not have reached its worker.
 	Granted *Granted `protobuf:"bytes,11,opt,name=granted,proto3" json:"granted,omitempty"`
 	// Of a carried task: the matching shard that its running attempt was granted to, plus one. 0 = that of the first partition of the
-	// tasklist. Since log version 8.
+	// tasklist.
 	Shard uint32 `protobuf:"varint,12,opt,name=shard,proto3" json:"shard,omitempty"`
-	// As in yard.v1.PollRequest; empty = it has none. Since log version 10.
+	// As in yard.v1.PollRequest; empty = it has none.
 	WorkerId      string `protobuf:"bytes,13,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2119,13 +2114,6 @@ func (x *Attempt) GetBeatDeadlineMs() int64 {
 		return x.BeatDeadlineMs
 	}
 	return 0
-}
-
-func (x *Attempt) GetBooked() bool {
-	if x != nil {
-		return x.Booked
-	}
-	return false
 }
 
 func (x *Attempt) GetProgress() []byte {
@@ -2363,7 +2351,7 @@ type Batch struct {
 	Epoch uint64 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// Timer store only: a fence. From here on, records of epochs below this one's are void.
 	Fence bool `protobuf:"varint,5,opt,name=fence,proto3" json:"fence,omitempty"`
-	// Timer store only: per tombstone, the last stay (Record.parkings) that it voids. Empty = any earlier record. Since log version 10.
+	// Timer store only: per tombstone, the last stay (Record.parkings) that it voids. Empty = any earlier record.
 	TombstoneParkings []uint32 `protobuf:"varint,6,rep,packed,name=tombstone_parkings,json=tombstoneParkings,proto3" json:"tombstone_parkings,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
@@ -2524,10 +2512,6 @@ type Event struct {
 	Position uint64 `protobuf:"varint,3,opt,name=position,proto3" json:"position,omitempty"`
 	Version  uint32 `protobuf:"varint,4,opt,name=version,proto3" json:"version,omitempty"`
 	Nonce    uint64 `protobuf:"varint,5,opt,name=nonce,proto3" json:"nonce,omitempty"`
-	// Started: the worker that gets it.
-	Worker string `protobuf:"bytes,6,opt,name=worker,proto3" json:"worker,omitempty"`
-	// Started: slots were booked in limits; if that is empty, one of the type's limit.
-	Booked bool `protobuf:"varint,7,opt,name=booked,proto3" json:"booked,omitempty"`
 	// Completed: result. Heartbeat: progress.
 	Data         []byte `protobuf:"bytes,8,opt,name=data,proto3" json:"data,omitempty"`
 	DataEncoding int32  `protobuf:"varint,9,opt,name=data_encoding,json=dataEncoding,proto3" json:"data_encoding,omitempty"`
@@ -2542,31 +2526,29 @@ type Event struct {
 	Domain string `protobuf:"bytes,15,opt,name=domain,proto3" json:"domain,omitempty"`
 	// Started: the path of limits in which a slot was booked, such as "type/email.send".
 	Limits []string `protobuf:"bytes,16,rep,name=limits,proto3" json:"limits,omitempty"`
-	// Started: the poll that gets it, as an index into the batch's polls plus one; 0 = worker
-	// names it. Since log version 2.
+	// Started: the poll that gets it, as an index into the batch's polls plus one.
 	Poll uint32 `protobuf:"varint,17,opt,name=poll,proto3" json:"poll,omitempty"`
 	// Expired: the grant may never have reached its worker; neither a failure nor a lost grant is counted.
-	// Since log version 2.
 	Undelivered bool `protobuf:"varint,18,opt,name=undelivered,proto3" json:"undelivered,omitempty"`
 	// Expired: void if the log stores it later than this, Unix ms, since then the log was blocked and
-	// heartbeats could not be stored; 0 = never. Since log version 3.
+	// heartbeats could not be stored; 0 = never.
 	NotAfterMs int64 `protobuf:"varint,19,opt,name=not_after_ms,json=notAfterMs,proto3" json:"not_after_ms,omitempty"`
-	// Reject: void if the task became ready later than this, Unix ms. Since log version 9.
+	// Reject: void if the task became ready later than this, Unix ms.
 	ReadyByMs int64 `protobuf:"varint,20,opt,name=ready_by_ms,json=readyByMs,proto3" json:"ready_by_ms,omitempty"`
-	// Failed: it is no failure; the next attempt comes after delay_ms. Since log version 9.
+	// Failed: it is no failure; the next attempt comes after delay_ms.
 	Snooze bool `protobuf:"varint,21,opt,name=snooze,proto3" json:"snooze,omitempty"`
 	// Expired: the worker of the attempt fell silent, so its lease need not be over; void unless its lease ends at this time, Unix ms, since
-	// else a heartbeat came between. 0 = the lease is over. Since log version 10.
+	// else a heartbeat came between. 0 = the lease is over.
 	SilentLeaseMs int64 `protobuf:"varint,22,opt,name=silent_lease_ms,json=silentLeaseMs,proto3" json:"silent_lease_ms,omitempty"`
-	// Update, skipped, unblocked. Since log version 10.
+	// Update, skipped, unblocked.
 	Update *Update `protobuf:"bytes,30,opt,name=update,proto3" json:"update,omitempty"`
-	// Redriven. Since log version 10.
+	// Redriven.
 	Redrive *Redrive `protobuf:"bytes,31,opt,name=redrive,proto3" json:"redrive,omitempty"`
-	// Skipped, unblocked: the order key, which must be the task's. Since log version 10.
+	// Skipped, unblocked: the order key, which must be the task's.
 	OrderKey string `protobuf:"bytes,34,opt,name=order_key,json=orderKey,proto3" json:"order_key,omitempty"`
-	// Skipped: if the task runs, it is to be cancelled. Since log version 10.
+	// Skipped: if the task runs, it is to be cancelled.
 	CancelRunning bool `protobuf:"varint,35,opt,name=cancel_running,json=cancelRunning,proto3" json:"cancel_running,omitempty"`
-	// Failed: the worker would try again in place; failures is how many it knew of when this try began. Since log version 11.
+	// Failed: the worker would try again in place; failures is how many it knew of when this try began.
 	Keep          bool  `protobuf:"varint,36,opt,name=keep,proto3" json:"keep,omitempty"`
 	Failures      int32 `protobuf:"varint,37,opt,name=failures,proto3" json:"failures,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2636,20 +2618,6 @@ func (x *Event) GetNonce() uint64 {
 		return x.Nonce
 	}
 	return 0
-}
-
-func (x *Event) GetWorker() string {
-	if x != nil {
-		return x.Worker
-	}
-	return ""
-}
-
-func (x *Event) GetBooked() bool {
-	if x != nil {
-		return x.Booked
-	}
-	return false
 }
 
 func (x *Event) GetData() []byte {
@@ -2806,9 +2774,9 @@ type PollRef struct {
 	// The inbox in which the worker waits, and whether the answer is to be JSON.
 	ReplyTo string `protobuf:"bytes,2,opt,name=reply_to,json=replyTo,proto3" json:"reply_to,omitempty"`
 	Json    bool   `protobuf:"varint,3,opt,name=json,proto3" json:"json,omitempty"`
-	// The domain of the poll. Since log version 3.
+	// The domain of the poll.
 	Domain string `protobuf:"bytes,4,opt,name=domain,proto3" json:"domain,omitempty"`
-	// As in yard.v1.PollRequest; empty = it has none. Since log version 10.
+	// As in yard.v1.PollRequest; empty = it has none.
 	WorkerId      string `protobuf:"bytes,5,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3256,11 +3224,11 @@ type TriggerBatch struct {
 	Triggers []byte `protobuf:"bytes,6,opt,name=triggers,proto3" json:"triggers,omitempty"`
 	// When the first became ready, Unix µs: its place in the queue.
 	ReadyAtUs int64 `protobuf:"varint,7,opt,name=ready_at_us,json=readyAtUs,proto3" json:"ready_at_us,omitempty"`
-	// The groups of these tasks, each once. Since log version 7.
+	// The groups of these tasks, each once.
 	Groups []string `protobuf:"bytes,8,rep,name=groups,proto3" json:"groups,omitempty"`
 	// Per trigger an unsigned varint: 0 = no group, else its place in groups, from 1. Empty = none has a group.
 	GroupAt []byte `protobuf:"bytes,9,opt,name=group_at,json=groupAt,proto3" json:"group_at,omitempty"`
-	// How many starts of a rate each of these tasks uses; 0 = 1. Since log version 9.
+	// How many starts of a rate each of these tasks uses; 0 = 1.
 	Cost          int32 `protobuf:"varint,10,opt,name=cost,proto3" json:"cost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3654,10 +3622,10 @@ type Checkpoint struct {
 	TimerEpoch uint64 `protobuf:"varint,12,opt,name=timer_epoch,json=timerEpoch,proto3" json:"timer_epoch,omitempty"`
 	// The newest epoch of each matching shard that has fenced, by events up to event_floor.
 	Fences []*ShardFence `protobuf:"bytes,13,rep,name=fences,proto3" json:"fences,omitempty"`
-	// The domains that lag behind a lane. Since log version 3.
+	// The domains that lag behind a lane.
 	Queues []*QueueCursor `protobuf:"bytes,14,rep,name=queues,proto3" json:"queues,omitempty"`
 	// What submits of lagging domains parked is in the timer store up to timer_seq, and what they archived is in the
-	// archive up to archive_seq. Since log version 3.
+	// archive up to archive_seq.
 	ParkedQueues   []*QueueLevel `protobuf:"bytes,15,rep,name=parked_queues,json=parkedQueues,proto3" json:"parked_queues,omitempty"`
 	ArchivedQueues []*QueueLevel `protobuf:"bytes,16,rep,name=archived_queues,json=archivedQueues,proto3" json:"archived_queues,omitempty"`
 	unknownFields  protoimpl.UnknownFields
@@ -4340,15 +4308,14 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"finishByMs\"2\n" +
 	"\x06Header\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\x98\x03\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\x80\x03\n" +
 	"\aAttempt\x12\x14\n" +
 	"\x05nonce\x18\x01 \x01(\x04R\x05nonce\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12\"\n" +
 	"\rstarted_at_ms\x18\x03 \x01(\x03R\vstartedAtMs\x12\x1f\n" +
 	"\vdeadline_ms\x18\x04 \x01(\x03R\n" +
 	"deadlineMs\x12(\n" +
-	"\x10beat_deadline_ms\x18\x05 \x01(\x03R\x0ebeatDeadlineMs\x12\x16\n" +
-	"\x06booked\x18\x06 \x01(\bR\x06booked\x12\x1a\n" +
+	"\x10beat_deadline_ms\x18\x05 \x01(\x03R\x0ebeatDeadlineMs\x12\x1a\n" +
 	"\bprogress\x18\a \x01(\fR\bprogress\x12+\n" +
 	"\x11progress_encoding\x18\b \x01(\x05R\x10progressEncoding\x12\x14\n" +
 	"\x05ended\x18\t \x01(\x05R\x05ended\x12\x16\n" +
@@ -4389,15 +4356,13 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"logVersion\x12\x12\n" +
 	"\x04base\x18\x02 \x01(\x04R\x04base\x12\"\n" +
 	"\ffingerprints\x18\x03 \x01(\fR\ffingerprints\x12\x18\n" +
-	"\aoffsets\x18\x04 \x01(\fR\aoffsets\"\xe2\x06\n" +
+	"\aoffsets\x18\x04 \x01(\fR\aoffsets\"\xb2\x06\n" +
 	"\x05Event\x12*\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x16.yard.log.v1.EventKindR\x04kind\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\fR\x06taskId\x12\x1a\n" +
 	"\bposition\x18\x03 \x01(\x04R\bposition\x12\x18\n" +
 	"\aversion\x18\x04 \x01(\rR\aversion\x12\x14\n" +
-	"\x05nonce\x18\x05 \x01(\x04R\x05nonce\x12\x16\n" +
-	"\x06worker\x18\x06 \x01(\tR\x06worker\x12\x16\n" +
-	"\x06booked\x18\a \x01(\bR\x06booked\x12\x12\n" +
+	"\x05nonce\x18\x05 \x01(\x04R\x05nonce\x12\x12\n" +
 	"\x04data\x18\b \x01(\fR\x04data\x12#\n" +
 	"\rdata_encoding\x18\t \x01(\x05R\fdataEncoding\x12\x18\n" +
 	"\amessage\x18\n" +

@@ -71,7 +71,6 @@ type Owner struct {
 
 // New makes an owner; Start begins its takeover.
 func New(name string, cfg Config, host Host) *Owner {
-	cfg.Queues = true
 	return &Owner{name: name, cfg: cfg, host: host, queues: make(map[Queue]*reader)}
 }
 
@@ -264,7 +263,7 @@ func (o *Owner) tick() {
 	if o.ended {
 		return
 	}
-	o.give(replica.Tick{Fences: true, Queues: true, NotAfter: true})
+	o.give(replica.Tick{})
 	o.host.After(tickEvery, o.tick)
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 )
@@ -43,7 +44,7 @@ func (d Decoder) Task(data []byte) *Task {
 
 // fence is an encoded fence.
 func fence(epoch uint64) []byte {
-	data, err := (&logv1.Batch{Fence: true, Epoch: epoch}).MarshalVT()
+	data, err := (&logv1.Batch{Fence: true, Epoch: epoch, LogVersion: logversion.First}).MarshalVT()
 	if err != nil {
 		panic(err)
 	}
@@ -52,7 +53,7 @@ func fence(epoch uint64) []byte {
 
 // parkedTail is what the tail of the timer store holds for an owner, see partition's takeover.
 func parkedTail(batches [][]byte, found *Stored, own uint64) map[Stay]bool {
-	tail := replica.NewParkedTail(found.TimerSeq, found.TimerEpoch, found.Epoch, own)
+	tail := replica.NewParkedTail(found.TimerEpoch, own)
 	for _, data := range batches {
 		var b logv1.Batch
 		if err := b.UnmarshalVT(data); err != nil {

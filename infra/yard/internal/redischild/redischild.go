@@ -24,6 +24,8 @@ import (
 	"runtime"
 	"sync/atomic"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 // Binary is the program looked for in PATH.
@@ -91,10 +93,8 @@ func (c *Child) Run(ctx context.Context) error {
 				c.log.Error("redis-server ended; starting an empty one", "output", p.output.String())
 			}
 		}
-		select {
-		case <-ctx.Done():
+		if !backoff.Sleep(ctx, restartPause) {
 			return nil
-		case <-time.After(restartPause):
 		}
 	}
 }

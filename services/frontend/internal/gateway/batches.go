@@ -18,6 +18,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
@@ -232,7 +233,7 @@ func noBatch(id string) error {
 // known whether it was stored, it is read what is.
 func (g *Gateway) changeBatch(ctx context.Context, domain, id string, change func(was *logv1.BatchHome) (*logv1.BatchHome, error)) (*logv1.BatchHome, error) {
 	p := topology.BatchPartition(domain, id, g.Partitioning)
-	for delay := resolveFirst; ; delay = min(2*delay, resolveLast) {
+	for delay := backoff.New(resolveFirst, resolveLast); ; {
 		was, seq, err := g.batchHome(ctx, domain, id)
 		if err != nil {
 			return nil, err
@@ -255,7 +256,7 @@ func (g *Gateway) changeBatch(ctx context.Context, domain, id string, change fun
 		case errors.Is(err, natslog.ErrFull):
 			return nil, errStorageFull()
 		}
-		pause(ctx, delay)
+		delay.Sleep(ctx)
 		if ctx.Err() != nil {
 			code := fault.Unavailable
 			if !errors.Is(err, natslog.ErrNotStored) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 // However many requests wait for a batch, a process looks at it once for all of them: soon at first, and then once a second. Each request has a first look of its own.
@@ -55,8 +56,8 @@ func (g *Gateway) join(of batchRef) (w *batchWait, leave func()) {
 
 // lookOut looks at a batch until no one waits for it.
 func (g *Gateway) lookOut(of batchRef, w *batchWait) {
-	for delay := batchLookFirst; ; delay = min(2*delay, batchLookLast) {
-		pause(g.base, delay)
+	for delay := backoff.New(batchLookFirst, batchLookLast); ; {
+		delay.Sleep(g.base)
 		g.batchWaits.mu.Lock()
 		if w.waiters == 0 || g.base.Err() != nil {
 			delete(g.batchWaits.of, of)

@@ -7,6 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/paging"
 )
 
@@ -28,8 +29,8 @@ func notWritten(err error) error {
 func (g *Gateway) awaitCatalog(ctx context.Context, arrived func() bool) {
 	ctx, cancel := context.WithTimeout(ctx, ownWritesWithin)
 	defer cancel()
-	for delay := time.Millisecond; !arrived() && ctx.Err() == nil; delay = min(2*delay, 20*time.Millisecond) {
-		pause(ctx, delay)
+	for delay := backoff.New(time.Millisecond, 20*time.Millisecond); !arrived() && ctx.Err() == nil; {
+		delay.Sleep(ctx)
 	}
 }
 

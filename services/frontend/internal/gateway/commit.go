@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/admission"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/filing"
@@ -81,7 +82,7 @@ func (a *appender) flushAll(p int) {
 		began := time.Now()
 		a.flush(p, batch)
 		if len(batch) > 1 {
-			pause(a.g.base, min(time.Since(began)/companyShare, companyMax))
+			backoff.Sleep(a.g.base, min(time.Since(began)/companyShare, companyMax))
 		}
 	}
 }

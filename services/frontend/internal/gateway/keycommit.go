@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/shared/admission"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/filing"
@@ -83,7 +84,7 @@ func (a *appender) flushKeys(p int) {
 		all.Wait()
 		cancel()
 		if len(parts) > 1 {
-			pause(a.g.base, min(time.Since(began)/companyShare, companyMax))
+			backoff.Sleep(a.g.base, min(time.Since(began)/companyShare, companyMax))
 		}
 	}
 }

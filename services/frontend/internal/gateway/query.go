@@ -12,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/paging"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
@@ -84,7 +85,7 @@ const takenFor = 2 * time.Second
 // wait for its end. While a cancel or an update takes it from the timer store to history, neither may have it: it is looked for again.
 func (g *Gateway) lookUp(ctx context.Context, domain string, id ids.TaskID, until time.Time) (*yardv1.Task, error) {
 	var end time.Time
-	for delay := lookFirst; ; delay = min(2*delay, lookLast) {
+	for delay := backoff.New(lookFirst, lookLast); ; {
 		task, away, err := g.look(ctx, domain, id, until)
 		if err != nil || away == nowhere {
 			return task, err
@@ -96,7 +97,7 @@ func (g *Gateway) lookUp(ctx context.Context, domain string, id ids.TaskID, unti
 		if away == wasTaken && now.After(end) {
 			return nil, nil
 		}
-		pause(ctx, delay)
+		delay.Sleep(ctx)
 		if ctx.Err() != nil {
 			return nil, fault.New(fault.Unavailable, "task %s is being changed", id).After(awayRetryAfter)
 		}
@@ -156,7 +157,7 @@ func (g *Gateway) look(ctx context.Context, domain string, id ids.TaskID, until 
 // finished waits until the task is finished, or until the wait ends; then it
 // returns the task as it was last seen.
 func (g *Gateway) finished(ctx context.Context, domain string, id ids.TaskID, seen *yardv1.Task, until time.Time) (*yardv1.Task, error) {
-	for delay := lookFirst; !seen.State.Finished() && time.Now().Before(until); delay = min(2*delay, lookLast) {
+	for delay := backoff.New(lookFirst, lookLast); !seen.State.Finished() && time.Now().Before(until); {
 		task, err := g.lookUp(ctx, domain, id, until)
 		switch {
 		case err != nil && time.Now().Before(until):
@@ -167,7 +168,7 @@ func (g *Gateway) finished(ctx context.Context, domain string, id ids.TaskID, se
 			seen = task
 		}
 		if !seen.State.Finished() { // not in history's hands yet, or on its way
-			pause(ctx, min(delay, time.Until(until)))
+			backoff.Sleep(ctx, min(delay.Next(), time.Until(until)))
 		}
 	}
 	return seen, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 func (r *rig) get(t *testing.T, id ids.TaskID, wait time.Duration) <-chan outcome {
@@ -58,7 +59,7 @@ func TestGetWaitsThroughEveryHome(t *testing.T) {
 					return &rpcv1.GetTaskResponse{}, nil
 				}
 				if req.WaitMs > 0 {
-					pause(ctx, 8*time.Second-since())
+					backoff.Sleep(ctx, 8*time.Second-since())
 					return seen(yardv1.TaskState_TASK_STATE_COMPLETED)
 				}
 				return seen(yardv1.TaskState_TASK_STATE_RUNNING)
@@ -122,7 +123,7 @@ func TestGetEndsItsWaitWithTheStateSoFar(t *testing.T) {
 		r := newRig(t, func(d *Deps) {
 			d.Owners.HistoryGet = func(ctx context.Context, _ int, req *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
 				if req.WaitMs > 0 {
-					pause(ctx, time.Duration(req.WaitMs)*time.Millisecond)
+					backoff.Sleep(ctx, time.Duration(req.WaitMs)*time.Millisecond)
 				}
 				return &rpcv1.GetTaskResponse{Task: &yardv1.Task{State: yardv1.TaskState_TASK_STATE_RUNNING}}, nil
 			}

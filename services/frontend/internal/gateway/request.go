@@ -15,6 +15,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
 
@@ -142,7 +143,7 @@ var errNotYet = errors.New("a try may be under way")
 func (s *submission) once(g *Gateway) work {
 	return func(ctx context.Context) (codec.Message, error) {
 		began := time.Now()
-		for delay := resolveFirst; ; delay = min(2*delay, resolveLast) {
+		for delay := backoff.New(resolveFirst, resolveLast); ; {
 			wait, messages, err := g.tryOnce(ctx, s)
 			if err == nil {
 				g.storedAll([]*submission{s}, messages, began, time.Now())
@@ -160,7 +161,7 @@ func (s *submission) once(g *Gateway) work {
 					return nil, nil
 				}
 			}
-			pause(ctx, max(wait, delay))
+			backoff.Sleep(ctx, max(wait, delay.Next()))
 			if ctx.Err() != nil {
 				g.unknown(s)
 				return nil, nil

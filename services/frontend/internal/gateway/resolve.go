@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
 
@@ -15,12 +16,12 @@ const resolveFirst, resolveLast = 100 * time.Millisecond, time.Second
 // repeat says nothing about the first try. Each submission waits until its own
 // deadline and is then answered UNKNOWN.
 func (a *appender) resolve(m message, sent time.Time) {
-	for delay := resolveFirst; ; delay = min(2*delay, resolveLast) {
+	for delay := backoff.New(resolveFirst, resolveLast); ; {
 		m.batch = a.untilDeadline(m.batch)
 		if len(m.batch) == 0 {
 			return
 		}
-		sleep(a.g.base, delay, m.batch)
+		sleep(a.g.base, delay.Next(), m.batch)
 		if a.g.base.Err() != nil {
 			continue
 		}
@@ -63,7 +64,7 @@ func (a *appender) landed(batch []*submission, seq uint64, sent time.Time) {
 
 // checkLate answers submissions that the log may have taken too late.
 func (a *appender) checkLate(late []*submission, seq uint64, sent time.Time) {
-	for delay := resolveFirst; ; delay = min(2*delay, resolveLast) {
+	for delay := backoff.New(resolveFirst, resolveLast); ; {
 		late = a.untilDeadline(late)
 		for len(late) > 0 {
 			ctx, cancel := context.WithTimeout(a.g.base, a.g.Config.AppendTimeout)
@@ -82,7 +83,7 @@ func (a *appender) checkLate(late []*submission, seq uint64, sent time.Time) {
 		if len(late) == 0 {
 			return
 		}
-		sleep(a.g.base, delay, late)
+		sleep(a.g.base, delay.Next(), late)
 	}
 }
 
@@ -105,15 +106,5 @@ func sleep(ctx context.Context, d time.Duration, batch []*submission) {
 	for _, s := range batch {
 		d = min(d, time.Until(s.call.Deadline))
 	}
-	pause(ctx, d)
-}
-
-// pause waits for d or for ctx.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
+	backoff.Sleep(ctx, d)
 }

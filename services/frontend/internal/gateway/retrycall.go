@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 const (
@@ -20,7 +21,7 @@ const (
 // right now. Where the owner is asked to wait, a question may take until then.
 // The error is the last one.
 func retryCall[T any](ctx context.Context, wait time.Time, ask func(context.Context) (T, error)) (T, error) {
-	for delay := retryCallFirst; ; delay = min(2*delay, retryCallLast) {
+	for delay := backoff.New(retryCallFirst, retryCallLast); ; {
 		once, cancel := context.WithDeadline(ctx, later(time.Now().Add(callTimeout), wait.Add(callTimeout)))
 		resp, err := ask(once)
 		cancel()
@@ -30,7 +31,7 @@ func retryCall[T any](ctx context.Context, wait time.Time, ask func(context.Cont
 		if code := fault.CodeOf(err); code != fault.Unavailable && code != fault.ResourceExhausted {
 			return resp, err
 		}
-		pause(ctx, delay)
+		delay.Sleep(ctx)
 		if ctx.Err() != nil {
 			return resp, fault.From(err).After(awayRetryAfter)
 		}

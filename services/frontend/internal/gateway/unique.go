@@ -14,6 +14,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/uniquekey"
@@ -307,7 +308,7 @@ func (g *Gateway) decideWhole(ctx context.Context, pt *part) error {
 // storeEach decides about all tasks of a part, or returns why it has not.
 func (g *Gateway) storeEach(ctx context.Context, pt *part) error {
 	check, join := pt.batch() != "" && pt.repeats(), false // the word on its batch must be read before it is looked for
-	for delay := resolveFirst; pt.tasks() > 0; delay = min(2*delay, resolveLast) {
+	for delay := backoff.New(resolveFirst, resolveLast); pt.tasks() > 0; {
 		if check {
 			refused, err := g.readWord(ctx, pt)
 			if err == nil {
@@ -324,7 +325,7 @@ func (g *Gateway) storeEach(ctx context.Context, pt *part) error {
 				return err
 			case err != nil:
 				pt.certain = pt.certain && pt.of.conflicts == nil // a task may have been replaced
-				pause(ctx, delay)
+				delay.Sleep(ctx)
 				continue
 			case pt.tasks() == 0:
 				return nil
@@ -359,7 +360,7 @@ func (g *Gateway) storeEach(ctx context.Context, pt *part) error {
 		case !errors.Is(err, natslog.ErrNotStored):
 			pt.certain, check, join = false, true, false
 		}
-		pause(ctx, delay)
+		delay.Sleep(ctx)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

@@ -14,7 +14,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/api"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/memhistory"
@@ -31,7 +30,7 @@ func serve(t *testing.T, w *memhistory.World) *nats.Conn {
 		Log: w, Archive: memhistory.Archive{World: w, Retention: func(string) time.Duration { return time.Hour }},
 		Reader: memhistory.Reader{World: w}, TimerStore: w, Timer: w, Checkpoints: w, Wire: w,
 		Quarantine: func(context.Context, partition.Quarantined) error { return errors.New("nothing is to be set apart") },
-		LogVersion: func() uint32 { return logversion.Fences }, Tokens: ids.NewTokens([ids.TokenSecretBytes]byte{}),
+		LogVersion: func() uint32 { return 1 }, Tokens: ids.NewTokens([ids.TokenSecretBytes]byte{}),
 		Logger: slog.New(slog.DiscardHandler), Metrics: partition.NewMetrics(nil),
 	})
 	nc := natskit.Run(t).Connect(t)
@@ -86,7 +85,7 @@ func TestCallsOfAMatchingShard(t *testing.T) {
 		Id: id[:], Domain: "shop", Tasklist: "mail", Type: "send", Priority: 3, Policy: &logv1.Policy{MaxAttempts: 1, StartToCloseMs: 600_000},
 	}}}))
 	w.AppendForeignEvents(encoded(&logv1.EventBatch{
-		LogVersion: logversion.Fences, Shard: 1, ShardEpoch: 1, RequestId: 1, Polls: []*logv1.PollRef{{Worker: "w", ReplyTo: "inbox"}},
+		LogVersion: 1, Shard: 1, ShardEpoch: 1, RequestId: 1, Polls: []*logv1.PollRef{{Worker: "w", ReplyTo: "inbox"}},
 		Events: []*logv1.Event{{
 			Kind: logv1.EventKind_EVENT_KIND_STARTED, TaskId: id[:], Position: uint64(ids.NewPosition(1, 3)), Version: 1, Poll: 1, Limits: []string{"type/send"},
 		}},

@@ -36,7 +36,7 @@ func archivePortsAt(tb testing.TB, srv *natskit.Server) (owner Config, reader *R
 		if err != nil {
 			tb.Fatal(err)
 		}
-		return Config{NATS: nc, JetStream: js, Log: slog.New(slog.DiscardHandler)}
+		return Config{NATS: nc, JetStream: js, LogVersion: version1, Log: slog.New(slog.DiscardHandler)}
 	}
 	owner = config()
 	if err := provision.Apply(tb.Context(), owner.JetStream, topology.Partitioning{History: 1, Matching: 1}, provision.Options{}); err != nil {

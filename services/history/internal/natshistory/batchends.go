@@ -95,16 +95,16 @@ func (b *batchEnds) learn(stored batchEnds) {
 }
 
 // messages are what is stored of the counts.
-func (b batchEnds) messages(p int, msgs []natslog.Msg) ([]natslog.Msg, error) {
+func (b batchEnds) messages(c *Config, msgs []natslog.Msg) ([]natslog.Msg, error) {
 	for name, ends := range b {
 		data, err := (&logv1.BatchEnds{
-			BatchId: name.ID, LogVersion: logversion.Field(logversion.Batches),
+			BatchId: name.ID, LogVersion: c.LogVersion(),
 			Completed: ends.Completed, Dead: ends.Dead, Cancelled: ends.Cancelled, Expired: ends.Expired,
 		}).MarshalVT()
 		if err != nil {
 			return nil, fmt.Errorf("how tasks of a batch ended: %w", err)
 		}
-		msgs = append(msgs, natslog.Msg{Subject: topology.BatchEnds(p, name.Domain, name.ID, name.Made), Data: data, Header: inPlace(topology.BatchLifeMax)})
+		msgs = append(msgs, natslog.Msg{Subject: topology.BatchEnds(c.Partition, name.Domain, name.ID, name.Made), Data: data, Header: inPlace(topology.BatchLifeMax)})
 	}
 	return msgs, nil
 }
@@ -141,7 +141,7 @@ func (a *Archive) countBatches(ctx context.Context, tasks []*taskstate.Task, msg
 	if err != nil || raised == nil {
 		return nil, msgs, err
 	}
-	if msgs, err = raised.messages(a.cfg.Partition, msgs); err == nil {
+	if msgs, err = raised.messages(&a.cfg, msgs); err == nil {
 		msgs, err = a.nameFiled(tasks, msgs)
 	}
 	return raised, msgs, err
@@ -157,7 +157,7 @@ func (a *Archive) nameFiled(tasks []*taskstate.Task, msgs []natslog.Msg) ([]nats
 		}
 	}
 	for some := range slices.Chunk(named, filedPerMsg) {
-		data, err := (&logv1.Batch{Tasks: some, LogVersion: logversion.Field(logversion.Batches)}).MarshalVT()
+		data, err := (&logv1.Batch{Tasks: some, LogVersion: a.cfg.LogVersion()}).MarshalVT()
 		if err != nil {
 			return nil, fmt.Errorf("which tasks of batches are filed: %w", err)
 		}

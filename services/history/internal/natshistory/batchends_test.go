@@ -116,7 +116,7 @@ func TestEndsAreCountedAsTheyAreFiled(t *testing.T) {
 	for range 3 {
 		dice := rand.New(rand.NewPCG(seed.Uint64(), 1))
 		owners.Go(func() {
-			cfg := Config{NATS: owner.NATS, JetStream: owner.JetStream, Log: slog.New(slog.DiscardHandler)}
+			cfg := Config{NATS: owner.NATS, JetStream: owner.JetStream, LogVersion: version1, Log: slog.New(slog.DiscardHandler)}
 			for {
 				a := unsure{NewArchive(cfg, porttest.Retention), dice} // a new one knows nothing
 				if fileAllMissing(t.Context(), a, all, dice) {
@@ -126,7 +126,7 @@ func TestEndsAreCountedAsTheyAreFiled(t *testing.T) {
 		})
 	}
 	owners.Wait()
-	cfg := Config{NATS: owner.NATS, JetStream: owner.JetStream}
+	cfg := Config{NATS: owner.NATS, JetStream: owner.JetStream, LogVersion: version1}
 	for _, name := range names {
 		if got, err := cfg.readEnds(t.Context(), 0, name); err != nil || got != want[name] {
 			t.Errorf("batch %s: %+v %v, want %+v", name.ID, got, err, want[name])

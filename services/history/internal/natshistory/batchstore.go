@@ -100,7 +100,7 @@ func (b Batches) Close(ctx context.Context, name batch.Name, p int) (tasks int64
 
 // say stores a word in place of the one before.
 func (b Batches) say(ctx context.Context, name batch.Name, p int, word *logv1.BatchMembers, over uint64, kept time.Duration) error {
-	word.LogVersion = logversion.Field(logversion.Batches)
+	word.LogVersion = b.LogVersion()
 	data, err := word.MarshalVT()
 	if err != nil {
 		return fmt.Errorf("the word on a batch: %w", err)
@@ -126,7 +126,7 @@ func (b Batches) End(ctx context.Context, was *batches.Loaded, over *logv1.Batch
 		Subject: topology.BatchHome(b.Partition, was.Domain, over.BatchId), Data: data, Header: inPlace(time.Duration(over.KeepMs) * time.Millisecond),
 	}.Over(was.Seq)}
 	if callback != nil {
-		data, err := (&logv1.Batch{Tasks: []*logv1.Record{callback}, LogVersion: logversion.Field(logversion.Batches)}).MarshalVT()
+		data, err := (&logv1.Batch{Tasks: []*logv1.Record{callback}, LogVersion: b.LogVersion()}).MarshalVT()
 		if err != nil {
 			return fmt.Errorf("the callback of a batch: %w", err)
 		}

@@ -42,7 +42,7 @@ func newKeeping(t *testing.T) *keeping {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &keeping{t: t, parts: topology.Partitioning{History: 2, Matching: 1}, cfg: Config{NATS: nc, JetStream: js, Partitions: 2, Log: slog.New(slog.DiscardHandler)}}
+	k := &keeping{t: t, parts: topology.Partitioning{History: 2, Matching: 1}, cfg: Config{NATS: nc, JetStream: js, LogVersion: version1, Partitions: 2, Log: slog.New(slog.DiscardHandler)}}
 	if err := provision.Apply(t.Context(), js, k.parts, provision.Options{}); err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
@@ -31,7 +30,7 @@ func (a *Archive) EndKeys(ctx context.Context, tasks []*taskstate.Task) error {
 		tasks = tasks[len(some):]
 		msgs := make([]natslog.Msg, len(some))
 		for i, t := range some {
-			msg, err := keyEnded(a.cfg.Partition, t, time.Now())
+			msg, err := a.cfg.keyEnded(t, time.Now())
 			if err != nil {
 				return err
 			}
@@ -63,18 +62,18 @@ func (a *Archive) endKeys(ctx context.Context, tasks []*taskstate.Task, msgs []n
 }
 
 // keyEnded is the last word on the unique key of t.
-func keyEnded(p int, t *taskstate.Task, now time.Time) (natslog.Msg, error) {
+func (c *Config) keyEnded(t *taskstate.Task, now time.Time) (natslog.Msg, error) {
 	u := t.Unique()
 	freeAt := t.FinishedAt + u.ForMS
 	data, err := (&logv1.UniqueKey{
-		TaskId: t.ID[:], Key: u.Key, FreeAtMs: freeAt, LogVersion: logversion.Field(logversion.UniqueKeys),
+		TaskId: t.ID[:], Key: u.Key, FreeAtMs: freeAt, LogVersion: c.LogVersion(),
 	}).MarshalVT()
 	if err != nil {
 		return natslog.Msg{}, fmt.Errorf("encode the end of a unique key: %w", err)
 	}
 	kept := max(time.UnixMilli(freeAt).Sub(now), 0) + topology.UniqueKeyKept
 	return natslog.Msg{
-		Subject: topology.UniqueKey(p, t.Domain, topology.UniqueWithin(t.OrderKey(), u.Key)), Data: data,
+		Subject: topology.UniqueKey(c.Partition, t.Domain, topology.UniqueWithin(t.OrderKey(), u.Key)), Data: data,
 		Header: nats.Header{
 			jetstream.MsgRollup:    []string{jetstream.MsgRollupSubject},
 			jetstream.MsgTTLHeader: []string{strconv.FormatInt(int64(kept/time.Second), 10)},

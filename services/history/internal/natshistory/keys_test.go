@@ -60,7 +60,7 @@ func gives(t *testing.T, c Config, key string, n uint64, over uint64) *taskstate
 func TestEndKeys(t *testing.T) {
 	t.Parallel()
 	owner, _ := archivePorts(t)
-	c := Config{NATS: owner.NATS, JetStream: owner.JetStream}
+	c := Config{NATS: owner.NATS, JetStream: owner.JetStream, LogVersion: version1}
 	a := NewArchive(c, func(string) time.Duration { return time.Hour })
 	first, other := gives(t, c, "one", 1, 0), gives(t, c, "two", 2, 0)
 	for range 2 { // the second is by an owner that does not know of the first
@@ -100,9 +100,9 @@ func TestTheServerForgetsKeys(t *testing.T) {
 	t.Parallel()
 	testkit.Slow(t, "waits for the server")
 	owner, _ := archivePorts(t)
-	c := Config{NATS: owner.NATS, JetStream: owner.JetStream}
+	c := Config{NATS: owner.NATS, JetStream: owner.JetStream, LogVersion: version1}
 	task := gives(t, c, "one", 1, 0)
-	msg, err := keyEnded(0, task, time.UnixMilli(task.FinishedAt+1000).Add(topology.UniqueKeyKept))
+	msg, err := c.keyEnded(task, time.UnixMilli(task.FinishedAt+1000).Add(topology.UniqueKeyKept))
 	if err != nil {
 		t.Fatal(err)
 	}

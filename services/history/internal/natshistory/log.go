@@ -29,7 +29,7 @@ type Config struct {
 	Partition int
 	// Partitions is how many there are; 0 = not known, and no hints about batches are sent.
 	Partitions int
-	// LogVersion is what the cluster writes. Default: nothing that has a number.
+	// LogVersion is the version that the cluster writes.
 	LogVersion func() uint32
 	Log        *slog.Logger
 }

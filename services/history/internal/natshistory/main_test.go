@@ -12,3 +12,6 @@ func TestMain(m *testing.M) {
 	testkit.SideBySide(6)
 	m.Run()
 }
+
+// version1 is what a cluster writes.
+func version1() uint32 { return 1 }

@@ -44,7 +44,7 @@ func TestPorts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg := Config{NATS: nc, JetStream: js, Log: slog.New(slog.DiscardHandler)}
+		cfg := Config{NATS: nc, JetStream: js, LogVersion: version1, Log: slog.New(slog.DiscardHandler)}
 		return porttest.Ports{
 			Log: NewLog(cfg), TimerStore: NewTimerStore(cfg), Checkpoints: Checkpoints{cfg, kv},
 			Submit: func(lane ids.Lane, batch []byte) uint64 {

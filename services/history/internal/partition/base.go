@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/shared/turns"
 )
@@ -80,14 +79,3 @@ func (b *base) endCalls() {
 func (b *base) report(in replica.Input) {
 	b.post(b.work, func() { b.give(in) })
 }
-
-// tick is the input that time has passed.
-func (b *base) tick() replica.Tick {
-	version := b.version()
-	return replica.Tick{Fences: version >= logversion.Fences, Queues: b.queues(), NotAfter: version >= logversion.NotAfter}
-}
-
-// queues tells whether the cluster writes a log version that has queues.
-func (b *base) queues() bool { return b.version() >= logversion.Queues }
-
-func (b *base) version() uint32 { return logversion.Field(b.LogVersion()) }

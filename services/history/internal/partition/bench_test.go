@@ -63,7 +63,7 @@ func (s *bench) events(b *testing.B, kind logv1.EventKind, h *logv1.Hints) {
 		for i := range len(g.Triggers) / ids.TriggerBytes {
 			t := ids.TriggerAt(g.Triggers, i)
 			m.Events = append(m.Events, &logv1.Event{
-				Kind: kind, TaskId: t.ID[:], Position: uint64(t.Position), Version: t.Version, Nonce: 7, Worker: "w",
+				Kind: kind, TaskId: t.ID[:], Position: uint64(t.Position), Version: t.Version, Nonce: 7,
 			})
 		}
 	}

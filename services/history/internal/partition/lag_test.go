@@ -12,7 +12,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
@@ -20,7 +19,7 @@ import (
 
 // submitOf files tasks under a domain.
 func (s *shell) submitOf(lane ids.Lane, domain string, all ...*logv1.Record) {
-	data, err := (&logv1.Batch{Tasks: all, LogVersion: logversion.Queues}).MarshalVT()
+	data, err := (&logv1.Batch{Tasks: all, LogVersion: 1}).MarshalVT()
 	if err != nil {
 		s.t.Error(err)
 	}
@@ -61,7 +60,6 @@ func newTenants(t *testing.T) *tenants {
 // owner runs an owner with a window of ten tasks.
 func (s *tenants) owner() (*partition.Owner, func() error) {
 	d := s.deps("n")
-	d.LogVersion = func() uint32 { return logversion.Queues }
 	d.Config.WindowTasks, d.Config.PurgeEvery = 10, time.Second
 	o, stop := run(d)
 	<-o.Ready()
@@ -141,7 +139,7 @@ func TestI11_AFloodWithoutAWorkerHoldsUpNobody(t *testing.T) {
 		if err := stop(); err != nil {
 			t.Fatal(err)
 		}
-		if cp := s.world.Checkpoint(); len(cp.Queues) == 0 || cp.LogVersion != logversion.Queues {
+		if cp := s.world.Checkpoint(); len(cp.Queues) == 0 || cp.LogVersion != 1 {
 			t.Errorf("the checkpoint is %v", cp)
 		}
 
@@ -187,7 +185,6 @@ func TestI1_WhatIsOfferedAgainMayLagNoMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTenants(t)
 		d := s.deps("n")
-		d.LogVersion = func() uint32 { return logversion.Queues }
 		d.Config.WindowTasks = 10
 		checkpoints, archive := &brokenCheckpoints{Checkpoints: s.world}, &slowArchive{Archive: s.archive}
 		d.Checkpoints, d.Archive = checkpoints, archive
@@ -239,7 +236,6 @@ func TestI11_WhoGoesOnFloodingHidesNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTenants(t)
 		d := s.deps("n")
-		d.LogVersion = func() uint32 { return logversion.Queues }
 		d.Config.WindowTasks = 10
 		d.Log = &busyLog{Log: s.world, submit: func() { s.submit("flood", 1) }}
 		o, stop := run(d)
@@ -280,7 +276,6 @@ func TestI7_WhatLagsIsReadAsFarAsItHasRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTenants(t)
 		d := s.deps("n")
-		d.LogVersion = func() uint32 { return logversion.Queues }
 		d.Config.WindowTasks, d.Config.PurgeEvery = 10, 10*time.Second
 		log := &watchedLog{Log: s.world}
 		d.Log = log
@@ -314,29 +309,6 @@ func TestI7_WhatLagsIsReadAsFarAsItHasRoom(t *testing.T) {
 		}
 		if err := stop(); err != nil {
 			t.Fatal(err)
-		}
-	})
-}
-
-// I13: in a cluster that writes an older log version no domain lags: its programs would lose what is passed over.
-func TestI13NothingLagsInAnOlderLogVersion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShell(t)
-		d := s.deps("n")
-		d.LogVersion = func() uint32 { return logversion.Fences }
-		d.Config.WindowTasks = 2
-		o, stop := run(d)
-		<-o.Ready()
-		for i := range uint64(5) {
-			s.submitOf(3, "flood", task(newID(i+1), "flood"))
-		}
-		s.submitOf(3, "shop", task(newID(9), "shop"))
-		time.Sleep(time.Minute)
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
-		if cp := s.world.Checkpoint(); len(cp.Queues) > 0 || cp.LogVersion != logversion.Fences {
-			t.Errorf("the checkpoint is %v", cp)
 		}
 	})
 }

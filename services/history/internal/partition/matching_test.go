@@ -13,7 +13,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 )
@@ -21,7 +20,7 @@ import (
 // batch appends a message of shard 0.
 func (s *shell) batch(epoch, request, delivered uint64, polls []*logv1.PollRef, events ...*logv1.Event) {
 	data, err := (&logv1.EventBatch{
-		ReplyTo: "asker", LogVersion: logversion.Fences, Shard: 1, ShardEpoch: epoch, RequestId: request, Delivered: delivered,
+		ReplyTo: "asker", LogVersion: 1, Shard: 1, ShardEpoch: epoch, RequestId: request, Delivered: delivered,
 		Polls: polls, Events: events,
 	}).MarshalVT()
 	if err != nil {
@@ -38,7 +37,7 @@ func (s *shell) fence(epoch uint64) {
 func grab(id ids.TaskID, seq uint64, version uint32, limits ...string) *logv1.Event {
 	return &logv1.Event{
 		Kind: logv1.EventKind_EVENT_KIND_STARTED, TaskId: id[:], Position: uint64(ids.NewPosition(seq, 3)), Version: version, Nonce: 1,
-		Poll: 1, Booked: len(limits) > 0, Limits: limits,
+		Poll: 1, Limits: limits,
 	}
 }
 
@@ -73,70 +72,63 @@ func (s *shell) undelivered(o *partition.Owner, epoch uint64) (grants []*rpcv1.U
 // before may not have delivered, as its worker would have got it, once every event in the log is applied.
 // What no one has received by the end of its lease is ready again, and no failure is counted.
 func TestR41UndeliveredGrantsAreToldAndBurnNothing(t *testing.T) {
-	for _, version := range []uint32{logversion.First, logversion.Fences} {
-		synctest.Test(t, func(t *testing.T) {
-			s := newShell(t)
-			d := s.deps("a")
-			d.LogVersion = func() uint32 { return version }
-			o, stop := run(d)
-			<-o.Ready()
-			const n = 12
-			var all []ids.TaskID
-			var records []*logv1.Record
-			for i := range uint64(n) {
-				all = append(all, newID(i+1))
-				r := task(all[i], "shop")
-				r.Payload = make([]byte, 100<<10)
-				records = append(records, r)
+	synctest.Test(t, func(t *testing.T) {
+		s := newShell(t)
+		d := s.deps("a")
+		o, stop := run(d)
+		<-o.Ready()
+		const n = 12
+		var all []ids.TaskID
+		var records []*logv1.Record
+		for i := range uint64(n) {
+			all = append(all, newID(i+1))
+			r := task(all[i], "shop")
+			r.Payload = make([]byte, 100<<10)
+			records = append(records, r)
+		}
+		s.submit(3, records...)
+		for i, id := range all {
+			s.batch(1, uint64(i+1), 0, inbox(fmt.Sprint("inbox-", i)), grab(id, 1, 1, "type/t"))
+		}
+		s.batch(1, n+1, 2, nil)
+		s.fence(2)
+		grants, pages := s.undelivered(o, 2)
+		if len(grants) != n-2 || pages < 2 {
+			t.Fatalf("%d grants in %d pages", len(grants), pages)
+		}
+		for i, g := range grants {
+			var polled yardv1.PolledTask
+			if err := polled.UnmarshalVT(g.Task); err != nil {
+				t.Fatal(err)
 			}
-			s.submit(3, records...)
-			for i, id := range all {
-				s.batch(1, uint64(i+1), 0, inbox(fmt.Sprint("inbox-", i)), grab(id, 1, 1, "type/t"))
+			token, err := d.Tokens.Read(all[i+2], polled.Token)
+			if err != nil || token.Version != 1 || polled.TaskId != all[i+2].String() || g.Domain != "shop" || g.ReplyTo != fmt.Sprint("inbox-", i+2) || !g.Json ||
+				polled.Attempt != 1 || polled.Failures != 0 || polled.TimeoutMs <= 0 || len(polled.Payload.GetData()) != 100<<10 {
+				t.Errorf("grant %d: for %s, %v %v", i, g.ReplyTo, polled.TaskId, err)
 			}
-			s.batch(1, n+1, 2, nil)
-			s.fence(2)
-			grants, pages := s.undelivered(o, 2)
-			if len(grants) != n-2 || pages < 2 {
-				t.Fatalf("%d grants in %d pages", len(grants), pages)
-			}
-			for i, g := range grants {
-				var polled yardv1.PolledTask
-				if err := polled.UnmarshalVT(g.Task); err != nil {
-					t.Fatal(err)
-				}
-				token, err := d.Tokens.Read(all[i+2], polled.Token)
-				if err != nil || token.Version != 1 || polled.TaskId != all[i+2].String() || g.Domain != "shop" || g.ReplyTo != fmt.Sprint("inbox-", i+2) || !g.Json ||
-					polled.Attempt != 1 || polled.Failures != 0 || polled.TimeoutMs <= 0 || len(polled.Payload.GetData()) != 100<<10 {
-					t.Errorf("grant %d: for %s, %v %v", i, g.ReplyTo, polled.TaskId, err)
-				}
-			}
-			if v := s.last(); v.Code != "" || v.Fenced {
-				t.Errorf("the fence: %v", v)
-			}
-			s.batch(1, n+2, 2, inbox("old"), grab(all[0], 1, 1))
-			if v := s.last(); v.Code != "STALE" || !v.Fenced {
-				t.Errorf("the old owner: %v", v)
-			}
-			s.mu.Lock()
-			before := s.triggered[all[5]]
-			s.mu.Unlock()
-			time.Sleep(11 * time.Minute) // max_attempts is 1: what counts ends the task
-			s.mu.Lock()
-			dead := len(s.world.DeadTasks())
-			again := s.triggered[all[5]] - before
-			s.mu.Unlock()
-			want, ready := 2, true
-			if version == logversion.First {
-				want, ready = n, false
-			}
-			if dead != want || again > 0 != ready {
-				t.Errorf("log version %d: %d tasks are dead, want %d; triggered %d times", version, dead, want, again)
-			}
-			if err := stop(); err != nil {
-				t.Error(err)
-			}
-		})
-	}
+		}
+		if v := s.last(); v.Code != "" || v.Fenced {
+			t.Errorf("the fence: %v", v)
+		}
+		s.batch(1, n+2, 2, inbox("old"), grab(all[0], 1, 1))
+		if v := s.last(); v.Code != "STALE" || !v.Fenced {
+			t.Errorf("the old owner: %v", v)
+		}
+		s.mu.Lock()
+		before := s.triggered[all[5]]
+		s.mu.Unlock()
+		time.Sleep(11 * time.Minute) // max_attempts is 1: what counts ends the task
+		s.mu.Lock()
+		dead := len(s.world.DeadTasks())
+		again := s.triggered[all[5]] - before
+		s.mu.Unlock()
+		if dead != 2 || again == 0 {
+			t.Errorf("%d tasks are dead, want 2; triggered %d times", dead, again)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestR39BookingsOfManyAttemptsFitIntoPages: 30,000 attempts of one limit, which are more than a message holds.

@@ -193,7 +193,7 @@ func (o *Owner) serve(ctx context.Context) error {
 		case err := <-o.readers.failed:
 			return err
 		case <-wake.C:
-			o.step(o.tick())
+			o.step(replica.Tick{})
 		case <-beat.C:
 			o.beat()
 		case <-o.early():
@@ -289,7 +289,7 @@ func (o *Owner) taken(in replica.Input) bool {
 
 // beat does what is due now and then.
 func (o *Owner) beat() {
-	o.step(o.tick())
+	o.step(replica.Tick{})
 	o.endSilent()
 	o.waiters.expire(o.core, o.now().Mono)
 	o.Wire.Publish(o.loadReport())
@@ -322,7 +322,7 @@ func (o *Owner) drain() error {
 		case c := <-o.calls:
 			c.do()
 		case <-beat.C:
-			o.step(o.tick())
+			o.step(replica.Tick{})
 		case <-ctx.Done():
 			o.Logger.Warn("the history partition stopped with pending writes; the next owner repeats them", "partition", o.Partition)
 			return nil

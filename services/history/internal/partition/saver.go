@@ -58,10 +58,7 @@ func (s *saver) save(ctx context.Context, cp *replica.Checkpoint) (sentAt time.D
 	stored := record.StoredCheckpoint(cp)
 	s.saves++
 	stored.Epoch, stored.Owner, stored.Save = s.epoch, s.Node, s.saves
-	stored.AtMs, stored.LogVersion = s.cancelsDoneAt, s.version()
-	if len(stored.Queues)+len(stored.ParkedQueues)+len(stored.ArchivedQueues) > 0 {
-		stored.LogVersion = max(stored.LogVersion, logversion.Queues) // it may not have heard of the raise yet
-	}
+	stored.AtMs, stored.LogVersion = s.cancelsDoneAt, s.LogVersion()
 	stored.TimerEpoch = cp.TimerEpoch(s.epoch, s.found.TimerSeq, s.found.TimerEpoch)
 	sentAt = s.now().Mono
 	next, err := s.Checkpoints.Save(ctx, stored, s.revision)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 )
 
@@ -35,7 +34,6 @@ func TestALogThatStandsStillBurnsNoAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShell(t)
 		d := s.deps("a")
-		d.LogVersion = func() uint32 { return logversion.NotAfter }
 		still := &stillLog{Log: s.world}
 		d.Log = still
 		o, stop := run(d)

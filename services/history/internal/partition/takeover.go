@@ -26,10 +26,10 @@ func (o *Owner) takeOver(ctx context.Context) error {
 	o.core = replica.New(replica.Config{
 		Shards: o.Shards, WindowTasks: o.Config.WindowTasks, WindowBytes: o.Config.WindowBytes,
 		CheckpointEveryMS: o.Config.CheckpointEvery.Milliseconds(), PurgeEveryMS: o.Config.PurgeEvery.Milliseconds(),
-		CarryRecords: o.Config.CarryAfter, CarryBytes: carryBytes, Queues: o.queues(), Partitions: o.TasklistPartitions,
+		CarryRecords: o.Config.CarryAfter, CarryBytes: carryBytes, Partitions: o.TasklistPartitions,
 	}, cp, claimedAt)
 	o.leaseUntil.Store(int64(claimedAt + replica.LeaseFor))
-	fence, err := (&logv1.Batch{Fence: true, Epoch: o.epoch, LogVersion: o.version()}).MarshalVT()
+	fence, err := (&logv1.Batch{Fence: true, Epoch: o.epoch, LogVersion: o.LogVersion()}).MarshalVT()
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (o *Owner) takeOver(ctx context.Context) error {
 
 // tails reads what the other stores hold behind the checkpoint.
 func (o *Owner) tails(ctx context.Context, cp replica.Checkpoint, before *logv1.Checkpoint) (in replica.Recovered, err error) {
-	parked := replica.NewParkedTail(before.TimerSeq, before.TimerEpoch, before.Epoch, o.epoch)
+	parked := replica.NewParkedTail(before.TimerEpoch, o.epoch)
 	in = replica.Recovered{Parked: parked.Stays, Archived: replica.Ends{}}
 	if in.TimerSeq, err = o.TimerStore.Last(ctx); err != nil {
 		return in, fmt.Errorf("find the timer store's end: %w", err)
@@ -146,7 +146,7 @@ func (o *Owner) replay(ctx context.Context, cp replica.Checkpoint, ends [Sources
 		case c := <-o.calls:
 			c.do()
 		case <-beat.C:
-			o.step(o.tick())
+			o.step(replica.Tick{})
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -83,7 +83,7 @@ func appendEnded(tb testing.TB, w *memhistory.World, from, seq uint64) (last uin
 		for i := range uint64(100) {
 			id := benchID(from + i)
 			m.Events = append(m.Events, &logv1.Event{
-				Kind: kind, TaskId: id[:], Position: uint64(ids.NewPosition(seq, 3)), Version: 1, Nonce: from + i, Worker: "worker-1", Booked: true,
+				Kind: kind, TaskId: id[:], Position: uint64(ids.NewPosition(seq, 3)), Version: 1, Nonce: from + i, Limits: []string{"type/t"},
 			})
 		}
 		last = w.AppendForeignEvents(encoded(tb, m))

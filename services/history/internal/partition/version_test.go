@@ -92,7 +92,7 @@ func (l *line) grab(id ids.TaskID, seq uint64) *logv1.Event {
 
 // unreadable are the ways in which a program of a later version makes an older one stop.
 func unreadable(l *line, id ids.TaskID) map[string]func() {
-	newer := logversion.ReadMax() + 1
+	newer := logversion.Newest() + 1
 	return map[string]func(){
 		"events": func() {
 			l.world.AppendForeignEvents(l.encoded(&logv1.EventBatch{LogVersion: newer, Events: []*logv1.Event{l.grab(id, 1)}}))
@@ -152,7 +152,7 @@ func (l *line) stopsAgain(at uint64) {
 	if lane := cp.Lanes[3]; cp.EventFloor >= at || lane.AckSeq >= at || lane.ReadSeq >= at {
 		l.t.Errorf("the checkpoint passed message %d: %v", at, cp)
 	}
-	if cp.LogVersion != 0 {
+	if cp.LogVersion != 1 {
 		l.t.Errorf("the checkpoint is of version %d", cp.LogVersion)
 	}
 }
@@ -160,7 +160,7 @@ func (l *line) stopsAgain(at uint64) {
 // TestI13ATakeoverStopsAtWhatItDoesNotKnow: a checkpoint of a later version is not replaced, and
 // a message in the tail of the timer store is not passed over. R21.
 func TestI13ATakeoverStopsAtWhatItDoesNotKnow(t *testing.T) {
-	newer := logversion.ReadMax() + 1
+	newer := logversion.Newest() + 1
 	synctest.Test(t, func(t *testing.T) {
 		l := newLine(t)
 		if _, err := l.world.Save(t.Context(), &logv1.Checkpoint{Epoch: 7, Owner: "new", LogVersion: newer}, 0); err != nil {

@@ -8,7 +8,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/roster"
 	"github.com/yardmaster-io/yardmaster/shared/paging"
@@ -119,7 +118,7 @@ func (w *Workers) fallen() []roster.Key {
 // endSilent has the attempts end of workers that fell silent.
 func (o *Owner) endSilent() {
 	fallen := o.Workers.fallen()
-	if len(fallen) == 0 || o.version() < logversion.Alive {
+	if len(fallen) == 0 {
 		return
 	}
 	in := replica.Silent{Workers: make([]replica.WorkerKey, len(fallen))}

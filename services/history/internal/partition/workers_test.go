@@ -9,7 +9,6 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 )
 
@@ -44,60 +43,58 @@ func hears(w *partition.Workers, heard *[]string) (stop func()) {
 	return func() { close(over); <-ended }
 }
 
-// TestTheAttemptsOfASilentWorkerAreReadyAgain within two signs and a second; before the log version that has it, when their time is over.
+// TestTheAttemptsOfASilentWorkerAreReadyAgain within two signs and a second.
 func TestTheAttemptsOfASilentWorkerAreReadyAgain(t *testing.T) {
-	for _, version := range []uint32{logversion.Alive - 1, logversion.Alive} {
-		synctest.Test(t, func(t *testing.T) {
-			s := newShell(t)
-			d := s.deps("a")
-			d.LogVersion, d.Workers = func() uint32 { return version }, partition.NewWorkers()
-			var heard []string
-			deaf := hears(d.Workers, &heard)
-			o, stop := run(d)
-			<-o.Ready()
-			id := newID(1)
-			s.submit(3, task(id, "shop"))
-			time.Sleep(time.Second)
-			s.batch(1, 1, 1, []*logv1.PollRef{{Worker: "ann", WorkerId: deadWorker, ReplyTo: "inbox"}}, grab(id, 1, 1))
-			d.Workers.Heard("shop", sign(deadWorker))
-			d.Workers.Heard("shop", []byte("no JSON"))
-			d.Workers.Heard("shop", sign("short"))
-			time.Sleep(time.Second)
-			list := func() *rpcv1.ListWorkersResponse {
-				t.Helper()
-				got, err := o.ListWorkers(t.Context(), &rpcv1.ListWorkersRequest{Domain: "shop", Limit: 10})
-				if err != nil {
-					t.Fatal(err)
-				}
-				return got
+	synctest.Test(t, func(t *testing.T) {
+		s := newShell(t)
+		d := s.deps("a")
+		d.Workers = partition.NewWorkers()
+		var heard []string
+		deaf := hears(d.Workers, &heard)
+		o, stop := run(d)
+		<-o.Ready()
+		id := newID(1)
+		s.submit(3, task(id, "shop"))
+		time.Sleep(time.Second)
+		s.batch(1, 1, 1, []*logv1.PollRef{{Worker: "ann", WorkerId: deadWorker, ReplyTo: "inbox"}}, grab(id, 1, 1))
+		d.Workers.Heard("shop", sign(deadWorker))
+		d.Workers.Heard("shop", []byte("no JSON"))
+		d.Workers.Heard("shop", sign("short"))
+		time.Sleep(time.Second)
+		list := func() *rpcv1.ListWorkersResponse {
+			t.Helper()
+			got, err := o.ListWorkers(t.Context(), &rpcv1.ListWorkersRequest{Domain: "shop", Limit: 10})
+			if err != nil {
+				t.Fatal(err)
 			}
-			got := list()
-			if len(got.Workers) != 1 || got.More || got.KnownForMs < 1000 {
-				t.Fatalf("%v", got)
+			return got
+		}
+		got := list()
+		if len(got.Workers) != 1 || got.More || got.KnownForMs < 1000 {
+			t.Fatalf("%v", got)
+		}
+		if one := got.Workers[0]; one.WorkerId != deadWorker || one.Worker != "ann" || one.HeardAgoMs != 1000 || one.RunningForMs != 1000 || one.AttemptsCount != 1 ||
+			len(one.Attempts) != 1 || one.Attempts[0].TaskId != id.String() || one.Attempts[0].RunningForMs != 1000 {
+			t.Errorf("%v", one)
+		}
+		for named, want := range map[string]int{deadWorker: 1, "another-worker-id": 0} {
+			if some, err := o.ListWorkers(t.Context(), &rpcv1.ListWorkersRequest{Domain: "shop", Limit: 10, WorkerIds: []string{named}}); err != nil || len(some.Workers) != want {
+				t.Errorf("of %s: %v %v", named, some, err)
 			}
-			if one := got.Workers[0]; one.WorkerId != deadWorker || one.Worker != "ann" || one.HeardAgoMs != 1000 || one.RunningForMs != 1000 || one.AttemptsCount != 1 ||
-				len(one.Attempts) != 1 || one.Attempts[0].TaskId != id.String() || one.Attempts[0].RunningForMs != 1000 {
-				t.Errorf("%v", one)
-			}
-			for named, want := range map[string]int{deadWorker: 1, "another-worker-id": 0} {
-				if some, err := o.ListWorkers(t.Context(), &rpcv1.ListWorkersRequest{Domain: "shop", Limit: 10, WorkerIds: []string{named}}); err != nil || len(some.Workers) != want {
-					t.Errorf("of %s: %v %v", named, some, err)
-				}
-			}
-			time.Sleep(2 * time.Second)
-			synctest.Wait()
-			s.mu.Lock()
-			again := s.triggered[id] == 2
-			s.mu.Unlock()
-			if again != (version >= logversion.Alive) || len(heard) != 1 || heard[0] != "shop/"+deadWorker || len(list().Workers) != 0 {
-				t.Errorf("version %d: again %v, silent %v, alive %v", version, again, heard, list().Workers)
-			}
-			deaf()
-			if err := stop(); err != nil {
-				t.Error(err)
-			}
-		})
-	}
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		s.mu.Lock()
+		again := s.triggered[id] == 2
+		s.mu.Unlock()
+		if !again || len(heard) != 1 || heard[0] != "shop/"+deadWorker || len(list().Workers) != 0 {
+			t.Errorf("again %v, silent %v, alive %v", again, heard, list().Workers)
+		}
+		deaf()
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestAnOwnerKnowsWhatItsProcessHeardBefore: a worker dies while no one owns the partition; the next owner in a process that has heard it goes on at
@@ -107,7 +104,7 @@ func TestAnOwnerKnowsWhatItsProcessHeardBefore(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newShell(t)
 			d := s.deps("a")
-			d.LogVersion, d.Workers = func() uint32 { return logversion.Alive }, partition.NewWorkers()
+			d.Workers = partition.NewWorkers()
 			o, stop := run(d)
 			<-o.Ready()
 			id := newID(1)
@@ -119,7 +116,7 @@ func TestAnOwnerKnowsWhatItsProcessHeardBefore(t *testing.T) {
 				t.Fatal(err)
 			}
 			d = s.deps("b")
-			d.LogVersion, d.Workers = func() uint32 { return logversion.Alive }, partition.NewWorkers()
+			d.Workers = partition.NewWorkers()
 			var heard []string
 			deaf := hears(d.Workers, &heard)
 			if listened {

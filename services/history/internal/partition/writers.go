@@ -236,7 +236,7 @@ func (w writers) park(job []*replica.Entry, letters []replica.Letter) {
 	var order []int64
 	var last uint64
 	store := func(bucket int64) error {
-		data := record.AppendStamp(open[bucket], w.version(), w.epoch)
+		data := record.AppendStamp(open[bucket], w.LogVersion(), w.epoch)
 		open[bucket] = nil
 		err := w.persist(ctx, writeTimerStore, func(ctx context.Context) error {
 			seq, err := w.TimerStore.Park(ctx, bucket, data)
@@ -283,7 +283,7 @@ func (w writers) encodeProposals(all []replica.Proposal, enc *record.Encoder) []
 	const tasksMax = 1000
 	var out []proposed
 	from := 0
-	m := &logv1.EventBatch{LogVersion: w.version()}
+	m := &logv1.EventBatch{LogVersion: w.LogVersion()}
 	size := 0
 	for i := range all {
 		p := &all[i]

@@ -55,9 +55,6 @@ func StoredCheckpoint(cp *replica.Checkpoint) *logv1.Checkpoint {
 		ParkedEventSeq: cp.Parked.Events, ArchivedEventSeq: cp.Archived.Events,
 	}
 	for i := range cp.Ack {
-		if ids.Lane(i) == ids.LaneKeyed && cp.Read[i] == 0 {
-			continue // there was no task with an order key: as it was written before there were any
-		}
 		s.Lanes = append(s.Lanes, &logv1.LaneCursor{
 			Lane: uint32(i), AckSeq: cp.Ack[i], ReadSeq: cp.Read[i],
 			ParkedSeq: cp.Parked.Lanes[i], ArchivedSeq: cp.Archived.Lanes[i],

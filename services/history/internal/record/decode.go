@@ -145,15 +145,6 @@ func (d *Decoder) policy(p *logv1.Policy) *taskstate.Policy {
 	return own
 }
 
-// limits is the path of an attempt of a type; one that is booked in no limits by name is so in that
-// of its type.
-func (d *Decoder) limits(a *logv1.Attempt, typ string) *taskstate.Path {
-	if len(a.Limits) == 0 && a.Booked {
-		return d.pathOf(taskstate.TypeRef(typ))
-	}
-	return d.pathOf(a.Limits...)
-}
-
 // pathOf is the path of limits as it is kept.
 func (d *Decoder) pathOf(limits ...string) *taskstate.Path {
 	if len(limits) == 0 {
@@ -257,7 +248,7 @@ func (d *Decoder) task(t *taskstate.Task, r *logv1.Record) error {
 	if a := r.Attempt; a != nil {
 		t.Attempt = taskstate.Attempt{
 			Nonce: a.Nonce, Worker: d.worker(a.Worker, a.WorkerId), StartedAt: a.StartedAtMs, DeadlineAt: a.DeadlineMs,
-			BeatBy: a.BeatDeadlineMs, Limits: d.limits(a, t.Type), Progress: blob(a.Progress, a.ProgressEncoding),
+			BeatBy: a.BeatDeadlineMs, Limits: d.pathOf(a.Limits...), Progress: blob(a.Progress, a.ProgressEncoding),
 			Ended: taskstate.Kind(a.Ended),
 		}
 	}
@@ -335,13 +326,12 @@ func (d *Decoder) Events(data []byte) (*replica.Events, error) {
 	return out, nil
 }
 
-// event converts one event. A grab for a poll that its message does not have is for the worker that
-// it names itself.
+// event converts one event.
 func (d *Decoder) event(e *logv1.Event, id ids.TaskID, polls []replica.Poll) taskstate.Event {
 	ev := taskstate.Event{
 		Kind: kind(e.Kind), ID: id,
 		Fence:  ids.Token{Position: ids.Position(e.Position), Version: e.Version, Nonce: e.Nonce},
-		Domain: d.intern(e.Domain), Worker: d.worker(e.Worker, ""), Limits: d.pathOf(e.Limits...), Booked: e.Booked,
+		Domain: d.intern(e.Domain), Limits: d.pathOf(e.Limits...),
 		Undelivered: e.Undelivered, NotAfter: e.NotAfterMs, SilentLease: e.SilentLeaseMs, ReadyBy: e.ReadyByMs,
 		Data: blob(e.Data, e.DataEncoding), Message: string([]byte(e.Message)), ErrType: d.intern(e.ErrorType),
 		NonRetryable: e.NonRetryable, DelayMS: e.DelayMs, Snooze: e.Snooze, Keep: e.Keep, Failures: e.Failures, Update: d.update(e.Update),

@@ -45,13 +45,11 @@ func (e *Encoder) AppendTask(batch []byte, t *taskstate.Task) []byte {
 // Size is about how many bytes AppendTask appends.
 func (e *Encoder) Size(t *taskstate.Task) int { return e.Record(t).SizeVT() + 8 }
 
-// AppendStamp ends a batch for the timer store: its version (logversion.Field) and the epoch
-// of the owner that writes it.
+// AppendStamp ends a batch for the timer store: its log version and the epoch of the owner
+// that writes it.
 func AppendStamp(batch []byte, version uint32, epoch uint64) []byte {
-	if version != 0 {
-		batch = protowire.AppendTag(batch, 3, protowire.VarintType) // Batch.log_version
-		batch = protowire.AppendVarint(batch, uint64(version))
-	}
+	batch = protowire.AppendTag(batch, 3, protowire.VarintType) // Batch.log_version
+	batch = protowire.AppendVarint(batch, uint64(version))
 	batch = protowire.AppendTag(batch, 4, protowire.VarintType) // Batch.epoch
 	return protowire.AppendVarint(batch, epoch)
 }
@@ -82,10 +80,7 @@ func (e *Encoder) Record(t *taskstate.Task) *logv1.Record {
 		a.Reset()
 		a.Nonce, a.Worker, a.StartedAtMs, a.DeadlineMs = t.Attempt.Nonce, t.Attempt.Worker.Name(), t.Attempt.StartedAt, t.Attempt.DeadlineAt
 		a.WorkerId = t.Attempt.Worker.ID()
-		a.BeatDeadlineMs, a.Booked, a.Ended = t.Attempt.BeatBy, t.Attempt.Limits != nil, int32(t.Attempt.Ended)
-		if !t.Attempt.Limits.OfType(t.Type) {
-			a.Limits = t.Attempt.Limits.Refs()
-		}
+		a.BeatDeadlineMs, a.Limits, a.Ended = t.Attempt.BeatBy, t.Attempt.Limits.Refs(), int32(t.Attempt.Ended)
 		a.Progress, a.ProgressEncoding = t.Attempt.Progress.Data, t.Attempt.Progress.Encoding
 		r.Attempt = a
 	}

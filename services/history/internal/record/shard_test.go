@@ -12,8 +12,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 )
 
-// TestI8_CarriedStatesNameTheShardOfTheirAttempt: where it is another one than that of the first partition. All others are byte for byte
-// as before there were partitions, and one that says nothing is read as one of the first partition. No other record names a shard.
+// TestI8_CarriedStatesNameTheShardOfTheirAttempt: where it is another one than that of the first partition. One that says nothing is read as one of
+// that. No other record names a shard.
 func TestI8_CarriedStatesNameTheShardOfTheirAttempt(t *testing.T) {
 	for shard, want := range map[uint16]uint32{0: 0, 1: 1, 1024: 1024} {
 		task := taskstate.Task{

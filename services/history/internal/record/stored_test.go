@@ -20,21 +20,19 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-// versions are those whose records are kept.
-var versions = []string{"v1", "v2"}
-
-// The stores of one partition, as programs of a log version have written them once.
+// The stores of one partition, as a cluster has written them once.
 type stores struct {
 	log, timer, archive []testkit.Message
 	checkpoint          *logv1.Checkpoint
 }
 
-func storesOf(t *testing.T, version string) (s stores) {
+func storesOf(t *testing.T) (s stores) {
 	t.Helper()
 	read := func(name string) []testkit.Message {
-		return testkit.ReadMessages(t, "../../../../contracts/logversion/testdata/"+version+"/"+name+".log")
+		return testkit.ReadMessages(t, "../../../../contracts/logversion/testdata/v1/"+name+".log")
 	}
 	s.log, s.timer, s.archive = read("history"), read("timer"), read("archive")
+	s.archive = slices.DeleteFunc(s.archive, func(m testkit.Message) bool { return !topology.IsArchiveTasks(0, m.Subject) })
 	s.checkpoint = new(logv1.Checkpoint)
 	if err := s.checkpoint.UnmarshalVT(read("checkpoint")[0].Data); err != nil {
 		t.Fatal(err)
@@ -55,7 +53,7 @@ func (s *stores) inputs(t *testing.T) (all []replica.Input) {
 			if err != nil || len(bad) > 0 {
 				t.Fatalf("message %d: %v %v", m.Seq, bad, err)
 			}
-			all = append(all, &replica.Submits{Lane: lane, Seq: m.Seq, At: m.At, Bytes: len(m.Data), Tasks: tasks})
+			all = append(all, &replica.Submits{Lane: lane, Domain: topology.DomainOfSubmit(0, m.Subject), Seq: m.Seq, At: m.At, Bytes: len(m.Data), Tasks: tasks})
 		case m.Subject == topology.Event(0):
 			events, err := dec.Events(m.Data)
 			if err != nil {
@@ -68,15 +66,9 @@ func (s *stores) inputs(t *testing.T) (all []replica.Input) {
 	return all
 }
 
-// TestI13StoredRecordsAreReadAsTheyWere: what a version has written means the same forever. R21.
+// TestI13StoredRecordsAreReadAsTheyWere: what was written means the same forever. R21.
 func TestI13StoredRecordsAreReadAsTheyWere(t *testing.T) {
-	for _, version := range versions {
-		readAsTheyWere(t, version)
-	}
-}
-
-func readAsTheyWere(t *testing.T, version string) {
-	s := storesOf(t, version)
+	s := storesOf(t)
 	var b bytes.Buffer
 	for _, in := range s.inputs(t) {
 		switch in := in.(type) {
@@ -88,14 +80,14 @@ func readAsTheyWere(t *testing.T, version string) {
 		case *replica.Events:
 			fmt.Fprintf(&b, "%d events at %d, for %q %d\n", in.Seq, in.At, in.ReplyTo, in.RequestID)
 			if in.Shard > 0 {
-				fmt.Fprintf(&b, "  of shard %d, epoch %d, delivered up to %d, for polls %s\n", in.Shard, in.Epoch, in.Delivered, polls(in.Polls))
+				fmt.Fprintf(&b, "  of shard %d, epoch %d, delivered up to %d, for polls %s\n", in.Shard, in.Epoch, in.Delivered, pollsOf(in.Polls...))
 			}
 			for i := range in.Events {
 				writeEvent(&b, &in.Events[i])
 				if c := in.Carried[i]; c != nil {
 					fmt.Fprintf(&b, "  as of %d\n", c.AsOf)
 					if g := c.Granted; g != nil {
-						fmt.Fprintf(&b, "  granted by batch %d of epoch %d of shard %d for %s\n", g.Request, g.Epoch, g.Shard, polls(*g.Poll))
+						fmt.Fprintf(&b, "  granted by batch %d of epoch %d of shard %d for %s\n", g.Request, g.Epoch, g.Shard, pollsOf(*g.Poll))
 					}
 					writeTask(&b, &c.Entry.Task)
 				}
@@ -110,10 +102,10 @@ func readAsTheyWere(t *testing.T, version string) {
 				writeTask(&b, &e.Task)
 			}
 		}
-		testkit.Golden(t, "testdata/"+version+"/"+name+".txt", b.Bytes())
+		testkit.Golden(t, "testdata/"+name+".txt", b.Bytes())
 	}
-	testkit.Golden(t, "testdata/"+version+"/history.txt", b.Bytes())
-	testkit.Golden(t, "testdata/"+version+"/checkpoint.txt", []byte(stands(record.Checkpoint(s.checkpoint))))
+	testkit.Golden(t, "testdata/history.txt", b.Bytes())
+	testkit.Golden(t, "testdata/checkpoint.txt", []byte(stands(record.Checkpoint(s.checkpoint))))
 }
 
 // decoded are the tasks of a message of any store.
@@ -126,19 +118,12 @@ func decoded(t *testing.T, m testkit.Message) []*replica.Entry {
 	return tasks
 }
 
-// TestI13StoredRecordsAreWrittenAsTheyWere: a task that was read is written byte for byte as
-// it was, so that an older program reads it too. R21.
+// TestI13StoredRecordsAreWrittenAsTheyWere: a task that was read is written byte for byte as it was. R21.
 func TestI13StoredRecordsAreWrittenAsTheyWere(t *testing.T) {
-	for _, version := range versions {
-		writtenAsTheyWere(t, version)
-	}
-}
-
-func writtenAsTheyWere(t *testing.T, version string) {
-	s := storesOf(t, version)
+	s := storesOf(t)
 	var enc record.Encoder
 	for _, m := range slices.Concat(s.log, s.timer, s.archive) {
-		if m.Subject == topology.Event(0) || m.Subject == topology.Fired(0) {
+		if strings.HasPrefix(m.Subject, "yard.history.") && !topology.IsSubmit(0, m.Subject) {
 			continue
 		}
 		var stored, again logv1.Batch
@@ -159,6 +144,7 @@ func writtenAsTheyWere(t *testing.T, version string) {
 			t.Fatalf("%s %d: %d tasks of %d: %v", m.Subject, m.Seq, len(again.Tasks), len(stored.Tasks), err)
 		}
 		for i := range stored.Tasks {
+			stored.Tasks[i].WithinMs = 0 // it says until when the submit counts, and is kept no longer
 			if !proto.Equal(again.Tasks[i], stored.Tasks[i]) {
 				t.Errorf("%s %d, task %d is %v, was %v", m.Subject, m.Seq, i, again.Tasks[i], stored.Tasks[i])
 			}
@@ -171,9 +157,6 @@ func writtenAsTheyWere(t *testing.T, version string) {
 	if !proto.Equal(again, s.checkpoint) {
 		t.Errorf("the checkpoint is %v, was %v", again, s.checkpoint)
 	}
-	if version != "v1" {
-		return
-	}
 	// No healthy short run writes a page, so its form is kept here.
 	var entries []archive.Entry
 	for _, m := range s.archive {
@@ -185,25 +168,18 @@ func writtenAsTheyWere(t *testing.T, version string) {
 	for _, p := range archive.Paginate(entries) {
 		fmt.Fprintf(&b, "level %d span %d base %d\n%x\n%x\n", p.Level, p.Span, p.Base, p.Fingerprints, p.Offsets)
 	}
-	testkit.Golden(t, "testdata/v1/pages.txt", b.Bytes())
+	testkit.Golden(t, "testdata/pages.txt", b.Bytes())
 }
 
-// TestI13ATakeoverOfStoredRecords: an owner of today that takes over what a version has
-// written comes to the same states, from the checkpoint as from the beginning. R21.
+// TestI13ATakeoverOfStoredRecords: an owner that takes over what was written comes to the same states, from the checkpoint as from the beginning. R21.
 func TestI13ATakeoverOfStoredRecords(t *testing.T) {
-	for _, version := range versions {
-		takenOver(t, version)
-	}
-}
-
-func takenOver(t *testing.T, version string) {
-	s := storesOf(t, version)
+	s := storesOf(t)
 	var b bytes.Buffer
 	for _, from := range []*logv1.Checkpoint{{}, s.checkpoint} {
 		fmt.Fprintf(&b, "from epoch %d\n", from.Epoch)
 		s.takeOver(t, record.Checkpoint(from), &b)
 	}
-	testkit.Golden(t, "testdata/"+version+"/takeover.txt", b.Bytes())
+	testkit.Golden(t, "testdata/takeover.txt", b.Bytes())
 }
 
 // takeOver replays the log from a checkpoint and writes what comes of it.
@@ -272,48 +248,44 @@ func (s *stores) takeOver(t *testing.T, cp replica.Checkpoint, b *bytes.Buffer) 
 	fmt.Fprintf(b, "\n  stands at %s", stands(r.Checkpoint()))
 }
 
-// stands shows a checkpoint, of each version as it always was.
-func stands(cp replica.Checkpoint) string {
-	return strings.NewReplacer(" Fences:[]", "", " Queues:[]", "").Replace(fmt.Sprintf("%+v\n", cp))
-}
-
-// polls shows one or several, of each version as it always was.
-func polls(what any) string { return strings.ReplaceAll(fmt.Sprint(what), "{ ", "{") }
+// stands shows a checkpoint.
+func stands(cp replica.Checkpoint) string { return fmt.Sprintf("%+v\n", cp) }
 
 func writeTask(b *bytes.Buffer, t *taskstate.Task) {
 	fmt.Fprintf(b, "  %s %s/%s/%s p%d %s v%d failures=%d lost=%d parkings=%d at=%d/%s before=%d due=%d ready=%d finished=%d cancel=%v/%q\n",
 		t.ID, t.Domain, t.Tasklist, t.Type, t.Priority, t.State, t.Version, t.Failures, t.Lost, t.Parkings,
 		t.Position.Seq(), t.Position.Lane(), t.Before.Seq(), t.DueAt, t.ReadyAt, t.FinishedAt, t.CancelRequested, t.CancelReason)
-	fmt.Fprintf(b, "    payload=%s result=%s error=%q/%q policy=%+v trace=%x\n",
+	fmt.Fprintf(b, "    payload=%s result=%s error=%q/%q policy=%s trace=%x\n",
 		blob(t.Payload), blob(t.Result), t.ErrMessage, t.ErrType, policyOf(t), t.Trace)
 	a := &t.Attempt
-	fmt.Fprintf(b, "    attempt of %q nonce=%d started=%d deadline=%d beat=%d booked=%v progress=%s ended=%s\n",
-		a.Worker.Name(), a.Nonce, a.StartedAt, a.DeadlineAt, a.BeatBy, held(a.Limits, t.Type), blob(a.Progress), a.Ended)
+	fmt.Fprintf(b, "    attempt of %q nonce=%d started=%d deadline=%d beat=%d in %q progress=%s ended=%s\n",
+		a.Worker.Name(), a.Nonce, a.StartedAt, a.DeadlineAt, a.BeatBy, a.Limits.String(), blob(a.Progress), a.Ended)
 	for _, s := range t.Steps {
 		fmt.Fprintf(b, "    step %d at %d grant=%d of %q due=%d %q/%q\n", s.Kind, s.At, s.Grant, s.Worker, s.DueAt, s.Message, s.ErrType)
 	}
 }
 
-// policyOf shows the policy of a task, of each version as it always was.
+// policyOf shows the policy of a task.
 func policyOf(t *taskstate.Task) string {
-	return strings.ReplaceAll(fmt.Sprintf("%+v", *t.Policy), " MaxDeliveries:0 Jitter:0 OnLost:0 OnTimeout:0 PinnedForMS:0 Rules:<nil>", "")
+	p, rules := *t.Policy, taskstate.Rules{}
+	if p.Rules != nil {
+		rules, p.Rules = *p.Rules, nil
+	}
+	return fmt.Sprintf("%+v %+v", p, rules)
 }
 
-// held is what an attempt has booked: true is the limit of its type.
-func held(p *taskstate.Path, typ string) string {
-	if p == nil || p.OfType(typ) {
-		return fmt.Sprint(p != nil)
+// pollsOf shows polls.
+func pollsOf(all ...replica.Poll) string {
+	var shown []string
+	for _, p := range all {
+		shown = append(shown, fmt.Sprintf("%s of %s at %s, JSON %v", p.Worker.Name(), p.Domain, p.ReplyTo, p.JSON))
 	}
-	return p.String()
+	return strings.Join(shown, "; ")
 }
 
 func writeEvent(b *bytes.Buffer, e *taskstate.Event) {
-	booked := fmt.Sprint(e.Booked)
-	if e.Limits != nil {
-		booked += " in " + e.Limits.String()
-	}
-	fmt.Fprintf(b, "  %s %s of %d/%s v%d nonce=%d by %q/%q booked=%v data=%s error=%q/%q final=%v delay=%d\n",
-		e.Kind, e.ID, e.Fence.Position.Seq(), e.Fence.Position.Lane(), e.Fence.Version, e.Fence.Nonce, e.Domain, e.Worker.Name(), booked,
+	fmt.Fprintf(b, "  %s %s of %d/%s v%d nonce=%d by %q/%q in %q data=%s error=%q/%q final=%v delay=%d\n",
+		e.Kind, e.ID, e.Fence.Position.Seq(), e.Fence.Position.Lane(), e.Fence.Version, e.Fence.Nonce, e.Domain, e.Worker.Name(), e.Limits.String(),
 		blob(e.Data), e.Message, e.ErrType, e.NonRetryable, e.DelayMS)
 	if e.Poll > 0 || e.Undelivered {
 		fmt.Fprintf(b, "    poll=%d undelivered=%v\n", e.Poll, e.Undelivered)

@@ -84,7 +84,6 @@ func (e *encoder) grab(g *match.Grab) {
 	one.TaskId = g.Trigger.ID[:]
 	one.Position, one.Version, one.Nonce = uint64(g.Trigger.Position), g.Trigger.Version, g.Nonce
 	one.Poll = uint32(g.Poll) + 1
-	one.Booked = len(g.Path) > 0
 	for _, ref := range g.Path {
 		one.Limits = append(one.Limits, string(ref))
 	}

@@ -85,7 +85,7 @@ func wanted(b *match.Batch, version uint32) *logv1.EventBatch {
 	for _, g := range b.Grabs {
 		e := &logv1.Event{
 			Kind: logv1.EventKind_EVENT_KIND_STARTED, TaskId: g.Trigger.ID[:], Position: uint64(g.Trigger.Position),
-			Version: g.Trigger.Version, Nonce: g.Nonce, Booked: len(g.Path) > 0, Poll: uint32(g.Poll + 1),
+			Version: g.Trigger.Version, Nonce: g.Nonce, Poll: uint32(g.Poll + 1),
 		}
 		for _, ref := range g.Path {
 			e.Limits = append(e.Limits, string(ref))

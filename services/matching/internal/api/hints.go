@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/shard"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 )
 
@@ -61,7 +62,7 @@ func (p *Port) consume(ctx context.Context, s *shard.Shard) {
 		if failed++; !errors.Is(err, context.DeadlineExceeded) {
 			failed = 0
 		}
-		pause(ctx, consumeRetry)
+		backoff.Sleep(ctx, consumeRetry)
 	}
 }
 
@@ -102,16 +103,6 @@ func (p *Port) consumeOnce(ctx context.Context, s *shard.Shard, timeout time.Dur
 		return err
 	case <-consuming.Closed():
 		return errors.New("closed")
-	}
-}
-
-// pause waits for d or the end of ctx.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
 	}
 }
 

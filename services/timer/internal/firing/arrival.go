@@ -8,6 +8,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/batch"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 // arrival is one message of the store, read and decoded.
@@ -56,14 +57,14 @@ func Decode(m Stored) (*batch.Message, batch.Index, error) {
 // setApart puts a message into quarantine, whole, and tries for as long as it takes:
 // its bucket may be purged once it has been passed over.
 func (o *Owner) setApart(ctx context.Context, m Stored, reason error) error {
-	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
+	for wait := backoff.New(retryFirst, retryLast); ; {
 		err := o.Quarantine(ctx, m, reason.Error())
 		if err == nil {
 			o.Logger.Error("a message of the timer store is malformed and was put into quarantine", "sequence", m.Seq, "error", reason)
 			return nil
 		}
 		o.Logger.Warn("a malformed message cannot be put into quarantine, trying again", "sequence", m.Seq, "error", err)
-		if !sleep(ctx, wait) {
+		if !wait.Sleep(ctx) {
 			return ctx.Err()
 		}
 	}

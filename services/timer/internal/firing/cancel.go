@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/batch"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 // ErrTooLarge: the records that a call asks for do not fit into one answer.
@@ -197,11 +198,11 @@ func (o *Owner) tombstone(ctx context.Context, all []due.Tombstones) error {
 // owner ends too, and the next one reads what was stored.
 func (o *Owner) tombstoneOne(ctx context.Context, one due.Tombstones) error {
 	key, data := rand.Text(), batch.Tombstones(one.All, o.LogVersion())
-	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
+	for wait := backoff.New(retryFirst, retryLast); ; {
 		storing, done := context.WithTimeout(context.WithoutCancel(ctx), appendTimeout)
 		err := o.Pruner.Tombstone(storing, one.Bucket, key, data)
 		done()
-		if !errors.Is(err, ErrOutcomeUnknown) || !sleep(ctx, wait) {
+		if !errors.Is(err, ErrOutcomeUnknown) || !wait.Sleep(ctx) {
 			return err
 		}
 		o.Logger.Warn("the outcome of a cancel is unknown, trying again", "bucket", one.Bucket, "error", err)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/batch"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
+
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 // fire stores the next chunk of due tasks, if there is one. It ends with an
@@ -41,7 +43,7 @@ func (o *Owner) fire(ctx context.Context) (fired bool, err error) {
 	}
 	now := o.Now()
 	o.table.Commit(now.UnixMilli(), o.cursorSeq)
-	o.retry = 0
+	o.retry.Reset()
 	o.reportFired(chunk, now)
 	return true, nil
 }
@@ -120,7 +122,7 @@ func (o *Owner) recoverRecords(ctx context.Context, err error) error {
 // whether they were stored. An error that mustEnd does not know says that they
 // were not; ErrOutcomeUnknown comes only when ctx has ended.
 func (o *Owner) append(ctx context.Context, all []Submit, c due.Cursor) error {
-	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
+	for wait := backoff.New(retryFirst, retryLast); ; {
 		// Not ctx: who leaves finishes what is under way.
 		storing, done := context.WithTimeout(context.WithoutCancel(ctx), appendTimeout)
 		began := time.Now()
@@ -147,7 +149,7 @@ func (o *Owner) append(ctx context.Context, all []Submit, c due.Cursor) error {
 			return fmt.Errorf("the cursor is at %d, not %d: %w", lastSeq, o.cursorSeq, ErrOvertaken)
 		}
 		o.Logger.Warn("the outcome of storing due tasks was unknown, storing them again", "error", err)
-		if !sleep(ctx, wait) {
+		if !wait.Sleep(ctx) {
 			return fmt.Errorf("ended meanwhile: %w", ErrOutcomeUnknown)
 		}
 	}
@@ -160,7 +162,7 @@ func (o *Owner) committed(seq uint64) {
 
 // readCursor asks until it has an answer, or ctx ends.
 func (o *Owner) readCursor(ctx context.Context) (due.Cursor, uint64, error) {
-	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
+	for wait := backoff.New(retryFirst, retryLast); ; {
 		asking, done := context.WithTimeout(context.WithoutCancel(ctx), appendTimeout)
 		c, seq, err := o.Log.Cursor(asking)
 		done()
@@ -171,7 +173,7 @@ func (o *Owner) readCursor(ctx context.Context) (due.Cursor, uint64, error) {
 			return due.Cursor{}, 0, err
 		}
 		o.Logger.Warn("the firing cursor cannot be read, trying again", "error", err)
-		if !sleep(ctx, wait) {
+		if !wait.Sleep(ctx) {
 			return due.Cursor{}, 0, fmt.Errorf("read the firing cursor: %w: %w", ErrOutcomeUnknown, err)
 		}
 	}
@@ -179,17 +181,7 @@ func (o *Owner) readCursor(ctx context.Context) (due.Cursor, uint64, error) {
 
 // backOff puts off the next chunk.
 func (o *Owner) backOff(what string, err error) {
-	o.retry = min(max(2*o.retry, retryFirst), retryLast)
-	o.retryAt = time.Now().Add(o.retry)
-	o.Logger.Warn(what, "retry_in", o.retry, "error", err)
-}
-
-// sleep is false where ctx ended first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
+	delay := o.retry.Next()
+	o.retryAt = time.Now().Add(delay)
+	o.Logger.Warn(what, "retry_in", delay, "error", err)
 }

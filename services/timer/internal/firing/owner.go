@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/turns"
 )
 
@@ -66,7 +67,7 @@ type Owner struct {
 	cursorSeq uint64
 	cancels   []*cancelCall
 	retryAt   time.Time
-	retry     time.Duration
+	retry     *backoff.Backoff
 	// cursors counts those written since the old ones were removed.
 	cursors int
 }
@@ -74,6 +75,7 @@ type Owner struct {
 // New makes the owner of a partition.
 func New(d Deps) *Owner {
 	return &Owner{
+		retry:    backoff.New(retryFirst, retryLast),
 		Deps:     d,
 		limits:   d.Config.Limits(),
 		arrivals: make(chan arrival, arrivalsMax),
@@ -250,12 +252,12 @@ func (o *Owner) catchUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for wait := catchUpFirst; ; wait = min(2*wait, catchUpWait) {
+	for wait := backoff.New(catchUpFirst, catchUpWait); ; {
 		caughtUp := false
 		if err := o.ask(ctx, func() { caughtUp = o.readTo >= end }); err != nil || caughtUp {
 			return err
 		}
-		if !sleep(ctx, wait) {
+		if !wait.Sleep(ctx) {
 			return ctx.Err()
 		}
 	}

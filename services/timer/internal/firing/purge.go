@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
+
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 // How soon, at the latest how often, and how many times in a purge, it is asked
@@ -62,7 +64,7 @@ func (o *Owner) purgeStore(ctx context.Context) error {
 		if caughtUp {
 			return o.purgeAll(ctx, all)
 		}
-		if !sleep(ctx, catchUpWait) {
+		if !backoff.Sleep(ctx, catchUpWait) {
 			return ctx.Err()
 		}
 	}

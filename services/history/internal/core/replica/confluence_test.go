@@ -65,9 +65,8 @@ func randomLogs(t *testing.T, cases, base uint64, read func(*testing.T, uint64))
 func confluence(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	lives := rng.IntN(3)
-	queues := rng.IntN(4) > 0
-	s := newStory(rng, 1+rng.IntN(4), 3+rng.IntN(25), lives == 0, lives == 0 || !queues)
-	w := newWorld(rng, s, queues)
+	s := newStory(rng, 1+rng.IntN(4), 3+rng.IntN(25), lives == 0)
+	w := newWorld(rng, s)
 	var l *life
 	defer func() {
 		problem := recover()
@@ -103,7 +102,7 @@ func (w *world) live(repeats bool) *life {
 	}
 	cfg := Config{
 		Shards: storyShards, WindowTasks: window, WindowBytes: 1 << 20, CheckpointEveryMS: 1, PurgeEveryMS: 1,
-		CarryRecords: uint64(1 + w.rng.IntN(12)), CarryBytes: 1 << 20, Queues: w.queues,
+		CarryRecords: uint64(1 + w.rng.IntN(12)), CarryBytes: 1 << 20,
 		Partitions: func(string, string) int { return []int{1, 2, 5}[w.rng.IntN(3)] }, // whenever somebody looks, another one
 	}
 	l := &life{world: w, r: New(cfg, w.saved, 0), now: Now{MS: 1}}
@@ -193,7 +192,7 @@ func (l *life) run(n int) {
 // lag lets a domain lag behind a lane, as if it held that up.
 func (l *life) lag() {
 	at := Queue{[]ids.Lane{0, 1, 2, 4, ids.LaneKeyed}[l.rng.IntN(5)], domains[l.rng.IntN(2)]}
-	if l.r.Lags(at) || !l.queues {
+	if l.r.Lags(at) {
 		return
 	}
 	l.note("%s lags behind lane %s", at.Domain, at.Lane)

@@ -56,11 +56,8 @@ func (r *Replica) findCongestion(now Now, fx *Effects) {
 	}
 }
 
-// mayLag tells whether further domains may lag. Their cursors are of a later log version; and events that
-// do not name their domain, of programs before it, would wait for all of them.
-func (r *Replica) mayLag() bool {
-	return r.lagging && r.base.Floor >= r.namelessAt && len(r.queues) < queuesMax
-}
+// mayLag tells whether further domains may lag.
+func (r *Replica) mayLag() bool { return len(r.queues) < queuesMax }
 
 // inLane are the accounts of a lane's window, the one that holds most first.
 func (r *Replica) inLane(lane ids.Lane) []*account {

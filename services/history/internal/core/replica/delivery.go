@@ -10,7 +10,7 @@ import (
 
 // Poll is the poll that matching has grabbed for.
 type Poll struct {
-	// Domain is whose tasks it gets; "" = not known.
+	// Domain is whose tasks it gets.
 	Domain string
 	Worker *taskstate.Worker
 	// ReplyTo is the inbox in which it waits.

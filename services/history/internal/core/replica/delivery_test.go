@@ -86,25 +86,10 @@ func TestR41WhatIsNotDelivered(t *testing.T) {
 	b.equal("whose poll is not known cannot be sent again", b.undelivered(4), []int{8})
 	b.fence(4)
 	b.now.MS += 9_000
-	fx := b.step(Tick{Fences: true})
+	fx := b.step(Tick{})
 	for _, p := range fx.Append {
 		if want := p.ID == id(8) || p.ID == id(9); p.Undelivered != want {
 			t.Errorf("%s: undelivered %v", p.ID, p.Undelivered)
-		}
-	}
-}
-
-// TestI13UndeliveredIsOfLogVersion2: in a cluster that writes version 1, no one proposes what its programs
-// would misread.
-func TestI13UndeliveredIsOfLogVersion2(t *testing.T) {
-	for _, fences := range []bool{false, true} {
-		b := newBench(t, Config{})
-		b.submit(nil, 1)
-		b.grabs(1, 1, 0, 1)
-		b.fence(2)
-		b.now.MS += 9_000
-		if fx := b.step(Tick{Fences: fences}); len(fx.Append) != 1 || fx.Append[0].Undelivered != fences {
-			t.Errorf("version with fences %v: %+v", fences, fx.Append)
 		}
 	}
 }
@@ -261,29 +246,5 @@ func TestFencesAreThoseUpToTheFloor(t *testing.T) {
 	}
 	if fx := b.fence(6); !fx.Answers[0].Verdicts[0].Fenced {
 		t.Error("the fence is forgotten")
-	}
-}
-
-// TestI8AnUnfencedOwnerIsFencedToo: an owner that began under log version 1 names no shard. Behind the fence
-// of a later one it grabs nothing: that one has counted what runs. Other shards are not concerned.
-func TestI8AnUnfencedOwnerIsFencedToo(t *testing.T) {
-	b := newBench(t, Config{})
-	b.submit(nil, 1, 2)
-	own := uint32(b.r.tasks[id(1)].column.list.shard) + 1
-	fence := func(shard uint32) {
-		b.seq++
-		b.step(&Events{Seq: b.seq, At: b.now.MS, Shard: shard, Epoch: 2, Events: []taskstate.Event{{Kind: taskstate.Fence}}})
-	}
-	grab := func(n int) Verdict { return b.start(n).Answers[0].Verdicts[0] }
-	fence(3 - own)
-	if v := grab(1); !v.Granted || v.Fenced {
-		t.Errorf("before its shard's fence its grab is answered with %+v", v)
-	}
-	fence(own)
-	if v := grab(2); v.Granted || !v.Fenced {
-		t.Errorf("behind the fence its grab is answered with %+v", v)
-	}
-	if v := b.finish(taskstate.Succeeded, 1).Answers[0].Verdicts[0]; v.Code != "" {
-		t.Errorf("what was granted before is its worker's, but %+v", v)
 	}
 }

@@ -52,8 +52,7 @@
 //
 // A domain may lag behind a lane: the lane's reader passes over the messages that are filed under it, and a reader
 // of its own reads them. So what is unread is a function of a position and of the domain of its task. Events name
-// that. One that does not, of an older program, waits for every domain that lags behind the lane; and an event with
-// another domain than its task's has no effect. A message that domains share lies in no queue, and its positions
+// that; an event with another domain than its task's has no effect. A message that domains share lies in no queue, and its positions
 // say so. When to lag is no decision about tasks: owners may differ in it.
 //
 // # Order keys

@@ -30,9 +30,6 @@ func (r *Replica) events(in *Events, now Now, fx *Effects) {
 			fx.Halt = fmt.Errorf("event %d of message %d is of kind %d, which this version does not know", i, in.Seq, ev.Kind)
 			return
 		}
-		if ev.Domain == "" && !ev.Kind.Command() && ev.Kind != taskstate.Carried && ev.Kind != taskstate.Fence {
-			r.namelessAt = in.Seq
-		}
 		*h = held{ev: ev, seq: in.Seq, at: in.At, carried: in.Carried[i], ans: ans, i: i, from: from, replayed: r.replay != nil}
 		if ev.Kind == taskstate.Fence {
 			r.fenced(h, fx)
@@ -156,10 +153,6 @@ func (r *Replica) isHeld(id ids.TaskID, pos ids.Position) bool {
 func (r *Replica) apply(e *Entry, h *held, now Now, fx *Effects) {
 	if h.carried != nil {
 		r.carriedPresent(e, h, fx)
-		return
-	}
-	if r.unfenced(e, h) {
-		r.overtaken(h, fx)
 		return
 	}
 	at := h.at

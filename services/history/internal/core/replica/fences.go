@@ -92,16 +92,6 @@ func (r *Replica) overtaken(h *held, fx *Effects) {
 	r.conclude(h, taskstate.Verdict{Code: fault.Stale, Message: "the matching shard has a newer owner"}, fx)
 }
 
-// unfenced tells whether h is a grab of e by an owner that began before there were fences, behind the
-// fence of a later one. It names no shard: that of the tasklist's first partition is meant.
-func (r *Replica) unfenced(e *Entry, h *held) bool {
-	if h.ev.Kind != taskstate.Started || h.from != nil || e.State == taskstate.Waiting || e.State.Finished() {
-		return false
-	}
-	s := r.shards[uint32(e.column.list.shard)+1]
-	return s != nil && s.upTo(h.seq) > 0
-}
-
 // Overtaken tells whether a newer owner of a matching shard, by its number, has fenced the one of an epoch.
 func (r *Replica) Overtaken(number int, epoch uint64) bool {
 	s := r.shards[uint32(number)+1]

@@ -81,11 +81,7 @@ type Recovered struct {
 }
 
 // Tick is that time has passed. It is due every quarter of a second, and at NextWake.
-type Tick struct {
-	// Fences: the cluster writes a log version that has fences. Queues: it writes one that has queues. NotAfter: one
-	// whose expiries may have a date.
-	Fences, Queues, NotAfter bool
-}
+type Tick struct{}
 
 // Looked is the answer to a Look: so many messages lie behind its sequence, and so many of them are the domain's. Both
 // are 0 if they could not be counted.

@@ -26,10 +26,10 @@ func TestI11_ALiarHarmsOnlyItself(t *testing.T) {
 
 func lies(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	lives, queues := rng.IntN(3), rng.IntN(4) > 0
-	s := newStory(rng, 2+rng.IntN(5), 3+rng.IntN(25), false, lives == 0 || !queues) // copies as in TestI3_Confluence
+	lives := rng.IntN(3)
+	s := newStory(rng, 2+rng.IntN(5), 3+rng.IntN(25), false)
 	s.lie()
-	w := newWorld(rng, s, queues)
+	w := newWorld(rng, s)
 	w.story = nil // a liar may have keys that the model knows nothing of
 	var l *life
 	defer func() {

@@ -254,11 +254,14 @@ func (b *bench) submit(change func(*taskstate.Task), numbers ...int) *Effects {
 	return b.step(in)
 }
 
+// typeSend is the limit of the type of most tasks.
+var typeSend = taskstate.NewPath("type/send")
+
 func (b *bench) event(kind taskstate.Kind, n int, fence ids.Token) *Effects {
 	b.Helper()
 	b.seq++
 	return b.step(&Events{Seq: b.seq, At: b.now.MS, Bytes: 10, ReplyTo: "asker", Events: []taskstate.Event{
-		{Kind: kind, ID: id(n), Fence: fence, Booked: true, Worker: taskstate.NewWorker("w", "")},
+		{Kind: kind, ID: id(n), Fence: fence, Limits: typeSend, Worker: taskstate.NewWorker("w", "")},
 	}})
 }
 

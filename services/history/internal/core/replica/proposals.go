@@ -23,7 +23,7 @@ func (r *Replica) wakeDue(now Now, fx *Effects) {
 		}
 		switch e.State {
 		case taskstate.Running:
-			if r.fences && e.mayBeDelivered() && now.MS < e.WakeAt()+deliveryWaitMS {
+			if e.mayBeDelivered() && now.MS < e.WakeAt()+deliveryWaitMS {
 				r.wake.Set(e, now.MS+deliveryLookMS)
 				continue
 			}
@@ -31,7 +31,7 @@ func (r *Replica) wakeDue(now Now, fx *Effects) {
 				r.wake.Set(e, at)
 				continue
 			}
-			r.propose(e, Proposal{Kind: taskstate.Expired, Undelivered: r.fences && e.burnsNothing(), NotAfter: r.notAfter(e, now)})
+			r.propose(e, Proposal{Kind: taskstate.Expired, Undelivered: e.burnsNothing(), NotAfter: e.notAfter(now)})
 		case taskstate.Backoff: // if not by our clock, then by the log's
 			if at := e.LapsesAt(); at == 0 || now.MS < at {
 				r.trigger(e, now, fx)

@@ -161,20 +161,15 @@ func (r *Replica) reader(in *Submits, fx *Effects) *window.Lane {
 	lane.Skip(in.Seq)
 	fx.Counts.PassedOver++
 	if q.lags() {
-		more := q.unread(q.last)
-		if !more {
+		if !q.unread(q.last) {
 			q.first = in.Seq
 		}
 		q.last = max(q.last, in.Seq)
-		if more && r.namelessAt > 0 {
-			r.demandWaiting(q) // an event that names no domain may be about what lies between the two
-		}
 	}
 	return nil
 }
 
-// unread tells whether the submit at pos, of a task of a domain, has not been read. Where the domain is not
-// known, it may be that of any queue.
+// unread tells whether the submit at pos, of a task of a domain, has not been read.
 func (r *Replica) unread(pos ids.Position, domain string) bool {
 	switch {
 	case pos.Lane() >= ids.Lanes:
@@ -188,45 +183,36 @@ func (r *Replica) unread(pos ids.Position, domain string) bool {
 // readAhead tells whether the submit at pos was read as one of its domain's queue, though its lane is not read so far.
 // That is so in a takeover only: what the queue has done may be purged, so the lane need not come by it.
 func (r *Replica) readAhead(pos ids.Position, domain string) bool {
-	if r.replay == nil || pos.Shared() {
+	if r.replay == nil {
 		return false
 	}
-	q := r.queues[Queue{pos.Lane(), domain}]
+	q := r.queueOf(pos, domain)
 	return q != nil && (q.lags() && pos.Seq() <= q.window.ReadLevel() || !q.lags() && pos.Seq() <= q.end)
 }
 
 // passedOver tells whether the submit at pos is one that the lane's reader has passed over and the domain's
 // reader has not read.
-func (r *Replica) passedOver(pos ids.Position, domain string) (unread bool) {
-	r.inQueues(pos, domain, func(q *queue) { unread = unread || q.unread(pos.Seq()) })
-	return unread
+func (r *Replica) passedOver(pos ids.Position, domain string) bool {
+	q := r.queueOf(pos, domain)
+	return q != nil && q.unread(pos.Seq())
 }
 
-// inQueues visits the queues that pos may lie in, in any order.
-func (r *Replica) inQueues(pos ids.Position, domain string, visit func(*queue)) {
-	switch {
-	case len(r.queues) == 0 || pos.Shared():
-	case domain != "":
-		if q := r.queues[Queue{pos.Lane(), domain}]; q != nil {
-			visit(q)
-		}
-	default:
-		for at, q := range r.queues {
-			if at.Lane == pos.Lane() {
-				visit(q)
-			}
-		}
+// queueOf is the queue that pos, of a task of a domain, may lie in; nil = there is none.
+func (r *Replica) queueOf(pos ids.Position, domain string) *queue {
+	if len(r.queues) == 0 || pos.Shared() {
+		return nil
 	}
+	return r.queues[Queue{pos.Lane(), domain}]
 }
 
 // demand makes sure that a lane that an event names is read whatever is held; and if it may be of effect, so
-// are the queues in which the submit may lie.
-func (r *Replica) demand(pos ids.Position, domain string, queues bool) {
+// is the queue in which the submit may lie.
+func (r *Replica) demand(pos ids.Position, domain string, queued bool) {
 	if w := &r.rooms[pos.Lane()]; pos.Seq() > r.lanes[pos.Lane()].ReadLevel() {
 		w.demand = max(w.demand, pos.Seq())
 	}
-	if queues {
-		r.inQueues(pos, domain, func(q *queue) { q.want(pos) })
+	if q := r.queueOf(pos, domain); q != nil && queued {
+		q.want(pos)
 	}
 }
 
@@ -240,7 +226,7 @@ func (q *queue) want(pos ids.Position) {
 // demandWaiting makes sure that a domain which begins to lag is read as far as something waits for it.
 func (r *Replica) demandWaiting(q *queue) {
 	note := func(pos ids.Position, domain string) {
-		if pos.Lane() == q.Lane && !pos.Shared() && (domain == "" || domain == q.Domain) {
+		if pos.Lane() == q.Lane && !pos.Shared() && domain == q.Domain {
 			q.want(pos)
 		}
 	}
@@ -259,12 +245,10 @@ func (r *Replica) demandWaiting(q *queue) {
 }
 
 // demanded tells whether what waits for pos is read whatever is held.
-func (r *Replica) demanded(pos ids.Position, domain string, queues bool) bool {
-	all := pos.Seq() <= r.lanes[pos.Lane()].ReadLevel() || r.rooms[pos.Lane()].demand >= pos.Seq()
-	if queues {
-		r.inQueues(pos, domain, func(q *queue) { all = all && (!q.unread(pos.Seq()) || q.demand >= pos.Seq()) })
-	}
-	return all
+func (r *Replica) demanded(pos ids.Position, domain string, queued bool) bool {
+	lane := pos.Seq() <= r.lanes[pos.Lane()].ReadLevel() || r.rooms[pos.Lane()].demand >= pos.Seq()
+	q := r.queueOf(pos, domain)
+	return lane && (q == nil || !queued || !q.unread(pos.Seq()) || q.demand >= pos.Seq())
 }
 
 // passed tells whether all that a lane has up to seq of a domain is read; "" = of all domains.

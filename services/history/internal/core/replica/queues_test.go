@@ -11,11 +11,11 @@ import (
 
 const lagLane = 3
 
-// crowd is a bench with a window of ten tasks, whose cluster has queues.
+// crowd is a bench with a window of ten tasks.
 func crowd(t *testing.T) *bench {
 	t.Helper()
 	b := newBench(t, Config{
-		Shards: 2, WindowTasks: 10, WindowBytes: 1 << 20, CheckpointEveryMS: 1 << 50, PurgeEveryMS: 1 << 50, CarryRecords: 1 << 40, CarryBytes: 1 << 40, Queues: true,
+		Shards: 2, WindowTasks: 10, WindowBytes: 1 << 20, CheckpointEveryMS: 1 << 50, PurgeEveryMS: 1 << 50, CarryRecords: 1 << 40, CarryBytes: 1 << 40,
 	})
 	b.tick()
 	return b
@@ -24,7 +24,7 @@ func crowd(t *testing.T) *bench {
 // tick lets so much time pass that a lane without room is looked at.
 func (b *bench) tick() *Effects {
 	b.now.MS += congestedMS
-	return b.step(Tick{Queues: true})
+	return b.step(Tick{})
 }
 
 // file reads a message that is filed under a domain, "" = of shop in one that domains share, by the lane's reader or the domain's own.
@@ -102,26 +102,6 @@ func TestNothingLagsWithoutAnAnswer(t *testing.T) {
 	b.flood(0, 0)
 	if b.r.Lagging() > 0 {
 		t.Error("it lags")
-	}
-}
-
-// TestI13_NothingLagsBesideNamelessEvents: an event that does not name its domain would wait for every one that
-// lags, as long as a takeover would read it.
-func TestI13_NothingLagsBesideNamelessEvents(t *testing.T) {
-	b := crowd(t)
-	b.step(&Events{Seq: 1, At: b.now.MS, Events: []taskstate.Event{{Kind: taskstate.Started, ID: id(99), Fence: ids.Token{Position: ids.NewPosition(1, 2)}}}})
-	b.seq = 1
-	b.file(false, 2, "flood", series(1, 10)...)
-	b.tick()
-	if fx := b.tick(); len(fx.Looks) > 0 {
-		t.Errorf("it looks for %+v", fx.Looks)
-	}
-	b = crowd(t) // a cancel, of a service of ours, names no domain in any version
-	b.step(&Events{Seq: 1, At: b.now.MS, Events: []taskstate.Event{{Kind: taskstate.Cancel, ID: id(99)}}})
-	b.file(false, 2, "flood", series(1, 10)...)
-	b.tick()
-	if fx := b.tick(); len(fx.Looks) != 1 {
-		t.Error("a cancel without a domain keeps all from lagging")
 	}
 }
 
@@ -259,9 +239,6 @@ func TestSharedMessagesLieInNoQueue(t *testing.T) {
 	pos := ids.NewPosition(4, lagLane)
 	if b.r.unread(pos.InShared(), "flood") || !b.r.unread(ids.NewPosition(3, lagLane), "flood") || b.r.unread(ids.NewPosition(3, lagLane), "shop") {
 		t.Error("what is unread is wrong")
-	}
-	if !b.r.unread(ids.NewPosition(5, lagLane), "") || b.r.unread(ids.NewPosition(2, lagLane), "") {
-		t.Error("what is unread of no domain is wrong")
 	}
 }
 

@@ -24,8 +24,6 @@ type Config struct {
 	CarryRecords, CarryBytes uint64
 	// JobTasks bounds a job; 0 = jobTasksMax.
 	JobTasks int
-	// Queues: the cluster writes a log version that has queues.
-	Queues bool
 	// Partitions tells how many partitions a tasklist has, 1 to ids.PartitionsMax; nil = each has one. It decides only where triggers go,
 	// so owners may hear of a change at different times.
 	Partitions func(domain, tasklist string) int
@@ -66,21 +64,14 @@ type Replica struct {
 	wake  deadline.Heap[*Entry]
 	// shards are the matching shards that have written to the log, by their number there.
 	shards map[uint32]*shard
-	// fences and lagging: the cluster writes a log version that has fences, or queues. Once it has queues,
-	// positions tell whether domains share a message: what was read before that, no queue has to read.
-	fences, lagging bool
-	// dated: it writes one whose expiries may have a date.
-	dated bool
 	// releases are where the releases of a turn are gathered.
 	releases map[releaseKey]int
 	// groups are where the groups of tasks are among those of a turn's triggers.
 	groups map[groupKey]uint64
 	// eventAt is the last event read.
 	eventAt uint64
-	// namelessAt is the last event read that does not name its domain.
-	namelessAt uint64
-	meter      meter
-	still      standstill
+	meter   meter
+	still   standstill
 
 	// early are events and commands whose stay is not in memory yet, in log order.
 	early earlyList
@@ -165,7 +156,7 @@ func New(cfg Config, cp Checkpoint, claimedAt time.Duration) *Replica {
 		pinned: make(map[ids.TaskID]*Entry), searching: make(map[ids.TaskID]searching), asking: make(map[ids.TaskID]*question),
 		replay: &replay{seen: make(map[ids.TaskID]uint64)}, base: cp,
 		letters: make(map[ids.TaskID]Letter),
-		meter:   meter{every: max(1, cfg.CarryRecords/64)}, turn: 1, lagging: cfg.Queues || len(cp.Queues) > 0,
+		meter:   meter{every: max(1, cfg.CarryRecords/64)}, turn: 1,
 		queues: make(map[Queue]*queue), accounts: make(map[Queue]*account),
 		gone: gone{max: goneMax, bytesMax: goneBytesMax}, shards: make(map[uint32]*shard), releases: make(map[releaseKey]int), groups: make(map[groupKey]uint64),
 	}
@@ -200,7 +191,6 @@ func (r *Replica) Step(in Input, now Now, fx *Effects) bool {
 	case Recovered:
 		r.recovered(in, now, fx)
 	case Tick:
-		r.fences, r.dated, r.lagging = in.Fences, in.NotAfter, r.lagging || in.Queues
 		r.tick(now, fx)
 	case Looked:
 		r.looked(in, now)

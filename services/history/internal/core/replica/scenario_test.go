@@ -291,7 +291,7 @@ func (s *scenario) event(kind taskstate.Kind, args []string) taskstate.Event {
 		return ev
 	case taskstate.Started:
 		a.fence.Version++
-		ev.Worker, ev.Booked = taskstate.NewWorker(by, ""), slices.Contains(args, "booked")
+		ev.Worker = taskstate.NewWorker(by, "")
 		if in, ok := option(args, "in"); ok {
 			ev.Limits = taskstate.NewPath(strings.Split(in, "+")...)
 		}
@@ -381,7 +381,7 @@ func (s *scenario) give(verb string, args []string, fx *Effects) {
 		if !slices.Contains(args, "silent") {
 			s.r.moves(s.now)
 		}
-		s.r.Step(Tick{Fences: true, NotAfter: true}, s.now, fx)
+		s.r.Step(Tick{}, s.now, fx)
 	case "stored":
 		s.stored(map[string]JobKind{"archive": JobArchive, "park": JobPark, "append": JobAppend}[args[0]], fx)
 	case "saved":

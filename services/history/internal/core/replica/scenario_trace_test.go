@@ -32,7 +32,7 @@ func (s *scenario) show(fx *Effects) {
 	for _, g := range fx.Releases {
 		for b := g.Packed; len(b) > 0; b = b[ids.BookingBytes:] {
 			limits := ""
-			if !g.Limits.OfType("send") {
+			if g.Limits.String() != "type/send" {
 				limits = " in " + g.Limits.String()
 			}
 			s.printf("release %s v%d%s%s", name(ids.TaskID(b[:16])), b[ids.BookingBytes-1], limits, s.at(g.Shard, 0))

@@ -36,7 +36,7 @@ func (r *Replica) silent(all []WorkerKey, now Now) {
 	slices.SortFunc(ended, func(a, b *Entry) int { return bytes.Compare(a.ID[:], b.ID[:]) })
 	for _, e := range ended {
 		r.propose(e, Proposal{
-			Kind: taskstate.Expired, Undelivered: r.fences && e.burnsNothing(), NotAfter: now.MS + standsStillMS, SilentLease: e.WakeAt(),
+			Kind: taskstate.Expired, Undelivered: e.burnsNothing(), NotAfter: now.MS + standsStillMS, SilentLease: e.WakeAt(),
 		})
 	}
 }

@@ -16,9 +16,12 @@ func (b *bench) startsFor(worker string, shard uint32, tasks ...int) {
 	for i, n := range tasks {
 		t := b.r.Get(id(n))
 		in.Events = append(in.Events, taskstate.Event{
-			Kind: taskstate.Started, ID: t.ID, Booked: i%2 == 0, Worker: taskstate.NewWorker("ann", worker),
+			Kind: taskstate.Started, ID: t.ID, Worker: taskstate.NewWorker("ann", worker),
 			Fence: ids.Token{Position: t.Position, Version: t.Version + 1, Nonce: 5},
 		})
+		if i%2 == 0 {
+			in.Events[i].Limits = typeSend
+		}
 	}
 	b.step(in)
 }

@@ -69,11 +69,8 @@ func (s *standstill) until(e *Entry, now Now) int64 {
 }
 
 // notAfter is the date of the expiry of e.
-func (r *Replica) notAfter(e *Entry, now Now) int64 {
-	switch {
-	case !r.dated:
-		return 0
-	case e.proposed&spared != 0:
+func (e *Entry) notAfter(now Now) int64 {
+	if e.proposed&spared != 0 {
 		return now.MS + sparedMS
 	}
 	return now.MS + standsStillMS

@@ -19,7 +19,7 @@ func leased(t *testing.T) *bench {
 func (b *bench) at(ms int64) *Effects {
 	b.Helper()
 	b.now.MS = scenarioStart + ms
-	return b.step(Tick{NotAfter: true})
+	return b.step(Tick{})
 }
 
 // TestASilentLogIsAskedBeforeALeaseEnds, in time for the grace to be over then; not again until that is stored, and not
@@ -113,14 +113,4 @@ func TestEachStandstillIsSurvived(t *testing.T) {
 	read(61_001, expiry(60_000))
 	read(62_000, taskstate.Event{Kind: taskstate.Heartbeat, ID: id(1), Fence: b.r.tasks[id(1)].Token()})
 	read(123_001, expiry(122_000))
-}
-
-// TestI13AnExpiryHasADateSinceLogVersion3: an owner of an older version would not know that it is void.
-func TestI13AnExpiryHasADateSinceLogVersion3(t *testing.T) {
-	b := leased(t)
-	b.silent = false
-	b.now.MS += 60_000
-	if fx := b.step(Tick{Fences: true}); len(fx.Append) != 1 || fx.Append[0].NotAfter != 0 {
-		t.Errorf("proposed %v", fx.Append)
-	}
 }

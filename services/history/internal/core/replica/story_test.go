@@ -34,8 +34,8 @@ type story struct {
 	shards [1 + storyShards]modelShard
 	// keyed: most tasks have an order key.
 	keyed bool
-	// repeats allows a submit to be repeated in a later message, copies in its own.
-	repeats, copies bool
+	// repeats allows a submit to be repeated, in its message or in a later one.
+	repeats bool
 }
 
 type modelTask struct {
@@ -111,10 +111,10 @@ var storyPolicy = &taskstate.Policy{
 	MaxAttempts: 4, InitialIntervalMS: 1000, Backoff: 6, MaxIntervalMS: 60_000, StartToCloseMS: 9_000, HeartbeatTimeoutMS: 4_000,
 }
 
-func newStory(rng *rand.Rand, tasks, messages int, repeats, copies bool) *story {
+func newStory(rng *rand.Rand, tasks, messages int, repeats bool) *story {
 	s := &story{
 		rng: rng, now: 1_700_000_000_000, tasks: make(map[ids.TaskID]*modelTask),
-		parked: make(map[Stay]string), released: make(map[string]bool), accepted: make(map[outcome]bool), repeats: repeats, copies: copies,
+		parked: make(map[Stay]string), released: make(map[string]bool), accepted: make(map[outcome]bool), repeats: repeats,
 	}
 	if s.keyed = rng.IntN(3) == 0; s.keyed {
 		tasks += rng.IntN(12)
@@ -183,7 +183,7 @@ func (s *story) submit() {
 			t.DueAt = s.now + 1 + s.rng.Int64N(60_000)
 		}
 		records = append(records, t)
-		if s.copies && s.rng.IntN(6) == 0 {
+		if s.repeats && s.rng.IntN(6) == 0 {
 			records = append(records, t)
 		}
 	}
@@ -268,7 +268,7 @@ func (s *story) fireTasks(due []*modelTask) {
 			r := cloneTask(&m.Task)
 			r.State, r.Before = taskstate.None, 0
 			records = append(records, r)
-			if s.copies && s.rng.IntN(6) == 0 {
+			if s.repeats && s.rng.IntN(6) == 0 {
 				records = append(records, r)
 			}
 		}
@@ -418,10 +418,6 @@ func (s *story) decide(ev *taskstate.Event, msg *message, w *want) {
 	w.repeated = s.accepted[outcomeOf(ev)] && (m.State == taskstate.Waiting || !pos.Same(m.Position))
 	if !ev.Kind.Command() && !pos.Same(m.Position) {
 		w.code = taskstate.ApplyToEarlierStay(&m.Task, ev).Code
-		return
-	}
-	if ev.Kind == taskstate.Started && msg.shard == 0 && active(m.State) && s.shards[m.own()].epoch > 0 {
-		w.code = fault.Stale + fencedMark
 		return
 	}
 	was, own := m.State, *ev

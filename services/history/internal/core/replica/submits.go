@@ -15,7 +15,7 @@ func (r *Replica) submits(in *Submits, now Now, fx *Effects) {
 	}
 	account.Read(in.Seq, len(in.Tasks), in.Bytes, r.floorFor(in.Tasks), in.Domain)
 	pos := ids.NewPosition(in.Seq, in.Lane)
-	if in.Domain == "" && r.lagging {
+	if in.Domain == "" {
 		pos = pos.InShared()
 	}
 	for i, e := range in.Tasks {

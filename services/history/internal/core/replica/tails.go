@@ -94,12 +94,9 @@ type ParkedTail struct {
 	epoch, own uint64
 }
 
-// NewParkedTail is the tail of an owner of epoch own, which found a checkpoint of epoch before, with its
-// TimerSeq and TimerEpoch. Where that is not known, the store may hold any fence of before.
-func NewParkedTail(seq, epoch, before, own uint64) *ParkedTail {
-	if epoch == 0 && seq > 0 {
-		epoch = before
-	}
+// NewParkedTail is the tail of an owner of epoch own, which found a checkpoint with its
+// TimerEpoch.
+func NewParkedTail(epoch, own uint64) *ParkedTail {
 	return &ParkedTail{Stays: make(map[Stay]bool), epoch: epoch, own: own}
 }
 
@@ -116,6 +113,5 @@ func (cp *Checkpoint) TimerEpoch(own, foundSeq, foundEpoch uint64) uint64 {
 // Fence takes in a fence.
 func (t *ParkedTail) Fence(epoch uint64) { t.epoch = max(t.epoch, min(epoch, t.own)) }
 
-// Counts tells whether what an owner of this epoch wrote here counts; 0 = from before there
-// were epochs.
-func (t *ParkedTail) Counts(epoch uint64) bool { return epoch == 0 || epoch >= t.epoch }
+// Counts tells whether what an owner of this epoch wrote here counts.
+func (t *ParkedTail) Counts(epoch uint64) bool { return epoch >= t.epoch }

@@ -287,17 +287,16 @@ func TestR14_TheTailOfTheTimerStore(t *testing.T) {
 		epoch         uint64
 	}
 	for name, c := range map[string]struct {
-		seq, epoch, before, own uint64
-		tail                    []written
+		epoch, own uint64
+		tail       []written
 	}{
-		"claimed and dead":                 {9, 4, 5, 6, []written{{counts: true, epoch: 4}, {fence: true, epoch: 6}, {epoch: 4}}},
-		"a fence behind the tail's begin":  {9, 4, 5, 6, []written{{epoch: 3}, {fence: true, epoch: 5}, {epoch: 4}, {counts: true, epoch: 5}}},
-		"from before that was noted":       {9, 0, 5, 6, []written{{epoch: 4}, {counts: true, epoch: 5}, {counts: true}}},
-		"the whole store":                  {0, 0, 5, 6, []written{{counts: true, epoch: 4}}},
-		"a fence of an owner after us":     {9, 5, 5, 6, []written{{fence: true, epoch: 7}, {epoch: 5}, {counts: true, epoch: 6}}},
-		"a fence that is late is no fence": {9, 5, 5, 6, []written{{fence: true, epoch: 4}, {epoch: 4}, {counts: true, epoch: 5}}},
+		"claimed and dead":                 {4, 6, []written{{counts: true, epoch: 4}, {fence: true, epoch: 6}, {epoch: 4}}},
+		"a fence behind the tail's begin":  {4, 6, []written{{epoch: 3}, {fence: true, epoch: 5}, {epoch: 4}, {counts: true, epoch: 5}}},
+		"the whole store":                  {0, 6, []written{{counts: true, epoch: 4}}},
+		"a fence of an owner after us":     {5, 6, []written{{fence: true, epoch: 7}, {epoch: 5}, {counts: true, epoch: 6}}},
+		"a fence that is late is no fence": {5, 6, []written{{fence: true, epoch: 4}, {epoch: 4}, {counts: true, epoch: 5}}},
 	} {
-		tail := NewParkedTail(c.seq, c.epoch, c.before, c.own)
+		tail := NewParkedTail(c.epoch, c.own)
 		for i, w := range c.tail {
 			if w.fence {
 				tail.Fence(w.epoch)
@@ -386,16 +385,5 @@ func TestAQueueIsReadOnWhereItWas(t *testing.T) {
 	b.step(Recovered{})
 	if all := b.r.Readings(); len(all) != 1 || all[0].From != 5 {
 		t.Errorf("it reads %+v", all)
-	}
-}
-
-// TestPositionsTellWhatIsShared once the cluster's log version has queues.
-func TestPositionsTellWhatIsShared(t *testing.T) {
-	b := newBench(t, Config{})
-	b.submit(nil, 1)
-	b.step(Tick{Queues: true})
-	b.submit(nil, 2)
-	if b.r.Get(id(1)).Position.Shared() || !b.r.Get(id(2)).Position.Shared() {
-		t.Errorf("before: %v, now: %v", b.r.Get(id(1)).Position.Shared(), b.r.Get(id(2)).Position.Shared())
 	}
 }

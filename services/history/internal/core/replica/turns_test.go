@@ -154,7 +154,7 @@ func TestReleasesAreGathered(t *testing.T) {
 	for i := range n {
 		all = append(all, i+1)
 		fence := ids.Token{Position: ids.NewPosition(1, 3), Version: 1}
-		in.Events = append(in.Events, taskstate.Event{Kind: taskstate.Started, ID: id(i + 1), Fence: fence, Booked: true},
+		in.Events = append(in.Events, taskstate.Event{Kind: taskstate.Started, ID: id(i + 1), Fence: fence, Limits: typeSend},
 			taskstate.Event{Kind: taskstate.Succeeded, ID: id(i + 1), Fence: fence})
 	}
 	b.submit(nil, all...)

@@ -83,14 +83,14 @@ func (m *message) queue() Queue { return Queue{m.lane, m.domain} }
 
 // fitting is an event that fits the state of m.
 func (s *story) fitting(m *modelTask) taskstate.Event {
-	ev := taskstate.Event{ID: m.ID, Fence: m.Token(), Domain: []string{"", m.Domain, m.Domain}[s.rng.IntN(3)]}
+	ev := taskstate.Event{ID: m.ID, Fence: m.Token(), Domain: m.Domain}
 	waits := m.Order() != nil && !s.isFirst(m, s.seq) // no owner has sent its trigger
 	if m.State != taskstate.Running && (waits || s.rng.IntN(4) == 0) {
 		ev.Kind = taskstate.Lapse
 		return ev
 	}
 	if m.State != taskstate.Running {
-		ev.Kind, ev.Worker, ev.Booked, ev.Poll = taskstate.Started, taskstate.NewWorker("w", ""), s.rng.IntN(2) == 0, uint32(s.rng.IntN(3))
+		ev.Kind, ev.Worker, ev.Poll = taskstate.Started, taskstate.NewWorker("w", ""), uint32(s.rng.IntN(3))
 		ev.Limits = storyPaths[s.rng.IntN(len(storyPaths))]
 		ev.Fence.Version++
 		ev.Fence.Nonce = s.rng.Uint64N(1000)
@@ -111,9 +111,6 @@ func (s *story) fitting(m *modelTask) taskstate.Event {
 		ev.Kind = taskstate.Released
 	default:
 		ev.Kind, ev.Undelivered = taskstate.Expired, s.rng.IntN(2) == 0
-		if s.rng.IntN(3) > 0 {
-			ev.Domain = ""
-		}
 	}
 	return ev
 }

@@ -40,9 +40,7 @@ type stored struct {
 // world is the log and the stores that the lives of one partition share.
 type world struct {
 	rng *rand.Rand
-	// queues: the cluster's log version has queues.
-	queues bool
-	log    []*message
+	log []*message
 	// visible is how many messages of the log have been appended by now.
 	visible int
 	archive map[Stay]*stored
@@ -61,10 +59,10 @@ type world struct {
 	trace    []string
 }
 
-func newWorld(rng *rand.Rand, s *story, queues bool) *world {
+func newWorld(rng *rand.Rand, s *story) *world {
 	return &world{
 		rng: rng, log: slices.Clone(s.log), archive: make(map[Stay]*stored), letters: make(map[ids.TaskID]*stored), timer: make(map[Stay]*stored),
-		queues: queues, story: s,
+		story: s,
 		taken: make(map[ids.TaskID]bool), answers: make(map[uint64]map[int]fault.Code), released: make(map[string]bool),
 	}
 }

@@ -68,10 +68,8 @@ type Event struct {
 	Domain string
 	// Worker gets the attempt of a grab.
 	Worker *Worker
-	// Limits are those that a slot was booked in for a grab. Booked without them: the limit of the
-	// task's type, as log version 1 has it.
+	// Limits are those that a slot was booked in for a grab.
 	Limits *Path
-	Booked bool
 	// Poll is the poll that a grab is for: an index into the polls of its message, plus one; 0 = not known.
 	Poll uint32
 	// Undelivered: the attempt that expired may never have reached its worker.

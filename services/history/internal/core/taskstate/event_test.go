@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestWhatAnEventMayBe: another kind stops its partition, so that no older program passes over what it does not know (I13).
+// TestWhatAnEventMayBe: another kind stops its partition, so that no program passes over what it does not know (I13).
 func TestWhatAnEventMayBe(t *testing.T) {
 	known := append(slices.Clone(allKinds), Fence, Changed, Redrove, Skipped, Unblocked)
 	commands := []Kind{Cancel, Changed, Redrove, Skipped, Unblocked}

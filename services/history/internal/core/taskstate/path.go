@@ -1,10 +1,6 @@
 package taskstate
 
-import (
-	"strings"
-
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
-)
+import "strings"
 
 // Path is the limits in which a slot is booked for an attempt, such as "type/email.send". It is
 // what is released when the attempt is over, whatever the limits are by then. Attempts share it, so it
@@ -22,9 +18,6 @@ func NewPath(refs ...string) *Path {
 	return &Path{refs: refs, text: strings.Join(refs, " ")}
 }
 
-// TypeRef is the limit of a task type.
-func TypeRef(typ string) string { return ids.TypeLimit(typ) }
-
 // Refs are the limits, in order; they must not be changed.
 func (p *Path) Refs() []string {
 	if p == nil {
@@ -39,13 +32,4 @@ func (p *Path) String() string {
 		return ""
 	}
 	return p.text
-}
-
-// OfType tells whether p is just the limit of a type: what log version 1 means by "booked".
-func (p *Path) OfType(typ string) bool {
-	if p == nil || len(p.refs) != 1 {
-		return false
-	}
-	of, ok := ids.TypeOfLimit(p.text)
-	return ok && of == typ
 }

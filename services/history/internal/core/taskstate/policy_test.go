@@ -146,6 +146,9 @@ func TestWhatFollowsALostAttempt(t *testing.T) {
 			task.Extra = &Extra{Expiry: Expiry{FinishBy: t0 + c.finishBy}}
 		}
 		grab(task, t0)
+		if c.at == late && c.ev.NotAfter == 0 {
+			send(task, Heartbeat, t0+late-2)
+		}
 		if c.cancel {
 			send(task, Cancel, t0)
 		}
@@ -301,7 +304,7 @@ func TestFootprintCountsRules(t *testing.T) {
 
 func TestHowAnAttemptExpired(t *testing.T) {
 	for want, end := range map[StepKind]func(*Task){
-		StepTimedOut: func(task *Task) { send(task, Expired, t0+10_000) },
+		StepTimedOut: func(task *Task) { send(task, Heartbeat, t0+9_000); send(task, Expired, t0+10_000) },
 		StepLost:     func(task *Task) { task.Policy.OnLost = LostDies; send(task, Expired, t0+2_000) },
 		StepHandedBack: func(task *Task) {
 			Apply(task, &Event{Kind: Expired, ID: task.ID, Fence: task.Token(), Undelivered: true}, t0+2_000)
@@ -393,6 +396,7 @@ func TestPoliciesAsTheyAreDocumented(t *testing.T) {
 			case Expired:
 				ev.Undelivered = rapid.Bool().Draw(t, "undelivered")
 				if late = rapid.Bool().Draw(t, "late"); late {
+					send(task, Heartbeat, now+p.StartToCloseMS-1)
 					now += p.StartToCloseMS
 				} else {
 					now += p.HeartbeatTimeoutMS

@@ -161,11 +161,7 @@ func start(t *Task, e *Event, now int64) (Verdict, Effects) {
 	t.State = Running
 	t.Version++
 	t.begun()
-	limits := e.Limits
-	if limits == nil && e.Booked {
-		limits = NewPath(TypeRef(t.Type))
-	}
-	t.Attempt = Attempt{Nonce: e.Fence.Nonce, Worker: e.Worker, StartedAt: now, Limits: limits}
+	t.Attempt = Attempt{Nonce: e.Fence.Nonce, Worker: e.Worker, StartedAt: now, Limits: e.Limits}
 	t.limitTry(now)
 	t.step(Step{Kind: StepStarted, At: now, Grant: t.Grants(), Worker: e.Worker.Name()})
 	return Verdict{Granted: true, LeaseUntil: t.WakeAt()}, Effects{}
@@ -229,8 +225,8 @@ func expire(t *Task, e *Event, now int64) (Verdict, Effects) {
 	if e.NotAfter > 0 && now > e.NotAfter {
 		return refuse(fault.FailedPrecondition, "the log stood still when the lease ran out")
 	}
-	// An expiry with a date may be proposed long after the worker fell silent: what ran out first counts.
-	silent := e.SilentLease > 0 || e.NotAfter > 0 && t.WakeAt() < t.Attempt.DeadlineAt
+	// An expiry may be proposed long after the worker fell silent: what ran out first counts.
+	silent := e.SilentLease > 0 || t.WakeAt() < t.Attempt.DeadlineAt
 	timedOut := now >= t.Attempt.DeadlineAt && !silent
 	received := t.Kept().Since > 0 // its worker has reported a failure
 	fx := t.endAttempt(Expired)

@@ -9,38 +9,26 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
 
-// TestAnAttemptHoldsThePathThatItWasBookedIn: what the grab names, or of log version 1 the limit of the
-// type; and just that is released, with a nil path nothing.
+// TestAnAttemptHoldsThePathThatItWasBookedIn: what the grab names; and just that is released, with a nil path nothing.
 func TestAnAttemptHoldsThePathThatItWasBookedIn(t *testing.T) {
 	for _, c := range []struct {
 		limits *Path
-		booked bool
 		want   string
 	}{
-		{nil, false, ""},
-		{nil, true, "type/send"},
-		{NewPath("type/send"), true, "type/send"},
-		{NewPath("domain", "type/other"), true, "domain type/other"},
-		{NewPath("group/a"), false, "group/a"},
+		{nil, ""},
+		{NewPath("type/send"), "type/send"},
+		{NewPath("domain", "type/other"), "domain type/other"},
 	} {
 		task := fresh()
-		ev := Event{Kind: Started, ID: task.ID, Fence: ids.Token{Position: task.Position, Version: 1}, Limits: c.limits, Booked: c.booked}
+		ev := Event{Kind: Started, ID: task.ID, Fence: ids.Token{Position: task.Position, Version: 1}, Limits: c.limits}
 		Apply(task, &ev, t0)
 		_, fx := send(task, Succeeded, t0)
 		if got := task.Attempt.Limits.String(); got != c.want || fx.Release.String() != c.want || strings.Join(fx.Release.Refs(), " ") != c.want {
-			t.Errorf("%q booked %v: held %q, released %q", c.limits, c.booked, got, fx.Release)
+			t.Errorf("%q: held %q, released %q", c.limits, got, fx.Release)
 		}
 	}
 	if NewPath() != nil || len((*Path)(nil).Refs()) != 0 {
 		t.Error("the path of nothing is nil")
-	}
-	for path, of := range map[*Path]bool{
-		nil: false, NewPath("type/send"): true, NewPath("type/sent"): false, NewPath("kind/send"): false, NewPath("type/a-send"): false,
-		NewPath("type/send", "domain"): false, NewPath("type/se", "nd"): false,
-	} {
-		if path.OfType("send") != of {
-			t.Errorf("%q is of the type: %v", path, !of)
-		}
 	}
 }
 

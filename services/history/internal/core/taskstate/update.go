@@ -28,7 +28,7 @@ type Update struct {
 	HasPayload bool
 	// Request names the request that it came with; 0 = none.
 	Request uint64
-	// Since is a time before which the log has no copy of its event, Unix ms; 0 = not known, of an older log version.
+	// Since is a time before which the log has no copy of its event, Unix ms; 0 = not known.
 	Since int64
 	// SoleUntil is a time up to which the log has this event and no other copy, Unix ms; 0 = there may be others at any time since Since.
 	SoleUntil int64
