@@ -67,6 +67,20 @@ func TestARequestOfNothing(t *testing.T) {
 	}
 }
 
+// As a value of any field, null is none.
+func TestNullIsNoPayloadAndNoResult(t *testing.T) {
+	var submit yardv1.SubmitRequest
+	var complete yardv1.CompleteRequest
+	for body, m := range map[string]Message{`{"tasks":[{"type":"x","payload":null}]}`: &submit, `{"tasks":[{"task_id":"a","result":null}]}`: &complete} {
+		if err := UnmarshalRequest(JSON, []byte(body), m); err != nil {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+	if p, r := submit.Tasks[0].Payload, complete.Tasks[0].Result; p != nil || r != nil {
+		t.Errorf("payload %v, result %v", p, r)
+	}
+}
+
 func TestBadRequestsNameTheField(t *testing.T) {
 	unknown := protowire.AppendTag(nil, 99, protowire.VarintType)
 	unknown = protowire.AppendVarint(unknown, 1)

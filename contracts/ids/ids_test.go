@@ -69,7 +69,9 @@ func TestNames(t *testing.T) {
 			t.Errorf("CheckName(%q) = %v", s, err)
 		}
 	}
-	if err := CheckTypeName("email.send"); err != nil {
-		t.Error(err)
+	for s, ok := range map[string]bool{"email.send": true, "a.b.c": true, "a": true, "": false, ".": false, ".a": false, "a.": false, "a..b": false, "a b": false} {
+		if err := CheckTypeName(s); (err == nil) != ok {
+			t.Errorf("CheckTypeName(%q) = %v", s, err)
+		}
 	}
 }

@@ -18,8 +18,8 @@ const NameBytesMax = 64
 // Names are [A-Za-z0-9_-]{1,64}: they are subject tokens.
 func CheckName(s string) error { return check(s, false) }
 
-// CheckTypeName is CheckName for task types, which may also hold '.'; a type is
-// never a subject token.
+// CheckTypeName is CheckName for task types and groups, which may also hold single '.' between other characters: the catalog
+// stores each under its name.
 func CheckTypeName(s string) error { return check(s, true) }
 
 func check(s string, dots bool) error {
@@ -37,6 +37,9 @@ func check(s string, dots bool) error {
 				allowed += " ."
 			}
 			return fmt.Errorf("has %q at byte %d, only %s are allowed", c, i, allowed)
+		}
+		if c == '.' && (i == 0 || i == len(s)-1 || s[i-1] == '.') {
+			return fmt.Errorf("has '.' at byte %d, which must be between two other characters", i)
 		}
 	}
 	return nil

@@ -730,7 +730,7 @@ export interface PutTypeResponse {
 
 /** GetTypeRequest (types.get). */
 export interface GetTypeRequest {
-  /** Required. [A-Za-z0-9_.-]{1,64}. */
+  /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
   name: string;
 }
 
@@ -762,7 +762,7 @@ export interface ListTypesResponse {
 
 /** DeleteTypeRequest (types.delete) deletes the settings of a type. Its limit ends within a second. Tasks of this type may still be submitted, with the default policy; those accepted before keep theirs. */
 export interface DeleteTypeRequest {
-  /** Required. [A-Za-z0-9_.-]{1,64}. */
+  /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
   name: string;
   /** Delete only this revision, otherwise STALE. Default 0: any revision. */
   revision?: number;
@@ -775,7 +775,7 @@ export interface DeleteTypeResponse {
 
 /** PauseTypeRequest (types.pause): no task of the type starts until it is resumed. It takes effect within a second. Pausing again replaces the pause. */
 export interface PauseTypeRequest {
-  /** Required. [A-Za-z0-9_.-]{1,64}. */
+  /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
   name: string;
   /** Why, for people; at most 1024 bytes. */
   reason?: string;
@@ -792,7 +792,7 @@ export interface PauseTypeResponse {
 
 /** ResumeTypeRequest (types.resume) ends a pause or a drain. NOT_FOUND if the type is not paused, or not drained. */
 export interface ResumeTypeRequest {
-  /** Required. [A-Za-z0-9_.-]{1,64}. */
+  /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
   name: string;
   /** End the drain; a pause stays. Default false: end the pause; a drain stays. */
   drain?: boolean;
@@ -805,7 +805,7 @@ export interface ResumeTypeResponse {
 
 /** DrainTypeRequest (types.drain): a submit with a task of the type is refused with FAILED_PRECONDITION until the drain ends. It takes effect within a second. What was accepted goes on: it starts, is tried again, and comes back from a delay. A repeat, with its request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain. */
 export interface DrainTypeRequest {
-  /** Required. [A-Za-z0-9_.-]{1,64}. */
+  /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
   name: string;
   /** Why, for people; at most 1024 bytes. */
   reason?: string;
@@ -822,7 +822,7 @@ export interface DrainTypeResponse {
 
 /** PurgeTypeRequest (types.purge) is PurgeTasklistRequest for the tasks of a type. */
 export interface PurgeTypeRequest {
-  /** Required. [A-Za-z0-9_.-]{1,64}. */
+  /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
   name: string;
   /** Only tasks of this tasklist. Default: all. */
   tasklist?: string;
@@ -935,7 +935,7 @@ export interface PutGroupResponse {
 
 /** GetGroupRequest (groups.get). */
 export interface GetGroupRequest {
-  /** Required. [A-Za-z0-9_.-]{1,64}. */
+  /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
   name: string;
 }
 
@@ -967,7 +967,7 @@ export interface ListGroupsResponse {
 
 /** DeleteGroupRequest (groups.delete) deletes the settings of a group. Its weight is 1 from then on, and limits count it as any other. */
 export interface DeleteGroupRequest {
-  /** Required. [A-Za-z0-9_.-]{1,64}. */
+  /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
   name: string;
   /** Delete only this revision, otherwise STALE. Default 0: any revision. */
   revision?: number;
@@ -1114,7 +1114,7 @@ export interface RetryPolicy {
   initial_interval_ms?: number;
   /** The factor by which each further wait is longer, 1..100. Default 2. */
   backoff?: number;
-  /** The longest wait in ms, 1..2592000000 (30 days). Default 600000. */
+  /** The longest wait in ms, 1..2592000000 (30 days), initial_interval_ms at least. Default 600000, or initial_interval_ms if that is longer. */
   max_interval_ms?: number;
   /** Failures with one of these error types make it a dead letter at once, also where the worker asked for a delay. At most 16, each once, of 1..128 bytes; compared exactly. `timeout` and `lost` are those of attempts that the engine ended. Default: none. */
   non_retryable?: string[];
@@ -1140,7 +1140,7 @@ export interface ErrorRetry {
   initial_interval_ms?: number;
   /** The factor by which each further wait is longer, 1..100. */
   backoff?: number;
-  /** The longest wait in ms, 1..2592000000 (30 days). */
+  /** The longest wait in ms, 1..2592000000 (30 days), initial_interval_ms at least. */
   max_interval_ms?: number;
   /** A failure of this type makes it a dead letter if the task has failed so many times with it, 1..10000. */
   max_attempts?: number;
@@ -1148,7 +1148,7 @@ export interface ErrorRetry {
 
 /** NewTask is one task to accept. */
 export interface NewTask {
-  /** The kind of work; required. [A-Za-z0-9_.-]{1,64}. */
+  /** The kind of work; required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
   type: string;
   /** The tasklist it waits in. Default: the request's tasklist. [A-Za-z0-9_-]{1,64}. */
   tasklist?: string;
@@ -1164,7 +1164,7 @@ export interface NewTask {
   retry?: RetryPolicy;
   /** An attempt that runs longer than this counts as failed, ms, 100..604800000 (7 days). Default: the type's, then 300000. */
   start_to_close_ms?: number;
-  /** An attempt without a heartbeat for longer than this is taken from its worker, ms, 100..604800000. Default: the type's, then no limit. */
+  /** An attempt without a heartbeat for longer than this is taken from its worker, ms, 100..604800000, at most start_to_close_ms. Default: the type's, then no limit. */
   heartbeat_timeout_ms?: number;
   /** W3C trace context of this task. Default: the request's traceparent header. */
   traceparent?: string;
@@ -1202,7 +1202,7 @@ export interface SubmitResult {
 
 /** WorkerAlive is a sign of life: one message for all attempts of a worker, published as JSON and without a reply on the subject hint.alive of its domain as long as its process lives, and never stored. If none comes for twice `every_ms` and half a second, all attempts that polls with this `worker_id` were granted are ready again at once. No failure is counted for that, only a lost delivery (on_lost). A worker of which no sign was heard is never taken for silent, so send the first one before the first poll. A message that breaks a rule is left out. Of a domain, 4096 workers are known at a time. */
 export interface WorkerAlive {
-  /** `[A-Za-z0-9_-]{16,64}`, new for each start of the worker's process, and not to be guessed: a client that knows it can send signs of life in its name. Required. */
+  /** `[A-Za-z0-9_-]{16,64}`, new for each start of the worker's process, and not to be guessed: a client that knows it can send signs of life in its name. If a process uses the id of one that died, its signs keep the attempts of the dead one until their own time-outs. Required. */
   worker_id: string;
   /** How often a sign is sent, ms, 500..30000. Required. With less than 3000 the loss of a NATS server, which is noticed within 3 s, may look like silence. */
   every_ms: number;
@@ -1512,7 +1512,7 @@ export interface Rate {
 
 /** TaskType holds what tasks of one type have in common. */
 export interface TaskType {
-  /** Required. [A-Za-z0-9_.-]{1,64}. */
+  /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
   name: string;
   /** What happens after a failure. */
   retry?: RetryPolicy;
@@ -1552,7 +1552,7 @@ export interface Tasklist {
   max_concurrency?: number;
   /** How many attempts of tasks of this tasklist start in a time. Default: any number. */
   rate?: Rate;
-  /** While about so many tasks of this tasklist are queued, 1..100000000, submits of more are refused with RESOURCE_EXHAUSTED. Queued are those that are due and neither run nor have ended: ready ones, and those that wait for a moment between two attempts. What is delayed, or waits for long to be tried again, is counted when it is due; nothing that was accepted is ever refused. At most 100 tasklists of a domain have one. Default 0: no cap. */
+  /** While about so many tasks of this tasklist are queued, 1..100000000, submits of more are refused with RESOURCE_EXHAUSTED, and a request that has more of them alone with INVALID_ARGUMENT. Queued are those that are due and neither run nor have ended: ready ones, and those that wait for a moment between two attempts. What is delayed, or waits for long to be tried again, is counted when it is due; nothing that was accepted is ever refused. At most 100 tasklists of a domain have one. Default 0: no cap. */
   max_queued?: number;
   /** Over how many partitions the tasklist is spread, 1..64: each is a table and a line of polls of its own, on another matching shard as far as there are any. More let several nodes serve one tasklist; tasks of different partitions start in about the order in which they became ready. Default 0: one. Change it any time: what waits in a partition that is no more is run as before. At most 100 tasklists of a domain have several. */
   partitions?: number;
@@ -1560,7 +1560,7 @@ export interface Tasklist {
   partitions_max?: number;
   /** The most attempts of tasks of this tasklist of each group (group of tasks.submit) that run at once, on all nodes together, 1..1000000. A group may have its own number (max_concurrency of groups.put). Tasks without a group are not counted. Default 0: no limit. */
   max_concurrency_per_group?: number;
-  /** While about so many tasks of one group (group of tasks.submit) of this tasklist are queued, 1..100000000, submits of more tasks of that group are refused with RESOURCE_EXHAUSTED; those of other groups are accepted. Queued is what it is for max_queued, and both may be set. Tasks without a group are not counted. At most 100 tasklists of a domain have one. Default 0: no cap. */
+  /** While about so many tasks of one group (group of tasks.submit) of this tasklist are queued, 1..100000000, submits of more tasks of that group are refused as for max_queued; those of other groups are accepted. Queued is what it is for max_queued, and both may be set. Tasks without a group are not counted. At most 100 tasklists of a domain have one. Default 0: no cap. */
   max_queued_per_group?: number;
 }
 
@@ -1908,7 +1908,7 @@ export type BatchState =
   | (string & {});
 
 export type Jitter =
-  /** Within a tenth of the wait, more or less. */
+  /** Within a tenth of the wait, more or less, and never more than max_interval_ms. */
   | "slight"
   /** Anything from 1 ms to the wait. */
   | "full"

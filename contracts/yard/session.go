@@ -3,6 +3,7 @@ package yard
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -267,6 +268,7 @@ var errExited = typedError{errors.New("the handler ended its goroutine"), TypePa
 // execute runs the handler and reports what it returned.
 func (s *session) execute(ctx context.Context, h *held) {
 	ctx, span := s.startRun(ctx, h.traceparent, &h.Attempt)
+	began := time.Now()
 	var result Payload
 	var err error = errExited // stands where the handler neither returns nor panics
 	defer func() {
@@ -280,6 +282,9 @@ func (s *session) execute(ctx context.Context, h *held) {
 		}
 		cause := context.Cause(ctx)
 		err = s.legible(h, s.classify(h, h.handle.classifiers, cause, s.legible(h, err)))
+		if cause == context.DeadlineExceeded {
+			err = s.tookTooLong(h, time.Since(began), err)
+		}
 		endRun(span, err)
 		if h.until != nil {
 			deadline, _ := h.until.Deadline()
@@ -292,6 +297,16 @@ func (s *session) execute(ctx context.Context, h *held) {
 		}
 	}()
 	result, err = h.handle.run(ctx, &h.Attempt)
+}
+
+// tookTooLong says in the log, and in the error that a handler returned, that its attempt had no more time, and how to give it more.
+func (s *session) tookTooLong(h *held, ran time.Duration, err error) error {
+	s.log.Warn("an attempt had no more time (start_to_close) and counts as failed: raise StartToClose of the task or its type",
+		"task_id", h.TaskID, "type", h.Type, "attempt", h.Number, "ran", ran, "error", err)
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: the attempt had no more time after %v: raise StartToClose of the task or its type", err, ran.Round(time.Millisecond))
 }
 
 // panicked is the error of a handler that panicked.

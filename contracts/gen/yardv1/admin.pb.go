@@ -719,7 +719,7 @@ func (x *DeleteDomainResponse) GetDomain() *Domain {
 // TaskType holds what tasks of one type have in common.
 type TaskType struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. [A-Za-z0-9_.-]{1,64}.
+	// Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// What happens after a failure.
 	Retry *RetryPolicy `protobuf:"bytes,2,opt,name=retry,proto3" json:"retry,omitempty"`
@@ -962,7 +962,7 @@ func (x *PutTypeResponse) GetType() *TaskType {
 // GetTypeRequest (types.get).
 type GetTypeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. [A-Za-z0-9_.-]{1,64}.
+	// Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.
 	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1192,7 +1192,7 @@ func (x *ListTypesResponse) GetNextCursor() string {
 // before keep theirs.
 type DeleteTypeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. [A-Za-z0-9_.-]{1,64}.
+	// Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Delete only this revision, otherwise STALE. Default 0: any revision.
 	Revision      int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
@@ -1306,7 +1306,8 @@ type Tasklist struct {
 	MaxConcurrency int32 `protobuf:"varint,5,opt,name=max_concurrency,json=maxConcurrency,proto3" json:"max_concurrency,omitempty"`
 	// How many attempts of tasks of this tasklist start in a time. Default: any number.
 	Rate *Rate `protobuf:"bytes,11,opt,name=rate,proto3" json:"rate,omitempty"`
-	// While about so many tasks of this tasklist are queued, 1..100000000, submits of more are refused with RESOURCE_EXHAUSTED.
+	// While about so many tasks of this tasklist are queued, 1..100000000, submits of more are refused with RESOURCE_EXHAUSTED, and a request
+	// that has more of them alone with INVALID_ARGUMENT.
 	// Queued are those that are due and neither run nor have ended: ready ones, and those that wait for a moment between two
 	// attempts. What is delayed, or waits for long to be tried again, is counted when it is due; nothing that
 	// was accepted is ever refused. At most 100 tasklists of a domain have one. Default 0: no cap.
@@ -1324,7 +1325,7 @@ type Tasklist struct {
 	// 1..1000000. A group may have its own number (max_concurrency of groups.put). Tasks without a group are not counted. Default 0: no limit.
 	MaxConcurrencyPerGroup int32 `protobuf:"varint,13,opt,name=max_concurrency_per_group,json=maxConcurrencyPerGroup,proto3" json:"max_concurrency_per_group,omitempty"`
 	// While about so many tasks of one group (group of tasks.submit) of this tasklist are queued, 1..100000000, submits of more tasks of
-	// that group are refused with RESOURCE_EXHAUSTED; those of other groups are accepted. Queued is what it is for max_queued, and both
+	// that group are refused as for max_queued; those of other groups are accepted. Queued is what it is for max_queued, and both
 	// may be set. Tasks without a group are not counted. At most 100 tasklists of a domain have one. Default 0: no cap.
 	MaxQueuedPerGroup int32 `protobuf:"varint,15,opt,name=max_queued_per_group,json=maxQueuedPerGroup,proto3" json:"max_queued_per_group,omitempty"`
 	unknownFields     protoimpl.UnknownFields
@@ -3637,7 +3638,7 @@ func (x *DrainTasklistResponse) GetDrain() *Pause {
 // second. Pausing again replaces the pause.
 type PauseTypeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. [A-Za-z0-9_.-]{1,64}.
+	// Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Why, for people; at most 1024 bytes.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -3755,7 +3756,7 @@ func (x *PauseTypeResponse) GetPause() *Pause {
 // ResumeTypeRequest (types.resume) ends a pause or a drain. NOT_FOUND if the type is not paused, or not drained.
 type ResumeTypeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. [A-Za-z0-9_.-]{1,64}.
+	// Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// End the drain; a pause stays. Default false: end the pause; a drain stays.
 	Drain         bool `protobuf:"varint,2,opt,name=drain,proto3" json:"drain,omitempty"`
@@ -3857,7 +3858,7 @@ func (x *ResumeTypeResponse) GetPause() *Pause {
 // request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain.
 type DrainTypeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. [A-Za-z0-9_.-]{1,64}.
+	// Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Why, for people; at most 1024 bytes.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -4701,7 +4702,7 @@ func (x *PurgeTasklistResponse) GetPurged() *Purged {
 // PurgeTypeRequest (types.purge) is PurgeTasklistRequest for the tasks of a type.
 type PurgeTypeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. [A-Za-z0-9_.-]{1,64}.
+	// Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Only tasks of this tasklist. Default: all.
 	Tasklist string `protobuf:"bytes,2,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
@@ -5867,7 +5868,7 @@ func (x *PutGroupResponse) GetGroup() *Group {
 // GetGroupRequest (groups.get).
 type GetGroupRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. [A-Za-z0-9_.-]{1,64}.
+	// Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.
 	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -6158,7 +6159,7 @@ func (x *StoppedGroup) GetDrain() *Pause {
 // DeleteGroupRequest (groups.delete) deletes the settings of a group. Its weight is 1 from then on, and limits count it as any other.
 type DeleteGroupRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. [A-Za-z0-9_.-]{1,64}.
+	// Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Delete only this revision, otherwise STALE. Default 0: any revision.
 	Revision      int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`

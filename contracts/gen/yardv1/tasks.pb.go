@@ -82,7 +82,7 @@ type Jitter int32
 const (
 	// The type's, then slight.
 	Jitter_JITTER_UNSPECIFIED Jitter = 0
-	// Within a tenth of the wait, more or less.
+	// Within a tenth of the wait, more or less, and never more than max_interval_ms.
 	Jitter_JITTER_SLIGHT Jitter = 1
 	// Anything from 1 ms to the wait.
 	Jitter_JITTER_FULL Jitter = 2
@@ -609,7 +609,8 @@ func (TaskEventKind) EnumDescriptor() ([]byte, []int) {
 type Payload struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The content; at most 256 KiB. Kept byte for byte. A JSON answer leaves out the white space between the tokens of a
-	// JSON value; strings and numbers are as submitted.
+	// JSON value; strings and numbers are as submitted. In a JSON request `null` means no payload and no result, as for every field: it is not
+	// kept, and an answer leaves the field out.
 	Data []byte `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
 	// How to show it in JSON: json (default; data must be one valid JSON value) or binary.
 	Encoding      Encoding `protobuf:"varint,2,opt,name=encoding,proto3,enum=yard.v1.Encoding" json:"encoding,omitempty"`
@@ -671,7 +672,7 @@ type RetryPolicy struct {
 	InitialIntervalMs int64 `protobuf:"varint,2,opt,name=initial_interval_ms,json=initialIntervalMs,proto3" json:"initial_interval_ms,omitempty"`
 	// The factor by which each further wait is longer, 1..100. Default 2.
 	Backoff float64 `protobuf:"fixed64,3,opt,name=backoff,proto3" json:"backoff,omitempty"`
-	// The longest wait in ms, 1..2592000000 (30 days). Default 600000.
+	// The longest wait in ms, 1..2592000000 (30 days), initial_interval_ms at least. Default 600000, or initial_interval_ms if that is longer.
 	MaxIntervalMs int64 `protobuf:"varint,4,opt,name=max_interval_ms,json=maxIntervalMs,proto3" json:"max_interval_ms,omitempty"`
 	// Failures with one of these error types make it a dead letter at once, also where the worker asked for a delay. At most 16,
 	// each once, of 1..128 bytes; compared exactly. `timeout` and `lost` are those of attempts that the engine ended. Default:
@@ -816,7 +817,7 @@ type ErrorRetry struct {
 	InitialIntervalMs int64 `protobuf:"varint,2,opt,name=initial_interval_ms,json=initialIntervalMs,proto3" json:"initial_interval_ms,omitempty"`
 	// The factor by which each further wait is longer, 1..100.
 	Backoff float64 `protobuf:"fixed64,3,opt,name=backoff,proto3" json:"backoff,omitempty"`
-	// The longest wait in ms, 1..2592000000 (30 days).
+	// The longest wait in ms, 1..2592000000 (30 days), initial_interval_ms at least.
 	MaxIntervalMs int64 `protobuf:"varint,4,opt,name=max_interval_ms,json=maxIntervalMs,proto3" json:"max_interval_ms,omitempty"`
 	// A failure of this type makes it a dead letter if the task has failed so many times with it, 1..10000.
 	MaxAttempts   int32 `protobuf:"varint,5,opt,name=max_attempts,json=maxAttempts,proto3" json:"max_attempts,omitempty"`
@@ -892,7 +893,7 @@ func (x *ErrorRetry) GetMaxAttempts() int32 {
 // NewTask is one task to accept.
 type NewTask struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The kind of work; required. [A-Za-z0-9_.-]{1,64}.
+	// The kind of work; required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.
 	Type string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
 	// The tasklist it waits in. Default: the request's tasklist. [A-Za-z0-9_-]{1,64}.
 	Tasklist string `protobuf:"bytes,2,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
@@ -908,7 +909,8 @@ type NewTask struct {
 	Retry *RetryPolicy `protobuf:"bytes,7,opt,name=retry,proto3" json:"retry,omitempty"`
 	// An attempt that runs longer than this counts as failed, ms, 100..604800000 (7 days). Default: the type's, then 300000.
 	StartToCloseMs int64 `protobuf:"varint,8,opt,name=start_to_close_ms,json=startToCloseMs,proto3" json:"start_to_close_ms,omitempty"`
-	// An attempt without a heartbeat for longer than this is taken from its worker, ms, 100..604800000. Default: the type's, then no limit.
+	// An attempt without a heartbeat for longer than this is taken from its worker, ms, 100..604800000, at most start_to_close_ms.
+	// Default: the type's, then no limit.
 	HeartbeatTimeoutMs int64 `protobuf:"varint,9,opt,name=heartbeat_timeout_ms,json=heartbeatTimeoutMs,proto3" json:"heartbeat_timeout_ms,omitempty"`
 	// W3C trace context of this task. Default: the request's traceparent header.
 	Traceparent string `protobuf:"bytes,10,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
@@ -1511,6 +1513,7 @@ func (x *PollRequest) GetNoTasks() bool {
 type WorkerAlive struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// `[A-Za-z0-9_-]{16,64}`, new for each start of the worker's process, and not to be guessed: a client that knows it can send signs of life in its name.
+	// If a process uses the id of one that died, its signs keep the attempts of the dead one until their own time-outs.
 	// Required.
 	WorkerId string `protobuf:"bytes,1,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
 	// How often a sign is sent, ms, 500..30000. Required. With less than 3000 the loss of a NATS server, which is noticed within 3 s, may look

@@ -140,8 +140,8 @@ func queueFull(t caps.Tasks, queued int64, first int) error {
 		path, of, setting = "/tasks/"+strconv.Itoa(first)+"/group", fmt.Sprintf("the group %q in the tasklist %q", t.Of.Group, t.Of.Tasklist), "max_queued_per_group"
 	}
 	if t.N > t.Most {
-		return &queueFullError{fault.At(fault.ResourceExhausted, path, "the request has %d tasks for %s, whose %s is %d: nothing was stored; send fewer at once",
-			t.N, of, setting, t.Most).After(queueRetryAfter)}
+		return &queueFullError{fault.At(fault.InvalidArgument, path, "the request has %d tasks for %s, whose %s is %d: it can never fit, and nothing was stored; send fewer at once",
+			t.N, of, setting, t.Most)}
 	}
 	return &queueFullError{fault.At(fault.ResourceExhausted, path, "%s has %d tasks queued, and its %s is %d: nothing was stored; repeat the request later",
 		of, queued, setting, t.Most).After(queueRetryAfter)}

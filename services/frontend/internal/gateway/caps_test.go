@@ -70,6 +70,14 @@ func wantFull(t *testing.T, o outcome, path string) {
 	}
 }
 
+// wantTooMany checks the refusal of a request that no queue below its cap has room for: to repeat it is of no use.
+func wantTooMany(t *testing.T, o outcome, path string) {
+	t.Helper()
+	if e := wantCode(t, o.err, fault.InvalidArgument); e.Path != path || e.RetryAfter != 0 {
+		t.Errorf("%v at %q, retry after %v; want %q", e, e.Path, e.RetryAfter, path)
+	}
+}
+
 func (r *rig) wantQueued(t *testing.T, what string, want int64) {
 	t.Helper()
 	if got := r.queues.queued("shop", "main"); got != want {
@@ -110,7 +118,7 @@ func TestI2_AQueueAtItsCapRefuses(t *testing.T) {
 		accepted(t, <-r.submit(t, tasks(3)))
 		wantFull(t, <-r.submit(t, tasks(1)), "/tasks/0/tasklist")
 		r.reportQueued(t, 0)
-		wantFull(t, <-r.submit(t, tasks(11)), "/tasks/0/tasklist") // more than the cap
+		wantTooMany(t, <-r.submit(t, tasks(11)), "/tasks/0/tasklist")
 		accepted(t, <-r.submit(t, tasks(10)))
 		r.cap(t, "main", 0)
 		accepted(t, <-r.submit(t, tasks(100)))
@@ -202,7 +210,7 @@ func TestI1_ACapDoesNotRefuseWhatMayBeStored(t *testing.T) {
 		r.log.fault = nil
 		r.log.mu.Unlock()
 		wantOnce(t, r.log, accepted(t, <-done))
-		wantFull(t, <-r.submit(t, tasks(2)), "/tasks/0/tasklist")
+		wantTooMany(t, <-r.submit(t, tasks(2)), "/tasks/0/tasklist")
 	})
 }
 
@@ -278,7 +286,7 @@ func TestI2_AGroupAtItsCapRefuses(t *testing.T) {
 		accepted(t, <-r.submit(t, delayed))
 		accepted(t, <-r.submit(t, many(9, "b")))
 		wantFull(t, <-r.submit(t, many(1, "b")), "/tasks/0/group")
-		wantFull(t, <-r.submit(t, many(11, "c")), "/tasks/0/group") // more than the cap
+		wantTooMany(t, <-r.submit(t, many(11, "c")), "/tasks/0/group")
 		other := many(50, "acme")
 		other.Tasklist = "other"
 		accepted(t, <-r.submit(t, other))

@@ -215,7 +215,7 @@ func TestAFullTasklistRefusesOrderedTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := uniqueRig(t, nil)
 		r.cap(t, "main", 2)
-		if o := <-r.submit(t, withID(ordered(keyIn(0), keyIn(1), keyIn(2)), true)); fault.CodeOf(o.err) != fault.ResourceExhausted {
+		if o := <-r.submit(t, withID(ordered(keyIn(0), keyIn(1), keyIn(2)), true)); fault.CodeOf(o.err) != fault.InvalidArgument {
 			t.Errorf("three where two may queue: %v", o.err)
 		}
 		wantMarksOnce(t, r.log, 0)

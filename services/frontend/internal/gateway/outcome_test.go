@@ -49,7 +49,7 @@ func verdicts(t *testing.T, o outcome) []*yardv1.Verdict {
 	if o.err != nil {
 		t.Fatalf("refused: %v", o.err)
 	}
-	return o.resp.(*yardv1.OutcomeResponse).Verdicts
+	return o.resp.(interface{ GetVerdicts() []*yardv1.Verdict }).GetVerdicts()
 }
 
 func TestVerdictsReachTheirEntries(t *testing.T) {
@@ -102,6 +102,7 @@ func TestIDsOutOfRangeAreNotFound(t *testing.T) {
 		}).running(t)
 		now := time.Now()
 		for _, id := range []ids.TaskID{
+			{},
 			ids.NewTaskID(now, rigPartitions, 1),
 			ids.NewTaskID(now, 1<<16-1, 1),
 			ids.NewTaskID(now.Add(clockSkewMax+time.Millisecond), 0, 1),
@@ -119,7 +120,11 @@ func TestIDsOutOfRangeAreNotFound(t *testing.T) {
 				"heartbeat": func(a Answer) {
 					r.Heartbeat(r.call(), &yardv1.HeartbeatRequest{Tasks: []*yardv1.Beat{{TaskId: id, Token: token}}}, a)
 				},
-				"cancel": func(a Answer) { r.Cancel(r.call(), &yardv1.CancelRequest{TaskIds: []string{id}}, a) },
+				"update": func(a Answer) {
+					r.Update(r.call(), &yardv1.UpdateRequest{Tasks: []*yardv1.TaskUpdate{{TaskId: id, Priority: 1}}}, a)
+				},
+				"redrive": func(a Answer) { r.Redrive(r.call(), &yardv1.RedriveRequest{TaskIds: []string{id}}, a) },
+				"cancel":  func(a Answer) { r.Cancel(r.call(), &yardv1.CancelRequest{TaskIds: []string{id}}, a) },
 			} {
 				answer, got := r.answers(t)
 				send(answer)

@@ -61,11 +61,11 @@ func (g *Gateway) Get(c Call, req *yardv1.GetRequest, answer Answer) {
 	})
 }
 
-// isForeign tells whether id, however well formed, names no task of this cluster: its
+// isForeign reports whether id, however well formed, names no task of this cluster: it is zero, its
 // partition does not exist, or it was made further in the future than clocks differ.
 // Such an id reaches neither the log nor an owner, which may rely on its time.
 func (g *Gateway) isForeign(id ids.TaskID, now time.Time) bool {
-	return id.Partition() >= g.Partitioning.History || id.Time().After(now.Add(clockSkewMax))
+	return id.IsZero() || id.Partition() >= g.Partitioning.History || id.Time().After(now.Add(clockSkewMax))
 }
 
 func noTask(id ids.TaskID) error { return fault.New(fault.NotFound, "there is no task %s", id) }

@@ -200,6 +200,9 @@ func Policy(t *yardv1.NewTask, of *yardv1.TaskType) *logv1.Policy {
 		StartToCloseMs:     pick(t.StartToCloseMs, of.GetStartToCloseMs(), ms(StartToCloseDefault)),
 		HeartbeatTimeoutMs: pick(t.HeartbeatTimeoutMs, of.GetHeartbeatTimeoutMs(), 0),
 	}
+	if own.GetMaxIntervalMs() == 0 { // it follows the first wait
+		p.MaxIntervalMs = max(p.MaxIntervalMs, p.InitialIntervalMs)
+	}
 	retryRules(own, typed, p)
 	return p
 }

@@ -1,8 +1,6 @@
 package validate
 
 import (
-	"strings"
-
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
 
@@ -13,7 +11,7 @@ func PauseTasklist(req *yardv1.PauseTasklistRequest) error {
 
 // PauseType checks a types.pause.
 func PauseType(req *yardv1.PauseTypeRequest) error {
-	return firstError(typeKey("/name", req.Name), pause(req.Reason, req.By, req.ForMs))
+	return firstError(typeName("/name", req.Name), pause(req.Reason, req.By, req.ForMs))
 }
 
 // DrainTasklist checks a tasklists.drain.
@@ -23,27 +21,27 @@ func DrainTasklist(req *yardv1.DrainTasklistRequest) error {
 
 // DrainType checks a types.drain.
 func DrainType(req *yardv1.DrainTypeRequest) error {
-	return firstError(typeKey("/name", req.Name), pause(req.Reason, req.By, req.ForMs))
+	return firstError(typeName("/name", req.Name), pause(req.Reason, req.By, req.ForMs))
 }
 
 // PauseGroup checks a groups.pause.
 func PauseGroup(req *yardv1.PauseGroupRequest) error {
-	return firstError(typeKey("/name", req.Name), pause(req.Reason, req.By, req.ForMs))
+	return firstError(typeName("/name", req.Name), pause(req.Reason, req.By, req.ForMs))
 }
 
 // DrainGroup checks a groups.drain.
 func DrainGroup(req *yardv1.DrainGroupRequest) error {
-	return firstError(typeKey("/name", req.Name), pause(req.Reason, req.By, req.ForMs))
+	return firstError(typeName("/name", req.Name), pause(req.Reason, req.By, req.ForMs))
 }
 
 // ResumeTasklist checks a tasklists.resume.
 func ResumeTasklist(req *yardv1.ResumeTasklistRequest) error { return name("/name", req.Name) }
 
 // ResumeType checks a types.resume.
-func ResumeType(req *yardv1.ResumeTypeRequest) error { return typeKey("/name", req.Name) }
+func ResumeType(req *yardv1.ResumeTypeRequest) error { return typeName("/name", req.Name) }
 
 // ResumeGroup checks a groups.resume.
-func ResumeGroup(req *yardv1.ResumeGroupRequest) error { return typeKey("/name", req.Name) }
+func ResumeGroup(req *yardv1.ResumeGroupRequest) error { return typeName("/name", req.Name) }
 
 func pause(reason, by string, forMS int64) error {
 	if forMS != 0 {
@@ -52,15 +50,4 @@ func pause(reason, by string, forMS int64) error {
 		}
 	}
 	return firstError(text("/reason", reason, ReasonBytesMax), text("/by", by, PauserBytesMax))
-}
-
-// typeKey checks the name of a type or a group under which something is to be stored: dots separate the tokens of a key.
-func typeKey(path, s string) error {
-	if err := typeName(path, s); err != nil {
-		return err
-	}
-	if strings.HasPrefix(s, ".") || strings.HasSuffix(s, ".") || strings.Contains(s, "..") {
-		return invalid(path, "has '.' at an end or twice in a row, so it cannot be paused or drained")
-	}
-	return nil
 }

@@ -51,6 +51,9 @@ type waiting interface {
 }
 
 func waits(path string, r waiting) error {
+	if first, most := r.GetInitialIntervalMs(), r.GetMaxIntervalMs(); most > 0 && first > most {
+		return invalid(path+"/initial_interval_ms", "is %d, more than max_interval_ms (%d)", first, most)
+	}
 	return firstError(
 		optional(path+"/max_attempts", r.GetMaxAttempts(), 1, AttemptsMax),
 		optional(path+"/initial_interval_ms", r.GetInitialIntervalMs(), 1, ms(IntervalMax)),

@@ -57,6 +57,8 @@ func TestRetryPolicyRefuses(t *testing.T) {
 		"/by_error/7/max_attempts":        func(r *yardv1.RetryPolicy) { r.ByError[7].MaxAttempts = -1 },
 		"/by_error/8/backoff":             func(r *yardv1.RetryPolicy) { r.ByError[8].Backoff = math.NaN() },
 		"/by_error/9/max_interval_ms":     func(r *yardv1.RetryPolicy) { r.ByError[9].MaxIntervalMs = 2_592_000_001 },
+		"/by_error/1/initial_interval_ms": func(r *yardv1.RetryPolicy) { r.ByError[1].InitialIntervalMs, r.ByError[1].MaxIntervalMs = 11, 10 },
+		"/initial_interval_ms":            func(r *yardv1.RetryPolicy) { r.InitialIntervalMs, r.MaxIntervalMs = 11, 10 },
 		"/by_error/0/initial_interval_ms": func(r *yardv1.RetryPolicy) { r.ByError[0].InitialIntervalMs = 86_400_001 },
 	} {
 		own, typed := request(5), &yardv1.PutTypeRequest{Type: &yardv1.TaskType{Name: "email.send", Retry: fullPolicy()}}
@@ -113,6 +115,26 @@ func TestRetryRulesAreResolvedFieldByField(t *testing.T) {
 		c.want.MaxIntervalMs, c.want.StartToCloseMs = plain.MaxIntervalMs, plain.StartToCloseMs
 		if !proto.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// A first wait that is longer than a maximum that was not set with it counts: the maximum follows.
+func TestTheMaximumFollowsTheFirstWait(t *testing.T) {
+	hour, minute := int64(3_600_000), int64(60_000)
+	for name, c := range map[string]struct {
+		own, typed     *yardv1.RetryPolicy
+		initial, limit int64
+	}{
+		"the default":    {&yardv1.RetryPolicy{InitialIntervalMs: hour}, nil, hour, hour},
+		"of the type":    {nil, &yardv1.RetryPolicy{InitialIntervalMs: hour}, hour, hour},
+		"the type's":     {&yardv1.RetryPolicy{InitialIntervalMs: hour}, &yardv1.RetryPolicy{MaxIntervalMs: minute}, hour, hour},
+		"the task's own": {&yardv1.RetryPolicy{MaxIntervalMs: minute}, &yardv1.RetryPolicy{InitialIntervalMs: hour}, hour, minute},
+		"shorter":        {&yardv1.RetryPolicy{InitialIntervalMs: 1}, &yardv1.RetryPolicy{MaxIntervalMs: minute}, 1, minute},
+	} {
+		p := Policy(&yardv1.NewTask{Retry: c.own}, &yardv1.TaskType{Retry: c.typed})
+		if p.InitialIntervalMs != c.initial || p.MaxIntervalMs != c.limit {
+			t.Errorf("%s: %d up to %d", name, p.InitialIntervalMs, p.MaxIntervalMs)
 		}
 	}
 }

@@ -134,6 +134,9 @@ func expiry(path string, start, finish int64) error {
 }
 
 func timeouts(path string, startToClose, heartbeat int64) error {
+	if startToClose > 0 && heartbeat > startToClose {
+		return invalid(path+"/heartbeat_timeout_ms", "is %d, more than start_to_close_ms (%d): it would never count", heartbeat, startToClose)
+	}
 	return firstError(
 		optional(path+"/start_to_close_ms", startToClose, ms(TimeoutMin), ms(TimeoutMax)),
 		optional(path+"/heartbeat_timeout_ms", heartbeat, ms(TimeoutMin), ms(TimeoutMax)),

@@ -103,6 +103,7 @@ func TestSubmitRefuses(t *testing.T) {
 		"negative finish":    {task(func(t *yardv1.NewTask) { t.FinishWithinMs = -1 }), wants{bad, "/tasks/3/finish_within_ms"}},
 		"start after finish": {task(func(t *yardv1.NewTask) { t.StartWithinMs, t.FinishWithinMs = 201, 200 }), wants{bad, "/tasks/3/start_within_ms"}},
 		"short heartbeat":    {task(func(t *yardv1.NewTask) { t.HeartbeatTimeoutMs = 99 }), wants{bad, "/tasks/3/heartbeat_timeout_ms"}},
+		"long heartbeat":     {task(func(t *yardv1.NewTask) { t.StartToCloseMs, t.HeartbeatTimeoutMs = 200, 201 }), wants{bad, "/tasks/3/heartbeat_timeout_ms"}},
 		"negative heartbeat": {task(func(t *yardv1.NewTask) { t.HeartbeatTimeoutMs = -1 }), wants{bad, "/tasks/3/heartbeat_timeout_ms"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -123,7 +124,8 @@ func TestSubmitTakesEveryEdge(t *testing.T) {
 	r.Tasks[5].RunAtMs = now.UnixMilli() - 10_000
 	r.Tasks[6].RunAtMs = now.UnixMilli() + 31_622_400_000
 	r.Tasks[7].Retry = &yardv1.RetryPolicy{MaxAttempts: 10_000, InitialIntervalMs: 86_400_000, Backoff: 100, MaxIntervalMs: 2_592_000_000}
-	r.Tasks[8].StartToCloseMs, r.Tasks[8].HeartbeatTimeoutMs = 100, 604_800_000
+	r.Tasks[8].StartToCloseMs, r.Tasks[8].HeartbeatTimeoutMs = 604_800_000, 604_800_000
+	r.Tasks[12].StartToCloseMs, r.Tasks[12].HeartbeatTimeoutMs = 100, 100
 	r.Tasks[9].Tasklist = "other"
 	r.Tasks[10].Traceparent = "malformed is ignored, not refused"
 	if err := Submit(r, now, Form{}); err != nil {

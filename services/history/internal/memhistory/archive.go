@@ -180,12 +180,17 @@ func (r Reader) Unread(_ context.Context, id ids.TaskID, _ uint64, read replica.
 func (r Reader) Recent(_ context.Context, domain string, limit int, wanted func(*logv1.Record) bool) (all []*logv1.Record, _ error) {
 	r.World.mu.Lock()
 	defer r.World.mu.Unlock()
+	seen := map[ids.TaskID]bool{}
 	for _, write := range slices.Backward(r.World.filed) {
 		for _, f := range slices.Backward(write) {
-			if len(all) < limit && f.task.Domain == domain && f.kept() && wanted(f.task) {
-				all = append(all, f.task.CloneVT())
+			if f.task.Domain == domain && f.kept() && !seen[ids.TaskID(f.task.Id)] {
+				seen[ids.TaskID(f.task.Id)] = true
+				if wanted(f.task) {
+					all = append(all, f.task.CloneVT())
+				}
 			}
 		}
 	}
-	return all, nil
+	slices.SortFunc(all, func(a, b *logv1.Record) int { return bytes.Compare(b.Id, a.Id) })
+	return all[:min(limit, len(all))], nil
 }

@@ -48,7 +48,7 @@ type Reader interface {
 	// where it does not.
 	// ErrSearchTooLong: without a hint, the log around the task's creation holds too much.
 	Unread(ctx context.Context, id ids.TaskID, hint uint64, read replica.Levels) (*logv1.Record, ids.Position, error)
-	// Recent returns recently finished tasks of a domain that are wanted, the last one first, as far as
+	// Recent returns up to limit recently finished tasks of a domain that are wanted, each as it ended last, the newest id first, as far as
 	// they are among the archive's last messages. Wanted is not kept, nor what it is asked about.
 	Recent(ctx context.Context, domain string, limit int, wanted func(*logv1.Record) bool) ([]*logv1.Record, error)
 }

@@ -210,7 +210,10 @@ func (o *Owner) List(ctx context.Context, req *rpcv1.ListTasksRequest) (*rpcv1.L
 	if err != nil {
 		return nil, err
 	}
-	more := len(all) == limit
+	end := "" // it has not told all that is older
+	if len(all) == limit {
+		end = all[limit-1].TaskId
+	}
 	if wantsFinished(req.GetFilter().GetStates()) {
 		dec := record.NewDecoder()
 		ended, err := o.Reader.Recent(ctx, req.Domain, limit, func(r *logv1.Record) bool {
@@ -226,17 +229,20 @@ func (o *Owner) List(ctx context.Context, req *rpcv1.ListTasksRequest) (*rpcv1.L
 		}
 		for _, r := range ended {
 			e, err := dec.Entry(r)
-			if err != nil || live[ids.TaskID(r.Id)] || listed[e.ID.String()] { // it may be there twice
-				continue
+			if err == nil && !live[ids.TaskID(r.Id)] {
+				all = append(all, record.Public(&e.Task, true))
 			}
-			listed[e.ID.String()] = true
-			all = append(all, record.Public(&e.Task, true))
 		}
-		more = more || len(ended) == limit
+		if len(ended) == limit {
+			end = max(end, ids.TaskID(ended[limit-1].Id).String())
+		}
 	}
 	slices.SortFunc(all, func(a, b *yardv1.Task) int { return strings.Compare(b.TaskId, a.TaskId) })
 	page, cut := paging.Cut(all, limit, paging.BytesMax, (*yardv1.Task).SizeVT)
-	return &rpcv1.ListTasksResponse{Tasks: page, More: more || cut}, nil
+	if cut {
+		end = max(end, page[len(page)-1].TaskId)
+	}
+	return &rpcv1.ListTasksResponse{Tasks: page, More: end != "", End: end}, nil
 }
 
 // backAgain are those of some ended tasks that are in memory again: redriven after the end that the archive has.

@@ -99,9 +99,9 @@ func TestWaitsGrowUpToTheirLimit(t *testing.T) {
 		{"first", 1000, 9000, 2, 0, 900, 1100, 0},
 		{"second", 1000, 9000, 2, 1, 1800, 2200, 0},
 		{"third", 1000, 9000, 2, 2, 3600, 4400, 0},
-		{"limit", 1000, 3000, 2, 2, 2700, 3300, 0},
-		{"beyond all numbers", 1000, 3000, 1e300, 9, 2700, 3300, 0},
-		{"no number", 0, 3000, math.Inf(1), 9, 2700, 3300, 0},
+		{"limit", 1000, 3000, 2, 2, 2400, 3000, 0},
+		{"beyond all numbers", 1000, 3000, 1e300, 9, 2400, 3000, 0},
+		{"no number", 0, 3000, math.Inf(1), 9, 2400, 3000, 0},
 		{"at least something", 0, 3000, 1, 0, 0, 0, 1},
 	} {
 		task := fresh()

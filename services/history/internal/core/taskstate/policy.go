@@ -1,6 +1,7 @@
 package taskstate
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math"
 	"slices"
@@ -126,9 +127,7 @@ func (p *Policy) forError(errType string) (of ErrorRule, reason string) {
 		if rule.Backoff > 0 {
 			of.Backoff = rule.Backoff
 		}
-		if rule.MaxIntervalMS > 0 {
-			of.MaxIntervalMS = rule.MaxIntervalMS
-		}
+		of.MaxIntervalMS = cmp.Or(rule.MaxIntervalMS, max(of.MaxIntervalMS, rule.InitialIntervalMS))
 		if rule.MaxAttempts > 0 {
 			of.MaxAttempts, reason = rule.MaxAttempts, byErrorRule
 		}
@@ -149,18 +148,18 @@ func (p *Policy) neverAgain(timedOut bool) bool {
 	return p.OnLost == LostDies
 }
 
-// retryDelay is the wait after the latest failure in ms: exponential, capped, with a jitter taken from the task's id and the number
+// retryDelay is the wait after the latest failure in ms: exponential, with a jitter, never more than its maximum. The jitter is taken from the task's id and the number
 // of its failures, so that tasks that failed together do not come back together, and yet every owner computes the same.
 func (t *Task) retryDelay() int64 {
 	of, _ := t.Policy.forError(t.ErrType)
 	d := float64(of.InitialIntervalMS) * math.Pow(of.Backoff, float64(t.Failures-1))
-	if limit := float64(of.MaxIntervalMS); !(d < limit) { // also NaN and +Inf
+	if limit := float64(of.MaxIntervalMS) / t.Policy.Jitter.factor(1); !(d < limit) { // also NaN and +Inf
 		d = limit
 	}
 	return max(1, int64(d*t.Policy.Jitter.factor(t.unit())))
 }
 
-// factor is what a wait is multiplied by; unit is in [0, 1).
+// factor is what a wait is multiplied by; unit is in [0, 1], and the factor of 1 the largest.
 func (j Jitter) factor(unit float64) float64 {
 	switch j {
 	case JitterFull:

@@ -28,6 +28,7 @@ func rules(p *Policy) {
 		{ErrType: "slow", InitialIntervalMS: 2000},
 		{ErrType: "steep", Backoff: 2},
 		{ErrType: "capped", MaxIntervalMS: 500},
+		{ErrType: "slowest", InitialIntervalMS: 120_000},
 		{ErrType: "nothing"},
 	}}
 }
@@ -51,11 +52,12 @@ func TestAPolicyTellsErrorTypesApart(t *testing.T) {
 		{"Stolen", 0, 0, Backoff, "", 900, 1100, 1},
 		{"", 0, 0, Backoff, "", 900, 1100, 1},
 		{"busy", 2, 0, Waiting, "", 14_400, 17_600, 3},
-		{"busy", 5, 0, Waiting, "", 54_000, 66_000, 6},
+		{"busy", 5, 0, Waiting, "", 49_000, 60_000, 6},
 		{"busy", 6, 0, Dead, byErrorRule, 0, 0, 7},
 		{"busy", 8, 0, Dead, byErrorRule, 0, 0, 9},
 		{"once", 0, 5000, Dead, byErrorRule, 0, 0, 1},
 		{"slow", 0, 0, Backoff, "", 1800, 2200, 1},
+		{"slowest", 0, 0, Waiting, "", 109_000, 120_000, 1},
 		{"slow", 1, 0, Backoff, "", 7200, 8800, 2},
 		{"slow", 1, 7, Backoff, "", 7, 7, 2},
 		{"slow", 2, 0, Dead, "no", 0, 0, 3},
@@ -297,7 +299,7 @@ func TestFootprintCountsRules(t *testing.T) {
 	task := fresh()
 	before := task.Footprint()
 	rules(task.Policy)
-	if got, want := task.Footprint()-before, 2*16+len("stolenclosed")+6*48+len("busyonceslowsteepcappednothing"); got != want {
+	if got, want := task.Footprint()-before, 2*16+len("stolenclosed")+7*48+len("busyonceslowsteepcappedslowestnothing"); got != want {
 		t.Errorf("%d bytes more, want %d", got, want)
 	}
 }
@@ -409,7 +411,7 @@ func TestPoliciesAsTheyAreDocumented(t *testing.T) {
 			if (task.State == Dead) != o.dead || task.ErrType != o.errType || int(task.Failures) != o.failed || int(task.Version) != o.grants {
 				t.Fatalf("after %+v: %s of %q, %d failures in %d grants; it is %+v", ev, task.State, task.ErrType, task.Failures, task.Version, o)
 			}
-			if task.State == Backoff && (task.DueAt <= now || task.DueAt > now+p.MaxIntervalMS*11/10) {
+			if task.State == Backoff && (task.DueAt <= now || task.DueAt > now+p.MaxIntervalMS) {
 				t.Fatalf("the wait is %d ms", task.DueAt-now)
 			}
 		}

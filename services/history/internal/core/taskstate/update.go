@@ -350,7 +350,7 @@ func (t *Task) changePolicy(set *Policy) (named []string) {
 	p.MaxAttempts = cmp.Or(set.MaxAttempts, p.MaxAttempts)
 	p.InitialIntervalMS = cmp.Or(set.InitialIntervalMS, p.InitialIntervalMS)
 	p.Backoff = cmp.Or(set.Backoff, p.Backoff)
-	p.MaxIntervalMS = cmp.Or(set.MaxIntervalMS, p.MaxIntervalMS)
+	p.MaxIntervalMS = cmp.Or(set.MaxIntervalMS, max(p.MaxIntervalMS, set.InitialIntervalMS))
 	p.StartToCloseMS = cmp.Or(set.StartToCloseMS, p.StartToCloseMS)
 	p.HeartbeatTimeoutMS = cmp.Or(set.HeartbeatTimeoutMS, p.HeartbeatTimeoutMS)
 	p.MaxDeliveries = cmp.Or(set.MaxDeliveries, p.MaxDeliveries)

@@ -1,0 +1,90 @@
+package partition_test
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+)
+
+// pages lists all tasks of a filter, in pages of a size.
+func pages(t *testing.T, o *partition.Owner, filter *yardv1.ListRequest, limit int32) (all []string) {
+	t.Helper()
+	filter = filter.CloneVT()
+	for filter.Limit = limit; ; {
+		page, err := o.List(t.Context(), &rpcv1.ListTasksRequest{Domain: "shop", Filter: filter})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, task := range page.Tasks {
+			all = append(all, task.TaskId)
+		}
+		if !page.More {
+			return all
+		}
+		if filter.Cursor != "" && page.End >= filter.Cursor {
+			t.Fatalf("the page after %s ends at %s", filter.Cursor, page.End)
+		}
+		filter.Cursor = page.End
+	}
+}
+
+// Tasks are listed once each, the newest first, in pages of any size, whatever the order in which they ended, and by any filter.
+func TestTasksAreListedOnceInPagesOfAnySize(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShell(t)
+		o, stop := run(s.deps("a"))
+		<-o.Ready()
+		const n = 40
+		var all []string
+		began := time.Now()
+		created := func(i uint64) time.Time { return began.Add(-time.Duration(i) * time.Second) }
+		s.mu.Lock()
+		s.works(logv1.EventKind_EVENT_KIND_COMPLETED)
+		ends := s.worker
+		s.worker = func(tr ids.Trigger) { // these end, the newest first
+			if at := tr.ID.Time(); !at.After(created(n/2)) && at.After(created(n*3/4)) {
+				ends(tr)
+			}
+		}
+		s.mu.Unlock()
+		for i := range uint64(n) {
+			r := task(ids.NewTaskID(created(i), 0, i), "shop")
+			if i%2 == 0 {
+				r.Type, r.Group, r.Headers = "even", "acme", []*logv1.Header{{Name: "a", Value: "b"}}
+			}
+			all = append(all, ids.TaskID(r.Id).String())
+			s.submit(3, r)
+			time.Sleep(time.Second)
+		}
+		even := slices.Collect(func(yield func(string) bool) {
+			for i := 0; i < len(all) && yield(all[i]); i += 2 {
+			}
+		})
+		for name, c := range map[string]*struct {
+			filter yardv1.ListRequest
+			want   []string
+		}{
+			"all":     {yardv1.ListRequest{}, all},
+			"state":   {yardv1.ListRequest{States: []yardv1.TaskState{yardv1.TaskState_TASK_STATE_COMPLETED}}, all[n/2 : n*3/4]},
+			"type":    {yardv1.ListRequest{Type: "even"}, even},
+			"group":   {yardv1.ListRequest{Group: "acme"}, even},
+			"headers": {yardv1.ListRequest{Headers: map[string]string{"a": "b"}}, even},
+		} {
+			for _, limit := range []int32{1, 3, n, 100} {
+				if got := pages(t, o, &c.filter, limit); !slices.Equal(got, c.want) {
+					t.Errorf("%s, in pages of %d: %d tasks of %d", name, limit, len(got), len(c.want))
+				}
+			}
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
