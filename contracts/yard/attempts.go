@@ -33,12 +33,8 @@ const (
 
 // poll is Wire.Poll.
 func (c *Client) poll(ctx context.Context, req *yardv1.PollRequest) (*yardv1.PollResponse, error) {
-	subject := topology.API(c.domain, "tasks.poll")
-	if len(req.Tasklists) == 0 {
-		if err := ids.CheckName(req.Tasklist); err != nil { // it becomes part of a subject
-			return nil, fault.At(fault.InvalidArgument, "/tasklist", "%v", err)
-		}
-		subject = topology.PollOf(c.domain, req.Tasklist)
+	if err := ids.CheckName(req.Tasklist); err != nil { // it becomes part of a subject
+		return nil, fault.At(fault.InvalidArgument, "/tasklist", "%v", err)
 	}
 	unanswered := c.givenUp.of(req.Tasklist)
 	if len(unanswered) > 0 {
@@ -61,7 +57,7 @@ func (c *Client) poll(ctx context.Context, req *yardv1.PollRequest) (*yardv1.Pol
 	if err != nil {
 		return nil, fault.New(fault.Unavailable, "subscribe for a poll: %v", err)
 	}
-	msg := &nats.Msg{Subject: subject, Reply: inbox, Data: data, Header: nats.Header{codec.HeaderContentType: {string(codec.Protobuf)}}}
+	msg := &nats.Msg{Subject: topology.PollOf(c.domain, req.Tasklist), Reply: inbox, Data: data, Header: nats.Header{codec.HeaderContentType: {string(codec.Protobuf)}}}
 	if err := c.nc.PublishMsg(msg); err != nil {
 		return c.withdraw(sub, answers, fault.New(fault.Unavailable, "send a poll: %v", err))
 	}

@@ -16,9 +16,8 @@
 //
 // A worker has a number of slots, see WithConcurrency. A poll reserves the free
 // slots and asks for no more tasks than that, so a granted task never waits in
-// a buffer while its time runs. Several tasklists (WithTasklists) are polled
-// independently, and take turns if slots are short; or one request polls all,
-// by weight (WithWeights). Each task runs in a goroutine of its own with a
+// a buffer while its time runs. Several tasklists (WithTasklists) have a poll each,
+// and share the slots by weight (WithWeights). Each task runs in a goroutine of its own with a
 // context that ends at the attempt's deadline, when the task is cancelled
 // (cause ErrCancelled), when the task was given to another attempt (cause
 // ErrLostAttempt), or when the worker must stop (cause ErrStopping).

@@ -107,7 +107,7 @@ func ExampleClient_SubmitMany() {
 	}
 }
 
-// One worker for several tasklists: they share its slots, and each has its turn.
+// One worker for several tasklists: they share its slots in equal parts.
 func ExampleWithTasklists() {
 	var c *yard.Client // of NewClient or Connect
 	w := yard.NewWorker(c, "mail", yard.WithTasklists("invoices", "reports"), yard.WithConcurrency(50))
@@ -117,7 +117,7 @@ func ExampleWithTasklists() {
 	})
 }
 
-// One worker for tasklists of different weight: while all have work, mail gets four polls of six.
+// One worker for tasklists of different weight: while all have work, four tasks of six are of mail.
 func ExampleWithWeights() {
 	var c *yard.Client // of NewClient or Connect
 	w := yard.NewWorker(c, "mail", yard.WithWeights(map[string]int{"mail": 4, "invoices": 1, "reports": 1}))

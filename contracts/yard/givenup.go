@@ -8,7 +8,7 @@ import (
 // givenUpMax is how many polls of a tasklist are remembered that were given up: what one poll may name.
 const givenUpMax = 16
 
-// givenUp are the inboxes of polls that were given up without an answer, by tasklist ("" of those of several), until the engine knows: an
+// givenUp are the inboxes of polls that were given up without an answer, by tasklist, until the engine knows: an
 // answer may be lost with a server, and its tasks would wait for their deadline.
 type givenUp struct {
 	mu      sync.Mutex

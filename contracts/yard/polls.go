@@ -11,48 +11,28 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/yard/internal/turns"
 )
 
-// poller is one poll loop, of one tasklist, or of several by weight.
+// poller is one poll loop of one tasklist.
 type poller struct {
 	*session
 	tasklist string
-	weighted []*yardv1.PolledTasklist
-	// shares: there are other tasklists, so free slots are asked for a few at a time and in turn.
-	shares bool
-	// ask is how many slots the next poll wants at most.
-	ask int
+	// list is its number among several tasklists, which share the slots. alone: there are no others.
+	list  int
+	alone bool
 }
 
-// pollers are the loops of the session: two where there is one tasklist or one request polls all, else one for each.
+// pollers are the loops of the session: two of one tasklist alone, else one of each.
 func (s *session) pollers() []*poller {
 	lists := s.worker.tasklists
-	if weighted := s.worker.weighted(); weighted != nil {
-		one := poller{session: s, weighted: weighted, ask: s.worker.cfg.pollBatch}
-		another := one
-		return []*poller{&one, &another}
-	}
 	if len(lists) == 1 {
-		lists = slices.Repeat(lists, pollLoops)
+		one := &poller{session: s, tasklist: lists[0], alone: true}
+		return slices.Repeat([]*poller{one}, pollLoops)
 	}
 	all := make([]*poller, len(lists))
 	for i, tasklist := range lists {
-		all[i] = &poller{session: s, tasklist: tasklist, ask: s.worker.cfg.pollBatch}
-		if len(s.worker.tasklists) > 1 {
-			all[i].shares, all[i].ask = true, 1
-		}
-	}
-	return all
-}
-
-// weighted are the tasklists of one request that polls all; nil where each is polled independently.
-func (w *Worker) weighted() []*yardv1.PolledTasklist {
-	if w.cfg.weights == nil || len(w.tasklists) == 1 {
-		return nil
-	}
-	all := make([]*yardv1.PolledTasklist, len(w.tasklists))
-	for i, name := range w.tasklists {
-		all[i] = &yardv1.PolledTasklist{Name: name, Weight: int32Of(max(w.cfg.weights[name], 1))}
+		all[i] = &poller{session: s, tasklist: tasklist, list: i}
 	}
 	return all
 }
@@ -61,13 +41,15 @@ func (w *Worker) weighted() []*yardv1.PolledTasklist {
 func (p *poller) run(ctx context.Context) error {
 	barren := 0 // polls in a row that failed, or came back too soon without work
 	for {
-		n := p.reserve(ctx)
-		if n == 0 {
+		g := p.reserve(ctx)
+		if g.Tasks == 0 {
 			return nil
 		}
-		end := p.poll(ctx, n)
-		p.begin(ctx, end.tasks, n)
-		p.adapt(len(end.tasks), n)
+		end := p.poll(ctx, g)
+		if !p.alone {
+			end.withdrawn = p.dealer.done(p.list, len(end.tasks)) && len(end.tasks) == 0
+		}
+		p.begin(ctx, end.tasks, g.Tasks)
 		switch {
 		case end.err != nil && p.engine.gone():
 			return fmt.Errorf("poll: %w", closedForGood())
@@ -100,12 +82,12 @@ func (p *poller) run(ctx context.Context) error {
 	}
 }
 
-// reserve waits for slots for the next poll. It returns 0 when ctx has ended.
-func (p *poller) reserve(ctx context.Context) int {
-	if p.shares {
-		return p.turns.reserve(ctx, p.slots, p.ask)
+// reserve waits for slots for the next poll. It returns no tasks if ctx has ended.
+func (p *poller) reserve(ctx context.Context) given {
+	if !p.alone {
+		return p.dealer.reserve(ctx, p.list)
 	}
-	return p.slots.reserve(ctx, p.ask)
+	return given{Turn: turns.Turn{Tasks: p.slots.reserve(ctx, p.worker.cfg.pollBatch)}, ctx: ctx}
 }
 
 // pollEnd is what came of a poll.
@@ -121,45 +103,32 @@ type pollEnd struct {
 	withdrawn bool
 }
 
-// poll asks for up to n tasks.
-func (p *poller) poll(ctx context.Context, n int) (end pollEnd) {
-	wait, leave := p.worker.cfg.pollWait, func() bool { return false }
-	if p.shares {
-		ctx, wait, leave = p.turns.enter(ctx, wait)
+// poll asks for up to as many tasks as slots were given.
+func (p *poller) poll(ctx context.Context, g given) (end pollEnd) {
+	wait := p.worker.cfg.pollWait
+	if g.Short {
+		wait = min(wait, turns.Length)
 	}
 	end.asked = time.Now()
 	req := &yardv1.PollRequest{
-		Tasklist:  p.tasklist,
-		Tasklists: p.weighted,
-		MaxTasks:  int32Of(n),
-		WaitMs:    wait.Milliseconds(),
-		Types:     p.types,
-		Worker:    p.worker.cfg.identity,
+		Tasklist: p.tasklist,
+		MaxTasks: int32Of(g.Tasks),
+		WaitMs:   wait.Milliseconds(),
+		Types:    p.types,
+		Worker:   p.worker.cfg.identity,
+
+		WorkerVersion: p.worker.cfg.version,
+		WorkerId:      p.signs.id(),
 	}
-	req.WorkerVersion = p.worker.cfg.version
-	req.WorkerId = p.signs.id()
 	p.drained.polling()
 	defer p.drained.polled()
-	resp, err := p.engine.poll(ctx, req)
+	resp, err := p.engine.poll(g.ctx, req)
 	end.tasks, end.drain, end.err = resp.GetTasks(), resp.GetDrain(), err
 	if end.err == nil && ctx.Err() == nil {
 		p.hear(end.drain, end.asked)
 	}
 	end.early = len(end.tasks) == 0 && time.Since(end.asked) < wait/2
-	end.withdrawn = leave() && len(end.tasks) == 0
 	return end
-}
-
-// adapt sets what the next poll asks for: twice as much where the last got all it asked for, one where it got nothing.
-// So tasklists without work hold few slots while they wait.
-func (p *poller) adapt(got, asked int) {
-	switch {
-	case !p.shares:
-	case got >= asked:
-		p.ask = min(2*asked, p.worker.cfg.pollBatch)
-	default:
-		p.ask = max(got, 1)
-	}
 }
 
 // complainFrom is the failed poll that is worth a warning; those before it are

@@ -28,7 +28,7 @@ func TestAnAttemptThatTakesTooLongSaysHowToGiveItMore(t *testing.T) {
 			b.engine.push(task...)
 			<-ended
 			b.finish(t)
-			if said := log.String(); !strings.Contains(said, "raise StartToClose") || !strings.Contains(said, "ran=5m0s") {
+			if said := log.String(); !strings.Contains(said, "raise StartToClose") || !strings.Contains(said, "duration=5m0s") {
 				t.Errorf("with %v: %s", want, said)
 			}
 		})

@@ -2,106 +2,95 @@ package yard
 
 import (
 	"context"
-	"slices"
-	"sync"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/yard/internal/turns"
 )
 
-// turnLength is how long a poll may hold its slots while another tasklist waits for one.
-const turnLength = 100 * time.Millisecond
-
-// turns shares the slots of a worker among the polls of its tasklists. Who wants slots waits in line, so each
-// tasklist gets its turn. While the line is not empty polls are short. Who is first in line and finds no slot has the
-// oldest long poll withdrawn, which began when the line was empty. That is the exception, since the engine learns of it
-// only when it has an answer for that poll.
-type turns struct {
-	// line is held by the one that is first. Go serves the senders that wait in the order they came.
-	line chan struct{}
-	// fair is what each tasklist has of the slots if all have work.
-	fair int
-
-	mu sync.Mutex
-	// inLine counts those who want slots.
-	inLine int
-	// waiting are the long polls under way, the oldest first.
-	waiting []*turn
+// dealer gives the free slots of a worker to the polls of its tasklists, in turn.
+type dealer struct {
+	slots *slots
+	// turns and ends are guarded by the lock of the slots. ends are what ends the poll of a tasklist.
+	turns *turns.Turns
+	ends  []context.CancelFunc
+	// given has what each tasklist was given.
+	given []chan given
 }
 
-// turn is one long poll under way.
-type turn struct {
-	since     time.Time
-	cancel    context.CancelFunc
-	withdrawn bool
+// given is a poll that may begin. Its context ends if the poll is withdrawn.
+type given struct {
+	turns.Turn
+	ctx context.Context
 }
 
-func newTurns(share int) *turns { return &turns{line: make(chan struct{}, 1), fair: max(share, 1)} }
-
-// share is how many of n slots one may take: where others are in line, no more than its fair part.
-func (t *turns) share(n int) int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.inLine > 1 {
-		return min(n, t.fair)
+func newDealer(w *Worker, s *slots) *dealer {
+	weights := make([]int, len(w.tasklists))
+	for i, name := range w.tasklists {
+		weights[i] = max(w.cfg.weights[name], 1)
 	}
-	return n
+	d := &dealer{slots: s, turns: turns.New(w.cfg.concurrency, w.cfg.pollBatch, weights), ends: make([]context.CancelFunc, len(weights)), given: make([]chan given, len(weights))}
+	for i := range d.given {
+		d.given[i] = make(chan given, 1)
+	}
+	return d
 }
 
-// reserve waits for its turn and then for slots, and takes up to n. It returns 0 when ctx has ended.
-func (t *turns) reserve(ctx context.Context, s *slots, n int) int {
-	t.queue(1)
-	defer t.queue(-1)
+// reserve waits for slots for a poll of a tasklist. It returns no tasks if ctx has ended.
+func (d *dealer) reserve(ctx context.Context, i int) given {
+	d.slots.change(func() { d.turns.Want(i) })
 	select {
-	case t.line <- struct{}{}:
+	case g := <-d.given[i]:
+		return g
 	case <-ctx.Done():
-		return 0
+		return given{}
 	}
-	defer func() { <-t.line }()
-	for {
-		patience, cancel := context.WithTimeout(ctx, turnLength)
-		got := s.reserve(patience, t.share(n))
-		cancel()
-		if got > 0 || ctx.Err() != nil {
-			return got
+}
+
+// done ends a poll that got so many tasks. It reports whether the poll was withdrawn.
+func (d *dealer) done(i, got int) (withdrawn bool) {
+	d.slots.change(func() {
+		withdrawn = d.turns.Done(i, got)
+		d.ends[i]()
+	})
+	return withdrawn
+}
+
+// run deals until ctx ends.
+func (d *dealer) run(ctx context.Context) {
+	d.slots.listen(1)
+	defer d.slots.listen(-1)
+	for ctx.Err() == nil {
+		changed, wake := d.deal(ctx)
+		var late <-chan time.Time
+		if !wake.IsZero() {
+			late = time.After(time.Until(wake))
 		}
-		t.withdraw()
+		select {
+		case <-changed:
+		case <-late:
+		case <-ctx.Done():
+		}
 	}
 }
 
-func (t *turns) queue(n int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.inLine += n
-}
-
-// enter begins a poll that is to wait for most at most, and says how long it may. Its context ends where the poll is
-// withdrawn, and leave, which must be called, tells whether it was.
-func (t *turns) enter(ctx context.Context, most time.Duration) (polling context.Context, wait time.Duration, leave func() (withdrawn bool)) {
-	polling, cancel := context.WithCancel(ctx)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.inLine > 0 {
-		return polling, min(most, turnLength), func() bool { cancel(); return false }
+// deal gives what is free. It returns what ends when something changes, and when to deal again even if nothing does; zero = never.
+func (d *dealer) deal(ctx context.Context) (changed <-chan struct{}, wake time.Time) {
+	s := d.slots
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	for {
+		turn, ok := d.turns.Next(now, s.available())
+		if !ok {
+			break
+		}
+		s.free -= turn.Tasks
+		g := given{Turn: turn}
+		g.ctx, d.ends[turn.List] = context.WithCancel(ctx)
+		d.given[turn.List] <- g
 	}
-	own := &turn{since: time.Now(), cancel: cancel}
-	t.waiting = append(t.waiting, own)
-	return polling, most, func() bool {
-		cancel()
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.waiting = slices.DeleteFunc(t.waiting, func(w *turn) bool { return w == own })
-		return own.withdrawn
+	if i, ok := d.turns.Withdraw(now); ok {
+		d.ends[i]()
 	}
-}
-
-// withdraw ends the oldest poll, if it had its turn. One at a time: a poll that ends frees a slot soon.
-func (t *turns) withdraw() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.waiting) == 0 {
-		return
-	}
-	if oldest := t.waiting[0]; !oldest.withdrawn && time.Since(oldest.since) >= turnLength {
-		oldest.withdrawn = true
-		oldest.cancel()
-	}
+	return s.changed, d.turns.Wake(now)
 }

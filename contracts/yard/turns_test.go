@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/yard/internal/turns"
 )
 
 // of moves granted tasks to a tasklist.
@@ -106,18 +107,6 @@ func TestIdleTasklistsHoldFewSlots(t *testing.T) {
 	})
 }
 
-// What a poll asks for follows what the last one got.
-func TestPollsAskForWhatTheLastOneGot(t *testing.T) {
-	p := &poller{session: newSession(newBench(WithPollBatch(100)).worker, newFakeEngine()), shares: true, ask: 1}
-	for _, c := range []struct{ got, asked, then int }{
-		{0, 1, 1}, {1, 1, 2}, {2, 2, 4}, {64, 64, 100}, {100, 100, 100}, {30, 100, 30}, {0, 30, 1},
-	} {
-		if p.adapt(c.got, c.asked); p.ask != c.then {
-			t.Errorf("after %d of %d it asks for %d, want %d", c.got, c.asked, p.ask, c.then)
-		}
-	}
-}
-
 // With one slot for three tasklists each gets its turn soon, also after a handler that took the slot for long; and
 // an idle worker does not leave withdrawn polls behind, turn after turn.
 func TestTasklistsWithoutASlotGetTheirTurn(t *testing.T) {
@@ -130,7 +119,7 @@ func TestTasklistsWithoutASlotGetTheirTurn(t *testing.T) {
 		b.engine.locked(func() {
 			short := 0
 			for _, req := range b.engine.asked {
-				if req.WaitMs == turnLength.Milliseconds() {
+				if req.WaitMs == turns.Length.Milliseconds() {
 					short++
 				}
 			}
@@ -140,7 +129,7 @@ func TestTasklistsWithoutASlotGetTheirTurn(t *testing.T) {
 		})
 		for _, list := range []string{"c", "list", "b"} {
 			b.engine.push(of(list, granted("x", 1))...)
-			time.Sleep(4 * turnLength)
+			time.Sleep(4 * turns.Length)
 			b.engine.locked(func() {
 				if r.each[list] != 1 {
 					t.Errorf("the task of %s did not run: %v", list, r.each)
@@ -160,7 +149,7 @@ func TestALongPollIsWithdrawnForAnotherTasklist(t *testing.T) {
 		b.start()
 		time.Sleep(time.Second) // both wait for long
 		b.engine.push(of("b", granted("x", 2))...)
-		time.Sleep(5 * turnLength)
+		time.Sleep(5 * turns.Length)
 		b.engine.locked(func() {
 			if r.each["b"] != 2 {
 				t.Errorf("%v", r.each)
@@ -168,17 +157,4 @@ func TestALongPollIsWithdrawnForAnotherTasklist(t *testing.T) {
 		})
 		b.finish(t)
 	})
-}
-
-// Where others are in line no one takes more than a fair part, be it only one slot.
-func TestTheFirstInLineLeavesSlotsToOthers(t *testing.T) {
-	for _, c := range []struct{ fair, inLine, wants, takes int }{
-		{3, 0, 10, 10}, {3, 1, 10, 10}, {3, 2, 10, 3}, {3, 2, 2, 2}, {0, 2, 10, 1},
-	} {
-		turns := newTurns(c.fair)
-		turns.queue(c.inLine)
-		if got := turns.share(c.wants); got != c.takes {
-			t.Errorf("a part of %d with %d in line: it takes %d of %d, want %d", c.fair, c.inLine, got, c.wants, c.takes)
-		}
-	}
 }

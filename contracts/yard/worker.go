@@ -27,7 +27,6 @@ const (
 	stopGraceDefault    = 2 * time.Second
 	typesMax            = 100
 	tasklistsMax        = 100
-	weightedMax         = 16
 	weightMax           = 1000
 )
 
@@ -58,7 +57,7 @@ type workerConfig struct {
 	middleware   []Middleware
 	classifiers  []Classifier
 	tasklists    []string
-	// weights are of all tasklists, if one request polls them.
+	// weights are those that are not 1.
 	weights map[string]int
 }
 
@@ -100,18 +99,17 @@ func WithVersion(v string) WorkerOption { return func(c *workerConfig) { c.versi
 // Default: slog.Default().
 func WithLogger(log *slog.Logger) WorkerOption { return func(c *workerConfig) { c.log = log } }
 
-// WithTasklists lets the worker run the tasks of more tasklists, 100 at most. They share its concurrency: each is
-// polled independently; one without work keeps one slot, and one with work uses the free slots. Tasklists that wait for
-// slots get them in turn, each at most its share, within 100 ms from polls without work. Give the worker more slots than
-// tasklists: with fewer, the polls take turns of 100 ms. WithPollBatch bounds each poll. Default: none.
+// WithTasklists lets the worker run the tasks of more tasklists, 100 at most in all. Each is polled on its own, and they share the worker's
+// concurrency. Tasklists that have work start tasks in the ratio of their weights, which are 1 without WithWeights. A tasklist without work
+// holds one slot. If slots are short and more than an eighth of them would be held so, the tasklists without work poll in turn, for 100 ms
+// each, and use an eighth together. So give the worker eight slots per tasklist if a task must not wait for that. WithPollBatch bounds each
+// poll. Default: none.
 func WithTasklists(more ...string) WorkerOption {
 	return func(c *workerConfig) { c.tasklists = append(c.tasklists, more...) }
 }
 
-// WithWeights has one request poll all tasklists of the worker, by weight, 1 to 1000: while several have work they get polls in the ratio of
-// their weights, and each poll asks for all free slots, since one without work holds none. Those that it names are the worker's, as by
-// WithTasklists; the others have weight 1. Of all there may be 16. Each poll may go to any tasklist, so the worker needs the right to publish
-// on yard.v1.<domain>.tasks.poll. Default: each tasklist is polled independently.
+// WithWeights gives tasklists of the worker weights, 1 to 1000: while several have work, tasks are started in the ratio of their weights.
+// Tasklists that it names are the worker's, as by WithTasklists; the others have weight 1.
 func WithWeights(weights map[string]int) WorkerOption {
 	return func(c *workerConfig) {
 		if c.weights == nil {
@@ -144,7 +142,7 @@ func NewWorker(c *Client, tasklist string, opts ...WorkerOption) *Worker {
 		}
 	}
 	w.problems = append(w.problems, checkTasklists(w.tasklists)...)
-	w.problems = append(w.problems, cfg.checkWeights(w.tasklists)...)
+	w.problems = append(w.problems, cfg.checkWeights()...)
 	w.problems = append(w.problems, cfg.check()...)
 	return w
 }
@@ -164,15 +162,12 @@ func checkTasklists(all []string) []error {
 	return problems
 }
 
-func (c *workerConfig) checkWeights(tasklists []string) []error {
+func (c *workerConfig) checkWeights() []error {
 	var problems []error
 	for _, name := range slices.Sorted(maps.Keys(c.weights)) {
 		if weight := c.weights[name]; weight < 1 || weight > weightMax {
 			problems = append(problems, fmt.Errorf("weight %d of tasklist %q is not in 1..%d", weight, name, weightMax))
 		}
-	}
-	if c.weights != nil && len(tasklists) > weightedMax {
-		problems = append(problems, fmt.Errorf("it has %d tasklists with weights, more than %d", len(tasklists), weightedMax))
 	}
 	return problems
 }

@@ -3,6 +3,7 @@ package yard
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"strings"
@@ -359,10 +360,10 @@ func TestWorkerSetUpWronglyDoesNotRun(t *testing.T) {
 			w.HandleFunc("x", none)
 			return w
 		},
-		"many weights": func() *Worker {
+		"many tasklists": func() *Worker {
 			many := map[string]int{}
-			for i := range weightedMax {
-				many[string(rune('a'+i))] = 1
+			for i := range tasklistsMax {
+				many[fmt.Sprint("l", i)] = 1
 			}
 			w := NewWorker(client, "list", WithWeights(many))
 			w.HandleFunc("x", none)

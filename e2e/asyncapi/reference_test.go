@@ -16,6 +16,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // within bounds everything that is waited for.
@@ -57,6 +58,7 @@ func TestReferenceTellsOfTheRunningAPI(t *testing.T) {
 // TestExamplesAreUnderstood sends the example of every endpoint. Most name a task
 // that does not exist; what must not come back is that the request is malformed.
 func TestExamplesAreUnderstood(t *testing.T) {
+	testkit.Slow(t, "sends a poll that waits for half a minute")
 	doc := readDocument(t)
 	nc := startStack(t)
 	if code := ask(t, nc, "yard.v1.admin.domains.put", []byte(`{"domain":{"name":"shop"}}`)); code != "" {

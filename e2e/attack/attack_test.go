@@ -242,6 +242,7 @@ func intact(t *testing.T, s *stack.Stack) {
 
 // The same attempts on a server without the permissions: most get through, so it is them that hold.
 func TestTheSuiteCanFail(t *testing.T) {
+	testkit.Slow(t, "sends what every user may not")
 	server := natskit.Run(t)
 	js, err := jetstream.New(server.Connect(t))
 	if err != nil {
@@ -263,6 +264,7 @@ const answersWithin = 2 * time.Second
 // R1: a reply subject that points at the engine's inside, at a command of the server or at somebody else's
 // inbox is answered by no one, whatever the verb.
 func TestR1_NoServiceIsADeputy(t *testing.T) {
+	testkit.Slow(t, "sends what every user may not")
 	s := sealedStack(t)
 	spy, err := s.Connect("spy")
 	if err != nil {

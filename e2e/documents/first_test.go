@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 const (
@@ -21,6 +23,7 @@ const (
 
 // TestFirstProgram goes a newcomer's way: the program of the guide, saved to a file and run from the repository's root.
 func TestFirstProgram(t *testing.T) {
+	testkit.Slow(t, "has the go command compile packages")
 	program := firstProgram(t)
 	world := newWorld(t)
 	program = strings.Replace(program, guideURL, world.url, 1)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/matchingsim"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // A tasklist has partitions: triggers of each go to a shard of its own, and so do polls. How many there are is edited while a run goes on, and
@@ -120,6 +121,7 @@ func (c *matchChecker) atShard(w *world, booking []byte, shard int, what string)
 // TestPartitionsAreUsed: what the runs are to show happens in most of those that have partitions: attempts hold slots at other shards than that of
 // the first partition, and polls move.
 func TestPartitionsAreUsed(t *testing.T) {
+	testkit.Slow(t, "simulates many runs")
 	runs, used := 0, 0
 	for seed := range uint64(12) {
 		p := planOf(seed)

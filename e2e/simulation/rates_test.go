@@ -18,12 +18,12 @@ func (m *matching) rates(domain string) []matchingsim.Limit {
 	}
 }
 
-// started is how many starts one call has given of a rate, and what the last attempt costs beyond its burst, which is paid off afterwards; or a loss of
-// all memory.
+// started is how many starts one call has given of a rate, how many it has given back that were taken before, and what the last attempt costs beyond
+// its burst, which is paid off afterwards; or a loss of all memory.
 type started struct {
-	at        time.Duration
-	n, beyond int
-	wiped     bool
+	at              time.Duration
+	n, back, beyond int
+	wiped           bool
 }
 
 // rateChecker counts what the tables let start, for itself.
@@ -38,7 +38,7 @@ func (c *rateChecker) wiped(at time.Duration) {
 
 // took notes what became of a call.
 func (c *rateChecker) took(m *matching, call *matchingsim.Call, out *matchingsim.Outcome) {
-	if out.Lost || out.Overtaken {
+	if out.Overtaken {
 		return
 	}
 	if c.calls == nil {
@@ -46,6 +46,11 @@ func (c *rateChecker) took(m *matching, call *matchingsim.Call, out *matchingsim
 	}
 	for _, l := range m.rates(call.Domain) {
 		one := started{at: m.now}
+		for _, s := range call.Stances {
+			if s.Ref == l.Ref {
+				one.back += s.Unused
+			}
+		}
 		for i := range out.Taken {
 			for _, b := range out.Taken[i].Batches {
 				if l.Wide || b.Type == l.Types[0] {
@@ -54,7 +59,7 @@ func (c *rateChecker) took(m *matching, call *matchingsim.Call, out *matchingsim
 				}
 			}
 		}
-		if one.n > 0 {
+		if one.n > 0 || one.back > 0 {
 			c.calls[l.Ref] = append(c.calls[l.Ref], one)
 		}
 	}
@@ -75,7 +80,7 @@ func (c *matchChecker) rated() {
 					level = 0
 					continue
 				}
-				level += float64(one.n)
+				level = max(0, level-float64(one.back)) + float64(one.n)
 				if most := float64(l.Rate.Burst+one.beyond) + 1000/l.Rate.EveryUS; level > most { // the clock of the tables is of milliseconds here
 					c.m.violated("attempts of %s %s that cost %d are let start at %v, and of its burst of %d are used up %.2f", d, l.Ref, one.n, one.at, l.Rate.Burst, level)
 					return

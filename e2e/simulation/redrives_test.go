@@ -7,6 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/historysim"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // letter is a dead letter in its stream.
@@ -185,6 +186,7 @@ func (c *checker) lettersHold(t *historysim.Task) {
 // TestDeadTasksComeBack: what the runs are to show happens in those that have redrives.
 func TestDeadTasksComeBack(t *testing.T) {
 	back, twice, refused := 0, 0, 0
+	testkit.Slow(t, "simulates many runs")
 	for seed := range uint64(40) {
 		p := planOf(seed)
 		if !p.has(redrives) {

@@ -37,7 +37,7 @@ func setting(t *testing.T, name string, otherwise uint64) uint64 {
 
 // TestSimulation runs seed after seed and stops at the first that violates an invariant.
 func TestSimulation(t *testing.T) {
-	first, n := setting(t, seedEnv, 1), setting(t, seedsEnv, uint64(testkit.Rounds(t, 150, 12)))
+	first, n := setting(t, seedEnv, 1), setting(t, seedsEnv, uint64(testkit.Rounds(t, 150, 6)))
 	if os.Getenv(seedEnv) != "" && os.Getenv(seedsEnv) == "" {
 		n = 1
 	}
@@ -75,7 +75,8 @@ func firstBroken(first, n uint64) (p plan, broken string) {
 
 // TestRunIsRepeatable runs plans twice: a run depends on nothing but its plan.
 func TestRunIsRepeatable(t *testing.T) {
-	for seed := range uint64(testkit.Rounds(t, 10, 2)) {
+	testkit.Slow(t, "simulates many runs")
+	for seed := range uint64(testkit.Rounds(t, 10, 1)) {
 		first, second := newWorld(planOf(seed), true), newWorld(planOf(seed), true)
 		first.run()
 		second.run()
@@ -87,6 +88,7 @@ func TestRunIsRepeatable(t *testing.T) {
 
 // TestFloodsLag: what the runs are to show happens in most of those that have floods.
 func TestFloodsLag(t *testing.T) {
+	testkit.Slow(t, "simulates many runs")
 	runs, lagged := 0, 0
 	for seed := range uint64(16) {
 		if p := planOf(seed); p.has(floods) {

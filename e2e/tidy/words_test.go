@@ -32,8 +32,9 @@ type avoided struct {
 func plainWords(t *tree) []string {
 	words, findings := avoidedWords(t)
 	find := func(where, text string) {
+		text = linkPath.ReplaceAllString(text, "")
 		for _, w := range words {
-			if found := w.match.FindString(linkPath.ReplaceAllString(text, "")); found != "" {
+			if found := w.match.FindString(text); found != "" {
 				findings = append(findings, fmt.Sprintf("%s: %q: write: %s", where, found, w.instead))
 			}
 		}

@@ -145,6 +145,7 @@ func TestAnAttemptThatExpiresIsAnError(t *testing.T) {
 
 // TestUnsampledTasksHaveNoSpans, and pass their context on all the same.
 func TestUnsampledTasksHaveNoSpans(t *testing.T) {
+	testkit.Slow(t, "waits for spans that do not come")
 	everywhere(t, func(t *testing.T, w *world) {
 		const unsampled = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00"
 		seen := make(chan trace.SpanContext, 1)

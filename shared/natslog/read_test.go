@@ -256,6 +256,7 @@ func TestReadSurvivesRestarts(t *testing.T) {
 // reads: nothing is lost and nothing comes twice.
 func TestReadSurvivesCuts(t *testing.T) {
 	t.Parallel()
+	testkit.Slow(t, "cuts connections for seconds")
 	srv, js := logServer(t, nil)
 	const n = 600
 	fill(t, js.Conn(), n, 10<<10, "log.a")

@@ -362,6 +362,7 @@ func TestCatalogDeletesWhatIsOfADomain(t *testing.T) {
 
 // A copy that was away hears of the tasklists that were set meanwhile.
 func TestCatalogCatchesUpOnTasklists(t *testing.T) {
+	testkit.Slow(t, "waits until a stream is missed")
 	srv := natskit.Run(t)
 	js := connect(t, srv)
 	if err := apply(t, js, two); err != nil {

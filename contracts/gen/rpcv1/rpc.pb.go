@@ -53,8 +53,6 @@ type Poll struct {
 	Moved bool `protobuf:"varint,15,opt,name=moved,proto3" json:"moved,omitempty"`
 	// It comes back to the partition that gave it up, since no one serves where it was to go: it is not given up again within a second.
 	Back bool `protobuf:"varint,16,opt,name=back,proto3" json:"back,omitempty"`
-	// It is a visit: it polls several tasklists, waits at its frontend, and is given up at once where nothing can be had now (MovedPoll).
-	Visit bool `protobuf:"varint,17,opt,name=visit,proto3" json:"visit,omitempty"`
 	// As in yard.v1.PollRequest.
 	WorkerId      string `protobuf:"bytes,18,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -196,13 +194,6 @@ func (x *Poll) GetBack() bool {
 	return false
 }
 
-func (x *Poll) GetVisit() bool {
-	if x != nil {
-		return x.Visit
-	}
-	return false
-}
-
 func (x *Poll) GetWorkerId() string {
 	if x != nil {
 		return x.WorkerId
@@ -217,9 +208,7 @@ type PollsAnswered struct {
 	Ids   []uint64               `protobuf:"varint,1,rep,packed,name=ids,proto3" json:"ids,omitempty"`
 	// Polls that it gives up, to be sent to another partition of their tasklist. These are sent at once, with a reply subject: where no
 	// one hears them, the polls stay.
-	Moved []*MovedPoll `protobuf:"bytes,2,rep,name=moved,proto3" json:"moved,omitempty"`
-	// Tasklists that want polls of which visits found nothing before. Sent at once; losing one does little harm.
-	Wanted        []*PollsWanted `protobuf:"bytes,3,rep,name=wanted,proto3" json:"wanted,omitempty"`
+	Moved         []*MovedPoll `protobuf:"bytes,2,rep,name=moved,proto3" json:"moved,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -268,90 +257,19 @@ func (x *PollsAnswered) GetMoved() []*MovedPoll {
 	return nil
 }
 
-func (x *PollsAnswered) GetWanted() []*PollsWanted {
-	if x != nil {
-		return x.Wanted
-	}
-	return nil
-}
-
-// PollsWanted is a tasklist that has something for polls that wait at a frontend.
-type PollsWanted struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	Domain   string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
-	Tasklist string                 `protobuf:"bytes,2,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
-	// Most urgent first.
-	Wanted        []*Wanted `protobuf:"bytes,3,rep,name=wanted,proto3" json:"wanted,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *PollsWanted) Reset() {
-	*x = PollsWanted{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[2]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *PollsWanted) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*PollsWanted) ProtoMessage() {}
-
-func (x *PollsWanted) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[2]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use PollsWanted.ProtoReflect.Descriptor instead.
-func (*PollsWanted) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{2}
-}
-
-func (x *PollsWanted) GetDomain() string {
-	if x != nil {
-		return x.Domain
-	}
-	return ""
-}
-
-func (x *PollsWanted) GetTasklist() string {
-	if x != nil {
-		return x.Tasklist
-	}
-	return ""
-}
-
-func (x *PollsWanted) GetWanted() []*Wanted {
-	if x != nil {
-		return x.Wanted
-	}
-	return nil
-}
-
 // MovedPoll is a poll that a partition of a tasklist gives up.
 type MovedPoll struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Where it is to go.
 	TasklistPartition int32 `protobuf:"varint,2,opt,name=tasklist_partition,json=tasklistPartition,proto3" json:"tasklist_partition,omitempty"`
-	// A visit found nothing: the frontend sends it where it wants.
-	Nothing       bool `protobuf:"varint,3,opt,name=nothing,proto3" json:"nothing,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *MovedPoll) Reset() {
 	*x = MovedPoll{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[3]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -363,7 +281,7 @@ func (x *MovedPoll) String() string {
 func (*MovedPoll) ProtoMessage() {}
 
 func (x *MovedPoll) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[3]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -376,7 +294,7 @@ func (x *MovedPoll) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MovedPoll.ProtoReflect.Descriptor instead.
 func (*MovedPoll) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{3}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *MovedPoll) GetId() uint64 {
@@ -391,13 +309,6 @@ func (x *MovedPoll) GetTasklistPartition() int32 {
 		return x.TasklistPartition
 	}
 	return 0
-}
-
-func (x *MovedPoll) GetNothing() bool {
-	if x != nil {
-		return x.Nothing
-	}
-	return false
 }
 
 // DescribeShard (matching, "describe").
@@ -421,7 +332,7 @@ type DescribeShardRequest struct {
 
 func (x *DescribeShardRequest) Reset() {
 	*x = DescribeShardRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[4]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -433,7 +344,7 @@ func (x *DescribeShardRequest) String() string {
 func (*DescribeShardRequest) ProtoMessage() {}
 
 func (x *DescribeShardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[4]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -446,7 +357,7 @@ func (x *DescribeShardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeShardRequest.ProtoReflect.Descriptor instead.
 func (*DescribeShardRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{4}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *DescribeShardRequest) GetDomain() string {
@@ -525,7 +436,7 @@ type DescribeShardResponse struct {
 
 func (x *DescribeShardResponse) Reset() {
 	*x = DescribeShardResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[5]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -537,7 +448,7 @@ func (x *DescribeShardResponse) String() string {
 func (*DescribeShardResponse) ProtoMessage() {}
 
 func (x *DescribeShardResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[5]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -550,7 +461,7 @@ func (x *DescribeShardResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeShardResponse.ProtoReflect.Descriptor instead.
 func (*DescribeShardResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{5}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *DescribeShardResponse) GetReady() int64 {
@@ -644,7 +555,7 @@ type ShardLimit struct {
 
 func (x *ShardLimit) Reset() {
 	*x = ShardLimit{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[6]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -656,7 +567,7 @@ func (x *ShardLimit) String() string {
 func (*ShardLimit) ProtoMessage() {}
 
 func (x *ShardLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[6]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -669,7 +580,7 @@ func (x *ShardLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardLimit.ProtoReflect.Descriptor instead.
 func (*ShardLimit) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{6}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ShardLimit) GetUse() *yardv1.LimitUse {
@@ -709,7 +620,7 @@ type GetTaskRequest struct {
 
 func (x *GetTaskRequest) Reset() {
 	*x = GetTaskRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[7]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -721,7 +632,7 @@ func (x *GetTaskRequest) String() string {
 func (*GetTaskRequest) ProtoMessage() {}
 
 func (x *GetTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[7]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -734,7 +645,7 @@ func (x *GetTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTaskRequest.ProtoReflect.Descriptor instead.
 func (*GetTaskRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{7}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *GetTaskRequest) GetTaskId() []byte {
@@ -778,7 +689,7 @@ type GetTaskResponse struct {
 
 func (x *GetTaskResponse) Reset() {
 	*x = GetTaskResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[8]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -790,7 +701,7 @@ func (x *GetTaskResponse) String() string {
 func (*GetTaskResponse) ProtoMessage() {}
 
 func (x *GetTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[8]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -803,7 +714,7 @@ func (x *GetTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTaskResponse.ProtoReflect.Descriptor instead.
 func (*GetTaskResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{8}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GetTaskResponse) GetTask() *yardv1.Task {
@@ -837,7 +748,7 @@ type ListTasksRequest struct {
 
 func (x *ListTasksRequest) Reset() {
 	*x = ListTasksRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[9]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -849,7 +760,7 @@ func (x *ListTasksRequest) String() string {
 func (*ListTasksRequest) ProtoMessage() {}
 
 func (x *ListTasksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[9]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -862,7 +773,7 @@ func (x *ListTasksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasksRequest.ProtoReflect.Descriptor instead.
 func (*ListTasksRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{9}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ListTasksRequest) GetDomain() string {
@@ -925,7 +836,7 @@ type ListTasksResponse struct {
 
 func (x *ListTasksResponse) Reset() {
 	*x = ListTasksResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[10]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -937,7 +848,7 @@ func (x *ListTasksResponse) String() string {
 func (*ListTasksResponse) ProtoMessage() {}
 
 func (x *ListTasksResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[10]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -950,7 +861,7 @@ func (x *ListTasksResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasksResponse.ProtoReflect.Descriptor instead.
 func (*ListTasksResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{10}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ListTasksResponse) GetTasks() []*yardv1.Task {
@@ -1001,7 +912,7 @@ type DescribePartitionRequest struct {
 
 func (x *DescribePartitionRequest) Reset() {
 	*x = DescribePartitionRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[11]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1013,7 +924,7 @@ func (x *DescribePartitionRequest) String() string {
 func (*DescribePartitionRequest) ProtoMessage() {}
 
 func (x *DescribePartitionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[11]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1026,7 +937,7 @@ func (x *DescribePartitionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribePartitionRequest.ProtoReflect.Descriptor instead.
 func (*DescribePartitionRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{11}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DescribePartitionRequest) GetDomain() string {
@@ -1074,7 +985,7 @@ type DescribePartitionResponse struct {
 
 func (x *DescribePartitionResponse) Reset() {
 	*x = DescribePartitionResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[12]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1086,7 +997,7 @@ func (x *DescribePartitionResponse) String() string {
 func (*DescribePartitionResponse) ProtoMessage() {}
 
 func (x *DescribePartitionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[12]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1099,7 +1010,7 @@ func (x *DescribePartitionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribePartitionResponse.ProtoReflect.Descriptor instead.
 func (*DescribePartitionResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{12}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DescribePartitionResponse) GetReady() int64 {
@@ -1200,7 +1111,7 @@ type DescribeWaitingRequest struct {
 
 func (x *DescribeWaitingRequest) Reset() {
 	*x = DescribeWaitingRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[13]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1212,7 +1123,7 @@ func (x *DescribeWaitingRequest) String() string {
 func (*DescribeWaitingRequest) ProtoMessage() {}
 
 func (x *DescribeWaitingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[13]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1225,7 +1136,7 @@ func (x *DescribeWaitingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeWaitingRequest.ProtoReflect.Descriptor instead.
 func (*DescribeWaitingRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{13}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DescribeWaitingRequest) GetDomain() string {
@@ -1261,7 +1172,7 @@ type DescribeWaitingResponse struct {
 
 func (x *DescribeWaitingResponse) Reset() {
 	*x = DescribeWaitingResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[14]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1273,7 +1184,7 @@ func (x *DescribeWaitingResponse) String() string {
 func (*DescribeWaitingResponse) ProtoMessage() {}
 
 func (x *DescribeWaitingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[14]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1286,7 +1197,7 @@ func (x *DescribeWaitingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeWaitingResponse.ProtoReflect.Descriptor instead.
 func (*DescribeWaitingResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{14}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DescribeWaitingResponse) GetWaiting() int64 {
@@ -1333,7 +1244,7 @@ type BookingsRequest struct {
 
 func (x *BookingsRequest) Reset() {
 	*x = BookingsRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[15]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1345,7 +1256,7 @@ func (x *BookingsRequest) String() string {
 func (*BookingsRequest) ProtoMessage() {}
 
 func (x *BookingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[15]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1358,7 +1269,7 @@ func (x *BookingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BookingsRequest.ProtoReflect.Descriptor instead.
 func (*BookingsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{15}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *BookingsRequest) GetShard() int32 {
@@ -1425,7 +1336,7 @@ type BookingsResponse struct {
 
 func (x *BookingsResponse) Reset() {
 	*x = BookingsResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[16]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1437,7 +1348,7 @@ func (x *BookingsResponse) String() string {
 func (*BookingsResponse) ProtoMessage() {}
 
 func (x *BookingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[16]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1450,7 +1361,7 @@ func (x *BookingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BookingsResponse.ProtoReflect.Descriptor instead.
 func (*BookingsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{16}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *BookingsResponse) GetGroups() []*Bookings {
@@ -1501,7 +1412,7 @@ type Bookings struct {
 
 func (x *Bookings) Reset() {
 	*x = Bookings{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[17]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1513,7 +1424,7 @@ func (x *Bookings) String() string {
 func (*Bookings) ProtoMessage() {}
 
 func (x *Bookings) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[17]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1526,7 +1437,7 @@ func (x *Bookings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bookings.ProtoReflect.Descriptor instead.
 func (*Bookings) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{17}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Bookings) GetDomain() string {
@@ -1595,7 +1506,7 @@ type HoldersQuery struct {
 
 func (x *HoldersQuery) Reset() {
 	*x = HoldersQuery{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[18]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1607,7 +1518,7 @@ func (x *HoldersQuery) String() string {
 func (*HoldersQuery) ProtoMessage() {}
 
 func (x *HoldersQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[18]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1620,7 +1531,7 @@ func (x *HoldersQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HoldersQuery.ProtoReflect.Descriptor instead.
 func (*HoldersQuery) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{18}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *HoldersQuery) GetLimit() string {
@@ -1673,7 +1584,7 @@ type LimitHolders struct {
 
 func (x *LimitHolders) Reset() {
 	*x = LimitHolders{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[19]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1685,7 +1596,7 @@ func (x *LimitHolders) String() string {
 func (*LimitHolders) ProtoMessage() {}
 
 func (x *LimitHolders) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[19]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1698,7 +1609,7 @@ func (x *LimitHolders) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitHolders.ProtoReflect.Descriptor instead.
 func (*LimitHolders) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{19}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *LimitHolders) GetOldest() []*SlotAttempt {
@@ -1735,7 +1646,7 @@ type SlotAttempt struct {
 
 func (x *SlotAttempt) Reset() {
 	*x = SlotAttempt{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[20]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1747,7 +1658,7 @@ func (x *SlotAttempt) String() string {
 func (*SlotAttempt) ProtoMessage() {}
 
 func (x *SlotAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[20]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1760,7 +1671,7 @@ func (x *SlotAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotAttempt.ProtoReflect.Descriptor instead.
 func (*SlotAttempt) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{20}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SlotAttempt) GetTaskId() []byte {
@@ -1805,7 +1716,7 @@ type UndeliveredRequest struct {
 
 func (x *UndeliveredRequest) Reset() {
 	*x = UndeliveredRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[21]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1817,7 +1728,7 @@ func (x *UndeliveredRequest) String() string {
 func (*UndeliveredRequest) ProtoMessage() {}
 
 func (x *UndeliveredRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[21]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1830,7 +1741,7 @@ func (x *UndeliveredRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndeliveredRequest.ProtoReflect.Descriptor instead.
 func (*UndeliveredRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{21}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *UndeliveredRequest) GetShard() int32 {
@@ -1865,7 +1776,7 @@ type UndeliveredResponse struct {
 
 func (x *UndeliveredResponse) Reset() {
 	*x = UndeliveredResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[22]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1877,7 +1788,7 @@ func (x *UndeliveredResponse) String() string {
 func (*UndeliveredResponse) ProtoMessage() {}
 
 func (x *UndeliveredResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[22]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1890,7 +1801,7 @@ func (x *UndeliveredResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndeliveredResponse.ProtoReflect.Descriptor instead.
 func (*UndeliveredResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{22}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *UndeliveredResponse) GetGrants() []*UndeliveredGrant {
@@ -1921,7 +1832,7 @@ type UndeliveredGrant struct {
 
 func (x *UndeliveredGrant) Reset() {
 	*x = UndeliveredGrant{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[23]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1933,7 +1844,7 @@ func (x *UndeliveredGrant) String() string {
 func (*UndeliveredGrant) ProtoMessage() {}
 
 func (x *UndeliveredGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[23]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1946,7 +1857,7 @@ func (x *UndeliveredGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndeliveredGrant.ProtoReflect.Descriptor instead.
 func (*UndeliveredGrant) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{23}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *UndeliveredGrant) GetReplyTo() string {
@@ -1990,7 +1901,7 @@ type RetriggerRequest struct {
 
 func (x *RetriggerRequest) Reset() {
 	*x = RetriggerRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[24]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2002,7 +1913,7 @@ func (x *RetriggerRequest) String() string {
 func (*RetriggerRequest) ProtoMessage() {}
 
 func (x *RetriggerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[24]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2015,7 +1926,7 @@ func (x *RetriggerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetriggerRequest.ProtoReflect.Descriptor instead.
 func (*RetriggerRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{24}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RetriggerRequest) GetDomain() string {
@@ -2041,7 +1952,7 @@ type RetriggerResponse struct {
 
 func (x *RetriggerResponse) Reset() {
 	*x = RetriggerResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[25]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2053,7 +1964,7 @@ func (x *RetriggerResponse) String() string {
 func (*RetriggerResponse) ProtoMessage() {}
 
 func (x *RetriggerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[25]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2066,7 +1977,7 @@ func (x *RetriggerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetriggerResponse.ProtoReflect.Descriptor instead.
 func (*RetriggerResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{25}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RetriggerResponse) GetTriggers() int64 {
@@ -2096,7 +2007,7 @@ type CancelWaitingRequest struct {
 
 func (x *CancelWaitingRequest) Reset() {
 	*x = CancelWaitingRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[26]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2108,7 +2019,7 @@ func (x *CancelWaitingRequest) String() string {
 func (*CancelWaitingRequest) ProtoMessage() {}
 
 func (x *CancelWaitingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[26]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2121,7 +2032,7 @@ func (x *CancelWaitingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelWaitingRequest.ProtoReflect.Descriptor instead.
 func (*CancelWaitingRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{26}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CancelWaitingRequest) GetTaskIds() [][]byte {
@@ -2175,7 +2086,7 @@ type CancelWaitingResponse struct {
 
 func (x *CancelWaitingResponse) Reset() {
 	*x = CancelWaitingResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[27]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2187,7 +2098,7 @@ func (x *CancelWaitingResponse) String() string {
 func (*CancelWaitingResponse) ProtoMessage() {}
 
 func (x *CancelWaitingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[27]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2200,7 +2111,7 @@ func (x *CancelWaitingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelWaitingResponse.ProtoReflect.Descriptor instead.
 func (*CancelWaitingResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{27}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CancelWaitingResponse) GetTasks() []*logv1.Record {
@@ -2236,7 +2147,7 @@ type LocateTaskRequest struct {
 
 func (x *LocateTaskRequest) Reset() {
 	*x = LocateTaskRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[28]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2248,7 +2159,7 @@ func (x *LocateTaskRequest) String() string {
 func (*LocateTaskRequest) ProtoMessage() {}
 
 func (x *LocateTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[28]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2261,7 +2172,7 @@ func (x *LocateTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocateTaskRequest.ProtoReflect.Descriptor instead.
 func (*LocateTaskRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{28}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *LocateTaskRequest) GetTaskId() []byte {
@@ -2292,7 +2203,7 @@ type LocateTaskResponse struct {
 
 func (x *LocateTaskResponse) Reset() {
 	*x = LocateTaskResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[29]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2304,7 +2215,7 @@ func (x *LocateTaskResponse) String() string {
 func (*LocateTaskResponse) ProtoMessage() {}
 
 func (x *LocateTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[29]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2317,7 +2228,7 @@ func (x *LocateTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocateTaskResponse.ProtoReflect.Descriptor instead.
 func (*LocateTaskResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{29}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *LocateTaskResponse) GetWaiting() *logv1.Record {
@@ -2375,7 +2286,7 @@ type HistoryLoad struct {
 
 func (x *HistoryLoad) Reset() {
 	*x = HistoryLoad{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[30]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2387,7 +2298,7 @@ func (x *HistoryLoad) String() string {
 func (*HistoryLoad) ProtoMessage() {}
 
 func (x *HistoryLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[30]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2400,7 +2311,7 @@ func (x *HistoryLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryLoad.ProtoReflect.Descriptor instead.
 func (*HistoryLoad) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{30}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *HistoryLoad) GetPartition() int32 {
@@ -2509,7 +2420,7 @@ type QueuedTasks struct {
 
 func (x *QueuedTasks) Reset() {
 	*x = QueuedTasks{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[31]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2521,7 +2432,7 @@ func (x *QueuedTasks) String() string {
 func (*QueuedTasks) ProtoMessage() {}
 
 func (x *QueuedTasks) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[31]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2534,7 +2445,7 @@ func (x *QueuedTasks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueuedTasks.ProtoReflect.Descriptor instead.
 func (*QueuedTasks) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{31}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *QueuedTasks) GetDomain() string {
@@ -2579,7 +2490,7 @@ type Hungry struct {
 
 func (x *Hungry) Reset() {
 	*x = Hungry{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[32]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2591,7 +2502,7 @@ func (x *Hungry) String() string {
 func (*Hungry) ProtoMessage() {}
 
 func (x *Hungry) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[32]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2604,7 +2515,7 @@ func (x *Hungry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hungry.ProtoReflect.Descriptor instead.
 func (*Hungry) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{32}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Hungry) GetDomain() string {
@@ -2640,7 +2551,7 @@ type GivenUp struct {
 
 func (x *GivenUp) Reset() {
 	*x = GivenUp{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[33]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2652,7 +2563,7 @@ func (x *GivenUp) String() string {
 func (*GivenUp) ProtoMessage() {}
 
 func (x *GivenUp) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[33]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2665,7 +2576,7 @@ func (x *GivenUp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GivenUp.ProtoReflect.Descriptor instead.
 func (*GivenUp) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{33}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *GivenUp) GetDomain() string {
@@ -2693,7 +2604,7 @@ type Silent struct {
 
 func (x *Silent) Reset() {
 	*x = Silent{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[34]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2705,7 +2616,7 @@ func (x *Silent) String() string {
 func (*Silent) ProtoMessage() {}
 
 func (x *Silent) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[34]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2718,7 +2629,7 @@ func (x *Silent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Silent.ProtoReflect.Descriptor instead.
 func (*Silent) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{34}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Silent) GetWorkers() []*SilentWorker {
@@ -2738,7 +2649,7 @@ type SilentWorker struct {
 
 func (x *SilentWorker) Reset() {
 	*x = SilentWorker{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[35]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2750,7 +2661,7 @@ func (x *SilentWorker) String() string {
 func (*SilentWorker) ProtoMessage() {}
 
 func (x *SilentWorker) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[35]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2763,7 +2674,7 @@ func (x *SilentWorker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SilentWorker.ProtoReflect.Descriptor instead.
 func (*SilentWorker) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{35}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SilentWorker) GetDomain() string {
@@ -2795,7 +2706,7 @@ type ListWorkersRequest struct {
 
 func (x *ListWorkersRequest) Reset() {
 	*x = ListWorkersRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[36]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2807,7 +2718,7 @@ func (x *ListWorkersRequest) String() string {
 func (*ListWorkersRequest) ProtoMessage() {}
 
 func (x *ListWorkersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[36]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2820,7 +2731,7 @@ func (x *ListWorkersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkersRequest.ProtoReflect.Descriptor instead.
 func (*ListWorkersRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{36}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ListWorkersRequest) GetDomain() string {
@@ -2865,7 +2776,7 @@ type ListWorkersResponse struct {
 
 func (x *ListWorkersResponse) Reset() {
 	*x = ListWorkersResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[37]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2877,7 +2788,7 @@ func (x *ListWorkersResponse) String() string {
 func (*ListWorkersResponse) ProtoMessage() {}
 
 func (x *ListWorkersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[37]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2890,7 +2801,7 @@ func (x *ListWorkersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkersResponse.ProtoReflect.Descriptor instead.
 func (*ListWorkersResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{37}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ListWorkersResponse) GetWorkers() []*yardv1.LiveWorker {
@@ -2926,7 +2837,7 @@ type TasklistScale struct {
 
 func (x *TasklistScale) Reset() {
 	*x = TasklistScale{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[38]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2938,7 +2849,7 @@ func (x *TasklistScale) String() string {
 func (*TasklistScale) ProtoMessage() {}
 
 func (x *TasklistScale) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[38]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2951,7 +2862,7 @@ func (x *TasklistScale) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TasklistScale.ProtoReflect.Descriptor instead.
 func (*TasklistScale) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{38}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *TasklistScale) GetPartitions() int32 {
@@ -2978,7 +2889,7 @@ type DrainedWorkers struct {
 
 func (x *DrainedWorkers) Reset() {
 	*x = DrainedWorkers{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[39]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2990,7 +2901,7 @@ func (x *DrainedWorkers) String() string {
 func (*DrainedWorkers) ProtoMessage() {}
 
 func (x *DrainedWorkers) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[39]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3003,7 +2914,7 @@ func (x *DrainedWorkers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainedWorkers.ProtoReflect.Descriptor instead.
 func (*DrainedWorkers) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{39}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *DrainedWorkers) GetWorkers() []*DrainedWorker {
@@ -3023,7 +2934,7 @@ type DrainedWorker struct {
 
 func (x *DrainedWorker) Reset() {
 	*x = DrainedWorker{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[40]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3035,7 +2946,7 @@ func (x *DrainedWorker) String() string {
 func (*DrainedWorker) ProtoMessage() {}
 
 func (x *DrainedWorker) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[40]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3048,7 +2959,7 @@ func (x *DrainedWorker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainedWorker.ProtoReflect.Descriptor instead.
 func (*DrainedWorker) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{40}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *DrainedWorker) GetWorkerId() string {
@@ -3083,7 +2994,7 @@ type ListKeysRequest struct {
 
 func (x *ListKeysRequest) Reset() {
 	*x = ListKeysRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[41]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3095,7 +3006,7 @@ func (x *ListKeysRequest) String() string {
 func (*ListKeysRequest) ProtoMessage() {}
 
 func (x *ListKeysRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[41]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3108,7 +3019,7 @@ func (x *ListKeysRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKeysRequest.ProtoReflect.Descriptor instead.
 func (*ListKeysRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{41}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ListKeysRequest) GetDomain() string {
@@ -3172,7 +3083,7 @@ type ListKeysResponse struct {
 
 func (x *ListKeysResponse) Reset() {
 	*x = ListKeysResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[42]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3184,7 +3095,7 @@ func (x *ListKeysResponse) String() string {
 func (*ListKeysResponse) ProtoMessage() {}
 
 func (x *ListKeysResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[42]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3197,7 +3108,7 @@ func (x *ListKeysResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKeysResponse.ProtoReflect.Descriptor instead.
 func (*ListKeysResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{42}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ListKeysResponse) GetKeys() []*yardv1.OrderKey {
@@ -3224,7 +3135,7 @@ type Branches struct {
 
 func (x *Branches) Reset() {
 	*x = Branches{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[43]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3236,7 +3147,7 @@ func (x *Branches) String() string {
 func (*Branches) ProtoMessage() {}
 
 func (x *Branches) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[43]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3249,7 +3160,7 @@ func (x *Branches) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Branches.ProtoReflect.Descriptor instead.
 func (*Branches) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{43}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Branches) GetBranches() []*Branch {
@@ -3277,7 +3188,7 @@ type Branch struct {
 
 func (x *Branch) Reset() {
 	*x = Branch{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[44]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3289,7 +3200,7 @@ func (x *Branch) String() string {
 func (*Branch) ProtoMessage() {}
 
 func (x *Branch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[44]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3302,7 +3213,7 @@ func (x *Branch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Branch.ProtoReflect.Descriptor instead.
 func (*Branch) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{44}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Branch) GetDomain() string {
@@ -3357,7 +3268,7 @@ type Wanted struct {
 
 func (x *Wanted) Reset() {
 	*x = Wanted{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[45]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3369,7 +3280,7 @@ func (x *Wanted) String() string {
 func (*Wanted) ProtoMessage() {}
 
 func (x *Wanted) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[45]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3382,7 +3293,7 @@ func (x *Wanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Wanted.ProtoReflect.Descriptor instead.
 func (*Wanted) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{45}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Wanted) GetType() string {
@@ -3432,7 +3343,7 @@ type TasklistLoad struct {
 
 func (x *TasklistLoad) Reset() {
 	*x = TasklistLoad{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[46]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3444,7 +3355,7 @@ func (x *TasklistLoad) String() string {
 func (*TasklistLoad) ProtoMessage() {}
 
 func (x *TasklistLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[46]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3457,7 +3368,7 @@ func (x *TasklistLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TasklistLoad.ProtoReflect.Descriptor instead.
 func (*TasklistLoad) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{46}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *TasklistLoad) GetPartitions() []*PartitionLoad {
@@ -3483,7 +3394,7 @@ type PartitionLoad struct {
 
 func (x *PartitionLoad) Reset() {
 	*x = PartitionLoad{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[47]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3495,7 +3406,7 @@ func (x *PartitionLoad) String() string {
 func (*PartitionLoad) ProtoMessage() {}
 
 func (x *PartitionLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[47]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3508,7 +3419,7 @@ func (x *PartitionLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionLoad.ProtoReflect.Descriptor instead.
 func (*PartitionLoad) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{47}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *PartitionLoad) GetDomain() string {
@@ -3557,7 +3468,7 @@ type Freed struct {
 
 func (x *Freed) Reset() {
 	*x = Freed{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[48]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3569,7 +3480,7 @@ func (x *Freed) String() string {
 func (*Freed) ProtoMessage() {}
 
 func (x *Freed) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[48]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3582,7 +3493,7 @@ func (x *Freed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freed.ProtoReflect.Descriptor instead.
 func (*Freed) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{48}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Freed) GetDomain() string {
@@ -3610,7 +3521,7 @@ type Restore struct {
 
 func (x *Restore) Reset() {
 	*x = Restore{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[49]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3622,7 +3533,7 @@ func (x *Restore) String() string {
 func (*Restore) ProtoMessage() {}
 
 func (x *Restore) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[49]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3635,7 +3546,7 @@ func (x *Restore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Restore.ProtoReflect.Descriptor instead.
 func (*Restore) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{49}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Restore) GetDomain() string {
@@ -3656,7 +3567,7 @@ var File_yard_rpc_v1_rpc_proto protoreflect.FileDescriptor
 
 const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\n" +
-	"\x15yard/rpc/v1/rpc.proto\x12\vyard.rpc.v1\x1a\x15yard/log/v1/log.proto\x1a\x13yard/v1/admin.proto\x1a\x13yard/v1/tasks.proto\"\xe1\x03\n" +
+	"\x15yard/rpc/v1/rpc.proto\x12\vyard.rpc.v1\x1a\x15yard/log/v1/log.proto\x1a\x13yard/v1/admin.proto\x1a\x13yard/v1/tasks.proto\"\xcb\x03\n" +
 	"\x04Poll\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x1b\n" +
@@ -3676,21 +3587,14 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x0eworker_version\x18\r \x01(\tR\rworkerVersion\x12-\n" +
 	"\x12tasklist_partition\x18\x0e \x01(\x05R\x11tasklistPartition\x12\x14\n" +
 	"\x05moved\x18\x0f \x01(\bR\x05moved\x12\x12\n" +
-	"\x04back\x18\x10 \x01(\bR\x04back\x12\x14\n" +
-	"\x05visit\x18\x11 \x01(\bR\x05visit\x12\x1b\n" +
-	"\tworker_id\x18\x12 \x01(\tR\bworkerIdJ\x04\b\b\x10\tR\buntil_ms\"\x81\x01\n" +
+	"\x04back\x18\x10 \x01(\bR\x04back\x12\x1b\n" +
+	"\tworker_id\x18\x12 \x01(\tR\bworkerIdJ\x04\b\b\x10\tR\buntil_ms\"O\n" +
 	"\rPollsAnswered\x12\x10\n" +
 	"\x03ids\x18\x01 \x03(\x04R\x03ids\x12,\n" +
-	"\x05moved\x18\x02 \x03(\v2\x16.yard.rpc.v1.MovedPollR\x05moved\x120\n" +
-	"\x06wanted\x18\x03 \x03(\v2\x18.yard.rpc.v1.PollsWantedR\x06wanted\"n\n" +
-	"\vPollsWanted\x12\x16\n" +
-	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
-	"\btasklist\x18\x02 \x01(\tR\btasklist\x12+\n" +
-	"\x06wanted\x18\x03 \x03(\v2\x13.yard.rpc.v1.WantedR\x06wanted\"d\n" +
+	"\x05moved\x18\x02 \x03(\v2\x16.yard.rpc.v1.MovedPollR\x05moved\"J\n" +
 	"\tMovedPoll\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12-\n" +
-	"\x12tasklist_partition\x18\x02 \x01(\x05R\x11tasklistPartition\x12\x18\n" +
-	"\anothing\x18\x03 \x01(\bR\anothing\"\xe0\x01\n" +
+	"\x12tasklist_partition\x18\x02 \x01(\x05R\x11tasklistPartition\"\xe0\x01\n" +
 	"\x14DescribeShardRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12!\n" +
@@ -3954,106 +3858,103 @@ func file_yard_rpc_v1_rpc_proto_rawDescGZIP() []byte {
 	return file_yard_rpc_v1_rpc_proto_rawDescData
 }
 
-var file_yard_rpc_v1_rpc_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
+var file_yard_rpc_v1_rpc_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
 var file_yard_rpc_v1_rpc_proto_goTypes = []any{
 	(*Poll)(nil),                      // 0: yard.rpc.v1.Poll
 	(*PollsAnswered)(nil),             // 1: yard.rpc.v1.PollsAnswered
-	(*PollsWanted)(nil),               // 2: yard.rpc.v1.PollsWanted
-	(*MovedPoll)(nil),                 // 3: yard.rpc.v1.MovedPoll
-	(*DescribeShardRequest)(nil),      // 4: yard.rpc.v1.DescribeShardRequest
-	(*DescribeShardResponse)(nil),     // 5: yard.rpc.v1.DescribeShardResponse
-	(*ShardLimit)(nil),                // 6: yard.rpc.v1.ShardLimit
-	(*GetTaskRequest)(nil),            // 7: yard.rpc.v1.GetTaskRequest
-	(*GetTaskResponse)(nil),           // 8: yard.rpc.v1.GetTaskResponse
-	(*ListTasksRequest)(nil),          // 9: yard.rpc.v1.ListTasksRequest
-	(*ListTasksResponse)(nil),         // 10: yard.rpc.v1.ListTasksResponse
-	(*DescribePartitionRequest)(nil),  // 11: yard.rpc.v1.DescribePartitionRequest
-	(*DescribePartitionResponse)(nil), // 12: yard.rpc.v1.DescribePartitionResponse
-	(*DescribeWaitingRequest)(nil),    // 13: yard.rpc.v1.DescribeWaitingRequest
-	(*DescribeWaitingResponse)(nil),   // 14: yard.rpc.v1.DescribeWaitingResponse
-	(*BookingsRequest)(nil),           // 15: yard.rpc.v1.BookingsRequest
-	(*BookingsResponse)(nil),          // 16: yard.rpc.v1.BookingsResponse
-	(*Bookings)(nil),                  // 17: yard.rpc.v1.Bookings
-	(*HoldersQuery)(nil),              // 18: yard.rpc.v1.HoldersQuery
-	(*LimitHolders)(nil),              // 19: yard.rpc.v1.LimitHolders
-	(*SlotAttempt)(nil),               // 20: yard.rpc.v1.SlotAttempt
-	(*UndeliveredRequest)(nil),        // 21: yard.rpc.v1.UndeliveredRequest
-	(*UndeliveredResponse)(nil),       // 22: yard.rpc.v1.UndeliveredResponse
-	(*UndeliveredGrant)(nil),          // 23: yard.rpc.v1.UndeliveredGrant
-	(*RetriggerRequest)(nil),          // 24: yard.rpc.v1.RetriggerRequest
-	(*RetriggerResponse)(nil),         // 25: yard.rpc.v1.RetriggerResponse
-	(*CancelWaitingRequest)(nil),      // 26: yard.rpc.v1.CancelWaitingRequest
-	(*CancelWaitingResponse)(nil),     // 27: yard.rpc.v1.CancelWaitingResponse
-	(*LocateTaskRequest)(nil),         // 28: yard.rpc.v1.LocateTaskRequest
-	(*LocateTaskResponse)(nil),        // 29: yard.rpc.v1.LocateTaskResponse
-	(*HistoryLoad)(nil),               // 30: yard.rpc.v1.HistoryLoad
-	(*QueuedTasks)(nil),               // 31: yard.rpc.v1.QueuedTasks
-	(*Hungry)(nil),                    // 32: yard.rpc.v1.Hungry
-	(*GivenUp)(nil),                   // 33: yard.rpc.v1.GivenUp
-	(*Silent)(nil),                    // 34: yard.rpc.v1.Silent
-	(*SilentWorker)(nil),              // 35: yard.rpc.v1.SilentWorker
-	(*ListWorkersRequest)(nil),        // 36: yard.rpc.v1.ListWorkersRequest
-	(*ListWorkersResponse)(nil),       // 37: yard.rpc.v1.ListWorkersResponse
-	(*TasklistScale)(nil),             // 38: yard.rpc.v1.TasklistScale
-	(*DrainedWorkers)(nil),            // 39: yard.rpc.v1.DrainedWorkers
-	(*DrainedWorker)(nil),             // 40: yard.rpc.v1.DrainedWorker
-	(*ListKeysRequest)(nil),           // 41: yard.rpc.v1.ListKeysRequest
-	(*ListKeysResponse)(nil),          // 42: yard.rpc.v1.ListKeysResponse
-	(*Branches)(nil),                  // 43: yard.rpc.v1.Branches
-	(*Branch)(nil),                    // 44: yard.rpc.v1.Branch
-	(*Wanted)(nil),                    // 45: yard.rpc.v1.Wanted
-	(*TasklistLoad)(nil),              // 46: yard.rpc.v1.TasklistLoad
-	(*PartitionLoad)(nil),             // 47: yard.rpc.v1.PartitionLoad
-	(*Freed)(nil),                     // 48: yard.rpc.v1.Freed
-	(*Restore)(nil),                   // 49: yard.rpc.v1.Restore
-	nil,                               // 50: yard.rpc.v1.DescribeShardResponse.SlotsEntry
-	nil,                               // 51: yard.rpc.v1.DescribeShardResponse.LimitsEntry
-	(*yardv1.Poller)(nil),             // 52: yard.v1.Poller
-	(*yardv1.LimitUse)(nil),           // 53: yard.v1.LimitUse
-	(*yardv1.Task)(nil),               // 54: yard.v1.Task
-	(*yardv1.ListRequest)(nil),        // 55: yard.v1.ListRequest
-	(*yardv1.ListedTasklist)(nil),     // 56: yard.v1.ListedTasklist
-	(*logv1.Record)(nil),              // 57: yard.log.v1.Record
-	(*yardv1.LiveWorker)(nil),         // 58: yard.v1.LiveWorker
-	(*yardv1.WorkerDrain)(nil),        // 59: yard.v1.WorkerDrain
-	(*yardv1.OrderKey)(nil),           // 60: yard.v1.OrderKey
+	(*MovedPoll)(nil),                 // 2: yard.rpc.v1.MovedPoll
+	(*DescribeShardRequest)(nil),      // 3: yard.rpc.v1.DescribeShardRequest
+	(*DescribeShardResponse)(nil),     // 4: yard.rpc.v1.DescribeShardResponse
+	(*ShardLimit)(nil),                // 5: yard.rpc.v1.ShardLimit
+	(*GetTaskRequest)(nil),            // 6: yard.rpc.v1.GetTaskRequest
+	(*GetTaskResponse)(nil),           // 7: yard.rpc.v1.GetTaskResponse
+	(*ListTasksRequest)(nil),          // 8: yard.rpc.v1.ListTasksRequest
+	(*ListTasksResponse)(nil),         // 9: yard.rpc.v1.ListTasksResponse
+	(*DescribePartitionRequest)(nil),  // 10: yard.rpc.v1.DescribePartitionRequest
+	(*DescribePartitionResponse)(nil), // 11: yard.rpc.v1.DescribePartitionResponse
+	(*DescribeWaitingRequest)(nil),    // 12: yard.rpc.v1.DescribeWaitingRequest
+	(*DescribeWaitingResponse)(nil),   // 13: yard.rpc.v1.DescribeWaitingResponse
+	(*BookingsRequest)(nil),           // 14: yard.rpc.v1.BookingsRequest
+	(*BookingsResponse)(nil),          // 15: yard.rpc.v1.BookingsResponse
+	(*Bookings)(nil),                  // 16: yard.rpc.v1.Bookings
+	(*HoldersQuery)(nil),              // 17: yard.rpc.v1.HoldersQuery
+	(*LimitHolders)(nil),              // 18: yard.rpc.v1.LimitHolders
+	(*SlotAttempt)(nil),               // 19: yard.rpc.v1.SlotAttempt
+	(*UndeliveredRequest)(nil),        // 20: yard.rpc.v1.UndeliveredRequest
+	(*UndeliveredResponse)(nil),       // 21: yard.rpc.v1.UndeliveredResponse
+	(*UndeliveredGrant)(nil),          // 22: yard.rpc.v1.UndeliveredGrant
+	(*RetriggerRequest)(nil),          // 23: yard.rpc.v1.RetriggerRequest
+	(*RetriggerResponse)(nil),         // 24: yard.rpc.v1.RetriggerResponse
+	(*CancelWaitingRequest)(nil),      // 25: yard.rpc.v1.CancelWaitingRequest
+	(*CancelWaitingResponse)(nil),     // 26: yard.rpc.v1.CancelWaitingResponse
+	(*LocateTaskRequest)(nil),         // 27: yard.rpc.v1.LocateTaskRequest
+	(*LocateTaskResponse)(nil),        // 28: yard.rpc.v1.LocateTaskResponse
+	(*HistoryLoad)(nil),               // 29: yard.rpc.v1.HistoryLoad
+	(*QueuedTasks)(nil),               // 30: yard.rpc.v1.QueuedTasks
+	(*Hungry)(nil),                    // 31: yard.rpc.v1.Hungry
+	(*GivenUp)(nil),                   // 32: yard.rpc.v1.GivenUp
+	(*Silent)(nil),                    // 33: yard.rpc.v1.Silent
+	(*SilentWorker)(nil),              // 34: yard.rpc.v1.SilentWorker
+	(*ListWorkersRequest)(nil),        // 35: yard.rpc.v1.ListWorkersRequest
+	(*ListWorkersResponse)(nil),       // 36: yard.rpc.v1.ListWorkersResponse
+	(*TasklistScale)(nil),             // 37: yard.rpc.v1.TasklistScale
+	(*DrainedWorkers)(nil),            // 38: yard.rpc.v1.DrainedWorkers
+	(*DrainedWorker)(nil),             // 39: yard.rpc.v1.DrainedWorker
+	(*ListKeysRequest)(nil),           // 40: yard.rpc.v1.ListKeysRequest
+	(*ListKeysResponse)(nil),          // 41: yard.rpc.v1.ListKeysResponse
+	(*Branches)(nil),                  // 42: yard.rpc.v1.Branches
+	(*Branch)(nil),                    // 43: yard.rpc.v1.Branch
+	(*Wanted)(nil),                    // 44: yard.rpc.v1.Wanted
+	(*TasklistLoad)(nil),              // 45: yard.rpc.v1.TasklistLoad
+	(*PartitionLoad)(nil),             // 46: yard.rpc.v1.PartitionLoad
+	(*Freed)(nil),                     // 47: yard.rpc.v1.Freed
+	(*Restore)(nil),                   // 48: yard.rpc.v1.Restore
+	nil,                               // 49: yard.rpc.v1.DescribeShardResponse.SlotsEntry
+	nil,                               // 50: yard.rpc.v1.DescribeShardResponse.LimitsEntry
+	(*yardv1.Poller)(nil),             // 51: yard.v1.Poller
+	(*yardv1.LimitUse)(nil),           // 52: yard.v1.LimitUse
+	(*yardv1.Task)(nil),               // 53: yard.v1.Task
+	(*yardv1.ListRequest)(nil),        // 54: yard.v1.ListRequest
+	(*yardv1.ListedTasklist)(nil),     // 55: yard.v1.ListedTasklist
+	(*logv1.Record)(nil),              // 56: yard.log.v1.Record
+	(*yardv1.LiveWorker)(nil),         // 57: yard.v1.LiveWorker
+	(*yardv1.WorkerDrain)(nil),        // 58: yard.v1.WorkerDrain
+	(*yardv1.OrderKey)(nil),           // 59: yard.v1.OrderKey
 }
 var file_yard_rpc_v1_rpc_proto_depIdxs = []int32{
-	3,  // 0: yard.rpc.v1.PollsAnswered.moved:type_name -> yard.rpc.v1.MovedPoll
-	2,  // 1: yard.rpc.v1.PollsAnswered.wanted:type_name -> yard.rpc.v1.PollsWanted
-	45, // 2: yard.rpc.v1.PollsWanted.wanted:type_name -> yard.rpc.v1.Wanted
-	50, // 3: yard.rpc.v1.DescribeShardResponse.slots:type_name -> yard.rpc.v1.DescribeShardResponse.SlotsEntry
-	51, // 4: yard.rpc.v1.DescribeShardResponse.limits:type_name -> yard.rpc.v1.DescribeShardResponse.LimitsEntry
-	52, // 5: yard.rpc.v1.DescribeShardResponse.listed_pollers:type_name -> yard.v1.Poller
-	6,  // 6: yard.rpc.v1.DescribeShardResponse.top:type_name -> yard.rpc.v1.ShardLimit
-	53, // 7: yard.rpc.v1.ShardLimit.use:type_name -> yard.v1.LimitUse
-	54, // 8: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
-	55, // 9: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
-	54, // 10: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
-	56, // 11: yard.rpc.v1.DescribePartitionResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	56, // 12: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	18, // 13: yard.rpc.v1.BookingsRequest.holders:type_name -> yard.rpc.v1.HoldersQuery
-	17, // 14: yard.rpc.v1.BookingsResponse.groups:type_name -> yard.rpc.v1.Bookings
-	19, // 15: yard.rpc.v1.BookingsResponse.holders:type_name -> yard.rpc.v1.LimitHolders
-	20, // 16: yard.rpc.v1.LimitHolders.oldest:type_name -> yard.rpc.v1.SlotAttempt
-	23, // 17: yard.rpc.v1.UndeliveredResponse.grants:type_name -> yard.rpc.v1.UndeliveredGrant
-	57, // 18: yard.rpc.v1.CancelWaitingResponse.tasks:type_name -> yard.log.v1.Record
-	57, // 19: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
-	31, // 20: yard.rpc.v1.HistoryLoad.queued:type_name -> yard.rpc.v1.QueuedTasks
-	31, // 21: yard.rpc.v1.HistoryLoad.queued_groups:type_name -> yard.rpc.v1.QueuedTasks
-	35, // 22: yard.rpc.v1.Silent.workers:type_name -> yard.rpc.v1.SilentWorker
-	58, // 23: yard.rpc.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
-	40, // 24: yard.rpc.v1.DrainedWorkers.workers:type_name -> yard.rpc.v1.DrainedWorker
-	59, // 25: yard.rpc.v1.DrainedWorker.drain:type_name -> yard.v1.WorkerDrain
-	60, // 26: yard.rpc.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
-	44, // 27: yard.rpc.v1.Branches.branches:type_name -> yard.rpc.v1.Branch
-	45, // 28: yard.rpc.v1.Branch.wanted:type_name -> yard.rpc.v1.Wanted
-	47, // 29: yard.rpc.v1.TasklistLoad.partitions:type_name -> yard.rpc.v1.PartitionLoad
-	30, // [30:30] is the sub-list for method output_type
-	30, // [30:30] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	2,  // 0: yard.rpc.v1.PollsAnswered.moved:type_name -> yard.rpc.v1.MovedPoll
+	49, // 1: yard.rpc.v1.DescribeShardResponse.slots:type_name -> yard.rpc.v1.DescribeShardResponse.SlotsEntry
+	50, // 2: yard.rpc.v1.DescribeShardResponse.limits:type_name -> yard.rpc.v1.DescribeShardResponse.LimitsEntry
+	51, // 3: yard.rpc.v1.DescribeShardResponse.listed_pollers:type_name -> yard.v1.Poller
+	5,  // 4: yard.rpc.v1.DescribeShardResponse.top:type_name -> yard.rpc.v1.ShardLimit
+	52, // 5: yard.rpc.v1.ShardLimit.use:type_name -> yard.v1.LimitUse
+	53, // 6: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
+	54, // 7: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
+	53, // 8: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
+	55, // 9: yard.rpc.v1.DescribePartitionResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	55, // 10: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	17, // 11: yard.rpc.v1.BookingsRequest.holders:type_name -> yard.rpc.v1.HoldersQuery
+	16, // 12: yard.rpc.v1.BookingsResponse.groups:type_name -> yard.rpc.v1.Bookings
+	18, // 13: yard.rpc.v1.BookingsResponse.holders:type_name -> yard.rpc.v1.LimitHolders
+	19, // 14: yard.rpc.v1.LimitHolders.oldest:type_name -> yard.rpc.v1.SlotAttempt
+	22, // 15: yard.rpc.v1.UndeliveredResponse.grants:type_name -> yard.rpc.v1.UndeliveredGrant
+	56, // 16: yard.rpc.v1.CancelWaitingResponse.tasks:type_name -> yard.log.v1.Record
+	56, // 17: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
+	30, // 18: yard.rpc.v1.HistoryLoad.queued:type_name -> yard.rpc.v1.QueuedTasks
+	30, // 19: yard.rpc.v1.HistoryLoad.queued_groups:type_name -> yard.rpc.v1.QueuedTasks
+	34, // 20: yard.rpc.v1.Silent.workers:type_name -> yard.rpc.v1.SilentWorker
+	57, // 21: yard.rpc.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
+	39, // 22: yard.rpc.v1.DrainedWorkers.workers:type_name -> yard.rpc.v1.DrainedWorker
+	58, // 23: yard.rpc.v1.DrainedWorker.drain:type_name -> yard.v1.WorkerDrain
+	59, // 24: yard.rpc.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
+	43, // 25: yard.rpc.v1.Branches.branches:type_name -> yard.rpc.v1.Branch
+	44, // 26: yard.rpc.v1.Branch.wanted:type_name -> yard.rpc.v1.Wanted
+	46, // 27: yard.rpc.v1.TasklistLoad.partitions:type_name -> yard.rpc.v1.PartitionLoad
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_yard_rpc_v1_rpc_proto_init() }
@@ -4067,7 +3968,7 @@ func file_yard_rpc_v1_rpc_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_rpc_v1_rpc_proto_rawDesc), len(file_yard_rpc_v1_rpc_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   52,
+			NumMessages:   51,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -690,12 +690,7 @@ type RetryPolicy struct {
 	// (WorkerAlive). Default: retry.
 	OnLost OnLost `protobuf:"varint,9,opt,name=on_lost,json=onLost,proto3,enum=yard.v1.OnLost" json:"on_lost,omitempty"`
 	// What follows when an attempt exceeds start_to_close_ms. Default: fail.
-	OnTimeout OnTimeout `protobuf:"varint,10,opt,name=on_timeout,json=onTimeout,proto3,enum=yard.v1.OnTimeout" json:"on_timeout,omitempty"`
-	// For how long after the first failure of an attempt its worker may try again in place, ms, 1..3600000 (1 hour): it keeps the attempt and its
-	// slots, waits as this policy says, and runs the next try itself, if that begins within this time. Each failure counts as before, and each try has
-	// start_to_close_ms. If the worker falls silent, is stopped, or does not ask for it (Failure.keep), any worker gets the task. Not where a rate covers
-	// its start, since a try in place uses none. Default: not at all.
-	PinnedForMs   int64 `protobuf:"varint,11,opt,name=pinned_for_ms,json=pinnedForMs,proto3" json:"pinned_for_ms,omitempty"`
+	OnTimeout     OnTimeout `protobuf:"varint,10,opt,name=on_timeout,json=onTimeout,proto3,enum=yard.v1.OnTimeout" json:"on_timeout,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -798,13 +793,6 @@ func (x *RetryPolicy) GetOnTimeout() OnTimeout {
 		return x.OnTimeout
 	}
 	return OnTimeout_ON_TIMEOUT_UNSPECIFIED
-}
-
-func (x *RetryPolicy) GetPinnedForMs() int64 {
-	if x != nil {
-		return x.PinnedForMs
-	}
-	return 0
 }
 
 // ErrorRetry is what the policy has instead for failures of one error type. A field left at 0 takes the policy's value. Both
@@ -1373,8 +1361,7 @@ func (x *SubmitResponse) GetNowMs() int64 {
 // PollRequest (tasks.poll): a worker asks for work.
 type PollRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required, except in a request to `tasks.poll.<tasklist>`: there it may be left out, and must not differ. Not together
-	// with `tasklists`.
+	// Required, except in a request to `tasks.poll.<tasklist>`: there it may be left out, and must not differ.
 	Tasklist string `protobuf:"bytes,1,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
 	// The most tasks to return, 1..1000. Required.
 	MaxTasks int32 `protobuf:"varint,2,opt,name=max_tasks,json=maxTasks,proto3" json:"max_tasks,omitempty"`
@@ -1391,10 +1378,6 @@ type PollRequest struct {
 	Unanswered []string `protobuf:"bytes,6,rep,name=unanswered,proto3" json:"unanswered,omitempty"`
 	// The version of the worker's program, for people to read in `tasklists.pollers`; at most 64 bytes.
 	WorkerVersion string `protobuf:"bytes,7,opt,name=worker_version,json=workerVersion,proto3" json:"worker_version,omitempty"`
-	// Poll several tasklists by weight, 1..16 of them, each once, in place of `tasklist`. All tasks of one answer come from one
-	// of them. While several have work, they get polls in the ratio of their weights; one without work takes no part. Refused
-	// in a request to `tasks.poll.<tasklist>`, since NATS permissions fence workers by that subject.
-	Tasklists []*PolledTasklist `protobuf:"bytes,8,rep,name=tasklists,proto3" json:"tasklists,omitempty"`
 	// Who runs the tasks, as in the signs of life that it sends (WorkerAlive): `[A-Za-z0-9_-]{16,64}`. If it falls silent, its attempts
 	// are ready again at once. Default: none, then only the heartbeats and deadlines of attempts count.
 	WorkerId string `protobuf:"bytes,9,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
@@ -1482,13 +1465,6 @@ func (x *PollRequest) GetWorkerVersion() string {
 		return x.WorkerVersion
 	}
 	return ""
-}
-
-func (x *PollRequest) GetTasklists() []*PolledTasklist {
-	if x != nil {
-		return x.Tasklists
-	}
-	return nil
 }
 
 func (x *PollRequest) GetWorkerId() string {
@@ -1621,61 +1597,6 @@ func (x *WorkerAlive) GetLeaving() bool {
 	return false
 }
 
-// PolledTasklist is one of the tasklists of a poll.
-type PolledTasklist struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required.
-	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Its share of the polls beside that of the others, 1..1000. Default 1.
-	Weight        int32 `protobuf:"varint,2,opt,name=weight,proto3" json:"weight,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *PolledTasklist) Reset() {
-	*x = PolledTasklist{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[9]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *PolledTasklist) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*PolledTasklist) ProtoMessage() {}
-
-func (x *PolledTasklist) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[9]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use PolledTasklist.ProtoReflect.Descriptor instead.
-func (*PolledTasklist) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{9}
-}
-
-func (x *PolledTasklist) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *PolledTasklist) GetWeight() int32 {
-	if x != nil {
-		return x.Weight
-	}
-	return 0
-}
-
 type PollResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Empty if the wait ended without work.
@@ -1689,7 +1610,7 @@ type PollResponse struct {
 
 func (x *PollResponse) Reset() {
 	*x = PollResponse{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[10]
+	mi := &file_yard_v1_tasks_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1701,7 +1622,7 @@ func (x *PollResponse) String() string {
 func (*PollResponse) ProtoMessage() {}
 
 func (x *PollResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[10]
+	mi := &file_yard_v1_tasks_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1714,7 +1635,7 @@ func (x *PollResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PollResponse.ProtoReflect.Descriptor instead.
 func (*PollResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{10}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *PollResponse) GetTasks() []*PolledTask {
@@ -1749,7 +1670,7 @@ type WorkerDrain struct {
 
 func (x *WorkerDrain) Reset() {
 	*x = WorkerDrain{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[11]
+	mi := &file_yard_v1_tasks_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1761,7 +1682,7 @@ func (x *WorkerDrain) String() string {
 func (*WorkerDrain) ProtoMessage() {}
 
 func (x *WorkerDrain) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[11]
+	mi := &file_yard_v1_tasks_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1774,7 +1695,7 @@ func (x *WorkerDrain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerDrain.ProtoReflect.Descriptor instead.
 func (*WorkerDrain) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{11}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *WorkerDrain) GetStop() bool {
@@ -1820,8 +1741,8 @@ type PolledTask struct {
 	Payload *Payload `protobuf:"bytes,5,opt,name=payload,proto3" json:"payload,omitempty"`
 	// 1 (most urgent) to 5.
 	Priority int32 `protobuf:"varint,6,opt,name=priority,proto3" json:"priority,omitempty"`
-	// The number of this attempt, from 1: one more each time the task is given to a worker, however the previous
-	// attempt ended, and each time that a worker tries again in place (Failure.keep).
+	// The number of this grant, from 1: one more each time the task is given to a worker, however the previous
+	// grant ended.
 	Attempt int32 `protobuf:"varint,7,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	// How many attempts have failed so far.
 	Failures int32 `protobuf:"varint,8,opt,name=failures,proto3" json:"failures,omitempty"`
@@ -1841,17 +1762,14 @@ type PolledTask struct {
 	// As submitted.
 	Group string `protobuf:"bytes,15,opt,name=group,proto3" json:"group,omitempty"`
 	// How many starts of a rate the attempt has used; 0 = 1.
-	Cost int32 `protobuf:"varint,16,opt,name=cost,proto3" json:"cost,omitempty"`
-	// Not 0: the worker may keep the attempt if it fails, and try again in place (Failure.keep), for so long after the first failure, ms
-	// (pinned_for_ms).
-	PinnedForMs   int64 `protobuf:"varint,17,opt,name=pinned_for_ms,json=pinnedForMs,proto3" json:"pinned_for_ms,omitempty"`
+	Cost          int32 `protobuf:"varint,16,opt,name=cost,proto3" json:"cost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PolledTask) Reset() {
 	*x = PolledTask{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[12]
+	mi := &file_yard_v1_tasks_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1863,7 +1781,7 @@ func (x *PolledTask) String() string {
 func (*PolledTask) ProtoMessage() {}
 
 func (x *PolledTask) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[12]
+	mi := &file_yard_v1_tasks_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1876,7 +1794,7 @@ func (x *PolledTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolledTask.ProtoReflect.Descriptor instead.
 func (*PolledTask) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{12}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PolledTask) GetTaskId() string {
@@ -1991,13 +1909,6 @@ func (x *PolledTask) GetCost() int32 {
 	return 0
 }
 
-func (x *PolledTask) GetPinnedForMs() int64 {
-	if x != nil {
-		return x.PinnedForMs
-	}
-	return 0
-}
-
 // Completion is one attempt that succeeded.
 type Completion struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2013,7 +1924,7 @@ type Completion struct {
 
 func (x *Completion) Reset() {
 	*x = Completion{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[13]
+	mi := &file_yard_v1_tasks_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2025,7 +1936,7 @@ func (x *Completion) String() string {
 func (*Completion) ProtoMessage() {}
 
 func (x *Completion) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[13]
+	mi := &file_yard_v1_tasks_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2038,7 +1949,7 @@ func (x *Completion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Completion.ProtoReflect.Descriptor instead.
 func (*Completion) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{13}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Completion) GetTaskId() string {
@@ -2073,7 +1984,7 @@ type CompleteRequest struct {
 
 func (x *CompleteRequest) Reset() {
 	*x = CompleteRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[14]
+	mi := &file_yard_v1_tasks_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2085,7 +1996,7 @@ func (x *CompleteRequest) String() string {
 func (*CompleteRequest) ProtoMessage() {}
 
 func (x *CompleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[14]
+	mi := &file_yard_v1_tasks_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2098,7 +2009,7 @@ func (x *CompleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompleteRequest.ProtoReflect.Descriptor instead.
 func (*CompleteRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{14}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CompleteRequest) GetTasks() []*Completion {
@@ -2128,21 +2039,14 @@ type Failure struct {
 	// It did not fail, but there is nothing to do yet, such as while what it asks after is not ready: the next attempt comes after delay_ms, which is
 	// required, and no failure is counted. max_deliveries counts it; for start_within_ms the task has not begun. Not together with error_type,
 	// non_retryable or not_started.
-	Snooze bool `protobuf:"varint,8,opt,name=snooze,proto3" json:"snooze,omitempty"`
-	// The worker would run the next try itself, as PolledTask.pinned_for_ms offers. Whether it may, the verdict says (kept). If so, the attempt goes on under
-	// the same token: the worker waits for retry_in_ms, sends heartbeats as before, and reports the outcome of the next try; if it cannot run that, it
-	// hands the attempt back (not_started). Not together with non_retryable, not_started or snooze.
-	Keep bool `protobuf:"varint,9,opt,name=keep,proto3" json:"keep,omitempty"`
-	// With keep: the failures that the worker knew of when this try began, those of PolledTask or of the last verdict. So a repeat of this entry is
-	// recognized, and gets the same verdict. Otherwise it is ignored.
-	Failures      int32 `protobuf:"varint,10,opt,name=failures,proto3" json:"failures,omitempty"`
+	Snooze        bool `protobuf:"varint,8,opt,name=snooze,proto3" json:"snooze,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[15]
+	mi := &file_yard_v1_tasks_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2154,7 +2058,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[15]
+	mi := &file_yard_v1_tasks_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2167,7 +2071,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{15}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Failure) GetTaskId() string {
@@ -2226,20 +2130,6 @@ func (x *Failure) GetSnooze() bool {
 	return false
 }
 
-func (x *Failure) GetKeep() bool {
-	if x != nil {
-		return x.Keep
-	}
-	return false
-}
-
-func (x *Failure) GetFailures() int32 {
-	if x != nil {
-		return x.Failures
-	}
-	return 0
-}
-
 // FailRequest (tasks.fail).
 type FailRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2251,7 +2141,7 @@ type FailRequest struct {
 
 func (x *FailRequest) Reset() {
 	*x = FailRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[16]
+	mi := &file_yard_v1_tasks_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2263,7 +2153,7 @@ func (x *FailRequest) String() string {
 func (*FailRequest) ProtoMessage() {}
 
 func (x *FailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[16]
+	mi := &file_yard_v1_tasks_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2276,7 +2166,7 @@ func (x *FailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailRequest.ProtoReflect.Descriptor instead.
 func (*FailRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{16}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *FailRequest) GetTasks() []*Failure {
@@ -2301,7 +2191,7 @@ type Beat struct {
 
 func (x *Beat) Reset() {
 	*x = Beat{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[17]
+	mi := &file_yard_v1_tasks_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2313,7 +2203,7 @@ func (x *Beat) String() string {
 func (*Beat) ProtoMessage() {}
 
 func (x *Beat) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[17]
+	mi := &file_yard_v1_tasks_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2326,7 +2216,7 @@ func (x *Beat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Beat.ProtoReflect.Descriptor instead.
 func (*Beat) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{17}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Beat) GetTaskId() string {
@@ -2361,7 +2251,7 @@ type HeartbeatRequest struct {
 
 func (x *HeartbeatRequest) Reset() {
 	*x = HeartbeatRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[18]
+	mi := &file_yard_v1_tasks_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2373,7 +2263,7 @@ func (x *HeartbeatRequest) String() string {
 func (*HeartbeatRequest) ProtoMessage() {}
 
 func (x *HeartbeatRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[18]
+	mi := &file_yard_v1_tasks_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2386,7 +2276,7 @@ func (x *HeartbeatRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeartbeatRequest.ProtoReflect.Descriptor instead.
 func (*HeartbeatRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{18}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *HeartbeatRequest) GetTasks() []*Beat {
@@ -2408,7 +2298,7 @@ type OutcomeResponse struct {
 
 func (x *OutcomeResponse) Reset() {
 	*x = OutcomeResponse{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[19]
+	mi := &file_yard_v1_tasks_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2420,7 +2310,7 @@ func (x *OutcomeResponse) String() string {
 func (*OutcomeResponse) ProtoMessage() {}
 
 func (x *OutcomeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[19]
+	mi := &file_yard_v1_tasks_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2433,7 +2323,7 @@ func (x *OutcomeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutcomeResponse.ProtoReflect.Descriptor instead.
 func (*OutcomeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{19}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *OutcomeResponse) GetVerdicts() []*Verdict {
@@ -2461,12 +2351,6 @@ type Verdict struct {
 	TimeoutMs int64 `protobuf:"varint,6,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
 	// Update: the revision of the task, with OK behind the update, with STALE the one that it has. 0 = not known.
 	Revision int64 `protobuf:"varint,7,opt,name=revision,proto3" json:"revision,omitempty"`
-	// Fail, with keep: the failure is counted, and the worker keeps the attempt. lease_ms and timeout_ms are those of the next try.
-	Kept bool `protobuf:"varint,8,opt,name=kept,proto3" json:"kept,omitempty"`
-	// With kept: the next try may begin this long after this was sent, ms.
-	RetryInMs int64 `protobuf:"varint,9,opt,name=retry_in_ms,json=retryInMs,proto3" json:"retry_in_ms,omitempty"`
-	// With kept: how many attempts have failed so far, this one included.
-	Failures int32 `protobuf:"varint,10,opt,name=failures,proto3" json:"failures,omitempty"`
 	// Update, with UNKNOWN: nor will a repeat with the same request_id tell whether it was made.
 	Final         bool `protobuf:"varint,11,opt,name=final,proto3" json:"final,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2475,7 +2359,7 @@ type Verdict struct {
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[20]
+	mi := &file_yard_v1_tasks_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2487,7 +2371,7 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[20]
+	mi := &file_yard_v1_tasks_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2500,7 +2384,7 @@ func (x *Verdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
 func (*Verdict) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{20}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Verdict) GetTaskId() string {
@@ -2552,27 +2436,6 @@ func (x *Verdict) GetRevision() int64 {
 	return 0
 }
 
-func (x *Verdict) GetKept() bool {
-	if x != nil {
-		return x.Kept
-	}
-	return false
-}
-
-func (x *Verdict) GetRetryInMs() int64 {
-	if x != nil {
-		return x.RetryInMs
-	}
-	return 0
-}
-
-func (x *Verdict) GetFailures() int32 {
-	if x != nil {
-		return x.Failures
-	}
-	return 0
-}
-
 func (x *Verdict) GetFinal() bool {
 	if x != nil {
 		return x.Final
@@ -2593,7 +2456,7 @@ type GetRequest struct {
 
 func (x *GetRequest) Reset() {
 	*x = GetRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[21]
+	mi := &file_yard_v1_tasks_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2605,7 +2468,7 @@ func (x *GetRequest) String() string {
 func (*GetRequest) ProtoMessage() {}
 
 func (x *GetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[21]
+	mi := &file_yard_v1_tasks_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2618,7 +2481,7 @@ func (x *GetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRequest.ProtoReflect.Descriptor instead.
 func (*GetRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{21}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *GetRequest) GetTaskId() string {
@@ -2645,7 +2508,7 @@ type GetResponse struct {
 
 func (x *GetResponse) Reset() {
 	*x = GetResponse{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[22]
+	mi := &file_yard_v1_tasks_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2657,7 +2520,7 @@ func (x *GetResponse) String() string {
 func (*GetResponse) ProtoMessage() {}
 
 func (x *GetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[22]
+	mi := &file_yard_v1_tasks_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2670,7 +2533,7 @@ func (x *GetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetResponse.ProtoReflect.Descriptor instead.
 func (*GetResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{22}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *GetResponse) GetTask() *Task {
@@ -2712,7 +2575,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[23]
+	mi := &file_yard_v1_tasks_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2724,7 +2587,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[23]
+	mi := &file_yard_v1_tasks_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2737,7 +2600,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{23}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ListRequest) GetTasklist() string {
@@ -2822,7 +2685,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[24]
+	mi := &file_yard_v1_tasks_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2834,7 +2697,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[24]
+	mi := &file_yard_v1_tasks_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2847,7 +2710,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{24}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ListResponse) GetTasks() []*Task {
@@ -2879,7 +2742,7 @@ type CancelRequest struct {
 
 func (x *CancelRequest) Reset() {
 	*x = CancelRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[25]
+	mi := &file_yard_v1_tasks_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2891,7 +2754,7 @@ func (x *CancelRequest) String() string {
 func (*CancelRequest) ProtoMessage() {}
 
 func (x *CancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[25]
+	mi := &file_yard_v1_tasks_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2904,7 +2767,7 @@ func (x *CancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
 func (*CancelRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{25}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CancelRequest) GetTaskIds() []string {
@@ -2934,7 +2797,7 @@ type CancelHint struct {
 
 func (x *CancelHint) Reset() {
 	*x = CancelHint{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[26]
+	mi := &file_yard_v1_tasks_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2946,7 +2809,7 @@ func (x *CancelHint) String() string {
 func (*CancelHint) ProtoMessage() {}
 
 func (x *CancelHint) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[26]
+	mi := &file_yard_v1_tasks_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2959,7 +2822,7 @@ func (x *CancelHint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelHint.ProtoReflect.Descriptor instead.
 func (*CancelHint) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{26}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CancelHint) GetTaskIds() []string {
@@ -2986,7 +2849,7 @@ type UpdateRequest struct {
 
 func (x *UpdateRequest) Reset() {
 	*x = UpdateRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[27]
+	mi := &file_yard_v1_tasks_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2998,7 +2861,7 @@ func (x *UpdateRequest) String() string {
 func (*UpdateRequest) ProtoMessage() {}
 
 func (x *UpdateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[27]
+	mi := &file_yard_v1_tasks_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3011,7 +2874,7 @@ func (x *UpdateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateRequest.ProtoReflect.Descriptor instead.
 func (*UpdateRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{27}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *UpdateRequest) GetTasks() []*TaskUpdate {
@@ -3070,7 +2933,7 @@ type TaskUpdate struct {
 
 func (x *TaskUpdate) Reset() {
 	*x = TaskUpdate{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[28]
+	mi := &file_yard_v1_tasks_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3082,7 +2945,7 @@ func (x *TaskUpdate) String() string {
 func (*TaskUpdate) ProtoMessage() {}
 
 func (x *TaskUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[28]
+	mi := &file_yard_v1_tasks_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3095,7 +2958,7 @@ func (x *TaskUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskUpdate.ProtoReflect.Descriptor instead.
 func (*TaskUpdate) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{28}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *TaskUpdate) GetTaskId() string {
@@ -3273,7 +3136,7 @@ type Task struct {
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[29]
+	mi := &file_yard_v1_tasks_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3285,7 +3148,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[29]
+	mi := &file_yard_v1_tasks_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3298,7 +3161,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{29}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Task) GetTaskId() string {
@@ -3555,16 +3418,14 @@ type TaskEvent struct {
 	// The class of error, for programs.
 	ErrorType string `protobuf:"bytes,6,opt,name=error_type,json=errorType,proto3" json:"error_type,omitempty"`
 	// Parked, failed, snoozed, or updated while it waits: when it is due again, Unix ms.
-	DueAtMs int64 `protobuf:"varint,7,opt,name=due_at_ms,json=dueAtMs,proto3" json:"due_at_ms,omitempty"`
-	// Failed: its worker keeps the attempt, and tries again in place at due_at_ms.
-	Kept          bool `protobuf:"varint,8,opt,name=kept,proto3" json:"kept,omitempty"`
+	DueAtMs       int64 `protobuf:"varint,7,opt,name=due_at_ms,json=dueAtMs,proto3" json:"due_at_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TaskEvent) Reset() {
 	*x = TaskEvent{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[30]
+	mi := &file_yard_v1_tasks_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3576,7 +3437,7 @@ func (x *TaskEvent) String() string {
 func (*TaskEvent) ProtoMessage() {}
 
 func (x *TaskEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[30]
+	mi := &file_yard_v1_tasks_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3589,7 +3450,7 @@ func (x *TaskEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskEvent.ProtoReflect.Descriptor instead.
 func (*TaskEvent) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{30}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *TaskEvent) GetKind() TaskEventKind {
@@ -3641,13 +3502,6 @@ func (x *TaskEvent) GetDueAtMs() int64 {
 	return 0
 }
 
-func (x *TaskEvent) GetKept() bool {
-	if x != nil {
-		return x.Kept
-	}
-	return false
-}
-
 var File_yard_v1_tasks_proto protoreflect.FileDescriptor
 
 const file_yard_v1_tasks_proto_rawDesc = "" +
@@ -3655,7 +3509,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x13yard/v1/tasks.proto\x12\ayard.v1\"L\n" +
 	"\aPayload\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12-\n" +
-	"\bencoding\x18\x02 \x01(\x0e2\x11.yard.v1.EncodingR\bencoding\"\xc8\x03\n" +
+	"\bencoding\x18\x02 \x01(\x0e2\x11.yard.v1.EncodingR\bencoding\"\xa4\x03\n" +
 	"\vRetryPolicy\x12!\n" +
 	"\fmax_attempts\x18\x01 \x01(\x05R\vmaxAttempts\x12.\n" +
 	"\x13initial_interval_ms\x18\x02 \x01(\x03R\x11initialIntervalMs\x12\x18\n" +
@@ -3668,8 +3522,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\aon_lost\x18\t \x01(\x0e2\x0f.yard.v1.OnLostR\x06onLost\x121\n" +
 	"\n" +
 	"on_timeout\x18\n" +
-	" \x01(\x0e2\x12.yard.v1.OnTimeoutR\tonTimeout\x12\"\n" +
-	"\rpinned_for_ms\x18\v \x01(\x03R\vpinnedForMs\"\xc0\x01\n" +
+	" \x01(\x0e2\x12.yard.v1.OnTimeoutR\tonTimeout\"\xc0\x01\n" +
 	"\n" +
 	"ErrorRetry\x12\x1d\n" +
 	"\n" +
@@ -3722,7 +3575,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x04task\x18\x02 \x01(\v2\r.yard.v1.TaskR\x04task\x12\x1b\n" +
 	"\twait_code\x18\x03 \x01(\tR\bwaitCode\x12-\n" +
 	"\x13wait_retry_after_ms\x18\x04 \x01(\x03R\x10waitRetryAfterMs\x12\x15\n" +
-	"\x06now_ms\x18\x05 \x01(\x03R\x05nowMs\"\xc3\x02\n" +
+	"\x06now_ms\x18\x05 \x01(\x03R\x05nowMs\"\x8c\x02\n" +
 	"\vPollRequest\x12\x1a\n" +
 	"\btasklist\x18\x01 \x01(\tR\btasklist\x12\x1b\n" +
 	"\tmax_tasks\x18\x02 \x01(\x05R\bmaxTasks\x12\x17\n" +
@@ -3732,8 +3585,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\n" +
 	"unanswered\x18\x06 \x03(\tR\n" +
 	"unanswered\x12%\n" +
-	"\x0eworker_version\x18\a \x01(\tR\rworkerVersion\x125\n" +
-	"\ttasklists\x18\b \x03(\v2\x17.yard.v1.PolledTasklistR\ttasklists\x12\x1b\n" +
+	"\x0eworker_version\x18\a \x01(\tR\rworkerVersion\x12\x1b\n" +
 	"\tworker_id\x18\t \x01(\tR\bworkerId\x12\x19\n" +
 	"\bno_tasks\x18\n" +
 	" \x01(\bR\anoTasks\"\xe9\x01\n" +
@@ -3745,10 +3597,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x04host\x18\x05 \x01(\tR\x04host\x12\x1c\n" +
 	"\ttasklists\x18\x06 \x03(\tR\ttasklists\x12$\n" +
 	"\x0erunning_for_ms\x18\a \x01(\x03R\frunningForMs\x12\x18\n" +
-	"\aleaving\x18\b \x01(\bR\aleaving\"<\n" +
-	"\x0ePolledTasklist\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06weight\x18\x02 \x01(\x05R\x06weight\"e\n" +
+	"\aleaving\x18\b \x01(\bR\aleaving\"e\n" +
 	"\fPollResponse\x12)\n" +
 	"\x05tasks\x18\x01 \x03(\v2\x13.yard.v1.PolledTaskR\x05tasks\x12*\n" +
 	"\x05drain\x18\x02 \x01(\v2\x14.yard.v1.WorkerDrainR\x05drain\"d\n" +
@@ -3756,7 +3605,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x04stop\x18\x01 \x01(\bR\x04stop\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12\x19\n" +
-	"\bsince_ms\x18\x04 \x01(\x03R\asinceMs\"\xe9\x04\n" +
+	"\bsince_ms\x18\x04 \x01(\x03R\asinceMs\"\xc5\x04\n" +
 	"\n" +
 	"PolledTask\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x14\n" +
@@ -3776,8 +3625,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\vtraceparent\x18\r \x01(\tR\vtraceparent\x12:\n" +
 	"\aheaders\x18\x0e \x03(\v2 .yard.v1.PolledTask.HeadersEntryR\aheaders\x12\x14\n" +
 	"\x05group\x18\x0f \x01(\tR\x05group\x12\x12\n" +
-	"\x04cost\x18\x10 \x01(\x05R\x04cost\x12\"\n" +
-	"\rpinned_for_ms\x18\x11 \x01(\x03R\vpinnedForMs\x1a:\n" +
+	"\x04cost\x18\x10 \x01(\x05R\x04cost\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"e\n" +
@@ -3787,7 +3635,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x05token\x18\x02 \x01(\tR\x05token\x12(\n" +
 	"\x06result\x18\x03 \x01(\v2\x10.yard.v1.PayloadR\x06result\"<\n" +
 	"\x0fCompleteRequest\x12)\n" +
-	"\x05tasks\x18\x01 \x03(\v2\x13.yard.v1.CompletionR\x05tasks\"\x9a\x02\n" +
+	"\x05tasks\x18\x01 \x03(\v2\x13.yard.v1.CompletionR\x05tasks\"\xea\x01\n" +
 	"\aFailure\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x14\n" +
 	"\x05token\x18\x02 \x01(\tR\x05token\x12\x18\n" +
@@ -3798,10 +3646,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\bdelay_ms\x18\x06 \x01(\x03R\adelayMs\x12\x1f\n" +
 	"\vnot_started\x18\a \x01(\bR\n" +
 	"notStarted\x12\x16\n" +
-	"\x06snooze\x18\b \x01(\bR\x06snooze\x12\x12\n" +
-	"\x04keep\x18\t \x01(\bR\x04keep\x12\x1a\n" +
-	"\bfailures\x18\n" +
-	" \x01(\x05R\bfailures\"5\n" +
+	"\x06snooze\x18\b \x01(\bR\x06snooze\"5\n" +
 	"\vFailRequest\x12&\n" +
 	"\x05tasks\x18\x01 \x03(\v2\x10.yard.v1.FailureR\x05tasks\"c\n" +
 	"\x04Beat\x12\x17\n" +
@@ -3811,7 +3656,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x10HeartbeatRequest\x12#\n" +
 	"\x05tasks\x18\x01 \x03(\v2\r.yard.v1.BeatR\x05tasks\"?\n" +
 	"\x0fOutcomeResponse\x12,\n" +
-	"\bverdicts\x18\x01 \x03(\v2\x10.yard.v1.VerdictR\bverdicts\"\xb7\x02\n" +
+	"\bverdicts\x18\x01 \x03(\v2\x10.yard.v1.VerdictR\bverdicts\"\xe7\x01\n" +
 	"\aVerdict\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x12\n" +
 	"\x04code\x18\x02 \x01(\tR\x04code\x12\x18\n" +
@@ -3820,11 +3665,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\blease_ms\x18\x05 \x01(\x03R\aleaseMs\x12\x1d\n" +
 	"\n" +
 	"timeout_ms\x18\x06 \x01(\x03R\ttimeoutMs\x12\x1a\n" +
-	"\brevision\x18\a \x01(\x03R\brevision\x12\x12\n" +
-	"\x04kept\x18\b \x01(\bR\x04kept\x12\x1e\n" +
-	"\vretry_in_ms\x18\t \x01(\x03R\tretryInMs\x12\x1a\n" +
-	"\bfailures\x18\n" +
-	" \x01(\x05R\bfailures\x12\x14\n" +
+	"\brevision\x18\a \x01(\x03R\brevision\x12\x14\n" +
 	"\x05final\x18\v \x01(\bR\x05final\">\n" +
 	"\n" +
 	"GetRequest\x12\x17\n" +
@@ -3923,7 +3764,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\bbatch_id\x182 \x01(\tR\abatchId\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe3\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xcf\x01\n" +
 	"\tTaskEvent\x12*\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x16.yard.v1.TaskEventKindR\x04kind\x12\x13\n" +
 	"\x05at_ms\x18\x02 \x01(\x03R\x04atMs\x12\x14\n" +
@@ -3932,8 +3773,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\amessage\x18\x05 \x01(\tR\amessage\x12\x1d\n" +
 	"\n" +
 	"error_type\x18\x06 \x01(\tR\terrorType\x12\x1a\n" +
-	"\tdue_at_ms\x18\a \x01(\x03R\adueAtMs\x12\x12\n" +
-	"\x04kept\x18\b \x01(\bR\x04kept*2\n" +
+	"\tdue_at_ms\x18\a \x01(\x03R\adueAtMs*2\n" +
 	"\bEncoding\x12\x11\n" +
 	"\rENCODING_JSON\x10\x00\x12\x13\n" +
 	"\x0fENCODING_BINARY\x10\x01*g\n" +
@@ -4012,7 +3852,7 @@ func file_yard_v1_tasks_proto_rawDescGZIP() []byte {
 }
 
 var file_yard_v1_tasks_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_yard_v1_tasks_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
+var file_yard_v1_tasks_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_yard_v1_tasks_proto_goTypes = []any{
 	(Encoding)(0),            // 0: yard.v1.Encoding
 	(Jitter)(0),              // 1: yard.v1.Jitter
@@ -4032,33 +3872,32 @@ var file_yard_v1_tasks_proto_goTypes = []any{
 	(*SubmitResponse)(nil),   // 15: yard.v1.SubmitResponse
 	(*PollRequest)(nil),      // 16: yard.v1.PollRequest
 	(*WorkerAlive)(nil),      // 17: yard.v1.WorkerAlive
-	(*PolledTasklist)(nil),   // 18: yard.v1.PolledTasklist
-	(*PollResponse)(nil),     // 19: yard.v1.PollResponse
-	(*WorkerDrain)(nil),      // 20: yard.v1.WorkerDrain
-	(*PolledTask)(nil),       // 21: yard.v1.PolledTask
-	(*Completion)(nil),       // 22: yard.v1.Completion
-	(*CompleteRequest)(nil),  // 23: yard.v1.CompleteRequest
-	(*Failure)(nil),          // 24: yard.v1.Failure
-	(*FailRequest)(nil),      // 25: yard.v1.FailRequest
-	(*Beat)(nil),             // 26: yard.v1.Beat
-	(*HeartbeatRequest)(nil), // 27: yard.v1.HeartbeatRequest
-	(*OutcomeResponse)(nil),  // 28: yard.v1.OutcomeResponse
-	(*Verdict)(nil),          // 29: yard.v1.Verdict
-	(*GetRequest)(nil),       // 30: yard.v1.GetRequest
-	(*GetResponse)(nil),      // 31: yard.v1.GetResponse
-	(*ListRequest)(nil),      // 32: yard.v1.ListRequest
-	(*ListResponse)(nil),     // 33: yard.v1.ListResponse
-	(*CancelRequest)(nil),    // 34: yard.v1.CancelRequest
-	(*CancelHint)(nil),       // 35: yard.v1.CancelHint
-	(*UpdateRequest)(nil),    // 36: yard.v1.UpdateRequest
-	(*TaskUpdate)(nil),       // 37: yard.v1.TaskUpdate
-	(*Task)(nil),             // 38: yard.v1.Task
-	(*TaskEvent)(nil),        // 39: yard.v1.TaskEvent
-	nil,                      // 40: yard.v1.NewTask.HeadersEntry
-	nil,                      // 41: yard.v1.PolledTask.HeadersEntry
-	nil,                      // 42: yard.v1.ListRequest.HeadersEntry
-	nil,                      // 43: yard.v1.TaskUpdate.HeadersEntry
-	nil,                      // 44: yard.v1.Task.HeadersEntry
+	(*PollResponse)(nil),     // 18: yard.v1.PollResponse
+	(*WorkerDrain)(nil),      // 19: yard.v1.WorkerDrain
+	(*PolledTask)(nil),       // 20: yard.v1.PolledTask
+	(*Completion)(nil),       // 21: yard.v1.Completion
+	(*CompleteRequest)(nil),  // 22: yard.v1.CompleteRequest
+	(*Failure)(nil),          // 23: yard.v1.Failure
+	(*FailRequest)(nil),      // 24: yard.v1.FailRequest
+	(*Beat)(nil),             // 25: yard.v1.Beat
+	(*HeartbeatRequest)(nil), // 26: yard.v1.HeartbeatRequest
+	(*OutcomeResponse)(nil),  // 27: yard.v1.OutcomeResponse
+	(*Verdict)(nil),          // 28: yard.v1.Verdict
+	(*GetRequest)(nil),       // 29: yard.v1.GetRequest
+	(*GetResponse)(nil),      // 30: yard.v1.GetResponse
+	(*ListRequest)(nil),      // 31: yard.v1.ListRequest
+	(*ListResponse)(nil),     // 32: yard.v1.ListResponse
+	(*CancelRequest)(nil),    // 33: yard.v1.CancelRequest
+	(*CancelHint)(nil),       // 34: yard.v1.CancelHint
+	(*UpdateRequest)(nil),    // 35: yard.v1.UpdateRequest
+	(*TaskUpdate)(nil),       // 36: yard.v1.TaskUpdate
+	(*Task)(nil),             // 37: yard.v1.Task
+	(*TaskEvent)(nil),        // 38: yard.v1.TaskEvent
+	nil,                      // 39: yard.v1.NewTask.HeadersEntry
+	nil,                      // 40: yard.v1.PolledTask.HeadersEntry
+	nil,                      // 41: yard.v1.ListRequest.HeadersEntry
+	nil,                      // 42: yard.v1.TaskUpdate.HeadersEntry
+	nil,                      // 43: yard.v1.Task.HeadersEntry
 }
 var file_yard_v1_tasks_proto_depIdxs = []int32{
 	0,  // 0: yard.v1.Payload.encoding:type_name -> yard.v1.Encoding
@@ -4068,45 +3907,44 @@ var file_yard_v1_tasks_proto_depIdxs = []int32{
 	3,  // 4: yard.v1.RetryPolicy.on_timeout:type_name -> yard.v1.OnTimeout
 	9,  // 5: yard.v1.NewTask.payload:type_name -> yard.v1.Payload
 	10, // 6: yard.v1.NewTask.retry:type_name -> yard.v1.RetryPolicy
-	40, // 7: yard.v1.NewTask.headers:type_name -> yard.v1.NewTask.HeadersEntry
+	39, // 7: yard.v1.NewTask.headers:type_name -> yard.v1.NewTask.HeadersEntry
 	5,  // 8: yard.v1.NewTask.on_conflict:type_name -> yard.v1.OnConflict
 	4,  // 9: yard.v1.NewTask.order_policy:type_name -> yard.v1.OrderPolicy
 	12, // 10: yard.v1.SubmitRequest.tasks:type_name -> yard.v1.NewTask
 	6,  // 11: yard.v1.SubmitResult.outcome:type_name -> yard.v1.SubmitOutcome
 	14, // 12: yard.v1.SubmitResponse.results:type_name -> yard.v1.SubmitResult
-	38, // 13: yard.v1.SubmitResponse.task:type_name -> yard.v1.Task
-	18, // 14: yard.v1.PollRequest.tasklists:type_name -> yard.v1.PolledTasklist
-	21, // 15: yard.v1.PollResponse.tasks:type_name -> yard.v1.PolledTask
-	20, // 16: yard.v1.PollResponse.drain:type_name -> yard.v1.WorkerDrain
-	9,  // 17: yard.v1.PolledTask.payload:type_name -> yard.v1.Payload
-	41, // 18: yard.v1.PolledTask.headers:type_name -> yard.v1.PolledTask.HeadersEntry
-	9,  // 19: yard.v1.Completion.result:type_name -> yard.v1.Payload
-	22, // 20: yard.v1.CompleteRequest.tasks:type_name -> yard.v1.Completion
-	24, // 21: yard.v1.FailRequest.tasks:type_name -> yard.v1.Failure
-	9,  // 22: yard.v1.Beat.progress:type_name -> yard.v1.Payload
-	26, // 23: yard.v1.HeartbeatRequest.tasks:type_name -> yard.v1.Beat
-	29, // 24: yard.v1.OutcomeResponse.verdicts:type_name -> yard.v1.Verdict
-	38, // 25: yard.v1.GetResponse.task:type_name -> yard.v1.Task
-	7,  // 26: yard.v1.ListRequest.states:type_name -> yard.v1.TaskState
-	42, // 27: yard.v1.ListRequest.headers:type_name -> yard.v1.ListRequest.HeadersEntry
-	38, // 28: yard.v1.ListResponse.tasks:type_name -> yard.v1.Task
-	37, // 29: yard.v1.UpdateRequest.tasks:type_name -> yard.v1.TaskUpdate
-	10, // 30: yard.v1.TaskUpdate.retry:type_name -> yard.v1.RetryPolicy
-	43, // 31: yard.v1.TaskUpdate.headers:type_name -> yard.v1.TaskUpdate.HeadersEntry
-	9,  // 32: yard.v1.TaskUpdate.payload:type_name -> yard.v1.Payload
-	7,  // 33: yard.v1.Task.state:type_name -> yard.v1.TaskState
-	9,  // 34: yard.v1.Task.payload:type_name -> yard.v1.Payload
-	9,  // 35: yard.v1.Task.result:type_name -> yard.v1.Payload
-	9,  // 36: yard.v1.Task.progress:type_name -> yard.v1.Payload
-	39, // 37: yard.v1.Task.events:type_name -> yard.v1.TaskEvent
-	44, // 38: yard.v1.Task.headers:type_name -> yard.v1.Task.HeadersEntry
-	4,  // 39: yard.v1.Task.order_policy:type_name -> yard.v1.OrderPolicy
-	8,  // 40: yard.v1.TaskEvent.kind:type_name -> yard.v1.TaskEventKind
-	41, // [41:41] is the sub-list for method output_type
-	41, // [41:41] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	37, // 13: yard.v1.SubmitResponse.task:type_name -> yard.v1.Task
+	20, // 14: yard.v1.PollResponse.tasks:type_name -> yard.v1.PolledTask
+	19, // 15: yard.v1.PollResponse.drain:type_name -> yard.v1.WorkerDrain
+	9,  // 16: yard.v1.PolledTask.payload:type_name -> yard.v1.Payload
+	40, // 17: yard.v1.PolledTask.headers:type_name -> yard.v1.PolledTask.HeadersEntry
+	9,  // 18: yard.v1.Completion.result:type_name -> yard.v1.Payload
+	21, // 19: yard.v1.CompleteRequest.tasks:type_name -> yard.v1.Completion
+	23, // 20: yard.v1.FailRequest.tasks:type_name -> yard.v1.Failure
+	9,  // 21: yard.v1.Beat.progress:type_name -> yard.v1.Payload
+	25, // 22: yard.v1.HeartbeatRequest.tasks:type_name -> yard.v1.Beat
+	28, // 23: yard.v1.OutcomeResponse.verdicts:type_name -> yard.v1.Verdict
+	37, // 24: yard.v1.GetResponse.task:type_name -> yard.v1.Task
+	7,  // 25: yard.v1.ListRequest.states:type_name -> yard.v1.TaskState
+	41, // 26: yard.v1.ListRequest.headers:type_name -> yard.v1.ListRequest.HeadersEntry
+	37, // 27: yard.v1.ListResponse.tasks:type_name -> yard.v1.Task
+	36, // 28: yard.v1.UpdateRequest.tasks:type_name -> yard.v1.TaskUpdate
+	10, // 29: yard.v1.TaskUpdate.retry:type_name -> yard.v1.RetryPolicy
+	42, // 30: yard.v1.TaskUpdate.headers:type_name -> yard.v1.TaskUpdate.HeadersEntry
+	9,  // 31: yard.v1.TaskUpdate.payload:type_name -> yard.v1.Payload
+	7,  // 32: yard.v1.Task.state:type_name -> yard.v1.TaskState
+	9,  // 33: yard.v1.Task.payload:type_name -> yard.v1.Payload
+	9,  // 34: yard.v1.Task.result:type_name -> yard.v1.Payload
+	9,  // 35: yard.v1.Task.progress:type_name -> yard.v1.Payload
+	38, // 36: yard.v1.Task.events:type_name -> yard.v1.TaskEvent
+	43, // 37: yard.v1.Task.headers:type_name -> yard.v1.Task.HeadersEntry
+	4,  // 38: yard.v1.Task.order_policy:type_name -> yard.v1.OrderPolicy
+	8,  // 39: yard.v1.TaskEvent.kind:type_name -> yard.v1.TaskEventKind
+	40, // [40:40] is the sub-list for method output_type
+	40, // [40:40] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_yard_v1_tasks_proto_init() }
@@ -4120,7 +3958,7 @@ func file_yard_v1_tasks_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_v1_tasks_proto_rawDesc), len(file_yard_v1_tasks_proto_rawDesc)),
 			NumEnums:      9,
-			NumMessages:   36,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -103,14 +103,7 @@ func (r *HeartbeatRequest) UnknownField() (string, bool) {
 }
 
 // UnknownField returns the path of a field that this version does not know.
-func (r *PollRequest) UnknownField() (string, bool) {
-	for i, l := range r.Tasklists {
-		if len(l.unknownFields) > 0 {
-			return field(fmt.Sprintf("/tasklists/%d", i), l.unknownFields)
-		}
-	}
-	return field("", r.unknownFields)
-}
+func (r *PollRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
 
 // UnknownField returns the path of a field that this version does not know.
 func (r *GetRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }

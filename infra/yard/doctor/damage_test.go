@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/infra/yard/doctor"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // damage is what is done to a patient, and what is found then.
@@ -281,6 +282,7 @@ func damagedClusters() []damage {
 // TestEachDamageIsFound: exactly the finding of the damage, and none without any.
 func TestEachDamageIsFound(t *testing.T) {
 	t.Parallel()
+	testkit.Slow(t, "damages a system of its own in many ways")
 	dir := ward(t)
 	for _, d := range slices.Concat(damagedStays(), damagedEnds(), damagedLetters(), damagedKeys(), damagedRecords(), damagedBatches(), damagedClusters()) {
 		t.Run(d.name, func(t *testing.T) {
@@ -303,6 +305,7 @@ func TestEachDamageIsFound(t *testing.T) {
 // TestRepairs: what is repaired is not found again, and what is not repaired says why.
 func TestRepairs(t *testing.T) {
 	t.Parallel()
+	testkit.Slow(t, "damages a system of its own in many ways")
 	p := admit(t, ward(t))
 	p.say("never", ids.NewTaskID(time.Now(), 0, 99), 0)
 	if _, err := p.stream(topology.ArchiveStream(0)).CreateConsumer(t.Context(), jetstream.ConsumerConfig{Durable: "report"}); err != nil {

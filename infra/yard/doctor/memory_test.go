@@ -7,10 +7,12 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestTheMemoryOfAPass holds what the package promises per task.
 func TestTheMemoryOfAPass(t *testing.T) {
+	testkit.Slow(t, "damages a system of its own in many ways")
 	const n = 200_000
 	heap := func() uint64 {
 		runtime.GC()

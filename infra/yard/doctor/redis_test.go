@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/infra/yard/doctor"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // limit writes the hash of a limit that no task has, as the engine would.
@@ -56,6 +57,7 @@ func (x *clinic) add(key, member string) string {
 // TestEachDamageOfRedisIsFound, and repaired where it can be.
 func TestEachDamageOfRedisIsFound(t *testing.T) {
 	t.Parallel()
+	testkit.Slow(t, "damages a system of its own in many ways")
 	x := open(t, true)
 	ctx := t.Context()
 	for _, d := range []struct {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/yardtest"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 const within = 90 * time.Second
@@ -174,6 +175,7 @@ func TestAWorkerVanishesInMidAttempt(t *testing.T) {
 
 // An engine that restarts has all it had, and its clients go on.
 func TestAnEngineRestartsWithWhatItHad(t *testing.T) {
+	testkit.Slow(t, "restarts a system of its own")
 	e := yardtest.New(t)
 	done, open := submit(t, e.Client, "ann"), ""
 	w := worker(e.Client, "mail")

@@ -184,6 +184,7 @@ func TestASession(t *testing.T) {
 }
 
 func TestASessionWithTasklists(t *testing.T) {
+	testkit.Slow(t, "takes a system of its own through many commands")
 	system := startStack(t)
 	s := &session{t: t, url: system.URL}
 	s.do("domain", "put", "shop")
@@ -465,6 +466,7 @@ func TestServerNATS(t *testing.T) {
 }
 
 func TestBench(t *testing.T) {
+	testkit.Slow(t, "takes a system of its own through many commands")
 	t.Chdir(t.TempDir())
 	out, errs, code := run(t, "", "bench", "-w", "W1", "--tasks", "500", "--runs", "1", "--tables", "memory", "--partitions", "1", "--sync", "2m",
 		"--out", "bench.json", "--cpuprofile", "cpu.prof")

@@ -132,6 +132,7 @@ func TestNoContextIsLost(t *testing.T) {
 
 // TestWhoWins: a flag, then a context that is named, then the environment, then the context in use.
 func TestWhoWins(t *testing.T) {
+	testkit.Slow(t, "takes a system of its own through many commands")
 	configDir(t)
 	here, there := startStack(t), startStack(t)
 	ok(t, "--url", here.URL, "domain", "put", "here")

@@ -9,6 +9,7 @@ import (
 )
 
 func TestASessionWithCosts(t *testing.T) {
+	testkit.Slow(t, "takes a system of its own through many commands")
 	system := startStack(t)
 	s := &session{t: t, url: system.URL}
 	s.do("domain", "put", "shop")

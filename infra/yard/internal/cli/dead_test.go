@@ -34,6 +34,7 @@ func (s *session) fail(tasklist string) string {
 }
 
 func TestASessionWithDeadLetters(t *testing.T) {
+	testkit.Slow(t, "takes a system of its own through many commands")
 	system := startStack(t)
 	s := &session{t: t, url: system.URL}
 	s.do("domain", "put", "shop")

@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/infra/yard/doctor"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestDoctorSession: what it prints, of a cluster without services, and how it ends.
@@ -34,6 +35,7 @@ func TestDoctorSession(t *testing.T) {
 
 // TestDoctorThatCannotLook ends with a code of its own.
 func TestDoctorThatCannotLook(t *testing.T) {
+	testkit.Slow(t, "takes a system of its own through many commands")
 	for what, url := range map[string]string{"nothing there": "nats://127.0.0.1:1", "no JetStream": withoutJetStream(t)} {
 		if _, errs, code := run(t, "", "doctor", "--url", url, "--timeout", "1s"); code != cli.ExitBlind {
 			t.Errorf("%s: exit %d: %s", what, code, errs)

@@ -11,6 +11,7 @@ import (
 )
 
 func TestASessionWithLimits(t *testing.T) {
+	testkit.Slow(t, "takes a system of its own through many commands")
 	system := startStack(t)
 	s := &session{t: t, url: system.URL}
 	s.do("domain", "put", "shop", "--max-concurrency", "6")

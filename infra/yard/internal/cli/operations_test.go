@@ -77,6 +77,7 @@ func TestUpgradeSession(t *testing.T) {
 
 // TestQuarantineSession. R19.
 func TestQuarantineSession(t *testing.T) {
+	testkit.Slow(t, "takes a system of its own through many commands")
 	s, js := emptyCluster(t)
 	id, err := ids.ParseTaskID("06gzvkw0fc003ewx4bxvk83r20")
 	if err != nil {

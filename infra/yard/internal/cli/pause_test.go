@@ -10,6 +10,7 @@ import (
 )
 
 func TestASessionWithPauses(t *testing.T) {
+	testkit.Slow(t, "takes a system of its own through many commands")
 	system := startStack(t)
 	s := &session{t: t, url: system.URL}
 	s.do("domain", "put", "shop")
@@ -83,6 +84,7 @@ func TestASessionWithStoppedGroups(t *testing.T) {
 }
 
 func TestASessionWithPurgesOfGroups(t *testing.T) {
+	testkit.Slow(t, "takes a system of its own through many commands")
 	system := startStack(t)
 	s := &session{t: t, url: system.URL}
 	s.do("domain", "put", "shop")
@@ -109,6 +111,7 @@ func TestASessionWithPurgesOfGroups(t *testing.T) {
 }
 
 func TestASessionWithPurges(t *testing.T) {
+	testkit.Slow(t, "takes a system of its own through many commands")
 	system := startStack(t)
 	s := &session{t: t, url: system.URL}
 	s.do("domain", "put", "shop")

@@ -38,6 +38,7 @@ func steadyTimes(text string) string {
 }
 
 func TestASessionWithAFullLimit(t *testing.T) {
+	testkit.Slow(t, "takes a system of its own through many commands")
 	system := startStack(t)
 	s := &session{t: t, url: system.URL}
 	s.do("domain", "put", "shop")
@@ -91,6 +92,7 @@ func TestAWorkerOfTheCommandIsOnePoller(t *testing.T) {
 
 // The same worker is alive, and what it runs is known.
 func TestAWorkerOfTheCommandIsListed(t *testing.T) {
+	testkit.Slow(t, "takes a system of its own through many commands")
 	s := newShell(t)
 	s.work("--exec", "sleep 60", "--identity", "sleeper", "--version-label", "v7", "--drain-timeout", "0s")
 	s.yard("task", "submit", "nap", "-t", "mail")
@@ -120,6 +122,7 @@ func (w *watched) Write(p []byte) (int, error) {
 }
 
 func TestLimitsAreWatched(t *testing.T) {
+	testkit.Slow(t, "takes a system of its own through many commands")
 	system := startStack(t)
 	ok(t, "--url", system.URL, "domain", "put", "shop")
 	ctx, cancel := context.WithTimeout(t.Context(), within)

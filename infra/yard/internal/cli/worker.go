@@ -70,10 +70,10 @@ of the task or its type), or its task is cancelled, the command and all processe
 SIGTERM, and SIGKILL after --kill-after; the exit code is then ignored. Processes that it leaves
 running when it ends are killed too.
 
-Several tasklists share --concurrency. With fewer commands at once than tasklists, the tasklists
-are polled in turn, so a task may wait 100 ms longer per tasklist. With weights, as in
---tasklist mail=4,sms=1, one request polls all, up to 16: while several have work, tasks are taken from
-them in the ratio of their weights; who has none named has weight 1.
+Several tasklists share --concurrency. While several have work, their tasks are run in the ratio of
+their weights, as in --tasklist mail=4,sms=1; a tasklist without one has weight 1. A tasklist without
+work keeps one command's place free. If that is more than an eighth of --concurrency and the others are
+busy, those without work are polled in turn, for 100 ms each.
 
 SIGTERM or Ctrl-C drains the worker: it takes no more tasks, and waits for its commands. Those
 that still run after --drain-timeout are stopped, and their tasks are handed back, without a failure.
@@ -168,18 +168,15 @@ func (f *workerFlags) name() string {
 
 // work runs a worker until ctx ends and its commands have.
 func (a *app) work(ctx context.Context, c *yard.Client, f workerFlags, log *slog.Logger) error {
-	for _, req := range f.probes() {
-		if err := probe(ctx, c, req); err != nil {
+	for _, tasklist := range f.tasklists {
+		if err := probe(ctx, c, tasklist, f.name()); err != nil {
 			return err
 		}
 	}
 	f.run.Log = log
 	options := []yard.WorkerOption{
 		yard.WithConcurrency(f.concurrency), yard.WithDrainTimeout(f.drain), yard.WithStopGrace(f.run.KillAfter + killSlack), yard.WithLogger(log),
-		yard.WithTasklists(f.tasklists[1:]...), yard.WithIdentity(f.name()),
-	}
-	if f.weights != nil {
-		options = append(options, yard.WithWeights(f.weights))
+		yard.WithTasklists(f.tasklists[1:]...), yard.WithWeights(f.weights), yard.WithIdentity(f.name()),
 	}
 	if f.version != "" {
 		options = append(options, yard.WithVersion(f.version))
@@ -207,31 +204,10 @@ func (a *app) work(ctx context.Context, c *yard.Client, f workerFlags, log *slog
 	return err
 }
 
-// probes are polls as the worker will send them, for a type that no task has.
-func (f *workerFlags) probes() []*yardv1.PollRequest {
-	one := func() *yardv1.PollRequest {
-		return &yardv1.PollRequest{MaxTasks: 1, Types: []string{probeType}, Worker: f.name()}
-	}
-	if f.weights != nil && len(f.tasklists) > 1 {
-		req := one()
-		for _, tasklist := range f.tasklists {
-			req.Tasklists = append(req.Tasklists, &yardv1.PolledTasklist{Name: tasklist, Weight: int32(f.weights[tasklist])})
-		}
-		return []*yardv1.PollRequest{req}
-	}
-	var all []*yardv1.PollRequest
-	for _, tasklist := range f.tasklists {
-		req := one()
-		req.Tasklist = tasklist
-		all = append(all, req)
-	}
-	return all
-}
-
 // probe returns an error if polls are refused, as those for a domain that does not exist: a worker would
 // ask on forever, in case it is created. It has the worker's name, so that both are one poller.
-func probe(ctx context.Context, c *yard.Client, req *yardv1.PollRequest) error {
-	tasks, err := c.Wire().Poll(ctx, req)
+func probe(ctx context.Context, c *yard.Client, tasklist, worker string) error {
+	tasks, err := c.Wire().Poll(ctx, &yardv1.PollRequest{Tasklist: tasklist, MaxTasks: 1, Types: []string{probeType}, Worker: worker})
 	if err != nil && !fault.CodeOf(err).Retryable() {
 		return err
 	}

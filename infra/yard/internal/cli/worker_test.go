@@ -140,6 +140,7 @@ func TestWorkerTakesTheTypesThatAreNamed(t *testing.T) {
 
 // One worker runs the tasks of several tasklists, and tells its commands which one each is of.
 func TestWorkerOfSeveralTasklists(t *testing.T) {
+	testkit.Slow(t, "takes a system of its own through many commands")
 	s := newShell(t)
 	stop := s.work("-t", "sms,push", "--exec", `echo "$YARD_TASKLIST"`)
 	other := s.yard("task", "submit", "-t", "fax", "send")
@@ -158,8 +159,9 @@ func TestWorkerOfSeveralTasklists(t *testing.T) {
 	}
 }
 
-// With weights one request polls all tasklists.
+// Tasklists may have weights.
 func TestWorkerOfTasklistsWithWeights(t *testing.T) {
+	testkit.Slow(t, "takes a system of its own through many commands")
 	s := newShell(t)
 	stop := s.work("-t", "sms=3,push=1", "--exec", `echo "$YARD_TASKLIST"`)
 	for _, tasklist := range []string{"push", "mail", "sms", "mail"} {
@@ -241,6 +243,7 @@ func TestWorkerProbeHarmsNoTask(t *testing.T) {
 
 // A worker that may only work needs no other right.
 func TestWorkerOnASealedCluster(t *testing.T) {
+	testkit.Slow(t, "takes a system of its own through many commands")
 	dir := t.TempDir()
 	render := []string{"auth", "render", "--out", dir, "--history-partitions", "2", "--matching-shards", "2", "--user", "operator:ann", "--user", "worker:shop:mailer", "--user", "submitter:shop:web"}
 	if _, errs, code := run(t, "", render...); code != cli.ExitOK {

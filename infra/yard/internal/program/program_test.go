@@ -158,6 +158,7 @@ func TestWhatAProgramLeavesBehindIsKilled(t *testing.T) {
 
 // A shell ends at SIGTERM at once. What it started has its time all the same, even if it holds no output of the program.
 func TestChildrenHaveTheirTimeToStop(t *testing.T) {
+	testkit.Slow(t, "waits for programs to stop")
 	dir := t.TempDir()
 	begun, asked, stopped := filepath.Join(dir, "begun"), filepath.Join(dir, "asked"), filepath.Join(dir, "stopped")
 	child := "trap 'touch " + asked + "; sleep 0.2; touch " + stopped + "; exit' TERM; touch " + begun + "; while :; do sleep 0.01; done"

@@ -24,6 +24,7 @@ import (
 // Clients submit tasks with few keys and repeat that at either frontend until they are answered; owners end tasks, and the log forgets keys that are free. In the end
 // no task counts twice, what was answered as created is stored, and each task of a key was stored when the one before had ended.
 func TestI1_NoKeyIsDoubled(t *testing.T) {
+	testkit.Slow(t, "stores thousands of tasks at random")
 	random := testkit.Seed(t)
 	for range 25 {
 		seed := random.Uint64()

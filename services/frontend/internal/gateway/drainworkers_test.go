@@ -79,12 +79,9 @@ func (r *rig) drainOne(t *testing.T, id string) *yardv1.LiveWorker {
 }
 
 // pollOfWorker sends a poll of a worker.
-func (r *rig) pollOfWorker(id string, wait time.Duration, tasklists ...*yardv1.PolledTasklist) <-chan outcome {
+func (r *rig) pollOfWorker(id string, wait time.Duration) <-chan outcome {
 	got := make(chan outcome, 2)
 	req := &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1, WaitMs: wait.Milliseconds(), WorkerId: id}
-	if len(tasklists) > 0 {
-		req.Tasklist, req.Tasklists = "", tasklists
-	}
 	r.Poll(r.call(), req, func(resp codec.Message, err error) { got <- outcome{resp, err, time.Now()} })
 	<-got
 	return got
@@ -126,7 +123,6 @@ func TestPollsOfADrainedWorkerAreHeld(t *testing.T) {
 		}
 		began := time.Now()
 		long, short, none := r.pollOfWorker(workerOne, time.Minute), r.pollOfWorker(workerOne, time.Second), r.pollOfWorker(workerOne, 0)
-		several := r.pollOfWorker(workerOne, time.Minute, &yardv1.PolledTasklist{Name: "a", Weight: 1}, &yardv1.PolledTasklist{Name: "b", Weight: 1})
 		other, nameless := r.pollOfWorker(workerTwo, time.Minute), r.pollOfWorker("", time.Minute)
 		if n := len(r.bus.sentPolls()); n != 2 {
 			t.Errorf("%d polls were sent", n)
@@ -134,7 +130,7 @@ func TestPollsOfADrainedWorkerAreHeld(t *testing.T) {
 		for _, c := range []struct {
 			got   <-chan outcome
 			after time.Duration
-		}{{none, 0}, {short, time.Second}, {long, drainedRest}, {several, drainedRest}} {
+		}{{none, 0}, {short, time.Second}, {long, drainedRest}} {
 			o := <-c.got
 			if d := drainIn(t, o); d.GetReason() != "why" {
 				t.Errorf("it says %v", d)

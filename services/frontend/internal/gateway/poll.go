@@ -26,14 +26,9 @@ func (g *Gateway) Poll(c Call, req *yardv1.PollRequest, answer Answer) {
 		answer(nil, fault.New(fault.InvalidArgument, "a poll needs a reply subject"))
 		return
 	}
-	ofOne(req)
-	partition := 0
-	if len(req.Tasklists) == 0 {
-		partition = g.pick(c.Domain, req.Tasklist)
-	}
+	partition := g.pick(c.Domain, req.Tasklist)
 	at := &poll{
-		tasklists: req.Tasklists,
-		shard:     ids.MatchingShard(c.Domain, req.Tasklist, partition, g.Partitioning.Matching),
+		shard: ids.MatchingShard(c.Domain, req.Tasklist, partition, g.Partitioning.Matching),
 		req: &rpcv1.Poll{
 			Domain: c.Domain, Tasklist: req.Tasklist, MaxTasks: req.MaxTasks, Types: req.Types, Worker: req.Worker,
 			ReplyTo: c.Reply, Json: c.JSON, AnsweredTo: g.Bus.AnsweredTo(), WaitMs: req.WaitMs,
@@ -44,16 +39,16 @@ func (g *Gateway) Poll(c Call, req *yardv1.PollRequest, answer Answer) {
 	}
 	at.drain = g.polls.drainOf(at)
 	if req.NoTasks {
-		g.tellGivenUp(at, false)
+		g.tellGivenUp(at.req, false)
 		at.empty()
 		return
 	}
-	at.places = 1 + len(req.Tasklists) + (at.req.SizeVT()+typeBytes*len(req.Types))/pollPlaceBytes
+	at.places = 1 + (at.req.SizeVT()+typeBytes*len(req.Types))/pollPlaceBytes
 	if !g.pools.polls.Take(c.Domain, at.places) {
 		answer(nil, fault.New(fault.ResourceExhausted, "too many polls wait").After(fullRetryAfter))
 		return
 	}
-	g.tellGivenUp(at, at.drain == nil)
+	g.tellGivenUp(at.req, at.drain == nil)
 	g.polls.forward(at)
 	answer(nil, nil)
 }
@@ -61,8 +56,7 @@ func (g *Gateway) Poll(c Call, req *yardv1.PollRequest, answer Answer) {
 // PollBounced tells that no one took a poll that was sent with this id.
 func (g *Gateway) PollBounced(id uint64) { g.polls.bounced(id) }
 
-// TakeAnswered reads which polls matching has answered, which it gives up to other partitions of their tasklists or to other tasklists, and
-// which tasklists want polls.
+// TakeAnswered reads which polls matching has answered, and which it gives up to other partitions of their tasklists.
 func (g *Gateway) TakeAnswered(data []byte) {
 	var m rpcv1.PollsAnswered
 	if err := m.UnmarshalVT(data); err != nil {
@@ -71,7 +65,6 @@ func (g *Gateway) TakeAnswered(data []byte) {
 	}
 	g.polls.answered(m.Ids)
 	g.polls.moved(m.Moved)
-	g.polls.wanted(m.Wanted)
 }
 
 // EpochOpened tells that a new owner of a matching shard is ready, and that those before

@@ -3,7 +3,6 @@ package gateway
 import (
 	"cmp"
 	"container/heap"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -12,8 +11,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/visits"
 )
 
 const (
@@ -52,9 +49,6 @@ type polls struct {
 	// epochs are the newest open ones by shard, 0 where none is known.
 	epochs  []uint64
 	stopped bool
-	// severals are the polls of several tasklists, by their number, which book knows.
-	severals map[uint64]*poll
-	book     *visits.Book
 }
 
 type poll struct {
@@ -67,9 +61,6 @@ type poll struct {
 	// from is the partition that gave it up, if req.Moved.
 	from  int
 	until time.Time
-	// tasklists are several that it polls, if it does; then several is not nil.
-	tasklists []*yardv1.PolledTasklist
-	several   *several
 	// ends is when it is answered here, if it is not before.
 	ends time.Time
 	// due is when a waiting one is sent again. It is not after until.
@@ -93,10 +84,7 @@ type effect struct {
 }
 
 func newPolls(g *Gateway) *polls {
-	return &polls{
-		g: g, sent: map[uint64]*poll{}, waiting: map[uint64]*poll{}, held: map[uint64]*poll{}, epochs: make([]uint64, g.Partitioning.Matching),
-		severals: map[uint64]*poll{}, book: visits.New(rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))),
-	}
+	return &polls{g: g, sent: map[uint64]*poll{}, waiting: map[uint64]*poll{}, held: map[uint64]*poll{}, epochs: make([]uint64, g.Partitioning.Matching)}
 }
 
 // forward takes a new poll and sends it to the newest owner of its shard, also if it may not wait.
@@ -105,14 +93,7 @@ func (p *polls) forward(at *poll) {
 	p.last++
 	at.number, at.ends = p.last, at.until.Add(pollOverAfter)
 	heap.Push(&p.byEnd, at)
-	var e effect
-	if now := time.Now(); len(at.tasklists) > 0 {
-		p.severals[at.number] = at
-		p.severalOf(at, now)
-		e = p.visit(at, now)
-	} else {
-		e = p.give(at, now)
-	}
+	e := p.give(at, time.Now())
 	p.mu.Unlock()
 	p.carryOut(e)
 }
@@ -144,10 +125,6 @@ func (p *polls) give(at *poll, now time.Time) effect {
 func (p *polls) rest(at *poll, now time.Time) effect {
 	p.g.metrics.pollsWithoutOwner.Add(1)
 	delete(p.sent, at.req.Id)
-	if at.several != nil {
-		p.book.Away(at.several.Poll, now)
-		return p.visit(at, now)
-	}
 	if from := p.shardOf(at, at.from); at.req.Moved && !at.req.Back && from != at.shard && p.epochs[from] != 0 {
 		at.shard, at.req.TasklistPartition, at.req.Back = from, int32(at.from), true
 		return p.give(at, now)
@@ -204,22 +181,14 @@ func (p *polls) answered(ids []uint64) {
 	}
 }
 
-// moved sends polls on that a partition of their tasklist gave up, or a tasklist of several. Who is not known was answered, or sent on, meanwhile.
+// moved sends polls on that a partition of their tasklist gave up. Who is not known was answered, or sent on, meanwhile.
 func (p *polls) moved(all []*rpcv1.MovedPoll) {
 	for _, m := range all {
 		var e effect
 		p.mu.Lock()
 		if at := p.sent[m.Id]; at != nil {
 			delete(p.sent, m.Id)
-			switch now := time.Now(); {
-			case at.several == nil:
-				e = p.move(at, int(m.TasklistPartition), now)
-			case m.Nothing:
-				e = p.visited(at, now)
-			default:
-				p.g.metrics.pollsMoved.Add(1)
-				e = p.enterOr(at, int(m.TasklistPartition), now)
-			}
+			e = p.move(at, int(m.TasklistPartition), time.Now())
 		}
 		p.mu.Unlock()
 		p.carryOut(e)
@@ -260,7 +229,6 @@ func (p *polls) opened(shard int, epoch uint64) {
 				due = append(due, at)
 			}
 		}
-		p.renew(shard)
 	}
 	for _, at := range ended {
 		p.forget(at)
@@ -271,7 +239,6 @@ func (p *polls) opened(shard int, epoch uint64) {
 		at.empty()
 	}
 	p.sendAll(due)
-	p.visitAll(p.book.Due)
 }
 
 // tick sends waiting polls again, and ends those whose time is long over.
@@ -285,21 +252,15 @@ func (p *polls) tick(now time.Time) {
 	}
 	p.mu.Unlock()
 	p.sendAll(due)
-	p.visitAll(p.book.Due)
-	var over []effect
+	var over []*poll
 	p.mu.Lock()
 	for len(p.byEnd) > 0 && now.After(p.byEnd[0].ends) { // it does not wait, or it was due
-		at := p.byEnd[0]
-		if at.several != nil && at.several.rests {
-			over = append(over, p.over(at))
-			continue
-		}
-		p.forget(at)
-		over = append(over, effect{at: at, empty: true})
+		over = append(over, p.byEnd[0])
+		p.forget(p.byEnd[0])
 	}
 	p.mu.Unlock()
-	for _, e := range over {
-		p.carryOut(e)
+	for _, at := range over {
+		at.empty()
 	}
 }
 
@@ -337,11 +298,6 @@ func (p *polls) stop() {
 	for _, at := range p.waiting {
 		all = append(all, p.end(at, unserved()))
 	}
-	for _, at := range p.severals {
-		if at.several.rests {
-			all = append(all, p.over(at))
-		}
-	}
 	for _, at := range p.held {
 		p.forget(at)
 		all = append(all, effect{at: at, empty: true})
@@ -358,10 +314,6 @@ func (p *polls) forget(at *poll) {
 	delete(p.sent, at.req.Id)
 	delete(p.waiting, at.number)
 	delete(p.held, at.number)
-	if at.several != nil {
-		p.book.Remove(at.several.Poll, time.Now())
-		delete(p.severals, at.number)
-	}
 	heap.Remove(&p.byEnd, at.place)
 }
 

@@ -31,22 +31,18 @@ func (g *Gateway) pick(domain, tasklist string) int {
 	return g.spread.balancer.Pick(balance.Tasklist{Domain: domain, Name: tasklist}, n, time.Now())
 }
 
-// tellGivenUp tells the owners of all shards what a poll of several tasklists, or of one with several partitions, says was lost: the one
-// that sent it is perhaps not the one that the poll goes to. So does one that goes nowhere.
-func (g *Gateway) tellGivenUp(at *poll, goes bool) {
-	req := at.req
-	if len(req.Unanswered) == 0 || goes && len(at.tasklists) == 0 && g.Catalog.Partitions(req.Domain, req.Tasklist) == 1 {
+// tellGivenUp tells the owners of all shards what a poll of a tasklist with several partitions says was lost: the one that sent it is
+// perhaps not the one that the poll goes to. So does a poll that goes nowhere.
+func (g *Gateway) tellGivenUp(req *rpcv1.Poll, goes bool) {
+	if len(req.Unanswered) == 0 || goes && g.Catalog.Partitions(req.Domain, req.Tasklist) == 1 {
 		return
 	}
 	data, err := (&rpcv1.GivenUp{Domain: req.Domain, Inboxes: req.Unanswered}).MarshalVT()
 	if err == nil {
 		err = g.Bus.PublishGivenUp(data)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		g.Log.Debug("tell matching of answers that were lost", "error", err) // their attempts run until their deadline
-	case len(at.tasklists) > 0:
-		req.Unanswered = nil // not with each visit
 	}
 }
 

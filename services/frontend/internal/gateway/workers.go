@@ -128,11 +128,6 @@ func (p *polls) fellSilent(workers []*rpcv1.SilentWorker) {
 			ended = append(ended, at)
 		}
 	}
-	for _, at := range p.severals {
-		if at.several.rests && gone(at) {
-			ended = append(ended, at)
-		}
-	}
 	for _, at := range ended {
 		at.drain = p.drainOf(at)
 		p.forget(at)

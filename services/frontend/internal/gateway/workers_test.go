@@ -10,7 +10,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
@@ -98,29 +97,19 @@ func TestPollsOfSilentWorkersEnd(t *testing.T) {
 			}
 			r.TakeSilent(data)
 		}
-		resting := r.atRest(t)
-		for _, at := range r.polls.severals {
-			at.req.WorkerId = "w1"
-		}
 		clear(r.polls.epochs)
-		waiting := make(chan outcome, 2)
-		req := &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1, WaitMs: 20_000, WorkerId: "worker-of-the-poll"}
-		r.Poll(r.call(), req, func(resp codec.Message, err error) { waiting <- outcome{resp, err, time.Now()} })
-		<-waiting
+		waiting := r.pollOfWorker(workerOne, 20*time.Second)
 		r.TakeSilent([]byte("no message"))
 		silent("shop", "")
-		silent("other", "w1")
-		silent("shop", "w2")
+		silent("other", workerOne)
+		silent("shop", workerTwo)
 		synctest.Wait()
-		if len(resting)+len(waiting) != 0 || r.kept() != 2 {
-			t.Fatalf("%d are answered, %d kept", len(resting)+len(waiting), r.kept())
+		if len(waiting) != 0 || r.kept() != 1 {
+			t.Fatalf("%d are answered, %d kept", len(waiting), r.kept())
 		}
-		silent("shop", "w1")
-		silent("shop", "worker-of-the-poll")
-		for _, got := range []<-chan outcome{resting, waiting} {
-			if o := <-got; o.err != nil || len(o.resp.(*yardv1.PollResponse).Tasks) != 0 {
-				t.Errorf("answered %+v", o)
-			}
+		silent("shop", workerOne)
+		if o := <-waiting; o.err != nil || len(o.resp.(*yardv1.PollResponse).Tasks) != 0 {
+			t.Errorf("answered %+v", o)
 		}
 		if r.kept() != 0 {
 			t.Errorf("%d are kept", r.kept())
@@ -128,11 +117,8 @@ func TestPollsOfSilentWorkersEnd(t *testing.T) {
 		for m := range rigShards {
 			r.EpochOpened(m, rigEpoch)
 		}
-		<-r.poll(time.Minute)
-		for _, at := range r.polls.sent {
-			at.req.WorkerId = "w1"
-		}
-		silent("shop", "w1")
+		r.pollOfWorker(workerOne, time.Minute)
+		silent("shop", workerOne)
 		if r.kept() != 1 {
 			t.Errorf("%d are kept of those that matching has", r.kept())
 		}

@@ -45,8 +45,6 @@ const (
 	AttemptsMax = 10_000
 	// DeliveriesMax bounds the cap on grants of a task.
 	DeliveriesMax = 100_000
-	// PinnedForMax bounds for how long a worker may try again in place.
-	PinnedForMax = time.Hour
 	// ErrorTypesMax bounds the error types of a list in a retry policy.
 	ErrorTypesMax = 16
 	// IntervalMax bounds the first wait between two attempts.
@@ -67,8 +65,6 @@ const (
 	InboxBytesMax     = 256
 	// PollTypesMax bounds the types that a poll may name.
 	PollTypesMax = 100
-	// PollTasklistsMax is how many tasklists one poll may name, PollWeightMax the largest weight of one.
-	PollTasklistsMax, PollWeightMax = 16, 1000
 	// ListMax bounds the entries of one list answer, ListDefault the tasks where a list
 	// says nothing.
 	ListMax, ListDefault = 1000, 100

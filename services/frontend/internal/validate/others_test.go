@@ -1,7 +1,6 @@
 package validate
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -60,40 +59,7 @@ func TestPollRefuses(t *testing.T) {
 		"an id with dots": {func(r *yardv1.PollRequest) { r.WorkerId = "aZ09-_.aZ09-_aZ09" }, "/worker_id"},
 		"many inboxes":    {func(r *yardv1.PollRequest) { r.Unanswered = make([]string, 17) }, "/unanswered"},
 		"long inbox":      {func(r *yardv1.PollRequest) { r.Unanswered = []string{"a", strings.Repeat("i", 257)} }, "/unanswered/1"},
-		"both":            {func(r *yardv1.PollRequest) { r.Tasklists = []*yardv1.PolledTasklist{{Name: "a"}} }, "/tasklists"},
 	})
-}
-
-func TestAPollOfSeveralTasklistsRefuses(t *testing.T) {
-	several := func() *yardv1.PollRequest {
-		all := make([]*yardv1.PolledTasklist, PollTasklistsMax)
-		for i := range all {
-			all[i] = &yardv1.PolledTasklist{Name: fmt.Sprint("l", i), Weight: int32(i % 3)}
-		}
-		all[1].Weight = PollWeightMax
-		return &yardv1.PollRequest{Tasklists: all, MaxTasks: 1}
-	}
-	refusals(t, several, func(r *yardv1.PollRequest) error { return Poll(r, "") }, map[string]row[*yardv1.PollRequest]{
-		"many": {func(r *yardv1.PollRequest) {
-			r.Tasklists = append(r.Tasklists, &yardv1.PolledTasklist{Name: "more"})
-		}, "/tasklists"},
-		"twice":      {func(r *yardv1.PollRequest) { r.Tasklists[5].Name = "l3" }, "/tasklists/5/name"},
-		"bad name":   {func(r *yardv1.PollRequest) { r.Tasklists[5].Name = "*" }, "/tasklists/5/name"},
-		"no name":    {func(r *yardv1.PollRequest) { r.Tasklists[5].Name = "" }, "/tasklists/5/name"},
-		"missing":    {func(r *yardv1.PollRequest) { r.Tasklists[5] = nil }, "/tasklists/5"},
-		"negative":   {func(r *yardv1.PollRequest) { r.Tasklists[5].Weight = -1 }, "/tasklists/5/weight"},
-		"too heavy":  {func(r *yardv1.PollRequest) { r.Tasklists[5].Weight = 1001 }, "/tasklists/5/weight"},
-		"no tasks":   {func(r *yardv1.PollRequest) { r.MaxTasks = 0 }, "/max_tasks"},
-		"a tasklist": {func(r *yardv1.PollRequest) { r.Tasklist = "l0" }, "/tasklists"},
-	})
-	err := Poll(several(), "l0")
-	if f := fault.From(err); f == nil || f.Code != fault.InvalidArgument || f.Path != "/tasklists" || !strings.Contains(f.Message, "permissions") {
-		t.Errorf("to a subject that names a tasklist: %v", err)
-	}
-	req := several()
-	if err := Poll(req, ""); err != nil || req.Tasklists[0].Weight != 1 || req.Tasklists[2].Weight != 2 {
-		t.Errorf("weights %v, %v", req.Tasklists, err)
-	}
 }
 
 func TestCompleteRefuses(t *testing.T) {
@@ -131,22 +97,6 @@ func TestFailRefuses(t *testing.T) {
 			"long delay":     {func(r *yardv1.FailRequest) { r.Tasks[0].DelayMs = 2_592_000_001 }, "/tasks/0/delay_ms"},
 			"not started with delay": {
 				func(r *yardv1.FailRequest) { r.Tasks[0].NotStarted = true }, "/tasks/0/not_started",
-			},
-			"last and keep": {
-				func(r *yardv1.FailRequest) {
-					r.Tasks[0].Keep, r.Tasks[0].NonRetryable, r.Tasks[0].DelayMs = true, true, 0
-				}, "/tasks/0/keep",
-			},
-			"not started and keep": {
-				func(r *yardv1.FailRequest) {
-					r.Tasks[0].Keep, r.Tasks[0].NotStarted, r.Tasks[0].DelayMs = true, true, 0
-				}, "/tasks/0/keep",
-			},
-			"snooze and keep": {
-				func(r *yardv1.FailRequest) { r.Tasks[0].Keep, r.Tasks[0].Snooze = true, true }, "/tasks/0/keep",
-			},
-			"fewer failures than none": {
-				func(r *yardv1.FailRequest) { r.Tasks[0].Failures = -1 }, "/tasks/0/failures",
 			},
 			"snooze without delay": {
 				func(r *yardv1.FailRequest) { r.Tasks[0].Snooze, r.Tasks[0].DelayMs = true, 0 }, "/tasks/0/delay_ms",

@@ -32,6 +32,7 @@ func member(name batch.Name, p int, state taskstate.State) *taskstate.Task {
 // TestAMemberIsKnownAfterItIsForgotten: an owner that takes over later than its domain keeps finished tasks does not end it, and count it, once more.
 func TestAMemberIsKnownAfterItIsForgotten(t *testing.T) {
 	t.Parallel()
+	testkit.Slow(t, "stores much, or waits for the server")
 	owner, _ := archivePorts(t)
 	name := batch.Name{Domain: porttest.BriefDomain, ID: "b", Made: 1}
 	var all []*taskstate.Task
@@ -88,6 +89,7 @@ func (u unsure) File(ctx context.Context, tasks []*taskstate.Task, last uint64) 
 // TestEndsAreCountedAsTheyAreFiled: owners that replace each other, and file the same tasks at the same time, some of whose answers are lost, count each once.
 func TestEndsAreCountedAsTheyAreFiled(t *testing.T) {
 	t.Parallel()
+	testkit.Slow(t, "stores much, or waits for the server")
 	owner, _ := archivePorts(t)
 	seed := testkit.Seed(t)
 	var names []batch.Name

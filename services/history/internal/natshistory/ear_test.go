@@ -19,6 +19,7 @@ import (
 // TestAnEarHearsWhoFallsSilent, of the domains that it knows, and says so to those who have its polls, again for a while.
 func TestAnEarHearsWhoFallsSilent(t *testing.T) {
 	t.Parallel()
+	testkit.Slow(t, "stores much, or waits for the server")
 	server := natskit.Run(t)
 	mouth, hears, worker := server.Connect(t), server.Connect(t), server.Connect(t)
 	said := make(chan *nats.Msg, 64)

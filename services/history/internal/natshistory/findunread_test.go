@@ -14,11 +14,13 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // R18: a search costs what its lanes have not read, and one that would read without end
 // says that it was given up. Lanes that were never used, or not recently, count as read.
 func TestUnreadIsBounded(t *testing.T) {
+	testkit.Slow(t, "stores much, or waits for the server")
 	owner, reader := archivePorts(t)
 	store := func(subject string, data []byte) uint64 {
 		t.Helper()
@@ -173,6 +175,7 @@ func TestI1_WhatWasStoredAtTheLastMomentIsFoundUnread(t *testing.T) {
 
 // What one search reads in vain is not held against another one, whose lanes have read that.
 func TestASearchIsTooLongByItsOwnLanesAlone(t *testing.T) {
+	testkit.Slow(t, "stores much, or waits for the server")
 	owner, reader := archivePorts(t)
 	store := func(lane ids.Lane, data []byte) uint64 {
 		t.Helper()

@@ -15,6 +15,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/porttest"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // setUp changes how the archive's stream is set up, as an operator may.
@@ -109,6 +110,7 @@ func TestARefusedTaskIsToldFromTheOthers(t *testing.T) {
 
 // What the stream refuses of any task is no task's fault, and passes when it is mended.
 func TestWhatTheStreamRefusesOfAllPasses(t *testing.T) {
+	testkit.Slow(t, "stores much, or waits for the server")
 	for what, change := range map[string]func(*jetstream.StreamConfig){
 		"sealed":    func(c *jetstream.StreamConfig) { c.Sealed = true },
 		"full":      func(c *jetstream.StreamConfig) { c.MaxMsgs = 1 },

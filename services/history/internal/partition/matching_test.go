@@ -15,6 +15,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // batch appends a message of shard 0.
@@ -133,6 +134,7 @@ func TestR41UndeliveredGrantsAreToldAndBurnNothing(t *testing.T) {
 
 // TestR39BookingsOfManyAttemptsFitIntoPages: 30,000 attempts of one limit, which are more than a message holds.
 func TestR39BookingsOfManyAttemptsFitIntoPages(t *testing.T) {
+	testkit.Slow(t, "stores many pages")
 	synctest.Test(t, func(t *testing.T) {
 		s := newShell(t)
 		d := s.deps("a")

@@ -210,7 +210,7 @@ func (o *Owner) List(ctx context.Context, req *rpcv1.ListTasksRequest) (*rpcv1.L
 	if err != nil {
 		return nil, err
 	}
-	end := "" // it has not told all that is older
+	end := "" // it has not listed all that is older
 	if len(all) == limit {
 		end = all[limit-1].TaskId
 	}

@@ -101,7 +101,7 @@ func (a *answered) giveUp(all []match.Move) map[string]*givenUp {
 			by[one.to] = g
 		}
 		g.numbers = append(g.numbers, m.Poll)
-		g.polls = append(g.polls, &rpcv1.MovedPoll{Id: one.id, TasklistPartition: int32(m.Partition), Nothing: m.Nothing})
+		g.polls = append(g.polls, &rpcv1.MovedPoll{Id: one.id, TasklistPartition: int32(m.Partition)})
 	}
 	return by
 }
@@ -170,16 +170,10 @@ func (p *Port) Branches(all []match.Branch) {
 
 func branchOf(b *match.Branch) *rpcv1.Branch {
 	m := &rpcv1.Branch{Domain: b.Domain, Tasklist: b.Name, TasklistPartition: int32(b.Partition), Present: b.Present}
-	m.Wanted = wantedOf(b.Wanted)
-	return m
-}
-
-func wantedOf(all []match.Wanted) []*rpcv1.Wanted {
-	out := make([]*rpcv1.Wanted, len(all))
-	for i, w := range all {
-		out[i] = &rpcv1.Wanted{Type: w.Type, Priority: int32(w.Priority), ReadyAtUs: w.ReadyAt, Limited: w.Limited, Triggers: int64(w.Triggers)}
+	for _, w := range b.Wanted {
+		m.Wanted = append(m.Wanted, &rpcv1.Wanted{Type: w.Type, Priority: int32(w.Priority), ReadyAtUs: w.ReadyAt, Limited: w.Limited, Triggers: int64(w.Triggers)})
 	}
-	return out
+	return m
 }
 
 // branches reads what partitions of tasklists tell their parents.
@@ -203,29 +197,6 @@ func (p *Port) branches(s *shard.Shard, m *nats.Msg) {
 		all = append(all, b)
 	}
 	s.Put(func(in *match.Inputs) { in.Branches = append(in.Branches, all...) })
-}
-
-// wantsMax is how many tasklists one message tells of.
-const wantsMax = 64
-
-// PollsWanted implements shard.Outbox: one message to each frontend.
-func (p *Port) PollsWanted(all []match.PollsWanted) {
-	by := map[string]*rpcv1.PollsAnswered{}
-	for i := range all {
-		to := all[i].Frontend
-		if by[to] == nil {
-			by[to] = &rpcv1.PollsAnswered{}
-		}
-		m := by[to]
-		m.Wanted = append(m.Wanted, &rpcv1.PollsWanted{Domain: all[i].Domain, Tasklist: all[i].Tasklist, Wanted: wantedOf(all[i].Wanted)})
-		if len(m.Wanted) == wantsMax {
-			p.hint(to, m)
-			delete(by, to)
-		}
-	}
-	for _, to := range slices.Sorted(maps.Keys(by)) {
-		p.hint(to, by[to])
-	}
 }
 
 // loadsMax is how many partitions one message tells of.

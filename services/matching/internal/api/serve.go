@@ -155,9 +155,6 @@ func (p *Port) poll(s *shard.Shard, m *nats.Msg) {
 		Domain: req.Domain, Tasklist: req.Tasklist, Partition: int(req.TasklistPartition), Moved: req.Moved, Back: req.Back, Max: int(req.MaxTasks), Types: req.Types,
 		Worker: req.Worker, WorkerID: req.WorkerId, Version: req.WorkerVersion, ReplyTo: req.ReplyTo, JSON: req.Json, For: time.Duration(req.WaitMs) * time.Millisecond,
 	}
-	if req.Visit {
-		poll.Visit = req.AnsweredTo
-	}
 	for _, inbox := range req.Unanswered {
 		if p.Replies.Asker(req.Domain, inbox) {
 			poll.Unanswered = append(poll.Unanswered, inbox)

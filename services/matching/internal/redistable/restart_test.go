@@ -175,6 +175,7 @@ func (s *snapshots) Forget() {
 // core/match, whose tables forget all, holds for snapshots too.
 func TestI8_R32_AnySnapshotIsAsGoodAsNone(t *testing.T) {
 	t.Parallel()
+	testkit.Slow(t, "runs the suite of tables once more, or many times")
 	s, server := run(t, "--save", "")
 	old := &snapshots{store: s, server: server, random: testkit.Seed(t)}
 	tabletest.ExerciseRandomly(t, old)

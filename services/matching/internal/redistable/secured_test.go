@@ -87,6 +87,7 @@ func (s *secured) looks(client redis.UniversalClient) {
 // allows; the whole of that is used.
 func TestTablesWithTLSAsAUserOfItsOwn(t *testing.T) {
 	t.Parallel()
+	testkit.Slow(t, "runs the suite of tables once more, or many times")
 	r := testkit.RunRedis(t)
 	s := secure(t, r)
 	c := testkit.NewCertificates(t, t.TempDir())

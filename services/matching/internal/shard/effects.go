@@ -55,7 +55,6 @@ func (s *Shard) carryOut(fx *match.Effects) {
 	}
 	s.Outbox.Branches(fx.Branches)
 	s.Outbox.Loads(fx.Loads)
-	s.Outbox.PollsWanted(fx.PollsWanted)
 	for _, a := range fx.Acks {
 		s.Outbox.Ack(a)
 	}

@@ -36,8 +36,6 @@ type Outbox interface {
 	Branches(all []match.Branch)
 	// Loads tells frontends what waits in partitions of tasklists; it may be lost.
 	Loads(all []match.Load)
-	// PollsWanted has frontends send polls; it may be lost.
-	PollsWanted(all []match.PollsWanted)
 	// Ack says what became of a message of the hint stream.
 	Ack(a match.Ack)
 }

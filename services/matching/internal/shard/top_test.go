@@ -93,13 +93,6 @@ func (w *world) Branches(all []match.Branch) {
 	}
 }
 
-// PollsWanted implements Outbox.
-func (w *world) PollsWanted(all []match.PollsWanted) {
-	if len(all) > 0 {
-		w.note("polls wanted %d", len(all))
-	}
-}
-
 // Loads implements Outbox.
 func (w *world) Loads(all []match.Load) {
 	if len(all) > 0 {

@@ -47,6 +47,7 @@ func TestFiresWholeOnTimeAndOnce(t *testing.T) {
 
 func TestI10_KilledInTheMiddleEachFiresOnce(t *testing.T) {
 	t.Parallel()
+	testkit.Slow(t, "waits for tasks to be due, or for answers that do not come")
 	w := newWorld(t)
 	var want []*logv1.Record
 	dueAt := time.Now().Add(-time.Second)
@@ -69,6 +70,7 @@ func TestI10_KilledInTheMiddleEachFiresOnce(t *testing.T) {
 
 func TestI10_TwoOwnersAtOnceEachFiresOnce(t *testing.T) {
 	t.Parallel()
+	testkit.Slow(t, "waits for tasks to be due, or for answers that do not come")
 	w := newWorld(t)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -128,6 +130,7 @@ func TestI10_ASecondCopyOfAStayIsVoid(t *testing.T) {
 
 func TestPurgeStopsAtHistorysCheckpointAndAtTheNewestMessage(t *testing.T) {
 	t.Parallel()
+	testkit.Slow(t, "waits for tasks to be due, or for answers that do not come")
 	w := newWorld(t)
 	r := w.own(func(d *firing.Deps) { d.Config.PurgeEvery = 10 * time.Millisecond })
 	start := time.Now().Add(-10 * time.Minute)
@@ -178,6 +181,7 @@ func TestABucketWithAWaitingTaskIsKept(t *testing.T) {
 
 func TestNATSRestarts(t *testing.T) {
 	t.Parallel()
+	testkit.Slow(t, "waits for tasks to be due, or for answers that do not come")
 	w := newWorld(t)
 	r := w.own(smallChunks)
 	far := w.park(3, time.Now().Add(time.Hour))

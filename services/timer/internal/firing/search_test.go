@@ -136,6 +136,7 @@ func TestI14_SearchesGoOneAfterTheOther(t *testing.T) {
 // TestASearchThatTakesLongGoesOnFromItsEnd: it hands out something, however slow the store is, and where it stops the next one goes on.
 func TestASearchThatTakesLongGoesOnFromItsEnd(t *testing.T) {
 	t.Parallel()
+	testkit.Slow(t, "waits for tasks to be due, or for answers that do not come")
 	w := newWorld(t)
 	r := w.own(func(d *firing.Deps) { d.Store = slowStore{d.Store} })
 	const tasks = 2500

@@ -7,6 +7,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // heap is what the heap holds, in MB.
@@ -20,6 +21,7 @@ func heap() float64 {
 // TestFailuresOfLongStandingAreBounded: 400 tasks fail 300 times each, and each time with
 // another message of 4 KB.
 func TestFailuresOfLongStandingAreBounded(t *testing.T) {
+	testkit.Slow(t, "reads tens of thousands of tasks")
 	r, now := readyTasks(0)
 	fx := new(Effects)
 	before := heap()
@@ -56,6 +58,7 @@ func TestFailuresOfLongStandingAreBounded(t *testing.T) {
 // TestATakeoverHoldsWhatIsActive: of the tasks behind the floor that the archive has, only the
 // latest are kept.
 func TestATakeoverHoldsWhatIsActive(t *testing.T) {
+	testkit.Slow(t, "reads tens of thousands of tasks")
 	const messages, each = 1500, 100
 	end := Levels{Events: 3 * messages}
 	end.Lanes[3] = 3 * messages

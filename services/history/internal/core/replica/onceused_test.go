@@ -7,10 +7,12 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestOnceUsedTasklistsAreForgotten: R9. A tenant names a new tasklist for each of its tasks.
 func TestOnceUsedTasklistsAreForgotten(t *testing.T) {
+	testkit.Slow(t, "reads tens of thousands of tasks")
 	const start = 1_700_000_000_000
 	now, fx := Now{MS: start}, new(Effects)
 	r := New(Config{Shards: 1, WindowTasks: 100, WindowBytes: 1 << 20, CheckpointEveryMS: 500, PurgeEveryMS: 10_000, CarryRecords: 1000, CarryBytes: 1 << 20}, Checkpoint{}, 0)

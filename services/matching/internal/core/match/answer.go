@@ -73,7 +73,7 @@ func (s *Shard) finishPolls() {
 		case p.answered || p.pending > 0:
 		case len(p.granted) > 0 || s.drain.on:
 			s.answer(p)
-		case p.until > s.now.Mono || p.visit != "" && p.until+pollGrace > s.now.Mono:
+		case p.until > s.now.Mono:
 			s.waitOn(p)
 		case p.rounds < wastedRounds: // a last look at the table, then it ends
 			p.rounds++
@@ -93,9 +93,6 @@ func (s *Shard) waitOn(p *poll) {
 	p.list.queue.add(p)
 	s.mark(p.list)
 	s.offer(p.list)
-	if p.visit != "" {
-		s.polls.look(p, s.now.Mono)
-	}
 }
 
 // expirePolls looks at the polls whose time is over, or that have waited for more than
@@ -112,7 +109,7 @@ func (s *Shard) expirePolls() {
 
 // expire looks at a poll: one without a grant, when its time is over.
 func (s *Shard) expire(p *poll) {
-	if s.leaves(p) || s.moveUp(p) {
+	if s.moveUp(p) {
 		return
 	}
 	now, enough := s.now.Mono, p.firstGrant+answerAfter
@@ -149,7 +146,6 @@ func (s *Shard) mayStillGet(p *poll) bool {
 // reconsider has the polls looked at that waited for a last look at the table.
 func (s *Shard) reconsider(l *list) {
 	for _, p := range l.overdue {
-		p.overdue = false
 		if !p.answered {
 			s.polls.look(p, s.now.Mono)
 		}

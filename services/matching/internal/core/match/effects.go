@@ -34,8 +34,6 @@ type Effects struct {
 	Branches []Branch
 	// Loads go to frontends; they may be lost.
 	Loads []Load
-	// PollsWanted go to frontends; they may be lost.
-	PollsWanted []PollsWanted
 	// Acks say what became of messages of the hint stream.
 	Acks []Ack
 	// Traced are tasks with a trace context of which something is to be shown.

@@ -167,7 +167,7 @@ func (w *world) checkFree() {
 func TestI8_FaultsLeakNoSlotAndOverbookNone(t *testing.T) {
 	want, all, kinds := *faultsFlag, faults{}, map[string]bool{}
 	if testkit.Quick() {
-		want = min(want, 600)
+		want = min(want, 200)
 	}
 	seeds, granted, booked, freed := uint64(0), 0, 0, 0
 	for seed := uint64(1000); all.sum() < want && !t.Failed(); seed++ {

@@ -38,13 +38,11 @@ const (
 	movedFor = repeatWithin
 )
 
-// Move is a poll that is given up to its frontend, to be sent to another partition of its tasklist, or to another tasklist.
+// Move is a poll that is given up to its frontend, to be sent to another partition of its tasklist.
 type Move struct {
 	// Poll is the poll's ID.
 	Poll      uint64
 	Partition int
-	// Nothing: it is a visit that found nothing, and goes wherever its frontend sends it.
-	Nothing bool
 }
 
 // Branch is what a partition other than the first tells its parent.
@@ -108,16 +106,12 @@ type below struct {
 
 // movable tells whether a poll may go to another partition: it waits for nothing that is under way.
 func (p *poll) movable(now time.Duration) bool {
-	return p.line != nil && p.pending == 0 && len(p.granted) == 0 && (now < p.until || p.visit != "")
+	return p.line != nil && p.pending == 0 && len(p.granted) == 0 && now < p.until
 }
 
-// watchMove has a new poll of a partition below another looked at, in this turn already, and a visit.
+// watchMove has a new poll of a partition below another looked at, in this turn already.
 func (s *Shard) watchMove(p *poll) {
-	switch {
-	case p.visit != "":
-		p.list.visited(p.visit)
-		s.polls.look(p, s.now.Mono)
-	case p.list.Partition > 0 && p.id != 0:
+	if p.list.Partition > 0 && p.id != 0 {
 		s.polls.look(p, min(p.until, s.now.Mono))
 	}
 	s.offer(p.list)
@@ -150,7 +144,7 @@ func (s *Shard) moveUp(p *poll) bool {
 		return true
 	}
 	s.fx.Counts.PollsUp++
-	s.giveUp(p, Move{Poll: p.id, Partition: ids.ParentPartition(l.Partition)}, table.Column{})
+	s.move(p, ids.ParentPartition(l.Partition), table.Column{})
 	return true
 }
 
@@ -180,11 +174,11 @@ func (l *list) asksFor(p *poll) bool {
 	})
 }
 
-// giveUp gives a poll up to its frontend, which sends it elsewhere: to a partition below for triggers of a column.
-func (s *Shard) giveUp(p *poll, m Move, wanted table.Column) {
+// move gives a poll up to its frontend, which sends it to another partition: to one below for triggers of a column.
+func (s *Shard) move(p *poll, to int, wanted table.Column) {
 	s.end(p)
-	s.fx.Moves = append(s.fx.Moves, m)
-	s.moved = append(s.moved, movedPoll{p, s.now.Mono, m.Partition, wanted})
+	s.fx.Moves = append(s.fx.Moves, Move{Poll: p.id, Partition: to})
+	s.moved = append(s.moved, movedPoll{p, s.now.Mono, to, wanted})
 }
 
 // movedPoll is a poll that was given up.
@@ -303,7 +297,7 @@ func (s *Shard) passDown(l *list) {
 			}
 			w.Triggers -= p.max
 			s.fx.Counts.PollsDown++
-			s.giveUp(p, Move{Poll: p.id, Partition: w.to}, w.Column)
+			s.move(p, w.to, w.Column)
 			if w.Limited {
 				break
 			}

@@ -13,8 +13,6 @@ type spreading struct {
 	// mute tells whether no frontend takes a poll that is given up. moves counts those that one took.
 	mute  func(inbox string) bool
 	moves int
-	// fronts are the frontends of polls of several tasklists.
-	fronts map[string]*front
 }
 
 // partsOf is how many partitions a tasklist has.
@@ -46,19 +44,13 @@ func (o *owner) move(m Move) {
 			return
 		}
 		delete(o.live, inbox)
-		f, several := w.several(inbox)
-		if (several == nil || seen.poll.Visit == "") && m.Nothing {
-			w.t.Fatalf("poll %q is no visit", inbox)
-		}
-		if m.Nothing {
-			w.after(w.delay(), func() { f.nothing(several) })
-			return
-		}
 		w.moves++
 		p := seen.poll
 		w.after(w.delay(), func() {
 			p.Partition, p.Moved, p.For = m.Partition, true, seen.until-w.now
-			w.sendAgain(inbox, p)
+			if w.poll(inbox, p) {
+				w.polls[inbox].answered, w.polls[inbox].again = seen.answered, seen.again
+			}
 		})
 		return
 	}

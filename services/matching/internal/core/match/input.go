@@ -181,9 +181,7 @@ type Poll struct {
 	Moved     bool
 	// Back: no one serves where it was to go; it is to stay for a while.
 	Back bool
-	// Visit is the frontend where it waits, if it is of several tasklists: it is given up at once where nothing can be had. Empty = it is not.
-	Visit string
-	Max   int
+	Max  int
 	// Types that it accepts; empty = all.
 	Types []string
 	// Worker and Version are for people.

@@ -106,10 +106,10 @@ func (l *list) readAhead() int {
 	return all
 }
 
-// hasAhead tells whether some of them are of certain types.
-func (l *list) hasAhead(types []string) bool {
+// hasAhead tells whether some of them are of a type that a poll accepts.
+func (l *list) hasAhead(p *poll) bool {
 	for typ := range l.ahead {
-		if accepts(types, typ) {
+		if p.accepts(typ) {
 			return true
 		}
 	}

@@ -48,9 +48,6 @@ type list struct {
 	idleSince time.Duration
 	idle      bool
 	tree
-	// interests are the frontends whose visits found nothing, callAt is when they may be notified again.
-	interests []*interest
-	callAt    time.Duration
 }
 
 // list finds or makes a tasklist, and opens its domain where that is new.
@@ -130,32 +127,20 @@ func (l *list) weigh(bytes, tasks int) {
 	}
 }
 
-// starving tells whether a poll waits, here or at a frontend, for which the table holds nothing that could be
+// starving tells whether a poll waits for which the table holds nothing that could be
 // had: what it waits for may have been lost. full: it holds something, for which there is no slot, or some
 // is read ahead, or on its way into the table.
 func (l *list) starving() (starves, full bool) {
 	if l.domain.down {
-		return l.queue.n+len(l.interests) > 0, false // whatever the table holds
+		return l.queue.n > 0, false // whatever the table holds
 	}
 	for _, line := range l.queue.lines {
-		if starves, full = l.lacks(line.first.types); starves {
-			return starves, full
-		}
-	}
-	for _, one := range l.interests {
-		if starves, full = l.lacks(one.types); starves {
-			return starves, full
+		p := line.first
+		if len(l.index.CandidatesOf(p.types, 1, l.short)) == 0 {
+			return true, l.putting > 0 || l.hasAhead(p) || l.index.Holds(p.types)
 		}
 	}
 	return false, false
-}
-
-// lacks is starving, for polls of some types.
-func (l *list) lacks(types []string) (starves, full bool) {
-	if len(l.index.CandidatesOf(types, 1, l.short)) > 0 {
-		return false, false
-	}
-	return true, l.putting > 0 || l.hasAhead(types) || l.index.Holds(types)
 }
 
 // present is types of which triggers are in the table, or were read ahead of it, and will be had in time.
@@ -191,7 +176,7 @@ func (s *Shard) complain(l *list) {
 
 // unused tells whether nothing is known of a tasklist, and no one has asked for it for so long.
 func (l *list) unused(now, after time.Duration) bool {
-	busy := l.kept || l.alive > 0 || l.undecided > 0 || len(l.ahead) > 0 || l.waits > 0 || !l.index.Empty() || l.dirty || l.asking || l.putting > 0 || len(l.below) > 0 || len(l.interests) > 0 || l.news || l.passes || len(l.domain.held) > 0
+	busy := l.kept || l.alive > 0 || l.undecided > 0 || len(l.ahead) > 0 || l.waits > 0 || !l.index.Empty() || l.dirty || l.asking || l.putting > 0 || len(l.below) > 0 || l.news || l.passes || len(l.domain.held) > 0
 	switch {
 	case busy:
 		l.idle = false

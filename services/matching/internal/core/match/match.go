@@ -130,10 +130,8 @@ type Shard struct {
 	asks    asks
 	answers answers
 	doubles doubles
-	// interests are the frontends whose visits found nothing.
-	interests interests
-	start     start
-	drain     drain
+	start   start
+	drain   drain
 	// calls counts the calls to the tables, counted the counts of limits that count per group, ahead the triggers read ahead.
 	calls   uint64
 	counted uint64
@@ -296,7 +294,7 @@ func (fx *Effects) reset() {
 	*fx = Effects{
 		Answers: fx.Answers[:0], Refusals: fx.Refusals[:0], Moves: fx.Moves[:0], Batches: fx.Batches[:0], Calls: fx.Calls[:0],
 		Opens: fx.Opens[:0], Drops: fx.Drops[:0], Asks: fx.Asks[:0], Freed: fx.Freed[:0], Restore: fx.Restore[:0],
-		Hungry: fx.Hungry[:0], Branches: fx.Branches[:0], Loads: fx.Loads[:0], PollsWanted: fx.PollsWanted[:0], Acks: fx.Acks[:0], Traced: fx.Traced[:0], Decided: fx.Decided[:0],
+		Hungry: fx.Hungry[:0], Branches: fx.Branches[:0], Loads: fx.Loads[:0], Acks: fx.Acks[:0], Traced: fx.Traced[:0], Decided: fx.Decided[:0],
 	}
 }
 

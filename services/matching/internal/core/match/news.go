@@ -9,9 +9,9 @@ import (
 
 // What partitions of a tasklist tell: their parents what polls are wanted for, and frontends what waits.
 
-// tellUp has the parent of a partition hear news soon, or the frontends of a first one.
+// tellUp has the parent of a partition hear news soon.
 func (s *Shard) tellUp(l *list) {
-	if (l.Partition > 0 || len(l.interests) > 0) && !l.news {
+	if l.Partition > 0 && !l.news {
 		l.news = true
 		s.news = append(s.news, l)
 	}
@@ -26,12 +26,6 @@ func (s *Shard) tellParents() {
 			continue
 		}
 		l.news = false
-		if l.Partition == 0 {
-			if l.news = s.callPolls(l); l.news {
-				rest = append(rest, l)
-			}
-			continue
-		}
 		if b := s.branch(l); len(b.Wanted) > 0 || l.wanted || len(b.Present) > 0 && s.now.Mono-l.saidAt >= newsAgain {
 			l.wanted, l.saidAt, l.said = len(b.Wanted) > 0, s.now.Mono, b.triggers()
 			s.fx.Branches = append(s.fx.Branches, b)
@@ -41,13 +35,10 @@ func (s *Shard) tellParents() {
 	s.news = rest
 }
 
-// newsAt is when a partition may tell its parent again, or the frontends.
+// newsAt is when a partition may tell its parent again.
 func (l *list) newsAt() time.Duration {
 	if l.saidAt == 0 {
 		return 0
-	}
-	if l.Partition == 0 {
-		return max(l.saidAt+callEvery, l.callAt)
 	}
 	if l.said >= newsMany {
 		return l.saidAt + newsManyEvery
@@ -98,7 +89,6 @@ func (s *Shard) branch(l *list) Branch {
 // lacks tells whether what is of a column lacks a slot just now, or is not to be had.
 func (s *Shard) lacks(l *list, at table.Column) bool {
 	if l.unknownGroups(at) || l.blocked(at) {
-		s.standIn(l, at)
 		return true
 	}
 	lim := l.path(at.Type).groupOf(at, (*limit).taken)

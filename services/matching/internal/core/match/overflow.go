@@ -186,11 +186,10 @@ func (s *Shard) acts(l *limit, on *list, typ string, readyAt int64) bool {
 	return s.longAgo(l, readyAt) && on.path(typ).paused() == nil && on.polledFor(typ)
 }
 
-// polledFor tells whether a poll waits for a type, here or at a frontend. One of a tasklist with several partitions may wait in any of them.
+// polledFor tells whether a poll waits for a type here. One of a tasklist with several partitions may wait in any of them.
 func (l *list) polledFor(typ string) bool {
 	return l.spread || l.queue.takes(typ) ||
-		slices.ContainsFunc(l.queue.lines, func(line *pollLine) bool { return line.first.accepts(typ) }) ||
-		slices.ContainsFunc(l.interests, func(o *interest) bool { return accepts(o.types, typ) })
+		slices.ContainsFunc(l.queue.lines, func(line *pollLine) bool { return line.first.accepts(typ) })
 }
 
 // longAgo tells whether a trigger that is ready since an instant, Unix µs, has waited for long enough. Where groups take turns it may be younger.

@@ -9,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // overflowAfter is when the policies of the tests act.
@@ -226,6 +227,7 @@ func TestOnlyWhatAPollWaitsForIsRejected(t *testing.T) {
 
 // TestAPauseHoldsWhatWasToBeRejected: what waits on, by history's word, is of a group that was paused meanwhile. It starts no sooner than others of it.
 func TestAPauseHoldsWhatWasToBeRejected(t *testing.T) {
+	testkit.Slow(t, "pairs tens of thousands of tasks")
 	for at := overflowAfter - 20*ms; at < overflowAfter+1200*ms; at += 2 * ms {
 		w, o := begun(t, 2)
 		w.ends, w.policies["d/a"] = false, RejectNewest
@@ -320,6 +322,7 @@ func TestARoundThatTookLongIsVoid(t *testing.T) {
 
 // TestAQuestionIsBounded: many groups have many attempts each, and each group is asked about, though not all at once.
 func TestAQuestionIsBounded(t *testing.T) {
+	testkit.Slow(t, "pairs tens of thousands of tasks")
 	w, o := begun(t, 1)
 	w.ends, w.policies["d/a*"] = false, CancelOldest
 	const groups, each = 40, overflowMax / 2

@@ -200,19 +200,17 @@ func TestWhoWaitsForALimit(t *testing.T) {
 	}
 }
 
-// TestWhoIsPolledFor: by polls here, also by one that stays, by one of a frontend, and perhaps by one in another partition.
+// TestWhoIsPolledFor: by polls here, also by one that stays, and perhaps by one in another partition.
 func TestWhoIsPolledFor(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(l *list)
 		want   bool
 	}{
-		"no poll":           {func(*list) {}, false},
-		"a poll":            {func(l *list) { l.queue.add(&poll{id: 1, types: []string{"a"}, key: "a"}) }, true},
-		"for another type":  {func(l *list) { l.queue.add(&poll{id: 1, types: []string{"b"}, key: "b"}) }, false},
-		"one that stays":    {func(l *list) { l.queue.add(&poll{types: []string{"a"}, key: "a"}) }, true},
-		"at a frontend":     {func(l *list) { l.interests = []*interest{{types: []string{"a"}}} }, true},
-		"there for another": {func(l *list) { l.interests = []*interest{{types: []string{"b"}}} }, false},
-		"partitions":        {func(l *list) { l.spread = true }, true},
+		"no poll":          {func(*list) {}, false},
+		"a poll":           {func(l *list) { l.queue.add(&poll{id: 1, types: []string{"a"}, key: "a"}) }, true},
+		"for another type": {func(l *list) { l.queue.add(&poll{id: 1, types: []string{"b"}, key: "b"}) }, false},
+		"one that stays":   {func(l *list) { l.queue.add(&poll{types: []string{"a"}, key: "a"}) }, true},
+		"partitions":       {func(l *list) { l.spread = true }, true},
 	} {
 		l := &list{}
 		if c.change(l); l.polledFor("a") != c.want {

@@ -27,9 +27,6 @@ type poll struct {
 	since, until time.Duration
 	// moved: another partition gave it up. back: this one did, and it came back.
 	moved, back bool
-	// visit is the frontend where it waits, if it is of several tasklists. overdue: in its list's overdue.
-	visit   string
-	overdue bool
 	// order is its place in the queue: first come, first served.
 	order uint64
 
@@ -70,7 +67,7 @@ type grant struct {
 
 func newPoll(l *list, m *Poll, now time.Duration) *poll {
 	p := &poll{
-		id: m.ID, list: l, max: m.Max, worker: m.Worker, workerID: m.WorkerID, replyTo: m.ReplyTo, json: m.JSON, moved: m.Moved, back: m.Back, visit: m.Visit, since: now, until: now + max(0, m.For),
+		id: m.ID, list: l, max: m.Max, worker: m.Worker, workerID: m.WorkerID, replyTo: m.ReplyTo, json: m.JSON, moved: m.Moved, back: m.Back, since: now, until: now + max(0, m.For),
 	}
 	if len(m.Types) > 0 {
 		p.types = slices.Compact(slices.Sorted(slices.Values(m.Types)))
@@ -79,14 +76,11 @@ func newPoll(l *list, m *Poll, now time.Duration) *poll {
 	return p
 }
 
-func (p *poll) accepts(typ string) bool { return accepts(p.types, typ) }
-
-// accepts tells whether a type is one of some sorted ones; none = all.
-func accepts(types []string, typ string) bool {
-	if len(types) == 0 {
+func (p *poll) accepts(typ string) bool {
+	if len(p.types) == 0 {
 		return true
 	}
-	_, found := slices.BinarySearch(types, typ)
+	_, found := slices.BinarySearch(p.types, typ)
 	return found
 }
 

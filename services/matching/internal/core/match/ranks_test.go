@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // fair is a world in which tasks have groups, and are taken by polls of one task each.
@@ -144,6 +145,7 @@ func TestI11_SharesAreAsTheWeights(t *testing.T) {
 // I11: each partition has a virtual time of its own. Where each group has tasks in all of them, and polls take turns, shares over all partitions are as
 // the weights, within 5 % of all that starts, also of tasks that come mixed.
 func TestI11_SharesOverPartitions(t *testing.T) {
+	testkit.Slow(t, "pairs tens of thousands of tasks")
 	const parts, each, polls = 4, 1200, 1400
 	for name, atOnce := range map[string]int{"mixed": 1, "a few each": 20, "apart": each} {
 		f := newFair(t)
@@ -202,6 +204,7 @@ func TestI11_WeightZeroWaitsForAll(t *testing.T) {
 
 // Tasks without a group are one group; a flood of them that was there before there were groups is overtaken, too.
 func TestTasksWithoutAGroupAreOne(t *testing.T) {
+	testkit.Slow(t, "pairs tens of thousands of tasks")
 	f := newFair(t)
 	f.ready("", 3000)
 	f.ready("a", 1)
@@ -234,6 +237,7 @@ func TestTypesWithGroupsTakeTheirTurnByAge(t *testing.T) {
 
 // A hundred thousand groups are filed in as many chunks as one, and are forgotten when nothing of them waits.
 func TestGroupsCostWhatOneDoes(t *testing.T) {
+	testkit.Slow(t, "pairs tens of thousands of tasks")
 	f := newFair(t)
 	const n = 20_000
 	names := 0

@@ -165,7 +165,7 @@ func newWorld(t *testing.T, shards, partitions int) *world {
 		lease: 30 * time.Second, deaf: func(string) bool { return false }, failures: none(), ends: true,
 		lossy: func(*table.Call) (bool, bool) { return false, true }, group: func() string { return "" }, cost: func() int { return 0 },
 		rates: map[string]table.Rate{}, policies: map[string]OnFull{}, shadow: map[string]bool{}, changed: map[string]bool{}, tokens: map[table.Ref][]token{}, starts: map[string]int{},
-		spreading: spreading{spread: map[string]int{}, scales: map[string]bool{}, turn: map[string]int{}, mute: func(string) bool { return false }, fronts: map[string]*front{}},
+		spreading: spreading{spread: map[string]int{}, scales: map[string]bool{}, turn: map[string]int{}, mute: func(string) bool { return false }},
 	}
 	for range partitions {
 		w.partitions = append(w.partitions, &partition{fences: map[int]uint64{}})
@@ -266,7 +266,9 @@ func (o *owner) carry(fx *Effects) {
 		o.move(m)
 	}
 	w.loads = append(w.loads, fx.Loads...)
-	w.news(fx)
+	for _, b := range fx.Branches {
+		w.after(w.delay(), func() { w.branch(b) })
+	}
 	for _, b := range fx.Batches {
 		o.batch(b)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // I7: a tasklist is forgotten with its last task that waits or was fired recently.
@@ -31,6 +32,7 @@ func TestI7_ATasklistWithoutTasksIsForgotten(t *testing.T) {
 
 // I7: a waiting task takes as much as operators are to plan with, at sizes between those at which a part of the index doubles.
 func TestI7_AWaitingTaskTakes75Bytes(t *testing.T) {
+	testkit.Slow(t, "measures the memory of many tasks")
 	heap := func() uint64 {
 		var m runtime.MemStats
 		runtime.GC()
