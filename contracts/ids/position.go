@@ -29,8 +29,8 @@ func (l Lane) String() string {
 // stream sequence and the lane. With it an owner can tell a task it has not
 // read yet from one it has already forgotten.
 //
-// It may also say that the task lies in a message that domains share. Owners say it since
-// logversion.Queues, so positions are compared by Same.
+// It may also say that the task lies in a message that domains share. Not everyone who names a place knows
+// that, so positions are compared by Same.
 type Position uint64
 
 // positionShared is set in the positions of tasks in shared messages.

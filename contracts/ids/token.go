@@ -25,32 +25,20 @@ func (t Token) Same(o Token) bool {
 	return t.Version == o.Version && t.Nonce == o.Nonce && t.Position.Same(o.Position)
 }
 
-// The bits of a nonce that say something: that the attempt holds a slot of a limit with few to spare, and that a rate covers its start.
-const (
-	nonceScarce = 1 << 63
-	nonceRated  = 1 << 62
-)
+// nonceScarce is the bit of a nonce that says that the attempt holds a slot of a limit with few to spare.
+const nonceScarce = 1 << 63
 
-// Nonce makes the nonce of an attempt of a random number. Scarce tells whether it holds a slot of a limit with few to spare, rated whether a
-// rate covers its start.
-func Nonce(random uint64, scarce, rated bool) uint64 {
-	n := random &^ (nonceScarce | nonceRated)
+// Nonce makes the nonce of an attempt of a random number. Scarce tells whether it holds a slot of a limit with few to spare.
+func Nonce(random uint64, scarce bool) uint64 {
 	if scarce {
-		n |= nonceScarce
+		return random | nonceScarce
 	}
-	if rated {
-		n |= nonceRated
-	}
-	return n
+	return random &^ nonceScarce
 }
 
 // Scarce tells whether the attempt of this nonce may hold a slot that others wait for. It is a
 // hint: releases before Nonce set that bit at random.
 func Scarce(nonce uint64) bool { return nonce&nonceScarce != 0 }
-
-// Rated tells whether a rate covers the start of the attempt of this nonce: no other try of it may begin without a start of that. Of an attempt
-// that a release before this bit granted it is random.
-func Rated(nonce uint64) bool { return nonce&nonceRated != 0 }
 
 const (
 	tokenBytes = 20

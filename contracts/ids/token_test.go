@@ -31,17 +31,17 @@ func TestTokenRoundTrip(t *testing.T) {
 	})
 }
 
-// A nonce says whether a slot is scarce and a rate covers the start, whatever the random number is, keeps the rest of it, and says so still where
-// it was printed and read.
-func TestANonceSaysWhatWasBooked(t *testing.T) {
+// A nonce says whether a slot is scarce, whatever the random number is, keeps the rest of it, and says so still where it was
+// printed and read.
+func TestANonceSaysWhetherSlotsAreScarce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		random, scarce, rated := rapid.Uint64().Draw(t, "random"), rapid.Bool().Draw(t, "scarce"), rapid.Bool().Draw(t, "rated")
-		nonce := Nonce(random, scarce, rated)
-		if Scarce(nonce) != scarce || Rated(nonce) != rated || nonce<<2 != random<<2 {
-			t.Fatalf("the nonce of %x, scarce %v, rated %v, is %x, scarce %v, rated %v", random, scarce, rated, nonce, Scarce(nonce), Rated(nonce))
+		random, scarce := rapid.Uint64().Draw(t, "random"), rapid.Bool().Draw(t, "scarce")
+		nonce := Nonce(random, scarce)
+		if Scarce(nonce) != scarce || nonce<<1 != random<<1 {
+			t.Fatalf("the nonce of %x, scarce %v, is %x, scarce %v", random, scarce, nonce, Scarce(nonce))
 		}
 		tokens, id := NewTokens(drawSecret(t)), drawID(t)
-		if got, err := tokens.Read(id, tokens.Print(id, Token{Nonce: nonce})); err != nil || Scarce(got.Nonce) != scarce || Rated(got.Nonce) != rated {
+		if got, err := tokens.Read(id, tokens.Print(id, Token{Nonce: nonce})); err != nil || Scarce(got.Nonce) != scarce {
 			t.Fatalf("printed and read it is %x, %v", got.Nonce, err)
 		}
 	})

@@ -1126,8 +1126,6 @@ export interface RetryPolicy {
   on_lost?: OnLost;
   /** What follows when an attempt exceeds start_to_close_ms. Default: fail. */
   on_timeout?: OnTimeout;
-  /** For how long after the first failure of an attempt its worker may try again in place, ms, 1..3600000 (1 hour): it keeps the attempt and its slots, waits as this policy says, and runs the next try itself, if that begins within this time. Each failure counts as before, and each try has start_to_close_ms. If the worker falls silent, is stopped, or does not ask for it (Failure.keep), any worker gets the task. Not where a rate covers its start, since a try in place uses none. Default: not at all. */
-  pinned_for_ms?: number;
 }
 
 /** ErrorRetry is what the policy has instead for failures of one error type. A field left at 0 takes the policy's value. Both max_attempts and the length of the wait go by all failures of the task, not only by those of this type. */
@@ -1244,7 +1242,7 @@ export interface PolledTask {
   payload?: unknown;
   /** 1 (most urgent) to 5. */
   priority: number;
-  /** The number of this attempt, from 1: one more each time the task is given to a worker, however the previous attempt ended, and each time that a worker tries again in place (Failure.keep). */
+  /** The number of this grant, from 1: one more each time the task is given to a worker, however the previous grant ended. */
   attempt: number;
   /** How many attempts have failed so far. */
   failures?: number;
@@ -1264,8 +1262,6 @@ export interface PolledTask {
   group?: string;
   /** How many starts of a rate the attempt has used; 0 = 1. */
   cost?: number;
-  /** Not 0: the worker may keep the attempt if it fails, and try again in place (Failure.keep), for so long after the first failure, ms (pinned_for_ms). */
-  pinned_for_ms?: number;
 }
 
 /** Completion is one attempt that succeeded. */
@@ -1296,10 +1292,6 @@ export interface Failure {
   not_started?: boolean;
   /** It did not fail, but there is nothing to do yet, such as while what it asks after is not ready: the next attempt comes after delay_ms, which is required, and no failure is counted. max_deliveries counts it; for start_within_ms the task has not begun. Not together with error_type, non_retryable or not_started. */
   snooze: boolean;
-  /** The worker would run the next try itself, as PolledTask.pinned_for_ms offers. Whether it may, the verdict says (kept). If so, the attempt goes on under the same token: the worker waits for retry_in_ms, sends heartbeats as before, and reports the outcome of the next try; if it cannot run that, it hands the attempt back (not_started). Not together with non_retryable, not_started or snooze. */
-  keep?: boolean;
-  /** With keep: the failures that the worker knew of when this try began, those of PolledTask or of the last verdict. So a repeat of this entry is recognized, and gets the same verdict. Otherwise it is ignored. */
-  failures?: number;
 }
 
 /** Beat is one heartbeat of an attempt. */
@@ -1328,12 +1320,6 @@ export interface Verdict {
   timeout_ms?: number;
   /** Update: the revision of the task, with OK behind the update, with STALE the one that it has. 0 = not known. */
   revision?: number;
-  /** Fail, with keep: the failure is counted, and the worker keeps the attempt. lease_ms and timeout_ms are those of the next try. */
-  kept?: boolean;
-  /** With kept: the next try may begin this long after this was sent, ms. */
-  retry_in_ms?: number;
-  /** With kept: how many attempts have failed so far, this one included. */
-  failures?: number;
   /** Update, with UNKNOWN: nor will a repeat with the same request_id tell whether it was made. */
   final?: boolean;
 }
@@ -1464,8 +1450,6 @@ export interface TaskEvent {
   error_type?: string;
   /** Parked, failed, snoozed, or updated while it waits: when it is due again, Unix ms. */
   due_at_ms?: number;
-  /** Failed: its worker keeps the attempt, and tries again in place at due_at_ms. */
-  kept?: boolean;
 }
 
 /** Domain is a tenant. */

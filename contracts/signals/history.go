@@ -58,11 +58,6 @@ var (
 			"`undelivered` = the grant may never have reached a worker, since matching was lost.",
 		Worry: "a rate: workers die, lose their connection, or need longer than their deadline",
 	}
-	AttemptsKept = Metric{
-		Name: "yardmaster.history.attempts.kept", Kind: Counter, Unit: "{attempt}",
-		Tells: "Attempts that failed and are tried again in place: their workers keep them, with their slots, as pinned_for_ms of their policies allows.",
-		Worry: "as many as attempts fail, with limits that are full: slots are held by waits",
-	}
 	TasksDead = Metric{
 		Name: "yardmaster.history.tasks.dead", Kind: Counter, Unit: "{task}", Attributes: []string{Domain, Tasklist},
 		Tells: "Tasks that became dead letters: out of attempts, or failed for good.",
@@ -127,7 +122,7 @@ const (
 
 func history() []Metric {
 	return []Metric{
-		TaskWait, OldestReady, TasksLoaded, AttemptsGranted, AttemptsTakenBack, AttemptsExpired, AttemptsKept, TasksDead, LettersDeleted, TasksArchived, TasksParked, TasksCarried,
+		TaskWait, OldestReady, TasksLoaded, AttemptsGranted, AttemptsTakenBack, AttemptsExpired, TasksDead, LettersDeleted, TasksArchived, TasksParked, TasksCarried,
 		SubmitMessagesRead, SubmitMessagesPassedOver, DomainsLagging, EventMessagesApplied, EventsApplied, EventsRefused,
 		TriggersSent, TriggersResent,
 		WriteRetries, RecordsQuarantined, StorageFull,

@@ -74,7 +74,7 @@ func TestTypesGoBothWaysWhole(t *testing.T) {
 			Retry: &yardv1.RetryPolicy{
 				MaxAttempts: 3, InitialIntervalMs: 1500, Backoff: 1.5, MaxIntervalMs: 90_000,
 				NonRetryable: []string{"a", "b"}, ByError: []*yardv1.ErrorRetry{{ErrorType: "c", InitialIntervalMs: 1, Backoff: 2, MaxIntervalMs: 3, MaxAttempts: 4}, {ErrorType: "d"}},
-				Jitter: yardv1.Jitter_JITTER_EQUAL, MaxDeliveries: 9, PinnedForMs: 60_000, OnLost: yardv1.OnLost_ON_LOST_FAIL, OnTimeout: yardv1.OnTimeout_ON_TIMEOUT_DEAD,
+				Jitter: yardv1.Jitter_JITTER_EQUAL, MaxDeliveries: 9, OnLost: yardv1.OnLost_ON_LOST_FAIL, OnTimeout: yardv1.OnTimeout_ON_TIMEOUT_DEAD,
 			},
 		}
 		want := yard.TaskType{
@@ -82,7 +82,7 @@ func TestTypesGoBothWaysWhole(t *testing.T) {
 			Retry: &yard.RetryPolicy{
 				MaxAttempts: 3, InitialInterval: 1500 * time.Millisecond, Backoff: 1.5, MaxInterval: 90 * time.Second,
 				NonRetryable: []string{"a", "b"}, ByError: []yard.ErrorRetry{{ErrorType: "c", InitialInterval: time.Millisecond, Backoff: 2, MaxInterval: 3 * time.Millisecond, MaxAttempts: 4}, {ErrorType: "d"}},
-				Jitter: yard.JitterEqual, MaxDeliveries: 9, PinnedFor: time.Minute, OnLost: yard.OnLostFail, OnTimeout: yard.OnTimeoutDead,
+				Jitter: yard.JitterEqual, MaxDeliveries: 9, OnLost: yard.OnLostFail, OnTimeout: yard.OnTimeoutDead,
 			},
 		}
 		same := func(what string, got yard.TaskType) {

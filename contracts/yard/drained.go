@@ -41,8 +41,6 @@ type drainState struct {
 	// drain is nil while it is not drained; it was heard at an instant.
 	drain   *yardv1.WorkerDrain
 	heardAt time.Time
-	// on is closed while it is drained; nil = no one has asked for it since that ended.
-	on chan struct{}
 	// polls are under way, and the last one ended at endedAt.
 	polls   int
 	endedAt time.Time
@@ -75,28 +73,8 @@ func (t *drainState) hear(d *yardv1.WorkerDrain, asked time.Time) bool {
 	if d.GetSinceMs() == t.drain.GetSinceMs() && d.GetStop() == t.drain.GetStop() || d == nil && asked.Before(t.heardAt) {
 		return false
 	}
-	if was := t.drain != nil; d == nil {
-		t.on = nil
-	} else if on := t.signal(); !was {
-		close(on)
-	}
 	t.drain, t.heardAt = d, time.Now()
 	return true
-}
-
-// signal is on, made where it is nil.
-func (t *drainState) signal() chan struct{} {
-	if t.on == nil {
-		t.on = make(chan struct{})
-	}
-	return t.on
-}
-
-// begun is closed when the worker is drained.
-func (t *drainState) begun() <-chan struct{} {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.signal()
 }
 
 // stopped is what Run returns if the worker was asked to stop, or nil.

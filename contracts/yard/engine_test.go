@@ -41,8 +41,6 @@ type fakeEngine struct {
 	// drain is that of the worker; questions are polls that only asked for it.
 	drain     *yardv1.WorkerDrain
 	questions int
-	// keeps says in the verdict on a failure whether its worker keeps the attempt; nil = it never does.
-	keeps func(f *yardv1.Failure, v *yardv1.Verdict)
 	// hint tells the worker of cancelled tasks.
 	hint func(taskIDs []string)
 }
@@ -144,13 +142,7 @@ func (e *fakeEngine) completeOnce(_ context.Context, tasks []*yardv1.Completion)
 }
 
 func (e *fakeEngine) failOnce(_ context.Context, tasks []*yardv1.Failure) ([]*yardv1.Verdict, error) {
-	verdicts, err := e.answer("fail", idsOf(tasks), func() { e.failed = append(e.failed, tasks...) })
-	for i, v := range verdicts {
-		if e.keeps != nil && v.Code == codeOK && tasks[i].Keep {
-			e.keeps(tasks[i], v)
-		}
-	}
-	return verdicts, err
+	return e.answer("fail", idsOf(tasks), func() { e.failed = append(e.failed, tasks...) })
 }
 
 func (e *fakeEngine) heartbeatOnce(_ context.Context, tasks []*yardv1.Beat) ([]*yardv1.Verdict, error) {

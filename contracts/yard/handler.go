@@ -28,8 +28,8 @@ type Attempt struct {
 	Cost int
 	// Priority is 1 (most urgent) to 5.
 	Priority int
-	// Number is the number of this attempt, from 1: one more each time the task is given to a worker, however the previous attempt
-	// ended, and each time that a worker tries again in place (RetryPolicy.PinnedFor).
+	// Number is the number of this grant, from 1: one more each time the task is given to a worker,
+	// however the previous grant ended.
 	Number int
 	// Failures is how many attempts have failed so far.
 	Failures int

@@ -103,8 +103,6 @@ type Event struct {
 	Message, ErrorType string
 	// DueAt is when a task that was parked or failed is due again.
 	DueAt time.Time
-	// Kept: its worker kept the attempt that failed, to try again in place at DueAt.
-	Kept bool
 }
 
 // TasklistInfo is what a tasklist holds.
@@ -172,7 +170,7 @@ func infoOf(w *yardv1.Task) *TaskInfo {
 	for _, e := range w.GetEvents() {
 		t.Events = append(t.Events, Event{
 			Kind: e.Kind.Name(), At: instant(e.AtMs), Grant: int(e.Grant), Worker: e.Worker, Message: e.Message, ErrorType: e.ErrorType,
-			DueAt: instant(e.DueAtMs), Kept: e.Kept,
+			DueAt: instant(e.DueAtMs),
 		})
 	}
 	return t

@@ -25,8 +25,6 @@ type outcome struct {
 	held       *held
 	completion *yardv1.Completion
 	failure    *yardv1.Failure
-	// verdict is the engine's, once it is finished; nil = there is none.
-	verdict *yardv1.Verdict
 	// size is its encoded size, bytes.
 	size int
 }
@@ -147,7 +145,7 @@ func (r *reporter) sift(batch []outcome, verdicts []*yardv1.Verdict, err error, 
 			e := fault.From(err)
 			code, message = string(e.Code), e.Message
 		} else {
-			code, message, o.verdict = verdicts[i].Code, verdicts[i].Message, verdicts[i]
+			code, message = verdicts[i].Code, verdicts[i].Message
 		}
 		if passing(code) && now.Before(o.held.expires) {
 			again = append(again, o)

@@ -32,11 +32,6 @@ type RetryPolicy struct {
 	OnLost OnLost
 	// OnTimeout is what follows when an attempt exceeds StartToClose. Default OnTimeoutFail.
 	OnTimeout OnTimeout
-	// PinnedFor is for how long after the first failure of an attempt its worker may try again in place, 1 ms to 1 hour: it keeps the attempt and
-	// its slots, waits as this policy says, and runs the handler again, if that begins within this time. What is at hand there, such as a download or
-	// a session, is then used again. Failures count as before. If the worker falls silent or stops, any worker gets the task; likewise where a rate
-	// covers its start. Default: not at all.
-	PinnedFor time.Duration
 }
 
 // ErrorRetry is what a policy has instead for failures of one error type. A zero field takes the policy's value. MaxAttempts and the
@@ -104,7 +99,6 @@ func (p *RetryPolicy) wire() *yardv1.RetryPolicy {
 		MaxDeliveries:     int32Of(p.MaxDeliveries),
 		OnLost:            yardv1.OnLost(numberOf(p.OnLost, yardv1.OnLost_name, yardv1.OnLost.Name)),
 		OnTimeout:         yardv1.OnTimeout(numberOf(p.OnTimeout, yardv1.OnTimeout_name, yardv1.OnTimeout.Name)),
-		PinnedForMs:       milliseconds(p.PinnedFor),
 	}
 	for _, e := range p.ByError {
 		w.ByError = append(w.ByError, &yardv1.ErrorRetry{
@@ -133,7 +127,7 @@ func retryPolicyOf(w *yardv1.RetryPolicy) *RetryPolicy {
 	p := &RetryPolicy{
 		MaxAttempts: int(w.MaxAttempts), InitialInterval: ms(w.InitialIntervalMs), Backoff: w.Backoff, MaxInterval: ms(w.MaxIntervalMs),
 		NonRetryable: w.NonRetryable, Jitter: Jitter(w.Jitter.Name()), MaxDeliveries: int(w.MaxDeliveries),
-		OnLost: OnLost(w.OnLost.Name()), OnTimeout: OnTimeout(w.OnTimeout.Name()), PinnedFor: ms(w.PinnedForMs),
+		OnLost: OnLost(w.OnLost.Name()), OnTimeout: OnTimeout(w.OnTimeout.Name()),
 	}
 	for _, e := range w.ByError {
 		p.ByError = append(p.ByError, ErrorRetry{

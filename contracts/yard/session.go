@@ -55,10 +55,7 @@ type held struct {
 	cancel context.CancelCauseFunc
 	until  *until
 	// pulse is the attempt's part of the heartbeats, guarded by the beater.
-	pulse  pulse
-	handle *handler // runs it
-	// pinned is the attempt as it was before its handler ran, if the worker may try again in place; nil = it may not.
-	pinned *Attempt
+	pulse pulse
 }
 
 // session is one Run of a worker.
@@ -80,8 +77,7 @@ type session struct {
 	beats    *beater
 	signs    *signs
 	drained  drainState
-	// stopPolls ends polling, and with it the polls; then the session ends.
-	polling   context.Context
+	// stopPolls ends the polls; then the session ends.
 	stopPolls context.CancelFunc
 	// handlerCtx is the parent of all handlers' contexts; stopHandlers ends it.
 	handlerCtx   context.Context
@@ -144,7 +140,7 @@ func (s *session) run(ctx context.Context) error {
 	defer s.engine.cancels(s.beats.hear)()
 	polling, stopPolling := context.WithCancel(ctx)
 	defer stopPolling()
-	s.polling, s.stopPolls = polling, stopPolling
+	s.stopPolls = stopPolling
 	carriers.Go(func() { s.askWhetherDrained(polling) })
 	loops := s.pollers()
 	if len(s.worker.tasklists) > 1 {
@@ -179,7 +175,6 @@ func (s *session) run(ctx context.Context) error {
 // drain lets handlers finish, ends those that do not, and flushes the outcomes.
 // It returns what is left, or nil.
 func (s *session) drain() error {
-	s.slots.close()
 	background := context.Background()
 	finish, cancel := context.WithTimeout(background, s.worker.cfg.drainTimeout)
 	s.slots.idle(finish)
@@ -215,12 +210,6 @@ func (s *session) start(t *yardv1.PolledTask) {
 		return
 	}
 	s.slots.start()
-	h.handle = handle
-	go s.execute(s.watch(h), h)
-}
-
-// watch makes the context of the handler of an attempt, and has it beaten for.
-func (s *session) watch(h *held) context.Context {
 	ctx, cancel := context.WithCancelCause(context.WithValue(s.handlerCtx, heldKey{}, h))
 	h.cancel = cancel
 	if !h.Deadline.IsZero() {
@@ -228,31 +217,15 @@ func (s *session) watch(h *held) context.Context {
 		ctx = h.until
 	}
 	s.beats.add(h)
-	return ctx
-}
-
-// end lets go of that context.
-func (h *held) end() {
-	if h.until != nil {
-		h.until.stop()
-	}
-	h.cancel(nil)
+	go s.execute(ctx, h, handle)
 }
 
 func (s *session) hold(t *yardv1.PolledTask) *held {
 	h := &held{Attempt: newAttempt(s.worker.client.domain, t), traceparent: t.Traceparent, beats: s.beats}
-	if t.PinnedForMs > 0 {
-		h.pin(h.Attempt)
-	}
-	h.expire()
-	return h
-}
-
-// expire fixes until when its outcome is repeated, by its deadline.
-func (h *held) expire() {
 	if h.expires = h.Deadline.Add(outcomeGrace); h.Deadline.IsZero() {
 		h.expires = time.Now().Add(outcomeLifetime)
 	}
+	return h
 }
 
 // returnUnstarted hands tasks back that came when the worker was stopping, or
@@ -260,7 +233,7 @@ func (h *held) expire() {
 func (s *session) returnUnstarted(tasks []*yardv1.PolledTask) {
 	for _, t := range tasks {
 		h := s.hold(t)
-		s.reportFailure(h, handBack(&h.Attempt, stopping))
+		s.reportFailure(h, handBack(&h.Attempt, "the worker was stopping"))
 	}
 }
 
@@ -269,7 +242,7 @@ func (s *session) returnUnstarted(tasks []*yardv1.PolledTask) {
 var errExited = typedError{errors.New("the handler ended its goroutine"), TypePanic}
 
 // execute runs the handler and reports what it returned.
-func (s *session) execute(ctx context.Context, h *held) {
+func (s *session) execute(ctx context.Context, h *held, handle *handler) {
 	ctx, span := s.startRun(ctx, h.traceparent, &h.Attempt)
 	began := time.Now()
 	var result Payload
@@ -284,7 +257,7 @@ func (s *session) execute(ctx context.Context, h *held) {
 			}
 		}
 		cause := context.Cause(ctx)
-		err = s.legible(h, s.classify(h, h.handle.classifiers, cause, s.legible(h, err)))
+		err = s.legible(h, s.classify(h, handle.classifiers, cause, s.legible(h, err)))
 		if cause == context.DeadlineExceeded {
 			err = s.tookTooLong(h, time.Since(began), err)
 		}
@@ -293,13 +266,14 @@ func (s *session) execute(ctx context.Context, h *held) {
 			deadline, _ := h.until.Deadline()
 			h.expires = deadline.Add(outcomeGrace)
 		}
-		over := s.conclude(h, cause, result, err)
-		h.end()
-		if over {
-			s.slots.finish()
+		s.conclude(h, cause, result, err)
+		if h.until != nil {
+			h.until.stop()
 		}
+		h.cancel(nil)
+		s.slots.finish()
 	}()
-	result, err = h.handle.run(ctx, &h.Attempt)
+	result, err = handle.run(ctx, &h.Attempt)
 }
 
 // tookTooLong says in the log, and in the error that a handler returned, that its attempt had no more time, and how to give it more.
@@ -334,9 +308,8 @@ func (s *session) legible(h *held, err error) (legible error) {
 }
 
 // conclude turns what the handler returned into an outcome. cause is why its
-// context ended, nil where it had not. It returns false where the attempt keeps its slot, until the engine has answered.
-func (s *session) conclude(h *held, cause error, result Payload, err error) (over bool) {
-	over = true
+// context ended, nil where it had not.
+func (s *session) conclude(h *held, cause error, result Payload, err error) {
 	switch {
 	case cause == ErrLostAttempt:
 		s.beats.remove(h)
@@ -351,14 +324,8 @@ func (s *session) conclude(h *held, cause error, result Payload, err error) (ove
 		s.reportFailure(h, failureOf(&h.Attempt, NonRetryable(typedError{err, TypeCancelled})))
 	default:
 		s.log.Debug("an attempt did not complete its task", "task_id", h.TaskID, "type", h.Type, "attempt", h.Number, "error", err)
-		f := failureOf(&h.Attempt, err)
-		if s.asksToKeep(h, f) {
-			s.slots.keep()
-			over = false
-		}
-		s.reportFailure(h, f)
+		s.reportFailure(h, failureOf(&h.Attempt, err))
 	}
-	return over
 }
 
 func (s *session) reportFailure(h *held, f *yardv1.Failure) {
@@ -370,9 +337,6 @@ func (s *session) reportFailure(h *held, f *yardv1.Failure) {
 func (s *session) finished(batch []outcome) {
 	for i := range batch {
 		s.beats.remove(batch[i].held)
-		if batch[i].failure.GetKeep() {
-			s.answered(batch[i].held, batch[i].verdict)
-		}
 	}
 	s.slots.reported(len(batch))
 }

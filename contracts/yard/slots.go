@@ -9,17 +9,14 @@ import (
 // is bounded while a part of the engine is away.
 const unreportedMax = 10_000
 
-// slots counts what a worker holds: slots reserved by polls, handlers that run, attempts that it keeps or wants to keep, which wait for
-// a verdict or for their next try, and outcomes not yet reported. The first three together never exceed the concurrency.
+// slots counts what a worker holds: slots reserved by polls, handlers that run,
+// outcomes not yet reported. The first two together never exceed the concurrency.
 type slots struct {
 	mu         sync.Mutex
 	free       int
 	running    int
-	kept       int
 	unreported int
 	waiting    int
-	// closed: no attempt that is kept runs again.
-	closed bool
 	// changed is closed, and replaced, whenever something shrinks while somebody waits.
 	changed chan struct{}
 }
@@ -62,25 +59,6 @@ func (s *slots) start() { s.change(func() { s.running++ }) }
 // that was counted by expectOutcome before.
 func (s *slots) finish() { s.change(func() { s.running--; s.free++ }) }
 
-// keep turns a running handler, which has returned, into an attempt that the worker would keep. letGo ends that, and frees its slot. If it has an
-// outcome, that was counted by expectOutcome before.
-func (s *slots) keep()  { s.change(func() { s.running--; s.kept++ }) }
-func (s *slots) letGo() { s.change(func() { s.kept--; s.free++ }) }
-
-// runAgain turns an attempt that is kept into a running handler; false once the slots are closed: then it does not run, and none is missed that waits for idle.
-func (s *slots) runAgain() (runs bool) {
-	s.change(func() {
-		if runs = !s.closed; runs {
-			s.kept--
-			s.running++
-		}
-	})
-	return runs
-}
-
-// close has no attempt that is kept run again.
-func (s *slots) close() { s.change(func() { s.closed = true }) }
-
 // expectOutcome counts one more outcome to report.
 func (s *slots) expectOutcome() { s.change(func() { s.unreported++ }) }
 
@@ -90,9 +68,9 @@ func (s *slots) reported(n int) { s.change(func() { s.unreported -= n }) }
 // idle waits until no handler runs.
 func (s *slots) idle(ctx context.Context) { s.await(ctx, func() bool { return s.running == 0 }) }
 
-// allReported waits until no outcome waits, and no attempt that is kept, which has one yet to come.
+// allReported waits until no outcome waits.
 func (s *slots) allReported(ctx context.Context) {
-	s.await(ctx, func() bool { return s.unreported == 0 && s.kept == 0 })
+	s.await(ctx, func() bool { return s.unreported == 0 })
 }
 
 // left tells how many handlers run and how many outcomes wait.

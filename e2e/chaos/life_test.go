@@ -116,14 +116,12 @@ func TestI1_I4_I6_I14_AllThatMayBecomeOfATaskThroughFaults(t *testing.T) {
 func (l *life) define() {
 	l.t.Helper()
 	retry := &yard.RetryPolicy{MaxAttempts: 60, InitialInterval: 50 * time.Millisecond, MaxInterval: 200 * time.Millisecond, Jitter: yard.JitterEqual}
-	inPlace := *retry
-	inPlace.PinnedFor = 2 * time.Second
 	define(l.t, l.cluster, l.client,
-		yard.TaskType{Name: plainLife, StartToClose: shortLeases.startToClose, Retry: &inPlace},
+		yard.TaskType{Name: plainLife, StartToClose: shortLeases.startToClose, Retry: retry},
 		yard.TaskType{Name: calledLife, StartToClose: shortLeases.startToClose, Retry: retry},
 		yard.TaskType{Name: goneLife, StartToClose: shortLeases.startToClose, Retry: retry},
 		yard.TaskType{Name: slowLife, StartToClose: slowAttempt, Retry: retry},
-		yard.TaskType{Name: beatingLife, StartToClose: shortLeases.startToClose, HeartbeatTimeout: shortLeases.heartbeat, Retry: &inPlace, MaxConcurrency: beatingMost})
+		yard.TaskType{Name: beatingLife, StartToClose: shortLeases.startToClose, HeartbeatTimeout: shortLeases.heartbeat, Retry: retry, MaxConcurrency: beatingMost})
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	testkit.Eventually(l.t, within, func() error {

@@ -303,7 +303,7 @@ func (e *lifeEnd) oneLife() (wrong []string) {
 			wrong = append(wrong, "it is redriven, and was not dead")
 		case yardv1.TaskEventKind_TASK_EVENT_KIND_CANCEL_REQUESTED, yardv1.TaskEventKind_TASK_EVENT_KIND_UPDATED:
 		default:
-			running = v.Kept // its worker tries again in place
+			running = false
 		}
 		if isEnd(v.Kind) {
 			over = v.Kind

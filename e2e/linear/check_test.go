@@ -126,16 +126,9 @@ func (h *history) engine(t *testing.T, task *yardv1.Task) {
 			beats[c.in.token] = max(beats[c.in.token], c.from)
 		}
 	}
-	inPlace, begun := int32(0), int32(0) // tries in place have numbers of their own
 	for i, e := range task.Events {
-		if e.Kind == yardv1.TaskEventKind_TASK_EVENT_KIND_STARTED {
-			begun = e.Grant + inPlace
-		}
-		if e.Kept {
-			inPlace++
-		}
-		one := call{in: input{task: task.TaskId, attempt: e.Grant + inPlace}, out: output{code: codeOK}, to: never, by: operators + workers}
-		g, received := granted[begun]
+		one := call{in: input{task: task.TaskId, attempt: e.Grant}, out: output{code: codeOK}, to: never, by: operators + workers}
+		g, received := granted[e.Grant]
 		from, polled := h.polls[e.Worker]
 		switch e.Kind {
 		case yardv1.TaskEventKind_TASK_EVENT_KIND_STARTED:

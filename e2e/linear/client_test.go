@@ -153,7 +153,7 @@ func (c *client) report(ctx context.Context, in input, endpoint string, req code
 			call.out.code = string(fault.CodeOf(err))
 		} else {
 			v := resp.Verdicts[0]
-			call.out = output{code: v.Code, revision: v.Revision, stopping: v.CancelRequested, kept: v.Kept, failures: v.Failures}
+			call.out = output{code: v.Code, revision: v.Revision, stopping: v.CancelRequested}
 		}
 		if call.out.code == string(fault.FailedPrecondition) {
 			call.out.revision = 0
@@ -210,9 +210,9 @@ func (c *client) beat(ctx context.Context, id, token string) bool {
 	return ok
 }
 
-func (c *client) fail(ctx context.Context, in input) (out output) {
+func (c *client) fail(ctx context.Context, in input) {
 	in.kind = fail
-	f := &yardv1.Failure{TaskId: in.task, Token: in.token, Message: "no", NonRetryable: in.final, Keep: in.keep, Failures: in.failures}
+	f := &yardv1.Failure{TaskId: in.task, Token: in.token, Message: "no", NonRetryable: in.final}
 	switch {
 	case in.final:
 	case in.when == far:
@@ -220,8 +220,7 @@ func (c *client) fail(ctx context.Context, in input) (out output) {
 	default:
 		f.DelayMs = 20
 	}
-	out, _ = c.report(ctx, in, "tasks.fail", &yardv1.FailRequest{Tasks: []*yardv1.Failure{f}})
-	return out
+	c.report(ctx, in, "tasks.fail", &yardv1.FailRequest{Tasks: []*yardv1.Failure{f}})
 }
 
 // poll asks for attempts under a name of its own, by which those are known that do not arrive.

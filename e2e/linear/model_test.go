@@ -78,9 +78,6 @@ type input struct {
 	attempt int32
 	// final: a failure, or a lost attempt, ends the task.
 	final bool
-	// keep: the worker of an attempt that failed would try again in place; failures is how many it knew of.
-	keep     bool
-	failures int32
 }
 
 // output is its answer.
@@ -93,9 +90,6 @@ type output struct {
 	// stopping: the worker is asked to stop.
 	stopping bool
 	seen     view
-	// kept: it keeps its attempt, after so many failures.
-	kept     bool
-	failures int32
 }
 
 // view is what tasks.get shows.
@@ -117,13 +111,11 @@ type task struct {
 	value    int64
 	revision int64
 	attempts int32
-	// inPlace counts those of them that were tried again in place, kept the failures up to the last one of the present attempt.
-	inPlace, kept int32
-	token         string // of the last attempt
-	ended         kind   // what the worker ended it by
-	endedAt       int64  // the revision that it had then
-	stopping      bool
-	requests      [4]string
+	token    string // of the last attempt
+	ended    kind   // what the worker ended it by
+	endedAt  int64  // the revision that it had then
+	stopping bool
+	requests [4]string
 	// redrives are the last ones. A task that was redriven has its key no more.
 	redrives [4]string
 }
@@ -204,7 +196,7 @@ func step(s state, in input, out output) (bool, state) {
 		answers = next.over(in)
 		t = next
 	}
-	if out.code != string(fault.Unknown) && !slices.Contains(answers, output{code: out.code, revision: out.revision, stopping: out.stopping, kept: out.kept, failures: out.failures}) {
+	if out.code != string(fault.Unknown) && !slices.Contains(answers, output{code: out.code, revision: out.revision, stopping: out.stopping}) {
 		return false, s
 	}
 	return true, s.with(t)
@@ -297,7 +289,7 @@ func (t *task) begin(in input) []output {
 	if t.phase != idle || t.far || in.attempt != t.attempts+1 || in.kind == grant && in.value != t.value {
 		return nil
 	}
-	t.phase, t.attempts, t.token, t.ended, t.kept = running, in.attempt, in.token, "", 0
+	t.phase, t.attempts, t.token, t.ended = running, in.attempt, in.token, ""
 	return []output{{code: codeOK}}
 }
 
@@ -315,13 +307,6 @@ func (t *task) report(in input) []output {
 		return answers
 	case in.kind == beat:
 		return []output{{code: codeOK, stopping: t.stopping}}
-	case in.keep && (t.kept > in.failures || !t.stopping && !in.final && in.when != far): // it is counted before, or now
-		if t.kept <= in.failures {
-			t.kept = in.failures + 1
-			t.attempts++
-			t.inPlace++
-		}
-		return []output{{code: codeOK, stopping: t.stopping, kept: true, failures: t.kept}}
 	}
 	stopping := t.stopping && in.kind == fail
 	t.ended, t.endedAt = in.kind, t.revision
@@ -355,12 +340,12 @@ func (t *task) end(in input, done bool) {
 // shows tells whether tasks.get may answer v now.
 func (t *task) shows(v view, code string) bool {
 	switch {
-	case code != codeOK || v.phase != t.phase || v.attempts > t.attempts-t.inPlace:
+	case code != codeOK || v.phase != t.phase || v.attempts > t.attempts:
 		return false
 	case v.weak && v.revision < t.revision:
 		return true
 	}
-	return v.revision == t.revision && v.value == t.value && v.attempts == t.attempts-t.inPlace && (v.stopping == t.stopping || t.phase != running)
+	return v.revision == t.revision && v.value == t.value && v.attempts == t.attempts && (v.stopping == t.stopping || t.phase != running)
 }
 
 func describe(in input, out output) string {
@@ -378,12 +363,10 @@ func describe(in input, out output) string {
 	add(in.attempt != 0, " attempt %d", in.attempt)
 	add(in.token != "", " token …%s", tail(in.token))
 	add(in.final, " final")
-	add(in.keep, " keep, knows %d failures", in.failures)
 	text += ") → " + out.code
 	add(out.task != "", " …%s", tail(out.task))
 	add(out.revision != 0, " revision %d", out.revision)
 	add(out.stopping, " stop")
-	add(out.kept, " kept, %d failures", out.failures)
 	add(out.seen != view{}, " %+v", out.seen)
 	return text
 }

@@ -55,10 +55,6 @@ func life() byHand {
 		then(input{kind: submit, key: "k", value: 9}, output{code: existing, task: first}). // the key is free a moment later
 		then(input{kind: submit, key: "k", value: 10}, output{code: created, task: second}).
 		then(input{kind: grant, task: second, value: 10, attempt: 1, token: "c"}, output{}).
-		then(input{kind: fail, task: second, token: "c", keep: true}, output{kept: true, failures: 1}).
-		then(input{kind: fail, task: second, token: "c", keep: true}, output{kept: true, failures: 1}). // once more
-		then(input{kind: fail, task: second, token: "c", keep: true, failures: 1}, output{kept: true, failures: 2}).
-		then(input{kind: get, task: second}, output{seen: view{phase: running, revision: 1, value: 10, attempts: 1}}).
 		then(input{kind: cancel, task: second}, output{stopping: true}).
 		then(input{kind: fail, task: second, token: "c"}, output{stopping: true}).
 		then(input{kind: get, task: second}, output{seen: view{phase: cancelled, revision: 1, value: 10, attempts: 1}}).
@@ -99,10 +95,6 @@ func TestTheCheckFindsWhatIsWrong(t *testing.T) {
 	of := func(task string) func(input, output) bool {
 		return func(in input, _ output) bool { return in.task == task }
 	}
-	seen := func(p phase) func(input, output) bool {
-		return func(_ input, out output) bool { return out.seen.phase == p }
-	}
-	kept := func(_ input, out output) bool { return out.kept }
 	ok := func(_ *input, out *output) { *out = output{code: codeOK, revision: out.revision} }
 	for name, wrong := range map[string]byHand{
 		"two attempts run at once": h.without(h.at(over, of(first))),
@@ -117,22 +109,20 @@ func TestTheCheckFindsWhatIsWrong(t *testing.T) {
 		"a key has its next task too early": h.with(h.at(submit, value(8)), func(in *input, out *output) {
 			*in, *out = input{kind: submit, key: "k", value: 8}, output{code: created, task: "task-3"}
 		}),
-		"a free key names its old task":                   append(slices.Clone(h), byHand{}.then(input{kind: submit, key: "k", value: 12}, output{code: existing, task: first})[0]).last(),
-		"a task that has run is replaced":                 h.with(h.at(submit, value(8)), func(_ *input, out *output) { out.code = replaced }),
-		"an update is lost":                               h.with(h.at(grant, token("a")), func(in *input, _ *output) { in.value = 1 }),
-		"a repeat has another's revision":                 h.with(h.at(submit, value(6))+1, func(_ *input, out *output) { out.revision = 4 }),
-		"an update is made twice":                         h.without(h.at(update, request("r1"))),
-		"an update ignores the revision":                  h.with(h.at(update, request("r2")), func(_ *input, out *output) { *out = output{code: codeOK, revision: 3} }),
-		"a running task is changed":                       h.with(h.at(update, request("r4")), func(_ *input, out *output) { *out = output{code: codeOK, revision: 5} }),
-		"a cancel's OK is ignored":                        h.with(h.at(beat, token("b")), func(_ *input, out *output) { out.stopping = false }),
-		"a cancelled task runs again":                     h.with(h.at(get, seen(cancelled)), func(_ *input, out *output) { out.seen.phase = idle }),
-		"a task is cancelled and completed":               h.with(len(h)-1, func(_ *input, out *output) { out.seen.phase = cancelled }),
-		"a failure counts twice, and its attempt is kept": h.with(h.at(fail, kept)+1, func(_ *input, out *output) { out.failures = 2 }),
-		"an attempt that is kept ends":                    h.with(h.at(get, of(second)), func(_ *input, out *output) { out.seen.phase = idle }),
-		"a stale token completes":                         h.with(h.at(complete, token("a")), ok),
-		"a completion is forgotten":                       h.with(len(h)-1, func(_ *input, out *output) { out.seen.phase = running }),
-		"a task is not found":                             h.with(h.at(get, of(first)), func(_ *input, out *output) { *out = output{code: string(fault.NotFound)} }),
-		"a delayed task runs":                             h.with(h.at(update, request("r3")), func(in *input, _ *output) { in.when = same }).without(h.at(submit, value(6))),
+		"a free key names its old task":     append(slices.Clone(h), byHand{}.then(input{kind: submit, key: "k", value: 12}, output{code: existing, task: first})[0]).last(),
+		"a task that has run is replaced":   h.with(h.at(submit, value(8)), func(_ *input, out *output) { out.code = replaced }),
+		"an update is lost":                 h.with(h.at(grant, token("a")), func(in *input, _ *output) { in.value = 1 }),
+		"a repeat has another's revision":   h.with(h.at(submit, value(6))+1, func(_ *input, out *output) { out.revision = 4 }),
+		"an update is made twice":           h.without(h.at(update, request("r1"))),
+		"an update ignores the revision":    h.with(h.at(update, request("r2")), func(_ *input, out *output) { *out = output{code: codeOK, revision: 3} }),
+		"a running task is changed":         h.with(h.at(update, request("r4")), func(_ *input, out *output) { *out = output{code: codeOK, revision: 5} }),
+		"a cancel's OK is ignored":          h.with(h.at(beat, token("b")), func(_ *input, out *output) { out.stopping = false }),
+		"a cancelled task runs again":       h.with(h.at(get, of(second)), func(_ *input, out *output) { out.seen.phase = idle }),
+		"a task is cancelled and completed": h.with(len(h)-1, func(_ *input, out *output) { out.seen.phase = cancelled }),
+		"a stale token completes":           h.with(h.at(complete, token("a")), ok),
+		"a completion is forgotten":         h.with(len(h)-1, func(_ *input, out *output) { out.seen.phase = running }),
+		"a task is not found":               h.with(h.at(get, of(first)), func(_ *input, out *output) { *out = output{code: string(fault.NotFound)} }),
+		"a delayed task runs":               h.with(h.at(update, request("r3")), func(in *input, _ *output) { in.when = same }).without(h.at(submit, value(6))),
 	} {
 		if legal(wrong) {
 			t.Errorf("%s: not found\n%s", name, text(wrong))

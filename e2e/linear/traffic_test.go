@@ -48,7 +48,7 @@ func define(t *testing.T, admin *yard.Admin, client *yard.Client) {
 		_, err := admin.PutDomain(ctx, yard.Domain{Name: domain})
 		return err
 	})
-	retry := &yard.RetryPolicy{MaxAttempts: 1000, InitialInterval: 20 * time.Millisecond, MaxInterval: 50 * time.Millisecond, PinnedFor: time.Minute}
+	retry := &yard.RetryPolicy{MaxAttempts: 1000, InitialInterval: 20 * time.Millisecond, MaxInterval: 50 * time.Millisecond}
 	for _, tt := range []yard.TaskType{
 		{Name: plainType, StartToClose: longest, Retry: retry},
 		{Name: beatingType, StartToClose: beatingLongest, HeartbeatTimeout: silence, Retry: retry},
@@ -226,7 +226,7 @@ func (r *traffic) work(c *client, n int) {
 }
 
 func (r *traffic) attempt(ctx context.Context, c *client, p *yardv1.PolledTask) {
-	in := input{task: p.TaskId, token: p.Token, failures: p.Failures}
+	in := input{task: p.TaskId, token: p.Token}
 	r.mu.Lock()
 	r.tokens = append(r.tokens, in)
 	r.mu.Unlock()
@@ -243,11 +243,7 @@ func (r *traffic) attempt(ctx context.Context, c *client, p *yardv1.PolledTask) 
 	default:
 		in.when = []when{same, same, far}[r.dice(3)]
 		in.final = r.dice(5) == 0
-		in.keep = !in.final && r.dice(2) == 0
-		if out := c.fail(ctx, in); out.kept {
-			r.pause(100 * time.Millisecond)
-			r.attempt(ctx, c, &yardv1.PolledTask{TaskId: p.TaskId, Token: p.Token, Failures: out.failures})
-		}
+		c.fail(ctx, in)
 	}
 }
 
@@ -268,7 +264,6 @@ func (r *traffic) say(ctx context.Context, c *client, in input) {
 	case 0:
 		c.complete(ctx, in.task, in.token)
 	case 1:
-		in.keep = r.dice(2) == 0
 		c.fail(ctx, in)
 	default:
 		c.beat(ctx, in.task, in.token)

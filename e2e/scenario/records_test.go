@@ -75,7 +75,7 @@ func TestI13EveryFieldIsWritten(t *testing.T) {
 		}
 	}
 	var missing []string
-	for _, name := range []protoreflect.Name{"Policy", "Record", "Attempt", "Step", "Batch", "ArchivePage", "Event", "EventBatch", "Cursor", "CursorPart", "Checkpoint", "LaneCursor", "Header", "Expiry", "Unique", "UniqueKey", "Update", "Updates", "Redrive", "Redriven", "Order", "Kept", "BatchHome", "BatchMembers", "BatchEnds"} {
+	for _, name := range []protoreflect.Name{"Policy", "Record", "Attempt", "Step", "Batch", "ArchivePage", "Event", "EventBatch", "Cursor", "CursorPart", "Checkpoint", "LaneCursor", "Header", "Expiry", "Unique", "UniqueKey", "Update", "Updates", "Redrive", "Redriven", "Order", "BatchHome", "BatchMembers", "BatchEnds"} {
 		fields := logv1.File_yard_log_v1_log_proto.Messages().ByName(name).Fields()
 		for i := range fields.Len() {
 			if field := fieldName(fields.Get(i)); !seen[field] && !slices.Contains(unwritten, field) {
@@ -183,7 +183,7 @@ func soon() *yardv1.RetryPolicy {
 	return &yardv1.RetryPolicy{
 		MaxAttempts: 3, InitialIntervalMs: 100, Backoff: 2, MaxIntervalMs: 1000, NonRetryable: []string{"Never"},
 		ByError: []*yardv1.ErrorRetry{{ErrorType: "Busy", InitialIntervalMs: 50, Backoff: 3, MaxIntervalMs: 500, MaxAttempts: 4}},
-		Jitter:  yardv1.Jitter_JITTER_EQUAL, MaxDeliveries: 10_000, PinnedForMs: 3_600_000,
+		Jitter:  yardv1.Jitter_JITTER_EQUAL, MaxDeliveries: 10_000,
 	}
 }
 
@@ -208,7 +208,6 @@ func liveThrough(w *world) {
 	equal(w.t, "repeated", w.complete(plain[0]), "OK")
 	equal(w.t, "contradicted", w.fail(plain[0], &yardv1.Failure{Message: "no"}), "STALE")
 
-	kept := keepOne(w)
 	failInEveryWay(w)
 	delayed := w.submit(&yardv1.NewTask{Type: "delayed", DelayMs: 300, Headers: map[string]string{"order": "7"}, Group: "acme", Cost: 2}, &yardv1.NewTask{Type: "delayed", DelayMs: 300})
 	w.complete(w.take(2, "delayed")...)
@@ -251,18 +250,6 @@ func liveThrough(w *world) {
 	redriveSome(w)
 	leaveOnTheWay(w)
 	w.drained()
-	w.complete(kept)
-	w.ended(kept.TaskId)
-	w.drained()
-}
-
-// keepOne has a worker keep an attempt that fails, and fails again, for long enough to be carried.
-func keepOne(w *world) *yardv1.PolledTask {
-	w.submitOne(&yardv1.NewTask{Type: "kept", Retry: soon(), StartToCloseMs: 3_600_000})
-	p := w.takeOne("kept")
-	w.fail(p, &yardv1.Failure{Message: "not now", Keep: true, DelayMs: 1})
-	w.fail(p, &yardv1.Failure{Message: "not now", Keep: true, DelayMs: 60_000, Failures: 1})
-	return p
 }
 
 // changeSome updates a task that is ready, and then one that waits in the timer store.

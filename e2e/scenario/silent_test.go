@@ -113,25 +113,17 @@ func (e *cableEnd) Close() error {
 // silentWorker runs a worker over a cable whose handlers return when they are stopped. Its identity is "cut-off".
 func (w *world) silentWorker(c *cable, n int, opts ...yard.WorkerOption) {
 	w.t.Helper()
-	w.overCable(c, func(worker *yard.Worker) {
-		yard.Handle(worker, "long", func(ctx context.Context, _ any) (string, error) {
-			<-ctx.Done()
-			return "", ctx.Err()
-		})
-	}, append(opts, yard.WithConcurrency(n))...)
-}
-
-// overCable runs a worker over a cable. Its identity is "cut-off".
-func (w *world) overCable(c *cable, register func(*yard.Worker), opts ...yard.WorkerOption) {
-	w.t.Helper()
 	nc := connect(w.t, w.stack, sealed.Admin(w.domain), nats.SetCustomDialer(c), nats.PingInterval(time.Second), nats.MaxReconnects(-1))
 	client, err := yard.NewClient(nc, w.domain)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	worker := yard.NewWorker(client, list, append(opts, yard.WithIdentity("cut-off"), yard.WithVersion("v1"),
+	worker := yard.NewWorker(client, list, append(opts, yard.WithConcurrency(n), yard.WithIdentity("cut-off"), yard.WithVersion("v1"),
 		yard.WithDrainTimeout(0), yard.WithStopGrace(time.Second), yard.WithPollWait(time.Minute))...)
-	register(worker)
+	yard.Handle(worker, "long", func(ctx context.Context, _ any) (string, error) {
+		<-ctx.Done()
+		return "", ctx.Err()
+	})
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- worker.Run(ctx) }()

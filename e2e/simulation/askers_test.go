@@ -25,8 +25,6 @@ type askers struct {
 	w     *world
 	calls map[uint64]*call
 	last  uint64
-	// knows is how many failures the worker knows of an attempt that it keeps.
-	knows map[heldBy]int32
 }
 
 // ask appends events and repeats them until there is an answer.
@@ -82,29 +80,24 @@ func (w *world) answered(p *proc, a *historysim.Answer) {
 	}
 }
 
-// work ends an attempt that a worker has got, one way or another; it knows of so many failures.
-func (m *askers) work(id ids.TaskID, token ids.Token, known int32) {
+// work ends an attempt that a worker has got, one way or another.
+func (m *askers) work(id ids.TaskID, token ids.Token) {
 	w := m.w
 	ev := historysim.Event{Kind: historysim.Succeeded, ID: id, Fence: token, Domain: w.accepted[id].domain}
 	d := w.work
 	if d == 0 {
 		d = w.dice.upTo(400 * time.Millisecond)
 	}
-	flaky, again := 150, 60
-	if w.policyOf[id].PinnedForMS > 0 { // what is said several times counts once
-		flaky, again = 400, 300
-	}
 	switch {
 	case w.fault(silentWorkers, 60):
 		return
 	case w.dies(300):
 		ev.Kind, ev.Message = historysim.Failed, "it dies"
-	case w.fault(failures, flaky):
+	case w.fault(failures, 150):
 		ev.Kind, ev.Message, ev.ErrType = historysim.Failed, "flaky", errTypes[w.dice.IntN(3)]
 		if w.dice.chance(300) {
 			ev.DelayMS = askedDelayMS + w.dice.Int64N(5000)
 		}
-		ev.Keep, ev.Failures = w.dice.chance(600), known
 	case w.fault(failures, 60):
 		ev.Kind, ev.Message, ev.Snooze, ev.DelayMS = historysim.Failed, "not yet", true, 1+w.dice.Int64N(2*askedDelayMS)
 	case w.fault(failures, 50):
@@ -119,7 +112,7 @@ func (m *askers) work(id ids.TaskID, token ids.Token, known int32) {
 		d = w.dice.upTo(2 * time.Second)
 	}
 	w.after(d, func() { m.outcome(ev) })
-	if w.fault(repeatedAsks, again) {
+	if w.fault(repeatedAsks, 60) {
 		w.after(d+w.dice.upTo(6*time.Second), func() { m.outcome(ev) })
 	}
 }
@@ -133,27 +126,5 @@ func (m *askers) beat(ev historysim.Event, times int) {
 }
 
 func (m *askers) outcome(ev historysim.Event) {
-	m.ask("worker", &call{events: []historysim.Event{ev}, answers: func(_ int, v *historysim.Verdict) {
-		if v.RetryAt > 0 {
-			m.tryAgain(ev, v)
-		}
-	}})
-}
-
-// tryAgain has the worker of an attempt that it keeps try again in place. It may hear so several times, and may hand it back meanwhile.
-func (m *askers) tryAgain(failed historysim.Event, v *historysim.Verdict) {
-	w, key := m.w, heldBy{failed.ID, failed.Fence}
-	if m.knows[key] >= v.Failures {
-		return
-	}
-	m.knows[key] = v.Failures
-	wait := time.Duration(max(0, v.RetryAt-w.serverMS())) * time.Millisecond
-	if w.dice.chance(150) {
-		wait = w.dice.upTo(wait)
-		w.after(wait, func() {
-			m.outcome(historysim.Event{Kind: historysim.Released, ID: failed.ID, Fence: failed.Fence, Domain: failed.Domain, Message: "it leaves"})
-		})
-		return
-	}
-	w.after(wait, func() { m.work(failed.ID, failed.Fence, v.Failures) })
+	m.ask("worker", &call{events: []historysim.Event{ev}, answers: func(int, *historysim.Verdict) {}})
 }

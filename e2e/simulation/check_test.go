@@ -64,8 +64,6 @@ type checker struct {
 	skipped      map[ids.TaskID]uint64
 	mayBeSkipped map[ids.TaskID]bool
 	ofKeys       map[ids.TaskID]map[uint64]bool
-	// keeps are the tries of each task after which a worker asks to keep its attempt.
-	keeps map[ids.TaskID]map[tried]bool
 	// fences are the events by which owners of matching shards fenced, and their epochs, in log order.
 	fences map[uint32][]fenced
 }
@@ -76,8 +74,8 @@ func newChecker(w *world) *checker {
 		cancelled: map[ids.TaskID]uint64{}, asked: map[ids.TaskID]bool{}, verdictOf: map[place]decided{}, asks: map[ids.TaskID][]ask{},
 		finishBy: map[ids.TaskID]int64{}, booked: map[attempt]bool{}, slots: map[string]bool{}, fences: map[uint32][]fenced{},
 		updates: map[ids.TaskID]map[uint64]*asked{},
-		keyed:   map[orderKey][]*historysim.Task{}, keeps: map[ids.TaskID]map[tried]bool{},
-		back: map[ids.TaskID]uint32{}, backBy: map[broughtBack]uint64{}, redriveAsked: map[ids.TaskID]bool{},
+		keyed:   map[orderKey][]*historysim.Task{},
+		back:    map[ids.TaskID]uint32{}, backBy: map[broughtBack]uint64{}, redriveAsked: map[ids.TaskID]bool{},
 		skipped: map[ids.TaskID]uint64{}, mayBeSkipped: map[ids.TaskID]bool{}, ofKeys: map[ids.TaskID]map[uint64]bool{},
 	}
 }
@@ -102,7 +100,6 @@ func (c *checker) appended(m *historysim.Message) {
 			c.redriveAsked[m.Events[i].ID] = true
 		}
 		c.keyCommandAsked(&m.Events[i])
-		c.keepAsked(&m.Events[i])
 		if m.Events[i].Kind == historysim.Fence {
 			c.fences[m.Shard] = append(c.fences[m.Shard], fenced{m.Seq, m.Epoch})
 		}
@@ -239,7 +236,7 @@ func (c *checker) contradiction(p *proc, e *historysim.Event, v *historysim.Verd
 	if searched(e) && (first.verdict.Code == fault.Unknown || v.Code == fault.Unknown) {
 		return // who says so does not know what the other one has decided
 	}
-	same := (first.verdict.Code == "") == (v.Code == "") && first.verdict.Fenced == v.Fenced && first.verdict.Granted == v.Granted && first.verdict.RetryAt == v.RetryAt
+	same := (first.verdict.Code == "") == (v.Code == "") && first.verdict.Fenced == v.Fenced && first.verdict.Granted == v.Granted
 	if same || c.free(e, &first.verdict, v, at) {
 		return
 	}
@@ -316,7 +313,6 @@ func (c *checker) confirmed(e *historysim.Event, v *historysim.Verdict, seq uint
 		c.holder(e)
 	case historysim.Failed, historysim.Released, historysim.Heartbeat:
 		c.holder(e)
-		c.kept(e, v, seq)
 	case historysim.Cancel:
 		if e.Domain == rival {
 			c.w.violated("I14: %s is cancelled by another domain", name)
@@ -446,7 +442,6 @@ func (c *checker) endOf(t *historysim.Task) {
 	c.inTime(t)
 	c.updatesHold(t)
 	c.byPolicy(t)
-	c.inPlace(t)
 	c.lettersHold(t)
 	at, skipped := c.skipped[t.ID]
 	if skipped && t.State != historysim.Dead && t.Redriven().Count == 0 {

@@ -20,9 +20,6 @@ func (w *world) ownPolicy() *historysim.Policy {
 	}
 	p.Jitter = historysim.Jitter(w.dice.IntN(5))
 	p.OnLost, p.OnTimeout = historysim.OnLost(w.dice.IntN(4)), historysim.OnTimeout(w.dice.IntN(3))
-	if w.dice.chance(500) {
-		p.PinnedForMS = 500 + w.dice.Int64N(15_000)
-	}
 	if w.dice.chance(200) { // it must not run twice
 		p.OnLost, p.OnTimeout = historysim.LostDies, historysim.TimeoutDies
 	}

@@ -93,7 +93,7 @@ func (q *question) page() {
 			q.after = u.Grant.Task.ID
 			w.check.holds(u.Grant.Task.ID, u.Grant.Token)
 			q.out.Undelivered = append(q.out.Undelivered, matchingsim.Undelivered{
-				ReplyTo: u.Poll.ReplyTo, JSON: u.Poll.JSON, Task: encodeGrant(&u.Grant),
+				ReplyTo: u.Poll.ReplyTo, JSON: u.Poll.JSON, Task: encodeGrant(u.Grant.Task.ID, u.Grant.Token),
 			})
 		}
 		more = len(all) == limit

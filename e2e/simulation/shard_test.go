@@ -327,7 +327,7 @@ func (p *matchProc) decided(from *proc, a *historysim.Answer) {
 		v := &a.Verdicts[i]
 		verdict := matchingsim.Verdict{Refused: string(v.Code), Fenced: v.Fenced, Trace: v.Trace, DeadlineMS: v.Grant.DeadlineAt}
 		if v.Grant.Task != nil {
-			verdict.Task = encodeGrant(&v.Grant)
+			verdict.Task = encodeGrant(v.Grant.Task.ID, v.Grant.Token)
 		}
 		out.All = append(out.All, verdict)
 	}
@@ -367,16 +367,16 @@ func (p *matchProc) open() {
 }
 
 // encodeGrant is a task as a worker gets it.
-func encodeGrant(g *historysim.Grant) []byte {
+func encodeGrant(id ids.TaskID, token ids.Token) []byte {
 	b := make([]byte, 0, taskBytes)
-	b = append(b, g.Task.ID[:]...)
-	b = fmt.Appendf(b, " %d %d %d %d", g.Token.Position, g.Token.Version, g.Token.Nonce, g.Task.Failures)
+	b = append(b, id[:]...)
+	b = fmt.Appendf(b, " %d %d %d", token.Position, token.Version, token.Nonce)
 	return b[:taskBytes:taskBytes]
 }
 
-func decodeGrant(b []byte) (id ids.TaskID, token ids.Token, failures int32) {
+func decodeGrant(b []byte) (id ids.TaskID, token ids.Token) {
 	copy(id[:], b)
-	var numbers [4]uint64
+	var numbers [3]uint64
 	at := len(id) + 1
 	for i := range numbers {
 		end := at
@@ -386,5 +386,5 @@ func decodeGrant(b []byte) (id ids.TaskID, token ids.Token, failures int32) {
 		numbers[i], _ = strconv.ParseUint(string(b[at:end]), 10, 64)
 		at = end + 1
 	}
-	return id, ids.Token{Position: ids.Position(numbers[0]), Version: uint32(numbers[1]), Nonce: numbers[2]}, int32(numbers[3])
+	return id, ids.Token{Position: ids.Position(numbers[0]), Version: uint32(numbers[1]), Nonce: numbers[2]}
 }

@@ -125,7 +125,7 @@ func (c *matchChecker) end() {
 
 // ends finds out by which event of the log each attempt ended.
 func (c *matchChecker) ends(w *world) {
-	beats, tries := map[*grantOf]int64{}, map[*grantOf]tryAt{}
+	beats := map[*grantOf]int64{}
 	for _, m := range w.log {
 		if m == nil || !m.Event {
 			continue
@@ -141,19 +141,10 @@ func (c *matchChecker) ends(w *world) {
 				g.askedAt = cmp.Or(g.askedAt, m.At)
 			case historysim.Heartbeat:
 				beats[g] = m.At
-			case historysim.Failed:
-				switch at := w.keptAt(e.ID, m.At); {
-				case e.Keep && tries[g].at > 0 && e.Failures <= tries[g].failures: // it was counted before
-				case e.Keep && at > 0:
-					tries[g] = tryAt{at, e.Failures}
-					delete(beats, g)
-				default:
-					g.end = m.Seq
-				}
-			case historysim.Succeeded, historysim.Released:
+			case historysim.Succeeded, historysim.Failed, historysim.Released:
 				g.end = m.Seq
 			case historysim.Expired:
-				if lease := g.deadline(tries[g].at, beats[g]); m.At >= lease || e.SilentLease >= lease && m.At <= e.NotAfter {
+				if lease := g.deadline(beats[g]); m.At >= lease || e.SilentLease >= lease && m.At <= e.NotAfter {
 					g.end = m.Seq
 				}
 			}
@@ -161,29 +152,18 @@ func (c *matchChecker) ends(w *world) {
 	}
 }
 
-// tryAt is when a try in place begins, after a failure whose worker knew of so many before.
-type tryAt struct {
-	at       int64
-	failures int32
-}
-
-// deadline is when the attempt must be over, or its worker be heard of again: it tries again at a time, and was heard last at another, 0 = neither. An answer may
-// have been lost, so it may have been granted earlier than anybody knows.
-func (g *grantOf) deadline(tryAt, beatAt int64) int64 {
+// deadline is when the attempt must be over, or its worker be heard of again. An answer may have been lost, so
+// it may have been granted earlier than anybody knows.
+func (g *grantOf) deadline(beatAt int64) int64 {
 	policy := g.w.policy()
-	begun := cmp.Or(tryAt, g.askedAt)
-	over := begun + policy.StartToCloseMS
+	over := g.askedAt + policy.StartToCloseMS
 	if by := g.w.check.finishBy[g.id]; by > 0 {
 		over = min(over, by)
 	}
 	if policy.HeartbeatTimeoutMS == 0 {
 		return over
 	}
-	heard := cmp.Or(beatAt, begun) // the log's clock may have been set back since it began
-	if tryAt > 0 {
-		heard = max(beatAt, tryAt) // a heartbeat in the wait
-	}
-	return min(over, heard+policy.HeartbeatTimeoutMS)
+	return min(over, cmp.Or(beatAt, g.askedAt)+policy.HeartbeatTimeoutMS)
 }
 
 // change is the begin or the end of an attempt with a path.

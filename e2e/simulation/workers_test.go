@@ -146,10 +146,10 @@ func (m *matching) deliver(in *inbox, tasks [][]byte) {
 		return
 	}
 	for _, data := range tasks {
-		id, token, failures := decodeGrant(data)
+		id, token := decodeGrant(data)
 		m.say(in.worker.name, "gets %s v%d n%d in %s", m.name(id), token.Version, token.Nonce, in.name)
 		if w := m.check.handed(in, id, token); w != nil {
-			w.askers.work(id, token, failures)
+			w.askers.work(id, token)
 		}
 	}
 	m.after(m.dice.upTo(200*time.Millisecond), in.worker.poll)

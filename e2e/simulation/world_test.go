@@ -65,7 +65,7 @@ func newPartition(s *sim, part int) *world {
 	w.letters = map[ids.TaskID]*letter{}
 	w.senders = map[uint64]*matchProc{}
 	w.check = newChecker(w)
-	w.askers = askers{w: w, calls: map[uint64]*call{}, knows: map[heldBy]int32{}}
+	w.askers = askers{w: w, calls: map[uint64]*call{}}
 	return w
 }
 

@@ -56,29 +56,26 @@ func section(text, heading string) (string, bool) {
 // features is the page of the feature index.
 const features = "contracts/docs/features.md"
 
-// featureIndex: each feature has a line there with the file that decides
-// about it and the test that shows it; package links checks that they exist.
+// featureEntry is one feature of the index: what it is, the files that decide about it, and the tests that show it.
+var featureEntry = regexp.MustCompile(`^\*\*[^*]+\.\*\* [^\n]*\.\n  - decides: (\[[^]]+\]\([^)]+\)(,\s+)?)+\n  - shows: (\[[^]]+_test\.go\]\([^)]+_test\.go\)(,\s+)?)+\n$`)
+
+// featureIndex: each feature has an entry there with the file that decides
+// about it and the test that shows it; links checks that they exist.
 func featureIndex(t *tree) []string {
 	body, ok := section(t.text[features], "## Feature index")
 	if !ok {
 		return []string{features + ": there is no `## Feature index`"}
 	}
 	var findings []string
-	rows := 0
-	for line := range strings.Lines(body) {
-		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| feature") {
-			continue
-		}
-		rows++
-		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
-		if len(cells) != 3 || !strings.Contains(cells[1], "](") || !strings.Contains(cells[2], "](") {
-			findings = append(findings, fmt.Sprintf(features+": %q is not `| feature | [core file](…) | [test](…) |`", strings.TrimSpace(line)))
-		}
-		if len(cells) == 3 && !strings.Contains(cells[2], "_test.go") {
-			findings = append(findings, fmt.Sprintf(features+": %q names no test", strings.TrimSpace(cells[0])))
+	entries := strings.Split(body, "\n- ")[1:]
+	for _, entry := range entries {
+		if !featureEntry.MatchString(strings.TrimSpace(entry) + "\n") {
+			name, _, _ := strings.Cut(entry, "\n")
+			findings = append(findings, fmt.Sprintf(
+				features+": `- %s` is not `- **Name.** Sentence.`, `  - decides: [file](…)` and `  - shows: [x_test.go](…)`", name))
 		}
 	}
-	if rows == 0 {
+	if len(entries) == 0 {
 		findings = append(findings, features+": the feature index is empty")
 	}
 	return findings

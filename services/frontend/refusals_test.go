@@ -62,6 +62,7 @@ func badRequests() map[string]bad {
 		"timeout":              {verb: submit, message: task(func(t *yardv1.NewTask) { t.StartToCloseMs = 1 }), code: fault.InvalidArgument, path: "/tasks/3/start_to_close_ms"},
 		"wait for several":     {verb: submit, message: &yardv1.SubmitRequest{Tasklist: "a", Tasks: tasks(2).Tasks, Wait: true}, code: fault.InvalidArgument, path: "/wait"},
 		"bad request id":       {verb: submit, message: &yardv1.SubmitRequest{Tasklist: "a", Tasks: tasks(1).Tasks, RequestId: "x"}, code: fault.InvalidArgument, path: "/request_id"},
+		"poll of several":      {verb: "tasks.poll", json: `{"max_tasks":1,"tasklists":[{"name":"main","weight":2}]}`, code: fault.InvalidArgument, path: "/tasklists"},
 		"poll for none":        {verb: "tasks.poll", message: &yardv1.PollRequest{Tasklist: "main"}, code: fault.InvalidArgument, path: "/max_tasks"},
 		"poll too long":        {verb: "tasks.poll", message: &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1, WaitMs: 60_001}, code: fault.InvalidArgument, path: "/wait_ms"},
 		"poll version long":    {verb: "tasks.poll", message: &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1, WorkerVersion: strings.Repeat("x", 65)}, code: fault.InvalidArgument, path: "/worker_version"},
@@ -87,7 +88,6 @@ func badRequests() map[string]bad {
 		"type without a name":  {verb: "types.put", message: &yardv1.PutTypeRequest{Type: &yardv1.TaskType{}}, code: fault.InvalidArgument, path: "/type/name"},
 		"type that is no key":  {verb: "types.put", message: &yardv1.PutTypeRequest{Type: &yardv1.TaskType{Name: "a..b"}}, code: fault.InvalidArgument, path: "/type/name"},
 		"type deliveries":      {verb: "types.put", message: &yardv1.PutTypeRequest{Type: &yardv1.TaskType{Name: "a", Retry: &yardv1.RetryPolicy{MaxDeliveries: -1}}}, code: fault.InvalidArgument, path: "/type/retry/max_deliveries"},
-		"type of no limit":     {verb: "types.put", message: &yardv1.PutTypeRequest{Type: &yardv1.TaskType{Name: "a", Limits: []string{"nothing"}}}, code: fault.FailedPrecondition, path: "/type/limits/0"},
 		"pause without name":   {verb: "tasklists.pause", message: &yardv1.PauseTasklistRequest{}, code: fault.InvalidArgument, path: "/name"},
 		"pause too short":      {verb: "tasklists.pause", message: &yardv1.PauseTasklistRequest{Name: "main", ForMs: 999}, code: fault.InvalidArgument, path: "/for_ms"},
 		"pause of no key":      {verb: "types.pause", message: &yardv1.PauseTypeRequest{Name: "a..b"}, code: fault.InvalidArgument, path: "/name"},
@@ -100,6 +100,7 @@ func badRequests() map[string]bad {
 // badSettings are of groups and of limits that types share.
 func badSettings() map[string]bad {
 	return map[string]bad{
+		"type of no limit":    {verb: "types.put", message: &yardv1.PutTypeRequest{Type: &yardv1.TaskType{Name: "a", Limits: []string{"nothing"}}}, code: fault.FailedPrecondition, path: "/type/limits/0"},
 		"group of nothing":    {verb: "groups.put", message: &yardv1.PutGroupRequest{}, code: fault.InvalidArgument, path: "/group"},
 		"group without":       {verb: "groups.get", message: &yardv1.GetGroupRequest{Name: "nothing"}, code: fault.NotFound, path: "/name"},
 		"groups too many":     {verb: "groups.list", message: &yardv1.ListGroupsRequest{Limit: 1001}, code: fault.InvalidArgument, path: "/limit"},

@@ -147,7 +147,6 @@ type Policy struct {
 	MaxDeliveries int32         `protobuf:"varint,10,opt,name=max_deliveries,json=maxDeliveries,proto3" json:"max_deliveries,omitempty"`
 	OnLost        int32         `protobuf:"varint,11,opt,name=on_lost,json=onLost,proto3" json:"on_lost,omitempty"`
 	OnTimeout     int32         `protobuf:"varint,12,opt,name=on_timeout,json=onTimeout,proto3" json:"on_timeout,omitempty"`
-	PinnedForMs   int64         `protobuf:"varint,13,opt,name=pinned_for_ms,json=pinnedForMs,proto3" json:"pinned_for_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -262,13 +261,6 @@ func (x *Policy) GetOnLost() int32 {
 func (x *Policy) GetOnTimeout() int32 {
 	if x != nil {
 		return x.OnTimeout
-	}
-	return 0
-}
-
-func (x *Policy) GetPinnedForMs() int64 {
-	if x != nil {
-		return x.PinnedForMs
 	}
 	return 0
 }
@@ -420,9 +412,7 @@ type Record struct {
 	// The batch that it is a member of; empty = none.
 	BatchId string `protobuf:"bytes,48,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
 	// When that was created (BatchHome), Unix ms: another one may have its name later.
-	BatchMadeMs int64 `protobuf:"varint,49,opt,name=batch_made_ms,json=batchMadeMs,proto3" json:"batch_made_ms,omitempty"`
-	// What its tries in place have left; absent = there was none.
-	Kept          *Kept `protobuf:"bytes,50,opt,name=kept,proto3" json:"kept,omitempty"`
+	BatchMadeMs   int64 `protobuf:"varint,49,opt,name=batch_made_ms,json=batchMadeMs,proto3" json:"batch_made_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -737,68 +727,6 @@ func (x *Record) GetBatchMadeMs() int64 {
 	return 0
 }
 
-func (x *Record) GetKept() *Kept {
-	if x != nil {
-		return x.Kept
-	}
-	return nil
-}
-
-// Kept is what a task must remember of tries in place.
-type Kept struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// When the running attempt failed for the first time, Unix ms; 0 = it has not.
-	SinceMs int64 `protobuf:"varint,1,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"`
-	// How often an attempt of the task was tried again in place.
-	Tries         uint32 `protobuf:"varint,2,opt,name=tries,proto3" json:"tries,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Kept) Reset() {
-	*x = Kept{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[3]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Kept) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Kept) ProtoMessage() {}
-
-func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[3]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Kept.ProtoReflect.Descriptor instead.
-func (*Kept) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{3}
-}
-
-func (x *Kept) GetSinceMs() int64 {
-	if x != nil {
-		return x.SinceMs
-	}
-	return 0
-}
-
-func (x *Kept) GetTries() uint32 {
-	if x != nil {
-		return x.Tries
-	}
-	return 0
-}
-
 // BatchHome is a batch of tasks (yard.v1.Batch): the last message on its subject, in the log of its home partition.
 type BatchHome struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -829,7 +757,7 @@ type BatchHome struct {
 
 func (x *BatchHome) Reset() {
 	*x = BatchHome{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[4]
+	mi := &file_yard_log_v1_log_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -841,7 +769,7 @@ func (x *BatchHome) String() string {
 func (*BatchHome) ProtoMessage() {}
 
 func (x *BatchHome) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[4]
+	mi := &file_yard_log_v1_log_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -854,7 +782,7 @@ func (x *BatchHome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchHome.ProtoReflect.Descriptor instead.
 func (*BatchHome) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{4}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *BatchHome) GetBatchId() string {
@@ -972,7 +900,7 @@ type BatchMembers struct {
 
 func (x *BatchMembers) Reset() {
 	*x = BatchMembers{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[5]
+	mi := &file_yard_log_v1_log_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -984,7 +912,7 @@ func (x *BatchMembers) String() string {
 func (*BatchMembers) ProtoMessage() {}
 
 func (x *BatchMembers) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[5]
+	mi := &file_yard_log_v1_log_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -997,7 +925,7 @@ func (x *BatchMembers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchMembers.ProtoReflect.Descriptor instead.
 func (*BatchMembers) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{5}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *BatchMembers) GetBatchId() string {
@@ -1051,7 +979,7 @@ type BatchEnds struct {
 
 func (x *BatchEnds) Reset() {
 	*x = BatchEnds{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[6]
+	mi := &file_yard_log_v1_log_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1063,7 +991,7 @@ func (x *BatchEnds) String() string {
 func (*BatchEnds) ProtoMessage() {}
 
 func (x *BatchEnds) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[6]
+	mi := &file_yard_log_v1_log_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1076,7 +1004,7 @@ func (x *BatchEnds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchEnds.ProtoReflect.Descriptor instead.
 func (*BatchEnds) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{6}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *BatchEnds) GetBatchId() string {
@@ -1131,7 +1059,7 @@ type BatchHint struct {
 
 func (x *BatchHint) Reset() {
 	*x = BatchHint{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[7]
+	mi := &file_yard_log_v1_log_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1143,7 +1071,7 @@ func (x *BatchHint) String() string {
 func (*BatchHint) ProtoMessage() {}
 
 func (x *BatchHint) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[7]
+	mi := &file_yard_log_v1_log_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1156,7 +1084,7 @@ func (x *BatchHint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchHint.ProtoReflect.Descriptor instead.
 func (*BatchHint) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{7}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *BatchHint) GetBatches() []*BatchHint_Ref {
@@ -1184,7 +1112,7 @@ type Order struct {
 
 func (x *Order) Reset() {
 	*x = Order{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[8]
+	mi := &file_yard_log_v1_log_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1196,7 +1124,7 @@ func (x *Order) String() string {
 func (*Order) ProtoMessage() {}
 
 func (x *Order) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[8]
+	mi := &file_yard_log_v1_log_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1209,7 +1137,7 @@ func (x *Order) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Order.ProtoReflect.Descriptor instead.
 func (*Order) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{8}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Order) GetKey() string {
@@ -1264,7 +1192,7 @@ type Redriven struct {
 
 func (x *Redriven) Reset() {
 	*x = Redriven{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[9]
+	mi := &file_yard_log_v1_log_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1276,7 +1204,7 @@ func (x *Redriven) String() string {
 func (*Redriven) ProtoMessage() {}
 
 func (x *Redriven) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[9]
+	mi := &file_yard_log_v1_log_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1289,7 +1217,7 @@ func (x *Redriven) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Redriven.ProtoReflect.Descriptor instead.
 func (*Redriven) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{9}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Redriven) GetCount() uint32 {
@@ -1339,7 +1267,7 @@ type Redrive struct {
 
 func (x *Redrive) Reset() {
 	*x = Redrive{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[10]
+	mi := &file_yard_log_v1_log_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1351,7 +1279,7 @@ func (x *Redrive) String() string {
 func (*Redrive) ProtoMessage() {}
 
 func (x *Redrive) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[10]
+	mi := &file_yard_log_v1_log_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1364,7 +1292,7 @@ func (x *Redrive) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Redrive.ProtoReflect.Descriptor instead.
 func (*Redrive) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{10}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Redrive) GetLetter() uint64 {
@@ -1417,7 +1345,7 @@ type Unique struct {
 
 func (x *Unique) Reset() {
 	*x = Unique{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[11]
+	mi := &file_yard_log_v1_log_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1429,7 +1357,7 @@ func (x *Unique) String() string {
 func (*Unique) ProtoMessage() {}
 
 func (x *Unique) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[11]
+	mi := &file_yard_log_v1_log_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1442,7 +1370,7 @@ func (x *Unique) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unique.ProtoReflect.Descriptor instead.
 func (*Unique) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{11}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Unique) GetKey() string {
@@ -1492,7 +1420,7 @@ type UniqueKey struct {
 
 func (x *UniqueKey) Reset() {
 	*x = UniqueKey{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[12]
+	mi := &file_yard_log_v1_log_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1504,7 +1432,7 @@ func (x *UniqueKey) String() string {
 func (*UniqueKey) ProtoMessage() {}
 
 func (x *UniqueKey) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[12]
+	mi := &file_yard_log_v1_log_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1517,7 +1445,7 @@ func (x *UniqueKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UniqueKey.ProtoReflect.Descriptor instead.
 func (*UniqueKey) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{12}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *UniqueKey) GetTaskId() []byte {
@@ -1584,7 +1512,7 @@ type Updates struct {
 
 func (x *Updates) Reset() {
 	*x = Updates{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[13]
+	mi := &file_yard_log_v1_log_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1596,7 +1524,7 @@ func (x *Updates) String() string {
 func (*Updates) ProtoMessage() {}
 
 func (x *Updates) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[13]
+	mi := &file_yard_log_v1_log_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1609,7 +1537,7 @@ func (x *Updates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Updates.ProtoReflect.Descriptor instead.
 func (*Updates) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{13}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Updates) GetApplied() uint64 {
@@ -1726,7 +1654,7 @@ type Update struct {
 
 func (x *Update) Reset() {
 	*x = Update{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[14]
+	mi := &file_yard_log_v1_log_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1738,7 +1666,7 @@ func (x *Update) String() string {
 func (*Update) ProtoMessage() {}
 
 func (x *Update) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[14]
+	mi := &file_yard_log_v1_log_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1751,7 +1679,7 @@ func (x *Update) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Update.ProtoReflect.Descriptor instead.
 func (*Update) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{14}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Update) GetIfRevision() uint64 {
@@ -1917,7 +1845,7 @@ type Expiry struct {
 
 func (x *Expiry) Reset() {
 	*x = Expiry{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[15]
+	mi := &file_yard_log_v1_log_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1929,7 +1857,7 @@ func (x *Expiry) String() string {
 func (*Expiry) ProtoMessage() {}
 
 func (x *Expiry) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[15]
+	mi := &file_yard_log_v1_log_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1942,7 +1870,7 @@ func (x *Expiry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Expiry.ProtoReflect.Descriptor instead.
 func (*Expiry) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{15}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Expiry) GetStartWithinMs() int64 {
@@ -1984,7 +1912,7 @@ type Header struct {
 
 func (x *Header) Reset() {
 	*x = Header{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[16]
+	mi := &file_yard_log_v1_log_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1996,7 +1924,7 @@ func (x *Header) String() string {
 func (*Header) ProtoMessage() {}
 
 func (x *Header) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[16]
+	mi := &file_yard_log_v1_log_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2009,7 +1937,7 @@ func (x *Header) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Header.ProtoReflect.Descriptor instead.
 func (*Header) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{16}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Header) GetName() string {
@@ -2053,7 +1981,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[17]
+	mi := &file_yard_log_v1_log_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2065,7 +1993,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[17]
+	mi := &file_yard_log_v1_log_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2078,7 +2006,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{17}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Attempt) GetNonce() uint64 {
@@ -2180,7 +2108,7 @@ type Granted struct {
 
 func (x *Granted) Reset() {
 	*x = Granted{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[18]
+	mi := &file_yard_log_v1_log_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2192,7 +2120,7 @@ func (x *Granted) String() string {
 func (*Granted) ProtoMessage() {}
 
 func (x *Granted) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[18]
+	mi := &file_yard_log_v1_log_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2205,7 +2133,7 @@ func (x *Granted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Granted.ProtoReflect.Descriptor instead.
 func (*Granted) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{18}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Granted) GetShard() uint32 {
@@ -2246,14 +2174,13 @@ type Step struct {
 	Message       string                 `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
 	ErrorType     string                 `protobuf:"bytes,6,opt,name=error_type,json=errorType,proto3" json:"error_type,omitempty"`
 	DueAtMs       int64                  `protobuf:"varint,7,opt,name=due_at_ms,json=dueAtMs,proto3" json:"due_at_ms,omitempty"`
-	Kept          bool                   `protobuf:"varint,8,opt,name=kept,proto3" json:"kept,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[19]
+	mi := &file_yard_log_v1_log_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2265,7 +2192,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[19]
+	mi := &file_yard_log_v1_log_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2278,7 +2205,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{19}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Step) GetKind() int32 {
@@ -2330,13 +2257,6 @@ func (x *Step) GetDueAtMs() int64 {
 	return 0
 }
 
-func (x *Step) GetKept() bool {
-	if x != nil {
-		return x.Kept
-	}
-	return false
-}
-
 // Batch is one message of the log's submit lanes, of the timer store and of
 // the archive, and the body of a dead letter. In the archive, the id is the first
 // field of each record, so that one task is found without decoding the others.
@@ -2359,7 +2279,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[20]
+	mi := &file_yard_log_v1_log_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2371,7 +2291,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[20]
+	mi := &file_yard_log_v1_log_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2384,7 +2304,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{20}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Batch) GetTasks() []*Record {
@@ -2447,7 +2367,7 @@ type ArchivePage struct {
 
 func (x *ArchivePage) Reset() {
 	*x = ArchivePage{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[21]
+	mi := &file_yard_log_v1_log_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2459,7 +2379,7 @@ func (x *ArchivePage) String() string {
 func (*ArchivePage) ProtoMessage() {}
 
 func (x *ArchivePage) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[21]
+	mi := &file_yard_log_v1_log_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2472,7 +2392,7 @@ func (x *ArchivePage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArchivePage.ProtoReflect.Descriptor instead.
 func (*ArchivePage) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{21}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ArchivePage) GetLogVersion() uint32 {
@@ -2548,16 +2468,13 @@ type Event struct {
 	OrderKey string `protobuf:"bytes,34,opt,name=order_key,json=orderKey,proto3" json:"order_key,omitempty"`
 	// Skipped: if the task runs, it is to be cancelled.
 	CancelRunning bool `protobuf:"varint,35,opt,name=cancel_running,json=cancelRunning,proto3" json:"cancel_running,omitempty"`
-	// Failed: the worker would try again in place; failures is how many it knew of when this try began.
-	Keep          bool  `protobuf:"varint,36,opt,name=keep,proto3" json:"keep,omitempty"`
-	Failures      int32 `protobuf:"varint,37,opt,name=failures,proto3" json:"failures,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[22]
+	mi := &file_yard_log_v1_log_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2569,7 +2486,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[22]
+	mi := &file_yard_log_v1_log_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2582,7 +2499,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{22}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Event) GetKind() EventKind {
@@ -2753,20 +2670,6 @@ func (x *Event) GetCancelRunning() bool {
 	return false
 }
 
-func (x *Event) GetKeep() bool {
-	if x != nil {
-		return x.Keep
-	}
-	return false
-}
-
-func (x *Event) GetFailures() int32 {
-	if x != nil {
-		return x.Failures
-	}
-	return 0
-}
-
 // PollRef is a poll that a batch's grabs are for.
 type PollRef struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -2784,7 +2687,7 @@ type PollRef struct {
 
 func (x *PollRef) Reset() {
 	*x = PollRef{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[23]
+	mi := &file_yard_log_v1_log_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2796,7 +2699,7 @@ func (x *PollRef) String() string {
 func (*PollRef) ProtoMessage() {}
 
 func (x *PollRef) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[23]
+	mi := &file_yard_log_v1_log_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2809,7 +2712,7 @@ func (x *PollRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PollRef.ProtoReflect.Descriptor instead.
 func (*PollRef) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{23}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PollRef) GetWorker() string {
@@ -2870,7 +2773,7 @@ type EventBatch struct {
 
 func (x *EventBatch) Reset() {
 	*x = EventBatch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[24]
+	mi := &file_yard_log_v1_log_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2882,7 +2785,7 @@ func (x *EventBatch) String() string {
 func (*EventBatch) ProtoMessage() {}
 
 func (x *EventBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[24]
+	mi := &file_yard_log_v1_log_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2895,7 +2798,7 @@ func (x *EventBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventBatch.ProtoReflect.Descriptor instead.
 func (*EventBatch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{24}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *EventBatch) GetEvents() []*Event {
@@ -2969,7 +2872,7 @@ type VerdictBatch struct {
 
 func (x *VerdictBatch) Reset() {
 	*x = VerdictBatch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[25]
+	mi := &file_yard_log_v1_log_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2981,7 +2884,7 @@ func (x *VerdictBatch) String() string {
 func (*VerdictBatch) ProtoMessage() {}
 
 func (x *VerdictBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[25]
+	mi := &file_yard_log_v1_log_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2994,7 +2897,7 @@ func (x *VerdictBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerdictBatch.ProtoReflect.Descriptor instead.
 func (*VerdictBatch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{25}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *VerdictBatch) GetRequestId() uint64 {
@@ -3036,9 +2939,6 @@ type EventVerdict struct {
 	Fenced bool `protobuf:"varint,8,opt,name=fenced,proto3" json:"fenced,omitempty"`
 	// Update: the revision of the task, as of then.
 	Revision uint64 `protobuf:"varint,9,opt,name=revision,proto3" json:"revision,omitempty"`
-	// Failed: the worker keeps the attempt, and tries again from this time on, Unix ms; 0 = it does not. failures is how many there are.
-	RetryAtMs int64 `protobuf:"varint,10,opt,name=retry_at_ms,json=retryAtMs,proto3" json:"retry_at_ms,omitempty"`
-	Failures  int32 `protobuf:"varint,11,opt,name=failures,proto3" json:"failures,omitempty"`
 	// Update, with UNKNOWN: nor will a repeat tell what became of it.
 	Final         bool `protobuf:"varint,12,opt,name=final,proto3" json:"final,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3047,7 +2947,7 @@ type EventVerdict struct {
 
 func (x *EventVerdict) Reset() {
 	*x = EventVerdict{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[26]
+	mi := &file_yard_log_v1_log_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3059,7 +2959,7 @@ func (x *EventVerdict) String() string {
 func (*EventVerdict) ProtoMessage() {}
 
 func (x *EventVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[26]
+	mi := &file_yard_log_v1_log_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3072,7 +2972,7 @@ func (x *EventVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventVerdict.ProtoReflect.Descriptor instead.
 func (*EventVerdict) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{26}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *EventVerdict) GetCode() string {
@@ -3138,20 +3038,6 @@ func (x *EventVerdict) GetRevision() uint64 {
 	return 0
 }
 
-func (x *EventVerdict) GetRetryAtMs() int64 {
-	if x != nil {
-		return x.RetryAtMs
-	}
-	return 0
-}
-
-func (x *EventVerdict) GetFailures() int32 {
-	if x != nil {
-		return x.Failures
-	}
-	return 0
-}
-
 func (x *EventVerdict) GetFinal() bool {
 	if x != nil {
 		return x.Final
@@ -3170,7 +3056,7 @@ type Hints struct {
 
 func (x *Hints) Reset() {
 	*x = Hints{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[27]
+	mi := &file_yard_log_v1_log_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3182,7 +3068,7 @@ func (x *Hints) String() string {
 func (*Hints) ProtoMessage() {}
 
 func (x *Hints) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[27]
+	mi := &file_yard_log_v1_log_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3195,7 +3081,7 @@ func (x *Hints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hints.ProtoReflect.Descriptor instead.
 func (*Hints) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{27}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Hints) GetTriggers() []*TriggerBatch {
@@ -3236,7 +3122,7 @@ type TriggerBatch struct {
 
 func (x *TriggerBatch) Reset() {
 	*x = TriggerBatch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[28]
+	mi := &file_yard_log_v1_log_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3248,7 +3134,7 @@ func (x *TriggerBatch) String() string {
 func (*TriggerBatch) ProtoMessage() {}
 
 func (x *TriggerBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[28]
+	mi := &file_yard_log_v1_log_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3261,7 +3147,7 @@ func (x *TriggerBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerBatch.ProtoReflect.Descriptor instead.
 func (*TriggerBatch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{28}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *TriggerBatch) GetDomain() string {
@@ -3348,7 +3234,7 @@ type SlotRelease struct {
 
 func (x *SlotRelease) Reset() {
 	*x = SlotRelease{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[29]
+	mi := &file_yard_log_v1_log_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3360,7 +3246,7 @@ func (x *SlotRelease) String() string {
 func (*SlotRelease) ProtoMessage() {}
 
 func (x *SlotRelease) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[29]
+	mi := &file_yard_log_v1_log_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3373,7 +3259,7 @@ func (x *SlotRelease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotRelease.ProtoReflect.Descriptor instead.
 func (*SlotRelease) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{29}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SlotRelease) GetDomain() string {
@@ -3428,7 +3314,7 @@ type Cursor struct {
 
 func (x *Cursor) Reset() {
 	*x = Cursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[30]
+	mi := &file_yard_log_v1_log_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3440,7 +3326,7 @@ func (x *Cursor) String() string {
 func (*Cursor) ProtoMessage() {}
 
 func (x *Cursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[30]
+	mi := &file_yard_log_v1_log_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3453,7 +3339,7 @@ func (x *Cursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cursor.ProtoReflect.Descriptor instead.
 func (*Cursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{30}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Cursor) GetEpoch() uint64 {
@@ -3540,7 +3426,7 @@ type CursorPart struct {
 
 func (x *CursorPart) Reset() {
 	*x = CursorPart{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[31]
+	mi := &file_yard_log_v1_log_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3552,7 +3438,7 @@ func (x *CursorPart) String() string {
 func (*CursorPart) ProtoMessage() {}
 
 func (x *CursorPart) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[31]
+	mi := &file_yard_log_v1_log_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3565,7 +3451,7 @@ func (x *CursorPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CursorPart.ProtoReflect.Descriptor instead.
 func (*CursorPart) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{31}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *CursorPart) GetSeq() uint64 {
@@ -3634,7 +3520,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[32]
+	mi := &file_yard_log_v1_log_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3646,7 +3532,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[32]
+	mi := &file_yard_log_v1_log_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3659,7 +3545,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{32}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Checkpoint) GetEpoch() uint64 {
@@ -3785,7 +3671,7 @@ type ShardFence struct {
 
 func (x *ShardFence) Reset() {
 	*x = ShardFence{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[33]
+	mi := &file_yard_log_v1_log_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3797,7 +3683,7 @@ func (x *ShardFence) String() string {
 func (*ShardFence) ProtoMessage() {}
 
 func (x *ShardFence) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[33]
+	mi := &file_yard_log_v1_log_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3810,7 +3696,7 @@ func (x *ShardFence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardFence.ProtoReflect.Descriptor instead.
 func (*ShardFence) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{33}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ShardFence) GetShard() uint32 {
@@ -3843,7 +3729,7 @@ type LaneCursor struct {
 
 func (x *LaneCursor) Reset() {
 	*x = LaneCursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[34]
+	mi := &file_yard_log_v1_log_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3855,7 +3741,7 @@ func (x *LaneCursor) String() string {
 func (*LaneCursor) ProtoMessage() {}
 
 func (x *LaneCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[34]
+	mi := &file_yard_log_v1_log_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3868,7 +3754,7 @@ func (x *LaneCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaneCursor.ProtoReflect.Descriptor instead.
 func (*LaneCursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{34}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *LaneCursor) GetLane() uint32 {
@@ -3924,7 +3810,7 @@ type QueueCursor struct {
 
 func (x *QueueCursor) Reset() {
 	*x = QueueCursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[35]
+	mi := &file_yard_log_v1_log_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3936,7 +3822,7 @@ func (x *QueueCursor) String() string {
 func (*QueueCursor) ProtoMessage() {}
 
 func (x *QueueCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[35]
+	mi := &file_yard_log_v1_log_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3949,7 +3835,7 @@ func (x *QueueCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueCursor.ProtoReflect.Descriptor instead.
 func (*QueueCursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{35}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *QueueCursor) GetLane() uint32 {
@@ -4006,7 +3892,7 @@ type QueueLevel struct {
 
 func (x *QueueLevel) Reset() {
 	*x = QueueLevel{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[36]
+	mi := &file_yard_log_v1_log_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4018,7 +3904,7 @@ func (x *QueueLevel) String() string {
 func (*QueueLevel) ProtoMessage() {}
 
 func (x *QueueLevel) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[36]
+	mi := &file_yard_log_v1_log_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4031,7 +3917,7 @@ func (x *QueueLevel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueLevel.ProtoReflect.Descriptor instead.
 func (*QueueLevel) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{36}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *QueueLevel) GetLane() uint32 {
@@ -4066,7 +3952,7 @@ type BatchHint_Ref struct {
 
 func (x *BatchHint_Ref) Reset() {
 	*x = BatchHint_Ref{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[37]
+	mi := &file_yard_log_v1_log_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4078,7 +3964,7 @@ func (x *BatchHint_Ref) String() string {
 func (*BatchHint_Ref) ProtoMessage() {}
 
 func (x *BatchHint_Ref) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[37]
+	mi := &file_yard_log_v1_log_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4091,7 +3977,7 @@ func (x *BatchHint_Ref) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchHint_Ref.ProtoReflect.Descriptor instead.
 func (*BatchHint_Ref) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{7, 0}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{6, 0}
 }
 
 func (x *BatchHint_Ref) GetDomain() string {
@@ -4119,7 +4005,7 @@ var File_yard_log_v1_log_proto protoreflect.FileDescriptor
 
 const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\n" +
-	"\x15yard/log/v1/log.proto\x12\vyard.log.v1\"\xee\x03\n" +
+	"\x15yard/log/v1/log.proto\x12\vyard.log.v1\"\xca\x03\n" +
 	"\x06Policy\x12!\n" +
 	"\fmax_attempts\x18\x01 \x01(\x05R\vmaxAttempts\x12.\n" +
 	"\x13initial_interval_ms\x18\x02 \x01(\x03R\x11initialIntervalMs\x12\x18\n" +
@@ -4134,8 +4020,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	" \x01(\x05R\rmaxDeliveries\x12\x17\n" +
 	"\aon_lost\x18\v \x01(\x05R\x06onLost\x12\x1d\n" +
 	"\n" +
-	"on_timeout\x18\f \x01(\x05R\tonTimeout\x12\"\n" +
-	"\rpinned_for_ms\x18\r \x01(\x03R\vpinnedForMs\"\xc0\x01\n" +
+	"on_timeout\x18\f \x01(\x05R\tonTimeout\"\xc0\x01\n" +
 	"\n" +
 	"ErrorRetry\x12\x1d\n" +
 	"\n" +
@@ -4143,7 +4028,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x13initial_interval_ms\x18\x02 \x01(\x03R\x11initialIntervalMs\x12\x18\n" +
 	"\abackoff\x18\x03 \x01(\x01R\abackoff\x12&\n" +
 	"\x0fmax_interval_ms\x18\x04 \x01(\x03R\rmaxIntervalMs\x12!\n" +
-	"\fmax_attempts\x18\x05 \x01(\x05R\vmaxAttempts\"\xca\n" +
+	"\fmax_attempts\x18\x05 \x01(\x05R\vmaxAttempts\"\xa3\n" +
 	"\n" +
 	"\x06Record\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x16\n" +
@@ -4188,11 +4073,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\aupdates\x18( \x01(\v2\x14.yard.log.v1.UpdatesR\aupdates\x12(\n" +
 	"\x05order\x18) \x01(\v2\x12.yard.log.v1.OrderR\x05order\x12\x19\n" +
 	"\bbatch_id\x180 \x01(\tR\abatchId\x12\"\n" +
-	"\rbatch_made_ms\x181 \x01(\x03R\vbatchMadeMs\x12%\n" +
-	"\x04kept\x182 \x01(\v2\x11.yard.log.v1.KeptR\x04kept\"7\n" +
-	"\x04Kept\x12\x19\n" +
-	"\bsince_ms\x18\x01 \x01(\x03R\asinceMs\x12\x14\n" +
-	"\x05tries\x18\x02 \x01(\rR\x05tries\"\xe6\x03\n" +
+	"\rbatch_made_ms\x181 \x01(\x03R\vbatchMadeMs\"\xe6\x03\n" +
 	"\tBatchHome\x12\x19\n" +
 	"\bbatch_id\x18\x01 \x01(\tR\abatchId\x12\x1f\n" +
 	"\vlog_version\x18\x02 \x01(\rR\n" +
@@ -4330,7 +4211,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"shardEpoch\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x03 \x01(\x04R\trequestId\x12(\n" +
-	"\x04poll\x18\x04 \x01(\v2\x14.yard.log.v1.PollRefR\x04poll\"\xc6\x01\n" +
+	"\x04poll\x18\x04 \x01(\v2\x14.yard.log.v1.PollRefR\x04poll\"\xb2\x01\n" +
 	"\x04Step\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\x05R\x04kind\x12\x13\n" +
 	"\x05at_ms\x18\x02 \x01(\x03R\x04atMs\x12\x14\n" +
@@ -4339,8 +4220,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\amessage\x18\x05 \x01(\tR\amessage\x12\x1d\n" +
 	"\n" +
 	"error_type\x18\x06 \x01(\tR\terrorType\x12\x1a\n" +
-	"\tdue_at_ms\x18\a \x01(\x03R\adueAtMs\x12\x12\n" +
-	"\x04kept\x18\b \x01(\bR\x04kept\"\xce\x01\n" +
+	"\tdue_at_ms\x18\a \x01(\x03R\adueAtMs\"\xce\x01\n" +
 	"\x05Batch\x12)\n" +
 	"\x05tasks\x18\x01 \x03(\v2\x13.yard.log.v1.RecordR\x05tasks\x12\x1e\n" +
 	"\n" +
@@ -4356,7 +4236,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"logVersion\x12\x12\n" +
 	"\x04base\x18\x02 \x01(\x04R\x04base\x12\"\n" +
 	"\ffingerprints\x18\x03 \x01(\fR\ffingerprints\x12\x18\n" +
-	"\aoffsets\x18\x04 \x01(\fR\aoffsets\"\xb2\x06\n" +
+	"\aoffsets\x18\x04 \x01(\fR\aoffsets\"\x82\x06\n" +
 	"\x05Event\x12*\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x16.yard.log.v1.EventKindR\x04kind\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\fR\x06taskId\x12\x1a\n" +
@@ -4384,9 +4264,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x06update\x18\x1e \x01(\v2\x13.yard.log.v1.UpdateR\x06update\x12.\n" +
 	"\aredrive\x18\x1f \x01(\v2\x14.yard.log.v1.RedriveR\aredrive\x12\x1b\n" +
 	"\torder_key\x18\" \x01(\tR\borderKey\x12%\n" +
-	"\x0ecancel_running\x18# \x01(\bR\rcancelRunning\x12\x12\n" +
-	"\x04keep\x18$ \x01(\bR\x04keep\x12\x1a\n" +
-	"\bfailures\x18% \x01(\x05R\bfailures\"\x85\x01\n" +
+	"\x0ecancel_running\x18# \x01(\bR\rcancelRunning\"\x85\x01\n" +
 	"\aPollRef\x12\x16\n" +
 	"\x06worker\x18\x01 \x01(\tR\x06worker\x12\x19\n" +
 	"\breply_to\x18\x02 \x01(\tR\areplyTo\x12\x12\n" +
@@ -4410,7 +4288,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\n" +
 	"request_id\x18\x01 \x01(\x04R\trequestId\x125\n" +
 	"\bverdicts\x18\x02 \x03(\v2\x19.yard.log.v1.EventVerdictR\bverdicts\x12\x14\n" +
-	"\x05first\x18\x03 \x01(\rR\x05first\"\xde\x02\n" +
+	"\x05first\x18\x03 \x01(\rR\x05first\"\xa2\x02\n" +
 	"\fEventVerdict\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x12\n" +
@@ -4421,10 +4299,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\vdeadline_ms\x18\a \x01(\x03R\n" +
 	"deadlineMs\x12\x16\n" +
 	"\x06fenced\x18\b \x01(\bR\x06fenced\x12\x1a\n" +
-	"\brevision\x18\t \x01(\x04R\brevision\x12\x1e\n" +
-	"\vretry_at_ms\x18\n" +
-	" \x01(\x03R\tretryAtMs\x12\x1a\n" +
-	"\bfailures\x18\v \x01(\x05R\bfailures\x12\x14\n" +
+	"\brevision\x18\t \x01(\x04R\brevision\x12\x14\n" +
 	"\x05final\x18\f \x01(\bR\x05final\"t\n" +
 	"\x05Hints\x125\n" +
 	"\btriggers\x18\x01 \x03(\v2\x19.yard.log.v1.TriggerBatchR\btriggers\x124\n" +
@@ -4548,90 +4423,88 @@ func file_yard_log_v1_log_proto_rawDescGZIP() []byte {
 }
 
 var file_yard_log_v1_log_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_yard_log_v1_log_proto_goTypes = []any{
 	(EventKind)(0),        // 0: yard.log.v1.EventKind
 	(*Policy)(nil),        // 1: yard.log.v1.Policy
 	(*ErrorRetry)(nil),    // 2: yard.log.v1.ErrorRetry
 	(*Record)(nil),        // 3: yard.log.v1.Record
-	(*Kept)(nil),          // 4: yard.log.v1.Kept
-	(*BatchHome)(nil),     // 5: yard.log.v1.BatchHome
-	(*BatchMembers)(nil),  // 6: yard.log.v1.BatchMembers
-	(*BatchEnds)(nil),     // 7: yard.log.v1.BatchEnds
-	(*BatchHint)(nil),     // 8: yard.log.v1.BatchHint
-	(*Order)(nil),         // 9: yard.log.v1.Order
-	(*Redriven)(nil),      // 10: yard.log.v1.Redriven
-	(*Redrive)(nil),       // 11: yard.log.v1.Redrive
-	(*Unique)(nil),        // 12: yard.log.v1.Unique
-	(*UniqueKey)(nil),     // 13: yard.log.v1.UniqueKey
-	(*Updates)(nil),       // 14: yard.log.v1.Updates
-	(*Update)(nil),        // 15: yard.log.v1.Update
-	(*Expiry)(nil),        // 16: yard.log.v1.Expiry
-	(*Header)(nil),        // 17: yard.log.v1.Header
-	(*Attempt)(nil),       // 18: yard.log.v1.Attempt
-	(*Granted)(nil),       // 19: yard.log.v1.Granted
-	(*Step)(nil),          // 20: yard.log.v1.Step
-	(*Batch)(nil),         // 21: yard.log.v1.Batch
-	(*ArchivePage)(nil),   // 22: yard.log.v1.ArchivePage
-	(*Event)(nil),         // 23: yard.log.v1.Event
-	(*PollRef)(nil),       // 24: yard.log.v1.PollRef
-	(*EventBatch)(nil),    // 25: yard.log.v1.EventBatch
-	(*VerdictBatch)(nil),  // 26: yard.log.v1.VerdictBatch
-	(*EventVerdict)(nil),  // 27: yard.log.v1.EventVerdict
-	(*Hints)(nil),         // 28: yard.log.v1.Hints
-	(*TriggerBatch)(nil),  // 29: yard.log.v1.TriggerBatch
-	(*SlotRelease)(nil),   // 30: yard.log.v1.SlotRelease
-	(*Cursor)(nil),        // 31: yard.log.v1.Cursor
-	(*CursorPart)(nil),    // 32: yard.log.v1.CursorPart
-	(*Checkpoint)(nil),    // 33: yard.log.v1.Checkpoint
-	(*ShardFence)(nil),    // 34: yard.log.v1.ShardFence
-	(*LaneCursor)(nil),    // 35: yard.log.v1.LaneCursor
-	(*QueueCursor)(nil),   // 36: yard.log.v1.QueueCursor
-	(*QueueLevel)(nil),    // 37: yard.log.v1.QueueLevel
-	(*BatchHint_Ref)(nil), // 38: yard.log.v1.BatchHint.Ref
+	(*BatchHome)(nil),     // 4: yard.log.v1.BatchHome
+	(*BatchMembers)(nil),  // 5: yard.log.v1.BatchMembers
+	(*BatchEnds)(nil),     // 6: yard.log.v1.BatchEnds
+	(*BatchHint)(nil),     // 7: yard.log.v1.BatchHint
+	(*Order)(nil),         // 8: yard.log.v1.Order
+	(*Redriven)(nil),      // 9: yard.log.v1.Redriven
+	(*Redrive)(nil),       // 10: yard.log.v1.Redrive
+	(*Unique)(nil),        // 11: yard.log.v1.Unique
+	(*UniqueKey)(nil),     // 12: yard.log.v1.UniqueKey
+	(*Updates)(nil),       // 13: yard.log.v1.Updates
+	(*Update)(nil),        // 14: yard.log.v1.Update
+	(*Expiry)(nil),        // 15: yard.log.v1.Expiry
+	(*Header)(nil),        // 16: yard.log.v1.Header
+	(*Attempt)(nil),       // 17: yard.log.v1.Attempt
+	(*Granted)(nil),       // 18: yard.log.v1.Granted
+	(*Step)(nil),          // 19: yard.log.v1.Step
+	(*Batch)(nil),         // 20: yard.log.v1.Batch
+	(*ArchivePage)(nil),   // 21: yard.log.v1.ArchivePage
+	(*Event)(nil),         // 22: yard.log.v1.Event
+	(*PollRef)(nil),       // 23: yard.log.v1.PollRef
+	(*EventBatch)(nil),    // 24: yard.log.v1.EventBatch
+	(*VerdictBatch)(nil),  // 25: yard.log.v1.VerdictBatch
+	(*EventVerdict)(nil),  // 26: yard.log.v1.EventVerdict
+	(*Hints)(nil),         // 27: yard.log.v1.Hints
+	(*TriggerBatch)(nil),  // 28: yard.log.v1.TriggerBatch
+	(*SlotRelease)(nil),   // 29: yard.log.v1.SlotRelease
+	(*Cursor)(nil),        // 30: yard.log.v1.Cursor
+	(*CursorPart)(nil),    // 31: yard.log.v1.CursorPart
+	(*Checkpoint)(nil),    // 32: yard.log.v1.Checkpoint
+	(*ShardFence)(nil),    // 33: yard.log.v1.ShardFence
+	(*LaneCursor)(nil),    // 34: yard.log.v1.LaneCursor
+	(*QueueCursor)(nil),   // 35: yard.log.v1.QueueCursor
+	(*QueueLevel)(nil),    // 36: yard.log.v1.QueueLevel
+	(*BatchHint_Ref)(nil), // 37: yard.log.v1.BatchHint.Ref
 }
 var file_yard_log_v1_log_proto_depIdxs = []int32{
 	2,  // 0: yard.log.v1.Policy.by_error:type_name -> yard.log.v1.ErrorRetry
 	1,  // 1: yard.log.v1.Record.policy:type_name -> yard.log.v1.Policy
-	20, // 2: yard.log.v1.Record.steps:type_name -> yard.log.v1.Step
-	18, // 3: yard.log.v1.Record.attempt:type_name -> yard.log.v1.Attempt
-	17, // 4: yard.log.v1.Record.headers:type_name -> yard.log.v1.Header
-	16, // 5: yard.log.v1.Record.expiry:type_name -> yard.log.v1.Expiry
-	12, // 6: yard.log.v1.Record.unique:type_name -> yard.log.v1.Unique
-	10, // 7: yard.log.v1.Record.redriven:type_name -> yard.log.v1.Redriven
-	14, // 8: yard.log.v1.Record.updates:type_name -> yard.log.v1.Updates
-	9,  // 9: yard.log.v1.Record.order:type_name -> yard.log.v1.Order
-	4,  // 10: yard.log.v1.Record.kept:type_name -> yard.log.v1.Kept
-	3,  // 11: yard.log.v1.BatchHome.callback:type_name -> yard.log.v1.Record
-	7,  // 12: yard.log.v1.BatchHome.ends:type_name -> yard.log.v1.BatchEnds
-	38, // 13: yard.log.v1.BatchHint.batches:type_name -> yard.log.v1.BatchHint.Ref
-	1,  // 14: yard.log.v1.Redrive.policy:type_name -> yard.log.v1.Policy
-	1,  // 15: yard.log.v1.Update.policy:type_name -> yard.log.v1.Policy
-	16, // 16: yard.log.v1.Update.expiry:type_name -> yard.log.v1.Expiry
-	17, // 17: yard.log.v1.Update.headers:type_name -> yard.log.v1.Header
-	19, // 18: yard.log.v1.Attempt.granted:type_name -> yard.log.v1.Granted
-	24, // 19: yard.log.v1.Granted.poll:type_name -> yard.log.v1.PollRef
-	3,  // 20: yard.log.v1.Batch.tasks:type_name -> yard.log.v1.Record
-	0,  // 21: yard.log.v1.Event.kind:type_name -> yard.log.v1.EventKind
-	3,  // 22: yard.log.v1.Event.carried:type_name -> yard.log.v1.Record
-	15, // 23: yard.log.v1.Event.update:type_name -> yard.log.v1.Update
-	11, // 24: yard.log.v1.Event.redrive:type_name -> yard.log.v1.Redrive
-	23, // 25: yard.log.v1.EventBatch.events:type_name -> yard.log.v1.Event
-	24, // 26: yard.log.v1.EventBatch.polls:type_name -> yard.log.v1.PollRef
-	27, // 27: yard.log.v1.VerdictBatch.verdicts:type_name -> yard.log.v1.EventVerdict
-	29, // 28: yard.log.v1.Hints.triggers:type_name -> yard.log.v1.TriggerBatch
-	30, // 29: yard.log.v1.Hints.releases:type_name -> yard.log.v1.SlotRelease
-	32, // 30: yard.log.v1.Cursor.ahead:type_name -> yard.log.v1.CursorPart
-	35, // 31: yard.log.v1.Checkpoint.lanes:type_name -> yard.log.v1.LaneCursor
-	34, // 32: yard.log.v1.Checkpoint.fences:type_name -> yard.log.v1.ShardFence
-	36, // 33: yard.log.v1.Checkpoint.queues:type_name -> yard.log.v1.QueueCursor
-	37, // 34: yard.log.v1.Checkpoint.parked_queues:type_name -> yard.log.v1.QueueLevel
-	37, // 35: yard.log.v1.Checkpoint.archived_queues:type_name -> yard.log.v1.QueueLevel
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	19, // 2: yard.log.v1.Record.steps:type_name -> yard.log.v1.Step
+	17, // 3: yard.log.v1.Record.attempt:type_name -> yard.log.v1.Attempt
+	16, // 4: yard.log.v1.Record.headers:type_name -> yard.log.v1.Header
+	15, // 5: yard.log.v1.Record.expiry:type_name -> yard.log.v1.Expiry
+	11, // 6: yard.log.v1.Record.unique:type_name -> yard.log.v1.Unique
+	9,  // 7: yard.log.v1.Record.redriven:type_name -> yard.log.v1.Redriven
+	13, // 8: yard.log.v1.Record.updates:type_name -> yard.log.v1.Updates
+	8,  // 9: yard.log.v1.Record.order:type_name -> yard.log.v1.Order
+	3,  // 10: yard.log.v1.BatchHome.callback:type_name -> yard.log.v1.Record
+	6,  // 11: yard.log.v1.BatchHome.ends:type_name -> yard.log.v1.BatchEnds
+	37, // 12: yard.log.v1.BatchHint.batches:type_name -> yard.log.v1.BatchHint.Ref
+	1,  // 13: yard.log.v1.Redrive.policy:type_name -> yard.log.v1.Policy
+	1,  // 14: yard.log.v1.Update.policy:type_name -> yard.log.v1.Policy
+	15, // 15: yard.log.v1.Update.expiry:type_name -> yard.log.v1.Expiry
+	16, // 16: yard.log.v1.Update.headers:type_name -> yard.log.v1.Header
+	18, // 17: yard.log.v1.Attempt.granted:type_name -> yard.log.v1.Granted
+	23, // 18: yard.log.v1.Granted.poll:type_name -> yard.log.v1.PollRef
+	3,  // 19: yard.log.v1.Batch.tasks:type_name -> yard.log.v1.Record
+	0,  // 20: yard.log.v1.Event.kind:type_name -> yard.log.v1.EventKind
+	3,  // 21: yard.log.v1.Event.carried:type_name -> yard.log.v1.Record
+	14, // 22: yard.log.v1.Event.update:type_name -> yard.log.v1.Update
+	10, // 23: yard.log.v1.Event.redrive:type_name -> yard.log.v1.Redrive
+	22, // 24: yard.log.v1.EventBatch.events:type_name -> yard.log.v1.Event
+	23, // 25: yard.log.v1.EventBatch.polls:type_name -> yard.log.v1.PollRef
+	26, // 26: yard.log.v1.VerdictBatch.verdicts:type_name -> yard.log.v1.EventVerdict
+	28, // 27: yard.log.v1.Hints.triggers:type_name -> yard.log.v1.TriggerBatch
+	29, // 28: yard.log.v1.Hints.releases:type_name -> yard.log.v1.SlotRelease
+	31, // 29: yard.log.v1.Cursor.ahead:type_name -> yard.log.v1.CursorPart
+	34, // 30: yard.log.v1.Checkpoint.lanes:type_name -> yard.log.v1.LaneCursor
+	33, // 31: yard.log.v1.Checkpoint.fences:type_name -> yard.log.v1.ShardFence
+	35, // 32: yard.log.v1.Checkpoint.queues:type_name -> yard.log.v1.QueueCursor
+	36, // 33: yard.log.v1.Checkpoint.parked_queues:type_name -> yard.log.v1.QueueLevel
+	36, // 34: yard.log.v1.Checkpoint.archived_queues:type_name -> yard.log.v1.QueueLevel
+	35, // [35:35] is the sub-list for method output_type
+	35, // [35:35] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_yard_log_v1_log_proto_init() }
@@ -4645,7 +4518,7 @@ func file_yard_log_v1_log_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_log_v1_log_proto_rawDesc), len(file_yard_log_v1_log_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   38,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -690,12 +690,7 @@ type RetryPolicy struct {
 	// (WorkerAlive). Default: retry.
 	OnLost OnLost `protobuf:"varint,9,opt,name=on_lost,json=onLost,proto3,enum=yard.v1.OnLost" json:"on_lost,omitempty"`
 	// What follows when an attempt exceeds start_to_close_ms. Default: fail.
-	OnTimeout OnTimeout `protobuf:"varint,10,opt,name=on_timeout,json=onTimeout,proto3,enum=yard.v1.OnTimeout" json:"on_timeout,omitempty"`
-	// For how long after the first failure of an attempt its worker may try again in place, ms, 1..3600000 (1 hour): it keeps the attempt and its
-	// slots, waits as this policy says, and runs the next try itself, if that begins within this time. Each failure counts as before, and each try has
-	// start_to_close_ms. If the worker falls silent, is stopped, or does not ask for it (Failure.keep), any worker gets the task. Not where a rate covers
-	// its start, since a try in place uses none. Default: not at all.
-	PinnedForMs   int64 `protobuf:"varint,11,opt,name=pinned_for_ms,json=pinnedForMs,proto3" json:"pinned_for_ms,omitempty"`
+	OnTimeout     OnTimeout `protobuf:"varint,10,opt,name=on_timeout,json=onTimeout,proto3,enum=yard.v1.OnTimeout" json:"on_timeout,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -798,13 +793,6 @@ func (x *RetryPolicy) GetOnTimeout() OnTimeout {
 		return x.OnTimeout
 	}
 	return OnTimeout_ON_TIMEOUT_UNSPECIFIED
-}
-
-func (x *RetryPolicy) GetPinnedForMs() int64 {
-	if x != nil {
-		return x.PinnedForMs
-	}
-	return 0
 }
 
 // ErrorRetry is what the policy has instead for failures of one error type. A field left at 0 takes the policy's value. Both
@@ -1753,8 +1741,8 @@ type PolledTask struct {
 	Payload *Payload `protobuf:"bytes,5,opt,name=payload,proto3" json:"payload,omitempty"`
 	// 1 (most urgent) to 5.
 	Priority int32 `protobuf:"varint,6,opt,name=priority,proto3" json:"priority,omitempty"`
-	// The number of this attempt, from 1: one more each time the task is given to a worker, however the previous
-	// attempt ended, and each time that a worker tries again in place (Failure.keep).
+	// The number of this grant, from 1: one more each time the task is given to a worker, however the previous
+	// grant ended.
 	Attempt int32 `protobuf:"varint,7,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	// How many attempts have failed so far.
 	Failures int32 `protobuf:"varint,8,opt,name=failures,proto3" json:"failures,omitempty"`
@@ -1774,10 +1762,7 @@ type PolledTask struct {
 	// As submitted.
 	Group string `protobuf:"bytes,15,opt,name=group,proto3" json:"group,omitempty"`
 	// How many starts of a rate the attempt has used; 0 = 1.
-	Cost int32 `protobuf:"varint,16,opt,name=cost,proto3" json:"cost,omitempty"`
-	// Not 0: the worker may keep the attempt if it fails, and try again in place (Failure.keep), for so long after the first failure, ms
-	// (pinned_for_ms).
-	PinnedForMs   int64 `protobuf:"varint,17,opt,name=pinned_for_ms,json=pinnedForMs,proto3" json:"pinned_for_ms,omitempty"`
+	Cost          int32 `protobuf:"varint,16,opt,name=cost,proto3" json:"cost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1924,13 +1909,6 @@ func (x *PolledTask) GetCost() int32 {
 	return 0
 }
 
-func (x *PolledTask) GetPinnedForMs() int64 {
-	if x != nil {
-		return x.PinnedForMs
-	}
-	return 0
-}
-
 // Completion is one attempt that succeeded.
 type Completion struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2061,14 +2039,7 @@ type Failure struct {
 	// It did not fail, but there is nothing to do yet, such as while what it asks after is not ready: the next attempt comes after delay_ms, which is
 	// required, and no failure is counted. max_deliveries counts it; for start_within_ms the task has not begun. Not together with error_type,
 	// non_retryable or not_started.
-	Snooze bool `protobuf:"varint,8,opt,name=snooze,proto3" json:"snooze,omitempty"`
-	// The worker would run the next try itself, as PolledTask.pinned_for_ms offers. Whether it may, the verdict says (kept). If so, the attempt goes on under
-	// the same token: the worker waits for retry_in_ms, sends heartbeats as before, and reports the outcome of the next try; if it cannot run that, it
-	// hands the attempt back (not_started). Not together with non_retryable, not_started or snooze.
-	Keep bool `protobuf:"varint,9,opt,name=keep,proto3" json:"keep,omitempty"`
-	// With keep: the failures that the worker knew of when this try began, those of PolledTask or of the last verdict. So a repeat of this entry is
-	// recognized, and gets the same verdict. Otherwise it is ignored.
-	Failures      int32 `protobuf:"varint,10,opt,name=failures,proto3" json:"failures,omitempty"`
+	Snooze        bool `protobuf:"varint,8,opt,name=snooze,proto3" json:"snooze,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2157,20 +2128,6 @@ func (x *Failure) GetSnooze() bool {
 		return x.Snooze
 	}
 	return false
-}
-
-func (x *Failure) GetKeep() bool {
-	if x != nil {
-		return x.Keep
-	}
-	return false
-}
-
-func (x *Failure) GetFailures() int32 {
-	if x != nil {
-		return x.Failures
-	}
-	return 0
 }
 
 // FailRequest (tasks.fail).
@@ -2394,12 +2351,6 @@ type Verdict struct {
 	TimeoutMs int64 `protobuf:"varint,6,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
 	// Update: the revision of the task, with OK behind the update, with STALE the one that it has. 0 = not known.
 	Revision int64 `protobuf:"varint,7,opt,name=revision,proto3" json:"revision,omitempty"`
-	// Fail, with keep: the failure is counted, and the worker keeps the attempt. lease_ms and timeout_ms are those of the next try.
-	Kept bool `protobuf:"varint,8,opt,name=kept,proto3" json:"kept,omitempty"`
-	// With kept: the next try may begin this long after this was sent, ms.
-	RetryInMs int64 `protobuf:"varint,9,opt,name=retry_in_ms,json=retryInMs,proto3" json:"retry_in_ms,omitempty"`
-	// With kept: how many attempts have failed so far, this one included.
-	Failures int32 `protobuf:"varint,10,opt,name=failures,proto3" json:"failures,omitempty"`
 	// Update, with UNKNOWN: nor will a repeat with the same request_id tell whether it was made.
 	Final         bool `protobuf:"varint,11,opt,name=final,proto3" json:"final,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2481,27 +2432,6 @@ func (x *Verdict) GetTimeoutMs() int64 {
 func (x *Verdict) GetRevision() int64 {
 	if x != nil {
 		return x.Revision
-	}
-	return 0
-}
-
-func (x *Verdict) GetKept() bool {
-	if x != nil {
-		return x.Kept
-	}
-	return false
-}
-
-func (x *Verdict) GetRetryInMs() int64 {
-	if x != nil {
-		return x.RetryInMs
-	}
-	return 0
-}
-
-func (x *Verdict) GetFailures() int32 {
-	if x != nil {
-		return x.Failures
 	}
 	return 0
 }
@@ -3488,9 +3418,7 @@ type TaskEvent struct {
 	// The class of error, for programs.
 	ErrorType string `protobuf:"bytes,6,opt,name=error_type,json=errorType,proto3" json:"error_type,omitempty"`
 	// Parked, failed, snoozed, or updated while it waits: when it is due again, Unix ms.
-	DueAtMs int64 `protobuf:"varint,7,opt,name=due_at_ms,json=dueAtMs,proto3" json:"due_at_ms,omitempty"`
-	// Failed: its worker keeps the attempt, and tries again in place at due_at_ms.
-	Kept          bool `protobuf:"varint,8,opt,name=kept,proto3" json:"kept,omitempty"`
+	DueAtMs       int64 `protobuf:"varint,7,opt,name=due_at_ms,json=dueAtMs,proto3" json:"due_at_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3574,13 +3502,6 @@ func (x *TaskEvent) GetDueAtMs() int64 {
 	return 0
 }
 
-func (x *TaskEvent) GetKept() bool {
-	if x != nil {
-		return x.Kept
-	}
-	return false
-}
-
 var File_yard_v1_tasks_proto protoreflect.FileDescriptor
 
 const file_yard_v1_tasks_proto_rawDesc = "" +
@@ -3588,7 +3509,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x13yard/v1/tasks.proto\x12\ayard.v1\"L\n" +
 	"\aPayload\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12-\n" +
-	"\bencoding\x18\x02 \x01(\x0e2\x11.yard.v1.EncodingR\bencoding\"\xc8\x03\n" +
+	"\bencoding\x18\x02 \x01(\x0e2\x11.yard.v1.EncodingR\bencoding\"\xa4\x03\n" +
 	"\vRetryPolicy\x12!\n" +
 	"\fmax_attempts\x18\x01 \x01(\x05R\vmaxAttempts\x12.\n" +
 	"\x13initial_interval_ms\x18\x02 \x01(\x03R\x11initialIntervalMs\x12\x18\n" +
@@ -3601,8 +3522,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\aon_lost\x18\t \x01(\x0e2\x0f.yard.v1.OnLostR\x06onLost\x121\n" +
 	"\n" +
 	"on_timeout\x18\n" +
-	" \x01(\x0e2\x12.yard.v1.OnTimeoutR\tonTimeout\x12\"\n" +
-	"\rpinned_for_ms\x18\v \x01(\x03R\vpinnedForMs\"\xc0\x01\n" +
+	" \x01(\x0e2\x12.yard.v1.OnTimeoutR\tonTimeout\"\xc0\x01\n" +
 	"\n" +
 	"ErrorRetry\x12\x1d\n" +
 	"\n" +
@@ -3685,7 +3605,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x04stop\x18\x01 \x01(\bR\x04stop\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12\x19\n" +
-	"\bsince_ms\x18\x04 \x01(\x03R\asinceMs\"\xe9\x04\n" +
+	"\bsince_ms\x18\x04 \x01(\x03R\asinceMs\"\xc5\x04\n" +
 	"\n" +
 	"PolledTask\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x14\n" +
@@ -3705,8 +3625,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\vtraceparent\x18\r \x01(\tR\vtraceparent\x12:\n" +
 	"\aheaders\x18\x0e \x03(\v2 .yard.v1.PolledTask.HeadersEntryR\aheaders\x12\x14\n" +
 	"\x05group\x18\x0f \x01(\tR\x05group\x12\x12\n" +
-	"\x04cost\x18\x10 \x01(\x05R\x04cost\x12\"\n" +
-	"\rpinned_for_ms\x18\x11 \x01(\x03R\vpinnedForMs\x1a:\n" +
+	"\x04cost\x18\x10 \x01(\x05R\x04cost\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"e\n" +
@@ -3716,7 +3635,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x05token\x18\x02 \x01(\tR\x05token\x12(\n" +
 	"\x06result\x18\x03 \x01(\v2\x10.yard.v1.PayloadR\x06result\"<\n" +
 	"\x0fCompleteRequest\x12)\n" +
-	"\x05tasks\x18\x01 \x03(\v2\x13.yard.v1.CompletionR\x05tasks\"\x9a\x02\n" +
+	"\x05tasks\x18\x01 \x03(\v2\x13.yard.v1.CompletionR\x05tasks\"\xea\x01\n" +
 	"\aFailure\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x14\n" +
 	"\x05token\x18\x02 \x01(\tR\x05token\x12\x18\n" +
@@ -3727,10 +3646,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\bdelay_ms\x18\x06 \x01(\x03R\adelayMs\x12\x1f\n" +
 	"\vnot_started\x18\a \x01(\bR\n" +
 	"notStarted\x12\x16\n" +
-	"\x06snooze\x18\b \x01(\bR\x06snooze\x12\x12\n" +
-	"\x04keep\x18\t \x01(\bR\x04keep\x12\x1a\n" +
-	"\bfailures\x18\n" +
-	" \x01(\x05R\bfailures\"5\n" +
+	"\x06snooze\x18\b \x01(\bR\x06snooze\"5\n" +
 	"\vFailRequest\x12&\n" +
 	"\x05tasks\x18\x01 \x03(\v2\x10.yard.v1.FailureR\x05tasks\"c\n" +
 	"\x04Beat\x12\x17\n" +
@@ -3740,7 +3656,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x10HeartbeatRequest\x12#\n" +
 	"\x05tasks\x18\x01 \x03(\v2\r.yard.v1.BeatR\x05tasks\"?\n" +
 	"\x0fOutcomeResponse\x12,\n" +
-	"\bverdicts\x18\x01 \x03(\v2\x10.yard.v1.VerdictR\bverdicts\"\xb7\x02\n" +
+	"\bverdicts\x18\x01 \x03(\v2\x10.yard.v1.VerdictR\bverdicts\"\xe7\x01\n" +
 	"\aVerdict\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x12\n" +
 	"\x04code\x18\x02 \x01(\tR\x04code\x12\x18\n" +
@@ -3749,11 +3665,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\blease_ms\x18\x05 \x01(\x03R\aleaseMs\x12\x1d\n" +
 	"\n" +
 	"timeout_ms\x18\x06 \x01(\x03R\ttimeoutMs\x12\x1a\n" +
-	"\brevision\x18\a \x01(\x03R\brevision\x12\x12\n" +
-	"\x04kept\x18\b \x01(\bR\x04kept\x12\x1e\n" +
-	"\vretry_in_ms\x18\t \x01(\x03R\tretryInMs\x12\x1a\n" +
-	"\bfailures\x18\n" +
-	" \x01(\x05R\bfailures\x12\x14\n" +
+	"\brevision\x18\a \x01(\x03R\brevision\x12\x14\n" +
 	"\x05final\x18\v \x01(\bR\x05final\">\n" +
 	"\n" +
 	"GetRequest\x12\x17\n" +
@@ -3852,7 +3764,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\bbatch_id\x182 \x01(\tR\abatchId\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe3\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xcf\x01\n" +
 	"\tTaskEvent\x12*\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x16.yard.v1.TaskEventKindR\x04kind\x12\x13\n" +
 	"\x05at_ms\x18\x02 \x01(\x03R\x04atMs\x12\x14\n" +
@@ -3861,8 +3773,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\amessage\x18\x05 \x01(\tR\amessage\x12\x1d\n" +
 	"\n" +
 	"error_type\x18\x06 \x01(\tR\terrorType\x12\x1a\n" +
-	"\tdue_at_ms\x18\a \x01(\x03R\adueAtMs\x12\x12\n" +
-	"\x04kept\x18\b \x01(\bR\x04kept*2\n" +
+	"\tdue_at_ms\x18\a \x01(\x03R\adueAtMs*2\n" +
 	"\bEncoding\x12\x11\n" +
 	"\rENCODING_JSON\x10\x00\x12\x13\n" +
 	"\x0fENCODING_BINARY\x10\x01*g\n" +

@@ -57,7 +57,6 @@ func (m *RetryPolicy) CloneVT() *RetryPolicy {
 	r.MaxDeliveries = m.MaxDeliveries
 	r.OnLost = m.OnLost
 	r.OnTimeout = m.OnTimeout
-	r.PinnedForMs = m.PinnedForMs
 	if rhs := m.NonRetryable; rhs != nil {
 		tmpContainer := make([]string, len(rhs))
 		copy(tmpContainer, rhs)
@@ -343,7 +342,6 @@ func (m *PolledTask) CloneVT() *PolledTask {
 	r.Traceparent = m.Traceparent
 	r.Group = m.Group
 	r.Cost = m.Cost
-	r.PinnedForMs = m.PinnedForMs
 	if rhs := m.Headers; rhs != nil {
 		tmpContainer := make(map[string]string, len(rhs))
 		for k, v := range rhs {
@@ -417,8 +415,6 @@ func (m *Failure) CloneVT() *Failure {
 	r.DelayMs = m.DelayMs
 	r.NotStarted = m.NotStarted
 	r.Snooze = m.Snooze
-	r.Keep = m.Keep
-	r.Failures = m.Failures
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
 		copy(r.unknownFields, m.unknownFields)
@@ -530,9 +526,6 @@ func (m *Verdict) CloneVT() *Verdict {
 	r.LeaseMs = m.LeaseMs
 	r.TimeoutMs = m.TimeoutMs
 	r.Revision = m.Revision
-	r.Kept = m.Kept
-	r.RetryInMs = m.RetryInMs
-	r.Failures = m.Failures
 	r.Final = m.Final
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
@@ -817,7 +810,6 @@ func (m *TaskEvent) CloneVT() *TaskEvent {
 	r.Message = m.Message
 	r.ErrorType = m.ErrorType
 	r.DueAtMs = m.DueAtMs
-	r.Kept = m.Kept
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
 		copy(r.unknownFields, m.unknownFields)
@@ -903,11 +895,6 @@ func (m *RetryPolicy) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
-	}
-	if m.PinnedForMs != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.PinnedForMs))
-		i--
-		dAtA[i] = 0x58
 	}
 	if m.OnTimeout != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.OnTimeout))
@@ -1755,13 +1742,6 @@ func (m *PolledTask) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if m.PinnedForMs != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.PinnedForMs))
-		i--
-		dAtA[i] = 0x1
-		i--
-		dAtA[i] = 0x88
-	}
 	if m.Cost != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Cost))
 		i--
@@ -2009,21 +1989,6 @@ func (m *Failure) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
-	}
-	if m.Failures != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Failures))
-		i--
-		dAtA[i] = 0x50
-	}
-	if m.Keep {
-		i--
-		if m.Keep {
-			dAtA[i] = 1
-		} else {
-			dAtA[i] = 0
-		}
-		i--
-		dAtA[i] = 0x48
 	}
 	if m.Snooze {
 		i--
@@ -2322,26 +2287,6 @@ func (m *Verdict) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		}
 		i--
 		dAtA[i] = 0x58
-	}
-	if m.Failures != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Failures))
-		i--
-		dAtA[i] = 0x50
-	}
-	if m.RetryInMs != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.RetryInMs))
-		i--
-		dAtA[i] = 0x48
-	}
-	if m.Kept {
-		i--
-		if m.Kept {
-			dAtA[i] = 1
-		} else {
-			dAtA[i] = 0
-		}
-		i--
-		dAtA[i] = 0x40
 	}
 	if m.Revision != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Revision))
@@ -3293,16 +3238,6 @@ func (m *TaskEvent) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if m.Kept {
-		i--
-		if m.Kept {
-			dAtA[i] = 1
-		} else {
-			dAtA[i] = 0
-		}
-		i--
-		dAtA[i] = 0x40
-	}
 	if m.DueAtMs != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.DueAtMs))
 		i--
@@ -3405,9 +3340,6 @@ func (m *RetryPolicy) SizeVT() (n int) {
 	}
 	if m.OnTimeout != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.OnTimeout))
-	}
-	if m.PinnedForMs != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.PinnedForMs))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -3804,9 +3736,6 @@ func (m *PolledTask) SizeVT() (n int) {
 	if m.Cost != 0 {
 		n += 2 + protohelpers.SizeOfVarint(uint64(m.Cost))
 	}
-	if m.PinnedForMs != 0 {
-		n += 2 + protohelpers.SizeOfVarint(uint64(m.PinnedForMs))
-	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -3882,12 +3811,6 @@ func (m *Failure) SizeVT() (n int) {
 	}
 	if m.Snooze {
 		n += 2
-	}
-	if m.Keep {
-		n += 2
-	}
-	if m.Failures != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Failures))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -3992,15 +3915,6 @@ func (m *Verdict) SizeVT() (n int) {
 	}
 	if m.Revision != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Revision))
-	}
-	if m.Kept {
-		n += 2
-	}
-	if m.RetryInMs != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.RetryInMs))
-	}
-	if m.Failures != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Failures))
 	}
 	if m.Final {
 		n += 2
@@ -4397,9 +4311,6 @@ func (m *TaskEvent) SizeVT() (n int) {
 	if m.DueAtMs != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.DueAtMs))
 	}
-	if m.Kept {
-		n += 2
-	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -4743,25 +4654,6 @@ func (m *RetryPolicy) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.OnTimeout |= OnTimeout(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-		case 11:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field PinnedForMs", wireType)
-			}
-			m.PinnedForMs = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.PinnedForMs |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -7503,25 +7395,6 @@ func (m *PolledTask) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
-		case 17:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field PinnedForMs", wireType)
-			}
-			m.PinnedForMs = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.PinnedForMs |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -8016,45 +7889,6 @@ func (m *Failure) UnmarshalVT(dAtA []byte) error {
 				}
 			}
 			m.Snooze = bool(v != 0)
-		case 9:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Keep", wireType)
-			}
-			var v int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			m.Keep = bool(v != 0)
-		case 10:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Failures", wireType)
-			}
-			m.Failures = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.Failures |= int32(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -8681,64 +8515,6 @@ func (m *Verdict) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.Revision |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-		case 8:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Kept", wireType)
-			}
-			var v int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			m.Kept = bool(v != 0)
-		case 9:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field RetryInMs", wireType)
-			}
-			m.RetryInMs = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.RetryInMs |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-		case 10:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Failures", wireType)
-			}
-			m.Failures = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.Failures |= int32(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -11601,26 +11377,6 @@ func (m *TaskEvent) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
-		case 8:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Kept", wireType)
-			}
-			var v int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			m.Kept = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -11983,25 +11739,6 @@ func (m *RetryPolicy) UnmarshalVTUnsafe(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.OnTimeout |= OnTimeout(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-		case 11:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field PinnedForMs", wireType)
-			}
-			m.PinnedForMs = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.PinnedForMs |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -14883,25 +14620,6 @@ func (m *PolledTask) UnmarshalVTUnsafe(dAtA []byte) error {
 					break
 				}
 			}
-		case 17:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field PinnedForMs", wireType)
-			}
-			m.PinnedForMs = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.PinnedForMs |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -15420,45 +15138,6 @@ func (m *Failure) UnmarshalVTUnsafe(dAtA []byte) error {
 				}
 			}
 			m.Snooze = bool(v != 0)
-		case 9:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Keep", wireType)
-			}
-			var v int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			m.Keep = bool(v != 0)
-		case 10:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Failures", wireType)
-			}
-			m.Failures = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.Failures |= int32(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -16105,64 +15784,6 @@ func (m *Verdict) UnmarshalVTUnsafe(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.Revision |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-		case 8:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Kept", wireType)
-			}
-			var v int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			m.Kept = bool(v != 0)
-		case 9:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field RetryInMs", wireType)
-			}
-			m.RetryInMs = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.RetryInMs |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-		case 10:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Failures", wireType)
-			}
-			m.Failures = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.Failures |= int32(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -19165,26 +18786,6 @@ func (m *TaskEvent) UnmarshalVTUnsafe(dAtA []byte) error {
 					break
 				}
 			}
-		case 8:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Kept", wireType)
-			}
-			var v int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			m.Kept = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

@@ -4,7 +4,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
@@ -77,7 +76,7 @@ func (o *Owner) park(tasks []Task, letters []Letter) {
 		for i := range ops[k].Tasks {
 			ops[k].Data = enc.AppendTask(ops[k].Data, &ops[k].Tasks[i])
 		}
-		ops[k].Data = record.AppendStamp(ops[k].Data, logversion.First, o.epoch)
+		ops[k].Data = record.AppendStamp(ops[k].Data, logVersion, o.epoch)
 	}
 	o.parkNext(ops, 0, func(last uint64) {
 		done := func(Outcome) { o.give(replica.Stored{Kind: replica.JobPark, Seq: last}) }

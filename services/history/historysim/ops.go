@@ -27,7 +27,6 @@ type (
 	ReleaseGroup = replica.ReleaseGroup
 	Poll         = replica.Poll
 	Granted      = replica.Granted
-	Grant        = replica.Grant
 	WorkerKey    = replica.WorkerKey
 	Worker       = taskstate.Worker
 	Undelivered  = replica.Undelivered

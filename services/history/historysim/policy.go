@@ -34,6 +34,4 @@ const (
 	StepUpdated    = taskstate.StepUpdated
 	StepRedriven   = taskstate.StepRedriven
 	StepUnblocked  = taskstate.StepUnblocked
-	// StepCancelRequested leaves the attempt to its worker, as StepUpdated does.
-	StepCancelRequested = taskstate.StepCancelRequested
 )

@@ -5,10 +5,12 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 )
+
+// logVersion is the version of what it writes.
+const logVersion = 1
 
 // Decoder reads the encoded batches of the timer store and of what the timer fires.
 type Decoder struct{ records *record.Decoder }
@@ -44,7 +46,7 @@ func (d Decoder) Task(data []byte) *Task {
 
 // fence is an encoded fence.
 func fence(epoch uint64) []byte {
-	data, err := (&logv1.Batch{Fence: true, Epoch: epoch, LogVersion: logversion.First}).MarshalVT()
+	data, err := (&logv1.Batch{Fence: true, Epoch: epoch, LogVersion: logVersion}).MarshalVT()
 	if err != nil {
 		panic(err)
 	}

@@ -15,7 +15,7 @@ func TestASessionWithPolicies(t *testing.T) {
 	s := &session{t: t, url: system.URL}
 	s.do("domain", "put", "shop")
 	s.do("type", "put", "pay", "--non-retryable", "stolen,closed", "--by-error", "busy:max-attempts=20,initial-interval=1m", "--jitter", "full",
-		"--max-deliveries", "9", "--on-lost", "dead", "--on-timeout", "dead", "--pinned-for", "5m")
+		"--max-deliveries", "9", "--on-lost", "dead", "--on-timeout", "dead")
 	s.do("type", "put", "pay", "--non-retryable", "", "--by-error", "", "--jitter", "none", "--on-lost", "")
 	s.do("--json", "type", "get", "pay")
 	s.do("type", "put", "pay", "--jitter", "some")

@@ -194,10 +194,7 @@ func eventCells(e *yardv1.TaskEvent) []any {
 		grant = fmt.Sprint(e.Grant)
 	}
 	message := strings.TrimSpace(e.ErrorType + " " + e.Message)
-	switch {
-	case e.Kept:
-		message = strings.TrimSpace(message + " (tries again in place, due " + at(e.DueAtMs) + ")")
-	case e.DueAtMs > 0:
+	if e.DueAtMs > 0 {
 		message = strings.TrimSpace(message + " (due " + at(e.DueAtMs) + ")")
 	}
 	return []any{at(e.AtMs), e.Kind.Name(), grant, orDash(e.Worker), message}

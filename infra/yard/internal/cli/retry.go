@@ -25,7 +25,6 @@ func policyFlags(flags *pflag.FlagSet, r *yard.RetryPolicy) {
 	flags.Var(&choiceFlag[yard.Jitter]{&r.Jitter, []yard.Jitter{yard.JitterSlight, yard.JitterFull, yard.JitterEqual, yard.JitterNone}}, "jitter", "how waits are spread; default slight")
 	flags.IntVar(&r.MaxDeliveries, "max-deliveries", r.MaxDeliveries, "times that it is given to a worker until it is a dead letter; 0 = any number")
 	flags.Var(&choiceFlag[yard.OnLost]{&r.OnLost, []yard.OnLost{yard.OnLostRetry, yard.OnLostFail, yard.OnLostDead}}, "on-lost", "what follows when its worker sends no more heartbeats; default retry")
-	durationVar(flags, &r.PinnedFor, "pinned-for", r.PinnedFor, "how long after the first failure of an attempt its worker may try again in place, up to 1h; 0 = not at all")
 	flags.Var(&choiceFlag[yard.OnTimeout]{&r.OnTimeout, []yard.OnTimeout{yard.OnTimeoutFail, yard.OnTimeoutDead}}, "on-timeout", "what follows when an attempt takes too long; default fail")
 }
 
@@ -163,7 +162,6 @@ func wirePolicy(r *yard.RetryPolicy) *yardv1.RetryPolicy {
 	w := &yardv1.RetryPolicy{
 		MaxAttempts: int32(r.MaxAttempts), InitialIntervalMs: r.InitialInterval.Milliseconds(),
 		Backoff: r.Backoff, MaxIntervalMs: r.MaxInterval.Milliseconds(), NonRetryable: r.NonRetryable, MaxDeliveries: int32(r.MaxDeliveries),
-		PinnedForMs: r.PinnedFor.Milliseconds(),
 	}
 	// What the engine has stored are names that it knows; no name is none.
 	_ = w.Jitter.UnmarshalText([]byte(r.Jitter))
@@ -187,7 +185,7 @@ func policyOf(w *yardv1.RetryPolicy) *yard.RetryPolicy {
 	r := &yard.RetryPolicy{
 		MaxAttempts: int(w.MaxAttempts), InitialInterval: ms(w.InitialIntervalMs), Backoff: w.Backoff, MaxInterval: ms(w.MaxIntervalMs),
 		NonRetryable: w.NonRetryable, Jitter: yard.Jitter(w.Jitter.Name()), MaxDeliveries: int(w.MaxDeliveries),
-		OnLost: yard.OnLost(w.OnLost.Name()), OnTimeout: yard.OnTimeout(w.OnTimeout.Name()), PinnedFor: ms(w.PinnedForMs),
+		OnLost: yard.OnLost(w.OnLost.Name()), OnTimeout: yard.OnTimeout(w.OnTimeout.Name()),
 	}
 	for _, e := range w.ByError {
 		r.ByError = append(r.ByError, yard.ErrorRetry{
@@ -204,10 +202,6 @@ func policyRows(about *table, r yard.RetryPolicy) {
 	about.row("first wait", or(span(r.InitialInterval), "1s, the default"))
 	about.row("backoff", number(r.Backoff, "2, the default"))
 	about.row("longest wait", or(span(r.MaxInterval), "10m0s, the default"))
-	pinned := ""
-	if r.PinnedFor > 0 {
-		pinned = span(r.PinnedFor)
-	}
 	for _, one := range [][2]string{
 		{"not retried", strings.Join(r.NonRetryable, ", ")},
 		{"by error", rulesText(r.ByError)},
@@ -215,7 +209,6 @@ func policyRows(about *table, r yard.RetryPolicy) {
 		{"max deliveries", number(float64(r.MaxDeliveries), "")},
 		{"if lost", string(r.OnLost)},
 		{"on time-out", string(r.OnTimeout)},
-		{"in place for", pinned},
 	} {
 		if one[1] != "" {
 			about.row(one[0], one[1])

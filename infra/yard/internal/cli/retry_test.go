@@ -44,7 +44,6 @@ func TestRulesOfPoliciesAreOverlaid(t *testing.T) {
 		MaxAttempts: 3, InitialInterval: time.Second, Backoff: 2, MaxInterval: time.Minute,
 		NonRetryable: []string{"a", "b"}, ByError: []yard.ErrorRetry{{ErrorType: "c", MaxAttempts: 4, InitialInterval: time.Second, Backoff: 3, MaxInterval: time.Hour}},
 		Jitter: yard.JitterFull, MaxDeliveries: 5, OnLost: yard.OnLostDead, OnTimeout: yard.OnTimeoutDead,
-		PinnedFor: time.Minute,
 	}
 	if got := policyOf(wirePolicy(&full)); !reflect.DeepEqual(*got, full) {
 		t.Errorf("it comes back as %+v", got)
@@ -61,7 +60,6 @@ func TestRulesOfPoliciesAreOverlaid(t *testing.T) {
 		"jitter":         {"none", func(r *yard.RetryPolicy) { r.Jitter = yard.JitterNone }},
 		"max-deliveries": {"9", func(r *yard.RetryPolicy) { r.MaxDeliveries = 9 }},
 		"on-lost":        {"fail", func(r *yard.RetryPolicy) { r.OnLost = yard.OnLostFail }},
-		"pinned-for":     {"5m", func(r *yard.RetryPolicy) { r.PinnedFor = 5 * time.Minute }},
 		"on-timeout":     {"", func(r *yard.RetryPolicy) { r.OnTimeout = "" }},
 	} {
 		flags := pflag.NewFlagSet("", pflag.ContinueOnError)

@@ -313,20 +313,3 @@ func TestTasksAreListedPageByPage(t *testing.T) {
 		}
 	})
 }
-
-// Owners that know no cursor, as while a new frontend runs beside old ones, tell of the newest
-// tasks again: those are no next page.
-func TestPagesEndWhereOwnersKnowNoCursor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		older, newer := ids.NewTaskID(time.UnixMilli(1), 0, 1).String(), ids.NewTaskID(time.UnixMilli(2), 0, 1).String()
-		r := newRig(t, func(d *Deps) {
-			d.Owners.HistoryList = func(context.Context, int, *rpcv1.ListTasksRequest) (*rpcv1.ListTasksResponse, error) {
-				return &rpcv1.ListTasksResponse{Tasks: []*yardv1.Task{{TaskId: newer}, {TaskId: older}}}, nil
-			}
-		})
-		got, err := asked(r, "shop", true, r.List, &yardv1.ListRequest{Cursor: newer})
-		if resp, _ := got.(*yardv1.ListResponse); err != nil || len(resp.Tasks) != 1 || resp.Tasks[0].TaskId != older || resp.NextCursor != "" {
-			t.Errorf("behind %s: %v, %v", newer, got, err)
-		}
-	})
-}

@@ -76,14 +76,18 @@ func TestBadLimitsAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		for path, l := range map[string]*yardv1.Limit{
-			"/limit": nil, "/limit/name": {Name: "a.b", MaxConcurrency: 1}, "/limit ": {Name: "a"},
+			"/limit": {Name: "a"}, "/limit/name": {Name: "a.b", MaxConcurrency: 1},
 			"/limit/description": {Name: "a", MaxConcurrency: 1, Description: strings.Repeat("x", 1025)},
 			"/limit/revision":    {Name: "a", MaxConcurrency: 1, Revision: -1},
 		} {
 			_, err := r.putLimit(l)
-			if e := wantCode(t, err, fault.InvalidArgument); e.Path != strings.TrimSpace(path) {
+			if e := wantCode(t, err, fault.InvalidArgument); e.Path != path {
 				t.Errorf("got %v, want %s", e, path)
 			}
+		}
+		_, err := r.putLimit(nil)
+		if e := wantCode(t, err, fault.InvalidArgument); e.Path != "/limit" {
+			t.Errorf("got %v", e)
 		}
 		for path, req := range map[string]*yardv1.ListLimitsRequest{"/limit": {Limit: 1001}, "/cursor": {Cursor: "a b"}} {
 			_, err := asked(r, "shop", true, r.ListLimits, req)
@@ -91,7 +95,7 @@ func TestBadLimitsAreRefused(t *testing.T) {
 				t.Errorf("got %v", e)
 			}
 		}
-		_, err := asked(r, "shop", true, r.GetLimit, &yardv1.GetLimitRequest{Name: "a.b"})
+		_, err = asked(r, "shop", true, r.GetLimit, &yardv1.GetLimitRequest{Name: "a.b"})
 		wantCode(t, err, fault.InvalidArgument)
 		_, err = asked(r, "shop", true, r.DeleteLimit, &yardv1.DeleteLimitRequest{Name: "a", Revision: -1})
 		wantCode(t, err, fault.InvalidArgument)

@@ -189,9 +189,6 @@ func (r *outcomeRequest) write(i int, v *logv1.EventVerdict) {
 	if v.DeadlineMs > 0 {
 		out.TimeoutMs = max(v.DeadlineMs-r.call.now().UnixMilli(), 1)
 	}
-	if v.RetryAtMs > 0 {
-		out.Kept, out.RetryInMs, out.Failures = true, max(v.RetryAtMs-r.call.now().UnixMilli(), 0), v.Failures
-	}
 	out.Revision, out.Final = int64(v.Revision), v.Final
 }
 

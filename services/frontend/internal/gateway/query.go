@@ -252,7 +252,7 @@ func (g *Gateway) listPage(ctx context.Context, c Call, req *yardv1.ListRequest)
 // merge sorts tasks newest first and cuts a page; next is the cursor of the page after it. A
 // task on its way between two stores may be in both answers; history's, which come first, count.
 // Where an owner has more, a page ends with the last that it reported, or where it stopped the search: older
-// tasks of others come with its own, and a page may be empty and not the last. An owner that knows no cursors yet tells of the newest; those came before.
+// tasks of others come with its own, and a page may be empty and not the last.
 func merge(c Call, found []*rpcv1.ListTasksResponse, req *yardv1.ListRequest) (page []*yardv1.Task, next string) {
 	var all []*yardv1.Task
 	end := ""
@@ -271,18 +271,12 @@ func merge(c Call, found []*rpcv1.ListTasksResponse, req *yardv1.ListRequest) (p
 		}
 	}
 	all = slices.CompactFunc(all, func(a, b *yardv1.Task) bool { return a.TaskId == b.TaskId })
-	if req.Cursor != "" {
-		all = slices.DeleteFunc(all, func(t *yardv1.Task) bool { return t.TaskId >= req.Cursor })
-	}
 	if older := slices.IndexFunc(all, func(t *yardv1.Task) bool { return t.TaskId < end }); older >= 0 {
 		all = all[:older]
 	}
 	page, more := paging.Cut(all, int(req.Limit), paging.BytesMax, func(t *yardv1.Task) int { return c.size(t) })
-	switch {
-	case more && len(page) > 0:
-		next = page[len(page)-1].TaskId
-	case end != "" && (req.Cursor == "" || end < req.Cursor): // an owner without cursors may be behind it
-		next = end
+	if more && len(page) > 0 {
+		return page, page[len(page)-1].TaskId
 	}
-	return page, next
+	return page, end
 }

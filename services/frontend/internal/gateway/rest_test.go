@@ -15,7 +15,7 @@ import (
 func (r *rig) outcome(t *testing.T, n uint64, booked bool) <-chan outcome {
 	t.Helper()
 	id := ids.NewTaskID(time.UnixMilli(5), 0, n)
-	token := rigTokens.Print(id, ids.Token{Nonce: ids.Nonce(n, booked, false)})
+	token := rigTokens.Print(id, ids.Token{Nonce: ids.Nonce(n, booked)})
 	return r.complete(t, &yardv1.Completion{TaskId: id.String(), Token: token})
 }
 
@@ -117,7 +117,7 @@ func TestAHeartbeatEndsNoRest(t *testing.T) {
 		r := newRig(t, alone)
 		r.rest(t, 100, time.Second)
 		id := ids.NewTaskID(time.UnixMilli(5), 0, 1001)
-		token := rigTokens.Print(id, ids.Token{Nonce: ids.Nonce(1001, true, false)})
+		token := rigTokens.Print(id, ids.Token{Nonce: ids.Nonce(1001, true)})
 		answer, got := r.answers(t)
 		r.Heartbeat(r.call(), &yardv1.HeartbeatRequest{Tasks: []*yardv1.Beat{{TaskId: id.String(), Token: token}}}, answer)
 		if r.batches() != 1 {

@@ -45,8 +45,6 @@ const (
 	AttemptsMax = 10_000
 	// DeliveriesMax bounds the cap on grants of a task.
 	DeliveriesMax = 100_000
-	// PinnedForMax bounds for how long a worker may try again in place.
-	PinnedForMax = time.Hour
 	// ErrorTypesMax bounds the error types of a list in a retry policy.
 	ErrorTypesMax = 16
 	// IntervalMax bounds the first wait between two attempts.

@@ -98,22 +98,6 @@ func TestFailRefuses(t *testing.T) {
 			"not started with delay": {
 				func(r *yardv1.FailRequest) { r.Tasks[0].NotStarted = true }, "/tasks/0/not_started",
 			},
-			"last and keep": {
-				func(r *yardv1.FailRequest) {
-					r.Tasks[0].Keep, r.Tasks[0].NonRetryable, r.Tasks[0].DelayMs = true, true, 0
-				}, "/tasks/0/keep",
-			},
-			"not started and keep": {
-				func(r *yardv1.FailRequest) {
-					r.Tasks[0].Keep, r.Tasks[0].NotStarted, r.Tasks[0].DelayMs = true, true, 0
-				}, "/tasks/0/keep",
-			},
-			"snooze and keep": {
-				func(r *yardv1.FailRequest) { r.Tasks[0].Keep, r.Tasks[0].Snooze = true, true }, "/tasks/0/keep",
-			},
-			"fewer failures than none": {
-				func(r *yardv1.FailRequest) { r.Tasks[0].Failures = -1 }, "/tasks/0/failures",
-			},
 			"snooze without delay": {
 				func(r *yardv1.FailRequest) { r.Tasks[0].Snooze, r.Tasks[0].DelayMs = true, 0 }, "/tasks/0/delay_ms",
 			},

@@ -53,9 +53,6 @@ func Fail(req *yardv1.FailRequest, domain string, tokens *ids.Tokens) ([]Outcome
 			return nil, err
 		}
 		e.Message, e.ErrorType, e.NonRetryable, e.DelayMs, e.Snooze = t.Message, t.ErrorType, t.NonRetryable, t.DelayMs, t.Snooze
-		if t.Keep {
-			e.Keep, e.Failures = true, t.Failures
-		}
 		if t.NotStarted {
 			e.Kind = logv1.EventKind_EVENT_KIND_RELEASED
 		}
@@ -80,12 +77,6 @@ func failure(i int, t *yardv1.Failure) error {
 	}
 	if t.NotStarted && (t.NonRetryable || t.DelayMs != 0) {
 		return invalid(at("tasks", i, "not_started"), "excludes non_retryable and delay_ms: the task is ready again at once")
-	}
-	if t.Keep && (t.NonRetryable || t.NotStarted || t.Snooze) {
-		return invalid(at("tasks", i, "keep"), "excludes non_retryable, not_started and snooze: it asks for another try in place")
-	}
-	if t.Failures < 0 {
-		return invalid(at("tasks", i, "failures"), "is negative")
 	}
 	return snooze(i, t)
 }

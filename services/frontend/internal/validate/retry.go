@@ -12,7 +12,6 @@ func retry(path string, r *yardv1.RetryPolicy) error {
 	if err := firstError(
 		waits(path, r),
 		optional(path+"/max_deliveries", r.MaxDeliveries, 1, DeliveriesMax),
-		optional(path+"/pinned_for_ms", r.PinnedForMs, 1, ms(PinnedForMax)),
 		known(path+"/jitter", int32(r.Jitter), yardv1.Jitter_name),
 		known(path+"/on_lost", int32(r.OnLost), yardv1.OnLost_name),
 		known(path+"/on_timeout", int32(r.OnTimeout), yardv1.OnTimeout_name),
@@ -109,7 +108,6 @@ func retryRules(own, typed *yardv1.RetryPolicy, into *logv1.Policy) {
 		})
 	}
 	into.MaxDeliveries = pick(own.GetMaxDeliveries(), typed.GetMaxDeliveries(), 0)
-	into.PinnedForMs = pick(own.GetPinnedForMs(), typed.GetPinnedForMs(), 0)
 	into.Jitter = chosen(int32(own.GetJitter()), int32(typed.GetJitter()), int32(yardv1.Jitter_JITTER_SLIGHT))
 	into.OnLost = chosen(int32(own.GetOnLost()), int32(typed.GetOnLost()), int32(yardv1.OnLost_ON_LOST_RETRY))
 	into.OnTimeout = chosen(int32(own.GetOnTimeout()), int32(typed.GetOnTimeout()), int32(yardv1.OnTimeout_ON_TIMEOUT_FAIL))

@@ -16,7 +16,7 @@ import (
 // fullPolicy is as large as a policy may be.
 func fullPolicy() *yardv1.RetryPolicy {
 	p := &yardv1.RetryPolicy{
-		MaxAttempts: 10_000, Jitter: yardv1.Jitter_JITTER_NONE, MaxDeliveries: 100_000, PinnedForMs: 3_600_000,
+		MaxAttempts: 10_000, Jitter: yardv1.Jitter_JITTER_NONE, MaxDeliveries: 100_000,
 		OnLost: yardv1.OnLost_ON_LOST_DEAD, OnTimeout: yardv1.OnTimeout_ON_TIMEOUT_DEAD,
 	}
 	for i := range 16 {
@@ -33,8 +33,6 @@ func fullPolicy() *yardv1.RetryPolicy {
 func TestRetryPolicyRefuses(t *testing.T) {
 	for path, change := range map[string]func(*yardv1.RetryPolicy){
 		"/max_attempts":                   func(r *yardv1.RetryPolicy) { r.MaxAttempts = 10_001 },
-		"/pinned_for_ms":                  func(r *yardv1.RetryPolicy) { r.PinnedForMs = 3_600_001 },
-		"/pinned_for_ms ":                 func(r *yardv1.RetryPolicy) { r.PinnedForMs = -1 },
 		"/max_deliveries":                 func(r *yardv1.RetryPolicy) { r.MaxDeliveries = 100_001 },
 		"/max_deliveries ":                func(r *yardv1.RetryPolicy) { r.MaxDeliveries = -1 },
 		"/jitter":                         func(r *yardv1.RetryPolicy) { r.Jitter = 5 },
@@ -83,7 +81,6 @@ func TestRetryRulesAreResolvedFieldByField(t *testing.T) {
 	typed := &yardv1.RetryPolicy{
 		NonRetryable: []string{"a", "b"}, ByError: []*yardv1.ErrorRetry{{ErrorType: "c", MaxAttempts: 2, Backoff: 3, InitialIntervalMs: 4, MaxIntervalMs: 5}},
 		Jitter: yardv1.Jitter_JITTER_FULL, MaxDeliveries: 7, OnLost: yardv1.OnLost_ON_LOST_DEAD, OnTimeout: yardv1.OnTimeout_ON_TIMEOUT_DEAD,
-		PinnedForMs: 9,
 	}
 	stored := []*logv1.ErrorRetry{{ErrorType: "c", MaxAttempts: 2, Backoff: 3, InitialIntervalMs: 4, MaxIntervalMs: 5}}
 	for name, c := range map[string]struct {
@@ -92,18 +89,18 @@ func TestRetryRulesAreResolvedFieldByField(t *testing.T) {
 	}{
 		"neither": {nil, nil, &logv1.Policy{}},
 		"the type's": {nil, typed, &logv1.Policy{
-			NonRetryable: []string{"a", "b"}, ByError: stored, Jitter: 2, MaxDeliveries: 7, OnLost: 3, OnTimeout: 2, PinnedForMs: 9,
+			NonRetryable: []string{"a", "b"}, ByError: stored, Jitter: 2, MaxDeliveries: 7, OnLost: 3, OnTimeout: 2,
 		}},
 		"the task's": {typed, nil, &logv1.Policy{
-			NonRetryable: []string{"a", "b"}, ByError: stored, Jitter: 2, MaxDeliveries: 7, OnLost: 3, OnTimeout: 2, PinnedForMs: 9,
+			NonRetryable: []string{"a", "b"}, ByError: stored, Jitter: 2, MaxDeliveries: 7, OnLost: 3, OnTimeout: 2,
 		}},
 		"lists are replaced": {
-			&yardv1.RetryPolicy{NonRetryable: []string{"x"}, ByError: []*yardv1.ErrorRetry{{ErrorType: "y"}}, MaxDeliveries: 1, PinnedForMs: 8}, typed,
-			&logv1.Policy{NonRetryable: []string{"x"}, ByError: []*logv1.ErrorRetry{{ErrorType: "y"}}, Jitter: 2, MaxDeliveries: 1, OnLost: 3, OnTimeout: 2, PinnedForMs: 8},
+			&yardv1.RetryPolicy{NonRetryable: []string{"x"}, ByError: []*yardv1.ErrorRetry{{ErrorType: "y"}}, MaxDeliveries: 1}, typed,
+			&logv1.Policy{NonRetryable: []string{"x"}, ByError: []*logv1.ErrorRetry{{ErrorType: "y"}}, Jitter: 2, MaxDeliveries: 1, OnLost: 3, OnTimeout: 2},
 		},
 		"back to the default": {
 			&yardv1.RetryPolicy{Jitter: yardv1.Jitter_JITTER_SLIGHT, OnLost: yardv1.OnLost_ON_LOST_RETRY, OnTimeout: yardv1.OnTimeout_ON_TIMEOUT_FAIL}, typed,
-			&logv1.Policy{NonRetryable: []string{"a", "b"}, ByError: stored, MaxDeliveries: 7, PinnedForMs: 9},
+			&logv1.Policy{NonRetryable: []string{"a", "b"}, ByError: stored, MaxDeliveries: 7},
 		},
 		"others": {
 			&yardv1.RetryPolicy{Jitter: yardv1.Jitter_JITTER_NONE, OnLost: yardv1.OnLost_ON_LOST_FAIL}, nil, &logv1.Policy{Jitter: 4, OnLost: 2},

@@ -145,7 +145,6 @@ func partOf(r *yardv1.RetryPolicy) *logv1.Policy {
 	p := &logv1.Policy{
 		MaxAttempts: r.GetMaxAttempts(), InitialIntervalMs: r.GetInitialIntervalMs(), Backoff: r.GetBackoff(), MaxIntervalMs: r.GetMaxIntervalMs(),
 		MaxDeliveries: r.GetMaxDeliveries(), Jitter: int32(r.GetJitter()), OnLost: int32(r.GetOnLost()), OnTimeout: int32(r.GetOnTimeout()),
-		PinnedForMs: r.GetPinnedForMs(),
 	}
 	rules := logv1.Policy{}
 	retryRules(r, nil, &rules)

@@ -14,7 +14,6 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/batches"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/batch"
@@ -75,11 +74,11 @@ func (k *keeping) closed(id string) (name batch.Name) {
 	now := time.Now().UnixMilli()
 	name = batch.Name{Domain: "shop", ID: id, Made: now}
 	for p, n := range []int64{3, 2} {
-		k.put(topology.BatchMembers(p, name.Domain, id, now), &logv1.BatchMembers{BatchId: id, LogVersion: 10, Tasks: n})
+		k.put(topology.BatchMembers(p, name.Domain, id, now), &logv1.BatchMembers{BatchId: id, LogVersion: 1, Tasks: n})
 	}
 	home := topology.BatchPartition(name.Domain, id, k.parts)
 	k.put(topology.BatchHome(home, name.Domain, id), &logv1.BatchHome{
-		BatchId: id, LogVersion: logversion.Field(logversion.Batches), CreatedAtMs: now, ClosedAtMs: now, ExpiresAtMs: now + time.Hour.Milliseconds(), KeepMs: time.Hour.Milliseconds(),
+		BatchId: id, LogVersion: 1, CreatedAtMs: now, ClosedAtMs: now, ExpiresAtMs: now + time.Hour.Milliseconds(), KeepMs: time.Hour.Milliseconds(),
 		Callback: &logv1.Record{Domain: name.Domain, Type: "callback", Tasklist: "mail", Priority: 3, Policy: &logv1.Policy{MaxAttempts: 1}},
 	})
 	k.file(0, member(name, 0, taskstate.Completed), member(name, 0, taskstate.Dead), member(name, 0, taskstate.Lapsed))

@@ -12,7 +12,7 @@ import (
 // Metrics measures what the owners of a process do.
 type Metrics struct {
 	SubmitBatches, Loaded, EventBatches, Events, Refused, Triggers, Retriggered *telemetry.Counter
-	Granted, Bounced, Kept, Archived, Parked, Carried, WriteRetries, Poison     *telemetry.Counter
+	Granted, Bounced, Archived, Parked, Carried, WriteRetries, Poison           *telemetry.Counter
 	PassedOver, Silent, Overdue, Undelivered                                    *telemetry.Counter
 	dead                                                                        *telemetry.Queues[*telemetry.Counter]
 	waits                                                                       *telemetry.Queues[*telemetry.Histogram]
@@ -32,7 +32,6 @@ func NewMetrics(m *telemetry.Metrics) *Metrics {
 		Retriggered:   m.Counter(signals.TriggersResent),
 		Granted:       m.Counter(signals.AttemptsGranted),
 		Bounced:       m.Counter(signals.AttemptsTakenBack),
-		Kept:          m.Counter(signals.AttemptsKept),
 		Archived:      m.Counter(signals.TasksArchived),
 		Parked:        m.Counter(signals.TasksParked),
 		Carried:       m.Counter(signals.TasksCarried),
@@ -103,7 +102,6 @@ func (m *Metrics) add(c *replica.Counts) {
 	m.Retriggered.Add(c.Retriggered)
 	m.Granted.Add(c.Granted)
 	m.Bounced.Add(c.Bounced)
-	m.Kept.Add(c.Kept)
 	m.Archived.Add(c.Archived)
 	m.Parked.Add(c.Parked)
 	m.Carried.Add(c.Carried)

@@ -126,7 +126,6 @@ func (d *Decoder) policy(p *logv1.Policy) *taskstate.Policy {
 		Jitter:        taskstate.Jitter(p.GetJitter()),
 		OnLost:        taskstate.OnLost(p.GetOnLost()),
 		OnTimeout:     taskstate.OnTimeout(p.GetOnTimeout()),
-		PinnedForMS:   p.GetPinnedForMs(),
 		Rules:         d.rulesOf(p),
 	}
 	if d.lastPolicy != nil && *d.lastPolicy == key {
@@ -204,7 +203,7 @@ func (d *Decoder) SubmitsOf(domain string, data []byte, at time.Time) (tasks []*
 		if p := r.Policy; p != nil {
 			p.NonRetryable, p.ByError = nil, nil
 		}
-		r.Id, r.Payload, r.Trace, r.Result, r.Attempt, r.Headers, r.Expiry, r.Group, r.Unique, r.Updates, r.Redriven, r.Order, r.Kept = nil, nil, nil, nil, nil, nil, nil, "", nil, nil, nil, nil, nil
+		r.Id, r.Payload, r.Trace, r.Result, r.Attempt, r.Headers, r.Expiry, r.Group, r.Unique, r.Updates, r.Redriven, r.Order = nil, nil, nil, nil, nil, nil, nil, "", nil, nil, nil, nil
 	}
 	return tasks, bad, nil
 }
@@ -257,7 +256,7 @@ func (d *Decoder) task(t *taskstate.Task, r *logv1.Record) error {
 		for i, s := range r.Steps {
 			steps[i] = taskstate.Step{
 				Kind: taskstate.StepKind(s.Kind), At: s.AtMs, Grant: s.Grant, Worker: d.intern(s.Worker),
-				Message: string([]byte(s.Message)), ErrType: d.intern(s.ErrorType), DueAt: s.DueAtMs, Kept: s.Kept,
+				Message: string([]byte(s.Message)), ErrType: d.intern(s.ErrorType), DueAt: s.DueAtMs,
 			}
 		}
 		t.SetSteps(steps, r.StepsDropped)
@@ -334,7 +333,7 @@ func (d *Decoder) event(e *logv1.Event, id ids.TaskID, polls []replica.Poll) tas
 		Domain: d.intern(e.Domain), Limits: d.pathOf(e.Limits...),
 		Undelivered: e.Undelivered, NotAfter: e.NotAfterMs, SilentLease: e.SilentLeaseMs, ReadyBy: e.ReadyByMs,
 		Data: blob(e.Data, e.DataEncoding), Message: string([]byte(e.Message)), ErrType: d.intern(e.ErrorType),
-		NonRetryable: e.NonRetryable, DelayMS: e.DelayMs, Snooze: e.Snooze, Keep: e.Keep, Failures: e.Failures, Update: d.update(e.Update),
+		NonRetryable: e.NonRetryable, DelayMS: e.DelayMs, Snooze: e.Snooze, Update: d.update(e.Update),
 		Redrive: d.redrive(e.Redrive),
 	}
 	if ev.Kind.OfKey() {

@@ -66,7 +66,7 @@ func (e *Encoder) Record(t *taskstate.Task) *logv1.Record {
 	r.DueAtMs, r.Trace = t.DueAt, []byte(t.Trace)
 	r.Headers, r.Expiry, r.Group = storedHeaders(t.HeaderList()), storedExpiry(t.Expiry()), t.Group()
 	r.Cost, r.HandedBack, r.Unique = t.Cost(), t.HandedBack, storedUnique(t.Unique())
-	r.Updates, r.Redriven, r.Order, r.Kept = storedUpdates(t.Extra), storedRedriven(t.Extra), storedOrder(t.Order()), storedKept(t.Kept())
+	r.Updates, r.Redriven, r.Order = storedUpdates(t.Extra), storedRedriven(t.Extra), storedOrder(t.Order())
 	if b := t.Batch(); b != nil {
 		r.BatchId, r.BatchMadeMs = b.ID, b.Made
 	}
@@ -116,6 +116,6 @@ func (e *Encoder) fillSteps(r *logv1.Record, steps []taskstate.Step) {
 	for i, s := range steps {
 		m := r.Steps[i]
 		m.Kind, m.AtMs, m.Grant, m.Worker = int32(s.Kind), s.At, s.Grant, s.Worker
-		m.Message, m.ErrorType, m.DueAtMs, m.Kept = s.Message, s.ErrType, s.DueAt, s.Kept
+		m.Message, m.ErrorType, m.DueAtMs = s.Message, s.ErrType, s.DueAt
 	}
 }

@@ -45,14 +45,6 @@ func storedOrder(o *taskstate.Order) *logv1.Order {
 	return &logv1.Order{Key: o.Key, Index: o.Index, Turn: o.Turn, Blocks: o.Blocks, Blocked: o.Blocked}
 }
 
-// storedKept is what the tries in place of a task have left as records carry it.
-func storedKept(k taskstate.Kept) *logv1.Kept {
-	if k == (taskstate.Kept{}) {
-		return nil
-	}
-	return &logv1.Kept{SinceMs: k.Since, Tries: k.Tries}
-}
-
 // storedUpdates is what the updates of a task have left as records carry it.
 func storedUpdates(x *taskstate.Extra) *logv1.Updates {
 	if x == nil || x.Updates == nil {
@@ -180,7 +172,7 @@ func (d *Decoder) headers(all []*logv1.Header) []taskstate.Header {
 
 // extra reads what few records have. Names of headers are interned, since the tasks of one program share them.
 func (d *Decoder) extra(r *logv1.Record) *taskstate.Extra {
-	if len(r.Headers) == 0 && r.Expiry == nil && r.Group == "" && r.Cost <= 1 && r.Unique == nil && r.Updates == nil && r.Redriven == nil && r.Order == nil && r.BatchId == "" && r.Kept == nil {
+	if len(r.Headers) == 0 && r.Expiry == nil && r.Group == "" && r.Cost <= 1 && r.Unique == nil && r.Updates == nil && r.Redriven == nil && r.Order == nil && r.BatchId == "" {
 		return nil
 	}
 	x := &taskstate.Extra{Group: strings.Clone(r.Group), Cost: r.Cost, Expiry: taskstate.Expiry{
@@ -192,9 +184,6 @@ func (d *Decoder) extra(r *logv1.Record) *taskstate.Extra {
 	}
 	if o := r.Order; o != nil {
 		x.Order = &taskstate.Order{Key: strings.Clone(o.Key), Index: o.Index, Turn: o.Turn, Blocks: o.Blocks, Blocked: o.Blocked}
-	}
-	if k := r.Kept; k != nil {
-		x.Kept = &taskstate.Kept{Since: k.SinceMs, Tries: k.Tries}
 	}
 	if r.BatchId != "" {
 		x.Batch = &taskstate.Batch{ID: d.intern(r.BatchId), Made: r.BatchMadeMs}

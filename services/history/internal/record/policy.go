@@ -18,7 +18,6 @@ func fillPolicy(to *logv1.Policy, p *taskstate.Policy) {
 	to.MaxAttempts, to.InitialIntervalMs, to.Backoff = p.MaxAttempts, p.InitialIntervalMS, p.Backoff
 	to.MaxIntervalMs, to.StartToCloseMs, to.HeartbeatTimeoutMs = p.MaxIntervalMS, p.StartToCloseMS, p.HeartbeatTimeoutMS
 	to.MaxDeliveries, to.Jitter, to.OnLost, to.OnTimeout = p.MaxDeliveries, int32(p.Jitter), int32(p.OnLost), int32(p.OnTimeout)
-	to.PinnedForMs = p.PinnedForMS
 	if p.Rules == nil {
 		return
 	}

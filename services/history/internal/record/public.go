@@ -37,7 +37,7 @@ func Public(t *taskstate.Task, brief bool) *yardv1.Task {
 	for _, s := range t.Steps {
 		out.Events = append(out.Events, &yardv1.TaskEvent{
 			Kind: yardv1.TaskEventKind(s.Kind), AtMs: s.At, Grant: int32(s.Grant), Worker: s.Worker,
-			Message: s.Message, ErrorType: s.ErrType, DueAtMs: s.DueAt, Kept: s.Kept,
+			Message: s.Message, ErrorType: s.ErrType, DueAtMs: s.DueAt,
 		})
 	}
 	return out

@@ -6,7 +6,6 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
@@ -69,7 +68,7 @@ func (e *Encoder) verdictSize(v *replica.Verdict) int {
 			n += 2
 		}
 	}
-	for _, x := range [...]int64{v.LeaseUntil, max(v.Grant.DeadlineAt, v.DeadlineAt), int64(v.Revision), v.RetryAt, int64(v.Failures)} {
+	for _, x := range [...]int64{v.LeaseUntil, max(v.Grant.DeadlineAt, v.DeadlineAt), int64(v.Revision)} {
 		if x != 0 {
 			n += 1 + protowire.SizeVarint(uint64(x))
 		}
@@ -103,8 +102,6 @@ func (e *Encoder) appendVerdict(m []byte, v *replica.Verdict) []byte {
 		varint(8, 1)
 	}
 	varint(9, int64(v.Revision))
-	varint(10, v.RetryAt)
-	varint(11, int64(v.Failures))
 	if v.Final {
 		varint(12, 1)
 	}
@@ -125,7 +122,7 @@ func (e *Encoder) polledOf(g *replica.Grant) {
 		e.payload.Data, e.payload.Encoding = t.Payload.Data, yardv1.Encoding(t.Payload.Encoding)
 		m.Payload = &e.payload
 	}
-	m.Attempt, m.Failures, m.MaxAttempts = int32(min(t.Attempts(), math.MaxInt32)), t.Failures, t.Policy.MaxAttempts
+	m.Attempt, m.Failures, m.MaxAttempts = int32(min(t.Grants(), math.MaxInt32)), t.Failures, t.Policy.MaxAttempts
 	m.CreatedAtMs, m.HeartbeatTimeoutMs = t.CreatedAt(), t.Policy.HeartbeatTimeoutMS
 	// Never 0, which would say nothing; nor more than was asked, where this clock is behind that of the grant.
 	m.TimeoutMs = min(max(g.DeadlineAt-e.NowMS, 1), t.Policy.StartToCloseMS)
@@ -133,9 +130,6 @@ func (e *Encoder) polledOf(g *replica.Grant) {
 		m.Traceparent = telemetry.FormatTraceparent([]byte(t.Trace))
 	}
 	m.Headers, m.Group, m.Cost = publicHeaders(t.HeaderList()), t.Group(), t.Cost()
-	if !ids.Rated(g.Token.Nonce) { // else it is never kept
-		m.PinnedForMs = t.Policy.PinnedForMS
-	}
 }
 
 // Polled is a granted task as its worker sees it, encoded.

@@ -36,7 +36,7 @@ func public(r *logv1.Record, brief bool) *yardv1.Task {
 	for _, s := range r.Steps {
 		t.Events = append(t.Events, &yardv1.TaskEvent{
 			Kind: yardv1.TaskEventKind(s.Kind), AtMs: s.AtMs, Grant: int32(s.Grant), Worker: s.Worker,
-			Message: s.Message, ErrorType: s.ErrorType, DueAtMs: s.DueAtMs, Kept: s.Kept,
+			Message: s.Message, ErrorType: s.ErrorType, DueAtMs: s.DueAtMs,
 		})
 	}
 	return t

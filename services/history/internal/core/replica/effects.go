@@ -262,8 +262,6 @@ type Traced struct {
 type Counts struct {
 	SubmitBatches, Loaded, EventBatches, Events, Refused, Triggers, Retriggered int64
 	Granted, Bounced, Archived, Parked, Carried, PassedOver, Redriven           int64
-	// Attempts that failed and are tried again in place. A takeover counts none: the owner before has.
-	Kept int64
 	// Attempts that ended without their worker's word: its heartbeats stopped, the deadline passed, or the grant may never
 	// have reached it. A takeover counts none: the owner before has.
 	Silent, Overdue, Undelivered int64

@@ -173,11 +173,8 @@ func (r *Replica) apply(e *Entry, h *held, now Now, fx *Effects) {
 		switch {
 		case e.State != taskstate.Running:
 			e.proposed = 0
-		case h.ev.Kind == taskstate.Heartbeat, v.RetryAt > 0:
+		case h.ev.Kind == taskstate.Heartbeat:
 			e.proposed &^= spared // its worker was heard: the next standstill is another one
-		}
-		if v.RetryAt > 0 && e.Failures > failures && r.replay == nil {
-			fx.Counts.Kept++
 		}
 		if h.ev.Kind == taskstate.Expired && r.replay == nil {
 			fx.Counts.expired(&e.Task)
@@ -203,7 +200,7 @@ func (r *Replica) delivery(e *Entry, h *held, v *taskstate.Verdict) {
 	case v.Granted && !v.Repeated && h.from != nil:
 		r.grantedTo(e, h.from.shard.number)
 		h.from.granted(e, h.from.poll(h.ev))
-	case e.State != taskstate.Running || h.ev.Kind == taskstate.Heartbeat || v.RetryAt > 0:
+	case e.State != taskstate.Running || h.ev.Kind == taskstate.Heartbeat:
 		e.received()
 	}
 }

@@ -150,7 +150,7 @@ func compareLines(s *story, l *life) any {
 }
 
 // keyedPolicies make tasks block their key soon.
-var keyedPolicies = []*taskstate.Policy{storyPolicy, policyWith(func(p *taskstate.Policy) { p.MaxAttempts = 1 }), policyWith(func(p *taskstate.Policy) { p.PinnedForMS = 20_000 }), policyWith(func(p *taskstate.Policy) { p.MaxDeliveries = 1 })}
+var keyedPolicies = []*taskstate.Policy{storyPolicy, policyWith(func(p *taskstate.Policy) { p.MaxAttempts = 1 }), policyWith(func(p *taskstate.Policy) { p.MaxDeliveries = 1 })}
 
 // orderOf is a random order key.
 func (s *story) orderOf() *taskstate.Order {

@@ -7,7 +7,6 @@ var storyPolicies = []*taskstate.Policy{
 	storyPolicy, storyPolicy,
 	policyWith(func(p *taskstate.Policy) { p.MaxDeliveries, p.Jitter = 2, taskstate.JitterFull }),
 	policyWith(func(p *taskstate.Policy) { p.OnLost, p.OnTimeout = taskstate.LostFails, taskstate.TimeoutDies }),
-	policyWith(func(p *taskstate.Policy) { p.PinnedForMS, p.MaxAttempts = 20_000, 9 }),
 	policyWith(func(p *taskstate.Policy) {
 		p.OnLost, p.Jitter = taskstate.LostDies, taskstate.JitterEqual
 		p.Rules = &taskstate.Rules{NonRetryable: []string{"final"}, ByError: []taskstate.ErrorRule{{ErrType: "slow", InitialIntervalMS: 30_000, MaxAttempts: 2}}}

@@ -244,9 +244,6 @@ func (s *scenario) submit(verb string, args []string) {
 		if most, ok := option(args, "max_deliveries"); ok {
 			t.Policy = policyWith(func(p *taskstate.Policy) { p.MaxDeliveries = int32(number(most)) })
 		}
-		if span, ok := option(args, "pinned_for"); ok {
-			t.Policy = policyWith(func(p *taskstate.Policy) { p.PinnedForMS, p.Jitter = int64(number(span)), taskstate.JitterNone })
-		}
 		if slices.Contains(args, "on_lost_dead") {
 			t.Policy = policyWith(func(p *taskstate.Policy) { p.OnLost = taskstate.LostDies })
 		}
@@ -309,9 +306,6 @@ func (s *scenario) event(kind taskstate.Kind, args []string) taskstate.Event {
 		ev.DelayMS = span(d).Milliseconds()
 	}
 	ev.NonRetryable = slices.Contains(args, "final")
-	if known, ok := option(args, "keep"); ok {
-		ev.Keep, ev.Failures = true, int32(number(known))
-	}
 	ev.Fence = a.fence
 	if seq, ok := option(args, "seq"); ok {
 		ev.Fence.Position = ids.NewPosition(number(seq), a.fence.Position.Lane())

@@ -57,8 +57,6 @@ func (s *scenario) show(fx *Effects) {
 				text = "granted"
 			case v.Grant.Task != nil:
 				text = "granted, again"
-			case v.RetryAt > 0:
-				text = fmt.Sprintf("kept, %d failures, again at %s", v.Failures, since(v.RetryAt))
 			case v.CancelRequested:
 				text = "ok, cancel requested"
 			}

@@ -358,14 +358,6 @@ func (s *story) add(m *message, ev taskstate.Event) {
 
 var storyPaths = []*taskstate.Path{nil, nil, taskstate.NewPath("type/send"), taskstate.NewPath("domain", "type/send")}
 
-// codeOf is the code of a verdict; where the attempt is kept, it tells until when.
-func codeOf(v *taskstate.Verdict) fault.Code {
-	if v.RetryAt > 0 {
-		return fault.Code(fmt.Sprintf("kept, %d failures, again at %d", v.Failures, v.RetryAt))
-	}
-	return v.Code
-}
-
 // fencedMark is behind the code of what a newer owner of the shard has fenced.
 const fencedMark fault.Code = " fenced"
 
@@ -429,7 +421,7 @@ func (s *story) decide(ev *taskstate.Event, msg *message, w *want) {
 	if m.State.Finished() && m.endedAt == 0 {
 		m.endedAt = msg.seq
 	}
-	w.code = codeOf(&v)
+	w.code = v.Code
 	if v.Code == "" && !ev.Kind.Command() {
 		s.accepted[outcomeOf(ev)] = true
 	}
@@ -439,7 +431,7 @@ func (s *story) decide(ev *taskstate.Event, msg *message, w *want) {
 		if at := uint16(msg.shard); at != m.own() {
 			m.Attempt.Shard = at
 		}
-	case v.Code == "" && (m.State != taskstate.Running || ev.Kind == taskstate.Heartbeat || v.RetryAt > 0):
+	case v.Code == "" && (m.State != taskstate.Running || ev.Kind == taskstate.Heartbeat):
 		m.granted = nil
 	}
 	if m.State != was || fx != (taskstate.Effects{}) {

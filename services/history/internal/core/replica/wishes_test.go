@@ -104,7 +104,6 @@ func (s *story) fitting(m *modelTask) taskstate.Event {
 		ev.ErrType = []string{"", "slow", "final"}[s.rng.IntN(3)]
 		ev.DelayMS = []int64{0, 15_000, 20_000}[s.rng.IntN(3)]
 		ev.NonRetryable = s.rng.IntN(8) == 0
-		ev.Keep, ev.Failures = s.rng.IntN(2) == 0, m.Failures-int32(s.rng.IntN(4)/3)
 	case n < 75:
 		ev.Kind = taskstate.Heartbeat
 	case n < 85:

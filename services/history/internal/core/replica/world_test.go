@@ -15,9 +15,9 @@ import (
 // dump is all that two owners have to agree about.
 func dump(t *taskstate.Task) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "redriven=%+v %s %s v%d failures=%d lost=%d back=%d parkings=%d pos=%d/%s due=%d ready=%d finished=%d attempt=%+v result=%q err=%q/%q cancel=%v/%q expiry=%v kept=%+v",
+	fmt.Fprintf(&b, "redriven=%+v %s %s v%d failures=%d lost=%d back=%d parkings=%d pos=%d/%s due=%d ready=%d finished=%d attempt=%+v result=%q err=%q/%q cancel=%v/%q expiry=%v",
 		t.Redriven(), t.ID, t.State, t.Version, t.Failures, t.Lost, t.HandedBack, t.Parkings, t.Position.Seq(), t.Position.Lane(), t.DueAt, t.ReadyAt, t.FinishedAt,
-		t.Attempt, t.Result.Data, t.ErrMessage, t.ErrType, t.CancelRequested, t.CancelReason, t.Expiry(), t.Kept())
+		t.Attempt, t.Result.Data, t.ErrMessage, t.ErrType, t.CancelRequested, t.CancelReason, t.Expiry())
 	for _, s := range t.Steps {
 		fmt.Fprintf(&b, "\n    %+v", s)
 	}
@@ -213,7 +213,7 @@ func (l *life) take() {
 			if _, ok := codes[a.First+i]; ok {
 				panic(fmt.Sprintf("event %d of message %d is answered twice", a.First+i, asked))
 			}
-			codes[a.First+i] = codeOf(&v.Verdict)
+			codes[a.First+i] = v.Code
 			if v.Fenced {
 				codes[a.First+i] += fencedMark
 			}

@@ -89,9 +89,6 @@ type Event struct {
 	DelayMS      int64
 	// Snooze: the attempt that ended did not fail, and the next one comes after DelayMS.
 	Snooze bool
-	// Keep: the worker of an attempt that failed would try again in place. Failures is how many it knew of when this try began.
-	Keep     bool
-	Failures int32
 	// Update is what a Changed event changes, or names the request of a Skipped or an Unblocked one. Seq is its place in the log, At when the log took
 	// it, Unix ms.
 	Update *Update
@@ -138,9 +135,6 @@ type Verdict struct {
 	Revision uint64
 	// Final: what became of it is not known, nor will a repeat tell.
 	Final bool
-	// RetryAt: the worker keeps the attempt that failed, and tries again at this time, Unix ms; 0 = it does not. Failures is how many there are.
-	RetryAt  int64
-	Failures int32
 }
 
 func refuse(code fault.Code, message string) (Verdict, Effects) {

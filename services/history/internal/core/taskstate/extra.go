@@ -19,8 +19,6 @@ type Extra struct {
 	Order *Order
 	// Batch is the batch that it is a member of; nil = none.
 	Batch *Batch
-	// Kept is what its tries in place have left; nil = there was none.
-	Kept *Kept
 }
 
 // Unique is what the log says about the unique key of a task.

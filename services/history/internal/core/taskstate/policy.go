@@ -25,8 +25,6 @@ type Policy struct {
 	Jitter        Jitter
 	OnLost        OnLost
 	OnTimeout     OnTimeout
-	// PinnedForMS is for how long after the first failure of an attempt its worker may try again in place; 0 = it may not.
-	PinnedForMS int64
 	// Rules are those of error types; nil = none. Equal ones are one, so that policies compare.
 	Rules *Rules
 }

@@ -55,15 +55,11 @@ func (t *Task) park(now int64) Effects {
 	return Effects{Park: true}
 }
 
-// undelivered has the last grant not count as a delivery.
-func (t *Task) undelivered() {
+// handBack makes a task ready again after a grant that does not count.
+func (t *Task) handBack(message string, now int64, fx *Effects) {
 	if t.Policy.MaxDeliveries > 0 {
 		t.HandedBack++
 	}
-}
-
-// handBack makes a task ready again at once, since its worker does not run it.
-func (t *Task) handBack(message string, now int64, fx *Effects) {
 	t.step(Step{Kind: StepHandedBack, At: now, Grant: t.Grants(), Worker: t.Attempt.Worker.Name(), Message: message})
 	t.again(now, fx)
 }
@@ -86,8 +82,6 @@ type failure struct {
 	final   bool
 	reason  string
 	delayMS int64
-	// keep: the worker would try again in place.
-	keep bool
 }
 
 // failed decides what follows an attempt that failed.
@@ -111,7 +105,7 @@ func (t *Task) failed(f *failure, now int64, fx *Effects) {
 		t.step(s)
 		t.dieSpent(now, fx)
 	default:
-		t.backOff(s, f.delayMS, f.keep, now, fx)
+		t.backOff(s, f.delayMS, now, fx)
 	}
 }
 
@@ -160,12 +154,12 @@ func (t *Task) snoozed(e *Event, now int64, fx *Effects) {
 		t.step(s)
 		t.dieSpent(now, fx)
 	default:
-		t.backOff(s, max(1, e.DelayMS), false, now, fx)
+		t.backOff(s, max(1, e.DelayMS), now, fx)
 	}
 }
 
-// backOff lets t wait for its next attempt, or keeps this one if its worker wants it and may; s is the step of what ended the last try.
-func (t *Task) backOff(s Step, wait int64, keep bool, now int64, fx *Effects) {
+// backOff lets t wait for its next attempt; s is the step of what ended the last one.
+func (t *Task) backOff(s Step, wait, now int64, fx *Effects) {
 	if wait <= 0 {
 		wait = t.retryDelay()
 	}
@@ -176,12 +170,7 @@ func (t *Task) backOff(s Step, wait int64, keep bool, now int64, fx *Effects) {
 	}
 	t.DueAt = now + wait
 	s.DueAt = t.DueAt
-	s.Kept = keep && t.mayKeep(now)
 	t.step(s)
-	if s.Kept {
-		t.keep(now)
-		return
-	}
 	if wait > ParkAfterMS {
 		fx.Park = t.park(now).Park
 		return
@@ -214,9 +203,6 @@ func (t *Task) failedToCancel() bool {
 // endAttempt notes how the running attempt ended and frees its slot.
 func (t *Task) endAttempt(how Kind) Effects {
 	t.Attempt.Ended = how
-	if k := t.Kept(); k.Since > 0 {
-		t.setKept(Kept{Tries: k.Tries})
-	}
 	return Effects{Release: t.Attempt.Limits, ReleaseVersion: t.Version}
 }
 

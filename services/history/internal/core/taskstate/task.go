@@ -123,7 +123,7 @@ type Task struct {
 	// Parkings counts how often the task was parked. A stay in history, and the one in
 	// the timer store before it, is named by (ID, Parkings).
 	Parkings uint32
-	// DueAt is when the task is or was due to become ready; 0 = at acceptance. Of an attempt that is kept: when its next try begins.
+	// DueAt is when the task is or was due to become ready; 0 = at acceptance.
 	DueAt int64
 	// ReadyAt is when it last became ready, or of a task in Backoff will: its place in line.
 	ReadyAt    int64
@@ -200,9 +200,7 @@ const (
 
 // Step is one entry of a task's history.
 type Step struct {
-	Kind StepKind
-	// Kept: the worker of an attempt that failed keeps it, and tries again in place at DueAt.
-	Kept    bool
+	Kind    StepKind
 	At      int64
 	Grant   uint32
 	Worker  string

@@ -76,7 +76,6 @@ var policies = map[string]func(*Policy){
 	"dies":       func(p *Policy) { p.OnLost, p.OnTimeout = LostDies, TimeoutDies },
 	"deliveries": func(p *Policy) { p.MaxDeliveries = 1 },
 	"rules":      func(p *Policy) { p.Rules = &Rules{NonRetryable: []string{"", "lost"}} },
-	"pins":       func(p *Policy) { p.PinnedForMS = 3_600_000 },
 	"waits":      func(p *Policy) { p.Rules = &Rules{ByError: []ErrorRule{{InitialIntervalMS: 60_000}}} },
 }
 
@@ -100,7 +99,7 @@ func everyPair(t *testing.T, change func(*Policy)) {
 				}
 				before := *task
 				before.Steps = slices.Clone(task.Steps)
-				ev := Event{Kind: k, ID: task.ID, Fence: task.Token(), Keep: task.Policy.PinnedForMS > 0}
+				ev := Event{Kind: k, ID: task.ID, Fence: task.Token()}
 				if k == Started {
 					ev.Fence = ids.Token{Position: task.Position, Version: task.Version + 1, Nonce: 77}
 				}
@@ -273,8 +272,6 @@ func TestI3_I4_AnyEventsGiveOneHolderAndOneHistory(t *testing.T) {
 			a.Extra = &Extra{Expiry: Expiry{StartBy: t0 + 9_000, FinishBy: t0 + 20_000}}
 			b.Extra = a.Extra
 		}
-		a.Policy.PinnedForMS = rapid.SampledFrom([]int64{0, 3_000, 30_000}).Draw(t, "pinned")
-		b.Policy.PinnedForMS = a.Policy.PinnedForMS
 		now := t0
 		var holder *ids.Token
 		for range rapid.IntRange(1, 40).Draw(t, "events") {
@@ -288,10 +285,8 @@ func TestI3_I4_AnyEventsGiveOneHolderAndOneHistory(t *testing.T) {
 				DelayMS:     rapid.SampledFrom([]int64{0, 0, 5, 5000}).Draw(t, "delay"),
 				Undelivered: rapid.Bool().Draw(t, "undelivered"),
 				Snooze:      rapid.Bool().Draw(t, "snooze"),
-				Keep:        rapid.Bool().Draw(t, "keep"),
-				Failures:    rapid.Int32Range(max(0, a.Failures-1), a.Failures).Draw(t, "failures"),
 			}
-			before, failures, kept := a.State, a.Failures, a.Kept()
+			before := a.State
 			v, fx := Apply(a, &ev, now)
 			if v2, fx2 := Apply(b, &ev, now); v2 != v || fx2 != fx || !reflect.DeepEqual(a, b) {
 				t.Fatalf("two owners differ on %+v: %+v %+v, %+v %+v", ev, v, fx, v2, fx2)
@@ -299,12 +294,6 @@ func TestI3_I4_AnyEventsGiveOneHolderAndOneHistory(t *testing.T) {
 			if v.Granted && (before == Ready || before == Backoff) {
 				fence := ev.Fence
 				holder = &fence
-			}
-			if v.RetryAt > 0 && (fx != (Effects{}) || v.RetryAt > a.Kept().Since+a.Policy.PinnedForMS || v.Failures != a.Failures) {
-				t.Fatalf("kept by %+v with %+v: %+v, %+v", ev, fx, v, a.Kept())
-			}
-			if again := ev.Keep && ev.Failures < failures && kept.Since > 0; ev.Kind == Failed && again && before == Running && a.Failures != failures && !ev.Snooze {
-				t.Fatalf("%+v was counted again", ev)
 			}
 			outcome := ev.Kind == Succeeded || ev.Kind == Failed || ev.Kind == Released
 			if v.Granted && !v.Repeated && expires && (now >= t0+20_000 || now >= t0+9_000 && a.Failures == 0 && a.Lost == 0) {

@@ -26,7 +26,7 @@ var transitions = []transition{
 	{From: Running, On: Succeeded, To: []State{Completed}, Fenced: true, do: succeed},
 	{From: Ready, On: Lapse, To: []State{Lapsed}, Fenced: true, do: lapse},
 	{From: Backoff, On: Lapse, To: []State{Lapsed}, Fenced: true, do: lapse},
-	{From: Running, On: Failed, To: []State{Running, Backoff, Waiting, Dead, Cancelled, Lapsed}, Fenced: true, do: fail},
+	{From: Running, On: Failed, To: []State{Backoff, Waiting, Dead, Cancelled, Lapsed}, Fenced: true, do: fail},
 	{From: Running, On: Heartbeat, To: []State{Running}, Fenced: true, do: beat},
 	{From: Running, On: Released, To: []State{Ready, Cancelled}, Fenced: true, do: release},
 	{From: Running, On: Expired, To: []State{Running, Ready, Backoff, Waiting, Dead, Cancelled, Lapsed}, Fenced: true, do: expire},
@@ -83,9 +83,6 @@ func (t *Task) repeated(e *Event) (Verdict, bool) {
 			return Verdict{Granted: true, Repeated: true, LeaseUntil: t.WakeAt()}, true
 		}
 	case Succeeded, Failed, Released:
-		if t.keptBefore(e) {
-			return t.keptVerdict(), true
-		}
 		if t.State != Running && t.Attempt.Ended == e.Kind && e.Fence.Same(t.Token()) {
 			return Verdict{CancelRequested: e.Kind == Failed && t.failedToCancel()}, true
 		}
@@ -161,8 +158,16 @@ func start(t *Task, e *Event, now int64) (Verdict, Effects) {
 	t.State = Running
 	t.Version++
 	t.begun()
-	t.Attempt = Attempt{Nonce: e.Fence.Nonce, Worker: e.Worker, StartedAt: now, Limits: e.Limits}
-	t.limitTry(now)
+	t.Attempt = Attempt{
+		Nonce: e.Fence.Nonce, Worker: e.Worker, StartedAt: now,
+		DeadlineAt: now + t.Policy.StartToCloseMS, Limits: e.Limits,
+	}
+	if by := t.Expiry().FinishBy; by > 0 {
+		t.Attempt.DeadlineAt = min(t.Attempt.DeadlineAt, by)
+	}
+	if t.Policy.HeartbeatTimeoutMS > 0 {
+		t.Attempt.BeatBy = now + t.Policy.HeartbeatTimeoutMS
+	}
 	t.step(Step{Kind: StepStarted, At: now, Grant: t.Grants(), Worker: e.Worker.Name()})
 	return Verdict{Granted: true, LeaseUntil: t.WakeAt()}, Effects{}
 }
@@ -184,23 +189,18 @@ func succeed(t *Task, e *Event, now int64) (Verdict, Effects) {
 }
 
 func fail(t *Task, e *Event, now int64) (Verdict, Effects) {
-	var fx Effects
+	fx := t.endAttempt(Failed)
 	if e.Snooze {
 		t.snoozed(e, now, &fx)
-	} else {
-		t.failed(&failure{kind: StepFailed, message: e.Message, errType: e.ErrType, final: e.NonRetryable, delayMS: e.DelayMS, keep: e.Keep}, now, &fx)
+		return Verdict{CancelRequested: t.CancelRequested}, fx
 	}
-	if t.State == Running {
-		return t.keptVerdict(), fx
-	}
-	end := t.endAttempt(Failed)
-	fx.Release, fx.ReleaseVersion = end.Release, end.ReleaseVersion
+	t.failed(&failure{kind: StepFailed, message: e.Message, errType: e.ErrType, final: e.NonRetryable, delayMS: e.DelayMS}, now, &fx)
 	return Verdict{CancelRequested: t.CancelRequested}, fx
 }
 
 func beat(t *Task, e *Event, now int64) (Verdict, Effects) {
 	if t.Policy.HeartbeatTimeoutMS > 0 {
-		t.Attempt.BeatBy = t.running(now) + t.Policy.HeartbeatTimeoutMS
+		t.Attempt.BeatBy = now + t.Policy.HeartbeatTimeoutMS
 	}
 	if len(e.Data.Data) > 0 {
 		t.Attempt.Progress = e.Data
@@ -209,9 +209,6 @@ func beat(t *Task, e *Event, now int64) (Verdict, Effects) {
 }
 
 func release(t *Task, e *Event, now int64) (Verdict, Effects) {
-	if t.Kept().Since == 0 { // else its worker had begun it, and reported a failure
-		t.undelivered()
-	}
 	fx := t.endAttempt(Released)
 	t.handBack(e.Message, now, &fx)
 	return Verdict{}, fx
@@ -228,11 +225,9 @@ func expire(t *Task, e *Event, now int64) (Verdict, Effects) {
 	// An expiry may be proposed long after the worker fell silent: what ran out first counts.
 	silent := e.SilentLease > 0 || t.WakeAt() < t.Attempt.DeadlineAt
 	timedOut := now >= t.Attempt.DeadlineAt && !silent
-	received := t.Kept().Since > 0 // its worker has reported a failure
 	fx := t.endAttempt(Expired)
 	switch {
-	case e.Undelivered && !received && t.Grants() <= UndeliveredMax && !t.Policy.neverAgain(timedOut):
-		t.undelivered()
+	case e.Undelivered && t.Grants() <= UndeliveredMax && !t.Policy.neverAgain(timedOut):
 		t.handBack("it may never have reached its worker", now, &fx)
 	case timedOut:
 		t.timedOut(now, &fx)

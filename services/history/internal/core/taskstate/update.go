@@ -247,9 +247,9 @@ func changeRunning(t *Task, e *Event, now int64) (Verdict, Effects) {
 	t.change(e, now)
 	switch {
 	case u.Policy != nil && u.Policy.StartToCloseMS != 0:
-		a.DeadlineAt = t.running(now) + u.Policy.StartToCloseMS
+		a.DeadlineAt = now + u.Policy.StartToCloseMS
 	case cut: // by the time of the task, which may be more now
-		a.DeadlineAt = max(a.DeadlineAt, t.tryAt()+t.Policy.StartToCloseMS)
+		a.DeadlineAt = max(a.DeadlineAt, a.StartedAt+t.Policy.StartToCloseMS)
 	}
 	if by := t.Expiry().FinishBy; by > 0 {
 		a.DeadlineAt = min(a.DeadlineAt, by)
@@ -355,7 +355,6 @@ func (t *Task) changePolicy(set *Policy) (named []string) {
 	p.HeartbeatTimeoutMS = cmp.Or(set.HeartbeatTimeoutMS, p.HeartbeatTimeoutMS)
 	p.MaxDeliveries = cmp.Or(set.MaxDeliveries, p.MaxDeliveries)
 	p.Jitter, p.OnLost, p.OnTimeout = cmp.Or(set.Jitter, p.Jitter), cmp.Or(set.OnLost, p.OnLost), cmp.Or(set.OnTimeout, p.OnTimeout)
-	p.PinnedForMS = cmp.Or(set.PinnedForMS, p.PinnedForMS)
 	p.Rules = set.Rules.over(p.Rules)
 	t.Policy = &p
 	if set.StartToCloseMS != 0 {

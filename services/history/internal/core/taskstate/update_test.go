@@ -410,12 +410,12 @@ func TestEachFieldOfAnUpdate(t *testing.T) {
 func TestEachFieldOfAPolicy(t *testing.T) {
 	before := Policy{
 		MaxAttempts: 3, InitialIntervalMS: 1000, Backoff: 4, MaxIntervalMS: 60_000, StartToCloseMS: 10_000, HeartbeatTimeoutMS: 2_000, MaxDeliveries: 5,
-		Jitter: JitterFull, OnLost: LostFails, OnTimeout: TimeoutFails, PinnedForMS: 9, Rules: &Rules{NonRetryable: []string{"a"}, ByError: []ErrorRule{{ErrType: "b"}}},
+		Jitter: JitterFull, OnLost: LostFails, OnTimeout: TimeoutFails, Rules: &Rules{NonRetryable: []string{"a"}, ByError: []ErrorRule{{ErrType: "b"}}},
 	}
 	later := &Rules{ByError: []ErrorRule{{ErrType: "c"}}}
 	for set, named := range map[Policy]string{
 		{MaxAttempts: 4}: "retry", {InitialIntervalMS: 4}: "retry", {Backoff: 2}: "retry", {MaxIntervalMS: 4}: "retry", {MaxDeliveries: 4}: "retry",
-		{Jitter: JitterNone}: "retry", {OnLost: LostDies}: "retry", {OnTimeout: TimeoutDies}: "retry", {PinnedForMS: 4}: "retry", {Rules: later}: "retry",
+		{Jitter: JitterNone}: "retry", {OnLost: LostDies}: "retry", {OnTimeout: TimeoutDies}: "retry", {Rules: later}: "retry",
 		{StartToCloseMS: 4}: "start_to_close_ms", {HeartbeatTimeoutMS: 4}: "heartbeat_timeout_ms",
 		{StartToCloseMS: 4, HeartbeatTimeoutMS: 4, MaxAttempts: 4}: "start_to_close_ms, heartbeat_timeout_ms, retry", {MaxAttempts: 3}: "",
 	} {

@@ -14,7 +14,6 @@ func (s *Shard) give(l *list, c table.Chunk, path *path, rates []*limit) (left [
 	from := &origin{list: l, Column: c.Column, readyAt: c.ReadyAt, rank: c.Rank, cost: c.Cost, rates: rates, at: s.now.Mono}
 	if path != nil {
 		from.path, from.scarce = path.refs, path.find((*limit).scarce) != nil
-		from.rated = path.rated()
 	}
 	p, room := l.queue.taker(c.Type, s.cfg.AnswerBytesMax)
 	for i := 0; i < len(c.Triggers); i += ids.TriggerBytes {

@@ -57,10 +57,9 @@ type origin struct {
 	// readyAt, rank and cost are those of the chunk.
 	readyAt, rank int64
 	cost          int
-	// path is what was booked for each; empty = nothing. That stays as it is, whatever becomes of the limits. scarce: others may soon wait for one of these slots. rated: a
-	// rate covers it, so that no other try of it may begin without a start of that.
-	path          []table.Ref
-	scarce, rated bool
+	// path is what was booked for each; empty = nothing. That stays as it is, whatever becomes of the limits. scarce: others may soon wait for one of these slots.
+	path   []table.Ref
+	scarce bool
 	// rates are those of which starts were taken for each.
 	rates []*limit
 	at    time.Duration
@@ -80,9 +79,7 @@ type grab struct {
 }
 
 // nonceOf is the nonce of the i-th grab, g.
-func (b *batch) nonceOf(i int, g *grab) uint64 {
-	return ids.Nonce(b.nonce+uint64(i), g.from.scarce, g.from.rated)
-}
+func (b *batch) nonceOf(i int, g *grab) uint64 { return ids.Nonce(b.nonce+uint64(i), g.from.scarce) }
 
 // chunk is the grab's trigger as it was in the table.
 func (g *grab) chunk() table.Chunk {

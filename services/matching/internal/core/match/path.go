@@ -70,11 +70,6 @@ func (p *path) meet(f func(*limit) bool) *limit {
 	return nil
 }
 
-// rated tells whether a rate covers the start of what is of it; one in shadow does not count.
-func (p *path) rated() bool {
-	return slices.ContainsFunc(p.rates, func(l *limit) bool { return !l.Shadow })
-}
-
 // asked are the limits and rates that the tables are asked for.
 func (p *path) asked() []*limit {
 	if p == nil {

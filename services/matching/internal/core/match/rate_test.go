@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -234,26 +233,5 @@ func TestARateIsChanged(t *testing.T) {
 	w.run(50 * ms)
 	if w.starts["d/a"] != 30 {
 		t.Fatalf("without: %d have started", w.starts["d/a"])
-	}
-}
-
-// What is started says whether a rate covers it: another try of it in place would be a start without. One in shadow does not count.
-func TestAGrabSaysWhetherARateCoversIt(t *testing.T) {
-	w, o := begun(t, 2)
-	w.ends = false
-	w.rates = map[string]table.Rate{"d/a": {EveryUS: 1_000, Burst: 5}, "d/c": {EveryUS: 1_000, Burst: 5}}
-	w.shadow["rate d/c"] = true
-	w.set(o, map[string]int{"d/b": 100})
-	all := map[string][]*task{}
-	for _, typ := range []string{"a", "b", "c"} {
-		all[typ] = w.ready("d", "l0", typ, 3, 4)
-	}
-	w.serve("l0")
-	for typ, want := range map[string]bool{"a": true, "b": false, "c": false} {
-		for _, task := range all[typ] {
-			if task.state != "running" || ids.Rated(task.nonce) != want {
-				t.Errorf("of type %s: %s, rated %v", typ, task.state, ids.Rated(task.nonce))
-			}
-		}
 	}
 }
