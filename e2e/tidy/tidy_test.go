@@ -27,7 +27,6 @@ func rules() map[string]rule {
 		"plain names":                   plainNames,
 		"lines of documents":            documentLines,
 		"links lead somewhere":          links,
-		"quoted code is compiled":       quotes,
 		"feature index":                 featureIndex,
 		"decisions":                     decisions,
 		"changelog":                     changelog,
