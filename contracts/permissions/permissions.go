@@ -95,7 +95,7 @@ func (l *lists) frontend(n topology.Partitioning) {
 
 func (l *lists) history(n topology.Partitioning) {
 	l.service(History)
-	l.subscribe(topology.HintHungry, topology.AliveHintAny, topology.HintBatchAny)
+	l.subscribe(topology.HintMissingTriggers, topology.AliveHintAny, topology.HintBatchAny)
 	l.publish(topology.HintLoad, topology.HintSilent, topology.HintBatchAny, topology.DeadAny, accountInfo)
 	l.deadLetters()
 	l.bucket(topology.CheckpointsBucket)
@@ -123,7 +123,7 @@ func (l *lists) matching(n topology.Partitioning) {
 	l.service(Matching)
 	l.publish(anyTenant) // hands out tasks
 	hints := []string{topology.HintFreed, topology.HintRestore, topology.HintBranchAny}
-	l.publish(append(hints, topology.HintHungry, topology.HintTasklistLoad)...)
+	l.publish(append(hints, topology.HintMissingTriggers, topology.HintTasklistLoad)...)
 	l.subscribe(append(hints, topology.HintGivenUp, topology.HintSilent)...)
 	l.bucket(topology.CheckpointsBucket)
 	l.publish(topology.BucketSubject(topology.CheckpointsBucket, topology.MatchingEpochs))

@@ -63,7 +63,7 @@ var (
 		Tells: "Tasks that became dead letters: out of attempts, or failed for good.",
 		Worry: "a rate above what is usual for the tasklist",
 	}
-	LettersDeleted = Metric{
+	DeadLettersDeleted = Metric{
 		Name: "yardmaster.history.deadletters.deleted", Kind: Counter, Unit: "{letter}", Attributes: []string{Reason},
 		Tells: "Dead letters that were deleted since they were beyond the limits of their domain. Reason: `number` = dead_letters_max; `age` = dead_letters_max_age_ms.",
 		Worry: "a rate with the reason `number`: tasks die faster than somebody looks after them",
@@ -107,7 +107,7 @@ var (
 	}
 )
 
-// The values of Reason of LettersDeleted.
+// The values of Reason of DeadLettersDeleted.
 const (
 	ReasonNumber = "number"
 	ReasonAge    = "age"
@@ -122,7 +122,7 @@ const (
 
 func history() []Metric {
 	return []Metric{
-		TaskWait, OldestReady, TasksLoaded, AttemptsGranted, AttemptsTakenBack, AttemptsExpired, TasksDead, LettersDeleted, TasksArchived, TasksParked, TasksCarried,
+		TaskWait, OldestReady, TasksLoaded, AttemptsGranted, AttemptsTakenBack, AttemptsExpired, TasksDead, DeadLettersDeleted, TasksArchived, TasksParked, TasksCarried,
 		SubmitMessagesRead, SubmitMessagesPassedOver, DomainsLagging, EventMessagesApplied, EventsApplied, EventsRefused,
 		TriggersSent, TriggersResent,
 		WriteRetries, RecordsQuarantined, StorageFull,

@@ -383,8 +383,8 @@ const (
 	HintSilent = "yard.hint.silent"
 	// HintTasklistLoad carries rpcv1.TasklistLoad: what waits in the partitions of tasklists that have several.
 	HintTasklistLoad = "yard.hint.tasklist_load"
-	// HintHungry carries rpcv1.Hungry: a tasklist has idle pollers, and its table holds nothing for them.
-	HintHungry = "yard.hint.hungry"
+	// HintMissingTriggers carries rpcv1.Hungry: a tasklist has idle pollers, and its table holds nothing for them.
+	HintMissingTriggers = "yard.hint.hungry"
 	// HintFreed carries rpcv1.Freed: slots of these limits were freed.
 	HintFreed = "yard.hint.freed"
 	// HintRestore carries rpcv1.Restore: limits lack the entries of some shards.

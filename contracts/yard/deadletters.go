@@ -123,8 +123,8 @@ type Redriven struct {
 
 const (
 	redriveRate = 200
-	// redriveStepMax is the most tasks of a step that redrives, letterStepMax of one that reads, or purges.
-	redriveStepMax, letterStepMax = 100, 1000
+	// redriveStepMax is the most tasks of a step that redrives, deadLetterStepMax of one that reads, or purges.
+	redriveStepMax, deadLetterStepMax = 100, 1000
 )
 
 // Redrive brings dead letters back: the same tasks, with their ids and histories, whose failures count from 0 again. It goes step by step at a rate, until all that
@@ -137,7 +137,7 @@ func (c *Client) Redrive(ctx context.Context, o RedriveOptions) (Redriven, error
 	}
 	limit := min(max(rate/purgeStepsPerSecond, 1), redriveStepMax)
 	if o.Preview {
-		limit = letterStepMax
+		limit = deadLetterStepMax
 	}
 	sum := Redriven{Cursor: o.Cursor}
 	for named := o.TaskIDs; ; {
@@ -185,8 +185,8 @@ func (c *Client) redriveStep(ctx context.Context, req *yardv1.RedriveRequest) (*
 	}
 }
 
-// PurgeLettersOptions say which dead letters are deleted, and how fast.
-type PurgeLettersOptions struct {
+// PurgeDeadLettersOptions say which dead letters are deleted, and how fast.
+type PurgeDeadLettersOptions struct {
 	// TaskIDs are those of the tasks. Default: all that match Filter.
 	TaskIDs []string
 	Filter  DeadLetterFilter
@@ -196,14 +196,14 @@ type PurgeLettersOptions struct {
 	Rate int
 	// By is who purges, for the engine's log; at most 128 bytes.
 	By string
-	// Cursor goes on with a purge by filter that was given up (PurgedLetters.Cursor). Default: it begins.
+	// Cursor goes on with a purge by filter that was given up (PurgedDeadLetters.Cursor). Default: it begins.
 	Cursor string
 	// Progress is called after each step with the sums so far. Default: none.
-	Progress func(PurgedLetters)
+	Progress func(PurgedDeadLetters)
 }
 
-// PurgedLetters is what a purge of dead letters has done.
-type PurgedLetters struct {
+// PurgedDeadLetters is what a purge of dead letters has done.
+type PurgedDeadLetters struct {
 	// Found letters match, Purged ones are deleted.
 	Found, Purged int64
 	// Cursor is where it goes on; empty: it is over.
@@ -211,16 +211,16 @@ type PurgedLetters struct {
 }
 
 // PurgeDeadLetters deletes dead letters: their tasks stay ended, and cannot be redriven any more. It goes step by step as Redrive does.
-func (c *Client) PurgeDeadLetters(ctx context.Context, o PurgeLettersOptions) (PurgedLetters, error) {
+func (c *Client) PurgeDeadLetters(ctx context.Context, o PurgeDeadLettersOptions) (PurgedDeadLetters, error) {
 	rate := o.Rate
 	if rate <= 0 {
 		rate = purgeRate
 	}
-	limit := min(max(rate/purgeStepsPerSecond, 1), letterStepMax)
+	limit := min(max(rate/purgeStepsPerSecond, 1), deadLetterStepMax)
 	if o.Preview {
-		limit = letterStepMax
+		limit = deadLetterStepMax
 	}
-	sum := PurgedLetters{Cursor: o.Cursor}
+	sum := PurgedDeadLetters{Cursor: o.Cursor}
 	for named := o.TaskIDs; ; {
 		began := time.Now()
 		req := &yardv1.PurgeDeadLettersRequest{Preview: o.Preview, By: o.By}

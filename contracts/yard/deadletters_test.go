@@ -157,8 +157,8 @@ func TestAPurgeOfDeadLettersGoesStepByStep(t *testing.T) {
 		steps := answering[yardv1.PurgeDeadLettersRequest](t, s, topology.API("shop", "deadletters.purge"),
 			&yardv1.PurgeDeadLettersResponse{Found: 9, NextCursor: "b"}, &yardv1.PurgeDeadLettersResponse{Found: 1},
 			&yardv1.PurgeDeadLettersResponse{Found: 100, Purged: 100, NextCursor: "c"})
-		got, err := s.client.PurgeDeadLetters(soon(t), yard.PurgeLettersOptions{Filter: someLetters, Preview: true, By: "ann"})
-		if err != nil || got != (yard.PurgedLetters{Found: 10}) {
+		got, err := s.client.PurgeDeadLetters(soon(t), yard.PurgeDeadLettersOptions{Filter: someLetters, Preview: true, By: "ann"})
+		if err != nil || got != (yard.PurgedDeadLetters{Found: 10}) {
 			t.Errorf("%+v %v", got, err)
 		}
 		if want := (&yardv1.PurgeDeadLettersRequest{Filter: someLettersWire, Preview: true, Limit: 1000, By: "ann"}); !proto.Equal(steps.requests()[0], want) {
@@ -166,8 +166,8 @@ func TestAPurgeOfDeadLettersGoesStepByStep(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancelCause(soon(t))
 		enough := errors.New("enough")
-		got, err = s.client.PurgeDeadLetters(ctx, yard.PurgeLettersOptions{Rate: 1, Progress: func(yard.PurgedLetters) { cancel(enough) }})
-		if !errors.Is(err, enough) || got != (yard.PurgedLetters{Found: 100, Purged: 100, Cursor: "c"}) {
+		got, err = s.client.PurgeDeadLetters(ctx, yard.PurgeDeadLettersOptions{Rate: 1, Progress: func(yard.PurgedDeadLetters) { cancel(enough) }})
+		if !errors.Is(err, enough) || got != (yard.PurgedDeadLetters{Found: 100, Purged: 100, Cursor: "c"}) {
 			t.Errorf("%+v %v", got, err)
 		}
 	})

@@ -70,7 +70,7 @@ func (p *poller) run(ctx context.Context) error {
 			// An owner that is leaving answers at once; so may one that is ill.
 			barren++
 		default:
-			if barren > complainFrom {
+			if barren > failuresLoggedFrom {
 				p.log.Info("polls are answered again")
 			}
 			barren = 0
@@ -131,12 +131,12 @@ func (p *poller) poll(ctx context.Context, g given) (end pollEnd) {
 	return end
 }
 
-// complainFrom is the failed poll that is worth a warning; those before it are
+// failuresLoggedFrom is the failed poll that is worth a warning; those before it are
 // what a change of owners looks like.
-const complainFrom = 3
+const failuresLoggedFrom = 3
 
 func (s *session) complain(barren int, err error) {
-	if barren == complainFrom || !fault.CodeOf(err).Retryable() && barren == 0 {
+	if barren == failuresLoggedFrom || !fault.CodeOf(err).Retryable() && barren == 0 {
 		s.log.Warn("polls fail; they are tried on", "error", err)
 		return
 	}

@@ -168,7 +168,7 @@ func TestDeadLettersByFilter(t *testing.T) {
 			t.Fatalf("redriven %v in %d steps: %v", did, steps, err)
 		}
 		w.complete(w.take(3, "x")...)
-		gone, err := w.client.PurgeDeadLetters(w.soon(), yard.PurgeLettersOptions{Filter: yard.DeadLetterFilter{ErrorType: "bad input"}})
+		gone, err := w.client.PurgeDeadLetters(w.soon(), yard.PurgeDeadLettersOptions{Filter: yard.DeadLetterFilter{ErrorType: "bad input"}})
 		if err != nil || gone.Purged != 2 {
 			t.Fatalf("purged %v: %v", gone, err)
 		}
@@ -204,7 +204,7 @@ func TestManyLettersComeBackTwice(t *testing.T) {
 				return nil
 			})
 		}
-		gone, err := w.client.PurgeDeadLetters(w.soon(), yard.PurgeLettersOptions{Filter: yard.DeadLetterFilter{Type: "x"}, Rate: 10_000})
+		gone, err := w.client.PurgeDeadLetters(w.soon(), yard.PurgeDeadLettersOptions{Filter: yard.DeadLetterFilter{Type: "x"}, Rate: 10_000})
 		if err != nil || gone.Purged != tasks {
 			t.Fatalf("purged %v: %v", gone, err)
 		}
@@ -237,7 +237,7 @@ func TestRedriveOfNothing(t *testing.T) {
 		resp := w.redrive(&yardv1.RedriveRequest{TaskIds: []string{ready, none}})
 		equal(t, "verdicts", resp.Verdicts[0].Code+" "+resp.Verdicts[1].Code, "FAILED_PRECONDITION NOT_FOUND")
 		purged := w.dead(1, "y", "network")[0]
-		gone, err := w.client.PurgeDeadLetters(w.soon(), yard.PurgeLettersOptions{TaskIDs: []string{purged}})
+		gone, err := w.client.PurgeDeadLetters(w.soon(), yard.PurgeDeadLettersOptions{TaskIDs: []string{purged}})
 		if err != nil || gone.Purged != 1 {
 			t.Fatalf("purged %v: %v", gone, err)
 		}

@@ -117,7 +117,7 @@ func (s *Service) Run(ctx context.Context) error {
 		return fmt.Errorf("watch domains and types: %w", err)
 	}
 	inbox := natsgate.NewInbox(s.NATS)
-	letters, err := natsgate.NewLetters(s.js)
+	letters, err := natsgate.OpenDeadLetters(s.js)
 	if err != nil {
 		return err
 	}

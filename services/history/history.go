@@ -214,7 +214,7 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 	parts.Add("owner", owner)
 	parts.Add("letterlimits", &letterlimit.Deleter{
 		Partition: p, Partitions: s.Partitioning.History, Every: s.Config.LetterLimitsEvery, Domains: func() []*yardv1.Domain { return catalog.Domains.All(domains, "") }, Store: natshistory.NewDeadLetters(reader),
-		Now: s.Clock.Now, Log: s.Log, TooMany: s.Deps.Metrics.Counter(signals.LettersDeleted, signals.ReasonNumber), TooOld: s.Deps.Metrics.Counter(signals.LettersDeleted, signals.ReasonAge),
+		Now: s.Clock.Now, Log: s.Log, TooMany: s.Deps.Metrics.Counter(signals.DeadLettersDeleted, signals.ReasonNumber), TooOld: s.Deps.Metrics.Counter(signals.DeadLettersDeleted, signals.ReasonAge),
 	})
 	store := natshistory.Batches{Config: nc}
 	parts.Add("batches", batches.New(batches.Deps{

@@ -70,7 +70,7 @@ func tellCopy(c Copy) string {
 	fmt.Fprintf(&b, "  %s: %s %s, %d grants, %d failures, finished %s, result %s\n",
 		c.Where, c.id(), name(c.state()), r.Version, r.Failures, clock(r.FinishedAtMs), cmp.Or(string(r.Result), "none"))
 	for _, s := range r.Steps {
-		fmt.Fprintf(&b, "    %s\n", doctor.TellStep(s))
+		fmt.Fprintf(&b, "    %s\n", doctor.DescribeStep(s))
 	}
 	return b.String()
 }

@@ -34,7 +34,7 @@ func damagedStays() []damage {
 		}, []doctor.Code{doctor.TaskLost}},
 		{"a task that was fired is lost", func(p *patient) {
 			p.fire(99)
-		}, []doctor.Code{doctor.FiredAndGone}},
+		}, []doctor.Code{doctor.FiredAndLost}},
 		{"a stay that was stored twice is fired once", func(p *patient) {
 			r := p.fire(99)
 			data := p.batch(&logv1.Batch{Tasks: []*logv1.Record{r}})
@@ -109,7 +109,7 @@ func damagedLetters() []damage {
 			id := ids.NewTaskID(time.Now(), 0, 99)
 			r.Id, r.FinishedAtMs = id[:], time.Now().Add(time.Hour).UnixMilli()
 			p.put(ends[0].subject, p.batch(&logv1.Batch{Tasks: []*logv1.Record{r}}))
-		}, []doctor.Code{doctor.EndWithoutLetter}},
+		}, []doctor.Code{doctor.EndWithoutDeadLetter}},
 		{"dead letters are purged", func(p *patient) {
 			if err := p.stream(topology.DeadLetterStream).Purge(p.t.Context()); err != nil {
 				p.t.Fatal(err)
@@ -120,7 +120,7 @@ func damagedLetters() []damage {
 		}, nil},
 		{"a dead letter of a task that never ended", func(p *patient) {
 			p.put(topology.Dead(domain, list, ids.NewTaskID(time.Now(), 0, 99)), []byte("a letter"))
-		}, []doctor.Code{doctor.LetterWithoutEnd}},
+		}, []doctor.Code{doctor.DeadLetterWithoutEnd}},
 	}
 }
 

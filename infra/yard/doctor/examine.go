@@ -161,7 +161,7 @@ func (x *examiner) look(ctx context.Context, sections []section, again []Finding
 		return nil, fmt.Errorf("read the domains: %w", err)
 	}
 	partitions := slices.ContainsFunc(sections, func(s section) bool { return s.kind == sectionPartition })
-	if x.letters = newLetters(); partitions {
+	if x.letters = newDeadLetters(); partitions {
 		x.opts.Progress("dead letters")
 		l, bad, err := x.source.letters(ctx, x.n, now)
 		switch {
@@ -298,7 +298,7 @@ func (x *examiner) read(ctx context.Context, p *pass) (err error) {
 	if p.began, err = x.source.now(ctx); err != nil {
 		return err
 	}
-	p.quarantined, p.letters, p.kept = x.quarantined[p.partition], cmp.Or(x.letters, newLetters()), x.kept
+	p.quarantined, p.letters, p.kept = x.quarantined[p.partition], cmp.Or(x.letters, newDeadLetters()), x.kept
 	if p.quarantined {
 		x.unchecked("partition %d: what is missing may be in quarantine, so nothing is said to be", p.partition)
 	}

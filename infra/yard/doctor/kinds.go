@@ -7,36 +7,36 @@ type Code string
 
 // The codes.
 const (
-	TaskLost          Code = "TASK_LOST"
-	FiredAndGone      Code = "FIRED_AND_GONE"
-	FiredTwice        Code = "FIRED_TWICE"
-	Overdue           Code = "OVERDUE"
-	TwoHomes          Code = "TWO_HOMES"
-	EndedTwice        Code = "ENDED_TWICE"
-	GrantedTwice      Code = "GRANTED_TWICE"
-	ArchiveGap        Code = "ARCHIVE_GAP"
-	LetterWithoutEnd  Code = "LETTER_WITHOUT_END"
-	EndWithoutLetter  Code = "END_WITHOUT_LETTER"
-	KeyVoid           Code = "KEY_VOID"
-	KeyMissing        Code = "KEY_MISSING"
-	Unreadable        Code = "UNREADABLE"
-	NewerRecord       Code = "NEWER_RECORD"
-	StoreBehind       Code = "STORE_BEHIND"
-	Quarantined       Code = "QUARANTINED"
-	NoOwner           Code = "NO_OWNER"
-	PartitionStopped  Code = "PARTITION_STOPPED"
-	StreamMissing     Code = "STREAM_MISSING"
-	StreamDiffers     Code = "STREAM_DIFFERS"
-	StreamOrphan      Code = "STREAM_ORPHAN"
-	ConsumerOrphan    Code = "CONSUMER_ORPHAN"
-	SlotsLeaked       Code = "SLOTS_LEAKED"
-	SlotsMiscounted   Code = "SLOTS_MISCOUNTED"
-	TableOrphan       Code = "TABLE_ORPHAN"
-	TableOutOfReach   Code = "TABLE_OUT_OF_REACH"
-	BatchMiscounted   Code = "BATCH_MISCOUNTED"
-	BatchStuck        Code = "BATCH_STUCK"
-	CallbackMissing   Code = "CALLBACK_MISSING"
-	inspectYourBackup      = "restore all stores of the partition together from a backup, or remove its checkpoint to accept the loss"
+	TaskLost             Code = "TASK_LOST"
+	FiredAndLost         Code = "FIRED_AND_GONE"
+	FiredTwice           Code = "FIRED_TWICE"
+	Overdue              Code = "OVERDUE"
+	TwoHomes             Code = "TWO_HOMES"
+	EndedTwice           Code = "ENDED_TWICE"
+	GrantedTwice         Code = "GRANTED_TWICE"
+	ArchiveGap           Code = "ARCHIVE_GAP"
+	DeadLetterWithoutEnd Code = "LETTER_WITHOUT_END"
+	EndWithoutDeadLetter Code = "END_WITHOUT_LETTER"
+	KeyVoid              Code = "KEY_VOID"
+	KeyMissing           Code = "KEY_MISSING"
+	Unreadable           Code = "UNREADABLE"
+	NewerRecord          Code = "NEWER_RECORD"
+	StoreBehind          Code = "STORE_BEHIND"
+	Quarantined          Code = "QUARANTINED"
+	NoOwner              Code = "NO_OWNER"
+	PartitionStopped     Code = "PARTITION_STOPPED"
+	StreamMissing        Code = "STREAM_MISSING"
+	StreamDiffers        Code = "STREAM_DIFFERS"
+	StreamOrphan         Code = "STREAM_ORPHAN"
+	ConsumerOrphan       Code = "CONSUMER_ORPHAN"
+	SlotsLeaked          Code = "SLOTS_LEAKED"
+	SlotsMiscounted      Code = "SLOTS_MISCOUNTED"
+	TableOrphan          Code = "TABLE_ORPHAN"
+	TableOutOfReach      Code = "TABLE_OUT_OF_REACH"
+	BatchMiscounted      Code = "BATCH_MISCOUNTED"
+	BatchStuck           Code = "BATCH_STUCK"
+	CallbackMissing      Code = "CALLBACK_MISSING"
+	inspectYourBackup         = "restore all stores of the partition together from a backup, or remove its checkpoint to accept the loss"
 )
 
 // Kind is what the findings of one code have in common.
@@ -54,15 +54,15 @@ const taskGet = "`yard task get <task> --domain <domain>` shows what the engine 
 
 var kinds = []Kind{
 	{TaskLost, "I1", "a task was accepted and its log is read past it, but it neither waits nor runs, and has no end in the archive", taskGet, ""},
-	{FiredAndGone, "I10", "a waiting task counts as fired, but it is not in the log, does not wait again, and has no end in the archive", taskGet, ""},
+	{FiredAndLost, "I10", "a waiting task counts as fired, but it is not in the log, does not wait again, and has no end in the archive", taskGet, ""},
 	{FiredTwice, "I10", "one stay of a task in the timer store came back into the log twice", taskGet, ""},
 	{Overdue, "I10", "a task waits in the timer store though it was due some minutes ago", "`yard status` shows whether a timer is ready, and whether the storage is full", ""},
 	{TwoHomes, "I6", "a task waits in the timer store though the archive has its end: it would run again", "`yard task cancel <task> --domain <domain>`, and report it", ""},
 	{EndedTwice, "I4", "the archive has two ends of a task, and they differ", taskGet, ""},
 	{GrantedTwice, "I4", "the history of a task has two ends, or an attempt that began twice", taskGet, ""},
 	{ArchiveGap, "I6", "a finished task is in the archive but not in its index: `yard task get` does not find it", "report it: the task itself is whole, at <place>", ""},
-	{LetterWithoutEnd, "I6", "a dead letter has no end in the archive", taskGet, ""},
-	{EndWithoutLetter, "I6", "a task ended dead and has no dead letter", "`yard task get <task> --domain <domain>` has the whole task: submit it again by hand", ""},
+	{DeadLetterWithoutEnd, "I6", "a dead letter has no end in the archive", taskGet, ""},
+	{EndWithoutDeadLetter, "I6", "a task ended dead and has no dead letter", "`yard task get <task> --domain <domain>` has the whole task: submit it again by hand", ""},
 	{KeyVoid, "", "a unique key is kept by a task that never was, or ended long ago; the next submit of the key would find that out", "`yard doctor --repair`", "frees the key: writes that it is free in place of the word, if that is still the last one"},
 	{KeyMissing, "I2", "a task waits, and the log does not say that it has its unique key: another one may get it", taskGet, ""},
 	{Unreadable, "I13", "a stored record cannot be decoded", "`yard quarantine list` shows whether it was set apart; else report it, with the bytes at <place>", ""},

@@ -30,7 +30,7 @@ type letters struct {
 
 type hole struct{ from, to time.Time }
 
-func newLetters() *letters {
+func newDeadLetters() *letters {
 	return &letters{byPartition: map[int]map[ids.TaskID]letter{}, archiveUpTo: map[int]uint64{}, domains: map[string]string{}}
 }
 

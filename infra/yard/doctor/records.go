@@ -28,7 +28,7 @@ func Difference(a, b *logv1.Record) string {
 		return fmt.Sprintf("results %q and %q", a.Result, b.Result)
 	}
 	for i, s := range a.Steps {
-		if x, y := TellStep(s), TellStep(b.Steps[i]); x != y {
+		if x, y := DescribeStep(s), DescribeStep(b.Steps[i]); x != y {
 			return fmt.Sprintf("%q and %q", x, y)
 		}
 	}
@@ -40,13 +40,13 @@ func digest(r *logv1.Record) uint32 {
 	h := fnv.New32a()
 	fmt.Fprintf(h, "%d %d %d %d %d %q", r.State, r.Version, r.Failures, r.FinishedAtMs, len(r.Steps), r.Result)
 	for _, s := range r.Steps {
-		h.Write([]byte(TellStep(s)))
+		h.Write([]byte(DescribeStep(s)))
 	}
 	return h.Sum32()
 }
 
-// TellStep is one step of a task's history, for people.
-func TellStep(s *logv1.Step) string {
+// DescribeStep is one step of a task's history, for people.
+func DescribeStep(s *logv1.Step) string {
 	text := fmt.Sprintf("%s  %s", clock(s.AtMs), stepName(s.Kind))
 	if s.Grant > 0 {
 		text += fmt.Sprintf(", grant %d of %s", s.Grant, s.Worker)
@@ -84,13 +84,13 @@ func contradiction(r *logv1.Record) string {
 				return fmt.Sprintf("grant %d began after grant %d", s.Grant, grant)
 			}
 			if ended != nil {
-				return fmt.Sprintf("grant %d began after its end: %s", s.Grant, TellStep(ended))
+				return fmt.Sprintf("grant %d began after its end: %s", s.Grant, DescribeStep(ended))
 			}
 			grant = s.Grant
 		case yardv1.TaskEventKind_TASK_EVENT_KIND_COMPLETED, yardv1.TaskEventKind_TASK_EVENT_KIND_CANCELLED,
 			yardv1.TaskEventKind_TASK_EVENT_KIND_DEAD, yardv1.TaskEventKind_TASK_EVENT_KIND_EXPIRED:
 			if ended != nil {
-				return fmt.Sprintf("it has two ends: %s; %s", TellStep(ended), TellStep(s))
+				return fmt.Sprintf("it has two ends: %s; %s", DescribeStep(ended), DescribeStep(s))
 			}
 			ended = s
 		default:

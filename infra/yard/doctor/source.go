@@ -114,7 +114,7 @@ func (s source) retentions(ctx context.Context) (retentions, error) {
 
 // letters reads all dead letters.
 func (s source) letters(ctx context.Context, n topology.Partitioning, now time.Time) (*letters, []Finding, error) {
-	l := newLetters()
+	l := newDeadLetters()
 	for p := range n.History {
 		last, err := natslog.LastSeq(ctx, s.js, topology.ArchiveStream(p))
 		if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {

@@ -20,8 +20,8 @@ const (
 	loggedWithin = topology.RetentionMin - time.Minute
 	// fresh is what is too young to be said anything of.
 	fresh = 5 * time.Second
-	// letterAfter is how long after a dead letter its end may be stored.
-	letterAfter = time.Minute
+	// deadLetterAfter is how long after a dead letter its end may be stored.
+	deadLetterAfter = time.Minute
 	// keyAfter is the age from which a frontend looks into a word (decision 0040), and a little more.
 	keyAfter = 3 * time.Minute
 	// keyForgottenAfter is how long after its time the server may have kept a word.
@@ -37,7 +37,7 @@ type check struct {
 // taskChecks look at each task that is in the log or in the timer store. A new check of one task is one more line here.
 var taskChecks = []check{
 	{TaskLost, taskLost},
-	{FiredAndGone, firedAndGone},
+	{FiredAndLost, firedAndLost},
 	{Overdue, overdue},
 	{TwoHomes, twoHomes},
 	{KeyMissing, keyMissing},
@@ -52,7 +52,7 @@ func (p *pass) finish() {
 			}
 		}
 	}
-	p.checkLetters()
+	p.checkDeadLetters()
 	p.checkCalls()
 	for subject, w := range p.words {
 		if what := p.keyVoid(w); what != "" {
@@ -88,7 +88,7 @@ func taskLost(p *pass, id ids.TaskID, t *task) (where, what string) {
 	return "", ""
 }
 
-func firedAndGone(p *pass, id ids.TaskID, t *task) (where, what string) {
+func firedAndLost(p *pass, id ids.TaskID, t *task) (where, what string) {
 	s := t.stay
 	switch {
 	case s.fate != fired || t.carried || p.quarantined || p.hasEnd(id, s.parkings):
@@ -154,8 +154,8 @@ func (p *pass) keyVoid(w word) string {
 	return "its task is nowhere: it never was, or its end is forgotten"
 }
 
-// checkLetters compares the dead letters with the archive.
-func (p *pass) checkLetters() {
+// checkDeadLetters compares the dead letters with the archive.
+func (p *pass) checkDeadLetters() {
 	for id, l := range p.letters.of(p.partition) {
 		if !p.keep(id) || p.hasEnd(id, 0) || p.quarantined {
 			continue
@@ -164,8 +164,8 @@ func (p *pass) checkLetters() {
 			continue // it is being filed
 		}
 		age := p.began.Sub(l.at)
-		if age > letterAfter && age < p.kept.of(l.domain, l.at)-letterAfter {
-			p.report(Finding{Code: LetterWithoutEnd, Where: at(topology.DeadLetterStream, l.seq), id: id, Domain: l.domain, What: "the archive does not have it"})
+		if age > deadLetterAfter && age < p.kept.of(l.domain, l.at)-deadLetterAfter {
+			p.report(Finding{Code: DeadLetterWithoutEnd, Where: at(topology.DeadLetterStream, l.seq), id: id, Domain: l.domain, What: "the archive does not have it"})
 		}
 	}
 	for id, stored := range p.died {
@@ -177,7 +177,7 @@ func (p *pass) checkLetters() {
 			continue
 		}
 		if _, ok := p.letters.of(p.partition)[id]; !ok {
-			p.report(Finding{Code: EndWithoutLetter, Where: at(topology.ArchiveStream(p.partition), e.seq), id: id, What: "no dead letter has it"})
+			p.report(Finding{Code: EndWithoutDeadLetter, Where: at(topology.ArchiveStream(p.partition), e.seq), id: id, What: "no dead letter has it"})
 		}
 	}
 }

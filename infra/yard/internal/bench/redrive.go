@@ -12,8 +12,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
 
-// letterTasklist has the tasks of W12 that die and come back.
-const letterTasklist = "bench-letters"
+// deadLetterTasklist has the tasks of W12 that die and come back.
+const deadLetterTasklist = "bench-letters"
 
 // redrive runs W12: tasks as in W3, alone and while all dead letters come back, at a rate. Both phases see the same machine, so their difference
 // is what the redrive costs.
@@ -28,7 +28,7 @@ func (l *load) redrive(ctx context.Context) (Result, error) {
 	var failing atomic.Bool
 	failing.Store(true)
 	again := new(tally)
-	working := letterWorker(ctx, cancel, c, &failing, again)
+	working := deadLetterWorker(ctx, cancel, c, &failing, again)
 	died, err := l.dead(ctx, c)
 	if err != nil {
 		return Result{}, err
@@ -62,14 +62,14 @@ func (l *load) redrive(ctx context.Context) (Result, error) {
 func (l *load) dead(ctx context.Context, c *yard.Client) ([]string, error) {
 	tasks := make([]yard.Task, l.tasks)
 	for i := range tasks {
-		tasks[i] = yard.Task{Type: typeName(0), Tasklist: letterTasklist, Payload: filler, Retry: &yard.RetryPolicy{MaxAttempts: 1}}
+		tasks[i] = yard.Task{Type: typeName(0), Tasklist: deadLetterTasklist, Payload: filler, Retry: &yard.RetryPolicy{MaxAttempts: 1}}
 	}
 	died, err := c.SubmitMany(ctx, tasks)
 	if err != nil {
 		return nil, fmt.Errorf("submit: %w", err)
 	}
 	for deadline := time.Now().Add(stallAfter); ; {
-		all, err := c.CountDeadLetters(ctx, yard.DeadLetterFilter{Tasklist: letterTasklist}, 0)
+		all, err := c.CountDeadLetters(ctx, yard.DeadLetterFilter{Tasklist: deadLetterTasklist}, 0)
 		if err != nil {
 			return nil, fmt.Errorf("count the dead letters: %w", err)
 		}
@@ -90,7 +90,7 @@ func (l *load) dead(ctx context.Context, c *yard.Client) ([]string, error) {
 func (l *load) bringBack(ctx context.Context, c *yard.Client, out *Redrive) error {
 	began := time.Now()
 	did, err := c.Redrive(ctx, yard.RedriveOptions{
-		Filter: yard.DeadLetterFilter{Tasklist: letterTasklist}, Rate: max(w12RedriveRate/l.target.slower, 1), By: "yard bench",
+		Filter: yard.DeadLetterFilter{Tasklist: deadLetterTasklist}, Rate: max(w12RedriveRate/l.target.slower, 1), By: "yard bench",
 	})
 	if err != nil {
 		return fmt.Errorf("redrive: %w", err)
@@ -102,9 +102,9 @@ func (l *load) bringBack(ctx context.Context, c *yard.Client, out *Redrive) erro
 	return nil
 }
 
-// letterWorker fails tasks, and later does them; those are added to again.
-func letterWorker(ctx context.Context, cancel context.CancelCauseFunc, c *yard.Client, failing *atomic.Bool, again *tally) *sync.WaitGroup {
-	w := yard.NewWorker(c, letterTasklist, yard.WithConcurrency(w3Concurrency), yard.WithLogger(slog.New(slog.DiscardHandler)))
+// deadLetterWorker fails tasks, and later does them; those are added to again.
+func deadLetterWorker(ctx context.Context, cancel context.CancelCauseFunc, c *yard.Client, failing *atomic.Bool, again *tally) *sync.WaitGroup {
+	w := yard.NewWorker(c, deadLetterTasklist, yard.WithConcurrency(w3Concurrency), yard.WithLogger(slog.New(slog.DiscardHandler)))
 	w.HandleFunc(typeName(0), func(_ context.Context, a *yard.Attempt) (yard.Payload, error) {
 		if failing.Load() {
 			return yard.Payload{}, errors.New("not yet")

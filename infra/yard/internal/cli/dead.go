@@ -18,13 +18,13 @@ func (a *app) deadCommand() *cobra.Command {
 		a.deadList(), a.deadCount(), a.deadGet(), a.deadRedrive(), a.deadPurge())
 }
 
-// letterFlags pick dead letters.
-type letterFlags struct {
+// deadLetterFlags pick dead letters.
+type deadLetterFlags struct {
 	yard.DeadLetterFilter
 	since, until time.Duration
 }
 
-func (f *letterFlags) add(flags *pflag.FlagSet) {
+func (f *deadLetterFlags) add(flags *pflag.FlagSet) {
 	flags.StringVarP(&f.Tasklist, "tasklist", "t", "", "only of this tasklist")
 	flags.StringVar(&f.Type, "type", "", "only of this type")
 	flags.StringVar(&f.Group, "group", "", "only of this group")
@@ -34,7 +34,7 @@ func (f *letterFlags) add(flags *pflag.FlagSet) {
 }
 
 // filter is what the flags say.
-func (f *letterFlags) filter(now time.Time) yard.DeadLetterFilter {
+func (f *deadLetterFlags) filter(now time.Time) yard.DeadLetterFilter {
 	if f.since > 0 {
 		f.Since = now.Add(-f.since)
 	}
@@ -45,7 +45,7 @@ func (f *letterFlags) filter(now time.Time) yard.DeadLetterFilter {
 }
 
 func (a *app) deadList() *cobra.Command {
-	var f letterFlags
+	var f deadLetterFlags
 	var limit int
 	cmd := &cobra.Command{
 		Use: "list", Short: "List dead letters, the oldest first",
@@ -62,7 +62,7 @@ func (a *app) deadList() *cobra.Command {
 					}
 					all = append(all, page.Tasks...)
 					if req.Cursor = page.NextCursor; req.Cursor == "" || len(all) >= limit {
-						return a.printLetters(all[:min(len(all), limit)], req.Cursor != "" || len(all) > limit)
+						return a.printDeadLetters(all[:min(len(all), limit)], req.Cursor != "" || len(all) > limit)
 					}
 				}
 			})
@@ -73,7 +73,7 @@ func (a *app) deadList() *cobra.Command {
 	return cmd
 }
 
-func (a *app) printLetters(all []*yardv1.Task, more bool) error {
+func (a *app) printDeadLetters(all []*yardv1.Task, more bool) error {
 	if a.json {
 		return a.printJSON(&yardv1.ListDeadLettersResponse{Tasks: all})
 	}
@@ -90,7 +90,7 @@ func (a *app) printLetters(all []*yardv1.Task, more bool) error {
 }
 
 func (a *app) deadCount() *cobra.Command {
-	var f letterFlags
+	var f deadLetterFlags
 	var period time.Duration
 	cmd := &cobra.Command{
 		Use: "count", Short: "Count dead letters by type, error and time",
@@ -141,7 +141,7 @@ func (a *app) deadGet() *cobra.Command {
 }
 
 // which says what a redrive or a purge is about: tasks by id, or flags. Without either it would be about all, by mistake.
-func (f *letterFlags) which(named []string, all bool) error {
+func (f *deadLetterFlags) which(named []string, all bool) error {
 	filtered := f.DeadLetterFilter != (yard.DeadLetterFilter{}) || f.since > 0 || f.until > 0
 	switch {
 	case len(named) > 0 && (filtered || all):
@@ -159,7 +159,7 @@ const (
 )
 
 func (a *app) deadRedrive() *cobra.Command {
-	var f letterFlags
+	var f deadLetterFlags
 	var o yard.RedriveOptions
 	var retry yard.RetryPolicy
 	var all, yes bool
@@ -235,8 +235,8 @@ func (a *app) redrive(ctx context.Context, c *yard.Client, o yard.RedriveOptions
 }
 
 func (a *app) deadPurge() *cobra.Command {
-	var f letterFlags
-	var o yard.PurgeLettersOptions
+	var f deadLetterFlags
+	var o yard.PurgeDeadLettersOptions
 	var all, yes bool
 	cmd := &cobra.Command{
 		Use: "purge [TASK...]", Short: "Delete dead letters, or count them first",
@@ -254,7 +254,7 @@ counted. It goes step by step at --rate, with progress; ctrl-C ends it.`,
 				o.By = userName()
 			}
 			o.TaskIDs, o.Filter, o.Preview = args, f.filter(time.Now()), !yes
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error { return a.purgeLetters(ctx, c, o) })
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error { return a.purgeDeadLetters(ctx, c, o) })
 		},
 	}
 	flags := cmd.Flags()
@@ -266,9 +266,9 @@ counted. It goes step by step at --rate, with progress; ctrl-C ends it.`,
 	return cmd
 }
 
-func (a *app) purgeLetters(ctx context.Context, c *yard.Client, o yard.PurgeLettersOptions) error {
+func (a *app) purgeDeadLetters(ctx context.Context, c *yard.Client, o yard.PurgeDeadLettersOptions) error {
 	last := time.Now()
-	o.Progress = func(p yard.PurgedLetters) {
+	o.Progress = func(p yard.PurgedDeadLetters) {
 		if time.Since(last) >= purgeReportEvery {
 			last = time.Now()
 			fmt.Fprintf(a.Err, "%d found, %d purged\n", p.Found, p.Purged)

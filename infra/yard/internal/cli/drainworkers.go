@@ -26,7 +26,7 @@ const workerNames = `
 WORKER is an id as in "yard worker list -o wide", the beginning of one, or the name of a worker that no other live one has. Several may be named.`
 
 func (a *app) workerDrain() *cobra.Command {
-	return a.tellCommand("drain", "drains", "Drain workers: they get no new tasks, and what they run goes on",
+	return a.drainOrStop("drain", "drains", "Drain workers: they get no new tasks, and what they run goes on",
 		`Drain live workers: within a second, they get no new tasks. What they run goes on to its end; "yard worker list" shows how much is
 left. It holds until "yard worker resume", or until the worker has not been heard for 10 minutes. A process that starts again is another worker.`,
 		func(ctx context.Context, c *yard.Client, id, reason, by string) (codec.Message, *yardv1.LiveWorker, error) {
@@ -36,7 +36,7 @@ left. It holds until "yard worker resume", or until the worker has not been hear
 }
 
 func (a *app) workerStop() *cobra.Command {
-	return a.tellCommand("stop", "stops", "Stop workers: they get no new tasks, finish what they run, and end",
+	return a.drainOrStop("stop", "stops", "Stop workers: they get no new tasks, finish what they run, and end",
 		`Stop live workers: within a second, they get no new tasks, and they are asked to end. A worker of the Go SDK lets its handlers finish, within its
 drain timeout, and its Run returns; "yard worker" exits. One of another program has to look at the answers to its polls.`,
 		func(ctx context.Context, c *yard.Client, id, reason, by string) (codec.Message, *yardv1.LiveWorker, error) {
@@ -45,8 +45,8 @@ drain timeout, and its Run returns; "yard worker" exits. One of another program 
 		})
 }
 
-// tellCommand drains or stops workers. What it answers with --json is the API's, a line for each.
-func (a *app) tellCommand(verb, verbs, short, long string, tell func(ctx context.Context, c *yard.Client, id, reason, by string) (codec.Message, *yardv1.LiveWorker, error)) *cobra.Command {
+// drainOrStop drains or stops workers. What it answers with --json is the API's, a line for each.
+func (a *app) drainOrStop(verb, verbs, short, long string, tell func(ctx context.Context, c *yard.Client, id, reason, by string) (codec.Message, *yardv1.LiveWorker, error)) *cobra.Command {
 	var reason, by string
 	cmd := &cobra.Command{
 		Use: verb + " WORKER...", Short: short, Long: long + workerNames,

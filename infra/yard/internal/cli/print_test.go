@@ -34,7 +34,7 @@ func TestI14_WhatOthersWroteIsTextOnly(t *testing.T) {
 			return a.printPollers(&yardv1.TasklistPollersResponse{Pollers: []*yardv1.Poller{{Worker: evil, Version: evil}}, KnownForMs: 1 << 30})
 		}},
 		"tasks":      {2, func() error { return a.printTasks([]*yardv1.Task{task}) }},
-		"news":       {1, func() error { return a.printNews(task, 0) }},
+		"news":       {1, func() error { return a.printEvents(task, 0) }},
 		"pause":      {1, func() error { out.WriteString(pauseOf(&yardv1.Pause{By: evil, Reason: evil}) + "\n"); return nil }},
 		"quarantine": {2, func() error { out.WriteString(contents(stored)); return nil }},
 		"error":      {2, func() error { a.printError(errors.New(evil), ""); return nil }},

@@ -204,7 +204,7 @@ func (a *app) watch(ctx context.Context, c *yard.Client, id string) error {
 		if err != nil {
 			return err
 		}
-		if err := a.printNews(task, seen); err != nil {
+		if err := a.printEvents(task, seen); err != nil {
 			return err
 		}
 		seen = len(task.Events)
@@ -221,8 +221,8 @@ func (a *app) watch(ctx context.Context, c *yard.Client, id string) error {
 	}
 }
 
-// printNews writes the events after the first seen ones.
-func (a *app) printNews(task *yardv1.Task, seen int) error {
+// printEvents writes the events after the first seen ones.
+func (a *app) printEvents(task *yardv1.Task, seen int) error {
 	for _, e := range task.Events[min(seen, len(task.Events)):] {
 		if a.json {
 			if err := a.printJSON(e); err != nil {

@@ -16,10 +16,10 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
 )
 
-// memberGone is how long a member must have been silent to be taken for dead. It is
+// memberLeft is how long a member must have been silent to be taken for dead. It is
 // longer than its partitions wait for it: a live one that is overlooked would be
 // locked out.
-const memberGone = 10 * time.Second
+const memberLeft = 10 * time.Second
 
 func (a *app) upgradeCommand() *cobra.Command {
 	dry := false
@@ -102,7 +102,7 @@ func readUpgrade(ctx context.Context, js jetstream.JetStream) (u upgrade, err er
 	}
 	u.next = u.cluster.Number
 	for _, m := range all {
-		if m.Silent < memberGone {
+		if m.Silent < memberLeft {
 			u.members = append(u.members, m)
 			u.next = max(u.next, m.LogVersion)
 		}

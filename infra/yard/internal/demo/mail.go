@@ -28,8 +28,8 @@ const (
 	relayTakesPerByte = 500 * time.Nanosecond
 )
 
-// sentMail is the result of an e-mail task.
-type sentMail struct {
+// sentMessage is the result of an e-mail task.
+type sentMessage struct {
 	MessageID string `json:"message_id"`
 	To        string `json:"to"`
 	Subject   string `json:"subject"`
@@ -59,16 +59,16 @@ func money(cents int64) string { return fmt.Sprintf("€%d.%02d", cents/100, cen
 
 // send writes a message and hands it to the relay. The message's id is the
 // task's, so a repeated attempt sends what mail servers know as the same one.
-func (m *mailer) send(ctx context.Context, name string, to customer, subject string, data any) (sentMail, error) {
+func (m *mailer) send(ctx context.Context, name string, to customer, subject string, data any) (sentMessage, error) {
 	attempt := yard.Info(ctx)
 	msg, err := m.write(envelope{id: attempt.TaskID, to: to, subject: subject, date: attempt.CreatedAt}, name, data)
 	if err != nil {
-		return sentMail{}, err
+		return sentMessage{}, err
 	}
 	if !pause(ctx, relayTakes+time.Duration(len(msg))*relayTakesPerByte) {
-		return sentMail{}, context.Cause(ctx)
+		return sentMessage{}, context.Cause(ctx)
 	}
-	return sentMail{MessageID: messageID(attempt.TaskID), To: to.Email, Subject: subject, Bytes: len(msg)}, nil
+	return sentMessage{MessageID: messageID(attempt.TaskID), To: to.Email, Subject: subject, Bytes: len(msg)}, nil
 }
 
 // envelope is what a message needs beside its content.

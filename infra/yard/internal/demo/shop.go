@@ -96,16 +96,16 @@ func newShop() (tenant, error) {
 		domain: "shop", tasklist: "emails", description: "An online shop's e-mails",
 		types: types, concurrency: 8,
 		register: func(w *yard.Worker) {
-			yard.Handle(w, typeReset, func(ctx context.Context, p passwordReset) (sentMail, error) {
+			yard.Handle(w, typeReset, func(ctx context.Context, p passwordReset) (sentMessage, error) {
 				return mail.send(ctx, "reset", p.Customer, "Your code to set a new password", p)
 			})
-			yard.Handle(w, typeReceipt, func(ctx context.Context, o order) (sentMail, error) {
+			yard.Handle(w, typeReceipt, func(ctx context.Context, o order) (sentMessage, error) {
 				return mail.send(ctx, "receipt", o.Customer, "Thank you for order "+o.Number, o)
 			})
-			yard.Handle(w, typeFollowUp, func(ctx context.Context, o order) (sentMail, error) {
+			yard.Handle(w, typeFollowUp, func(ctx context.Context, o order) (sentMessage, error) {
 				return mail.send(ctx, "followup", o.Customer, "How was your order?", o)
 			})
-			yard.Handle(w, typeNewsletter, func(ctx context.Context, n newsletter) (sentMail, error) {
+			yard.Handle(w, typeNewsletter, func(ctx context.Context, n newsletter) (sentMessage, error) {
 				return mail.send(ctx, "newsletter", n.Customer, fmt.Sprintf("This week at the shop (no. %d)", n.Issue), n)
 			})
 		},

@@ -29,7 +29,7 @@ const letterPageBytes = 4 << 20
 
 // ListDeadLetters tells of dead letters (deadletters.list).
 func (g *Gateway) ListDeadLetters(c Call, req *yardv1.ListDeadLettersRequest, answer Answer) {
-	g.letters(c, answer, func() (validate.LetterStep, error) { return validate.ListDeadLetters(req) }, func(ctx context.Context, s validate.LetterStep) (codec.Message, error) {
+	g.letters(c, answer, func() (validate.DeadLetterStep, error) { return validate.ListDeadLetters(req) }, func(ctx context.Context, s validate.DeadLetterStep) (codec.Message, error) {
 		found, next, err := g.letterPage(ctx, c.Domain, s)
 		if err != nil {
 			return nil, err
@@ -48,7 +48,7 @@ func (g *Gateway) ListDeadLetters(c Call, req *yardv1.ListDeadLettersRequest, an
 
 // CountDeadLetters counts dead letters by type, error and time (deadletters.count).
 func (g *Gateway) CountDeadLetters(c Call, req *yardv1.CountDeadLettersRequest, answer Answer) {
-	g.letters(c, answer, func() (validate.LetterStep, error) { return validate.CountDeadLetters(req) }, func(ctx context.Context, s validate.LetterStep) (codec.Message, error) {
+	g.letters(c, answer, func() (validate.DeadLetterStep, error) { return validate.CountDeadLetters(req) }, func(ctx context.Context, s validate.DeadLetterStep) (codec.Message, error) {
 		found, next, err := g.letterPage(ctx, c.Domain, s)
 		if err != nil {
 			return nil, err
@@ -82,7 +82,7 @@ func countLetters(all []Letter, periodMS int64) (counts []*yardv1.DeadLetterCoun
 
 // GetDeadLetter tells all of one (deadletters.get).
 func (g *Gateway) GetDeadLetter(c Call, req *yardv1.GetDeadLetterRequest, answer Answer) {
-	g.letters(c, answer, func() (validate.LetterStep, error) { return validate.Letters([]string{req.TaskId}, "/task_id") }, func(ctx context.Context, s validate.LetterStep) (codec.Message, error) {
+	g.letters(c, answer, func() (validate.DeadLetterStep, error) { return validate.Letters([]string{req.TaskId}, "/task_id") }, func(ctx context.Context, s validate.DeadLetterStep) (codec.Message, error) {
 		found, err := g.Letters.Get(ctx, c.Domain, s.IDs[0])
 		if err != nil {
 			return nil, err
@@ -96,8 +96,8 @@ func (g *Gateway) GetDeadLetter(c Call, req *yardv1.GetDeadLetterRequest, answer
 
 // Redrive brings dead letters back (deadletters.redrive).
 func (g *Gateway) Redrive(c Call, req *yardv1.RedriveRequest, answer Answer) {
-	check := func() (validate.LetterStep, error) { return validate.Redrive(req) }
-	g.letters(c, answer, check, func(ctx context.Context, s validate.LetterStep) (codec.Message, error) {
+	check := func() (validate.DeadLetterStep, error) { return validate.Redrive(req) }
+	g.letters(c, answer, check, func(ctx context.Context, s validate.DeadLetterStep) (codec.Message, error) {
 		done := &yardv1.RedriveResponse{}
 		found, next, err := g.wantedLetters(ctx, c.Domain, s)
 		if err != nil {
@@ -137,7 +137,7 @@ func (g *Gateway) Redrive(c Call, req *yardv1.RedriveRequest, answer Answer) {
 }
 
 // redriveAll asks the log for all of them, as for cancels. One without a letter may have been redriven before, by the same request.
-func (g *Gateway) redriveAll(c Call, s validate.LetterStep, found []*Letter) ([]*yardv1.Verdict, error) {
+func (g *Gateway) redriveAll(c Call, s validate.DeadLetterStep, found []*Letter) ([]*yardv1.Verdict, error) {
 	entries := make([]validate.Outcome, len(found))
 	for i, l := range found {
 		id, event := ids.TaskID{}, &logv1.Redrive{Policy: s.Policy}
@@ -157,7 +157,7 @@ func (g *Gateway) redriveAll(c Call, s validate.LetterStep, found []*Letter) ([]
 
 // PurgeDeadLetters deletes dead letters (deadletters.purge).
 func (g *Gateway) PurgeDeadLetters(c Call, req *yardv1.PurgeDeadLettersRequest, answer Answer) {
-	g.letters(c, answer, func() (validate.LetterStep, error) { return validate.PurgeDeadLetters(req) }, func(ctx context.Context, s validate.LetterStep) (codec.Message, error) {
+	g.letters(c, answer, func() (validate.DeadLetterStep, error) { return validate.PurgeDeadLetters(req) }, func(ctx context.Context, s validate.DeadLetterStep) (codec.Message, error) {
 		found, next, err := g.wantedLetters(ctx, c.Domain, s)
 		if err != nil {
 			return nil, err
@@ -175,7 +175,7 @@ func (g *Gateway) PurgeDeadLetters(c Call, req *yardv1.PurgeDeadLettersRequest, 
 }
 
 // letters carries out a request about dead letters.
-func (g *Gateway) letters(c Call, answer Answer, check func() (validate.LetterStep, error), do func(context.Context, validate.LetterStep) (codec.Message, error)) {
+func (g *Gateway) letters(c Call, answer Answer, check func() (validate.DeadLetterStep, error), do func(context.Context, validate.DeadLetterStep) (codec.Message, error)) {
 	if err := g.domain(&c); err != nil {
 		answer(nil, err)
 		return
@@ -189,7 +189,7 @@ func (g *Gateway) letters(c Call, answer Answer, check func() (validate.LetterSt
 }
 
 // wantedLetters are those that a request names, nil where there is none, or those of a step that match.
-func (g *Gateway) wantedLetters(ctx context.Context, domain string, s validate.LetterStep) (found []*Letter, next string, err error) {
+func (g *Gateway) wantedLetters(ctx context.Context, domain string, s validate.DeadLetterStep) (found []*Letter, next string, err error) {
 	if len(s.IDs) > 0 {
 		found, err = g.Letters.Find(ctx, domain, s.IDs)
 		return found, "", err
@@ -202,7 +202,7 @@ func (g *Gateway) wantedLetters(ctx context.Context, domain string, s validate.L
 }
 
 // letterPage reads a step: what matches of the letters behind its cursor.
-func (g *Gateway) letterPage(ctx context.Context, domain string, s validate.LetterStep) (found []Letter, next string, err error) {
+func (g *Gateway) letterPage(ctx context.Context, domain string, s validate.DeadLetterStep) (found []Letter, next string, err error) {
 	if s.UpTo == 0 {
 		if s.UpTo, err = g.Letters.Last(ctx); err != nil {
 			return nil, "", err
@@ -237,7 +237,7 @@ func countFound(all []*Letter) (n int64) {
 }
 
 // byEntry are the verdicts on the entries of a request, by those on the tasks that it names.
-func byEntry(s validate.LetterStep, verdicts []*yardv1.Verdict) (all []*yardv1.Verdict) {
+func byEntry(s validate.DeadLetterStep, verdicts []*yardv1.Verdict) (all []*yardv1.Verdict) {
 	for _, place := range s.Entries {
 		all = append(all, verdicts[place])
 	}

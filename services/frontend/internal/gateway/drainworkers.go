@@ -71,7 +71,7 @@ func (g *Gateway) drainWorker(c Call, id string, d *yardv1.WorkerDrain, answer A
 				return false, nil
 			case was == nil && len(all) >= validate.DrainedWorkersMax:
 				return false, fault.At(fault.FailedPrecondition, "/worker_id", "%d workers of the domain are drained, and no more are allowed: resume some; those that are gone are forgotten after %v",
-					validate.DrainedWorkersMax, drained.GoneAfter)
+					validate.DrainedWorkersMax, drained.SilentAfter)
 			}
 			all[id] = d
 			return true, nil

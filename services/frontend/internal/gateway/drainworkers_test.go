@@ -315,20 +315,20 @@ func TestDrainsOfWorkersThatAreGoneAreForgotten(t *testing.T) {
 		r.drainOne(t, workerOne)
 		r.drainOne(t, workerTwo)
 		drainedNow := func() int { return len(catalog.Workers.Of(r.catalog.Catalog, "", "shop").GetWorkers()) }
-		time.Sleep(2 * drained.GoneAfter)
+		time.Sleep(2 * drained.SilentAfter)
 		if drainedNow() != 2 {
 			t.Error("one that lives is forgotten")
 		}
 		e.set(0, workerTwo)
-		time.Sleep(2 * drained.GoneAfter)
+		time.Sleep(2 * drained.SilentAfter)
 		if drainedNow() != 2 {
 			t.Error("one is forgotten that was not listened to")
 		}
 		e.set(time.Hour, workerTwo)
 		e.locked(func() { e.more = true })
-		time.Sleep(2 * drained.GoneAfter)
+		time.Sleep(2 * drained.SilentAfter)
 		e.locked(func() { e.more = false })
-		time.Sleep(drained.GoneAfter - time.Minute)
+		time.Sleep(drained.SilentAfter - time.Minute)
 		if drainedNow() != 2 {
 			t.Error("one is forgotten too early")
 		}
@@ -351,7 +351,7 @@ func TestADrainFromMeanwhileStays(t *testing.T) {
 		e.set(time.Hour)
 		watch := &drained.Watch{}
 		r.forgetDrains(t.Context(), watch)
-		time.Sleep(drained.GoneAfter)
+		time.Sleep(drained.SilentAfter)
 		e.locked(func() {
 			e.during = func() { r.catalog.drainWorkers(t, "shop", 77, workerOne) }
 		})

@@ -21,8 +21,8 @@ type Letters struct {
 	direct *natslog.Direct
 }
 
-// NewLetters makes the port on a connection. Who made it closes it.
-func NewLetters(js jetstream.JetStream) (*Letters, error) {
+// OpenDeadLetters makes the port on a connection. Who made it closes it.
+func OpenDeadLetters(js jetstream.JetStream) (*Letters, error) {
 	direct, err := natslog.NewDirect(js)
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (l *Letters) Page(ctx context.Context, domain, tasklist string, after uint6
 		for i := range all {
 			after = all[i].Seq
 			bytes += len(all[i].Data)
-			task, err := letterOf(all[i].Data)
+			task, err := deadLetterOf(all[i].Data)
 			if err != nil {
 				return err
 			}
@@ -130,7 +130,7 @@ func (l *Letters) Get(ctx context.Context, domain string, id ids.TaskID) (*gatew
 	if err != nil || r == nil {
 		return nil, unread(err)
 	}
-	task, err := letterOf(r.Data)
+	task, err := deadLetterOf(r.Data)
 	if err != nil {
 		return nil, err
 	}
@@ -155,8 +155,8 @@ func (l *Letters) Delete(ctx context.Context, letters []*gateway.Letter) (delete
 	return deleted, unread(err)
 }
 
-// letterOf is the task of a dead letter: a batch of one.
-func letterOf(data []byte) (*logv1.Record, error) {
+// deadLetterOf is the task of a dead letter: a batch of one.
+func deadLetterOf(data []byte) (*logv1.Record, error) {
 	var b logv1.Batch
 	if err := b.UnmarshalVT(data); err != nil {
 		return nil, fault.New(fault.Internal, "a dead letter cannot be read: %v", err)

@@ -17,7 +17,7 @@ import (
 // one is read for itself.
 func TestManyLettersAreReadWithoutTheirPayloads(t *testing.T) {
 	nc, js := connect(t)
-	letters, err := NewLetters(js)
+	letters, err := OpenDeadLetters(js)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestManyLettersAreReadWithoutTheirPayloads(t *testing.T) {
 // TestManyLettersArePurgedTogether: none of them is read any more, and what was stored again meanwhile stays.
 func TestManyLettersArePurgedTogether(t *testing.T) {
 	nc, js := connect(t)
-	letters, err := NewLetters(js)
+	letters, err := OpenDeadLetters(js)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestManyLettersArePurgedTogether(t *testing.T) {
 // TestLettersAreReadHoweverTheyLie: close together, or among a neighbour's, and some with much data. Each is read once, in order.
 func TestLettersAreReadHoweverTheyLie(t *testing.T) {
 	nc, js := connect(t)
-	letters, err := NewLetters(js)
+	letters, err := OpenDeadLetters(js)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,13 +14,13 @@ import (
 
 // The most letters that requests name, or that steps look at.
 const (
-	LettersNamedMax = 100
-	RedriveStepMax  = 100
-	LetterStepMax   = 1000
+	DeadLettersNamedMax = 100
+	RedriveStepMax      = 100
+	DeadLetterStepMax   = 1000
 )
 
-// LetterStep is one step over the dead letters of a domain, or the letters that a request names.
-type LetterStep struct {
+// DeadLetterStep is one step over the dead letters of a domain, or the letters that a request names.
+type DeadLetterStep struct {
 	// IDs are the tasks that are named, each once; nil = all that match Filter. Entries are the places in IDs of those that the request names, in its order.
 	IDs     []ids.TaskID
 	Entries []int
@@ -36,12 +36,12 @@ type LetterStep struct {
 }
 
 // Cursor is where the step goes on that follows one that has looked at letters up to a sequence.
-func (s *LetterStep) Cursor(after uint64) string {
+func (s *DeadLetterStep) Cursor(after uint64) string {
 	return strconv.FormatUint(after, 10) + "." + strconv.FormatUint(s.UpTo, 10)
 }
 
 // Matches tells whether a letter is one that the step is about.
-func (s *LetterStep) Matches(r *logv1.Record) bool {
+func (s *DeadLetterStep) Matches(r *logv1.Record) bool {
 	f := s.Filter
 	return (f.GetType() == "" || r.Type == f.Type) && (f.GetErrorType() == "" || r.ErrorType == f.ErrorType) &&
 		(f.GetTasklist() == "" || r.Tasklist == f.Tasklist) && (f.GetGroup() == "" || r.Group == f.Group) &&
@@ -49,28 +49,28 @@ func (s *LetterStep) Matches(r *logv1.Record) bool {
 }
 
 // RequestOf names the entry of the step's request for a task; never 0.
-func (s *LetterStep) RequestOf(id ids.TaskID) uint64 {
+func (s *DeadLetterStep) RequestOf(id ids.TaskID) uint64 {
 	sum := sha256.Sum256(append(s.request[:], id[:]...))
 	return binary.BigEndian.Uint64(sum[:]) | 1
 }
 
 // ListDeadLetters checks a deadletters.list.
-func ListDeadLetters(req *yardv1.ListDeadLettersRequest) (LetterStep, error) {
-	return letterStep(nil, req.Filter, req.Limit, ListDefault, LetterStepMax, req.Cursor)
+func ListDeadLetters(req *yardv1.ListDeadLettersRequest) (DeadLetterStep, error) {
+	return deadLetterStep(nil, req.Filter, req.Limit, ListDefault, DeadLetterStepMax, req.Cursor)
 }
 
 // CountDeadLetters checks a deadletters.count.
-func CountDeadLetters(req *yardv1.CountDeadLettersRequest) (LetterStep, error) {
+func CountDeadLetters(req *yardv1.CountDeadLettersRequest) (DeadLetterStep, error) {
 	if req.PeriodMs != 0 {
 		if err := between("/period_ms", req.PeriodMs, 1000, ms(AheadMax)); err != nil {
-			return LetterStep{}, err
+			return DeadLetterStep{}, err
 		}
 	}
-	return letterStep(nil, req.Filter, req.Limit, LetterStepMax, LetterStepMax, req.Cursor)
+	return deadLetterStep(nil, req.Filter, req.Limit, DeadLetterStepMax, DeadLetterStepMax, req.Cursor)
 }
 
 // Letters checks a request for the letters of some tasks; path names a single one.
-func Letters(named []string, path string) (s LetterStep, err error) {
+func Letters(named []string, path string) (s DeadLetterStep, err error) {
 	places := make(map[ids.TaskID]int, len(named))
 	for i, id := range named {
 		where := path
@@ -93,10 +93,10 @@ func Letters(named []string, path string) (s LetterStep, err error) {
 }
 
 // Redrive checks a deadletters.redrive.
-func Redrive(req *yardv1.RedriveRequest) (LetterStep, error) {
+func Redrive(req *yardv1.RedriveRequest) (DeadLetterStep, error) {
 	most := int32(RedriveStepMax)
 	if req.Preview {
-		most = LetterStepMax
+		most = DeadLetterStepMax
 	}
 	s, err := step(req.TaskIds, req.Filter, req.Limit, RedriveStepMax, most, req.Cursor)
 	if err != nil {
@@ -129,8 +129,8 @@ func Redrive(req *yardv1.RedriveRequest) (LetterStep, error) {
 }
 
 // PurgeDeadLetters checks a deadletters.purge.
-func PurgeDeadLetters(req *yardv1.PurgeDeadLettersRequest) (LetterStep, error) {
-	s, err := step(req.TaskIds, req.Filter, req.Limit, PurgeDefault, LetterStepMax, req.Cursor)
+func PurgeDeadLetters(req *yardv1.PurgeDeadLettersRequest) (DeadLetterStep, error) {
+	s, err := step(req.TaskIds, req.Filter, req.Limit, PurgeDefault, DeadLetterStepMax, req.Cursor)
 	s.Preview = req.Preview
 	if err != nil {
 		return s, err
@@ -139,23 +139,23 @@ func PurgeDeadLetters(req *yardv1.PurgeDeadLettersRequest) (LetterStep, error) {
 }
 
 // step checks what a redrive or a purge is about: tasks by id, or a filter. One without either would be about all, by mistake.
-func step(named []string, filter *yardv1.DeadLetterFilter, limit, otherwise, most int32, cursor string) (LetterStep, error) {
+func step(named []string, filter *yardv1.DeadLetterFilter, limit, otherwise, most int32, cursor string) (DeadLetterStep, error) {
 	switch {
 	case len(named) > 0 && (filter != nil || limit != 0 || cursor != ""):
-		return LetterStep{}, invalid("/task_ids", "excludes filter, limit and cursor")
-	case len(named) > LettersNamedMax:
-		return LetterStep{}, invalid("/task_ids", "holds %d entries, at most %d are allowed", len(named), LettersNamedMax)
+		return DeadLetterStep{}, invalid("/task_ids", "excludes filter, limit and cursor")
+	case len(named) > DeadLettersNamedMax:
+		return DeadLetterStep{}, invalid("/task_ids", "holds %d entries, at most %d are allowed", len(named), DeadLettersNamedMax)
 	case len(named) > 0:
 		return Letters(named, "")
 	case filter == nil:
-		return LetterStep{}, invalid("/filter", "is missing, and so is task_ids: an empty filter is all dead letters")
+		return DeadLetterStep{}, invalid("/filter", "is missing, and so is task_ids: an empty filter is all dead letters")
 	}
-	return letterStep(named, filter, limit, otherwise, most, cursor)
+	return deadLetterStep(named, filter, limit, otherwise, most, cursor)
 }
 
-func letterStep(_ []string, f *yardv1.DeadLetterFilter, limit, otherwise, most int32, cursor string) (LetterStep, error) {
-	s := LetterStep{Filter: f, Limit: int(pick(limit, 0, otherwise))}
-	if err := firstError(letterFilter(f), optional("/limit", limit, 1, most)); err != nil {
+func deadLetterStep(_ []string, f *yardv1.DeadLetterFilter, limit, otherwise, most int32, cursor string) (DeadLetterStep, error) {
+	s := DeadLetterStep{Filter: f, Limit: int(pick(limit, 0, otherwise))}
+	if err := firstError(deadLetterFilter(f), optional("/limit", limit, 1, most)); err != nil {
 		return s, err
 	}
 	if cursor == "" {
@@ -171,7 +171,7 @@ func letterStep(_ []string, f *yardv1.DeadLetterFilter, limit, otherwise, most i
 	return s, nil
 }
 
-func letterFilter(f *yardv1.DeadLetterFilter) error {
+func deadLetterFilter(f *yardv1.DeadLetterFilter) error {
 	if f == nil {
 		return nil
 	}

@@ -111,7 +111,7 @@ func TestLettersMatchAFilter(t *testing.T) {
 		{&yardv1.DeadLetterFilter{SinceMs: 51}, false},
 		{&yardv1.DeadLetterFilter{UntilMs: 50}, false},
 	} {
-		if s := (LetterStep{Filter: c.f}); s.Matches(letter) != c.want {
+		if s := (DeadLetterStep{Filter: c.f}); s.Matches(letter) != c.want {
 			t.Errorf("filter %d: %v", i, c.f)
 		}
 	}

@@ -21,12 +21,12 @@ const workerIDChars = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234
 
 // DrainWorker checks a workers.drain.
 func DrainWorker(req *yardv1.DrainWorkerRequest) error {
-	return firstError(requiredWorkerID(req.WorkerId), toldWorker(req.Reason, req.By))
+	return firstError(requiredWorkerID(req.WorkerId), workerReason(req.Reason, req.By))
 }
 
 // StopWorker checks a workers.stop.
 func StopWorker(req *yardv1.StopWorkerRequest) error {
-	return firstError(requiredWorkerID(req.WorkerId), toldWorker(req.Reason, req.By))
+	return firstError(requiredWorkerID(req.WorkerId), workerReason(req.Reason, req.By))
 }
 
 // ResumeWorker checks a workers.resume.
@@ -39,7 +39,7 @@ func requiredWorkerID(id string) error {
 	return workerID("/worker_id", id)
 }
 
-func toldWorker(reason, by string) error {
+func workerReason(reason, by string) error {
 	return firstError(text("/reason", reason, WorkerReasonBytesMax), text("/by", by, PauserBytesMax))
 }
 

@@ -64,7 +64,7 @@ func Serve(ctx context.Context, nc *nats.Conn, o *partition.Owner, replies *nats
 	add(natsrpc.Serve(nc, call("keys"), replies, log, func(ctx context.Context, r *rpcv1.ListKeysRequest) (natsrpc.Message, error) {
 		return reply(o.Keys(ctx, r))
 	}))
-	add(nc.Subscribe(topology.HintHungry, func(m *nats.Msg) {
+	add(nc.Subscribe(topology.HintMissingTriggers, func(m *nats.Msg) {
 		hint := &rpcv1.Hungry{}
 		if hint.UnmarshalVT(m.Data) == nil {
 			o.Hungry(ctx, hint)

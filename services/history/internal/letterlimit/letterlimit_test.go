@@ -85,7 +85,7 @@ func deleters(t *testing.T, partitions int, m *memory, domains ...*yardv1.Domain
 	for p := range partitions {
 		d := &Deleter{
 			Partition: p, Partitions: partitions, Every: 30 * time.Second, Domains: func() []*yardv1.Domain { return domains }, Store: m, Now: time.Now,
-			Log: slog.New(slog.DiscardHandler), TooMany: metrics.Counter(signals.LettersDeleted, signals.ReasonNumber), TooOld: metrics.Counter(signals.LettersDeleted, signals.ReasonAge),
+			Log: slog.New(slog.DiscardHandler), TooMany: metrics.Counter(signals.DeadLettersDeleted, signals.ReasonNumber), TooOld: metrics.Counter(signals.DeadLettersDeleted, signals.ReasonAge),
 		}
 		running.Go(func() {
 			if err := d.Run(ctx); err != nil {

@@ -19,7 +19,7 @@ func redriven(t *testing.T, p ArchivePorts) {
 		return task
 	}
 	search := []replica.Search{{ID: end(taskstate.Dead, 0).ID, Domain: "rival"}, {ID: end(taskstate.Dead, 0).ID, Domain: "shop"}}
-	letterOf := func(want int64) uint64 { t.Helper(); return wantLetter(t, p, search, want) }
+	deadLetterOf := func(want int64) uint64 { t.Helper(); return wantLetter(t, p, search, want) }
 	lastEnd := func(want *taskstate.Task) {
 		t.Helper()
 		found, err := p.Reader.Archived(ctx, []ids.TaskID{want.ID})
@@ -27,7 +27,7 @@ func redriven(t *testing.T, p ArchivePorts) {
 			t.Fatalf("found %v: %v, want stay %d", found, err, want.Parkings)
 		}
 	}
-	letterOf(-1)
+	deadLetterOf(-1)
 	var before uint64
 	for stay := range uint32(2) {
 		dead := end(taskstate.Dead, stay)
@@ -38,7 +38,7 @@ func redriven(t *testing.T, p ArchivePorts) {
 		}
 		fileAll(t, a, []*taskstate.Task{dead})
 		lastEnd(dead)
-		at := letterOf(int64(stay))
+		at := deadLetterOf(int64(stay))
 		if at <= before || len(p.Dead(t)) != 1 {
 			t.Fatalf("the letter is at %d behind %d, of %d", at, before, len(p.Dead(t)))
 		}
@@ -56,13 +56,13 @@ func redriven(t *testing.T, p ArchivePorts) {
 		if err := a.DropDead(ctx, []replica.Letter{wrong}); err != nil {
 			t.Fatal(err)
 		}
-		letterOf(1)
+		deadLetterOf(1)
 	}
 	for range 2 {
 		if err := a.DropDead(ctx, []replica.Letter{drop}); err != nil {
 			t.Fatal(err)
 		}
-		letterOf(-1)
+		deadLetterOf(-1)
 	}
 	done := end(taskstate.Completed, 2)
 	fileAll(t, a, []*taskstate.Task{done})

@@ -105,7 +105,7 @@ func newHistory(t testing.TB, nc *nats.Conn) *history {
 			return h.retrigger(p), nil
 		}))
 	}
-	subscribe(nc.Subscribe(topology.HintHungry, func(*nats.Msg) {
+	subscribe(nc.Subscribe(topology.HintMissingTriggers, func(*nats.Msg) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.hungry++

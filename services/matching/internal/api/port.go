@@ -173,7 +173,7 @@ func (p *Port) Hints(freed, restore []match.LimitHint, hungry []match.Hungry) {
 		p.hint(topology.HintRestore, &rpcv1.Restore{Domain: r.Domain, Limits: texts(r.Limits)})
 	}
 	for _, h := range hungry {
-		p.hint(topology.HintHungry, &rpcv1.Hungry{Domain: h.Domain, Tasklist: h.Tasklist, Present: h.Present})
+		p.hint(topology.HintMissingTriggers, &rpcv1.Hungry{Domain: h.Domain, Tasklist: h.Tasklist, Present: h.Present})
 	}
 }
 

@@ -201,7 +201,7 @@ func TestPollsAreReadOrRefused(t *testing.T) {
 func TestHintsAreHeard(t *testing.T) {
 	t.Parallel()
 	l := newLine(t)
-	hungry := l.listen(topology.HintHungry)
+	hungry := l.listen(topology.HintMissingTriggers)
 	n := l.serve(1)
 	l.served(t)
 	for _, subject := range []string{topology.HintFreed, topology.HintRestore} {

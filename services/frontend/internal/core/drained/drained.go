@@ -19,8 +19,8 @@ const (
 	SaidFor = 65 * time.Second
 	// sayEvery is how often, for the first sayOften, and then less often: for those that did not hear it.
 	sayEvery, sayOften, sayRarely = 500 * time.Millisecond, 3 * time.Second, 5 * time.Second
-	// GoneAfter is for how long a worker is not heard when its drain is forgotten: one that was cut off for less finds it as it was.
-	GoneAfter = 10 * time.Minute
+	// SilentAfter is for how long a worker is not heard when its drain is forgotten: one that was cut off for less finds it as it was.
+	SilentAfter = 10 * time.Minute
 	// KnownAfter is for how long all have listened who would have heard it, so that it would have been heard.
 	KnownAfter = time.Minute
 )
@@ -124,7 +124,7 @@ func (w *Watch) Looked(domain string, ids []string, heard map[string]bool, known
 		case knownFor < KnownAfter: // it may live
 		case !missing:
 			w.missing[k] = now
-		case now.Sub(since) >= GoneAfter:
+		case now.Sub(since) >= SilentAfter:
 			gone = append(gone, id)
 		}
 	}

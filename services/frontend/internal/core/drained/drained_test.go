@@ -67,19 +67,19 @@ func TestAWorkerIsGoneOnceItWasMissedForLong(t *testing.T) {
 		return len(w.Looked(domain, ids, map[string]bool{one.ID: heard}, known, start.Add(at))) == 1
 	}
 	w := &Watch{}
-	for at := time.Duration(0); at < GoneAfter; at += time.Minute {
+	for at := time.Duration(0); at < SilentAfter; at += time.Minute {
 		if look(w, at, false, KnownAfter) {
 			t.Fatalf("gone after %v", at)
 		}
 	}
-	if look(w, GoneAfter, false, KnownAfter-1) || look(w, GoneAfter, true, KnownAfter) || look(w, GoneAfter, false, KnownAfter) || look(w, 2*GoneAfter-1, false, KnownAfter) {
+	if look(w, SilentAfter, false, KnownAfter-1) || look(w, SilentAfter, true, KnownAfter) || look(w, SilentAfter, false, KnownAfter) || look(w, 2*SilentAfter-1, false, KnownAfter) {
 		t.Error("gone too early")
 	}
-	if !look(w, 2*GoneAfter, false, KnownAfter) {
+	if !look(w, 2*SilentAfter, false, KnownAfter) {
 		t.Error("it is not gone")
 	}
 	w.Next(nil) // it was resumed, or forgotten
-	if look(w, 3*GoneAfter, false, KnownAfter) {
+	if look(w, 3*SilentAfter, false, KnownAfter) {
 		t.Error("it is gone at once")
 	}
 }

@@ -249,7 +249,7 @@ func TestACommandThatIsDecidedAtOnce(t *testing.T) {
 	b := newBench(t, Config{})
 	fx := new(Effects)
 	b.r.Step(&Events{Seq: 9, At: b.now.MS, Events: []taskstate.Event{{Kind: taskstate.Cancel, ID: id(1), Domain: "shop"}}}, b.now, fx)
-	b.r.Step(&Submits{Lane: 3, Seq: 2, At: b.now.MS, Tasks: []*Entry{letterOf()}}, b.now, fx)
+	b.r.Step(&Submits{Lane: 3, Seq: 2, At: b.now.MS, Tasks: []*Entry{deadLetterOf()}}, b.now, fx)
 	b.r.Flush(b.now, fx)
 	if got := b.r.Get(id(1)); got.State != taskstate.Cancelled || len(fx.Searches) != 0 {
 		t.Errorf("it is %s, searches %v", got.State, fx.Searches)
@@ -341,7 +341,7 @@ func TestACopyThatIsDroppedHoldsUpNothing(t *testing.T) {
 	if len(b.r.held) != 1 {
 		t.Fatal("it is not held")
 	}
-	other := letterOf()
+	other := deadLetterOf()
 	other.Parkings, other.State, other.Position = 1, taskstate.None, ids.NewPosition(1, ids.LaneLater)
 	b.r.lanes[ids.LaneLater].Skip(1)
 	b.step(&Submits{Lane: 2, Seq: 9, At: b.now.MS, Tasks: []*Entry{other}})

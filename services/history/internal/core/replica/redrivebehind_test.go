@@ -90,7 +90,7 @@ func TestALetterOfAStayThatIsNotRead(t *testing.T) {
 	b.seq = 41
 	unread := stay(0, taskstate.None)
 	unread.Position = ids.NewPosition(35, 3)
-	found := &Found{Search: fx.Searches[0], Unread: unread, Letter: letterOf(), LetterSeq: 5, Ends: [ids.Lanes]uint64{3: 35}}
+	found := &Found{Search: fx.Searches[0], Unread: unread, Letter: deadLetterOf(), LetterSeq: 5, Ends: [ids.Lanes]uint64{3: 35}}
 	fx = b.step(found)
 	if v := b.said(fx); v.Code != "" || len(fx.Park) != 0 {
 		t.Fatalf("%+v, parks %v", v, fx.Park)
@@ -122,7 +122,7 @@ func TestARedriveOfATaskThatDiedHere(t *testing.T) {
 	b := diesLater(t)
 	b.dead()
 	b.stored()
-	found := &Found{Search: b.step(redrove(41)).Searches[0], Letter: letterOf(), LetterSeq: 5, Unread: stay(1, taskstate.None, 9)}
+	found := &Found{Search: b.step(redrove(41)).Searches[0], Letter: deadLetterOf(), LetterSeq: 5, Unread: stay(1, taskstate.None, 9)}
 	found.Unread.Position = ids.NewPosition(60, 3)
 	fx := b.step(found)
 	if v := b.said(fx); v.Code != "" || len(fx.Park) != 0 || len(fx.Letters) != 1 {

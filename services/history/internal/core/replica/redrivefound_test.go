@@ -19,7 +19,7 @@ func asks(change func(*taskstate.Event)) *Events {
 
 // stay is task 1 as another store has it, after redrives by these requests, the last one first.
 func stay(n uint32, state taskstate.State, redriven ...uint64) *Entry {
-	e := letterOf()
+	e := deadLetterOf()
 	e.Parkings, e.State = n, state
 	if len(redriven) > 0 {
 		r := &taskstate.Redriven{Count: uint32(len(redriven)), Seq: 35}

@@ -9,14 +9,14 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
-// redrove is the event that redrives stay 0 of a task, and letterOf its letter.
+// redrove is the event that redrives stay 0 of a task, and deadLetterOf its letter.
 func redrove(seq uint64) *Events {
 	return &Events{Seq: seq, At: scenarioStart, Bytes: 10, ReplyTo: "asker", RequestID: seq, Events: []taskstate.Event{{
 		Kind: taskstate.Redrove, ID: id(1), Domain: "shop", Redrive: &taskstate.Redrive{Letter: 5, Tasklist: "mail", Request: 9},
 	}}}
 }
 
-func letterOf() *Entry {
+func deadLetterOf() *Entry {
 	return &Entry{Task: taskstate.Task{
 		ID: id(1), Domain: "shop", Tasklist: "mail", Type: "send", Priority: 3, Policy: storyPolicy, State: taskstate.Dead, Position: ids.NewPosition(1, 3),
 	}}
@@ -28,7 +28,7 @@ func (b *bench) foundLetter(fx *Effects, ends uint64) *Effects {
 	if len(fx.Searches) != 1 || !fx.Searches[0].Redrive || !fx.Searches[0].Update {
 		b.Fatalf("searches %+v", fx.Searches)
 	}
-	f := &Found{Search: fx.Searches[0], Archived: letterOf(), Letter: letterOf(), LetterSeq: 5}
+	f := &Found{Search: fx.Searches[0], Archived: deadLetterOf(), Letter: deadLetterOf(), LetterSeq: 5}
 	f.Ends[3] = ends
 	return b.step(f)
 }
@@ -64,7 +64,7 @@ func TestARedriveThatIsReplayedWaitsForTheLanes(t *testing.T) {
 	if len(fx.Park) != 0 || b.step(Tick{}).Park != nil {
 		t.Fatal("it came back a second time")
 	}
-	back := letterOf()
+	back := deadLetterOf()
 	taskstate.Bring(&back.Task, &taskstate.Event{Seq: 41, Redrive: &taskstate.Redrive{Request: 9}}, scenarioStart)
 	fx = b.step(&Submits{Lane: 3, Seq: 50, At: scenarioStart, Bytes: 10, Tasks: []*Entry{back}})
 	if task := b.r.Get(id(1)); task == nil || task.State != taskstate.Ready || len(fx.Park) != 0 || len(fx.Triggers) != 1 {
@@ -112,9 +112,9 @@ func TestALetterThatWaitsCountsWithItsBytes(t *testing.T) {
 	if before := b.r.early.commands; before != 1 {
 		t.Fatalf("a redrive counts as %d", before)
 	}
-	fat := letterOf()
+	fat := deadLetterOf()
 	fat.Payload.Data = make([]byte, 10*commandWeightBytes)
-	f := &Found{Search: fx.Searches[0], Archived: letterOf(), Letter: fat, LetterSeq: 5}
+	f := &Found{Search: fx.Searches[0], Archived: deadLetterOf(), Letter: fat, LetterSeq: 5}
 	f.Ends[3] = 50
 	b.step(f)
 	if after := b.r.early.commands; after < 10 || b.r.early.ofDomain["shop"] != after {
@@ -151,7 +151,7 @@ func TestAnotherDomainCannotRedrive(t *testing.T) {
 // TestARedriveWithoutALetterIsRepeated where the letter is there now: its caller looked for it before it was stored. The task has left memory meanwhile, but for
 // questions. It is refused where there is none: it was purged.
 func TestARedriveWithoutALetterIsRepeated(t *testing.T) {
-	for letter, want := range map[*Entry]fault.Code{letterOf(): fault.Unknown, nil: fault.FailedPrecondition} {
+	for letter, want := range map[*Entry]fault.Code{deadLetterOf(): fault.Unknown, nil: fault.FailedPrecondition} {
 		b := newBench(t, Config{})
 		b.submit(func(t *taskstate.Task) { t.Policy = &taskstate.Policy{MaxAttempts: 1, StartToCloseMS: 1000} }, 1)
 		b.start(1)
@@ -168,7 +168,7 @@ func TestARedriveWithoutALetterIsRepeated(t *testing.T) {
 		if len(fx.Answers) > 0 || len(fx.Searches) != 1 || !fx.Searches[0].Redrive {
 			t.Fatalf("answers %+v, searches %+v", fx.Answers, fx.Searches)
 		}
-		f := &Found{Search: fx.Searches[0], Archived: letterOf(), Letter: letter}
+		f := &Found{Search: fx.Searches[0], Archived: deadLetterOf(), Letter: letter}
 		f.Ends[3] = 1
 		if v := b.said(b.step(f)); v.Code != want {
 			t.Errorf("with a letter %v: %+v, want %s", letter != nil, v, want)
