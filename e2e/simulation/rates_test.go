@@ -81,7 +81,7 @@ func (c *matchChecker) rated() {
 					continue
 				}
 				level = max(0, level-float64(one.back)) + float64(one.n)
-				if most := float64(l.Rate.Burst+one.beyond) + 1000/l.Rate.EveryUS; level > most { // the clock of the tables is of milliseconds here
+				if most := float64(l.Rate.Burst+one.beyond) + 1000/l.Rate.EveryUS; one.n > 0 && level > most { // the clock of the tables is of milliseconds here
 					c.m.violated("attempts of %s %s that cost %d are let start at %v, and of its burst of %d are used up %.2f", d, l.Ref, one.n, one.at, l.Rate.Burst, level)
 					return
 				}

@@ -169,25 +169,6 @@ func serviceReadmes(t *tree) []string {
 	return findings
 }
 
-// quotes: Go code in the README is code of an example that is compiled.
-func quotes(t *tree) []string {
-	const from, example = "README.md", "contracts/yard/example_test.go"
-	var findings []string
-	rest := t.text[from]
-	for {
-		_, after, ok := strings.Cut(rest, "```go\n")
-		if !ok {
-			return findings
-		}
-		block, after, _ := strings.Cut(after, "```")
-		rest = after
-		if !strings.Contains(t.text[example], block) {
-			first, _, _ := strings.Cut(block, "\n")
-			findings = append(findings, fmt.Sprintf("%s: the code from %q on is not in %s", from, first, example))
-		}
-	}
-}
-
 // missingHeadings are those of want that text lacks, or has in another order.
 func missingHeadings(p, text string, want ...string) []string {
 	var have []string

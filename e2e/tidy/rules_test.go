@@ -127,7 +127,6 @@ func documentOffences() []offence {
 		{"live link", links, source{"shared/README.md": "[x](x.go#L1) [y](https://y.md)\n", "shared/x.go": "package x\n"}, ""},
 		{"no index", featureIndex, source{}, "no `## Feature index`"},
 		{"no test in the index", featureIndex, source{features: "## Feature index\n\n- **A.** It is.\n  - decides: [b.go](b.go)\n  - shows: [c.go](c.go)\n"}, "`- **A.** It is.` is not"},
-		{"code of its own", quotes, source{"README.md": "```go\nyard.Magic()\n```\n", "contracts/yard/example_test.go": "package yard_test\n"}, "yard.Magic"},
 		{"long decision", decisions, source{
 			"contracts/decisions/0001-x.md": "## Context\n## Decision\n## Rejected\n## How we would know it is wrong\n" + strings.Repeat("\n", 60),
 		}, "has 64 lines"},

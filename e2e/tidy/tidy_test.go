@@ -24,7 +24,6 @@ func rules() map[string]rule {
 		"no loose ends":                 looseEnds,
 		"plain words":                   plainWords,
 		"links lead somewhere":          links,
-		"quoted code is compiled":       quotes,
 		"feature index":                 featureIndex,
 		"decisions":                     decisions,
 		"changelog":                     changelog,
