@@ -226,6 +226,7 @@ func TestI8_APromotedReplicaOverbooksNothing(t *testing.T) {
 // come again from history, and would be there twice. What is of another shard stays.
 func TestALifeThatIsOverLeavesNothing(t *testing.T) {
 	t.Parallel()
+	testkit.Slow(t, "restarts a Redis with thousands of keys")
 	s, server := run(t, "--save", "3600 1")
 	tables := s.Shard(0)
 	opened, err := tables.Open(t.Context(), "d")
