@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	tableBegin = "<!-- roles -->\n"
-	tableEnd   = "<!-- /roles -->"
+	listBegin = "<!-- roles -->\n"
+	listEnd   = "<!-- /roles -->"
 )
 
 // summary are the subjects of a list, those of the JetStream API by endpoint.
@@ -44,14 +44,29 @@ func summary(subjects []string) string {
 	}
 	slices.Sort(endpoints)
 	for _, e := range endpoints {
-		all = append(all, fmt.Sprintf("`$JS` %s: %s", e, strings.Join(calls[e], ", ")))
+		all = append(all, fmt.Sprintf("`$JS` %s (%s)", e, strings.Join(calls[e], ", ")))
 	}
-	return strings.Join(all, "<br>")
+	return strings.Join(all, ", ")
 }
 
-func TestTheTableInTheREADME(t *testing.T) {
+// item is a line of a list below another one, in lines of at most 120 characters.
+func item(text string) string {
 	var b strings.Builder
-	b.WriteString("| user | publishes | subscribes |\n|---|---|---|\n")
+	b.WriteString("  -")
+	column := 3
+	for _, word := range strings.Fields(text) {
+		if column+1+len(word) > 120 {
+			b.WriteString("\n   ")
+			column = 3
+		}
+		b.WriteString(" " + word)
+		column += 1 + len(word)
+	}
+	return b.String() + "\n"
+}
+
+func TestTheListInTheREADME(t *testing.T) {
+	var b strings.Builder
 	for _, who := range everybody {
 		u, err := permissions.ParseUser(who)
 		if err != nil {
@@ -61,24 +76,24 @@ func TestTheTableInTheREADME(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", who, summary(p.Publish), summary(p.Subscribe))
+		fmt.Fprintf(&b, "- **%s**\n%s%s", who, item("publishes: "+summary(p.Publish)), item("subscribes: "+summary(p.Subscribe)))
 	}
 	readme, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, rest, _ := strings.Cut(string(readme), tableBegin)
-	table, after, ok := strings.Cut(rest, tableEnd)
+	before, rest, _ := strings.Cut(string(readme), listBegin)
+	list, after, ok := strings.Cut(rest, listEnd)
 	if !ok {
-		t.Fatal("the README has no table")
+		t.Fatal("the README has no list")
 	}
-	if table == b.String() {
+	if list == b.String() {
 		return
 	}
 	if os.Getenv("UPDATE_ROLES") != "1" {
-		t.Fatal("the README's table differs from the code: run this test with UPDATE_ROLES=1")
+		t.Fatal("the README's list differs from the code: run this test with UPDATE_ROLES=1")
 	}
-	if err := os.WriteFile("README.md", []byte(before+tableBegin+b.String()+tableEnd+after), 0o600); err != nil {
+	if err := os.WriteFile("README.md", []byte(before+listBegin+b.String()+listEnd+after), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -3,16 +3,19 @@ package signals
 import (
 	"fmt"
 	"strings"
+
+	"github.com/yardmaster-io/yardmaster/contracts/internal/columns"
 )
 
 const pageHead = `<!-- Generated from contracts/signals by contracts/proto/generate.sh, or go generate. Do not edit. -->
 # Metrics
 
-What the page ` + "`/metrics`" + ` of every service shows. The names are those of Prometheus; OpenTelemetry's have dots, and neither
-` + "`_seconds`" + ` nor ` + "`_total`" + `. Durations are seconds. A histogram is three: ` + "`…_bucket`, `…_sum` and `…_count`" + `, and its count is a rate too.
+Every service shows these on its page ` + "`/metrics`" + `. The names are those of Prometheus; the names of OpenTelemetry have
+dots, and neither ` + "`_seconds`" + ` nor ` + "`_total`" + `. Durations are in seconds. A histogram is three series: ` + "`…_bucket`, `…_sum`" + `
+and ` + "`…_count`" + `.
 
-A metric by ` + "`domain` and `tasklist`" + ` has at most %d series in a process, %d of one domain: what comes later is counted as
-` + "`other`" + `. A process's Go runtime and its use of CPU, memory and files are there as ` + "`go_…` and `process_…`" + `.
+A metric by ` + "`domain` and `tasklist`" + ` has at most %d series in a process, and %d of one domain. Further ones are counted
+as ` + "`other`" + `. The Go runtime and the use of CPU, memory and files are ` + "`go_…` and `process_…`" + `.
 `
 
 // The limits of series by domain and tasklist, in one process and for one metric.
@@ -26,28 +29,30 @@ func Page() string {
 	var page strings.Builder
 	fmt.Fprintf(&page, pageHead, SeriesMax, DomainSeriesMax)
 	for _, s := range Sections() {
-		fmt.Fprintf(&page, "\n## %s\n\n| name | kind | unit | attributes | what it tells | when to worry |\n|---|---|---|---|---|---|\n", s.Title)
+		fmt.Fprintf(&page, "\n## %s\n\n", s.Title)
 		for _, m := range s.Metrics {
-			fmt.Fprintf(&page, "| `%s` | %s | %s | %s | %s | %s |\n", m.Prometheus(), m.Kind, unit(m.Unit), attributes(m.Attributes), m.Tells, worry(m.Worry))
+			text := fmt.Sprintf("- `%s` (%s%s%s): %s", m.Prometheus(), m.Kind, unit(m.Unit), attributes(m.Attributes), m.Tells)
+			if m.Worry != "" {
+				text += " **Worry if** " + m.Worry + "."
+			}
+			fmt.Fprintln(&page, columns.Wrap(2, text))
 		}
 	}
 	return page.String()
 }
 
-func unit(code string) string { return strings.Trim(code, "{}") }
+func unit(code string) string {
+	if code = strings.Trim(code, "{}"); code == "" {
+		return ""
+	}
+	return ", " + code
+}
 
 func attributes(keys []string) string {
 	if len(keys) == 0 {
-		return "–"
+		return ""
 	}
-	return "`" + strings.Join(keys, "`, `") + "`"
-}
-
-func worry(text string) string {
-	if text == "" {
-		return "–"
-	}
-	return text
+	return ", by `" + strings.Join(keys, "`, `") + "`"
 }
 
 // Section is the part of the page for one service.

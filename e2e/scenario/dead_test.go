@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // dead submits n tasks of a type that use up their one attempt, and waits for their letters.
@@ -148,6 +149,7 @@ func TestRedriveOnce(t *testing.T) {
 
 // TestDeadLettersByFilter: they are counted, redriven and purged by what they have in common; a preview changes nothing, and other tenants have nothing to do with it.
 func TestDeadLettersByFilter(t *testing.T) {
+	testkit.Slow(t, "waits for seconds, or runs many tasks")
 	everywhere(t, func(t *testing.T, w *world) {
 		w.dead(3, "x", "network")
 		w.dead(2, "y", "bad input")
@@ -177,6 +179,7 @@ func TestDeadLettersByFilter(t *testing.T) {
 
 // TestManyLettersComeBackTwice: their letters are deleted together; those that die again are letters again.
 func TestManyLettersComeBackTwice(t *testing.T) {
+	testkit.Slow(t, "waits for seconds, or runs many tasks")
 	everywhere(t, func(t *testing.T, w *world) {
 		const tasks = 100
 		all := w.dead(tasks, "x", "network")

@@ -10,11 +10,13 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestADrainedTasklistTakesNothingNew: submits to it are refused and store nothing; what was accepted starts, is tried again and comes
 // back from a delay; repeats of a stored submit are answered as before; other tasklists go on; resumed, it takes tasks.
 func TestADrainedTasklistTakesNothingNew(t *testing.T) {
+	testkit.Slow(t, "waits for seconds, or runs many tasks")
 	everywhere(t, func(t *testing.T, w *world) {
 		for _, name := range []string{"x", "slow"} {
 			w.putType(yard.TaskType{Name: name, Retry: &yard.RetryPolicy{MaxAttempts: 3, InitialInterval: 10 * time.Millisecond}})

@@ -14,6 +14,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // crew is a worker whose handlers of "held" tasks return when they are let go, and what it began.
@@ -94,6 +95,7 @@ func manyOf(n int, taskType string) (tasks []*yardv1.NewTask) {
 // TestADrainedWorkerGetsNothingNew: what it runs goes on to its end, its polls that wait end at once, another worker gets all that comes, and after a resume it
 // gets tasks again.
 func TestADrainedWorkerGetsNothingNew(t *testing.T) {
+	testkit.Slow(t, "waits for seconds, or runs many tasks")
 	everywhere(t, func(t *testing.T, w *world) {
 		const n = 5
 		first := w.crewOf("first", yard.WithConcurrency(2*n))
@@ -205,6 +207,7 @@ func (c *crew) stopped(reason string) {
 
 // TestAStoppedWorkerEnds: also one that has no room for tasks, and so no polls: it lets its handlers finish, and nothing is lost.
 func TestAStoppedWorkerEnds(t *testing.T) {
+	testkit.Slow(t, "waits for seconds, or runs many tasks")
 	everywhere(t, func(t *testing.T, w *world) {
 		full := w.crewOf("full", yard.WithConcurrency(1))
 		running := w.submitOne(&yardv1.NewTask{Type: "held"})

@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // parts is over how many partitions the tasklist of these scenarios is spread.
@@ -84,6 +85,7 @@ func ready(last []*rpcv1.PartitionLoad) (n int64) {
 // TestI11_SharesOverPartitionsAreAsTheWeights: each partition has a virtual time of its own, and all together start groups by their weights, within 5 %
 // of all that starts, also of mixed requests (decision 37).
 func TestI11_SharesOverPartitionsAreAsTheWeights(t *testing.T) {
+	testkit.Slow(t, "waits for seconds, or runs many tasks")
 	everywhere(t, func(t *testing.T, w *world) {
 		const each, first = 400, 490
 		weights := map[string]float64{"a": 1, "b": 2, "c": 4}
@@ -121,6 +123,7 @@ func TestI11_SharesOverPartitionsAreAsTheWeights(t *testing.T) {
 // waits there. It has its turn after some polls, not after the flood, though nearly all that waits is elsewhere.
 func TestI11_AFloodOfPartitionsHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
+	testkit.Slow(t, "waits for seconds, or runs many tasks")
 	tables, err := kinds()
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // slots are handlers that hold slots of a limit until they are let go, or asked to stop.
@@ -136,6 +137,7 @@ func TestAGroupThatIsFullRejectsItsNewest(t *testing.T) {
 // TestOnlyTheNewestOfAGroupRuns: the oldest attempt of the group is asked to stop, its handler hears of it, and the newer task runs; other groups are
 // undisturbed.
 func TestOnlyTheNewestOfAGroupRuns(t *testing.T) {
+	testkit.Slow(t, "waits for seconds, or runs many tasks")
 	everywhere(t, func(t *testing.T, w *world) {
 		s := overflowing(w, yard.Limit{MaxConcurrencyPerGroup: 1, OnFull: yard.OnFullCancelOldest, OnFullAfter: 200 * time.Millisecond})
 		b, c := s.add("pay", "b", "bob"), s.add("pay", "c", "")
@@ -168,6 +170,7 @@ func TestOnlyTheNewestOfAGroupRuns(t *testing.T) {
 
 // TestTheOldestMakeRoom: of a limit of two, for each of two newer tasks one attempt stops, and no other.
 func TestTheOldestMakeRoom(t *testing.T) {
+	testkit.Slow(t, "waits for seconds, or runs many tasks")
 	everywhere(t, func(t *testing.T, w *world) {
 		s := overflowing(w, yard.Limit{MaxConcurrency: 3, OnFull: yard.OnFullCancelOldest, OnFullAfter: 200 * time.Millisecond})
 		var all []string
@@ -191,6 +194,7 @@ func TestTheOldestMakeRoom(t *testing.T) {
 // that cancels, no more are stopped than tasks came, the oldest first.
 func TestAFullLimitKeepsItsPolicyWithANewOwner(t *testing.T) {
 	t.Parallel()
+	testkit.Slow(t, "waits for seconds, or runs many tasks")
 	tables, err := kinds()
 	if err != nil {
 		t.Fatal(err)

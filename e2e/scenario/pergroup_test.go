@@ -9,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // partners are handlers that count by themselves how many of them run, of each group and together.
@@ -176,6 +177,7 @@ func TestI8_EachPartnerHasItsLimit(t *testing.T) {
 // TestALimitPerGroupHoldsForWhatWaits: one that comes counts what runs and what waits; a group may have a number of its own, which counts
 // at once; and where it goes, all run.
 func TestALimitPerGroupHoldsForWhatWaits(t *testing.T) {
+	testkit.Slow(t, "waits for seconds, or runs many tasks")
 	everywhere(t, func(t *testing.T, w *world) {
 		p := newPartners(w, "pay")
 		for _, group := range []string{"acme", "zeta"} {
@@ -252,7 +254,7 @@ func TestALimitPerGroupIsANumber(t *testing.T) {
 				_, err := w.client.PutLimit(w.soon(), yard.Limit{Name: "x", MaxConcurrency: 1, MaxConcurrencyPerGroup: 1_000_001})
 				return err
 			},
-			"/limit/max_concurrency": func() error {
+			"/limit": func() error {
 				_, err := w.client.PutLimit(w.soon(), yard.Limit{Name: "x"})
 				return err
 			},

@@ -15,6 +15,7 @@ import (
 // TestAPurgeCancelsWhatDoesNotRun: a preview changes nothing; a filter and other tasklists are kept; what runs goes on unless asked, and
 // each cancelled task names who did it and why.
 func TestAPurgeCancelsWhatDoesNotRun(t *testing.T) {
+	testkit.Slow(t, "waits for seconds, or runs many tasks")
 	everywhere(t, func(t *testing.T, w *world) {
 		purge := func(o yard.PurgeOptions) yard.Purged {
 			p, err := w.client.PurgeTasklist(w.soon(), list, o)

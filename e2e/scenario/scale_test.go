@@ -110,6 +110,7 @@ func (l *load) workers(n int) {
 // TestABurstSpreadsATasklist (burst_adaptive of Cadence's simulation): a tasklist begins with one partition and gets more under load; each task
 // runs once.
 func TestABurstSpreadsATasklist(t *testing.T) {
+	testkit.Slow(t, "waits for seconds, or runs many tasks")
 	scaling(t, func(t *testing.T, w *world) {
 		l := w.load()
 		if n, err := l.now(); err != nil || n != 1 {
@@ -179,6 +180,7 @@ func (w *world) second() {
 // TestTwoFrontendsScaleAsOne: both see the same rates, and write one record, whose number goes up under load, and down after it. It goes
 // with the settings.
 func TestTwoFrontendsScaleAsOne(t *testing.T) {
+	testkit.Slow(t, "waits for seconds, or runs many tasks")
 	scaling(t, func(t *testing.T, w *world) {
 		w.second()
 		kv, err := w.inside().KeyValue(w.soon(), topology.ConfigBucket)

@@ -15,6 +15,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/e2e/sealed"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // cable is a network that can be cut: what is sent is lost, nothing comes, and no server learns that a connection has ended.
@@ -153,6 +154,7 @@ func (w *world) worker(name string) (one yard.LiveWorker, found bool) {
 // TestTheAttemptsOfASilentWorkerComeBackAtOnce: a host with 100 attempts, which have minutes and no heartbeats, is cut off without the end of its
 // connection. All of them run elsewhere, no failure is counted, and no task goes to the polls that it had waiting.
 func TestTheAttemptsOfASilentWorkerComeBackAtOnce(t *testing.T) {
+	testkit.Slow(t, "waits for seconds, or runs many tasks")
 	everywhere(t, func(t *testing.T, w *world) {
 		const n = 100
 		var tasks []*yardv1.NewTask

@@ -8,11 +8,13 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestASnoozedTaskComesBack: a handler puts its task off, for longer than there are failures left, and completes it; none is counted, and its history tells
 // of each time. What a request says wrong is refused.
 func TestASnoozedTaskComesBack(t *testing.T) {
+	testkit.Slow(t, "waits for seconds, or runs many tasks")
 	everywhere(t, func(t *testing.T, w *world) {
 		id := w.submitOne(&yardv1.NewTask{Type: "export", Retry: &yardv1.RetryPolicy{MaxAttempts: 1}})
 		w.work(list, func(worker *yard.Worker) {

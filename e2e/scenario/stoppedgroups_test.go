@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // ofGroup makes n tasks of a group.
@@ -82,6 +83,7 @@ func TestAPausedGroupStartsNothing(t *testing.T) {
 // TestStopsOfOneGroup: new tasks of a drained group are refused whole, of others accepted; a peek and a list show its tasks only; a purge cancels
 // them only, wherever they wait.
 func TestStopsOfOneGroup(t *testing.T) {
+	testkit.Slow(t, "waits for seconds, or runs many tasks")
 	everywhere(t, func(t *testing.T, w *world) {
 		acme, other := w.submit(ofGroup("acme", 5)...), w.submit(ofGroup("other", 5)...)
 		delayed := w.submitOne(&yardv1.NewTask{Type: "y", Group: "acme", DelayMs: 3_600_000})

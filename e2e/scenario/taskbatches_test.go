@@ -144,6 +144,7 @@ func TestABatchWithoutTasks(t *testing.T) {
 
 // TestARedrivenMember counts as dead until it has ended again.
 func TestARedrivenMember(t *testing.T) {
+	testkit.Slow(t, "waits for seconds, or runs many tasks")
 	everywhere(t, func(t *testing.T, w *world) {
 		b := w.batch("redriven")
 		id := w.submitOne(member(b, &yardv1.NewTask{Type: "dies"}))
@@ -173,6 +174,7 @@ func TestARedrivenMember(t *testing.T) {
 
 // TestTheRestOfABatchIsCancelled: what waits, is ready, or waits for its next attempt; and what runs, if that is asked for.
 func TestTheRestOfABatchIsCancelled(t *testing.T) {
+	testkit.Slow(t, "waits for seconds, or runs many tasks")
 	everywhere(t, func(t *testing.T, w *world) {
 		b := w.batch("cancelled")
 		tasks := []yard.Task{}
@@ -205,6 +207,7 @@ func TestTheRestOfABatchIsCancelled(t *testing.T) {
 
 // TestABatchIsRepeated: requests that are sent again count once.
 func TestABatchIsRepeated(t *testing.T) {
+	testkit.Slow(t, "waits for seconds, or runs many tasks")
 	everywhere(t, func(t *testing.T, w *world) {
 		b := w.batch("repeated")
 		const clients = 8

@@ -12,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // once submits tasks with unique keys and returns what became of them, in the words of the API.
@@ -71,6 +72,7 @@ func TestAUniqueKeyHasOneTask(t *testing.T) {
 
 // TestAUniqueKeyIsFreeAfterTheEnd: each end, and a time for which the key is kept.
 func TestAUniqueKeyIsFreeAfterTheEnd(t *testing.T) {
+	testkit.Slow(t, "waits for seconds, or runs many tasks")
 	everywhere(t, func(t *testing.T, w *world) {
 		ends := map[string]func(id string){
 			"completed": func(string) { w.complete(w.takeOne("completed")) },
@@ -167,6 +169,7 @@ func TestASubmitReplacesWhatHasNotStarted(t *testing.T) {
 
 // TestUniqueTasksRunOnce: many submit the same 500 tasks at once, due now, later, or taken by a worker that is lost first; each runs once.
 func TestUniqueTasksRunOnce(t *testing.T) {
+	testkit.Slow(t, "waits for seconds, or runs many tasks")
 	everywhere(t, func(t *testing.T, w *world) {
 		const n = 500
 		client, err := yard.NewClient(w.nc, w.domain, yard.WithTimeout(time.Minute)) // four that want the same keys get in each other's way

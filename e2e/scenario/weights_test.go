@@ -14,6 +14,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // submitTo hands n tasks of a type in to a tasklist.
@@ -42,6 +43,7 @@ func (w *world) await(done <-chan struct{}) {
 
 // TestAWorkerRunsItsTasklistsByWeight: of the tasklists that have work, whichever they are, each gets its share of what a worker runs.
 func TestAWorkerRunsItsTasklistsByWeight(t *testing.T) {
+	testkit.Slow(t, "waits for seconds, or runs many tasks")
 	everywhere(t, func(t *testing.T, w *world) {
 		for round, of := range [][]int{{1, 2}, {1, 2, 4}} {
 			weights, name := map[string]int{}, func(weight int) string { return fmt.Sprint("list", round, "-", weight) }

@@ -105,7 +105,7 @@ func badSettings() map[string]bad {
 		"group without":       {verb: "groups.get", message: &yardv1.GetGroupRequest{Name: "nothing"}, code: fault.NotFound, path: "/name"},
 		"groups too many":     {verb: "groups.list", message: &yardv1.ListGroupsRequest{Limit: 1001}, code: fault.InvalidArgument, path: "/limit"},
 		"group deleted twice": {verb: "groups.delete", message: &yardv1.DeleteGroupRequest{Name: "nothing"}, code: fault.NotFound, path: "/name"},
-		"limit of nothing":    {verb: "limits.put", message: &yardv1.PutLimitRequest{Limit: &yardv1.Limit{Name: "acme"}}, code: fault.InvalidArgument, path: "/limit/max_concurrency"},
+		"limit of nothing":    {verb: "limits.put", message: &yardv1.PutLimitRequest{Limit: &yardv1.Limit{Name: "acme"}}, code: fault.InvalidArgument, path: "/limit"},
 		"limit not created":   {verb: "limits.get", message: &yardv1.GetLimitRequest{Name: "nothing"}, code: fault.NotFound, path: "/name"},
 		"limits too many":     {verb: "limits.list", message: &yardv1.ListLimitsRequest{Limit: 1001}, code: fault.InvalidArgument, path: "/limit"},
 		"limit deleted twice": {verb: "limits.delete", message: &yardv1.DeleteLimitRequest{Name: "nothing"}, code: fault.NotFound, path: "/name"},

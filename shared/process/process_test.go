@@ -19,6 +19,8 @@ import (
 	"github.com/nats-io/nats.go/micro"
 	"go.uber.org/goleak"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -301,6 +303,9 @@ func TestAClusterThatIsBeingCreatedIsWaitedFor(t *testing.T) {
 	}
 	two := topology.Partitioning{History: 2, Matching: 1}
 	value, err := json.Marshal(two)
+	if err == nil {
+		err = catalog.CreateVersion(t.Context(), config, logversion.Newest())
+	}
 	if err == nil {
 		_, err = config.Put(t.Context(), topology.ClusterKey, value)
 	}

@@ -214,6 +214,9 @@ func (a *applier) version(ctx context.Context) error {
 		return err
 	}
 	v, err := catalog.GetVersion(ctx, kv)
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return refusal{err} // the version is written first, so it was deleted
+	}
 	if err != nil {
 		return err
 	}

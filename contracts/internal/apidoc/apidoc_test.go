@@ -66,7 +66,7 @@ func TestReferenceIsFresh(t *testing.T) {
 
 // TestExamples decodes every example as the server and a client would.
 func TestExamples(t *testing.T) {
-	for _, e := range endpoints() {
+	for _, e := range verbs(t) {
 		request, response := newMessage(t, e.Request), newMessage(t, e.Response)
 		if err := codec.UnmarshalRequest(codec.JSON, []byte(e.In), request); err != nil {
 			t.Errorf("%s: the request's example: %v", e.Verb, err)
@@ -91,6 +91,22 @@ func TestExamples(t *testing.T) {
 	}
 }
 
+// verbs are the endpoints.
+func verbs(t *testing.T) []endpoint {
+	t.Helper()
+	all, _, err := endpoints()
+	if err != nil || len(all) == 0 {
+		t.Fatalf("%d endpoints, %v", len(all), err)
+	}
+	return all
+}
+
+// exampleTask and exampleToken are of the examples.
+const (
+	exampleTask  = "06dabzyw00004emhrks7qr2x30"
+	exampleToken = "0000000006e06000000gqmy6pat8w74nt6ta3a3jbv8wg"
+)
+
 func newMessage(t *testing.T, name string) codec.Message {
 	t.Helper()
 	kind, err := protoregistry.GlobalTypes.FindMessageByName(protoreflect.FullName(publicPackage + "." + name))
@@ -107,7 +123,7 @@ func newMessage(t *testing.T, name string) codec.Message {
 // TestEveryRequestHasAnEndpoint holds the list of endpoints against the messages.
 func TestEveryRequestHasAnEndpoint(t *testing.T) {
 	has := map[string]bool{}
-	for _, e := range endpoints() {
+	for _, e := range verbs(t) {
 		has[e.Request] = true
 	}
 	for _, file := range publicFiles() {
@@ -126,10 +142,10 @@ func TestRules(t *testing.T) {
 		list          bool
 		want          rules
 	}{
-		{"Wait for it, ms, 0..60000. Default 30000.", "integer", false, rules{min: "0", max: "60000", fallback: "30000"}},
-		{"1..1000 tasks. Required.", "NewTask", true, rules{required: true, min: "1", max: "1000"}},
-		{"Only these types; at most 100. Default: all.", "string", true, rules{min: "0", max: "100"}},
-		{"What kind of work it is; required. [A-Za-z0-9_.-]{1,64}.", "string", false, rules{required: true, pattern: "^[A-Za-z0-9_.-]{1,64}$"}},
+		{"Wait for it, ms, 0..60000. Default 30000.", "integer", false, rules{Min: "0", Max: "60000", Default: "30000"}},
+		{"1..1000 tasks. Required.", "NewTask", true, rules{Required: true, Min: "1", Max: "1000"}},
+		{"Only these types; at most 100. Default: all.", "string", true, rules{Min: "0", Max: "100"}},
+		{"What kind of work it is; required. [A-Za-z0-9_.-]{1,64}.", "string", false, rules{Required: true, Pattern: "^[A-Za-z0-9_.-]{1,64}$"}},
 		{"For people; at most 1024 bytes.", "string", false, rules{}},
 	} {
 		if got := rulesOf(c.comment, c.kind, c.list); got != c.want {
@@ -156,7 +172,7 @@ func TestCodesAreComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range codes {
-		if !strings.Contains(string(page), "| `"+string(c.Code)+"` | "+c.Comment+" |") {
+		if !strings.Contains(strings.Join(strings.Fields(string(page)), " "), "- `"+string(c.Code)+"`: "+c.Comment+" Try again:") {
 			t.Errorf("API.md does not say what %s means: run contracts/proto/generate.sh", c.Code)
 		}
 	}

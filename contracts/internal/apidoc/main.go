@@ -2,12 +2,11 @@
 // API.md, for people who write a client in another language, and node/api.d.ts,
 // its types for TypeScript.
 //
-// Owns: how the .proto files, their comments, the list of fault codes and the
-// examples (endpoints.go) become those documents. What a field means stands
-// in its comment and nowhere else; ranges and defaults are read from there.
+// Owns: how the .proto files, their comments, the list of fault codes and endpoints.txt (examples and notes of each
+// verb) become those documents, by a template each. The meaning of a field stands in its comment and nowhere else;
+// ranges and defaults are read from there.
 //
-// Never does: invent. A message without a comment, or an endpoint without an
-// example, is an error.
+// Never does: invent. A request without an endpoint is an error.
 //
 // On failure: nothing is written. It is run by proto/generate.sh:
 //
@@ -15,6 +14,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -44,19 +44,20 @@ func run(descriptors, codesFile, out string) error {
 	if api.codes, err = readCodes(codesFile); err != nil {
 		return err
 	}
-	async, err := asyncAPI(api)
+	async, err := api.asyncAPI()
 	if err != nil {
 		return err
 	}
-	page, err := markdown(api)
+	page, err := api.render("page.md.tmpl")
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(out, "asyncapi.json"), async, 0o644); err != nil {
+	types, err := api.render("api.d.ts.tmpl")
+	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(out, "node", "api.d.ts"), typescript(api), 0o644); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(out, "API.md"), page, 0o644)
+	return errors.Join(
+		os.WriteFile(filepath.Join(out, "asyncapi.json"), async, 0o644),
+		os.WriteFile(filepath.Join(out, "node", "api.d.ts"), types, 0o644),
+		os.WriteFile(filepath.Join(out, "API.md"), page, 0o644))
 }

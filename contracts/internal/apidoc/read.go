@@ -35,30 +35,48 @@ type api struct {
 type message struct {
 	Name    string
 	Comment string
-	fields  []field
+	Fields  []field
+}
+
+// RequiredFields are the names of those that a request must have.
+func (m *message) RequiredFields() (names []string) {
+	for _, f := range m.Fields {
+		if f.Rules.Required {
+			names = append(names, f.Name)
+		}
+	}
+	return names
 }
 
 type field struct {
-	name    string
-	comment string
-	// kind is the JSON type: string, integer, number, boolean, or the name of a
+	Name    string
+	Comment string
+	// Kind is the JSON type: string, integer, number, boolean, or the name of a
 	// message or an enum.
-	kind     string
-	repeated bool
-	rules    rules
+	Kind string
+	// Message: Kind is a message; Values are those of an enum.
+	Message  bool
+	Values   []string
+	Repeated bool
+	// Always: no answer is without it.
+	Always bool
+	Rules  rules
 }
+
+// Number: the rules are about its value.
+func (f field) Number() bool { return f.Kind == "integer" || f.Kind == "number" }
 
 // rules are what a comment says in a form that a program can check.
 type rules struct {
-	required bool
-	min, max string // of a number, or of the length of a list
-	pattern  string
-	fallback string // default
+	Required bool
+	Min, Max string // of a number, or of the length of a list
+	Pattern  string
+	Default  string
 }
 
 type enum struct {
-	name   string
-	values []enumValue
+	Name   string
+	Values []enumValue
 }
 
 type enumValue struct{ Name, Comment string }
@@ -78,7 +96,11 @@ func readAPI(set []byte) (*api, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the descriptors: %w", err)
 	}
-	a := &api{endpoints: endpoints(), messages: map[string]*message{}, enums: map[string]*enum{}}
+	verbs, always, err := endpoints()
+	if err != nil {
+		return nil, err
+	}
+	a := &api{endpoints: verbs, messages: map[string]*message{}, enums: map[string]*enum{}}
 	var names []string
 	for _, f := range raw.File {
 		if f.GetPackage() != publicPackage {
@@ -88,7 +110,7 @@ func readAPI(set []byte) (*api, error) {
 		if err != nil {
 			return nil, err
 		}
-		names = append(names, a.readFile(d)...)
+		names = append(names, a.readFile(d, always)...)
 	}
 	own := map[string]bool{}
 	for _, e := range a.endpoints {
@@ -110,37 +132,53 @@ func readAPI(set []byte) (*api, error) {
 }
 
 // readFile takes the messages and enums of a file and returns the former's names.
-func (a *api) readFile(d protoreflect.FileDescriptor) []string {
+func (a *api) readFile(d protoreflect.FileDescriptor, always map[string][]string) []string {
 	var names []string
 	comment := func(of protoreflect.Descriptor) string {
 		return tidyComment(d.SourceLocations().ByDescriptor(of).LeadingComments)
 	}
 	for i := range d.Enums().Len() {
 		e := d.Enums().Get(i)
-		read := &enum{name: string(e.Name())}
-		prefix := screaming(read.name) + "_"
+		read := &enum{Name: string(e.Name())}
+		prefix := screaming(read.Name) + "_"
 		for j := range e.Values().Len() {
 			v := e.Values().Get(j)
-			if short := strings.TrimPrefix(string(v.Name()), prefix); short != "UNSPECIFIED" {
-				read.values = append(read.values, enumValue{strings.ToLower(short), comment(v)})
+			if name := valueName(v, prefix); name != "unspecified" {
+				read.Values = append(read.Values, enumValue{name, comment(v)})
 			}
 		}
-		a.enums[read.name] = read
+		a.enums[read.Name] = read
 	}
 	for i := range d.Messages().Len() {
 		m := d.Messages().Get(i)
 		read := &message{Name: string(m.Name()), Comment: comment(m)}
 		for j := range m.Fields().Len() {
 			f := m.Fields().Get(j)
-			text := comment(f)
-			kind := kindOf(f)
-			read.fields = append(read.fields, field{
-				name: string(f.Name()), comment: text, kind: kind, repeated: f.IsList(),
-				rules: rulesOf(text, kind, f.IsList() || f.IsMap()),
-			})
+			one := field{Name: string(f.Name()), Comment: comment(f), Kind: kindOf(f), Repeated: f.IsList(), Message: f.Message() != nil && !f.IsMap()}
+			one.Rules = rulesOf(one.Comment, one.Kind, f.IsList() || f.IsMap())
+			one.Always = slices.Contains(always[read.Name], one.Name)
+			if f.Enum() != nil {
+				one.Values = valueNames(f.Enum())
+			}
+			read.Fields = append(read.Fields, one)
 		}
 		a.messages[read.Name] = read
 		names = append(names, read.Name)
+	}
+	return names
+}
+
+// valueName is a value of an enum in JSON.
+func valueName(v protoreflect.EnumValueDescriptor, prefix string) string {
+	return strings.ToLower(strings.TrimPrefix(string(v.Name()), prefix))
+}
+
+// valueNames are all of an enum but the one that is not set.
+func valueNames(e protoreflect.EnumDescriptor) (names []string) {
+	for i := range e.Values().Len() {
+		if name := valueName(e.Values().Get(i), screaming(string(e.Name()))+"_"); name != "unspecified" {
+			names = append(names, name)
+		}
 	}
 	return names
 }
@@ -188,20 +226,20 @@ var (
 // rulesOf reads what a comment says of the field's range. `0..60000`, `at most
 // 100`, `[A-Za-z0-9_-]{1,64}`, `Default 3` and `Required` are the forms it knows.
 func rulesOf(comment, kind string, list bool) rules {
-	r := rules{required: required.MatchString(comment)}
+	r := rules{Required: required.MatchString(comment)}
 	number := kind == "integer" || kind == "number"
 	if number || list {
 		if m := rangeWords.FindStringSubmatch(comment); m != nil {
-			r.min, r.max = m[1], m[2]
+			r.Min, r.Max = m[1], m[2]
 		} else if m := atMostWords.FindStringSubmatch(comment); m != nil && list {
-			r.min, r.max = "0", m[1]
+			r.Min, r.Max = "0", m[1]
 		}
 	}
 	if m := patternWords.FindStringSubmatch(comment); m != nil && kind == "string" {
-		r.pattern = "^" + m[1] + "$"
+		r.Pattern = "^" + m[1] + "$"
 	}
 	if m := defaultWords.FindStringSubmatch(comment); m != nil && number {
-		r.fallback = m[1]
+		r.Default = m[1]
 	}
 	return r
 }
@@ -235,12 +273,12 @@ func readCodes(path string) ([]code, error) {
 }
 
 // codesOf are the codes an endpoint may answer with, in the order of the list.
-func (a *api) codesOf(e endpoint) []fault.Code {
-	var all []fault.Code
+func (a *api) codesOf(e endpoint) string {
+	var all []string
 	for _, c := range a.codes {
 		if slices.Contains(e.codes, c.Code) || slices.Contains(commonCodes(), c.Code) {
-			all = append(all, c.Code)
+			all = append(all, string(c.Code))
 		}
 	}
-	return all
+	return strings.Join(all, ", ")
 }

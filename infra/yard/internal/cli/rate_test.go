@@ -20,7 +20,7 @@ func TestRatesOnTheCommandLine(t *testing.T) {
 		}
 	}
 	r := rateFlag{Tasks: 1}
-	if err := r.Set("0"); err != nil || yard.Rate(r) != (yard.Rate{}) || r.String() != "" {
+	if err := r.Set("0"); err != nil || yard.Rate(r) != (yard.Rate{}) || r.String() != "0" {
 		t.Errorf("%+v %v", r, err)
 	}
 	for _, text := range []string{"", "100", "x/s", "0/s", "-1/s", "1/", "1/x", "1/0s", "1/s burst", "1/s burst x", "1/s burst 0", "1/1ns"} {

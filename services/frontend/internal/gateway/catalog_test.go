@@ -18,6 +18,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // asked is what a verb answers a request of a domain with.
@@ -232,6 +233,7 @@ func TestTypesHaveRevisions(t *testing.T) {
 // R9, I14: a domain's types are bounded, since every process keeps them. A type that is there may
 // be changed all the same.
 func TestTypesOfADomainAreBounded(t *testing.T) {
+	testkit.Slow(t, "fills a domain to its bound")
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		for i := range validate.TypesMax {

@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // putGroup sets a group of the rig's domain.
@@ -72,6 +73,7 @@ func TestGroupsHaveSettings(t *testing.T) {
 
 // I7: a domain has so many groups with settings, and may still change those.
 func TestI7_GroupsWithSettingsAreBounded(t *testing.T) {
+	testkit.Slow(t, "fills a domain to its bound")
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		for i := range validate.GroupsMax {

@@ -19,6 +19,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // R9: put and delete name the revision that they mean, and tell the new one.
@@ -87,6 +88,7 @@ func TestBadTasklistsAreRefused(t *testing.T) {
 
 // R9, I14: as TestTypesOfADomainAreBounded.
 func TestTasklistsOfADomainAreBounded(t *testing.T) {
+	testkit.Slow(t, "fills a domain to its bound")
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		for i := range validate.TasklistsMax {

@@ -274,7 +274,7 @@ func TestPutLimitRefuses(t *testing.T) {
 		"none":             {func(r *yardv1.PutLimitRequest) { r.Limit = nil }, "/limit"},
 		"no name":          {func(r *yardv1.PutLimitRequest) { r.Limit.Name = "" }, "/limit/name"},
 		"long description": {func(r *yardv1.PutLimitRequest) { r.Limit.Description = strings.Repeat("d", 1025) }, "/limit/description"},
-		"no concurrency":   {func(r *yardv1.PutLimitRequest) { r.Limit.MaxConcurrency = 0 }, "/limit/max_concurrency"},
+		"no concurrency":   {func(r *yardv1.PutLimitRequest) { r.Limit.MaxConcurrency = 0 }, "/limit"},
 		"concurrency":      {func(r *yardv1.PutLimitRequest) { r.Limit.MaxConcurrency = 1_000_001 }, "/limit/max_concurrency"},
 		"revision":         {func(r *yardv1.PutLimitRequest) { r.Limit.Revision = -1 }, "/limit/revision"},
 		"shadow of groups": {func(r *yardv1.PutLimitRequest) { r.Limit.Shadow, r.Limit.MaxConcurrencyPerGroup = true, 3 }, "/limit/shadow"},
