@@ -97,8 +97,10 @@ export interface CancelRequest {
 export interface UpdateRequest {
   /** 1..100 tasks. Required. Entries for one task are made one after the other; equal ones are one. */
   tasks: TaskUpdate[];
-  /** Identifies the request: a UUID of version 7 (RFC 9562), as in tasks.submit. Repeated with the same id, an update that is one of the last 64 of its task changes nothing and is answered with OK again. One that may be older than these is not made: UNKNOWN, with final. Its age goes by the time in the id, which should not be ahead. Without an id a repeat is another update. */
+  /** Identifies the request: a UUID of version 7 (RFC 9562), as in tasks.submit. A repeat gets the same verdict while the update is the last one that was decided of its task. If another one was decided since, a repeat changes nothing and gets UNKNOWN, with final. So does an update that cannot be told from a repeat. Without an id a repeat is another update. */
   request_id?: string;
+  /** How many times this request has been sent with its id, this time included: 1, then 2 and so on. A client that counts must count every repeat. It sends the second try no sooner than 5 s after the time in request_id; before that it gets UNAVAILABLE. Default 0: not counted; then an update gets UNKNOWN, with final, if another one of its task was decided since 4 s before the time in request_id. */
+  tries?: number;
 }
 
 /** GetRequest (tasks.get). */
@@ -482,7 +484,7 @@ export interface UnblockKeyRequest {
   reason?: string;
   /** Who unblocks it, for people; at most 128 bytes. */
   by?: string;
-  /** Identifies the request: a UUID of version 7 (RFC 9562). Repeated with the same id and task_id it changes nothing, and is answered with OK again. */
+  /** Identifies the request: a UUID of version 7 (RFC 9562). A repeat with the same id and task_id gets the same verdict while it is the last command or update that was decided of its task; else it changes nothing and gets UNKNOWN. */
   request_id?: string;
 }
 
@@ -505,7 +507,7 @@ export interface SkipKeyRequest {
   reason?: string;
   /** Who skips it, for people; at most 128 bytes. */
   by?: string;
-  /** Identifies the request: a UUID of version 7 (RFC 9562). Repeated with the same id and task_id it changes nothing, and is answered with OK again. */
+  /** Identifies the request: a UUID of version 7 (RFC 9562). A repeat with the same id and task_id gets the same verdict while it is the last command or update that was decided of its task; else it changes nothing and gets UNKNOWN. */
   request_id?: string;
 }
 
@@ -1320,7 +1322,7 @@ export interface Verdict {
   timeout_ms?: number;
   /** Update: the revision of the task, with OK behind the update, with STALE the one that it has. 0 = not known. */
   revision?: number;
-  /** Update, with UNKNOWN: nor will a repeat with the same request_id tell whether it was made. */
+  /** Update, with UNKNOWN: do not repeat it. Whether it was applied is not known, and a repeat will not tell. */
   final?: boolean;
 }
 

@@ -21,7 +21,7 @@ const (
 	headerStatus       = "Status"
 	// pollGrace is how long after its wait a poll's answer may come.
 	pollGrace = 3 * time.Second
-	// outcomeTry bounds one try of a worker's outcome. Repeats are harmless, and the
+	// outcomeTry bounds one try of a worker's outcome, or of an update. Repeats are harmless, and the
 	// process that took it may be dead: better ask another one than let the attempt's
 	// deadline pass.
 	outcomeTry = 4 * time.Second

@@ -190,7 +190,12 @@ func (c *Client) submit(ctx context.Context, req *yardv1.SubmitRequest, f *fate)
 
 // name makes req a new request.
 func (c *Client) name(req *yardv1.SubmitRequest) {
-	req.RequestId, req.Tries = ids.NewRequestID(time.Now().Add(time.Duration(c.clock.Load()))).String(), 1
+	req.RequestId, req.Tries = c.newRequestID(), 1
+}
+
+// newRequestID names a request, by the server's clock as far as it is known.
+func (c *Client) newRequestID() string {
+	return ids.NewRequestID(time.Now().Add(time.Duration(c.clock.Load()))).String()
 }
 
 // heedClock takes in the server's clock, Unix ms, where it differs from ours; 0 = it does not.

@@ -73,7 +73,7 @@ func TestWhatATryLeavesDecidesTheNext(t *testing.T) {
 	bad := func() any { return fault.At(fault.InvalidArgument, "/tasks/0/type", "is bad") }
 	good := func() any { return stored(1) }
 	untold := func() any {
-		e := fault.New(fault.Unknown, "the task was replaced many times")
+		e := fault.New(fault.Unknown, "the task was replaced since")
 		e.Detail = map[string]string{fault.DetailFinal: "true"}
 		return e
 	}

@@ -1,14 +1,15 @@
 package yard
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
 
 // Update changes one task (Client.Update). A zero field stays as it is. A task that does not run may change in all; of a running one only
@@ -63,8 +64,8 @@ func (u *Update) Wire() (*yardv1.TaskUpdate, error) {
 
 // Update changes a task, and returns its revision behind that. It is decided in the order of the log: once it has returned, the update
 // holds. STALE: the task has another revision than u.IfRevision, the one in the error's detail under "revision".
-// FAILED_PRECONDITION: the task has ended, or runs and u is not for that. Retries are safe: an update is made once. UNKNOWN: it may have been made, or not;
-// also, at once, where the task had too many updates since to tell.
+// FAILED_PRECONDITION: the task has ended, or runs and u is not for that. Retries are safe: an update is applied once. UNKNOWN: the outcome is unknown; also
+// if the task got another update before a retry could be answered.
 func (c *Client) Update(ctx context.Context, u Update) (revision int64, err error) {
 	w, err := u.Wire()
 	if err != nil {
@@ -119,23 +120,39 @@ func updateError(v *yardv1.Verdict) error {
 	return err
 }
 
-// update sends one request until each of its tasks has a verdict, or ctx ends.
+// update sends one request until each of its tasks has a verdict, or ctx ends. While nothing of it was taken, it is a new request each time.
 func (c *Client) update(ctx context.Context, tasks []*yardv1.TaskUpdate) ([]*yardv1.Verdict, error) {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
-	req := &yardv1.UpdateRequest{Tasks: tasks, RequestId: ids.NewRequestID(time.Now()).String()}
+	req := &yardv1.UpdateRequest{Tasks: tasks, RequestId: c.newRequestID(), Tries: 1}
+	var unsure error // of a try that may have been taken
 	for try := 0; ; try++ {
 		verdicts, err := c.Wire().Update(ctx, req)
-		if err != nil {
+		e := fault.From(err)
+		switch {
+		case err == nil && !slices.ContainsFunc(verdicts, undecided):
+			return verdicts, nil
+		case err == nil:
+			req.Tries++
+		case e.Code == fault.Unknown && !final(e):
+			unsure = err
+			req.Tries++
+		case !e.Code.Retryable():
 			return nil, err
+		case req.Tries == 1:
+			req.RequestId = c.newRequestID()
 		}
-		again := false
-		for _, v := range verdicts {
-			code := fault.Code(v.Code)
-			again = again || v.Code != codeOK && !v.Final && (code == fault.Unknown || code.Retryable())
-		}
-		if !again || !pause(ctx, backoff(try, 0)) {
-			return verdicts, nil // the same request changes nothing twice
+		if c.nc.IsClosed() || !pause(ctx, backoff(try, retryAfterOf(err))) {
+			if err != nil {
+				err = ended(ctx, cmp.Or(unsure, err))
+			}
+			return verdicts, err
 		}
 	}
+}
+
+// undecided tells whether a repeat may get another verdict.
+func undecided(v *yardv1.Verdict) bool {
+	code := fault.Code(v.Code)
+	return v.Code != codeOK && !v.Final && (code == fault.Unknown || code.Retryable())
 }

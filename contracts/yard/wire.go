@@ -57,9 +57,13 @@ func (w Wire) Cancel(ctx context.Context, req *yardv1.CancelRequest) ([]*yardv1.
 	return w.c.outcome(ctx, "tasks.cancel", req, len(req.TaskIds))
 }
 
-// Update changes up to 100 tasks in one request, with the engine's verdict for each, in order. With a request_id it may be repeated.
+// Update changes up to 100 tasks in one request, with the engine's verdict for each, in order. Without a request_id it repeats the request until
+// each task has a verdict; with one it is a single try, which the caller counts in tries.
 func (w Wire) Update(ctx context.Context, req *yardv1.UpdateRequest) ([]*yardv1.Verdict, error) {
-	return w.c.outcome(ctx, "tasks.update", req, len(req.Tasks))
+	if req.RequestId == "" {
+		return w.c.update(ctx, req.Tasks)
+	}
+	return w.c.outcomeOnce(ctx, "tasks.update", req, len(req.Tasks))
 }
 
 // Get returns a task with its whole history, or NOT_FOUND.

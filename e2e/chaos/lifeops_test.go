@@ -259,6 +259,7 @@ func (l *life) update(client *yard.Client, j lifeJob, change func(u *yardv1.Task
 	u.Payload = &yardv1.Payload{Data: data}
 	req := &yardv1.UpdateRequest{Tasks: []*yardv1.TaskUpdate{u}, RequestId: ids.NewRequestID(time.Now()).String()}
 	v := l.untilClear(func(ctx context.Context) *yardv1.Verdict {
+		req.Tries++
 		verdicts, err := client.Wire().Update(ctx, req)
 		if err != nil {
 			return verdictOf(err)

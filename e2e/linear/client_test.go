@@ -27,6 +27,8 @@ const (
 	lettersIn = 400 * time.Millisecond
 	// triesMax is how often a client sends what has no clear answer.
 	triesMax = 4
+	// repeatAfter is how long a client waits until it repeats an update.
+	repeatAfter = 5 * time.Second
 )
 
 // client sends calls, each in a message of its own, and writes down what it heard.
@@ -162,6 +164,14 @@ func (c *client) report(ctx context.Context, in input, endpoint string, req code
 		if call.out.code != string(fault.Unknown) || ctx.Err() != nil {
 			return call.out, call.out.code == codeOK
 		}
+		if u, ok := req.(*yardv1.UpdateRequest); ok {
+			if u.Tries++; u.Tries == 2 {
+				select {
+				case <-ctx.Done():
+				case <-time.After(repeatAfter):
+				}
+			}
+		}
 	}
 	return output{}, false
 }
@@ -172,7 +182,7 @@ func (c *client) update(ctx context.Context, in input) (revision int64) {
 	if in.when == far {
 		u.DelayMs = farAway.Milliseconds()
 	}
-	out, _ := c.report(ctx, in, "tasks.update", &yardv1.UpdateRequest{RequestId: in.request, Tasks: []*yardv1.TaskUpdate{u}})
+	out, _ := c.report(ctx, in, "tasks.update", &yardv1.UpdateRequest{RequestId: in.request, Tries: 1, Tasks: []*yardv1.TaskUpdate{u}})
 	return out.revision
 }
 

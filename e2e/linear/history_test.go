@@ -12,9 +12,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 )
 
-// sentAgain is after how long without a verdict a frontend sends an event again.
-const sentAgain = 2 * time.Second
-
 // never is the answer's time of what has none.
 const never = math.MaxInt64
 
@@ -105,8 +102,8 @@ func (c call) maybeTwice() bool {
 		return c.out.code == string(fault.Stale)
 	case cancel: // the worker was asked to stop, and its task has ended since
 		return c.out.code != string(fault.Unknown) && !c.out.stopping
-	case update: // so many others were made since that its name is forgotten: it is refused, or made once more
-		return c.out.code != string(fault.Unknown) && (c.out.code != codeOK || c.to-c.from > int64(sentAgain))
+	case update: // the task is a dead letter, and comes back before the copy
+		return c.out.code == string(fault.FailedPrecondition)
 	}
 	return false
 }

@@ -115,6 +115,7 @@ type task struct {
 	ended    kind   // what the worker ended it by
 	endedAt  int64  // the revision that it had then
 	stopping bool
+	// requests are the last updates that were made, the latest first.
 	requests [4]string
 	// redrives are the last ones. A task that was redriven has its key no more.
 	redrives [4]string
@@ -232,9 +233,11 @@ func (s state) submit(in input, out output) (bool, state) {
 
 // update changes t, and returns the answers that it may have.
 func (t *task) update(in input) []output {
-	switch before := slices.Index(t.requests[:], in.request); {
-	case before >= 0: // made already, and others since
-		return []output{{code: codeOK, revision: t.revision - int64(before)}}
+	switch {
+	case t.requests[0] == in.request:
+		return []output{{code: codeOK, revision: t.revision}}
+	case slices.Contains(t.requests[1:], in.request): // made before the last one: no copy is applied, and none is answered but with UNKNOWN
+		return nil
 	case t.phase.ended():
 		return []output{{code: string(fault.FailedPrecondition)}}
 	case in.ifRevision != 0 && in.ifRevision != t.revision:

@@ -37,7 +37,7 @@ func life() byHand {
 		then(input{kind: update, value: 5, when: soon, request: "r3"}, output{revision: 3}).
 		then(input{kind: update, value: 5, when: soon, request: "r3"}, output{revision: 3}). // once more
 		then(input{kind: submit, key: "k", value: 6, on: replaced}, output{code: replaced, task: first}).
-		then(input{kind: update, value: 5, when: soon, request: "r3"}, output{revision: 3}). // of the revision that it made
+		then(input{kind: update, value: 5, when: soon, request: "r3"}, output{code: string(fault.Unknown)}). // a copy, after another
 		then(input{kind: grant, value: 6, attempt: 1, token: "a"}, output{}).
 		then(input{kind: get}, output{seen: view{phase: running, revision: 4, value: 6, attempts: 1}}).
 		then(input{kind: update, value: 7, request: "r4"}, refused).
@@ -112,7 +112,8 @@ func TestTheCheckFindsWhatIsWrong(t *testing.T) {
 		"a free key names its old task":     append(slices.Clone(h), byHand{}.then(input{kind: submit, key: "k", value: 12}, output{code: existing, task: first})[0]).last(),
 		"a task that has run is replaced":   h.with(h.at(submit, value(8)), func(_ *input, out *output) { out.code = replaced }),
 		"an update is lost":                 h.with(h.at(grant, token("a")), func(in *input, _ *output) { in.value = 1 }),
-		"a repeat has another's revision":   h.with(h.at(submit, value(6))+1, func(_ *input, out *output) { out.revision = 4 }),
+		"a copy is made over a later one":   h.with(h.at(submit, value(6))+1, func(_ *input, out *output) { *out = output{code: codeOK, revision: 5} }),
+		"a copy has another's revision":     h.with(h.at(submit, value(6))+1, func(_ *input, out *output) { *out = output{code: codeOK, revision: 4} }),
 		"an update is made twice":           h.without(h.at(update, request("r1"))),
 		"an update ignores the revision":    h.with(h.at(update, request("r2")), func(_ *input, out *output) { *out = output{code: codeOK, revision: 3} }),
 		"a running task is changed":         h.with(h.at(update, request("r4")), func(_ *input, out *output) { *out = output{code: codeOK, revision: 5} }),

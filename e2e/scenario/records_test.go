@@ -37,8 +37,6 @@ var unwritten = []string{
 	"Attempt.granted", "Event.undelivered",
 	"Cursor.ahead", "CursorPart.last_due_ms", "CursorPart.last_index", "CursorPart.last_seq", "CursorPart.seq",
 	"Record.steps_dropped",
-	// 64 updates of one task, and more.
-	"Updates.requests_forgotten_at_ms", "Updates.refused_forgotten_at_ms",
 	// Where there is one matching shard, an attempt is at no other.
 	"Attempt.shard",
 	// A domain that floods lags behind its lane.

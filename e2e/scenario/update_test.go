@@ -17,7 +17,7 @@ import (
 // update changes one task.
 func (w *world) update(u *yardv1.TaskUpdate) *yardv1.Verdict {
 	w.t.Helper()
-	return w.outcome("tasks.update", &yardv1.UpdateRequest{Tasks: []*yardv1.TaskUpdate{u}, RequestId: ids.NewRequestID(time.Now()).String()}).Verdicts[0]
+	return w.outcome("tasks.update", &yardv1.UpdateRequest{Tasks: []*yardv1.TaskUpdate{u}}).Verdicts[0]
 }
 
 // changed is update where it holds, and the task has the revision then.
@@ -63,7 +63,7 @@ func TestUpdateByRevision(t *testing.T) {
 		w.changed(&yardv1.TaskUpdate{TaskId: id, IfRevision: 1, Priority: 2}, 2)
 		v := w.update(&yardv1.TaskUpdate{TaskId: id, IfRevision: 1, Priority: 4})
 		equal(t, "verdict", fmt.Sprint(v.Code, v.Revision), "STALE2")
-		req := &yardv1.UpdateRequest{Tasks: []*yardv1.TaskUpdate{{TaskId: id, IfRevision: 2, Priority: 5}}, RequestId: ids.NewRequestID(time.Now()).String()}
+		req := &yardv1.UpdateRequest{Tasks: []*yardv1.TaskUpdate{{TaskId: id, IfRevision: 2, Priority: 5}}, RequestId: ids.NewRequestID(time.Now()).String(), Tries: 1}
 		for range 2 {
 			v := w.outcome("tasks.update", req).Verdicts[0]
 			equal(t, "verdict", fmt.Sprint(v.Code, v.Revision), "OK3")

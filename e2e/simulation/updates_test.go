@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// updatesMost bounds the updates of most tasks, crowdMost those of the few that forget some of them.
+	// updatesMost bounds the updates of most tasks, crowdMost those of a few within seconds.
 	updatesMost = 12
-	crowdMost   = 150
+	crowdMost   = 30
 )
 
 // updateSome lets somebody change a task, some times.

@@ -1491,23 +1491,18 @@ type Updates struct {
 	// The place in the log of the last one that was decided, applied or not: an owner that meets it again
 	// does not decide it again.
 	Seq uint64 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
-	// The requests of the last ones that were applied, the latest first, at most 64, before log version 11 at most 4: repeated, they change nothing.
-	Requests []uint64 `protobuf:"fixed64,3,rep,packed,name=requests,proto3" json:"requests,omitempty"`
+	// Names the request of that one; 0 = it has none.
+	Request uint64 `protobuf:"fixed64,3,opt,name=request,proto3" json:"request,omitempty"`
 	// Numbers of grants that were passed over, since a trigger with them was out of date; and those of them
 	// since the last attempt began.
 	Passed    uint32 `protobuf:"varint,4,opt,name=passed,proto3" json:"passed,omitempty"`
 	PassedNow uint32 `protobuf:"varint,5,opt,name=passed_now,json=passedNow,proto3" json:"passed_now,omitempty"`
-	// The requests of the last ones that were refused, likewise: repeated, they are refused again.
-	Refused []uint64 `protobuf:"fixed64,6,rep,packed,name=refused,proto3" json:"refused,omitempty"`
-	// When the log took the event of each of the requests, Unix ms, in their order. Absent = an owner that did not note it. Since log version 11, as
-	// the following.
-	RequestsAtMs []int64 `protobuf:"varint,7,rep,packed,name=requests_at_ms,json=requestsAtMs,proto3" json:"requests_at_ms,omitempty"`
-	RefusedAtMs  []int64 `protobuf:"varint,8,rep,packed,name=refused_at_ms,json=refusedAtMs,proto3" json:"refused_at_ms,omitempty"`
-	// The latest of those times of the requests that are not kept any more, Unix ms; 0 = all are kept.
-	RequestsForgottenAtMs int64 `protobuf:"varint,9,opt,name=requests_forgotten_at_ms,json=requestsForgottenAtMs,proto3" json:"requests_forgotten_at_ms,omitempty"`
-	RefusedForgottenAtMs  int64 `protobuf:"varint,10,opt,name=refused_forgotten_at_ms,json=refusedForgottenAtMs,proto3" json:"refused_forgotten_at_ms,omitempty"`
-	unknownFields         protoimpl.UnknownFields
-	sizeCache             protoimpl.SizeCache
+	// It was refused.
+	Refused bool `protobuf:"varint,6,opt,name=refused,proto3" json:"refused,omitempty"`
+	// When the log took it, Unix ms, or one that was decided before it, if the log's clock was set back.
+	AtMs          int64 `protobuf:"varint,7,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Updates) Reset() {
@@ -1554,11 +1549,11 @@ func (x *Updates) GetSeq() uint64 {
 	return 0
 }
 
-func (x *Updates) GetRequests() []uint64 {
+func (x *Updates) GetRequest() uint64 {
 	if x != nil {
-		return x.Requests
+		return x.Request
 	}
-	return nil
+	return 0
 }
 
 func (x *Updates) GetPassed() uint32 {
@@ -1575,37 +1570,16 @@ func (x *Updates) GetPassedNow() uint32 {
 	return 0
 }
 
-func (x *Updates) GetRefused() []uint64 {
+func (x *Updates) GetRefused() bool {
 	if x != nil {
 		return x.Refused
 	}
-	return nil
+	return false
 }
 
-func (x *Updates) GetRequestsAtMs() []int64 {
+func (x *Updates) GetAtMs() int64 {
 	if x != nil {
-		return x.RequestsAtMs
-	}
-	return nil
-}
-
-func (x *Updates) GetRefusedAtMs() []int64 {
-	if x != nil {
-		return x.RefusedAtMs
-	}
-	return nil
-}
-
-func (x *Updates) GetRequestsForgottenAtMs() int64 {
-	if x != nil {
-		return x.RequestsForgottenAtMs
-	}
-	return 0
-}
-
-func (x *Updates) GetRefusedForgottenAtMs() int64 {
-	if x != nil {
-		return x.RefusedForgottenAtMs
+		return x.AtMs
 	}
 	return 0
 }
@@ -1643,10 +1617,10 @@ type Update struct {
 	Trace       []byte `protobuf:"bytes,18,opt,name=trace,proto3" json:"trace,omitempty"`
 	// The order key is the task's: the unique key counts among the tasks of that.
 	OrderBlocks bool `protobuf:"varint,19,opt,name=order_blocks,json=orderBlocks,proto3" json:"order_blocks,omitempty"`
-	// A time before which the log has no copy of this update, Unix ms; 0 = not known. One that may be a copy of an update that the task has
-	// forgotten since then changes nothing (EventVerdict.final).
+	// A time before which the log has no copy of this update, Unix ms. If the task has decided another update since then, this one may be a copy of one
+	// that was decided before that: it changes nothing (EventVerdict.final).
 	SinceMs int64 `protobuf:"varint,21,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"`
-	// A time up to which the log has no other copy of it, Unix ms: taken by then it is the first. 0 = there may be others at any time since then.
+	// A time up to which the log has no other copy of it, Unix ms: taken by then, it is the first and is decided. 0 = it may have others from since_ms on.
 	SoleUntilMs   int64 `protobuf:"varint,22,opt,name=sole_until_ms,json=soleUntilMs,proto3" json:"sole_until_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4142,20 +4116,16 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"free_at_ms\x18\x03 \x01(\x03R\bfreeAtMs\x12\x1f\n" +
 	"\vlog_version\x18\x04 \x01(\rR\n" +
 	"logVersion\x12\x1b\n" +
-	"\twithin_ms\x18\x05 \x01(\x03R\bwithinMs\"\xdc\x02\n" +
+	"\twithin_ms\x18\x05 \x01(\x03R\bwithinMs\"\xb5\x01\n" +
 	"\aUpdates\x12\x18\n" +
 	"\aapplied\x18\x01 \x01(\x04R\aapplied\x12\x10\n" +
-	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x1a\n" +
-	"\brequests\x18\x03 \x03(\x06R\brequests\x12\x16\n" +
+	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x18\n" +
+	"\arequest\x18\x03 \x01(\x06R\arequest\x12\x16\n" +
 	"\x06passed\x18\x04 \x01(\rR\x06passed\x12\x1d\n" +
 	"\n" +
 	"passed_now\x18\x05 \x01(\rR\tpassedNow\x12\x18\n" +
-	"\arefused\x18\x06 \x03(\x06R\arefused\x12$\n" +
-	"\x0erequests_at_ms\x18\a \x03(\x03R\frequestsAtMs\x12\"\n" +
-	"\rrefused_at_ms\x18\b \x03(\x03R\vrefusedAtMs\x127\n" +
-	"\x18requests_forgotten_at_ms\x18\t \x01(\x03R\x15requestsForgottenAtMs\x125\n" +
-	"\x17refused_forgotten_at_ms\x18\n" +
-	" \x01(\x03R\x14refusedForgottenAtMs\"\x93\x05\n" +
+	"\arefused\x18\x06 \x01(\bR\arefused\x12\x13\n" +
+	"\x05at_ms\x18\a \x01(\x03R\x04atMs\"\x93\x05\n" +
 	"\x06Update\x12\x1f\n" +
 	"\vif_revision\x18\x01 \x01(\x04R\n" +
 	"ifRevision\x12\x1a\n" +

@@ -8023,7 +8023,8 @@ type UnblockKeyRequest struct {
 	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Who unblocks it, for people; at most 128 bytes.
 	By string `protobuf:"bytes,5,opt,name=by,proto3" json:"by,omitempty"`
-	// Identifies the request: a UUID of version 7 (RFC 9562). Repeated with the same id and task_id it changes nothing, and is answered with OK again.
+	// Identifies the request: a UUID of version 7 (RFC 9562). A repeat with the same id and task_id gets the same verdict while it is the last command or
+	// update that was decided of its task; else it changes nothing and gets UNKNOWN.
 	RequestId     string `protobuf:"bytes,6,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -8169,7 +8170,8 @@ type SkipKeyRequest struct {
 	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Who skips it, for people; at most 128 bytes.
 	By string `protobuf:"bytes,5,opt,name=by,proto3" json:"by,omitempty"`
-	// Identifies the request: a UUID of version 7 (RFC 9562). Repeated with the same id and task_id it changes nothing, and is answered with OK again.
+	// Identifies the request: a UUID of version 7 (RFC 9562). A repeat with the same id and task_id gets the same verdict while it is the last command or
+	// update that was decided of its task; else it changes nothing and gets UNKNOWN.
 	RequestId     string `protobuf:"bytes,6,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -2351,7 +2351,7 @@ type Verdict struct {
 	TimeoutMs int64 `protobuf:"varint,6,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
 	// Update: the revision of the task, with OK behind the update, with STALE the one that it has. 0 = not known.
 	Revision int64 `protobuf:"varint,7,opt,name=revision,proto3" json:"revision,omitempty"`
-	// Update, with UNKNOWN: nor will a repeat with the same request_id tell whether it was made.
+	// Update, with UNKNOWN: do not repeat it. Whether it was applied is not known, and a repeat will not tell.
 	Final         bool `protobuf:"varint,11,opt,name=final,proto3" json:"final,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2838,11 +2838,14 @@ type UpdateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 1..100 tasks. Required. Entries for one task are made one after the other; equal ones are one.
 	Tasks []*TaskUpdate `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
-	// Identifies the request: a UUID of version 7 (RFC 9562), as in tasks.submit. Repeated with the same id, an update that is one of the last 64
-	// of its task changes nothing and is answered with OK again. One that may be older than these is not made: UNKNOWN, with final. Its age goes by the
-	// time in the id, which should not be ahead.
-	// Without an id a repeat is another update.
-	RequestId     string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// Identifies the request: a UUID of version 7 (RFC 9562), as in tasks.submit. A repeat gets the same verdict while the update is the last one that was
+	// decided of its task. If another one was decided since, a repeat changes nothing and gets UNKNOWN, with final. So does an update that cannot be told
+	// from a repeat. Without an id a repeat is another update.
+	RequestId string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// How many times this request has been sent with its id, this time included: 1, then 2 and so on. A client that counts must count every repeat. It
+	// sends the second try no sooner than 5 s after the time in request_id; before that it gets UNAVAILABLE. Default 0: not counted; then an update
+	// gets UNKNOWN, with final, if another one of its task was decided since 4 s before the time in request_id.
+	Tries         int32 `protobuf:"varint,3,opt,name=tries,proto3" json:"tries,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2889,6 +2892,13 @@ func (x *UpdateRequest) GetRequestId() string {
 		return x.RequestId
 	}
 	return ""
+}
+
+func (x *UpdateRequest) GetTries() int32 {
+	if x != nil {
+		return x.Tries
+	}
+	return 0
 }
 
 // TaskUpdate changes one task. A field that is left out stays as it is. Nothing is changed if the update is refused.
@@ -3696,11 +3706,12 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"'\n" +
 	"\n" +
 	"CancelHint\x12\x19\n" +
-	"\btask_ids\x18\x01 \x03(\tR\ataskIds\"Y\n" +
+	"\btask_ids\x18\x01 \x03(\tR\ataskIds\"o\n" +
 	"\rUpdateRequest\x12)\n" +
 	"\x05tasks\x18\x01 \x03(\v2\x13.yard.v1.TaskUpdateR\x05tasks\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x02 \x01(\tR\trequestId\"\xc7\x04\n" +
+	"request_id\x18\x02 \x01(\tR\trequestId\x12\x14\n" +
+	"\x05tries\x18\x03 \x01(\x05R\x05tries\"\xc7\x04\n" +
 	"\n" +
 	"TaskUpdate\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1f\n" +

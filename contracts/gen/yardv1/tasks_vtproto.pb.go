@@ -682,6 +682,7 @@ func (m *UpdateRequest) CloneVT() *UpdateRequest {
 	}
 	r := new(UpdateRequest)
 	r.RequestId = m.RequestId
+	r.Tries = m.Tries
 	if rhs := m.Tasks; rhs != nil {
 		tmpContainer := make([]*TaskUpdate, len(rhs))
 		for k, v := range rhs {
@@ -2734,6 +2735,11 @@ func (m *UpdateRequest) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Tries != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Tries))
+		i--
+		dAtA[i] = 0x18
+	}
 	if len(m.RequestId) > 0 {
 		i -= len(m.RequestId)
 		copy(dAtA[i:], m.RequestId)
@@ -4080,6 +4086,9 @@ func (m *UpdateRequest) SizeVT() (n int) {
 	l = len(m.RequestId)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.Tries != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Tries))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -9638,6 +9647,25 @@ func (m *UpdateRequest) UnmarshalVT(dAtA []byte) error {
 			}
 			m.RequestId = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Tries", wireType)
+			}
+			m.Tries = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Tries |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -16963,6 +16991,25 @@ func (m *UpdateRequest) UnmarshalVTUnsafe(dAtA []byte) error {
 			}
 			m.RequestId = stringValue
 			iNdEx = postIndex
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Tries", wireType)
+			}
+			m.Tries = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Tries |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

@@ -9,7 +9,6 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
 
@@ -102,7 +101,7 @@ func (a *app) taskRunNow() *cobra.Command {
 
 // update changes tasks alike.
 func (a *app) update(ctx context.Context, c *yard.Client, taskIDs []string, update *yardv1.TaskUpdate) error {
-	req := &yardv1.UpdateRequest{RequestId: ids.NewRequestID(time.Now()).String()}
+	req := &yardv1.UpdateRequest{}
 	for _, id := range taskIDs {
 		one := update.CloneVT()
 		one.TaskId = id

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
@@ -10,11 +11,11 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
-// A task remembers the last updates that were made of it, and no more. So each update says since when copies of it may be in the log: history makes none that
-// may be a copy of what it has forgotten (decision 0043). One that is sent first says in addition until when it is alone. Both are times of the
+// A task remembers the last update that was decided, and no other. So each update says since when copies of it may be in the log: history applies none that
+// may have been decided before the last one (decision 0043). The first sending says in addition until when it is alone. Both are times of the
 // log, which may differ from ours by clocksApart.
 
-// firstTryFor is how long a client that counts its tries waits for an answer to the first one, at least, before it sends the second.
+// firstTryFor is how old a request is at least when its second try is sent: a client that counts its tries waits that long for the answer to the first one.
 const firstTryFor = 5 * time.Second
 
 // anyTime is a time before all that is in the log, Unix ms.
@@ -28,28 +29,39 @@ func copiesSince(id, now time.Time) int64 {
 	return id.Add(-aheadMax - clocksApart).UnixMilli()
 }
 
-// mayRepeat notes since when copies of the events of a request with an id may be in the log; any other request is new.
-func mayRepeat(c Call, requestID string, entries []validate.Outcome) {
+// date says of the updates of a request with an id when copies of them may be in the log; tries = 0: they are not counted. It refuses a repeat that comes too
+// early: the first try may be alone still.
+func date(c Call, requestID string, tries int32, updates []validate.Outcome) error {
 	id, err := ids.ParseRequestID(requestID)
 	if err != nil {
-		return // it has none
+		return nil // it has none
 	}
-	since := copiesSince(id.Time(), c.now())
-	for i := range entries {
-		entries[i].Event.Update.SinceMs = since
+	since, until := copiesSince(id.Time(), c.now()), int64(0)
+	early := firstTryFor - c.now().Sub(id.Time())
+	switch {
+	case since == anyTime: // its age is not known
+	case tries == 1:
+		until = id.Time().Add(firstTryFor - clocksApart).UnixMilli()
+	case tries > 1 && early > 0:
+		return fault.New(fault.Unavailable, "the first try may be on its way: a repeat comes no sooner than %v after the time in request_id", firstTryFor).After(early)
 	}
+	for i := range updates {
+		u := updates[i].Event.Update
+		u.SinceMs, u.SoleUntilMs = since, until
+	}
+	return nil
 }
 
-// replacement is what changes a task with the key of open task k into that one. Until is how long no other frontend sends it at least, by the time of the
-// log, Unix ms; 0 = that is not known.
-func (pt *part) replacement(k int, holder ids.TaskID) (entry validate.Outcome, until int64) {
-	entry = validate.Replacement(holder, pt.accepted.Records[k])
-	entry.Event.Update.SinceMs = copiesSince(pt.at, pt.call.now())
-	if !pt.repeats() && !pt.open[k].sent {
-		until = pt.at.Add(firstTryFor - aheadMax - clocksApart).UnixMilli()
+// replacement is what changes a task with the key of open task k into that one. The first one that a first try sends to the task is alone.
+func (pt *part) replacement(k int, holder ids.TaskID) validate.Outcome {
+	entry, open := validate.Replacement(holder, pt.accepted.Records[k]), &pt.open[k]
+	u := entry.Event.Update
+	u.SinceMs = copiesSince(pt.at, pt.call.now())
+	if !pt.repeats() && !slices.Contains(open.sent, holder) {
+		u.SoleUntilMs = pt.at.Add(firstTryFor - aheadMax - clocksApart).UnixMilli()
 	}
-	pt.open[k].sent = true
-	return entry, until
+	open.sent = append(open.sent, holder)
+	return entry
 }
 
 // stamp dates the updates that are sent now.
@@ -62,8 +74,8 @@ func (o *outcomes) stamp(batch []*share) {
 			case u == nil:
 			case u.SinceMs == 0: // only we know its name
 				u.SinceMs, u.SoleUntilMs = now.Add(-clocksApart).UnixMilli(), alone
-			case s.request.soleUntil > 0:
-				u.SoleUntilMs = min(s.request.soleUntil, alone)
+			default:
+				u.SoleUntilMs = min(u.SoleUntilMs, alone)
 			}
 		}
 	}
@@ -83,6 +95,6 @@ func (g *Gateway) untold(s *submission) {
 	g.metrics.unknown.Add(1)
 	s.refuse(&fault.Error{
 		Code: fault.Unknown, Detail: map[string]string{fault.DetailFinal: "true"},
-		Message: "a task was replaced many times, and what became of this request is not known any more: a repeat will not tell; look at the task, and submit it again as a new request",
+		Message: "another submit has replaced a task since, and the outcome of this one is unknown: do not repeat it; look at the task, and submit it again as a new request",
 	})
 }

@@ -18,20 +18,25 @@ func TestAnUpdateSaysSinceWhenCopiesMayBeInTheLog(t *testing.T) {
 	alone := DefaultConfig().VerdictTimeout - apart
 	for name, c := range map[string]struct {
 		age   time.Duration // of the request id; negative = it is ahead, 0 = it has none
+		tries int32
 		since time.Duration // before it was sent; negative = at any time
 		sole  time.Duration // after it was sent; 0 = it does not say
 	}{
-		"new":                    {0, apart, alone},
-		"an id":                  {time.Second, time.Second + ahead + apart, 0},
-		"an id, a bit ahead":     {-ahead, apart, 0},
-		"an id of unknown times": {-ahead - time.Millisecond, -1, 0},
+		"new":                    {0, 0, apart, alone},
+		"an id":                  {time.Second, 0, time.Second + ahead + apart, 0},
+		"a first try":            {time.Second, 1, time.Second + ahead + apart, alone},
+		"an old first try":       {3400 * time.Millisecond, 1, 3400*time.Millisecond + ahead + apart, 100 * time.Millisecond},
+		"a second try":           {5 * time.Second, 2, 5*time.Second + ahead + apart, 0},
+		"an id, a bit ahead":     {-ahead, 1, apart, alone},
+		"an id of unknown times": {-ahead - time.Millisecond, 1, -1, 0},
+		"a repeat of one":        {-ahead - time.Millisecond, 2, -1, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t).running(t)
 			answer, got := r.answers(t)
 			req := &yardv1.UpdateRequest{Tasks: []*yardv1.TaskUpdate{{TaskId: completion(1, 1).TaskId, Priority: 1}}}
 			if c.age != 0 {
-				req.RequestId = ids.NewRequestID(time.Now().Add(-c.age)).String()
+				req.RequestId, req.Tries = ids.NewRequestID(time.Now().Add(-c.age)).String(), c.tries
 			}
 			began := time.Now()
 			r.Update(r.call(), req, answer)
@@ -58,6 +63,21 @@ func TestAnUpdateSaysSinceWhenCopiesMayBeInTheLog(t *testing.T) {
 			verdicts(t, <-got)
 		})
 	}
+}
+
+// TestAnEarlyRepeatOfAnUpdateWaits: the first try may be alone in the log still.
+func TestAnEarlyRepeatOfAnUpdateWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t).running(t)
+		answer, got := r.answers(t)
+		r.Update(r.call(), &yardv1.UpdateRequest{
+			Tasks: []*yardv1.TaskUpdate{{TaskId: completion(1, 1).TaskId, Priority: 1}}, RequestId: ids.NewRequestID(time.Now()).String(), Tries: 2,
+		}, answer)
+		synctest.Wait()
+		if e := fault.From((<-got).err); e.Code != fault.Unavailable || e.RetryAfter < firstTryFor-time.Second || e.RetryAfter > firstTryFor || len(r.bus.sentEvents()) > 0 {
+			t.Errorf("%v, after %v", e, e.RetryAfter)
+		}
+	})
 }
 
 // TestAReplacementSaysSinceWhenCopiesMayBeInTheLog: the first one of a first try is alone; what is asked for again is not, nor what a repeat asks for.
@@ -87,8 +107,8 @@ func TestAReplacementSaysSinceWhenCopiesMayBeInTheLog(t *testing.T) {
 	})
 }
 
-// TestAReplacementThatIsForgottenIsNotKnown: the client hears so at once, and that a repeat will not tell; the other tasks of the request are stored.
-func TestAReplacementThatIsForgottenIsNotKnown(t *testing.T) {
+// TestAReplacementThatMayBeACopyIsNotKnown: the client hears so at once, and that a repeat will not tell; the other tasks of the request are stored.
+func TestAReplacementThatMayBeACopyIsNotKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newKnowingRig(t)
 		_, first := outcomesOf(t, <-r.submit(t, withID(keyed("one"), true)))

@@ -122,7 +122,9 @@ func (g *Gateway) commandKey(c Call, requestID string, answer Answer, check func
 			}
 		}
 		entries := []validate.Outcome{k.Outcome()}
-		mayRepeat(c, requestID, entries)
+		if err := date(c, requestID, 0, entries); err != nil {
+			return nil, err
+		}
 		verdicts, err := g.decided(c, entries)
 		if err != nil {
 			return nil, err

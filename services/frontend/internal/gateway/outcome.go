@@ -49,7 +49,9 @@ func (g *Gateway) Cancel(c Call, req *yardv1.CancelRequest, answer Answer) {
 func (g *Gateway) Update(c Call, req *yardv1.UpdateRequest, answer Answer) {
 	g.outcome(c, false, answer, func() ([]validate.Outcome, error) {
 		entries, err := validate.Update(req, c.Domain, c.Now, c.form())
-		mayRepeat(c, req.RequestId, entries)
+		if err == nil {
+			err = date(c, req.RequestId, req.Tries, entries)
+		}
 		return entries, err
 	})
 }
@@ -114,8 +116,6 @@ type outcomeRequest struct {
 	traced bool
 	// hints are the entries of which workers are to hear at once, if their tasks run; nil = none.
 	hints []bool
-	// soleUntil is until when no other frontend sends these updates, by the time of the log, Unix ms; 0 = that is not known.
-	soleUntil int64
 
 	mu       sync.Mutex
 	verdicts []*yardv1.Verdict // by entry

@@ -12,12 +12,12 @@ import (
 )
 
 // replace changes the task that has the key of open task k into that one, and tells whether task k is decided: history decides, in the order of the log. A try
-// of the request that did it before is known by its name, also where the task has run and ended since. What history has forgotten is decided too, without an outcome.
+// of the request that did it before is known by its name, also where the task has run and ended since. What history does not tell is decided too, without an outcome.
 func (g *Gateway) replace(ctx context.Context, pt *part, k int, holder ids.TaskID) (bool, error) {
 	answered := make(chan *yardv1.Verdict, 1)
-	entry, until := pt.replacement(k, holder)
+	entry := pt.replacement(k, holder)
 	r := &outcomeRequest{
-		g: g, call: pt.call, soleUntil: until, verdicts: []*yardv1.Verdict{{TaskId: holder.String()}}, left: 1,
+		g: g, call: pt.call, verdicts: []*yardv1.Verdict{{TaskId: holder.String()}}, left: 1,
 		answer: func(m codec.Message, _ error) { answered <- m.(*yardv1.OutcomeResponse).Verdicts[0] },
 	}
 	shares, foreign := r.split([]validate.Outcome{entry})

@@ -51,9 +51,9 @@ type openTask struct {
 	where int
 	// over is the last message about its key that it was checked by.
 	over uint64
-	// asked is the task that it was to replace where history has not said whether it did; zero: none. sent: a replacement was sent.
+	// asked is the task that it was to replace where history has not said whether it did; zero: none. sent are those that a replacement was sent to.
 	asked ids.TaskID
-	sent  bool
+	sent  []ids.TaskID
 }
 
 // partTasksMax bounds the tasks with unique keys of one part, and of one atomic batch: each is a message more.

@@ -19,6 +19,12 @@ func Update(req *yardv1.UpdateRequest, domain string, now time.Time, form Form) 
 	if n := len(req.Tasks); n == 0 || n > UpdatesMax {
 		return nil, invalid("/tasks", "holds %d entries, 1 to %d are allowed", n, UpdatesMax)
 	}
+	switch {
+	case req.Tries < 0:
+		return nil, invalid("/tries", "is negative")
+	case req.RequestId == "" && req.Tries != 0:
+		return nil, invalid("/tries", "counts the tries of a request_id, and there is none")
+	}
 	id := ids.RequestID{}
 	if req.RequestId == "" { // history must know the event again that a frontend sends twice
 		if _, err := rand.Read(id[:]); err != nil {

@@ -51,44 +51,9 @@ func storedUpdates(x *taskstate.Extra) *logv1.Updates {
 		return nil
 	}
 	u := x.Updates
-	stored := &logv1.Updates{Applied: u.Applied, Seq: u.Seq, Passed: u.Passed, PassedNow: u.PassedNow}
-	stored.Requests, stored.RequestsAtMs, stored.RequestsForgottenAtMs = storedRequests(u.Requests)
-	stored.Refused, stored.RefusedAtMs, stored.RefusedForgottenAtMs = storedRequests(u.Refused)
-	return stored
-}
-
-// storedRequests are the requests of updates as records carry them.
-func storedRequests(r taskstate.Requests) (names []uint64, at []int64, forgottenAt int64) {
-	if len(r.Last) == 0 {
-		return nil, nil, r.ForgottenAt
+	return &logv1.Updates{
+		Applied: u.Applied, Seq: u.Seq, Request: u.Request, Refused: u.Refused, AtMs: u.At, Passed: u.Passed, PassedNow: u.PassedNow,
 	}
-	names, at = make([]uint64, len(r.Last)), make([]int64, len(r.Last))
-	for i, one := range r.Last {
-		names[i], at[i] = one.Name, one.At
-	}
-	return names, at, r.ForgottenAt
-}
-
-// requestsOfOlder is how many requests of updates an owner of a log version before 11 keeps, without their times.
-const requestsOfOlder = 4
-
-// requests reads the requests of updates. Of those that an older owner has forgotten it has not noted the time.
-func requests(names []uint64, at []int64, forgottenAt int64) taskstate.Requests {
-	r := taskstate.Requests{ForgottenAt: forgottenAt}
-	if len(names) == 0 {
-		return r
-	}
-	r.Last = make([]taskstate.Request, len(names))
-	for i, name := range names {
-		r.Last[i].Name = name
-		if len(at) == len(names) {
-			r.Last[i].At = at[i]
-		}
-	}
-	if len(at) != len(names) && len(names) >= requestsOfOlder {
-		r.ForgottenAt = taskstate.ForgottenAnyTime
-	}
-	return r
 }
 
 // update reads what an event changes of its task; nil = nothing. It owns its bytes.
@@ -190,9 +155,9 @@ func (d *Decoder) extra(r *logv1.Record) *taskstate.Extra {
 	}
 	x.Headers = d.headers(r.Headers)
 	if u := r.Updates; u != nil {
-		x.Updates = &taskstate.Updates{Applied: u.Applied, Seq: u.Seq, Passed: u.Passed, PassedNow: u.PassedNow}
-		x.Updates.Requests = requests(u.Requests, u.RequestsAtMs, u.RequestsForgottenAtMs)
-		x.Updates.Refused = requests(u.Refused, u.RefusedAtMs, u.RefusedForgottenAtMs)
+		x.Updates = &taskstate.Updates{
+			Applied: u.Applied, Seq: u.Seq, Request: u.Request, Refused: u.Refused, At: u.AtMs, Passed: u.Passed, PassedNow: u.PassedNow,
+		}
 	}
 	if was := r.Redriven; was != nil {
 		x.Redriven = &taskstate.Redriven{Count: was.Count, Seq: was.Seq, Index: was.Index}

@@ -179,7 +179,7 @@ func TestARedriveOfATaskThatIsTakenOut(t *testing.T) {
 	for _, a := range fx.Answers {
 		verdicts[a.RequestID] = a.Verdicts[0].Code
 	}
-	if len(verdicts) != 3 || verdicts[41] != "" || verdicts[42] != fault.FailedPrecondition || verdicts[33] != fault.FailedPrecondition {
+	if len(verdicts) != 3 || verdicts[41] != "" || verdicts[42] != fault.FailedPrecondition || verdicts[33] != fault.Unknown {
 		t.Errorf("verdicts %v", verdicts)
 	}
 	if len(fx.Park) != 1 || fx.Park[0].Priority != 1 || fx.Park[0].Revision() != 2 || len(b.r.early.byID) != 0 {
@@ -235,7 +235,7 @@ func TestWhatIsLookedForAfterAStayThatIsNotRead(t *testing.T) {
 func TestAStayThatLagsIsReadForAnUpdate(t *testing.T) {
 	b := lagging(t)
 	b.seq = 9
-	b.step(&Events{Seq: 10, At: b.now.MS, Events: []taskstate.Event{{Kind: taskstate.Changed, ID: id(20), Domain: "flood", Update: &taskstate.Update{Priority: 1}}}})
+	b.step(&Events{Seq: 10, At: b.now.MS, Events: []taskstate.Event{{Kind: taskstate.Changed, ID: id(20), Domain: "flood", Update: &taskstate.Update{Priority: 1, Since: isNew}}}})
 	away := waiting(20, 0)
 	away.Domain, away.Position = "flood", ids.NewPosition(3, lagLane)
 	b.step(&Found{Search: Search{ID: id(20), Domain: "flood", Cancel: true, Update: true}, Waiting: away})

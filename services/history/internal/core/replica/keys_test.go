@@ -12,7 +12,7 @@ func (b *bench) ofKey(kind taskstate.Kind, n int, request uint64) *Effects {
 	b.Helper()
 	b.seq++
 	return b.step(&Events{Seq: b.seq, At: b.now.MS, ReplyTo: "operator", Events: []taskstate.Event{{
-		Kind: kind, ID: id(n), Domain: "shop", OrderKey: "a", Message: "by ann", Update: &taskstate.Update{Request: request},
+		Kind: kind, ID: id(n), Domain: "shop", OrderKey: "a", Message: "by ann", Update: &taskstate.Update{Request: request, Since: isNew},
 	}}})
 }
 

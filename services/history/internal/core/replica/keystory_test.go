@@ -60,7 +60,7 @@ func (s *story) changeOfKey() (ev taskstate.Event, ok bool) {
 	return ev, true
 }
 
-// since dates an update, which a frontend of log version 10 does not.
+// since dates an update, unless it may have copies at any time.
 func (s *story) since(u *taskstate.Update) {
 	dice := s.aside()
 	if dice.IntN(5) == 0 {
@@ -72,14 +72,14 @@ func (s *story) since(u *taskstate.Update) {
 	}
 }
 
-// crowd has others change the task of an update, so many that it forgets what it was changed by before, some times.
+// crowd has others change the task of an update, some times.
 func (s *story) crowd(ev *taskstate.Event) {
 	dice := s.aside()
 	if ev.Kind != taskstate.Changed || dice.IntN(4) > 0 {
 		return
 	}
 	refused := uint64(dice.IntN(2))
-	for range 60 + dice.IntN(20) {
+	for range 1 + dice.IntN(8) {
 		s.requests++
 		m := s.append(&message{events: true, asked: true, carried: make(map[int]carriedRecord)})
 		s.add(m, taskstate.Event{
@@ -163,5 +163,5 @@ func updatesOf(t *taskstate.Task) string {
 		return ""
 	}
 	u := t.Extra.Updates
-	return fmt.Sprintf(" updated=%d by %v, refused %v, last at %d; passed %d, now %d", u.Applied, u.Requests, u.Refused, u.Seq, u.Passed, u.PassedNow)
+	return fmt.Sprintf(" updated=%d, last by %d at %d of %d, refused %v; passed %d, now %d", u.Applied, u.Request, u.Seq, u.At, u.Refused, u.Passed, u.PassedNow)
 }

@@ -265,7 +265,7 @@ func TestACommandFromBeforeARedrive(t *testing.T) {
 	change := func(domain string) *Effects {
 		b.seq++
 		return b.step(&Events{Seq: b.seq, At: b.now.MS, ReplyTo: domain, Events: []taskstate.Event{{
-			Kind: taskstate.Changed, ID: id(1), Domain: domain, Update: &taskstate.Update{Request: b.seq, Priority: 1},
+			Kind: taskstate.Changed, ID: id(1), Domain: domain, Update: &taskstate.Update{Request: b.seq, Priority: 1, Since: isNew},
 		}}})
 	}
 	fx := change("shop")

@@ -32,7 +32,7 @@ func (r *Replica) behindRedrive(h *held, e *Entry) bool {
 func (r *Replica) tooEarly(h *held, e *Entry) taskstate.Verdict {
 	if redriven := e.Redriven(); sameDomain(h.ev, e) && redriven.Before(h.seq, h.i) {
 		h.ev.Seq, h.ev.At = h.seq, h.at
-		if v, known := e.ChangedBy(h.ev); known {
+		if v, known := e.Again(h.ev); known {
 			return v
 		}
 		return taskstate.Verdict{Code: fault.FailedPrecondition, Message: "the task was a dead letter, and has been redriven since"}

@@ -94,7 +94,7 @@ func TestARedriveThatWaitsIsLookedForWithItsLetter(t *testing.T) {
 	b.step(redrove(41))
 	b.foundLetter(b.step(Recovered{}), 50)
 	fx := b.step(&Events{Seq: 42, At: scenarioStart, Bytes: 10, ReplyTo: "asker", RequestID: 42, Events: []taskstate.Event{{
-		Kind: taskstate.Changed, ID: id(1), Domain: "shop", Update: &taskstate.Update{Request: 10, Priority: 1},
+		Kind: taskstate.Changed, ID: id(1), Domain: "shop", Update: &taskstate.Update{Request: 10, Priority: 1, Since: isNew},
 	}}})
 	b.foundLetter(fx, 50)
 	b.step(&Submits{Lane: 3, Seq: 50, At: scenarioStart, Bytes: 10})

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"math"
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
@@ -8,10 +9,14 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
+// isNew says of an update that the log has no earlier copy of it.
+const isNew = math.MaxInt64
+
 // change reads an update of a task.
 func (b *bench) change(n int, u taskstate.Update) *Effects {
 	b.Helper()
 	b.seq++
+	u.Since = isNew
 	return b.step(&Events{Seq: b.seq, At: b.now.MS, Bytes: 10, ReplyTo: "asker", RequestID: b.seq, Events: []taskstate.Event{
 		{Kind: taskstate.Changed, ID: id(n), Domain: "shop", Update: &u},
 	}})

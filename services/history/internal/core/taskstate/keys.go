@@ -16,13 +16,13 @@ func skip(t *Task, e *Event, now int64) (Verdict, Effects) {
 		if !e.CancelRunning {
 			return t.asItIs("the task is running: cancel_running asks its worker to stop"), Effects{}
 		}
-		t.applied(e)
+		t.applied()
 		c, fx := cancelRunning(t, e, now)
 		v.CancelRequested = c.CancelRequested
 		return v, fx
 	}
 	var fx Effects
-	t.applied(e)
+	t.applied()
 	if t.ErrMessage == "" {
 		t.ErrMessage, t.ErrType = e.Message, skippedType
 	}
@@ -40,7 +40,7 @@ func unblock(t *Task, e *Event, now int64) (Verdict, Effects) {
 	if !t.Order().Blocked {
 		return t.asItIs("the task does not block its order key: it is " + t.State.String()), Effects{}
 	}
-	t.applied(e)
+	t.applied()
 	if e.Update.Policy != nil {
 		t.changePolicy(e.Update.Policy)
 	}

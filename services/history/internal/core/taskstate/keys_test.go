@@ -110,11 +110,11 @@ func TestWhoHearsThatACancelWasAsked(t *testing.T) {
 	if v := skip(task, 72, 12); !v.CancelRequested {
 		t.Errorf("a repeat: %+v", v)
 	}
-	if v, _ := ofKey(task, Event{Kind: Unblocked, OrderKey: "a"}, 70, 13, t0+10); v != (Verdict{Revision: 2}) {
-		t.Errorf("a repeat of the unblock before: %+v", v)
+	if v, _ := ofKey(task, Event{Kind: Unblocked, OrderKey: "a"}, 70, 9, t0+10); !mayBeCopy(v) || v.CancelRequested {
+		t.Errorf("the unblock before, once more: %+v", v)
 	}
-	if v := skip(task, 71, 14); v.Code != fault.FailedPrecondition || v.CancelRequested {
-		t.Errorf("a repeat of one that was refused: %+v", v)
+	if v := skip(task, 71, 10); !mayBeCopy(v) || v.CancelRequested {
+		t.Errorf("one that was refused, once more: %+v", v)
 	}
 	task.Lost = LostMax - 1
 	if Apply(task, &Event{Kind: Expired, ID: task.ID, Fence: task.Token(), SilentLease: task.WakeAt()}, t0+12); !task.HeldUp() {

@@ -27,6 +27,9 @@ func (d *Redrive) Bytes() int {
 	return d.Policy.Rules.Footprint()
 }
 
+// redrivesKept is how many redrives are recognised when they come again.
+const redrivesKept = 4
+
 // Redriven is what a task remembers of its redrives. It is not changed any more: copies of a task share it.
 type Redriven struct {
 	Count uint32
@@ -34,7 +37,7 @@ type Redriven struct {
 	Seq   uint64
 	Index uint32
 	// Requests are those of the last ones, the latest first; 0 = none.
-	Requests [requestsKept]uint64
+	Requests [redrivesKept]uint64
 }
 
 // Redriven is what t remembers of its redrives; the zero one = there was none.

@@ -72,11 +72,11 @@ func TestARedriveWithRulesWeighsWhatTheyTake(t *testing.T) {
 
 func TestARedriveIsKnownAgain(t *testing.T) {
 	task := deadTask()
-	for request := uint64(1); request <= requestsKept+1; request++ {
+	for request := uint64(1); request <= redrivesKept+1; request++ {
 		task.State = Dead
 		Bring(task, redriveOf(request), 1)
 	}
-	for request, want := range map[uint64]fault.Code{1: fault.FailedPrecondition, 2: "", requestsKept + 1: "", 99: fault.FailedPrecondition, 0: fault.FailedPrecondition} {
+	for request, want := range map[uint64]fault.Code{1: fault.FailedPrecondition, 2: "", redrivesKept + 1: "", 99: fault.FailedPrecondition, 0: fault.FailedPrecondition} {
 		if v := RefuseRedrive(task, redriveOf(request)); v.Code != want {
 			t.Errorf("request %d: %q, want %q", request, v.Code, want)
 		}

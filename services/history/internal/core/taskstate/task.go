@@ -253,7 +253,7 @@ func (t *Task) SetSteps(steps []Step, dropped uint32) {
 
 // Footprint is about how much memory t takes, in bytes.
 func (t *Task) Footprint() int {
-	const fixed, step, header, order, updates, request = 640, 88, 32, 160, 96, 16
+	const fixed, step, header, order, updates = 640, 88, 32, 160, 64
 	n := 0
 	if t.Policy != nil {
 		n = t.Policy.Rules.Footprint() // as if it were its alone, since it may be
@@ -265,7 +265,7 @@ func (t *Task) Footprint() int {
 		n += order + len(o.Key) // with its place in the line of its key
 	}
 	if t.Extra != nil && t.Extra.Updates != nil {
-		n += updates + request*(cap(t.Extra.Updates.Requests.Last)+cap(t.Extra.Updates.Refused.Last))
+		n += updates
 	}
 	n += len(t.BatchID())
 	return n + fixed + cap(t.Steps)*step + int(t.stepsBytes) + len(t.Payload.Data) + len(t.Result.Data) +

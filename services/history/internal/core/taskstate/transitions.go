@@ -92,7 +92,7 @@ func (t *Task) repeated(e *Event) (Verdict, bool) {
 		}
 	case Changed, Skipped, Unblocked:
 		if t.State.Finished() {
-			return t.ChangedBy(e)
+			return t.Again(e)
 		}
 	case Redrove:
 		if t.RedrivenBy(e) {

@@ -30,7 +30,7 @@ type Update struct {
 	Request uint64
 	// Since is a time before which the log has no copy of its event, Unix ms; 0 = not known.
 	Since int64
-	// SoleUntil is a time up to which the log has this event and no other copy, Unix ms; 0 = there may be others at any time since Since.
+	// SoleUntil is a time up to which the log has this event and no other copy, Unix ms; 0 = it may have others from Since on.
 	SoleUntil int64
 	// Whole is all else of a submit that replaces the task; nil = what is 0 or empty stays as it is.
 	Whole *Whole
@@ -50,38 +50,51 @@ type Whole struct {
 type Updates struct {
 	// Applied counts those that were applied.
 	Applied uint64
-	// Seq is the place in the log of the last one that was decided. What lies before it is not decided again: a takeover
-	// may meet it while the task is in a later state.
+	// Seq is the place in the log of the last one that was decided, applied or not. What lies before it is not decided again:
+	// a takeover may meet it while the task is in a later state.
 	Seq uint64
-	// Requests are those of the last ones that were applied.
-	Requests Requests
-	// Refused are those of the last ones that were refused. A copy of one, which the log has later, is refused too, however
-	// the task is then: its client has heard so.
-	Refused Requests
+	// Request names that one, 0 = it has no name, and Refused tells whether it was refused: a repeat gets the same verdict.
+	Request uint64
+	Refused bool
+	// At is when the log took it, Unix ms, or one that was decided before it, if the log's clock was set back.
+	At int64
 	// Passed counts the numbers of grants that were passed over, so that a trigger with them is out of date; PassedNow
 	// those since the last attempt began.
 	Passed, PassedNow uint32
 }
 
-// made is the revision that an event made, which comes again.
-func (u *Updates) made(e *Event) (revision uint64, again bool) {
-	i := u.Requests.index(e.Update)
-	return u.Applied + 1 - uint64(max(i, 0)), i >= 0
-}
-
-// past tells whether an event lies where all is decided.
-func (u *Updates) past(e *Event) bool { return e.Seq > 0 && e.Seq <= u.Seq }
-
-// ChangedBy tells whether t was changed by the request of an event, which comes again, or may have been.
-func (t *Task) ChangedBy(e *Event) (Verdict, bool) {
+// Again is the verdict on an update that t does not decide any more: it is the last one that was decided, which comes again, or it may have been decided
+// before that.
+func (t *Task) Again(e *Event) (Verdict, bool) {
 	if !e.Kind.Changes() {
 		return Verdict{}, false
 	}
 	u := t.updates()
-	if made, again := u.made(e); again {
-		return Verdict{Revision: made}, true
+	first := e.At < e.Update.SoleUntil || u.At < e.Update.Since // the log has no other copy of it, or none was there when the last update was decided
+	switch {
+	case e.Update.Request != 0 && e.Update.Request == u.Request:
+		if !u.Refused {
+			return Verdict{Revision: t.Revision()}, true
+		}
+		if v, stale := t.stale(e); stale {
+			return v, true
+		}
+		return t.asItIs("the same request has been refused before"), true
+	case e.Seq > 0 && e.Seq <= u.Seq, u.At > 0 && !first:
+		return Verdict{
+			Code: fault.Unknown, Final: true, Revision: t.Revision(),
+			Message: "it may have been made before: another update of the task was decided since; look at the task, and ask again with a new request",
+		}, true
 	}
-	return untold(t.Revision()), u.Requests.mayHave(e, !u.past(e))
+	return Verdict{}, false
+}
+
+// stale refuses an event that is for another revision.
+func (t *Task) stale(e *Event) (Verdict, bool) {
+	if e.Update.IfRevision == 0 || e.Update.IfRevision == t.Revision() {
+		return Verdict{}, false
+	}
+	return Verdict{Code: fault.Stale, Message: "the task has revision " + strconv.FormatUint(t.Revision(), 10), Revision: t.Revision()}, true
 }
 
 // updates are those of t, to read.
@@ -134,42 +147,20 @@ func (t *Task) pass() {
 	t.setUpdates(u)
 }
 
-// refuse notes that what an event asks for is refused.
-func (t *Task) refuse(e *Event) {
-	u := t.updates()
-	if e.Update.Request == 0 || u.Refused.index(e.Update) >= 0 {
-		return
-	}
-	u.Refused = u.Refused.with(e.Update.Request, e.At)
-	t.setUpdates(u)
-}
-
-// decided tells what was decided about an update: it comes again, or may, or is not for this revision. It notes that the update is
-// decided now.
+// decided is the verdict on an update that comes again, or may, or that t does not take. Else it notes that the update is decided now: refused, unless it
+// is applied.
 func (t *Task) decided(e *Event) (v Verdict, over bool) {
-	u := t.updates()
-	made, before := u.made(e)
-	again := u.Refused.index(e.Update) >= 0
-	if u.past(e) && !again && !before { // by another owner, and what became of it is not kept
-		return Verdict{Code: fault.Unknown, Message: "another owner has decided it: repeat the entry"}, true
+	if v, again := t.Again(e); again {
+		return v, true
 	}
-	u.Seq = max(u.Seq, e.Seq)
+	u := t.updates()
+	u.Seq, u.At, u.Request, u.Refused = max(u.Seq, e.Seq), max(u.At, e.At), e.Update.Request, true
 	t.setUpdates(u)
-	switch {
-	case before:
-		return Verdict{Revision: made}, true
-	case !again && u.Requests.mayHave(e, true):
-		return untold(t.Revision()), true
-	case e.Update.IfRevision != 0 && e.Update.IfRevision != t.Revision():
-		t.refuse(e)
-		return Verdict{Code: fault.Stale, Message: "the task has revision " + strconv.FormatUint(t.Revision(), 10), Revision: t.Revision()}, true
-	case again:
-		return Verdict{Code: fault.FailedPrecondition, Message: "the same request has been refused before", Revision: t.Revision()}, true
-	case !t.replaceable(e.Update.Whole):
-		t.refuse(e)
-		return Verdict{Code: fault.FailedPrecondition, Message: "an attempt of the task has begun, or it is of another type or tasklist", Revision: t.Revision()}, true
-	case u.Refused.mayHave(e, true):
-		return untold(t.Revision()), true
+	if v, stale := t.stale(e); stale {
+		return v, true
+	}
+	if !t.replaceable(e.Update.Whole) {
+		return t.asItIs("an attempt of the task has begun, or it is of another type or tasklist"), true
 	}
 	return Verdict{Revision: t.Revision() + 1}, false
 }
@@ -236,11 +227,7 @@ func changeRunning(t *Task, e *Event, now int64) (Verdict, Effects) {
 	u := e.Update
 	if u.Whole != nil || u.Priority != 0 || u.DueAt != 0 || u.Now || u.StartWithinMS != 0 || u.Group != "" || u.Headers != nil || u.HasPayload ||
 		u.Policy != nil && u.Policy.HeartbeatTimeoutMS != 0 {
-		t.refuse(e)
-		return Verdict{
-			Code: fault.FailedPrecondition, Revision: t.Revision(),
-			Message: "the task is running: of it only start_to_close_ms, finish_within_ms and retry may change",
-		}, Effects{}
+		return t.asItIs("the task is running: of it only start_to_close_ms, finish_within_ms and retry may change"), Effects{}
 	}
 	a := &t.Attempt
 	cut := a.DeadlineAt == t.Expiry().FinishBy
@@ -326,7 +313,7 @@ func (t *Task) replace(e *Event, now int64) {
 
 // changed notes that an update was applied.
 func (t *Task) changed(e *Event, now int64, what string) {
-	t.applied(e)
+	t.applied()
 	s := Step{Kind: StepUpdated, At: now, Message: what}
 	if t.DueAt > now {
 		s.DueAt = t.DueAt
@@ -334,14 +321,11 @@ func (t *Task) changed(e *Event, now int64, what string) {
 	t.step(s)
 }
 
-// applied counts an event, and remembers its request.
-func (t *Task) applied(e *Event) {
-	after := t.updates()
-	after.Applied++
-	if e.Update.Request != 0 {
-		after.Requests = after.Requests.with(e.Update.Request, e.At)
-	}
-	t.setUpdates(after)
+// applied notes that the update that is decided now is applied.
+func (t *Task) applied() {
+	u := t.updates()
+	u.Applied, u.Refused = u.Applied+1, false
+	t.setUpdates(u)
 }
 
 // changePolicy gives t a policy of its own with the fields that are set, and names them.

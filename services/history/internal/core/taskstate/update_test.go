@@ -46,9 +46,8 @@ func TestAnUpdateOfTheTime(t *testing.T) {
 	}
 }
 
-// TestAnUpdateByRevisionAndRequest: another revision changes nothing, and the verdict has it; one of the last four requests, of an event of log version 10, changes nothing, and is good with the revision
-// that it made.
-func TestAnUpdateByRevisionAndRequest(t *testing.T) {
+// TestAnUpdateByRevision: another revision changes nothing, and the verdict has it.
+func TestAnUpdateByRevision(t *testing.T) {
 	task := fresh()
 	if v, _ := changeAt(task, &Update{IfRevision: 2, Priority: 1}, 5, t0); v.Code != fault.Stale || v.Revision != 1 || task.Priority == 1 || task.Decided() != 5 {
 		t.Errorf("%+v, decided up to %d", v, task.Decided())
@@ -58,66 +57,27 @@ func TestAnUpdateByRevisionAndRequest(t *testing.T) {
 			t.Errorf("update %d: %+v", n, v)
 		}
 	}
-	for n, again := range map[uint64]bool{101: false, 102: true, 105: true} {
-		at := *task
-		v, _ := changeAt(&at, &Update{IfRevision: 3, Priority: 5, Request: n}, 20, t0)
-		if (v == Verdict{Revision: n - 98}) != again || at.Revision() != 7 {
-			t.Errorf("request %d: %+v, revision %d", n, v, at.Revision())
-		}
-	}
-	// An owner that meets it in a later state does not decide it again, nor knows what was decided, but for a request that it remembers.
-	at := *task
-	if v, _ := changeAt(&at, &Update{Priority: 5, Request: 7}, 15, t0); v.Code != fault.Unknown || at.Revision() != 7 {
-		t.Errorf("%+v", v)
-	}
-	if v, _ := changeAt(&at, &Update{Priority: 5, Request: 105}, 15, t0); v != (Verdict{Revision: 7}) {
-		t.Errorf("%+v", v)
-	}
-	if at.Decided() != 15 {
-		t.Errorf("decided up to %d", at.Decided())
-	}
-	if changeAt(&at, &Update{Request: 105}, 12, t0); at.Decided() != 15 { // a copy that lies before: what lies behind it is decided all the same
-		t.Errorf("after an earlier copy it is decided up to %d", at.Decided())
-	}
-	Apply(&at, &Event{Kind: Cancel, ID: at.ID}, t0)
-	if v, _ := changeAt(&at, &Update{Request: 105}, 30, t0); v != (Verdict{Revision: 7}) {
-		t.Errorf("repeated at the end: %+v", v)
-	}
-	if v, _ := changeAt(&at, &Update{Request: 9}, 31, t0); v.Code != fault.FailedPrecondition {
-		t.Errorf("at the end: %+v", v)
-	}
 }
 
-// TestACopyOfAnUpdateThatWasRefusedIsRefused: whatever the task is by then. Of a request that is not one of the last four nothing is known.
-func TestACopyOfAnUpdateThatWasRefusedIsRefused(t *testing.T) {
-	task := fresh()
-	grab(task, t0)
-	for n := range uint64(5) {
-		if v, _ := changeAt(task, &Update{HasPayload: true, Request: 100 + n}, 5+n, t0); v.Code != fault.FailedPrecondition {
-			t.Errorf("while it runs: %+v", v)
+// TestAnOwnerMeetsAnUpdateInALaterState of the task: it does not decide it again, nor knows what was decided, but for the last one.
+func TestAnOwnerMeetsAnUpdateInALaterState(t *testing.T) {
+	for name, end := range map[string]bool{"it waits": false, "it has ended": true} {
+		task := fresh()
+		for n := range uint64(3) {
+			changeAt(task, &Update{Priority: int32(n) + 1, Request: 100 + n}, 10+n, t0)
 		}
-	}
-	if v, _ := changeAt(task, &Update{IfRevision: 2, Priority: 1, Request: 200}, 20, t0); v.Code != fault.Stale {
-		t.Errorf("for a revision to come: %+v", v)
-	}
-	failWith(task, "", 1)
-	for n, want := range map[uint64]fault.Code{100: "", 101: "", 102: fault.FailedPrecondition, 104: fault.FailedPrecondition} {
-		at := *task
-		if v, _ := changeAt(&at, &Update{HasPayload: true, Request: n}, 30, t0); v.Code != want || at.Revision() == 1 != (want != "") {
-			t.Errorf("a copy of request %d: %+v, revision %d", n, v, at.Revision())
+		if end {
+			Apply(task, &Event{Kind: Cancel, ID: task.ID}, t0)
 		}
-		if v, _ := changeAt(&at, &Update{HasPayload: true, Request: n}, 31, t0); v.Code != want { // once more
-			t.Errorf("a copy of request %d: %+v", n, v)
+		for n, last := range map[uint64]bool{0: false, 1: false, 2: true} {
+			v, _ := changeAt(task, &Update{Priority: int32(n) + 1, Request: 100 + n}, 10+n, t0)
+			if last != (v == (Verdict{Revision: 4})) || last == (v.Code == fault.Unknown && v.Final) || task.Revision() != 4 || task.Priority != 3 || task.Decided() != 12 {
+				t.Errorf("%s: update %d: %+v, revision %d, decided up to %d", name, n, v, task.Revision(), task.Decided())
+			}
 		}
-	}
-	if v, _ := changeAt(task, &Update{Group: "acme"}, 40, t0); v != (Verdict{Revision: 2}) {
-		t.Errorf("%+v", v)
-	}
-	if v, _ := changeAt(task, &Update{IfRevision: 2, Priority: 1, Request: 200}, 41, t0); v.Code != fault.FailedPrecondition || task.Revision() != 2 {
-		t.Errorf("a copy that would be for the revision now: %+v", v)
-	}
-	if v, _ := changeAt(task, &Update{HasPayload: true, Request: 104}, 39, t0); v.Code != fault.FailedPrecondition { // an owner that meets it in a later state
-		t.Errorf("a copy that lies before: %+v", v)
+		if v, _ := changeAt(task, &Update{Request: 9}, 31, t0); end != (v.Code == fault.FailedPrecondition) {
+			t.Errorf("%s: a new one: %+v", name, v)
+		}
 	}
 }
 
@@ -290,69 +250,6 @@ func TestASubmitReplacesWhatHasNotStarted(t *testing.T) {
 		if v, _ := changeAt(task, &Update{Priority: 1, Now: true, Policy: &policy, HasPayload: true, Request: 6, Whole: w}, 9, t0+1); v.Code != fault.FailedPrecondition || task.Revision() != 1 || task.Group() != "acme" {
 			t.Errorf("%s: %+v, revision %d", name, v, task.Revision())
 		}
-	}
-}
-
-// TestARepeatedUpdateHasTheRevisionThatItMade, not that of others since: who goes on from it must not change what it has not seen.
-func TestARepeatedUpdateHasTheRevisionThatItMade(t *testing.T) {
-	task := fresh()
-	for n := range uint64(requestsKept + 1) {
-		if v, _ := changeAt(task, &Update{Priority: 1, Request: 100 + n}, 10+n, t0+1000); v.Code != "" || v.Revision != 2+n {
-			t.Fatalf("update %d: %+v", n, v)
-		}
-	}
-	repeat := func(what string) {
-		t.Helper()
-		for n := uint64(1); n <= requestsKept; n++ {
-			if v, _ := changeAt(task, &Update{Priority: 1, Request: 100 + n}, 50+n, t0+1000); v.Code != "" || v.Revision != 2+n {
-				t.Errorf("%s, update %d once more: %+v", what, n, v)
-			}
-		}
-	}
-	repeat("while it waits")
-	Apply(task, &Event{Kind: Cancel, ID: task.ID, Domain: task.Domain}, t0)
-	repeat("when it has ended")
-}
-
-// TestRequestsWithoutANumberPushNoneOut of those that a task remembers, nor does a copy of one.
-func TestRequestsWithoutANumberPushNoneOut(t *testing.T) {
-	task := fresh()
-	seq := uint64(10)
-	update := func(u Update) Verdict {
-		seq++
-		v, _ := changeAt(task, &u, seq, t0+1000)
-		return v
-	}
-	update(Update{Priority: 1, Request: 100})
-	for range requestsKept {
-		update(Update{Priority: 2})
-	}
-	if v := update(Update{Priority: 1, Request: 100}); v.Code != "" || task.Priority != 2 {
-		t.Errorf("applied before: %+v", v)
-	}
-	update(Update{IfRevision: 90, Request: 200})
-	for range requestsKept {
-		update(Update{IfRevision: 90})
-		update(Update{IfRevision: 90, Request: 201})
-	}
-	if v := update(Update{Priority: 1, Request: 200}); v.Code != fault.FailedPrecondition || task.Priority != 2 {
-		t.Errorf("refused before: %+v", v)
-	}
-	for n := range uint64(requestsKept) {
-		update(Update{IfRevision: 90, Request: 210 + n})
-	}
-	update(Update{IfRevision: 90})
-	if v := update(Update{Priority: 1, Request: 210}); v.Code != fault.FailedPrecondition || task.Priority != 2 {
-		t.Errorf("the first of as many as it remembers: %+v", v)
-	}
-	// A replacement of a task that has begun is one of them, also for an owner that meets it in a later state.
-	grab(task, t0+2000)
-	replace := Update{Now: true, Policy: task.Policy, HasPayload: true, Request: 300, Whole: &Whole{Type: task.Type, Tasklist: task.Tasklist}}
-	update(replace)
-	at := seq
-	update(Update{Policy: &Policy{MaxAttempts: 7}})
-	if v, _ := changeAt(task, &replace, at, t0+3000); v.Code != fault.FailedPrecondition {
-		t.Errorf("a replacement that was refused before: %+v", v)
 	}
 }
 
