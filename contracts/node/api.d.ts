@@ -97,7 +97,7 @@ export interface CancelRequest {
 export interface UpdateRequest {
   /** 1..100 tasks. Required. Entries for one task are made one after the other; equal ones are one. */
   tasks: TaskUpdate[];
-  /** Identifies the request: a UUID of version 7 (RFC 9562), as in tasks.submit. A repeat gets the same verdict while the update is the last one that was decided of its task. If another one was decided since, a repeat changes nothing and gets UNKNOWN, with final. So does an update that cannot be told from a repeat. Without an id a repeat is another update. */
+  /** Identifies the request: a UUID of version 7 (RFC 9562), as in tasks.submit. A repeat gets the same verdict while the update is the last one that was decided of its task. If another one was decided since, a repeat changes nothing and gets UNKNOWN, with final. So does an update that cannot be distinguished from a repeat. Without an id a repeat is another update. */
   request_id?: string;
   /** How many times this request has been sent with its id, this time included: 1, then 2 and so on. A client that counts must count every repeat. It sends the second try no sooner than 5 s after the time in request_id; before that it gets UNAVAILABLE. Default 0: not counted; then an update gets UNKNOWN, with final, if another one of its task was decided since 4 s before the time in request_id. */
   tries?: number;

@@ -2839,7 +2839,7 @@ type UpdateRequest struct {
 	// 1..100 tasks. Required. Entries for one task are made one after the other; equal ones are one.
 	Tasks []*TaskUpdate `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
 	// Identifies the request: a UUID of version 7 (RFC 9562), as in tasks.submit. A repeat gets the same verdict while the update is the last one that was
-	// decided of its task. If another one was decided since, a repeat changes nothing and gets UNKNOWN, with final. So does an update that cannot be told
+	// decided of its task. If another one was decided since, a repeat changes nothing and gets UNKNOWN, with final. So does an update that cannot be distinguished
 	// from a repeat. Without an id a repeat is another update.
 	RequestId string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// How many times this request has been sent with its id, this time included: 1, then 2 and so on. A client that counts must count every repeat. It
