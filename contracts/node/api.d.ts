@@ -486,6 +486,8 @@ export interface UnblockKeyRequest {
   by?: string;
   /** Identifies the request: a UUID of version 7 (RFC 9562). A repeat with the same id and task_id gets the same verdict while it is the last command or update that was decided of its task; else it changes nothing and gets UNKNOWN. */
   request_id?: string;
+  /** How many times this request has been sent with its id, as in tasks.update. */
+  tries?: number;
 }
 
 export interface UnblockKeyResponse {
@@ -509,6 +511,8 @@ export interface SkipKeyRequest {
   by?: string;
   /** Identifies the request: a UUID of version 7 (RFC 9562). A repeat with the same id and task_id gets the same verdict while it is the last command or update that was decided of its task; else it changes nothing and gets UNKNOWN. */
   request_id?: string;
+  /** How many times this request has been sent with its id, as in tasks.update. */
+  tries?: number;
 }
 
 export interface SkipKeyResponse {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
 
 // OrderKeyInfo is the line of an order key: its tasks that have not ended.
@@ -70,9 +69,11 @@ func (c *Client) UnblockKey(ctx context.Context, key string, o KeyOptions) (task
 	if err != nil {
 		return "", err
 	}
-	req := &yardv1.UnblockKeyRequest{OrderKey: key, TaskId: head, Retry: o.Retry.wire(), Reason: o.Reason, By: o.By, RequestId: ids.NewRequestID(time.Now()).String()}
-	_, err = c.Wire().UnblockKey(ctx, req)
-	return head, err
+	return head, c.counted(ctx, func(ctx context.Context, id string, tries int32) error {
+		return once[yardv1.UnblockKeyResponse](ctx, c, "keys.unblock", &yardv1.UnblockKeyRequest{
+			OrderKey: key, TaskId: head, Retry: o.Retry.wire(), Reason: o.Reason, By: o.By, RequestId: id, Tries: tries,
+		})
+	})
 }
 
 // SkipKey makes the first task of an order key a dead letter, which can be redriven, so that the key goes on with the next one; it returns the task's id.
@@ -82,9 +83,11 @@ func (c *Client) SkipKey(ctx context.Context, key string, o KeyOptions) (taskID 
 	if err != nil {
 		return "", err
 	}
-	req := &yardv1.SkipKeyRequest{OrderKey: key, TaskId: head, CancelRunning: o.CancelRunning, Reason: o.Reason, By: o.By, RequestId: ids.NewRequestID(time.Now()).String()}
-	_, err = c.Wire().SkipKey(ctx, req)
-	return head, err
+	return head, c.counted(ctx, func(ctx context.Context, id string, tries int32) error {
+		return once[yardv1.SkipKeyResponse](ctx, c, "keys.skip", &yardv1.SkipKeyRequest{
+			OrderKey: key, TaskId: head, CancelRunning: o.CancelRunning, Reason: o.Reason, By: o.By, RequestId: id, Tries: tries,
+		})
+	})
 }
 
 // headOf is the task that is to be the first of a key. It is named in the request, so that a repeat does not meet the next one.

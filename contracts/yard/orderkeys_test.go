@@ -48,10 +48,10 @@ func TestACommandOfAKeyNamesItsTask(t *testing.T) {
 			t.Fatal(id, err)
 		}
 		sent := skips.requests()
-		if len(sent) != 2 || !proto.Equal(sent[0], sent[1]) || sent[0].RequestId == "" {
+		if len(sent) != 2 || sent[1].Tries != 2 || sent[0].RequestId == "" || sent[1].RequestId != sent[0].RequestId || sent[1].TaskId != "t" {
 			t.Fatalf("sent %v", sent)
 		}
-		if want := (&yardv1.SkipKeyRequest{OrderKey: "a", TaskId: "t", CancelRunning: true, Reason: "closed", By: "ann", RequestId: sent[0].RequestId}); !proto.Equal(sent[0], want) {
+		if want := (&yardv1.SkipKeyRequest{OrderKey: "a", TaskId: "t", CancelRunning: true, Reason: "closed", By: "ann", RequestId: sent[0].RequestId, Tries: 1}); !proto.Equal(sent[0], want) {
 			t.Errorf("sent %v", sent[0])
 		}
 		if _, err := s.client.UnblockKey(soon(t), "b", yard.KeyOptions{}); fault.CodeOf(err) != fault.NotFound || len(unblocks.requests()) != 0 {
@@ -135,7 +135,7 @@ func TestACommandNeedsTheHeadOfItsKey(t *testing.T) {
 			t.Fatalf("%q, %v, after %d requests for the head", id, err, len(heads.requests()))
 		}
 		sent := unblocks.requests()[0]
-		if want := (&yardv1.UnblockKeyRequest{OrderKey: "a", TaskId: "t", Reason: "fixed", By: "ann", RequestId: sent.RequestId}); !proto.Equal(sent, want) {
+		if want := (&yardv1.UnblockKeyRequest{OrderKey: "a", TaskId: "t", Reason: "fixed", By: "ann", RequestId: sent.RequestId, Tries: 1}); !proto.Equal(sent, want) {
 			t.Errorf("sent %v", sent)
 		}
 		if id, err := s.client.SkipKey(soon(t), "a", yard.KeyOptions{}); id != "" || fault.CodeOf(err) != fault.PermissionDenied || len(skips.requests()) != 0 {
@@ -159,7 +159,7 @@ func TestEachCommandOfAKeyIsARequestOfItsOwn(t *testing.T) {
 			}
 		}
 		sent := unblocks.requests()
-		if len(sent) != 3 || !proto.Equal(sent[0], sent[1]) || sent[2].RequestId == "" || sent[2].RequestId == sent[0].RequestId {
+		if len(sent) != 3 || sent[1].RequestId != sent[0].RequestId || sent[1].Tries != 2 || sent[2].Tries != 1 || sent[2].RequestId == "" || sent[2].RequestId == sent[0].RequestId {
 			t.Errorf("sent %v", sent)
 		}
 	})

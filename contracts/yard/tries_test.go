@@ -126,6 +126,9 @@ func TestWhatIsFinalIsNotRepeated(t *testing.T) {
 		if _, err := s.client.Update(soon(t), yard.Update{TaskID: "x", Priority: 1}); fault.CodeOf(err) != fault.Unknown || len(updates.requests()) != 2 {
 			t.Errorf("%v after %d requests", err, len(updates.requests()))
 		}
+		if all := updates.requests(); all[0].Tries != 1 || all[1].Tries != 2 || all[0].RequestId != all[1].RequestId {
+			t.Errorf("sent %v", all)
+		}
 		refused := fault.New(fault.Unknown, "too many updates since")
 		refused.Detail = map[string]string{fault.DetailFinal: "true"}
 		skips := answering[yardv1.SkipKeyRequest](t, s, topology.API("shop", "keys.skip"), refused)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
@@ -120,39 +121,56 @@ func updateError(v *yardv1.Verdict) error {
 	return err
 }
 
-// update sends one request until each of its tasks has a verdict, or ctx ends. While nothing of it was taken, it is a new request each time.
-func (c *Client) update(ctx context.Context, tasks []*yardv1.TaskUpdate) ([]*yardv1.Verdict, error) {
-	ctx, cancel := c.bounded(ctx)
-	defer cancel()
-	req := &yardv1.UpdateRequest{Tasks: tasks, RequestId: c.newRequestID(), Tries: 1}
-	var unsure error // of a try that may have been taken
-	for try := 0; ; try++ {
-		verdicts, err := c.Wire().Update(ctx, req)
-		e := fault.From(err)
-		switch {
-		case err == nil && !slices.ContainsFunc(verdicts, undecided):
-			return verdicts, nil
-		case err == nil:
-			req.Tries++
-		case e.Code == fault.Unknown && !final(e):
-			unsure = err
-			req.Tries++
-		case !e.Code.Retryable():
-			return nil, err
-		case req.Tries == 1:
-			req.RequestId = c.newRequestID()
+// update sends one request until each of its tasks has a verdict, or ctx ends.
+func (c *Client) update(ctx context.Context, tasks []*yardv1.TaskUpdate) (verdicts []*yardv1.Verdict, err error) {
+	err = c.counted(ctx, func(ctx context.Context, id string, tries int32) error {
+		verdicts, err = c.Wire().Update(ctx, &yardv1.UpdateRequest{Tasks: tasks, RequestId: id, Tries: tries})
+		if err == nil && slices.ContainsFunc(verdicts, undecided) {
+			return fault.New(fault.Unknown, "some of the tasks have no verdict")
 		}
-		if c.nc.IsClosed() || !pause(ctx, backoff(try, retryAfterOf(err))) {
-			if err != nil {
-				err = ended(ctx, cmp.Or(unsure, err))
-			}
-			return verdicts, err
-		}
+		return err
+	})
+	if verdicts != nil {
+		return verdicts, nil
 	}
+	return nil, err
 }
 
 // undecided tells whether a repeat may get another verdict.
 func undecided(v *yardv1.Verdict) bool {
 	code := fault.Code(v.Code)
 	return v.Code != codeOK && !v.Final && (code == fault.Unknown || code.Retryable())
+}
+
+// counted sends a request until its outcome is known, or ctx ends, and counts its tries. While none may have been taken, each is a new request.
+func (c *Client) counted(ctx context.Context, send func(ctx context.Context, id string, tries int32) error) error {
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	id, tries := c.newRequestID(), int32(1)
+	var unsure error
+	for try := 0; ; try++ {
+		err := send(ctx, id, tries)
+		switch e := fault.From(err); {
+		case err == nil || final(e) || e.Code != fault.Unknown && !e.Code.Retryable():
+			return err
+		case e.Code == fault.Unknown:
+			unsure, tries = err, tries+1
+		case unsure == nil:
+			id = c.newRequestID()
+		}
+		if c.nc.IsClosed() || !pause(ctx, backoff(try, retryAfterOf(err))) {
+			return ended(ctx, cmp.Or(unsure, err))
+		}
+	}
+}
+
+// once sends one try of a counted request.
+func once[Resp any, P interface {
+	*Resp
+	codec.Message
+}](ctx context.Context, c *Client, endpoint string, req codec.Message) error {
+	ctx, cancel := context.WithTimeout(ctx, outcomeTry)
+	defer cancel()
+	_, err := callOnce[Resp, P](ctx, &c.transport, c.subject(endpoint), req)
+	return err
 }

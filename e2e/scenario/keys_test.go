@@ -105,7 +105,7 @@ func TestARepeatedSkipIsAnsweredAlike(t *testing.T) {
 		next := w.submitOne(&yardv1.NewTask{Type: "y", OrderKey: "a"})
 		w.untilKeys(yard.KeyFilter{}, fmt.Sprintf("a %s+1", first))
 		w.untilFirst(first)
-		req := &yardv1.SkipKeyRequest{OrderKey: "a", TaskId: first, RequestId: ids.NewRequestID(time.Now()).String()}
+		req := &yardv1.SkipKeyRequest{OrderKey: "a", TaskId: first, RequestId: ids.NewRequestID(time.Now()).String(), Tries: 1}
 		for range 3 {
 			equal(t, "skipped", must[yardv1.SkipKeyResponse](w, "keys.skip", req).TaskId, first)
 			w.deadLetter(list, first)

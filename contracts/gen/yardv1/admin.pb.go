@@ -8025,7 +8025,9 @@ type UnblockKeyRequest struct {
 	By string `protobuf:"bytes,5,opt,name=by,proto3" json:"by,omitempty"`
 	// Identifies the request: a UUID of version 7 (RFC 9562). A repeat with the same id and task_id gets the same verdict while it is the last command or
 	// update that was decided of its task; else it changes nothing and gets UNKNOWN.
-	RequestId     string `protobuf:"bytes,6,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	RequestId string `protobuf:"bytes,6,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// How many times this request has been sent with its id, as in tasks.update.
+	Tries         int32 `protobuf:"varint,7,opt,name=tries,proto3" json:"tries,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -8102,6 +8104,13 @@ func (x *UnblockKeyRequest) GetRequestId() string {
 	return ""
 }
 
+func (x *UnblockKeyRequest) GetTries() int32 {
+	if x != nil {
+		return x.Tries
+	}
+	return 0
+}
+
 type UnblockKeyResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The task that is tried again.
@@ -8172,7 +8181,9 @@ type SkipKeyRequest struct {
 	By string `protobuf:"bytes,5,opt,name=by,proto3" json:"by,omitempty"`
 	// Identifies the request: a UUID of version 7 (RFC 9562). A repeat with the same id and task_id gets the same verdict while it is the last command or
 	// update that was decided of its task; else it changes nothing and gets UNKNOWN.
-	RequestId     string `protobuf:"bytes,6,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	RequestId string `protobuf:"bytes,6,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// How many times this request has been sent with its id, as in tasks.update.
+	Tries         int32 `protobuf:"varint,7,opt,name=tries,proto3" json:"tries,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -8247,6 +8258,13 @@ func (x *SkipKeyRequest) GetRequestId() string {
 		return x.RequestId
 	}
 	return ""
+}
+
+func (x *SkipKeyRequest) GetTries() int32 {
+	if x != nil {
+		return x.Tries
+	}
+	return 0
 }
 
 type SkipKeyResponse struct {
@@ -9716,7 +9734,7 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\rGetKeyRequest\x12\x1b\n" +
 	"\torder_key\x18\x01 \x01(\tR\borderKey\"5\n" +
 	"\x0eGetKeyResponse\x12#\n" +
-	"\x03key\x18\x01 \x01(\v2\x11.yard.v1.OrderKeyR\x03key\"\xbc\x01\n" +
+	"\x03key\x18\x01 \x01(\v2\x11.yard.v1.OrderKeyR\x03key\"\xd2\x01\n" +
 	"\x11UnblockKeyRequest\x12\x1b\n" +
 	"\torder_key\x18\x01 \x01(\tR\borderKey\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\tR\x06taskId\x12*\n" +
@@ -9724,10 +9742,11 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x0e\n" +
 	"\x02by\x18\x05 \x01(\tR\x02by\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x06 \x01(\tR\trequestId\"I\n" +
+	"request_id\x18\x06 \x01(\tR\trequestId\x12\x14\n" +
+	"\x05tries\x18\a \x01(\x05R\x05tries\"I\n" +
 	"\x12UnblockKeyResponse\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1a\n" +
-	"\brevision\x18\x02 \x01(\x03R\brevision\"\xb4\x01\n" +
+	"\brevision\x18\x02 \x01(\x03R\brevision\"\xca\x01\n" +
 	"\x0eSkipKeyRequest\x12\x1b\n" +
 	"\torder_key\x18\x01 \x01(\tR\borderKey\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\tR\x06taskId\x12%\n" +
@@ -9735,7 +9754,8 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x0e\n" +
 	"\x02by\x18\x05 \x01(\tR\x02by\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x06 \x01(\tR\trequestId\"U\n" +
+	"request_id\x18\x06 \x01(\tR\trequestId\x12\x14\n" +
+	"\x05tries\x18\a \x01(\x05R\x05tries\"U\n" +
 	"\x0fSkipKeyResponse\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12)\n" +
 	"\x10cancel_requested\x18\x02 \x01(\bR\x0fcancelRequested\"\xaf\x04\n" +

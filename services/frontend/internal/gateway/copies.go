@@ -29,10 +29,16 @@ func copiesSince(id, now time.Time) int64 {
 	return id.Add(-aheadMax - clocksApart).UnixMilli()
 }
 
-// date says of the updates of a request with an id when copies of them may be in the log; tries = 0: they are not counted. It refuses a repeat that comes too
-// early: the first try may be alone still.
-func date(c Call, requestID string, tries int32, updates []validate.Outcome) error {
-	id, err := ids.ParseRequestID(requestID)
+// request is one that may come again.
+type request interface {
+	GetRequestId() string
+	GetTries() int32
+}
+
+// date says of the updates of a request with an id when copies of them may be in the log. It refuses a repeat that comes too early: the first try may be
+// alone still.
+func date(c Call, req request, updates []validate.Outcome) error {
+	id, err := ids.ParseRequestID(req.GetRequestId())
 	if err != nil {
 		return nil // it has none
 	}
@@ -40,9 +46,9 @@ func date(c Call, requestID string, tries int32, updates []validate.Outcome) err
 	early := firstTryFor - c.now().Sub(id.Time())
 	switch {
 	case since == anyTime: // its age is not known
-	case tries == 1:
+	case req.GetTries() == 1:
 		until = id.Time().Add(firstTryFor - clocksApart).UnixMilli()
-	case tries > 1 && early > 0:
+	case req.GetTries() > 1 && early > 0:
 		return fault.New(fault.Unavailable, "the first try may be on its way: a repeat comes no sooner than %v after the time in request_id", firstTryFor).After(early)
 	}
 	for i := range updates {

@@ -92,20 +92,20 @@ func (g *Gateway) lineOf(ctx context.Context, domain, key string) (*yardv1.Order
 
 // UnblockKey gives the task that blocks an order key another attempt (keys.unblock).
 func (g *Gateway) UnblockKey(c Call, req *yardv1.UnblockKeyRequest, answer Answer) {
-	g.commandKey(c, req.RequestId, answer, func() (*validate.KeyCommand, error) { return validate.UnblockKey(req, c.Domain) }, func(v *yardv1.Verdict) codec.Message {
+	g.commandKey(c, req, answer, func() (*validate.KeyCommand, error) { return validate.UnblockKey(req, c.Domain) }, func(v *yardv1.Verdict) codec.Message {
 		return &yardv1.UnblockKeyResponse{TaskId: v.TaskId, Revision: v.Revision}
 	})
 }
 
 // SkipKey makes the first task of an order key a dead letter (keys.skip).
 func (g *Gateway) SkipKey(c Call, req *yardv1.SkipKeyRequest, answer Answer) {
-	g.commandKey(c, req.RequestId, answer, func() (*validate.KeyCommand, error) { return validate.SkipKey(req, c.Domain) }, func(v *yardv1.Verdict) codec.Message {
+	g.commandKey(c, req, answer, func() (*validate.KeyCommand, error) { return validate.SkipKey(req, c.Domain) }, func(v *yardv1.Verdict) codec.Message {
 		return &yardv1.SkipKeyResponse{TaskId: v.TaskId, CancelRequested: v.CancelRequested}
 	})
 }
 
 // commandKey asks the log for what is to be done with the first task of an order key.
-func (g *Gateway) commandKey(c Call, requestID string, answer Answer, check func() (*validate.KeyCommand, error), done func(*yardv1.Verdict) codec.Message) {
+func (g *Gateway) commandKey(c Call, req request, answer Answer, check func() (*validate.KeyCommand, error), done func(*yardv1.Verdict) codec.Message) {
 	var k *validate.KeyCommand
 	g.ofKeys(c, answer, func() (err error) { k, err = check(); return err }, func(ctx context.Context) (codec.Message, error) {
 		if k.Named {
@@ -122,7 +122,7 @@ func (g *Gateway) commandKey(c Call, requestID string, answer Answer, check func
 			}
 		}
 		entries := []validate.Outcome{k.Outcome()}
-		if err := date(c, requestID, 0, entries); err != nil {
+		if err := date(c, req, entries); err != nil {
 			return nil, err
 		}
 		verdicts, err := g.decided(c, entries)

@@ -50,7 +50,7 @@ func (g *Gateway) Update(c Call, req *yardv1.UpdateRequest, answer Answer) {
 	g.outcome(c, false, answer, func() ([]validate.Outcome, error) {
 		entries, err := validate.Update(req, c.Domain, c.Now, c.form())
 		if err == nil {
-			err = date(c, req.RequestId, req.Tries, entries)
+			err = date(c, req, entries)
 		}
 		return entries, err
 	})

@@ -1,7 +1,6 @@
 package validate
 
 import (
-	"crypto/rand"
 	"strconv"
 	"strings"
 
@@ -85,6 +84,7 @@ func keyCommand(req interface {
 	GetReason() string
 	GetBy() string
 	GetRequestId() string
+	GetTries() int32
 }, event *logv1.Event, what string,
 ) (*KeyCommand, error) {
 	k := &KeyCommand{OrderKey: req.GetOrderKey(), event: event}
@@ -106,10 +106,6 @@ func keyCommand(req interface {
 		event.Message += ": " + reason
 	}
 	var err error
-	if id := req.GetRequestId(); id == "" { // history must know the event again that a frontend sends twice
-		_, err = rand.Read(k.request[:])
-	} else if k.request, err = ids.ParseRequestID(id); err != nil {
-		return nil, invalid("/request_id", "%v", err)
-	}
+	k.request, err = requestOf(req)
 	return k, err
 }

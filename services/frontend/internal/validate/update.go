@@ -19,22 +19,9 @@ func Update(req *yardv1.UpdateRequest, domain string, now time.Time, form Form) 
 	if n := len(req.Tasks); n == 0 || n > UpdatesMax {
 		return nil, invalid("/tasks", "holds %d entries, 1 to %d are allowed", n, UpdatesMax)
 	}
-	switch {
-	case req.Tries < 0:
-		return nil, invalid("/tries", "is negative")
-	case req.RequestId == "" && req.Tries != 0:
-		return nil, invalid("/tries", "counts the tries of a request_id, and there is none")
-	}
-	id := ids.RequestID{}
-	if req.RequestId == "" { // history must know the event again that a frontend sends twice
-		if _, err := rand.Read(id[:]); err != nil {
-			return nil, err
-		}
-	} else {
-		var err error
-		if id, err = ids.ParseRequestID(req.RequestId); err != nil {
-			return nil, invalid("/request_id", "%v", err)
-		}
+	id, err := requestOf(req)
+	if err != nil {
+		return nil, err
 	}
 	out, err := outcomes(len(req.Tasks), domain, logv1.EventKind_EVENT_KIND_UPDATE)
 	if err != nil {
@@ -55,6 +42,27 @@ func Update(req *yardv1.UpdateRequest, domain string, now time.Time, form Form) 
 		out[i].Event.Update.Request = entryOf(id, firstEqual(req.Tasks, i))
 	}
 	return out, nil
+}
+
+// requestOf is the id of a request. One without gets one: history must recognise the event that a frontend sends twice.
+func requestOf(req interface {
+	GetRequestId() string
+	GetTries() int32
+},
+) (id ids.RequestID, err error) {
+	switch {
+	case req.GetTries() < 0:
+		err = invalid("/tries", "is negative")
+	case req.GetRequestId() == "" && req.GetTries() != 0:
+		err = invalid("/tries", "counts the tries of a request_id, and there is none")
+	case req.GetRequestId() == "":
+		_, err = rand.Read(id[:])
+	default:
+		if id, err = ids.ParseRequestID(req.GetRequestId()); err != nil {
+			err = invalid("/request_id", "%v", err)
+		}
+	}
+	return id, err
 }
 
 // firstEqual is the first entry that is equal to entry i: they have one name, so history makes one update of them.
