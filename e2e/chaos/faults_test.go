@@ -150,13 +150,13 @@ func killAnything(t *testing.T, c *cluster.Cluster, seed *rand.Rand, lasts time.
 // killSomething ends one process and brings it back after a while.
 func killSomething(t *testing.T, c *cluster.Cluster, seed *rand.Rand) {
 	t.Helper()
-	switch dice := seed.IntN(12); {
-	case dice == 0:
+	switch seed.IntN(12) {
+	case 0:
 		t.Log("kill nats-server")
 		c.KillNATS()
 		wait(t.Context(), upTo(seed, serverAwayMax))
 		c.StartNATS()
-	case dice == 1:
+	case 1:
 		t.Log("kill redis-server")
 		c.Redis.Stop()
 		wait(t.Context(), upTo(seed, serverAwayMax))

@@ -16,9 +16,11 @@ import (
 func (a *app) tasklistCommand() *cobra.Command {
 	s := settings[yard.Tasklist, yard.ListedTasklist]{
 		kind: "tasklist", name: "mail",
-		putHelp: help{"Set or change the settings of a tasklist", `Set the settings of a tasklist, or change those that are given as flags. They hold within
+		putHelp: help{
+			"Set or change the settings of a tasklist", `Set the settings of a tasklist, or change those that are given as flags. They hold within
 a second; tasks accepted before keep their priority. A tasklist needs no settings to be used.`,
-			`  yard tasklist put mail --description "what customers wait for" --priority 2 --max-concurrency 30`},
+			`  yard tasklist put mail --description "what customers wait for" --priority 2 --max-concurrency 30`,
+		},
 		getHelp:  help{short: "Show the settings of a tasklist"},
 		listHelp: help{short: "List the tasklists of the domain that have settings or unfinished tasks, or are paused or drained"},
 		delete: help{short: "Delete the settings of a tasklist; its tasks go on without them", long: `Delete the settings of a tasklist, and no task. Tasks may still be submitted to it, with
