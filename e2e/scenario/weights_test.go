@@ -80,7 +80,8 @@ func TestAWorkerRunsItsTasklistsByWeight(t *testing.T) {
 			w.await(done)
 			t.Logf("of the tasks: %v", ran)
 			for _, weight := range of {
-				if got, want := ran[name(weight)], float64(weight)/float64(sum); math.Abs(got-want) > 0.05 {
+				// The test of the worker's core holds the exact ratio. Here a late answer of one shard gives the others more.
+				if got, want := ran[name(weight)], float64(weight)/float64(sum); math.Abs(got-want) > 0.12 {
 					t.Errorf("with work in those of weights %v that of weight %d got %.3f of the tasks, want %.3f", of, weight, got, want)
 				}
 			}

@@ -69,8 +69,9 @@ func (e *Engine) run(ctx context.Context, workers []*yard.Worker, waitFor func(*
 
 // await returns when there is nothing to wait for, or with an error that matches ctx's.
 //
-// A task that moves between two parts of the engine may be missing in one list. It is in the next one, made when all that
-// was in the log is read, so two lists in a row have to be empty.
+// A task that moves between two parts of the engine may be missing in one list, and one that goes to the timer store and
+// comes back at once in two. It is in the next one, made when all that was in the log is read, so three lists in a row
+// have to be empty.
 func (e *Engine) await(ctx context.Context, waitFor func(*yard.TaskInfo) bool) error {
 	for empty, looks := 0, 0; ; looks++ {
 		left, err := e.left(ctx, waitFor)
@@ -81,7 +82,7 @@ func (e *Engine) await(ctx context.Context, waitFor func(*yard.TaskInfo) bool) e
 		if empty++; len(left) > 0 {
 			empty, next = 0, func(ctx context.Context) error { return e.host.pause(ctx, looks) }
 		}
-		if empty == 2 {
+		if empty == 3 {
 			return nil
 		}
 		if err := next(ctx); err != nil {
