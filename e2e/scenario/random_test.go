@@ -82,7 +82,7 @@ func (c *client) submitSome() error {
 			task.DelayMs = 1 + c.random.Int64N(200)
 		}
 		if c.random.IntN(2) == 0 {
-			task.HeartbeatTimeoutMs = 100 + c.random.Int64N(300)
+			task.HeartbeatTimeoutMs = 100 + c.random.Int64N(min(300, task.StartToCloseMs-99))
 		}
 		req.Tasks = append(req.Tasks, task)
 	}

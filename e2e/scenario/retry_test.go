@@ -42,7 +42,7 @@ func TestRetriesBackOffThenDeadLetter(t *testing.T) {
 			Type: "bank", Payload: jsonPayload(`{"iban":"x"}`), Priority: 1,
 			Retry: &yardv1.RetryPolicy{MaxAttempts: 3, InitialIntervalMs: 100, Backoff: 3, MaxIntervalMs: 250},
 		})
-		waits := []int64{100, 250} // 300 is over the longest
+		waits := [][2]int64{{90, 110}, {204, 250}} // 100 and 10 % to either side; 300 is over the longest, which no jitter exceeds
 		for attempt := int32(1); attempt <= 3; attempt++ {
 			p := w.takeOne()
 			equal(t, "attempt", p.Attempt, attempt)
@@ -56,8 +56,8 @@ func TestRetriesBackOffThenDeadLetter(t *testing.T) {
 		events := past(task)
 		for i, wait := range waits {
 			failed, started := events[2+2*i], events[3+2*i]
-			if got := failed.DueAtMs - failed.AtMs; got < wait*9/10 || got > wait*11/10 {
-				t.Errorf("wait %d is of %d ms, want %d within 10%%", i+1, got, wait)
+			if got := failed.DueAtMs - failed.AtMs; got < wait[0] || got > wait[1] {
+				t.Errorf("wait %d is of %d ms, want %d to %d", i+1, got, wait[0], wait[1])
 			}
 			if started.AtMs < failed.DueAtMs {
 				t.Errorf("attempt %d began %d ms early", i+2, failed.DueAtMs-started.AtMs)
