@@ -47,10 +47,10 @@ func TestPollIsHandedToItsShard(t *testing.T) {
 func (r *rig) kept() int {
 	r.polls.mu.Lock()
 	defer r.polls.mu.Unlock()
-	if len(r.polls.byEnd) != len(r.polls.sent)+len(r.polls.waiting)+len(r.polls.held) {
+	if r.polls.byEnd.Len() != len(r.polls.sent)+len(r.polls.waiting)+len(r.polls.held) {
 		return -1
 	}
-	return len(r.polls.byEnd)
+	return r.polls.byEnd.Len()
 }
 
 // tellAnswered tells the gateway of answered polls, as matching does.

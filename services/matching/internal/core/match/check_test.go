@@ -38,7 +38,7 @@ func check(w *world, s *Shard) {
 				alive[l], undecided[l], putting[l], l.alive, l.undecided, l.putting)
 		}
 	}
-	testkit.MustEqual(t, "polls are alive, are counted", s.polls.alive, len(s.polls.due))
+	testkit.MustEqual(t, "polls are alive, are counted", s.polls.alive, s.polls.due.Len())
 }
 
 // checkGrabs counts the grabs that polls wait for, and those of each tasklist. No trigger is under way
@@ -92,9 +92,9 @@ func checkGrabs(w *world, s *Shard) (pending map[*poll]int, undecided map[*list]
 func checkPolls(t *testing.T, s *Shard, pending map[*poll]int) map[*list]int {
 	t.Helper()
 	alive := map[*list]int{}
-	for i, p := range s.polls.due {
+	for i, p := range s.polls.due.All() {
 		alive[p.list]++
-		if p.answered || p.index != i || p.pending != pending[p] {
+		if p.answered || p.place != i+1 || p.pending != pending[p] {
 			t.Fatalf("a poll waits for %d grabs, %d are under way; answered: %v", p.pending, pending[p], p.answered)
 		}
 		if len(p.granted) > p.max {
@@ -131,12 +131,12 @@ func checkLines(t *testing.T, l *list) {
 // where they are very many, which would take long in each turn.
 func checkSets(t *testing.T, s *Shard) {
 	t.Helper()
-	if len(s.polls.due) > 100 {
+	if s.polls.due.Len() > 100 {
 		return
 	}
 	domains := map[*domain]int{}
 	sets := map[*list]map[string]int{}
-	for _, p := range s.polls.due {
+	for _, p := range s.polls.due.All() {
 		domains[p.list.domain]++
 		if sets[p.list] == nil {
 			sets[p.list] = map[string]int{}
@@ -328,7 +328,7 @@ func checkNobodyIsForgotten(t *testing.T, s *Shard, d *domain) {
 func checkEmpty(t *testing.T, s *Shard) {
 	t.Helper()
 	n := map[string]int{
-		"domains": len(s.domains), "lists": len(s.lists), "polls": len(s.polls.due), "asks": len(s.asks.open) + len(s.asks.waiting),
+		"domains": len(s.domains), "lists": len(s.lists), "polls": s.polls.due.Len(), "asks": len(s.asks.open) + len(s.asks.waiting),
 		"retriggers": len(s.asks.retriggers), "counts": len(s.asks.counts), "answers": len(s.answers.byID) + len(s.answers.queue), "found": len(s.start.found),
 		"taken": len(s.taken), "arrivals": len(s.arrivals), "touched": len(s.touched), "busy": len(s.busy), "telling": len(s.telling),
 		"slack": len(s.slack), "news": len(s.news), "passing": len(s.passing), "moved": len(s.moved), "spread": s.spread, "ahead": s.ahead, "ripening": len(s.ripening),
