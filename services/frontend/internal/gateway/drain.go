@@ -13,12 +13,7 @@ import (
 
 // DrainTasklist has submits to a tasklist refused (tasklists.drain).
 func (g *Gateway) DrainTasklist(c Call, req *yardv1.DrainTasklistRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.DrainTasklist(req); err != nil {
-		answer(nil, err)
+	if rejects(g, &c, req, validate.DrainTasklist, answer) {
 		return
 	}
 	p := &yardv1.Pause{Reason: req.Reason, By: req.By}
@@ -27,12 +22,7 @@ func (g *Gateway) DrainTasklist(c Call, req *yardv1.DrainTasklistRequest, answer
 
 // DrainType has submits of tasks of a type refused (types.drain).
 func (g *Gateway) DrainType(c Call, req *yardv1.DrainTypeRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.DrainType(req); err != nil {
-		answer(nil, err)
+	if rejects(g, &c, req, validate.DrainType, answer) {
 		return
 	}
 	p := &yardv1.Pause{Reason: req.Reason, By: req.By}
@@ -41,12 +31,7 @@ func (g *Gateway) DrainType(c Call, req *yardv1.DrainTypeRequest, answer Answer)
 
 // DrainGroup has submits of tasks of a group refused (groups.drain).
 func (g *Gateway) DrainGroup(c Call, req *yardv1.DrainGroupRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.DrainGroup(req); err != nil {
-		answer(nil, err)
+	if rejects(g, &c, req, validate.DrainGroup, answer) {
 		return
 	}
 	p := &yardv1.Pause{Reason: req.Reason, By: req.By}

@@ -61,12 +61,7 @@ func (s stoppable) in(c *catalog.Catalog) *yardv1.Pause { return s.records.Of(c,
 
 // PauseTasklist has no task of a tasklist start (tasklists.pause).
 func (g *Gateway) PauseTasklist(c Call, req *yardv1.PauseTasklistRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.PauseTasklist(req); err != nil {
-		answer(nil, err)
+	if rejects(g, &c, req, validate.PauseTasklist, answer) {
 		return
 	}
 	p := &yardv1.Pause{Reason: req.Reason, By: req.By}
@@ -75,12 +70,7 @@ func (g *Gateway) PauseTasklist(c Call, req *yardv1.PauseTasklistRequest, answer
 
 // PauseType has no task of a type start (types.pause).
 func (g *Gateway) PauseType(c Call, req *yardv1.PauseTypeRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.PauseType(req); err != nil {
-		answer(nil, err)
+	if rejects(g, &c, req, validate.PauseType, answer) {
 		return
 	}
 	p := &yardv1.Pause{Reason: req.Reason, By: req.By}
@@ -89,12 +79,7 @@ func (g *Gateway) PauseType(c Call, req *yardv1.PauseTypeRequest, answer Answer)
 
 // PauseGroup has no task of a group start (groups.pause).
 func (g *Gateway) PauseGroup(c Call, req *yardv1.PauseGroupRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.PauseGroup(req); err != nil {
-		answer(nil, err)
+	if rejects(g, &c, req, validate.PauseGroup, answer) {
 		return
 	}
 	p := &yardv1.Pause{Reason: req.Reason, By: req.By}
@@ -147,12 +132,7 @@ func (g *Gateway) stopRoom(ctx context.Context, what stoppable, nowMS int64) err
 
 // ResumeTasklist ends the pause or the drain of a tasklist (tasklists.resume).
 func (g *Gateway) ResumeTasklist(c Call, req *yardv1.ResumeTasklistRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.ResumeTasklist(req); err != nil {
-		answer(nil, err)
+	if rejects(g, &c, req, validate.ResumeTasklist, answer) {
 		return
 	}
 	g.resume(c, stoppableTasklist(c.Domain, req.Name, req.Drain), answer, func(p *yardv1.Pause) codec.Message { return &yardv1.ResumeTasklistResponse{Pause: p} })
@@ -160,12 +140,7 @@ func (g *Gateway) ResumeTasklist(c Call, req *yardv1.ResumeTasklistRequest, answ
 
 // ResumeType ends the pause or the drain of a type (types.resume).
 func (g *Gateway) ResumeType(c Call, req *yardv1.ResumeTypeRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.ResumeType(req); err != nil {
-		answer(nil, err)
+	if rejects(g, &c, req, validate.ResumeType, answer) {
 		return
 	}
 	g.resume(c, stoppableType(c.Domain, req.Name, req.Drain), answer, func(p *yardv1.Pause) codec.Message { return &yardv1.ResumeTypeResponse{Pause: p} })
@@ -173,12 +148,7 @@ func (g *Gateway) ResumeType(c Call, req *yardv1.ResumeTypeRequest, answer Answe
 
 // ResumeGroup ends the pause or the drain of a group (groups.resume).
 func (g *Gateway) ResumeGroup(c Call, req *yardv1.ResumeGroupRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.ResumeGroup(req); err != nil {
-		answer(nil, err)
+	if rejects(g, &c, req, validate.ResumeGroup, answer) {
 		return
 	}
 	g.resume(c, stoppableGroup(c.Domain, req.Name, req.Drain), answer, func(p *yardv1.Pause) codec.Message { return &yardv1.ResumeGroupResponse{Pause: p} })

@@ -17,48 +17,33 @@ import (
 
 // PurgeTasklist cancels tasks of a tasklist that do not run (tasklists.purge).
 func (g *Gateway) PurgeTasklist(c Call, req *yardv1.PurgeTasklistRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	p, err := validate.PurgeTasklist(req, c.Now)
-	if err != nil {
-		answer(nil, err)
-		return
-	}
-	g.purge(c, p, answer, func(done *yardv1.Purged) codec.Message { return &yardv1.PurgeTasklistResponse{Purged: done} })
+	check := func() (validate.Purge, error) { return validate.PurgeTasklist(req, c.Now) }
+	g.purge(c, check, answer, func(done *yardv1.Purged) codec.Message { return &yardv1.PurgeTasklistResponse{Purged: done} })
 }
 
 // PurgeGroup cancels tasks of a group that do not run (groups.purge).
 func (g *Gateway) PurgeGroup(c Call, req *yardv1.PurgeGroupRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	p, err := validate.PurgeGroup(req, c.Now)
-	if err != nil {
-		answer(nil, err)
-		return
-	}
-	g.purge(c, p, answer, func(done *yardv1.Purged) codec.Message { return &yardv1.PurgeGroupResponse{Purged: done} })
+	check := func() (validate.Purge, error) { return validate.PurgeGroup(req, c.Now) }
+	g.purge(c, check, answer, func(done *yardv1.Purged) codec.Message { return &yardv1.PurgeGroupResponse{Purged: done} })
 }
 
 // PurgeType cancels tasks of a type that do not run (types.purge).
 func (g *Gateway) PurgeType(c Call, req *yardv1.PurgeTypeRequest, answer Answer) {
+	check := func() (validate.Purge, error) { return validate.PurgeType(req, c.Now) }
+	g.purge(c, check, answer, func(done *yardv1.Purged) codec.Message { return &yardv1.PurgeTypeResponse{Purged: done} })
+}
+
+// purge carries out a step of a purge, if check finds no fault in its request.
+func (g *Gateway) purge(c Call, check func() (validate.Purge, error), answer Answer, resp func(*yardv1.Purged) codec.Message) {
 	if err := g.domain(&c); err != nil {
 		answer(nil, err)
 		return
 	}
-	p, err := validate.PurgeType(req, c.Now)
+	p, err := check()
 	if err != nil {
 		answer(nil, err)
 		return
 	}
-	g.purge(c, p, answer, func(done *yardv1.Purged) codec.Message { return &yardv1.PurgeTypeResponse{Purged: done} })
-}
-
-// purge carries out a step of a purge.
-func (g *Gateway) purge(c Call, p validate.Purge, answer Answer, resp func(*yardv1.Purged) codec.Message) {
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
 		done, err := g.purgeStep(ctx, c, p)
 		if err != nil {
