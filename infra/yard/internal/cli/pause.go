@@ -15,40 +15,25 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
 
-func (a *app) tasklistPause() *cobra.Command {
-	return a.stopCommand(pausing, "tasklist", "mail", (*yard.Client).PauseTasklist, func(p *yardv1.Pause) codec.Message { return &yardv1.PauseTasklistResponse{Pause: p} })
+// part is what can be paused, drained and purged by its name.
+type part struct {
+	kind, example string
+	of            func(name string) yard.Part
 }
 
-func (a *app) tasklistResume() *cobra.Command {
-	return a.resumeCommand("tasklist", "mail", (*yard.Client).ResumeTasklist, (*yard.Client).ResumeDrainedTasklist, func(p *yardv1.Pause) codec.Message { return &yardv1.ResumeTasklistResponse{Pause: p} })
-}
+var (
+	tasklistPart = part{"tasklist", "mail", yard.OfTasklist}
+	typePart     = part{"type", "payout.send", yard.OfType}
+	groupPart    = part{"group", "acme", yard.OfGroup}
+)
 
-func (a *app) typePause() *cobra.Command {
-	return a.stopCommand(pausing, "type", "payout.send", (*yard.Client).PauseType, func(p *yardv1.Pause) codec.Message { return &yardv1.PauseTypeResponse{Pause: p} })
-}
-
-func (a *app) typeResume() *cobra.Command {
-	return a.resumeCommand("type", "payout.send", (*yard.Client).ResumeType, (*yard.Client).ResumeDrainedType, func(p *yardv1.Pause) codec.Message { return &yardv1.ResumeTypeResponse{Pause: p} })
-}
-
-func (a *app) tasklistDrain() *cobra.Command {
-	return a.stopCommand(draining, "tasklist", "mail", (*yard.Client).DrainTasklist, func(p *yardv1.Pause) codec.Message { return &yardv1.DrainTasklistResponse{Drain: p} })
-}
-
-func (a *app) typeDrain() *cobra.Command {
-	return a.stopCommand(draining, "type", "payout.send", (*yard.Client).DrainType, func(p *yardv1.Pause) codec.Message { return &yardv1.DrainTypeResponse{Drain: p} })
-}
-
-func (a *app) groupPause() *cobra.Command {
-	return a.stopCommand(pausing, "group", "acme", (*yard.Client).PauseGroup, func(p *yardv1.Pause) codec.Message { return &yardv1.PauseGroupResponse{Pause: p} })
-}
-
-func (a *app) groupResume() *cobra.Command {
-	return a.resumeCommand("group", "acme", (*yard.Client).ResumeGroup, (*yard.Client).ResumeDrainedGroup, func(p *yardv1.Pause) codec.Message { return &yardv1.ResumeGroupResponse{Pause: p} })
-}
-
-func (a *app) groupDrain() *cobra.Command {
-	return a.stopCommand(draining, "group", "acme", (*yard.Client).DrainGroup, func(p *yardv1.Pause) codec.Message { return &yardv1.DrainGroupResponse{Drain: p} })
+// stopCommands are pause, drain and resume.
+func (a *app) stopCommands(p part) []*cobra.Command {
+	return []*cobra.Command{
+		a.stopCommand(pausing, p, (*yard.Client).Pause, func(w *yardv1.Pause) codec.Message { return &yardv1.PauseResponse{Pause: w} }),
+		a.stopCommand(draining, p, (*yard.Client).Drain, func(w *yardv1.Pause) codec.Message { return &yardv1.DrainResponse{Drain: w} }),
+		a.resumeCommand(p),
+	}
 }
 
 // stopping is what the help says of a pause or a drain.
@@ -68,18 +53,19 @@ var (
 )
 
 // stopCommand pauses or drains a tasklist, a type or a group. What it answers with --json is the API's.
-func (a *app) stopCommand(how stopping, kind, example string, stop func(*yard.Client, context.Context, string, yard.PauseOptions) (yard.Pause, error), answer func(*yardv1.Pause) codec.Message) *cobra.Command {
+func (a *app) stopCommand(how stopping, of part, stop func(*yard.Client, context.Context, yard.Part, yard.PauseOptions) (yard.Pause, error), answer func(*yardv1.Pause) codec.Message) *cobra.Command {
 	var o yard.PauseOptions
+	kind := of.kind
 	cmd := &cobra.Command{
 		Use: how.verb + " NAME", Short: fmt.Sprintf(how.short, kind), Long: fmt.Sprintf(how.long, kind),
-		Example: `  yard ` + kind + ` ` + how.verb + ` ` + example + ` ` + how.example,
+		Example: `  yard ` + kind + ` ` + how.verb + ` ` + of.example + ` ` + how.example,
 		Args:    argCount(1, 1, "one name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !cmd.Flags().Changed("by") {
 				o.By = userName()
 			}
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				p, err := stop(c, ctx, args[0], o)
+				p, err := stop(c, ctx, of.of(args[0]), o)
 				if err != nil {
 					return err
 				}
@@ -97,24 +83,25 @@ func (a *app) stopCommand(how stopping, kind, example string, stop func(*yard.Cl
 	return cmd
 }
 
-func (a *app) resumeCommand(kind, example string, resume, undrain func(*yard.Client, context.Context, string) (yard.Pause, error), answer func(*yardv1.Pause) codec.Message) *cobra.Command {
+func (a *app) resumeCommand(of part) *cobra.Command {
 	var drain bool
+	kind := of.kind
 	cmd := &cobra.Command{
 		Use: "resume NAME", Short: "End the pause or the drain of a " + kind,
-		Example: "  yard " + kind + " resume " + example,
+		Example: "  yard " + kind + " resume " + of.example,
 		Args:    argCount(1, 1, "one name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			how, end := pausing, resume
+			how, end := pausing, (*yard.Client).Resume
 			if drain {
-				how, end = draining, undrain
+				how, end = draining, (*yard.Client).ResumeDrained
 			}
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				p, err := end(c, ctx, args[0])
+				p, err := end(c, ctx, of.of(args[0]))
 				if err != nil {
 					return err
 				}
 				if a.json {
-					return a.printJSON(answer(wirePause(&p)))
+					return a.printJSON(&yardv1.PauseResponse{Pause: wirePause(&p)})
 				}
 				_, err = fmt.Fprintf(a.Out, "%s %s is resumed; it was %s %s\n", kind, args[0], strings.ToLower(how.done), pauseOf(wirePause(&p)))
 				return err

@@ -13,36 +13,14 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
 
-func (a *app) tasklistPurge() *cobra.Command {
-	var o yard.PurgeOptions
-	cmd := a.purgeCommand("tasklist", "mail --type email.send --older-than 24h", &o, (*yard.Client).PurgeTasklist, func(p *yardv1.Purged) codec.Message { return &yardv1.PurgeTasklistResponse{Purged: p} })
-	cmd.Flags().StringVar(&o.Type, "type", "", "only of this type")
-	cmd.Flags().StringVar(&o.Group, "group", "", "only of this group")
-	return cmd
-}
-
-func (a *app) groupPurge() *cobra.Command {
-	var o yard.PurgeOptions
-	cmd := a.purgeCommand("group", "acme --tasklist bulk", &o, (*yard.Client).PurgeGroup, func(p *yardv1.Purged) codec.Message { return &yardv1.PurgeGroupResponse{Purged: p} })
-	cmd.Flags().StringVarP(&o.Tasklist, "tasklist", "t", "", "only of this tasklist")
-	cmd.Flags().StringVar(&o.Type, "type", "", "only of this type")
-	return cmd
-}
-
-func (a *app) typePurge() *cobra.Command {
-	var o yard.PurgeOptions
-	cmd := a.purgeCommand("type", "payout.send --tasklist bulk", &o, (*yard.Client).PurgeType, func(p *yardv1.Purged) codec.Message { return &yardv1.PurgeTypeResponse{Purged: p} })
-	cmd.Flags().StringVarP(&o.Tasklist, "tasklist", "t", "", "only of this tasklist")
-	cmd.Flags().StringVar(&o.Group, "group", "", "only of this group")
-	return cmd
-}
-
 // purgedStates are those of tasks that do not run.
 var purgedStates = []string{"waiting", "ready", "backoff"}
 
 // purgeCommand cancels, or counts, the tasks of a tasklist, a type or a group. What it answers with --json is the API's, as the sum of all steps.
-func (a *app) purgeCommand(kind, example string, o *yard.PurgeOptions, purge func(*yard.Client, context.Context, string, yard.PurgeOptions) (yard.Purged, error), answer func(*yardv1.Purged) codec.Message) *cobra.Command {
+func (a *app) purgeCommand(of part, example string) *cobra.Command {
+	var o yard.PurgeOptions
 	var states []string
+	kind := of.kind
 	yes := false
 	cmd := &cobra.Command{
 		Use: "purge NAME", Short: "Cancel the tasks of a " + kind + " that do not run, or count them",
@@ -63,10 +41,24 @@ none is left; ctrl-C ends it, and a second purge does no harm. Without --yes the
 			if !cmd.Flags().Changed("by") {
 				o.By = userName()
 			}
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error { return a.purge(ctx, c, args[0], *o, purge, answer) })
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
+				purge := func(c *yard.Client, ctx context.Context, name string, o yard.PurgeOptions) (yard.Purged, error) {
+					return c.Purge(ctx, of.of(name), o)
+				}
+				return a.purge(ctx, c, args[0], o, purge, func(p *yardv1.Purged) codec.Message { return &yardv1.PurgeResponse{Purged: p} })
+			})
 		},
 	}
 	flags := cmd.Flags()
+	if kind != tasklistPart.kind {
+		flags.StringVarP(&o.Tasklist, "tasklist", "t", "", "only of this tasklist")
+	}
+	if kind != typePart.kind {
+		flags.StringVar(&o.Type, "type", "", "only of this type")
+	}
+	if kind != groupPart.kind {
+		flags.StringVar(&o.Group, "group", "", "only of this group")
+	}
 	flags.StringSliceVar(&states, "state", nil, "only in these states: "+strings.Join(purgedStates, ", ")+"; default all of them")
 	durationVar(flags, &o.OlderThan, "older-than", 0, "only tasks created at least this long ago, up to 366 days")
 	flags.BoolVar(&o.Running, "running", false, "ask the workers of running tasks to stop, too")

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -35,7 +36,7 @@ number in limits that count per group, within a second and for what waits, too.`
 		printStored: one, printOne: a.printGroup, printDeleted: one, printAll: a.printGroups,
 	}
 	return group("group", "Set the weights of groups of tasks; pause, drain and purge them",
-		append(s.commands(a), a.groupPause(), a.groupResume(), a.groupDrain(), a.groupPurge())...)
+		slices.Concat(s.commands(a), a.stopCommands(groupPart), []*cobra.Command{a.purgeCommand(groupPart, "acme --tasklist bulk")})...)
 }
 
 // weightFlag is the weight of a group on the command line. It is a pflag.Value.

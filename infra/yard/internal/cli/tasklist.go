@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,7 +32,7 @@ the default priority, and those accepted before keep theirs.`},
 		printStored: a.printSettings, printOne: a.printSettings, printDeleted: a.printSettings, printAll: a.printTasklists,
 	}
 	return group("tasklist", "Put, get, list, describe, pause, drain and purge tasklists",
-		append(s.commands(a), a.tasklistDescribe(), a.tasklistPollers(), a.tasklistPeek(), a.tasklistPause(), a.tasklistDrain(), a.tasklistResume(), a.tasklistPurge())...)
+		slices.Concat(s.commands(a), a.stopCommands(tasklistPart), []*cobra.Command{a.tasklistDescribe(), a.tasklistPollers(), a.tasklistPeek(), a.purgeCommand(tasklistPart, "mail --type email.send --older-than 24h")})...)
 }
 
 func tasklistFlags(flags *pflag.FlagSet, l *yard.Tasklist) {

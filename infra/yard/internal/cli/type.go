@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -37,7 +38,7 @@ this type may still be submitted, with the default policy; those accepted before
 	commands := s.commands(a)
 	_ = commands[0].RegisterFlagCompletionFunc("limit", a.complete(limitNames)) // it refuses flags that there are none of
 	return group("type", "Put, get, list, delete, pause, drain and purge task types: retry, timeouts, concurrency limits",
-		append(commands, a.typePause(), a.typeDrain(), a.typeResume(), a.typePurge())...)
+		slices.Concat(commands, a.stopCommands(typePart), []*cobra.Command{a.purgeCommand(typePart, "payout.send --tasklist bulk")})...)
 }
 
 func typeFlags(flags *pflag.FlagSet, t *yard.TaskType) {
