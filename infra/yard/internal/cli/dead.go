@@ -61,21 +61,19 @@ func (a *app) deadList() *cobra.Command {
 		Args:    noArgs,
 		RunE: a.client(func(ctx context.Context, c *yard.Client, _ []string) error {
 			req := &yardv1.ListDeadLettersRequest{Filter: f.filter(time.Now()).Wire()}
-			var all []*yardv1.Task
-			for {
+			all, more, err := firstOf(limit, func() ([]*yardv1.Task, string, error) {
 				page, err := c.Wire().ListDeadLetters(ctx, req)
-				if err != nil {
-					return err
-				}
-				all = append(all, page.Tasks...)
-				if req.Cursor = page.NextCursor; req.Cursor == "" || len(all) >= limit {
-					return a.printDeadLetters(all[:min(len(all), limit)], req.Cursor != "" || len(all) > limit)
-				}
+				req.Cursor = page.GetNextCursor()
+				return page.GetTasks(), req.Cursor, err
+			})
+			if err != nil {
+				return err
 			}
+			return a.printDeadLetters(all, more)
 		}),
 	}
 	f.add(cmd.Flags())
-	cmd.Flags().IntVar(&limit, "limit", 100, "the most to list")
+	cmd.Flags().IntVar(&limit, "limit", 100, "the most to list; 0 = all")
 	return cmd
 }
 

@@ -34,15 +34,15 @@ func (a *app) doctorCommand() *cobra.Command {
 	var opts doctor.Options
 	repair, codes := false, false
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Look at all that a cluster has stored, and tell what is not as it must be",
-		Long: `Look at all that a running cluster has stored, and tell what is not as it must be: each with a code, the
-place, what it means and what to do. It changes nothing without --repair.
+		Use: "doctor", Short: "Check everything that a cluster has stored, and report inconsistencies",
+		Long: `Check everything that a running cluster has stored, and report inconsistencies: each with a code, the place,
+what it means and what to do. It changes nothing without --repair.
 
-It reads all logs, timer stores, archives and dead letters, so it takes a while on a large cluster. What it finds
-it looks at again, and reports only what is the same each time. What it could not look at, it says. On a
+It reads all logs, timer stores, archives and dead letters, so it takes a while on a large cluster. It checks
+each inconsistency again, and reports only those that it finds each time. It lists what it could not check. On a
 sealed cluster it logs in as the user "inspector".
 
-The exit code is 0 if nothing was found, 1 if something was, 2 if the command line is wrong, and 4 if it could not look.`,
+The exit code is 0 if nothing was found, 1 if something was, 2 if the command line is wrong, and 4 if it could not check.`,
 		Example: "  yard doctor\n  yard doctor --redis redis://127.0.0.1:6379 --json\n  yard doctor --repair\n  yard doctor --codes",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -180,9 +180,9 @@ func (a *app) printReport(r *doctor.Report) error {
 				t.row(fmt.Sprintf("%s: %d more (--most)", k.Code, n))
 			}
 		}
-		l := r.Looked
-		t.row(fmt.Sprintf("Looked at %d partitions: %d records in timer stores, %d in logs, %d in archives; %d dead letters, %d words on unique keys, %d limits.",
-			l.Partitions, l.Waiting, l.Logged, l.Archived, l.Letters, l.Keys, l.Limits))
+		l := r.Scanned
+		t.row(fmt.Sprintf("Looked at %d partitions: %d records in timer stores, %d in logs, %d in archives; %d dead letters, %d records of unique keys, %d limits.",
+			l.Partitions, l.Waiting, l.Logged, l.Archived, l.DeadLetters, l.Keys, l.Limits))
 		for _, u := range r.Unchecked {
 			t.row("Not checked: " + u)
 		}

@@ -21,22 +21,20 @@ func (a *app) keysList() *cobra.Command {
 		Example: "  yard keys list --blocked\n  yard keys list --waiting --limit 10",
 		Args:    noArgs,
 		RunE: a.client(func(ctx context.Context, c *yard.Client, _ []string) error {
-			var all []*yardv1.OrderKey
-			for {
+			all, more, err := firstOf(limit, func() ([]*yardv1.OrderKey, string, error) {
 				page, err := c.Wire().ListKeys(ctx, req)
-				if err != nil {
-					return err
-				}
-				all = append(all, page.Keys...)
-				if req.Cursor = page.NextCursor; req.Cursor == "" || len(all) >= limit {
-					return a.printKeys(all[:min(len(all), limit)], req.Cursor != "" || len(all) > limit)
-				}
+				req.Cursor = page.GetNextCursor()
+				return page.GetKeys(), req.Cursor, err
+			})
+			if err != nil {
+				return err
 			}
+			return a.printKeys(all, more)
 		}),
 	}
 	cmd.Flags().BoolVar(&req.Blocked, "blocked", false, "only those that their first task blocks")
 	cmd.Flags().BoolVar(&req.Waiting, "waiting", false, "only those that are blocked, or in which tasks wait behind the first one")
-	cmd.Flags().IntVar(&limit, "limit", 100, "the most to list")
+	cmd.Flags().IntVar(&limit, "limit", 100, "the most to list; 0 = all")
 	return cmd
 }
 

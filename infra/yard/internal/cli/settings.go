@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"iter"
+	"math"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -144,4 +145,23 @@ func (s *settings[T, Listed]) del(a *app) *cobra.Command {
 	}, s.kind+" delete "+s.name)
 	cmd.Flags().Int64Var(&revision, "revision", 0, "delete only this revision, as --output wide shows it; 0 = any")
 	return cmd
+}
+
+// firstOf gathers pages until there are as many items as wanted; 0 = all. It reports whether there may be more.
+func firstOf[T any](limit int, page func() (items []T, next string, err error)) (all []T, more bool, err error) {
+	if limit < 0 {
+		return nil, false, usagef("--limit %d: want a number, or 0 for all", limit)
+	}
+	if limit == 0 {
+		limit = math.MaxInt
+	}
+	for {
+		items, next, err := page()
+		if err != nil {
+			return nil, false, err
+		}
+		if all = append(all, items...); next == "" || len(all) >= limit {
+			return all[:min(len(all), limit)], next != "" || len(all) > limit, nil
+		}
+	}
 }
