@@ -72,6 +72,18 @@ func (o PauseOptions) wire(p Part) *yardv1.PauseRequest {
 	return &yardv1.PauseRequest{Name: p.name, Reason: o.Reason, By: o.By, ForMs: milliseconds(o.For)}
 }
 
+// Wire is the pause as the API writes it; nil if there is none.
+func (p *Pause) Wire() *yardv1.Pause {
+	if p == nil {
+		return nil
+	}
+	w := &yardv1.Pause{Reason: p.Reason, By: p.By, SinceMs: p.Since.UnixMilli()}
+	if !p.Until.IsZero() {
+		w.UntilMs = p.Until.UnixMilli()
+	}
+	return w
+}
+
 func pauseOf(w *yardv1.Pause) Pause {
 	return Pause{Reason: w.GetReason(), By: w.GetBy(), Since: instant(w.GetSinceMs()), Until: instant(w.GetUntilMs())}
 }
