@@ -114,7 +114,7 @@ func (w *world) change(id ids.TaskID, by string, u *historysim.Update) {
 	w.askers.ask("client", c)
 }
 
-// sentFirst are events that are asked for the first time. Nobody repeats them before soleFor after their request, however late they are sent.
+// sentFirst are events that are asked for the first time. They are not repeated before soleFor after their request, however late they are sent.
 func sentFirst(events []historysim.Event) []historysim.Event {
 	first := slices.Clone(events)
 	for i := range first {
