@@ -12,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestABatchIsRefused with what it names wrong, by the path of it; nothing is stored then.
@@ -107,13 +108,9 @@ func TestTheLargestCallback(t *testing.T) {
 		_, err := w.client.Wire().CreateBatch(w.soon(), &yardv1.CreateBatchRequest{
 			BatchId: id, Callback: &yardv1.NewTask{Type: "callback", Tasklist: list, Payload: &yardv1.Payload{Data: []byte(`"` + strings.Repeat("p", 256<<10-2) + `"`)}, Headers: headers},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		b := w.client.Batch(id)
-		if _, err := w.client.Drain(w.soon(), yard.OfTasklist(list), yard.PauseOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.client.Drain(w.soon(), yard.OfTasklist(list), yard.PauseOptions{})))
 		w.closed(b)
 		info := w.counts(b, yard.BatchCompleted, 0, 0, 0, 0, 0, 0)
 		p := w.takeOne("callback")

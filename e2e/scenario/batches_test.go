@@ -100,9 +100,7 @@ func (w *world) logged() (n int64) {
 			n++
 			return nil
 		})
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		testkit.NoError(w.t, err)
 	}
 	return n
 }

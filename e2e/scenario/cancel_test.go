@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func TestCancelReady(t *testing.T) {
@@ -87,18 +88,14 @@ func TestCancelRunning(t *testing.T) {
 func TestCancelIsTold(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		told, err := w.nc.SubscribeSync(topology.CancelHint(w.domain))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		idle := w.submitOne(&yardv1.NewTask{Type: "x", DelayMs: 60_000})
 		equal(t, "verdict", w.cancel(idle).Code, "OK")
 		id := w.submitOne(&yardv1.NewTask{Type: "x"})
 		p := w.takeOne()
 		equal(t, "verdict", w.cancel(id).Code, "OK")
 		msg, err := told.NextMsg(30 * time.Second)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		equal(t, "hint", string(msg.Data), `{"task_ids":["`+p.TaskId+`"]}`)
 	})
 }
@@ -123,9 +120,7 @@ func TestCancelFinishedAndUnknown(t *testing.T) {
 		want(t, w.ended(id), "completed", "submitted started completed")
 
 		known, err := ids.ParseTaskID(id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		never := ids.NewTaskID(known.Time(), known.Partition(), 42)
 		equal(t, "unknown", w.cancel(never.String()).Code, "NOT_FOUND")
 		elsewhere := ids.NewTaskID(known.Time(), 999, 42)
@@ -154,13 +149,9 @@ func TestCancelReachesTheHandler(t *testing.T) {
 			})
 		})
 		id, err := w.client.Submit(w.soon(), yard.Task{Type: "long", Tasklist: list, HeartbeatTimeout: 6 * time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		<-started
-		if err := w.client.Cancel(w.soon(), id); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, w.client.Cancel(w.soon(), id))
 		if err := <-cause; !errors.Is(err, yard.ErrCancelled) {
 			t.Errorf("the handler ended by %v", err)
 		}

@@ -69,9 +69,7 @@ func (w *world) counting() {
 			}
 		}
 	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, err)
 	defer func() { _ = sub.Unsubscribe() }() // fails where the connection is closed
 	for known := map[int32]bool{}; len(known) < w.stack.Partitioning.History; {
 		select {
@@ -129,9 +127,7 @@ func TestAQueueAtItsCapRefuses(t *testing.T) {
 		w.queued(0, most)
 		second := w.fill(most, size)
 		drain(w, map[string]bool{}, second)
-		if _, err := w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list})))
 		w.submit(make1000()...)
 		w.submit(make1000()...)
 	})
@@ -154,9 +150,7 @@ func TestI7_WhatIsOnDiskCountsForTheCap(t *testing.T) {
 	services.History.Partition.WindowTasks = window
 	cfg := stack.Config{Tables: stack.TablesMemory, DataDir: t.TempDir(), Services: &services}
 	w := enter(t, own(t, cfg))
-	if _, err := w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list, MaxQueued: most}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list, MaxQueued: most})))
 	w.counting()
 	first := w.fill(most, size)
 	if err := closeStack(w.stack); err != nil {

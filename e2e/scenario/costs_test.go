@@ -20,9 +20,7 @@ import (
 func TestCostsAreNeverExceeded(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		const perSecond, burst, ofType = 100, 10, 5
-		if _, err := w.client.PutLimit(w.soon(), yard.Limit{Name: "partner", Rate: yard.Rate{Tasks: perSecond, Burst: burst}}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.client.PutLimit(w.soon(), yard.Limit{Name: "partner", Rate: yard.Rate{Tasks: perSecond, Burst: burst}})))
 		w.putType(yard.TaskType{Name: "x", Limits: []string{"partner"}})
 		w.rated(burst)
 		w.putType(yard.TaskType{Name: "x", Limits: []string{"partner"}, Cost: ofType})

@@ -51,9 +51,7 @@ func (w *world) redrive(req *yardv1.RedriveRequest) *yardv1.RedriveResponse {
 func (w *world) lettersOf(f yard.DeadLetterFilter) (all []string) {
 	w.t.Helper()
 	for task, err := range w.client.ListDeadLetters(w.soon(), f) {
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		testkit.NoError(w.t, err)
 		all = append(all, task.ID)
 	}
 	return all

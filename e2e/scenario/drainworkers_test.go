@@ -109,9 +109,7 @@ func TestADrainedWorkerGetsNothingNew(t *testing.T) {
 		id := first.live().ID
 		for range 2 { // a repeat changes nothing
 			said, err := w.client.DrainWorker(w.soon(), id, yard.WorkerDrain{Reason: "its disk fails", By: "ann"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			if said.AttemptsCount != n || said.Drain == nil || said.Drain.Stop || said.Drain.Reason != "its disk fails" || said.Drain.By != "ann" {
 				t.Errorf("it is %+v", said)
 			}
@@ -179,9 +177,7 @@ func (w *world) noPollWaits() {
 // stopCrew stops a worker, and waits until its Run has returned and it is not known any more.
 func (w *world) stopCrew(c *crew, reason string) {
 	w.t.Helper()
-	if _, err := w.client.StopWorker(w.soon(), c.live().ID, yard.WorkerDrain{Reason: reason, By: "ann"}); err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, testkit.Err(w.client.StopWorker(w.soon(), c.live().ID, yard.WorkerDrain{Reason: reason, By: "ann"})))
 	c.stopped(reason)
 }
 
@@ -216,9 +212,7 @@ func TestAStoppedWorkerEnds(t *testing.T) {
 		w.stopCrew(idle, "scaled down")
 		waiting := w.submitOne(&yardv1.NewTask{Type: "quick"})
 		id := full.live().ID
-		if _, err := w.client.StopWorker(w.soon(), id, yard.WorkerDrain{Reason: "an upgrade", By: "ann"}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.client.StopWorker(w.soon(), id, yard.WorkerDrain{Reason: "an upgrade", By: "ann"})))
 		if one := full.live(); one.Drain == nil || !one.Drain.Stop || one.AttemptsCount != 1 {
 			t.Errorf("it is %+v", one)
 		}
@@ -247,9 +241,7 @@ func TestI14_NoOtherTenantDrainsAWorker(t *testing.T) {
 		id := mine.live().ID
 		for _, verb := range []string{"drain", "stop", "resume"} {
 			answer, err := other.nc.RequestWithContext(w.soon(), topology.API(other.domain, "workers."+verb), []byte(`{"worker_id":"`+id+`"}`))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			e := fault.Decode(answer.Header.Get(fault.HeaderCode), answer.Header.Get(fault.HeaderDescription), answer.Data)
 			if code := fault.CodeOf(e); code != fault.NotFound && (code != fault.Unavailable || verb == "resume") { // who is not heard may not be known yet
 				t.Errorf("workers.%s: %v", verb, e)
@@ -258,9 +250,7 @@ func TestI14_NoOtherTenantDrainsAWorker(t *testing.T) {
 		if w.drainSeen(id).Drain != nil || mine.live().Drain != nil {
 			t.Error("it is drained")
 		}
-		if _, err := w.client.DrainWorker(w.soon(), id, yard.WorkerDrain{}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.client.DrainWorker(w.soon(), id, yard.WorkerDrain{})))
 		if w.drainSeen(id).Drain == nil || other.drainSeen(id).Drain != nil {
 			t.Error("the other tenant learns of it, or its own worker does not")
 		}

@@ -29,9 +29,7 @@ func (w *world) waits(do func(), as func(last []*rpcv1.PartitionLoad) bool) {
 			came <- load.Partitions
 		}
 	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, err)
 	defer func() { _ = sub.Unsubscribe() }() // fails where the connection is closed
 	last := make([]*rpcv1.PartitionLoad, parts)
 	for ctx := w.soon(); ; {
@@ -56,9 +54,7 @@ func (w *world) waits(do func(), as func(last []*rpcv1.PartitionLoad) bool) {
 // On a slow machine the trigger of a probe comes twice, since its poll waited in vain for 2 s: polls take what is left, so each partition is empty then.
 func (w *world) spread() {
 	w.t.Helper()
-	if _, err := w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list, Partitions: parts}); err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, testkit.Err(w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list, Partitions: parts})))
 	known := false
 	w.waits(func() {
 		w.submitOne(&yardv1.NewTask{Type: "probe"})
@@ -90,9 +86,7 @@ func TestI11_SharesOverPartitionsAreAsTheWeights(t *testing.T) {
 		const each, first = 400, 490
 		weights := map[string]float64{"a": 1, "b": 2, "c": 4}
 		for group, weight := range weights {
-			if _, err := w.client.PutGroup(w.soon(), yard.Group{Name: group, Weight: weight}); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, testkit.Err(w.client.PutGroup(w.soon(), yard.Group{Name: group, Weight: weight})))
 		}
 		w.spread()
 		// Tasks are given out in parts, so each part has as many of each group: a partition without a group has no share for it.
@@ -125,9 +119,7 @@ func TestI11_AFloodOfPartitionsHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	testkit.Slow(t, "waits for seconds, or runs many tasks")
 	tables, err := kinds()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for _, tables := range tables {
 		t.Run(string(tables), func(t *testing.T) {
 			t.Parallel()

@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestI11_GroupsStartInTurn: a group that waits with two thousand tasks holds up another by a few of them, also when
@@ -76,9 +77,7 @@ func TestI11_GroupsStartInTurn(t *testing.T) {
 func TestAGroupIsAName(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		body, err := w.raw("tasks.submit", fmt.Sprintf(`{"tasklist":%q,"tasks":[{"type":"x","group":"cus_8.b-1"}]}`, list))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		var resp yardv1.SubmitResponse
 		if err := json.Unmarshal([]byte(body), &resp); err != nil {
 			t.Fatalf("%s: %v", body, err)
@@ -104,9 +103,7 @@ func TestI11_SharesAreAsTheWeights(t *testing.T) {
 				t.Fatal(g, err)
 			}
 		}
-		if _, err := w.client.DeleteGroup(w.soon(), "gone", 0); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.client.DeleteGroup(w.soon(), "gone", 0)))
 		// Matching hears of weights a moment later than frontends: what is ready before has the weight of before.
 		w.eventually(func() error {
 			w.submit(&yardv1.NewTask{Type: "probe", Priority: 5, Group: "other"}, &yardv1.NewTask{Type: "probe", Priority: 1, Group: "idle"})

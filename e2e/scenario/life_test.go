@@ -9,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func TestSubmitRunComplete(t *testing.T) {
@@ -60,9 +61,7 @@ func TestOneRequestSpansTasklists(t *testing.T) {
 				polled := w.someOf(name, 100)
 				for _, p := range polled {
 					var i int
-					if _, err := fmt.Sscan(string(p.Payload.Data), &i); err != nil {
-						t.Fatal(err)
-					}
+					testkit.NoError(t, testkit.Err(fmt.Sscan(string(p.Payload.Data), &i)))
 					equal(t, "tasklist", p.Tasklist, tasks[i].Tasklist)
 					equal(t, "id", p.TaskId, ids[i])
 					seen[p.TaskId] = true

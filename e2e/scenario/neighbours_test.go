@@ -35,9 +35,7 @@ func (w *world) flood() *flood { return &flood{w: w} }
 func (f *flood) send(n, room int, endpoint string, req codec.Message, result func([]byte) bool) {
 	f.w.t.Helper()
 	body, err := codec.Marshal(codec.JSON, req)
-	if err != nil {
-		f.w.t.Fatal(err)
-	}
+	testkit.NoError(f.w.t, err)
 	f.mu.Lock()
 	before := f.refused
 	f.mu.Unlock()
@@ -63,13 +61,9 @@ func (f *flood) send(n, room int, endpoint string, req codec.Message, result fun
 			again()
 		}
 	})
-	if err != nil {
-		f.w.t.Fatal(err)
-	}
+	testkit.NoError(f.w.t, err)
 	for i := range n {
-		if err := nc.PublishRequest(subject, inbox+fmt.Sprint(i), body); err != nil {
-			f.w.t.Fatal(err)
-		}
+		testkit.NoError(f.w.t, nc.PublishRequest(subject, inbox+fmt.Sprint(i), body))
 	}
 	f.w.eventually(func() error {
 		f.mu.Lock()
@@ -130,9 +124,7 @@ func TestI14_AFloodIsAloneWithItsRefusals(t *testing.T) {
 	quiet.lives(t)
 	for i := range 20 {
 		name := fmt.Sprint("new", i)
-		if _, err := quiet.admin.PutDomain(quiet.soon(), yard.Domain{Name: name}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(quiet.admin.PutDomain(quiet.soon(), yard.Domain{Name: name})))
 	}
 	f.send(1, 0, "tasks.get", &yardv1.GetRequest{TaskId: stays, WaitMs: 60_000}, finished) // it is full still
 	equal(t, "cancel", loud.cancel(stays).Code, "OK")                                      // which ends its waits
@@ -206,9 +198,7 @@ func TestPollsOfOneInboxGiveTheirPlacesBack(t *testing.T) {
 	s := own(t, stack.Config{Tables: stack.TablesMemory, Services: &services, Partitioning: topology.Partitioning{History: 1, Matching: 1}})
 	w := enter(t, s)
 	body, err := codec.Marshal(codec.JSON, &yardv1.PollRequest{Tasklist: list, MaxTasks: 1, WaitMs: 60_000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	inbox := w.nc.NewInbox()
 	poll := func() error { return w.nc.PublishRequest(topology.API(w.domain, "tasks.poll"), inbox, body) }
 	var mu sync.Mutex
@@ -233,9 +223,7 @@ func TestPollsOfOneInboxGiveTheirPlacesBack(t *testing.T) {
 	}
 	for round := range rounds {
 		for range together {
-			if err := poll(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, poll())
 		}
 		w.eventually(func() error { // all of them wait, and maybe one whose task came from the owner before
 			resp := must[yardv1.DescribeTasklistResponse](w, "tasklists.describe", &yardv1.DescribeTasklistRequest{Tasklist: list})

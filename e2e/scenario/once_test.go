@@ -164,9 +164,7 @@ func TestTheLargestPayloadComesBackAsItWas(t *testing.T) {
 		})()
 		for range tasks {
 			id, err := w.client.Submit(w.soon(), large)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			result, err := w.client.Wait(w.soon(), id)
 			if err != nil || string(result.Payload.Data) != string(payload) {
 				t.Fatalf("not the payload came back: %v", err)

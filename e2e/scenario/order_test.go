@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestPrioritiesComeOutSorted holds the only slot of a type while its tasks gather
@@ -79,9 +80,7 @@ func (w *world) underOneOwner(run func() error) {
 		if now := w.owner(); now != owner {
 			return fmt.Errorf("owner %d followed owner %d", now, owner)
 		}
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		testkit.NoError(w.t, err)
 		return nil
 	})
 }
@@ -112,9 +111,7 @@ func (w *world) known(all []string) {
 func (w *world) partition(id string) int {
 	w.t.Helper()
 	parsed, err := ids.ParseTaskID(id)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, err)
 	return parsed.Partition()
 }
 

@@ -82,9 +82,7 @@ func TestTasksOfAKeyRunInOrder(t *testing.T) {
 				}
 			}
 			ids, err := w.client.SubmitMany(w.soon(), tasks)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			all = append(all, ids...)
 		}
 		for _, id := range all {
@@ -190,9 +188,7 @@ func TestOrderKeysAreRepeated(t *testing.T) {
 		}
 		req := &yardv1.SubmitRequest{Tasklist: list, Tasks: tasks}
 		first, err := w.handIn(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		places := map[int]bool{}
 		for tries := int32(2); tries < 4; tries++ {
 			req.Tries += tries

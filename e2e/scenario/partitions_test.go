@@ -6,6 +6,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // partitions are those of a tasklist as a description, the settings and a list tell, which must be the same.
@@ -58,9 +59,7 @@ func TestPartitionsAreSettings(t *testing.T) {
 			equal(t, "path", fault.From(err).Path, "/tasklist/partitions")
 		}
 		want(2)
-		if _, err := w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list})))
 		want(0)
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestAPausedTasklistStartsNothing: its tasks are ready and wait, beside a poll, while another tasklist's come and go; a
@@ -33,9 +34,7 @@ func TestAPausedTasklistStartsNothing(t *testing.T) {
 		})
 		id := w.submitOne(&yardv1.NewTask{Type: "x"})
 		w.reach(id, "ready")
-		if _, err := w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list, Priority: 2}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list, Priority: 2})))
 		for range 5 {
 			other := w.submitOne(&yardv1.NewTask{Type: "x", Tasklist: "other"})
 			equal(t, "the other tasklist", w.complete(w.someOf("other", 1)...), "OK")
@@ -49,9 +48,7 @@ func TestAPausedTasklistStartsNothing(t *testing.T) {
 		}
 		want(t, w.get(id), "ready", "submitted")
 
-		if _, err := w.client.Resume(w.soon(), yard.OfTasklist(list)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.client.Resume(w.soon(), yard.OfTasklist(list))))
 		equal(t, "resumed", w.complete(w.take(1, "x")...), "OK")
 		want(t, w.ended(id), "completed", "submitted started completed")
 		_, err = w.client.Resume(w.soon(), yard.OfTasklist(list))

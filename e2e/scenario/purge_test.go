@@ -19,9 +19,7 @@ func TestAPurgeCancelsWhatDoesNotRun(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		purge := func(o yard.PurgeOptions) yard.Purged {
 			p, err := w.client.Purge(w.soon(), yard.OfTasklist(list), o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			return p
 		}
 		runs := w.submitOne(&yardv1.NewTask{Type: "x"})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestARateIsNeverExceeded: an independent record of when attempts were granted, by the log, holds in every time no more than a burst
@@ -20,9 +21,7 @@ func TestARateIsNeverExceeded(t *testing.T) {
 		if stored, err := w.client.PutLimit(w.soon(), yard.Limit{Name: "partner", Rate: rate}); err != nil || stored.Rate.Tasks != perSecond {
 			t.Fatalf("%+v %v", stored, err)
 		}
-		if _, err := w.client.PutType(w.soon(), yard.TaskType{Name: "x", Limits: []string{"partner"}}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.client.PutType(w.soon(), yard.TaskType{Name: "x", Limits: []string{"partner"}})))
 		w.rated(burst)
 		all := make([]*yardv1.NewTask, tasks)
 		for i := range all {
@@ -92,9 +91,7 @@ const late = 500
 func TestARateIsShownAndTakenBack(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		rate := yard.Rate{Tasks: 1, Per: 24 * time.Hour, Burst: 1}
-		if _, err := w.client.PutType(w.soon(), yard.TaskType{Name: "x", Rate: rate}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.client.PutType(w.soon(), yard.TaskType{Name: "x", Rate: rate})))
 		got, err := w.client.GetType(w.soon(), "x")
 		if err != nil || got.Rate != rate {
 			t.Fatalf("%+v %v", got, err)
@@ -112,9 +109,7 @@ func TestARateIsShownAndTakenBack(t *testing.T) {
 		if err != nil || d.Ready < 1 {
 			t.Fatalf("%+v %v", d, err)
 		}
-		if _, err := w.client.DeleteType(w.soon(), "x", 0); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.client.DeleteType(w.soon(), "x", 0)))
 		for left := int(d.Ready); left > 0; {
 			some := w.some(left, "x")
 			left -= len(some)

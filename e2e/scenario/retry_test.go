@@ -29,9 +29,7 @@ func (w *world) deadLetter(tasklist, id string) *logv1.Record {
 		}
 		return batch.UnmarshalVT(letter.Data)
 	})
-	if len(batch.Tasks) != 1 {
-		w.t.Fatalf("%d tasks in a dead letter", len(batch.Tasks))
-	}
+	testkit.MustEqual(w.t, "tasks in a dead letter", len(batch.Tasks), 1)
 	return batch.Tasks[0]
 }
 

@@ -37,16 +37,12 @@ func scaling(t *testing.T, scenario func(t *testing.T, w *world)) {
 	t.Helper()
 	t.Parallel()
 	all, err := kinds()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for _, tables := range all {
 		t.Run(string(tables), func(t *testing.T) {
 			t.Parallel()
 			w := enter(t, own(t, stack.Config{Partitioning: topology.Partitioning{History: 2, Matching: 4}, Tables: tables, Services: hasty()}))
-			if _, err := w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list, PartitionsMax: 4}); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, testkit.Err(w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list, PartitionsMax: 4})))
 			scenario(t, w)
 		})
 	}
@@ -153,13 +149,9 @@ func TestARateThatFluctuates(t *testing.T) {
 func (w *world) second() {
 	w.t.Helper()
 	nc, err := sealed.Connect(w.stack, permissions.User{Role: permissions.Frontend}, nats.Name("second"))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, err)
 	service, err := frontend.New(frontend.Deps{NATS: nc, Partitioning: topology.Partitioning{History: 2, Matching: 4}, Node: "second", Config: hasty().Frontend})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- service.Run(ctx) }()
@@ -184,22 +176,16 @@ func TestTwoFrontendsScaleAsOne(t *testing.T) {
 	scaling(t, func(t *testing.T, w *world) {
 		w.second()
 		kv, err := w.inside().KeyValue(w.soon(), topology.ConfigBucket)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		watch, err := kv.Watch(context.Background(), catalog.Scales.Keys())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		defer func() { _ = watch.Stop() }()
 		l := w.load()
 		l.workers(8)
 		l.until(20, 50*time.Millisecond, func(n int) bool { return n == 4 })
 		l.until(1, 500*time.Millisecond, func(n int) bool { return n == 1 })
 		w.eventually(l.book.complete)
-		if _, err := w.client.DeleteTasklist(w.soon(), list, 0); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.client.DeleteTasklist(w.soon(), list, 0)))
 		var numbers []int
 		for e := range watch.Updates() {
 			if e == nil {
@@ -210,9 +196,7 @@ func TestTwoFrontendsScaleAsOne(t *testing.T) {
 				break
 			}
 			var s rpcv1.TasklistScale
-			if err := codec.Unmarshal(codec.JSON, e.Value(), &s); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, codec.Unmarshal(codec.JSON, e.Value(), &s))
 			numbers = append(numbers, int(s.Partitions))
 		}
 		// Where the machine is too slow for the load the number goes down meanwhile, and up again while the rest of the tasks is done, but no one

@@ -43,9 +43,7 @@ func (w *world) reported() {
 		default:
 		}
 	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, err)
 	defer func() { _ = sub.Unsubscribe() }() // fails where the connection is closed
 	select {
 	case load := <-came:

@@ -67,9 +67,7 @@ func TestAPausedGroupStartsNothing(t *testing.T) {
 		}
 		equal(t, "what runs", w.complete(attempt), "OK")
 		to := mark()
-		if _, err := w.client.Resume(w.soon(), yard.OfGroup("acme")); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.client.Resume(w.soon(), yard.OfGroup("acme"))))
 		for _, id := range all["acme"] {
 			want(t, w.ended(id), "completed", "submitted started completed")
 			if at := w.started(id); at > from && at < to {
@@ -92,9 +90,7 @@ func TestStopsOfOneGroup(t *testing.T) {
 		for _, id := range append(append([]string{elsewhere}, acme...), other...) {
 			w.reach(id, "ready")
 		}
-		if _, err := w.client.Drain(w.soon(), yard.OfGroup("acme"), yard.PauseOptions{Reason: "it moves"}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.client.Drain(w.soon(), yard.OfGroup("acme"), yard.PauseOptions{Reason: "it moves"})))
 		w.eventually(func() error {
 			_, err := w.handIn(&yardv1.SubmitRequest{Tasklist: list, Tasks: append(ofGroup("other", 1), ofGroup("acme", 1)...)})
 			if e := fault.From(err); e == nil || e.Code != fault.FailedPrecondition || e.Path != "/tasks/1/group" {
@@ -134,9 +130,7 @@ func TestStopsOfOneGroup(t *testing.T) {
 		for _, id := range other {
 			want(t, w.get(id), "ready", "submitted")
 		}
-		if _, err := w.client.ResumeDrained(w.soon(), yard.OfGroup("acme")); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.client.ResumeDrained(w.soon(), yard.OfGroup("acme"))))
 		w.eventually(func() error {
 			_, err := w.handIn(&yardv1.SubmitRequest{Tasklist: list, Tasks: ofGroup("acme", 1)})
 			return err

@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestAWorkerOfSeveralTasklists: one worker runs the tasks of all its tasklists, even with fewer slots than those.
@@ -37,9 +38,7 @@ func TestTasklistSettings(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		set := func(l yard.Tasklist) yard.Tasklist {
 			stored, err := w.client.PutTasklist(w.soon(), l)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			return stored
 		}
 		priorities := func(tasks ...*yardv1.NewTask) (all []int32) {

@@ -54,9 +54,7 @@ func TestPartitionsDeliverAll(t *testing.T) {
 	t.Parallel()
 	testkit.Slow(t, "floods the system for half a minute and more")
 	all, err := kinds()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for _, tables := range all {
 		t.Run(string(tables), func(t *testing.T) {
 			t.Parallel()
@@ -70,14 +68,10 @@ func TestPartitionsDeliverAll(t *testing.T) {
 
 func (r *spreadRun) run(t *testing.T, s *stack.Stack, i int) {
 	w := join(t, s, domainName(i))
-	if _, err := w.admin.PutDomain(w.soon(), yard.Domain{Name: w.domain}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(w.admin.PutDomain(w.soon(), yard.Domain{Name: w.domain})))
 	spread := func(n int) {
 		t.Helper()
-		if _, err := w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list, Partitions: n}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list, Partitions: n})))
 	}
 	w.eventually(func() error {
 		_, err := w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list, Partitions: r.partitions})

@@ -98,9 +98,7 @@ func TestAFloodLeavesSlotsToOtherTasklists(t *testing.T) {
 		for i := range lists - 1 {
 			others[fmt.Sprint("list", i)] = 1
 		}
-		if _, err := w.client.PutTasklist(w.soon(), yard.Tasklist{Name: "list3", Partitions: 5}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.client.PutTasklist(w.soon(), yard.Tasklist{Name: "list3", Partitions: 5})))
 		running, full := 0, make(chan struct{})
 		var mu sync.Mutex
 		w.work("flood", func(worker *yard.Worker) {
@@ -158,12 +156,8 @@ func TestAWorkerWithWeightsRunsAll(t *testing.T) {
 func (w *world) overtakeMatching() {
 	w.t.Helper()
 	kv, err := w.inside().KeyValue(w.soon(), topology.CheckpointsBucket)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, err)
 	for m := range w.stack.Partitioning.Matching {
-		if _, err := ownership.TakeEpoch(w.soon(), kv, topology.MatchingEpoch(m)); err != nil {
-			w.t.Fatal(err)
-		}
+		testkit.NoError(w.t, testkit.Err(ownership.TakeEpoch(w.soon(), kv, topology.MatchingEpoch(m))))
 	}
 }

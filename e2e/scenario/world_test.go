@@ -47,9 +47,7 @@ type world struct {
 func enter(t *testing.T, s *stack.Stack) *world {
 	t.Helper()
 	w := join(t, s, shared.domain(t, s))
-	if _, err := w.admin.PutDomain(w.soon(), yard.Domain{Name: w.domain, Description: t.Name()}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(w.admin.PutDomain(w.soon(), yard.Domain{Name: w.domain, Description: t.Name()})))
 	w.eventually(func() error { // a slow frontend learns of it a moment later
 		_, err := w.raw("types.list", "{}")
 		return err
@@ -63,14 +61,10 @@ func join(t *testing.T, s *stack.Stack, domain string) *world {
 	// An inbox for each request, so that tasks of a poll that was given up find no one, and come back.
 	nc := connect(t, s, sealed.Admin(domain), nats.UseOldRequestStyle())
 	client, err := yard.NewClient(nc, domain)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	operator := connect(t, s, sealed.Operator())
 	admin, err := yard.NewAdmin(operator)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return &world{t: t, stack: s, nc: nc, client: client, operator: operator, admin: admin, domain: domain}
 }
 
@@ -78,9 +72,7 @@ func join(t *testing.T, s *stack.Stack, domain string) *world {
 func connect(t *testing.T, s *stack.Stack, u permissions.User, opts ...nats.Option) *nats.Conn {
 	t.Helper()
 	nc, err := sealed.Connect(s, u, append(opts, nats.Name(t.Name()))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(nc.Close)
 	return nc
 }
@@ -89,14 +81,10 @@ func connect(t *testing.T, s *stack.Stack, u permissions.User, opts ...nats.Opti
 func (w *world) inside() jetstream.JetStream {
 	w.t.Helper()
 	nc, err := w.stack.Connect(w.t.Name())
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, err)
 	w.t.Cleanup(nc.Close)
 	js, err := jetstream.New(nc)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, err)
 	return js
 }
 
@@ -105,22 +93,16 @@ func (w *world) tokens() *ids.Tokens {
 	w.t.Helper()
 	js := w.inside()
 	config, err := js.KeyValue(w.soon(), topology.ConfigBucket)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, err)
 	secret, err := provision.TokenSecret(w.soon(), config)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, err)
 	return ids.NewTokens(secret)
 }
 
 func taskID(t *testing.T, s string) ids.TaskID {
 	t.Helper()
 	id, err := ids.ParseTaskID(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return id
 }
 
@@ -140,9 +122,7 @@ func (w *world) eventually(cond func() error) {
 // putType makes a task type.
 func (w *world) putType(t yard.TaskType) {
 	w.t.Helper()
-	if _, err := w.client.PutType(w.soon(), t); err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, testkit.Err(w.client.PutType(w.soon(), t)))
 }
 
 // raw sends a JSON body and returns the answer's. As clients do, it sends it again where the
@@ -307,9 +287,7 @@ func (w *world) nothing(tasklist string) {
 func (w *world) grant(p *yardv1.PolledTask) int32 {
 	w.t.Helper()
 	token, err := w.tokens().Read(taskID(w.t, p.TaskId), p.Token)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, err)
 	return int32(token.Version)
 }
 
@@ -422,9 +400,7 @@ func want(t *testing.T, task *yardv1.Task, state, events string, held ...int32) 
 // equal compares what should be alike.
 func equal[V comparable](t *testing.T, what string, got, want V) {
 	t.Helper()
-	if got != want {
-		t.Errorf("%s: %v, want %v", what, got, want)
-	}
+	testkit.Equal(t, what, got, want)
 }
 
 // refused checks an error's code.
