@@ -13,26 +13,26 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-func TestCancelReady(t *testing.T) {
+// TestCancelWhatDoesNotRun: what is ready, waits for its time, or for its next attempt.
+func TestCancelWhatDoesNotRun(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
-		id := w.submitOne(&yardv1.NewTask{Type: "x"})
-		w.reach(id, "ready")
-		v := w.cancel(id)
-		equal(t, "verdict", v.Code, "OK")
-		equal(t, "a worker was notified", v.CancelRequested, false)
-		task := w.ended(id)
-		want(t, task, "cancelled", "submitted cancelled")
-		equal(t, "reason", task.Events[1].Message, "no longer wanted")
+		for state, task := range map[string]*yardv1.NewTask{
+			"ready": {}, "waiting": {DelayMs: 3_600_000}, "backoff": {Retry: &yardv1.RetryPolicy{InitialIntervalMs: 9_000}},
+		} {
+			task.Type = state
+			id := w.submitOne(task)
+			if state == "backoff" {
+				equal(t, "verdict", w.fail(w.takeOne(state), &yardv1.Failure{Message: "no"}), "OK")
+			}
+			before := eventsOf(w.reach(id, state))
+			v := w.cancel(id)
+			equal(t, "verdict", v.Code, "OK")
+			equal(t, "a worker was notified", v.CancelRequested, false)
+			task := w.ended(id)
+			want(t, task, "cancelled", before+" cancelled")
+			equal(t, "reason", task.Events[len(task.Events)-1].Message, "no longer wanted")
+		}
 		w.nothing(list)
-	})
-}
-
-func TestCancelWaiting(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
-		id := w.submitOne(&yardv1.NewTask{Type: "x", DelayMs: 3_600_000})
-		w.reach(id, "waiting")
-		equal(t, "verdict", w.cancel(id).Code, "OK")
-		want(t, w.ended(id), "cancelled", "submitted parked cancelled")
 	})
 }
 
@@ -50,16 +50,6 @@ func TestCancelAtOnce(t *testing.T) {
 			equal(t, "state", stateOf(w.ended(id)), "cancelled")
 		}
 		w.nothing(list)
-	})
-}
-
-func TestCancelInBackoff(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
-		id := w.submitOne(&yardv1.NewTask{Type: "x", Retry: &yardv1.RetryPolicy{InitialIntervalMs: 9_000}})
-		equal(t, "verdict", w.fail(w.takeOne(), &yardv1.Failure{Message: "no"}), "OK")
-		want(t, w.get(id), "backoff", "submitted started failed")
-		equal(t, "verdict", w.cancel(id).Code, "OK")
-		want(t, w.ended(id), "cancelled", "submitted started failed cancelled")
 	})
 }
 

@@ -17,10 +17,7 @@ import (
 // dead submits n tasks of a type that use up their one attempt, and waits for their letters.
 func (w *world) dead(n int, typ, errType string) []string {
 	w.t.Helper()
-	var tasks []*yardv1.NewTask
-	for range n {
-		tasks = append(tasks, &yardv1.NewTask{Type: typ, Payload: jsonPayload(`{"a":1}`), Retry: &yardv1.RetryPolicy{MaxAttempts: 1}})
-	}
+	tasks := many(n, &yardv1.NewTask{Type: typ, Payload: jsonPayload(`{"a":1}`), Retry: &yardv1.RetryPolicy{MaxAttempts: 1}})
 	all := w.submit(tasks...)
 	for _, p := range w.take(n, typ) {
 		equal(w.t, "verdict", w.fail(p, &yardv1.Failure{Message: "no", ErrorType: errType}), "OK")

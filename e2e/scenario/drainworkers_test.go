@@ -85,13 +85,6 @@ func (w *world) drainSeen(id string) *yardv1.PollResponse {
 	return must[yardv1.PollResponse](w, "tasks.poll", &yardv1.PollRequest{Tasklist: list, NoTasks: true, WorkerId: id})
 }
 
-func manyOf(n int, taskType string) (tasks []*yardv1.NewTask) {
-	for range n {
-		tasks = append(tasks, &yardv1.NewTask{Type: taskType})
-	}
-	return tasks
-}
-
 // TestADrainedWorkerGetsNothingNew: what it runs goes on to its end, its polls that wait end at once, another worker gets all that comes, and after a resume it
 // gets tasks again.
 func TestADrainedWorkerGetsNothingNew(t *testing.T) {
@@ -99,7 +92,7 @@ func TestADrainedWorkerGetsNothingNew(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		const n = 5
 		first := w.crewOf("first", yard.WithConcurrency(2*n))
-		all := w.submit(manyOf(n, "held")...)
+		all := w.submit(many(n, &yardv1.NewTask{Type: "held"})...)
 		w.eventually(func() error {
 			if one, found := w.worker("first"); !found || one.AttemptsCount != n {
 				return fmt.Errorf("first has %d attempts", one.AttemptsCount)
@@ -116,7 +109,7 @@ func TestADrainedWorkerGetsNothingNew(t *testing.T) {
 		}
 		since := w.drainSeen(id).Drain.GetSinceMs()
 		w.noPollWaits()
-		waiting := w.submit(manyOf(n, "quick")...)
+		waiting := w.submit(many(n, &yardv1.NewTask{Type: "quick"})...)
 		began := time.Now()
 		resp := must[yardv1.PollResponse](w, "tasks.poll", &yardv1.PollRequest{Tasklist: list, MaxTasks: 10, WaitMs: 20_000, WorkerId: id})
 		if len(resp.Tasks) != 0 || resp.Drain == nil || time.Since(began) > 10*time.Second {
@@ -258,8 +251,7 @@ func TestI14_NoOtherTenantDrainsAWorker(t *testing.T) {
 			`{}`: "/worker_id", `{"worker_id":"short"}`: "/worker_id", `{"worker_id":"` + id + `","reason":"` + strings.Repeat("r", 257) + `"}`: "/reason",
 		} {
 			_, err := w.raw("workers.drain", body)
-			refused(t, err, fault.InvalidArgument)
-			equal(t, "path", fault.From(err).Path, path)
+			refusedAt(t, err, fault.InvalidArgument, path)
 		}
 		var resp yardv1.PollResponse
 		answer, err := w.raw("tasks.poll", `{"tasklist":"work","no_tasks":true,"worker_id":"`+id+`"}`)

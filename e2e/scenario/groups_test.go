@@ -19,18 +19,10 @@ func TestI11_GroupsStartInTurn(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		const flood, few = 2000, 5
 		for range flood / 1000 {
-			all := make([]*yardv1.NewTask, 1000)
-			for i := range all {
-				all[i] = &yardv1.NewTask{Type: "x", Group: "flood"}
-			}
+			all := many(1000, &yardv1.NewTask{Type: "x", Group: "flood"})
 			w.submit(all...)
 		}
-		w.eventually(func() error {
-			if d, err := w.client.DescribeTasklist(w.soon(), list); err != nil || d.Ready != flood {
-				return fmt.Errorf("%+v %v", d, err)
-			}
-			return nil
-		})
+		w.described(list, func(d yard.TasklistInfo) bool { return d.Ready == flood })
 		var small []string
 		for i := range few {
 			task := &yardv1.NewTask{Type: "x", Group: "small"}
@@ -87,8 +79,7 @@ func TestAGroupIsAName(t *testing.T) {
 		equal(t, "complete", w.complete(p), "OK")
 		for _, group := range []string{"a b", "a/b", strings.Repeat("x", 65), "ü"} {
 			_, err := w.handIn(&yardv1.SubmitRequest{Tasklist: list, Tasks: []*yardv1.NewTask{{Type: "x"}, {Type: "x", Group: group}}})
-			refused(t, err, fault.InvalidArgument)
-			equal(t, "path", fault.From(err).Path, "/tasks/1/group")
+			refusedAt(t, err, fault.InvalidArgument, "/tasks/1/group")
 		}
 		w.nothing(list)
 	})
@@ -116,18 +107,10 @@ func TestI11_SharesAreAsTheWeights(t *testing.T) {
 		})
 		const each = 300
 		for _, group := range []string{"idle", "large", "one", "gone"} {
-			all := make([]*yardv1.NewTask, each)
-			for i := range all {
-				all[i] = &yardv1.NewTask{Type: "x", Group: group}
-			}
+			all := many(each, &yardv1.NewTask{Type: "x", Group: group})
 			w.submit(all...)
 		}
-		w.eventually(func() error {
-			if d, err := w.client.DescribeTasklist(w.soon(), list); err != nil || d.Ready < 4*each {
-				return fmt.Errorf("%+v %v", d, err)
-			}
-			return nil
-		})
+		w.described(list, func(d yard.TasklistInfo) bool { return d.Ready >= 4*each })
 		got := map[string]int{}
 		for n := 0; n < each; {
 			some := w.some(10, "x")

@@ -134,10 +134,7 @@ func (l *levels) put() {
 // submit hands in n tasks.
 func (l *levels) submit(typ, tasklist string, n int) {
 	l.t.Helper()
-	tasks := make([]*yardv1.NewTask, n)
-	for i := range tasks {
-		tasks[i] = &yardv1.NewTask{Type: typ, Tasklist: tasklist}
-	}
+	tasks := many(n, &yardv1.NewTask{Type: typ, Tasklist: tasklist})
 	l.ids = append(l.ids, l.world.submit(tasks...)...)
 }
 

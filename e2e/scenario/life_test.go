@@ -80,18 +80,7 @@ func TestThousandTasksInOneRequest(t *testing.T) {
 		}
 		ids := w.submit(tasks...)
 		seen := map[string]bool{}
-		for len(seen) < len(ids) {
-			polled := w.some(1000)
-			for _, p := range polled {
-				if seen[p.TaskId] {
-					t.Fatalf("%s came twice", p.TaskId)
-				}
-				seen[p.TaskId] = true
-			}
-			if got := w.complete(polled...); strings.Trim(got, "OK ") != "" {
-				t.Fatalf("verdicts %s", got)
-			}
-		}
+		drain(w, seen, len(ids))
 		for _, id := range ids {
 			if !seen[id] {
 				t.Fatalf("%s never came", id)
@@ -110,8 +99,7 @@ func TestI2ARequestIsWhole(t *testing.T) {
 		}
 		tasks[77].DelayMs = -1
 		_, err := call[yardv1.SubmitResponse](w, "tasks.submit", &yardv1.SubmitRequest{Tasks: tasks})
-		refused(t, err, fault.InvalidArgument)
-		equal(t, "path", fault.From(err).Path, "/tasks/77/delay_ms")
+		refusedAt(t, err, fault.InvalidArgument, "/tasks/77/delay_ms")
 
 		// What was accepted before this one would be seen before it.
 		id := w.submitOne(&yardv1.NewTask{Type: "x", Tasklist: "list-0"})

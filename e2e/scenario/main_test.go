@@ -170,6 +170,18 @@ func everywhere(t *testing.T, scenario func(t *testing.T, w *world)) {
 	}
 }
 
+// eachKind runs a scenario that has stacks of its own, beside all others, with each place for tables.
+func eachKind(t *testing.T, scenario func(t *testing.T, kind stack.Tables)) {
+	t.Helper()
+	t.Parallel()
+	for kind := range shared.of {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			scenario(t, kind)
+		})
+	}
+}
+
 // own starts a stack for one test, with settings that the shared ones do not have.
 func own(t *testing.T, cfg stack.Config) *stack.Stack {
 	t.Helper()

@@ -49,10 +49,7 @@ func TestPrioritiesComeOutSorted(t *testing.T) {
 func TestOneTypeComesInOrder(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		w.underOneOwner(func() error {
-			var tasks []*yardv1.NewTask
-			for range 200 {
-				tasks = append(tasks, &yardv1.NewTask{Type: "x"})
-			}
+			tasks := many(200, &yardv1.NewTask{Type: "x"})
 			all := w.submit(tasks...)
 			place := map[string]int{}
 			for i, id := range all {
@@ -211,10 +208,7 @@ func TestLongPollsWaitForWork(t *testing.T) {
 			go func() { answers <- w.longPoll() }()
 		}
 		w.pollsWait(polls)
-		var tasks []*yardv1.NewTask
-		for range polls {
-			tasks = append(tasks, &yardv1.NewTask{Type: "x"})
-		}
+		tasks := many(polls, &yardv1.NewTask{Type: "x"})
 		ids := w.submit(tasks...)
 		seen := map[string]bool{}
 		for range ids {

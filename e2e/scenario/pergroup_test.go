@@ -260,8 +260,7 @@ func TestALimitPerGroupIsANumber(t *testing.T) {
 			},
 		} {
 			err := put()
-			refused(t, err, fault.InvalidArgument)
-			equal(t, "path", fault.From(err).Path, path)
+			refusedAt(t, err, fault.InvalidArgument, path)
 		}
 	})
 }

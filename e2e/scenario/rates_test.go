@@ -23,10 +23,7 @@ func TestARateIsNeverExceeded(t *testing.T) {
 		}
 		testkit.NoError(t, testkit.Err(w.client.PutType(w.soon(), yard.TaskType{Name: "x", Limits: []string{"partner"}})))
 		w.rated(burst)
-		all := make([]*yardv1.NewTask, tasks)
-		for i := range all {
-			all[i] = &yardv1.NewTask{Type: "x"}
-		}
+		all := many(tasks, &yardv1.NewTask{Type: "x"})
 		ids := w.submit(all...)
 		handle := func(context.Context, *yard.Attempt) (yard.Payload, error) { return yard.Payload{}, nil }
 		defer w.work(list, func(k *yard.Worker) {
@@ -96,15 +93,7 @@ func TestARateIsShownAndTakenBack(t *testing.T) {
 		if err != nil || got.Rate != rate {
 			t.Fatalf("%+v %v", got, err)
 		}
-		w.eventually(func() error {
-			w.submitOne(&yardv1.NewTask{Type: "x"})
-			found, err := w.client.Wire().Poll(w.soon(), &yardv1.PollRequest{Tasklist: list, MaxTasks: 1, WaitMs: 50, Types: []string{"x"}})
-			if err == nil && len(found) > 0 {
-				w.complete(found...)
-				err = fmt.Errorf("a task still starts")
-			}
-			return err
-		})
+		w.startsNothing(&yardv1.NewTask{Type: "x"})
 		d, err := w.client.DescribeTasklist(w.soon(), list)
 		if err != nil || d.Ready < 1 {
 			t.Fatalf("%+v %v", d, err)

@@ -153,10 +153,7 @@ func TestTheAttemptsOfASilentWorkerComeBackAtOnce(t *testing.T) {
 	testkit.Slow(t, "waits for seconds, or runs many tasks")
 	everywhere(t, func(t *testing.T, w *world) {
 		const n = 100
-		var tasks []*yardv1.NewTask
-		for range n {
-			tasks = append(tasks, &yardv1.NewTask{Type: "long", Retry: &yardv1.RetryPolicy{MaxAttempts: 1}})
-		}
+		tasks := many(n, &yardv1.NewTask{Type: "long", Retry: &yardv1.RetryPolicy{MaxAttempts: 1}})
 		all := w.submit(tasks...)
 		host := newCable(t)
 		w.silentWorker(host, 2*n, yard.WithSignsOfLife(500*time.Millisecond))
@@ -195,8 +192,7 @@ func TestTheAttemptsOfASilentWorkerComeBackAtOnce(t *testing.T) {
 		_, err := w.raw("workers.list", `{"limit":1001}`)
 		refused(t, err, fault.InvalidArgument)
 		_, err = w.poll(&yardv1.PollRequest{Tasklist: list, MaxTasks: 1, WorkerId: "too short"})
-		refused(t, err, fault.InvalidArgument)
-		equal(t, "path", fault.From(err).Path, "/worker_id")
+		refusedAt(t, err, fault.InvalidArgument, "/worker_id")
 		w.examined()
 	})
 }

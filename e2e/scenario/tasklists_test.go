@@ -1,7 +1,6 @@
 package scenario_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,25 +11,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
-
-// TestAWorkerOfSeveralTasklists: one worker runs the tasks of all its tasklists, even with fewer slots than those.
-func TestAWorkerOfSeveralTasklists(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
-		w.work(list, func(worker *yard.Worker) {
-			yard.Handle(worker, "where", func(ctx context.Context, _ struct{}) (string, error) {
-				return yard.Info(ctx).Tasklist, nil
-			})
-		}, yard.WithTasklists("second", "third"), yard.WithConcurrency(2))
-		for range 3 {
-			for _, tasklist := range []string{"third", list, "second"} {
-				got, err := yard.Run[string](w.soon(), w.client, yard.Task{Type: "where", Tasklist: tasklist, Payload: struct{}{}})
-				if err != nil || got != tasklist {
-					t.Errorf("the task of %s ran with %q, %v", tasklist, got, err)
-				}
-			}
-		}
-	})
-}
 
 // TestTasklistSettings (R9): tasks that name no priority have that of their tasklist, from the moment of the put; accepted ones keep
 // theirs. What has settings or work is listed, with what history and timer hold, and deleted settings take no task with them.

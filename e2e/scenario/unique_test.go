@@ -235,13 +235,13 @@ func TestUniqueKeysThatAreWrong(t *testing.T) {
 			"/tasks/0/unique_key":    {{Type: "x", UniqueKey: strings.Repeat("k", 257)}},
 			"/tasks/1/unique_key":    {{Type: "x", UniqueKey: "k"}, {Type: "x"}},
 			"/tasks/2/unique_key":    {{Type: "x", UniqueKey: "k"}, {Type: "x", UniqueKey: "l"}, {Type: "x", UniqueKey: "k"}},
+			"/tasks/3/unique_key":    {{Type: "x", OrderKey: "k"}, {Type: "x", OrderKey: "k"}, {Type: "x", OrderKey: "k"}, {Type: "x", OrderKey: "l", UniqueKey: "u"}},
 			"/tasks/0/on_conflict":   {{Type: "x", OnConflict: yardv1.OnConflict_ON_CONFLICT_REJECT}},
 			"/tasks/0/unique_for_ms": {{Type: "x", UniqueForMs: 1}},
 			"/tasks/1/unique_for_ms": {{Type: "x", UniqueKey: "k"}, {Type: "x", UniqueKey: "l", UniqueForMs: -1}},
 		} {
 			_, err := w.handIn(&yardv1.SubmitRequest{Tasklist: list, Tasks: tasks})
-			refused(t, err, fault.InvalidArgument)
-			equal(t, "path", fault.From(err).Path, path)
+			refusedAt(t, err, fault.InvalidArgument, path)
 		}
 		outcome, ids := w.once(&yardv1.NewTask{Type: "x", UniqueKey: "k"})
 		equal(t, "outcome", outcome, "created")

@@ -79,8 +79,7 @@ func TestUpdateByRevision(t *testing.T) {
 		} {
 			u.TaskId = id
 			_, err := call[yardv1.OutcomeResponse](w, "tasks.update", &yardv1.UpdateRequest{Tasks: []*yardv1.TaskUpdate{u}})
-			refused(t, err, fault.InvalidArgument)
-			equal(t, "path", fault.From(err).Path, path)
+			refusedAt(t, err, fault.InvalidArgument, path)
 		}
 		v = w.update(&yardv1.TaskUpdate{TaskId: ids.NewTaskID(time.Now(), 0, 42).String(), Priority: 1})
 		equal(t, "verdict", v.Code, "NOT_FOUND")

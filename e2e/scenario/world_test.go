@@ -68,6 +68,15 @@ func join(t *testing.T, s *stack.Stack, domain string) *world {
 	return &world{t: t, stack: s, nc: nc, client: client, operator: operator, admin: admin, domain: domain}
 }
 
+// restarted is the same domain on a stack that is started again with what the one before has stored.
+func (w *world) restarted(cfg stack.Config) *world {
+	w.t.Helper()
+	if err := closeStack(w.stack); err != nil {
+		w.t.Fatalf("the stack did not end well: %v", err)
+	}
+	return join(w.t, own(w.t, cfg), w.domain)
+}
+
 // connect connects to s as one of its users.
 func connect(t *testing.T, s *stack.Stack, u permissions.User, opts ...nats.Option) *nats.Conn {
 	t.Helper()
@@ -409,6 +418,44 @@ func refused(t *testing.T, err error, code fault.Code) {
 	if fault.CodeOf(err) != code {
 		t.Errorf("got %v, want %s", err, code)
 	}
+}
+
+// refusedAt checks an error's code, and what it says is at fault.
+func refusedAt(t *testing.T, err error, code fault.Code, path string) {
+	t.Helper()
+	refused(t, err, code)
+	equal(t, "path", fault.From(err).Path, path)
+}
+
+// many are n tasks alike.
+func many(n int, task *yardv1.NewTask) []*yardv1.NewTask {
+	return slices.Repeat([]*yardv1.NewTask{task}, n)
+}
+
+// described waits until a tasklist is described as wanted.
+func (w *world) described(tasklist string, wanted func(yard.TasklistInfo) bool) {
+	w.t.Helper()
+	w.eventually(func() error {
+		d, err := w.client.DescribeTasklist(w.soon(), tasklist)
+		if err == nil && !wanted(d) {
+			err = fmt.Errorf("it is described as %+v", d)
+		}
+		return err
+	})
+}
+
+// startsNothing waits until no task like the probe starts: a shard may hear of what holds it up a second later.
+func (w *world) startsNothing(probe *yardv1.NewTask) {
+	w.t.Helper()
+	w.eventually(func() error {
+		w.submitOne(probe)
+		tasks, err := w.client.Wire().Poll(w.soon(), &yardv1.PollRequest{Tasklist: list, MaxTasks: 1, WaitMs: 50, Types: []string{probe.Type}})
+		if len(tasks) > 0 {
+			w.complete(tasks...)
+			return errors.New("a task still starts")
+		}
+		return err
+	})
 }
 
 func stateOf(task *yardv1.Task) string {
