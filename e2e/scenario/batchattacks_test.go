@@ -1,8 +1,6 @@
 package scenario_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -118,35 +116,6 @@ func TestTheLargestCallback(t *testing.T) {
 		equal(t, "its batch", p.Headers["yard-batch-id"], id)
 		equal(t, "its headers", len(p.Headers), 26)
 		equal(t, "complete", w.complete(p), "OK")
-	})
-}
-
-// TestManyWaitForABatch: all hear that it is over, and so does who comes then.
-func TestManyWaitForABatch(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
-		b := w.batch("awaited")
-		w.submitOne(member(b, &yardv1.NewTask{Type: "x"}))
-		var all sync.WaitGroup
-		for range 100 {
-			all.Go(func() {
-				info, err := b.Wait(w.soon())
-				if err != nil || info.State != yard.BatchCompleted || info.Completed != 1 {
-					t.Errorf("%v %+v", err, info)
-				}
-			})
-		}
-		short, cancel := context.WithTimeout(w.soon(), 300*time.Millisecond)
-		info, err := b.Wait(short)
-		cancel()
-		if !errors.Is(err, context.DeadlineExceeded) || info != nil && info.State != yard.BatchOpen {
-			t.Errorf("too early: %v %+v", err, info)
-		}
-		w.closed(b)
-		equal(t, "complete", w.complete(w.takeOne("x")), "OK")
-		all.Wait()
-		if info, err := b.Wait(w.soon()); err != nil || info.State != yard.BatchCompleted {
-			t.Errorf("%v %+v", err, info)
-		}
 	})
 }
 
