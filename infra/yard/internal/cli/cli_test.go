@@ -117,7 +117,7 @@ func (s *session) do(args ...string) string {
 func (s *session) print(in string, args ...string) string {
 	s.t.Helper()
 	out, errs, code := run(s.t, in, append([]string{"--url", s.url, "-d", "shop"}, args...)...)
-	s.text.WriteString(out + errs)
+	s.text.WriteString(steady(out + errs))
 	if code != cli.ExitOK {
 		fmt.Fprintf(&s.text, "[exit code %d]\n", code)
 	}

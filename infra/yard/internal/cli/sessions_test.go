@@ -85,7 +85,7 @@ func TestSessions(t *testing.T) {
 					startWorker(t, system)
 				}
 			}
-			testkit.Golden(t, file, []byte(steady(s.text.String())))
+			testkit.Golden(t, file, []byte(s.text.String()))
 		})
 	}
 }
