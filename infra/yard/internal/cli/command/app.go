@@ -42,9 +42,9 @@ type App struct {
 	Streams
 	URL    string
 	Domain string
-	// Context is the name that was given; resolve takes the one in use where it is empty.
+	// Context is the name that was given; Resolve takes the one in use where it is empty.
 	Context string
-	// JSON and wide say how to print; neither = a table.
+	// JSON and Wide say how to print; neither = a table.
 	JSON, Wide bool
 	Timeout    time.Duration
 	// Login is who the command is to NATS; its URL is not used.

@@ -33,7 +33,7 @@ func (a *App) PrintJSON(v any) error {
 }
 
 // Plain is a text that does to a terminal what text does: much of what is printed was written by workers and submitters,
-// Of other rights or of other domains than who reads it. Its lines stay.
+// of other rights or of other domains than who reads it. Its lines stay.
 func Plain(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {

@@ -14,17 +14,17 @@ import (
 
 // TasklistPurge is `yard tasklist purge`.
 func TasklistPurge(a *command.App) *cobra.Command {
-	return purgeCommand(a, "tasklist", "mail --type email.send --older-than 24h", (*yard.Client).PurgeTasklist, "type", "group")
+	return purgeCommand(a, "tasklist", "mail --type email.send --older-than 24h", yard.OfTasklist, "type", "group")
 }
 
 // GroupPurge is `yard group purge`.
 func GroupPurge(a *command.App) *cobra.Command {
-	return purgeCommand(a, "group", "acme --tasklist bulk", (*yard.Client).PurgeGroup, "tasklist", "type")
+	return purgeCommand(a, "group", "acme --tasklist bulk", yard.OfGroup, "tasklist", "type")
 }
 
 // TypePurge is `yard type purge`.
 func TypePurge(a *command.App) *cobra.Command {
-	return purgeCommand(a, "type", "payout.send --tasklist bulk", (*yard.Client).PurgeType, "tasklist", "group")
+	return purgeCommand(a, "type", "payout.send --tasklist bulk", yard.OfType, "tasklist", "group")
 }
 
 // purgedStates are those of tasks that do not run.
@@ -33,7 +33,7 @@ var purgedStates = []string{"waiting", "ready", "backoff"}
 type purge = func(*yard.Client, context.Context, string, yard.PurgeOptions) (yard.Purged, error)
 
 // purgeCommand cancels, or counts, the tasks of a tasklist, a type or a group, which the flags of others narrow.
-func purgeCommand(a *command.App, kind, example string, do purge, narrowing ...string) *cobra.Command {
+func purgeCommand(a *command.App, kind, example string, part func(name string) yard.Part, narrowing ...string) *cobra.Command {
 	var o yard.PurgeOptions
 	var states []string
 	yes := false
@@ -49,7 +49,9 @@ none is left; ctrl-C ends it, and a second purge does no harm. Without --yes the
 				return err
 			}
 			o.Preview = !yes
-			return runPurge(a, cmd, args[0], o, do)
+			return runPurge(a, cmd, args[0], o, func(c *yard.Client, ctx context.Context, name string, o yard.PurgeOptions) (yard.Purged, error) {
+				return c.Purge(ctx, part(name), o)
+			})
 		},
 	}
 	flags := cmd.Flags()
@@ -80,7 +82,7 @@ func runPurge(a *command.App, cmd *cobra.Command, name string, o yard.PurgeOptio
 			return r.Given(err, p.Found, p.Cancelled)
 		}
 		sum := &yardv1.Purged{Found: p.Found, Cancelled: p.Cancelled, CancelRequested: p.CancelRequested, Ended: p.Ended, Undecided: p.Undecided, UnreadBatches: p.UnreadBatches}
-		return a.Show(&yardv1.PurgeTypeResponse{Purged: sum}, func(t *command.Table) {
+		return a.Show(&yardv1.PurgeResponse{Purged: sum}, func(t *command.Table) {
 			t.Row("FOUND", "CANCELLED", "ASKED TO STOP", "ENDED", "UNDECIDED")
 			t.Row(p.Found, p.Cancelled, p.CancelRequested, p.Ended, p.Undecided)
 			if p.UnreadBatches > 0 {
