@@ -63,9 +63,7 @@ func TestDomainsAreListedPageByPage(t *testing.T) {
 	for _, json := range []bool{false, true} {
 		seen, pages := 0, 0
 		for req := (&yardv1.ListDomainsRequest{}); seen == 0 || req.Cursor != ""; pages++ {
-			got, err := asked(r, topology.ReservedDomain, json, r.ListDomains, req)
-			testkit.NoError(t, err)
-			resp := got.(*yardv1.ListDomainsResponse)
+			resp := answerOf[*yardv1.ListDomainsResponse](t, r, topology.ReservedDomain, json, r.ListDomains, req)
 			fits(t, json, resp)
 			for _, d := range resp.Domains {
 				if want := fmt.Sprintf("d%04d", seen); d.Name != want {
@@ -85,10 +83,7 @@ func TestDomainsAreListedPageByPage(t *testing.T) {
 		t.Errorf("from a name that is gone: %s", resp.NextCursor)
 	}
 	for path, req := range map[string]*yardv1.ListDomainsRequest{"/limit": {Limit: 1001}, "/cursor": {Cursor: "a b"}} {
-		_, err := asked(r, topology.ReservedDomain, true, r.ListDomains, req)
-		if e := wantCode(t, err, fault.InvalidArgument); e.Path != path {
-			t.Errorf("got %v", e)
-		}
+		wantAt(t, testkit.Err(asked(r, topology.ReservedDomain, true, r.ListDomains, req)), fault.InvalidArgument, path)
 	}
 }
 
@@ -100,9 +95,7 @@ func TestTypesAreListedPageByPage(t *testing.T) {
 	add(t, r.catalog, catalog.Types, "flood", &yardv1.TaskType{Name: "z"})
 	var names []string
 	for req := (&yardv1.ListTypesRequest{Limit: 3}); req != nil; {
-		got, err := asked(r, "shop", true, r.ListTypes, req)
-		testkit.NoError(t, err)
-		resp := got.(*yardv1.ListTypesResponse)
+		resp := answerOf[*yardv1.ListTypesResponse](t, r, "shop", true, r.ListTypes, req)
 		for _, tt := range resp.Types {
 			names = append(names, tt.Name)
 		}
@@ -111,8 +104,7 @@ func TestTypesAreListedPageByPage(t *testing.T) {
 		}
 	}
 	testkit.Equal(t, "names", names, []string{"a", "a.b", "b", "c"})
-	_, err := asked(r, "nobody", true, r.ListTypes, &yardv1.ListTypesRequest{})
-	wantCode(t, err, fault.NotFound)
+	wantCode(t, testkit.Err(asked(r, "nobody", true, r.ListTypes, &yardv1.ListTypesRequest{})), fault.NotFound)
 }
 
 // holding has the owners tell of a domain's unfinished tasks.
@@ -179,10 +171,7 @@ func TestDomainsAreDeletedWhereTheyHoldNothing(t *testing.T) {
 		_, err = remove(r, shop)
 		wantCode(t, err, fault.NotFound)
 		for path, req := range map[string]*yardv1.DeleteDomainRequest{"/name": {Name: "admin"}, "/revision": {Name: "shop", Revision: -1}} {
-			_, err := remove(r, req)
-			if e := wantCode(t, err, fault.InvalidArgument); e.Path != path {
-				t.Errorf("got %v", e)
-			}
+			wantAt(t, testkit.Err(remove(r, req)), fault.InvalidArgument, path)
 		}
 	})
 }
@@ -233,8 +222,7 @@ func TestTypesOfADomainAreBounded(t *testing.T) {
 			add(t, r.catalog, catalog.Types, "shop", &yardv1.TaskType{Name: name})
 		}
 		for name, code := range map[string]fault.Code{"t7": "", "new": fault.FailedPrecondition} {
-			_, err := asked(r, "shop", true, r.PutType, &yardv1.PutTypeRequest{Type: &yardv1.TaskType{Name: name}})
-			wantCode(t, err, code)
+			wantCode(t, testkit.Err(asked(r, "shop", true, r.PutType, &yardv1.PutTypeRequest{Type: &yardv1.TaskType{Name: name}})), code)
 		}
 	})
 }
@@ -283,9 +271,7 @@ func TestTasksAreListedPageByPage(t *testing.T) {
 		for _, limit := range []int32{1, 7, 1000} {
 			var seen []string
 			for cursor, last := "", false; !last; {
-				got, err := asked(r, "shop", true, r.List, &yardv1.ListRequest{Limit: limit, Cursor: cursor})
-				testkit.NoError(t, err)
-				resp := got.(*yardv1.ListResponse)
+				resp := answerOf[*yardv1.ListResponse](t, r, "shop", true, r.List, &yardv1.ListRequest{Limit: limit, Cursor: cursor})
 				fits(t, true, resp)
 				if len(resp.Tasks) > int(limit) {
 					t.Fatalf("%d tasks on a page of %d", len(resp.Tasks), limit)
@@ -299,9 +285,6 @@ func TestTasksAreListedPageByPage(t *testing.T) {
 				t.Errorf("pages of %d: %d tasks of %d, or in another order", limit, len(seen), len(all))
 			}
 		}
-		_, err := asked(r, "shop", true, r.List, &yardv1.ListRequest{Cursor: "x"})
-		if e := wantCode(t, err, fault.InvalidArgument); e.Path != "/cursor" {
-			t.Errorf("got %v", e)
-		}
+		wantAt(t, testkit.Err(asked(r, "shop", true, r.List, &yardv1.ListRequest{Cursor: "x"})), fault.InvalidArgument, "/cursor")
 	})
 }

@@ -98,8 +98,7 @@ func TestDrainsShow(t *testing.T) {
 		if got, err := asked(r, "shop", true, r.GetType, &yardv1.GetTypeRequest{Name: "pay"}); err != nil || got.(*yardv1.GetTypeResponse).Drain == nil || got.(*yardv1.GetTypeResponse).Pause != nil {
 			t.Errorf("%v %v", got, err)
 		}
-		_, err = asked(r, "shop", true, r.ResumeTasklist, &yardv1.ResumeTasklistRequest{Name: "main"})
-		wantCode(t, err, fault.NotFound)
+		wantCode(t, testkit.Err(asked(r, "shop", true, r.ResumeTasklist, &yardv1.ResumeTasklistRequest{Name: "main"})), fault.NotFound)
 		if got, err := asked(r, "shop", true, r.ResumeTasklist, &yardv1.ResumeTasklistRequest{Name: "main", Drain: true}); err != nil || got.(*yardv1.ResumeTasklistResponse).Pause.GetBy() != "ann" {
 			t.Errorf("%v %v", got, err)
 		}
@@ -138,9 +137,7 @@ func TestStoppedGroupsShow(t *testing.T) {
 			t.Helper()
 			var all []string
 			for cursor, more := "", true; more; more = cursor != "" {
-				got, err := asked(r, "shop", true, r.ListGroups, &yardv1.ListGroupsRequest{Limit: 1, Cursor: cursor})
-				testkit.NoError(t, err)
-				l := got.(*yardv1.ListGroupsResponse)
+				l := answerOf[*yardv1.ListGroupsResponse](t, r, "shop", true, r.ListGroups, &yardv1.ListGroupsRequest{Limit: 1, Cursor: cursor})
 				for _, g := range l.Groups {
 					all = append(all, g.Name)
 				}
@@ -165,8 +162,7 @@ func TestStoppedGroupsShow(t *testing.T) {
 		}
 		time.Sleep(5 * time.Second)
 		listed("acme")
-		_, err = asked(r, "shop", true, r.GetGroup, &yardv1.GetGroupRequest{Name: "b.c"})
-		wantCode(t, err, fault.NotFound)
+		wantCode(t, testkit.Err(asked(r, "shop", true, r.GetGroup, &yardv1.GetGroupRequest{Name: "b.c"})), fault.NotFound)
 	})
 }
 
@@ -212,9 +208,7 @@ func TestBadStopsOfGroupsAreRefused(t *testing.T) {
 		for _, err := range []error{
 			validate.PauseGroup(req), validate.DrainGroup(&yardv1.DrainGroupRequest{Name: req.Name, Reason: req.Reason, By: req.By, ForMs: req.ForMs}),
 		} {
-			if e := wantCode(t, err, fault.InvalidArgument); e.Path != strings.TrimSpace(path) {
-				t.Errorf("%v, want %s", e, path)
-			}
+			wantAt(t, err, fault.InvalidArgument, strings.TrimSpace(path))
 		}
 		if strings.HasPrefix(path, "/name") {
 			wantCode(t, validate.ResumeGroup(&yardv1.ResumeGroupRequest{Name: req.Name}), fault.InvalidArgument)

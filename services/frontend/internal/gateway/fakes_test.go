@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -381,24 +382,40 @@ func newRig(t *testing.T, change ...func(*Deps)) *rig {
 	g, err := New(d)
 	testkit.NoError(t, err)
 	r.Gateway = g
-	for m := range rigShards {
-		r.EpochOpened(m, rigEpoch)
-	}
+	r.opened(rigEpoch)
 	return r
 }
 
 // running runs the rig's loop until the test ends.
 func (r *rig) running(t *testing.T) *rig {
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error)
-	go func() { ended <- r.Run(ctx) }()
+	stop, ended := r.started()
 	t.Cleanup(func() {
 		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		testkit.Equal(t, "the end", <-ended, nil)
 	})
 	return r
+}
+
+// started runs the rig until stop is called.
+func (r *rig) started() (stop func(), ended <-chan error) {
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- r.Run(ctx) }()
+	return stop, done
+}
+
+// opened has an owner of each shard open an epoch.
+func (r *rig) opened(epoch uint64) {
+	for m := range rigShards {
+		r.EpochOpened(m, epoch)
+	}
+}
+
+// heals ends what befalls appends.
+func (l *memLog) heals() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fault = nil
 }
 
 // call is a request that came now.
@@ -428,8 +445,7 @@ func (r *rig) answers(t *testing.T) (Answer, <-chan outcome) {
 }
 
 func (r *rig) submit(t *testing.T, req *yardv1.SubmitRequest) <-chan outcome {
-	answer, got := r.answers(t)
-	r.Submit(r.call(), req, answer)
+	got := sent(t, r, r.Submit, req)
 	return got
 }
 
@@ -469,11 +485,49 @@ func wantCode(t *testing.T, err error, code fault.Code) *fault.Error {
 	return fault.From(err)
 }
 
-// wantField expects a FAILED_PRECONDITION that names a field.
-func wantField(t *testing.T, err error, path string) {
+// wantAt expects an error that names a field.
+func wantAt(t *testing.T, err error, code fault.Code, path string) {
 	t.Helper()
-	wantCode(t, err, fault.FailedPrecondition)
-	if f := (*fault.Error)(nil); !errors.As(err, &f) || f.Path != path {
-		t.Errorf("the field is not %s: %v", path, err)
+	testkit.Equal(t, "the field of "+string(code), wantCode(t, err, code).Path, path)
+}
+
+// wantLater expects an error that says when to try again.
+func wantLater(t *testing.T, err error, code fault.Code) {
+	t.Helper()
+	if wantCode(t, err, code).RetryAfter == 0 {
+		t.Errorf("no retry-after: %v", err)
+	}
+}
+
+// bubble is a test in a time of its own.
+func bubble(t *testing.T, name string, f func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
+}
+
+// sent is what a request will be answered with.
+func sent[Req any](t *testing.T, r *rig, do func(Call, Req, Answer), req Req) <-chan outcome {
+	t.Helper()
+	answer, got := r.answers(t)
+	do(r.call(), req, answer)
+	return got
+}
+
+func sends[Req any](r *rig, do func(Call, Req, Answer), req Req) func(Answer) {
+	return func(a Answer) { do(r.call(), req, a) }
+}
+
+// answerOf is the answer to a request that must succeed.
+func answerOf[Resp codec.Message, Req any](t *testing.T, r *rig, domain string, json bool, do func(Call, Req, Answer), req Req) Resp {
+	t.Helper()
+	resp, err := asked(r, domain, json, do, req)
+	testkit.NoError(t, err)
+	return resp.(Resp)
+}
+
+func allAccepted(t *testing.T, all []<-chan outcome) {
+	t.Helper()
+	for _, one := range all {
+		accepted(t, <-one)
 	}
 }

@@ -48,20 +48,13 @@ func TestGroupsHaveSettings(t *testing.T) {
 		if len(first.Groups) != 2 || first.Groups[0].Name != "a.b" || len(rest.Groups) != 1 || rest.NextCursor != "" {
 			t.Errorf("%v, then %v", first, rest)
 		}
-		_, err = asked(r, "shop", true, r.DeleteGroup, &yardv1.DeleteGroupRequest{Name: "a.b", Revision: group.Revision + 9})
-		wantCode(t, err, fault.Stale)
+		wantCode(t, testkit.Err(asked(r, "shop", true, r.DeleteGroup, &yardv1.DeleteGroupRequest{Name: "a.b", Revision: group.Revision + 9})), fault.Stale)
 		got, err = asked(r, "shop", true, r.DeleteGroup, &yardv1.DeleteGroupRequest{Name: "a.b", Revision: group.Revision})
 		if err != nil || got.(*yardv1.DeleteGroupResponse).Group.GetWeight() != 2 {
 			t.Errorf("%v %v", got, err)
 		}
-		_, err = asked(r, "shop", true, r.GetGroup, &yardv1.GetGroupRequest{Name: "a.b"})
-		if e := wantCode(t, err, fault.NotFound); e.Path != "/name" {
-			t.Error(e)
-		}
-		_, err = asked(r, "shop", true, r.DeleteGroup, &yardv1.DeleteGroupRequest{Name: "a.b"})
-		if e := wantCode(t, err, fault.NotFound); e.Path != "/name" {
-			t.Error(e)
-		}
+		wantAt(t, testkit.Err(asked(r, "shop", true, r.GetGroup, &yardv1.GetGroupRequest{Name: "a.b"})), fault.NotFound, "/name")
+		wantAt(t, testkit.Err(asked(r, "shop", true, r.DeleteGroup, &yardv1.DeleteGroupRequest{Name: "a.b"})), fault.NotFound, "/name")
 	})
 }
 
@@ -75,9 +68,7 @@ func TestI7_GroupsWithSettingsAreBounded(t *testing.T) {
 			add(t, r.catalog, catalog.Groups, "shop", &yardv1.Group{Name: name})
 		}
 		_, err := r.putGroup(&yardv1.Group{Name: "more"})
-		if e := wantCode(t, err, fault.FailedPrecondition); e.Path != "/group/name" {
-			t.Error(e)
-		}
+		wantAt(t, err, fault.FailedPrecondition, "/group/name")
 		if _, err := r.putGroup(&yardv1.Group{Name: "7", Weight: new(0.0)}); err != nil {
 			t.Error(err)
 		}

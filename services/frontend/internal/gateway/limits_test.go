@@ -56,8 +56,7 @@ func TestLimitsHaveRevisions(t *testing.T) {
 		if err != nil || !proto.Equal(got.(*yardv1.GetLimitResponse).Limit, next) {
 			t.Errorf("got %v, %v", got, err)
 		}
-		_, err = asked(r, "shop", true, r.DeleteLimit, &yardv1.DeleteLimitRequest{Name: "acme", Revision: first.Revision})
-		wantCode(t, err, fault.Stale)
+		wantCode(t, testkit.Err(asked(r, "shop", true, r.DeleteLimit, &yardv1.DeleteLimitRequest{Name: "acme", Revision: first.Revision})), fault.Stale)
 		got, err = asked(r, "shop", true, r.DeleteLimit, &yardv1.DeleteLimitRequest{Name: "acme", Revision: next.Revision})
 		if err != nil || !proto.Equal(got.(*yardv1.DeleteLimitResponse).Limit, next) {
 			t.Errorf("got %v, %v", got, err)
@@ -82,30 +81,18 @@ func TestBadLimitsAreRefused(t *testing.T) {
 			"/limit/revision":    {Name: "a", MaxConcurrency: 1, Revision: -1},
 		} {
 			_, err := r.putLimit(l)
-			if e := wantCode(t, err, fault.InvalidArgument); e.Path != path {
-				t.Errorf("got %v, want %s", e, path)
-			}
+			wantAt(t, err, fault.InvalidArgument, path)
 		}
 		_, err := r.putLimit(nil)
-		if e := wantCode(t, err, fault.InvalidArgument); e.Path != "/limit" {
-			t.Errorf("got %v", e)
-		}
+		wantAt(t, err, fault.InvalidArgument, "/limit")
 		for path, req := range map[string]*yardv1.ListLimitsRequest{"/limit": {Limit: 1001}, "/cursor": {Cursor: "a b"}} {
-			_, err := asked(r, "shop", true, r.ListLimits, req)
-			if e := wantCode(t, err, fault.InvalidArgument); e.Path != path {
-				t.Errorf("got %v", e)
-			}
+			wantAt(t, testkit.Err(asked(r, "shop", true, r.ListLimits, req)), fault.InvalidArgument, path)
 		}
-		_, err = asked(r, "shop", true, r.GetLimit, &yardv1.GetLimitRequest{Name: "a.b"})
-		wantCode(t, err, fault.InvalidArgument)
-		_, err = asked(r, "shop", true, r.DeleteLimit, &yardv1.DeleteLimitRequest{Name: "a", Revision: -1})
-		wantCode(t, err, fault.InvalidArgument)
-		_, err = asked(r, "nobody", true, r.PutLimit, &yardv1.PutLimitRequest{Limit: &yardv1.Limit{Name: "a", MaxConcurrency: 1}})
-		wantCode(t, err, fault.NotFound)
-		_, err = asked(r, "nobody", true, r.GetLimit, &yardv1.GetLimitRequest{Name: "a"})
-		wantCode(t, err, fault.NotFound)
-		_, err = asked(r, "nobody", true, r.ListLimits, &yardv1.ListLimitsRequest{})
-		wantCode(t, err, fault.NotFound)
+		wantCode(t, testkit.Err(asked(r, "shop", true, r.GetLimit, &yardv1.GetLimitRequest{Name: "a.b"})), fault.InvalidArgument)
+		wantCode(t, testkit.Err(asked(r, "shop", true, r.DeleteLimit, &yardv1.DeleteLimitRequest{Name: "a", Revision: -1})), fault.InvalidArgument)
+		wantCode(t, testkit.Err(asked(r, "nobody", true, r.PutLimit, &yardv1.PutLimitRequest{Limit: &yardv1.Limit{Name: "a", MaxConcurrency: 1}})), fault.NotFound)
+		wantCode(t, testkit.Err(asked(r, "nobody", true, r.GetLimit, &yardv1.GetLimitRequest{Name: "a"})), fault.NotFound)
+		wantCode(t, testkit.Err(asked(r, "nobody", true, r.ListLimits, &yardv1.ListLimitsRequest{})), fault.NotFound)
 		if keys := r.catalog.kv.Stored(); len(keys) != 1 {
 			t.Errorf("stored %v", keys)
 		}
@@ -135,9 +122,7 @@ func TestLimitsAreListedPageByPage(t *testing.T) {
 	add(t, r.catalog, catalog.Limits, "flood", &yardv1.Limit{Name: "z"})
 	var names []string
 	for req := (&yardv1.ListLimitsRequest{Limit: 3}); req != nil; {
-		got, err := asked(r, "shop", true, r.ListLimits, req)
-		testkit.NoError(t, err)
-		resp := got.(*yardv1.ListLimitsResponse)
+		resp := answerOf[*yardv1.ListLimitsResponse](t, r, "shop", true, r.ListLimits, req)
 		for _, l := range resp.Limits {
 			names = append(names, l.Name)
 		}

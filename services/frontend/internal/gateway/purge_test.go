@@ -85,8 +85,7 @@ func (b *backlog) purge(t *testing.T, r *rig, req *yardv1.PurgeTasklistRequest) 
 	const most = 100
 	sum = &yardv1.Purged{}
 	for seen := 0; steps < most; steps++ {
-		answer, got := r.answers(t)
-		r.PurgeTasklist(r.call(), req.CloneVT(), answer)
+		got := sent(t, r, r.PurgeTasklist, req.CloneVT())
 		synctest.Wait()
 		seen = b.decide(t, r, seen)
 		o := <-got
@@ -151,8 +150,7 @@ func TestAPurgeCountsWhatTheLogSays(t *testing.T) {
 		b.fill(5)
 		again := b.memory[0]
 		b.codes[again], b.codes[b.memory[1]], b.codes[b.memory[2]] = string(fault.Unknown), string(fault.NotFound), string(fault.Stale)
-		answer, got := r.answers(t)
-		r.PurgeTasklist(r.call(), &yardv1.PurgeTasklistRequest{Name: "main", By: "ann", Reason: "twice"}, answer)
+		got := sent(t, r, r.PurgeTasklist, &yardv1.PurgeTasklistRequest{Name: "main", By: "ann", Reason: "twice"})
 		synctest.Wait()
 		b.decide(t, r, 0)
 		did := (<-got).resp.(*yardv1.PurgeTasklistResponse).Purged

@@ -55,8 +55,7 @@ func TestTasklistsHaveRevisions(t *testing.T) {
 		if err != nil || got.(*yardv1.DeleteTasklistResponse).Tasklist.Priority != 2 {
 			t.Errorf("got %v, %v", got, err)
 		}
-		_, err = asked(r, "shop", true, r.GetTasklist, &yardv1.GetTasklistRequest{Name: "mail"})
-		wantCode(t, err, fault.NotFound)
+		wantCode(t, testkit.Err(asked(r, "shop", true, r.GetTasklist, &yardv1.GetTasklistRequest{Name: "mail"})), fault.NotFound)
 	})
 }
 
@@ -67,22 +66,15 @@ func TestBadTasklistsAreRefused(t *testing.T) {
 			"/tasklist": nil, "/tasklist/name": {Name: "a.b"}, "/tasklist/priority": {Name: "a", Priority: 6},
 			"/tasklist/description": {Name: "a", Description: strings.Repeat("x", 1025)}, "/tasklist/revision": {Name: "a", Revision: -1},
 		} {
-			_, err := asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: l})
-			if e := wantCode(t, err, fault.InvalidArgument); e.Path != path {
-				t.Errorf("got %v, want %s", e, path)
-			}
+			wantAt(t, testkit.Err(asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: l})), fault.InvalidArgument, path)
 		}
 		for path, req := range map[string]*yardv1.ListTasklistsRequest{"/limit": {Limit: 1001}, "/cursor": {Cursor: "a b"}} {
-			_, err := asked(r, "shop", true, r.ListTasklists, req)
-			if e := wantCode(t, err, fault.InvalidArgument); e.Path != path {
-				t.Errorf("got %v", e)
-			}
+			wantAt(t, testkit.Err(asked(r, "shop", true, r.ListTasklists, req)), fault.InvalidArgument, path)
 		}
 		if catalog.Tasklists.Count(r.catalog.Catalog, "shop") != 0 {
 			t.Errorf("stored %v", catalog.Tasklists.All(r.catalog.Catalog, "shop"))
 		}
-		_, err := asked(r, "nobody", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: "a"}})
-		wantCode(t, err, fault.NotFound)
+		wantCode(t, testkit.Err(asked(r, "nobody", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: "a"}})), fault.NotFound)
 	})
 }
 
@@ -96,8 +88,7 @@ func TestTasklistsOfADomainAreBounded(t *testing.T) {
 			add(t, r.catalog, catalog.Tasklists, "shop", &yardv1.Tasklist{Name: name})
 		}
 		for name, code := range map[string]fault.Code{"t7": "", "new": fault.FailedPrecondition} {
-			_, err := asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: name}})
-			wantCode(t, err, code)
+			wantCode(t, testkit.Err(asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: name}})), code)
 		}
 	})
 }
@@ -160,9 +151,7 @@ func TestTasklistsAreListedPageByPage(t *testing.T) {
 			for _, limit := range []int32{1, 2, 5, 1000} {
 				var names []string
 				for cursor, last := "", false; !last; {
-					got, err := asked(r, "shop", true, r.ListTasklists, &yardv1.ListTasklistsRequest{Limit: limit, Cursor: cursor})
-					testkit.NoError(t, err)
-					page := got.(*yardv1.ListTasklistsResponse)
+					page := answerOf[*yardv1.ListTasklistsResponse](t, r, "shop", true, r.ListTasklists, &yardv1.ListTasklistsRequest{Limit: limit, Cursor: cursor})
 					if len(page.Tasklists) > int(limit) {
 						t.Fatalf("%d on a page of %d", len(page.Tasklists), limit)
 					}
@@ -202,8 +191,7 @@ func TestTasklistsAreNotListedInPart(t *testing.T) {
 					return timer(ctx, p, req)
 				}
 			})
-			_, err := asked(r, "shop", true, r.ListTasklists, &yardv1.ListTasklistsRequest{})
-			wantCode(t, err, fault.FailedPrecondition)
+			wantCode(t, testkit.Err(asked(r, "shop", true, r.ListTasklists, &yardv1.ListTasklistsRequest{})), fault.FailedPrecondition)
 		}
 	})
 }
@@ -213,35 +201,31 @@ func TestTasklistsAreNotListedInPart(t *testing.T) {
 func TestI1_ARepeatIsTheSameWhateverSettingsCameBetween(t *testing.T) {
 	for _, after := range []time.Duration{0, 5 * time.Second, 5 * time.Minute} {
 		for _, counted := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%v counted=%v", after, counted), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					r := newKnowingRig(t)
-					set := func(priority, attempts int32) {
-						_, err := asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: "main", Priority: priority}})
-						wantCode(t, err, "")
-						_, err = asked(r, "shop", true, r.PutType, &yardv1.PutTypeRequest{Type: &yardv1.TaskType{Name: "email", Retry: &yardv1.RetryPolicy{MaxAttempts: attempts}}})
-						wantCode(t, err, "")
-					}
-					set(5, 7)
-					req := withID(tasks(3), counted)
-					first := accepted(t, <-r.submit(t, req))
-					set(1, 9)
-					time.Sleep(after)
-					if counted {
-						req.Tries++
-					}
-					equalIDs(t, accepted(t, <-r.submit(t, req)), first)
-					wantOnce(t, r.log, first)
-					for _, msgs := range r.log.partitions {
-						for _, m := range msgs {
-							for _, record := range batchOf(m.Data).Tasks {
-								if record.Priority != 5 || record.Policy.GetMaxAttempts() != 7 {
-									t.Errorf("stored with priority %d, %d attempts", record.Priority, record.Policy.GetMaxAttempts())
-								}
+			bubble(t, fmt.Sprintf("%v counted=%v", after, counted), func(t *testing.T) {
+				r := newKnowingRig(t)
+				set := func(priority, attempts int32) {
+					wantCode(t, testkit.Err(asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: "main", Priority: priority}})), "")
+					wantCode(t, testkit.Err(asked(r, "shop", true, r.PutType, &yardv1.PutTypeRequest{Type: &yardv1.TaskType{Name: "email", Retry: &yardv1.RetryPolicy{MaxAttempts: attempts}}})), "")
+				}
+				set(5, 7)
+				req := withID(tasks(3), counted)
+				first := accepted(t, <-r.submit(t, req))
+				set(1, 9)
+				time.Sleep(after)
+				if counted {
+					req.Tries++
+				}
+				equalIDs(t, accepted(t, <-r.submit(t, req)), first)
+				wantOnce(t, r.log, first)
+				for _, msgs := range r.log.partitions {
+					for _, m := range msgs {
+						for _, record := range batchOf(m.Data).Tasks {
+							if record.Priority != 5 || record.Policy.GetMaxAttempts() != 7 {
+								t.Errorf("stored with priority %d, %d attempts", record.Priority, record.Policy.GetMaxAttempts())
 							}
 						}
 					}
-				})
+				}
 			})
 		}
 	}
