@@ -17,7 +17,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -87,26 +86,6 @@ func TestDomainsAreListedPageByPage(t *testing.T) {
 	}
 }
 
-func TestTypesAreListedPageByPage(t *testing.T) {
-	r := flooded(t)
-	for _, name := range []string{"c", "a.b", "b", "a"} {
-		add(t, r.catalog, catalog.Types, "shop", &yardv1.TaskType{Name: name})
-	}
-	add(t, r.catalog, catalog.Types, "flood", &yardv1.TaskType{Name: "z"})
-	var names []string
-	for req := (&yardv1.ListTypesRequest{Limit: 3}); req != nil; {
-		resp := answerOf[*yardv1.ListTypesResponse](t, r, "shop", true, r.ListTypes, req)
-		for _, tt := range resp.Types {
-			names = append(names, tt.Name)
-		}
-		if req = nil; resp.NextCursor != "" {
-			req = &yardv1.ListTypesRequest{Limit: 3, Cursor: resp.NextCursor}
-		}
-	}
-	testkit.Equal(t, "names", names, []string{"a", "a.b", "b", "c"})
-	wantCode(t, testkit.Err(asked(r, "nobody", true, r.ListTypes, &yardv1.ListTypesRequest{})), fault.NotFound)
-}
-
 // holding has the owners tell of a domain's unfinished tasks.
 func holding(inHistory []yardv1.TaskState, inTimer int64) func(*Deps) {
 	return func(d *Deps) {
@@ -172,57 +151,6 @@ func TestDomainsAreDeletedWhereTheyHoldNothing(t *testing.T) {
 		wantCode(t, err, fault.NotFound)
 		for path, req := range map[string]*yardv1.DeleteDomainRequest{"/name": {Name: "admin"}, "/revision": {Name: "shop", Revision: -1}} {
 			wantAt(t, testkit.Err(remove(r, req)), fault.InvalidArgument, path)
-		}
-	})
-}
-
-// R9: put, set and delete name the revision that they mean, and tell the new one.
-func TestTypesHaveRevisions(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		set := func(limit int32, revision int64) (*yardv1.TaskType, error) {
-			got, err := asked(r, "shop", true, r.PutType, &yardv1.PutTypeRequest{Type: &yardv1.TaskType{Name: "email", MaxConcurrency: limit, Revision: revision}})
-			if err != nil {
-				return nil, err
-			}
-			return got.(*yardv1.PutTypeResponse).Type, nil
-		}
-		first, err := set(1, 0)
-		if err != nil || first.Revision == 0 {
-			t.Fatalf("got %v, %v", first, err)
-		}
-		next, err := set(2, first.Revision)
-		if err != nil || next.Revision <= first.Revision {
-			t.Fatalf("got %v, %v", next, err)
-		}
-		_, err = set(3, first.Revision)
-		wantCode(t, err, fault.Stale)
-		_, err = asked(r, "shop", true, r.DeleteType, &yardv1.DeleteTypeRequest{Name: "none"})
-		if e := wantCode(t, err, fault.NotFound); !strings.Contains(e.Message, "types.put") {
-			t.Errorf("no next step: %v", e)
-		}
-		got, err := asked(r, "shop", true, r.DeleteType, &yardv1.DeleteTypeRequest{Name: "email", Revision: next.Revision})
-		if err != nil || got.(*yardv1.DeleteTypeResponse).Type.MaxConcurrency != 2 {
-			t.Errorf("got %v, %v", got, err)
-		}
-		if catalog.Types.Of(r.catalog.Catalog, "shop", "email") != nil {
-			t.Error("it is still there")
-		}
-	})
-}
-
-// R9, I14: a domain's types are bounded, since every process keeps them. A type that is there may
-// be changed all the same.
-func TestTypesOfADomainAreBounded(t *testing.T) {
-	testkit.Slow(t, "fills a domain to its bound")
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		for i := range validate.TypesMax {
-			name := fmt.Sprint("t", i)
-			add(t, r.catalog, catalog.Types, "shop", &yardv1.TaskType{Name: name})
-		}
-		for name, code := range map[string]fault.Code{"t7": "", "new": fault.FailedPrecondition} {
-			wantCode(t, testkit.Err(asked(r, "shop", true, r.PutType, &yardv1.PutTypeRequest{Type: &yardv1.TaskType{Name: name}})), code)
 		}
 	})
 }

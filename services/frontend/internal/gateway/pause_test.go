@@ -95,7 +95,7 @@ func TestPausedTasklistsAreListed(t *testing.T) {
 	}
 }
 
-// R9, I14: as TestTypesOfADomainAreBounded; records of pauses that are over make room.
+// R9, I14: as TestSettingsOfADomainAreBounded; records of pauses that are over make room.
 func TestPausesOfADomainAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)

@@ -18,46 +18,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
-
-// R9: put and delete name the revision that they mean, and tell the new one.
-func TestTasklistsHaveRevisions(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		put := func(priority int32, revision int64) (*yardv1.Tasklist, error) {
-			got, err := asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: "mail", Priority: priority, Revision: revision}})
-			if err != nil {
-				return nil, err
-			}
-			return got.(*yardv1.PutTasklistResponse).Tasklist, nil
-		}
-		first, err := put(1, 0)
-		if err != nil || first.Revision == 0 {
-			t.Fatalf("got %v, %v", first, err)
-		}
-		next, err := put(2, first.Revision)
-		if err != nil || next.Revision <= first.Revision {
-			t.Fatalf("got %v, %v", next, err)
-		}
-		_, err = put(3, first.Revision)
-		wantCode(t, err, fault.Stale)
-		got, err := asked(r, "shop", true, r.GetTasklist, &yardv1.GetTasklistRequest{Name: "mail"})
-		if err != nil || !proto.Equal(got.(*yardv1.GetTasklistResponse).Tasklist, next) {
-			t.Errorf("got %v, %v", got, err)
-		}
-		_, err = asked(r, "shop", true, r.DeleteTasklist, &yardv1.DeleteTasklistRequest{Name: "none"})
-		if e := wantCode(t, err, fault.NotFound); !strings.Contains(e.Message, "tasklists.put") {
-			t.Errorf("no next step: %v", e)
-		}
-		got, err = asked(r, "shop", true, r.DeleteTasklist, &yardv1.DeleteTasklistRequest{Name: "mail", Revision: next.Revision})
-		if err != nil || got.(*yardv1.DeleteTasklistResponse).Tasklist.Priority != 2 {
-			t.Errorf("got %v, %v", got, err)
-		}
-		wantCode(t, testkit.Err(asked(r, "shop", true, r.GetTasklist, &yardv1.GetTasklistRequest{Name: "mail"})), fault.NotFound)
-	})
-}
 
 func TestBadTasklistsAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -75,21 +37,6 @@ func TestBadTasklistsAreRefused(t *testing.T) {
 			t.Errorf("stored %v", catalog.Tasklists.All(r.catalog.Catalog, "shop"))
 		}
 		wantCode(t, testkit.Err(asked(r, "nobody", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: "a"}})), fault.NotFound)
-	})
-}
-
-// R9, I14: as TestTypesOfADomainAreBounded.
-func TestTasklistsOfADomainAreBounded(t *testing.T) {
-	testkit.Slow(t, "fills a domain to its bound")
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		for i := range validate.TasklistsMax {
-			name := fmt.Sprint("t", i)
-			add(t, r.catalog, catalog.Tasklists, "shop", &yardv1.Tasklist{Name: name})
-		}
-		for name, code := range map[string]fault.Code{"t7": "", "new": fault.FailedPrecondition} {
-			wantCode(t, testkit.Err(asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: name}})), code)
-		}
 	})
 }
 
