@@ -163,7 +163,7 @@ func TestSettingsHaveRevisions(t *testing.T) {
 func TestSettingsAreListedPageByPage(t *testing.T) {
 	for name, k := range kinds {
 		bubble(t, name, func(t *testing.T) {
-			r := flooded(t)
+			r := flooded(t, listing(make([]map[string]*yardv1.ListedTasklist, 2*rigPartitions)))
 			between := cmp.Or(map[string]string{"types": "a.b", "groups": "a.b"}[name], "a-b") // names of the others have no dots
 			for _, name := range []string{"c", between, "b", "a"} {
 				k.add(t, r, "shop", name)
