@@ -59,7 +59,7 @@ func TestOnlyTimeThatIsOverEndsATask(t *testing.T) {
 	if v, fx := send(task, Lapse, t0+499); v.Code != fault.FailedPrecondition || fx != (Effects{}) || task.State != Ready {
 		t.Fatalf("early: %+v, %s", v, task.State)
 	}
-	if v := grab(task, t0+500); v.Code != fault.Stale || v.Message != "the task has expired" || task.State != Ready || task.Version != 0 {
+	if v := grab(task, t0+500); v.Code != fault.FailedPrecondition || v.Message != "the task has expired" || task.State != Ready || task.Version != 0 {
 		t.Fatalf("granted when its time was over: %+v", v)
 	}
 	v, fx := send(task, Lapse, t0+500)
@@ -136,7 +136,7 @@ func TestAnAttemptEndsWithTheTimeOfItsTask(t *testing.T) {
 		t.Errorf("the deadline is +%d", short.Attempt.DeadlineAt-t0)
 	}
 	send(short, Heartbeat, t0+9_000)
-	if send(short, Expired, t0+10_000); short.ErrMessage != "the attempt exceeded start_to_close" || short.State != Backoff {
+	if send(short, Expired, t0+10_000); short.ErrMessage != "the attempt exceeded start_to_close (10s)" || short.State != Backoff {
 		t.Errorf("%s: %q", short.State, short.ErrMessage)
 	}
 

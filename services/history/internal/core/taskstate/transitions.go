@@ -1,6 +1,9 @@
 package taskstate
 
 import (
+	"fmt"
+	"time"
+
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
@@ -146,8 +149,8 @@ func start(t *Task, e *Event, now int64) (Verdict, Effects) {
 	if e.Fence.Version != t.Version+1 || !e.Fence.Position.Same(t.Position) {
 		return refuse(fault.Stale, "the trigger is out of date")
 	}
-	if t.lapsed(now) {
-		return refuse(fault.Stale, "the task has expired")
+	if t.lapsed(now) { // a copy of the grab may come earlier by the log's clock, which may be set back
+		return refuse(fault.FailedPrecondition, "the task has expired")
 	}
 	if o := t.Order(); o != nil {
 		if o.Blocked {
@@ -239,7 +242,7 @@ func expire(t *Task, e *Event, now int64) (Verdict, Effects) {
 
 // timedOut ends an attempt that took too long, or took as long as its task had.
 func (t *Task) timedOut(now int64, fx *Effects) {
-	f := failure{kind: StepTimedOut, message: "the attempt exceeded start_to_close", errType: timeoutType}
+	f := failure{kind: StepTimedOut, message: fmt.Sprintf("the attempt exceeded start_to_close (%v)", time.Duration(t.Attempt.DeadlineAt-t.Attempt.StartedAt)*time.Millisecond), errType: timeoutType}
 	switch {
 	case t.Attempt.DeadlineAt == t.Expiry().FinishBy:
 		f.message = "the attempt exceeded finish_within"
