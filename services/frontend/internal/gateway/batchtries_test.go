@@ -64,7 +64,7 @@ func TestI1_AFirstTryOfAClockAheadIsCountedOnce(t *testing.T) {
 // The task of a repeat has ended, and another one has had its key since.
 func TestI1_AFirstTryWhoseKeyIsFreeAgainIsCountedOnce(t *testing.T) {
 	for name, between := range map[string]bool{"free": false, "another one has had it": true} {
-		bubble(t, name, func(t *testing.T) {
+		inBubble(t, name, func(t *testing.T) {
 			rigs := membersRigs(t)
 			log := rigs[0].log
 			store := func(by int, req *yardv1.SubmitRequest) []string {

@@ -26,7 +26,7 @@ func TestI1_AFirstTryBehindItsRepeatIsCountedOnce(t *testing.T) {
 		"the repeat's word is the last": {[]int{repeatedBy}, nil, 0},
 	} {
 		for by, of := range []string{"of the same frontend", "of another one"} {
-			bubble(t, name+", "+of, func(t *testing.T) {
+			inBubble(t, name+", "+of, func(t *testing.T) {
 				with := func(d *Deps) { d.Batches = memBatches{} }
 				a := newKnowingRig(t, with)
 				b := newKnowingRig(t, with, func(d *Deps) { d.History = a.log })

@@ -149,7 +149,7 @@ func TestI1_ARepeatIsAnsweredThoughTheQueueIsFull(t *testing.T) {
 	for _, after := range []time.Duration{0, 5 * time.Second, 2 * time.Minute} {
 		for _, counted := range []bool{true, false} {
 			for _, lost := range []bool{true, false} {
-				bubble(t, fmt.Sprintf("%v counted=%v lost=%v", after, counted, lost), func(t *testing.T) {
+				inBubble(t, fmt.Sprintf("%v counted=%v lost=%v", after, counted, lost), func(t *testing.T) {
 					r := capped(t, 10)
 					req := withID(tasks(3), counted)
 					if lost {

@@ -136,7 +136,7 @@ func TestI7_WithoutRoomSharedMessagesKeepPriorities(t *testing.T) {
 		},
 		"spent": func(t *testing.T, r *rig) { r.reported(t, 11, 1<<20) },
 	} {
-		bubble(t, name, func(t *testing.T) {
+		inBubble(t, name, func(t *testing.T) {
 			r, open := plugged(t)
 			report(t, r)
 			var answers []<-chan outcome

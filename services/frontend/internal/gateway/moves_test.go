@@ -70,7 +70,7 @@ func TestWhatIsHeardOfAMovedPollFromBefore(t *testing.T) {
 		"its owner is replaced": func(r *rig, s sentPoll) { r.EpochOpened(s.shard, rigEpoch+1) },
 		"not known":             func(r *rig, _ sentPoll) { r.tellMoved(t, 99, 0) },
 	} {
-		bubble(t, name, func(t *testing.T) {
+		inBubble(t, name, func(t *testing.T) {
 			r := newRig(t).running(t)
 			got, first := r.movedPoll(t)
 			late(r, first)
@@ -88,7 +88,7 @@ func TestAPollThatIsOverDoesNotMove(t *testing.T) {
 		"answered": func(r *rig, s sentPoll) { r.tellAnswered(t, s.id) },
 		"replaced": func(r *rig, s sentPoll) { r.EpochOpened(s.shard, rigEpoch+1) },
 	} {
-		bubble(t, name, func(t *testing.T) {
+		inBubble(t, name, func(t *testing.T) {
 			r := newRig(t).running(t)
 			<-r.poll(time.Minute)
 			s := r.bus.sentPolls()[0]
@@ -176,7 +176,7 @@ func TestAMovedPollWaitsForAnOwner(t *testing.T) {
 		"no one took it":    {func(r *rig) { r.noneServes(1)() }, 1},
 	} {
 		for _, opens := range []bool{true, false} {
-			bubble(t, fmt.Sprint(name, " ", opens), func(t *testing.T) {
+			inBubble(t, fmt.Sprint(name, " ", opens), func(t *testing.T) {
 				r := newRig(t).running(t)
 				got, _ := r.movedPoll(t, func() { c.begin(r) })
 				for _, s := range r.bus.sentPolls()[1:] {
@@ -222,7 +222,7 @@ func TestAMovedPollThatCannotGoAnywhereIsAnsweredEmpty(t *testing.T) {
 		"time to go":  {time.Minute - 1, 1, false},
 		"never to be": {time.Second, 1 << 30, true},
 	} {
-		bubble(t, name, func(t *testing.T) {
+		inBubble(t, name, func(t *testing.T) {
 			r := newRig(t, func(d *Deps) { d.Config.PollsMax = 4 }) // so a domain has three
 			got := r.poll(time.Minute)
 			<-got

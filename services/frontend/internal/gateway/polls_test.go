@@ -121,7 +121,7 @@ func TestASendingThatFails(t *testing.T) {
 		"a stop":      {func(r *rig, _ sentPoll) { r.polls.stop() }, 0, 0, fault.Unavailable},
 		"a long time": {func(*rig, sentPoll) { time.Sleep(time.Hour) }, 0, 0, fault.Unavailable},
 	} {
-		bubble(t, name, func(t *testing.T) {
+		inBubble(t, name, func(t *testing.T) {
 			r := newRig(t)
 			r.bus.send = func(s sentPoll) error {
 				r.bus.send = nil
@@ -235,7 +235,7 @@ func TestAPollWhoseTimeIsOverIsNotSent(t *testing.T) {
 		"stop": func(r *rig) { r.polls.stop() },
 	} {
 		for _, late := range []time.Duration{0, time.Millisecond, time.Minute} {
-			bubble(t, fmt.Sprint(name, " ", late), func(t *testing.T) {
+			inBubble(t, fmt.Sprint(name, " ", late), func(t *testing.T) {
 				r := newRig(t)
 				got := r.poll(time.Second)
 				<-got

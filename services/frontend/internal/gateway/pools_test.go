@@ -85,7 +85,7 @@ func TestI14_QueriesAndWaitsLeaveRoomForOthers(t *testing.T) {
 		"queries": {0, time.Minute, func(r *rig) *admission.Room { return r.pools.queries }},
 		"waits":   {time.Minute, 0, func(r *rig) *admission.Room { return r.pools.waits }},
 	} {
-		bubble(t, name, func(t *testing.T) {
+		inBubble(t, name, func(t *testing.T) {
 			open := make(chan struct{})
 			r := flooded(t, roomy, heldUp(open)).running(t)
 			var held []<-chan outcome
@@ -120,7 +120,7 @@ func TestQueriesAndWaitsLeaveTheirPlaces(t *testing.T) {
 			time.Sleep(r.Config.DrainTimeout + time.Second)
 		},
 	} {
-		bubble(t, name, func(t *testing.T) {
+		inBubble(t, name, func(t *testing.T) {
 			r := flooded(t, roomy, heldUp(nil))
 			stop, ended := r.started()
 			for range 5 {
@@ -159,7 +159,7 @@ func TestI14_PollsLeaveRoomForOthers(t *testing.T) {
 		"never heard": func(r *rig, _ func()) { bounced(r, 11*time.Second) },
 		"at a stop":   func(_ *rig, stop func()) { stop() },
 	} {
-		bubble(t, name, func(t *testing.T) {
+		inBubble(t, name, func(t *testing.T) {
 			r := flooded(t, roomy)
 			stop, ended := r.started()
 			poll := func(domain string) error {

@@ -89,7 +89,7 @@ func TestGetLooksAgainForWhatTheTimerGaveUp(t *testing.T) {
 		"a redriven one":    {time.Second, time.Second, true, ""},
 		"given up for good": {time.Second, time.Hour, false, fault.NotFound},
 	} {
-		bubble(t, name, func(t *testing.T) {
+		inBubble(t, name, func(t *testing.T) {
 			began := time.Now()
 			r := newRig(t, func(d *Deps) {
 				d.Owners.TimerGet = func(context.Context, int, *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {

@@ -91,7 +91,7 @@ func equalIDs(t *testing.T, got, want []string) {
 func TestI1_ARepeatIsAnsweredAsTheFirstTime(t *testing.T) {
 	for _, after := range []time.Duration{0, time.Second, 5 * time.Second, time.Minute, 119 * time.Second, 5 * time.Minute, repeatMax} {
 		for _, counted := range []bool{true, false} {
-			bubble(t, fmt.Sprintf("%v counted=%v", after, counted), func(t *testing.T) {
+			inBubble(t, fmt.Sprintf("%v counted=%v", after, counted), func(t *testing.T) {
 				a := newKnowingRig(t)
 				b := newKnowingRig(t, func(d *Deps) { d.History = a.log })
 				b.log = a.log
@@ -113,7 +113,7 @@ func TestI1_ARepeatIsAnsweredAsTheFirstTime(t *testing.T) {
 func TestI1_ARepeatOfWhatGotNoAnswerStoresOnce(t *testing.T) {
 	for _, stored := range []bool{true, false} {
 		for _, counted := range []bool{true, false} {
-			bubble(t, fmt.Sprintf("stored=%v counted=%v", stored, counted), func(t *testing.T) {
+			inBubble(t, fmt.Sprintf("stored=%v counted=%v", stored, counted), func(t *testing.T) {
 				r := newKnowingRig(t)
 				r.log.fault = func(int, natslog.Msg) (bool, error) { return stored, natslog.ErrOutcomeUnknown }
 				req := withID(tasks(3), counted)
@@ -132,7 +132,7 @@ func TestI1_ARepeatOfWhatGotNoAnswerStoresOnce(t *testing.T) {
 // find it.
 func TestI1_AFirstTryThatComesLateIsVoid(t *testing.T) {
 	for _, late := range []time.Duration{0, 2 * time.Second, aliveFor, aliveFor + time.Millisecond, 30 * time.Second} {
-		bubble(t, late.String(), func(t *testing.T) {
+		inBubble(t, late.String(), func(t *testing.T) {
 			r := newKnowingRig(t)
 			began := time.Now()
 			var held *natslog.Msg

@@ -83,7 +83,7 @@ func TestOutcomesRestAfterAMessageOfSeveral(t *testing.T) {
 // others wait for the slots. What has gathered goes along.
 func TestARestEndsForABookedSlot(t *testing.T) {
 	for name, during := range map[string]bool{"during the rest": true, "before it": false} {
-		bubble(t, name, func(t *testing.T) {
+		inBubble(t, name, func(t *testing.T) {
 			r := newRig(t, alone)
 			var plain, booked <-chan outcome
 			come := func() { plain, booked = r.outcome(t, 1001, false), r.outcome(t, 1002, true) }

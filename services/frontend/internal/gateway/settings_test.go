@@ -130,7 +130,7 @@ func revisionOf(m proto.Message) int64 { return m.(catalog.Settings).GetRevision
 // R9: put and delete name the revision that they mean, and tell the new one.
 func TestSettingsHaveRevisions(t *testing.T) {
 	for name, k := range kinds {
-		bubble(t, name, func(t *testing.T) {
+		inBubble(t, name, func(t *testing.T) {
 			r := newRig(t)
 			one := func(resp codec.Message, err error) proto.Message {
 				t.Helper()
@@ -162,7 +162,7 @@ func TestSettingsHaveRevisions(t *testing.T) {
 
 func TestSettingsAreListedPageByPage(t *testing.T) {
 	for name, k := range kinds {
-		bubble(t, name, func(t *testing.T) {
+		inBubble(t, name, func(t *testing.T) {
 			r := flooded(t, listing(make([]map[string]*yardv1.ListedTasklist, 2*rigPartitions)))
 			between := cmp.Or(map[string]string{"types": "a.b", "groups": "a.b"}[name], "a-b") // names of the others have no dots
 			for _, name := range []string{"c", between, "b", "a"} {

@@ -243,7 +243,7 @@ func TestWhatFindsNoPartitionIsAnsweredAtItsDeadline(t *testing.T) {
 // A partition is well again when a repeat there is acknowledged, whether it stored the message or found it stored.
 func TestAPartitionIsWellAgainWhenARepeatIsAcknowledged(t *testing.T) {
 	for name, stored := range map[string]bool{"stored by the first try": true, "by the repeat": false} {
-		bubble(t, name, func(t *testing.T) {
+		inBubble(t, name, func(t *testing.T) {
 			r := newRig(t, alone).running(t)
 			tries := 0
 			r.log.fault = func(int, natslog.Msg) (bool, error) {

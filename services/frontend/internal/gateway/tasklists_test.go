@@ -148,7 +148,7 @@ func TestTasklistsAreNotListedInPart(t *testing.T) {
 func TestI1_ARepeatIsTheSameWhateverSettingsCameBetween(t *testing.T) {
 	for _, after := range []time.Duration{0, 5 * time.Second, 5 * time.Minute} {
 		for _, counted := range []bool{true, false} {
-			bubble(t, fmt.Sprintf("%v counted=%v", after, counted), func(t *testing.T) {
+			inBubble(t, fmt.Sprintf("%v counted=%v", after, counted), func(t *testing.T) {
 				r := newKnowingRig(t)
 				set := func(priority, attempts int32) {
 					wantCode(t, testkit.Err(asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: "main", Priority: priority}})), "")

@@ -126,7 +126,7 @@ func TestI1_ARepeatWithKeysIsAnsweredAsTheFirstTime(t *testing.T) {
 	for _, after := range []time.Duration{0, time.Second, 20 * time.Second, 5 * time.Minute} {
 		for _, ended := range []bool{false, true} {
 			for _, counted := range []bool{false, true} {
-				bubble(t, fmt.Sprintf("%v ended=%v counted=%v", after, ended, counted), func(t *testing.T) {
+				inBubble(t, fmt.Sprintf("%v ended=%v counted=%v", after, ended, counted), func(t *testing.T) {
 					a := uniqueRig(t, nil)
 					b := uniqueRig(t, a)
 					req := withID(keyed("one", "two", "three"), counted)
