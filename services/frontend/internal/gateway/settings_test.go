@@ -25,7 +25,7 @@ type kind struct {
 	get  func(r *rig, name string) (codec.Message, error)
 	list func(r *rig, domain, cursor string, limit int32) (codec.Message, error)
 	del  func(r *rig, name string, revision int64) (codec.Message, error)
-	add  func(t *testing.T, r *rig, domain, name string)
+	add  func(t *testing.T, r *rig, domain string, names ...string)
 	// most is how many a domain may have, field where one more is refused, hint what the refusal of one that is not there names.
 	most        int
 	field, hint string
@@ -45,8 +45,8 @@ var kinds = map[string]kind{
 		func(r *rig, name string, revision int64) (codec.Message, error) {
 			return asked(r, "shop", true, r.DeleteType, &yardv1.DeleteTypeRequest{Name: name, Revision: revision})
 		},
-		func(t *testing.T, r *rig, domain, name string) {
-			add(t, r.catalog, catalog.Types, domain, &yardv1.TaskType{Name: name})
+		func(t *testing.T, r *rig, domain string, names ...string) {
+			add(t, r.catalog, catalog.Types, domain, named(names, func(name string) *yardv1.TaskType { return &yardv1.TaskType{Name: name} })...)
 		},
 		validate.TypesMax, "/type/name", "types.put",
 	},
@@ -63,8 +63,8 @@ var kinds = map[string]kind{
 		func(r *rig, name string, revision int64) (codec.Message, error) {
 			return asked(r, "shop", true, r.DeleteLimit, &yardv1.DeleteLimitRequest{Name: name, Revision: revision})
 		},
-		func(t *testing.T, r *rig, domain, name string) {
-			add(t, r.catalog, catalog.Limits, domain, &yardv1.Limit{Name: name, MaxConcurrency: 1})
+		func(t *testing.T, r *rig, domain string, names ...string) {
+			add(t, r.catalog, catalog.Limits, domain, named(names, func(name string) *yardv1.Limit { return &yardv1.Limit{Name: name, MaxConcurrency: 1} })...)
 		},
 		validate.LimitsMax, "/limit/name", "limits.put",
 	},
@@ -81,8 +81,8 @@ var kinds = map[string]kind{
 		func(r *rig, name string, revision int64) (codec.Message, error) {
 			return asked(r, "shop", true, r.DeleteTasklist, &yardv1.DeleteTasklistRequest{Name: name, Revision: revision})
 		},
-		func(t *testing.T, r *rig, domain, name string) {
-			add(t, r.catalog, catalog.Tasklists, domain, &yardv1.Tasklist{Name: name})
+		func(t *testing.T, r *rig, domain string, names ...string) {
+			add(t, r.catalog, catalog.Tasklists, domain, named(names, func(name string) *yardv1.Tasklist { return &yardv1.Tasklist{Name: name} })...)
 		},
 		validate.TasklistsMax, "/tasklist/name", "tasklists.put",
 	},
@@ -99,11 +99,18 @@ var kinds = map[string]kind{
 		func(r *rig, name string, revision int64) (codec.Message, error) {
 			return asked(r, "shop", true, r.DeleteGroup, &yardv1.DeleteGroupRequest{Name: name, Revision: revision})
 		},
-		func(t *testing.T, r *rig, domain, name string) {
-			add(t, r.catalog, catalog.Groups, domain, &yardv1.Group{Name: name})
+		func(t *testing.T, r *rig, domain string, names ...string) {
+			add(t, r.catalog, catalog.Groups, domain, named(names, func(name string) *yardv1.Group { return &yardv1.Group{Name: name} })...)
 		},
 		validate.GroupsMax, "/group/name", "settings",
 	},
+}
+
+func named[M any](names []string, one func(name string) M) (all []M) {
+	for _, name := range names {
+		all = append(all, one(name))
+	}
+	return all
 }
 
 // settingsIn are the settings that an answer holds.
@@ -165,9 +172,7 @@ func TestSettingsAreListedPageByPage(t *testing.T) {
 		inBubble(t, name, func(t *testing.T) {
 			r := flooded(t, listing(make([]map[string]*yardv1.ListedTasklist, 2*rigPartitions)))
 			between := cmp.Or(map[string]string{"types": "a.b", "groups": "a.b"}[name], "a-b") // names of the others have no dots
-			for _, name := range []string{"c", between, "b", "a"} {
-				k.add(t, r, "shop", name)
-			}
+			k.add(t, r, "shop", "c", between, "b", "a")
 			k.add(t, r, "flood", "z")
 			var names []string
 			for cursor, limit := "", int32(3); limit > 0; limit-- {
@@ -188,18 +193,15 @@ func TestSettingsAreListedPageByPage(t *testing.T) {
 // R9, I7, I14: a domain's settings are bounded, since every process keeps them. What is there may be changed all the same.
 func TestSettingsOfADomainAreBounded(t *testing.T) {
 	for name, k := range kinds {
-		t.Run(name, func(t *testing.T) {
-			if k.most > 1000 {
-				testkit.Slow(t, "fills a domain to its bound")
+		inBubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			names := make([]string, k.most)
+			for i := range names {
+				names[i] = strconv.Itoa(i)
 			}
-			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t)
-				for i := range k.most {
-					k.add(t, r, "shop", strconv.Itoa(i))
-				}
-				wantCode(t, testkit.Err(k.put(r, "7", 1, 0)), "")
-				wantAt(t, testkit.Err(k.put(r, "new", 1, 0)), fault.FailedPrecondition, k.field)
-			})
+			k.add(t, r, "shop", names...)
+			wantCode(t, testkit.Err(k.put(r, "7", 1, 0)), "")
+			wantAt(t, testkit.Err(k.put(r, "new", 1, 0)), fault.FailedPrecondition, k.field)
 		})
 	}
 }
