@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -46,7 +45,7 @@ var kinds = map[string]kind{
 			return asked(r, "shop", true, r.DeleteType, &yardv1.DeleteTypeRequest{Name: name, Revision: revision})
 		},
 		func(t *testing.T, r *rig, domain string, names ...string) {
-			add(t, r.catalog, catalog.Types, domain, named(names, func(name string) *yardv1.TaskType { return &yardv1.TaskType{Name: name} })...)
+			add(t, r.catalog, catalog.Types, domain, each(names, func(name string) *yardv1.TaskType { return &yardv1.TaskType{Name: name} })...)
 		},
 		validate.TypesMax, "/type/name", "types.put",
 	},
@@ -64,7 +63,7 @@ var kinds = map[string]kind{
 			return asked(r, "shop", true, r.DeleteLimit, &yardv1.DeleteLimitRequest{Name: name, Revision: revision})
 		},
 		func(t *testing.T, r *rig, domain string, names ...string) {
-			add(t, r.catalog, catalog.Limits, domain, named(names, func(name string) *yardv1.Limit { return &yardv1.Limit{Name: name, MaxConcurrency: 1} })...)
+			add(t, r.catalog, catalog.Limits, domain, each(names, func(name string) *yardv1.Limit { return &yardv1.Limit{Name: name, MaxConcurrency: 1} })...)
 		},
 		validate.LimitsMax, "/limit/name", "limits.put",
 	},
@@ -82,7 +81,7 @@ var kinds = map[string]kind{
 			return asked(r, "shop", true, r.DeleteTasklist, &yardv1.DeleteTasklistRequest{Name: name, Revision: revision})
 		},
 		func(t *testing.T, r *rig, domain string, names ...string) {
-			add(t, r.catalog, catalog.Tasklists, domain, named(names, func(name string) *yardv1.Tasklist { return &yardv1.Tasklist{Name: name} })...)
+			add(t, r.catalog, catalog.Tasklists, domain, each(names, func(name string) *yardv1.Tasklist { return &yardv1.Tasklist{Name: name} })...)
 		},
 		validate.TasklistsMax, "/tasklist/name", "tasklists.put",
 	},
@@ -100,13 +99,13 @@ var kinds = map[string]kind{
 			return asked(r, "shop", true, r.DeleteGroup, &yardv1.DeleteGroupRequest{Name: name, Revision: revision})
 		},
 		func(t *testing.T, r *rig, domain string, names ...string) {
-			add(t, r.catalog, catalog.Groups, domain, named(names, func(name string) *yardv1.Group { return &yardv1.Group{Name: name} })...)
+			add(t, r.catalog, catalog.Groups, domain, each(names, func(name string) *yardv1.Group { return &yardv1.Group{Name: name} })...)
 		},
 		validate.GroupsMax, "/group/name", "settings",
 	},
 }
 
-func named[M any](names []string, one func(name string) M) (all []M) {
+func each[M any](names []string, one func(name string) M) (all []M) {
 	for _, name := range names {
 		all = append(all, one(name))
 	}
