@@ -162,14 +162,7 @@ func (b *beater) run(ctx context.Context) {
 func (b *beater) split(due []*activeAttempt) (batch, rest []*activeAttempt) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	n, size := 0, 0
-	for n < len(due) && n < requestTasksMax {
-		size += beatBytes + len(due[n].pulse.progress.GetData())
-		if n > 0 && size > requestBytesMax {
-			break
-		}
-		n++
-	}
+	n := fitting(len(due), requestBytesMax, func(i int) int { return beatBytes + len(due[i].pulse.progress.GetData()) })
 	return due[:n], due[n:]
 }
 

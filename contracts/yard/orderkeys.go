@@ -44,10 +44,7 @@ func (c *Client) OrderKeys(ctx context.Context, f KeyFilter) iter.Seq2[OrderKeyI
 // OrderKey returns one order key, or NOT_FOUND.
 func (c *Client) OrderKey(ctx context.Context, key string) (OrderKeyInfo, error) {
 	k, err := c.Wire().GetKey(ctx, key)
-	if err != nil {
-		return OrderKeyInfo{}, err
-	}
-	return orderKeyOf(k), nil
+	return orderKeyOf(k), err
 }
 
 // KeyOptions say what is to be done with the first task of an order key.

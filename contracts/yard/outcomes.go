@@ -63,14 +63,7 @@ func (r *reporter) add(o outcome) {
 func (r *reporter) take() []outcome {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	n, size := 0, 0
-	for n < len(r.queue) && n < requestTasksMax {
-		size += r.queue[n].size + 5 // field tag and length
-		if n > 0 && size > requestBytesMax {
-			break
-		}
-		n++
-	}
+	n := fitting(len(r.queue), requestBytesMax, func(i int) int { return r.queue[i].size + taskOverhead })
 	batch := r.queue[:n:n]
 	r.queue = r.queue[n:]
 	if len(r.queue) == 0 {

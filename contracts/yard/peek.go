@@ -39,10 +39,7 @@ type PeekedTask struct {
 func (c *Client) PeekTasklist(ctx context.Context, name string, o PeekOptions) (Peek, error) {
 	req := &yardv1.PeekTasklistRequest{Name: name, Type: o.Type, Group: o.Group, Limit: int32Of(o.Limit), Cursor: o.Cursor}
 	resp, err := c.Wire().PeekTasklist(ctx, req)
-	if err != nil {
-		return Peek{}, err
-	}
-	return Peek{Tasks: each(resp.Tasks, peekedOf), Cursor: resp.NextCursor, UnreadBatches: resp.UnreadBatches}, nil
+	return Peek{Tasks: each(resp.GetTasks(), peekedOf), Cursor: resp.GetNextCursor(), UnreadBatches: resp.GetUnreadBatches()}, err
 }
 
 func peekedOf(w *yardv1.PeekedTask) PeekedTask {

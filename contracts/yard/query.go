@@ -62,10 +62,15 @@ func (c *Client) CancelFor(ctx context.Context, reason string, taskIDs ...string
 			break
 		}
 	}
-	if len(refused) == 1 {
-		return refused[0]
+	return join(refused)
+}
+
+// join is the error itself, if there is only one.
+func join(errs []error) error {
+	if len(errs) == 1 {
+		return errs[0]
 	}
-	return errors.Join(refused...)
+	return errors.Join(errs...)
 }
 
 // verdictError is a refusing verdict as an error.

@@ -139,11 +139,7 @@ func (t *together) add(c *Client, s *single) {
 // next sends what waits, unless it is to go on gathering. t.mu is held.
 func (t *together) next(c *Client) {
 	for len(t.waiting) > 0 && t.holding == 0 && t.underWay < groupsMax {
-		n, size := 0, 0
-		for n < len(t.waiting) && n < requestTasksMax && (n == 0 || size+t.waiting[n].size <= c.bytesMax()) {
-			size += t.waiting[n].size
-			n++
-		}
+		n := fitting(len(t.waiting), c.bytesMax(), func(i int) int { return t.waiting[i].size })
 		g, state := &group{singles: slices.Clone(t.waiting[:n]), holds: true}, &requestState{}
 		clear(t.waiting[:n])
 		if t.waiting = t.waiting[n:]; len(t.waiting) == 0 {

@@ -100,10 +100,7 @@ type ShardSlots struct {
 func (c *Client) TopLimits(ctx context.Context, o TopOptions) (TopLimits, error) {
 	req := &yardv1.TopLimitsRequest{Limit: int32Of(o.Limits), Each: int32Of(o.Each), ByWaiting: o.ByWaiting}
 	resp, err := c.Wire().TopLimits(ctx, req)
-	if err != nil {
-		return TopLimits{}, err
-	}
-	return topLimitsOf(resp), nil
+	return topLimitsOf(resp), err
 }
 
 func topLimitsOf(w *yardv1.TopLimitsResponse) TopLimits {

@@ -151,6 +151,18 @@ func (t *transport) bytesMax() int {
 	return requestBytesMax
 }
 
+// fitting is how many of n entries go into one request: at least one, if there is any.
+func fitting(n, bytesMax int, size func(i int) int) int {
+	n = min(n, requestTasksMax)
+	bytes := 0
+	for i := range n {
+		if bytes += size(i); i > 0 && bytes > bytesMax {
+			return i
+		}
+	}
+	return n
+}
+
 func headers(ctx context.Context) nats.Header {
 	h := nats.Header{codec.HeaderContentType: {string(codec.Protobuf)}}
 	injectTrace(ctx, h)

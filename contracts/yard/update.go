@@ -103,10 +103,7 @@ func (c *Client) RunNow(ctx context.Context, taskIDs ...string) error {
 			refused = append(refused, updateError(v))
 		}
 	}
-	if len(refused) == 1 {
-		return refused[0]
-	}
-	return errors.Join(refused...)
+	return join(refused)
 }
 
 // detailRevision is the key of a task's revision in the detail of an error.
