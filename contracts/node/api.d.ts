@@ -1982,7 +1982,7 @@ export interface Verbs {
   "limits.get": { request: GetLimitRequest; response: GetLimitResponse };
   /** List the limits of the domain that types share. */
   "limits.list": { request: ListLimitsRequest; response: ListLimitsResponse };
-  /** Tell of the limits in use, the most saturated first: who holds their slots, and who waits for one. */
+  /** List the limits in use, the most saturated first, with the attempts that use their slots and the tasklists that wait for one. */
   "limits.top": { request: TopLimitsRequest; response: TopLimitsResponse };
   /** Delete a limit that no type names any more. */
   "limits.delete": { request: DeleteLimitRequest; response: DeleteLimitResponse };

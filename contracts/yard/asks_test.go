@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"reflect"
 	"slices"
 	"testing"
@@ -46,11 +47,20 @@ func answering[Req any, P interface {
 }](t *testing.T, s *stack, subject string, answers ...any) *endpoint[Req] {
 	t.Helper()
 	e := &endpoint[Req]{}
+	listening(t, s, subject, func(msg *nats.Msg) any {
+		e.asked, e.at = append(e.asked, read[Req, P](s.engine, msg)), append(e.at, time.Now())
+		return answers[min(len(e.asked), len(answers))-1]
+	})
+	return e
+}
+
+// listening answers the requests of a subject with what heard returns. The engine is locked.
+func listening(t *testing.T, s *stack, subject string, heard func(msg *nats.Msg) any) {
+	t.Helper()
 	sub, err := s.engine.nc.Subscribe(subject, func(msg *nats.Msg) {
 		s.engine.mu.Lock()
 		defer s.engine.mu.Unlock()
-		e.asked, e.at = append(e.asked, read[Req, P](s.engine, msg)), append(e.at, time.Now())
-		switch a := answers[min(len(e.asked), len(answers))-1].(type) {
+		switch a := heard(msg).(type) {
 		case *fault.Error:
 			s.engine.refuse(msg, a)
 		case codec.Message:
@@ -64,7 +74,6 @@ func answering[Req any, P interface {
 	if err := s.engine.nc.FlushWithContext(soon(t)); err != nil {
 		t.Fatal(err)
 	}
-	return e
 }
 
 // Each request about settings has the name, the revision or the settings, and its answer is returned: what the settings hold is compared in
@@ -104,23 +113,11 @@ func TestSettingsAreAskedForAndReturned(t *testing.T) {
 			topology.API("shop", "limits.get"):       {&yardv1.GetLimitResponse{Limit: wireLimit, SlotsInUse: 4}, &yardv1.GetLimitRequest{Name: "x"}, func(ctx context.Context) (any, error) { return c.GetLimit(ctx, "x") }, limitNow},
 			topology.API("shop", "limits.delete"):    {&yardv1.DeleteLimitResponse{Limit: wireLimit}, &yardv1.DeleteLimitRequest{Name: "x", Revision: 7}, func(ctx context.Context) (any, error) { return c.DeleteLimit(ctx, "x", 7) }, limit},
 		} {
-			sent := make(chan []byte, 9)
-			sub, err := s.engine.nc.Subscribe(subject, func(msg *nats.Msg) {
-				sent <- msg.Data
-				s.engine.answer(msg.Reply, ask.answer)
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := s.engine.nc.FlushWithContext(soon(t)); err != nil {
-				t.Fatal(err)
-			}
+			var sent []byte
+			listening(t, s, subject, func(msg *nats.Msg) any { sent = msg.Data; return ask.answer })
 			got, err := ask.do(soon(t))
-			if request, _ := codec.Marshal(codec.Protobuf, ask.request); err != nil || !reflect.DeepEqual(got, ask.want) || !bytes.Equal(<-sent, request) {
+			if request, _ := codec.Marshal(codec.Protobuf, ask.request); err != nil || !reflect.DeepEqual(got, ask.want) || !bytes.Equal(sent, request) {
 				t.Errorf("%s: %+v %v, want %+v", subject, got, err, ask.want)
-			}
-			if err := sub.Unsubscribe(); err != nil {
-				t.Error(err)
 			}
 		}
 	})
@@ -307,17 +304,54 @@ func TestPagesEndWhereTheCallerDoes(t *testing.T) {
 		if len(list.requests()) != 2 || list.requests()[0].Cursor != "" {
 			t.Errorf("asked was %v", list.requests())
 		}
-		answering[yardv1.ListDomainsRequest](t, s, topology.Admin("domains.list"),
-			&yardv1.ListDomainsResponse{Domains: []*yardv1.Domain{{Name: "a"}, {Name: "b"}}, NextCursor: "b"}, fault.At(fault.InvalidArgument, "/cursor", "is old"))
-		var seen []string
-		for d, err := range s.client.Admin().Domains(soon(t)) {
-			seen = append(seen, fmt.Sprint(d.Name, fault.CodeOf(err)))
+	})
+}
+
+// count reads at most so many items of a list.
+func count[T any](list iter.Seq2[T, error], most int) (n int, last error) {
+	for _, err := range list {
+		if err != nil {
+			last = err
+			continue
 		}
-		if !slices.Equal(seen, []string{"a", "b", "INVALID_ARGUMENT"}) {
-			t.Errorf("got %v", seen)
+		if n++; n == most {
+			break
 		}
-		all, err := s.client.Admin().ListDomains(soon(t))
-		if fault.CodeOf(err) != fault.InvalidArgument || all != nil {
+	}
+	return n, last
+}
+
+// Every list asks for what is read, and ends with its error, behind what came before.
+func TestEveryListEndsWithItsError(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		c := s.client
+		for subject, list := range map[string]struct {
+			page codec.Message
+			read func(ctx context.Context, most int) (int, error)
+		}{
+			topology.API("shop", "tasks.list"):     {&yardv1.ListResponse{Tasks: []*yardv1.Task{{}, {}}, NextCursor: "c"}, func(ctx context.Context, n int) (int, error) { return count(c.Tasks(ctx, yard.Filter{}), n) }},
+			topology.API("shop", "types.list"):     {&yardv1.ListTypesResponse{Types: []*yardv1.TaskType{{}, {}}, NextCursor: "c"}, func(ctx context.Context, n int) (int, error) { return count(c.Types(ctx), n) }},
+			topology.API("shop", "tasklists.list"): {&yardv1.ListTasklistsResponse{Tasklists: []*yardv1.ListedTasklist{{}, {}}, NextCursor: "c"}, func(ctx context.Context, n int) (int, error) { return count(c.Tasklists(ctx), n) }},
+			topology.API("shop", "groups.list"):    {&yardv1.ListGroupsResponse{Groups: []*yardv1.Group{{}, {}}, NextCursor: "c"}, func(ctx context.Context, n int) (int, error) { return count(c.Groups(ctx), n) }},
+			topology.API("shop", "limits.list"):    {&yardv1.ListLimitsResponse{Limits: []*yardv1.Limit{{}, {}}, NextCursor: "c"}, func(ctx context.Context, n int) (int, error) { return count(c.Limits(ctx), n) }},
+			topology.API("shop", "batches.list"):   {&yardv1.ListBatchesResponse{Batches: []*yardv1.Batch{{}, {}}, NextCursor: "c"}, func(ctx context.Context, n int) (int, error) { return count(c.Batches(ctx), n) }},
+			topology.API("shop", "keys.list"):      {&yardv1.ListKeysResponse{Keys: []*yardv1.OrderKey{{}, {}}, NextCursor: "c"}, func(ctx context.Context, n int) (int, error) { return count(c.OrderKeys(ctx, yard.KeyFilter{}), n) }},
+			topology.API("shop", "deadletters.list"): {&yardv1.ListDeadLettersResponse{Tasks: []*yardv1.Task{{}, {}}, NextCursor: "c"}, func(ctx context.Context, n int) (int, error) {
+				return count(c.ListDeadLetters(ctx, yard.DeadLetterFilter{}), n)
+			}},
+			topology.Admin("domains.list"): {&yardv1.ListDomainsResponse{Domains: []*yardv1.Domain{{}, {}}, NextCursor: "c"}, func(ctx context.Context, n int) (int, error) { return count(c.Admin().Domains(ctx), n) }},
+		} {
+			asked, answers := 0, []any{list.page, list.page, fault.New(fault.PermissionDenied, "no")}
+			listening(t, s, subject, func(*nats.Msg) any { asked++; return answers[min(asked, len(answers))-1] })
+			if n, err := list.read(soon(t), 1); n != 1 || err != nil || asked != 1 {
+				t.Errorf("%s: %d items of one, %v, after %d requests", subject, n, err, asked)
+			}
+			if n, err := list.read(soon(t), 9); n != 2 || fault.CodeOf(err) != fault.PermissionDenied || asked != 3 {
+				t.Errorf("%s: %d items of two, %v, after %d requests", subject, n, err, asked)
+			}
+		}
+		if all, err := c.Admin().ListDomains(soon(t)); fault.CodeOf(err) != fault.PermissionDenied || all != nil {
 			t.Errorf("%v %v", all, err)
 		}
 	})

@@ -38,22 +38,16 @@ type waiter struct {
 func waiting(t *testing.T, s *stack, over time.Duration) *waiter {
 	t.Helper()
 	w := &waiter{s: s, over: time.Now().Add(over)}
-	sub, err := s.engine.nc.Subscribe(topology.API("shop", "batches.wait"), func(msg *nats.Msg) {
+	listening(t, s, topology.API("shop", "batches.wait"), func(msg *nats.Msg) any {
 		wait := time.Duration(read[yardv1.WaitBatchRequest](s.engine, msg).WaitMs) * time.Millisecond
-		s.engine.locked(func() { w.waits = append(w.waits, wait) })
+		w.waits = append(w.waits, wait)
 		resp := waitAnswer(closed, 3)
 		if left := time.Until(w.over); left <= wait {
 			wait, resp = max(left, 0), waitAnswer(completed, 3)
 		}
 		time.AfterFunc(wait, func() { s.engine.answer(msg.Reply, resp) })
+		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = sub.Unsubscribe() }) // the connection may be gone already
-	if err := s.engine.nc.FlushWithContext(soon(t)); err != nil {
-		t.Fatal(err)
-	}
 	return w
 }
 

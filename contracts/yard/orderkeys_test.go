@@ -104,25 +104,6 @@ func TestACommandOfAKeyEndsWithTheVerdict(t *testing.T) {
 	})
 }
 
-// TestAListOfOrderKeysEndsWithItsError, behind what came before.
-func TestAListOfOrderKeysEndsWithItsError(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
-		answering[yardv1.ListKeysRequest](t, s, topology.API("shop", "keys.list"),
-			&yardv1.ListKeysResponse{Keys: []*yardv1.OrderKey{{OrderKey: "a"}}, NextCursor: "1.a"}, fault.New(fault.PermissionDenied, "no"))
-		var keys []string
-		var last error
-		for k, err := range s.client.OrderKeys(soon(t), yard.KeyFilter{}) {
-			if last = err; err == nil {
-				keys = append(keys, k.Key)
-			}
-		}
-		if len(keys) != 1 || fault.CodeOf(last) != fault.PermissionDenied {
-			t.Errorf("%v, %v", keys, last)
-		}
-	})
-}
-
 // TestACommandNeedsTheHeadOfItsKey: nothing is sent where the task that it is about is not known.
 func TestACommandNeedsTheHeadOfItsKey(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
@@ -161,24 +142,6 @@ func TestEachCommandOfAKeyIsARequestOfItsOwn(t *testing.T) {
 		sent := unblocks.requests()
 		if len(sent) != 3 || sent[1].RequestId != sent[0].RequestId || sent[1].Tries != 2 || sent[2].Tries != 1 || sent[2].RequestId == "" || sent[2].RequestId == sent[0].RequestId {
 			t.Errorf("sent %v", sent)
-		}
-	})
-}
-
-// TestAListOfOrderKeysAsksForWhatIsRead, and not for a page that the caller leaves unread.
-func TestAListOfOrderKeysAsksForWhatIsRead(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
-		pages := answering[yardv1.ListKeysRequest](t, s, topology.API("shop", "keys.list"),
-			&yardv1.ListKeysResponse{NextCursor: "1.a"}, &yardv1.ListKeysResponse{Keys: []*yardv1.OrderKey{{OrderKey: "a"}, {OrderKey: "b"}}, NextCursor: "2.b"})
-		for k, err := range s.client.OrderKeys(soon(t), yard.KeyFilter{}) {
-			if err != nil || k.Key != "a" || k.Waiting != 0 || !k.Since.IsZero() {
-				t.Errorf("%+v, %v", k, err)
-			}
-			break
-		}
-		if asked := pages.requests(); len(asked) != 2 || asked[0].Blocked || asked[0].Waiting || asked[1].Cursor != "1.a" {
-			t.Errorf("asked %v", asked)
 		}
 	})
 }
