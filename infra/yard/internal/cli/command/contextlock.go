@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/filelock"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 const (
@@ -47,23 +48,15 @@ func lockContexts(ctx context.Context) (unlock func(), err error) {
 		return nil, err
 	}
 	name := filepath.Join(filepath.Dir(file), ".contexts.lock")
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
 	ctx, cancel := context.WithTimeout(ctx, contextLockWithin)
 	defer cancel()
 	for {
-		err := filelock.Try(f)
+		f, err := filelock.Take(name)
 		if err == nil {
 			return func() { _ = f.Close() }, nil // nothing was written to it
 		}
-		if !errors.Is(err, filelock.ErrLocked) || ctx.Err() != nil {
-			return nil, errors.Join(fmt.Errorf("contexts: lock %s: %w", name, err), f.Close())
-		}
-		select {
-		case <-time.After(contextLockEvery):
-		case <-ctx.Done():
+		if !errors.Is(err, filelock.ErrLocked) || !backoff.Sleep(ctx, contextLockEvery) {
+			return nil, fmt.Errorf("contexts: lock %s: %w", name, err)
 		}
 	}
 }

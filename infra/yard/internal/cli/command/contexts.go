@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/filelock"
 )
 
 // EnvContext names the context of all commands of a shell.
@@ -71,7 +72,7 @@ func ReadContexts() (ContextBook, error) {
 	return book, nil
 }
 
-// Write stores the book, as a whole or not at all.
+// write stores the book, as a whole or not at all.
 func (b ContextBook) write() error {
 	file, err := contextFile()
 	if err != nil {
@@ -84,19 +85,7 @@ func (b ContextBook) write() error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
 	}
-	// CreateTemp makes it readable for its owner only.
-	fresh, err := os.CreateTemp(filepath.Dir(file), ".contexts-*")
-	if err != nil {
-		return err
-	}
-	_, err = fresh.Write(append(text, '\n'))
-	if err = errors.Join(err, fresh.Close()); err == nil {
-		err = os.Rename(fresh.Name(), file)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(fresh.Name()))
-	}
-	return nil
+	return filelock.Replace(file, append(text, '\n'))
 }
 
 // Entry is a context by its name.

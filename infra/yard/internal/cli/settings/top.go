@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/command"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 // topWatchMin is how often limits may be looked at at most.
@@ -55,12 +56,8 @@ func top(a *command.App, ctx context.Context, c *yard.Client, req *yardv1.TopLim
 		if err := printTop(a, top); err != nil || watch == 0 {
 			return err
 		}
-		timer := time.NewTimer(watch)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if !backoff.Sleep(ctx, watch) {
 			return nil
-		case <-timer.C:
 		}
 		if !a.JSON {
 			if _, err := fmt.Fprintf(a.Out, "\n-- %s\n", time.Now().Format(command.TimeForm)); err != nil {
