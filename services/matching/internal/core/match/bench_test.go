@@ -115,7 +115,7 @@ func (b *bench) pollAgain(inbox string) {
 func BenchmarkStep(b *testing.B) {
 	for _, most := range []int{50, 100} {
 		b.Run(fmt.Sprint("polls of ", most), func(b *testing.B) {
-			w := newBench(32, most, 0)
+			w := newBench(32, most, few{})
 			next := uint64(0)
 			b.ReportAllocs()
 			b.ResetTimer()
@@ -147,7 +147,7 @@ func BenchmarkStep(b *testing.B) {
 func BenchmarkUnfitPolls(b *testing.B) {
 	for _, polls := range []int{10, 7000} {
 		b.Run(fmt.Sprint(polls, " polls"), func(b *testing.B) {
-			w := newBench(0, 1, 0)
+			w := newBench(0, 1, few{})
 			w.poll.Types = []string{"x"}
 			for range polls {
 				w.to.Polls = append(w.to.Polls, w.poll)
@@ -170,7 +170,7 @@ func BenchmarkUnfitPolls(b *testing.B) {
 func BenchmarkCrowdedLimit(b *testing.B) {
 	for _, lists := range []int{10, 5000} {
 		b.Run(fmt.Sprint(lists, " tasklists"), func(b *testing.B) {
-			w := newBench(0, 1, 2)
+			w := newBench(0, 1, few{n: 2})
 			next := uint64(0)
 			ready := func(name string) Hints {
 				next++
@@ -205,7 +205,7 @@ func BenchmarkCrowdedLimit(b *testing.B) {
 // BenchmarkPollWhereMuchIsWantedBelow is a poll that comes to a tasklist of 16 000 polls of different types, where 20 partitions below want
 // polls for others.
 func BenchmarkPollWhereMuchIsWantedBelow(b *testing.B) {
-	s := New(Config{Shards: 1, Partitions: 1, Epoch: 1, AnswerBytesMax: 1000, PollsMax: 1 << 30}, few{n: 0}, Now{Mono: 1})
+	s := New(Config{Shards: 1, Partitions: 1, Epoch: 1, AnswerBytesMax: 1000, PollsMax: 1 << 30}, few{}, Now{Mono: 1})
 	var fx Effects
 	now, last := time.Duration(1), uint64(0)
 	poll := func(typ string) Poll {
