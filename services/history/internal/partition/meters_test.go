@@ -82,7 +82,7 @@ func TestWhatEndsBadlyIsCounted(t *testing.T) {
 		}
 		d := s.deps("a")
 		d.Metrics = partition.NewMetrics(metrics)
-		o, stop := ready(d)
+		_, stop := ready(d)
 		s.submit(3, late, silent, failed, done)
 		time.Sleep(5 * time.Minute) // one deadline passes, and twenty workers in a row fall silent
 		for _, what := range []string{"at the end", "after a takeover"} {
@@ -98,7 +98,7 @@ func TestWhatEndsBadlyIsCounted(t *testing.T) {
 				t.Errorf("%s: dead tasks: %v, want %v", what, got, want)
 			}
 			testkit.Check(t, stop())
-			o, stop = ready(d)
+			_, stop = ready(d)
 			time.Sleep(time.Minute)
 		}
 		testkit.Check(t, stop())

@@ -42,7 +42,7 @@ func TestLetterOutlivesAVoidStay(t *testing.T) {
 				s.works(logv1.EventKind_EVENT_KIND_FAILED)
 				d := s.deps("a")
 				d.TimerStore = overtakenStore{d.TimerStore, t, overtakes}
-				o, stop := ready(d)
+				_, stop := ready(d)
 				id := newID(1)
 				s.submit(0, task(id, "shop"))
 				letters := func() int {
@@ -66,7 +66,7 @@ func TestLetterOutlivesAVoidStay(t *testing.T) {
 				s.mu.Lock()
 				s.worker = nil
 				s.mu.Unlock()
-				o, stop = ready(s.deps("b"))
+				_, stop = ready(s.deps("b"))
 				time.Sleep(5 * time.Second)
 				if letters() != 0 {
 					t.Error("the next owner does not bring the task back")

@@ -93,7 +93,7 @@ func TestAnOwnerOvertakenInItsWritesLeavesNothingUndone(t *testing.T) {
 		}()
 		d := s.deps("b")
 		d.TimerStore = retryFence{s.world}
-		next, stopNext := ready(d)
+		_, stopNext := ready(d)
 		time.Sleep(20 * time.Second)
 		if err := stop(); !errors.Is(err, partition.ErrTakenOver) {
 			t.Errorf("the first owner ended with %v", err)

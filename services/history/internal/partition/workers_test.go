@@ -101,7 +101,7 @@ func TestAnOwnerKnowsWhatItsProcessHeardBefore(t *testing.T) {
 			s := newShell(t)
 			d := s.deps("a")
 			d.Workers = partition.NewWorkers()
-			o, stop := ready(d)
+			_, stop := ready(d)
 			id := newID(1)
 			s.submit(3, task(id, "shop"))
 			time.Sleep(time.Second)
@@ -116,7 +116,7 @@ func TestAnOwnerKnowsWhatItsProcessHeardBefore(t *testing.T) {
 				d.Workers.Heard("shop", sign(deadWorker))
 			}
 			time.Sleep(2 * time.Second)
-			o, stop = ready(d)
+			_, stop = ready(d)
 			time.Sleep(5 * time.Second)
 			synctest.Wait()
 			s.mu.Lock()
