@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // slowFence lets a lease run out between the claim and the first record that is replayed.
@@ -178,9 +179,7 @@ func TestPoisonGoesToTheQuarantineAndTheRestGoesOn(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		s.onceArchived(1)
 		s.mu.Lock()
-		if len(s.quarantined) != 3 {
-			t.Errorf("%d records are in the quarantine", len(s.quarantined))
-		}
+		testkit.Equal(t, "records are in the quarantine", len(s.quarantined), 3)
 		s.mu.Unlock()
 		if err := stop(); err != nil {
 			t.Error(err)
@@ -197,9 +196,7 @@ func TestAnUnknownVersionIsGivenUpLiveAndInATakeover(t *testing.T) {
 		s.submit(3, task(newID(1), "shop"))
 		time.Sleep(3 * time.Second)
 		data, err := (&logv1.EventBatch{LogVersion: 1 << 20}).MarshalVT()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		s.world.AppendForeignEvents(data)
 		time.Sleep(3 * time.Second)
 		if err := stop(); !errors.Is(err, partition.ErrUnreadable) {
