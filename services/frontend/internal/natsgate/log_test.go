@@ -142,9 +142,17 @@ func TestTheInboxTellsApartWhatArrives(t *testing.T) {
 	testkit.NoError(t, inbox.PublishEvents(0, 42, []byte("stored, and nothing to say")))
 	testkit.NoError(t, inbox.PublishEvents(1, 43, []byte("nobody")))
 	testkit.Equal(t, "events were refused", next(t, h.refused), 43)
-	stream, err := js.Stream(t.Context(), topology.HistoryStream(0))
-	testkit.NoError(t, err)
-	full := stream.CachedInfo().Config
+	var full jetstream.StreamConfig
+	testkit.Eventually(t, time.Minute, func() error { // or 42 would find it full
+		stream, err := js.Stream(t.Context(), topology.HistoryStream(0))
+		if err == nil && stream.CachedInfo().State.Msgs == 0 {
+			err = errors.New("nothing is stored")
+		}
+		if err == nil {
+			full = stream.CachedInfo().Config
+		}
+		return err
+	})
 	full.MaxBytes = 1
 	testkit.NoError(t, testkit.Err(js.UpdateStream(t.Context(), full)))
 	testkit.NoError(t, inbox.PublishEvents(0, 44, []byte("into a full log")))
