@@ -165,7 +165,7 @@ func LaneOf(p int, subject string) (lane ids.Lane, ok bool) {
 	return 0, false
 }
 
-// Event is where batches of task events are appended.
+// Event is where the owner of partition p appends its turns (logv1.Turn).
 func Event(p int) string { return "yard.history." + num(p) + ".event" }
 
 // Fired holds the timer's firing cursor: only its last message counts.

@@ -71,7 +71,7 @@ func (s *bench) events(b *testing.B, kind logv1.EventKind, h *logv1.Hints) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s.world.AppendForeignEvents(data)
+	s.world.SendEvents(data)
 	<-s.answers
 }
 

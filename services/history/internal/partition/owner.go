@@ -103,6 +103,7 @@ type Owner struct {
 	// offered is a record that the replica did not take, since its lease does not hold.
 	offered  *input
 	readers  *readers
+	appender *appender
 	saver    saver
 	searches searches
 	waiters  waiters
@@ -127,7 +128,7 @@ func New(d Deps) *Owner {
 	b.work, b.stop = context.WithCancel(context.Background())
 	w := writers{b}
 	o := &Owner{
-		base: b, writers: w, ready: make(chan struct{}), readers: newReaders(w), searches: searches{writers: w},
+		base: b, writers: w, ready: make(chan struct{}), readers: newReaders(w), appender: newAppender(w), searches: searches{writers: w},
 		waiters: newWaiters(), encoder: record.Encoder{Tokens: d.Tokens}, saver: saver{base: b},
 	}
 	b.give = o.step
@@ -148,8 +149,10 @@ func (o *Owner) Run(ctx context.Context) error {
 	}
 	defer func() { o.waiters.endAll(o.core) }()
 	defer o.Workers.watch(o)()
+	listening := make(chan error, 1)
+	go func() { listening <- o.appender.listen(ctx) }()
 	close(o.ready)
-	err := o.serve(ctx)
+	err := o.serve(ctx, listening)
 	if err == nil {
 		err = o.drain()
 	}
@@ -164,7 +167,7 @@ const (
 )
 
 // serve is the loop: step through what is queued, then flush.
-func (o *Owner) serve(ctx context.Context) error {
+func (o *Owner) serve(ctx context.Context, listening <-chan error) error {
 	beat := time.NewTicker(beatEvery)
 	defer beat.Stop()
 	wake := time.NewTimer(time.Hour)
@@ -173,8 +176,13 @@ func (o *Owner) serve(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case in := <-o.open(SourceEvents):
-			o.take(in)
+		case r := <-o.appender.open():
+			o.appender.take(r)
+		case err := <-listening:
+			if ctx.Err() == nil {
+				return fmt.Errorf("listen to events: %w", err)
+			}
+			return nil
 		case in := <-o.open(0):
 			o.take(in)
 		case in := <-o.open(1):
@@ -215,14 +223,13 @@ func (o *Owner) serve(ctx context.Context) error {
 // open is the channel of a source, or nil, which never yields, if nothing may be read
 // from it now.
 func (o *Owner) open(s Source) chan input {
-	if o.offered != nil || s != SourceEvents && !o.core.Room(ids.Lane(s)) {
+	if o.offered != nil || !o.core.Room(ids.Lane(s)) {
 		return nil
 	}
 	return o.readers.in[s]
 }
 
-// takeQueued steps through what is there already: events before submits, since they make
-// room.
+// takeQueued steps through what is there already.
 func (o *Owner) takeQueued() {
 	for range turnMax {
 		if o.takeOne() {
@@ -238,7 +245,7 @@ func (o *Owner) takeQueued() {
 }
 
 func (o *Owner) takeOne() bool {
-	for s := SourceEvents; s >= 0; s-- {
+	for s := range SourceEvents {
 		select {
 		case in := <-o.open(s):
 			o.take(in)
@@ -313,7 +320,7 @@ func (o *Owner) drain() error {
 	beat := time.NewTicker(beatEvery)
 	defer beat.Stop()
 	o.step(replica.Draining{})
-	for !o.core.Idle() {
+	for !o.core.Idle() || !o.appender.idle() {
 		o.flush()
 		if o.fatal != nil {
 			return o.fatal

@@ -14,6 +14,8 @@ import (
 var (
 	// ErrTakenOver: another owner has written the checkpoint.
 	ErrTakenOver = errors.New("another owner has taken the partition over")
+	// ErrWrongTurn: the last message of the events is not the expected one.
+	ErrWrongTurn = errors.New("another turn is the last one")
 	// ErrRefused: the store will never take this, however often it is repeated.
 	ErrRefused = errors.New("the store does not take this")
 	// ErrMore: only a part of it was done, the rest is for the next time.
@@ -50,8 +52,12 @@ type Log interface {
 	// Backlog is how many messages of a lane lie behind a sequence; only those that are filed under a
 	// domain, if one is named.
 	Backlog(ctx context.Context, of replica.Queue, read uint64) (uint64, error)
-	// Append appends an encoded EventBatch.
-	Append(ctx context.Context, batch []byte) error
+	// Append appends an encoded turn behind message after of the events, 0 = they have none; else ErrWrongTurn.
+	Append(ctx context.Context, turn []byte, after uint64) (seq uint64, err error)
+	// LastTurn is the last message of the events, as the leader of the stream has it; its Seq is 0 if there is none.
+	LastTurn(ctx context.Context) (Record, error)
+	// Listen hands over the encoded EventBatches that services send to the owner, until ctx ends.
+	Listen(ctx context.Context, take func(batch []byte)) error
 	// Forget purges the log up to the levels; ErrMore: it has more to purge than it does at a time.
 	Forget(ctx context.Context, levels replica.Levels) error
 }

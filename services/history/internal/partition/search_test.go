@@ -48,7 +48,7 @@ func (s *shell) cancels(domain string, all ...ids.TaskID) {
 		if err != nil {
 			s.t.Error(err)
 		}
-		s.world.AppendForeignEvents(data)
+		s.world.SendEvents(data)
 	}
 }
 

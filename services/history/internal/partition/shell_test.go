@@ -84,12 +84,12 @@ func run(d partition.Deps) (o *partition.Owner, stop func() error) {
 	return o, func() error { cancel(); return <-ended }
 }
 
-func (s *shell) submit(lane ids.Lane, all ...*logv1.Record) {
+func (s *shell) submit(lane ids.Lane, all ...*logv1.Record) (seq uint64) {
 	data, err := (&logv1.Batch{Tasks: all}).MarshalVT()
 	if err != nil {
 		s.t.Error(err)
 	}
-	s.world.AppendSubmit(lane, data)
+	return s.world.AppendSubmit(lane, data)
 }
 
 func (s *shell) event(e *logv1.Event) {
@@ -97,7 +97,7 @@ func (s *shell) event(e *logv1.Event) {
 	if err != nil {
 		s.t.Error(err)
 	}
-	s.world.AppendForeignEvents(data)
+	s.world.SendEvents(data)
 }
 
 // works makes a worker that starts each trigger, and ends the attempt at once.

@@ -183,11 +183,13 @@ func (r *Replica) Step(in Input, now Now, fx *Effects) bool {
 			return false
 		}
 		r.submits(in, now, fx)
-	case *Events:
+	case *Turn:
 		if !r.lease.holds(now.Mono) {
 			return false
 		}
-		r.events(in, now, fx)
+		r.applyTurn(in, now, fx)
+	case *Events:
+		return r.Step(&Turn{Seq: in.Seq, At: in.At, Batches: []*Events{in}}, now, fx)
 	case Recovered:
 		r.recovered(in, now, fx)
 	case Tick:
