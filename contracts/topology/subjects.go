@@ -348,6 +348,9 @@ func QuarantineFilter(service string, p int) string {
 // HistoryCall is a call to the owner of history partition p, such as "get".
 func HistoryCall(p int, verb string) string { return "yard.rpc.history." + num(p) + "." + verb }
 
+// EventRequests is where services send batches of events (logv1.EventBatch) to the owner of history partition p.
+func EventRequests(p int) string { return HistoryCall(p, "events") }
+
 // MatchingCall is a call to the owner of matching shard m, such as "describe".
 func MatchingCall(m int, verb string) string { return "yard.rpc.matching." + num(m) + "." + verb }
 

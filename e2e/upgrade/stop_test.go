@@ -22,7 +22,7 @@ import (
 // does not keep to what the cluster writes.
 func (r *rollout) writeTooEarly(js jetstream.JetStream, partitions int) {
 	r.t.Helper()
-	events, err := (&logv1.EventBatch{LogVersion: nextVersion}).MarshalVT()
+	events, err := (&logv1.Turn{LogVersion: nextVersion}).MarshalVT()
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func serve[Req any, PReq interface {
 func (s *stage) history(batches *atomic.Int64) {
 	s.t.Helper()
 	for p := range partitioning.History {
-		if _, err := s.client.Subscribe(topology.Event(p), func(m *nats.Msg) {
+		if _, err := s.client.Subscribe(topology.EventRequests(p), func(m *nats.Msg) {
 			var b logv1.EventBatch
 			if err := b.UnmarshalVT(m.Data); err != nil {
 				s.t.Error(err)
@@ -84,13 +84,6 @@ func TestOutcomesGetHistorysVerdicts(t *testing.T) {
 	if n := batches.Load(); n != int64(partitioning.History) {
 		t.Errorf("%d batches", n)
 	}
-	// This history answers what is on its way into the log.
-	testkit.Eventually(t, time.Minute, func() error {
-		if n := s.stored(); n != partitioning.History {
-			return fmt.Errorf("%d messages stored", n)
-		}
-		return nil
-	})
 }
 
 func TestGetFindsATaskWhereverItIs(t *testing.T) {

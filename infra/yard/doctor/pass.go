@@ -366,17 +366,19 @@ func (p *pass) acked(r natslog.Record) bool {
 
 func (p *pass) event(r natslog.Record) error {
 	stream := topology.HistoryStream(p.partition)
-	var b logv1.EventBatch
-	err := b.UnmarshalVT(r.Data)
-	if !p.readable(stream, r.Seq, b.LogVersion, err) {
+	var turn logv1.Turn
+	err := turn.UnmarshalVT(r.Data)
+	if !p.readable(stream, r.Seq, turn.LogVersion, err) {
 		return nil
 	}
-	for _, e := range b.Events {
-		if e.Kind != logv1.EventKind_EVENT_KIND_CARRIED || e.Carried == nil {
-			continue
-		}
-		if id, ok := p.taskID(stream, r.Seq, e.Carried.Id); ok {
-			p.task(id, e.Carried.Domain).carried = true
+	for _, b := range turn.Batches {
+		for _, e := range b.Events {
+			if e.Kind != logv1.EventKind_EVENT_KIND_CARRIED || e.Carried == nil {
+				continue
+			}
+			if id, ok := p.taskID(stream, r.Seq, e.Carried.Id); ok {
+				p.task(id, e.Carried.Domain).carried = true
+			}
 		}
 	}
 	return p.full()

@@ -32,10 +32,15 @@ func (o *Owner) flush() {
 		o.park(copies(fx.Park), append([]Letter(nil), fx.ParkLetters...))
 	}
 	if fx.Append != nil {
-		o.append(fx.Append)
+		o.propose(fx.Append)
+	}
+	if o.live {
+		o.beginTurn()
 	}
 	if fx.Purge != nil {
-		o.send(&Op{Kind: Purge, Levels: *fx.Purge}, func(Outcome) { o.give(replica.Purged{}) })
+		levels := *fx.Purge
+		levels.Events = min(levels.Events, o.lastTurn-1) // the next turn is appended behind the last one
+		o.send(&Op{Kind: Purge, Levels: levels}, func(Outcome) { o.give(replica.Purged{}) })
 	}
 	for _, s := range fx.Searches {
 		o.search(s)
@@ -163,22 +168,76 @@ func (o *Owner) file(tasks []Task, last uint64, done replica.Stored) {
 	})
 }
 
-// append writes the owner's own events.
-func (o *Owner) append(own []replica.Proposal) {
-	op := Op{Kind: AppendEvents}
+// propose adds the owner's own events to the next turn.
+func (o *Owner) propose(own []replica.Proposal) {
+	m := &Message{Event: true}
 	for i := range own {
 		p := &own[i]
-		op.Events = append(op.Events, Event{
+		m.Events = append(m.Events, Event{
 			Kind: p.Kind, ID: p.ID, Fence: p.Fence, Domain: p.Domain, Message: p.Message, Undelivered: p.Undelivered, NotAfter: p.NotAfter, SilentLease: p.SilentLease,
 		})
 		if p.Carried != nil {
-			if op.Carried == nil {
-				op.Carried = make(map[int]CarriedState)
+			if m.Carried == nil {
+				m.Carried = make(map[int]CarriedState)
 			}
-			op.Carried[i] = CarriedState{CopyTask(p.Carried), p.AsOf, p.Granted}
+			m.Carried[i] = CarriedState{CopyTask(p.Carried), p.AsOf, p.Granted}
 		}
 	}
-	o.until(op, func(out Outcome) { o.give(replica.Stored{Kind: replica.JobAppend, Seq: out.Seq}) })
+	o.own = m
+}
+
+// beginTurn appends what has been asked for, and what the owner proposes, in a turn behind the last one.
+func (o *Owner) beginTurn() {
+	own := o.own
+	if o.appending || len(o.stored) > 0 || own == nil && len(o.requests) == 0 {
+		return
+	}
+	var turn []*Message
+	if own != nil {
+		turn = append(turn, own)
+		o.own = nil
+	}
+	n := o.host.Pick(len(o.requests) + 1)
+	if own == nil {
+		n = max(n, 1)
+	}
+	turn = append(turn, o.requests[:n]...)
+	o.requests = o.requests[n:]
+	o.number++
+	o.appending = true
+	o.appendTurn(turn, func(out Outcome) {
+		o.appending = false
+		o.stored, o.lastTurn = out.Messages, out.Seq
+		if own != nil {
+			o.give(replica.Stored{Kind: replica.JobAppend})
+		}
+		o.wake()
+	})
+}
+
+// appendTurn repeats the append of a turn until it is stored. If it may be, or another one is there, the last turn tells.
+func (o *Owner) appendTurn(turn []*Message, done func(Outcome)) {
+	name, after := TurnName{o.epoch, o.number}, o.lastTurn
+	o.send(&Op{Kind: AppendTurn, Turn: turn, Name: name, Expected: after}, func(out Outcome) {
+		if out.Result == OK {
+			done(out)
+			return
+		}
+		o.until(Op{Kind: ReadLastTurn}, func(last Outcome) {
+			switch {
+			case last.LastTurn == name:
+				done(last)
+			case last.Seq == after:
+				o.host.After(retryAfter, func() {
+					if !o.ended {
+						o.appendTurn(turn, done)
+					}
+				})
+			default:
+				o.finish("taken over")
+			}
+		})
+	})
 }
 
 // save stores a checkpoint. If its outcome is not known, the stored one tells: a

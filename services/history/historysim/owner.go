@@ -11,7 +11,7 @@ import (
 // Halted begins the reason of an owner that has met what it cannot read.
 const Halted = "halted: "
 
-// events is the place of the events' reader among the readers, behind the lanes.
+// events is the place of the stored turn among the sources, behind the lanes.
 const events = ids.Lanes
 
 const (
@@ -53,7 +53,14 @@ type Owner struct {
 	recovered       replica.Recovered
 	end             uint64
 
-	readers [ids.Lanes + 1]reader
+	readers [ids.Lanes]reader
+	// requests are batches of events that wait for a turn, own what the owner proposes; stored is a turn that is stored and not
+	// stepped through, lastTurn its last message. number is that of the owner's last turn.
+	requests         []*Message
+	own              *Message
+	stored           []*Message
+	lastTurn, number uint64
+	appending        bool
 	// queues are the readers of domains that lag.
 	queues map[Queue]*reader
 	// replaying are the messages of the takeover that have not been stepped through, once logRead.
@@ -135,6 +142,14 @@ func (o *Owner) Drain() {
 	o.draining = true
 	if o.live {
 		o.give(replica.Draining{})
+	}
+}
+
+// Request asks for a batch of events. An owner that does not serve does not hear of it.
+func (o *Owner) Request(m *Message) {
+	if o.Live() && !o.draining {
+		o.requests = append(o.requests, m)
+		o.wake()
 	}
 }
 
@@ -283,7 +298,7 @@ func (o *Owner) turn() {
 	if len(o.sources()) > 0 {
 		o.wake()
 	}
-	if o.draining && o.live && o.r.Idle() {
+	if o.draining && o.live && o.r.Idle() && !o.appending && len(o.stored) == 0 {
 		o.drained = true
 	}
 }
@@ -307,12 +322,18 @@ func (o *Owner) sources() []int {
 		return append(all, 0)
 	}
 	if o.draining {
+		if len(o.stored) > 0 {
+			all = append(all, events)
+		}
 		return all
 	}
 	for i := range o.readers {
-		if len(o.readers[i].queue) > 0 && (i == events || o.r.Room(ids.Lane(i))) {
+		if len(o.readers[i].queue) > 0 && o.r.Room(ids.Lane(i)) {
 			all = append(all, i)
 		}
+	}
+	if len(o.stored) > 0 {
+		all = append(all, events)
 	}
 	for i, rd := range o.r.Readings() {
 		if q := o.queues[rd.Queue]; q != nil && len(q.queue) > 0 && o.r.QueueRoom(rd.Queue, q.queue[0].Seq) {
@@ -358,9 +379,15 @@ func (o *Owner) next(which int) (m replayed, taken func()) {
 	if !o.live {
 		return o.replaying[0], func() { o.replaying = o.replaying[1:] }
 	}
-	from, queue := &o.readers[min(which, events)], false
-	if which >= queuesOf {
-		from, queue = o.queues[o.r.Readings()[which-queuesOf].Queue], true
+	if which == events {
+		return replayed{o.stored[0], false}, func() { o.stored = o.stored[1:] }
+	}
+	var from *reader
+	queue := which >= queuesOf
+	if queue {
+		from = o.queues[o.r.Readings()[which-queuesOf].Queue]
+	} else {
+		from = &o.readers[which]
 	}
 	return replayed{from.queue[0], queue}, func() { from.queue = from.queue[1:] }
 }
@@ -409,15 +436,11 @@ func (o *Owner) fetch() {
 	}
 	for i := range o.readers {
 		rd := &o.readers[i]
-		if rd.waiting || len(rd.queue) > 2 || i != events && !o.r.Room(ids.Lane(i)) {
+		if rd.waiting || len(rd.queue) > 2 || !o.r.Room(ids.Lane(i)) {
 			continue
 		}
-		op := Op{Kind: FetchLane, Lane: ids.Lane(i), From: rd.next}
-		if i == events {
-			op = Op{Kind: FetchEvents, From: rd.next}
-		}
 		rd.waiting = true
-		o.read(op, rd)
+		o.read(Op{Kind: FetchLane, Lane: ids.Lane(i), From: rd.next}, rd)
 	}
 	lagging := make(map[Queue]bool)
 	for _, reading := range o.r.Readings() {

@@ -159,7 +159,7 @@ func (l *Log) LastTurn(ctx context.Context) (partition.Record, error) {
 
 // Listen implements partition.Log.
 func (l *Log) Listen(ctx context.Context, take func(batch []byte)) error {
-	sub, err := l.NATS.Subscribe(topology.HistoryCall(l.Partition, "events"), func(m *nats.Msg) { take(m.Data) })
+	sub, err := l.NATS.Subscribe(topology.EventRequests(l.Partition), func(m *nats.Msg) { take(m.Data) })
 	if err != nil {
 		return err
 	}
