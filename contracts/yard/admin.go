@@ -51,11 +51,7 @@ type Domain struct {
 // PutDomain creates or changes a domain and returns it as stored. STALE: another revision than
 // d's is stored.
 func (a *Admin) PutDomain(ctx context.Context, d Domain) (Domain, error) {
-	req := &yardv1.PutDomainRequest{Domain: &yardv1.Domain{
-		Name: d.Name, Description: d.Description, RetentionMs: milliseconds(d.Retention),
-		MaxConcurrency: int32Of(d.MaxConcurrency), MaxConcurrencyPerGroup: int32Of(d.MaxConcurrencyPerGroup),
-		Rate: d.Rate.wire(), DeadLettersMaxAgeMs: milliseconds(d.DeadLettersMaxAge), DeadLettersMax: d.DeadLettersMax, Revision: d.Revision,
-	}}
+	req := &yardv1.PutDomainRequest{Domain: d.Wire()}
 	resp, err := call[yardv1.PutDomainResponse](ctx, &a.transport, topology.Admin("domains.put"), req)
 	if err != nil {
 		return Domain{}, err
@@ -95,6 +91,15 @@ func (a *Admin) DeleteDomain(ctx context.Context, name string, revision int64) (
 		return Domain{}, err
 	}
 	return domainOf(resp.Domain), nil
+}
+
+// Wire is the domain as the API writes it.
+func (d Domain) Wire() *yardv1.Domain {
+	return &yardv1.Domain{
+		Name: d.Name, Description: d.Description, RetentionMs: milliseconds(d.Retention),
+		MaxConcurrency: int32Of(d.MaxConcurrency), MaxConcurrencyPerGroup: int32Of(d.MaxConcurrencyPerGroup),
+		Rate: d.Rate.wire(), DeadLettersMaxAgeMs: milliseconds(d.DeadLettersMaxAge), DeadLettersMax: d.DeadLettersMax, Revision: d.Revision,
+	}
 }
 
 func domainOf(w *yardv1.Domain) Domain {

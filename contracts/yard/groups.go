@@ -33,13 +33,7 @@ type Group struct {
 // within a second; the weight for tasks that become ready from then on. STALE: another revision than g's is stored. FAILED_PRECONDITION: 10000 groups of the domain have
 // settings.
 func (c *Client) PutGroup(ctx context.Context, g Group) (Group, error) {
-	req := &yardv1.PutGroupRequest{Group: &yardv1.Group{Name: g.Name, Description: g.Description, MaxConcurrency: int32Of(g.MaxConcurrency), Revision: g.Revision}}
-	switch {
-	case g.Idle:
-		req.Group.Weight = new(0.0)
-	case g.Weight != 0:
-		req.Group.Weight = &g.Weight
-	}
+	req := &yardv1.PutGroupRequest{Group: g.Wire()}
 	resp, err := call[yardv1.PutGroupResponse](ctx, &c.transport, c.subject("groups.put"), req)
 	if err != nil {
 		return Group{}, err
@@ -81,6 +75,18 @@ func (c *Client) DeleteGroup(ctx context.Context, name string, revision int64) (
 		return Group{}, err
 	}
 	return groupOf(resp.Group), nil
+}
+
+// Wire is the settings as the API writes them.
+func (g Group) Wire() *yardv1.Group {
+	w := &yardv1.Group{Name: g.Name, Description: g.Description, MaxConcurrency: int32Of(g.MaxConcurrency), Revision: g.Revision}
+	switch {
+	case g.Idle:
+		w.Weight = new(0.0)
+	case g.Weight != 0:
+		w.Weight = &g.Weight
+	}
+	return w
 }
 
 func groupOf(w *yardv1.Group) Group {

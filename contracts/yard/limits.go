@@ -75,10 +75,7 @@ func onFullOf(w yardv1.OnFull) OnFull {
 // no attempt, but fewer start until enough have ended. STALE: another revision than l's is stored.
 // FAILED_PRECONDITION: the domain has 1000 limits.
 func (c *Client) PutLimit(ctx context.Context, l Limit) (Limit, error) {
-	req := &yardv1.PutLimitRequest{Limit: &yardv1.Limit{
-		Name: l.Name, Description: l.Description, MaxConcurrency: int32Of(l.MaxConcurrency), Rate: l.Rate.wire(),
-		MaxConcurrencyPerGroup: int32Of(l.MaxConcurrencyPerGroup), Shadow: l.Shadow, OnFull: l.OnFull.wire(), OnFullAfterMs: l.OnFullAfter.Milliseconds(), Revision: l.Revision,
-	}}
+	req := &yardv1.PutLimitRequest{Limit: l.Wire()}
 	resp, err := call[yardv1.PutLimitResponse](ctx, &c.transport, c.subject("limits.put"), req)
 	if err != nil {
 		return Limit{}, err
@@ -115,6 +112,14 @@ func (c *Client) DeleteLimit(ctx context.Context, name string, revision int64) (
 		return Limit{}, err
 	}
 	return limitOf(resp.Limit), nil
+}
+
+// Wire is the limit as the API writes it.
+func (l Limit) Wire() *yardv1.Limit {
+	return &yardv1.Limit{
+		Name: l.Name, Description: l.Description, MaxConcurrency: int32Of(l.MaxConcurrency), Rate: l.Rate.wire(),
+		MaxConcurrencyPerGroup: int32Of(l.MaxConcurrencyPerGroup), Shadow: l.Shadow, OnFull: l.OnFull.wire(), OnFullAfterMs: l.OnFullAfter.Milliseconds(), Revision: l.Revision,
+	}
 }
 
 func limitOf(w *yardv1.Limit) Limit {

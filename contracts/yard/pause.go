@@ -68,6 +68,18 @@ func (c *Client) ResumeGroup(ctx context.Context, name string) (Pause, error) {
 	return pauseOf(resp.GetPause()), err
 }
 
+// Wire is the pause as the API writes it; nil if there is none.
+func (p *Pause) Wire() *yardv1.Pause {
+	if p == nil {
+		return nil
+	}
+	w := &yardv1.Pause{Reason: p.Reason, By: p.By, SinceMs: p.Since.UnixMilli()}
+	if !p.Until.IsZero() {
+		w.UntilMs = p.Until.UnixMilli()
+	}
+	return w
+}
+
 func pauseOf(w *yardv1.Pause) Pause {
 	return Pause{Reason: w.GetReason(), By: w.GetBy(), Since: instant(w.GetSinceMs()), Until: instant(w.GetUntilMs())}
 }

@@ -125,19 +125,7 @@ type TaskType struct {
 // policy, timeouts and cost. STALE: another revision than t's is stored. FAILED_PRECONDITION: there is no such limit as
 // t.Limits names.
 func (c *Client) PutType(ctx context.Context, t TaskType) (TaskType, error) {
-	req := &yardv1.PutTypeRequest{Type: &yardv1.TaskType{
-		Name: t.Name, Retry: t.Retry.wire(),
-		StartToCloseMs:         milliseconds(t.StartToClose),
-		HeartbeatTimeoutMs:     milliseconds(t.HeartbeatTimeout),
-		StartWithinMs:          milliseconds(t.StartWithin),
-		FinishWithinMs:         milliseconds(t.FinishWithin),
-		MaxConcurrency:         int32Of(t.MaxConcurrency),
-		MaxConcurrencyPerGroup: int32Of(t.MaxConcurrencyPerGroup),
-		Rate:                   t.Rate.wire(),
-		Cost:                   int32Of(t.Cost),
-		Limits:                 t.Limits,
-		Revision:               t.Revision,
-	}}
+	req := &yardv1.PutTypeRequest{Type: t.Wire()}
 	resp, err := call[yardv1.PutTypeResponse](ctx, &c.transport, c.subject("types.put"), req)
 	if err != nil {
 		return TaskType{}, err
@@ -169,9 +157,26 @@ func (c *Client) DeleteType(ctx context.Context, name string, revision int64) (T
 	return taskTypeOf(resp.Type), nil
 }
 
+// Wire is the task type as the API writes it.
+func (t TaskType) Wire() *yardv1.TaskType {
+	return &yardv1.TaskType{
+		Name: t.Name, Retry: t.Retry.wire(),
+		StartToCloseMs:         milliseconds(t.StartToClose),
+		HeartbeatTimeoutMs:     milliseconds(t.HeartbeatTimeout),
+		StartWithinMs:          milliseconds(t.StartWithin),
+		FinishWithinMs:         milliseconds(t.FinishWithin),
+		MaxConcurrency:         int32Of(t.MaxConcurrency),
+		MaxConcurrencyPerGroup: int32Of(t.MaxConcurrencyPerGroup),
+		Rate:                   t.Rate.wire(),
+		Cost:                   int32Of(t.Cost),
+		Limits:                 t.Limits,
+		Revision:               t.Revision,
+	}
+}
+
 func taskTypeOf(w *yardv1.TaskType) TaskType {
 	return TaskType{
-		Name: w.GetName(), Retry: retryPolicyOf(w.GetRetry()),
+		Name: w.GetName(), Retry: RetryPolicyOf(w.GetRetry()),
 		StartToClose:           time.Duration(w.GetStartToCloseMs()) * time.Millisecond,
 		HeartbeatTimeout:       time.Duration(w.GetHeartbeatTimeoutMs()) * time.Millisecond,
 		StartWithin:            time.Duration(w.GetStartWithinMs()) * time.Millisecond,

@@ -119,7 +119,8 @@ func numberOf[S ~string, E ~int32](name S, values map[int32]string, nameOf func(
 	return -1
 }
 
-func retryPolicyOf(w *yardv1.RetryPolicy) *RetryPolicy {
+// RetryPolicyOf is a policy that the API wrote.
+func RetryPolicyOf(w *yardv1.RetryPolicy) *RetryPolicy {
 	if w == nil {
 		return nil
 	}

@@ -57,10 +57,7 @@ type ListedTasklist struct {
 // PutTasklist sets or changes the settings of a tasklist and returns them as stored. They hold within a
 // second; tasks accepted before keep their priority. STALE: another revision than l's is stored.
 func (c *Client) PutTasklist(ctx context.Context, l Tasklist) (Tasklist, error) {
-	req := &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{
-		Name: l.Name, Description: l.Description, Priority: int32Of(l.Priority), MaxConcurrency: int32Of(l.MaxConcurrency), MaxQueued: int32Of(l.MaxQueued), MaxQueuedPerGroup: int32Of(l.MaxQueuedPerGroup),
-		MaxConcurrencyPerGroup: int32Of(l.MaxConcurrencyPerGroup), Rate: l.Rate.wire(), Partitions: int32Of(l.Partitions), PartitionsMax: int32Of(l.PartitionsMax), Revision: l.Revision,
-	}}
+	req := &yardv1.PutTasklistRequest{Tasklist: l.Wire()}
 	resp, err := call[yardv1.PutTasklistResponse](ctx, &c.transport, c.subject("tasklists.put"), req)
 	if err != nil {
 		return Tasklist{}, err
@@ -99,6 +96,14 @@ func (c *Client) DeleteTasklist(ctx context.Context, name string, revision int64
 		return Tasklist{}, err
 	}
 	return tasklistOf(resp.Tasklist), nil
+}
+
+// Wire is the settings as the API writes them.
+func (l Tasklist) Wire() *yardv1.Tasklist {
+	return &yardv1.Tasklist{
+		Name: l.Name, Description: l.Description, Priority: int32Of(l.Priority), MaxConcurrency: int32Of(l.MaxConcurrency), MaxQueued: int32Of(l.MaxQueued), MaxQueuedPerGroup: int32Of(l.MaxQueuedPerGroup),
+		MaxConcurrencyPerGroup: int32Of(l.MaxConcurrencyPerGroup), Rate: l.Rate.wire(), Partitions: int32Of(l.Partitions), PartitionsMax: int32Of(l.PartitionsMax), Revision: l.Revision,
+	}
 }
 
 func tasklistOf(w *yardv1.Tasklist) Tasklist {

@@ -23,7 +23,7 @@ func (c *Cluster) CheckAll() {
 	for _, f := range report.Findings {
 		c.tb.Errorf("the doctor finds %s at %s, task %q: %s (%s)", f.Code, f.Where, f.Task, f.What, f.Means)
 	}
-	c.tb.Logf("the doctor looked at %+v; it did not check %q", report.Looked, report.Unchecked)
+	c.tb.Logf("the doctor looked at %+v; it did not check %q", report.Scanned, report.Unchecked)
 }
 
 // Examine has the doctor look at all that is stored, as the inspector.

@@ -40,5 +40,5 @@ func (w *world) examined() {
 			w.t.Errorf("the doctor finds %s at %s, task %q: %s", f.Code, f.Where, f.Task, f.What)
 		}
 	}
-	w.t.Logf("the doctor looked at %+v, and did not check %q", report.Looked, report.Unchecked)
+	w.t.Logf("the doctor looked at %+v, and did not check %q", report.Scanned, report.Unchecked)
 }

@@ -1,9 +1,10 @@
 package simulation
 
 import (
-	"container/heap"
 	"math/rand/v2"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/shared/heap"
 )
 
 // event is something that happens at an instant.
@@ -13,44 +14,26 @@ type event struct {
 	do    func()
 }
 
-type agenda []event
-
-func (a agenda) Len() int { return len(a) }
-
-func (a agenda) Less(i, j int) bool {
-	return a[i].at < a[j].at || a[i].at == a[j].at && a[i].order < a[j].order
-}
-
-func (a agenda) Swap(i, j int) { a[i], a[j] = a[j], a[i] }
-
-func (a *agenda) Push(x any) { *a = append(*a, x.(event)) }
-
-func (a *agenda) Pop() any {
-	old := *a
-	e := old[len(old)-1]
-	old[len(old)-1] = event{}
-	*a = old[:len(old)-1]
-	return e
-}
+func (e event) before(o event) bool { return e.at < o.at || e.at == o.at && e.order < o.order }
 
 // clock is virtual time, and the order of what happens in it.
 type clock struct {
 	now    time.Duration
-	agenda agenda
+	agenda heap.Heap[event]
 	order  uint64
 }
 
 func (c *clock) after(d time.Duration, do func()) {
 	c.order++
-	heap.Push(&c.agenda, event{c.now + d, c.order, do})
+	c.agenda.Push(event{c.now + d, c.order, do})
 }
 
 // next lets the next thing happen; false if there is nothing.
 func (c *clock) next() bool {
-	if len(c.agenda) == 0 {
+	if c.agenda.Len() == 0 {
 		return false
 	}
-	e := heap.Pop(&c.agenda).(event)
+	e := c.agenda.Pop()
 	c.now = max(c.now, e.at)
 	e.do()
 	return true

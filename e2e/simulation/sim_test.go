@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/heap"
 )
 
 const (
@@ -46,7 +47,7 @@ type sim struct {
 
 // newWorld makes a run, and returns its first partition.
 func newWorld(p plan, telling bool) *world {
-	s := &sim{dice: newDice(p.seed), plan: p, faulty: true, telling: telling, names: map[ids.TaskID]string{}}
+	s := &sim{clock: clock{agenda: heap.Heap[event]{Less: event.before}}, dice: newDice(p.seed), plan: p, faulty: true, telling: telling, names: map[ids.TaskID]string{}}
 	s.epochMS = firstEpochMS + s.dice.Int64N(60_000)
 	for part := range max(1, p.parts) {
 		s.parts = append(s.parts, newPartition(s, part))

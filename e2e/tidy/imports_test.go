@@ -174,8 +174,8 @@ func forbidden(dir, target string) string {
 	return ""
 }
 
-// pureContracts are the contracts any core may use.
-var pureContracts = []string{"contracts/ids", "contracts/fault"}
+// pure are values and nothing else: any core may use them.
+var pure = []string{"contracts/ids", "contracts/fault", "shared/heap"}
 
 func forbiddenInCore(dir, target, ours string, isOurs bool) string {
 	if !isOurs {
@@ -189,12 +189,12 @@ func forbiddenInCore(dir, target, ours string, isOurs bool) string {
 		return ""
 	}
 	switch {
-	case slices.Contains(pureContracts, ours):
+	case slices.Contains(pure, ours):
 		return ""
 	case classOf(ours) == core && moduleOf(ours) == moduleOf(dir):
 		return ""
 	}
-	return "a core imports contracts/ids, contracts/fault and other cores of its service; requests and records are translated outside"
+	return "a core imports contracts/ids, contracts/fault, shared/heap and other cores of its service; requests and records are translated outside"
 }
 
 // testPackages are imported by tests and by each other only.

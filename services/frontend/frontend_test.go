@@ -53,18 +53,14 @@ func newStage(t *testing.T, change ...func(*Deps)) *stage {
 		t.Fatal(err)
 	}
 	ctx := t.Context()
-	if err := provision.Apply(ctx, s.js, partitioning, provision.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, provision.Apply(ctx, s.js, partitioning, provision.Options{}))
 	s.readTokens()
 	d := Deps{NATS: s.server.Connect(t), Partitioning: partitioning, Node: "n1", Config: DefaultConfig(), Metrics: s.metrics}
 	for _, f := range change {
 		f(&d)
 	}
 	service, err := New(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	running, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- service.Run(running) }()
@@ -88,13 +84,9 @@ func newStage(t *testing.T, change ...func(*Deps)) *stage {
 func (s *stage) readTokens() {
 	s.t.Helper()
 	config, err := s.js.KeyValue(s.t.Context(), topology.ConfigBucket)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.NoError(s.t, err)
 	secret, err := provision.TokenSecret(s.t.Context(), config)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.NoError(s.t, err)
 	s.tokens = ids.NewTokens(secret)
 }
 
@@ -118,19 +110,13 @@ func refusalOf(m *nats.Msg) *fault.Error {
 func (s *stage) ask(subject string, req, resp codec.Message) *fault.Error {
 	s.t.Helper()
 	body, err := codec.Marshal(codec.Protobuf, req)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.NoError(s.t, err)
 	answer := s.raw(subject, nats.Header{codec.HeaderContentType: {string(codec.Protobuf)}}, body)
 	if e := refusalOf(answer); e != nil {
 		return e
 	}
-	if got := answer.Header.Get(codec.HeaderContentType); got != string(codec.Protobuf) {
-		s.t.Errorf("%s was answered as %q", subject, got)
-	}
-	if err := codec.Unmarshal(codec.Protobuf, answer.Data, resp); err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.Equal(s.t, fmt.Sprintf("%s was answered as", subject), answer.Header.Get(codec.HeaderContentType), string(codec.Protobuf))
+	testkit.NoError(s.t, codec.Unmarshal(codec.Protobuf, answer.Data, resp))
 	return nil
 }
 
@@ -153,9 +139,7 @@ func (s *stage) stored() (messages int) {
 	s.t.Helper()
 	for p := range partitioning.History {
 		stream, err := s.js.Stream(s.t.Context(), topology.HistoryStream(p))
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		testkit.NoError(s.t, err)
 		messages += int(stream.CachedInfo().State.Msgs)
 	}
 	return messages
@@ -165,18 +149,12 @@ func (s *stage) stored() (messages int) {
 func (s *stage) records(p int) (all []*logv1.Record) {
 	s.t.Helper()
 	stream, err := s.js.Stream(s.t.Context(), topology.HistoryStream(p))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.NoError(s.t, err)
 	for seq := uint64(1); seq <= stream.CachedInfo().State.LastSeq; seq++ {
 		m, err := stream.GetMsg(s.t.Context(), seq)
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		testkit.NoError(s.t, err)
 		var b logv1.Batch
-		if err := b.UnmarshalVT(m.Data); err != nil {
-			s.t.Fatal(err)
-		}
+		testkit.NoError(s.t, b.UnmarshalVT(m.Data))
 		all = append(all, b.Tasks...)
 	}
 	return all
@@ -197,9 +175,7 @@ func TestJSONIsAnsweredInJSON(t *testing.T) {
 	if e := refusalOf(answer); e != nil {
 		t.Fatal(e)
 	}
-	if got := answer.Header.Get(codec.HeaderContentType); got != string(codec.JSON) {
-		t.Errorf("answered as %q", got)
-	}
+	testkit.Equal(t, "answered as", answer.Header.Get(codec.HeaderContentType), string(codec.JSON))
 	var resp struct {
 		Results []struct {
 			TaskID  string `json:"task_id"`
@@ -219,9 +195,7 @@ func TestI2_OneMessagePerRequest(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.submit(1000)
-	if n := s.stored(); n != 1 {
-		t.Errorf("%d messages", n)
-	}
+	testkit.Equal(t, "messages", s.stored(), 1)
 }
 
 func TestConcurrentRequestsAreMerged(t *testing.T) {
@@ -240,12 +214,8 @@ func TestConcurrentRequestsAreMerged(t *testing.T) {
 	if got := s.metrics.Counter(signals.SubmitMessages).Value(); got != int64(n) {
 		t.Errorf("%d messages were counted, %d are stored", got, n)
 	}
-	if got := s.metrics.Counter(signals.TasksAccepted, "shop", "main").Value(); got != 2*requests {
-		t.Errorf("%d tasks were counted", got)
-	}
-	if got := len(s.records(0)) + len(s.records(1)); got != 2*requests {
-		t.Errorf("%d tasks are stored", got)
-	}
+	testkit.Equal(t, "tasks were counted", s.metrics.Counter(signals.TasksAccepted, "shop", "main").Value(), 2*requests)
+	testkit.Equal(t, "tasks are stored", len(s.records(0))+len(s.records(1)), 2*requests)
 }
 
 func TestI2_TasklistsOfOneRequestLieInOnePartition(t *testing.T) {
@@ -259,9 +229,7 @@ func TestI2_TasklistsOfOneRequestLieInOnePartition(t *testing.T) {
 	if a, b := len(s.records(0)), len(s.records(1)); a+b != 6 || a*b != 0 {
 		t.Errorf("%d and %d tasks", a, b)
 	}
-	if n := s.stored(); n != 1 {
-		t.Errorf("%d messages", n)
-	}
+	testkit.Equal(t, "messages", s.stored(), 1)
 	for _, list := range []string{"a", "b", "c"} {
 		if n := s.metrics.Counter(signals.TasksAccepted, "shop", list).Value(); n != 2 {
 			t.Errorf("%d tasks of %s were counted", n, list)
@@ -273,20 +241,14 @@ func TestI1_AMissingOrFullPartitionIsPassedOver(t *testing.T) {
 	t.Parallel()
 	for name, harm := range map[string]func(*stage){
 		"missing": func(s *stage) {
-			if err := s.js.DeleteStream(s.t.Context(), topology.HistoryStream(0)); err != nil {
-				s.t.Fatal(err)
-			}
+			testkit.NoError(s.t, s.js.DeleteStream(s.t.Context(), topology.HistoryStream(0)))
 		},
 		"full": func(s *stage) {
 			stream, err := s.js.Stream(s.t.Context(), topology.HistoryStream(0))
-			if err != nil {
-				s.t.Fatal(err)
-			}
+			testkit.NoError(s.t, err)
 			cfg := stream.CachedInfo().Config
 			cfg.MaxBytes = 1
-			if _, err := s.js.UpdateStream(s.t.Context(), cfg); err != nil {
-				s.t.Fatal(err)
-			}
+			testkit.NoError(s.t, testkit.Err(s.js.UpdateStream(s.t.Context(), cfg)))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -295,9 +257,7 @@ func TestI1_AMissingOrFullPartitionIsPassedOver(t *testing.T) {
 			for range 20 {
 				s.submit(3)
 			}
-			if n := len(s.records(1)); n != 60 {
-				t.Errorf("%d tasks in the healthy partition", n)
-			}
+			testkit.Equal(t, "tasks in the healthy partition", len(s.records(1)), 60)
 		})
 	}
 }
@@ -307,14 +267,10 @@ func TestNoLogAtAllIsUnavailable(t *testing.T) {
 	testkit.Slow(t, "waits for answers that do not come")
 	s := newStage(t)
 	for p := range partitioning.History {
-		if err := s.js.DeleteStream(t.Context(), topology.HistoryStream(p)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, s.js.DeleteStream(t.Context(), topology.HistoryStream(p)))
 	}
 	body, err := codec.Marshal(codec.JSON, tasks(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	timeout := nats.Header{natsrpc.HeaderTimeout: {"2000"}}
 	e := refusalOf(s.raw(topology.API("shop", "tasks.submit"), timeout, body))
 	if fault.CodeOf(e) != fault.Unavailable || e.RetryAfter == 0 {
@@ -326,20 +282,12 @@ func TestNoLogAtAllIsUnavailable(t *testing.T) {
 func (s *stage) matching(take func(*nats.Msg)) {
 	s.t.Helper()
 	kv, err := s.js.KeyValue(s.t.Context(), topology.CheckpointsBucket)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.NoError(s.t, err)
 	for m := range partitioning.Matching {
 		term, err := ownership.TakeEpoch(s.t.Context(), kv, topology.MatchingEpoch(m))
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		if _, err := s.client.Subscribe(topology.MatchingPoll(m, term.Number()), take); err != nil {
-			s.t.Fatal(err)
-		}
-		if err := term.Open(s.t.Context()); err != nil {
-			s.t.Fatal(err)
-		}
+		testkit.NoError(s.t, err)
+		testkit.NoError(s.t, testkit.Err(s.client.Subscribe(topology.MatchingPoll(m, term.Number()), take)))
+		testkit.NoError(s.t, term.Open(s.t.Context()))
 	}
 }
 
@@ -349,19 +297,13 @@ func TestR42AParkedPollEndsWithItsOwner(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	body, err := codec.Marshal(codec.JSON, &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1, WaitMs: 60_000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	answer, err := s.client.SubscribeSync(s.client.NewInbox())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	polls := make(chan string, 9)
 	poll := func() string {
 		t.Helper()
-		if err := s.client.PublishRequest(topology.API("shop", "tasks.poll"), answer.Subject, body); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, s.client.PublishRequest(topology.API("shop", "tasks.poll"), answer.Subject, body))
 		return <-polls
 	}
 	take := func(msg *nats.Msg) { polls <- msg.Subject }
@@ -431,9 +373,7 @@ func TestMicroTellsOfTheService(t *testing.T) {
 			Metadata map[string]string `json:"metadata"`
 		} `json:"endpoints"`
 	}
-	if err := json.Unmarshal(s.raw("$SRV.INFO.yard-frontend", nil, nil).Data, &info); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, json.Unmarshal(s.raw("$SRV.INFO.yard-frontend", nil, nil).Data, &info))
 	found := map[string]bool{}
 	for _, e := range info.Endpoints {
 		found[e.Subject] = true
@@ -457,18 +397,12 @@ func TestStopAnswersWhatHasArrived(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	inbox, err := s.client.SubscribeSync(s.client.NewInbox())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	body, err := codec.Marshal(codec.JSON, tasks(10))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	const requests = 200
 	for range requests {
-		if err := s.client.PublishRequest(topology.API("shop", "tasks.submit"), inbox.Subject, body); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, s.client.PublishRequest(topology.API("shop", "tasks.submit"), inbox.Subject, body))
 	}
 	if err := s.client.Flush(); err != nil { // they are the server's now
 		t.Fatal(err)
@@ -483,7 +417,5 @@ func TestStopAnswersWhatHasArrived(t *testing.T) {
 			t.Fatalf("answer %d: %v", i, e)
 		}
 	}
-	if n := len(s.records(0)) + len(s.records(1)); n != 10*requests {
-		t.Errorf("%d tasks", n)
-	}
+	testkit.Equal(t, "tasks", len(s.records(0))+len(s.records(1)), 10*requests)
 }

@@ -105,15 +105,11 @@ func TestReplySubjectsAreInboxes(t *testing.T) {
 	sent := int64(0)
 	for subject, message := range s.goodRequests() {
 		body, err := codec.Marshal(codec.Protobuf, message)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		for _, reply := range hostile {
 			sent++
 			m := &nats.Msg{Subject: subject, Reply: reply, Data: body, Header: nats.Header{codec.HeaderContentType: {string(codec.Protobuf)}}}
-			if err := s.client.PublishMsg(m); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, s.client.PublishMsg(m))
 		}
 	}
 	testkit.Eventually(t, within, func() error {
@@ -147,12 +143,8 @@ func TestRequestsWithoutAReply(t *testing.T) {
 	for _, verb := range []string{"tasks.poll", "tasks.submit"} {
 		subject := topology.API("shop", verb)
 		body, err := codec.Marshal(codec.JSON, s.goodRequests()[subject])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.client.Publish(subject, body); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
+		testkit.NoError(t, s.client.Publish(subject, body))
 	}
 	testkit.Eventually(t, within, func() error {
 		refused := s.metrics.Counter(signals.RequestsFailed, "tasks.poll", string(fault.InvalidArgument)).Value()
@@ -161,9 +153,7 @@ func TestRequestsWithoutAReply(t *testing.T) {
 		}
 		return nil
 	})
-	if n := polls.Load(); n != 0 {
-		t.Errorf("%d polls were forwarded", n)
-	}
+	testkit.Equal(t, "polls were forwarded", polls.Load(), 0)
 }
 
 // I14: where each domain has inboxes of its own, a request of one domain cannot have its answer
@@ -172,9 +162,7 @@ func TestRequestsWithoutAReply(t *testing.T) {
 func TestI14_StrictInboxesAreOfTheDomainThatAsks(t *testing.T) {
 	t.Parallel()
 	inboxes, err := topology.NewInboxes([]string{topology.TenantInboxes})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	log := slog.New(slog.DiscardHandler)
 	s := newStage(t, func(d *Deps) { d.Replies = natsrpc.NewReplies(inboxes, "frontend", d.Metrics, log) })
 	ask := func(subject, reply string) *nats.Subscription {
@@ -183,9 +171,7 @@ func TestI14_StrictInboxesAreOfTheDomainThatAsks(t *testing.T) {
 		if err == nil {
 			err = s.client.PublishRequest(subject, reply, []byte("{}"))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		return inbox
 	}
 	types, domains := topology.API("shop", "types.list"), topology.Admin("domains.list")

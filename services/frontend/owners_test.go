@@ -30,9 +30,7 @@ func serve[Req any, PReq interface {
 	natsrpc.Message
 }](s *stage, subject string, f func(PReq) (natsrpc.Message, error)) {
 	s.t.Helper()
-	if _, err := natsrpc.Serve[Req, PReq](s.client, subject, nil, slog.New(slog.DiscardHandler), func(_ context.Context, req PReq) (natsrpc.Message, error) { return f(req) }); err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.NoError(s.t, testkit.Err(natsrpc.Serve[Req, PReq](s.client, subject, nil, slog.New(slog.DiscardHandler), func(_ context.Context, req PReq) (natsrpc.Message, error) { return f(req) })))
 }
 
 // history answers the event batches of all partitions with OK, as the owners
@@ -40,7 +38,7 @@ func serve[Req any, PReq interface {
 func (s *stage) history(batches *atomic.Int64) {
 	s.t.Helper()
 	for p := range partitioning.History {
-		if _, err := s.client.Subscribe(topology.EventRequests(p), func(m *nats.Msg) {
+		testkit.NoError(s.t, testkit.Err(s.client.Subscribe(topology.EventRequests(p), func(m *nats.Msg) {
 			var b logv1.EventBatch
 			if err := b.UnmarshalVT(m.Data); err != nil {
 				s.t.Error(err)
@@ -58,9 +56,7 @@ func (s *stage) history(batches *atomic.Int64) {
 			if err := s.client.Publish(b.ReplyTo, data); err != nil {
 				s.t.Error(err)
 			}
-		}); err != nil {
-			s.t.Fatal(err)
-		}
+		})))
 	}
 }
 
@@ -81,9 +77,7 @@ func TestOutcomesGetHistorysVerdicts(t *testing.T) {
 			t.Fatalf("entry %d: %v", i, v)
 		}
 	}
-	if n := batches.Load(); n != int64(partitioning.History) {
-		t.Errorf("%d batches", n)
-	}
+	testkit.Equal(t, "batches", batches.Load(), int64(partitioning.History))
 }
 
 func TestGetFindsATaskWhereverItIs(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // bad is a request that is refused whole, and how. Every limit has its own row
@@ -136,18 +137,14 @@ func TestBadRequestsAreRefusedWholeAndStoreNothing(t *testing.T) {
 			}
 			for _, form := range []codec.ContentType{codec.JSON, codec.Protobuf} {
 				body, err := codec.Marshal(form, c.message)
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.NoError(t, err)
 				check(t, c, form, body)
 			}
 		})
 	}
 	t.Run("protobuf with an unknown field", func(t *testing.T) {
 		body, err := codec.Marshal(codec.Protobuf, tasks(1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		check(t, bad{verb: "tasks.submit", code: fault.InvalidArgument, path: "/#100"}, codec.Protobuf, append(body, 0xa0, 0x06, 0x01))
 	})
 	t.Run("broken protobuf", func(t *testing.T) {
@@ -157,18 +154,14 @@ func TestBadRequestsAreRefusedWholeAndStoreNothing(t *testing.T) {
 		req := tasks(1)
 		req.Tasks[0].Payload.Data = []byte("{")
 		body, err := codec.Marshal(codec.Protobuf, req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		check(t, bad{verb: "tasks.submit", code: fault.InvalidArgument, path: "/tasks/0/payload"}, codec.Protobuf, body)
 	})
 	t.Run("JSON payload that no answer in JSON could hold, in protobuf", func(t *testing.T) {
 		req := tasks(1)
 		req.Tasks[0].Payload.Data = []byte(strings.Repeat("[", 9999) + strings.Repeat("]", 9999))
 		body, err := codec.Marshal(codec.Protobuf, req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		check(t, bad{verb: "tasks.submit", code: fault.InvalidArgument, path: "/tasks/0/payload"}, codec.Protobuf, body)
 	})
 	t.Run("a content type as long as a message", func(t *testing.T) {
@@ -177,9 +170,7 @@ func TestBadRequestsAreRefusedWholeAndStoreNothing(t *testing.T) {
 	t.Run("unknown content type", func(t *testing.T) {
 		check(t, bad{verb: "tasks.submit", code: fault.InvalidArgument}, "text/plain", []byte("{}"))
 	})
-	if n := s.stored(); n != 0 {
-		t.Errorf("%d messages were stored", n)
-	}
+	testkit.Equal(t, "messages were stored", s.stored(), 0)
 }
 
 func TestBadDomainsAreRefused(t *testing.T) {
@@ -212,9 +203,7 @@ func TestBadDomainsAreRefused(t *testing.T) {
 			t.Errorf("put %q: %v", name, e)
 		}
 	}
-	if n := s.stored(); n != 0 {
-		t.Errorf("%d messages were stored", n)
-	}
+	testkit.Equal(t, "messages were stored", s.stored(), 0)
 }
 
 // R55: a verb of a later version is answered, so that its client need not take us for one that is away.
@@ -236,14 +225,8 @@ func TestAPollsSubjectNamesItsTasklist(t *testing.T) {
 	s.matching(func(m *nats.Msg) { polls <- m })
 	subject := topology.PollOf("shop", "main")
 	for _, named := range []string{"", "main"} {
-		body, err := (&yardv1.PollRequest{Tasklist: named, MaxTasks: 1}).MarshalVT()
-		if err != nil {
-			t.Fatal(err)
-		}
-		m := &nats.Msg{Subject: subject, Reply: s.client.NewInbox(), Data: body, Header: nats.Header{codec.HeaderContentType: {string(codec.Protobuf)}}}
-		if err := s.client.PublishMsg(m); err != nil {
-			t.Fatal(err)
-		}
+		m := &nats.Msg{Subject: subject, Reply: s.client.NewInbox(), Data: testkit.Encoded(t, &yardv1.PollRequest{Tasklist: named, MaxTasks: 1}), Header: nats.Header{codec.HeaderContentType: {string(codec.Protobuf)}}}
+		testkit.NoError(t, s.client.PublishMsg(m))
 		var got rpcv1.Poll
 		if err := got.UnmarshalVT((<-polls).Data); err != nil || got.Tasklist != "main" || got.Domain != "shop" {
 			t.Errorf("tasklist %q: %v %v", named, &got, err)

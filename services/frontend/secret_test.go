@@ -8,6 +8,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // R6: a made-up token that names a position far ahead opened history's window. It
@@ -40,9 +41,7 @@ func TestMadeUpTokensStoreNothing(t *testing.T) {
 			}
 		}
 	}
-	if n := s.stored(); n != 0 {
-		t.Errorf("%d messages were stored", n)
-	}
+	testkit.Equal(t, "messages were stored", s.stored(), 0)
 }
 
 // A frontend that cannot check tokens serves no one.
@@ -50,16 +49,10 @@ func TestNoSecretNoStart(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	config, err := s.js.KeyValue(t.Context(), topology.ConfigBucket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := config.Delete(t.Context(), topology.TokenSecretKey); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, config.Delete(t.Context(), topology.TokenSecretKey))
 	second, err := New(Deps{NATS: s.server.Connect(t), Partitioning: partitioning, Node: "n2", Config: DefaultConfig()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if err := second.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "secret") {
 		t.Errorf("it ended with %v", err)
 	}

@@ -42,9 +42,7 @@ func TestStatsCountErrors(t *testing.T) {
 		}
 		return nil
 	})
-	if n := s.metrics.Counter(signals.RequestsFailed, "tasks.submit", string(fault.InvalidArgument)).Value(); n != refusals {
-		t.Errorf("%d were counted", n)
-	}
+	testkit.Equal(t, "were counted", s.metrics.Counter(signals.RequestsFailed, "tasks.submit", string(fault.InvalidArgument)).Value(), refusals)
 }
 
 type verbStats struct {
@@ -56,25 +54,17 @@ type verbStats struct {
 func (s *stage) statsOf(name string) verbStats {
 	s.t.Helper()
 	subject, err := micro.ControlSubject(micro.StatsVerb, "yard-frontend", "")
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.NoError(s.t, err)
 	answer, err := s.client.Request(subject, nil, within)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.NoError(s.t, err)
 	var all micro.Stats
 	var data struct {
 		Errors map[fault.Code]int64 `json:"errors"`
 	}
-	if err := json.Unmarshal(answer.Data, &all); err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.NoError(s.t, json.Unmarshal(answer.Data, &all))
 	for _, e := range all.Endpoints {
 		if e.Name == name {
-			if err := json.Unmarshal(e.Data, &data); err != nil {
-				s.t.Fatal(err)
-			}
+			testkit.NoError(s.t, json.Unmarshal(e.Data, &data))
 			return verbStats{e, data.Errors}
 		}
 	}

@@ -44,9 +44,7 @@ func start(t *testing.T, nc *nats.Conn, node string) (stop func()) {
 	s, err := matching.New(matching.Deps{
 		NATS: nc, Partitioning: parts, Provisions: true, Node: node, Config: cfg, Log: slog.New(slog.DiscardHandler),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
@@ -70,16 +68,10 @@ func cluster(t *testing.T) (*natskit.Server, *nats.Conn, jetstream.KeyValue) {
 	server := natskit.Run(t)
 	nc := server.Connect(t)
 	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := provision.Apply(t.Context(), js, parts, provision.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, provision.Apply(t.Context(), js, parts, provision.Options{}))
 	kv, err := js.KeyValue(t.Context(), topology.ConfigBucket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	history(t, server.Connect(t))
 	return server, nc, kv
 }
@@ -88,9 +80,7 @@ func cluster(t *testing.T) (*natskit.Server, *nats.Conn, jetstream.KeyValue) {
 func history(t *testing.T, nc *nats.Conn) {
 	t.Helper()
 	ok := func(_ *nats.Subscription, err error) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 	}
 	ok(nc.Subscribe(topology.EventRequests(0), func(m *nats.Msg) {
 		var b logv1.EventBatch
@@ -126,19 +116,12 @@ func history(t *testing.T, nc *nats.Conn) {
 func poll(t *testing.T, nc *nats.Conn, tasklist string, wait time.Duration) *nats.Subscription {
 	t.Helper()
 	sub, err := nc.SubscribeSync(nc.NewInbox())
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := (&rpcv1.Poll{
+	testkit.NoError(t, err)
+	data := testkit.Encoded(t, &rpcv1.Poll{
 		Domain: "shop", Tasklist: tasklist, MaxTasks: 1, ReplyTo: sub.Subject, WaitMs: wait.Milliseconds(),
-	}).MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
 	shard := ids.MatchingShard("shop", tasklist, 0, parts.Matching)
-	if err := nc.Publish(topology.MatchingPoll(shard, open(t, nc, shard)), data); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, nc.Publish(topology.MatchingPoll(shard, open(t, nc, shard)), data))
 	return sub
 }
 
@@ -146,13 +129,9 @@ func poll(t *testing.T, nc *nats.Conn, tasklist string, wait time.Duration) *nat
 func open(t *testing.T, nc *nats.Conn, shard int) uint64 {
 	t.Helper()
 	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	kv, err := js.KeyValue(t.Context(), topology.CheckpointsBucket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	var now ownership.Epoch
 	testkit.Eventually(t, patience, func() error {
 		e, err := kv.Get(t.Context(), topology.MatchingEpoch(shard))
@@ -181,18 +160,12 @@ func TestR42AnOvertakenOwnerStops(t *testing.T) {
 		return nil
 	})
 	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	kv, err := js.KeyValue(t.Context(), topology.CheckpointsBucket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	shard := ids.MatchingShard("shop", "mail", 0, parts.Matching)
 	rival, err := ownership.TakeEpoch(t.Context(), kv, topology.MatchingEpoch(shard))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if now := open(t, nc, shard); now <= rival.Number() {
 		t.Errorf("epoch %d is open, a rival has taken %d", now, rival.Number())
 	}
@@ -211,12 +184,8 @@ func TestEpochComesUpWithTheLog(t *testing.T) {
 	testkit.Slow(t, "waits for owners to take turns")
 	server, nc, _ := cluster(t)
 	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := js.CreateConsumer(t.Context(), topology.MatchingStream(1), jetstream.ConsumerConfig{Durable: "owner-60", AckPolicy: jetstream.AckExplicitPolicy}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, testkit.Err(js.CreateConsumer(t.Context(), topology.MatchingStream(1), jetstream.ConsumerConfig{Durable: "owner-60", AckPolicy: jetstream.AckExplicitPolicy})))
 	defer start(t, server.Connect(t), "a")()
 	testkit.Eventually(t, patience, func() error {
 		if now := open(t, nc, 1); now < 60 || now > 2*60 {
@@ -266,9 +235,7 @@ func TestI8_LimitsFollowTheCatalog(t *testing.T) {
 	server, nc, kv := cluster(t)
 	defer start(t, server.Connect(t), "a")()
 	for _, limit := range []int32{5, 0} {
-		if _, err := catalog.Types.Put(t.Context(), kv, "shop", &yardv1.TaskType{Name: "pay.out", MaxConcurrency: limit}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(catalog.Types.Put(t.Context(), kv, "shop", &yardv1.TaskType{Name: "pay.out", MaxConcurrency: limit})))
 		testkit.Eventually(t, patience, func() error {
 			d, err := describe(nc, "mail")
 			if _, limited := d.GetSlots()["pay.out"]; err == nil && limited != (limit > 0) {

@@ -1,7 +1,7 @@
 // Package testkit starts what a test needs and stops it when the test ends: a
 // real NATS server with JetStream, a real Redis, a sink for traces. It also has
 // the small things that every test needs: a seed that is printed, a wait for a
-// condition, golden files, and what a quick run leaves out.
+// condition, comparisons, golden files, and what a quick run leaves out.
 //
 // Owns: the servers it starts, each on a free loopback port with its data in the
 // test's own temporary folder, so tests may run in parallel and leave nothing.

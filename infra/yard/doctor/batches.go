@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"time"
@@ -14,11 +13,12 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
 
-// Batches (decision 0047): words of the logs say how many tasks a batch has, documents of the archives how these ended, and its home whether it is over. The
-// documents are read before the words, and these before the homes: a task is in a word before it ends, and all are counted before the batch is over.
+// Batches (decision 0047): batch records of the logs say how many tasks a batch has, documents of the archives how these ended, and the home record whether
+// the batch is over. The documents are read before the batch records, and these before the home records: a task is in a batch record before it ends, and all
+// are counted before the batch is over.
 
 const (
-	// batchLate is how long a batch may stay as it is though it could be over: its keeper looks at it each five minutes at the least.
+	// batchLate is how long a batch may stay as it is though it could be over: its keeper checks it every five minutes or more often.
 	batchLate = 10 * time.Minute
 	// countedWithin is how long ago tasks ended that a document must still count: the server forgets one that long after its last change.
 	countedWithin = topology.BatchExpiresMax
@@ -92,11 +92,10 @@ func (p *pass) countsOf(batch string) *counts {
 // counted takes a document of a batch.
 func (p *pass) counted(r natslog.Record) error {
 	var d logv1.BatchEnds
-	err := d.UnmarshalVT(r.Data)
-	if !p.readable(topology.ArchiveStream(p.partition), r.Seq, d.LogVersion, err) {
+	if !p.decode(topology.ArchiveStream(p.partition), r, &d) {
 		return nil
 	}
-	p.looked.Batches++
+	p.scanned.Batches++
 	if c := p.countsOf(topology.BatchOfEnds(p.partition, r.Subject)); c != nil {
 		c.said, c.seq = endsOf(&d), r.Seq
 	}
@@ -156,8 +155,7 @@ func (x *examiner) checkCounts(ctx context.Context, p *pass) error {
 // batchHome takes a batch: its callback must be somewhere.
 func (p *pass) batchHome(r natslog.Record) error {
 	var h logv1.BatchHome
-	err := h.UnmarshalVT(r.Data)
-	if !p.readable(topology.HistoryStream(p.partition), r.Seq, h.LogVersion, err) || h.EndedAtMs == 0 || h.Expired || h.Callback == nil {
+	if !p.decode(topology.HistoryStream(p.partition), r, &h) || h.EndedAtMs == 0 || h.Expired || h.Callback == nil {
 		return nil
 	}
 	domain := topology.DomainOfBatchHome(p.partition, r.Subject)
@@ -183,33 +181,23 @@ func (p *pass) checkCalls() {
 	}
 }
 
-// batchSum is what the words and documents of all partitions say of a batch, and when the last of them was stored.
+// batchSum is what the records and documents of all partitions say of a batch, and when the last of them was stored.
 type batchSum struct {
 	tasks int64
 	ended int64
 	last  time.Time
-	// more: a document counts more than its word has, at that place.
+	// more: a document counts more than its batch record, at that place.
 	more string
 }
 
-// lookAtBatches compares words, documents and homes of all partitions, in as many parts as fit into memory.
+// lookAtBatches compares batch records, documents and home records of all partitions, in as many parts as fit into memory.
 func (x *examiner) lookAtBatches(ctx context.Context, only map[string]bool) (found []Finding, err error) {
-	parts := []part{{0, 1}}
-	for len(parts) > 0 {
-		of := parts[len(parts)-1]
-		parts = parts[:len(parts)-1]
+	err = inParts([]part{{0, 1}}, func(of part) error {
 		some, err := x.batchesIn(ctx, of, only)
-		if errors.Is(err, errTooMany) {
-			halves := of.halves()
-			parts = append(parts, halves[:]...)
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
 		found = append(found, some...)
-	}
-	return found, nil
+		return err
+	})
+	return found, err
 }
 
 // batchLook is a look at the batches of a part.

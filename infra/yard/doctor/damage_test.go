@@ -294,8 +294,8 @@ func TestEachDamageIsFound(t *testing.T) {
 				if got := slices.Compact(codesOf(report)); !slices.Equal(got, d.want) {
 					t.Errorf("it finds %v, want %v:\n%+v", got, d.want, report.Findings)
 				}
-				if n := report.Looked.Archived; n < 49 && d.want == nil {
-					t.Errorf("it looked at %d records of the archive", n)
+				if n := report.Scanned.Archived; n < 49 && d.want == nil {
+					t.Errorf("it scanned %d records of the archive", n)
 				}
 			}
 		})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -29,12 +30,12 @@ func Examine(ctx context.Context, js jetstream.JetStream, tables *Tables, opts O
 	if err != nil {
 		return nil, err
 	}
-	report := &Report{Looked: x.looked, Findings: []Finding{}}
+	report := &Report{Scanned: x.scanned, Findings: []Finding{}}
 	for range opts.Looks - 1 {
 		if len(found) == 0 {
 			break
 		}
-		opts.Progress(fmt.Sprintf("%d findings so far, to be looked at again", len(found)))
+		opts.Progress(fmt.Sprintf("%d findings so far, to be checked again", len(found)))
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -47,28 +48,18 @@ func Examine(ctx context.Context, js jetstream.JetStream, tables *Tables, opts O
 		found = inBoth(found, again)
 	}
 	report.keep(found, opts.FindingsMax)
-	report.Looked.Passes = x.looked.Passes
+	report.Scanned.Passes = x.scanned.Passes
 	if tables == nil {
-		x.unchecked("Redis: slots and tables were not looked at (--redis names it; tables in memory cannot be seen)")
+		x.unchecked("Redis: slots and tables were not checked (--redis names it; tables in memory cannot be seen)")
 	}
 	for code, n := range x.missed {
-		x.unchecked("%d findings of %s were too many to be looked at again, and are left out", n, code)
+		x.unchecked("%d findings of %s were too many to be checked again, and are left out", n, code)
 	}
-	report.Unchecked = slices.Sorted(keysOf(x.notes))
+	report.Unchecked = slices.Sorted(maps.Keys(x.notes))
 	if report.Unchecked == nil {
 		report.Unchecked = []string{}
 	}
 	return report, nil
-}
-
-func keysOf(m map[string]bool) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
-	}
 }
 
 // keep takes the findings that are certain, as many of each code as are kept.
@@ -100,13 +91,13 @@ type examiner struct {
 	n           topology.Partitioning
 	opts        Options
 	quarantined map[int]bool
-	letters     *letters
+	deadLetters *deadLetters
 	kept        retentions
 	// parts is into how many parts the ids of the last partition had to be divided.
-	parts  uint64
-	notes  map[string]bool
-	missed map[Code]int
-	looked Looked
+	parts   uint64
+	notes   map[string]bool
+	missed  map[Code]int
+	scanned Scanned
 }
 
 // unchecked notes what cannot be said.
@@ -161,18 +152,18 @@ func (x *examiner) look(ctx context.Context, sections []section, again []Finding
 		return nil, fmt.Errorf("read the domains: %w", err)
 	}
 	partitions := slices.ContainsFunc(sections, func(s section) bool { return s.kind == sectionPartition })
-	if x.letters = newDeadLetters(); partitions {
+	if x.deadLetters = newDeadLetters(); partitions {
 		x.opts.Progress("dead letters")
-		l, bad, err := x.source.letters(ctx, x.n, now)
+		l, bad, err := x.source.deadLetters(ctx, x.n, now)
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case err != nil:
 			x.unchecked("dead letters: %v", err)
-			x.letters = nil
+			x.deadLetters = nil
 		default:
-			x.letters, found = l, append(found, inSection(section{sectionPartition, 0}, bad)...)
-			x.looked.Letters = l.n
+			x.deadLetters, found = l, append(found, inSection(section{sectionPartition, 0}, bad)...)
+			x.scanned.DeadLetters = l.n
 		}
 	}
 	for _, s := range sections {
@@ -229,43 +220,36 @@ func (x *examiner) lookAt(ctx context.Context, s section, again []Finding) ([]Fi
 
 // lookAtPartition reads a partition once, or in as many passes as its tasks need.
 func (x *examiner) lookAtPartition(ctx context.Context, partition int, only map[ids.TaskID]bool, batches map[string]bool) ([]Finding, error) {
-	var todo []part
-	if only != nil {
-		todo = []part{{0, 1}}
-	} else {
+	todo := []part{{0, 1}}
+	if only == nil {
+		todo = nil
 		for i := range x.parts {
 			todo = append(todo, part{i, x.parts})
 		}
 	}
 	seen := map[evidence]bool{}
 	var found []Finding
-	looked := Looked{}
-	for len(todo) > 0 {
-		of := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
+	scanned := Scanned{}
+	err := inParts(todo, func(of part) error {
 		p := newPass(partition, of, only, x.opts.TasksMax)
 		p.onlyBatches = batches
-		x.looked.Passes++
+		x.scanned.Passes++
 		err := x.read(ctx, p)
 		if errors.Is(err, errTooMany) {
-			halves := of.halves()
-			todo = append(todo, halves[:]...)
 			x.parts = max(x.parts, 2*of.of)
 			x.opts.Progress(fmt.Sprintf("partition %d: many tasks, read in %d parts", partition, 2*of.of))
-			continue
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		p.finish()
-		looked = p.looked
+		scanned = p.scanned
 		for code, all := range p.found {
 			for _, f := range all {
-				if e := f.evidence(); f.id == (ids.TaskID{}) && seen[e] {
+				if f.id == (ids.TaskID{}) && seen[f.evidence()] {
 					continue // each pass meets what is about no task
-				} else {
-					seen[e] = true
 				}
+				seen[f.evidence()] = true
 				if f.Code == KeyVoid {
 					f.mend = x.source.freeKey(partition, f)
 				}
@@ -275,21 +259,22 @@ func (x *examiner) lookAtPartition(ctx context.Context, partition int, only map[
 				x.missed[code] += n
 			}
 		}
+		return nil
+	})
+	if err == nil && only == nil {
+		x.count(scanned)
 	}
-	if only == nil {
-		x.count(looked)
-	}
-	return found, nil
+	return found, err
 }
 
 // count adds what one partition has; each of its passes reads all of it.
-func (x *examiner) count(l Looked) {
-	x.looked.Partitions++
-	x.looked.Waiting += l.Waiting
-	x.looked.Logged += l.Logged
-	x.looked.Archived += l.Archived
-	x.looked.Keys += l.Keys
-	x.looked.Batches += l.Batches
+func (x *examiner) count(l Scanned) {
+	x.scanned.Partitions++
+	x.scanned.Waiting += l.Waiting
+	x.scanned.Logged += l.Logged
+	x.scanned.Archived += l.Archived
+	x.scanned.Keys += l.Keys
+	x.scanned.Batches += l.Batches
 }
 
 // read fills a pass. The order matters: a task moves from the timer store into the log, and from there into the archive or back, and each store is
@@ -298,20 +283,16 @@ func (x *examiner) read(ctx context.Context, p *pass) (err error) {
 	if p.began, err = x.source.now(ctx); err != nil {
 		return err
 	}
-	p.quarantined, p.letters, p.kept = x.quarantined[p.partition], cmp.Or(x.letters, newDeadLetters()), x.kept
+	p.quarantined, p.deadLetters, p.kept = x.quarantined[p.partition], cmp.Or(x.deadLetters, newDeadLetters()), x.kept
 	if p.quarantined {
 		x.unchecked("partition %d: what is missing may be in quarantine, so nothing is said to be", p.partition)
 	}
-	cp, _, err := x.source.checkpoint(ctx, p.partition)
-	if err != nil {
+	if p.cp, err = x.source.checkpoint(ctx, p.partition); err != nil {
 		return err
 	}
-	p.checkpoint(cp)
-	cursor, err := x.source.cursor(ctx, p.partition)
-	if err != nil {
+	if p.cursor, err = x.source.cursor(ctx, p.partition); err != nil {
 		return err
 	}
-	p.fired(cursor)
 	log, timer, archive := topology.HistoryStream(p.partition), topology.TimerStream(p.partition), topology.ArchiveStream(p.partition)
 	var last [3]uint64
 	for i, stream := range [...]string{log, timer, archive} {

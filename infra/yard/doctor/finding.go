@@ -10,7 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
 
-// Finding is one thing that is not as it must be.
+// Finding is one inconsistency.
 type Finding struct {
 	Code      Code   `json:"code"`
 	Invariant string `json:"invariant,omitempty"`
@@ -82,20 +82,20 @@ type Report struct {
 	More map[Code]int `json:"more,omitempty"`
 	// Unchecked is what could not be looked at, or not be said, and why.
 	Unchecked []string `json:"unchecked"`
-	// Looked counts what was read.
-	Looked Looked `json:"looked"`
+	// Scanned counts what was read.
+	Scanned Scanned `json:"looked"`
 }
 
-// Looked is how much was read in the first look.
-type Looked struct {
+// Scanned is how much was read in the first look.
+type Scanned struct {
 	Partitions int `json:"partitions"`
 	// Waiting are stays in timer stores, Logged records of tasks in logs, Archived records of finished tasks.
-	Waiting  int64 `json:"waiting"`
-	Logged   int64 `json:"logged"`
-	Archived int64 `json:"archived"`
-	Letters  int64 `json:"dead_letters"`
-	Keys     int64 `json:"unique_keys"`
-	Limits   int64 `json:"limits"`
+	Waiting     int64 `json:"waiting"`
+	Logged      int64 `json:"logged"`
+	Archived    int64 `json:"archived"`
+	DeadLetters int64 `json:"dead_letters"`
+	Keys        int64 `json:"unique_keys"`
+	Limits      int64 `json:"limits"`
 	// Batches are documents of the archives that count how tasks of batches ended.
 	Batches int64 `json:"batches"`
 	// Passes are how often partitions were read, in all.

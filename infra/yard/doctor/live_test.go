@@ -143,10 +143,10 @@ func TestNoFalseAlarmUnderLoad(t *testing.T) {
 			}
 			n := stop()
 			report := x.examine(doctor.Options{Wait: 300 * time.Millisecond})
-			if !report.Clean() || report.Looked.Archived == 0 { // how many depends on the machine
-				t.Errorf("after %d tasks it finds, in %+v:\n%+v", n, report.Looked, report.Findings)
+			if !report.Clean() || report.Scanned.Archived == 0 { // how many depends on the machine
+				t.Errorf("after %d tasks it finds, in %+v:\n%+v", n, report.Scanned, report.Findings)
 			}
-			t.Logf("%d tasks, %d examinations: %+v, not checked: %q", n, looks, report.Looked, report.Unchecked)
+			t.Logf("%d tasks, %d examinations: %+v, not checked: %q", n, looks, report.Scanned, report.Unchecked)
 		})
 	}
 }
@@ -178,8 +178,8 @@ func TestSlotsThatRunAreNotLeaked(t *testing.T) {
 		}
 	}
 	report := x.examine(doctor.Options{Wait: time.Second})
-	if !report.Clean() || report.Looked.Limits == 0 {
-		t.Errorf("it looks at %d limits and finds %+v", report.Looked.Limits, report.Findings)
+	if !report.Clean() || report.Scanned.Limits == 0 {
+		t.Errorf("it looks at %d limits and finds %+v", report.Scanned.Limits, report.Findings)
 	}
 	close(end)
 	cancel()

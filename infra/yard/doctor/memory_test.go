@@ -51,8 +51,7 @@ func TestWhatIsNotThereEachTimeIsNoFinding(t *testing.T) {
 func TestPartsCoverAll(t *testing.T) {
 	parts := []part{{0, 1}}
 	for range 3 {
-		halves := parts[0].halves()
-		parts = append(parts[1:], halves[:]...)
+		parts = append(parts[1:], parts[0].halves()...)
 	}
 	for i := range uint64(1000) {
 		n := 0

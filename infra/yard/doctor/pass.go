@@ -30,7 +30,21 @@ type part struct{ at, of uint64 }
 func (p part) has(id ids.TaskID) bool { return binary.BigEndian.Uint64(id[8:])%p.of == p.at }
 
 // halves are the two parts that a part is made of.
-func (p part) halves() [2]part { return [2]part{{p.at, 2 * p.of}, {p.at + p.of, 2 * p.of}} }
+func (p part) halves() []part { return []part{{p.at, 2 * p.of}, {p.at + p.of, 2 * p.of}} }
+
+// inParts reads each part, or its halves where it holds too much.
+func inParts(todo []part, read func(part) error) error {
+	for len(todo) > 0 {
+		of := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if err := read(of); errors.Is(err, errTooMany) {
+			todo = append(todo, of.halves()...)
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // pass is what is known of one partition, of a part of its tasks. What it takes, it takes in the order of the fields of order: a task
 // that moves meanwhile goes the same way, so it is met at least once.
@@ -46,7 +60,7 @@ type pass struct {
 	began time.Time
 	// quarantined: something of this partition is in quarantine, so what is missing may be there.
 	quarantined bool
-	letters     *letters
+	deadLetters *deadLetters
 	kept        retentions
 
 	cp     *logv1.Checkpoint
@@ -58,52 +72,52 @@ type pass struct {
 	ends  map[ids.TaskID]end
 	// died is when the archive stored the ends of dead tasks.
 	died map[ids.TaskID]time.Time
-	// words are the last ones on unique keys, by subject; keyOf is the subject of a waiting task's key, keyFor for how long
+	// keyRecords are the last records of unique keys, by subject; keyOf is the subject of a waiting task's key, keyFor for how long
 	// a task that has ended keeps its key, ms.
-	words  map[string]word
-	keyOf  map[ids.TaskID]string
-	keyFor map[ids.TaskID]int64
+	keyRecords map[string]keyRecord
+	keyOf      map[ids.TaskID]string
+	keyFor     map[ids.TaskID]int64
 	// counts are how tasks of batches ended, by topology.BatchOf; calls are the callbacks of batches that are over.
 	counts map[string]*counts
 	calls  map[ids.TaskID]call
 
-	found  map[Code][]Finding
-	missed map[Code]int
-	looked Looked
+	found   map[Code][]Finding
+	missed  map[Code]int
+	scanned Scanned
 }
 
 // task is where a task is that has not ended, as far as the stores say.
 type task struct {
 	domain string
-	stay   stay
+	entry  timerEntry
 	submit submit
 	// carried: the log has its state, so it may be active without a submit.
 	carried bool
 }
 
-// fate is what became of a stay.
-type fate uint8
+// entryState is what became of an entry of the timer store.
+type entryState uint8
 
 const (
-	nowhere fate = iota
+	nowhere entryState = iota
 	waits
 	void
 	fired
 )
 
-// stay is the last stay of a task in the timer store.
-type stay struct {
-	seq, bucket     int64
-	dueMS           int64
-	index, parkings uint32
-	fate            fate
+// timerEntry is the last entry of a task in the timer store.
+type timerEntry struct {
+	seq, bucket       int64
+	dueMS             int64
+	index, generation uint32
+	state             entryState
 }
 
 // submit is the last record of a task on a lane.
 type submit struct {
-	seq      uint64
-	atMS     int64
-	parkings uint32
+	seq        uint64
+	atMS       int64
+	generation uint32
 	// done: the checkpoint says that all of it is stored elsewhere. void: it was stored too late.
 	done, void bool
 }
@@ -113,12 +127,12 @@ type end struct {
 	seq        uint64
 	finishedMS int64
 	digest     uint32
-	parkings   uint32
+	generation uint32
 	state      int8
 }
 
-// word is the last one on a unique key.
-type word struct {
+// keyRecord is the last one of a unique key.
+type keyRecord struct {
 	seq      uint64
 	id       ids.TaskID
 	freeAtMS int64
@@ -129,7 +143,7 @@ type word struct {
 func newPass(partition int, of part, only map[ids.TaskID]bool, most int) *pass {
 	return &pass{
 		partition: partition, part: of, only: only, most: most,
-		index: newIndex(), tasks: map[ids.TaskID]*task{}, ends: map[ids.TaskID]end{}, died: map[ids.TaskID]time.Time{}, words: map[string]word{}, keyOf: map[ids.TaskID]string{}, keyFor: map[ids.TaskID]int64{},
+		index: newIndex(), tasks: map[ids.TaskID]*task{}, ends: map[ids.TaskID]end{}, died: map[ids.TaskID]time.Time{}, keyRecords: map[string]keyRecord{}, keyOf: map[ids.TaskID]string{}, keyFor: map[ids.TaskID]int64{},
 		counts: map[string]*counts{}, calls: map[ids.TaskID]call{},
 		found: map[Code][]Finding{}, missed: map[Code]int{},
 	}
@@ -140,7 +154,7 @@ func (p *pass) keep(id ids.TaskID) bool {
 }
 
 func (p *pass) full() error {
-	if len(p.tasks)+len(p.ends)+len(p.words)+len(p.counts)+len(p.calls) > p.most {
+	if len(p.tasks)+len(p.ends)+len(p.keyRecords)+len(p.counts)+len(p.calls) > p.most {
 		return errTooMany
 	}
 	return nil
@@ -166,16 +180,23 @@ func (p *pass) task(id ids.TaskID, domain string) *task {
 
 func at(stream string, seq uint64) string { return fmt.Sprintf("%s #%d", stream, seq) }
 
-// readable reports a message that is not, of the version and the error that decoding it gave.
-func (p *pass) readable(stream string, seq uint64, version uint32, err error) bool {
-	switch {
-	case err != nil:
-		p.report(Finding{Code: Unreadable, Where: at(stream, seq), What: err.Error()})
-	case logversion.Check(version) != nil:
-		p.report(Finding{Code: NewerRecord, Where: at(stream, seq), What: logversion.Check(version).Error()})
-	default:
+// logRecord is a record of a stream.
+type logRecord interface {
+	UnmarshalVT([]byte) error
+	GetLogVersion() uint32
+}
+
+// decode reads a message of a stream, and reports one that it cannot read.
+func (p *pass) decode(stream string, r natslog.Record, into logRecord) bool {
+	f := Finding{Where: at(stream, r.Seq)}
+	if err := into.UnmarshalVT(r.Data); err != nil {
+		f.Code, f.What = Unreadable, err.Error()
+	} else if err := logversion.Check(into.GetLogVersion()); err != nil {
+		f.Code, f.What = NewerRecord, err.Error()
+	} else {
 		return true
 	}
+	p.report(f)
 	return false
 }
 
@@ -188,12 +209,6 @@ func (p *pass) taskID(stream string, seq uint64, raw []byte) (ids.TaskID, bool) 
 	}
 	return id, p.keep(id)
 }
-
-// checkpoint takes what the owner of the partition has saved; nil = nothing was.
-func (p *pass) checkpoint(cp *logv1.Checkpoint) { p.cp = cp }
-
-// fired takes the timer's cursor; nil = there is none.
-func (p *pass) fired(c *logv1.Cursor) { p.cursor = c }
 
 // ends compares the last sequences of the stores, read after them, with what the checkpoint and the cursor have seen.
 func (p *pass) lengths(log, timer, archive uint64) {
@@ -223,7 +238,7 @@ func (p *pass) lengths(log, timer, archive uint64) {
 	}
 }
 
-// covers tells whether the cursor says that a stay was fired.
+// covers reports whether the cursor says that an entry was fired.
 func covers(c *logv1.Cursor, dueMS, seq int64, index uint32) bool {
 	if c == nil {
 		return false
@@ -250,8 +265,7 @@ func covers(c *logv1.Cursor, dueMS, seq int64, index uint32) bool {
 func (p *pass) timer(r natslog.Record) error {
 	stream := topology.TimerStream(p.partition)
 	var b logv1.Batch
-	err := b.UnmarshalVT(r.Data)
-	if !p.readable(stream, r.Seq, b.LogVersion, err) {
+	if !p.decode(stream, r, &b) {
 		return nil
 	}
 	if b.Fence {
@@ -261,8 +275,8 @@ func (p *pass) timer(r natslog.Record) error {
 	bucket, _ := topology.TimerBucketOf(r.Subject)
 	for i, raw := range b.Tombstones {
 		if id, ok := p.taskID(stream, r.Seq, raw); ok {
-			if t := p.tasks[id]; t != nil && t.stay.bucket == bucket && (i >= len(b.TombstoneParkings) || t.stay.parkings <= b.TombstoneParkings[i]) {
-				t.stay.fate = void
+			if t := p.tasks[id]; t != nil && t.entry.bucket == bucket && (i >= len(b.TombstoneParkings) || t.entry.generation <= b.TombstoneParkings[i]) {
+				t.entry.state = void
 			}
 		}
 	}
@@ -270,21 +284,21 @@ func (p *pass) timer(r natslog.Record) error {
 		return nil // a replaced owner wrote it: it is void
 	}
 	for i, rec := range b.Tasks {
-		p.looked.Waiting++
+		p.scanned.Waiting++
 		id, ok := p.taskID(stream, r.Seq, rec.Id)
 		if !ok {
 			continue
 		}
 		t := p.task(id, rec.Domain)
-		s := stay{seq: int64(r.Seq), bucket: bucket, dueMS: rec.DueAtMs, index: uint32(min(i, math.MaxInt32)), parkings: rec.Parkings, fate: waits}
+		s := timerEntry{seq: int64(r.Seq), bucket: bucket, dueMS: rec.DueAtMs, index: uint32(min(i, math.MaxInt32)), generation: rec.Parkings, state: waits}
 		if covers(p.cursor, s.dueMS, s.seq, s.index) {
-			s.fate = fired
+			s.state = fired
 		}
-		// A stay may have been stored twice; it is fired if one of the two is.
-		if t.stay.fate != nowhere && (t.stay.parkings > s.parkings || t.stay.parkings == s.parkings && t.stay.fate != waits) {
+		// An entry may have been stored twice; it is fired if one of the two is.
+		if t.entry.state != nowhere && (t.entry.generation > s.generation || t.entry.generation == s.generation && t.entry.state != waits) {
 			continue
 		}
-		t.stay = s
+		t.entry = s
 		delete(p.keyOf, id)
 		if rec.Unique != nil && !cameBack(rec) {
 			p.keyOf[id] = topology.UniqueKey(p.partition, rec.Domain, topology.UniqueWithin(rec.Order.GetKey(), rec.Unique.Key))
@@ -308,8 +322,7 @@ func (p *pass) log(r natslog.Record) error {
 		return p.batchHome(r)
 	case topology.BatchOfMembers(p.partition, r.Subject) != "":
 		var w logv1.BatchMembers
-		err := w.UnmarshalVT(r.Data)
-		p.readable(topology.HistoryStream(p.partition), r.Seq, w.LogVersion, err)
+		p.decode(topology.HistoryStream(p.partition), r, &w)
 		return nil
 	}
 	return nil
@@ -318,26 +331,25 @@ func (p *pass) log(r natslog.Record) error {
 func (p *pass) submitted(r natslog.Record) error {
 	stream := topology.HistoryStream(p.partition)
 	var b logv1.Batch
-	err := b.UnmarshalVT(r.Data)
-	if !p.readable(stream, r.Seq, b.LogVersion, err) {
+	if !p.decode(stream, r, &b) {
 		return nil
 	}
 	done := p.acked(r)
 	for _, rec := range b.Tasks {
-		p.looked.Logged++
+		p.scanned.Logged++
 		id, ok := p.taskID(stream, r.Seq, rec.Id)
 		if !ok {
 			continue
 		}
 		t := p.task(id, rec.Domain)
-		if rec.Parkings > 0 && t.submit.parkings == rec.Parkings {
+		if rec.Parkings > 0 && t.submit.generation == rec.Parkings {
 			p.report(Finding{
 				Code: FiredTwice, Where: at(stream, r.Seq), id: id, Domain: rec.Domain,
-				What: fmt.Sprintf("its stay %d came back here, and at #%d before", rec.Parkings, t.submit.seq),
+				What: fmt.Sprintf("its generation %d came back here, and at #%d before", rec.Parkings, t.submit.seq),
 			})
 		}
 		t.submit = submit{
-			seq: r.Seq, atMS: r.Time.UnixMilli(), parkings: rec.Parkings, done: done,
+			seq: r.Seq, atMS: r.Time.UnixMilli(), generation: rec.Parkings, done: done,
 			void: rec.WithinMs > 0 && r.Time.Sub(id.Time()) > time.Duration(rec.WithinMs)*time.Millisecond,
 		}
 	}
@@ -367,8 +379,7 @@ func (p *pass) acked(r natslog.Record) bool {
 func (p *pass) event(r natslog.Record) error {
 	stream := topology.HistoryStream(p.partition)
 	var turn logv1.Turn
-	err := turn.UnmarshalVT(r.Data)
-	if !p.readable(stream, r.Seq, turn.LogVersion, err) {
+	if !p.decode(stream, r, &turn) {
 		return nil
 	}
 	for _, b := range turn.Batches {
@@ -384,21 +395,20 @@ func (p *pass) event(r natslog.Record) error {
 	return p.full()
 }
 
-// said takes a word on a unique key.
+// said takes a record of a unique key.
 func (p *pass) said(r natslog.Record) error {
 	stream := topology.HistoryStream(p.partition)
 	var w logv1.UniqueKey
-	err := w.UnmarshalVT(r.Data)
-	if !p.readable(stream, r.Seq, w.LogVersion, err) {
+	if !p.decode(stream, r, &w) {
 		return nil
 	}
-	p.looked.Keys++
+	p.scanned.Keys++
 	id, ok := p.taskID(stream, r.Seq, w.TaskId)
 	if !ok {
-		delete(p.words, r.Subject) // it is in place of the one before, and another pass has it
+		delete(p.keyRecords, r.Subject) // it is in place of the one before, and another pass has it
 		return nil
 	}
-	p.words[r.Subject] = word{seq: r.Seq, id: id, freeAtMS: w.FreeAtMs, at: r.Time, key: w.Key}
+	p.keyRecords[r.Subject] = keyRecord{seq: r.Seq, id: id, freeAtMS: w.FreeAtMs, at: r.Time, key: w.Key}
 	return p.full()
 }
 
@@ -418,19 +428,17 @@ func (p *pass) archived(r natslog.Record) error {
 		return nil
 	default:
 		var page logv1.ArchivePage
-		err := page.UnmarshalVT(r.Data)
-		if p.readable(stream, r.Seq, page.LogVersion, err) && !p.index.page(&page) {
+		if p.decode(stream, r, &page) && !p.index.page(&page) {
 			p.report(Finding{Code: Unreadable, Where: at(stream, r.Seq), What: "the columns of a page of the index do not fit each other"})
 		}
 		return nil
 	}
 	var b logv1.Batch
-	err := b.UnmarshalVT(r.Data)
-	if !p.readable(stream, r.Seq, b.LogVersion, err) {
+	if !p.decode(stream, r, &b) {
 		return nil
 	}
 	for _, rec := range b.Tasks {
-		p.looked.Archived++
+		p.scanned.Archived++
 		p.memberEnded(rec)
 		id, ok := p.taskID(stream, r.Seq, rec.Id)
 		if !ok {
@@ -447,9 +455,9 @@ func (p *pass) ended(id ids.TaskID, seq uint64, stored time.Time, rec *logv1.Rec
 	if what := contradiction(rec); what != "" {
 		p.report(Finding{Code: GrantedTwice, Where: where, id: id, Domain: rec.Domain, What: what})
 	}
-	e := end{seq: seq, finishedMS: rec.FinishedAtMs, digest: digest(rec), parkings: rec.Parkings, state: int8(rec.State)}
-	if before, twice := p.ends[id]; twice && before.parkings >= e.parkings {
-		if before.parkings == e.parkings && before.digest != e.digest {
+	e := end{seq: seq, finishedMS: rec.FinishedAtMs, digest: digest(rec), generation: rec.Parkings, state: int8(rec.State)}
+	if before, twice := p.ends[id]; twice && before.generation >= e.generation {
+		if before.generation == e.generation && before.digest != e.digest {
 			p.report(Finding{Code: EndedTwice, Where: where, id: id, Domain: rec.Domain, What: fmt.Sprintf("another end is at #%d", before.seq)})
 		}
 		return

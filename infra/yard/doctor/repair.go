@@ -29,8 +29,8 @@ func (r *Report) Repair(ctx context.Context) {
 	}
 }
 
-// freeKey says that a unique key is free, in place of the word of a finding, if that is the last one still. It is the word that history says when a
-// task has ended, and the server forgets it as soon.
+// freeKey stores that a unique key is free, in place of the record of a finding, unless a later record is there. It is the record that history stores when
+// a task has ended, and the server removes it as soon.
 func (s source) freeKey(partition int, f Finding) func(context.Context) error {
 	return func(ctx context.Context) error {
 		_, number, _ := strings.Cut(f.Where, "#")

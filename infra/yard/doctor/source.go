@@ -37,27 +37,32 @@ func (s source) read(ctx context.Context, stream string, handle func(natslog.Rec
 	return natslog.ReadAll(ctx, s.js, natslog.ReadConfig{Stream: stream}, handle)
 }
 
-// checkpoint is that of a partition and when it was saved; nil = there is none.
-func (s source) checkpoint(ctx context.Context, partition int) (*logv1.Checkpoint, time.Time, error) {
+// checkpoint is that of a partition; nil = there is none.
+func (s source) checkpoint(ctx context.Context, partition int) (*logv1.Checkpoint, error) {
 	kv, err := s.js.KeyValue(ctx, topology.CheckpointsBucket)
 	if err != nil {
-		return nil, time.Time{}, err
+		return nil, err
 	}
 	e, err := kv.Get(ctx, topology.HistoryCheckpoint(partition))
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return nil, time.Time{}, nil
+		return nil, nil
 	}
 	if err != nil {
-		return nil, time.Time{}, err
+		return nil, err
 	}
 	cp := &logv1.Checkpoint{}
-	if err := cp.UnmarshalVT(e.Value()); err != nil {
-		return nil, time.Time{}, fmt.Errorf("the checkpoint of partition %d: %w", partition, err)
+	if err := decodeKnown(e.Value(), cp); err != nil {
+		return nil, fmt.Errorf("the checkpoint of partition %d: %w", partition, err)
 	}
-	if err := logversion.Check(cp.LogVersion); err != nil {
-		return nil, time.Time{}, fmt.Errorf("the checkpoint of partition %d: %w", partition, err)
+	return cp, nil
+}
+
+// decodeKnown decodes a record, and refuses one of a log version that this program does not know.
+func decodeKnown(data []byte, into logRecord) error {
+	if err := into.UnmarshalVT(data); err != nil {
+		return err
 	}
-	return cp, e.Created(), nil
+	return logversion.Check(into.GetLogVersion())
 }
 
 // cursor is the timer's of a partition; nil = there is none.
@@ -67,10 +72,7 @@ func (s source) cursor(ctx context.Context, partition int) (*logv1.Cursor, error
 		return nil, err
 	}
 	c := &logv1.Cursor{}
-	if err := c.UnmarshalVT(r.Data); err != nil {
-		return nil, fmt.Errorf("the timer's cursor of partition %d: %w", partition, err)
-	}
-	if err := logversion.Check(c.LogVersion); err != nil {
+	if err := decodeKnown(r.Data, c); err != nil {
 		return nil, fmt.Errorf("the timer's cursor of partition %d: %w", partition, err)
 	}
 	return c, nil
@@ -113,7 +115,7 @@ func (s source) retentions(ctx context.Context) (retentions, error) {
 }
 
 // letters reads all dead letters.
-func (s source) letters(ctx context.Context, n topology.Partitioning, now time.Time) (*letters, []Finding, error) {
+func (s source) deadLetters(ctx context.Context, n topology.Partitioning, now time.Time) (*deadLetters, []Finding, error) {
 	l := newDeadLetters()
 	for p := range n.History {
 		last, err := natslog.LastSeq(ctx, s.js, topology.ArchiveStream(p))

@@ -65,7 +65,7 @@ func (x *examiner) lookAtTables(ctx context.Context) ([]Finding, error) {
 	if s.groups {
 		x.unchecked("slots that count per group were not compared with what runs")
 	}
-	x.looked.Limits = int64(len(s.limits))
+	x.scanned.Limits = int64(len(s.limits))
 	return inSection(section{kind: sectionTables}, append(s.orphans, reach...)), nil
 }
 

@@ -22,9 +22,9 @@ const (
 	fresh = 5 * time.Second
 	// deadLetterAfter is how long after a dead letter its end may be stored.
 	deadLetterAfter = time.Minute
-	// keyAfter is the age from which a frontend looks into a word (decision 0040), and a little more.
+	// keyAfter is the age from which a frontend reads the record of a key (decision 0040), and a little more.
 	keyAfter = 3 * time.Minute
-	// keyForgottenAfter is how long after its time the server may have kept a word.
+	// keyForgottenAfter is how long after its time the server may have kept a record.
 	keyForgottenAfter = 10 * time.Minute
 )
 
@@ -54,7 +54,7 @@ func (p *pass) finish() {
 	}
 	p.checkDeadLetters()
 	p.checkCalls()
-	for subject, w := range p.words {
+	for subject, w := range p.keyRecords {
 		if what := p.keyVoid(w); what != "" {
 			p.report(Finding{
 				Code: KeyVoid, Where: at(topology.HistoryStream(p.partition), w.seq), id: w.id, Domain: topology.DomainOfUniqueKey(p.partition, subject),
@@ -66,21 +66,23 @@ func (p *pass) finish() {
 
 func (p *pass) inLog(seq uint64) string { return at(topology.HistoryStream(p.partition), seq) }
 
-func (p *pass) inTimer(s stay) string { return at(topology.TimerStream(p.partition), uint64(s.seq)) }
+func (p *pass) inTimer(s timerEntry) string {
+	return at(topology.TimerStream(p.partition), uint64(s.seq))
+}
 
 func (p *pass) age(ms int64) time.Duration { return p.began.Sub(time.UnixMilli(ms)) }
 
-// hasEnd tells whether the archive has the end of a task, or of a stay that is not before one with so many parkings.
-func (p *pass) hasEnd(id ids.TaskID, parkings uint32) bool {
+// hasEnd reports whether the archive has the end of a task, of this generation or a later one.
+func (p *pass) hasEnd(id ids.TaskID, generation uint32) bool {
 	e, ok := p.ends[id]
-	return ok && e.parkings >= parkings
+	return ok && e.generation >= generation
 }
 
 func taskLost(p *pass, id ids.TaskID, t *task) (where, what string) {
 	s := t.submit
 	switch {
-	case s.seq == 0 || !s.done || s.void || t.carried || p.quarantined || p.hasEnd(id, s.parkings):
-	case t.stay.fate != nowhere && t.stay.parkings > s.parkings: // it waits again, or other checks have it
+	case s.seq == 0 || !s.done || s.void || t.carried || p.quarantined || p.hasEnd(id, s.generation):
+	case t.entry.state != nowhere && t.entry.generation > s.generation: // it waits again, or other checks have it
 	case p.age(s.atMS) < fresh || p.age(s.atMS) > loggedWithin:
 	default:
 		return p.inLog(s.seq), "the checkpoint is past it"
@@ -89,50 +91,50 @@ func taskLost(p *pass, id ids.TaskID, t *task) (where, what string) {
 }
 
 func firedAndLost(p *pass, id ids.TaskID, t *task) (where, what string) {
-	s := t.stay
+	s := t.entry
 	switch {
-	case s.fate != fired || t.carried || p.quarantined || p.hasEnd(id, s.parkings):
-	case t.submit.seq > 0 && t.submit.parkings >= s.parkings:
+	case s.state != fired || t.carried || p.quarantined || p.hasEnd(id, s.generation):
+	case t.submit.seq > 0 && t.submit.generation >= s.generation:
 	case p.age(s.dueMS) < fresh || p.age(s.dueMS) > firedWithin:
 	default:
-		return p.inTimer(s), fmt.Sprintf("its stay %d was due at %s, and the timer's cursor is past it", s.parkings, clock(s.dueMS))
+		return p.inTimer(s), fmt.Sprintf("its generation %d was due at %s, and the timer's cursor is past it", s.generation, clock(s.dueMS))
 	}
 	return "", ""
 }
 
 func overdue(p *pass, _ ids.TaskID, t *task) (where, what string) {
-	if t.stay.fate == waits && p.age(t.stay.dueMS) > overdueAfter {
-		return p.inTimer(t.stay), "it was due at " + time.UnixMilli(t.stay.dueMS).UTC().Format(time.RFC3339)
+	if t.entry.state == waits && p.age(t.entry.dueMS) > overdueAfter {
+		return p.inTimer(t.entry), "it was due at " + time.UnixMilli(t.entry.dueMS).UTC().Format(time.RFC3339)
 	}
 	return "", ""
 }
 
 func twoHomes(p *pass, id ids.TaskID, t *task) (where, what string) {
 	e, ended := p.ends[id]
-	if ended && e.parkings >= t.stay.parkings && t.stay.fate == waits && p.age(e.finishedMS) > fresh {
-		return p.inTimer(t.stay), fmt.Sprintf("its end, %s, is at %s", stateName(int32(e.state)), at(topology.ArchiveStream(p.partition), e.seq))
+	if ended && e.generation >= t.entry.generation && t.entry.state == waits && p.age(e.finishedMS) > fresh {
+		return p.inTimer(t.entry), fmt.Sprintf("its end, %s, is at %s", stateName(int32(e.state)), at(topology.ArchiveStream(p.partition), e.seq))
 	}
 	return "", ""
 }
 
 func keyMissing(p *pass, id ids.TaskID, t *task) (where, what string) {
 	subject := p.keyOf[id]
-	if subject == "" || t.stay.fate != waits {
+	if subject == "" || t.entry.state != waits {
 		return "", ""
 	}
-	switch w, said := p.words[subject]; {
+	switch w, said := p.keyRecords[subject]; {
 	case !said:
-		return p.inTimer(t.stay), "the log says nothing of its key, or names another task"
+		return p.inTimer(t.entry), "the log says nothing of its key, or names another task"
 	case w.id != id:
-		return p.inTimer(t.stay), fmt.Sprintf("%s says that its key is that of task %s", p.inLog(w.seq), w.id)
+		return p.inTimer(t.entry), fmt.Sprintf("%s says that its key is that of task %s", p.inLog(w.seq), w.id)
 	case w.freeAtMS != 0:
-		return p.inTimer(t.stay), fmt.Sprintf("%s says that its key is free", p.inLog(w.seq))
+		return p.inTimer(t.entry), fmt.Sprintf("%s says that its key is free", p.inLog(w.seq))
 	}
 	return "", ""
 }
 
-// keyVoid says why a word keeps a key for nothing, or "".
-func (p *pass) keyVoid(w word) string {
+// keyVoid says why a record keeps a key for nothing, or "".
+func (p *pass) keyVoid(w keyRecord) string {
 	if w.freeAtMS != 0 {
 		if p.age(w.freeAtMS) > topology.UniqueKeyKept+keyForgottenAfter {
 			return "it was free at " + time.UnixMilli(w.freeAtMS).UTC().Format(time.RFC3339) + ", and the server has not forgotten it"
@@ -156,7 +158,7 @@ func (p *pass) keyVoid(w word) string {
 
 // checkDeadLetters compares the dead letters with the archive.
 func (p *pass) checkDeadLetters() {
-	for id, l := range p.letters.of(p.partition) {
+	for id, l := range p.deadLetters.of(p.partition) {
 		if !p.keep(id) || p.hasEnd(id, 0) || p.quarantined {
 			continue
 		}
@@ -170,13 +172,13 @@ func (p *pass) checkDeadLetters() {
 	}
 	for id, stored := range p.died {
 		e := p.ends[id]
-		if t := p.tasks[id]; t != nil && (t.stay.parkings > e.parkings || t.submit.parkings > e.parkings) || p.quarantined {
+		if t := p.tasks[id]; t != nil && (t.entry.generation > e.generation || t.submit.generation > e.generation) || p.quarantined {
 			continue // it is back
 		}
-		if e.state != int8(yardv1.TaskState_TASK_STATE_DEAD) || e.seq > p.letters.archiveUpTo[p.partition] || p.letters.removed(time.UnixMilli(e.finishedMS), stored) {
+		if e.state != int8(yardv1.TaskState_TASK_STATE_DEAD) || e.seq > p.deadLetters.archiveUpTo[p.partition] || p.deadLetters.removed(time.UnixMilli(e.finishedMS), stored) {
 			continue
 		}
-		if _, ok := p.letters.of(p.partition)[id]; !ok {
+		if _, ok := p.deadLetters.of(p.partition)[id]; !ok {
 			p.report(Finding{Code: EndWithoutDeadLetter, Where: at(topology.ArchiveStream(p.partition), e.seq), id: id, What: "no dead letter has it"})
 		}
 	}

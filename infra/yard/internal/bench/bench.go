@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,9 +17,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 )
-
-// domain that the tasks belong to, and floodDomain that of W10's and W11's neighbour.
-const domain, floodDomain = "bench", "bench-flood"
 
 // stopTimeout bounds the stop of an embedded stack.
 const stopTimeout = time.Minute
@@ -63,7 +61,7 @@ func (o *Options) turn(sync string) string {
 
 // once does one run of a workload, on a fresh stack unless there is a cluster, and
 // notes what it found itself on.
-func (o *Options) once(ctx context.Context, workload, sync string, found *Settings) (r Result, err error) {
+func (o *Options) once(ctx context.Context, name, sync string, found *Settings) (r Result, err error) {
 	target, err := o.open(ctx, sync)
 	if err != nil {
 		return r, err
@@ -98,12 +96,12 @@ func (o *Options) once(ctx context.Context, workload, sync string, found *Settin
 			r.Memory, err = memory.rest(ctx, o.Rest)
 		}()
 	}
-	shape := o.shape(workload)
-	if err := target.prepare(ctx, shape, retention(workload)); err != nil {
+	shape := o.shape(name)
+	if err := target.prepare(ctx, shape, retention(name)); err != nil {
 		return r, err
 	}
-	load := &load{target: target, tasks: o.tasks(workload), progress: o.Progress}
-	switch workload {
+	load := &load{target: target, tasks: o.tasks(name), progress: o.Progress}
+	switch name {
 	case "W3":
 		r, err = load.latency(ctx, w3Rate)
 	case "W9":
@@ -117,7 +115,7 @@ func (o *Options) once(ctx context.Context, workload, sync string, found *Settin
 	default:
 		r, err = load.drain(ctx, shape)
 	}
-	r.Workload, r.Sync = workload, sync
+	r.Workload, r.Sync = name, sync
 	if target.stack == nil {
 		r.Sync = unknown
 	}
@@ -126,43 +124,21 @@ func (o *Options) once(ctx context.Context, workload, sync string, found *Settin
 
 // target is the system under test.
 type target struct {
+	*Options
 	stack        *stack.Stack // nil for a cluster
 	partitioning topology.Partitioning
 	// log is nil where it may not be read.
 	log *historyLog
-	// types is how many types the tasks are of, limit how many of each may run at once; 0 = any number.
-	types, limit int
-	// levels are those of limits; all but the first let so many run at once.
-	levels, limitAll int
-	// perGroup is how many of each type and group may run at once; 0 = any number.
-	perGroup int
-	// spread is how many partitions the tasklist has.
-	spread int
-	// groups are the names of those that the tasks are of, in turn; empty = none.
-	groups []string
-	// unique: each task has a key of its own.
-	unique bool
-	// orderKeys is how many order keys the tasks are of, in turn; 0 = they have none.
-	orderKeys int
-	// polls is how many wait for the tasks of one domain at once.
-	polls int
 	// redis is that of the tables, nil where there is none or it is not known.
 	redis *redis.Client
-	// slower is that of Options.
-	slower int
-	url    string
-	login  natsrpc.ConnConfig
-	// tenant is that of Options.
-	tenant bool
-	conns  []*nats.Conn
+	conns []*nats.Conn
 }
 
 // open starts an embedded stack, or names the cluster. The stack's data go into the
 // current folder's file system, since the usual temporary one may be memory.
 func (o *Options) open(ctx context.Context, sync string) (*target, error) {
-	t := &target{types: o.Types, limit: o.Limit, levels: o.Levels, perGroup: o.PerGroup, limitAll: o.LimitAll, spread: o.Spread, groups: groupNames(o.Groups), unique: o.Unique, orderKeys: o.OrderKeys, polls: o.Polls, slower: o.slower}
+	t := &target{Options: o}
 	if o.URL != "" {
-		t.url, t.login, t.tenant = o.URL, o.Login, o.tenant()
 		return t, t.openRedis(o.Redis)
 	}
 	dir, err := os.MkdirTemp(".", ".yard-bench-")
@@ -170,17 +146,16 @@ func (o *Options) open(ctx context.Context, sync string) (*target, error) {
 		return nil, err
 	}
 	logs := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	s, err := stack.Start(ctx, stack.Config{
+	t.stack, err = stack.Start(ctx, stack.Config{
 		DataDir: dir, Sync: sync, Tables: stack.Tables(o.Tables), Redis: o.Redis,
 		Partitioning: o.Partitions, Log: logs, Services: o.services(),
 	})
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	t.stack, t.url = s, s.URL
 	at := o.Redis
-	if s.RedisPID() != 0 {
-		at = s.TablesAt
+	if t.stack.RedisPID() != 0 {
+		at = t.stack.TablesAt
 	}
 	if err := t.openRedis(at); err != nil {
 		return nil, errors.Join(err, t.close(ctx))
@@ -212,11 +187,11 @@ func (t *target) connect() (*nats.Conn, error) {
 
 // dial logs in to the cluster.
 func (t *target) dial() (*nats.Conn, error) {
-	login, err := t.login.Options()
+	login, err := t.Login.Options()
 	if err != nil {
 		return nil, err
 	}
-	nc, err := nats.Connect(t.url, append(login, nats.Name("yard-bench"), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1))...)
+	nc, err := nats.Connect(t.URL, append(login, nats.Name("yard-bench"), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1))...)
 	if err != nil {
 		return nil, fmt.Errorf("connect to NATS: %w", natsrpc.WithoutURL(err))
 	}
@@ -226,7 +201,7 @@ func (t *target) dial() (*nats.Conn, error) {
 // prepare makes the domains, unless they are made for it, and sends the first tasks through, so that what is
 // measured is a system at work.
 func (t *target) prepare(ctx context.Context, s shape, retention time.Duration) error {
-	if !t.tenant {
+	if !t.tenant() {
 		if err := t.domains(ctx, append([]string{domain}, s.domains...), retention); err != nil {
 			return err
 		}
@@ -249,29 +224,29 @@ func (t *target) prepare(ctx context.Context, s shape, retention time.Duration) 
 func (t *target) limits(ctx context.Context, c *yard.Client, retention time.Duration) error {
 	const shared = "bench"
 	at := func(level int) int {
-		if t.levels < level {
+		if t.Levels < level {
 			return 0
 		}
-		return t.limitAll
+		return t.LimitAll
 	}
 	var limits []string
-	if t.levels >= 2 {
+	if t.Levels >= 2 {
 		limits = []string{shared}
-		if _, err := c.PutLimit(ctx, yard.Limit{Name: shared, MaxConcurrency: t.limitAll}); err != nil {
+		if _, err := c.PutLimit(ctx, yard.Limit{Name: shared, MaxConcurrency: t.LimitAll}); err != nil {
 			return fmt.Errorf("limit %s: %w", shared, err)
 		}
 	}
-	if !t.tenant {
+	if !t.tenant() {
 		if _, err := c.Admin().PutDomain(ctx, yard.Domain{Name: domain, Description: "yard bench", Retention: retention, MaxConcurrency: at(3)}); err != nil {
 			return fmt.Errorf("domain %s: %w", domain, err)
 		}
 	}
-	if _, err := c.PutTasklist(ctx, yard.Tasklist{Name: tasklist, MaxConcurrency: at(4), Partitions: t.spread}); err != nil {
+	if _, err := c.PutTasklist(ctx, yard.Tasklist{Name: tasklist, MaxConcurrency: at(4), Partitions: t.Spread}); err != nil {
 		return fmt.Errorf("tasklist %s: %w", tasklist, err)
 	}
-	for i := range t.types {
+	for i := range t.Types {
 		name := typeName(i)
-		if _, err := c.PutType(ctx, yard.TaskType{Name: name, MaxConcurrency: t.limit, MaxConcurrencyPerGroup: t.perGroup, Limits: limits}); err != nil {
+		if _, err := c.PutType(ctx, yard.TaskType{Name: name, MaxConcurrency: t.Limit, MaxConcurrencyPerGroup: t.PerGroup, Limits: limits}); err != nil {
 			return fmt.Errorf("type %s: %w", name, err)
 		}
 	}
@@ -306,4 +281,18 @@ func (t *target) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
 	return errors.Join(t.stack.Close(ctx), os.RemoveAll(t.stack.DataDir))
+}
+
+// tasks of one run of a workload.
+func (o *Options) tasks(name string) int { return cmp.Or(o.Tasks, workloadOf(name).tasks) }
+
+// shape of a workload.
+func (o *Options) shape(name string) shape {
+	s := workloadOf(name).shape
+	s.domains = []string{domain}
+	if s.many {
+		s.domains = many(o.Domains)
+	}
+	s.producers = cmp.Or(o.Producers, s.producers)
+	return s
 }

@@ -31,7 +31,7 @@ func TestEveryWorkloadProvesItsTasks(t *testing.T) {
 	for i, r := range report.Results {
 		latency := r.Start != nil && r.Submit != nil
 		open := r.Workload == "W3" || r.Workload == "W9" || r.Workload == "W10" || r.Workload == "W11" || r.Workload == "W12"
-		if r.Workload != workloads[i] || r.Tasks != 300 || r.TasksPerSecond <= 0 || len(r.Runs) != 1 || latency != open || (r.Reads != nil) != (r.Workload == "W9") || (r.Neighbours != nil) != (r.Workload == "W10") || (r.Fairness != nil) != (r.Workload == "W11") || (r.Redrive != nil) != (r.Workload == "W12") {
+		if r.Workload != workloads[i].name || r.Tasks != 300 || r.TasksPerSecond <= 0 || len(r.Runs) != 1 || latency != open || (r.Reads != nil) != (r.Workload == "W9") || (r.Neighbours != nil) != (r.Workload == "W10") || (r.Fairness != nil) != (r.Workload == "W11") || (r.Redrive != nil) != (r.Workload == "W12") {
 			t.Errorf("%+v", r)
 		}
 		if r.Sync != "2m" || r.LogMessages == 0 || r.LogMessages > 4*300 || r.TasksPerSync <= 0 {

@@ -3,7 +3,6 @@ package bench
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -145,11 +144,7 @@ func chooseCurves(names []string) (chosen []curve, err error) {
 }
 
 // WriteJSON writes the curves for programs.
-func (c *Curves) WriteJSON(w io.Writer) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(c)
-}
+func (c *Curves) WriteJSON(w io.Writer) error { return writeJSON(w, c) }
 
 // WriteTable writes the curves for people.
 func (c *Curves) WriteTable(w io.Writer) error {

@@ -105,7 +105,7 @@ const connections = 2
 
 // poll starts the workers: a loop for each client, and as many as there are to be at least.
 func (l *load) poll(ctx context.Context, cancel context.CancelCauseFunc, polling *sync.WaitGroup, workers []*yard.Client) {
-	for i := range max(l.target.polls, len(workers)) {
+	for i := range max(l.target.Polls, len(workers)) {
 		polling.Go(func() {
 			if err := l.work(ctx, workers[i%len(workers)]); err != nil && ctx.Err() == nil {
 				cancel(err)
@@ -119,25 +119,22 @@ const pollsPatience = time.Minute
 
 // pollsWait returns when the polls have arrived, where they are so many that their arrival would be measured.
 func (l *load) pollsWait(ctx context.Context, workers []*yard.Client) error {
-	if l.brief || l.target.polls <= pollLoops || len(workers) > l.target.polls {
+	if l.brief || l.target.Polls <= pollLoops || len(workers) > l.target.Polls {
 		return nil
 	}
-	for deadline := time.Now().Add(pollsPatience); ; {
-		d, err := workers[0].Wire().DescribeTasklist(ctx, tasklist)
-		if err != nil {
-			return fmt.Errorf("describe tasklist %s: %w", tasklist, err)
-		}
+	return waitFor(ctx, pollsPatience, 50*time.Millisecond, func() (bool, string, error) {
+		d, err := describe(ctx, workers[0])
 		// A poll may be between two waits.
-		if int(d.WaitingPolls) >= l.target.polls*9/10 {
-			return nil
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("%d of %d polls wait after %v: matching's polls_max bounds them", d.WaitingPolls, l.target.polls, pollsPatience)
-		}
-		if !sleepUntil(ctx, time.Now().Add(50*time.Millisecond)) {
-			return context.Cause(ctx)
-		}
+		return int(d.GetWaitingPolls()) >= l.target.Polls*9/10, fmt.Sprintf("of %d polls, bounded by matching's polls_max, %d wait", l.target.Polls, d.GetWaitingPolls()), err
+	})
+}
+
+func describe(ctx context.Context, c *yard.Client) (*yardv1.DescribeTasklistResponse, error) {
+	d, err := c.Wire().DescribeTasklist(ctx, tasklist)
+	if err != nil {
+		return nil, fmt.Errorf("describe tasklist %s: %w", tasklist, err)
 	}
+	return d, nil
 }
 
 // producers starts them.
@@ -188,25 +185,17 @@ var filler = slices.Repeat([]byte{'x'}, payloadBytes)
 func typeName(i int) string { return "bench." + strconv.Itoa(i) }
 
 func (t *target) task(i int) yard.Task {
-	task := yard.Task{Type: typeName(i % t.types), Tasklist: tasklist, Payload: filler, Priority: priorities[i%len(priorities)]}
-	if len(t.groups) > 0 {
-		task.Group = t.groups[i%len(t.groups)]
+	task := yard.Task{Type: typeName(i % t.Types), Tasklist: tasklist, Payload: filler, Priority: priorities[i%len(priorities)]}
+	if t.Groups > 0 {
+		task.Group = "group-" + strconv.Itoa(i%t.Groups)
 	}
-	if t.orderKeys > 0 {
-		task.OrderKey = "order-" + strconv.Itoa(i%t.orderKeys)
+	if t.OrderKeys > 0 {
+		task.OrderKey = "order-" + strconv.Itoa(i%t.OrderKeys)
 	}
-	if t.unique {
+	if t.Unique {
 		task.Unique = &yard.Unique{Key: rand.Text(), For: time.Hour}
 	}
 	return task
-}
-
-func groupNames(n int) []string {
-	all := make([]string, n)
-	for i := range all {
-		all[i] = "group-" + strconv.Itoa(i)
-	}
-	return all
 }
 
 // work polls and completes until all is over, or ctx ends.
@@ -301,11 +290,7 @@ func (l *load) await(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
-// proof compares what was accepted with what was completed, task by task.
-func (l *load) proof() error {
-	return prove(l.tasks, l.accepted.ids, l.completed.ids)
-}
-
+// prove compares what was accepted with what was completed, task by task.
 func prove(tasks int, accepted, completed []string) error {
 	if len(accepted) != tasks {
 		return fmt.Errorf("%d tasks were accepted of %d", len(accepted), tasks)
@@ -332,3 +317,5 @@ func prove(tasks int, accepted, completed []string) error {
 	}
 	return nil
 }
+
+func (l *load) proof() error { return prove(l.tasks, l.accepted.ids, l.completed.ids) }

@@ -2,11 +2,8 @@ package bench
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -120,20 +117,12 @@ func (l *load) loop(ctx context.Context, cancel context.CancelCauseFunc, c *yard
 	var submitting sync.WaitGroup
 	defer submitting.Wait()
 	for began := time.Now(); sent < len(seen.called); sent++ {
-		if !sleepUntil(ctx, began.Add(time.Duration(sent*l.target.slower)*time.Second/w11Rate)) || sent > 0 && over() {
+		if !sleepUntil(ctx, l.target.due(began, sent, w11Rate)) || sent > 0 && over() {
 			break
 		}
 		i := sent
 		submitting.Go(func() {
-			task := yard.Task{Type: typeName(0), Tasklist: tasklist, Group: smallGroup, Payload: binary.BigEndian.AppendUint64(slices.Clone(filler[8:]), uint64(i))}
-			seen.called[i] = time.Now()
-			id, err := c.Submit(ctx, task)
-			if err != nil {
-				cancel(fmt.Errorf("submit: %w", err))
-				return
-			}
-			l.accepted.add([]string{id})
-			seen.answered[i] = time.Since(seen.called[i])
+			l.submit(ctx, cancel, c, seen, i, yard.Task{Type: typeName(0), Tasklist: tasklist, Group: smallGroup})
 		})
 	}
 	return sent
@@ -155,15 +144,7 @@ func (l *load) hand(ctx context.Context, c *yard.Client, n int, group func(i int
 
 // slowWorker runs a worker that handles few tasks at once.
 func slowWorker(ctx context.Context, cancel context.CancelCauseFunc, c *yard.Client, handle yard.HandlerFunc) *sync.WaitGroup {
-	w := yard.NewWorker(c, tasklist, yard.WithConcurrency(w11Concurrency), yard.WithLogger(slog.New(slog.DiscardHandler)))
-	w.HandleFunc(typeName(0), handle)
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := w.Run(ctx); err != nil && ctx.Err() == nil {
-			cancel(fmt.Errorf("worker: %w", err))
-		}
-	})
-	return &running
+	return runWorker(ctx, cancel, c, tasklist, w11Concurrency, 1, handle)
 }
 
 // shares has as many tasks of each weight ready before the first one starts, and tells what each group had of the starts until one of a
@@ -200,19 +181,10 @@ func (l *load) shares(ctx context.Context, c *yard.Client) (all []Share, zeroEar
 
 // ready waits until all tasks may start.
 func (l *load) ready(ctx context.Context, c *yard.Client) error {
-	for deadline := time.Now().Add(stallAfter); ; {
-		d, err := c.Wire().DescribeTasklist(ctx, tasklist)
-		switch {
-		case err != nil:
-			return fmt.Errorf("describe tasklist %s: %w", tasklist, err)
-		case int(d.Ready) >= l.tasks:
-			return nil
-		case time.Now().After(deadline):
-			return fmt.Errorf("%d of %d tasks are ready after %v", d.Ready, l.tasks, stallAfter)
-		case !sleepUntil(ctx, time.Now().Add(10*time.Millisecond)):
-			return context.Cause(ctx)
-		}
-	}
+	return waitFor(ctx, stallAfter, 10*time.Millisecond, func() (bool, string, error) {
+		d, err := describe(ctx, c)
+		return int(d.GetReady()) >= l.tasks, fmt.Sprintf("%d of %d tasks are ready", d.GetReady(), l.tasks), err
+	})
 }
 
 // sharesOf counts starts in their order, of each tasks for each group.

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -29,36 +30,29 @@ func (l *load) latency(ctx context.Context, rate int) (Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	seen := newStarts(l.tasks)
-	running := l.workers(ctx, cancel, worker[0], seen)
-
+	running := runWorker(ctx, cancel, worker[0], tasklist, w3Concurrency, l.target.Types, func(_ context.Context, a *yard.Attempt) (yard.Payload, error) {
+		seen.begin(time.Now(), a.Payload.Data)
+		l.completed.add([]string{a.TaskID})
+		return yard.Payload{}, nil
+	})
 	m, err := l.target.meter(ctx)
 	if err != nil {
 		return Result{}, err
 	}
 	var submitting sync.WaitGroup
 	for i := range l.tasks {
-		due := m.began.Add(time.Duration(i*l.target.slower) * time.Second / time.Duration(rate))
-		if !sleepUntil(ctx, due) {
+		if !sleepUntil(ctx, l.target.due(m.began, i, rate)) {
 			break
 		}
-		c := clients[i%len(clients)]
-		submitting.Go(func() {
-			task := l.target.task(i)
-			task.Payload = binary.BigEndian.AppendUint64(slices.Clone(filler[8:]), uint64(i))
-			seen.called[i] = time.Now()
-			id, err := c.Submit(ctx, task)
-			if err != nil {
-				cancel(fmt.Errorf("submit: %w", err))
-				return
-			}
-			l.accepted.add([]string{id})
-			seen.answered[i] = time.Since(seen.called[i])
-		})
+		submitting.Go(func() { l.submit(ctx, cancel, clients[i%len(clients)], seen, i, l.target.task(i)) })
 	}
 	submitting.Wait()
-	l.completedBy(ctx, cancel, seen)
-	if ctx.Err() != nil {
-		return Result{}, context.Cause(ctx)
+	err = waitFor(ctx, stallAfter, 10*time.Millisecond, func() (bool, string, error) {
+		n := seen.count.Load()
+		return n >= int64(l.tasks), fmt.Sprintf("%d of %d handlers began", n, l.tasks), nil
+	})
+	if err = cmp.Or(context.Cause(ctx), err); err != nil {
+		return Result{}, err
 	}
 	r, err := m.end(ctx, l.tasks, time.Now())
 	cancel(errDone)
@@ -69,6 +63,24 @@ func (l *load) latency(ctx context.Context, rate int) (Result, error) {
 	start, submit := seen.quantiles()
 	r.Start, r.Submit = &start, &submit
 	return r, nil
+}
+
+// due is when the i-th request of an open loop is sent.
+func (t *target) due(began time.Time, i, rate int) time.Time {
+	return began.Add(time.Duration(i*t.slower) * time.Second / time.Duration(rate))
+}
+
+// submit submits the i-th task of an open loop; its number is its payload.
+func (l *load) submit(ctx context.Context, cancel context.CancelCauseFunc, c *yard.Client, seen *starts, i int, task yard.Task) {
+	task.Payload = binary.BigEndian.AppendUint64(slices.Clone(filler[8:]), uint64(i))
+	seen.called[i] = time.Now()
+	id, err := c.Submit(ctx, task)
+	if err != nil {
+		cancel(fmt.Errorf("submit: %w", err))
+		return
+	}
+	l.accepted.add([]string{id})
+	seen.answered[i] = time.Since(seen.called[i])
 }
 
 // starts is when each task was submitted and when its handler began.
@@ -122,18 +134,13 @@ func (s *starts) quantiles() (start, submit Quantiles) {
 	return quantiles(began), quantiles(s.answered)
 }
 
-// workers runs an SDK worker whose handlers note when they begin.
-func (l *load) workers(ctx context.Context, cancel context.CancelCauseFunc, c *yard.Client, seen *starts) *sync.WaitGroup {
-	w := yard.NewWorker(c, tasklist, yard.WithConcurrency(w3Concurrency), yard.WithLogger(slog.New(slog.DiscardHandler)))
-	handle := func(_ context.Context, a *yard.Attempt) (yard.Payload, error) {
-		seen.begin(time.Now(), a.Payload.Data)
-		l.completed.add([]string{a.TaskID})
-		return yard.Payload{}, nil
-	}
-	for i := range min(l.target.types, typeCount) {
+// runWorker runs an SDK worker for tasks of so many types until ctx ends.
+func runWorker(ctx context.Context, cancel context.CancelCauseFunc, c *yard.Client, tasklist string, concurrency, types int, handle yard.HandlerFunc) *sync.WaitGroup {
+	w := yard.NewWorker(c, tasklist, yard.WithConcurrency(concurrency), yard.WithLogger(slog.New(slog.DiscardHandler)))
+	for i := range min(types, typeCount) {
 		w.HandleFunc(typeName(i), handle)
 	}
-	if l.target.types > typeCount {
+	if types > typeCount {
 		w.HandleRest(handle)
 	}
 	var running sync.WaitGroup
@@ -143,34 +150,4 @@ func (l *load) workers(ctx context.Context, cancel context.CancelCauseFunc, c *y
 		}
 	})
 	return &running
-}
-
-// completedBy waits until every handler has begun.
-func (l *load) completedBy(ctx context.Context, cancel context.CancelCauseFunc, seen *starts) {
-	deadline := time.Now().Add(stallAfter)
-	for seen.count.Load() < int64(l.tasks) {
-		if time.Now().After(deadline) {
-			cancel(fmt.Errorf("%d of %d handlers began within %v", seen.count.Load(), l.tasks, stallAfter))
-			return
-		}
-		if !sleepUntil(ctx, time.Now().Add(10*time.Millisecond)) {
-			return
-		}
-	}
-}
-
-// sleepUntil returns false if ctx ended first.
-func sleepUntil(ctx context.Context, at time.Time) bool {
-	wait := time.Until(at)
-	if wait <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
 }

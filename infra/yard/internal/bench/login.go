@@ -45,7 +45,7 @@ func (o *Options) checkLogin() error {
 
 // noDomain says what to do where the domain of a tenant is not there.
 func (t *target) noDomain(err error) error {
-	if t.tenant && fault.CodeOf(err) == fault.NotFound {
+	if t.tenant() && fault.CodeOf(err) == fault.NotFound {
 		return fmt.Errorf("%w; an operator makes the domain: yard domain put %s --retention 30m", err, domain)
 	}
 	return err

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -61,12 +62,6 @@ func fieldOf(path, name string) string {
 
 // kilobytes reads "24051712 kB".
 func kilobytes(text string) int64 {
-	var n int64
-	for _, digit := range strings.TrimSuffix(text, " kB") {
-		if digit < '0' || digit > '9' {
-			return 0
-		}
-		n = n*10 + int64(digit-'0')
-	}
+	n, _ := strconv.ParseInt(strings.TrimSuffix(text, " kB"), 10, 64) // 0 where the system does not tell
 	return n
 }

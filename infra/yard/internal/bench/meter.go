@@ -21,7 +21,7 @@ type historyLog struct {
 
 // openLog asks a cluster for its partitions. Who may not read its streams has no log.
 func (t *target) openLog(ctx context.Context) error {
-	if t.tenant {
+	if t.tenant() {
 		return errors.New("a domain's user does not see the log")
 	}
 	nc, err := t.connect()

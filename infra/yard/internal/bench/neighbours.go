@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -176,12 +177,11 @@ func (f *flood) end(ctx context.Context) error {
 	if err := f.client.Cancel(ctx, f.held); err != nil {
 		return err
 	}
-	for deadline := time.Now().Add(stallAfter); f.ended.Load() < w10Waits; {
-		if time.Now().After(deadline) || !sleepUntil(ctx, time.Now().Add(10*time.Millisecond)) {
-			return fmt.Errorf("%d of %d waits heard of the end of their task", f.ended.Load(), w10Waits)
-		}
-	}
-	return f.err()
+	err := waitFor(ctx, stallAfter, 10*time.Millisecond, func() (bool, string, error) {
+		n := f.ended.Load()
+		return n >= w10Waits, fmt.Sprintf("%d of %d waits heard of the end of their task", n, w10Waits), nil
+	})
+	return cmp.Or(err, f.err())
 }
 
 func (f *flood) err() error {

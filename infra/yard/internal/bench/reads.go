@@ -42,7 +42,8 @@ func (l *load) reads(ctx context.Context) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	gets := &gets{clients: first.clients, ids: first.ids, rate: first.rate, slower: first.slower, took: make([]time.Duration, int(seconds*w9GetRate))}
+	gets := *first
+	gets.took = make([]time.Duration, int(seconds*w9GetRate))
 	if err := first.run(ctx); err != nil {
 		return Result{}, fmt.Errorf("first gets: %w", err)
 	}
@@ -64,16 +65,16 @@ func (l *load) reads(ctx context.Context) (Result, error) {
 
 // gets is an open loop of gets.
 type gets struct {
+	target  *target
 	clients []*yard.Client
 	ids     []string
-	rate    int // per second
-	slower  int
+	rate    int             // per second
 	took    []time.Duration // from when it was due
 	lasted  time.Duration
 }
 
 func (l *load) newGets(n, rate int) (*gets, error) {
-	g := &gets{ids: l.accepted.ids, rate: rate, slower: l.target.slower, took: make([]time.Duration, n)}
+	g := &gets{target: l.target, ids: l.accepted.ids, rate: rate, took: make([]time.Duration, n)}
 	var err error
 	g.clients, err = l.target.clients([]string{domain})
 	return g, err
@@ -84,7 +85,7 @@ func (g *gets) run(ctx context.Context) error {
 	var failed atomic.Pointer[error]
 	began := time.Now()
 	for i := range g.took {
-		due := began.Add(time.Duration(i*g.slower) * time.Second / time.Duration(g.rate))
+		due := g.target.due(began, i, g.rate)
 		if !sleepUntil(ctx, due) {
 			break
 		}

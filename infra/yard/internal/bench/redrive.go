@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,7 +26,13 @@ func (l *load) redrive(ctx context.Context) (Result, error) {
 	var failing atomic.Bool
 	failing.Store(true)
 	again := new(tally)
-	working := deadLetterWorker(ctx, cancel, c, &failing, again)
+	working := runWorker(ctx, cancel, c, deadLetterTasklist, w3Concurrency, 1, func(_ context.Context, a *yard.Attempt) (yard.Payload, error) {
+		if failing.Load() {
+			return yard.Payload{}, errors.New("not yet")
+		}
+		again.add([]string{a.TaskID})
+		return yard.Payload{}, nil
+	})
 	died, err := l.dead(ctx, c)
 	if err != nil {
 		return Result{}, err
@@ -46,10 +50,12 @@ func (l *load) redrive(ctx context.Context) (Result, error) {
 	if err = errors.Join(err, <-redriving); err != nil {
 		return Result{}, fmt.Errorf("beside the redrive: %w", err)
 	}
-	for deadline := time.Now().Add(stallAfter); again.n.Load() < int64(len(died)); {
-		if time.Now().After(deadline) || !sleepUntil(ctx, time.Now().Add(10*time.Millisecond)) {
-			return Result{}, errors.Join(context.Cause(ctx), fmt.Errorf("%d of %d tasks that came back were run", again.n.Load(), len(died)))
-		}
+	err = waitFor(ctx, stallAfter, 10*time.Millisecond, func() (bool, string, error) {
+		n := again.n.Load()
+		return n >= int64(len(died)), fmt.Sprintf("%d of %d tasks that came back were run", n, len(died)), nil
+	})
+	if err != nil {
+		return Result{}, err
 	}
 	cancel(errDone)
 	working.Wait()
@@ -68,22 +74,17 @@ func (l *load) dead(ctx context.Context, c *yard.Client) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("submit: %w", err)
 	}
-	for deadline := time.Now().Add(stallAfter); ; {
+	return died, waitFor(ctx, stallAfter, 100*time.Millisecond, func() (bool, string, error) {
 		all, err := c.CountDeadLetters(ctx, yard.DeadLetterFilter{Tasklist: deadLetterTasklist}, 0)
 		if err != nil {
-			return nil, fmt.Errorf("count the dead letters: %w", err)
+			return false, "", fmt.Errorf("count the dead letters: %w", err)
 		}
 		n := int64(0)
 		for _, some := range all {
 			n += some.Letters
 		}
-		if n == int64(l.tasks) {
-			return died, nil
-		}
-		if time.Now().After(deadline) || !sleepUntil(ctx, time.Now().Add(100*time.Millisecond)) {
-			return nil, errors.Join(context.Cause(ctx), fmt.Errorf("%d of %d tasks are dead letters after %v", n, l.tasks, stallAfter))
-		}
-	}
+		return n == int64(l.tasks), fmt.Sprintf("%d of %d tasks are dead letters", n, l.tasks), nil
+	})
 }
 
 // bringBack redrives all letters.
@@ -102,25 +103,6 @@ func (l *load) bringBack(ctx context.Context, c *yard.Client, out *Redrive) erro
 	return nil
 }
 
-// deadLetterWorker fails tasks, and later does them; those are added to again.
-func deadLetterWorker(ctx context.Context, cancel context.CancelCauseFunc, c *yard.Client, failing *atomic.Bool, again *tally) *sync.WaitGroup {
-	w := yard.NewWorker(c, deadLetterTasklist, yard.WithConcurrency(w3Concurrency), yard.WithLogger(slog.New(slog.DiscardHandler)))
-	w.HandleFunc(typeName(0), func(_ context.Context, a *yard.Attempt) (yard.Payload, error) {
-		if failing.Load() {
-			return yard.Payload{}, errors.New("not yet")
-		}
-		again.add([]string{a.TaskID})
-		return yard.Payload{}, nil
-	})
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := w.Run(ctx); err != nil && ctx.Err() == nil {
-			cancel(fmt.Errorf("worker: %w", err))
-		}
-	})
-	return &running
-}
-
 // Redrive is what dead letters that came back cost the tasks beside them.
 type Redrive struct {
 	Letters int `json:"letters"`
@@ -134,6 +116,5 @@ type Redrive struct {
 
 // line is the redrive in one line; start is beside it.
 func (d *Redrive) line(start Quantiles) string {
-	return fmt.Sprintf("start p50 %.2f ms, p99 %.2f, while %d dead letters came back at %.0f/s; alone %.2f, %.2f: %.2f times the p99",
-		start.P50/1000, start.P99/1000, d.Letters, d.PerSecond, d.QuietStart.P50/1000, d.QuietStart.P99/1000, d.Ratio)
+	return fmt.Sprintf("start %s, while %d dead letters came back at %.0f/s; alone %s: %.2f times the p99", start, d.Letters, d.PerSecond, d.QuietStart.both(), d.Ratio)
 }

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -213,16 +214,7 @@ func median(runs []Result) Result {
 	for i, r := range runs {
 		keys[i] = round(r.key())
 	}
-	slices.SortFunc(runs, func(a, b Result) int {
-		switch x, y := a.key(), b.key(); {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
-		default:
-			return 0
-		}
-	})
+	slices.SortFunc(runs, func(a, b Result) int { return cmp.Compare(a.key(), b.key()) })
 	m := runs[(len(runs)-1)/2]
 	m.Runs = keys
 	return m
@@ -244,16 +236,12 @@ func round3(x float64) float64 { return math.Round(x*1000) / 1000 }
 // line is a run in one line.
 func (r Result) line() string {
 	if g := r.Reads; g != nil {
-		return fmt.Sprintf("%.0f gets/s: p50 %.2f ms, p99 %.2f, max %.2f, %.0f µs CPU each, first ones p99 %.2f; tasks beside them: start p50 %.2f ms, p99 %.2f, without gets %.2f, %.2f",
-			g.GetsPerSecond, g.Get.P50/1000, g.Get.P99/1000, g.Get.Max/1000, g.CPUPerGet, g.FirstGet.P99/1000,
-			r.Start.P50/1000, r.Start.P99/1000, g.QuietStart.P50/1000, g.QuietStart.P99/1000)
+		return fmt.Sprintf("%.0f gets/s: %s, max %.2f, %.0f µs CPU each, first ones p99 %.2f; tasks beside them: start %s, without gets %s",
+			g.GetsPerSecond, g.Get, g.Get.Max/1000, g.CPUPerGet, g.FirstGet.P99/1000, r.Start, g.QuietStart.both())
 	}
 	if n := r.Neighbours; n != nil {
-		return fmt.Sprintf("get p50 %.2f ms, p99 %.2f, alone %.2f, %.2f: %.2f times the p99; submit p50 %.2f ms, p99 %.2f, alone %.2f, %.2f: %.2f times; start p50 %.2f ms, p99 %.2f, alone %.2f, %.2f; beside %d waits and %d polls, %d of them refused",
-			n.Get.P50/1000, n.Get.P99/1000, n.QuietGet.P50/1000, n.QuietGet.P99/1000, n.GetRatio,
-			r.Submit.P50/1000, r.Submit.P99/1000, n.QuietSubmit.P50/1000, n.QuietSubmit.P99/1000, n.SubmitRatio,
-			r.Start.P50/1000, r.Start.P99/1000, n.QuietStart.P50/1000, n.QuietStart.P99/1000,
-			n.Waits, n.Polls, n.PollsRefused)
+		return fmt.Sprintf("get %s, alone %s: %.2f times the p99; submit %s, alone %s: %.2f times; start %s, alone %s; beside %d waits and %d polls, %d of them refused",
+			n.Get, n.QuietGet.both(), n.GetRatio, r.Submit, n.QuietSubmit.both(), n.SubmitRatio, r.Start, n.QuietStart.both(), n.Waits, n.Polls, n.PollsRefused)
 	}
 	if f := r.Fairness; f != nil {
 		return f.line(*r.Start)
@@ -273,15 +261,22 @@ func (r Result) line() string {
 		r.TasksPerSecond, what, r.perSync(), r.Cost.CPUPer100k, r.Polls, r.Tasks)
 }
 
+// String is the median and the 99th percentile, in ms.
+func (q Quantiles) String() string {
+	return fmt.Sprintf("p50 %.2f ms, p99 %.2f", q.P50/1000, q.P99/1000)
+}
+
+// both are the same two, without their names.
+func (q Quantiles) both() string { return fmt.Sprintf("%.2f, %.2f", q.P50/1000, q.P99/1000) }
+
 // line is the fairness in one line; start is beside the flood of another group.
 func (f *Fairness) line(start Quantiles) string {
 	shares := make([]string, len(f.Shares))
 	for i, s := range f.Shares {
 		shares[i] = fmt.Sprintf("%g has %.3f (%.3f)", s.Weight, s.Share, s.Fair)
 	}
-	return fmt.Sprintf("%d tasks/s of a group, start p50 %.2f ms, p99 %.2f alone; %.2f, %.2f beside another group's flood of %.0f/s: %.1f times the p99; %.2f, %.2f beside another domain's: %.1f times; of the starts weight %s; %d of weight 0 were early",
-		f.Small, f.QuietStart.P50/1000, f.QuietStart.P99/1000, start.P50/1000, start.P99/1000, f.FloodPerSecond, f.GroupRatio,
-		f.DomainStart.P50/1000, f.DomainStart.P99/1000, f.DomainRatio, strings.Join(shares, ", "), f.ZeroEarly)
+	return fmt.Sprintf("%d tasks/s of a group, start %s alone; %s beside another group's flood of %.0f/s: %.1f times the p99; %s beside another domain's: %.1f times; of the starts weight %s; %d of weight 0 were early",
+		f.Small, f.QuietStart, start.both(), f.FloodPerSecond, f.GroupRatio, f.DomainStart.both(), f.DomainRatio, strings.Join(shares, ", "), f.ZeroEarly)
 }
 
 // perSync is for people: a dash where it is not known.
@@ -301,10 +296,12 @@ func (s Settings) partitioning() string {
 }
 
 // WriteJSON writes the report for programs.
-func (r *Report) WriteJSON(w io.Writer) error {
+func (r *Report) WriteJSON(w io.Writer) error { return writeJSON(w, r) }
+
+func writeJSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
-	return enc.Encode(r)
+	return enc.Encode(v)
 }
 
 // WriteTable writes the report for people.

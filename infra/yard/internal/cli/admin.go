@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"iter"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -45,31 +44,12 @@ Its finished tasks are kept for their retention; a domain created again with the
 	return group("domain", "Create, change, list and delete domains (tenants)", s.commands(a)...)
 }
 
-// keptFor is for how long something is kept; 0 = without an end.
-func keptFor(d time.Duration) string {
-	if d == 0 {
-		return "-"
-	}
-	return span(d)
-}
-
 func (a *app) printDomains(domains []yard.Domain) error {
-	if a.json {
-		list := &yardv1.ListDomainsResponse{}
+	return a.show(&yardv1.ListDomainsResponse{Domains: each(domains, yard.Domain.Wire)}, func(t *table) {
+		t.row("DOMAIN", "RETENTION", "DESCRIPTION", wide{"CONCURRENCY", "PER GROUP", "RATE", "LETTERS", "LETTERS KEPT", "REVISION"})
 		for _, d := range domains {
-			list.Domains = append(list.Domains, &yardv1.Domain{
-				Name: d.Name, Description: d.Description, RetentionMs: d.Retention.Milliseconds(),
-				MaxConcurrency: int32(d.MaxConcurrency), MaxConcurrencyPerGroup: int32(d.MaxConcurrencyPerGroup), Rate: wireRate(d.Rate), Revision: d.Revision,
-				DeadLettersMaxAgeMs: d.DeadLettersMaxAge.Milliseconds(), DeadLettersMax: d.DeadLettersMax,
-			})
+			t.row(d.Name, orDash(d.Retention), d.Description,
+				wide{orDash(d.MaxConcurrency), orDash(d.MaxConcurrencyPerGroup), rateText(d.Rate), or(d.DeadLettersMax, "all"), orDash(d.DeadLettersMaxAge), d.Revision})
 		}
-		return a.printJSON(list)
-	}
-	var t table
-	t.row(a.more([]any{"DOMAIN", "RETENTION", "DESCRIPTION"}, "CONCURRENCY", "PER GROUP", "RATE", "LETTERS", "LETTERS KEPT", "REVISION")...)
-	for _, d := range domains {
-		t.row(a.more([]any{d.Name, span(d.Retention), d.Description}, number(float64(d.MaxConcurrency), "-"), number(float64(d.MaxConcurrencyPerGroup), "-"), rateText(d.Rate),
-			number(float64(d.DeadLettersMax), "all"), keptFor(d.DeadLettersMaxAge), d.Revision)...)
-	}
-	return a.printTable(&t)
+	})
 }

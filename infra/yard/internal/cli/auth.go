@@ -108,32 +108,25 @@ func (a *app) renderAuth(ctx context.Context, f renderFlags) error {
 }
 
 func (a *app) printUsers(dir string, users []auth.Rendered) error {
+	type user struct {
+		User   string `json:"user"`
+		Inbox  string `json:"inbox_prefix"`
+		Seed   string `json:"seed_file"`
+		Public string `json:"public_key"`
+	}
 	config, redis := filepath.Join(dir, auth.ConfigFile), filepath.Join(dir, auth.RedisACLFile)
-	if a.json {
-		type user struct {
-			User   string `json:"user"`
-			Inbox  string `json:"inbox_prefix"`
-			Seed   string `json:"seed_file"`
-			Public string `json:"public_key"`
-		}
-		var all []user
+	message := map[string]any{
+		"config": config,
+		"users":  each(users, func(u auth.Rendered) user { return user{u.User.String(), u.User.Inbox(), u.Seed, u.Public} }),
+		"redis":  map[string]string{"acl_file": redis, "user": auth.RedisUser, "password_file": auth.RedisPasswordFile(dir)},
+	}
+	return a.show(message, func(t *table) {
+		t.row("USER", "INBOX PREFIX", "KEY FILE")
 		for _, u := range users {
-			all = append(all, user{u.User.String(), u.User.Inbox(), u.Seed, u.Public})
+			t.row(u.User, u.User.Inbox(), u.Seed)
 		}
-		return a.printJSON(map[string]any{
-			"config": config, "users": all,
-			"redis": map[string]string{"acl_file": redis, "user": auth.RedisUser, "password_file": auth.RedisPasswordFile(dir)},
-		})
-	}
-	var t table
-	t.row("USER", "INBOX PREFIX", "KEY FILE")
-	for _, u := range users {
-		t.row(u.User, u.User.Inbox(), u.Seed)
-	}
-	if err := a.printTable(&t); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(a.Out, "\nInclude %s in the configuration of each nats-server; %s is the aclfile of Redis,\nwhose user %s has the password in %s.\n",
-		config, redis, auth.RedisUser, auth.RedisPasswordFile(dir))
-	return err
+		t.row()
+		t.row(fmt.Sprintf("Include %s in the configuration of each nats-server; %s is the aclfile of Redis,", config, redis))
+		t.row(fmt.Sprintf("whose user %s has the password in %s.", auth.RedisUser, auth.RedisPasswordFile(dir)))
+	})
 }

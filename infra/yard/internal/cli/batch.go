@@ -1,12 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
@@ -25,22 +25,20 @@ func (a *app) batchCreate() *cobra.Command {
 		Use: "create ID", Short: "Create a batch, to which tasks are then submitted",
 		Example: "  yard batch create import-7 --callback import.done -t imports\n  yard task submit row -t imports --batch import-7\n  yard batch close import-7",
 		Args:    argCount(1, 1, "one batch"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: a.client(func(ctx context.Context, c *yard.Client, args []string) error {
 			if callback.Type != "" {
 				o.Callback = &callback
 			}
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				b, err := c.NewBatch(ctx, args[0], o)
-				if err != nil {
-					return err
-				}
-				info, err := b.Info(ctx)
-				if err != nil {
-					return err
-				}
-				return a.printBatches([]*yard.BatchInfo{info})
-			})
-		},
+			b, err := c.NewBatch(ctx, args[0], o)
+			if err != nil {
+				return err
+			}
+			info, err := b.Info(ctx)
+			if err != nil {
+				return err
+			}
+			return a.printBatches([]*yard.BatchInfo{info})
+		}),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&callback.Type, "callback", "", "the type of the task that is submitted when the batch is completed")
@@ -54,15 +52,13 @@ func (a *app) batchCreate() *cobra.Command {
 func (a *app) batchVerb(verb, short string, do func(*yard.Batch, context.Context) (*yard.BatchInfo, error)) *cobra.Command {
 	return &cobra.Command{
 		Use: verb + " ID", Short: short, Example: "  yard batch " + verb + " import-7", Args: argCount(1, 1, "one batch"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				info, err := do(c.Batch(args[0]), ctx)
-				if err != nil {
-					return err
-				}
-				return a.printBatches([]*yard.BatchInfo{info})
-			})
-		},
+		RunE: a.client(func(ctx context.Context, c *yard.Client, args []string) error {
+			info, err := do(c.Batch(args[0]), ctx)
+			if err != nil {
+				return err
+			}
+			return a.printBatches([]*yard.BatchInfo{info})
+		}),
 	}
 }
 
@@ -70,22 +66,14 @@ func (a *app) batchList() *cobra.Command {
 	var states []string
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the batches of the domain", Example: "  yard batch list --state open,closed", Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				var wanted []yard.BatchState
-				for _, s := range states {
-					wanted = append(wanted, yard.BatchState(s))
-				}
-				var all []*yard.BatchInfo
-				for info, err := range c.Batches(ctx, wanted...) {
-					if err != nil {
-						return err
-					}
-					all = append(all, info)
-				}
-				return a.printBatches(all)
-			})
-		},
+		RunE: a.client(func(ctx context.Context, c *yard.Client, _ []string) error {
+			wanted := each(states, func(name string) yard.BatchState { return yard.BatchState(name) })
+			all, err := gather(c.Batches(ctx, wanted...))
+			if err != nil {
+				return err
+			}
+			return a.printBatches(all)
+		}),
 	}
 	cmd.Flags().StringSliceVar(&states, "state", nil, "only in these states: open, closed, completed, expired; default all of them")
 	return cmd
@@ -98,17 +86,8 @@ func (a *app) batchCancel() *cobra.Command {
 		Example: `  yard batch cancel import-7 --reason "wrong file"`,
 		Args:    argCount(1, 1, "one batch"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if o.Rate < 1 {
-				return usagef("--rate %d: want at least one task a second", o.Rate)
-			}
-			if !cmd.Flags().Changed("by") {
-				o.By = userName()
-			}
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				cancel := func(c *yard.Client, ctx context.Context, id string, o yard.PurgeOptions) (yard.Purged, error) {
-					return c.Batch(id).Cancel(ctx, o)
-				}
-				return a.purge(ctx, c, args[0], o, cancel, func(p *yardv1.Purged) codec.Message { return &yardv1.CancelBatchResponse{Purged: p} })
+			return a.purge(cmd, args[0], o, func(c *yard.Client, ctx context.Context, id string, o yard.PurgeOptions) (yard.Purged, error) {
+				return c.Batch(id).Cancel(ctx, o)
 			})
 		},
 	}
@@ -116,29 +95,15 @@ func (a *app) batchCancel() *cobra.Command {
 	flags.BoolVar(&o.Running, "running", false, "ask the workers of running tasks to stop, too")
 	flags.IntVar(&o.Rate, "rate", 500, "the most tasks to cancel a second")
 	flags.StringVar(&o.Reason, "reason", "", "why, for people; it is in the history of each task")
-	flags.StringVar(&o.By, "by", "", "who cancels it, for people; default the user of this system")
+	byFlag(flags, &o.By, "cancels it")
 	return cmd
 }
 
 func (a *app) printBatches(all []*yard.BatchInfo) error {
-	if a.json {
-		resp := &yardv1.ListBatchesResponse{}
+	return a.show(&yardv1.ListBatchesResponse{Batches: each(all, (*yard.BatchInfo).Wire)}, func(t *table) {
+		t.row("BATCH", "STATE", "TASKS", "ACTIVE", "COMPLETED", "DEAD", "CANCELLED", "EXPIRED", "CREATED", "CALLBACK")
 		for _, b := range all {
-			resp.Batches = append(resp.Batches, b.Wire())
+			t.row(oneLine(b.ID), b.State, b.Tasks, b.Active, b.Completed, b.Dead, b.Cancelled, b.Expired, b.CreatedAt.Format(time.RFC3339), cmp.Or(b.CallbackID, b.CallbackType, "-"))
 		}
-		return a.printJSON(resp)
-	}
-	var t table
-	t.row("BATCH", "STATE", "TASKS", "ACTIVE", "COMPLETED", "DEAD", "CANCELLED", "EXPIRED", "CREATED", "CALLBACK")
-	for _, b := range all {
-		callback := b.CallbackID
-		if callback == "" {
-			callback = b.CallbackType
-		}
-		if callback == "" {
-			callback = "-"
-		}
-		t.row(oneLine(b.ID), b.State, b.Tasks, b.Active, b.Completed, b.Dead, b.Cancelled, b.Expired, b.CreatedAt.Format(time.RFC3339), callback)
-	}
-	return a.printTable(&t)
+	})
 }

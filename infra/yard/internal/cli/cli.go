@@ -190,6 +190,13 @@ func argCount(least, most int, what string) cobra.PositionalArgs {
 	}
 }
 
+// client makes the body of a command that calls the engine; it gets a client of the domain.
+func (a *app) client(do func(ctx context.Context, c *yard.Client, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error { return do(ctx, c, args) })
+	}
+}
+
 // withClient runs do with a client of the domain.
 func (a *app) withClient(ctx context.Context, do func(ctx context.Context, c *yard.Client) error) error {
 	options, err := a.options()

@@ -32,24 +32,14 @@ func (a *app) completions(root *cobra.Command) {
 		"tables":  words("auto", "memory", "redis"),
 		domainFlag: a.complete(func(ctx context.Context, c *yard.Client) ([]string, error) {
 			domains, err := c.Admin().ListDomains(ctx)
-			var found []string
-			for _, d := range domains {
-				found = append(found, d.Name)
-			}
-			return found, err
+			return each(domains, func(d yard.Domain) string { return d.Name }), err
 		}),
 		"tasklist": a.complete(tasklistNames),
 		"type":     a.complete(ofTasks(func(t *yardv1.Task) string { return t.Type })),
 	}
 	types := a.complete(func(ctx context.Context, c *yard.Client) ([]string, error) {
-		var found []string
-		for t, err := range c.Types(ctx) {
-			if err != nil {
-				return nil, err
-			}
-			found = append(found, t.Name)
-		}
-		return found, nil
+		all, err := gather(c.Types(ctx))
+		return each(all, func(t yard.TaskType) string { return t.Name }), err
 	})
 	settings := a.complete(func(ctx context.Context, c *yard.Client) ([]string, error) {
 		return listed(ctx, c, func(l yard.ListedTasklist) bool { return l.Revision > 0 })
@@ -112,11 +102,7 @@ func firstOnly(complete cobra.CompletionFunc) cobra.CompletionFunc {
 func ofTasks(field func(*yardv1.Task) string) names {
 	return func(ctx context.Context, c *yard.Client) ([]string, error) {
 		tasks, err := firstTasks(ctx, c, new(yardv1.ListRequest), completionTasks)
-		var found []string
-		for _, t := range tasks {
-			found = append(found, field(t))
-		}
-		return found, err
+		return each(tasks, field), err
 	}
 }
 
@@ -132,28 +118,15 @@ func tasklistNames(ctx context.Context, c *yard.Client) ([]string, error) {
 
 // limitNames are the limits that types share.
 func limitNames(ctx context.Context, c *yard.Client) ([]string, error) {
-	var found []string
-	for l, err := range c.Limits(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, l.Name)
-	}
-	return found, nil
+	all, err := gather(c.Limits(ctx))
+	return each(all, func(l yard.Limit) string { return l.Name }), err
 }
 
 // listed are the tasklists of the engine's list that are wanted.
 func listed(ctx context.Context, c *yard.Client, wanted func(yard.ListedTasklist) bool) ([]string, error) {
-	var found []string
-	for l, err := range c.Tasklists(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		if wanted(l) {
-			found = append(found, l.Name)
-		}
-	}
-	return found, nil
+	all, err := gather(c.Tasklists(ctx))
+	all = slices.DeleteFunc(all, func(l yard.ListedTasklist) bool { return !wanted(l) })
+	return each(all, func(l yard.ListedTasklist) string { return l.Name }), err
 }
 
 // complete asks the engine. Without an answer there is nothing to complete to, and no word about it.

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -148,19 +147,16 @@ func (a *app) contextRemove() *cobra.Command {
 }
 
 func (a *app) printContexts(book contextBook) error {
-	if a.json {
-		return a.printJSON(book)
-	}
-	var t table
-	t.row(a.more([]any{"", "CONTEXT", "SERVER", "DOMAIN"}, "LOGIN", "INBOX PREFIX", "TLS CA")...)
-	for _, name := range slices.Sorted(maps.Keys(book.Contexts)) {
-		e, mark := book.Contexts[name], " "
-		if name == book.Current {
-			mark = "*"
+	return a.show(book, func(t *table) {
+		t.row("", "CONTEXT", "SERVER", "DOMAIN", wide{"LOGIN", "INBOX PREFIX", "TLS CA"})
+		for _, name := range slices.Sorted(maps.Keys(book.Contexts)) {
+			e, mark := book.Contexts[name], " "
+			if name == book.Current {
+				mark = "*"
+			}
+			t.row(mark, name, orDash(e.URL), orDash(e.Domain), wide{orDash(e.NKey + e.Creds), orDash(e.InboxPrefix), orDash(e.TLSCA)})
 		}
-		t.row(a.more([]any{mark, name, orDash(e.URL), orDash(e.Domain)}, orDash(e.NKey+e.Creds), orDash(e.InboxPrefix), orDash(e.TLSCA))...)
-	}
-	return a.printTable(&t)
+	})
 }
 
 // printContext shows one, with what is not said left out.
@@ -169,23 +165,19 @@ func (a *app) printContext(book contextBook, name string) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.printJSON(struct {
-			Name    string `json:"name"`
-			Current bool   `json:"current"`
-			contextEntry
-		}{name, name == book.Current, entry})
-	}
-	var t table
-	t.row("context", name)
-	for _, s := range contextSettings() {
-		if value := *s.of(&entry); value != "" {
-			t.row(s.flag, value)
+	message := struct {
+		Name    string `json:"name"`
+		Current bool   `json:"current"`
+		contextEntry
+	}{name, name == book.Current, entry}
+	return a.show(message, func(t *table) {
+		t.row("context", name)
+		for _, s := range contextSettings() {
+			t.some(s.flag, *s.of(&entry))
 		}
-	}
-	if err := a.printTable(&t); err != nil || name == book.Current {
-		return err
-	}
-	_, err = fmt.Fprintf(a.Out, "\nUse it with `yard context use %s`.\n", name)
-	return err
+		if name != book.Current {
+			t.row()
+			t.row("Use it with `yard context use " + name + "`.")
+		}
+	})
 }

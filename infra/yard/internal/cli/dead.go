@@ -1,9 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,6 +22,8 @@ func (a *app) deadCommand() *cobra.Command {
 type deadLetterFlags struct {
 	yard.DeadLetterFilter
 	since, until time.Duration
+	// all and yes are of what changes them.
+	all, yes bool
 }
 
 func (f *deadLetterFlags) add(flags *pflag.FlagSet) {
@@ -31,6 +33,12 @@ func (f *deadLetterFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.ErrorType, "error-type", "", "only with this class of error")
 	durationVar(flags, &f.since, "since", 0, "only those that ended within this duration, such as 24h")
 	durationVar(flags, &f.until, "until", 0, "only those that ended before this duration, such as 30d")
+}
+
+func (f *deadLetterFlags) addChange(flags *pflag.FlagSet) {
+	f.add(flags)
+	flags.BoolVar(&f.all, "all", false, "all dead letters of the domain")
+	flags.BoolVar(&f.yes, "yes", false, yesUsage)
 }
 
 // filter is what the flags say.
@@ -51,42 +59,39 @@ func (a *app) deadList() *cobra.Command {
 		Use: "list", Short: "List dead letters, the oldest first",
 		Example: "  yard dead list --type email.send --error-type network --since 24h",
 		Args:    noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				req := &yardv1.ListDeadLettersRequest{Filter: f.filter(time.Now()).Wire()}
-				var all []*yardv1.Task
-				for {
-					page, err := c.Wire().ListDeadLetters(ctx, req)
-					if err != nil {
-						return err
-					}
-					all = append(all, page.Tasks...)
-					if req.Cursor = page.NextCursor; req.Cursor == "" || len(all) >= limit {
-						return a.printDeadLetters(all[:min(len(all), limit)], req.Cursor != "" || len(all) > limit)
-					}
-				}
+		RunE: a.client(func(ctx context.Context, c *yard.Client, _ []string) error {
+			req := &yardv1.ListDeadLettersRequest{Filter: f.filter(time.Now()).Wire()}
+			all, more, err := firstOf(limit, func() ([]*yardv1.Task, string, error) {
+				page, err := c.Wire().ListDeadLetters(ctx, req)
+				req.Cursor = page.GetNextCursor()
+				return page.GetTasks(), req.Cursor, err
 			})
-		},
+			if err != nil {
+				return err
+			}
+			return a.printDeadLetters(all, more)
+		}),
 	}
 	f.add(cmd.Flags())
-	cmd.Flags().IntVar(&limit, "limit", 100, "the most to list")
+	cmd.Flags().IntVar(&limit, "limit", 100, "the most to list; 0 = all")
 	return cmd
 }
 
 func (a *app) printDeadLetters(all []*yardv1.Task, more bool) error {
-	if a.json {
-		return a.printJSON(&yardv1.ListDeadLettersResponse{Tasks: all})
+	return a.show(&yardv1.ListDeadLettersResponse{Tasks: all}, func(t *table) {
+		t.row("TASK", "TYPE", "TASKLIST", "DEAD SINCE", "ERROR TYPE", "ERROR")
+		for _, task := range all {
+			t.row(task.TaskId, task.Type, task.Tasklist, at(task.FinishedAtMs), task.ErrorType, task.ErrorMessage)
+		}
+		t.more(more)
+	})
+}
+
+// more says that there are others.
+func (t *table) more(are bool) {
+	if are {
+		t.row("there may be more: see --limit")
 	}
-	var t table
-	t.row("TASK", "TYPE", "TASKLIST", "DEAD SINCE", "ERROR TYPE", "ERROR")
-	for _, task := range all {
-		t.row(task.TaskId, task.Type, task.Tasklist, at(task.FinishedAtMs), task.ErrorType, task.ErrorMessage)
-	}
-	err := a.printTable(&t)
-	if err == nil && more {
-		_, err = fmt.Fprintln(a.Out, "there may be more: see --limit")
-	}
-	return err
 }
 
 func (a *app) deadCount() *cobra.Command {
@@ -96,16 +101,12 @@ func (a *app) deadCount() *cobra.Command {
 		Use: "count", Short: "Count dead letters by type, error and time",
 		Example: "  yard dead count\n  yard dead count --type email.send --period 1h",
 		Args:    noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				all, err := c.CountDeadLetters(ctx, f.filter(time.Now()), period)
-				if err != nil {
-					return err
-				}
-				if a.json {
-					return a.printJSON(all)
-				}
-				var t table
+		RunE: a.client(func(ctx context.Context, c *yard.Client, _ []string) error {
+			all, err := c.CountDeadLetters(ctx, f.filter(time.Now()), period)
+			if err != nil {
+				return err
+			}
+			return a.show(all, func(t *table) {
 				t.row("TYPE", "ERROR TYPE", "PERIOD", "LETTERS", "FIRST", "LAST")
 				for _, n := range all {
 					from := "-"
@@ -114,9 +115,8 @@ func (a *app) deadCount() *cobra.Command {
 					}
 					t.row(n.Type, n.ErrorType, from, n.Letters, at(n.First.UnixMilli()), at(n.Last.UnixMilli()))
 				}
-				return a.printTable(&t)
 			})
-		},
+		}),
 	}
 	f.add(cmd.Flags())
 	durationVar(cmd.Flags(), &period, "period", 0, "count those apart that ended in different periods of this length, such as 1h")
@@ -128,25 +128,23 @@ func (a *app) deadGet() *cobra.Command {
 		Use: "get TASK", Short: "Show a dead letter, whole",
 		Example: "  yard dead get 06gzvkw0fc003ewx4bxvk83r20",
 		Args:    argCount(1, 1, "one task id"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				task, err := c.Wire().GetDeadLetter(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				return a.printTask(task)
-			})
-		},
+		RunE: a.client(func(ctx context.Context, c *yard.Client, args []string) error {
+			task, err := c.Wire().GetDeadLetter(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return a.printTask(task)
+		}),
 	}
 }
 
 // which says what a redrive or a purge is about: tasks by id, or flags. Without either it would be about all, by mistake.
-func (f *deadLetterFlags) which(named []string, all bool) error {
+func (f *deadLetterFlags) which(named []string) error {
 	filtered := f.DeadLetterFilter != (yard.DeadLetterFilter{}) || f.since > 0 || f.until > 0
 	switch {
-	case len(named) > 0 && (filtered || all):
+	case len(named) > 0 && (filtered || f.all):
 		return usagef("name task ids, or flags that select dead letters, not both")
-	case len(named) == 0 && !filtered && !all:
+	case len(named) == 0 && !filtered && !f.all:
 		return usagef("name task ids, or flags that select dead letters, such as --type; --all selects all of the domain")
 	}
 	return nil
@@ -162,7 +160,6 @@ func (a *app) deadRedrive() *cobra.Command {
 	var f deadLetterFlags
 	var o yard.RedriveOptions
 	var retry yard.RetryPolicy
-	var all, yes bool
 	cmd := &cobra.Command{
 		Use: "redrive [TASK...]", Short: "Bring dead letters back, or count them first",
 		Long: `Bring dead letters back: the same tasks, with their ids and histories, whose failures count from 0
@@ -172,29 +169,21 @@ it, and a second redrive does no harm. A task does not take its unique key again
   yard dead redrive --type email.send --error-type network --rate 50 --max-attempts 5 --yes
   yard dead redrive 06gzvkw0fc003ewx4bxvk83r20 --yes`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.which(args, all); err != nil {
+			if err := cmp.Or(f.which(args), checkRate(o.Rate, "task")); err != nil {
 				return err
-			}
-			if o.Rate < 1 {
-				return usagef("--rate %d: want at least one task a second", o.Rate)
-			}
-			if !cmd.Flags().Changed("by") {
-				o.By = userName()
 			}
 			if !noPolicy(retry) {
 				o.Retry = &retry
 			}
-			o.TaskIDs, o.Filter, o.Preview = args, f.filter(time.Now()), !yes
+			o.TaskIDs, o.Filter, o.Preview = args, f.filter(time.Now()), !f.yes
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error { return a.redrive(ctx, c, o) })
 		},
 	}
 	flags := cmd.Flags()
-	f.add(flags)
-	flags.BoolVar(&all, "all", false, "all dead letters of the domain")
-	flags.BoolVar(&yes, "yes", false, yesUsage)
+	f.addChange(flags)
 	flags.IntVar(&o.Rate, "rate", 200, "the most tasks to bring back a second")
 	flags.StringVar(&o.Reason, "reason", "", "why, for people; it is in the history of each task")
-	flags.StringVar(&o.By, "by", "", "who redrives them, for people; default the user of this system")
+	byFlag(flags, &o.By, "redrives them")
 	policyFlags(flags, &retry)
 	return cmd
 }
@@ -203,31 +192,17 @@ it, and a second redrive does no harm. A task does not take its unique key again
 var errUndecided = errors.New("the log has not said in time what became of some of them: repeat it")
 
 func (a *app) redrive(ctx context.Context, c *yard.Client, o yard.RedriveOptions) error {
-	last := time.Now()
-	o.Progress = func(p yard.Redriven) {
-		if time.Since(last) >= purgeReportEvery {
-			last = time.Now()
-			fmt.Fprintf(a.Err, "%d found, %d redriven\n", p.Found, p.Redriven)
-		}
-	}
+	r := a.reporter("redriven")
+	o.Progress = func(p yard.Redriven) { r.step(p.Found, p.Redriven) }
 	p, err := c.Redrive(ctx, o)
 	if err != nil {
-		if p.Found > 0 {
-			fmt.Fprintf(a.Err, "%d found, %d redriven, and it is not over\n", p.Found, p.Redriven)
-		}
-		return err
+		return r.given(err, p.Found, p.Redriven)
 	}
-	if a.json {
-		err = a.printJSON(&yardv1.RedriveResponse{Found: p.Found, Redriven: p.Redriven, Refused: p.Refused, Undecided: p.Undecided})
-	} else {
-		var t table
+	err = a.show(&yardv1.RedriveResponse{Found: p.Found, Redriven: p.Redriven, Refused: p.Refused, Undecided: p.Undecided}, func(t *table) {
 		t.row("FOUND", "REDRIVEN", "REFUSED", "UNDECIDED")
 		t.row(p.Found, p.Redriven, p.Refused, p.Undecided)
-		err = a.printTable(&t)
-		if err == nil && o.Preview {
-			_, err = fmt.Fprintln(a.Out, notDone)
-		}
-	}
+		t.preview(o.Preview)
+	})
 	if err == nil && p.Undecided > 0 {
 		return errUndecided
 	}
@@ -237,59 +212,36 @@ func (a *app) redrive(ctx context.Context, c *yard.Client, o yard.RedriveOptions
 func (a *app) deadPurge() *cobra.Command {
 	var f deadLetterFlags
 	var o yard.PurgeDeadLettersOptions
-	var all, yes bool
 	cmd := &cobra.Command{
 		Use: "purge [TASK...]", Short: "Delete dead letters, or count them first",
 		Long: `Delete dead letters: their tasks stay ended, and cannot be redriven any more. Without --yes they are only
 counted. It goes step by step at --rate, with progress; ctrl-C ends it.`,
 		Example: "  yard dead purge --until 720h\n  yard dead purge --until 720h --yes",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.which(args, all); err != nil {
+			if err := cmp.Or(f.which(args), checkRate(o.Rate, "letter")); err != nil {
 				return err
 			}
-			if o.Rate < 1 {
-				return usagef("--rate %d: want at least one letter a second", o.Rate)
-			}
-			if !cmd.Flags().Changed("by") {
-				o.By = userName()
-			}
-			o.TaskIDs, o.Filter, o.Preview = args, f.filter(time.Now()), !yes
+			o.TaskIDs, o.Filter, o.Preview = args, f.filter(time.Now()), !f.yes
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error { return a.purgeDeadLetters(ctx, c, o) })
 		},
 	}
 	flags := cmd.Flags()
-	f.add(flags)
-	flags.BoolVar(&all, "all", false, "all dead letters of the domain")
-	flags.BoolVar(&yes, "yes", false, yesUsage)
+	f.addChange(flags)
 	flags.IntVar(&o.Rate, "rate", 500, "the most letters to delete a second")
-	flags.StringVar(&o.By, "by", "", "who purges, for people; default the user of this system")
+	byFlag(flags, &o.By, "purges")
 	return cmd
 }
 
 func (a *app) purgeDeadLetters(ctx context.Context, c *yard.Client, o yard.PurgeDeadLettersOptions) error {
-	last := time.Now()
-	o.Progress = func(p yard.PurgedDeadLetters) {
-		if time.Since(last) >= purgeReportEvery {
-			last = time.Now()
-			fmt.Fprintf(a.Err, "%d found, %d purged\n", p.Found, p.Purged)
-		}
-	}
+	r := a.reporter("purged")
+	o.Progress = func(p yard.PurgedDeadLetters) { r.step(p.Found, p.Purged) }
 	p, err := c.PurgeDeadLetters(ctx, o)
 	if err != nil {
-		if p.Found > 0 {
-			fmt.Fprintf(a.Err, "%d found, %d purged, and it is not over\n", p.Found, p.Purged)
-		}
-		return err
+		return r.given(err, p.Found, p.Purged)
 	}
-	if a.json {
-		return a.printJSON(&yardv1.PurgeDeadLettersResponse{Found: p.Found, Purged: p.Purged})
-	}
-	var t table
-	t.row("FOUND", "PURGED")
-	t.row(p.Found, p.Purged)
-	if err := a.printTable(&t); err != nil || !o.Preview {
-		return err
-	}
-	_, err = fmt.Fprintln(a.Out, notDone)
-	return err
+	return a.show(&yardv1.PurgeDeadLettersResponse{Found: p.Found, Purged: p.Purged}, func(t *table) {
+		t.row("FOUND", "PURGED")
+		t.row(p.Found, p.Purged)
+		t.preview(o.Preview)
+	})
 }

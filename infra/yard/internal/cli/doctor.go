@@ -34,15 +34,15 @@ func (a *app) doctorCommand() *cobra.Command {
 	var opts doctor.Options
 	repair, codes := false, false
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Look at all that a cluster has stored, and tell what is not as it must be",
-		Long: `Look at all that a running cluster has stored, and tell what is not as it must be: each with a code, the
-place, what it means and what to do. It changes nothing without --repair.
+		Use: "doctor", Short: "Check everything that a cluster has stored, and report inconsistencies",
+		Long: `Check everything that a running cluster has stored, and report inconsistencies: each with a code, the place,
+what it means and what to do. It changes nothing without --repair.
 
-It reads all logs, timer stores, archives and dead letters, so it takes a while on a large cluster. What it finds
-it looks at again, and reports only what is the same each time. What it could not look at, it says. On a
+It reads all logs, timer stores, archives and dead letters, so it takes a while on a large cluster. It checks
+each inconsistency again, and reports only those that it finds each time. It lists what it could not check. On a
 sealed cluster it logs in as the user "inspector".
 
-The exit code is 0 if nothing was found, 1 if something was, 2 if the command line is wrong, and 4 if it could not look.`,
+The exit code is 0 if nothing was found, 1 if something was, 2 if the command line is wrong, and 4 if it could not check.`,
 		Example: "  yard doctor\n  yard doctor --redis redis://127.0.0.1:6379 --json\n  yard doctor --repair\n  yard doctor --codes",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -145,60 +145,49 @@ func redisClient(ctx context.Context, url string, timeout time.Duration) (redis.
 }
 
 func (a *app) printKinds() error {
-	if a.json {
-		var all []map[string]string
+	all := each(doctor.Kinds(), func(k doctor.Kind) map[string]string {
+		return map[string]string{"code": string(k.Code), "invariant": k.Invariant, "means": k.Means, "do": k.Do, "repair": k.Repair}
+	})
+	return a.show(map[string]any{"codes": all}, func(t *table) {
+		t.row("CODE", "INVARIANT", "MEANS", "REPAIR")
 		for _, k := range doctor.Kinds() {
-			all = append(all, map[string]string{"code": string(k.Code), "invariant": k.Invariant, "means": k.Means, "do": k.Do, "repair": k.Repair})
+			t.row(k.Code, orDash(k.Invariant), k.Means, orDash(k.Repair))
 		}
-		return a.printJSON(map[string]any{"codes": all})
-	}
-	var t table
-	t.row("CODE", "INVARIANT", "MEANS", "REPAIR")
-	for _, k := range doctor.Kinds() {
-		t.row(k.Code, orDash(k.Invariant), k.Means, orDash(k.Repair))
-	}
-	return a.printTable(&t)
+	})
 }
 
 func (a *app) printReport(r *doctor.Report) error {
-	if a.json {
-		return a.printJSON(r)
-	}
-	var b strings.Builder
-	for _, f := range r.Findings {
-		about := []string{string(f.Code)}
-		for _, more := range []string{f.Invariant, f.Where} {
-			if more != "" {
-				about = append(about, more)
+	return a.show(r, func(t *table) {
+		for _, f := range r.Findings {
+			about := []string{string(f.Code), f.Invariant, f.Where, ""}
+			if f.Task != "" {
+				about[3] = "task " + f.Task
+			}
+			t.row(strings.Join(slices.DeleteFunc(about, func(s string) bool { return s == "" }), "  "))
+			t.row("  " + f.Means)
+			t.row("  " + f.What)
+			switch {
+			case f.Repaired:
+				t.row("  repaired: " + f.Repair)
+			case f.RepairError != "":
+				t.row("  not repaired: " + f.RepairError)
+			default:
+				t.row("  to do: " + f.Do)
 			}
 		}
-		if f.Task != "" {
-			about = append(about, "task "+f.Task)
+		for _, k := range doctor.Kinds() {
+			if n := r.More[k.Code]; n > 0 {
+				t.row(fmt.Sprintf("%s: %d more (--most)", k.Code, n))
+			}
 		}
-		fmt.Fprintf(&b, "%s\n  %s\n  %s\n", plainLine(strings.Join(about, "  ")), f.Means, plainLine(f.What))
-		switch {
-		case f.Repaired:
-			fmt.Fprintf(&b, "  repaired: %s\n", f.Repair)
-		case f.RepairError != "":
-			fmt.Fprintf(&b, "  not repaired: %s\n", plainLine(f.RepairError))
-		default:
-			fmt.Fprintf(&b, "  to do: %s\n", f.Do)
+		l := r.Scanned
+		t.row(fmt.Sprintf("Looked at %d partitions: %d records in timer stores, %d in logs, %d in archives; %d dead letters, %d records of unique keys, %d limits.",
+			l.Partitions, l.Waiting, l.Logged, l.Archived, l.DeadLetters, l.Keys, l.Limits))
+		for _, u := range r.Unchecked {
+			t.row("Not checked: " + u)
 		}
-	}
-	for _, k := range doctor.Kinds() {
-		if n := r.More[k.Code]; n > 0 {
-			fmt.Fprintf(&b, "%s: %d more (--most)\n", k.Code, n)
+		if r.Clean() {
+			t.row("Nothing was found.")
 		}
-	}
-	l := r.Looked
-	fmt.Fprintf(&b, "Looked at %d partitions: %d records in timer stores, %d in logs, %d in archives; %d dead letters, %d words on unique keys, %d limits.\n",
-		l.Partitions, l.Waiting, l.Logged, l.Archived, l.Letters, l.Keys, l.Limits)
-	for _, u := range slices.Clone(r.Unchecked) {
-		fmt.Fprintf(&b, "Not checked: %s\n", plainLine(u))
-	}
-	if r.Clean() {
-		b.WriteString("Nothing was found.\n")
-	}
-	_, err := fmt.Fprint(a.Out, b.String())
-	return err
+	})
 }

@@ -47,7 +47,7 @@ func TestDoctorThatCannotLook(t *testing.T) {
 	}
 	out, errs, code := run(t, "", "doctor", "--url", system.URL, "--json")
 	var report doctor.Report
-	if err := json.Unmarshal([]byte(out), &report); code != cli.ExitOK || err != nil || report.Looked.Partitions == 0 || len(report.Unchecked) != 1 {
+	if err := json.Unmarshal([]byte(out), &report); code != cli.ExitOK || err != nil || report.Scanned.Partitions == 0 || len(report.Unchecked) != 1 {
 		t.Errorf("a healthy one: exit %d %v: %s%s", code, err, out, errs)
 	}
 }

@@ -28,62 +28,61 @@ WORKER is an id as in "yard worker list -o wide", the beginning of one, or the n
 func (a *app) workerDrain() *cobra.Command {
 	return a.drainOrStop("drain", "drains", "Drain workers: they get no new tasks, and what they run goes on",
 		`Drain live workers: within a second, they get no new tasks. What they run goes on to its end; "yard worker list" shows how much is
-left. It holds until "yard worker resume", or until the worker has not been heard for 10 minutes. A process that starts again is another worker.`,
-		func(ctx context.Context, c *yard.Client, id, reason, by string) (codec.Message, *yardv1.LiveWorker, error) {
-			resp, err := c.Wire().DrainWorker(ctx, &yardv1.DrainWorkerRequest{WorkerId: id, Reason: reason, By: by})
-			return resp, resp.GetWorker(), err
-		})
+left. It holds until "yard worker resume", or until the worker has not been heard for 10 minutes. A process that starts again is another worker.`)
 }
 
 func (a *app) workerStop() *cobra.Command {
 	return a.drainOrStop("stop", "stops", "Stop workers: they get no new tasks, finish what they run, and end",
 		`Stop live workers: within a second, they get no new tasks, and they are asked to end. A worker of the Go SDK lets its handlers finish, within its
-drain timeout, and its Run returns; "yard worker" exits. One of another program has to look at the answers to its polls.`,
-		func(ctx context.Context, c *yard.Client, id, reason, by string) (codec.Message, *yardv1.LiveWorker, error) {
-			resp, err := c.Wire().StopWorker(ctx, &yardv1.StopWorkerRequest{WorkerId: id, Reason: reason, By: by})
-			return resp, resp.GetWorker(), err
-		})
+drain timeout, and its Run returns; "yard worker" exits. One of another program has to look at the answers to its polls.`)
 }
 
 // drainOrStop drains or stops workers. What it answers with --json is the API's, a line for each.
-func (a *app) drainOrStop(verb, verbs, short, long string, tell func(ctx context.Context, c *yard.Client, id, reason, by string) (codec.Message, *yardv1.LiveWorker, error)) *cobra.Command {
+func (a *app) drainOrStop(verb, verbs, short, long string) *cobra.Command {
 	var reason, by string
 	cmd := &cobra.Command{
 		Use: verb + " WORKER...", Short: short, Long: long + workerNames,
 		Example: `  yard worker ` + verb + ` 5f0cb1a8 --reason "its disk fails"`,
 		Args:    argCount(1, listedMax, "workers"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if !cmd.Flags().Changed("by") {
-				by = userName()
-			}
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				named, err := workersNamed(ctx, c, args)
-				if err != nil {
-					return err
+		RunE: a.client(func(ctx context.Context, c *yard.Client, args []string) error {
+			changed := &yardv1.ListWorkersResponse{KnownForMs: workersKnownAfter.Milliseconds()}
+			err := a.eachWorker(ctx, c, args, func(w *yardv1.LiveWorker) (codec.Message, error) {
+				if verb == "stop" {
+					resp, err := c.Wire().StopWorker(ctx, &yardv1.StopWorkerRequest{WorkerId: w.WorkerId, Reason: reason, By: by})
+					changed.Workers = append(changed.Workers, resp.GetWorker())
+					return resp, err
 				}
-				changed := &yardv1.ListWorkersResponse{KnownForMs: workersKnownAfter.Milliseconds()}
-				for _, w := range named {
-					resp, worker, err := tell(ctx, c, w.WorkerId, reason, by)
-					if err != nil {
-						return err
-					}
-					changed.Workers = append(changed.Workers, worker)
-					if a.json {
-						if err := a.printJSON(resp); err != nil {
-							return err
-						}
-					}
-				}
-				if a.json {
-					return nil
-				}
-				return a.printWorkers(changed)
+				resp, err := c.Wire().DrainWorker(ctx, &yardv1.DrainWorkerRequest{WorkerId: w.WorkerId, Reason: reason, By: by})
+				changed.Workers = append(changed.Workers, resp.GetWorker())
+				return resp, err
 			})
-		},
+			if err != nil || a.json {
+				return err
+			}
+			return a.printWorkers(changed)
+		}),
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for people, also those who read the worker's log; up to 256 bytes")
-	cmd.Flags().StringVar(&by, "by", "", "who "+verbs+" it, for people; default the user of this system")
+	byFlag(cmd.Flags(), &by, verbs+" it")
 	return cmd
+}
+
+// eachWorker does something to each worker that arguments name, and prints the answers with --json.
+func (a *app) eachWorker(ctx context.Context, c *yard.Client, args []string, do func(*yardv1.LiveWorker) (codec.Message, error)) error {
+	named, err := workersNamed(ctx, c, args)
+	if err != nil {
+		return err
+	}
+	for _, w := range named {
+		answer, err := do(w)
+		if err == nil && a.json {
+			err = a.printJSON(answer)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (a *app) workerResume() *cobra.Command {
@@ -92,32 +91,19 @@ func (a *app) workerResume() *cobra.Command {
 		Long:    `End the drain of workers, or take back that they are to stop: within a second, they get tasks again. One that has learnt that it is to stop ends all the same.` + workerNames,
 		Example: "  yard worker resume 5f0cb1a8",
 		Args:    argCount(1, listedMax, "workers"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				named, err := workersNamed(ctx, c, args)
-				if err != nil {
-					return err
-				}
-				var t table
-				t.row("WORKER", "DRAINED SINCE", "BY", "REASON")
-				for _, w := range named {
-					resp, err := c.Wire().ResumeWorker(ctx, &yardv1.ResumeWorkerRequest{WorkerId: w.WorkerId})
-					if err != nil {
-						return err
-					}
-					if a.json {
-						if err := a.printJSON(resp); err != nil {
-							return err
-						}
-					}
-					t.row(cmp.Or(w.Worker, w.WorkerId), at(resp.Drain.SinceMs), cmp.Or(resp.Drain.By, "-"), resp.Drain.Reason)
-				}
-				if a.json {
-					return nil
-				}
-				return a.printTable(&t)
+		RunE: a.client(func(ctx context.Context, c *yard.Client, args []string) error {
+			var t table
+			t.row("WORKER", "DRAINED SINCE", "BY", "REASON")
+			err := a.eachWorker(ctx, c, args, func(w *yardv1.LiveWorker) (codec.Message, error) {
+				resp, err := c.Wire().ResumeWorker(ctx, &yardv1.ResumeWorkerRequest{WorkerId: w.WorkerId})
+				t.row(cmp.Or(w.Worker, w.WorkerId), at(resp.GetDrain().GetSinceMs()), orDash(resp.GetDrain().GetBy()), resp.GetDrain().GetReason())
+				return resp, err
 			})
-		},
+			if err != nil || a.json {
+				return err
+			}
+			return t.write(a.Out)
+		}),
 	}
 }
 
@@ -143,20 +129,17 @@ func workersNamed(ctx context.Context, c *yard.Client, args []string) (named []*
 }
 
 func workerNamed(all []*yardv1.LiveWorker, arg string) (*yardv1.LiveWorker, error) {
-	find := func(matches func(w *yardv1.LiveWorker) bool) (found []*yardv1.LiveWorker) {
-		for _, w := range all {
-			if matches(w) {
-				found = append(found, w)
-			}
+	var found []*yardv1.LiveWorker
+	for _, names := range []func(w *yardv1.LiveWorker) bool{
+		func(w *yardv1.LiveWorker) bool { return w.WorkerId == arg },
+		func(w *yardv1.LiveWorker) bool { return w.Worker == arg },
+		func(w *yardv1.LiveWorker) bool {
+			return len(arg) >= workerPrefixMin && strings.HasPrefix(w.WorkerId, arg)
+		},
+	} {
+		if len(found) == 0 {
+			found = slices.DeleteFunc(slices.Clone(all), func(w *yardv1.LiveWorker) bool { return !names(w) })
 		}
-		return found
-	}
-	found := find(func(w *yardv1.LiveWorker) bool { return w.WorkerId == arg })
-	if len(found) == 0 {
-		found = find(func(w *yardv1.LiveWorker) bool { return w.Worker == arg })
-	}
-	if len(found) == 0 && len(arg) >= workerPrefixMin {
-		found = find(func(w *yardv1.LiveWorker) bool { return strings.HasPrefix(w.WorkerId, arg) })
 	}
 	switch len(found) {
 	case 0:

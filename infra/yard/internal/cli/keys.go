@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -21,46 +20,36 @@ func (a *app) keysList() *cobra.Command {
 		Use: "list", Short: "List the order keys with unfinished tasks, the one that waits for longest first",
 		Example: "  yard keys list --blocked\n  yard keys list --waiting --limit 10",
 		Args:    noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				var all []*yardv1.OrderKey
-				for {
-					page, err := c.Wire().ListKeys(ctx, req)
-					if err != nil {
-						return err
-					}
-					all = append(all, page.Keys...)
-					if req.Cursor = page.NextCursor; req.Cursor == "" || len(all) >= limit {
-						return a.printKeys(all[:min(len(all), limit)], req.Cursor != "" || len(all) > limit)
-					}
-				}
+		RunE: a.client(func(ctx context.Context, c *yard.Client, _ []string) error {
+			all, more, err := firstOf(limit, func() ([]*yardv1.OrderKey, string, error) {
+				page, err := c.Wire().ListKeys(ctx, req)
+				req.Cursor = page.GetNextCursor()
+				return page.GetKeys(), req.Cursor, err
 			})
-		},
+			if err != nil {
+				return err
+			}
+			return a.printKeys(all, more)
+		}),
 	}
 	cmd.Flags().BoolVar(&req.Blocked, "blocked", false, "only those that their first task blocks")
 	cmd.Flags().BoolVar(&req.Waiting, "waiting", false, "only those that are blocked, or in which tasks wait behind the first one")
-	cmd.Flags().IntVar(&limit, "limit", 100, "the most to list")
+	cmd.Flags().IntVar(&limit, "limit", 100, "the most to list; 0 = all")
 	return cmd
 }
 
 func (a *app) printKeys(all []*yardv1.OrderKey, more bool) error {
-	if a.json {
-		return a.printJSON(&yardv1.ListKeysResponse{Keys: all})
-	}
-	var t table
-	t.row("KEY", "FIRST TASK", "TYPE", "STATE", "SINCE", "WAITING", "REASON")
-	for _, k := range all {
-		state := k.Head.GetState().Name()
-		if k.Head.GetBlocked() {
-			state = "blocked"
+	return a.show(&yardv1.ListKeysResponse{Keys: all}, func(t *table) {
+		t.row("KEY", "FIRST TASK", "TYPE", "STATE", "SINCE", "WAITING", "REASON")
+		for _, k := range all {
+			state := k.Head.GetState().Name()
+			if k.Head.GetBlocked() {
+				state = "blocked"
+			}
+			t.row(k.OrderKey, k.Head.GetTaskId(), k.Head.GetType(), state, at(k.SinceMs), k.Waiting, orDash(k.Reason))
 		}
-		t.row(k.OrderKey, k.Head.GetTaskId(), k.Head.GetType(), state, at(k.SinceMs), k.Waiting, orDash(k.Reason))
-	}
-	err := a.printTable(&t)
-	if err == nil && more {
-		_, err = fmt.Fprintln(a.Out, "there may be more: see --limit")
-	}
-	return err
+		t.more(more)
+	})
 }
 
 func (a *app) keysGet() *cobra.Command {
@@ -68,18 +57,16 @@ func (a *app) keysGet() *cobra.Command {
 		Use: "get KEY", Short: "Show an order key: its first task, and how many wait",
 		Example: "  yard keys get account-7",
 		Args:    argCount(1, 1, "one order key"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				k, err := c.Wire().GetKey(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				if a.json {
-					return a.printJSON(k)
-				}
-				return a.printKeys([]*yardv1.OrderKey{k}, false)
-			})
-		},
+		RunE: a.client(func(ctx context.Context, c *yard.Client, args []string) error {
+			k, err := c.Wire().GetKey(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(k)
+			}
+			return a.printKeys([]*yardv1.OrderKey{k}, false)
+		}),
 	}
 }
 
@@ -87,7 +74,7 @@ func (a *app) keysGet() *cobra.Command {
 func keyFlags(cmd *cobra.Command, o *yard.KeyOptions) {
 	cmd.Flags().StringVar(&o.TaskID, "task", "", "only if this is the first task of the key")
 	cmd.Flags().StringVar(&o.Reason, "reason", "", "why, for people; it is in the history of the task")
-	cmd.Flags().StringVar(&o.By, "by", "", "who does it, for people; default the user of this system")
+	byFlag(cmd.Flags(), &o.By, "does it")
 }
 
 func (a *app) keysUnblock() *cobra.Command {
@@ -97,12 +84,13 @@ func (a *app) keysUnblock() *cobra.Command {
 		Use: "unblock KEY", Short: "Give the task that blocks an order key one more attempt",
 		Example: "  yard keys unblock account-7\n  yard keys unblock account-7 --max-attempts 8 --reason 'the bank is up again'",
 		Args:    argCount(1, 1, "one order key"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: a.client(func(ctx context.Context, c *yard.Client, args []string) error {
 			if attempts != 0 {
 				o.Retry = &yard.RetryPolicy{MaxAttempts: attempts}
 			}
-			return a.changeKey(cmd, args[0], &o, (*yard.Client).UnblockKey, "is tried again")
-		},
+			id, err := c.UnblockKey(ctx, args[0], o)
+			return a.printKeyChange(id, "is tried again", err)
+		}),
 	}
 	keyFlags(cmd, &o)
 	cmd.Flags().IntVar(&attempts, "max-attempts", 0, "failures until it blocks the key again, those before counted; default: the next one")
@@ -118,33 +106,24 @@ redrive" brings the task back, without its key. One that runs is not skipped; --
 worker to stop, and the task is cancelled when its attempt has ended.`,
 		Example: "  yard keys skip account-7 --reason 'the account is closed'",
 		Args:    argCount(1, 1, "one order key"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: a.client(func(ctx context.Context, c *yard.Client, args []string) error {
 			done := "is skipped"
 			if o.CancelRunning {
 				done = "is skipped, or its worker is asked to stop"
 			}
-			return a.changeKey(cmd, args[0], &o, (*yard.Client).SkipKey, done)
-		},
+			id, err := c.SkipKey(ctx, args[0], o)
+			return a.printKeyChange(id, done, err)
+		}),
 	}
 	keyFlags(cmd, &o)
 	cmd.Flags().BoolVar(&o.CancelRunning, "cancel-running", false, "if the task runs, ask its worker to stop")
 	return cmd
 }
 
-// changeKey does something to an order key, and says which task it was done to.
-func (a *app) changeKey(cmd *cobra.Command, key string, o *yard.KeyOptions, do func(*yard.Client, context.Context, string, yard.KeyOptions) (string, error), done string) error {
-	if !cmd.Flags().Changed("by") {
-		o.By = userName()
-	}
-	return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-		id, err := do(c, ctx, key, *o)
-		if err != nil {
-			return err
-		}
-		if a.json {
-			return a.printJSON(&yardv1.SkipKeyResponse{TaskId: id})
-		}
-		_, err = fmt.Fprintf(a.Out, "task %s %s\n", id, done)
+// printKeyChange says to which task of an order key something was done.
+func (a *app) printKeyChange(id, done string, err error) error {
+	if err != nil {
 		return err
-	})
+	}
+	return a.show(&yardv1.SkipKeyResponse{TaskId: id}, func(t *table) { t.row("task " + id + " " + done) })
 }

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"cmp"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -54,48 +52,35 @@ func perGroup(flags *pflag.FlagSet, n *int) {
 	flags.IntVar(n, perGroupFlag, *n, "attempts of each group of tasks that run at once; 0 = no limit; a group may have its own number (yard group put)")
 }
 
-// wireLimit is a limit as the API writes it.
-func wireLimit(l yard.Limit) *yardv1.Limit {
-	return &yardv1.Limit{
-		Name: l.Name, Description: l.Description, MaxConcurrency: int32(l.MaxConcurrency), MaxConcurrencyPerGroup: int32(l.MaxConcurrencyPerGroup),
-		Rate: wireRate(l.Rate), Shadow: l.Shadow, OnFull: wireOnFull(l.OnFull), OnFullAfterMs: l.OnFullAfter.Milliseconds(), Revision: l.Revision,
-	}
-}
-
 func (a *app) printLimits(limits []yard.Limit) error {
-	if a.json {
-		list := &yardv1.ListLimitsResponse{}
+	return a.show(&yardv1.ListLimitsResponse{Limits: each(limits, yard.Limit.Wire)}, func(t *table) {
+		t.row("LIMIT", "CONCURRENCY", "PER GROUP", "RATE", "IN FORCE", "DESCRIPTION", wide{"REVISION"})
 		for _, l := range limits {
-			list.Limits = append(list.Limits, wireLimit(l))
+			t.row(l.Name, orDash(l.MaxConcurrency), orDash(l.MaxConcurrencyPerGroup), rateText(l.Rate), inForce(l), l.Description, wide{l.Revision})
 		}
-		return a.printJSON(list)
-	}
-	var t table
-	t.row(a.more([]any{"LIMIT", "CONCURRENCY", "PER GROUP", "RATE", "IN FORCE", "DESCRIPTION"}, "REVISION")...)
-	for _, l := range limits {
-		t.row(a.more([]any{l.Name, number(float64(l.MaxConcurrency), "-"), number(float64(l.MaxConcurrencyPerGroup), "-"), rateText(l.Rate), inForce(l), l.Description}, l.Revision)...)
-	}
-	return a.printTable(&t)
+	})
 }
 
 func (a *app) printLimit(l yard.Limit) error {
-	if a.json {
-		return a.printJSON(&yardv1.GetLimitResponse{Limit: wireLimit(l), SlotsInUse: int32(l.SlotsInUse)})
+	return a.show(&yardv1.GetLimitResponse{Limit: l.Wire(), SlotsInUse: int32(l.SlotsInUse)}, func(about *table) {
+		about.row("limit", l.Name+" (domain "+a.domain+")")
+		about.row("description", orDash(l.Description))
+		if l.MaxConcurrency > 0 {
+			about.row("concurrency", l.MaxConcurrency, "at once;", l.SlotsInUse, "now")
+		}
+		limitRows(about, l.MaxConcurrencyPerGroup, l.Rate)
+		about.row("in force", inForce(l))
+	})
+}
+
+// limitRows shows the limits that few have.
+func limitRows(about *table, perGroup int, r yard.Rate) {
+	if perGroup > 0 {
+		about.row("per group", perGroup, "at once")
 	}
-	var about table
-	about.row("limit", l.Name+" (domain "+a.domain+")")
-	about.row("description", cmp.Or(l.Description, "-"))
-	if l.MaxConcurrency > 0 {
-		about.row("concurrency", l.MaxConcurrency, "at once;", l.SlotsInUse, "now")
+	if r.Tasks > 0 {
+		about.row("rate", rateText(r))
 	}
-	if l.MaxConcurrencyPerGroup > 0 {
-		about.row("per group", l.MaxConcurrencyPerGroup, "at once")
-	}
-	if l.Rate.Tasks > 0 {
-		about.row("rate", rateText(l.Rate))
-	}
-	about.row("in force", inForce(l))
-	return a.printTable(&about)
 }
 
 // inForce tells whether a limit holds anything up.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
 
@@ -40,17 +39,6 @@ func (p *onFullFlag) Set(text string) error {
 		return nil
 	}
 	return errors.New("want wait, reject-newest or cancel-oldest")
-}
-
-// wireOnFull is a policy as the API writes it.
-func wireOnFull(p yard.OnFull) yardv1.OnFull {
-	switch p {
-	case yard.OnFullRejectNewest:
-		return yardv1.OnFull_ON_FULL_REJECT_NEWEST
-	case yard.OnFullCancelOldest:
-		return yardv1.OnFull_ON_FULL_CANCEL_OLDEST
-	}
-	return yardv1.OnFull_ON_FULL_WAIT
 }
 
 // onFullText is a policy for people, "" where tasks wait.

@@ -52,11 +52,3 @@ func (a *app) outputFlags(flags *pflag.FlagSet) {
 		return outputValue{a}.Set(outputJSON)
 	})
 }
-
-// more is the cells of a row, and those that only a wide table has.
-func (a *app) more(cells []any, wide ...any) []any {
-	if !a.wide {
-		return cells
-	}
-	return append(cells, wide...)
-}

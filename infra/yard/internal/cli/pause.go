@@ -1,13 +1,13 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os/user"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
@@ -15,40 +15,24 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
 
-func (a *app) tasklistPause() *cobra.Command {
-	return a.stopCommand(pausing, "tasklist", "mail", (*yard.Client).PauseTasklist, func(p *yardv1.Pause) codec.Message { return &yardv1.PauseTasklistResponse{Pause: p} })
+// stoppable is what may be paused and drained. The API's answers look alike for each kind.
+type stoppable struct {
+	kind, example   string
+	pause, drain    func(*yard.Client, context.Context, string, yard.PauseOptions) (yard.Pause, error)
+	resume, undrain func(*yard.Client, context.Context, string) (yard.Pause, error)
 }
 
-func (a *app) tasklistResume() *cobra.Command {
-	return a.resumeCommand("tasklist", "mail", (*yard.Client).ResumeTasklist, (*yard.Client).ResumeDrainedTasklist, func(p *yardv1.Pause) codec.Message { return &yardv1.ResumeTasklistResponse{Pause: p} })
-}
+var (
+	stoppableTasklist = stoppable{"tasklist", "mail", (*yard.Client).PauseTasklist, (*yard.Client).DrainTasklist, (*yard.Client).ResumeTasklist, (*yard.Client).ResumeDrainedTasklist}
+	stoppableType     = stoppable{"type", "payout.send", (*yard.Client).PauseType, (*yard.Client).DrainType, (*yard.Client).ResumeType, (*yard.Client).ResumeDrainedType}
+	stoppableGroup    = stoppable{"group", "acme", (*yard.Client).PauseGroup, (*yard.Client).DrainGroup, (*yard.Client).ResumeGroup, (*yard.Client).ResumeDrainedGroup}
+)
 
-func (a *app) typePause() *cobra.Command {
-	return a.stopCommand(pausing, "type", "payout.send", (*yard.Client).PauseType, func(p *yardv1.Pause) codec.Message { return &yardv1.PauseTypeResponse{Pause: p} })
-}
-
-func (a *app) typeResume() *cobra.Command {
-	return a.resumeCommand("type", "payout.send", (*yard.Client).ResumeType, (*yard.Client).ResumeDrainedType, func(p *yardv1.Pause) codec.Message { return &yardv1.ResumeTypeResponse{Pause: p} })
-}
-
-func (a *app) tasklistDrain() *cobra.Command {
-	return a.stopCommand(draining, "tasklist", "mail", (*yard.Client).DrainTasklist, func(p *yardv1.Pause) codec.Message { return &yardv1.DrainTasklistResponse{Drain: p} })
-}
-
-func (a *app) typeDrain() *cobra.Command {
-	return a.stopCommand(draining, "type", "payout.send", (*yard.Client).DrainType, func(p *yardv1.Pause) codec.Message { return &yardv1.DrainTypeResponse{Drain: p} })
-}
-
-func (a *app) groupPause() *cobra.Command {
-	return a.stopCommand(pausing, "group", "acme", (*yard.Client).PauseGroup, func(p *yardv1.Pause) codec.Message { return &yardv1.PauseGroupResponse{Pause: p} })
-}
-
-func (a *app) groupResume() *cobra.Command {
-	return a.resumeCommand("group", "acme", (*yard.Client).ResumeGroup, (*yard.Client).ResumeDrainedGroup, func(p *yardv1.Pause) codec.Message { return &yardv1.ResumeGroupResponse{Pause: p} })
-}
-
-func (a *app) groupDrain() *cobra.Command {
-	return a.stopCommand(draining, "group", "acme", (*yard.Client).DrainGroup, func(p *yardv1.Pause) codec.Message { return &yardv1.DrainGroupResponse{Drain: p} })
+// commands returns pause, drain and resume.
+func (s stoppable) commands(a *app) []*cobra.Command {
+	paused := func(p *yardv1.Pause) codec.Message { return &yardv1.PauseTypeResponse{Pause: p} }
+	drained := func(p *yardv1.Pause) codec.Message { return &yardv1.DrainTypeResponse{Drain: p} }
+	return []*cobra.Command{s.stop(a, pausing, s.pause, paused), s.stop(a, draining, s.drain, drained), s.resumeCommand(a)}
 }
 
 // stopping is what the help says of a pause or a drain.
@@ -67,59 +51,54 @@ var (
 	}
 )
 
-// stopCommand pauses or drains a tasklist, a type or a group. What it answers with --json is the API's.
-func (a *app) stopCommand(how stopping, kind, example string, stop func(*yard.Client, context.Context, string, yard.PauseOptions) (yard.Pause, error), answer func(*yardv1.Pause) codec.Message) *cobra.Command {
+// stop pauses or drains.
+func (s stoppable) stop(a *app, how stopping, stop func(*yard.Client, context.Context, string, yard.PauseOptions) (yard.Pause, error), answer func(*yardv1.Pause) codec.Message) *cobra.Command {
 	var o yard.PauseOptions
 	cmd := &cobra.Command{
-		Use: how.verb + " NAME", Short: fmt.Sprintf(how.short, kind), Long: fmt.Sprintf(how.long, kind),
-		Example: `  yard ` + kind + ` ` + how.verb + ` ` + example + ` ` + how.example,
+		Use: how.verb + " NAME", Short: fmt.Sprintf(how.short, s.kind), Long: fmt.Sprintf(how.long, s.kind),
+		Example: `  yard ` + s.kind + ` ` + how.verb + ` ` + s.example + ` ` + how.example,
 		Args:    argCount(1, 1, "one name"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if !cmd.Flags().Changed("by") {
-				o.By = userName()
+		RunE: a.client(func(ctx context.Context, c *yard.Client, args []string) error {
+			p, err := stop(c, ctx, args[0], o)
+			if err != nil {
+				return err
 			}
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				p, err := stop(c, ctx, args[0], o)
-				if err != nil {
-					return err
-				}
-				if err := a.printStop(how, kind, args[0], p, answer); err != nil {
-					return err
-				}
-				a.noteUnknown(ctx, c, kind, args[0])
-				return nil
+			w := p.Wire()
+			err = a.show(answer(w), func(t *table) {
+				t.row(strings.ToUpper(s.kind), how.done+" SINCE", "UNTIL", "BY", "REASON")
+				t.row(args[0], at(w.SinceMs), untilOf(w), orDash(w.By), w.Reason)
 			})
-		},
+			if err == nil {
+				a.noteUnknown(ctx, c, s.kind, args[0])
+			}
+			return err
+		}),
 	}
 	cmd.Flags().StringVar(&o.Reason, "reason", "", "why, for people")
-	cmd.Flags().StringVar(&o.By, "by", "", "who "+how.verbs+" it, for people; default the user of this system")
+	byFlag(cmd.Flags(), &o.By, how.verbs+" it")
 	durationVar(cmd.Flags(), &o.For, "for", 0, "it ends by itself after this, 1s to 366 days; default: not before it is resumed")
 	return cmd
 }
 
-func (a *app) resumeCommand(kind, example string, resume, undrain func(*yard.Client, context.Context, string) (yard.Pause, error), answer func(*yardv1.Pause) codec.Message) *cobra.Command {
+func (s stoppable) resumeCommand(a *app) *cobra.Command {
 	var drain bool
 	cmd := &cobra.Command{
-		Use: "resume NAME", Short: "End the pause or the drain of a " + kind,
-		Example: "  yard " + kind + " resume " + example,
+		Use: "resume NAME", Short: "End the pause or the drain of a " + s.kind,
+		Example: "  yard " + s.kind + " resume " + s.example,
 		Args:    argCount(1, 1, "one name"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			how, end := pausing, resume
+		RunE: a.client(func(ctx context.Context, c *yard.Client, args []string) error {
+			how, end := pausing, s.resume
 			if drain {
-				how, end = draining, undrain
+				how, end = draining, s.undrain
 			}
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				p, err := end(c, ctx, args[0])
-				if err != nil {
-					return err
-				}
-				if a.json {
-					return a.printJSON(answer(wirePause(&p)))
-				}
-				_, err = fmt.Fprintf(a.Out, "%s %s is resumed; it was %s %s\n", kind, args[0], strings.ToLower(how.done), pauseOf(wirePause(&p)))
+			p, err := end(c, ctx, args[0])
+			if err != nil {
 				return err
+			}
+			return a.show(&yardv1.ResumeTypeResponse{Pause: p.Wire()}, func(t *table) {
+				t.row(fmt.Sprintf("%s %s is resumed; it was %s %s", s.kind, args[0], strings.ToLower(how.done), pauseOf(p.Wire())))
 			})
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&drain, "drain", false, "end the drain, in place of the pause")
 	return cmd
@@ -159,27 +138,10 @@ func userName() string {
 	return u.Username
 }
 
-// wirePause is a pause as the API writes it; none where there is none.
-func wirePause(p *yard.Pause) *yardv1.Pause {
-	if p == nil {
-		return nil
-	}
-	w := &yardv1.Pause{Reason: p.Reason, By: p.By, SinceMs: p.Since.UnixMilli()}
-	if !p.Until.IsZero() {
-		w.UntilMs = p.Until.UnixMilli()
-	}
-	return w
-}
-
-func (a *app) printStop(how stopping, kind, name string, p yard.Pause, answer func(*yardv1.Pause) codec.Message) error {
-	w := wirePause(&p)
-	if a.json {
-		return a.printJSON(answer(w))
-	}
-	var t table
-	t.row(strings.ToUpper(kind), how.done+" SINCE", "UNTIL", "BY", "REASON")
-	t.row(name, at(w.SinceMs), untilOf(w), cmp.Or(w.By, "-"), w.Reason)
-	return a.printTable(&t)
+// byFlag adds the flag that names who does what it says; default the user of this system.
+func byFlag(flags *pflag.FlagSet, by *string, what string) {
+	flags.StringVar(by, "by", "", "who "+what+", for people; default the user of this system")
+	*by = userName()
 }
 
 // untilOf is when a pause ends.
@@ -190,8 +152,11 @@ func untilOf(w *yardv1.Pause) string {
 	return at(w.UntilMs)
 }
 
-// pauseOf is a pause in one line.
+// pauseOf is a pause in one line; empty if there is none.
 func pauseOf(w *yardv1.Pause) string {
+	if w == nil {
+		return ""
+	}
 	text := "since " + at(w.SinceMs) + " until " + untilOf(w)
 	if w.By != "" {
 		text += ", by " + w.By
@@ -207,5 +172,5 @@ func pausedUntil(p *yard.Pause) string {
 	if p == nil {
 		return "-"
 	}
-	return "until " + untilOf(wirePause(p))
+	return "until " + untilOf(p.Wire())
 }

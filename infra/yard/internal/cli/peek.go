@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,16 +19,14 @@ the one that is ready for longest. None is taken. Only tasks in memory are seen;
 disk only is said, too. Limits and pauses may hold up a task that others overtake.`,
 		Example: "  yard tasklist peek mail --type email.send --limit 20",
 		Args:    argCount(1, 1, "one tasklist"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				req.Name = args[0]
-				p, err := c.Wire().PeekTasklist(ctx, &req)
-				if err != nil {
-					return err
-				}
-				return a.printPeek(p)
-			})
-		},
+		RunE: a.client(func(ctx context.Context, c *yard.Client, args []string) error {
+			req.Name = args[0]
+			p, err := c.Wire().PeekTasklist(ctx, &req)
+			if err != nil {
+				return err
+			}
+			return a.printPeek(p)
+		}),
 	}
 	cmd.Flags().StringVar(&req.Type, "type", "", "only of this type")
 	cmd.Flags().StringVar(&req.Group, "group", "", "only of this group")
@@ -39,21 +36,15 @@ disk only is said, too. Limits and pauses may hold up a task that others overtak
 }
 
 func (a *app) printPeek(p *yardv1.PeekTasklistResponse) error {
-	if a.json {
-		return a.printJSON(p)
-	}
-	var t table
-	t.row("TASK", "PRIO", "READY FOR", "TYPE", "FAILURES", "CREATED")
-	for _, next := range p.Tasks {
-		task := next.Task
-		t.row(task.TaskId, task.Priority, (time.Duration(next.ReadyForMs) * time.Millisecond).String(), task.Type, task.Failures, at(task.CreatedAtMs))
-	}
-	err := a.printTable(&t)
-	if err == nil && p.NextCursor != "" {
-		_, err = fmt.Fprintln(a.Out, "there are more")
-	}
-	if err == nil && p.UnreadBatches > 0 {
-		_, err = fmt.Fprintf(a.Out, "%d batches of tasks are on disk only, and some may be for it\n", p.UnreadBatches)
-	}
-	return err
+	return a.show(p, func(t *table) {
+		t.row("TASK", "PRIO", "READY FOR", "TYPE", "FAILURES", "CREATED")
+		for _, next := range p.Tasks {
+			task := next.Task
+			t.row(task.TaskId, task.Priority, time.Duration(next.ReadyForMs)*time.Millisecond, task.Type, task.Failures, at(task.CreatedAtMs))
+		}
+		if p.NextCursor != "" {
+			t.row("there are more")
+		}
+		t.unread(p.UnreadBatches)
+	})
 }

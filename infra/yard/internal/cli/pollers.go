@@ -24,41 +24,33 @@ the types that they accept, when their last poll came, and how many of their pol
 Matching keeps this in memory: after another node has taken over, workers appear with their next poll.`,
 		Example: "  yard tasklist pollers mail",
 		Args:    argCount(1, 1, "one tasklist"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				all := &yardv1.TasklistPollersResponse{}
-				for req := (&yardv1.TasklistPollersRequest{Tasklist: args[0]}); ; {
-					page, err := c.Wire().TasklistPollers(ctx, req)
-					if err != nil {
-						return err
-					}
-					all.Pollers, all.KnownForMs = append(all.Pollers, page.Pollers...), page.KnownForMs
-					if req.Cursor = page.NextCursor; req.Cursor == "" {
-						return a.printPollers(all)
-					}
+		RunE: a.client(func(ctx context.Context, c *yard.Client, args []string) error {
+			all := &yardv1.TasklistPollersResponse{}
+			for req := (&yardv1.TasklistPollersRequest{Tasklist: args[0]}); ; {
+				page, err := c.Wire().TasklistPollers(ctx, req)
+				if err != nil {
+					return err
 				}
-			})
-		},
+				all.Pollers, all.KnownForMs = append(all.Pollers, page.Pollers...), page.KnownForMs
+				if req.Cursor = page.NextCursor; req.Cursor == "" {
+					return a.printPollers(all)
+				}
+			}
+		}),
 	}
 }
 
 func (a *app) printPollers(all *yardv1.TasklistPollersResponse) error {
-	if a.json {
-		return a.printJSON(all)
-	}
-	var t table
-	t.row("WORKER", "VERSION", "LAST POLL", "WAITING", "TYPES")
-	for _, p := range all.Pollers {
-		t.row(orDash(p.Worker), orDash(p.Version), ago(p.SeenAgoMs), p.WaitingPolls, a.typesOf(p))
-	}
-	if err := a.printTable(&t); err != nil {
-		return err
-	}
-	if known := time.Duration(all.KnownForMs) * time.Millisecond; known < pollersKnownAfter {
-		_, err := fmt.Fprintf(a.Out, "\nearlier polls are not known: matching took over %s\n", ago(all.KnownForMs))
-		return err
-	}
-	return nil
+	return a.show(all, func(t *table) {
+		t.row("WORKER", "VERSION", "LAST POLL", "WAITING", "TYPES")
+		for _, p := range all.Pollers {
+			t.row(orDash(p.Worker), orDash(p.Version), ago(p.SeenAgoMs), p.WaitingPolls, a.typesOf(p))
+		}
+		if known := time.Duration(all.KnownForMs) * time.Millisecond; known < pollersKnownAfter {
+			t.row()
+			t.row("earlier polls are not known: matching took over " + ago(all.KnownForMs))
+		}
+	})
 }
 
 // typesShown is how many types of a poller a table shows that is not wide.

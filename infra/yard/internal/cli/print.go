@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -51,27 +53,63 @@ func plainLine(s string) string {
 	return plain(strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ").Replace(s))
 }
 
-// table is rows of aligned cells.
+// table is rows of aligned cells. A row of one cell is a sentence, an empty row a blank line: what is below is aligned again.
 type table struct {
+	wide bool
 	rows [][]string
 }
 
+// wide is cells at the end of a row that only a wide table has.
+type wide []any
+
 func (t *table) row(cells ...any) {
-	row := make([]string, len(cells))
-	for i, c := range cells {
-		row[i] = plainLine(fmt.Sprint(c))
+	var row []string
+	for _, c := range cells {
+		if more, ok := c.(wide); !ok {
+			row = append(row, plainLine(fmt.Sprint(c)))
+		} else if t.wide {
+			for _, c := range more {
+				row = append(row, plainLine(fmt.Sprint(c)))
+			}
+		}
 	}
 	t.rows = append(t.rows, row)
 }
 
-func (a *app) printTable(t *table) error {
-	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
+// some adds a row if there is a text.
+func (t *table) some(name, text string) {
+	if text != "" {
+		t.row(name, text)
+	}
+}
+
+func (t *table) write(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, row := range t.rows {
 		if _, err := fmt.Fprintln(w, strings.TrimRight(strings.Join(row, "\t"), "\t")); err != nil {
 			return err
 		}
 	}
 	return w.Flush()
+}
+
+// show prints an answer: with --json the message, else the rows that fill adds.
+func (a *app) show(message any, fill func(t *table)) error {
+	if a.json {
+		return a.printJSON(message)
+	}
+	t := &table{wide: a.wide}
+	fill(t)
+	return t.write(a.Out)
+}
+
+// each converts a list.
+func each[T, W any](all []T, convert func(T) W) []W {
+	converted := make([]W, len(all))
+	for i, one := range all {
+		converted[i] = convert(one)
+	}
+	return converted
 }
 
 // at prints a Unix time in ms; "-" where there is none.
@@ -82,39 +120,36 @@ func at(ms int64) string {
 	return time.UnixMilli(ms).Format(timeForm)
 }
 
-// span prints a duration; "-" for none.
-func span(d time.Duration) string {
-	if d == 0 {
-		return "-"
+// or is a value, or what stands for its zero.
+func or[T comparable](value T, none string) any {
+	if value == *new(T) {
+		return none
 	}
-	return d.String()
+	return value
 }
 
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
+func orDash[T comparable](value T) any { return or(value, "-") }
 
-// payload prints what of a payload fits a line; in a wide table, all of it.
+// payload prints what of a payload fits a line; in a wide table, all of it. It is empty if there is no payload.
 func (a *app) payload(p *yardv1.Payload) string {
 	data := p.GetData()
-	if p.GetEncoding() == yardv1.Encoding_ENCODING_BINARY {
+	switch {
+	case p == nil:
+		return ""
+	case p.Encoding == yardv1.Encoding_ENCODING_BINARY:
 		return fmt.Sprintf("%d bytes", len(data))
-	}
-	if len(data) > payloadShown && !a.wide {
+	case len(data) > payloadShown && !a.wide:
 		return fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(string(data[:payloadShown]), ""), len(data))
 	}
-	return orDash(string(data))
+	return cmp.Or(string(data), "-")
 }
 
 // orderText is the order key of a task, and whether it waits for its turn.
 func orderText(t *yardv1.Task) string {
-	if t.Blocked {
+	switch {
+	case t.Blocked:
 		return t.OrderKey + ", which it blocks: `yard keys unblock` or `yard keys skip` lets the key go on"
-	}
-	if t.AwaitsTurn {
+	case t.AwaitsTurn:
 		return t.OrderKey + ", waits for the task before it"
 	}
 	return t.OrderKey
@@ -130,87 +165,68 @@ func uniqueText(t *yardv1.Task) string {
 
 // printTask writes all that is known of a task, its history last.
 func (a *app) printTask(t *yardv1.Task) error {
-	if a.json {
-		return a.printJSON(t)
-	}
-	var about table
-	about.row("task", t.TaskId)
-	about.row("state", t.State.Name())
-	about.row("type", t.Type)
-	about.row("tasklist", t.Tasklist+" (domain "+t.Domain+")")
-	about.row("priority", t.Priority)
-	about.row("created", at(t.CreatedAtMs))
-	about.row("due", at(t.DueAtMs))
-	if t.StartByMs > 0 {
-		about.row("start by", at(t.StartByMs))
-	}
-	if t.FinishByMs > 0 {
-		about.row("finish by", at(t.FinishByMs))
-	}
-	about.row("finished", at(t.FinishedAtMs))
-	about.row("attempts", fmt.Sprintf("%d (%d failed)", t.Grants, t.Failures))
-	about.row("payload", a.payload(t.Payload))
-	for _, optional := range []struct {
-		name, text string
-		show       bool
-	}{
-		{"result", a.payload(t.Result), t.Result != nil},
-		{"progress", a.payload(t.Progress), t.Progress != nil},
-		{"last error", strings.TrimSpace(t.ErrorType + " " + t.ErrorMessage), t.ErrorMessage != "" || t.ErrorType != ""},
-		{"worker", t.Worker, t.Worker != ""},
-		{"cancel", "requested", t.CancelRequested},
-		{"revision", fmt.Sprint(t.Revision), t.Revision > 1},
-		{"group", t.Group, t.Group != ""},
-		{"cost", fmt.Sprint(t.Cost, " starts of a rate"), t.Cost > 1},
-		{"unique key", uniqueText(t), t.UniqueKey != ""},
-		{"order key", orderText(t), t.OrderKey != ""},
-		{"headers", headerText(t.Headers), len(t.Headers) > 0},
-		{"trace", t.Traceparent, t.Traceparent != ""},
-	} {
-		if optional.show {
-			about.row(optional.name, optional.text)
+	return a.show(t, func(about *table) {
+		about.row("task", t.TaskId)
+		about.row("state", t.State.Name())
+		about.row("type", t.Type)
+		about.row("tasklist", t.Tasklist+" (domain "+t.Domain+")")
+		about.row("priority", t.Priority)
+		about.row("created", at(t.CreatedAtMs))
+		about.row("due", at(t.DueAtMs))
+		if t.StartByMs > 0 {
+			about.row("start by", at(t.StartByMs))
 		}
-	}
-	if err := a.printTable(&about); err != nil {
-		return err
-	}
-	if len(t.Events) == 0 {
-		return nil
-	}
-	if _, err := fmt.Fprintln(a.Out); err != nil {
-		return err
-	}
-	var steps table
-	steps.row("TIME", "EVENT", "GRANT", "WORKER", "MESSAGE")
-	for _, e := range t.Events {
-		steps.row(eventCells(e)...)
-	}
-	return a.printTable(&steps)
+		if t.FinishByMs > 0 {
+			about.row("finish by", at(t.FinishByMs))
+		}
+		about.row("finished", at(t.FinishedAtMs))
+		about.row("attempts", fmt.Sprintf("%d (%d failed)", t.Grants, t.Failures))
+		about.row("payload", orDash(a.payload(t.Payload)))
+		about.some("result", a.payload(t.Result))
+		about.some("progress", a.payload(t.Progress))
+		about.some("last error", strings.TrimSpace(t.ErrorType+" "+t.ErrorMessage))
+		about.some("worker", t.Worker)
+		if t.CancelRequested {
+			about.row("cancel", "requested")
+		}
+		if t.Revision > 1 {
+			about.row("revision", t.Revision)
+		}
+		about.some("group", t.Group)
+		if t.Cost > 1 {
+			about.row("cost", fmt.Sprint(t.Cost, " starts of a rate"))
+		}
+		about.some("unique key", uniqueText(t))
+		about.some("order key", orderText(t))
+		about.some("headers", headerText(t.Headers))
+		about.some("trace", t.Traceparent)
+		if len(t.Events) == 0 {
+			return
+		}
+		about.row()
+		about.row("TIME", "EVENT", "GRANT", "WORKER", "MESSAGE")
+		for _, e := range t.Events {
+			about.row(eventCells(e)...)
+		}
+	})
 }
 
 func eventCells(e *yardv1.TaskEvent) []any {
-	grant := "-"
-	if e.Grant > 0 {
-		grant = fmt.Sprint(e.Grant)
-	}
 	message := strings.TrimSpace(e.ErrorType + " " + e.Message)
 	if e.DueAtMs > 0 {
 		message = strings.TrimSpace(message + " (due " + at(e.DueAtMs) + ")")
 	}
-	return []any{at(e.AtMs), e.Kind.Name(), grant, orDash(e.Worker), message}
+	return []any{at(e.AtMs), e.Kind.Name(), fmt.Sprint(orDash(e.Grant)), cmp.Or(e.Worker, "-"), message}
 }
 
 func (a *app) printTasks(tasks []*yardv1.Task) error {
-	if a.json {
-		return a.printJSON(&yardv1.ListResponse{Tasks: tasks})
-	}
-	var t table
-	t.row(a.more([]any{"TASK", "STATE", "TYPE", "TASKLIST", "PRIO", "FAILURES", "CREATED", "DUE"}, "FINISHED", "GRANTS", "WORKER", "ERROR")...)
-	for _, task := range tasks {
-		t.row(a.more([]any{task.TaskId, task.State.Name(), task.Type, task.Tasklist, task.Priority, task.Failures, at(task.CreatedAtMs), at(task.DueAtMs)},
-			at(task.FinishedAtMs), task.Grants, orDash(task.Worker), orDash(oneLine(task.ErrorType+" "+task.ErrorMessage)))...)
-	}
-	return a.printTable(&t)
+	return a.show(&yardv1.ListResponse{Tasks: tasks}, func(t *table) {
+		t.row("TASK", "STATE", "TYPE", "TASKLIST", "PRIO", "FAILURES", "CREATED", "DUE", wide{"FINISHED", "GRANTS", "WORKER", "ERROR"})
+		for _, task := range tasks {
+			t.row(task.TaskId, task.State.Name(), task.Type, task.Tasklist, task.Priority, task.Failures, at(task.CreatedAtMs), at(task.DueAtMs),
+				wide{at(task.FinishedAtMs), task.Grants, orDash(task.Worker), orDash(oneLine(task.ErrorType + " " + task.ErrorMessage))})
+		}
+	})
 }
 
 // oneLine is a text with its line breaks and runs of blanks as single blanks.

@@ -3,45 +3,36 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
 
 func (a *app) tasklistPurge() *cobra.Command {
-	var o yard.PurgeOptions
-	cmd := a.purgeCommand("tasklist", "mail --type email.send --older-than 24h", &o, (*yard.Client).PurgeTasklist, func(p *yardv1.Purged) codec.Message { return &yardv1.PurgeTasklistResponse{Purged: p} })
-	cmd.Flags().StringVar(&o.Type, "type", "", "only of this type")
-	cmd.Flags().StringVar(&o.Group, "group", "", "only of this group")
-	return cmd
+	return a.purgeCommand("tasklist", "mail --type email.send --older-than 24h", (*yard.Client).PurgeTasklist, "type", "group")
 }
 
 func (a *app) groupPurge() *cobra.Command {
-	var o yard.PurgeOptions
-	cmd := a.purgeCommand("group", "acme --tasklist bulk", &o, (*yard.Client).PurgeGroup, func(p *yardv1.Purged) codec.Message { return &yardv1.PurgeGroupResponse{Purged: p} })
-	cmd.Flags().StringVarP(&o.Tasklist, "tasklist", "t", "", "only of this tasklist")
-	cmd.Flags().StringVar(&o.Type, "type", "", "only of this type")
-	return cmd
+	return a.purgeCommand("group", "acme --tasklist bulk", (*yard.Client).PurgeGroup, "tasklist", "type")
 }
 
 func (a *app) typePurge() *cobra.Command {
-	var o yard.PurgeOptions
-	cmd := a.purgeCommand("type", "payout.send --tasklist bulk", &o, (*yard.Client).PurgeType, func(p *yardv1.Purged) codec.Message { return &yardv1.PurgeTypeResponse{Purged: p} })
-	cmd.Flags().StringVarP(&o.Tasklist, "tasklist", "t", "", "only of this tasklist")
-	cmd.Flags().StringVar(&o.Group, "group", "", "only of this group")
-	return cmd
+	return a.purgeCommand("type", "payout.send --tasklist bulk", (*yard.Client).PurgeType, "tasklist", "group")
 }
 
 // purgedStates are those of tasks that do not run.
 var purgedStates = []string{"waiting", "ready", "backoff"}
 
-// purgeCommand cancels, or counts, the tasks of a tasklist, a type or a group. What it answers with --json is the API's, as the sum of all steps.
-func (a *app) purgeCommand(kind, example string, o *yard.PurgeOptions, purge func(*yard.Client, context.Context, string, yard.PurgeOptions) (yard.Purged, error), answer func(*yardv1.Purged) codec.Message) *cobra.Command {
+type purge = func(*yard.Client, context.Context, string, yard.PurgeOptions) (yard.Purged, error)
+
+// purgeCommand cancels, or counts, the tasks of a tasklist, a type or a group, which the flags of others narrow.
+func (a *app) purgeCommand(kind, example string, do purge, narrowing ...string) *cobra.Command {
+	var o yard.PurgeOptions
 	var states []string
 	yes := false
 	cmd := &cobra.Command{
@@ -51,19 +42,12 @@ next attempt, and were created before the purge began. It goes step by step, wit
 none is left; ctrl-C ends it, and a second purge does no harm. Without --yes they are only counted.`,
 		Example: "  yard " + kind + " purge " + example + "\n  yard " + kind + " purge " + example + ` --reason "sent twice" --yes`,
 		Args:    argCount(1, 1, "one name"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			var err error
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if o.States, err = statesOf(states, purgedStates); err != nil {
 				return err
 			}
-			if o.Rate < 1 {
-				return usagef("--rate %d: want at least one task a second", o.Rate)
-			}
 			o.Preview = !yes
-			if !cmd.Flags().Changed("by") {
-				o.By = userName()
-			}
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error { return a.purge(ctx, c, args[0], *o, purge, answer) })
+			return a.purge(cmd, args[0], o, do)
 		},
 	}
 	flags := cmd.Flags()
@@ -73,42 +57,76 @@ none is left; ctrl-C ends it, and a second purge does no harm. Without --yes the
 	flags.BoolVar(&yes, "yes", false, yesUsage)
 	flags.IntVar(&o.Rate, "rate", 500, "the most tasks to cancel a second")
 	flags.StringVar(&o.Reason, "reason", "", "why, for people; it is in the history of each task")
-	flags.StringVar(&o.By, "by", "", "who purges it, for people; default the user of this system")
+	byFlag(flags, &o.By, "purges it")
+	for _, name := range narrowing {
+		short := map[string]string{"tasklist": "t"}[name]
+		flags.StringVarP(map[string]*string{"tasklist": &o.Tasklist, "type": &o.Type, "group": &o.Group}[name], name, short, "", "only of this "+name)
+	}
 	return cmd
 }
 
 // purgeReportEvery is how often a purge says how far it is.
 const purgeReportEvery = 2 * time.Second
 
-func (a *app) purge(ctx context.Context, c *yard.Client, name string, o yard.PurgeOptions, purge func(*yard.Client, context.Context, string, yard.PurgeOptions) (yard.Purged, error), answer func(*yardv1.Purged) codec.Message) error {
-	last := time.Now()
-	o.Progress = func(p yard.Purged) {
-		if time.Since(last) >= purgeReportEvery {
-			last = time.Now()
-			fmt.Fprintf(a.Err, "%d found, %d cancelled\n", p.Found, p.Cancelled)
-		}
+// reporter says how far a command is that goes step by step.
+type reporter struct {
+	out  io.Writer
+	done string
+	last time.Time
+}
+
+func (a *app) reporter(done string) *reporter { return &reporter{a.Err, done, time.Now()} }
+
+func (r *reporter) step(found, done int64) {
+	if time.Since(r.last) >= purgeReportEvery {
+		r.last = time.Now()
+		fmt.Fprintf(r.out, "%d found, %d %s\n", found, done, r.done)
 	}
-	p, err := purge(c, ctx, name, o)
-	if err != nil {
-		if p.Found > 0 {
-			fmt.Fprintf(a.Err, "%d found, %d cancelled, and it is not over\n", p.Found, p.Cancelled)
-		}
-		return err
-	}
-	if a.json {
-		return a.printJSON(answer(&yardv1.Purged{
-			Found: p.Found, Cancelled: p.Cancelled, CancelRequested: p.CancelRequested, Ended: p.Ended, Undecided: p.Undecided, UnreadBatches: p.UnreadBatches,
-		}))
-	}
-	var t table
-	t.row("FOUND", "CANCELLED", "ASKED TO STOP", "ENDED", "UNDECIDED")
-	t.row(p.Found, p.Cancelled, p.CancelRequested, p.Ended, p.Undecided)
-	err = a.printTable(&t)
-	if err == nil && p.UnreadBatches > 0 {
-		_, err = fmt.Fprintf(a.Out, "%d batches of tasks are on disk only and were not searched; some may be of it\n", p.UnreadBatches)
-	}
-	if err == nil && o.Preview {
-		_, err = fmt.Fprintln(a.Out, notDone)
+}
+
+// given returns the error that ended it, and says how far it was.
+func (r *reporter) given(err error, found, done int64) error {
+	if found > 0 {
+		fmt.Fprintf(r.out, "%d found, %d %s, and it is not over\n", found, done, r.done)
 	}
 	return err
+}
+
+// checkRate refuses a rate at which nothing goes on.
+func checkRate(rate int, of string) error {
+	if rate < 1 {
+		return usagef("--rate %d: want at least one %s a second", rate, of)
+	}
+	return nil
+}
+
+// purge shows with --json the sum of all steps, as the API would answer.
+func (a *app) purge(cmd *cobra.Command, name string, o yard.PurgeOptions, do purge) error {
+	if err := checkRate(o.Rate, "task"); err != nil {
+		return err
+	}
+	return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
+		r := a.reporter("cancelled")
+		o.Progress = func(p yard.Purged) { r.step(p.Found, p.Cancelled) }
+		p, err := do(c, ctx, name, o)
+		if err != nil {
+			return r.given(err, p.Found, p.Cancelled)
+		}
+		sum := &yardv1.Purged{Found: p.Found, Cancelled: p.Cancelled, CancelRequested: p.CancelRequested, Ended: p.Ended, Undecided: p.Undecided, UnreadBatches: p.UnreadBatches}
+		return a.show(&yardv1.PurgeTypeResponse{Purged: sum}, func(t *table) {
+			t.row("FOUND", "CANCELLED", "ASKED TO STOP", "ENDED", "UNDECIDED")
+			t.row(p.Found, p.Cancelled, p.CancelRequested, p.Ended, p.Undecided)
+			if p.UnreadBatches > 0 {
+				t.row(fmt.Sprintf("%d batches of tasks are on disk only and were not searched; some may be of it", p.UnreadBatches))
+			}
+			t.preview(o.Preview)
+		})
+	})
+}
+
+// preview says that nothing was done.
+func (t *table) preview(is bool) {
+	if is {
+		t.row(notDone)
+	}
 }

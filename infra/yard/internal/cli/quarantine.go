@@ -60,7 +60,7 @@ func (a *app) quarantineList() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.printItems(all)
+				return a.printItems(all, false)
 			})
 		},
 	}
@@ -136,11 +136,7 @@ func (a *app) quarantineDrop() *cobra.Command {
 			if err != nil || yes {
 				return err
 			}
-			if err := a.printItems(items); err != nil || a.json {
-				return err
-			}
-			_, err = fmt.Fprintln(a.Out, notDone)
-			return err
+			return a.printItems(items, true)
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, yesUsage)
@@ -197,41 +193,25 @@ func kindName(k logv1.QuarantineKind) string {
 	return strings.ToLower(strings.TrimPrefix(k.String(), "QUARANTINE_KIND_"))
 }
 
-func (a *app) printItems(all []quarantine.Item) error {
-	if a.json {
-		list := make([]itemJSON, len(all))
-		for i := range all {
-			list[i] = newItemJSON(all[i])
+func (a *app) printItems(all []quarantine.Item, preview bool) error {
+	return a.show(map[string]any{"items": each(all, newItemJSON)}, func(t *table) {
+		t.row("ITEM", "TIME", "KIND", "SERVICE", "PARTITION", "TARGET", "REASON", wide{"ORIGIN", "SEQUENCE", "BYTES"})
+		for _, i := range all {
+			reason := oneLine(i.Reason)
+			if len(reason) > reasonShown && !a.wide {
+				reason = strings.ToValidUTF8(reason[:reasonShown], "") + "…"
+			}
+			t.row(i.Seq, at(i.AtMs), kindName(i.Kind), i.Service, i.Partition, i.Target(), reason, wide{orDash(i.OriginStream), i.OriginSeq, len(i.Data)})
 		}
-		return a.printJSON(map[string]any{"items": list})
-	}
-	var t table
-	reason := shortened
-	if a.wide {
-		reason = oneLine
-	}
-	t.row(a.more([]any{"ITEM", "TIME", "KIND", "SERVICE", "PARTITION", "TARGET", "REASON"}, "ORIGIN", "SEQUENCE", "BYTES")...)
-	for _, i := range all {
-		t.row(a.more([]any{i.Seq, at(i.AtMs), kindName(i.Kind), i.Service, i.Partition, i.Target(), reason(i.Reason)},
-			orDash(i.OriginStream), i.OriginSeq, len(i.Data))...)
-	}
-	return a.printTable(&t)
-}
-
-// shortened makes a reason fit a line.
-func shortened(s string) string {
-	s = oneLine(s)
-	if len(s) > reasonShown {
-		s = strings.ToValidUTF8(s[:reasonShown], "") + "…"
-	}
-	return s
+		t.preview(preview)
+	})
 }
 
 func (a *app) printItem(i quarantine.Item) error {
+	message := newItemJSON(i)
+	message.Data = base64.StdEncoding.EncodeToString(i.Data)
 	if a.json {
-		j := newItemJSON(i)
-		j.Data = base64.StdEncoding.EncodeToString(i.Data)
-		return a.printJSON(j)
+		return a.printJSON(message)
 	}
 	var about table
 	about.row("item", i.Seq)
@@ -243,7 +223,7 @@ func (a *app) printItem(i quarantine.Item) error {
 	}
 	about.row("redrive to", i.Target())
 	about.row("data", len(i.Data), "bytes")
-	if err := a.printTable(&about); err != nil {
+	if err := about.write(a.Out); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(a.Out, "\n%s", contents(i.Data))
@@ -273,9 +253,5 @@ func contents(data []byte) string {
 }
 
 func (a *app) printDone(what string, seq, stored uint64) error {
-	if a.json {
-		return a.printJSON(map[string]any{"item": seq, "done": what, "stored_seq": stored})
-	}
-	_, err := fmt.Fprintf(a.Out, "item %d was %s\n", seq, what)
-	return err
+	return a.show(map[string]any{"item": seq, "done": what, "stored_seq": stored}, func(t *table) { t.row(fmt.Sprintf("item %d was %s", seq, what)) })
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
 
@@ -83,12 +82,4 @@ func rateText(r yard.Rate) string {
 		text += " burst " + strconv.Itoa(r.Burst)
 	}
 	return text
-}
-
-// wireRate is a rate as the API writes it; nil = none.
-func wireRate(r yard.Rate) *yardv1.Rate {
-	if r.Tasks == 0 {
-		return nil
-	}
-	return &yardv1.Rate{Tasks: int32(r.Tasks), PerMs: r.Per.Milliseconds(), Burst: int32(r.Burst)}
 }

@@ -6,11 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 
-	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
 
@@ -154,64 +152,18 @@ func rulesText(rules []yard.ErrorRetry) string {
 	return strings.Join(texts, " ")
 }
 
-// wirePolicy is a policy as the API writes it.
-func wirePolicy(r *yard.RetryPolicy) *yardv1.RetryPolicy {
-	if r == nil {
-		return nil
-	}
-	w := &yardv1.RetryPolicy{
-		MaxAttempts: int32(r.MaxAttempts), InitialIntervalMs: r.InitialInterval.Milliseconds(),
-		Backoff: r.Backoff, MaxIntervalMs: r.MaxInterval.Milliseconds(), NonRetryable: r.NonRetryable, MaxDeliveries: int32(r.MaxDeliveries),
-	}
-	// What the engine has stored are names that it knows; no name is none.
-	_ = w.Jitter.UnmarshalText([]byte(r.Jitter))
-	_ = w.OnLost.UnmarshalText([]byte(r.OnLost))
-	_ = w.OnTimeout.UnmarshalText([]byte(r.OnTimeout))
-	for _, e := range r.ByError {
-		w.ByError = append(w.ByError, &yardv1.ErrorRetry{
-			ErrorType: e.ErrorType, InitialIntervalMs: e.InitialInterval.Milliseconds(), Backoff: e.Backoff,
-			MaxIntervalMs: e.MaxInterval.Milliseconds(), MaxAttempts: int32(e.MaxAttempts),
-		})
-	}
-	return w
-}
-
-// policyOf is the policy of a task of a file.
-func policyOf(w *yardv1.RetryPolicy) *yard.RetryPolicy {
-	if w == nil {
-		return nil
-	}
-	ms := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
-	r := &yard.RetryPolicy{
-		MaxAttempts: int(w.MaxAttempts), InitialInterval: ms(w.InitialIntervalMs), Backoff: w.Backoff, MaxInterval: ms(w.MaxIntervalMs),
-		NonRetryable: w.NonRetryable, Jitter: yard.Jitter(w.Jitter.Name()), MaxDeliveries: int(w.MaxDeliveries),
-		OnLost: yard.OnLost(w.OnLost.Name()), OnTimeout: yard.OnTimeout(w.OnTimeout.Name()),
-	}
-	for _, e := range w.ByError {
-		r.ByError = append(r.ByError, yard.ErrorRetry{
-			ErrorType: e.GetErrorType(), InitialInterval: ms(e.GetInitialIntervalMs()), Backoff: e.GetBackoff(),
-			MaxInterval: ms(e.GetMaxIntervalMs()), MaxAttempts: int(e.GetMaxAttempts()),
-		})
-	}
-	return r
-}
-
 // policyRows shows a policy; what few have is left out where it is not set.
 func policyRows(about *table, r yard.RetryPolicy) {
-	about.row("max attempts", number(float64(r.MaxAttempts), "5, the default"))
-	about.row("first wait", or(span(r.InitialInterval), "1s, the default"))
-	about.row("backoff", number(r.Backoff, "2, the default"))
-	about.row("longest wait", or(span(r.MaxInterval), "10m0s, the default"))
-	for _, one := range [][2]string{
-		{"not retried", strings.Join(r.NonRetryable, ", ")},
-		{"by error", rulesText(r.ByError)},
-		{"jitter", string(r.Jitter)},
-		{"max deliveries", number(float64(r.MaxDeliveries), "")},
-		{"if lost", string(r.OnLost)},
-		{"on time-out", string(r.OnTimeout)},
-	} {
-		if one[1] != "" {
-			about.row(one[0], one[1])
-		}
+	about.row("max attempts", or(r.MaxAttempts, "5, the default"))
+	about.row("first wait", or(r.InitialInterval, "1s, the default"))
+	about.row("backoff", or(r.Backoff, "2, the default"))
+	about.row("longest wait", or(r.MaxInterval, "10m0s, the default"))
+	about.some("not retried", strings.Join(r.NonRetryable, ", "))
+	about.some("by error", rulesText(r.ByError))
+	about.some("jitter", string(r.Jitter))
+	if r.MaxDeliveries > 0 {
+		about.row("max deliveries", r.MaxDeliveries)
 	}
+	about.some("if lost", string(r.OnLost))
+	about.some("on time-out", string(r.OnTimeout))
 }

@@ -45,10 +45,10 @@ func TestRulesOfPoliciesAreOverlaid(t *testing.T) {
 		NonRetryable: []string{"a", "b"}, ByError: []yard.ErrorRetry{{ErrorType: "c", MaxAttempts: 4, InitialInterval: time.Second, Backoff: 3, MaxInterval: time.Hour}},
 		Jitter: yard.JitterFull, MaxDeliveries: 5, OnLost: yard.OnLostDead, OnTimeout: yard.OnTimeoutDead,
 	}
-	if got := policyOf(wirePolicy(&full)); !reflect.DeepEqual(*got, full) {
+	if got := yard.RetryPolicyOf(yard.TaskType{Retry: &full}.Wire().Retry); !reflect.DeepEqual(*got, full) {
 		t.Errorf("it comes back as %+v", got)
 	}
-	if policyOf(wirePolicy(nil)) != nil || noPolicy(full) || !noPolicy(yard.RetryPolicy{}) || !noPolicy(yard.RetryPolicy{NonRetryable: []string{}}) {
+	if noPolicy(full) || !noPolicy(yard.RetryPolicy{}) || !noPolicy(yard.RetryPolicy{NonRetryable: []string{}}) {
 		t.Error("there is a policy where none is, or none where one is")
 	}
 	for flag, want := range map[string]struct {

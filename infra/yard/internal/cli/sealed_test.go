@@ -181,7 +181,7 @@ func TestBenchAndDemoOnASealedCluster(t *testing.T) {
 		t.Errorf("bench: exit code %d\n%s%s\nthe log:\n%s", code, out, errs, log)
 	}
 	out, errs, code = run(t, "", append([]string{"demo", "--auth", dir, "--duration", "3s", "--plain"}, at...)...)
-	if code != cli.ExitOK || !strings.Contains(out, "ok     every accepted task was looked up") || !strings.Contains(out, "--inbox-prefix _INBOX.t.shop.admin-demo") {
+	if code != cli.ExitOK || !strings.Contains(out, "ok     every accepted task has finished") || !strings.Contains(out, "--inbox-prefix _INBOX.t.shop.admin-demo") {
 		t.Errorf("demo: exit code %d\n%s%s\nthe log:\n%s", code, out, errs, log)
 	}
 	if said := log.String(); strings.Contains(said, "Violation") {

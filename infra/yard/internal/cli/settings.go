@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"iter"
+	"math"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -96,50 +97,71 @@ func overlay(given *pflag.FlagSet, bind func(*pflag.FlagSet)) (err error) {
 func (s *settings[T, Listed]) get(a *app) *cobra.Command {
 	return s.getHelp.on(&cobra.Command{
 		Use: "get NAME", Args: argCount(1, 1, "one name"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				have, err := s.fetch(c, ctx, args[0])
-				if err != nil {
-					return err
-				}
-				return s.printOne(have)
-			})
-		},
+		RunE: a.client(func(ctx context.Context, c *yard.Client, args []string) error {
+			have, err := s.fetch(c, ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return s.printOne(have)
+		}),
 	}, s.kind+" get "+s.name)
 }
 
 func (s *settings[T, Listed]) list(a *app) *cobra.Command {
 	return s.listHelp.on(&cobra.Command{
 		Use: "list", Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				var all []Listed
-				for one, err := range s.all(c, ctx) {
-					if err != nil {
-						return err
-					}
-					all = append(all, one)
-				}
-				return s.printAll(all)
-			})
-		},
+		RunE: a.client(func(ctx context.Context, c *yard.Client, _ []string) error {
+			all, err := gather(s.all(c, ctx))
+			if err != nil {
+				return err
+			}
+			return s.printAll(all)
+		}),
 	}, s.kind+" list")
+}
+
+// gather returns what is yielded, up to the first error.
+func gather[T any](items iter.Seq2[T, error]) (all []T, err error) {
+	for one, err := range items {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
 }
 
 func (s *settings[T, Listed]) del(a *app) *cobra.Command {
 	var revision int64
 	cmd := s.delete.on(&cobra.Command{
 		Use: "delete NAME", Args: argCount(1, 1, "one name"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				deleted, err := s.remove(c, ctx, args[0], revision)
-				if err != nil {
-					return err
-				}
-				return s.printDeleted(deleted)
-			})
-		},
+		RunE: a.client(func(ctx context.Context, c *yard.Client, args []string) error {
+			deleted, err := s.remove(c, ctx, args[0], revision)
+			if err != nil {
+				return err
+			}
+			return s.printDeleted(deleted)
+		}),
 	}, s.kind+" delete "+s.name)
 	cmd.Flags().Int64Var(&revision, "revision", 0, "delete only this revision, as --output wide shows it; 0 = any")
 	return cmd
+}
+
+// firstOf gathers pages until there are as many items as wanted; 0 = all. It reports whether there may be more.
+func firstOf[T any](limit int, page func() (items []T, next string, err error)) (all []T, more bool, err error) {
+	if limit < 0 {
+		return nil, false, usagef("--limit %d: want a number, or 0 for all", limit)
+	}
+	if limit == 0 {
+		limit = math.MaxInt
+	}
+	for {
+		items, next, err := page()
+		if err != nil {
+			return nil, false, err
+		}
+		if all = append(all, items...); next == "" || len(all) >= limit {
+			return all[:min(len(all), limit)], next != "" || len(all) > limit, nil
+		}
+	}
 }

@@ -108,26 +108,23 @@ func nextMsg(ctx context.Context, sub *nats.Subscription) (*nats.Msg, error) {
 }
 
 func (a *app) printHealth(answers []serviceHealth) error {
-	if a.json {
-		return a.printJSON(map[string]any{"processes": answers})
-	}
-	var t table
-	t.row(a.more([]any{"SERVICE", "NODE", "READY", "CLOCK", ""}, "CHECKS")...)
-	for _, h := range answers {
-		var wrong, checks []string
-		for _, c := range h.Checks {
-			checks = append(checks, c.Name)
-			switch {
-			case c.OK:
-			case c.Warning:
-				wrong = append(wrong, fmt.Sprintf("warning: %s: %s", c.Name, c.Error))
-			default:
-				wrong = append(wrong, fmt.Sprintf("%s: %s", c.Name, c.Error))
+	return a.show(map[string]any{"processes": answers}, func(t *table) {
+		t.row("SERVICE", "NODE", "READY", "CLOCK", "", wide{"CHECKS"})
+		for _, h := range answers {
+			var wrong, checks []string
+			for _, c := range h.Checks {
+				checks = append(checks, c.Name)
+				switch {
+				case c.OK:
+				case c.Warning:
+					wrong = append(wrong, fmt.Sprintf("warning: %s: %s", c.Name, c.Error))
+				default:
+					wrong = append(wrong, fmt.Sprintf("%s: %s", c.Name, c.Error))
+				}
 			}
+			t.row(h.Service, h.Node, h.Ready, h.skew(), strings.Join(wrong, "; "), wide{strings.Join(checks, ", ")})
 		}
-		t.row(a.more([]any{h.Service, h.Node, h.Ready, h.skew(), strings.Join(wrong, "; ")}, strings.Join(checks, ", "))...)
-	}
-	return a.printTable(&t)
+	})
 }
 
 // skew is what people read of the clock, such as "+1m0.2s".

@@ -266,7 +266,7 @@ func taskOf(w *yardv1.NewTask, f submitFlags) yard.Task {
 		Type: w.Type, Tasklist: w.Tasklist, Priority: int(w.Priority), Delay: ms(w.DelayMs),
 		StartToClose: ms(w.StartToCloseMs), HeartbeatTimeout: ms(w.HeartbeatTimeoutMs), Traceparent: w.Traceparent,
 		StartWithin: ms(w.StartWithinMs), FinishWithin: ms(w.FinishWithinMs), Headers: w.Headers,
-		Group: w.Group, Cost: int(w.Cost), Retry: policyOf(w.Retry), OrderKey: w.OrderKey, Batch: w.BatchId,
+		Group: w.Group, Cost: int(w.Cost), Retry: yard.RetryPolicyOf(w.Retry), OrderKey: w.OrderKey, Batch: w.BatchId,
 		BlocksKey: w.OrderPolicy == yardv1.OrderPolicy_ORDER_POLICY_BLOCK,
 	}
 	if w.UniqueKey != "" {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -28,15 +29,13 @@ func (a *app) taskGet() *cobra.Command {
 		Use: "get TASK", Short: "Show a task with its whole history",
 		Example: "  yard task get 06gzvkw0fc003ewx4bxvk83r20",
 		Args:    argCount(1, 1, "one task id"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				task, err := c.Wire().Get(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				return a.printTask(task)
-			})
-		},
+		RunE: a.client(func(ctx context.Context, c *yard.Client, args []string) error {
+			task, err := c.Wire().Get(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return a.printTask(task)
+		}),
 	}
 }
 
@@ -132,15 +131,13 @@ func (a *app) taskCancel() *cobra.Command {
 		Use: "cancel TASK...", Short: "Cancel tasks: waiting ones at once, running ones at their worker's next heartbeat",
 		Example: `  yard task cancel 06gzvkw0fc003ewx4bxvk83r20 --reason "ordered twice"`,
 		Args:    argCount(1, 1000, "1 to 1000 task ids"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				verdicts, err := c.Wire().Cancel(ctx, &yardv1.CancelRequest{TaskIds: args, Reason: reason})
-				if err != nil {
-					return err
-				}
-				return a.printVerdicts("cancelled", verdicts)
-			})
-		},
+		RunE: a.client(func(ctx context.Context, c *yard.Client, args []string) error {
+			verdicts, err := c.Wire().Cancel(ctx, &yardv1.CancelRequest{TaskIds: args, Reason: reason})
+			if err != nil {
+				return err
+			}
+			return a.printVerdicts("cancelled", verdicts)
+		}),
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "the reason, for people")
 	return cmd
@@ -150,26 +147,22 @@ func (a *app) taskCancel() *cobra.Command {
 // one that was not done, such as "cancelled".
 func (a *app) printVerdicts(done string, verdicts []*yardv1.Verdict) error {
 	var refused error
-	var t table
-	t.row("TASK", "VERDICT", "")
-	for _, v := range verdicts {
-		about := v.Message
-		if about == "" && v.Revision > 0 {
-			about = fmt.Sprint("revision ", v.Revision)
+	err := a.show(&yardv1.OutcomeResponse{Verdicts: verdicts}, func(t *table) {
+		t.row("TASK", "VERDICT", "")
+		for _, v := range verdicts {
+			about := v.Message
+			if about == "" && v.Revision > 0 {
+				about = fmt.Sprint("revision ", v.Revision)
+			}
+			t.row(v.TaskId, v.Code, about)
 		}
-		t.row(v.TaskId, v.Code, about)
+	})
+	for _, v := range verdicts {
 		if v.Code != "OK" && refused == nil {
 			refused = fault.New(fault.Code(v.Code), "task %s was not %s: %s", v.TaskId, done, v.Message)
 		}
 	}
-	print := a.printTable
-	if a.json {
-		print = func(*table) error { return a.printJSON(&yardv1.OutcomeResponse{Verdicts: verdicts}) }
-	}
-	if err := print(&t); err != nil {
-		return err
-	}
-	return refused
+	return cmp.Or(err, refused)
 }
 
 func (a *app) taskWatch() *cobra.Command {
@@ -180,11 +173,9 @@ that takes. The exit code is 0 if it completed, 3 if it is a dead letter or was
 cancelled.`,
 		Example: "  yard task watch 06gzvkw0fc003ewx4bxvk83r20",
 		Args:    argCount(1, 1, "one task id"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				return a.watch(ctx, c, args[0])
-			})
-		},
+		RunE: a.client(func(ctx context.Context, c *yard.Client, args []string) error {
+			return a.watch(ctx, c, args[0])
+		}),
 	}
 }
 

@@ -1,7 +1,8 @@
 package cli
 
 import (
-	"cmp"
+	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -35,14 +36,14 @@ number in limits that count per group, within a second and for what waits, too.`
 		printStored: one, printOne: a.printGroup, printDeleted: one, printAll: a.printGroups,
 	}
 	return group("group", "Set the weights of groups of tasks; pause, drain and purge them",
-		append(s.commands(a), a.groupPause(), a.groupResume(), a.groupDrain(), a.groupPurge())...)
+		slices.Concat(s.commands(a), stoppableGroup.commands(a), []*cobra.Command{a.groupPurge()})...)
 }
 
 // weightFlag is the weight of a group on the command line. It is a pflag.Value.
 type weightFlag yard.Group
 
 // String returns the weight.
-func (g *weightFlag) String() string { return number(g.Weight, "0") }
+func (g *weightFlag) String() string { return fmt.Sprint(g.Weight) }
 
 // Type is what the help calls it.
 func (*weightFlag) Type() string { return "float" }
@@ -55,43 +56,28 @@ func (g *weightFlag) Set(text string) (err error) {
 }
 
 func (a *app) printGroup(g yard.Group) error {
-	if a.json {
-		return a.printJSON(&yardv1.GetGroupResponse{Group: wireGroup(g), Pause: wirePause(g.Pause), Drain: wirePause(g.Drain)})
-	}
-	var about table
-	about.row("group", g.Name+" (domain "+a.domain+")")
-	if g.Pause != nil {
-		about.row("paused", pauseOf(wirePause(g.Pause)))
-	}
-	if g.Drain != nil {
-		about.row("drained", pauseOf(wirePause(g.Drain)))
-	}
-	about.row("description", cmp.Or(g.Description, "-"))
-	about.row("weight", g.Weight)
-	about.row("concurrency", number(float64(g.MaxConcurrency), "as limits per group say"))
-	return a.printTable(&about)
-}
-
-// wireGroup is a group as the API writes it.
-func wireGroup(g yard.Group) *yardv1.Group {
-	return &yardv1.Group{Name: g.Name, Description: g.Description, Weight: &g.Weight, MaxConcurrency: int32(g.MaxConcurrency), Revision: g.Revision}
+	answer := &yardv1.GetGroupResponse{Group: g.Wire(), Pause: g.Pause.Wire(), Drain: g.Drain.Wire()}
+	return a.show(answer, func(about *table) {
+		about.row("group", g.Name+" (domain "+a.domain+")")
+		about.some("paused", pauseOf(answer.Pause))
+		about.some("drained", pauseOf(answer.Drain))
+		about.row("description", orDash(g.Description))
+		about.row("weight", g.Weight)
+		about.row("concurrency", or(g.MaxConcurrency, "as limits per group say"))
+	})
 }
 
 func (a *app) printGroups(groups []yard.Group) error {
-	if a.json {
-		list := &yardv1.ListGroupsResponse{}
-		for _, g := range groups {
-			list.Groups = append(list.Groups, wireGroup(g))
-			if g.Pause != nil || g.Drain != nil {
-				list.Stopped = append(list.Stopped, &yardv1.StoppedGroup{Name: g.Name, Pause: wirePause(g.Pause), Drain: wirePause(g.Drain)})
-			}
-		}
-		return a.printJSON(list)
-	}
-	var t table
-	t.row(a.more([]any{"GROUP", "WEIGHT", "CONCURRENCY", "PAUSED", "DRAINED", "DESCRIPTION"}, "REVISION")...)
+	list := &yardv1.ListGroupsResponse{Groups: each(groups, yard.Group.Wire)}
 	for _, g := range groups {
-		t.row(a.more([]any{g.Name, g.Weight, number(float64(g.MaxConcurrency), "-"), pausedUntil(g.Pause), pausedUntil(g.Drain), g.Description}, g.Revision)...)
+		if g.Pause != nil || g.Drain != nil {
+			list.Stopped = append(list.Stopped, &yardv1.StoppedGroup{Name: g.Name, Pause: g.Pause.Wire(), Drain: g.Drain.Wire()})
+		}
 	}
-	return a.printTable(&t)
+	return a.show(list, func(t *table) {
+		t.row("GROUP", "WEIGHT", "CONCURRENCY", "PAUSED", "DRAINED", "DESCRIPTION", wide{"REVISION"})
+		for _, g := range groups {
+			t.row(g.Name, g.Weight, orDash(g.MaxConcurrency), pausedUntil(g.Pause), pausedUntil(g.Drain), g.Description, wide{g.Revision})
+		}
+	})
 }

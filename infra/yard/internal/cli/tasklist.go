@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,7 +32,7 @@ the default priority, and those accepted before keep theirs.`},
 		printStored: a.printSettings, printOne: a.printSettings, printDeleted: a.printSettings, printAll: a.printTasklists,
 	}
 	return group("tasklist", "Put, get, list, describe, pause, drain and purge tasklists",
-		append(s.commands(a), a.tasklistDescribe(), a.tasklistPollers(), a.tasklistPeek(), a.tasklistPause(), a.tasklistDrain(), a.tasklistResume(), a.tasklistPurge())...)
+		slices.Concat(s.commands(a), stoppableTasklist.commands(a), []*cobra.Command{a.tasklistDescribe(), a.tasklistPollers(), a.tasklistPeek(), a.tasklistPurge()})...)
 }
 
 func tasklistFlags(flags *pflag.FlagSet, l *yard.Tasklist) {
@@ -54,43 +55,29 @@ func (a *app) tasklistDescribe() *cobra.Command {
 		Use: "describe TASKLIST", Short: "Show how many tasks of a tasklist are queued, running and finished",
 		Example: "  yard tasklist describe mail",
 		Args:    argCount(1, 1, "one tasklist"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				d, err := c.Wire().DescribeTasklist(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				if a.json || !unused(d) {
-					return a.printTasklist(d)
-				}
+		RunE: a.client(func(ctx context.Context, c *yard.Client, args []string) error {
+			d, err := c.Wire().DescribeTasklist(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			known := a.json || !unused(d)
+			if !known {
 				// One with settings is known. Who may not ask for those gets no answer.
 				ctx, cancel := context.WithTimeout(ctx, knownWithin)
 				defer cancel()
-				if _, err := c.GetTasklist(ctx, args[0]); err != nil {
-					return a.printUnused(d)
-				}
-				return a.printTasklist(d)
-			})
-		},
-	}
-}
-
-// wireTasklist is the settings of a tasklist as the API writes them; none where there are none.
-func wireTasklist(l yard.Tasklist) *yardv1.Tasklist {
-	if l.Revision == 0 {
-		return nil
-	}
-	return &yardv1.Tasklist{
-		Name: l.Name, Description: l.Description, Priority: int32(l.Priority), MaxConcurrency: int32(l.MaxConcurrency), Rate: wireRate(l.Rate),
-		MaxConcurrencyPerGroup: int32(l.MaxConcurrencyPerGroup), MaxQueued: int32(l.MaxQueued), MaxQueuedPerGroup: int32(l.MaxQueuedPerGroup), Partitions: int32(l.Partitions), PartitionsMax: int32(l.PartitionsMax), Revision: l.Revision,
+				_, err := c.GetTasklist(ctx, args[0])
+				known = err == nil
+			}
+			return a.printTasklist(d, known)
+		}),
 	}
 }
 
 // partitionsText is over how many partitions a tasklist is spread, by its settings: 4, or 1 to 8, and how many there are now, if that is known.
-func partitionsText(l yard.Tasklist) string {
+func partitionsText(l yard.Tasklist) any {
 	switch {
 	case l.PartitionsMax == 0:
-		return number(float64(l.Partitions), "-")
+		return orDash(l.Partitions)
 	case l.PartitionsNow == 0:
 		return fmt.Sprintf("%d to %d", max(1, l.Partitions), l.PartitionsMax)
 	}
@@ -98,49 +85,42 @@ func partitionsText(l yard.Tasklist) string {
 }
 
 func (a *app) printSettings(l yard.Tasklist) error {
-	if a.json {
-		w := wireTasklist(l)
-		if w == nil { // paused or drained, without settings
-			w = &yardv1.Tasklist{Name: l.Name}
+	answer := &yardv1.GetTasklistResponse{Tasklist: l.Wire(), Pause: l.Pause.Wire(), Drain: l.Drain.Wire()}
+	if l.PartitionsNow > 1 {
+		answer.Partitions = int32(l.PartitionsNow)
+	}
+	return a.show(answer, func(t *table) {
+		t.row("TASKLIST", "PRIORITY", "CONCURRENCY", "DESCRIPTION", wide{"PER GROUP", "RATE", "MAX QUEUED", "QUEUED PER GROUP", "PARTITIONS", "REVISION"})
+		t.row(l.Name, orDash(l.Priority), orDash(l.MaxConcurrency), l.Description,
+			wide{orDash(l.MaxConcurrencyPerGroup), rateText(l.Rate), orDash(l.MaxQueued), orDash(l.MaxQueuedPerGroup), partitionsText(l), l.Revision})
+		if l.Pause != nil {
+			t.row()
+			t.row("paused " + pauseOf(answer.Pause))
 		}
-		resp := &yardv1.GetTasklistResponse{Tasklist: w, Pause: wirePause(l.Pause), Drain: wirePause(l.Drain)}
-		if l.PartitionsNow > 1 {
-			resp.Partitions = int32(l.PartitionsNow)
+		if l.Drain != nil {
+			t.row()
+			t.row("drained " + pauseOf(answer.Drain))
 		}
-		return a.printJSON(resp)
-	}
-	var t table
-	t.row(a.more([]any{"TASKLIST", "PRIORITY", "CONCURRENCY", "DESCRIPTION"}, "PER GROUP", "RATE", "MAX QUEUED", "QUEUED PER GROUP", "PARTITIONS", "REVISION")...)
-	t.row(a.more([]any{l.Name, number(float64(l.Priority), "-"), number(float64(l.MaxConcurrency), "-"), l.Description},
-		number(float64(l.MaxConcurrencyPerGroup), "-"), rateText(l.Rate), number(float64(l.MaxQueued), "-"), number(float64(l.MaxQueuedPerGroup), "-"), partitionsText(l), l.Revision)...)
-	err := a.printTable(&t)
-	if err == nil && l.Pause != nil {
-		_, err = fmt.Fprintln(a.Out, "\npaused", pauseOf(wirePause(l.Pause)))
-	}
-	if err == nil && l.Drain != nil {
-		_, err = fmt.Fprintln(a.Out, "\ndrained", pauseOf(wirePause(l.Drain)))
-	}
-	return err
+	})
 }
 
 func (a *app) printTasklists(all []yard.ListedTasklist) error {
-	if a.json {
-		list := &yardv1.ListTasklistsResponse{}
-		for _, l := range all {
-			list.Tasklists = append(list.Tasklists, &yardv1.ListedTasklist{
-				Name: l.Name, Settings: wireTasklist(l.Tasklist), Ready: l.Ready, Running: l.Running, Backoff: l.Backoff, Waiting: l.Waiting,
-				Pause: wirePause(l.Pause), Drain: wirePause(l.Drain),
-			})
-		}
-		return a.printJSON(list)
-	}
-	var t table
-	t.row(a.more([]any{"TASKLIST", "READY", "RUNNING", "BACKOFF", "WAITING", "PAUSED", "DRAINED", "PRIORITY", "DESCRIPTION"}, "CONCURRENCY", "PER GROUP", "RATE", "MAX QUEUED", "QUEUED PER GROUP", "PARTITIONS", "REVISION")...)
+	list := &yardv1.ListTasklistsResponse{}
 	for _, l := range all {
-		t.row(a.more([]any{l.Name, l.Ready, l.Running, l.Backoff, l.Waiting, pausedUntil(l.Pause), pausedUntil(l.Drain), number(float64(l.Priority), "-"), l.Description},
-			number(float64(l.MaxConcurrency), "-"), number(float64(l.MaxConcurrencyPerGroup), "-"), rateText(l.Rate), number(float64(l.MaxQueued), "-"), number(float64(l.MaxQueuedPerGroup), "-"), partitionsText(l.Tasklist), number(float64(l.Revision), "-"))...)
+		one := &yardv1.ListedTasklist{Name: l.Name, Ready: l.Ready, Running: l.Running, Backoff: l.Backoff, Waiting: l.Waiting, Pause: l.Pause.Wire(), Drain: l.Drain.Wire()}
+		if l.Revision > 0 {
+			one.Settings = l.Wire()
+		}
+		list.Tasklists = append(list.Tasklists, one)
 	}
-	return a.printTable(&t)
+	return a.show(list, func(t *table) {
+		t.row("TASKLIST", "READY", "RUNNING", "BACKOFF", "WAITING", "PAUSED", "DRAINED", "PRIORITY", "DESCRIPTION",
+			wide{"CONCURRENCY", "PER GROUP", "RATE", "MAX QUEUED", "QUEUED PER GROUP", "PARTITIONS", "REVISION"})
+		for _, l := range all {
+			t.row(l.Name, l.Ready, l.Running, l.Backoff, l.Waiting, pausedUntil(l.Pause), pausedUntil(l.Drain), orDash(l.Priority), l.Description,
+				wide{orDash(l.MaxConcurrency), orDash(l.MaxConcurrencyPerGroup), rateText(l.Rate), orDash(l.MaxQueued), orDash(l.MaxQueuedPerGroup), partitionsText(l.Tasklist), orDash(l.Revision)})
+		}
+	})
 }
 
 // unused tells whether nothing is known of a tasklist. Slots and paused types are the whole domain's, and what is
@@ -149,63 +129,52 @@ func unused(d *yardv1.DescribeTasklistResponse) bool {
 	return d.Pause == nil && d.Drain == nil && d.Ready+d.Running+d.Backoff+d.Waiting+d.WaitingPolls+d.Pollers+d.Completed+d.Failed+d.Dead+d.Expired == 0
 }
 
-func (a *app) printUnused(d *yardv1.DescribeTasklistResponse) error {
-	_, err := fmt.Fprintf(a.Out, "tasklist %s (domain %s) is not known: it has no unfinished task, no poll, and no recently finished task; a tasklist exists as soon as it is used\n", d.Tasklist, a.domain)
-	if err == nil && d.UnreadBatches > 0 {
-		_, err = fmt.Fprintf(a.Out, "%d batches of tasks are on disk only, and some may be for it\n", d.UnreadBatches)
-	}
-	return err
+func (a *app) printTasklist(d *yardv1.DescribeTasklistResponse, known bool) error {
+	return a.show(d, func(t *table) {
+		if !known {
+			t.row(fmt.Sprintf("tasklist %s (domain %s) is not known: it has no unfinished task, no poll, and no recently finished task; a tasklist exists as soon as it is used", d.Tasklist, a.domain))
+			t.unread(d.UnreadBatches)
+			return
+		}
+		t.row("tasklist", d.Tasklist+" (domain "+a.domain+")")
+		t.some("paused", pauseOf(d.Pause))
+		t.some("drained", pauseOf(d.Drain))
+		switch {
+		case d.PartitionsMax > 0:
+			t.row("partitions", max(1, d.Partitions), fmt.Sprintf("(%d to %d)", d.PartitionsLeast, d.PartitionsMax))
+		case d.Partitions > 0:
+			t.row("partitions", d.Partitions)
+		}
+		t.row("ready", d.Ready, "oldest for "+(time.Duration(d.OldestReadyMs)*time.Millisecond).String())
+		if d.MaxQueued > 0 {
+			t.row("queued", d.Queued, fmt.Sprintf("of %d, as submits see it", d.MaxQueued))
+		}
+		t.row("running", d.Running)
+		t.row("backoff", d.Backoff, "failed, about to be tried again")
+		t.row("waiting", d.Waiting, "in the timer store")
+		t.row("unread", d.UnreadBatches, "batches on disk only")
+		if d.LaggingLanes > 0 {
+			t.row("lags", d.LaggingLanes, "priorities go on without this domain: it needs more workers")
+		}
+		t.row("polls", d.WaitingPolls, "waiting right now")
+		t.row("pollers", d.Pollers, "workers that polled in the last 5 minutes")
+		t.row("completed", d.Completed, "since the partitions' owners took over")
+		t.row("failed", d.Failed)
+		t.row("dead", d.Dead)
+		t.row("expired", d.Expired)
+		t.some("paused types of the domain", strings.Join(d.PausedTypes, ", "))
+		t.some("drained types of the domain", strings.Join(d.DrainedTypes, ", "))
+		t.some("paused groups of the domain", strings.Join(d.PausedGroups, ", "))
+		t.some("drained groups of the domain", strings.Join(d.DrainedGroups, ", "))
+		for _, s := range d.Slots {
+			t.row("slots of "+s.Ref, s.InUse, fmt.Sprintf("of %d, in the whole domain", s.Limit))
+		}
+	})
 }
 
-func (a *app) printTasklist(d *yardv1.DescribeTasklistResponse) error {
-	if a.json {
-		return a.printJSON(d)
+// unread says how much is not known to be of a tasklist.
+func (t *table) unread(batches int64) {
+	if batches > 0 {
+		t.row(fmt.Sprintf("%d batches of tasks are on disk only, and some may be for it", batches))
 	}
-	var t table
-	t.row("tasklist", d.Tasklist+" (domain "+a.domain+")")
-	if d.Pause != nil {
-		t.row("paused", pauseOf(d.Pause))
-	}
-	if d.Drain != nil {
-		t.row("drained", pauseOf(d.Drain))
-	}
-	switch {
-	case d.PartitionsMax > 0:
-		t.row("partitions", max(1, d.Partitions), fmt.Sprintf("(%d to %d)", d.PartitionsLeast, d.PartitionsMax))
-	case d.Partitions > 0:
-		t.row("partitions", d.Partitions)
-	}
-	t.row("ready", d.Ready, "oldest for "+(time.Duration(d.OldestReadyMs)*time.Millisecond).String())
-	if d.MaxQueued > 0 {
-		t.row("queued", d.Queued, fmt.Sprintf("of %d, as submits see it", d.MaxQueued))
-	}
-	t.row("running", d.Running)
-	t.row("backoff", d.Backoff, "failed, about to be tried again")
-	t.row("waiting", d.Waiting, "in the timer store")
-	t.row("unread", d.UnreadBatches, "batches on disk only")
-	if d.LaggingLanes > 0 {
-		t.row("lags", d.LaggingLanes, "priorities go on without this domain: it needs more workers")
-	}
-	t.row("polls", d.WaitingPolls, "waiting right now")
-	t.row("pollers", d.Pollers, "workers that polled in the last 5 minutes")
-	t.row("completed", d.Completed, "since the partitions' owners took over")
-	t.row("failed", d.Failed)
-	t.row("dead", d.Dead)
-	t.row("expired", d.Expired)
-	if len(d.PausedTypes) > 0 {
-		t.row("paused types of the domain", strings.Join(d.PausedTypes, ", "))
-	}
-	if len(d.DrainedTypes) > 0 {
-		t.row("drained types of the domain", strings.Join(d.DrainedTypes, ", "))
-	}
-	if len(d.PausedGroups) > 0 {
-		t.row("paused groups of the domain", strings.Join(d.PausedGroups, ", "))
-	}
-	if len(d.DrainedGroups) > 0 {
-		t.row("drained groups of the domain", strings.Join(d.DrainedGroups, ", "))
-	}
-	for _, s := range d.Slots {
-		t.row("slots of "+s.Ref, s.InUse, fmt.Sprintf("of %d, in the whole domain", s.Limit))
-	}
-	return a.printTable(&t)
 }

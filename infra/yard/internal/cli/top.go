@@ -70,94 +70,65 @@ func (a *app) top(ctx context.Context, c *yard.Client, req *yardv1.TopLimitsRequ
 }
 
 func (a *app) printTop(top *yardv1.TopLimitsResponse) error {
-	if a.json {
-		return a.printJSON(top)
-	}
-	var limits, holders, waiters table
-	limits.row(a.more([]any{"LIMIT", "CONCURRENCY", "IN USE", "FULL", "FULL SINCE", "WAITING", "TASKLISTS"}, "RUNNING", "UNEXPLAINED", "RECLAIMED", "SHARDS")...)
-	holders.row("HOLDS A SLOT OF", "TASK", "TYPE", "TASKLIST", "WORKER", "STATE", "FOR")
-	waiters.row("WAITS FOR", "TASKLIST", "READY", "PRIORITY", "FOR")
-	for _, l := range top.Limits {
-		limits.row(a.more([]any{l.Ref, l.MaxConcurrency, l.SlotsInUse, saturation(l), fullSince(l), l.WaitingTasks, l.WaitingTasklists},
-			l.Running, l.UnexplainedSlots, l.ReclaimedSlots, shardsOf(l))...)
-		for _, h := range l.Holders {
-			state := "-"
-			if h.State != 0 {
-				state = h.State.Name()
+	return a.show(top, func(limits *table) {
+		var holders, waiters table
+		limits.row("LIMIT", "CONCURRENCY", "IN USE", "FULL", "FULL SINCE", "WAITING", "TASKLISTS", wide{"RUNNING", "UNEXPLAINED", "RECLAIMED", "SHARDS"})
+		holders.row("HOLDS A SLOT OF", "TASK", "TYPE", "TASKLIST", "WORKER", "STATE", "FOR")
+		waiters.row("WAITS FOR", "TASKLIST", "READY", "PRIORITY", "FOR")
+		for _, l := range top.Limits {
+			full := "-"
+			if l.FullForMs > 0 {
+				full = ago(l.FullForMs)
 			}
-			holders.row(l.Ref, h.TaskId, orDash(h.Type), orDash(h.Tasklist), orDash(h.Worker), state, lasting(h.HeldForMs))
+			shards := each(l.Shards, func(s *yardv1.ShardSlots) string { return fmt.Sprintf("%d=%d/%d", s.Shard, s.Running, s.Slots) })
+			limits.row(l.Ref, l.MaxConcurrency, l.SlotsInUse, saturation(l), full, l.WaitingTasks, l.WaitingTasklists,
+				wide{l.Running, l.UnexplainedSlots, l.ReclaimedSlots, orDash(strings.Join(shards, " "))})
+			for _, h := range l.Holders {
+				state := "-"
+				if h.State != 0 {
+					state = h.State.Name()
+				}
+				holders.row(l.Ref, h.TaskId, orDash(h.Type), orDash(h.Tasklist), orDash(h.Worker), state, lasting(h.HeldForMs))
+			}
+			for _, w := range l.Waiters {
+				waiters.row(l.Ref, w.Tasklist, w.Tasks, w.Priority, lasting(w.WaitingForMs))
+			}
 		}
-		for _, w := range l.Waiters {
-			waiters.row(l.Ref, w.Tasklist, w.Tasks, w.Priority, lasting(w.WaitingForMs))
+		for _, t := range []table{holders, waiters} {
+			if len(t.rows) > 1 {
+				limits.row()
+				limits.rows = append(limits.rows, t.rows...)
+			}
 		}
-	}
-	if err := a.printTable(&limits); err != nil {
-		return err
-	}
-	for _, t := range []*table{&holders, &waiters} {
-		if len(t.rows) == 1 {
-			continue
+		for i, note := range topNotes(top) {
+			if i == 0 {
+				limits.row()
+			}
+			limits.row(note)
 		}
-		if _, err := fmt.Fprintln(a.Out); err != nil {
-			return err
-		}
-		if err := a.printTable(t); err != nil {
-			return err
-		}
-	}
-	return a.printTopNotes(top)
+	})
 }
 
-// printTopNotes says what the tables do not.
-func (a *app) printTopNotes(top *yardv1.TopLimitsResponse) error {
-	var notes []string
-	if len(top.Limits) == 0 {
-		notes = append(notes, "no limit of the domain is in use, or was full in the last hour")
+// topNotes are what the tables do not say.
+func topNotes(top *yardv1.TopLimitsResponse) (notes []string) {
+	note := func(is bool, format string, args ...any) {
+		if is {
+			notes = append(notes, fmt.Sprintf(format, args...))
+		}
 	}
+	note(len(top.Limits) == 0, "no limit of the domain is in use, or was full in the last hour")
 	for _, l := range top.Limits {
-		if l.Shadow {
-			notes = append(notes, fmt.Sprintf("%s is in shadow and holds nothing up: of the attempts of the last hour it would have held up %d", l.Ref, l.WouldWait))
-		}
-		if l.Rejected > 0 {
-			notes = append(notes, fmt.Sprintf("%s: %d tasks of the last hour were rejected, since it was full", l.Ref, l.Rejected))
-		}
-		if l.Displaced > 0 {
-			notes = append(notes, fmt.Sprintf("%s: %d attempts of the last hour were asked to make room for newer tasks", l.Ref, l.Displaced))
-		}
-		if l.UnexplainedSlots > 0 {
-			notes = append(notes, fmt.Sprintf("%s: %d slots are in use that no shard knows of; if that lasts for a minute, they are lost until their leases end", l.Ref, l.UnexplainedSlots))
-		}
+		note(l.Shadow, "%s is in shadow and holds nothing up: of the attempts of the last hour it would have held up %d", l.Ref, l.WouldWait)
+		note(l.Rejected > 0, "%s: %d tasks of the last hour were rejected, since it was full", l.Ref, l.Rejected)
+		note(l.Displaced > 0, "%s: %d attempts of the last hour were asked to make room for newer tasks", l.Ref, l.Displaced)
+		note(l.UnexplainedSlots > 0, "%s: %d slots are in use that no shard knows of; if that lasts for a minute, they are lost until their leases end", l.Ref, l.UnexplainedSlots)
 	}
-	if top.Others > 0 {
-		notes = append(notes, fmt.Sprintf("%d more limits are in use", top.Others))
-	}
-	if len(top.SilentShards) > 0 {
-		notes = append(notes, fmt.Sprintf("matching shards %s did not answer: what is there is missing", strings.Trim(fmt.Sprint(top.SilentShards), "[]")))
-	}
-	if len(notes) == 0 {
-		return nil
-	}
-	_, err := fmt.Fprintf(a.Out, "\n%s\n", strings.Join(notes, "\n"))
-	return err
+	note(top.Others > 0, "%d more limits are in use", top.Others)
+	note(len(top.SilentShards) > 0, "matching shards %s did not answer: what is there is missing", strings.Trim(fmt.Sprint(top.SilentShards), "[]"))
+	return notes
 }
 
 // saturation is how often a limit was full.
 func saturation(l *yardv1.LimitUse) string {
 	return fmt.Sprintf("%d%% of %s", l.SaturationPercent, lasting(l.ObservedMs))
-}
-
-func fullSince(l *yardv1.LimitUse) string {
-	if l.FullForMs == 0 {
-		return "-"
-	}
-	return ago(l.FullForMs)
-}
-
-// shardsOf is who uses a limit: shard=running/slots.
-func shardsOf(l *yardv1.LimitUse) string {
-	all := make([]string, len(l.Shards))
-	for i, s := range l.Shards {
-		all[i] = fmt.Sprintf("%d=%d/%d", s.Shard, s.Running, s.Slots)
-	}
-	return orDash(strings.Join(all, " "))
 }

@@ -2,7 +2,7 @@ package cli
 
 import (
 	"cmp"
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -37,7 +37,7 @@ this type may still be submitted, with the default policy; those accepted before
 	commands := s.commands(a)
 	_ = commands[0].RegisterFlagCompletionFunc("limit", a.complete(limitNames)) // it refuses flags that there are none of
 	return group("type", "Put, get, list, delete, pause, drain and purge task types: retry, timeouts, concurrency limits",
-		append(commands, a.typePause(), a.typeDrain(), a.typeResume(), a.typePurge())...)
+		slices.Concat(commands, stoppableType.commands(a), []*cobra.Command{a.typePurge()})...)
 }
 
 func typeFlags(flags *pflag.FlagSet, t *yard.TaskType) {
@@ -58,89 +58,38 @@ func typeFlags(flags *pflag.FlagSet, t *yard.TaskType) {
 
 // printTypes prints a line each: what is the default is left out.
 func (a *app) printTypes(types []yard.TaskType) error {
-	if a.json {
-		list := &yardv1.ListTypesResponse{}
-		for _, t := range types {
-			list.Types = append(list.Types, wireType(t))
+	return a.show(&yardv1.ListTypesResponse{Types: each(types, yard.TaskType.Wire)}, func(t *table) {
+		t.row("TYPE", "CONCURRENCY", "START TO CLOSE", "HEARTBEAT", "ATTEMPTS",
+			wide{"START WITHIN", "FINISH WITHIN", "FIRST WAIT", "BACKOFF", "LONGEST WAIT", "PER GROUP", "RATE", "COST", "LIMITS", "REVISION"})
+		for _, one := range types {
+			retry := cmp.Or(one.Retry, &yard.RetryPolicy{})
+			t.row(one.Name, orDash(one.MaxConcurrency), orDash(one.StartToClose), orDash(one.HeartbeatTimeout), orDash(retry.MaxAttempts),
+				wide{orDash(one.StartWithin), orDash(one.FinishWithin), orDash(retry.InitialInterval), orDash(retry.Backoff), orDash(retry.MaxInterval),
+					orDash(one.MaxConcurrencyPerGroup), rateText(one.Rate), orDash(one.Cost), orDash(strings.Join(one.Limits, ", ")), one.Revision})
 		}
-		return a.printJSON(list)
-	}
-	var t table
-	t.row(a.more([]any{"TYPE", "CONCURRENCY", "START TO CLOSE", "HEARTBEAT", "ATTEMPTS"}, "START WITHIN", "FINISH WITHIN", "FIRST WAIT", "BACKOFF", "LONGEST WAIT", "PER GROUP", "RATE", "COST", "LIMITS", "REVISION")...)
-	for _, one := range types {
-		retry := yard.RetryPolicy{}
-		if one.Retry != nil {
-			retry = *one.Retry
-		}
-		t.row(a.more([]any{one.Name, number(float64(one.MaxConcurrency), "-"), span(one.StartToClose), span(one.HeartbeatTimeout), number(float64(retry.MaxAttempts), "-")},
-			span(one.StartWithin), span(one.FinishWithin), span(retry.InitialInterval), number(retry.Backoff, "-"), span(retry.MaxInterval), number(float64(one.MaxConcurrencyPerGroup), "-"), rateText(one.Rate), number(float64(one.Cost), "-"), limitsOf(one), one.Revision)...)
-	}
-	return a.printTable(&t)
-}
-
-// wireType is a type as the API writes it.
-func wireType(t yard.TaskType) *yardv1.TaskType {
-	return &yardv1.TaskType{
-		Name: t.Name, StartToCloseMs: t.StartToClose.Milliseconds(), HeartbeatTimeoutMs: t.HeartbeatTimeout.Milliseconds(),
-		MaxConcurrency: int32(t.MaxConcurrency), MaxConcurrencyPerGroup: int32(t.MaxConcurrencyPerGroup), Rate: wireRate(t.Rate), Cost: int32(t.Cost), Limits: t.Limits, Revision: t.Revision,
-		StartWithinMs: t.StartWithin.Milliseconds(), FinishWithinMs: t.FinishWithin.Milliseconds(), Retry: wirePolicy(t.Retry),
-	}
+	})
 }
 
 func (a *app) printType(t yard.TaskType) error {
-	if a.json {
-		return a.printJSON(&yardv1.GetTypeResponse{Type: wireType(t), SlotsInUse: int32(t.SlotsInUse), Pause: wirePause(t.Pause), Drain: wirePause(t.Drain)})
-	}
-	var about table
-	about.row("type", t.Name+" (domain "+a.domain+")")
-	if t.Pause != nil {
-		about.row("paused", pauseOf(wirePause(t.Pause)))
-	}
-	if t.Drain != nil {
-		about.row("drained", pauseOf(wirePause(t.Drain)))
-	}
-	if t.MaxConcurrency > 0 {
-		about.row("concurrency", t.MaxConcurrency, "at once;", t.SlotsInUse, "now")
-	} else {
-		about.row("concurrency", "no limit")
-	}
-	if t.MaxConcurrencyPerGroup > 0 {
-		about.row("per group", t.MaxConcurrencyPerGroup, "at once")
-	}
-	if t.Rate.Tasks > 0 {
-		about.row("rate", rateText(t.Rate))
-	}
-	if t.Cost > 1 {
-		about.row("cost", t.Cost, "starts of a rate each")
-	}
-	about.row("shared limits", or(limitsOf(t), "none"))
-	about.row("start to close", or(span(t.StartToClose), "5m0s, the default"))
-	about.row("heartbeat", or(span(t.HeartbeatTimeout), "not needed"))
-	about.row("start within", or(span(t.StartWithin), "no limit"))
-	about.row("finish within", or(span(t.FinishWithin), "no limit"))
-	retry := yard.RetryPolicy{}
-	if t.Retry != nil {
-		retry = *t.Retry
-	}
-	policyRows(&about, retry)
-	return a.printTable(&about)
-}
-
-// limitsOf are the limits that a type shares, or "-".
-func limitsOf(t yard.TaskType) string { return cmp.Or(strings.Join(t.Limits, ", "), "-") }
-
-// or is text, or what stands for none.
-func or(text, none string) string {
-	if text == "-" {
-		return none
-	}
-	return text
-}
-
-// number is n, or what stands for 0.
-func number(n float64, none string) string {
-	if n == 0 {
-		return none
-	}
-	return strconv.FormatFloat(n, 'f', -1, 64)
+	answer := &yardv1.GetTypeResponse{Type: t.Wire(), SlotsInUse: int32(t.SlotsInUse), Pause: t.Pause.Wire(), Drain: t.Drain.Wire()}
+	return a.show(answer, func(about *table) {
+		about.row("type", t.Name+" (domain "+a.domain+")")
+		about.some("paused", pauseOf(answer.Pause))
+		about.some("drained", pauseOf(answer.Drain))
+		if t.MaxConcurrency > 0 {
+			about.row("concurrency", t.MaxConcurrency, "at once;", t.SlotsInUse, "now")
+		} else {
+			about.row("concurrency", "no limit")
+		}
+		limitRows(about, t.MaxConcurrencyPerGroup, t.Rate)
+		if t.Cost > 1 {
+			about.row("cost", t.Cost, "starts of a rate each")
+		}
+		about.row("shared limits", or(strings.Join(t.Limits, ", "), "none"))
+		about.row("start to close", or(t.StartToClose, "5m0s, the default"))
+		about.row("heartbeat", or(t.HeartbeatTimeout, "not needed"))
+		about.row("start within", or(t.StartWithin, "no limit"))
+		about.row("finish within", or(t.FinishWithin, "no limit"))
+		policyRows(about, *cmp.Or(t.Retry, &yard.RetryPolicy{}))
+	})
 }

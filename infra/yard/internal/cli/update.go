@@ -91,11 +91,9 @@ func (a *app) taskRunNow() *cobra.Command {
 		Use: "run-now TASK...", Short: "Run tasks at once that are delayed, or wait for the next attempt",
 		Example: "  yard task run-now 06gzvkw0fc003ewx4bxvk83r20",
 		Args:    argCount(1, updateTasksMax, "1 to 100 task ids"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				return a.update(ctx, c, args, &yardv1.TaskUpdate{RunNow: true})
-			})
-		},
+		RunE: a.client(func(ctx context.Context, c *yard.Client, args []string) error {
+			return a.update(ctx, c, args, &yardv1.TaskUpdate{RunNow: true})
+		}),
 	}
 }
 

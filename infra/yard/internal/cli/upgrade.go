@@ -30,28 +30,31 @@ while other live members do not know that version; they are named. There is no w
 programs that do not know it then refuse to start on the cluster.`,
 		Example: "  yard upgrade finalize --dry-run\n  yard upgrade finalize",
 		Args:    noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withJetStream(cmd.Context(), func(ctx context.Context, js jetstream.JetStream) error {
-				return a.finalize(ctx, js, dry)
-			})
-		},
+		RunE: a.jetStream(func(ctx context.Context, js jetstream.JetStream, _ []string) error {
+			return a.finalize(ctx, js, dry)
+		}),
 	}
 	finalize.Flags().BoolVar(&dry, "dry-run", false, "show what would be done, and change nothing")
 	status := &cobra.Command{
 		Use: "status", Short: "Show the log version of the cluster, and the newest that each member knows",
 		Example: "  yard upgrade status",
 		Args:    noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withJetStream(cmd.Context(), func(ctx context.Context, js jetstream.JetStream) error {
-				u, err := readUpgrade(ctx, js)
-				if err != nil {
-					return err
-				}
-				return a.printUpgrade(u)
-			})
-		},
+		RunE: a.jetStream(func(ctx context.Context, js jetstream.JetStream, _ []string) error {
+			u, err := readUpgrade(ctx, js)
+			if err != nil {
+				return err
+			}
+			return a.printUpgrade(u)
+		}),
 	}
 	return group("upgrade", "Look after the versions of a cluster that is being upgraded", status, finalize)
+}
+
+// jetStream makes the body of a command of an operator, which reads or changes what is stored.
+func (a *app) jetStream(do func(ctx context.Context, js jetstream.JetStream, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		return a.withJetStream(cmd.Context(), func(ctx context.Context, js jetstream.JetStream) error { return do(ctx, js, args) })
+	}
 }
 
 // withJetStream runs do with a connection of an operator, for as long as --timeout.
@@ -157,31 +160,22 @@ func (u upgrade) json() upgradeJSON {
 }
 
 func (a *app) printUpgrade(u upgrade) error {
-	if a.json {
-		return a.printJSON(u.json())
-	}
-	var about table
-	about.row("cluster writes", u.cluster.Number)
-	about.row("finalize", u.verdict())
-	for _, who := range u.hinder {
-		about.row("", who)
-	}
-	if err := a.printTable(&about); err != nil {
-		return err
-	}
-	if _, err := fmt.Fprintln(a.Out); err != nil {
-		return err
-	}
-	var t table
-	t.row("NODE", "SERVICE", "LOG VERSION", "STOPPED")
-	for _, m := range u.members {
-		stopped := ""
-		if len(m.Stopped) > 0 {
-			stopped = fmt.Sprintf("partitions %v", m.Stopped)
+	return a.show(u.json(), func(t *table) {
+		t.row("cluster writes", u.cluster.Number)
+		t.row("finalize", u.verdict())
+		for _, who := range u.hinder {
+			t.row("", who)
 		}
-		t.row(m.Node, m.Service, m.LogVersion, stopped)
-	}
-	return a.printTable(&t)
+		t.row()
+		t.row("NODE", "SERVICE", "LOG VERSION", "STOPPED")
+		for _, m := range u.members {
+			stopped := ""
+			if len(m.Stopped) > 0 {
+				stopped = fmt.Sprintf("partitions %v", m.Stopped)
+			}
+			t.row(m.Node, m.Service, m.LogVersion, stopped)
+		}
+	})
 }
 
 // finalize raises the cluster's version, or refuses with a FAILED_PRECONDITION.

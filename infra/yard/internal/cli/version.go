@@ -27,18 +27,15 @@ it reads and writes. It asks no server: yard upgrade status tells what a cluster
 
 func (a *app) printVersion() error {
 	v := versionJSON{process.ReadBuildInfo(), logversion.Newest()}
-	if a.json {
-		return a.printJSON(v)
-	}
-	commit := v.Commit
-	if v.Changed {
-		commit += ", with changes"
-	}
-	var t table
-	t.row("version", v.Version)
-	t.row("commit", commit)
-	t.row("date", v.Date)
-	t.row("go", v.Go+" "+v.Platform)
-	t.row("log version", v.LogVersion)
-	return a.printTable(&t)
+	return a.show(v, func(t *table) {
+		commit := v.Commit
+		if v.Changed {
+			commit += ", with changes"
+		}
+		t.row("version", v.Version)
+		t.row("commit", commit)
+		t.row("date", v.Date)
+		t.row("go", v.Go+" "+v.Platform)
+		t.row("log version", v.LogVersion)
+	})
 }

@@ -25,15 +25,13 @@ A worker that is not heard for twice the time between two of its signs is not li
 attempts are ready again. Workers that send no signs are in "yard tasklist pollers" only.`,
 		Example: "  yard worker list\n  yard worker list -o wide",
 		Args:    noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				all, err := liveWorkers(ctx, c)
-				if err != nil {
-					return err
-				}
-				return a.printWorkers(all)
-			})
-		},
+		RunE: a.client(func(ctx context.Context, c *yard.Client, _ []string) error {
+			all, err := liveWorkers(ctx, c)
+			if err != nil {
+				return err
+			}
+			return a.printWorkers(all)
+		}),
 	}
 }
 
@@ -66,32 +64,19 @@ func workerState(w *yardv1.LiveWorker) string {
 }
 
 func (a *app) printWorkers(all *yardv1.ListWorkersResponse) error {
-	if a.json {
-		return a.printJSON(all)
-	}
-	var t table
-	if a.wide {
-		t.row("WORKER", "VERSION", "HOST", "TASKLISTS", "STATE", "ATTEMPTS", "RUNNING FOR", "HEARD", "ID", "DRAINED BY", "REASON", "OLDEST ATTEMPT")
-	} else {
-		t.row("WORKER", "VERSION", "HOST", "TASKLISTS", "STATE", "ATTEMPTS", "RUNNING FOR", "HEARD")
-	}
-	for _, w := range all.Workers {
-		cells := []any{orDash(w.Worker), orDash(w.Version), orDash(w.Host), orDash(strings.Join(w.Tasklists, ", ")), workerState(w), w.AttemptsCount, lasting(w.RunningForMs), ago(w.HeardAgoMs)}
-		if a.wide {
+	return a.show(all, func(t *table) {
+		t.row("WORKER", "VERSION", "HOST", "TASKLISTS", "STATE", "ATTEMPTS", "RUNNING FOR", "HEARD", wide{"ID", "DRAINED BY", "REASON", "OLDEST ATTEMPT"})
+		for _, w := range all.Workers {
 			oldest := ""
 			if len(w.Attempts) > 0 {
 				oldest = fmt.Sprintf("%s %s for %s", w.Attempts[0].TaskId, w.Attempts[0].Type, lasting(w.Attempts[0].RunningForMs))
 			}
-			cells = append(cells, w.WorkerId, orDash(w.Drain.GetBy()), orDash(w.Drain.GetReason()), orDash(oldest))
+			t.row(orDash(w.Worker), orDash(w.Version), orDash(w.Host), orDash(strings.Join(w.Tasklists, ", ")), workerState(w), w.AttemptsCount, lasting(w.RunningForMs), ago(w.HeardAgoMs),
+				wide{w.WorkerId, orDash(w.Drain.GetBy()), orDash(w.Drain.GetReason()), orDash(oldest)})
 		}
-		t.row(cells...)
-	}
-	if err := a.printTable(&t); err != nil {
-		return err
-	}
-	if known := time.Duration(all.KnownForMs) * time.Millisecond; known < workersKnownAfter {
-		_, err := fmt.Fprintf(a.Out, "\nothers may not be heard yet: history has listened for %s\n", lasting(all.KnownForMs))
-		return err
-	}
-	return nil
+		if known := time.Duration(all.KnownForMs) * time.Millisecond; known < workersKnownAfter {
+			t.row()
+			t.row("others may not be heard yet: history has listened for " + lasting(all.KnownForMs))
+		}
+	})
 }

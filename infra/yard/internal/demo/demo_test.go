@@ -77,7 +77,7 @@ func TestDemoToldToStopStillProves(t *testing.T) {
 	if err := Run(ctx, Options{Connect: ConnectURL(server.URL, anonymous), Out: out, Duration: time.Hour, Scale: 0.3}); err != nil {
 		t.Fatalf("%v\n%s", err, out.text.String())
 	}
-	if !strings.Contains(out.text.String(), "ok     every accepted task was looked up") {
+	if !strings.Contains(out.text.String(), "ok     every accepted task has finished") {
 		t.Errorf("no summary:\n%s", out.text.String())
 	}
 }

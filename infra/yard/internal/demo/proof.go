@@ -193,7 +193,7 @@ func (r *report) check() {
 		r.Checks = append(r.Checks, check{Claim: what, OK: ok, Detail: fmt.Sprintf(format, args...)})
 	}
 	claim(len(idle) == 0, "every tenant had work", "%s tasks accepted%s", whole(all.Accepted), idleNote(idle))
-	claim(all.Accepted == all.finished(), "every accepted task was looked up, and has finished",
+	claim(all.Accepted == all.finished(), "every accepted task has finished",
 		"%s accepted, %s finished", whole(all.Accepted), whole(all.finished()))
 	claim(all.Twice == 0, "none finished twice or ran in two places at once", "%d did", all.Twice)
 	claim(all.Disagreed == 0, "how it ended is what its handler saw", "%d differ", all.Disagreed)

@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // memBatches has no batch and no task that has ended, but a number of batches.
@@ -50,9 +51,7 @@ func TestR43_AFullLogTakesNoBatch(t *testing.T) {
 		r := newKnowingRig(t, func(d *Deps) {
 			d.Batches = memBatches{}
 		})
-		if _, err := asked(r, "shop", false, r.CreateBatch, &yardv1.CreateBatchRequest{BatchId: "a"}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(asked(r, "shop", false, r.CreateBatch, &yardv1.CreateBatchRequest{BatchId: "a"})))
 		for p := range rigPartitions {
 			r.storageFull(t, p, true)
 		}
@@ -91,9 +90,7 @@ func TestWaitsForABatchShareItsReads(t *testing.T) {
 		r := newKnowingRig(t, func(d *Deps) {
 			d.Batches, d.History = memBatches{}, countingLog{d.History, &reads}
 		})
-		if _, err := asked(r, "shop", false, r.CreateBatch, &yardv1.CreateBatchRequest{BatchId: "a"}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(asked(r, "shop", false, r.CreateBatch, &yardv1.CreateBatchRequest{BatchId: "a"})))
 		const waiters, seconds = 100, 20
 		wait := func(ms int64) (told []*yardv1.Batch) {
 			var mu sync.Mutex
@@ -115,9 +112,7 @@ func TestWaitsForABatchShareItsReads(t *testing.T) {
 		}
 		reads.Store(0)
 		for _, b := range wait(seconds * 1000) {
-			if b.State != yardv1.BatchState_BATCH_STATE_OPEN {
-				t.Errorf("it is %v", b.State)
-			}
+			testkit.Equal(t, "it is", b.State, yardv1.BatchState_BATCH_STATE_OPEN)
 		}
 		if n := reads.Load(); n < seconds || n > waiters+seconds+10 {
 			t.Errorf("%d reads", n)
@@ -134,9 +129,7 @@ func TestWaitsForABatchShareItsReads(t *testing.T) {
 			}
 		}()
 		for _, b := range wait(60_000) {
-			if b.State != yardv1.BatchState_BATCH_STATE_COMPLETED {
-				t.Errorf("it is %v", b.State)
-			}
+			testkit.Equal(t, "it is", b.State, yardv1.BatchState_BATCH_STATE_COMPLETED)
 		}
 		if late := time.Since(began) - seconds*time.Second; late > 2*time.Second {
 			t.Errorf("they heard of it after %v", late)
@@ -144,9 +137,7 @@ func TestWaitsForABatchShareItsReads(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		r.batchWaits.mu.Lock()
 		defer r.batchWaits.mu.Unlock()
-		if n := len(r.batchWaits.of); n != 0 {
-			t.Errorf("%d batches are still looked at", n)
-		}
+		testkit.Equal(t, "batches are still looked at", len(r.batchWaits.of), 0)
 	})
 }
 

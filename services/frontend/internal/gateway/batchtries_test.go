@@ -29,9 +29,7 @@ func membersRigs(t *testing.T, change ...func(*Deps)) []*rig {
 	a := newKnowingRig(t, with...)
 	b := newKnowingRig(t, append(with, func(d *Deps) { d.History = a.log })...)
 	b.log = a.log
-	if _, err := asked(a, "shop", false, a.CreateBatch, &yardv1.CreateBatchRequest{BatchId: "a"}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(asked(a, "shop", false, a.CreateBatch, &yardv1.CreateBatchRequest{BatchId: "a"})))
 	return []*rig{a, b}
 }
 
@@ -219,15 +217,9 @@ func (l *memLog) saysNothingOfRepeats(t *testing.T) {
 				continue
 			}
 			var said logv1.BatchMembers
-			if err := said.UnmarshalVT(m.Data); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, said.UnmarshalVT(m.Data))
 			said.RepeatedAtMs = 0
-			data, err := said.MarshalVT()
-			if err != nil {
-				t.Fatal(err)
-			}
-			l.store(p, natslog.Msg{Subject: m.Subject, Data: data})
+			l.store(p, natslog.Msg{Subject: m.Subject, Data: testkit.Encoded(t, &said)})
 		}
 	}
 }
@@ -295,9 +287,7 @@ func TestI1_MembersAreCountedOnceInAnyOrderOfTheirTries(t *testing.T) {
 					}
 				}
 			}
-			if counted := log.membersOf(t); counted != n {
-				t.Errorf("%d members are counted, and there are %d", counted, n)
-			}
+			testkit.Equal(t, "members are counted, and there are", log.membersOf(t), n)
 		})
 	}
 }
@@ -316,18 +306,12 @@ func (l *memLog) endsSome(t *testing.T, dice *rand.Rand) {
 		}
 		for _, subject := range slices.Sorted(maps.Keys(last)) {
 			var said logv1.UniqueKey
-			if err := said.UnmarshalVT(last[subject].Data); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, said.UnmarshalVT(last[subject].Data))
 			if said.FreeAtMs != 0 || dice.IntN(2) == 0 {
 				continue
 			}
 			said.FreeAtMs = time.Now().UnixMilli()
-			data, err := said.MarshalVT()
-			if err != nil {
-				t.Fatal(err)
-			}
-			l.store(p, natslog.Msg{Subject: subject, Data: data})
+			l.store(p, natslog.Msg{Subject: subject, Data: testkit.Encoded(t, &said)})
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // A first try may come to its frontend behind its repeat, which another frontend has stored, or the same one. Its tasks are members already: counted once
@@ -33,9 +34,7 @@ func TestI1_AFirstTryBehindItsRepeatIsCountedOnce(t *testing.T) {
 					b := newKnowingRig(t, with, func(d *Deps) { d.History = a.log })
 					b.log = a.log
 					rigs := []*rig{a, b}
-					if _, err := asked(a, "shop", false, a.CreateBatch, &yardv1.CreateBatchRequest{BatchId: "a"}); err != nil {
-						t.Fatal(err)
-					}
+					testkit.NoError(t, testkit.Err(asked(a, "shop", false, a.CreateBatch, &yardv1.CreateBatchRequest{BatchId: "a"})))
 					var members []string
 					store := func(by int, req *yardv1.SubmitRequest) []string {
 						t.Helper()
@@ -80,9 +79,7 @@ func (l *memLog) membersOf(t *testing.T) (n int64) {
 				continue
 			}
 			var said logv1.BatchMembers
-			if err := said.UnmarshalVT(m.Data); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, said.UnmarshalVT(m.Data))
 			last[m.Subject] = said.Tasks
 		}
 		for _, of := range last {

@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func (r *rig) cancel(t *testing.T, ids ...string) <-chan outcome {
@@ -25,11 +26,7 @@ func TestCancelsAreRefusedWhileTooManyWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t).running(t)
 		report := func(load *rpcv1.HistoryLoad) {
-			data, err := load.MarshalVT()
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.TakeLoad(data)
+			r.TakeLoad(testkit.Encoded(t, load))
 		}
 		before := r.cancel(t, completion(1, 1).TaskId)
 		synctest.Wait()
@@ -41,9 +38,7 @@ func TestCancelsAreRefusedWhileTooManyWait(t *testing.T) {
 			}
 		}
 		time.Sleep(3 * time.Second)
-		if n := len(r.bus.sentEvents()); n != 1 {
-			t.Errorf("%d batches were sent", n)
-		}
+		testkit.Equal(t, "batches were sent", len(r.bus.sentEvents()), 1)
 		other := r.cancel(t, completion(0, 3).TaskId)
 		report(&rpcv1.HistoryLoad{Partition: 1, CancelsFullOf: []string{"rival"}})
 		time.Sleep(2 * time.Second)
@@ -72,11 +67,7 @@ func TestUpdatesAreLikeCancels(t *testing.T) {
 		got := update("1")
 		synctest.Wait()
 		b := &logv1.VerdictBatch{RequestId: r.bus.sentEvents()[0].id, Verdicts: []*logv1.EventVerdict{{Revision: 7}}}
-		data, err := b.MarshalVT()
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.TakeVerdicts(data)
+		r.TakeVerdicts(testkit.Encoded(t, b))
 		if v := verdicts(t, <-got)[0]; v.Code != codeOK || v.Revision != 7 {
 			t.Errorf("%v", v)
 		}
@@ -111,11 +102,7 @@ func TestWorkersHearOfCancelledTasksThatRun(t *testing.T) {
 			for _, yes := range running {
 				b.Verdicts = append(b.Verdicts, &logv1.EventVerdict{CancelRequested: yes})
 			}
-			data, err := b.MarshalVT()
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.TakeVerdicts(data)
+			r.TakeVerdicts(testkit.Encoded(t, b))
 			verdicts(t, <-got)
 		}
 		r.bus.mu.Lock()
@@ -165,8 +152,6 @@ func TestI14_CancelsOfDomainsGoApart(t *testing.T) {
 			verdicts(t, <-w)
 		}
 		synctest.Wait()
-		if n := len(r.outcomes.cancels); n != 0 {
-			t.Errorf("%d of their group commits are kept", n)
-		}
+		testkit.Equal(t, "of their group commits are kept", len(r.outcomes.cancels), 0)
 	})
 }

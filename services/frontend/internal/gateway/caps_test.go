@@ -15,6 +15,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
@@ -29,9 +30,7 @@ func capped(t *testing.T, most int32, change ...func(*Deps)) *rig {
 
 func (r *rig) cap(t *testing.T, tasklist string, most int32) {
 	t.Helper()
-	if _, err := asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: tasklist, MaxQueued: most}}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: tasklist, MaxQueued: most}})))
 }
 
 // reportQueued has the owner of each partition say what main has queued: n in the first, up to the end of its log.
@@ -54,11 +53,7 @@ func (r *rig) reportQueued(t *testing.T, n int64, groups ...*rpcv1.QueuedTasks) 
 	}
 	r.log.mu.Unlock()
 	for _, load := range loads {
-		data, err := load.MarshalVT()
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.TakeLoad(data)
+		r.TakeLoad(testkit.Encoded(t, load))
 	}
 }
 
@@ -80,18 +75,14 @@ func wantTooMany(t *testing.T, o outcome, path string) {
 
 func (r *rig) wantQueued(t *testing.T, what string, want int64) {
 	t.Helper()
-	if got := r.queues.queued("shop", "main"); got != want {
-		t.Errorf("%s: %d are queued, want %d", what, got, want)
-	}
+	testkit.Equal(t, fmt.Sprintf("%s: are queued", what), r.queues.queued("shop", "main"), want)
 }
 
 // I2: a request with tasks for a queue at its cap is refused whole, and nothing else is.
 func TestI2_AQueueAtItsCapRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, err := telemetry.NewMetrics()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		r := capped(t, 10, func(d *Deps) { d.Metrics = m })
 		accepted(t, <-r.submit(t, tasks(6)))
 		r.wantQueued(t, "stored", 6)
@@ -261,9 +252,7 @@ func TestI2_AGroupAtItsCapRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newKnowingRig(t)
 		settings := &yardv1.Tasklist{Name: "main", MaxQueuedPerGroup: 10, MaxQueued: 40}
-		if _, err := asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: settings}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: settings})))
 		of := func(groups ...string) *yardv1.SubmitRequest {
 			req := tasks(len(groups))
 			for i, g := range groups {
@@ -290,9 +279,7 @@ func TestI2_AGroupAtItsCapRefuses(t *testing.T) {
 		other := many(50, "acme")
 		other.Tasklist = "other"
 		accepted(t, <-r.submit(t, other))
-		if n := r.log.messages() - stored; n != 3 {
-			t.Errorf("%d messages are stored", n)
-		}
+		testkit.Equal(t, "messages are stored", r.log.messages()-stored, 3)
 		accepted(t, <-r.submit(t, many(19, ""))) // 40 together
 		wantFull(t, <-r.submit(t, many(1, "c")), "/tasks/0/tasklist")
 
@@ -302,9 +289,7 @@ func TestI2_AGroupAtItsCapRefuses(t *testing.T) {
 		accepted(t, <-r.submit(t, many(10, "b")))
 		r.reportQueued(t, 0)
 		settings.MaxQueuedPerGroup, settings.Revision = 0, 0
-		if _, err := asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: settings}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: settings})))
 		accepted(t, <-r.submit(t, many(30, "acme")))
 	})
 }
@@ -324,9 +309,7 @@ func TestCapsPerGroupAreRefused(t *testing.T) {
 			}
 		}
 		for i := range validate.CappedMax {
-			if err := put(fmt.Sprint("l", i), validate.QueuedMax); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, put(fmt.Sprint("l", i), validate.QueuedMax))
 		}
 		if e := wantCode(t, put("main", 1), fault.FailedPrecondition); e.Path != path {
 			t.Error(e)

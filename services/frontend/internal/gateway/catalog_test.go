@@ -64,9 +64,7 @@ func TestDomainsAreListedPageByPage(t *testing.T) {
 		seen, pages := 0, 0
 		for req := (&yardv1.ListDomainsRequest{}); seen == 0 || req.Cursor != ""; pages++ {
 			got, err := asked(r, topology.ReservedDomain, json, r.ListDomains, req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			resp := got.(*yardv1.ListDomainsResponse)
 			fits(t, json, resp)
 			for _, d := range resp.Domains {
@@ -82,9 +80,7 @@ func TestDomainsAreListedPageByPage(t *testing.T) {
 		}
 	}
 	got, err := asked(r, topology.ReservedDomain, true, r.ListDomains, &yardv1.ListDomainsRequest{Limit: 3, Cursor: "d0007x"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if resp := got.(*yardv1.ListDomainsResponse); len(resp.Domains) != 3 || resp.Domains[0].Name != "d0008" || resp.NextCursor != "d0010" {
 		t.Errorf("from a name that is gone: %s", resp.NextCursor)
 	}
@@ -105,9 +101,7 @@ func TestTypesAreListedPageByPage(t *testing.T) {
 	var names []string
 	for req := (&yardv1.ListTypesRequest{Limit: 3}); req != nil; {
 		got, err := asked(r, "shop", true, r.ListTypes, req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		resp := got.(*yardv1.ListTypesResponse)
 		for _, tt := range resp.Types {
 			names = append(names, tt.Name)
@@ -116,9 +110,7 @@ func TestTypesAreListedPageByPage(t *testing.T) {
 			req = &yardv1.ListTypesRequest{Limit: 3, Cursor: resp.NextCursor}
 		}
 	}
-	if !slices.Equal(names, []string{"a", "a.b", "b", "c"}) {
-		t.Errorf("got %v", names)
-	}
+	testkit.Equal(t, "names", names, []string{"a", "a.b", "b", "c"})
 	_, err := asked(r, "nobody", true, r.ListTypes, &yardv1.ListTypesRequest{})
 	wantCode(t, err, fault.NotFound)
 }
@@ -292,9 +284,7 @@ func TestTasksAreListedPageByPage(t *testing.T) {
 			var seen []string
 			for cursor, last := "", false; !last; {
 				got, err := asked(r, "shop", true, r.List, &yardv1.ListRequest{Limit: limit, Cursor: cursor})
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.NoError(t, err)
 				resp := got.(*yardv1.ListResponse)
 				fits(t, true, resp)
 				if len(resp.Tasks) > int(limit) {

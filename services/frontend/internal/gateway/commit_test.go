@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +17,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/filing"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // alone has one partition, so that all meet in one group commit.
@@ -60,9 +60,7 @@ func (r *rig) subjects(t *testing.T) map[string]int {
 
 func wantSubjects(t *testing.T, r *rig, want map[string]int) {
 	t.Helper()
-	if got := r.subjects(t); !maps.Equal(got, want) {
-		t.Errorf("stored\n%v\nwant\n%v", got, want)
-	}
+	testkit.Equal(t, "stored", r.subjects(t), want)
 	if n := r.log.messages(); n != len(want)+1 || int(r.metrics.submitMessages.Value()) != n {
 		t.Errorf("%d messages, counted %d, want %d", n, r.metrics.submitMessages.Value(), len(want)+1)
 	}
@@ -74,21 +72,13 @@ func (r *rig) reported(t *testing.T, tasks, bytes int64) { r.reportedAsOf(t, tas
 // reportedAsOf is reported by an owner that has read so far.
 func (r *rig) reportedAsOf(t *testing.T, tasks, bytes int64, read uint64) {
 	t.Helper()
-	data, err := (&rpcv1.HistoryLoad{SharedTasks: tasks, SharedBytes: bytes, SharedRead: read}).MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.TakeLoad(data)
+	r.TakeLoad(testkit.Encoded(t, &rpcv1.HistoryLoad{SharedTasks: tasks, SharedBytes: bytes, SharedRead: read}))
 }
 
 // queued makes the owner of partition p say how many tasks it has.
 func (r *rig) queued(t *testing.T, p int, active int64) {
 	t.Helper()
-	data, err := (&rpcv1.HistoryLoad{Partition: int32(p), Active: active}).MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.TakeLoad(data)
+	r.TakeLoad(testkit.Encoded(t, &rpcv1.HistoryLoad{Partition: int32(p), Active: active}))
 }
 
 // of is a request of n tasks of a tasklist and priority; 0 = due later.
@@ -136,9 +126,7 @@ func TestSmallSubmitsOfManyTenantsShareAMessage(t *testing.T) {
 		}
 		wantSubjects(t, r, map[string]int{topology.SubmitShared(0, ids.LaneFirst): 500, topology.Submit(0, 5, "flood", "main"): 100})
 		first := r.log.partitions[0][1].Subject
-		if first != topology.SubmitShared(0, ids.LaneFirst) {
-			t.Errorf("%s stands before the many", first)
-		}
+		testkit.Equal(t, "stands before the many", first, topology.SubmitShared(0, ids.LaneFirst))
 	})
 }
 
@@ -365,9 +353,7 @@ func TestWhatWaitsMovesWithItsPartition(t *testing.T) {
 				tried++
 			}
 		}
-		if tried != 1 {
-			t.Errorf("%d messages were sent to the partition that failed", tried)
-		}
+		testkit.Equal(t, "messages were sent to the partition that failed", tried, 1)
 	})
 }
 
@@ -406,9 +392,7 @@ func TestI7_FloodsTakeNoSharedRoom(t *testing.T) {
 		synctest.Wait()                // clients are answered before the flush is over
 		r.reportedAsOf(t, 1, 1<<20, 2) // the flood, behind the shared one, is not read
 		accepted(t, <-r.submit(t, tasks(1)))
-		if got := r.log.partitions[0][3].Subject; got != shared {
-			t.Errorf("filed as %s", got)
-		}
+		testkit.Equal(t, "filed as", r.log.partitions[0][3].Subject, shared)
 	})
 }
 
@@ -439,9 +423,7 @@ func TestClientsOfOneFlushMeetInTheNext(t *testing.T) {
 		began := time.Now()
 		accepted(t, <-r.submit(t, tasks(1)))
 		accepted(t, <-r.submit(t, tasks(1)))
-		if took := time.Since(began); took != 2*syncs {
-			t.Errorf("two submits, one after the other, took %v", took)
-		}
+		testkit.Equal(t, "two submits, one after the other, took", time.Since(began), 2*syncs)
 	})
 }
 
@@ -454,11 +436,7 @@ func TestI11_WhatLagsNeverGoesWithOthers(t *testing.T) {
 		for i := range filing.ApartMax + 10 {
 			load.Apart = append(load.Apart, fmt.Sprint("flood", i))
 		}
-		data, err := load.MarshalVT()
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.TakeLoad(data)
+		r.TakeLoad(testkit.Encoded(t, load))
 		got := []<-chan outcome{r.submitAs(t, "shop", tasks(1))}
 		for _, domain := range load.Apart {
 			got = append(got, r.submitAs(t, domain, tasks(1)))

@@ -12,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // memLetters are dead letters in memory.
@@ -113,9 +114,7 @@ func TestDeadLettersAreListedAndCountedPageByPage(t *testing.T) {
 		var seen []string
 		for req := (&yardv1.ListDeadLettersRequest{Limit: 2}); ; {
 			resp, err := ask[*yardv1.ListDeadLettersRequest, *yardv1.ListDeadLettersResponse](t, r, r.ListDeadLetters, req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			for _, task := range resp.Tasks {
 				if task.Domain != "shop" || task.Payload != nil || task.State != yardv1.TaskState_TASK_STATE_DEAD {
 					t.Errorf("listed %v", task)
@@ -173,9 +172,7 @@ func TestAPurgeOfLettersIsPreviewedAndStepped(t *testing.T) {
 		purged := int64(0)
 		for req.Preview = false; ; {
 			resp, err := ask[*yardv1.PurgeDeadLettersRequest, *yardv1.PurgeDeadLettersResponse](t, r, r.PurgeDeadLetters, req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			purged += resp.Purged
 			if req.Cursor = resp.NextCursor; req.Cursor == "" {
 				break

@@ -164,19 +164,13 @@ func (c *contention) own(t *testing.T) {
 			continue
 		}
 		var said logv1.UniqueKey
-		if err := said.UnmarshalVT(c.log.partitions[p][seq-1].Data); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, said.UnmarshalVT(c.log.partitions[p][seq-1].Data))
 		id := ids.TaskID(said.TaskId)
 		switch {
 		case said.FreeAtMs == 0 && counting[p][id] > 0 && c.ended[id].IsZero() && c.choose(4) == 0:
 			said.FreeAtMs = time.Now().UnixMilli() + keptFor
 			c.ended[id] = time.Now()
-			data, err := said.MarshalVT()
-			if err != nil {
-				t.Fatal(err)
-			}
-			c.log.store(p, natslog.Msg{Subject: subject, Data: data})
+			c.log.store(p, natslog.Msg{Subject: subject, Data: testkit.Encoded(t, &said)})
 		case said.FreeAtMs != 0 && time.Since(time.UnixMilli(said.FreeAtMs)) > topology.UniqueKeyKept:
 			c.log.mu.Unlock()
 			c.log.forgetsKey("shop", key)

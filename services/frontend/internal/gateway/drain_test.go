@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func (r *rig) drainList(t *testing.T, name string) {
@@ -85,16 +86,12 @@ func TestDrainsShow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newKnowingRig(t)
 		got, err := asked(r, "shop", true, r.DrainTasklist, &yardv1.DrainTasklistRequest{Name: "main", Reason: "it moves", By: "ann", ForMs: 5000})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		drain := got.(*yardv1.DrainTasklistResponse).Drain
 		if drain.By != "ann" || drain.UntilMs-drain.SinceMs != 5000 {
 			t.Errorf("stored as %v", drain)
 		}
-		if _, err := asked(r, "shop", true, r.DrainType, &yardv1.DrainTypeRequest{Name: "pay"}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(asked(r, "shop", true, r.DrainType, &yardv1.DrainTypeRequest{Name: "pay"})))
 		if got, err := asked(r, "shop", true, r.GetTasklist, &yardv1.GetTasklistRequest{Name: "main"}); err != nil || got.(*yardv1.GetTasklistResponse).Drain.GetBy() != "ann" {
 			t.Errorf("%v %v", got, err)
 		}
@@ -118,9 +115,7 @@ func TestDrainsShow(t *testing.T) {
 func TestStoppedGroupsShow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newKnowingRig(t)
-		if _, err := asked(r, "shop", true, r.PutGroup, &yardv1.PutGroupRequest{Group: &yardv1.Group{Name: "acme", Weight: new(2.0)}}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(asked(r, "shop", true, r.PutGroup, &yardv1.PutGroupRequest{Group: &yardv1.Group{Name: "acme", Weight: new(2.0)}})))
 		got, err := asked(r, "shop", true, r.PauseGroup, &yardv1.PauseGroupRequest{Name: "acme", Reason: "down", By: "ann", ForMs: 5000})
 		if p := got.(*yardv1.PauseGroupResponse).Pause; err != nil || p.By != "ann" || p.UntilMs-p.SinceMs != 5000 {
 			t.Fatalf("%v %v", got, err)
@@ -144,9 +139,7 @@ func TestStoppedGroupsShow(t *testing.T) {
 			var all []string
 			for cursor, more := "", true; more; more = cursor != "" {
 				got, err := asked(r, "shop", true, r.ListGroups, &yardv1.ListGroupsRequest{Limit: 1, Cursor: cursor})
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.NoError(t, err)
 				l := got.(*yardv1.ListGroupsResponse)
 				for _, g := range l.Groups {
 					all = append(all, g.Name)
@@ -156,9 +149,7 @@ func TestStoppedGroupsShow(t *testing.T) {
 				}
 				cursor = l.NextCursor
 			}
-			if !slices.Equal(all, want) {
-				t.Errorf("listed are %v, want %v", all, want)
-			}
+			testkit.Equal(t, "listed are", all, want)
 		}
 		listed("acme", "acme ann", "b.c", "b.c bob")
 		got, err = asked(r, "shop", true, r.DescribeTasklist, &yardv1.DescribeTasklistRequest{Tasklist: "main"})

@@ -17,6 +17,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/drained"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 const workerOne, workerTwo = "worker-number-001", "worker-number-002"
@@ -72,9 +73,7 @@ func drainRig(t *testing.T) (*rig, *ears) {
 func (r *rig) drainOne(t *testing.T, id string) *yardv1.LiveWorker {
 	t.Helper()
 	resp, err := asked(r, "shop", true, r.DrainWorker, &yardv1.DrainWorkerRequest{WorkerId: id, Reason: "why", By: "ann"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return resp.(*yardv1.DrainWorkerResponse).Worker
 }
 
@@ -124,9 +123,7 @@ func TestPollsOfADrainedWorkerAreHeld(t *testing.T) {
 		began := time.Now()
 		long, short, none := r.pollOfWorker(workerOne, time.Minute), r.pollOfWorker(workerOne, time.Second), r.pollOfWorker(workerOne, 0)
 		other, nameless := r.pollOfWorker(workerTwo, time.Minute), r.pollOfWorker("", time.Minute)
-		if n := len(r.bus.sentPolls()); n != 2 {
-			t.Errorf("%d polls were sent", n)
-		}
+		testkit.Equal(t, "polls were sent", len(r.bus.sentPolls()), 2)
 		for _, c := range []struct {
 			got   <-chan outcome
 			after time.Duration
@@ -184,9 +181,7 @@ func TestHeldPollsLearnWhatChanges(t *testing.T) {
 		if o := <-first; !drainIn(t, o).GetStop() || o.at.Sub(began) > 2*tickEvery {
 			t.Errorf("answered %+v after %v", o, o.at.Sub(began))
 		}
-		if len(other) != 0 {
-			t.Error("another worker's poll is answered")
-		}
+		testkit.Equal(t, "another worker's poll is answered", len(other), 0)
 		if resp, err := asked(r, "shop", true, r.ResumeWorker, &yardv1.ResumeWorkerRequest{WorkerId: workerTwo}); err != nil || resp.(*yardv1.ResumeWorkerResponse).Drain.Reason != "why" {
 			t.Errorf("%v %v", resp, err)
 		}
@@ -194,9 +189,7 @@ func TestHeldPollsLearnWhatChanges(t *testing.T) {
 			t.Errorf("answered %+v", o)
 		}
 		_ = r.pollOfWorker(workerTwo, time.Minute)
-		if n := len(r.bus.sentPolls()); n != 1 {
-			t.Errorf("%d polls were sent", n)
-		}
+		testkit.Equal(t, "polls were sent", len(r.bus.sentPolls()), 1)
 	})
 }
 
@@ -267,9 +260,7 @@ func TestWhoMayBeDrained(t *testing.T) {
 		}
 		since := r.drainOne(t, workerOne).Drain.SinceMs
 		time.Sleep(time.Second)
-		if again := r.drainOne(t, workerOne).Drain.SinceMs; again != since {
-			t.Error("a repeat is another drain")
-		}
+		testkit.Equal(t, "a repeat is another drain", r.drainOne(t, workerOne).Drain.SinceMs, since)
 		if err := drain("shop", workerOne, "another"); err != nil || r.catalog.DrainedWorker("shop", workerOne).SinceMs == since {
 			t.Errorf("another reason replaces nothing: %v", err)
 		}
@@ -295,9 +286,7 @@ func TestListedWorkersSayThatTheyAreDrained(t *testing.T) {
 		r.catalog.drainWorkers(t, "other", 1, workerTwo)
 		r.drainOne(t, workerOne)
 		resp, err := asked(r, "shop", true, r.ListWorkers, &yardv1.ListWorkersRequest{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		all := resp.(*yardv1.ListWorkersResponse).Workers
 		if len(all) != 2 || all[0].Drain.GetReason() != "why" || all[1].Drain != nil {
 			t.Errorf("listed %v", all)
@@ -316,22 +305,16 @@ func TestDrainsOfWorkersThatAreGoneAreForgotten(t *testing.T) {
 		r.drainOne(t, workerTwo)
 		drainedNow := func() int { return len(catalog.Workers.Of(r.catalog.Catalog, "", "shop").GetWorkers()) }
 		time.Sleep(2 * drained.SilentAfter)
-		if drainedNow() != 2 {
-			t.Error("one that lives is forgotten")
-		}
+		testkit.Equal(t, "one that lives is forgotten", drainedNow(), 2)
 		e.set(0, workerTwo)
 		time.Sleep(2 * drained.SilentAfter)
-		if drainedNow() != 2 {
-			t.Error("one is forgotten that was not listened to")
-		}
+		testkit.Equal(t, "one is forgotten that was not listened to", drainedNow(), 2)
 		e.set(time.Hour, workerTwo)
 		e.locked(func() { e.more = true })
 		time.Sleep(2 * drained.SilentAfter)
 		e.locked(func() { e.more = false })
 		time.Sleep(drained.SilentAfter - time.Minute)
-		if drainedNow() != 2 {
-			t.Error("one is forgotten too early")
-		}
+		testkit.Equal(t, "one is forgotten too early", drainedNow(), 2)
 		time.Sleep(2 * time.Minute)
 		if drainedNow() != 1 || r.catalog.DrainedWorker("shop", workerTwo) == nil {
 			t.Errorf("%d are drained", drainedNow())
@@ -374,11 +357,7 @@ func TestPollsThatRestSayWhy(t *testing.T) {
 		clear(r.polls.epochs)
 		waits := r.pollOfWorker(workerOne, time.Minute)
 		r.drainOne(t, workerOne)
-		data, err := (&rpcv1.Silent{Workers: []*rpcv1.SilentWorker{{Domain: "shop", WorkerId: workerOne}}}).MarshalVT()
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.TakeSilent(data)
+		r.TakeSilent(testkit.Encoded(t, &rpcv1.Silent{Workers: []*rpcv1.SilentWorker{{Domain: "shop", WorkerId: workerOne}}}))
 		if len(waits) != 1 || drainIn(t, <-waits).GetReason() != "why" {
 			t.Error("it waits, or says nothing")
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // memLog is a log in memory that recognises message ids like JetStream does.
@@ -378,9 +379,7 @@ func newRig(t *testing.T, change ...func(*Deps)) *rig {
 		f(&d)
 	}
 	g, err := New(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	r.Gateway = g
 	for m := range rigShards {
 		r.EpochOpened(m, rigEpoch)
@@ -420,9 +419,7 @@ type outcome struct {
 func (r *rig) answers(t *testing.T) (Answer, <-chan outcome) {
 	t.Helper()
 	place, err := r.Admit("shop", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	got := make(chan outcome, 2)
 	return func(resp codec.Message, err error) {
 		got <- outcome{resp, err, time.Now()}

@@ -27,14 +27,10 @@ func TestGroupsHaveSettings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		for _, name := range []string{"b", "a.b", "c"} {
-			if _, err := r.putGroup(&yardv1.Group{Name: name, Weight: new(2.0)}); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, testkit.Err(r.putGroup(&yardv1.Group{Name: name, Weight: new(2.0)})))
 		}
 		got, err := asked(r, "shop", true, r.GetGroup, &yardv1.GetGroupRequest{Name: "a.b"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		group := got.(*yardv1.GetGroupResponse).Group
 		if group.GetWeight() != 2 || group.Revision == 0 {
 			t.Errorf("%v", group)
@@ -44,9 +40,7 @@ func TestGroupsHaveSettings(t *testing.T) {
 		list := func(cursor string) *yardv1.ListGroupsResponse {
 			t.Helper()
 			got, err := asked(r, "shop", true, r.ListGroups, &yardv1.ListGroupsRequest{Limit: 2, Cursor: cursor})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			return got.(*yardv1.ListGroupsResponse)
 		}
 		first := list("")

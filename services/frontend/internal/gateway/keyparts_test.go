@@ -8,6 +8,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // keysOf are n keys that fall into a partition.
@@ -25,9 +26,7 @@ func TestManyKeysOfOnePartitionAreSeveralBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := uniqueRig(t, nil)
 		_, created := outcomesOf(t, <-r.submit(t, withID(keyed(keysOf(1, 1000)...), true)))
-		if len(created) != 1000 {
-			t.Errorf("%d of 1000 are created", len(created))
-		}
+		testkit.Equal(t, "of 1000 are created", len(created), 1000)
 		most, n := 0, 0
 		for _, m := range r.log.partitions[1] {
 			if n++; !topology.IsUniqueKey(1, m.Subject) {

@@ -14,6 +14,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // linesOf has the owners of partitions tell of keys, in order, at most two on a page.
@@ -50,9 +51,7 @@ func TestKeysOfAllPartitionsAreJoined(t *testing.T) {
 		var got []string
 		for req := (&yardv1.ListKeysRequest{}); ; {
 			resp, err := asked(r, "shop", true, r.ListKeys, req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			page := resp.(*yardv1.ListKeysResponse)
 			for _, k := range page.Keys {
 				got = append(got, k.OrderKey)
@@ -110,14 +109,10 @@ func TestOperatorsChangeTheFirstTaskOfAKey(t *testing.T) {
 		}
 		id := "01890f3e-7b00-7000-8000-000000000001"
 		for range 2 {
-			if _, err := ask[*yardv1.SkipKeyRequest, *yardv1.SkipKeyResponse](t, r, r.SkipKey, &yardv1.SkipKeyRequest{OrderKey: key, TaskId: head.String(), RequestId: id}); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, testkit.Err(ask[*yardv1.SkipKeyRequest, *yardv1.SkipKeyResponse](t, r, r.SkipKey, &yardv1.SkipKeyRequest{OrderKey: key, TaskId: head.String(), RequestId: id})))
 		}
 		events := r.redrives()
-		if len(events) != 4 {
-			t.Fatalf("%d events", len(events))
-		}
+		testkit.MustEqual(t, "events", len(events), 4)
 		skip, unblock := events[0], events[1]
 		if skip.Kind != logv1.EventKind_EVENT_KIND_SKIPPED || skip.OrderKey != key || skip.Message != "skipped by ann: closed" || !skip.CancelRunning || skip.Domain != "shop" ||
 			ids.TaskID(skip.TaskId) != head || skip.Update.GetRequest() == 0 {
@@ -167,8 +162,6 @@ func TestBadCommandsOfKeys(t *testing.T) {
 		if _, err := asked(r, "shop", true, r.GetKey, &yardv1.GetKeyRequest{OrderKey: strings.Repeat("x", 257)}); fault.CodeOf(err) != fault.InvalidArgument {
 			t.Errorf("%v", err)
 		}
-		if n := len(r.bus.sentEvents()); n != 0 {
-			t.Errorf("%d events were sent", n)
-		}
+		testkit.Equal(t, "events were sent", len(r.bus.sentEvents()), 0)
 	})
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // putLimit creates or changes a limit of the rig's domain.
@@ -135,9 +136,7 @@ func TestLimitsAreListedPageByPage(t *testing.T) {
 	var names []string
 	for req := (&yardv1.ListLimitsRequest{Limit: 3}); req != nil; {
 		got, err := asked(r, "shop", true, r.ListLimits, req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		resp := got.(*yardv1.ListLimitsResponse)
 		for _, l := range resp.Limits {
 			names = append(names, l.Name)
@@ -146,18 +145,14 @@ func TestLimitsAreListedPageByPage(t *testing.T) {
 			req = &yardv1.ListLimitsRequest{Limit: 3, Cursor: resp.NextCursor}
 		}
 	}
-	if !slices.Equal(names, []string{"a", "b", "c", "d"}) {
-		t.Errorf("got %v", names)
-	}
+	testkit.Equal(t, "names", names, []string{"a", "b", "c", "d"})
 }
 
 // A type names limits that exist, also one that another frontend stored a moment ago.
 func TestTypesNameLimitsThatExist(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		if _, err := r.putLimit(&yardv1.Limit{Name: "known", MaxConcurrency: 1}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(r.putLimit(&yardv1.Limit{Name: "known", MaxConcurrency: 1})))
 		r.catalog.elsewhere(func() {
 			add(t, r.catalog, catalog.Limits, "shop", &yardv1.Limit{Name: "elsewhere", MaxConcurrency: 1})
 			add(t, r.catalog, catalog.Limits, "other", &yardv1.Limit{Name: "foreign", MaxConcurrency: 1})
@@ -169,12 +164,8 @@ func TestTypesNameLimitsThatExist(t *testing.T) {
 		if catalog.Types.Of(r.catalog.Catalog, "shop", "pay") != nil {
 			t.Error("it was stored")
 		}
-		if err := r.putType(&yardv1.TaskType{Name: "pay", Limits: []string{"known", "elsewhere"}}); err != nil {
-			t.Fatal(err)
-		}
-		if got := catalog.Types.Of(r.catalog.Catalog, "shop", "pay").GetLimits(); !slices.Equal(got, []string{"known", "elsewhere"}) {
-			t.Errorf("stored %v", got)
-		}
+		testkit.NoError(t, r.putType(&yardv1.TaskType{Name: "pay", Limits: []string{"known", "elsewhere"}}))
+		testkit.Equal(t, "stored", catalog.Types.Of(r.catalog.Catalog, "shop", "pay").GetLimits(), []string{"known", "elsewhere"})
 	})
 }
 
@@ -183,9 +174,7 @@ func TestLimitsInUseAreNotDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		for _, name := range []string{"acme", "acme-2"} {
-			if _, err := r.putLimit(&yardv1.Limit{Name: name, MaxConcurrency: 1}); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, testkit.Err(r.putLimit(&yardv1.Limit{Name: name, MaxConcurrency: 1})))
 		}
 		remove := func() error {
 			_, err := asked(r, "shop", true, r.DeleteLimit, &yardv1.DeleteLimitRequest{Name: "acme"})
@@ -195,9 +184,7 @@ func TestLimitsInUseAreNotDeleted(t *testing.T) {
 		var names []string
 		for i := range 7 {
 			name := fmt.Sprint("type-", i)
-			if err := r.putType(&yardv1.TaskType{Name: name, Limits: []string{"acme-2", "acme"}}); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, r.putType(&yardv1.TaskType{Name: name, Limits: []string{"acme-2", "acme"}}))
 			names = append(names, name)
 			want := strings.Join(names, ", ") + ":"
 			if i >= 5 {
@@ -211,9 +198,7 @@ func TestLimitsInUseAreNotDeleted(t *testing.T) {
 			if catalog.Limits.Of(r.catalog.Catalog, "shop", "acme") == nil {
 				t.Fatalf("it is gone, and %s names it", name)
 			}
-			if err := r.putType(&yardv1.TaskType{Name: name, Limits: []string{"acme-2"}}); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, r.putType(&yardv1.TaskType{Name: name, Limits: []string{"acme-2"}}))
 		}
 		wantCode(t, remove(), "")
 		wantCode(t, remove(), fault.NotFound)
@@ -262,9 +247,7 @@ func TestDescribeHasAllLimits(t *testing.T) {
 		add(t, r.catalog, catalog.Limits, "shop", &yardv1.Limit{Name: "acme", MaxConcurrency: 13})
 		add(t, r.catalog, catalog.Limits, "shop", &yardv1.Limit{Name: "pay", MaxConcurrency: 14})
 		got, err := asked(r, "shop", true, r.DescribeTasklist, &yardv1.DescribeTasklistRequest{Tasklist: "main"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		want := &yardv1.DescribeTasklistResponse{Tasklist: "main", Slots: []*yardv1.SlotUse{
 			{Ref: "domain", InUse: 9, Limit: 20},
 			{Ref: "shared/acme", InUse: 7, Limit: 13},

@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/catalog/catalogtest"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // memCatalog is a catalog of a bucket in memory, to which changes come at once.
@@ -28,17 +29,13 @@ func newMemCatalog() *memCatalog {
 // add stores settings.
 func add[M catalog.Settings](t *testing.T, c *memCatalog, k catalog.Kind[M], domain string, m M) {
 	t.Helper()
-	if _, err := k.Put(t.Context(), c.kv, domain, m); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(k.Put(t.Context(), c.kv, domain, m)))
 }
 
 // stop stores a pause or a drain.
 func stop(t *testing.T, c *memCatalog, k catalog.Kind[*yardv1.Pause], domain, name string, p *yardv1.Pause) {
 	t.Helper()
-	if _, err := k.PutAs(t.Context(), c.kv, domain, name, p); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(k.PutAs(t.Context(), c.kv, domain, name, p)))
 }
 
 // drainWorkers stores that more workers are drained.

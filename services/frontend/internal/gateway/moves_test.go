@@ -11,16 +11,13 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // tellMoved tells the gateway that an owner gives a poll up to another partition, as matching does.
 func (r *rig) tellMoved(t *testing.T, id uint64, partition int32) {
 	t.Helper()
-	data, err := (&rpcv1.PollsAnswered{Moved: []*rpcv1.MovedPoll{{Id: id, TasklistPartition: partition}}}).MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.TakeAnswered(data)
+	r.TakeAnswered(testkit.Encoded(t, &rpcv1.PollsAnswered{Moved: []*rpcv1.MovedPoll{{Id: id, TasklistPartition: partition}}}))
 }
 
 // movedPoll is a poll of a minute that partition 0 gives up to partition 1 after ten seconds. That of the result is its first sending.
@@ -58,13 +55,9 @@ func TestAMovedPollGoesToAnotherPartition(t *testing.T) {
 		if sent := r.bus.sentPolls(); len(sent) != 3 || sent[2].shard != shardOf(0) || sent[2].poll.TasklistPartition != 0 || !sent[2].poll.Moved {
 			t.Errorf("sent %v", sent)
 		}
-		if n := r.metrics.pollsMoved.Value(); n != 2 {
-			t.Errorf("%d moves are counted", n)
-		}
+		testkit.Equal(t, "moves are counted", r.metrics.pollsMoved.Value(), 2)
 		r.tellAnswered(t, r.bus.sentPolls()[2].id)
-		if r.kept() != 0 {
-			t.Error("it is kept when it is answered")
-		}
+		testkit.Equal(t, "it is kept when it is answered", r.kept(), 0)
 	})
 }
 
@@ -242,9 +235,7 @@ func TestAMovedPollThatCannotGoAnywhereIsAnsweredEmpty(t *testing.T) {
 				<-got
 				time.Sleep(c.after)
 				r.tellMoved(t, r.bus.sentPolls()[0].id, c.partition)
-				if empty := len(got) == 1; empty != c.empty {
-					t.Fatalf("answered: %v", empty)
-				}
+				testkit.MustEqual(t, "answered", len(got) == 1, c.empty)
 				if !c.empty {
 					return
 				}

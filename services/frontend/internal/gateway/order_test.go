@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // ordered is a request of tasks with these order keys.
@@ -117,9 +118,7 @@ func wantMarksOnce(t *testing.T, l *memLog, n int) {
 			}
 		}
 	}
-	if stored != n {
-		t.Errorf("%d tasks are stored, want %d", stored, n)
-	}
+	testkit.Equal(t, "tasks are stored", stored, n)
 }
 
 // TestAUniqueKeyCountsWithinAnOrderKey: a task with both goes where its order key does, and so does the word on its unique key, which another order key has for
@@ -149,14 +148,10 @@ func TestAUniqueKeyCountsWithinAnOrderKey(t *testing.T) {
 			req := ordered(a)
 			req.Tasks[0].UniqueKey, req.Tasks[0].Tasklist = fmt.Sprint("many ", i), fmt.Sprint("list-", i)
 			s, err := r.submission(r.call(), withID(req, true), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			together = append(together, s.divide(r.Gateway)...)
 		}
-		if err := r.appender.storeTogether(t.Context(), together, nil); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, r.appender.storeTogether(t.Context(), together, nil))
 		r.log.wantInLine(t)
 		for p, msgs := range r.log.partitions {
 			for i, m := range submits(msgs) {
@@ -191,9 +186,7 @@ func TestManyTasksWithBothKeysStayInOrder(t *testing.T) {
 				n++
 			}
 		}
-		if n != 2*partTasksMax+1 {
-			t.Errorf("%d tasks are stored", n)
-		}
+		testkit.Equal(t, "tasks are stored", n, 2*partTasksMax+1)
 		calls := 0
 		r.log.atomicFault = func(func()) (bool, error) { // only the first batch is refused, as long as anyone asks
 			if calls++; calls == 1 {
@@ -204,9 +197,7 @@ func TestManyTasksWithBothKeysStayInOrder(t *testing.T) {
 		if o := <-r.submit(t, many(10_000)); o.err == nil {
 			t.Error("stored, though its partition was full")
 		}
-		if calls != 1 {
-			t.Errorf("%d batches were sent", calls)
-		}
+		testkit.Equal(t, "batches were sent", calls, 1)
 	})
 }
 
@@ -247,9 +238,7 @@ func TestARepeatWithOtherKeysIsNotAnsweredForOthers(t *testing.T) {
 					}
 				}
 			}
-			if stored != 1 {
-				t.Errorf("task %d, %s, was said to be created, and is stored %d times", i, id, stored)
-			}
+			testkit.Equal(t, fmt.Sprintf("task %d, %s, was said to be created, and is stored times", i, id), stored, 1)
 		}
 	})
 }

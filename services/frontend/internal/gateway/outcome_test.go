@@ -12,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // completion is one of task n in partition p.
@@ -37,11 +38,7 @@ func (r *rig) verdict(t *testing.T, e sentEvents, from, to int) {
 	for _, event := range e.batch.Events[from:to] {
 		b.Verdicts = append(b.Verdicts, &logv1.EventVerdict{Message: string(rune('a' + event.Nonce)), LeaseUntilMs: time.Now().UnixMilli() + int64(event.Nonce) + 1})
 	}
-	data, err := b.MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.TakeVerdicts(data)
+	r.TakeVerdicts(testkit.Encoded(t, b))
 }
 
 func verdicts(t *testing.T, o outcome) []*yardv1.Verdict {
@@ -60,9 +57,7 @@ func TestVerdictsReachTheirEntries(t *testing.T) {
 		got := r.complete(t, entries...)
 		synctest.Wait()
 		sent := r.bus.sentEvents()
-		if len(sent) != 2 {
-			t.Fatalf("%d batches", len(sent))
-		}
+		testkit.MustEqual(t, "batches", len(sent), 2)
 		for _, e := range sent {
 			if e.batch.ReplyTo != "here" || e.batch.RequestId != e.id {
 				t.Errorf("batch %v", e.batch)
@@ -136,14 +131,10 @@ func TestIDsOutOfRangeAreNotFound(t *testing.T) {
 			r.Get(r.call(), &yardv1.GetRequest{TaskId: id}, answer)
 			wantCode(t, (<-got).err, fault.NotFound)
 		}
-		if n := len(r.bus.sentEvents()); n != 0 {
-			t.Errorf("%d batches of events were sent", n)
-		}
+		testkit.Equal(t, "batches of events were sent", len(r.bus.sentEvents()), 0)
 		r.Cancel(r.call(), &yardv1.CancelRequest{TaskIds: []string{ids.NewTaskID(now.Add(clockSkewMax), 0, 1).String()}}, func(codec.Message, error) {})
 		synctest.Wait()
-		if n := len(r.bus.sentEvents()); n != 1 {
-			t.Errorf("an id a day ahead: %d batches", n)
-		}
+		testkit.Equal(t, "an id a day ahead batches", len(r.bus.sentEvents()), 1)
 	})
 }
 
@@ -163,11 +154,7 @@ func TestForgedTokensReachNobody(t *testing.T) {
 			t.Fatalf("sent %v", sent)
 		}
 		b := &logv1.VerdictBatch{RequestId: sent[0].id, Verdicts: []*logv1.EventVerdict{{}, {Code: string(fault.NotFound), Message: "of another domain"}}}
-		data, err := b.MarshalVT()
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.TakeVerdicts(data)
+		r.TakeVerdicts(testkit.Encoded(t, b))
 		all := verdicts(t, <-got)
 		for _, i := range []int{0, 2, 3} {
 			if all[i].Code != string(fault.NotFound) || all[i].Message != noSuchTask {
@@ -191,9 +178,7 @@ func TestForgedTokensReachNobody(t *testing.T) {
 				t.Errorf("%s: %v", verb, v)
 			}
 		}
-		if n := len(r.bus.sentEvents()); n != 1 {
-			t.Errorf("%d batches of events were sent", n)
-		}
+		testkit.Equal(t, "batches of events were sent", len(r.bus.sentEvents()), 1)
 	})
 }
 
@@ -271,9 +256,7 @@ func TestAPartOfTheVerdictsAnswersWhoHasAll(t *testing.T) {
 			r.verdict(t, e, 0, 1)
 		}
 		synctest.Wait()
-		if n := len(r.outcomes.flights); n != 0 {
-			t.Errorf("%d batches wait", n)
-		}
+		testkit.Equal(t, "batches wait", len(r.outcomes.flights), 0)
 	})
 }
 
@@ -326,9 +309,7 @@ func TestNoVerdictByTheDeadlineIsUnknown(t *testing.T) {
 				t.Errorf("got %v", v)
 			}
 		}
-		if got.at.Sub(began) != r.Config.RequestTimeout {
-			t.Errorf("after %v", got.at.Sub(began))
-		}
+		testkit.Equal(t, "it took", got.at.Sub(began), r.Config.RequestTimeout)
 		r.verdict(t, r.bus.sentEvents()[0], 0, 1) // too late, and no harm
 	})
 }
@@ -345,15 +326,11 @@ func TestRefusedEventsAreSentAgainSoon(t *testing.T) {
 		time.Sleep(refusedPause)
 		synctest.Wait()
 		sent := r.bus.sentEvents()
-		if len(sent) != 1 {
-			t.Fatalf("sent %d times", len(sent))
-		}
+		testkit.MustEqual(t, "sent", len(sent), 1)
 		r.EventsRefused(sent[0].id, "the log is full")
 		time.Sleep(refusedPause)
 		synctest.Wait()
-		if n := len(r.bus.sentEvents()); n != 2 {
-			t.Fatalf("sent %d times after a refusal", n)
-		}
+		testkit.MustEqual(t, "sent after a refusal", len(r.bus.sentEvents()), 2)
 		r.verdict(t, sent[0], 0, 1)
 		verdicts(t, <-got)
 	})
@@ -431,11 +408,7 @@ func TestNonsenseVerdictsAreIgnored(t *testing.T) {
 			{RequestId: e.id, First: 1 << 31, Verdicts: []*logv1.EventVerdict{{}}},
 			{RequestId: e.id, Verdicts: []*logv1.EventVerdict{{}, {}}},
 		} {
-			data, err := b.MarshalVT()
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.TakeVerdicts(data)
+			r.TakeVerdicts(testkit.Encoded(t, b))
 		}
 		synctest.Wait()
 		select {

@@ -16,6 +16,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func (r *rig) pauseList(req *yardv1.PauseTasklistRequest) (*yardv1.Pause, error) {
@@ -54,9 +55,7 @@ func TestPausesShow(t *testing.T) {
 		got, err = ask(asked(r, "shop", true, r.GetType, &yardv1.GetTypeRequest{Name: "email.send"}))
 		is("type without settings", got, err, &yardv1.GetTypeResponse{Type: &yardv1.TaskType{Name: "email.send"}, Pause: typ})
 		settings := &yardv1.Tasklist{Name: "main", Priority: 2}
-		if _, err := asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: settings}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: settings})))
 		got, err = ask(asked(r, "shop", true, r.GetTasklist, &yardv1.GetTasklistRequest{Name: "main"}))
 		is("with settings", got, err, &yardv1.GetTasklistResponse{Tasklist: settings, Pause: list})
 		got, err = ask(asked(r, "shop", true, r.DescribeTasklist, &yardv1.DescribeTasklistRequest{Tasklist: "main"}))
@@ -118,9 +117,7 @@ func TestPausesOfADomainAreBounded(t *testing.T) {
 		stop(t, r.catalog, catalog.Pauses.Types, "shop", "t8", &yardv1.Pause{SinceMs: 1, UntilMs: 2})
 		_, err = r.pauseType(&yardv1.PauseTypeRequest{Name: "new"})
 		wantCode(t, err, "")
-		if n := catalog.Pauses.Of(r.catalog.Catalog, "shop", 0).Len(); n != validate.PausesMax {
-			t.Errorf("%d are stored", n)
-		}
+		testkit.Equal(t, "are stored", catalog.Pauses.Of(r.catalog.Catalog, "shop", 0).Len(), validate.PausesMax)
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // The lines of all partitions are one, page by page, whatever the size of a page; an owner that knows no peeks is not taken at its word.
@@ -56,9 +57,7 @@ func peekMerges(t *testing.T, spread int) {
 		var got []string
 		for req, more := (&yardv1.PeekTasklistRequest{Name: "main", Limit: limit}), true; more; more = req.Cursor != "" {
 			resp, err := asked(r, "shop", true, r.PeekTasklist, req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			peek := resp.(*yardv1.PeekTasklistResponse)
 			if int32(len(peek.Tasks)) > limit || peek.UnreadBatches != 2*int64(r.Partitioning.History) {
 				t.Fatalf("%v", peek)
@@ -72,9 +71,7 @@ func peekMerges(t *testing.T, spread int) {
 		for _, p := range all {
 			want = append(want, fmt.Sprint(p.ID.String(), p.ReadyAtMs))
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%d at a time: %v, want %v", limit, got, want)
-		}
+		testkit.Equal(t, fmt.Sprintf("%d at a time", limit), got, want)
 	}
 	old = true
 	_, err := asked(r, "shop", true, r.PeekTasklist, &yardv1.PeekTasklistRequest{Name: "main"})

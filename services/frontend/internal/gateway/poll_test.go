@@ -12,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // poll sends one and keeps every answer: the first says that it was handed on.
@@ -46,20 +47,16 @@ func TestPollIsHandedToItsShard(t *testing.T) {
 func (r *rig) kept() int {
 	r.polls.mu.Lock()
 	defer r.polls.mu.Unlock()
-	if len(r.polls.byEnd) != len(r.polls.sent)+len(r.polls.waiting)+len(r.polls.held) {
+	if r.polls.byEnd.Len() != len(r.polls.sent)+len(r.polls.waiting)+len(r.polls.held) {
 		return -1
 	}
-	return len(r.polls.byEnd)
+	return r.polls.byEnd.Len()
 }
 
 // tellAnswered tells the gateway of answered polls, as matching does.
 func (r *rig) tellAnswered(t *testing.T, polls ...uint64) {
 	t.Helper()
-	data, err := (&rpcv1.PollsAnswered{Ids: polls}).MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.TakeAnswered(data)
+	r.TakeAnswered(testkit.Encoded(t, &rpcv1.PollsAnswered{Ids: polls}))
 }
 
 // TestR37PollsAreKeptUntilTheyAreAnswered, and where matching does not say so, until
@@ -74,18 +71,12 @@ func TestR37PollsAreKeptUntilTheyAreAnswered(t *testing.T) {
 		}
 		sent := r.bus.sentPolls()
 		r.tellAnswered(t, sent[0].id, 99, sent[2].id)
-		if n := r.kept(); n != 1 {
-			t.Errorf("%d polls are kept", n)
-		}
+		testkit.Equal(t, "polls are kept", r.kept(), 1)
 		time.Sleep(time.Minute)
-		if n := r.kept(); n != 1 {
-			t.Errorf("%d polls are kept when its time is over", n)
-		}
+		testkit.Equal(t, "polls are kept when its time is over", r.kept(), 1)
 		time.Sleep(pollOverAfter + tickEvery)
 		synctest.Wait()
-		if n := r.kept(); n != 0 {
-			t.Errorf("%d polls are kept", n)
-		}
+		testkit.Equal(t, "polls are kept", r.kept(), 0)
 		o := <-got[1]
 		if resp, ok := o.resp.(*yardv1.PollResponse); !ok || o.err != nil || len(resp.Tasks) != 0 || len(got[0])+len(got[2]) != 0 {
 			t.Errorf("answered %v; %d and %d answers more", o, len(got[0]), len(got[2]))
@@ -105,30 +96,22 @@ func TestR42PollsOfAReplacedOwnerAreAnsweredEmpty(t *testing.T) {
 		shard := sent[0].shard
 		r.tellAnswered(t, sent[0].id)
 		r.EpochOpened((shard+1)%rigShards, rigEpoch+1)
-		if n := len(parked); n != 0 {
-			t.Error("another shard's owner ended a poll")
-		}
+		testkit.Equal(t, "another shard's owner ended a poll", len(parked), 0)
 		began := time.Now()
 		r.EpochOpened(shard, rigEpoch+2)
 		o := <-parked
 		if resp, ok := o.resp.(*yardv1.PollResponse); !ok || o.err != nil || len(resp.Tasks) != 0 || o.at != began {
 			t.Errorf("answered %v after %v", o, o.at.Sub(began))
 		}
-		if n := len(answered) + r.kept(); n != 0 {
-			t.Errorf("%d polls are answered twice or kept", n)
-		}
+		testkit.Equal(t, "polls are answered twice or kept", len(answered)+r.kept(), 0)
 		r.PollBounced(sent[1].id) // it was on its way to the owner before
 		<-r.poll(time.Minute)
 		r.EpochOpened(shard, rigEpoch+1) // old news
 		<-r.poll(time.Minute)
 		for _, s := range r.bus.sentPolls()[2:] {
-			if s.epoch != rigEpoch+2 {
-				t.Errorf("a poll went to epoch %d", s.epoch)
-			}
+			testkit.Equal(t, "a poll went to epoch", s.epoch, rigEpoch+2)
 		}
-		if n := r.kept(); n != 2 {
-			t.Errorf("%d polls are kept", n)
-		}
+		testkit.Equal(t, "polls are kept", r.kept(), 2)
 	})
 }
 

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"cmp"
-	"container/heap"
 	"slices"
 	"sync"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/heap"
 )
 
 const (
@@ -44,8 +44,9 @@ type polls struct {
 	sent    map[uint64]*poll
 	waiting map[uint64]*poll
 	// held are those of drained workers, by their number.
-	held  map[uint64]*poll
-	byEnd byEnd
+	held map[uint64]*poll
+	// byEnd are all, by when they are answered here.
+	byEnd heap.Heap[*poll]
 	// epochs are the newest open ones by shard, 0 where none is known.
 	epochs  []uint64
 	stopped bool
@@ -84,7 +85,10 @@ type effect struct {
 }
 
 func newPolls(g *Gateway) *polls {
-	return &polls{g: g, sent: map[uint64]*poll{}, waiting: map[uint64]*poll{}, held: map[uint64]*poll{}, epochs: make([]uint64, g.Partitioning.Matching)}
+	return &polls{
+		g: g, sent: map[uint64]*poll{}, waiting: map[uint64]*poll{}, held: map[uint64]*poll{}, epochs: make([]uint64, g.Partitioning.Matching),
+		byEnd: heap.Heap[*poll]{Less: func(a, b *poll) bool { return a.ends.Before(b.ends) }, Place: func(at *poll) *int { return &at.place }},
+	}
 }
 
 // forward takes a new poll and sends it to the newest owner of its shard, also if it may not wait.
@@ -92,7 +96,7 @@ func (p *polls) forward(at *poll) {
 	p.mu.Lock()
 	p.last++
 	at.number, at.ends = p.last, at.until.Add(pollOverAfter)
-	heap.Push(&p.byEnd, at)
+	p.byEnd.Push(at)
 	e := p.give(at, time.Now())
 	p.mu.Unlock()
 	p.carryOut(e)
@@ -254,9 +258,9 @@ func (p *polls) tick(now time.Time) {
 	p.sendAll(due)
 	var over []*poll
 	p.mu.Lock()
-	for len(p.byEnd) > 0 && now.After(p.byEnd[0].ends) { // it does not wait, or it was due
-		over = append(over, p.byEnd[0])
-		p.forget(p.byEnd[0])
+	for p.byEnd.Len() > 0 && now.After(p.byEnd.First().ends) { // it does not wait, or it was due
+		over = append(over, p.byEnd.First())
+		p.forget(p.byEnd.First())
 	}
 	p.mu.Unlock()
 	for _, at := range over {
@@ -267,7 +271,7 @@ func (p *polls) tick(now time.Time) {
 // endsAt sets when a poll is answered here. The caller holds the lock.
 func (p *polls) endsAt(at *poll, ends time.Time) {
 	at.ends = ends
-	heap.Fix(&p.byEnd, at.place)
+	p.byEnd.Fix(at)
 }
 
 // sendAll sends those that wait still, in the order in which they came. Those whose time is
@@ -314,31 +318,5 @@ func (p *polls) forget(at *poll) {
 	delete(p.sent, at.req.Id)
 	delete(p.waiting, at.number)
 	delete(p.held, at.number)
-	heap.Remove(&p.byEnd, at.place)
-}
-
-// byEnd is a heap of polls by when they are answered here.
-type byEnd []*poll
-
-func (h byEnd) Len() int           { return len(h) }
-func (h byEnd) Less(i, j int) bool { return h[i].ends.Before(h[j].ends) }
-func (h byEnd) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].place, h[j].place = i, j
-}
-
-// Push implements heap.Interface.
-func (h *byEnd) Push(x any) {
-	at := x.(*poll)
-	at.place = len(*h)
-	*h = append(*h, at)
-}
-
-// Pop implements heap.Interface.
-func (h *byEnd) Pop() any {
-	last := len(*h) - 1
-	at := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
-	return at
+	p.byEnd.Remove(at)
 }

@@ -24,9 +24,7 @@ func TestPollsWaitForTheFirstOwner(t *testing.T) {
 			<-r.poll(time.Duration(30+i) * time.Second)
 		}
 		time.Sleep(time.Second + tickEvery/5) // between two ticks
-		if n := len(r.bus.sentPolls()); n != 0 {
-			t.Errorf("%d polls were sent to no one", n)
-		}
+		testkit.Equal(t, "polls were sent to no one", len(r.bus.sentPolls()), 0)
 		for m := range rigShards {
 			r.EpochOpened(m, 7)
 		}
@@ -85,9 +83,7 @@ func TestAPollIsNeverSentTwiceAtOnce(t *testing.T) {
 		r.PollBounced(id)
 		r.polls.sendAll(due)
 		r.polls.sendAll(due)
-		if n := len(r.bus.sentPolls()); n != 2 {
-			t.Errorf("sent %d times", n)
-		}
+		testkit.Equal(t, "sent", len(r.bus.sentPolls()), 2)
 	})
 }
 
@@ -142,12 +138,8 @@ func TestASendingThatFails(t *testing.T) {
 				r.running(t)
 				time.Sleep(time.Second)
 				synctest.Wait()
-				if n := len(r.bus.sentPolls()); n != c.sent {
-					t.Errorf("sent %d times, want %d", n, c.sent)
-				}
-				if n := r.kept(); n != c.sent {
-					t.Errorf("%d polls are kept", n)
-				}
+				testkit.Equal(t, "sent", len(r.bus.sentPolls()), c.sent)
+				testkit.Equal(t, "polls are kept", r.kept(), c.sent)
 				empty, err := 0, fault.Code("")
 				for range len(got) {
 					switch o := <-got; {
@@ -242,9 +234,7 @@ func TestPollsHaveOneOwnerAndOneAnswer(t *testing.T) {
 				t.Errorf("poll %d was answered %d times, it has an owner: %v", n+1, got, owned[n+1])
 			}
 		}
-		if n := r.kept(); n != 0 {
-			t.Errorf("%d polls are kept", n)
-		}
+		testkit.Equal(t, "polls are kept", r.kept(), 0)
 	})
 }
 

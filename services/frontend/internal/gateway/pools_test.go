@@ -14,6 +14,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/admission"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // free is how many places one domain that has none finds in a room of less than 4 times as many.
@@ -108,9 +109,7 @@ func TestI14_QueriesAndWaitsLeaveRoomForOthers(t *testing.T) {
 						t.Errorf("got %v", o.err)
 					}
 				}
-				if n := free(c.room(r)); n != poolOfOne {
-					t.Errorf("%d places are free in the end", n)
-				}
+				testkit.Equal(t, "places are free in the end", free(c.room(r)), poolOfOne)
 			})
 		})
 	}
@@ -144,9 +143,7 @@ func TestQueriesAndWaitsLeaveTheirPlaces(t *testing.T) {
 				if q, w := free(r.pools.queries), free(r.pools.waits); q != poolOfOne || w != poolOfOne {
 					t.Errorf("%d and %d places are free in the end", q, w)
 				}
-				if n := free(r.pools.requests); n != 750 {
-					t.Errorf("%d requests may come in the end", n)
-				}
+				testkit.Equal(t, "requests may come in the end", free(r.pools.requests), 750)
 				stop()
 				if err := <-ended; err != nil {
 					t.Error(err)
@@ -186,9 +183,7 @@ func TestI14_PollsLeaveRoomForOthers(t *testing.T) {
 					return <-got
 				}
 				for range poolOfOne {
-					if err := poll("flood"); err != nil {
-						t.Fatal(err)
-					}
+					testkit.NoError(t, poll("flood"))
 				}
 				if e := wantCode(t, poll("flood"), fault.ResourceExhausted); e.RetryAfter == 0 {
 					t.Error("no retry-after")
@@ -204,9 +199,7 @@ func TestI14_PollsLeaveRoomForOthers(t *testing.T) {
 				if err := <-ended; err != nil {
 					t.Error(err)
 				}
-				if n := free(r.pools.polls); n != poolOfOne {
-					t.Errorf("%d places are free in the end", n)
-				}
+				testkit.Equal(t, "places are free in the end", free(r.pools.polls), poolOfOne)
 			})
 		})
 	}
@@ -262,9 +255,7 @@ func TestI14_RequestsLeaveRoomForOthers(t *testing.T) {
 			}
 			for _, made := range []string{"made", "up"} {
 				for range poolOfOne / 2 {
-					if err := admit(made); err != nil {
-						t.Fatal(err)
-					}
+					testkit.NoError(t, admit(made))
 				}
 			}
 			for _, full := range []string{"made", "another", "flood"} {
@@ -287,9 +278,7 @@ func TestI14_RequestsLeaveRoomForOthers(t *testing.T) {
 			if !r.pools.bytes.Take("probe", r.Config.RequestBytesMax*3/4) {
 				t.Error("bytes are kept")
 			}
-			if n := free(r.pools.admin); n != adminMax*3/4 {
-				t.Errorf("%d places are free for the administration", n)
-			}
+			testkit.Equal(t, "places are free for the administration", free(r.pools.admin), adminMax*3/4)
 		})
 	}
 }
@@ -313,9 +302,7 @@ func TestI14_OutcomesThatWaitLeaveRoomForOthers(t *testing.T) {
 		}
 		got := complete("shop")
 		synctest.Wait()
-		if len(r.bus.sentEvents()) != 1 {
-			t.Fatal("another domain's was not sent")
-		}
+		testkit.MustEqual(t, "another domain's was not sent", len(r.bus.sentEvents()), 1)
 		r.verdict(t, r.bus.sentEvents()[0], 0, 1)
 		if v := verdicts(t, <-got)[0]; v.Code != codeOK {
 			t.Errorf("another domain: %v", v)
@@ -356,11 +343,7 @@ func TestSubmitThatFindsNoRoomToWaitSaysSo(t *testing.T) {
 				t.Errorf("a wait whose time ran out, after %v: %v", o.at.Sub(began), o.resp)
 			}
 		}
-		if n := len(r.log.tasks(t)); n != poolOfOne+1 {
-			t.Errorf("%d tasks are stored", n)
-		}
-		if n := free(r.pools.waits); n != poolOfOne {
-			t.Errorf("%d places are free in the end", n)
-		}
+		testkit.Equal(t, "tasks are stored", len(r.log.tasks(t)), poolOfOne+1)
+		testkit.Equal(t, "places are free in the end", free(r.pools.waits), poolOfOne)
 	})
 }

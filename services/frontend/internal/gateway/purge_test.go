@@ -17,6 +17,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // backlog is a history partition that has some ready tasks in memory, and more on disk, which it reads while others look.
@@ -73,11 +74,7 @@ func (b *backlog) decide(t *testing.T, r *rig, seen int) int {
 			b.memory = slices.DeleteFunc(b.memory, func(m string) bool { return m == id && b.codes[id] != string(fault.Unknown) })
 			b.cancelled = append(b.cancelled, id)
 		}
-		data, err := v.MarshalVT()
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.TakeVerdicts(data)
+		r.TakeVerdicts(testkit.Encoded(t, v))
 	}
 	return len(all)
 }

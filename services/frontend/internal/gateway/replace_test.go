@@ -8,6 +8,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // verdictOn answers the latest batch of events that history was sent, and returns its only event.
@@ -19,14 +20,8 @@ func (r *rig) verdictOn(t *testing.T, v *logv1.EventVerdict) *logv1.Event {
 		t.Fatal("history was asked for nothing")
 	}
 	last := sent[len(sent)-1]
-	if len(last.batch.Events) != 1 {
-		t.Fatalf("%d events were sent", len(last.batch.Events))
-	}
-	data, err := (&logv1.VerdictBatch{RequestId: last.id, Verdicts: []*logv1.EventVerdict{v}}).MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.TakeVerdicts(data)
+	testkit.MustEqual(t, "events were sent", len(last.batch.Events), 1)
+	r.TakeVerdicts(testkit.Encoded(t, &logv1.VerdictBatch{RequestId: last.id, Verdicts: []*logv1.EventVerdict{v}}))
 	return last.batch.Events[0]
 }
 
@@ -78,9 +73,7 @@ func TestI1_AReplacementIsMadeOnce(t *testing.T) {
 		r.log.ends(t, "shop", "one", time.Now())
 		req.Tries++
 		got = r.submit(t, req)
-		if again := r.verdictOn(t, &logv1.EventVerdict{}).Update.Request; again != name {
-			t.Errorf("a repeat asks as %d, before as %d", again, name)
-		}
+		testkit.Equal(t, "a repeat asks as before as", r.verdictOn(t, &logv1.EventVerdict{}).Update.Request, name)
 		if all, _ := outcomesOf(t, <-got); all[0] != "replaced "+first[0] {
 			t.Errorf("%v", all)
 		}
@@ -101,9 +94,7 @@ func TestI1_AReplacementIsMadeOnceThoughItsTaskEnds(t *testing.T) {
 		name := r.verdictOn(t, &logv1.EventVerdict{Code: string(fault.Unknown)}).Update.Request
 		r.log.ends(t, "shop", "one", time.Now())
 		time.Sleep(time.Second)
-		if again := r.verdictOn(t, &logv1.EventVerdict{}).Update.Request; again != name {
-			t.Errorf("asked for again as %d, before as %d", again, name)
-		}
+		testkit.Equal(t, "asked for again as before as", r.verdictOn(t, &logv1.EventVerdict{}).Update.Request, name)
 		if all, _ := outcomesOf(t, <-got); all[0] != "replaced "+first[0] {
 			t.Errorf("%v", all)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // knowing lets the owners know the tasks that count in r's log.
@@ -76,9 +77,7 @@ func wantOnce(t *testing.T, l *memLog, want []string) {
 			t.Errorf("task %s is stored %d times", id, found[id])
 		}
 	}
-	if len(found) != len(want) {
-		t.Errorf("%d tasks are stored, want %d", len(found), len(want))
-	}
+	testkit.Equal(t, "tasks are stored", len(found), len(want))
 }
 
 func equalIDs(t *testing.T, got, want []string) {
@@ -237,9 +236,7 @@ func TestAMalformedRequestIDIsRefused(t *testing.T) {
 		if e := wantCode(t, (<-r.submit(t, req)).err, fault.InvalidArgument); e.Path != "/tries" {
 			t.Errorf("path %q", e.Path)
 		}
-		if n := r.log.messages(); n != 0 {
-			t.Errorf("%d messages", n)
-		}
+		testkit.Equal(t, "messages", r.log.messages(), 0)
 	})
 }
 
@@ -335,9 +332,7 @@ func TestI1_ATryThatGoesAloneCountsForAWhile(t *testing.T) {
 			time.Sleep(age)
 			accepted(t, <-r.submit(t, req))
 			last := r.log.tries[len(r.log.tries)-1]
-			if got := batchOf(last.Data).Tasks[0].WithinMs; got != (age + tryAliveFor).Milliseconds() {
-				t.Errorf("at %v it may be taken until %d ms", age, got)
-			}
+			testkit.Equal(t, fmt.Sprintf("at %v it may be taken until ms", age), batchOf(last.Data).Tasks[0].WithinMs, (age + tryAliveFor).Milliseconds())
 		}
 	})
 }

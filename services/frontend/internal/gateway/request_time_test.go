@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func TestTheTimeOfARequestIsChecked(t *testing.T) {
@@ -41,9 +42,7 @@ func TestTheTimeOfARequestIsChecked(t *testing.T) {
 			req.RequestId, req.Tries = ids.NewRequestID(time.Now().Add(off)).String(), 1
 			accepted(t, <-r.submit(t, req))
 		}
-		if n := r.log.messages(); n != 7 {
-			t.Errorf("%d messages", n)
-		}
+		testkit.Equal(t, "messages", r.log.messages(), 7)
 	})
 }
 
@@ -93,9 +92,7 @@ func TestI2_ARepeatLearnsTheTimeOnlyIfNothingIsStored(t *testing.T) {
 				t.Errorf("%v: %v, detail %v", off, e, e.Detail)
 			}
 		}
-		if n := r.log.messages(); n != 0 {
-			t.Errorf("%d messages", n)
-		}
+		testkit.Equal(t, "messages", r.log.messages(), 0)
 	})
 }
 
@@ -117,9 +114,7 @@ func TestAnOldRequestIsNotStored(t *testing.T) {
 				}
 			}
 		}
-		if n := r.log.messages(); n != 0 {
-			t.Errorf("%d messages", n)
-		}
+		testkit.Equal(t, "messages", r.log.messages(), 0)
 	})
 }
 
@@ -136,8 +131,6 @@ func TestAFirstTryOfAClockThatIsFarBehindLearnsTheTime(t *testing.T) {
 				t.Errorf("%v behind: path %q, detail %v, want %s, after %v", behind, e.Path, e.Detail, want, time.Since(began))
 			}
 		}
-		if n := r.log.messages(); n != 0 {
-			t.Errorf("%d messages", n)
-		}
+		testkit.Equal(t, "messages", r.log.messages(), 0)
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // outcome completes an attempt for which slots are booked, or none are.
@@ -32,9 +33,7 @@ func (r *rig) decided(t *testing.T, took time.Duration, events int) {
 	time.Sleep(took)
 	sent := r.bus.sentEvents()
 	last := sent[len(sent)-1]
-	if len(last.batch.Events) != events {
-		t.Fatalf("%d events were sent together, want %d", len(last.batch.Events), events)
-	}
+	testkit.MustEqual(t, "events were sent together", len(last.batch.Events), events)
 	r.verdict(t, last, 0, events)
 	synctest.Wait()
 }
@@ -100,9 +99,7 @@ func TestARestEndsForABookedSlot(t *testing.T) {
 					r.decided(t, time.Second, 3)
 					verdicts(t, <-first)
 				}
-				if r.batches() != 2 {
-					t.Fatal("it rests")
-				}
+				testkit.MustEqual(t, "it rests", r.batches(), 2)
 				r.decided(t, 0, 2)
 				verdicts(t, <-plain)
 				verdicts(t, <-booked)
@@ -120,9 +117,7 @@ func TestAHeartbeatEndsNoRest(t *testing.T) {
 		token := rigTokens.Print(id, ids.Token{Nonce: ids.Nonce(1001, true)})
 		answer, got := r.answers(t)
 		r.Heartbeat(r.call(), &yardv1.HeartbeatRequest{Tasks: []*yardv1.Beat{{TaskId: id.String(), Token: token}}}, answer)
-		if r.batches() != 1 {
-			t.Error("it ends the rest")
-		}
+		testkit.Equal(t, "it ends the rest", r.batches(), 1)
 		time.Sleep(20 * time.Millisecond)
 		r.decided(t, 0, 1)
 		verdicts(t, <-got)
@@ -141,9 +136,7 @@ func TestWhatIsSentEndsNoRest(t *testing.T) {
 		r.decided(t, 0, 1)
 		r.decided(t, time.Second, 100)
 		waiting = append(waiting, r.outcome(t, 1001, false))
-		if r.batches() != 2 {
-			t.Fatal("it does not rest")
-		}
+		testkit.MustEqual(t, "it does not rest", r.batches(), 2)
 		time.Sleep(20 * time.Millisecond)
 		r.decided(t, 0, 1)
 		for _, w := range waiting {

@@ -15,6 +15,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // sets runs the rig's scaler until the test ends.
@@ -47,12 +48,8 @@ func comes(t *testing.T, seconds int, perSecond float64, all ...*rig) {
 			load.Partitions = append(load.Partitions, &rpcv1.PartitionLoad{Domain: "shop", Tasklist: "main", TasklistPartition: int32(p), PerSecond: perSecond / float64(n)})
 		}
 		load.Partitions = append(load.Partitions, &rpcv1.PartitionLoad{Domain: "shop", Tasklist: "other", PerSecond: 1e6})
-		data, err := load.MarshalVT()
-		if err != nil {
-			t.Fatal(err)
-		}
 		for _, r := range all {
-			r.TakeTasklistLoad(data)
+			r.TakeTasklistLoad(testkit.Encoded(t, load))
 		}
 		time.Sleep(time.Second)
 	}
@@ -62,13 +59,9 @@ func comes(t *testing.T, seconds int, perSecond float64, all ...*rig) {
 func (r *rig) tells(t *testing.T) (now int32) {
 	t.Helper()
 	d, err := asked(r, "shop", true, r.DescribeTasklist, &yardv1.DescribeTasklistRequest{Tasklist: "main"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	l, err := asked(r, "shop", true, r.GetTasklist, &yardv1.GetTasklistRequest{Name: "main"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	described, got := d.(*yardv1.DescribeTasklistResponse), l.(*yardv1.GetTasklistResponse)
 	least, most := max(1, got.Tasklist.Partitions), got.Tasklist.PartitionsMax
 	if described.Partitions != got.Partitions || described.PartitionsLeast != least || described.PartitionsMax != most {
@@ -83,39 +76,23 @@ func TestTheEngineSetsPartitions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t).running(t).sets(t)
 		wantCode(t, r.putBounds(0, 8), "")
-		if n := r.tells(t); n != 0 {
-			t.Errorf("at first: %d partitions", n)
-		}
+		testkit.Equal(t, "at first", r.tells(t), 0)
 		comes(t, 55, 25_000, r)
-		if n := r.tells(t); n != 0 {
-			t.Errorf("after less than a minute: %d partitions", n)
-		}
+		testkit.Equal(t, "after less than a minute", r.tells(t), 0)
 		comes(t, 30, 25_000, r)
-		if n := r.tells(t); n != 3 {
-			t.Errorf("after more than a minute: %d partitions", n)
-		}
+		testkit.Equal(t, "after more than a minute", r.tells(t), 3)
 		if got := r.spreadOf(t, 3); fmt.Sprint(got) != "[0 1 2]" {
 			t.Errorf("polls went to %v", got)
 		}
 		wantCode(t, r.putBounds(2, 8), "")
-		if n := r.tells(t); n != 3 {
-			t.Errorf("the settings were put: %d partitions", n)
-		}
+		testkit.Equal(t, "the settings were put", r.tells(t), 3)
 		comes(t, 180, 25_000, r)
-		if n := r.tells(t); n != 3 {
-			t.Errorf("the rate is the same: %d partitions", n)
-		}
+		testkit.Equal(t, "the rate is the same", r.tells(t), 3)
 		comes(t, 110, 0, r)
-		if n := r.tells(t); n != 3 {
-			t.Errorf("nothing comes for less than two minutes: %d partitions", n)
-		}
+		testkit.Equal(t, "nothing comes for less than two minutes", r.tells(t), 3)
 		comes(t, 40, 0, r)
-		if n := r.tells(t); n != 2 {
-			t.Errorf("nothing comes for more than two minutes: %d partitions", n)
-		}
-		if n := len(r.catalog.scales("shop")); n != 1 {
-			t.Errorf("%d scales", n)
-		}
+		testkit.Equal(t, "nothing comes for more than two minutes", r.tells(t), 2)
+		testkit.Equal(t, "scales", len(r.catalog.scales("shop")), 1)
 	})
 }
 
@@ -149,16 +126,12 @@ func TestAScaleThatIsNotStored(t *testing.T) {
 		} {
 			breaks()
 			comes(t, 90, 45_000, r)
-			if n := r.tells(t); n != 0 {
-				t.Errorf("%s: %d partitions", what, n)
-			}
+			testkit.Equal(t, fmt.Sprintf("%s: partitions", what), r.tells(t), 0)
 			r.catalog.breaks(nil)
 			r.catalog.elsewhere(func() { r.catalog.kv.Forget(key) })
 		}
 		comes(t, 90, 45_000, r)
-		if n := r.tells(t); n != 5 {
-			t.Errorf("stored again: %d partitions", n)
-		}
+		testkit.Equal(t, "stored again", r.tells(t), 5)
 	})
 }
 
@@ -169,18 +142,14 @@ func TestScalesAreForgotten(t *testing.T) {
 		r := newRig(t).running(t).sets(t)
 		wantCode(t, r.putBounds(0, 8), "")
 		for _, key := range []string{"main", "gone"} {
-			if err := catalog.Scales.Swap(t.Context(), r.catalog.kv, "shop", key, &rpcv1.TasklistScale{Partitions: 6}, 0); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, catalog.Scales.Swap(t.Context(), r.catalog.kv, "shop", key, &rpcv1.TasklistScale{Partitions: 6}, 0))
 		}
 		time.Sleep(time.Minute)
 		if all := r.catalog.scales("shop"); !slices.Equal(all, []string{"main"}) || r.tells(t) != 6 {
 			t.Errorf("%v", all)
 		}
 		wantCode(t, r.putBounds(2, 0), "")
-		if n := r.catalog.Partitions("shop", "main"); n != 2 {
-			t.Errorf("%d partitions at once", n)
-		}
+		testkit.Equal(t, "partitions at once", r.catalog.Partitions("shop", "main"), 2)
 		r.catalog.breaks(errors.New("no one answers"))
 		time.Sleep(time.Minute)
 		r.catalog.breaks(nil)
@@ -189,9 +158,7 @@ func TestScalesAreForgotten(t *testing.T) {
 			t.Errorf("left: %v", all)
 		}
 		wantCode(t, r.putBounds(0, 8), "")
-		if n := r.tells(t); n != 0 {
-			t.Errorf("set again: %d partitions", n)
-		}
+		testkit.Equal(t, "set again", r.tells(t), 0)
 	})
 }
 
@@ -242,12 +209,8 @@ func TestScalingIsASetting(t *testing.T) {
 		}).running(t).sets(t)
 		wantCode(t, r.putBounds(0, 4), "")
 		comes(t, 4, 150, r)
-		if n := r.tells(t); n != 2 {
-			t.Errorf("up: %d partitions", n)
-		}
+		testkit.Equal(t, "up", r.tells(t), 2)
 		comes(t, 6, 0, r)
-		if n := r.tells(t); n != 0 {
-			t.Errorf("down: %d partitions", n)
-		}
+		testkit.Equal(t, "down", r.tells(t), 0)
 	})
 }

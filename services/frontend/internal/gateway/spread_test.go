@@ -17,6 +17,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/balance"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // putPartitions spreads a tasklist of the rig's domain over so many partitions.
@@ -35,11 +36,7 @@ func (r *rig) tellLoad(t *testing.T, triggers ...int64) {
 	for p, n := range triggers {
 		load.Partitions = append(load.Partitions, &rpcv1.PartitionLoad{Domain: "shop", Tasklist: "main", TasklistPartition: int32(p), Triggers: n})
 	}
-	data, err := load.MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.TakeTasklistLoad(data)
+	r.TakeTasklistLoad(testkit.Encoded(t, load))
 }
 
 // spreadOf polls so often, and returns the partitions that the polls went to.
@@ -63,26 +60,16 @@ func TestPollsAreSpreadOverPartitions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t).running(t)
 		r.tellLoad(t, 0, 500, 0) // of one partition nothing is kept
-		if got := r.spreadOf(t, 2); !slices.Equal(got, []int32{0, 0}) {
-			t.Errorf("one partition: %v", got)
-		}
+		testkit.Equal(t, "one partition", r.spreadOf(t, 2), []int32{0, 0})
 		wantCode(t, r.putPartitions("main", 3), "")
-		if got := r.spreadOf(t, 4); !slices.Equal(got, []int32{0, 1, 2, 0}) {
-			t.Errorf("in turn: %v", got)
-		}
+		testkit.Equal(t, "in turn", r.spreadOf(t, 4), []int32{0, 1, 2, 0})
 		r.tellLoad(t, 0, 500, 0, 800)
-		if got := r.spreadOf(t, 3); !slices.Equal(got, []int32{1, 1, 1}) {
-			t.Errorf("by backlog: %v", got)
-		}
+		testkit.Equal(t, "by backlog", r.spreadOf(t, 3), []int32{1, 1, 1})
 		r.TakeTasklistLoad([]byte("no message"))
 		time.Sleep(balance.ReportedFor + 1)
-		if got := r.spreadOf(t, 3); !slices.Equal(got, []int32{1, 2, 0}) {
-			t.Errorf("reports are old: %v", got)
-		}
+		testkit.Equal(t, "reports are old", r.spreadOf(t, 3), []int32{1, 2, 0})
 		wantCode(t, r.putPartitions("main", 1), "")
-		if got := r.spreadOf(t, 2); !slices.Equal(got, []int32{0, 0}) {
-			t.Errorf("one partition again: %v", got)
-		}
+		testkit.Equal(t, "one partition again", r.spreadOf(t, 2), []int32{0, 0})
 	})
 }
 
@@ -110,9 +97,7 @@ func TestTheBalancerIsASetting(t *testing.T) {
 			r := newRig(t, func(d *Deps) { d.Config.PollBalancer = strategy })
 			wantCode(t, r.putPartitions("main", 2), "")
 			r.tellLoad(t, 0, 500)
-			if got := r.spreadOf(t, 3); !slices.Equal(got, want) {
-				t.Errorf("%s: %v, want %v", strategy, got, want)
-			}
+			testkit.Equal(t, string(strategy), r.spreadOf(t, 3), want)
 		})
 	}
 	c := DefaultConfig()
@@ -130,9 +115,7 @@ func TestOddPartitionsAreCut(t *testing.T) {
 	r := newRig(t)
 	for stored, want := range map[int32]int{-5: 1, 0: 1, 1: 1, 2: 2, 64: 64, 65: 64} {
 		add(t, r.catalog, catalog.Tasklists, "shop", &yardv1.Tasklist{Name: "main", Partitions: stored})
-		if n := r.catalog.Partitions("shop", "main"); n != want {
-			t.Errorf("%d partitions are stored, taken for %d", stored, n)
-		}
+		testkit.Equal(t, fmt.Sprintf("%d partitions are stored, taken for", stored), r.catalog.Partitions("shop", "main"), want)
 	}
 }
 
@@ -144,9 +127,7 @@ func TestLostAnswersOfPartitions(t *testing.T) {
 		if len(r.bus.givenUp) != 0 {
 			t.Errorf("of one partition matching was notified: %v", r.bus.givenUp)
 		}
-		if err := r.putPartitions("main", 2); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, r.putPartitions("main", 2))
 		<-r.poll(time.Minute)
 		if got := r.bus.givenUp; len(got) != 1 || got[0].Domain != "shop" || !slices.Equal(got[0].Inboxes, []string{"old"}) {
 			t.Errorf("matching was notified of %v", got)
@@ -165,9 +146,7 @@ func TestBadPartitionsAreRefused(t *testing.T) {
 				t.Errorf("%d: %v", n, e)
 			}
 		}
-		if n := catalog.Tasklists.Count(r.catalog.Catalog, "shop"); n != 3 {
-			t.Errorf("%d are stored", n)
-		}
+		testkit.Equal(t, "are stored", catalog.Tasklists.Count(r.catalog.Catalog, "shop"), 3)
 	})
 }
 
@@ -227,9 +206,7 @@ func TestPollersOfSeveralPartitionsAreJoined(t *testing.T) {
 			got := ""
 			for cursor, last := "", false; !last; {
 				resp, err := asked(r, "shop", true, r.TasklistPollers, &yardv1.TasklistPollersRequest{Tasklist: "main", Limit: limit, Cursor: cursor})
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.NoError(t, err)
 				page := resp.(*yardv1.TasklistPollersResponse)
 				if len(page.Pollers) > int(limit) || page.KnownForMs != 99 {
 					t.Errorf("%d on a page of %d, known for %d ms", len(page.Pollers), limit, page.KnownForMs)
@@ -242,9 +219,7 @@ func TestPollersOfSeveralPartitionsAreJoined(t *testing.T) {
 				}
 				cursor, last = page.NextCursor, page.NextCursor == ""
 			}
-			if got != want {
-				t.Errorf("pages of %d: %s", limit, got)
-			}
+			testkit.Equal(t, fmt.Sprintf("pages of %d", limit), got, want)
 			resp, err := asked(r, "shop", true, r.DescribeTasklist, &yardv1.DescribeTasklistRequest{Tasklist: "main"})
 			if d := resp.(*yardv1.DescribeTasklistResponse); err != nil || d.Pollers != 8 || d.WaitingPolls != 2 {
 				t.Errorf("described as %v, %v", d, err)

@@ -10,16 +10,13 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // storageFull has the owner of a partition say so.
 func (r *rig) storageFull(t *testing.T, p int, full bool) {
 	t.Helper()
-	data, err := (&rpcv1.HistoryLoad{Partition: int32(p), StorageFull: full}).MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.TakeLoad(data)
+	r.TakeLoad(testkit.Encoded(t, &rpcv1.HistoryLoad{Partition: int32(p), StorageFull: full}))
 }
 
 // spanning is a request of two tasklists, which is stored as an atomic batch.
@@ -165,9 +162,7 @@ func TestR43_AFullLogRefusesNewPayloads(t *testing.T) {
 			t.Errorf("a payload: %v", v)
 		}
 		wantCode(t, (<-r.submit(t, withID(replacing("one"), true))).err, fault.ResourceExhausted)
-		if n := len(r.bus.sentEvents()); n != 0 {
-			t.Errorf("history was sent %d batches", n)
-		}
+		testkit.Equal(t, "history was sent batches", len(r.bus.sentEvents()), 0)
 		got := update(&yardv1.TaskUpdate{Priority: 1})
 		r.verdictOn(t, &logv1.EventVerdict{Revision: 2})
 		if v := verdicts(t, <-got)[0]; v.Code != codeOK {

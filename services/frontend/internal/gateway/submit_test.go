@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/distribution"
 )
@@ -38,9 +39,7 @@ func TestI2_ARequestIsOneMessage(t *testing.T) {
 				t.Fatalf("task %s is stored %d times", id, stored[id])
 			}
 		}
-		if len(stored) != 1000 {
-			t.Errorf("%d tasks", len(stored))
-		}
+		testkit.Equal(t, "tasks", len(stored), 1000)
 	})
 }
 
@@ -173,9 +172,7 @@ func TestTooLargeForTheLogIsRefused(t *testing.T) {
 		}
 		req.Tasks = req.Tasks[:3] // more than a group commit takes, and alone in one message
 		accepted(t, <-r.submit(t, req))
-		if r.log.messages() != 1 {
-			t.Errorf("%d messages", r.log.messages())
-		}
+		testkit.Equal(t, "messages", r.log.messages(), 1)
 	})
 }
 
@@ -188,9 +185,7 @@ func TestLoadReportsSteer(t *testing.T) {
 		for range 5 {
 			accepted(t, <-r.submit(t, tasks(100)))
 		}
-		if len(r.log.partitions[1]) != 5 {
-			t.Errorf("the idle partition got %d of 5", len(r.log.partitions[1]))
-		}
+		testkit.Equal(t, "the idle partition got of 5", len(r.log.partitions[1]), 5)
 		r.TakeLoad([]byte("nonsense")) // a hint; no harm
 	})
 }
@@ -229,9 +224,7 @@ func TestUnknownDomain(t *testing.T) {
 			r.Submit(c, tasks(1), answer)
 			wantCode(t, (<-got).err, code)
 		}
-		if r.log.messages() != 0 {
-			t.Error("something was stored")
-		}
+		testkit.Equal(t, "something was stored", r.log.messages(), 0)
 	})
 }
 
@@ -248,9 +241,7 @@ func TestWhatFindsNoPartitionIsAnsweredAtItsDeadline(t *testing.T) {
 		r.Submit(c, tasks(1), hasty)
 		o := <-got
 		wantCode(t, o.err, fault.Unavailable)
-		if late := o.at.Sub(c.Deadline); late != 0 {
-			t.Errorf("it is answered %v after its deadline", late)
-		}
+		testkit.Equal(t, "it is answered after its deadline", o.at.Sub(c.Deadline), 0)
 		wantCode(t, (<-first).err, fault.Unavailable)
 	})
 }
@@ -272,9 +263,7 @@ func TestAPartitionIsWellAgainWhenARepeatIsAcknowledged(t *testing.T) {
 				began := time.Now()
 				o := <-r.submit(t, tasks(1))
 				accepted(t, o)
-				if took := o.at.Sub(began); took != 0 {
-					t.Errorf("the next submit took %v", took)
-				}
+				testkit.Equal(t, "the next submit took", o.at.Sub(began), 0)
 			})
 		})
 	}

@@ -161,9 +161,7 @@ func TestTasklistsAreListedPageByPage(t *testing.T) {
 				var names []string
 				for cursor, last := "", false; !last; {
 					got, err := asked(r, "shop", true, r.ListTasklists, &yardv1.ListTasklistsRequest{Limit: limit, Cursor: cursor})
-					if err != nil {
-						t.Fatal(err)
-					}
+					testkit.NoError(t, err)
 					page := got.(*yardv1.ListTasklistsResponse)
 					if len(page.Tasklists) > int(limit) {
 						t.Fatalf("%d on a page of %d", len(page.Tasklists), limit)

@@ -17,6 +17,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func (r *rig) top(req *yardv1.TopLimitsRequest) (*yardv1.TopLimitsResponse, error) {
@@ -98,9 +99,7 @@ func TestTopJoinsPartitionsThatWait(t *testing.T) {
 			waits(0, &yardv1.SlotWaiter{Tasklist: "b", Priority: 1, WaitingForMs: 10, Tasks: 7}),
 		))
 		got, err := r.top(&yardv1.TopLimitsRequest{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		want := &yardv1.LimitUse{WaitingTasklists: 4, Waiters: []*yardv1.SlotWaiter{
 			{Tasklist: "b", Priority: 1, WaitingForMs: 20, Tasks: 12}, {Tasklist: "a", Priority: 2, WaitingForMs: 15, Tasks: 1},
 		}}
@@ -228,15 +227,11 @@ func TestPollersComeFromTheShardOfTheirPolls(t *testing.T) {
 		n, cursor := 0, ""
 		for pages := 1; ; pages++ {
 			got, err := asked(r, "shop", true, r.TasklistPollers, &yardv1.TasklistPollersRequest{Tasklist: "main", Cursor: cursor})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			resp := got.(*yardv1.TasklistPollersResponse)
 			fits(t, true, resp)
 			for _, p := range resp.Pollers {
-				if p.Worker != all[n].Worker {
-					t.Fatalf("poller %d is %s", n, p.Worker)
-				}
+				testkit.MustEqual(t, fmt.Sprintf("poller %d is", n), p.Worker, all[n].Worker)
 				n++
 			}
 			if cursor = resp.NextCursor; cursor == "" {

@@ -20,14 +20,10 @@ func traced(t *testing.T, change ...func(*Deps)) (r *rig, sink *signalkit.TraceS
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", sink.Endpoint)
 	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
 	tracing, err := telemetry.NewTracing(t.Context(), "yard-frontend", "n1", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	r = newRig(t, append(change, func(d *Deps) { d.Tracing = tracing })...).running(t)
 	return r, sink, func() {
-		if err := tracing.Shutdown(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, tracing.Shutdown(t.Context()))
 	}
 }
 
@@ -56,9 +52,7 @@ func TestASubmitStartsATraceForItsTasks(t *testing.T) {
 	}
 	for _, m := range r.log.tries {
 		for _, rec := range decode(t, m.Data).Tasks {
-			if text := telemetry.FormatTraceparent(rec.Trace); text != "00-"+submits[0].TraceID+"-"+submits[0].SpanID+"-01" {
-				t.Errorf("a task carries %q", text)
-			}
+			testkit.Equal(t, "a task carries", telemetry.FormatTraceparent(rec.Trace), "00-"+submits[0].TraceID+"-"+submits[0].SpanID+"-01")
 		}
 	}
 }
@@ -119,11 +113,7 @@ func TestTheCallersTraceGoesOnThroughOutcomes(t *testing.T) {
 		}
 		return nil
 	})
-	data, err := (&logv1.VerdictBatch{RequestId: r.bus.sentEvents()[0].id, Verdicts: []*logv1.EventVerdict{{}}}).MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.TakeVerdicts(data)
+	r.TakeVerdicts(testkit.Encoded(t, &logv1.VerdictBatch{RequestId: r.bus.sentEvents()[0].id, Verdicts: []*logv1.EventVerdict{{}}}))
 	verdicts(t, <-got)
 	flush()
 	spans := named(sink.Spans(), "complete")

@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // uniqueRig is a rig; others share its log.
@@ -56,14 +57,9 @@ func (l *memLog) ends(t *testing.T, domain, key string, freeAt time.Time) {
 	subject := topology.UniqueKey(p, domain, key)
 	last, _ := l.LastFor(t.Context(), p, subject)
 	var said logv1.UniqueKey
-	if err := said.UnmarshalVT(last.Data); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, said.UnmarshalVT(last.Data))
 	said.FreeAtMs = freeAt.UnixMilli()
-	data, err := said.MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testkit.Encoded(t, &said)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.store(p, natslog.Msg{Subject: subject, Data: data})
@@ -88,9 +84,7 @@ func TestAKeyIsTakenOnce(t *testing.T) {
 		a := uniqueRig(t, nil)
 		b := uniqueRig(t, a)
 		_, first := outcomesOf(t, <-a.submit(t, withID(keyed("one", "two", "three", "four"), true)))
-		if len(first) != 4 {
-			t.Fatalf("%d of 4 tasks were created", len(first))
-		}
+		testkit.MustEqual(t, "of 4 tasks were created", len(first), 4)
 		req := withID(keyed("five", "two", "six", "four"), true)
 		req.Tasks[3].OnConflict = yardv1.OnConflict_ON_CONFLICT_REJECT
 		got, created := outcomesOf(t, <-b.submit(t, req))
@@ -172,9 +166,7 @@ func TestI1_AVoidTaskKeepsNoKey(t *testing.T) {
 		}
 		a.log.fault = nil
 		got, created := outcomesOf(t, <-a.submit(t, withID(keyed("one"), true)))
-		if len(created) != 1 {
-			t.Fatalf("another request got %v", got)
-		}
+		testkit.MustEqual(t, fmt.Sprintf("another request got %v", got), len(created), 1)
 		req.Tries++
 		if again, _ := outcomesOf(t, <-a.submit(t, req)); again[0] != "existing "+created[0] {
 			t.Errorf("the repeat got %v", again)
@@ -203,11 +195,7 @@ func TestTheKeyOfATaskThatNeverWasIsGivenAway(t *testing.T) {
 		a := uniqueRig(t, nil)
 		p := topology.UniqueKeyPartition("shop", "one", a.Partitioning)
 		id := ids.NewTaskID(time.Now(), p, 77)
-		data, err := (&logv1.UniqueKey{TaskId: id[:], Key: "one"}).MarshalVT()
-		if err != nil {
-			t.Fatal(err)
-		}
-		a.log.store(p, natslog.Msg{Subject: topology.UniqueKey(p, "shop", "one"), Data: data})
+		a.log.store(p, natslog.Msg{Subject: topology.UniqueKey(p, "shop", "one"), Data: testkit.Encoded(t, &logv1.UniqueKey{TaskId: id[:], Key: "one"})})
 		if got, _ := outcomesOf(t, <-a.submit(t, withID(keyed("one"), true))); got[0] != "existing "+id.String() {
 			t.Errorf("at once: %v", got)
 		}
@@ -244,8 +232,6 @@ func TestARecordSaysWhereItsKeyLies(t *testing.T) {
 				}
 			}
 		}
-		if n != len(keys) {
-			t.Errorf("%d tasks are stored, want %d", n, len(keys))
-		}
+		testkit.Equal(t, "tasks are stored", n, len(keys))
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestI13BatchesCarryTheClustersVersion: of tasks, of one tasklist or of several, and
@@ -25,9 +26,7 @@ func TestI13BatchesCarryTheClustersVersion(t *testing.T) {
 					}
 				}
 			}
-			if n != 2 {
-				t.Errorf("%d messages", n)
-			}
+			testkit.Equal(t, "messages", n, 2)
 			done := r.complete(t, completion(1, 1))
 			synctest.Wait()
 			sent := r.bus.sentEvents()

@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // workersOf has the owners of partitions tell of workers, at most two on a page.
@@ -56,13 +57,9 @@ func TestWorkersOfAllPartitionsAreJoined(t *testing.T) {
 		var got []string
 		for cursor, pages := "", 1; ; pages++ {
 			resp, err := asked(r, "shop", true, r.ListWorkers, &yardv1.ListWorkersRequest{Cursor: cursor})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			page := resp.(*yardv1.ListWorkersResponse)
-			if page.KnownForMs != 1000 {
-				t.Errorf("known for %d ms", page.KnownForMs)
-			}
+			testkit.Equal(t, "known for ms", page.KnownForMs, 1000)
 			for _, w := range page.Workers {
 				var runs []string
 				for _, a := range w.Attempts {
@@ -79,9 +76,7 @@ func TestWorkersOfAllPartitionsAreJoined(t *testing.T) {
 		}
 		want := []string{"a 20 3 9,7,5", "b 5 1 1", "c 5 0 ", "d 1 40 30,20,19,18,17,16,15,14,13,12"}
 		expected := strings.Join(want, "; ")
-		if said := strings.Join(got, "; "); said != expected {
-			t.Errorf("%s\nwant %s", said, expected)
-		}
+		testkit.Equal(t, "got", strings.Join(got, "; "), expected)
 	})
 }
 
@@ -92,9 +87,7 @@ func TestPollsOfSilentWorkersEnd(t *testing.T) {
 		silent := func(domain, id string) {
 			t.Helper()
 			data, err := proto.Marshal(&rpcv1.Silent{Workers: []*rpcv1.SilentWorker{{Domain: domain, WorkerId: id}}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			r.TakeSilent(data)
 		}
 		clear(r.polls.epochs)
@@ -111,16 +104,12 @@ func TestPollsOfSilentWorkersEnd(t *testing.T) {
 		if o := <-waiting; o.err != nil || len(o.resp.(*yardv1.PollResponse).Tasks) != 0 {
 			t.Errorf("answered %+v", o)
 		}
-		if r.kept() != 0 {
-			t.Errorf("%d are kept", r.kept())
-		}
+		testkit.Equal(t, "are kept", r.kept(), 0)
 		for m := range rigShards {
 			r.EpochOpened(m, rigEpoch)
 		}
 		r.pollOfWorker(workerOne, time.Minute)
 		silent("shop", workerOne)
-		if r.kept() != 1 {
-			t.Errorf("%d are kept of those that matching has", r.kept())
-		}
+		testkit.Equal(t, "are kept of those that matching has", r.kept(), 1)
 	})
 }

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
@@ -58,14 +58,10 @@ func replies(t *testing.T, nc *nats.Conn, subject string, answers ...*nats.Msg) 
 	if err == nil {
 		err = nc.Flush()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return func() {
 		t.Helper()
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, <-done)
 	}
 }
 
@@ -81,29 +77,21 @@ func (w words) hears(t *testing.T, want ...string) {
 			t.Fatalf("heard %q, want %q", got, want)
 		}
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("heard %q, want %q", got, want)
-	}
+	testkit.Equal(t, "heard", got, want)
 }
 
 // A poll counts as bounced where the server says that there was no subscriber, and not where somebody replies to it.
 func TestOnlyAPollWithoutASubscriberBounces(t *testing.T) {
 	nc, inbox, w := listening(t)
 	awaitReplies := replies(t, nc, topology.MatchingPoll(0, 1), &nats.Msg{}, &nats.Msg{Data: []byte("refused"), Header: nats.Header{"Status": {"400"}}})
-	if err := inbox.PublishPoll(0, 1, 5, nil); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, inbox.PublishPoll(0, 1, 5, nil))
 	// Words about what is no poll of ours.
 	for _, token := range []string{"p.x", "p", "q.7"} {
-		if err := nc.PublishRequest("nobody", inbox.prefix+"."+token, nil); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, nc.PublishRequest("nobody", inbox.prefix+"."+token, nil))
 	}
 	awaitReplies()
 	for epoch := range uint64(2) { // there is no subscriber, in either
-		if err := inbox.PublishPoll(0, 3+epoch, 8+epoch, nil); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, inbox.PublishPoll(0, 3+epoch, 8+epoch, nil))
 	}
 	w.hears(t, "poll 8", "poll 9")
 }
@@ -112,10 +100,7 @@ func TestOnlyAPollWithoutASubscriberBounces(t *testing.T) {
 func TestOnlyEventsWithoutAnOwnerAreRefused(t *testing.T) {
 	nc, inbox, w := listening(t)
 	replies(t, nc, topology.EventRequests(0), &nats.Msg{Data: []byte(`no JSON`)}, &nats.Msg{})
-	for p, id := range []uint64{5, 6} {
-		if err := inbox.PublishEvents(p, id, []byte("x")); err != nil {
-			t.Fatal(err)
-		}
-	}
+	testkit.NoError(t, inbox.PublishEvents(0, 5, []byte("x")))
+	testkit.NoError(t, inbox.PublishEvents(1, 6, []byte("x")))
 	w.hears(t, "events 6: no node serves this partition")
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/gateway"
 )
@@ -18,22 +19,16 @@ import (
 func TestManyLettersAreReadWithoutTheirPayloads(t *testing.T) {
 	nc, js := connect(t)
 	letters, err := OpenDeadLetters(js)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer letters.Close()
 	ctx := t.Context()
 	var wanted []ids.TaskID
 	for n, domain := range []string{"shop", "shop", "rival"} {
 		id := ids.NewTaskID(time.Now(), 0, uint64(n))
 		wanted = append(wanted, id)
-		data, err := (&logv1.Batch{Tasks: []*logv1.Record{{
+		if _, _, err := natslog.Append(ctx, nc, natslog.Msg{Subject: topology.Dead(domain, "mail", id), Data: testkit.Encoded(t, &logv1.Batch{Tasks: []*logv1.Record{{
 			Id: id[:], Domain: domain, Tasklist: "mail", Type: "send", Payload: make([]byte, 1000), Steps: []*logv1.Step{{Kind: 12}},
-		}}}).MarshalVT()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, _, err := natslog.Append(ctx, nc, natslog.Msg{Subject: topology.Dead(domain, "mail", id), Data: data}); err != nil {
+		}}})}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -65,9 +60,7 @@ func TestManyLettersAreReadWithoutTheirPayloads(t *testing.T) {
 func TestManyLettersArePurgedTogether(t *testing.T) {
 	nc, js := connect(t)
 	letters, err := OpenDeadLetters(js)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer letters.Close()
 	ctx := t.Context()
 	store := func(n uint64, parkings uint32) {
@@ -76,9 +69,7 @@ func TestManyLettersArePurgedTogether(t *testing.T) {
 		if err == nil {
 			_, _, err = natslog.Append(ctx, nc, natslog.Msg{Subject: topology.Dead("shop", "mail", id), Data: data})
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 	}
 	for n := range uint64(30) {
 		store(n, 0)
@@ -117,9 +108,7 @@ func TestManyLettersArePurgedTogether(t *testing.T) {
 func TestLettersAreReadHoweverTheyLie(t *testing.T) {
 	nc, js := connect(t)
 	letters, err := OpenDeadLetters(js)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer letters.Close()
 	ctx := t.Context()
 	var msgs []natslog.Msg
@@ -132,11 +121,7 @@ func TestLettersAreReadHoweverTheyLie(t *testing.T) {
 			size = 100 << 10
 		}
 		id := ids.NewTaskID(time.UnixMilli(1_800_000_000_000), 0, n)
-		data, err := (&logv1.Batch{Tasks: []*logv1.Record{{Id: id[:], Domain: domain, Tasklist: "mail", Payload: make([]byte, size)}}}).MarshalVT()
-		if err != nil {
-			t.Fatal(err)
-		}
-		msgs = append(msgs, natslog.Msg{Subject: topology.Dead(domain, "mail", id), Data: data})
+		msgs = append(msgs, natslog.Msg{Subject: topology.Dead(domain, "mail", id), Data: testkit.Encoded(t, &logv1.Batch{Tasks: []*logv1.Record{{Id: id[:], Domain: domain, Tasklist: "mail", Payload: make([]byte, size)}}})})
 	}
 	for _, r := range natslog.AppendEach(ctx, nc, msgs) {
 		if r.Err != nil {

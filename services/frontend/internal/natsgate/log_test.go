@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
@@ -22,12 +23,8 @@ func connect(t *testing.T) (*nats.Conn, jetstream.JetStream) {
 	t.Helper()
 	nc := natskit.Run(t).Connect(t)
 	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := provision.Apply(t.Context(), js, partitioning, provision.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, provision.Apply(t.Context(), js, partitioning, provision.Options{}))
 	return nc, js
 }
 
@@ -63,16 +60,10 @@ func TestTheLogRecognisesARepeatedMessage(t *testing.T) {
 		}
 	}
 	stream, err := js.Stream(ctx, topology.HistoryStream(0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := stream.CachedInfo().State.Msgs; n != 3 {
-		t.Errorf("%d messages are stored, want 3", n)
-	}
+	testkit.NoError(t, err)
+	testkit.Equal(t, "messages are stored", stream.CachedInfo().State.Msgs, 3)
 
-	if err := stream.Purge(ctx); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, stream.Purge(ctx))
 	if m, err := log.Message(ctx, 0, first); err != nil || m != nil {
 		t.Errorf("a forgotten message: %+v, %v", m, err)
 	}
@@ -85,9 +76,7 @@ func TestWhatFailsIsToldApart(t *testing.T) {
 	nc, js := connect(t)
 	log, ctx := NewLog(nc, js), t.Context()
 	m := natslog.Msg{Subject: topology.Submit(1, ids.LaneFirst, "shop", "a")}
-	if err := js.DeleteStream(ctx, topology.HistoryStream(1)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, js.DeleteStream(ctx, topology.HistoryStream(1)))
 	if _, _, err := log.Append(ctx, m); !errors.Is(err, natslog.ErrNotStored) {
 		t.Errorf("a missing stream: %v", err)
 	}
@@ -143,34 +132,14 @@ func TestTheInboxTellsApartWhatArrives(t *testing.T) {
 	}()
 	next(t, inbox.Ready())
 
-	if err := nc.Publish(inbox.VerdictsTo(), []byte("v")); err != nil {
-		t.Fatal(err)
-	}
-	if err := nc.Publish(topology.HintLoad, []byte("l")); err != nil {
-		t.Fatal(err)
-	}
-	if err := nc.Publish(topology.HintTasklistLoad, []byte("t")); err != nil {
-		t.Fatal(err)
-	}
-	if got := next(t, h.verdicts) + next(t, h.loads) + next(t, h.tasklists); got != "vlt" {
-		t.Errorf("heard %q", got)
-	}
-	if err := inbox.PublishPoll(0, 1, 41, []byte("poll")); err != nil {
-		t.Fatal(err)
-	}
-	if id := next(t, h.bounced); id != 41 {
-		t.Errorf("poll %d was bounced", id)
-	}
-	if err := nc.Publish(inbox.AnsweredTo(), []byte("answered")); err != nil {
-		t.Fatal(err)
-	}
-	if got := next(t, h.answered); got != "answered" {
-		t.Errorf("heard %q", got)
-	}
-	if err := inbox.PublishEvents(1, 43, []byte("nobody")); err != nil {
-		t.Fatal(err)
-	}
-	if id := next(t, h.refused); id != 43 {
-		t.Errorf("events %d were refused", id)
-	}
+	testkit.NoError(t, nc.Publish(inbox.VerdictsTo(), []byte("v")))
+	testkit.NoError(t, nc.Publish(topology.HintLoad, []byte("l")))
+	testkit.NoError(t, nc.Publish(topology.HintTasklistLoad, []byte("t")))
+	testkit.Equal(t, "heard", next(t, h.verdicts)+next(t, h.loads)+next(t, h.tasklists), "vlt")
+	testkit.NoError(t, inbox.PublishPoll(0, 1, 41, []byte("poll")))
+	testkit.Equal(t, "poll was bounced", next(t, h.bounced), 41)
+	testkit.NoError(t, nc.Publish(inbox.AnsweredTo(), []byte("answered")))
+	testkit.Equal(t, "heard", next(t, h.answered), "answered")
+	testkit.NoError(t, inbox.PublishEvents(1, 43, []byte("nobody")))
+	testkit.Equal(t, "events were refused", next(t, h.refused), 43)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func terms(types map[string]*yardv1.TaskType) Terms {
@@ -40,9 +41,7 @@ func TestPolicyIsResolvedFieldByField(t *testing.T) {
 			t.Errorf("task %d: got %v, want %v", i, got[i].Policy, want)
 		}
 	}
-	if got[0].Policy != got[3].Policy {
-		t.Error("equal policies are not shared")
-	}
+	testkit.Equal(t, "equal policies are not shared", got[0].Policy, got[3].Policy)
 }
 
 // TestTimeToLiveIsResolvedFieldByField: the task's own, else the type's, else none.
@@ -104,9 +103,7 @@ func TestPriorityIsTheTasksOrItsTasklists(t *testing.T) {
 			t.Errorf("task %d has priority %d, want %d", i, got.Records[i].Priority, c.want)
 		}
 	}
-	if got.Lane != 2 {
-		t.Errorf("the lane is %v", got.Lane)
-	}
+	testkit.Equal(t, "the lane is", got.Lane, 2)
 }
 
 func TestDueTimes(t *testing.T) {

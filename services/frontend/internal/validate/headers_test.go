@@ -7,6 +7,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // wide returns n headers whose names and values take bytes in all.
@@ -49,9 +50,7 @@ func TestHeadersAreBounded(t *testing.T) {
 			r.Tasks[1].Headers = c.headers
 			err := Submit(r, now, Form{})
 			if c.path == "" {
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.NoError(t, err)
 				return
 			}
 			wants{fault.InvalidArgument, c.path}.check(t, err)

@@ -8,6 +8,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 var (
@@ -295,9 +296,7 @@ func TestOutcomesBecomeEvents(t *testing.T) {
 		{TaskId: goodID.String(), Token: tokens.Print(goodID, goodToken), NotStarted: true}, // one task twice is allowed
 	}}
 	got, err := Fail(fail, "shop", tokens)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	e := got[0].Event
 	if e.Kind != logv1.EventKind_EVENT_KIND_FAILED || e.Domain != "shop" || e.Message != "m" || e.ErrorType != "e" || !e.NonRetryable || e.DelayMs != 0 {
 		t.Errorf("got %v", e)
@@ -312,13 +311,9 @@ func TestOutcomesBecomeEvents(t *testing.T) {
 	if forged, err := Fail(fail, "shop", tokens); err != nil || !forged[0].Forged || forged[1].Forged || forged[0].Event.Nonce != 0 {
 		t.Errorf("a token of another task: %v", err)
 	}
-	if got[1].Event.Kind != logv1.EventKind_EVENT_KIND_RELEASED {
-		t.Errorf("an attempt never begun became %v", got[1].Event.Kind)
-	}
+	testkit.Equal(t, "an attempt never begun became", got[1].Event.Kind, logv1.EventKind_EVENT_KIND_RELEASED)
 	cancelled, err := Cancel(&yardv1.CancelRequest{TaskIds: []string{goodID.String()}, Reason: "why"}, "shop")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if e := cancelled[0].Event; e.Kind != logv1.EventKind_EVENT_KIND_CANCEL || e.Message != "why" || e.Domain != "shop" {
 		t.Errorf("got %v", e)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 var now = time.UnixMilli(1_800_000_000_000)
@@ -128,15 +129,11 @@ func TestSubmitTakesEveryEdge(t *testing.T) {
 	r.Tasks[12].StartToCloseMs, r.Tasks[12].HeartbeatTimeoutMs = 100, 100
 	r.Tasks[9].Tasklist = "other"
 	r.Tasks[10].Traceparent = "malformed is ignored, not refused"
-	if err := Submit(r, now, Form{}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, Submit(r, now, Form{}))
 	one := request(1)
 	one.WaitMs = 60_000
 	one.Wait = true
-	if err := Submit(one, now, Form{}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, Submit(one, now, Form{}))
 }
 
 func TestDomain(t *testing.T) {

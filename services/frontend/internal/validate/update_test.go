@@ -8,6 +8,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func goodUpdate() *yardv1.UpdateRequest {
@@ -51,9 +52,7 @@ func TestUpdateEvents(t *testing.T) {
 	seen := map[uint64]bool{}
 	for range 2 {
 		out, err := Update(req, "shop", now, Form{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		for _, o := range out {
 			if u := o.Event.Update; u.Request == 0 || seen[u.Request] || o.Event.Domain != "shop" || o.ID != goodID {
 				t.Errorf("%v", o.Event)
@@ -70,9 +69,7 @@ func TestUpdateEvents(t *testing.T) {
 	for at, want := range map[int64]bool{-PastGrace.Milliseconds(): true, 1: true, 5000: false} {
 		req.Tasks[0] = &yardv1.TaskUpdate{TaskId: goodID.String(), RunAtMs: now.UnixMilli() + at}
 		out, err := Update(req, "shop", now, Form{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		if u := out[0].Event.Update; u.RunNow != want || want != (u.DueAtMs == 0) {
 			t.Errorf("at %+d: %v", at, u)
 		}
@@ -85,9 +82,7 @@ func TestEqualUpdatesHaveOneName(t *testing.T) {
 	out, err := Update(&yardv1.UpdateRequest{Tasks: []*yardv1.TaskUpdate{
 		{TaskId: a, Priority: 1}, {TaskId: b, Priority: 1}, {TaskId: a, Priority: 1}, {TaskId: a, Priority: 2},
 	}}, "shop", time.Now(), Form{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	name := func(i int) uint64 { return out[i].Event.Update.Request }
 	if name(0) != name(2) || name(0) == name(1) || name(0) == name(3) || name(1) == name(3) {
 		t.Errorf("names %d, %d, %d and %d", name(0), name(1), name(2), name(3))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestAnsweredPollsAreToldTogether: soon, in full messages at once, and each once.
@@ -19,9 +20,7 @@ func TestAnsweredPollsAreToldTogether(t *testing.T) {
 			numbers = append(numbers, a.expect(&rpcv1.Poll{ReplyTo: "inbox", Id: id, AnsweredTo: "f"}))
 		}
 		other := a.expect(&rpcv1.Poll{ReplyTo: "inbox", Id: 7, AnsweredTo: "g"})
-		if n := a.expect(&rpcv1.Poll{ReplyTo: "inbox", Id: 8}); n != 0 {
-			t.Errorf("a poll that no one asks for has the number %d", n)
-		}
+		testkit.Equal(t, "a poll that no one asks for has the number", a.expect(&rpcv1.Poll{ReplyTo: "inbox", Id: 8}), 0)
 		for _, n := range numbers[:answeredMax+1] {
 			a.done(n)
 			a.done(n)
@@ -42,11 +41,7 @@ func TestAnsweredPollsAreToldTogether(t *testing.T) {
 		a.mu.Unlock()
 		a.flush()
 		time.Sleep(time.Second)
-		if n := len(told["f"]) + len(told["g"]); n != 3 {
-			t.Errorf("%d messages in all", n)
-		}
-		if len(a.open) != 1 {
-			t.Errorf("%d polls are open", len(a.open))
-		}
+		testkit.Equal(t, "messages in all", len(told["f"])+len(told["g"]), 3)
+		testkit.Equal(t, "polls are open", len(a.open), 1)
 	})
 }

@@ -30,9 +30,7 @@ func TestWaitingPollMeetsTasks(t *testing.T) {
 		t.Fatalf("got %v", got)
 	}
 	s.history.complete(got)
-	if s.metrics.SyncMatches.Value() != 5 {
-		t.Errorf("%d of 5 met the poll without passing the table", s.metrics.SyncMatches.Value())
-	}
+	testkit.Equal(t, "of 5 met the poll without passing the table", s.metrics.SyncMatches.Value(), 5)
 }
 
 func TestAnswerInJSON(t *testing.T) {
@@ -172,18 +170,12 @@ func TestTasksOfAPollerThatWentAwayAreHandedBack(t *testing.T) {
 	s.start()
 	w := s.send(3, patience, nil)
 	s.awaitPolls(1)
-	if err := w.sub.Unsubscribe(); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, w.sub.Unsubscribe())
+	testkit.NoError(t, s.nc.Flush())
 	s.history.submit("a", 3, 2)
 	got := s.poll(2)
 	s.history.complete(got)
-	if n := s.metrics.HandedBack.Value(); n != 2 {
-		t.Errorf("%d tasks were handed back, want 2", n)
-	}
+	testkit.Equal(t, "tasks were handed back", s.metrics.HandedBack.Value(), 2)
 }
 
 func TestDrainAnswersParkedPollsAndWaitsForVerdicts(t *testing.T) {
@@ -209,9 +201,7 @@ func TestR37FrontendsHearOfAnsweredPolls(t *testing.T) {
 	s.config.PollsMax = 1
 	o := s.start()
 	told, err := s.nc.SubscribeSync(s.nc.NewInbox())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	of := func(id uint64) func(*rpcv1.Poll) {
 		return func(p *rpcv1.Poll) { p.Id, p.AnsweredTo = id, told.Subject }
 	}
@@ -224,15 +214,11 @@ func TestR37FrontendsHearOfAnsweredPolls(t *testing.T) {
 				t.Fatalf("reported %v: %v", got, err)
 			}
 			var news rpcv1.PollsAnswered
-			if err := news.UnmarshalVT(m.Data); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, news.UnmarshalVT(m.Data))
 			got = append(got, news.Ids...)
 		}
 		slices.Sort(got)
-		if !slices.Equal(got, want) {
-			t.Fatalf("reported %v, want %v", got, want)
-		}
+		testkit.MustEqual(t, "reported", got, want)
 	}
 	s.send(1, 0, of(11)).tasks()
 	want(11)

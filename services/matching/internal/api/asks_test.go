@@ -29,9 +29,7 @@ func serve[Req any, PReq interface {
 	if err == nil {
 		err = nc.Flush()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 }
 
 // TestR39_AnswersAreReadPageByPage to the last one.

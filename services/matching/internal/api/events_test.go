@@ -12,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func testEncoder(version uint32) *encoder {
@@ -21,11 +22,9 @@ func testEncoder(version uint32) *encoder {
 	)
 }
 
-func (e *encoder) read(t interface{ Fatal(...any) }, b *match.Batch) *logv1.EventBatch {
+func (e *encoder) read(t rapid.TB, b *match.Batch) *logv1.EventBatch {
 	m := new(logv1.EventBatch)
-	if err := m.UnmarshalVT(e.encode(b)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, m.UnmarshalVT(e.encode(b)))
 	return m
 }
 

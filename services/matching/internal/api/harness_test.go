@@ -234,9 +234,7 @@ func (s *stack) sendTo(epoch uint64, n int, wait time.Duration, change func(*rpc
 	s.t.Helper()
 	inbox := s.nc.NewInbox()
 	sub, err := s.nc.SubscribeSync(inbox)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.NoError(s.t, err)
 	p := &rpcv1.Poll{
 		Domain: domain, Tasklist: tasklist, MaxTasks: int32(n), Worker: "w", ReplyTo: inbox,
 		WaitMs: wait.Milliseconds(),
@@ -279,9 +277,7 @@ func (s *stack) poll(n int) []*yardv1.PolledTask {
 	for end := time.Now().Add(patience); len(all) < n && time.Now().Before(end); {
 		all = append(all, s.send(n-len(all), time.Second, nil).tasks()...)
 	}
-	if len(all) != n {
-		s.t.Fatalf("%d tasks came, want %d", len(all), n)
-	}
+	testkit.MustEqual(s.t, "tasks came", len(all), n)
 	return all
 }
 

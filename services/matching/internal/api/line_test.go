@@ -59,9 +59,7 @@ func newLine(t testing.TB) *line {
 	if l.js, err = jetstream.New(l.nc); err == nil {
 		err = provision.Apply(t.Context(), l.js, parts, provision.Options{})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return l
 }
 

@@ -68,9 +68,7 @@ func TestHintStreamIsMadeAgain(t *testing.T) {
 func redisStack(t *testing.T) (*stack, *testkit.Redis) {
 	r := testkit.RunRedis(t)
 	client, err := redistable.Connect(redistable.Config{Addrs: []string{r.Addr}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close() })
 	s := newStack(t)
 	s.tables = func() tables.Tables { return redistable.New(client, 0, nil) }

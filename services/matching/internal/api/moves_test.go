@@ -52,9 +52,7 @@ func TestPollsAreGivenUpToTheirFrontends(t *testing.T) {
 		return nil
 	})
 	m, err := hears.NextMsg(patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	news := readNews(t, m)
 	if len(news.Ids) != 0 || len(news.Moved) != 2 || news.Moved[0].Id != 100 || news.Moved[0].TasklistPartition != 5 || news.Moved[1].Id != 102 {
 		t.Errorf("the frontend heard %v", news)
@@ -119,9 +117,7 @@ func TestPollsGivenUpAsTheServerDiesAreGivenUpAgain(t *testing.T) {
 func readNews(t *testing.T, m *nats.Msg) *rpcv1.PollsAnswered {
 	t.Helper()
 	news := new(rpcv1.PollsAnswered)
-	if err := news.UnmarshalVT(m.Data); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, news.UnmarshalVT(m.Data))
 	return news
 }
 
@@ -142,14 +138,10 @@ func TestPartitionsTellTheirParents(t *testing.T) {
 		if len(in.Branches) == 0 {
 			return fmt.Errorf("nothing was heard")
 		}
-		if got := fmt.Sprint(in.Branches); got != fmt.Sprint([]match.Branch{said, other}) {
-			t.Fatalf("heard %v", got)
-		}
+		testkit.MustEqual(t, "heard", fmt.Sprint(in.Branches), fmt.Sprint([]match.Branch{said, other}))
 		return nil
 	})
-	if _, err := heard.NextMsg(patience); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(heard.NextMsg(patience)))
 	if n, _, err := heard.Pending(); n != 0 || err != nil {
 		t.Errorf("%d messages more, %v", n, err)
 	}
@@ -179,9 +171,7 @@ func TestFrontendsHearOfLoads(t *testing.T) {
 	heard := l.listen(topology.HintTasklistLoad)
 	n.do(match.Effects{Loads: []match.Load{{Tasklist: table.Tasklist{Domain: "d", Name: "l", Partition: 3}, Triggers: 7, PerSecond: 0.5}}})
 	m, err := heard.NextMsg(patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	var load rpcv1.TasklistLoad
 	if err := load.UnmarshalVT(m.Data); err != nil || len(load.Partitions) != 1 {
 		t.Fatal(&load, err)

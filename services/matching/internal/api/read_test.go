@@ -9,13 +9,14 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func TestReadHints(t *testing.T) {
 	t.Parallel()
 	trigger := ids.AppendTrigger(nil, ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(1), 1, 1), Version: 1})
 	booking := []byte(ids.Booking(ids.TaskID{}, 1))
-	data, err := (&logv1.Hints{
+	got, err := readHints(testkit.Encoded(t, &logv1.Hints{
 		Triggers: []*logv1.TriggerBatch{
 			{Domain: "d", Tasklist: "l", TasklistPartition: 3, Type: "a", Priority: 2, ReadyAtUs: 5, Triggers: trigger},
 			{},
@@ -23,11 +24,7 @@ func TestReadHints(t *testing.T) {
 		Releases: []*logv1.SlotRelease{
 			{Domain: "d", Type: "a", Bookings: booking, Limits: []string{"domain", "type/a"}},
 		},
-	}).MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := readHints(data)
+	}))
 	want := match.Hints{
 		Triggers: []match.Triggers{
 			{Tasklist: table.Tasklist{Domain: "d", Name: "l", Partition: 3}, Column: table.Column{Priority: 2, Type: "a"}, ReadyAt: 5, Packed: trigger},

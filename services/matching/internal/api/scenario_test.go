@@ -226,9 +226,7 @@ func TestR41_DeliveredIsSentOnce(t *testing.T) {
 	})
 	first.kill()
 	s.start()
-	if n := s.history.count(func() int { return s.history.redelivered }); n != 0 {
-		t.Errorf("%d were sent again", n)
-	}
+	testkit.Equal(t, "were sent again", s.history.count(func() int { return s.history.redelivered }), 0)
 }
 
 // I4, I8: one shard is served by owner after owner, none of which knows the next: each learns it by its

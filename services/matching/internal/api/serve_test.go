@@ -66,10 +66,7 @@ func TestR41_AnswersThatNobodyGetsAreTold(t *testing.T) {
 	n := l.serve(1)
 	l.served(t)
 	inbox := l.listen("inbox.there")
-	task, err := (&yardv1.PolledTask{TaskId: "x", Payload: &yardv1.Payload{Data: []byte(`{"a":1}`)}}).MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
+	task := testkit.Encoded(t, &yardv1.PolledTask{TaskId: "x", Payload: &yardv1.Payload{Data: []byte(`{"a":1}`)}})
 	n.do(match.Effects{Answers: []match.Answer{
 		{ID: 5, ReplyTo: "inbox.there", Tasks: [][]byte{task, task}},
 		{ID: 6, ReplyTo: "inbox.gone", Tasks: [][]byte{task}},
@@ -97,9 +94,7 @@ func TestR41_AnswersThatNobodyGetsAreTold(t *testing.T) {
 		}
 	}
 	m, err = inbox.NextMsg(patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	e := fault.Decode(m.Header.Get(fault.HeaderCode), "", m.Data)
 	if e == nil || e.Code != fault.ResourceExhausted || e.RetryAfter != time.Second {
 		t.Fatalf("refused with %v", e)
@@ -113,18 +108,13 @@ func TestAnswersThatAreRepliedToAreHeard(t *testing.T) {
 	n := l.serve(1)
 	l.served(t)
 	inbox := l.listen("inbox.there")
-	task, err := (&yardv1.PolledTask{TaskId: "x"}).MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
+	task := testkit.Encoded(t, &yardv1.PolledTask{TaskId: "x"})
 	n.do(match.Effects{Answers: []match.Answer{{ID: 5, ReplyTo: "inbox.there", Tasks: [][]byte{task}}}})
 	m, err := inbox.NextMsg(patience)
 	if err == nil {
 		err = errors.Join(m.Respond(nil), m.Respond([]byte("thanks")), l.nc.Flush())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	n.do(match.Effects{Answers: []match.Answer{{ID: 6, ReplyTo: "inbox.gone", Tasks: [][]byte{task}}}})
 	n.saw(t, func(in *match.Inputs) error {
 		if !slices.Equal(in.Bounced, []uint64{6}) {
@@ -172,9 +162,7 @@ func TestPollsAreReadOrRefused(t *testing.T) {
 	l.served(t)
 	for _, unreadable := range [][]byte{[]byte("\xff\xff"), nil} {
 		m, err := l.nc.Request(pollSubject(1), unreadable, patience)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		if e := fault.Decode(m.Header.Get(fault.HeaderCode), "", m.Data); e == nil || e.Code != fault.Internal {
 			t.Fatalf("an unreadable poll: %v", e)
 		}
@@ -236,9 +224,7 @@ func TestR1_PollsAreAnsweredInInboxesOnly(t *testing.T) {
 	t.Parallel()
 	l := newLine(t)
 	inboxes, err := topology.NewInboxes([]string{topology.TenantInboxes})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	metrics := signalkit.Metrics(t)
 	p := l.portWith(l.server.Connect(t, nats.CustomInboxPrefix(topology.ServiceInbox("matching"))), 1, natsrpc.NewReplies(inboxes, "matching", metrics, testLog()))
 	n := l.serveOn(p)
@@ -250,9 +236,7 @@ func TestR1_PollsAreAnsweredInInboxesOnly(t *testing.T) {
 	}
 	l.publish(pollSubject(1), &rpcv1.Poll{Domain: domain, Tasklist: tasklist, MaxTasks: 1, ReplyTo: own, AnsweredTo: topology.Event(0)})
 	for _, subject := range []string{pollSubject(1), topology.MatchingCall(0, "describe")} { // the poll is unreadable
-		if err := l.nc.PublishRequest(subject, topology.Event(0), []byte{0xff}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, l.nc.PublishRequest(subject, topology.Event(0), []byte{0xff}))
 	}
 	l.publish(pollSubject(1), &rpcv1.Poll{Domain: domain, Tasklist: tasklist, MaxTasks: 1, ReplyTo: own})
 	n.saw(t, func(in *match.Inputs) error {
@@ -277,9 +261,7 @@ func TestR1_UndeliveredGrantsGoToInboxesOfTheirDomain(t *testing.T) {
 	t.Parallel()
 	l := newLine(t)
 	inboxes, err := topology.NewInboxes([]string{topology.TenantInboxes})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	p := l.portWith(l.nc, 1, natsrpc.NewReplies(inboxes, "matching", nil, testLog()))
 	own := topology.UserInbox(domain, "ann") + ".1"
 	serve(t, l, "undelivered", func(*rpcv1.UndeliveredRequest) (natsrpc.Message, error) {
@@ -292,8 +274,6 @@ func TestR1_UndeliveredGrantsGoToInboxesOfTheirDomain(t *testing.T) {
 		t.Fatalf("%v %v", got, err)
 	}
 	for i, want := range []string{"", "", own} {
-		if got.Undelivered[i].ReplyTo != want {
-			t.Errorf("%d goes to %q, want %q", i, got.Undelivered[i].ReplyTo, want)
-		}
+		testkit.Equal(t, fmt.Sprintf("%d goes to", i), got.Undelivered[i].ReplyTo, want)
 	}
 }

@@ -50,9 +50,7 @@ func TestR36_HintsOfADeadOwnerComeAtOnce(t *testing.T) {
 	first.saw(t, hints(3))
 	first.do(match.Effects{Acks: []match.Ack{{Delivery: 2, OK: true}}})
 	stream, err := l.js.Stream(t.Context(), topology.MatchingStream(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	testkit.Eventually(t, patience, func() error { // until the server has the acknowledgement
 		old, err := stream.Consumer(t.Context(), "owner-1")
 		if err == nil && old.CachedInfo().NumAckPending != 2 {
@@ -72,13 +70,9 @@ func TestR36_HintsOfADeadOwnerComeAtOnce(t *testing.T) {
 		t.Error("the first owner goes on")
 	}
 	stream, err = l.js.Stream(t.Context(), topology.MatchingStream(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	consumer, err := stream.Consumer(t.Context(), "owner-2")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	// They came as new ones, not after the time in which they could be acknowledged.
 	if i := consumer.CachedInfo(); i.Delivered.Consumer != 2 || i.NumRedelivered != 0 || stream.CachedInfo().State.Consumers != 1 {
 		t.Errorf("%d consumers, of which the new one has delivered %d, %d again", stream.CachedInfo().State.Consumers, i.Delivered.Consumer, i.NumRedelivered)
@@ -141,9 +135,7 @@ func TestPoisonHintsWedgeNothing(t *testing.T) {
 	l := newLine(t)
 	n := l.serve(1)
 	for _, data := range [][]byte{[]byte("\xff\xff poison"), nil} {
-		if err := l.nc.Publish(topology.Matching(0), data); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, l.nc.Publish(topology.Matching(0), data))
 	}
 	l.hint(1)
 	n.saw(t, hints(2)) // the one without bytes is an empty one

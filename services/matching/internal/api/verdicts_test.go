@@ -8,6 +8,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func TestReadVerdictsLikeTheGeneratedDecoder(t *testing.T) {
@@ -22,10 +23,7 @@ func TestReadVerdictsLikeTheGeneratedDecoder(t *testing.T) {
 				Fenced: rapid.Bool().Draw(t, "fenced"),
 			})
 		}
-		data, err := want.MarshalVT()
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := testkit.Encoded(t, want)
 		got, err := readVerdicts(data)
 		if err != nil || !same(got, want) {
 			t.Fatalf("got %v %v\nwant %v", got, err, want)

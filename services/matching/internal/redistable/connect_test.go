@@ -13,15 +13,14 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/redistable"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // hangsUp is a server of the protocol of Redis that closes the connection at each call, as one that dies before it answers.
 func hangsUp(t *testing.T) (addr string, calls *atomic.Int64) {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	calls = new(atomic.Int64)
 	go func() {
@@ -74,9 +73,7 @@ func TestACallIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	addr, calls := hangsUp(t)
 	client, err := redistable.Connect(redistable.Config{Addrs: []string{addr}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := client.Incr(ctx, "n").Err(); err == nil || ctx.Err() != nil || calls.Load() != 1 {
@@ -92,9 +89,7 @@ func TestConnectionsDoNotOutliveAPassword(t *testing.T) {
 	t.Parallel()
 	for _, cluster := range []bool{false, true} {
 		client, err := redistable.Connect(redistable.Config{Addrs: []string{"127.0.0.1:1"}, Cluster: cluster})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		var lasts time.Duration
 		switch c := client.(type) {
 		case *redis.Client:

@@ -16,9 +16,7 @@ func TestR56_RedisThatIsAwayIsToldOf(t *testing.T) {
 	testkit.Slow(t, "waits until Redis is missed")
 	r := testkit.RunRedis(t)
 	client, err := redistable.Connect(redistable.Config{Addrs: []string{r.Addr}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	h := redistable.NewHealth(client)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error)

@@ -26,9 +26,7 @@ func (s store) Shard(i int) tables.Tables { return redistable.New(s.client, i, n
 
 func (s store) Forget() {
 	for _, node := range s.nodes {
-		if err := node.FlushAll(context.Background()).Err(); err != nil {
-			s.t.Fatal(err)
-		}
+		testkit.NoError(s.t, node.FlushAll(context.Background()).Err())
 	}
 }
 
@@ -73,9 +71,7 @@ func (s store) older(pattern, script string, by int64) {
 				err = node.Eval(context.Background(), script, []string{key}, by).Err()
 			}
 		}
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		testkit.NoError(s.t, err)
 	}
 }
 
@@ -96,9 +92,7 @@ func (s store) keys() []string {
 	var all []string
 	for _, node := range s.nodes {
 		keys, err := node.Keys(context.Background(), "*").Result()
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		testkit.NoError(s.t, err)
 		for _, key := range keys {
 			if !strings.Contains(key, ":slots:") && !strings.Contains(key, ":pergroup:") && !strings.Contains(key, ":group:") && !strings.Contains(key, ":rate:") && !strings.Contains(key, ":epoch:") {
 				all = append(all, key)
@@ -122,9 +116,7 @@ func run(t testing.TB, args ...string) (store, *testkit.Redis) {
 
 func connect(t testing.TB, c redistable.Config) store {
 	client, err := redistable.Connect(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close() })
 	s := store{t: t, client: client}
 	for _, addr := range c.Addrs {

@@ -43,9 +43,7 @@ func newShards(t testing.TB, s store) *shards {
 func (s *shards) open(i int) table.Opened {
 	s.t.Helper()
 	opened, err := s.tables[i].Open(context.Background(), "d")
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.NoError(s.t, err)
 	s.epochs[i] = opened.Epoch
 	return opened
 }
@@ -77,9 +75,7 @@ func (s *shards) book(i, n int) (table.Outcome, error) {
 func (s *shards) mustBook(i, n int) table.Outcome {
 	s.t.Helper()
 	out, err := s.book(i, n)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.NoError(s.t, err)
 	if s.held[0]+s.held[1] > payMax {
 		s.t.Fatalf("I8: %v are held, at most %d", s.held, payMax)
 	}
@@ -126,15 +122,11 @@ func TestI8_R32_ARestartFromASnapshotOverbooksNothing(t *testing.T) {
 	all := newShards(t, s)
 	all.mustBook(1, 0)
 	all.mustBook(0, 2)
-	if err := s.client.Save(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.client.Save(t.Context()).Err())
 	all.mustBook(1, 3)
 	server.Restart(t)
 	await(t, s.client)
-	if n := s.client.Exists(t.Context(), topology.SlotsKey("d", "type/pay")).Val(); n != 1 {
-		t.Fatal("the snapshot was not loaded, so this test shows nothing")
-	}
+	testkit.MustEqual(t, "the snapshot was not loaded, so this test shows nothing", s.client.Exists(t.Context(), topology.SlotsKey("d", "type/pay")).Val(), 1)
 	if counts, err := all.tables[0].Slots(t.Context(), "d", []table.Ref{"type/pay"}); err != nil || counts[0] != 0 {
 		t.Fatalf("slots of another run are counted: %v %v", counts, err)
 	}
@@ -154,9 +146,7 @@ func (s *snapshots) Forget() {
 	s.t.Helper()
 	fresh := s.random.IntN(2) == 0
 	if fresh {
-		if err := s.client.Save(context.Background()).Err(); err != nil {
-			s.t.Fatal(err)
-		}
+		testkit.NoError(s.t, s.client.Save(context.Background()).Err())
 	}
 	s.server.Restart(s.t)
 	await(s.t, s.client)
@@ -211,9 +201,7 @@ func TestI8_APromotedReplicaOverbooksNothing(t *testing.T) {
 		}
 		return nil
 	})
-	if err := replica.client.ReplicaOf(t.Context(), "NO", "ONE").Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, replica.client.ReplicaOf(t.Context(), "NO", "ONE").Err())
 	all.mustBook(1, 3)
 	server.Stop()
 	for i := range all.tables {
@@ -230,9 +218,7 @@ func TestALifeThatIsOverLeavesNothing(t *testing.T) {
 	s, server := run(t, "--save", "3600 1")
 	tables := s.Shard(0)
 	opened, err := tables.Open(t.Context(), "d")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	call := table.Call{Domain: "d", Shards: 2, Epoch: opened.Epoch}
 	for i := range 2500 {
 		c := table.Chunk{Tasklist: table.Tasklist{Domain: "d", Name: fmt.Sprint("l", i)}, Column: table.Column{Priority: 1 + i%5, Type: "a"}, ReadyAt: 1}
@@ -242,14 +228,10 @@ func TestALifeThatIsOverLeavesNothing(t *testing.T) {
 	if outcomes, errs := tables.Do(t.Context(), []table.Call{call}); errs[0] != nil || outcomes[0].Lost {
 		t.Fatal(outcomes, errs)
 	}
-	if err := s.client.Save(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.client.Save(t.Context()).Err())
 	server.Restart(t)
 	await(t, s.client)
-	if n := len(s.keys()); n != 5001 {
-		t.Fatalf("%d keys were loaded, want two for each tasklist and one", n)
-	}
+	testkit.MustEqual(t, "keys were loaded", len(s.keys()), 5001)
 	if other, err := s.Shard(1).Open(t.Context(), "d"); err != nil || len(other.Columns) > 0 || len(s.keys()) != 5001 {
 		t.Fatalf("another shard: %v %v, %d keys", other.Columns, err, len(s.keys()))
 	}
@@ -271,16 +253,12 @@ func TestAScriptIsSentAgainWhereTheServerDoesNotKnowIt(t *testing.T) {
 	calls := make([]table.Call, 3)
 	for i := range calls {
 		opened, err := tables.Open(t.Context(), fmt.Sprint("d", i))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		calls[i] = table.Call{Domain: fmt.Sprint("d", i), Shards: 1, Epoch: opened.Epoch}
 	}
 	for round, want := range []int{2, 1, 2} {
 		if round == 2 {
-			if err := s.client.ScriptFlush(t.Context()).Err(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, s.client.ScriptFlush(t.Context()).Err())
 		}
 		trips = 0
 		outcomes, errs := tables.Do(t.Context(), calls)
@@ -289,9 +267,7 @@ func TestAScriptIsSentAgainWhereTheServerDoesNotKnowIt(t *testing.T) {
 				t.Fatalf("round %d: %+v %v", round, outcomes[i], errs[i])
 			}
 		}
-		if trips != want {
-			t.Fatalf("round %d: %d round trips, want %d", round, trips, want)
-		}
+		testkit.MustEqual(t, fmt.Sprintf("round %d: round trips", round), trips, want)
 	}
 }
 
@@ -305,9 +281,7 @@ func TestR8_ANodeThatIsAwayHarmsItsOwnDomainsOnly(t *testing.T) {
 	for i := range 30 {
 		domain := fmt.Sprint("d", i)
 		opened, err := tables.Open(t.Context(), domain)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		calls = append(calls, table.Call{Domain: domain, Shards: 1, Epoch: opened.Epoch})
 		byGroup[tables.Group(domain)]++
 	}
@@ -316,9 +290,7 @@ func TestR8_ANodeThatIsAwayHarmsItsOwnDomainsOnly(t *testing.T) {
 	}
 	owner := func(domain string) string {
 		node, err := s.client.(*redis.ClusterClient).MasterForKey(t.Context(), topology.EpochKey(domain, 0))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		return node.Options().Addr
 	}
 	away := make([]bool, len(calls))
@@ -347,16 +319,12 @@ func TestACallThatFailsLeavesTheOthersAlone(t *testing.T) {
 	var calls []table.Call
 	for _, domain := range []string{"a", "b", "c"} {
 		opened, err := tables.Open(t.Context(), domain)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		calls = append(calls, table.Call{
 			Domain: domain, Shards: 1, Epoch: opened.Epoch, Seq: table.Seq{Epoch: 1, Call: 1}, Stances: []table.Stance{{Ref: "type/x", Max: 1, Held: 1}},
 		})
 	}
-	if err := s.client.Set(t.Context(), topology.SlotsKey("b", "type/x"), "not a hash", 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.client.Set(t.Context(), topology.SlotsKey("b", "type/x"), "not a hash", 0).Err())
 	outcomes, errs := tables.Do(t.Context(), calls)
 	for i := range calls {
 		if failed := errs[i] != nil; failed != (i == 1) || !failed && outcomes[i].Limits[0].Used != 1 {

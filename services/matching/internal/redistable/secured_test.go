@@ -36,9 +36,7 @@ func secure(t testing.TB, r *testkit.Redis) *secured {
 
 func (s *secured) write(password string) {
 	s.t.Helper()
-	if err := os.WriteFile(s.password, []byte(password+"\n"), 0o600); err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.NoError(s.t, os.WriteFile(s.password, []byte(password+"\n"), 0o600))
 }
 
 func (s *secured) do(args ...any) any {
@@ -168,9 +166,7 @@ func TestAChangedPasswordAndCertificateAreUsed(t *testing.T) {
 	cut()
 	testkit.Eventually(t, soon, works)
 
-	if err := os.Remove(s.password); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.Remove(s.password))
 	cut()
 	testkit.Eventually(t, soon, func() error {
 		if err := works(); err == nil || !strings.Contains(err.Error(), "password_file") {
@@ -215,9 +211,7 @@ func TestFilesThatCannotBeUsedAreToldAtTheStart(t *testing.T) {
 	c := testkit.NewCertificates(t, dir)
 	empty, junk := filepath.Join(dir, "empty"), filepath.Join(dir, "junk")
 	for path, text := range map[string]string{empty: " \n", junk: "hunter2"} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	for want, config := range map[string]redistable.Config{
 		"redis.password_file: open ":     {PasswordFile: filepath.Join(dir, "absent")},

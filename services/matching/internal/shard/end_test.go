@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // The shard is shown as served until that succeeds.
@@ -43,15 +44,11 @@ func TestOvertakenEndsTheLoop(t *testing.T) {
 				if err := <-w.done; !errors.Is(err, ErrOvertaken) {
 					t.Errorf("ended with %v", err)
 				}
-				if n := w.shard.Metrics.Overtaken.Value(); n != 1 {
-					t.Errorf("counted %d times", n)
-				}
+				testkit.Equal(t, "counted", w.shard.Metrics.Overtaken.Value(), 1)
 				steps := len(w.log)
 				w.shard.Put(func(in *match.Inputs) { in.Bounced = append(in.Bounced, 1) })
 				synctest.Wait()
-				if len(w.log) != steps {
-					t.Error("there was a step after the end")
-				}
+				testkit.Equal(t, "there was a step after the end", len(w.log), steps)
 				w.done <- nil
 			})
 		})
@@ -91,16 +88,12 @@ func TestDrainLastsUntilTheCoreIsDone(t *testing.T) {
 			fx.Wake = w.shard.Clock.Now().Mono + time.Second
 		}
 	})
-	if took != 2*time.Second {
-		t.Errorf("it took %v", took)
-	}
+	testkit.Equal(t, "it took", took, 2*time.Second)
 }
 
 func TestDrainIsCutShort(t *testing.T) {
 	took := leaving(t, func(w *world, fx *match.Effects) { fx.Wake = w.shard.Clock.Now().Mono + time.Second })
-	if took != drainTimeout {
-		t.Errorf("it took %v", took)
-	}
+	testkit.Equal(t, "it took", took, drainTimeout)
 }
 
 // Calls that hang do not outlive the shard.

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // I14: who asks without end has one look in each turn, and those of others come no later for it.
@@ -50,9 +51,7 @@ func TestEachLookIsTaken(t *testing.T) {
 			}()
 		}
 		synctest.Wait()
-		if len(answers) != many {
-			t.Fatalf("%d of %d were answered", len(answers), many)
-		}
+		testkit.MustEqual(t, "of were answered", len(answers), many)
 		for range many {
 			if err := <-answers; err != nil {
 				t.Error(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 var errAway = errors.New("away")
@@ -281,9 +282,7 @@ func (w *world) expect(words string, want ...string) {
 	got := w.having(words)
 	slices.Sort(got)
 	slices.Sort(want)
-	if !slices.Equal(got, want) {
-		w.t.Fatalf("\n got %q\nwant %q", got, want)
-	}
+	testkit.MustEqual(w.t, "got", got, want)
 }
 
 func (w *world) having(words string) (got []string) {
@@ -315,9 +314,7 @@ func TestR8_HungGroupHarmsOnlyItsOwnDomains(t *testing.T) {
 			"0s do a1 c1", "0s do b2", "0s outcome b2 failed=false",
 			"100ms do b2", "100ms outcome b2 failed=false",
 			"1s outcome a1 failed=true", "1s outcome c1 failed=true")
-		if n := w.shard.Metrics.TableFailed.Value(); n != 2 {
-			t.Errorf("%d calls failed", n)
-		}
+		testkit.Equal(t, "calls failed", w.shard.Metrics.TableFailed.Value(), 2)
 	})
 }
 
@@ -388,9 +385,7 @@ func TestEffectsAreCarriedOutInOrder(t *testing.T) {
 		}, 0)
 		got := w.having("answer refuse batch hints ack")
 		want := []string{"0s answer to a", "0s refuse b", "0s batch 1", "0s batch 2", "0s hints 1 2 3", "0s ack 7"}
-		if !slices.Equal(got, want) {
-			t.Fatalf("\n got %q\nwant %q", got, want)
-		}
+		testkit.MustEqual(t, "got", got, want)
 	})
 }
 

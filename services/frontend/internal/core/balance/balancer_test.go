@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 var (
@@ -65,9 +67,7 @@ func TestRandomTakesAny(t *testing.T) {
 			t.Errorf("partition %d got %d of 3000", p, n)
 		}
 	}
-	if len(b.lists) != 0 {
-		t.Error("a random choice remembers")
-	}
+	testkit.Equal(t, "a random choice remembers", len(b.lists), 0)
 }
 
 // Polls go where the triggers are, in proportion, and spread over time.
@@ -151,9 +151,7 @@ func TestElsePartitionsTakeTurns(t *testing.T) {
 	} {
 		b := balancer(Weighted)
 		c.set(b)
-		if got := picks(b, mail, 2, 40, start); !slices.Equal(got, c.want) {
-			t.Errorf("%s: got %v, want %v", name, got, c.want)
-		}
+		testkit.Equal(t, name, picks(b, mail, 2, 40, start), c.want)
 	}
 }
 
@@ -162,17 +160,11 @@ func TestGrowingBeginsAnew(t *testing.T) {
 	b := balancer(Weighted)
 	report(b, mail, start, 1000, 0)
 	picks(b, mail, 2, 3, start)
-	if got := picks(b, mail, 3, 30, start); !slices.Equal(got, []int{10, 10, 10}) {
-		t.Errorf("got %v", got)
-	}
+	testkit.Equal(t, "got", picks(b, mail, 3, 30, start), []int{10, 10, 10})
 	b.Report(mail, 3, 2, Load{}, start)
-	if got := picks(b, mail, 3, 30, start); !slices.Equal(got, []int{10, 10, 10}) {
-		t.Errorf("one of three reported: got %v", got)
-	}
+	testkit.Equal(t, "one of three reported: got", picks(b, mail, 3, 30, start), []int{10, 10, 10})
 	report(b, mail, start, 0, 0, 1000)
-	if got := picks(b, mail, 3, 30, start); !slices.Equal(got, []int{0, 0, 30}) {
-		t.Errorf("all reported: got %v", got)
-	}
+	testkit.Equal(t, "all reported: got", picks(b, mail, 3, 30, start), []int{0, 0, 30})
 }
 
 // A partition that had a large backlog, or none, has the share of the present one at once.
@@ -211,9 +203,7 @@ func TestOddReportsAreBounded(t *testing.T) {
 		b.Report(mail, n, p, Load{Triggers: math.MaxInt64, PerSecond: math.Inf(1)}, start)
 	}
 	for p, got := range picks(b, mail, n, 10*n, start) {
-		if got != 10 {
-			t.Errorf("partition %d got %d", p, got)
-		}
+		testkit.Equal(t, fmt.Sprintf("partition %d got", p), got, 10)
 	}
 }
 
@@ -243,9 +233,7 @@ func TestUnusedTasklistsAreForgotten(t *testing.T) {
 		}
 	}
 	b.Forget(start.Add(3 * KeptFor))
-	if len(b.lists) != 0 {
-		t.Errorf("%d are remembered", len(b.lists))
-	}
+	testkit.Equal(t, "are remembered", len(b.lists), 0)
 }
 
 func TestStrategiesAreNamed(t *testing.T) {

@@ -21,20 +21,12 @@ func (b *Book) want(t *testing.T, what string, of Queue, n int64) {
 func TestARequestIsAdmittedWholeOrNot(t *testing.T) {
 	b := NewBook()
 	b.Report(0, map[Queue]int64{mail: 6, bulk: 1}, []uint64{0, 0, 0, 9})
-	if full := b.Admit([]Tasks{{bulk, 5, 100}, {mail, 5, 10}}); full != 1 {
-		t.Errorf("%d is full", full)
-	}
+	testkit.Equal(t, "is full", b.Admit([]Tasks{{bulk, 5, 100}, {mail, 5, 10}}), 1)
 	b.want(t, "refused", bulk, 1)
-	if full := b.Admit([]Tasks{{bulk, 5, 100}, {mail, 4, 10}}); full != -1 {
-		t.Errorf("%d is full", full)
-	}
+	testkit.Equal(t, "is full", b.Admit([]Tasks{{bulk, 5, 100}, {mail, 4, 10}}), -1)
 	b.want(t, "admitted", bulk, 6)
-	if full := b.Admit([]Tasks{{mail, 1, 10}}); full != 0 {
-		t.Errorf("%d is full", full)
-	}
-	if full := b.Admit([]Tasks{{mail, 1, 11}}); full != -1 {
-		t.Errorf("%d is full, with a larger cap", full)
-	}
+	testkit.Equal(t, "is full", b.Admit([]Tasks{{mail, 1, 10}}), 0)
+	testkit.Equal(t, "is full, with a larger cap", b.Admit([]Tasks{{mail, 1, 11}}), -1)
 	b.Dropped(Tasks{Of: mail, N: 5})
 	b.want(t, "dropped", mail, 6)
 }
@@ -44,9 +36,7 @@ func TestWhatIsStoredCountsUntilItIsReported(t *testing.T) {
 	b := NewBook()
 	put := func(n int64, p int, lane ids.Lane, seq uint64) {
 		t.Helper()
-		if full := b.Admit([]Tasks{{mail, n, 1000}}); full != -1 {
-			t.Fatal("full")
-		}
+		testkit.MustEqual(t, "full", b.Admit([]Tasks{{mail, n, 1000}}), -1)
 		b.Stored(Tasks{Of: mail, N: n}, p, lane, seq)
 	}
 	put(1, 0, 3, 5)
@@ -63,9 +53,7 @@ func TestWhatIsStoredCountsUntilItIsReported(t *testing.T) {
 	b.want(t, "no levels", mail, 104)
 	b.Report(0, nil, []uint64{0, 9, 9, 9})
 	b.want(t, "all", mail, 0)
-	if len(b.lists) != 0 {
-		t.Errorf("%d are remembered", len(b.lists))
-	}
+	testkit.Equal(t, "are remembered", len(b.lists), 0)
 }
 
 // A partition that does not report for long costs no more memory, and no task is forgotten, nor counted forever.
@@ -178,13 +166,9 @@ func TestAGroupIsCountedBesideItsTasklist(t *testing.T) {
 	b := NewBook()
 	acme, other := Queue{"shop", "mail", "acme"}, Queue{"shop", "mail", "other"}
 	b.Report(0, map[Queue]int64{mail: 8, acme: 5}, []uint64{0, 0, 0, 9})
-	if full := b.Admit([]Tasks{{mail, 1, 100}, {acme, 1, 5}}); full != 1 {
-		t.Errorf("%d is full", full)
-	}
+	testkit.Equal(t, "is full", b.Admit([]Tasks{{mail, 1, 100}, {acme, 1, 5}}), 1)
 	all := []Tasks{{mail, 4, 100}, {other, 3, 5}}
-	if full := b.Admit(all); full != -1 {
-		t.Errorf("%d is full", full)
-	}
+	testkit.Equal(t, "is full", b.Admit(all), -1)
 	for _, one := range all {
 		b.Stored(one, 0, 3, 10)
 	}

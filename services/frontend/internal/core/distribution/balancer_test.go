@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 var t0 = time.UnixMilli(1_000_000)
@@ -26,9 +28,7 @@ func TestWholeRequestsGoWhereTheFewestAreQueued(t *testing.T) {
 	for range 5 {
 		got[pick(t, b, t0, StayTasks, 0)]++
 	}
-	if got != [2]int{3, 2} {
-		t.Errorf("dealt %v, want [3 2]", got)
-	}
+	testkit.Equal(t, "dealt", got, [2]int{3, 2})
 }
 
 func TestReportsReplaceWhatWasSentSince(t *testing.T) {
@@ -40,14 +40,10 @@ func TestReportsReplaceWhatWasSentSince(t *testing.T) {
 			t.Fatalf("%d queued against 300: got %d", queued*700, p)
 		}
 	}
-	if p := pick(t, b, t0, 1, 0); p != 1 {
-		t.Fatalf("1400 queued against 300: got %d", p)
-	}
+	testkit.MustEqual(t, "1400 queued against 300: got", pick(t, b, t0, 1, 0), 1)
 	b.Report(0, 0, 0, t0) // read and finished meanwhile
 	b.Report(1, StayTasks, 0, t0)
-	if p := pick(t, b, t0, 1, 0); p != 0 {
-		t.Fatalf("nothing queued at 0: got %d", p)
-	}
+	testkit.MustEqual(t, "nothing queued at 0: got", pick(t, b, t0, 1, 0), 0)
 }
 
 // Single tasks of one moment meet in one partition, and yet all get their share.
@@ -76,14 +72,10 @@ func TestNobodyStaysWithoutAnOwner(t *testing.T) {
 	b.Report(0, 0, 0, t0)
 	b.Report(1, 10, 0, t0)
 	for range 100 { // more than at 1
-		if p := pick(t, b, t0.Add(StayReported), 1, 0); p != 0 {
-			t.Fatalf("got %d", p)
-		}
+		testkit.MustEqual(t, "got", pick(t, b, t0.Add(StayReported), 1, 0), 0)
 	}
 	silent := t0.Add(StayReported + 1)
-	if p := pick(t, b, silent, 1, 0); p != 1 {
-		t.Fatalf("got %d, which is silent", p)
-	}
+	testkit.MustEqual(t, "got which is silent", pick(t, b, silent, 1, 0), 1)
 }
 
 func TestTieSpreads(t *testing.T) {
@@ -104,24 +96,14 @@ func TestFailedPartitionIsLeftAloneThenProbedByOneRequest(t *testing.T) {
 	if b.Healthy(0) || !b.Healthy(1) {
 		t.Fatal("health is wrong")
 	}
-	if p := pick(t, b, t0.Add(SetAsideMin-1), 1, 0); p != 1 {
-		t.Fatal("a partition was not left alone")
-	}
+	testkit.MustEqual(t, "a partition was not left alone", pick(t, b, t0.Add(SetAsideMin-1), 1, 0), 1)
 	now := t0.Add(SetAsideMin)
-	if p := pick(t, b, now, 1, 1); p != 0 {
-		t.Fatal("no probe")
-	}
-	if p := pick(t, b, now, 1, 0); p != 1 {
-		t.Fatal("a second probe at the same time")
-	}
+	testkit.MustEqual(t, "no probe", pick(t, b, now, 1, 1), 0)
+	testkit.MustEqual(t, "a second probe at the same time", pick(t, b, now, 1, 0), 1)
 	b.Failed(0, 1, now)
-	if p := pick(t, b, now.Add(2*SetAsideMin-1), 1, 0); p != 1 {
-		t.Fatal("the time did not double")
-	}
+	testkit.MustEqual(t, "the time did not double", pick(t, b, now.Add(2*SetAsideMin-1), 1, 0), 1)
 	now = now.Add(2 * SetAsideMin)
-	if p := pick(t, b, now, 1, 0); p != 0 {
-		t.Fatal("no second probe")
-	}
+	testkit.MustEqual(t, "no second probe", pick(t, b, now, 1, 0), 0)
 	b.Stored(0)
 	if p := pick(t, b, now, 1, 0); p != 0 || !b.Healthy(0) {
 		t.Fatal("a partition that is well again was not chosen")

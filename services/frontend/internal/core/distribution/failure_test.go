@@ -3,6 +3,8 @@ package distribution
 import (
 	"testing"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // Where everything is set aside, a partition that failed its probes is tried as
@@ -13,21 +15,15 @@ func TestNobodyIsLeftAloneForLongWhereAllFail(t *testing.T) {
 	b.Failed(0, 0, now)
 	for range 3 { // failed probes: four times the first wait
 		now = now.Add(SetAsideMax)
-		if p := pick(t, b, now, 1, 0); p != 0 {
-			t.Fatal("no probe")
-		}
+		testkit.MustEqual(t, "no probe", pick(t, b, now, 1, 0), 0)
 		b.Failed(0, 1, now)
 	}
-	if p := pick(t, b, now.Add(SetAsideMin), 1, 0); p != 1 {
-		t.Fatal("a partition was not left alone for longer each time")
-	}
+	testkit.MustEqual(t, "a partition was not left alone for longer each time", pick(t, b, now.Add(SetAsideMin), 1, 0), 1)
 	b.Failed(1, 1, now)
 	if at, ok := b.Next(); !ok || !at.Equal(now.Add(SetAsideMin)) {
 		t.Fatalf("next after %v, %v", at.Sub(now), ok)
 	}
-	if p := pick(t, b, now.Add(SetAsideMin), 1, 0); p != 0 {
-		t.Fatalf("got %d", p)
-	}
+	testkit.MustEqual(t, "got", pick(t, b, now.Add(SetAsideMin), 1, 0), 0)
 	if _, ok := b.Pick(now.Add(SetAsideMin-time.Nanosecond), 1, 0); ok {
 		t.Fatal("a partition was chosen early")
 	}
@@ -46,13 +42,9 @@ func TestReportsOfUnknownProcessesAreIgnored(t *testing.T) {
 		}
 	}
 	b.Report(1, 0, 120, t0) // the smallest values that count are 0
-	if p := pick(t, b, t0, 1, 0); p != 0 {
-		t.Fatalf("got %d, where 12,000 are queued", p)
-	}
+	testkit.MustEqual(t, "got where 12,000 are queued", pick(t, b, t0, 1, 0), 0)
 	b.Report(1, 8_000, 0, t0)
-	if p := pick(t, b, t0, 1, 0); p != 1 {
-		t.Fatalf("got %d, where 10,001 are queued", p)
-	}
+	testkit.MustEqual(t, "got where 10,001 are queued", pick(t, b, t0, 1, 0), 1)
 }
 
 func TestWhatWasNotSentDoesNotCountAsQueued(t *testing.T) {
@@ -78,9 +70,7 @@ func TestLateFailuresOfAnOutageDoNotProlongIt(t *testing.T) {
 	b := New(2)
 	b.Failed(0, 0, t0)
 	b.Failed(0, 0, t0.Add(SetAsideMin/2))
-	if p := pick(t, b, t0.Add(SetAsideMin), 1, 0); p != 0 {
-		t.Fatal("no probe")
-	}
+	testkit.MustEqual(t, "no probe", pick(t, b, t0.Add(SetAsideMin), 1, 0), 0)
 }
 
 func TestTheWaitIsBounded(t *testing.T) {
@@ -94,9 +84,7 @@ func TestTheWaitIsBounded(t *testing.T) {
 		}
 		b.Failed(0, 1, now)
 	}
-	if p := pick(t, b, now.Add(SetAsideMax-1), 1, 0); p != 1 {
-		t.Fatal("the wait is shorter than its bound")
-	}
+	testkit.MustEqual(t, "the wait is shorter than its bound", pick(t, b, now.Add(SetAsideMax-1), 1, 0), 1)
 	if SetAsideMin != time.Second || SetAsideMax != 30*time.Second {
 		t.Errorf("left alone for %v to %v", SetAsideMin, SetAsideMax)
 	}
@@ -117,9 +105,7 @@ func TestAReturnedProbeIsTriedAgain(t *testing.T) {
 	if at, ok := b.Next(); !ok || !at.Equal(now) {
 		t.Fatalf("next at %v, %v", at, ok)
 	}
-	if p := pick(t, b, now, 5, 0); p != 0 {
-		t.Fatal("no second probe")
-	}
+	testkit.MustEqual(t, "no second probe", pick(t, b, now, 5, 0), 0)
 	b.Stored(0)
 	if at, ok := b.Next(); !ok || !at.IsZero() {
 		t.Fatalf("next at %v, %v, where 0 is well", at, ok)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 var start = time.Unix(1_700_000_000, 0)
@@ -24,9 +26,7 @@ func TestAVoiceSaysItForLongerThanAPollWaits(t *testing.T) {
 		}
 		return times
 	}
-	if len(said(0, time.Second)) != 0 {
-		t.Error("it speaks of no one")
-	}
+	testkit.Equal(t, "it speaks of no one", len(said(0, time.Second)), 0)
 	all := map[Key]int64{key("shop", 1): 5}
 	v.Take(all, start.Add(time.Second))
 	times := said(time.Second, 100*time.Second)
@@ -37,22 +37,14 @@ func TestAVoiceSaysItForLongerThanAPollWaits(t *testing.T) {
 		t.Errorf("%d times, the last at %v", len(times), last)
 	}
 	v.Take(all, start.Add(100*time.Second)) // nothing new
-	if n := len(said(100*time.Second, 110*time.Second)); n != 0 {
-		t.Errorf("said %d times again", n)
-	}
+	testkit.Equal(t, "said again", len(said(100*time.Second, 110*time.Second)), 0)
 	all[key("shop", 2)] = 6
 	v.Take(all, start.Add(110*time.Second))
-	if got := v.Say(start.Add(110 * time.Second)); !slices.Equal(got, []Key{key("shop", 2)}) {
-		t.Errorf("said %v", got)
-	}
+	testkit.Equal(t, "said", v.Say(start.Add(110*time.Second)), []Key{key("shop", 2)})
 	v.Take(map[Key]int64{key("shop", 1): 7}, start.Add(111*time.Second))
-	if got := v.Say(start.Add(111 * time.Second)); !slices.Equal(got, []Key{key("shop", 1)}) {
-		t.Errorf("said %v", got)
-	}
+	testkit.Equal(t, "said", v.Say(start.Add(111*time.Second)), []Key{key("shop", 1)})
 	v.Take(nil, start.Add(112*time.Second))
-	if n := len(said(112*time.Second, 120*time.Second)); n != 0 {
-		t.Errorf("said %d times of one that was resumed", n)
-	}
+	testkit.Equal(t, "said of one that was resumed", len(said(112*time.Second, 120*time.Second)), 0)
 }
 
 // TestAWorkerIsGoneOnceItWasMissedForLong, by all that had listened for long enough; one look that finds it begins again.

@@ -12,7 +12,7 @@
 // tasks gets a subject to itself, where a reader can leave them aside (I11).
 package filing
 
-import "container/heap"
+import "github.com/yardmaster-io/yardmaster/shared/heap"
 
 // Queue holds what waits for one partition. Domains are served in turn, by weight: however much
 // others have waiting, before an item comes of each of them at most one item, which has waited longer,
@@ -20,7 +20,8 @@ import "container/heap"
 // empty. It is not safe for concurrent use.
 type Queue[T any] struct {
 	lines map[string]*line[T]
-	heads heads[T]
+	// heads are the lines, by when their first items are next.
+	heads heap.Heap[*line[T]]
 	// clock is the finish of the item served last. It counts in weight, by domain.
 	clock uint64
 	// placed counts the heads that were placed: the tie-break.
@@ -36,6 +37,11 @@ type line[T any] struct {
 	finish, placed uint64
 }
 
+// before reports whether the first item of l is served before that of m.
+func (l *line[T]) before(m *line[T]) bool {
+	return l.finish < m.finish || l.finish == m.finish && l.placed < m.placed
+}
+
 type weighed[T any] struct {
 	item   T
 	weight int
@@ -46,7 +52,7 @@ func (q *Queue[T]) Add(domain string, item T, weight int) {
 	l := q.lines[domain]
 	if l == nil {
 		if q.lines == nil {
-			q.lines = map[string]*line[T]{}
+			q.lines, q.heads.Less = map[string]*line[T]{}, (*line[T]).before
 		}
 		l = &line[T]{domain: domain}
 		q.lines[domain] = l
@@ -54,7 +60,7 @@ func (q *Queue[T]) Add(domain string, item T, weight int) {
 	l.items = append(l.items, weighed[T]{item, weight})
 	if len(l.items) == 1 {
 		q.place(l)
-		heap.Push(&q.heads, l)
+		q.heads.Push(l)
 	}
 }
 
@@ -66,8 +72,8 @@ func (q *Queue[T]) place(l *line[T]) {
 
 // Cut takes items off the queue, up to a weight in all, and one at least if there is any.
 func (q *Queue[T]) Cut(weightMax int) (items []T) {
-	for weight := 0; len(q.heads) > 0; {
-		l := q.heads[0]
+	for weight := 0; q.heads.Len() > 0; {
+		l := q.heads.First()
 		first := l.items[0]
 		if weight += first.weight; weight > weightMax && len(items) > 0 {
 			break
@@ -77,37 +83,11 @@ func (q *Queue[T]) Cut(weightMax int) (items []T) {
 		l.items[0] = weighed[T]{} // or the array would keep it alive
 		if l.items = l.items[1:]; len(l.items) > 0 {
 			q.place(l)
-			heap.Fix(&q.heads, 0)
+			q.heads.FixFirst()
 			continue
 		}
-		heap.Pop(&q.heads)
+		q.heads.Pop()
 		delete(q.lines, l.domain)
 	}
 	return items
-}
-
-// heads are the lines, the one whose first item is next at the front.
-type heads[T any] []*line[T]
-
-func (h heads[T]) Len() int { return len(h) }
-
-func (h heads[T]) Less(i, j int) bool {
-	if h[i].finish != h[j].finish {
-		return h[i].finish < h[j].finish
-	}
-	return h[i].placed < h[j].placed
-}
-
-func (h heads[T]) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-
-// Push implements heap.Interface.
-func (h *heads[T]) Push(x any) { *h = append(*h, x.(*line[T])) }
-
-// Pop implements heap.Interface.
-func (h *heads[T]) Pop() any {
-	last := len(*h) - 1
-	l := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
-	return l
 }

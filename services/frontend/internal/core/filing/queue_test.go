@@ -45,7 +45,7 @@ func TestEachItemComesOnceInTheOrderOfItsDomain(t *testing.T) {
 		for left > 0 {
 			cut(50)
 		}
-		if len(q.lines) != 0 || len(q.heads) != 0 || len(q.Cut(1)) != 0 {
+		if len(q.lines) != 0 || q.heads.Len() != 0 || len(q.Cut(1)) != 0 {
 			t.Fatalf("%d lines are kept", len(q.lines))
 		}
 	})

@@ -5,6 +5,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 var mail = Tasklist{"shop", "mail"}
@@ -176,9 +178,7 @@ func TestItStartsAgain(t *testing.T) {
 	r := newRig(2)
 	r.ticks(4, 500, 500)
 	r.gap(4)
-	if to := r.tick(500, 500); to != 8 {
-		t.Errorf("a report or two were lost: %d", to)
-	}
+	testkit.Equal(t, "a report or two were lost", r.tick(500, 500), 8)
 }
 
 // gap is that partition 1 does not report for so many seconds, after a look and before the next.
@@ -216,9 +216,7 @@ func TestTwoDecideAlike(t *testing.T) {
 	a, b := newRig(1), newRig(1)
 	for range 5 {
 		first, second := a.tick(500), b.tick(500)
-		if first != second {
-			t.Fatalf("%d and %d", first, second)
-		}
+		testkit.MustEqual(t, "again", second, first)
 	}
 	a.store(5) // b's is stale
 	b.store(5)
@@ -247,9 +245,7 @@ func TestForgets(t *testing.T) {
 	}
 	r.Report(mail, -1, 500, r.now)
 	r.Report(mail, 64, 500, r.now)
-	if len(r.lists) != 0 {
-		t.Error("there are no such partitions")
-	}
+	testkit.Equal(t, "there are no such partitions", len(r.lists), 0)
 }
 
 // Changes come in the order of tasklists.

@@ -5,109 +5,64 @@
 // Owns: the order. Never does: read a clock. On failure: nothing can fail.
 package deadline
 
+import "github.com/yardmaster-io/yardmaster/shared/heap"
+
 // Entry is embedded in what a heap holds; its zero value is in no heap.
 type Entry struct {
 	at    int64
-	index int // 1-based; 0 = not in the heap
+	place int
 }
 
 // Heap orders values by time. Entry finds the Entry inside a value.
 type Heap[T any] struct {
 	Entry func(T) *Entry
-	items []T
+	heap  heap.Heap[T]
 }
 
 // Set puts v in at the time, or moves it there; a time of 0 takes it out.
 func (h *Heap[T]) Set(v T, at int64) {
 	e := h.Entry(v)
+	if h.heap.Less == nil {
+		h.heap.Less = func(a, b T) bool { return h.Entry(a).at < h.Entry(b).at }
+		h.heap.Place = func(v T) *int { return &h.Entry(v).place }
+	}
 	switch {
 	case at == 0:
 		h.Remove(v)
-	case e.index == 0:
+	case e.place == 0:
 		e.at = at
-		h.items = append(h.items, v)
-		e.index = len(h.items)
-		h.up(e.index - 1)
+		h.heap.Push(v)
 	case e.at != at:
 		e.at = at
-		h.up(e.index - 1)
-		h.down(e.index - 1)
+		h.heap.Fix(v)
 	}
 }
 
 // Remove takes v out, if it is in.
 func (h *Heap[T]) Remove(v T) {
-	e := h.Entry(v)
-	if e.index == 0 {
-		return
-	}
-	i, last := e.index-1, len(h.items)-1
-	h.swap(i, last)
-	var zero T
-	h.items[last] = zero
-	h.items = h.items[:last]
-	e.index = 0
-	if i < last {
-		h.up(i)
-		h.down(i)
+	if h.Has(v) {
+		h.heap.Remove(v)
 	}
 }
 
-// Has tells whether v is in.
-func (h *Heap[T]) Has(v T) bool { return h.Entry(v).index > 0 }
+// Has reports whether v is in.
+func (h *Heap[T]) Has(v T) bool { return h.Entry(v).place > 0 }
 
 // Next is the earliest time; ok is false where the heap is empty.
 func (h *Heap[T]) Next() (at int64, ok bool) {
-	if len(h.items) == 0 {
+	if h.Len() == 0 {
 		return 0, false
 	}
-	return h.Entry(h.items[0]).at, true
+	return h.Entry(h.heap.First()).at, true
 }
 
 // PopDue takes out the earliest value if its time is at or before now.
 func (h *Heap[T]) PopDue(now int64) (v T, ok bool) {
-	if len(h.items) == 0 || h.Entry(h.items[0]).at > now {
+	if at, some := h.Next(); !some || at > now {
 		return v, false
 	}
-	v = h.items[0]
-	h.Remove(v)
-	return v, true
+	return h.heap.Pop(), true
 }
 
 // Len is how many values the heap holds.
-func (h *Heap[T]) Len() int { return len(h.items) }
-
-func (h *Heap[T]) less(i, j int) bool { return h.Entry(h.items[i]).at < h.Entry(h.items[j]).at }
-
-func (h *Heap[T]) swap(i, j int) {
-	h.items[i], h.items[j] = h.items[j], h.items[i]
-	h.Entry(h.items[i]).index, h.Entry(h.items[j]).index = i+1, j+1
-}
-
-func (h *Heap[T]) up(i int) {
-	for i > 0 {
-		parent := (i - 1) / 2
-		if !h.less(i, parent) {
-			return
-		}
-		h.swap(i, parent)
-		i = parent
-	}
-}
-
-func (h *Heap[T]) down(i int) {
-	for {
-		child := 2*i + 1
-		if child >= len(h.items) {
-			return
-		}
-		if child+1 < len(h.items) && h.less(child+1, child) {
-			child++
-		}
-		if !h.less(child, i) {
-			return
-		}
-		h.swap(i, child)
-		i = child
-	}
-}
+func (h *Heap[T]) Len() int { return h.heap.Len() }

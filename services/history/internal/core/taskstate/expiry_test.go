@@ -136,7 +136,7 @@ func TestAnAttemptEndsWithTheTimeOfItsTask(t *testing.T) {
 		t.Errorf("the deadline is +%d", short.Attempt.DeadlineAt-t0)
 	}
 	send(short, Heartbeat, t0+9_000)
-	if send(short, Expired, t0+10_000); short.ErrMessage != "the attempt exceeded start_to_close" || short.State != Backoff {
+	if send(short, Expired, t0+10_000); short.ErrMessage != "the attempt exceeded start_to_close (10s)" || short.State != Backoff {
 		t.Errorf("%s: %q", short.State, short.ErrMessage)
 	}
 

@@ -1,6 +1,9 @@
 package taskstate
 
 import (
+	"fmt"
+	"time"
+
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
@@ -239,7 +242,7 @@ func expire(t *Task, e *Event, now int64) (Verdict, Effects) {
 
 // timedOut ends an attempt that took too long, or took as long as its task had.
 func (t *Task) timedOut(now int64, fx *Effects) {
-	f := failure{kind: StepTimedOut, message: "the attempt exceeded start_to_close", errType: timeoutType}
+	f := failure{kind: StepTimedOut, message: fmt.Sprintf("the attempt exceeded start_to_close (%v)", time.Duration(t.Attempt.DeadlineAt-t.Attempt.StartedAt)*time.Millisecond), errType: timeoutType}
 	switch {
 	case t.Attempt.DeadlineAt == t.Expiry().FinishBy:
 		f.message = "the attempt exceeded finish_within"

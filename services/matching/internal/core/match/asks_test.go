@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // kinds counts the questions of one kind.
@@ -120,12 +121,8 @@ func TestAFullLimitIsAudited(t *testing.T) {
 	w.run(61 * time.Second) // it is shown again
 	w.asked = nil
 	w.run(85 * time.Second)
-	if n := kinds(w.asked, AskRunning); n != 2 {
-		t.Errorf("asked %d times in 85 s", n)
-	}
-	if len(w.restores) != 0 {
-		t.Errorf("%d times others were asked for their entries, and no one waits", len(w.restores))
-	}
+	testkit.Equal(t, "asked in 85 s", kinds(w.asked, AskRunning), 2)
+	testkit.Equal(t, "others were asked for their entries, and no one waits", len(w.restores), 0)
 }
 
 // A shard that waits for slots asks the others for their entries before it compares with history: one of them may be too high.
@@ -138,9 +135,7 @@ func TestWhoWaitsForSlotsAsksOthersForTheirEntries(t *testing.T) {
 	w.run(100 * ms)
 	w.wait("q", 1)
 	w.run(29 * time.Second)
-	if len(w.restores) != 0 {
-		t.Fatalf("%d times others were asked early", len(w.restores))
-	}
+	testkit.MustEqual(t, "others were asked early", len(w.restores), 0)
 	w.run(2 * time.Second)
 	if len(w.restores) != 1 || w.restores[0].Domain != "d" || len(w.restores[0].Limits) != 1 || w.restores[0].Limits[0] != table.TypeRef("a") {
 		t.Fatalf("others were asked for %+v", w.restores)

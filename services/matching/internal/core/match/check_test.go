@@ -9,6 +9,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // check counts again, the slow way, what a shard counts as it goes.
@@ -37,9 +38,7 @@ func check(w *world, s *Shard) {
 				alive[l], undecided[l], putting[l], l.alive, l.undecided, l.putting)
 		}
 	}
-	if s.polls.alive != len(s.polls.due) {
-		t.Fatalf("%d polls are alive, %d are counted", len(s.polls.due), s.polls.alive)
-	}
+	testkit.MustEqual(t, "polls are alive, are counted", s.polls.alive, s.polls.due.Len())
 }
 
 // checkGrabs counts the grabs that polls wait for, and those of each tasklist. No trigger is under way
@@ -83,9 +82,7 @@ func checkGrabs(w *world, s *Shard) (pending map[*poll]int, undecided map[*list]
 				t.Fatalf("%d grabs are left, %d are counted", left, b.left)
 			}
 		}
-		if n != l.undecided {
-			t.Fatalf("%d grabs are undecided, %d are counted", n, l.undecided)
-		}
+		testkit.MustEqual(t, "grabs are undecided, are counted", n, l.undecided)
 		checkLane(t, s, l)
 	}
 	return pending, undecided
@@ -95,9 +92,9 @@ func checkGrabs(w *world, s *Shard) (pending map[*poll]int, undecided map[*list]
 func checkPolls(t *testing.T, s *Shard, pending map[*poll]int) map[*list]int {
 	t.Helper()
 	alive := map[*list]int{}
-	for i, p := range s.polls.due {
+	for i, p := range s.polls.due.All() {
 		alive[p.list]++
-		if p.answered || p.index != i || p.pending != pending[p] {
+		if p.answered || p.place != i+1 || p.pending != pending[p] {
 			t.Fatalf("a poll waits for %d grabs, %d are under way; answered: %v", p.pending, pending[p], p.answered)
 		}
 		if len(p.granted) > p.max {
@@ -134,12 +131,12 @@ func checkLines(t *testing.T, l *list) {
 // where they are very many, which would take long in each turn.
 func checkSets(t *testing.T, s *Shard) {
 	t.Helper()
-	if len(s.polls.due) > 100 {
+	if s.polls.due.Len() > 100 {
 		return
 	}
 	domains := map[*domain]int{}
 	sets := map[*list]map[string]int{}
-	for _, p := range s.polls.due {
+	for _, p := range s.polls.due.All() {
 		domains[p.list.domain]++
 		if sets[p.list] == nil {
 			sets[p.list] = map[string]int{}
@@ -176,9 +173,7 @@ func checkLane(t *testing.T, s *Shard, l *lane) {
 	for _, c := range l.aside {
 		aside += c.Len()
 	}
-	if aside != l.asideN {
-		t.Fatalf("%d triggers are aside, %d are counted", aside, l.asideN)
-	}
+	testkit.MustEqual(t, "triggers are aside, are counted", aside, l.asideN)
 	if l.grabs > s.cfg.GrabsInFlight {
 		t.Fatalf("%d batches are in flight", l.grabs)
 	}
@@ -224,9 +219,7 @@ func checkGroups(t *testing.T, s *Shard, d *domain) {
 
 func checkLimits(t *testing.T, d *domain) {
 	t.Helper()
-	if len(d.limits) != len(d.met) {
-		t.Fatalf("%d limits, %d in order", len(d.limits), len(d.met))
-	}
+	testkit.MustEqual(t, "limits, in order", len(d.limits), len(d.met))
 	for ref, l := range d.limits {
 		unbooked := 0
 		for _, h := range l.held {
@@ -237,9 +230,7 @@ func checkLimits(t *testing.T, d *domain) {
 		if unbooked != l.unbooked {
 			t.Fatalf("%s: %d unbooked, %d are counted", ref, unbooked, l.unbooked)
 		}
-		if l.Ref != ref {
-			t.Fatalf("%s is listed as %s", l.Ref, ref)
-		}
+		testkit.MustEqual(t, "is listed as", l.Ref, ref)
 	}
 }
 
@@ -266,9 +257,7 @@ func checkAhead(t *testing.T, s *Shard) {
 			t.Fatalf("%v: %v are ahead, %v are counted", name, by[l], l.ahead)
 		}
 	}
-	if all != s.ahead {
-		t.Fatalf("%d triggers are ahead, %d are counted", all, s.ahead)
-	}
+	testkit.MustEqual(t, "triggers are ahead, are counted", all, s.ahead)
 }
 
 // checkWaiters: each stands in one line, at its place, or is tried by the call under way.
@@ -339,7 +328,7 @@ func checkNobodyIsForgotten(t *testing.T, s *Shard, d *domain) {
 func checkEmpty(t *testing.T, s *Shard) {
 	t.Helper()
 	n := map[string]int{
-		"domains": len(s.domains), "lists": len(s.lists), "polls": len(s.polls.due), "asks": len(s.asks.open) + len(s.asks.waiting),
+		"domains": len(s.domains), "lists": len(s.lists), "polls": s.polls.due.Len(), "asks": len(s.asks.open) + len(s.asks.waiting),
 		"retriggers": len(s.asks.retriggers), "counts": len(s.asks.counts), "answers": len(s.answers.byID) + len(s.answers.queue), "found": len(s.start.found),
 		"taken": len(s.taken), "arrivals": len(s.arrivals), "touched": len(s.touched), "busy": len(s.busy), "telling": len(s.telling),
 		"slack": len(s.slack), "news": len(s.news), "passing": len(s.passing), "moved": len(s.moved), "spread": s.spread, "ahead": s.ahead, "ripening": len(s.ripening),
@@ -390,9 +379,7 @@ func (w *world) checkPuts(c *table.Call) {
 			if group := cmp.Or(w.tasks[ids.TriggerAt(chunk.Triggers, i).ID].group, table.NoGroup); chunk.Group != "" && chunk.Group != group {
 				w.t.Fatalf("a task of group %s in the column %v", group, chunk.Column)
 			}
-			if cost := w.tasks[ids.TriggerAt(chunk.Triggers, i).ID].cost; cost != chunk.Cost {
-				w.t.Fatalf("a task that costs %d in a chunk of those that cost %d", cost, chunk.Cost)
-			}
+			testkit.MustEqual(w.t, "a task that costs in a chunk of those that cost", w.tasks[ids.TriggerAt(chunk.Triggers, i).ID].cost, chunk.Cost)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // unlimited is a catalog without limits and weights.
@@ -67,9 +68,7 @@ func TestR41ACopyOfARefusedGrabIsHandedBack(t *testing.T) {
 			Tasklist: list, Column: table.Column{Priority: 3, Type: "send"}, ReadyAt: 1, Packed: ids.AppendTrigger(nil, trigger),
 		}}}}})
 		step(resendAfter+sweepEvery, Inputs{})
-		if batches[2] != 2 {
-			t.Fatalf("the grab was sent %d times", batches[2])
-		}
+		testkit.MustEqual(t, "the grab was sent", batches[2], 2)
 		decide(2, Verdict{Refused: string(code)})
 		if code == fault.Stale {
 			if len(backs) != 0 {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // costly is a world of some shards that know a rate of domain d, of bursts of 10.
@@ -82,9 +83,7 @@ func TestACostlyTaskIsNotTriedInVain(t *testing.T) {
 		t.Fatalf("%d have started with one start left, in %d calls", n, len(w.calls)-calls)
 	}
 	w.run(3 * time.Second)
-	if n := w.begunOf("a"); n != 2 {
-		t.Fatalf("%d have started when there were eight more", n)
-	}
+	testkit.MustEqual(t, "have started when there were eight more", w.begunOf("a"), 2)
 	w.checkRates()
 }
 

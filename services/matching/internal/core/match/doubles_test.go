@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // packedTask is the trigger of the n-th task.
@@ -25,9 +26,7 @@ func TestI7_DoublesAreForgotten(t *testing.T) {
 			t.Fatalf("the grab of task %d counts as a double", n)
 		}
 	}
-	if room := len(d.buckets) * bucketPrints; room != doublesMax {
-		t.Errorf("there is room for %d", room)
-	}
+	testkit.Equal(t, "there is room for", len(d.buckets)*bucketPrints, doublesMax)
 	last := 0
 	for n := grabs - doublesMax/2; n < grabs; n++ {
 		if d.has(printOf(packedTask(n))) {

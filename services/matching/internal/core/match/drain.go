@@ -44,7 +44,7 @@ func (s *Shard) leave() {
 			}
 		}
 	}
-	for _, p := range s.polls.due {
+	for _, p := range s.polls.due.All() {
 		s.touch(p)
 	}
 	s.finishPolls()
@@ -88,8 +88,8 @@ func (s *Shard) underWay() bool {
 // grants them yet, no one takes them.
 func (s *Shard) force() {
 	s.drain.forced = true
-	for len(s.polls.due) > 0 {
-		s.answer(s.polls.due[0])
+	for s.polls.due.Len() > 0 {
+		s.answer(s.polls.due.First())
 	}
 	for _, l := range s.lanes {
 		for _, b := range l.flight {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // A question that a partition does not answer is asked again until it does.
@@ -44,9 +45,7 @@ func TestLimitOfUnknownDomain(t *testing.T) {
 	w.limits["e/a"] = 3
 	o.give(func(in *Inputs) { in.Limits = []string{"e", "unlimited"} })
 	w.run(50 * ms)
-	if n := w.tables.Slots("e", []table.Ref{"type/a"}, epochMS+w.now.Milliseconds())[0]; n != 2 {
-		t.Fatalf("%d slots are in use, 2 attempts run", n)
-	}
+	testkit.MustEqual(t, "slots are in use, 2 attempts run", w.tables.Slots("e", []table.Ref{"type/a"}, epochMS+w.now.Milliseconds())[0], 2)
 	if o.s.domains["unlimited"] != nil {
 		t.Error("a domain without limits was opened")
 	}
@@ -64,9 +63,7 @@ func TestLimitIsRaisedAndLowered(t *testing.T) {
 	w.limits["d/a"] = 3
 	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
 	w.run(20 * ms)
-	if w.running["d/a"] != 3 {
-		t.Fatalf("%d run, 3 may", w.running["d/a"])
-	}
+	testkit.MustEqual(t, "run, 3 may", w.running["d/a"], 3)
 	w.limits["d/a"] = 2
 	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
 	w.run(20 * ms)
@@ -77,9 +74,7 @@ func TestLimitIsRaisedAndLowered(t *testing.T) {
 		}
 	}
 	w.run(2 * time.Second)
-	if w.running["d/a"] != 2 {
-		t.Fatalf("%d run, 2 may", w.running["d/a"])
-	}
+	testkit.MustEqual(t, "run, 2 may", w.running["d/a"], 2)
 }
 
 // A freed slot is used at once, also if the word of it comes while a call is under way that finds none.
@@ -146,9 +141,7 @@ func TestFreedDuringACall(t *testing.T) {
 		t.Fatalf("%d calls", n)
 	}
 	w.run(500 * ms)
-	if n := len(w.calls) - calls; n != 1 {
-		t.Fatalf("%d calls", n)
-	}
+	testkit.MustEqual(t, "calls", len(w.calls)-calls, 1)
 }
 
 // Slots of triggers that come to nothing are used again without delay.
@@ -309,14 +302,10 @@ func TestRetriggersAreJoined(t *testing.T) {
 		o.give(func(in *Inputs) { in.HintsLost = true })
 		w.run(20 * ms)
 	}
-	if len(w.retrigs) != 1 {
-		t.Fatalf("asked %d times", len(w.retrigs))
-	}
+	testkit.MustEqual(t, "asked", len(w.retrigs), 1)
 	w.speak(0)
 	w.run(time.Second)
-	if len(w.retrigs) != 2 {
-		t.Fatalf("asked %d times", len(w.retrigs))
-	}
+	testkit.MustEqual(t, "asked", len(w.retrigs), 2)
 }
 
 // An answer of history that cannot be read as attempts frees and counts nothing.

@@ -196,9 +196,7 @@ func TestI8_ALostReleaseIsFoundWhenItsAttemptMustBeOver(t *testing.T) {
 		w.group = func() string { return "g" }
 		w.ready("d", "l0", "a", 1, 1)
 		w.serve("l0")
-		if w.running["d/a"] != 1 {
-			t.Fatalf("%s: %d run", name, w.running["d/a"])
-		}
+		testkit.MustEqual(t, fmt.Sprintf("%s: run", name), w.running["d/a"], 1)
 		w.lost = func() bool { return true }
 		w.finishAll()
 		asked := len(w.asked)
@@ -207,9 +205,7 @@ func TestI8_ALostReleaseIsFoundWhenItsAttemptMustBeOver(t *testing.T) {
 			t.Errorf("%s: history is asked %d times before the attempt must be over", name, len(w.asked)-asked)
 		}
 		w.run(3 * time.Minute)
-		if w.counts.Audited != 1 {
-			t.Errorf("%s: %d slots were found", name, w.counts.Audited)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s: slots were found", name), w.counts.Audited, 1)
 		w.run(2 * time.Minute)
 		checkEmpty(t, o.s)
 		w.checkFree()

@@ -16,7 +16,7 @@ func (s *Shard) fellSilent(all []SilentWorker) {
 		silent[w] = true
 	}
 	var ended []*poll
-	for _, p := range s.polls.due {
+	for _, p := range s.polls.due.All() {
 		if p.workerID != "" && silent[SilentWorker{p.list.Domain, p.workerID}] {
 			ended = append(ended, p)
 		}

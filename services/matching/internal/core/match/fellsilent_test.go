@@ -3,6 +3,8 @@ package match
 import (
 	"testing"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestASilentWorkerGetsNoMoreTasks: its polls end, those of its domain and no others, in the order in which they came; also one whose grabs are under
@@ -48,7 +50,5 @@ func TestASilentWorkerGetsNoMoreTasks(t *testing.T) {
 	}
 	w.poll("next", Poll{Domain: "d", Tasklist: "l0", Max: 1, For: time.Second})
 	w.run(time.Second)
-	if done := w.polls["next"].tasks + w.polls["busy"].tasks; done != 1 {
-		t.Errorf("the task was answered %d times", done)
-	}
+	testkit.Equal(t, "the task was answered", w.polls["next"].tasks+w.polls["busy"].tasks, 1)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // keepPolling has some polls wait at any time, for d.
@@ -75,9 +76,7 @@ func TestWhatIsReadAheadOvertakesNothing(t *testing.T) {
 	urgent := w.ready("d", "l0", "a", 1, 3)
 	w.ready("d", "l1", "a", 1, 1) // of another tasklist, where no one polls
 	w.run(20 * ms)
-	if o.s.ahead != 0 {
-		t.Errorf("%d triggers are read ahead", o.s.ahead)
-	}
+	testkit.Equal(t, "triggers are read ahead", o.s.ahead, 0)
 	w.finish(late[0])
 	w.finish(late[1])
 	w.keepPolling(20*ms, "l0")
@@ -112,9 +111,7 @@ func TestSlotsAreNotUsedAgainWhereOthersWait(t *testing.T) {
 	w.own(1, 1)
 	w.ready("d", "l0", "a", 1, 200)
 	w.keepPolling(100*ms, "l0")
-	if w.running["d/a"] != 4 {
-		t.Fatalf("%d run", w.running["d/a"])
-	}
+	testkit.MustEqual(t, "run", w.running["d/a"], 4)
 	other := w.ready("d", "l1", "a", 1, 40)
 	for i := range 100 {
 		w.poll(fmt.Sprint("other", i), Poll{Domain: "d", Tasklist: "l1", Max: 1, For: time.Minute})
@@ -201,9 +198,7 @@ func TestLeasesEnd(t *testing.T) {
 		w.finish(made[i])
 	}
 	w.keepPolling(30*ms, "l0")
-	if w.running["d/a"] != 2 {
-		t.Errorf("%d run, 2 may by now", w.running["d/a"])
-	}
+	testkit.Equal(t, "run, 2 may by now", w.running["d/a"], 2)
 
 	w, o, l, _ := full()
 	o.give(func(in *Inputs) { in.Drain = true })
@@ -238,9 +233,7 @@ func TestWhatIsReadAheadIsNotLost(t *testing.T) {
 		w.ends = false
 		made := w.ready("d", "l0", "a", 1, 10)
 		w.keepPolling(40*ms, "l0")
-		if o.s.ahead != 8 {
-			t.Fatalf("%d triggers are read ahead", o.s.ahead)
-		}
+		testkit.MustEqual(t, "triggers are read ahead", o.s.ahead, 8)
 		switch what {
 		case "down":
 			w.down["d"] = true

@@ -7,6 +7,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // levels is a world whose only shard knows some limits of domain d, by name.
@@ -135,9 +136,7 @@ func TestALimitThatCoversOthersCountsWhatRuns(t *testing.T) {
 	w.speak(1)
 	w.run(time.Second)
 	w.serve("l0")
-	if n := w.running["d:a,b"]; n != 5 {
-		t.Fatalf("%d run of both", n)
-	}
+	testkit.MustEqual(t, "run of both", w.running["d:a,b"], 5)
 	if held := o.s.domains["d"].limits["shared/x"]; len(held.held) != 5 || held.unbooked != 2 {
 		t.Fatalf("%d are counted, %d of them without a slot", len(held.held), held.unbooked)
 	}
@@ -207,9 +206,7 @@ func TestALimitThatGoesLeavesNoWaiterBehind(t *testing.T) {
 			t.Fatalf("%v waits for %d limits", l.Tasklist, l.waits)
 		}
 	}
-	if w.running["d"] != 8 {
-		t.Fatalf("%d run", w.running["d"])
-	}
+	testkit.MustEqual(t, "run", w.running["d"], 8)
 }
 
 // TestANewTriggerOvertakesNoWaiter: a slot that comes free is for the tasklist that waits for it, not for a trigger that arrives with
@@ -301,9 +298,7 @@ func TestAPauseHoldsUpWhatIsOnItsWay(t *testing.T) {
 	w.set(o, map[string]int{"d/a": 2})
 	w.finishAll()
 	w.serve("l0")
-	if w.running["d"] != 0 {
-		t.Fatalf("%d run", w.running["d"])
-	}
+	testkit.MustEqual(t, "run", w.running["d"], 0)
 	clear(w.pauses)
 	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
 	for d := o.s.domains["d"]; d.call == nil || len(d.call.out.Wants) == 0; w.run(ms) {
@@ -311,9 +306,7 @@ func TestAPauseHoldsUpWhatIsOnItsWay(t *testing.T) {
 	w.pauses["d/a"] = true
 	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
 	w.serve("l0")
-	if w.running["d"] != 0 {
-		t.Fatalf("%d run that a call took", w.running["d"])
-	}
+	testkit.MustEqual(t, "run that a call took", w.running["d"], 0)
 	clear(w.pauses)
 	w.set(o, map[string]int{"d/a": 2})
 	for range 15 {

@@ -170,7 +170,7 @@ func New(cfg Config, catalog Catalog, now Now) *Shard {
 	s := &Shard{
 		cfg: cfg, catalog: catalog, now: now, began: now.Mono, dice: rand.New(rand.NewPCG(cfg.Seed, cfg.Epoch)),
 		domains: map[string]*domain{}, lists: map[table.Tasklist]*list{}, lanes: make([]*lane, cfg.Partitions),
-		asks: newAsks(),
+		polls: newPolls(), asks: newAsks(),
 	}
 	s.answers = answers{byID: map[uint64]*sentAnswer{}, byInbox: map[string]*sentAnswer{}, last: s.dice.Uint64()}
 	for p := range s.lanes {

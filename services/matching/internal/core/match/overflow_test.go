@@ -110,7 +110,7 @@ func TestAFullLimitRejectsWhatHasWaited(t *testing.T) {
 		w.ready("d", "l0", "a", 3, 2)
 		w.run(3 * time.Second)
 		w.wantEnded(5, 0)
-		expect(t, "running", w.runs(key[:3]), []int{2})
+		testkit.Equal(t, "running", w.runs(key[:3]), []int{2})
 	}
 }
 
@@ -127,7 +127,7 @@ func TestTheOldestMakeRoomOnce(t *testing.T) {
 		running = append(running, w.ready("d", "l0", "a", 3, 1)...)
 		w.run(50 * time.Millisecond)
 	}
-	expect(t, "running", w.runs("d/a"), []int{4})
+	testkit.Equal(t, "running", w.runs("d/a"), []int{4})
 	w.ready("d", "l0", "a", 3, 2)
 	w.run(overflowAfter / 2)
 	w.wantEnded(0, 0)
@@ -140,7 +140,7 @@ func TestTheOldestMakeRoomOnce(t *testing.T) {
 	w.over(running[1], "done")
 	w.run(10 * time.Second)
 	w.wantEnded(0, 0)
-	expect(t, "running", w.runs("d/a"), []int{4})
+	testkit.Equal(t, "running", w.runs("d/a"), []int{4})
 	if u := o.use("type/a"); u.Displaced != 2 || w.counts.Displaced != 2 {
 		t.Errorf("%+v", u)
 	}
@@ -168,7 +168,7 @@ func TestANewOwnerRejectsOnlyWhatFindsNoSlot(t *testing.T) {
 	w.set(o, map[string]int{"d/a": 4})
 	w.ready("d", "l0", "a", 3, 2)
 	w.serve("l0")
-	expect(t, "running", w.runs("d/a"), []int{2})
+	testkit.Equal(t, "running", w.runs("d/a"), []int{2})
 	o.dead = true
 	w.partitions[1].silent = true
 	w.own(0, 2)
@@ -178,11 +178,11 @@ func TestANewOwnerRejectsOnlyWhatFindsNoSlot(t *testing.T) {
 	w.ready("d", "l0", "a", 3, 2)
 	w.run(10 * time.Second)
 	w.wantEnded(0, 0)
-	expect(t, "running", w.runs("d/a"), []int{2})
+	testkit.Equal(t, "running", w.runs("d/a"), []int{2})
 	w.speak(1)
 	w.run(3 * time.Second)
 	w.wantEnded(0, 0)
-	expect(t, "running", w.runs("d/a"), []int{4})
+	testkit.Equal(t, "running", w.runs("d/a"), []int{4})
 	w.ready("d", "l0", "a", 3, 3)
 	w.run(3 * time.Second)
 	w.wantEnded(3, 0)
@@ -286,7 +286,7 @@ func TestARoundIsOfWhatWaitsAtItsEnd(t *testing.T) {
 	w.finish(running[1])
 	w.finish(running[2])
 	w.run(100 * ms)
-	expect(t, "running", w.runs("d/a"), []int{3})
+	testkit.Equal(t, "running", w.runs("d/a"), []int{3})
 	w.readyIn(0, 1)
 	w.run(overflowAfter / 2)
 	w.speak(1)
@@ -334,7 +334,7 @@ func TestAQuestionIsBounded(t *testing.T) {
 		w.poll(fmt.Sprint("worker", i), Poll{Domain: "d", Tasklist: "l0", Max: 1000, For: time.Hour})
 		w.run(20 * ms)
 	}
-	expect(t, "running", len(w.tasks), w.grantedN)
+	testkit.Equal(t, "running", len(w.tasks), w.grantedN)
 	for n := range groups {
 		w.grouped(fmt.Sprint("g", n), "l0", "a", each)
 	}
@@ -368,9 +368,7 @@ func TestNoMoreMakeRoomThanWait(t *testing.T) {
 			found.Oldest = append(found.Oldest, OldHolder{StartedAtMS: int64(4 - n)})
 		}
 		s.displace(&limit{domain: &domain{}}, found, c.here)
-		if got := len(s.lanes[0].stops); got != c.want {
-			t.Errorf("%+v: %d are asked to stop", c, got)
-		}
+		testkit.Equal(t, fmt.Sprintf("%+v: are asked to stop", c), len(s.lanes[0].stops), c.want)
 	}
 }
 
@@ -385,9 +383,9 @@ func TestI14OneDomainsRejectsDoNotHoldUpOthers(t *testing.T) {
 	}
 	d, e := &limit{domain: &domain{name: "d"}}, &limit{domain: &domain{name: "e"}}
 	left := s.reject(d, chunk(2*stopsMax))
-	expect(t, "there is no room for", len(left)/ids.TriggerBytes, 2*stopsMax-stopsOfDomainMax)
+	testkit.Equal(t, "there is no room for", len(left)/ids.TriggerBytes, 2*stopsMax-stopsOfDomainMax)
 	left = s.reject(e, chunk(5))
-	expect(t, "of another domain", len(left), 0)
+	testkit.Equal(t, "of another domain", len(left), 0)
 }
 
 // TestAFloodIsRejectedAsItComes: a call takes a part of it, and the next one follows.
@@ -402,7 +400,7 @@ func TestAFloodIsRejectedAsItComes(t *testing.T) {
 	w.ready("d", "l0", "a", 3, flood)
 	w.run(3 * time.Second)
 	w.wantEnded(flood, 0)
-	expect(t, "running", w.runs("d/a"), []int{2})
+	testkit.Equal(t, "running", w.runs("d/a"), []int{2})
 }
 
 // TestAPolicyActsInABusyDomain: there is always a call under way, for other tasks, and the tables are slow.

@@ -9,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // overflowing is a limit whose policy may act now: two slots, both taken, and three tasks of tasklist l0 that have waited for long enough.
@@ -188,9 +189,7 @@ func TestWhoWaitsForALimit(t *testing.T) {
 	w.set(o, map[string]int{"d/a": 1})
 	crowd(w, overflowWantsMax+5, 1)
 	o.s.now.MS += time.Hour.Milliseconds()
-	if n := len(o.s.waitingFor(o.s.domains["d"].limits["type/a"])); n != overflowWantsMax {
-		t.Errorf("%d tasklists", n)
-	}
+	testkit.Equal(t, "tasklists", len(o.s.waitingFor(o.s.domains["d"].limits["type/a"])), overflowWantsMax)
 	// A group of weight 0 has ranks behind all others, and their ages are among them.
 	s, l := &Shard{now: Now{MS: 5000}}, &limit{Limit: Limit{OnFullAfter: time.Second}}
 	for readyAt, want := range map[int64]bool{4_000_999: true, 4_001_000: false, idleFrom + 4_000_999: true, idleFrom + 4_001_000: false} {
@@ -289,9 +288,7 @@ func TestWhatIsRejectedMayGoBack(t *testing.T) {
 		out.stand(l)
 		out.out.Stances = make([]table.Stance, len(out.limits))
 		s.spilled(out, 0, &table.Outcome{Limits: make([]table.LimitState, len(out.limits)), Taken: []table.Taken{{Heads: []table.Head{{Column: at, Empty: empty}}}}})
-		if n := len(l.parked); n != map[bool]int{false: 3, true: 2}[empty] {
-			t.Errorf("empty %v: %d columns wait", empty, n)
-		}
+		testkit.Equal(t, fmt.Sprintf("empty %v: columns wait", empty), len(l.parked), map[bool]int{false: 3, true: 2}[empty])
 	}
 }
 
@@ -483,7 +480,5 @@ func TestWhatHoldersAnswer(t *testing.T) {
 	}
 	s.lanes[0].stops = slices.Repeat(s.lanes[0].stops, stopsMax)
 	s.displace(&limit{domain: &domain{}}, &Holders{Waiting: 1, Oldest: make([]OldHolder, 1)}, 1)
-	if n := len(s.lanes[0].stops); n != stopsMax {
-		t.Errorf("%d are to be sent", n)
-	}
+	testkit.Equal(t, "are to be sent", len(s.lanes[0].stops), stopsMax)
 }

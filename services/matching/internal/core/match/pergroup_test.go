@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // grouped makes n tasks of a group.
@@ -129,9 +130,7 @@ func TestABlockedGroupCostsNothing(t *testing.T) {
 		w.grouped(string(rune('a'+i%20))+string(rune('a'+i/20)), "l0", "a", 2)
 	}
 	w.run(2 * time.Second)
-	if w.grantedN != many {
-		t.Fatalf("%d run, want %d", w.grantedN, many)
-	}
+	testkit.MustEqual(t, "run", w.grantedN, many)
 	for i := range 4 {
 		w.poll(string(rune('a'+i)), Poll{Domain: "d", Tasklist: "l0", Max: 100, For: time.Hour})
 	}

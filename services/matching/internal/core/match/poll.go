@@ -1,10 +1,11 @@
 package match
 
 import (
-	"container/heap"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/shared/heap"
 )
 
 // poll is a worker's poll until it is answered.
@@ -46,9 +47,9 @@ type poll struct {
 	line       *pollLine
 	prev, next *poll
 
-	// at is when it is looked at, index its place in the heap of these times.
+	// at is when it is looked at, place is that in the heap of these times.
 	at    time.Duration
-	index int
+	place int
 
 	// batch and batchAt are where the batch being made names it.
 	batch   *batch
@@ -101,58 +102,37 @@ func (p *poll) answerBytes(most int) int {
 
 // polls are all polls that are not answered, by when they have to be looked at.
 type polls struct {
-	due   pollHeap
+	due   heap.Heap[*poll]
 	alive int
 	last  uint64
+}
+
+func newPolls() polls {
+	return polls{due: heap.Heap[*poll]{Less: func(a, b *poll) bool { return a.at < b.at }, Place: func(p *poll) *int { return &p.place }}}
 }
 
 func (s *polls) add(p *poll) {
 	s.alive++
 	s.last++
 	p.order, p.at = s.last, p.until
-	heap.Push(&s.due, p)
+	s.due.Push(p)
 }
 
 func (s *polls) remove(p *poll) {
 	s.alive--
-	heap.Remove(&s.due, p.index)
+	s.due.Remove(p)
 }
 
 // look has p looked at.
 func (s *polls) look(p *poll, at time.Duration) {
 	p.at = at
-	heap.Fix(&s.due, p.index)
+	s.due.Fix(p)
 }
 
 // next is the poll to be looked at next.
 func (s *polls) next() (*poll, bool) {
-	if len(s.due) == 0 {
+	if s.due.Len() == 0 {
 		return nil, false
 	}
-	return s.due[0], true
-}
-
-type pollHeap []*poll
-
-func (h pollHeap) Len() int           { return len(h) }
-func (h pollHeap) Less(i, j int) bool { return h[i].at < h[j].at }
-func (h pollHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
-}
-
-// Push implements heap.Interface.
-func (h *pollHeap) Push(x any) {
-	p := x.(*poll)
-	p.index = len(*h)
-	*h = append(*h, p)
-}
-
-// Pop implements heap.Interface.
-func (h *pollHeap) Pop() any {
-	last := len(*h) - 1
-	p := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
-	return p
+	return s.due.First(), true
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func appendTrigger(b []byte, t *task) []byte {
@@ -31,9 +32,7 @@ func TestFirstComeFirstServed(t *testing.T) {
 			t.Errorf("poll %d was answered at %v, the next one at %v", i, p.at, q.at)
 		}
 	}
-	if w.polls["a"].answered != 0 {
-		t.Error("a poll got a type that it does not accept")
-	}
+	testkit.Equal(t, "a poll got a type that it does not accept", w.polls["a"].answered, 0)
 	w.ready("d", "l0", "x", 1, 1)
 	w.run(10 * ms)
 	if w.polls["a"].tasks != 1 {
@@ -60,9 +59,7 @@ func TestRefusedPollKeepsItsPlace(t *testing.T) {
 	})
 	w.wait("second", 1)
 	w.run(10 * ms)
-	if w.counts.GrabsRefused != 1 {
-		t.Fatalf("%d grabs were refused", w.counts.GrabsRefused)
-	}
+	testkit.MustEqual(t, "grabs were refused", w.counts.GrabsRefused, 1)
 	w.ready("d", "l0", "b", 1, 1)
 	w.run(10 * ms)
 	if w.polls["first"].tasks != 1 || w.polls["second"].answered != 0 {
@@ -318,9 +315,7 @@ func TestDrain(t *testing.T) {
 		o.give(func(in *Inputs) { in.Hints = []Hints{{Delivery: 77}} })
 		w.wait("too late", 1)
 		w.run(10 * ms)
-		if w.polls["too late"].answered != 1 {
-			t.Fatal("a poll after the end was not answered")
-		}
+		testkit.MustEqual(t, "a poll after the end was not answered", w.polls["too late"].answered, 1)
 		next := w.own(0, 2)
 		w.wait("look", 1, "x")
 		w.run(100 * ms)
@@ -359,9 +354,7 @@ func TestLastLookThatHasNothingToAsk(t *testing.T) {
 	w.delay = func() time.Duration { return 20 * ms }
 	w.ready("d", "l0", "b", 1, 1) // is stored: a call is under way
 	w.run(30 * ms)
-	if len(w.calls) != 1 {
-		t.Fatalf("%d calls", len(w.calls))
-	}
+	testkit.MustEqual(t, "calls", len(w.calls), 1)
 	began := w.now
 	w.poll("none", Poll{Domain: "d", Tasklist: "l2", Max: 5})
 	w.run(5 * time.Second)
@@ -459,9 +452,7 @@ func TestI14_PollsThatNameTooManyTypes(t *testing.T) {
 	w.run(10 * ms)
 	w.wait("again", 1, "one")
 	w.run(ms)
-	if len(w.refusals) != 2 {
-		t.Errorf("%d are refused", len(w.refusals))
-	}
+	testkit.Equal(t, "are refused", len(w.refusals), 2)
 	w.ready("d", "l0", "t0.5", 1, 1)
 	w.run(10 * ms)
 	w.wait("room", 1, "one")
@@ -494,7 +485,5 @@ func TestI14TasklistsOfPollsAreForgotten(t *testing.T) {
 		w.poll(fmt.Sprint("q", i), Poll{Domain: "d", Tasklist: fmt.Sprint("l", i), Max: 1, For: ms})
 	}
 	w.run(time.Second)
-	if n := len(o.s.lists); n != 10 {
-		t.Fatalf("%d of 10 tasklists are remembered", n)
-	}
+	testkit.MustEqual(t, "of 10 tasklists are remembered", len(o.s.lists), 10)
 }

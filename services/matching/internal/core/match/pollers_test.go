@@ -2,9 +2,10 @@ package match
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // seen are the pollers of a tasklist, in words.
@@ -25,13 +26,6 @@ func (o *owner) who(domain, tasklist string) []string {
 	return names
 }
 
-func expect(t *testing.T, what string, got any, want any) {
-	t.Helper()
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("%s: %v, want %v", what, got, want)
-	}
-}
-
 // A worker is known by its name: the last poll says its version and types, and all that wait are counted. It is
 // forgotten five minutes after the last one.
 func TestPollersAreKnownForAWhile(t *testing.T) {
@@ -48,14 +42,14 @@ func TestPollersAreKnownForAWhile(t *testing.T) {
 	w.poll("u", Poll{Domain: "e", Tasklist: "l0", Max: 1, Worker: "dan", For: time.Second})
 	w.run(500 * ms)
 	all, more := o.seen("d", "l0", "", 9)
-	expect(t, "at first", all, []string{"ann v1 [a b] of 2 500ms 2", "bob  [] of 0 500ms 0", "  [] of 0 500ms 1"})
+	testkit.Equal(t, "at first", all, []string{"ann v1 [a b] of 2 500ms 2", "bob  [] of 0 500ms 0", "  [] of 0 500ms 1"})
 	if all, rest := o.seen("d", "l0", "", 1); len(all) != 1 || !rest || more {
 		t.Errorf("a page of one: %v %v %v", all, rest, more)
 	}
 	all, more = o.seen("d", "l0", "ann", 1)
-	expect(t, "the second page", []any{all, more}, []any{[]string{"bob  [] of 0 500ms 0"}, true})
+	testkit.Equal(t, "the second page", []any{all, more}, []any{[]string{"bob  [] of 0 500ms 0"}, true})
 	all, more = o.seen("d", "l0", "bob", 1)
-	expect(t, "the last page", []any{all, more}, []any{[]string{"  [] of 0 500ms 1"}, false})
+	testkit.Equal(t, "the last page", []any{all, more}, []any{[]string{"  [] of 0 500ms 1"}, false})
 
 	w.run(time.Second)
 	var many []string
@@ -65,12 +59,12 @@ func TestPollersAreKnownForAWhile(t *testing.T) {
 	poll("v", Poll{Worker: "ann", Version: "v2", Types: many, For: 30 * time.Second})
 	w.run(0)
 	all, _ = o.seen("d", "l0", "", 1)
-	expect(t, "another version", all, []string{fmt.Sprintf("ann v2 %v of 20 0s 2", many[:pollerTypesMax])})
+	testkit.Equal(t, "another version", all, []string{fmt.Sprintf("ann v2 %v of 20 0s 2", many[:pollerTypesMax])})
 
 	w.run(pollerFor - 2*time.Second)
-	expect(t, "before five minutes", o.who("d", "l0"), []string{"ann", "bob", ""})
+	testkit.Equal(t, "before five minutes", o.who("d", "l0"), []string{"ann", "bob", ""})
 	w.run(time.Second)
-	expect(t, "after them", o.who("d", "l0"), []string{"ann"})
+	testkit.Equal(t, "after them", o.who("d", "l0"), []string{"ann"})
 	got := o.s.Pollers("d", "l0", "", 0, Now{Mono: w.now})
 	if got.All != 1 || !got.More || got.Known < pollerFor {
 		t.Errorf("%+v", got)
@@ -79,10 +73,8 @@ func TestPollersAreKnownForAWhile(t *testing.T) {
 	if len(o.s.pollers.byName)+len(o.s.pollers.byDomain)+o.s.pollers.all.Len() == 0 {
 		t.Error("they are forgotten without a look, which this test was to show")
 	}
-	expect(t, "in the end", o.who("d", "l0"), []string{})
-	if n := len(o.s.pollers.byName) + len(o.s.pollers.byDomain) + o.s.pollers.all.Len(); n != 0 {
-		t.Errorf("%d are left", n)
-	}
+	testkit.Equal(t, "in the end", o.who("d", "l0"), []string{})
+	testkit.Equal(t, "are left", len(o.s.pollers.byName)+len(o.s.pollers.byDomain)+o.s.pollers.all.Len(), 0)
 }
 
 // I14: a domain fills three quarters of the places and pushes out its own oldest; another one always has room for a
@@ -165,7 +157,5 @@ func TestAKnownPollerCostsNoMemory(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 	types[0] = "c" // the poll's memory may be used again
-	if !slices.Equal(first.types, []string{"a", "b"}) {
-		t.Errorf("%v", first.types)
-	}
+	testkit.Equal(t, "first.types", first.types, []string{"a", "b"})
 }

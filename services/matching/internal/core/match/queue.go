@@ -1,10 +1,6 @@
 package match
 
-import (
-	"cmp"
-	"container/heap"
-	"slices"
-)
+import "github.com/yardmaster-io/yardmaster/shared/heap"
 
 // pollQueue is the polls of a tasklist that wait and have room, first come first served. They stand in lines by
 // the types that they accept: a trigger that none of many equal polls accepts costs one look.
@@ -144,35 +140,14 @@ func (q *pollQueue) taker(typ string, answerBytesMax int) (*poll, int) {
 
 // each calls f with the polls in their order. If f returns false it gets no more of that line.
 func (q *pollQueue) each(f func(p *poll) bool) {
-	heads := make(heads, len(q.lines))
-	for i, l := range q.lines {
-		heads[i] = l.first
+	heads := heap.Heap[*poll]{Less: func(a, b *poll) bool { return a.order < b.order }}
+	for _, l := range q.lines {
+		heads.Push(l.first)
 	}
-	slices.SortFunc(heads, func(a, b *poll) int { return cmp.Compare(a.order, b.order) }) // which is a heap
-	for len(heads) > 0 {
-		if p := heads[0]; f(p) && p.next != nil {
-			heads[0] = p.next
-			heap.Fix(&heads, 0)
-			continue
+	for heads.Len() > 0 {
+		p := heads.Pop()
+		if f(p) && p.next != nil {
+			heads.Push(p.next)
 		}
-		heap.Pop(&heads)
 	}
-}
-
-// heads are the next polls of lines, as a heap.
-type heads []*poll
-
-func (h heads) Len() int           { return len(h) }
-func (h heads) Less(i, j int) bool { return h[i].order < h[j].order }
-func (h heads) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-
-// Push implements heap.Interface.
-func (h *heads) Push(x any) { *h = append(*h, x.(*poll)) }
-
-// Pop implements heap.Interface.
-func (h *heads) Pop() any {
-	last := len(*h) - 1
-	p := (*h)[last]
-	*h = (*h)[:last]
-	return p
 }

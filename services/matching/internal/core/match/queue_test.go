@@ -77,7 +77,5 @@ func TestQueueLeavesLinesOut(t *testing.T) {
 		got += p.key
 		return p.key != "b"
 	})
-	if got != "abacc" {
-		t.Errorf("it went through %s", got)
-	}
+	testkit.Equal(t, "it went through", got, "abacc")
 }

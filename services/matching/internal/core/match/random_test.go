@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 var (
@@ -292,9 +293,7 @@ func TestEqualInputsHaveEqualEffects(t *testing.T) {
 		}
 		return fmt.Sprint(w.batches, w.calls, w.answers, w.asked, w.hungry)
 	}
-	if first := run(); first != run() {
-		t.Fatal("two runs of one seed differ")
-	}
+	testkit.MustEqual(t, "two runs of one seed differ", run(), run())
 }
 
 // newest is the present owner of a shard.

@@ -116,9 +116,7 @@ func TestI11_WhatWasPutAsideHoldsUpNoGroup(t *testing.T) {
 		t.Fatalf("%d tasks were started: %v", len(got), got)
 	}
 	for at, r := range f.o.s.list(table.Tasklist{Domain: "d", Name: "l0"}).ranks {
-		if r.aside != 0 {
-			t.Errorf("nothing is aside, and the virtual time of %v is that of %d all the same", at, r.aside)
-		}
+		testkit.Equal(t, fmt.Sprintf("nothing is aside, and the virtual time of %v is that of all the same", at), r.aside, 0)
 	}
 }
 
@@ -194,9 +192,7 @@ func TestI11_WeightZeroWaitsForAll(t *testing.T) {
 		t.Fatalf("while others waited: %v", got)
 	}
 	f.readyOf("b", 5, "other", 1)
-	if got := f.take(1, 1); !slices.Equal(got, []string{"other"}) {
-		t.Fatalf("beside the idle: %v", got)
-	}
+	testkit.MustEqual(t, "beside the idle", f.take(1, 1), []string{"other"})
 	if got := f.take(20, 1); count(got, "idle") != 20 {
 		t.Fatalf("alone: %v", got)
 	}
@@ -255,9 +251,7 @@ func TestGroupsCostWhatOneDoes(t *testing.T) {
 		t.Errorf("%d chunks of %d triggers, want %d at most", chunks, n, most)
 	}
 	l := f.o.s.lists[table.Tasklist{Domain: "d", Name: "l0"}]
-	if len(l.ranks) != 1 {
-		t.Fatalf("%d columns have ranks", len(l.ranks))
-	}
+	testkit.MustEqual(t, "columns have ranks", len(l.ranks), 1)
 	for i := range n / 100 {
 		f.wait(fmt.Sprint("all", i), 1000)
 		f.world.run(60 * ms)
@@ -334,9 +328,7 @@ func TestChunksEndWhereTurnsAreFar(t *testing.T) {
 			got = append(got, to-from)
 			from = to
 		}
-		if !slices.Equal(got, c.want) {
-			t.Errorf("%s: chunks of %v, want %v", c.name, got, c.want)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s: chunks of", c.name), got, c.want)
 	}
 	if to, _ := chunkEnd(make([]filed, 1000), 0); to != table.ChunkTriggersMax {
 		t.Error("a chunk is too long")

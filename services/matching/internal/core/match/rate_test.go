@@ -1,11 +1,11 @@
 package match
 
 import (
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // token is so many starts that the tables gave at once, and what one attempt of them costs.
@@ -106,9 +106,7 @@ func TestARateIsKept(t *testing.T) {
 		t.Fatalf("%d have started in %v", n, w.now-began)
 	}
 	w.keepPolling(400*ms, "l0")
-	if w.starts["d/a"] != 40 {
-		t.Fatalf("%d have started at last", w.starts["d/a"])
-	}
+	testkit.MustEqual(t, "have started at last", w.starts["d/a"], 40)
 	w.checkRates()
 }
 
@@ -157,9 +155,7 @@ func TestARateBesideALimit(t *testing.T) {
 	paths := 0
 	for _, b := range w.batches {
 		for _, g := range b.Grabs {
-			if !slices.Equal(g.Path, []table.Ref{"type/a"}) {
-				t.Errorf("an attempt booked %v", g.Path)
-			}
+			testkit.Equal(t, "an attempt booked", g.Path, []table.Ref{"type/a"})
 			paths++
 		}
 	}
@@ -231,7 +227,5 @@ func TestARateIsChanged(t *testing.T) {
 	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
 	w.wait("r", 100)
 	w.run(50 * ms)
-	if w.starts["d/a"] != 30 {
-		t.Fatalf("without: %d have started", w.starts["d/a"])
-	}
+	testkit.MustEqual(t, "without have started", w.starts["d/a"], 30)
 }

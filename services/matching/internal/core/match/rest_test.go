@@ -7,6 +7,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // rests is a shard whose only partition has just granted n grabs of type "b" in one batch, which took a while.
@@ -22,9 +23,7 @@ func (o *solo) rest(n int, took time.Duration) {
 	o.Helper()
 	o.step(0, o.poll(n, time.Hour, "b"))
 	o.step(0, o.hint("b", 0, n))
-	if o.grabs() != n {
-		o.Fatalf("%d grabs of %d were sent", o.grabs(), n)
-	}
+	testkit.MustEqual(o, "grabs sent", o.grabs(), n)
 	if o.step(took, o.granted(0, 10)); len(o.fx.Answers) != 1 {
 		o.Fatalf("%d answers", len(o.fx.Answers))
 	}
@@ -141,9 +140,7 @@ func TestAGrabOfAScarceSlotDoesNotRest(t *testing.T) {
 		t.Fatalf("handed back are %+v", o.fx.Batches)
 	}
 	for _, h := range o.fx.Batches[0].HandBacks {
-		if h.Nonce != nonces[h.ID] {
-			t.Errorf("handed back as %x, asked for as %x", h.Nonce, nonces[h.ID])
-		}
+		testkit.Equal(t, "handed back as asked for as", h.Nonce, nonces[h.ID])
 	}
 }
 
@@ -182,9 +179,7 @@ func TestGrabsOfABatchHaveTheirOwnNonces(t *testing.T) {
 	for _, g := range o.fx.Batches[0].Grabs {
 		seen[g.Nonce] = true
 	}
-	if len(seen) != 100 {
-		t.Errorf("%d nonces of 100 grabs", len(seen))
-	}
+	testkit.Equal(t, "nonces of 100 grabs", len(seen), 100)
 }
 
 // A poll whose time is over during a rest waits for the grab that rests for it, and one for which none does is

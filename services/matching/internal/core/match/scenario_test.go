@@ -7,6 +7,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // R8: the tables of one domain fail, and no other notices.
@@ -75,9 +76,7 @@ func TestRefusedGrabMayComeAgain(t *testing.T) {
 		w.speak(0)
 		w.trigger(made...)
 		w.run(20 * ms)
-		if got := w.polls["p"].tasks == 1; got != again {
-			t.Errorf("after %s it is grabbed again: %v", code, got)
-		}
+		testkit.Equal(t, fmt.Sprintf("after %s it is grabbed again", code), w.polls["p"].tasks == 1, again)
 	}
 }
 
@@ -101,9 +100,7 @@ func TestR34ShardsTakeTurns(t *testing.T) {
 		}
 		w.run(12 * ms)
 	}
-	if w.peak["d/pay"] != 1 {
-		t.Errorf("%d ran at once", w.peak["d/pay"])
-	}
+	testkit.Equal(t, "ran at once", w.peak["d/pay"], 1)
 	if a, b := got["l0"], got["l1"]; a+b < 150 || a > 2*b || b > 2*a {
 		t.Errorf("one shard got %d, the other %d", a, b)
 	}
@@ -190,9 +187,7 @@ func TestR36HungryPerPoll(t *testing.T) {
 	w.run(100 * ms)
 	w.wait("p", 1, "b")
 	w.run(1600 * ms)
-	if len(w.hungry) != 1 {
-		t.Fatalf("%d hints after 1.6 s", len(w.hungry))
-	}
+	testkit.MustEqual(t, "hints after 1.6 s", len(w.hungry), 1)
 	w.run(2 * time.Minute)
 	if n := len(w.hungry); n < 5 || n > 8 { // it waits for up to 30 s
 		t.Fatalf("%d hints after 2 minutes", n)
@@ -222,7 +217,7 @@ func TestR37AnsweredPollsAreForgotten(t *testing.T) {
 		}
 	}
 	w.run(100 * ms)
-	if n := len(o.s.polls.due); n > 0 || w.done() < 19_000 {
+	if n := o.s.polls.due.Len(); n > 0 || w.done() < 19_000 {
 		t.Fatalf("%d polls are held, %d tasks done", n, w.done())
 	}
 	w.run(5 * time.Minute)
@@ -286,9 +281,7 @@ func TestDirectDoesNotPassWhatIsStored(t *testing.T) {
 	// a has no one, so it is being stored; b comes in the same turn for a poll of b alone.
 	o.give(func(in *Inputs) { in.Hints = append(in.Hints, group(1, 1, "a", urgent), group(2, 2, "b", later)) })
 	w.run(10 * ms)
-	if w.counts.SyncMatches != 0 {
-		t.Fatal("it went past one that was being stored")
-	}
+	testkit.MustEqual(t, "it went past one that was being stored", w.counts.SyncMatches, 0)
 	if w.polls["p"].tasks != 1 || later.state == "ready" {
 		t.Fatalf("by way of the table it got %+v", w.polls["p"])
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestALimitInShadowHoldsNothingUp: all run, those beyond are counted, and of other limits nothing changes.
@@ -15,16 +16,14 @@ func TestALimitInShadowHoldsNothingUp(t *testing.T) {
 	w.ready("d", "l0", "a", 3, 10)
 	w.ready("d", "l0", "b", 3, 10)
 	w.serve("l0")
-	expect(t, "running", w.runs("d/a", "d/b", "d"), []int{10, 3, 13})
+	testkit.Equal(t, "running", w.runs("d/a", "d/b", "d"), []int{10, 3, 13})
 	if u := o.use("type/a"); u.WouldWait != 8 || !u.Shadow || u.Held != 10 || u.FullFor == 0 || u.Lists > 0 {
 		t.Errorf("%+v", u)
 	}
 	if u := o.use("domain"); u.WouldWait != 0 || !u.Shadow || u.FullFor > 0 {
 		t.Errorf("%+v", u)
 	}
-	if w.counts.WouldWait != 8 {
-		t.Errorf("%d are counted", w.counts.WouldWait)
-	}
+	testkit.Equal(t, "are counted", w.counts.WouldWait, 8)
 	if l := o.s.domains["d"].limits["type/a"]; l.blocked != 0 || len(l.ahead) > 0 {
 		t.Errorf("blocked %d, %d ahead", l.blocked, len(l.ahead))
 	}
@@ -80,14 +79,14 @@ func TestALimitLeavesTheShadow(t *testing.T) {
 	w.set(o, map[string]int{"d/a": 2})
 	w.ready("d", "l0", "a", 3, 5)
 	w.serve("l0")
-	expect(t, "running", w.runs("d/a"), []int{5})
+	testkit.Equal(t, "running", w.runs("d/a"), []int{5})
 	w.finishAll()
 	w.serve("l0")
-	expect(t, "running", w.runs("d/a"), []int{2})
+	testkit.Equal(t, "running", w.runs("d/a"), []int{2})
 	w.shadow["d/a"] = true
 	w.set(o, map[string]int{"d/a": 2})
 	w.serve("l0")
-	expect(t, "running", w.runs("d/a"), []int{5})
+	testkit.Equal(t, "running", w.runs("d/a"), []int{5})
 }
 
 // TestALimitInShadowWaitsForNoCount: an owner that does not know yet what runs lets start what only such a limit covers.
@@ -107,7 +106,7 @@ func TestALimitInShadowWaitsForNoCount(t *testing.T) {
 		if !shadow { // what waits for the count comes into the shadow
 			w.shadow["d/a"] = true
 			w.set(o, map[string]int{"d/a": 2})
-			expect(t, "the task", one.state, "running")
+			testkit.Equal(t, "the task", one.state, "running")
 		}
 	}
 }
@@ -119,7 +118,7 @@ func TestARateInShadowHoldsNothingUp(t *testing.T) {
 	w.set(o, nil)
 	w.ready("d", "l0", "a", 3, 40)
 	w.serve("l0")
-	expect(t, "begun", w.starts["d/a"], 40)
+	testkit.Equal(t, "begun", w.starts["d/a"], 40)
 	if u := o.use("rate/type/a"); u.WouldWait != 35 || !u.Shadow {
 		t.Errorf("%+v", u)
 	}
@@ -128,7 +127,7 @@ func TestARateInShadowHoldsNothingUp(t *testing.T) {
 	w.ready("d", "l0", "a", 3, 10)
 	w.run(2 * time.Hour) // of the burst nothing is left, and not less than that
 	w.serve("l0")
-	expect(t, "begun", w.starts["d/a"], 42)
+	testkit.Equal(t, "begun", w.starts["d/a"], 42)
 }
 
 // checkShadows: a shard stands in no line of a limit in shadow.

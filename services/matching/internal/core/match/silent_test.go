@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 const ms = time.Millisecond
@@ -110,14 +112,10 @@ func TestR31SilentPartitionHasABudget(t *testing.T) {
 		w.trigger(w.task("d", "l0", "b", 1, 1)) // the others go on
 	}
 	w.run(50 * ms)
-	if w.done() != 100 {
-		t.Fatalf("%d of 100 tasks of the live partition are done", w.done())
-	}
+	testkit.MustEqual(t, "of 100 tasks of the live partition are done", w.done(), 100)
 	w.speak(0)
 	w.run(100 * ms)
-	if w.done() != 301 {
-		t.Fatalf("%d of 301 tasks are done", w.done())
-	}
+	testkit.MustEqual(t, "of 301 tasks are done", w.done(), 301)
 }
 
 // R31: past the bound triggers are forgotten, and history is asked for them.
@@ -193,9 +191,7 @@ func TestSlowIsNotSilent(t *testing.T) {
 		}
 	}
 	w.run(time.Second)
-	if w.done() != 80 {
-		t.Fatalf("%d of 80 tasks are done", w.done())
-	}
+	testkit.MustEqual(t, "of 80 tasks are done", w.done(), 80)
 }
 
 // The slot of a grab that is not decided is held, however long its partition is silent: it may

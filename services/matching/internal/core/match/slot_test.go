@@ -2,11 +2,11 @@ package match
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // limited is a world whose only shard knows a limit of type a.
@@ -31,9 +31,7 @@ func TestR32LostSlotsAreRestored(t *testing.T) {
 	w.poll("p", Poll{Domain: "d", Tasklist: "l0", Max: 5, For: time.Minute})
 	held := w.ready("d", "l0", "a", 1, 2)
 	w.run(300 * ms)
-	if w.running["d/a"] != 2 {
-		t.Fatalf("%d run", w.running["d/a"])
-	}
+	testkit.MustEqual(t, "run", w.running["d/a"], 2)
 	w.tables.Forget()
 	a.dead = true // it cannot tell what it holds
 	w.poll("q", Poll{Domain: "d", Tasklist: "l1", Max: 1, For: time.Minute})
@@ -45,9 +43,7 @@ func TestR32LostSlotsAreRestored(t *testing.T) {
 	began := w.now
 	w.own(0, 2)
 	w.run(1500 * ms)
-	if w.running["d/a"] != 2 {
-		t.Fatalf("%d run", w.running["d/a"])
-	}
+	testkit.MustEqual(t, "run", w.running["d/a"], 2)
 	w.finish(held[0])
 	w.run(300 * ms)
 	if p := w.polls["q"]; p.tasks != 1 || w.running["d/a"] != 2 {
@@ -84,9 +80,7 @@ func TestR38NewLimitCountsWhatRuns(t *testing.T) {
 	w.finish(running[0]) // nothing tells of it
 	w.finish(running[1])
 	w.run(1500 * ms)
-	if w.running["d/a"] != 4 {
-		t.Fatalf("%d run after two have ended, 4 may", w.running["d/a"])
-	}
+	testkit.MustEqual(t, "run after two have ended, 4 may", w.running["d/a"], 4)
 }
 
 // R38: the first limited task of a domain waits for no clock.
@@ -204,9 +198,7 @@ func TestTakenWithoutSlotGoesBack(t *testing.T) {
 	}
 	for _, b := range w.batches {
 		for _, g := range b.Grabs {
-			if !slices.Equal(g.Path, []table.Ref{"type/a"}) {
-				t.Errorf("a grab names %q", g.Path)
-			}
+			testkit.Equal(t, "a grab names", g.Path, []table.Ref{"type/a"})
 		}
 	}
 }
@@ -230,9 +222,7 @@ func TestRefusedDoubleFreesNothing(t *testing.T) {
 	w.run(100 * ms)
 	w.ready("d", "l0", "a", 1, 5)
 	w.run(5 * time.Second)
-	if w.running["d/a"] != 2 {
-		t.Fatalf("%d run, 2 may", w.running["d/a"])
-	}
+	testkit.MustEqual(t, "run, 2 may", w.running["d/a"], 2)
 	if w.counts.GrabsRefused > 0 || w.counts.Doubles == 0 {
 		t.Fatalf("%d grabs were refused, %d doubles", w.counts.GrabsRefused, w.counts.Doubles)
 	}
@@ -270,9 +260,7 @@ func TestTakeoverWaitsForAllBookings(t *testing.T) {
 	w.finish(held[0])
 	w.wait("r", 1, "a")
 	w.run(2 * time.Second)
-	if w.running["d/a"] != 2 {
-		t.Fatalf("%d run, 2 may", w.running["d/a"])
-	}
+	testkit.MustEqual(t, "run, 2 may", w.running["d/a"], 2)
 }
 
 // Slots in use are shown once a minute; those that are free are reported soon, and a limit that is no

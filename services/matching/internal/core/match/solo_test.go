@@ -8,6 +8,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // solo is a shard without a world: what comes in, and at which instant, is up to the test.
@@ -107,9 +108,7 @@ func (o *solo) group(typ string, priority, partition, n int) Triggers {
 // called is what a call came to that found nothing out of the ordinary.
 func (o *solo) called() Inputs {
 	o.Helper()
-	if len(o.fx.Calls) != 1 {
-		o.Fatalf("%d calls", len(o.fx.Calls))
-	}
+	testkit.MustEqual(o, "calls", len(o.fx.Calls), 1)
 	c := o.fx.Calls[0]
 	out := table.Outcome{Taken: make([]table.Taken, len(c.Wants)), Limits: make([]table.LimitState, len(c.Stances))}
 	for i, st := range c.Stances {
@@ -165,9 +164,7 @@ func TestI14_TheLastPlacesAreForDomainsThatHaveFew(t *testing.T) {
 func TestPollWithoutTimeDoesNotWait(t *testing.T) {
 	o := aloneAt(t, 0, 1)
 	o.step(ms, o.poll(1, 0))
-	if len(o.fx.Answers) != 1 {
-		t.Fatal("it waits")
-	}
+	testkit.MustEqual(t, "it waits", len(o.fx.Answers), 1)
 }
 
 // A poll waits for what is under way until answerAfter after its first grant, though its own time is over.
@@ -278,9 +275,7 @@ func TestWhatComesTogetherIsMatchedInOrder(t *testing.T) {
 func TestChunksOfAGroupKeepTheirOrder(t *testing.T) {
 	o := alone(t, 1)
 	o.step(0, o.hint("b", 0, 2*table.ChunkTriggersMax+1))
-	if o.fx.Counts.Triggers != 2*table.ChunkTriggersMax+1 {
-		t.Errorf("%d triggers are counted", o.fx.Counts.Triggers)
-	}
+	testkit.Equal(t, "triggers are counted", o.fx.Counts.Triggers, 2*table.ChunkTriggersMax+1)
 	got := ""
 	for _, c := range o.fx.Calls[0].Put {
 		got += fmt.Sprint(c.ReadyAt, ":", c.Len(), " ")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // R41: what an owner was granted and did not send, or this is unknown, its successor sends again: each inbox
@@ -327,9 +328,7 @@ func TestR41AnswersAreSentAgainWhenTheConnectionBroke(t *testing.T) {
 		t.Error("a round trip from too early a time resolves it")
 	}
 	o.step(0, Inputs{Broke: true})
-	if len(o.fx.Answers) != 1 {
-		t.Fatalf("%d answers are sent", len(o.fx.Answers))
-	}
+	testkit.MustEqual(t, "answers are sent", len(o.fx.Answers), 1)
 	again := o.fx.Answers[0]
 	if again.ID != 0 || again.ReplyTo != first.ReplyTo || again.JSON != first.JSON || !slices.EqualFunc(again.Tasks, first.Tasks, bytes.Equal) {
 		t.Errorf("sent again is %+v, first was %+v", again, first)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // Polls of a frontend that is gone wait with the root until their time is over. A task below does not wait for that: they are tried one after
@@ -23,16 +24,12 @@ func TestDeadPollsDoNotKeepATaskWaiting(t *testing.T) {
 	w.run(20 * ms)
 	w.readyAt(1, "a", 1)
 	w.run(500 * ms)
-	if w.polls["p"].tasks != 1 {
-		t.Error("a task waits for the polls of a frontend that is gone")
-	}
+	testkit.Equal(t, "a task waits for the polls of a frontend that is gone", w.polls["p"].tasks, 1)
 	w.pollAt("q", 0)
 	w.run(20 * ms)
 	w.readyAt(1, "a", 1)
 	w.run(500 * ms)
-	if w.polls["q"].tasks != 1 {
-		t.Error("a poll waits behind those of a frontend that is gone")
-	}
+	testkit.Equal(t, "a poll waits behind those of a frontend that is gone", w.polls["q"].tasks, 1)
 }
 
 // A partition that always has a call to its tables under way, for other types, keeps no poll from travelling: not up from it, nor down.
@@ -58,9 +55,7 @@ func TestABusyPartitionLetsPollsGo(t *testing.T) {
 			}
 			w.readyAt(2, "a", 1)
 			w.run(100 * ms)
-			if w.polls["p"].tasks != 1 {
-				t.Error("the task of another partition waits")
-			}
+			testkit.Equal(t, "the task of another partition waits", w.polls["p"].tasks, 1)
 			if w.grantedN < 400 {
 				t.Errorf("%d were granted: it was not busy", w.grantedN)
 			}
@@ -106,9 +101,7 @@ func TestTypesWithoutPollersDoNotHideOthers(t *testing.T) {
 	w.run(50 * ms)
 	w.readyAt(1, "z", 1)
 	w.run(15 * time.Second)
-	if w.polls["p"].tasks != 1 {
-		t.Error("the task waits")
-	}
+	testkit.Equal(t, "the task waits", w.polls["p"].tasks, 1)
 }
 
 // Nothing that keeps triggers from being had makes polls go round.

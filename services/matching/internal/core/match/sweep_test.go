@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // The times that depend on each other.
@@ -60,9 +61,7 @@ func runs(t *testing.T) *solo {
 func TestShardWhoseAttemptsRunSleeps(t *testing.T) {
 	o := runs(t)
 	for range 3 {
-		if sleeps := o.fx.Wake - o.now.Mono; sleeps != idleAfter {
-			t.Fatalf("it wakes in %v", sleeps)
-		}
+		testkit.MustEqual(t, "it wakes in", o.fx.Wake-o.now.Mono, idleAfter)
 		o.step(idleAfter, Inputs{})
 		if len(o.fx.Calls) != 1 || o.fx.Calls[0].Stances[0].Held != 1 {
 			t.Fatalf("it shows %+v", o.fx.Calls)
@@ -145,11 +144,7 @@ func TestI14_TasklistsOfPollsThatDoNotWaitAreForgotten(t *testing.T) {
 		o.step(sweepEvery, Inputs{})
 	}
 	lists(idleListsMax - 1) // there is one from the start
-	if n := o.s.Census().Lists; n != idleListsMax {
-		t.Fatalf("%d tasklists", n)
-	}
+	testkit.MustEqual(t, "tasklists", o.s.Census().Lists, idleListsMax)
 	lists(idleListsMax + 1)
-	if n := o.s.Census().Lists; n != 0 {
-		t.Fatalf("%d tasklists", n)
-	}
+	testkit.MustEqual(t, "tasklists", o.s.Census().Lists, 0)
 }

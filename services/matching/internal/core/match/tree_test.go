@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // spreadOver is a world of so many shards, with a tasklist l0 of so many partitions.
@@ -55,14 +56,10 @@ func TestATaskFindsAPollInAnyPartition(t *testing.T) {
 			w := spreadOver(t, 4, 64)
 			w.pollAt("p", from)
 			w.run(50 * ms)
-			if at := w.at("p"); at != 0 {
-				t.Fatalf("the poll of partition %d waits in %d", from, at)
-			}
+			testkit.MustEqual(t, fmt.Sprintf("the poll of partition %d waits in", from), w.at("p"), 0)
 			made := w.readyAt(to, "a", 1)[0]
 			w.run(15 * ms)
-			if w.polls["p"].tasks != 1 {
-				t.Errorf("a task of partition %d did not come to the poll of %d: %s", to, from, made.state)
-			}
+			testkit.Equal(t, fmt.Sprintf("a task of partition %d did not come to the poll of %d: %s", to, from, made.state), w.polls["p"].tasks, 1)
 		}
 	}
 }
@@ -85,9 +82,7 @@ func TestHowLongAPollStays(t *testing.T) {
 		}
 	}
 	w.run(40 * ms)
-	if at := w.at("p"); at != 0 {
-		t.Errorf("it stays for longer than %v", upBusyAfter)
-	}
+	testkit.Equal(t, fmt.Sprintf("it stays for longer than %v", upBusyAfter), w.at("p"), 0)
 
 	w = newWorld(t, 1, 1)
 	w.limits["d/a"], w.ends = 1, false
@@ -98,13 +93,9 @@ func TestHowLongAPollStays(t *testing.T) {
 	w.run(20 * ms)
 	w.pollAt("p", 1)
 	w.run(80 * ms)
-	if at := w.at("p"); at != 1 {
-		t.Errorf("with triggers that wait for slots it waits in %d", at)
-	}
+	testkit.Equal(t, "with triggers that wait for slots it waits in", w.at("p"), 1)
 	w.run(40 * ms)
-	if at := w.at("p"); at != 0 {
-		t.Errorf("it stays for longer than %v: %d", upBusyAfter, at)
-	}
+	testkit.Equal(t, fmt.Sprintf("it stays for longer than %v", upBusyAfter), w.at("p"), 0)
 }
 
 // A root with work of its own sends polls down to what is older in a partition that is no more, and keeps them for what is younger: that
@@ -182,9 +173,7 @@ func TestPollsAreSentForWhatTheyTake(t *testing.T) {
 	}
 	w.run(100 * ms)
 	for i := range 5 {
-		if w.at(fmt.Sprint("b", i)) != 0 {
-			t.Errorf("poll b%d was sent away", i)
-		}
+		testkit.Equal(t, fmt.Sprintf("poll b%d was sent away", i), w.at(fmt.Sprint("b", i)), 0)
 	}
 }
 
@@ -199,9 +188,7 @@ func TestAPollThatNoFrontendTakesStays(t *testing.T) {
 	}
 	w.readyAt(1, "a", 1)
 	w.run(20 * ms)
-	if w.polls["p"].tasks != 1 {
-		t.Error("it got nothing")
-	}
+	testkit.Equal(t, "it got nothing", w.polls["p"].tasks, 1)
 }
 
 // Polls do not go round while nothing can be had: a limit that is full for a minute costs a few messages a second.
@@ -219,9 +206,7 @@ func TestPollsDoNotGoRound(t *testing.T) {
 		w.poll(fmt.Sprint("p", i), Poll{Domain: "d", Tasklist: "l0", Partition: i % 8, Max: 1, For: time.Minute})
 	}
 	w.run(50 * time.Second)
-	if w.grantedN != 1 {
-		t.Fatalf("%d run", w.grantedN)
-	}
+	testkit.MustEqual(t, "run", w.grantedN, 1)
 	if w.moves > 50*16 {
 		t.Errorf("16 polls moved %d times in 50 s", w.moves)
 	}
@@ -254,9 +239,7 @@ func TestR33WhatPartitionsHoldIsNotAskedFor(t *testing.T) {
 		ready, _ := o.s.Tasklist("d", "l0")
 		n += ready
 	}
-	if n != 19 {
-		t.Errorf("the tables hold %d triggers of 19 tasks", n)
-	}
+	testkit.Equal(t, "the tables hold triggers of 19 tasks", n, 19)
 }
 
 // What a partition has said counts for a while only, and its parent forgets it.
@@ -365,13 +348,9 @@ func TestAPollThatCameBackStays(t *testing.T) {
 	w := spreadOver(t, 2, 2)
 	w.poll("p", Poll{Domain: "d", Tasklist: "l0", Partition: 1, Max: 1, For: time.Minute, Moved: true, Back: true})
 	w.run(900 * ms)
-	if w.at("p") != 1 {
-		t.Error("it was given up again")
-	}
+	testkit.Equal(t, "it was given up again", w.at("p"), 1)
 	w.run(200 * ms)
-	if w.at("p") != 0 {
-		t.Error("it stays")
-	}
+	testkit.Equal(t, "it stays", w.at("p"), 0)
 }
 
 // In a partition to which no trigger came recently a poll goes up at once, one that another partition gave up after as long: it was sent for
@@ -387,9 +366,7 @@ func TestPollsLeaveAQuietPartitionAtOnce(t *testing.T) {
 		t.Errorf("after 5 ms a new poll waits in %d, one that was moved in %d", w.at("new"), w.at("moved"))
 	}
 	w.run(upAfter)
-	if w.at("moved") != 0 {
-		t.Error("one that was moved stays")
-	}
+	testkit.Equal(t, "one that was moved stays", w.at("moved"), 0)
 }
 
 // An owner that has ended answers polls that it gave up to a frontend that is gone: no one else would.
@@ -406,9 +383,7 @@ func TestPollsGivenUpAtTheEndAreAnswered(t *testing.T) {
 		t.Fatal("it has something under way")
 	}
 	w.run(20 * ms)
-	if w.polls["p"].answered != 1 {
-		t.Errorf("the poll was answered %d times", w.polls["p"].answered)
-	}
+	testkit.Equal(t, "the poll was answered", w.polls["p"].answered, 1)
 }
 
 // A trigger that waits until it can be stored, since a call to the tables is under way, is news when it is.
@@ -422,7 +397,5 @@ func TestWhatIsStoredLateIsNews(t *testing.T) {
 	w.run(20 * ms)
 	w.readyAt(1, "a", 1)
 	w.run(400 * ms)
-	if w.polls["p"].tasks != 1 {
-		t.Error("the poll waits at the root, and a trigger of its type in the partition below")
-	}
+	testkit.Equal(t, "the poll waits at the root, and a trigger of its type in the partition below", w.polls["p"].tasks, 1)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // each is those that stand in line, first the most urgent.
@@ -47,9 +48,7 @@ func TestFreedSlotCostsFewLooks(t *testing.T) {
 	for _, lists := range []int{10, 600} {
 		w, _ := limited(t, 1, 2)
 		all := crowd(w, lists, 1)
-		if n := len(running(all)); n != 2 {
-			t.Fatalf("%d run, 2 may", n)
-		}
+		testkit.MustEqual(t, "run, 2 may", len(running(all)), 2)
 		for range 8 {
 			before := w.counts.Looks
 			w.finish(running(all)[0])
@@ -88,9 +87,7 @@ func TestTurnLooksAtFewTasklists(t *testing.T) {
 			t.Errorf("%s: after %v %+v", name, p.at-began, p)
 		}
 	}
-	if w.running["d/a"] != 3 {
-		t.Errorf("%d run, 3 may", w.running["d/a"])
-	}
+	testkit.Equal(t, "run, 3 may", w.running["d/a"], 3)
 }
 
 // Many domains together get a part of a turn, too, and none is left out.
@@ -154,9 +151,7 @@ func TestUrgentTasklistIsFirst(t *testing.T) {
 	all := crowd(w, 5, 2)
 	all = append(all, w.ready("d", "crowd3", "a", 1, 1)...)
 	w.run(20 * ms)
-	if order := served(w, all, 1); !slices.Equal(order, []string{"crowd3"}) {
-		t.Fatalf("%v was served", order)
-	}
+	testkit.MustEqual(t, "was served", served(w, all, 1), []string{"crowd3"})
 }
 
 // A tasklist that is tried in vain, since another shard has the slot, keeps its place.
@@ -227,9 +222,7 @@ func TestLiftedLimitHasNoWaiters(t *testing.T) {
 	w.limits["d/a"] = 0
 	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
 	w.run(100 * ms)
-	if n := len(running(all)); n != 20 {
-		t.Fatalf("%d of 20 run", n)
-	}
+	testkit.MustEqual(t, "of 20 run", len(running(all)), 20)
 }
 
 // Tasklists that have nothing to ask for any more leave the line, and so does their shard.
@@ -243,9 +236,7 @@ func TestWaitersWithoutPollsLeave(t *testing.T) {
 		all = append(all, w.ready("d", name, "a", 3, 1)...)
 	}
 	w.run(500 * ms)
-	if n := len(names(o.s.domains["d"].limits["type/a"])); n != len(all)-1 {
-		t.Fatalf("%d wait", n)
-	}
+	testkit.MustEqual(t, "wait", len(names(o.s.domains["d"].limits["type/a"])), len(all)-1)
 	w.run(2 * time.Second) // their polls end
 	w.finish(running(all)[0])
 	w.run(2 * time.Second)

@@ -2,11 +2,11 @@ package match
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // stored is a shard whose table holds n triggers of each of some types.
@@ -28,9 +28,7 @@ func stored(t *testing.T, n int, types ...string) *solo {
 // wants are what the only call of the last turn wants.
 func (o *solo) wants() []table.Want {
 	o.Helper()
-	if len(o.fx.Calls) != 1 {
-		o.Fatalf("%d calls", len(o.fx.Calls))
-	}
+	testkit.MustEqual(o, "calls", len(o.fx.Calls), 1)
 	return o.fx.Calls[0].Wants
 }
 
@@ -43,9 +41,7 @@ func TestChunksAreJoinedUpToTheirSize(t *testing.T) {
 		for _, c := range o.fx.Calls[0].Put {
 			got = append(got, c.Len())
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("stored are %v, want %v", got, want)
-		}
+		testkit.Equal(t, "stored are", got, want)
 	}
 }
 

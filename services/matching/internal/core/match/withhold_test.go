@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // pauseGroup has a group of domain d be paused, or go on.
@@ -152,9 +153,7 @@ func TestAPausedGroupCostsNothing(t *testing.T) {
 	}
 	w.pauseGroup("acme", false)
 	w.run(2 * time.Second)
-	if n := w.startedOf("acme"); n != 4 {
-		t.Errorf("%d start for the 4 polls of their tasklist", n)
-	}
+	testkit.Equal(t, "start for the 4 polls of their tasklist", w.startedOf("acme"), 4)
 }
 
 // What shared columns hold of other groups is asked for again at once, and stored behind all that is to be forgotten, however many columns
@@ -171,19 +170,13 @@ func TestOtherGroupsAreFoundAgainAtOnce(t *testing.T) {
 	asked := len(w.retrigs)
 	w.pauseGroup("acme", true)
 	w.run(2 * time.Second)
-	if n := len(w.retrigs) - asked; n != 1 {
-		t.Errorf("history is asked %d times", n)
-	}
-	if n := w.newest(0).s.list(table.Tasklist{Domain: "d", Name: "l0"}).index.Triggers(); n != many {
-		t.Errorf("%d triggers are stored, want %d", n, many)
-	}
+	testkit.Equal(t, "history is asked", len(w.retrigs)-asked, 1)
+	testkit.Equal(t, "triggers are stored", w.newest(0).s.list(table.Tasklist{Domain: "d", Name: "l0"}).index.Triggers(), many)
 	held := 0
 	for _, c := range w.tables.Open("d", 0, "").Columns {
 		held += c.Triggers
 	}
-	if held != many {
-		t.Errorf("the tables hold %d triggers, want %d", held, many)
-	}
+	testkit.Equal(t, "the tables hold triggers", held, many)
 }
 
 // Grabs that have gathered when a group is paused, behind a batch that is under way, are taken back.

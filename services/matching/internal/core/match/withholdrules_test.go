@@ -8,6 +8,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // onItsWay is an arrival of a message of its own, in a column that groups share or in that of one.
@@ -61,9 +62,7 @@ func TestAPauseFindsWhatIsUnderWay(t *testing.T) {
 			if a.finished() != gone || (len(s.arrivals) == 1) != arrives || (len(of.held)+len(of.puts) == 1) != waiting || a.list.putting != len(of.puts) {
 				t.Errorf("%s, %s: let go %v, arrives %d, waits %d, %d to be stored", name, where, a.finished(), len(s.arrivals), len(of.held)+len(of.puts), a.list.putting)
 			}
-			if n := len(s.asks.waiting) - asks; n != 2 {
-				t.Errorf("%s: %d partitions are asked", name, n)
-			}
+			testkit.Equal(t, fmt.Sprintf("%s: partitions are asked", name), len(s.asks.waiting)-asks, 2)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package match
 
 import (
-	"container/heap"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/heap"
 )
 
 // world is everything around some shards: the tables, history, workers and time. It has no
@@ -20,7 +20,7 @@ type world struct {
 	byHand bool
 	now    time.Duration
 	// later is what happens at a time.
-	later events
+	later heap.Heap[event]
 	count int
 
 	tables *table.Table
@@ -140,26 +140,14 @@ type event struct {
 	n  int
 	do func()
 }
-type events []event
 
-func (e events) Len() int { return len(e) }
-func (e events) Less(i, j int) bool {
-	return e[i].at < e[j].at || e[i].at == e[j].at && e[i].n < e[j].n
-}
-func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
-func (e *events) Push(x any)   { *e = append(*e, x.(event)) }
-func (e *events) Pop() any {
-	last := len(*e) - 1
-	x := (*e)[last]
-	*e = (*e)[:last]
-	return x
-}
+func (e event) before(o event) bool { return e.at < o.at || e.at == o.at && e.n < o.n }
 
 const epochMS = int64(1_700_000_000_000)
 
 func newWorld(t *testing.T, shards, partitions int) *world {
 	w := &world{
-		t: t, tables: table.New(), down: map[string]bool{}, tasks: map[ids.TaskID]*task{}, running: map[string]int{},
+		t: t, later: heap.Heap[event]{Less: event.before}, tables: table.New(), down: map[string]bool{}, tasks: map[ids.TaskID]*task{}, running: map[string]int{},
 		peak: map[string]int{}, limits: map[string]int{}, pauses: map[string]bool{}, pausedGroups: map[string]bool{}, shards: shards, polls: map[string]*pollSeen{}, acks: map[uint64]bool{},
 		delay: func() time.Duration { return time.Millisecond }, work: func() time.Duration { return 10 * time.Millisecond },
 		lease: 30 * time.Second, deaf: func(string) bool { return false }, failures: none(), ends: true,
@@ -175,7 +163,7 @@ func newWorld(t *testing.T, shards, partitions int) *world {
 
 func (w *world) after(d time.Duration, do func()) {
 	w.count++
-	heap.Push(&w.later, event{w.now + d, w.count, do})
+	w.later.Push(event{w.now + d, w.count, do})
 }
 
 // own makes a new owner of a shard.
@@ -244,8 +232,8 @@ func (o *owner) step() {
 // run lets time pass.
 func (w *world) run(d time.Duration) {
 	end := w.now + d
-	for len(w.later) > 0 && w.later[0].at <= end {
-		e := heap.Pop(&w.later).(event)
+	for w.later.Len() > 0 && w.later.First().at <= end {
+		e := w.later.Pop()
 		w.now = max(w.now, e.at)
 		e.do()
 	}

@@ -24,20 +24,14 @@ func TestI14_ADomainOfManySettingsIsHeardOfSeldom(t *testing.T) {
 			heard[name] = append(heard[name], now)
 		}
 	}
-	if n := len(heard["flood"]); n != 20 {
-		t.Errorf("5000 settings were heard of %d times in 10 s, want each half second", n)
-	}
-	if n := len(heard["vast"]); n != 10 {
-		t.Errorf("a million settings were heard of %d times in 10 s, want each second", n)
-	}
+	testkit.Equal(t, "5000 settings were heard of times in 10 s", len(heard["flood"]), 20)
+	testkit.Equal(t, "a million settings were heard of times in 10 s", len(heard["vast"]), 10)
 	for i, at := range heard["shop"] {
 		if want := time.Duration(i)*time.Second + 123*time.Millisecond; at != want {
 			t.Errorf("change %d of a small domain was heard of at %v, want %v", i, at, want)
 		}
 	}
-	if len(heard["shop"]) != 10 {
-		t.Errorf("%d changes of a small domain were heard of, want 10", len(heard["shop"]))
-	}
+	testkit.Equal(t, "changes of a small domain were heard of", len(heard["shop"]), 10)
 }
 
 // However changes come: each is heard of, at once or when the rest is over, Next says when, and nothing is kept for long.

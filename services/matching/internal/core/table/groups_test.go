@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // plainGroup is what a list knows of a column that has a group.
@@ -92,15 +94,11 @@ func compareGroups(t *rapid.T, x *Index, plain map[Column]*plainGroup) {
 	for _, c := range x.Candidates(limit, func(Column) bool { return false }) {
 		got = append(got, fmt.Sprint(c.Column, c.Head))
 	}
-	if !slices.Equal(got, want) {
-		t.Fatalf("candidates %v, want %v", got, want)
-	}
+	testkit.MustEqual(t, "candidates", got, want)
 	if x.Triggers() != triggers || x.Empty() != (len(plain) == 0) || len(x.Types(9)) != len(types) || x.Holds([]string{"a"}) != types["a"] || x.Groups() != (len(plain) > 0) {
 		t.Fatalf("%d triggers of the types %v, want %d of %v", x.Triggers(), x.Types(9), triggers, types)
 	}
-	if n := x.TriggersOf([]string{"a", "b"}); n != triggers {
-		t.Fatalf("%d triggers of both types, want %d", n, triggers)
-	}
+	testkit.MustEqual(t, "triggers of both types", x.TriggersOf([]string{"a", "b"}), triggers)
 }
 
 // What a look sets aside makes room for those behind it; where all of a type are passed, tasks without a group are not.
@@ -163,8 +161,6 @@ func TestTheColumnsOfGroupsAreFound(t *testing.T) {
 		return cmp.Or(cmp.Compare(a.Priority, b.Priority), strings.Compare(a.Type, b.Type), strings.Compare(a.Group, b.Group))
 	})
 	for range 8 { // whatever the order of a map
-		if got := x.OfGroups(map[string]bool{"h": true, "g": true, "none": true}); !slices.Equal(got, want) {
-			t.Fatalf("%v, want %v", got, want)
-		}
+		testkit.MustEqual(t, "got", x.OfGroups(map[string]bool{"h": true, "g": true, "none": true}), want)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func TestIndexOrdersByPriorityThenAge(t *testing.T) {
@@ -53,16 +55,12 @@ func TestTheIndexFollowsWhatPopsTell(t *testing.T) {
 		{Head{Column: Column{3, "b", ""}, Empty: true}, "0 [{{1 c } 9 [] 0} {{3 a } 8 [] 0}]"},
 	} {
 		x.Seen(step.seen)
-		if got := heads(); got != step.want {
-			t.Fatalf("after %+v: %s, want %s", step.seen, got, step.want)
-		}
+		testkit.MustEqual(t, fmt.Sprintf("after %+v", step.seen), heads(), step.want)
 	}
 	if !x.Any(func(at Column) bool { return at.Type == "a" }) || x.Any(func(Column) bool { return true }) || x.Empty() {
 		t.Fatal("what is left is wrong")
 	}
-	if got := fmt.Sprint(x.Candidates(1, func(at Column) bool { return at.Type == "c" })); got != "[{{3 a } 8 [] 0}]" {
-		t.Fatalf("without c: %s", got)
-	}
+	testkit.MustEqual(t, "without c", fmt.Sprint(x.Candidates(1, func(at Column) bool { return at.Type == "c" })), "[{{3 a } 8 [] 0}]")
 }
 
 // An index of many columns says the same as a plain list, sorted again each time.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // SEEDS 0.2, 15: whatever the rate, a burst may start after a rest, be it one, and in no time more than a burst and what the
@@ -114,22 +116,14 @@ func TestARateThatChanges(t *testing.T) {
 		return n
 	}
 	slow, fast := Rate{EveryUS: 3600e6, Burst: 1}, Rate{EveryUS: 1000, Burst: 3}
-	if n := take(slow, 5); n != 1 {
-		t.Fatalf("%d", n)
-	}
-	if n := take(fast, 5); n != 0 {
-		t.Fatalf("%d start at once with another rate", n)
-	}
+	testkit.MustEqual(t, "got", take(slow, 5), 1)
+	testkit.MustEqual(t, "start at once with another rate", take(fast, 5), 0)
 	now += 2000
-	if n := take(fast, 5); n != 2 {
-		t.Fatalf("%d start 2 ms later", n)
-	}
+	testkit.MustEqual(t, "start 2 ms later", take(fast, 5), 2)
 	now -= 3600e6
 	take(fast, 5)
 	now += 3000
-	if n := take(fast, 5); n != 3 {
-		t.Fatalf("%d start after the clock was put back", n)
-	}
+	testkit.MustEqual(t, "start after the clock was put back", take(fast, 5), 3)
 }
 
 // costs is a table of one rate that shards ask at given times, in µs since the first.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 var list = Tasklist{Domain: "d", Name: "l"}
@@ -140,9 +141,7 @@ func TestTheTableKeepsItsOwnCopy(t *testing.T) {
 	r, c := open(t), chunk("a", 1, 1)
 	r.put(c)
 	copy(c.Triggers, packed(2))
-	if got := r.pops(want(1, "a")); !slices.Equal(got, []int{1}) {
-		t.Fatalf("took %v", got)
-	}
+	testkit.MustEqual(t, "took", r.pops(want(1, "a")), []int{1})
 }
 
 // I7: a column that never runs empty does not grow by what has gone through it.
@@ -164,9 +163,7 @@ func TestI7_WhatIsTakenLeavesNothingBehind(t *testing.T) {
 		if got := r.pops(want(1000, "a")); len(got) != int(held) {
 			t.Fatalf("%d are left, want %d", len(got), held)
 		}
-		if n := len(r.table.domains["d"].lives[0].lists); n != 0 {
-			t.Fatalf("%d tasklists are kept, and all are empty", n)
-		}
+		testkit.MustEqual(t, "tasklists are kept, and all are empty", len(r.table.domains["d"].lives[0].lists), 0)
 	}
 }
 
@@ -198,9 +195,7 @@ func TestCandidatesAreLookedAtOnlyWhereTheyMayBeOlder(t *testing.T) {
 	w.N = 3
 	got = r.pop(w)
 	expect := []Head{{Column: Column{3, "a", ""}, Empty: true, Gone: 1}, {Column: Column{3, "b", ""}, Empty: true, Gone: 1}, {Column: Column{3, "c", ""}, Empty: true, Gone: 1}}
-	if !slices.Equal(got.Heads, expect) {
-		t.Fatalf("looked at %+v, want %+v", got.Heads, expect)
-	}
+	testkit.MustEqual(t, "looked at", got.Heads, expect)
 	if got := r.pop(w); len(got.Batches) != 0 || len(got.Heads) != 3 || !got.Heads[0].Empty {
 		t.Fatalf("an empty table gave %+v", got)
 	}
@@ -252,9 +247,7 @@ func TestOneCandidateOfAFullLimitIsLookedAt(t *testing.T) {
 		{Column: Column{3, "d", ""}, ReadyAt: 7},
 		{Column: Column{3, "e", ""}, ReadyAt: 4},
 	}
-	if !slices.Equal(got.Heads, expect) {
-		t.Errorf("looked at %+v, want %+v", got.Heads, expect)
-	}
+	testkit.Equal(t, "looked at", got.Heads, expect)
 	if blocked := []Blocked{{0, "type/a", Full}, {1, "type/d", Full}}; !slices.Equal(got.Blocked, blocked) {
 		t.Errorf("blocked by %+v, want %+v", got.Blocked, blocked)
 	}

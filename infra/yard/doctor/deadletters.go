@@ -9,18 +9,18 @@ import (
 )
 
 // letter is a dead letter.
-type letter struct {
+type deadLetter struct {
 	seq    uint64
 	at     time.Time
 	domain string
 }
 
 // letters are all dead letters, by partition.
-type letters struct {
-	byPartition map[int]map[ids.TaskID]letter
-	// archiveUpTo are the last sequences of the archives before the letters were read: a letter is stored before its end.
+type deadLetters struct {
+	byPartition map[int]map[ids.TaskID]deadLetter
+	// archiveUpTo are the last sequences of the archives before the dead letters were read: a dead letter is stored before its end.
 	archiveUpTo map[int]uint64
-	// holes are when letters were stored that are not there any more: after from, up to to.
+	// holes are the times at which dead letters were stored that are not there any more: after from, up to to.
 	holes   []hole
 	lastSeq uint64
 	lastAt  time.Time
@@ -30,14 +30,14 @@ type letters struct {
 
 type hole struct{ from, to time.Time }
 
-func newDeadLetters() *letters {
-	return &letters{byPartition: map[int]map[ids.TaskID]letter{}, archiveUpTo: map[int]uint64{}, domains: map[string]string{}}
+func newDeadLetters() *deadLetters {
+	return &deadLetters{byPartition: map[int]map[ids.TaskID]deadLetter{}, archiveUpTo: map[int]uint64{}, domains: map[string]string{}}
 }
 
-func (l *letters) of(partition int) map[ids.TaskID]letter { return l.byPartition[partition] }
+func (l *deadLetters) of(partition int) map[ids.TaskID]deadLetter { return l.byPartition[partition] }
 
 // take takes a dead letter. False = its subject names no task.
-func (l *letters) take(r natslog.Record) bool {
+func (l *deadLetters) take(r natslog.Record) bool {
 	if r.Seq > l.lastSeq+1 {
 		l.holes = append(l.holes, hole{l.lastAt, r.Time})
 	}
@@ -46,29 +46,29 @@ func (l *letters) take(r natslog.Record) bool {
 	if !ok {
 		return false
 	}
-	if name, known := l.domains[domain]; known { // one text for all letters of a domain
+	if name, known := l.domains[domain]; known { // one text for all dead letters of a domain
 		domain = name
 	} else {
 		l.domains[domain] = domain
 	}
 	p := id.Partition()
 	if l.byPartition[p] == nil {
-		l.byPartition[p] = map[ids.TaskID]letter{}
+		l.byPartition[p] = map[ids.TaskID]deadLetter{}
 	}
-	l.byPartition[p][id] = letter{r.Seq, r.Time, domain}
+	l.byPartition[p][id] = deadLetter{r.Seq, r.Time, domain}
 	l.n++
 	return true
 }
 
 // end takes the last sequence of the stream, whatever lies there.
-func (l *letters) end(lastSeq uint64, now time.Time) {
+func (l *deadLetters) end(lastSeq uint64, now time.Time) {
 	if lastSeq > l.lastSeq {
 		l.holes = append(l.holes, hole{l.lastAt, now})
 	}
 }
 
-// removed tells whether a letter that was stored in a span of time may have been redriven, purged or deleted.
-func (l *letters) removed(from, to time.Time) bool {
+// removed reports whether a dead letter that was stored in a span of time may have been redriven, purged or deleted.
+func (l *deadLetters) removed(from, to time.Time) bool {
 	const slack = time.Minute
 	for _, h := range l.holes {
 		if h.from.Before(to.Add(slack)) && h.to.After(from.Add(-slack)) {
@@ -88,9 +88,9 @@ type retention struct {
 
 // of is for how long what a domain filed then is kept at least.
 func (r retentions) of(domain string, at time.Time) time.Duration {
-	const told = time.Minute // by then each node knows of a change
+	const known = time.Minute // by then each node knows of a change
 	k, ok := r[domain]
-	if !ok || at.Before(k.since.Add(told)) {
+	if !ok || at.Before(k.since.Add(known)) {
 		return topology.RetentionMin
 	}
 	return max(k.kept, topology.RetentionMin)

@@ -1,0 +1,127 @@
+package bench
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// domain that the tasks belong to, and floodDomain that of W10's and W11's neighbour.
+const domain, floodDomain = "bench", "bench-flood"
+
+// Shape of the load. They are part of what the numbers mean, so most are no options.
+const (
+	payloadBytes  = 256
+	typeCount     = 10
+	w8Domains     = 1000
+	pollLoops     = 16
+	pollTasks     = 100
+	pollWait      = 20 * time.Second
+	pollWaitBrief = 200 * time.Millisecond
+	w3Rate        = 500 // per second
+	w3Concurrency = 100
+	w9GetRate     = 5000 // per second
+	w9TaskRate    = 1000 // per second
+	// w9SettlePerTask, 15 s for a million, lets the server drop what it keeps in memory of the
+	// writing, which it does within 10 s.
+	w9SettlePerTask = 15 * time.Microsecond
+	w9Seconds       = 10  // of each phase
+	w10Rate         = 500 // tasks, and gets, per second
+	w10Filled       = 10_000
+	w10Waits        = 1000
+	w10Wait         = time.Minute
+	w10PollsPerTask = 10
+	w10PollsEvery   = 5 * time.Millisecond
+	w10PollWait     = 5 * time.Second
+	w10Tasklists    = 100
+	// The workers of W11 run 1,600 tasks/s, so its flood waits for 12.5 s.
+	w11Concurrency = 16
+	w11Takes       = 10 * time.Millisecond
+	w11Rate        = 10 // tasks of the small group per second
+	// w11PerSmall is how many tasks of the flood there are for one of the small group.
+	w11PerSmall    = w11Concurrency * int(time.Second/w11Takes) / w11Rate
+	w11SmallMin    = 5
+	w12Rate        = 1000 // tasks per second
+	w12RedriveRate = 2000 // dead letters per second
+	warmUpTasks    = 1000
+	tasklist       = "bench"
+	// domainsMax bounds W8: each domain has a goroutine and a poll of its own.
+	domainsMax = 10_000
+)
+
+// priorities of the tasks, in turn.
+var priorities = [...]int{1, 3, 5}
+
+// stallAfter ends a run in which nothing has moved for so long.
+const stallAfter = 2 * time.Minute
+
+// Bounds of a run: its groups, its order keys, its types, and its polls, each of which has a goroutine.
+const (
+	groupsMax    = 1_000_000
+	orderKeysMax = 1_000_000
+	typesMax     = 1000
+	pollsMax     = 10_000
+)
+
+// shape is how the tasks of a drain are submitted.
+type shape struct {
+	// producers submit at once, so many tasks per request.
+	producers, request int
+	// domains that the requests are for, in turn.
+	domains []string
+	// many: they are those of Options.Domains.
+	many bool
+	// together: a request has one task, and the SDK may gather those of one program.
+	together bool
+	// ahead: workers begin when all tasks are accepted, and only the submits are measured.
+	ahead bool
+}
+
+// workload is a way to measure.
+type workload struct {
+	name string
+	// tasks of a run, by default.
+	tasks int
+	// shape of the drain; of those that are no drains, W1's, for the warm-up.
+	shape shape
+}
+
+// workloads are all of them, in order. Their numbers are part of what they mean.
+var workloads = []workload{
+	{"W1", 200_000, bulk},
+	{"W1s", 200_000, shape{producers: bulk.producers, request: bulk.request, ahead: true}},
+	{"W2", 50_000, shape{producers: 64, request: 1}},
+	{"W2s", 50_000, shape{producers: 64, request: 1, together: true}},
+	{"W3", 20 * w3Rate, bulk},
+	{"W8", 50_000, shape{producers: 64, request: 1, many: true}},
+	{"W8s", 100_000, shape{producers: 512, request: 1, many: true, ahead: true}},
+	{"W9", 1_000_000, bulk},
+	{"W10", 20 * w10Rate, bulk}, // 20 s of each phase
+	{"W11", 20_000, bulk},       // tasks of the flood
+	{"W12", 100_000, bulk},      // dead letters
+}
+
+// workloadNames are the names of all, in order.
+func workloadNames() (names []string) {
+	for _, w := range workloads {
+		names = append(names, w.name)
+	}
+	return names
+}
+
+func workloadOf(name string) workload { return workloads[slices.Index(workloadNames(), name)] }
+
+// bulk is W1's.
+var bulk = shape{producers: 8, request: 100, domains: []string{domain}}
+
+// warmUp is how many tasks show that the system is at work: each domain has some.
+func (s shape) warmUp() int { return max(warmUpTasks, len(s.domains)*s.request) }
+
+// many are the names of W8's domains.
+func many(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprint(domain, "-", i)
+	}
+	return names
+}

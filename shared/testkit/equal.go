@@ -1,0 +1,65 @@
+package testkit
+
+import "reflect"
+
+// reporter is what all kinds of tests have in common.
+type reporter interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// Equal reports what has another value than it should, and goes on. Nil and empty slices are equal.
+func Equal[T any](tb reporter, what string, got, want T) {
+	tb.Helper()
+	if !same(got, want) {
+		tb.Errorf("%s: %+v, want %+v", what, got, want)
+	}
+}
+
+// MustEqual is Equal that ends the test: what follows would be of no use.
+func MustEqual[T any](tb reporter, what string, got, want T) {
+	tb.Helper()
+	if !same(got, want) {
+		tb.Fatalf("%s: %+v, want %+v", what, got, want)
+	}
+}
+
+// same compares with ==, and slices and maps by what they hold.
+func same(got, want any) bool {
+	a, b := reflect.ValueOf(got), reflect.ValueOf(want)
+	if !a.IsValid() || !b.IsValid() || a.Type() != b.Type() || a.Comparable() && b.Comparable() {
+		return got == want
+	}
+	if a.Kind() != reflect.Slice {
+		return reflect.DeepEqual(got, want)
+	}
+	if a.Len() != b.Len() {
+		return false
+	}
+	for i := range a.Len() {
+		if !same(a.Index(i).Interface(), b.Index(i).Interface()) {
+			return false
+		}
+	}
+	return true
+}
+
+// NoError ends the test if something failed.
+func NoError(tb reporter, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatalf("%v", err)
+	}
+}
+
+// Err is the error of a call whose result no one needs.
+func Err[T any](_ T, err error) error { return err }
+
+// Encoded is a message as it is sent.
+func Encoded(tb reporter, m interface{ MarshalVT() ([]byte, error) }) []byte {
+	tb.Helper()
+	data, err := m.MarshalVT()
+	NoError(tb, err)
+	return data
+}
