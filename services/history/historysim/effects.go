@@ -32,14 +32,19 @@ func (o *Owner) flush() {
 		o.park(copies(fx.Park), append([]Letter(nil), fx.ParkLetters...))
 	}
 	if fx.Append != nil {
-		o.propose(fx.Append)
+		o.turns.propose(fx.Append)
 	}
 	if o.live {
-		o.beginTurn()
+		o.turns.begin(o, o.host.Pick, func(proposed bool) {
+			if proposed {
+				o.give(replica.Stored{Kind: replica.JobAppend})
+			}
+			o.wake()
+		})
 	}
 	if fx.Purge != nil {
 		levels := *fx.Purge
-		levels.Events = min(levels.Events, o.lastTurn-1) // the next turn is appended behind the last one
+		levels.Events = min(levels.Events, o.turns.last-1) // the next turn is appended behind the last one
 		o.send(&Op{Kind: Purge, Levels: levels}, func(Outcome) { o.give(replica.Purged{}) })
 	}
 	for _, s := range fx.Searches {
@@ -164,78 +169,6 @@ func (o *Owner) file(tasks []Task, last uint64, done replica.Stored) {
 				done.Ends = Levels{Lanes: ends.Ends, Events: ends.Events}
 				o.file(rest, tail.Seq, done)
 			})
-		})
-	})
-}
-
-// propose adds the owner's own events to the next turn.
-func (o *Owner) propose(own []replica.Proposal) {
-	m := &Message{Event: true}
-	for i := range own {
-		p := &own[i]
-		m.Events = append(m.Events, Event{
-			Kind: p.Kind, ID: p.ID, Fence: p.Fence, Domain: p.Domain, Message: p.Message, Undelivered: p.Undelivered, NotAfter: p.NotAfter, SilentLease: p.SilentLease,
-		})
-		if p.Carried != nil {
-			if m.Carried == nil {
-				m.Carried = make(map[int]CarriedState)
-			}
-			m.Carried[i] = CarriedState{CopyTask(p.Carried), p.AsOf, p.Granted}
-		}
-	}
-	o.own = m
-}
-
-// beginTurn appends what has been asked for, and what the owner proposes, in a turn behind the last one.
-func (o *Owner) beginTurn() {
-	own := o.own
-	if o.appending || len(o.stored) > 0 || own == nil && len(o.requests) == 0 {
-		return
-	}
-	var turn []*Message
-	if own != nil {
-		turn = append(turn, own)
-		o.own = nil
-	}
-	n := o.host.Pick(len(o.requests) + 1)
-	if own == nil {
-		n = max(n, 1)
-	}
-	turn = append(turn, o.requests[:n]...)
-	o.requests = o.requests[n:]
-	o.number++
-	o.appending = true
-	o.appendTurn(turn, func(out Outcome) {
-		o.appending = false
-		o.stored, o.lastTurn = out.Messages, out.Seq
-		if own != nil {
-			o.give(replica.Stored{Kind: replica.JobAppend})
-		}
-		o.wake()
-	})
-}
-
-// appendTurn repeats the append of a turn until it is stored. If it may be, or another one is there, the last turn tells.
-func (o *Owner) appendTurn(turn []*Message, done func(Outcome)) {
-	name, after := TurnName{o.epoch, o.number}, o.lastTurn
-	o.send(&Op{Kind: AppendTurn, Turn: turn, Name: name, Expected: after}, func(out Outcome) {
-		if out.Result == OK {
-			done(out)
-			return
-		}
-		o.until(Op{Kind: ReadLastTurn}, func(last Outcome) {
-			switch {
-			case last.LastTurn == name:
-				done(last)
-			case last.Seq == after:
-				o.host.After(retryAfter, func() {
-					if !o.ended {
-						o.appendTurn(turn, done)
-					}
-				})
-			default:
-				o.finish("taken over")
-			}
 		})
 	})
 }

@@ -51,16 +51,9 @@ type Owner struct {
 	claimedAt       time.Duration
 	base            replica.Checkpoint
 	recovered       replica.Recovered
-	end             uint64
 
 	readers [ids.Lanes]reader
-	// requests are batches of events that wait for a turn, own what the owner proposes; stored is a turn that is stored and not
-	// stepped through, lastTurn its last message. number is that of the owner's last turn.
-	requests         []*Message
-	own              *Message
-	stored           []*Message
-	lastTurn, number uint64
-	appending        bool
+	turns   turns
 	// queues are the readers of domains that lag.
 	queues map[Queue]*reader
 	// replaying are the messages of the takeover that have not been stepped through, once logRead.
@@ -148,7 +141,7 @@ func (o *Owner) Drain() {
 // Request asks for a batch of events. An owner that does not serve does not hear of it.
 func (o *Owner) Request(m *Message) {
 	if o.Live() && !o.draining {
-		o.requests = append(o.requests, m)
+		o.turns.requests = append(o.turns.requests, m)
 		o.wake()
 	}
 }
@@ -298,7 +291,7 @@ func (o *Owner) turn() {
 	if len(o.sources()) > 0 {
 		o.wake()
 	}
-	if o.draining && o.live && o.r.Idle() && !o.appending && len(o.stored) == 0 {
+	if o.draining && o.live && o.r.Idle() && o.turns.idle() {
 		o.drained = true
 	}
 }
@@ -322,7 +315,7 @@ func (o *Owner) sources() []int {
 		return append(all, 0)
 	}
 	if o.draining {
-		if len(o.stored) > 0 {
+		if len(o.turns.stored) > 0 {
 			all = append(all, events)
 		}
 		return all
@@ -332,7 +325,7 @@ func (o *Owner) sources() []int {
 			all = append(all, i)
 		}
 	}
-	if len(o.stored) > 0 {
+	if len(o.turns.stored) > 0 {
 		all = append(all, events)
 	}
 	for i, rd := range o.r.Readings() {
@@ -380,7 +373,7 @@ func (o *Owner) next(which int) (m replayed, taken func()) {
 		return o.replaying[0], func() { o.replaying = o.replaying[1:] }
 	}
 	if which == events {
-		return replayed{o.stored[0], false}, func() { o.stored = o.stored[1:] }
+		return replayed{o.turns.stored[0], false}, func() { o.turns.stored = o.turns.stored[1:] }
 	}
 	var from *reader
 	queue := which >= queuesOf

@@ -79,56 +79,23 @@ func (o *Owner) readLog() {
 			o.finish("the log ends before the checkpoint")
 			return
 		}
-		o.claimLog(ends)
-	})
-}
-
-// claimLog appends the first turn of this epoch, so that no other owner appends any more. Then the log is read up to there.
-func (o *Owner) claimLog(ends Outcome) {
-	o.until(Op{Kind: ReadLastTurn}, func(last Outcome) {
-		if last.LastTurn.Epoch > o.epoch {
-			o.finish("taken over")
-			return
-		}
-		claimed := func(out Outcome) {
-			o.lastTurn, o.end = out.Seq, out.Seq
-			o.recovered.Ends = Levels{Lanes: ends.Ends, Events: out.Seq}
-			o.replay()
-		}
-		o.number = 1
-		name := TurnName{o.epoch, o.number}
-		if last.LastTurn == name { // its acknowledgement was lost
-			claimed(last)
-			return
-		}
-		o.send(&Op{Kind: AppendTurn, Turn: []*Message{{Event: true}}, Name: name, Expected: last.Seq}, func(out Outcome) {
-			if out.Result == OK {
-				claimed(out)
-				return
-			}
-			o.host.After(retryAfter, func() {
-				if !o.ended {
-					o.claimLog(ends)
+		o.turns.claim(o, o.epoch, func(end uint64) {
+			o.recovered.Ends = Levels{Lanes: ends.Ends, Events: end}
+			o.until(Op{Kind: ReadLog, Starts: o.base.Ack, Ends: o.base.Read, From: o.base.Floor + 1, To: end}, func(log Outcome) {
+				for _, m := range log.Messages {
+					o.replaying = append(o.replaying, replayed{m, false})
 				}
+				o.until(Op{Kind: ReadQueues, Queues: o.base.Queues}, func(queues Outcome) {
+					for _, m := range queues.Messages {
+						o.replaying = append(o.replaying, replayed{m, true})
+					}
+					slices.SortStableFunc(o.replaying, func(a, b replayed) int { return cmp.Compare(a.Seq, b.Seq) })
+					if o.logRead = true; len(o.replaying) == 0 {
+						o.recover()
+					}
+					o.wake()
+				})
 			})
-		})
-	})
-}
-
-func (o *Owner) replay() {
-	o.until(Op{Kind: ReadLog, Starts: o.base.Ack, Ends: o.base.Read, From: o.base.Floor + 1, To: o.end}, func(log Outcome) {
-		for _, m := range log.Messages {
-			o.replaying = append(o.replaying, replayed{m, false})
-		}
-		o.until(Op{Kind: ReadQueues, Queues: o.base.Queues}, func(queues Outcome) {
-			for _, m := range queues.Messages {
-				o.replaying = append(o.replaying, replayed{m, true})
-			}
-			slices.SortStableFunc(o.replaying, func(a, b replayed) int { return cmp.Compare(a.Seq, b.Seq) })
-			if o.logRead = true; len(o.replaying) == 0 {
-				o.recover()
-			}
-			o.wake()
 		})
 	})
 }

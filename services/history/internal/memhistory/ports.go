@@ -12,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/turn"
 )
 
 // laneOf is the lane of a source, laneEvent for the events.
@@ -42,7 +43,7 @@ func (w *World) Ends(context.Context) (last uint64, of [partition.Sources]uint64
 }
 
 // Append implements partition.Log.
-func (w *World) Append(ctx context.Context, turn []byte, after uint64) (uint64, error) {
+func (w *World) Append(ctx context.Context, data []byte, after uint64) (uint64, error) {
 	last, err := w.LastTurn(ctx)
 	if err != nil {
 		return 0, err
@@ -53,16 +54,16 @@ func (w *World) Append(ctx context.Context, turn []byte, after uint64) (uint64, 
 		return 0, err
 	}
 	if last.Seq != after {
-		return 0, partition.ErrWrongTurn
+		return 0, turn.ErrWrongTurn
 	}
-	t, err := record.ReadTurn(turn)
+	t, err := record.ReadTurn(data)
 	if err != nil {
 		return 0, err
 	}
 	w.requests = slices.DeleteFunc(w.requests, func(asked []byte) bool {
 		return slices.ContainsFunc(t.Batches, func(batch []byte) bool { return bytes.Equal(batch, asked) })
 	})
-	return w.appendLocked(replica.Queue{Lane: laneEvent}, turn), nil
+	return appendTo(w, replica.Queue{Lane: laneEvent}, data), nil
 }
 
 // LastTurn implements partition.Log.

@@ -100,9 +100,7 @@ func (w *World) SendEvents(batch []byte) {
 }
 
 // AppendTurn appends a turn as another owner does.
-func (w *World) AppendTurn(turn []byte) uint64 {
-	return w.append(replica.Queue{Lane: laneEvent}, turn)
-}
+func (w *World) AppendTurn(turn []byte) uint64 { return w.append(replica.Queue{Lane: laneEvent}, turn) }
 
 // subjectOf is where a message is filed, in partition 0.
 func subjectOf(at replica.Queue) string {
@@ -120,10 +118,11 @@ func subjectOf(at replica.Queue) string {
 func (w *World) append(at replica.Queue, data []byte) uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.appendLocked(at, data)
+	return appendTo(w, at, data)
 }
 
-func (w *World) appendLocked(at replica.Queue, data []byte) uint64 {
+// appendTo appends a message to the log of w, which is locked.
+func appendTo(w *World, at replica.Queue, data []byte) uint64 {
 	seq := uint64(len(w.log) + 1)
 	w.log = append(w.log, message{lane: at.Lane, domain: at.Domain, rec: partition.Record{Subject: subjectOf(at), Seq: seq, Time: time.Now(), Data: data}})
 	close(w.grown)

@@ -19,6 +19,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/turn"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
 
@@ -140,10 +141,10 @@ func (l *Log) Backlog(ctx context.Context, of replica.Queue, read uint64) (uint6
 }
 
 // Append implements partition.Log.
-func (l *Log) Append(ctx context.Context, turn []byte, after uint64) (uint64, error) {
-	seq, err := appendTo(ctx, l.Config, natslog.Msg{Subject: topology.Event(l.Partition), Data: turn}.Over(after))
+func (l *Log) Append(ctx context.Context, data []byte, after uint64) (uint64, error) {
+	seq, err := appendTo(ctx, l.Config, natslog.Msg{Subject: topology.Event(l.Partition), Data: data}.Over(after))
 	if errors.Is(err, natslog.ErrWrongLast) {
-		err = fmt.Errorf("%w: %w", partition.ErrWrongTurn, err)
+		err = fmt.Errorf("%w: %w", turn.ErrWrongTurn, err)
 	}
 	return seq, err
 }

@@ -29,12 +29,12 @@ func (o *Owner) flush() {
 		go o.writers.park(fx.Park, fx.ParkLetters)
 	}
 	if fx.Append != nil {
-		o.appender.propose(o.writers.encodeProposals(fx.Append, &o.encoder))
+		o.turns.Propose(fx.Append, &o.encoder)
 	}
-	o.appendTurn()
+	o.turns.Begin()
 	if fx.Purge != nil {
 		levels := *fx.Purge
-		levels.Events = min(levels.Events, o.appender.last-1) // the next turn is appended behind the last one
+		levels.Events = min(levels.Events, o.turns.Last()-1) // the next turn is appended behind the last one
 		go o.writers.purge(levels)
 	}
 	if len(fx.Searches) > 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/backlog"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/turn"
 	"github.com/yardmaster-io/yardmaster/shared/clock"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 	"github.com/yardmaster-io/yardmaster/shared/turns"
@@ -18,7 +19,7 @@ import (
 
 // ErrUnreadable ends Run: the log holds a record of a version or kind that this program
 // does not know. It must not be skipped.
-var ErrUnreadable = errors.New("the log holds what this version cannot read")
+var ErrUnreadable = turn.ErrUnreadable
 
 // Config bounds an owner.
 type Config struct {
@@ -103,7 +104,7 @@ type Owner struct {
 	// offered is a record that the replica did not take, since its lease does not hold.
 	offered  *input
 	readers  *readers
-	appender *appender
+	turns    *turn.Appender
 	saver    saver
 	searches searches
 	waiters  waiters
@@ -128,10 +129,11 @@ func New(d Deps) *Owner {
 	b.work, b.stop = context.WithCancel(context.Background())
 	w := writers{b}
 	o := &Owner{
-		base: b, writers: w, ready: make(chan struct{}), readers: newReaders(w), appender: newAppender(w), searches: searches{writers: w},
+		base: b, writers: w, ready: make(chan struct{}), readers: newReaders(w), searches: searches{writers: w},
 		waiters: newWaiters(), encoder: record.Encoder{Tokens: d.Tokens}, saver: saver{base: b},
 	}
 	b.give = o.step
+	o.turns = turn.New(d.Log, ofTurns{o}, d.LogVersion, d.Logger)
 	return o
 }
 
@@ -150,7 +152,7 @@ func (o *Owner) Run(ctx context.Context) error {
 	defer func() { o.waiters.endAll(o.core) }()
 	defer o.Workers.watch(o)()
 	listening := make(chan error, 1)
-	go func() { listening <- o.appender.listen(ctx) }()
+	go func() { listening <- o.turns.Listen(ctx, o.dropped) }()
 	close(o.ready)
 	err := o.serve(ctx, listening)
 	if err == nil {
@@ -166,6 +168,23 @@ const (
 	turnMax = 256
 )
 
+// dropped reports a batch of events that cannot be read.
+func (b *base) dropped(err error) {
+	b.Metrics.Poison.Add(1)
+	b.Logger.Error("a batch of events cannot be read and was dropped", "partition", b.Partition, "error", err)
+}
+
+// ofTurns is the owner as its turns see it.
+type ofTurns struct{ o *Owner }
+
+func (t ofTurns) Persist(write func(context.Context) error) error {
+	return t.o.writers.persist(t.o.work, writeEvents, write)
+}
+func (t ofTurns) Post(do func())             { t.o.post(t.o.work, do) }
+func (t ofTurns) Take(in replica.Input) bool { return t.o.taken(in) }
+func (t ofTurns) Fail(err error)             { t.o.fatal = err }
+func (t ofTurns) NowMS() int64               { return t.o.now().MS }
+
 // serve is the loop: step through what is queued, then flush.
 func (o *Owner) serve(ctx context.Context, listening <-chan error) error {
 	beat := time.NewTicker(beatEvery)
@@ -176,8 +195,8 @@ func (o *Owner) serve(ctx context.Context, listening <-chan error) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case r := <-o.appender.open():
-			o.appender.take(r)
+		case r := <-o.turns.Arrived():
+			o.turns.Add(r)
 		case err := <-listening:
 			if ctx.Err() == nil {
 				return fmt.Errorf("listen to events: %w", err)
@@ -320,7 +339,7 @@ func (o *Owner) drain() error {
 	beat := time.NewTicker(beatEvery)
 	defer beat.Stop()
 	o.step(replica.Draining{})
-	for !o.core.Idle() || !o.appender.idle() {
+	for !o.core.Idle() || !o.turns.Idle() {
 		o.flush()
 		if o.fatal != nil {
 			return o.fatal

@@ -114,7 +114,7 @@ func (o *Owner) save() {
 			}
 			o.step(replica.Saved{OK: err == nil, SentAt: sentAt})
 			if err == nil {
-				o.applyTurn()
+				o.turns.Apply()
 			}
 			if in := o.offered; in != nil && err == nil {
 				o.offered = nil

@@ -47,7 +47,7 @@ func (o *Owner) takeOver(ctx context.Context) error {
 	if err := cp.Check(last, recovered.TimerSeq, recovered.ArchiveSeq); err != nil {
 		return err
 	}
-	if ends[SourceEvents], err = o.appender.claim(ctx); err != nil {
+	if ends[SourceEvents], err = o.turns.Claim(ctx, o.epoch); err != nil {
 		return err
 	}
 	recovered.Ends = levelsOf(ends)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
@@ -270,39 +269,6 @@ func (w writers) park(job []*replica.Entry, letters []replica.Letter) {
 		return
 	}
 	w.report(replica.Stored{Kind: replica.JobPark, Seq: last})
-}
-
-// proposed is an encoded event batch, and what is in it.
-type proposed struct {
-	data      []byte
-	proposals []replica.Proposal
-}
-
-// encodeProposals turns proposals into event batches that fit.
-func (w writers) encodeProposals(all []replica.Proposal, enc *record.Encoder) []proposed {
-	const tasksMax = 1000
-	var out []proposed
-	from := 0
-	m := &logv1.EventBatch{LogVersion: w.LogVersion()}
-	size := 0
-	for i := range all {
-		p := &all[i]
-		e := &logv1.Event{
-			Kind: logv1.EventKind(p.Kind), TaskId: p.ID[:], Position: uint64(p.Fence.Position), Version: p.Fence.Version,
-			Nonce: p.Fence.Nonce, Domain: p.Domain, Message: p.Message, Undelivered: p.Undelivered, NotAfterMs: p.NotAfter, SilentLeaseMs: p.SilentLease,
-		}
-		if p.Carried != nil {
-			e.Carried = enc.Carried(p)
-		}
-		n := e.SizeVT()
-		if len(m.Events) > 0 && (size+n > batchBytesMax || len(m.Events) >= tasksMax) {
-			out = append(out, proposed{encode(m), all[from:i]})
-			m.Events, size, from = nil, 0, i
-		}
-		m.Events = append(m.Events, e)
-		size += n
-	}
-	return append(out, proposed{encode(m), all[from:]})
 }
 
 // purge lets the log forget. What fails comes again with the next one.

@@ -15,6 +15,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/turn"
 )
 
 // Ports is one implementation, on an empty partition.
@@ -52,8 +53,8 @@ func Exercise(t *testing.T, make func(t *testing.T) Ports) {
 	}
 }
 
-// turn appends an empty turn behind the last one.
-func turn(t *testing.T, p Ports) uint64 {
+// appendTurn appends an empty turn behind the last one.
+func appendTurn(t *testing.T, p Ports) uint64 {
 	t.Helper()
 	last, err := p.Log.LastTurn(t.Context())
 	if err != nil {
@@ -72,13 +73,13 @@ func turnsInLine(t *testing.T, p Ports) {
 	if last, err := p.Log.LastTurn(ctx); err != nil || last.Seq != 0 {
 		t.Fatalf("an empty log ends with turn %d, %v", last.Seq, err)
 	}
-	first, second := turn(t, p), turn(t, p)
+	first, second := appendTurn(t, p), appendTurn(t, p)
 	p.Submit(1, batch(t, task(1, time.Now())))
 	if err := p.Log.Forget(ctx, replica.Levels{Events: first}); err != nil {
 		t.Fatal(err)
 	}
 	for _, after := range []uint64{0, first, second + 1} {
-		if _, err := p.Log.Append(ctx, []byte("late"), after); !errors.Is(err, partition.ErrWrongTurn) {
+		if _, err := p.Log.Append(ctx, []byte("late"), after); !errors.Is(err, turn.ErrWrongTurn) {
 			t.Errorf("behind %d: %v, want ErrWrongTurn", after, err)
 		}
 	}
@@ -97,7 +98,7 @@ func lanesApart(t *testing.T, p Ports) {
 	defer cancel()
 	now := time.Now()
 	s1 := p.Submit(1, batch(t, task(1, now)))
-	turn(t, p)
+	appendTurn(t, p)
 	s3 := p.Submit(2, batch(t, task(2, now)))
 	got := make(chan uint64, 10)
 	failed := make(chan error, 1)
@@ -125,7 +126,7 @@ func lanesApart(t *testing.T, p Ports) {
 func replayEnds(t *testing.T, p Ports) {
 	ctx := t.Context()
 	for range 3 {
-		turn(t, p)
+		appendTurn(t, p)
 		p.Submit(3, batch(t, task(1, time.Now())))
 	}
 	var events, submits []uint64
@@ -150,7 +151,7 @@ func forget(t *testing.T, p Ports) {
 	ctx := t.Context()
 	for range 3 {
 		p.Submit(1, batch(t, task(1, time.Now())))
-		turn(t, p)
+		appendTurn(t, p)
 	}
 	if err := p.Log.Forget(ctx, replica.Levels{Lanes: [ids.Lanes]uint64{1: 3}, Events: 2}); err != nil {
 		t.Fatal(err)

@@ -9,19 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
-// applyTurn takes one message of events, as a whole: a checkpoint has all of it or nothing.
-func (r *Replica) applyTurn(t *Turn, now Now, fx *Effects) {
-	r.eventAt = t.Seq
-	r.heard(t.At, now)
-	first := 0
-	for _, in := range t.Batches {
-		in.Seq, in.At, in.First = t.Seq, t.At, first
-		first += len(in.Events)
-		r.events(in, now, fx)
-	}
-}
-
-// events takes one batch.
+// events takes one batch of a turn.
 func (r *Replica) events(in *Events, now Now, fx *Effects) {
 	r.meter.add(in.Seq, len(in.Events), in.Bytes)
 	var ans *Answer

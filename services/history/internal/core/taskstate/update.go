@@ -122,9 +122,6 @@ func (t *Task) extra() *Extra {
 // Revision is 1 for a task as it was submitted, and one more with each update.
 func (t *Task) Revision() uint64 { return t.updates().Applied + 1 }
 
-// Decided is the place in the log of the last update of t that was decided; 0 = none was.
-func (t *Task) Decided() uint64 { return t.updates().Seq }
-
 // DecidedBefore tells whether an update of t was decided that lies before a place in the log.
 func (t *Task) DecidedBefore(seq uint64, index int) bool {
 	u := t.updates()
