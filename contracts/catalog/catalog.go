@@ -20,10 +20,10 @@ import (
 const (
 	rewatchWaitFirst = 100 * time.Millisecond
 	rewatchWaitLast  = 2 * time.Second
-	// lagCheckEvery is how often the watch is compared with the bucket. One that is
+	// compareEvery is how often the watch is compared with the bucket. One that is
 	// behind for as long is started again: after a restart of the server, nats.go may
 	// take half a minute to notice that its watch is dead.
-	lagCheckEvery = time.Second
+	compareEvery = time.Second
 	// restPerCopy is for how long to rest for each setting that was copied for a change, about 20 times as long as that takes; at most
 	// restMax, and not at all for fewer than restFrom.
 	restFrom    = 500
@@ -163,7 +163,7 @@ func (c *Catalog) run(ctx context.Context, w jetstream.KeyWatcher) {
 
 // follow takes changes over until ctx or the watch ends, or the watch lags.
 func (c *Catalog) follow(ctx context.Context, w jetstream.KeyWatcher) {
-	ticker := time.NewTicker(lagCheckEvery)
+	ticker := time.NewTicker(compareEvery)
 	defer ticker.Stop()
 	last := c.seen // the bucket's last revision at the last check
 	updates, rest := w.Updates(), time.NewTimer(0)

@@ -66,7 +66,7 @@ func (w *watched) types(domain string, types ...string) {
 
 // noticed waits for what a watcher missed.
 func (w *watched) noticed() {
-	time.Sleep(lagCheckEvery*2 + rewatchWaitLast + time.Second)
+	time.Sleep(compareEvery*2 + rewatchWaitLast + time.Second)
 	synctest.Wait()
 }
 

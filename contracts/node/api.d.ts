@@ -306,81 +306,66 @@ export interface PeekTasklistResponse {
   unread_batches?: number;
 }
 
-/** PauseTasklistRequest (tasklists.pause): no task of the tasklist starts until it is resumed. It takes effect within a second. Pausing again replaces the pause. */
-export interface PauseTasklistRequest {
-  /** Required. [A-Za-z0-9_-]{1,64}. */
+/** PauseRequest (tasklists.pause, types.pause, groups.pause): no task of the tasklist, of the type in any tasklist, or of the group in any tasklist starts until it is resumed. It takes effect within a second. Pausing again replaces the pause. The same request drains (tasklists.drain, types.drain, groups.drain): a submit with a task of it is refused with FAILED_PRECONDITION until the drain ends. It takes effect within a second. What was accepted goes on: it starts, is tried again, and comes back from a delay. A repeat, with its request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain. */
+export interface PauseRequest {
+  /** Required. A tasklist: [A-Za-z0-9_-]{1,64}. A type or a group: [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
   name: string;
-  /** Why, for people; at most 1024 bytes. */
+  /** The reason, for people; at most 1024 bytes. */
   reason?: string;
-  /** Who pauses it, for people; at most 128 bytes. */
+  /** The person or program that does it, for people; at most 128 bytes. */
   by?: string;
   /** It ends by itself after this, ms, 1000..31622400000 (366 days). Default 0: not before it is resumed. */
   for_ms?: number;
 }
 
-export interface PauseTasklistResponse {
-  /** As stored. */
+export interface PauseResponse {
+  /** As stored, or as it was until it was resumed: of a resumed drain, the drain. */
   pause?: Pause;
 }
 
-/** ResumeTasklistRequest (tasklists.resume) ends a pause or a drain. NOT_FOUND if the tasklist is not paused, or not drained. */
-export interface ResumeTasklistRequest {
-  /** Required. [A-Za-z0-9_-]{1,64}. */
+/** ResumeRequest (tasklists.resume, types.resume, groups.resume) ends a pause or a drain. NOT_FOUND: there is none. */
+export interface ResumeRequest {
+  /** Required. As in the request that paused or drained it. */
   name: string;
   /** End the drain; a pause stays. Default false: end the pause; a drain stays. */
   drain?: boolean;
 }
 
-export interface ResumeTasklistResponse {
-  /** The pause or the drain as it was. */
-  pause?: Pause;
-}
-
-/** DrainTasklistRequest (tasklists.drain): a submit to the tasklist is refused with FAILED_PRECONDITION until the drain ends. It takes effect within a second. What was accepted goes on: it starts, is tried again, and comes back from a delay. A repeat, with its request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain. */
-export interface DrainTasklistRequest {
-  /** Required. [A-Za-z0-9_-]{1,64}. */
-  name: string;
-  /** Why, for people; at most 1024 bytes. */
-  reason?: string;
-  /** Who drains it, for people; at most 128 bytes. */
-  by?: string;
-  /** It ends by itself after this, ms, 1000..31622400000 (366 days). Default 0: not before it is resumed. */
-  for_ms?: number;
-}
-
-export interface DrainTasklistResponse {
+export interface DrainResponse {
   /** As stored. */
   drain?: Pause;
 }
 
-/** PurgeTasklistRequest (tasklists.purge) cancels the tasks of a tasklist that do not run: one step of it. Steps follow until an answer has no next_cursor; who sends them decides how fast. Tasks that were created after the purge began stay; a task is as old as its id says, which the clock of its client may date up to 2 s ahead, and one that is dated ahead of the purge stays, too. A step may be repeated, and a purge given up, at any moment. */
-export interface PurgeTasklistRequest {
-  /** Required. [A-Za-z0-9_-]{1,64}. */
+/** PurgeRequest (tasklists.purge, types.purge, groups.purge) cancels the tasks of a tasklist, a type or a group that do not run: one step of it. Steps follow until an answer has no next_cursor; the pause between them decides how fast it goes. Tasks that were created after the purge began stay. A task is as old as its id says; the clock of its client may date it up to 2 s ahead, and a task that is dated ahead of the purge stays, too. A step may be repeated, and a purge given up, at any moment. */
+export interface PurgeRequest {
+  /** The tasklist, the type or the group. Required. A tasklist: [A-Za-z0-9_-]{1,64}. A type or a group: [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
   name: string;
-  /** Only tasks of this type. Default: all. */
+  /** Only tasks of this type. Default: all. Not with types.purge. */
   type?: string;
   /** Only tasks in these states: WAITING, READY, BACKOFF. Default: all of these. Running ones are taken with `running`. */
   states?: TaskState[];
   /** Only tasks that were created at least this long before the purge began, ms, 0..31622400000 (366 days). Default 0: all that were created before it began. */
   older_than_ms?: number;
-  /** Ask the workers of running tasks to stop, too, as tasks.cancel does. Default false: what runs goes on. */
+  /** Ask the workers of running tasks to stop, too, as tasks.cancel does. Default false: running tasks go on. */
   running?: boolean;
-  /** Count what matches, and change nothing. */
+  /** Count the tasks that match, and change nothing. */
   preview?: boolean;
   /** The most tasks of this step, 1..1000. Default 500. */
   limit?: number;
   /** The next_cursor of the previous step, with the same filter. Default: a purge begins. */
   cursor?: string;
-  /** Why, for people; at most 800 bytes. It is in the history of each task. */
+  /** The reason, for people; at most 800 bytes. It is in the history of each task. */
   reason?: string;
-  /** Who purges it, for people; at most 128 bytes. */
+  /** The person or program that purges, for people; at most 128 bytes. */
   by?: string;
-  /** Only tasks of this group. Default: all. */
+  /** Only tasks of this group. Default: all. Not with groups.purge. */
   group?: string;
+  /** Only tasks of this tasklist. Default: all. Not with tasklists.purge. */
+  tasklist?: string;
 }
 
-export interface PurgeTasklistResponse {
-  /** What this step did. */
+export interface PurgeResponse {
+  /** The result of this step. */
   purged?: Purged;
 }
 
@@ -777,84 +762,6 @@ export interface DeleteTypeResponse {
   type: TaskType;
 }
 
-/** PauseTypeRequest (types.pause): no task of the type starts until it is resumed. It takes effect within a second. Pausing again replaces the pause. */
-export interface PauseTypeRequest {
-  /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
-  name: string;
-  /** Why, for people; at most 1024 bytes. */
-  reason?: string;
-  /** Who pauses it, for people; at most 128 bytes. */
-  by?: string;
-  /** It ends by itself after this, ms, 1000..31622400000 (366 days). Default 0: not before it is resumed. */
-  for_ms?: number;
-}
-
-export interface PauseTypeResponse {
-  /** As stored. */
-  pause?: Pause;
-}
-
-/** ResumeTypeRequest (types.resume) ends a pause or a drain. NOT_FOUND if the type is not paused, or not drained. */
-export interface ResumeTypeRequest {
-  /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
-  name: string;
-  /** End the drain; a pause stays. Default false: end the pause; a drain stays. */
-  drain?: boolean;
-}
-
-export interface ResumeTypeResponse {
-  /** The pause or the drain as it was. */
-  pause?: Pause;
-}
-
-/** DrainTypeRequest (types.drain): a submit with a task of the type is refused with FAILED_PRECONDITION until the drain ends. It takes effect within a second. What was accepted goes on: it starts, is tried again, and comes back from a delay. A repeat, with its request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain. */
-export interface DrainTypeRequest {
-  /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
-  name: string;
-  /** Why, for people; at most 1024 bytes. */
-  reason?: string;
-  /** Who drains it, for people; at most 128 bytes. */
-  by?: string;
-  /** It ends by itself after this, ms, 1000..31622400000 (366 days). Default 0: not before it is resumed. */
-  for_ms?: number;
-}
-
-export interface DrainTypeResponse {
-  /** As stored. */
-  drain?: Pause;
-}
-
-/** PurgeTypeRequest (types.purge) is PurgeTasklistRequest for the tasks of a type. */
-export interface PurgeTypeRequest {
-  /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
-  name: string;
-  /** Only tasks of this tasklist. Default: all. */
-  tasklist?: string;
-  /** Only tasks in these states: WAITING, READY, BACKOFF. Default: all of these. Running ones are taken with `running`. */
-  states?: TaskState[];
-  /** Only tasks that were created at least this long before the purge began, ms, 0..31622400000 (366 days). Default 0: all that were created before it began. */
-  older_than_ms?: number;
-  /** Ask the workers of running tasks to stop, too, as tasks.cancel does. Default false: what runs goes on. */
-  running?: boolean;
-  /** Count what matches, and change nothing. */
-  preview?: boolean;
-  /** The most tasks of this step, 1..1000. Default 500. */
-  limit?: number;
-  /** The next_cursor of the previous step, with the same filter. Default: a purge begins. */
-  cursor?: string;
-  /** Why, for people; at most 800 bytes. It is in the history of each task. */
-  reason?: string;
-  /** Who purges it, for people; at most 128 bytes. */
-  by?: string;
-  /** Only tasks of this group. Default: all. */
-  group?: string;
-}
-
-export interface PurgeTypeResponse {
-  /** What this step did. */
-  purged?: Purged;
-}
-
 /** PutLimitRequest (limits.put) creates or changes a limit. It takes effect within a second. */
 export interface PutLimitRequest {
   /** Required: the new limit. */
@@ -980,84 +887,6 @@ export interface DeleteGroupRequest {
 export interface DeleteGroupResponse {
   /** As it was stored before. */
   group?: Group;
-}
-
-/** PauseGroupRequest (groups.pause): no task of the group starts, in any tasklist, until it is resumed. It takes effect within a second, and holds up no other group. Pausing again replaces the pause. */
-export interface PauseGroupRequest {
-  /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
-  name: string;
-  /** Why, for people; at most 1024 bytes. */
-  reason?: string;
-  /** Who pauses it, for people; at most 128 bytes. */
-  by?: string;
-  /** It ends by itself after this, ms, 1000..31622400000 (366 days). Default 0: not before it is resumed. */
-  for_ms?: number;
-}
-
-export interface PauseGroupResponse {
-  /** As stored. */
-  pause?: Pause;
-}
-
-/** ResumeGroupRequest (groups.resume) ends a pause or a drain. NOT_FOUND if the group is not paused, or not drained. */
-export interface ResumeGroupRequest {
-  /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
-  name: string;
-  /** End the drain; a pause stays. Default false: end the pause; a drain stays. */
-  drain?: boolean;
-}
-
-export interface ResumeGroupResponse {
-  /** The pause or the drain as it was. */
-  pause?: Pause;
-}
-
-/** DrainGroupRequest (groups.drain): a submit with a task of the group is refused with FAILED_PRECONDITION until the drain ends. It takes effect within a second. What was accepted goes on: it starts, is tried again, and comes back from a delay. A repeat, with its request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain. */
-export interface DrainGroupRequest {
-  /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
-  name: string;
-  /** Why, for people; at most 1024 bytes. */
-  reason?: string;
-  /** Who drains it, for people; at most 128 bytes. */
-  by?: string;
-  /** It ends by itself after this, ms, 1000..31622400000 (366 days). Default 0: not before it is resumed. */
-  for_ms?: number;
-}
-
-export interface DrainGroupResponse {
-  /** As stored. */
-  drain?: Pause;
-}
-
-/** PurgeGroupRequest (groups.purge) is PurgeTasklistRequest for the tasks of a group. */
-export interface PurgeGroupRequest {
-  /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
-  name: string;
-  /** Only tasks of this tasklist. Default: all. */
-  tasklist?: string;
-  /** Only tasks in these states: WAITING, READY, BACKOFF. Default: all of these. Running ones are taken with `running`. */
-  states?: TaskState[];
-  /** Only tasks that were created at least this long before the purge began, ms, 0..31622400000 (366 days). Default 0: all that were created before it began. */
-  older_than_ms?: number;
-  /** Ask the workers of running tasks to stop, too, as tasks.cancel does. Default false: what runs goes on. */
-  running?: boolean;
-  /** Count what matches, and change nothing. */
-  preview?: boolean;
-  /** The most tasks of this step, 1..1000. Default 500. */
-  limit?: number;
-  /** The next_cursor of the previous step, with the same filter. Default: a purge begins. */
-  cursor?: string;
-  /** Why, for people; at most 800 bytes. It is in the history of each task. */
-  reason?: string;
-  /** Who purges it, for people; at most 128 bytes. */
-  by?: string;
-  /** Only tasks of this type. Default: all. */
-  type?: string;
-}
-
-export interface PurgeGroupResponse {
-  /** What this step did. */
-  purged?: Purged;
 }
 
 /** PutDomainRequest (admin.domains.put) creates or changes a domain. */
@@ -2086,13 +1915,13 @@ export interface Verbs {
   /** Show the ready tasks of a tasklist in the order in which they are to start; none is taken. */
   "tasklists.peek": { request: PeekTasklistRequest; response: PeekTasklistResponse };
   /** Pause a tasklist: none of its tasks starts until it is resumed, or for a time. */
-  "tasklists.pause": { request: PauseTasklistRequest; response: PauseTasklistResponse };
+  "tasklists.pause": { request: PauseRequest; response: PauseResponse };
   /** End the pause or the drain of a tasklist. */
-  "tasklists.resume": { request: ResumeTasklistRequest; response: ResumeTasklistResponse };
+  "tasklists.resume": { request: ResumeRequest; response: PauseResponse };
   /** Drain a tasklist: new tasks of it are refused until it is resumed, or for a time. */
-  "tasklists.drain": { request: DrainTasklistRequest; response: DrainTasklistResponse };
+  "tasklists.drain": { request: PauseRequest; response: DrainResponse };
   /** Cancel the tasks of a tasklist that do not run, step by step; or count them. */
-  "tasklists.purge": { request: PurgeTasklistRequest; response: PurgeTasklistResponse };
+  "tasklists.purge": { request: PurgeRequest; response: PurgeResponse };
   /** List the workers that send signs of life, and what they run. */
   "workers.list": { request: ListWorkersRequest; response: ListWorkersResponse };
   /** Drain a worker: it gets no new attempts, and what it runs goes on. */
@@ -2140,13 +1969,13 @@ export interface Verbs {
   /** Delete the settings of a task type. Its tasks continue without them. */
   "types.delete": { request: DeleteTypeRequest; response: DeleteTypeResponse };
   /** Pause a task type: none of its tasks starts until it is resumed, or for a time. */
-  "types.pause": { request: PauseTypeRequest; response: PauseTypeResponse };
+  "types.pause": { request: PauseRequest; response: PauseResponse };
   /** End the pause or the drain of a task type. */
-  "types.resume": { request: ResumeTypeRequest; response: ResumeTypeResponse };
+  "types.resume": { request: ResumeRequest; response: PauseResponse };
   /** Drain a task type: new tasks of it are refused until it is resumed, or for a time. */
-  "types.drain": { request: DrainTypeRequest; response: DrainTypeResponse };
+  "types.drain": { request: PauseRequest; response: DrainResponse };
   /** Cancel the tasks of a task type that do not run, step by step; or count them. */
-  "types.purge": { request: PurgeTypeRequest; response: PurgeTypeResponse };
+  "types.purge": { request: PurgeRequest; response: PurgeResponse };
   /** Create or change a concurrency limit that several task types share. */
   "limits.put": { request: PutLimitRequest; response: PutLimitResponse };
   /** Get a limit and the slots in use. */
@@ -2166,13 +1995,13 @@ export interface Verbs {
   /** Delete the settings of a group. */
   "groups.delete": { request: DeleteGroupRequest; response: DeleteGroupResponse };
   /** Pause a group: none of its tasks starts until it is resumed, or for a time. */
-  "groups.pause": { request: PauseGroupRequest; response: PauseGroupResponse };
+  "groups.pause": { request: PauseRequest; response: PauseResponse };
   /** End the pause or the drain of a group. */
-  "groups.resume": { request: ResumeGroupRequest; response: ResumeGroupResponse };
+  "groups.resume": { request: ResumeRequest; response: PauseResponse };
   /** Drain a group: new tasks of it are refused until it is resumed, or for a time. */
-  "groups.drain": { request: DrainGroupRequest; response: DrainGroupResponse };
+  "groups.drain": { request: PauseRequest; response: DrainResponse };
   /** Cancel the tasks of a group that do not run, step by step; or count them. */
-  "groups.purge": { request: PurgeGroupRequest; response: PurgeGroupResponse };
+  "groups.purge": { request: PurgeRequest; response: PurgeResponse };
 }
 
 /** The verbs of no domain: the subject is yard.v1.admin.<verb>. */

@@ -4,77 +4,77 @@ package signals
 var (
 	Requests = Metric{
 		Name: "yardmaster.requests.received", Kind: Counter, Unit: "{request}", Attributes: []string{Verb},
-		Tells: "Requests of the API.",
+		Means: "Requests of the API.",
 	}
 	RequestsFailed = Metric{
 		Name: "yardmaster.requests.failed", Kind: Counter, Unit: "{request}", Attributes: []string{Verb, Code},
-		Tells: "Requests answered with an error.",
+		Means: "Requests answered with an error.",
 		Worry: "INTERNAL: always. UNAVAILABLE, UNKNOWN: outside outages. RESOURCE_EXHAUSTED: the cluster or a quota is too small",
 	}
 	TasksAccepted = Metric{
 		Name: "yardmaster.submit.tasks", Kind: Counter, Unit: "{task}", Attributes: []string{Domain, Tasklist},
-		Tells: "Tasks accepted.",
+		Means: "Tasks accepted.",
 	}
 	SubmitDuration = Metric{
 		Name: "yardmaster.submit.duration", Kind: Histogram, Unit: Seconds, Attributes: []string{Domain, Tasklist}, Buckets: quick(),
-		Tells: "From a submit's arrival until the log has acknowledged its tasks. A request for several tasklists counts at its first task's.",
+		Means: "From a submit's arrival until the log has acknowledged its tasks. A request for several tasklists counts at its first task's.",
 		Worry: "p99 above 1 s: compare with yardmaster_append_duration_seconds",
 	}
 	SubmitMessages = Metric{
 		Name: "yardmaster.submit.messages", Kind: Counter, Unit: "{message}",
-		Tells: "Messages of accepted tasks stored in the log. Tasks divided by messages is the size of a group commit.",
+		Means: "Messages of accepted tasks stored in the log. Tasks divided by messages is the size of a group commit.",
 		Worry: "as many as tasks under load: each task costs its own sync to disk",
 	}
 	AppendFailures = Metric{
 		Name: "yardmaster.submit.append_failures", Kind: Counter, Unit: "{append}",
-		Tells: "Appends of tasks to the log that failed, retries included.",
+		Means: "Appends of tasks to the log that failed, retries included.",
 		Worry: "a rate while NATS is healthy",
 	}
 	SubmitsUnknown = Metric{
 		Name: "yardmaster.submit.unknown_outcomes", Kind: Counter, Unit: "{request}",
-		Tells: "Submits answered UNKNOWN: the log did not say whether it stored them.",
+		Means: "Submits answered UNKNOWN: the log did not say whether it stored them.",
 		Worry: "outside outages",
 	}
 	SubmitsRefused = Metric{
 		Name: "yardmaster.submit.refused", Kind: Counter, Unit: "{request}", Attributes: []string{Reason},
-		Tells: "Submits refused with RESOURCE_EXHAUSTED. Reason: `queue_full` = a tasklist is at its max_queued; `storage_full` = the log has no room; " +
+		Means: "Submits refused with RESOURCE_EXHAUSTED. Reason: `queue_full` = a tasklist is at its max_queued; `storage_full` = the log has no room; " +
 			"`busy` = too many tasks of the domain wait for the log.",
 		Worry: "storage_full: always. queue_full: workers do not keep up with a tasklist",
 	}
 	OutcomeMessages = Metric{
 		Name: "yardmaster.outcome.messages", Kind: Counter, Unit: "{message}",
-		Tells: "Messages of outcomes, heartbeats and cancels sent to the log, retries included.",
+		Means: "Messages of outcomes, heartbeats and cancels sent to the log, retries included.",
 	}
 	OutcomeResends = Metric{
 		Name: "yardmaster.outcome.resends", Kind: Counter, Unit: "{message}",
-		Tells: "Messages of outcomes, heartbeats and cancels sent again because no verdict came.",
+		Means: "Messages of outcomes, heartbeats and cancels sent again because no verdict came.",
 		Worry: "a rate: history partitions are slow, or have no owner",
 	}
 	OutcomeVerdicts = Metric{
 		Name: "yardmaster.outcome.verdicts", Kind: Counter, Unit: "{outcome}",
-		Tells: "Outcomes, heartbeats and cancels answered with a verdict.",
+		Means: "Outcomes, heartbeats and cancels answered with a verdict.",
 	}
 	PollsForwarded = Metric{
 		Name: "yardmaster.poll.forwarded", Kind: Counter, Unit: "{poll}",
-		Tells: "Polls forwarded to matching, retries included.",
+		Means: "Polls forwarded to matching, retries included.",
 	}
 	PollsWithoutOwner = Metric{
 		Name: "yardmaster.poll.without_owner", Kind: Counter, Unit: "{poll}",
-		Tells: "Polls whose shard had no owner; each is sent again.",
+		Means: "Polls whose shard had no owner; each is sent again.",
 		Worry: "a rate that lasts: matching is down",
 	}
 	PollsOwnerReplaced = Metric{
 		Name: "yardmaster.poll.owner_replaced", Kind: Counter, Unit: "{poll}",
-		Tells: "Polls answered empty because another node took over their shard.",
+		Means: "Polls answered empty because another node took over their shard.",
 	}
 	PollsMoved = Metric{
 		Name: "yardmaster.poll.moved", Kind: Counter, Unit: "{poll}",
-		Tells: "Polls that a partition of their tasklist gave up, sent on to another one: they found nothing there, or it asked for them.",
+		Means: "Polls that a partition of their tasklist gave up, sent on to another one: they found nothing there, or it asked for them.",
 		Worry: "as many as tasks start: fewer partitions would do",
 	}
 	TasklistsScaled = Metric{
 		Name: "yardmaster.tasklist.scaled", Kind: Counter, Unit: "{change}",
-		Tells: "Changes of the number of partitions of a tasklist that the engine sets itself (partitions_max), by this frontend.",
+		Means: "Changes of the number of partitions of a tasklist that the engine sets itself (partitions_max), by this frontend.",
 		Worry: "a rate that lasts: `scale.up_after` and `scale.down_after` are too short for how the rate of some tasklist changes",
 	}
 )

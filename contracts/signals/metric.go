@@ -31,8 +31,8 @@ type Metric struct {
 	Attributes []string
 	// Buckets are the upper bounds of a histogram, in its unit.
 	Buckets []float64
-	// Tells is what it counts, as one sentence.
-	Tells string
+	// Means is what it counts, as one sentence.
+	Means string
 	// Worry says when an operator must look; "" = never for this alone.
 	Worry string
 }

@@ -31,7 +31,7 @@ func Page() string {
 	for _, s := range Sections() {
 		fmt.Fprintf(&page, "\n## %s\n\n", s.Title)
 		for _, m := range s.Metrics {
-			text := fmt.Sprintf("- `%s` (%s%s%s): %s", m.Prometheus(), m.Kind, unit(m.Unit), attributes(m.Attributes), m.Tells)
+			text := fmt.Sprintf("- `%s` (%s%s%s): %s", m.Prometheus(), m.Kind, unit(m.Unit), attributes(m.Attributes), m.Means)
 			if m.Worry != "" {
 				text += " **Worry if** " + m.Worry + "."
 			}

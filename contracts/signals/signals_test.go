@@ -33,8 +33,8 @@ func TestMetricsAreWellFormed(t *testing.T) {
 				t.Errorf("%s: not named like yardmaster.submit.duration", m.Name)
 			case known[m.Prometheus()]:
 				t.Errorf("%s: two of that name", m.Name)
-			case !strings.HasSuffix(m.Tells, ".") || strings.Contains(m.Tells+m.Worry, "|"):
-				t.Errorf("%s: tells %q", m.Name, m.Tells)
+			case !strings.HasSuffix(m.Means, ".") || strings.Contains(m.Means+m.Worry, "|"):
+				t.Errorf("%s: tells %q", m.Name, m.Means)
 			case m.Kind == signals.Histogram && (m.Unit != signals.Seconds || !slices.IsSorted(m.Buckets) || len(m.Buckets) == 0):
 				t.Errorf("%s: a histogram of %q with buckets %v", m.Name, m.Unit, m.Buckets)
 			case m.Kind == signals.Counter && m.Unit == "":

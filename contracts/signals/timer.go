@@ -4,29 +4,29 @@ package signals
 var (
 	TimersWaiting = Metric{
 		Name: "yardmaster.timer.tasks.waiting", Kind: Gauge, Unit: "{task}", Attributes: []string{Partition},
-		Tells: "Tasks that wait for their due time.",
+		Means: "Tasks that wait for their due time.",
 		Worry: "this number × 75 bytes comes near the memory of a node",
 	}
 	TimersFired = Metric{
 		Name: "yardmaster.timer.tasks.fired", Kind: Counter, Unit: "{task}", Attributes: []string{Partition},
-		Tells: "Tasks sent to history because they were due.",
+		Means: "Tasks sent to history because they were due.",
 	}
 	TimersCancelled = Metric{
 		Name: "yardmaster.timer.tasks.cancelled", Kind: Counter, Unit: "{task}", Attributes: []string{Partition},
-		Tells: "Waiting tasks removed by a cancel.",
+		Means: "Waiting tasks removed by a cancel.",
 	}
 	TimersVoid = Metric{
 		Name: "yardmaster.timer.tasks.void", Kind: Counter, Unit: "{task}", Attributes: []string{Partition},
-		Tells: "Parked tasks that are void: the history owner that wrote them had been replaced.",
+		Means: "Parked tasks that are void: the history owner that wrote them had been replaced.",
 	}
 	TimerMessagesMalformed = Metric{
 		Name: "yardmaster.timer.messages.malformed", Kind: Counter, Unit: "{message}", Attributes: []string{Partition},
-		Tells: "Malformed messages of the timer store, which were put into quarantine.",
+		Means: "Malformed messages of the timer store, which were put into quarantine.",
 		Worry: "any: see `yard quarantine list`",
 	}
 	TimerLateness = Metric{
 		Name: "yardmaster.timer.lateness", Kind: Histogram, Unit: Seconds, Attributes: []string{Partition}, Buckets: long(),
-		Tells: "How long after its due time a task was sent to history.",
+		Means: "How long after its due time a task was sent to history.",
 		Worry: "p99 above 1 s without an outage; after an outage it shows how long that lasted",
 	}
 )

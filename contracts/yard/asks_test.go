@@ -162,83 +162,54 @@ func TestLimitsGoBothWaysWhole(t *testing.T) {
 	})
 }
 
-func TestPausesGoBothWaysWhole(t *testing.T) {
+// Pauses and drains go both ways whole, of each part, and in each answer that shows them.
+func TestPausesAndDrainsGoBothWaysWhole(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newStack(t)
 		stored := &yardv1.Pause{Reason: "down", By: "ann", SinceMs: 1000, UntilMs: 3000}
 		want := yard.Pause{Reason: "down", By: "ann", Since: time.UnixMilli(1000), Until: time.UnixMilli(3000)}
-		o := yard.PauseOptions{Reason: "down", By: "ann", For: 2 * time.Second}
-		list := answering[yardv1.PauseTasklistRequest](t, s, topology.API("shop", "tasklists.pause"), &yardv1.PauseTasklistResponse{Pause: stored})
-		if got, err := s.client.PauseTasklist(soon(t), "mail", o); err != nil || got != want ||
-			!proto.Equal(list.requests()[0], &yardv1.PauseTasklistRequest{Name: "mail", Reason: "down", By: "ann", ForMs: 2000}) {
-			t.Errorf("%+v %v of %v", got, err, list.requests())
-		}
-		typ := answering[yardv1.PauseTypeRequest](t, s, topology.API("shop", "types.pause"), &yardv1.PauseTypeResponse{Pause: stored})
-		if got, err := s.client.PauseType(soon(t), "pay", o); err != nil || got != want ||
-			!proto.Equal(typ.requests()[0], &yardv1.PauseTypeRequest{Name: "pay", Reason: "down", By: "ann", ForMs: 2000}) {
-			t.Errorf("%+v %v of %v", got, err, typ.requests())
-		}
-		goOn := answering[yardv1.ResumeTasklistRequest](t, s, topology.API("shop", "tasklists.resume"), &yardv1.ResumeTasklistResponse{Pause: stored})
-		if got, err := s.client.ResumeTasklist(soon(t), "mail"); err != nil || got != want || goOn.requests()[0].Name != "mail" {
-			t.Errorf("%+v %v of %v", got, err, goOn.requests())
-		}
-		again := answering[yardv1.ResumeTypeRequest](t, s, topology.API("shop", "types.resume"), &yardv1.ResumeTypeResponse{Pause: stored})
-		if got, err := s.client.ResumeType(soon(t), "pay"); err != nil || got != want || again.requests()[0].Name != "pay" {
-			t.Errorf("%+v %v of %v", got, err, again.requests())
-		}
-		answering[yardv1.GetTasklistRequest](t, s, topology.API("shop", "tasklists.get"),
-			&yardv1.GetTasklistResponse{Tasklist: &yardv1.Tasklist{Name: "mail"}, Pause: stored})
-		if got, err := s.client.GetTasklist(soon(t), "mail"); err != nil || got.Name != "mail" || got.Pause == nil || *got.Pause != want {
-			t.Errorf("%+v %v", got, err)
-		}
-		answering[yardv1.GetTypeRequest](t, s, topology.API("shop", "types.get"), &yardv1.GetTypeResponse{Type: &yardv1.TaskType{Name: "pay"}, Pause: stored})
-		if got, err := s.client.GetType(soon(t), "pay"); err != nil || got.Name != "pay" || got.Pause == nil || *got.Pause != want {
-			t.Errorf("%+v %v", got, err)
-		}
-		answering[yardv1.ListTasklistsRequest](t, s, topology.API("shop", "tasklists.list"),
-			&yardv1.ListTasklistsResponse{Tasklists: []*yardv1.ListedTasklist{{Name: "mail", Pause: stored}}})
-		for l, err := range s.client.Tasklists(soon(t)) {
-			if err != nil || l.Name != "mail" || l.Pause == nil || *l.Pause != want {
-				t.Errorf("%+v %v", l, err)
+		o, asked := yard.PauseOptions{Reason: "down", By: "ann", For: 2 * time.Second}, &yardv1.PauseRequest{Name: "x", Reason: "down", By: "ann", ForMs: 2000}
+		is := func(what string, got yard.Pause, err error, sent, wanted proto.Message) {
+			t.Helper()
+			if err != nil || got != want || !proto.Equal(sent, wanted) {
+				t.Errorf("%s: %+v %v of %v", what, got, err, sent)
 			}
 		}
-	})
-}
-
-func TestDrainsGoBothWaysWhole(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
-		stored := &yardv1.Pause{Reason: "it moves", By: "ann", SinceMs: 1000, UntilMs: 3000}
-		want := yard.Pause{Reason: "it moves", By: "ann", Since: time.UnixMilli(1000), Until: time.UnixMilli(3000)}
-		o := yard.PauseOptions{Reason: "it moves", By: "ann", For: 2 * time.Second}
-		list := answering[yardv1.DrainTasklistRequest](t, s, topology.API("shop", "tasklists.drain"), &yardv1.DrainTasklistResponse{Drain: stored})
-		if got, err := s.client.DrainTasklist(soon(t), "mail", o); err != nil || got != want ||
-			!proto.Equal(list.requests()[0], &yardv1.DrainTasklistRequest{Name: "mail", Reason: "it moves", By: "ann", ForMs: 2000}) {
-			t.Errorf("%+v %v of %v", got, err, list.requests())
-		}
-		typ := answering[yardv1.DrainTypeRequest](t, s, topology.API("shop", "types.drain"), &yardv1.DrainTypeResponse{Drain: stored})
-		if got, err := s.client.DrainType(soon(t), "pay", o); err != nil || got != want ||
-			!proto.Equal(typ.requests()[0], &yardv1.DrainTypeRequest{Name: "pay", Reason: "it moves", By: "ann", ForMs: 2000}) {
-			t.Errorf("%+v %v of %v", got, err, typ.requests())
-		}
-		goOn := answering[yardv1.ResumeTasklistRequest](t, s, topology.API("shop", "tasklists.resume"), &yardv1.ResumeTasklistResponse{Pause: stored})
-		if got, err := s.client.ResumeDrainedTasklist(soon(t), "mail"); err != nil || got != want ||
-			!proto.Equal(goOn.requests()[0], &yardv1.ResumeTasklistRequest{Name: "mail", Drain: true}) {
-			t.Errorf("%+v %v of %v", got, err, goOn.requests())
-		}
-		again := answering[yardv1.ResumeTypeRequest](t, s, topology.API("shop", "types.resume"), &yardv1.ResumeTypeResponse{Pause: stored})
-		if got, err := s.client.ResumeDrainedType(soon(t), "pay"); err != nil || got != want ||
-			!proto.Equal(again.requests()[0], &yardv1.ResumeTypeRequest{Name: "pay", Drain: true}) {
-			t.Errorf("%+v %v of %v", got, err, again.requests())
+		for noun, part := range map[string]yard.Part{"tasklists": yard.OfTasklist("x"), "types": yard.OfType("x"), "groups": yard.OfGroup("x")} {
+			pause := answering[yardv1.PauseRequest](t, s, topology.API("shop", noun+".pause"), &yardv1.PauseResponse{Pause: stored})
+			drain := answering[yardv1.PauseRequest](t, s, topology.API("shop", noun+".drain"), &yardv1.DrainResponse{Drain: stored})
+			resume := answering[yardv1.ResumeRequest](t, s, topology.API("shop", noun+".resume"), &yardv1.PauseResponse{Pause: stored})
+			got, err := s.client.Pause(soon(t), part, o)
+			is(noun+".pause", got, err, pause.requests()[0], asked)
+			got, err = s.client.Drain(soon(t), part, o)
+			is(noun+".drain", got, err, drain.requests()[0], asked)
+			got, err = s.client.Resume(soon(t), part)
+			is(noun+".resume", got, err, resume.requests()[0], &yardv1.ResumeRequest{Name: "x"})
+			got, err = s.client.ResumeDrained(soon(t), part)
+			is(noun+".resume of a drain", got, err, resume.requests()[1], &yardv1.ResumeRequest{Name: "x", Drain: true})
 		}
 		answering[yardv1.GetTasklistRequest](t, s, topology.API("shop", "tasklists.get"),
-			&yardv1.GetTasklistResponse{Tasklist: &yardv1.Tasklist{Name: "mail"}, Drain: stored})
-		if got, err := s.client.GetTasklist(soon(t), "mail"); err != nil || got.Pause != nil || got.Drain == nil || *got.Drain != want {
-			t.Errorf("%+v %v", got, err)
+			&yardv1.GetTasklistResponse{Tasklist: &yardv1.Tasklist{Name: "mail"}, Pause: stored}, &yardv1.GetTasklistResponse{Drain: stored})
+		answering[yardv1.GetTypeRequest](t, s, topology.API("shop", "types.get"),
+			&yardv1.GetTypeResponse{Type: &yardv1.TaskType{Name: "pay"}, Pause: stored}, &yardv1.GetTypeResponse{Drain: stored})
+		answering[yardv1.ListTasklistsRequest](t, s, topology.API("shop", "tasklists.list"),
+			&yardv1.ListTasklistsResponse{Tasklists: []*yardv1.ListedTasklist{{Name: "mail", Pause: stored}}})
+		shows := func(what string, got, other *yard.Pause, err error) {
+			t.Helper()
+			if err != nil || got == nil || *got != want || other != nil {
+				t.Errorf("%s: %+v, %+v, %v", what, got, other, err)
+			}
 		}
-		answering[yardv1.GetTypeRequest](t, s, topology.API("shop", "types.get"), &yardv1.GetTypeResponse{Type: &yardv1.TaskType{Name: "pay"}, Drain: stored})
-		if got, err := s.client.GetType(soon(t), "pay"); err != nil || got.Pause != nil || got.Drain == nil || *got.Drain != want {
-			t.Errorf("%+v %v", got, err)
+		list, err := s.client.GetTasklist(soon(t), "mail")
+		shows("a paused tasklist "+list.Name, list.Pause, list.Drain, err)
+		list, err = s.client.GetTasklist(soon(t), "mail")
+		shows("a drained tasklist", list.Drain, list.Pause, err)
+		typ, err := s.client.GetType(soon(t), "pay")
+		shows("a paused type "+typ.Name, typ.Pause, typ.Drain, err)
+		typ, err = s.client.GetType(soon(t), "pay")
+		shows("a drained type", typ.Drain, typ.Pause, err)
+		for l, err := range s.client.Tasklists(soon(t)) {
+			shows("a listed tasklist "+l.Name, l.Pause, l.Drain, err)
 		}
 	})
 }

@@ -173,7 +173,7 @@ func (c *Client) cancels(heard func(taskIDs []string)) (stop func()) {
 	return func() { _ = sub.Unsubscribe() }
 }
 
-func (c *Client) gone() bool { return c.nc.IsClosed() }
+func (c *Client) connClosed() bool { return c.nc.IsClosed() }
 
 // verdicts checks that there is one for each of n entries.
 func verdicts(resp *yardv1.OutcomeResponse, err error, n int) ([]*yardv1.Verdict, error) {

@@ -146,7 +146,7 @@ func (b *Batch) Wait(ctx context.Context) (*BatchInfo, error) {
 const waitSlack, batchPause = 100 * time.Millisecond, 10 * time.Millisecond
 
 // Cancel closes the batch and cancels those of its tasks that have not ended; running ones go on, unless o says Running. It goes step by step, as
-// PurgeTasklist does. Of o, Tasklist, Type, Group, States, OlderThan and Preview do not matter.
+// Purge does. Of o, Tasklist, Type, Group, States, OlderThan and Preview do not matter.
 func (b *Batch) Cancel(ctx context.Context, o PurgeOptions) (Purged, error) {
 	o.Preview = false
 	return purge(ctx, o, func(limit int32, cursor string) (*yardv1.Purged, error) {

@@ -39,14 +39,14 @@ type pulse struct {
 	progress *yardv1.Payload
 }
 
-// beater sends the heartbeats of all held attempts, batched. Its cost is one
+// beater sends the heartbeats of all active attempts, batched. Its cost is one
 // pass over the attempts per batch; most attempts are over before their first.
 type beater struct {
 	log  *slog.Logger
 	send func(context.Context, []*yardv1.Beat) ([]*yardv1.Verdict, error)
 
-	mu   sync.Mutex
-	held map[*held]struct{}
+	mu       sync.Mutex
+	attempts map[*activeAttempt]struct{}
 	// planned is when the loop wakes by itself; zero = not at all.
 	planned time.Time
 	// wake holds a token when a beat is due before that.
@@ -54,11 +54,11 @@ type beater struct {
 }
 
 func newBeater(log *slog.Logger, send func(context.Context, []*yardv1.Beat) ([]*yardv1.Verdict, error)) *beater {
-	return &beater{log: log, send: send, held: map[*held]struct{}{}, wake: make(chan struct{}, 1)}
+	return &beater{log: log, send: send, attempts: map[*activeAttempt]struct{}{}, wake: make(chan struct{}, 1)}
 }
 
 // add beats for h from now on until remove.
-func (b *beater) add(h *held) {
+func (b *beater) add(h *activeAttempt) {
 	now := time.Now()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -66,22 +66,22 @@ func (b *beater) add(h *held) {
 	if h.HeartbeatTimeout > 0 {
 		h.pulse.every = min(h.HeartbeatTimeout/3, beatDefault)
 	}
-	b.held[h] = struct{}{}
+	b.attempts[h] = struct{}{}
 	b.plan(h, now.Add(h.pulse.every))
 }
 
 // remove stops beating for h. It may be called for one that was never added.
-func (b *beater) remove(h *held) {
+func (b *beater) remove(h *activeAttempt) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.held, h)
+	delete(b.attempts, h)
 }
 
 // progress sends p with a heartbeat within progressPace of the last one.
-func (b *beater) progress(h *held, p *yardv1.Payload) {
+func (b *beater) progress(h *activeAttempt, p *yardv1.Payload) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if _, ok := b.held[h]; !ok {
+	if _, ok := b.attempts[h]; !ok {
 		return // finished meanwhile
 	}
 	h.pulse.progress = p
@@ -90,7 +90,7 @@ func (b *beater) progress(h *held, p *yardv1.Payload) {
 	}
 }
 
-// hear has a beat sent at once for those of the tasks that are held: somebody cancelled them, or changed their deadline.
+// hear has a beat sent at once for those of the tasks that this worker runs: somebody cancelled them, or changed their deadline.
 func (b *beater) hear(taskIDs []string) {
 	ids := make(map[string]bool, len(taskIDs))
 	for _, id := range taskIDs {
@@ -99,7 +99,7 @@ func (b *beater) hear(taskIDs []string) {
 	now := time.Now()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for h := range b.held {
+	for h := range b.attempts {
 		if due := h.pulse.last.Add(hintPace); ids[h.TaskID] && due.Before(h.pulse.next) {
 			if due.Before(now) {
 				due = now
@@ -111,7 +111,7 @@ func (b *beater) hear(taskIDs []string) {
 }
 
 // plan sets h's next beat, and wakes the loop if it would sleep past it.
-func (b *beater) plan(h *held, at time.Time) {
+func (b *beater) plan(h *activeAttempt, at time.Time) {
 	h.pulse.next = at
 	if b.planned.IsZero() || at.Before(b.planned) {
 		b.planned = at
@@ -132,7 +132,7 @@ func (b *beater) run(ctx context.Context) {
 	for {
 		due, next := b.due(time.Now())
 		for len(due) > 0 {
-			var batch []*held
+			var batch []*activeAttempt
 			batch, due = b.split(due)
 			select {
 			case seats <- struct{}{}:
@@ -159,7 +159,7 @@ func (b *beater) run(ctx context.Context) {
 }
 
 // split cuts the next request's worth off the attempts that are due.
-func (b *beater) split(due []*held) (batch, rest []*held) {
+func (b *beater) split(due []*activeAttempt) (batch, rest []*activeAttempt) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n, size := 0, 0
@@ -176,10 +176,10 @@ func (b *beater) split(due []*held) (batch, rest []*held) {
 // due returns the attempts to beat for now, and when to look again. What is due
 // within a quarter of its interval goes along, so that attempts begun at
 // different times end up in common requests.
-func (b *beater) due(now time.Time) (due []*held, next time.Time) {
+func (b *beater) due(now time.Time) (due []*activeAttempt, next time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for h := range b.held {
+	for h := range b.attempts {
 		p := &h.pulse
 		ahead := p.every / 4
 		if p.progress != nil || p.paced {
@@ -198,7 +198,7 @@ func (b *beater) due(now time.Time) (due []*held, next time.Time) {
 }
 
 // beat sends one request and does what its verdicts say.
-func (b *beater) beat(ctx context.Context, batch []*held) {
+func (b *beater) beat(ctx context.Context, batch []*activeAttempt) {
 	beats := make([]*yardv1.Beat, len(batch))
 	b.mu.Lock()
 	for i, h := range batch {
@@ -224,7 +224,7 @@ func (b *beater) beat(ctx context.Context, batch []*held) {
 }
 
 // apply does what the engine answered for one attempt.
-func (b *beater) apply(h *held, sent *yardv1.Beat, v *yardv1.Verdict, now time.Time) {
+func (b *beater) apply(h *activeAttempt, sent *yardv1.Beat, v *yardv1.Verdict, now time.Time) {
 	switch code := fault.Code(v.Code); {
 	case v.Code == codeOK:
 		if h.pulse.progress == sent.Progress {
@@ -238,15 +238,15 @@ func (b *beater) apply(h *held, sent *yardv1.Beat, v *yardv1.Verdict, now time.T
 		}
 	case code == fault.Stale, code == fault.NotFound, code == fault.FailedPrecondition:
 		h.cancel(ErrLostAttempt)
-		delete(b.held, h)
+		delete(b.attempts, h)
 	default:
 		b.again(h, now)
 	}
 }
 
 // again beats for h sooner than usual, since the last beat was in vain.
-func (b *beater) again(h *held, now time.Time) {
-	if _, ok := b.held[h]; !ok {
+func (b *beater) again(h *activeAttempt, now time.Time) {
+	if _, ok := b.attempts[h]; !ok {
 		return
 	}
 	if soon := now.Add(max(h.pulse.every/4, beatMin)); soon.Before(h.pulse.next) {

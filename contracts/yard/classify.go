@@ -55,7 +55,7 @@ func decided(err error) bool {
 
 // classify is err as the classifiers want it: those of the handler, then those of the worker, until one has decided. Cause is
 // why the attempt's context ended.
-func (s *session) classify(h *held, own []Classifier, cause, err error) error {
+func (s *session) classify(h *activeAttempt, own []Classifier, cause, err error) error {
 	switch {
 	case cause != nil && cause != context.DeadlineExceeded:
 		return err // the outcome does not depend on it
@@ -73,7 +73,7 @@ func (s *session) classify(h *held, own []Classifier, cause, err error) error {
 }
 
 // ask is what one classifier makes of err.
-func (s *session) ask(c Classifier, h *held, err error) (classified error) {
+func (s *session) ask(c Classifier, h *activeAttempt, err error) (classified error) {
 	defer func() {
 		if value := recover(); value != nil {
 			s.log.Error("a classifier of errors panicked", "task_id", h.TaskID, "type", h.Type, "panic", value, "error", err)

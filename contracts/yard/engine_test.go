@@ -165,7 +165,7 @@ func idsOf[E interface{ GetTaskId() string }](tasks []E) []string {
 	return ids
 }
 
-func (e *fakeEngine) gone() bool {
+func (e *fakeEngine) connClosed() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.closed

@@ -129,15 +129,15 @@ func ExampleWithWeights() {
 
 // While a partner's API is down, none of its tasks starts; they are kept, and start when the type is resumed, at the
 // latest after an hour.
-func ExampleClient_PauseType() {
+func ExampleClient_Pause() {
 	ctx := context.Background()
 	var c *yard.Client // of NewClient or Connect
-	p, err := c.PauseType(ctx, "payout.send", yard.PauseOptions{Reason: "the partner's API is down", By: "ann", For: time.Hour})
+	p, err := c.Pause(ctx, yard.OfType("payout.send"), yard.PauseOptions{Reason: "the partner's API is down", By: "ann", For: time.Hour})
 	if err != nil {
 		fmt.Println(err)
 	}
 	fmt.Println("paused until", p.Until)
-	if _, err := c.ResumeType(ctx, "payout.send"); err != nil {
+	if _, err := c.Resume(ctx, yard.OfType("payout.send")); err != nil {
 		fmt.Println(err)
 	}
 }

@@ -37,7 +37,7 @@ func (q queue) has(s *single) bool {
 // queueUp lets the tasks of a queue at its cap go on by themselves, and returns the others. Nothing of all was stored.
 func (c *Client) queueUp(all []*single, of queue, why error) (others []*single) {
 	var full []*single
-	own := &fate{last: why}
+	own := &requestState{last: why}
 	c.together.mu.Lock()
 	defer c.together.mu.Unlock()
 	for _, s := range all {
@@ -46,7 +46,7 @@ func (c *Client) queueUp(all []*single, of queue, why error) (others []*single) 
 			continue
 		}
 		full = append(full, s)
-		s.fate = own
+		s.request = own
 	}
 	go c.trickle(full, of)
 	return others
@@ -61,7 +61,7 @@ func (c *Client) trickle(left []*single, of queue) {
 		if len(now) == 0 {
 			return
 		}
-		resp, err := c.flyOnce(now, f)
+		resp, err := c.sendOnce(now, f)
 		refused, _ := culprit(err, len(now))
 		full := fullQueue(err, len(now))
 		switch {
@@ -86,7 +86,7 @@ func (c *Client) trickle(left []*single, of queue) {
 		case refused >= 0:
 			now[refused].answer <- submitted{err: offsetPath(err, -refused)}
 			c.together.mu.Lock()
-			now[refused].gone = true
+			now[refused].abandoned = true
 			c.together.mu.Unlock()
 		case err != nil:
 			answerAll(now, nil, err)
@@ -99,19 +99,19 @@ func (c *Client) trickle(left []*single, of queue) {
 }
 
 // depart drops those whose callers have given up and takes the first n of the others, whose request goes now.
-func (t *together) depart(left *[]*single, n int) (now []*single, f *fate) {
+func (t *together) depart(left *[]*single, n int) (now []*single, f *requestState) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	here := make([]*single, 0, len(*left))
 	for _, s := range *left {
-		if !s.gone {
+		if !s.abandoned {
 			here = append(here, s)
 		}
 	}
-	*left, now, f = here, here[:min(n, len(here))], &fate{}
-	f.flies() // before anybody else may give up
+	*left, now, f = here, here[:min(n, len(here))], &requestState{}
+	f.begin() // before anybody else may give up
 	for _, s := range now {
-		s.fate = f
+		s.request = f
 	}
 	return now, f
 }

@@ -2,7 +2,6 @@ package yard_test
 
 import (
 	"testing"
-	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -65,48 +64,22 @@ func TestAGroupWithoutAWeight(t *testing.T) {
 	})
 }
 
-func TestStopsOfGroupsGoBothWaysWhole(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
-		stored := &yardv1.Pause{Reason: "late", By: "ann", SinceMs: 1000, UntilMs: 3000}
-		want := yard.Pause{Reason: "late", By: "ann", Since: time.UnixMilli(1000), Until: time.UnixMilli(3000)}
-		o := yard.PauseOptions{Reason: "late", By: "ann", For: 2 * time.Second}
-		pause := answering[yardv1.PauseGroupRequest](t, s, topology.API("shop", "groups.pause"), &yardv1.PauseGroupResponse{Pause: stored})
-		if got, err := s.client.PauseGroup(soon(t), "acme", o); err != nil || got != want ||
-			!proto.Equal(pause.requests()[0], &yardv1.PauseGroupRequest{Name: "acme", Reason: "late", By: "ann", ForMs: 2000}) {
-			t.Errorf("%+v %v of %v", got, err, pause.requests())
-		}
-		drain := answering[yardv1.DrainGroupRequest](t, s, topology.API("shop", "groups.drain"), &yardv1.DrainGroupResponse{Drain: stored})
-		if got, err := s.client.DrainGroup(soon(t), "acme", o); err != nil || got != want ||
-			!proto.Equal(drain.requests()[0], &yardv1.DrainGroupRequest{Name: "acme", Reason: "late", By: "ann", ForMs: 2000}) {
-			t.Errorf("%+v %v of %v", got, err, drain.requests())
-		}
-		resume := answering[yardv1.ResumeGroupRequest](t, s, topology.API("shop", "groups.resume"), &yardv1.ResumeGroupResponse{Pause: stored})
-		if got, err := s.client.ResumeGroup(soon(t), "acme"); err != nil || got != want || !proto.Equal(resume.requests()[0], &yardv1.ResumeGroupRequest{Name: "acme"}) {
-			t.Errorf("%+v %v of %v", got, err, resume.requests())
-		}
-		if got, err := s.client.ResumeDrainedGroup(soon(t), "acme"); err != nil || got != want || !proto.Equal(resume.requests()[1], &yardv1.ResumeGroupRequest{Name: "acme", Drain: true}) {
-			t.Errorf("%+v %v of %v", got, err, resume.requests())
-		}
-	})
-}
-
 // Purges, peeks and lists name the group that they are of.
 func TestTheGroupOfAPurgeAPeekAndAList(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newStack(t)
 		over := &yardv1.Purged{Found: 1}
-		group := answering[yardv1.PurgeGroupRequest](t, s, topology.API("shop", "groups.purge"), &yardv1.PurgeGroupResponse{Purged: over})
-		if got, err := s.client.PurgeGroup(soon(t), "acme", yard.PurgeOptions{Tasklist: "mail", Type: "x", Group: "other", Rate: 8, Running: true}); err != nil || got.Found != 1 ||
-			!proto.Equal(group.requests()[0], &yardv1.PurgeGroupRequest{Name: "acme", Tasklist: "mail", Type: "x", Limit: 2, Running: true}) {
+		group := answering[yardv1.PurgeRequest](t, s, topology.API("shop", "groups.purge"), &yardv1.PurgeResponse{Purged: over})
+		if got, err := s.client.Purge(soon(t), yard.OfGroup("acme"), yard.PurgeOptions{Tasklist: "mail", Type: "x", Rate: 8, Running: true}); err != nil || got.Found != 1 ||
+			!proto.Equal(group.requests()[0], &yardv1.PurgeRequest{Name: "acme", Tasklist: "mail", Type: "x", Limit: 2, Running: true}) {
 			t.Errorf("%+v %v of %v", got, err, group.requests())
 		}
-		list := answering[yardv1.PurgeTasklistRequest](t, s, topology.API("shop", "tasklists.purge"), &yardv1.PurgeTasklistResponse{Purged: over})
-		if _, err := s.client.PurgeTasklist(soon(t), "mail", yard.PurgeOptions{Group: "acme"}); err != nil || list.requests()[0].Group != "acme" {
+		list := answering[yardv1.PurgeRequest](t, s, topology.API("shop", "tasklists.purge"), &yardv1.PurgeResponse{Purged: over})
+		if _, err := s.client.Purge(soon(t), yard.OfTasklist("mail"), yard.PurgeOptions{Group: "acme"}); err != nil || list.requests()[0].Group != "acme" {
 			t.Errorf("%v of %v", err, list.requests())
 		}
-		typ := answering[yardv1.PurgeTypeRequest](t, s, topology.API("shop", "types.purge"), &yardv1.PurgeTypeResponse{Purged: over})
-		if _, err := s.client.PurgeType(soon(t), "x", yard.PurgeOptions{Group: "acme"}); err != nil || typ.requests()[0].Group != "acme" {
+		typ := answering[yardv1.PurgeRequest](t, s, topology.API("shop", "types.purge"), &yardv1.PurgeResponse{Purged: over})
+		if _, err := s.client.Purge(soon(t), yard.OfType("x"), yard.PurgeOptions{Group: "acme"}); err != nil || typ.requests()[0].Group != "acme" {
 			t.Errorf("%v of %v", err, typ.requests())
 		}
 		peek := answering[yardv1.PeekTasklistRequest](t, s, topology.API("shop", "tasklists.peek"), &yardv1.PeekTasklistResponse{})

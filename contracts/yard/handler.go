@@ -165,13 +165,13 @@ func wrap(handle HandlerFunc, middleware []Middleware) HandlerFunc {
 
 func badResult(err error) error { return NonRetryable(typedError{err, TypeBadResult}) }
 
-// heldKey is the context key of the attempt that a handler runs.
-type heldKey struct{}
+// attemptKey is the context key of the attempt that a handler runs.
+type attemptKey struct{}
 
 // Info returns the attempt that ctx, or the context it was made from, belongs
 // to. Outside of a handler it returns a zero Attempt.
 func Info(ctx context.Context) Attempt {
-	if h, ok := ctx.Value(heldKey{}).(*held); ok {
+	if h, ok := ctx.Value(attemptKey{}).(*activeAttempt); ok {
 		return h.Attempt
 	}
 	return Attempt{}
@@ -182,7 +182,7 @@ func Info(ctx context.Context) Attempt {
 // within about a second; only the last of several is sent.
 // The error is INVALID_ARGUMENT, or FAILED_PRECONDITION outside of a handler.
 func Progress(ctx context.Context, v any) error {
-	h, ok := ctx.Value(heldKey{}).(*held)
+	h, ok := ctx.Value(attemptKey{}).(*activeAttempt)
 	if !ok {
 		return fault.New(fault.FailedPrecondition, "progress is reported by a handler, with its own context")
 	}

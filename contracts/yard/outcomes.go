@@ -22,7 +22,7 @@ const (
 
 // outcome is a completion or a failure on its way to the engine.
 type outcome struct {
-	held       *held
+	attempt    *activeAttempt
 	completion *yardv1.Completion
 	failure    *yardv1.Failure
 	// size is its encoded size, bytes.
@@ -101,15 +101,15 @@ func (r *reporter) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		landed := make(chan struct{})
+		done := make(chan struct{})
 		flights.Go(func() {
-			defer close(landed)
-			r.fly(ctx, batch)
+			defer close(done)
+			r.deliver(ctx, batch)
 			<-seats
 		})
 		slow.Reset(slowFlight)
 		select {
-		case <-landed:
+		case <-done:
 		case <-slow.C:
 		case <-ctx.Done():
 			return
@@ -117,15 +117,15 @@ func (r *reporter) run(ctx context.Context) {
 	}
 }
 
-// fly sends a batch until each of its outcomes is finished or ctx ends.
-func (r *reporter) fly(ctx context.Context, batch []outcome) {
+// deliver sends a batch until each of its outcomes is finished or ctx ends.
+func (r *reporter) deliver(ctx context.Context, batch []outcome) {
 	for try := 0; len(batch) > 0; try++ {
 		verdicts, err := r.send(ctx, batch)
 		if fault.CodeOf(err) == fault.InvalidArgument && len(batch) > 1 {
 			// One bad entry has the whole request refused: find it by halves.
 			half := len(batch) / 2
-			r.fly(ctx, batch[:half:half])
-			r.fly(ctx, batch[half:])
+			r.deliver(ctx, batch[:half:half])
+			r.deliver(ctx, batch[half:])
 			return
 		}
 		batch = r.sift(batch, verdicts, err, time.Now())
@@ -147,11 +147,11 @@ func (r *reporter) sift(batch []outcome, verdicts []*yardv1.Verdict, err error, 
 		} else {
 			code, message = verdicts[i].Code, verdicts[i].Message
 		}
-		if passing(code) && now.Before(o.held.expires) {
+		if passing(code) && now.Before(o.attempt.expires) {
 			again = append(again, o)
 			continue
 		}
-		r.tell(o, code, message)
+		r.logRefusal(o, code, message)
 		done = append(done, o)
 	}
 	if len(done) > 0 {
@@ -171,12 +171,12 @@ func passing(code string) bool {
 	}
 }
 
-func (r *reporter) tell(o outcome, code, message string) {
+func (r *reporter) logRefusal(o outcome, code, message string) {
 	switch {
 	case code == codeOK:
 	case fault.Code(code) == fault.Stale, fault.Code(code) == fault.NotFound:
-		r.log.Debug("an outcome came too late", "task_id", o.held.TaskID, "code", code, "reason", message)
+		r.log.Debug("an outcome came too late", "task_id", o.attempt.TaskID, "code", code, "reason", message)
 	default:
-		r.log.Error("an outcome was not taken", "task_id", o.held.TaskID, "code", code, "reason", message)
+		r.log.Error("an outcome was not taken", "task_id", o.attempt.TaskID, "code", code, "reason", message)
 	}
 }

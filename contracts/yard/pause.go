@@ -26,46 +26,50 @@ type PauseOptions struct {
 	For time.Duration
 }
 
-// PauseTasklist has no task of a tasklist start until it is resumed, and returns the pause as stored. It takes effect
+// Part is the tasks of a tasklist, of a type or of a group in a domain: OfTasklist, OfType or OfGroup of its name.
+type Part struct{ noun, name string }
+
+// OfTasklist is the tasks of a tasklist.
+func OfTasklist(name string) Part { return Part{"tasklists", name} }
+
+// OfType is the tasks of a type, in all tasklists.
+func OfType(name string) Part { return Part{"types", name} }
+
+// OfGroup is the tasks of a group (Task.Group), in all tasklists.
+func OfGroup(name string) Part { return Part{"groups", name} }
+
+// Pause has no task of a part start until it is resumed, and returns the pause as stored. It takes effect
 // within a second. Pausing again replaces the pause, and changed settings keep it. FAILED_PRECONDITION: 1000 tasklists,
 // types and groups of the domain are paused.
-func (c *Client) PauseTasklist(ctx context.Context, name string, o PauseOptions) (Pause, error) {
-	req := &yardv1.PauseTasklistRequest{Name: name, Reason: o.Reason, By: o.By, ForMs: milliseconds(o.For)}
-	resp, err := call[yardv1.PauseTasklistResponse](ctx, &c.transport, c.subject("tasklists.pause"), req)
+func (c *Client) Pause(ctx context.Context, p Part, o PauseOptions) (Pause, error) {
+	resp, err := call[yardv1.PauseResponse](ctx, &c.transport, c.subject(p.noun+".pause"), o.wire(p))
 	return pauseOf(resp.GetPause()), err
 }
 
-// ResumeTasklist ends the pause of a tasklist, and returns it as it was. NOT_FOUND: it is not paused, or an earlier try
+// Resume ends the pause of a part, and returns it as it was. NOT_FOUND: it is not paused, or an earlier try
 // resumed it and its answer was lost.
-func (c *Client) ResumeTasklist(ctx context.Context, name string) (Pause, error) {
-	resp, err := call[yardv1.ResumeTasklistResponse](ctx, &c.transport, c.subject("tasklists.resume"), &yardv1.ResumeTasklistRequest{Name: name})
+func (c *Client) Resume(ctx context.Context, p Part) (Pause, error) { return c.resume(ctx, p, false) }
+
+// Drain has submits to a tasklist, or of tasks of a type or a group, refused with FAILED_PRECONDITION until the drain ends, and returns the drain
+// as stored. It takes effect within a second. What was accepted goes on. Draining again replaces the drain. FAILED_PRECONDITION: 1000
+// tasklists, types and groups of the domain are drained.
+func (c *Client) Drain(ctx context.Context, p Part, o PauseOptions) (Pause, error) {
+	resp, err := call[yardv1.DrainResponse](ctx, &c.transport, c.subject(p.noun+".drain"), o.wire(p))
+	return pauseOf(resp.GetDrain()), err
+}
+
+// ResumeDrained ends the drain of a part, as Resume does the pause.
+func (c *Client) ResumeDrained(ctx context.Context, p Part) (Pause, error) {
+	return c.resume(ctx, p, true)
+}
+
+func (c *Client) resume(ctx context.Context, p Part, drain bool) (Pause, error) {
+	resp, err := call[yardv1.PauseResponse](ctx, &c.transport, c.subject(p.noun+".resume"), &yardv1.ResumeRequest{Name: p.name, Drain: drain})
 	return pauseOf(resp.GetPause()), err
 }
 
-// PauseType is PauseTasklist for a task type, in all tasklists.
-func (c *Client) PauseType(ctx context.Context, name string, o PauseOptions) (Pause, error) {
-	req := &yardv1.PauseTypeRequest{Name: name, Reason: o.Reason, By: o.By, ForMs: milliseconds(o.For)}
-	resp, err := call[yardv1.PauseTypeResponse](ctx, &c.transport, c.subject("types.pause"), req)
-	return pauseOf(resp.GetPause()), err
-}
-
-// ResumeType is ResumeTasklist for a task type.
-func (c *Client) ResumeType(ctx context.Context, name string) (Pause, error) {
-	resp, err := call[yardv1.ResumeTypeResponse](ctx, &c.transport, c.subject("types.resume"), &yardv1.ResumeTypeRequest{Name: name})
-	return pauseOf(resp.GetPause()), err
-}
-
-// PauseGroup is PauseTasklist for a group (Task.Group), in all tasklists.
-func (c *Client) PauseGroup(ctx context.Context, name string, o PauseOptions) (Pause, error) {
-	req := &yardv1.PauseGroupRequest{Name: name, Reason: o.Reason, By: o.By, ForMs: milliseconds(o.For)}
-	resp, err := call[yardv1.PauseGroupResponse](ctx, &c.transport, c.subject("groups.pause"), req)
-	return pauseOf(resp.GetPause()), err
-}
-
-// ResumeGroup is ResumeTasklist for a group.
-func (c *Client) ResumeGroup(ctx context.Context, name string) (Pause, error) {
-	resp, err := call[yardv1.ResumeGroupResponse](ctx, &c.transport, c.subject("groups.resume"), &yardv1.ResumeGroupRequest{Name: name})
-	return pauseOf(resp.GetPause()), err
+func (o PauseOptions) wire(p Part) *yardv1.PauseRequest {
+	return &yardv1.PauseRequest{Name: p.name, Reason: o.Reason, By: o.By, ForMs: milliseconds(o.For)}
 }
 
 // Wire is the pause as the API writes it; nil if there is none.

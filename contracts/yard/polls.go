@@ -51,7 +51,7 @@ func (p *poller) run(ctx context.Context) error {
 		}
 		p.begin(ctx, end.tasks, g.Tasks)
 		switch {
-		case end.err != nil && p.engine.gone():
+		case end.err != nil && p.engine.connClosed():
 			return fmt.Errorf("poll: %w", closedForGood())
 		case ctx.Err() != nil:
 			return nil
@@ -64,7 +64,7 @@ func (p *poller) run(ctx context.Context) error {
 			}
 			continue
 		case end.err != nil:
-			p.complain(barren, end.err)
+			p.logFailure(barren, end.err)
 			barren++
 		case end.early:
 			// An owner that is leaving answers at once; so may one that is ill.
@@ -135,7 +135,7 @@ func (p *poller) poll(ctx context.Context, g given) (end pollEnd) {
 // what a change of owners looks like.
 const failuresLoggedFrom = 3
 
-func (s *session) complain(barren int, err error) {
+func (s *session) logFailure(barren int, err error) {
 	if barren == failuresLoggedFrom || !fault.CodeOf(err).Retryable() && barren == 0 {
 		s.log.Warn("polls fail; they are tried on", "error", err)
 		return

@@ -9,8 +9,7 @@ import (
 
 // PurgeOptions say which tasks a purge cancels, and how fast. The zero value is all that do not run.
 type PurgeOptions struct {
-	// Tasklist, Type and Group narrow it: PurgeTasklist takes type and group, PurgeType tasklist and group, PurgeGroup tasklist and type.
-	// Default: all.
+	// Tasklist, Type and Group narrow it; the one that the part names already is refused. Default: all.
 	Tasklist, Type, Group string
 	// States are some of waiting, ready and backoff. Default: all three.
 	States []yardv1.TaskState
@@ -49,36 +48,14 @@ const (
 	purgeIdle = 300 * time.Millisecond
 )
 
-// PurgeTasklist cancels the tasks of a tasklist that do not run, those from before the purge began, and returns what it has done,
+// Purge cancels the tasks of a part that do not run, those from before the purge began, and returns what it has done,
 // also beside an error. It goes step by step at a rate, until nothing is left, or ctx ends; Purged.Cursor goes on where it stopped, and
-// another purge does no harm. Tasks on disk only are found as they are read; UnreadBatches tells what was not.
-func (c *Client) PurgeTasklist(ctx context.Context, name string, o PurgeOptions) (Purged, error) {
+// another purge does no harm. Tasks on disk only are found as they are read; UnreadBatches is how many were not.
+func (c *Client) Purge(ctx context.Context, p Part, o PurgeOptions) (Purged, error) {
 	return purge(ctx, o, func(limit int32, cursor string) (*yardv1.Purged, error) {
-		resp, err := call[yardv1.PurgeTasklistResponse](ctx, &c.transport, c.subject("tasklists.purge"), &yardv1.PurgeTasklistRequest{
-			Name: name, Type: o.Type, Group: o.Group, States: o.States, OlderThanMs: milliseconds(o.OlderThan), Running: o.Running, Preview: o.Preview,
-			Limit: limit, Cursor: cursor, Reason: o.Reason, By: o.By,
-		})
-		return resp.GetPurged(), err
-	})
-}
-
-// PurgeType is PurgeTasklist for the tasks of a type.
-func (c *Client) PurgeType(ctx context.Context, name string, o PurgeOptions) (Purged, error) {
-	return purge(ctx, o, func(limit int32, cursor string) (*yardv1.Purged, error) {
-		resp, err := call[yardv1.PurgeTypeResponse](ctx, &c.transport, c.subject("types.purge"), &yardv1.PurgeTypeRequest{
-			Name: name, Tasklist: o.Tasklist, Group: o.Group, States: o.States, OlderThanMs: milliseconds(o.OlderThan), Running: o.Running, Preview: o.Preview,
-			Limit: limit, Cursor: cursor, Reason: o.Reason, By: o.By,
-		})
-		return resp.GetPurged(), err
-	})
-}
-
-// PurgeGroup is PurgeTasklist for the tasks of a group.
-func (c *Client) PurgeGroup(ctx context.Context, name string, o PurgeOptions) (Purged, error) {
-	return purge(ctx, o, func(limit int32, cursor string) (*yardv1.Purged, error) {
-		resp, err := call[yardv1.PurgeGroupResponse](ctx, &c.transport, c.subject("groups.purge"), &yardv1.PurgeGroupRequest{
-			Name: name, Tasklist: o.Tasklist, Type: o.Type, States: o.States, OlderThanMs: milliseconds(o.OlderThan), Running: o.Running, Preview: o.Preview,
-			Limit: limit, Cursor: cursor, Reason: o.Reason, By: o.By,
+		resp, err := call[yardv1.PurgeResponse](ctx, &c.transport, c.subject(p.noun+".purge"), &yardv1.PurgeRequest{
+			Name: p.name, Tasklist: o.Tasklist, Type: o.Type, Group: o.Group, States: o.States, OlderThanMs: milliseconds(o.OlderThan), Running: o.Running,
+			Preview: o.Preview, Limit: limit, Cursor: cursor, Reason: o.Reason, By: o.By,
 		})
 		return resp.GetPurged(), err
 	})

@@ -18,13 +18,13 @@ import (
 func TestAPurgeGoesStepByStep(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newStack(t)
-		steps := answering[yardv1.PurgeTasklistRequest](t, s, topology.API("shop", "tasklists.purge"),
-			&yardv1.PurgeTasklistResponse{Purged: &yardv1.Purged{Found: 50, Cancelled: 47, CancelRequested: 1, Ended: 1, Undecided: 1, NextCursor: "b"}},
-			&yardv1.PurgeTasklistResponse{Purged: &yardv1.Purged{UnreadBatches: 9, NextCursor: "c"}},
-			&yardv1.PurgeTasklistResponse{Purged: &yardv1.Purged{Found: 1, Cancelled: 1, UnreadBatches: 2}},
+		steps := answering[yardv1.PurgeRequest](t, s, topology.API("shop", "tasklists.purge"),
+			&yardv1.PurgeResponse{Purged: &yardv1.Purged{Found: 50, Cancelled: 47, CancelRequested: 1, Ended: 1, Undecided: 1, NextCursor: "b"}},
+			&yardv1.PurgeResponse{Purged: &yardv1.Purged{UnreadBatches: 9, NextCursor: "c"}},
+			&yardv1.PurgeResponse{Purged: &yardv1.Purged{Found: 1, Cancelled: 1, UnreadBatches: 2}},
 		)
 		var told []int64
-		got, err := s.client.PurgeTasklist(soon(t), "mail", yard.PurgeOptions{
+		got, err := s.client.Purge(soon(t), yard.OfTasklist("mail"), yard.PurgeOptions{
 			Type: "email.send", States: []yardv1.TaskState{yardv1.TaskState_TASK_STATE_READY}, OlderThan: time.Minute, Running: true, Rate: 200,
 			Reason: "twice", By: "ann", Cursor: "a", Progress: func(p yard.Purged) { told = append(told, p.Found) },
 		})
@@ -35,7 +35,7 @@ func TestAPurgeGoesStepByStep(t *testing.T) {
 			t.Errorf("progress %v", told)
 		}
 		for i, cursor := range []string{"a", "b", "c"} {
-			want := &yardv1.PurgeTasklistRequest{
+			want := &yardv1.PurgeRequest{
 				Name: "mail", Type: "email.send", States: []yardv1.TaskState{yardv1.TaskState_TASK_STATE_READY}, OlderThanMs: 60_000, Running: true,
 				Limit: 50, Cursor: cursor, Reason: "twice", By: "ann",
 			}
@@ -53,22 +53,22 @@ func TestAPurgeGoesStepByStep(t *testing.T) {
 func TestAPurgeThatIsGivenUpTellsWhereItWas(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newStack(t)
-		steps := answering[yardv1.PurgeTypeRequest](t, s, topology.API("shop", "types.purge"),
-			&yardv1.PurgeTypeResponse{Purged: &yardv1.Purged{Found: 3, NextCursor: "b"}},
+		steps := answering[yardv1.PurgeRequest](t, s, topology.API("shop", "types.purge"),
+			&yardv1.PurgeResponse{Purged: &yardv1.Purged{Found: 3, NextCursor: "b"}},
 			fault.New(fault.PermissionDenied, "no"),
 		)
-		got, err := s.client.PurgeType(soon(t), "pay", yard.PurgeOptions{Tasklist: "mail", Preview: true})
+		got, err := s.client.Purge(soon(t), yard.OfType("pay"), yard.PurgeOptions{Tasklist: "mail", Preview: true})
 		if fault.CodeOf(err) != fault.PermissionDenied || got != (yard.Purged{Found: 3, Cursor: "b"}) {
 			t.Errorf("%+v %v", got, err)
 		}
-		if !proto.Equal(steps.requests()[0], &yardv1.PurgeTypeRequest{Name: "pay", Tasklist: "mail", Preview: true, Limit: 1000}) {
+		if !proto.Equal(steps.requests()[0], &yardv1.PurgeRequest{Name: "pay", Tasklist: "mail", Preview: true, Limit: 1000}) {
 			t.Errorf("%v", steps.requests()[0])
 		}
-		answering[yardv1.PurgeTasklistRequest](t, s, topology.API("shop", "tasklists.purge"),
-			&yardv1.PurgeTasklistResponse{Purged: &yardv1.Purged{Found: 1000, Cancelled: 1000, NextCursor: "b"}})
+		answering[yardv1.PurgeRequest](t, s, topology.API("shop", "tasklists.purge"),
+			&yardv1.PurgeResponse{Purged: &yardv1.Purged{Found: 1000, Cancelled: 1000, NextCursor: "b"}})
 		ctx, cancel := context.WithCancelCause(soon(t))
 		enough := errors.New("enough")
-		got, err = s.client.PurgeTasklist(ctx, "mail", yard.PurgeOptions{Rate: 1, Progress: func(yard.Purged) { cancel(enough) }})
+		got, err = s.client.Purge(ctx, yard.OfTasklist("mail"), yard.PurgeOptions{Rate: 1, Progress: func(yard.Purged) { cancel(enough) }})
 		if !errors.Is(err, enough) || got.Cancelled != 1000 || got.Cursor != "b" {
 			t.Errorf("%+v %v", got, err)
 		}

@@ -28,7 +28,7 @@ type engine interface {
 	// cancels calls heard with the ids of tasks that were cancelled while they ran, until stop is called.
 	cancels(heard func(taskIDs []string)) (stop func())
 	// gone tells that the connection is closed for good.
-	gone() bool
+	connClosed() bool
 }
 
 const (
@@ -44,8 +44,8 @@ const (
 	outcomeGrace = time.Minute
 )
 
-// held is an attempt that this worker holds: granted, and not yet finished.
-type held struct {
+// activeAttempt is an attempt that this worker has: granted, and not yet finished.
+type activeAttempt struct {
 	Attempt
 	traceparent string
 	beats       *beater
@@ -185,7 +185,7 @@ func (s *session) drain() error {
 	s.slots.idle(grace)
 	cancel()
 
-	if !s.engine.gone() {
+	if !s.engine.connClosed() {
 		flush, cancel := context.WithTimeout(background, flushTimeout)
 		s.slots.allReported(flush)
 		cancel()
@@ -210,7 +210,7 @@ func (s *session) start(t *yardv1.PolledTask) {
 		return
 	}
 	s.slots.start()
-	ctx, cancel := context.WithCancelCause(context.WithValue(s.handlerCtx, heldKey{}, h))
+	ctx, cancel := context.WithCancelCause(context.WithValue(s.handlerCtx, attemptKey{}, h))
 	h.cancel = cancel
 	if !h.Deadline.IsZero() {
 		h.until = newUntil(ctx, h.Deadline)
@@ -220,8 +220,8 @@ func (s *session) start(t *yardv1.PolledTask) {
 	go s.execute(ctx, h, handle)
 }
 
-func (s *session) hold(t *yardv1.PolledTask) *held {
-	h := &held{Attempt: newAttempt(s.worker.client.domain, t), traceparent: t.Traceparent, beats: s.beats}
+func (s *session) hold(t *yardv1.PolledTask) *activeAttempt {
+	h := &activeAttempt{Attempt: newAttempt(s.worker.client.domain, t), traceparent: t.Traceparent, beats: s.beats}
 	if h.expires = h.Deadline.Add(outcomeGrace); h.Deadline.IsZero() {
 		h.expires = time.Now().Add(outcomeLifetime)
 	}
@@ -242,7 +242,7 @@ func (s *session) returnUnstarted(tasks []*yardv1.PolledTask) {
 var errExited = typedError{errors.New("the handler ended its goroutine"), TypePanic}
 
 // execute runs the handler and reports what it returned.
-func (s *session) execute(ctx context.Context, h *held, handle *handler) {
+func (s *session) execute(ctx context.Context, h *activeAttempt, handle *handler) {
 	ctx, span := s.startRun(ctx, h.traceparent, &h.Attempt)
 	began := time.Now()
 	var result Payload
@@ -277,7 +277,7 @@ func (s *session) execute(ctx context.Context, h *held, handle *handler) {
 }
 
 // tookTooLong says in the log, and in the error that a handler returned, that its attempt had no more time, and how to give it more.
-func (s *session) tookTooLong(h *held, ran time.Duration, err error) error {
+func (s *session) tookTooLong(h *activeAttempt, ran time.Duration, err error) error {
 	s.log.Warn("an attempt had no more time (start_to_close) and counts as failed: raise StartToClose of the task or its type",
 		"task_id", h.TaskID, "type", h.Type, "attempt", h.Number, "duration", ran, "error", err)
 	if err == nil {
@@ -287,7 +287,7 @@ func (s *session) tookTooLong(h *held, ran time.Duration, err error) error {
 }
 
 // panicked is the error of a handler that panicked.
-func (s *session) panicked(h *held, value any) error {
+func (s *session) panicked(h *activeAttempt, value any) error {
 	p := newHandlerPanic(value)
 	s.log.Error("a handler panicked", "task_id", h.TaskID, "type", h.Type, "panic", value, "stack", string(p.stack))
 	return p
@@ -295,7 +295,7 @@ func (s *session) panicked(h *held, value any) error {
 
 // legible is err if it can be reported, else the panic of the one who tried: the methods of an error are the handler's
 // code too, and that of a nil pointer, which is an error that is not nil, often panics.
-func (s *session) legible(h *held, err error) (legible error) {
+func (s *session) legible(h *activeAttempt, err error) (legible error) {
 	defer func() {
 		if value := recover(); value != nil {
 			legible = s.panicked(h, value)
@@ -309,7 +309,7 @@ func (s *session) legible(h *held, err error) (legible error) {
 
 // conclude turns what the handler returned into an outcome. cause is why its
 // context ended, nil where it had not.
-func (s *session) conclude(h *held, cause error, result Payload, err error) {
+func (s *session) conclude(h *activeAttempt, cause error, result Payload, err error) {
 	switch {
 	case cause == ErrLostAttempt:
 		s.beats.remove(h)
@@ -317,7 +317,7 @@ func (s *session) conclude(h *held, cause error, result Payload, err error) {
 	case err == nil:
 		s.slots.expectOutcome()
 		completion := &yardv1.Completion{TaskId: h.TaskID, Token: h.token, Result: result.wire()}
-		s.complete.add(outcome{held: h, completion: completion, size: completion.SizeVT()})
+		s.complete.add(outcome{attempt: h, completion: completion, size: completion.SizeVT()})
 	case cause == ErrStopping:
 		s.reportFailure(h, handBack(&h.Attempt, "the worker stopped before the handler was done"))
 	case cause == ErrCancelled:
@@ -328,15 +328,15 @@ func (s *session) conclude(h *held, cause error, result Payload, err error) {
 	}
 }
 
-func (s *session) reportFailure(h *held, f *yardv1.Failure) {
+func (s *session) reportFailure(h *activeAttempt, f *yardv1.Failure) {
 	s.slots.expectOutcome()
-	s.fail.add(outcome{held: h, failure: f, size: f.SizeVT()})
+	s.fail.add(outcome{attempt: h, failure: f, size: f.SizeVT()})
 }
 
 // finished is called when outcomes need no more work.
 func (s *session) finished(batch []outcome) {
 	for i := range batch {
-		s.beats.remove(batch[i].held)
+		s.beats.remove(batch[i].attempt)
 	}
 	s.slots.reported(len(batch))
 }

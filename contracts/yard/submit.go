@@ -137,21 +137,21 @@ const submitTry = 5 * time.Second
 // clockTries bounds how often a request gets a new id because this machine's clock is off.
 const clockTries = 3
 
-// submit sends one request until its fate is known, or ctx ends. Once a try has ended with UNKNOWN, nothing but
+// submit sends one request until its outcome is known, or ctx ends. Once a try has ended with UNKNOWN, nothing but
 // success tells what became of it, or that the engine tells its clock, for then no try was stored nor will be: any other
 // refusal is about the repeat. As long as it is certain that nothing was stored, each try is a first one: those are quicker.
-func (c *Client) submit(ctx context.Context, req *yardv1.SubmitRequest, f *fate) (*yardv1.SubmitResponse, error) {
+func (c *Client) submit(ctx context.Context, req *yardv1.SubmitRequest, f *requestState) (*yardv1.SubmitResponse, error) {
 	var unsure error
 	clocks := 0
 	c.name(req)
 	for try := 0; ; try++ {
-		f.flies()
+		f.begin()
 		resp, err := c.trySubmit(ctx, req)
 		if err == nil {
 			c.heedClock(resp.NowMs)
 			return resp, nil
 		}
-		f.landed(err)
+		f.finish(err)
 		e := fault.From(err)
 		if f != nil && unsure == nil && fullQueue(err, len(req.Tasks)) >= 0 {
 			return nil, err // the tasks of other tasklists need not wait

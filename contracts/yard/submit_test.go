@@ -128,9 +128,9 @@ func TestBackoffGrowsWithinBoundsAndObeysTheServer(t *testing.T) {
 	}
 }
 
-// A caller whose time ends as its answer comes gets the answer: the fate may be that of the tasks that go again without its own.
+// A caller whose time ends as its answer comes gets the answer: the state may be that of the tasks that are sent again without its own.
 func TestAnAnswerCountsBeforeTheFate(t *testing.T) {
-	s := &single{answer: make(chan submitted, 1), fate: &fate{}}
+	s := &single{answer: make(chan submitted, 1), request: &requestState{}}
 	s.answer <- submitted{id: "stored"}
 	if got := new(together).leave(s); got.id != "stored" || got.err != nil {
 		t.Errorf("got %+v", got)

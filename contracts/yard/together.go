@@ -28,8 +28,8 @@ const (
 type together struct {
 	mu      sync.Mutex
 	waiting []*single
-	// flying counts the groups under way, holding those that hold up the next.
-	flying, holding int
+	// underWay counts the groups under way, holding those that hold up the next.
+	underWay, holding int
 }
 
 // single is one task of one caller.
@@ -38,10 +38,10 @@ type single struct {
 	size   int
 	until  time.Time
 	answer chan submitted
-	// fate is that of the request that it goes with, once it goes.
-	fate *fate
-	// gone: its caller has given up, with what was known then.
-	gone bool
+	// request is the state of the request that has it, once there is one.
+	request *requestState
+	// abandoned: its caller has given up, with what was known then.
+	abandoned bool
 }
 
 type submitted struct {
@@ -56,35 +56,35 @@ type group struct {
 	holds bool
 }
 
-// fate is what is known of a request that is not answered yet.
-type fate struct {
+// requestState is what is known of a request that is not answered yet.
+type requestState struct {
 	mu sync.Mutex
-	// flying: a try is under way. unsure: one has ended without saying whether it stored anything.
-	flying, unsure bool
-	last           error
+	// underWay: a try is under way. unsure: one has ended without saying whether it stored anything.
+	underWay, unsure bool
+	last             error
 }
 
-// flies notes that a try begins. A nil fate is no one's.
-func (f *fate) flies() { f.note(true, false, nil) }
+// begin notes that a try begins. A nil state is of a request that has no callers to report it to.
+func (f *requestState) begin() { f.note(true, false, nil) }
 
-// landed notes how a try ended.
-func (f *fate) landed(err error) { f.note(false, fault.CodeOf(err) == fault.Unknown, err) }
+// finish notes how a try ended.
+func (f *requestState) finish(err error) { f.note(false, fault.CodeOf(err) == fault.Unknown, err) }
 
-func (f *fate) note(flying, unsure bool, last error) {
+func (f *requestState) note(underWay, unsure bool, last error) {
 	if f == nil {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.flying, f.unsure, f.last = flying, f.unsure || unsure, last
+	f.underWay, f.unsure, f.last = underWay, f.unsure || unsure, last
 }
 
 // soFar is the error of a caller that waits no longer.
-func (f *fate) soFar() error {
+func (f *requestState) soFar() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
-	case f.flying || f.unsure:
+	case f.underWay || f.unsure:
 		return fault.New(fault.Unknown, "no answer in time")
 	case f.last == nil:
 		return fault.New(fault.Unavailable, "the task was not sent in time")
@@ -106,8 +106,8 @@ func (c *Client) submitOne(ctx context.Context, task Task) (string, error) {
 	until, _ := ctx.Deadline()
 	s := &single{task: w, size: w.SizeVT() + taskOverhead, until: until, answer: make(chan submitted, 1)}
 	if s.size > aloneBytes {
-		s.fate = &fate{}
-		go c.fly([]*single{s}, s.fate)
+		s.request = &requestState{}
+		go c.send([]*single{s}, s.request)
 	} else {
 		c.together.add(c, s)
 	}
@@ -138,30 +138,30 @@ func (t *together) add(c *Client, s *single) {
 
 // next sends what waits, unless it is to go on gathering. t.mu is held.
 func (t *together) next(c *Client) {
-	for len(t.waiting) > 0 && t.holding == 0 && t.flying < groupsMax {
+	for len(t.waiting) > 0 && t.holding == 0 && t.underWay < groupsMax {
 		n, size := 0, 0
 		for n < len(t.waiting) && n < requestTasksMax && (n == 0 || size+t.waiting[n].size <= c.bytesMax()) {
 			size += t.waiting[n].size
 			n++
 		}
-		g, fate := &group{singles: slices.Clone(t.waiting[:n]), holds: true}, &fate{}
+		g, state := &group{singles: slices.Clone(t.waiting[:n]), holds: true}, &requestState{}
 		clear(t.waiting[:n])
 		if t.waiting = t.waiting[n:]; len(t.waiting) == 0 {
 			t.waiting = nil
 		}
 		for _, s := range g.singles {
-			s.fate = fate
+			s.request = state
 		}
-		t.flying++
+		t.underWay++
 		t.holding++
 		patience := time.AfterFunc(groupPatience, func() { t.release(c, g) })
 		go func() {
-			c.fly(g.singles, fate)
+			c.send(g.singles, state)
 			patience.Stop()
 			t.release(c, g)
 			t.mu.Lock()
 			defer t.mu.Unlock()
-			t.flying--
+			t.underWay--
 			t.next(c)
 		}()
 	}
@@ -179,16 +179,16 @@ func (t *together) release(c *Client, g *group) {
 }
 
 // leave ends the wait of s, whose context has ended, and says what is known of its task: its own answer, if there is one
-// by now. The fate of its request may be that of others already, who go again without it.
+// by now. The state of its request may be that of the others already, whose request is sent again without it.
 func (t *together) leave(s *single) submitted {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s.gone = true
+	s.abandoned = true
 	if i := slices.Index(t.waiting, s); i >= 0 {
 		t.waiting = slices.Delete(t.waiting, i, i+1)
-		return submitted{err: (&fate{}).soFar()}
+		return submitted{err: (&requestState{}).soFar()}
 	}
-	known := s.fate.soFar() // before the look: an answer comes first, and then the fate of what is left
+	known := s.request.soFar() // read first: an answer is sent before the state of what is left changes
 	select {
 	case a := <-s.answer:
 		return a
@@ -197,11 +197,11 @@ func (t *together) leave(s *single) submitted {
 	}
 }
 
-// fly sends some tasks as one request and answers their callers. One that is refused is taken out, and the others go
+// send sends some tasks as one request and answers their callers. A refused task is taken out, and the others are sent
 // again: nothing of the request was stored.
-func (c *Client) fly(left []*single, f *fate) {
+func (c *Client) send(left []*single, f *requestState) {
 	for len(left) > 0 {
-		resp, err := c.flyOnce(left, f)
+		resp, err := c.sendOnce(left, f)
 		refused, tooLarge := culprit(err, len(left))
 		full := fullQueue(err, len(left))
 		switch {
@@ -217,7 +217,7 @@ func (c *Client) fly(left []*single, f *fate) {
 		case tooLarge:
 			half := len(left) / 2
 			f.note(false, false, nil)
-			c.fly(slices.Clone(left[:half]), f)
+			c.send(slices.Clone(left[:half]), f)
 			left = left[half:]
 			continue
 		}
@@ -226,8 +226,8 @@ func (c *Client) fly(left []*single, f *fate) {
 	}
 }
 
-// flyOnce sends tasks as one request, until it is answered or the last of their callers gives up.
-func (c *Client) flyOnce(all []*single, f *fate) (*yardv1.SubmitResponse, error) {
+// sendOnce sends tasks as one request, until it is answered or the last of their callers gives up.
+func (c *Client) sendOnce(all []*single, f *requestState) (*yardv1.SubmitResponse, error) {
 	ctx, cancel := context.WithDeadline(context.Background(), latest(all))
 	defer cancel()
 	req := &yardv1.SubmitRequest{Tasks: make([]*yardv1.NewTask, len(all))}

@@ -35,7 +35,7 @@ func TestAnAttemptThatTakesTooLongSaysHowToGiveItMore(t *testing.T) {
 	}
 	s := &session{log: slog.New(slog.DiscardHandler)}
 	cause := errors.New("not done")
-	err := s.tookTooLong(&held{}, 5*time.Minute, cause)
+	err := s.tookTooLong(&activeAttempt{}, 5*time.Minute, cause)
 	if !errors.Is(err, cause) || ErrorType(err) != ErrorType(cause) || !strings.Contains(err.Error(), "5m0s: raise StartToClose") {
 		t.Errorf("%v, of type %s", err, ErrorType(err))
 	}

@@ -31,23 +31,23 @@ func (m *medley) untilDone(what string, do func(context.Context) error) {
 func (m *medley) stopAndResume(ctx context.Context, dice *rand.Rand) {
 	for ctx.Err() == nil {
 		m.untilDone("pause", func(ctx context.Context) error {
-			_, err := m.client.PauseGroup(ctx, pausedGroup, yard.PauseOptions{Reason: "it is to rest"})
+			_, err := m.client.Pause(ctx, yard.OfGroup(pausedGroup), yard.PauseOptions{Reason: "it is to rest"})
 			return err
 		})
 		paused := window{from: time.Now()}
 		m.untilDone("drain", func(ctx context.Context) error {
-			_, err := m.client.DrainGroup(ctx, drainedGroup, yard.PauseOptions{Reason: "it moves"})
+			_, err := m.client.Drain(ctx, yard.OfGroup(drainedGroup), yard.PauseOptions{Reason: "it moves"})
 			return err
 		})
 		drained := window{from: time.Now()}
 		wait(ctx, 4*time.Second+upTo(dice, 8*time.Second))
 		paused.to, drained.to = time.Now(), time.Now()
 		m.untilDone("resume", func(ctx context.Context) error {
-			_, err := m.client.ResumeGroup(ctx, pausedGroup)
+			_, err := m.client.Resume(ctx, yard.OfGroup(pausedGroup))
 			return err
 		})
 		m.untilDone("resume", func(ctx context.Context) error {
-			_, err := m.client.ResumeDrainedGroup(ctx, drainedGroup)
+			_, err := m.client.ResumeDrained(ctx, yard.OfGroup(drainedGroup))
 			return err
 		})
 		m.mu.Lock()

@@ -111,7 +111,7 @@ func TestTheLargestCallback(t *testing.T) {
 			t.Fatal(err)
 		}
 		b := w.client.Batch(id)
-		if _, err := w.client.DrainTasklist(w.soon(), list, yard.PauseOptions{}); err != nil {
+		if _, err := w.client.Drain(w.soon(), yard.OfTasklist(list), yard.PauseOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		w.closed(b)

@@ -32,7 +32,7 @@ func TestADrainedTasklistTakesNothingNew(t *testing.T) {
 		running := w.takeOne("x")
 		delayed := w.submitOne(&yardv1.NewTask{Type: "slow", DelayMs: 3000})
 
-		p, err := w.client.DrainTasklist(w.soon(), list, yard.PauseOptions{Reason: "it moves", By: "ann"})
+		p, err := w.client.Drain(w.soon(), yard.OfTasklist(list), yard.PauseOptions{Reason: "it moves", By: "ann"})
 		if err != nil || p.Since.IsZero() || p.By != "ann" {
 			t.Fatalf("%+v %v", p, err)
 		}
@@ -62,14 +62,14 @@ func TestADrainedTasklistTakesNothingNew(t *testing.T) {
 		if err != nil || d.Drain == nil || d.Drain.Reason != "it moves" || d.Pause != nil {
 			t.Errorf("%+v %v", d, err)
 		}
-		if _, err := w.client.ResumeDrainedTasklist(w.soon(), list); err != nil {
+		if _, err := w.client.ResumeDrained(w.soon(), yard.OfTasklist(list)); err != nil {
 			t.Fatal(err)
 		}
 		w.eventually(func() error {
 			_, err := w.handIn(&yardv1.SubmitRequest{Tasklist: list, Tasks: []*yardv1.NewTask{{Type: "after"}}})
 			return err
 		})
-		_, err = w.client.ResumeDrainedTasklist(w.soon(), list)
+		_, err = w.client.ResumeDrained(w.soon(), yard.OfTasklist(list))
 		refused(t, err, fault.NotFound)
 	})
 }
@@ -77,7 +77,7 @@ func TestADrainedTasklistTakesNothingNew(t *testing.T) {
 // TestADrainOfATypeEndsByItself: a request with one task of the type is refused whole, and after the drain it is accepted.
 func TestADrainOfATypeEndsByItself(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
-		if p, err := w.client.DrainType(w.soon(), "x", yard.PauseOptions{}); err != nil || !p.Until.IsZero() {
+		if p, err := w.client.Drain(w.soon(), yard.OfType("x"), yard.PauseOptions{}); err != nil || !p.Until.IsZero() {
 			t.Fatalf("%+v %v", p, err)
 		}
 		both := &yardv1.SubmitRequest{Tasklist: list, Tasks: []*yardv1.NewTask{{Type: "y"}, {Type: "x"}}}
@@ -89,7 +89,7 @@ func TestADrainOfATypeEndsByItself(t *testing.T) {
 			return nil
 		})
 		w.nothing(list)
-		if p, err := w.client.DrainType(w.soon(), "x", yard.PauseOptions{For: time.Second}); err != nil || p.Until.Sub(p.Since) != time.Second {
+		if p, err := w.client.Drain(w.soon(), yard.OfType("x"), yard.PauseOptions{For: time.Second}); err != nil || p.Until.Sub(p.Since) != time.Second {
 			t.Fatalf("%+v %v", p, err)
 		}
 		w.eventually(func() error {

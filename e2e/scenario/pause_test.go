@@ -18,7 +18,7 @@ func TestAPausedTasklistStartsNothing(t *testing.T) {
 		first := w.submitOne(&yardv1.NewTask{Type: "x"})
 		running := w.takeOne()
 		equal(t, "running", running.TaskId, first)
-		if p, err := w.client.PauseTasklist(w.soon(), list, yard.PauseOptions{Reason: "down", By: "ann"}); err != nil || p.Since.IsZero() {
+		if p, err := w.client.Pause(w.soon(), yard.OfTasklist(list), yard.PauseOptions{Reason: "down", By: "ann"}); err != nil || p.Since.IsZero() {
 			t.Fatalf("%+v %v", p, err)
 		}
 		// A shard may hear of it up to a second later: what it takes until then says so.
@@ -49,12 +49,12 @@ func TestAPausedTasklistStartsNothing(t *testing.T) {
 		}
 		want(t, w.get(id), "ready", "submitted")
 
-		if _, err := w.client.ResumeTasklist(w.soon(), list); err != nil {
+		if _, err := w.client.Resume(w.soon(), yard.OfTasklist(list)); err != nil {
 			t.Fatal(err)
 		}
 		equal(t, "resumed", w.complete(w.take(1, "x")...), "OK")
 		want(t, w.ended(id), "completed", "submitted started completed")
-		_, err = w.client.ResumeTasklist(w.soon(), list)
+		_, err = w.client.Resume(w.soon(), yard.OfTasklist(list))
 		refused(t, err, fault.NotFound)
 	})
 }
@@ -62,7 +62,7 @@ func TestAPausedTasklistStartsNothing(t *testing.T) {
 // TestAPauseEndsByItself: a type's tasks start after its pause, without anybody's doing.
 func TestAPauseEndsByItself(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
-		p, err := w.client.PauseType(w.soon(), "x", yard.PauseOptions{For: time.Second})
+		p, err := w.client.Pause(w.soon(), yard.OfType("x"), yard.PauseOptions{For: time.Second})
 		if err != nil || p.Until.Sub(p.Since) != time.Second {
 			t.Fatalf("%+v %v", p, err)
 		}
@@ -75,7 +75,7 @@ func TestAPauseEndsByItself(t *testing.T) {
 			}
 			return nil
 		})
-		_, err = w.client.ResumeType(w.soon(), "x")
+		_, err = w.client.Resume(w.soon(), yard.OfType("x"))
 		refused(t, err, fault.NotFound)
 	})
 }

@@ -18,7 +18,7 @@ func TestAPurgeCancelsWhatDoesNotRun(t *testing.T) {
 	testkit.Slow(t, "waits for seconds, or runs many tasks")
 	everywhere(t, func(t *testing.T, w *world) {
 		purge := func(o yard.PurgeOptions) yard.Purged {
-			p, err := w.client.PurgeTasklist(w.soon(), list, o)
+			p, err := w.client.Purge(w.soon(), yard.OfTasklist(list), o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -69,7 +69,7 @@ func TestAPurgeCancelsWhatDoesNotRun(t *testing.T) {
 		equal(t, "asked to stop", w.beat(running).CancelRequested, true)
 		equal(t, "the running one", w.complete(running), "OK")
 		want(t, w.get(other), "ready", "submitted")
-		p, err := w.client.PurgeType(w.soon(), "x", yard.PurgeOptions{Tasklist: "other"})
+		p, err := w.client.Purge(w.soon(), yard.OfType("x"), yard.PurgeOptions{Tasklist: "other"})
 		if err != nil || p.Cancelled != 1 {
 			t.Errorf("%+v %v", p, err)
 		}
@@ -102,13 +102,13 @@ func TestI7_APurgeReachesTheBacklogOnDisk(t *testing.T) {
 	})
 	last := taskID(t, w.submitOne(&yardv1.NewTask{Type: "x", Tasklist: "other"})) // what the purge takes is older than this one
 	w.eventually(func() error {
-		if p, err := w.client.PurgeTasklist(w.soon(), "other", yard.PurgeOptions{}); err != nil || p.Cancelled == 0 {
+		if p, err := w.client.Purge(w.soon(), yard.OfTasklist("other"), yard.PurgeOptions{}); err != nil || p.Cancelled == 0 {
 			return fmt.Errorf("%s is too young, or unread: %+v %v", last, p, err)
 		}
 		return nil
 	})
 	after := ""
-	p, err := w.client.PurgeTasklist(w.soon(), list, yard.PurgeOptions{Rate: 100_000, Progress: func(yard.Purged) {
+	p, err := w.client.Purge(w.soon(), yard.OfTasklist(list), yard.PurgeOptions{Rate: 100_000, Progress: func(yard.Purged) {
 		if after == "" { // behind the first step
 			after = w.submitOne(&yardv1.NewTask{Type: "after"})
 		}

@@ -41,7 +41,7 @@ func TestAPausedGroupStartsNothing(t *testing.T) {
 		w.work(list, func(worker *yard.Worker) {
 			yard.Handle(worker, "x", func(context.Context, any) (any, error) { return nil, nil })
 		}, yard.WithConcurrency(4))
-		if p, err := w.client.PauseGroup(w.soon(), "acme", yard.PauseOptions{Reason: "it complains", By: "ann"}); err != nil || p.By != "ann" {
+		if p, err := w.client.Pause(w.soon(), yard.OfGroup("acme"), yard.PauseOptions{Reason: "it complains", By: "ann"}); err != nil || p.By != "ann" {
 			t.Fatalf("%+v %v", p, err)
 		}
 		w.eventually(func() error { // a shard may hear of it up to a second later: what it takes until then says so
@@ -67,7 +67,7 @@ func TestAPausedGroupStartsNothing(t *testing.T) {
 		}
 		equal(t, "what runs", w.complete(attempt), "OK")
 		to := mark()
-		if _, err := w.client.ResumeGroup(w.soon(), "acme"); err != nil {
+		if _, err := w.client.Resume(w.soon(), yard.OfGroup("acme")); err != nil {
 			t.Fatal(err)
 		}
 		for _, id := range all["acme"] {
@@ -92,7 +92,7 @@ func TestStopsOfOneGroup(t *testing.T) {
 		for _, id := range append(append([]string{elsewhere}, acme...), other...) {
 			w.reach(id, "ready")
 		}
-		if _, err := w.client.DrainGroup(w.soon(), "acme", yard.PauseOptions{Reason: "it moves"}); err != nil {
+		if _, err := w.client.Drain(w.soon(), yard.OfGroup("acme"), yard.PauseOptions{Reason: "it moves"}); err != nil {
 			t.Fatal(err)
 		}
 		w.eventually(func() error {
@@ -119,14 +119,14 @@ func TestStopsOfOneGroup(t *testing.T) {
 				t.Errorf("%s: %+v %v, want %d", what, p, err, n)
 			}
 		}
-		p, err := w.client.PurgeTasklist(w.soon(), list, yard.PurgeOptions{Group: "acme", Preview: true})
+		p, err := w.client.Purge(w.soon(), yard.OfTasklist(list), yard.PurgeOptions{Group: "acme", Preview: true})
 		purge("of the tasklist", 6, p, err)
-		p, err = w.client.PurgeType(w.soon(), "x", yard.PurgeOptions{Group: "acme", Preview: true})
+		p, err = w.client.Purge(w.soon(), yard.OfType("x"), yard.PurgeOptions{Group: "acme", Preview: true})
 		purge("of the type", 6, p, err)
-		p, err = w.client.PurgeGroup(w.soon(), "acme", yard.PurgeOptions{Tasklist: "other", Reason: "sent twice"})
+		p, err = w.client.Purge(w.soon(), yard.OfGroup("acme"), yard.PurgeOptions{Tasklist: "other", Reason: "sent twice"})
 		purge("of the group in one tasklist", 1, p, err)
 		want(t, w.ended(elsewhere), "cancelled", "submitted cancelled")
-		p, err = w.client.PurgeGroup(w.soon(), "acme", yard.PurgeOptions{By: "ann"})
+		p, err = w.client.Purge(w.soon(), yard.OfGroup("acme"), yard.PurgeOptions{By: "ann"})
 		purge("of the group", 6, p, err)
 		for _, id := range append(acme, delayed) {
 			equal(t, "purged", string(w.ended(id).State.String()), "TASK_STATE_CANCELLED")
@@ -134,7 +134,7 @@ func TestStopsOfOneGroup(t *testing.T) {
 		for _, id := range other {
 			want(t, w.get(id), "ready", "submitted")
 		}
-		if _, err := w.client.ResumeDrainedGroup(w.soon(), "acme"); err != nil {
+		if _, err := w.client.ResumeDrained(w.soon(), yard.OfGroup("acme")); err != nil {
 			t.Fatal(err)
 		}
 		w.eventually(func() error {

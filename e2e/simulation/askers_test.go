@@ -45,7 +45,7 @@ func (m *askers) ask(who string, c *call) {
 	if w.fault(repeatedAsks, 60) {
 		times = 2
 	} else if c.tries == 1 {
-		asked = w.sentFirst(asked)
+		asked = sentFirst(asked)
 	}
 	for range times {
 		w.after(w.dice.upTo(20*time.Millisecond), func() {

@@ -14,8 +14,7 @@ func (w *world) commandKey(domain, key string) {
 	if !ok {
 		return
 	}
-	w.requests++
-	e := historysim.Event{Kind: historysim.Skipped, ID: id, Domain: domain, OrderKey: key, Message: "by ann", Update: &historysim.Update{Request: w.requests}}
+	e := historysim.Event{Kind: historysim.Skipped, ID: id, Domain: domain, OrderKey: key, Message: "by ann", Update: w.dated(&historysim.Update{})}
 	if e.CancelRunning = w.dice.chance(300); blocked && w.dice.chance(600) {
 		e.Kind, e.CancelRunning = historysim.Unblocked, false
 	}

@@ -38,7 +38,7 @@ func (c *rateChecker) wiped(at time.Duration) {
 
 // took notes what became of a call.
 func (c *rateChecker) took(m *matching, call *matchingsim.Call, out *matchingsim.Outcome) {
-	if out.Overtaken {
+	if out.Overtaken || out.Lost {
 		return
 	}
 	if c.calls == nil {
@@ -70,10 +70,13 @@ func (c *rateChecker) took(m *matching, call *matchingsim.Call, out *matchingsim
 func (c *matchChecker) rated() {
 	for _, d := range domains {
 		for _, l := range c.m.rates(d) {
-			// The fullest window that ends with a call: how much of the burst is used up.
+			// The fullest window that ends with a call: how much of the burst is used up. What is left is what was taken, and neither given back
+			// nor granted.
 			var level float64
 			var at time.Duration
+			left := -c.startsOf(d, l)
 			for _, one := range c.m.nodes[d].rates.calls[l.Ref] {
+				left += one.n - one.back
 				level = max(0, level-float64((one.at-at).Microseconds())/l.Rate.EveryUS)
 				at = one.at
 				if one.wiped {
@@ -86,6 +89,19 @@ func (c *matchChecker) rated() {
 					return
 				}
 			}
+			if left < 0 {
+				c.m.violated("I8: of %s %s %d starts were given back that the log has granted", d, l.Ref, -left)
+			}
 		}
 	}
+}
+
+// startsOf is what the attempts cost that the log has granted of a rate.
+func (c *matchChecker) startsOf(domain string, rate matchingsim.Limit) (n int) {
+	for _, g := range c.grants {
+		if at := g.w.accepted[g.id]; at.domain == domain && covers(rate, at) {
+			n += int(max(g.w.costOf[g.id], 1))
+		}
+	}
+	return n
 }

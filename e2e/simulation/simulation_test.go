@@ -111,7 +111,7 @@ func report(t *testing.T, p plan, broken string) {
 	small := shrink(p, broken)
 	w := newWorld(small, true)
 	broken = w.run()
-	t.Logf("\n%s\nthe smallest run found: %v\n  %s", strings.Join(w.lines, "\n"), small, broken)
+	t.Logf("the smallest run found: %v\n  %s\n%s", small, broken, strings.Join(w.lines, "\n"))
 }
 
 // sameKind tells whether two violations are of one invariant, and end alike.

@@ -44,7 +44,7 @@ func (n *tableNode) latency() time.Duration {
 	return n.m.dice.between(100*time.Microsecond, 3*time.Millisecond)
 }
 
-// ask has the store carry something out, or not, or late, or twice; done tells the owner once, or that
+// ask has the store carry something out, or not, or late; done tells the owner once, or that
 // no one knows.
 func (n *tableNode) ask(p *matchProc, what func(), done func(known bool)) {
 	m, answered := n.m, false
@@ -64,8 +64,6 @@ func (n *tableNode) ask(p *matchProc, what func(), done func(known bool)) {
 	case m.fault(unknownCalls, 30): // it arrives late
 		m.after(m.dice.upTo(8*time.Second), func() { n.carryOut(what) })
 		return
-	case m.fault(unknownCalls, 15): // the client repeats it
-		m.after(n.latency(), func() { n.carryOut(what) })
 	}
 	m.after(n.latency()+5*time.Millisecond, func() {
 		switch {

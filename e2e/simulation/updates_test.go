@@ -89,14 +89,20 @@ func (w *world) update(id ids.TaskID, by string, timed bool) {
 // soleFor is how long an asker waits at least until it asks again.
 const soleFor = 500 * time.Millisecond
 
-// change asks for an update, with a new payload. Some ask for the same again later, who have lost the answer.
-func (w *world) change(id ids.TaskID, by string, u *historysim.Update) {
+// dated gives an update its request, and a time before which the log has no copy of it, as a frontend does.
+func (w *world) dated(u *historysim.Update) *historysim.Update {
 	w.requests++
-	u.Request, u.HasPayload, u.Payload = w.requests, true, historysim.Blob{Data: []byte(strconv.FormatUint(w.requests, 10))}
-	u.Since = w.serverMS()
-	if w.plan.has(steppingServer) {
+	u.Request, u.Since = w.requests, w.serverMS()
+	if w.faulty && w.plan.has(steppingServer) {
 		u.Since = 1 // any time
 	}
+	return u
+}
+
+// change asks for an update, with a new payload. Some ask for the same again later, who have lost the answer.
+func (w *world) change(id ids.TaskID, by string, u *historysim.Update) {
+	w.dated(u)
+	u.HasPayload, u.Payload = true, historysim.Blob{Data: []byte(strconv.FormatUint(w.requests, 10))}
 	c := &call{
 		events:  []historysim.Event{{Kind: historysim.Changed, ID: id, Domain: by, Update: u}},
 		answers: func(int, *historysim.Verdict) {},
@@ -108,16 +114,13 @@ func (w *world) change(id ids.TaskID, by string, u *historysim.Update) {
 	w.askers.ask("client", c)
 }
 
-// sentFirst are events that are asked for the first time, and only once for a while.
-func (w *world) sentFirst(events []historysim.Event) []historysim.Event {
-	if w.plan.has(steppingServer) {
-		return events
-	}
+// sentFirst are events that are asked for the first time. They are not repeated before soleFor after their request, however late they are sent.
+func sentFirst(events []historysim.Event) []historysim.Event {
 	first := slices.Clone(events)
 	for i := range first {
-		if u := first[i].Update; u != nil && u.Since > 0 {
+		if u := first[i].Update; u != nil {
 			alone := *u
-			alone.SoleUntil = w.serverMS() + soleFor.Milliseconds()
+			alone.SoleUntil = u.Since + soleFor.Milliseconds()
 			first[i].Update = &alone
 		}
 	}

@@ -317,8 +317,8 @@ func TestLimitsAreReadAsWritten(t *testing.T) {
 func TestPausesAreReadAsWritten(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	put := &yardv1.PauseTasklistResponse{}
-	s.must(topology.API("shop", "tasklists.pause"), &yardv1.PauseTasklistRequest{Name: "main", Reason: "down", By: "ann", ForMs: 3_600_000}, put)
+	put := &yardv1.PauseResponse{}
+	s.must(topology.API("shop", "tasklists.pause"), &yardv1.PauseRequest{Name: "main", Reason: "down", By: "ann", ForMs: 3_600_000}, put)
 	if p := put.Pause; p.Reason != "down" || p.By != "ann" || p.SinceMs == 0 || p.UntilMs != p.SinceMs+3_600_000 {
 		t.Errorf("got %v", p)
 	}
@@ -327,21 +327,21 @@ func TestPausesAreReadAsWritten(t *testing.T) {
 	if got.Tasklist.GetName() != "main" || got.Tasklist.Revision != 0 || got.Pause.GetSinceMs() != put.Pause.SinceMs {
 		t.Errorf("got %v", got)
 	}
-	gone := &yardv1.ResumeTasklistResponse{}
-	s.must(topology.API("shop", "tasklists.resume"), &yardv1.ResumeTasklistRequest{Name: "main"}, gone)
+	gone := &yardv1.PauseResponse{}
+	s.must(topology.API("shop", "tasklists.resume"), &yardv1.ResumeRequest{Name: "main"}, gone)
 	if gone.Pause.GetReason() != "down" {
 		t.Errorf("got %v", gone)
 	}
 	if e := s.ask(topology.API("shop", "tasklists.get"), &yardv1.GetTasklistRequest{Name: "main"}, nil); fault.CodeOf(e) != fault.NotFound {
 		t.Errorf("got %v", e)
 	}
-	s.must(topology.API("shop", "types.pause"), &yardv1.PauseTypeRequest{Name: "email.send"}, &yardv1.PauseTypeResponse{})
+	s.must(topology.API("shop", "types.pause"), &yardv1.PauseRequest{Name: "email.send"}, &yardv1.PauseResponse{})
 	typ := &yardv1.GetTypeResponse{}
 	s.must(topology.API("shop", "types.get"), &yardv1.GetTypeRequest{Name: "email.send"}, typ)
 	if typ.Type.GetName() != "email.send" || typ.Pause.GetUntilMs() != 0 || typ.Pause.GetSinceMs() == 0 {
 		t.Errorf("got %v", typ)
 	}
-	s.must(topology.API("shop", "types.resume"), &yardv1.ResumeTypeRequest{Name: "email.send"}, &yardv1.ResumeTypeResponse{})
+	s.must(topology.API("shop", "types.resume"), &yardv1.ResumeRequest{Name: "email.send"}, &yardv1.PauseResponse{})
 }
 
 // An owner that comes late is waited for.

@@ -89,11 +89,11 @@ func badRequests() map[string]bad {
 		"type without a name":  {verb: "types.put", message: &yardv1.PutTypeRequest{Type: &yardv1.TaskType{}}, code: fault.InvalidArgument, path: "/type/name"},
 		"type that is no key":  {verb: "types.put", message: &yardv1.PutTypeRequest{Type: &yardv1.TaskType{Name: "a..b"}}, code: fault.InvalidArgument, path: "/type/name"},
 		"type deliveries":      {verb: "types.put", message: &yardv1.PutTypeRequest{Type: &yardv1.TaskType{Name: "a", Retry: &yardv1.RetryPolicy{MaxDeliveries: -1}}}, code: fault.InvalidArgument, path: "/type/retry/max_deliveries"},
-		"pause without name":   {verb: "tasklists.pause", message: &yardv1.PauseTasklistRequest{}, code: fault.InvalidArgument, path: "/name"},
-		"pause too short":      {verb: "tasklists.pause", message: &yardv1.PauseTasklistRequest{Name: "main", ForMs: 999}, code: fault.InvalidArgument, path: "/for_ms"},
-		"pause of no key":      {verb: "types.pause", message: &yardv1.PauseTypeRequest{Name: "a..b"}, code: fault.InvalidArgument, path: "/name"},
-		"tasklist not paused":  {verb: "tasklists.resume", message: &yardv1.ResumeTasklistRequest{Name: "main"}, code: fault.NotFound, path: "/name"},
-		"type not paused":      {verb: "types.resume", message: &yardv1.ResumeTypeRequest{Name: "pay"}, code: fault.NotFound, path: "/name"},
+		"pause without name":   {verb: "tasklists.pause", message: &yardv1.PauseRequest{}, code: fault.InvalidArgument, path: "/name"},
+		"pause too short":      {verb: "tasklists.pause", message: &yardv1.PauseRequest{Name: "main", ForMs: 999}, code: fault.InvalidArgument, path: "/for_ms"},
+		"pause of no key":      {verb: "types.pause", message: &yardv1.PauseRequest{Name: "a..b"}, code: fault.InvalidArgument, path: "/name"},
+		"tasklist not paused":  {verb: "tasklists.resume", message: &yardv1.ResumeRequest{Name: "main"}, code: fault.NotFound, path: "/name"},
+		"type not paused":      {verb: "types.resume", message: &yardv1.ResumeRequest{Name: "pay"}, code: fault.NotFound, path: "/name"},
 		"type without setting": {verb: "types.get", message: &yardv1.GetTypeRequest{Name: "nothing"}, code: fault.NotFound, path: "/name"},
 	}
 }
@@ -181,16 +181,16 @@ func TestBadDomainsAreRefused(t *testing.T) {
 			"tasks.submit": tasks(1), "tasks.poll": &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1},
 			"tasks.complete": &yardv1.CompleteRequest{}, "tasks.get": &yardv1.GetRequest{}, "tasks.list": &yardv1.ListRequest{},
 			"tasklists.describe": &yardv1.DescribeTasklistRequest{}, "tasklists.put": &yardv1.PutTasklistRequest{}, "tasklists.list": &yardv1.ListTasklistsRequest{}, "types.put": &yardv1.PutTypeRequest{}, "types.get": &yardv1.GetTypeRequest{},
-			"tasklists.pause": &yardv1.PauseTasklistRequest{}, "tasklists.resume": &yardv1.ResumeTasklistRequest{}, "types.pause": &yardv1.PauseTypeRequest{}, "types.resume": &yardv1.ResumeTypeRequest{},
+			"tasklists.pause": &yardv1.PauseRequest{}, "tasklists.resume": &yardv1.ResumeRequest{}, "types.pause": &yardv1.PauseRequest{}, "types.resume": &yardv1.ResumeRequest{},
 			"tasklists.pollers": &yardv1.TasklistPollersRequest{}, "limits.top": &yardv1.TopLimitsRequest{},
-			"tasklists.drain": &yardv1.DrainTasklistRequest{}, "tasklists.purge": &yardv1.PurgeTasklistRequest{}, "types.drain": &yardv1.DrainTypeRequest{}, "types.purge": &yardv1.PurgeTypeRequest{},
+			"tasklists.drain": &yardv1.PauseRequest{}, "tasklists.purge": &yardv1.PurgeRequest{}, "types.drain": &yardv1.PauseRequest{}, "types.purge": &yardv1.PurgeRequest{},
 			"deadletters.list": &yardv1.ListDeadLettersRequest{}, "deadletters.count": &yardv1.CountDeadLettersRequest{}, "deadletters.get": &yardv1.GetDeadLetterRequest{},
 			"deadletters.redrive": &yardv1.RedriveRequest{}, "deadletters.purge": &yardv1.PurgeDeadLettersRequest{},
 			"workers.list": &yardv1.ListWorkersRequest{}, "workers.drain": &yardv1.DrainWorkerRequest{}, "workers.stop": &yardv1.StopWorkerRequest{}, "workers.resume": &yardv1.ResumeWorkerRequest{},
 			"keys.list": &yardv1.ListKeysRequest{}, "keys.get": &yardv1.GetKeyRequest{}, "keys.unblock": &yardv1.UnblockKeyRequest{}, "keys.skip": &yardv1.SkipKeyRequest{},
 			"limits.put": &yardv1.PutLimitRequest{}, "limits.get": &yardv1.GetLimitRequest{}, "limits.list": &yardv1.ListLimitsRequest{}, "limits.delete": &yardv1.DeleteLimitRequest{},
 			"groups.put": &yardv1.PutGroupRequest{}, "groups.get": &yardv1.GetGroupRequest{}, "groups.list": &yardv1.ListGroupsRequest{}, "groups.delete": &yardv1.DeleteGroupRequest{},
-			"groups.pause": &yardv1.PauseGroupRequest{}, "groups.resume": &yardv1.ResumeGroupRequest{}, "groups.drain": &yardv1.DrainGroupRequest{}, "groups.purge": &yardv1.PurgeGroupRequest{},
+			"groups.pause": &yardv1.PauseRequest{}, "groups.resume": &yardv1.ResumeRequest{}, "groups.drain": &yardv1.PauseRequest{}, "groups.purge": &yardv1.PurgeRequest{},
 		} {
 			if e := s.ask(topology.API(domain, verb), message, nil); fault.CodeOf(e) != code {
 				t.Errorf("%s of %q: got %v, want %s", verb, domain, e, code)

@@ -196,7 +196,7 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 		}
 		return retentionDefault
 	}
-	lagging := s.Deps.Metrics.Gauge(signals.DomainsLagging, strconv.Itoa(p))
+	lagging := s.Deps.Metrics.Gauge(signals.DomainsSplitOff, strconv.Itoa(p))
 	oldest := s.Deps.Metrics.Gauge(signals.OldestReady, strconv.Itoa(p))
 	defer func() { lagging.Set(0); oldest.Set(0) }() // it is then another node's to tell of
 	room, log := s.room(p), natshistory.NewLog(nc)

@@ -75,7 +75,7 @@ func (m histograms) Produce(context.Context) ([]metricdata.ScopeMetrics, error) 
 			point.Attributes, point.StartTime, point.Time = s.set, m.began, now
 			data.DataPoints = append(data.DataPoints, point)
 		}
-		out.Metrics = append(out.Metrics, metricdata.Metrics{Name: f.of.Name, Description: f.of.Tells, Unit: f.of.Unit, Data: data})
+		out.Metrics = append(out.Metrics, metricdata.Metrics{Name: f.of.Name, Description: f.of.Means, Unit: f.of.Unit, Data: data})
 	}
 	return []metricdata.ScopeMetrics{out}, nil
 }

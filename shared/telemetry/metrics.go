@@ -150,7 +150,7 @@ func (m *Metrics) family(of signals.Metric) *family {
 
 // register has the SDK ask the family when the page is read. Histograms have a way of their own.
 func (m *Metrics) register(f *family) (err error) {
-	description, unit := metric.WithDescription(f.of.Tells), metric.WithUnit(f.of.Unit)
+	description, unit := metric.WithDescription(f.of.Means), metric.WithUnit(f.of.Unit)
 	switch f.of.Kind {
 	case signals.Counter:
 		_, err = m.meter.Int64ObservableCounter(f.of.Name, description, unit, metric.WithInt64Callback(f.observeCounters))

@@ -16,11 +16,11 @@ import (
 
 // Metrics of the tests.
 var (
-	things = signals.Metric{Name: "yardmaster.test.things", Kind: signals.Counter, Unit: "{thing}", Attributes: []string{signals.Partition}, Tells: "Things."}
-	level  = signals.Metric{Name: "yardmaster.test.level", Kind: signals.Gauge, Tells: "A\nlevel."}
-	lag    = signals.Metric{Name: "yardmaster.test.lag", Kind: signals.Gauge, Unit: signals.Seconds, Tells: "Lag."}
+	things = signals.Metric{Name: "yardmaster.test.things", Kind: signals.Counter, Unit: "{thing}", Attributes: []string{signals.Partition}, Means: "Things."}
+	level  = signals.Metric{Name: "yardmaster.test.level", Kind: signals.Gauge, Means: "A\nlevel."}
+	lag    = signals.Metric{Name: "yardmaster.test.lag", Kind: signals.Gauge, Unit: signals.Seconds, Means: "Lag."}
 	took   = signals.Metric{
-		Name: "yardmaster.test.took", Kind: signals.Histogram, Unit: signals.Seconds, Tells: "How long.",
+		Name: "yardmaster.test.took", Kind: signals.Histogram, Unit: signals.Seconds, Means: "How long.",
 		Attributes: []string{signals.Domain, signals.Tasklist}, Buckets: []float64{.001, .1, 1},
 	}
 )

@@ -44,7 +44,7 @@ type entry struct {
 	key      string
 	value    []byte
 	revision uint64
-	gone     bool
+	deleted  bool
 }
 
 func (e *entry) Key() string      { return e.key }
@@ -52,7 +52,7 @@ func (e *entry) Value() []byte    { return e.value }
 func (e *entry) Revision() uint64 { return e.revision }
 
 func (e *entry) Operation() jetstream.KeyValueOp {
-	if e.gone {
+	if e.deleted {
 		return jetstream.KeyValueDelete
 	}
 	return jetstream.KeyValuePut
@@ -72,7 +72,7 @@ func (b *KV) Forget(key string) {
 func (b *KV) Stored() (keys []string) {
 	b.Locked(func() {
 		for _, key := range slices.Sorted(maps.Keys(b.entries)) {
-			if !b.entries[key].gone {
+			if !b.entries[key].deleted {
 				keys = append(keys, key)
 			}
 		}
@@ -98,9 +98,9 @@ func (b *KV) Restart() {
 }
 
 // set stores a value, or that there is none.
-func (b *KV) set(key string, value []byte, gone bool) uint64 {
+func (b *KV) set(key string, value []byte, deleted bool) uint64 {
 	b.revision++
-	e := &entry{key: key, value: slices.Clone(value), revision: b.revision, gone: gone}
+	e := &entry{key: key, value: slices.Clone(value), revision: b.revision, deleted: deleted}
 	b.entries[key] = e
 	for w := range b.watchers {
 		if !b.Deaf {
@@ -128,7 +128,7 @@ func (b *KV) Get(_ context.Context, key string) (jetstream.KeyValueEntry, error)
 		return nil, b.Broken
 	}
 	e := b.entries[key]
-	if e == nil || e.gone {
+	if e == nil || e.deleted {
 		return nil, jetstream.ErrKeyNotFound
 	}
 	b.read[key] = e.revision
@@ -162,7 +162,7 @@ func (b *KV) Create(_ context.Context, key string, value []byte, _ ...jetstream.
 	if b.Broken != nil {
 		return 0, b.Broken
 	}
-	if e := b.entries[key]; e != nil && !e.gone {
+	if e := b.entries[key]; e != nil && !e.deleted {
 		return 0, jetstream.ErrKeyExists
 	}
 	return b.set(key, value, false), nil
@@ -232,7 +232,7 @@ func (b *KV) WatchAll(context.Context, ...jetstream.WatchOpt) (jetstream.KeyWatc
 func (b *KV) WatchFiltered(_ context.Context, keys []string, _ ...jetstream.WatchOpt) (jetstream.KeyWatcher, error) {
 	defer b.then()
 	return b.watch(func(e *entry) bool {
-		return !e.gone && slices.ContainsFunc(keys, func(k string) bool {
+		return !e.deleted && slices.ContainsFunc(keys, func(k string) bool {
 			prefix := strings.TrimRight(k, ">*")
 			return e.key == k || prefix != k && strings.HasPrefix(e.key, prefix)
 		})

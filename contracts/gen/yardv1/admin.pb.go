@@ -3295,15 +3295,19 @@ func (x *Pause) GetUntilMs() int64 {
 	return 0
 }
 
-// PauseTasklistRequest (tasklists.pause): no task of the tasklist starts until it is resumed. It takes effect within a
-// second. Pausing again replaces the pause.
-type PauseTasklistRequest struct {
+// PauseRequest (tasklists.pause, types.pause, groups.pause): no task of the tasklist, of the type in any tasklist, or of the group in any tasklist
+// starts until it is resumed. It takes effect within a second. Pausing again replaces the pause.
+//
+// The same request drains (tasklists.drain, types.drain, groups.drain): a submit with a task of it is refused with FAILED_PRECONDITION until
+// the drain ends. It takes effect within a second. What was accepted goes on: it starts, is tried again, and comes back from a delay. A repeat, with
+// its request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain.
+type PauseRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. [A-Za-z0-9_-]{1,64}.
+	// Required. A tasklist: [A-Za-z0-9_-]{1,64}. A type or a group: [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Why, for people; at most 1024 bytes.
+	// The reason, for people; at most 1024 bytes.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Who pauses it, for people; at most 128 bytes.
+	// The person or program that does it, for people; at most 128 bytes.
 	By string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
 	// It ends by itself after this, ms, 1000..31622400000 (366 days). Default 0: not before it is resumed.
 	ForMs         int64 `protobuf:"varint,4,opt,name=for_ms,json=forMs,proto3" json:"for_ms,omitempty"`
@@ -3311,20 +3315,20 @@ type PauseTasklistRequest struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *PauseTasklistRequest) Reset() {
-	*x = PauseTasklistRequest{}
+func (x *PauseRequest) Reset() {
+	*x = PauseRequest{}
 	mi := &file_yard_v1_admin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *PauseTasklistRequest) String() string {
+func (x *PauseRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*PauseTasklistRequest) ProtoMessage() {}
+func (*PauseRequest) ProtoMessage() {}
 
-func (x *PauseTasklistRequest) ProtoReflect() protoreflect.Message {
+func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_yard_v1_admin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -3336,61 +3340,61 @@ func (x *PauseTasklistRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use PauseTasklistRequest.ProtoReflect.Descriptor instead.
-func (*PauseTasklistRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
+func (*PauseRequest) Descriptor() ([]byte, []int) {
 	return file_yard_v1_admin_proto_rawDescGZIP(), []int{46}
 }
 
-func (x *PauseTasklistRequest) GetName() string {
+func (x *PauseRequest) GetName() string {
 	if x != nil {
 		return x.Name
 	}
 	return ""
 }
 
-func (x *PauseTasklistRequest) GetReason() string {
+func (x *PauseRequest) GetReason() string {
 	if x != nil {
 		return x.Reason
 	}
 	return ""
 }
 
-func (x *PauseTasklistRequest) GetBy() string {
+func (x *PauseRequest) GetBy() string {
 	if x != nil {
 		return x.By
 	}
 	return ""
 }
 
-func (x *PauseTasklistRequest) GetForMs() int64 {
+func (x *PauseRequest) GetForMs() int64 {
 	if x != nil {
 		return x.ForMs
 	}
 	return 0
 }
 
-type PauseTasklistResponse struct {
+type PauseResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As stored.
+	// As stored, or as it was until it was resumed: of a resumed drain, the drain.
 	Pause         *Pause `protobuf:"bytes,1,opt,name=pause,proto3" json:"pause,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *PauseTasklistResponse) Reset() {
-	*x = PauseTasklistResponse{}
+func (x *PauseResponse) Reset() {
+	*x = PauseResponse{}
 	mi := &file_yard_v1_admin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *PauseTasklistResponse) String() string {
+func (x *PauseResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*PauseTasklistResponse) ProtoMessage() {}
+func (*PauseResponse) ProtoMessage() {}
 
-func (x *PauseTasklistResponse) ProtoReflect() protoreflect.Message {
+func (x *PauseResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_yard_v1_admin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -3402,43 +3406,40 @@ func (x *PauseTasklistResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use PauseTasklistResponse.ProtoReflect.Descriptor instead.
-func (*PauseTasklistResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use PauseResponse.ProtoReflect.Descriptor instead.
+func (*PauseResponse) Descriptor() ([]byte, []int) {
 	return file_yard_v1_admin_proto_rawDescGZIP(), []int{47}
 }
 
-func (x *PauseTasklistResponse) GetPause() *Pause {
+func (x *PauseResponse) GetPause() *Pause {
 	if x != nil {
 		return x.Pause
 	}
 	return nil
 }
 
-// ResumeTasklistRequest (tasklists.resume) ends a pause or a drain. NOT_FOUND if the tasklist is not paused, or not drained.
-type ResumeTasklistRequest struct {
+type DrainResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. [A-Za-z0-9_-]{1,64}.
-	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// End the drain; a pause stays. Default false: end the pause; a drain stays.
-	Drain         bool `protobuf:"varint,2,opt,name=drain,proto3" json:"drain,omitempty"`
+	// As stored.
+	Drain         *Pause `protobuf:"bytes,1,opt,name=drain,proto3" json:"drain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ResumeTasklistRequest) Reset() {
-	*x = ResumeTasklistRequest{}
+func (x *DrainResponse) Reset() {
+	*x = DrainResponse{}
 	mi := &file_yard_v1_admin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ResumeTasklistRequest) String() string {
+func (x *DrainResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ResumeTasklistRequest) ProtoMessage() {}
+func (*DrainResponse) ProtoMessage() {}
 
-func (x *ResumeTasklistRequest) ProtoReflect() protoreflect.Message {
+func (x *DrainResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_yard_v1_admin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -3450,47 +3451,43 @@ func (x *ResumeTasklistRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ResumeTasklistRequest.ProtoReflect.Descriptor instead.
-func (*ResumeTasklistRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use DrainResponse.ProtoReflect.Descriptor instead.
+func (*DrainResponse) Descriptor() ([]byte, []int) {
 	return file_yard_v1_admin_proto_rawDescGZIP(), []int{48}
 }
 
-func (x *ResumeTasklistRequest) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *ResumeTasklistRequest) GetDrain() bool {
+func (x *DrainResponse) GetDrain() *Pause {
 	if x != nil {
 		return x.Drain
 	}
-	return false
+	return nil
 }
 
-type ResumeTasklistResponse struct {
+// ResumeRequest (tasklists.resume, types.resume, groups.resume) ends a pause or a drain. NOT_FOUND: there is none.
+type ResumeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The pause or the drain as it was.
-	Pause         *Pause `protobuf:"bytes,1,opt,name=pause,proto3" json:"pause,omitempty"`
+	// Required. As in the request that paused or drained it.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// End the drain; a pause stays. Default false: end the pause; a drain stays.
+	Drain         bool `protobuf:"varint,2,opt,name=drain,proto3" json:"drain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ResumeTasklistResponse) Reset() {
-	*x = ResumeTasklistResponse{}
+func (x *ResumeRequest) Reset() {
+	*x = ResumeRequest{}
 	mi := &file_yard_v1_admin_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ResumeTasklistResponse) String() string {
+func (x *ResumeRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ResumeTasklistResponse) ProtoMessage() {}
+func (*ResumeRequest) ProtoMessage() {}
 
-func (x *ResumeTasklistResponse) ProtoReflect() protoreflect.Message {
+func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_yard_v1_admin_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -3502,814 +3499,23 @@ func (x *ResumeTasklistResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ResumeTasklistResponse.ProtoReflect.Descriptor instead.
-func (*ResumeTasklistResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
+func (*ResumeRequest) Descriptor() ([]byte, []int) {
 	return file_yard_v1_admin_proto_rawDescGZIP(), []int{49}
 }
 
-func (x *ResumeTasklistResponse) GetPause() *Pause {
-	if x != nil {
-		return x.Pause
-	}
-	return nil
-}
-
-// DrainTasklistRequest (tasklists.drain): a submit to the tasklist is refused with FAILED_PRECONDITION until the drain ends. It takes effect
-// within a second. What was accepted goes on: it starts, is tried again, and comes back from a delay. A repeat, with its
-// request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain.
-type DrainTasklistRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. [A-Za-z0-9_-]{1,64}.
-	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Why, for people; at most 1024 bytes.
-	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Who drains it, for people; at most 128 bytes.
-	By string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
-	// It ends by itself after this, ms, 1000..31622400000 (366 days). Default 0: not before it is resumed.
-	ForMs         int64 `protobuf:"varint,4,opt,name=for_ms,json=forMs,proto3" json:"for_ms,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DrainTasklistRequest) Reset() {
-	*x = DrainTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[50]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DrainTasklistRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DrainTasklistRequest) ProtoMessage() {}
-
-func (x *DrainTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[50]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DrainTasklistRequest.ProtoReflect.Descriptor instead.
-func (*DrainTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{50}
-}
-
-func (x *DrainTasklistRequest) GetName() string {
+func (x *ResumeRequest) GetName() string {
 	if x != nil {
 		return x.Name
 	}
 	return ""
 }
 
-func (x *DrainTasklistRequest) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
-func (x *DrainTasklistRequest) GetBy() string {
-	if x != nil {
-		return x.By
-	}
-	return ""
-}
-
-func (x *DrainTasklistRequest) GetForMs() int64 {
-	if x != nil {
-		return x.ForMs
-	}
-	return 0
-}
-
-type DrainTasklistResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// As stored.
-	Drain         *Pause `protobuf:"bytes,1,opt,name=drain,proto3" json:"drain,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DrainTasklistResponse) Reset() {
-	*x = DrainTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[51]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DrainTasklistResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DrainTasklistResponse) ProtoMessage() {}
-
-func (x *DrainTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[51]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DrainTasklistResponse.ProtoReflect.Descriptor instead.
-func (*DrainTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{51}
-}
-
-func (x *DrainTasklistResponse) GetDrain() *Pause {
-	if x != nil {
-		return x.Drain
-	}
-	return nil
-}
-
-// PauseTypeRequest (types.pause): no task of the type starts until it is resumed. It takes effect within a
-// second. Pausing again replaces the pause.
-type PauseTypeRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.
-	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Why, for people; at most 1024 bytes.
-	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Who pauses it, for people; at most 128 bytes.
-	By string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
-	// It ends by itself after this, ms, 1000..31622400000 (366 days). Default 0: not before it is resumed.
-	ForMs         int64 `protobuf:"varint,4,opt,name=for_ms,json=forMs,proto3" json:"for_ms,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *PauseTypeRequest) Reset() {
-	*x = PauseTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[52]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *PauseTypeRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*PauseTypeRequest) ProtoMessage() {}
-
-func (x *PauseTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[52]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use PauseTypeRequest.ProtoReflect.Descriptor instead.
-func (*PauseTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{52}
-}
-
-func (x *PauseTypeRequest) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *PauseTypeRequest) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
-func (x *PauseTypeRequest) GetBy() string {
-	if x != nil {
-		return x.By
-	}
-	return ""
-}
-
-func (x *PauseTypeRequest) GetForMs() int64 {
-	if x != nil {
-		return x.ForMs
-	}
-	return 0
-}
-
-type PauseTypeResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// As stored.
-	Pause         *Pause `protobuf:"bytes,1,opt,name=pause,proto3" json:"pause,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *PauseTypeResponse) Reset() {
-	*x = PauseTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[53]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *PauseTypeResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*PauseTypeResponse) ProtoMessage() {}
-
-func (x *PauseTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[53]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use PauseTypeResponse.ProtoReflect.Descriptor instead.
-func (*PauseTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{53}
-}
-
-func (x *PauseTypeResponse) GetPause() *Pause {
-	if x != nil {
-		return x.Pause
-	}
-	return nil
-}
-
-// ResumeTypeRequest (types.resume) ends a pause or a drain. NOT_FOUND if the type is not paused, or not drained.
-type ResumeTypeRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.
-	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// End the drain; a pause stays. Default false: end the pause; a drain stays.
-	Drain         bool `protobuf:"varint,2,opt,name=drain,proto3" json:"drain,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ResumeTypeRequest) Reset() {
-	*x = ResumeTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[54]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ResumeTypeRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ResumeTypeRequest) ProtoMessage() {}
-
-func (x *ResumeTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[54]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ResumeTypeRequest.ProtoReflect.Descriptor instead.
-func (*ResumeTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{54}
-}
-
-func (x *ResumeTypeRequest) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *ResumeTypeRequest) GetDrain() bool {
+func (x *ResumeRequest) GetDrain() bool {
 	if x != nil {
 		return x.Drain
 	}
 	return false
-}
-
-type ResumeTypeResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The pause or the drain as it was.
-	Pause         *Pause `protobuf:"bytes,1,opt,name=pause,proto3" json:"pause,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ResumeTypeResponse) Reset() {
-	*x = ResumeTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[55]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ResumeTypeResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ResumeTypeResponse) ProtoMessage() {}
-
-func (x *ResumeTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[55]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ResumeTypeResponse.ProtoReflect.Descriptor instead.
-func (*ResumeTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{55}
-}
-
-func (x *ResumeTypeResponse) GetPause() *Pause {
-	if x != nil {
-		return x.Pause
-	}
-	return nil
-}
-
-// DrainTypeRequest (types.drain): a submit with a task of the type is refused with FAILED_PRECONDITION until the drain ends. It takes effect
-// within a second. What was accepted goes on: it starts, is tried again, and comes back from a delay. A repeat, with its
-// request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain.
-type DrainTypeRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.
-	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Why, for people; at most 1024 bytes.
-	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Who drains it, for people; at most 128 bytes.
-	By string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
-	// It ends by itself after this, ms, 1000..31622400000 (366 days). Default 0: not before it is resumed.
-	ForMs         int64 `protobuf:"varint,4,opt,name=for_ms,json=forMs,proto3" json:"for_ms,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DrainTypeRequest) Reset() {
-	*x = DrainTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[56]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DrainTypeRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DrainTypeRequest) ProtoMessage() {}
-
-func (x *DrainTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[56]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DrainTypeRequest.ProtoReflect.Descriptor instead.
-func (*DrainTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{56}
-}
-
-func (x *DrainTypeRequest) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *DrainTypeRequest) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
-func (x *DrainTypeRequest) GetBy() string {
-	if x != nil {
-		return x.By
-	}
-	return ""
-}
-
-func (x *DrainTypeRequest) GetForMs() int64 {
-	if x != nil {
-		return x.ForMs
-	}
-	return 0
-}
-
-type DrainTypeResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// As stored.
-	Drain         *Pause `protobuf:"bytes,1,opt,name=drain,proto3" json:"drain,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DrainTypeResponse) Reset() {
-	*x = DrainTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[57]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DrainTypeResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DrainTypeResponse) ProtoMessage() {}
-
-func (x *DrainTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[57]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DrainTypeResponse.ProtoReflect.Descriptor instead.
-func (*DrainTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{57}
-}
-
-func (x *DrainTypeResponse) GetDrain() *Pause {
-	if x != nil {
-		return x.Drain
-	}
-	return nil
-}
-
-// PauseGroupRequest (groups.pause): no task of the group starts, in any tasklist, until it is resumed. It takes effect within a
-// second, and holds up no other group. Pausing again replaces the pause.
-type PauseGroupRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.
-	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Why, for people; at most 1024 bytes.
-	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Who pauses it, for people; at most 128 bytes.
-	By string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
-	// It ends by itself after this, ms, 1000..31622400000 (366 days). Default 0: not before it is resumed.
-	ForMs         int64 `protobuf:"varint,4,opt,name=for_ms,json=forMs,proto3" json:"for_ms,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *PauseGroupRequest) Reset() {
-	*x = PauseGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[58]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *PauseGroupRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*PauseGroupRequest) ProtoMessage() {}
-
-func (x *PauseGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[58]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use PauseGroupRequest.ProtoReflect.Descriptor instead.
-func (*PauseGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{58}
-}
-
-func (x *PauseGroupRequest) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *PauseGroupRequest) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
-func (x *PauseGroupRequest) GetBy() string {
-	if x != nil {
-		return x.By
-	}
-	return ""
-}
-
-func (x *PauseGroupRequest) GetForMs() int64 {
-	if x != nil {
-		return x.ForMs
-	}
-	return 0
-}
-
-type PauseGroupResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// As stored.
-	Pause         *Pause `protobuf:"bytes,1,opt,name=pause,proto3" json:"pause,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *PauseGroupResponse) Reset() {
-	*x = PauseGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[59]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *PauseGroupResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*PauseGroupResponse) ProtoMessage() {}
-
-func (x *PauseGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[59]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use PauseGroupResponse.ProtoReflect.Descriptor instead.
-func (*PauseGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{59}
-}
-
-func (x *PauseGroupResponse) GetPause() *Pause {
-	if x != nil {
-		return x.Pause
-	}
-	return nil
-}
-
-// ResumeGroupRequest (groups.resume) ends a pause or a drain. NOT_FOUND if the group is not paused, or not drained.
-type ResumeGroupRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.
-	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// End the drain; a pause stays. Default false: end the pause; a drain stays.
-	Drain         bool `protobuf:"varint,2,opt,name=drain,proto3" json:"drain,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ResumeGroupRequest) Reset() {
-	*x = ResumeGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[60]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ResumeGroupRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ResumeGroupRequest) ProtoMessage() {}
-
-func (x *ResumeGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[60]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ResumeGroupRequest.ProtoReflect.Descriptor instead.
-func (*ResumeGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{60}
-}
-
-func (x *ResumeGroupRequest) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *ResumeGroupRequest) GetDrain() bool {
-	if x != nil {
-		return x.Drain
-	}
-	return false
-}
-
-type ResumeGroupResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The pause or the drain as it was.
-	Pause         *Pause `protobuf:"bytes,1,opt,name=pause,proto3" json:"pause,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ResumeGroupResponse) Reset() {
-	*x = ResumeGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[61]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ResumeGroupResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ResumeGroupResponse) ProtoMessage() {}
-
-func (x *ResumeGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[61]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ResumeGroupResponse.ProtoReflect.Descriptor instead.
-func (*ResumeGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{61}
-}
-
-func (x *ResumeGroupResponse) GetPause() *Pause {
-	if x != nil {
-		return x.Pause
-	}
-	return nil
-}
-
-// DrainGroupRequest (groups.drain): a submit with a task of the group is refused with FAILED_PRECONDITION until the drain ends. It takes effect
-// within a second. What was accepted goes on: it starts, is tried again, and comes back from a delay. A repeat, with its
-// request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain.
-type DrainGroupRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.
-	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Why, for people; at most 1024 bytes.
-	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Who drains it, for people; at most 128 bytes.
-	By string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
-	// It ends by itself after this, ms, 1000..31622400000 (366 days). Default 0: not before it is resumed.
-	ForMs         int64 `protobuf:"varint,4,opt,name=for_ms,json=forMs,proto3" json:"for_ms,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DrainGroupRequest) Reset() {
-	*x = DrainGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[62]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DrainGroupRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DrainGroupRequest) ProtoMessage() {}
-
-func (x *DrainGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[62]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DrainGroupRequest.ProtoReflect.Descriptor instead.
-func (*DrainGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{62}
-}
-
-func (x *DrainGroupRequest) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *DrainGroupRequest) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
-func (x *DrainGroupRequest) GetBy() string {
-	if x != nil {
-		return x.By
-	}
-	return ""
-}
-
-func (x *DrainGroupRequest) GetForMs() int64 {
-	if x != nil {
-		return x.ForMs
-	}
-	return 0
-}
-
-type DrainGroupResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// As stored.
-	Drain         *Pause `protobuf:"bytes,1,opt,name=drain,proto3" json:"drain,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DrainGroupResponse) Reset() {
-	*x = DrainGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[63]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DrainGroupResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DrainGroupResponse) ProtoMessage() {}
-
-func (x *DrainGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[63]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DrainGroupResponse.ProtoReflect.Descriptor instead.
-func (*DrainGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{63}
-}
-
-func (x *DrainGroupResponse) GetDrain() *Pause {
-	if x != nil {
-		return x.Drain
-	}
-	return nil
 }
 
 // PeekTasklistRequest (tasklists.peek): the ready tasks of a tasklist in the order in which they are to start, by priority, then the one
@@ -4333,7 +3539,7 @@ type PeekTasklistRequest struct {
 
 func (x *PeekTasklistRequest) Reset() {
 	*x = PeekTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[64]
+	mi := &file_yard_v1_admin_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4345,7 +3551,7 @@ func (x *PeekTasklistRequest) String() string {
 func (*PeekTasklistRequest) ProtoMessage() {}
 
 func (x *PeekTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[64]
+	mi := &file_yard_v1_admin_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4358,7 +3564,7 @@ func (x *PeekTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekTasklistRequest.ProtoReflect.Descriptor instead.
 func (*PeekTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{64}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *PeekTasklistRequest) GetName() string {
@@ -4410,7 +3616,7 @@ type PeekTasklistResponse struct {
 
 func (x *PeekTasklistResponse) Reset() {
 	*x = PeekTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[65]
+	mi := &file_yard_v1_admin_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4422,7 +3628,7 @@ func (x *PeekTasklistResponse) String() string {
 func (*PeekTasklistResponse) ProtoMessage() {}
 
 func (x *PeekTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[65]
+	mi := &file_yard_v1_admin_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4435,7 +3641,7 @@ func (x *PeekTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekTasklistResponse.ProtoReflect.Descriptor instead.
 func (*PeekTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{65}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *PeekTasklistResponse) GetTasks() []*PeekedTask {
@@ -4472,7 +3678,7 @@ type PeekedTask struct {
 
 func (x *PeekedTask) Reset() {
 	*x = PeekedTask{}
-	mi := &file_yard_v1_admin_proto_msgTypes[66]
+	mi := &file_yard_v1_admin_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4484,7 +3690,7 @@ func (x *PeekedTask) String() string {
 func (*PeekedTask) ProtoMessage() {}
 
 func (x *PeekedTask) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[66]
+	mi := &file_yard_v1_admin_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4497,7 +3703,7 @@ func (x *PeekedTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekedTask.ProtoReflect.Descriptor instead.
 func (*PeekedTask) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{66}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *PeekedTask) GetTask() *Task {
@@ -4514,54 +3720,57 @@ func (x *PeekedTask) GetReadyForMs() int64 {
 	return 0
 }
 
-// PurgeTasklistRequest (tasklists.purge) cancels the tasks of a tasklist that do not run: one step of it. Steps follow until an
-// answer has no next_cursor; who sends them decides how fast. Tasks that were created after the purge began stay; a task is as
-// old as its id says, which the clock of its client may date up to 2 s ahead, and one that is dated ahead of the purge stays, too. A step may be
-// repeated, and a purge given up, at any moment.
-type PurgeTasklistRequest struct {
+// PurgeRequest (tasklists.purge, types.purge, groups.purge) cancels the tasks of a tasklist, a type or a group that do not run: one step of it. Steps
+// follow until an answer has no next_cursor; the pause between them decides how fast it goes. Tasks that were created after the purge began stay. A
+// task is as old as its id says; the clock of its client may date it up to 2 s ahead, and a task that is dated ahead of the purge stays, too. A step
+// may be repeated, and a purge given up, at any moment.
+type PurgeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. [A-Za-z0-9_-]{1,64}.
+	// The tasklist, the type or the group. Required. A tasklist: [A-Za-z0-9_-]{1,64}. A type or a group: [A-Za-z0-9_.-]{1,64}, without `.` at an end or
+	// twice in a row.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Only tasks of this type. Default: all.
+	// Only tasks of this type. Default: all. Not with types.purge.
 	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
 	// Only tasks in these states: WAITING, READY, BACKOFF. Default: all of these. Running ones are taken with `running`.
 	States []TaskState `protobuf:"varint,3,rep,packed,name=states,proto3,enum=yard.v1.TaskState" json:"states,omitempty"`
 	// Only tasks that were created at least this long before the purge began, ms, 0..31622400000 (366 days). Default 0: all that
 	// were created before it began.
 	OlderThanMs int64 `protobuf:"varint,4,opt,name=older_than_ms,json=olderThanMs,proto3" json:"older_than_ms,omitempty"`
-	// Ask the workers of running tasks to stop, too, as tasks.cancel does. Default false: what runs goes on.
+	// Ask the workers of running tasks to stop, too, as tasks.cancel does. Default false: running tasks go on.
 	Running bool `protobuf:"varint,5,opt,name=running,proto3" json:"running,omitempty"`
-	// Count what matches, and change nothing.
+	// Count the tasks that match, and change nothing.
 	Preview bool `protobuf:"varint,6,opt,name=preview,proto3" json:"preview,omitempty"`
 	// The most tasks of this step, 1..1000. Default 500.
 	Limit int32 `protobuf:"varint,7,opt,name=limit,proto3" json:"limit,omitempty"`
 	// The next_cursor of the previous step, with the same filter. Default: a purge begins.
 	Cursor string `protobuf:"bytes,8,opt,name=cursor,proto3" json:"cursor,omitempty"`
-	// Why, for people; at most 800 bytes. It is in the history of each task.
+	// The reason, for people; at most 800 bytes. It is in the history of each task.
 	Reason string `protobuf:"bytes,9,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Who purges it, for people; at most 128 bytes.
+	// The person or program that purges, for people; at most 128 bytes.
 	By string `protobuf:"bytes,10,opt,name=by,proto3" json:"by,omitempty"`
-	// Only tasks of this group. Default: all.
-	Group         string `protobuf:"bytes,11,opt,name=group,proto3" json:"group,omitempty"`
+	// Only tasks of this group. Default: all. Not with groups.purge.
+	Group string `protobuf:"bytes,11,opt,name=group,proto3" json:"group,omitempty"`
+	// Only tasks of this tasklist. Default: all. Not with tasklists.purge.
+	Tasklist      string `protobuf:"bytes,12,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *PurgeTasklistRequest) Reset() {
-	*x = PurgeTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[67]
+func (x *PurgeRequest) Reset() {
+	*x = PurgeRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *PurgeTasklistRequest) String() string {
+func (x *PurgeRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*PurgeTasklistRequest) ProtoMessage() {}
+func (*PurgeRequest) ProtoMessage() {}
 
-func (x *PurgeTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[67]
+func (x *PurgeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4572,293 +3781,118 @@ func (x *PurgeTasklistRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use PurgeTasklistRequest.ProtoReflect.Descriptor instead.
-func (*PurgeTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{67}
+// Deprecated: Use PurgeRequest.ProtoReflect.Descriptor instead.
+func (*PurgeRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{53}
 }
 
-func (x *PurgeTasklistRequest) GetName() string {
+func (x *PurgeRequest) GetName() string {
 	if x != nil {
 		return x.Name
 	}
 	return ""
 }
 
-func (x *PurgeTasklistRequest) GetType() string {
+func (x *PurgeRequest) GetType() string {
 	if x != nil {
 		return x.Type
 	}
 	return ""
 }
 
-func (x *PurgeTasklistRequest) GetStates() []TaskState {
+func (x *PurgeRequest) GetStates() []TaskState {
 	if x != nil {
 		return x.States
 	}
 	return nil
 }
 
-func (x *PurgeTasklistRequest) GetOlderThanMs() int64 {
+func (x *PurgeRequest) GetOlderThanMs() int64 {
 	if x != nil {
 		return x.OlderThanMs
 	}
 	return 0
 }
 
-func (x *PurgeTasklistRequest) GetRunning() bool {
+func (x *PurgeRequest) GetRunning() bool {
 	if x != nil {
 		return x.Running
 	}
 	return false
 }
 
-func (x *PurgeTasklistRequest) GetPreview() bool {
+func (x *PurgeRequest) GetPreview() bool {
 	if x != nil {
 		return x.Preview
 	}
 	return false
 }
 
-func (x *PurgeTasklistRequest) GetLimit() int32 {
+func (x *PurgeRequest) GetLimit() int32 {
 	if x != nil {
 		return x.Limit
 	}
 	return 0
 }
 
-func (x *PurgeTasklistRequest) GetCursor() string {
+func (x *PurgeRequest) GetCursor() string {
 	if x != nil {
 		return x.Cursor
 	}
 	return ""
 }
 
-func (x *PurgeTasklistRequest) GetReason() string {
+func (x *PurgeRequest) GetReason() string {
 	if x != nil {
 		return x.Reason
 	}
 	return ""
 }
 
-func (x *PurgeTasklistRequest) GetBy() string {
+func (x *PurgeRequest) GetBy() string {
 	if x != nil {
 		return x.By
 	}
 	return ""
 }
 
-func (x *PurgeTasklistRequest) GetGroup() string {
+func (x *PurgeRequest) GetGroup() string {
 	if x != nil {
 		return x.Group
 	}
 	return ""
 }
 
-type PurgeTasklistResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// What this step did.
-	Purged        *Purged `protobuf:"bytes,1,opt,name=purged,proto3" json:"purged,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *PurgeTasklistResponse) Reset() {
-	*x = PurgeTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[68]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *PurgeTasklistResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*PurgeTasklistResponse) ProtoMessage() {}
-
-func (x *PurgeTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[68]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use PurgeTasklistResponse.ProtoReflect.Descriptor instead.
-func (*PurgeTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{68}
-}
-
-func (x *PurgeTasklistResponse) GetPurged() *Purged {
-	if x != nil {
-		return x.Purged
-	}
-	return nil
-}
-
-// PurgeTypeRequest (types.purge) is PurgeTasklistRequest for the tasks of a type.
-type PurgeTypeRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.
-	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Only tasks of this tasklist. Default: all.
-	Tasklist string `protobuf:"bytes,2,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
-	// Only tasks in these states: WAITING, READY, BACKOFF. Default: all of these. Running ones are taken with `running`.
-	States []TaskState `protobuf:"varint,3,rep,packed,name=states,proto3,enum=yard.v1.TaskState" json:"states,omitempty"`
-	// Only tasks that were created at least this long before the purge began, ms, 0..31622400000 (366 days). Default 0: all that
-	// were created before it began.
-	OlderThanMs int64 `protobuf:"varint,4,opt,name=older_than_ms,json=olderThanMs,proto3" json:"older_than_ms,omitempty"`
-	// Ask the workers of running tasks to stop, too, as tasks.cancel does. Default false: what runs goes on.
-	Running bool `protobuf:"varint,5,opt,name=running,proto3" json:"running,omitempty"`
-	// Count what matches, and change nothing.
-	Preview bool `protobuf:"varint,6,opt,name=preview,proto3" json:"preview,omitempty"`
-	// The most tasks of this step, 1..1000. Default 500.
-	Limit int32 `protobuf:"varint,7,opt,name=limit,proto3" json:"limit,omitempty"`
-	// The next_cursor of the previous step, with the same filter. Default: a purge begins.
-	Cursor string `protobuf:"bytes,8,opt,name=cursor,proto3" json:"cursor,omitempty"`
-	// Why, for people; at most 800 bytes. It is in the history of each task.
-	Reason string `protobuf:"bytes,9,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Who purges it, for people; at most 128 bytes.
-	By string `protobuf:"bytes,10,opt,name=by,proto3" json:"by,omitempty"`
-	// Only tasks of this group. Default: all.
-	Group         string `protobuf:"bytes,11,opt,name=group,proto3" json:"group,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *PurgeTypeRequest) Reset() {
-	*x = PurgeTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[69]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *PurgeTypeRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*PurgeTypeRequest) ProtoMessage() {}
-
-func (x *PurgeTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[69]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use PurgeTypeRequest.ProtoReflect.Descriptor instead.
-func (*PurgeTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{69}
-}
-
-func (x *PurgeTypeRequest) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *PurgeTypeRequest) GetTasklist() string {
+func (x *PurgeRequest) GetTasklist() string {
 	if x != nil {
 		return x.Tasklist
 	}
 	return ""
 }
 
-func (x *PurgeTypeRequest) GetStates() []TaskState {
-	if x != nil {
-		return x.States
-	}
-	return nil
-}
-
-func (x *PurgeTypeRequest) GetOlderThanMs() int64 {
-	if x != nil {
-		return x.OlderThanMs
-	}
-	return 0
-}
-
-func (x *PurgeTypeRequest) GetRunning() bool {
-	if x != nil {
-		return x.Running
-	}
-	return false
-}
-
-func (x *PurgeTypeRequest) GetPreview() bool {
-	if x != nil {
-		return x.Preview
-	}
-	return false
-}
-
-func (x *PurgeTypeRequest) GetLimit() int32 {
-	if x != nil {
-		return x.Limit
-	}
-	return 0
-}
-
-func (x *PurgeTypeRequest) GetCursor() string {
-	if x != nil {
-		return x.Cursor
-	}
-	return ""
-}
-
-func (x *PurgeTypeRequest) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
-func (x *PurgeTypeRequest) GetBy() string {
-	if x != nil {
-		return x.By
-	}
-	return ""
-}
-
-func (x *PurgeTypeRequest) GetGroup() string {
-	if x != nil {
-		return x.Group
-	}
-	return ""
-}
-
-type PurgeTypeResponse struct {
+type PurgeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What this step did.
+	// The result of this step.
 	Purged        *Purged `protobuf:"bytes,1,opt,name=purged,proto3" json:"purged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *PurgeTypeResponse) Reset() {
-	*x = PurgeTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[70]
+func (x *PurgeResponse) Reset() {
+	*x = PurgeResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *PurgeTypeResponse) String() string {
+func (x *PurgeResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*PurgeTypeResponse) ProtoMessage() {}
+func (*PurgeResponse) ProtoMessage() {}
 
-func (x *PurgeTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[70]
+func (x *PurgeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4869,194 +3903,12 @@ func (x *PurgeTypeResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use PurgeTypeResponse.ProtoReflect.Descriptor instead.
-func (*PurgeTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{70}
+// Deprecated: Use PurgeResponse.ProtoReflect.Descriptor instead.
+func (*PurgeResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{54}
 }
 
-func (x *PurgeTypeResponse) GetPurged() *Purged {
-	if x != nil {
-		return x.Purged
-	}
-	return nil
-}
-
-// PurgeGroupRequest (groups.purge) is PurgeTasklistRequest for the tasks of a group.
-type PurgeGroupRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.
-	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Only tasks of this tasklist. Default: all.
-	Tasklist string `protobuf:"bytes,2,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
-	// Only tasks in these states: WAITING, READY, BACKOFF. Default: all of these. Running ones are taken with `running`.
-	States []TaskState `protobuf:"varint,3,rep,packed,name=states,proto3,enum=yard.v1.TaskState" json:"states,omitempty"`
-	// Only tasks that were created at least this long before the purge began, ms, 0..31622400000 (366 days). Default 0: all that
-	// were created before it began.
-	OlderThanMs int64 `protobuf:"varint,4,opt,name=older_than_ms,json=olderThanMs,proto3" json:"older_than_ms,omitempty"`
-	// Ask the workers of running tasks to stop, too, as tasks.cancel does. Default false: what runs goes on.
-	Running bool `protobuf:"varint,5,opt,name=running,proto3" json:"running,omitempty"`
-	// Count what matches, and change nothing.
-	Preview bool `protobuf:"varint,6,opt,name=preview,proto3" json:"preview,omitempty"`
-	// The most tasks of this step, 1..1000. Default 500.
-	Limit int32 `protobuf:"varint,7,opt,name=limit,proto3" json:"limit,omitempty"`
-	// The next_cursor of the previous step, with the same filter. Default: a purge begins.
-	Cursor string `protobuf:"bytes,8,opt,name=cursor,proto3" json:"cursor,omitempty"`
-	// Why, for people; at most 800 bytes. It is in the history of each task.
-	Reason string `protobuf:"bytes,9,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Who purges it, for people; at most 128 bytes.
-	By string `protobuf:"bytes,10,opt,name=by,proto3" json:"by,omitempty"`
-	// Only tasks of this type. Default: all.
-	Type          string `protobuf:"bytes,11,opt,name=type,proto3" json:"type,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *PurgeGroupRequest) Reset() {
-	*x = PurgeGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[71]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *PurgeGroupRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*PurgeGroupRequest) ProtoMessage() {}
-
-func (x *PurgeGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[71]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use PurgeGroupRequest.ProtoReflect.Descriptor instead.
-func (*PurgeGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{71}
-}
-
-func (x *PurgeGroupRequest) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *PurgeGroupRequest) GetTasklist() string {
-	if x != nil {
-		return x.Tasklist
-	}
-	return ""
-}
-
-func (x *PurgeGroupRequest) GetStates() []TaskState {
-	if x != nil {
-		return x.States
-	}
-	return nil
-}
-
-func (x *PurgeGroupRequest) GetOlderThanMs() int64 {
-	if x != nil {
-		return x.OlderThanMs
-	}
-	return 0
-}
-
-func (x *PurgeGroupRequest) GetRunning() bool {
-	if x != nil {
-		return x.Running
-	}
-	return false
-}
-
-func (x *PurgeGroupRequest) GetPreview() bool {
-	if x != nil {
-		return x.Preview
-	}
-	return false
-}
-
-func (x *PurgeGroupRequest) GetLimit() int32 {
-	if x != nil {
-		return x.Limit
-	}
-	return 0
-}
-
-func (x *PurgeGroupRequest) GetCursor() string {
-	if x != nil {
-		return x.Cursor
-	}
-	return ""
-}
-
-func (x *PurgeGroupRequest) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
-func (x *PurgeGroupRequest) GetBy() string {
-	if x != nil {
-		return x.By
-	}
-	return ""
-}
-
-func (x *PurgeGroupRequest) GetType() string {
-	if x != nil {
-		return x.Type
-	}
-	return ""
-}
-
-type PurgeGroupResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// What this step did.
-	Purged        *Purged `protobuf:"bytes,1,opt,name=purged,proto3" json:"purged,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *PurgeGroupResponse) Reset() {
-	*x = PurgeGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[72]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *PurgeGroupResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*PurgeGroupResponse) ProtoMessage() {}
-
-func (x *PurgeGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[72]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use PurgeGroupResponse.ProtoReflect.Descriptor instead.
-func (*PurgeGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{72}
-}
-
-func (x *PurgeGroupResponse) GetPurged() *Purged {
+func (x *PurgeResponse) GetPurged() *Purged {
 	if x != nil {
 		return x.Purged
 	}
@@ -5087,7 +3939,7 @@ type Purged struct {
 
 func (x *Purged) Reset() {
 	*x = Purged{}
-	mi := &file_yard_v1_admin_proto_msgTypes[73]
+	mi := &file_yard_v1_admin_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5099,7 +3951,7 @@ func (x *Purged) String() string {
 func (*Purged) ProtoMessage() {}
 
 func (x *Purged) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[73]
+	mi := &file_yard_v1_admin_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5112,7 +3964,7 @@ func (x *Purged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Purged.ProtoReflect.Descriptor instead.
 func (*Purged) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{73}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Purged) GetFound() int64 {
@@ -5196,7 +4048,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_yard_v1_admin_proto_msgTypes[74]
+	mi := &file_yard_v1_admin_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5208,7 +4060,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[74]
+	mi := &file_yard_v1_admin_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5221,7 +4073,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{74}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Limit) GetName() string {
@@ -5298,7 +4150,7 @@ type PutLimitRequest struct {
 
 func (x *PutLimitRequest) Reset() {
 	*x = PutLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[75]
+	mi := &file_yard_v1_admin_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5310,7 +4162,7 @@ func (x *PutLimitRequest) String() string {
 func (*PutLimitRequest) ProtoMessage() {}
 
 func (x *PutLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[75]
+	mi := &file_yard_v1_admin_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5323,7 +4175,7 @@ func (x *PutLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutLimitRequest.ProtoReflect.Descriptor instead.
 func (*PutLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{75}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *PutLimitRequest) GetLimit() *Limit {
@@ -5343,7 +4195,7 @@ type PutLimitResponse struct {
 
 func (x *PutLimitResponse) Reset() {
 	*x = PutLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[76]
+	mi := &file_yard_v1_admin_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5355,7 +4207,7 @@ func (x *PutLimitResponse) String() string {
 func (*PutLimitResponse) ProtoMessage() {}
 
 func (x *PutLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[76]
+	mi := &file_yard_v1_admin_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5368,7 +4220,7 @@ func (x *PutLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutLimitResponse.ProtoReflect.Descriptor instead.
 func (*PutLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{76}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *PutLimitResponse) GetLimit() *Limit {
@@ -5389,7 +4241,7 @@ type GetLimitRequest struct {
 
 func (x *GetLimitRequest) Reset() {
 	*x = GetLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[77]
+	mi := &file_yard_v1_admin_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5401,7 +4253,7 @@ func (x *GetLimitRequest) String() string {
 func (*GetLimitRequest) ProtoMessage() {}
 
 func (x *GetLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[77]
+	mi := &file_yard_v1_admin_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5414,7 +4266,7 @@ func (x *GetLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLimitRequest.ProtoReflect.Descriptor instead.
 func (*GetLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{77}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *GetLimitRequest) GetName() string {
@@ -5436,7 +4288,7 @@ type GetLimitResponse struct {
 
 func (x *GetLimitResponse) Reset() {
 	*x = GetLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[78]
+	mi := &file_yard_v1_admin_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5448,7 +4300,7 @@ func (x *GetLimitResponse) String() string {
 func (*GetLimitResponse) ProtoMessage() {}
 
 func (x *GetLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[78]
+	mi := &file_yard_v1_admin_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5461,7 +4313,7 @@ func (x *GetLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLimitResponse.ProtoReflect.Descriptor instead.
 func (*GetLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{78}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *GetLimitResponse) GetLimit() *Limit {
@@ -5491,7 +4343,7 @@ type ListLimitsRequest struct {
 
 func (x *ListLimitsRequest) Reset() {
 	*x = ListLimitsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[79]
+	mi := &file_yard_v1_admin_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5503,7 +4355,7 @@ func (x *ListLimitsRequest) String() string {
 func (*ListLimitsRequest) ProtoMessage() {}
 
 func (x *ListLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[79]
+	mi := &file_yard_v1_admin_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5516,7 +4368,7 @@ func (x *ListLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLimitsRequest.ProtoReflect.Descriptor instead.
 func (*ListLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{79}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ListLimitsRequest) GetLimit() int32 {
@@ -5545,7 +4397,7 @@ type ListLimitsResponse struct {
 
 func (x *ListLimitsResponse) Reset() {
 	*x = ListLimitsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[80]
+	mi := &file_yard_v1_admin_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5557,7 +4409,7 @@ func (x *ListLimitsResponse) String() string {
 func (*ListLimitsResponse) ProtoMessage() {}
 
 func (x *ListLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[80]
+	mi := &file_yard_v1_admin_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5570,7 +4422,7 @@ func (x *ListLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLimitsResponse.ProtoReflect.Descriptor instead.
 func (*ListLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{80}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ListLimitsResponse) GetLimits() []*Limit {
@@ -5600,7 +4452,7 @@ type DeleteLimitRequest struct {
 
 func (x *DeleteLimitRequest) Reset() {
 	*x = DeleteLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[81]
+	mi := &file_yard_v1_admin_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5612,7 +4464,7 @@ func (x *DeleteLimitRequest) String() string {
 func (*DeleteLimitRequest) ProtoMessage() {}
 
 func (x *DeleteLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[81]
+	mi := &file_yard_v1_admin_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5625,7 +4477,7 @@ func (x *DeleteLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteLimitRequest.ProtoReflect.Descriptor instead.
 func (*DeleteLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{81}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *DeleteLimitRequest) GetName() string {
@@ -5652,7 +4504,7 @@ type DeleteLimitResponse struct {
 
 func (x *DeleteLimitResponse) Reset() {
 	*x = DeleteLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[82]
+	mi := &file_yard_v1_admin_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5664,7 +4516,7 @@ func (x *DeleteLimitResponse) String() string {
 func (*DeleteLimitResponse) ProtoMessage() {}
 
 func (x *DeleteLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[82]
+	mi := &file_yard_v1_admin_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5677,7 +4529,7 @@ func (x *DeleteLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteLimitResponse.ProtoReflect.Descriptor instead.
 func (*DeleteLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{82}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *DeleteLimitResponse) GetLimit() *Limit {
@@ -5710,7 +4562,7 @@ type Group struct {
 
 func (x *Group) Reset() {
 	*x = Group{}
-	mi := &file_yard_v1_admin_proto_msgTypes[83]
+	mi := &file_yard_v1_admin_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5722,7 +4574,7 @@ func (x *Group) String() string {
 func (*Group) ProtoMessage() {}
 
 func (x *Group) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[83]
+	mi := &file_yard_v1_admin_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5735,7 +4587,7 @@ func (x *Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Group.ProtoReflect.Descriptor instead.
 func (*Group) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{83}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *Group) GetName() string {
@@ -5785,7 +4637,7 @@ type PutGroupRequest struct {
 
 func (x *PutGroupRequest) Reset() {
 	*x = PutGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[84]
+	mi := &file_yard_v1_admin_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5797,7 +4649,7 @@ func (x *PutGroupRequest) String() string {
 func (*PutGroupRequest) ProtoMessage() {}
 
 func (x *PutGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[84]
+	mi := &file_yard_v1_admin_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5810,7 +4662,7 @@ func (x *PutGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutGroupRequest.ProtoReflect.Descriptor instead.
 func (*PutGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{84}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *PutGroupRequest) GetGroup() *Group {
@@ -5830,7 +4682,7 @@ type PutGroupResponse struct {
 
 func (x *PutGroupResponse) Reset() {
 	*x = PutGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[85]
+	mi := &file_yard_v1_admin_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5842,7 +4694,7 @@ func (x *PutGroupResponse) String() string {
 func (*PutGroupResponse) ProtoMessage() {}
 
 func (x *PutGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[85]
+	mi := &file_yard_v1_admin_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5855,7 +4707,7 @@ func (x *PutGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutGroupResponse.ProtoReflect.Descriptor instead.
 func (*PutGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{85}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *PutGroupResponse) GetGroup() *Group {
@@ -5876,7 +4728,7 @@ type GetGroupRequest struct {
 
 func (x *GetGroupRequest) Reset() {
 	*x = GetGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[86]
+	mi := &file_yard_v1_admin_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5888,7 +4740,7 @@ func (x *GetGroupRequest) String() string {
 func (*GetGroupRequest) ProtoMessage() {}
 
 func (x *GetGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[86]
+	mi := &file_yard_v1_admin_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5901,7 +4753,7 @@ func (x *GetGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetGroupRequest.ProtoReflect.Descriptor instead.
 func (*GetGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{86}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *GetGroupRequest) GetName() string {
@@ -5925,7 +4777,7 @@ type GetGroupResponse struct {
 
 func (x *GetGroupResponse) Reset() {
 	*x = GetGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[87]
+	mi := &file_yard_v1_admin_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5937,7 +4789,7 @@ func (x *GetGroupResponse) String() string {
 func (*GetGroupResponse) ProtoMessage() {}
 
 func (x *GetGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[87]
+	mi := &file_yard_v1_admin_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5950,7 +4802,7 @@ func (x *GetGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetGroupResponse.ProtoReflect.Descriptor instead.
 func (*GetGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{87}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *GetGroupResponse) GetGroup() *Group {
@@ -5987,7 +4839,7 @@ type ListGroupsRequest struct {
 
 func (x *ListGroupsRequest) Reset() {
 	*x = ListGroupsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[88]
+	mi := &file_yard_v1_admin_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5999,7 +4851,7 @@ func (x *ListGroupsRequest) String() string {
 func (*ListGroupsRequest) ProtoMessage() {}
 
 func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[88]
+	mi := &file_yard_v1_admin_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6012,7 +4864,7 @@ func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsRequest.ProtoReflect.Descriptor instead.
 func (*ListGroupsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{88}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *ListGroupsRequest) GetLimit() int32 {
@@ -6043,7 +4895,7 @@ type ListGroupsResponse struct {
 
 func (x *ListGroupsResponse) Reset() {
 	*x = ListGroupsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[89]
+	mi := &file_yard_v1_admin_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6055,7 +4907,7 @@ func (x *ListGroupsResponse) String() string {
 func (*ListGroupsResponse) ProtoMessage() {}
 
 func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[89]
+	mi := &file_yard_v1_admin_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6068,7 +4920,7 @@ func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsResponse.ProtoReflect.Descriptor instead.
 func (*ListGroupsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{89}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *ListGroupsResponse) GetGroups() []*Group {
@@ -6107,7 +4959,7 @@ type StoppedGroup struct {
 
 func (x *StoppedGroup) Reset() {
 	*x = StoppedGroup{}
-	mi := &file_yard_v1_admin_proto_msgTypes[90]
+	mi := &file_yard_v1_admin_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6119,7 +4971,7 @@ func (x *StoppedGroup) String() string {
 func (*StoppedGroup) ProtoMessage() {}
 
 func (x *StoppedGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[90]
+	mi := &file_yard_v1_admin_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6132,7 +4984,7 @@ func (x *StoppedGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoppedGroup.ProtoReflect.Descriptor instead.
 func (*StoppedGroup) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{90}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *StoppedGroup) GetName() string {
@@ -6169,7 +5021,7 @@ type DeleteGroupRequest struct {
 
 func (x *DeleteGroupRequest) Reset() {
 	*x = DeleteGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[91]
+	mi := &file_yard_v1_admin_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6181,7 +5033,7 @@ func (x *DeleteGroupRequest) String() string {
 func (*DeleteGroupRequest) ProtoMessage() {}
 
 func (x *DeleteGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[91]
+	mi := &file_yard_v1_admin_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6194,7 +5046,7 @@ func (x *DeleteGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteGroupRequest.ProtoReflect.Descriptor instead.
 func (*DeleteGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{91}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *DeleteGroupRequest) GetName() string {
@@ -6221,7 +5073,7 @@ type DeleteGroupResponse struct {
 
 func (x *DeleteGroupResponse) Reset() {
 	*x = DeleteGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[92]
+	mi := &file_yard_v1_admin_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6233,7 +5085,7 @@ func (x *DeleteGroupResponse) String() string {
 func (*DeleteGroupResponse) ProtoMessage() {}
 
 func (x *DeleteGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[92]
+	mi := &file_yard_v1_admin_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6246,7 +5098,7 @@ func (x *DeleteGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteGroupResponse.ProtoReflect.Descriptor instead.
 func (*DeleteGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{92}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *DeleteGroupResponse) GetGroup() *Group {
@@ -6273,7 +5125,7 @@ type TopLimitsRequest struct {
 
 func (x *TopLimitsRequest) Reset() {
 	*x = TopLimitsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[93]
+	mi := &file_yard_v1_admin_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6285,7 +5137,7 @@ func (x *TopLimitsRequest) String() string {
 func (*TopLimitsRequest) ProtoMessage() {}
 
 func (x *TopLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[93]
+	mi := &file_yard_v1_admin_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6298,7 +5150,7 @@ func (x *TopLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopLimitsRequest.ProtoReflect.Descriptor instead.
 func (*TopLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{93}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *TopLimitsRequest) GetLimit() int32 {
@@ -6336,7 +5188,7 @@ type TopLimitsResponse struct {
 
 func (x *TopLimitsResponse) Reset() {
 	*x = TopLimitsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[94]
+	mi := &file_yard_v1_admin_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6348,7 +5200,7 @@ func (x *TopLimitsResponse) String() string {
 func (*TopLimitsResponse) ProtoMessage() {}
 
 func (x *TopLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[94]
+	mi := &file_yard_v1_admin_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6361,7 +5213,7 @@ func (x *TopLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopLimitsResponse.ProtoReflect.Descriptor instead.
 func (*TopLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{94}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *TopLimitsResponse) GetLimits() []*LimitUse {
@@ -6438,7 +5290,7 @@ type LimitUse struct {
 
 func (x *LimitUse) Reset() {
 	*x = LimitUse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[95]
+	mi := &file_yard_v1_admin_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6450,7 +5302,7 @@ func (x *LimitUse) String() string {
 func (*LimitUse) ProtoMessage() {}
 
 func (x *LimitUse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[95]
+	mi := &file_yard_v1_admin_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6463,7 +5315,7 @@ func (x *LimitUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitUse.ProtoReflect.Descriptor instead.
 func (*LimitUse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{95}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *LimitUse) GetRef() string {
@@ -6613,7 +5465,7 @@ type SlotHolder struct {
 
 func (x *SlotHolder) Reset() {
 	*x = SlotHolder{}
-	mi := &file_yard_v1_admin_proto_msgTypes[96]
+	mi := &file_yard_v1_admin_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6625,7 +5477,7 @@ func (x *SlotHolder) String() string {
 func (*SlotHolder) ProtoMessage() {}
 
 func (x *SlotHolder) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[96]
+	mi := &file_yard_v1_admin_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6638,7 +5490,7 @@ func (x *SlotHolder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotHolder.ProtoReflect.Descriptor instead.
 func (*SlotHolder) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{96}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *SlotHolder) GetTaskId() string {
@@ -6700,7 +5552,7 @@ type SlotWaiter struct {
 
 func (x *SlotWaiter) Reset() {
 	*x = SlotWaiter{}
-	mi := &file_yard_v1_admin_proto_msgTypes[97]
+	mi := &file_yard_v1_admin_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6712,7 +5564,7 @@ func (x *SlotWaiter) String() string {
 func (*SlotWaiter) ProtoMessage() {}
 
 func (x *SlotWaiter) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[97]
+	mi := &file_yard_v1_admin_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6725,7 +5577,7 @@ func (x *SlotWaiter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotWaiter.ProtoReflect.Descriptor instead.
 func (*SlotWaiter) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{97}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *SlotWaiter) GetTasklist() string {
@@ -6771,7 +5623,7 @@ type ShardSlots struct {
 
 func (x *ShardSlots) Reset() {
 	*x = ShardSlots{}
-	mi := &file_yard_v1_admin_proto_msgTypes[98]
+	mi := &file_yard_v1_admin_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6783,7 +5635,7 @@ func (x *ShardSlots) String() string {
 func (*ShardSlots) ProtoMessage() {}
 
 func (x *ShardSlots) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[98]
+	mi := &file_yard_v1_admin_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6796,7 +5648,7 @@ func (x *ShardSlots) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardSlots.ProtoReflect.Descriptor instead.
 func (*ShardSlots) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{98}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *ShardSlots) GetShard() int32 {
@@ -6841,7 +5693,7 @@ type DeadLetterFilter struct {
 
 func (x *DeadLetterFilter) Reset() {
 	*x = DeadLetterFilter{}
-	mi := &file_yard_v1_admin_proto_msgTypes[99]
+	mi := &file_yard_v1_admin_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6853,7 +5705,7 @@ func (x *DeadLetterFilter) String() string {
 func (*DeadLetterFilter) ProtoMessage() {}
 
 func (x *DeadLetterFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[99]
+	mi := &file_yard_v1_admin_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6866,7 +5718,7 @@ func (x *DeadLetterFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetterFilter.ProtoReflect.Descriptor instead.
 func (*DeadLetterFilter) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{99}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *DeadLetterFilter) GetTasklist() string {
@@ -6926,7 +5778,7 @@ type ListDeadLettersRequest struct {
 
 func (x *ListDeadLettersRequest) Reset() {
 	*x = ListDeadLettersRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[100]
+	mi := &file_yard_v1_admin_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6938,7 +5790,7 @@ func (x *ListDeadLettersRequest) String() string {
 func (*ListDeadLettersRequest) ProtoMessage() {}
 
 func (x *ListDeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[100]
+	mi := &file_yard_v1_admin_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6951,7 +5803,7 @@ func (x *ListDeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*ListDeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{100}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *ListDeadLettersRequest) GetFilter() *DeadLetterFilter {
@@ -6987,7 +5839,7 @@ type ListDeadLettersResponse struct {
 
 func (x *ListDeadLettersResponse) Reset() {
 	*x = ListDeadLettersResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[101]
+	mi := &file_yard_v1_admin_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6999,7 +5851,7 @@ func (x *ListDeadLettersResponse) String() string {
 func (*ListDeadLettersResponse) ProtoMessage() {}
 
 func (x *ListDeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[101]
+	mi := &file_yard_v1_admin_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7012,7 +5864,7 @@ func (x *ListDeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*ListDeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{101}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *ListDeadLettersResponse) GetTasks() []*Task {
@@ -7047,7 +5899,7 @@ type CountDeadLettersRequest struct {
 
 func (x *CountDeadLettersRequest) Reset() {
 	*x = CountDeadLettersRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[102]
+	mi := &file_yard_v1_admin_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7059,7 +5911,7 @@ func (x *CountDeadLettersRequest) String() string {
 func (*CountDeadLettersRequest) ProtoMessage() {}
 
 func (x *CountDeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[102]
+	mi := &file_yard_v1_admin_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7072,7 +5924,7 @@ func (x *CountDeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountDeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*CountDeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{102}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *CountDeadLettersRequest) GetFilter() *DeadLetterFilter {
@@ -7115,7 +5967,7 @@ type CountDeadLettersResponse struct {
 
 func (x *CountDeadLettersResponse) Reset() {
 	*x = CountDeadLettersResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[103]
+	mi := &file_yard_v1_admin_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7127,7 +5979,7 @@ func (x *CountDeadLettersResponse) String() string {
 func (*CountDeadLettersResponse) ProtoMessage() {}
 
 func (x *CountDeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[103]
+	mi := &file_yard_v1_admin_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7140,7 +5992,7 @@ func (x *CountDeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountDeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*CountDeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{103}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *CountDeadLettersResponse) GetCounts() []*DeadLetterCount {
@@ -7178,7 +6030,7 @@ type DeadLetterCount struct {
 
 func (x *DeadLetterCount) Reset() {
 	*x = DeadLetterCount{}
-	mi := &file_yard_v1_admin_proto_msgTypes[104]
+	mi := &file_yard_v1_admin_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7190,7 +6042,7 @@ func (x *DeadLetterCount) String() string {
 func (*DeadLetterCount) ProtoMessage() {}
 
 func (x *DeadLetterCount) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[104]
+	mi := &file_yard_v1_admin_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7203,7 +6055,7 @@ func (x *DeadLetterCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetterCount.ProtoReflect.Descriptor instead.
 func (*DeadLetterCount) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{104}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *DeadLetterCount) GetType() string {
@@ -7259,7 +6111,7 @@ type GetDeadLetterRequest struct {
 
 func (x *GetDeadLetterRequest) Reset() {
 	*x = GetDeadLetterRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[105]
+	mi := &file_yard_v1_admin_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7271,7 +6123,7 @@ func (x *GetDeadLetterRequest) String() string {
 func (*GetDeadLetterRequest) ProtoMessage() {}
 
 func (x *GetDeadLetterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[105]
+	mi := &file_yard_v1_admin_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7284,7 +6136,7 @@ func (x *GetDeadLetterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDeadLetterRequest.ProtoReflect.Descriptor instead.
 func (*GetDeadLetterRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{105}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *GetDeadLetterRequest) GetTaskId() string {
@@ -7304,7 +6156,7 @@ type GetDeadLetterResponse struct {
 
 func (x *GetDeadLetterResponse) Reset() {
 	*x = GetDeadLetterResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[106]
+	mi := &file_yard_v1_admin_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7316,7 +6168,7 @@ func (x *GetDeadLetterResponse) String() string {
 func (*GetDeadLetterResponse) ProtoMessage() {}
 
 func (x *GetDeadLetterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[106]
+	mi := &file_yard_v1_admin_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7329,7 +6181,7 @@ func (x *GetDeadLetterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDeadLetterResponse.ProtoReflect.Descriptor instead.
 func (*GetDeadLetterResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{106}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *GetDeadLetterResponse) GetTask() *Task {
@@ -7370,7 +6222,7 @@ type RedriveRequest struct {
 
 func (x *RedriveRequest) Reset() {
 	*x = RedriveRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[107]
+	mi := &file_yard_v1_admin_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7382,7 +6234,7 @@ func (x *RedriveRequest) String() string {
 func (*RedriveRequest) ProtoMessage() {}
 
 func (x *RedriveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[107]
+	mi := &file_yard_v1_admin_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7395,7 +6247,7 @@ func (x *RedriveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedriveRequest.ProtoReflect.Descriptor instead.
 func (*RedriveRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{107}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *RedriveRequest) GetTaskIds() []string {
@@ -7481,7 +6333,7 @@ type RedriveResponse struct {
 
 func (x *RedriveResponse) Reset() {
 	*x = RedriveResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[108]
+	mi := &file_yard_v1_admin_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7493,7 +6345,7 @@ func (x *RedriveResponse) String() string {
 func (*RedriveResponse) ProtoMessage() {}
 
 func (x *RedriveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[108]
+	mi := &file_yard_v1_admin_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7506,7 +6358,7 @@ func (x *RedriveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedriveResponse.ProtoReflect.Descriptor instead.
 func (*RedriveResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{108}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *RedriveResponse) GetFound() int64 {
@@ -7573,7 +6425,7 @@ type PurgeDeadLettersRequest struct {
 
 func (x *PurgeDeadLettersRequest) Reset() {
 	*x = PurgeDeadLettersRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[109]
+	mi := &file_yard_v1_admin_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7585,7 +6437,7 @@ func (x *PurgeDeadLettersRequest) String() string {
 func (*PurgeDeadLettersRequest) ProtoMessage() {}
 
 func (x *PurgeDeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[109]
+	mi := &file_yard_v1_admin_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7598,7 +6450,7 @@ func (x *PurgeDeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeDeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*PurgeDeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{109}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *PurgeDeadLettersRequest) GetTaskIds() []string {
@@ -7657,7 +6509,7 @@ type PurgeDeadLettersResponse struct {
 
 func (x *PurgeDeadLettersResponse) Reset() {
 	*x = PurgeDeadLettersResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[110]
+	mi := &file_yard_v1_admin_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7669,7 +6521,7 @@ func (x *PurgeDeadLettersResponse) String() string {
 func (*PurgeDeadLettersResponse) ProtoMessage() {}
 
 func (x *PurgeDeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[110]
+	mi := &file_yard_v1_admin_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7682,7 +6534,7 @@ func (x *PurgeDeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeDeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*PurgeDeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{110}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *PurgeDeadLettersResponse) GetFound() int64 {
@@ -7724,7 +6576,7 @@ type ListKeysRequest struct {
 
 func (x *ListKeysRequest) Reset() {
 	*x = ListKeysRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[111]
+	mi := &file_yard_v1_admin_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7736,7 +6588,7 @@ func (x *ListKeysRequest) String() string {
 func (*ListKeysRequest) ProtoMessage() {}
 
 func (x *ListKeysRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[111]
+	mi := &file_yard_v1_admin_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7749,7 +6601,7 @@ func (x *ListKeysRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKeysRequest.ProtoReflect.Descriptor instead.
 func (*ListKeysRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{111}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *ListKeysRequest) GetBlocked() bool {
@@ -7792,7 +6644,7 @@ type ListKeysResponse struct {
 
 func (x *ListKeysResponse) Reset() {
 	*x = ListKeysResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[112]
+	mi := &file_yard_v1_admin_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7804,7 +6656,7 @@ func (x *ListKeysResponse) String() string {
 func (*ListKeysResponse) ProtoMessage() {}
 
 func (x *ListKeysResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[112]
+	mi := &file_yard_v1_admin_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7817,7 +6669,7 @@ func (x *ListKeysResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKeysResponse.ProtoReflect.Descriptor instead.
 func (*ListKeysResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{112}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *ListKeysResponse) GetKeys() []*OrderKey {
@@ -7854,7 +6706,7 @@ type OrderKey struct {
 
 func (x *OrderKey) Reset() {
 	*x = OrderKey{}
-	mi := &file_yard_v1_admin_proto_msgTypes[113]
+	mi := &file_yard_v1_admin_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7866,7 +6718,7 @@ func (x *OrderKey) String() string {
 func (*OrderKey) ProtoMessage() {}
 
 func (x *OrderKey) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[113]
+	mi := &file_yard_v1_admin_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7879,7 +6731,7 @@ func (x *OrderKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderKey.ProtoReflect.Descriptor instead.
 func (*OrderKey) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{113}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *OrderKey) GetOrderKey() string {
@@ -7928,7 +6780,7 @@ type GetKeyRequest struct {
 
 func (x *GetKeyRequest) Reset() {
 	*x = GetKeyRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[114]
+	mi := &file_yard_v1_admin_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7940,7 +6792,7 @@ func (x *GetKeyRequest) String() string {
 func (*GetKeyRequest) ProtoMessage() {}
 
 func (x *GetKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[114]
+	mi := &file_yard_v1_admin_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7953,7 +6805,7 @@ func (x *GetKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetKeyRequest.ProtoReflect.Descriptor instead.
 func (*GetKeyRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{114}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *GetKeyRequest) GetOrderKey() string {
@@ -7973,7 +6825,7 @@ type GetKeyResponse struct {
 
 func (x *GetKeyResponse) Reset() {
 	*x = GetKeyResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[115]
+	mi := &file_yard_v1_admin_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7985,7 +6837,7 @@ func (x *GetKeyResponse) String() string {
 func (*GetKeyResponse) ProtoMessage() {}
 
 func (x *GetKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[115]
+	mi := &file_yard_v1_admin_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7998,7 +6850,7 @@ func (x *GetKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetKeyResponse.ProtoReflect.Descriptor instead.
 func (*GetKeyResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{115}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *GetKeyResponse) GetKey() *OrderKey {
@@ -8034,7 +6886,7 @@ type UnblockKeyRequest struct {
 
 func (x *UnblockKeyRequest) Reset() {
 	*x = UnblockKeyRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[116]
+	mi := &file_yard_v1_admin_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8046,7 +6898,7 @@ func (x *UnblockKeyRequest) String() string {
 func (*UnblockKeyRequest) ProtoMessage() {}
 
 func (x *UnblockKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[116]
+	mi := &file_yard_v1_admin_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8059,7 +6911,7 @@ func (x *UnblockKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnblockKeyRequest.ProtoReflect.Descriptor instead.
 func (*UnblockKeyRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{116}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *UnblockKeyRequest) GetOrderKey() string {
@@ -8123,7 +6975,7 @@ type UnblockKeyResponse struct {
 
 func (x *UnblockKeyResponse) Reset() {
 	*x = UnblockKeyResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[117]
+	mi := &file_yard_v1_admin_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8135,7 +6987,7 @@ func (x *UnblockKeyResponse) String() string {
 func (*UnblockKeyResponse) ProtoMessage() {}
 
 func (x *UnblockKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[117]
+	mi := &file_yard_v1_admin_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8148,7 +7000,7 @@ func (x *UnblockKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnblockKeyResponse.ProtoReflect.Descriptor instead.
 func (*UnblockKeyResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{117}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *UnblockKeyResponse) GetTaskId() string {
@@ -8190,7 +7042,7 @@ type SkipKeyRequest struct {
 
 func (x *SkipKeyRequest) Reset() {
 	*x = SkipKeyRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[118]
+	mi := &file_yard_v1_admin_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8202,7 +7054,7 @@ func (x *SkipKeyRequest) String() string {
 func (*SkipKeyRequest) ProtoMessage() {}
 
 func (x *SkipKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[118]
+	mi := &file_yard_v1_admin_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8215,7 +7067,7 @@ func (x *SkipKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkipKeyRequest.ProtoReflect.Descriptor instead.
 func (*SkipKeyRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{118}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *SkipKeyRequest) GetOrderKey() string {
@@ -8279,7 +7131,7 @@ type SkipKeyResponse struct {
 
 func (x *SkipKeyResponse) Reset() {
 	*x = SkipKeyResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[119]
+	mi := &file_yard_v1_admin_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8291,7 +7143,7 @@ func (x *SkipKeyResponse) String() string {
 func (*SkipKeyResponse) ProtoMessage() {}
 
 func (x *SkipKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[119]
+	mi := &file_yard_v1_admin_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8304,7 +7156,7 @@ func (x *SkipKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkipKeyResponse.ProtoReflect.Descriptor instead.
 func (*SkipKeyResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{119}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *SkipKeyResponse) GetTaskId() string {
@@ -8364,7 +7216,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_yard_v1_admin_proto_msgTypes[120]
+	mi := &file_yard_v1_admin_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8376,7 +7228,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[120]
+	mi := &file_yard_v1_admin_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8389,7 +7241,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{120}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *Batch) GetBatchId() string {
@@ -8531,7 +7383,7 @@ type CreateBatchRequest struct {
 
 func (x *CreateBatchRequest) Reset() {
 	*x = CreateBatchRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[121]
+	mi := &file_yard_v1_admin_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8543,7 +7395,7 @@ func (x *CreateBatchRequest) String() string {
 func (*CreateBatchRequest) ProtoMessage() {}
 
 func (x *CreateBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[121]
+	mi := &file_yard_v1_admin_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8556,7 +7408,7 @@ func (x *CreateBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateBatchRequest.ProtoReflect.Descriptor instead.
 func (*CreateBatchRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{121}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *CreateBatchRequest) GetBatchId() string {
@@ -8597,7 +7449,7 @@ type CreateBatchResponse struct {
 
 func (x *CreateBatchResponse) Reset() {
 	*x = CreateBatchResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[122]
+	mi := &file_yard_v1_admin_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8609,7 +7461,7 @@ func (x *CreateBatchResponse) String() string {
 func (*CreateBatchResponse) ProtoMessage() {}
 
 func (x *CreateBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[122]
+	mi := &file_yard_v1_admin_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8622,7 +7474,7 @@ func (x *CreateBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateBatchResponse.ProtoReflect.Descriptor instead.
 func (*CreateBatchResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{122}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *CreateBatchResponse) GetBatch() *Batch {
@@ -8643,7 +7495,7 @@ type GetBatchRequest struct {
 
 func (x *GetBatchRequest) Reset() {
 	*x = GetBatchRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[123]
+	mi := &file_yard_v1_admin_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8655,7 +7507,7 @@ func (x *GetBatchRequest) String() string {
 func (*GetBatchRequest) ProtoMessage() {}
 
 func (x *GetBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[123]
+	mi := &file_yard_v1_admin_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8668,7 +7520,7 @@ func (x *GetBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBatchRequest.ProtoReflect.Descriptor instead.
 func (*GetBatchRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{123}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *GetBatchRequest) GetBatchId() string {
@@ -8688,7 +7540,7 @@ type GetBatchResponse struct {
 
 func (x *GetBatchResponse) Reset() {
 	*x = GetBatchResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[124]
+	mi := &file_yard_v1_admin_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8700,7 +7552,7 @@ func (x *GetBatchResponse) String() string {
 func (*GetBatchResponse) ProtoMessage() {}
 
 func (x *GetBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[124]
+	mi := &file_yard_v1_admin_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8713,7 +7565,7 @@ func (x *GetBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBatchResponse.ProtoReflect.Descriptor instead.
 func (*GetBatchResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{124}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *GetBatchResponse) GetBatch() *Batch {
@@ -8738,7 +7590,7 @@ type ListBatchesRequest struct {
 
 func (x *ListBatchesRequest) Reset() {
 	*x = ListBatchesRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[125]
+	mi := &file_yard_v1_admin_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8750,7 +7602,7 @@ func (x *ListBatchesRequest) String() string {
 func (*ListBatchesRequest) ProtoMessage() {}
 
 func (x *ListBatchesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[125]
+	mi := &file_yard_v1_admin_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8763,7 +7615,7 @@ func (x *ListBatchesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBatchesRequest.ProtoReflect.Descriptor instead.
 func (*ListBatchesRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{125}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *ListBatchesRequest) GetStates() []BatchState {
@@ -8799,7 +7651,7 @@ type ListBatchesResponse struct {
 
 func (x *ListBatchesResponse) Reset() {
 	*x = ListBatchesResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[126]
+	mi := &file_yard_v1_admin_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8811,7 +7663,7 @@ func (x *ListBatchesResponse) String() string {
 func (*ListBatchesResponse) ProtoMessage() {}
 
 func (x *ListBatchesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[126]
+	mi := &file_yard_v1_admin_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8824,7 +7676,7 @@ func (x *ListBatchesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBatchesResponse.ProtoReflect.Descriptor instead.
 func (*ListBatchesResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{126}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *ListBatchesResponse) GetBatches() []*Batch {
@@ -8852,7 +7704,7 @@ type CloseBatchRequest struct {
 
 func (x *CloseBatchRequest) Reset() {
 	*x = CloseBatchRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[127]
+	mi := &file_yard_v1_admin_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8864,7 +7716,7 @@ func (x *CloseBatchRequest) String() string {
 func (*CloseBatchRequest) ProtoMessage() {}
 
 func (x *CloseBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[127]
+	mi := &file_yard_v1_admin_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8877,7 +7729,7 @@ func (x *CloseBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseBatchRequest.ProtoReflect.Descriptor instead.
 func (*CloseBatchRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{127}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *CloseBatchRequest) GetBatchId() string {
@@ -8897,7 +7749,7 @@ type CloseBatchResponse struct {
 
 func (x *CloseBatchResponse) Reset() {
 	*x = CloseBatchResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[128]
+	mi := &file_yard_v1_admin_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8909,7 +7761,7 @@ func (x *CloseBatchResponse) String() string {
 func (*CloseBatchResponse) ProtoMessage() {}
 
 func (x *CloseBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[128]
+	mi := &file_yard_v1_admin_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8922,7 +7774,7 @@ func (x *CloseBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseBatchResponse.ProtoReflect.Descriptor instead.
 func (*CloseBatchResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{128}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *CloseBatchResponse) GetBatch() *Batch {
@@ -8945,7 +7797,7 @@ type WaitBatchRequest struct {
 
 func (x *WaitBatchRequest) Reset() {
 	*x = WaitBatchRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[129]
+	mi := &file_yard_v1_admin_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8957,7 +7809,7 @@ func (x *WaitBatchRequest) String() string {
 func (*WaitBatchRequest) ProtoMessage() {}
 
 func (x *WaitBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[129]
+	mi := &file_yard_v1_admin_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8970,7 +7822,7 @@ func (x *WaitBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitBatchRequest.ProtoReflect.Descriptor instead.
 func (*WaitBatchRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{129}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *WaitBatchRequest) GetBatchId() string {
@@ -8997,7 +7849,7 @@ type WaitBatchResponse struct {
 
 func (x *WaitBatchResponse) Reset() {
 	*x = WaitBatchResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[130]
+	mi := &file_yard_v1_admin_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9009,7 +7861,7 @@ func (x *WaitBatchResponse) String() string {
 func (*WaitBatchResponse) ProtoMessage() {}
 
 func (x *WaitBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[130]
+	mi := &file_yard_v1_admin_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9022,7 +7874,7 @@ func (x *WaitBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitBatchResponse.ProtoReflect.Descriptor instead.
 func (*WaitBatchResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{130}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *WaitBatchResponse) GetBatch() *Batch {
@@ -9054,7 +7906,7 @@ type CancelBatchRequest struct {
 
 func (x *CancelBatchRequest) Reset() {
 	*x = CancelBatchRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[131]
+	mi := &file_yard_v1_admin_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9066,7 +7918,7 @@ func (x *CancelBatchRequest) String() string {
 func (*CancelBatchRequest) ProtoMessage() {}
 
 func (x *CancelBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[131]
+	mi := &file_yard_v1_admin_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9079,7 +7931,7 @@ func (x *CancelBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelBatchRequest.ProtoReflect.Descriptor instead.
 func (*CancelBatchRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{131}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *CancelBatchRequest) GetBatchId() string {
@@ -9134,7 +7986,7 @@ type CancelBatchResponse struct {
 
 func (x *CancelBatchResponse) Reset() {
 	*x = CancelBatchResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[132]
+	mi := &file_yard_v1_admin_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9146,7 +7998,7 @@ func (x *CancelBatchResponse) String() string {
 func (*CancelBatchResponse) ProtoMessage() {}
 
 func (x *CancelBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[132]
+	mi := &file_yard_v1_admin_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9159,7 +8011,7 @@ func (x *CancelBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelBatchResponse.ProtoReflect.Descriptor instead.
 func (*CancelBatchResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{132}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *CancelBatchResponse) GetPurged() *Purged {
@@ -9401,64 +8253,19 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x19\n" +
 	"\bsince_ms\x18\x03 \x01(\x03R\asinceMs\x12\x19\n" +
-	"\buntil_ms\x18\x04 \x01(\x03R\auntilMs\"i\n" +
-	"\x14PauseTasklistRequest\x12\x12\n" +
+	"\buntil_ms\x18\x04 \x01(\x03R\auntilMs\"a\n" +
+	"\fPauseRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12\x15\n" +
-	"\x06for_ms\x18\x04 \x01(\x03R\x05forMs\"=\n" +
-	"\x15PauseTasklistResponse\x12$\n" +
-	"\x05pause\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05pause\"A\n" +
-	"\x15ResumeTasklistRequest\x12\x12\n" +
+	"\x06for_ms\x18\x04 \x01(\x03R\x05forMs\"5\n" +
+	"\rPauseResponse\x12$\n" +
+	"\x05pause\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05pause\"5\n" +
+	"\rDrainResponse\x12$\n" +
+	"\x05drain\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05drain\"9\n" +
+	"\rResumeRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05drain\x18\x02 \x01(\bR\x05drain\">\n" +
-	"\x16ResumeTasklistResponse\x12$\n" +
-	"\x05pause\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05pause\"i\n" +
-	"\x14DrainTasklistRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
-	"\x02by\x18\x03 \x01(\tR\x02by\x12\x15\n" +
-	"\x06for_ms\x18\x04 \x01(\x03R\x05forMs\"=\n" +
-	"\x15DrainTasklistResponse\x12$\n" +
-	"\x05drain\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05drain\"e\n" +
-	"\x10PauseTypeRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
-	"\x02by\x18\x03 \x01(\tR\x02by\x12\x15\n" +
-	"\x06for_ms\x18\x04 \x01(\x03R\x05forMs\"9\n" +
-	"\x11PauseTypeResponse\x12$\n" +
-	"\x05pause\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05pause\"=\n" +
-	"\x11ResumeTypeRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05drain\x18\x02 \x01(\bR\x05drain\":\n" +
-	"\x12ResumeTypeResponse\x12$\n" +
-	"\x05pause\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05pause\"e\n" +
-	"\x10DrainTypeRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
-	"\x02by\x18\x03 \x01(\tR\x02by\x12\x15\n" +
-	"\x06for_ms\x18\x04 \x01(\x03R\x05forMs\"9\n" +
-	"\x11DrainTypeResponse\x12$\n" +
-	"\x05drain\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05drain\"f\n" +
-	"\x11PauseGroupRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
-	"\x02by\x18\x03 \x01(\tR\x02by\x12\x15\n" +
-	"\x06for_ms\x18\x04 \x01(\x03R\x05forMs\":\n" +
-	"\x12PauseGroupResponse\x12$\n" +
-	"\x05pause\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05pause\">\n" +
-	"\x12ResumeGroupRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05drain\x18\x02 \x01(\bR\x05drain\";\n" +
-	"\x13ResumeGroupResponse\x12$\n" +
-	"\x05pause\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05pause\"f\n" +
-	"\x11DrainGroupRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
-	"\x02by\x18\x03 \x01(\tR\x02by\x12\x15\n" +
-	"\x06for_ms\x18\x04 \x01(\x03R\x05forMs\":\n" +
-	"\x12DrainGroupResponse\x12$\n" +
-	"\x05drain\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05drain\"\x81\x01\n" +
+	"\x05drain\x18\x02 \x01(\bR\x05drain\"\x81\x01\n" +
 	"\x13PeekTasklistRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x14\n" +
@@ -9474,8 +8281,8 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"PeekedTask\x12!\n" +
 	"\x04task\x18\x01 \x01(\v2\r.yard.v1.TaskR\x04task\x12 \n" +
 	"\fready_for_ms\x18\x02 \x01(\x03R\n" +
-	"readyForMs\"\xae\x02\n" +
-	"\x14PurgeTasklistRequest\x12\x12\n" +
+	"readyForMs\"\xc2\x02\n" +
+	"\fPurgeRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12*\n" +
 	"\x06states\x18\x03 \x03(\x0e2\x12.yard.v1.TaskStateR\x06states\x12\"\n" +
@@ -9487,38 +8294,9 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x06reason\x18\t \x01(\tR\x06reason\x12\x0e\n" +
 	"\x02by\x18\n" +
 	" \x01(\tR\x02by\x12\x14\n" +
-	"\x05group\x18\v \x01(\tR\x05group\"@\n" +
-	"\x15PurgeTasklistResponse\x12'\n" +
-	"\x06purged\x18\x01 \x01(\v2\x0f.yard.v1.PurgedR\x06purged\"\xb2\x02\n" +
-	"\x10PurgeTypeRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
-	"\btasklist\x18\x02 \x01(\tR\btasklist\x12*\n" +
-	"\x06states\x18\x03 \x03(\x0e2\x12.yard.v1.TaskStateR\x06states\x12\"\n" +
-	"\rolder_than_ms\x18\x04 \x01(\x03R\volderThanMs\x12\x18\n" +
-	"\arunning\x18\x05 \x01(\bR\arunning\x12\x18\n" +
-	"\apreview\x18\x06 \x01(\bR\apreview\x12\x14\n" +
-	"\x05limit\x18\a \x01(\x05R\x05limit\x12\x16\n" +
-	"\x06cursor\x18\b \x01(\tR\x06cursor\x12\x16\n" +
-	"\x06reason\x18\t \x01(\tR\x06reason\x12\x0e\n" +
-	"\x02by\x18\n" +
-	" \x01(\tR\x02by\x12\x14\n" +
-	"\x05group\x18\v \x01(\tR\x05group\"<\n" +
-	"\x11PurgeTypeResponse\x12'\n" +
-	"\x06purged\x18\x01 \x01(\v2\x0f.yard.v1.PurgedR\x06purged\"\xb1\x02\n" +
-	"\x11PurgeGroupRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
-	"\btasklist\x18\x02 \x01(\tR\btasklist\x12*\n" +
-	"\x06states\x18\x03 \x03(\x0e2\x12.yard.v1.TaskStateR\x06states\x12\"\n" +
-	"\rolder_than_ms\x18\x04 \x01(\x03R\volderThanMs\x12\x18\n" +
-	"\arunning\x18\x05 \x01(\bR\arunning\x12\x18\n" +
-	"\apreview\x18\x06 \x01(\bR\apreview\x12\x14\n" +
-	"\x05limit\x18\a \x01(\x05R\x05limit\x12\x16\n" +
-	"\x06cursor\x18\b \x01(\tR\x06cursor\x12\x16\n" +
-	"\x06reason\x18\t \x01(\tR\x06reason\x12\x0e\n" +
-	"\x02by\x18\n" +
-	" \x01(\tR\x02by\x12\x12\n" +
-	"\x04type\x18\v \x01(\tR\x04type\"=\n" +
-	"\x12PurgeGroupResponse\x12'\n" +
+	"\x05group\x18\v \x01(\tR\x05group\x12\x1a\n" +
+	"\btasklist\x18\f \x01(\tR\btasklist\"8\n" +
+	"\rPurgeResponse\x12'\n" +
 	"\x06purged\x18\x01 \x01(\v2\x0f.yard.v1.PurgedR\x06purged\"\xe3\x01\n" +
 	"\x06Purged\x12\x14\n" +
 	"\x05found\x18\x01 \x01(\x03R\x05found\x12\x1c\n" +
@@ -9841,7 +8619,7 @@ func file_yard_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_yard_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 133)
+var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 115)
 var file_yard_v1_admin_proto_goTypes = []any{
 	(OnFull)(0),                      // 0: yard.v1.OnFull
 	(BatchState)(0),                  // 1: yard.v1.BatchState
@@ -9891,99 +8669,81 @@ var file_yard_v1_admin_proto_goTypes = []any{
 	(*LiveAttempt)(nil),              // 45: yard.v1.LiveAttempt
 	(*SlotUse)(nil),                  // 46: yard.v1.SlotUse
 	(*Pause)(nil),                    // 47: yard.v1.Pause
-	(*PauseTasklistRequest)(nil),     // 48: yard.v1.PauseTasklistRequest
-	(*PauseTasklistResponse)(nil),    // 49: yard.v1.PauseTasklistResponse
-	(*ResumeTasklistRequest)(nil),    // 50: yard.v1.ResumeTasklistRequest
-	(*ResumeTasklistResponse)(nil),   // 51: yard.v1.ResumeTasklistResponse
-	(*DrainTasklistRequest)(nil),     // 52: yard.v1.DrainTasklistRequest
-	(*DrainTasklistResponse)(nil),    // 53: yard.v1.DrainTasklistResponse
-	(*PauseTypeRequest)(nil),         // 54: yard.v1.PauseTypeRequest
-	(*PauseTypeResponse)(nil),        // 55: yard.v1.PauseTypeResponse
-	(*ResumeTypeRequest)(nil),        // 56: yard.v1.ResumeTypeRequest
-	(*ResumeTypeResponse)(nil),       // 57: yard.v1.ResumeTypeResponse
-	(*DrainTypeRequest)(nil),         // 58: yard.v1.DrainTypeRequest
-	(*DrainTypeResponse)(nil),        // 59: yard.v1.DrainTypeResponse
-	(*PauseGroupRequest)(nil),        // 60: yard.v1.PauseGroupRequest
-	(*PauseGroupResponse)(nil),       // 61: yard.v1.PauseGroupResponse
-	(*ResumeGroupRequest)(nil),       // 62: yard.v1.ResumeGroupRequest
-	(*ResumeGroupResponse)(nil),      // 63: yard.v1.ResumeGroupResponse
-	(*DrainGroupRequest)(nil),        // 64: yard.v1.DrainGroupRequest
-	(*DrainGroupResponse)(nil),       // 65: yard.v1.DrainGroupResponse
-	(*PeekTasklistRequest)(nil),      // 66: yard.v1.PeekTasklistRequest
-	(*PeekTasklistResponse)(nil),     // 67: yard.v1.PeekTasklistResponse
-	(*PeekedTask)(nil),               // 68: yard.v1.PeekedTask
-	(*PurgeTasklistRequest)(nil),     // 69: yard.v1.PurgeTasklistRequest
-	(*PurgeTasklistResponse)(nil),    // 70: yard.v1.PurgeTasklistResponse
-	(*PurgeTypeRequest)(nil),         // 71: yard.v1.PurgeTypeRequest
-	(*PurgeTypeResponse)(nil),        // 72: yard.v1.PurgeTypeResponse
-	(*PurgeGroupRequest)(nil),        // 73: yard.v1.PurgeGroupRequest
-	(*PurgeGroupResponse)(nil),       // 74: yard.v1.PurgeGroupResponse
-	(*Purged)(nil),                   // 75: yard.v1.Purged
-	(*Limit)(nil),                    // 76: yard.v1.Limit
-	(*PutLimitRequest)(nil),          // 77: yard.v1.PutLimitRequest
-	(*PutLimitResponse)(nil),         // 78: yard.v1.PutLimitResponse
-	(*GetLimitRequest)(nil),          // 79: yard.v1.GetLimitRequest
-	(*GetLimitResponse)(nil),         // 80: yard.v1.GetLimitResponse
-	(*ListLimitsRequest)(nil),        // 81: yard.v1.ListLimitsRequest
-	(*ListLimitsResponse)(nil),       // 82: yard.v1.ListLimitsResponse
-	(*DeleteLimitRequest)(nil),       // 83: yard.v1.DeleteLimitRequest
-	(*DeleteLimitResponse)(nil),      // 84: yard.v1.DeleteLimitResponse
-	(*Group)(nil),                    // 85: yard.v1.Group
-	(*PutGroupRequest)(nil),          // 86: yard.v1.PutGroupRequest
-	(*PutGroupResponse)(nil),         // 87: yard.v1.PutGroupResponse
-	(*GetGroupRequest)(nil),          // 88: yard.v1.GetGroupRequest
-	(*GetGroupResponse)(nil),         // 89: yard.v1.GetGroupResponse
-	(*ListGroupsRequest)(nil),        // 90: yard.v1.ListGroupsRequest
-	(*ListGroupsResponse)(nil),       // 91: yard.v1.ListGroupsResponse
-	(*StoppedGroup)(nil),             // 92: yard.v1.StoppedGroup
-	(*DeleteGroupRequest)(nil),       // 93: yard.v1.DeleteGroupRequest
-	(*DeleteGroupResponse)(nil),      // 94: yard.v1.DeleteGroupResponse
-	(*TopLimitsRequest)(nil),         // 95: yard.v1.TopLimitsRequest
-	(*TopLimitsResponse)(nil),        // 96: yard.v1.TopLimitsResponse
-	(*LimitUse)(nil),                 // 97: yard.v1.LimitUse
-	(*SlotHolder)(nil),               // 98: yard.v1.SlotHolder
-	(*SlotWaiter)(nil),               // 99: yard.v1.SlotWaiter
-	(*ShardSlots)(nil),               // 100: yard.v1.ShardSlots
-	(*DeadLetterFilter)(nil),         // 101: yard.v1.DeadLetterFilter
-	(*ListDeadLettersRequest)(nil),   // 102: yard.v1.ListDeadLettersRequest
-	(*ListDeadLettersResponse)(nil),  // 103: yard.v1.ListDeadLettersResponse
-	(*CountDeadLettersRequest)(nil),  // 104: yard.v1.CountDeadLettersRequest
-	(*CountDeadLettersResponse)(nil), // 105: yard.v1.CountDeadLettersResponse
-	(*DeadLetterCount)(nil),          // 106: yard.v1.DeadLetterCount
-	(*GetDeadLetterRequest)(nil),     // 107: yard.v1.GetDeadLetterRequest
-	(*GetDeadLetterResponse)(nil),    // 108: yard.v1.GetDeadLetterResponse
-	(*RedriveRequest)(nil),           // 109: yard.v1.RedriveRequest
-	(*RedriveResponse)(nil),          // 110: yard.v1.RedriveResponse
-	(*PurgeDeadLettersRequest)(nil),  // 111: yard.v1.PurgeDeadLettersRequest
-	(*PurgeDeadLettersResponse)(nil), // 112: yard.v1.PurgeDeadLettersResponse
-	(*ListKeysRequest)(nil),          // 113: yard.v1.ListKeysRequest
-	(*ListKeysResponse)(nil),         // 114: yard.v1.ListKeysResponse
-	(*OrderKey)(nil),                 // 115: yard.v1.OrderKey
-	(*GetKeyRequest)(nil),            // 116: yard.v1.GetKeyRequest
-	(*GetKeyResponse)(nil),           // 117: yard.v1.GetKeyResponse
-	(*UnblockKeyRequest)(nil),        // 118: yard.v1.UnblockKeyRequest
-	(*UnblockKeyResponse)(nil),       // 119: yard.v1.UnblockKeyResponse
-	(*SkipKeyRequest)(nil),           // 120: yard.v1.SkipKeyRequest
-	(*SkipKeyResponse)(nil),          // 121: yard.v1.SkipKeyResponse
-	(*Batch)(nil),                    // 122: yard.v1.Batch
-	(*CreateBatchRequest)(nil),       // 123: yard.v1.CreateBatchRequest
-	(*CreateBatchResponse)(nil),      // 124: yard.v1.CreateBatchResponse
-	(*GetBatchRequest)(nil),          // 125: yard.v1.GetBatchRequest
-	(*GetBatchResponse)(nil),         // 126: yard.v1.GetBatchResponse
-	(*ListBatchesRequest)(nil),       // 127: yard.v1.ListBatchesRequest
-	(*ListBatchesResponse)(nil),      // 128: yard.v1.ListBatchesResponse
-	(*CloseBatchRequest)(nil),        // 129: yard.v1.CloseBatchRequest
-	(*CloseBatchResponse)(nil),       // 130: yard.v1.CloseBatchResponse
-	(*WaitBatchRequest)(nil),         // 131: yard.v1.WaitBatchRequest
-	(*WaitBatchResponse)(nil),        // 132: yard.v1.WaitBatchResponse
-	(*CancelBatchRequest)(nil),       // 133: yard.v1.CancelBatchRequest
-	(*CancelBatchResponse)(nil),      // 134: yard.v1.CancelBatchResponse
-	(*RetryPolicy)(nil),              // 135: yard.v1.RetryPolicy
-	(*WorkerDrain)(nil),              // 136: yard.v1.WorkerDrain
-	(*Task)(nil),                     // 137: yard.v1.Task
-	(TaskState)(0),                   // 138: yard.v1.TaskState
-	(*Verdict)(nil),                  // 139: yard.v1.Verdict
-	(*NewTask)(nil),                  // 140: yard.v1.NewTask
+	(*PauseRequest)(nil),             // 48: yard.v1.PauseRequest
+	(*PauseResponse)(nil),            // 49: yard.v1.PauseResponse
+	(*DrainResponse)(nil),            // 50: yard.v1.DrainResponse
+	(*ResumeRequest)(nil),            // 51: yard.v1.ResumeRequest
+	(*PeekTasklistRequest)(nil),      // 52: yard.v1.PeekTasklistRequest
+	(*PeekTasklistResponse)(nil),     // 53: yard.v1.PeekTasklistResponse
+	(*PeekedTask)(nil),               // 54: yard.v1.PeekedTask
+	(*PurgeRequest)(nil),             // 55: yard.v1.PurgeRequest
+	(*PurgeResponse)(nil),            // 56: yard.v1.PurgeResponse
+	(*Purged)(nil),                   // 57: yard.v1.Purged
+	(*Limit)(nil),                    // 58: yard.v1.Limit
+	(*PutLimitRequest)(nil),          // 59: yard.v1.PutLimitRequest
+	(*PutLimitResponse)(nil),         // 60: yard.v1.PutLimitResponse
+	(*GetLimitRequest)(nil),          // 61: yard.v1.GetLimitRequest
+	(*GetLimitResponse)(nil),         // 62: yard.v1.GetLimitResponse
+	(*ListLimitsRequest)(nil),        // 63: yard.v1.ListLimitsRequest
+	(*ListLimitsResponse)(nil),       // 64: yard.v1.ListLimitsResponse
+	(*DeleteLimitRequest)(nil),       // 65: yard.v1.DeleteLimitRequest
+	(*DeleteLimitResponse)(nil),      // 66: yard.v1.DeleteLimitResponse
+	(*Group)(nil),                    // 67: yard.v1.Group
+	(*PutGroupRequest)(nil),          // 68: yard.v1.PutGroupRequest
+	(*PutGroupResponse)(nil),         // 69: yard.v1.PutGroupResponse
+	(*GetGroupRequest)(nil),          // 70: yard.v1.GetGroupRequest
+	(*GetGroupResponse)(nil),         // 71: yard.v1.GetGroupResponse
+	(*ListGroupsRequest)(nil),        // 72: yard.v1.ListGroupsRequest
+	(*ListGroupsResponse)(nil),       // 73: yard.v1.ListGroupsResponse
+	(*StoppedGroup)(nil),             // 74: yard.v1.StoppedGroup
+	(*DeleteGroupRequest)(nil),       // 75: yard.v1.DeleteGroupRequest
+	(*DeleteGroupResponse)(nil),      // 76: yard.v1.DeleteGroupResponse
+	(*TopLimitsRequest)(nil),         // 77: yard.v1.TopLimitsRequest
+	(*TopLimitsResponse)(nil),        // 78: yard.v1.TopLimitsResponse
+	(*LimitUse)(nil),                 // 79: yard.v1.LimitUse
+	(*SlotHolder)(nil),               // 80: yard.v1.SlotHolder
+	(*SlotWaiter)(nil),               // 81: yard.v1.SlotWaiter
+	(*ShardSlots)(nil),               // 82: yard.v1.ShardSlots
+	(*DeadLetterFilter)(nil),         // 83: yard.v1.DeadLetterFilter
+	(*ListDeadLettersRequest)(nil),   // 84: yard.v1.ListDeadLettersRequest
+	(*ListDeadLettersResponse)(nil),  // 85: yard.v1.ListDeadLettersResponse
+	(*CountDeadLettersRequest)(nil),  // 86: yard.v1.CountDeadLettersRequest
+	(*CountDeadLettersResponse)(nil), // 87: yard.v1.CountDeadLettersResponse
+	(*DeadLetterCount)(nil),          // 88: yard.v1.DeadLetterCount
+	(*GetDeadLetterRequest)(nil),     // 89: yard.v1.GetDeadLetterRequest
+	(*GetDeadLetterResponse)(nil),    // 90: yard.v1.GetDeadLetterResponse
+	(*RedriveRequest)(nil),           // 91: yard.v1.RedriveRequest
+	(*RedriveResponse)(nil),          // 92: yard.v1.RedriveResponse
+	(*PurgeDeadLettersRequest)(nil),  // 93: yard.v1.PurgeDeadLettersRequest
+	(*PurgeDeadLettersResponse)(nil), // 94: yard.v1.PurgeDeadLettersResponse
+	(*ListKeysRequest)(nil),          // 95: yard.v1.ListKeysRequest
+	(*ListKeysResponse)(nil),         // 96: yard.v1.ListKeysResponse
+	(*OrderKey)(nil),                 // 97: yard.v1.OrderKey
+	(*GetKeyRequest)(nil),            // 98: yard.v1.GetKeyRequest
+	(*GetKeyResponse)(nil),           // 99: yard.v1.GetKeyResponse
+	(*UnblockKeyRequest)(nil),        // 100: yard.v1.UnblockKeyRequest
+	(*UnblockKeyResponse)(nil),       // 101: yard.v1.UnblockKeyResponse
+	(*SkipKeyRequest)(nil),           // 102: yard.v1.SkipKeyRequest
+	(*SkipKeyResponse)(nil),          // 103: yard.v1.SkipKeyResponse
+	(*Batch)(nil),                    // 104: yard.v1.Batch
+	(*CreateBatchRequest)(nil),       // 105: yard.v1.CreateBatchRequest
+	(*CreateBatchResponse)(nil),      // 106: yard.v1.CreateBatchResponse
+	(*GetBatchRequest)(nil),          // 107: yard.v1.GetBatchRequest
+	(*GetBatchResponse)(nil),         // 108: yard.v1.GetBatchResponse
+	(*ListBatchesRequest)(nil),       // 109: yard.v1.ListBatchesRequest
+	(*ListBatchesResponse)(nil),      // 110: yard.v1.ListBatchesResponse
+	(*CloseBatchRequest)(nil),        // 111: yard.v1.CloseBatchRequest
+	(*CloseBatchResponse)(nil),       // 112: yard.v1.CloseBatchResponse
+	(*WaitBatchRequest)(nil),         // 113: yard.v1.WaitBatchRequest
+	(*WaitBatchResponse)(nil),        // 114: yard.v1.WaitBatchResponse
+	(*CancelBatchRequest)(nil),       // 115: yard.v1.CancelBatchRequest
+	(*CancelBatchResponse)(nil),      // 116: yard.v1.CancelBatchResponse
+	(*RetryPolicy)(nil),              // 117: yard.v1.RetryPolicy
+	(*WorkerDrain)(nil),              // 118: yard.v1.WorkerDrain
+	(*Task)(nil),                     // 119: yard.v1.Task
+	(TaskState)(0),                   // 120: yard.v1.TaskState
+	(*Verdict)(nil),                  // 121: yard.v1.Verdict
+	(*NewTask)(nil),                  // 122: yard.v1.NewTask
 }
 var file_yard_v1_admin_proto_depIdxs = []int32{
 	3,   // 0: yard.v1.Domain.rate:type_name -> yard.v1.Rate
@@ -9992,7 +8752,7 @@ var file_yard_v1_admin_proto_depIdxs = []int32{
 	2,   // 3: yard.v1.GetDomainResponse.domain:type_name -> yard.v1.Domain
 	2,   // 4: yard.v1.ListDomainsResponse.domains:type_name -> yard.v1.Domain
 	2,   // 5: yard.v1.DeleteDomainResponse.domain:type_name -> yard.v1.Domain
-	135, // 6: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
+	117, // 6: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
 	3,   // 7: yard.v1.TaskType.rate:type_name -> yard.v1.Rate
 	12,  // 8: yard.v1.PutTypeRequest.type:type_name -> yard.v1.TaskType
 	12,  // 9: yard.v1.PutTypeResponse.type:type_name -> yard.v1.TaskType
@@ -10018,76 +8778,65 @@ var file_yard_v1_admin_proto_depIdxs = []int32{
 	35,  // 29: yard.v1.TasklistPollersResponse.pollers:type_name -> yard.v1.Poller
 	38,  // 30: yard.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
 	45,  // 31: yard.v1.LiveWorker.attempts:type_name -> yard.v1.LiveAttempt
-	136, // 32: yard.v1.LiveWorker.drain:type_name -> yard.v1.WorkerDrain
+	118, // 32: yard.v1.LiveWorker.drain:type_name -> yard.v1.WorkerDrain
 	38,  // 33: yard.v1.DrainWorkerResponse.worker:type_name -> yard.v1.LiveWorker
 	38,  // 34: yard.v1.StopWorkerResponse.worker:type_name -> yard.v1.LiveWorker
-	136, // 35: yard.v1.ResumeWorkerResponse.drain:type_name -> yard.v1.WorkerDrain
-	47,  // 36: yard.v1.PauseTasklistResponse.pause:type_name -> yard.v1.Pause
-	47,  // 37: yard.v1.ResumeTasklistResponse.pause:type_name -> yard.v1.Pause
-	47,  // 38: yard.v1.DrainTasklistResponse.drain:type_name -> yard.v1.Pause
-	47,  // 39: yard.v1.PauseTypeResponse.pause:type_name -> yard.v1.Pause
-	47,  // 40: yard.v1.ResumeTypeResponse.pause:type_name -> yard.v1.Pause
-	47,  // 41: yard.v1.DrainTypeResponse.drain:type_name -> yard.v1.Pause
-	47,  // 42: yard.v1.PauseGroupResponse.pause:type_name -> yard.v1.Pause
-	47,  // 43: yard.v1.ResumeGroupResponse.pause:type_name -> yard.v1.Pause
-	47,  // 44: yard.v1.DrainGroupResponse.drain:type_name -> yard.v1.Pause
-	68,  // 45: yard.v1.PeekTasklistResponse.tasks:type_name -> yard.v1.PeekedTask
-	137, // 46: yard.v1.PeekedTask.task:type_name -> yard.v1.Task
-	138, // 47: yard.v1.PurgeTasklistRequest.states:type_name -> yard.v1.TaskState
-	75,  // 48: yard.v1.PurgeTasklistResponse.purged:type_name -> yard.v1.Purged
-	138, // 49: yard.v1.PurgeTypeRequest.states:type_name -> yard.v1.TaskState
-	75,  // 50: yard.v1.PurgeTypeResponse.purged:type_name -> yard.v1.Purged
-	138, // 51: yard.v1.PurgeGroupRequest.states:type_name -> yard.v1.TaskState
-	75,  // 52: yard.v1.PurgeGroupResponse.purged:type_name -> yard.v1.Purged
-	3,   // 53: yard.v1.Limit.rate:type_name -> yard.v1.Rate
-	0,   // 54: yard.v1.Limit.on_full:type_name -> yard.v1.OnFull
-	76,  // 55: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
-	76,  // 56: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
-	76,  // 57: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
-	76,  // 58: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
-	76,  // 59: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
-	85,  // 60: yard.v1.PutGroupRequest.group:type_name -> yard.v1.Group
-	85,  // 61: yard.v1.PutGroupResponse.group:type_name -> yard.v1.Group
-	85,  // 62: yard.v1.GetGroupResponse.group:type_name -> yard.v1.Group
-	47,  // 63: yard.v1.GetGroupResponse.pause:type_name -> yard.v1.Pause
-	47,  // 64: yard.v1.GetGroupResponse.drain:type_name -> yard.v1.Pause
-	85,  // 65: yard.v1.ListGroupsResponse.groups:type_name -> yard.v1.Group
-	92,  // 66: yard.v1.ListGroupsResponse.stopped:type_name -> yard.v1.StoppedGroup
-	47,  // 67: yard.v1.StoppedGroup.pause:type_name -> yard.v1.Pause
-	47,  // 68: yard.v1.StoppedGroup.drain:type_name -> yard.v1.Pause
-	85,  // 69: yard.v1.DeleteGroupResponse.group:type_name -> yard.v1.Group
-	97,  // 70: yard.v1.TopLimitsResponse.limits:type_name -> yard.v1.LimitUse
-	98,  // 71: yard.v1.LimitUse.holders:type_name -> yard.v1.SlotHolder
-	99,  // 72: yard.v1.LimitUse.waiters:type_name -> yard.v1.SlotWaiter
-	100, // 73: yard.v1.LimitUse.shards:type_name -> yard.v1.ShardSlots
-	138, // 74: yard.v1.SlotHolder.state:type_name -> yard.v1.TaskState
-	101, // 75: yard.v1.ListDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
-	137, // 76: yard.v1.ListDeadLettersResponse.tasks:type_name -> yard.v1.Task
-	101, // 77: yard.v1.CountDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
-	106, // 78: yard.v1.CountDeadLettersResponse.counts:type_name -> yard.v1.DeadLetterCount
-	137, // 79: yard.v1.GetDeadLetterResponse.task:type_name -> yard.v1.Task
-	101, // 80: yard.v1.RedriveRequest.filter:type_name -> yard.v1.DeadLetterFilter
-	135, // 81: yard.v1.RedriveRequest.retry:type_name -> yard.v1.RetryPolicy
-	139, // 82: yard.v1.RedriveResponse.verdicts:type_name -> yard.v1.Verdict
-	101, // 83: yard.v1.PurgeDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
-	115, // 84: yard.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
-	137, // 85: yard.v1.OrderKey.head:type_name -> yard.v1.Task
-	115, // 86: yard.v1.GetKeyResponse.key:type_name -> yard.v1.OrderKey
-	135, // 87: yard.v1.UnblockKeyRequest.retry:type_name -> yard.v1.RetryPolicy
-	1,   // 88: yard.v1.Batch.state:type_name -> yard.v1.BatchState
-	140, // 89: yard.v1.CreateBatchRequest.callback:type_name -> yard.v1.NewTask
-	122, // 90: yard.v1.CreateBatchResponse.batch:type_name -> yard.v1.Batch
-	122, // 91: yard.v1.GetBatchResponse.batch:type_name -> yard.v1.Batch
-	1,   // 92: yard.v1.ListBatchesRequest.states:type_name -> yard.v1.BatchState
-	122, // 93: yard.v1.ListBatchesResponse.batches:type_name -> yard.v1.Batch
-	122, // 94: yard.v1.CloseBatchResponse.batch:type_name -> yard.v1.Batch
-	122, // 95: yard.v1.WaitBatchResponse.batch:type_name -> yard.v1.Batch
-	75,  // 96: yard.v1.CancelBatchResponse.purged:type_name -> yard.v1.Purged
-	97,  // [97:97] is the sub-list for method output_type
-	97,  // [97:97] is the sub-list for method input_type
-	97,  // [97:97] is the sub-list for extension type_name
-	97,  // [97:97] is the sub-list for extension extendee
-	0,   // [0:97] is the sub-list for field type_name
+	118, // 35: yard.v1.ResumeWorkerResponse.drain:type_name -> yard.v1.WorkerDrain
+	47,  // 36: yard.v1.PauseResponse.pause:type_name -> yard.v1.Pause
+	47,  // 37: yard.v1.DrainResponse.drain:type_name -> yard.v1.Pause
+	54,  // 38: yard.v1.PeekTasklistResponse.tasks:type_name -> yard.v1.PeekedTask
+	119, // 39: yard.v1.PeekedTask.task:type_name -> yard.v1.Task
+	120, // 40: yard.v1.PurgeRequest.states:type_name -> yard.v1.TaskState
+	57,  // 41: yard.v1.PurgeResponse.purged:type_name -> yard.v1.Purged
+	3,   // 42: yard.v1.Limit.rate:type_name -> yard.v1.Rate
+	0,   // 43: yard.v1.Limit.on_full:type_name -> yard.v1.OnFull
+	58,  // 44: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
+	58,  // 45: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
+	58,  // 46: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
+	58,  // 47: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
+	58,  // 48: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
+	67,  // 49: yard.v1.PutGroupRequest.group:type_name -> yard.v1.Group
+	67,  // 50: yard.v1.PutGroupResponse.group:type_name -> yard.v1.Group
+	67,  // 51: yard.v1.GetGroupResponse.group:type_name -> yard.v1.Group
+	47,  // 52: yard.v1.GetGroupResponse.pause:type_name -> yard.v1.Pause
+	47,  // 53: yard.v1.GetGroupResponse.drain:type_name -> yard.v1.Pause
+	67,  // 54: yard.v1.ListGroupsResponse.groups:type_name -> yard.v1.Group
+	74,  // 55: yard.v1.ListGroupsResponse.stopped:type_name -> yard.v1.StoppedGroup
+	47,  // 56: yard.v1.StoppedGroup.pause:type_name -> yard.v1.Pause
+	47,  // 57: yard.v1.StoppedGroup.drain:type_name -> yard.v1.Pause
+	67,  // 58: yard.v1.DeleteGroupResponse.group:type_name -> yard.v1.Group
+	79,  // 59: yard.v1.TopLimitsResponse.limits:type_name -> yard.v1.LimitUse
+	80,  // 60: yard.v1.LimitUse.holders:type_name -> yard.v1.SlotHolder
+	81,  // 61: yard.v1.LimitUse.waiters:type_name -> yard.v1.SlotWaiter
+	82,  // 62: yard.v1.LimitUse.shards:type_name -> yard.v1.ShardSlots
+	120, // 63: yard.v1.SlotHolder.state:type_name -> yard.v1.TaskState
+	83,  // 64: yard.v1.ListDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
+	119, // 65: yard.v1.ListDeadLettersResponse.tasks:type_name -> yard.v1.Task
+	83,  // 66: yard.v1.CountDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
+	88,  // 67: yard.v1.CountDeadLettersResponse.counts:type_name -> yard.v1.DeadLetterCount
+	119, // 68: yard.v1.GetDeadLetterResponse.task:type_name -> yard.v1.Task
+	83,  // 69: yard.v1.RedriveRequest.filter:type_name -> yard.v1.DeadLetterFilter
+	117, // 70: yard.v1.RedriveRequest.retry:type_name -> yard.v1.RetryPolicy
+	121, // 71: yard.v1.RedriveResponse.verdicts:type_name -> yard.v1.Verdict
+	83,  // 72: yard.v1.PurgeDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
+	97,  // 73: yard.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
+	119, // 74: yard.v1.OrderKey.head:type_name -> yard.v1.Task
+	97,  // 75: yard.v1.GetKeyResponse.key:type_name -> yard.v1.OrderKey
+	117, // 76: yard.v1.UnblockKeyRequest.retry:type_name -> yard.v1.RetryPolicy
+	1,   // 77: yard.v1.Batch.state:type_name -> yard.v1.BatchState
+	122, // 78: yard.v1.CreateBatchRequest.callback:type_name -> yard.v1.NewTask
+	104, // 79: yard.v1.CreateBatchResponse.batch:type_name -> yard.v1.Batch
+	104, // 80: yard.v1.GetBatchResponse.batch:type_name -> yard.v1.Batch
+	1,   // 81: yard.v1.ListBatchesRequest.states:type_name -> yard.v1.BatchState
+	104, // 82: yard.v1.ListBatchesResponse.batches:type_name -> yard.v1.Batch
+	104, // 83: yard.v1.CloseBatchResponse.batch:type_name -> yard.v1.Batch
+	104, // 84: yard.v1.WaitBatchResponse.batch:type_name -> yard.v1.Batch
+	57,  // 85: yard.v1.CancelBatchResponse.purged:type_name -> yard.v1.Purged
+	86,  // [86:86] is the sub-list for method output_type
+	86,  // [86:86] is the sub-list for method input_type
+	86,  // [86:86] is the sub-list for extension type_name
+	86,  // [86:86] is the sub-list for extension extendee
+	0,   // [0:86] is the sub-list for field type_name
 }
 
 func init() { file_yard_v1_admin_proto_init() }
@@ -10096,14 +8845,14 @@ func file_yard_v1_admin_proto_init() {
 		return
 	}
 	file_yard_v1_tasks_proto_init()
-	file_yard_v1_admin_proto_msgTypes[83].OneofWrappers = []any{}
+	file_yard_v1_admin_proto_msgTypes[65].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_v1_admin_proto_rawDesc), len(file_yard_v1_admin_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   133,
+			NumMessages:   115,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -200,42 +200,6 @@ func (r *RetryPolicy) unknownField(path string) (string, bool) {
 }
 
 // UnknownField returns the path of a field that this version does not know.
-func (r *PauseTasklistRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
-
-// UnknownField returns the path of a field that this version does not know.
-func (r *ResumeTasklistRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
-
-// UnknownField returns the path of a field that this version does not know.
-func (r *PauseTypeRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
-
-// UnknownField returns the path of a field that this version does not know.
-func (r *ResumeTypeRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
-
-// UnknownField returns the path of a field that this version does not know.
-func (r *DrainTasklistRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
-
-// UnknownField returns the path of a field that this version does not know.
-func (r *DrainTypeRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
-
-// UnknownField returns the path of a field that this version does not know.
-func (r *PurgeTasklistRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
-
-// UnknownField returns the path of a field that this version does not know.
-func (r *PurgeTypeRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
-
-// UnknownField returns the path of a field that this version does not know.
-func (r *PauseGroupRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
-
-// UnknownField returns the path of a field that this version does not know.
-func (r *ResumeGroupRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
-
-// UnknownField returns the path of a field that this version does not know.
-func (r *DrainGroupRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
-
-// UnknownField returns the path of a field that this version does not know.
-func (r *PurgeGroupRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
-
-// UnknownField returns the path of a field that this version does not know.
 func (r *PeekTasklistRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
 
 // UnknownField returns the path of a field that this version does not know.
@@ -326,3 +290,12 @@ func (r *RedriveRequest) UnknownField() (string, bool) {
 func (r *PurgeDeadLettersRequest) UnknownField() (string, bool) {
 	return firstOf(r.Filter.unknownField, func() (string, bool) { return field("", r.unknownFields) })
 }
+
+// UnknownField returns the path of a field that this version does not know.
+func (r *PauseRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
+
+// UnknownField returns the path of a field that this version does not know.
+func (r *ResumeRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
+
+// UnknownField returns the path of a field that this version does not know.
+func (r *PurgeRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }

@@ -15,24 +15,23 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
 
-// stoppable is what may be paused and drained. The API's answers look alike for each kind.
+// stoppable is what may be paused, drained and purged by its name.
 type stoppable struct {
-	kind, example   string
-	pause, drain    func(*yard.Client, context.Context, string, yard.PauseOptions) (yard.Pause, error)
-	resume, undrain func(*yard.Client, context.Context, string) (yard.Pause, error)
+	kind, example string
+	part          func(name string) yard.Part
 }
 
 var (
-	stoppableTasklist = stoppable{"tasklist", "mail", (*yard.Client).PauseTasklist, (*yard.Client).DrainTasklist, (*yard.Client).ResumeTasklist, (*yard.Client).ResumeDrainedTasklist}
-	stoppableType     = stoppable{"type", "payout.send", (*yard.Client).PauseType, (*yard.Client).DrainType, (*yard.Client).ResumeType, (*yard.Client).ResumeDrainedType}
-	stoppableGroup    = stoppable{"group", "acme", (*yard.Client).PauseGroup, (*yard.Client).DrainGroup, (*yard.Client).ResumeGroup, (*yard.Client).ResumeDrainedGroup}
+	stoppableTasklist = stoppable{"tasklist", "mail", yard.OfTasklist}
+	stoppableType     = stoppable{"type", "payout.send", yard.OfType}
+	stoppableGroup    = stoppable{"group", "acme", yard.OfGroup}
 )
 
 // commands returns pause, drain and resume.
 func (s stoppable) commands(a *app) []*cobra.Command {
-	paused := func(p *yardv1.Pause) codec.Message { return &yardv1.PauseTypeResponse{Pause: p} }
-	drained := func(p *yardv1.Pause) codec.Message { return &yardv1.DrainTypeResponse{Drain: p} }
-	return []*cobra.Command{s.stop(a, pausing, s.pause, paused), s.stop(a, draining, s.drain, drained), s.resumeCommand(a)}
+	paused := func(p *yardv1.Pause) codec.Message { return &yardv1.PauseResponse{Pause: p} }
+	drained := func(p *yardv1.Pause) codec.Message { return &yardv1.DrainResponse{Drain: p} }
+	return []*cobra.Command{s.stop(a, pausing, (*yard.Client).Pause, paused), s.stop(a, draining, (*yard.Client).Drain, drained), s.resumeCommand(a)}
 }
 
 // stopping is what the help says of a pause or a drain.
@@ -52,14 +51,14 @@ var (
 )
 
 // stop pauses or drains.
-func (s stoppable) stop(a *app, how stopping, stop func(*yard.Client, context.Context, string, yard.PauseOptions) (yard.Pause, error), answer func(*yardv1.Pause) codec.Message) *cobra.Command {
+func (s stoppable) stop(a *app, how stopping, stop func(*yard.Client, context.Context, yard.Part, yard.PauseOptions) (yard.Pause, error), answer func(*yardv1.Pause) codec.Message) *cobra.Command {
 	var o yard.PauseOptions
 	cmd := &cobra.Command{
 		Use: how.verb + " NAME", Short: fmt.Sprintf(how.short, s.kind), Long: fmt.Sprintf(how.long, s.kind),
 		Example: `  yard ` + s.kind + ` ` + how.verb + ` ` + s.example + ` ` + how.example,
 		Args:    argCount(1, 1, "one name"),
 		RunE: a.client(func(ctx context.Context, c *yard.Client, args []string) error {
-			p, err := stop(c, ctx, args[0], o)
+			p, err := stop(c, ctx, s.part(args[0]), o)
 			if err != nil {
 				return err
 			}
@@ -87,15 +86,15 @@ func (s stoppable) resumeCommand(a *app) *cobra.Command {
 		Example: "  yard " + s.kind + " resume " + s.example,
 		Args:    argCount(1, 1, "one name"),
 		RunE: a.client(func(ctx context.Context, c *yard.Client, args []string) error {
-			how, end := pausing, s.resume
+			how, end := pausing, (*yard.Client).Resume
 			if drain {
-				how, end = draining, s.undrain
+				how, end = draining, (*yard.Client).ResumeDrained
 			}
-			p, err := end(c, ctx, args[0])
+			p, err := end(c, ctx, s.part(args[0]))
 			if err != nil {
 				return err
 			}
-			return a.show(&yardv1.ResumeTypeResponse{Pause: p.Wire()}, func(t *table) {
+			return a.show(&yardv1.PauseResponse{Pause: p.Wire()}, func(t *table) {
 				t.row(fmt.Sprintf("%s %s is resumed; it was %s %s", s.kind, args[0], strings.ToLower(how.done), pauseOf(p.Wire())))
 			})
 		}),

@@ -14,15 +14,15 @@ import (
 )
 
 func (a *app) tasklistPurge() *cobra.Command {
-	return a.purgeCommand("tasklist", "mail --type email.send --older-than 24h", (*yard.Client).PurgeTasklist, "type", "group")
+	return a.purgeCommand(stoppableTasklist, "mail --type email.send --older-than 24h", "type", "group")
 }
 
 func (a *app) groupPurge() *cobra.Command {
-	return a.purgeCommand("group", "acme --tasklist bulk", (*yard.Client).PurgeGroup, "tasklist", "type")
+	return a.purgeCommand(stoppableGroup, "acme --tasklist bulk", "tasklist", "type")
 }
 
 func (a *app) typePurge() *cobra.Command {
-	return a.purgeCommand("type", "payout.send --tasklist bulk", (*yard.Client).PurgeType, "tasklist", "group")
+	return a.purgeCommand(stoppableType, "payout.send --tasklist bulk", "tasklist", "group")
 }
 
 // purgedStates are those of tasks that do not run.
@@ -31,7 +31,8 @@ var purgedStates = []string{"waiting", "ready", "backoff"}
 type purge = func(*yard.Client, context.Context, string, yard.PurgeOptions) (yard.Purged, error)
 
 // purgeCommand cancels, or counts, the tasks of a tasklist, a type or a group, which the flags of others narrow.
-func (a *app) purgeCommand(kind, example string, do purge, narrowing ...string) *cobra.Command {
+func (a *app) purgeCommand(of stoppable, example string, narrowing ...string) *cobra.Command {
+	kind := of.kind
 	var o yard.PurgeOptions
 	var states []string
 	yes := false
@@ -47,7 +48,9 @@ none is left; ctrl-C ends it, and a second purge does no harm. Without --yes the
 				return err
 			}
 			o.Preview = !yes
-			return a.purge(cmd, args[0], o, do)
+			return a.purge(cmd, args[0], o, func(c *yard.Client, ctx context.Context, name string, o yard.PurgeOptions) (yard.Purged, error) {
+				return c.Purge(ctx, of.part(name), o)
+			})
 		},
 	}
 	flags := cmd.Flags()
@@ -113,7 +116,7 @@ func (a *app) purge(cmd *cobra.Command, name string, o yard.PurgeOptions, do pur
 			return r.given(err, p.Found, p.Cancelled)
 		}
 		sum := &yardv1.Purged{Found: p.Found, Cancelled: p.Cancelled, CancelRequested: p.CancelRequested, Ended: p.Ended, Undecided: p.Undecided, UnreadBatches: p.UnreadBatches}
-		return a.show(&yardv1.PurgeTypeResponse{Purged: sum}, func(t *table) {
+		return a.show(&yardv1.PurgeResponse{Purged: sum}, func(t *table) {
 			t.row("FOUND", "CANCELLED", "ASKED TO STOP", "ENDED", "UNDECIDED")
 			t.row(p.Found, p.Cancelled, p.CancelRequested, p.Ended, p.Undecided)
 			if p.UnreadBatches > 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/gateway"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
 // endpoint is one verb of the API.
@@ -60,11 +61,11 @@ func (a *API) endpoints() []endpoint {
 		of(a, "tasklists.get", "Tell the settings of a tasklist.", g.GetTasklist, &yardv1.GetTasklistResponse{}),
 		of(a, "tasklists.list", "Tell of the tasklists with settings or unfinished tasks, page by page.", g.ListTasklists, &yardv1.ListTasklistsResponse{}),
 		of(a, "tasklists.delete", "Delete the settings of a tasklist.", g.DeleteTasklist, &yardv1.DeleteTasklistResponse{}),
-		of(a, "tasklists.pause", "Pause a tasklist: none of its tasks starts until it is resumed, or for a time.", g.PauseTasklist, &yardv1.PauseTasklistResponse{}),
-		of(a, "tasklists.drain", "Drain a tasklist: submits to it are refused until it is resumed, or for a time.", g.DrainTasklist, &yardv1.DrainTasklistResponse{}),
-		of(a, "tasklists.resume", "End the pause or the drain of a tasklist.", g.ResumeTasklist, &yardv1.ResumeTasklistResponse{}),
+		of(a, "tasklists.pause", "Pause a tasklist: none of its tasks starts until it is resumed, or for a time.", g.Pause(validate.Tasklist), &yardv1.PauseResponse{}),
+		of(a, "tasklists.drain", "Drain a tasklist: submits to it are refused until it is resumed, or for a time.", g.Drain(validate.Tasklist), &yardv1.DrainResponse{}),
+		of(a, "tasklists.resume", "End the pause or the drain of a tasklist.", g.Resume(validate.Tasklist), &yardv1.PauseResponse{}),
 		of(a, "tasklists.peek", "Show the ready tasks of a tasklist in the order in which they are to start; none is taken.", g.PeekTasklist, &yardv1.PeekTasklistResponse{}),
-		of(a, "tasklists.purge", "Cancel the tasks of a tasklist that do not run, step by step, or count them.", g.PurgeTasklist, &yardv1.PurgeTasklistResponse{}),
+		of(a, "tasklists.purge", "Cancel the tasks of a tasklist that do not run, step by step, or count them.", g.Purge(validate.Tasklist), &yardv1.PurgeResponse{}),
 		of(a, "workers.list", "Tell of the workers that send signs of life, and what they run, page by page.", g.ListWorkers, &yardv1.ListWorkersResponse{}),
 		of(a, "workers.drain", "Drain a worker: it gets no new attempts, and what it runs goes on.", g.DrainWorker, &yardv1.DrainWorkerResponse{}),
 		of(a, "workers.stop", "Stop a worker: it is drained, and asked to end.", g.StopWorker, &yardv1.StopWorkerResponse{}),
@@ -88,10 +89,10 @@ func (a *API) endpoints() []endpoint {
 		of(a, "types.get", "Tell of a task type and how full its limit is.", g.GetType, &yardv1.GetTypeResponse{}),
 		of(a, "types.list", "Tell of the task types that have settings, page by page.", g.ListTypes, &yardv1.ListTypesResponse{}),
 		of(a, "types.delete", "Delete the settings of a task type.", g.DeleteType, &yardv1.DeleteTypeResponse{}),
-		of(a, "types.pause", "Pause a task type: none of its tasks starts until it is resumed, or for a time.", g.PauseType, &yardv1.PauseTypeResponse{}),
-		of(a, "types.drain", "Drain a task type: submits of it are refused until it is resumed, or for a time.", g.DrainType, &yardv1.DrainTypeResponse{}),
-		of(a, "types.resume", "End the pause or the drain of a task type.", g.ResumeType, &yardv1.ResumeTypeResponse{}),
-		of(a, "types.purge", "Cancel the tasks of a type that do not run, step by step, or count them.", g.PurgeType, &yardv1.PurgeTypeResponse{}),
+		of(a, "types.pause", "Pause a task type: none of its tasks starts until it is resumed, or for a time.", g.Pause(validate.Type), &yardv1.PauseResponse{}),
+		of(a, "types.drain", "Drain a task type: submits of it are refused until it is resumed, or for a time.", g.Drain(validate.Type), &yardv1.DrainResponse{}),
+		of(a, "types.resume", "End the pause or the drain of a task type.", g.Resume(validate.Type), &yardv1.PauseResponse{}),
+		of(a, "types.purge", "Cancel the tasks of a type that do not run, step by step, or count them.", g.Purge(validate.Type), &yardv1.PurgeResponse{}),
 		of(a, "limits.put", "Create or change a concurrency limit that several task types share.", g.PutLimit, &yardv1.PutLimitResponse{}),
 		of(a, "limits.get", "Tell of a limit that types share, and how full it is.", g.GetLimit, &yardv1.GetLimitResponse{}),
 		of(a, "limits.list", "Tell of the limits that types share, page by page.", g.ListLimits, &yardv1.ListLimitsResponse{}),
@@ -101,10 +102,10 @@ func (a *API) endpoints() []endpoint {
 		of(a, "groups.get", "Tell of the settings of a group, and whether it is paused or drained.", g.GetGroup, &yardv1.GetGroupResponse{}),
 		of(a, "groups.list", "Tell of the groups that have settings, are paused or drained, page by page.", g.ListGroups, &yardv1.ListGroupsResponse{}),
 		of(a, "groups.delete", "Delete the settings of a group.", g.DeleteGroup, &yardv1.DeleteGroupResponse{}),
-		of(a, "groups.pause", "Pause a group: none of its tasks starts until it is resumed, or for a time.", g.PauseGroup, &yardv1.PauseGroupResponse{}),
-		of(a, "groups.drain", "Drain a group: submits of its tasks are refused until it is resumed, or for a time.", g.DrainGroup, &yardv1.DrainGroupResponse{}),
-		of(a, "groups.resume", "End the pause or the drain of a group.", g.ResumeGroup, &yardv1.ResumeGroupResponse{}),
-		of(a, "groups.purge", "Cancel the tasks of a group that do not run, step by step, or count them.", g.PurgeGroup, &yardv1.PurgeGroupResponse{}),
+		of(a, "groups.pause", "Pause a group: none of its tasks starts until it is resumed, or for a time.", g.Pause(validate.Group), &yardv1.PauseResponse{}),
+		of(a, "groups.drain", "Drain a group: submits of its tasks are refused until it is resumed, or for a time.", g.Drain(validate.Group), &yardv1.DrainResponse{}),
+		of(a, "groups.resume", "End the pause or the drain of a group.", g.Resume(validate.Group), &yardv1.PauseResponse{}),
+		of(a, "groups.purge", "Cancel the tasks of a group that do not run, step by step, or count them.", g.Purge(validate.Group), &yardv1.PurgeResponse{}),
 		admin(of(a, "domains.put", "Create or change a domain.", g.PutDomain, &yardv1.PutDomainResponse{})),
 		admin(of(a, "domains.get", "Tell of one domain.", g.GetDomain, &yardv1.GetDomainResponse{})),
 		admin(of(a, "domains.list", "Tell of all domains, page by page.", g.ListDomains, &yardv1.ListDomainsResponse{})),

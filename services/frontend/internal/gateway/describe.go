@@ -16,12 +16,7 @@ import (
 
 // DescribeTasklist tells how a tasklist is doing (tasklists.describe).
 func (g *Gateway) DescribeTasklist(c Call, req *yardv1.DescribeTasklistRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.Describe(req); err != nil {
-		answer(nil, err)
+	if rejects(g, &c, req, validate.Describe, answer) {
 		return
 	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {

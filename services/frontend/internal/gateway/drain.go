@@ -4,54 +4,9 @@ import (
 	"strconv"
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
-	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
-
-// DrainTasklist has submits to a tasklist refused (tasklists.drain).
-func (g *Gateway) DrainTasklist(c Call, req *yardv1.DrainTasklistRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.DrainTasklist(req); err != nil {
-		answer(nil, err)
-		return
-	}
-	p := &yardv1.Pause{Reason: req.Reason, By: req.By}
-	g.stop(c, stoppableTasklist(c.Domain, req.Name, true), p, req.ForMs, answer, func() codec.Message { return &yardv1.DrainTasklistResponse{Drain: p} })
-}
-
-// DrainType has submits of tasks of a type refused (types.drain).
-func (g *Gateway) DrainType(c Call, req *yardv1.DrainTypeRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.DrainType(req); err != nil {
-		answer(nil, err)
-		return
-	}
-	p := &yardv1.Pause{Reason: req.Reason, By: req.By}
-	g.stop(c, stoppableType(c.Domain, req.Name, true), p, req.ForMs, answer, func() codec.Message { return &yardv1.DrainTypeResponse{Drain: p} })
-}
-
-// DrainGroup has submits of tasks of a group refused (groups.drain).
-func (g *Gateway) DrainGroup(c Call, req *yardv1.DrainGroupRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.DrainGroup(req); err != nil {
-		answer(nil, err)
-		return
-	}
-	p := &yardv1.Pause{Reason: req.Reason, By: req.By}
-	g.stop(c, stoppableGroup(c.Domain, req.Name, true), p, req.ForMs, answer, func() codec.Message { return &yardv1.DrainGroupResponse{Drain: p} })
-}
 
 // drained refuses a submit to what is drained, or returns nil. The whole request is refused: it is stored whole or not.
 func (g *Gateway) drained(c Call, req *yardv1.SubmitRequest) error {

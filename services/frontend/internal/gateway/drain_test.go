@@ -85,25 +85,25 @@ func TestI1_ARepeatDuringADrainIsAnsweredAsTheFirstTime(t *testing.T) {
 func TestDrainsShow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newKnowingRig(t)
-		got, err := asked(r, "shop", true, r.DrainTasklist, &yardv1.DrainTasklistRequest{Name: "main", Reason: "it moves", By: "ann", ForMs: 5000})
+		got, err := asked(r, "shop", true, r.Drain(validate.Tasklist), &yardv1.PauseRequest{Name: "main", Reason: "it moves", By: "ann", ForMs: 5000})
 		testkit.NoError(t, err)
-		drain := got.(*yardv1.DrainTasklistResponse).Drain
+		drain := got.(*yardv1.DrainResponse).Drain
 		if drain.By != "ann" || drain.UntilMs-drain.SinceMs != 5000 {
 			t.Errorf("stored as %v", drain)
 		}
-		testkit.NoError(t, testkit.Err(asked(r, "shop", true, r.DrainType, &yardv1.DrainTypeRequest{Name: "pay"})))
+		testkit.NoError(t, testkit.Err(asked(r, "shop", true, r.Drain(validate.Type), &yardv1.PauseRequest{Name: "pay"})))
 		if got, err := asked(r, "shop", true, r.GetTasklist, &yardv1.GetTasklistRequest{Name: "main"}); err != nil || got.(*yardv1.GetTasklistResponse).Drain.GetBy() != "ann" {
 			t.Errorf("%v %v", got, err)
 		}
 		if got, err := asked(r, "shop", true, r.GetType, &yardv1.GetTypeRequest{Name: "pay"}); err != nil || got.(*yardv1.GetTypeResponse).Drain == nil || got.(*yardv1.GetTypeResponse).Pause != nil {
 			t.Errorf("%v %v", got, err)
 		}
-		_, err = asked(r, "shop", true, r.ResumeTasklist, &yardv1.ResumeTasklistRequest{Name: "main"})
+		_, err = asked(r, "shop", true, r.Resume(validate.Tasklist), &yardv1.ResumeRequest{Name: "main"})
 		wantCode(t, err, fault.NotFound)
-		if got, err := asked(r, "shop", true, r.ResumeTasklist, &yardv1.ResumeTasklistRequest{Name: "main", Drain: true}); err != nil || got.(*yardv1.ResumeTasklistResponse).Pause.GetBy() != "ann" {
+		if got, err := asked(r, "shop", true, r.Resume(validate.Tasklist), &yardv1.ResumeRequest{Name: "main", Drain: true}); err != nil || got.(*yardv1.PauseResponse).Pause.GetBy() != "ann" {
 			t.Errorf("%v %v", got, err)
 		}
-		_, err = asked(r, "shop", true, r.ResumeTasklist, &yardv1.ResumeTasklistRequest{Name: "main", Drain: true})
+		_, err = asked(r, "shop", true, r.Resume(validate.Tasklist), &yardv1.ResumeRequest{Name: "main", Drain: true})
 		if e := wantCode(t, err, fault.NotFound); e.Path != "/name" || !strings.Contains(e.Message, "yard tasklist drain main") {
 			t.Errorf("%v", e)
 		}
@@ -116,12 +116,12 @@ func TestStoppedGroupsShow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newKnowingRig(t)
 		testkit.NoError(t, testkit.Err(asked(r, "shop", true, r.PutGroup, &yardv1.PutGroupRequest{Group: &yardv1.Group{Name: "acme", Weight: new(2.0)}})))
-		got, err := asked(r, "shop", true, r.PauseGroup, &yardv1.PauseGroupRequest{Name: "acme", Reason: "down", By: "ann", ForMs: 5000})
-		if p := got.(*yardv1.PauseGroupResponse).Pause; err != nil || p.By != "ann" || p.UntilMs-p.SinceMs != 5000 {
+		got, err := asked(r, "shop", true, r.Pause(validate.Group), &yardv1.PauseRequest{Name: "acme", Reason: "down", By: "ann", ForMs: 5000})
+		if p := got.(*yardv1.PauseResponse).Pause; err != nil || p.By != "ann" || p.UntilMs-p.SinceMs != 5000 {
 			t.Fatalf("%v %v", got, err)
 		}
-		got, err = asked(r, "shop", true, r.DrainGroup, &yardv1.DrainGroupRequest{Name: "b.c", By: "bob"})
-		if err != nil || got.(*yardv1.DrainGroupResponse).Drain.By != "bob" {
+		got, err = asked(r, "shop", true, r.Drain(validate.Group), &yardv1.PauseRequest{Name: "b.c", By: "bob"})
+		if err != nil || got.(*yardv1.DrainResponse).Drain.By != "bob" {
 			t.Fatalf("%v %v", got, err)
 		}
 		shows := func(name string, paused, drained, settings bool) {
@@ -156,11 +156,11 @@ func TestStoppedGroupsShow(t *testing.T) {
 		if d, _ := got.(*yardv1.DescribeTasklistResponse); err != nil || !slices.Equal(d.PausedGroups, []string{"acme"}) || !slices.Equal(d.DrainedGroups, []string{"b.c"}) {
 			t.Errorf("%v %v", got, err)
 		}
-		_, err = asked(r, "shop", true, r.ResumeGroup, &yardv1.ResumeGroupRequest{Name: "b.c"})
+		_, err = asked(r, "shop", true, r.Resume(validate.Group), &yardv1.ResumeRequest{Name: "b.c"})
 		if e := wantCode(t, err, fault.NotFound); e.Path != "/name" || !strings.Contains(e.Message, "yard group pause b.c") {
 			t.Errorf("%v", e)
 		}
-		if got, err := asked(r, "shop", true, r.ResumeGroup, &yardv1.ResumeGroupRequest{Name: "b.c", Drain: true}); err != nil || got.(*yardv1.ResumeGroupResponse).Pause.By != "bob" {
+		if got, err := asked(r, "shop", true, r.Resume(validate.Group), &yardv1.ResumeRequest{Name: "b.c", Drain: true}); err != nil || got.(*yardv1.PauseResponse).Pause.By != "bob" {
 			t.Errorf("%v %v", got, err)
 		}
 		time.Sleep(5 * time.Second)
@@ -179,11 +179,11 @@ func TestPausesOfGroupsAreBounded(t *testing.T) {
 		}
 		for _, ask := range []func() error{
 			func() error {
-				_, err := asked(r, "shop", true, r.PauseGroup, &yardv1.PauseGroupRequest{Name: "acme"})
+				_, err := asked(r, "shop", true, r.Pause(validate.Group), &yardv1.PauseRequest{Name: "acme"})
 				return err
 			},
 			func() error {
-				_, err := asked(r, "shop", true, r.PauseTasklist, &yardv1.PauseTasklistRequest{Name: "main"})
+				_, err := asked(r, "shop", true, r.Pause(validate.Tasklist), &yardv1.PauseRequest{Name: "main"})
 				return err
 			},
 		} {
@@ -191,33 +191,15 @@ func TestPausesOfGroupsAreBounded(t *testing.T) {
 				t.Errorf("%v", e)
 			}
 		}
-		if _, err := asked(r, "shop", true, r.DrainGroup, &yardv1.DrainGroupRequest{Name: "acme"}); err != nil {
+		if _, err := asked(r, "shop", true, r.Drain(validate.Group), &yardv1.PauseRequest{Name: "acme"}); err != nil {
 			t.Errorf("a drain: %v", err)
 		}
 		stop(t, r.catalog, catalog.Pauses.Groups, "shop", "g7", &yardv1.Pause{SinceMs: 1, UntilMs: 2})
-		if _, err := asked(r, "shop", true, r.PauseGroup, &yardv1.PauseGroupRequest{Name: "acme"}); err != nil {
+		if _, err := asked(r, "shop", true, r.Pause(validate.Group), &yardv1.PauseRequest{Name: "acme"}); err != nil {
 			t.Errorf("one is over: %v", err)
 		}
 		if catalog.Pauses.Groups.Of(r.catalog.Catalog, "shop", "g7") != nil {
 			t.Error("what is over is still stored")
 		}
 	})
-}
-
-func TestBadStopsOfGroupsAreRefused(t *testing.T) {
-	for path, req := range map[string]*yardv1.PauseGroupRequest{
-		"/name": {Name: "a b"}, "/name ": {}, "/name  ": {Name: "a..b"}, "/for_ms": {Name: "a", ForMs: 999},
-		"/reason": {Name: "a", Reason: strings.Repeat("r", validate.ReasonBytesMax+1)}, "/by": {Name: "a", By: strings.Repeat("b", validate.PauserBytesMax+1)},
-	} {
-		for _, err := range []error{
-			validate.PauseGroup(req), validate.DrainGroup(&yardv1.DrainGroupRequest{Name: req.Name, Reason: req.Reason, By: req.By, ForMs: req.ForMs}),
-		} {
-			if e := wantCode(t, err, fault.InvalidArgument); e.Path != strings.TrimSpace(path) {
-				t.Errorf("%v, want %s", e, path)
-			}
-		}
-		if strings.HasPrefix(path, "/name") {
-			wantCode(t, validate.ResumeGroup(&yardv1.ResumeGroupRequest{Name: req.Name}), fault.InvalidArgument)
-		}
-	}
 }

@@ -29,12 +29,7 @@ const (
 
 // DrainWorker has a worker get no new attempts (workers.drain).
 func (g *Gateway) DrainWorker(c Call, req *yardv1.DrainWorkerRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.DrainWorker(req); err != nil {
-		answer(nil, err)
+	if rejects(g, &c, req, validate.DrainWorker, answer) {
 		return
 	}
 	d := &yardv1.WorkerDrain{Reason: req.Reason, By: req.By}
@@ -43,12 +38,7 @@ func (g *Gateway) DrainWorker(c Call, req *yardv1.DrainWorkerRequest, answer Ans
 
 // StopWorker drains a worker and asks it to end (workers.stop).
 func (g *Gateway) StopWorker(c Call, req *yardv1.StopWorkerRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.StopWorker(req); err != nil {
-		answer(nil, err)
+	if rejects(g, &c, req, validate.StopWorker, answer) {
 		return
 	}
 	d := &yardv1.WorkerDrain{Stop: true, Reason: req.Reason, By: req.By}
@@ -109,12 +99,7 @@ func (g *Gateway) liveWorker(ctx context.Context, domain, id string) (*yardv1.Li
 
 // ResumeWorker has a drained worker get attempts again (workers.resume).
 func (g *Gateway) ResumeWorker(c Call, req *yardv1.ResumeWorkerRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.ResumeWorker(req); err != nil {
-		answer(nil, err)
+	if rejects(g, &c, req, validate.ResumeWorker, answer) {
 		return
 	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {

@@ -199,6 +199,18 @@ func (g *Gateway) domain(c *Call) error {
 	return noDomain("", c.Domain)
 }
 
+// rejects answers a request of a domain that does not exist, or one that check finds a fault in.
+func rejects[Req any](g *Gateway, c *Call, req Req, check func(Req) error, answer Answer) bool {
+	err := g.domain(c)
+	if err == nil {
+		err = check(req)
+	}
+	if err != nil {
+		answer(nil, err)
+	}
+	return err != nil
+}
+
 // noDomain refuses what is asked of a domain that does not exist, and says what to do about it.
 func noDomain(path, name string) error {
 	return fault.At(fault.NotFound, path, "there is no domain %q: create it with %s, or `yard domain put %s`", name, topology.Admin("domains.put"), name)

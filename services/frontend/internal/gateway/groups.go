@@ -16,12 +16,7 @@ import (
 // PutGroup sets the weight of a group, and its number in limits that count per group (groups.put). Every process keeps all settings in memory, so a domain has a
 // bounded number of them.
 func (g *Gateway) PutGroup(c Call, req *yardv1.PutGroupRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.PutGroup(req); err != nil {
-		answer(nil, err)
+	if rejects(g, &c, req, validate.PutGroup, answer) {
 		return
 	}
 	one := req.Group
@@ -37,12 +32,7 @@ func (g *Gateway) PutGroup(c Call, req *yardv1.PutGroupRequest, answer Answer) {
 
 // GetGroup tells of the settings of a group, and whether it is paused or drained (groups.get).
 func (g *Gateway) GetGroup(c Call, req *yardv1.GetGroupRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.GetGroup(req); err != nil {
-		answer(nil, err)
+	if rejects(g, &c, req, validate.GetGroup, answer) {
 		return
 	}
 	resp := &yardv1.GetGroupResponse{
@@ -61,12 +51,7 @@ func (g *Gateway) GetGroup(c Call, req *yardv1.GetGroupRequest, answer Answer) {
 
 // ListGroups tells of the groups that have settings, are paused or drained, page by page (groups.list).
 func (g *Gateway) ListGroups(c Call, req *yardv1.ListGroupsRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.ListGroups(req); err != nil {
-		answer(nil, err)
+	if rejects(g, &c, req, validate.ListGroups, answer) {
 		return
 	}
 	g.query(c.Domain, c.Deadline, answer, func(context.Context) (codec.Message, error) {
@@ -101,12 +86,7 @@ func (g *Gateway) listedGroups(domain string, paused, drained map[string]*yardv1
 
 // DeleteGroup deletes the settings of a group (groups.delete).
 func (g *Gateway) DeleteGroup(c Call, req *yardv1.DeleteGroupRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.DeleteGroup(req); err != nil {
-		answer(nil, err)
+	if rejects(g, &c, req, validate.DeleteGroup, answer) {
 		return
 	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {

@@ -3,7 +3,6 @@ package gateway
 import (
 	"cmp"
 	"context"
-	"slices"
 	"strings"
 	"time"
 
@@ -31,7 +30,11 @@ func (g *Gateway) ListKeys(c Call, req *yardv1.ListKeysRequest, answer Answer) {
 		if err != nil {
 			return nil, err
 		}
-		all, more := mergeKeys(parts)
+		var pages []ownersPage[*yardv1.OrderKey]
+		for _, part := range parts {
+			pages = append(pages, ownersPage[*yardv1.OrderKey]{part.Keys, part.More})
+		}
+		all, more := mergePages(pages, compareKeys, nil)
 		page, cut := paging.Cut(all, int(ask.Limit), paging.BytesMax, func(k *yardv1.OrderKey) int { return c.size(k) })
 		resp := &yardv1.ListKeysResponse{Keys: page}
 		if n := len(page); n > 0 && (cut || more) {
@@ -43,26 +46,6 @@ func (g *Gateway) ListKeys(c Call, req *yardv1.ListKeysRequest, answer Answer) {
 
 func compareKeys(a, b *yardv1.OrderKey) int {
 	return cmp.Or(cmp.Compare(a.SinceMs, b.SinceMs), strings.Compare(a.OrderKey, b.OrderKey))
-}
-
-// mergeKeys joins the pages of several owners, each in order. It ends where the first page ends that has more behind it.
-func mergeKeys(parts []*rpcv1.ListKeysResponse) (all []*yardv1.OrderKey, more bool) {
-	var end *yardv1.OrderKey
-	for _, part := range parts {
-		all = append(all, part.Keys...)
-		if n := len(part.Keys); n > 0 && part.More {
-			if last := part.Keys[n-1]; end == nil || compareKeys(last, end) < 0 {
-				end = last
-			}
-			more = true
-		}
-	}
-	slices.SortFunc(all, compareKeys)
-	if end == nil {
-		return all, more
-	}
-	past, _ := slices.BinarySearchFunc(all, end, func(a, end *yardv1.OrderKey) int { return cmp.Or(compareKeys(a, end), -1) })
-	return all[:past], more
 }
 
 // GetKey tells of one order key (keys.get).

@@ -20,12 +20,7 @@ import (
 // PutLimit creates or changes a limit that types share (limits.put). Every process keeps all limits in memory, and
 // books slots of each that an attempt needs, so a domain may have fewer of them than types.
 func (g *Gateway) PutLimit(c Call, req *yardv1.PutLimitRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.PutLimit(req); err != nil {
-		answer(nil, err)
+	if rejects(g, &c, req, validate.PutLimit, answer) {
 		return
 	}
 	l := req.Limit
@@ -41,12 +36,7 @@ func (g *Gateway) PutLimit(c Call, req *yardv1.PutLimitRequest, answer Answer) {
 
 // GetLimit tells of a limit and how full it is (limits.get).
 func (g *Gateway) GetLimit(c Call, req *yardv1.GetLimitRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.GetLimit(req); err != nil {
-		answer(nil, err)
+	if rejects(g, &c, req, validate.GetLimit, answer) {
 		return
 	}
 	l := catalog.Limits.Of(g.Catalog, c.Domain, req.Name)
@@ -77,12 +67,7 @@ func (g *Gateway) shards(ctx context.Context, domain, ref string) ([]*rpcv1.Desc
 
 // ListLimits tells of the limits that types share, page by page (limits.list).
 func (g *Gateway) ListLimits(c Call, req *yardv1.ListLimitsRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.ListLimits(req); err != nil {
-		answer(nil, err)
+	if rejects(g, &c, req, validate.ListLimits, answer) {
 		return
 	}
 	g.query(c.Domain, c.Deadline, answer, func(context.Context) (codec.Message, error) {
@@ -94,12 +79,7 @@ func (g *Gateway) ListLimits(c Call, req *yardv1.ListLimitsRequest, answer Answe
 // DeleteLimit deletes a limit that no type names (limits.delete). A type that is put meanwhile may name it: that limit
 // does not hold for it until it is created again.
 func (g *Gateway) DeleteLimit(c Call, req *yardv1.DeleteLimitRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.DeleteLimit(req); err != nil {
-		answer(nil, err)
+	if rejects(g, &c, req, validate.DeleteLimit, answer) {
 		return
 	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {

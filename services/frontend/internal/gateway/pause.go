@@ -35,88 +35,52 @@ func stopsOf(drain bool) stops {
 type stoppable struct {
 	stops
 	domain, name string
-	// kind is what people and the command line call it.
-	kind string
+	kind         validate.Kind
 	// records has its pause or its drain.
 	records catalog.Kind[*yardv1.Pause]
 }
 
-func stoppableTasklist(domain, name string, drain bool) stoppable {
+func stoppableOf(domain string, k validate.Kind, name string, drain bool) stoppable {
 	s := stopsOf(drain)
-	return stoppable{s, domain, name, "tasklist", s.Tasklists}
-}
-
-func stoppableType(domain, name string, drain bool) stoppable {
-	s := stopsOf(drain)
-	return stoppable{s, domain, name, "type", s.Types}
-}
-
-func stoppableGroup(domain, name string, drain bool) stoppable {
-	s := stopsOf(drain)
-	return stoppable{s, domain, name, "group", s.Groups}
+	all := map[validate.Kind]catalog.Kind[*yardv1.Pause]{validate.Tasklist: s.Tasklists, validate.Type: s.Types, validate.Group: s.Groups}
+	return stoppable{s, domain, name, k, all[k]}
 }
 
 // in is what a catalog has of it, which may be over by now, or nil.
 func (s stoppable) in(c *catalog.Catalog) *yardv1.Pause { return s.records.Of(c, s.domain, s.name) }
 
-// PauseTasklist has no task of a tasklist start (tasklists.pause).
-func (g *Gateway) PauseTasklist(c Call, req *yardv1.PauseTasklistRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.PauseTasklist(req); err != nil {
-		answer(nil, err)
-		return
-	}
-	p := &yardv1.Pause{Reason: req.Reason, By: req.By}
-	g.stop(c, stoppableTasklist(c.Domain, req.Name, false), p, req.ForMs, answer, func() codec.Message { return &yardv1.PauseTasklistResponse{Pause: p} })
+// Pause has no task of a tasklist, a type or a group start (tasklists.pause, types.pause, groups.pause).
+func (g *Gateway) Pause(k validate.Kind) func(Call, *yardv1.PauseRequest, Answer) {
+	return g.stop(k, false, func(p *yardv1.Pause) codec.Message { return &yardv1.PauseResponse{Pause: p} })
 }
 
-// PauseType has no task of a type start (types.pause).
-func (g *Gateway) PauseType(c Call, req *yardv1.PauseTypeRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.PauseType(req); err != nil {
-		answer(nil, err)
-		return
-	}
-	p := &yardv1.Pause{Reason: req.Reason, By: req.By}
-	g.stop(c, stoppableType(c.Domain, req.Name, false), p, req.ForMs, answer, func() codec.Message { return &yardv1.PauseTypeResponse{Pause: p} })
+// Drain has submits to a tasklist, or of a type or a group, refused (tasklists.drain, types.drain, groups.drain).
+func (g *Gateway) Drain(k validate.Kind) func(Call, *yardv1.PauseRequest, Answer) {
+	return g.stop(k, true, func(p *yardv1.Pause) codec.Message { return &yardv1.DrainResponse{Drain: p} })
 }
 
-// PauseGroup has no task of a group start (groups.pause).
-func (g *Gateway) PauseGroup(c Call, req *yardv1.PauseGroupRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.PauseGroup(req); err != nil {
-		answer(nil, err)
-		return
-	}
-	p := &yardv1.Pause{Reason: req.Reason, By: req.By}
-	g.stop(c, stoppableGroup(c.Domain, req.Name, false), p, req.ForMs, answer, func() codec.Message { return &yardv1.PauseGroupResponse{Pause: p} })
-}
-
-// stop dates and stores p. Every process keeps all of them in memory, so a domain may have so many; some more where sets
+// stop dates and stores a pause or a drain. Every process keeps all of them in memory, so a domain may have so many; some more where sets
 // meet.
-func (g *Gateway) stop(c Call, what stoppable, p *yardv1.Pause, forMS int64, answer Answer, resp func() codec.Message) {
-	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
-		if p.SinceMs = c.now().UnixMilli(); forMS != 0 {
-			p.UntilMs = p.SinceMs + forMS
+func (g *Gateway) stop(k validate.Kind, drain bool, resp func(*yardv1.Pause) codec.Message) func(Call, *yardv1.PauseRequest, Answer) {
+	return func(c Call, req *yardv1.PauseRequest, answer Answer) {
+		if rejects(g, &c, req, k.Pause, answer) {
+			return
 		}
-		if err := g.stopRoom(ctx, what, p.SinceMs); err != nil {
-			return nil, err
-		}
-		if _, err := what.records.PutAs(ctx, g.Settings, what.domain, what.name, p); err != nil {
-			return nil, notWritten(err)
-		}
-		g.awaitCatalog(ctx, func() bool { return what.in(g.Catalog).GetSinceMs() >= p.SinceMs })
-		return resp(), nil
-	})
+		what, p := stoppableOf(c.Domain, k, req.Name, drain), &yardv1.Pause{Reason: req.Reason, By: req.By}
+		g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
+			if p.SinceMs = c.now().UnixMilli(); req.ForMs != 0 {
+				p.UntilMs = p.SinceMs + req.ForMs
+			}
+			if err := g.stopRoom(ctx, what, p.SinceMs); err != nil {
+				return nil, err
+			}
+			if _, err := what.records.PutAs(ctx, g.Settings, what.domain, what.name, p); err != nil {
+				return nil, notWritten(err)
+			}
+			g.awaitCatalog(ctx, func() bool { return what.in(g.Catalog).GetSinceMs() >= p.SinceMs })
+			return resp(p), nil
+		})
+	}
 }
 
 // stopRoom makes room for one more record of a domain, or refuses. Records of what is over count until they
@@ -145,67 +109,35 @@ func (g *Gateway) stopRoom(ctx context.Context, what stoppable, nowMS int64) err
 	return nil
 }
 
-// ResumeTasklist ends the pause or the drain of a tasklist (tasklists.resume).
-func (g *Gateway) ResumeTasklist(c Call, req *yardv1.ResumeTasklistRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.ResumeTasklist(req); err != nil {
-		answer(nil, err)
-		return
-	}
-	g.resume(c, stoppableTasklist(c.Domain, req.Name, req.Drain), answer, func(p *yardv1.Pause) codec.Message { return &yardv1.ResumeTasklistResponse{Pause: p} })
-}
-
-// ResumeType ends the pause or the drain of a type (types.resume).
-func (g *Gateway) ResumeType(c Call, req *yardv1.ResumeTypeRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.ResumeType(req); err != nil {
-		answer(nil, err)
-		return
-	}
-	g.resume(c, stoppableType(c.Domain, req.Name, req.Drain), answer, func(p *yardv1.Pause) codec.Message { return &yardv1.ResumeTypeResponse{Pause: p} })
-}
-
-// ResumeGroup ends the pause or the drain of a group (groups.resume).
-func (g *Gateway) ResumeGroup(c Call, req *yardv1.ResumeGroupRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.ResumeGroup(req); err != nil {
-		answer(nil, err)
-		return
-	}
-	g.resume(c, stoppableGroup(c.Domain, req.Name, req.Drain), answer, func(p *yardv1.Pause) codec.Message { return &yardv1.ResumeGroupResponse{Pause: p} })
-}
-
-// resume deletes a pause or a drain. The record of one that is over goes, too, and there was none.
-func (g *Gateway) resume(c Call, what stoppable, answer Answer, resp func(*yardv1.Pause) codec.Message) {
-	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
-		p, err := what.records.Delete(ctx, g.Settings, what.domain, what.name, 0)
-		switch fault.CodeOf(err) {
-		case "":
-		case fault.NotFound:
-			return nil, what.notStopped()
-		case fault.Stale:
-			return nil, fault.At(fault.Unavailable, "/name", "the %s %q was %s again meanwhile: repeat it", what.kind, what.name, what.done).After(awayRetryAfter)
-		default:
-			return nil, notWritten(err)
+// Resume ends the pause or the drain of a tasklist, a type or a group (tasklists.resume, types.resume, groups.resume). The record of one that
+// is over goes, too, and there was none.
+func (g *Gateway) Resume(k validate.Kind) func(Call, *yardv1.ResumeRequest, Answer) {
+	return func(c Call, req *yardv1.ResumeRequest, answer Answer) {
+		if rejects(g, &c, req, k.Resume, answer) {
+			return
 		}
-		g.awaitCatalog(ctx, func() bool {
-			left := what.in(g.Catalog)
-			return left == nil || left.SinceMs > p.SinceMs
+		what := stoppableOf(c.Domain, k, req.Name, req.Drain)
+		g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
+			p, err := what.records.Delete(ctx, g.Settings, what.domain, what.name, 0)
+			switch fault.CodeOf(err) {
+			case "":
+			case fault.NotFound:
+				return nil, what.notStopped()
+			case fault.Stale:
+				return nil, fault.At(fault.Unavailable, "/name", "the %s %q was %s again meanwhile: repeat it", what.kind, what.name, what.done).After(awayRetryAfter)
+			default:
+				return nil, notWritten(err)
+			}
+			g.awaitCatalog(ctx, func() bool {
+				left := what.in(g.Catalog)
+				return left == nil || left.SinceMs > p.SinceMs
+			})
+			if !catalog.Paused(p, c.now().UnixMilli()) {
+				return nil, what.notStopped()
+			}
+			return &yardv1.PauseResponse{Pause: p}, nil
 		})
-		if !catalog.Paused(p, c.now().UnixMilli()) {
-			return nil, what.notStopped()
-		}
-		return resp(p), nil
-	})
+	}
 }
 
 // notStopped refuses to resume what is not paused, or not drained.

@@ -19,15 +19,15 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-func (r *rig) pauseList(req *yardv1.PauseTasklistRequest) (*yardv1.Pause, error) {
-	got, err := asked(r, "shop", true, r.PauseTasklist, req)
-	resp, _ := got.(*yardv1.PauseTasklistResponse)
+func (r *rig) pauseList(req *yardv1.PauseRequest) (*yardv1.Pause, error) {
+	got, err := asked(r, "shop", true, r.Pause(validate.Tasklist), req)
+	resp, _ := got.(*yardv1.PauseResponse)
 	return resp.GetPause(), err
 }
 
-func (r *rig) pauseType(req *yardv1.PauseTypeRequest) (*yardv1.Pause, error) {
-	got, err := asked(r, "shop", true, r.PauseType, req)
-	resp, _ := got.(*yardv1.PauseTypeResponse)
+func (r *rig) pauseType(req *yardv1.PauseRequest) (*yardv1.Pause, error) {
+	got, err := asked(r, "shop", true, r.Pause(validate.Type), req)
+	resp, _ := got.(*yardv1.PauseResponse)
 	return resp.GetPause(), err
 }
 
@@ -35,11 +35,11 @@ func (r *rig) pauseType(req *yardv1.PauseTypeRequest) (*yardv1.Pause, error) {
 func TestPausesShow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, slotsOf(&rpcv1.DescribeShardResponse{}, &rpcv1.DescribeShardResponse{}))
-		list, err := r.pauseList(&yardv1.PauseTasklistRequest{Name: "main", Reason: "down", By: "ann"})
+		list, err := r.pauseList(&yardv1.PauseRequest{Name: "main", Reason: "down", By: "ann"})
 		if err != nil || list.Reason != "down" || list.By != "ann" || list.SinceMs == 0 || list.UntilMs != 0 {
 			t.Fatalf("got %v, %v", list, err)
 		}
-		typ, err := r.pauseType(&yardv1.PauseTypeRequest{Name: "email.send", ForMs: 5000})
+		typ, err := r.pauseType(&yardv1.PauseRequest{Name: "email.send", ForMs: 5000})
 		if err != nil || typ.UntilMs != typ.SinceMs+5000 {
 			t.Fatalf("got %v, %v", typ, err)
 		}
@@ -68,16 +68,16 @@ func TestPausesShow(t *testing.T) {
 		wantCode(t, err, fault.NotFound)
 		got, err = ask(asked(r, "shop", true, r.DescribeTasklist, &yardv1.DescribeTasklistRequest{Tasklist: "other"}))
 		is("over", got, err, &yardv1.DescribeTasklistResponse{Tasklist: "other"})
-		_, err = asked(r, "shop", true, r.ResumeType, &yardv1.ResumeTypeRequest{Name: "email.send"})
+		_, err = asked(r, "shop", true, r.Resume(validate.Type), &yardv1.ResumeRequest{Name: "email.send"})
 		if e := wantCode(t, err, fault.NotFound); e.Path != "/name" || !strings.Contains(e.Message, "not paused") {
 			t.Errorf("got %v", e)
 		}
 		if catalog.Pauses.Types.Of(r.catalog.Catalog, "shop", "email.send") != nil {
 			t.Error("what is over is still stored")
 		}
-		got, err = ask(asked(r, "shop", true, r.ResumeTasklist, &yardv1.ResumeTasklistRequest{Name: "main"}))
-		is("resumed", got, err, &yardv1.ResumeTasklistResponse{Pause: list})
-		_, err = asked(r, "shop", true, r.ResumeTasklist, &yardv1.ResumeTasklistRequest{Name: "main"})
+		got, err = ask(asked(r, "shop", true, r.Resume(validate.Tasklist), &yardv1.ResumeRequest{Name: "main"}))
+		is("resumed", got, err, &yardv1.PauseResponse{Pause: list})
+		_, err = asked(r, "shop", true, r.Resume(validate.Tasklist), &yardv1.ResumeRequest{Name: "main"})
 		wantCode(t, err, fault.NotFound)
 		got, err = ask(asked(r, "shop", true, r.GetTasklist, &yardv1.GetTasklistRequest{Name: "main"}))
 		is("settings stay", got, err, &yardv1.GetTasklistResponse{Tasklist: settings})
@@ -109,13 +109,13 @@ func TestPausesOfADomainAreBounded(t *testing.T) {
 			stop(t, r.catalog, k, "shop", name, &yardv1.Pause{SinceMs: 1})
 		}
 		for name, code := range map[string]fault.Code{"l7": "", "new": fault.FailedPrecondition} {
-			_, err := r.pauseList(&yardv1.PauseTasklistRequest{Name: name})
+			_, err := r.pauseList(&yardv1.PauseRequest{Name: name})
 			wantCode(t, err, code)
 		}
-		_, err := r.pauseType(&yardv1.PauseTypeRequest{Name: "new"})
+		_, err := r.pauseType(&yardv1.PauseRequest{Name: "new"})
 		wantField(t, err, "/name")
 		stop(t, r.catalog, catalog.Pauses.Types, "shop", "t8", &yardv1.Pause{SinceMs: 1, UntilMs: 2})
-		_, err = r.pauseType(&yardv1.PauseTypeRequest{Name: "new"})
+		_, err = r.pauseType(&yardv1.PauseRequest{Name: "new"})
 		wantCode(t, err, "")
 		testkit.Equal(t, "are stored", catalog.Pauses.Of(r.catalog.Catalog, "shop", 0).Len(), validate.PausesMax)
 	})
@@ -128,7 +128,7 @@ func TestAnOvertakenResumeIsRepeated(t *testing.T) {
 		pause := func() { stop(t, r.catalog, catalog.Pauses.Tasklists, "shop", "main", &yardv1.Pause{SinceMs: 1}) }
 		pause()
 		r.catalog.kv.Meanwhile = pause
-		_, err := asked(r, "shop", true, r.ResumeTasklist, &yardv1.ResumeTasklistRequest{Name: "main"})
+		_, err := asked(r, "shop", true, r.Resume(validate.Tasklist), &yardv1.ResumeRequest{Name: "main"})
 		wantCode(t, err, fault.Unavailable)
 	})
 }

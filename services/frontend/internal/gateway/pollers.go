@@ -2,9 +2,8 @@ package gateway
 
 import (
 	"context"
-	"maps"
 	"math"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
@@ -19,12 +18,7 @@ import (
 
 // TasklistPollers tells which workers polled a tasklist recently, page by page (tasklists.pollers).
 func (g *Gateway) TasklistPollers(c Call, req *yardv1.TasklistPollersRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.Pollers(req); err != nil {
-		answer(nil, err)
+	if rejects(g, &c, req, validate.Pollers, answer) {
 		return
 	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
@@ -77,34 +71,15 @@ func (g *Gateway) countPollers(ctx context.Context, domain, tasklist string) (n 
 	}
 }
 
-// mergePollers joins the pages of several shards, each sorted by worker. It ends where the first page ends that has more behind it: of
-// later workers not all is known. Known for as long as by the newest owner.
+// mergePollers joins the pages of several shards. Known for as long as by the newest owner.
 func mergePollers(parts []*rpcv1.DescribeShardResponse) *rpcv1.DescribeShardResponse {
 	out := &rpcv1.DescribeShardResponse{Listed: true, KnownForMs: math.MaxInt64}
-	byWorker := map[string]*yardv1.Poller{}
-	end := ""
+	var pages []ownersPage[*yardv1.Poller]
 	for _, d := range parts {
 		out.KnownForMs = min(out.KnownForMs, d.KnownForMs)
-		for _, p := range d.ListedPollers {
-			if known := byWorker[p.Worker]; known != nil {
-				byWorker[p.Worker] = samePoller(known, p)
-			} else {
-				byWorker[p.Worker] = p
-			}
-		}
-		if n := len(d.ListedPollers); n > 0 && d.More {
-			if last := d.ListedPollers[n-1].Worker; !out.More || last < end {
-				end = last
-			}
-			out.More = true
-		}
+		pages = append(pages, ownersPage[*yardv1.Poller]{d.ListedPollers, d.More})
 	}
-	for _, worker := range slices.Sorted(maps.Keys(byWorker)) {
-		if out.More && worker > end {
-			break
-		}
-		out.ListedPollers = append(out.ListedPollers, byWorker[worker])
-	}
+	out.ListedPollers, out.More = mergePages(pages, func(a, b *yardv1.Poller) int { return strings.Compare(a.Worker, b.Worker) }, samePoller)
 	return out
 }
 

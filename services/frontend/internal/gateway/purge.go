@@ -15,60 +15,25 @@ import (
 // task. It goes from the newest task to the oldest, from the moment when it began, in passes: a pass makes room in memory
 // for what is on disk only, which the next one finds.
 
-// PurgeTasklist cancels tasks of a tasklist that do not run (tasklists.purge).
-func (g *Gateway) PurgeTasklist(c Call, req *yardv1.PurgeTasklistRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	p, err := validate.PurgeTasklist(req, c.Now)
-	if err != nil {
-		answer(nil, err)
-		return
-	}
-	g.purge(c, p, answer, func(done *yardv1.Purged) codec.Message { return &yardv1.PurgeTasklistResponse{Purged: done} })
-}
-
-// PurgeGroup cancels tasks of a group that do not run (groups.purge).
-func (g *Gateway) PurgeGroup(c Call, req *yardv1.PurgeGroupRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	p, err := validate.PurgeGroup(req, c.Now)
-	if err != nil {
-		answer(nil, err)
-		return
-	}
-	g.purge(c, p, answer, func(done *yardv1.Purged) codec.Message { return &yardv1.PurgeGroupResponse{Purged: done} })
-}
-
-// PurgeType cancels tasks of a type that do not run (types.purge).
-func (g *Gateway) PurgeType(c Call, req *yardv1.PurgeTypeRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	p, err := validate.PurgeType(req, c.Now)
-	if err != nil {
-		answer(nil, err)
-		return
-	}
-	g.purge(c, p, answer, func(done *yardv1.Purged) codec.Message { return &yardv1.PurgeTypeResponse{Purged: done} })
-}
-
-// purge carries out a step of a purge.
-func (g *Gateway) purge(c Call, p validate.Purge, answer Answer, resp func(*yardv1.Purged) codec.Message) {
-	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
-		done, err := g.purgeStep(ctx, c, p)
-		if err != nil {
-			return nil, err
+// Purge cancels tasks of a tasklist, a type or a group that do not run (tasklists.purge, types.purge, groups.purge).
+func (g *Gateway) Purge(k validate.Kind) func(Call, *yardv1.PurgeRequest, Answer) {
+	return func(c Call, req *yardv1.PurgeRequest, answer Answer) {
+		var p validate.Purge
+		check := func(req *yardv1.PurgeRequest) (err error) { p, err = k.Purge(req, c.Now); return err }
+		if rejects(g, &c, req, check, answer) {
+			return
 		}
-		if n := done.Cancelled + done.CancelRequested; n > 0 { // steps that cancel nothing cost no line: a domain could fill the log with them
-			g.Log.Info("tasks were purged", "domain", c.Domain, "tasklist", p.Filter.Tasklist, "type", p.Filter.Type, "group", p.Filter.Group, "reason", p.Reason, "tasks", n)
-		}
-		return resp(done), nil
-	})
+		g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
+			done, err := g.purgeStep(ctx, c, p)
+			if err != nil {
+				return nil, err
+			}
+			if n := done.Cancelled + done.CancelRequested; n > 0 { // steps that cancel nothing cost no line: a domain could fill the log with them
+				g.Log.Info("tasks were purged", "domain", c.Domain, "tasklist", p.Filter.Tasklist, "type", p.Filter.Type, "group", p.Filter.Group, "reason", p.Reason, "tasks", n)
+			}
+			return &yardv1.PurgeResponse{Purged: done}, nil
+		})
+	}
 }
 
 // purgeStep cancels a page of tasks, or counts it. The purge is over after some passes in a row that had nothing to cancel, if all was read

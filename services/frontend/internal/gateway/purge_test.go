@@ -80,20 +80,20 @@ func (b *backlog) decide(t *testing.T, r *rig, seen int) int {
 }
 
 // purge sends steps until the purge is over, and returns their sum and number.
-func (b *backlog) purge(t *testing.T, r *rig, req *yardv1.PurgeTasklistRequest) (sum *yardv1.Purged, steps int) {
+func (b *backlog) purge(t *testing.T, r *rig, req *yardv1.PurgeRequest) (sum *yardv1.Purged, steps int) {
 	t.Helper()
 	const most = 100
 	sum = &yardv1.Purged{}
 	for seen := 0; steps < most; steps++ {
 		answer, got := r.answers(t)
-		r.PurgeTasklist(r.call(), req.CloneVT(), answer)
+		r.Purge(validate.Tasklist)(r.call(), req.CloneVT(), answer)
 		synctest.Wait()
 		seen = b.decide(t, r, seen)
 		o := <-got
 		if o.err != nil {
 			t.Fatal(o.err)
 		}
-		did := o.resp.(*yardv1.PurgeTasklistResponse).Purged
+		did := o.resp.(*yardv1.PurgeResponse).Purged
 		sum.Found, sum.Cancelled, sum.Ended, sum.Undecided = sum.Found+did.Found, sum.Cancelled+did.Cancelled, sum.Ended+did.Ended, sum.Undecided+did.Undecided
 		sum.UnreadBatches = did.UnreadBatches
 		if req.Cursor = did.NextCursor; req.Cursor == "" {
@@ -119,7 +119,7 @@ func TestI7_APurgeReachesWhatIsReadMeanwhile(t *testing.T) {
 		b.fill(50)
 		later := ids.NewTaskID(time.Now().Add(time.Minute), 0, 1).String()
 		b.disk = append(b.disk, later)
-		sum, _ := b.purge(t, r, &yardv1.PurgeTasklistRequest{Name: "main", Limit: 3})
+		sum, _ := b.purge(t, r, &yardv1.PurgeRequest{Name: "main", Limit: 3})
 		if sum.Cancelled != 50 || sum.UnreadBatches != 0 || !slices.Equal(b.memory, []string{later}) {
 			t.Errorf("%v, left are %v and %v", sum, b.memory, b.disk)
 		}
@@ -133,10 +133,10 @@ func TestAPurgeTellsWhatItCannotReach(t *testing.T) {
 		r := newRig(t, b.owner).running(t)
 		b.fill(20)
 		b.stuck = true
-		if sum, steps := b.purge(t, r, &yardv1.PurgeTasklistRequest{Name: "main", Preview: true, Limit: 2}); sum.Found != 5 || sum.UnreadBatches != 15 || steps != 3 || len(b.cancelled) != 0 {
+		if sum, steps := b.purge(t, r, &yardv1.PurgeRequest{Name: "main", Preview: true, Limit: 2}); sum.Found != 5 || sum.UnreadBatches != 15 || steps != 3 || len(b.cancelled) != 0 {
 			t.Errorf("preview: %v in %d steps", sum, steps)
 		}
-		sum, steps := b.purge(t, r, &yardv1.PurgeTasklistRequest{Name: "main"})
+		sum, steps := b.purge(t, r, &yardv1.PurgeRequest{Name: "main"})
 		if sum.Cancelled != 5 || sum.UnreadBatches != 15 || steps != 1+validate.PurgeIdleMax {
 			t.Errorf("%v in %d steps", sum, steps)
 		}
@@ -152,10 +152,10 @@ func TestAPurgeCountsWhatTheLogSays(t *testing.T) {
 		again := b.memory[0]
 		b.codes[again], b.codes[b.memory[1]], b.codes[b.memory[2]] = string(fault.Unknown), string(fault.NotFound), string(fault.Stale)
 		answer, got := r.answers(t)
-		r.PurgeTasklist(r.call(), &yardv1.PurgeTasklistRequest{Name: "main", By: "ann", Reason: "twice"}, answer)
+		r.Purge(validate.Tasklist)(r.call(), &yardv1.PurgeRequest{Name: "main", By: "ann", Reason: "twice"}, answer)
 		synctest.Wait()
 		b.decide(t, r, 0)
-		did := (<-got).resp.(*yardv1.PurgeTasklistResponse).Purged
+		did := (<-got).resp.(*yardv1.PurgeResponse).Purged
 		if did.Found != 5 || did.Cancelled != 2 || did.Ended != 2 || did.Undecided != 1 || did.NextCursor == "" {
 			t.Errorf("%v", did)
 		}
@@ -173,7 +173,7 @@ func TestAPurgeTriesAgainWhatIsUndecided(t *testing.T) {
 		r := newRig(t, b.owner, func(d *Deps) { d.Log = slog.New(slog.NewTextHandler(&lines, nil)) }).running(t)
 		b.fill(5)
 		b.codes[b.memory[0]] = string(fault.Unknown)
-		sum, steps := b.purge(t, r, &yardv1.PurgeTasklistRequest{Name: "main"})
+		sum, steps := b.purge(t, r, &yardv1.PurgeRequest{Name: "main"})
 		if sum.Cancelled != 4 || steps != 1+validate.PurgeIdleMax || int(sum.Undecided) != steps {
 			t.Errorf("%v in %d steps", sum, steps)
 		}

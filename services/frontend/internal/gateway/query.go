@@ -207,12 +207,7 @@ func (g *Gateway) waitForResult(s *submission) {
 
 // List finds tasks of a domain, newest first (tasks.list).
 func (g *Gateway) List(c Call, req *yardv1.ListRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.List(req); err != nil {
-		answer(nil, err)
+	if rejects(g, &c, req, validate.List, answer) {
 		return
 	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {

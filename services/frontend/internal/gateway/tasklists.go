@@ -17,12 +17,7 @@ import (
 // PutTasklist sets or changes the settings of a tasklist (tasklists.put). As many as of types are
 // allowed, for the same reason.
 func (g *Gateway) PutTasklist(c Call, req *yardv1.PutTasklistRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.PutTasklist(req); err != nil {
-		answer(nil, err)
+	if rejects(g, &c, req, validate.PutTasklist, answer) {
 		return
 	}
 	l := req.Tasklist
@@ -72,12 +67,7 @@ func (g *Gateway) tasklistRoom(domain string, l *yardv1.Tasklist) error {
 
 // GetTasklist tells the settings of a tasklist, and whether it is paused (tasklists.get).
 func (g *Gateway) GetTasklist(c Call, req *yardv1.GetTasklistRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.GetTasklist(req); err != nil {
-		answer(nil, err)
+	if rejects(g, &c, req, validate.GetTasklist, answer) {
 		return
 	}
 	l := catalog.Tasklists.Of(g.Catalog, c.Domain, req.Name)
@@ -95,12 +85,7 @@ func (g *Gateway) GetTasklist(c Call, req *yardv1.GetTasklistRequest, answer Ans
 // ListTasklists tells of the tasklists with settings or unfinished tasks, and of paused and drained ones, page by page
 // (tasklists.list).
 func (g *Gateway) ListTasklists(c Call, req *yardv1.ListTasklistsRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.ListTasklists(req); err != nil {
-		answer(nil, err)
+	if rejects(g, &c, req, validate.ListTasklists, answer) {
 		return
 	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
@@ -182,12 +167,7 @@ func mergeListed(settings []*yardv1.Tasklist, paused, drained map[string]*yardv1
 
 // DeleteTasklist deletes the settings of a tasklist (tasklists.delete).
 func (g *Gateway) DeleteTasklist(c Call, req *yardv1.DeleteTasklistRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.DeleteTasklist(req); err != nil {
-		answer(nil, err)
+	if rejects(g, &c, req, validate.DeleteTasklist, answer) {
 		return
 	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {

@@ -29,12 +29,7 @@ const (
 // TopLimits tells which limits are full, who holds their slots and who waits (limits.top). Shards that do not answer
 // are named: who asks this may do so because something is down.
 func (g *Gateway) TopLimits(c Call, req *yardv1.TopLimitsRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.TopLimits(req); err != nil {
-		answer(nil, err)
+	if rejects(g, &c, req, validate.TopLimits, answer) {
 		return
 	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {

@@ -15,12 +15,7 @@ import (
 // PutType creates or changes a task type (types.put). Every process keeps all types in memory,
 // so a domain may have so many; some more where sets meet.
 func (g *Gateway) PutType(c Call, req *yardv1.PutTypeRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.PutType(req); err != nil {
-		answer(nil, err)
+	if rejects(g, &c, req, validate.PutType, answer) {
 		return
 	}
 	t := req.Type
@@ -39,12 +34,7 @@ func (g *Gateway) PutType(c Call, req *yardv1.PutTypeRequest, answer Answer) {
 
 // GetType tells of a task type, how full its limit is, and whether it is paused or drained (types.get).
 func (g *Gateway) GetType(c Call, req *yardv1.GetTypeRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.GetType(req); err != nil {
-		answer(nil, err)
+	if rejects(g, &c, req, validate.GetType, answer) {
 		return
 	}
 	t := catalog.Types.Of(g.Catalog, c.Domain, req.Name)
@@ -74,12 +64,7 @@ func (g *Gateway) GetType(c Call, req *yardv1.GetTypeRequest, answer Answer) {
 
 // ListTypes tells of the types with settings, page by page (types.list).
 func (g *Gateway) ListTypes(c Call, req *yardv1.ListTypesRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.ListTypes(req); err != nil {
-		answer(nil, err)
+	if rejects(g, &c, req, validate.ListTypes, answer) {
 		return
 	}
 	g.query(c.Domain, c.Deadline, answer, func(context.Context) (codec.Message, error) {
@@ -90,12 +75,7 @@ func (g *Gateway) ListTypes(c Call, req *yardv1.ListTypesRequest, answer Answer)
 
 // DeleteType deletes the settings of a type (types.delete).
 func (g *Gateway) DeleteType(c Call, req *yardv1.DeleteTypeRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.DeleteType(req); err != nil {
-		answer(nil, err)
+	if rejects(g, &c, req, validate.DeleteType, answer) {
 		return
 	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {

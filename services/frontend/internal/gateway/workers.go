@@ -3,9 +3,9 @@ package gateway
 import (
 	"cmp"
 	"context"
-	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
@@ -18,12 +18,7 @@ import (
 // ListWorkers tells which workers of the domain are alive, and what they run, page by page (workers.list). Every owner of a history
 // partition hears all of them, and knows what they run of its partition.
 func (g *Gateway) ListWorkers(c Call, req *yardv1.ListWorkersRequest, answer Answer) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := validate.Workers(req); err != nil {
-		answer(nil, err)
+	if rejects(g, &c, req, validate.Workers, answer) {
 		return
 	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
@@ -55,30 +50,15 @@ func (g *Gateway) workersOf(ctx context.Context, ask *rpcv1.ListWorkersRequest) 
 	return mergeWorkers(parts), nil
 }
 
-// mergeWorkers joins the pages of several owners, each sorted by worker. It ends where the first page ends that has more behind it: of later
-// workers not all is known.
+// mergeWorkers joins the pages of several owners.
 func mergeWorkers(parts []*rpcv1.ListWorkersResponse) *rpcv1.ListWorkersResponse {
 	out := &rpcv1.ListWorkersResponse{KnownForMs: math.MaxInt64}
-	byID := map[string]*yardv1.LiveWorker{}
-	end := ""
+	var pages []ownersPage[*yardv1.LiveWorker]
 	for _, part := range parts {
 		out.KnownForMs = min(out.KnownForMs, part.KnownForMs)
-		for _, w := range part.Workers {
-			byID[w.WorkerId] = sameWorker(byID[w.WorkerId], w)
-		}
-		if n := len(part.Workers); n > 0 && part.More {
-			if last := part.Workers[n-1].WorkerId; !out.More || last < end {
-				end = last
-			}
-			out.More = true
-		}
+		pages = append(pages, ownersPage[*yardv1.LiveWorker]{part.Workers, part.More})
 	}
-	for _, id := range slices.Sorted(maps.Keys(byID)) {
-		if out.More && id > end {
-			break
-		}
-		out.Workers = append(out.Workers, byID[id])
-	}
+	out.Workers, out.More = mergePages(pages, func(a, b *yardv1.LiveWorker) int { return strings.Compare(a.WorkerId, b.WorkerId) }, sameWorker)
 	return out
 }
 
@@ -87,9 +67,6 @@ const workerAttemptsMax = 10
 
 // sameWorker joins what two owners know of a worker: its last sign, and all that it runs.
 func sameWorker(a, b *yardv1.LiveWorker) *yardv1.LiveWorker {
-	if a == nil {
-		return b
-	}
 	if b.HeardAgoMs < a.HeardAgoMs {
 		a, b = b, a
 	}

@@ -225,47 +225,36 @@ func TestPutTasklistRefuses(t *testing.T) {
 	})
 }
 
-func TestPauseTasklistRefuses(t *testing.T) {
-	good := func(forMS int64) func() *yardv1.PauseTasklistRequest {
-		return func() *yardv1.PauseTasklistRequest {
-			return &yardv1.PauseTasklistRequest{Name: "main", Reason: strings.Repeat("r", 1024), By: strings.Repeat("b", 128), ForMs: forMS}
+func TestPauseRefuses(t *testing.T) {
+	good := func(name string, forMS int64) func() *yardv1.PauseRequest {
+		return func() *yardv1.PauseRequest {
+			return &yardv1.PauseRequest{Name: name, Reason: strings.Repeat("r", 1024), By: strings.Repeat("b", 128), ForMs: forMS}
 		}
 	}
 	for _, forMS := range []int64{0, 1000} {
-		refusals(t, good(forMS), PauseTasklist, nil)
+		refusals(t, good("main", forMS), Tasklist.Pause, nil)
 	}
-	refusals(t, good(31_622_400_000), PauseTasklist, map[string]row[*yardv1.PauseTasklistRequest]{
-		"no name":         {func(r *yardv1.PauseTasklistRequest) { r.Name = "" }, "/name"},
-		"bad name":        {func(r *yardv1.PauseTasklistRequest) { r.Name = "a.b" }, "/name"},
-		"long name":       {func(r *yardv1.PauseTasklistRequest) { r.Name = strings.Repeat("n", 65) }, "/name"},
-		"long reason":     {func(r *yardv1.PauseTasklistRequest) { r.Reason += "r" }, "/reason"},
-		"reason no UTF-8": {func(r *yardv1.PauseTasklistRequest) { r.Reason = "\xff" }, "/reason"},
-		"long by":         {func(r *yardv1.PauseTasklistRequest) { r.By += "b" }, "/by"},
-		"by no UTF-8":     {func(r *yardv1.PauseTasklistRequest) { r.By = "\xff" }, "/by"},
-		"negative":        {func(r *yardv1.PauseTasklistRequest) { r.ForMs = -1 }, "/for_ms"},
-		"short":           {func(r *yardv1.PauseTasklistRequest) { r.ForMs = 999 }, "/for_ms"},
-		"long":            {func(r *yardv1.PauseTasklistRequest) { r.ForMs++ }, "/for_ms"},
-	})
-	refusals(t, func() *yardv1.ResumeTasklistRequest {
-		return &yardv1.ResumeTasklistRequest{Name: strings.Repeat("n", 64)}
-	}, ResumeTasklist,
-		map[string]row[*yardv1.ResumeTasklistRequest]{"bad name": {func(r *yardv1.ResumeTasklistRequest) { r.Name = "a b" }, "/name"}})
-}
-
-func TestPauseTypeRefuses(t *testing.T) {
-	refusals(t, func() *yardv1.PauseTypeRequest { return &yardv1.PauseTypeRequest{Name: "email.send", ForMs: 1000} }, PauseType,
-		map[string]row[*yardv1.PauseTypeRequest]{
-			"no name":     {func(r *yardv1.PauseTypeRequest) { r.Name = "" }, "/name"},
-			"bad name":    {func(r *yardv1.PauseTypeRequest) { r.Name = "*" }, "/name"},
-			"dot first":   {func(r *yardv1.PauseTypeRequest) { r.Name = ".send" }, "/name"},
-			"dot last":    {func(r *yardv1.PauseTypeRequest) { r.Name = "email." }, "/name"},
-			"dots":        {func(r *yardv1.PauseTypeRequest) { r.Name = "email..send" }, "/name"},
-			"long reason": {func(r *yardv1.PauseTypeRequest) { r.Reason = strings.Repeat("r", 1025) }, "/reason"},
-			"long by":     {func(r *yardv1.PauseTypeRequest) { r.By = strings.Repeat("b", 129) }, "/by"},
-			"short":       {func(r *yardv1.PauseTypeRequest) { r.ForMs = 999 }, "/for_ms"},
+	for k, name := range map[Kind]string{Tasklist: strings.Repeat("n", 64), Type: "email.send", Group: "acme.de"} {
+		refusals(t, good(name, 31_622_400_000), k.Pause, map[string]row[*yardv1.PauseRequest]{
+			"no name":         {func(r *yardv1.PauseRequest) { r.Name = "" }, "/name"},
+			"long name":       {func(r *yardv1.PauseRequest) { r.Name = strings.Repeat("n", 65) }, "/name"},
+			"space":           {func(r *yardv1.PauseRequest) { r.Name = "a b" }, "/name"},
+			"wildcard":        {func(r *yardv1.PauseRequest) { r.Name = "*" }, "/name"},
+			"dot first":       {func(r *yardv1.PauseRequest) { r.Name = ".send" }, "/name"},
+			"dot last":        {func(r *yardv1.PauseRequest) { r.Name = "email." }, "/name"},
+			"dots":            {func(r *yardv1.PauseRequest) { r.Name = "email..send" }, "/name"},
+			"long reason":     {func(r *yardv1.PauseRequest) { r.Reason += "r" }, "/reason"},
+			"reason no UTF-8": {func(r *yardv1.PauseRequest) { r.Reason = "\xff" }, "/reason"},
+			"long by":         {func(r *yardv1.PauseRequest) { r.By += "b" }, "/by"},
+			"by no UTF-8":     {func(r *yardv1.PauseRequest) { r.By = "\xff" }, "/by"},
+			"negative":        {func(r *yardv1.PauseRequest) { r.ForMs = -1 }, "/for_ms"},
+			"short":           {func(r *yardv1.PauseRequest) { r.ForMs = 999 }, "/for_ms"},
+			"long":            {func(r *yardv1.PauseRequest) { r.ForMs++ }, "/for_ms"},
 		})
-	refusals(t, func() *yardv1.ResumeTypeRequest { return &yardv1.ResumeTypeRequest{Name: "email.send"} }, ResumeType,
-		map[string]row[*yardv1.ResumeTypeRequest]{"dots": {func(r *yardv1.ResumeTypeRequest) { r.Name = "a..b" }, "/name"}})
+		refusals(t, func() *yardv1.ResumeRequest { return &yardv1.ResumeRequest{Name: name} }, k.Resume,
+			map[string]row[*yardv1.ResumeRequest]{"space": {func(r *yardv1.ResumeRequest) { r.Name = "a b" }, "/name"}, "dots": {func(r *yardv1.ResumeRequest) { r.Name = "a..b" }, "/name"}})
+	}
+	refusals(t, good("main", 0), Tasklist.Pause, map[string]row[*yardv1.PauseRequest]{"dot": {func(r *yardv1.PauseRequest) { r.Name = "a.b" }, "/name"}})
 }
 
 func TestPutLimitRefuses(t *testing.T) {

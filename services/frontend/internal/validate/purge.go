@@ -32,35 +32,13 @@ type Purge struct {
 // purgeable are the states of tasks that a purge cancels.
 var purgeable = []yardv1.TaskState{yardv1.TaskState_TASK_STATE_WAITING, yardv1.TaskState_TASK_STATE_READY, yardv1.TaskState_TASK_STATE_BACKOFF}
 
-// PurgeTasklist checks a tasklists.purge.
-func PurgeTasklist(req *yardv1.PurgeTasklistRequest, now time.Time) (Purge, error) {
-	var err error
-	if req.Type != "" {
-		err = typeName("/type", req.Type)
+// Purge checks a purge.
+func (k Kind) Purge(req *yardv1.PurgeRequest, now time.Time) (Purge, error) {
+	filter := &yardv1.ListRequest{Tasklist: req.Tasklist, Type: req.Type, Group: req.Group}
+	named := map[Kind]*string{Tasklist: &filter.Tasklist, Type: &filter.Type, Group: &filter.Group}[k]
+	if *named != "" {
+		return Purge{}, invalid("/"+string(k), "is that of /name, which is enough")
 	}
-	if err := firstError(name("/name", req.Name), err); err != nil {
-		return Purge{}, err
-	}
-	return purge(&yardv1.ListRequest{Tasklist: req.Name, Type: req.Type, Group: req.Group}, &yardv1.PurgeTypeRequest{
-		States: req.States, OlderThanMs: req.OlderThanMs, Running: req.Running, Preview: req.Preview, Limit: req.Limit, Cursor: req.Cursor,
-		Reason: req.Reason, By: req.By,
-	}, now)
-}
-
-// PurgeType checks a types.purge.
-func PurgeType(req *yardv1.PurgeTypeRequest, now time.Time) (Purge, error) {
-	var err error
-	if req.Tasklist != "" {
-		err = name("/tasklist", req.Tasklist)
-	}
-	if err := firstError(typeName("/name", req.Name), err); err != nil {
-		return Purge{}, err
-	}
-	return purge(&yardv1.ListRequest{Tasklist: req.Tasklist, Type: req.Name, Group: req.Group}, req, now)
-}
-
-// PurgeGroup checks a groups.purge.
-func PurgeGroup(req *yardv1.PurgeGroupRequest, now time.Time) (Purge, error) {
 	var noTasklist, noType error
 	if req.Tasklist != "" {
 		noTasklist = name("/tasklist", req.Tasklist)
@@ -68,17 +46,15 @@ func PurgeGroup(req *yardv1.PurgeGroupRequest, now time.Time) (Purge, error) {
 	if req.Type != "" {
 		noType = typeName("/type", req.Type)
 	}
-	if err := firstError(typeName("/name", req.Name), noTasklist, noType); err != nil {
+	if err := firstError(k.name(req.Name), noTasklist, noType); err != nil {
 		return Purge{}, err
 	}
-	return purge(&yardv1.ListRequest{Tasklist: req.Tasklist, Type: req.Type, Group: req.Name}, &yardv1.PurgeTypeRequest{
-		States: req.States, OlderThanMs: req.OlderThanMs, Running: req.Running, Preview: req.Preview, Limit: req.Limit, Cursor: req.Cursor,
-		Reason: req.Reason, By: req.By,
-	}, now)
+	*named = req.Name
+	return purge(filter, req, now)
 }
 
 // purge checks what the purges of tasklists, types and groups have in common.
-func purge(filter *yardv1.ListRequest, req *yardv1.PurgeTypeRequest, now time.Time) (Purge, error) {
+func purge(filter *yardv1.ListRequest, req *yardv1.PurgeRequest, now time.Time) (Purge, error) {
 	if len(req.States) > len(purgeable) {
 		return Purge{}, invalid("/states", "holds %d entries, at most %d are allowed", len(req.States), len(purgeable))
 	}
@@ -115,7 +91,7 @@ func purge(filter *yardv1.ListRequest, req *yardv1.PurgeTypeRequest, now time.Ti
 	return p, nil
 }
 
-func purgeReason(req *yardv1.PurgeTypeRequest) string {
+func purgeReason(req *yardv1.PurgeRequest) string {
 	reason := "purged"
 	if req.By != "" {
 		reason += " by " + req.By

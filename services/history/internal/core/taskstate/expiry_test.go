@@ -59,7 +59,7 @@ func TestOnlyTimeThatIsOverEndsATask(t *testing.T) {
 	if v, fx := send(task, Lapse, t0+499); v.Code != fault.FailedPrecondition || fx != (Effects{}) || task.State != Ready {
 		t.Fatalf("early: %+v, %s", v, task.State)
 	}
-	if v := grab(task, t0+500); v.Code != fault.Stale || v.Message != "the task has expired" || task.State != Ready || task.Version != 0 {
+	if v := grab(task, t0+500); v.Code != fault.FailedPrecondition || v.Message != "the task has expired" || task.State != Ready || task.Version != 0 {
 		t.Fatalf("granted when its time was over: %+v", v)
 	}
 	v, fx := send(task, Lapse, t0+500)

@@ -149,8 +149,8 @@ func start(t *Task, e *Event, now int64) (Verdict, Effects) {
 	if e.Fence.Version != t.Version+1 || !e.Fence.Position.Same(t.Position) {
 		return refuse(fault.Stale, "the trigger is out of date")
 	}
-	if t.lapsed(now) {
-		return refuse(fault.Stale, "the task has expired")
+	if t.lapsed(now) { // a copy of the grab may come earlier by the log's clock, which may be set back
+		return refuse(fault.FailedPrecondition, "the task has expired")
 	}
 	if o := t.Order(); o != nil {
 		if o.Blocked {

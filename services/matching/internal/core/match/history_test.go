@@ -291,9 +291,6 @@ func (w *world) decide(o *owner, b *Batch) Verdicts {
 				w.t.Fatalf("an attempt was handed back that a worker has")
 			}
 			o.outstanding[[2]uint64{uint64(b.Partition), t.owner[1]}]--
-			for _, key := range w.covering(t) { // it did not start
-				w.starts[key] -= max(t.cost, 1)
-			}
 			w.over(t, "ready")
 			w.trigger(t)
 			v.All = append(v.All, Verdict{})
@@ -329,6 +326,7 @@ func (w *world) start(o *owner, b *Batch, g *Grab, stale bool) Verdict {
 		version := t.version
 		w.after(w.lease, func() {
 			if t.state == "running" && t.version == version && !t.worked {
+				o.outstanding[[2]uint64{uint64(b.Partition), b.Number}]--
 				w.over(t, "ready")
 				w.trigger(t)
 			}

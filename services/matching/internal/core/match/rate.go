@@ -14,8 +14,8 @@ import (
 const rateRest = 10 * time.Millisecond
 
 // unusedMax is how old a start may be that is given back. So much later than the rate says may another attempt start with it, as may one
-// whose grab takes so long.
-const unusedMax = time.Second
+// whose grab takes so long. A grab that is older may have been sent again: if its last copy is refused, an earlier one may have been granted.
+const unusedMax = resendAfter
 
 // unstart gives back starts that were taken at a time: what they were for is stale, a duplicate, or goes back.
 func (s *Shard) unstart(rates []*limit, starts int, at time.Duration) {

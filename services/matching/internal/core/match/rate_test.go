@@ -202,6 +202,37 @@ func TestWhatDoesNotStartUsesUpNoRate(t *testing.T) {
 	}
 }
 
+// A grant whose verdict is lost has started: the copy that comes after its end is refused, which gives no start back. Nor does a grant that is handed back.
+func TestAGrantUsesItsStart(t *testing.T) {
+	for name, fails := range map[string]func(*world){
+		"its verdict is lost": func(w *world) {
+			lost := false
+			w.lease, w.late = 100*ms, func() time.Duration {
+				if lost || w.grantedN == 0 {
+					return 0
+				}
+				lost = true
+				return time.Hour
+			}
+		},
+		"its worker has left": func(w *world) { w.deaf = func(inbox string) bool { return inbox == "p0" } },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, _ := rated(t, map[string]table.Rate{"d/a": {EveryUS: 3600e6, Burst: 1}})
+			fails(w)
+			w.poll("p0", Poll{Domain: "d", Tasklist: "l0", Max: 1, For: time.Minute})
+			w.ready("d", "l0", "a", 1, 1)
+			w.run(50 * ms)
+			w.poll("p1", Poll{Domain: "d", Tasklist: "l0", Max: 1, For: time.Minute})
+			w.run(10 * time.Second)
+			if w.starts["d/a"] != 1 {
+				t.Errorf("%d have started", w.starts["d/a"])
+			}
+			w.checkRates()
+		})
+	}
+}
+
 // A rate that is changed, or goes, counts at once; pollers do not complain while it holds up what there is.
 func TestARateIsChanged(t *testing.T) {
 	w, o := rated(t, map[string]table.Rate{"d/a": {EveryUS: 3600e6, Burst: 1}})

@@ -119,9 +119,6 @@ func (s *Shard) handedBack(b *batch, i int, v *Verdict) {
 	}
 	h.done = true
 	b.left--
-	if v.Refused == "" {
-		h.batch.grabs[h.i].unstart(s)
-	}
 	switch {
 	case fault.Code(v.Refused).Retryable():
 		s.takeBack(h.batch, h.i, h.confirms)
