@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
@@ -298,5 +299,50 @@ func (o *Owner) searchUnread(found *replica.Found, levels Levels) {
 			found.Unread.Before, found.Unread.Position = found.Unread.Position, unread.Position
 		}
 		o.give(found)
+	})
+}
+
+// fetch keeps every reader supplied. A lane is read only while it has room.
+func (o *Owner) fetch() {
+	if !o.live || o.draining {
+		return
+	}
+	for i := range o.readers {
+		rd := &o.readers[i]
+		if rd.waiting || len(rd.queue) > 2 || !o.r.Room(ids.Lane(i)) {
+			continue
+		}
+		rd.waiting = true
+		o.read(Op{Kind: FetchLane, Lane: ids.Lane(i), From: rd.next}, rd)
+	}
+	lagging := make(map[Queue]bool)
+	for _, reading := range o.r.Readings() {
+		lagging[reading.Queue] = true
+		rd := o.queues[reading.Queue]
+		if rd == nil {
+			rd = &reader{next: reading.From}
+			o.queues[reading.Queue] = rd
+		}
+		if !rd.waiting && len(rd.queue) <= 2 && reading.Room {
+			rd.waiting = true
+			o.read(Op{Kind: FetchLane, Lane: reading.Lane, Domain: reading.Domain, From: rd.next}, rd)
+		}
+	}
+	for at := range o.queues {
+		if !lagging[at] {
+			delete(o.queues, at)
+		}
+	}
+}
+
+// read hands what an operation has found to a reader.
+func (o *Owner) read(op Op, rd *reader) {
+	o.until(op, func(out Outcome) {
+		rd.waiting = false
+		for _, m := range out.Messages {
+			rd.queue = append(rd.queue, m)
+			rd.next = m.Seq + 1
+		}
+		o.wake()
 	})
 }

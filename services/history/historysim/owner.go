@@ -407,13 +407,6 @@ func inputOf(m replayed) replica.Input {
 	return in
 }
 
-func entryOf(t *Task) *replica.Entry {
-	if t == nil {
-		return nil
-	}
-	return &replica.Entry{Task: CopyTask(t)}
-}
-
 func (o *Owner) check() {
 	if c, ok := any(o.r).(interface{ Check() error }); ok {
 		if err := c.Check(); err != nil {
@@ -422,47 +415,84 @@ func (o *Owner) check() {
 	}
 }
 
-// fetch keeps every reader supplied. A lane is read only while it has room.
-func (o *Owner) fetch() {
-	if !o.live || o.draining {
-		return
-	}
-	for i := range o.readers {
-		rd := &o.readers[i]
-		if rd.waiting || len(rd.queue) > 2 || !o.r.Room(ids.Lane(i)) {
-			continue
-		}
-		rd.waiting = true
-		o.read(Op{Kind: FetchLane, Lane: ids.Lane(i), From: rd.next}, rd)
-	}
-	lagging := make(map[Queue]bool)
-	for _, reading := range o.r.Readings() {
-		lagging[reading.Queue] = true
-		rd := o.queues[reading.Queue]
-		if rd == nil {
-			rd = &reader{next: reading.From}
-			o.queues[reading.Queue] = rd
-		}
-		if !rd.waiting && len(rd.queue) <= 2 && reading.Room {
-			rd.waiting = true
-			o.read(Op{Kind: FetchLane, Lane: reading.Lane, Domain: reading.Domain, From: rd.next}, rd)
-		}
-	}
-	for at := range o.queues {
-		if !lagging[at] {
-			delete(o.queues, at)
+// turns are what an owner appends, as internal/turn does. Here each batch of a turn is a message of its own; they are stored together.
+type turns struct {
+	// requests wait for a turn, own is what the owner proposes.
+	requests []*Message
+	own      *Message
+	// stored is a turn that is stored and not stepped through, last its last message.
+	stored []*Message
+	last   uint64
+	// name is that of the last turn of this owner; busy: it is under way.
+	name TurnName
+	busy bool
+}
+
+// writer is an owner as its turns see it.
+type writer interface {
+	send(op *Op, done func(Outcome))
+	until(op Op, done func(Outcome))
+	finish(why string)
+}
+
+func (t *turns) idle() bool { return !t.busy && len(t.stored) == 0 }
+
+// propose adds the owner's own events to the next turn.
+func (t *turns) propose(own []replica.Proposal) {
+	t.own = &Message{Event: true}
+	for i := range own {
+		p := &own[i]
+		t.own.Events = append(t.own.Events, Event{
+			Kind: p.Kind, ID: p.ID, Fence: p.Fence, Domain: p.Domain, Message: p.Message, Undelivered: p.Undelivered, NotAfter: p.NotAfter, SilentLease: p.SilentLease,
+		})
+		if p.Carried != nil {
+			if t.own.Carried == nil {
+				t.own.Carried = make(map[int]CarriedState)
+			}
+			t.own.Carried[i] = CarriedState{CopyTask(p.Carried), p.AsOf, p.Granted}
 		}
 	}
 }
 
-// read hands what an operation has found to a reader.
-func (o *Owner) read(op Op, rd *reader) {
-	o.until(op, func(out Outcome) {
-		rd.waiting = false
-		for _, m := range out.Messages {
-			rd.queue = append(rd.queue, m)
-			rd.next = m.Seq + 1
+// begin appends what was proposed, and as many as pick says of what has been asked for, in a turn behind the last one.
+func (t *turns) begin(w writer, pick func(n int) int, done func(proposed bool)) {
+	if !t.idle() || t.own == nil && len(t.requests) == 0 {
+		return
+	}
+	var turn []*Message
+	n, proposed := pick(len(t.requests)+1), t.own != nil
+	if proposed {
+		turn, t.own = append(turn, t.own), nil
+	} else {
+		n = max(n, 1)
+	}
+	turn = append(turn, t.requests[:n]...)
+	t.requests = t.requests[n:]
+	t.name.Number++
+	t.busy = true
+	t.append(w, turn, func(out Outcome) {
+		t.busy = false
+		t.stored, t.last = out.Messages, out.Seq
+		done(proposed)
+	})
+}
+
+// append repeats a turn until it is stored. If it may be, or another one is there, the last turn tells.
+func (t *turns) append(w writer, turn []*Message, done func(Outcome)) {
+	w.send(&Op{Kind: AppendTurn, Turn: turn, Name: t.name, Expected: t.last}, func(out Outcome) {
+		if out.Result == OK {
+			done(out)
+			return
 		}
-		o.wake()
+		w.until(Op{Kind: ReadLastTurn}, func(last Outcome) {
+			switch {
+			case last.LastTurn == t.name:
+				done(last)
+			case last.Seq == t.last:
+				t.append(w, turn, done)
+			default:
+				w.finish("taken over")
+			}
+		})
 	})
 }

@@ -114,3 +114,29 @@ func (o *Owner) recover() {
 		o.give(replica.Draining{})
 	}
 }
+
+// claim appends the first turn of an epoch, so that no other owner appends any more.
+func (t *turns) claim(w writer, epoch uint64, done func(seq uint64)) {
+	t.name = TurnName{epoch, 1}
+	w.until(Op{Kind: ReadLastTurn}, func(last Outcome) {
+		claimed := func(out Outcome) {
+			t.last = out.Seq
+			done(out.Seq)
+		}
+		switch {
+		case last.LastTurn.Epoch > epoch:
+			w.finish("taken over")
+			return
+		case last.LastTurn == t.name: // its acknowledgement was lost
+			claimed(last)
+			return
+		}
+		w.send(&Op{Kind: AppendTurn, Turn: []*Message{{Event: true}}, Name: t.name, Expected: last.Seq}, func(out Outcome) {
+			if out.Result == OK {
+				claimed(out)
+				return
+			}
+			t.claim(w, epoch, done)
+		})
+	})
+}
