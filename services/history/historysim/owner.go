@@ -2,6 +2,7 @@ package historysim
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -85,6 +86,12 @@ func (o *Owner) LeaseHolds() bool { return !o.ended && o.r != nil && o.r.LeaseHo
 
 // Read tells whether the owner has read a message, or needs not.
 func (o *Owner) Read(m *Message) bool {
+	at := Queue{Lane: m.Lane, Domain: m.Domain}
+	for _, q := range o.base.Queues {
+		if !m.Event && q.Queue == at && m.Seq <= max(q.Ack, q.End) {
+			return true // the lane's reader passes over it
+		}
+	}
 	if !o.live {
 		for _, left := range o.replaying {
 			if left.Seq == m.Seq {
@@ -95,17 +102,8 @@ func (o *Owner) Read(m *Message) bool {
 	if m.Event {
 		return o.r.EventAt() >= m.Seq || m.Seq <= o.base.Floor
 	}
-	at := Queue{Lane: m.Lane, Domain: m.Domain}
 	levels := o.r.UnreadLevels("")
-	if levels.Of(at) >= m.Seq {
-		return true
-	}
-	for _, q := range o.base.Queues {
-		if q.Queue == at {
-			return m.Seq <= max(q.Ack, q.End)
-		}
-	}
-	return m.Seq <= o.base.Ack[m.Lane]
+	return levels.Of(at) >= m.Seq || !slices.ContainsFunc(o.base.Queues, func(q QueueCursor) bool { return q.Queue == at }) && m.Seq <= o.base.Ack[m.Lane]
 }
 
 // Apart are the domains whose tasks are to be filed under the domain.
