@@ -39,7 +39,7 @@ const (
 	Unknown Code = "UNKNOWN"
 	// PermissionDenied: the caller may not do this.
 	PermissionDenied Code = "PERMISSION_DENIED"
-	// Unimplemented: this version of the engine does not know the verb; nothing happened.
+	// Unimplemented: the verb is of a later version, and this engine does not know it; nothing happened.
 	Unimplemented Code = "UNIMPLEMENTED"
 	// Internal: a defect of the engine.
 	Internal Code = "INTERNAL"

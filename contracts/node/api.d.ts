@@ -48,7 +48,7 @@ export interface PollRequest {
   unanswered?: string[];
   /** The version of the worker's program, for people to read in `tasklists.pollers`; at most 64 bytes. */
   worker_version?: string;
-  /** Who runs the tasks, as in the signs of life that it sends (WorkerAlive): `[A-Za-z0-9_-]{16,64}`. If it falls silent, its attempts are ready again at once. Default: none, then only the heartbeats and deadlines of attempts count. */
+  /** The id of the worker, as in its signs of life (WorkerAlive): `[A-Za-z0-9_-]{16,64}`. If the signs stop, its attempts are ready again at once. Default: none, then only the heartbeats and deadlines of attempts count. */
   worker_id?: string;
   /** Only ask whether the worker is drained or asked to stop: the answer comes at once, without tasks, and max_tasks is not needed. For a worker that has no room for more tasks. Default false. */
   no_tasks?: boolean;
@@ -190,7 +190,7 @@ export interface DescribeTasklistResponse {
   max_queued?: number;
   /** Its queued tasks as a submit sees them, if it has a max_queued: up to a second old. */
   queued?: number;
-  /** Workers that polled it in the last 5 minutes, as `tasklists.pollers` tells of them. */
+  /** Workers that polled it in the last 5 minutes, those of `tasklists.pollers`. */
   pollers?: number;
   /** Present while the tasklist is drained. */
   drain?: Pause;
@@ -306,13 +306,13 @@ export interface PeekTasklistResponse {
   unread_batches?: number;
 }
 
-/** PauseRequest (tasklists.pause, types.pause, groups.pause): no task of the tasklist, of the type in any tasklist, or of the group in any tasklist starts until it is resumed. It takes effect within a second. Pausing again replaces the pause. The same request drains (tasklists.drain, types.drain, groups.drain): a submit with a task of it is refused with FAILED_PRECONDITION until the drain ends. It takes effect within a second. What was accepted goes on: it starts, is tried again, and comes back from a delay. A repeat, with its request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain. */
+/** PauseRequest (tasklists.pause, types.pause, groups.pause): no task of the tasklist, of the type in any tasklist, or of the group in any tasklist starts until it is resumed. It takes effect within a second. Pausing again replaces the pause. The same request drains (tasklists.drain, types.drain, groups.drain): a submit with a task of it is refused with FAILED_PRECONDITION until the drain ends. It takes effect within a second. Accepted tasks go on: they start, are tried again, and come back from a delay. A repeat, with its request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain. */
 export interface PauseRequest {
   /** Required. A tasklist: [A-Za-z0-9_-]{1,64}. A type or a group: [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
   name: string;
   /** The reason, for people; at most 1024 bytes. */
   reason?: string;
-  /** The person or program that does it, for people; at most 128 bytes. */
+  /** The caller's name, for people; at most 128 bytes. */
   by?: string;
   /** It ends by itself after this, ms, 1000..31622400000 (366 days). Default 0: not before it is resumed. */
   for_ms?: number;
@@ -356,7 +356,7 @@ export interface PurgeRequest {
   cursor?: string;
   /** The reason, for people; at most 800 bytes. It is in the history of each task. */
   reason?: string;
-  /** The person or program that purges, for people; at most 128 bytes. */
+  /** The caller's name, for people; at most 128 bytes. */
   by?: string;
   /** Only tasks of this group. Default: all. Not with groups.purge. */
   group?: string;
@@ -390,29 +390,29 @@ export interface ListWorkersResponse {
 export interface DrainWorkerRequest {
   /** As workers.list tells. Required. */
   worker_id: string;
-  /** Why, for people, also those who read the worker's log; at most 256 bytes. */
+  /** The reason, for people, also those who read the worker's log; at most 256 bytes. */
   reason?: string;
-  /** Who drains it, for people; at most 128 bytes. */
+  /** The caller's name, for people; at most 128 bytes. */
   by?: string;
 }
 
 export interface DrainWorkerResponse {
-  /** As workers.list tells of it, with the drain. */
+  /** The worker as in workers.list, with the drain. */
   worker?: LiveWorker;
 }
 
-/** StopWorkerRequest (workers.stop): a worker is drained, and asked to end. It learns that from the answer to its polls. The SDK's lets its handlers finish, within its drain timeout, and then its Run returns. What else is true of workers.drain is true of it. */
+/** StopWorkerRequest (workers.stop): a worker is drained, and asked to end. It learns that from the answer to its polls. The SDK's lets its handlers finish, within its drain timeout, and then its Run returns. The rest is as for workers.drain. */
 export interface StopWorkerRequest {
   /** As workers.list tells. Required. */
   worker_id: string;
-  /** Why, for people, also those who read the worker's log; at most 256 bytes. */
+  /** The reason, for people, also those who read the worker's log; at most 256 bytes. */
   reason?: string;
-  /** Who stops it, for people; at most 128 bytes. */
+  /** The caller's name, for people; at most 128 bytes. */
   by?: string;
 }
 
 export interface StopWorkerResponse {
-  /** As workers.list tells of it, with the drain. */
+  /** The worker as in workers.list, with the drain. */
   worker?: LiveWorker;
 }
 
@@ -423,11 +423,11 @@ export interface ResumeWorkerRequest {
 }
 
 export interface ResumeWorkerResponse {
-  /** What held until now. */
+  /** The drain that has ended. */
   drain?: WorkerDrain;
 }
 
-/** ListKeysRequest (keys.list) tells of the order keys whose tasks are in the engine's memory, those whose first task is in its state for longest at first. A key that goes on meanwhile may be missing, or come twice. */
+/** ListKeysRequest (keys.list) returns the order keys whose tasks are in the engine's memory, sorted by how long their first task has been in its state, the longest first. A key that goes on meanwhile may be missing, or come twice. */
 export interface ListKeysRequest {
   /** Only keys whose first task blocks them (order_policy block). */
   blocked?: boolean;
@@ -446,7 +446,7 @@ export interface ListKeysResponse {
   next_cursor?: string;
 }
 
-/** GetKeyRequest (keys.get) tells of one order key. NOT_FOUND if it has no unfinished tasks in memory. */
+/** GetKeyRequest (keys.get) returns one order key. NOT_FOUND: it has no unfinished tasks in memory. */
 export interface GetKeyRequest {
   /** Required. 1 to 256 bytes. */
   order_key: string;
@@ -463,11 +463,11 @@ export interface UnblockKeyRequest {
   order_key: string;
   /** The first task of the key; any other is refused with FAILED_PRECONDITION. Default: whichever is the first one when this comes. */
   task_id?: string;
-  /** What happens after a failure: fields that are set replace those of the task's policy, and lists replace lists. With a larger max_attempts it gets several attempts. */
+  /** The policy after a failure: fields that are set replace those of the task's policy, and lists replace lists. With a larger max_attempts it gets several attempts. */
   retry?: RetryPolicy;
-  /** Why, for people; at most 800 bytes. It is in the history of the task. */
+  /** The reason, for people; at most 800 bytes. It is in the history of the task. */
   reason?: string;
-  /** Who unblocks it, for people; at most 128 bytes. */
+  /** The caller's name, for people; at most 128 bytes. */
   by?: string;
   /** Identifies the request: a UUID of version 7 (RFC 9562). A repeat with the same id and task_id gets the same verdict while it is the last command or update that was decided of its task; else it changes nothing and gets UNKNOWN. */
   request_id?: string;
@@ -490,9 +490,9 @@ export interface SkipKeyRequest {
   task_id?: string;
   /** If the task runs, ask its worker to stop, as tasks.cancel does. It is then cancelled, not dead, and the key goes on when the attempt has ended. */
   cancel_running?: boolean;
-  /** Why, for people; at most 800 bytes. It is in the history of the task. */
+  /** The reason, for people; at most 800 bytes. It is in the history of the task. */
   reason?: string;
-  /** Who skips it, for people; at most 128 bytes. */
+  /** The caller's name, for people; at most 128 bytes. */
   by?: string;
   /** Identifies the request: a UUID of version 7 (RFC 9562). A repeat with the same id and task_id gets the same verdict while it is the last command or update that was decided of its task; else it changes nothing and gets UNKNOWN. */
   request_id?: string;
@@ -507,7 +507,7 @@ export interface SkipKeyResponse {
   cancel_requested?: boolean;
 }
 
-/** ListDeadLettersRequest (deadletters.list) tells of dead letters, in the order in which they ended. A page may be empty and not the last. */
+/** ListDeadLettersRequest (deadletters.list) returns dead letters, in the order in which they ended. A page may be empty and not the last. */
 export interface ListDeadLettersRequest {
   /** Default: all of the domain. */
   filter?: DeadLetterFilter;
@@ -543,7 +543,7 @@ export interface CountDeadLettersResponse {
   next_cursor?: string;
 }
 
-/** GetDeadLetterRequest (deadletters.get) tells all of one dead letter. */
+/** GetDeadLetterRequest (deadletters.get) returns one dead letter, whole. */
 export interface GetDeadLetterRequest {
   /** Required. */
   task_id: string;
@@ -558,7 +558,7 @@ export interface GetDeadLetterResponse {
 export interface RedriveRequest {
   /** 1..100 tasks. An id that is there twice counts once. Not together with filter. */
   task_ids?: string[];
-  /** All dead letters that match, step by step until an answer has no next_cursor; who sends the steps decides how fast. An empty filter is all of the domain. What becomes a dead letter after the first step stays. */
+  /** All dead letters that match, step by step until an answer has no next_cursor; who sends the steps decides how fast. An empty filter is all of the domain. A task that becomes a dead letter after the first step stays one. */
   filter?: DeadLetterFilter;
   /** Count what matches, and change nothing. */
   preview?: boolean;
@@ -566,11 +566,11 @@ export interface RedriveRequest {
   limit?: number;
   /** The next_cursor of the step before, with the same filter. */
   cursor?: string;
-  /** What happens after a failure from now on: fields that are set replace those of the task's policy, and lists replace lists. */
+  /** The policy after a failure, from now on: fields that are set replace those of the task's policy, and lists replace lists. */
   retry?: RetryPolicy;
-  /** Why, for people; at most 800 bytes. It is in the history of each task. */
+  /** The reason, for people; at most 800 bytes. It is in the history of each task. */
   reason?: string;
-  /** Who redrives it, for people; at most 128 bytes. */
+  /** The caller's name, for people; at most 128 bytes. */
   by?: string;
   /** Identifies the request: a UUID of version 7, as in tasks.submit. Repeated with the same id, a redrive that is one of the last four of its task changes nothing and is answered with OK again. Default: the server makes one. */
   request_id?: string;
@@ -583,7 +583,7 @@ export interface RedriveResponse {
   redriven?: number;
   /** Tasks that were no dead letters any more. */
   refused?: number;
-  /** Tasks of which the log has not said in time what became of them: repeat the step. */
+  /** Tasks whose outcome the log did not report in time: repeat the step. */
   undecided?: number;
   /** Of task_ids: one for each, in order, also in a preview. OK, NOT_FOUND, FAILED_PRECONDITION (it is no dead letter any more), UNKNOWN (repeat it). */
   verdicts?: Verdict[];
@@ -591,7 +591,7 @@ export interface RedriveResponse {
   next_cursor?: string;
 }
 
-/** PurgeDeadLettersRequest (deadletters.purge) deletes dead letters: those named, or one step of all that match a filter. Their tasks stay ended, and tell so while the domain keeps finished tasks; they cannot be redriven any more. */
+/** PurgeDeadLettersRequest (deadletters.purge) deletes dead letters: those named, or one step of all that match a filter. Their tasks stay ended, and can be read while the domain keeps finished tasks; they cannot be redriven any more. */
 export interface PurgeDeadLettersRequest {
   /** 1..100 tasks. An id that is there twice counts once. Not together with filter. */
   task_ids?: string[];
@@ -603,7 +603,7 @@ export interface PurgeDeadLettersRequest {
   limit?: number;
   /** The next_cursor of the step before, with the same filter. */
   cursor?: string;
-  /** Who purges, for people, in the engine's log; at most 128 bytes. */
+  /** The caller's name, for people, in the engine's log; at most 128 bytes. */
   by?: string;
 }
 
@@ -633,7 +633,7 @@ export interface CreateBatchResponse {
   batch?: Batch;
 }
 
-/** GetBatchRequest (batches.get) tells of one batch. */
+/** GetBatchRequest (batches.get) returns one batch. */
 export interface GetBatchRequest {
   /** Required. */
   batch_id: string;
@@ -644,7 +644,7 @@ export interface GetBatchResponse {
   batch?: Batch;
 }
 
-/** ListBatchesRequest (batches.list) tells of the batches of the domain, in no particular order. A page may be empty and not the last. */
+/** ListBatchesRequest (batches.list) returns the batches of the domain, in no particular order. A page may be empty and not the last. */
 export interface ListBatchesRequest {
   /** Only in these states. Default: all. */
   states?: BatchState[];
@@ -672,7 +672,7 @@ export interface CloseBatchResponse {
   batch?: Batch;
 }
 
-/** WaitBatchRequest (batches.wait) waits until a batch is over, and tells of it. */
+/** WaitBatchRequest (batches.wait) waits until a batch is over, and returns it. */
 export interface WaitBatchRequest {
   /** Required. */
   batch_id: string;
@@ -695,14 +695,14 @@ export interface CancelBatchRequest {
   limit?: number;
   /** The next_cursor of the step before, with the same request. */
   cursor?: string;
-  /** Why, for people; at most 800 bytes. */
+  /** The reason, for people; at most 800 bytes. */
   reason?: string;
-  /** Who cancels it, for people; at most 128 bytes. */
+  /** The caller's name, for people; at most 128 bytes. */
   by?: string;
 }
 
 export interface CancelBatchResponse {
-  /** What this step did. */
+  /** The result of this step. */
   purged?: Purged;
 }
 
@@ -955,11 +955,11 @@ export interface RetryPolicy {
   by_error?: ErrorRetry[];
   /** How waits differ between tasks that failed together. Default: slight. */
   jitter?: Jitter;
-  /** How many times it is given to a worker until it becomes a dead letter, however the attempts ended, 1..100000. It is looked at when an attempt has ended without completing the task. One that was handed back, since its worker never started it, does not count. Default: no such limit. */
+  /** How many times it is given to a worker until it becomes a dead letter, however the attempts ended, 1..100000. The engine checks it when an attempt has ended without completing the task. One that was handed back, since its worker never started it, does not count. Default: no such limit. */
   max_deliveries?: number;
-  /** What follows when its worker sends no more heartbeats, if there is a heartbeat_timeout_ms, or no more signs of life (WorkerAlive). Default: retry. */
+  /** The action if its worker sends no more heartbeats (with a heartbeat_timeout_ms), or no more signs of life (WorkerAlive). Default: retry. */
   on_lost?: OnLost;
-  /** What follows when an attempt exceeds start_to_close_ms. Default: fail. */
+  /** The action if an attempt exceeds start_to_close_ms. Default: fail. */
   on_timeout?: OnTimeout;
 }
 
@@ -985,13 +985,13 @@ export interface NewTask {
   tasklist?: string;
   /** The input, at most 256 KiB. Default: none. */
   payload?: unknown;
-  /** 1 (most urgent) to 5. Default: that of the tasklist, which is 3 where it has no settings. */
+  /** 1 (most urgent) to 5. Default: that of the tasklist, which is 3 if it has no settings. */
   priority?: number;
   /** Run this many ms after it is accepted, by the engine's clock, 0..31622400000 (366 days). Not together with run_at_ms. */
   delay_ms?: number;
   /** Run at this Unix time in ms, by the engine's clock; at most 10 s in the past and 366 days ahead. Not together with delay_ms. */
   run_at_ms?: number;
-  /** What happens after a failure. Default: the type's. */
+  /** The policy after a failure. Default: the type's. */
   retry?: RetryPolicy;
   /** An attempt that runs longer than this counts as failed, ms, 100..604800000 (7 days). Default: the type's, then 300000. */
   start_to_close_ms?: number;
@@ -1005,19 +1005,19 @@ export interface NewTask {
   start_within_ms?: number;
   /** The task expires if it is not completed this long after it was due, or after acceptance if it was due at once, ms, 100..31622400000 (366 days). An attempt ends then at the latest. Not less than start_within_ms. Default: the type's, then no limit. */
   finish_within_ms?: number;
-  /** The customer, partner or other party that it is done for, where these are to be treated alike. [A-Za-z0-9_.-]{1,64}. Ready tasks of one tasklist, type and priority are started in turn between their groups, by the groups' weights (groups.put); those without a group are one group together. A group needs not be made, and costs nothing while it has no tasks. Default: none. */
+  /** The customer, partner or other party that the task is for, if parties are to get equal shares. [A-Za-z0-9_.-]{1,64}. Ready tasks of one tasklist, type and priority are started in turn between their groups, by the groups' weights (groups.put); those without a group are one group together. A group needs not be made, and costs nothing while it has no tasks. Default: none. */
   group?: string;
   /** How many starts of a rate each of its attempts uses, 1..1000, such as the credits of a partner's API that it takes. It waits until every rate that covers it has so many, and those that come after it in the order wait behind it. Where that is more than the burst, it starts when the burst is whole, and nothing else starts until the rest is paid off. Limits of concurrency count each attempt as one. Turns of groups count costs. Default: the type's, then 1. */
   cost?: number;
-  /** What it is to be done once for, such as an order's number: while a task of the domain with this key has not ended, and for unique_for_ms afterwards, no other is created with it (on_conflict). 1..256 bytes of UTF-8, compared exactly; tasklist, type and payload do not matter. All tasks of a request have a key, or none has, and no two the same. Each is for itself then: some may be created and others not, and the results say which. Default: none. */
+  /** At most one unfinished task of the domain has this key, such as an order's number. While that task has not ended, and for unique_for_ms afterwards, a submit creates no other task with the key (on_conflict). 1..256 bytes of UTF-8, compared exactly; tasklist, type and payload do not matter. In a request either all tasks have a key or none has, and all keys differ. Each task is decided by itself: some may be created and others not, and the results say which. Default: none. */
   unique_key?: string;
-  /** What follows where there is one already. Default: existing. Only with unique_key. */
+  /** The action if another task has the key. Default: existing. Only with unique_key. */
   on_conflict?: OnConflict;
   /** How long after its end, however it ended, the key stays taken, ms, 0..31622400000 (366 days). Default 0: it is free within moments, as soon as the task is in the archive. Only with unique_key. */
   unique_for_ms?: number;
-  /** What it must stay in order with, such as an account's number: tasks of a domain with the same key run strictly one at a time, in the order in which they were stored, whatever their tasklists, types and priorities. The next one starts when the one before has ended, however it ended; a delay, and the waits between attempts, hold up the key, and no other one. 1..256 bytes of UTF-8, compared exactly. All tasks of a request have a key, or none has. Those of several keys may be stored one by one: while the answer is UNKNOWN some are, and the repeat stores the rest. A unique_key beside it counts among the tasks of its order_key. Default: none. */
+  /** Tasks of a domain with the same order key, such as an account's number, run strictly one at a time, in the order in which they were stored, whatever their tasklists, types and priorities. The next task starts when the one before has ended, however it ended. A delay, and the waits between attempts, hold up this key only. 1..256 bytes of UTF-8, compared exactly. In a request either all tasks have a key or none has. Tasks of several keys may be stored one by one: if the answer is UNKNOWN, some of them are stored, and a repeat stores the rest. With an order_key, a unique_key is unique among the tasks of that order_key. Default: none. */
   order_key?: string;
-  /** What follows where it would be dead: its attempts are exhausted, or it failed for good. Default: skip. Only with order_key. */
+  /** The action if the task would become a dead letter: its attempts are exhausted, or it failed for good. Default: skip. Only with order_key. */
   order_policy?: OrderPolicy;
   /** The batch that it is a member of (batches.create), which must be open. 1..128 bytes of UTF-8. All tasks of a request have the same one, or none has one. A task that is not created (`existing`, `rejected`, `replaced`) is no member. Default: none. */
   batch_id?: string;
@@ -1027,7 +1027,7 @@ export interface NewTask {
 export interface SubmitResult {
   /** The task's id: 26 characters, sortable by time. */
   task_id: string;
-  /** What was done. Later versions may add outcomes; each of them means that the task with this id exists. */
+  /** The outcome. Later versions may add outcomes; each of them means that the task with this id exists. */
   outcome: SubmitOutcome;
 }
 
@@ -1057,7 +1057,7 @@ export interface WorkerDrain {
   stop?: boolean;
   /** Why, for people; at most 256 bytes. */
   reason?: string;
-  /** Who drained or stopped it, for people; at most 128 bytes. */
+  /** The caller's name, for people; at most 128 bytes. */
   by?: string;
   /** Since when, Unix ms; the server sets it. */
   since_ms?: number;
@@ -1115,7 +1115,7 @@ export interface Failure {
   task_id: string;
   /** Required: the token that came with the task. */
   token: string;
-  /** What happened, for people; at most 4096 bytes. */
+  /** The error, for people; at most 4096 bytes. */
   message?: string;
   /** The class of error, for programs; at most 128 bytes. */
   error_type?: string;
@@ -1155,7 +1155,7 @@ export interface Verdict {
   timeout_ms?: number;
   /** Update: the revision of the task, with OK behind the update, with STALE the one that it has. 0 = not known. */
   revision?: number;
-  /** Update, with UNKNOWN: do not repeat it. Whether it was applied is not known, and a repeat will not tell. */
+  /** Update, with UNKNOWN: do not repeat it. The outcome is unknown, and a repeat does not report it. */
   final?: boolean;
 }
 
@@ -1165,7 +1165,7 @@ export interface CancelHint {
   task_ids: string[];
 }
 
-/** TaskUpdate changes one task. A field that is left out stays as it is. Nothing is changed if the update is refused. A task that does not run may change in all; where it waits makes no difference. The attempt of a running one goes on: of it only start_to_close_ms, finish_within_ms and retry may change (FAILED_PRECONDITION). A task that has ended does not change (FAILED_PRECONDITION). */
+/** TaskUpdate changes one task. A field that is left out stays as it is. Nothing is changed if the update is refused. All of a task that does not run may change, wherever it waits. The attempt of a running one goes on: of it only start_to_close_ms, finish_within_ms and retry may change (FAILED_PRECONDITION). A task that has ended does not change (FAILED_PRECONDITION). */
 export interface TaskUpdate {
   /** Required. */
   task_id: string;
@@ -1179,7 +1179,7 @@ export interface TaskUpdate {
   run_at_ms?: number;
   /** Run at once, wherever it waits for its time. Not together with delay_ms or run_at_ms. A task that is ready stays so. */
   run_now?: boolean;
-  /** What happens after a failure: fields that are set replace those of the task's policy, and lists replace lists. */
+  /** The policy after a failure: fields that are set replace those of the task's policy, and lists replace lists. */
   retry?: RetryPolicy;
   /** An attempt that runs longer than this counts as failed, ms, 100..604800000 (7 days). An attempt that runs has this long from now on: that makes it longer or shorter. Its worker learns of it with its next heartbeat. */
   start_to_close_ms?: number;
@@ -1271,7 +1271,7 @@ export interface Task {
 
 /** TaskEvent is one step in a task's life. */
 export interface TaskEvent {
-  /** What happened. */
+  /** The kind of event. */
   kind: TaskEventKind;
   /** When the log stored it, Unix ms. */
   at_ms: number;
@@ -1309,7 +1309,7 @@ export interface Domain {
   dead_letters_max?: number;
 }
 
-/** Rate is how many attempts start in a time, on all nodes together. Up to a burst start at once; then each has to wait until the rate allows for one more (GCRA, the generic cell rate algorithm). What waits keeps its place, and what the rate does not cover goes on. An attempt that starts is counted, however it ends; one that is granted again, because no worker received it, is counted again. A task with a cost (tasks.submit) counts as so many. */
+/** Rate is how many attempts start in a time, on all nodes together. Up to a burst start at once; then each has to wait until the rate allows for one more (GCRA, the generic cell rate algorithm). Tasks that wait keep their places, and tasks that the rate does not cover go on. An attempt that starts is counted, however it ends; one that is granted again, because no worker received it, is counted again. A task with a cost (tasks.submit) counts as so many. */
 export interface Rate {
   /** So many attempts start in per_ms, 1..1000000, and at most 1000 in each ms. Required. */
   tasks: number;
@@ -1323,7 +1323,7 @@ export interface Rate {
 export interface TaskType {
   /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
   name: string;
-  /** What happens after a failure. */
+  /** The policy after a failure. */
   retry?: RetryPolicy;
   /** An attempt that runs longer than this counts as failed, ms, 100..604800000. Default 300000. */
   start_to_close_ms?: number;
@@ -1461,9 +1461,9 @@ export interface SlotUse {
 
 /** Pause says why tasks do not start (a pause), or are not accepted (a drain). During a pause what runs already goes on, and submits are accepted; during a drain all that was accepted goes on. */
 export interface Pause {
-  /** Why, for people; at most 1024 bytes. */
+  /** The reason, for people; at most 1024 bytes. */
   reason?: string;
-  /** Who paused or drained it, for people; at most 128 bytes. */
+  /** The caller's name, for people; at most 128 bytes. */
   by?: string;
   /** Since when, Unix ms; the server sets it. */
   since_ms?: number;
@@ -1489,7 +1489,7 @@ export interface Purged {
   cancel_requested?: number;
   /** Tasks that ended meanwhile. */
   ended?: number;
-  /** Tasks of which the log has not said in time what became of them. A later step tries again. */
+  /** Tasks whose outcome the log did not report in time. A later step tries again. */
   undecided?: number;
   /** At the end of a pass over all tasks: log messages (batches of 1..1000 tasks) that are on disk only, of all tasklists, and were not searched. They are searched in later passes, as they are read; a purge ends without them if none is read. */
   unread_batches?: number;
@@ -1511,9 +1511,9 @@ export interface Limit {
   rate?: Rate;
   /** The most attempts of all these types of each group (group of tasks.submit) that run at once in the domain, on all nodes together, 1..1000000. A group may have its own number (max_concurrency of groups.put). Tasks without a group are not counted. Default 0: no limit. */
   max_concurrency_per_group?: number;
-  /** The limit is in shadow: it counts attempts and starts as any other, and holds nothing up. What it would have held up is counted (would_wait of limits.top), so that a limit can be tried before it is put in force. Not with max_concurrency_per_group. */
+  /** The limit is in shadow: it counts attempts and starts as any other, and holds nothing up. The attempts that it would have held up are counted (would_wait of limits.top), so that a limit can be tried before it is put in force. Not with max_concurrency_per_group. */
   shadow?: boolean;
-  /** What happens to a task that has waited for a slot of this limit for on_full_after_ms, while all of them were in use. Default: it waits on. Only with max_concurrency or max_concurrency_per_group, and not in shadow. */
+  /** The action if a task has waited for a slot of this limit for on_full_after_ms while all of them were in use. Default: the task waits on. Only with max_concurrency or max_concurrency_per_group, and not in shadow. */
   on_full?: OnFull;
   /** How long a task waits for a slot before on_full acts, ms, 100..86400000. Only with an on_full other than wait. Default 1000. */
   on_full_after_ms?: number;
@@ -1621,7 +1621,7 @@ export interface ShardSlots {
   slots?: number;
 }
 
-/** DeadLetterFilter picks dead letters: tasks that used up their attempts. What is left out picks all. */
+/** DeadLetterFilter picks dead letters: tasks that used up their attempts. A field that is left out picks all. */
 export interface DeadLetterFilter {
   /** [A-Za-z0-9_-]{1,64}. Default: all. */
   tasklist?: string;
@@ -1667,11 +1667,11 @@ export interface OrderKey {
   reason?: string;
 }
 
-/** Batch is tasks of a domain, in any tasklists, whose end is known as a whole. */
+/** Batch is a set of tasks of a domain, in any tasklists. It is over when all of them have ended. */
 export interface Batch {
   /** As created. */
   batch_id?: string;
-  /** Whether it takes tasks, waits for those that it has, or is over. */
+  /** Its state: it takes tasks, it waits for those that it has, or it is over. */
   state?: BatchState;
   /** How many tasks it has: the sum of the five that follow. While it is open, those that are stored so far. */
   tasks?: number;
@@ -1730,7 +1730,7 @@ export type Jitter =
 export type OnConflict =
   /** The result is the task that has the key, with the outcome existing. */
   | "existing"
-  /** The result has the outcome rejected, and tells the task that has the key. */
+  /** The result has the outcome rejected, and the id of the task that has the key. */
   | "reject"
   /** The task that has the key is changed into this one, in one step, if no attempt of it has begun and it is of this tasklist and type: it keeps its id, and has all else of this one. The outcome is replaced. Otherwise nothing is changed, and the outcome is existing: what has run, or is running, is not run again. */
   | "replace"
@@ -1861,7 +1861,7 @@ export type Code =
   | "UNKNOWN"
   /** The caller may not do this. */
   | "PERMISSION_DENIED"
-  /** This version of the engine does not know the verb; nothing happened. */
+  /** The verb is of a later version, and this engine does not know it; nothing happened. */
   | "UNIMPLEMENTED"
   /** A defect of the engine. */
   | "INTERNAL"

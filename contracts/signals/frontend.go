@@ -17,7 +17,7 @@ var (
 	}
 	SubmitDuration = Metric{
 		Name: "yardmaster.submit.duration", Kind: Histogram, Unit: Seconds, Attributes: []string{Domain, Tasklist}, Buckets: quick(),
-		Means: "From a submit's arrival until the log has acknowledged its tasks. A request for several tasklists counts at its first task's.",
+		Means: "From a submit's arrival until the log has acknowledged its tasks. A request with tasks of several tasklists counts once, for the tasklist of its first task.",
 		Worry: "p99 above 1 s: compare with yardmaster_append_duration_seconds",
 	}
 	SubmitMessages = Metric{

@@ -31,7 +31,7 @@ const (
 // errNoSigns: the worker has no right to send signs of life.
 var errNoSigns = errors.New("no right to publish signs of life")
 
-// WithSignsOfLife sets how often the worker tells the engine that its process lives: one small message for all its attempts, 500 ms to 30 s. If
+// WithSignsOfLife sets how often the worker sends a sign of life to the engine: one small message for all its attempts, 500 ms to 30 s. If
 // the process dies, or its host is cut off, all attempts are ready again for others after twice that time, without a failure. Below 3 s the
 // loss of a NATS server may look like that. With 0 it sends none; then attempts of a dead worker wait for the end of their heartbeats or deadlines.
 // Default 3 s. The worker needs the right to publish on yard.v1.<domain>.hint.alive.

@@ -9,7 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
 
-// BatchState is where a batch stands.
+// BatchState is the state of a batch.
 type BatchState string
 
 // The states. Later versions of the engine may have more.
@@ -24,21 +24,23 @@ const (
 	BatchExpired BatchState = "expired"
 )
 
-// Over tells whether s is a last state.
+// Over reports whether s is a last state.
 func (s BatchState) Over() bool { return s == BatchCompleted || s == BatchExpired }
 
-// Batch is tasks of the domain, in any tasklists, whose end is known as a whole. It is a name and a client: several programs may use one.
+// Batch is a set of tasks of the domain, in any tasklists. It is over when all of them have ended. The type is a name and a client: several
+// programs may use one batch.
 type Batch struct {
 	ID string
 	c  *Client
 }
 
-// BatchInfo is all that is known of a batch. A time that is not known is the zero one.
+// BatchInfo describes a batch. A time that is not known is the zero one.
 type BatchInfo struct {
 	ID    string
 	State BatchState
-	// Tasks is how many it has, Active how many of these have not ended: one that has just ended may count as active for a moment. The others are how they
-	// ended. One that is dead and redriven counts as dead until it has ended again. While a batch is not over, lists have none of these.
+	// Tasks is the number of its tasks, Active that of its tasks that have not ended; a task that has just ended may count as active for a moment. The
+	// other numbers are those of tasks that ended so. A dead task that is redriven counts as dead until it has ended again. Lists have these numbers
+	// only for batches that are over.
 	Tasks, Active, Completed, Dead, Cancelled, Expired int64
 	// CreatedAt, ClosedAt and EndedAt are when it was made, took no more tasks, and was over. ExpiresAt is when it expires unless it is completed.
 	CreatedAt, ClosedAt, EndedAt, ExpiresAt time.Time
@@ -102,7 +104,7 @@ func (b *Batch) Close(ctx context.Context) (*BatchInfo, error) {
 	return batchOf(resp.GetBatch()), err
 }
 
-// Info tells of the batch.
+// Info returns the batch.
 func (b *Batch) Info(ctx context.Context) (*BatchInfo, error) {
 	resp, err := b.c.Wire().GetBatch(ctx, b.ID)
 	return batchOf(resp), err
@@ -191,13 +193,13 @@ func (b *BatchInfo) Wire() *yardv1.Batch {
 	return b.wire
 }
 
-// CreateBatch makes a batch, or tells of the one that is there with the same contents.
+// CreateBatch makes a batch, or returns the one that is there with the same contents.
 func (w Wire) CreateBatch(ctx context.Context, req *yardv1.CreateBatchRequest) (*yardv1.Batch, error) {
 	resp, err := call[yardv1.CreateBatchResponse](ctx, &w.c.transport, w.c.subject("batches.create"), req)
 	return resp.GetBatch(), err
 }
 
-// GetBatch tells of a batch, or NOT_FOUND.
+// GetBatch returns a batch, or NOT_FOUND.
 func (w Wire) GetBatch(ctx context.Context, id string) (*yardv1.Batch, error) {
 	resp, err := call[yardv1.GetBatchResponse](ctx, &w.c.transport, w.c.subject("batches.get"), &yardv1.GetBatchRequest{BatchId: id})
 	return resp.GetBatch(), err

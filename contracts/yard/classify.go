@@ -7,7 +7,7 @@ import (
 )
 
 // Classifier decides what follows from a handler's error, for errors that are classified in one place rather than where they
-// come up. It returns err as it is, or nil, where the retry policy decides, and err in NonRetryable or RetryAfter, or a Snooze, otherwise.
+// come up. It returns err as it is, or nil, if the retry policy decides, and err in NonRetryable or RetryAfter, or a Snooze, otherwise.
 //
 // It sees the errors that neither the handler nor a classifier before it has put into one of these or made a Snooze, panics too (of error type
 // TypePanic), and not those of attempts that were cancelled, lost or handed back. A classifier that panics is logged, and the
@@ -35,7 +35,7 @@ func NonRetryableErrors(targets ...error) Classifier {
 	}
 }
 
-// NonRetryableTypes is the classifier by which errors of one of these error types, as ErrorType tells them, are not retried.
+// NonRetryableTypes is the classifier by which errors of one of these error types, as ErrorType returns them, are not retried.
 func NonRetryableTypes(names ...string) Classifier {
 	return func(_ *Attempt, err error) error {
 		if slices.Contains(names, ErrorType(err)) {
@@ -45,7 +45,7 @@ func NonRetryableTypes(names ...string) Classifier {
 	}
 }
 
-// decided tells whether err says by itself what follows from it.
+// decided reports whether err itself says what follows.
 func decided(err error) bool {
 	var final nonRetryable
 	var later retryAfter

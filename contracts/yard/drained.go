@@ -59,14 +59,15 @@ func (t *drainState) polled() {
 	t.endedAt = time.Now()
 }
 
-// quiet tells whether the worker has not polled for a time.
+// quiet reports whether the worker has not polled for a time.
 func (t *drainState) quiet(d time.Duration) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.polls == 0 && time.Since(t.endedAt) >= d
 }
 
-// hear takes in what the answer to a question says that was sent at an instant, and tells whether it is news. Who asked before the last news may not have known it.
+// hear takes in the answer to a question that was sent at an instant, and reports whether it changes anything. An answer to a question from before
+// the last change does not.
 func (t *drainState) hear(d *yardv1.WorkerDrain, asked time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -87,7 +88,7 @@ func (t *drainState) stopped() *StoppedError {
 	return &StoppedError{Reason: t.drain.Reason, By: t.drain.By}
 }
 
-// hear does what an operator tells, as the answer to a question says that was sent at an instant.
+// hear does what an operator asks for, by the answer to a question that was sent at an instant.
 func (s *session) hear(d *yardv1.WorkerDrain, asked time.Time) {
 	if !s.drained.hear(d, asked) {
 		return

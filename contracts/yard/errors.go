@@ -29,5 +29,5 @@ var (
 	ErrInternal error = &fault.Error{Code: fault.Internal, Message: "a defect of the engine"}
 )
 
-// final tells whether a repeat of a request whose outcome is not known, by its id, will not tell either.
+// final reports whether the outcome stays unknown: a repeat of the request, by its id, does not report it.
 func final(e *fault.Error) bool { return e.Code == fault.Unknown && e.Detail[fault.DetailFinal] != "" }

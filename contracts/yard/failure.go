@@ -142,7 +142,7 @@ func handBack(a *Attempt, why string) *yardv1.Failure {
 }
 
 // ErrorType is the error type that a failure with err is reported as: what the error says of itself by an ErrorType method, else
-// the name of the first Go type in its chain that tells more than "an error". It is cut to 128 bytes when it is reported.
+// the name of the first Go type in its chain that says more than "an error". It is cut to 128 bytes when it is reported.
 func ErrorType(err error) string {
 	var t typed
 	if errors.As(err, &t) {

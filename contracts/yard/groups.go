@@ -25,7 +25,7 @@ type Group struct {
 	MaxConcurrency int
 	// Revision changes with every put. PutGroup replaces only this revision, or any if it is 0.
 	Revision int64
-	// Pause is its pause, Drain its drain, as GetGroup and Groups tell of them; nil: it has none. A put changes neither.
+	// Pause is its pause, Drain its drain, as GetGroup and Groups return them; nil: it has none. A put changes neither.
 	Pause, Drain *Pause
 }
 
@@ -41,7 +41,7 @@ func (c *Client) PutGroup(ctx context.Context, g Group) (Group, error) {
 	return groupOf(resp.Group), nil
 }
 
-// GetGroup returns the settings of a group, its pause and its drain, or NOT_FOUND where there is none of these.
+// GetGroup returns the settings of a group, its pause and its drain, or NOT_FOUND if there is none of these.
 func (c *Client) GetGroup(ctx context.Context, name string) (Group, error) {
 	resp, err := call[yardv1.GetGroupResponse](ctx, &c.transport, c.subject("groups.get"), &yardv1.GetGroupRequest{Name: name})
 	if err != nil {

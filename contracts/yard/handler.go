@@ -58,7 +58,7 @@ func newAttempt(domain string, t *yardv1.PolledTask) Attempt {
 	}
 }
 
-// Last tells whether the task becomes a dead letter if this attempt fails.
+// Last reports whether the task becomes a dead letter if this attempt fails.
 func (a *Attempt) Last() bool { return a.Failures+1 >= a.MaxAttempts }
 
 // HandlerFunc runs one attempt. Its error becomes a failure (see NonRetryable and

@@ -6,7 +6,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
 
-// State is where a task stands.
+// State is the state of a task.
 type State string
 
 // The states. Later versions of the engine may have more.
@@ -31,7 +31,7 @@ const (
 	StateExpired State = "expired"
 )
 
-// Finished tells whether s is a last state.
+// Finished reports whether s is a last state.
 func (s State) Finished() bool {
 	switch s {
 	case StateCompleted, StateDead, StateCancelled, StateExpired:
@@ -40,7 +40,7 @@ func (s State) Finished() bool {
 	return false
 }
 
-// TaskInfo is all that is known of a task. A time that is not known is the zero one.
+// TaskInfo describes a task. A time that is not known is the zero one.
 type TaskInfo struct {
 	ID       string
 	Domain   string
@@ -84,7 +84,7 @@ type TaskInfo struct {
 	BlocksKey  bool
 	// Batch is the batch that it is a member of; "" = none.
 	Batch string
-	// Revision is 1 for a task as it was submitted, and one more with each update; 0 if the engine does not tell.
+	// Revision is 1 for a task as it was submitted, and one more with each update; 0 if it is not known.
 	Revision int64
 }
 
@@ -119,7 +119,7 @@ type TasklistInfo struct {
 	WaitingPolls int64
 	// Completed, Dead and Expired count tasks, Failed attempts, since the owners of the partitions took over.
 	Completed, Failed, Dead, Expired int64
-	// Slots tells how full each limit with slots in use is: of the domain, of this tasklist, of each type of the domain, and
+	// Slots says how full each limit with slots in use is: of the domain, of this tasklist, of each type of the domain, and
 	// those that types share.
 	Slots []SlotUse
 	// LaggingLanes is how many priorities, over all partitions, go on without this domain, since it has more ready tasks there
@@ -145,7 +145,7 @@ type TasklistInfo struct {
 	Partitions, PartitionsLeast, PartitionsMax int
 }
 
-// SlotUse tells how full a concurrency limit is.
+// SlotUse says how full a concurrency limit is.
 type SlotUse struct {
 	// Ref is which limit: "domain", "tasklist/NAME", "type/NAME", or "shared/NAME" of PutLimit.
 	Ref string

@@ -8,7 +8,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
 
-// Limit is what several task types share, a limit of attempts that run at once, or start in a time, or both: those that name it in TaskType.Limits.
+// Limit bounds the attempts that run at once, or that start in a time, or both, of all task types that name it in TaskType.Limits.
 type Limit struct {
 	// Name is [A-Za-z0-9_-]{1,64}; required.
 	Name string
@@ -22,7 +22,7 @@ type Limit struct {
 	MaxConcurrencyPerGroup int
 	// Rate is how many of them start in a time. Default: any number.
 	Rate Rate
-	// Shadow: it counts, and holds nothing up; LimitUse.WouldWait of TopLimits tells what it would have held up. Not with
+	// Shadow: it counts, and holds nothing up; LimitUse.WouldWait of TopLimits counts the attempts that it would have held up. Not with
 	// MaxConcurrencyPerGroup.
 	Shadow bool
 	// OnFull is what happens to a task that has waited for a slot of it for OnFullAfter, while all of them were in use: 100 ms to 24 h, default
@@ -35,7 +35,7 @@ type Limit struct {
 	Revision int64
 }
 
-// OnFull is what a limit does that is full. A task waits for a slot where a worker has room for it.
+// OnFull is the action of a limit that is full. A task waits for a slot if a worker has room for it.
 type OnFull string
 
 const (

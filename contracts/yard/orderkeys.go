@@ -41,7 +41,7 @@ func (c *Client) OrderKeys(ctx context.Context, f KeyFilter) iter.Seq2[OrderKeyI
 	})
 }
 
-// OrderKey tells of one order key, or returns NOT_FOUND.
+// OrderKey returns one order key, or NOT_FOUND.
 func (c *Client) OrderKey(ctx context.Context, key string) (OrderKeyInfo, error) {
 	k, err := c.Wire().GetKey(ctx, key)
 	if err != nil {

@@ -160,7 +160,7 @@ func (r *reporter) sift(batch []outcome, verdicts []*yardv1.Verdict, err error, 
 	return again
 }
 
-// passing tells whether an outcome with this verdict may yet be accepted. INTERNAL
+// passing reports whether an outcome with this verdict may yet be accepted. INTERNAL
 // is among them: repeating an outcome is harmless, losing it costs an attempt.
 func passing(code string) bool {
 	switch c := fault.Code(code); c {

@@ -77,7 +77,7 @@ func (p Payload) Decode(v any) error {
 	return nil
 }
 
-// check tells what the engine would refuse about p.
+// check returns the error with which the engine would refuse p.
 func (p Payload) check(bytesMax int) error {
 	if len(p.Data) > bytesMax {
 		return fault.New(fault.InvalidArgument, "%d bytes are more than the %d allowed", len(p.Data), bytesMax)

@@ -11,7 +11,7 @@ import (
 
 // Poller is a worker that polled a tasklist in the last 5 minutes: all polls of one identity.
 type Poller struct {
-	// Worker is its identity (WithIdentity), empty where polls name none; Version is that of its program (WithVersion).
+	// Worker is its identity (WithIdentity), empty if its polls name none; Version is that of its program (WithVersion).
 	Worker, Version string
 	// Types are the first 16 that its last poll accepts, of TypesCount; none = all.
 	Types      []string
@@ -31,7 +31,7 @@ type Pollers struct {
 	KnownFor time.Duration
 }
 
-// TasklistPollers tells which workers polled a tasklist in the last 5 minutes, as the owner of its matching shard remembers: 6144 of a
+// TasklistPollers returns the workers that polled a tasklist in the last 5 minutes, as the owner of its matching shard remembers: 6144 of a
 // domain at most. It asks for them page by page, so one that comes or goes meanwhile may be missing or included.
 func (c *Client) TasklistPollers(ctx context.Context, tasklist string) (Pollers, error) {
 	var found Pollers

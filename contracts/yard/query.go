@@ -133,7 +133,7 @@ func (c *Client) PutType(ctx context.Context, t TaskType) (TaskType, error) {
 	return taskTypeOf(resp.Type), nil
 }
 
-// GetType returns a task type, or NOT_FOUND where it has no settings and is not paused. Without settings its Revision is 0.
+// GetType returns a task type, or NOT_FOUND if it has no settings and is not paused. Without settings its Revision is 0.
 func (c *Client) GetType(ctx context.Context, name string) (TaskType, error) {
 	resp, err := call[yardv1.GetTypeResponse](ctx, &c.transport, c.subject("types.get"), &yardv1.GetTypeRequest{Name: name})
 	if err != nil {

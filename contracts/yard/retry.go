@@ -64,7 +64,7 @@ const (
 // OnLost is what follows an attempt whose worker sends no more heartbeats.
 type OnLost string
 
-// What follows.
+// The actions.
 const (
 	// OnLostRetry: the task is ready again at once, and no failure is counted; the 20th in a row makes it a dead letter.
 	OnLostRetry OnLost = "retry"
@@ -77,7 +77,7 @@ const (
 // OnTimeout is what follows an attempt that took too long.
 type OnTimeout string
 
-// What follows.
+// The actions.
 const (
 	// OnTimeoutFail: it counts as a failure, with the error type "timeout".
 	OnTimeoutFail OnTimeout = "fail"

@@ -23,11 +23,11 @@ type engine interface {
 	completeOnce(ctx context.Context, tasks []*yardv1.Completion) ([]*yardv1.Verdict, error)
 	failOnce(ctx context.Context, tasks []*yardv1.Failure) ([]*yardv1.Verdict, error)
 	heartbeatOnce(ctx context.Context, tasks []*yardv1.Beat) ([]*yardv1.Verdict, error)
-	// alive sends a sign of life; errNoSigns where it may not.
+	// alive sends a sign of life; errNoSigns if it may not.
 	alive(sign *yardv1.WorkerAlive) error
 	// cancels calls heard with the ids of tasks that were cancelled while they ran, until stop is called.
 	cancels(heard func(taskIDs []string)) (stop func())
-	// gone tells that the connection is closed for good.
+	// connClosed reports whether the connection is closed for good.
 	connClosed() bool
 }
 

@@ -73,7 +73,7 @@ func (s *slots) allReported(ctx context.Context) {
 	s.await(ctx, func() bool { return s.unreported == 0 })
 }
 
-// left tells how many handlers run and how many outcomes wait.
+// left returns how many handlers run and how many outcomes wait.
 func (s *slots) left() (running, unreported int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -51,7 +51,7 @@ func (c *Client) Submit(ctx context.Context, task Task) (string, error) {
 // code is UNKNOWN, the first request's worth of these may have been accepted too. Retries are as for Submit.
 //
 // Tasks with order keys travel apart from others, too. A request of them with several keys may be stored in parts: none of it is known to be
-// accepted where that ends with UNKNOWN.
+// accepted if that ends with UNKNOWN.
 //
 // Tasks with unique keys are each for themselves; those next to each other travel together. The id of one whose key is taken is that of the
 // task that has it; SubmitEach says which these are.
@@ -119,7 +119,7 @@ func gather(tasks []Task, bytesMax int) (*yardv1.SubmitRequest, error) {
 	return req, nil
 }
 
-// travelsWith tells whether both may be in one request.
+// travelsWith reports whether both may be in one request.
 func (t *Task) travelsWith(o *Task) bool {
 	return (t.Unique == nil) == (o.Unique == nil) && (t.OrderKey == "") == (o.OrderKey == "") && t.Batch == o.Batch
 }
@@ -137,8 +137,8 @@ const submitTry = 5 * time.Second
 // clockTries bounds how often a request gets a new id because this machine's clock is off.
 const clockTries = 3
 
-// submit sends one request until its outcome is known, or ctx ends. Once a try has ended with UNKNOWN, nothing but
-// success tells what became of it, or that the engine tells its clock, for then no try was stored nor will be: any other
+// submit sends one request until its outcome is known, or ctx ends. Once a try has ended with UNKNOWN, only
+// two answers decide it: success, and a refusal with the clock of the engine, since then no try was stored or will be. Any other
 // refusal is about the repeat. As long as it is certain that nothing was stored, each try is a first one: those are quicker.
 func (c *Client) submit(ctx context.Context, req *yardv1.SubmitRequest, f *requestState) (*yardv1.SubmitResponse, error) {
 	var unsure error

@@ -17,7 +17,7 @@ type Task struct {
 	Tasklist string
 	// Payload is the input, encoded as NewPayload says; at most 256 KiB.
 	Payload any
-	// Priority is 1 (most urgent) to 5. Default: that of the tasklist (PutTasklist), which is 3 where it has no settings.
+	// Priority is 1 (most urgent) to 5. Default: that of the tasklist (PutTasklist), which is 3 if it has no settings.
 	Priority int
 	// Delay runs the task this long after it is accepted, up to 366 days. Not together with RunAt.
 	Delay time.Duration
@@ -43,36 +43,36 @@ type Task struct {
 	// Headers are texts that go with the task: its worker gets them, and List filters by them. At most 32, and 4 KiB together.
 	// A name is [A-Za-z0-9._-]{1,64}, not beginning with yard-; a value is UTF-8, at most 1 KiB.
 	Headers map[string]string
-	// Group is the customer, partner or other party that it is done for, where these are to be treated alike:
+	// Group is the customer, partner or other party that the task is for, if parties are to get equal shares:
 	// [A-Za-z0-9_.-]{1,64}. Ready tasks of one tasklist, type and priority start in turn between their groups; see PutGroup
 	// for weights. Default: none.
 	Group string
 	// Cost is how many starts of a rate each of its attempts uses, 1..1000, such as the credits of a partner's API that it takes.
 	// Limits of concurrency count each attempt as one. Default: the type's, then 1.
 	Cost int
-	// Unique makes it the only one that is to be done for a key. Default: there may be any number of equal tasks.
+	// Unique allows at most one unfinished task for a key. Default: there may be any number of equal tasks.
 	Unique *Unique
-	// OrderKey is what it must stay in order with, such as an account's number: tasks of the domain with the same key run strictly one at a time, in the
-	// order in which they were stored, whatever their tasklists, types and priorities. The next one starts when the one before has ended, however it
-	// ended; a delay, and the waits between attempts, hold up the key, and no other one. 1..256 bytes of UTF-8, compared exactly. The key of
-	// Unique counts among its tasks then. Default: none.
+	// OrderKey, such as an account's number, keeps tasks in order: tasks of the domain with the same key run strictly one at a time, in the order in
+	// which they were stored, whatever their tasklists, types and priorities. The next task starts when the one before has ended, however it ended. A
+	// delay, and the waits between attempts, hold up this key only. 1..256 bytes of UTF-8, compared exactly. With it, the key of Unique is unique
+	// among the tasks of the order key. Default: none.
 	OrderKey string
-	// BlocksKey: where it would be dead, it holds up its OrderKey instead, until it is cancelled, or gets one more attempt (Update, RunNow). Default: it
-	// is dead, and the next one has its turn.
+	// BlocksKey: if the task would become a dead letter, it blocks its OrderKey instead, until it is cancelled or gets one more attempt (Update,
+	// RunNow). Default: it becomes a dead letter, and the next task of the key starts.
 	BlocksKey bool
 	// Batch is the batch that it is a member of, which must be open (NewBatch). Default: none.
 	Batch string
 }
 
-// Unique says what a task is to be done once for. While a task of the domain with the key has not ended, and for For afterwards, no other is
-// created with it.
+// Unique allows at most one task for a key. While a task of the domain with the key has not ended, and for For afterwards, a submit creates no
+// other task with it.
 type Unique struct {
-	// Key is such as an order's number, 1..256 bytes of UTF-8, compared exactly. Tasklist, type and payload do not matter.
+	// Key is, for example, an order's number, 1..256 bytes of UTF-8, compared exactly. Tasklist, type and payload do not matter.
 	Key string
-	// Reject: where another task has the key, Submit returns ALREADY_EXISTS. Default: the id of that task, as if it had been created.
+	// Reject: if another task has the key, Submit returns ALREADY_EXISTS. Default: the id of that task, as if it had been created.
 	Reject bool
 	// Replace: a task that has the key, and of which no attempt has begun, is changed into this one and keeps its id, if it is of the same
-	// tasklist and type; SubmitEach tells OutcomeReplaced then. Otherwise as by default. Excludes Reject.
+	// tasklist and type; SubmitEach returns OutcomeReplaced then. Otherwise as by default. Excludes Reject.
 	Replace bool
 	// For is how long the key stays taken after the end of the task, however it ended, up to 366 days. Default 0: it is free within moments.
 	For time.Duration

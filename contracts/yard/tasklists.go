@@ -41,7 +41,7 @@ type Tasklist struct {
 	Pause *Pause
 	// Drain is Pause for a drain.
 	Drain *Pause
-	// Revision changes with every put. PutTasklist replaces this one only, or any where it is 0.
+	// Revision changes with every put. PutTasklist replaces this one only, or any if it is 0.
 	Revision int64
 }
 
@@ -65,8 +65,8 @@ func (c *Client) PutTasklist(ctx context.Context, l Tasklist) (Tasklist, error) 
 	return tasklistOf(resp.Tasklist), nil
 }
 
-// GetTasklist returns the settings of a tasklist and whether it is paused or drained, or NOT_FOUND where it has no settings and is
-// neither. Without settings its Revision is 0. DescribeTasklist tells how it is doing.
+// GetTasklist returns the settings of a tasklist and whether it is paused or drained, or NOT_FOUND if it has no settings and is
+// neither. Without settings its Revision is 0. DescribeTasklist returns its counts.
 func (c *Client) GetTasklist(ctx context.Context, name string) (Tasklist, error) {
 	resp, err := call[yardv1.GetTasklistResponse](ctx, &c.transport, c.subject("tasklists.get"), &yardv1.GetTasklistRequest{Name: name})
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
 
-// TopOptions say what TopLimits tells. The zero value is the ten most saturated limits.
+// TopOptions say what TopLimits returns. The zero value is the ten most saturated limits.
 type TopOptions struct {
 	// Limits is how many limits, 1..100. Default 10.
 	Limits int
@@ -62,7 +62,7 @@ type LimitUse struct {
 	// WaitingTasklists is how many wait, WaitingTasks how many ready tasks they hold that the limit covers, as matching counts them, which may know of one twice.
 	WaitingTasklists int
 	WaitingTasks     int64
-	// Shards tells which matching shards use it.
+	// Shards are the matching shards that use it.
 	Shards []ShardSlots
 }
 
@@ -95,7 +95,7 @@ type ShardSlots struct {
 	Running, Slots int
 }
 
-// TopLimits tells which limits of the domain are full, who holds their slots and who waits for one. Shards that do not answer
+// TopLimits returns the limits of the domain with the attempts that use their slots and the tasklists that wait for one. Shards that do not answer
 // are named; it fails only if none does.
 func (c *Client) TopLimits(ctx context.Context, o TopOptions) (TopLimits, error) {
 	req := &yardv1.TopLimitsRequest{Limit: int32Of(o.Limits), Each: int32Of(o.Each), ByWaiting: o.ByWaiting}

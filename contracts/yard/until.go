@@ -40,7 +40,7 @@ func (u *until) over() {
 	u.cancel(context.DeadlineExceeded)
 }
 
-// end tells those who wait.
+// end wakes those who wait.
 func (u *until) end() {
 	u.mu.Lock()
 	u.ended = true
@@ -53,7 +53,7 @@ func (u *until) end() {
 	}
 }
 
-// movedLeast is what a deadline must differ by to be another one: each answer tells it again, and takes its time.
+// movedLeast is what a deadline must differ by to be another one: each answer has it again, and takes its time.
 const movedLeast = 200 * time.Millisecond
 
 // move gives it another deadline.

@@ -136,7 +136,7 @@ func (c *Client) update(ctx context.Context, tasks []*yardv1.TaskUpdate) (verdic
 	return nil, err
 }
 
-// undecided tells whether a repeat may get another verdict.
+// undecided reports whether a repeat may get another verdict.
 func undecided(v *yardv1.Verdict) bool {
 	code := fault.Code(v.Code)
 	return v.Code != codeOK && !v.Final && (code == fault.Unknown || code.Retryable())

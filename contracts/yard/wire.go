@@ -15,7 +15,7 @@ type Wire struct{ c *Client }
 // Wire is the low-level API of the client's domain, on the same connection.
 func (c *Client) Wire() Wire { return Wire{c} }
 
-// Poll asks for tasks once and returns them, none where the wait ended without
+// Poll asks for tasks once and returns them, none if the wait ended without
 // work. It does not retry.
 //
 // Where ctx ends first, the poll takes back its interest in the answer, and
@@ -27,7 +27,7 @@ func (w Wire) Poll(ctx context.Context, req *yardv1.PollRequest) ([]*yardv1.Poll
 	return resp.GetTasks(), err
 }
 
-// PollWhole is Poll with the whole answer: it tells a worker whose polls have a worker_id whether it is drained, or is to stop.
+// PollWhole is Poll with the whole answer: which says whether a worker whose polls have a worker_id is drained, or is to stop.
 func (w Wire) PollWhole(ctx context.Context, req *yardv1.PollRequest) (*yardv1.PollResponse, error) {
 	return w.c.poll(ctx, req)
 }
@@ -92,7 +92,7 @@ func (w Wire) Tasks(ctx context.Context, filter *yardv1.ListRequest) iter.Seq2[*
 	})
 }
 
-// DescribeTasklist tells what a tasklist holds.
+// DescribeTasklist counts the tasks of a tasklist.
 func (w Wire) DescribeTasklist(ctx context.Context, tasklist string) (*yardv1.DescribeTasklistResponse, error) {
 	req := &yardv1.DescribeTasklistRequest{Tasklist: tasklist}
 	return call[yardv1.DescribeTasklistResponse](ctx, &w.c.transport, w.c.subject("tasklists.describe"), req)
@@ -123,7 +123,7 @@ func (w Wire) ResumeWorker(ctx context.Context, req *yardv1.ResumeWorkerRequest)
 	return call[yardv1.ResumeWorkerResponse](ctx, &w.c.transport, w.c.subject("workers.resume"), req)
 }
 
-// TopLimits tells how limits are used.
+// TopLimits returns the use of limits.
 func (w Wire) TopLimits(ctx context.Context, req *yardv1.TopLimitsRequest) (*yardv1.TopLimitsResponse, error) {
 	return call[yardv1.TopLimitsResponse](ctx, &w.c.transport, w.c.subject("limits.top"), req)
 }

@@ -46,7 +46,7 @@ type LiveWorkers struct {
 	KnownFor time.Duration
 }
 
-// Workers tells which workers of the domain are alive, and what they run. It asks for them page by page, so one that comes or goes meanwhile
+// Workers returns the workers of the domain that are alive, with their attempts. It asks for them page by page, so one that comes or goes meanwhile
 // may be missing or included.
 func (c *Client) Workers(ctx context.Context) (LiveWorkers, error) {
 	var found LiveWorkers

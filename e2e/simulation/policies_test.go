@@ -147,16 +147,17 @@ func (c *checker) waits(t *historysim.Task, s *historysim.Step, p *historysim.Po
 			}
 		}
 	}
-	d := min(float64(longest), float64(first)*math.Pow(factor, float64(failures-1)))
-	low, high := 0.9*d, 1.1*d
+	low, high := 0.9, 1.1
 	switch p.Jitter {
 	case historysim.JitterFull:
-		low, high = 0, d
+		low, high = 0, 1
 	case historysim.JitterEqual:
-		low, high = d/2, d
+		low, high = 0.5, 1
 	case historysim.JitterNone:
-		low, high = d, d
+		low, high = 1, 1
 	}
+	d := min(float64(longest)/high, float64(first)*math.Pow(factor, float64(failures-1))) // no jitter exceeds the longest wait
+	low, high = low*d, high*d
 	if float64(wait) < low-1 || float64(wait) > high+1 {
 		c.w.violated("%s waits %d ms after failure %d, and the policy says %v to %v", c.w.name(t.ID), wait, failures, low, high)
 	}

@@ -1,9 +1,11 @@
 package frontend
 
 import (
+	"errors"
 	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -206,13 +208,19 @@ func TestBadDomainsAreRefused(t *testing.T) {
 	testkit.Equal(t, "messages were stored", s.stored(), 0)
 }
 
-// R55: a verb of a later version is answered, so that its client need not take us for one that is away.
+// R55: a verb of a later version is answered, so that its client need not take us for one that is away. No one answers a verb that no version plans.
 func TestR55_VerbsOfLaterVersionsAreUnimplemented(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	for _, verb := range []string{"tasks.redrive", "tasklists.update", "schedules.whatever"} {
+	for _, verb := range topology.APIPlanned() {
+		verb = strings.ReplaceAll(verb, "*", "whatever")
 		if e := s.ask(topology.API("shop", verb), &yardv1.GetRequest{}, nil); fault.CodeOf(e) != fault.Unimplemented {
 			t.Errorf("%s: %v", verb, e)
+		}
+	}
+	for _, subject := range []string{topology.API("shop", "tasks.whatever"), topology.API("shop", "whatever.get"), topology.Admin("whatever.get")} {
+		if _, err := s.client.Request(subject, nil, time.Second); !errors.Is(err, nats.ErrNoResponders) {
+			t.Errorf("%s: %v", subject, err)
 		}
 	}
 }

@@ -259,7 +259,7 @@ func (x *Domain) GetDeadLettersMax() int64 {
 }
 
 // Rate is how many attempts start in a time, on all nodes together. Up to a burst start at once; then each has to wait until the
-// rate allows for one more (GCRA, the generic cell rate algorithm). What waits keeps its place, and what the rate does not cover goes on. An
+// rate allows for one more (GCRA, the generic cell rate algorithm). Tasks that wait keep their places, and tasks that the rate does not cover go on. An
 // attempt that starts is counted, however it ends; one that is granted again, because no worker received it, is counted again.
 // A task with a cost (tasks.submit) counts as so many.
 type Rate struct {
@@ -721,7 +721,7 @@ type TaskType struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// What happens after a failure.
+	// The policy after a failure.
 	Retry *RetryPolicy `protobuf:"bytes,2,opt,name=retry,proto3" json:"retry,omitempty"`
 	// An attempt that runs longer than this counts as failed, ms, 100..604800000. Default 300000.
 	StartToCloseMs int64 `protobuf:"varint,3,opt,name=start_to_close_ms,json=startToCloseMs,proto3" json:"start_to_close_ms,omitempty"`
@@ -2056,7 +2056,7 @@ type DescribeTasklistResponse struct {
 	MaxQueued int32 `protobuf:"varint,20,opt,name=max_queued,json=maxQueued,proto3" json:"max_queued,omitempty"`
 	// Its queued tasks as a submit sees them, if it has a max_queued: up to a second old.
 	Queued int64 `protobuf:"varint,21,opt,name=queued,proto3" json:"queued,omitempty"`
-	// Workers that polled it in the last 5 minutes, as `tasklists.pollers` tells of them.
+	// Workers that polled it in the last 5 minutes, those of `tasklists.pollers`.
 	Pollers int64 `protobuf:"varint,17,opt,name=pollers,proto3" json:"pollers,omitempty"`
 	// Present while the tasklist is drained.
 	Drain *Pause `protobuf:"bytes,24,opt,name=drain,proto3" json:"drain,omitempty"`
@@ -2770,9 +2770,9 @@ type DrainWorkerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As workers.list tells. Required.
 	WorkerId string `protobuf:"bytes,1,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
-	// Why, for people, also those who read the worker's log; at most 256 bytes.
+	// The reason, for people, also those who read the worker's log; at most 256 bytes.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Who drains it, for people; at most 128 bytes.
+	// The caller's name, for people; at most 128 bytes.
 	By            string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2831,7 +2831,7 @@ func (x *DrainWorkerRequest) GetBy() string {
 
 type DrainWorkerResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As workers.list tells of it, with the drain.
+	// The worker as in workers.list, with the drain.
 	Worker        *LiveWorker `protobuf:"bytes,1,opt,name=worker,proto3" json:"worker,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2875,14 +2875,14 @@ func (x *DrainWorkerResponse) GetWorker() *LiveWorker {
 }
 
 // StopWorkerRequest (workers.stop): a worker is drained, and asked to end. It learns that from the answer to its polls. The SDK's lets its handlers finish, within its
-// drain timeout, and then its Run returns. What else is true of workers.drain is true of it.
+// drain timeout, and then its Run returns. The rest is as for workers.drain.
 type StopWorkerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As workers.list tells. Required.
 	WorkerId string `protobuf:"bytes,1,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
-	// Why, for people, also those who read the worker's log; at most 256 bytes.
+	// The reason, for people, also those who read the worker's log; at most 256 bytes.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Who stops it, for people; at most 128 bytes.
+	// The caller's name, for people; at most 128 bytes.
 	By            string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2941,7 +2941,7 @@ func (x *StopWorkerRequest) GetBy() string {
 
 type StopWorkerResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As workers.list tells of it, with the drain.
+	// The worker as in workers.list, with the drain.
 	Worker        *LiveWorker `protobuf:"bytes,1,opt,name=worker,proto3" json:"worker,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3032,7 +3032,7 @@ func (x *ResumeWorkerRequest) GetWorkerId() string {
 
 type ResumeWorkerResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What held until now.
+	// The drain that has ended.
 	Drain         *WorkerDrain `protobuf:"bytes,1,opt,name=drain,proto3" json:"drain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3225,9 +3225,9 @@ func (x *SlotUse) GetRef() string {
 // submits are accepted; during a drain all that was accepted goes on.
 type Pause struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Why, for people; at most 1024 bytes.
+	// The reason, for people; at most 1024 bytes.
 	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Who paused or drained it, for people; at most 128 bytes.
+	// The caller's name, for people; at most 128 bytes.
 	By string `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
 	// Since when, Unix ms; the server sets it.
 	SinceMs int64 `protobuf:"varint,3,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"`
@@ -3299,7 +3299,7 @@ func (x *Pause) GetUntilMs() int64 {
 // starts until it is resumed. It takes effect within a second. Pausing again replaces the pause.
 //
 // The same request drains (tasklists.drain, types.drain, groups.drain): a submit with a task of it is refused with FAILED_PRECONDITION until
-// the drain ends. It takes effect within a second. What was accepted goes on: it starts, is tried again, and comes back from a delay. A repeat, with
+// the drain ends. It takes effect within a second. Accepted tasks go on: they start, are tried again, and come back from a delay. A repeat, with
 // its request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain.
 type PauseRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3307,7 +3307,7 @@ type PauseRequest struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// The reason, for people; at most 1024 bytes.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	// The person or program that does it, for people; at most 128 bytes.
+	// The caller's name, for people; at most 128 bytes.
 	By string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
 	// It ends by itself after this, ms, 1000..31622400000 (366 days). Default 0: not before it is resumed.
 	ForMs         int64 `protobuf:"varint,4,opt,name=for_ms,json=forMs,proto3" json:"for_ms,omitempty"`
@@ -3746,7 +3746,7 @@ type PurgeRequest struct {
 	Cursor string `protobuf:"bytes,8,opt,name=cursor,proto3" json:"cursor,omitempty"`
 	// The reason, for people; at most 800 bytes. It is in the history of each task.
 	Reason string `protobuf:"bytes,9,opt,name=reason,proto3" json:"reason,omitempty"`
-	// The person or program that purges, for people; at most 128 bytes.
+	// The caller's name, for people; at most 128 bytes.
 	By string `protobuf:"bytes,10,opt,name=by,proto3" json:"by,omitempty"`
 	// Only tasks of this group. Default: all. Not with groups.purge.
 	Group string `protobuf:"bytes,11,opt,name=group,proto3" json:"group,omitempty"`
@@ -3926,7 +3926,7 @@ type Purged struct {
 	CancelRequested int64 `protobuf:"varint,3,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
 	// Tasks that ended meanwhile.
 	Ended int64 `protobuf:"varint,4,opt,name=ended,proto3" json:"ended,omitempty"`
-	// Tasks of which the log has not said in time what became of them. A later step tries again.
+	// Tasks whose outcome the log did not report in time. A later step tries again.
 	Undecided int64 `protobuf:"varint,5,opt,name=undecided,proto3" json:"undecided,omitempty"`
 	// At the end of a pass over all tasks: log messages (batches of 1..1000 tasks) that are on disk only, of all tasklists, and were not
 	// searched. They are searched in later passes, as they are read; a purge ends without them if none is read.
@@ -4034,10 +4034,10 @@ type Limit struct {
 	// The most attempts of all these types of each group (group of tasks.submit) that run at once in the domain, on all nodes together,
 	// 1..1000000. A group may have its own number (max_concurrency of groups.put). Tasks without a group are not counted. Default 0: no limit.
 	MaxConcurrencyPerGroup int32 `protobuf:"varint,6,opt,name=max_concurrency_per_group,json=maxConcurrencyPerGroup,proto3" json:"max_concurrency_per_group,omitempty"`
-	// The limit is in shadow: it counts attempts and starts as any other, and holds nothing up. What it would have held up is counted
+	// The limit is in shadow: it counts attempts and starts as any other, and holds nothing up. The attempts that it would have held up are counted
 	// (would_wait of limits.top), so that a limit can be tried before it is put in force. Not with max_concurrency_per_group.
 	Shadow bool `protobuf:"varint,7,opt,name=shadow,proto3" json:"shadow,omitempty"`
-	// What happens to a task that has waited for a slot of this limit for on_full_after_ms, while all of them were in use. Default: it waits on.
+	// The action if a task has waited for a slot of this limit for on_full_after_ms while all of them were in use. Default: the task waits on.
 	// Only with max_concurrency or max_concurrency_per_group, and not in shadow.
 	OnFull OnFull `protobuf:"varint,8,opt,name=on_full,json=onFull,proto3,enum=yard.v1.OnFull" json:"on_full,omitempty"`
 	// How long a task waits for a slot before on_full acts, ms, 100..86400000. Only with an on_full other than wait. Default 1000.
@@ -5672,7 +5672,7 @@ func (x *ShardSlots) GetSlots() int32 {
 	return 0
 }
 
-// DeadLetterFilter picks dead letters: tasks that used up their attempts. What is left out picks all.
+// DeadLetterFilter picks dead letters: tasks that used up their attempts. A field that is left out picks all.
 type DeadLetterFilter struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// [A-Za-z0-9_-]{1,64}. Default: all.
@@ -5763,7 +5763,7 @@ func (x *DeadLetterFilter) GetUntilMs() int64 {
 	return 0
 }
 
-// ListDeadLettersRequest (deadletters.list) tells of dead letters, in the order in which they ended. A page may be empty and not the last.
+// ListDeadLettersRequest (deadletters.list) returns dead letters, in the order in which they ended. A page may be empty and not the last.
 type ListDeadLettersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Default: all of the domain.
@@ -6100,7 +6100,7 @@ func (x *DeadLetterCount) GetLastAtMs() int64 {
 	return 0
 }
 
-// GetDeadLetterRequest (deadletters.get) tells all of one dead letter.
+// GetDeadLetterRequest (deadletters.get) returns one dead letter, whole.
 type GetDeadLetterRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required.
@@ -6199,7 +6199,7 @@ type RedriveRequest struct {
 	// 1..100 tasks. An id that is there twice counts once. Not together with filter.
 	TaskIds []string `protobuf:"bytes,1,rep,name=task_ids,json=taskIds,proto3" json:"task_ids,omitempty"`
 	// All dead letters that match, step by step until an answer has no next_cursor; who sends the steps decides how fast. An empty filter is all of the
-	// domain. What becomes a dead letter after the first step stays.
+	// domain. A task that becomes a dead letter after the first step stays one.
 	Filter *DeadLetterFilter `protobuf:"bytes,2,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Count what matches, and change nothing.
 	Preview bool `protobuf:"varint,3,opt,name=preview,proto3" json:"preview,omitempty"`
@@ -6207,11 +6207,11 @@ type RedriveRequest struct {
 	Limit int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
 	// The next_cursor of the step before, with the same filter.
 	Cursor string `protobuf:"bytes,5,opt,name=cursor,proto3" json:"cursor,omitempty"`
-	// What happens after a failure from now on: fields that are set replace those of the task's policy, and lists replace lists.
+	// The policy after a failure, from now on: fields that are set replace those of the task's policy, and lists replace lists.
 	Retry *RetryPolicy `protobuf:"bytes,6,opt,name=retry,proto3" json:"retry,omitempty"`
-	// Why, for people; at most 800 bytes. It is in the history of each task.
+	// The reason, for people; at most 800 bytes. It is in the history of each task.
 	Reason string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Who redrives it, for people; at most 128 bytes.
+	// The caller's name, for people; at most 128 bytes.
 	By string `protobuf:"bytes,8,opt,name=by,proto3" json:"by,omitempty"`
 	// Identifies the request: a UUID of version 7, as in tasks.submit. Repeated with the same id, a redrive that is one of the last four of its task changes
 	// nothing and is answered with OK again. Default: the server makes one.
@@ -6321,7 +6321,7 @@ type RedriveResponse struct {
 	Redriven int64 `protobuf:"varint,2,opt,name=redriven,proto3" json:"redriven,omitempty"`
 	// Tasks that were no dead letters any more.
 	Refused int64 `protobuf:"varint,3,opt,name=refused,proto3" json:"refused,omitempty"`
-	// Tasks of which the log has not said in time what became of them: repeat the step.
+	// Tasks whose outcome the log did not report in time: repeat the step.
 	Undecided int64 `protobuf:"varint,4,opt,name=undecided,proto3" json:"undecided,omitempty"`
 	// Of task_ids: one for each, in order, also in a preview. OK, NOT_FOUND, FAILED_PRECONDITION (it is no dead letter any more), UNKNOWN (repeat it).
 	Verdicts []*Verdict `protobuf:"bytes,5,rep,name=verdicts,proto3" json:"verdicts,omitempty"`
@@ -6404,7 +6404,7 @@ func (x *RedriveResponse) GetNextCursor() string {
 }
 
 // PurgeDeadLettersRequest (deadletters.purge) deletes dead letters: those named, or one step of all that match a filter. Their tasks
-// stay ended, and tell so while the domain keeps finished tasks; they cannot be redriven any more.
+// stay ended, and can be read while the domain keeps finished tasks; they cannot be redriven any more.
 type PurgeDeadLettersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 1..100 tasks. An id that is there twice counts once. Not together with filter.
@@ -6417,7 +6417,7 @@ type PurgeDeadLettersRequest struct {
 	Limit int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
 	// The next_cursor of the step before, with the same filter.
 	Cursor string `protobuf:"bytes,5,opt,name=cursor,proto3" json:"cursor,omitempty"`
-	// Who purges, for people, in the engine's log; at most 128 bytes.
+	// The caller's name, for people, in the engine's log; at most 128 bytes.
 	By            string `protobuf:"bytes,6,opt,name=by,proto3" json:"by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -6558,7 +6558,7 @@ func (x *PurgeDeadLettersResponse) GetNextCursor() string {
 	return ""
 }
 
-// ListKeysRequest (keys.list) tells of the order keys whose tasks are in the engine's memory, those whose first task is in its state for longest at first. A key that
+// ListKeysRequest (keys.list) returns the order keys whose tasks are in the engine's memory, sorted by how long their first task has been in its state, the longest first. A key that
 // goes on meanwhile may be missing, or come twice.
 type ListKeysRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -6769,7 +6769,7 @@ func (x *OrderKey) GetReason() string {
 	return ""
 }
 
-// GetKeyRequest (keys.get) tells of one order key. NOT_FOUND if it has no unfinished tasks in memory.
+// GetKeyRequest (keys.get) returns one order key. NOT_FOUND: it has no unfinished tasks in memory.
 type GetKeyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. 1 to 256 bytes.
@@ -6868,12 +6868,12 @@ type UnblockKeyRequest struct {
 	OrderKey string `protobuf:"bytes,1,opt,name=order_key,json=orderKey,proto3" json:"order_key,omitempty"`
 	// The first task of the key; any other is refused with FAILED_PRECONDITION. Default: whichever is the first one when this comes.
 	TaskId string `protobuf:"bytes,2,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
-	// What happens after a failure: fields that are set replace those of the task's policy, and lists replace lists. With a larger max_attempts it gets
+	// The policy after a failure: fields that are set replace those of the task's policy, and lists replace lists. With a larger max_attempts it gets
 	// several attempts.
 	Retry *RetryPolicy `protobuf:"bytes,3,opt,name=retry,proto3" json:"retry,omitempty"`
-	// Why, for people; at most 800 bytes. It is in the history of the task.
+	// The reason, for people; at most 800 bytes. It is in the history of the task.
 	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Who unblocks it, for people; at most 128 bytes.
+	// The caller's name, for people; at most 128 bytes.
 	By string `protobuf:"bytes,5,opt,name=by,proto3" json:"by,omitempty"`
 	// Identifies the request: a UUID of version 7 (RFC 9562). A repeat with the same id and task_id gets the same verdict while it is the last command or
 	// update that was decided of its task; else it changes nothing and gets UNKNOWN.
@@ -7027,9 +7027,9 @@ type SkipKeyRequest struct {
 	TaskId string `protobuf:"bytes,2,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
 	// If the task runs, ask its worker to stop, as tasks.cancel does. It is then cancelled, not dead, and the key goes on when the attempt has ended.
 	CancelRunning bool `protobuf:"varint,3,opt,name=cancel_running,json=cancelRunning,proto3" json:"cancel_running,omitempty"`
-	// Why, for people; at most 800 bytes. It is in the history of the task.
+	// The reason, for people; at most 800 bytes. It is in the history of the task.
 	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Who skips it, for people; at most 128 bytes.
+	// The caller's name, for people; at most 128 bytes.
 	By string `protobuf:"bytes,5,opt,name=by,proto3" json:"by,omitempty"`
 	// Identifies the request: a UUID of version 7 (RFC 9562). A repeat with the same id and task_id gets the same verdict while it is the last command or
 	// update that was decided of its task; else it changes nothing and gets UNKNOWN.
@@ -7173,12 +7173,12 @@ func (x *SkipKeyResponse) GetCancelRequested() bool {
 	return false
 }
 
-// Batch is tasks of a domain, in any tasklists, whose end is known as a whole.
+// Batch is a set of tasks of a domain, in any tasklists. It is over when all of them have ended.
 type Batch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As created.
 	BatchId string `protobuf:"bytes,1,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
-	// Whether it takes tasks, waits for those that it has, or is over.
+	// Its state: it takes tasks, it waits for those that it has, or it is over.
 	State BatchState `protobuf:"varint,2,opt,name=state,proto3,enum=yard.v1.BatchState" json:"state,omitempty"`
 	// How many tasks it has: the sum of the five that follow. While it is open, those that are stored so far.
 	Tasks int64 `protobuf:"varint,3,opt,name=tasks,proto3" json:"tasks,omitempty"`
@@ -7484,7 +7484,7 @@ func (x *CreateBatchResponse) GetBatch() *Batch {
 	return nil
 }
 
-// GetBatchRequest (batches.get) tells of one batch.
+// GetBatchRequest (batches.get) returns one batch.
 type GetBatchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required.
@@ -7575,7 +7575,7 @@ func (x *GetBatchResponse) GetBatch() *Batch {
 	return nil
 }
 
-// ListBatchesRequest (batches.list) tells of the batches of the domain, in no particular order. A page may be empty and not the last.
+// ListBatchesRequest (batches.list) returns the batches of the domain, in no particular order. A page may be empty and not the last.
 type ListBatchesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Only in these states. Default: all.
@@ -7784,7 +7784,7 @@ func (x *CloseBatchResponse) GetBatch() *Batch {
 	return nil
 }
 
-// WaitBatchRequest (batches.wait) waits until a batch is over, and tells of it.
+// WaitBatchRequest (batches.wait) waits until a batch is over, and returns it.
 type WaitBatchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required.
@@ -7896,9 +7896,9 @@ type CancelBatchRequest struct {
 	Limit int32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
 	// The next_cursor of the step before, with the same request.
 	Cursor string `protobuf:"bytes,4,opt,name=cursor,proto3" json:"cursor,omitempty"`
-	// Why, for people; at most 800 bytes.
+	// The reason, for people; at most 800 bytes.
 	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Who cancels it, for people; at most 128 bytes.
+	// The caller's name, for people; at most 128 bytes.
 	By            string `protobuf:"bytes,6,opt,name=by,proto3" json:"by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -7978,7 +7978,7 @@ func (x *CancelBatchRequest) GetBy() string {
 
 type CancelBatchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What this step did.
+	// The result of this step.
 	Purged        *Purged `protobuf:"bytes,1,opt,name=purged,proto3" json:"purged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -248,7 +248,7 @@ func (OnTimeout) EnumDescriptor() ([]byte, []int) {
 	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{3}
 }
 
-// OrderPolicy is what becomes of an order key whose first task would be dead.
+// OrderPolicy says how an order key goes on if its first task would become a dead letter.
 type OrderPolicy int32
 
 const (
@@ -303,7 +303,7 @@ type OnConflict int32
 const (
 	// The result is the task that has the key, with the outcome existing.
 	OnConflict_ON_CONFLICT_EXISTING OnConflict = 0
-	// The result has the outcome rejected, and tells the task that has the key.
+	// The result has the outcome rejected, and the id of the task that has the key.
 	OnConflict_ON_CONFLICT_REJECT OnConflict = 1
 	// The task that has the key is changed into this one, in one step, if no attempt of it has begun and it is of this tasklist and type: it keeps its id,
 	// and has all else of this one. The outcome is replaced. Otherwise nothing is changed, and the outcome is existing: what
@@ -682,14 +682,14 @@ type RetryPolicy struct {
 	ByError []*ErrorRetry `protobuf:"bytes,6,rep,name=by_error,json=byError,proto3" json:"by_error,omitempty"`
 	// How waits differ between tasks that failed together. Default: slight.
 	Jitter Jitter `protobuf:"varint,7,opt,name=jitter,proto3,enum=yard.v1.Jitter" json:"jitter,omitempty"`
-	// How many times it is given to a worker until it becomes a dead letter, however the attempts ended, 1..100000. It is looked at
+	// How many times it is given to a worker until it becomes a dead letter, however the attempts ended, 1..100000. The engine checks it
 	// when an attempt has ended without completing the task. One that was handed back, since its worker never started it, does not count.
 	// Default: no such limit.
 	MaxDeliveries int32 `protobuf:"varint,8,opt,name=max_deliveries,json=maxDeliveries,proto3" json:"max_deliveries,omitempty"`
-	// What follows when its worker sends no more heartbeats, if there is a heartbeat_timeout_ms, or no more signs of life
+	// The action if its worker sends no more heartbeats (with a heartbeat_timeout_ms), or no more signs of life
 	// (WorkerAlive). Default: retry.
 	OnLost OnLost `protobuf:"varint,9,opt,name=on_lost,json=onLost,proto3,enum=yard.v1.OnLost" json:"on_lost,omitempty"`
-	// What follows when an attempt exceeds start_to_close_ms. Default: fail.
+	// The action if an attempt exceeds start_to_close_ms. Default: fail.
 	OnTimeout     OnTimeout `protobuf:"varint,10,opt,name=on_timeout,json=onTimeout,proto3,enum=yard.v1.OnTimeout" json:"on_timeout,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -887,13 +887,13 @@ type NewTask struct {
 	Tasklist string `protobuf:"bytes,2,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
 	// The input, at most 256 KiB. Default: none.
 	Payload *Payload `protobuf:"bytes,3,opt,name=payload,proto3" json:"payload,omitempty"`
-	// 1 (most urgent) to 5. Default: that of the tasklist, which is 3 where it has no settings.
+	// 1 (most urgent) to 5. Default: that of the tasklist, which is 3 if it has no settings.
 	Priority int32 `protobuf:"varint,4,opt,name=priority,proto3" json:"priority,omitempty"`
 	// Run this many ms after it is accepted, by the engine's clock, 0..31622400000 (366 days). Not together with run_at_ms.
 	DelayMs int64 `protobuf:"varint,5,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"`
 	// Run at this Unix time in ms, by the engine's clock; at most 10 s in the past and 366 days ahead. Not together with delay_ms.
 	RunAtMs int64 `protobuf:"varint,6,opt,name=run_at_ms,json=runAtMs,proto3" json:"run_at_ms,omitempty"`
-	// What happens after a failure. Default: the type's.
+	// The policy after a failure. Default: the type's.
 	Retry *RetryPolicy `protobuf:"bytes,7,opt,name=retry,proto3" json:"retry,omitempty"`
 	// An attempt that runs longer than this counts as failed, ms, 100..604800000 (7 days). Default: the type's, then 300000.
 	StartToCloseMs int64 `protobuf:"varint,8,opt,name=start_to_close_ms,json=startToCloseMs,proto3" json:"start_to_close_ms,omitempty"`
@@ -913,7 +913,7 @@ type NewTask struct {
 	// 100..31622400000 (366 days). An attempt ends then at the latest. Not less than start_within_ms. Default: the
 	// type's, then no limit.
 	FinishWithinMs int64 `protobuf:"varint,13,opt,name=finish_within_ms,json=finishWithinMs,proto3" json:"finish_within_ms,omitempty"`
-	// The customer, partner or other party that it is done for, where these are to be treated alike. [A-Za-z0-9_.-]{1,64}. Ready tasks of one tasklist, type and
+	// The customer, partner or other party that the task is for, if parties are to get equal shares. [A-Za-z0-9_.-]{1,64}. Ready tasks of one tasklist, type and
 	// priority are started in turn between their groups, by the groups' weights (groups.put); those without a group are one group
 	// together. A group needs not be made, and costs nothing while it has no tasks. Default: none.
 	Group string `protobuf:"bytes,14,opt,name=group,proto3" json:"group,omitempty"`
@@ -922,23 +922,23 @@ type NewTask struct {
 	// and nothing else starts until the rest is paid off. Limits of concurrency count each attempt as one. Turns of groups count costs.
 	// Default: the type's, then 1.
 	Cost int32 `protobuf:"varint,15,opt,name=cost,proto3" json:"cost,omitempty"`
-	// What it is to be done once for, such as an order's number: while a task of the domain with this key has not ended, and for
-	// unique_for_ms afterwards, no other is created with it (on_conflict). 1..256 bytes of UTF-8, compared exactly; tasklist, type and payload do not
-	// matter. All tasks of a request have a key, or none has, and no two the same. Each is for itself then: some may be created and others not, and the
-	// results say which. Default: none.
+	// At most one unfinished task of the domain has this key, such as an order's number. While that task has not ended, and for unique_for_ms
+	// afterwards, a submit creates no other task with the key (on_conflict). 1..256 bytes of UTF-8, compared exactly; tasklist, type and payload do
+	// not matter. In a request either all tasks have a key or none has, and all keys differ. Each task is decided by itself: some may be created and
+	// others not, and the results say which. Default: none.
 	UniqueKey string `protobuf:"bytes,16,opt,name=unique_key,json=uniqueKey,proto3" json:"unique_key,omitempty"`
-	// What follows where there is one already. Default: existing. Only with unique_key.
+	// The action if another task has the key. Default: existing. Only with unique_key.
 	OnConflict OnConflict `protobuf:"varint,17,opt,name=on_conflict,json=onConflict,proto3,enum=yard.v1.OnConflict" json:"on_conflict,omitempty"`
 	// How long after its end, however it ended, the key stays taken, ms, 0..31622400000 (366 days). Default 0: it is free within moments, as soon as the task is
 	// in the archive. Only with unique_key.
 	UniqueForMs int64 `protobuf:"varint,18,opt,name=unique_for_ms,json=uniqueForMs,proto3" json:"unique_for_ms,omitempty"`
-	// What it must stay in order with, such as an account's number: tasks of a domain with the same key run strictly one at a time, in the order in which they
-	// were stored, whatever their tasklists, types and priorities. The next one starts when the one before has ended, however it ended; a delay, and the waits
-	// between attempts, hold up the key, and no other one. 1..256 bytes of UTF-8, compared exactly. All tasks of a request have a key, or none has. Those of
-	// several keys may be stored one by one: while the answer is UNKNOWN some are, and the repeat stores the rest. A unique_key beside it counts among the
-	// tasks of its order_key. Default: none.
+	// Tasks of a domain with the same order key, such as an account's number, run strictly one at a time, in the order in which they were stored,
+	// whatever their tasklists, types and priorities. The next task starts when the one before has ended, however it ended. A delay, and the waits
+	// between attempts, hold up this key only. 1..256 bytes of UTF-8, compared exactly. In a request either all tasks have a key or none has. Tasks of
+	// several keys may be stored one by one: if the answer is UNKNOWN, some of them are stored, and a repeat stores the rest. With an order_key, a
+	// unique_key is unique among the tasks of that order_key. Default: none.
 	OrderKey string `protobuf:"bytes,19,opt,name=order_key,json=orderKey,proto3" json:"order_key,omitempty"`
-	// What follows where it would be dead: its attempts are exhausted, or it failed for good. Default: skip. Only with order_key.
+	// The action if the task would become a dead letter: its attempts are exhausted, or it failed for good. Default: skip. Only with order_key.
 	OrderPolicy OrderPolicy `protobuf:"varint,20,opt,name=order_policy,json=orderPolicy,proto3,enum=yard.v1.OrderPolicy" json:"order_policy,omitempty"`
 	// The batch that it is a member of (batches.create), which must be open. 1..128 bytes of UTF-8. All tasks of a request have the same one, or none has one.
 	// A task that is not created (`existing`, `rejected`, `replaced`) is no member. Default: none.
@@ -1224,7 +1224,7 @@ type SubmitResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The task's id: 26 characters, sortable by time.
 	TaskId string `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
-	// What was done. Later versions may add outcomes; each of them means that the task with this id exists.
+	// The outcome. Later versions may add outcomes; each of them means that the task with this id exists.
 	Outcome       SubmitOutcome `protobuf:"varint,2,opt,name=outcome,proto3,enum=yard.v1.SubmitOutcome" json:"outcome,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1378,7 +1378,7 @@ type PollRequest struct {
 	Unanswered []string `protobuf:"bytes,6,rep,name=unanswered,proto3" json:"unanswered,omitempty"`
 	// The version of the worker's program, for people to read in `tasklists.pollers`; at most 64 bytes.
 	WorkerVersion string `protobuf:"bytes,7,opt,name=worker_version,json=workerVersion,proto3" json:"worker_version,omitempty"`
-	// Who runs the tasks, as in the signs of life that it sends (WorkerAlive): `[A-Za-z0-9_-]{16,64}`. If it falls silent, its attempts
+	// The id of the worker, as in its signs of life (WorkerAlive): `[A-Za-z0-9_-]{16,64}`. If the signs stop, its attempts
 	// are ready again at once. Default: none, then only the heartbeats and deadlines of attempts count.
 	WorkerId string `protobuf:"bytes,9,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
 	// Only ask whether the worker is drained or asked to stop: the answer comes at once, without tasks, and max_tasks is not needed. For a worker
@@ -1660,7 +1660,7 @@ type WorkerDrain struct {
 	Stop bool `protobuf:"varint,1,opt,name=stop,proto3" json:"stop,omitempty"`
 	// Why, for people; at most 256 bytes.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Who drained or stopped it, for people; at most 128 bytes.
+	// The caller's name, for people; at most 128 bytes.
 	By string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
 	// Since when, Unix ms; the server sets it.
 	SinceMs       int64 `protobuf:"varint,4,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"`
@@ -2026,7 +2026,7 @@ type Failure struct {
 	TaskId string `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
 	// Required: the token that came with the task.
 	Token string `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
-	// What happened, for people; at most 4096 bytes.
+	// The error, for people; at most 4096 bytes.
 	Message string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	// The class of error, for programs; at most 128 bytes.
 	ErrorType string `protobuf:"bytes,4,opt,name=error_type,json=errorType,proto3" json:"error_type,omitempty"`
@@ -2351,7 +2351,7 @@ type Verdict struct {
 	TimeoutMs int64 `protobuf:"varint,6,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
 	// Update: the revision of the task, with OK behind the update, with STALE the one that it has. 0 = not known.
 	Revision int64 `protobuf:"varint,7,opt,name=revision,proto3" json:"revision,omitempty"`
-	// Update, with UNKNOWN: do not repeat it. Whether it was applied is not known, and a repeat will not tell.
+	// Update, with UNKNOWN: do not repeat it. The outcome is unknown, and a repeat does not report it.
 	Final         bool `protobuf:"varint,11,opt,name=final,proto3" json:"final,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2903,7 +2903,7 @@ func (x *UpdateRequest) GetTries() int32 {
 
 // TaskUpdate changes one task. A field that is left out stays as it is. Nothing is changed if the update is refused.
 //
-// A task that does not run may change in all; where it waits makes no difference. The attempt of a running one goes on: of it only start_to_close_ms,
+// All of a task that does not run may change, wherever it waits. The attempt of a running one goes on: of it only start_to_close_ms,
 // finish_within_ms and retry may change (FAILED_PRECONDITION). A task that has ended does not change (FAILED_PRECONDITION).
 type TaskUpdate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2920,7 +2920,7 @@ type TaskUpdate struct {
 	RunAtMs int64 `protobuf:"varint,5,opt,name=run_at_ms,json=runAtMs,proto3" json:"run_at_ms,omitempty"`
 	// Run at once, wherever it waits for its time. Not together with delay_ms or run_at_ms. A task that is ready stays so.
 	RunNow bool `protobuf:"varint,6,opt,name=run_now,json=runNow,proto3" json:"run_now,omitempty"`
-	// What happens after a failure: fields that are set replace those of the task's policy, and lists replace lists.
+	// The policy after a failure: fields that are set replace those of the task's policy, and lists replace lists.
 	Retry *RetryPolicy `protobuf:"bytes,7,opt,name=retry,proto3" json:"retry,omitempty"`
 	// An attempt that runs longer than this counts as failed, ms, 100..604800000 (7 days). An attempt that runs has this long from now on: that
 	// makes it longer or shorter. Its worker learns of it with its next heartbeat.
@@ -3415,7 +3415,7 @@ func (x *Task) GetBatchId() string {
 // TaskEvent is one step in a task's life.
 type TaskEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What happened.
+	// The kind of event.
 	Kind TaskEventKind `protobuf:"varint,1,opt,name=kind,proto3,enum=yard.v1.TaskEventKind" json:"kind,omitempty"`
 	// When the log stored it, Unix ms.
 	AtMs int64 `protobuf:"varint,2,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`

@@ -32,7 +32,7 @@ func (a *api) render(name string) ([]byte, error) {
 	t, err := template.New("").Funcs(template.FuncMap{
 		"json": toJSON, "pretty": pretty, "wrap": columns.Wrap, "jsonType": a.jsonType, "tsType": a.tsType, "anchor": anchor, "retry": retryAdvice,
 		"codesOf": a.codesOf, "about": a.about, "strict": a.strict, "alwaysThere": alwaysThere, "join": strings.Join, "escape": func(s string) string { return strings.ReplaceAll(s, "*/", "*\\/") },
-		"command": command,
+		"command": command, "link": link, "noteText": noteText,
 	}).ParseFS(templates, "*.tmpl")
 	if err != nil {
 		return nil, err
@@ -86,7 +86,11 @@ func (a *api) codeNames() (names []string) {
 
 // about is what the AsyncAPI document says of an endpoint.
 func (a *api) about(e endpoint) string {
-	return strings.Join(append(slices.Clone(e.Notes), "Error codes: "+a.codesOf(e)+"."), "\n\n")
+	var text strings.Builder
+	for _, n := range e.Notes {
+		text.WriteString(n.Text + "\n\n")
+	}
+	return text.String() + "Error codes: " + a.codesOf(e) + "."
 }
 
 // inOrder are all messages that are seen in JSON: those of the endpoints in their order, then those that they share.
@@ -157,6 +161,23 @@ func (a *api) tsType(f field) string {
 		kind += "[]"
 	}
 	return kind
+}
+
+// link leads to the description of a verb.
+func link(verb string) string { return "[" + verb + "](#" + anchor(verb) + ")" }
+
+// noteShort is the length of a note that the page repeats instead of leading to it.
+const noteShort = 120
+
+// noteText is a note on the page. A long one is written once.
+func noteText(n note) string {
+	switch {
+	case n.Title == "" || len(n.Text) < noteShort:
+		return n.Text
+	case n.Of != "":
+		return "**" + n.Title + "**: as for " + link(n.Of) + "."
+	}
+	return "**" + n.Title + ".** " + n.Text
 }
 
 // anchor is what a heading's link is called.

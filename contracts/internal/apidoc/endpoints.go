@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -27,8 +28,13 @@ type endpoint struct {
 	// codes are the endpoint's own; commonCodes go with every one.
 	codes []fault.Code
 	// Notes are what a reader must know besides the fields.
-	Notes []string
+	Notes []note
+	// RequestOf and ResponseOf are earlier verbs, under which the page describes the same message.
+	RequestOf, ResponseOf string
 }
+
+// note is a paragraph. One that several verbs have has a title, and all but the first of them name the first.
+type note struct{ Title, Text, Of string }
 
 // commonCodes may answer any request.
 func commonCodes() []fault.Code {
@@ -40,7 +46,7 @@ var endpointsText string
 
 // endpoints parses endpoints.txt, which says what its lines are. Always are the fields that no answer is without, by message.
 func endpoints() (all []endpoint, always map[string][]string, err error) {
-	notes := map[string]string{}
+	notes, first := map[string]string{}, map[string]string{}
 	always = map[string][]string{}
 	for n, line := range strings.Split(endpointsText, "\n") {
 		key, value, _ := strings.Cut(line, ": ")
@@ -65,6 +71,10 @@ func endpoints() (all []endpoint, always map[string][]string, err error) {
 					next.Timeout = timeout
 				}
 			}
+			next.RequestOf, next.ResponseOf = first[next.Request], first[next.Response]
+			for _, message := range words[2:4] {
+				first[message] = cmp.Or(first[message], next.Verb)
+			}
 			all = append(all, next)
 		case key == "does":
 			e.Does = value
@@ -73,9 +83,10 @@ func endpoints() (all []endpoint, always map[string][]string, err error) {
 		case key == "out":
 			e.Out = value
 		case key == "note" && strings.HasPrefix(value, "@"):
-			e.Notes = append(e.Notes, notes[value])
+			e.Notes = append(e.Notes, note{strings.ToUpper(value[1:2]) + strings.ReplaceAll(value[2:], "-", " "), notes[value], first[value]})
+			first[value] = cmp.Or(first[value], e.Verb)
 		case key == "note":
-			e.Notes = append(e.Notes, value)
+			e.Notes = append(e.Notes, note{Text: value})
 		case strings.HasPrefix(line, "codes:"):
 			for _, code := range strings.Fields(line)[1:] {
 				e.codes = append(e.codes, fault.Code(code))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/permissions"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/filelock"
 )
 
 // Account is the account of Yardmaster and its users, and SystemAccount that of the
@@ -103,7 +104,7 @@ func Render(dir string, p Plan) ([]Rendered, error) {
 		return nil, fmt.Errorf("redis: %w", err)
 	}
 	text := fmt.Sprintf(head, p.Partitioning.History, p.Partitioning.Matching, Account, users.String(), SystemAccount, system, SystemAccount) + p.TLS.text()
-	return all, replace(filepath.Join(dir, ConfigFile), []byte(text))
+	return all, filelock.Replace(filepath.Join(dir, ConfigFile), []byte(text))
 }
 
 // users are the services and those of the plan, each once.
@@ -195,21 +196,5 @@ func newKey(path string) (public string, err error) {
 	if public, err = pair.PublicKey(); err != nil {
 		return "", err
 	}
-	return public, replace(path, append(seed, '\n'))
-}
-
-// replace writes a file that only its owner reads, whole or not at all.
-func replace(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*") // of mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return public, filelock.Replace(path, append(seed, '\n'))
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/filelock"
 )
 
 const (
@@ -33,7 +34,7 @@ func renderRedis(dir string) error {
 	}
 	digest := sha256.Sum256([]byte(password))
 	text := "user default off\n" + topology.RedisACL(RedisUser, hex.EncodeToString(digest[:])) + "\n"
-	return replace(filepath.Join(dir, RedisACLFile), []byte(text))
+	return filelock.Replace(filepath.Join(dir, RedisACLFile), []byte(text))
 }
 
 func password(path string) (string, error) {
@@ -41,7 +42,7 @@ func password(path string) (string, error) {
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		text := rand.Text()
-		return text, replace(path, []byte(text+"\n"))
+		return text, filelock.Replace(path, []byte(text+"\n"))
 	case err != nil:
 		return "", err
 	}

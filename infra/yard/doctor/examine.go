@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 )
@@ -36,10 +36,8 @@ func Examine(ctx context.Context, js jetstream.JetStream, tables *Tables, opts O
 			break
 		}
 		opts.Progress(fmt.Sprintf("%d findings so far, to be checked again", len(found)))
-		select {
-		case <-ctx.Done():
+		if !backoff.Sleep(ctx, opts.Wait) {
 			return nil, ctx.Err()
-		case <-time.After(opts.Wait):
 		}
 		again, err := x.look(ctx, sectionsOf(found), found)
 		if err != nil {

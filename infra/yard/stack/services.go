@@ -108,9 +108,9 @@ func withTables(all Services, url string) (Services, error) {
 		all.Matching.Tables = matching.TablesMemory
 		return all, nil
 	}
-	opts, err := redis.ParseURL(url)
+	opts, err := parseRedis(url)
 	if err != nil {
-		return all, fmt.Errorf("redis %s: %w", redact(url), unquoted(err))
+		return all, err
 	}
 	if opts.DB != 0 {
 		return all, fmt.Errorf("redis %s: only database 0 is used, so that a cluster serves as well", redact(url))
@@ -122,15 +122,27 @@ func withTables(all Services, url string) (Services, error) {
 	return all, nil
 }
 
+// parseRedis reads a URL. The error of one that cannot be read would quote it with its password.
+func parseRedis(text string) (*redis.Options, error) {
+	opts, err := redis.ParseURL(text)
+	if errors.As(err, new(*url.Error)) {
+		err = errors.New("it cannot be read; escape special characters in the password")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("redis %s: %w", redact(text), err)
+	}
+	return opts, nil
+}
+
 // redisTimeout is how long a Redis that was named may take to answer.
 const redisTimeout = 5 * time.Second
 
 // reachRedis returns an error if the Redis at url does not answer. A system that starts without the
 // one that was asked for would take tasks and hand out few.
 func reachRedis(ctx context.Context, url string) error {
-	opts, err := redis.ParseURL(url)
+	opts, err := parseRedis(url)
 	if err != nil {
-		return fmt.Errorf("redis %s: %w", redact(url), unquoted(err))
+		return err
 	}
 	client := redis.NewClient(opts)
 	defer client.Close()
@@ -149,12 +161,4 @@ func redact(text string) string {
 		return "(not a URL)"
 	}
 	return u.Redacted()
-}
-
-// unquoted is err, but for that of a URL that cannot be read, which quotes it with its password.
-func unquoted(err error) error {
-	if errors.As(err, new(*url.Error)) {
-		return errors.New("it cannot be read; escape special characters in the password")
-	}
-	return err
 }

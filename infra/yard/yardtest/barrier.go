@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 const (
@@ -56,10 +57,6 @@ func (h *host) pause(ctx context.Context, looks int) error {
 	if h.faked {
 		wait = min(lookEvery<<min(looks, 10), lookSeldom)
 	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(wait):
-		return nil
-	}
+	backoff.Sleep(ctx, wait)
+	return ctx.Err()
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 // load is one run.
@@ -210,10 +211,7 @@ func (l *load) work(ctx context.Context, c *yard.Client) error {
 		case ctx.Err() != nil && len(tasks) == 0:
 			return nil
 		case err != nil && fault.CodeOf(err).Retryable():
-			select { // no subscriber, or too many: not the hot path
-			case <-ctx.Done():
-			case <-time.After(10 * time.Millisecond):
-			}
+			backoff.Sleep(ctx, 10*time.Millisecond) // no subscriber, or too many: not the hot path
 			continue
 		case err != nil:
 			return fmt.Errorf("poll: %w", err)

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 // sampleEvery is how often memory is looked at during a run.
@@ -68,10 +70,8 @@ func (w *watch) rest(ctx context.Context, d time.Duration) ([]Memory, error) {
 	if err := w.end(); err != nil {
 		return nil, err
 	}
-	select {
-	case <-ctx.Done():
+	if !backoff.Sleep(ctx, d) {
 		return nil, context.Cause(ctx)
-	case <-time.After(d):
 	}
 	return w.all, w.look(func(m *Memory, mb float64) { m.RestMB = mb })
 }

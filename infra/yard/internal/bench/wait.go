@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 // waitFor asks until it is done, or for so long, and then returns an error with what was seen.
@@ -23,16 +25,8 @@ func waitFor(ctx context.Context, within, every time.Duration, ask func() (done 
 
 // sleepUntil returns false if ctx ended first.
 func sleepUntil(ctx context.Context, at time.Time) bool {
-	wait := time.Until(at)
-	if wait <= 0 {
-		return ctx.Err() == nil
+	if wait := time.Until(at); wait > 0 {
+		return backoff.Sleep(ctx, wait)
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
+	return ctx.Err() == nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/command"
 )
 
 // advice is what to do about an error of cmd, in one sentence. It is empty where the
@@ -27,7 +28,7 @@ func advice(cmd *cobra.Command, err error) string {
 		return adviceOfCode(cmd, f)
 	case advised(err.Error()):
 		return ""
-	case errors.As(err, new(usageError)):
+	case errors.As(err, new(command.UsageError)):
 		return "see `" + cmd.CommandPath() + " --help`"
 	case errors.Is(err, context.DeadlineExceeded):
 		return "`yard status` shows which services are ready; --timeout allows more time"

@@ -107,121 +107,22 @@ type session struct {
 	text strings.Builder
 }
 
-func (s *session) do(args ...string) string { s.t.Helper(); return s.feed("", args...) }
+func (s *session) do(args ...string) string {
+	s.t.Helper()
+	fmt.Fprintf(&s.text, "$ yard %s\n", strings.Join(args, " "))
+	return s.print("", args...)
+}
 
-func (s *session) feed(in string, args ...string) string {
+// print writes down what a command prints.
+func (s *session) print(in string, args ...string) string {
 	s.t.Helper()
 	out, errs, code := run(s.t, in, append([]string{"--url", s.url, "-d", "shop"}, args...)...)
-	fmt.Fprintf(&s.text, "$ yard %s\n%s%s", strings.Join(args, " "), out, errs)
+	s.text.WriteString(steady(out + errs))
 	if code != cli.ExitOK {
 		fmt.Fprintf(&s.text, "[exit code %d]\n", code)
 	}
 	s.text.WriteString("\n")
 	return strings.TrimSpace(out)
-}
-
-func TestASession(t *testing.T) {
-	system := startStack(t)
-	s := &session{t: t, url: system.URL}
-
-	s.do("task", "submit", "greet", `"ann"`, "-t", "mail") // no such domain yet
-	s.do("domain", "put", "shop", "--description", "the online shop", "--retention", "72h")
-	s.do("domain", "put", "shop", "--retention", "48h")
-	s.do("domain", "list")
-	s.do("domain", "get", "nobody")
-	s.do("type", "put", "greet", "--max-concurrency", "3", "--max-attempts", "4")
-	s.do("type", "put", "greet", "--start-to-close", "30s")
-	s.do("type", "get", "greet")
-
-	waiting := s.do("task", "submit", "greet", `"bob"`, "-t", "mail", "--delay", "1h", "-p", "1")
-	// It is parked a moment after it was accepted.
-	untilSaid(t, system.URL, func(out string) bool { return strings.Contains(out, `"waiting":1`) }, "tasklist", "describe", "mail")
-	s.do("task", "list", "--state", "waiting", "--tasklist", "mail")
-	s.do("tasklist", "describe", "mail")
-	s.do("task", "cancel", waiting, "--reason", "moved away")
-	s.do("task", "get", waiting)
-	s.do("task", "cancel", waiting)
-
-	startWorker(t, system)
-	s.do("task", "submit", "greet", `"ann"`, "-t", "mail", "--wait")
-	s.do("task", "submit", "refuse", `"ann"`, "-t", "mail", "--wait")
-	ids := s.feed(`{"type":"greet","payload":"c"} [{"type":"greet","payload":"d","priority":1}]`+"\n"+
-		`{"tasks":[{"type":"greet","tasklist":"mail","payload":"e"}]}`, "task", "submit", "-t", "mail", "-f", "-")
-	for id := range strings.FieldsSeq(ids) {
-		s.do("task", "watch", id)
-	}
-	s.do("--json", "domain", "get", "shop")
-	// Slots are given back a moment after the end.
-	untilSaid(t, system.URL, func(out string) bool { return !strings.Contains(out, "slots_in_use") }, "type", "get", "greet")
-	s.do("--json", "type", "get", "greet")
-	s.do("--json", "task", "get", "06gzvkw0fc003ewx4bxvk83r20")
-	s.do("--json", "task", "submit", "greet", `"f"`, "-t", "mail", "-p", "9")
-	s.feed(`[{"type":"greet"},{"type":"greet","prio":1}]`, "task", "submit", "-t", "mail", "-f", "-")
-	s.feed(`{"type":"greet"`, "task", "submit", "-t", "mail", "-f", "-")
-	s.feed("", "task", "submit", "-t", "mail", "-f", "-")
-	s.feed(`{"tasks":[]}`, "task", "submit", "-t", "mail", "-f", "-")
-	s.feed(`{"tasks":[{"type":"greet"}],"request_id":"x"}`, "task", "submit", "-t", "mail", "-f", "-")
-	s.feed(`{"tasks":[{"type":"greet"}],"pay":1}`, "task", "submit", "-t", "mail", "-f", "-")
-	s.feed(`{"tasklist":"mail","wait":true,"tasks":[{"type":"greet","payload":"h"}]}`, "task", "submit", "-f", "-")
-
-	s.do("tasklist", "describe", "nowhere")
-	s.do("type", "list")
-	left := s.do("task", "submit", "nobody.does", `"g"`, "-t", "mail")
-	untilSaid(t, system.URL, func(out string) bool { return strings.Contains(out, `"ready":1`) }, "tasklist", "describe", "mail")
-	s.do("domain", "delete", "shop")
-	s.do("task", "cancel", left)
-	s.do("type", "delete", "greet", "--revision", "1")
-	s.do("type", "delete", "greet")
-	s.do("type", "get", "greet")
-	s.do("type", "put", "greet", "--max-concurrency", "7")
-	s.do("domain", "delete", "shop")
-	s.do("domain", "list")
-	s.do("task", "list")
-	s.do("domain", "put", "shop")
-	s.do("type", "list")
-
-	testkit.Golden(t, filepath.Join("testdata", "session.txt"), []byte(steady(s.text.String())))
-}
-
-func TestASessionWithTasklists(t *testing.T) {
-	testkit.Slow(t, "takes a system of its own through many commands")
-	system := startStack(t)
-	s := &session{t: t, url: system.URL}
-	s.do("domain", "put", "shop")
-	s.do("tasklist", "list")
-	s.do("tasklist", "get", "mail")
-	s.do("tasklist", "put", "mail", "--description", "for customers", "--priority", "2")
-	s.do("tasklist", "put", "mail", "-p", "1")
-	s.do("tasklist", "put", "mail", "-p", "6")
-	s.do("--json", "tasklist", "get", "mail")
-	s.do("tasklist", "put", "bulk", "--description", "at night")
-	s.do("tasklist", "describe", "bulk")
-	s.do("tasklist", "put", "bulk", "--max-queued", "1000000")
-	s.do("tasklist", "put", "bulk", "--max-queued", "100000001")
-	s.do("tasklist", "put", "bulk", "--partitions", "3")
-	s.do("tasklist", "put", "bulk", "--partitions", "65")
-	s.do("tasklist", "get", "bulk", "--output", "wide")
-	s.do("tasklist", "describe", "bulk")
-	s.do("--json", "tasklist", "describe", "bulk")
-	s.do("tasklist", "put", "bulk", "--partitions-max", "8")
-	s.do("tasklist", "get", "bulk", "--output", "wide")
-	s.do("--json", "tasklist", "get", "bulk")
-	s.do("tasklist", "describe", "bulk")
-	s.do("tasklist", "list", "--output", "wide")
-	first := s.do("task", "submit", "greet", `"ann"`, "-t", "mail")
-	s.do("task", "submit", "greet", `"ann"`, "-t", "other", "--delay", "1h")
-	untilSaid(t, system.URL, func(out string) bool {
-		return strings.Contains(out, `"ready":1`) && strings.Contains(out, `"waiting":1`)
-	}, "tasklist", "list")
-	s.do("tasklist", "list")
-	s.do("--json", "tasklist", "list")
-	s.do("task", "get", first)
-	s.do("tasklist", "delete", "mail", "--revision", "1")
-	s.do("tasklist", "delete", "mail")
-	s.do("tasklist", "delete", "mail")
-	s.do("tasklist", "list")
-
-	testkit.Golden(t, filepath.Join("testdata", "tasklists.txt"), []byte(steady(s.text.String())))
 }
 
 // untilSaid repeats a command of the domain shop until what it says in JSON is as wanted.

@@ -11,6 +11,8 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/command"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/tasks"
 )
 
 const (
@@ -24,43 +26,46 @@ const (
 type names func(ctx context.Context, c *yard.Client) ([]string, error)
 
 // completions tells the shells' completion what flags and arguments may be.
-func (a *app) completions(root *cobra.Command) {
+func completions(a *command.App, root *cobra.Command) {
 	flags := map[string]cobra.CompletionFunc{
-		"output":  words(outputTable, outputWide, outputJSON),
-		"context": a.completeContext,
+		"output":  words(command.OutputTable, command.OutputWide, command.OutputJSON),
+		"context": completeContext,
 		"state":   words("waiting", "queued", "ready", "running", "backoff", "completed", "dead", "cancelled", "expired"),
 		"tables":  words("auto", "memory", "redis"),
-		domainFlag: a.complete(func(ctx context.Context, c *yard.Client) ([]string, error) {
+		command.DomainFlag: complete(a, func(ctx context.Context, c *yard.Client) ([]string, error) {
 			domains, err := c.Admin().ListDomains(ctx)
-			return each(domains, func(d yard.Domain) string { return d.Name }), err
+			return command.Each(domains, func(d yard.Domain) string { return d.Name }), err
 		}),
-		"tasklist": a.complete(tasklistNames),
-		"type":     a.complete(ofTasks(func(t *yardv1.Task) string { return t.Type })),
+		"tasklist": complete(a, tasklistNames),
+		"type":     complete(a, ofTasks(func(t *yardv1.Task) string { return t.Type })),
 	}
-	types := a.complete(func(ctx context.Context, c *yard.Client) ([]string, error) {
-		all, err := gather(c.Types(ctx))
-		return each(all, func(t yard.TaskType) string { return t.Name }), err
+	types := complete(a, func(ctx context.Context, c *yard.Client) ([]string, error) {
+		all, err := command.Gather(c.Types(ctx))
+		return command.Each(all, func(t yard.TaskType) string { return t.Name }), err
 	})
-	settings := a.complete(func(ctx context.Context, c *yard.Client) ([]string, error) {
+	settings := complete(a, func(ctx context.Context, c *yard.Client) ([]string, error) {
 		return listed(ctx, c, func(l yard.ListedTasklist) bool { return l.Revision > 0 })
 	})
-	paused := a.complete(func(ctx context.Context, c *yard.Client) ([]string, error) {
+	paused := complete(a, func(ctx context.Context, c *yard.Client) ([]string, error) {
 		return listed(ctx, c, func(l yard.ListedTasklist) bool { return l.Pause != nil || l.Drain != nil })
 	})
-	limits := a.complete(limitNames)
-	ids := a.complete(ofTasks(func(t *yardv1.Task) string { return t.TaskId }))
+	limits := complete(a, limitNames)
+	ids := complete(a, ofTasks(func(t *yardv1.Task) string { return t.TaskId }))
 	args := map[string]cobra.CompletionFunc{
 		"yard task get": ids, "yard task watch": ids, "yard task cancel": ids,
 		"yard task submit": flags["type"], "yard tasklist describe": flags["tasklist"], "yard tasklist pollers": flags["tasklist"],
 		"yard tasklist put": flags["tasklist"], "yard tasklist get": settings, "yard tasklist delete": settings,
 		"yard tasklist pause": flags["tasklist"], "yard tasklist peek": flags["tasklist"], "yard tasklist drain": flags["tasklist"], "yard tasklist purge": flags["tasklist"], "yard tasklist resume": paused,
 		"yard type pause": types, "yard type drain": types, "yard type purge": types, "yard type resume": types,
-		"yard domain put": flags[domainFlag], "yard domain get": flags[domainFlag], "yard domain delete": flags[domainFlag],
+		"yard domain put": flags[command.DomainFlag], "yard domain get": flags[command.DomainFlag], "yard domain delete": flags[command.DomainFlag],
 		"yard type put": types, "yard type get": types, "yard type delete": types,
 		"yard limit put": limits, "yard limit get": limits, "yard limit delete": limits,
-		"yard context use": a.completeContext, "yard context get": a.completeContext, "yard context delete": a.completeContext,
+		"yard context use": completeContext, "yard context get": completeContext, "yard context delete": completeContext,
 	}
 	visit(root, func(cmd *cobra.Command) {
+		if cmd.CommandPath() == "yard type put" {
+			_ = cmd.RegisterFlagCompletionFunc("limit", limits) // it refuses flags that there are none of
+		}
 		if complete, ok := args[cmd.CommandPath()]; ok {
 			cmd.ValidArgsFunction = firstOnly(complete)
 		} else if !cmd.HasSubCommands() {
@@ -101,8 +106,8 @@ func firstOnly(complete cobra.CompletionFunc) cobra.CompletionFunc {
 // ofTasks are the values of a field in the newest tasks.
 func ofTasks(field func(*yardv1.Task) string) names {
 	return func(ctx context.Context, c *yard.Client) ([]string, error) {
-		tasks, err := firstTasks(ctx, c, new(yardv1.ListRequest), completionTasks)
-		return each(tasks, field), err
+		tasks, err := tasks.FirstTasks(ctx, c, new(yardv1.ListRequest), completionTasks)
+		return command.Each(tasks, field), err
 	}
 }
 
@@ -118,28 +123,28 @@ func tasklistNames(ctx context.Context, c *yard.Client) ([]string, error) {
 
 // limitNames are the limits that types share.
 func limitNames(ctx context.Context, c *yard.Client) ([]string, error) {
-	all, err := gather(c.Limits(ctx))
-	return each(all, func(l yard.Limit) string { return l.Name }), err
+	all, err := command.Gather(c.Limits(ctx))
+	return command.Each(all, func(l yard.Limit) string { return l.Name }), err
 }
 
 // listed are the tasklists of the engine's list that are wanted.
 func listed(ctx context.Context, c *yard.Client, wanted func(yard.ListedTasklist) bool) ([]string, error) {
-	all, err := gather(c.Tasklists(ctx))
+	all, err := command.Gather(c.Tasklists(ctx))
 	all = slices.DeleteFunc(all, func(l yard.ListedTasklist) bool { return !wanted(l) })
-	return each(all, func(l yard.ListedTasklist) string { return l.Name }), err
+	return command.Each(all, func(l yard.ListedTasklist) string { return l.Name }), err
 }
 
 // complete asks the engine. Without an answer there is nothing to complete to, and no word about it.
-func (a *app) complete(list names) cobra.CompletionFunc {
+func complete(a *command.App, list names) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		if a.resolve(cmd) != nil {
+		if a.Resolve(cmd) != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		a.timeout = completionTimeout
+		a.Timeout = completionTimeout
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 		defer cancel()
 		var found []string
-		err := a.withClient(ctx, func(ctx context.Context, c *yard.Client) (err error) {
+		err := a.WithClient(ctx, func(ctx context.Context, c *yard.Client) (err error) {
 			found, err = list(ctx, c)
 			return err
 		})
@@ -150,8 +155,8 @@ func (a *app) complete(list names) cobra.CompletionFunc {
 	}
 }
 
-func (a *app) completeContext(_ *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	book, err := readContexts()
+func completeContext(_ *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	book, err := command.ReadContexts()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

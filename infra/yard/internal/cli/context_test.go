@@ -94,7 +94,7 @@ func TestContextSession(t *testing.T) {
 	if err != nil || strings.Contains(string(stored), "SEED") {
 		t.Errorf("%v: %s", err, stored)
 	}
-	if left, err := filepath.Glob(filepath.Join(dir, "yard", ".contexts-*")); err != nil || len(left) > 0 {
+	if left, err := filepath.Glob(filepath.Join(dir, "yard", ".new-*")); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v %v", left, err)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 // How bad the bank is. The fractions are of calls, and exclude each other.
@@ -157,7 +159,7 @@ func (b *bank) serve(w http.ResponseWriter, r *http.Request) {
 		respond(w, http.StatusServiceUnavailable, problem{"too many customers"})
 		return
 	}
-	pause(r.Context(), takes)
+	backoff.Sleep(r.Context(), takes)
 	switch {
 	case mood == moodHangs:
 		b.drop()
@@ -247,16 +249,4 @@ func respond(w http.ResponseWriter, status int, body any) {
 	w.WriteHeader(status)
 	// A caller that went away is no trouble of the bank's.
 	_ = json.NewEncoder(w).Encode(body)
-}
-
-// pause waits for d; false where ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
 )
 
@@ -195,7 +196,7 @@ func (d *demo) setUp(ctx context.Context) error {
 			}
 		}
 	}
-	if !pause(ctx, limitInForce) {
+	if !backoff.Sleep(ctx, limitInForce) {
 		return context.Cause(ctx)
 	}
 	return nil
@@ -206,7 +207,7 @@ func (d *demo) setUp(ctx context.Context) error {
 func putType(ctx context.Context, client *yard.Client, t yard.TaskType) error {
 	for {
 		_, err := client.PutType(ctx, t)
-		if fault.CodeOf(err) != fault.NotFound || !pause(ctx, 50*time.Millisecond) {
+		if fault.CodeOf(err) != fault.NotFound || !backoff.Sleep(ctx, 50*time.Millisecond) {
 			return err
 		}
 	}
@@ -242,7 +243,7 @@ func (d *demo) script(ctx, life context.Context) error {
 func (d *demo) drain(ctx context.Context) {
 	d.stage.enter("draining", drainStallMax)
 	finished, moved := -1, time.Now()
-	for pause(ctx, drainEvery) {
+	for backoff.Sleep(ctx, drainEvery) {
 		now := 0
 		for _, t := range d.tenants {
 			now += t.ledger.snapshot().finished()

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 const (
@@ -82,7 +84,7 @@ func (v *display) loop(ctx context.Context, every time.Duration, show func(model
 			shownAt = now
 			show(m)
 		}
-		if !pause(ctx, redrawEvery) {
+		if !backoff.Sleep(ctx, redrawEvery) {
 			show(v.observe(time.Now()))
 			return
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 const (
@@ -48,7 +49,7 @@ func lookUp(ctx context.Context, ids []string, get getter, stall time.Duration, 
 			grew = time.Now()
 		}
 		pending = left
-		if len(pending) == 0 || time.Since(grew) > stall || !pause(ctx, lookUpEvery) {
+		if len(pending) == 0 || time.Since(grew) > stall || !backoff.Sleep(ctx, lookUpEvery) {
 			return endings
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 //go:embed templates/*.txt templates/*.html
@@ -65,7 +66,7 @@ func (m *mailer) send(ctx context.Context, name string, to customer, subject str
 	if err != nil {
 		return sentMessage{}, err
 	}
-	if !pause(ctx, relayTakes+time.Duration(len(msg))*relayTakesPerByte) {
+	if !backoff.Sleep(ctx, relayTakes+time.Duration(len(msg))*relayTakesPerByte) {
 		return sentMessage{}, context.Cause(ctx)
 	}
 	return sentMessage{MessageID: messageID(attempt.TaskID), To: to.Email, Subject: subject, Bytes: len(msg)}, nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 const (
@@ -43,7 +44,7 @@ func (p *probe) Run(ctx context.Context) error {
 			asking.Go(func() { p.ask(ctx, t) })
 		}
 		asking.Wait()
-		if !pause(ctx, probeEvery) {
+		if !backoff.Sleep(ctx, probeEvery) {
 			return nil
 		}
 	}

@@ -214,5 +214,3 @@ func idleNote(idle []string) string {
 	}
 	return ", none from " + strings.Join(idle, ", ")
 }
-
-func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -213,12 +213,12 @@ func claim(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return nil, fmt.Errorf("data directory: %w", err)
 	}
-	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := filelock.Take(filepath.Join(dir, "lock"))
+	if errors.Is(err, filelock.ErrLocked) {
+		return nil, fmt.Errorf("data directory %s is in use by another process: %w", dir, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("data directory: %w", err)
-	}
-	if err := filelock.Try(f); err != nil {
-		return nil, errors.Join(fmt.Errorf("data directory %s is in use by another process: %w", dir, err), f.Close())
 	}
 	return f, nil
 }

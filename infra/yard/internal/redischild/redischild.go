@@ -14,16 +14,15 @@ package redischild
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"net"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"sync/atomic"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
@@ -147,12 +146,10 @@ func (p *running) kill() {
 }
 
 func (p *running) awaitAnswer(ctx context.Context, socket string) error {
-	deadline := time.NewTimer(answerWithin)
-	defer deadline.Stop()
-	ask := time.NewTicker(askEvery)
-	defer ask.Stop()
-	for {
-		err := ping(socket)
+	client := redis.NewClient(&redis.Options{Network: "unix", Addr: socket, DialTimeout: askTimeout, ReadTimeout: askTimeout, MaxRetries: -1})
+	defer func() { _ = client.Close() }() // all that was asked is answered
+	for deadline := time.Now().Add(answerWithin); ; {
+		err := client.Ping(ctx).Err()
 		if err == nil {
 			return nil
 		}
@@ -161,33 +158,12 @@ func (p *running) awaitAnswer(ctx context.Context, socket string) error {
 			return ctx.Err()
 		case <-p.gone:
 			return fmt.Errorf("redis-server ended at once: %s", p.output.String())
-		case <-deadline.C:
+		case <-time.After(askEvery):
+		}
+		if time.Now().After(deadline) {
 			return fmt.Errorf("redis-server did not answer within %v: %w", answerWithin, err)
-		case <-ask.C:
 		}
 	}
-}
-
-func ping(socket string) error {
-	conn, err := net.DialTimeout("unix", socket, askTimeout)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close() }()
-	if err := conn.SetDeadline(time.Now().Add(askTimeout)); err != nil {
-		return err
-	}
-	if _, err := io.WriteString(conn, "PING\r\n"); err != nil {
-		return err
-	}
-	answer := make([]byte, len("+PONG"))
-	if _, err := io.ReadFull(conn, answer); err != nil {
-		return err
-	}
-	if !bytes.Equal(answer, []byte("+PONG")) {
-		return errors.New("it is still loading")
-	}
-	return nil
 }
 
 // tail keeps the end of what is written to it: why the child ended stands in its

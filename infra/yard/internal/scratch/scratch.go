@@ -32,12 +32,7 @@ func New() (*Dir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("folder for temporary files: %w", err)
 	}
-	lock, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
-	if err == nil {
-		if err = filelock.Try(lock); err != nil {
-			err = errors.Join(err, lock.Close())
-		}
-	}
+	lock, err := filelock.Take(filepath.Join(dir, lockFile))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("folder for temporary files: %w", err), os.RemoveAll(dir))
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/parallel"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
@@ -286,7 +287,7 @@ func (g *Gateway) countedBatch(ctx context.Context, domain string, home *logv1.B
 			return err
 		},
 	} {
-		if err := atOnce(ctx, n, read); err != nil {
+		if err := parallel.Each(ctx, n, askedAtOnce, read); err != nil {
 			return nil, err
 		}
 	}

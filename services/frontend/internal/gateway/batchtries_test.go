@@ -56,9 +56,7 @@ func TestI1_AFirstTryOfAClockAheadIsCountedOnce(t *testing.T) {
 			req.Tries = 1
 			equalIDs(t, store(0, req), again)
 			wantOnce(t, rigs[0].log, members)
-			if n := rigs[0].log.membersOf(t); n != int64(len(members)) {
-				t.Errorf("%v ahead: %d members are counted, and there are %d", ahead, n, len(members))
-			}
+			testkit.Equal(t, "members are counted", rigs[0].log.membersOf(t), int64(len(members)))
 		})
 	}
 }
@@ -66,34 +64,30 @@ func TestI1_AFirstTryOfAClockAheadIsCountedOnce(t *testing.T) {
 // The task of a repeat has ended, and another one has had its key since.
 func TestI1_AFirstTryWhoseKeyIsFreeAgainIsCountedOnce(t *testing.T) {
 	for name, between := range map[string]bool{"free": false, "another one has had it": true} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				rigs := membersRigs(t)
-				log := rigs[0].log
-				store := func(by int, req *yardv1.SubmitRequest) []string {
-					t.Helper()
-					for _, task := range req.Tasks {
-						task.BatchId = "a"
-					}
-					_, created := outcomesOf(t, <-rigs[by].submit(t, req))
-					return created
+		inBubble(t, name, func(t *testing.T) {
+			rigs := membersRigs(t)
+			log := rigs[0].log
+			store := func(by int, req *yardv1.SubmitRequest) []string {
+				t.Helper()
+				for _, task := range req.Tasks {
+					task.BatchId = "a"
 				}
-				req := withID(keyed("one"), true)
-				req.Tries = 2
-				again := store(0, req)
-				members := again
+				_, created := outcomesOf(t, <-rigs[by].submit(t, req))
+				return created
+			}
+			req := withID(keyed("one"), true)
+			req.Tries = 2
+			again := store(0, req)
+			members := again
+			log.ends(t, "shop", "one", time.Now())
+			if between {
+				members = append(members, store(1, withID(keyed("one"), true))...)
 				log.ends(t, "shop", "one", time.Now())
-				if between {
-					members = append(members, store(1, withID(keyed("one"), true))...)
-					log.ends(t, "shop", "one", time.Now())
-				}
-				req.Tries = 1
-				equalIDs(t, store(1, req), again)
-				wantOnce(t, log, members)
-				if n := log.membersOf(t); n != int64(len(members)) {
-					t.Errorf("%d members are counted, and there are %d", n, len(members))
-				}
-			})
+			}
+			req.Tries = 1
+			equalIDs(t, store(1, req), again)
+			wantOnce(t, log, members)
+			testkit.Equal(t, "members are counted", log.membersOf(t), int64(len(members)))
 		})
 	}
 }
@@ -172,9 +166,7 @@ func TestFirstTriesOfTwoFrontendsAreNotLookedFor(t *testing.T) {
 		store(1, 1, 0)
 		store(0, 1, 0)
 		wantOnce(t, rigs[0].log, members)
-		if n := rigs[0].log.membersOf(t); n != int64(len(members)) {
-			t.Errorf("%d members are counted, and there are %d", n, len(members))
-		}
+		testkit.Equal(t, "members are counted", rigs[0].log.membersOf(t), int64(len(members)))
 	})
 }
 
@@ -199,9 +191,7 @@ func TestAWordThatSaysNothingOfRepeatsMayCountSome(t *testing.T) {
 			more.Tasks[0].BatchId, more.Tasks[0].OrderKey = "a", "k"
 			members := append(again, accepted(t, <-rigs[by].submit(t, more))...)
 			wantOnce(t, log, members)
-			if n := log.membersOf(t); n != int64(len(members)) {
-				t.Errorf("%d members are counted, and there are %d", n, len(members))
-			}
+			testkit.Equal(t, "members are counted", log.membersOf(t), int64(len(members)))
 		})
 	}
 }

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -27,41 +26,37 @@ func TestI1_AFirstTryBehindItsRepeatIsCountedOnce(t *testing.T) {
 		"the repeat's word is the last": {[]int{repeatedBy}, nil, 0},
 	} {
 		for by, of := range []string{"of the same frontend", "of another one"} {
-			t.Run(name+", "+of, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					with := func(d *Deps) { d.Batches = memBatches{} }
-					a := newKnowingRig(t, with)
-					b := newKnowingRig(t, with, func(d *Deps) { d.History = a.log })
-					b.log = a.log
-					rigs := []*rig{a, b}
-					testkit.NoError(t, testkit.Err(asked(a, "shop", false, a.CreateBatch, &yardv1.CreateBatchRequest{BatchId: "a"})))
-					var members []string
-					store := func(by int, req *yardv1.SubmitRequest) []string {
-						t.Helper()
-						for _, task := range req.Tasks {
-							task.BatchId, task.OrderKey = "a", "k" // all of a key lie in one partition
-						}
-						_, created := outcomesOf(t, <-rigs[by].submit(t, req))
-						return created
+			inBubble(t, name+", "+of, func(t *testing.T) {
+				with := func(d *Deps) { d.Batches = memBatches{} }
+				a := newKnowingRig(t, with)
+				b := newKnowingRig(t, with, func(d *Deps) { d.History = a.log })
+				b.log = a.log
+				rigs := []*rig{a, b}
+				testkit.NoError(t, testkit.Err(asked(a, "shop", false, a.CreateBatch, &yardv1.CreateBatchRequest{BatchId: "a"})))
+				var members []string
+				store := func(by int, req *yardv1.SubmitRequest) []string {
+					t.Helper()
+					for _, task := range req.Tasks {
+						task.BatchId, task.OrderKey = "a", "k" // all of a key lie in one partition
 					}
-					for _, f := range c.before {
-						members = append(members, store(f, withID(tasks(1), true))...)
-					}
-					req := withID(tasks(3), true)
-					req.Tries = 2
-					again := store(repeatedBy, req)
-					members = append(members, again...)
-					for _, f := range c.behind {
-						members = append(members, store(f, withID(tasks(1), true))...)
-					}
-					time.Sleep(c.late)
-					req.Tries = 1
-					equalIDs(t, store(by, req), again)
-					wantOnce(t, a.log, members)
-					if n := a.log.membersOf(t); n != int64(len(members)) {
-						t.Errorf("%d members are counted, and there are %d", n, len(members))
-					}
-				})
+					_, created := outcomesOf(t, <-rigs[by].submit(t, req))
+					return created
+				}
+				for _, f := range c.before {
+					members = append(members, store(f, withID(tasks(1), true))...)
+				}
+				req := withID(tasks(3), true)
+				req.Tries = 2
+				again := store(repeatedBy, req)
+				members = append(members, again...)
+				for _, f := range c.behind {
+					members = append(members, store(f, withID(tasks(1), true))...)
+				}
+				time.Sleep(c.late)
+				req.Tries = 1
+				equalIDs(t, store(by, req), again)
+				wantOnce(t, a.log, members)
+				testkit.Equal(t, "members are counted", a.log.membersOf(t), int64(len(members)))
 			})
 		}
 	}

@@ -15,8 +15,7 @@ import (
 )
 
 func (r *rig) cancel(t *testing.T, ids ...string) <-chan outcome {
-	answer, got := r.answers(t)
-	r.Cancel(r.call(), &yardv1.CancelRequest{TaskIds: ids}, answer)
+	got := sent(t, r, r.Cancel, &yardv1.CancelRequest{TaskIds: ids})
 	return got
 }
 

@@ -149,39 +149,35 @@ func TestI1_ARepeatIsAnsweredThoughTheQueueIsFull(t *testing.T) {
 	for _, after := range []time.Duration{0, 5 * time.Second, 2 * time.Minute} {
 		for _, counted := range []bool{true, false} {
 			for _, lost := range []bool{true, false} {
-				t.Run(fmt.Sprintf("%v counted=%v lost=%v", after, counted, lost), func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) {
-						r := capped(t, 10)
-						req := withID(tasks(3), counted)
-						if lost {
-							r.log.fault = func(int, natslog.Msg) (bool, error) { return true, natslog.ErrOutcomeUnknown }
-							wantCode(t, (<-r.submitBy(t, req, time.Second, 0)).err, fault.Unknown)
-							r.log.mu.Lock()
-							r.log.fault = nil
-							r.log.mu.Unlock()
-						} else {
-							accepted(t, <-r.submit(t, req))
-						}
-						r.reportQueued(t, 10)
-						time.Sleep(after)
-						if counted {
-							req.Tries++
-						}
-						wantOnce(t, r.log, accepted(t, <-r.submit(t, req)))
-						r.wantQueued(t, "as reported", 10)
-						other := withID(tasks(3), counted)
-						wantFull(t, <-r.submit(t, other), "/tasks/0/tasklist")
-						if counted {
-							other.Tries++
-						}
-						wantFull(t, <-r.submit(t, other), "/tasks/0/tasklist")
-						r.reportQueued(t, 0)
-						other.Tries = req.Tries
-						accepted(t, <-r.submit(t, other))
-						r.wantQueued(t, "stored", 3)
-						r.reportQueued(t, 0)
-						r.wantQueued(t, "reported", 0)
-					})
+				inBubble(t, fmt.Sprintf("%v counted=%v lost=%v", after, counted, lost), func(t *testing.T) {
+					r := capped(t, 10)
+					req := withID(tasks(3), counted)
+					if lost {
+						r.log.fault = func(int, natslog.Msg) (bool, error) { return true, natslog.ErrOutcomeUnknown }
+						wantCode(t, (<-r.submitBy(t, req, time.Second, 0)).err, fault.Unknown)
+						r.log.heals()
+					} else {
+						accepted(t, <-r.submit(t, req))
+					}
+					r.reportQueued(t, 10)
+					time.Sleep(after)
+					if counted {
+						req.Tries++
+					}
+					wantOnce(t, r.log, accepted(t, <-r.submit(t, req)))
+					r.wantQueued(t, "as reported", 10)
+					other := withID(tasks(3), counted)
+					wantFull(t, <-r.submit(t, other), "/tasks/0/tasklist")
+					if counted {
+						other.Tries++
+					}
+					wantFull(t, <-r.submit(t, other), "/tasks/0/tasklist")
+					r.reportQueued(t, 0)
+					other.Tries = req.Tries
+					accepted(t, <-r.submit(t, other))
+					r.wantQueued(t, "stored", 3)
+					r.reportQueued(t, 0)
+					r.wantQueued(t, "reported", 0)
 				})
 			}
 		}
@@ -197,9 +193,7 @@ func TestI1_ACapDoesNotRefuseWhatMayBeStored(t *testing.T) {
 		synctest.Wait()
 		r.cap(t, "main", 1)
 		time.Sleep(time.Second)
-		r.log.mu.Lock()
-		r.log.fault = nil
-		r.log.mu.Unlock()
+		r.log.heals()
 		wantOnce(t, r.log, accepted(t, <-done))
 		wantTooMany(t, <-r.submit(t, tasks(2)), "/tasks/0/tasklist")
 	})
@@ -237,9 +231,9 @@ func TestCappedTasklistsOfADomainAreBounded(t *testing.T) {
 		for i := range validate.CappedMax {
 			wantCode(t, put(fmt.Sprint("l", i), 1), "")
 		}
-		wantField(t, put("one-more", 1), "/tasklist/max_queued")
+		wantAt(t, put("one-more", 1), fault.FailedPrecondition, "/tasklist/max_queued")
 		wantCode(t, put("one-more", 0), "")
-		wantField(t, put("one-more", 1), "/tasklist/max_queued")
+		wantAt(t, put("one-more", 1), fault.FailedPrecondition, "/tasklist/max_queued")
 		wantCode(t, put("l7", 9), "")
 		wantCode(t, put("l7", 0), "")
 		wantCode(t, put("one-more", 1), "")
@@ -304,16 +298,12 @@ func TestCapsPerGroupAreRefused(t *testing.T) {
 		}
 		const path = "/tasklist/max_queued_per_group"
 		for _, most := range []int32{-1, validate.QueuedMax + 1} {
-			if e := wantCode(t, put("main", most), fault.InvalidArgument); e.Path != path {
-				t.Error(e)
-			}
+			wantAt(t, put("main", most), fault.InvalidArgument, path)
 		}
 		for i := range validate.CappedMax {
 			testkit.NoError(t, put(fmt.Sprint("l", i), validate.QueuedMax))
 		}
-		if e := wantCode(t, put("main", 1), fault.FailedPrecondition); e.Path != path {
-			t.Error(e)
-		}
+		wantAt(t, put("main", 1), fault.FailedPrecondition, path)
 		if err := put("l7", 1); err != nil {
 			t.Error(err)
 		}

@@ -17,7 +17,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -63,9 +62,7 @@ func TestDomainsAreListedPageByPage(t *testing.T) {
 	for _, json := range []bool{false, true} {
 		seen, pages := 0, 0
 		for req := (&yardv1.ListDomainsRequest{}); seen == 0 || req.Cursor != ""; pages++ {
-			got, err := asked(r, topology.ReservedDomain, json, r.ListDomains, req)
-			testkit.NoError(t, err)
-			resp := got.(*yardv1.ListDomainsResponse)
+			resp := answerOf[*yardv1.ListDomainsResponse](t, r, topology.ReservedDomain, json, r.ListDomains, req)
 			fits(t, json, resp)
 			for _, d := range resp.Domains {
 				if want := fmt.Sprintf("d%04d", seen); d.Name != want {
@@ -85,34 +82,8 @@ func TestDomainsAreListedPageByPage(t *testing.T) {
 		t.Errorf("from a name that is gone: %s", resp.NextCursor)
 	}
 	for path, req := range map[string]*yardv1.ListDomainsRequest{"/limit": {Limit: 1001}, "/cursor": {Cursor: "a b"}} {
-		_, err := asked(r, topology.ReservedDomain, true, r.ListDomains, req)
-		if e := wantCode(t, err, fault.InvalidArgument); e.Path != path {
-			t.Errorf("got %v", e)
-		}
+		wantAt(t, testkit.Err(asked(r, topology.ReservedDomain, true, r.ListDomains, req)), fault.InvalidArgument, path)
 	}
-}
-
-func TestTypesAreListedPageByPage(t *testing.T) {
-	r := flooded(t)
-	for _, name := range []string{"c", "a.b", "b", "a"} {
-		add(t, r.catalog, catalog.Types, "shop", &yardv1.TaskType{Name: name})
-	}
-	add(t, r.catalog, catalog.Types, "flood", &yardv1.TaskType{Name: "z"})
-	var names []string
-	for req := (&yardv1.ListTypesRequest{Limit: 3}); req != nil; {
-		got, err := asked(r, "shop", true, r.ListTypes, req)
-		testkit.NoError(t, err)
-		resp := got.(*yardv1.ListTypesResponse)
-		for _, tt := range resp.Types {
-			names = append(names, tt.Name)
-		}
-		if req = nil; resp.NextCursor != "" {
-			req = &yardv1.ListTypesRequest{Limit: 3, Cursor: resp.NextCursor}
-		}
-	}
-	testkit.Equal(t, "names", names, []string{"a", "a.b", "b", "c"})
-	_, err := asked(r, "nobody", true, r.ListTypes, &yardv1.ListTypesRequest{})
-	wantCode(t, err, fault.NotFound)
 }
 
 // holding has the owners tell of a domain's unfinished tasks.
@@ -179,62 +150,7 @@ func TestDomainsAreDeletedWhereTheyHoldNothing(t *testing.T) {
 		_, err = remove(r, shop)
 		wantCode(t, err, fault.NotFound)
 		for path, req := range map[string]*yardv1.DeleteDomainRequest{"/name": {Name: "admin"}, "/revision": {Name: "shop", Revision: -1}} {
-			_, err := remove(r, req)
-			if e := wantCode(t, err, fault.InvalidArgument); e.Path != path {
-				t.Errorf("got %v", e)
-			}
-		}
-	})
-}
-
-// R9: put, set and delete name the revision that they mean, and tell the new one.
-func TestTypesHaveRevisions(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		set := func(limit int32, revision int64) (*yardv1.TaskType, error) {
-			got, err := asked(r, "shop", true, r.PutType, &yardv1.PutTypeRequest{Type: &yardv1.TaskType{Name: "email", MaxConcurrency: limit, Revision: revision}})
-			if err != nil {
-				return nil, err
-			}
-			return got.(*yardv1.PutTypeResponse).Type, nil
-		}
-		first, err := set(1, 0)
-		if err != nil || first.Revision == 0 {
-			t.Fatalf("got %v, %v", first, err)
-		}
-		next, err := set(2, first.Revision)
-		if err != nil || next.Revision <= first.Revision {
-			t.Fatalf("got %v, %v", next, err)
-		}
-		_, err = set(3, first.Revision)
-		wantCode(t, err, fault.Stale)
-		_, err = asked(r, "shop", true, r.DeleteType, &yardv1.DeleteTypeRequest{Name: "none"})
-		if e := wantCode(t, err, fault.NotFound); !strings.Contains(e.Message, "types.put") {
-			t.Errorf("no next step: %v", e)
-		}
-		got, err := asked(r, "shop", true, r.DeleteType, &yardv1.DeleteTypeRequest{Name: "email", Revision: next.Revision})
-		if err != nil || got.(*yardv1.DeleteTypeResponse).Type.MaxConcurrency != 2 {
-			t.Errorf("got %v, %v", got, err)
-		}
-		if catalog.Types.Of(r.catalog.Catalog, "shop", "email") != nil {
-			t.Error("it is still there")
-		}
-	})
-}
-
-// R9, I14: a domain's types are bounded, since every process keeps them. A type that is there may
-// be changed all the same.
-func TestTypesOfADomainAreBounded(t *testing.T) {
-	testkit.Slow(t, "fills a domain to its bound")
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		for i := range validate.TypesMax {
-			name := fmt.Sprint("t", i)
-			add(t, r.catalog, catalog.Types, "shop", &yardv1.TaskType{Name: name})
-		}
-		for name, code := range map[string]fault.Code{"t7": "", "new": fault.FailedPrecondition} {
-			_, err := asked(r, "shop", true, r.PutType, &yardv1.PutTypeRequest{Type: &yardv1.TaskType{Name: name}})
-			wantCode(t, err, code)
+			wantAt(t, testkit.Err(remove(r, req)), fault.InvalidArgument, path)
 		}
 	})
 }
@@ -283,9 +199,7 @@ func TestTasksAreListedPageByPage(t *testing.T) {
 		for _, limit := range []int32{1, 7, 1000} {
 			var seen []string
 			for cursor, last := "", false; !last; {
-				got, err := asked(r, "shop", true, r.List, &yardv1.ListRequest{Limit: limit, Cursor: cursor})
-				testkit.NoError(t, err)
-				resp := got.(*yardv1.ListResponse)
+				resp := answerOf[*yardv1.ListResponse](t, r, "shop", true, r.List, &yardv1.ListRequest{Limit: limit, Cursor: cursor})
 				fits(t, true, resp)
 				if len(resp.Tasks) > int(limit) {
 					t.Fatalf("%d tasks on a page of %d", len(resp.Tasks), limit)
@@ -299,9 +213,6 @@ func TestTasksAreListedPageByPage(t *testing.T) {
 				t.Errorf("pages of %d: %d tasks of %d, or in another order", limit, len(seen), len(all))
 			}
 		}
-		_, err := asked(r, "shop", true, r.List, &yardv1.ListRequest{Cursor: "x"})
-		if e := wantCode(t, err, fault.InvalidArgument); e.Path != "/cursor" {
-			t.Errorf("got %v", e)
-		}
+		wantAt(t, testkit.Err(asked(r, "shop", true, r.List, &yardv1.ListRequest{Cursor: "x"})), fault.InvalidArgument, "/cursor")
 	})
 }

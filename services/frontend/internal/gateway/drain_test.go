@@ -98,8 +98,7 @@ func TestDrainsShow(t *testing.T) {
 		if got, err := asked(r, "shop", true, r.GetType, &yardv1.GetTypeRequest{Name: "pay"}); err != nil || got.(*yardv1.GetTypeResponse).Drain == nil || got.(*yardv1.GetTypeResponse).Pause != nil {
 			t.Errorf("%v %v", got, err)
 		}
-		_, err = asked(r, "shop", true, r.Resume(validate.Tasklist), &yardv1.ResumeRequest{Name: "main"})
-		wantCode(t, err, fault.NotFound)
+		wantCode(t, testkit.Err(asked(r, "shop", true, r.Resume(validate.Tasklist), &yardv1.ResumeRequest{Name: "main"})), fault.NotFound)
 		if got, err := asked(r, "shop", true, r.Resume(validate.Tasklist), &yardv1.ResumeRequest{Name: "main", Drain: true}); err != nil || got.(*yardv1.PauseResponse).Pause.GetBy() != "ann" {
 			t.Errorf("%v %v", got, err)
 		}
@@ -138,9 +137,7 @@ func TestStoppedGroupsShow(t *testing.T) {
 			t.Helper()
 			var all []string
 			for cursor, more := "", true; more; more = cursor != "" {
-				got, err := asked(r, "shop", true, r.ListGroups, &yardv1.ListGroupsRequest{Limit: 1, Cursor: cursor})
-				testkit.NoError(t, err)
-				l := got.(*yardv1.ListGroupsResponse)
+				l := answerOf[*yardv1.ListGroupsResponse](t, r, "shop", true, r.ListGroups, &yardv1.ListGroupsRequest{Limit: 1, Cursor: cursor})
 				for _, g := range l.Groups {
 					all = append(all, g.Name)
 				}
@@ -165,8 +162,7 @@ func TestStoppedGroupsShow(t *testing.T) {
 		}
 		time.Sleep(5 * time.Second)
 		listed("acme")
-		_, err = asked(r, "shop", true, r.GetGroup, &yardv1.GetGroupRequest{Name: "b.c"})
-		wantCode(t, err, fault.NotFound)
+		wantCode(t, testkit.Err(asked(r, "shop", true, r.GetGroup, &yardv1.GetGroupRequest{Name: "b.c"})), fault.NotFound)
 	})
 }
 

@@ -210,9 +210,7 @@ func TestAPollMayOnlyAsk(t *testing.T) {
 				t.Errorf("%q: %v %v", id, resp, err)
 			}
 		}
-		if _, err := ask(workerOne, 1001); fault.CodeOf(err) != fault.InvalidArgument {
-			t.Errorf("got %v", err)
-		}
+		wantCode(t, testkit.Err(ask(workerOne, 1001)), fault.InvalidArgument)
 		if n := len(r.bus.sentPolls()); n != 0 || r.kept() != 0 || len(r.bus.givenUp) != 3 {
 			t.Errorf("%d polls were sent, %d kept, %v", n, r.kept(), r.bus.givenUp)
 		}
@@ -247,17 +245,11 @@ func TestWhoMayBeDrained(t *testing.T) {
 			{"other", workerOne, "", "/worker_id", fault.NotFound},
 			{"absent", workerOne, "", "", fault.NotFound},
 		} {
-			if err := drain(c.domain, c.id, c.reason); fault.CodeOf(err) != c.code || fault.From(err).Path != c.path {
-				t.Errorf("%+v: got %v", c, err)
-			}
+			wantAt(t, drain(c.domain, c.id, c.reason), c.code, c.path)
 		}
 		e.set(drained.KnownAfter-time.Millisecond, workerOne)
-		if err := drain("shop", "worker-not-heard", ""); fault.CodeOf(err) != fault.Unavailable {
-			t.Errorf("got %v", err)
-		}
-		if _, err := asked(r, "shop", true, r.ResumeWorker, &yardv1.ResumeWorkerRequest{WorkerId: workerOne}); fault.CodeOf(err) != fault.NotFound {
-			t.Errorf("got %v", err)
-		}
+		wantCode(t, drain("shop", "worker-not-heard", ""), fault.Unavailable)
+		wantCode(t, testkit.Err(asked(r, "shop", true, r.ResumeWorker, &yardv1.ResumeWorkerRequest{WorkerId: workerOne})), fault.NotFound)
 		since := r.drainOne(t, workerOne).Drain.SinceMs
 		time.Sleep(time.Second)
 		testkit.Equal(t, "a repeat is another drain", r.drainOne(t, workerOne).Drain.SinceMs, since)
@@ -270,9 +262,7 @@ func TestWhoMayBeDrained(t *testing.T) {
 		}
 		e.set(time.Hour, ids...)
 		r.catalog.drainWorkers(t, "shop", 1, ids[1:]...)
-		if err := drain("shop", ids[0], ""); fault.CodeOf(err) != fault.FailedPrecondition {
-			t.Errorf("got %v", err)
-		}
+		wantCode(t, drain("shop", ids[0], ""), fault.FailedPrecondition)
 		if err := drain("shop", ids[1], ""); err != nil {
 			t.Errorf("one that is drained: %v", err)
 		}
@@ -320,9 +310,7 @@ func TestDrainsOfWorkersThatAreGoneAreForgotten(t *testing.T) {
 			t.Errorf("%d are drained", drainedNow())
 		}
 		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		testkit.Equal(t, "the end", <-ended, nil)
 	})
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
-	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
@@ -381,24 +380,40 @@ func newRig(t *testing.T, change ...func(*Deps)) *rig {
 	g, err := New(d)
 	testkit.NoError(t, err)
 	r.Gateway = g
-	for m := range rigShards {
-		r.EpochOpened(m, rigEpoch)
-	}
+	r.opened(rigEpoch)
 	return r
 }
 
 // running runs the rig's loop until the test ends.
 func (r *rig) running(t *testing.T) *rig {
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error)
-	go func() { ended <- r.Run(ctx) }()
+	stop, ended := r.started()
 	t.Cleanup(func() {
 		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		testkit.Equal(t, "the end", <-ended, nil)
 	})
 	return r
+}
+
+// started runs the rig until stop is called.
+func (r *rig) started() (stop func(), ended <-chan error) {
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- r.Run(ctx) }()
+	return stop, done
+}
+
+// opened has an owner of each shard open an epoch.
+func (r *rig) opened(epoch uint64) {
+	for m := range rigShards {
+		r.EpochOpened(m, epoch)
+	}
+}
+
+// heals ends what befalls appends.
+func (l *memLog) heals() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fault = nil
 }
 
 // call is a request that came now.
@@ -428,8 +443,7 @@ func (r *rig) answers(t *testing.T) (Answer, <-chan outcome) {
 }
 
 func (r *rig) submit(t *testing.T, req *yardv1.SubmitRequest) <-chan outcome {
-	answer, got := r.answers(t)
-	r.Submit(r.call(), req, answer)
+	got := sent(t, r, r.Submit, req)
 	return got
 }
 
@@ -450,30 +464,4 @@ func tasks(n int) *yardv1.SubmitRequest {
 		req.Tasks = append(req.Tasks, &yardv1.NewTask{Type: "email", Payload: &yardv1.Payload{Data: fmt.Appendf(nil, "%d", i)}})
 	}
 	return req
-}
-
-// accepted returns the ids of an accepted submit.
-func accepted(t *testing.T, o outcome) []string {
-	t.Helper()
-	if o.err != nil {
-		t.Fatalf("refused: %v", o.err)
-	}
-	return o.resp.(*yardv1.SubmitResponse).TaskIDs()
-}
-
-func wantCode(t *testing.T, err error, code fault.Code) *fault.Error {
-	t.Helper()
-	if fault.CodeOf(err) != code {
-		t.Fatalf("got %v, want %s", err, code)
-	}
-	return fault.From(err)
-}
-
-// wantField expects a FAILED_PRECONDITION that names a field.
-func wantField(t *testing.T, err error, path string) {
-	t.Helper()
-	wantCode(t, err, fault.FailedPrecondition)
-	if f := (*fault.Error)(nil); !errors.As(err, &f) || f.Path != path {
-		t.Errorf("the field is not %s: %v", path, err)
-	}
 }

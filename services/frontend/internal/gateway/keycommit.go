@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
@@ -13,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/admission"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/parallel"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/filing"
 )
@@ -72,16 +72,11 @@ func (a *appender) flushKeys(p int) {
 		}
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(a.g.base, a.g.Config.AppendTimeout)
-		places := make(chan struct{}, keyBatchesMax)
-		var all sync.WaitGroup
-		for _, some := range byDomain(parts) {
-			places <- struct{}{}
-			all.Go(func() {
-				a.storeAll(ctx, some, func(pt *part, err error) { pt.done <- err })
-				<-places
-			})
-		}
-		all.Wait()
+		together := byDomain(parts)
+		_ = parallel.Each(ctx, len(together), keyBatchesMax, func(ctx context.Context, i int) error {
+			a.storeAll(ctx, together[i], func(pt *part, err error) { pt.done <- err })
+			return nil
+		})
 		cancel()
 		if len(parts) > 1 {
 			backoff.Sleep(a.g.base, min(time.Since(began)/companyShare, companyMax))

@@ -50,9 +50,7 @@ func TestKeysOfAllPartitionsAreJoined(t *testing.T) {
 		}))
 		var got []string
 		for req := (&yardv1.ListKeysRequest{}); ; {
-			resp, err := asked(r, "shop", true, r.ListKeys, req)
-			testkit.NoError(t, err)
-			page := resp.(*yardv1.ListKeysResponse)
+			page := answerOf[*yardv1.ListKeysResponse](t, r, "shop", true, r.ListKeys, req)
 			for _, k := range page.Keys {
 				got = append(got, k.OrderKey)
 			}
@@ -64,9 +62,7 @@ func TestKeysOfAllPartitionsAreJoined(t *testing.T) {
 			t.Errorf("listed %v", got)
 		}
 		for _, cursor := range []string{"x", "5", "5.", "x.a", "5." + strings.Repeat("k", 257)} {
-			if _, err := asked(r, "shop", true, r.ListKeys, &yardv1.ListKeysRequest{Cursor: cursor}); fault.CodeOf(err) != fault.InvalidArgument || fault.From(err).Path != "/cursor" {
-				t.Errorf("cursor %.10q: %v", cursor, err)
-			}
+			wantAt(t, testkit.Err(asked(r, "shop", true, r.ListKeys, &yardv1.ListKeysRequest{Cursor: cursor})), fault.InvalidArgument, "/cursor")
 		}
 	})
 }
@@ -104,9 +100,7 @@ func TestOperatorsChangeTheFirstTaskOfAKey(t *testing.T) {
 			t.Fatalf("%v: %v", unblocked, err)
 		}
 		behind := ids.NewTaskID(time.Now(), 2, 9)
-		if _, err := asked(r, "shop", true, r.SkipKey, &yardv1.SkipKeyRequest{OrderKey: key, TaskId: behind.String()}); fault.CodeOf(err) != fault.FailedPrecondition || fault.From(err).Path != "/task_id" {
-			t.Errorf("one behind the first: %v", err)
-		}
+		wantAt(t, testkit.Err(asked(r, "shop", true, r.SkipKey, &yardv1.SkipKeyRequest{OrderKey: key, TaskId: behind.String()})), fault.FailedPrecondition, "/task_id")
 		id := "01890f3e-7b00-7000-8000-000000000001"
 		for range 2 {
 			testkit.NoError(t, testkit.Err(ask[*yardv1.SkipKeyRequest, *yardv1.SkipKeyResponse](t, r, r.SkipKey, &yardv1.SkipKeyRequest{OrderKey: key, TaskId: head.String(), RequestId: id})))
@@ -125,9 +119,7 @@ func TestOperatorsChangeTheFirstTaskOfAKey(t *testing.T) {
 		if ids.TaskID(events[2].TaskId) != head || events[2].Update.Request != events[3].Update.Request {
 			t.Errorf("a repeat is another request: %v, %v", events[2], events[3])
 		}
-		if _, err := ask[*yardv1.SkipKeyRequest, *yardv1.SkipKeyResponse](t, r, r.SkipKey, &yardv1.SkipKeyRequest{OrderKey: key + "x"}); fault.CodeOf(err) != fault.NotFound {
-			t.Errorf("a key without tasks: %v", err)
-		}
+		wantCode(t, testkit.Err(ask[*yardv1.SkipKeyRequest, *yardv1.SkipKeyResponse](t, r, r.SkipKey, &yardv1.SkipKeyRequest{OrderKey: key + "x"})), fault.NotFound)
 	})
 }
 
@@ -135,8 +127,7 @@ func TestOperatorsChangeTheFirstTaskOfAKey(t *testing.T) {
 func TestARefusedCommandOfAKeyIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, key, head := withHead(t)
-		answer, got := r.answers(t)
-		r.UnblockKey(r.call(), &yardv1.UnblockKeyRequest{OrderKey: key, TaskId: head.String()}, answer)
+		got := sent(t, r, r.UnblockKey, &yardv1.UnblockKeyRequest{OrderKey: key, TaskId: head.String()})
 		synctest.Wait()
 		r.verdictOn(t, &logv1.EventVerdict{Code: string(fault.FailedPrecondition), Message: "it does not block"})
 		if o := <-got; fault.CodeOf(o.err) != fault.FailedPrecondition || !strings.Contains(o.err.Error(), "it does not block") {
@@ -152,16 +143,10 @@ func TestBadCommandsOfKeys(t *testing.T) {
 		for path, req := range map[string]*yardv1.SkipKeyRequest{
 			"/order_key": {}, "/task_id": {OrderKey: key, TaskId: "7"}, "/reason": {OrderKey: key, Reason: long}, "/by": {OrderKey: key, By: long}, "/request_id": {OrderKey: key, RequestId: "7"},
 		} {
-			if _, err := asked(r, "shop", true, r.SkipKey, req); fault.CodeOf(err) != fault.InvalidArgument || fault.From(err).Path != path {
-				t.Errorf("%s: %v", path, err)
-			}
+			wantAt(t, testkit.Err(asked(r, "shop", true, r.SkipKey, req)), fault.InvalidArgument, path)
 		}
-		if _, err := asked(r, "shop", true, r.UnblockKey, &yardv1.UnblockKeyRequest{OrderKey: key, Retry: &yardv1.RetryPolicy{MaxAttempts: -1}}); fault.CodeOf(err) != fault.InvalidArgument {
-			t.Errorf("%v", err)
-		}
-		if _, err := asked(r, "shop", true, r.GetKey, &yardv1.GetKeyRequest{OrderKey: strings.Repeat("x", 257)}); fault.CodeOf(err) != fault.InvalidArgument {
-			t.Errorf("%v", err)
-		}
+		wantCode(t, testkit.Err(asked(r, "shop", true, r.UnblockKey, &yardv1.UnblockKeyRequest{OrderKey: key, Retry: &yardv1.RetryPolicy{MaxAttempts: -1}})), fault.InvalidArgument)
+		wantCode(t, testkit.Err(asked(r, "shop", true, r.GetKey, &yardv1.GetKeyRequest{OrderKey: strings.Repeat("x", 257)})), fault.InvalidArgument)
 		testkit.Equal(t, "events were sent", len(r.bus.sentEvents()), 0)
 	})
 }

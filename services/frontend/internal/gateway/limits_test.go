@@ -16,7 +16,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -35,44 +34,6 @@ func (r *rig) putType(t *yardv1.TaskType) error {
 	return err
 }
 
-// R9: put and delete name the revision that they mean, and tell the new one.
-func TestLimitsHaveRevisions(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		put := func(most int32, revision int64) (*yardv1.Limit, error) {
-			return r.putLimit(&yardv1.Limit{Name: "acme", Description: "their API", MaxConcurrency: most, Revision: revision})
-		}
-		first, err := put(3, 0)
-		if err != nil || first.Revision == 0 {
-			t.Fatalf("got %v, %v", first, err)
-		}
-		next, err := put(2, first.Revision)
-		if err != nil || next.Revision <= first.Revision {
-			t.Fatalf("got %v, %v", next, err)
-		}
-		_, err = put(1, first.Revision)
-		wantCode(t, err, fault.Stale)
-		got, err := asked(r, "shop", true, r.GetLimit, &yardv1.GetLimitRequest{Name: "acme"})
-		if err != nil || !proto.Equal(got.(*yardv1.GetLimitResponse).Limit, next) {
-			t.Errorf("got %v, %v", got, err)
-		}
-		_, err = asked(r, "shop", true, r.DeleteLimit, &yardv1.DeleteLimitRequest{Name: "acme", Revision: first.Revision})
-		wantCode(t, err, fault.Stale)
-		got, err = asked(r, "shop", true, r.DeleteLimit, &yardv1.DeleteLimitRequest{Name: "acme", Revision: next.Revision})
-		if err != nil || !proto.Equal(got.(*yardv1.DeleteLimitResponse).Limit, next) {
-			t.Errorf("got %v, %v", got, err)
-		}
-		_, err = asked(r, "shop", true, r.GetLimit, &yardv1.GetLimitRequest{Name: "acme"})
-		if e := wantCode(t, err, fault.NotFound); e.Path != "/name" || !strings.Contains(e.Message, "limits.put") {
-			t.Errorf("no next step: %v", e)
-		}
-		_, err = asked(r, "shop", true, r.DeleteLimit, &yardv1.DeleteLimitRequest{Name: "acme"})
-		if e := wantCode(t, err, fault.NotFound); e.Path != "/name" || !strings.Contains(e.Message, "limits.put") {
-			t.Errorf("no next step: %v", e)
-		}
-	})
-}
-
 func TestBadLimitsAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -82,70 +43,22 @@ func TestBadLimitsAreRefused(t *testing.T) {
 			"/limit/revision":    {Name: "a", MaxConcurrency: 1, Revision: -1},
 		} {
 			_, err := r.putLimit(l)
-			if e := wantCode(t, err, fault.InvalidArgument); e.Path != path {
-				t.Errorf("got %v, want %s", e, path)
-			}
+			wantAt(t, err, fault.InvalidArgument, path)
 		}
 		_, err := r.putLimit(nil)
-		if e := wantCode(t, err, fault.InvalidArgument); e.Path != "/limit" {
-			t.Errorf("got %v", e)
-		}
+		wantAt(t, err, fault.InvalidArgument, "/limit")
 		for path, req := range map[string]*yardv1.ListLimitsRequest{"/limit": {Limit: 1001}, "/cursor": {Cursor: "a b"}} {
-			_, err := asked(r, "shop", true, r.ListLimits, req)
-			if e := wantCode(t, err, fault.InvalidArgument); e.Path != path {
-				t.Errorf("got %v", e)
-			}
+			wantAt(t, testkit.Err(asked(r, "shop", true, r.ListLimits, req)), fault.InvalidArgument, path)
 		}
-		_, err = asked(r, "shop", true, r.GetLimit, &yardv1.GetLimitRequest{Name: "a.b"})
-		wantCode(t, err, fault.InvalidArgument)
-		_, err = asked(r, "shop", true, r.DeleteLimit, &yardv1.DeleteLimitRequest{Name: "a", Revision: -1})
-		wantCode(t, err, fault.InvalidArgument)
-		_, err = asked(r, "nobody", true, r.PutLimit, &yardv1.PutLimitRequest{Limit: &yardv1.Limit{Name: "a", MaxConcurrency: 1}})
-		wantCode(t, err, fault.NotFound)
-		_, err = asked(r, "nobody", true, r.GetLimit, &yardv1.GetLimitRequest{Name: "a"})
-		wantCode(t, err, fault.NotFound)
-		_, err = asked(r, "nobody", true, r.ListLimits, &yardv1.ListLimitsRequest{})
-		wantCode(t, err, fault.NotFound)
+		wantCode(t, testkit.Err(asked(r, "shop", true, r.GetLimit, &yardv1.GetLimitRequest{Name: "a.b"})), fault.InvalidArgument)
+		wantCode(t, testkit.Err(asked(r, "shop", true, r.DeleteLimit, &yardv1.DeleteLimitRequest{Name: "a", Revision: -1})), fault.InvalidArgument)
+		wantCode(t, testkit.Err(asked(r, "nobody", true, r.PutLimit, &yardv1.PutLimitRequest{Limit: &yardv1.Limit{Name: "a", MaxConcurrency: 1}})), fault.NotFound)
+		wantCode(t, testkit.Err(asked(r, "nobody", true, r.GetLimit, &yardv1.GetLimitRequest{Name: "a"})), fault.NotFound)
+		wantCode(t, testkit.Err(asked(r, "nobody", true, r.ListLimits, &yardv1.ListLimitsRequest{})), fault.NotFound)
 		if keys := r.catalog.kv.Stored(); len(keys) != 1 {
 			t.Errorf("stored %v", keys)
 		}
 	})
-}
-
-// R9, I14: as TestTypesOfADomainAreBounded.
-func TestLimitsOfADomainAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		for i := range validate.LimitsMax {
-			name := fmt.Sprint("l", i)
-			add(t, r.catalog, catalog.Limits, "shop", &yardv1.Limit{Name: name, MaxConcurrency: 1})
-		}
-		for name, code := range map[string]fault.Code{"l7": "", "new": fault.FailedPrecondition} {
-			_, err := r.putLimit(&yardv1.Limit{Name: name, MaxConcurrency: 1})
-			wantCode(t, err, code)
-		}
-	})
-}
-
-func TestLimitsAreListedPageByPage(t *testing.T) {
-	r := flooded(t)
-	for _, name := range []string{"c", "b", "d", "a"} {
-		add(t, r.catalog, catalog.Limits, "shop", &yardv1.Limit{Name: name})
-	}
-	add(t, r.catalog, catalog.Limits, "flood", &yardv1.Limit{Name: "z"})
-	var names []string
-	for req := (&yardv1.ListLimitsRequest{Limit: 3}); req != nil; {
-		got, err := asked(r, "shop", true, r.ListLimits, req)
-		testkit.NoError(t, err)
-		resp := got.(*yardv1.ListLimitsResponse)
-		for _, l := range resp.Limits {
-			names = append(names, l.Name)
-		}
-		if req = nil; resp.NextCursor != "" {
-			req = &yardv1.ListLimitsRequest{Limit: 3, Cursor: resp.NextCursor}
-		}
-	}
-	testkit.Equal(t, "names", names, []string{"a", "b", "c", "d"})
 }
 
 // A type names limits that exist, also one that another frontend stored a moment ago.

@@ -26,10 +26,16 @@ func newMemCatalog() *memCatalog {
 	return c
 }
 
-// add stores settings.
-func add[M catalog.Settings](t *testing.T, c *memCatalog, k catalog.Kind[M], domain string, m M) {
+// add stores settings, which come to the catalog together.
+func add[M catalog.Settings](t *testing.T, c *memCatalog, k catalog.Kind[M], domain string, all ...M) {
 	t.Helper()
-	testkit.NoError(t, testkit.Err(k.Put(t.Context(), c.kv, domain, m)))
+	one, changes := c.kv.OnChange, []jetstream.KeyValueEntry(nil)
+	c.kv.Locked(func() { c.kv.OnChange = func(e jetstream.KeyValueEntry) { changes = append(changes, e) } })
+	for _, m := range all {
+		testkit.NoError(t, testkit.Err(k.Put(t.Context(), c.kv, domain, m)))
+	}
+	c.kv.Locked(func() { c.kv.OnChange = one })
+	c.Take(changes...)
 }
 
 // stop stores a pause or a drain.

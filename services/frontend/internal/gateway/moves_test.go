@@ -70,16 +70,14 @@ func TestWhatIsHeardOfAMovedPollFromBefore(t *testing.T) {
 		"its owner is replaced": func(r *rig, s sentPoll) { r.EpochOpened(s.shard, rigEpoch+1) },
 		"not known":             func(r *rig, _ sentPoll) { r.tellMoved(t, 99, 0) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t).running(t)
-				got, first := r.movedPoll(t)
-				late(r, first)
-				time.Sleep(time.Second)
-				if n := len(r.bus.sentPolls()); n != 2 || len(got) != 0 || r.kept() != 1 {
-					t.Errorf("sent %d times, answered %d times, %d are kept", n, len(got), r.kept())
-				}
-			})
+		inBubble(t, name, func(t *testing.T) {
+			r := newRig(t).running(t)
+			got, first := r.movedPoll(t)
+			late(r, first)
+			time.Sleep(time.Second)
+			if n := len(r.bus.sentPolls()); n != 2 || len(got) != 0 || r.kept() != 1 {
+				t.Errorf("sent %d times, answered %d times, %d are kept", n, len(got), r.kept())
+			}
 		})
 	}
 }
@@ -90,17 +88,15 @@ func TestAPollThatIsOverDoesNotMove(t *testing.T) {
 		"answered": func(r *rig, s sentPoll) { r.tellAnswered(t, s.id) },
 		"replaced": func(r *rig, s sentPoll) { r.EpochOpened(s.shard, rigEpoch+1) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t).running(t)
-				<-r.poll(time.Minute)
-				s := r.bus.sentPolls()[0]
-				before(r, s)
-				r.tellMoved(t, s.id, 1)
-				if n := len(r.bus.sentPolls()); n != 1 || r.kept() != 0 {
-					t.Errorf("sent %d times, %d are kept", n, r.kept())
-				}
-			})
+		inBubble(t, name, func(t *testing.T) {
+			r := newRig(t).running(t)
+			<-r.poll(time.Minute)
+			s := r.bus.sentPolls()[0]
+			before(r, s)
+			r.tellMoved(t, s.id, 1)
+			if n := len(r.bus.sentPolls()); n != 1 || r.kept() != 0 {
+				t.Errorf("sent %d times, %d are kept", n, r.kept())
+			}
 		})
 	}
 }
@@ -180,35 +176,33 @@ func TestAMovedPollWaitsForAnOwner(t *testing.T) {
 		"no one took it":    {func(r *rig) { r.noneServes(1)() }, 1},
 	} {
 		for _, opens := range []bool{true, false} {
-			t.Run(fmt.Sprint(name, " ", opens), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					r := newRig(t).running(t)
-					got, _ := r.movedPoll(t, func() { c.begin(r) })
-					for _, s := range r.bus.sentPolls()[1:] {
-						r.PollBounced(s.id)
+			inBubble(t, fmt.Sprint(name, " ", opens), func(t *testing.T) {
+				r := newRig(t).running(t)
+				got, _ := r.movedPoll(t, func() { c.begin(r) })
+				for _, s := range r.bus.sentPolls()[1:] {
+					r.PollBounced(s.id)
+				}
+				if n := len(r.bus.sentPolls()); n != 1+c.times || len(got) != 0 || r.kept() != 1 {
+					t.Fatalf("sent %d times, answered %d times", n, len(got))
+				}
+				if !opens {
+					for len(got) == 0 { // to each owner that it is sent to
+						time.Sleep(tickEvery)
+						synctest.Wait()
+						sent := r.bus.sentPolls()
+						r.PollBounced(sent[len(sent)-1].id)
 					}
-					if n := len(r.bus.sentPolls()); n != 1+c.times || len(got) != 0 || r.kept() != 1 {
-						t.Fatalf("sent %d times, answered %d times", n, len(got))
+					if o := <-got; fault.CodeOf(o.err) != fault.Unavailable || r.kept() != 0 {
+						t.Errorf("answered %v, %d are kept", o, r.kept())
 					}
-					if !opens {
-						for len(got) == 0 { // to each owner that it is sent to
-							time.Sleep(tickEvery)
-							synctest.Wait()
-							sent := r.bus.sentPolls()
-							r.PollBounced(sent[len(sent)-1].id)
-						}
-						if o := <-got; fault.CodeOf(o.err) != fault.Unavailable || r.kept() != 0 {
-							t.Errorf("answered %v, %d are kept", o, r.kept())
-						}
-						return
-					}
-					time.Sleep(pollRetryEvery / 2)
-					r.EpochOpened(shardOf(1), rigEpoch+1)
-					sent := r.bus.sentPolls()
-					if s := sent[len(sent)-1]; len(sent) != 2+c.times || s.epoch != rigEpoch+1 || s.shard != shardOf(1) || !s.poll.Moved || s.poll.WaitMs != 49_950 {
-						t.Errorf("sent %d times, at last %v", len(sent), s)
-					}
-				})
+					return
+				}
+				time.Sleep(pollRetryEvery / 2)
+				r.EpochOpened(shardOf(1), rigEpoch+1)
+				sent := r.bus.sentPolls()
+				if s := sent[len(sent)-1]; len(sent) != 2+c.times || s.epoch != rigEpoch+1 || s.shard != shardOf(1) || !s.poll.Moved || s.poll.WaitMs != 49_950 {
+					t.Errorf("sent %d times, at last %v", len(sent), s)
+				}
 			})
 		}
 	}
@@ -228,26 +222,24 @@ func TestAMovedPollThatCannotGoAnywhereIsAnsweredEmpty(t *testing.T) {
 		"time to go":  {time.Minute - 1, 1, false},
 		"never to be": {time.Second, 1 << 30, true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, func(d *Deps) { d.Config.PollsMax = 4 }) // so a domain has three
-				got := r.poll(time.Minute)
-				<-got
-				time.Sleep(c.after)
-				r.tellMoved(t, r.bus.sentPolls()[0].id, c.partition)
-				testkit.MustEqual(t, "answered", len(got) == 1, c.empty)
-				if !c.empty {
-					return
+		inBubble(t, name, func(t *testing.T) {
+			r := newRig(t, func(d *Deps) { d.Config.PollsMax = 4 }) // so a domain has three
+			got := r.poll(time.Minute)
+			<-got
+			time.Sleep(c.after)
+			r.tellMoved(t, r.bus.sentPolls()[0].id, c.partition)
+			testkit.MustEqual(t, "answered", len(got) == 1, c.empty)
+			if !c.empty {
+				return
+			}
+			if o := <-got; o.err != nil || len(o.resp.(*yardv1.PollResponse).Tasks) != 0 || r.kept() != 0 || len(r.bus.sentPolls()) != 1 {
+				t.Errorf("answered %v, %d are kept", o, r.kept())
+			}
+			for range 3 { // its place is free
+				if o := <-r.poll(time.Minute); o.err != nil {
+					t.Error(o.err)
 				}
-				if o := <-got; o.err != nil || len(o.resp.(*yardv1.PollResponse).Tasks) != 0 || r.kept() != 0 || len(r.bus.sentPolls()) != 1 {
-					t.Errorf("answered %v, %d are kept", o, r.kept())
-				}
-				for range 3 { // its place is free
-					if o := <-r.poll(time.Minute); o.err != nil {
-						t.Error(o.err)
-					}
-				}
-			})
+			}
 		})
 	}
 }

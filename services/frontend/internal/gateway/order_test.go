@@ -70,13 +70,9 @@ func TestAnOrderedTaskWaitsForItsPartition(t *testing.T) {
 			return true, nil
 		}
 		one := withID(ordered(keyIn(1)), true)
-		if o := <-r.submit(t, one); fault.CodeOf(o.err) != fault.Unavailable {
-			t.Fatalf("its partition is away: %v", o.err)
-		}
+		wantCode(t, (<-r.submit(t, one)).err, fault.Unavailable)
 		both := withID(ordered(keyIn(0), keyIn(1)), true)
-		if o := <-r.submit(t, both); fault.CodeOf(o.err) != fault.Unknown {
-			t.Fatalf("one of two is away: %v", o.err)
-		}
+		wantCode(t, (<-r.submit(t, both)).err, fault.Unknown)
 		time.AfterFunc(3*time.Second, func() { r.log.mu.Lock(); away = false; r.log.mu.Unlock() })
 		accepted(t, <-r.submit(t, withID(ordered(keyIn(1)), true)))
 		both.Tries++
@@ -95,15 +91,11 @@ func TestAPartOfWhichNothingIsKnownMakesAllUnknown(t *testing.T) {
 			}
 			return false, errDown
 		}
-		if o := <-r.submit(t, withID(ordered(keyIn(0), keyIn(1)), true)); fault.CodeOf(o.err) != fault.Unknown {
-			t.Errorf("one of two is not known: %v", o.err)
-		}
+		wantCode(t, (<-r.submit(t, withID(ordered(keyIn(0), keyIn(1)), true))).err, fault.Unknown)
 		r.log.mu.Lock()
 		r.log.fault = func(int, natslog.Msg) (bool, error) { return false, natslog.ErrNotStored }
 		r.log.mu.Unlock()
-		if o := <-r.submit(t, withID(ordered(keyIn(0), keyIn(1)), true)); fault.CodeOf(o.err) != fault.Unavailable {
-			t.Errorf("neither is stored: %v", o.err)
-		}
+		wantCode(t, (<-r.submit(t, withID(ordered(keyIn(0), keyIn(1)), true))).err, fault.Unavailable)
 	})
 }
 
@@ -206,9 +198,7 @@ func TestAFullTasklistRefusesOrderedTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := uniqueRig(t, nil)
 		r.cap(t, "main", 2)
-		if o := <-r.submit(t, withID(ordered(keyIn(0), keyIn(1), keyIn(2)), true)); fault.CodeOf(o.err) != fault.InvalidArgument {
-			t.Errorf("three where two may queue: %v", o.err)
-		}
+		wantCode(t, (<-r.submit(t, withID(ordered(keyIn(0), keyIn(1), keyIn(2)), true))).err, fault.InvalidArgument)
 		wantMarksOnce(t, r.log, 0)
 		accepted(t, <-r.submit(t, withID(ordered(keyIn(0), keyIn(1)), true)))
 	})

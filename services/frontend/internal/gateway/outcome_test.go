@@ -25,8 +25,7 @@ func completion(p int, n uint64) *yardv1.Completion {
 }
 
 func (r *rig) complete(t *testing.T, entries ...*yardv1.Completion) <-chan outcome {
-	answer, got := r.answers(t)
-	r.Complete(r.call(), &yardv1.CompleteRequest{Tasks: entries}, answer)
+	got := sent(t, r, r.Complete, &yardv1.CompleteRequest{Tasks: entries})
 	return got
 }
 
@@ -106,20 +105,12 @@ func TestIDsOutOfRangeAreNotFound(t *testing.T) {
 		} {
 			token, id := rigTokens.Print(id, ids.Token{Nonce: 1}), id.String()
 			for verb, send := range map[string]func(Answer){
-				"complete": func(a Answer) {
-					r.Complete(r.call(), &yardv1.CompleteRequest{Tasks: []*yardv1.Completion{{TaskId: id, Token: token}}}, a)
-				},
-				"fail": func(a Answer) {
-					r.Fail(r.call(), &yardv1.FailRequest{Tasks: []*yardv1.Failure{{TaskId: id, Token: token}}}, a)
-				},
-				"heartbeat": func(a Answer) {
-					r.Heartbeat(r.call(), &yardv1.HeartbeatRequest{Tasks: []*yardv1.Beat{{TaskId: id, Token: token}}}, a)
-				},
-				"update": func(a Answer) {
-					r.Update(r.call(), &yardv1.UpdateRequest{Tasks: []*yardv1.TaskUpdate{{TaskId: id, Priority: 1}}}, a)
-				},
-				"redrive": func(a Answer) { r.Redrive(r.call(), &yardv1.RedriveRequest{TaskIds: []string{id}}, a) },
-				"cancel":  func(a Answer) { r.Cancel(r.call(), &yardv1.CancelRequest{TaskIds: []string{id}}, a) },
+				"complete":  sends(r, r.Complete, &yardv1.CompleteRequest{Tasks: []*yardv1.Completion{{TaskId: id, Token: token}}}),
+				"fail":      sends(r, r.Fail, &yardv1.FailRequest{Tasks: []*yardv1.Failure{{TaskId: id, Token: token}}}),
+				"heartbeat": sends(r, r.Heartbeat, &yardv1.HeartbeatRequest{Tasks: []*yardv1.Beat{{TaskId: id, Token: token}}}),
+				"update":    sends(r, r.Update, &yardv1.UpdateRequest{Tasks: []*yardv1.TaskUpdate{{TaskId: id, Priority: 1}}}),
+				"redrive":   sends(r, r.Redrive, &yardv1.RedriveRequest{TaskIds: []string{id}}),
+				"cancel":    sends(r, r.Cancel, &yardv1.CancelRequest{TaskIds: []string{id}}),
 			} {
 				answer, got := r.answers(t)
 				send(answer)
@@ -127,8 +118,7 @@ func TestIDsOutOfRangeAreNotFound(t *testing.T) {
 					t.Errorf("%s of %s: %v", verb, id, v)
 				}
 			}
-			answer, got := r.answers(t)
-			r.Get(r.call(), &yardv1.GetRequest{TaskId: id}, answer)
+			got := sent(t, r, r.Get, &yardv1.GetRequest{TaskId: id})
 			wantCode(t, (<-got).err, fault.NotFound)
 		}
 		testkit.Equal(t, "batches of events were sent", len(r.bus.sentEvents()), 0)
@@ -146,8 +136,7 @@ func TestForgedTokensReachNobody(t *testing.T) {
 		swapped, forged := completion(1, 1), completion(1, 2)
 		swapped.Token = completion(1, 3).Token
 		forged.Token = ids.NewTokens([ids.TokenSecretBytes]byte{2}).Print(ids.NewTaskID(time.UnixMilli(5), 1, 2), ids.Token{Nonce: 2})
-		answer, got := r.answers(t)
-		r.Complete(r.call(), &yardv1.CompleteRequest{Tasks: []*yardv1.Completion{swapped, completion(1, 4), forged, completion(1, 5)}}, answer)
+		got := sent(t, r, r.Complete, &yardv1.CompleteRequest{Tasks: []*yardv1.Completion{swapped, completion(1, 4), forged, completion(1, 5)}})
 		synctest.Wait()
 		sent := r.bus.sentEvents()
 		if len(sent) != 1 || len(sent[0].batch.Events) != 2 {
@@ -165,12 +154,8 @@ func TestForgedTokensReachNobody(t *testing.T) {
 			t.Errorf("the good entry: %v", all[1])
 		}
 		for verb, send := range map[string]func(Answer){
-			"fail": func(a Answer) {
-				r.Fail(r.call(), &yardv1.FailRequest{Tasks: []*yardv1.Failure{{TaskId: forged.TaskId, Token: forged.Token}}}, a)
-			},
-			"heartbeat": func(a Answer) {
-				r.Heartbeat(r.call(), &yardv1.HeartbeatRequest{Tasks: []*yardv1.Beat{{TaskId: forged.TaskId, Token: forged.Token}}}, a)
-			},
+			"fail":      sends(r, r.Fail, &yardv1.FailRequest{Tasks: []*yardv1.Failure{{TaskId: forged.TaskId, Token: forged.Token}}}),
+			"heartbeat": sends(r, r.Heartbeat, &yardv1.HeartbeatRequest{Tasks: []*yardv1.Beat{{TaskId: forged.TaskId, Token: forged.Token}}}),
 		} {
 			answer, got := r.answers(t)
 			send(answer)
@@ -371,15 +356,9 @@ func TestFailHeartbeatAndCancelBecomeEvents(t *testing.T) {
 		r := newRig(t).running(t)
 		c := completion(0, 1)
 		for kind, send := range map[logv1.EventKind]func(Answer){
-			logv1.EventKind_EVENT_KIND_RELEASED: func(a Answer) {
-				r.Fail(r.call(), &yardv1.FailRequest{Tasks: []*yardv1.Failure{{TaskId: c.TaskId, Token: c.Token, NotStarted: true}}}, a)
-			},
-			logv1.EventKind_EVENT_KIND_HEARTBEAT: func(a Answer) {
-				r.Heartbeat(r.call(), &yardv1.HeartbeatRequest{Tasks: []*yardv1.Beat{{TaskId: c.TaskId, Token: c.Token}}}, a)
-			},
-			logv1.EventKind_EVENT_KIND_CANCEL: func(a Answer) {
-				r.Cancel(r.call(), &yardv1.CancelRequest{TaskIds: []string{c.TaskId}, Reason: "why"}, a)
-			},
+			logv1.EventKind_EVENT_KIND_RELEASED:  sends(r, r.Fail, &yardv1.FailRequest{Tasks: []*yardv1.Failure{{TaskId: c.TaskId, Token: c.Token, NotStarted: true}}}),
+			logv1.EventKind_EVENT_KIND_HEARTBEAT: sends(r, r.Heartbeat, &yardv1.HeartbeatRequest{Tasks: []*yardv1.Beat{{TaskId: c.TaskId, Token: c.Token}}}),
+			logv1.EventKind_EVENT_KIND_CANCEL:    sends(r, r.Cancel, &yardv1.CancelRequest{TaskIds: []string{c.TaskId}, Reason: "why"}),
 		} {
 			before := len(r.bus.sentEvents())
 			answer, got := r.answers(t)

@@ -64,8 +64,7 @@ func TestPausesShow(t *testing.T) {
 		is("describe another", got, err, &yardv1.DescribeTasklistResponse{Tasklist: "other", PausedTypes: []string{"email.send"}})
 
 		time.Sleep(5 * time.Second)
-		_, err = asked(r, "shop", true, r.GetType, &yardv1.GetTypeRequest{Name: "email.send"})
-		wantCode(t, err, fault.NotFound)
+		wantCode(t, testkit.Err(asked(r, "shop", true, r.GetType, &yardv1.GetTypeRequest{Name: "email.send"})), fault.NotFound)
 		got, err = ask(asked(r, "shop", true, r.DescribeTasklist, &yardv1.DescribeTasklistRequest{Tasklist: "other"}))
 		is("over", got, err, &yardv1.DescribeTasklistResponse{Tasklist: "other"})
 		_, err = asked(r, "shop", true, r.Resume(validate.Type), &yardv1.ResumeRequest{Name: "email.send"})
@@ -77,8 +76,7 @@ func TestPausesShow(t *testing.T) {
 		}
 		got, err = ask(asked(r, "shop", true, r.Resume(validate.Tasklist), &yardv1.ResumeRequest{Name: "main"}))
 		is("resumed", got, err, &yardv1.PauseResponse{Pause: list})
-		_, err = asked(r, "shop", true, r.Resume(validate.Tasklist), &yardv1.ResumeRequest{Name: "main"})
-		wantCode(t, err, fault.NotFound)
+		wantCode(t, testkit.Err(asked(r, "shop", true, r.Resume(validate.Tasklist), &yardv1.ResumeRequest{Name: "main"})), fault.NotFound)
 		got, err = ask(asked(r, "shop", true, r.GetTasklist, &yardv1.GetTasklistRequest{Name: "main"}))
 		is("settings stay", got, err, &yardv1.GetTasklistResponse{Tasklist: settings})
 	})
@@ -113,7 +111,7 @@ func TestPausesOfADomainAreBounded(t *testing.T) {
 			wantCode(t, err, code)
 		}
 		_, err := r.pauseType(&yardv1.PauseRequest{Name: "new"})
-		wantField(t, err, "/name")
+		wantAt(t, err, fault.FailedPrecondition, "/name")
 		stop(t, r.catalog, catalog.Pauses.Types, "shop", "t8", &yardv1.Pause{SinceMs: 1, UntilMs: 2})
 		_, err = r.pauseType(&yardv1.PauseRequest{Name: "new"})
 		wantCode(t, err, "")
@@ -128,7 +126,6 @@ func TestAnOvertakenResumeIsRepeated(t *testing.T) {
 		pause := func() { stop(t, r.catalog, catalog.Pauses.Tasklists, "shop", "main", &yardv1.Pause{SinceMs: 1}) }
 		pause()
 		r.catalog.kv.Meanwhile = pause
-		_, err := asked(r, "shop", true, r.Resume(validate.Tasklist), &yardv1.ResumeRequest{Name: "main"})
-		wantCode(t, err, fault.Unavailable)
+		wantCode(t, testkit.Err(asked(r, "shop", true, r.Resume(validate.Tasklist), &yardv1.ResumeRequest{Name: "main"})), fault.Unavailable)
 	})
 }

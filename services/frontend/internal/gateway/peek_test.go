@@ -56,9 +56,7 @@ func peekMerges(t *testing.T, spread int) {
 	for _, limit := range []int32{1, 5, 12, 100} {
 		var got []string
 		for req, more := (&yardv1.PeekTasklistRequest{Name: "main", Limit: limit}), true; more; more = req.Cursor != "" {
-			resp, err := asked(r, "shop", true, r.PeekTasklist, req)
-			testkit.NoError(t, err)
-			peek := resp.(*yardv1.PeekTasklistResponse)
+			peek := answerOf[*yardv1.PeekTasklistResponse](t, r, "shop", true, r.PeekTasklist, req)
 			if int32(len(peek.Tasks)) > limit || peek.UnreadBatches != 2*int64(r.Partitioning.History) {
 				t.Fatalf("%v", peek)
 			}
@@ -74,6 +72,5 @@ func peekMerges(t *testing.T, spread int) {
 		testkit.Equal(t, fmt.Sprintf("%d at a time", limit), got, want)
 	}
 	old = true
-	_, err := asked(r, "shop", true, r.PeekTasklist, &yardv1.PeekTasklistRequest{Name: "main"})
-	wantCode(t, err, fault.FailedPrecondition)
+	wantCode(t, testkit.Err(asked(r, "shop", true, r.PeekTasklist, &yardv1.PeekTasklistRequest{Name: "main"})), fault.FailedPrecondition)
 }

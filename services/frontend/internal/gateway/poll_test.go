@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -130,9 +129,7 @@ func TestABouncedPollIsSentAgainUntilItsTimeIsOver(t *testing.T) {
 			bounced = len(sent)
 		}
 		o := <-got
-		if e := wantCode(t, o.err, fault.Unavailable); e.RetryAfter == 0 {
-			t.Error("no retry-after")
-		}
+		wantLater(t, o.err, fault.Unavailable)
 		if n := len(r.bus.sentPolls()); n < 6 || n > 11 {
 			t.Errorf("sent %d times", n)
 		}
@@ -194,18 +191,14 @@ func TestDrainFinishesWhatIsOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		r.log.gate = make(chan struct{})
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error)
-		go func() { ended <- r.Run(ctx) }()
+		stop, ended := r.started()
 		submitted, completed := r.submit(t, tasks(1)), r.complete(t, completion(1, 1))
 		stop()
 		time.Sleep(time.Second)
 		synctest.Wait()
 		close(r.log.gate)
 		r.verdict(t, r.bus.sentEvents()[0], 0, 1)
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		testkit.Equal(t, "the end", <-ended, nil)
 		accepted(t, <-submitted)
 		verdicts(t, <-completed)
 	})
@@ -215,9 +208,7 @@ func TestDrainGivesUpInTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(d *Deps) { d.Config.DrainTimeout, d.Config.AppendTimeout = time.Second, time.Minute })
 		r.log.gate = make(chan struct{})
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error)
-		go func() { ended <- r.Run(ctx) }()
+		stop, ended := r.started()
 		submitted, completed := r.submit(t, tasks(1)), r.complete(t, completion(1, 1))
 		synctest.Wait()
 		began := time.Now()

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -25,9 +24,7 @@ func TestPollsWaitForTheFirstOwner(t *testing.T) {
 		}
 		time.Sleep(time.Second + tickEvery/5) // between two ticks
 		testkit.Equal(t, "polls were sent to no one", len(r.bus.sentPolls()), 0)
-		for m := range rigShards {
-			r.EpochOpened(m, 7)
-		}
+		r.opened(7)
 		sent := r.bus.sentPolls()
 		time.Sleep(time.Second)
 		if len(sent) != 3 || len(r.bus.sentPolls()) != 3 || sent[0].epoch != 7 {
@@ -56,9 +53,7 @@ func TestPollsThatAreDueWhenTheFirstOwnerOpens(t *testing.T) {
 				<-r.poll(time.Minute)
 			}
 			time.Sleep(pollRetryEvery) // a tick comes now
-			for m := range rigShards {
-				r.EpochOpened(m, 7)
-			}
+			r.opened(7)
 			time.Sleep(time.Second)
 			sent := r.bus.sentPolls()
 			if len(sent) != 3 {
@@ -126,33 +121,31 @@ func TestASendingThatFails(t *testing.T) {
 		"a stop":      {func(r *rig, _ sentPoll) { r.polls.stop() }, 0, 0, fault.Unavailable},
 		"a long time": {func(*rig, sentPoll) { time.Sleep(time.Hour) }, 0, 0, fault.Unavailable},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t)
-				r.bus.send = func(s sentPoll) error {
-					r.bus.send = nil
-					c.meanwhile(r, s)
-					return errDown
+		inBubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			r.bus.send = func(s sentPoll) error {
+				r.bus.send = nil
+				c.meanwhile(r, s)
+				return errDown
+			}
+			got := r.poll(time.Minute)
+			r.running(t)
+			time.Sleep(time.Second)
+			synctest.Wait()
+			testkit.Equal(t, "sent", len(r.bus.sentPolls()), c.sent)
+			testkit.Equal(t, "polls are kept", r.kept(), c.sent)
+			empty, err := 0, fault.Code("")
+			for range len(got) {
+				switch o := <-got; {
+				case o.err != nil:
+					err = fault.CodeOf(o.err)
+				case o.resp != nil:
+					empty++
 				}
-				got := r.poll(time.Minute)
-				r.running(t)
-				time.Sleep(time.Second)
-				synctest.Wait()
-				testkit.Equal(t, "sent", len(r.bus.sentPolls()), c.sent)
-				testkit.Equal(t, "polls are kept", r.kept(), c.sent)
-				empty, err := 0, fault.Code("")
-				for range len(got) {
-					switch o := <-got; {
-					case o.err != nil:
-						err = fault.CodeOf(o.err)
-					case o.resp != nil:
-						empty++
-					}
-				}
-				if empty != c.empty || err != c.err {
-					t.Errorf("answered empty %d times, and %q", empty, err)
-				}
-			})
+			}
+			if empty != c.empty || err != c.err {
+				t.Errorf("answered empty %d times, and %q", empty, err)
+			}
 		})
 	}
 }
@@ -205,9 +198,7 @@ func TestPollsHaveOneOwnerAndOneAnswer(t *testing.T) {
 			}
 			return nil
 		}
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- r.Run(ctx) }()
+		stop, ended := r.started()
 		for n := range int32(polls) {
 			go r.pollAs(n+1, tickEvery*time.Duration(n%40), dice.Int64N(3000), func() {
 				mu.Lock()
@@ -217,14 +208,10 @@ func TestPollsHaveOneOwnerAndOneAnswer(t *testing.T) {
 		}
 		for epoch := range uint64(epochs) {
 			time.Sleep(4 * tickEvery)
-			for m := range rigShards {
-				r.EpochOpened(m, epoch+1)
-			}
+			r.opened(epoch + 1)
 		}
 		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		testkit.Equal(t, "the end", <-ended, nil)
 		time.Sleep(time.Second) // what is reported late has been reported
 		r.polls.tick(time.Now().Add(time.Hour))
 		mu.Lock()
@@ -243,27 +230,23 @@ func TestAPollWhoseTimeIsOverIsNotSent(t *testing.T) {
 	for name, wake := range map[string]func(r *rig){
 		"tick": func(r *rig) { r.polls.tick(time.Now()) },
 		"opened": func(r *rig) {
-			for m := range rigShards {
-				r.EpochOpened(m, rigEpoch+1)
-			}
+			r.opened(rigEpoch + 1)
 		},
 		"stop": func(r *rig) { r.polls.stop() },
 	} {
 		for _, late := range []time.Duration{0, time.Millisecond, time.Minute} {
-			t.Run(fmt.Sprint(name, " ", late), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					r := newRig(t)
-					got := r.poll(time.Second)
-					<-got
-					r.PollBounced(r.bus.sentPolls()[0].id)
-					time.Sleep(time.Second + late)
-					wake(r)
-					wake(r)
-					if n := len(r.bus.sentPolls()); n != 1 || len(got) != 1 || r.kept() != 0 {
-						t.Fatalf("sent %d times, answered %d times, %d are kept", n, len(got), r.kept())
-					}
-					wantCode(t, (<-got).err, fault.Unavailable)
-				})
+			inBubble(t, fmt.Sprint(name, " ", late), func(t *testing.T) {
+				r := newRig(t)
+				got := r.poll(time.Second)
+				<-got
+				r.PollBounced(r.bus.sentPolls()[0].id)
+				time.Sleep(time.Second + late)
+				wake(r)
+				wake(r)
+				if n := len(r.bus.sentPolls()); n != 1 || len(got) != 1 || r.kept() != 0 {
+					t.Fatalf("sent %d times, answered %d times, %d are kept", n, len(got), r.kept())
+				}
+				wantCode(t, (<-got).err, fault.Unavailable)
 			})
 		}
 	}

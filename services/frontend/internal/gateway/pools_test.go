@@ -85,32 +85,28 @@ func TestI14_QueriesAndWaitsLeaveRoomForOthers(t *testing.T) {
 		"queries": {0, time.Minute, func(r *rig) *admission.Room { return r.pools.queries }},
 		"waits":   {time.Minute, 0, func(r *rig) *admission.Room { return r.pools.waits }},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				open := make(chan struct{})
-				r := flooded(t, roomy, heldUp(open)).running(t)
-				var held []<-chan outcome
-				for range poolOfOne {
-					held = append(held, r.ask(t, "flood", c.wait))
+		inBubble(t, name, func(t *testing.T) {
+			open := make(chan struct{})
+			r := flooded(t, roomy, heldUp(open)).running(t)
+			var held []<-chan outcome
+			for range poolOfOne {
+				held = append(held, r.ask(t, "flood", c.wait))
+			}
+			wantLater(t, (<-r.ask(t, "flood", c.wait)).err, fault.ResourceExhausted)
+			held = append(held, r.ask(t, "shop", c.wait), r.ask(t, "flood", c.other))
+			put := make(chan outcome, 1)
+			r.PutDomain(r.from(topology.ReservedDomain), &yardv1.PutDomainRequest{Domain: &yardv1.Domain{Name: "new"}},
+				func(resp codec.Message, err error) { put <- outcome{resp: resp, err: err} })
+			if o := <-put; o.err != nil {
+				t.Errorf("the administration was refused: %v", o.err)
+			}
+			close(open)
+			for _, one := range held {
+				if o := <-one; o.err != nil {
+					t.Errorf("got %v", o.err)
 				}
-				if e := wantCode(t, (<-r.ask(t, "flood", c.wait)).err, fault.ResourceExhausted); e.RetryAfter == 0 {
-					t.Error("no retry-after")
-				}
-				held = append(held, r.ask(t, "shop", c.wait), r.ask(t, "flood", c.other))
-				put := make(chan outcome, 1)
-				r.PutDomain(r.from(topology.ReservedDomain), &yardv1.PutDomainRequest{Domain: &yardv1.Domain{Name: "new"}},
-					func(resp codec.Message, err error) { put <- outcome{resp: resp, err: err} })
-				if o := <-put; o.err != nil {
-					t.Errorf("the administration was refused: %v", o.err)
-				}
-				close(open)
-				for _, one := range held {
-					if o := <-one; o.err != nil {
-						t.Errorf("got %v", o.err)
-					}
-				}
-				testkit.Equal(t, "places are free in the end", free(c.room(r)), poolOfOne)
-			})
+			}
+			testkit.Equal(t, "places are free in the end", free(c.room(r)), poolOfOne)
 		})
 	}
 }
@@ -124,31 +120,25 @@ func TestQueriesAndWaitsLeaveTheirPlaces(t *testing.T) {
 			time.Sleep(r.Config.DrainTimeout + time.Second)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := flooded(t, roomy, heldUp(nil))
-				ctx, stop := context.WithCancel(context.Background())
-				ended := make(chan error, 1)
-				go func() { ended <- r.Run(ctx) }()
-				for range 5 {
-					r.ask(t, "shop", 0)
-					r.ask(t, "shop", time.Minute)
-				}
-				synctest.Wait()
-				if q, w := free(r.pools.queries), free(r.pools.waits); q != poolOfOne-5 || w != poolOfOne-5 {
-					t.Fatalf("%d and %d places are free beside five", q, w)
-				}
-				end(t, r, stop)
-				synctest.Wait()
-				if q, w := free(r.pools.queries), free(r.pools.waits); q != poolOfOne || w != poolOfOne {
-					t.Errorf("%d and %d places are free in the end", q, w)
-				}
-				testkit.Equal(t, "requests may come in the end", free(r.pools.requests), 750)
-				stop()
-				if err := <-ended; err != nil {
-					t.Error(err)
-				}
-			})
+		inBubble(t, name, func(t *testing.T) {
+			r := flooded(t, roomy, heldUp(nil))
+			stop, ended := r.started()
+			for range 5 {
+				r.ask(t, "shop", 0)
+				r.ask(t, "shop", time.Minute)
+			}
+			synctest.Wait()
+			if q, w := free(r.pools.queries), free(r.pools.waits); q != poolOfOne-5 || w != poolOfOne-5 {
+				t.Fatalf("%d and %d places are free beside five", q, w)
+			}
+			end(t, r, stop)
+			synctest.Wait()
+			if q, w := free(r.pools.queries), free(r.pools.waits); q != poolOfOne || w != poolOfOne {
+				t.Errorf("%d and %d places are free in the end", q, w)
+			}
+			testkit.Equal(t, "requests may come in the end", free(r.pools.requests), 750)
+			stop()
+			testkit.Equal(t, "the end", <-ended, nil)
 		})
 	}
 }
@@ -163,44 +153,34 @@ func TestI14_PollsLeaveRoomForOthers(t *testing.T) {
 			}
 		},
 		"ended by a new owner": func(r *rig, _ func()) {
-			for m := range rigShards {
-				r.EpochOpened(m, rigEpoch+1)
-			}
+			r.opened(rigEpoch + 1)
 		},
 		"over":        func(*rig, func()) { time.Sleep(10*time.Second + 2*pollOverAfter) },
 		"never heard": func(r *rig, _ func()) { bounced(r, 11*time.Second) },
 		"at a stop":   func(_ *rig, stop func()) { stop() },
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := flooded(t, roomy)
-				ctx, stop := context.WithCancel(t.Context())
-				ended := make(chan error, 1)
-				go func() { ended <- r.Run(ctx) }()
-				poll := func(domain string) error {
-					got := make(chan error, 2)
-					r.Poll(r.from(domain), &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1, WaitMs: 10_000}, func(_ codec.Message, err error) { got <- err })
-					return <-got
-				}
-				for range poolOfOne {
-					testkit.NoError(t, poll("flood"))
-				}
-				if e := wantCode(t, poll("flood"), fault.ResourceExhausted); e.RetryAfter == 0 {
-					t.Error("no retry-after")
-				}
-				if err := poll("shop"); err != nil {
-					t.Errorf("another domain: %v", err)
-				}
-				if name == "at a stop" {
-					bounced(r, pollRetryEvery/2)
-				}
-				end(r, stop)
-				stop()
-				if err := <-ended; err != nil {
-					t.Error(err)
-				}
-				testkit.Equal(t, "places are free in the end", free(r.pools.polls), poolOfOne)
-			})
+		inBubble(t, name, func(t *testing.T) {
+			r := flooded(t, roomy)
+			stop, ended := r.started()
+			poll := func(domain string) error {
+				got := make(chan error, 2)
+				r.Poll(r.from(domain), &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1, WaitMs: 10_000}, func(_ codec.Message, err error) { got <- err })
+				return <-got
+			}
+			for range poolOfOne {
+				testkit.NoError(t, poll("flood"))
+			}
+			wantLater(t, poll("flood"), fault.ResourceExhausted)
+			if err := poll("shop"); err != nil {
+				t.Errorf("another domain: %v", err)
+			}
+			if name == "at a stop" {
+				bounced(r, pollRetryEvery/2)
+			}
+			end(r, stop)
+			stop()
+			testkit.Equal(t, "the end", <-ended, nil)
+			testkit.Equal(t, "places are free in the end", free(r.pools.polls), poolOfOne)
 		})
 	}
 }

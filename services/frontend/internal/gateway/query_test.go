@@ -14,8 +14,7 @@ import (
 )
 
 func (r *rig) get(t *testing.T, id ids.TaskID, wait time.Duration) <-chan outcome {
-	answer, got := r.answers(t)
-	r.Get(r.call(), &yardv1.GetRequest{TaskId: id.String(), WaitMs: wait.Milliseconds()}, answer)
+	got := sent(t, r, r.Get, &yardv1.GetRequest{TaskId: id.String(), WaitMs: wait.Milliseconds()})
 	return got
 }
 
@@ -90,30 +89,28 @@ func TestGetLooksAgainForWhatTheTimerGaveUp(t *testing.T) {
 		"a redriven one":    {time.Second, time.Second, true, ""},
 		"given up for good": {time.Second, time.Hour, false, fault.NotFound},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				began := time.Now()
-				r := newRig(t, func(d *Deps) {
-					d.Owners.TimerGet = func(context.Context, int, *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
-						return &rpcv1.GetTaskResponse{Taken: true}, nil
-					}
-					d.Owners.HistoryGet = func(context.Context, int, *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
-						if time.Since(began) < c.comes {
-							resp := &rpcv1.GetTaskResponse{Taken: time.Since(began) < c.waits}
-							if c.dead {
-								resp.Task = &yardv1.Task{State: yardv1.TaskState_TASK_STATE_DEAD}
-							}
-							return resp, nil
-						}
-						return &rpcv1.GetTaskResponse{Task: &yardv1.Task{State: yardv1.TaskState_TASK_STATE_WAITING}}, nil
-					}
-				}).running(t)
-				got := <-r.get(t, ids.NewTaskID(began, 1, 1), 0)
-				wantCode(t, got.err, c.want)
-				if c.want == "" && got.resp.(*yardv1.GetResponse).Task.State != yardv1.TaskState_TASK_STATE_WAITING {
-					t.Errorf("got %v", got.resp)
+		inBubble(t, name, func(t *testing.T) {
+			began := time.Now()
+			r := newRig(t, func(d *Deps) {
+				d.Owners.TimerGet = func(context.Context, int, *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
+					return &rpcv1.GetTaskResponse{Taken: true}, nil
 				}
-			})
+				d.Owners.HistoryGet = func(context.Context, int, *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
+					if time.Since(began) < c.comes {
+						resp := &rpcv1.GetTaskResponse{Taken: time.Since(began) < c.waits}
+						if c.dead {
+							resp.Task = &yardv1.Task{State: yardv1.TaskState_TASK_STATE_DEAD}
+						}
+						return resp, nil
+					}
+					return &rpcv1.GetTaskResponse{Task: &yardv1.Task{State: yardv1.TaskState_TASK_STATE_WAITING}}, nil
+				}
+			}).running(t)
+			got := <-r.get(t, ids.NewTaskID(began, 1, 1), 0)
+			wantCode(t, got.err, c.want)
+			if c.want == "" && got.resp.(*yardv1.GetResponse).Task.State != yardv1.TaskState_TASK_STATE_WAITING {
+				t.Errorf("got %v", got.resp)
+			}
 		})
 	}
 }
@@ -169,8 +166,7 @@ func TestListIsWholeOrAnError(t *testing.T) {
 				return &rpcv1.ListTasksResponse{}, nil
 			}
 		}).running(t)
-		answer, got := r.answers(t)
-		r.List(r.call(), &yardv1.ListRequest{}, answer)
+		got := sent(t, r, r.List, &yardv1.ListRequest{})
 		wantCode(t, (<-got).err, fault.Unavailable)
 	})
 }

@@ -91,21 +91,19 @@ func equalIDs(t *testing.T, got, want []string) {
 func TestI1_ARepeatIsAnsweredAsTheFirstTime(t *testing.T) {
 	for _, after := range []time.Duration{0, time.Second, 5 * time.Second, time.Minute, 119 * time.Second, 5 * time.Minute, repeatMax} {
 		for _, counted := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%v counted=%v", after, counted), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					a := newKnowingRig(t)
-					b := newKnowingRig(t, func(d *Deps) { d.History = a.log })
-					b.log = a.log
-					req := withID(tasks(3), counted)
-					req.Tasks[0].RunAtMs = time.Now().Add(time.Second).UnixMilli() // long past when it is repeated
-					first := accepted(t, <-a.submit(t, req))
-					time.Sleep(after)
-					if counted {
-						req.Tries++
-					}
-					equalIDs(t, accepted(t, <-b.submit(t, req)), first)
-					wantOnce(t, a.log, first)
-				})
+			inBubble(t, fmt.Sprintf("%v counted=%v", after, counted), func(t *testing.T) {
+				a := newKnowingRig(t)
+				b := newKnowingRig(t, func(d *Deps) { d.History = a.log })
+				b.log = a.log
+				req := withID(tasks(3), counted)
+				req.Tasks[0].RunAtMs = time.Now().Add(time.Second).UnixMilli() // long past when it is repeated
+				first := accepted(t, <-a.submit(t, req))
+				time.Sleep(after)
+				if counted {
+					req.Tries++
+				}
+				equalIDs(t, accepted(t, <-b.submit(t, req)), first)
+				wantOnce(t, a.log, first)
 			})
 		}
 	}
@@ -115,20 +113,16 @@ func TestI1_ARepeatIsAnsweredAsTheFirstTime(t *testing.T) {
 func TestI1_ARepeatOfWhatGotNoAnswerStoresOnce(t *testing.T) {
 	for _, stored := range []bool{true, false} {
 		for _, counted := range []bool{true, false} {
-			t.Run(fmt.Sprintf("stored=%v counted=%v", stored, counted), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					r := newKnowingRig(t)
-					r.log.fault = func(int, natslog.Msg) (bool, error) { return stored, natslog.ErrOutcomeUnknown }
-					req := withID(tasks(3), counted)
-					wantCode(t, (<-r.submitBy(t, req, time.Second, 0)).err, fault.Unknown)
-					r.log.mu.Lock()
-					r.log.fault = nil
-					r.log.mu.Unlock()
-					if counted {
-						req.Tries++
-					}
-					wantOnce(t, r.log, accepted(t, <-r.submit(t, req)))
-				})
+			inBubble(t, fmt.Sprintf("stored=%v counted=%v", stored, counted), func(t *testing.T) {
+				r := newKnowingRig(t)
+				r.log.fault = func(int, natslog.Msg) (bool, error) { return stored, natslog.ErrOutcomeUnknown }
+				req := withID(tasks(3), counted)
+				wantCode(t, (<-r.submitBy(t, req, time.Second, 0)).err, fault.Unknown)
+				r.log.heals()
+				if counted {
+					req.Tries++
+				}
+				wantOnce(t, r.log, accepted(t, <-r.submit(t, req)))
 			})
 		}
 	}
@@ -138,34 +132,30 @@ func TestI1_ARepeatOfWhatGotNoAnswerStoresOnce(t *testing.T) {
 // find it.
 func TestI1_AFirstTryThatComesLateIsVoid(t *testing.T) {
 	for _, late := range []time.Duration{0, 2 * time.Second, aliveFor, aliveFor + time.Millisecond, 30 * time.Second} {
-		t.Run(late.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newKnowingRig(t)
-				began := time.Now()
-				var held *natslog.Msg
-				r.log.fault = func(p int, m natslog.Msg) (bool, error) {
-					if held == nil {
-						held = &m
-						time.AfterFunc(late, func() {
-							r.log.mu.Lock()
-							defer r.log.mu.Unlock()
-							r.log.store(p, m)
-						})
-					}
-					return false, natslog.ErrOutcomeUnknown
+		inBubble(t, late.String(), func(t *testing.T) {
+			r := newKnowingRig(t)
+			began := time.Now()
+			var held *natslog.Msg
+			r.log.fault = func(p int, m natslog.Msg) (bool, error) {
+				if held == nil {
+					held = &m
+					time.AfterFunc(late, func() {
+						r.log.mu.Lock()
+						defer r.log.mu.Unlock()
+						r.log.store(p, m)
+					})
 				}
-				req := withID(tasks(2), true)
-				wantCode(t, (<-r.submitBy(t, req, time.Second, 0)).err, fault.Unknown)
-				r.log.mu.Lock()
-				r.log.fault = nil
-				r.log.mu.Unlock()
-				req.Tries++
-				// By a frontend whose clock is ahead of the log's: there the first try seems to be void.
-				time.Sleep(time.Until(began.Add(aliveFor - clocksApart + 2*time.Millisecond)))
-				ids := accepted(t, <-r.submitBy(t, req, DeadlineMax, clocksApart-time.Millisecond))
-				time.Sleep(time.Until(began.Add(time.Minute)))
-				wantOnce(t, r.log, ids)
-			})
+				return false, natslog.ErrOutcomeUnknown
+			}
+			req := withID(tasks(2), true)
+			wantCode(t, (<-r.submitBy(t, req, time.Second, 0)).err, fault.Unknown)
+			r.log.heals()
+			req.Tries++
+			// By a frontend whose clock is ahead of the log's: there the first try seems to be void.
+			time.Sleep(time.Until(began.Add(aliveFor - clocksApart + 2*time.Millisecond)))
+			ids := accepted(t, <-r.submitBy(t, req, DeadlineMax, clocksApart-time.Millisecond))
+			time.Sleep(time.Until(began.Add(time.Minute)))
+			wantOnce(t, r.log, ids)
 		})
 	}
 }
@@ -227,15 +217,11 @@ func TestAMalformedRequestIDIsRefused(t *testing.T) {
 			"/tries":      {Tries: 1},
 		} {
 			req.Tasklist, req.Tasks = "main", tasks(1).Tasks
-			if e := wantCode(t, (<-r.submit(t, req)).err, fault.InvalidArgument); e.Path != path {
-				t.Errorf("path %q, want %q", e.Path, path)
-			}
+			wantAt(t, (<-r.submit(t, req)).err, fault.InvalidArgument, path)
 		}
 		req := withID(tasks(1), false)
 		req.Tries = -1
-		if e := wantCode(t, (<-r.submit(t, req)).err, fault.InvalidArgument); e.Path != "/tries" {
-			t.Errorf("path %q", e.Path)
-		}
+		wantAt(t, (<-r.submit(t, req)).err, fault.InvalidArgument, "/tries")
 		testkit.Equal(t, "messages", r.log.messages(), 0)
 	})
 }
@@ -372,9 +358,7 @@ func TestI1_WhatTheLogHasForgottenIsNotStoredAgain(t *testing.T) {
 		req := withID(tasks(1), true)
 		wantCode(t, (<-r.submit(t, req)).err, fault.Unknown)
 		r.log.forgets()
-		r.log.mu.Lock()
-		r.log.fault = nil
-		r.log.mu.Unlock()
+		r.log.heals()
 		req.Tries++
 		wantOnce(t, r.log, accepted(t, <-r.submit(t, req)))
 	})

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -84,26 +83,24 @@ func TestOutcomesRestAfterAMessageOfSeveral(t *testing.T) {
 // others wait for the slots. What has gathered goes along.
 func TestARestEndsForABookedSlot(t *testing.T) {
 	for name, during := range map[string]bool{"during the rest": true, "before it": false} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, alone)
-				var plain, booked <-chan outcome
-				come := func() { plain, booked = r.outcome(t, 1001, false), r.outcome(t, 1002, true) }
-				if during {
-					r.rest(t, 100, time.Second)
-					come()
-				} else {
-					first := r.complete(t, completion(0, 1), completion(0, 2), completion(0, 3))
-					synctest.Wait()
-					come()
-					r.decided(t, time.Second, 3)
-					verdicts(t, <-first)
-				}
-				testkit.MustEqual(t, "it rests", r.batches(), 2)
-				r.decided(t, 0, 2)
-				verdicts(t, <-plain)
-				verdicts(t, <-booked)
-			})
+		inBubble(t, name, func(t *testing.T) {
+			r := newRig(t, alone)
+			var plain, booked <-chan outcome
+			come := func() { plain, booked = r.outcome(t, 1001, false), r.outcome(t, 1002, true) }
+			if during {
+				r.rest(t, 100, time.Second)
+				come()
+			} else {
+				first := r.complete(t, completion(0, 1), completion(0, 2), completion(0, 3))
+				synctest.Wait()
+				come()
+				r.decided(t, time.Second, 3)
+				verdicts(t, <-first)
+			}
+			testkit.MustEqual(t, "it rests", r.batches(), 2)
+			r.decided(t, 0, 2)
+			verdicts(t, <-plain)
+			verdicts(t, <-booked)
 		})
 	}
 }
@@ -115,8 +112,7 @@ func TestAHeartbeatEndsNoRest(t *testing.T) {
 		r.rest(t, 100, time.Second)
 		id := ids.NewTaskID(time.UnixMilli(5), 0, 1001)
 		token := rigTokens.Print(id, ids.Token{Nonce: ids.Nonce(1001, true)})
-		answer, got := r.answers(t)
-		r.Heartbeat(r.call(), &yardv1.HeartbeatRequest{Tasks: []*yardv1.Beat{{TaskId: id.String(), Token: token}}}, answer)
+		got := sent(t, r, r.Heartbeat, &yardv1.HeartbeatRequest{Tasks: []*yardv1.Beat{{TaskId: id.String(), Token: token}}})
 		testkit.Equal(t, "it ends the rest", r.batches(), 1)
 		time.Sleep(20 * time.Millisecond)
 		r.decided(t, 0, 1)
@@ -149,18 +145,14 @@ func TestWhatIsSentEndsNoRest(t *testing.T) {
 func TestWhatRestsIsAnsweredWhenTheGatewayStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, alone)
-		ctx, stop := context.WithCancel(context.Background())
-		ended := make(chan error, 1)
-		go func() { ended <- r.Run(ctx) }()
+		stop, ended := r.started()
 		r.rest(t, 100, time.Second)
 		next := r.outcome(t, 1001, false)
 		stop()
 		time.Sleep(20 * time.Millisecond)
 		r.decided(t, 0, 1)
 		verdicts(t, <-next)
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		testkit.Equal(t, "the end", <-ended, nil)
 	})
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, alone)

@@ -3,11 +3,11 @@ package gateway
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
+	"github.com/yardmaster-io/yardmaster/shared/parallel"
 )
 
 const (
@@ -42,25 +42,13 @@ func retryCall[T any](ctx context.Context, wait time.Time, ask func(context.Cont
 // everyone asks n owners at once and needs all answers: an incomplete one
 // would look like the truth.
 func everyone[T any](ctx context.Context, n int, ask func(ctx context.Context, i int) (T, error)) ([]T, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	answers := make([]T, n)
-	var all sync.WaitGroup
-	var once sync.Once
-	var first error
-	for i := range n {
-		all.Go(func() {
-			resp, err := retryCall(ctx, time.Time{}, func(ctx context.Context) (T, error) { return ask(ctx, i) })
-			if err != nil {
-				once.Do(func() { first = err })
-				cancel() // the others' answers are of no use any more
-			}
-			answers[i] = resp
-		})
-	}
-	all.Wait()
-	if first != nil {
-		return nil, first
+	err := parallel.Each(ctx, n, n, func(ctx context.Context, i int) (err error) {
+		answers[i], err = retryCall(ctx, time.Time{}, func(ctx context.Context) (T, error) { return ask(ctx, i) })
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	return answers, nil
 }

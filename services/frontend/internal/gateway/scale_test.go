@@ -25,9 +25,7 @@ func (r *rig) sets(t *testing.T) *rig {
 	go func() { ended <- r.Scale(ctx) }()
 	t.Cleanup(func() {
 		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		testkit.Equal(t, "the end", <-ended, nil)
 	})
 	return r
 }
@@ -168,9 +166,7 @@ func TestBoundsOfPartitions(t *testing.T) {
 		r := newRig(t)
 		for _, bad := range [][2]int32{{0, 1}, {0, -1}, {0, 65}, {4, 3}} {
 			err := r.putBounds(bad[0], bad[1])
-			if e := wantCode(t, err, fault.InvalidArgument); e.Path != "/tasklist/partitions_max" {
-				t.Errorf("%v: %v", bad, err)
-			}
+			wantAt(t, err, fault.InvalidArgument, "/tasklist/partitions_max")
 		}
 		if catalog.Tasklists.Of(r.catalog.Catalog, "shop", "main") != nil {
 			t.Error("something is stored")
@@ -183,8 +179,8 @@ func TestBoundsOfPartitions(t *testing.T) {
 			name := fmt.Sprint("l", i)
 			add(t, r.catalog, catalog.Tasklists, "shop", &yardv1.Tasklist{Name: name, Partitions: int32(i % 2 * 2), PartitionsMax: int32((i + 1) % 2 * 2)})
 		}
-		wantField(t, r.putBounds(0, 2), "/tasklist/partitions_max")
-		wantField(t, r.putBounds(2, 0), "/tasklist/partitions")
+		wantAt(t, r.putBounds(0, 2), fault.FailedPrecondition, "/tasklist/partitions_max")
+		wantAt(t, r.putBounds(2, 0), fault.FailedPrecondition, "/tasklist/partitions")
 		wantCode(t, r.putBounds(1, 0), "")
 	})
 }

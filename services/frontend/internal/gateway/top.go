@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
@@ -14,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/shared/paging"
+	"github.com/yardmaster-io/yardmaster/shared/parallel"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
@@ -52,16 +52,13 @@ func (g *Gateway) limitsInUse(ctx context.Context, domain string, each int32) ([
 	defer cancel()
 	n := g.Partitioning.Matching
 	parts, errs := make([]*rpcv1.DescribeShardResponse, n), make([]error, n)
-	var all sync.WaitGroup
-	for m := range n {
-		all.Go(func() {
-			d, err := g.lists(ctx, m, &rpcv1.DescribeShardRequest{Domain: domain, ListLimits: each})
-			if errs[m] = err; err == nil {
-				parts[m] = d
-			}
-		})
-	}
-	all.Wait()
+	_ = parallel.Each(ctx, n, n, func(ctx context.Context, m int) error {
+		d, err := g.lists(ctx, m, &rpcv1.DescribeShardRequest{Domain: domain, ListLimits: each})
+		if errs[m] = err; err == nil {
+			parts[m] = d
+		}
+		return nil
+	})
 	silent := 0
 	for _, err := range errs {
 		if fault.CodeOf(err) == fault.FailedPrecondition {
@@ -207,24 +204,18 @@ func (g *Gateway) lookUpHolders(ctx context.Context, domain string, limits []*ya
 		}
 	}
 	order = order[:min(len(order), topTasksMax)]
-	places := make(chan struct{}, topTasksAtOnce)
-	var all sync.WaitGroup
-	for _, name := range order {
-		id, err := ids.ParseTaskID(name)
+	_ = parallel.Each(ctx, len(order), topTasksAtOnce, func(ctx context.Context, i int) error {
+		id, err := ids.ParseTaskID(order[i])
 		if err != nil || id.Partition() >= g.Partitioning.History {
-			continue
+			return nil
 		}
-		places <- struct{}{}
-		all.Go(func() {
-			defer func() { <-places }()
-			resp, err := g.Owners.HistoryGet(ctx, id.Partition(), &rpcv1.GetTaskRequest{TaskId: id[:], Domain: domain, Brief: true})
-			if err != nil || resp.Task == nil {
-				return
-			}
-			for _, h := range byTask[name] {
-				h.Type, h.Tasklist, h.Worker, h.State = resp.Task.Type, resp.Task.Tasklist, resp.Task.Worker, resp.Task.State
-			}
-		})
-	}
-	all.Wait()
+		resp, err := g.Owners.HistoryGet(ctx, id.Partition(), &rpcv1.GetTaskRequest{TaskId: id[:], Domain: domain, Brief: true})
+		if err != nil || resp.Task == nil {
+			return nil
+		}
+		for _, h := range byTask[order[i]] {
+			h.Type, h.Tasklist, h.Worker, h.State = resp.Task.Type, resp.Task.Tasklist, resp.Task.Worker, resp.Task.State
+		}
+		return nil
+	})
 }

@@ -158,12 +158,8 @@ func TestTopNamesSilentShards(t *testing.T) {
 			t.Errorf("got %v %v", got, err)
 		}
 		old = true
-		if _, err := r.top(&yardv1.TopLimitsRequest{}); fault.CodeOf(err) != fault.FailedPrecondition {
-			t.Errorf("got %v", err)
-		}
-		if _, err := asked(r, "shop", true, r.TasklistPollers, &yardv1.TasklistPollersRequest{Tasklist: "main"}); fault.CodeOf(err) != fault.FailedPrecondition {
-			t.Errorf("got %v", err)
-		}
+		wantCode(t, testkit.Err(r.top(&yardv1.TopLimitsRequest{})), fault.FailedPrecondition)
+		wantCode(t, testkit.Err(asked(r, "shop", true, r.TasklistPollers, &yardv1.TasklistPollersRequest{Tasklist: "main"})), fault.FailedPrecondition)
 		silent = map[int]bool{0: true, 1: true}
 		if _, err := r.top(&yardv1.TopLimitsRequest{}); fault.CodeOf(err) != fault.Unavailable || fault.From(err).RetryAfter == 0 {
 			t.Errorf("got %v", err)
@@ -226,9 +222,7 @@ func TestPollersComeFromTheShardOfTheirPolls(t *testing.T) {
 		})
 		n, cursor := 0, ""
 		for pages := 1; ; pages++ {
-			got, err := asked(r, "shop", true, r.TasklistPollers, &yardv1.TasklistPollersRequest{Tasklist: "main", Cursor: cursor})
-			testkit.NoError(t, err)
-			resp := got.(*yardv1.TasklistPollersResponse)
+			resp := answerOf[*yardv1.TasklistPollersResponse](t, r, "shop", true, r.TasklistPollers, &yardv1.TasklistPollersRequest{Tasklist: "main", Cursor: cursor})
 			fits(t, true, resp)
 			for _, p := range resp.Pollers {
 				testkit.MustEqual(t, fmt.Sprintf("poller %d is", n), p.Worker, all[n].Worker)

@@ -16,6 +16,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/parallel"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/uniquekey"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
@@ -276,7 +277,7 @@ func (g *Gateway) decideStored(ctx context.Context, parts []*part) error {
 			}
 			continue
 		}
-		err := atOnce(ctx, pt.tasks(), func(ctx context.Context, k int) error {
+		err := parallel.Each(ctx, pt.tasks(), askedAtOnce, func(ctx context.Context, k int) error {
 			id := ids.TaskID(pt.accepted.Records[k].Id)
 			task, err := g.lookUp(ctx, pt.call.Domain, id, time.Time{})
 			if task != nil {
@@ -398,7 +399,7 @@ func (g *Gateway) checkKeys(ctx context.Context, pt *part) error {
 		}
 		return g.decideWhole(ctx, pt)
 	}
-	return atOnce(ctx, pt.tasks(), func(ctx context.Context, k int) error {
+	return parallel.Each(ctx, pt.tasks(), askedAtOnce, func(ctx context.Context, k int) error {
 		r := pt.accepted.Records[k]
 		if asked := pt.open[k].asked; !asked.IsZero() { // it may have been replaced, and have ended since
 			replaced, err := g.replace(ctx, pt, k, asked)
@@ -473,26 +474,4 @@ func (g *Gateway) headOf(ctx context.Context, p int, r *logv1.Record) (uniquekey
 		return uniquekey.Head{}, fault.New(fault.Internal, "message %d of partition %d: %v", m.Seq, p, err)
 	}
 	return uniquekey.Head{Seq: m.Seq, Task: id, FreeAt: said.FreeAtMs, At: m.Time, Within: time.Duration(said.WithinMs) * time.Millisecond}, nil
-}
-
-// atOnce calls f for each of n, some at once, and returns an error if one did; the others' calls may end early then.
-func atOnce(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	places := make(chan struct{}, askedAtOnce)
-	var all sync.WaitGroup
-	for i := range n {
-		places <- struct{}{}
-		if ctx.Err() != nil {
-			break
-		}
-		all.Go(func() {
-			defer func() { <-places }()
-			if err := f(ctx, i); err != nil {
-				cancel(err)
-			}
-		})
-	}
-	all.Wait()
-	return context.Cause(ctx)
 }

@@ -126,26 +126,24 @@ func TestI1_ARepeatWithKeysIsAnsweredAsTheFirstTime(t *testing.T) {
 	for _, after := range []time.Duration{0, time.Second, 20 * time.Second, 5 * time.Minute} {
 		for _, ended := range []bool{false, true} {
 			for _, counted := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%v ended=%v counted=%v", after, ended, counted), func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) {
-						a := uniqueRig(t, nil)
-						b := uniqueRig(t, a)
-						req := withID(keyed("one", "two", "three"), counted)
-						first, created := outcomesOf(t, <-a.submit(t, req))
-						if ended {
-							a.log.ends(t, "shop", "two", time.Now())
-						}
-						time.Sleep(after)
-						if ended && after > topology.UniqueKeyKept {
-							a.log.forgetsKey("shop", "two")
-						}
-						if counted {
-							req.Tries++
-						}
-						again, _ := outcomesOf(t, <-b.submit(t, req))
-						equalIDs(t, again, first)
-						wantOnce(t, a.log, created)
-					})
+				inBubble(t, fmt.Sprintf("%v ended=%v counted=%v", after, ended, counted), func(t *testing.T) {
+					a := uniqueRig(t, nil)
+					b := uniqueRig(t, a)
+					req := withID(keyed("one", "two", "three"), counted)
+					first, created := outcomesOf(t, <-a.submit(t, req))
+					if ended {
+						a.log.ends(t, "shop", "two", time.Now())
+					}
+					time.Sleep(after)
+					if ended && after > topology.UniqueKeyKept {
+						a.log.forgetsKey("shop", "two")
+					}
+					if counted {
+						req.Tries++
+					}
+					again, _ := outcomesOf(t, <-b.submit(t, req))
+					equalIDs(t, again, first)
+					wantOnce(t, a.log, created)
 				})
 			}
 		}
@@ -161,9 +159,7 @@ func TestI1_AVoidTaskKeepsNoKey(t *testing.T) {
 			return true, natslog.ErrOutcomeUnknown
 		}
 		req := withID(keyed("one"), true)
-		if o := <-a.submit(t, req); fault.CodeOf(o.err) != fault.Unknown {
-			t.Fatalf("got %v, %v", o.resp, o.err)
-		}
+		wantCode(t, (<-a.submit(t, req)).err, fault.Unknown)
 		a.log.fault = nil
 		got, created := outcomesOf(t, <-a.submit(t, withID(keyed("one"), true)))
 		testkit.MustEqual(t, fmt.Sprintf("another request got %v", got), len(created), 1)
@@ -183,9 +179,7 @@ func TestI1_ALateAcknowledgementOfAKeyIsLookedInto(t *testing.T) {
 			time.Sleep(aliveFor + time.Second)
 			return true, nil
 		}
-		if o := <-a.submit(t, withID(keyed("one"), true)); fault.CodeOf(o.err) != fault.Unknown {
-			t.Fatalf("got %v, %v", o.resp, o.err)
-		}
+		wantCode(t, (<-a.submit(t, withID(keyed("one"), true))).err, fault.Unknown)
 		wantOnce(t, a.log, nil)
 	})
 }

@@ -56,9 +56,7 @@ func TestWorkersOfAllPartitionsAreJoined(t *testing.T) {
 		))
 		var got []string
 		for cursor, pages := "", 1; ; pages++ {
-			resp, err := asked(r, "shop", true, r.ListWorkers, &yardv1.ListWorkersRequest{Cursor: cursor})
-			testkit.NoError(t, err)
-			page := resp.(*yardv1.ListWorkersResponse)
+			page := answerOf[*yardv1.ListWorkersResponse](t, r, "shop", true, r.ListWorkers, &yardv1.ListWorkersRequest{Cursor: cursor})
 			testkit.Equal(t, "known for ms", page.KnownForMs, 1000)
 			for _, w := range page.Workers {
 				var runs []string
@@ -105,9 +103,7 @@ func TestPollsOfSilentWorkersEnd(t *testing.T) {
 			t.Errorf("answered %+v", o)
 		}
 		testkit.Equal(t, "are kept", r.kept(), 0)
-		for m := range rigShards {
-			r.EpochOpened(m, rigEpoch)
-		}
+		r.opened(rigEpoch)
 		r.pollOfWorker(workerOne, time.Minute)
 		silent("shop", workerOne)
 		testkit.Equal(t, "are kept of those that matching has", r.kept(), 1)

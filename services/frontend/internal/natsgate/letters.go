@@ -2,7 +2,6 @@ package natsgate
 
 import (
 	"context"
-	"sync"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/parallel"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/gateway"
 )
@@ -115,7 +115,7 @@ func (l *Letters) window(ctx context.Context, filter string, after uint64, n int
 // Find reads the letters of tasks, as the stream's leader has them; nil where there is none.
 func (l *Letters) Find(ctx context.Context, domain string, wanted []ids.TaskID) ([]*gateway.Letter, error) {
 	found := make([]*gateway.Letter, len(wanted))
-	err := parallel(len(wanted), func(i int) (err error) {
+	err := parallel.Each(ctx, len(wanted), parallelMax, func(ctx context.Context, i int) (err error) {
 		if found[i], err = l.Get(ctx, domain, wanted[i]); found[i] != nil {
 			found[i].Record = brief(found[i].Record)
 		}
@@ -179,24 +179,3 @@ func unread(err error) error {
 
 // parallelMax is how many calls about single letters of a request are under way at a time.
 const parallelMax = 16
-
-// parallel does n things, some at a time, and returns the first failure.
-func parallel(n int, do func(i int) error) error {
-	errs := make([]error, n)
-	slots := make(chan struct{}, parallelMax)
-	var all sync.WaitGroup
-	for i := range n {
-		slots <- struct{}{}
-		all.Go(func() {
-			errs[i] = do(i)
-			<-slots
-		})
-	}
-	all.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}

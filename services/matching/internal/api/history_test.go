@@ -61,10 +61,6 @@ type history struct {
 	next    uint64
 	ready   int64 // the last instant given to ready tasks, Unix µs
 	payload []byte
-	// silent drops so many event batches before it answers again.
-	silent int
-	// refuse is the code with which the next grabs are refused, by type.
-	refuse map[string]fault.Code
 	// batches are the events as they came.
 	batches []*logv1.EventBatch
 	// fences are by partition.
@@ -84,7 +80,7 @@ type history struct {
 
 func newHistory(t testing.TB, nc *nats.Conn) *history {
 	h := &history{
-		t: t, nc: nc, tasks: map[ids.TaskID]*task{}, refuse: map[string]fault.Code{},
+		t: t, nc: nc, tasks: map[ids.TaskID]*task{},
 		running: map[string]int{}, most: map[string]int{}, fences: map[int]uint64{}, payload: []byte(`{"a":1}`),
 	}
 	subscribe := func(_ *nats.Subscription, err error) {
@@ -128,10 +124,6 @@ func (h *history) events(p int, m *nats.Msg) {
 		return
 	}
 	h.batches = append(h.batches, batch)
-	if h.silent > 0 {
-		h.silent--
-		return
-	}
 	h.grants = slices.DeleteFunc(h.grants, func(g grant) bool {
 		return g.partition == p && g.epoch == batch.ShardEpoch && g.batch <= batch.Delivered
 	})
@@ -208,9 +200,6 @@ func (h *history) apply(e *logv1.Event) *logv1.EventVerdict {
 	switch e.Kind {
 	case logv1.EventKind_EVENT_KIND_STARTED:
 		again := t.running && t.version == e.Version && t.nonce == e.Nonce
-		if code := h.refuse[t.typ]; code != "" && !again {
-			return &logv1.EventVerdict{Code: string(code)}
-		}
 		if !again && (t.running || e.Version != t.version+1) {
 			return &logv1.EventVerdict{Code: string(fault.Stale)}
 		}

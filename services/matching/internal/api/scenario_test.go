@@ -12,7 +12,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/shard"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/tables"
@@ -127,48 +126,6 @@ func TestR35_UnlimitedTypesGoOnWithoutTables(t *testing.T) {
 	s.history.complete(s.poll(2)) // asked for again
 }
 
-// R35: without tables a trigger that comes before its poll is let go of. The poll is hungry, and
-// gets it when history sends it again.
-func TestR35_WithoutTablesPollsAreHungry(t *testing.T) {
-	t.Parallel()
-	testkit.Slow(t, "waits for what is lost to be noticed")
-	s := newStack(t)
-	a := s.away()
-	s.start()
-	a.set(true)
-	s.history.submit("free", 3, 2)
-	s.await(func() error { // let go of
-		stream, err := s.js.Stream(t.Context(), topology.MatchingStream(0))
-		if err == nil && stream.CachedInfo().State.Msgs > 0 {
-			err = errors.New("the hint is in the stream")
-		}
-		return err
-	})
-	s.history.complete(s.poll(2))
-}
-
-// R36: what was freed while the tables were away is free when they are back.
-func TestR36_ReleasesWithoutTablesAreKept(t *testing.T) {
-	t.Parallel()
-	s := newStack(t)
-	s.limits.set("pay", 1)
-	a := s.away()
-	s.start()
-	s.history.submit("pay", 1, 2)
-	first := s.poll(1)
-	a.set(true)
-	s.history.complete(first)
-	s.await(func() error { // the release has been taken
-		stream, err := s.js.Stream(t.Context(), topology.MatchingStream(0))
-		if err == nil && stream.CachedInfo().State.Msgs > 0 {
-			err = errors.New("the release is in the stream")
-		}
-		return err
-	})
-	a.set(false)
-	s.history.complete(s.poll(1))
-}
-
 // R41: the owner is killed between history's grant and its answer. The worker, who still waits in
 // the same inbox, gets the task from the next owner; no attempt is lost.
 func TestR41_KilledBeforeItAnswered(t *testing.T) {
@@ -209,24 +166,6 @@ func TestR41_KilledBeforeItAnswered(t *testing.T) {
 	if len(s.history.tasks) != 0 || s.history.most["pay"] != 1 || s.history.redelivered != 1 {
 		t.Errorf("of %v are left %v; %d ran at once, %d were sent again", made, s.history.tasks, s.history.most["pay"], s.history.redelivered)
 	}
-}
-
-// R41: what has reached its poll is not sent again by the next owner.
-func TestR41_DeliveredIsSentOnce(t *testing.T) {
-	t.Parallel()
-	s := newStack(t)
-	first := s.start()
-	s.history.submit("a", 3, 3)
-	s.poll(3)
-	s.await(func() error {
-		if n := s.history.count(func() int { return len(s.history.grants) }); n != 0 {
-			return fmt.Errorf("%d grants are not delivered", n)
-		}
-		return nil
-	})
-	first.kill()
-	s.start()
-	testkit.Equal(t, "were sent again", s.history.count(func() int { return s.history.redelivered }), 0)
 }
 
 // I4, I8: one shard is served by owner after owner, none of which knows the next: each learns it by its
@@ -271,25 +210,5 @@ func TestI4I8_OwnersFenceEachOther(t *testing.T) {
 		if <-o.done; !errors.Is(o.err, shard.ErrOvertaken) {
 			t.Errorf("the owner of epoch %d ended with %v", o.epoch, o.err)
 		}
-	}
-}
-
-// What an owner that is overtaken still holds is left alone: nothing is sent by it.
-func TestR42_OvertakenOwnerSendsNothing(t *testing.T) {
-	t.Parallel()
-	s := newStack(t)
-	first := s.start()
-	parked := s.send(1, time.Hour, nil)
-	s.awaitPolls(1)
-	first.Put(func(in *match.Inputs) {
-		in.Verdicts = append(in.Verdicts, match.Verdicts{Batch: 1, All: []match.Verdict{{Refused: "STALE", Fenced: true}}})
-	})
-	second := s.start() // its consumer of the hint stream is the first one's end, if nothing else
-	if <-first.done; !errors.Is(first.err, shard.ErrOvertaken) {
-		t.Fatalf("ended with %v", first.err)
-	}
-	second.stop()
-	if m, err := parked.sub.NextMsg(10 * time.Millisecond); err == nil {
-		t.Errorf("the overtaken owner sent %q", m.Data)
 	}
 }

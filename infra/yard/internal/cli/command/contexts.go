@@ -1,0 +1,230 @@
+package command
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/filelock"
+)
+
+// EnvContext names the context of all commands of a shell.
+const EnvContext = "YARD_CONTEXT"
+
+// ContextEntry is where a command goes and as which user. Of keys and certificates it has the paths.
+type ContextEntry struct {
+	URL         string `json:"url,omitempty"`
+	Domain      string `json:"domain,omitempty"`
+	Creds       string `json:"creds,omitempty"`
+	NKey        string `json:"nkey,omitempty"`
+	TLSCA       string `json:"tls_ca,omitempty"`
+	TLSCert     string `json:"tls_cert,omitempty"`
+	TLSKey      string `json:"tls_key,omitempty"`
+	InboxPrefix string `json:"inbox_prefix,omitempty"`
+}
+
+// ContextBook is the file of all contexts.
+type ContextBook struct {
+	// Current is the one in use; empty = none.
+	Current  string                  `json:"current,omitempty"`
+	Contexts map[string]ContextEntry `json:"contexts"`
+}
+
+// contextFile is the path of the book, in the user's folder for configuration.
+func contextFile() (string, error) {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, "yard", "contexts.json"), nil
+}
+
+// ReadContexts reads the book; without a file, or a folder for it, it is empty.
+func ReadContexts() (ContextBook, error) {
+	book := ContextBook{Contexts: map[string]ContextEntry{}}
+	file, err := contextFile()
+	if err != nil {
+		return book, nil //nolint:nilerr // a user without a folder has no contexts
+	}
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return book, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &book)
+	}
+	if err != nil {
+		return book, fmt.Errorf("contexts: %s: %w; repair or remove the file, and create the contexts again with `yard context add`", file, err)
+	}
+	if book.Contexts == nil {
+		book.Contexts = map[string]ContextEntry{}
+	}
+	return book, nil
+}
+
+// write stores the book, as a whole or not at all.
+func (b ContextBook) write() error {
+	file, err := contextFile()
+	if err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(b, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	return filelock.Replace(file, append(text, '\n'))
+}
+
+// Entry is a context by its name.
+func (b ContextBook) Entry(name string) (ContextEntry, error) {
+	e, ok := b.Contexts[name]
+	if !ok {
+		return e, Usagef("there is no context %q; `yard context list` shows those there are, `yard context add` makes one", name)
+	}
+	return e, nil
+}
+
+// contextSetting is a flag that a context may set.
+type contextSetting struct {
+	Flag, env string
+	// otherwise is the default where neither flag, context nor environment says anything.
+	otherwise string
+	// path: it names a file.
+	path bool
+	Of   func(*ContextEntry) *string
+	into func(*App) *string
+}
+
+// ContextSettings are all of them; the domain is the last, the others say how to connect.
+func ContextSettings() []contextSetting {
+	return []contextSetting{
+		{"url", EnvURL, nats.DefaultURL, false, func(e *ContextEntry) *string { return &e.URL }, func(a *App) *string { return &a.URL }},
+		{"creds", envCreds, "", true, func(e *ContextEntry) *string { return &e.Creds }, func(a *App) *string { return &a.Login.Credentials }},
+		{"nkey", envNKey, "", true, func(e *ContextEntry) *string { return &e.NKey }, func(a *App) *string { return &a.Login.NKeySeed }},
+		{"tls-ca", envCA, "", true, func(e *ContextEntry) *string { return &e.TLSCA }, func(a *App) *string { return &a.Login.TLS.CA }},
+		{"tls-cert", envCert, "", true, func(e *ContextEntry) *string { return &e.TLSCert }, func(a *App) *string { return &a.Login.TLS.Cert }},
+		{"tls-key", envKey, "", true, func(e *ContextEntry) *string { return &e.TLSKey }, func(a *App) *string { return &a.Login.TLS.Key }},
+		{"inbox-prefix", envInbox, "", false, func(e *ContextEntry) *string { return &e.InboxPrefix }, func(a *App) *string { return &a.Login.InboxPrefix }},
+		{DomainFlag, EnvDomain, DomainDefault, false, func(e *ContextEntry) *string { return &e.Domain }, func(a *App) *string { return &a.Domain }},
+	}
+}
+
+const DomainFlag = "domain"
+
+// Resolve takes the context into the settings of a command line. A flag wins. A context that is named is
+// taken whole, in place of the environment. The one in use gives way to it: what
+// says how to connect all together, so that one cluster's key is not taken to another.
+func (a *App) Resolve(cmd *cobra.Command) error {
+	if !connects(cmd) {
+		return nil
+	}
+	book, err := ReadContexts()
+	if err != nil {
+		return err
+	}
+	name := a.Context
+	if name == "" {
+		name = book.Current
+	}
+	if name == "" {
+		return nil
+	}
+	entry, err := book.Entry(name)
+	if err != nil {
+		return err
+	}
+	flags, settings := cmd.Flags(), ContextSettings()
+	elsewhere := flags.Changed("url")
+	for _, s := range settings {
+		elsewhere = elsewhere || s.Flag != DomainFlag && os.Getenv(s.env) != ""
+	}
+	for _, s := range settings {
+		value := *s.Of(&entry)
+		switch {
+		case flags.Changed(s.Flag):
+		case a.Context != "":
+			*s.into(a) = value
+			if value == "" {
+				*s.into(a) = s.otherwise
+			}
+		case value == "", s.Flag != DomainFlag && elsewhere, s.Flag == DomainFlag && os.Getenv(EnvDomain) != "":
+		default:
+			*s.into(a) = value
+		}
+	}
+	return nil
+}
+
+// connects tells whether a command may need a context. The others work with a broken one.
+func connects(cmd *cobra.Command) bool {
+	for c := cmd; c != nil; c = c.Parent() {
+		switch name := c.Name(); {
+		case name == "context", name == "version", name == "completion", name == "help", strings.HasPrefix(name, "__"):
+			return false
+		}
+	}
+	return !cmd.HasSubCommands() || cmd.Name() == "worker" // which runs tasks, and has a command below it
+}
+
+// OnCluster tells whether the command line names a cluster, for commands that else make one.
+func (a *App) OnCluster(cmd *cobra.Command) bool {
+	return cmd.Flags().Changed("url") || cmd.Flags().Changed("context")
+}
+
+// EntryOfFlags is a context of the flags that were given.
+func EntryOfFlags(flags *pflag.FlagSet) (ContextEntry, error) {
+	var entry ContextEntry
+	given := false
+	for _, s := range ContextSettings() {
+		if !flags.Changed(s.Flag) {
+			continue
+		}
+		given = true
+		value := flags.Lookup(s.Flag).Value.String()
+		if s.path {
+			// It is used from anywhere.
+			file, err := filepath.Abs(value)
+			if err != nil {
+				return entry, err
+			}
+			if _, err := os.Stat(file); err != nil {
+				return entry, Usagef("--%s: %w", s.Flag, err)
+			}
+			value = file
+		}
+		*s.Of(&entry) = value
+	}
+	if !given {
+		return entry, Usagef("a context wants at least one of --url, --domain, --creds, --nkey, --tls-ca, --tls-cert, --tls-key, --inbox-prefix")
+	}
+	if entry.Domain != "" {
+		if err := ids.CheckName(entry.Domain); err != nil {
+			return entry, Usagef("--domain %q %w", entry.Domain, err)
+		}
+	}
+	return entry, checkNoSecret(entry.URL)
+}
+
+// checkNoSecret refuses URLs with a user or password: contexts hold no secrets.
+func checkNoSecret(urls string) error {
+	for server := range strings.SplitSeq(urls, ",") {
+		u, err := url.Parse(strings.TrimSpace(server))
+		if err != nil || u.User != nil {
+			return Usagef("--url: a context holds no secret and takes no user or password; name a file with --creds or --nkey")
+		}
+	}
+	return nil
+}

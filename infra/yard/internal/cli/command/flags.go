@@ -1,0 +1,76 @@
+package command
+
+import (
+	"fmt"
+	"os/user"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// DurationVar adds a flag of a duration, which may have days: 7d, 1d12h.
+func DurationVar(flags *pflag.FlagSet, to *time.Duration, name string, value time.Duration, usage string) {
+	*to = value
+	flags.Var((*durationValue)(to), name, usage)
+}
+
+// durationValue is a pflag.Value.
+type durationValue time.Duration
+
+// String returns the duration as Go writes it.
+func (d *durationValue) String() string { return time.Duration(*d).String() }
+
+// Type is what the help calls it: as pflag calls its own, so that a default of 0 is not shown.
+func (*durationValue) Type() string { return "duration" }
+
+// Set parses text.
+func (d *durationValue) Set(text string) error {
+	parsed, err := ParseDuration(text)
+	*d = durationValue(parsed)
+	return err
+}
+
+// days is a number of days in front of what time.ParseDuration reads.
+var days = regexp.MustCompile(`^(\d+)d`)
+
+const daysMax = 100_000
+
+// ParseDuration parses a duration with days.
+func ParseDuration(text string) (time.Duration, error) {
+	rest, whole := text, time.Duration(0)
+	if m := days.FindStringSubmatch(text); m != nil {
+		n, err := strconv.Atoi(m[1])
+		if err != nil || n > daysMax {
+			return 0, fmt.Errorf("%q: more than %d days", text, daysMax)
+		}
+		whole, rest = time.Duration(n)*24*time.Hour, text[len(m[0]):]
+		if rest == "" {
+			return whole, nil
+		}
+	}
+	d, err := time.ParseDuration(rest)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no duration: want one such as 500ms, 30s, 2h or 7d", text)
+	}
+	return whole + d, nil
+}
+
+// ByFlag adds the flag that names who does what it says; default the user of this system.
+func ByFlag(flags *pflag.FlagSet, by *string, what string) {
+	flags.StringVar(by, "by", "", "who "+what+", for people; default the user of this system")
+	*by = userName()
+}
+
+// pauserBytesMax is how long the engine takes the name of who pauses or drains to be.
+const pauserBytesMax = 128
+
+// userName is the user of this system, "" where it is not known.
+func userName() string {
+	u, err := user.Current()
+	if err != nil || len(u.Username) > pauserBytesMax {
+		return ""
+	}
+	return u.Username
+}

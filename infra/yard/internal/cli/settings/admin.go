@@ -1,0 +1,57 @@
+package settings
+
+import (
+	"context"
+	"iter"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/command"
+)
+
+// DomainCommand is `yard domain`.
+func DomainCommand(a *command.App) *cobra.Command {
+	one := func(a *command.App, d yard.Domain) error { return printDomains(a, []yard.Domain{d}) }
+	s := settings[yard.Domain, yard.Domain]{
+		kind: "domain", name: "shop",
+		putHelp: help{"Create or change a domain", "Create a domain, or change the settings that are given as flags.", `  yard domain put shop --description "the online shop" --retention 72h`},
+		getHelp: help{short: "Show a domain"}, listHelp: help{short: "List all domains"},
+		delete: help{short: "Delete a domain without unfinished tasks, and its settings", long: `Delete a domain without unfinished tasks, its task types, its limits and the settings of its tasklists.
+Its finished tasks are kept for their retention; a domain created again with the same name has them.`},
+		flags: func(flags *pflag.FlagSet, d *yard.Domain) {
+			flags.StringVar(&d.Description, "description", d.Description, "for people")
+			command.DurationVar(flags, &d.Retention, "retention", d.Retention, "how long finished tasks are kept, 15m to 8784h; default 168h")
+			flags.IntVar(&d.MaxConcurrency, "max-concurrency", d.MaxConcurrency, "attempts of all its tasks that run at once; 0 = no limit")
+			perGroup(flags, &d.MaxConcurrencyPerGroup)
+			rateFlags(flags, &d.Rate)
+			command.DurationVar(flags, &d.DeadLettersMaxAge, "dead-letters-max-age", d.DeadLettersMaxAge, "how long dead letters are kept, 1m to 8784h; 0 = until they are redriven or purged")
+			flags.Int64Var(&d.DeadLettersMax, "dead-letters-max", d.DeadLettersMax, "how many dead letters are kept, the latest; 0 = all")
+		},
+		complete: func(d *yard.Domain, name string) { d.Name = name },
+		fetch: func(c *yard.Client, ctx context.Context, name string) (yard.Domain, error) {
+			return c.Admin().GetDomain(ctx, name)
+		},
+		store: func(c *yard.Client, ctx context.Context, d yard.Domain) (yard.Domain, error) {
+			return c.Admin().PutDomain(ctx, d)
+		},
+		remove: func(c *yard.Client, ctx context.Context, name string, revision int64) (yard.Domain, error) {
+			return c.Admin().DeleteDomain(ctx, name, revision)
+		},
+		all:         func(c *yard.Client, ctx context.Context) iter.Seq2[yard.Domain, error] { return c.Admin().Domains(ctx) },
+		printStored: one, printOne: one, printDeleted: one, printAll: printDomains,
+	}
+	return command.Group("domain", "Create, change, list and delete domains (tenants)", s.commands(a)...)
+}
+
+func printDomains(a *command.App, domains []yard.Domain) error {
+	return a.Show(&yardv1.ListDomainsResponse{Domains: command.Each(domains, yard.Domain.Wire)}, func(t *command.Table) {
+		t.Row("DOMAIN", "RETENTION", "DESCRIPTION", command.Wide{"CONCURRENCY", "PER GROUP", "RATE", "LETTERS", "LETTERS KEPT", "REVISION"})
+		for _, d := range domains {
+			t.Row(d.Name, command.OrDash(d.Retention), d.Description,
+				command.Wide{command.OrDash(d.MaxConcurrency), command.OrDash(d.MaxConcurrencyPerGroup), rateText(d.Rate), command.Or(d.DeadLettersMax, "all"), command.OrDash(d.DeadLettersMaxAge), d.Revision})
+		}
+	})
+}

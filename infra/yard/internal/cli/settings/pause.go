@@ -1,0 +1,156 @@
+package settings
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/command"
+)
+
+// stoppable is what may be paused and drained by its name.
+type stoppable struct {
+	kind, example string
+	part          func(name string) yard.Part
+}
+
+var (
+	stoppableTasklist = stoppable{"tasklist", "mail", yard.OfTasklist}
+	stoppableType     = stoppable{"type", "payout.send", yard.OfType}
+	stoppableGroup    = stoppable{"group", "acme", yard.OfGroup}
+)
+
+// commands returns pause, drain and resume.
+func (s stoppable) commands(a *command.App) []*cobra.Command {
+	paused := func(p *yardv1.Pause) codec.Message { return &yardv1.PauseResponse{Pause: p} }
+	drained := func(p *yardv1.Pause) codec.Message { return &yardv1.DrainResponse{Drain: p} }
+	return []*cobra.Command{s.stop(a, pausing, (*yard.Client).Pause, paused), s.stop(a, draining, (*yard.Client).Drain, drained), s.resumeCommand(a)}
+}
+
+// stopping is what the help says of a pause or a drain.
+type stopping struct{ verb, verbs, done, short, long, example string }
+
+var (
+	pausing = stopping{
+		"pause", "pauses", "PAUSED", "Pause a %s: none of its tasks starts until it is resumed",
+		"Pause a %s: within a second, none of its tasks starts any more. What runs\nalready goes on, and tasks may be submitted. Pausing again replaces the pause.",
+		`--reason "the partner's API is down" --for 1h`,
+	}
+	draining = stopping{
+		"drain", "drains", "DRAINED", "Drain a %s: new tasks of it are refused until it is resumed",
+		"Drain a %s: within a second, new tasks of it are refused (FAILED_PRECONDITION). What\nwas accepted goes on: it starts, is tried again, and comes back from a delay.\nDraining again replaces the drain. `resume --drain` ends it.",
+		`--reason "it moves to another cluster"`,
+	}
+)
+
+// stop pauses or drains.
+func (s stoppable) stop(a *command.App, how stopping, stop func(*yard.Client, context.Context, yard.Part, yard.PauseOptions) (yard.Pause, error), answer func(*yardv1.Pause) codec.Message) *cobra.Command {
+	var o yard.PauseOptions
+	cmd := &cobra.Command{
+		Use: how.verb + " NAME", Short: fmt.Sprintf(how.short, s.kind), Long: fmt.Sprintf(how.long, s.kind),
+		Example: `  yard ` + s.kind + ` ` + how.verb + ` ` + s.example + ` ` + how.example,
+		Args:    command.ArgCount(1, 1, "one name"),
+		RunE: a.Client(func(ctx context.Context, c *yard.Client, args []string) error {
+			p, err := stop(c, ctx, s.part(args[0]), o)
+			if err != nil {
+				return err
+			}
+			w := p.Wire()
+			err = a.Show(answer(w), func(t *command.Table) {
+				t.Row(strings.ToUpper(s.kind), how.done+" SINCE", "UNTIL", "BY", "REASON")
+				t.Row(args[0], command.At(w.SinceMs), untilOf(w), command.OrDash(w.By), w.Reason)
+			})
+			if err == nil {
+				noteUnknown(a, ctx, c, s.kind, args[0])
+			}
+			return err
+		}),
+	}
+	cmd.Flags().StringVar(&o.Reason, "reason", "", "why, for people")
+	command.ByFlag(cmd.Flags(), &o.By, how.verbs+" it")
+	command.DurationVar(cmd.Flags(), &o.For, "for", 0, "it ends by itself after this, 1s to 366 days; default: not before it is resumed")
+	return cmd
+}
+
+func (s stoppable) resumeCommand(a *command.App) *cobra.Command {
+	var drain bool
+	cmd := &cobra.Command{
+		Use: "resume NAME", Short: "End the pause or the drain of a " + s.kind,
+		Example: "  yard " + s.kind + " resume " + s.example,
+		Args:    command.ArgCount(1, 1, "one name"),
+		RunE: a.Client(func(ctx context.Context, c *yard.Client, args []string) error {
+			how, end := pausing, (*yard.Client).Resume
+			if drain {
+				how, end = draining, (*yard.Client).ResumeDrained
+			}
+			p, err := end(c, ctx, s.part(args[0]))
+			if err != nil {
+				return err
+			}
+			return a.Show(&yardv1.PauseResponse{Pause: p.Wire()}, func(t *command.Table) {
+				t.Row(fmt.Sprintf("%s %s is resumed; it was %s %s", s.kind, args[0], strings.ToLower(how.done), pauseOf(p.Wire())))
+			})
+		}),
+	}
+	cmd.Flags().BoolVar(&drain, "drain", false, "end the drain, in place of the pause")
+	return cmd
+}
+
+// noteUnknown says that a name is used by nothing yet: it may be misspelled. Names exist by being used, so that is no error.
+func noteUnknown(a *command.App, ctx context.Context, c *yard.Client, kind, name string) {
+	ctx, cancel := context.WithTimeout(ctx, knownWithin)
+	defer cancel()
+	known := true // also if the caller may not ask
+	switch kind {
+	case "tasklist":
+		d, err := c.Wire().DescribeTasklist(ctx, name)
+		if err == nil {
+			d.Pause, d.Drain = nil, nil
+			_, err = c.GetTasklist(ctx, name)
+			known = !unused(d) || err == nil
+		}
+	case "type":
+		_, err := c.GetType(ctx, name)
+		known = fault.CodeOf(err) != fault.NotFound
+	}
+	if !known {
+		fmt.Fprintf(a.Err, "note: %s %s has no settings and no tasks in domain %s: is the name right?\n", kind, name, a.Domain)
+	}
+}
+
+// untilOf is when a pause ends.
+func untilOf(w *yardv1.Pause) string {
+	if w.UntilMs == 0 {
+		return "it is resumed"
+	}
+	return command.At(w.UntilMs)
+}
+
+// pauseOf is a pause in one line; empty if there is none.
+func pauseOf(w *yardv1.Pause) string {
+	if w == nil {
+		return ""
+	}
+	text := "since " + command.At(w.SinceMs) + " until " + untilOf(w)
+	if w.By != "" {
+		text += ", by " + w.By
+	}
+	if w.Reason != "" {
+		text += ": " + w.Reason
+	}
+	return command.PlainLine(text)
+}
+
+// pausedUntil is when the pause of something in a list ends, "-" where it is not paused.
+func pausedUntil(p *yard.Pause) string {
+	if p == nil {
+		return "-"
+	}
+	return "until " + untilOf(p.Wire())
+}

@@ -1,0 +1,75 @@
+package gateway
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// accepted returns the ids of an accepted submit.
+func accepted(t *testing.T, o outcome) []string {
+	t.Helper()
+	if o.err != nil {
+		t.Fatalf("refused: %v", o.err)
+	}
+	return o.resp.(*yardv1.SubmitResponse).TaskIDs()
+}
+
+func wantCode(t *testing.T, err error, code fault.Code) *fault.Error {
+	t.Helper()
+	if fault.CodeOf(err) != code {
+		t.Fatalf("got %v, want %s", err, code)
+	}
+	return fault.From(err)
+}
+
+// wantAt expects an error that names a field.
+func wantAt(t *testing.T, err error, code fault.Code, path string) {
+	t.Helper()
+	testkit.Equal(t, "the field of "+string(code), wantCode(t, err, code).Path, path)
+}
+
+// wantLater expects an error that says when to try again.
+func wantLater(t *testing.T, err error, code fault.Code) {
+	t.Helper()
+	if wantCode(t, err, code).RetryAfter == 0 {
+		t.Errorf("no retry-after: %v", err)
+	}
+}
+
+// inBubble is a test in a time of its own.
+func inBubble(t *testing.T, name string, f func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
+}
+
+// sent is what a request will be answered with.
+func sent[Req any](t *testing.T, r *rig, do func(Call, Req, Answer), req Req) <-chan outcome {
+	t.Helper()
+	answer, got := r.answers(t)
+	do(r.call(), req, answer)
+	return got
+}
+
+func sends[Req any](r *rig, do func(Call, Req, Answer), req Req) func(Answer) {
+	return func(a Answer) { do(r.call(), req, a) }
+}
+
+// answerOf is the answer to a request that must succeed.
+func answerOf[Resp codec.Message, Req any](t *testing.T, r *rig, domain string, json bool, do func(Call, Req, Answer), req Req) Resp {
+	t.Helper()
+	resp, err := asked(r, domain, json, do, req)
+	testkit.NoError(t, err)
+	return resp.(Resp)
+}
+
+func allAccepted(t *testing.T, all []<-chan outcome) {
+	t.Helper()
+	for _, one := range all {
+		accepted(t, <-one)
+	}
+}
