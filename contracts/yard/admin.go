@@ -51,33 +51,19 @@ type Domain struct {
 // PutDomain creates or changes a domain and returns it as stored. STALE: another revision than
 // d's is stored.
 func (a *Admin) PutDomain(ctx context.Context, d Domain) (Domain, error) {
-	req := &yardv1.PutDomainRequest{Domain: d.Wire()}
-	resp, err := call[yardv1.PutDomainResponse](ctx, &a.transport, topology.Admin("domains.put"), req)
-	if err != nil {
-		return Domain{}, err
-	}
-	return domainOf(resp.Domain), nil
+	resp, err := call[yardv1.PutDomainResponse](ctx, &a.transport, topology.Admin("domains.put"), &yardv1.PutDomainRequest{Domain: d.Wire()})
+	return domainOf(resp.GetDomain()), err
 }
 
 // GetDomain returns a domain, or NOT_FOUND.
 func (a *Admin) GetDomain(ctx context.Context, name string) (Domain, error) {
 	resp, err := call[yardv1.GetDomainResponse](ctx, &a.transport, topology.Admin("domains.get"), &yardv1.GetDomainRequest{Name: name})
-	if err != nil {
-		return Domain{}, err
-	}
-	return domainOf(resp.Domain), nil
+	return domainOf(resp.GetDomain()), err
 }
 
 // ListDomains returns all domains, by name.
 func (a *Admin) ListDomains(ctx context.Context) ([]Domain, error) {
-	var domains []Domain
-	for d, err := range a.Domains(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		domains = append(domains, d)
-	}
-	return domains, nil
+	return collect(a.Domains(ctx))
 }
 
 // DeleteDomain deletes a domain, its task types and its limits, and returns it as it was: only the given
@@ -85,12 +71,8 @@ func (a *Admin) ListDomains(ctx context.Context) ([]Domain, error) {
 // holds unfinished tasks; how many is in the error's detail, by state. NOT_FOUND: there is none, or an
 // earlier try deleted it and its answer was lost.
 func (a *Admin) DeleteDomain(ctx context.Context, name string, revision int64) (Domain, error) {
-	req := &yardv1.DeleteDomainRequest{Name: name, Revision: revision}
-	resp, err := call[yardv1.DeleteDomainResponse](ctx, &a.transport, topology.Admin("domains.delete"), req)
-	if err != nil {
-		return Domain{}, err
-	}
-	return domainOf(resp.Domain), nil
+	resp, err := call[yardv1.DeleteDomainResponse](ctx, &a.transport, topology.Admin("domains.delete"), &yardv1.DeleteDomainRequest{Name: name, Revision: revision})
+	return domainOf(resp.GetDomain()), err
 }
 
 // Wire is the domain as the API writes it.

@@ -1,6 +1,7 @@
 package yard_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -66,100 +67,105 @@ func answering[Req any, P interface {
 	return e
 }
 
-func TestTypesGoBothWaysWhole(t *testing.T) {
+// Each request about settings has the name, the revision or the settings, and its answer is returned: what the settings hold is compared in
+// TestOwnSettingsHaveAllThatTheAPITells.
+func TestSettingsAreAskedForAndReturned(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newStack(t)
-		stored := &yardv1.TaskType{
-			Name: "email.send", StartToCloseMs: 60_000, HeartbeatTimeoutMs: 5000, MaxConcurrency: 7, Limits: []string{"acme", "mail"}, Cost: 5, Revision: 12,
-			Retry: &yardv1.RetryPolicy{
-				MaxAttempts: 3, InitialIntervalMs: 1500, Backoff: 1.5, MaxIntervalMs: 90_000,
-				NonRetryable: []string{"a", "b"}, ByError: []*yardv1.ErrorRetry{{ErrorType: "c", InitialIntervalMs: 1, Backoff: 2, MaxIntervalMs: 3, MaxAttempts: 4}, {ErrorType: "d"}},
-				Jitter: yardv1.Jitter_JITTER_EQUAL, MaxDeliveries: 9, OnLost: yardv1.OnLost_ON_LOST_FAIL, OnTimeout: yardv1.OnTimeout_ON_TIMEOUT_DEAD,
-			},
-		}
-		want := yard.TaskType{
-			Name: "email.send", StartToClose: time.Minute, HeartbeatTimeout: 5 * time.Second, MaxConcurrency: 7, Limits: []string{"acme", "mail"}, Cost: 5, Revision: 12,
-			Retry: &yard.RetryPolicy{
-				MaxAttempts: 3, InitialInterval: 1500 * time.Millisecond, Backoff: 1.5, MaxInterval: 90 * time.Second,
-				NonRetryable: []string{"a", "b"}, ByError: []yard.ErrorRetry{{ErrorType: "c", InitialInterval: time.Millisecond, Backoff: 2, MaxInterval: 3 * time.Millisecond, MaxAttempts: 4}, {ErrorType: "d"}},
-				Jitter: yard.JitterEqual, MaxDeliveries: 9, OnLost: yard.OnLostFail, OnTimeout: yard.OnTimeoutDead,
-			},
-		}
-		same := func(what string, got yard.TaskType) {
-			t.Helper()
-			if got.Retry == nil || !reflect.DeepEqual(got.Retry, want.Retry) {
-				t.Errorf("%s: the policy is %+v", what, got.Retry)
+		c, admin, paused := s.client, s.client.Admin(), &yardv1.Pause{By: "ann", SinceMs: 1}
+		pause := &yard.Pause{By: "ann", Since: time.UnixMilli(1)}
+		domain, wireDomain := yard.Domain{Name: "x", Revision: 5}, &yardv1.Domain{Name: "x", Revision: 5}
+		typ, wireType := yard.TaskType{Name: "x", Revision: 5}, &yardv1.TaskType{Name: "x", Revision: 5}
+		list, wireList := yard.Tasklist{Name: "x", Revision: 5}, &yardv1.Tasklist{Name: "x", Revision: 5}
+		group, wireGroup := yard.Group{Name: "x", Weight: 2, Revision: 5}, &yardv1.Group{Name: "x", Weight: new(2.0), Revision: 5}
+		limit, wireLimit := yard.Limit{Name: "x", Revision: 5}, &yardv1.Limit{Name: "x", Revision: 5}
+		typeNow, listNow, groupNow, limitNow := typ, list, group, limit
+		typeNow.SlotsInUse, typeNow.Pause = 4, pause
+		listNow.PartitionsNow, listNow.Pause = 3, pause
+		groupNow.Pause, limitNow.SlotsInUse = pause, 4
+		for subject, ask := range map[string]struct {
+			answer, request codec.Message
+			do              func(context.Context) (any, error)
+			want            any
+		}{
+			topology.Admin("domains.put"):            {&yardv1.PutDomainResponse{Domain: wireDomain}, &yardv1.PutDomainRequest{Domain: wireDomain}, func(ctx context.Context) (any, error) { return admin.PutDomain(ctx, domain) }, domain},
+			topology.Admin("domains.get"):            {&yardv1.GetDomainResponse{Domain: wireDomain}, &yardv1.GetDomainRequest{Name: "x"}, func(ctx context.Context) (any, error) { return admin.GetDomain(ctx, "x") }, domain},
+			topology.Admin("domains.delete"):         {&yardv1.DeleteDomainResponse{Domain: wireDomain}, &yardv1.DeleteDomainRequest{Name: "x", Revision: 7}, func(ctx context.Context) (any, error) { return admin.DeleteDomain(ctx, "x", 7) }, domain},
+			topology.API("shop", "types.put"):        {&yardv1.PutTypeResponse{Type: wireType}, &yardv1.PutTypeRequest{Type: wireType}, func(ctx context.Context) (any, error) { return c.PutType(ctx, typ) }, typ},
+			topology.API("shop", "types.get"):        {&yardv1.GetTypeResponse{Type: wireType, SlotsInUse: 4, Pause: paused}, &yardv1.GetTypeRequest{Name: "x"}, func(ctx context.Context) (any, error) { return c.GetType(ctx, "x") }, typeNow},
+			topology.API("shop", "types.delete"):     {&yardv1.DeleteTypeResponse{Type: wireType}, &yardv1.DeleteTypeRequest{Name: "x", Revision: 7}, func(ctx context.Context) (any, error) { return c.DeleteType(ctx, "x", 7) }, typ},
+			topology.API("shop", "tasklists.put"):    {&yardv1.PutTasklistResponse{Tasklist: wireList}, &yardv1.PutTasklistRequest{Tasklist: wireList}, func(ctx context.Context) (any, error) { return c.PutTasklist(ctx, list) }, list},
+			topology.API("shop", "tasklists.get"):    {&yardv1.GetTasklistResponse{Tasklist: wireList, Partitions: 3, Pause: paused}, &yardv1.GetTasklistRequest{Name: "x"}, func(ctx context.Context) (any, error) { return c.GetTasklist(ctx, "x") }, listNow},
+			topology.API("shop", "tasklists.delete"): {&yardv1.DeleteTasklistResponse{Tasklist: wireList}, &yardv1.DeleteTasklistRequest{Name: "x", Revision: 7}, func(ctx context.Context) (any, error) { return c.DeleteTasklist(ctx, "x", 7) }, list},
+			topology.API("shop", "groups.put"):       {&yardv1.PutGroupResponse{Group: wireGroup}, &yardv1.PutGroupRequest{Group: wireGroup}, func(ctx context.Context) (any, error) { return c.PutGroup(ctx, group) }, group},
+			topology.API("shop", "groups.get"):       {&yardv1.GetGroupResponse{Group: wireGroup, Pause: paused}, &yardv1.GetGroupRequest{Name: "x"}, func(ctx context.Context) (any, error) { return c.GetGroup(ctx, "x") }, groupNow},
+			topology.API("shop", "groups.delete"):    {&yardv1.DeleteGroupResponse{Group: wireGroup}, &yardv1.DeleteGroupRequest{Name: "x", Revision: 7}, func(ctx context.Context) (any, error) { return c.DeleteGroup(ctx, "x", 7) }, group},
+			topology.API("shop", "limits.put"):       {&yardv1.PutLimitResponse{Limit: wireLimit}, &yardv1.PutLimitRequest{Limit: wireLimit}, func(ctx context.Context) (any, error) { return c.PutLimit(ctx, limit) }, limit},
+			topology.API("shop", "limits.get"):       {&yardv1.GetLimitResponse{Limit: wireLimit, SlotsInUse: 4}, &yardv1.GetLimitRequest{Name: "x"}, func(ctx context.Context) (any, error) { return c.GetLimit(ctx, "x") }, limitNow},
+			topology.API("shop", "limits.delete"):    {&yardv1.DeleteLimitResponse{Limit: wireLimit}, &yardv1.DeleteLimitRequest{Name: "x", Revision: 7}, func(ctx context.Context) (any, error) { return c.DeleteLimit(ctx, "x", 7) }, limit},
+		} {
+			sent := make(chan []byte, 9)
+			sub, err := s.engine.nc.Subscribe(subject, func(msg *nats.Msg) {
+				sent <- msg.Data
+				s.engine.answer(msg.Reply, ask.answer)
+			})
+			if err != nil {
+				t.Fatal(err)
 			}
-			got.Retry = want.Retry
-			if !reflect.DeepEqual(got, want) {
-				t.Errorf("%s: got %+v", what, got)
+			if err := s.engine.nc.FlushWithContext(soon(t)); err != nil {
+				t.Fatal(err)
 			}
-		}
-		put := answering[yardv1.PutTypeRequest](t, s, topology.API("shop", "types.put"), &yardv1.PutTypeResponse{Type: stored})
-		got, err := s.client.PutType(soon(t), want)
-		if err != nil {
-			t.Fatal(err)
-		}
-		same("put", got)
-		if sent := put.requests()[0].Type; !proto.Equal(sent, stored) {
-			t.Errorf("sent was %v", sent)
-		}
-		answering[yardv1.GetTypeRequest](t, s, topology.API("shop", "types.get"), &yardv1.GetTypeResponse{Type: stored, SlotsInUse: 4})
-		if got, err = s.client.GetType(soon(t), "email.send"); err != nil || got.SlotsInUse != 4 {
-			t.Fatal(got, err)
-		}
-		got.SlotsInUse = 0
-		same("get", got)
-		gone := answering[yardv1.DeleteTypeRequest](t, s, topology.API("shop", "types.delete"), &yardv1.DeleteTypeResponse{Type: stored})
-		if got, err = s.client.DeleteType(soon(t), "email.send", 12); err != nil {
-			t.Fatal(err)
-		}
-		same("delete", got)
-		if req := gone.requests()[0]; req.Name != "email.send" || req.Revision != 12 {
-			t.Errorf("asked was %v", req)
-		}
-		// A type without a policy has none afterwards either.
-		answering[yardv1.GetTypeRequest](t, s, topology.API("shop", "types.list"), &yardv1.ListTypesResponse{Types: []*yardv1.TaskType{{Name: "plain"}}})
-		for ty, err := range s.client.Types(soon(t)) {
-			if err != nil || ty.Name != "plain" || ty.Retry != nil {
-				t.Errorf("%+v %v", ty, err)
+			got, err := ask.do(soon(t))
+			if request, _ := codec.Marshal(codec.Protobuf, ask.request); err != nil || !reflect.DeepEqual(got, ask.want) || !bytes.Equal(<-sent, request) {
+				t.Errorf("%s: %+v %v, want %+v", subject, got, err, ask.want)
+			}
+			if err := sub.Unsubscribe(); err != nil {
+				t.Error(err)
 			}
 		}
 	})
 }
 
-func TestLimitsGoBothWaysWhole(t *testing.T) {
+// Lists of settings go on page by page.
+func TestListsOfSettingsAreWhole(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newStack(t)
-		stored := &yardv1.Limit{Name: "acme", Description: "their API", MaxConcurrency: 30, Revision: 8}
-		want := yard.Limit{Name: "acme", Description: "their API", MaxConcurrency: 30, Revision: 8}
-		put := answering[yardv1.PutLimitRequest](t, s, topology.API("shop", "limits.put"), &yardv1.PutLimitResponse{Limit: stored})
-		if got, err := s.client.PutLimit(soon(t), want); err != nil || got != want || !proto.Equal(put.requests()[0].Limit, stored) {
-			t.Errorf("put: %+v %v of %v", got, err, put.requests())
+		answering[yardv1.ListTypesRequest](t, s, topology.API("shop", "types.list"), &yardv1.ListTypesResponse{Types: []*yardv1.TaskType{{Name: "plain"}}})
+		for ty, err := range s.client.Types(soon(t)) {
+			if err != nil || ty.Name != "plain" || ty.Retry != nil {
+				t.Errorf("%+v %v", ty, err)
+			}
 		}
-		get := answering[yardv1.GetLimitRequest](t, s, topology.API("shop", "limits.get"), &yardv1.GetLimitResponse{Limit: stored, SlotsInUse: 4})
-		used := want
-		used.SlotsInUse = 4
-		if got, err := s.client.GetLimit(soon(t), "acme"); err != nil || got != used || get.requests()[0].Name != "acme" {
-			t.Errorf("get: %+v %v of %v", got, err, get.requests())
-		}
-		gone := answering[yardv1.DeleteLimitRequest](t, s, topology.API("shop", "limits.delete"), &yardv1.DeleteLimitResponse{Limit: stored})
-		if got, err := s.client.DeleteLimit(soon(t), "acme", 8); err != nil || got != want || gone.requests()[0].Name != "acme" || gone.requests()[0].Revision != 8 {
-			t.Errorf("delete: %+v %v of %v", got, err, gone.requests())
-		}
-		list := answering[yardv1.ListLimitsRequest](t, s, topology.API("shop", "limits.list"),
-			&yardv1.ListLimitsResponse{Limits: []*yardv1.Limit{stored}, NextCursor: "acme"}, &yardv1.ListLimitsResponse{Limits: []*yardv1.Limit{{Name: "b"}}})
+		limits := answering[yardv1.ListLimitsRequest](t, s, topology.API("shop", "limits.list"),
+			&yardv1.ListLimitsResponse{Limits: []*yardv1.Limit{{Name: "a", MaxConcurrency: 30}}, NextCursor: "a"}, &yardv1.ListLimitsResponse{Limits: []*yardv1.Limit{{Name: "b"}}})
 		var names []string
 		for l, err := range s.client.Limits(soon(t)) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			testError(t, err)
 			names = append(names, fmt.Sprint(l.Name, l.MaxConcurrency))
 		}
-		if !slices.Equal(names, []string{"acme30", "b0"}) || list.requests()[0].Cursor != "" || list.requests()[1].Cursor != "acme" {
-			t.Errorf("list: %v of %v", names, list.requests())
+		if !slices.Equal(names, []string{"a30", "b0"}) || limits.requests()[0].Cursor != "" || limits.requests()[1].Cursor != "a" {
+			t.Errorf("list: %v of %v", names, limits.requests())
+		}
+		groups := answering[yardv1.ListGroupsRequest](t, s, topology.API("shop", "groups.list"),
+			&yardv1.ListGroupsResponse{Groups: []*yardv1.Group{{Name: "a", Weight: new(0.5)}}, NextCursor: "a"}, &yardv1.ListGroupsResponse{
+				Groups: []*yardv1.Group{{Name: "b"}, {Name: "c"}}, Stopped: []*yardv1.StoppedGroup{{Name: "c", Drain: &yardv1.Pause{By: "bob"}}},
+			})
+		var all []yard.Group
+		for g, err := range s.client.Groups(soon(t)) {
+			testError(t, err)
+			all = append(all, g)
+		}
+		if len(all) != 3 || all[0].Weight != 0.5 || all[1] != (yard.Group{Name: "b", Weight: 1}) || all[2].Pause != nil || all[2].Drain == nil || all[2].Drain.By != "bob" || groups.requests()[1].Cursor != "a" {
+			t.Errorf("%+v, asked %v", all, groups.requests())
 		}
 	})
+}
+
+func testError(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Pauses and drains go both ways whole, of each part, and in each answer that shows them.
@@ -210,27 +216,6 @@ func TestPausesAndDrainsGoBothWaysWhole(t *testing.T) {
 		shows("a drained type", typ.Drain, typ.Pause, err)
 		for l, err := range s.client.Tasklists(soon(t)) {
 			shows("a listed tasklist "+l.Name, l.Pause, l.Drain, err)
-		}
-	})
-}
-
-func TestDomainsGoBothWaysWhole(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
-		admin := s.client.Admin()
-		stored := &yardv1.Domain{Name: "shop", Description: "sells", RetentionMs: 3_600_000, MaxConcurrency: 9, DeadLettersMaxAgeMs: 60_000, DeadLettersMax: 7, Revision: 5}
-		want := yard.Domain{Name: "shop", Description: "sells", Retention: time.Hour, MaxConcurrency: 9, DeadLettersMaxAge: time.Minute, DeadLettersMax: 7, Revision: 5}
-		put := answering[yardv1.PutDomainRequest](t, s, topology.Admin("domains.put"), &yardv1.PutDomainResponse{Domain: stored})
-		if got, err := admin.PutDomain(soon(t), want); err != nil || got != want || !proto.Equal(put.requests()[0].Domain, stored) {
-			t.Errorf("put: %+v %v of %v", got, err, put.requests())
-		}
-		get := answering[yardv1.GetDomainRequest](t, s, topology.Admin("domains.get"), &yardv1.GetDomainResponse{Domain: stored})
-		if got, err := admin.GetDomain(soon(t), "shop"); err != nil || got != want || get.requests()[0].Name != "shop" {
-			t.Errorf("get: %+v %v of %v", got, err, get.requests())
-		}
-		gone := answering[yardv1.DeleteDomainRequest](t, s, topology.Admin("domains.delete"), &yardv1.DeleteDomainResponse{Domain: stored})
-		if got, err := admin.DeleteDomain(soon(t), "shop", 5); err != nil || got != want || gone.requests()[0].Name != "shop" || gone.requests()[0].Revision != 5 {
-			t.Errorf("delete: %+v %v of %v", got, err, gone.requests())
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package yard
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"time"
@@ -88,10 +89,7 @@ func (c *Client) CountDeadLetters(ctx context.Context, f DeadLetterFilter, perio
 // GetDeadLetter returns a dead letter, whole, or NOT_FOUND.
 func (c *Client) GetDeadLetter(ctx context.Context, taskID string) (*TaskInfo, error) {
 	task, err := c.Wire().GetDeadLetter(ctx, taskID)
-	if err != nil {
-		return nil, err
-	}
-	return infoOf(task), nil
+	return infoOf(task), err
 }
 
 // RedriveOptions say which dead letters come back, and how fast.
@@ -121,37 +119,22 @@ type Redriven struct {
 	Cursor string
 }
 
-const (
-	redriveRate = 200
-	// redriveStepMax is the most tasks of a step that redrives, deadLetterStepMax of one that reads, or purges.
-	redriveStepMax, deadLetterStepMax = 100, 1000
-)
+const redriveRate = 200
 
 // Redrive brings dead letters back: the same tasks, with their ids and histories, whose failures count from 0 again. It goes step by step at a rate, until all that
 // match are back, or ctx ends, and returns what it has done, also beside an error. What becomes a dead letter after it began stays. A letter comes back
 // once, however many redrive it at the same time. A task does not take its unique key again, and its times (StartWithin, FinishWithin) begin again.
 func (c *Client) Redrive(ctx context.Context, o RedriveOptions) (Redriven, error) {
-	rate := o.Rate
-	if rate <= 0 {
-		rate = redriveRate
-	}
-	limit := min(max(rate/purgeStepsPerSecond, 1), redriveStepMax)
-	if o.Preview {
-		limit = deadLetterStepMax
-	}
 	sum := Redriven{Cursor: o.Cursor}
-	for named := o.TaskIDs; ; {
-		began := time.Now()
-		req := &yardv1.RedriveRequest{Preview: o.Preview, Retry: o.Retry.wire(), Reason: o.Reason, By: o.By, RequestId: ids.NewRequestID(time.Now()).String()}
-		if len(o.TaskIDs) > 0 {
-			n := min(len(named), min(limit, redriveStepMax))
-			req.TaskIds, named = named[:n], named[n:]
-		} else {
-			req.Filter, req.Limit, req.Cursor = o.Filter.Wire(), int32(limit), sum.Cursor
+	p := pace{rate: cmp.Or(max(o.Rate, 0), redriveRate), most: namedMax, preview: o.Preview}
+	err := p.run(ctx, o.Cursor, o.TaskIDs, func(limit int32, cursor string, tasks []string) (int64, string, error) {
+		req := &yardv1.RedriveRequest{TaskIds: tasks, Preview: o.Preview, Retry: o.Retry.wire(), Reason: o.Reason, By: o.By, RequestId: ids.NewRequestID(time.Now()).String()}
+		if len(tasks) == 0 {
+			req.Filter, req.Limit, req.Cursor = o.Filter.Wire(), limit, cursor
 		}
 		did, err := c.redriveStep(ctx, req)
 		if err != nil {
-			return sum, err
+			return 0, "", err
 		}
 		sum.Found += did.Found
 		sum.Redriven += did.Redriven
@@ -161,13 +144,9 @@ func (c *Client) Redrive(ctx context.Context, o RedriveOptions) (Redriven, error
 		if o.Progress != nil {
 			o.Progress(sum)
 		}
-		if sum.Cursor == "" && (len(o.TaskIDs) == 0 || len(named) == 0) {
-			return sum, nil
-		}
-		if !o.Preview && !pause(ctx, restOf(began, did.Found, rate)) {
-			return sum, context.Cause(ctx)
-		}
-	}
+		return did.Found, did.NextCursor, nil
+	})
+	return sum, err
 }
 
 // redriveStep sends a step until the log has decided all of it, or ctx ends: the same request changes nothing twice.
@@ -212,27 +191,16 @@ type PurgedDeadLetters struct {
 
 // PurgeDeadLetters deletes dead letters: their tasks stay ended, and cannot be redriven any more. It goes step by step as Redrive does.
 func (c *Client) PurgeDeadLetters(ctx context.Context, o PurgeDeadLettersOptions) (PurgedDeadLetters, error) {
-	rate := o.Rate
-	if rate <= 0 {
-		rate = purgeRate
-	}
-	limit := min(max(rate/purgeStepsPerSecond, 1), deadLetterStepMax)
-	if o.Preview {
-		limit = deadLetterStepMax
-	}
 	sum := PurgedDeadLetters{Cursor: o.Cursor}
-	for named := o.TaskIDs; ; {
-		began := time.Now()
-		req := &yardv1.PurgeDeadLettersRequest{Preview: o.Preview, By: o.By}
-		if len(o.TaskIDs) > 0 {
-			n := min(len(named), min(limit, redriveStepMax))
-			req.TaskIds, named = named[:n], named[n:]
-		} else {
-			req.Filter, req.Limit, req.Cursor = o.Filter.Wire(), int32(limit), sum.Cursor
+	p := pace{rate: cmp.Or(max(o.Rate, 0), purgeRate), most: stepMax, preview: o.Preview}
+	err := p.run(ctx, o.Cursor, o.TaskIDs, func(limit int32, cursor string, tasks []string) (int64, string, error) {
+		req := &yardv1.PurgeDeadLettersRequest{TaskIds: tasks, Preview: o.Preview, By: o.By}
+		if len(tasks) == 0 {
+			req.Filter, req.Limit, req.Cursor = o.Filter.Wire(), limit, cursor
 		}
 		did, err := c.Wire().PurgeDeadLetters(ctx, req)
 		if err != nil {
-			return sum, err
+			return 0, "", err
 		}
 		sum.Found += did.Found
 		sum.Purged += did.Purged
@@ -240,13 +208,9 @@ func (c *Client) PurgeDeadLetters(ctx context.Context, o PurgeDeadLettersOptions
 		if o.Progress != nil {
 			o.Progress(sum)
 		}
-		if sum.Cursor == "" && (len(o.TaskIDs) == 0 || len(named) == 0) {
-			return sum, nil
-		}
-		if !o.Preview && !pause(ctx, restOf(began, did.Found, rate)) {
-			return sum, context.Cause(ctx)
-		}
-	}
+		return did.Found, did.NextCursor, nil
+	})
+	return sum, err
 }
 
 // ListDeadLetters returns one page of dead letters.

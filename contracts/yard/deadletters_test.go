@@ -138,6 +138,25 @@ func TestARedriveOfTasksIsRepeatedUntilItIsDecided(t *testing.T) {
 	})
 }
 
+// A caller whose time ends before the next step is due learns that it is not over.
+func TestAStepThatIsNotReachedIsAnError(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		answering[yardv1.RedriveRequest](t, s, topology.API("shop", "deadletters.redrive"), &yardv1.RedriveResponse{Found: 50, Redriven: 50, NextCursor: "b"})
+		answering[yardv1.PurgeDeadLettersRequest](t, s, topology.API("shop", "deadletters.purge"), &yardv1.PurgeDeadLettersResponse{Found: 50, Purged: 50, NextCursor: "b"})
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		if got, err := s.client.Redrive(ctx, yard.RedriveOptions{Rate: 1}); !errors.Is(err, context.DeadlineExceeded) || got.Redriven != 50 || got.Cursor != "b" {
+			t.Errorf("%+v %v", got, err)
+		}
+		ctx, cancel = context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		if got, err := s.client.PurgeDeadLetters(ctx, yard.PurgeDeadLettersOptions{Rate: 1}); !errors.Is(err, context.DeadlineExceeded) || got.Purged != 50 || got.Cursor != "b" {
+			t.Errorf("%+v %v", got, err)
+		}
+	})
+}
+
 // More tasks than fit into a request go in several.
 func TestManyTasksAreRedrivenInSeveralRequests(t *testing.T) {
 	inBubble(t, func(t *testing.T) {

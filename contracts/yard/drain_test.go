@@ -119,18 +119,3 @@ func TestDrainTellsWhatIsLeft(t *testing.T) {
 		close(release) // the bubble requires that everything ends
 	})
 }
-
-func TestRunEndsWhenTheConnectionIsClosed(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		b := newBench()
-		b.worker.HandleFunc("x", failing(nil))
-		b.start()
-		synctest.Wait()
-		b.engine.locked(func() { b.engine.closed = true })
-		b.engine.push()
-		if err := <-b.done; fault.CodeOf(err) != fault.Unavailable {
-			t.Errorf("got %v", err)
-		}
-		b.stop()
-	})
-}

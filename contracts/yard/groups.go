@@ -33,23 +33,16 @@ type Group struct {
 // within a second; the weight for tasks that become ready from then on. STALE: another revision than g's is stored. FAILED_PRECONDITION: 10000 groups of the domain have
 // settings.
 func (c *Client) PutGroup(ctx context.Context, g Group) (Group, error) {
-	req := &yardv1.PutGroupRequest{Group: g.Wire()}
-	resp, err := call[yardv1.PutGroupResponse](ctx, &c.transport, c.subject("groups.put"), req)
-	if err != nil {
-		return Group{}, err
-	}
-	return groupOf(resp.Group), nil
+	resp, err := call[yardv1.PutGroupResponse](ctx, &c.transport, c.subject("groups.put"), &yardv1.PutGroupRequest{Group: g.Wire()})
+	return groupOf(resp.GetGroup()), err
 }
 
 // GetGroup returns the settings of a group, its pause and its drain, or NOT_FOUND if there is none of these.
 func (c *Client) GetGroup(ctx context.Context, name string) (Group, error) {
 	resp, err := call[yardv1.GetGroupResponse](ctx, &c.transport, c.subject("groups.get"), &yardv1.GetGroupRequest{Name: name})
-	if err != nil {
-		return Group{}, err
-	}
-	g := groupOf(resp.Group)
-	g.Pause, g.Drain = maybePaused(resp.Pause), maybePaused(resp.Drain)
-	return g, nil
+	g := groupOf(resp.GetGroup())
+	g.Pause, g.Drain = maybePaused(resp.GetPause()), maybePaused(resp.GetDrain())
+	return g, err
 }
 
 // Groups yields all groups of the domain that have settings, are paused or drained, by name, and asks for them page by page as Tasks does.
@@ -69,12 +62,8 @@ func (c *Client) Groups(ctx context.Context) iter.Seq2[Group, error] {
 // DeleteGroup deletes the settings of a group, and returns them as they were: only the given revision (STALE if another one is
 // stored), or any if that is 0. NOT_FOUND: there are none, or an earlier try deleted them and its answer was lost.
 func (c *Client) DeleteGroup(ctx context.Context, name string, revision int64) (Group, error) {
-	req := &yardv1.DeleteGroupRequest{Name: name, Revision: revision}
-	resp, err := call[yardv1.DeleteGroupResponse](ctx, &c.transport, c.subject("groups.delete"), req)
-	if err != nil {
-		return Group{}, err
-	}
-	return groupOf(resp.Group), nil
+	resp, err := call[yardv1.DeleteGroupResponse](ctx, &c.transport, c.subject("groups.delete"), &yardv1.DeleteGroupRequest{Name: name, Revision: revision})
+	return groupOf(resp.GetGroup()), err
 }
 
 // Wire is the settings as the API writes them.
@@ -90,8 +79,11 @@ func (g Group) Wire() *yardv1.Group {
 }
 
 func groupOf(w *yardv1.Group) Group {
-	g := Group{Name: w.GetName(), Description: w.GetDescription(), Weight: 1, MaxConcurrency: int(w.GetMaxConcurrency()), Revision: w.GetRevision()}
-	if w != nil && w.Weight != nil {
+	if w == nil {
+		return Group{}
+	}
+	g := Group{Name: w.Name, Description: w.Description, Weight: 1, MaxConcurrency: int(w.MaxConcurrency), Revision: w.Revision}
+	if w.Weight != nil {
 		g.Weight, g.Idle = *w.Weight, *w.Weight == 0
 	}
 	return g

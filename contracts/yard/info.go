@@ -154,7 +154,11 @@ type SlotUse struct {
 	InUse, Limit int
 }
 
+// infoOf is nil if there is no task.
 func infoOf(w *yardv1.Task) *TaskInfo {
+	if w == nil {
+		return nil
+	}
 	t := &TaskInfo{
 		ID: w.GetTaskId(), Domain: w.GetDomain(), Tasklist: w.GetTasklist(), Type: w.GetType(), Priority: int(w.GetPriority()),
 		State: State(w.GetState().Name()), Payload: payloadOf(w.GetPayload()), Result: payloadOf(w.GetResult()), Progress: payloadOf(w.GetProgress()),

@@ -106,33 +106,53 @@ func TestOwnTypesHaveAllThatTheAPITells(t *testing.T) {
 	}
 }
 
-// The same of settings, beside which some answers tell how many slots are in use.
+// The same of settings, beside which some answers have more. They go both ways whole: filled, and empty.
 func TestOwnSettingsHaveAllThatTheAPITells(t *testing.T) {
-	var domain yardv1.Domain
-	var typ yardv1.TaskType
-	var tasklist yardv1.Tasklist
-	var limit yardv1.Limit
-	var pause yardv1.Pause
-	for _, m := range []proto.Message{&domain, &typ, &tasklist, &limit, &pause} {
-		fill(m.ProtoReflect())
+	settingsGoBothWays(t, domainOf, Domain.Wire, &yardv1.Domain{})
+	settingsGoBothWays(t, taskTypeOf, TaskType.Wire, &yardv1.TaskType{}, "SlotsInUse", "Pause", "Drain")
+	settingsGoBothWays(t, tasklistOf, Tasklist.Wire, &yardv1.Tasklist{}, "PartitionsNow", "Pause", "Drain")
+	settingsGoBothWays(t, groupOf, Group.Wire, &yardv1.Group{Weight: new(1.0)}, "Idle", "Pause", "Drain")
+	settingsGoBothWays(t, groupOf, Group.Wire, &yardv1.Group{Weight: new(0.0)}, "Idle", "Pause", "Drain")
+	settingsGoBothWays(t, limitOf, Limit.Wire, &yardv1.Limit{}, "SlotsInUse")
+	settingsGoBothWays(t, pauseOf, func(p Pause) *yardv1.Pause { return p.Wire() }, &yardv1.Pause{SinceMs: 1})
+}
+
+// A group whose weight is not set keeps its weight of 1; one of weight 0 is idle.
+func TestAGroupWithoutAWeight(t *testing.T) {
+	if w := (Group{Name: "a", MaxConcurrency: 3}).Wire(); w.Weight != nil {
+		t.Errorf("sent is %v", w)
 	}
-	for name, c := range map[string]struct {
-		own   any
-		api   proto.Message
-		apart []string
-	}{
-		"Domain":   {domainOf(&domain), &domain, nil},
-		"TaskType": {taskTypeOf(&typ), &typ, []string{"TaskType.SlotsInUse", "TaskType.Pause", "TaskType.Drain"}},
-		"Tasklist": {tasklistOf(&tasklist), &tasklist, []string{"Tasklist.PartitionsNow", "Tasklist.Pause", "Tasklist.Drain"}},
-		"Pause":    {pauseOf(&pause), &pause, nil},
-		"Limit":    {limitOf(&limit), &limit, []string{"Limit.SlotsInUse"}},
-	} {
-		own := reflect.ValueOf(c.own)
-		if missing := unset(own, name); !slices.Equal(missing, c.apart) {
-			t.Errorf("not filled: %v, want %v", missing, c.apart)
-		}
-		if n, api := own.NumField()-len(c.apart), c.api.ProtoReflect().Descriptor().Fields().Len(); n != api {
-			t.Errorf("%s has %d fields of the API's %d", name, n, api)
+	if g := groupOf(&yardv1.Group{Name: "a"}); g.Weight != 1 || g.Idle {
+		t.Errorf("%+v", g)
+	}
+	if w := (Group{Name: "b", Idle: true}).Wire(); w.Weight == nil || *w.Weight != 0 {
+		t.Errorf("sent is %v", w)
+	}
+	if g := groupOf(&yardv1.Group{Name: "b", Weight: new(0.0)}); g.Weight != 0 || !g.Idle {
+		t.Errorf("%+v", g)
+	}
+}
+
+// settingsGoBothWays checks one type, of which some fields are not the settings'.
+func settingsGoBothWays[T any, W proto.Message](t *testing.T, of func(W) T, wire func(T) W, empty W, apart ...string) {
+	t.Helper()
+	full := empty.ProtoReflect().New().Interface().(W)
+	fill(full.ProtoReflect())
+	own := reflect.ValueOf(of(full))
+	var missing []string
+	for _, path := range unset(own, "") {
+		missing = append(missing, path[1:])
+	}
+	slices.Sort(missing)
+	if slices.Sort(apart); !slices.Equal(missing, apart) {
+		t.Errorf("%s: not filled: %v, want %v", own.Type(), missing, apart)
+	}
+	if n, api := own.NumField()-len(apart), full.ProtoReflect().Descriptor().Fields().Len(); n != api {
+		t.Errorf("%s has %d fields of the API's %d", own.Type(), n, api)
+	}
+	for _, w := range []W{full, empty} {
+		if back := wire(of(w)); !proto.Equal(back, w) {
+			t.Errorf("%v came back as %v", w, back)
 		}
 	}
 }

@@ -75,23 +75,16 @@ func onFullOf(w yardv1.OnFull) OnFull {
 // no attempt, but fewer start until enough have ended. STALE: another revision than l's is stored.
 // FAILED_PRECONDITION: the domain has 1000 limits.
 func (c *Client) PutLimit(ctx context.Context, l Limit) (Limit, error) {
-	req := &yardv1.PutLimitRequest{Limit: l.Wire()}
-	resp, err := call[yardv1.PutLimitResponse](ctx, &c.transport, c.subject("limits.put"), req)
-	if err != nil {
-		return Limit{}, err
-	}
-	return limitOf(resp.Limit), nil
+	resp, err := call[yardv1.PutLimitResponse](ctx, &c.transport, c.subject("limits.put"), &yardv1.PutLimitRequest{Limit: l.Wire()})
+	return limitOf(resp.GetLimit()), err
 }
 
 // GetLimit returns a limit and how much of it is in use, or NOT_FOUND.
 func (c *Client) GetLimit(ctx context.Context, name string) (Limit, error) {
 	resp, err := call[yardv1.GetLimitResponse](ctx, &c.transport, c.subject("limits.get"), &yardv1.GetLimitRequest{Name: name})
-	if err != nil {
-		return Limit{}, err
-	}
-	l := limitOf(resp.Limit)
-	l.SlotsInUse = int(resp.SlotsInUse)
-	return l, nil
+	l := limitOf(resp.GetLimit())
+	l.SlotsInUse = int(resp.GetSlotsInUse())
+	return l, err
 }
 
 // Limits yields all limits of the domain that types share, by name, and asks for them page by page as Tasks does.
@@ -106,12 +99,8 @@ func (c *Client) Limits(ctx context.Context) iter.Seq2[Limit, error] {
 // any if that is 0. FAILED_PRECONDITION: types name it; the error's message says which. NOT_FOUND: there is none, or an
 // earlier try deleted it and its answer was lost.
 func (c *Client) DeleteLimit(ctx context.Context, name string, revision int64) (Limit, error) {
-	req := &yardv1.DeleteLimitRequest{Name: name, Revision: revision}
-	resp, err := call[yardv1.DeleteLimitResponse](ctx, &c.transport, c.subject("limits.delete"), req)
-	if err != nil {
-		return Limit{}, err
-	}
-	return limitOf(resp.Limit), nil
+	resp, err := call[yardv1.DeleteLimitResponse](ctx, &c.transport, c.subject("limits.delete"), &yardv1.DeleteLimitRequest{Name: name, Revision: revision})
+	return limitOf(resp.GetLimit()), err
 }
 
 // Wire is the limit as the API writes it.

@@ -29,6 +29,17 @@ func pages[T any](fetch func(cursor string) (page []T, next string, err error)) 
 	}
 }
 
+// collect returns all items, or the error.
+func collect[T any](items iter.Seq2[T, error]) (all []T, err error) {
+	for item, err := range items {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, item)
+	}
+	return all, nil
+}
+
 // Tasks yields all tasks that match the filter as List finds them, newest first, and asks for
 // them page by page. Each page is bounded as a request without a deadline is, if ctx has
 // none. If one cannot be had, the error is the last that is yielded.

@@ -34,19 +34,13 @@ type Pollers struct {
 // TasklistPollers returns the workers that polled a tasklist in the last 5 minutes, as the owner of its matching shard remembers: 6144 of a
 // domain at most. It asks for them page by page, so one that comes or goes meanwhile may be missing or included.
 func (c *Client) TasklistPollers(ctx context.Context, tasklist string) (Pollers, error) {
-	var found Pollers
-	for p, err := range pages(func(cursor string) ([]*yardv1.Poller, string, error) {
-		req := &yardv1.TasklistPollersRequest{Tasklist: tasklist, Cursor: cursor}
-		resp, err := c.Wire().TasklistPollers(ctx, req)
-		found.KnownFor = milliTime(resp.GetKnownForMs())
-		return resp.GetPollers(), resp.GetNextCursor(), err
-	}) {
-		if err != nil {
-			return Pollers{}, err
-		}
-		found.All = append(found.All, pollerOf(p))
-	}
-	return found, nil
+	var knownFor time.Duration
+	all, err := collect(pages(func(cursor string) ([]Poller, string, error) {
+		resp, err := c.Wire().TasklistPollers(ctx, &yardv1.TasklistPollersRequest{Tasklist: tasklist, Cursor: cursor})
+		knownFor = milliTime(resp.GetKnownForMs())
+		return each(resp.GetPollers(), pollerOf), resp.GetNextCursor(), err
+	}))
+	return Pollers{all, knownFor}, err
 }
 
 func pollerOf(w *yardv1.Poller) Poller {

@@ -1,6 +1,7 @@
 package yard
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -42,8 +43,8 @@ type Purged struct {
 
 const (
 	purgeRate = 500
-	// purgeStepMax is the most tasks of a step, purgeStepsPerSecond how many steps there are in a second at small rates.
-	purgeStepMax, purgeStepsPerSecond = 1000, 4
+	// stepMax is the most tasks of a step, namedMax of one that names them, stepsPerSecond how many steps there are in a second at small rates.
+	stepMax, namedMax, stepsPerSecond = 1000, 100, 4
 	// purgeIdle is the pause behind a step that found nothing: tasks on disk are being read.
 	purgeIdle = 300 * time.Millisecond
 )
@@ -62,20 +63,12 @@ func (c *Client) Purge(ctx context.Context, p Part, o PurgeOptions) (Purged, err
 }
 
 func purge(ctx context.Context, o PurgeOptions, step func(limit int32, cursor string) (*yardv1.Purged, error)) (Purged, error) {
-	rate := o.Rate
-	if rate <= 0 {
-		rate = purgeRate
-	}
-	limit := int32(min(max(rate/purgeStepsPerSecond, 1), purgeStepMax))
-	if o.Preview {
-		limit = purgeStepMax
-	}
 	sum := Purged{Cursor: o.Cursor}
-	for {
-		began := time.Now()
-		did, err := step(limit, sum.Cursor)
+	p := pace{rate: cmp.Or(max(o.Rate, 0), purgeRate), most: stepMax, preview: o.Preview, idle: purgeIdle}
+	err := p.run(ctx, sum.Cursor, nil, func(limit int32, cursor string, _ []string) (int64, string, error) {
+		did, err := step(limit, cursor)
 		if err != nil {
-			return sum, err
+			return 0, "", err
 		}
 		sum.Found += did.GetFound()
 		sum.Cancelled += did.GetCancelled()
@@ -86,19 +79,46 @@ func purge(ctx context.Context, o PurgeOptions, step func(limit int32, cursor st
 		if o.Progress != nil {
 			o.Progress(sum)
 		}
-		if sum.Cursor == "" {
-			return sum, nil
+		return did.GetFound(), sum.Cursor, nil
+	})
+	return sum, err
+}
+
+// pace is how a purge or a redrive goes step by step.
+type pace struct {
+	// rate is the most tasks a second, most the most tasks of a step. A preview has no rate.
+	rate, most int
+	preview    bool
+	// idle is the pause behind a step that found nothing; 0: as behind any other.
+	idle time.Duration
+}
+
+// run takes steps until nothing is left, or ctx ends. A step is for its tasks, or, without any, for as many as the limit from the cursor on. It returns
+// how many it found, and the cursor of the next one.
+func (p pace) run(ctx context.Context, cursor string, tasks []string, step func(limit int32, cursor string, tasks []string) (found int64, next string, err error)) error {
+	limit := min(max(p.rate/stepsPerSecond, 1), p.most)
+	if p.preview {
+		limit = stepMax
+	}
+	for {
+		began, n := time.Now(), min(len(tasks), limit, namedMax)
+		found, next, err := step(int32(limit), cursor, tasks[:n])
+		if err != nil {
+			return err
 		}
-		rest := restOf(began, did.GetFound(), rate)
+		if cursor, tasks = next, tasks[n:]; cursor == "" && len(tasks) == 0 {
+			return nil
+		}
+		rest := restOf(began, found, p.rate)
 		switch {
-		case did.GetFound() == 0:
-			rest = purgeIdle
-		case o.Preview:
+		case found == 0 && p.idle > 0:
+			rest = p.idle
+		case p.preview:
 			continue
 		}
 		select {
 		case <-ctx.Done():
-			return sum, context.Cause(ctx)
+			return context.Cause(ctx)
 		case <-time.After(rest):
 		}
 	}

@@ -15,10 +15,7 @@ const detailTaskID = "task_id"
 // Get returns a task with its whole history, or NOT_FOUND.
 func (c *Client) Get(ctx context.Context, taskID string) (*TaskInfo, error) {
 	task, err := c.Wire().Get(ctx, taskID)
-	if err != nil {
-		return nil, err
-	}
-	return infoOf(task), nil
+	return infoOf(task), err
 }
 
 // List returns tasks of the domain that match the filter, newest first, without
@@ -125,23 +122,16 @@ type TaskType struct {
 // policy, timeouts and cost. STALE: another revision than t's is stored. FAILED_PRECONDITION: there is no such limit as
 // t.Limits names.
 func (c *Client) PutType(ctx context.Context, t TaskType) (TaskType, error) {
-	req := &yardv1.PutTypeRequest{Type: t.Wire()}
-	resp, err := call[yardv1.PutTypeResponse](ctx, &c.transport, c.subject("types.put"), req)
-	if err != nil {
-		return TaskType{}, err
-	}
-	return taskTypeOf(resp.Type), nil
+	resp, err := call[yardv1.PutTypeResponse](ctx, &c.transport, c.subject("types.put"), &yardv1.PutTypeRequest{Type: t.Wire()})
+	return taskTypeOf(resp.GetType()), err
 }
 
 // GetType returns a task type, or NOT_FOUND if it has no settings and is not paused. Without settings its Revision is 0.
 func (c *Client) GetType(ctx context.Context, name string) (TaskType, error) {
 	resp, err := call[yardv1.GetTypeResponse](ctx, &c.transport, c.subject("types.get"), &yardv1.GetTypeRequest{Name: name})
-	if err != nil {
-		return TaskType{}, err
-	}
-	t := taskTypeOf(resp.Type)
-	t.SlotsInUse, t.Pause, t.Drain = int(resp.SlotsInUse), maybePaused(resp.Pause), maybePaused(resp.Drain)
-	return t, nil
+	t := taskTypeOf(resp.GetType())
+	t.SlotsInUse, t.Pause, t.Drain = int(resp.GetSlotsInUse()), maybePaused(resp.GetPause()), maybePaused(resp.GetDrain())
+	return t, err
 }
 
 // DeleteType deletes the settings of a task type, and returns them as they were: only the given
@@ -149,12 +139,8 @@ func (c *Client) GetType(ctx context.Context, name string) (TaskType, error) {
 // second; its tasks continue, and later ones have the default policy. NOT_FOUND: there are none, or
 // an earlier try deleted them and its answer was lost.
 func (c *Client) DeleteType(ctx context.Context, name string, revision int64) (TaskType, error) {
-	req := &yardv1.DeleteTypeRequest{Name: name, Revision: revision}
-	resp, err := call[yardv1.DeleteTypeResponse](ctx, &c.transport, c.subject("types.delete"), req)
-	if err != nil {
-		return TaskType{}, err
-	}
-	return taskTypeOf(resp.Type), nil
+	resp, err := call[yardv1.DeleteTypeResponse](ctx, &c.transport, c.subject("types.delete"), &yardv1.DeleteTypeRequest{Name: name, Revision: revision})
+	return taskTypeOf(resp.GetType()), err
 }
 
 // Wire is the task type as the API writes it.

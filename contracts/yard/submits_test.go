@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -39,57 +38,6 @@ func (s *stack) refusing(errs ...error) {
 	}
 }
 
-func TestSubmitRepeatsWhatItDoesNotKnowWithItsID(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
-		s.refusing(fault.New(fault.Unknown, "the log did not say"), fault.New(fault.Unavailable, "it is away"), fault.New(fault.Unknown, "who knows"))
-		if _, err := s.client.Submit(soon(t), one); err != nil {
-			t.Fatal(err)
-		}
-		all := s.submits()
-		for i, req := range all {
-			if _, err := ids.ParseRequestID(req.RequestId); err != nil || req.RequestId != all[0].RequestId || int(req.Tries) != i+1 {
-				t.Errorf("request %d has the id %q (%v) and is try %d", i, req.RequestId, err, req.Tries)
-			}
-		}
-	})
-}
-
-// A lost answer is no different. The first try does not wait for it until the end.
-func TestSubmitRepeatsWhatGotNoAnswer(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
-		s.refusing(nil)
-		if _, err := s.client.Submit(soon(t), one); err != nil {
-			t.Fatal(err)
-		}
-		if all := s.submits(); len(all) != 2 || all[0].RequestId != all[1].RequestId || all[1].Tries != 2 {
-			t.Errorf("got %v", all)
-		}
-	})
-}
-
-// As long as nothing was stored for certain, each try is a first one.
-func TestSubmitMakesANewRequestOfWhatWasNotStored(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
-		s.refusing(fault.New(fault.Unavailable, "nothing was stored"), fault.New(fault.ResourceExhausted, "full"))
-		if _, err := s.client.Submit(soon(t), one); err != nil {
-			t.Fatal(err)
-		}
-		seen := map[string]bool{}
-		for _, req := range s.submits() {
-			if req.Tries != 1 || seen[req.RequestId] {
-				t.Errorf("try %d of %s", req.Tries, req.RequestId)
-			}
-			seen[req.RequestId] = true
-		}
-		if len(seen) != 3 {
-			t.Errorf("%d requests", len(seen))
-		}
-	})
-}
-
 // That no try was stored, nor will be, is as good as a refusal of the first.
 func TestSubmitMakesANewRequestOfWhatIsNeverStored(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
@@ -105,80 +53,6 @@ func TestSubmitMakesANewRequestOfWhatIsNeverStored(t *testing.T) {
 		}
 		if id, err := ids.ParseRequestID(all[2].RequestId); err != nil || time.Until(id.Time()) < behind-time.Second {
 			t.Errorf("the new id is made %v ahead, %v", time.Until(id.Time()), err)
-		}
-	})
-}
-
-// After that a refusal is about the task, and nothing is unknown any more.
-func TestARefusalOfWhatIsNeverStoredIsTold(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
-		s.refusing(fault.New(fault.Unknown, "who knows"), withNow(fault.At(fault.FailedPrecondition, "/request_id", "no try was stored"), time.Now()), fault.At(fault.InvalidArgument, "/tasks/0/type", "is bad"))
-		if _, err := s.client.Submit(soon(t), one); fault.CodeOf(err) != fault.InvalidArgument {
-			t.Errorf("got %v", err)
-		}
-	})
-}
-
-func TestRefusedRepeatLeavesTheFateUnknown(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
-		s.refusing(fault.New(fault.Unknown, "the log did not say"), fault.At(fault.InvalidArgument, "/tasks/0/type", "is gone"))
-		if _, err := s.client.Submit(soon(t), one); fault.CodeOf(err) != fault.Unknown {
-			t.Errorf("got %v", err)
-		}
-	})
-}
-
-// A client whose clock is off makes its ids with the server's, from the first answer that tells it.
-func TestAClientHeedsTheServersClock(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
-		const off = time.Hour
-		e := fault.At(fault.InvalidTime, "/request_id", "its time is ahead")
-		e.Detail = map[string]string{fault.DetailNowMs: strconv.FormatInt(time.Now().Add(-off).UnixMilli(), 10)}
-		s.refusing(e)
-		for range 2 {
-			if _, err := s.client.Submit(soon(t), one); err != nil {
-				t.Fatal(err)
-			}
-		}
-		all := s.submits()
-		if len(all) != 3 {
-			t.Fatalf("%d requests", len(all))
-		}
-		for i, req := range all {
-			id, err := ids.ParseRequestID(req.RequestId)
-			if corrected := time.Since(id.Time()) > off/2; err != nil || corrected != (i > 0) || req.Tries != 1 {
-				t.Errorf("request %d is of %v ago, try %d, %v", i, time.Since(id.Time()), req.Tries, err)
-			}
-		}
-	})
-}
-
-// A refusal of a time that does not tell the clock does not say what became of an earlier try, so the id stays.
-func TestARefusedTimeMakesNoNewRequestOfWhatMayBeStored(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
-		s.refusing(fault.New(fault.Unknown, "who knows"), fault.At(fault.FailedPrecondition, "/request_id", "was made long ago"))
-		if _, err := s.client.Submit(soon(t), one); fault.CodeOf(err) != fault.Unknown {
-			t.Errorf("got %v", err)
-		}
-		if all := s.submits(); len(all) != 2 || all[0].RequestId != all[1].RequestId {
-			t.Errorf("got %v", all)
-		}
-	})
-}
-
-// A server whose clock no id suits is not asked without end.
-func TestTheClockIsNotHeededForEver(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
-		e := fault.At(fault.InvalidTime, "/request_id", "its time is ahead")
-		e.Detail = map[string]string{fault.DetailNowMs: strconv.FormatInt(time.Now().UnixMilli(), 10)}
-		s.refusing(e, e, e, e, e, e)
-		if _, err := s.client.Submit(soon(t), one); fault.CodeOf(err) != fault.InvalidTime {
-			t.Errorf("got %v", err)
 		}
 	})
 }
@@ -217,23 +91,6 @@ func TestSubmitWaitsForAFrontend(t *testing.T) {
 		engine.serve()
 		if err := <-submitted; err != nil {
 			t.Error(err)
-		}
-	})
-}
-
-func TestRefusalsAreNotRepeated(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
-		s.engine.script = func(_ string, _ int, msg *nats.Msg) bool {
-			return s.engine.refuse(msg, fault.At(fault.InvalidArgument, "/tasks/0/type", "is missing"))
-		}
-		_, err := s.client.Submit(soon(t), yard.Task{Tasklist: "mail"})
-		var e *fault.Error
-		if !errors.As(err, &e) || e.Code != fault.InvalidArgument || e.Path != "/tasks/0/type" {
-			t.Errorf("got %v", err)
-		}
-		if n := s.engine.requests("tasks.submit"); n != 1 {
-			t.Errorf("%d requests", n)
 		}
 	})
 }

@@ -57,12 +57,8 @@ type ListedTasklist struct {
 // PutTasklist sets or changes the settings of a tasklist and returns them as stored. They hold within a
 // second; tasks accepted before keep their priority. STALE: another revision than l's is stored.
 func (c *Client) PutTasklist(ctx context.Context, l Tasklist) (Tasklist, error) {
-	req := &yardv1.PutTasklistRequest{Tasklist: l.Wire()}
-	resp, err := call[yardv1.PutTasklistResponse](ctx, &c.transport, c.subject("tasklists.put"), req)
-	if err != nil {
-		return Tasklist{}, err
-	}
-	return tasklistOf(resp.Tasklist), nil
+	resp, err := call[yardv1.PutTasklistResponse](ctx, &c.transport, c.subject("tasklists.put"), &yardv1.PutTasklistRequest{Tasklist: l.Wire()})
+	return tasklistOf(resp.GetTasklist()), err
 }
 
 // GetTasklist returns the settings of a tasklist and whether it is paused or drained, or NOT_FOUND if it has no settings and is
@@ -90,12 +86,8 @@ func (c *Client) Tasklists(ctx context.Context) iter.Seq2[ListedTasklist, error]
 // revision (STALE if another one is stored), or any if that is 0. No task is deleted, and later ones have the default
 // priority. NOT_FOUND: there are none; so is answered, too, if a first try deleted them and its answer was lost.
 func (c *Client) DeleteTasklist(ctx context.Context, name string, revision int64) (Tasklist, error) {
-	req := &yardv1.DeleteTasklistRequest{Name: name, Revision: revision}
-	resp, err := call[yardv1.DeleteTasklistResponse](ctx, &c.transport, c.subject("tasklists.delete"), req)
-	if err != nil {
-		return Tasklist{}, err
-	}
-	return tasklistOf(resp.Tasklist), nil
+	resp, err := call[yardv1.DeleteTasklistResponse](ctx, &c.transport, c.subject("tasklists.delete"), &yardv1.DeleteTasklistRequest{Name: name, Revision: revision})
+	return tasklistOf(resp.GetTasklist()), err
 }
 
 // Wire is the settings as the API writes them.

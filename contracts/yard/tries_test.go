@@ -108,6 +108,9 @@ func TestWhatATryLeavesDecidesTheNext(t *testing.T) {
 				if fault.CodeOf(err) != c.code || (id == "task-0") != (c.code == "") {
 					t.Errorf("got %q, %v", id, err)
 				}
+				if c.code == fault.InvalidArgument && fault.From(err).Path != "/tasks/0/type" {
+					t.Errorf("it is refused at %q", fault.From(err).Path)
+				}
 				if got := triesOf(e.requests()); fmt.Sprint(got) != fmt.Sprint(c.want) {
 					t.Errorf("the tries were %v, want %v", got, c.want)
 				}
@@ -167,6 +170,9 @@ func TestAFirstTryIsShorterThanARepeat(t *testing.T) {
 		first, second := e.times()[1].Sub(e.times()[0]), e.times()[2].Sub(e.times()[1])
 		if first < 5*time.Second || first > 5500*time.Millisecond || second < 10*time.Second || second > 14*time.Second {
 			t.Errorf("the tries lasted %v and %v", first, second)
+		}
+		if got := triesOf(e.requests()); fmt.Sprint(got) != "[{0 1} {0 2} {0 3}]" {
+			t.Errorf("the tries were %v", got)
 		}
 	})
 }

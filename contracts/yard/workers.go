@@ -49,18 +49,13 @@ type LiveWorkers struct {
 // Workers returns the workers of the domain that are alive, with their attempts. It asks for them page by page, so one that comes or goes meanwhile
 // may be missing or included.
 func (c *Client) Workers(ctx context.Context) (LiveWorkers, error) {
-	var found LiveWorkers
-	for w, err := range pages(func(cursor string) ([]*yardv1.LiveWorker, string, error) {
+	var knownFor time.Duration
+	all, err := collect(pages(func(cursor string) ([]LiveWorker, string, error) {
 		resp, err := c.Wire().ListWorkers(ctx, &yardv1.ListWorkersRequest{Limit: listMax, Cursor: cursor})
-		found.KnownFor = milliTime(resp.GetKnownForMs())
-		return resp.GetWorkers(), resp.GetNextCursor(), err
-	}) {
-		if err != nil {
-			return LiveWorkers{}, err
-		}
-		found.All = append(found.All, liveWorkerOf(w))
-	}
-	return found, nil
+		knownFor = milliTime(resp.GetKnownForMs())
+		return each(resp.GetWorkers(), liveWorkerOf), resp.GetNextCursor(), err
+	}))
+	return LiveWorkers{all, knownFor}, err
 }
 
 // DrainWorker has a live worker get no new attempts, within a second; what it runs goes on to its end. Reason and By of d may be empty, the rest of d says nothing. It holds
@@ -69,20 +64,14 @@ func (c *Client) Workers(ctx context.Context) (LiveWorkers, error) {
 // domain are drained.
 func (c *Client) DrainWorker(ctx context.Context, id string, d WorkerDrain) (LiveWorker, error) {
 	resp, err := c.Wire().DrainWorker(ctx, &yardv1.DrainWorkerRequest{WorkerId: id, Reason: d.Reason, By: d.By})
-	if err != nil {
-		return LiveWorker{}, err
-	}
-	return liveWorkerOf(resp.Worker), nil
+	return liveWorkerOf(resp.GetWorker()), err
 }
 
 // StopWorker is DrainWorker, and asks the worker to end: its Run lets handlers finish as if its context had ended, and returns a *StoppedError. A
 // worker that has no room for tasks learns of it within 5 s.
 func (c *Client) StopWorker(ctx context.Context, id string, d WorkerDrain) (LiveWorker, error) {
 	resp, err := c.Wire().StopWorker(ctx, &yardv1.StopWorkerRequest{WorkerId: id, Reason: d.Reason, By: d.By})
-	if err != nil {
-		return LiveWorker{}, err
-	}
-	return liveWorkerOf(resp.Worker), nil
+	return liveWorkerOf(resp.GetWorker()), err
 }
 
 // ResumeWorker has a drained worker get attempts again, within a second, and returns the drain that held. One that has learnt that it is to stop ends all the

@@ -245,27 +245,6 @@ func TestChurnBurnsNoAttempts(t *testing.T) {
 	})
 }
 
-func TestOutcomeIsRepeatedWhileNobodyTakesIt(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
-		s.engine.script = func(endpoint string, call int, msg *nats.Msg) bool {
-			if endpoint == "tasks.complete" && call < 3 {
-				return s.engine.refuse(msg, fault.New(fault.Unavailable, "no owner"))
-			}
-			return false
-		}
-		w := yard.NewWorker(s.client, "mail", quiet())
-		yard.Handle(w, "x", func(context.Context, yard.Payload) (struct{}, error) { return struct{}{}, nil })
-		run(t, w)
-		if _, err := s.client.Run(soon(t), yard.Task{Type: "x", Tasklist: "mail"}); err != nil {
-			t.Error(err)
-		}
-		if n := s.engine.requests("tasks.complete"); n != 4 {
-			t.Errorf("%d requests", n)
-		}
-	})
-}
-
 // TestOutcomeIsRepeatedWhenItsTakerDied: a killed process says nothing any more, and the
 // attempt is still good.
 func TestOutcomeIsRepeatedWhenItsTakerDied(t *testing.T) {

@@ -104,9 +104,7 @@ func endDrain(t *testing.T, nc *nats.Conn, subject string, drain []byte) {
 	var req struct {
 		Name string `json:"name"`
 	}
-	if err := json.Unmarshal(drain, &req); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, json.Unmarshal(drain, &req))
 	if code := ask(t, nc, subject, fmt.Appendf(nil, `{"name":%q,"drain":true}`, req.Name)); code != "" {
 		t.Errorf("%s: %s", subject, code)
 	}
@@ -115,13 +113,9 @@ func endDrain(t *testing.T, nc *nats.Conn, subject string, drain []byte) {
 func readDocument(t *testing.T) document {
 	t.Helper()
 	raw, err := os.ReadFile("../../contracts/asyncapi.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	var doc document
-	if err := json.Unmarshal(raw, &doc); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, json.Unmarshal(raw, &doc))
 	return doc
 }
 
@@ -131,9 +125,7 @@ func startStack(t *testing.T) *nats.Conn {
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
 	s, err := stack.Start(ctx, stack.Config{Tables: stack.TablesMemory})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), within)
 		defer cancel()
@@ -142,9 +134,7 @@ func startStack(t *testing.T) *nats.Conn {
 		}
 	})
 	nc, err := nats.Connect(s.URL, nats.Timeout(within))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(nc.Close)
 	return nc
 }
@@ -154,26 +144,16 @@ func startStack(t *testing.T) *nats.Conn {
 func served(t *testing.T, nc *nats.Conn) map[string]string {
 	t.Helper()
 	subject, err := micro.ControlSubject(micro.InfoVerb, "yard-frontend", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	inbox := nc.NewInbox()
 	answers, err := nc.SubscribeSync(inbox)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := nc.PublishRequest(subject, inbox, nil); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, nc.PublishRequest(subject, inbox, nil))
 	for {
 		answer, err := answers.NextMsg(within)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		var info micro.Info
-		if err := json.Unmarshal(answer.Data, &info); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, json.Unmarshal(answer.Data, &info))
 		subjects := map[string]string{}
 		for _, e := range info.Endpoints {
 			if e.Metadata["request"] != "" {

@@ -48,13 +48,9 @@ func sealedStack(t *testing.T) *stack.Stack {
 	defer cancel()
 	dir := t.TempDir()
 	all := attackers()
-	if err := sealed.Render(dir, parts, []string{attacker, victim}, all["worker"], all["fenced"], all["submitter"]); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, sealed.Render(dir, parts, []string{attacker, victim}, all["worker"], all["fenced"], all["submitter"]))
 	s, err := stack.Start(ctx, stack.Config{Auth: dir, Tables: stack.TablesMemory, Partitioning: parts})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), within)
 		defer cancel()
@@ -63,13 +59,9 @@ func sealedStack(t *testing.T) *stack.Stack {
 		}
 	})
 	admin, err := yard.NewAdmin(connect(t, s, sealed.Operator()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for _, d := range []string{attacker, victim} {
-		if _, err := admin.PutDomain(ctx, yard.Domain{Name: d}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(admin.PutDomain(ctx, yard.Domain{Name: d})))
 	}
 	return s
 }
@@ -77,9 +69,7 @@ func sealedStack(t *testing.T) *stack.Stack {
 func connect(t *testing.T, s *stack.Stack, u permissions.User, opts ...nats.Option) *nats.Conn {
 	t.Helper()
 	nc, err := sealed.Connect(s, u, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(nc.Close)
 	return nc
 }
@@ -138,9 +128,7 @@ func try(t *testing.T, who string, dial func(...nats.Option) (*nats.Conn, error)
 func allowed(t *testing.T, u permissions.User, a attempt) bool {
 	t.Helper()
 	p, err := permissions.Of(u, parts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	list := p.Publish
 	if a.subscribe {
 		list = p.Subscribe
@@ -220,14 +208,10 @@ func workers(t *testing.T, s *stack.Stack) {
 func intact(t *testing.T, s *stack.Stack) {
 	t.Helper()
 	nc, err := s.Connect("spy")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer nc.Close()
 	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	names := 0
 	for range js.StreamNames(t.Context()).Name() {
 		names++
@@ -245,12 +229,8 @@ func TestTheSuiteCanFail(t *testing.T) {
 	testkit.Slow(t, "sends what every user may not")
 	server := natskit.Run(t)
 	js, err := jetstream.New(server.Connect(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := provision.Apply(t.Context(), js, parts, provision.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, provision.Apply(t.Context(), js, parts, provision.Options{}))
 	all := attempts(parts)
 	open := func(opts ...nats.Option) (*nats.Conn, error) { return nats.Connect(server.URL, opts...) }
 	if through := try(t, "anyone, without permissions", open, all); len(through) < len(all)*9/10 {
@@ -267,9 +247,7 @@ func TestR1_NoServiceIsADeputy(t *testing.T) {
 	testkit.Slow(t, "sends what every user may not")
 	s := sealedStack(t)
 	spy, err := s.Connect("spy")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer spy.Close()
 	nc := connect(t, s, sealed.Admin(attacker), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})) // some the server refuses itself
 	targets := append(append(places(parts), commands(parts)...), inboxes()...)
@@ -278,26 +256,18 @@ func TestR1_NoServiceIsADeputy(t *testing.T) {
 		sent[target] = true
 	}
 	seen, err := spy.SubscribeSync(">")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	_ = seen.SetPendingLimits(-1, -1)
-	if err := spy.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, spy.Flush())
 	answers := sendAll(t, nc, targets)
-	if err := spy.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, spy.Flush())
 	// The system is never silent for long. Answers have a time to come; then all is read that the spy has.
 	const last = "attack.last"
 	time.AfterFunc(answersWithin, func() { _ = spy.Publish(last, nil) })
 	mark := map[string]bool{}
 	for {
 		m, err := seen.NextMsg(2 * answersWithin)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		if m.Subject == last {
 			break
 		}
@@ -310,16 +280,10 @@ func TestR1_NoServiceIsADeputy(t *testing.T) {
 		t.Errorf("answered: %v", mark)
 	}
 	client, err := yard.NewClient(nc, attacker)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	d, err := client.Wire().DescribeTasklist(t.Context(), "mail")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d.Ready != 0 {
-		t.Errorf("%d tasks were stored", d.Ready)
-	}
+	testkit.NoError(t, err)
+	testkit.Equal(t, "tasks were stored", d.Ready, 0)
 	t.Logf("%d requests with a foreign reply subject, %d answered", answers, len(mark))
 	intact(t, s)
 }
@@ -339,9 +303,7 @@ func sendAll(t *testing.T, nc *nats.Conn, targets []string) (n int) {
 			if i%2 == 0 {
 				m.Header = nil
 			}
-			if err := nc.PublishMsg(m); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, nc.PublishMsg(m))
 			n++
 		}
 		// One endpoint takes its requests one after the other.

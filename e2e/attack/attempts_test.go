@@ -12,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/permissions"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // attempt is one thing to try: to publish, with a reply subject or without, or to subscribe, with a
@@ -159,9 +160,7 @@ func attempts(n topology.Partitioning) []attempt {
 // An endpoint of the API that no one attacks is not known to hold.
 func TestEveryEndpointIsAttacked(t *testing.T) {
 	text, err := os.ReadFile("../../contracts/asyncapi.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	found := regexp.MustCompile(`"address": *"yard\.v1\.(admin|\{domain\})\.([a-z.]+)"`).FindAllStringSubmatch(string(text), -1)
 	if len(found) < len(verbs) {
 		t.Fatalf("%d endpoints were found", len(found))

@@ -20,9 +20,7 @@ func (d *dev) submits(n int, task yard.Task) []string {
 	d.t.Helper()
 	task.Tasklist = tasklist
 	all, err := d.client.SubmitMany(d.t.Context(), slices.Repeat([]yard.Task{task}, n))
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	testkit.NoError(d.t, err)
 	return all
 }
 
@@ -74,9 +72,7 @@ func TestACopyOfAStoppedSystem(t *testing.T) {
 	finished := d.submits(20, yard.Task{Type: "done"})
 	stop := d.works("done")
 	d.completed(finished)
-	if err := stop(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, stop())
 	ready := d.submits(100, yard.Task{Type: "ready", Payload: "kept"})
 	waiting := d.submits(20, yard.Task{Type: "later", Delay: time.Hour})
 	testkit.Eventually(t, within, func() error {

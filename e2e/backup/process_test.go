@@ -41,18 +41,12 @@ type dev struct {
 func start(t *testing.T, binary, data string) *dev {
 	t.Helper()
 	said, err := os.Create(filepath.Join(t.TempDir(), "said"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	d := &dev{t: t, cmd: exec.Command(binary, "dev", "--json", "--data-dir", data, "--port", "0", "--tables", "memory", "--domain", domain)}
 	d.cmd.Stderr = said
 	out, err := d.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := d.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, d.cmd.Start())
 	t.Cleanup(func() {
 		_ = d.cmd.Process.Kill() // fails where it has ended
 		_ = d.cmd.Wait()
@@ -75,9 +69,7 @@ func start(t *testing.T, binary, data string) *dev {
 // stop lets it drain, as `kill` does.
 func (d *dev) stop() {
 	d.t.Helper()
-	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		d.t.Fatal(err)
-	}
+	testkit.NoError(d.t, d.cmd.Process.Signal(syscall.SIGTERM))
 	if err := d.cmd.Wait(); err != nil {
 		d.t.Fatalf("it did not stop cleanly: %v", err)
 	}
@@ -86,9 +78,7 @@ func (d *dev) stop() {
 // pause halts all its threads where they are.
 func (d *dev) pause() {
 	d.t.Helper()
-	if err := d.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		d.t.Fatal(err)
-	}
+	testkit.NoError(d.t, d.cmd.Process.Signal(syscall.SIGSTOP))
 	var status syscall.WaitStatus
 	if _, err := syscall.Wait4(d.cmd.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
 		d.t.Fatalf("it is not paused: %v, status %v", err, status)
@@ -99,9 +89,7 @@ func (d *dev) pause() {
 func copied(t *testing.T, data string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "backup")
-	if err := os.CopyFS(to, os.DirFS(data)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.CopyFS(to, os.DirFS(data)))
 	return to
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/e2e/chaos/audit"
 	"github.com/yardmaster-io/yardmaster/e2e/cluster"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // archive reads the finished tasks straight from JetStream, and each message once.
@@ -30,9 +31,7 @@ type archive struct {
 func openArchive(t *testing.T, c *cluster.Cluster) *archive {
 	t.Helper()
 	js, err := jetstream.New(c.Inside(nats.MaxReconnects(-1)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return &archive{js: js, next: map[string]uint64{}, tasks: map[string]bool{}}
 }
 

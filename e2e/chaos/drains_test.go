@@ -106,9 +106,7 @@ func TestADrainSurvivesWhoTookIt(t *testing.T) {
 		t.Cleanup(cancel)
 		return ctx
 	}
-	if _, err := client.DrainWorker(soon(), id, yard.WorkerDrain{By: "ann"}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(client.DrainWorker(soon(), id, yard.WorkerDrain{By: "ann"})))
 	noPolls(t, client, "drained")
 	before := drained.began.Load()
 	round := func(what string) {
@@ -139,9 +137,7 @@ func TestADrainSurvivesWhoTookIt(t *testing.T) {
 			round(what + " is back")
 		}
 	}
-	if _, err := client.StopWorker(soon(), id, yard.WorkerDrain{By: "ann"}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(client.StopWorker(soon(), id, yard.WorkerDrain{By: "ann"})))
 	c.Kill(cluster.Frontend, 0)
 	select {
 	case err := <-drained.ended:

@@ -42,12 +42,8 @@ func TestI14_R31_APartitionThatNobodyServes(t *testing.T) {
 	const dead = 1
 	nc := c.Inside()
 	poison, err := (&logv1.Turn{LogVersion: unreadable}).MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := nc.Publish(topology.Event(dead), poison); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, nc.Publish(topology.Event(dead), poison))
 	testkit.Eventually(t, within, func() error {
 		_, err := nc.Request(topology.HistoryCall(dead, "describe"), nil, time.Second)
 		if !errors.Is(err, nats.ErrNoResponders) {
@@ -98,9 +94,7 @@ func startMeter(t *testing.T, c *cluster.Cluster, name string) *meter {
 	m := &meter{t: t, client: c.Client(name), sent: map[string]time.Time{}, took: map[string]time.Duration{}}
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
-	if _, err := c.Admin().PutDomain(ctx, yard.Domain{Name: name}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(c.Admin().PutDomain(ctx, yard.Domain{Name: name})))
 	testkit.Eventually(t, within, func() error {
 		_, err := m.client.PutType(ctx, yard.TaskType{Name: string(quick)})
 		return err

@@ -84,9 +84,7 @@ func TestI11_AFloodHoldsUpNobodyAfterAKill(t *testing.T) {
 	c := cluster.Start(t, binaries, instances, cluster.WithFlagsOf(cluster.History, "--partition.window-tasks", fmt.Sprint(lagWindow)))
 	shop, flood := &tenant{t: t, client: c.Client(domain)}, &tenant{t: t, client: c.Client(flooding)}
 	define(t, c, shop.client, yard.TaskType{Name: string(quick)})
-	if _, err := c.Admin().PutDomain(t.Context(), yard.Domain{Name: flooding}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(c.Admin().PutDomain(t.Context(), yard.Domain{Name: flooding})))
 	for range floodBatches {
 		flood.submit()
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 const (
@@ -22,14 +23,10 @@ func (tr *traffic) watchLeaders() {
 	tr.t.Helper()
 	nc, err := nats.Connect(tr.cluster.URL(), nats.MaxReconnects(-1), nats.Timeout(within), nats.ReconnectWait(leaderEvery),
 		nats.PingInterval(time.Second))
-	if err != nil {
-		tr.t.Fatal(err)
-	}
+	testkit.NoError(tr.t, err)
 	tr.t.Cleanup(nc.Close)
 	js, err := jetstream.New(nc)
-	if err != nil {
-		tr.t.Fatal(err)
-	}
+	testkit.NoError(tr.t, err)
 	streams := []string{topology.BucketStream(topology.CheckpointsBucket)}
 	for p := range topology.DefaultPartitioning().History {
 		streams = slices.Insert(streams, p, topology.HistoryStream(p))

@@ -124,9 +124,7 @@ func define(t *testing.T, c *cluster.Cluster, client *yard.Client, types ...yard
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	if _, err := c.Admin().GetDomain(ctx, domain); err != nil {
-		if _, err := c.Admin().PutDomain(ctx, yard.Domain{Name: domain}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(c.Admin().PutDomain(ctx, yard.Domain{Name: domain})))
 	}
 	for _, tt := range types {
 		testkit.Eventually(t, within, func() error {
@@ -142,9 +140,7 @@ func define(t *testing.T, c *cluster.Cluster, client *yard.Client, types ...yard
 // spread gives the tasklist its partitions.
 func spread(ctx context.Context, t *testing.T, client *yard.Client) {
 	t.Helper()
-	if _, err := client.PutTasklist(ctx, yard.Tasklist{Name: tasklist, Partitions: partitions}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(client.PutTasklist(ctx, yard.Tasklist{Name: tasklist, Partitions: partitions})))
 }
 
 // defineLimit creates the domain, with a limit of its own, and one that types share.
@@ -152,9 +148,7 @@ func defineLimit(t *testing.T, c *cluster.Cluster, client *yard.Client, all int,
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
-	if _, err := c.Admin().PutDomain(ctx, yard.Domain{Name: domain, MaxConcurrency: all}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(c.Admin().PutDomain(ctx, yard.Domain{Name: domain, MaxConcurrency: all})))
 	testkit.Eventually(t, within, func() error {
 		_, err := client.PutLimit(ctx, shared)
 		return err

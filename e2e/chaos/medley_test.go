@@ -157,9 +157,7 @@ func (m *medley) define() {
 	}
 	define(m.t, m.cluster, m.client, types...)
 	for _, l := range []yard.Tasklist{{Name: wideList, Partitions: wideMost}, {Name: scaledList, PartitionsMax: scaledMost}, {Name: cappedList, MaxQueuedPerGroup: groupCap}} {
-		if _, err := m.client.PutTasklist(ctx, l); err != nil {
-			m.t.Fatal(err)
-		}
+		testkit.NoError(m.t, testkit.Err(m.client.PutTasklist(ctx, l)))
 	}
 	wait(ctx, 2*time.Second) // all nodes know of them within a second
 }

@@ -173,9 +173,7 @@ func rounds(t *testing.T) int {
 		return repeatRounds
 	}
 	n, err := strconv.Atoi(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return n
 }
 

@@ -41,9 +41,7 @@ func TestI1_R43_FullStorage(t *testing.T) {
 	c := cluster.Start(t, binaries, instances)
 	s := &storageRun{t: t, cluster: c, client: c.Client(domain), accepted: map[string]bool{}, done: map[string]bool{}}
 	define(t, c, s.client, yard.TaskType{Name: plainType, StartToClose: 10 * time.Minute})
-	if err := s.submit(heldTasks); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.submit(heldTasks))
 	held := s.poll(heldTasks)
 
 	s.limitLogs(logBytes)
@@ -86,9 +84,7 @@ type storageRun struct {
 func (s *storageRun) limitLogs(bytes int64) {
 	s.t.Helper()
 	js, err := jetstream.New(s.cluster.Inside())
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.NoError(s.t, err)
 	for p := range topology.DefaultPartitioning().History {
 		stream, err := js.Stream(s.t.Context(), topology.HistoryStream(p))
 		if err == nil {
@@ -96,9 +92,7 @@ func (s *storageRun) limitLogs(bytes int64) {
 			cfg.MaxBytes = bytes
 			_, err = js.UpdateStream(s.t.Context(), cfg)
 		}
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		testkit.NoError(s.t, err)
 	}
 }
 
@@ -111,9 +105,7 @@ func (s *storageRun) refused() {
 	for range 20 {
 		began := time.Now()
 		answer, err := nc.Request(topology.API(domain, "tasks.submit"), []byte(`{"tasks":[{"type":"plain","tasklist":"work"}]}`), within)
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		testkit.NoError(s.t, err)
 		took = append(took, time.Since(began))
 		if code := answer.Header.Get(micro.ErrorCodeHeader) + answer.Header.Get(micro.ErrorHeader) + string(answer.Data); !strings.Contains(code, string(fault.ResourceExhausted)) || !strings.Contains(code, "storage is full") {
 			s.t.Fatalf("a submit into the full log: %v %s", answer.Header, answer.Data)

@@ -115,9 +115,7 @@ func ended(t *testing.T, c *cluster.Cluster) (n int) {
 		for line := range strings.Lines(page) {
 			if text, ok := strings.CutPrefix(line, signals.PollsOwnerReplaced.Prometheus()+" "); ok {
 				count, err := strconv.Atoi(strings.TrimSpace(text))
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.NoError(t, err)
 				n += count
 			}
 		}
@@ -145,9 +143,7 @@ func (i *idle) round(name string, disturb func()) {
 	began := time.Now()
 	disturb()
 	for n := range idleLists {
-		if _, err := i.client.Submit(ctx, yard.Task{Type: string(quick), Tasklist: idleList(n), Payload: idleList(n)}); err != nil {
-			i.t.Fatal(err)
-		}
+		testkit.NoError(i.t, testkit.Err(i.client.Submit(ctx, yard.Task{Type: string(quick), Tasklist: idleList(n), Payload: idleList(n)})))
 	}
 	left := map[string]bool{}
 	for n := range idleLists {

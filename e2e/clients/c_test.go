@@ -20,22 +20,16 @@ func TestC(t *testing.T) {
 	t.Parallel()
 	testkit.Slow(t, "compiles and runs programs in C")
 	dir := t.TempDir()
-	if err := libnats(t, dir); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, libnats(t, dir))
 	client, worker := filepath.Join(cClient, "yardmaster.c"), filepath.Join(cClient, "worker.c")
 	for program, sources := range map[string][]string{
 		"submit":   {filepath.Join(cClient, "submit.c"), client},
 		"mailer":   {filepath.Join(cClient, "mailer.c"), worker, client},
 		"handlers": {"c/handlers.c", worker, client},
 	} {
-		if err := compile(t, filepath.Join(dir, program), sources...); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, compile(t, filepath.Join(dir, program), sources...))
 	}
-	if err := compile(t, filepath.Join(dir, "submit-late"), "-Dnats_Now=late_Now", "c/late.c", filepath.Join(cClient, "submit.c"), client); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, compile(t, filepath.Join(dir, "submit-late"), "-Dnats_Now=late_Now", "c/late.c", filepath.Join(cClient, "submit.c"), client))
 	s := running(t, stack.Config{})
 	t.Run("first task", func(t *testing.T) { firstTaskInC(t, s) })
 	t.Run("sealed", func(t *testing.T) {
@@ -81,9 +75,7 @@ func TestC(t *testing.T) {
 func firstTaskInC(t *testing.T, s *stack.Stack) {
 	newDomain(t, s, "shop")
 	root := t.TempDir()
-	if err := os.CopyFS(filepath.Join(root, "contracts", "c"), os.DirFS(cClient)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.CopyFS(filepath.Join(root, "contracts", "c"), os.DirFS(cClient)))
 	startWorker, submit := steps(t, "contracts/c/README.md", "e2e/clients/c_test.go")
 	p := start(t, root, login(t, s, workerOf("shop")), "bash", "-euc", startWorker)
 	p.says(t, "waiting for tasks of mail in shop")
@@ -102,9 +94,7 @@ func libnats(t *testing.T, dir string) error {
 		return err
 	}
 	source := filepath.Join(dir, "probe.c")
-	if err := os.WriteFile(source, []byte("#include <nats/nats.h>\nint main(void) { nats_Close(); return 0; }\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(source, []byte("#include <nats/nats.h>\nint main(void) { nats_Close(); return 0; }\n"), 0o644))
 	return compile(t, filepath.Join(dir, "probe"), source)
 }
 

@@ -26,9 +26,7 @@ func newDomain(t *testing.T, s *stack.Stack, name string) *domain {
 	t.Helper()
 	connect := func(u permissions.User) *nats.Conn {
 		nc, err := sealed.Connect(s, u)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		t.Cleanup(nc.Close)
 		return nc
 	}

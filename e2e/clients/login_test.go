@@ -36,9 +36,7 @@ func usersOf(t *testing.T, domains ...string) (dir string) {
 	for _, name := range domains {
 		workers = append(workers, workerOf(name))
 	}
-	if err := sealed.Render(dir, topology.Partitioning{}, domains, workers...); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, sealed.Render(dir, topology.Partitioning{}, domains, workers...))
 	return dir
 }
 
@@ -61,13 +59,9 @@ func login(t *testing.T, s *stack.Stack, u permissions.User) []string {
 	}
 	seed := auth.SeedFile(s.Auth, u)
 	text, err := os.ReadFile(seed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	pair, err := nkeys.FromSeed([]byte(strings.TrimSpace(string(text))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return append(env, "NATS_NKEY="+seed, "NATS_NKEY_PUBLIC="+public(t, pair), "YARD_INBOX_PREFIX="+u.Inbox(), "NATS_CA="+sealed.CA(s.Auth))
 }
 
@@ -82,9 +76,7 @@ func logsInWithCreds(t *testing.T, submit func(env []string) (said string, err e
 	asked := make(chan string, 9)
 	engine, err := nats.Connect(srv.URL, nats.RootCAs(files.CA), nats.ClientCert(files.Cert, files.Key),
 		nats.UserCredentials(creds(t, account, filepath.Join(dir, "engine.creds"), nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer engine.Close()
 	if _, err := engine.Subscribe(topology.API("shop", "tasks.submit"), func(m *nats.Msg) {
 		asked <- m.Reply
@@ -92,9 +84,7 @@ func logsInWithCreds(t *testing.T, submit func(env []string) (said string, err e
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := engine.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, engine.Flush())
 	web := "NATS_CREDS=" + creds(t, account, filepath.Join(dir, "web.creds"), func(u *jwt.UserClaims) {
 		u.Pub.Allow.Add(topology.API("shop", "tasks.submit"))
 		u.Sub.Allow.Add(prefix + ".>")
@@ -127,13 +117,9 @@ func operated(t *testing.T, account nkeys.KeyPair, files testkit.Certificates) *
 	operator := newPair(t, nkeys.CreateOperator)
 	return natskit.Run(t, natskit.WithOptions(func(o *server.Options) {
 		pair, err := tls.LoadX509KeyPair(files.Cert, files.Key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		authority, err := os.ReadFile(files.CA)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		clients := x509.NewCertPool()
 		clients.AppendCertsFromPEM(authority)
 		o.TLS, o.TLSVerify = true, true
@@ -145,9 +131,7 @@ func operated(t *testing.T, account nkeys.KeyPair, files testkit.Certificates) *
 		if err == nil {
 			err = resolver.Store(public(t, account), token)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		o.AccountResolver = resolver
 	}))
 }
@@ -161,37 +145,25 @@ func creds(t *testing.T, account nkeys.KeyPair, file string, limit func(*jwt.Use
 		limit(claims)
 	}
 	seed, err := user.Seed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	token, err := claims.Encode(account)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	text, err := jwt.FormatUserConfig(token, seed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, os.WriteFile(file, text, 0o600))
 	return file
 }
 
 func newPair(t *testing.T, create func() (nkeys.KeyPair, error)) nkeys.KeyPair {
 	t.Helper()
 	pair, err := create()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return pair
 }
 
 func public(t *testing.T, pair nkeys.KeyPair) string {
 	t.Helper()
 	key, err := pair.PublicKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return key
 }

@@ -39,9 +39,7 @@ func TestNode(t *testing.T) {
 	t.Parallel()
 	testkit.Slow(t, "runs programs in Node.js")
 	dir, err := installed(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Run("types", func(t *testing.T) {
 		writeBlocks(t, filepath.Join(dir, nodeClient))
 		if _, err := run(t, filepath.Join(dir, nodeClient), nil, "npm", "run", "check"); err != nil {
@@ -81,9 +79,7 @@ func programs(t *testing.T, s *stack.Stack, dir string) {
 func writeBlocks(t *testing.T, dir string) {
 	t.Helper()
 	blocks, err := documents.Read(documents.Root(), nodeClient+"/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	const before = `import { work } from "./worker.mjs";
 import { open } from "./yardmaster.mjs";
 const client = await open("shop");
@@ -94,9 +90,7 @@ const stop = new AbortController();
 		if b.Language != "js" {
 			continue
 		}
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("readme-%d.mjs", b.Line)), []byte(before+b.Text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("readme-%d.mjs", b.Line)), []byte(before+b.Text), 0o644))
 		written++
 	}
 	if written == 0 {
@@ -119,17 +113,11 @@ func installed(t *testing.T) (dir string, err error) {
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s holds %v, %v", part, files, err)
 		}
-		if err := os.MkdirAll(filepath.Join(dir, part), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, os.MkdirAll(filepath.Join(dir, part), 0o755))
 		for _, file := range files {
 			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(dir, part, filepath.Base(file)), text, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
+			testkit.NoError(t, os.WriteFile(filepath.Join(dir, part, filepath.Base(file)), text, 0o644))
 		}
 	}
 	_, err = run(t, filepath.Join(dir, nodeClient), nil, "npm", "ci", "--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error")
@@ -157,9 +145,7 @@ func running(t *testing.T, cfg stack.Config) *stack.Stack {
 	defer cancel()
 	cfg.Tables = stack.TablesMemory
 	s, err := stack.Start(ctx, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), within)
 		defer cancel()
@@ -173,9 +159,7 @@ func running(t *testing.T, cfg stack.Config) *stack.Stack {
 func tour(t *testing.T, s *stack.Stack, dir string) {
 	newDomain(t, s, "tour")
 	said, err := run(t, filepath.Join(dir, nodeTests), append(login(t, s, sealed.Admin("tour")), "YARD_DOMAIN=tour"), "node", "--test", "--test-reporter=tap", "tour.test.mjs")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if !strings.Contains(said, "# fail 0") || strings.Contains(said, "# pass 0") {
 		t.Errorf("the tour did not say that it passed:\n%s", said)
 	}

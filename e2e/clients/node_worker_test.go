@@ -10,6 +10,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/e2e/sealed"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // The worker of contracts/node, with the handlers of node/handlers.mjs.
@@ -72,17 +73,13 @@ func firstTask(t *testing.T, s *stack.Stack) {
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, nodeClient, name), text, 0o644)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 	}
 	startWorker, submit := steps(t, "contracts/node/README.md", "e2e/clients/node_worker_test.go")
 	p := start(t, dir, login(t, s, workerOf(d.name)), "bash", "-euc", startWorker)
 	p.says(t, "waiting for tasks of mail in shop")
 	said, err := run(t, dir, login(t, s, sealed.Admin(d.name)), "bash", "-euc", submit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if !strings.Contains(said, ` completed {"message_id":"<ann@example.com>"}`) {
 		t.Errorf("the submitter said %q", said)
 	}
@@ -97,9 +94,7 @@ func TestNodeWorkerIsSmall(t *testing.T) {
 	lines := 0
 	for _, name := range []string{"worker.mjs", "submit.mjs"} {
 		text, err := os.ReadFile(filepath.Join("../..", nodeClient, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		for line := range bytes.Lines(text) {
 			line = bytes.TrimSpace(line)
 			if len(line) > 0 && !bytes.HasPrefix(line, []byte("//")) && !bytes.HasPrefix(line, []byte("/*")) && line[0] != '*' {

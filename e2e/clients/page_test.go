@@ -17,6 +17,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // otherLanguages is the page with the bytes of requests and answers.
@@ -47,14 +48,10 @@ func TestOtherLanguages(t *testing.T) {
 	blocks := readPage(t)
 	s := running(t, stack.Config{})
 	nc, err := nats.Connect(s.URL, nats.Timeout(within))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(nc.Close)
 	hints, err := nc.SubscribeSync("yard.v1.*.hint.cancel")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	r := &replay{nc: nc, url: s.URL, names: map[string]string{pagesRequestID: ids.NewRequestID(time.Now()).String()}}
 	kinds := map[string]int{}
 	for i, b := range blocks {
@@ -71,9 +68,7 @@ func TestOtherLanguages(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", where, err)
 			}
-			if hint.Subject != b.subject {
-				t.Errorf("%s: the hint came on %s", where, hint.Subject)
-			}
+			testkit.Equal(t, fmt.Sprintf("%s: the hint came on", where), hint.Subject, b.subject)
 			r.compare(t, where, b.body, string(hint.Data))
 		case "wire":
 			r.wire(t, where, b.body)
@@ -88,9 +83,7 @@ func TestOtherLanguages(t *testing.T) {
 func readPage(t *testing.T) (blocks []block) {
 	t.Helper()
 	text, err := os.ReadFile(otherLanguages)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	fence := regexp.MustCompile("(?ms)^```(request|answer|hint|wire)\n(.*?)^```\n")
 	for _, at := range fence.FindAllSubmatchIndex(text, -1) {
 		b := block{
@@ -214,13 +207,9 @@ func (r *replay) alike(path string, want, have any) error {
 func (r *replay) wire(t *testing.T, where, talk string) {
 	t.Helper()
 	conn, err := net.DialTimeout("tcp", strings.TrimPrefix(r.url, "nats://"), within)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer func() { _ = conn.Close() }()
-	if err := conn.SetDeadline(time.Now().Add(within)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, conn.SetDeadline(time.Now().Add(within)))
 	server := bufio.NewReader(conn)
 	for line := range strings.Lines(talk) {
 		who, text, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")

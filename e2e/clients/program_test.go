@@ -33,14 +33,10 @@ func start(t *testing.T, dir string, env []string, name string, args ...string) 
 	p.cmd.Dir, p.cmd.Env = dir, append(os.Environ(), env...)
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	in, err := p.cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	out, into := io.Pipe()
 	p.in, p.cmd.Stdout, p.cmd.Stderr = in, into, into
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, p.cmd.Start())
 	var lines sync.WaitGroup
 	lines.Go(func() {
 		for scan := bufio.NewScanner(out); scan.Scan(); {
@@ -84,17 +80,13 @@ func (p *program) says(t *testing.T, line string) {
 // interrupt is Ctrl-C: the program and what it has started get SIGINT.
 func (p *program) interrupt(t *testing.T) {
 	t.Helper()
-	if err := syscall.Kill(-p.cmd.Process.Pid, syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, syscall.Kill(-p.cmd.Process.Pid, syscall.SIGINT))
 }
 
 // stop is SIGTERM.
 func (p *program) stop(t *testing.T) {
 	t.Helper()
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))
 }
 
 // wait waits until the program has ended, which must be well.

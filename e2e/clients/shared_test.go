@@ -11,15 +11,14 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/e2e/documents"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // steps are what a README of a client has this package's tests run: how to start the worker, and how to submit.
 func steps(t *testing.T, readme, test string) (worker, submit string) {
 	t.Helper()
 	blocks, err := documents.Read(documents.Root(), readme)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	var found []string
 	for _, b := range blocks {
 		if b.RunBy == test {
@@ -84,9 +83,7 @@ func drain(t *testing.T, d *domain, p *program) {
 	p.stop(t)
 	p.says(t, "stopping")
 	later := d.submit(t, "work", `{"type":"gate"}`)
-	if _, err := p.in.Write([]byte("open\n")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(p.in.Write([]byte("open\n"))))
 	p.wait(t)
 	if end := d.get(t, running); end.State != "completed" || string(end.Result) != `"finished"` {
 		t.Errorf("what ran is %+v", end)
@@ -94,9 +91,7 @@ func drain(t *testing.T, d *domain, p *program) {
 	if left := d.becomes(t, later, "ready"); left.Failures != 0 {
 		t.Errorf("what came while the worker stopped is %+v", left)
 	}
-	if said := strings.Count(strings.Join(p.lines(), "\n"), "gate"); said != 1 {
-		t.Errorf("it began %d tasks of type gate, want one", said)
-	}
+	testkit.Equal(t, "it began tasks of type gate", strings.Count(strings.Join(p.lines(), "\n"), "gate"), 1)
 }
 
 // outage takes the whole system away from a worker that waits for a task, and brings it back: the worker goes on. Then
@@ -105,9 +100,7 @@ func outage(t *testing.T, startWorker func(s *stack.Stack, domain string) *progr
 	cfg := stack.Config{Tables: stack.TablesMemory, DataDir: t.TempDir()}
 	begin := func() (s *stack.Stack, end func()) {
 		s, err := stack.Start(t.Context(), cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		end = sync.OnceFunc(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), within)
 			defer cancel()
@@ -130,9 +123,7 @@ func outage(t *testing.T, startWorker func(s *stack.Stack, domain string) *progr
 	end()
 
 	address, err := url.Parse(s.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if cfg.Port, err = strconv.Atoi(address.Port()); err != nil {
 		t.Fatal(err)
 	}

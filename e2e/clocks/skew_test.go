@@ -149,9 +149,7 @@ func newWorld(t *testing.T, ahead map[cluster.Service]time.Duration, opts ...clu
 	t.Cleanup(cancel)
 	w.client = w.Client(domain)
 	w.nc = w.Conn(domain)
-	if _, err := w.Admin().PutDomain(w.ctx, yard.Domain{Name: domain}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(w.Admin().PutDomain(w.ctx, yard.Domain{Name: domain})))
 	testkit.Eventually(t, within, func() error { // until the frontend that is asked knows the domain, which the other one stored
 		_, err := w.client.PutType(w.ctx, yard.TaskType{Name: "limited", MaxConcurrency: slots})
 		return err
@@ -176,9 +174,7 @@ func (w *world) reported(ahead map[cluster.Service]time.Duration) {
 				want, warnings = ahead[s], 1
 			}
 			page, err := w.Metrics(s, i)
-			if err != nil {
-				w.t.Fatal(err)
-			}
+			testkit.NoError(w.t, err)
 			got := 0.0
 			if m := skewMetric.FindStringSubmatch(page); m != nil {
 				got, err = strconv.ParseFloat(m[1], 64)
@@ -186,9 +182,7 @@ func (w *world) reported(ahead map[cluster.Service]time.Duration) {
 			if off := time.Duration(got*float64(time.Second)) - want; err != nil || off.Abs() > time.Second {
 				w.t.Errorf("%s-%d says %v s of skew, %v; want %v", s, i, got, err, want)
 			}
-			if n := strings.Count(w.Log(s, i), "this node's clock is off"); n != warnings {
-				w.t.Errorf("%s-%d warned %d times, want %d", s, i, n, warnings)
-			}
+			testkit.Equal(w.t, fmt.Sprintf("%s-%d warned", s, i), strings.Count(w.Log(s, i), "this node's clock is off"), warnings)
 			if shown := shownSkew(out, fmt.Sprintf("%s-%d", s, i)); (shown - want).Abs() > time.Second {
 				w.t.Errorf("%s-%d is %v off; status says\n%s", s, i, want, out)
 			}
@@ -284,9 +278,7 @@ func (w *world) runWorker(list string) {
 func (w *world) keptTime(id, kind string) {
 	w.t.Helper()
 	task, err := w.client.Wire().Get(w.ctx, id)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, err)
 	created, due := time.UnixMilli(task.CreatedAtMs), time.UnixMilli(task.CreatedAtMs)
 	if d := created.Sub(w.began); d < -time.Second || d > late {
 		w.t.Errorf("%s was created %v after the test began", id, d)
@@ -325,9 +317,7 @@ func (w *world) lostAttempt() {
 		list := fmt.Sprint("lost-", l)
 		for range 2 {
 			_, err := w.client.Submit(w.ctx, yard.Task{Type: "plain", Tasklist: list, Payload: "", StartToClose: lease})
-			if err != nil {
-				w.t.Fatal(err)
-			}
+			testkit.NoError(w.t, err)
 		}
 		testkit.Eventually(w.t, within, func() error {
 			for _, id := range w.poll(list) {
@@ -347,9 +337,7 @@ func (w *world) lostAttempt() {
 			w.t.Fatalf("a lost task, %s: %v", id, err)
 		}
 		task, err := w.client.Wire().Get(w.ctx, id)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		testkit.NoError(w.t, err)
 		var started time.Time
 		for _, e := range task.Events {
 			switch at := time.UnixMilli(e.AtMs); e.Kind {
@@ -368,9 +356,7 @@ func (w *world) lostAttempt() {
 func (w *world) poll(list string) (taken []string) {
 	w.t.Helper()
 	body, err := (&yardv1.PollRequest{Tasklist: list, MaxTasks: 10, WaitMs: 500}).MarshalVT()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, err)
 	msg := &nats.Msg{Subject: topology.API(domain, "tasks.poll"), Data: body, Header: nats.Header{
 		codec.HeaderContentType: {string(codec.Protobuf)},
 	}}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // rules is a file of alerting rules as Prometheus reads it.
@@ -25,17 +27,13 @@ type rules struct {
 func TestAlerts(t *testing.T) {
 	read := func(file string) string {
 		text, err := fs.ReadFile(Root(), file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		return string(text)
 	}
 	decoder := yaml.NewDecoder(strings.NewReader(read("infra/docs/alerts.yml")))
 	decoder.KnownFields(true)
 	var all rules
-	if err := decoder.Decode(&all); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, decoder.Decode(&all))
 	runbook := read("infra/docs/operations.md")
 	var names []string
 	for _, group := range all.Groups {

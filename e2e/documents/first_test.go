@@ -28,9 +28,7 @@ func TestFirstProgram(t *testing.T) {
 	world := newWorld(t)
 	program = strings.Replace(program, guideURL, world.url, 1)
 	file := filepath.Join(t.TempDir(), "first.go")
-	if err := os.WriteFile(file, []byte(program), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(file, []byte(program), 0o600))
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "go", "run", file)
@@ -56,9 +54,7 @@ func TestFirstProgramIsSmall(t *testing.T) {
 func firstProgram(t *testing.T) string {
 	t.Helper()
 	blocks, err := Read(Root(), guide)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for _, b := range blocks {
 		if b.Language == "go" && strings.HasPrefix(b.Text, "package main\n") && strings.Contains(b.Text, guideURL) {
 			return b.Text

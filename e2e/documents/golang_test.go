@@ -54,9 +54,7 @@ import (
 func TestGo(t *testing.T) {
 	testkit.Slow(t, "has the go command compile packages")
 	blocks, err := All(Root())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	fset := token.NewFileSet()
 	compiled := importer.ForCompiler(fset, "gc", exports(t))
 	checked := 0
@@ -67,9 +65,7 @@ func TestGo(t *testing.T) {
 		checked++
 		t.Run(b.Place(), func(t *testing.T) {
 			file, err := parse(fset, b)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			cfg := types.Config{Importer: compiled, Error: func(err error) {
 				if soft := (types.Error{}); !errors.As(err, &soft) || !soft.Soft {
 					t.Errorf("%s: %v", b.Place(), err)
@@ -118,9 +114,7 @@ func exports(t *testing.T) func(string) (io.ReadCloser, error) {
 		}
 	}
 	out, err := exec.CommandContext(t.Context(), "go", args...).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	files := map[string]string{}
 	for line := range strings.Lines(string(out)) {
 		name, file, _ := strings.Cut(strings.TrimSpace(line), "=")

@@ -43,9 +43,7 @@ func TestMain(m *testing.M) {
 func TestShell(t *testing.T) {
 	testkit.Slow(t, "builds the command and runs what the documents say")
 	blocks, err := All(Root())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	world := newWorld(t)
 	ran := 0
 	for _, b := range blocks {
@@ -81,9 +79,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	bin, state := t.TempDir(), filepath.Join(t.TempDir(), "polled")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(bin, "yard"), "./infra/yard")
 	build.Dir = root
@@ -91,19 +87,13 @@ func newWorld(t *testing.T) *world {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	shim := fmt.Sprintf("#!/bin/sh\n%s='%s' exec '%s' \"$@\"\n", natsStateEnv, state, self)
-	if err := os.WriteFile(filepath.Join(bin, "nats"), []byte(shim), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(filepath.Join(bin, "nats"), []byte(shim), 0o755))
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
 	s, err := stack.Start(ctx, stack.Config{Tables: stack.TablesMemory})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), within)
 		defer cancel()
@@ -112,13 +102,9 @@ func newWorld(t *testing.T) *world {
 		}
 	})
 	nc, err := nats.Connect(s.URL, nats.Timeout(within))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer nc.Close()
-	if _, err := ask(nc, "yard.v1.admin.domains.put", `{"domain":{"name":"shop"}}`, within); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(ask(nc, "yard.v1.admin.domains.put", `{"domain":{"name":"shop"}}`, within)))
 	return &world{root, s.URL, append(
 		os.Environ(), "PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"), "NATS_URL="+s.URL,
 		"XDG_CONFIG_HOME="+t.TempDir(),
@@ -137,9 +123,7 @@ func (w *world) run(t *testing.T, b Block) {
 	}
 	// A file, since what goes on in the background would hold a pipe open.
 	printed, err := os.Create(filepath.Join(t.TempDir(), "printed"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer func() { _ = printed.Close() }()
 	cmd.Stdout, cmd.Stderr = printed, printed
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

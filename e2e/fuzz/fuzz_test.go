@@ -73,13 +73,9 @@ type ref struct {
 func endpoints(t *testing.T) (all []endpoint) {
 	t.Helper()
 	data, err := os.ReadFile("../../contracts/asyncapi.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	var doc document
-	if err := json.Unmarshal(data, &doc); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, json.Unmarshal(data, &doc))
 	for name, op := range doc.Operations {
 		channel := doc.Channels[path.Base(op.Channel.Ref)]
 		e := endpoint{subject: strings.NewReplacer("{domain}", domain, "{tasklist}", "mail").Replace(channel.Address)}
@@ -219,9 +215,7 @@ func TestEveryAnswerHasACodeAndABody(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
 	s, err := stack.Start(ctx, stack.Config{Tables: stack.TablesMemory})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), within)
 		defer cancel()
@@ -230,17 +224,11 @@ func TestEveryAnswerHasACodeAndABody(t *testing.T) {
 		}
 	})
 	nc, err := nats.Connect(s.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(nc.Close)
 	client, err := yard.NewClient(nc, domain)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.Admin().PutDomain(ctx, yard.Domain{Name: domain}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, testkit.Err(client.Admin().PutDomain(ctx, yard.Domain{Name: domain})))
 	f := &fuzzer{t: t, nc: nc, accepted: map[string]bool{}, codes: map[fault.Code]int{}}
 	f.all(n)
 	t.Logf("answers by code: %v; %d tasks were accepted", f.codes, len(f.accepted))
@@ -269,9 +257,7 @@ func (f *fuzzer) all(n int) {
 				f.t.Fatalf("%s: %s: %v", e.subject, good, err)
 			}
 			data, err := m.MarshalVT()
-			if err != nil {
-				f.t.Fatal(err)
-			}
+			testkit.NoError(f.t, err)
 			encoded = append(encoded, data)
 		}
 		for i := range 2 * n {

@@ -32,9 +32,7 @@ type visitor struct {
 func TestInstall(t *testing.T) {
 	testkit.Slow(t, "has the go command install modules")
 	modules, err := readModules()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	s := newVisitor(t, modules)
 	t.Run("the command", func(t *testing.T) { s.of(t).installsTheCommand(modules) })
 	t.Run("a program that uses the SDK", func(t *testing.T) { s.of(t).usesTheSDK(modules) })
@@ -45,13 +43,9 @@ func TestInstall(t *testing.T) {
 func newVisitor(t *testing.T, modules []published) visitor {
 	t.Helper()
 	proxy := t.TempDir()
-	if err := newProxy(proxy, modules); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, newProxy(proxy, modules))
 	cache, err := exec.Command("go", "env", "GOMODCACHE").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for _, m := range modules {
 		fill(t, m)
 	}
@@ -118,9 +112,7 @@ func (s visitor) installsTheCommand(modules []published) {
 	program := func(name string) string { return filepath.Join(s.path, "bin", name+exe()) }
 	s.run(t.TempDir(), program("history"), "--help")
 	var told struct{ Version string }
-	if err := json.Unmarshal([]byte(s.run(t.TempDir(), program("yard"), "version", "--output", "json")), &told); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, json.Unmarshal([]byte(s.run(t.TempDir(), program("yard"), "version", "--output", "json")), &told))
 	if told.Version != version || version != "v"+process.Version {
 		t.Errorf("the command says that it is %s, its module was asked for as %s, and the services say %s", told.Version, version, process.Version)
 	}
@@ -138,9 +130,7 @@ func (s visitor) usesTheSDK(modules []published) {
 		"go.mod":  fmt.Sprintf("module example.com/program\n\ngo 1.26.0\n\nrequire %s %s\n", modules[at].Path, modules[at].Version),
 		"main.go": "package main\n\nimport \"" + modules[at].Path + "/yard\"\n\nfunc main() { _ = yard.Task{} }\n",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	s.run(dir, "go", "build", "-mod=mod", "-o", os.DevNull, ".")
 	// What the engine needs is not forced upon those who only call it.
@@ -157,12 +147,8 @@ func (s visitor) buildsEachAlone(modules []published) {
 		alone := filepath.Join(t.TempDir(), "go.mod")
 		for _, name := range []string{"go.mod", "go.sum"} {
 			text, err := os.ReadFile(filepath.Join(root, m.dir, name))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(filepath.Dir(alone), name), text, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
+			testkit.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(alone), name), text, 0o644))
 		}
 		dir := filepath.Join(root, m.dir)
 		s.run(dir, "go", "build", "-mod=mod", "-modfile="+alone, "./...")
@@ -170,9 +156,7 @@ func (s visitor) buildsEachAlone(modules []published) {
 			Require []struct{ Path, Version string }
 		}
 		for file, into := range map[string]any{filepath.Join(dir, "go.mod"): &before, alone: &after} {
-			if err := json.Unmarshal([]byte(s.run(".", "go", "mod", "edit", "-json", file)), into); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, json.Unmarshal([]byte(s.run(".", "go", "mod", "edit", "-json", file)), into))
 		}
 		if !slices.Equal(before.Require, after.Require) {
 			t.Errorf("%s lacks requirements: it has %v, the build wants %v", filepath.Join(m.dir, "go.mod"), before.Require, after.Require)

@@ -96,16 +96,12 @@ func (h *history) list(t *testing.T, c *client) map[string]string {
 func (h *history) trace(t *testing.T, id string) {
 	t.Helper()
 	parsed, err := ids.ParseTaskID(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	c, open := h.submits[parsed.Time().UnixMilli()]
 	if !open {
 		return // its client knows it, or the check finds that no submit made it
 	}
-	if c.out.code != string(fault.Unknown) {
-		t.Errorf("task %s was made by a submit that was answered with %s", id, c.out.code)
-	}
+	testkit.Equal(t, fmt.Sprintf("task %s was made by a submit that was answered with", id), c.out.code, string(fault.Unknown))
 	h.calls = slices.DeleteFunc(h.calls, func(o call) bool { return o.in == c.in && o.from == c.from })
 	c.out, c.to = output{code: created, task: id}, never
 	h.keys[id] = c.in.key
@@ -204,13 +200,9 @@ func (h *history) check(t *testing.T, faults []string) {
 func draw(t *testing.T, name string, info porcupine.LinearizationInfo) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "yard-linear-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	path := filepath.Join(dir, strings.ReplaceAll(name, " ", "-")+".html")
-	if err := porcupine.VisualizePath(model(), info, path); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, porcupine.VisualizePath(model(), info, path))
 	return path
 }
 

@@ -26,9 +26,7 @@ const (
 func TestEachTaskHasOneLifeThroughFaults(t *testing.T) {
 	testkit.Slow(t, "disturbs a cluster of processes")
 	binaries, err := cluster.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(func() {
 		if err := binaries.Remove(); err != nil {
 			t.Error(err)

@@ -20,9 +20,7 @@ func TestEachTaskHasOneLife(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
 	s, err := stack.Start(ctx, stack.Config{Tables: stack.TablesMemory})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), within)
 		defer cancel()
@@ -33,21 +31,15 @@ func TestEachTaskHasOneLife(t *testing.T) {
 	connect := func() *nats.Conn {
 		// An inbox for each request, so that tasks of a poll that was given up find no one, and come back.
 		nc, err := nats.Connect(s.URL, nats.UseOldRequestStyle(), nats.Name(t.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		t.Cleanup(nc.Close)
 		return nc
 	}
 	nc := connect()
 	admin, err := yard.NewAdmin(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	own, err := yard.NewClient(nc, domain)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	define(t, admin, own)
 	h := newHistory()
 	r := start(t, h, connect)

@@ -24,10 +24,7 @@ func TestI7TheBacklogStaysOnDisk(t *testing.T) {
 	w := enter(t, own(t, cfg))
 
 	var ids []string
-	request := make([]*yardv1.NewTask, batch)
-	for i := range request {
-		request[i] = &yardv1.NewTask{Type: "x", Payload: jsonPayload(`"` + strings.Repeat("p", 250) + `"`)}
-	}
+	request := many(batch, &yardv1.NewTask{Type: "x", Payload: jsonPayload(`"` + strings.Repeat("p", 250) + `"`)})
 	for range tasks / batch {
 		ids = append(ids, w.submit(request...)...)
 	}
@@ -59,10 +56,7 @@ func TestI7TheBacklogStaysOnDisk(t *testing.T) {
 
 	seen := map[string]bool{}
 	drain(w, seen, tasks/2)
-	if err := closeStack(w.stack); err != nil {
-		t.Fatalf("the stack did not end well: %v", err)
-	}
-	w = join(t, own(t, cfg), w.domain)
+	w = w.restarted(cfg)
 	drain(w, seen, tasks-1)
 	for _, id := range ids[:tasks-1] {
 		if !seen[id] {

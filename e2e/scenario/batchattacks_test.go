@@ -1,8 +1,6 @@
 package scenario_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -12,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestABatchIsRefused with what it names wrong, by the path of it; nothing is stored then.
@@ -107,13 +106,9 @@ func TestTheLargestCallback(t *testing.T) {
 		_, err := w.client.Wire().CreateBatch(w.soon(), &yardv1.CreateBatchRequest{
 			BatchId: id, Callback: &yardv1.NewTask{Type: "callback", Tasklist: list, Payload: &yardv1.Payload{Data: []byte(`"` + strings.Repeat("p", 256<<10-2) + `"`)}, Headers: headers},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		b := w.client.Batch(id)
-		if _, err := w.client.Drain(w.soon(), yard.OfTasklist(list), yard.PauseOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.client.Drain(w.soon(), yard.OfTasklist(list), yard.PauseOptions{})))
 		w.closed(b)
 		info := w.counts(b, yard.BatchCompleted, 0, 0, 0, 0, 0, 0)
 		p := w.takeOne("callback")
@@ -121,35 +116,6 @@ func TestTheLargestCallback(t *testing.T) {
 		equal(t, "its batch", p.Headers["yard-batch-id"], id)
 		equal(t, "its headers", len(p.Headers), 26)
 		equal(t, "complete", w.complete(p), "OK")
-	})
-}
-
-// TestManyWaitForABatch: all hear that it is over, and so does who comes then.
-func TestManyWaitForABatch(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
-		b := w.batch("awaited")
-		w.submitOne(member(b, &yardv1.NewTask{Type: "x"}))
-		var all sync.WaitGroup
-		for range 100 {
-			all.Go(func() {
-				info, err := b.Wait(w.soon())
-				if err != nil || info.State != yard.BatchCompleted || info.Completed != 1 {
-					t.Errorf("%v %+v", err, info)
-				}
-			})
-		}
-		short, cancel := context.WithTimeout(w.soon(), 300*time.Millisecond)
-		info, err := b.Wait(short)
-		cancel()
-		if !errors.Is(err, context.DeadlineExceeded) || info != nil && info.State != yard.BatchOpen {
-			t.Errorf("too early: %v %+v", err, info)
-		}
-		w.closed(b)
-		equal(t, "complete", w.complete(w.takeOne("x")), "OK")
-		all.Wait()
-		if info, err := b.Wait(w.soon()); err != nil || info.State != yard.BatchCompleted {
-			t.Errorf("%v %+v", err, info)
-		}
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // book is what the clients were answered.
@@ -132,15 +133,11 @@ func (b *book) drain(w *world) {
 		if err != nil && fault.CodeOf(err) != fault.Unavailable {
 			w.t.Fatal(err)
 		}
-		if err := b.granted(tasks); err != nil {
-			w.t.Fatal(err)
-		}
+		testkit.NoError(w.t, b.granted(tasks))
 		for _, p := range tasks {
 			req := &yardv1.CompleteRequest{Tasks: []*yardv1.Completion{{TaskId: p.TaskId, Token: p.Token}}}
 			resp, err := w.decide("tasks.complete", req)
-			if err := b.decided("completed", p.TaskId, p.Token, resp, err); err != nil {
-				w.t.Fatal(err)
-			}
+			testkit.NoError(w.t, b.decided("completed", p.TaskId, p.Token, resp, err))
 		}
 		took := time.Since(began)
 		if len(tasks) > 0 && took < drainFor {

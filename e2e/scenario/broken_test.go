@@ -47,9 +47,7 @@ func TestR41ATaskLostWithTheConnectionOfItsWorkerIsNoFailure(t *testing.T) {
 		loss := &lossy{}
 		u := sealed.Admin(w.domain)
 		client, err := yard.NewClient(connect(t, w.stack, u, nats.SetCustomDialer(loss), nats.MaxReconnects(-1)), w.domain)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		handedBack := func() error {
 			loss.armed.Store(true)
 			id := w.submitOne(&yardv1.NewTask{Type: "x", Payload: jsonPayload(`"lost-on-its-way"`), StartToCloseMs: 15_000})

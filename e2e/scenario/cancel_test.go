@@ -10,28 +10,29 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-func TestCancelReady(t *testing.T) {
+// TestCancelWhatDoesNotRun: what is ready, waits for its time, or for its next attempt.
+func TestCancelWhatDoesNotRun(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
-		id := w.submitOne(&yardv1.NewTask{Type: "x"})
-		w.reach(id, "ready")
-		v := w.cancel(id)
-		equal(t, "verdict", v.Code, "OK")
-		equal(t, "a worker was notified", v.CancelRequested, false)
-		task := w.ended(id)
-		want(t, task, "cancelled", "submitted cancelled")
-		equal(t, "reason", task.Events[1].Message, "no longer wanted")
+		for state, task := range map[string]*yardv1.NewTask{
+			"ready": {}, "waiting": {DelayMs: 3_600_000}, "backoff": {Retry: &yardv1.RetryPolicy{InitialIntervalMs: 9_000}},
+		} {
+			task.Type = state
+			id := w.submitOne(task)
+			if state == "backoff" {
+				equal(t, "verdict", w.fail(w.takeOne(state), &yardv1.Failure{Message: "no"}), "OK")
+			}
+			before := eventsOf(w.reach(id, state))
+			v := w.cancel(id)
+			equal(t, "verdict", v.Code, "OK")
+			equal(t, "a worker was notified", v.CancelRequested, false)
+			task := w.ended(id)
+			want(t, task, "cancelled", before+" cancelled")
+			equal(t, "reason", task.Events[len(task.Events)-1].Message, "no longer wanted")
+		}
 		w.nothing(list)
-	})
-}
-
-func TestCancelWaiting(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
-		id := w.submitOne(&yardv1.NewTask{Type: "x", DelayMs: 3_600_000})
-		w.reach(id, "waiting")
-		equal(t, "verdict", w.cancel(id).Code, "OK")
-		want(t, w.ended(id), "cancelled", "submitted parked cancelled")
 	})
 }
 
@@ -49,16 +50,6 @@ func TestCancelAtOnce(t *testing.T) {
 			equal(t, "state", stateOf(w.ended(id)), "cancelled")
 		}
 		w.nothing(list)
-	})
-}
-
-func TestCancelInBackoff(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
-		id := w.submitOne(&yardv1.NewTask{Type: "x", Retry: &yardv1.RetryPolicy{InitialIntervalMs: 9_000}})
-		equal(t, "verdict", w.fail(w.takeOne(), &yardv1.Failure{Message: "no"}), "OK")
-		want(t, w.get(id), "backoff", "submitted started failed")
-		equal(t, "verdict", w.cancel(id).Code, "OK")
-		want(t, w.ended(id), "cancelled", "submitted started failed cancelled")
 	})
 }
 
@@ -87,18 +78,14 @@ func TestCancelRunning(t *testing.T) {
 func TestCancelIsTold(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		told, err := w.nc.SubscribeSync(topology.CancelHint(w.domain))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		idle := w.submitOne(&yardv1.NewTask{Type: "x", DelayMs: 60_000})
 		equal(t, "verdict", w.cancel(idle).Code, "OK")
 		id := w.submitOne(&yardv1.NewTask{Type: "x"})
 		p := w.takeOne()
 		equal(t, "verdict", w.cancel(id).Code, "OK")
 		msg, err := told.NextMsg(30 * time.Second)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		equal(t, "hint", string(msg.Data), `{"task_ids":["`+p.TaskId+`"]}`)
 	})
 }
@@ -123,9 +110,7 @@ func TestCancelFinishedAndUnknown(t *testing.T) {
 		want(t, w.ended(id), "completed", "submitted started completed")
 
 		known, err := ids.ParseTaskID(id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		never := ids.NewTaskID(known.Time(), known.Partition(), 42)
 		equal(t, "unknown", w.cancel(never.String()).Code, "NOT_FOUND")
 		elsewhere := ids.NewTaskID(known.Time(), 999, 42)
@@ -154,13 +139,9 @@ func TestCancelReachesTheHandler(t *testing.T) {
 			})
 		})
 		id, err := w.client.Submit(w.soon(), yard.Task{Type: "long", Tasklist: list, HeartbeatTimeout: 6 * time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		<-started
-		if err := w.client.Cancel(w.soon(), id); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, w.client.Cancel(w.soon(), id))
 		if err := <-cause; !errors.Is(err, yard.ErrCancelled) {
 			t.Errorf("the handler ended by %v", err)
 		}

@@ -1,7 +1,6 @@
 package scenario_test
 
 import (
-	"fmt"
 	"sync"
 	"testing"
 
@@ -18,19 +17,16 @@ import (
 
 // fillUp has clients submit requests of some tasks each until they are refused for a full queue, and returns how many tasks
 // were accepted, and how many of those the frontend may not have known of for a moment, since no try was answered.
-func (w *world) fillUp(clients, size int) (accepted, unsure int) {
+func (w *world) fillUp(clients, size int, task *yardv1.NewTask, path string) (accepted, unsure int) {
 	w.t.Helper()
 	var mu sync.Mutex
 	side(clients, func() bool {
-		req := &yardv1.SubmitRequest{Tasklist: list}
-		for range size {
-			req.Tasks = append(req.Tasks, &yardv1.NewTask{Type: "x"})
-		}
+		req := &yardv1.SubmitRequest{Tasklist: list, Tasks: many(size, task)}
 		resp, err := w.handIn(req)
 		mu.Lock()
 		defer mu.Unlock()
 		if err != nil {
-			if e := fault.From(err); e == nil || e.Code != fault.ResourceExhausted || e.Path != "/tasks/0/tasklist" || e.RetryAfter <= 0 {
+			if e := fault.From(err); e == nil || e.Code != fault.ResourceExhausted || e.Path != path || e.RetryAfter <= 0 {
 				w.t.Errorf("a flood was answered %v at %q, retry after %v", err, e.Path, e.RetryAfter)
 			}
 			return false
@@ -47,13 +43,7 @@ func (w *world) fillUp(clients, size int) (accepted, unsure int) {
 // queued waits until submits see so many tasks queued.
 func (w *world) queued(n, most int) {
 	w.t.Helper()
-	w.eventually(func() error {
-		d, err := w.client.DescribeTasklist(w.soon(), list)
-		if err == nil && (d.Queued != int64(n) || d.MaxQueued != most) {
-			err = fmt.Errorf("%d of %d are queued, want %d of %d", d.Queued, d.MaxQueued, n, most)
-		}
-		return err
-	})
+	w.described(list, func(d yard.TasklistInfo) bool { return !(d.Queued != int64(n) || d.MaxQueued != most) })
 }
 
 // counting waits until all owners know of the cap.
@@ -69,9 +59,7 @@ func (w *world) counting() {
 			}
 		}
 	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, err)
 	defer func() { _ = sub.Unsubscribe() }() // fails where the connection is closed
 	for known := map[int32]bool{}; len(known) < w.stack.Partitioning.History; {
 		select {
@@ -87,9 +75,9 @@ func (w *world) counting() {
 // counted twice, so the last ones come one request after the other.
 func (w *world) fill(most, size int) int {
 	w.t.Helper()
-	accepted, unsure := w.fillUp(5, size)
+	accepted, unsure := w.fillUp(5, size, &yardv1.NewTask{Type: "x"}, "/tasks/0/tasklist")
 	w.queued(accepted, most)
-	more, again := w.fillUp(1, size)
+	more, again := w.fillUp(1, size, &yardv1.NewTask{Type: "x"}, "/tasks/0/tasklist")
 	acceptedWithin(w.t, accepted+more, unsure+again, most, size)
 	w.queued(accepted+more, most)
 	return accepted + more
@@ -114,7 +102,7 @@ func TestAQueueAtItsCapRefuses(t *testing.T) {
 		}
 		w.counting()
 		first := w.fill(most, size)
-		again, _ := w.fillUp(5, size)
+		again, _ := w.fillUp(5, size, &yardv1.NewTask{Type: "x"}, "/tasks/0/tasklist")
 		equal(t, "accepted at the cap", again, 0)
 
 		w.submitOne(&yardv1.NewTask{Type: "x", Tasklist: "other"})
@@ -129,19 +117,10 @@ func TestAQueueAtItsCapRefuses(t *testing.T) {
 		w.queued(0, most)
 		second := w.fill(most, size)
 		drain(w, map[string]bool{}, second)
-		if _, err := w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list}); err != nil {
-			t.Fatal(err)
-		}
-		w.submit(make1000()...)
-		w.submit(make1000()...)
+		testkit.NoError(t, testkit.Err(w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list})))
+		w.submit(many(1000, &yardv1.NewTask{Type: "x"})...)
+		w.submit(many(1000, &yardv1.NewTask{Type: "x"})...)
 	})
-}
-
-func make1000() (all []*yardv1.NewTask) {
-	for range 1000 {
-		all = append(all, &yardv1.NewTask{Type: "x"})
-	}
-	return all
 }
 
 // TestI7_WhatIsOnDiskCountsForTheCap: a backlog of many windows, most of it unread, is counted, also by an owner and a frontend
@@ -154,17 +133,12 @@ func TestI7_WhatIsOnDiskCountsForTheCap(t *testing.T) {
 	services.History.Partition.WindowTasks = window
 	cfg := stack.Config{Tables: stack.TablesMemory, DataDir: t.TempDir(), Services: &services}
 	w := enter(t, own(t, cfg))
-	if _, err := w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list, MaxQueued: most}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list, MaxQueued: most})))
 	w.counting()
 	first := w.fill(most, size)
-	if err := closeStack(w.stack); err != nil {
-		t.Fatalf("the stack did not end well: %v", err)
-	}
-	w = join(t, own(t, cfg), w.domain)
+	w = w.restarted(cfg)
 	w.queued(first, most)
-	more, _ := w.fillUp(5, size)
+	more, _ := w.fillUp(5, size, &yardv1.NewTask{Type: "x"}, "/tasks/0/tasklist")
 	equal(t, "accepted at the cap", more, 0)
 	drain(w, map[string]bool{}, first)
 	w.queued(0, most)

@@ -24,14 +24,10 @@ func TestDomainsBeyondOneMessage(t *testing.T) {
 	const domains = 1300
 	for i := range domains {
 		d := yard.Domain{Name: fmt.Sprintf("t%04d", i), Description: strings.Repeat("ä", 512)}
-		if _, err := w.admin.PutDomain(w.soon(), d); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.admin.PutDomain(w.soon(), d)))
 	}
 	all, err := w.admin.ListDomains(w.soon())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if len(all) != domains+1 || !slices.IsSortedFunc(all, func(a, b yard.Domain) int { return strings.Compare(a.Name, b.Name) }) {
 		t.Errorf("%d domains", len(all))
 	}
@@ -88,9 +84,7 @@ func TestALimitGoesWithItsType(t *testing.T) {
 		}
 		first := w.takeOne()
 		w.nothing(list)
-		if _, err := w.client.DeleteType(w.soon(), "x", 0); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.client.DeleteType(w.soon(), "x", 0)))
 		rest := w.take(2)
 		equal(t, "complete", w.complete(append(rest, first)...), "OK OK OK")
 		_, err := w.client.DeleteType(w.soon(), "x", 0)
@@ -108,9 +102,7 @@ func TestADomainIsDeletedAndMadeAgain(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		admin := w.admin
 		w.putType(yard.TaskType{Name: "x", MaxConcurrency: 1})
-		if _, err := w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list, Priority: 2}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list, Priority: 2})))
 		id := w.submitOne(&yardv1.NewTask{Type: "x"})
 		later := w.submitOne(&yardv1.NewTask{Type: "x", DelayMs: 3_600_000})
 		p := w.takeOne()
@@ -128,9 +120,7 @@ func TestADomainIsDeletedAndMadeAgain(t *testing.T) {
 		w.ended(later)
 
 		d, err := admin.GetDomain(w.soon(), w.domain)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		_, err = admin.DeleteDomain(w.soon(), w.domain, d.Revision+1)
 		refused(t, err, fault.Stale)
 		w.eventually(func() error {

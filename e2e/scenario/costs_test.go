@@ -20,9 +20,7 @@ import (
 func TestCostsAreNeverExceeded(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		const perSecond, burst, ofType = 100, 10, 5
-		if _, err := w.client.PutLimit(w.soon(), yard.Limit{Name: "partner", Rate: yard.Rate{Tasks: perSecond, Burst: burst}}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.client.PutLimit(w.soon(), yard.Limit{Name: "partner", Rate: yard.Rate{Tasks: perSecond, Burst: burst}})))
 		w.putType(yard.TaskType{Name: "x", Limits: []string{"partner"}})
 		w.rated(burst)
 		w.putType(yard.TaskType{Name: "x", Limits: []string{"partner"}, Cost: ofType})
@@ -116,39 +114,32 @@ func TestACostlyTaskIsNotOvertaken(t *testing.T) {
 
 // TestACostIsKept through the timer store, a failed attempt, a restart of everything, and in the dead letter.
 func TestACostIsKept(t *testing.T) {
-	t.Parallel()
 	testkit.Slow(t, "restarts a system of its own")
-	for kind := range shared.of {
-		t.Run(string(kind), func(t *testing.T) {
-			t.Parallel()
-			cfg := stack.Config{Tables: kind, DataDir: t.TempDir()}
-			w := enter(t, own(t, cfg))
-			id := w.submitOne(&yardv1.NewTask{Type: "x", Cost: 6, DelayMs: 200})
-			ready := w.submitOne(&yardv1.NewTask{Type: "y", Tasklist: "other", Cost: 7})
-			again := func() {
-				t.Helper()
-				if err := closeStack(w.stack); err != nil {
-					t.Fatalf("the stack did not end well: %v", err)
-				}
-				w = join(t, own(t, cfg), w.domain)
-				equal(t, "cost of a task that is ready", w.reach(ready, "ready").Cost, 7)
-			}
-			for range 2 {
-				p := w.takeOne()
-				equal(t, "cost", p.Cost, 6)
-				w.fail(p, &yardv1.Failure{Message: "no", DelayMs: 100})
-				again()
-			}
-			// It is what a rate counts, still.
-			w.putType(yard.TaskType{Name: "x", Rate: yard.Rate{Tasks: 1, Per: 24 * time.Hour, Burst: 8}})
-			again()
+	eachKind(t, func(t *testing.T, kind stack.Tables) {
+		cfg := stack.Config{Tables: kind, DataDir: t.TempDir()}
+		w := enter(t, own(t, cfg))
+		id := w.submitOne(&yardv1.NewTask{Type: "x", Cost: 6, DelayMs: 200})
+		ready := w.submitOne(&yardv1.NewTask{Type: "y", Tasklist: "other", Cost: 7})
+		again := func() {
+			t.Helper()
+			w = w.restarted(cfg)
+			equal(t, "cost of a task that is ready", w.reach(ready, "ready").Cost, 7)
+		}
+		for range 2 {
 			p := w.takeOne()
-			equal(t, "task", p.TaskId, id)
-			w.reach(w.submitOne(&yardv1.NewTask{Type: "x", Cost: 6}), "ready")
-			w.nothing(list)
-			w.fail(p, &yardv1.Failure{Message: "no", NonRetryable: true})
-			equal(t, "cost", w.ended(id).Cost, 6)
-			equal(t, "cost in the dead letter", w.deadLetter(list, id).Cost, 6)
-		})
-	}
+			equal(t, "cost", p.Cost, 6)
+			w.fail(p, &yardv1.Failure{Message: "no", DelayMs: 100})
+			again()
+		}
+		// It is what a rate counts, still.
+		w.putType(yard.TaskType{Name: "x", Rate: yard.Rate{Tasks: 1, Per: 24 * time.Hour, Burst: 8}})
+		again()
+		p := w.takeOne()
+		equal(t, "task", p.TaskId, id)
+		w.reach(w.submitOne(&yardv1.NewTask{Type: "x", Cost: 6}), "ready")
+		w.nothing(list)
+		w.fail(p, &yardv1.Failure{Message: "no", NonRetryable: true})
+		equal(t, "cost", w.ended(id).Cost, 6)
+		equal(t, "cost in the dead letter", w.deadLetter(list, id).Cost, 6)
+	})
 }

@@ -17,10 +17,7 @@ import (
 // dead submits n tasks of a type that use up their one attempt, and waits for their letters.
 func (w *world) dead(n int, typ, errType string) []string {
 	w.t.Helper()
-	var tasks []*yardv1.NewTask
-	for range n {
-		tasks = append(tasks, &yardv1.NewTask{Type: typ, Payload: jsonPayload(`{"a":1}`), Retry: &yardv1.RetryPolicy{MaxAttempts: 1}})
-	}
+	tasks := many(n, &yardv1.NewTask{Type: typ, Payload: jsonPayload(`{"a":1}`), Retry: &yardv1.RetryPolicy{MaxAttempts: 1}})
 	all := w.submit(tasks...)
 	for _, p := range w.take(n, typ) {
 		equal(w.t, "verdict", w.fail(p, &yardv1.Failure{Message: "no", ErrorType: errType}), "OK")
@@ -51,9 +48,7 @@ func (w *world) redrive(req *yardv1.RedriveRequest) *yardv1.RedriveResponse {
 func (w *world) lettersOf(f yard.DeadLetterFilter) (all []string) {
 	w.t.Helper()
 	for task, err := range w.client.ListDeadLetters(w.soon(), f) {
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		testkit.NoError(w.t, err)
 		all = append(all, task.ID)
 	}
 	return all

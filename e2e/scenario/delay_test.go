@@ -53,20 +53,3 @@ func TestI10DelayedTasksFireOnceAndNotEarly(t *testing.T) {
 		w.nothing(list)
 	})
 }
-
-func TestDelayedAndDueTasksInOneRequest(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
-		ids := w.submit(
-			&yardv1.NewTask{Type: "later", DelayMs: 3_600_000},
-			&yardv1.NewTask{Type: "now"},
-			&yardv1.NewTask{Type: "soon", DelayMs: 200},
-		)
-		equal(t, "first", w.takeOne().TaskId, ids[1])
-		equal(t, "second", w.takeOne().TaskId, ids[2])
-		want(t, w.reach(ids[0], "waiting"), "waiting", "submitted parked")
-		resp := must[yardv1.ListResponse](w, "tasks.list", &yardv1.ListRequest{States: []yardv1.TaskState{yardv1.TaskState_TASK_STATE_WAITING}})
-		if len(resp.Tasks) != 1 || resp.Tasks[0].TaskId != ids[0] {
-			t.Errorf("waiting: %v, want only %s", resp.Tasks, ids[0])
-		}
-	})
-}

@@ -62,9 +62,7 @@ func TestADrainedTasklistTakesNothingNew(t *testing.T) {
 		if err != nil || d.Drain == nil || d.Drain.Reason != "it moves" || d.Pause != nil {
 			t.Errorf("%+v %v", d, err)
 		}
-		if _, err := w.client.ResumeDrained(w.soon(), yard.OfTasklist(list)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.client.ResumeDrained(w.soon(), yard.OfTasklist(list))))
 		w.eventually(func() error {
 			_, err := w.handIn(&yardv1.SubmitRequest{Tasklist: list, Tasks: []*yardv1.NewTask{{Type: "after"}}})
 			return err

@@ -85,13 +85,6 @@ func (w *world) drainSeen(id string) *yardv1.PollResponse {
 	return must[yardv1.PollResponse](w, "tasks.poll", &yardv1.PollRequest{Tasklist: list, NoTasks: true, WorkerId: id})
 }
 
-func manyOf(n int, taskType string) (tasks []*yardv1.NewTask) {
-	for range n {
-		tasks = append(tasks, &yardv1.NewTask{Type: taskType})
-	}
-	return tasks
-}
-
 // TestADrainedWorkerGetsNothingNew: what it runs goes on to its end, its polls that wait end at once, another worker gets all that comes, and after a resume it
 // gets tasks again.
 func TestADrainedWorkerGetsNothingNew(t *testing.T) {
@@ -99,7 +92,7 @@ func TestADrainedWorkerGetsNothingNew(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		const n = 5
 		first := w.crewOf("first", yard.WithConcurrency(2*n))
-		all := w.submit(manyOf(n, "held")...)
+		all := w.submit(many(n, &yardv1.NewTask{Type: "held"})...)
 		w.eventually(func() error {
 			if one, found := w.worker("first"); !found || one.AttemptsCount != n {
 				return fmt.Errorf("first has %d attempts", one.AttemptsCount)
@@ -109,16 +102,14 @@ func TestADrainedWorkerGetsNothingNew(t *testing.T) {
 		id := first.live().ID
 		for range 2 { // a repeat changes nothing
 			said, err := w.client.DrainWorker(w.soon(), id, yard.WorkerDrain{Reason: "its disk fails", By: "ann"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			if said.AttemptsCount != n || said.Drain == nil || said.Drain.Stop || said.Drain.Reason != "its disk fails" || said.Drain.By != "ann" {
 				t.Errorf("it is %+v", said)
 			}
 		}
 		since := w.drainSeen(id).Drain.GetSinceMs()
 		w.noPollWaits()
-		waiting := w.submit(manyOf(n, "quick")...)
+		waiting := w.submit(many(n, &yardv1.NewTask{Type: "quick"})...)
 		began := time.Now()
 		resp := must[yardv1.PollResponse](w, "tasks.poll", &yardv1.PollRequest{Tasklist: list, MaxTasks: 10, WaitMs: 20_000, WorkerId: id})
 		if len(resp.Tasks) != 0 || resp.Drain == nil || time.Since(began) > 10*time.Second {
@@ -179,9 +170,7 @@ func (w *world) noPollWaits() {
 // stopCrew stops a worker, and waits until its Run has returned and it is not known any more.
 func (w *world) stopCrew(c *crew, reason string) {
 	w.t.Helper()
-	if _, err := w.client.StopWorker(w.soon(), c.live().ID, yard.WorkerDrain{Reason: reason, By: "ann"}); err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, testkit.Err(w.client.StopWorker(w.soon(), c.live().ID, yard.WorkerDrain{Reason: reason, By: "ann"})))
 	c.stopped(reason)
 }
 
@@ -216,9 +205,7 @@ func TestAStoppedWorkerEnds(t *testing.T) {
 		w.stopCrew(idle, "scaled down")
 		waiting := w.submitOne(&yardv1.NewTask{Type: "quick"})
 		id := full.live().ID
-		if _, err := w.client.StopWorker(w.soon(), id, yard.WorkerDrain{Reason: "an upgrade", By: "ann"}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.client.StopWorker(w.soon(), id, yard.WorkerDrain{Reason: "an upgrade", By: "ann"})))
 		if one := full.live(); one.Drain == nil || !one.Drain.Stop || one.AttemptsCount != 1 {
 			t.Errorf("it is %+v", one)
 		}
@@ -247,9 +234,7 @@ func TestI14_NoOtherTenantDrainsAWorker(t *testing.T) {
 		id := mine.live().ID
 		for _, verb := range []string{"drain", "stop", "resume"} {
 			answer, err := other.nc.RequestWithContext(w.soon(), topology.API(other.domain, "workers."+verb), []byte(`{"worker_id":"`+id+`"}`))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			e := fault.Decode(answer.Header.Get(fault.HeaderCode), answer.Header.Get(fault.HeaderDescription), answer.Data)
 			if code := fault.CodeOf(e); code != fault.NotFound && (code != fault.Unavailable || verb == "resume") { // who is not heard may not be known yet
 				t.Errorf("workers.%s: %v", verb, e)
@@ -258,9 +243,7 @@ func TestI14_NoOtherTenantDrainsAWorker(t *testing.T) {
 		if w.drainSeen(id).Drain != nil || mine.live().Drain != nil {
 			t.Error("it is drained")
 		}
-		if _, err := w.client.DrainWorker(w.soon(), id, yard.WorkerDrain{}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.client.DrainWorker(w.soon(), id, yard.WorkerDrain{})))
 		if w.drainSeen(id).Drain == nil || other.drainSeen(id).Drain != nil {
 			t.Error("the other tenant learns of it, or its own worker does not")
 		}
@@ -268,8 +251,7 @@ func TestI14_NoOtherTenantDrainsAWorker(t *testing.T) {
 			`{}`: "/worker_id", `{"worker_id":"short"}`: "/worker_id", `{"worker_id":"` + id + `","reason":"` + strings.Repeat("r", 257) + `"}`: "/reason",
 		} {
 			_, err := w.raw("workers.drain", body)
-			refused(t, err, fault.InvalidArgument)
-			equal(t, "path", fault.From(err).Path, path)
+			refusedAt(t, err, fault.InvalidArgument, path)
 		}
 		var resp yardv1.PollResponse
 		answer, err := w.raw("tasks.poll", `{"tasklist":"work","no_tasks":true,"worker_id":"`+id+`"}`)

@@ -29,9 +29,7 @@ func (w *world) waits(do func(), as func(last []*rpcv1.PartitionLoad) bool) {
 			came <- load.Partitions
 		}
 	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, err)
 	defer func() { _ = sub.Unsubscribe() }() // fails where the connection is closed
 	last := make([]*rpcv1.PartitionLoad, parts)
 	for ctx := w.soon(); ; {
@@ -56,9 +54,7 @@ func (w *world) waits(do func(), as func(last []*rpcv1.PartitionLoad) bool) {
 // On a slow machine the trigger of a probe comes twice, since its poll waited in vain for 2 s: polls take what is left, so each partition is empty then.
 func (w *world) spread() {
 	w.t.Helper()
-	if _, err := w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list, Partitions: parts}); err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, testkit.Err(w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list, Partitions: parts})))
 	known := false
 	w.waits(func() {
 		w.submitOne(&yardv1.NewTask{Type: "probe"})
@@ -90,9 +86,7 @@ func TestI11_SharesOverPartitionsAreAsTheWeights(t *testing.T) {
 		const each, first = 400, 490
 		weights := map[string]float64{"a": 1, "b": 2, "c": 4}
 		for group, weight := range weights {
-			if _, err := w.client.PutGroup(w.soon(), yard.Group{Name: group, Weight: weight}); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, testkit.Err(w.client.PutGroup(w.soon(), yard.Group{Name: group, Weight: weight})))
 		}
 		w.spread()
 		// Tasks are given out in parts, so each part has as many of each group: a partition without a group has no share for it.
@@ -122,47 +116,36 @@ func TestI11_SharesOverPartitionsAreAsTheWeights(t *testing.T) {
 // TestI11_AFloodOfPartitionsHoldsUpNoOther: a flood waits in three of four partitions, and one task of another group in the fourth, which is all that
 // waits there. It has its turn after some polls, not after the flood, though nearly all that waits is elsewhere.
 func TestI11_AFloodOfPartitionsHoldsUpNoOther(t *testing.T) {
-	t.Parallel()
 	testkit.Slow(t, "waits for seconds, or runs many tasks")
-	tables, err := kinds()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, tables := range tables {
-		t.Run(string(tables), func(t *testing.T) {
-			t.Parallel()
-			// One partition of history, which gives tasks out in parts of 128: so the test knows what is where.
-			w := enter(t, own(t, stack.Config{Partitioning: topology.Partitioning{History: 1, Matching: parts}, Tables: tables}))
-			w.spread()
-			const part = 128
-			flood := make([]*yardv1.NewTask, (parts-1)*part)
-			for i := range flood {
-				flood[i] = &yardv1.NewTask{Type: "x", Group: "flood"}
+	eachKind(t, func(t *testing.T, tables stack.Tables) {
+		// One partition of history, which gives tasks out in parts of 128: so the test knows what is where.
+		w := enter(t, own(t, stack.Config{Partitioning: topology.Partitioning{History: 1, Matching: parts}, Tables: tables}))
+		w.spread()
+		const part = 128
+		flood := many((parts-1)*part, &yardv1.NewTask{Type: "x", Group: "flood"})
+		w.submit(flood...)
+		sent := int64(len(flood))
+		all := func(last []*rpcv1.PartitionLoad) bool { return ready(last) >= sent } // a trigger may come twice
+		w.waits(func() {}, all)
+		other, isAlone := "", false
+		for !isAlone { // each request goes to the next partition: one of them has nothing else
+			other = fmt.Sprint("other", sent)
+			w.submitOne(&yardv1.NewTask{Type: "x", Group: other})
+			if sent++; sent > int64(len(flood))+parts {
+				t.Fatal("no partition has one task only")
 			}
-			w.submit(flood...)
-			sent := int64(len(flood))
-			all := func(last []*rpcv1.PartitionLoad) bool { return ready(last) >= sent } // a trigger may come twice
-			w.waits(func() {}, all)
-			other, isAlone := "", false
-			for !isAlone { // each request goes to the next partition: one of them has nothing else
-				other = fmt.Sprint("other", sent)
-				w.submitOne(&yardv1.NewTask{Type: "x", Group: other})
-				if sent++; sent > int64(len(flood))+parts {
-					t.Fatal("no partition has one task only")
-				}
-				w.waits(func() {}, func(last []*rpcv1.PartitionLoad) bool {
-					isAlone = all(last) && slices.ContainsFunc(last, func(p *rpcv1.PartitionLoad) bool { return p.Triggers == 1 })
-					return all(last)
-				})
-			}
-			w.waits(func() {}, all) // the frontend knows
-			turn := 1
-			for w.takeOne("x").Group != other {
-				turn++
-			}
-			if turn > 6*parts {
-				t.Errorf("its turn was the %dth", turn)
-			}
-		})
-	}
+			w.waits(func() {}, func(last []*rpcv1.PartitionLoad) bool {
+				isAlone = all(last) && slices.ContainsFunc(last, func(p *rpcv1.PartitionLoad) bool { return p.Triggers == 1 })
+				return all(last)
+			})
+		}
+		w.waits(func() {}, all) // the frontend knows
+		turn := 1
+		for w.takeOne("x").Group != other {
+			turn++
+		}
+		if turn > 6*parts {
+			t.Errorf("its turn was the %dth", turn)
+		}
+	})
 }

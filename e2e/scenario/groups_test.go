@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestI11_GroupsStartInTurn: a group that waits with two thousand tasks holds up another by a few of them, also when
@@ -18,18 +19,10 @@ func TestI11_GroupsStartInTurn(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		const flood, few = 2000, 5
 		for range flood / 1000 {
-			all := make([]*yardv1.NewTask, 1000)
-			for i := range all {
-				all[i] = &yardv1.NewTask{Type: "x", Group: "flood"}
-			}
+			all := many(1000, &yardv1.NewTask{Type: "x", Group: "flood"})
 			w.submit(all...)
 		}
-		w.eventually(func() error {
-			if d, err := w.client.DescribeTasklist(w.soon(), list); err != nil || d.Ready != flood {
-				return fmt.Errorf("%+v %v", d, err)
-			}
-			return nil
-		})
+		w.described(list, func(d yard.TasklistInfo) bool { return d.Ready == flood })
 		var small []string
 		for i := range few {
 			task := &yardv1.NewTask{Type: "x", Group: "small"}
@@ -76,9 +69,7 @@ func TestI11_GroupsStartInTurn(t *testing.T) {
 func TestAGroupIsAName(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		body, err := w.raw("tasks.submit", fmt.Sprintf(`{"tasklist":%q,"tasks":[{"type":"x","group":"cus_8.b-1"}]}`, list))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		var resp yardv1.SubmitResponse
 		if err := json.Unmarshal([]byte(body), &resp); err != nil {
 			t.Fatalf("%s: %v", body, err)
@@ -88,8 +79,7 @@ func TestAGroupIsAName(t *testing.T) {
 		equal(t, "complete", w.complete(p), "OK")
 		for _, group := range []string{"a b", "a/b", strings.Repeat("x", 65), "ü"} {
 			_, err := w.handIn(&yardv1.SubmitRequest{Tasklist: list, Tasks: []*yardv1.NewTask{{Type: "x"}, {Type: "x", Group: group}}})
-			refused(t, err, fault.InvalidArgument)
-			equal(t, "path", fault.From(err).Path, "/tasks/1/group")
+			refusedAt(t, err, fault.InvalidArgument, "/tasks/1/group")
 		}
 		w.nothing(list)
 	})
@@ -104,9 +94,7 @@ func TestI11_SharesAreAsTheWeights(t *testing.T) {
 				t.Fatal(g, err)
 			}
 		}
-		if _, err := w.client.DeleteGroup(w.soon(), "gone", 0); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.client.DeleteGroup(w.soon(), "gone", 0)))
 		// Matching hears of weights a moment later than frontends: what is ready before has the weight of before.
 		w.eventually(func() error {
 			w.submit(&yardv1.NewTask{Type: "probe", Priority: 5, Group: "other"}, &yardv1.NewTask{Type: "probe", Priority: 1, Group: "idle"})
@@ -119,18 +107,10 @@ func TestI11_SharesAreAsTheWeights(t *testing.T) {
 		})
 		const each = 300
 		for _, group := range []string{"idle", "large", "one", "gone"} {
-			all := make([]*yardv1.NewTask, each)
-			for i := range all {
-				all[i] = &yardv1.NewTask{Type: "x", Group: group}
-			}
+			all := many(each, &yardv1.NewTask{Type: "x", Group: group})
 			w.submit(all...)
 		}
-		w.eventually(func() error {
-			if d, err := w.client.DescribeTasklist(w.soon(), list); err != nil || d.Ready < 4*each {
-				return fmt.Errorf("%+v %v", d, err)
-			}
-			return nil
-		})
+		w.described(list, func(d yard.TasklistInfo) bool { return d.Ready >= 4*each })
 		got := map[string]int{}
 		for n := 0; n < each; {
 			some := w.some(10, "x")

@@ -9,15 +9,14 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // keys are the order keys that a list tells of: the key, the first task and how many wait behind it.
 func (w *world) keys(f yard.KeyFilter) (all []string) {
 	w.t.Helper()
 	for k, err := range w.client.OrderKeys(w.soon(), f) {
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		testkit.NoError(w.t, err)
 		all = append(all, fmt.Sprintf("%s %s+%d", k.Key, k.Head.ID, k.Waiting))
 	}
 	return all

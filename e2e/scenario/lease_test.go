@@ -186,9 +186,7 @@ func TestTokensOfOthersAreRefused(t *testing.T) {
 		equal(t, "mixed up", w.complete(&yardv1.PolledTask{TaskId: a.TaskId, Token: b.Token}), "NOT_FOUND")
 		id, tokens := taskID(t, a.TaskId), w.tokens()
 		other, err := tokens.Read(id, a.Token)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		made := ids.NewTokens([ids.TokenSecretBytes]byte{1}).Print(id, other)
 		equal(t, "made up", w.complete(&yardv1.PolledTask{TaskId: a.TaskId, Token: made}), "NOT_FOUND")
 		other.Nonce++

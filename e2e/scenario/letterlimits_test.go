@@ -26,9 +26,7 @@ func TestADomainKeepsSoManyDeadLetters(t *testing.T) {
 		all = append(all, w.dead(1, "x", "network")...)
 	}
 	kept := other.dead(2, "x", "network")
-	if _, err := w.admin.PutDomain(w.soon(), yard.Domain{Name: w.domain, DeadLettersMax: 5}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(w.admin.PutDomain(w.soon(), yard.Domain{Name: w.domain, DeadLettersMax: 5})))
 	w.eventually(func() error {
 		if left := w.lettersOf(yard.DeadLetterFilter{}); !slices.Equal(left, all[7:]) {
 			return fmt.Errorf("left are %v, want the last five of %v", left, all)

@@ -116,20 +116,14 @@ func (l *levels) inUse(want map[string]string) {
 
 func (l *levels) putShared(most int) {
 	l.t.Helper()
-	if _, err := l.client.PutLimit(l.soon(), yard.Limit{Name: "acme", MaxConcurrency: most}); err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.NoError(l.t, testkit.Err(l.client.PutLimit(l.soon(), yard.Limit{Name: "acme", MaxConcurrency: most})))
 }
 
 // put sets the limits: six in the domain, five in one of its tasklists, four of two types together, and three of one of these.
 func (l *levels) put() {
 	l.t.Helper()
-	if _, err := l.admin.PutDomain(l.soon(), yard.Domain{Name: l.world.domain, MaxConcurrency: 6}); err != nil {
-		l.t.Fatal(err)
-	}
-	if _, err := l.client.PutTasklist(l.soon(), yard.Tasklist{Name: list, MaxConcurrency: 5}); err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.NoError(l.t, testkit.Err(l.admin.PutDomain(l.soon(), yard.Domain{Name: l.world.domain, MaxConcurrency: 6})))
+	testkit.NoError(l.t, testkit.Err(l.client.PutTasklist(l.soon(), yard.Tasklist{Name: list, MaxConcurrency: 5})))
 	l.putShared(4)
 	l.putType(yard.TaskType{Name: "pay", MaxConcurrency: 3, Limits: []string{"acme"}})
 	l.putType(yard.TaskType{Name: "report", Limits: []string{"acme"}})
@@ -140,10 +134,7 @@ func (l *levels) put() {
 // submit hands in n tasks.
 func (l *levels) submit(typ, tasklist string, n int) {
 	l.t.Helper()
-	tasks := make([]*yardv1.NewTask, n)
-	for i := range tasks {
-		tasks[i] = &yardv1.NewTask{Type: typ, Tasklist: tasklist}
-	}
+	tasks := many(n, &yardv1.NewTask{Type: typ, Tasklist: tasklist})
 	l.ids = append(l.ids, l.world.submit(tasks...)...)
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func TestSubmitRunComplete(t *testing.T) {
@@ -60,9 +61,7 @@ func TestOneRequestSpansTasklists(t *testing.T) {
 				polled := w.someOf(name, 100)
 				for _, p := range polled {
 					var i int
-					if _, err := fmt.Sscan(string(p.Payload.Data), &i); err != nil {
-						t.Fatal(err)
-					}
+					testkit.NoError(t, testkit.Err(fmt.Sscan(string(p.Payload.Data), &i)))
 					equal(t, "tasklist", p.Tasklist, tasks[i].Tasklist)
 					equal(t, "id", p.TaskId, ids[i])
 					seen[p.TaskId] = true
@@ -81,18 +80,7 @@ func TestThousandTasksInOneRequest(t *testing.T) {
 		}
 		ids := w.submit(tasks...)
 		seen := map[string]bool{}
-		for len(seen) < len(ids) {
-			polled := w.some(1000)
-			for _, p := range polled {
-				if seen[p.TaskId] {
-					t.Fatalf("%s came twice", p.TaskId)
-				}
-				seen[p.TaskId] = true
-			}
-			if got := w.complete(polled...); strings.Trim(got, "OK ") != "" {
-				t.Fatalf("verdicts %s", got)
-			}
-		}
+		drain(w, seen, len(ids))
 		for _, id := range ids {
 			if !seen[id] {
 				t.Fatalf("%s never came", id)
@@ -111,8 +99,7 @@ func TestI2ARequestIsWhole(t *testing.T) {
 		}
 		tasks[77].DelayMs = -1
 		_, err := call[yardv1.SubmitResponse](w, "tasks.submit", &yardv1.SubmitRequest{Tasks: tasks})
-		refused(t, err, fault.InvalidArgument)
-		equal(t, "path", fault.From(err).Path, "/tasks/77/delay_ms")
+		refusedAt(t, err, fault.InvalidArgument, "/tasks/77/delay_ms")
 
 		// What was accepted before this one would be seen before it.
 		id := w.submitOne(&yardv1.NewTask{Type: "x", Tasklist: "list-0"})

@@ -140,25 +140,3 @@ func TestI8SlotsOfTheLostComeBack(t *testing.T) {
 		}
 	})
 }
-
-// TestLimitedAndFreeTypesDoNotBlockEachOther: a full type is set aside.
-func TestLimitedAndFreeTypesDoNotBlockEachOther(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
-		w.putType(yard.TaskType{Name: "narrow", MaxConcurrency: 1})
-		var tasks []*yardv1.NewTask
-		for i := range 40 {
-			task := &yardv1.NewTask{Type: "narrow", Priority: 1}
-			if i%2 == 1 {
-				task = &yardv1.NewTask{Type: "wide", Priority: 5}
-			}
-			tasks = append(tasks, task)
-		}
-		w.submit(tasks...)
-		count := map[string]int{}
-		for _, p := range w.take(21) {
-			count[p.Type]++
-		}
-		equal(t, "narrow", count["narrow"], 1)
-		equal(t, "wide", count["wide"], 20)
-	})
-}

@@ -93,13 +93,9 @@ func (s *stacks) domain(t *testing.T, of *stack.Stack) string {
 	i := s.given[of]
 	s.given[of]++
 	if of.Auth == s.users && i >= s.rendered {
-		if err := s.render(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, s.render())
 		for _, one := range s.of {
-			if err := one.Reload(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, one.Reload())
 		}
 	}
 	return domainName(i)
@@ -174,6 +170,18 @@ func everywhere(t *testing.T, scenario func(t *testing.T, w *world)) {
 	}
 }
 
+// eachKind runs a scenario that has stacks of its own, beside all others, with each place for tables.
+func eachKind(t *testing.T, scenario func(t *testing.T, kind stack.Tables)) {
+	t.Helper()
+	t.Parallel()
+	for kind := range shared.of {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			scenario(t, kind)
+		})
+	}
+}
+
 // own starts a stack for one test, with settings that the shared ones do not have.
 func own(t *testing.T, cfg stack.Config) *stack.Stack {
 	t.Helper()
@@ -184,9 +192,7 @@ func own(t *testing.T, cfg stack.Config) *stack.Stack {
 func ownOf(t *testing.T, cfg stack.Config, domains int) *stack.Stack {
 	t.Helper()
 	cfg.Auth, cfg.Log = t.TempDir(), shared.refused.Logger()
-	if err := sealed.Render(cfg.Auth, cfg.Partitioning, domainNames(domains)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, sealed.Render(cfg.Auth, cfg.Partitioning, domainNames(domains)))
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
 	var s *stack.Stack

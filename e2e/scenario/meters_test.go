@@ -8,15 +8,14 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // meters reads a stack's page of numbers, as a monitoring system does.
 func meters(t *testing.T, s *stack.Stack) map[string]int64 {
 	t.Helper()
 	values, err := s.Metrics.Values()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	all := map[string]int64{}
 	for series, value := range values {
 		name, _, _ := strings.Cut(series, "{")
@@ -31,9 +30,7 @@ func stored(w *world, count int, stream func(int) string) (n int64) {
 	js := w.inside()
 	for i := range count {
 		last, err := natslog.LastSeq(w.soon(), js, stream(i))
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		testkit.NoError(w.t, err)
 		n += int64(last)
 	}
 	return n

@@ -35,9 +35,7 @@ func (w *world) flood() *flood { return &flood{w: w} }
 func (f *flood) send(n, room int, endpoint string, req codec.Message, result func([]byte) bool) {
 	f.w.t.Helper()
 	body, err := codec.Marshal(codec.JSON, req)
-	if err != nil {
-		f.w.t.Fatal(err)
-	}
+	testkit.NoError(f.w.t, err)
 	f.mu.Lock()
 	before := f.refused
 	f.mu.Unlock()
@@ -63,13 +61,9 @@ func (f *flood) send(n, room int, endpoint string, req codec.Message, result fun
 			again()
 		}
 	})
-	if err != nil {
-		f.w.t.Fatal(err)
-	}
+	testkit.NoError(f.w.t, err)
 	for i := range n {
-		if err := nc.PublishRequest(subject, inbox+fmt.Sprint(i), body); err != nil {
-			f.w.t.Fatal(err)
-		}
+		testkit.NoError(f.w.t, nc.PublishRequest(subject, inbox+fmt.Sprint(i), body))
 	}
 	f.w.eventually(func() error {
 		f.mu.Lock()
@@ -130,9 +124,7 @@ func TestI14_AFloodIsAloneWithItsRefusals(t *testing.T) {
 	quiet.lives(t)
 	for i := range 20 {
 		name := fmt.Sprint("new", i)
-		if _, err := quiet.admin.PutDomain(quiet.soon(), yard.Domain{Name: name}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(quiet.admin.PutDomain(quiet.soon(), yard.Domain{Name: name})))
 	}
 	f.send(1, 0, "tasks.get", &yardv1.GetRequest{TaskId: stays, WaitMs: 60_000}, finished) // it is full still
 	equal(t, "cancel", loud.cancel(stays).Code, "OK")                                      // which ends its waits
@@ -168,92 +160,4 @@ func (w *world) lives(t *testing.T) {
 	must[yardv1.GetTypeResponse](w, "types.get", &yardv1.GetTypeRequest{Name: "x"})
 	cancelled := w.submitOne(&yardv1.NewTask{Type: "x", DelayMs: 3_600_000})
 	equal(t, "cancel", w.cancel(cancelled).Code, "OK")
-}
-
-// The waits of a client that is gone give their places back once their time is over, and those of
-// one that heard of the end at once.
-func TestWaitsGiveTheirPlacesBack(t *testing.T) {
-	t.Parallel()
-	testkit.Slow(t, "waits for leases, delays or retries")
-	services := stack.DefaultServices()
-	services.Frontend.Gateway.WaitsMax = 4
-	s := own(t, stack.Config{Tables: stack.TablesMemory, Services: &services, Partitioning: topology.Partitioning{History: 1, Matching: 1}})
-	w := enter(t, s)
-	id := w.submitOne(&yardv1.NewTask{Type: "x"})
-	gone := join(t, s, w.domain)
-	f := gone.flood()
-	f.send(5, 3, "tasks.get", &yardv1.GetRequest{TaskId: id, WaitMs: 4000}, finished)
-	gone.nc.Close()
-	w.eventually(func() error { // none of these is refused for good
-		_, err := call[yardv1.GetResponse](w, "tasks.get", &yardv1.GetRequest{TaskId: id, WaitMs: 1})
-		return err
-	})
-	f = w.flood()
-	f.send(4, 3, "tasks.get", &yardv1.GetRequest{TaskId: id, WaitMs: 60_000}, finished)
-	equal(t, "complete", w.complete(w.takeOne()), "OK")
-	f.ends(3)
-	want(t, w.ended(id), "completed", "submitted started completed")
-}
-
-// Polls that share one inbox are distinguished: each gives its place back once it is answered. Those that are
-// answered empty, since their shard has a new owner, are sent again.
-func TestPollsOfOneInboxGiveTheirPlacesBack(t *testing.T) {
-	t.Parallel()
-	testkit.Slow(t, "waits for leases, delays or retries")
-	const together, rounds = 20, 10
-	services := stack.DefaultServices()
-	services.Frontend.Gateway.PollsMax = 5 * together // of which one domain has three quarters
-	s := own(t, stack.Config{Tables: stack.TablesMemory, Services: &services, Partitioning: topology.Partitioning{History: 1, Matching: 1}})
-	w := enter(t, s)
-	body, err := codec.Marshal(codec.JSON, &yardv1.PollRequest{Tasklist: list, MaxTasks: 1, WaitMs: 60_000})
-	if err != nil {
-		t.Fatal(err)
-	}
-	inbox := w.nc.NewInbox()
-	poll := func() error { return w.nc.PublishRequest(topology.API(w.domain, "tasks.poll"), inbox, body) }
-	var mu sync.Mutex
-	came := map[string]bool{} // by task: a new owner may send again what it finds unconfirmed
-	if _, err := w.nc.Subscribe(inbox, func(m *nats.Msg) {
-		if e := fault.Decode(m.Header.Get(fault.HeaderCode), m.Header.Get(fault.HeaderDescription), m.Data); e != nil && e.Code != fault.Unavailable {
-			t.Error(e)
-			return
-		}
-		var resp yardv1.PollResponse
-		if !brought(m.Data) || codec.Unmarshal(codec.JSON, m.Data, &resp) != nil {
-			_ = poll() // fails where the test is over
-			return
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		for _, p := range resp.Tasks {
-			came[p.TaskId] = true
-		}
-	}); err != nil {
-		t.Fatal(err)
-	}
-	for round := range rounds {
-		for range together {
-			if err := poll(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		w.eventually(func() error { // all of them wait, and maybe one whose task came from the owner before
-			resp := must[yardv1.DescribeTasklistResponse](w, "tasklists.describe", &yardv1.DescribeTasklistRequest{Tasklist: list})
-			if resp.WaitingPolls < together {
-				return fmt.Errorf("round %d: %d polls wait", round, resp.WaitingPolls)
-			}
-			return nil
-		})
-		for range together {
-			w.submitOne(&yardv1.NewTask{Type: "x"})
-		}
-		w.eventually(func() error {
-			mu.Lock()
-			defer mu.Unlock()
-			if len(came) != (round+1)*together {
-				return fmt.Errorf("round %d: %d tasks came", round, len(came))
-			}
-			return nil
-		})
-	}
 }

@@ -151,8 +151,7 @@ func TestTheLargestPayloadComesBackAsItWas(t *testing.T) {
 		small := yard.Task{Type: "x", Tasklist: list, Payload: []byte{1}}
 		over := yard.Task{Type: "x", Tasklist: list, Payload: append([]byte{0}, payload...)}
 		_, err := w.client.SubmitMany(w.soon(), []yard.Task{small, over})
-		refused(t, err, fault.InvalidArgument)
-		equal(t, "what is at fault", fault.From(err).Path, "/tasks/1/payload")
+		refusedAt(t, err, fault.InvalidArgument, "/tasks/1/payload")
 		defer w.work(list, func(k *yard.Worker) {
 			k.HandleFunc("x", func(_ context.Context, a *yard.Attempt) (yard.Payload, error) {
 				d.note(*a, 0)
@@ -164,9 +163,7 @@ func TestTheLargestPayloadComesBackAsItWas(t *testing.T) {
 		})()
 		for range tasks {
 			id, err := w.client.Submit(w.soon(), large)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			result, err := w.client.Wait(w.soon(), id)
 			if err != nil || string(result.Payload.Data) != string(payload) {
 				t.Fatalf("not the payload came back: %v", err)

@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestPrioritiesComeOutSorted holds the only slot of a type while its tasks gather
@@ -48,10 +49,7 @@ func TestPrioritiesComeOutSorted(t *testing.T) {
 func TestOneTypeComesInOrder(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		w.underOneOwner(func() error {
-			var tasks []*yardv1.NewTask
-			for range 200 {
-				tasks = append(tasks, &yardv1.NewTask{Type: "x"})
-			}
+			tasks := many(200, &yardv1.NewTask{Type: "x"})
 			all := w.submit(tasks...)
 			place := map[string]int{}
 			for i, id := range all {
@@ -79,9 +77,7 @@ func (w *world) underOneOwner(run func() error) {
 		if now := w.owner(); now != owner {
 			return fmt.Errorf("owner %d followed owner %d", now, owner)
 		}
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		testkit.NoError(w.t, err)
 		return nil
 	})
 }
@@ -112,9 +108,7 @@ func (w *world) known(all []string) {
 func (w *world) partition(id string) int {
 	w.t.Helper()
 	parsed, err := ids.ParseTaskID(id)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, err)
 	return parsed.Partition()
 }
 
@@ -214,10 +208,7 @@ func TestLongPollsWaitForWork(t *testing.T) {
 			go func() { answers <- w.longPoll() }()
 		}
 		w.pollsWait(polls)
-		var tasks []*yardv1.NewTask
-		for range polls {
-			tasks = append(tasks, &yardv1.NewTask{Type: "x"})
-		}
+		tasks := many(polls, &yardv1.NewTask{Type: "x"})
 		ids := w.submit(tasks...)
 		seen := map[string]bool{}
 		for range ids {

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
@@ -82,9 +80,7 @@ func TestTasksOfAKeyRunInOrder(t *testing.T) {
 				}
 			}
 			ids, err := w.client.SubmitMany(w.soon(), tasks)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			all = append(all, ids...)
 		}
 		for _, id := range all {
@@ -190,9 +186,7 @@ func TestOrderKeysAreRepeated(t *testing.T) {
 		}
 		req := &yardv1.SubmitRequest{Tasklist: list, Tasks: tasks}
 		first, err := w.handIn(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		places := map[int]bool{}
 		for tries := int32(2); tries < 4; tries++ {
 			req.Tries += tries
@@ -235,55 +229,31 @@ func TestAnOrderKeyWithAUniqueKey(t *testing.T) {
 	})
 }
 
-// TestOrderKeysThatAreWrong: what is refused stores nothing.
-func TestOrderKeysThatAreWrong(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
-		for path, tasks := range map[string][]*yardv1.NewTask{
-			"/tasks/0/order_key":    {{Type: "x", OrderKey: strings.Repeat("k", 257)}},
-			"/tasks/1/order_key":    {{Type: "x", OrderKey: "k"}, {Type: "x"}},
-			"/tasks/0/order_policy": {{Type: "x", OrderPolicy: yardv1.OrderPolicy_ORDER_POLICY_BLOCK}},
-			"/tasks/2/unique_key":   {{Type: "x", OrderKey: "k"}, {Type: "x", OrderKey: "k"}, {Type: "x", OrderKey: "l", UniqueKey: "u"}},
-		} {
-			_, err := w.handIn(&yardv1.SubmitRequest{Tasklist: list, Tasks: tasks})
-			refused(t, err, fault.InvalidArgument)
-			equal(t, "path", fault.From(err).Path, path)
-		}
-		w.nothing(list)
-	})
-}
-
 // TestOrderKeysSurviveARestart: what waits for its turn still does, behind one that runs and one that waits for its next attempt.
 func TestOrderKeysSurviveARestart(t *testing.T) {
-	t.Parallel()
 	testkit.Slow(t, "restarts a system of its own")
-	for kind := range shared.of {
-		t.Run(string(kind), func(t *testing.T) {
-			t.Parallel()
-			cfg := stack.Config{Tables: kind, DataDir: t.TempDir()}
-			w := enter(t, own(t, cfg))
-			task := func(kind, key string) *yardv1.NewTask { return &yardv1.NewTask{Type: kind, OrderKey: key} }
-			ids := w.submit(task("runs", "a"), task("fails", "b"), task("next", "a"), task("next", "b"))
-			running := w.takeOne("runs")
-			equal(t, "fail", w.fail(w.takeOne("fails"), &yardv1.Failure{DelayMs: 3_600_000}), "OK")
-			for range 2 {
-				if err := closeStack(w.stack); err != nil {
-					t.Fatalf("the stack did not end well: %v", err)
-				}
-				w = join(t, own(t, cfg), w.domain)
-				w.reach(ids[0], "running")
-				w.reach(ids[1], "backoff")
-				for _, id := range ids[2:] {
-					equal(t, "it waits for its turn", w.reach(id, "ready").AwaitsTurn, true)
-				}
+	eachKind(t, func(t *testing.T, kind stack.Tables) {
+		cfg := stack.Config{Tables: kind, DataDir: t.TempDir()}
+		w := enter(t, own(t, cfg))
+		task := func(kind, key string) *yardv1.NewTask { return &yardv1.NewTask{Type: kind, OrderKey: key} }
+		ids := w.submit(task("runs", "a"), task("fails", "b"), task("next", "a"), task("next", "b"))
+		running := w.takeOne("runs")
+		equal(t, "fail", w.fail(w.takeOne("fails"), &yardv1.Failure{DelayMs: 3_600_000}), "OK")
+		for range 2 {
+			w = w.restarted(cfg)
+			w.reach(ids[0], "running")
+			w.reach(ids[1], "backoff")
+			for _, id := range ids[2:] {
+				equal(t, "it waits for its turn", w.reach(id, "ready").AwaitsTurn, true)
 			}
-			equal(t, "complete", w.complete(running), "OK")
-			p := w.takeOne("next")
-			equal(t, "the next one of a", p.TaskId, ids[2])
-			w.complete(p)
-			w.cancel(ids[1])
-			p = w.takeOne("next")
-			equal(t, "the next one of b", p.TaskId, ids[3])
-			w.complete(p)
-		})
-	}
+		}
+		equal(t, "complete", w.complete(running), "OK")
+		p := w.takeOne("next")
+		equal(t, "the next one of a", p.TaskId, ids[2])
+		w.complete(p)
+		w.cancel(ids[1])
+		p = w.takeOne("next")
+		equal(t, "the next one of b", p.TaskId, ids[3])
+		w.complete(p)
+	})
 }

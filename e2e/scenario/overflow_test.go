@@ -196,9 +196,7 @@ func TestAFullLimitKeepsItsPolicyWithANewOwner(t *testing.T) {
 	t.Parallel()
 	testkit.Slow(t, "waits for seconds, or runs many tasks")
 	tables, err := kinds()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for _, tables := range tables {
 		for _, policy := range []yard.OnFull{yard.OnFullRejectNewest, yard.OnFullCancelOldest} {
 			t.Run(fmt.Sprint(tables, "/", policy), func(t *testing.T) {

@@ -1,14 +1,13 @@
 package scenario_test
 
 import (
-	"errors"
-	"fmt"
 	"testing"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestAPausedTasklistStartsNothing: its tasks are ready and wait, beside a poll, while another tasklist's come and go; a
@@ -22,20 +21,10 @@ func TestAPausedTasklistStartsNothing(t *testing.T) {
 			t.Fatalf("%+v %v", p, err)
 		}
 		// A shard may hear of it up to a second later: what it takes until then says so.
-		w.eventually(func() error {
-			w.submitOne(&yardv1.NewTask{Type: "probe"})
-			tasks, err := w.client.Wire().Poll(w.soon(), &yardv1.PollRequest{Tasklist: list, MaxTasks: 1, WaitMs: 50, Types: []string{"probe"}})
-			if len(tasks) > 0 {
-				w.complete(tasks...)
-				return errors.New("a task still starts")
-			}
-			return err
-		})
+		w.startsNothing(&yardv1.NewTask{Type: "probe"})
 		id := w.submitOne(&yardv1.NewTask{Type: "x"})
 		w.reach(id, "ready")
-		if _, err := w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list, Priority: 2}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list, Priority: 2})))
 		for range 5 {
 			other := w.submitOne(&yardv1.NewTask{Type: "x", Tasklist: "other"})
 			equal(t, "the other tasklist", w.complete(w.someOf("other", 1)...), "OK")
@@ -49,9 +38,7 @@ func TestAPausedTasklistStartsNothing(t *testing.T) {
 		}
 		want(t, w.get(id), "ready", "submitted")
 
-		if _, err := w.client.Resume(w.soon(), yard.OfTasklist(list)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.client.Resume(w.soon(), yard.OfTasklist(list))))
 		equal(t, "resumed", w.complete(w.take(1, "x")...), "OK")
 		want(t, w.ended(id), "completed", "submitted started completed")
 		_, err = w.client.Resume(w.soon(), yard.OfTasklist(list))
@@ -69,12 +56,7 @@ func TestAPauseEndsByItself(t *testing.T) {
 		id := w.submitOne(&yardv1.NewTask{Type: "x"})
 		equal(t, "after the pause", w.complete(w.takeOne("x")), "OK")
 		want(t, w.ended(id), "completed", "submitted started completed")
-		w.eventually(func() error {
-			if d, err := w.client.DescribeTasklist(w.soon(), list); err != nil || len(d.PausedTypes) > 0 {
-				return fmt.Errorf("%v %v", d.PausedTypes, err)
-			}
-			return nil
-		})
+		w.described(list, func(d yard.TasklistInfo) bool { return len(d.PausedTypes) <= 0 })
 		_, err = w.client.Resume(w.soon(), yard.OfType("x"))
 		refused(t, err, fault.NotFound)
 	})

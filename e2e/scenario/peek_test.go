@@ -6,6 +6,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestAPeekShowsWhatStartsNext: by priority, then by how long it is ready, page by page, of a type if asked; what runs, waits or is of
@@ -34,9 +35,7 @@ func TestAPeekShowsWhatStartsNext(t *testing.T) {
 		peek := func(o yard.PeekOptions) (all []string) {
 			for {
 				p, err := w.client.PeekTasklist(w.soon(), list, o)
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.NoError(t, err)
 				for _, next := range p.Tasks {
 					if next.State != yard.StateReady || next.ReadyFor < 0 {
 						t.Errorf("%+v", next)

@@ -111,16 +111,12 @@ func (p *partners) finish() {
 
 func (p *partners) putLimit(l yard.Limit) {
 	p.t.Helper()
-	if _, err := p.client.PutLimit(p.soon(), l); err != nil {
-		p.t.Fatal(err)
-	}
+	testkit.NoError(p.t, testkit.Err(p.client.PutLimit(p.soon(), l)))
 }
 
 func (p *partners) putGroup(g yard.Group) {
 	p.t.Helper()
-	if _, err := p.client.PutGroup(p.soon(), g); err != nil {
-		p.t.Fatal(err)
-	}
+	testkit.NoError(p.t, testkit.Err(p.client.PutGroup(p.soon(), g)))
 }
 
 // TestI8_EachPartnerHasItsLimit: three per partner, fifteen of all partners together, and thirty of the domain, of two types in two tasklists.
@@ -132,9 +128,7 @@ func TestI8_EachPartnerHasItsLimit(t *testing.T) {
 		for _, typ := range []string{"pay", "report"} {
 			p.putType(yard.TaskType{Name: typ, Limits: []string{"partners"}})
 		}
-		if _, err := p.admin.PutDomain(p.soon(), yard.Domain{Name: p.world.domain, MaxConcurrency: 30}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(p.admin.PutDomain(p.soon(), yard.Domain{Name: p.world.domain, MaxConcurrency: 30})))
 		for range 2 {
 			w.work(list, p.register, yard.WithTasklists(otherList), yard.WithConcurrency(40))
 		}
@@ -221,9 +215,7 @@ func TestALimitPerGroupHoldsForWhatWaits(t *testing.T) {
 		if g, err := w.client.GetGroup(w.soon(), "acme"); err != nil || g.MaxConcurrency != 3 || g.Weight != 1 {
 			t.Errorf("%+v %v", g, err)
 		}
-		if _, err := w.client.DeleteGroup(w.soon(), "acme", 0); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.client.DeleteGroup(w.soon(), "acme", 0)))
 		gate <- struct{}{} // those of acme that may run are fewer again
 		p.running("acme", acme, 2)
 
@@ -268,8 +260,7 @@ func TestALimitPerGroupIsANumber(t *testing.T) {
 			},
 		} {
 			err := put()
-			refused(t, err, fault.InvalidArgument)
-			equal(t, "path", fault.From(err).Path, path)
+			refusedAt(t, err, fault.InvalidArgument, path)
 		}
 	})
 }

@@ -61,9 +61,7 @@ func TestR19_PoisonInTheStoresStopsNothing(t *testing.T) {
 	for i, r := range poison(w.domain) {
 		r.DueAtMs = time.Now().UnixMilli() + int64(i)
 		data, err := (&logv1.Batch{Tasks: []*logv1.Record{r}}).MarshalVT()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		put(topology.Submit(0, 3, w.domain, "odd"), data)
 		if r.Priority == 3 { // another one the timer files under the default
 			put(topology.Timer(0, topology.TimerBucket(r.DueAtMs)), data)
@@ -79,9 +77,7 @@ func TestR19_PoisonInTheStoresStopsNothing(t *testing.T) {
 	}
 	w.eventually(func() error { return setApart(js) })
 	w.othersGoOn()
-	if err := closeStack(first); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, closeStack(first))
 	again := join(t, own(t, cfg), w.domain)
 	again.othersGoOn()
 	if err := setApart(again.inside()); err != nil {

@@ -94,36 +94,29 @@ func TestDeliveriesAreLimited(t *testing.T) {
 
 // TestPoliciesSurviveARestart, of tasks that run, that wait in the timer store, and that were handed back before.
 func TestPoliciesSurviveARestart(t *testing.T) {
-	t.Parallel()
 	testkit.Slow(t, "restarts a system of its own")
-	for kind := range shared.of {
-		t.Run(string(kind), func(t *testing.T) {
-			t.Parallel()
-			cfg := stack.Config{Tables: kind, DataDir: t.TempDir()}
-			w := enter(t, own(t, cfg))
-			policy := &yardv1.RetryPolicy{NonRetryable: []string{"gone"}, MaxDeliveries: 2}
-			id := w.submitOne(&yardv1.NewTask{Type: "runs", Retry: policy})
-			first := w.takeOne("runs")
-			handedBack := first.Attempt
-			equal(t, "verdict", w.fail(first, &yardv1.Failure{NotStarted: true}), "OK")
-			runs := w.takeOne("runs")
-			waits := w.submitOne(&yardv1.NewTask{Type: "waits", Retry: policy, DelayMs: 3000})
-			w.reach(waits, "waiting")
-			if err := closeStack(w.stack); err != nil {
-				t.Fatalf("the stack did not end well: %v", err)
-			}
-			w = join(t, own(t, cfg), w.domain)
-			w.eventually(func() error {
-				_, err := w.raw("types.list", "{}")
-				return err
-			})
-			equal(t, "verdict", w.fail(runs, &yardv1.Failure{ErrorType: "busy", DelayMs: 1}), "OK")
-			equal(t, "verdict", w.fail(w.takeOne("runs"), &yardv1.Failure{ErrorType: "busy", DelayMs: 1}), "OK")
-			task := w.ended(id)
-			want(t, task, "dead", "submitted started handed_back started failed started failed dead", handedBack)
-			equal(t, "reason", task.ErrorType, "max_deliveries")
-			equal(t, "verdict", w.fail(w.takeOne("waits"), &yardv1.Failure{ErrorType: "gone"}), "OK")
-			want(t, w.ended(waits), "dead", "submitted parked fired started failed dead")
+	eachKind(t, func(t *testing.T, kind stack.Tables) {
+		cfg := stack.Config{Tables: kind, DataDir: t.TempDir()}
+		w := enter(t, own(t, cfg))
+		policy := &yardv1.RetryPolicy{NonRetryable: []string{"gone"}, MaxDeliveries: 2}
+		id := w.submitOne(&yardv1.NewTask{Type: "runs", Retry: policy})
+		first := w.takeOne("runs")
+		handedBack := first.Attempt
+		equal(t, "verdict", w.fail(first, &yardv1.Failure{NotStarted: true}), "OK")
+		runs := w.takeOne("runs")
+		waits := w.submitOne(&yardv1.NewTask{Type: "waits", Retry: policy, DelayMs: 3000})
+		w.reach(waits, "waiting")
+		w = w.restarted(cfg)
+		w.eventually(func() error {
+			_, err := w.raw("types.list", "{}")
+			return err
 		})
-	}
+		equal(t, "verdict", w.fail(runs, &yardv1.Failure{ErrorType: "busy", DelayMs: 1}), "OK")
+		equal(t, "verdict", w.fail(w.takeOne("runs"), &yardv1.Failure{ErrorType: "busy", DelayMs: 1}), "OK")
+		task := w.ended(id)
+		want(t, task, "dead", "submitted started handed_back started failed started failed dead", handedBack)
+		equal(t, "reason", task.ErrorType, "max_deliveries")
+		equal(t, "verdict", w.fail(w.takeOne("waits"), &yardv1.Failure{ErrorType: "gone"}), "OK")
+		want(t, w.ended(waits), "dead", "submitted parked fired started failed dead")
+	})
 }

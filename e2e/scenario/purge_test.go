@@ -19,9 +19,7 @@ func TestAPurgeCancelsWhatDoesNotRun(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		purge := func(o yard.PurgeOptions) yard.Purged {
 			p, err := w.client.Purge(w.soon(), yard.OfTasklist(list), o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			return p
 		}
 		runs := w.submitOne(&yardv1.NewTask{Type: "x"})
@@ -85,21 +83,12 @@ func TestI7_APurgeReachesTheBacklogOnDisk(t *testing.T) {
 	services := stack.DefaultServices()
 	services.History.Partition.WindowTasks = window
 	w := enter(t, own(t, stack.Config{Tables: stack.TablesMemory, DataDir: t.TempDir(), Services: &services}))
-	request := make([]*yardv1.NewTask, batch)
-	for i := range request {
-		request[i] = &yardv1.NewTask{Type: "x", Payload: jsonPayload(`"` + strings.Repeat("p", 250) + `"`)}
-	}
+	request := many(batch, &yardv1.NewTask{Type: "x", Payload: jsonPayload(`"` + strings.Repeat("p", 250) + `"`)})
 	var ids []string
 	for range tasks / batch {
 		ids = append(ids, w.submit(request...)...)
 	}
-	w.eventually(func() error {
-		d, err := w.client.DescribeTasklist(w.soon(), list)
-		if err == nil && (d.UnreadBatches == 0 || d.Ready < window) {
-			err = fmt.Errorf("%d ready, %d unread batches", d.Ready, d.UnreadBatches)
-		}
-		return err
-	})
+	w.described(list, func(d yard.TasklistInfo) bool { return !(d.UnreadBatches == 0 || d.Ready < window) })
 	last := taskID(t, w.submitOne(&yardv1.NewTask{Type: "x", Tasklist: "other"})) // what the purge takes is older than this one
 	w.eventually(func() error {
 		if p, err := w.client.Purge(w.soon(), yard.OfTasklist("other"), yard.PurgeOptions{}); err != nil || p.Cancelled == 0 {

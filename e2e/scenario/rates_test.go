@@ -9,6 +9,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestARateIsNeverExceeded: an independent record of when attempts were granted, by the log, holds in every time no more than a burst
@@ -20,14 +21,9 @@ func TestARateIsNeverExceeded(t *testing.T) {
 		if stored, err := w.client.PutLimit(w.soon(), yard.Limit{Name: "partner", Rate: rate}); err != nil || stored.Rate.Tasks != perSecond {
 			t.Fatalf("%+v %v", stored, err)
 		}
-		if _, err := w.client.PutType(w.soon(), yard.TaskType{Name: "x", Limits: []string{"partner"}}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.client.PutType(w.soon(), yard.TaskType{Name: "x", Limits: []string{"partner"}})))
 		w.rated(burst)
-		all := make([]*yardv1.NewTask, tasks)
-		for i := range all {
-			all[i] = &yardv1.NewTask{Type: "x"}
-		}
+		all := many(tasks, &yardv1.NewTask{Type: "x"})
 		ids := w.submit(all...)
 		handle := func(context.Context, *yard.Attempt) (yard.Payload, error) { return yard.Payload{}, nil }
 		defer w.work(list, func(k *yard.Worker) {
@@ -92,29 +88,17 @@ const late = 500
 func TestARateIsShownAndTakenBack(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		rate := yard.Rate{Tasks: 1, Per: 24 * time.Hour, Burst: 1}
-		if _, err := w.client.PutType(w.soon(), yard.TaskType{Name: "x", Rate: rate}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.client.PutType(w.soon(), yard.TaskType{Name: "x", Rate: rate})))
 		got, err := w.client.GetType(w.soon(), "x")
 		if err != nil || got.Rate != rate {
 			t.Fatalf("%+v %v", got, err)
 		}
-		w.eventually(func() error {
-			w.submitOne(&yardv1.NewTask{Type: "x"})
-			found, err := w.client.Wire().Poll(w.soon(), &yardv1.PollRequest{Tasklist: list, MaxTasks: 1, WaitMs: 50, Types: []string{"x"}})
-			if err == nil && len(found) > 0 {
-				w.complete(found...)
-				err = fmt.Errorf("a task still starts")
-			}
-			return err
-		})
+		w.startsNothing(&yardv1.NewTask{Type: "x"})
 		d, err := w.client.DescribeTasklist(w.soon(), list)
 		if err != nil || d.Ready < 1 {
 			t.Fatalf("%+v %v", d, err)
 		}
-		if _, err := w.client.DeleteType(w.soon(), "x", 0); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.client.DeleteType(w.soon(), "x", 0)))
 		for left := int(d.Ready); left > 0; {
 			some := w.some(left, "x")
 			left -= len(some)

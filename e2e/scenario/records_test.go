@@ -97,9 +97,7 @@ func TestI13EveryFieldIsWritten(t *testing.T) {
 	for name, messages := range stores {
 		testkit.WriteMessages(t, filepath.Join(*record, name+".log"), messages)
 	}
-	if err := os.WriteFile(filepath.Join(*record, "index.txt"), []byte(index.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(filepath.Join(*record, "index.txt"), []byte(index.String()), 0o644))
 }
 
 // storedAs is an empty message of the type that a store holds under a subject.
@@ -149,21 +147,15 @@ func (w *world) stores() map[string][]testkit.Message {
 	w.t.Helper()
 	js := w.inside()
 	checkpoints, err := js.KeyValue(w.soon(), topology.CheckpointsBucket)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, err)
 	cp, err := checkpoints.Get(w.soon(), topology.HistoryCheckpoint(0))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, err)
 	read := func(stream string) (all []testkit.Message) {
 		err := natslog.ReadAll(w.soon(), js, natslog.ReadConfig{Stream: stream}, func(r natslog.Record) error {
 			all = append(all, testkit.Message{Subject: r.Subject, Seq: r.Seq, At: r.Time.UnixMilli(), Data: slices.Clone(r.Data)})
 			return nil
 		})
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		testkit.NoError(w.t, err)
 		return all
 	}
 	stores := map[string][]testkit.Message{
@@ -300,9 +292,7 @@ func redriveSome(w *world) {
 // makeRoom has limits that are full end a task that waits, and an attempt that runs.
 func makeRoom(w *world) {
 	for name, policy := range map[string]yard.OnFull{"rejects": yard.OnFullRejectNewest, "displaces": yard.OnFullCancelOldest} {
-		if _, err := w.client.PutLimit(w.soon(), yard.Limit{Name: name, MaxConcurrency: 1, OnFull: policy, OnFullAfter: 100 * time.Millisecond}); err != nil {
-			w.t.Fatal(err)
-		}
+		testkit.NoError(w.t, testkit.Err(w.client.PutLimit(w.soon(), yard.Limit{Name: name, MaxConcurrency: 1, OnFull: policy, OnFullAfter: 100 * time.Millisecond})))
 		w.putType(yard.TaskType{Name: name, Limits: []string{name}})
 		once := soon()
 		once.OnLost, once.OnTimeout = yardv1.OnLost_ON_LOST_DEAD, yardv1.OnTimeout_ON_TIMEOUT_DEAD

@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestI1_ARepeatedRequestIsStoredOnce: its answer may have been lost at any moment of its tasks' lives; whether the client
@@ -56,9 +57,7 @@ func TestI1_WhatTheLogTookTooLateNeverWas(t *testing.T) {
 			})
 		}
 		data, err := (&logv1.Batch{Tasks: tasks, LogVersion: 1}).MarshalVT()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		if _, _, err := natslog.Append(w.soon(), w.inside().Conn(), natslog.Msg{Subject: topology.Submit(0, 3, w.domain, list), Data: data}); err != nil {
 			t.Fatal(err)
 		}

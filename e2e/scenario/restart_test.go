@@ -14,24 +14,17 @@ import (
 // state, and starts it again on the same data, twice: each task is where it was,
 // with its whole history, and goes on.
 func TestI1EverythingSurvivesARestart(t *testing.T) {
-	t.Parallel()
 	testkit.Slow(t, "restarts a system of its own")
-	for kind := range shared.of {
-		t.Run(string(kind), func(t *testing.T) {
-			t.Parallel()
-			cfg := stack.Config{Tables: kind, DataDir: t.TempDir()}
-			r := &restarts{w: enter(t, own(t, cfg)), tasks: map[string]expectation{}}
-			r.fill()
-			for range 2 {
-				if err := closeStack(r.w.stack); err != nil {
-					t.Fatalf("the stack did not end well: %v", err)
-				}
-				r.w = join(t, own(t, cfg), r.w.domain)
-				r.check()
-			}
-			r.goOn()
-		})
-	}
+	eachKind(t, func(t *testing.T, kind stack.Tables) {
+		cfg := stack.Config{Tables: kind, DataDir: t.TempDir()}
+		r := &restarts{w: enter(t, own(t, cfg)), tasks: map[string]expectation{}}
+		r.fill()
+		for range 2 {
+			r.w = r.w.restarted(cfg)
+			r.check()
+		}
+		r.goOn()
+	})
 }
 
 // restarts is a test with a task in each state.

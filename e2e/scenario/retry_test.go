@@ -8,7 +8,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
-	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -29,9 +28,7 @@ func (w *world) deadLetter(tasklist, id string) *logv1.Record {
 		}
 		return batch.UnmarshalVT(letter.Data)
 	})
-	if len(batch.Tasks) != 1 {
-		w.t.Fatalf("%d tasks in a dead letter", len(batch.Tasks))
-	}
+	testkit.MustEqual(w.t, "tasks in a dead letter", len(batch.Tasks), 1)
 	return batch.Tasks[0]
 }
 
@@ -76,15 +73,6 @@ func TestRetriesBackOffThenDeadLetter(t *testing.T) {
 	})
 }
 
-func TestNonRetryableGoesToTheDeadLettersAtOnce(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
-		id := w.submitOne(&yardv1.NewTask{Type: "x"})
-		equal(t, "verdict", w.fail(w.takeOne(), &yardv1.Failure{Message: "no such account", NonRetryable: true}), "OK")
-		want(t, w.ended(id), "dead", "submitted started failed dead")
-		w.deadLetter(list, id)
-	})
-}
-
 // parked waits until a failed task is in the timer store.
 func (w *world) parked(id string) *yardv1.Task {
 	w.t.Helper()
@@ -117,17 +105,6 @@ func TestLongRetriesAreParked(t *testing.T) {
 		}
 		equal(t, "wait", failed.DueAtMs-failed.AtMs, 11_000)
 		equal(t, "failures", task.Failures, 1)
-	})
-}
-
-func TestTheTypesPolicyHoldsWhereTheTaskHasNone(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
-		w.putType(yard.TaskType{Name: "once", Retry: &yard.RetryPolicy{MaxAttempts: 1}})
-		id := w.submitOne(&yardv1.NewTask{Type: "once"})
-		p := w.takeOne()
-		equal(t, "attempts in all", p.MaxAttempts, 1)
-		equal(t, "verdict", w.fail(p, &yardv1.Failure{Message: "no"}), "OK")
-		want(t, w.ended(id), "dead", "submitted started failed dead")
 	})
 }
 

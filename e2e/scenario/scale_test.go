@@ -12,7 +12,6 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
-	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/permissions"
@@ -35,21 +34,11 @@ func hasty() *stack.Services {
 // scaling are the kinds of stacks with a hasty scaler, each with a domain whose tasklist has one partition, and may have four.
 func scaling(t *testing.T, scenario func(t *testing.T, w *world)) {
 	t.Helper()
-	t.Parallel()
-	all, err := kinds()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, tables := range all {
-		t.Run(string(tables), func(t *testing.T) {
-			t.Parallel()
-			w := enter(t, own(t, stack.Config{Partitioning: topology.Partitioning{History: 2, Matching: 4}, Tables: tables, Services: hasty()}))
-			if _, err := w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list, PartitionsMax: 4}); err != nil {
-				t.Fatal(err)
-			}
-			scenario(t, w)
-		})
-	}
+	eachKind(t, func(t *testing.T, tables stack.Tables) {
+		w := enter(t, own(t, stack.Config{Partitioning: topology.Partitioning{History: 2, Matching: 4}, Tables: tables, Services: hasty()}))
+		testkit.NoError(t, testkit.Err(w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list, PartitionsMax: 4})))
+		scenario(t, w)
+	})
 }
 
 // load is tasks that are handed in, and what ran of them.
@@ -68,10 +57,7 @@ func (l *load) until(tasks int, pause time.Duration, enough func(partitions int)
 	every := time.NewTicker(pause)
 	defer every.Stop()
 	for end := time.Now().Add(within); ; <-every.C {
-		all := make([]*yardv1.NewTask, tasks)
-		for i := range all {
-			all[i] = &yardv1.NewTask{Type: "x"}
-		}
+		all := many(tasks, &yardv1.NewTask{Type: "x"})
 		l.book.submitted(time.Now(), l.submit(all...))
 		n, err := l.now()
 		switch {
@@ -138,12 +124,7 @@ func TestARateThatFluctuates(t *testing.T) {
 		l.until(1, 500*time.Millisecond, func(n int) bool { return n == 1 })
 		l.workers(4)
 		w.eventually(l.book.complete)
-		w.eventually(func() error {
-			if d, err := w.client.DescribeTasklist(w.soon(), list); err != nil || d.Ready+d.Running > 0 {
-				return fmt.Errorf("left: %+v, %v", d, err)
-			}
-			return nil
-		})
+		w.described(list, func(d yard.TasklistInfo) bool { return d.Ready+d.Running <= 0 })
 		l.until(20, 50*time.Millisecond, func(n int) bool { return n > 1 }) // and up again
 		w.eventually(l.book.complete)
 	})
@@ -153,13 +134,9 @@ func TestARateThatFluctuates(t *testing.T) {
 func (w *world) second() {
 	w.t.Helper()
 	nc, err := sealed.Connect(w.stack, permissions.User{Role: permissions.Frontend}, nats.Name("second"))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, err)
 	service, err := frontend.New(frontend.Deps{NATS: nc, Partitioning: topology.Partitioning{History: 2, Matching: 4}, Node: "second", Config: hasty().Frontend})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- service.Run(ctx) }()
@@ -184,22 +161,16 @@ func TestTwoFrontendsScaleAsOne(t *testing.T) {
 	scaling(t, func(t *testing.T, w *world) {
 		w.second()
 		kv, err := w.inside().KeyValue(w.soon(), topology.ConfigBucket)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		watch, err := kv.Watch(context.Background(), catalog.Scales.Keys())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		defer func() { _ = watch.Stop() }()
 		l := w.load()
 		l.workers(8)
 		l.until(20, 50*time.Millisecond, func(n int) bool { return n == 4 })
 		l.until(1, 500*time.Millisecond, func(n int) bool { return n == 1 })
 		w.eventually(l.book.complete)
-		if _, err := w.client.DeleteTasklist(w.soon(), list, 0); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.client.DeleteTasklist(w.soon(), list, 0)))
 		var numbers []int
 		for e := range watch.Updates() {
 			if e == nil {
@@ -210,9 +181,7 @@ func TestTwoFrontendsScaleAsOne(t *testing.T) {
 				break
 			}
 			var s rpcv1.TasklistScale
-			if err := codec.Unmarshal(codec.JSON, e.Value(), &s); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, codec.Unmarshal(codec.JSON, e.Value(), &s))
 			numbers = append(numbers, int(s.Partitions))
 		}
 		// Where the machine is too slow for the load the number goes down meanwhile, and up again while the rest of the tasks is done, but no one
@@ -220,31 +189,6 @@ func TestTwoFrontendsScaleAsOne(t *testing.T) {
 		most := slices.Index(numbers, 4)
 		if again := slices.Compact(slices.Clone(numbers)); len(again) < len(numbers) || slices.Max(numbers) != 4 || !slices.Contains(numbers[most+1:], 1) {
 			t.Errorf("stored one after the other: %v", numbers)
-		}
-	})
-}
-
-// TestBoundsOfPartitionsAreSettings: they are put, read back and deleted, and what cannot be is refused whole.
-func TestBoundsOfPartitionsAreSettings(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
-		stored, err := w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list, Partitions: 3, PartitionsMax: 5})
-		if err != nil || stored.PartitionsMax != 5 {
-			t.Fatalf("stored %+v, %v", stored, err)
-		}
-		w.eventually(func() error {
-			d, err := w.client.DescribeTasklist(w.soon(), list)
-			if err == nil && (d.Partitions != 3 || d.PartitionsLeast != 3 || d.PartitionsMax != 5) {
-				err = fmt.Errorf("described as %+v", d)
-			}
-			return err
-		})
-		for _, bad := range []yard.Tasklist{{Name: list, PartitionsMax: 1}, {Name: list, PartitionsMax: 65}, {Name: list, Partitions: 9, PartitionsMax: 8}} {
-			_, err := w.client.PutTasklist(w.soon(), bad)
-			refused(t, err, fault.InvalidArgument)
-			equal(t, "path", fault.From(err).Path, "/tasklist/partitions_max")
-		}
-		if got, err := w.client.GetTasklist(w.soon(), list); err != nil || got.PartitionsMax != 5 || got.PartitionsNow != 3 || got.Partitions != 3 {
-			t.Errorf("got %+v, %v", got, err)
 		}
 	})
 }

@@ -43,9 +43,7 @@ func (w *world) reported() {
 		default:
 		}
 	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, err)
 	defer func() { _ = sub.Unsubscribe() }() // fails where the connection is closed
 	select {
 	case load := <-came:
@@ -95,10 +93,7 @@ func TestI7_ABacklogOfSmallSubmitsLetsUrgentOnesBy(t *testing.T) {
 	tenants := []*world{enter(t, s), enter(t, s)}
 	tenants[0].reported()
 
-	request := make([]*yardv1.NewTask, each)
-	for i := range request {
-		request[i] = &yardv1.NewTask{Type: "x", Priority: 5, Payload: jsonPayload(`"later"`)}
-	}
+	request := many(each, &yardv1.NewTask{Type: "x", Priority: 5, Payload: jsonPayload(`"later"`)})
 	var mu sync.Mutex
 	left := requests
 	side(16, func() bool {

@@ -116,9 +116,7 @@ func (w *world) silentWorker(c *cable, n int, opts ...yard.WorkerOption) {
 	w.t.Helper()
 	nc := connect(w.t, w.stack, sealed.Admin(w.domain), nats.SetCustomDialer(c), nats.PingInterval(time.Second), nats.MaxReconnects(-1))
 	client, err := yard.NewClient(nc, w.domain)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, err)
 	worker := yard.NewWorker(client, list, append(opts, yard.WithConcurrency(n), yard.WithIdentity("cut-off"), yard.WithVersion("v1"),
 		yard.WithDrainTimeout(0), yard.WithStopGrace(time.Second), yard.WithPollWait(time.Minute))...)
 	yard.Handle(worker, "long", func(ctx context.Context, _ any) (string, error) {
@@ -141,9 +139,7 @@ func (w *world) silentWorker(c *cable, n int, opts ...yard.WorkerOption) {
 func (w *world) worker(name string) (one yard.LiveWorker, found bool) {
 	w.t.Helper()
 	live, err := w.client.Workers(w.soon())
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, err)
 	i := slices.IndexFunc(live.All, func(l yard.LiveWorker) bool { return l.Worker == name })
 	if i < 0 {
 		return one, false
@@ -157,10 +153,7 @@ func TestTheAttemptsOfASilentWorkerComeBackAtOnce(t *testing.T) {
 	testkit.Slow(t, "waits for seconds, or runs many tasks")
 	everywhere(t, func(t *testing.T, w *world) {
 		const n = 100
-		var tasks []*yardv1.NewTask
-		for range n {
-			tasks = append(tasks, &yardv1.NewTask{Type: "long", Retry: &yardv1.RetryPolicy{MaxAttempts: 1}})
-		}
+		tasks := many(n, &yardv1.NewTask{Type: "long", Retry: &yardv1.RetryPolicy{MaxAttempts: 1}})
 		all := w.submit(tasks...)
 		host := newCable(t)
 		w.silentWorker(host, 2*n, yard.WithSignsOfLife(500*time.Millisecond))
@@ -199,8 +192,7 @@ func TestTheAttemptsOfASilentWorkerComeBackAtOnce(t *testing.T) {
 		_, err := w.raw("workers.list", `{"limit":1001}`)
 		refused(t, err, fault.InvalidArgument)
 		_, err = w.poll(&yardv1.PollRequest{Tasklist: list, MaxTasks: 1, WorkerId: "too short"})
-		refused(t, err, fault.InvalidArgument)
-		equal(t, "path", fault.From(err).Path, "/worker_id")
+		refusedAt(t, err, fault.InvalidArgument, "/worker_id")
 		w.examined()
 	})
 }

@@ -40,8 +40,7 @@ func TestASnoozedTaskComesBack(t *testing.T) {
 		} {
 			f.TaskId, f.Token = p.TaskId, p.Token
 			_, err := w.client.Wire().Fail(w.soon(), []*yardv1.Failure{f})
-			refused(t, err, fault.InvalidArgument)
-			equal(t, "path", fault.From(err).Path, path)
+			refusedAt(t, err, fault.InvalidArgument, path)
 		}
 		// For longer than history keeps it in memory: it waits in the timer store, and comes back.
 		equal(t, "verdict", w.fail(p, &yardv1.Failure{Snooze: true, DelayMs: 11_000}), "OK")

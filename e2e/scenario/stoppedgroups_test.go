@@ -2,9 +2,7 @@ package scenario_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync"
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
@@ -14,11 +12,8 @@ import (
 )
 
 // ofGroup makes n tasks of a group.
-func ofGroup(group string, n int) (all []*yardv1.NewTask) {
-	for range n {
-		all = append(all, &yardv1.NewTask{Type: "x", Group: group})
-	}
-	return all
+func ofGroup(group string, n int) []*yardv1.NewTask {
+	return many(n, &yardv1.NewTask{Type: "x", Group: group})
 }
 
 // TestAPausedGroupStartsNothing: the pause of one of three groups comes while its tasks wait between those of the others, and under load. From
@@ -44,15 +39,7 @@ func TestAPausedGroupStartsNothing(t *testing.T) {
 		if p, err := w.client.Pause(w.soon(), yard.OfGroup("acme"), yard.PauseOptions{Reason: "it complains", By: "ann"}); err != nil || p.By != "ann" {
 			t.Fatalf("%+v %v", p, err)
 		}
-		w.eventually(func() error { // a shard may hear of it up to a second later: what it takes until then says so
-			w.submitOne(&yardv1.NewTask{Type: "probe", Group: "acme"})
-			tasks, err := w.client.Wire().Poll(w.soon(), &yardv1.PollRequest{Tasklist: list, MaxTasks: 1, WaitMs: 50, Types: []string{"probe"}})
-			if len(tasks) > 0 {
-				w.complete(tasks...)
-				return errors.New("a task still starts")
-			}
-			return err
-		})
+		w.startsNothing(&yardv1.NewTask{Type: "probe", Group: "acme"})
 		mark := func() int64 { return w.get(w.submitOne(&yardv1.NewTask{Type: "mark", Tasklist: "other"})).CreatedAtMs }
 		from := mark()
 		submit()
@@ -67,9 +54,7 @@ func TestAPausedGroupStartsNothing(t *testing.T) {
 		}
 		equal(t, "what runs", w.complete(attempt), "OK")
 		to := mark()
-		if _, err := w.client.Resume(w.soon(), yard.OfGroup("acme")); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.client.Resume(w.soon(), yard.OfGroup("acme"))))
 		for _, id := range all["acme"] {
 			want(t, w.ended(id), "completed", "submitted started completed")
 			if at := w.started(id); at > from && at < to {
@@ -92,9 +77,7 @@ func TestStopsOfOneGroup(t *testing.T) {
 		for _, id := range append(append([]string{elsewhere}, acme...), other...) {
 			w.reach(id, "ready")
 		}
-		if _, err := w.client.Drain(w.soon(), yard.OfGroup("acme"), yard.PauseOptions{Reason: "it moves"}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.client.Drain(w.soon(), yard.OfGroup("acme"), yard.PauseOptions{Reason: "it moves"})))
 		w.eventually(func() error {
 			_, err := w.handIn(&yardv1.SubmitRequest{Tasklist: list, Tasks: append(ofGroup("other", 1), ofGroup("acme", 1)...)})
 			if e := fault.From(err); e == nil || e.Code != fault.FailedPrecondition || e.Path != "/tasks/1/group" {
@@ -134,9 +117,7 @@ func TestStopsOfOneGroup(t *testing.T) {
 		for _, id := range other {
 			want(t, w.get(id), "ready", "submitted")
 		}
-		if _, err := w.client.ResumeDrained(w.soon(), yard.OfGroup("acme")); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.client.ResumeDrained(w.soon(), yard.OfGroup("acme"))))
 		w.eventually(func() error {
 			_, err := w.handIn(&yardv1.SubmitRequest{Tasklist: list, Tasks: ofGroup("acme", 1)})
 			return err
@@ -154,24 +135,7 @@ func TestAGroupAtItsCapRefuses(t *testing.T) {
 		}
 		w.counting()
 		flood := func(clients int) (accepted, unsure int) {
-			var mu sync.Mutex
-			side(clients, func() bool {
-				req := &yardv1.SubmitRequest{Tasklist: list, Tasks: ofGroup("acme", 3)}
-				resp, err := w.handIn(req)
-				mu.Lock()
-				defer mu.Unlock()
-				if err != nil {
-					if e := fault.From(err); e == nil || e.Code != fault.ResourceExhausted || e.Path != "/tasks/0/group" || e.RetryAfter <= 0 {
-						t.Errorf("a flood was answered %v at %q", err, e.Path)
-					}
-					return false
-				}
-				if accepted += len(resp.TaskIDs()); req.Tries > 1 {
-					unsure += 3
-				}
-				return true
-			})
-			return accepted, unsure
+			return w.fillUp(clients, 3, &yardv1.NewTask{Type: "x", Group: "acme"}, "/tasks/0/group")
 		}
 		for range 2 {
 			n, unsure := flood(4)

@@ -19,9 +19,7 @@ import (
 func (w *world) batch(id string) *yard.Batch {
 	w.t.Helper()
 	b, err := w.client.NewBatch(w.soon(), id, yard.BatchOptions{Callback: &yard.Task{Type: "callback", Tasklist: list, Payload: id, Headers: map[string]string{"mine": "yes"}}})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, err)
 	return b
 }
 
@@ -29,9 +27,7 @@ func (w *world) batch(id string) *yard.Batch {
 func (w *world) info(b *yard.Batch) *yard.BatchInfo {
 	w.t.Helper()
 	info, err := b.Info(w.soon())
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, err)
 	return info
 }
 
@@ -52,9 +48,7 @@ func (w *world) counts(b *yard.Batch, state yard.BatchState, want ...int64) *yar
 
 func (w *world) closed(b *yard.Batch) {
 	w.t.Helper()
-	if _, err := b.Close(w.soon()); err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, testkit.Err(b.Close(w.soon())))
 }
 
 // calledBack takes the callback of a batch and checks what it says: tasks, completed, dead, cancelled, expired.
@@ -124,18 +118,14 @@ func TestABatchWithoutTasks(t *testing.T) {
 		w.counts(b, yard.BatchCompleted, 0, 0, 0, 0, 0, 0)
 		w.calledBack(b, 0, 0, 0, 0, 0)
 		silent, err := w.client.NewBatch(w.soon(), "silent", yard.BatchOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		w.closed(silent)
 		equal(t, "its callback", w.counts(silent, yard.BatchCompleted, 0, 0, 0, 0, 0, 0).CallbackID, "")
 		_, err = call[yardv1.SubmitResponse](w, "tasks.submit", &yardv1.SubmitRequest{Tasklist: list, Tasks: []*yardv1.NewTask{{Type: "a", BatchId: "unknown"}}})
 		equal(t, "a member of no batch", fault.CodeOf(err), fault.NotFound)
 		var all []string
 		for info, err := range w.client.Batches(w.soon(), yard.BatchCompleted) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			all = append(all, info.ID)
 		}
 		equal(t, "batches", len(all), 2)
@@ -185,16 +175,12 @@ func TestTheRestOfABatchIsCancelled(t *testing.T) {
 			}
 			tasks = append(tasks, task)
 		}
-		if _, err := b.Add(w.soon(), tasks); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(b.Add(w.soon(), tasks)))
 		w.submitOne(member(b, &yardv1.NewTask{Type: "runs"}))
 		other := w.submitOne(&yardv1.NewTask{Type: "other"})
 		running := w.takeOne("runs")
 		done, err := b.Cancel(w.soon(), yard.PurgeOptions{Rate: 100, Reason: "wrong file", By: "ann"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		equal(t, "cancelled", done.Cancelled, int64(60))
 		info := w.counts(b, yard.BatchClosed, 61, 1, 0, 0, 60, 0)
 		equal(t, "it was cancelled", info.CancelRequested, true)
@@ -288,9 +274,7 @@ func TestABatchOfThousands(t *testing.T) {
 				tasks = append(tasks, task)
 			}
 			ids, err := b.Add(w.soon(), tasks)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			for i, id := range ids {
 				if (r*each+i)%50 == 3 {
 					gone = append(gone, id)
@@ -298,9 +282,7 @@ func TestABatchOfThousands(t *testing.T) {
 			}
 		}
 		w.closed(b)
-		if err := w.client.CancelFor(w.soon(), "too late", gone...); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, w.client.CancelFor(w.soon(), "too late", gone...))
 		const some = requests * each / 50
 		w.counts(b, yard.BatchCompleted, requests*each, 0, requests*each-2*some, some, some, 0)
 		w.eventually(func() error {

@@ -1,7 +1,6 @@
 package scenario_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,26 +9,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
-
-// TestAWorkerOfSeveralTasklists: one worker runs the tasks of all its tasklists, even with fewer slots than those.
-func TestAWorkerOfSeveralTasklists(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
-		w.work(list, func(worker *yard.Worker) {
-			yard.Handle(worker, "where", func(ctx context.Context, _ struct{}) (string, error) {
-				return yard.Info(ctx).Tasklist, nil
-			})
-		}, yard.WithTasklists("second", "third"), yard.WithConcurrency(2))
-		for range 3 {
-			for _, tasklist := range []string{"third", list, "second"} {
-				got, err := yard.Run[string](w.soon(), w.client, yard.Task{Type: "where", Tasklist: tasklist, Payload: struct{}{}})
-				if err != nil || got != tasklist {
-					t.Errorf("the task of %s ran with %q, %v", tasklist, got, err)
-				}
-			}
-		}
-	})
-}
 
 // TestTasklistSettings (R9): tasks that name no priority have that of their tasklist, from the moment of the put; accepted ones keep
 // theirs. What has settings or work is listed, with what history and timer hold, and deleted settings take no task with them.
@@ -37,9 +18,7 @@ func TestTasklistSettings(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		set := func(l yard.Tasklist) yard.Tasklist {
 			stored, err := w.client.PutTasklist(w.soon(), l)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			return stored
 		}
 		priorities := func(tasks ...*yardv1.NewTask) (all []int32) {

@@ -51,33 +51,21 @@ func spreadRuns() []spreadRun {
 // TestPartitionsDeliverAll: whatever the number of partitions and pollers, and however the number is edited meanwhile, each task runs
 // once. It prints how long tasks waited, and how many polls were forwarded.
 func TestPartitionsDeliverAll(t *testing.T) {
-	t.Parallel()
 	testkit.Slow(t, "floods the system for half a minute and more")
-	all, err := kinds()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, tables := range all {
-		t.Run(string(tables), func(t *testing.T) {
-			t.Parallel()
-			s := ownOf(t, stack.Config{Partitioning: topology.DefaultPartitioning(), Tables: tables}, len(spreadRuns()))
-			for i, r := range spreadRuns() {
-				r.run(t, s, i)
-			}
-		})
-	}
+	eachKind(t, func(t *testing.T, tables stack.Tables) {
+		s := ownOf(t, stack.Config{Partitioning: topology.DefaultPartitioning(), Tables: tables}, len(spreadRuns()))
+		for i, r := range spreadRuns() {
+			r.run(t, s, i)
+		}
+	})
 }
 
 func (r *spreadRun) run(t *testing.T, s *stack.Stack, i int) {
 	w := join(t, s, domainName(i))
-	if _, err := w.admin.PutDomain(w.soon(), yard.Domain{Name: w.domain}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(w.admin.PutDomain(w.soon(), yard.Domain{Name: w.domain})))
 	spread := func(n int) {
 		t.Helper()
-		if _, err := w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list, Partitions: n}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list, Partitions: n})))
 	}
 	w.eventually(func() error {
 		_, err := w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list, Partitions: r.partitions})
@@ -87,10 +75,7 @@ func (r *spreadRun) run(t *testing.T, s *stack.Stack, i int) {
 	before := meters(t, s)
 	handedIn := 0
 	handIn := func(n int) {
-		tasks := make([]*yardv1.NewTask, n)
-		for i := range tasks {
-			tasks[i] = &yardv1.NewTask{Type: "x"}
-		}
+		tasks := many(n, &yardv1.NewTask{Type: "x"})
 		began := time.Now()
 		book.submitted(began, w.submit(tasks...))
 		handedIn += n
@@ -102,12 +87,7 @@ func (r *spreadRun) run(t *testing.T, s *stack.Stack, i int) {
 		handIn(100)
 	}
 	if r.waiting > 0 {
-		w.eventually(func() error {
-			if d, err := w.client.DescribeTasklist(w.soon(), list); err != nil || d.Ready < int64(r.waiting) {
-				return fmt.Errorf("%d are ready: %v", d.Ready, err)
-			}
-			return nil
-		})
+		w.described(list, func(d yard.TasklistInfo) bool { return d.Ready >= int64(r.waiting) })
 	}
 	for range r.workers {
 		stop := w.work(list, func(worker *yard.Worker) {

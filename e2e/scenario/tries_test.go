@@ -85,10 +85,7 @@ func TestAnAttemptLongerThanItsDeadline(t *testing.T) {
 				return struct{}{}, nil // too late
 			})
 		}, yard.WithConcurrency(2*tasks))
-		all := make([]*yardv1.NewTask, tasks)
-		for i := range all {
-			all[i] = &yardv1.NewTask{Type: "long", StartToCloseMs: 300, Retry: &yardv1.RetryPolicy{MaxAttempts: 1}}
-		}
+		all := many(tasks, &yardv1.NewTask{Type: "long", StartToCloseMs: 300, Retry: &yardv1.RetryPolicy{MaxAttempts: 1}})
 		submitted := w.submit(all...)
 		for _, id := range submitted {
 			w.ended(id)

@@ -19,9 +19,7 @@ import (
 func (w *world) once(tasks ...*yardv1.NewTask) (outcomes string, ids []string) {
 	w.t.Helper()
 	resp, err := w.handIn(&yardv1.SubmitRequest{Tasklist: list, Tasks: tasks})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, err)
 	var words []string
 	for _, r := range resp.Results {
 		words = append(words, strings.ToLower(strings.TrimPrefix(r.Outcome.String(), "SUBMIT_OUTCOME_")))
@@ -173,9 +171,7 @@ func TestUniqueTasksRunOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		const n = 500
 		client, err := yard.NewClient(w.nc, w.domain, yard.WithTimeout(time.Minute)) // four that want the same keys get in each other's way
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		for _, kind := range []string{"now", "later", "stuck"} {
 			tasks := make([]yard.Task, n)
 			for i := range tasks {
@@ -225,9 +221,7 @@ func TestUniqueTasksRunOnce(t *testing.T) {
 			}
 			stop()
 			for i := range runs {
-				if runs[i].Load() != 1 {
-					t.Errorf("%s: task %d ran %d times", kind, i, runs[i].Load())
-				}
+				testkit.Equal(t, fmt.Sprintf("%s: task %d ran", kind, i), runs[i].Load(), 1)
 			}
 		}
 		w.examined()
@@ -241,13 +235,13 @@ func TestUniqueKeysThatAreWrong(t *testing.T) {
 			"/tasks/0/unique_key":    {{Type: "x", UniqueKey: strings.Repeat("k", 257)}},
 			"/tasks/1/unique_key":    {{Type: "x", UniqueKey: "k"}, {Type: "x"}},
 			"/tasks/2/unique_key":    {{Type: "x", UniqueKey: "k"}, {Type: "x", UniqueKey: "l"}, {Type: "x", UniqueKey: "k"}},
+			"/tasks/3/unique_key":    {{Type: "x", OrderKey: "k"}, {Type: "x", OrderKey: "k"}, {Type: "x", OrderKey: "k"}, {Type: "x", OrderKey: "l", UniqueKey: "u"}},
 			"/tasks/0/on_conflict":   {{Type: "x", OnConflict: yardv1.OnConflict_ON_CONFLICT_REJECT}},
 			"/tasks/0/unique_for_ms": {{Type: "x", UniqueForMs: 1}},
 			"/tasks/1/unique_for_ms": {{Type: "x", UniqueKey: "k"}, {Type: "x", UniqueKey: "l", UniqueForMs: -1}},
 		} {
 			_, err := w.handIn(&yardv1.SubmitRequest{Tasklist: list, Tasks: tasks})
-			refused(t, err, fault.InvalidArgument)
-			equal(t, "path", fault.From(err).Path, path)
+			refusedAt(t, err, fault.InvalidArgument, path)
 		}
 		outcome, ids := w.once(&yardv1.NewTask{Type: "x", UniqueKey: "k"})
 		equal(t, "outcome", outcome, "created")

@@ -12,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // update changes one task.
@@ -78,8 +79,7 @@ func TestUpdateByRevision(t *testing.T) {
 		} {
 			u.TaskId = id
 			_, err := call[yardv1.OutcomeResponse](w, "tasks.update", &yardv1.UpdateRequest{Tasks: []*yardv1.TaskUpdate{u}})
-			refused(t, err, fault.InvalidArgument)
-			equal(t, "path", fault.From(err).Path, path)
+			refusedAt(t, err, fault.InvalidArgument, path)
 		}
 		v = w.update(&yardv1.TaskUpdate{TaskId: ids.NewTaskID(time.Now(), 0, 42).String(), Priority: 1})
 		equal(t, "verdict", v.Code, "NOT_FOUND")
@@ -91,9 +91,7 @@ func TestRunNow(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		far := w.submitOne(&yardv1.NewTask{Type: "far", DelayMs: 3_600_000})
 		w.reach(far, "waiting")
-		if err := w.client.RunNow(w.soon(), far); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, w.client.RunNow(w.soon(), far))
 		equal(t, "verdict", w.complete(w.takeOne("far")), "OK")
 		want(t, w.ended(far), "completed", "submitted parked updated fired started completed")
 
@@ -101,9 +99,7 @@ func TestRunNow(t *testing.T) {
 			id := w.submitOne(&yardv1.NewTask{Type: "x", Retry: &yardv1.RetryPolicy{InitialIntervalMs: wait, MaxIntervalMs: wait}})
 			equal(t, "verdict", w.fail(w.takeOne("x"), &yardv1.Failure{Message: "no"}), "OK")
 			w.reach(id, "backoff")
-			if err := w.client.RunNow(w.soon(), id); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, w.client.RunNow(w.soon(), id))
 			p := w.takeOne("x")
 			equal(t, "task", fmt.Sprint(p.TaskId, p.Attempt, p.Failures), fmt.Sprint(id, 2, 1))
 			refused(t, w.client.RunNow(w.soon(), id), fault.FailedPrecondition)
@@ -191,9 +187,7 @@ func TestUpdateExtendsTheDeadline(t *testing.T) {
 			})
 		})
 		id, err := w.client.Submit(w.soon(), yard.Task{Type: "long", Tasklist: list, StartToClose: 5 * time.Minute})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		<-started
 		equal(t, "verdict", w.update(&yardv1.TaskUpdate{TaskId: id, Priority: 1}).Code, "FAILED_PRECONDITION")
 		revision, err := w.client.Update(w.soon(), yard.Update{TaskID: id, StartToClose: time.Hour})

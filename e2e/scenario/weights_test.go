@@ -53,12 +53,7 @@ func TestAWorkerRunsItsTasklistsByWeight(t *testing.T) {
 			sum := 0
 			for _, weight := range of {
 				w.submitTo(name(weight), "x", 1000)
-				w.eventually(func() error {
-					if d, err := w.client.DescribeTasklist(w.soon(), name(weight)); err != nil || d.Ready < 1000 {
-						return fmt.Errorf("%d are ready in %s: %w", d.Ready, name(weight), err)
-					}
-					return nil
-				})
+				w.described(name(weight), func(d yard.TasklistInfo) bool { return d.Ready >= 1000 })
 				sum += weight
 			}
 			const counted = 1000
@@ -98,9 +93,7 @@ func TestAFloodLeavesSlotsToOtherTasklists(t *testing.T) {
 		for i := range lists - 1 {
 			others[fmt.Sprint("list", i)] = 1
 		}
-		if _, err := w.client.PutTasklist(w.soon(), yard.Tasklist{Name: "list3", Partitions: 5}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.client.PutTasklist(w.soon(), yard.Tasklist{Name: "list3", Partitions: 5})))
 		running, full := 0, make(chan struct{})
 		var mu sync.Mutex
 		w.work("flood", func(worker *yard.Worker) {
@@ -134,7 +127,7 @@ func TestAFloodLeavesSlotsToOtherTasklists(t *testing.T) {
 	})
 }
 
-// TestAWorkerWithWeightsRunsAll: the SDK's worker runs the tasks of all its tasklists, each once.
+// TestAWorkerWithWeightsRunsAll: the SDK's worker runs the tasks of all its tasklists, each once, even with fewer slots than tasklists.
 func TestAWorkerWithWeightsRunsAll(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		book := &spreadBook{from: map[string]time.Time{}, to: map[string]time.Time{}, runs: map[string]int{}}
@@ -144,7 +137,7 @@ func TestAWorkerWithWeightsRunsAll(t *testing.T) {
 					book.ran(yard.Info(ctx).TaskID)
 					return struct{}{}, nil
 				})
-			}, yard.WithWeights(map[string]int{"list1": 2, "list2": 4}), yard.WithConcurrency(3))
+			}, yard.WithWeights(map[string]int{"list1": 2, "list2": 4}), yard.WithConcurrency(2))
 		}
 		for i := range 60 {
 			began := time.Now()
@@ -158,12 +151,8 @@ func TestAWorkerWithWeightsRunsAll(t *testing.T) {
 func (w *world) overtakeMatching() {
 	w.t.Helper()
 	kv, err := w.inside().KeyValue(w.soon(), topology.CheckpointsBucket)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, err)
 	for m := range w.stack.Partitioning.Matching {
-		if _, err := ownership.TakeEpoch(w.soon(), kv, topology.MatchingEpoch(m)); err != nil {
-			w.t.Fatal(err)
-		}
+		testkit.NoError(w.t, testkit.Err(ownership.TakeEpoch(w.soon(), kv, topology.MatchingEpoch(m))))
 	}
 }

@@ -47,9 +47,7 @@ type world struct {
 func enter(t *testing.T, s *stack.Stack) *world {
 	t.Helper()
 	w := join(t, s, shared.domain(t, s))
-	if _, err := w.admin.PutDomain(w.soon(), yard.Domain{Name: w.domain, Description: t.Name()}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(w.admin.PutDomain(w.soon(), yard.Domain{Name: w.domain, Description: t.Name()})))
 	w.eventually(func() error { // a slow frontend learns of it a moment later
 		_, err := w.raw("types.list", "{}")
 		return err
@@ -63,24 +61,27 @@ func join(t *testing.T, s *stack.Stack, domain string) *world {
 	// An inbox for each request, so that tasks of a poll that was given up find no one, and come back.
 	nc := connect(t, s, sealed.Admin(domain), nats.UseOldRequestStyle())
 	client, err := yard.NewClient(nc, domain)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	operator := connect(t, s, sealed.Operator())
 	admin, err := yard.NewAdmin(operator)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return &world{t: t, stack: s, nc: nc, client: client, operator: operator, admin: admin, domain: domain}
+}
+
+// restarted is the same domain on a stack that is started again with what the one before has stored.
+func (w *world) restarted(cfg stack.Config) *world {
+	w.t.Helper()
+	if err := closeStack(w.stack); err != nil {
+		w.t.Fatalf("the stack did not end well: %v", err)
+	}
+	return join(w.t, own(w.t, cfg), w.domain)
 }
 
 // connect connects to s as one of its users.
 func connect(t *testing.T, s *stack.Stack, u permissions.User, opts ...nats.Option) *nats.Conn {
 	t.Helper()
 	nc, err := sealed.Connect(s, u, append(opts, nats.Name(t.Name()))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(nc.Close)
 	return nc
 }
@@ -89,14 +90,10 @@ func connect(t *testing.T, s *stack.Stack, u permissions.User, opts ...nats.Opti
 func (w *world) inside() jetstream.JetStream {
 	w.t.Helper()
 	nc, err := w.stack.Connect(w.t.Name())
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, err)
 	w.t.Cleanup(nc.Close)
 	js, err := jetstream.New(nc)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, err)
 	return js
 }
 
@@ -105,22 +102,16 @@ func (w *world) tokens() *ids.Tokens {
 	w.t.Helper()
 	js := w.inside()
 	config, err := js.KeyValue(w.soon(), topology.ConfigBucket)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, err)
 	secret, err := provision.TokenSecret(w.soon(), config)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, err)
 	return ids.NewTokens(secret)
 }
 
 func taskID(t *testing.T, s string) ids.TaskID {
 	t.Helper()
 	id, err := ids.ParseTaskID(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return id
 }
 
@@ -140,9 +131,7 @@ func (w *world) eventually(cond func() error) {
 // putType makes a task type.
 func (w *world) putType(t yard.TaskType) {
 	w.t.Helper()
-	if _, err := w.client.PutType(w.soon(), t); err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, testkit.Err(w.client.PutType(w.soon(), t)))
 }
 
 // raw sends a JSON body and returns the answer's. As clients do, it sends it again where the
@@ -307,9 +296,7 @@ func (w *world) nothing(tasklist string) {
 func (w *world) grant(p *yardv1.PolledTask) int32 {
 	w.t.Helper()
 	token, err := w.tokens().Read(taskID(w.t, p.TaskId), p.Token)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, err)
 	return int32(token.Version)
 }
 
@@ -409,62 +396,35 @@ func (w *world) reach(id, state string) *yardv1.Task {
 	return task
 }
 
-// want compares a state and a history, such as "submitted started completed". Held are the grants
-// that workers have handed back.
-func want(t *testing.T, task *yardv1.Task, state, events string, held ...int32) {
-	t.Helper()
-	got := kindsOf(past(task, held...))
-	if stateOf(task) != state || got != events {
-		t.Errorf("task %s is %s after %q\nwant %s after %q", task.TaskId, stateOf(task), eventsOf(task), state, events)
-	}
+// many are n tasks alike.
+func many(n int, task *yardv1.NewTask) []*yardv1.NewTask {
+	return slices.Repeat([]*yardv1.NewTask{task}, n)
 }
 
-// equal compares what should be alike.
-func equal[V comparable](t *testing.T, what string, got, want V) {
-	t.Helper()
-	if got != want {
-		t.Errorf("%s: %v, want %v", what, got, want)
-	}
-}
-
-// refused checks an error's code.
-func refused(t *testing.T, err error, code fault.Code) {
-	t.Helper()
-	if fault.CodeOf(err) != code {
-		t.Errorf("got %v, want %s", err, code)
-	}
-}
-
-func stateOf(task *yardv1.Task) string {
-	return strings.ToLower(strings.TrimPrefix(task.State.String(), "TASK_STATE_"))
-}
-
-// past is a task's events, oldest first, without attempts that were handed back and that no worker held:
-// a slow machine's grants may come when their poll is answered.
-func past(task *yardv1.Task, held ...int32) (all []*yardv1.TaskEvent) {
-	for _, e := range task.Events {
-		if kindOf(e) == "handed_back" && !slices.Contains(held, e.Grant) {
-			all = all[:len(all)-1]
-		} else {
-			all = append(all, e)
+// described waits until a tasklist is described as wanted.
+func (w *world) described(tasklist string, wanted func(yard.TasklistInfo) bool) {
+	w.t.Helper()
+	w.eventually(func() error {
+		d, err := w.client.DescribeTasklist(w.soon(), tasklist)
+		if err == nil && !wanted(d) {
+			err = fmt.Errorf("it is described as %+v", d)
 		}
-	}
-	return all
+		return err
+	})
 }
 
-// eventsOf is the kinds of a task's events, oldest first.
-func eventsOf(task *yardv1.Task) string { return kindsOf(task.Events) }
-
-func kindsOf(events []*yardv1.TaskEvent) string {
-	var all []string
-	for _, e := range events {
-		all = append(all, kindOf(e))
-	}
-	return strings.Join(all, " ")
-}
-
-func kindOf(e *yardv1.TaskEvent) string {
-	return strings.ToLower(strings.TrimPrefix(e.Kind.String(), "TASK_EVENT_KIND_"))
+// startsNothing waits until no task like the probe starts: a shard may hear of what holds it up a second later.
+func (w *world) startsNothing(probe *yardv1.NewTask) {
+	w.t.Helper()
+	w.eventually(func() error {
+		w.submitOne(probe)
+		tasks, err := w.client.Wire().Poll(w.soon(), &yardv1.PollRequest{Tasklist: list, MaxTasks: 1, WaitMs: 50, Types: []string{probe.Type}})
+		if len(tasks) > 0 {
+			w.complete(tasks...)
+			return errors.New("a task still starts")
+		}
+		return err
+	})
 }
 
 func jsonPayload(text string) *yardv1.Payload { return &yardv1.Payload{Data: []byte(text)} }

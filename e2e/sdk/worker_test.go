@@ -11,6 +11,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/yardtest"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // within bounds what must happen soon; a healthy run needs milliseconds.
@@ -77,9 +78,7 @@ func TestChurnBurnsNoAttempts(t *testing.T) {
 	}
 	run(t, worker(engine.Client, handle))
 	for _, id := range all {
-		if _, err := engine.Client.Wait(soon(t), id); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(engine.Client.Wait(soon(t), id)))
 		task, err := engine.Client.Get(soon(t), id)
 		if err != nil || task.Failures != 0 || task.State != yard.StateCompleted {
 			t.Errorf("%v, %v", task, err)
@@ -105,9 +104,7 @@ func TestWorkerSurvivesARestart(t *testing.T) {
 	}))
 	task := yard.Task{Type: "x", Tasklist: "mail", Payload: 1}
 	id, err := engine.Client.Submit(soon(t), task)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	<-began
 	engine.Restart(t)
 	close(finish)

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // repository is the module at the root, and what stands before the name of each other.
@@ -68,9 +70,7 @@ type requirement struct {
 func readRepository(t *testing.T) source {
 	t.Helper()
 	wd, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	root := wd + "/../.."
 	if _, err := os.Stat(root + "/go.work"); err != nil {
 		t.Fatalf("the repository's root is not where it should be: %v", err)
@@ -83,9 +83,7 @@ func readRepository(t *testing.T) source {
 func readDir(t *testing.T, root, dir string, into source) {
 	t.Helper()
 	entries, err := os.ReadDir(root + "/" + dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for _, entry := range entries {
 		p := path.Join(dir, entry.Name())
 		switch {
@@ -93,9 +91,7 @@ func readDir(t *testing.T, root, dir string, into source) {
 			readDir(t, root, p, into)
 		case entry.Type().IsRegular() && isText(p):
 			data, err := os.ReadFile(root + "/" + p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			into[p] = string(data)
 		}
 	}

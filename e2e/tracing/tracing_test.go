@@ -24,9 +24,7 @@ func TestOneTaskIsOneTrace(t *testing.T) {
 		ctx, order := w.tracer.Start(w.soon(), "order")
 		id, err := w.client.Submit(ctx, yard.Task{Type: "ship", Tasklist: list})
 		order.End()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		// It waits until somebody works, which its trace tells.
 		testkit.Eventually(t, within, func() error {
 			task, err := w.client.Wire().Get(w.soon(), id)
@@ -37,9 +35,7 @@ func TestOneTaskIsOneTrace(t *testing.T) {
 		})
 		ready := time.Now()
 		w.work(nothing)
-		if _, err := w.client.Wait(w.soon(), id); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.client.Wait(w.soon(), id)))
 
 		sc := order.SpanContext()
 		spans := w.spans(sc.TraceID(), "order "+whole)
@@ -72,9 +68,7 @@ func TestEachTaskOfABatchHasItsOwnTrace(t *testing.T) {
 			})
 		}
 		ids, err := w.client.SubmitMany(w.soon(), tasks)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		for i, order := range orders {
 			w.task(w.spans(order.TraceID(), "order "+whole), order.SpanID(), ids[i])
 		}
@@ -97,9 +91,7 @@ func TestATraceOutlivesRetriesAndTheTimerStore(t *testing.T) {
 			Type: "ship", Tasklist: list, Delay: 300 * time.Millisecond, Retry: &yard.RetryPolicy{InitialInterval: 50 * time.Millisecond},
 		})
 		order.End()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		spans := w.spans(order.SpanContext().TraceID(),
 			"order submit append apply delay apply trigger wait match grab run fail trigger backoff wait match grab run complete")
 		w.task(spans, order.SpanContext().SpanID(), id)
@@ -129,9 +121,7 @@ func TestAnAttemptThatExpiresIsAnError(t *testing.T) {
 		ctx, order := w.tracer.Start(w.soon(), "order")
 		id, err := w.client.Submit(ctx, yard.Task{Type: "ship", Tasklist: list, StartToClose: time.Second, Retry: &yard.RetryPolicy{MaxAttempts: 1}})
 		order.End()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		w.pollOnce()
 		spans := w.spans(order.SpanContext().TraceID(), "order submit append apply trigger wait match grab", "expired attempt")
 		w.task(spans, order.SpanContext().SpanID(), id)
@@ -155,18 +145,14 @@ func TestUnsampledTasksHaveNoSpans(t *testing.T) {
 			}
 			return struct{}{}, nil
 		})
-		if _, err := w.client.Submit(w.soon(), yard.Task{Type: "ship", Tasklist: list, Priority: 5, Traceparent: unsampled}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(w.client.Submit(w.soon(), yard.Task{Type: "ship", Tasklist: list, Priority: 5, Traceparent: unsampled})))
 		got := <-seen
 		equal(t, "the handler's trace", got.TraceID().String(), "4bf92f3577b34da6a3ce929d0e0e4736")
 		equal(t, "sampled", got.IsSampled(), false)
 
 		// When a later task's spans are here, those of the first would be.
 		ctx, order := w.tracer.Start(w.soon(), "order")
-		if _, err := yard.Run[struct{}](ctx, w.client, yard.Task{Type: "ship", Tasklist: list}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(yard.Run[struct{}](ctx, w.client, yard.Task{Type: "ship", Tasklist: list})))
 		order.End()
 		w.spans(order.SpanContext().TraceID(), "order "+whole)
 		w.spans(got.TraceID(), "")

@@ -84,27 +84,17 @@ func newWorld(t *testing.T, c collector) *world {
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
 	s, err := stack.Start(ctx, stack.Config{Tables: stack.TablesMemory})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(func() { closing(t, "stack", s.Close) })
 	tracing, err := telemetry.NewTracing(ctx, "shop", "test", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(func() { closing(t, "program's tracing", tracing.Shutdown) })
 	client, err := yard.Connect(s.URL, domain, yard.WithTracerProvider(provider{tracer: tracing.Tracer()}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(client.Close)
-	if _, err := client.Admin().PutDomain(ctx, yard.Domain{Name: domain}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(client.Admin().PutDomain(ctx, yard.Domain{Name: domain})))
 	nc, err := nats.Connect(s.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(nc.Close)
 	return &world{t: t, collector: c, tracer: tracing.Tracer(), client: client, nc: nc}
 }
@@ -211,9 +201,7 @@ func (w *world) task(byName map[string][]signalkit.Span, parent trace.SpanID, ta
 		"delay": "yard-history", "backoff": "yard-history", "expired attempt": "yard-history",
 		"match": "yard-matching", "grab": "yard-matching", "run": "shop",
 	}
-	if len(byName["submit"]) != 1 {
-		w.t.Fatalf("%d spans submit", len(byName["submit"]))
-	}
+	testkit.MustEqual(w.t, "spans submit", len(byName["submit"]), 1)
 	submit := byName["submit"][0]
 	for _, name := range slices.Sorted(maps.Keys(senders)) {
 		for _, s := range byName[name] {
@@ -244,7 +232,5 @@ func (w *world) task(byName map[string][]signalkit.Span, parent trace.SpanID, ta
 
 func equal[V comparable](t *testing.T, what string, got, want V) {
 	t.Helper()
-	if got != want {
-		t.Errorf("%s: %v, want %v", what, got, want)
-	}
+	testkit.Equal(t, what, got, want)
 }

@@ -23,13 +23,9 @@ import (
 func (r *rollout) writeTooEarly(js jetstream.JetStream, partitions int) {
 	r.t.Helper()
 	events, err := (&logv1.Turn{LogVersion: nextVersion}).MarshalVT()
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	testkit.NoError(r.t, err)
 	for p := range partitions {
-		if _, err := js.Publish(r.t.Context(), topology.Event(p), events); err != nil {
-			r.t.Fatal(err)
-		}
+		testkit.NoError(r.t, testkit.Err(js.Publish(r.t.Context(), topology.Event(p), events)))
 	}
 }
 
@@ -51,14 +47,10 @@ func (r *rollout) submit(partitions int) (all []string) {
 	}
 	for filled := map[int]bool{}; len(filled) < partitions; { // a request goes to one partition
 		submitted, err := r.client.SubmitMany(ctx, tasks)
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		testkit.NoError(r.t, err)
 		for _, text := range submitted {
 			id, err := ids.ParseTaskID(text)
-			if err != nil {
-				r.t.Fatal(err)
-			}
+			testkit.NoError(r.t, err)
 			filled[id.Partition()] = true
 		}
 		all = append(all, submitted...)
@@ -82,9 +74,7 @@ func (r *rollout) completes(all []string) {
 func (r *rollout) stopped(i int) (n int) {
 	r.t.Helper()
 	page, err := r.Metrics(cluster.History, i)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	testkit.NoError(r.t, err)
 	for line := range strings.Lines(page) {
 		if strings.HasPrefix(line, signals.PartitionStopped.Prometheus()+"{") && strings.HasSuffix(line, " 1\n") {
 			n++

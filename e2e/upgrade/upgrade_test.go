@@ -84,9 +84,7 @@ func startOld(t *testing.T) *rollout {
 	r.client = r.Client(domain)
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
-	if _, err := r.Admin().PutDomain(ctx, yard.Domain{Name: domain}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(r.Admin().PutDomain(ctx, yard.Domain{Name: domain})))
 	w := yard.NewWorker(r.Client(domain), tasklist, yard.WithLogger(slog.New(slog.DiscardHandler)))
 	yard.Handle(w, "echo", func(_ context.Context, text string) (string, error) { return text, nil })
 	working, stop := context.WithCancel(context.Background())
@@ -155,13 +153,9 @@ func (r *rollout) finalize(args ...string) (out string, err error) {
 func (r *rollout) jetStream() (js jetstream.JetStream, partitions int) {
 	r.t.Helper()
 	js, err := jetstream.New(r.Inside())
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	testkit.NoError(r.t, err)
 	n, err := provision.Partitioning(r.t.Context(), js)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	testkit.NoError(r.t, err)
 	return js, n.History
 }
 
@@ -189,9 +183,7 @@ func (r *rollout) written() map[uint32]int {
 			found[b.LogVersion]++
 			return err
 		})
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		testkit.NoError(r.t, err)
 	}
 	return found
 }

@@ -19,9 +19,7 @@ import (
 // R43: the warning names the partitions without room that are served here, and why they take nothing, for as long as they are served.
 func TestR43_TheWarningNamesThePartitionsWithoutRoom(t *testing.T) {
 	js, err := jetstream.New(natskit.Run(t).Connect(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	var all rooms
 	if err := all.warn(); err != nil {
 		t.Errorf("nothing is served: %v", err)
@@ -30,12 +28,8 @@ func TestR43_TheWarningNamesThePartitionsWithoutRoom(t *testing.T) {
 	cfg.BytesMax = 1 << 20
 	serve := func(p int, cfg storage.Config) (stop func()) {
 		name := topology.HistoryStream(p)
-		if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: name, Subjects: []string{name}}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := js.Publish(t.Context(), name, make([]byte, 1<<19)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(js.CreateStream(t.Context(), jetstream.StreamConfig{Name: name, Subjects: []string{name}})))
+		testkit.NoError(t, testkit.Err(js.Publish(t.Context(), name, make([]byte, 1<<19))))
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		r := room{&storage.Watch{JetStream: js, Stream: name, Config: cfg, Log: slog.New(slog.DiscardHandler)}, &all, p}

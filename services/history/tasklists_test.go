@@ -29,18 +29,14 @@ func newBucket(t *testing.T) bucket {
 	if err == nil {
 		err = provision.Apply(ctx, js, topology.Partitioning{History: 1, Matching: 1}, provision.Options{})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	kv, err := provision.Bucket(ctx, js, topology.ConfigBucket, nil)
 	for _, d := range []string{"shop", "bank"} {
 		if err == nil {
 			_, err = catalog.Domains.Put(ctx, kv, "", &yardv1.Domain{Name: d})
 		}
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return bucket{t, kv}
 }
 
@@ -88,9 +84,7 @@ func TestCapsFollowTheSettings(t *testing.T) {
 	becomes("&{map[{bank x}:3] map[{shop mail}:5] [bank shop]}")
 	s.put("shop", &yardv1.Tasklist{Name: "mail"})
 	becomes("&{map[{bank x}:3] map[] [bank]}")
-	if _, err := catalog.Tasklists.Delete(t.Context(), s.kv, "bank", "x", 0); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(catalog.Tasklists.Delete(t.Context(), s.kv, "bank", "x", 0)))
 	becomes(fmt.Sprint((*backlog.Caps)(nil)))
 	if len(first.Of) != 1 {
 		t.Error("what was returned has changed")
@@ -121,9 +115,7 @@ func TestPartitionsFollowTheSettings(t *testing.T) {
 	become("bank", "wide", 2)
 	s.put("shop", &yardv1.Tasklist{Name: "mail"})
 	become("shop", "mail", 1)
-	if _, err := catalog.Tasklists.Delete(t.Context(), s.kv, "bank", "wide", 0); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(catalog.Tasklists.Delete(t.Context(), s.kv, "bank", "wide", 0)))
 	become("bank", "wide", 1)
 	if all := c.spread.Load(); all != nil {
 		t.Errorf("none has several, and kept are %v", *all)

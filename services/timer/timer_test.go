@@ -47,20 +47,14 @@ func startService(t *testing.T) (*timer.Service, *nats.Conn, *telemetry.Metrics)
 	t.Helper()
 	nc := natskit.Run(t).Connect(t)
 	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	n := topology.Partitioning{History: 2, Matching: 1}
-	if err := provision.Apply(t.Context(), js, n, provision.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, provision.Apply(t.Context(), js, n, provision.Options{}))
 	metrics := signalkit.Metrics(t)
 	s, err := timer.New(timer.Deps{
 		NATS: nc, Partitioning: n, Node: "one", Config: timer.DefaultConfig(), Log: slog.New(slog.DiscardHandler), Metrics: metrics,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
@@ -81,9 +75,7 @@ func startService(t *testing.T) (*timer.Service, *nats.Conn, *telemetry.Metrics)
 func park(t *testing.T, nc *nats.Conn, p int, all ...*logv1.Record) {
 	t.Helper()
 	data, err := (&logv1.Batch{Tasks: all}).MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	subject := topology.Timer(p, topology.TimerBucket(all[0].DueAtMs))
 	if _, _, err := natslog.Append(t.Context(), nc, natslog.Msg{Subject: subject, Data: data}); err != nil {
 		t.Fatal(err)
@@ -129,9 +121,7 @@ func TestTheServiceAnswersItsCalls(t *testing.T) {
 		}
 		return nil
 	})
-	if n := describe("mail"); n != 2 {
-		t.Errorf("%d wait in mail", n)
-	}
+	testkit.Equal(t, "wait in mail", describe("mail"), 2)
 
 	checkList(t, nc)
 	get := func(domain string) *yardv1.Task {
@@ -162,9 +152,7 @@ func TestTheServiceAnswersItsCalls(t *testing.T) {
 	if got := get("shop"); got != nil {
 		t.Errorf("a cancelled task: %v", got)
 	}
-	if n := describe("mail"); n != 1 {
-		t.Errorf("%d wait in mail", n)
-	}
+	testkit.Equal(t, "wait in mail", describe("mail"), 1)
 	_, err := natsrpc.Call[rpcv1.GetTaskResponse](t.Context(), nc, topology.TimerCall(1, "get"), &rpcv1.GetTaskRequest{TaskId: []byte("x")})
 	if fault.CodeOf(err) != fault.InvalidArgument {
 		t.Errorf("a bad id: %v", err)
@@ -213,9 +201,7 @@ func checkList(t *testing.T, nc *nats.Conn) {
 func TestI13ARecordOfANewerVersionStopsItsPartition(t *testing.T) {
 	s, nc, metrics := startService(t)
 	data, err := (&logv1.Batch{LogVersion: logversion.Newest() + 1}).MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if _, _, err := natslog.Append(t.Context(), nc, natslog.Msg{Subject: topology.Timer(1, 7), Data: data}); err != nil {
 		t.Fatal(err)
 	}
@@ -239,20 +225,12 @@ func TestI13ARecordOfANewerVersionStopsItsPartition(t *testing.T) {
 	}
 
 	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	kv, err := js.KeyValue(t.Context(), topology.ConfigBucket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	v, err := catalog.GetVersion(t.Context(), kv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := catalog.RaiseVersion(t.Context(), kv, v, logversion.Newest()+1); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, catalog.RaiseVersion(t.Context(), kv, v, logversion.Newest()+1))
 	testkit.Eventually(t, soon, func() error {
 		if err := describe(0); fault.CodeOf(err) != fault.Unavailable || s.Check() == nil {
 			return fmt.Errorf("it still serves: %v", err)

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/yardmaster-io/yardmaster/shared/batcher"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func TestMain(m *testing.M) {
@@ -58,9 +59,7 @@ func (f *flushes) sizes() []int {
 func add(t *testing.T, b *batcher.Batcher[item], n int) {
 	t.Helper()
 	for range n {
-		if err := b.Add(item{}, 1); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, b.Add(item{}, 1))
 	}
 }
 
@@ -118,9 +117,7 @@ func TestBurstUsesAllFlushes(t *testing.T) {
 		b := batcher.New(batcher.Config{InFlight: 3, MaxItems: 10}, f.flush)
 		add(t, b, 40)
 		synctest.Wait()
-		if f.most != 3 {
-			t.Errorf("%d flushes at once, want 3", f.most)
-		}
+		testkit.Equal(t, "flushes at once", f.most, 3)
 		close(f.release)
 	})
 }
@@ -167,9 +164,7 @@ func TestCloseDrains(t *testing.T) {
 		if err := b.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if got := flushed.Load(); got != 20 {
-			t.Errorf("%d flushed when Close returned, want 20", got)
-		}
+		testkit.Equal(t, "flushed when Close returned", flushed.Load(), 20)
 		if err := b.Add(item{}, 1); !errors.Is(err, batcher.ErrClosed) {
 			t.Errorf("Add after Close: %v", err)
 		}
@@ -181,9 +176,7 @@ func TestCloseDrains(t *testing.T) {
 
 func TestCloseIdle(t *testing.T) {
 	b := batcher.New(batcher.Config{}, func(context.Context, []item) {})
-	if err := b.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, b.Close(t.Context()))
 }
 
 func TestCloseOutOfTimeStillTellsEveryItem(t *testing.T) {
@@ -200,9 +193,7 @@ func TestCloseOutOfTimeStillTellsEveryItem(t *testing.T) {
 			t.Errorf("got %v, want the deadline", err)
 		}
 		synctest.Wait()
-		if got := told.Load(); got != 20 {
-			t.Errorf("%d items were reported, want 20", got)
-		}
+		testkit.Equal(t, "items were reported", told.Load(), 20)
 	})
 }
 
@@ -302,9 +293,7 @@ func TestManyProducers(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if err := b.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, b.Close(t.Context()))
 	for p, n := range seen {
 		if n != each {
 			t.Errorf("producer %d: %d of %d items", p, n, each)
@@ -343,8 +332,6 @@ func BenchmarkAdd(b *testing.B) {
 			}
 		}
 	})
-	if err := bt.Close(b.Context()); err != nil {
-		b.Fatal(err)
-	}
+	testkit.NoError(b, bt.Close(b.Context()))
 	b.ReportMetric(float64(b.N)/float64(flushed.Load()), "items/flush")
 }

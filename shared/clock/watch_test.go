@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // stage is a watch in a bubble, with a server whose clock is off by what the test says.
@@ -70,9 +72,7 @@ func (s *stage) is(ready bool, check string, off time.Duration) {
 	if check == "" && err != nil || check != "" && (err == nil || !strings.Contains(err.Error(), check)) {
 		s.t.Errorf("it says %v, want %q", err, check)
 	}
-	if got := time.Until(s.Clock.Now()).Round(time.Millisecond); got != off {
-		s.t.Errorf("its time is %v off the node's, want %v", got, off)
-	}
+	testkit.Equal(s.t, "its time is off the node's", time.Until(s.Clock.Now()).Round(time.Millisecond), off)
 }
 
 // said counts what the log says.

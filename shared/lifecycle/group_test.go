@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // diary is what parts write down. In a bubble the parts below take turns by
@@ -242,9 +243,7 @@ func TestPartsSeeTheValuesOfTheContext(t *testing.T) {
 		got = ctx.Value(key{})
 		return nil
 	}))
-	if err := g.Run(context.WithValue(t.Context(), key{}, "value")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, g.Run(context.WithValue(t.Context(), key{}, "value")))
 	if got != "value" {
 		t.Fatalf("got %v", got)
 	}

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // actEnv makes the test binary a process that runs Main; its value says how the
@@ -68,9 +69,7 @@ func TestMainExitsOnASecondSignal(t *testing.T) {
 		said("stopping")
 		send(t, child, syscall.SIGTERM)
 	})
-	if code != 1 {
-		t.Fatalf("code %d, want 1", code)
-	}
+	testkit.MustEqual(t, "code", code, 1)
 }
 
 // act runs this binary as a process with the given behaviour, lets meanwhile talk
@@ -82,12 +81,8 @@ func act(t *testing.T, behaviour string, meanwhile func(child *os.Process, said 
 	cmd.Env = append(os.Environ(), actEnv+"="+behaviour)
 	cmd.Stderr = &errs
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, cmd.Start())
 	lines := bufio.NewReader(out)
 	if meanwhile != nil {
 		meanwhile(cmd.Process, func(want string) {
@@ -97,9 +92,7 @@ func act(t *testing.T, behaviour string, meanwhile func(child *os.Process, said 
 			}
 		})
 	}
-	if _, err := io.Copy(io.Discard, lines); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(io.Copy(io.Discard, lines)))
 	var exit *exec.ExitError
 	if err := cmd.Wait(); err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
@@ -109,7 +102,5 @@ func act(t *testing.T, behaviour string, meanwhile func(child *os.Process, said 
 
 func send(t *testing.T, child *os.Process, sig os.Signal) {
 	t.Helper()
-	if err := child.Signal(sig); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, child.Signal(sig))
 }

@@ -33,18 +33,14 @@ func logServer(tb testing.TB, change func(*jetstream.StreamConfig)) (*natskit.Se
 	if change != nil {
 		change(&cfg)
 	}
-	if _, err := js.CreateStream(tb.Context(), cfg); err != nil {
-		tb.Fatal(err)
-	}
+	testkit.NoError(tb, testkit.Err(js.CreateStream(tb.Context(), cfg)))
 	return srv, js
 }
 
 func connect(tb testing.TB, srv *natskit.Server) jetstream.JetStream {
 	tb.Helper()
 	js, err := jetstream.New(srv.Connect(tb))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.NoError(tb, err)
 	return js
 }
 
@@ -135,9 +131,7 @@ func TestLostAnswerIsUnknown(t *testing.T) {
 	srv, js := logServer(t, nil)
 	proxy := newProxy(t, strings.TrimPrefix(srv.URL, "nats://"))
 	nc, err := nats.Connect("nats://"+proxy.addr, nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond), nats.ReconnectBufSize(-1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer nc.Close()
 	m := natslog.Msg{Subject: "log.a", MsgID: "once"}
 
@@ -236,9 +230,7 @@ func TestAtomicBatchWhereItIsNotAllowed(t *testing.T) {
 
 func must(tb testing.TB, err error) {
 	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.NoError(tb, err)
 }
 
 // proxy passes bytes between clients and a server, and can lose the server's.
@@ -255,9 +247,7 @@ type proxyState struct {
 func newProxy(t *testing.T, server string) *proxy {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	p := &proxy{addr: l.Addr().String(), state: make(chan proxyState, 1)}
 	p.state <- proxyState{}

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // BenchmarkReadBacklog reads messages of a batch's usual size, 25 KB.
@@ -41,9 +42,7 @@ func BenchmarkAppendToRead(b *testing.B) {
 		began := time.Now()
 		seq, _, err := natslog.Append(b.Context(), js.Conn(), natslog.Msg{Subject: "log.a", Data: make([]byte, 1000)})
 		must(b, err)
-		if got := <-came; got != seq {
-			b.Fatalf("sequence %d came instead of %d", got, seq)
-		}
+		testkit.MustEqual(b, "sequence came", <-came, seq)
 		worst = max(worst, time.Since(began))
 	}
 	b.ReportMetric(float64(worst.Microseconds()), "worst-us")

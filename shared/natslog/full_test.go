@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
@@ -32,22 +33,16 @@ func TestR43_AFullStorageIsKnown(t *testing.T) {
 			}
 			srv := natskit.Run(t, opts...)
 			js, err := jetstream.New(srv.Connect(t))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			if c.account > 0 {
 				limits := server.JetStreamAccountLimits{MaxMemory: -1, MaxStore: c.account, MaxStreams: -1, MaxConsumers: -1, MaxAckPending: -1, MemoryMaxStreamBytes: -1, StoreMaxStreamBytes: -1}
-				if err := srv.Server.GlobalAccount().UpdateJetStreamLimits(map[string]server.JetStreamAccountLimits{"": limits}); err != nil {
-					t.Fatal(err)
-				}
+				testkit.NoError(t, srv.Server.GlobalAccount().UpdateJetStreamLimits(map[string]server.JetStreamAccountLimits{"": limits}))
 			}
 			cfg := jetstream.StreamConfig{Name: "FULL", Subjects: []string{"full"}, Discard: jetstream.DiscardNew, AllowAtomicPublish: true}
 			if c.stream > 0 {
 				cfg.MaxBytes = c.stream
 			}
-			if _, err := js.CreateStream(t.Context(), cfg); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, testkit.Err(js.CreateStream(t.Context(), cfg)))
 			msg := natslog.Msg{Subject: "full", Data: make([]byte, 100<<10)}
 			stored := 0
 			for err = nil; err == nil && stored < 20; stored++ {

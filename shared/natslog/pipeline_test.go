@@ -80,9 +80,7 @@ func TestAppendEachEndsWithItsConnection(t *testing.T) {
 	srv, js := logServer(t, nil)
 	nc := js.Conn()
 	sent := make(chan struct{})
-	if _, err := nc.Subscribe("silent", func(*nats.Msg) { close(sent) }); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(nc.Subscribe("silent", func(*nats.Msg) { close(sent) })))
 	ctx, cancel := context.WithTimeout(t.Context(), soon)
 	defer cancel()
 	go func() {

@@ -67,9 +67,7 @@ func (r *recording) waitFor(t *testing.T, from, to uint64) {
 		return nil
 	})
 	for i, seq := range r.snapshot() {
-		if seq != from+uint64(i) {
-			t.Fatalf("record %d is sequence %d, want %d", i, seq, from+uint64(i))
-		}
+		testkit.MustEqual(t, fmt.Sprintf("record %d is sequence", i), seq, from+uint64(i))
 	}
 }
 

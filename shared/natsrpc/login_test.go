@@ -25,9 +25,7 @@ func service(t *testing.T, cfg natsrpc.ConnConfig) (*nats.Conn, *lines) {
 	t.Helper()
 	log := &lines{}
 	nc, err := natsrpc.Connect(within(t, soon), cfg, "x", slog.New(slog.NewTextHandler(log, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(nc.Close)
 	serve(t, nc, func(context.Context, *request) (natsrpc.Message, error) { return &response{Ready: 3}, nil })
 	return nc, log
@@ -59,9 +57,7 @@ func as(t *testing.T, srv *natskit.Server, public string) {
 
 func write(t *testing.T, path string, text []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(path, text, 0o600))
 }
 
 // encrypted runs a server that takes TLS only, with what the certificate's files hold at each handshake.
@@ -135,9 +131,7 @@ func newNKey(t *testing.T, prefix nkeys.PrefixByte) (pair nkeys.KeyPair, public 
 	if err == nil {
 		seed, err = pair.Seed()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return pair, public, seed
 }
 
@@ -202,9 +196,7 @@ func credentials(t *testing.T, account nkeys.KeyPair) (public string, creds []by
 	if err == nil {
 		creds, err = jwt.FormatUserConfig(token, seed)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return public, creds
 }
 
@@ -220,9 +212,7 @@ func TestReplacedCredentialsAreUsedAtTheNextReconnect(t *testing.T) {
 		if err == nil {
 			err = resolver.Store(accountPublic, token)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		o.AccountResolver = resolver
 	}))
 	file := filepath.Join(t.TempDir(), "creds")

@@ -39,13 +39,9 @@ func call(ctx context.Context, nc *nats.Conn, req *request) (*response, error) {
 func serve(t *testing.T, nc *nats.Conn, handle func(context.Context, *request) (natsrpc.Message, error)) {
 	t.Helper()
 	sub, err := natsrpc.Serve(nc, "test.get", nil, slog.New(slog.DiscardHandler), handle)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(func() { _ = sub.Unsubscribe() })
-	if err := nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, nc.Flush())
 }
 
 func TestCallIsAnswered(t *testing.T) {
@@ -253,9 +249,7 @@ func TestConnectGivesUpWithItsContext(t *testing.T) {
 func TestConnectInProcess(t *testing.T) {
 	srv := natskit.Run(t)
 	nc, err := natsrpc.ConnectInProcess(srv.Server, natsrpc.ConnConfig{}, "inside", slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer nc.Close()
 	serve(t, nc, func(context.Context, *request) (natsrpc.Message, error) { return &response{Ready: 3}, nil })
 	if got, err := call(t.Context(), nc, &request{}); err != nil || got.Ready != 3 {
@@ -267,14 +261,10 @@ func TestNoGoroutineOutlivesACall(t *testing.T) {
 	srv := natskit.Run(t)
 	nc := srv.Connect(t)
 	serve(t, nc, func(context.Context, *request) (natsrpc.Message, error) { return &response{}, nil })
-	if _, err := call(t.Context(), nc, &request{}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(call(t.Context(), nc, &request{})))
 	before := goleak.IgnoreCurrent()
 	for range 10 {
-		if _, err := call(t.Context(), nc, &request{}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(call(t.Context(), nc, &request{})))
 	}
 	goleak.VerifyNone(t, before)
 }
@@ -283,9 +273,7 @@ func TestNoGoroutineOutlivesACall(t *testing.T) {
 func TestR1_CallsAreAnsweredInInboxesOnly(t *testing.T) {
 	srv := natskit.Run(t)
 	inboxes, err := topology.NewInboxes([]string{topology.TenantInboxes})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	log, metrics := slog.New(slog.DiscardHandler), signalkit.Metrics(t)
 	replies := natsrpc.NewReplies(inboxes, "test", metrics, log)
 	var handled atomic.Int64
@@ -294,22 +282,16 @@ func TestR1_CallsAreAnsweredInInboxesOnly(t *testing.T) {
 		handled.Add(1)
 		return &response{}, nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer func() { _ = sub.Unsubscribe() }()
 	wrong := []string{"$JS.API.STREAM.DELETE.X", topology.Event(0), topology.UserInbox("shop", "ann") + ".1", "_INBOX.1"}
 	for _, reply := range wrong {
-		if err := nc.PublishRequest("test.get", reply, nil); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, nc.PublishRequest("test.get", reply, nil))
 	}
 	if _, err := call(t.Context(), nc, &request{}); err != nil {
 		t.Error(err)
 	}
-	if n := handled.Load(); n != 1 {
-		t.Errorf("%d calls were handled", n)
-	}
+	testkit.Equal(t, "calls were handled", handled.Load(), 1)
 	if n := metrics.Counter(signals.RepliesRefused, "test").Value(); n != int64(len(wrong)) {
 		t.Errorf("%d of %d were counted", n, len(wrong))
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 	"github.com/yardmaster-io/yardmaster/shared/testkit/signalkit"
 )
@@ -23,9 +24,7 @@ import (
 // I14, R1: each kind of asker is answered in its own inboxes only; what is dropped is counted each time, and logged once, shortened.
 func TestR1_RepliesAreJudgedByWhoAsks(t *testing.T) {
 	strict, err := topology.NewInboxes([]string{topology.TenantInboxes})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	var out bytes.Buffer
 	metrics := signalkit.Metrics(t)
 	r := natsrpc.NewReplies(strict, "test", metrics, slog.New(slog.NewTextHandler(&out, nil)))
@@ -42,12 +41,8 @@ func TestR1_RepliesAreJudgedByWhoAsks(t *testing.T) {
 			t.Errorf("an administrative request for %s", reply)
 		}
 	}
-	if n := metrics.Counter(signals.RepliesRefused, "test").Value(); n != 4*3+3 {
-		t.Errorf("%d were counted", n)
-	}
-	if n := strings.Count(out.String(), "level=WARN"); n != 1 {
-		t.Errorf("logged %d times", n)
-	}
+	testkit.Equal(t, "counted", metrics.Counter(signals.RepliesRefused, "test").Value(), 4*3+3)
+	testkit.Equal(t, "logged times", strings.Count(out.String(), "level=WARN"), 1)
 	out.Reset()
 	natsrpc.NewReplies(strict, "test", metrics, slog.New(slog.NewTextHandler(&out, nil))).Operator(strings.Repeat("x", 3000))
 	if n := out.Len(); n == 0 || n > 1000 {
@@ -84,16 +79,10 @@ func TestNothingIsDoneForWhoDoesNotWait(t *testing.T) {
 		return &response{}, nil
 	})
 	for range 200 {
-		if err := nc.PublishMsg(&nats.Msg{Subject: "test.get", Reply: nc.NewInbox(), Header: nats.Header{natsrpc.HeaderTimeout: {"0"}}}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, nc.PublishMsg(&nats.Msg{Subject: "test.get", Reply: nc.NewInbox(), Header: nats.Header{natsrpc.HeaderTimeout: {"0"}}}))
 	}
-	if _, err := call(t.Context(), nc, &request{}); err != nil {
-		t.Fatal(err)
-	}
-	if n := handled.Load(); n != 1 {
-		t.Errorf("%d calls were handled", n)
-	}
+	testkit.NoError(t, testkit.Err(call(t.Context(), nc, &request{})))
+	testkit.Equal(t, "calls were handled", handled.Load(), 1)
 }
 
 // What can never work is an error at once, not a wait for a server.
@@ -121,9 +110,7 @@ func TestWrongConnectionsAreRefused(t *testing.T) {
 func TestAConnectionIsNeverGivenUp(t *testing.T) {
 	srv := natskit.Run(t)
 	nc, err := natsrpc.Connect(t.Context(), natsrpc.ConnConfig{URL: srv.URL, InboxPrefix: "_INBOX.s.test"}, "x", slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer nc.Close()
 	if o := nc.Opts; !o.IgnoreAuthErrorAbort || o.MaxReconnect >= 0 || o.ReconnectBufSize >= 0 || o.PingInterval*time.Duration(o.MaxPingsOut+1) > 5*time.Second {
 		t.Errorf("%+v", o)

@@ -47,9 +47,7 @@ func TestR42OnlyTheNewestOwnerOpens(t *testing.T) {
 	take := func() *Term {
 		t.Helper()
 		term, err := TakeEpoch(t.Context(), kv, epochKey)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		return term
 	}
 	want := func(what string, want Epoch) {
@@ -60,9 +58,7 @@ func TestR42OnlyTheNewestOwnerOpens(t *testing.T) {
 	}
 	first := take()
 	want("one has taken it", Epoch{Taken: 1})
-	if err := first.Open(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, first.Open(t.Context()))
 	want("and is ready", Epoch{Taken: 1, Open: 1})
 	hung, next := take(), take()
 	if err := hung.Open(t.Context()); !errors.Is(err, ErrSuperseded) {
@@ -86,20 +82,14 @@ func TestR42OnlyTheNewestOwnerOpens(t *testing.T) {
 func TestR42AnOwnerThatWasOvertakenStops(t *testing.T) {
 	kv := bucket(t, server(t).Connect(t))
 	term, err := TakeEpoch(t.Context(), kv, epochKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	held, stop := term.Hold(t.Context(), slog.New(slog.DiscardHandler))
 	defer stop()
-	if err := term.Open(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, term.Open(t.Context()))
 	if held.Err() != nil {
 		t.Error("it was not overtaken")
 	}
-	if _, err := TakeEpoch(t.Context(), kv, epochKey); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(TakeEpoch(t.Context(), kv, epochKey)))
 	<-held.Done()
 	if err := context.Cause(held); !errors.Is(err, ErrSuperseded) {
 		t.Errorf("it ended since %v", err)
@@ -111,9 +101,7 @@ func TestEpochsAreFollowed(t *testing.T) {
 	testkit.Slow(t, "waits until a node is believed to be away")
 	srv := server(t)
 	kv := bucket(t, srv.Connect(t))
-	if _, err := TakeEpoch(t.Context(), kv, "matching.1"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(TakeEpoch(t.Context(), kv, "matching.1")))
 	var mu sync.Mutex
 	heard := map[int]Epoch{}
 	e := &Epochs{
@@ -185,9 +173,7 @@ func TestAnAuditHearsWhatAWatchMissed(t *testing.T) {
 	if err := e.audit(t.Context()); err != nil {
 		t.Errorf("nothing is there: %v", err)
 	}
-	if _, err := TakeEpoch(t.Context(), kv, epochKey); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(TakeEpoch(t.Context(), kv, epochKey)))
 	if err := e.audit(t.Context()); !errors.Is(err, errDeaf) {
 		t.Errorf("it does not say that it was deaf: %v", err)
 	}

@@ -21,9 +21,7 @@ const ghosts = 200
 func haunt(t *testing.T, kv jetstream.KeyValue) {
 	t.Helper()
 	for i := range ghosts {
-		if _, err := kv.Put(t.Context(), fmt.Sprintf("test.ghost-%d", i), Announcement{LogVersion: 1, EveryMs: beat.Milliseconds()}.encode()); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(kv.Put(t.Context(), fmt.Sprintf("test.ghost-%d", i), Announcement{LogVersion: 1, EveryMs: beat.Milliseconds()}.encode())))
 	}
 	<-time.After(expiry + beat) // how long the server has to know of no other
 }
@@ -47,18 +45,14 @@ func TestR37GhostsAreRemoved(t *testing.T) {
 	testkit.Slow(t, "waits until a node is believed to be away")
 	srv := server(t)
 	kv := bucket(t, srv.Connect(t))
-	if _, err := kv.Put(t.Context(), "other.ghost", nil); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(kv.Put(t.Context(), "other.ghost", nil)))
 	haunt(t, kv)
 	join(t, srv, "a", normal)
 	m := newMembers(kv, "test", "b", beat, slog.New(slog.DiscardHandler))
 	if _, err := kv.Put(t.Context(), "test.late", nil); err != nil { // it may live
 		t.Fatal(err)
 	}
-	if err := m.sweepOnce(t.Context(), expiry); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, m.sweepOnce(t.Context(), expiry))
 	keys, err := kv.Keys(t.Context())
 	slices.Sort(keys)
 	if err != nil || !slices.Equal(keys, []string{"other.ghost", "test.a", "test.late"}) {
@@ -263,7 +257,5 @@ func TestWhatIsUnfencedEndsWhileTheNodeIsAway(t *testing.T) {
 	})
 	srv.Restart(t)
 	balanced(t, map[string]*node{"a": a})
-	if n := a.serving.total(); n != 2*count {
-		t.Errorf("Serve was called %d times", n)
-	}
+	testkit.Equal(t, "Serve was called times", a.serving.total(), 2*count)
 }

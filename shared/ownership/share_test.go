@@ -74,25 +74,17 @@ func server(t *testing.T) *natskit.Server {
 	t.Helper()
 	srv := natskit.Run(t)
 	js, err := jetstream.New(srv.Connect(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: "MEMBERS"}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, testkit.Err(js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: "MEMBERS"})))
 	return srv
 }
 
 func bucket(t *testing.T, nc *nats.Conn) jetstream.KeyValue {
 	t.Helper()
 	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	kv, err := js.KeyValue(t.Context(), "MEMBERS")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return kv
 }
 

@@ -48,9 +48,7 @@ func TestI13WhoCannotReadIsNoCandidate(t *testing.T) {
 	v.take(signal{node: "new", revision: 2, shows: Announcement{LogVersion: 3, Stopped: []int{5}}}, now)
 	v.take(signal{node: "leaving", revision: 3, shows: Announcement{LogVersion: 3, Leaving: true}}, now)
 	for version, want := range map[uint32]string{1: "[{me [0]} {new [5]} {old []}]", 2: "[{me [0]} {new [5]}]", 3: "[{new [5]}]", 4: "[]"} {
-		if got := fmt.Sprint(v.candidates(version)); got != want {
-			t.Errorf("version %d: %s, want %s", version, got, want)
-		}
+		testkit.Equal(t, fmt.Sprintf("version %d", version), fmt.Sprint(v.candidates(version)), want)
 	}
 }
 
@@ -172,9 +170,7 @@ func TestI13AGivenUpPartitionPassesOn(t *testing.T) {
 	if slices.Contains(a.Owned(), p) {
 		t.Errorf("a serves %v", a.Owned())
 	}
-	if err := c.stop(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, c.stop())
 	b := refusing("b")
 	testkit.Eventually(t, soon, func() error { // the node that is left tries it too
 		if alarm("b") != 1 {

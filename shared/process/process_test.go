@@ -122,14 +122,10 @@ func readiness(t *testing.T, log *logs) telemetry.Readiness {
 	t.Helper()
 	log.expect(t, "address=")
 	resp, err := http.Get("http://" + addressInLog.FindStringSubmatch(log.String())[1] + "/readyz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer resp.Body.Close()
 	var r telemetry.Readiness
-	if err := json.NewDecoder(resp.Body).Decode(&r); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, json.NewDecoder(resp.Body).Decode(&r))
 	if r.Ready != (resp.StatusCode == http.StatusOK) {
 		t.Errorf("status %d with %+v", resp.StatusCode, r)
 	}
@@ -180,9 +176,7 @@ func TestLifeOfAProcess(t *testing.T) {
 		t.Errorf("health was sent to %s: %v", elsewhere.Subject, err)
 	}
 	subject, err := micro.ControlSubject(micro.PingVerb, "yard-history", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if _, err := nc.Request(subject, nil, within); err != nil {
 		t.Error(err)
 	}
@@ -294,13 +288,9 @@ func TestAClusterThatIsBeingCreatedIsWaitedFor(t *testing.T) {
 	nc := natskit.Run(t).Connect(t)
 	log := slog.New(slog.DiscardHandler)
 	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	config, err := js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: topology.ConfigBucket})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	two := topology.Partitioning{History: 2, Matching: 1}
 	value, err := json.Marshal(two)
 	if err == nil {
@@ -309,9 +299,7 @@ func TestAClusterThatIsBeingCreatedIsWaitedFor(t *testing.T) {
 	if err == nil {
 		_, err = config.Put(t.Context(), topology.ClusterKey, value)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	soon, cancel := context.WithTimeout(t.Context(), clusterRetryEvery/2)
 	defer cancel()
 	if p, err := Cluster(soon, nc, topology.Partitioning{}, Provision{Replicas: 1}, log); !errors.Is(err, context.DeadlineExceeded) {

@@ -28,21 +28,15 @@ const soon = 30 * time.Second
 func configBucket(t *testing.T, js jetstream.JetStream) jetstream.KeyValue {
 	t.Helper()
 	kv, err := js.KeyValue(t.Context(), topology.ConfigBucket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return kv
 }
 
 func put(t *testing.T, kv jetstream.KeyValue, domain string, retention int64, types ...string) {
 	t.Helper()
-	if _, err := catalog.Domains.Put(t.Context(), kv, "", &yardv1.Domain{Name: domain, RetentionMs: retention}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(catalog.Domains.Put(t.Context(), kv, "", &yardv1.Domain{Name: domain, RetentionMs: retention})))
 	for _, name := range types {
-		if _, err := catalog.Types.Put(t.Context(), kv, domain, &yardv1.TaskType{Name: name, MaxConcurrency: 3}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(catalog.Types.Put(t.Context(), kv, domain, &yardv1.TaskType{Name: name, MaxConcurrency: 3})))
 	}
 }
 
@@ -51,15 +45,11 @@ func TestCatalogFollowsTheBucket(t *testing.T) {
 	testkit.Slow(t, "waits until a stream is missed")
 	srv := natskit.Run(t)
 	js := connect(t, srv)
-	if err := apply(t, js, two); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, apply(t, js, two))
 	kv := configBucket(t, js)
 	put(t, kv, "shop", 60_000, "email.send", "thumb")
 	put(t, kv, "lab", 60_000)
-	if _, err := kv.Put(t.Context(), catalog.Domains.Key("", "broken"), []byte("{")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(kv.Put(t.Context(), catalog.Domains.Key("", "broken"), []byte("{"))))
 
 	var mu sync.Mutex
 	var changed []string
@@ -73,9 +63,7 @@ func TestCatalogFollowsTheBucket(t *testing.T) {
 		defer mu.Unlock()
 		changed = append(changed, domain)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	var names []string
 	for _, d := range catalog.Domains.All(c, "") {
 		names = append(names, d.Name)
@@ -91,9 +79,7 @@ func TestCatalogFollowsTheBucket(t *testing.T) {
 	await(t, func() bool { d := c.Domain("shop"); return d.GetRetentionMs() == 120_000 })
 	put(t, kv, "new", 60_000, "x")
 	await(t, func() bool { return catalog.Types.Of(c, "new", "x") != nil })
-	if err := kv.Delete(t.Context(), catalog.Domains.Key("", "lab")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, kv.Delete(t.Context(), catalog.Domains.Key("", "lab")))
 	await(t, func() bool { return c.Domain("lab") == nil })
 	await(t, func() bool { return slices.Equal(changes(), []string{"shop", "new", "new", "lab"}) })
 
@@ -117,9 +103,7 @@ func TestCatalogReadsWhatWasPut(t *testing.T) {
 	t.Parallel()
 	srv := natskit.Run(t)
 	js := connect(t, srv)
-	if err := apply(t, js, two); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, apply(t, js, two))
 	kv := configBucket(t, js)
 	for i := range int64(20) {
 		put(t, kv, "shop", i, "a.b")
@@ -152,17 +136,13 @@ func TestCatalogReadsWhatWasPut(t *testing.T) {
 func TestCatalogRevisions(t *testing.T) {
 	t.Parallel()
 	js := connect(t, natskit.Run(t))
-	if err := apply(t, js, two); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, apply(t, js, two))
 	kv, ctx := configBucket(t, js), t.Context()
 	shop := func(retention, revision int64) *yardv1.Domain {
 		return &yardv1.Domain{Name: "shop", RetentionMs: retention, Revision: revision}
 	}
 	first, err := catalog.Domains.Put(ctx, kv, "", shop(1, 0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	next, err := catalog.Domains.Put(ctx, kv, "", shop(2, first))
 	if err != nil || next <= first {
 		t.Fatalf("revision %d after %d: %v", next, first, err)
@@ -183,9 +163,7 @@ func TestCatalogRevisions(t *testing.T) {
 		t.Errorf("a negative revision: %v", err)
 	}
 	c, err := catalog.Watch(ctx, kv, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if d := c.Domain("shop"); d == nil || d.Revision != next || d.RetentionMs != 2 {
 		t.Errorf("the copy has %v", d)
 	}
@@ -201,9 +179,7 @@ func TestCatalogRevisions(t *testing.T) {
 func TestCatalogDeletes(t *testing.T) {
 	t.Parallel()
 	js := connect(t, natskit.Run(t))
-	if err := apply(t, js, two); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, apply(t, js, two))
 	kv, ctx := configBucket(t, js), t.Context()
 	put(t, kv, "shop", 1, "a", "a.b", "c")
 	put(t, kv, "shop2", 1, "a")
@@ -214,9 +190,7 @@ func TestCatalogDeletes(t *testing.T) {
 		defer mu.Unlock()
 		heard[domain]++
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if tt, err := catalog.Types.Delete(ctx, kv, "shop", "c", 0); err != nil || tt.Name != "c" || tt.MaxConcurrency != 3 {
 		t.Fatalf("deleted %v: %v", tt, err)
 	}
@@ -245,9 +219,7 @@ func TestCatalogDeletes(t *testing.T) {
 
 	// One that broke off before the types is finished by its repetition.
 	put(t, kv, "shop", 1, "a")
-	if err := kv.Delete(ctx, catalog.Domains.Key("", "shop")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, kv.Delete(ctx, catalog.Domains.Key("", "shop")))
 	if _, err := catalog.DeleteDomain(ctx, kv, "shop", 0); fault.CodeOf(err) != fault.NotFound {
 		t.Errorf("a repetition: %v", err)
 	}
@@ -260,25 +232,19 @@ func TestCatalogDeletes(t *testing.T) {
 // later version are passed over, and so are fields.
 func TestCatalogKeepsTasklists(t *testing.T) {
 	js := connect(t, natskit.Run(t))
-	if err := apply(t, js, two); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, apply(t, js, two))
 	kv, ctx := configBucket(t, js), t.Context()
 	put(t, kv, "shop", 1, "a")
 	mail := func(priority int32, revision int64) *yardv1.Tasklist {
 		return &yardv1.Tasklist{Name: "mail", Priority: priority, Revision: revision}
 	}
 	first, err := catalog.Tasklists.Put(ctx, kv, "shop", mail(2, 0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for key, value := range map[string]string{
 		"widget.shop.mail": `{"name":"mail"}`, "tasklist.shop.mail.more": `{"name":"mail"}`, "tasklist.shop": `{}`, "tasklist.shop.broken": "{",
 		catalog.Tasklists.Key("lab", "newer"): `{"name":"newer","priority":4,"colour":"red"}`,
 	} {
-		if _, err := kv.Put(ctx, key, []byte(value)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(kv.Put(ctx, key, []byte(value))))
 	}
 	var mu sync.Mutex
 	heard := map[string]int{}
@@ -287,9 +253,7 @@ func TestCatalogKeepsTasklists(t *testing.T) {
 		defer mu.Unlock()
 		heard[domain]++
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if l := catalog.Tasklists.Of(c, "shop", "mail"); l == nil || l.Priority != 2 || l.Revision != first || len(catalog.Tasklists.All(c, "shop")) != 1 || len(catalog.Types.All(c, "shop")) != 1 {
 		t.Errorf("loaded %v", catalog.Tasklists.All(c, "shop"))
 	}
@@ -332,29 +296,19 @@ func TestCatalogKeepsTasklists(t *testing.T) {
 // R9: a deleted domain takes the settings of its tasklists and its limits with it, no one else's.
 func TestCatalogDeletesWhatIsOfADomain(t *testing.T) {
 	js := connect(t, natskit.Run(t))
-	if err := apply(t, js, two); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, apply(t, js, two))
 	kv, ctx := configBucket(t, js), t.Context()
 	c, err := catalog.Watch(ctx, kv, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for _, domain := range []string{"shop", "lab"} {
 		put(t, kv, domain, 1, "a")
-		if _, err := catalog.Tasklists.Put(ctx, kv, domain, &yardv1.Tasklist{Name: "mail"}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := catalog.Limits.Put(ctx, kv, domain, &yardv1.Limit{Name: "acme", MaxConcurrency: 2}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(catalog.Tasklists.Put(ctx, kv, domain, &yardv1.Tasklist{Name: "mail"})))
+		testkit.NoError(t, testkit.Err(catalog.Limits.Put(ctx, kv, domain, &yardv1.Limit{Name: "acme", MaxConcurrency: 2})))
 	}
 	await(t, func() bool {
 		return len(catalog.Tasklists.All(c, "shop")) == 1 && len(catalog.Types.All(c, "shop")) == 1 && len(catalog.Limits.All(c, "shop")) == 1
 	})
-	if _, err := catalog.DeleteDomain(ctx, kv, "shop", 0); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(catalog.DeleteDomain(ctx, kv, "shop", 0)))
 	await(t, func() bool {
 		return catalog.Tasklists.Of(c, "lab", "mail") != nil && catalog.Limits.Of(c, "lab", "acme").GetMaxConcurrency() == 2 && len(catalog.Tasklists.All(c, "shop")) == 0 && len(catalog.Types.All(c, "shop")) == 0 && len(catalog.Limits.All(c, "shop")) == 0
 	})
@@ -365,17 +319,11 @@ func TestCatalogCatchesUpOnTasklists(t *testing.T) {
 	testkit.Slow(t, "waits until a stream is missed")
 	srv := natskit.Run(t)
 	js := connect(t, srv)
-	if err := apply(t, js, two); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, apply(t, js, two))
 	c, err := catalog.Watch(t.Context(), configBucket(t, connect(t, srv)), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	srv.Restart(t)
-	if _, err := catalog.Tasklists.Put(t.Context(), configBucket(t, connect(t, srv)), "shop", &yardv1.Tasklist{Name: "mail", Priority: 1}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(catalog.Tasklists.Put(t.Context(), configBucket(t, connect(t, srv)), "shop", &yardv1.Tasklist{Name: "mail", Priority: 1})))
 	await(t, func() bool { l := catalog.Tasklists.Of(c, "shop", "mail"); return l.GetPriority() == 1 })
 }
 
@@ -383,9 +331,7 @@ func second[T any](_ T, err error) error { return err }
 
 func TestCatalogStopsWithItsContext(t *testing.T) {
 	js := connect(t, natskit.Run(t))
-	if err := apply(t, js, two); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, apply(t, js, two))
 	kv := configBucket(t, js)
 	for i := range 300 { // more than a watch holds
 		put(t, kv, fmt.Sprintf("d%d", i), 1)
@@ -393,12 +339,8 @@ func TestCatalogStopsWithItsContext(t *testing.T) {
 	idle := goleak.IgnoreCurrent()
 	ctx, cancel := context.WithCancel(t.Context())
 	c, err := catalog.Watch(ctx, kv, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := len(catalog.Domains.All(c, "")); n != 300 {
-		t.Errorf("%d domains", n)
-	}
+	testkit.NoError(t, err)
+	testkit.Equal(t, "domains", len(catalog.Domains.All(c, "")), 300)
 	cancel()
 	goleak.VerifyNone(t, idle)
 	ended, cancel := context.WithCancel(t.Context())
@@ -426,18 +368,14 @@ func (m *meanwhile) Get(ctx context.Context, key string) (jetstream.KeyValueEntr
 // Only a pause that is over is deleted, on a real bucket: not one that holds, nor one that was put in its place meanwhile.
 func TestCatalogDeletesPausesThatAreOver(t *testing.T) {
 	js := connect(t, natskit.Run(t))
-	if err := apply(t, js, two); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, apply(t, js, two))
 	bucket := configBucket(t, js)
 	kv := &meanwhile{KeyValue: bucket}
 	const now = 10_000
 	key := catalog.Pauses.Types.Key("shop", "email.send")
 	put := func(until int64) {
 		t.Helper()
-		if _, err := catalog.Pauses.Types.PutAs(t.Context(), kv, "shop", "email.send", &yardv1.Pause{SinceMs: 1, UntilMs: until}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(catalog.Pauses.Types.PutAs(t.Context(), kv, "shop", "email.send", &yardv1.Pause{SinceMs: 1, UntilMs: until})))
 	}
 	deleted := func(what string, want bool) {
 		t.Helper()
@@ -466,9 +404,7 @@ func TestCatalogDeletesPausesThatAreOver(t *testing.T) {
 	}
 	deleted("deleted meanwhile", true)
 
-	if err := js.DeleteKeyValue(t.Context(), topology.ConfigBucket); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, js.DeleteKeyValue(t.Context(), topology.ConfigBucket))
 	if err := catalog.DeleteOver(t.Context(), kv, catalog.Pauses.Types, "shop", "email.send", now); fault.CodeOf(err) != fault.Unavailable {
 		t.Errorf("without a bucket: %v", err)
 	}

@@ -39,9 +39,7 @@ func TestHintsAreMadeAgain(t *testing.T) {
 	t.Parallel()
 	srv := natskit.Run(t)
 	js := connect(t, srv)
-	if err := apply(t, js, two); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, apply(t, js, two))
 	want := config(t, js, topology.MatchingStream(0))
 	srv.Restart(t)
 	if got := hints(t, js); got.MaxBytes != want.MaxBytes || got.Retention != want.Retention || got.Storage != jetstream.MemoryStorage {
@@ -60,22 +58,16 @@ func TestR30_HintsSurviveANode(t *testing.T) {
 	t.Parallel()
 	nodes := natskit.RunCluster(t, 3)
 	js, err := jetstream.New(natskit.ConnectAll(t, nodes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	three := provision.Options{Replicas: 3}
 	start := func() error {
 		ctx, cancel := context.WithTimeout(t.Context(), within)
 		defer cancel()
 		return provision.Apply(ctx, js, two, three)
 	}
-	if err := start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, start())
 	single := config(t, js, topology.MatchingStream(0))
-	if single.Replicas != 3 {
-		t.Fatalf("the hint stream has %d replicas", single.Replicas)
-	}
+	testkit.MustEqual(t, "the hint stream has replicas", single.Replicas, 3)
 	alone(t, js, single)
 	if got := hints(t, js); got.Replicas != 3 {
 		t.Errorf("raised to %d replicas", got.Replicas)
@@ -126,9 +118,7 @@ func TestKeptHintsAreMadeAgain(t *testing.T) {
 	testkit.Slow(t, "waits until a stream is missed")
 	srv := natskit.Run(t)
 	js := connect(t, srv)
-	if err := apply(t, js, two); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, apply(t, js, two))
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -180,9 +170,7 @@ func TestOnlyHintsThatAreOfflineAreDeleted(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			_, err = provision.Hints(t.Context(), js, 0, slog.New(slog.DiscardHandler))
 			if (err == nil) != c.deleted || (len(deleted) == 1) != c.deleted {
 				t.Errorf("%v; %d were deleted", err, len(deleted))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
@@ -21,9 +22,7 @@ var two = topology.Partitioning{History: 2, Matching: 1}
 func connect(t *testing.T, srv *natskit.Server) jetstream.JetStream {
 	t.Helper()
 	js, err := jetstream.New(srv.Connect(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return js
 }
 
@@ -37,9 +36,7 @@ func apply(t *testing.T, js jetstream.JetStream, p topology.Partitioning) error 
 func config(t *testing.T, js jetstream.JetStream, stream string) jetstream.StreamConfig {
 	t.Helper()
 	s, err := js.Stream(t.Context(), stream)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return s.CachedInfo().Config
 }
 
@@ -72,9 +69,7 @@ func TestSeveralServicesCreateTheClusterAtOnce(t *testing.T) {
 	}
 	for _, b := range topology.Buckets() {
 		kv, err := js.KeyValue(t.Context(), b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		if _, err := kv.Put(t.Context(), "a.b", []byte("1")); err != nil {
 			t.Error(err)
 		}
@@ -87,9 +82,7 @@ func TestSeveralServicesCreateTheClusterAtOnce(t *testing.T) {
 func TestAnotherPartitioningIsRefused(t *testing.T) {
 	t.Parallel()
 	js := connect(t, natskit.Run(t))
-	if err := apply(t, js, two); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, apply(t, js, two))
 	err := apply(t, js, topology.Partitioning{History: 8, Matching: 1})
 	if err == nil || !strings.Contains(err.Error(), "the cluster was created with 2 history partitions, this service is configured with 8") {
 		t.Errorf("%v", err)
@@ -111,19 +104,13 @@ func TestAnotherPartitioningIsRefused(t *testing.T) {
 func TestDriftIsCorrectedOrNamed(t *testing.T) {
 	t.Parallel()
 	js := connect(t, natskit.Run(t))
-	if err := apply(t, js, two); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, apply(t, js, two))
 	drifted := config(t, js, topology.HistoryStream(0))
 	want := drifted
 	drifted.Duplicates, drifted.AllowAtomicPublish, drifted.Discard = time.Second, false, jetstream.DiscardOld
 	drifted.MaxBytes, drifted.Metadata = 1<<30, map[string]string{"owner": "operator"}
-	if _, err := js.UpdateStream(t.Context(), drifted); err != nil {
-		t.Fatal(err)
-	}
-	if err := apply(t, js, two); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(js.UpdateStream(t.Context(), drifted)))
+	testkit.NoError(t, apply(t, js, two))
 	got := config(t, js, topology.HistoryStream(0))
 	if got.Duplicates != want.Duplicates || !got.AllowAtomicPublish || got.Discard != want.Discard {
 		t.Errorf("not corrected: %+v", got)
@@ -134,12 +121,8 @@ func TestDriftIsCorrectedOrNamed(t *testing.T) {
 
 	name := topology.TimerStream(1)
 	subjects := config(t, js, name).Subjects
-	if err := js.DeleteStream(t.Context(), name); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: name, Subjects: subjects, Storage: jetstream.MemoryStorage}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, js.DeleteStream(t.Context(), name))
+	testkit.NoError(t, testkit.Err(js.CreateStream(t.Context(), jetstream.StreamConfig{Name: name, Subjects: subjects, Storage: jetstream.MemoryStorage})))
 	err := apply(t, js, two)
 	if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "storage") {
 		t.Errorf("%v", err)
@@ -151,14 +134,10 @@ func TestApplyWaitsForTheServer(t *testing.T) {
 	srv := natskit.Run(t)
 	srv.Stop()
 	nc, err := nats.Connect(srv.URL, nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond), nats.ReconnectBufSize(-1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer nc.Close()
 	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := provision.Apply(short, js, two, provision.Options{}); !errors.Is(err, context.DeadlineExceeded) {

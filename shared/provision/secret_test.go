@@ -14,6 +14,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
@@ -27,9 +28,7 @@ func TestTheTokenSecretIsMadeOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range secrets {
 		js, err := jetstream.New(server.Connect(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		all.Go(func() {
 			err := provision.Apply(t.Context(), js, topology.Partitioning{History: 1, Matching: 1}, provision.Options{Log: log})
 			if err == nil {
@@ -56,22 +55,14 @@ func TestTheTokenSecretIsMadeOnce(t *testing.T) {
 func TestAMissingOrBrokenTokenSecretIsAnError(t *testing.T) {
 	t.Parallel()
 	js, err := jetstream.New(natskit.Run(t).Connect(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := provision.Apply(t.Context(), js, topology.Partitioning{History: 1, Matching: 1}, provision.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, provision.Apply(t.Context(), js, topology.Partitioning{History: 1, Matching: 1}, provision.Options{}))
 	kv := configBucket(t, js)
-	if _, err := kv.Put(t.Context(), topology.TokenSecretKey, []byte("short")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(kv.Put(t.Context(), topology.TokenSecretKey, []byte("short"))))
 	if _, err := provision.TokenSecret(t.Context(), kv); err == nil {
 		t.Error("a secret of 5 bytes was read")
 	}
-	if err := kv.Delete(t.Context(), topology.TokenSecretKey); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, kv.Delete(t.Context(), topology.TokenSecretKey))
 	if _, err := provision.TokenSecret(t.Context(), kv); !errors.Is(err, provision.ErrNotProvisioned) {
 		t.Errorf("without a secret: %v", err)
 	}

@@ -20,9 +20,7 @@ import (
 func TestI13ANewClusterWritesTheNewestVersion(t *testing.T) {
 	t.Parallel()
 	js := connect(t, natskit.Run(t))
-	if err := apply(t, js, two); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, apply(t, js, two))
 	kv := configBucket(t, js)
 	e, err := kv.Get(t.Context(), topology.VersionKey)
 	if err != nil || e.Revision() == 0 {
@@ -31,9 +29,7 @@ func TestI13ANewClusterWritesTheNewestVersion(t *testing.T) {
 	if v, err := catalog.GetVersion(t.Context(), kv); err != nil || v.Number != logversion.Newest() {
 		t.Errorf("%+v %v", v, err)
 	}
-	if err := kv.Purge(t.Context(), topology.VersionKey); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, kv.Purge(t.Context(), topology.VersionKey))
 	if err := apply(t, js, two); err == nil {
 		t.Error("a cluster without a version was accepted")
 	}
@@ -43,24 +39,16 @@ func TestI13ANewClusterWritesTheNewestVersion(t *testing.T) {
 func TestI13AClusterOfANewerVersionIsRefused(t *testing.T) {
 	t.Parallel()
 	js := connect(t, natskit.Run(t))
-	if err := apply(t, js, two); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, apply(t, js, two))
 	kv := configBucket(t, js)
 	v, err := catalog.GetVersion(t.Context(), kv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := catalog.RaiseVersion(t.Context(), kv, v, logversion.Newest()+1); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, catalog.RaiseVersion(t.Context(), kv, v, logversion.Newest()+1))
 	if err := catalog.RaiseVersion(t.Context(), kv, v, logversion.Newest()+2); !errors.Is(err, catalog.ErrVersionChanged) {
 		t.Errorf("a version was raised by who had not read it: %v", err)
 	}
 	name := topology.TimerStream(1)
-	if err := js.DeleteStream(t.Context(), name); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, js.DeleteStream(t.Context(), name))
 	var unknown *logversion.UnknownError
 	if err := apply(t, js, two); !errors.As(err, &unknown) || !strings.Contains(err.Error(), "run a newer version") {
 		t.Errorf("apply: %v", err)
@@ -77,41 +65,29 @@ func TestI13AClusterOfANewerVersionIsRefused(t *testing.T) {
 func TestI13AVersionNeverGoesDown(t *testing.T) {
 	t.Parallel()
 	js := connect(t, natskit.Run(t))
-	if err := apply(t, js, two); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, apply(t, js, two))
 	kv := configBucket(t, js)
 	c, err := catalog.Watch(t.Context(), kv, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	own := logversion.Newest()
 	if c.Version() != own || c.WriteVersion() != own {
 		t.Errorf("%d %d", c.Version(), c.WriteVersion())
 	}
 	v, err := catalog.GetVersion(t.Context(), kv)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if err := catalog.RaiseVersion(t.Context(), kv, v, v.Number); err == nil {
 		t.Error("a version was raised to itself")
 	}
-	if err := catalog.RaiseVersion(t.Context(), kv, v, own+3); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, catalog.RaiseVersion(t.Context(), kv, v, own+3))
 	testkit.Eventually(t, 30*time.Second, func() error {
 		if c.Version() != own+3 {
 			return errors.New("the raised version is not known yet")
 		}
 		return nil
 	})
-	if c.WriteVersion() != own {
-		t.Errorf("this program writes %d", c.WriteVersion())
-	}
+	testkit.Equal(t, "this program writes", c.WriteVersion(), own)
 	for _, value := range []string{"1", "none"} {
-		if _, err := kv.PutString(t.Context(), topology.VersionKey, value); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(kv.PutString(t.Context(), topology.VersionKey, value)))
 		put(t, kv, "mark"+value, 1)
 		testkit.Eventually(t, 30*time.Second, func() error {
 			if c.Domain("mark"+value) == nil {

@@ -26,28 +26,20 @@ func cluster(t *testing.T) (*natskit.Server, jetstream.JetStream) {
 	t.Helper()
 	srv := natskit.Run(t)
 	js, err := jetstream.New(srv.Connect(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := provision.Apply(t.Context(), js, topology.Partitioning{History: 2, Matching: 1}, provision.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, provision.Apply(t.Context(), js, topology.Partitioning{History: 2, Matching: 1}, provision.Options{}))
 	return srv, js
 }
 
 func put(t *testing.T, js jetstream.JetStream, q *logv1.Quarantined) {
 	t.Helper()
-	if err := quarantine.Put(t.Context(), js.Conn(), q); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, quarantine.Put(t.Context(), js.Conn(), q))
 }
 
 func list(t *testing.T, js jetstream.JetStream, f quarantine.Filter) []quarantine.Item {
 	t.Helper()
 	var all []quarantine.Item
-	if err := quarantine.List(t.Context(), js, f, func(i quarantine.Item) error { all = append(all, i); return nil }); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, quarantine.List(t.Context(), js, f, func(i quarantine.Item) error { all = append(all, i); return nil }))
 	return all
 }
 
@@ -113,9 +105,7 @@ func TestTheWholeOfALargeItem(t *testing.T) {
 	put(t, js, q)
 	put(t, js, unreadable("timer", 0, 2, "small"))
 	all := list(t, js, everything)
-	if len(all) != 2 {
-		t.Fatalf("%d items", len(all))
-	}
+	testkit.MustEqual(t, "items", len(all), 2)
 	got, err := quarantine.Get(t.Context(), js, all[0].Seq)
 	if err != nil || !bytes.Equal(got.Data, data) || got.Reason != "malformed" {
 		t.Errorf("%d bytes: %v", len(got.Data), err)
@@ -129,9 +119,7 @@ func TestTheWholeOfALargeItem(t *testing.T) {
 	if _, err := quarantine.Redrive(t.Context(), js, all[0].Seq); !natslog.Permanent(err) {
 		t.Errorf("redriven: %v", err)
 	}
-	if n := len(list(t, js, everything)); n != 2 {
-		t.Errorf("%d items", n)
-	}
+	testkit.Equal(t, "items", len(list(t, js, everything)), 2)
 	for _, item := range all {
 		if err := quarantine.Drop(t.Context(), js, item.Seq); err != nil {
 			t.Error(err)
@@ -156,9 +144,7 @@ func TestRedriveKeepsTheTTL(t *testing.T) {
 		}
 		put(t, js, q)
 		seq, err := quarantine.Redrive(t.Context(), js, list(t, js, everything)[0].Seq)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		r, err := natslog.Get(t.Context(), js, topology.ArchiveStream(1), seq)
 		if err != nil || r == nil || r.Header.Get(jetstream.MsgTTLHeader) != want {
 			t.Errorf("kept for %d s: %+v %v", seconds, r, err)
@@ -180,9 +166,7 @@ func TestRedrive(t *testing.T) {
 	var stored []string
 	for _, item := range all[:2] {
 		seq, err := quarantine.Redrive(t.Context(), js, item.Seq)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		r, err := natslog.Get(t.Context(), js, topology.TimerStream(1), seq)
 		if err != nil || r == nil {
 			t.Fatalf("%v %v", r, err)

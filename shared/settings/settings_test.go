@@ -70,17 +70,13 @@ func defaults() config {
 func writeFile(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "yard.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
 func TestDefaultsStand(t *testing.T) {
 	got, opts, err := settings.Load("history", defaults(), nil, []string{"PATH=/bin", "YARD_SEED=1", "YARD_HISTORY_NATS__URL="})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if !reflect.DeepEqual(got, defaults()) || opts != (settings.Options{}) {
 		t.Fatalf("got %+v, %+v", got, opts)
 	}
@@ -105,9 +101,7 @@ tags: [a, b]
 			"YARD_HISTORY_TAGS=c, d",
 			"YARD_HISTORY_NATS__SYNC=false",
 		})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	want := config{
 		NATS:   natsConfig{URL: "nats://file:4222", Token: "env"},
 		Window: windowConfig{TasksMax: 30, BytesMax: 1 << 20, LeaseMin: 30 * time.Second, Share: 0.5, Shards: 7},
@@ -210,12 +204,8 @@ func TestSecretsStaySecret(t *testing.T) {
 		t.Errorf("got %v, want an error without the value", err)
 	}
 	var out strings.Builder
-	if err := settings.Print(&out, one{Pin: 4711}); err != nil {
-		t.Fatal(err)
-	}
-	if err := settings.Usage(&out, "x", one{Pin: 4711}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, settings.Print(&out, one{Pin: 4711}))
+	testkit.NoError(t, settings.Usage(&out, "x", one{Pin: 4711}))
 	if strings.Contains(out.String(), "4711") || !strings.Contains(out.String(), "****") {
 		t.Errorf("printed:\n%s", out.String())
 	}
@@ -229,12 +219,8 @@ func TestPasswordsOfURLsStaySecret(t *testing.T) {
 	}
 	c := one{URL: "nats://ann:hunter2@hunter2@a:4222, bob:hunter2@b:4222,hunter2@c", URLs: []string{"tls://hunter2@d:1", "nats://e:2/@x"}}
 	var out strings.Builder
-	if err := settings.Print(&out, c); err != nil {
-		t.Fatal(err)
-	}
-	if err := settings.Usage(&out, "x", c); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, settings.Print(&out, c))
+	testkit.NoError(t, settings.Usage(&out, "x", c))
 	for _, want := range []string{"nats://********@a:4222, ********@b:4222,********@c", "tls://********@d:1", "nats://e:2/@x"} {
 		if strings.Count(out.String(), want) != 2 {
 			t.Errorf("%s is not printed twice:\n%s", want, out.String())
@@ -264,9 +250,7 @@ func TestOptions(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	var out strings.Builder
-	if err := settings.Usage(&out, "history", defaults()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, settings.Usage(&out, "history", defaults()))
 	testkit.Golden(t, "testdata/usage.txt", []byte(out.String()))
 }
 
@@ -276,15 +260,11 @@ func TestPrint(t *testing.T) {
 	c.Tags = []string{"a", "12", "x: y"}
 	c.Waits = []time.Duration{time.Second}
 	var out strings.Builder
-	if err := settings.Print(&out, c); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, settings.Print(&out, c))
 	testkit.Golden(t, "testdata/print.yaml", []byte(out.String()))
 
 	got, _, err := settings.Load("history", config{}, []string{"--config", writeFile(t, out.String())}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	got.NATS.Token = c.NATS.Token // the one thing that does not come back
 	if !reflect.DeepEqual(got, c) {
 		t.Fatalf("read back\n%+v\nwant\n%+v", got, c)
@@ -310,12 +290,8 @@ func TestPrintRoundTrips(t *testing.T) {
 			Waits: []time.Duration{time.Duration(rapid.Int64().Draw(t, "wait"))},
 		}
 		var out strings.Builder
-		if err := settings.Print(&out, c); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(out.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, settings.Print(&out, c))
+		testkit.NoError(t, os.WriteFile(path, []byte(out.String()), 0o600))
 		got, _, err := settings.Load("history", config{}, []string{"--config", path}, nil)
 		if err != nil || !reflect.DeepEqual(got, c) {
 			t.Fatalf("%v\nprinted\n%s\nread back\n%+v\nwant\n%+v", err, out.String(), got, c)

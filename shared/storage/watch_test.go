@@ -56,9 +56,7 @@ func newRoom(t *testing.T, cfg storage.Config, gauge *telemetry.Gauge) *room {
 	if r.js, err = jetstream.New(r.srv.Connect(t)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: stream, Subjects: []string{"log"}, Discard: jetstream.DiscardNew, AllowAtomicPublish: true}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(r.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: stream, Subjects: []string{"log"}, Discard: jetstream.DiscardNew, AllowAtomicPublish: true})))
 	r.watch = &storage.Watch{JetStream: r.js, Stream: stream, Config: cfg, Log: slog.New(&r.failed), Gauge: gauge}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
@@ -98,9 +96,7 @@ func (r *room) empty() {
 	if err == nil {
 		err = s.Purge(r.t.Context())
 	}
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	testkit.NoError(r.t, err)
 	testkit.Eventually(r.t, within, func() error {
 		if why := r.watch.Full(); why != "" {
 			return fmt.Errorf("full: %s", why)
@@ -131,14 +127,10 @@ func TestR43_EachLimitIsWatched(t *testing.T) {
 		t.Parallel()
 		r := newRoom(t, storage.DefaultConfig(), nil)
 		s, err := r.js.Stream(t.Context(), stream)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		cfg := s.CachedInfo().Config
 		cfg.MaxBytes = limit
-		if _, err := r.js.UpdateStream(t.Context(), cfg); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(r.js.UpdateStream(t.Context(), cfg)))
 		if why := r.fill(); !strings.Contains(why, stream) {
 			t.Error(why)
 		}
@@ -184,9 +176,7 @@ func TestTheGaugeSaysWhetherTheStreamIsFull(t *testing.T) {
 	r.fill()
 	r.gauge(1)
 	r.stop()
-	if n := r.watch.Gauge.Value(); n != 0 {
-		t.Errorf("no one watches, and the gauge says %d", n)
-	}
+	testkit.Equal(t, "no one watches, and the gauge says", r.watch.Gauge.Value(), 0)
 }
 
 // What was known stays where the storage cannot be looked at: a full one that does not answer takes nothing.
@@ -195,9 +185,7 @@ func TestAFailedLookChangesNothing(t *testing.T) {
 	testkit.Slow(t, "waits for several looks")
 	r := newRoom(t, named(20*mib), &telemetry.Gauge{})
 	why := r.fill()
-	if err := r.js.DeleteStream(t.Context(), stream); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, r.js.DeleteStream(t.Context(), stream))
 	testkit.Eventually(t, within, func() error {
 		if n := r.failed.Load(); n < 2 {
 			return fmt.Errorf("%d looks have failed", n)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func TestHealth(t *testing.T) {
@@ -83,12 +84,8 @@ func TestWarningsLeaveReady(t *testing.T) {
 func TestHealthWithoutAddress(t *testing.T) {
 	h := telemetry.NewHealth("", nil)
 	stop := run(t, h)
-	if got := h.Addr(); got != "" {
-		t.Fatalf("listens on %s", got)
-	}
-	if err := stop(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.MustEqual(t, "listens on", h.Addr(), "")
+	testkit.NoError(t, stop())
 }
 
 func TestHealthRefusesABadAddress(t *testing.T) {
@@ -126,14 +123,10 @@ func answer(t *testing.T, h *telemetry.Health, path string, status int) string {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Get("http://" + h.Addr() + path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer resp.Body.Close()
 	got, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if resp.StatusCode != status {
 		t.Fatalf("%s: %d, want %d\n%s", path, resp.StatusCode, status, got)
 	}

@@ -7,14 +7,13 @@ import (
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func TestLogger(t *testing.T) {
 	var out bytes.Buffer
 	log, err := telemetry.NewLogger(telemetry.LogConfig{Level: "WARN", Format: "json"}, &out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	log.Info("not written")
 	log.Warn("written", "partition", 3)
 	var line map[string]any
@@ -29,9 +28,7 @@ func TestLogger(t *testing.T) {
 func TestLoggerDefaults(t *testing.T) {
 	var out bytes.Buffer
 	log, err := telemetry.NewLogger(telemetry.LogConfig{}, &out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	log.Debug("not written")
 	log.Info("written")
 	if got := out.String(); !strings.Contains(got, "level=INFO msg=written") || strings.Count(got, "\n") != 1 {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // Metrics of the tests.
@@ -28,9 +29,7 @@ var (
 func newMetrics(t *testing.T) *telemetry.Metrics {
 	t.Helper()
 	m, err := telemetry.NewMetrics()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return m
 }
 
@@ -128,9 +127,7 @@ func TestInstrumentsAreShared(t *testing.T) {
 	}
 	wg.Wait()
 	got, err := m.Values()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	want := map[string]float64{
 		`yardmaster_test_things_total{partition="1"}`:                 800,
 		`yardmaster_test_took_seconds_count{domain="d",tasklist="t"}`: 1600,
@@ -155,9 +152,7 @@ func TestQueuesAreBounded(t *testing.T) {
 		}
 	}
 	values, err := m.Values()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	series, sum, first := 0, 0.0, 0
 	for name, v := range values {
 		if strings.HasPrefix(name, "yardmaster_test_took_seconds_count") {
@@ -221,9 +216,7 @@ func TestMetricsRefuseMistakes(t *testing.T) {
 
 func BenchmarkRecord(b *testing.B) {
 	m, err := telemetry.NewMetrics()
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.NoError(b, err)
 	h := m.Histogram(took, "d", "t")
 	b.ReportAllocs()
 	for b.Loop() {

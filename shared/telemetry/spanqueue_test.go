@@ -35,9 +35,7 @@ func TestLostSpansAreCounted(t *testing.T) {
 			setEnv(t, env...)
 			m := newMetrics(t)
 			tracing, err := telemetry.NewTracing(t.Context(), "s", "i", m)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			parent := telemetry.ParseTraceparent(sampledParent)
 			for range spans {
 				tracing.Span(parent, "x", trace.SpanKindInternal, time.Now(), time.Now())
@@ -62,9 +60,7 @@ func TestTheQueueEmpties(t *testing.T) {
 	setEnv(t, append(sink.Env(), "OTEL_BSP_MAX_QUEUE_SIZE=100", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE=10", "OTEL_BSP_SCHEDULE_DELAY=1")...)
 	m := newMetrics(t)
 	tracing, err := telemetry.NewTracing(t.Context(), "s", "i", m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	parent := telemetry.ParseTraceparent(sampledParent)
 	const rounds, spans = 30, 10
 	for round := range rounds {
@@ -78,7 +74,5 @@ func TestTheQueueEmpties(t *testing.T) {
 			return nil
 		})
 	}
-	if err := tracing.Shutdown(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, tracing.Shutdown(t.Context()))
 }

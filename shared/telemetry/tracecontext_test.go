@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 const (
@@ -69,9 +70,7 @@ func TestContextRoundTrips(t *testing.T) {
 		if got := telemetry.ParseTraceparent(telemetry.FormatTraceparent(b)); !bytes.Equal(got, b) {
 			t.Fatalf("got %x, want %x", got, b)
 		}
-		if telemetry.Sampled(b) != sc.IsSampled() {
-			t.Fatalf("sampled %v", telemetry.Sampled(b))
-		}
+		testkit.MustEqual(t, "sampled", telemetry.Sampled(b), sc.IsSampled())
 	})
 }
 

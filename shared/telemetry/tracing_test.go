@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 	"github.com/yardmaster-io/yardmaster/shared/testkit/signalkit"
 )
 
@@ -37,9 +38,7 @@ func TestSpansReachTheCollector(t *testing.T) {
 			sink := signalkit.RunTraceSink(t)
 			setEnv(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+sink.Endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL="+protocol)
 			tracing, err := telemetry.NewTracing(t.Context(), "yard-history", "history-1", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			if !tracing.On() {
 				t.Fatal("off")
 			}
@@ -49,14 +48,10 @@ func TestSpansReachTheCollector(t *testing.T) {
 			tracing.Span(inner, "append", trace.SpanKindClient, start.Add(time.Second), start.Add(3*time.Second),
 				attribute.Int("yard.batch", 3))
 			span.End(trace.WithTimestamp(start.Add(4 * time.Second)))
-			if err := tracing.Shutdown(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, tracing.Shutdown(t.Context()))
 
 			spans := sink.Spans()
-			if len(spans) != 2 {
-				t.Fatalf("got %d spans, want 2", len(spans))
-			}
+			testkit.MustEqual(t, "spans", len(spans), 2)
 			child, outer := spans[0], spans[1]
 			if outer.Service != "yard-history" || outer.Instance != "history-1" {
 				t.Errorf("from %q, %q", outer.Service, outer.Instance)
@@ -93,24 +88,16 @@ func TestSampling(t *testing.T) {
 			sink.Reset()
 			setEnv(t, append(sink.Env(), "OTEL_TRACES_SAMPLER="+c.sampler)...)
 			tracing, err := telemetry.NewTracing(t.Context(), "s", "i", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			span, inner := tracing.Start(telemetry.ParseTraceparent(c.parent), "outer", trace.SpanKindServer, time.Now())
 			if inner == nil {
 				t.Error("the decision not to sample is lost: no context to pass on")
 			}
-			if got := telemetry.Sampled(inner); got != c.sampled {
-				t.Errorf("sampled %v, want %v", got, c.sampled)
-			}
+			testkit.Equal(t, "sampled", telemetry.Sampled(inner), c.sampled)
 			tracing.Span(inner, "inner", trace.SpanKindInternal, time.Now(), time.Now())
 			span.End()
-			if err := tracing.Shutdown(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if got := len(sink.Spans()); got != c.spans {
-				t.Errorf("%d spans, want %d", got, c.spans)
-			}
+			testkit.NoError(t, tracing.Shutdown(t.Context()))
+			testkit.Equal(t, "spans", len(sink.Spans()), c.spans)
 		})
 	}
 }
@@ -119,16 +106,10 @@ func TestSpanWithoutParentIsNone(t *testing.T) {
 	sink := signalkit.RunTraceSink(t)
 	setEnv(t, sink.Env()...)
 	tracing, err := telemetry.NewTracing(t.Context(), "s", "i", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	tracing.Span(nil, "orphan", trace.SpanKindInternal, time.Now(), time.Now())
-	if err := tracing.Shutdown(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if got := len(sink.Spans()); got != 0 {
-		t.Fatalf("%d spans, want none", got)
-	}
+	testkit.NoError(t, tracing.Shutdown(t.Context()))
+	testkit.MustEqual(t, "spans", len(sink.Spans()), 0)
 }
 
 func TestTracingEnvironment(t *testing.T) {
@@ -156,12 +137,8 @@ func TestTracingEnvironment(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if tracing.On() != c.on {
-				t.Errorf("on %v, want %v", tracing.On(), c.on)
-			}
+			testkit.NoError(t, err)
+			testkit.Equal(t, "on", tracing.On(), c.on)
 			if err := tracing.Shutdown(t.Context()); err != nil {
 				t.Error(err)
 			}
@@ -183,9 +160,7 @@ func TestTracingOffCostsNothing(t *testing.T) {
 			tracing.Tracer()
 			span.End()
 		})
-		if allocs != 0 {
-			t.Errorf("%s: %v allocations", name, allocs)
-		}
+		testkit.Equal(t, name, allocs, 0)
 		if _, inner := tracing.Start(parent, "", trace.SpanKindServer, now); !bytes.Equal(inner, parent) {
 			t.Errorf("%s: the caller's context does not pass through", name)
 		}

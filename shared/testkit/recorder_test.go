@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // recorder is a testing.TB whose failure is an observation, not a failure.
@@ -49,16 +51,10 @@ func expectFatal(t *testing.T, f func(testing.TB)) string {
 func redisDo(t *testing.T, addr, command string) string {
 	t.Helper()
 	conn, err := net.DialTimeout("tcp", addr, 5*time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer conn.Close()
-	if _, err := fmt.Fprintf(conn, "%s\r\n", command); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(fmt.Fprintf(conn, "%s\r\n", command)))
 	line, err := bufio.NewReader(conn).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return strings.TrimSpace(line)
 }

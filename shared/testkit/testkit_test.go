@@ -34,17 +34,11 @@ func TestNATSKeepsDataAndPortAcrossRestart(t *testing.T) {
 	url := n.URL
 	nc := n.Connect(t)
 	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	ctx := t.Context()
 	stream, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: "S", Subjects: []string{"s"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := js.Publish(ctx, "s", []byte("kept")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, testkit.Err(js.Publish(ctx, "s", []byte("kept"))))
 
 	n.Stop()
 	testkit.Eventually(t, 10*time.Second, func() error {
@@ -76,19 +70,13 @@ func TestRedisRestartsEmptyOnTheSamePort(t *testing.T) {
 	t.Parallel()
 	r := testkit.RunRedis(t)
 	addr := r.Addr
-	if got := redisDo(t, addr, "SET k v"); got != "+OK" {
-		t.Fatalf("SET answered %q", got)
-	}
-	if got := redisDo(t, addr, "GET k"); got != "$1" {
-		t.Fatalf("GET answered %q", got)
-	}
+	testkit.MustEqual(t, "SET answered", redisDo(t, addr, "SET k v"), "+OK")
+	testkit.MustEqual(t, "GET answered", redisDo(t, addr, "GET k"), "$1")
 	r.Restart(t)
 	if r.Addr != addr {
 		t.Fatalf("the server moved from %s to %s", addr, r.Addr)
 	}
-	if got := redisDo(t, addr, "GET k"); got != "$-1" {
-		t.Fatalf("GET on the restarted server answered %q, want nothing", got)
-	}
+	testkit.MustEqual(t, "GET on the restarted server answered", redisDo(t, addr, "GET k"), "$-1")
 	r.Stop()
 	r.Stop() // stopping twice is allowed
 }
@@ -132,9 +120,7 @@ func TestEventually(t *testing.T) {
 			}
 			return nil
 		})
-		if calls != 10 {
-			t.Fatalf("called %d times, want 10", calls)
-		}
+		testkit.MustEqual(t, "called times", calls, 10)
 		said := expectFatal(t, func(tb testing.TB) {
 			testkit.Eventually(tb, time.Second, func() error { return errors.New("never true") })
 		})
@@ -147,9 +133,7 @@ func TestEventually(t *testing.T) {
 func TestGolden(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.txt")
 	expectFatal(t, func(tb testing.TB) { testkit.Golden(tb, path, nil) })
-	if err := os.WriteFile(path, []byte("one\ntwo\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(path, []byte("one\ntwo\n"), 0o644))
 	testkit.Golden(t, path, []byte("one\ntwo\n"))
 	for got, where := range map[string]string{
 		"one\n2\n":         "line 2",
@@ -167,9 +151,7 @@ func TestTraceSink(t *testing.T) {
 	sink := signalkit.RunTraceSink(t)
 	conn, err := grpc.NewClient(strings.TrimPrefix(sink.Endpoint, "http://"),
 		grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer conn.Close()
 	text := func(k, v string) *commonpb.KeyValue {
 		return &commonpb.KeyValue{Key: k, Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: v}}}
@@ -186,20 +168,14 @@ func TestTraceSink(t *testing.T) {
 			}}}},
 		}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	spans := sink.Spans()
-	if len(spans) != 1 {
-		t.Fatalf("got %d spans, want 1", len(spans))
-	}
+	testkit.MustEqual(t, "spans", len(spans), 1)
 	s := spans[0]
 	if s.Service != "history" || s.Name != "commit" || s.ParentID != "" || s.Start != time.Unix(0, 7) ||
 		s.Attrs["yardmaster.domain"] != "d" || s.Attrs["yard.batch.size"] != "3" {
 		t.Fatalf("got %+v", s)
 	}
 	sink.Reset()
-	if n := len(sink.Spans()); n != 0 {
-		t.Fatalf("%d spans after a reset", n)
-	}
+	testkit.MustEqual(t, "spans after a reset", len(sink.Spans()), 0)
 }

@@ -51,9 +51,7 @@ func (w *world) park(dueMS int64) {
 	data, err := (&logv1.Batch{Epoch: epoch, Tasks: []*logv1.Record{{
 		Id: id[:], Domain: "shop", Tasklist: "mail", Type: "t", Priority: 3, DueAtMs: dueMS, Parkings: 1,
 	}}}).MarshalVT()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, err)
 	if epoch == w.fenced {
 		w.waiting[id] = true
 	}
@@ -64,9 +62,7 @@ func (w *world) park(dueMS int64) {
 func (w *world) fence() {
 	w.fenced++
 	data, err := (&logv1.Batch{Fence: true, Epoch: w.fenced}).MarshalVT()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, err)
 	w.append(topology.TimerFence(0), data)
 }
 
@@ -80,9 +76,7 @@ func (w *world) load(i int) {
 			all = append(all, m)
 		}
 	}
-	if err := o.Load(all, w.cursor, w.cursorSeq, w.nowMS); err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.NoError(w.t, o.Load(all, w.cursor, w.cursorSeq, w.nowMS))
 	w.owners[i] = o
 }
 
@@ -154,9 +148,7 @@ func (w *world) cancel(i int) {
 		if w.random.IntN(6) > 0 {
 			w.append(m.Subject, m.Data)
 			var b logv1.Batch
-			if err := b.UnmarshalVT(m.Data); err != nil {
-				w.t.Fatal(err)
-			}
+			testkit.NoError(w.t, b.UnmarshalVT(m.Data))
 			for _, id := range b.Tombstones {
 				w.unsure[ids.TaskID(id)] = true
 			}

@@ -19,6 +19,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/memhistory"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
@@ -75,9 +76,7 @@ func TestCallsOfAMatchingShard(t *testing.T) {
 	id := ids.NewTaskID(time.Now(), 0, 1)
 	encoded := func(m interface{ MarshalVT() ([]byte, error) }) []byte {
 		data, err := m.MarshalVT()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		return data
 	}
 	w := memhistory.NewWorld(func(string, []byte) {}, func(string, []byte) bool { return true })
@@ -110,9 +109,7 @@ func TestR1_CallsAreAnsweredInInboxesOnly(t *testing.T) {
 	t.Parallel()
 	nc := serve(t, memhistory.NewWorld(func(string, []byte) {}, func(string, []byte) bool { return true }))
 	spy, err := nc.SubscribeSync("spy.*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	id := ids.NewTaskID(time.Now(), 0, 1)
 	for verb, ask := range map[string]func(){
 		"get": func() {
@@ -125,14 +122,10 @@ func TestR1_CallsAreAnsweredInInboxesOnly(t *testing.T) {
 		"retrigger":   func() { call[rpcv1.RetriggerResponse](t, nc, "retrigger", &rpcv1.RetriggerRequest{}) },
 	} {
 		ask() // it is served
-		if err := nc.PublishRequest(topology.HistoryCall(0, verb), "spy."+verb, []byte{0xff}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, nc.PublishRequest(topology.HistoryCall(0, verb), "spy."+verb, []byte{0xff}))
 		ask() // and has been through what came before
 	}
-	if err := nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, nc.Flush())
 	for {
 		m, err := spy.NextMsg(0)
 		if err != nil {

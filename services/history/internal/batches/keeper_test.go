@@ -15,6 +15,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/batch"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // memory is a store of batches whose tasks lie in two partitions. It notes what was asked of it.
@@ -163,15 +164,11 @@ func TestABatchEnds(t *testing.T) {
 	m := &memory{tasks: [2]int64{2, 1}, ends: [2]batch.Ends{{Completed: 1}, {Dead: 1}}}
 	kept(t, m, func(hint func(batch.Name)) {
 		m.says(home(true))
-		if got := m.took(); got != "load night, close 0, close 1, ends 0, ends 1" {
-			t.Errorf("the first look: %s", got)
-		}
+		testkit.Equal(t, "the first look", m.took(), "load night, close 0, close 1, ends 0, ends 1")
 		m.ends = [2]batch.Ends{{Completed: 1, Expired: 1}, {Cancelled: 1}} // the dead one was redriven meanwhile
 		time.Sleep(time.Second)
 		hint(night)
-		if got := m.took(); got != "load night, ends 0, ends 0, ends 1, end night, forget 0, forget 1" {
-			t.Errorf("the last look: %s", got)
-		}
+		testkit.Equal(t, "the last look", m.took(), "load night, ends 0, ends 0, ends 1, end night, forget 0, forget 1")
 		now := time.Now().UnixMilli()
 		over, task := m.over[0], m.back[0]
 		if over.Tasks != 3 || over.EndedAtMs != now || over.ClosedAtMs == now || over.Expired || over.Ends.Completed != 1 || over.Ends.Expired != 1 || over.Ends.Cancelled != 1 || over.Ends.Dead != 0 {
@@ -194,9 +191,7 @@ func TestABatchEnds(t *testing.T) {
 		m.says(over)
 		time.Sleep(time.Hour)
 		hint(night)
-		if got := m.took(); got != "" {
-			t.Errorf("afterwards: %s", got)
-		}
+		testkit.Equal(t, "afterwards", m.took(), "")
 	})
 }
 
@@ -212,9 +207,7 @@ func TestABatchWhoseTimeIsOver(t *testing.T) {
 			}
 			time.Sleep(25 * time.Hour)
 			synctest.Wait()
-			if len(m.over) != 1 {
-				t.Fatalf("closed %v: it has ended %d times", closed, len(m.over))
-			}
+			testkit.MustEqual(t, fmt.Sprintf("closed %v: it has ended", closed), len(m.over), 1)
 			calls := m.took()
 			if over := m.over[0]; !over.Expired || m.back[0] != nil || over.CallbackTaskId != nil || over.Tasks != 3 || over.Ends.Completed != 1 || over.ClosedAtMs == 0 || closed == strings.Contains(calls, "close 1") {
 				t.Errorf("closed %v: %+v with callback %v, after %s", closed, over, m.back[0], calls)
@@ -262,14 +255,10 @@ func TestALookThatFails(t *testing.T) {
 		}
 		kept(t, m, func(func(batch.Name)) {
 			m.says(home(true))
-			if got := m.took(); got != c.before {
-				t.Errorf("%s: %s", name, got)
-			}
+			testkit.Equal(t, name, m.took(), c.before)
 			time.Sleep(batch.LookEveryMS * time.Millisecond)
 			synctest.Wait()
-			if got := m.took(); got != c.after {
-				t.Errorf("%s, again: %s", name, got)
-			}
+			testkit.Equal(t, fmt.Sprintf("%s, again", name), m.took(), c.after)
 		})
 	}
 	m := new(memory)
@@ -278,9 +267,7 @@ func TestALookThatFails(t *testing.T) {
 		synctest.Wait()
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if got := m.took(); got != "load night" {
-			t.Errorf("of one that the server has forgotten: %s", got)
-		}
+		testkit.Equal(t, "of one that the server has forgotten", m.took(), "load night")
 	})
 }
 
@@ -302,19 +289,13 @@ func TestSoManyLooksAtATime(t *testing.T) {
 			m.feed <- HomeOf(night.Domain, h)
 		}
 		synctest.Wait()
-		if len(looks) != looksMax {
-			t.Errorf("%d looks", len(looks))
-		}
+		testkit.Equal(t, "looks", len(looks), looksMax)
 		held <- struct{}{}
 		synctest.Wait()
-		if len(looks) != looksMax+1 {
-			t.Errorf("%d looks when one has ended", len(looks))
-		}
+		testkit.Equal(t, "looks when one has ended", len(looks), looksMax+1)
 		close(held)
 		synctest.Wait()
-		if len(looks) != looksMax+3 {
-			t.Errorf("%d looks in all", len(looks))
-		}
+		testkit.Equal(t, "looks in all", len(looks), looksMax+3)
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // memory is dead letters by domain, by when they were stored. A call deletes two at most.
@@ -77,9 +78,7 @@ func (m *memory) want(t *testing.T, domain string, want int) {
 // deleters runs those of all partitions.
 func deleters(t *testing.T, partitions int, m *memory, domains ...*yardv1.Domain) *telemetry.Metrics {
 	metrics, err := telemetry.NewMetrics()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	for p := range partitions {

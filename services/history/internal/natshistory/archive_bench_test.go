@@ -16,6 +16,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/porttest"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 var (
@@ -82,9 +83,7 @@ func BenchmarkStoreDead(b *testing.B) {
 		for i := range tasks {
 			tasks[i] = benchTask("shop", time.Now())
 		}
-		if err := a.StoreDead(b.Context(), tasks); err != nil {
-			b.Fatal(err)
-		}
+		testkit.NoError(b, a.StoreDead(b.Context(), tasks))
 	}
 	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N)/256*1e6, "us/task")
 }
@@ -115,14 +114,10 @@ func BenchmarkArchived(b *testing.B) {
 			owner, reader := archivePorts(b)
 			all := fill(b, owner, *archivedTasks)
 			began := time.Now()
-			if _, err := reader.Archived(b.Context(), all[:1]); err != nil {
-				b.Fatal(err)
-			}
+			testkit.NoError(b, testkit.Err(reader.Archived(b.Context(), all[:1])))
 			cold := time.Since(began)
 			for range 100 { // every span is read once
-				if _, err := reader.Archived(b.Context(), []ids.TaskID{all[rand.IntN(len(all))]}); err != nil {
-					b.Fatal(err)
-				}
+				testkit.NoError(b, testkit.Err(reader.Archived(b.Context(), []ids.TaskID{all[rand.IntN(len(all))]})))
 			}
 			took := make([]time.Duration, b.N)
 			var failed atomic.Pointer[error]
@@ -191,9 +186,7 @@ func BenchmarkArchiveMemory(b *testing.B) {
 		}
 		b.ReportMetric(float64(heap()-before)/(1<<20), "heap-MB")
 		info, err := owner.JetStream.Stream(b.Context(), topology.ArchiveStream(0))
-		if err != nil {
-			b.Fatal(err)
-		}
+		testkit.NoError(b, err)
 		b.ReportMetric(float64(info.CachedInfo().State.Msgs), "msgs")
 		b.ReportMetric(float64(info.CachedInfo().State.NumSubjects), "subjects")
 		b.ReportMetric(float64(tasksPerFile**weekFiles), "tasks")
@@ -204,9 +197,7 @@ func BenchmarkArchiveMemory(b *testing.B) {
 func cpu(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
+	testkit.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/porttest"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
@@ -33,19 +34,13 @@ func archivePortsAt(tb testing.TB, srv *natskit.Server) (owner Config, reader *R
 	config := func() Config {
 		nc := srv.Connect(tb)
 		js, err := jetstream.New(nc)
-		if err != nil {
-			tb.Fatal(err)
-		}
+		testkit.NoError(tb, err)
 		return Config{NATS: nc, JetStream: js, LogVersion: version1, Log: slog.New(slog.DiscardHandler)}
 	}
 	owner = config()
-	if err := provision.Apply(tb.Context(), owner.JetStream, topology.Partitioning{History: 1, Matching: 1}, provision.Options{}); err != nil {
-		tb.Fatal(err)
-	}
+	testkit.NoError(tb, provision.Apply(tb.Context(), owner.JetStream, topology.Partitioning{History: 1, Matching: 1}, provision.Options{}))
 	reader, err := NewReader(config())
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.NoError(tb, err)
 	tb.Cleanup(func() {
 		if err := reader.Close(context.WithoutCancel(tb.Context())); err != nil {
 			tb.Error(err)
@@ -74,9 +69,7 @@ func TestArchive(t *testing.T) {
 					all = append(all, b.Tasks...)
 					return err
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.NoError(t, err)
 				return all
 			},
 		}
@@ -134,9 +127,7 @@ func TestLaggingReplicaIsNoticed(t *testing.T) {
 	t.Parallel()
 	owner, reader := archivePorts(t)
 	a := NewArchive(owner, porttest.Retention)
-	if _, err := a.File(t.Context(), []*taskstate.Task{porttest.Finished("shop", time.Now(), 1)}, 0); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(a.File(t.Context(), []*taskstate.Task{porttest.Finished("shop", time.Now(), 1)}, 0)))
 	stream, tail := topology.ArchiveStream(0), spanRead{subject: topology.ArchiveTasks(0), from: 1}
 	for _, c := range []struct {
 		what string

@@ -40,9 +40,7 @@ func TestAMemberIsKnownAfterItIsForgotten(t *testing.T) {
 		all = append(all, member(name, 0, taskstate.Completed))
 	}
 	all[3].Parkings = 2
-	if _, err := NewArchive(owner, porttest.Retention).File(t.Context(), all, 0); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(NewArchive(owner, porttest.Retention).File(t.Context(), all, 0)))
 	testkit.Eventually(t, time.Minute, func() error {
 		r, err := natslog.Next(t.Context(), owner.JetStream, topology.ArchiveStream(0), topology.ArchiveTasks(0), 1)
 		if err == nil && r != nil {
@@ -57,9 +55,7 @@ func TestAMemberIsKnownAfterItIsForgotten(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for _, m := range all {
 		if !there[replica.Stay{ID: m.ID, Parkings: m.Parkings}] {
 			t.Fatalf("task %s is not known any more: %v", m.ID, there)

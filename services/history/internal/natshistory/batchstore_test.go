@@ -38,13 +38,9 @@ func newKeeping(t *testing.T) *keeping {
 	t.Helper()
 	nc := natskit.Run(t).Connect(t)
 	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	k := &keeping{t: t, parts: topology.Partitioning{History: 2, Matching: 1}, cfg: Config{NATS: nc, JetStream: js, LogVersion: version1, Partitions: 2, Log: slog.New(slog.DiscardHandler)}}
-	if err := provision.Apply(t.Context(), js, k.parts, provision.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, provision.Apply(t.Context(), js, k.parts, provision.Options{}))
 	for p := range k.archive {
 		k.archive[p] = NewArchive(k.of(p), porttest.Retention)
 	}
@@ -63,9 +59,7 @@ func (k *keeping) put(subject string, record interface{ MarshalVT() ([]byte, err
 	if err == nil {
 		_, _, err = natslog.Append(k.t.Context(), k.cfg.NATS, natslog.Msg{Subject: subject, Data: data, Header: inPlace(time.Hour)})
 	}
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	testkit.NoError(k.t, err)
 }
 
 // closed makes a batch that is closed, with tasks in both partitions that have ended.
@@ -92,9 +86,7 @@ func (k *keeping) file(p int, tasks ...*taskstate.Task) {
 	if err == nil {
 		_, err = k.archive[p].File(k.t.Context(), tasks, last)
 	}
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	testkit.NoError(k.t, err)
 }
 
 // keep runs a keeper of a partition until stop is called.
@@ -129,9 +121,7 @@ func (k *keeping) over(name batch.Name) {
 		return err
 	})
 	ends := was.Home.Ends
-	if got := fmt.Sprint(was.Home.Expired, was.Home.Tasks, ends.Completed, ends.Dead, ends.Cancelled, ends.Expired); got != "false 5 2 1 1 1" {
-		k.t.Errorf("%s is over with %s", name.ID, got)
-	}
+	testkit.Equal(k.t, fmt.Sprintf("%s is over with", name.ID), fmt.Sprint(was.Home.Expired, was.Home.Tasks, ends.Completed, ends.Dead, ends.Cancelled, ends.Expired), "false 5 2 1 1 1")
 	var calls []ids.TaskID
 	err := natslog.ReadAll(k.t.Context(), k.cfg.JetStream, natslog.ReadConfig{Stream: topology.HistoryStream(home)}, func(r natslog.Record) error {
 		var b logv1.Batch

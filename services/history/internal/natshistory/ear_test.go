@@ -23,24 +23,16 @@ func TestAnEarHearsWhoFallsSilent(t *testing.T) {
 	server := natskit.Run(t)
 	mouth, hears, worker := server.Connect(t), server.Connect(t), server.Connect(t)
 	said := make(chan *nats.Msg, 64)
-	if _, err := worker.ChanSubscribe(topology.HintSilent, said); err != nil {
-		t.Fatal(err)
-	}
-	if err := worker.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(worker.ChanSubscribe(topology.HintSilent, said)))
+	testkit.NoError(t, worker.Flush())
 	ear, err := NewEar(mouth, hears, partition.NewWorkers(), func(domain string) bool { return domain != "unknown" })
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); ear.Run(ctx) }()
 	send := func(domain, id, more string) {
 		t.Helper()
-		if err := worker.Publish(topology.AliveHint(domain), fmt.Appendf(nil, `{"worker_id":%q,"every_ms":500%s}`, id, more)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, worker.Publish(topology.AliveHint(domain), fmt.Appendf(nil, `{"worker_id":%q,"every_ms":500%s}`, id, more)))
 	}
 	send("unknown", "worker-0123456789", "")
 	send("shop", "worker-that-leaves", "")
@@ -50,9 +42,7 @@ func TestAnEarHearsWhoFallsSilent(t *testing.T) {
 		select {
 		case m := <-said:
 			var all rpcv1.Silent
-			if err := all.UnmarshalVT(m.Data); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, all.UnmarshalVT(m.Data))
 			if len(all.Workers) != 1 || all.Workers[0].Domain != "shop" || all.Workers[0].WorkerId != "worker-that-dies" {
 				t.Errorf("silent: %v", all.Workers)
 			}
@@ -70,16 +60,10 @@ func TestAllWorkersAreToldOfThatFallSilentAtOnce(t *testing.T) {
 	server := natskit.Run(t)
 	listener := server.Connect(t)
 	said := make(chan *nats.Msg, 1024)
-	if _, err := listener.ChanSubscribe(topology.HintSilent, said); err != nil {
-		t.Fatal(err)
-	}
-	if err := listener.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(listener.ChanSubscribe(topology.HintSilent, said)))
+	testkit.NoError(t, listener.Flush())
 	ear, err := NewEar(server.Connect(t), server.Connect(t), partition.NewWorkers(), func(string) bool { return true })
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	const workers = 32_768
 	all := &rpcv1.Silent{}
 	for i := range workers {
@@ -91,9 +75,7 @@ func TestAllWorkersAreToldOfThatFallSilentAtOnce(t *testing.T) {
 		select {
 		case m := <-said:
 			var some rpcv1.Silent
-			if err := some.UnmarshalVT(m.Data); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, some.UnmarshalVT(m.Data))
 			for _, w := range some.Workers {
 				named[w.WorkerId] = true
 			}
@@ -107,9 +89,7 @@ func TestAllWorkersAreToldOfThatFallSilentAtOnce(t *testing.T) {
 func earOf(t *testing.T, server *natskit.Server) *Ear {
 	t.Helper()
 	ear, err := NewEar(server.Connect(t), server.Connect(t), partition.NewWorkers(), func(string) bool { return true })
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return ear
 }
 
@@ -131,14 +111,10 @@ func TestAnEarNotesWhatItMayHaveMissed(t *testing.T) {
 		t.Fatalf("%d dropped, %d reconnects", ear.dropped, ear.reconnects)
 	}
 	for range signsWaitingMax + 10 {
-		if err := worker.Publish(topology.AliveHint("shop"), nil); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, worker.Publish(topology.AliveHint("shop"), nil))
 	}
 	until("no one notes what was dropped", func() bool { return ear.dropped > 0 })
-	if err := ear.hears.ForceReconnect(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, ear.hears.ForceReconnect())
 	until("no one notes the reconnect", func() bool { return ear.reconnects > 0 })
 }
 
@@ -148,9 +124,7 @@ func TestAnEarSaysThingsOnceInAWhile(t *testing.T) {
 	server := natskit.Run(t)
 	ear := earOf(t, server)
 	sub, err := ear.mouth.SubscribeSync(topology.HintSilent)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	all := &rpcv1.Silent{Workers: []*rpcv1.SilentWorker{{Domain: "shop", WorkerId: "worker-that-dies"}}}
 	ear.toldAt = ear.workers.Now() + time.Hour // so the time that this test takes does not matter
 	ear.tell(all, false)
@@ -158,9 +132,7 @@ func TestAnEarSaysThingsOnceInAWhile(t *testing.T) {
 	ear.toldAt = ear.workers.Now() + time.Hour
 	ear.tell(all, false)
 	ear.hear(&nats.Msg{Subject: ear.self, Data: []byte("no number")})
-	if err := ear.mouth.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, ear.mouth.Flush())
 	if n, _, err := sub.Pending(); n != 1 || err != nil {
 		t.Errorf("it was said %d times: %v", n, err)
 	}

@@ -25,17 +25,13 @@ func TestUnreadIsBounded(t *testing.T) {
 	store := func(subject string, data []byte) uint64 {
 		t.Helper()
 		seq, _, err := natslog.Append(t.Context(), owner.NATS, natslog.Msg{Subject: subject, Data: data})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		return seq
 	}
 	created := time.Now() // of both: a search begins there, however long the log takes to be written
 	id, absent := ids.NewTaskID(created, 0, 1), ids.NewTaskID(created, 0, 2)
 	batch, err := (&logv1.Batch{Tasks: []*logv1.Record{{Id: id[:], Domain: "shop"}}}).MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	early := store(topology.Submit(0, 3, "shop", "mail"), batch)
 	event := make([]byte, 1_000_000)
 	for range scanBytesMax/len(event) + 3 {
@@ -76,9 +72,7 @@ func TestManySearchTheLogAtOnce(t *testing.T) {
 	for i := range tasks {
 		id := ids.NewTaskID(created, 0, uint64(i))
 		batch, err := (&logv1.Batch{Tasks: []*logv1.Record{{Id: id[:], Domain: "shop", Payload: make([]byte, size)}}}).MarshalVT()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		if at[i], _, err = natslog.Append(t.Context(), owner.NATS, natslog.Msg{Subject: topology.Submit(0, lane, "shop", "mail"), Data: batch}); err != nil {
 			t.Fatal(err)
 		}
@@ -117,9 +111,7 @@ func TestASearchIsGivenUpAlone(t *testing.T) {
 	owner, reader := archivePorts(t)
 	id := ids.NewTaskID(time.Now(), 0, 1)
 	batch, err := (&logv1.Batch{Tasks: []*logv1.Record{{Id: id[:], Domain: "shop"}}}).MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if _, _, err := natslog.Append(t.Context(), owner.NATS, natslog.Msg{Subject: topology.Submit(0, 3, "shop", "mail"), Data: batch}); err != nil {
 		t.Fatal(err)
 	}
@@ -141,13 +133,9 @@ func TestI1_WhatIsVoidIsNotFoundUnread(t *testing.T) {
 	for within, found := range map[int64]bool{0: true, 1: false, 3_600_000: true} {
 		id := ids.NewTaskID(time.Now().Add(-4*time.Second), 0, uint64(within))
 		batch, err := (&logv1.Batch{Tasks: []*logv1.Record{{Id: id[:], Domain: "shop", WithinMs: within}}}).MarshalVT()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		seq, _, err := natslog.Append(t.Context(), owner.NATS, natslog.Msg{Subject: topology.Submit(0, 3, "shop", "mail"), Data: batch})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		for _, hint := range []uint64{0, seq} {
 			r, _, err := reader.Unread(t.Context(), id, hint, replica.Levels{Lanes: [ids.Lanes]uint64{}})
 			if err != nil || (r != nil) != found {
@@ -162,9 +150,7 @@ func TestI1_WhatWasStoredAtTheLastMomentIsFoundUnread(t *testing.T) {
 	owner, reader := archivePorts(t)
 	id := ids.NewTaskID(time.Now().Add(-topology.SubmitLatest), 0, 1)
 	batch, err := (&logv1.Batch{Tasks: []*logv1.Record{{Id: id[:], Domain: "shop"}}}).MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if _, _, err := natslog.Append(t.Context(), owner.NATS, natslog.Msg{Subject: topology.Submit(0, 3, "shop", "mail"), Data: batch}); err != nil {
 		t.Fatal(err)
 	}
@@ -180,26 +166,20 @@ func TestASearchIsTooLongByItsOwnLanesAlone(t *testing.T) {
 	store := func(lane ids.Lane, data []byte) uint64 {
 		t.Helper()
 		seq, _, err := natslog.Append(t.Context(), owner.NATS, natslog.Msg{Subject: topology.Submit(0, lane, "shop", "mail"), Data: data})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		return seq
 	}
 	created := time.Now()
 	other := ids.NewTaskID(created, 0, 1)
 	batch, err := (&logv1.Batch{Tasks: []*logv1.Record{{Id: other[:], Domain: "shop", Payload: make([]byte, 1_000_000)}}}).MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	var last uint64
 	for range scanBytesMax/len(batch) + 3 {
 		last = store(3, batch)
 	}
 	id := ids.NewTaskID(created, 0, 2)
 	batch, err = (&logv1.Batch{Tasks: []*logv1.Record{{Id: id[:], Domain: "shop"}}}).MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	at := store(1, batch)
 	long := &search{caller: t.Context(), id: ids.NewTaskID(created, 0, 3), read: replica.Levels{Lanes: [ids.Lanes]uint64{1: at}}, done: make(chan struct{})}
 	short := &search{caller: t.Context(), id: id, read: replica.Levels{Lanes: [ids.Lanes]uint64{3: last}}, done: make(chan struct{})}

@@ -34,9 +34,7 @@ func TestForgetTakesDomainsInTurn(t *testing.T) {
 		more = log.Forget(t.Context(), levels)
 		err := natslog.ReadAll(t.Context(), owner.JetStream, natslog.ReadConfig{Stream: topology.HistoryStream(0), Filters: []string{topology.SubmitLane(0, 3)}},
 			func(natslog.Record) error { n++; return nil })
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		return n, more
 	}
 	for i := range forgetDomainsMax + 50 { // so that none of them disappears

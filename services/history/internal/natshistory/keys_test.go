@@ -22,16 +22,12 @@ import (
 func keyOf(t *testing.T, c Config, domain, key string) (*logv1.UniqueKey, *natslog.Record) {
 	t.Helper()
 	r, err := natslog.LastForSubject(t.Context(), c.JetStream, topology.HistoryStream(0), topology.UniqueKey(0, domain, key))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if r == nil {
 		return nil, nil
 	}
 	said := new(logv1.UniqueKey)
-	if err := said.UnmarshalVT(r.Data); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, said.UnmarshalVT(r.Data))
 	return said, r
 }
 
@@ -41,16 +37,12 @@ func gives(t *testing.T, c Config, key string, n uint64, over uint64) *taskstate
 	task := porttest.Finished("shop", time.Now(), n)
 	task.FinishedAt = time.Now().UnixMilli()
 	data, err := (&logv1.UniqueKey{TaskId: task.ID[:], Key: key}).MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	seq, _, err := natslog.Append(t.Context(), c.NATS, natslog.Msg{
 		Subject: topology.UniqueKey(0, "shop", key), Data: data,
 		Header: nats.Header{jetstream.ExpectedLastSubjSeqHeader: []string{strconv.FormatUint(over, 10)}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	task.Extra = &taskstate.Extra{Unique: &taskstate.Unique{Key: key, ForMS: 1000, Seq: seq}}
 	return task
 }
@@ -74,9 +66,7 @@ func TestEndKeys(t *testing.T) {
 		t.Errorf("of another key it says %v", said)
 	}
 	next := gives(t, c, "one", 3, last.Seq)
-	if err := a.EndKeys(t.Context(), []*taskstate.Task{first, other}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, a.EndKeys(t.Context(), []*taskstate.Task{first, other}))
 	if said, _ := keyOf(t, c, "shop", "one"); ids.TaskID(said.TaskId) != next.ID || said.FreeAtMs != 0 {
 		t.Errorf("an owner that is late took the key from the next task: %v", said)
 	}
@@ -85,9 +75,7 @@ func TestEndKeys(t *testing.T) {
 	for lane := range levels.Lanes {
 		levels.Lanes[lane] = end
 	}
-	if err := NewLog(c).Forget(t.Context(), levels); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, NewLog(c).Forget(t.Context(), levels))
 	for _, key := range []string{"one", "two"} {
 		if said, _ := keyOf(t, c, "shop", key); said == nil {
 			t.Errorf("the purge of the log took the key %q", key)
@@ -103,12 +91,8 @@ func TestTheServerForgetsKeys(t *testing.T) {
 	c := Config{NATS: owner.NATS, JetStream: owner.JetStream, LogVersion: version1}
 	task := gives(t, c, "one", 1, 0)
 	msg, err := c.keyEnded(task, time.UnixMilli(task.FinishedAt+1000).Add(topology.UniqueKeyKept))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if ttl := msg.Header[jetstream.MsgTTLHeader][0]; ttl != strconv.Itoa(int(topology.UniqueKeyKept/time.Second)) {
-		t.Errorf("it is kept for %s s", ttl)
-	}
+	testkit.NoError(t, err)
+	testkit.Equal(t, "it is kept for s", msg.Header[jetstream.MsgTTLHeader][0], strconv.Itoa(int(topology.UniqueKeyKept/time.Second)))
 	msg.Header[jetstream.MsgTTLHeader] = []string{"1"}
 	if _, _, err := natslog.Append(t.Context(), c.NATS, msg); err != nil {
 		t.Fatal(err)

@@ -51,9 +51,7 @@ func (b *letterBox) left(domain string) (seqs []uint64) {
 		seqs = append(seqs, r.Seq)
 		return nil
 	})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	testkit.NoError(b.t, err)
 	return seqs
 }
 
@@ -92,9 +90,7 @@ func TestLettersBeforeATimeAreDeleted(t *testing.T) {
 	b := newLetterBox(t, natskit.Run(t), 5)
 	first := b.left("shop")
 	last, err := natslog.Get(t.Context(), b.js, topology.DeadLetterStream, first[4])
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	b.die("shop", 5)
 	all, rival := b.left("shop"), b.left("rival")
 	for _, c := range []struct {

@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/porttest"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestAnEarlierLetterGoes that an owner has left behind: it died after it had stored the next one, and its successor stores that again.
@@ -21,19 +22,13 @@ func TestAnEarlierLetterGoes(t *testing.T) {
 	task := porttest.Finished("shop", time.UnixMilli(1_700_000_000_000), 7)
 	other := porttest.Finished("shop", time.UnixMilli(1_700_000_000_000), 8)
 	task.State, other.State = taskstate.Dead, taskstate.Dead
-	if err := a.StoreDead(ctx, []*taskstate.Task{other, task}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, a.StoreDead(ctx, []*taskstate.Task{other, task}))
 	task.Parkings++
 	subject := topology.Dead("shop", task.Tasklist, task.ID)
 	store(t, owner.NATS, subject, a.enc.AppendTask(nil, task))
-	if err := a.StoreDead(ctx, []*taskstate.Task{task}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, a.StoreDead(ctx, []*taskstate.Task{task}))
 	stream, err := owner.JetStream.Stream(ctx, topology.DeadLetterStream)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(topology.DeadFilter("shop")))
 	if err != nil || info.State.Subjects[subject] != 1 || len(info.State.Subjects) != 2 {
 		t.Errorf("letters %v: %v", info.State.Subjects, err)
@@ -48,9 +43,7 @@ func TestManyLettersAreDeleted(t *testing.T) {
 	all := dead(t, a, 30)
 	drop := wanted(t, reader, all)
 	for range 2 { // the answer to the first one was lost
-		if err := a.DropDead(ctx, drop[:20]); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, a.DropDead(ctx, drop[:20]))
 	}
 	for i, l := range find(t, reader, all) {
 		if (l == nil) != (i < 20) {
@@ -59,12 +52,8 @@ func TestManyLettersAreDeleted(t *testing.T) {
 	}
 	// One comes back, and dies again; an owner that is late drops what it knows.
 	all[3].Parkings++
-	if err := a.StoreDead(ctx, all[3:4]); err != nil {
-		t.Fatal(err)
-	}
-	if err := a.DropDead(ctx, drop); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, a.StoreDead(ctx, all[3:4]))
+	testkit.NoError(t, a.DropDead(ctx, drop))
 	for i, l := range find(t, reader, all) {
 		if (l != nil) != (i == 3) || i == 3 && l.Record.Parkings != 1 {
 			t.Errorf("the letter of task %d is %v", i, l)
@@ -79,9 +68,7 @@ func dead(t *testing.T, a *Archive, n uint64) (all []*taskstate.Task) {
 		task.State = taskstate.Dead
 		all = append(all, task)
 	}
-	if err := a.StoreDead(t.Context(), all); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, a.StoreDead(t.Context(), all))
 	return all
 }
 
@@ -91,9 +78,7 @@ func find(t *testing.T, r *Reader, all []*taskstate.Task) []*partition.Letter {
 		searches = append(searches, replica.Search{ID: task.ID, Domain: task.Domain})
 	}
 	found, err := r.Letters(t.Context(), searches)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return found
 }
 

@@ -26,12 +26,8 @@ func connect(t *testing.T) (*nats.Conn, jetstream.JetStream) {
 	t.Helper()
 	nc := natskit.Run(t).Connect(t)
 	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := provision.Apply(t.Context(), js, topology.Partitioning{History: 1, Matching: 1}, provision.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, provision.Apply(t.Context(), js, topology.Partitioning{History: 1, Matching: 1}, provision.Options{}))
 	return nc, js
 }
 
@@ -41,9 +37,7 @@ func TestPorts(t *testing.T) {
 	porttest.Exercise(t, func(t *testing.T) porttest.Ports {
 		nc, js := connect(t)
 		kv, err := js.KeyValue(t.Context(), topology.CheckpointsBucket)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		cfg := Config{NATS: nc, JetStream: js, LogVersion: version1, Log: slog.New(slog.DiscardHandler)}
 		return porttest.Ports{
 			Log: NewLog(cfg), TimerStore: NewTimerStore(cfg), Checkpoints: Checkpoints{cfg, kv},
@@ -62,30 +56,20 @@ func TestAnswersThatReachNobodyBounce(t *testing.T) {
 	t.Parallel()
 	nc, _ := connect(t)
 	w, closeWire, err := NewWire(nc, nil, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer closeWire()
 	bounced := make(chan string, 2)
 	heard, err := nc.SubscribeSync("_INBOX.someone")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	w.Answer("_INBOX.someone", []byte("x"), func() { bounced <- "_INBOX.someone" })
 	m, err := heard.NextMsg(5 * time.Second)
 	if err == nil {
 		err = errors.Join(m.Respond(nil), m.Respond([]byte("thanks")))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	w.Answer("_INBOX.nobody", []byte("x"), func() { bounced <- "_INBOX.nobody" })
-	if who := <-bounced; who != "_INBOX.nobody" {
-		t.Errorf("the answer to %s bounced", who)
-	}
-	if err := nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Equal(t, "the answer to bounced", <-bounced, "_INBOX.nobody")
+	testkit.NoError(t, nc.Flush())
 	select {
 	case who := <-bounced:
 		t.Errorf("the answer to %s bounced too", who)
@@ -99,19 +83,13 @@ func TestR1_VerdictsGoToInboxesOnly(t *testing.T) {
 	t.Parallel()
 	nc, _ := connect(t)
 	inboxes, err := topology.NewInboxes([]string{topology.TenantInboxes})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	log, metrics := slog.New(slog.DiscardHandler), signalkit.Metrics(t)
 	w, closeWire, err := NewWire(nc, natsrpc.NewReplies(inboxes, "history", metrics, log), log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer closeWire()
 	heard, err := nc.SubscribeSync(">")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	wrong := []string{
 		"$JS.API.STREAM.PURGE." + topology.HistoryStream(0), topology.Event(1), topology.UserInbox("shop", "ann") + ".1", "_INBOX.1",
 		topology.ServiceInbox("frontend") + ".1\r\nPUB yard.history.0.event 0\r\n",
@@ -129,16 +107,12 @@ func TestR1_VerdictsGoToInboxesOnly(t *testing.T) {
 	if m, err := heard.NextMsg(5 * time.Second); err != nil || m.Subject != good {
 		t.Errorf("%v %v", m, err)
 	}
-	if n := metrics.Counter(signals.RepliesRefused, "history").Value(); n != int64(2*len(wrong)) {
-		t.Errorf("%d were counted", n)
-	}
+	testkit.Equal(t, "counted", metrics.Counter(signals.RepliesRefused, "history").Value(), int64(2*len(wrong)))
 }
 
 func store(t *testing.T, nc *nats.Conn, subject string, data []byte) uint64 {
 	t.Helper()
 	seq, _, err := natslog.Append(t.Context(), nc, natslog.Msg{Subject: subject, Data: data})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return seq
 }

@@ -22,14 +22,10 @@ import (
 func setUp(t *testing.T, c Config, change func(*jetstream.StreamConfig)) {
 	t.Helper()
 	stream, err := c.JetStream.Stream(t.Context(), topology.ArchiveStream(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	cfg := stream.CachedInfo().Config
 	change(&cfg)
-	if _, err := c.JetStream.UpdateStream(t.Context(), cfg); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(c.JetStream.UpdateStream(t.Context(), cfg)))
 }
 
 // fileRest files tasks as the partition does: it reads what is stored after an error, and
@@ -38,9 +34,7 @@ func fileRest(t *testing.T, a *Archive, tasks []*taskstate.Task) (refused []ids.
 	t.Helper()
 	for len(tasks) > 0 {
 		last, err := a.Last(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		_, err = a.File(t.Context(), tasks, last)
 		var bad *partition.RefusedTaskError
 		switch {
@@ -89,9 +83,7 @@ func TestARefusedTaskIsToldFromTheOthers(t *testing.T) {
 			}
 			a := NewArchive(owner, porttest.Retention)
 			if what == "alone" {
-				if _, err := fileRest(t, a, tasks[:300]); err != nil {
-					t.Fatal(err)
-				}
+				testkit.NoError(t, testkit.Err(fileRest(t, a, tasks[:300])))
 				tasks = tasks[300:]
 			}
 			refused, err := fileRest(t, a, tasks)
@@ -129,9 +121,7 @@ func TestWhatTheStreamRefusesOfAllPasses(t *testing.T) {
 			} else {
 				setUp(t, owner, change)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			for i := range uint64(300) {
 				if last, err = a.File(t.Context(), []*taskstate.Task{porttest.Finished("shop", time.Now(), 2+i)}, last); err != nil {
 					break

@@ -9,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // A scan reads what domains share, and what is filed under those that are asked for: of one lane, up to its end.
@@ -20,9 +21,7 @@ func TestAScanReadsWhatItIsAskedFor(t *testing.T) {
 		topology.Submit(0, 3, "shared", "mail"), topology.Submit(0, 2, "shop", "mail"), topology.SubmitShared(0, 3), topology.Event(0),
 	} {
 		seq, _, err := natslog.Append(t.Context(), owner.NATS, natslog.Msg{Subject: subject, Data: []byte("x")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		last = seq
 	}
 	many := make([]string, scanFilters+1)

@@ -22,12 +22,8 @@ func TestASearchWithoutAnAnswerEnds(t *testing.T) {
 	testkit.Slow(t, "waits for answers that do not come")
 	owner, reader := archivePorts(t)
 	reader.cfg.Partition = 9 // has no stream: the requests are ours
-	if _, err := owner.NATS.Subscribe("$JS.API.DIRECT.GET."+topology.HistoryStream(9), func(*nats.Msg) {}); err != nil {
-		t.Fatal(err)
-	}
-	if err := owner.NATS.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(owner.NATS.Subscribe("$JS.API.DIRECT.GET."+topology.HistoryStream(9), func(*nats.Msg) {})))
+	testkit.NoError(t, owner.NATS.Flush())
 	ctx, cancel := context.WithTimeout(t.Context(), 4*readTimeout)
 	defer cancel()
 	if _, _, err := reader.Unread(ctx, ids.NewTaskID(time.Now(), 9, 1), 0, replica.Levels{}); err == nil {
@@ -45,9 +41,7 @@ func TestAPoisonMessageDoesNotHideATask(t *testing.T) {
 	owner, reader := archivePorts(t)
 	id := ids.NewTaskID(time.Now(), 0, 1)
 	batch, err := (&logv1.Batch{Tasks: []*logv1.Record{{Id: id[:], Domain: "shop"}}}).MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for _, data := range [][]byte{[]byte("\xff\xff poison"), batch} {
 		if _, _, err := natslog.Append(t.Context(), owner.NATS, natslog.Msg{Subject: topology.Submit(0, 3, "shop", "mail"), Data: data}); err != nil {
 			t.Fatal(err)

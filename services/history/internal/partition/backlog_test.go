@@ -15,6 +15,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/backlog"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // groupedFifth makes tasks, with ids behind n; one of five is of a group.
@@ -62,9 +63,7 @@ func TestI7_TheLoadReportTellsWhatIsQueued(t *testing.T) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			var load rpcv1.HistoryLoad
-			if err := load.UnmarshalVT(w.published[topology.HintLoad]); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, load.UnmarshalVT(w.published[topology.HintLoad]))
 			return &load
 		}
 		last, n := uint64(1), uint64(0) // its owner has claimed the log

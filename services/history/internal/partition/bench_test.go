@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/memhistory"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // bench is an owner on a world in memory, and what it says.
@@ -50,9 +51,7 @@ func (s *bench) start(b *testing.B) (stop func()) {
 	<-o.Ready()
 	return func() {
 		cancel()
-		if err := <-done; err != nil {
-			b.Fatal(err)
-		}
+		testkit.NoError(b, <-done)
 	}
 }
 
@@ -68,9 +67,7 @@ func (s *bench) events(b *testing.B, kind logv1.EventKind, h *logv1.Hints) {
 		}
 	}
 	data, err := m.MarshalVT()
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.NoError(b, err)
 	s.world.SendEvents(data)
 	<-s.answers
 }
@@ -96,9 +93,7 @@ func BenchmarkOwner(b *testing.B) {
 			r.Id = id[:]
 		}
 		data, err := batch.MarshalVT()
-		if err != nil {
-			b.Fatal(err)
-		}
+		testkit.NoError(b, err)
 		s.world.AppendSubmit(3, data)
 		h := <-s.hints
 		s.events(b, logv1.EventKind_EVENT_KIND_STARTED, h)

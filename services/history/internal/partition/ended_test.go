@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // noCheckpoints cannot be read.
@@ -41,9 +42,7 @@ func TestCallersOfAnOwnerThatEndsAreAnswered(t *testing.T) {
 		}
 		ask()
 		synctest.Wait()
-		if n := len(answers); n != 0 {
-			t.Errorf("%d callers were answered by no one", n)
-		}
+		testkit.Equal(t, "callers were answered by no one", len(answers), 0)
 		if o.Run(t.Context()) == nil {
 			t.Error("the owner has taken over")
 		}
@@ -97,8 +96,6 @@ func TestEventsThatTheLogRefusesAreProposedAgain(t *testing.T) {
 		if err := stop(); err != nil {
 			t.Error(err)
 		}
-		if len(s.quarantined) != 0 {
-			t.Errorf("%d records are in the quarantine", len(s.quarantined))
-		}
+		testkit.Equal(t, "records are in the quarantine", len(s.quarantined), 0)
 	})
 }

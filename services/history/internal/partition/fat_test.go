@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // fatArchive takes no task of the domain "fat".
@@ -59,9 +60,7 @@ func TestAFatTaskDoesNotHoldUpTheArchive(t *testing.T) {
 					t.Errorf("%d records are in the quarantine", len(s.quarantined))
 				}
 				for _, q := range s.quarantined {
-					if q.KeepS != 60 {
-						t.Errorf("kept for %d s", q.KeepS)
-					}
+					testkit.Equal(t, "kept for s", q.KeepS, 60)
 				}
 				s.mu.Unlock()
 				if err := stop(); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/memhistory"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // deafToKeys is an archive that does not take the ends of keys while it is down.
@@ -45,9 +46,7 @@ func TestAKeyEndsBeforeItsTaskIsFiled(t *testing.T) {
 		d.Archive = archive
 		_, stop := run(d)
 		time.Sleep(10 * time.Second)
-		if n := len(s.world.ArchivedTasks()); n != 0 {
-			t.Errorf("%d tasks are filed while the end of their key is not stored", n)
-		}
+		testkit.Equal(t, "tasks are filed while the end of their key", len(s.world.ArchivedTasks()), 0)
 		if err := stop(); err != nil {
 			t.Log(err) // it could not store all it had to
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // submitOf files tasks under a domain.
@@ -136,9 +137,7 @@ func TestI11_AFloodWithoutAWorkerHoldsUpNobody(t *testing.T) {
 		if n := s.world.LogLength(); n > messages+2 { // and the events since the flood was read
 			t.Errorf("%d messages are kept, %d are needed", n, messages+2)
 		}
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, stop())
 		if cp := s.world.Checkpoint(); len(cp.Queues) == 0 || cp.LogVersion != 1 {
 			t.Errorf("the checkpoint is %v", cp)
 		}
@@ -157,9 +156,7 @@ func TestI11_AFloodWithoutAWorkerHoldsUpNobody(t *testing.T) {
 		if n := s.world.LogLength(); n > 1 { // the last turn stays
 			t.Errorf("%d messages are left in the log", n)
 		}
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, stop())
 		if cp := s.world.Checkpoint(); len(cp.Queues) > 0 {
 			t.Errorf("the domain lags forever: %v", cp.Queues)
 		}
@@ -213,9 +210,7 @@ func TestI1_WhatIsOfferedAgainMayLagNoMore(t *testing.T) {
 		time.Sleep(time.Second)
 		checkpoints.broken.Store(false)
 		s.end("the flood", flood)
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, stop())
 	})
 }
 
@@ -243,9 +238,7 @@ func TestI11_WhoGoesOnFloodingHidesNobody(t *testing.T) {
 		s.serve("shop")
 		s.submit("flood", 12)
 		s.end("behind a flood", s.submit("shop", 1))
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, stop())
 	})
 }
 
@@ -307,8 +300,6 @@ func TestI7_WhatLagsIsReadAsFarAsItHasRoom(t *testing.T) {
 		if n := s.world.LogLength(); n > 1 { // the last turn stays
 			t.Errorf("%d messages are left in the log", n)
 		}
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, stop())
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestADrainKeepsItsLease: a store that is away for longer than a lease, and not for as
@@ -59,9 +60,7 @@ func TestWhoWaitsIsAnsweredWhenTheOwnerIsOvertaken(t *testing.T) {
 		next, stopNext := run(s.deps("b"))
 		<-next.Ready()
 		time.Sleep(5 * time.Second)
-		if n := answers.Load(); n != 2 {
-			t.Errorf("%d of 2 were answered", n)
-		}
+		testkit.Equal(t, "of 2 were answered", answers.Load(), 2)
 		if err := stop(); !errors.Is(err, partition.ErrTakenOver) {
 			t.Errorf("the owner ended with %v", err)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // pages lists all tasks of a filter, in pages of a size.
@@ -19,9 +20,7 @@ func pages(t *testing.T, o *partition.Owner, filter *yardv1.ListRequest, limit i
 	filter = filter.CloneVT()
 	for filter.Limit = limit; ; {
 		page, err := o.List(t.Context(), &rpcv1.ListTasksRequest{Domain: "shop", Filter: filter})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		for _, task := range page.Tasks {
 			all = append(all, task.TaskId)
 		}

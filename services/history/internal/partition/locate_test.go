@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // lostTimer does not answer until a time.
@@ -42,9 +43,7 @@ func TestARepeatedOutcomeIsNotFoundOnlyIfTheTimerSaysSo(t *testing.T) {
 		r.Policy.MaxAttempts, r.Policy.InitialIntervalMs, r.Policy.MaxIntervalMs, r.Policy.Backoff = 5, 3_600_000, 3_600_000, 1
 		s.submit(3, r)
 		time.Sleep(time.Minute)
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, stop())
 		d := s.deps("b")
 		d.Timer = lostTimer{s.world, time.Now().Add(10 * time.Second)}
 		o, stop = run(d)

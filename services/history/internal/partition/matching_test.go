@@ -100,9 +100,7 @@ func TestR41UndeliveredGrantsAreToldAndBurnNothing(t *testing.T) {
 		}
 		for i, g := range grants {
 			var polled yardv1.PolledTask
-			if err := polled.UnmarshalVT(g.Task); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, polled.UnmarshalVT(g.Task))
 			token, err := d.Tokens.Read(all[i+2], polled.Token)
 			if err != nil || token.Version != 1 || polled.TaskId != all[i+2].String() || g.Domain != "shop" || g.ReplyTo != fmt.Sprint("inbox-", i+2) || !g.Json ||
 				polled.Attempt != 1 || polled.Failures != 0 || polled.TimeoutMs <= 0 || len(polled.Payload.GetData()) != 100<<10 {

@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 	"github.com/yardmaster-io/yardmaster/shared/testkit/signalkit"
 )
 
@@ -54,9 +55,7 @@ func TestTheOldestReadyTaskIsReported(t *testing.T) {
 func shown(t *testing.T, m *telemetry.Metrics, of signals.Metric) map[string]float64 {
 	t.Helper()
 	values, err := m.Values()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	all := map[string]float64{}
 	for series, v := range values {
 		if labels, found := strings.CutPrefix(series, of.Prometheus()); found && v != 0 {

@@ -7,6 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 	"github.com/yardmaster-io/yardmaster/shared/testkit/signalkit"
 )
 
@@ -34,17 +35,13 @@ func TestWaitsAreCountedOncePerAttempt(t *testing.T) {
 	}
 	m.appended(writeArchive, time.Second)
 	m.appended("search of tasks", time.Second)
-	if n := m.writes[writeArchive].Count(); n != 1 {
-		t.Errorf("%d writes", n)
-	}
+	testkit.Equal(t, "writes", m.writes[writeArchive].Count(), 1)
 }
 
 // BenchmarkStarted is what an answer with a hundred grants costs.
 func BenchmarkStarted(b *testing.B) {
 	registry, err := telemetry.NewMetrics()
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.NoError(b, err)
 	m := NewMetrics(registry)
 	verdicts := make([]replica.Verdict, 100)
 	for i := range verdicts {

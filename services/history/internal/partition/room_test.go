@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"testing"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func TestARoomIsBoundedAndLeavesOthersTheirPart(t *testing.T) {
@@ -20,9 +22,7 @@ func TestARoomIsBoundedAndLeavesOthersTheirPart(t *testing.T) {
 	}
 	for enter("flood") == nil {
 	}
-	if n := len(leave); n != 48 {
-		t.Errorf("one has %d of 64 places", n)
-	}
+	testkit.Equal(t, "one has of 64 places", len(leave), 48)
 	if err := enter("flood"); !errors.Is(err, ErrReaderBusy) {
 		t.Errorf("one that has most of the room: %v", err)
 	}
@@ -37,14 +37,10 @@ func TestARoomIsBoundedAndLeavesOthersTheirPart(t *testing.T) {
 			t.Fatalf("all have left, and there is no place for caller %d", n)
 		}
 	}
-	if len(r.slots) != 0 {
-		t.Errorf("all have left, and %d slots are taken", len(r.slots))
-	}
+	testkit.Equal(t, "all have left, and slots are taken", len(r.slots), 0)
 	r = newRoom(1, 2)
 	out, err := r.enter(t.Context(), "a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if _, err := r.enter(ended, "b"); !errors.Is(err, context.Canceled) {
 		t.Errorf("no slot, and no time to wait: %v", err)
 	}

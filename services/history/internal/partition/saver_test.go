@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // deaf stores checkpoints and does not hear of it: each save that lost picks ends with err.
@@ -57,9 +58,7 @@ func TestAStoredCheckpointThatIsNotAcknowledged(t *testing.T) {
 					time.Sleep(time.Second)
 				}
 				before := l.world.Checkpoint()
-				if err := stop(); err != nil {
-					t.Fatal(err)
-				}
+				testkit.NoError(t, stop())
 				if before.Epoch != 1 || before.Owner != "deaf" || before.EventFloor == 0 && before.Lanes[3].ReadSeq == 0 {
 					t.Errorf("the checkpoint stayed behind: %v", before)
 				}
@@ -99,9 +98,7 @@ func TestI12AnotherOwnersCheckpointEndsTheOwner(t *testing.T) {
 			if err == nil {
 				_, err = l.world.Save(t.Context(), &logv1.Checkpoint{Epoch: 2, Owner: node, Save: 1}, revision)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			if err := end(ended); !errors.Is(err, partition.ErrTakenOver) {
 				t.Errorf("the owner ended with %v", err)
 			}

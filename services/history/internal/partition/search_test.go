@@ -12,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // watchedReader takes a second for what is asked of the archive, and notes what is asked.
@@ -81,14 +82,10 @@ func TestI14_ACancelIsNotHeldUpByAnotherDomainsSearches(t *testing.T) {
 		if at < 0 || at > 8 {
 			t.Errorf("looked for in job %d of %d", at, len(r.jobs))
 		}
-		if r.unread != 0 {
-			t.Errorf("the log was read %d times", r.unread)
-		}
+		testkit.Equal(t, "the log was read times", r.unread, 0)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if n := len(s.verdicts); n != flood+1 {
-			t.Errorf("%d verdicts", n)
-		}
+		testkit.Equal(t, "verdicts", len(s.verdicts), flood+1)
 		if err := stop(); err != nil {
 			t.Error(err)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // silentTimer answers nothing.
@@ -50,9 +51,7 @@ func (s *shell) ended(id ids.TaskID) ids.Trigger {
 	<-o.Ready()
 	s.submit(3, task(id, "shop"))
 	time.Sleep(time.Minute)
-	if err := stop(); err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.NoError(s.t, stop())
 	s.mu.Lock()
 	s.verdicts = nil
 	s.mu.Unlock()

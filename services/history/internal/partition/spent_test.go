@@ -12,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/memhistory"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // overtakenStore is a timer store that another owner fences just before something is parked, if overtakes.
@@ -49,9 +50,7 @@ func TestLetterOutlivesAVoidStay(t *testing.T) {
 				s.submit(0, task(id, "shop"))
 				letters := func() int {
 					found, err := memhistory.Reader{World: s.world}.Letters(t.Context(), []replica.Search{{ID: id, Domain: "shop"}})
-					if err != nil {
-						t.Fatal(err)
-					}
+					testkit.NoError(t, err)
 					if found[0] == nil {
 						return 0
 					}
@@ -65,9 +64,7 @@ func TestLetterOutlivesAVoidStay(t *testing.T) {
 					Kind: logv1.EventKind_EVENT_KIND_REDRIVEN, TaskId: id[:], Domain: "shop", Redrive: &logv1.Redrive{Letter: 1, Tasklist: "mail", Request: 7},
 				})
 				time.Sleep(5 * time.Second)
-				if got := letters() == 1; got != overtakes {
-					t.Errorf("the letter is there: %v", got)
-				}
+				testkit.Equal(t, "the letter is there", letters() == 1, overtakes)
 				if err := stop(); err != nil {
 					t.Error(err)
 				}
@@ -183,9 +180,7 @@ func TestRedriveWhoseLetterIsStoredMeanwhile(t *testing.T) {
 			}
 		}
 		s.mu.Unlock()
-		if asked != 2 {
-			t.Errorf("letters were asked for %d times", asked)
-		}
+		testkit.Equal(t, "letters were asked for times", asked, 2)
 		if err := stop(); err != nil {
 			t.Error(err)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // unsaved stores no checkpoint while it is away.
@@ -85,9 +86,7 @@ func TestI12_WhatIsFoundAfterTheLeaseIsNotShown(t *testing.T) {
 			checkpoints.away.Store(want != "")
 			id, answers := newID(1), make(chan error, 1)
 			o.Get(t.Context(), &rpcv1.GetTaskRequest{TaskId: id[:], Domain: "shop"}, func(_ *rpcv1.GetTaskResponse, err error) { answers <- err })
-			if got := fault.CodeOf(<-answers); got != want {
-				t.Errorf("answered with %q, want %q", got, want)
-			}
+			testkit.Equal(t, "answered with", fault.CodeOf(<-answers), want)
 		}
 		checkpoints.away.Store(false)
 		if err := stop(); err != nil {

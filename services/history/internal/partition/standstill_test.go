@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // stillLog takes what its owner appends only when it moves again.
@@ -69,9 +70,7 @@ func TestALogThatStandsStillBurnsNoAttempt(t *testing.T) {
 		}
 		time.Sleep(3900 * time.Millisecond)
 		synctest.Wait()
-		if n := len(s.world.DeadTasks()); n != 0 {
-			t.Errorf("%d tasks are dead before their workers had time to be heard", n)
-		}
+		testkit.Equal(t, "tasks are dead before their workers had time to be heard", len(s.world.DeadTasks()), 0)
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
 		if dead := s.world.DeadTasks(); len(dead) != 1 || ids.TaskID(dead[0].Id) != all[2] {

@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/memhistory"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // takesOver is an owner that takes over, and how much memory that takes: all that is allocated, and
@@ -30,9 +31,7 @@ func takesOver(tb testing.TB, w *memhistory.World) (total, grown uint64) {
 	}
 	runtime.ReadMemStats(&after)
 	cancel()
-	if err := <-ended; err != nil {
-		tb.Fatal(err)
-	}
+	testkit.NoError(tb, <-ended)
 	return after.TotalAlloc - before.TotalAlloc, after.HeapSys - min(after.HeapSys, before.HeapSys)
 }
 
@@ -94,9 +93,7 @@ func appendEnded(tb testing.TB, w *memhistory.World, from, seq uint64) (last uin
 func benchTakeover(b *testing.B, build func(*memhistory.World) *logv1.Checkpoint) {
 	w := quietWorld()
 	cp := build(w)
-	if _, err := w.Save(b.Context(), cp, 0); err != nil {
-		b.Fatal(err)
-	}
+	testkit.NoError(b, testkit.Err(w.Save(b.Context(), cp, 0)))
 	b.ResetTimer()
 	for range b.N {
 		total, grown := takesOver(b, w)
@@ -104,20 +101,14 @@ func benchTakeover(b *testing.B, build func(*memhistory.World) *logv1.Checkpoint
 		b.ReportMetric(float64(grown)/1e6, "grown-MB")
 		b.StopTimer()
 		_, revision, err := w.Load(b.Context())
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, err := w.Save(b.Context(), cp, revision); err != nil {
-			b.Fatal(err)
-		}
+		testkit.NoError(b, err)
+		testkit.NoError(b, testkit.Err(w.Save(b.Context(), cp, revision)))
 		b.StartTimer()
 	}
 }
 
 func encoded(tb testing.TB, m interface{ MarshalVT() ([]byte, error) }) []byte {
 	data, err := m.MarshalVT()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.NoError(tb, err)
 	return data
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // slowFence lets a lease run out between the claim and the first record that is replayed.
@@ -180,9 +181,7 @@ func TestPoisonGoesToTheQuarantineAndTheRestGoesOn(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		s.onceArchived(1)
 		s.mu.Lock()
-		if len(s.quarantined) != 3 {
-			t.Errorf("%d records are in the quarantine", len(s.quarantined))
-		}
+		testkit.Equal(t, "records are in the quarantine", len(s.quarantined), 3)
 		s.mu.Unlock()
 		if err := stop(); err != nil {
 			t.Error(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/memhistory"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // line is the owners of one partition, one after the other, on a world in memory.
@@ -159,9 +160,7 @@ func (l *line) stopsAgain(at uint64) {
 	if lane := cp.Lanes[3]; cp.EventFloor >= at || lane.AckSeq >= at || lane.ReadSeq >= at {
 		l.t.Errorf("the checkpoint passed message %d: %v", at, cp)
 	}
-	if cp.LogVersion != 1 {
-		l.t.Errorf("the checkpoint is of version %d", cp.LogVersion)
-	}
+	testkit.Equal(l.t, "the checkpoint is of version", cp.LogVersion, 1)
 }
 
 // TestI13ATakeoverStopsAtWhatItDoesNotKnow: a checkpoint of a later version is not replaced, and
@@ -170,9 +169,7 @@ func TestI13ATakeoverStopsAtWhatItDoesNotKnow(t *testing.T) {
 	newer := logversion.Newest() + 1
 	synctest.Test(t, func(t *testing.T) {
 		l := newLine(t)
-		if _, err := l.world.Save(t.Context(), &logv1.Checkpoint{Epoch: 7, Owner: "new", LogVersion: newer}, 0); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(l.world.Save(t.Context(), &logv1.Checkpoint{Epoch: 7, Owner: "new", LogVersion: newer}, 0)))
 		if _, ended, _ := l.run("old"); !errors.Is(end(ended), partition.ErrUnreadable) {
 			t.Error("an owner took a checkpoint that it cannot read")
 		}
@@ -182,9 +179,7 @@ func TestI13ATakeoverStopsAtWhatItDoesNotKnow(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		l := newLine(t)
-		if _, err := l.world.Park(t.Context(), 0, l.encoded(&logv1.Batch{LogVersion: newer})); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(l.world.Park(t.Context(), 0, l.encoded(&logv1.Batch{LogVersion: newer}))))
 		if _, ended, _ := l.run("old"); !errors.Is(end(ended), partition.ErrUnreadable) {
 			t.Error("an owner took over a timer store that it cannot read")
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // wire keeps apart what an owner publishes and what it answers.
@@ -44,14 +45,10 @@ func TestR1_SubjectsOfTheLogAreAnswered(t *testing.T) {
 		seq := s.submit(3, task(id, "shop"))
 		s.batch(1, 1, 0, inbox("poll"), grab(id, seq, 1))
 		synctest.Wait()
-		if n := w.answered["asker"]; n != 1 {
-			t.Errorf("the grant was answered %d times", n)
-		}
+		testkit.Equal(t, "the grant was answered times", w.answered["asker"], 1)
 		s.event(&logv1.Event{Kind: logv1.EventKind_EVENT_KIND_COMPLETED, TaskId: id[:], Position: uint64(ids.NewPosition(1, 3)), Version: 1, Nonce: 1})
 		synctest.Wait()
-		if n := w.answered["asker"]; n != 2 {
-			t.Errorf("the outcome was answered, with the grant, %d times", n)
-		}
+		testkit.Equal(t, "the outcome was answered, with the grant, times", w.answered["asker"], 2)
 		if w.published["asker"] != nil {
 			t.Error("what the log named was published to")
 		}
@@ -83,9 +80,7 @@ func TestI7_R43_TheLoadReportTellsWhatIsLeft(t *testing.T) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			var load rpcv1.HistoryLoad
-			if err := load.UnmarshalVT(w.published[topology.HintLoad]); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, load.UnmarshalVT(w.published[topology.HintLoad]))
 			return &load
 		}
 		before := report()

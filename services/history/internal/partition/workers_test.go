@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 const deadWorker = "a-worker-that-dies"
@@ -64,9 +65,7 @@ func TestTheAttemptsOfASilentWorkerAreReadyAgain(t *testing.T) {
 		list := func() *rpcv1.ListWorkersResponse {
 			t.Helper()
 			got, err := o.ListWorkers(t.Context(), &rpcv1.ListWorkersRequest{Domain: "shop", Limit: 10})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			return got
 		}
 		got := list()
@@ -112,9 +111,7 @@ func TestAnOwnerKnowsWhatItsProcessHeardBefore(t *testing.T) {
 			time.Sleep(time.Second)
 			s.batch(1, 1, 1, []*logv1.PollRef{{WorkerId: deadWorker, ReplyTo: "inbox"}}, grab(id, seq, 1))
 			time.Sleep(time.Second)
-			if err := stop(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, stop())
 			d = s.deps("b")
 			d.Workers = partition.NewWorkers()
 			var heard []string

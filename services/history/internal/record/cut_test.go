@@ -8,6 +8,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func TestCut(t *testing.T) {
@@ -19,9 +20,7 @@ func TestCut(t *testing.T) {
 		b.Tasks = append(b.Tasks, &logv1.Record{Id: id[:], Domain: []string{"shop", "media", ""}[i%3], Payload: []byte("p"), Version: uint32(i)})
 	}
 	data, err := b.MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	all, err := IDs(data)
 	if err != nil || len(all) != len(want) {
 		t.Fatalf("%d ids, %v", len(all), err)

@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 var readable = func() *logv1.Record {
@@ -43,9 +44,7 @@ func TestARecordThatCannotBeFiledIsBad(t *testing.T) {
 		bad = append(bad, changed(func(r *logv1.Record) { r.Priority = priority }))
 	}
 	data, err := (&logv1.Batch{Tasks: append(append([]*logv1.Record{readable}, bad...), readable)}).MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	dec := record.NewDecoder()
 	for range 2 { // what it remembers changes nothing
 		tasks, apart, err := dec.Submits(data, time.Now())
@@ -60,9 +59,7 @@ func TestARecordThatCannotBeFiledIsBad(t *testing.T) {
 func TestI1_ASubmitThatTheLogTookTooLateIsLeftOut(t *testing.T) {
 	created := ids.TaskID(readable.Id).Time()
 	data, err := (&logv1.Batch{Tasks: []*logv1.Record{readable, changed(func(r *logv1.Record) { r.WithinMs = 6000 })}}).MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for after, want := range map[time.Duration]int{-time.Second: 2, 0: 2, 6000 * time.Millisecond: 2, 6001 * time.Millisecond: 1, time.Hour: 1} {
 		tasks, bad, err := record.NewDecoder().Submits(data, created.Add(after))
 		if err != nil || len(bad) > 0 || len(tasks) != want {
@@ -89,9 +86,7 @@ func TestACarriedStateThatIsNoneIsRefused(t *testing.T) {
 		data, err := (&logv1.EventBatch{Events: []*logv1.Event{
 			{Kind: logv1.EventKind_EVENT_KIND_CARRIED, TaskId: readable.Id, Position: readable.Position, Carried: c},
 		}}).MarshalVT()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		if _, err := record.NewDecoder().Events(data); (err == nil) != (what == "") {
 			t.Errorf("%q: %v", what, err)
 		}

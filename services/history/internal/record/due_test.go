@@ -7,6 +7,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func TestDueCounts(t *testing.T) {
@@ -25,9 +26,7 @@ func TestDueCounts(t *testing.T) {
 		grouped("g"), grouped("g"), grouped("h"),
 		of("a", "y", 0, 0), of("b", "y", 5, 0), of("b", "y", 1e13, 0), of("b", "y", 0, 0), of("a", "x", 1e13, 0),
 	}}).MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	d := NewDecoder()
 	for range 2 {
 		var got []string

@@ -11,6 +11,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestHeadersGoThroughMemory: what is parked, carried, archived or dead has the headers it came with, and
@@ -19,17 +20,13 @@ func TestHeadersGoThroughMemory(t *testing.T) {
 	headers := []*logv1.Header{{Name: "a", Value: "1"}, {Name: "empty"}, {Name: "z", Value: "26"}}
 	with := changed(func(r *logv1.Record) { r.Headers = headers })
 	data, err := (&logv1.Batch{Tasks: []*logv1.Record{with, readable, with}}).MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	tasks, _, err := record.NewDecoder().Submits(data, time.Time{})
 	if err != nil || len(tasks) != 3 {
 		t.Fatal(len(tasks), err)
 	}
 	clear(data)
-	if n := len(tasks[1].HeaderList()); n != 0 {
-		t.Errorf("a task without headers has %d", n)
-	}
+	testkit.Equal(t, "a task without headers", len(tasks[1].HeaderList()), 0)
 	for _, i := range []int{0, 2} {
 		got := new(record.Encoder).Record(&tasks[i].Task).Headers
 		if !proto.Equal(&logv1.Record{Headers: got}, &logv1.Record{Headers: headers}) {
@@ -47,9 +44,7 @@ func TestTimeToLiveGoesThroughMemory(t *testing.T) {
 	fixed := &logv1.Expiry{StartWithinMs: 1, FinishWithinMs: 2, StartByMs: 3, FinishByMs: 4}
 	with := changed(func(r *logv1.Record) { r.Expiry = fixed })
 	data, err := (&logv1.Batch{Tasks: []*logv1.Record{with, readable, with}}).MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	decoder := record.NewDecoder()
 	for range 2 { // its messages are used again
 		tasks, _, err := decoder.Submits(data, time.Time{})
@@ -70,9 +65,7 @@ func TestTimeToLiveGoesThroughMemory(t *testing.T) {
 // TestCostGoesThroughMemory: what is parked, carried, archived or dead costs what it did, and a task that costs one start is stored as before.
 func TestCostGoesThroughMemory(t *testing.T) {
 	data, err := (&logv1.Batch{Tasks: []*logv1.Record{changed(func(r *logv1.Record) { r.Cost = 7 }), readable}}).MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	decoder := record.NewDecoder()
 	for range 2 { // its messages are used again
 		tasks, _, err := decoder.Submits(data, time.Time{})
@@ -111,9 +104,7 @@ func TestRulesOfPoliciesGoThroughMemory(t *testing.T) {
 		batch.Tasks = append(batch.Tasks, changed(func(r *logv1.Record) { r.Policy, r.HandedBack = p, 11 }))
 	}
 	data, err := batch.MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	decoder, encoder := record.NewDecoder(), new(record.Encoder)
 	for range 2 { // its messages are used again
 		buffer := slices.Clone(data)

@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestI8_CarriedStatesNameTheShardOfTheirAttempt: where it is another one than that of the first partition. One that says nothing is read as one of
@@ -37,13 +38,9 @@ func TestI8_CarriedStatesNameTheShardOfTheirAttempt(t *testing.T) {
 		data, err := (&logv1.EventBatch{Events: []*logv1.Event{
 			{Kind: logv1.EventKind_EVENT_KIND_CARRIED, TaskId: readable.Id, Position: uint64(task.Position), Carried: stored},
 		}}).MarshalVT()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		events, err := record.NewDecoder().Events(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		if got := events.Carried[0].Entry.Attempt.Shard; got != shard {
 			t.Errorf("shard %d is read as %d", shard, got)
 		}

@@ -34,9 +34,7 @@ func storesOf(t *testing.T) (s stores) {
 	s.log, s.timer, s.archive = read("history"), read("timer"), read("archive")
 	s.archive = slices.DeleteFunc(s.archive, func(m testkit.Message) bool { return !topology.IsArchiveTasks(0, m.Subject) })
 	s.checkpoint = new(logv1.Checkpoint)
-	if err := s.checkpoint.UnmarshalVT(read("checkpoint")[0].Data); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.checkpoint.UnmarshalVT(read("checkpoint")[0].Data))
 	return s
 }
 
@@ -138,9 +136,7 @@ func TestI13StoredRecordsAreWrittenAsTheyWere(t *testing.T) {
 			continue
 		}
 		var stored, again logv1.Batch
-		if err := stored.UnmarshalVT(m.Data); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, stored.UnmarshalVT(m.Data))
 		var data []byte
 		for _, e := range decoded(t, m) {
 			data = enc.AppendTask(data, &e.Task)
@@ -203,9 +199,7 @@ func (s *stores) takeOver(t *testing.T, cp replica.Checkpoint, b *bytes.Buffer) 
 		if !r.Step(in, now, &fx) || fx.Halt != nil {
 			t.Fatalf("the replica does not take %+v: %v", in, fx.Halt)
 		}
-		if err := r.Check(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, r.Check())
 	}
 	recovered := replica.Recovered{Parked: make(map[replica.Stay]bool), Archived: make(replica.Ends)}
 	var all []ids.TaskID

@@ -12,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestUpdatesGoThroughMemory, with what is known of the last one.
@@ -21,9 +22,7 @@ func TestUpdatesGoThroughMemory(t *testing.T) {
 		"nothing": {Applied: 1},
 	} {
 		data, err := (&logv1.Batch{Tasks: []*logv1.Record{changed(func(r *logv1.Record) { r.Updates = stored })}}).MarshalVT()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		decoder, encoder := record.NewDecoder(), new(record.Encoder)
 		for range 2 { // its messages are used again
 			tasks, _, err := decoder.Submits(data, time.Time{})
@@ -46,9 +45,7 @@ func TestAnUpdateSaysSinceWhen(t *testing.T) {
 		all = append(all, &logv1.Event{Kind: kind, TaskId: id[:], Update: &logv1.Update{Request: 5, SinceMs: 77, SoleUntilMs: 99}})
 	}
 	data, err := (&logv1.EventBatch{Events: slices.Clone(all)}).MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	events, err := record.NewDecoder().Events(data)
 	if err != nil || len(events.Events) != len(kinds) {
 		t.Fatal(events, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestVerdictsSayWhereTheyBegin: of a part of the answer, and of each message that it is cut into.
@@ -23,9 +24,7 @@ func TestVerdictsSayWhereTheyBegin(t *testing.T) {
 		}
 		enc := record.Encoder{Tokens: ids.NewTokens([ids.TokenSecretBytes]byte{})}
 		messages := enc.Verdicts(a)
-		if len(messages) != 3 {
-			t.Fatalf("%d messages", len(messages))
-		}
+		testkit.MustEqual(t, "messages", len(messages), 3)
 		at := first
 		for _, m := range messages {
 			var b logv1.VerdictBatch
@@ -41,8 +40,6 @@ func TestVerdictsSayWhereTheyBegin(t *testing.T) {
 				at++
 			}
 		}
-		if at != first+5 {
-			t.Errorf("verdicts up to %d", at)
-		}
+		testkit.Equal(t, "verdicts up to", at, first+5)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 	"github.com/yardmaster-io/yardmaster/shared/turns"
 )
 
@@ -52,9 +53,7 @@ func waitingTasks(t *testing.T, n, every int) *waiting {
 			r.Group = "acme"
 		}
 		data, err := r.MarshalVT()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		w.all, w.records = append(w.all, id), append(w.records, data)
 	}
 	return w
@@ -77,9 +76,7 @@ func TestASearchIsBounded(t *testing.T) {
 		t.Fatalf("%d found in %d looks, to %s, more %v: %v", len(found), w.looks, end, more, err)
 	}
 	before, err := ids.ParseTaskID(end)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	found, _, more, err = search(t.Context(), w, firing.Filter{Limit: 3, Before: before}, "", "", want)
 	if err != nil || len(found) != 1 || more {
 		t.Errorf("%d found, more %v: %v", len(found), more, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func drawRecord(t *rapid.T) *logv1.Record {
@@ -39,9 +40,7 @@ func TestDecodeReadsWhatTheGeneratedCodeWrites(t *testing.T) {
 			want.Tasks = append(want.Tasks, drawRecord(t))
 		}
 		data, err := want.MarshalVT()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		m, index, err := Decode(data)
 		tasks := index.Tasks
 		if index.Version != want.LogVersion || index.Malformed != nil {
@@ -75,9 +74,7 @@ func TestDecodeReadsWhatTheGeneratedCodeWrites(t *testing.T) {
 			t.Fatal("a record behind the last one")
 		}
 		joined := &logv1.Batch{}
-		if err := joined.UnmarshalVT(append(Join(records, want.LogVersion), Tombstones(index.Tombstones, want.LogVersion)...)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, joined.UnmarshalVT(append(Join(records, want.LogVersion), Tombstones(index.Tombstones, want.LogVersion)...)))
 		if want.Epoch, want.Fence = 0, false; !proto.Equal(want, joined) {
 			t.Fatal("cut and joined it is another batch")
 		}
@@ -108,9 +105,7 @@ func TestTheGoodOfABadBatch(t *testing.T) {
 		},
 		Tombstones: [][]byte{{1, 2}, good[:]}, TombstoneParkings: []uint32{1, 2},
 	}).MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	m, index, err := Decode(data)
 	if err != nil || index.Malformed == nil || m.Records() != 3 {
 		t.Fatalf("%d records, %v, %v", m.Records(), index.Malformed, err)
@@ -134,9 +129,7 @@ func TestARecordWithoutASubjectIsMalformed(t *testing.T) {
 			"type":     {Id: id[:], Domain: "shop", Tasklist: "mail", Type: name},
 		} {
 			data, err := (&logv1.Batch{Tasks: []*logv1.Record{r}}).MarshalVT()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			m, index, err := Decode(data)
 			bad := what != "type" || ids.CheckTypeName(name) != nil
 			if err != nil || m.Records() != 1 || (index.Malformed != nil) != bad || (index.Tasks[0] == due.Task{}) != bad {
@@ -156,9 +149,7 @@ func TestI13ABatchOfAnUnknownVersionIsRefused(t *testing.T) {
 		"empty":       {LogVersion: 1 << 31},
 	} {
 		data, err := b.MarshalVT()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		m, index, err := Decode(data)
 		var unknown *logversion.UnknownError
 		if !errors.As(err, &unknown) || m.Records() != 0 || len(index.Tasks) != 0 {
@@ -174,9 +165,7 @@ func TestTombstonesNameTheirStays(t *testing.T) {
 		t.Errorf("%v, %v, %v", index.Tombstones, index.Malformed, err)
 	}
 	broken, err := (&logv1.Batch{Tombstones: [][]byte{id[:]}}).MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for _, data := range [][]byte{broken, append(broken, 6<<3|2, 1, 0x80)} {
 		if _, index, err := Decode(data); err != nil || index.Malformed == nil {
 			t.Errorf("%x: %v, %v", data, index.Malformed, err)
@@ -189,21 +178,15 @@ func TestVersionsAreWrittenLikeTheGeneratedCodeDoes(t *testing.T) {
 	id := ids.NewTaskID(time.UnixMilli(1), 1, 7)
 	for _, v := range []uint32{1, 2, 300, 1<<32 - 1} {
 		tombstones, err := (&logv1.Batch{Tombstones: [][]byte{id[:]}, LogVersion: v, TombstoneParkings: []uint32{1}}).MarshalVT()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		if got := Tombstones([]due.Tombstone{{ID: id, UpTo: 1}}, v); !bytes.Equal(got, tombstones) || len(appendVersion(nil, v)) > versionOverhead {
 			t.Errorf("%d: %x, want %x", v, got, tombstones)
 		}
 		record := &logv1.Record{Id: id[:]}
 		submit, err := (&logv1.Batch{Tasks: []*logv1.Record{record}, LogVersion: v}).MarshalVT()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		data, err := record.MarshalVT()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		if got := Join([][]byte{data}, v); !bytes.Equal(got, submit) {
 			t.Errorf("%d: %x, want %x", v, got, submit)
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func TestACursorIsReadAsItWasWritten(t *testing.T) {
@@ -18,9 +19,7 @@ func TestACursorIsReadAsItWasWritten(t *testing.T) {
 			c.Ahead[parts-1] = due.Part{Last: due.Key{DueMS: int64(10 * parts), Seq: 9, Index: 1}, Seq: 10}
 		}
 		data, err := EncodeCursor(c, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		if got, err := DecodeCursor(data); err != nil || got != c {
 			t.Errorf("%+v: %v, want %+v", got, err, c)
 		}
@@ -31,9 +30,7 @@ func TestACursorIsReadAsItWasWritten(t *testing.T) {
 func TestI13_ACursorOfAnUnknownVersionIsRefused(t *testing.T) {
 	for version, known := range map[uint32]bool{1: true, logversion.Newest(): true, logversion.Newest() + 1: false} {
 		data, err := (&logv1.Cursor{Epoch: 7, BaseDueMs: 8, BaseSeq: 9, LogVersion: version}).MarshalVT()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		got, err := DecodeCursor(data)
 		var unknown *logversion.UnknownError
 		if known && (err != nil || got != due.Cursor{Epoch: 7, Base: due.Mark{DueMS: 8, Seq: 9}}) || !known && !errors.As(err, &unknown) {
@@ -48,9 +45,7 @@ func TestACursorCarriesTheVersionItIsWrittenWith(t *testing.T) {
 	for _, c := range []due.Cursor{{}, parts} {
 		for _, version := range []uint32{1, 2} {
 			data, err := EncodeCursor(c, version)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			var stored logv1.Cursor
 			if err := stored.UnmarshalVT(data); err != nil || stored.LogVersion != version {
 				t.Errorf("version %d is written as %d: %v", version, stored.LogVersion, err)
@@ -61,9 +56,7 @@ func TestACursorCarriesTheVersionItIsWrittenWith(t *testing.T) {
 
 func TestACursorOfTooManyPartsIsRefused(t *testing.T) {
 	data, err := (&logv1.Cursor{Ahead: []*logv1.CursorPart{{Seq: 1}, {Seq: 2}, {Seq: 3}, {Seq: 4}, {Seq: 5}}}).MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if c, err := DecodeCursor(data); err == nil {
 		t.Errorf("%+v", c)
 	}

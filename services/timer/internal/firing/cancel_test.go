@@ -40,14 +40,10 @@ func wanted(all []ids.TaskID) []due.Wanted {
 func cancelled(t *testing.T, r *running, all ...ids.TaskID) (got []ids.TaskID, fired []ids.TaskID) {
 	t.Helper()
 	answer, err := r.Cancel(t.Context(), wanted(all))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for _, data := range answer.Records {
 		var record logv1.Record
-		if err := record.UnmarshalVT(data); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, record.UnmarshalVT(data))
 		got = append(got, ids.TaskID(record.Id))
 	}
 	for _, f := range answer.Fired {
@@ -110,9 +106,7 @@ func TestACancelledTaskNeverFiresAndIsFoundAgain(t *testing.T) {
 			t.Errorf("%s was cancelled and fired", k)
 		}
 	}
-	if len(got) != 3 {
-		t.Errorf("%d fired", len(got))
-	}
+	testkit.Equal(t, "fired", len(got), 3)
 }
 
 // countedLog counts the looks at history's checkpoint.
@@ -149,9 +143,7 @@ func TestACancelledTaskStaysUntilHistorySavesACheckpoint(t *testing.T) {
 		}
 		return nil
 	})
-	if got := w.stored(); got != 3 {
-		t.Errorf("%d messages left, want the record, its tombstone and the newest", got)
-	}
+	testkit.Equal(t, "messages left", w.stored(), 3)
 	if got, _ := cancelled(t, r, all...); len(got) != 1 {
 		t.Error("asked again, its record is gone")
 	}
@@ -226,18 +218,14 @@ func TestI10_ATombstoneOfAnotherOwnerHolds(t *testing.T) {
 	deaf := w.own(func(d *firing.Deps) { d.Store = deafStore{d.Store} })
 	r := w.own()
 	got, _ := cancelled(t, r, all[:5]...)
-	if len(got) != 5 {
-		t.Fatalf("%d cancelled", len(got))
-	}
+	testkit.MustEqual(t, "cancelled", len(got), 5)
 	if err := <-deaf.ended; !errors.Is(err, firing.ErrOvertaken) {
 		t.Errorf("the deaf owner ended with %v", err)
 	}
 	deaf.ended <- nil
 	waits(t, r, 0)
 	fired := w.fired()
-	if len(fired) != 5 {
-		t.Errorf("%d fired", len(fired))
-	}
+	testkit.Equal(t, "fired", len(fired), 5)
 	for _, f := range fired {
 		if len(f) != 1 || slices.Contains(got, ids.TaskID(f[0].record.Id)) {
 			t.Error("a cancelled task fired, or one twice")
@@ -293,10 +281,6 @@ func TestI6_WhoLoadsACursorKnowsTheTombstonesBeforeIt(t *testing.T) {
 			}
 		}}
 	})
-	if err := next.Load(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if n := next.waiting.Load(); n != 1 {
-		t.Errorf("%d wait after the load, want the one that is not cancelled", n)
-	}
+	testkit.NoError(t, next.Load(t.Context()))
+	testkit.Equal(t, "wait after the load", next.waiting.Load(), 1)
 }

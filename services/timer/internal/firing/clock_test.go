@@ -18,9 +18,7 @@ func TestR23_ACursorOfTheFutureStopsNobody(t *testing.T) {
 	early := w.park(2, time.Now().Add(30*time.Minute))
 	d := w.deps()
 	future := due.Cursor{Epoch: 1, Base: due.Mark{DueMS: time.Now().Add(time.Hour).UnixMilli(), Seq: 1}}
-	if _, err := d.Log.Append(t.Context(), nil, future, 0); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(d.Log.Append(t.Context(), nil, future, 0)))
 	far := w.park(1, time.Now().Add(20*time.Minute))
 	r := w.own()
 	want := w.park(3, time.Now().Add(100*time.Millisecond))

@@ -44,9 +44,7 @@ func TestI12_WhatAReplacedHistoryOwnerParksIsVoid(t *testing.T) {
 	w.writeAs(2, second)
 	want := append(first, second)
 	w.eachOnce(want)
-	if n := r.outdated.Load(); n != 3 {
-		t.Errorf("%d void", n)
-	}
+	testkit.Equal(t, "void", r.outdated.Load(), 3)
 	w.fence(3)
 	w.checkpoint(100)
 	left := func(n uint64) {
@@ -62,9 +60,7 @@ func TestI12_WhatAReplacedHistoryOwnerParksIsVoid(t *testing.T) {
 	r.stop()
 	w.writeAs(2, stale())
 	r = w.own(purging)
-	if n := r.outdated.Load(); n != 1 {
-		t.Errorf("%d void after a load", n)
-	}
+	testkit.Equal(t, "void after a load", r.outdated.Load(), 1)
 	want = append(want, w.park(1, time.Now())...)
 	w.eachOnce(want)
 }
@@ -83,9 +79,7 @@ func TestAFenceInTheWrongPlaceMeansNothing(t *testing.T) {
 	w.eachOnce(want[:1])
 	w.writeAs(1, want[1])
 	w.eachOnce(want)
-	if n := r.outdated.Load(); n != 0 {
-		t.Errorf("%d void", n)
-	}
+	testkit.Equal(t, "void", r.outdated.Load(), 0)
 	var from []string
 	err := quarantine.List(t.Context(), w.js, quarantine.Filter{Service: "timer", Partition: 0}, func(i quarantine.Item) error {
 		from = append(from, i.OriginSubject)
@@ -127,9 +121,7 @@ func TestR2_ACancelOfAnotherDomainsTaskDoesNothing(t *testing.T) {
 			wanted[i].Domain = domain
 		}
 		answer, err := r.Cancel(t.Context(), wanted)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		return answer
 	}
 	if got := ask("other"); len(got.Records) != 0 || len(got.Fired) != 0 || w.stored() != before {

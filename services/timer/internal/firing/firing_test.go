@@ -203,9 +203,7 @@ func TestNATSRestarts(t *testing.T) {
 	testkit.Eventually(t, soon, func() error { return w.nc.FlushTimeout(time.Second) })
 	want = append(want, w.park(10, time.Now())...)
 	w.eachOnce(want)
-	if got := r.waiting.Load(); got != int64(len(far)) {
-		t.Errorf("%d wait", got)
-	}
+	testkit.Equal(t, "wait", r.waiting.Load(), int64(len(far)))
 	select {
 	case err := <-r.ended:
 		t.Errorf("the owner ended: %v", err)
@@ -221,16 +219,10 @@ func TestAStoreMadeAnewIsRefused(t *testing.T) {
 	w.eachOnce(append(w.park(1, time.Now()), w.park(1, time.Now())...))
 	r.stop()
 	stream, err := w.js.Stream(t.Context(), topology.TimerStream(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	cfg := stream.CachedInfo().Config
-	if err := w.js.DeleteStream(t.Context(), cfg.Name); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.js.CreateStream(t.Context(), cfg); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, w.js.DeleteStream(t.Context(), cfg.Name))
+	testkit.NoError(t, testkit.Err(w.js.CreateStream(t.Context(), cfg)))
 	o := firing.New(w.deps())
 	if err := o.Load(t.Context()); err == nil {
 		t.Error("loaded")

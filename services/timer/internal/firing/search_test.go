@@ -123,9 +123,7 @@ func TestI14_SearchesGoOneAfterTheOther(t *testing.T) {
 	}
 	w.eachOnce(soonDue)
 	search("bank", func(err error) { t.Error(err) })
-	if n := held.reads.Load(); n != 2 {
-		t.Errorf("%d messages were asked for in one turn", n)
-	}
+	testkit.Equal(t, "messages were asked for in one turn", held.reads.Load(), 2)
 	let()
 	searches.Wait()
 	if n := held.reads.Load(); ended.Load() != floods+1 || n != 2*5 {
@@ -152,9 +150,7 @@ func TestASearchThatTakesLongGoesOnFromItsEnd(t *testing.T) {
 			step += len(records)
 			return false, nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		if found += step; step == 0 || step >= tasks {
 			t.Fatalf("%d of %d in a step, more %v", step, tasks, more)
 		}
@@ -182,9 +178,7 @@ func TestAListEndsBehindWhatIsGone(t *testing.T) {
 			n += len(records)
 			return false, nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		pages = append(pages, n)
 	}
 	if len(pages) != 3 || pages[0] != 0 || pages[1] != 3 || pages[2] != 0 {

@@ -30,9 +30,7 @@ func (w *world) raw(subject string, data []byte) {
 func (w *world) encoded(m interface{ MarshalVT() ([]byte, error) }) []byte {
 	w.tb.Helper()
 	data, err := m.MarshalVT()
-	if err != nil {
-		w.tb.Fatal(err)
-	}
+	testkit.NoError(w.tb, err)
 	return data
 }
 
@@ -51,9 +49,7 @@ func TestI13AnUnknownVersionEndsTheOwner(t *testing.T) {
 		if err == nil {
 			_, err = kv.Put(t.Context(), topology.HistoryCheckpoint(0), w.encoded(&logv1.Checkpoint{LogVersion: newer}))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 	}
 	quick := func(d *firing.Deps) { d.Config.PurgeEvery = 10 * time.Millisecond }
 	for name, before := range map[string]func(*world){"message": message, "cursor": cursor} {
@@ -71,9 +67,7 @@ func TestI13AnUnknownVersionEndsTheOwner(t *testing.T) {
 		t.Run(name+" later", func(t *testing.T) {
 			w := newWorld(t)
 			r := w.owner(quick)
-			if err := r.Load(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, r.Load(t.Context()))
 			ended := make(chan error, 1)
 			go func() { ended <- r.Run(t.Context()) }()
 			after(w)
@@ -107,13 +101,9 @@ func TestWhatIsWrittenCarriesTheClustersVersion(t *testing.T) {
 		d.Store = deafStore{d.Store} // it could not read its own tombstone
 	})
 	w.eachOnce(now)
-	if _, err := r.Cancel(t.Context(), wanted(idsOf(later))); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(r.Cancel(t.Context(), wanted(idsOf(later)))))
 	last, err := natslog.LastForSubject(t.Context(), w.js, topology.TimerStream(0), topology.Timer(0, topology.TimerBucket(later[0].DueAtMs)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	var tombstone logv1.Batch
 	if err := tombstone.UnmarshalVT(last.Data); err != nil || tombstone.LogVersion != newer || len(tombstone.Tombstones) != 1 {
 		t.Errorf("tombstone %v: %v", &tombstone, err)
@@ -179,12 +169,8 @@ func TestQuarantineWithoutAnswer(t *testing.T) {
 	t.Parallel()
 	testkit.Slow(t, "waits for tasks to be due, or for answers that do not come")
 	w := newWorld(t)
-	if err := w.js.DeleteStream(t.Context(), topology.QuarantineStream); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.nc.Subscribe(topology.QuarantineFilter("", -1), func(*nats.Msg) {}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, w.js.DeleteStream(t.Context(), topology.QuarantineStream))
+	testkit.NoError(t, testkit.Err(w.nc.Subscribe(topology.QuarantineFilter("", -1), func(*nats.Msg) {})))
 	err := w.deps().Quarantine(t.Context(), firing.Stored{Data: []byte{0xff}}, "broken")
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v, want that the deadline is exceeded", err)
@@ -197,9 +183,7 @@ func TestQuarantineIsWaitedFor(t *testing.T) {
 	w := newWorld(t)
 	dueAt := time.Now()
 	w.raw(topology.Timer(0, topology.TimerBucket(dueAt.UnixMilli())), []byte{0xff})
-	if err := w.js.DeleteStream(t.Context(), topology.QuarantineStream); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, w.js.DeleteStream(t.Context(), topology.QuarantineStream))
 	tried := make(chan struct{}, 1)
 	r := w.owner(func(d *firing.Deps) {
 		put := d.Quarantine

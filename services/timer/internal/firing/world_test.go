@@ -57,9 +57,7 @@ func newWorld(tb testing.TB) *world {
 	if w.js, err = jetstream.New(w.nc); err != nil {
 		tb.Fatal(err)
 	}
-	if err := provision.Apply(tb.Context(), w.js, topology.Partitioning{History: 1, Matching: 1}, provision.Options{}); err != nil {
-		tb.Fatal(err)
-	}
+	testkit.NoError(tb, provision.Apply(tb.Context(), w.js, topology.Partitioning{History: 1, Matching: 1}, provision.Options{}))
 	return w
 }
 
@@ -103,9 +101,7 @@ func (w *world) fence(epoch uint64) {
 func (w *world) append(subject string, b *logv1.Batch) {
 	w.tb.Helper()
 	data, err := b.MarshalVT()
-	if err != nil {
-		w.tb.Fatal(err)
-	}
+	testkit.NoError(w.tb, err)
 	if _, _, err := natslog.Append(w.tb.Context(), w.nc, natslog.Msg{Subject: subject, Data: data}); err != nil {
 		w.tb.Fatal(err)
 	}
@@ -135,9 +131,7 @@ func (w *world) fired() map[string][]fired {
 		}
 		return nil
 	})
-	if err != nil {
-		w.tb.Fatal(err)
-	}
+	testkit.NoError(w.tb, err)
 	return all
 }
 
@@ -157,9 +151,7 @@ func (w *world) eachOnce(want []*logv1.Record) map[string][]fired {
 		return nil
 	})
 	for _, r := range want {
-		if n := len(got[key(r)]); n != 1 {
-			w.tb.Fatalf("%s fired %d times", key(r), n)
-		}
+		testkit.MustEqual(w.tb, fmt.Sprintf("%s fired", key(r)), len(got[key(r)]), 1)
 	}
 	if len(got) != len(want) {
 		w.tb.Fatalf("%d tasks fired, %d wanted", len(got), len(want))
@@ -177,25 +169,17 @@ func (w *world) checkpoint(seq uint64) {
 func (w *world) checkpointAt(seq uint64, at time.Time) {
 	w.tb.Helper()
 	kv, err := w.js.KeyValue(w.tb.Context(), topology.CheckpointsBucket)
-	if err != nil {
-		w.tb.Fatal(err)
-	}
+	testkit.NoError(w.tb, err)
 	data, err := (&logv1.Checkpoint{TimerSeq: seq, AtMs: at.UnixMilli()}).MarshalVT()
-	if err != nil {
-		w.tb.Fatal(err)
-	}
-	if _, err := kv.Put(w.tb.Context(), topology.HistoryCheckpoint(0), data); err != nil {
-		w.tb.Fatal(err)
-	}
+	testkit.NoError(w.tb, err)
+	testkit.NoError(w.tb, testkit.Err(kv.Put(w.tb.Context(), topology.HistoryCheckpoint(0), data)))
 }
 
 // stored counts the messages left in the timer store.
 func (w *world) stored() uint64 {
 	w.tb.Helper()
 	s, err := w.js.Stream(w.tb.Context(), topology.TimerStream(0))
-	if err != nil {
-		w.tb.Fatal(err)
-	}
+	testkit.NoError(w.tb, err)
 	return s.CachedInfo().State.Msgs
 }
 
@@ -214,9 +198,7 @@ type running struct {
 func (w *world) own(change ...func(*firing.Deps)) *running {
 	w.tb.Helper()
 	r := w.owner(change...)
-	if err := r.Load(w.tb.Context()); err != nil {
-		w.tb.Fatal(err)
-	}
+	testkit.NoError(w.tb, r.Load(w.tb.Context()))
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.tb.Context()))
 	go func() { r.ended <- r.Run(ctx) }()
 	stopped := false
@@ -275,13 +257,9 @@ func (w *world) deps() firing.Deps {
 	w.tb.Helper()
 	log := slog.New(slog.DiscardHandler)
 	store, err := natstimer.OpenStore(w.tb.Context(), w.js, 0, log)
-	if err != nil {
-		w.tb.Fatal(err)
-	}
+	testkit.NoError(w.tb, err)
 	history, err := natstimer.OpenLog(w.tb.Context(), w.js, 0, func() uint32 { return 1 })
-	if err != nil {
-		w.tb.Fatal(err)
-	}
+	testkit.NoError(w.tb, err)
 	return firing.Deps{
 		Store: store, Pruner: store, Log: history, Config: firing.DefaultConfig(), Logger: log, Now: time.Now,
 		Quarantine: store.SetApart, LogVersion: func() uint32 { return 1 },

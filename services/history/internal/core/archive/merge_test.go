@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // Runs find what the pages that they were merged from find, and stay few.
@@ -77,9 +78,7 @@ func TestWhatCannotBeMergedStaysApart(t *testing.T) {
 		for _, table := range c.tables {
 			runs = appendRun(runs, table)
 		}
-		if len(runs) != c.runs {
-			t.Errorf("%s: %d runs, want %d", what, len(runs), c.runs)
-		}
+		testkit.Equal(t, what, len(runs), c.runs)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 var start = time.UnixMilli(1_800_000_000_000).Truncate(8 * time.Hour)
@@ -36,9 +37,7 @@ func TestPaginate(t *testing.T) {
 			}
 			stored += len(p.Offsets) / offsetBytes
 		}
-		if stored != n {
-			t.Fatalf("%d entries in pages, want %d", stored, n)
-		}
+		testkit.MustEqual(t, "entries in pages", stored, n)
 		for _, e := range entries {
 			found := 0
 			for _, p := range pages {
@@ -94,9 +93,7 @@ func TestPaginateTakesTheShortestSpan(t *testing.T) {
 func TestPagesKeepMessagesWithinAnOffset(t *testing.T) {
 	entries := entriesAt(64, func(int) time.Duration { return 0 })
 	entries[63].Seq = entries[0].Seq + math.MaxUint16
-	if got := len(Paginate(slices.Clone(entries))); got != 1 {
-		t.Errorf("%d pages for the widest page, want 1", got)
-	}
+	testkit.Equal(t, "pages for the widest page", len(Paginate(slices.Clone(entries))), 1)
 	entries[63].Seq++
 	pages := Paginate(entries)
 	if len(pages) != 2 || pages[1].Base != 10+math.MaxUint16+1 {

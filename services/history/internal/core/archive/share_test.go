@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // Every item is in one message, of its retention, in order; a message is of one
@@ -53,9 +55,7 @@ func TestShareFillsMessages(t *testing.T) {
 	for i := range items {
 		items[i] = Item{Domain: "a", RetentionS: 1, Bytes: MessageBytes / 4}
 	}
-	if got := len(Share(items)); got != 250 {
-		t.Errorf("%d messages, want 250", got)
-	}
+	testkit.Equal(t, "messages", len(Share(items)), 250)
 	if got := Share(items[:2]); len(got) != 1 || got[0].Domain != "a" {
 		t.Errorf("a domain with just enough: %+v", got)
 	}

@@ -37,9 +37,7 @@ func TestWhatIsReadIsForgotten(t *testing.T) {
 		t.Errorf("%d, %d, up to %d", got, l.Tasks(whole(bulk)), l.To())
 	}
 	l.Pass(levels(5, 7)) // the domain lags
-	if got := l.Tasks(whole(mail)); got != 3 {
-		t.Errorf("%d, with the shared ones read", got)
-	}
+	testkit.Equal(t, "with the shared ones read", l.Tasks(whole(mail)), 3)
 	l.Pass(levels(6, 7))
 	if got := l.Tasks(whole(mail)); got != 0 || len(l.lists) != 0 {
 		t.Errorf("%d, with all read", got)
@@ -59,14 +57,10 @@ func TestMessagesAreForgottenWhole(t *testing.T) {
 		t.Fatalf("%+v", q)
 	}
 	l.Pass(levels(1, 1))
-	if n := l.Tasks(whole(mail)); n != 18 {
-		t.Errorf("one is read: %d tasks", n)
-	}
+	testkit.Equal(t, "one is read: tasks", l.Tasks(whole(mail)), 18)
 	q.halve()
 	l.Pass(levels(2, 2))
-	if n := l.Tasks(whole(mail)); n != 8 {
-		t.Errorf("they became one: %d tasks", n)
-	}
+	testkit.Equal(t, "they became one: tasks", l.Tasks(whole(mail)), 8)
 }
 
 // Where there are too many groups, the half of them goes with the fewest tasks, and no tasklist; so many also if all have as many.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 const lane ids.Lane = 3
@@ -73,9 +74,7 @@ func TestWithoutABacklogNothingIsRead(t *testing.T) {
 	if s := c.Turn(oneCap, later, 0); s != nil {
 		t.Errorf("delayed tasks: %v", s)
 	}
-	if to := c.To(lane, 7); to != 7 {
-		t.Errorf("counted up to %d", to)
-	}
+	testkit.Equal(t, "counted up to", c.To(lane, 7), 7)
 	other := read(7)
 	other.Lagging = []Lagging{{lane, "bank", 1}}
 	if s := c.Turn(oneCap, other, 0); s != nil {
@@ -123,9 +122,7 @@ func TestABacklogIsCountedAsItIsRead(t *testing.T) {
 	}
 	c.Scanned(s, nil, 20, false)
 	want(t, &c, "to the end", mail, 2, 20)
-	if to := c.To(lane, 21); to != 21 {
-		t.Errorf("what is read is counted: %d", to)
-	}
+	testkit.Equal(t, "what is read is counted", c.To(lane, 21), 21)
 	c.Turn(oneCap, read(20), ScanEvery)
 	want(t, &c, "room again", mail, 0, 0)
 }
@@ -236,9 +233,7 @@ func TestAReportIsDueEarly(t *testing.T) {
 	early := func(what string, now Held, want bool) {
 		t.Helper()
 		held[whole(mail)] = now
-		if got := c.Early(held); got != want {
-			t.Errorf("%s: early is %v", what, got)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s: early", what), c.Early(held), want)
 	}
 	early("before a report", Held{100, 1000}, false)
 	held[whole(mail)] = Held{50, 500}
@@ -287,13 +282,9 @@ func TestAReportOfManyGroupsIsBounded(t *testing.T) {
 		held[Queue{mail, fmt.Sprint("g", i)}] = Held{Tasks: 1 + int64(i*7919%100_000)}
 	}
 	_, groups := c.Report(held)
-	if len(groups) != ReportMax {
-		t.Fatalf("%d groups", len(groups))
-	}
+	testkit.MustEqual(t, "groups", len(groups), ReportMax)
 	for i, q := range groups {
-		if q.Tasks != int64(100_000-i) {
-			t.Fatalf("number %d has %d tasks", i, q.Tasks)
-		}
+		testkit.MustEqual(t, fmt.Sprintf("number %d", i), q.Tasks, int64(100_000-i))
 	}
 	if c.Early(held) || len(c.known) != earlyGroups {
 		t.Errorf("early, or %d groups are watched", len(c.known))
@@ -350,7 +341,5 @@ func TestI14_AReportHasTheGroupsOfEachDomain(t *testing.T) {
 			watched++
 		}
 	}
-	if watched != earlyGroups/2 {
-		t.Errorf("%d are watched", watched)
-	}
+	testkit.Equal(t, "watched", watched, earlyGroups/2)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestEndsOfARedrivenTask: only the last counts, in whatever order they come.
@@ -48,9 +49,7 @@ func TestConclude(t *testing.T) {
 		{Found{Home: Home{ExpiresAt: 5, Closed: true}, Tasks: 2, Ends: Ends{Dead: 1}}, Expire},
 		{Found{Home: Home{ExpiresAt: 5, Closed: true, Over: true}}, Wait},
 	} {
-		if got := c.f.Conclude(5); got != c.want {
-			t.Errorf("%+v: %d", c.f, got)
-		}
+		testkit.Equal(t, fmt.Sprintf("%+v", c.f), c.f.Conclude(5), c.want)
 	}
 }
 
@@ -226,9 +225,7 @@ func TestManyBatchesOfADomainAreLookedAtLessOften(t *testing.T) {
 func TestRandomHistoriesOfAKeeper(t *testing.T) {
 	for range 200 {
 		seed := rand.Uint64()
-		if wrong := randomHistory(rand.New(rand.NewPCG(seed, 0))); wrong != "" {
-			t.Fatalf("seed %d: %s", seed, wrong)
-		}
+		testkit.MustEqual(t, fmt.Sprintf("seed %d", seed), randomHistory(rand.New(rand.NewPCG(seed, 0))), "")
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/window"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestI11_WhatIsLeftOfAWindowIsArchivedInTime: beside a window of what lags a lane has half of one. If that is full, what has
@@ -39,9 +40,7 @@ func TestI7_SoManyDomainsLag(t *testing.T) {
 	}
 	b.file(false, 3, "three", series(21, 4)...)
 	b.step(Looked{Look: fx.Looks[0], All: 1})
-	if b.r.Lagging() != 1 {
-		t.Errorf("%d lag", b.r.Lagging())
-	}
+	testkit.Equal(t, "lag", b.r.Lagging(), 1)
 }
 
 // TestWhatADomainHoldsItselfHalvesNothing of its own window.

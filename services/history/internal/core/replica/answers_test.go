@@ -7,6 +7,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // answered spells the answers of a turn: the place of the first verdict, and the codes.
@@ -28,9 +29,7 @@ func answered(fx *Effects) string {
 
 func (b *bench) answers(what string, fx *Effects, want string) {
 	b.Helper()
-	if got := answered(fx); got != want {
-		b.Errorf("%s: answered %q, want %q", what, got, want)
-	}
+	testkit.Equal(b, fmt.Sprintf("%s: answered", what), answered(fx), want)
 }
 
 // TestWhatIsKnownIsAnswered: of a message some cancels of which need a search, the other
@@ -61,9 +60,7 @@ func TestWhatIsKnownIsAnswered(t *testing.T) {
 	b.r.Step(Tick{}, b.now, fx)
 	b.r.Flush(b.now, fx)
 	b.answers("the others were not", fx, "7/2 NOT_FOUND, 7/5 NOT_FOUND")
-	if n := b.r.early.commands; n != 0 {
-		t.Errorf("%d commands wait", n)
-	}
+	testkit.Equal(t, "commands wait", b.r.early.commands, 0)
 }
 
 // TestAWholeAnswerIsOneMessage, if what waited is decided in the same turn.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func carryConfig() Config {
@@ -25,9 +26,7 @@ func (b *bench) carriedOf() (numbers []int) {
 			numbers = append(numbers, int(p.ID[15]))
 		}
 	}
-	if fx.Counts.Carried != int64(len(numbers)) {
-		b.Errorf("%d counted", fx.Counts.Carried)
-	}
+	testkit.Equal(b, "counted", fx.Counts.Carried, int64(len(numbers)))
 	return numbers
 }
 
@@ -196,9 +195,7 @@ func TestCarryJobIsBounded(t *testing.T) {
 	b.submit(nil, all...)
 	b.start(1)
 	b.beats(1, 20)
-	if got := len(b.carriedOf()); got != carryTasksMax {
-		t.Errorf("%d tasks", got)
-	}
+	testkit.Equal(t, "tasks", len(b.carriedOf()), carryTasksMax)
 }
 
 // TestCheckFinds: Check sees what it is there for.

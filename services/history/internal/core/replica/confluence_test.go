@@ -40,9 +40,7 @@ func TestI3_Confluence(t *testing.T) {
 func randomLogs(t *testing.T, cases, base uint64, read func(*testing.T, uint64)) {
 	if s := os.Getenv("YARD_SEED"); s != "" {
 		seed, err := strconv.ParseUint(s, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		read(t, seed)
 		return
 	}

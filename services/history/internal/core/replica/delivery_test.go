@@ -8,6 +8,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // grabs gives a message of an owner of shard 0 that grabs tasks, each for a poll of its own.
@@ -123,9 +124,7 @@ func TestUndeliveredIsToldInPages(t *testing.T) {
 			}
 		}
 	}
-	if got := fmt.Sprint(pages); got != "[[1 2] [4 5]]" {
-		t.Errorf("pages %s, without the one that is taken back", got)
-	}
+	testkit.Equal(t, "pages, without the one that is taken back", fmt.Sprint(pages), "[[1 2] [4 5]]")
 }
 
 // TestLateGrabsKeepTheirPlace: a grab that waited for its task is of its own batch, whatever has been
@@ -233,9 +232,7 @@ func TestFencesAreThoseUpToTheFloor(t *testing.T) {
 	b.fence(6)
 	s := b.r.shards[1]
 	for _, want := range []string{"1 [{1 3}]", "3 [{1 4}]"} {
-		if got := saved(); got != want {
-			t.Errorf("saved %s, want %s", got, want)
-		}
+		testkit.Equal(t, "saved", saved(), want)
 		if s.epoch() != 7 || len(s.raised) != map[string]int{"1 [{1 3}]": 3, "3 [{1 4}]": 2}[want] {
 			t.Errorf("after %s: %+v", want, s.raised)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // cancels reads a message of cancels of tasks that no one knows.
@@ -58,9 +59,7 @@ func TestWaitingCommandsAreReported(t *testing.T) {
 		b.step(Tick{})
 	}
 	check(false, "a", "b", "c")
-	if n := b.r.early.commands; n != 3*domainCommandsMax+1 {
-		t.Errorf("%d commands wait", n)
-	}
+	testkit.Equal(t, "commands wait", b.r.early.commands, 3*domainCommandsMax+1)
 }
 
 // TestATickLooksAtSomeWaits: what waits is looked at in turn, so many tasks at a tick.
@@ -73,9 +72,7 @@ func TestATickLooksAtSomeWaits(t *testing.T) {
 	}
 	for _, want := range []int{last - endWaitsMax, last - 2*endWaitsMax, 0} {
 		b.step(Tick{})
-		if n := b.r.early.commands; n != want {
-			t.Errorf("%d commands wait, want %d", n, want)
-		}
+		testkit.Equal(t, "commands wait", b.r.early.commands, want)
 	}
 }
 
@@ -99,13 +96,9 @@ func TestOutcomesThatWaitAreBounded(t *testing.T) {
 		}
 		return fx.Answers[0].Verdicts[0].Code
 	}
-	if got := late(); got != fault.Unavailable {
-		t.Errorf("one too many: %s", got)
-	}
+	testkit.Equal(t, "one too many", late(), fault.Unavailable)
 	b.step(&Found{Search: Search{ID: id(2)}})
-	if got := late(); got != "waits" {
-		t.Errorf("with room again: %s", got)
-	}
+	testkit.Equal(t, "with room again", late(), "waits")
 }
 
 // BenchmarkWaitingCommands is a tick while the timer is away and commands wait.

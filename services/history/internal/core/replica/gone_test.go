@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestGoneIsBounded: in tasks and in bytes, the oldest first, and nothing depends on it (R22).
@@ -86,9 +87,7 @@ func TestGoneIsCopiedSeldom(t *testing.T) {
 	for range 3 {
 		b.r.keepGone(&Entry{left: true})
 	}
-	if b.r.gone.head != 1 {
-		t.Errorf("%d are forgotten of three, with room for two", b.r.gone.head)
-	}
+	testkit.Equal(t, "forgotten of three, with room for two", b.r.gone.head, 1)
 }
 
 // TestASubmitReadAgainAfterItsTaskIsForgotten: what was swept is known by its stay, and does not run

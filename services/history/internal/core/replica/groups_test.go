@@ -9,6 +9,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // grouped gives tasks groups, in turn; "" = none.
@@ -26,9 +27,7 @@ func grouped(groups ...string) func(*taskstate.Task) {
 func TestTriggersNameTheirGroups(t *testing.T) {
 	b := newBench(t, Config{})
 	fx := b.submit(grouped("", "a", "b", "a", ""), 1, 2, 3, 4, 5)
-	if len(fx.Triggers) != 1 {
-		t.Fatalf("%d batches", len(fx.Triggers))
-	}
+	testkit.MustEqual(t, "batches", len(fx.Triggers), 1)
 	g := &fx.Triggers[0]
 	if got, ok := g.GroupOf(); !ok || !slices.Equal(got, []string{"", "a", "b", "a", ""}) || !slices.Equal(g.Groups, []string{"a", "b"}) {
 		t.Errorf("%q of %q, %v", got, g.Groups, ok)
@@ -85,9 +84,7 @@ func TestTriggersOfManyGroupsFitIntoAMessage(t *testing.T) {
 		}
 		sum += len(got)
 	}
-	if sum != len(all) {
-		t.Errorf("%d triggers", sum)
-	}
+	testkit.Equal(t, "triggers", sum, len(all))
 }
 
 // TestI5_AGroupIsNotOvertakenByAnother: what matching grants of other groups says nothing of a trigger; a later one of the same

@@ -7,6 +7,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // numbers are those from first to last.
@@ -90,9 +91,7 @@ func TestASweepPassesOver(t *testing.T) {
 	b.submit(nil, 1, 2, 3)
 	b.r.sweep = sweep{running: true, next: b.r.tasks[id(2)]}
 	b.start(2)
-	if next := b.r.sweep.next; next != b.r.tasks[id(3)] {
-		t.Errorf("the sweep is at %v", next)
-	}
+	testkit.Equal(t, "the sweep is at", b.r.sweep.next, b.r.tasks[id(3)])
 	if b.step(Tick{}); b.r.sweep.running {
 		t.Error("the sweep does not end")
 	}

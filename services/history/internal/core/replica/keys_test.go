@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // ofKey reads an operator's command about the order key a.
@@ -86,9 +87,7 @@ func TestLinesOfKeys(t *testing.T) {
 		{"none of the name", LinesQuery{Limit: 9, Key: "x"}, ""},
 		{"behind", LinesQuery{Limit: 9, After: KeyPlace{b.r.Get(id(4)).Since(), "mid"}}, early + late},
 	} {
-		if got := list(c.q); got != c.want {
-			t.Errorf("%s: %s, want %s", c.name, got, c.want)
-		}
+		testkit.Equal(t, c.name, list(c.q), c.want)
 	}
 	if found, _ := b.r.Lines(&LinesQuery{Domain: "bank", Limit: 9}); len(found) > 0 {
 		t.Error("another domain's are listed")

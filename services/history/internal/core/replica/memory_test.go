@@ -46,9 +46,7 @@ func TestFailuresOfLongStandingAreBounded(t *testing.T) {
 		r.Flush(now, fx)
 		fx.Reset()
 	}
-	if n := submits.Tasks[0].Failures; n != 300 {
-		t.Fatalf("failed %d times", n)
-	}
+	testkit.MustEqual(t, "failed times", submits.Tasks[0].Failures, 300)
 	if grown := heap() - before; grown > 50 {
 		t.Errorf("%.0f MB", grown)
 	}
@@ -79,9 +77,7 @@ func TestATakeoverHoldsWhatIsActive(t *testing.T) {
 			r.Step(in, now, fx)
 		}
 	}
-	if n := r.Len(); n != 1 {
-		t.Errorf("%d tasks are in memory", n)
-	}
+	testkit.Equal(t, "tasks are in memory", r.Len(), 1)
 	if grown := heap() - before; grown > 40 {
 		t.Errorf("%.0f MB", grown)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // keyed reads a message of tasks with an order key.
@@ -53,9 +54,7 @@ func TestTasksOfAKeyTakeTurns(t *testing.T) {
 	b.start(5)
 	b.finish(taskstate.Succeeded, 5)
 	b.cancels("shop", 4)
-	if len(b.r.keys) != 0 {
-		t.Errorf("%d lines are left", len(b.r.keys))
-	}
+	testkit.Equal(t, "lines are left", len(b.r.keys), 0)
 }
 
 func retriggered(b *bench) []int {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // spreadShards is how many matching shards a bench with partitions has.
@@ -28,9 +29,7 @@ func partitions(t *testing.T, fx *Effects) (all []string) {
 	t.Helper()
 	for i := range fx.Triggers {
 		g := &fx.Triggers[i]
-		if g.Shard != ids.MatchingShard(g.Domain, g.Tasklist, int(g.Partition), spreadShards) {
-			t.Errorf("a batch for partition %d goes to shard %d", g.Partition, g.Shard)
-		}
+		testkit.Equal(t, fmt.Sprintf("a batch for partition %d goes to shard", g.Partition), g.Shard, ids.MatchingShard(g.Domain, g.Tasklist, int(g.Partition), spreadShards))
 		all = append(all, fmt.Sprint(g.Partition, ":", triggered(&Effects{Triggers: fx.Triggers[i : i+1]})))
 	}
 	return all
@@ -55,9 +54,7 @@ func (b *bench) grant(shard, n int, limits *taskstate.Path) *Effects {
 			Kind: taskstate.Started, ID: id(n), Fence: ids.Token{Position: e.Position, Version: e.Version + 1, Nonce: 5}, Limits: limits,
 		}},
 	})
-	if e.State != taskstate.Running {
-		b.Fatalf("task %d is %s", n, e.State)
-	}
+	testkit.MustEqual(b, fmt.Sprintf("task %d", n), e.State, taskstate.Running)
 	return fx
 }
 
@@ -320,9 +317,7 @@ func TestI8_AnAttemptIsCountedWhereItWasGranted(t *testing.T) {
 	}
 	next.now.MS = next.r.tasks[id(2)].DueAt
 	next.grant(mailShard(0), 2, nil)
-	if got := next.r.Get(id(2)).Attempt.Shard; got != 0 {
-		t.Errorf("the next attempt is of shard %d", got)
-	}
+	testkit.Equal(t, "the next attempt is of shard", next.r.Get(id(2)).Attempt.Shard, 0)
 }
 
 // A carried state may name a shard that there is none of, or be of a task that does not run: it is then that of the first partition.

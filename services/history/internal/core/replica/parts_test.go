@@ -7,6 +7,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func entries(n int) []*Entry {
@@ -59,9 +60,7 @@ func TestLedgerCoversWhatIsStored(t *testing.T) {
 		if done := l.done(s.seq, false); len(done) != s.job || !l.covered.equal(&s.covered) || l.seq != s.coveredSeq {
 			t.Fatalf("after job %d: covered %+v to %d, want %+v to %d", i, l.covered, l.seq, s.covered, s.coveredSeq)
 		}
-		if err := l.check("test"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, l.check("test"))
 	}
 	if !l.idle() || l.next(9) != nil || l.queue != nil {
 		t.Fatalf("it should be idle: %+v", l)
@@ -73,9 +72,7 @@ func TestLedgerCoversWhatIsStored(t *testing.T) {
 	l.add(new(Entry), 0)
 	l.next(1)
 	l.done(5, false) // an older place in the store: a store never goes back
-	if l.last != 13 {
-		t.Fatalf("it fell back to %d", l.last)
-	}
+	testkit.MustEqual(t, "it fell back to", l.last, 13)
 }
 
 func TestLedgerHolds(t *testing.T) {
@@ -171,9 +168,7 @@ func TestMeter(t *testing.T) {
 	if events, bytes := m.behind(100); events != 0 || bytes != 0 {
 		t.Errorf("behind the end are %d events, %d bytes", events, bytes)
 	}
-	if got := m.half(); got != 50 {
-		t.Errorf("half is at %d", got)
-	}
+	testkit.Equal(t, "half is at", m.half(), 50)
 	for _, c := range []struct{ level, events uint64 }{{0, 9}, {29, 9}, {30, 7}, {89, 3}} {
 		all := meter{every: 2, events: m.events, bytes: m.bytes, samples: slices.Clone(m.samples)}
 		if events, bytes := all.behind(c.level); events != c.events || bytes != 100*c.events {
@@ -224,9 +219,7 @@ func (b *bench) step(in Input) *Effects {
 		b.Fatal("the lease is over")
 	}
 	b.r.Flush(b.now, fx)
-	if err := b.r.Check(); err != nil {
-		b.Fatal(err)
-	}
+	testkit.NoError(b, b.r.Check())
 	return fx
 }
 

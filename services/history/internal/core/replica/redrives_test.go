@@ -7,6 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // redrove is the event that redrives stay 0 of a task, and deadLetterOf its letter.
@@ -45,9 +46,7 @@ func TestALetterIsDeletedOnceTheTaskIsParked(t *testing.T) {
 	if len(fx.Park) != 1 || fx.Park[0].Parkings != 1 || len(fx.ParkLetters) != 1 || fx.ParkLetters[0] != (Letter{"shop", "mail", id(1), 5}) || len(fx.Letters) != 0 {
 		t.Fatalf("parked %v with letters %v", fx.Park, fx.ParkLetters)
 	}
-	if floor := b.r.floor(); floor != 40 {
-		t.Errorf("the floor is %d before the task is stored", floor)
-	}
+	testkit.Equal(t, "the floor is before the task is stored", b.r.floor(), 40)
 	b.step(Stored{Kind: JobPark, Seq: 1})
 	if floor := b.r.floor(); floor != 41 || len(b.r.letters) != 0 {
 		t.Errorf("the floor is %d, %d letters are left", floor, len(b.r.letters))
@@ -109,9 +108,7 @@ func TestALetterThatWaitsCountsWithItsBytes(t *testing.T) {
 	b.r.lanes[3].Skip(30)
 	b.step(redrove(41))
 	fx := b.step(Recovered{})
-	if before := b.r.early.commands; before != 1 {
-		t.Fatalf("a redrive counts as %d", before)
-	}
+	testkit.MustEqual(t, "a redrive counts as", b.r.early.commands, 1)
 	fat := deadLetterOf()
 	fat.Payload.Data = make([]byte, 10*commandWeightBytes)
 	f := &Found{Search: fx.Searches[0], Archived: deadLetterOf(), Letter: fat, LetterSeq: 5}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestScenarios runs testdata/*.txt: commands, and below each, indented, what followed. A
@@ -33,9 +34,7 @@ func TestScenarios(t *testing.T) {
 	for _, path := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
 			script, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			s := newScenario()
 			for _, line := range strings.Split(strings.TrimRight(string(script), "\n"), "\n") {
 				if strings.HasPrefix(line, " ") {
@@ -47,9 +46,7 @@ func TestScenarios(t *testing.T) {
 				}
 			}
 			if os.Getenv("YARD_UPDATE") != "" {
-				if err := os.WriteFile(path, s.out.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				testkit.NoError(t, os.WriteFile(path, s.out.Bytes(), 0o644))
 			} else if !bytes.Equal(script, s.out.Bytes()) {
 				t.Errorf("it is now (YARD_UPDATE=1 accepts it):\n%s", s.out.String())
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestR12_AStoreThatFellBackIsRefused: a store that is shorter than the checkpoint has seen it was
@@ -215,9 +216,7 @@ func TestPendingSince(t *testing.T) {
 	b := newBench(t, Config{})
 	pending := func(want int64) {
 		t.Helper()
-		if got := b.r.Checkpoint().PendingSince; got != want {
-			t.Errorf("pending since %d, want %d", got, want)
-		}
+		testkit.Equal(t, "pending since", b.r.Checkpoint().PendingSince, want)
 	}
 	pending(0)
 	for n := 1; n <= 5; n++ {
@@ -265,9 +264,7 @@ func TestHeldStaysAreInOrder(t *testing.T) {
 			t.Errorf("stay %d is at %d", e.Parkings, i)
 		}
 	}
-	if len(b.r.held[id(1)]) != 4 {
-		t.Errorf("%d are held", len(b.r.held[id(1)]))
-	}
+	testkit.Equal(t, "held", len(b.r.held[id(1)]), 4)
 }
 
 // TestAStayOfNoLaneIsTakenIn: a record that says that the stay before lay in a lane that there is not.

@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestI5_LostTriggers: what is sent again, and what is spared (R33, R36).
@@ -23,18 +24,14 @@ func TestI5_LostTriggers(t *testing.T) {
 	b.equal("hungry elsewhere", triggered(b.hungry("rival", "mail")), nil)
 	fx := b.hungry("shop", "mail")
 	b.equal("hungry, in the order of the message", triggered(fx), []int{3, 1, 2})
-	if fx.Counts.Retriggered != 3 {
-		t.Errorf("%d counted", fx.Counts.Retriggered)
-	}
+	testkit.Equal(t, "counted", fx.Counts.Retriggered, 3)
 
 	fx = new(Effects)
 	shard := b.r.tasks[id(1)].column.list.shard
 	b.r.Retrigger("rival", -1, b.now, fx)
 	b.r.Retrigger("", 1-shard, b.now, fx)
 	b.equal("another domain or shard", triggered(fx), nil)
-	if n := b.r.Retrigger("shop", shard, b.now, fx); n != 3 {
-		t.Errorf("%d retriggered", n)
-	}
+	testkit.Equal(t, "retriggered", b.r.Retrigger("shop", shard, b.now, fx), 3)
 	if n := b.r.Retrigger("", shard, b.now, fx); n != 3 || fx.Counts.Triggers != 6 || fx.Traced != nil {
 		t.Errorf("%d retriggered, %d counted, traced %v", n, fx.Counts.Triggers, fx.Traced)
 	}
@@ -336,9 +333,7 @@ func TestJobsWaitForCompany(t *testing.T) {
 		all = append(all, 10+n)
 	}
 	fx := b.submit(later, all...)
-	if len(fx.Park) != jobTasksMax {
-		t.Fatalf("a job of %d", len(fx.Park))
-	}
+	testkit.MustEqual(t, "a job of", len(fx.Park), jobTasksMax)
 	if fx = b.step(Stored{Kind: JobPark}); len(fx.Park) != 1 || fx.Counts.Parked != jobTasksMax {
 		t.Fatalf("then one of %d", len(fx.Park))
 	}

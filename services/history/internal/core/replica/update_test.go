@@ -7,6 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // isNew says of an update that the log has no earlier copy of it.
@@ -149,9 +150,7 @@ func TestAnUpdateOfAnUnreadTask(t *testing.T) {
 	found.Unread, found.Ends[3] = waiting(1, 5), 5
 	found.Unread.Parkings, found.Unread.State, found.Unread.DueAt, found.Unread.Before = 0, 0, 0, 0
 	fx := b.step(found)
-	if len(fx.Answers) != 3 {
-		t.Fatalf("%d answers", len(fx.Answers))
-	}
+	testkit.MustEqual(t, "answers", len(fx.Answers), 3)
 	for i, want := range []Verdict{{Verdict: taskstate.Verdict{Revision: 2}}, {Verdict: taskstate.Verdict{Revision: 3}}, {Verdict: taskstate.Verdict{Code: fault.Stale, Revision: 3}}} {
 		if v := fx.Answers[i].Verdicts[0]; v.Code != want.Code || v.Revision != want.Revision {
 			t.Errorf("update %d: %+v", i, v)

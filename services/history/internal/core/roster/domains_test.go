@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // I14: names of domains that no worker is of take no memory for good, and those that have workers are kept.
@@ -112,9 +114,7 @@ func TestAWorkerFallsTwice(t *testing.T) {
 	if len(r.Fallen()) != 0 {
 		t.Error("it is silent still")
 	}
-	if n := tick(5 * time.Second); n != 1 {
-		t.Fatalf("%d fell again", n)
-	}
+	testkit.MustEqual(t, "fell again", tick(5*time.Second), 1)
 	tick(7 * time.Second)
 	if page, _ := r.List("shop", "", 10); len(r.Fallen()) != 1 || len(page) != 0 {
 		t.Errorf("fallen %v, alive %v", r.Fallen(), page)

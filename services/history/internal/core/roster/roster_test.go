@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 const (
@@ -53,9 +55,7 @@ func TestSilenceIsTwoSignsAndSlack(t *testing.T) {
 	e := newEar()
 	e.upTo(start-second, start)
 	e.hear("shop", sign(1), start)
-	if n := e.upTo(start+second/10, start+2500*time.Millisecond); n != 0 {
-		t.Fatalf("%d too early", n)
-	}
+	testkit.MustEqual(t, "too early", e.upTo(start+second/10, start+2500*time.Millisecond), 0)
 	if n := e.upTo(start+2600*time.Millisecond, start+2600*time.Millisecond); n != 1 || !slices.Equal(e.Fallen(), []Key{{"shop", id(1)}}) {
 		t.Fatalf("%d, %v", n, e.Fallen())
 	}
@@ -186,9 +186,7 @@ func TestI14_ADomainTakesNoMoreThanItsShare(t *testing.T) {
 		e.Passes(name, 200, at+2*second+time.Duration(n)*time.Millisecond)
 		e.Heard(name, sign(n), at)
 	}
-	if e.count != workersMax {
-		t.Errorf("%d in all", e.count)
-	}
+	testkit.Equal(t, "in all", e.count, workersMax)
 }
 
 func TestWhatASignMayHold(t *testing.T) {
@@ -250,9 +248,7 @@ func TestTheListIsSortedAndInPages(t *testing.T) {
 	}
 	e.listen(start, second)
 	e.listen(start+second, 0)
-	if got := e.KnownFor(start + 5*second); got != 6*second {
-		t.Errorf("known for %v", got)
-	}
+	testkit.Equal(t, "known for", e.KnownFor(start+5*second), 6*second)
 }
 
 // TestNoOneAliveIsSilentAndEveryoneDeadIs: workers come, die, are paused and leave, the process is deaf now and then. A worker that has sent its signs in time,

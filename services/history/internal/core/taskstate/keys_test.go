@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // ofKey applies an operator's command about an order key.
@@ -120,18 +121,14 @@ func TestWhoHearsThatACancelWasAsked(t *testing.T) {
 	if Apply(task, &Event{Kind: Expired, ID: task.ID, Fence: task.Token(), SilentLease: task.WakeAt()}, t0+12); !task.HeldUp() {
 		t.Fatalf("it is %s", task.State)
 	}
-	if v := skip(task, 72, 15); v != (Verdict{Revision: 3}) {
-		t.Errorf("a repeat when it blocks its key: %+v", v)
-	}
+	testkit.Equal(t, "a repeat when it blocks its key", skip(task, 72, 15), (Verdict{Revision: 3}))
 
 	task = first(false)
 	skip(task, 77, 9)
 	Bring(task, redriveOf(5), t0+20)
 	Load(task, t0+30)
 	grab(task, t0+40)
-	if v := skip(task, 77, 90); v != (Verdict{Revision: 2}) {
-		t.Errorf("a repeat of a skip before a redrive: %+v", v)
-	}
+	testkit.Equal(t, "a repeat of a skip before a redrive", skip(task, 77, 90), (Verdict{Revision: 2}))
 }
 
 // TestATaskThatBlocksItsKeyIsUnblocked once by a request, also if it blocks the key again since.
@@ -150,9 +147,7 @@ func TestATaskThatBlocksItsKeyIsUnblocked(t *testing.T) {
 		}
 		send(task, Failed, now)
 	}
-	if task.Failures != 3 {
-		t.Errorf("blocked after %d failures", task.Failures)
-	}
+	testkit.Equal(t, "blocked after failures", task.Failures, 3)
 	if again, fx := ofKey(task, Event{Kind: Unblocked, OrderKey: "a"}, 77, 12, t0+9000); again != v || fx != (Effects{}) || !task.HeldUp() {
 		t.Errorf("repeated: %+v %+v", again, fx)
 	}

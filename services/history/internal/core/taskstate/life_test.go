@@ -10,6 +10,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // numbered is a task that differs from others in its id only.
@@ -249,9 +250,7 @@ func TestABeatWithoutProgressKeepsTheLast(t *testing.T) {
 	task := in(Running)
 	Apply(task, &Event{Kind: Heartbeat, ID: task.ID, Fence: task.Token(), Data: Blob{Data: []byte("half")}}, t0+1)
 	send(task, Heartbeat, t0+2)
-	if got := string(task.Attempt.Progress.Data); got != "half" {
-		t.Errorf("progress %q", got)
-	}
+	testkit.Equal(t, "progress", string(task.Attempt.Progress.Data), "half")
 }
 
 func TestATaskThatSilencesItsWorkersDies(t *testing.T) {
@@ -292,9 +291,7 @@ func TestAHandedBackTaskIsReadyAtOnce(t *testing.T) {
 		t.Fatalf("%s, %+v", task.State, fx)
 	}
 	wantSteps(t, task, "1@0/0 >0; 4@0/1 w>0; 9@4/1 wfull>0")
-	if tr := task.Trigger(); tr != (ids.Trigger{ID: task.ID, Version: 2, Position: task.Position}) {
-		t.Errorf("trigger %+v", tr)
-	}
+	testkit.Equal(t, "trigger", task.Trigger(), (ids.Trigger{ID: task.ID, Version: 2, Position: task.Position}))
 }
 
 func TestACancelEndsTheTaskAfterTheAttempt(t *testing.T) {

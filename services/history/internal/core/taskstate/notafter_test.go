@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestAnExpiryThatTheLogTookTooLateIsVoid, up to the millisecond; without a date it never is.
@@ -47,7 +48,5 @@ func TestWhatRanOutFirstCounts(t *testing.T) {
 	grab(task, t0)
 	task.Attempt.BeatBy = task.Attempt.DeadlineAt // both at once
 	Apply(task, &Event{Kind: Expired, ID: task.ID, Fence: task.Token(), NotAfter: 1 << 60}, task.Attempt.DeadlineAt)
-	if task.Failures != 1 {
-		t.Errorf("both ran out: %d failures", task.Failures)
-	}
+	testkit.Equal(t, "both ran out: failures", task.Failures, 1)
 }

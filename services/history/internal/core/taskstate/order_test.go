@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestATurnStays with a task through all that follows; its first attempt proves it, also to an owner that did not know.
@@ -114,9 +115,7 @@ func TestATaskBlocksItsKey(t *testing.T) {
 		t.Errorf("cancelled: %s", task.State)
 	}
 	task = blocking(Expiry{FinishBy: t0 + 1000})
-	if task.WakeAt() != t0+1000 {
-		t.Errorf("woken at %d", task.WakeAt())
-	}
+	testkit.Equal(t, "woken at", task.WakeAt(), t0+1000)
 	if _, fx := send(task, Lapse, t0+1000); !fx.Finish || task.State != Lapsed {
 		t.Errorf("its time is over: %s", task.State)
 	}

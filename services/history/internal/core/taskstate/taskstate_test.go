@@ -14,6 +14,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 const t0 = int64(1_700_000_000_000)
@@ -87,9 +88,7 @@ func TestEveryPairOfStateAndEvent(t *testing.T) {
 
 func everyPair(t *testing.T, change func(*Policy)) {
 	for _, s := range allStates {
-		if got := in(s).State; got != s {
-			t.Fatalf("cannot bring a task into %s: it is %s", s, got)
-		}
+		testkit.MustEqual(t, fmt.Sprintf("cannot bring a task into %s: it", s), in(s).State, s)
 		for _, k := range allKinds {
 			for _, stale := range []bool{false, true} {
 				task := in(s)
@@ -151,9 +150,7 @@ func TestReadmeShowsTheTable(t *testing.T) {
 	want := begin + "```mermaid\nstateDiagram-v2\n    [*] --> ready: submit, fired\n    [*] --> waiting: submit, due later\n" +
 		strings.Join(lines, "") + "    waiting --> [*]: to the timer store\n```\n" + end
 	readme, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	head, rest, ok := strings.Cut(string(readme), begin)
 	_, tail, ok2 := strings.Cut(rest, end)
 	if !ok || !ok2 {
@@ -161,9 +158,7 @@ func TestReadmeShowsTheTable(t *testing.T) {
 	}
 	updated := head + want + tail
 	if os.Getenv("YARD_UPDATE") != "" {
-		if err := os.WriteFile(path, []byte(updated), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, os.WriteFile(path, []byte(updated), 0o644))
 		return
 	}
 	if updated != string(readme) {

@@ -1,6 +1,10 @@
 package window
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
 
 // TestSpanAndHalf: the span is what a takeover reads again; below half of it lies half of
 // its tasks or of its bytes, whichever comes first.
@@ -16,13 +20,9 @@ func TestSpanAndHalf(t *testing.T) {
 	if tasks, bytes := lane.Span(); tasks != 8 || bytes != 400 {
 		t.Errorf("it spans %d tasks, %d bytes", tasks, bytes)
 	}
-	if got := lane.Half(); got != 30 {
-		t.Errorf("half by tasks is at %d", got)
-	}
+	testkit.Equal(t, "half by tasks is at", lane.Half(), 30)
 	lane.Read(50, 1, 10_000, 50, "")
-	if got := lane.Half(); got != 40 {
-		t.Errorf("with one large message, half is at %d", got)
-	}
+	testkit.Equal(t, "with one large message, half is at", lane.Half(), 40)
 	lane.Done(10)
 	lane.Done(20)
 	lane.Done(20)

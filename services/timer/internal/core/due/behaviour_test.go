@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // later is message with another number of stays.
@@ -48,9 +49,7 @@ func TestAHigherStayReplacesALowerOne(t *testing.T) {
 	table.Load(later(message(3, 600, 2), 2))  // a copy
 	table.Load(later(message(4, 3000, 1), 3)) // the next stay
 	table.check(t)
-	if table.Len() != 2 {
-		t.Fatalf("%d wait", table.Len())
-	}
+	testkit.MustEqual(t, "wait", table.Len(), 2)
 	if got := fire(table, 999); got != nil {
 		t.Fatalf("fired %v", got)
 	}
@@ -67,13 +66,9 @@ func TestAMessageSeenBeforeIsIgnored(t *testing.T) {
 	table := newTable(t, message(2, 1000, 1))
 	table.Load(message(2, 1000, 2))
 	table.Load(message(1, 1000, 3))
-	if table.Len() != 1 {
-		t.Fatalf("%d wait", table.Len())
-	}
+	testkit.MustEqual(t, "wait", table.Len(), 1)
 	table.Load(message(3, 1000, 4))
-	if table.Len() != 2 {
-		t.Fatalf("%d wait", table.Len())
-	}
+	testkit.MustEqual(t, "wait", table.Len(), 2)
 }
 
 func TestATombstoneVoidsEarlierRecordsOfItsBucketOnly(t *testing.T) {
@@ -121,9 +116,7 @@ func TestALostRecordIsForgotten(t *testing.T) {
 	table.Cancel(testID(2))
 	table.Lose(testID(9))
 	table.Cancel(testID(9))
-	if table.Len() != 2 {
-		t.Fatalf("%d wait when an unknown one was lost and cancelled", table.Len())
-	}
+	testkit.MustEqual(t, "wait when an unknown one was lost and cancelled", table.Len(), 2)
 	for range 2 {
 		table.Lose(testID(1))
 		table.Lose(testID(2)) // its record may be purged: the tombstone stays known
@@ -189,9 +182,7 @@ func TestWaitingCountsByTasklistAndDomain(t *testing.T) {
 
 func TestScanGoesOnWhereItStopped(t *testing.T) {
 	table := newTable(t, message(1, 1000, 1, 2, 3, 4))
-	if got := table.Slots(); got != 4 {
-		t.Fatalf("%d slots", got)
-	}
+	testkit.MustEqual(t, "slots", table.Slots(), 4)
 	for _, c := range []struct {
 		below uint32
 		n     int

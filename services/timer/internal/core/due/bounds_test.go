@@ -70,9 +70,7 @@ func TestRecentIsCopiedSeldom(t *testing.T) {
 		r.add(firedStay{id: testID(n), group: group})
 		highest = max(highest, r.head)
 	}
-	if highest != 7 {
-		t.Errorf("copied after %d", highest)
-	}
+	testkit.Equal(t, "copied after", highest, 7)
 }
 
 // R23: a clock that is where the cursor is needs no part set aside.
@@ -118,9 +116,7 @@ func TestI10_TheInstantOfARoundBelongsToIt(t *testing.T) {
 	one.Tasks = 1
 	table.NextChunk(5000, one)
 	table.Commit(5000, 0)
-	if got := table.Cursor().Round; got != (Mark{5000, 2}) {
-		t.Fatalf("the round is %+v", got)
-	}
+	testkit.MustEqual(t, "the round", table.Cursor().Round, (Mark{5000, 2}))
 	table.Load(messages[2])
 	next := New(Config{})
 	for _, m := range messages {

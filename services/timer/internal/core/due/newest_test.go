@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // In any order, with repeats, and trimmed at any time: the newest are kept, each once.
@@ -47,7 +48,5 @@ func TestWhatIsReadTogetherIsBoundedAndNeverEmpty(t *testing.T) {
 			t.Errorf("%+v: got %d", c, got)
 		}
 	}
-	if got := FirstOf(nil, 9, 9); got != 0 {
-		t.Errorf("%d of none", got)
-	}
+	testkit.Equal(t, "of none", FirstOf(nil, 9, 9), 0)
 }

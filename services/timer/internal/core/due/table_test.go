@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 var testTime = time.UnixMilli(1)
@@ -119,9 +120,7 @@ func TestACancelledTaskIsKnownUntilItsBucketIsPurged(t *testing.T) {
 	if _, status := table.Find(testID(1), ""); status != Cancelled {
 		t.Fatalf("status %d", status)
 	}
-	if n := table.Waiting("a", "x"); n != 1 {
-		t.Fatalf("%d wait", n)
-	}
+	testkit.MustEqual(t, "wait", table.Waiting("a", "x"), 1)
 	if got := fire(table, 1000); !slices.Equal(got, []ids.TaskID{testID(2)}) {
 		t.Fatalf("fired %v", got)
 	}
@@ -275,9 +274,7 @@ func TestRecentForgetsByAgeAndByNumber(t *testing.T) {
 	if r.has(testID(3), 1) || !r.has(testID(4), 1) || len(r.stays) != 2 {
 		t.Fatal("kept too long")
 	}
-	if known.all[0].refs != len(r.stays) {
-		t.Fatalf("the group has %d references", known.all[0].refs)
-	}
+	testkit.MustEqual(t, "the group has references", known.all[0].refs, len(r.stays))
 }
 
 func BenchmarkLoadResumeFire(b *testing.B) {
