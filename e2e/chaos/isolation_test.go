@@ -129,9 +129,7 @@ func (m *meter) submit(key string) int {
 		return -1
 	}
 	task, err := ids.ParseTaskID(id)
-	if err != nil {
-		m.t.Error(err)
-	}
+	testkit.Check(m.t, err)
 	return task.Partition()
 }
 

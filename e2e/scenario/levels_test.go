@@ -215,8 +215,6 @@ func TestI8LimitsOfAllLevelsHold(t *testing.T) {
 		l.inUse(map[string]string{})
 		w.putType(yard.TaskType{Name: "pay"})
 		w.putType(yard.TaskType{Name: "report"})
-		if _, err := w.client.DeleteLimit(w.soon(), "acme", 0); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, testkit.Err(w.client.DeleteLimit(w.soon(), "acme", 0)))
 	})
 }

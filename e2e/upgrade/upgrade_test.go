@@ -92,9 +92,7 @@ func startOld(t *testing.T) *rollout {
 	go func() { ended <- w.Run(working) }()
 	t.Cleanup(func() {
 		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, <-ended)
 	})
 	return r
 }

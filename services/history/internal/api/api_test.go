@@ -42,9 +42,7 @@ func serve(t *testing.T, w *memhistory.World) *nats.Conn {
 	t.Cleanup(func() {
 		cancel()
 		for range cap(ended) {
-			if err := <-ended; err != nil {
-				t.Error(err)
-			}
+			testkit.Check(t, <-ended)
 		}
 	})
 	<-o.Ready()

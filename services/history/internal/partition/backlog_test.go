@@ -54,8 +54,7 @@ func TestI7_TheLoadReportTellsWhatIsQueued(t *testing.T) {
 			}
 			return last, s.world.Read(ctx, partition.Source(lane), "", from, last, handle)
 		}}
-		o, stop := run(d)
-		<-o.Ready()
+		_, stop := ready(d)
 		report := func() *rpcv1.HistoryLoad {
 			t.Helper()
 			time.Sleep(5 * time.Second)
@@ -94,8 +93,6 @@ func TestI7_TheLoadReportTellsWhatIsQueued(t *testing.T) {
 		if load = report(); load.Queued[0].Tasks != 61 || load.Counted[3] != last+1 {
 			t.Errorf("one that is due, and one that is not: %v", load)
 		}
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 	})
 }

@@ -85,17 +85,14 @@ func TestEventsThatTheLogRefusesAreProposedAgain(t *testing.T) {
 		strict := strictLog{s.world, make(chan struct{}, 100)}
 		d.Log = strict
 		s.works(logv1.EventKind_EVENT_KIND_HEARTBEAT) // and then falls silent
-		o, stop := run(d)
-		<-o.Ready()
+		_, stop := ready(d)
 		r := task(newID(1), "shop")
 		r.Policy.StartToCloseMs = 1000
 		s.submit(3, r)
 		for range 3 {
 			<-strict.refused
 		}
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 		testkit.Equal(t, "records are in the quarantine", len(s.quarantined), 0)
 	})
 }

@@ -24,9 +24,7 @@ func (s *shell) batch(epoch, request, delivered uint64, polls []*logv1.PollRef, 
 		ReplyTo: "asker", LogVersion: 1, Shard: 1, ShardEpoch: epoch, RequestId: request, Delivered: delivered,
 		Polls: polls, Events: events,
 	}).MarshalVT()
-	if err != nil {
-		s.t.Error(err)
-	}
+	testkit.Check(s.t, err)
 	s.world.SendEvents(data)
 }
 
@@ -76,8 +74,7 @@ func TestR41UndeliveredGrantsAreToldAndBurnNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShell(t)
 		d := s.deps("a")
-		o, stop := run(d)
-		<-o.Ready()
+		o, stop := ready(d)
 		const n = 12
 		var all []ids.TaskID
 		var records []*logv1.Record
@@ -125,9 +122,7 @@ func TestR41UndeliveredGrantsAreToldAndBurnNothing(t *testing.T) {
 		if dead != 2 || again == 0 {
 			t.Errorf("%d tasks are dead, want 2; triggered %d times", dead, again)
 		}
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 	})
 }
 
@@ -138,8 +133,7 @@ func TestR39BookingsOfManyAttemptsFitIntoPages(t *testing.T) {
 		s := newShell(t)
 		d := s.deps("a")
 		d.Config.WindowTasks = 100_000
-		o, stop := run(d)
-		<-o.Ready()
+		o, stop := ready(d)
 		const messages, each = 30, 1000
 		for m := range uint64(messages) {
 			var records []*logv1.Record
@@ -182,9 +176,7 @@ func TestR39BookingsOfManyAttemptsFitIntoPages(t *testing.T) {
 		if err != nil || len(none.Groups)+len(none.Cursor) > 0 {
 			t.Errorf("another shard has %v, %v", none, err)
 		}
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 	})
 }
 
@@ -192,8 +184,7 @@ func TestR39BookingsOfManyAttemptsFitIntoPages(t *testing.T) {
 func TestHoldersOfASlotAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShell(t)
-		o, stop := run(s.deps("a"))
-		<-o.Ready()
+		o, stop := ready(s.deps("a"))
 		first, second := newID(1), newID(2)
 		seq := s.submit(3, task(first, "shop"), task(second, "shop"))
 		s.batch(1, 1, 0, inbox("inbox"), grab(first, seq, 1, "type/t"))
@@ -222,9 +213,7 @@ func TestHoldersOfASlotAreTold(t *testing.T) {
 				t.Errorf("%d attempts of %d limits: %v", c[0], c[1], err)
 			}
 		}
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 	})
 }
 
@@ -232,8 +221,7 @@ func TestHoldersOfASlotAreTold(t *testing.T) {
 func TestI8AnOvertakenOwnerIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShell(t)
-		o, stop := run(s.deps("a"))
-		<-o.Ready()
+		o, stop := ready(s.deps("a"))
 		s.fence(2)
 		s.last()
 		for epoch, want := range map[uint64]bool{0: false, 1: true, 2: false, 3: false} {
@@ -245,8 +233,6 @@ func TestI8AnOvertakenOwnerIsTold(t *testing.T) {
 		if page, err := o.Bookings(t.Context(), &rpcv1.BookingsRequest{Shard: 1, Epoch: 1}); err != nil || page.Overtaken {
 			t.Errorf("of another shard: %v, %v", page, err)
 		}
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // hintsOf are the hints that were published for each shard.
@@ -45,8 +46,7 @@ func TestTriggersNameTheirPartition(t *testing.T) {
 			}
 			return 1
 		}
-		o, stop := run(d)
-		<-o.Ready()
+		_, stop := ready(d)
 		for n := range uint64(3) {
 			s.submit(3, task(newID(n), "shop"))
 			synctest.Wait()
@@ -75,9 +75,7 @@ func TestTriggersNameTheirPartition(t *testing.T) {
 			t.Errorf("released at %v, want %v and not at %s", w.releases, released, want[0])
 		}
 		w.mu.Unlock()
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 	})
 }
 

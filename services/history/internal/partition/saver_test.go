@@ -80,9 +80,7 @@ func TestAClaimThatIsNotAcknowledged(t *testing.T) {
 		case err := <-ended:
 			t.Fatalf("the owner ended: %v", err)
 		}
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 	})
 }
 

@@ -37,8 +37,7 @@ func TestALogThatStandsStillBurnsNoAttempt(t *testing.T) {
 		d := s.deps("a")
 		still := &stillLog{Log: s.world}
 		d.Log = still
-		o, stop := run(d)
-		<-o.Ready()
+		_, stop := ready(d)
 		var all []ids.TaskID
 		started := make(map[ids.TaskID]ids.Trigger)
 		s.worker = func(tr ids.Trigger) {
@@ -83,9 +82,7 @@ func TestALogThatStandsStillBurnsNoAttempt(t *testing.T) {
 			}
 		}
 		s.mu.Unlock()
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 	})
 }
 
@@ -109,8 +106,7 @@ func TestALogThatRefusesToBeAskedEndsNoOwner(t *testing.T) {
 		d := s.deps("a")
 		sealed := &sealedLog{Log: s.world}
 		d.Log = sealed
-		o, stop := run(d)
-		<-o.Ready()
+		_, stop := ready(d)
 		s.worker = func(tr ids.Trigger) { s.event(outcome(tr, logv1.EventKind_EVENT_KIND_STARTED)) }
 		r := task(newID(1), "shop")
 		r.Policy.StartToCloseMs = 5_000
@@ -119,8 +115,6 @@ func TestALogThatRefusesToBeAskedEndsNoOwner(t *testing.T) {
 		if sealed.appended.Load() < 2 {
 			t.Error("the log was not asked again")
 		}
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 	})
 }

@@ -35,8 +35,7 @@ func TestATakeoverWithoutALeaseLosesNoRecord(t *testing.T) {
 				s.submit(ids.Lane(n%ids.Lanes), task(newID(from+n), "shop"))
 			}
 		}
-		o, stop := run(s.deps("a"))
-		<-o.Ready()
+		_, stop := ready(s.deps("a"))
 		submit(0)
 		time.Sleep(3 * time.Second)
 		d := s.deps("b")
@@ -53,9 +52,7 @@ func TestATakeoverWithoutALeaseLosesNoRecord(t *testing.T) {
 		if err := stop(); !errors.Is(err, partition.ErrTakenOver) {
 			t.Errorf("the first owner ended with %v", err)
 		}
-		if err := stopNext(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stopNext())
 		s.onceArchived(tasks)
 	})
 }
@@ -80,8 +77,7 @@ func TestAnOwnerOvertakenInItsWritesLeavesNothingUndone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShell(t)
 		s.works(logv1.EventKind_EVENT_KIND_COMPLETED)
-		o, stop := run(s.deps("a"))
-		<-o.Ready()
+		_, stop := ready(s.deps("a"))
 		s.world.FailWrites(true)
 		const tasks = 200
 		for n := range uint64(tasks) {
@@ -98,8 +94,7 @@ func TestAnOwnerOvertakenInItsWritesLeavesNothingUndone(t *testing.T) {
 		}()
 		d := s.deps("b")
 		d.TimerStore = retryFence{s.world}
-		next, stopNext := run(d)
-		<-next.Ready()
+		_, stopNext := ready(d)
 		time.Sleep(20 * time.Second)
 		if err := stop(); !errors.Is(err, partition.ErrTakenOver) {
 			t.Errorf("the first owner ended with %v", err)
@@ -108,9 +103,7 @@ func TestAnOwnerOvertakenInItsWritesLeavesNothingUndone(t *testing.T) {
 		if n := len(s.world.Fire(time.Now().Add(2 * time.Hour).UnixMilli())); n != tasks/2 {
 			t.Errorf("%d of %d tasks wait", n, tasks/2)
 		}
-		if err := stopNext(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stopNext())
 	})
 }
 
@@ -152,16 +145,13 @@ func TestARivalInTheArchiveDoublesNothing(t *testing.T) {
 		s := newShell(t)
 		s.works(logv1.EventKind_EVENT_KIND_COMPLETED)
 		s.archive = rivalArchive{s.archive, map[ids.TaskID]bool{}}
-		o, stop := run(s.deps("a"))
-		<-o.Ready()
+		_, stop := ready(s.deps("a"))
 		for n := range uint64(100) {
 			s.submit(3, task(newID(n), "shop"))
 		}
 		time.Sleep(time.Minute)
 		s.onceArchived(100)
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 	})
 }
 
@@ -171,8 +161,7 @@ func TestPoisonGoesToTheQuarantineAndTheRestGoesOn(t *testing.T) {
 		s := newShell(t)
 		s.works(logv1.EventKind_EVENT_KIND_COMPLETED)
 		s.world.AppendTurn([]byte("\xff\xff poison"))
-		o, stop := run(s.deps("a"))
-		<-o.Ready()
+		_, stop := ready(s.deps("a"))
 		s.world.AppendSubmit(3, []byte("\xff\xff poison"))
 		s.world.SendEvents([]byte("\xff\xff poison")) // its owner keeps it out of the log
 		bad := task(newID(1), "shop")
@@ -183,9 +172,7 @@ func TestPoisonGoesToTheQuarantineAndTheRestGoesOn(t *testing.T) {
 		s.mu.Lock()
 		testkit.Equal(t, "records are in the quarantine", len(s.quarantined), 3)
 		s.mu.Unlock()
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 	})
 }
 
@@ -193,8 +180,7 @@ func TestPoisonGoesToTheQuarantineAndTheRestGoesOn(t *testing.T) {
 func TestAnUnknownVersionIsGivenUpLiveAndInATakeover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShell(t)
-		o, stop := run(s.deps("a"))
-		<-o.Ready()
+		_, stop := ready(s.deps("a"))
 		s.submit(3, task(newID(1), "shop"))
 		time.Sleep(3 * time.Second)
 		s.world.AppendTurn((&record.Turn{LogVersion: 1 << 20}).Append(nil))

@@ -78,9 +78,7 @@ func end(ended chan error) error {
 // encoded is a message as it is stored.
 func (l *line) encoded(m interface{ MarshalVT() ([]byte, error) }) []byte {
 	data, err := m.MarshalVT()
-	if err != nil {
-		l.t.Error(err)
-	}
+	testkit.Check(l.t, err)
 	return data
 }
 

@@ -52,8 +52,7 @@ func TestTheAttemptsOfASilentWorkerAreReadyAgain(t *testing.T) {
 		d.Workers = partition.NewWorkers()
 		var heard []string
 		deaf := hears(d.Workers, &heard)
-		o, stop := run(d)
-		<-o.Ready()
+		o, stop := ready(d)
 		id := newID(1)
 		seq := s.submit(3, task(id, "shop"))
 		time.Sleep(time.Second)
@@ -90,9 +89,7 @@ func TestTheAttemptsOfASilentWorkerAreReadyAgain(t *testing.T) {
 			t.Errorf("again %v, silent %v, alive %v", again, heard, list().Workers)
 		}
 		deaf()
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 	})
 }
 
@@ -104,8 +101,7 @@ func TestAnOwnerKnowsWhatItsProcessHeardBefore(t *testing.T) {
 			s := newShell(t)
 			d := s.deps("a")
 			d.Workers = partition.NewWorkers()
-			o, stop := run(d)
-			<-o.Ready()
+			_, stop := ready(d)
 			id := newID(1)
 			seq := s.submit(3, task(id, "shop"))
 			time.Sleep(time.Second)
@@ -120,8 +116,7 @@ func TestAnOwnerKnowsWhatItsProcessHeardBefore(t *testing.T) {
 				d.Workers.Heard("shop", sign(deadWorker))
 			}
 			time.Sleep(2 * time.Second)
-			o, stop = run(d)
-			<-o.Ready()
+			_, stop = ready(d)
 			time.Sleep(5 * time.Second)
 			synctest.Wait()
 			s.mu.Lock()
@@ -130,9 +125,7 @@ func TestAnOwnerKnowsWhatItsProcessHeardBefore(t *testing.T) {
 			}
 			s.mu.Unlock()
 			deaf()
-			if err := stop(); err != nil {
-				t.Error(err)
-			}
+			testkit.Check(t, stop())
 		})
 	}
 }
