@@ -287,16 +287,12 @@ func TestPollReachesMatchingAndIsAnsweredByIt(t *testing.T) {
 	s := newStage(t)
 	s.matching(func(msg *nats.Msg) {
 		var p rpcv1.Poll
-		if err := p.UnmarshalVT(msg.Data); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, p.UnmarshalVT(msg.Data))
 		data, err := codec.Marshal(codec.Protobuf, &yardv1.PollResponse{Tasks: []*yardv1.PolledTask{{Type: p.Tasklist, Tasklist: p.Tasklist}}})
 		if err != nil || p.Json {
 			t.Error(err, p.Json)
 		}
-		if err := s.client.PublishMsg(&nats.Msg{Subject: p.ReplyTo, Data: data, Header: nats.Header{codec.HeaderContentType: {string(codec.Protobuf)}}}); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, s.client.PublishMsg(&nats.Msg{Subject: p.ReplyTo, Data: data, Header: nats.Header{codec.HeaderContentType: {string(codec.Protobuf)}}}))
 	})
 	for i := range 5 {
 		resp := &yardv1.PollResponse{}

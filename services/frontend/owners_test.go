@@ -50,12 +50,8 @@ func (s *stage) history(batches *atomic.Int64) {
 				v.Verdicts = append(v.Verdicts, &logv1.EventVerdict{Message: strconv.FormatUint(e.Nonce, 10)})
 			}
 			data, err := v.MarshalVT()
-			if err != nil {
-				s.t.Error(err)
-			}
-			if err := s.client.Publish(b.ReplyTo, data); err != nil {
-				s.t.Error(err)
-			}
+			testkit.Check(s.t, err)
+			testkit.Check(s.t, s.client.Publish(b.ReplyTo, data))
 		})))
 	}
 }

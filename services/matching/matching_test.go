@@ -96,9 +96,7 @@ func history(t *testing.T, nc *nats.Conn) {
 		if err == nil {
 			err = nc.Publish(b.ReplyTo, data)
 		}
-		if err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, err)
 	}))
 	log := slog.New(slog.DiscardHandler)
 	ok(natsrpc.Serve(nc, topology.HistoryCall(0, "bookings"), nil, log, func(context.Context, *rpcv1.BookingsRequest) (natsrpc.Message, error) {

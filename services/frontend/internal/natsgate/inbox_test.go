@@ -36,9 +36,7 @@ func listening(t *testing.T) (*nats.Conn, *Inbox, words) {
 	go func() { ended <- inbox.Run(ctx) }()
 	t.Cleanup(func() {
 		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, <-ended)
 	})
 	<-inbox.Ready()
 	return nc, inbox, w

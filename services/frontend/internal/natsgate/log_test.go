@@ -126,9 +126,7 @@ func TestTheInboxTellsApartWhatArrives(t *testing.T) {
 	inbox := NewInbox(nc)
 	inbox.Listen(h)
 	go func() {
-		if err := inbox.Run(t.Context()); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, inbox.Run(t.Context()))
 	}()
 	next(t, inbox.Ready())
 
