@@ -41,7 +41,7 @@ func TestI14_R31_APartitionThatNobodyServes(t *testing.T) {
 	m.phase("all partitions are served", lasts, -1)
 	const dead = 1
 	nc := c.Inside()
-	poison, err := (&logv1.EventBatch{LogVersion: unreadable}).MarshalVT()
+	poison, err := (&logv1.Turn{LogVersion: unreadable}).MarshalVT()
 	testkit.NoError(t, err)
 	testkit.NoError(t, nc.Publish(topology.Event(dead), poison))
 	testkit.Eventually(t, within, func() error {

@@ -171,7 +171,7 @@ func (r *rollout) written() map[uint32]int {
 				found[c.LogVersion]++
 				return err
 			case topology.Event(p):
-				var b logv1.EventBatch
+				var b logv1.Turn
 				err := b.UnmarshalVT(m.Data)
 				found[b.LogVersion]++
 				return err

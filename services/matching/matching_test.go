@@ -82,7 +82,7 @@ func history(t *testing.T, nc *nats.Conn) {
 	ok := func(_ *nats.Subscription, err error) {
 		testkit.NoError(t, err)
 	}
-	ok(nc.Subscribe(topology.Event(0), func(m *nats.Msg) {
+	ok(nc.Subscribe(topology.EventRequests(0), func(m *nats.Msg) {
 		var b logv1.EventBatch
 		if err := b.UnmarshalVT(m.Data); err != nil {
 			t.Error(err)

@@ -56,13 +56,15 @@ type notedLog struct {
 	written
 }
 
-func (m *notedLog) Append(ctx context.Context, batch []byte) error {
-	var b logv1.EventBatch
-	if err := b.UnmarshalVT(batch); err != nil {
-		return err
+func (m *notedLog) Append(ctx context.Context, turn []byte, after uint64) (uint64, error) {
+	var t logv1.Turn
+	if err := t.UnmarshalVT(turn); err != nil {
+		return 0, err
 	}
-	m.add(len(batch), len(b.Events))
-	return m.Log.Append(ctx, batch)
+	for _, b := range t.Batches {
+		m.add(b.SizeVT(), len(b.Events))
+	}
+	return m.Log.Append(ctx, turn, after)
 }
 
 // TestWhatIsParkedIsWrittenInBatches of bounded size, each task once; then it leaves memory, and what comes later can be parked.

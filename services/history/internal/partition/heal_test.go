@@ -35,7 +35,7 @@ func TestI5_AnOvertakenTaskIsTriggeredAgain(t *testing.T) {
 					triggered[tr.ID]++
 					mu.Unlock()
 					if tr.ID != lost { // the lost one is never grabbed
-						go w.AppendForeignEvents(started(t, tr))
+						go w.SendEvents(started(t, tr))
 					}
 				}
 			}

@@ -150,7 +150,7 @@ func TestI11_AFloodWithoutAWorkerHoldsUpNobody(t *testing.T) {
 				t.Errorf("task %s was archived %d times", id, copies)
 			}
 		}
-		if n := s.world.LogLength(); n > 0 {
+		if n := s.world.LogLength(); n > 1 { // the last turn stays
 			t.Errorf("%d messages are left in the log", n)
 		}
 		testkit.NoError(t, stop())
@@ -291,7 +291,7 @@ func TestI7_WhatLagsIsReadAsFarAsItHasRoom(t *testing.T) {
 		}
 		log.fails.Store(0)
 		time.Sleep(time.Minute)
-		if n := s.world.LogLength(); n > 0 {
+		if n := s.world.LogLength(); n > 1 { // the last turn stays
 			t.Errorf("%d messages are left in the log", n)
 		}
 		testkit.NoError(t, stop())

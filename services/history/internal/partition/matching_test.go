@@ -25,7 +25,7 @@ func (s *shell) batch(epoch, request, delivered uint64, polls []*logv1.PollRef, 
 		Polls: polls, Events: events,
 	}).MarshalVT()
 	testkit.Check(s.t, err)
-	s.world.AppendForeignEvents(data)
+	s.world.SendEvents(data)
 }
 
 func (s *shell) fence(epoch uint64) {
@@ -84,12 +84,13 @@ func TestR41UndeliveredGrantsAreToldAndBurnNothing(t *testing.T) {
 			r.Payload = make([]byte, 100<<10)
 			records = append(records, r)
 		}
-		s.submit(3, records...)
+		seq := s.submit(3, records...)
 		for i, id := range all {
-			s.batch(1, uint64(i+1), 0, inbox(fmt.Sprint("inbox-", i)), grab(id, 1, 1, "type/t"))
+			s.batch(1, uint64(i+1), 0, inbox(fmt.Sprint("inbox-", i)), grab(id, seq, 1, "type/t"))
 		}
 		s.batch(1, n+1, 2, nil)
 		s.fence(2)
+		synctest.Wait()
 		grants, pages := s.undelivered(o, 2)
 		if len(grants) != n-2 || pages < 2 {
 			t.Fatalf("%d grants in %d pages", len(grants), pages)
@@ -106,7 +107,7 @@ func TestR41UndeliveredGrantsAreToldAndBurnNothing(t *testing.T) {
 		if v := s.last(); v.Code != "" || v.Fenced {
 			t.Errorf("the fence: %v", v)
 		}
-		s.batch(1, n+2, 2, inbox("old"), grab(all[0], 1, 1))
+		s.batch(1, n+2, 2, inbox("old"), grab(all[0], seq, 1))
 		if v := s.last(); v.Code != "STALE" || !v.Fenced {
 			t.Errorf("the old owner: %v", v)
 		}
@@ -138,11 +139,12 @@ func TestR39BookingsOfManyAttemptsFitIntoPages(t *testing.T) {
 			var records []*logv1.Record
 			var grabs []*logv1.Event
 			for i := range uint64(each) {
-				id := newID(m*each + i)
-				records = append(records, task(id, "shop"))
-				grabs = append(grabs, grab(id, 2*m+1, 1, "type/t"))
+				records = append(records, task(newID(m*each+i), "shop"))
 			}
-			s.submit(3, records...)
+			seq := s.submit(3, records...)
+			for i := range uint64(each) {
+				grabs = append(grabs, grab(newID(m*each+i), seq, 1, "type/t"))
+			}
 			s.batch(1, m+1, 0, inbox("inbox"), grabs...)
 		}
 		seen := map[string]bool{}
@@ -184,8 +186,9 @@ func TestHoldersOfASlotAreTold(t *testing.T) {
 		s := newShell(t)
 		o, stop := ready(s.deps("a"))
 		first, second := newID(1), newID(2)
-		s.submit(3, task(first, "shop"), task(second, "shop"))
-		s.batch(1, 1, 0, inbox("inbox"), grab(first, 1, 1, "type/t"))
+		seq := s.submit(3, task(first, "shop"), task(second, "shop"))
+		s.batch(1, 1, 0, inbox("inbox"), grab(first, seq, 1, "type/t"))
+		synctest.Wait()
 		ask := func(most int32, limits int) (*rpcv1.BookingsResponse, error) {
 			req := &rpcv1.BookingsRequest{Domain: "shop"}
 			for i := range limits {

@@ -35,13 +35,13 @@ func TestTheOldestReadyTaskIsReported(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		waited(0, 0)
 		r := task(newID(1), "shop")
-		s.submit(3, r)
+		seq := s.submit(3, r)
 		began := time.Now()
 		for _, after := range []time.Duration{5 * time.Second, 20 * time.Minute} {
 			time.Sleep(after)
 			waited(time.Since(began)-time.Second, time.Since(began))
 		}
-		s.event(outcome(ids.Trigger{ID: ids.TaskID(r.Id), Version: 1, Position: ids.NewPosition(1, 3)}, logv1.EventKind_EVENT_KIND_STARTED))
+		s.event(outcome(ids.Trigger{ID: ids.TaskID(r.Id), Version: 1, Position: ids.NewPosition(seq, 3)}, logv1.EventKind_EVENT_KIND_STARTED))
 		time.Sleep(3 * time.Second)
 		waited(0, 0)
 		testkit.Check(t, stop())

@@ -67,8 +67,8 @@ func TestTriggersNameTheirPartition(t *testing.T) {
 			t.Errorf("triggers of %v, want %v", got, want)
 		}
 		// Whichever shard is granted it is where it is counted. Batches of this test are of shard 0.
-		s.batch(1, 1, 0, inbox("poll"), grab(newID(0), 1, 1, "type/t"))
-		s.event(&logv1.Event{Kind: logv1.EventKind_EVENT_KIND_COMPLETED, TaskId: idBytes(newID(0)), Position: uint64(ids.NewPosition(1, 3)), Version: 1, Nonce: 1})
+		s.batch(1, 1, 0, inbox("poll"), grab(newID(0), 2, 1, "type/t"))
+		s.event(&logv1.Event{Kind: logv1.EventKind_EVENT_KIND_COMPLETED, TaskId: idBytes(newID(0)), Position: uint64(ids.NewPosition(2, 3)), Version: 1, Nonce: 1})
 		synctest.Wait()
 		w.mu.Lock()
 		if released := map[string]int{topology.Matching(0): 1}; !maps.Equal(w.releases, released) || want[0] == topology.Matching(0) {

@@ -47,7 +47,7 @@ func (s *shell) cancels(domain string, all ...ids.TaskID) {
 		}
 		data, err := b.MarshalVT()
 		testkit.Check(s.t, err)
-		s.world.AppendForeignEvents(data)
+		s.world.SendEvents(data)
 	}
 }
 

@@ -90,16 +90,16 @@ func ready(d partition.Deps) (o *partition.Owner, stop func() error) {
 	return o, stop
 }
 
-func (s *shell) submit(lane ids.Lane, all ...*logv1.Record) {
+func (s *shell) submit(lane ids.Lane, all ...*logv1.Record) (seq uint64) {
 	data, err := (&logv1.Batch{Tasks: all}).MarshalVT()
 	testkit.Check(s.t, err)
-	s.world.AppendSubmit(lane, data)
+	return s.world.AppendSubmit(lane, data)
 }
 
 func (s *shell) event(e *logv1.Event) {
 	data, err := (&logv1.EventBatch{ReplyTo: "asker", Events: []*logv1.Event{e}}).MarshalVT()
 	testkit.Check(s.t, err)
-	s.world.AppendForeignEvents(data)
+	s.world.SendEvents(data)
 }
 
 // works makes a worker that starts each trigger, and ends the attempt at once.

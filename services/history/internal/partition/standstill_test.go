@@ -20,12 +20,12 @@ type stillLog struct {
 	appended atomic.Int64
 }
 
-func (l *stillLog) Append(ctx context.Context, batch []byte) error {
+func (l *stillLog) Append(ctx context.Context, turn []byte, after uint64) (uint64, error) {
 	l.appended.Add(1)
 	if moves := l.moves.Load(); moves != nil {
 		<-*moves
 	}
-	return l.Log.Append(ctx, batch)
+	return l.Log.Append(ctx, turn, after)
 }
 
 // TestALogThatStandsStillBurnsNoAttempt: two attempts run whose leases end while the log takes nothing, one right at the
@@ -86,15 +86,17 @@ func TestALogThatStandsStillBurnsNoAttempt(t *testing.T) {
 	})
 }
 
-// sealedLog takes nothing of its owner's, forever.
+// sealedLog takes no turn but the first one, which claims it.
 type sealedLog struct {
 	partition.Log
 	appended atomic.Int64
 }
 
-func (l *sealedLog) Append(context.Context, []byte) error {
-	l.appended.Add(1)
-	return partition.ErrRefused
+func (l *sealedLog) Append(ctx context.Context, turn []byte, after uint64) (uint64, error) {
+	if l.appended.Add(1) == 1 {
+		return l.Log.Append(ctx, turn, after)
+	}
+	return 0, partition.ErrRefused
 }
 
 // TestALogThatRefusesToBeAskedEndsNoOwner: a batch without events may be refused too.

@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -159,9 +160,10 @@ func TestPoisonGoesToTheQuarantineAndTheRestGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShell(t)
 		s.works(logv1.EventKind_EVENT_KIND_COMPLETED)
+		s.world.AppendTurn([]byte("\xff\xff poison"))
 		_, stop := ready(s.deps("a"))
 		s.world.AppendSubmit(3, []byte("\xff\xff poison"))
-		s.world.AppendForeignEvents([]byte("\xff\xff poison"))
+		s.world.SendEvents([]byte("\xff\xff poison")) // its owner keeps it out of the log
 		bad := task(newID(1), "shop")
 		bad.Id = bad.Id[:3]
 		s.submit(3, bad, task(newID(2), "shop"))
@@ -181,9 +183,8 @@ func TestAnUnknownVersionIsGivenUpLiveAndInATakeover(t *testing.T) {
 		_, stop := ready(s.deps("a"))
 		s.submit(3, task(newID(1), "shop"))
 		time.Sleep(3 * time.Second)
-		data, err := (&logv1.EventBatch{LogVersion: 1 << 20}).MarshalVT()
-		testkit.NoError(t, err)
-		s.world.AppendForeignEvents(data)
+		s.world.AppendTurn((&record.Turn{LogVersion: 1 << 20}).Append(nil))
+		s.cancels("shop", newID(1)) // its turn meets the one that is there
 		time.Sleep(3 * time.Second)
 		if err := stop(); !errors.Is(err, partition.ErrUnreadable) {
 			t.Errorf("the owner ended with %v", err)
