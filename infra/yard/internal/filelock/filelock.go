@@ -30,7 +30,7 @@ func Take(name string) (*os.File, error) {
 	}
 	err = Try(f)
 	for began := time.Now(); errors.Is(err, ErrLocked) && time.Since(began) < childStarts; err = Try(f) {
-		time.Sleep(childLook)
+		<-time.After(childLook)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
