@@ -122,19 +122,13 @@ func (w *world) lastEvent() uint64 {
 	return 0
 }
 
-// request sends a batch of events to the owners; it may be lost, or come twice.
+// request sends a batch of events to the owners. It may be lost, and comes once: only who asks repeats it.
 func (w *world) request(m *historysim.Message) {
-	times := 1
-	switch {
-	case w.fault(lostWrites, 40):
+	if w.fault(lostWrites, 40) {
 		return
-	case w.fault(doubledWrites, 30):
-		times = 2
 	}
 	for _, p := range w.living() {
-		for range times {
-			p.do(p.latency(), func() { p.owner.Request(m) })
-		}
+		p.do(p.latency(), func() { p.owner.Request(m) })
 	}
 }
 
