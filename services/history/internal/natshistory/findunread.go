@@ -27,12 +27,12 @@ const (
 	scanMsgs     = 256
 	scanBytes    = 1 << 20
 	scanBytesMax = 64 << 20
-	// lagTries is how often a replica is asked again, lagWait apart, that lacks what the leader has.
-	lagTries = 50
-	lagWait  = 20 * time.Millisecond
+	// replicaTries is how often a replica is asked again, replicaWait apart, that lacks what the leader has.
+	replicaTries = 50
+	replicaWait  = 20 * time.Millisecond
 )
 
-var errLags = errors.New("the replicas of the log lack what its leader has")
+var errReplicaBehind = errors.New("the replicas of the log lack what its leader has")
 
 // search is one task that is looked for in the log from its creation on, which its id tells, until a message is too young to hold its submit.
 type search struct {
@@ -137,11 +137,11 @@ func (r *Reader) scanFor(ctx context.Context, open []*search) error {
 				break
 			}
 			if answers[0].More && len(some) == 0 {
-				if tries++; tries > lagTries {
-					return errLags
+				if tries++; tries > replicaTries {
+					return errReplicaBehind
 				}
 				select {
-				case <-time.After(lagWait):
+				case <-time.After(replicaWait):
 					continue
 				case <-ctx.Done():
 					return ctx.Err()
