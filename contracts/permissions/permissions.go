@@ -79,11 +79,11 @@ func (l *lists) frontend(n topology.Partitioning) {
 	}
 	l.bucket(topology.CheckpointsBucket) // the epochs of matching's owners
 	for p := range n.History {
-		l.publish(topology.SubmitAny(p), topology.UniqueKeyAny(p), topology.BatchAny(p), topology.Event(p))
+		l.publish(topology.SubmitAny(p), topology.UniqueKeyAny(p), topology.BatchAny(p))
 		l.publish(api("STREAM.MSG.GET", topology.HistoryStream(p))) // what a repeated request stored, who has a unique key, and batches
 		l.publish(api("DIRECT.GET", topology.HistoryStream(p)))     // pages of batches
 		l.publish(api("STREAM.MSG.GET", topology.ArchiveStream(p))) // how tasks of batches ended
-		l.calls(p, topology.HistoryCall, "get", "list", "describe", "workers", "keys")
+		l.calls(p, topology.HistoryCall, "events", "get", "list", "describe", "workers", "keys")
 		l.calls(p, topology.TimerCall, "get", "list", "describe")
 	}
 	l.deadLetters()
@@ -110,7 +110,7 @@ func (l *lists) history(n topology.Partitioning) {
 		l.stream(archive)
 		l.publish(api("DIRECT.GET", archive))
 		l.calls(p, topology.TimerCall, "cancel", "locate")
-		for _, verb := range []string{"get", "list", "describe", "bookings", "undelivered", "retrigger", "workers", "keys"} {
+		for _, verb := range []string{"events", "get", "list", "describe", "bookings", "undelivered", "retrigger", "workers", "keys"} {
 			l.subscribe(topology.HistoryCall(p, verb))
 		}
 	}
@@ -128,8 +128,7 @@ func (l *lists) matching(n topology.Partitioning) {
 	l.bucket(topology.CheckpointsBucket)
 	l.publish(topology.BucketSubject(topology.CheckpointsBucket, topology.MatchingEpochs))
 	for p := range n.History {
-		l.publish(topology.Event(p)) // grabs
-		l.calls(p, topology.HistoryCall, "bookings", "undelivered", "retrigger")
+		l.calls(p, topology.HistoryCall, "events", "bookings", "undelivered", "retrigger")
 	}
 	for m := range n.Matching {
 		s := topology.MatchingStream(m)

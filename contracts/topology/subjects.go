@@ -165,7 +165,7 @@ func LaneOf(p int, subject string) (lane ids.Lane, ok bool) {
 	return 0, false
 }
 
-// Event is where batches of task events are appended.
+// Event is where the owner of partition p appends its turns (logv1.Turn).
 func Event(p int) string { return "yard.history." + num(p) + ".event" }
 
 // Fired holds the timer's firing cursor: only its last message counts.
@@ -347,6 +347,9 @@ func QuarantineFilter(service string, p int) string {
 
 // HistoryCall is a call to the owner of history partition p, such as "get".
 func HistoryCall(p int, verb string) string { return "yard.rpc.history." + num(p) + "." + verb }
+
+// EventRequests is where services send batches of events (logv1.EventBatch) to the owner of history partition p.
+func EventRequests(p int) string { return HistoryCall(p, "events") }
 
 // MatchingCall is a call to the owner of matching shard m, such as "describe".
 func MatchingCall(m int, verb string) string { return "yard.rpc.matching." + num(m) + "." + verb }

@@ -54,9 +54,7 @@ func sealedStack(t *testing.T) *stack.Stack {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), within)
 		defer cancel()
-		if err := s.Close(ctx); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, s.Close(ctx))
 	})
 	admin, err := yard.NewAdmin(connect(t, s, sealed.Operator()))
 	testkit.NoError(t, err)

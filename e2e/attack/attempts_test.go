@@ -64,7 +64,7 @@ func places(n topology.Partitioning) []string {
 			topology.Timer(p, 5), topology.TimerFence(p), topology.ArchiveOf(p, victim), topology.ArchiveShared(p, 60),
 			topology.ArchivePage(p, 0, 1), topology.ArchiveIndexed(p),
 		)
-		for _, verb := range []string{"get", "list", "describe", "bookings", "undelivered", "retrigger", "workers", "keys"} {
+		for _, verb := range []string{"events", "get", "list", "describe", "bookings", "undelivered", "retrigger", "workers", "keys"} {
 			all = append(all, topology.HistoryCall(p, verb))
 		}
 		for _, verb := range []string{"cancel", "get", "locate", "list", "describe"} {

@@ -95,9 +95,7 @@ func TestACopyOfAStoppedSystem(t *testing.T) {
 	}
 	stop = d.works("ready")
 	d.completed(ready)
-	if err := stop(); err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, stop())
 }
 
 // load is clients that go on submitting, and what was accepted of them so far.
@@ -159,8 +157,6 @@ func TestI1_ACopyAtAnInstantUnderLoad(t *testing.T) {
 	d = start(t, binary, backup)
 	stop = d.works("work")
 	d.completed(all)
-	if err := stop(); err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, stop())
 	t.Logf("%d tasks were accepted before the copy", len(all))
 }

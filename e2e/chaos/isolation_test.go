@@ -41,7 +41,7 @@ func TestI14_R31_APartitionThatNobodyServes(t *testing.T) {
 	m.phase("all partitions are served", lasts, -1)
 	const dead = 1
 	nc := c.Inside()
-	poison, err := (&logv1.EventBatch{LogVersion: unreadable}).MarshalVT()
+	poison, err := (&logv1.Turn{LogVersion: unreadable}).MarshalVT()
 	testkit.NoError(t, err)
 	testkit.NoError(t, nc.Publish(topology.Event(dead), poison))
 	testkit.Eventually(t, within, func() error {
@@ -129,9 +129,7 @@ func (m *meter) submit(key string) int {
 		return -1
 	}
 	task, err := ids.ParseTaskID(id)
-	if err != nil {
-		m.t.Error(err)
-	}
+	testkit.Check(m.t, err)
 	return task.Partition()
 }
 

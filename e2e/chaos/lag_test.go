@@ -51,9 +51,7 @@ func (n *tenant) work() {
 	})
 	var running sync.WaitGroup
 	running.Go(func() {
-		if err := w.Run(working); err != nil {
-			n.t.Error(err)
-		}
+		testkit.Check(n.t, w.Run(working))
 	})
 	n.t.Cleanup(func() { stop(); running.Wait() })
 }

@@ -204,9 +204,7 @@ func TestI1_RepeatsOfKilledFrontends(t *testing.T) {
 	})
 	var all, submitters sync.WaitGroup
 	all.Go(func() {
-		if err := worker.Run(working); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, worker.Run(working))
 	})
 	submitting, stopSubmitting := context.WithCancel(context.Background())
 	t.Cleanup(func() { stopSubmitting(); submitters.Wait(); stopWorking(); all.Wait() })

@@ -91,9 +91,7 @@ func startIdle(t *testing.T, c *cluster.Cluster) *idle {
 			return "", nil
 		})
 		workers.Go(func() {
-			if err := w.Run(working); err != nil {
-				t.Error(err)
-			}
+			testkit.Check(t, w.Run(working))
 		})
 	}
 	t.Cleanup(func() {

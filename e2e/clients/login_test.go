@@ -45,9 +45,7 @@ func nobodyIsRefused(t *testing.T, users string, do func(s *stack.Stack)) {
 	t.Helper()
 	refused := new(sealed.Log)
 	do(running(t, stack.Config{Auth: users, Log: refused.Logger()}))
-	if err := refused.Refused(); err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, refused.Refused())
 }
 
 // login is the environment of a program that is a user of s.

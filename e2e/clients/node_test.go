@@ -42,9 +42,7 @@ func TestNode(t *testing.T) {
 	testkit.NoError(t, err)
 	t.Run("types", func(t *testing.T) {
 		writeBlocks(t, filepath.Join(dir, nodeClient))
-		if _, err := run(t, filepath.Join(dir, nodeClient), nil, "npm", "run", "check"); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, testkit.Err(run(t, filepath.Join(dir, nodeClient), nil, "npm", "run", "check")))
 	})
 	t.Run("outage", func(t *testing.T) {
 		t.Parallel()

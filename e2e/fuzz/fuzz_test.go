@@ -219,9 +219,7 @@ func TestEveryAnswerHasACodeAndABody(t *testing.T) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), within)
 		defer cancel()
-		if err := s.Close(ctx); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, s.Close(ctx))
 	})
 	nc, err := nats.Connect(s.URL)
 	testkit.NoError(t, err)

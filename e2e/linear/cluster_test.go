@@ -28,9 +28,7 @@ func TestEachTaskHasOneLifeThroughFaults(t *testing.T) {
 	binaries, err := cluster.Build()
 	testkit.NoError(t, err)
 	t.Cleanup(func() {
-		if err := binaries.Remove(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, binaries.Remove())
 	})
 	c := cluster.Start(t, binaries, instances, cluster.WithNATSNodes(natsNodes))
 	define(t, c.Admin(), c.Client(domain))

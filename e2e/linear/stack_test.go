@@ -24,9 +24,7 @@ func TestEachTaskHasOneLife(t *testing.T) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), within)
 		defer cancel()
-		if err := s.Close(ctx); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, s.Close(ctx))
 	})
 	connect := func() *nats.Conn {
 		// An inbox for each request, so that tasks of a poll that was given up find no one, and come back.

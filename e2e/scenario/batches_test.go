@@ -84,9 +84,9 @@ func (w *world) logged() (n int64) {
 	js := w.inside()
 	for p := range w.stack.Partitioning.History {
 		err := natslog.ReadAll(w.soon(), js, natslog.ReadConfig{Stream: topology.HistoryStream(p)}, func(r natslog.Record) error {
-			var b logv1.EventBatch
+			var b logv1.Turn
 			if r.Subject == topology.Event(p) {
-				if err := b.UnmarshalVT(r.Data); err != nil || len(b.Events) == 0 {
+				if err := b.UnmarshalVT(r.Data); err != nil || len(b.Batches) == 0 {
 					return err
 				}
 			}

@@ -125,9 +125,7 @@ func TestRedriveOnce(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				redriven += did.Redriven
-				if err != nil {
-					t.Error(err)
-				}
+				testkit.Check(t, err)
 			})
 		}
 		busy.Wait()

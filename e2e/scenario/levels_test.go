@@ -56,6 +56,20 @@ func hold(ctx context.Context, gate <-chan struct{}, all ...*meter) error {
 	return ctx.Err()
 }
 
+// runs waits until as many run as wanted.
+func (w *world) runs(what string, m *meter, wanted func(now int) bool) {
+	w.t.Helper()
+	w.eventually(func() error {
+		if now, _ := m.read(); !wanted(now) {
+			return fmt.Errorf("of %s %d run", what, now)
+		}
+		return nil
+	})
+}
+
+// exactly is what runs wants for a number.
+func exactly(n int) func(now int) bool { return func(now int) bool { return now == n } }
+
 // levels are handlers of three types in two tasklists, and how many run under each limit.
 type levels struct {
 	*world
@@ -86,17 +100,6 @@ func (l *levels) register(worker *yard.Worker) {
 			return struct{}{}, hold(ctx, gate, all...)
 		})
 	}
-}
-
-// running waits until so many run under a limit.
-func (l *levels) running(what string, m *meter, wanted func(now int) bool) {
-	l.t.Helper()
-	l.eventually(func() error {
-		if now, _ := m.read(); !wanted(now) {
-			return fmt.Errorf("%d run under the limit of %s", now, what)
-		}
-		return nil
-	})
 }
 
 // inUse waits until a tasklist's limits are as full as that, such as "3 of 4", and there is no other.
@@ -155,7 +158,7 @@ func (l *levels) fill() {
 		l.submit(step.typ, step.tasklist, step.n)
 		l.inUse(map[string]string{"domain": step.domain, "tasklist/" + list: step.own, "shared/acme": step.shared, "type/pay": step.paid})
 	}
-	l.running("the domain", &l.domain, func(now int) bool { return now == 6 })
+	l.runs("the domain", &l.domain, exactly(6))
 }
 
 // fewer waits until the limit that types share is down to two: for each task that ends another one comes, and never do
@@ -169,7 +172,7 @@ func (l *levels) fewer() {
 			l.submit([]string{"pay", "report"}[next%2], []string{list, list, otherList, otherList}[next%4], 1)
 			next++
 			l.sharing <- struct{}{}
-			l.running("acme", &l.shared, func(now int) bool { return now >= 2 })
+			l.runs("acme", &l.shared, func(now int) bool { return now >= 2 })
 		}
 		if _, most := l.shared.read(); most > 2 {
 			return fmt.Errorf("%d ran under the limit of acme", most)
@@ -215,8 +218,6 @@ func TestI8LimitsOfAllLevelsHold(t *testing.T) {
 		l.inUse(map[string]string{})
 		w.putType(yard.TaskType{Name: "pay"})
 		w.putType(yard.TaskType{Name: "report"})
-		if _, err := w.client.DeleteLimit(w.soon(), "acme", 0); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, testkit.Err(w.client.DeleteLimit(w.soon(), "acme", 0)))
 	})
 }

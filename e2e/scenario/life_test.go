@@ -171,9 +171,7 @@ func TestWaitsThatEndTellTheStateSoFar(t *testing.T) {
 		got := make(chan *yardv1.GetResponse, 1)
 		go func() {
 			resp, err := call[yardv1.GetResponse](w, "tasks.get", &yardv1.GetRequest{TaskId: p.TaskId, WaitMs: 60_000})
-			if err != nil {
-				t.Error(err)
-			}
+			testkit.Check(t, err)
 			got <- resp
 		}()
 		equal(t, "verdict", w.complete(p), "OK")

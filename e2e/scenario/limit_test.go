@@ -60,11 +60,7 @@ func TestI8LimitsHoldOverAllWorkers(t *testing.T) {
 				yard.Handle(worker, "payout", func(ctx context.Context, _ struct{}) (struct{}, error) {
 					c.enter()
 					defer c.leave()
-					select {
-					case <-gate:
-					case <-ctx.Done():
-					}
-					return struct{}{}, ctx.Err()
+					return struct{}{}, hold(ctx, gate)
 				})
 			}, yard.WithConcurrency(10))
 		}

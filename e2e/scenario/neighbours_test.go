@@ -142,9 +142,7 @@ func (w *world) lives(t *testing.T) {
 		resp, err := call[yardv1.SubmitResponse](w, "tasks.submit", &yardv1.SubmitRequest{
 			Tasklist: list, Tasks: []*yardv1.NewTask{{Type: "x"}}, Wait: true, WaitMs: 60_000,
 		})
-		if err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, err)
 		ended <- resp
 	}()
 	for _, p := range w.take(2) {

@@ -172,9 +172,7 @@ func (w *world) owner() uint64 {
 		return 0
 	}
 	var epoch ownership.Epoch
-	if err := json.Unmarshal(at.Value(), &epoch); err != nil {
-		w.t.Error(err)
-	}
+	testkit.Check(w.t, json.Unmarshal(at.Value(), &epoch))
 	return epoch.Open
 }
 

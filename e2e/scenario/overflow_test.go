@@ -63,12 +63,7 @@ func (s *slots) add(typ, name, group string) string {
 // run waits until so many run.
 func (s *slots) run(want int) {
 	s.t.Helper()
-	s.eventually(func() error {
-		if now, _ := s.running.read(); now != want {
-			return fmt.Errorf("%d run, want %d", now, want)
-		}
-		return nil
-	})
+	s.runs("the slots", &s.running, exactly(want))
 }
 
 // cancelled waits until a task is cancelled for a reason.

@@ -70,17 +70,6 @@ func (p *partners) submit(group string, n int) {
 	p.ids = append(p.ids, p.world.submit(tasks...)...)
 }
 
-// running waits until so many run.
-func (p *partners) running(what string, m *meter, want int) {
-	p.t.Helper()
-	p.eventually(func() error {
-		if now, _ := m.read(); now != want {
-			return fmt.Errorf("of %s %d run, want %d", what, now, want)
-		}
-		return nil
-	})
-}
-
 // atMost fails if more than so many ever ran at once.
 func (p *partners) atMost(what string, m *meter, most int) {
 	p.t.Helper()
@@ -135,7 +124,7 @@ func TestI8_EachPartnerHasItsLimit(t *testing.T) {
 
 		p.submit("acme", 40)
 		acme, gate := p.group("acme")
-		p.running("acme", acme, 3)
+		p.runs("acme", acme, exactly(3))
 		full := p.use("shared/partners/group/acme", func(l yard.LimitUse) bool {
 			return l.SlotsInUse == 3 && l.Running == 3 && l.FullFor > 0 && l.WaitingTasks >= 37 &&
 				len(l.Holders) == 3 && len(l.Waiters) > 0
@@ -146,18 +135,18 @@ func TestI8_EachPartnerHasItsLimit(t *testing.T) {
 		for range 10 { // for each that ends another one comes
 			gate <- struct{}{}
 		}
-		p.running("acme", acme, 3)
+		p.runs("acme", acme, exactly(3))
 		p.atMost("acme", acme, 3)
 		for i := range 20 { // others go on, up to what all have together
 			p.submit(fmt.Sprint("p", i), 4)
 		}
-		p.running("all partners", &p.pay, 15)
+		p.runs("all partners", &p.pay, exactly(15))
 		tasks := make([]*yardv1.NewTask, 40)
 		for i := range tasks {
 			tasks[i] = &yardv1.NewTask{Type: "free", Group: "acme"} // nothing counts these per group
 		}
 		p.ids = append(p.ids, w.submit(tasks...)...)
-		p.running("the domain", &p.domain, 30)
+		p.runs("the domain", &p.domain, exactly(30))
 		p.finish()
 		for name, m := range p.groups {
 			p.atMost(name, m, 3)
@@ -179,7 +168,7 @@ func TestALimitPerGroupHoldsForWhatWaits(t *testing.T) {
 		}
 		p.reach(p.ids[59], "ready")
 		stop := w.work(list, p.register, yard.WithTasklists(otherList), yard.WithConcurrency(10))
-		p.running("all", &p.pay, 10)
+		p.runs("all", &p.pay, exactly(10))
 		p.putType(yard.TaskType{Name: "pay", MaxConcurrencyPerGroup: 2})
 		for range 2 {
 			w.work(list, p.register, yard.WithTasklists(otherList), yard.WithConcurrency(40))
@@ -199,34 +188,29 @@ func TestALimitPerGroupHoldsForWhatWaits(t *testing.T) {
 			}
 			return nil
 		})
-		p.running("acme", acme, 2)
-		p.running("zeta", zeta, 2)
+		p.runs("acme", acme, exactly(2))
+		p.runs("zeta", zeta, exactly(2))
 		acme.restart()
 		for range 4 {
 			gate <- struct{}{}
 		}
-		p.running("acme", acme, 2)
+		p.runs("acme", acme, exactly(2))
 		p.atMost("acme", acme, 2)
 
 		p.putGroup(yard.Group{Name: "acme", MaxConcurrency: 3})
-		p.running("acme", acme, 3)
-		p.running("zeta", zeta, 2)
+		p.runs("acme", acme, exactly(3))
+		p.runs("zeta", zeta, exactly(2))
 		p.atMost("acme", acme, 3)
 		if g, err := w.client.GetGroup(w.soon(), "acme"); err != nil || g.MaxConcurrency != 3 || g.Weight != 1 {
 			t.Errorf("%+v %v", g, err)
 		}
 		testkit.NoError(t, testkit.Err(w.client.DeleteGroup(w.soon(), "acme", 0)))
 		gate <- struct{}{} // those of acme that may run are fewer again
-		p.running("acme", acme, 2)
+		p.runs("acme", acme, exactly(2))
 
 		p.putType(yard.TaskType{Name: "pay"})
 		stop()
-		p.eventually(func() error {
-			if now, _ := p.pay.read(); now < 20 {
-				return fmt.Errorf("%d run", now)
-			}
-			return nil
-		})
+		p.runs("all", &p.pay, func(now int) bool { return now >= 20 })
 		p.letGo()
 		for _, id := range p.ids {
 			equal(t, "state", p.ended(id).State, yardv1.TaskState_TASK_STATE_COMPLETED)

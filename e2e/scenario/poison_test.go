@@ -80,9 +80,7 @@ func TestR19_PoisonInTheStoresStopsNothing(t *testing.T) {
 	testkit.NoError(t, closeStack(first))
 	again := join(t, own(t, cfg), w.domain)
 	again.othersGoOn()
-	if err := setApart(again.inside()); err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, setApart(again.inside()))
 }
 
 // othersGoOn runs a task that is due at once and one that waits.

@@ -73,7 +73,7 @@ func TestI13EveryFieldIsWritten(t *testing.T) {
 		}
 	}
 	var missing []string
-	for _, name := range []protoreflect.Name{"Policy", "Record", "Attempt", "Step", "Batch", "ArchivePage", "Event", "EventBatch", "Cursor", "CursorPart", "Checkpoint", "LaneCursor", "Header", "Expiry", "Unique", "UniqueKey", "Update", "Updates", "Redrive", "Redriven", "Order", "BatchHome", "BatchMembers", "BatchEnds"} {
+	for _, name := range []protoreflect.Name{"Policy", "Record", "Attempt", "Step", "Batch", "ArchivePage", "Event", "Turn", "EventBatch", "Cursor", "CursorPart", "Checkpoint", "LaneCursor", "Header", "Expiry", "Unique", "UniqueKey", "Update", "Updates", "Redrive", "Redriven", "Order", "BatchHome", "BatchMembers", "BatchEnds"} {
 		fields := logv1.File_yard_log_v1_log_proto.Messages().ByName(name).Fields()
 		for i := range fields.Len() {
 			if field := fieldName(fields.Get(i)); !seen[field] && !slices.Contains(unwritten, field) {
@@ -104,7 +104,7 @@ func TestI13EveryFieldIsWritten(t *testing.T) {
 func storedAs(store, subject string) proto.Message {
 	switch {
 	case subject == topology.Event(0):
-		return new(logv1.EventBatch)
+		return new(logv1.Turn)
 	case batchRecord(subject) != nil:
 		return batchRecord(subject)
 	case strings.HasPrefix(subject, strings.TrimSuffix(topology.UniqueKeyAny(0), ">")):
@@ -242,7 +242,7 @@ func liveThrough(w *world) {
 	w.drained()
 }
 
-// changeSome updates a task that is ready, and then one that waits in the timer store.
+// changeSome updates a task that is ready, then one that waits in the timer store, then two at once.
 func changeSome(w *world) {
 	id := w.submitOne(&yardv1.NewTask{Type: "changed"})
 	w.reach(id, "ready")
@@ -256,6 +256,17 @@ func changeSome(w *world) {
 	equal(w.t, "while it runs", w.update(&yardv1.TaskUpdate{TaskId: id, Priority: 1}).Code, "FAILED_PRECONDITION")
 	w.complete(p)
 	w.ended(id)
+	var both []string
+	request := &yardv1.UpdateRequest{}
+	for range 2 {
+		id := w.submitOne(&yardv1.NewTask{Type: "idle"})
+		both, request.Tasks = append(both, id), append(request.Tasks, &yardv1.TaskUpdate{TaskId: id, Priority: 2})
+	}
+	w.outcome("tasks.update", request)
+	for _, id := range both {
+		w.cancel(id)
+		w.ended(id)
+	}
 }
 
 // redriveSome brings two dead letters back in one message.

@@ -2,7 +2,6 @@ package scenario_test
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
@@ -35,17 +34,8 @@ func TestALimitInShadowOnlyCounts(t *testing.T) {
 				all = append(all, w.submitOne(&yardv1.NewTask{Type: "pay"}))
 			}
 		}
-		run := func(want int) {
-			t.Helper()
-			w.eventually(func() error {
-				if now, _ := running.read(); now != want {
-					return fmt.Errorf("%d run, want %d", now, want)
-				}
-				return nil
-			})
-		}
 		submit(10)
-		run(10)
+		w.runs("acme", &running, exactly(10))
 
 		// A start that history refuses, such as of a task that was offered twice, is counted too: on a slow machine more often.
 		const offers = 100
@@ -59,10 +49,10 @@ func TestALimitInShadowOnlyCounts(t *testing.T) {
 		w.use("shared/acme", func(l yard.LimitUse) bool { return !l.Shadow })
 		submit(3)
 		w.use("shared/acme", func(l yard.LimitUse) bool { return l.WaitingTasks == 3 && l.FullFor > 0 })
-		run(10)
+		w.runs("acme", &running, exactly(10))
 		limit.Shadow = true
 		put()
-		run(13)
+		w.runs("acme", &running, exactly(13))
 		close(gate)
 		for _, id := range all {
 			if got := w.ended(id); got.State.Name() != string(yard.StateCompleted) {

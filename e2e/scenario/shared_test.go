@@ -102,9 +102,7 @@ func TestI7_ABacklogOfSmallSubmitsLetsUrgentOnesBy(t *testing.T) {
 		n := left
 		mu.Unlock()
 		if n >= 0 {
-			if _, err := tenants[n%2].handIn(&yardv1.SubmitRequest{Tasklist: list, Tasks: request}); err != nil {
-				t.Error(err)
-			}
+			testkit.Check(t, testkit.Err(tenants[n%2].handIn(&yardv1.SubmitRequest{Tasklist: list, Tasks: request})))
 		}
 		return n > 0
 	})

@@ -37,11 +37,7 @@ func TestAFullLimitSaysWhoHoldsIt(t *testing.T) {
 		gate := make(chan struct{})
 		w.work(list, func(worker *yard.Worker) {
 			yard.Handle(worker, "pay", func(ctx context.Context, _ struct{}) (struct{}, error) {
-				select {
-				case <-gate:
-				case <-ctx.Done():
-				}
-				return struct{}{}, ctx.Err()
+				return struct{}{}, hold(ctx, gate)
 			})
 		}, yard.WithIdentity("payer"), yard.WithVersion("v1.4.2"))
 		var all []string

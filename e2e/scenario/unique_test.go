@@ -190,9 +190,7 @@ func TestUniqueTasksRunOnce(t *testing.T) {
 			for range 4 {
 				all.Go(func() {
 					got, err := client.SubmitEach(w.soon(), tasks)
-					if err != nil {
-						t.Error(err)
-					}
+					testkit.Check(t, err)
 					mu.Lock()
 					defer mu.Unlock()
 					for _, s := range got {

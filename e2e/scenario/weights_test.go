@@ -103,11 +103,7 @@ func TestAFloodLeavesSlotsToOtherTasklists(t *testing.T) {
 					close(full)
 				}
 				mu.Unlock()
-				select {
-				case <-over:
-				case <-ctx.Done():
-				}
-				return struct{}{}, nil
+				return struct{}{}, hold(ctx, over)
 			})
 			yard.Handle(worker, "sparse", func(context.Context, struct{}) (struct{}, error) { return struct{}{}, nil })
 		}, yard.WithWeights(others), yard.WithConcurrency(slots))

@@ -27,13 +27,9 @@ func TestRefusalsAreSeenAndUsersAdded(t *testing.T) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), within)
 		defer cancel()
-		if err := s.Close(ctx); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, s.Close(ctx))
 	})
-	if err := log.Refused(); err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, log.Refused())
 	shop, err := sealed.Connect(s, sealed.Admin("shop"), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 	testkit.NoError(t, err)
 	defer shop.Close()

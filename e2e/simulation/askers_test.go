@@ -27,7 +27,7 @@ type askers struct {
 	last  uint64
 }
 
-// ask appends events and repeats them until there is an answer.
+// ask asks for events and repeats them until there is an answer.
 func (m *askers) ask(who string, c *call) {
 	w := m.w
 	if c.done || c.tries >= triesMost && !w.plan.once {
@@ -49,11 +49,11 @@ func (m *askers) ask(who string, c *call) {
 	}
 	for range times {
 		w.after(w.dice.upTo(20*time.Millisecond), func() {
-			seq := w.appendLog(&historysim.Message{Event: true, Request: request, Events: asked})
+			w.request(&historysim.Message{Event: true, Request: request, Events: asked})
 			if w.telling {
 				for i := range asked {
 					e := &asked[i]
-					w.say(who, "asks %d/%d: %v %s %s %s at event %d", request, i, e.Kind, w.name(e.ID), fence(e), e.Domain, seq)
+					w.say(who, "asks %d/%d: %v %s %s %s", request, i, e.Kind, w.name(e.ID), fence(e), e.Domain)
 				}
 			}
 		})

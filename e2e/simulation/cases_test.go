@@ -251,7 +251,7 @@ func caseI6Fires(w *world) {
 }
 
 // TestI13_NoOwnerPassesAnUnknownKind: events of a kind that this version does not know stop each
-// owner, live or in its takeover. None answers what lies behind, no checkpoint passes it, and it is not
+// owner in its takeover. None answers what lies behind, no checkpoint passes it, and it is not
 // purged. R21.
 func TestI13_NoOwnerPassesAnUnknownKind(t *testing.T) {
 	for seed := range uint64(testkit.Rounds(t, 50, 8)) {
@@ -260,6 +260,8 @@ func TestI13_NoOwnerPassesAnUnknownKind(t *testing.T) {
 		w.at(w.dice.between(time.Second, 8*time.Second), func() {
 			later := historysim.Event{Kind: historysim.Displace + 1, ID: ids.TaskID{1}}
 			w.unknownAt = w.appendLog(&historysim.Message{Event: true, Events: []historysim.Event{later}})
+			w.lastTurn, w.turn = historysim.TurnName{}, nil
+			w.powerCut()
 		})
 		w.until(20*time.Second, func() bool { return false })
 		switch cp := w.checkpoint; {

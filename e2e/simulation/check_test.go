@@ -425,6 +425,9 @@ func (c *checker) end() {
 		w.violated("message %d of the timer store is needed forever", seq)
 	}
 	for i, all := range w.subjects {
+		if i == events && len(all) == 1 {
+			continue // the last turn stays
+		}
 		if len(all) > 0 && all[0].At < w.serverMS()-restLasts.Milliseconds()/2 {
 			w.violated("message %d of subject %d is needed forever, %d are behind it", all[0].Seq, i, len(all)-1)
 		}

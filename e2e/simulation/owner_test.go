@@ -129,7 +129,7 @@ func (p *proc) leave(op *historysim.Op, sentAt time.Duration) {
 // one that no one answers.
 func answeredInTime(k historysim.OpKind) bool {
 	switch k {
-	case historysim.FetchLane, historysim.FetchEvents, historysim.Hints, historysim.Reply:
+	case historysim.FetchLane, historysim.Hints, historysim.Reply:
 		return false
 	}
 	return true
@@ -138,7 +138,7 @@ func answeredInTime(k historysim.OpKind) bool {
 // changes tells whether an operation writes.
 func changes(k historysim.OpKind) bool {
 	switch k {
-	case historysim.SaveCheckpoint, historysim.AppendFence, historysim.AppendArchive, historysim.Park, historysim.AppendEvents, historysim.Purge,
+	case historysim.SaveCheckpoint, historysim.AppendFence, historysim.AppendArchive, historysim.Park, historysim.AppendTurn, historysim.Purge,
 		historysim.StoreLetters, historysim.DropLetters:
 		return true
 	}
@@ -154,7 +154,7 @@ func (p *proc) arrive(op *historysim.Op, sentAt time.Duration, answer func(histo
 		return
 	}
 	switch op.Kind {
-	case historysim.FetchLane, historysim.FetchEvents:
+	case historysim.FetchLane:
 		p.read(op, answer)
 		return
 	case historysim.Hints:
@@ -189,9 +189,6 @@ func (p *proc) read(op *historysim.Op, answer func(historysim.Outcome)) {
 		return
 	}
 	subject := int(op.Lane)
-	if op.Kind == historysim.FetchEvents {
-		subject = events
-	}
 	if all, ok := p.w.fetch(subject, op.Domain, op.From); ok {
 		answer(historysim.Outcome{Messages: all})
 		return
@@ -204,7 +201,7 @@ func (p *proc) read(op *historysim.Op, answer func(historysim.Outcome)) {
 // storeOf is the store that an operation adds to.
 func storeOf(k historysim.OpKind) (store, bool) {
 	switch k {
-	case historysim.AppendEvents:
+	case historysim.AppendTurn:
 		return logFull, true
 	case historysim.AppendArchive, historysim.StoreLetters:
 		return archiveFull, true
@@ -241,8 +238,10 @@ func (p *proc) carryOut(op *historysim.Op) historysim.Outcome {
 		return w.appendArchive(op)
 	case historysim.Park:
 		return w.park(p, op)
-	case historysim.AppendEvents:
-		return historysim.Outcome{Seq: w.appendLog(&historysim.Message{Event: true, Events: op.Events, Carried: op.Carried})}
+	case historysim.AppendTurn:
+		return w.appendTurn(op)
+	case historysim.ReadLastTurn:
+		return w.readLastTurn()
 	case historysim.StoreLetters:
 		w.storeLetters(op.Tasks)
 	case historysim.DropLetters:
@@ -274,10 +273,13 @@ func (p *proc) tell(op *historysim.Op, out historysim.Outcome) {
 		for i := range op.Tasks {
 			what += fmt.Sprintf(" %s %v stay %d", w.name(op.Tasks[i].ID), op.Tasks[i].State, op.Tasks[i].Parkings)
 		}
-	case historysim.AppendEvents:
-		for i := range op.Events {
-			e := &op.Events[i]
-			what += fmt.Sprintf(" %v %s %v", e.Kind, w.name(e.ID), fence(e))
+	case historysim.AppendTurn:
+		what = fmt.Sprintf("turn %d of epoch %d behind %d:", op.Name.Number, op.Name.Epoch, op.Expected)
+		for _, m := range op.Turn {
+			for i := range m.Events {
+				e := &m.Events[i]
+				what += fmt.Sprintf(" %v %s %v", e.Kind, w.name(e.ID), fence(e))
+			}
 		}
 	case historysim.DropLetters:
 		for _, l := range op.Letters {

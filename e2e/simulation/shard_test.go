@@ -195,7 +195,7 @@ func (p *matchProc) CarryOut(fx *matchingsim.Effects) {
 	p.tellParents(fx.Branches)
 	for i := range fx.Batches {
 		w, msg := p.s.parts[fx.Batches[i].Partition], p.message(&fx.Batches[i])
-		p.publish(func() { w.publishBatch(p, msg) })
+		p.publish(func() { w.requestBatch(p, msg) })
 	}
 	for _, c := range fx.Calls {
 		p.callTables(c)
@@ -283,27 +283,17 @@ func (p *matchProc) message(b *matchingsim.Batch) *historysim.Message {
 	return m
 }
 
-// publishBatch stores a batch of matching, if the log takes it. No one is informed.
-func (w *world) publishBatch(p *matchProc, msg *historysim.Message) {
-	if w.refuses(logFull) || w.fault(lostWrites, 40) {
+// requestBatch sends a batch of matching to the owners.
+func (w *world) requestBatch(p *matchProc, m *historysim.Message) {
+	m.From = p
+	w.request(m)
+	if !w.telling {
 		return
 	}
-	times := 1
-	if w.fault(doubledWrites, 30) {
-		times = 2
-	}
-	for range times {
-		m := *msg
-		seq := w.appendLog(&m)
-		w.senders[seq] = p
-		if !w.telling {
-			continue
-		}
-		w.say(p.name, "batch %d at event %d, delivered %d", m.Request, seq, m.Delivered)
-		for i := range m.Events {
-			e := &m.Events[i]
-			w.say(p.name, "  %d: %v %s %s %v", i, e.Kind, w.name(e.ID), fence(e), e.Limits)
-		}
+	w.say(p.name, "batch %d, delivered %d", m.Request, m.Delivered)
+	for i := range m.Events {
+		e := &m.Events[i]
+		w.say(p.name, "  %d: %v %s %s %v", i, e.Kind, w.name(e.ID), fence(e), e.Limits)
 	}
 }
 

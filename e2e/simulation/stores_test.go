@@ -30,8 +30,11 @@ const (
 type stores struct {
 	// log is the log by sequence, from 1; nil is a firing cursor.
 	log []*historysim.Message
-	// senders are who published what a matching shard wrote, by sequence.
+	// senders are who sent what a matching shard asked for, by sequence.
 	senders map[uint64]*matchProc
+	// lastTurn is the last turn of the log, and turn its messages.
+	lastTurn historysim.TurnName
+	turn     []*historysim.Message
 	// storedAt is when each message was stored, by sequence less one.
 	storedAt []time.Duration
 	// subjects are the messages of each lane and the events that are not purged.
@@ -88,6 +91,45 @@ func (w *world) appendLog(m *historysim.Message) uint64 {
 	}
 	w.check.appended(m)
 	return m.Seq
+}
+
+// appendTurn stores the batches of a turn, if the last one is expected.
+func (w *world) appendTurn(op *historysim.Op) historysim.Outcome {
+	if op.Expected != w.lastEvent() {
+		return historysim.Outcome{Result: historysim.Conflict}
+	}
+	w.lastTurn, w.turn = op.Name, nil
+	for _, asked := range op.Turn {
+		m := *asked
+		seq := w.appendLog(&m)
+		w.turn = append(w.turn, &m)
+		if sender, ok := m.From.(*matchProc); ok {
+			w.senders[seq] = sender
+		}
+	}
+	return w.readLastTurn()
+}
+
+func (w *world) readLastTurn() historysim.Outcome {
+	return historysim.Outcome{Seq: w.lastEvent(), LastTurn: w.lastTurn, Messages: w.turn}
+}
+
+// lastEvent is the last message of events that is not purged, as the server compares it.
+func (w *world) lastEvent() uint64 {
+	if all := w.subjects[events]; len(all) > 0 {
+		return all[len(all)-1].Seq
+	}
+	return 0
+}
+
+// request sends a batch of events to the owners. It may be lost, and comes once: only who asks repeats it.
+func (w *world) request(m *historysim.Message) {
+	if w.fault(lostWrites, 40) {
+		return
+	}
+	for _, p := range w.living() {
+		p.do(p.latency(), func() { p.owner.Request(m) })
+	}
 }
 
 // fetch hands out the next messages of a subject, of a domain if one is named; false if there is none yet.

@@ -22,7 +22,7 @@ import (
 // does not keep to what the cluster writes.
 func (r *rollout) writeTooEarly(js jetstream.JetStream, partitions int) {
 	r.t.Helper()
-	events, err := (&logv1.EventBatch{LogVersion: nextVersion}).MarshalVT()
+	events, err := (&logv1.Turn{LogVersion: nextVersion}).MarshalVT()
 	testkit.NoError(r.t, err)
 	for p := range partitions {
 		testkit.NoError(r.t, testkit.Err(js.Publish(r.t.Context(), topology.Event(p), events)))

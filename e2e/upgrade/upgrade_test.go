@@ -92,9 +92,7 @@ func startOld(t *testing.T) *rollout {
 	go func() { ended <- w.Run(working) }()
 	t.Cleanup(func() {
 		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, <-ended)
 	})
 	return r
 }
@@ -173,7 +171,7 @@ func (r *rollout) written() map[uint32]int {
 				found[c.LogVersion]++
 				return err
 			case topology.Event(p):
-				var b logv1.EventBatch
+				var b logv1.Turn
 				err := b.UnmarshalVT(m.Data)
 				found[b.LogVersion]++
 				return err

@@ -21,7 +21,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
-	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
@@ -191,13 +190,6 @@ func TestJSONIsAnsweredInJSON(t *testing.T) {
 	}
 }
 
-func TestI2_OneMessagePerRequest(t *testing.T) {
-	t.Parallel()
-	s := newStage(t)
-	s.submit(1000)
-	testkit.Equal(t, "messages", s.stored(), 1)
-}
-
 func TestConcurrentRequestsAreMerged(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -216,25 +208,6 @@ func TestConcurrentRequestsAreMerged(t *testing.T) {
 	}
 	testkit.Equal(t, "tasks were counted", s.metrics.Counter(signals.TasksAccepted, "shop", "main").Value(), 2*requests)
 	testkit.Equal(t, "tasks are stored", len(s.records(0))+len(s.records(1)), 2*requests)
-}
-
-func TestI2_TasklistsOfOneRequestLieInOnePartition(t *testing.T) {
-	t.Parallel()
-	s := newStage(t)
-	req := tasks(6)
-	for i := range req.Tasks {
-		req.Tasks[i].Tasklist = []string{"a", "b", "c"}[i%3]
-	}
-	s.must(topology.API("shop", "tasks.submit"), req, &yardv1.SubmitResponse{})
-	if a, b := len(s.records(0)), len(s.records(1)); a+b != 6 || a*b != 0 {
-		t.Errorf("%d and %d tasks", a, b)
-	}
-	testkit.Equal(t, "messages", s.stored(), 1)
-	for _, list := range []string{"a", "b", "c"} {
-		if n := s.metrics.Counter(signals.TasksAccepted, "shop", list).Value(); n != 2 {
-			t.Errorf("%d tasks of %s were counted", n, list)
-		}
-	}
 }
 
 func TestI1_AMissingOrFullPartitionIsPassedOver(t *testing.T) {
@@ -259,22 +232,6 @@ func TestI1_AMissingOrFullPartitionIsPassedOver(t *testing.T) {
 			}
 			testkit.Equal(t, "tasks in the healthy partition", len(s.records(1)), 60)
 		})
-	}
-}
-
-func TestNoLogAtAllIsUnavailable(t *testing.T) {
-	t.Parallel()
-	testkit.Slow(t, "waits for answers that do not come")
-	s := newStage(t)
-	for p := range partitioning.History {
-		testkit.NoError(t, s.js.DeleteStream(t.Context(), topology.HistoryStream(p)))
-	}
-	body, err := codec.Marshal(codec.JSON, tasks(1))
-	testkit.NoError(t, err)
-	timeout := nats.Header{natsrpc.HeaderTimeout: {"2000"}}
-	e := refusalOf(s.raw(topology.API("shop", "tasks.submit"), timeout, body))
-	if fault.CodeOf(e) != fault.Unavailable || e.RetryAfter == 0 {
-		t.Errorf("got %v", e)
 	}
 }
 
@@ -330,16 +287,12 @@ func TestPollReachesMatchingAndIsAnsweredByIt(t *testing.T) {
 	s := newStage(t)
 	s.matching(func(msg *nats.Msg) {
 		var p rpcv1.Poll
-		if err := p.UnmarshalVT(msg.Data); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, p.UnmarshalVT(msg.Data))
 		data, err := codec.Marshal(codec.Protobuf, &yardv1.PollResponse{Tasks: []*yardv1.PolledTask{{Type: p.Tasklist, Tasklist: p.Tasklist}}})
 		if err != nil || p.Json {
 			t.Error(err, p.Json)
 		}
-		if err := s.client.PublishMsg(&nats.Msg{Subject: p.ReplyTo, Data: data, Header: nats.Header{codec.HeaderContentType: {string(codec.Protobuf)}}}); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, s.client.PublishMsg(&nats.Msg{Subject: p.ReplyTo, Data: data, Header: nats.Header{codec.HeaderContentType: {string(codec.Protobuf)}}}))
 	})
 	for i := range 5 {
 		resp := &yardv1.PollResponse{}
@@ -347,19 +300,6 @@ func TestPollReachesMatchingAndIsAnsweredByIt(t *testing.T) {
 		if len(resp.Tasks) != 1 || resp.Tasks[0].Tasklist != fmt.Sprint("list", i) {
 			t.Errorf("got %v", resp)
 		}
-	}
-}
-
-func TestPollWithoutMatchingIsUnavailable(t *testing.T) {
-	t.Parallel()
-	testkit.Slow(t, "waits for answers that do not come")
-	s := newStage(t)
-	e := s.ask(topology.API("shop", "tasks.poll"), &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1, WaitMs: 2000}, &yardv1.PollResponse{})
-	if fault.CodeOf(e) != fault.Unavailable {
-		t.Errorf("got %v", e)
-	}
-	if n := s.metrics.Counter(signals.PollsWithoutOwner).Value(); n < 2 {
-		t.Errorf("sent %d times", n)
 	}
 }
 

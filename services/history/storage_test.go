@@ -36,9 +36,7 @@ func TestR43_TheWarningNamesThePartitionsWithoutRoom(t *testing.T) {
 		go func() { ended <- r.Run(ctx) }()
 		return func() {
 			cancel()
-			if err := <-ended; err != nil {
-				t.Error(err)
-			}
+			testkit.Check(t, <-ended)
 		}
 	}
 	warns := func(want string) {

@@ -82,7 +82,7 @@ func history(t *testing.T, nc *nats.Conn) {
 	ok := func(_ *nats.Subscription, err error) {
 		testkit.NoError(t, err)
 	}
-	ok(nc.Subscribe(topology.Event(0), func(m *nats.Msg) {
+	ok(nc.Subscribe(topology.EventRequests(0), func(m *nats.Msg) {
 		var b logv1.EventBatch
 		if err := b.UnmarshalVT(m.Data); err != nil {
 			t.Error(err)
@@ -96,9 +96,7 @@ func history(t *testing.T, nc *nats.Conn) {
 		if err == nil {
 			err = nc.Publish(b.ReplyTo, data)
 		}
-		if err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, err)
 	}))
 	log := slog.New(slog.DiscardHandler)
 	ok(natsrpc.Serve(nc, topology.HistoryCall(0, "bookings"), nil, log, func(context.Context, *rpcv1.BookingsRequest) (natsrpc.Message, error) {

@@ -161,9 +161,7 @@ func TestCloseDrains(t *testing.T) {
 			}
 		})
 		add(t, b, 20)
-		if err := b.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, b.Close(t.Context()))
 		testkit.Equal(t, "flushed when Close returned", flushed.Load(), 20)
 		if err := b.Add(item{}, 1); !errors.Is(err, batcher.ErrClosed) {
 			t.Errorf("Add after Close: %v", err)
@@ -286,9 +284,7 @@ func TestManyProducers(t *testing.T) {
 	for p := range producers {
 		wg.Go(func() {
 			for i := range each {
-				if err := b.Add(item{p, i}, 1); err != nil {
-					t.Error(err)
-				}
+				testkit.Check(t, b.Add(item{p, i}, 1))
 			}
 		})
 	}
@@ -327,9 +323,7 @@ func BenchmarkAdd(b *testing.B) {
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			if err := bt.Add(item{}, 100); err != nil {
-				b.Error(err)
-			}
+			testkit.Check(b, bt.Add(item{}, 100))
 		}
 	})
 	testkit.NoError(b, bt.Close(b.Context()))

@@ -1,6 +1,7 @@
 package batcher
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 )
@@ -36,20 +37,26 @@ type Config struct {
 	MaxQueuedBytes int `koanf:"max_queued_bytes" unit:"bytes" usage:"size of what may wait for a flush"`
 }
 
+// limit is one of the limits of a Config.
+type limit struct {
+	name     string
+	value    *int
+	fallback int
+}
+
+func (c *Config) limits() []limit {
+	return []limit{
+		{"in_flight", &c.InFlight, InFlightDefault},
+		{"max_items", &c.MaxItems, MaxItemsDefault},
+		{"max_bytes", &c.MaxBytes, MaxBytesDefault},
+		{"max_queued_items", &c.MaxQueuedItems, MaxQueuedItemsDefault},
+		{"max_queued_bytes", &c.MaxQueuedBytes, MaxQueuedBytesDefault},
+	}
+}
+
 func (c Config) withDefaults() Config {
-	for _, f := range []struct {
-		value    *int
-		fallback int
-	}{
-		{&c.InFlight, InFlightDefault},
-		{&c.MaxItems, MaxItemsDefault},
-		{&c.MaxBytes, MaxBytesDefault},
-		{&c.MaxQueuedItems, MaxQueuedItemsDefault},
-		{&c.MaxQueuedBytes, MaxQueuedBytesDefault},
-	} {
-		if *f.value == 0 {
-			*f.value = f.fallback
-		}
+	for _, l := range c.limits() {
+		*l.value = cmp.Or(*l.value, l.fallback)
 	}
 	return c
 }
@@ -58,18 +65,9 @@ func (c Config) withDefaults() Config {
 // batch.
 func (c Config) Validate() error {
 	var problems []error
-	for _, f := range []struct {
-		name  string
-		value int
-	}{
-		{"in_flight", c.InFlight},
-		{"max_items", c.MaxItems},
-		{"max_bytes", c.MaxBytes},
-		{"max_queued_items", c.MaxQueuedItems},
-		{"max_queued_bytes", c.MaxQueuedBytes},
-	} {
-		if f.value < 0 {
-			problems = append(problems, fmt.Errorf("%s must not be negative", f.name))
+	for _, l := range c.limits() {
+		if *l.value < 0 {
+			problems = append(problems, fmt.Errorf("%s must not be negative", l.name))
 		}
 	}
 	c = c.withDefaults()

@@ -33,9 +33,7 @@ func newStage(t *testing.T, off time.Duration) *stage {
 	go func() { done <- s.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, <-done)
 	})
 	return s
 }

@@ -200,9 +200,7 @@ func TestPartsThatEndByThemselves(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		start := time.Now()
-		if err := g.Run(ctx); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, g.Run(ctx))
 		if ran := time.Since(start); ran < time.Minute {
 			t.Errorf("the group stopped after %v because one part had done its work", ran)
 		}
@@ -226,9 +224,7 @@ func TestGroupsNest(t *testing.T) {
 		outer.Add("c", newServer(&d, "c"))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if err := outer.Run(ctx); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, outer.Run(ctx))
 		d.expect(t,
 			"start a", "ready a", "start b", "ready b", "start c", "ready c",
 			"stop c", "end c", "stop b", "end b", "stop a", "end a")

@@ -106,13 +106,9 @@ func TestAppendEachTakesOneAnswerForEachMessage(t *testing.T) {
 		if m.Subject == "odd.1" {
 			<-taken // what comes without being read is bounded
 			seq = 2
-			if err := nc.Publish(strings.TrimSuffix(m.Reply, "1")+strays[round], []byte(`{"stream":"LOG","seq":9}`)); err != nil {
-				t.Error(err)
-			}
+			testkit.Check(t, nc.Publish(strings.TrimSuffix(m.Reply, "1")+strays[round], []byte(`{"stream":"LOG","seq":9}`)))
 		}
-		if err := m.Respond(fmt.Appendf(nil, `{"stream":"LOG","seq":%d}`, seq)); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, m.Respond(fmt.Appendf(nil, `{"stream":"LOG","seq":%d}`, seq)))
 	}); err != nil {
 		t.Fatal(err)
 	}

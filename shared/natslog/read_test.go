@@ -96,9 +96,7 @@ func TestReadInOrder(t *testing.T) {
 	all.waitFor(t, 11, 300)
 	fill(t, js.Conn(), 50, 100, "log.a")
 	all.waitFor(t, 11, 350)
-	if err := stop(); err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, stop())
 	goleak.VerifyNone(t, idle)
 	s, err := js.Stream(t.Context(), stream)
 	must(t, err)

@@ -147,9 +147,7 @@ func TestTooManyCallsAreRefused(t *testing.T) {
 	var done sync.WaitGroup
 	for range natsrpc.ServeInFlightMax {
 		done.Go(func() {
-			if _, err := call(t.Context(), nc, &request{}); err != nil {
-				t.Error(err)
-			}
+			testkit.Check(t, testkit.Err(call(t.Context(), nc, &request{})))
 		})
 	}
 	begun.Wait()
@@ -228,9 +226,7 @@ func TestConnectWaitsForTheServerAndComesBack(t *testing.T) {
 	}
 	srv.Restart(t)
 	log.wait(t, "reconnected to NATS")
-	if err := r.nc.Publish("x", nil); err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, r.nc.Publish("x", nil))
 }
 
 func TestConnectGivesUpWithItsContext(t *testing.T) {
@@ -288,9 +284,7 @@ func TestR1_CallsAreAnsweredInInboxesOnly(t *testing.T) {
 	for _, reply := range wrong {
 		testkit.NoError(t, nc.PublishRequest("test.get", reply, nil))
 	}
-	if _, err := call(t.Context(), nc, &request{}); err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, testkit.Err(call(t.Context(), nc, &request{})))
 	testkit.Equal(t, "calls were handled", handled.Load(), 1)
 	if n := metrics.Counter(signals.RepliesRefused, "test").Value(); n != int64(len(wrong)) {
 		t.Errorf("%d of %d were counted", n, len(wrong))

@@ -65,9 +65,7 @@ func TestR42OnlyTheNewestOwnerOpens(t *testing.T) {
 		t.Errorf("a hung owner opens: %v", err)
 	}
 	want("no one is ready since", Epoch{Taken: 3, Open: 1})
-	if err := next.Open(t.Context()); err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, next.Open(t.Context()))
 	next.revision-- // as if the acknowledgement had been lost
 	if err := next.Open(t.Context()); err != nil {
 		t.Errorf("again: %v", err)
@@ -160,9 +158,7 @@ func TestEpochsAreFollowed(t *testing.T) {
 		return nil
 	})
 	cancel()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, <-done)
 }
 
 // TestAnAuditHearsWhatAWatchMissed.

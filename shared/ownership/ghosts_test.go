@@ -234,9 +234,7 @@ func TestDrainPassesEachPartitionOnAsItIsDone(t *testing.T) {
 			return nil
 		})
 	}
-	if err := <-left; err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, <-left)
 	if both.max > 1 {
 		t.Error("a partition was served before it was drained")
 	}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestR43_ReadinessKnowsWhetherJetStreamStores: a node whose heartbeats no one stores for longer than an
@@ -61,9 +63,7 @@ func TestPartitionsWithoutAnOwnerAreNamed(t *testing.T) {
 		t.Errorf("not ready for it: %v", err)
 	}
 	s.noteUnowned([]int{0, 2, 3}, []int{1, 4})
-	if err := errors.Join(s.Warn(), (*Share)(nil).Warn()); err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, errors.Join(s.Warn(), (*Share)(nil).Warn()))
 }
 
 // failing is a members bucket whose writes end as the test says.

@@ -174,9 +174,7 @@ func TestNodesShareJoinAndLeave(t *testing.T) {
 	}
 	c := join(t, srv, "c", normal)
 	balanced(t, map[string]*node{"a": a, "b": b, "c": c})
-	if err := b.stop(); err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, b.stop())
 	if left := b.serving.partitions(); len(left) > 0 || len(b.Owned()) > 0 {
 		t.Errorf("b has left and serves %v", left)
 	}
@@ -287,9 +285,7 @@ func TestDrainEndsBeforeTheHeartbeat(t *testing.T) {
 		t.Errorf("the heartbeat of a draining node: %v", err)
 	}
 	close(release)
-	if err := <-stopped; err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, <-stopped)
 	if _, err := bucket(t, srv.Connect(t)).Get(t.Context(), "test.a"); !errors.Is(err, jetstream.ErrKeyNotFound) {
 		t.Errorf("the heartbeat of a node that left: %v", err)
 	}
@@ -309,9 +305,7 @@ func TestNothingIsLeftRunning(t *testing.T) {
 	go func() { done <- s.Run(ctx) }()
 	<-s.Ready()
 	cancel()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, <-done)
 	goleak.VerifyNone(t, idle)
 }
 

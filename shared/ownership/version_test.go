@@ -220,9 +220,7 @@ func TestI13ARaisedVersionMovesPartitions(t *testing.T) {
 	if err := older.Check(); !errors.As(err, &unknown) || unknown.Version != 2 || unknown.Newest != 1 {
 		t.Errorf("older is ready: %v", err)
 	}
-	if err := newer.Check(); err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, newer.Check())
 }
 
 func TestABeaconIsAmongTheMembers(t *testing.T) {
@@ -243,8 +241,6 @@ func TestABeaconIsAmongTheMembers(t *testing.T) {
 	}
 	members(1)
 	cancel()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, <-done)
 	members(0)
 }

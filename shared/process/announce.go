@@ -36,8 +36,8 @@ type Presence struct {
 	Log *slog.Logger
 }
 
-// presenceAnswer is the body of the health endpoint's answer.
-type presenceAnswer struct {
+// Answer is the body of the health endpoint's answer.
+type Answer struct {
 	Service string `json:"service"`
 	Node    string `json:"node"`
 	telemetry.Readiness
@@ -77,7 +77,7 @@ func (p *Presence) answer(req micro.Request) {
 	if !p.Replies.Operator(req.Reply()) {
 		return
 	}
-	a := presenceAnswer{Service: p.Service, Node: p.Node, Readiness: p.Health.Readiness()}
+	a := Answer{Service: p.Service, Node: p.Node, Readiness: p.Health.Readiness()}
 	if s, ok := p.Clock.Skew(); ok {
 		a.Clock = &clockAnswer{milliseconds(s.Ahead), milliseconds(s.Within)}
 	}

@@ -177,14 +177,10 @@ func TestLifeOfAProcess(t *testing.T) {
 	}
 	subject, err := micro.ControlSubject(micro.PingVerb, "yard-history", "")
 	testkit.NoError(t, err)
-	if _, err := nc.Request(subject, nil, within); err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, testkit.Err(nc.Request(subject, nil, within)))
 
 	sigterm()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, <-done)
 	select {
 	case <-f.ended:
 	default:
@@ -201,9 +197,7 @@ func TestStopWhileWaitingForNATSIsClean(t *testing.T) {
 	done := launch(t, ctx, newFake(), &log, "--nats.url", srv.URL)
 	log.expect(t, "waiting for NATS")
 	sigterm()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, <-done)
 }
 
 func TestAFailedServiceEndsItsProcess(t *testing.T) {
@@ -255,9 +249,7 @@ func TestClusterTakesWhatIsThere(t *testing.T) {
 	waited := make(chan topology.Partitioning, 1)
 	go func() {
 		p, err := cluster(topology.Partitioning{}, false)
-		if err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, err)
 		waited <- p
 	}()
 	if p, err := cluster(two, true); err != nil || p != two {

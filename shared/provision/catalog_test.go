@@ -398,9 +398,7 @@ func TestCatalogDeletesPausesThatAreOver(t *testing.T) {
 	deleted("put again meanwhile", false)
 	put(now - 1)
 	kv.then = func() {
-		if err := bucket.Delete(t.Context(), key); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, bucket.Delete(t.Context(), key))
 	}
 	deleted("deleted meanwhile", true)
 

@@ -166,9 +166,7 @@ func TestOnlyHintsThatAreOfflineAreDeleted(t *testing.T) {
 				case verb == "INFO" && stream == topology.MatchingStream(0):
 					answer = fmt.Sprintf(`{"error":{"code":%d,"err_code":%d,"description":"stream is offline"}}`, c.code, c.errCode)
 				}
-				if err := m.Respond([]byte(answer)); err != nil {
-					t.Error(err)
-				}
+				testkit.Check(t, m.Respond([]byte(answer)))
 			})
 			testkit.NoError(t, err)
 			_, err = provision.Hints(t.Context(), js, 0, slog.New(slog.DiscardHandler))

@@ -51,9 +51,7 @@ func TestSeveralServicesCreateTheClusterAtOnce(t *testing.T) {
 	for range 4 {
 		mine := connect(t, srv)
 		services.Go(func() {
-			if err := apply(t, mine, two); err != nil {
-				t.Error(err)
-			}
+			testkit.Check(t, apply(t, mine, two))
 		})
 	}
 	services.Wait()
@@ -70,9 +68,7 @@ func TestSeveralServicesCreateTheClusterAtOnce(t *testing.T) {
 	for _, b := range topology.Buckets() {
 		kv, err := js.KeyValue(t.Context(), b)
 		testkit.NoError(t, err)
-		if _, err := kv.Put(t.Context(), "a.b", []byte("1")); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, testkit.Err(kv.Put(t.Context(), "a.b", []byte("1"))))
 		if e, err := kv.Get(t.Context(), "a.b"); err != nil || string(e.Value()) != "1" {
 			t.Errorf("%s: %v", b, err)
 		}
@@ -146,9 +142,7 @@ func TestApplyWaitsForTheServer(t *testing.T) {
 	done := make(chan error)
 	go func() { done <- apply(t, js, two) }()
 	srv.Restart(t)
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, <-done)
 }
 
 func TestReplicasNeedACluster(t *testing.T) {

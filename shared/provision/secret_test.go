@@ -34,9 +34,7 @@ func TestTheTokenSecretIsMadeOnce(t *testing.T) {
 			if err == nil {
 				secrets[i], err = readSecret(t.Context(), js)
 			}
-			if err != nil {
-				t.Error(err)
-			}
+			testkit.Check(t, err)
 		})
 	}
 	all.Wait()

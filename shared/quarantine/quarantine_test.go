@@ -121,9 +121,7 @@ func TestTheWholeOfALargeItem(t *testing.T) {
 	}
 	testkit.Equal(t, "items", len(list(t, js, everything)), 2)
 	for _, item := range all {
-		if err := quarantine.Drop(t.Context(), js, item.Seq); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, quarantine.Drop(t.Context(), js, item.Seq))
 		if err := quarantine.Drop(t.Context(), js, item.Seq); !errors.Is(err, quarantine.ErrNotFound) {
 			t.Errorf("dropped twice: %v", err)
 		}

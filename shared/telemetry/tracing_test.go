@@ -139,9 +139,7 @@ func TestTracingEnvironment(t *testing.T) {
 			}
 			testkit.NoError(t, err)
 			testkit.Equal(t, "on", tracing.On(), c.on)
-			if err := tracing.Shutdown(t.Context()); err != nil {
-				t.Error(err)
-			}
+			testkit.Check(t, tracing.Shutdown(t.Context()))
 		})
 	}
 }

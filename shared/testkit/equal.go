@@ -53,6 +53,14 @@ func NoError(tb reporter, err error) {
 	}
 }
 
+// Check reports that something failed, and goes on.
+func Check(tb reporter, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Errorf("%v", err)
+	}
+}
+
 // Err is the error of a call whose result no one needs.
 func Err[T any](_ T, err error) error { return err }
 

@@ -1488,9 +1488,10 @@ type Updates struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How many were applied.
 	Applied uint64 `protobuf:"varint,1,opt,name=applied,proto3" json:"applied,omitempty"`
-	// The place in the log of the last one that was decided, applied or not: an owner that meets it again
-	// does not decide it again.
-	Seq uint64 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
+	// The place in the log of the last one that was decided, applied or not: its message and its index among the events
+	// there. An owner that meets it again does not decide it again.
+	Seq   uint64 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
+	Index uint32 `protobuf:"varint,8,opt,name=index,proto3" json:"index,omitempty"`
 	// Names the request of that one; 0 = it has none.
 	Request uint64 `protobuf:"fixed64,3,opt,name=request,proto3" json:"request,omitempty"`
 	// Numbers of grants that were passed over, since a trigger with them was out of date; and those of them
@@ -1545,6 +1546,13 @@ func (x *Updates) GetApplied() uint64 {
 func (x *Updates) GetSeq() uint64 {
 	if x != nil {
 		return x.Seq
+	}
+	return 0
+}
+
+func (x *Updates) GetIndex() uint32 {
+	if x != nil {
+		return x.Index
 	}
 	return 0
 }
@@ -2724,7 +2732,91 @@ func (x *PollRef) GetWorkerId() string {
 	return ""
 }
 
-// EventBatch is one message on a partition's event subject.
+// Turn is one message on a partition's event subject: the event batches that its owner has gathered. Only the owner
+// appends turns, each behind the last one that it knows (expected last sequence of the subject), so an owner that was
+// replaced can append nothing.
+type Turn struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The format of this message.
+	LogVersion uint32 `protobuf:"varint,1,opt,name=log_version,json=logVersion,proto3" json:"log_version,omitempty"`
+	// Names the turn: the epoch of the owner, and the number of its turn, from 1. The first turn of an epoch claims the
+	// log and has no batches.
+	Epoch  uint64 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Number uint64 `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`
+	// When the events count as made: the owner's estimate of the server's clock, Unix ms, never less than that of the
+	// turn before. 0 = when the server stored the message.
+	AtMs          int64         `protobuf:"varint,4,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
+	Batches       []*EventBatch `protobuf:"bytes,5,rep,name=batches,proto3" json:"batches,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Turn) Reset() {
+	*x = Turn{}
+	mi := &file_yard_log_v1_log_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Turn) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Turn) ProtoMessage() {}
+
+func (x *Turn) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_log_v1_log_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Turn.ProtoReflect.Descriptor instead.
+func (*Turn) Descriptor() ([]byte, []int) {
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *Turn) GetLogVersion() uint32 {
+	if x != nil {
+		return x.LogVersion
+	}
+	return 0
+}
+
+func (x *Turn) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *Turn) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Turn) GetAtMs() int64 {
+	if x != nil {
+		return x.AtMs
+	}
+	return 0
+}
+
+func (x *Turn) GetBatches() []*EventBatch {
+	if x != nil {
+		return x.Batches
+	}
+	return nil
+}
+
+// EventBatch is a request to the owner of a partition, which appends it to the log as part of a turn.
 type EventBatch struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Events []*Event               `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
@@ -2747,7 +2839,7 @@ type EventBatch struct {
 
 func (x *EventBatch) Reset() {
 	*x = EventBatch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[23]
+	mi := &file_yard_log_v1_log_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2759,7 +2851,7 @@ func (x *EventBatch) String() string {
 func (*EventBatch) ProtoMessage() {}
 
 func (x *EventBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[23]
+	mi := &file_yard_log_v1_log_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2772,7 +2864,7 @@ func (x *EventBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventBatch.ProtoReflect.Descriptor instead.
 func (*EventBatch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{23}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *EventBatch) GetEvents() []*Event {
@@ -2846,7 +2938,7 @@ type VerdictBatch struct {
 
 func (x *VerdictBatch) Reset() {
 	*x = VerdictBatch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[24]
+	mi := &file_yard_log_v1_log_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2858,7 +2950,7 @@ func (x *VerdictBatch) String() string {
 func (*VerdictBatch) ProtoMessage() {}
 
 func (x *VerdictBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[24]
+	mi := &file_yard_log_v1_log_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2871,7 +2963,7 @@ func (x *VerdictBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerdictBatch.ProtoReflect.Descriptor instead.
 func (*VerdictBatch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{24}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *VerdictBatch) GetRequestId() uint64 {
@@ -2921,7 +3013,7 @@ type EventVerdict struct {
 
 func (x *EventVerdict) Reset() {
 	*x = EventVerdict{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[25]
+	mi := &file_yard_log_v1_log_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2933,7 +3025,7 @@ func (x *EventVerdict) String() string {
 func (*EventVerdict) ProtoMessage() {}
 
 func (x *EventVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[25]
+	mi := &file_yard_log_v1_log_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2946,7 +3038,7 @@ func (x *EventVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventVerdict.ProtoReflect.Descriptor instead.
 func (*EventVerdict) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{25}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *EventVerdict) GetCode() string {
@@ -3030,7 +3122,7 @@ type Hints struct {
 
 func (x *Hints) Reset() {
 	*x = Hints{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[26]
+	mi := &file_yard_log_v1_log_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3042,7 +3134,7 @@ func (x *Hints) String() string {
 func (*Hints) ProtoMessage() {}
 
 func (x *Hints) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[26]
+	mi := &file_yard_log_v1_log_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3055,7 +3147,7 @@ func (x *Hints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hints.ProtoReflect.Descriptor instead.
 func (*Hints) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{26}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Hints) GetTriggers() []*TriggerBatch {
@@ -3096,7 +3188,7 @@ type TriggerBatch struct {
 
 func (x *TriggerBatch) Reset() {
 	*x = TriggerBatch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[27]
+	mi := &file_yard_log_v1_log_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3108,7 +3200,7 @@ func (x *TriggerBatch) String() string {
 func (*TriggerBatch) ProtoMessage() {}
 
 func (x *TriggerBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[27]
+	mi := &file_yard_log_v1_log_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3121,7 +3213,7 @@ func (x *TriggerBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerBatch.ProtoReflect.Descriptor instead.
 func (*TriggerBatch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{27}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *TriggerBatch) GetDomain() string {
@@ -3208,7 +3300,7 @@ type SlotRelease struct {
 
 func (x *SlotRelease) Reset() {
 	*x = SlotRelease{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[28]
+	mi := &file_yard_log_v1_log_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3220,7 +3312,7 @@ func (x *SlotRelease) String() string {
 func (*SlotRelease) ProtoMessage() {}
 
 func (x *SlotRelease) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[28]
+	mi := &file_yard_log_v1_log_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3233,7 +3325,7 @@ func (x *SlotRelease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotRelease.ProtoReflect.Descriptor instead.
 func (*SlotRelease) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{28}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *SlotRelease) GetDomain() string {
@@ -3288,7 +3380,7 @@ type Cursor struct {
 
 func (x *Cursor) Reset() {
 	*x = Cursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[29]
+	mi := &file_yard_log_v1_log_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3300,7 +3392,7 @@ func (x *Cursor) String() string {
 func (*Cursor) ProtoMessage() {}
 
 func (x *Cursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[29]
+	mi := &file_yard_log_v1_log_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3313,7 +3405,7 @@ func (x *Cursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cursor.ProtoReflect.Descriptor instead.
 func (*Cursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{29}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Cursor) GetEpoch() uint64 {
@@ -3400,7 +3492,7 @@ type CursorPart struct {
 
 func (x *CursorPart) Reset() {
 	*x = CursorPart{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[30]
+	mi := &file_yard_log_v1_log_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3412,7 +3504,7 @@ func (x *CursorPart) String() string {
 func (*CursorPart) ProtoMessage() {}
 
 func (x *CursorPart) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[30]
+	mi := &file_yard_log_v1_log_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3425,7 +3517,7 @@ func (x *CursorPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CursorPart.ProtoReflect.Descriptor instead.
 func (*CursorPart) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{30}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *CursorPart) GetSeq() uint64 {
@@ -3494,7 +3586,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[31]
+	mi := &file_yard_log_v1_log_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3506,7 +3598,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[31]
+	mi := &file_yard_log_v1_log_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3519,7 +3611,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{31}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Checkpoint) GetEpoch() uint64 {
@@ -3645,7 +3737,7 @@ type ShardFence struct {
 
 func (x *ShardFence) Reset() {
 	*x = ShardFence{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[32]
+	mi := &file_yard_log_v1_log_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3657,7 +3749,7 @@ func (x *ShardFence) String() string {
 func (*ShardFence) ProtoMessage() {}
 
 func (x *ShardFence) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[32]
+	mi := &file_yard_log_v1_log_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3670,7 +3762,7 @@ func (x *ShardFence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardFence.ProtoReflect.Descriptor instead.
 func (*ShardFence) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{32}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ShardFence) GetShard() uint32 {
@@ -3703,7 +3795,7 @@ type LaneCursor struct {
 
 func (x *LaneCursor) Reset() {
 	*x = LaneCursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[33]
+	mi := &file_yard_log_v1_log_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3715,7 +3807,7 @@ func (x *LaneCursor) String() string {
 func (*LaneCursor) ProtoMessage() {}
 
 func (x *LaneCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[33]
+	mi := &file_yard_log_v1_log_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3728,7 +3820,7 @@ func (x *LaneCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaneCursor.ProtoReflect.Descriptor instead.
 func (*LaneCursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{33}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *LaneCursor) GetLane() uint32 {
@@ -3784,7 +3876,7 @@ type QueueCursor struct {
 
 func (x *QueueCursor) Reset() {
 	*x = QueueCursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[34]
+	mi := &file_yard_log_v1_log_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3796,7 +3888,7 @@ func (x *QueueCursor) String() string {
 func (*QueueCursor) ProtoMessage() {}
 
 func (x *QueueCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[34]
+	mi := &file_yard_log_v1_log_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3809,7 +3901,7 @@ func (x *QueueCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueCursor.ProtoReflect.Descriptor instead.
 func (*QueueCursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{34}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *QueueCursor) GetLane() uint32 {
@@ -3866,7 +3958,7 @@ type QueueLevel struct {
 
 func (x *QueueLevel) Reset() {
 	*x = QueueLevel{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[35]
+	mi := &file_yard_log_v1_log_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3878,7 +3970,7 @@ func (x *QueueLevel) String() string {
 func (*QueueLevel) ProtoMessage() {}
 
 func (x *QueueLevel) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[35]
+	mi := &file_yard_log_v1_log_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3891,7 +3983,7 @@ func (x *QueueLevel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueLevel.ProtoReflect.Descriptor instead.
 func (*QueueLevel) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{35}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *QueueLevel) GetLane() uint32 {
@@ -3926,7 +4018,7 @@ type BatchHint_Ref struct {
 
 func (x *BatchHint_Ref) Reset() {
 	*x = BatchHint_Ref{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[36]
+	mi := &file_yard_log_v1_log_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3938,7 +4030,7 @@ func (x *BatchHint_Ref) String() string {
 func (*BatchHint_Ref) ProtoMessage() {}
 
 func (x *BatchHint_Ref) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[36]
+	mi := &file_yard_log_v1_log_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4116,10 +4208,11 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"free_at_ms\x18\x03 \x01(\x03R\bfreeAtMs\x12\x1f\n" +
 	"\vlog_version\x18\x04 \x01(\rR\n" +
 	"logVersion\x12\x1b\n" +
-	"\twithin_ms\x18\x05 \x01(\x03R\bwithinMs\"\xb5\x01\n" +
+	"\twithin_ms\x18\x05 \x01(\x03R\bwithinMs\"\xcb\x01\n" +
 	"\aUpdates\x12\x18\n" +
 	"\aapplied\x18\x01 \x01(\x04R\aapplied\x12\x10\n" +
-	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x18\n" +
+	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x14\n" +
+	"\x05index\x18\b \x01(\rR\x05index\x12\x18\n" +
 	"\arequest\x18\x03 \x01(\x06R\arequest\x12\x16\n" +
 	"\x06passed\x18\x04 \x01(\rR\x06passed\x12\x1d\n" +
 	"\n" +
@@ -4240,7 +4333,14 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\breply_to\x18\x02 \x01(\tR\areplyTo\x12\x12\n" +
 	"\x04json\x18\x03 \x01(\bR\x04json\x12\x16\n" +
 	"\x06domain\x18\x04 \x01(\tR\x06domain\x12\x1b\n" +
-	"\tworker_id\x18\x05 \x01(\tR\bworkerId\"\x94\x02\n" +
+	"\tworker_id\x18\x05 \x01(\tR\bworkerId\"\x9d\x01\n" +
+	"\x04Turn\x12\x1f\n" +
+	"\vlog_version\x18\x01 \x01(\rR\n" +
+	"logVersion\x12\x14\n" +
+	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x16\n" +
+	"\x06number\x18\x03 \x01(\x04R\x06number\x12\x13\n" +
+	"\x05at_ms\x18\x04 \x01(\x03R\x04atMs\x121\n" +
+	"\abatches\x18\x05 \x03(\v2\x17.yard.log.v1.EventBatchR\abatches\"\x94\x02\n" +
 	"\n" +
 	"EventBatch\x12*\n" +
 	"\x06events\x18\x01 \x03(\v2\x12.yard.log.v1.EventR\x06events\x12\x19\n" +
@@ -4393,7 +4493,7 @@ func file_yard_log_v1_log_proto_rawDescGZIP() []byte {
 }
 
 var file_yard_log_v1_log_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_yard_log_v1_log_proto_goTypes = []any{
 	(EventKind)(0),        // 0: yard.log.v1.EventKind
 	(*Policy)(nil),        // 1: yard.log.v1.Policy
@@ -4419,20 +4519,21 @@ var file_yard_log_v1_log_proto_goTypes = []any{
 	(*ArchivePage)(nil),   // 21: yard.log.v1.ArchivePage
 	(*Event)(nil),         // 22: yard.log.v1.Event
 	(*PollRef)(nil),       // 23: yard.log.v1.PollRef
-	(*EventBatch)(nil),    // 24: yard.log.v1.EventBatch
-	(*VerdictBatch)(nil),  // 25: yard.log.v1.VerdictBatch
-	(*EventVerdict)(nil),  // 26: yard.log.v1.EventVerdict
-	(*Hints)(nil),         // 27: yard.log.v1.Hints
-	(*TriggerBatch)(nil),  // 28: yard.log.v1.TriggerBatch
-	(*SlotRelease)(nil),   // 29: yard.log.v1.SlotRelease
-	(*Cursor)(nil),        // 30: yard.log.v1.Cursor
-	(*CursorPart)(nil),    // 31: yard.log.v1.CursorPart
-	(*Checkpoint)(nil),    // 32: yard.log.v1.Checkpoint
-	(*ShardFence)(nil),    // 33: yard.log.v1.ShardFence
-	(*LaneCursor)(nil),    // 34: yard.log.v1.LaneCursor
-	(*QueueCursor)(nil),   // 35: yard.log.v1.QueueCursor
-	(*QueueLevel)(nil),    // 36: yard.log.v1.QueueLevel
-	(*BatchHint_Ref)(nil), // 37: yard.log.v1.BatchHint.Ref
+	(*Turn)(nil),          // 24: yard.log.v1.Turn
+	(*EventBatch)(nil),    // 25: yard.log.v1.EventBatch
+	(*VerdictBatch)(nil),  // 26: yard.log.v1.VerdictBatch
+	(*EventVerdict)(nil),  // 27: yard.log.v1.EventVerdict
+	(*Hints)(nil),         // 28: yard.log.v1.Hints
+	(*TriggerBatch)(nil),  // 29: yard.log.v1.TriggerBatch
+	(*SlotRelease)(nil),   // 30: yard.log.v1.SlotRelease
+	(*Cursor)(nil),        // 31: yard.log.v1.Cursor
+	(*CursorPart)(nil),    // 32: yard.log.v1.CursorPart
+	(*Checkpoint)(nil),    // 33: yard.log.v1.Checkpoint
+	(*ShardFence)(nil),    // 34: yard.log.v1.ShardFence
+	(*LaneCursor)(nil),    // 35: yard.log.v1.LaneCursor
+	(*QueueCursor)(nil),   // 36: yard.log.v1.QueueCursor
+	(*QueueLevel)(nil),    // 37: yard.log.v1.QueueLevel
+	(*BatchHint_Ref)(nil), // 38: yard.log.v1.BatchHint.Ref
 }
 var file_yard_log_v1_log_proto_depIdxs = []int32{
 	2,  // 0: yard.log.v1.Policy.by_error:type_name -> yard.log.v1.ErrorRetry
@@ -4447,7 +4548,7 @@ var file_yard_log_v1_log_proto_depIdxs = []int32{
 	8,  // 9: yard.log.v1.Record.order:type_name -> yard.log.v1.Order
 	3,  // 10: yard.log.v1.BatchHome.callback:type_name -> yard.log.v1.Record
 	6,  // 11: yard.log.v1.BatchHome.ends:type_name -> yard.log.v1.BatchEnds
-	37, // 12: yard.log.v1.BatchHint.batches:type_name -> yard.log.v1.BatchHint.Ref
+	38, // 12: yard.log.v1.BatchHint.batches:type_name -> yard.log.v1.BatchHint.Ref
 	1,  // 13: yard.log.v1.Redrive.policy:type_name -> yard.log.v1.Policy
 	1,  // 14: yard.log.v1.Update.policy:type_name -> yard.log.v1.Policy
 	15, // 15: yard.log.v1.Update.expiry:type_name -> yard.log.v1.Expiry
@@ -4459,22 +4560,23 @@ var file_yard_log_v1_log_proto_depIdxs = []int32{
 	3,  // 21: yard.log.v1.Event.carried:type_name -> yard.log.v1.Record
 	14, // 22: yard.log.v1.Event.update:type_name -> yard.log.v1.Update
 	10, // 23: yard.log.v1.Event.redrive:type_name -> yard.log.v1.Redrive
-	22, // 24: yard.log.v1.EventBatch.events:type_name -> yard.log.v1.Event
-	23, // 25: yard.log.v1.EventBatch.polls:type_name -> yard.log.v1.PollRef
-	26, // 26: yard.log.v1.VerdictBatch.verdicts:type_name -> yard.log.v1.EventVerdict
-	28, // 27: yard.log.v1.Hints.triggers:type_name -> yard.log.v1.TriggerBatch
-	29, // 28: yard.log.v1.Hints.releases:type_name -> yard.log.v1.SlotRelease
-	31, // 29: yard.log.v1.Cursor.ahead:type_name -> yard.log.v1.CursorPart
-	34, // 30: yard.log.v1.Checkpoint.lanes:type_name -> yard.log.v1.LaneCursor
-	33, // 31: yard.log.v1.Checkpoint.fences:type_name -> yard.log.v1.ShardFence
-	35, // 32: yard.log.v1.Checkpoint.queues:type_name -> yard.log.v1.QueueCursor
-	36, // 33: yard.log.v1.Checkpoint.parked_queues:type_name -> yard.log.v1.QueueLevel
-	36, // 34: yard.log.v1.Checkpoint.archived_queues:type_name -> yard.log.v1.QueueLevel
-	35, // [35:35] is the sub-list for method output_type
-	35, // [35:35] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	25, // 24: yard.log.v1.Turn.batches:type_name -> yard.log.v1.EventBatch
+	22, // 25: yard.log.v1.EventBatch.events:type_name -> yard.log.v1.Event
+	23, // 26: yard.log.v1.EventBatch.polls:type_name -> yard.log.v1.PollRef
+	27, // 27: yard.log.v1.VerdictBatch.verdicts:type_name -> yard.log.v1.EventVerdict
+	29, // 28: yard.log.v1.Hints.triggers:type_name -> yard.log.v1.TriggerBatch
+	30, // 29: yard.log.v1.Hints.releases:type_name -> yard.log.v1.SlotRelease
+	32, // 30: yard.log.v1.Cursor.ahead:type_name -> yard.log.v1.CursorPart
+	35, // 31: yard.log.v1.Checkpoint.lanes:type_name -> yard.log.v1.LaneCursor
+	34, // 32: yard.log.v1.Checkpoint.fences:type_name -> yard.log.v1.ShardFence
+	36, // 33: yard.log.v1.Checkpoint.queues:type_name -> yard.log.v1.QueueCursor
+	37, // 34: yard.log.v1.Checkpoint.parked_queues:type_name -> yard.log.v1.QueueLevel
+	37, // 35: yard.log.v1.Checkpoint.archived_queues:type_name -> yard.log.v1.QueueLevel
+	36, // [36:36] is the sub-list for method output_type
+	36, // [36:36] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_yard_log_v1_log_proto_init() }
@@ -4488,7 +4590,7 @@ func file_yard_log_v1_log_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_log_v1_log_proto_rawDesc), len(file_yard_log_v1_log_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   37,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

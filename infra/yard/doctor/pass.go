@@ -378,16 +378,18 @@ func (p *pass) acked(r natslog.Record) bool {
 
 func (p *pass) event(r natslog.Record) error {
 	stream := topology.HistoryStream(p.partition)
-	var b logv1.EventBatch
-	if !p.decode(stream, r, &b) {
+	var turn logv1.Turn
+	if !p.decode(stream, r, &turn) {
 		return nil
 	}
-	for _, e := range b.Events {
-		if e.Kind != logv1.EventKind_EVENT_KIND_CARRIED || e.Carried == nil {
-			continue
-		}
-		if id, ok := p.taskID(stream, r.Seq, e.Carried.Id); ok {
-			p.task(id, e.Carried.Domain).carried = true
+	for _, b := range turn.Batches {
+		for _, e := range b.Events {
+			if e.Kind != logv1.EventKind_EVENT_KIND_CARRIED || e.Carried == nil {
+				continue
+			}
+			if id, ok := p.taskID(stream, r.Seq, e.Carried.Id); ok {
+				p.task(id, e.Carried.Domain).carried = true
+			}
 		}
 	}
 	return p.full()

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
@@ -32,10 +33,20 @@ func (o *Owner) flush() {
 		o.park(copies(fx.Park), append([]Letter(nil), fx.ParkLetters...))
 	}
 	if fx.Append != nil {
-		o.append(fx.Append)
+		o.turns.propose(fx.Append)
+	}
+	if o.live {
+		o.turns.begin(o, o.host.Pick, func(proposed bool) {
+			if proposed {
+				o.give(replica.Stored{Kind: replica.JobAppend})
+			}
+			o.wake()
+		})
 	}
 	if fx.Purge != nil {
-		o.send(&Op{Kind: Purge, Levels: *fx.Purge}, func(Outcome) { o.give(replica.Purged{}) })
+		levels := *fx.Purge
+		levels.Events = min(levels.Events, o.turns.last-1) // the next turn is appended behind the last one
+		o.send(&Op{Kind: Purge, Levels: levels}, func(Outcome) { o.give(replica.Purged{}) })
 	}
 	for _, s := range fx.Searches {
 		o.search(s)
@@ -163,24 +174,6 @@ func (o *Owner) file(tasks []Task, last uint64, done replica.Stored) {
 	})
 }
 
-// append writes the owner's own events.
-func (o *Owner) append(own []replica.Proposal) {
-	op := Op{Kind: AppendEvents}
-	for i := range own {
-		p := &own[i]
-		op.Events = append(op.Events, Event{
-			Kind: p.Kind, ID: p.ID, Fence: p.Fence, Domain: p.Domain, Message: p.Message, Undelivered: p.Undelivered, NotAfter: p.NotAfter, SilentLease: p.SilentLease,
-		})
-		if p.Carried != nil {
-			if op.Carried == nil {
-				op.Carried = make(map[int]CarriedState)
-			}
-			op.Carried[i] = CarriedState{CopyTask(p.Carried), p.AsOf, p.Granted}
-		}
-	}
-	o.until(op, func(out Outcome) { o.give(replica.Stored{Kind: replica.JobAppend, Seq: out.Seq}) })
-}
-
 // save stores a checkpoint. If its outcome is not known, the stored one tells: a
 // checkpoint of another epoch ends this owner.
 func (o *Owner) save(cp Checkpoint) {
@@ -306,5 +299,50 @@ func (o *Owner) searchUnread(found *replica.Found, levels Levels) {
 			found.Unread.Before, found.Unread.Position = found.Unread.Position, unread.Position
 		}
 		o.give(found)
+	})
+}
+
+// fetch keeps every reader supplied. A lane is read only while it has room.
+func (o *Owner) fetch() {
+	if !o.live || o.draining {
+		return
+	}
+	for i := range o.readers {
+		rd := &o.readers[i]
+		if rd.waiting || len(rd.queue) > 2 || !o.r.Room(ids.Lane(i)) {
+			continue
+		}
+		rd.waiting = true
+		o.read(Op{Kind: FetchLane, Lane: ids.Lane(i), From: rd.next}, rd)
+	}
+	lagging := make(map[Queue]bool)
+	for _, reading := range o.r.Readings() {
+		lagging[reading.Queue] = true
+		rd := o.queues[reading.Queue]
+		if rd == nil {
+			rd = &reader{next: reading.From}
+			o.queues[reading.Queue] = rd
+		}
+		if !rd.waiting && len(rd.queue) <= 2 && reading.Room {
+			rd.waiting = true
+			o.read(Op{Kind: FetchLane, Lane: reading.Lane, Domain: reading.Domain, From: rd.next}, rd)
+		}
+	}
+	for at := range o.queues {
+		if !lagging[at] {
+			delete(o.queues, at)
+		}
+	}
+}
+
+// read hands what an operation has found to a reader.
+func (o *Owner) read(op Op, rd *reader) {
+	o.until(op, func(out Outcome) {
+		rd.waiting = false
+		for _, m := range out.Messages {
+			rd.queue = append(rd.queue, m)
+			rd.next = m.Seq + 1
+		}
+		o.wake()
 	})
 }

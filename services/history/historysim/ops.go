@@ -96,7 +96,6 @@ const (
 	ReadQueues
 	Count
 	FetchLane
-	FetchEvents
 	AppendArchive
 	// StoreLetters stores Tasks as dead letters, each in place of one of an earlier stay, unless one is there. DropLetters deletes Letters, and what was
 	// stored of their tasks before them. AskLetter finds the letter of a task.
@@ -106,7 +105,9 @@ const (
 	Park
 	// ReadFence finds the epoch of the last fence of the timer store, as Seq.
 	ReadFence
-	AppendEvents
+	// AppendTurn appends Turn to the events behind Expected; ReadLastTurn finds the last one, as LastTurn, and its messages.
+	AppendTurn
+	ReadLastTurn
 	AskTimer
 	AskArchive
 	AskUnread
@@ -117,7 +118,7 @@ const (
 
 var opNames = [...]string{
 	"load checkpoint", "save checkpoint", "append fence", "read timer", "read archive", "read ends", "read log", "read queues", "count",
-	"fetch lane", "fetch events", "append archive", "store letters", "drop letters", "ask letter", "park", "read fence", "append events", "ask timer", "ask archive", "ask unread",
+	"fetch lane", "append archive", "store letters", "drop letters", "ask letter", "park", "read fence", "append turn", "read last turn", "ask timer", "ask archive", "ask unread",
 	"purge", "hints", "reply",
 }
 
@@ -155,9 +156,14 @@ type Message struct {
 	Shard            uint32
 	Epoch, Delivered uint64
 	Polls            []Poll
+	// From is who sent a batch of events, for the host.
+	From any
 	// Purged: it is out of the stream.
 	Purged bool
 }
+
+// TurnName names a turn: the epoch of its owner, and its number there, from 1.
+type TurnName struct{ Epoch, Number uint64 }
 
 // CarriedState is a carried task in an event message.
 type CarriedState struct {
@@ -182,16 +188,17 @@ type Op struct {
 	From, To     uint64
 	Starts, Ends [ids.Lanes]uint64
 	Queues       []QueueCursor
-	// Expected is the last sequence of the archive that an append builds upon.
+	// Expected is the last sequence of the archive, or of the events, that an append builds upon.
 	Expected uint64
-	Tasks    []Task
-	Letters  []Letter
+	// Turn are the batches of the turn of this name, each of which becomes a message.
+	Turn    []*Message
+	Name    TurnName
+	Tasks   []Task
+	Letters []Letter
 	// Data is what goes to the timer store, encoded, of Park and AppendFence; Bucket is where
 	// Park puts it. Tasks are in it.
-	Data    []byte
-	Bucket  int64
-	Events  []Event
-	Carried map[int]CarriedState
+	Data   []byte
+	Bucket int64
 	// Levels are those of Purge and AskUnread.
 	Levels Levels
 	Search Search
@@ -234,6 +241,8 @@ type Outcome struct {
 	// Batches and Stays are the tails of the timer store and the archive.
 	Batches [][]byte
 	Stays   []Stay
+	// LastTurn is the turn that Messages are, up to Seq.
+	LastTurn TurnName
 	// Task was found; Position is where it lies, if it is unread; Seq, if it is a dead letter.
 	Task     *Task
 	Position ids.Position

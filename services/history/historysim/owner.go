@@ -2,6 +2,7 @@ package historysim
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -11,7 +12,7 @@ import (
 // Halted begins the reason of an owner that has met what it cannot read.
 const Halted = "halted: "
 
-// events is the place of the events' reader among the readers, behind the lanes.
+// events is the place of the stored turn among the sources, behind the lanes.
 const events = ids.Lanes
 
 const (
@@ -51,9 +52,9 @@ type Owner struct {
 	claimedAt       time.Duration
 	base            replica.Checkpoint
 	recovered       replica.Recovered
-	end             uint64
 
-	readers [ids.Lanes + 1]reader
+	readers [ids.Lanes]reader
+	turns   turns
 	// queues are the readers of domains that lag.
 	queues map[Queue]*reader
 	// replaying are the messages of the takeover that have not been stepped through, once logRead.
@@ -85,6 +86,12 @@ func (o *Owner) LeaseHolds() bool { return !o.ended && o.r != nil && o.r.LeaseHo
 
 // Read tells whether the owner has read a message, or needs not.
 func (o *Owner) Read(m *Message) bool {
+	at := Queue{Lane: m.Lane, Domain: m.Domain}
+	for _, q := range o.base.Queues {
+		if !m.Event && q.Queue == at && m.Seq <= max(q.Ack, q.End) {
+			return true // the lane's reader passes over it
+		}
+	}
 	if !o.live {
 		for _, left := range o.replaying {
 			if left.Seq == m.Seq {
@@ -95,17 +102,8 @@ func (o *Owner) Read(m *Message) bool {
 	if m.Event {
 		return o.r.EventAt() >= m.Seq || m.Seq <= o.base.Floor
 	}
-	at := Queue{Lane: m.Lane, Domain: m.Domain}
 	levels := o.r.UnreadLevels("")
-	if levels.Of(at) >= m.Seq {
-		return true
-	}
-	for _, q := range o.base.Queues {
-		if q.Queue == at {
-			return m.Seq <= max(q.Ack, q.End)
-		}
-	}
-	return m.Seq <= o.base.Ack[m.Lane]
+	return levels.Of(at) >= m.Seq || !slices.ContainsFunc(o.base.Queues, func(q QueueCursor) bool { return q.Queue == at }) && m.Seq <= o.base.Ack[m.Lane]
 }
 
 // Apart are the domains whose tasks are to be filed under the domain.
@@ -135,6 +133,14 @@ func (o *Owner) Drain() {
 	o.draining = true
 	if o.live {
 		o.give(replica.Draining{})
+	}
+}
+
+// Request asks for a batch of events. An owner that does not serve does not hear of it.
+func (o *Owner) Request(m *Message) {
+	if o.Live() && !o.draining {
+		o.turns.requests = append(o.turns.requests, m)
+		o.wake()
 	}
 }
 
@@ -283,7 +289,7 @@ func (o *Owner) turn() {
 	if len(o.sources()) > 0 {
 		o.wake()
 	}
-	if o.draining && o.live && o.r.Idle() {
+	if o.draining && o.live && o.r.Idle() && o.turns.idle() {
 		o.drained = true
 	}
 }
@@ -307,12 +313,18 @@ func (o *Owner) sources() []int {
 		return append(all, 0)
 	}
 	if o.draining {
+		if len(o.turns.stored) > 0 {
+			all = append(all, events)
+		}
 		return all
 	}
 	for i := range o.readers {
-		if len(o.readers[i].queue) > 0 && (i == events || o.r.Room(ids.Lane(i))) {
+		if len(o.readers[i].queue) > 0 && o.r.Room(ids.Lane(i)) {
 			all = append(all, i)
 		}
+	}
+	if len(o.turns.stored) > 0 {
+		all = append(all, events)
 	}
 	for i, rd := range o.r.Readings() {
 		if q := o.queues[rd.Queue]; q != nil && len(q.queue) > 0 && o.r.QueueRoom(rd.Queue, q.queue[0].Seq) {
@@ -358,9 +370,15 @@ func (o *Owner) next(which int) (m replayed, taken func()) {
 	if !o.live {
 		return o.replaying[0], func() { o.replaying = o.replaying[1:] }
 	}
-	from, queue := &o.readers[min(which, events)], false
-	if which >= queuesOf {
-		from, queue = o.queues[o.r.Readings()[which-queuesOf].Queue], true
+	if which == events {
+		return replayed{o.turns.stored[0], false}, func() { o.turns.stored = o.turns.stored[1:] }
+	}
+	var from *reader
+	queue := which >= queuesOf
+	if queue {
+		from = o.queues[o.r.Readings()[which-queuesOf].Queue]
+	} else {
+		from = &o.readers[which]
 	}
 	return replayed{from.queue[0], queue}, func() { from.queue = from.queue[1:] }
 }
@@ -387,13 +405,6 @@ func inputOf(m replayed) replica.Input {
 	return in
 }
 
-func entryOf(t *Task) *replica.Entry {
-	if t == nil {
-		return nil
-	}
-	return &replica.Entry{Task: CopyTask(t)}
-}
-
 func (o *Owner) check() {
 	if c, ok := any(o.r).(interface{ Check() error }); ok {
 		if err := c.Check(); err != nil {
@@ -402,51 +413,84 @@ func (o *Owner) check() {
 	}
 }
 
-// fetch keeps every reader supplied. A lane is read only while it has room.
-func (o *Owner) fetch() {
-	if !o.live || o.draining {
-		return
-	}
-	for i := range o.readers {
-		rd := &o.readers[i]
-		if rd.waiting || len(rd.queue) > 2 || i != events && !o.r.Room(ids.Lane(i)) {
-			continue
-		}
-		op := Op{Kind: FetchLane, Lane: ids.Lane(i), From: rd.next}
-		if i == events {
-			op = Op{Kind: FetchEvents, From: rd.next}
-		}
-		rd.waiting = true
-		o.read(op, rd)
-	}
-	lagging := make(map[Queue]bool)
-	for _, reading := range o.r.Readings() {
-		lagging[reading.Queue] = true
-		rd := o.queues[reading.Queue]
-		if rd == nil {
-			rd = &reader{next: reading.From}
-			o.queues[reading.Queue] = rd
-		}
-		if !rd.waiting && len(rd.queue) <= 2 && reading.Room {
-			rd.waiting = true
-			o.read(Op{Kind: FetchLane, Lane: reading.Lane, Domain: reading.Domain, From: rd.next}, rd)
-		}
-	}
-	for at := range o.queues {
-		if !lagging[at] {
-			delete(o.queues, at)
+// turns are what an owner appends, as internal/turn does. Here each batch of a turn is a message of its own; they are stored together.
+type turns struct {
+	// requests wait for a turn, own is what the owner proposes.
+	requests []*Message
+	own      *Message
+	// stored is a turn that is stored and not stepped through, last its last message.
+	stored []*Message
+	last   uint64
+	// name is that of the last turn of this owner; busy: it is under way.
+	name TurnName
+	busy bool
+}
+
+// writer is an owner as its turns see it.
+type writer interface {
+	send(op *Op, done func(Outcome))
+	until(op Op, done func(Outcome))
+	finish(why string)
+}
+
+func (t *turns) idle() bool { return !t.busy && len(t.stored) == 0 }
+
+// propose adds the owner's own events to the next turn.
+func (t *turns) propose(own []replica.Proposal) {
+	t.own = &Message{Event: true}
+	for i := range own {
+		p := &own[i]
+		t.own.Events = append(t.own.Events, Event{
+			Kind: p.Kind, ID: p.ID, Fence: p.Fence, Domain: p.Domain, Message: p.Message, Undelivered: p.Undelivered, NotAfter: p.NotAfter, SilentLease: p.SilentLease,
+		})
+		if p.Carried != nil {
+			if t.own.Carried == nil {
+				t.own.Carried = make(map[int]CarriedState)
+			}
+			t.own.Carried[i] = CarriedState{CopyTask(p.Carried), p.AsOf, p.Granted}
 		}
 	}
 }
 
-// read hands what an operation has found to a reader.
-func (o *Owner) read(op Op, rd *reader) {
-	o.until(op, func(out Outcome) {
-		rd.waiting = false
-		for _, m := range out.Messages {
-			rd.queue = append(rd.queue, m)
-			rd.next = m.Seq + 1
+// begin appends what was proposed, and as many as pick says of what has been asked for, in a turn behind the last one.
+func (t *turns) begin(w writer, pick func(n int) int, done func(proposed bool)) {
+	if !t.idle() || t.own == nil && len(t.requests) == 0 {
+		return
+	}
+	var turn []*Message
+	n, proposed := pick(len(t.requests)+1), t.own != nil
+	if proposed {
+		turn, t.own = append(turn, t.own), nil
+	} else {
+		n = max(n, 1)
+	}
+	turn = append(turn, t.requests[:n]...)
+	t.requests = t.requests[n:]
+	t.name.Number++
+	t.busy = true
+	t.append(w, turn, func(out Outcome) {
+		t.busy = false
+		t.stored, t.last = out.Messages, out.Seq
+		done(proposed)
+	})
+}
+
+// append repeats a turn until it is stored. If it may be, or another one is there, the last turn tells.
+func (t *turns) append(w writer, turn []*Message, done func(Outcome)) {
+	w.send(&Op{Kind: AppendTurn, Turn: turn, Name: t.name, Expected: t.last}, func(out Outcome) {
+		if out.Result == OK {
+			done(out)
+			return
 		}
-		o.wake()
+		w.until(Op{Kind: ReadLastTurn}, func(last Outcome) {
+			switch {
+			case last.LastTurn == t.name:
+				done(last)
+			case last.Seq == t.last:
+				t.append(w, turn, done)
+			default:
+				w.finish("taken over")
+			}
+		})
 	})
 }

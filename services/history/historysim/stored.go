@@ -73,3 +73,10 @@ func parkedTail(batches [][]byte, found *Stored, own uint64) map[Stay]bool {
 	}
 	return tail.Stays
 }
+
+func entryOf(t *Task) *replica.Entry {
+	if t == nil {
+		return nil
+	}
+	return &replica.Entry{Task: CopyTask(t)}
+}

@@ -79,21 +79,22 @@ func (o *Owner) readLog() {
 			o.finish("the log ends before the checkpoint")
 			return
 		}
-		o.end = ends.Seq
-		o.recovered.Ends = Levels{Lanes: ends.Ends, Events: ends.Events}
-		o.until(Op{Kind: ReadLog, Starts: o.base.Ack, Ends: o.base.Read, From: o.base.Floor + 1, To: o.end}, func(log Outcome) {
-			for _, m := range log.Messages {
-				o.replaying = append(o.replaying, replayed{m, false})
-			}
-			o.until(Op{Kind: ReadQueues, Queues: o.base.Queues}, func(queues Outcome) {
-				for _, m := range queues.Messages {
-					o.replaying = append(o.replaying, replayed{m, true})
+		o.turns.claim(o, o.epoch, func(end uint64) {
+			o.recovered.Ends = Levels{Lanes: ends.Ends, Events: end}
+			o.until(Op{Kind: ReadLog, Starts: o.base.Ack, Ends: o.base.Read, From: o.base.Floor + 1, To: end}, func(log Outcome) {
+				for _, m := range log.Messages {
+					o.replaying = append(o.replaying, replayed{m, false})
 				}
-				slices.SortStableFunc(o.replaying, func(a, b replayed) int { return cmp.Compare(a.Seq, b.Seq) })
-				if o.logRead = true; len(o.replaying) == 0 {
-					o.recover()
-				}
-				o.wake()
+				o.until(Op{Kind: ReadQueues, Queues: o.base.Queues}, func(queues Outcome) {
+					for _, m := range queues.Messages {
+						o.replaying = append(o.replaying, replayed{m, true})
+					}
+					slices.SortStableFunc(o.replaying, func(a, b replayed) int { return cmp.Compare(a.Seq, b.Seq) })
+					if o.logRead = true; len(o.replaying) == 0 {
+						o.recover()
+					}
+					o.wake()
+				})
 			})
 		})
 	})
@@ -109,8 +110,33 @@ func (o *Owner) recover() {
 	for i := range levels {
 		o.readers[i].next = levels[i] + 1
 	}
-	o.readers[events].next = max(o.r.EventAt(), o.end) + 1
 	if o.draining {
 		o.give(replica.Draining{})
 	}
+}
+
+// claim appends the first turn of an epoch, so that no other owner appends any more.
+func (t *turns) claim(w writer, epoch uint64, done func(seq uint64)) {
+	t.name = TurnName{epoch, 1}
+	w.until(Op{Kind: ReadLastTurn}, func(last Outcome) {
+		claimed := func(out Outcome) {
+			t.last = out.Seq
+			done(out.Seq)
+		}
+		switch {
+		case last.LastTurn.Epoch > epoch:
+			w.finish("taken over")
+			return
+		case last.LastTurn == t.name: // its acknowledgement was lost
+			claimed(last)
+			return
+		}
+		w.send(&Op{Kind: AppendTurn, Turn: []*Message{{Event: true}}, Name: t.name, Expected: last.Seq}, func(out Outcome) {
+			if out.Result == OK {
+				claimed(out)
+				return
+			}
+			t.claim(w, epoch, done)
+		})
+	})
 }

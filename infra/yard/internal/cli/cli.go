@@ -15,9 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
@@ -99,13 +97,7 @@ func root(a *command.App) *cobra.Command {
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.Resolve(cmd) },
 	}
-	flags := root.PersistentFlags()
-	flags.StringVar(&a.URL, "url", command.EnvOr(command.EnvURL, nats.DefaultURL), "NATS server, or several separated by commas (environment: "+command.EnvURL+")")
-	flags.StringVarP(&a.Domain, command.DomainFlag, "d", command.EnvOr(command.EnvDomain, command.DomainDefault), "tenant to act for (environment: "+command.EnvDomain+")")
-	flags.StringVar(&a.Context, "context", command.EnvOr(command.EnvContext, ""), "context to take server, login and domain from, see yard context (environment: "+command.EnvContext+")")
-	a.OutputFlags(flags)
-	command.DurationVar(flags, &a.Timeout, "timeout", 10*time.Second, "how long to try")
-	a.LoginFlags(flags)
+	a.Flags(root.PersistentFlags())
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return command.Usagef("%w", err) })
 	root.AddCommand(
 		local.DemoCommand(a), local.DevCommand(a), local.BenchCommand(a),

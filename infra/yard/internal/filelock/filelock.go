@@ -1,7 +1,7 @@
 // Package filelock has processes share files.
 //
-// Owns: a lock that is taken or refused at once, and a write that is whole or not at all. A lock belongs to the handle, and so ends
-// with the process, however that ends. Never does: wait. On failure: ErrLocked if another handle has the lock. On a system or a
+// Owns: a lock that is taken or refused, and a write that is whole or not at all. A lock belongs to the handle, and so ends
+// with the process, however that ends. Never does: wait for another process. On failure: ErrLocked if another handle has the lock. On a system or a
 // file system without locks every call succeeds; Works tells of the system.
 package filelock
 
@@ -9,18 +9,30 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // ErrLocked means that another handle has the lock.
 var ErrLocked = errors.New("another process has the lock")
 
-// Take locks the named file, which it makes if there is none, until the handle is closed.
+// A child that this process starts has its handles for a moment, also those that are closed meanwhile. So a lock that was
+// given up just now may still be held: it is tried for childStarts, every childLook.
+const (
+	childStarts = 500 * time.Millisecond
+	childLook   = 5 * time.Millisecond
+)
+
+// Take locks the named file, which it makes if there is none, until the handle is closed. It waits for half a second at most.
 func Take(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err := Try(f); err != nil {
+	err = Try(f)
+	for began := time.Now(); errors.Is(err, ErrLocked) && time.Since(began) < childStarts; err = Try(f) {
+		<-time.After(childLook)
+	}
+	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil

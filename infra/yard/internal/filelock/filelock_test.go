@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 func TestALockBelongsToOneHandleUntilItIsClosed(t *testing.T) {
@@ -29,5 +30,22 @@ func TestALockBelongsToOneHandleUntilItIsClosed(t *testing.T) {
 	}
 	if err := Try(second); err != nil {
 		t.Errorf("after the first was closed: %v", err)
+	}
+}
+
+// TestALockThatIsGivenUpMeanwhileIsTaken: as when a child that is being started holds it for a moment.
+func TestALockThatIsGivenUpMeanwhileIsTaken(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "lock")
+	first, err := Take(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(3*childLook, func() { _ = first.Close() })
+	second, err := Take(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Close(); err != nil {
+		t.Error(err)
 	}
 }

@@ -304,8 +304,6 @@ func TestCapsPerGroupAreRefused(t *testing.T) {
 			testkit.NoError(t, put(fmt.Sprint("l", i), validate.QueuedMax))
 		}
 		wantAt(t, put("main", 1), fault.FailedPrecondition, path)
-		if err := put("l7", 1); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, put("l7", 1))
 	})
 }

@@ -57,3 +57,18 @@ func TestI2_AKeyThatIsStoredIsNotNothing(t *testing.T) {
 		wantCode(t, (<-r.submit(t, withID(keyed(keysOf(1, 1)...), true))).err, fault.ResourceExhausted)
 	})
 }
+
+// I14: what waits for a partition with keys is bounded for each domain.
+func TestI14_KeyedTasksThatWaitAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := uniqueRig(t, nil)
+		const most = queuedSubmitsBytes * 3 / 4
+		places := r.appender.keyed[1].places
+		if !places.Take("shop", most) { // as if the log stood still
+			t.Fatal("not even three quarters")
+		}
+		wantLater(t, (<-r.submit(t, withID(keyed(keysOf(1, 1)...), true))).err, fault.ResourceExhausted)
+		places.Give("shop", most)
+		outcomesOf(t, <-r.submit(t, withID(keyed(keysOf(1, 1)...), true)))
+	})
+}

@@ -53,9 +53,7 @@ func (c *memCatalog) drainWorkers(t *testing.T, domain string, sinceMS int64, id
 		}
 		return true, nil
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, err)
 }
 
 // elsewhere has f store what does not come to the catalog.

@@ -63,7 +63,7 @@ type KeptBatch struct {
 // Bus sends what is not waited for. What comes back arrives at the gateway's
 // EventsRefused, PollBounced, TakeAnswered, TakeVerdicts and TakeLoad.
 type Bus interface {
-	// PublishEvents appends a batch of events to the log of partition p. A refusal
+	// PublishEvents sends a batch of events to the owner of partition p. If there is none, that
 	// is reported to EventsRefused with this id.
 	PublishEvents(p int, id uint64, data []byte) error
 	// VerdictsTo is the subject where verdicts reach TakeVerdicts.

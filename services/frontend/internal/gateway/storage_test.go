@@ -85,9 +85,7 @@ func TestR43_RefusalsOfTheLogAreRefusals(t *testing.T) {
 			r.log.mu.Unlock()
 			time.Sleep(storageRetryAfter)
 			accepted(t, <-r.submit(t, request()))
-			if err := r.StorageFull(); err != nil {
-				t.Error(err)
-			}
+			testkit.Check(t, r.StorageFull())
 		})
 	}
 }

@@ -2,7 +2,6 @@ package natsgate
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -121,10 +120,10 @@ const pendingBytesMax = 256 << 20
 // VerdictsTo is the subject that leads to TakeVerdicts.
 func (b *Inbox) VerdictsTo() string { return b.prefix + "." + tokenVerdicts }
 
-// PublishEvents appends events to the log of partition p. The storage ack is not
-// waited for, since the verdict says more, but a refusal is listened to.
+// PublishEvents sends events to the owner of partition p. It answers with verdicts and not on this reply subject, which is
+// there for the server to say that there is no owner.
 func (b *Inbox) PublishEvents(p int, id uint64, data []byte) error {
-	return b.nc.PublishRequest(topology.Event(p), b.reply(tokenEvents, id), data)
+	return b.nc.PublishRequest(topology.EventRequests(p), b.reply(tokenEvents, id), data)
 }
 
 // PublishPoll sends a poll to the owner of a matching shard in an epoch. Matching answers the
@@ -178,22 +177,7 @@ func (b *Inbox) arrived(m *nats.Msg) {
 		}
 	case tokenEvents:
 		if nobody {
-			b.listen.EventsRefused(id, "no node serves the log of this partition")
-		} else if why := refusal(m.Data); why != "" {
-			b.listen.EventsRefused(id, "the log refuses: "+why)
+			b.listen.EventsRefused(id, "no node serves this partition")
 		}
 	}
-}
-
-// refusal is why JetStream did not store a message, or "" where it did.
-func refusal(ack []byte) string {
-	var a struct {
-		Error *struct {
-			Description string `json:"description"`
-		} `json:"error"`
-	}
-	if json.Unmarshal(ack, &a) != nil || a.Error == nil {
-		return ""
-	}
-	return a.Error.Description
 }

@@ -36,9 +36,7 @@ func listening(t *testing.T) (*nats.Conn, *Inbox, words) {
 	go func() { ended <- inbox.Run(ctx) }()
 	t.Cleanup(func() {
 		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, <-ended)
 	})
 	<-inbox.Ready()
 	return nc, inbox, w
@@ -96,17 +94,11 @@ func TestOnlyAPollWithoutASubscriberBounces(t *testing.T) {
 	w.hears(t, "poll 8", "poll 9")
 }
 
-// Events are refused where the partition has no log, or its log says so; what it stores is not reported.
-func TestOnlyEventsThatAreNotStoredAreRefused(t *testing.T) {
+// Events are refused if the partition has no owner; what an owner replies is not reported.
+func TestOnlyEventsWithoutAnOwnerAreRefused(t *testing.T) {
 	nc, inbox, w := listening(t)
-	replies(t, nc, topology.Event(0),
-		&nats.Msg{Data: []byte(`{"stream":"HISTORY_0","seq":7}`)},
-		&nats.Msg{Data: []byte(`no JSON`)},
-		&nats.Msg{},
-		&nats.Msg{Data: []byte(`{"error":{"code":503,"description":"no room"}}`)},
-	)
+	replies(t, nc, topology.EventRequests(0), &nats.Msg{Data: []byte(`no JSON`)}, &nats.Msg{})
 	testkit.NoError(t, inbox.PublishEvents(0, 5, []byte("x")))
-	w.hears(t, "events 5: the log refuses: no room")
 	testkit.NoError(t, inbox.PublishEvents(1, 6, []byte("x")))
-	w.hears(t, "events 6: no node serves the log of this partition")
+	w.hears(t, "events 6: no node serves this partition")
 }

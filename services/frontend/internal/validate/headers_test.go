@@ -59,9 +59,7 @@ func TestHeadersAreBounded(t *testing.T) {
 }
 
 func TestAListNamesFewHeaders(t *testing.T) {
-	if err := List(&yardv1.ListRequest{Headers: wide(4, 40)}); err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, List(&yardv1.ListRequest{Headers: wide(4, 40)}))
 	wants{fault.InvalidArgument, "/headers"}.check(t, List(&yardv1.ListRequest{Headers: wide(5, 50)}))
 	wants{fault.InvalidArgument, "/headers"}.check(t, List(&yardv1.ListRequest{Headers: map[string]string{" ": "v"}}))
 }

@@ -140,9 +140,7 @@ func TestDomain(t *testing.T) {
 	for _, s := range []string{"", "admin", "a.b", "é", strings.Repeat("x", 65)} {
 		wants{fault.InvalidArgument, ""}.check(t, Domain(s))
 	}
-	if err := Domain("shop-1"); err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, Domain("shop-1"))
 }
 
 func TestCostIsBounded(t *testing.T) {

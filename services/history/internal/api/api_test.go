@@ -42,9 +42,7 @@ func serve(t *testing.T, w *memhistory.World) *nats.Conn {
 	t.Cleanup(func() {
 		cancel()
 		for range cap(ended) {
-			if err := <-ended; err != nil {
-				t.Error(err)
-			}
+			testkit.Check(t, <-ended)
 		}
 	})
 	<-o.Ready()
@@ -83,7 +81,7 @@ func TestCallsOfAMatchingShard(t *testing.T) {
 	w.AppendSubmit(3, encoded(&logv1.Batch{Tasks: []*logv1.Record{{
 		Id: id[:], Domain: "shop", Tasklist: "mail", Type: "send", Priority: 3, Policy: &logv1.Policy{MaxAttempts: 1, StartToCloseMs: 600_000},
 	}}}))
-	w.AppendForeignEvents(encoded(&logv1.EventBatch{
+	w.SendEvents(encoded(&logv1.EventBatch{
 		LogVersion: 1, Shard: 1, ShardEpoch: 1, RequestId: 1, Polls: []*logv1.PollRef{{Worker: "w", ReplyTo: "inbox"}},
 		Events: []*logv1.Event{{
 			Kind: logv1.EventKind_EVENT_KIND_STARTED, TaskId: id[:], Position: uint64(ids.NewPosition(1, 3)), Version: 1, Poll: 1, Limits: []string{"type/send"},

@@ -135,9 +135,7 @@ func kept(t *testing.T, m *memory, play func(hint func(batch.Name))) {
 			synctest.Wait()
 		})
 		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, <-ended)
 	})
 }
 

@@ -87,9 +87,7 @@ func deleters(t *testing.T, partitions int, m *memory, domains ...*yardv1.Domain
 			Log: slog.New(slog.DiscardHandler), TooMany: metrics.Counter(signals.DeadLettersDeleted, signals.ReasonNumber), TooOld: metrics.Counter(signals.DeadLettersDeleted, signals.ReasonAge),
 		}
 		running.Go(func() {
-			if err := d.Run(ctx); err != nil {
-				t.Error(err)
-			}
+			testkit.Check(t, d.Run(ctx))
 		})
 	}
 	t.Cleanup(func() { cancel(); running.Wait() })

@@ -3,12 +3,16 @@ package memhistory
 import (
 	"bytes"
 	"context"
+	"slices"
+	"sync"
+	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/turn"
 )
 
 // laneOf is the lane of a source, laneEvent for the events.
@@ -39,14 +43,73 @@ func (w *World) Ends(context.Context) (last uint64, of [partition.Sources]uint64
 }
 
 // Append implements partition.Log.
-func (w *World) Append(_ context.Context, batch []byte) error {
-	w.mu.Lock()
-	err := w.write()
-	w.mu.Unlock()
-	if err == nil {
-		w.append(replica.Queue{Lane: laneEvent}, batch)
+func (w *World) Append(ctx context.Context, data []byte, after uint64) (uint64, error) {
+	last, err := w.LastTurn(ctx)
+	if err != nil {
+		return 0, err
 	}
-	return err
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.write(); err != nil {
+		return 0, err
+	}
+	if last.Seq != after {
+		return 0, turn.ErrWrongTurn
+	}
+	t, err := record.ReadTurn(data)
+	if err != nil {
+		return 0, err
+	}
+	w.requests = slices.DeleteFunc(w.requests, func(asked []byte) bool {
+		return slices.ContainsFunc(t.Batches, func(batch []byte) bool { return bytes.Equal(batch, asked) })
+	})
+	return appendTo(w, replica.Queue{Lane: laneEvent}, data), nil
+}
+
+// LastTurn implements partition.Log.
+func (w *World) LastTurn(context.Context) (partition.Record, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := len(w.log) - 1; i >= 0; i-- {
+		if m := w.log[i]; m.lane == laneEvent && !m.gone {
+			return m.rec, nil
+		}
+	}
+	return partition.Record{}, nil
+}
+
+// Listen implements partition.Log.
+func (w *World) Listen(ctx context.Context, one func(batch []byte)) error {
+	var mu sync.Mutex
+	take := func(batch []byte) {
+		mu.Lock()
+		defer mu.Unlock()
+		one(batch)
+	}
+	w.mu.Lock()
+	w.listened++
+	number := w.listened
+	w.listeners[number] = take
+	w.mu.Unlock()
+	again := time.NewTicker(1013 * time.Millisecond) // not at the moment of what tests send
+	defer again.Stop()
+	for {
+		w.mu.Lock()
+		waiting := slices.Clone(w.requests)
+		w.mu.Unlock()
+		for _, batch := range waiting {
+			take(batch)
+		}
+		select {
+		case <-again.C:
+			continue
+		case <-ctx.Done():
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.listeners, number)
+		return nil
+	}
 }
 
 // Forget implements partition.Log.

@@ -53,15 +53,19 @@ type World struct {
 	checkpoint []byte
 	revision   uint64
 	failWrites bool
-	published  func(subject string, data []byte)
-	answered   func(subject string, data []byte) bool
+	// requests are what services asked of the owners and no turn has; listeners are the owners that listen.
+	requests  [][]byte
+	listeners map[int]func(batch []byte)
+	listened  int
+	published func(subject string, data []byte)
+	answered  func(subject string, data []byte) bool
 }
 
 // NewWorld makes an empty one. published gets hints and answers; answered gets the
 // answers that grant attempts and tells whether somebody listened.
 func NewWorld(published func(subject string, data []byte), answered func(subject string, data []byte) bool) *World {
 	return &World{
-		grown: make(chan struct{}), fired: map[stay]bool{}, void: map[stay]bool{}, found: map[ids.TaskID]filed{}, keys: map[uint64]Key{},
+		grown: make(chan struct{}), fired: map[stay]bool{}, void: map[stay]bool{}, found: map[ids.TaskID]filed{}, keys: map[uint64]Key{}, listeners: map[int]func([]byte){},
 		published: published, answered: answered,
 	}
 }
@@ -84,10 +88,19 @@ func (w *World) AppendSubmit(lane ids.Lane, batch []byte) uint64 {
 // AppendSubmitOf appends a submit batch of a domain, as a frontend or the timer does.
 func (w *World) AppendSubmitOf(at replica.Queue, batch []byte) uint64 { return w.append(at, batch) }
 
-// AppendForeignEvents appends an event batch of another service.
-func (w *World) AppendForeignEvents(batch []byte) uint64 {
-	return w.append(replica.Queue{Lane: laneEvent}, batch)
+// SendEvents sends an event batch of another service to every owner, and again each second, until a turn has it.
+func (w *World) SendEvents(batch []byte) {
+	w.mu.Lock()
+	w.requests = append(w.requests, batch)
+	listeners := slices.Collect(maps.Values(w.listeners))
+	w.mu.Unlock()
+	for _, take := range listeners {
+		take(batch)
+	}
 }
+
+// AppendTurn appends a turn as another owner does.
+func (w *World) AppendTurn(turn []byte) uint64 { return w.append(replica.Queue{Lane: laneEvent}, turn) }
 
 // subjectOf is where a message is filed, in partition 0.
 func subjectOf(at replica.Queue) string {
@@ -105,6 +118,11 @@ func subjectOf(at replica.Queue) string {
 func (w *World) append(at replica.Queue, data []byte) uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	return appendTo(w, at, data)
+}
+
+// appendTo appends a message to the log of w, which is locked.
+func appendTo(w *World, at replica.Queue, data []byte) uint64 {
 	seq := uint64(len(w.log) + 1)
 	w.log = append(w.log, message{lane: at.Lane, domain: at.Domain, rec: partition.Record{Subject: subjectOf(at), Seq: seq, Time: time.Now(), Data: data}})
 	close(w.grown)
@@ -257,12 +275,14 @@ func (w *World) Dump(id ids.TaskID) (lines []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, m := range w.log {
-		var events logv1.EventBatch
+		var turn logv1.Turn
 		var batch logv1.Batch
-		if m.lane == laneEvent && events.UnmarshalVT(m.rec.Data) == nil {
-			for _, e := range events.Events {
-				if ids.TaskID(e.TaskId) == id {
-					lines = append(lines, fmt.Sprintf("event %d at %d: %v", m.rec.Seq, m.rec.Time.UnixMilli(), e))
+		if m.lane == laneEvent && turn.UnmarshalVT(m.rec.Data) == nil {
+			for _, events := range turn.Batches {
+				for _, e := range events.Events {
+					if ids.TaskID(e.TaskId) == id {
+						lines = append(lines, fmt.Sprintf("event %d at %d: %v", m.rec.Seq, m.rec.Time.UnixMilli(), e))
+					}
 				}
 			}
 		}

@@ -42,9 +42,7 @@ func archivePortsAt(tb testing.TB, srv *natskit.Server) (owner Config, reader *R
 	reader, err := NewReader(config())
 	testkit.NoError(tb, err)
 	tb.Cleanup(func() {
-		if err := reader.Close(context.WithoutCancel(tb.Context())); err != nil {
-			tb.Error(err)
-		}
+		testkit.Check(tb, reader.Close(context.WithoutCancel(tb.Context())))
 	})
 	return owner, reader
 }
@@ -90,9 +88,7 @@ func TestTooLargeToFile(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if _, err := a.File(t.Context(), []*taskstate.Task{fits}, 0); err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, testkit.Err(a.File(t.Context(), []*taskstate.Task{fits}, 0)))
 	last, err := natslog.LastSeq(t.Context(), owner.JetStream, topology.DeadLetterStream)
 	if err != nil || last != 1 {
 		t.Errorf("%d letters, want that of the one that fits: %v", last, err)

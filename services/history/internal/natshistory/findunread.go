@@ -27,7 +27,12 @@ const (
 	scanMsgs     = 256
 	scanBytes    = 1 << 20
 	scanBytesMax = 64 << 20
+	// replicaTries is how often a replica is asked again, replicaWait apart, that lacks what the leader has.
+	replicaTries = 50
+	replicaWait  = 20 * time.Millisecond
 )
+
+var errReplicaBehind = errors.New("the replicas of the log lack what its leader has")
 
 // search is one task that is looked for in the log from its creation on, which its id tells, until a message is too young to hold its submit.
 type search struct {
@@ -116,13 +121,33 @@ func (r *Reader) scan(ctx context.Context, all []*search) {
 // scanFor reads the log once for tasks that were made one soon after the other. Those that it leaves are not there, without an error.
 func (r *Reader) scanFor(ctx context.Context, open []*search) error {
 	stream := topology.HistoryStream(r.cfg.Partition)
-	next, err := r.firstUnread(ctx, stream, open)
-	for err == nil && next != 0 {
+	replicated, err := r.logReplicas.several(ctx, r.cfg.JetStream, stream)
+	if err != nil {
+		return err
+	}
+	next, err := r.firstUnread(ctx, stream, open, replicated)
+	for tries := 0; err == nil && next != 0; {
 		var answers []natslog.Answer
 		if answers, err = r.get(ctx, stream, natslog.Query{Seq: next, Batch: scanMsgs, BytesMax: scanBytes}); err != nil {
 			break
 		}
 		some := answers[0].Records
+		if replicated && !answers[0].More { // by a replica that may lag: a submit that was answered must be found
+			if answers[0].More, err = r.lags(ctx, stream, spanRead{subject: topology.HistoryAny(r.cfg.Partition), from: next}, answers[0]); err != nil {
+				break
+			}
+			if answers[0].More && len(some) == 0 {
+				if tries++; tries > replicaTries {
+					return errReplicaBehind
+				}
+				select {
+				case <-time.After(replicaWait):
+					continue
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}
+		}
 		r.lookThrough(some, open)
 		for _, s := range open {
 			switch {
@@ -145,8 +170,24 @@ func (r *Reader) scanFor(ctx context.Context, open []*search) error {
 // firstUnread is the first message that may hold one of some tasks and that its lane had not read when it was asked for, 0 = there
 // is none. The read level of a lane that was not used recently, or never, says nothing of what
 // is unread: its next message does.
-func (r *Reader) firstUnread(ctx context.Context, stream string, some []*search) (first uint64, err error) {
+func (r *Reader) firstUnread(ctx context.Context, stream string, some []*search, replicated bool) (first uint64, err error) {
 	begin := some[len(some)-1].begin()
+	if replicated { // a replica that lags would say that nothing is there
+		oldest, err := natslog.NextSince(ctx, r.cfg.JetStream, stream, topology.HistoryAny(r.cfg.Partition), begin)
+		if err != nil || oldest == nil {
+			return 0, err
+		}
+		for _, q := range r.behind(oldest.Seq, some) {
+			next, err := natslog.Next(ctx, r.cfg.JetStream, stream, q.NextFor, q.Seq)
+			if err != nil {
+				return 0, err
+			}
+			if next != nil && (first == 0 || next.Seq < first) {
+				first = next.Seq
+			}
+		}
+		return first, nil
+	}
 	answers, err := r.get(ctx, stream, natslog.Query{Since: &begin, Batch: 1})
 	if err != nil || len(answers[0].Records) == 0 {
 		return 0, err

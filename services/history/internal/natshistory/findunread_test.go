@@ -21,7 +21,14 @@ import (
 // says that it was given up. Lanes that were never used, or not recently, count as read.
 func TestUnreadIsBounded(t *testing.T) {
 	testkit.Slow(t, "stores much, or waits for the server")
+	for name, replicated := range map[string]bool{"alone": false, "with replicas, whose leader is asked": true} {
+		t.Run(name, func(t *testing.T) { unreadIsBounded(t, replicated) })
+	}
+}
+
+func unreadIsBounded(t *testing.T, replicated bool) {
 	owner, reader := archivePorts(t)
+	reader.logReplicas = replicas{many: replicated, asked: time.Now().Add(time.Hour)}
 	store := func(subject string, data []byte) uint64 {
 		t.Helper()
 		seq, _, err := natslog.Append(t.Context(), owner.NATS, natslog.Msg{Subject: subject, Data: data})

@@ -19,6 +19,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/turn"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
 
@@ -139,11 +140,32 @@ func (l *Log) Backlog(ctx context.Context, of replica.Queue, read uint64) (uint6
 	return c.CachedInfo().NumPending, l.JetStream.DeleteConsumer(ctx, stream, c.CachedInfo().Name)
 }
 
-// Append implements partition.Log. Events have no identity: repeating one changes nothing,
-// and the same wish a second later is a new one.
-func (l *Log) Append(ctx context.Context, batch []byte) error {
-	_, err := appendTo(ctx, l.Config, natslog.Msg{Subject: topology.Event(l.Partition), Data: batch})
-	return err
+// Append implements partition.Log.
+func (l *Log) Append(ctx context.Context, data []byte, after uint64) (uint64, error) {
+	seq, err := appendTo(ctx, l.Config, natslog.Msg{Subject: topology.Event(l.Partition), Data: data}.Over(after))
+	if errors.Is(err, natslog.ErrWrongLast) {
+		err = fmt.Errorf("%w: %w", turn.ErrWrongTurn, err)
+	}
+	return seq, err
+}
+
+// LastTurn implements partition.Log.
+func (l *Log) LastTurn(ctx context.Context) (partition.Record, error) {
+	last, err := natslog.LastForSubject(ctx, l.JetStream, topology.HistoryStream(l.Partition), topology.Event(l.Partition))
+	if err != nil || last == nil {
+		return partition.Record{}, err
+	}
+	return partition.Record{Subject: last.Subject, Seq: last.Seq, Time: last.Time, Data: last.Data}, nil
+}
+
+// Listen implements partition.Log.
+func (l *Log) Listen(ctx context.Context, take func(batch []byte)) error {
+	sub, err := l.NATS.Subscribe(topology.EventRequests(l.Partition), func(m *nats.Msg) { take(m.Data) })
+	if err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return sub.Unsubscribe()
 }
 
 // appendTimeout bounds one write; the partition repeats it. One that meets a lost leader is never

@@ -43,7 +43,7 @@ type Reader struct {
 	mu    sync.Mutex
 	index *archive.Index
 
-	replicas replicas // of the archive
+	replicas, logReplicas replicas // of the archive, and of the log
 }
 
 // NewReader makes a reader. Its connection must not be the owner's. Who made it

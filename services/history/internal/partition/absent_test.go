@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // slowReader finds nothing unread, after an hour.
@@ -43,8 +44,7 @@ func TestQuestionsForAbsentTasksAreBounded(t *testing.T) {
 		d := s.deps("a")
 		var running, most atomic.Int64
 		d.Reader = slowReader{d.Reader, &running, &most}
-		o, stop := run(d)
-		<-o.Ready()
+		o, stop := ready(d)
 		var refused, answered atomic.Int64
 		const asked = 5000
 		for n := range uint64(asked) {
@@ -64,8 +64,6 @@ func TestQuestionsForAbsentTasksAreBounded(t *testing.T) {
 		if running.Load() != 0 || answered.Load() != asked {
 			t.Errorf("after a minute %d searches run, %d of %d are answered", running.Load(), answered.Load(), asked)
 		}
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 	})
 }

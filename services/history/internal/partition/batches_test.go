@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // written is the sizes of the batches that an owner writes, in bytes, and how many of what each has.
@@ -55,13 +56,15 @@ type notedLog struct {
 	written
 }
 
-func (m *notedLog) Append(ctx context.Context, batch []byte) error {
-	var b logv1.EventBatch
-	if err := b.UnmarshalVT(batch); err != nil {
-		return err
+func (m *notedLog) Append(ctx context.Context, turn []byte, after uint64) (uint64, error) {
+	var t logv1.Turn
+	if err := t.UnmarshalVT(turn); err != nil {
+		return 0, err
 	}
-	m.add(len(batch), len(b.Events))
-	return m.Log.Append(ctx, batch)
+	for _, b := range t.Batches {
+		m.add(b.SizeVT(), len(b.Events))
+	}
+	return m.Log.Append(ctx, turn, after)
 }
 
 // TestWhatIsParkedIsWrittenInBatches of bounded size, each task once; then it leaves memory, and what comes later can be parked.
@@ -71,8 +74,7 @@ func TestWhatIsParkedIsWrittenInBatches(t *testing.T) {
 		d := s.deps("a")
 		timer := &notedTimer{TimerStore: d.TimerStore}
 		d.TimerStore = timer
-		o, stop := run(d)
-		<-o.Ready()
+		_, stop := ready(d)
 		const all = 12
 		due := time.Now().Add(time.Hour).UnixMilli()
 		for round := range uint64(2) {
@@ -89,9 +91,7 @@ func TestWhatIsParkedIsWrittenInBatches(t *testing.T) {
 		if bytes > 410<<10 || parked != all || len(timer.parts) != all/2 {
 			t.Errorf("%d tasks in %d batches of up to %d bytes, want %d, two in each", parked, len(timer.parts), bytes, all)
 		}
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 	})
 }
 
@@ -102,8 +102,7 @@ func TestEventsAreWrittenInBatches(t *testing.T) {
 		d := s.deps("a")
 		log := &notedLog{Log: d.Log}
 		d.Log = log
-		o, stop := run(d)
-		<-o.Ready()
+		_, stop := ready(d)
 		const all = 2500
 		for n := range uint64(all / 100) {
 			var tasks []*logv1.Record
@@ -115,9 +114,7 @@ func TestEventsAreWrittenInBatches(t *testing.T) {
 			s.submit(3, tasks...)
 		}
 		time.Sleep(time.Minute)
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 		if _, most, appended := log.most(); most > 1000 || appended != all || len(s.archived()) != all {
 			t.Errorf("%d expiries, up to %d in a batch, want %d; %d tasks have ended", appended, most, all, len(s.archived()))
 		}

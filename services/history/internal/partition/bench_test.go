@@ -68,7 +68,7 @@ func (s *bench) events(b *testing.B, kind logv1.EventKind, h *logv1.Hints) {
 	}
 	data, err := m.MarshalVT()
 	testkit.NoError(b, err)
-	s.world.AppendForeignEvents(data)
+	s.world.SendEvents(data)
 	<-s.answers
 }
 

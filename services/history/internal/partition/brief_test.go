@@ -7,6 +7,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // I14: who asks for a task in brief, one of many, gets no payload and no events, wherever the task is.
@@ -15,8 +16,7 @@ func TestI14_ABriefAnswerIsShort(t *testing.T) {
 		s := newShell(t)
 		ended := newID(1)
 		s.ended(ended)
-		o, stop := run(s.deps("b"))
-		<-o.Ready()
+		o, stop := ready(s.deps("b"))
 		ready := newID(2)
 		s.submit(3, task(ready, "shop"))
 		time.Sleep(time.Second)
@@ -24,9 +24,7 @@ func TestI14_ABriefAnswerIsShort(t *testing.T) {
 			for _, brief := range []bool{false, true} {
 				var got *yardv1.Task
 				o.Get(t.Context(), &rpcv1.GetTaskRequest{TaskId: id[:], Domain: "shop", Brief: brief}, func(r *rpcv1.GetTaskResponse, err error) {
-					if err != nil {
-						t.Error(err)
-					}
+					testkit.Check(t, err)
 					got = r.GetTask()
 				})
 				time.Sleep(time.Second)
@@ -36,8 +34,6 @@ func TestI14_ABriefAnswerIsShort(t *testing.T) {
 				}
 			}
 		}
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 	})
 }

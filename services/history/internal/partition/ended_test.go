@@ -59,19 +59,22 @@ func TestCallersOfAnOwnerThatEndsAreAnswered(t *testing.T) {
 	})
 }
 
-// smallLog does not take what is large.
-type smallLog struct {
+// strictLog does not take what its owner proposes.
+type strictLog struct {
 	partition.Log
-	bytesMax int
-	refused  chan struct{}
+	refused chan struct{}
 }
 
-func (l smallLog) Append(ctx context.Context, batch []byte) error {
-	if len(batch) > l.bytesMax {
-		l.refused <- struct{}{}
-		return partition.ErrRefused
+func (l strictLog) Append(ctx context.Context, turn []byte, after uint64) (uint64, error) {
+	var t logv1.Turn
+	if err := t.UnmarshalVT(turn); err != nil {
+		return 0, err
 	}
-	return l.Log.Append(ctx, batch)
+	if len(t.Batches) > 0 && t.Batches[0].ReplyTo == "" && len(t.Batches[0].Events) > 0 { // its owner's own
+		l.refused <- struct{}{}
+		return 0, partition.ErrRefused
+	}
+	return l.Log.Append(ctx, turn, after)
 }
 
 // TestEventsThatTheLogRefusesAreProposedAgain, and are no matter for the quarantine.
@@ -79,20 +82,17 @@ func TestEventsThatTheLogRefusesAreProposedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShell(t)
 		d := s.deps("a")
-		small := smallLog{s.world, 10, make(chan struct{}, 100)}
-		d.Log = small
+		strict := strictLog{s.world, make(chan struct{}, 100)}
+		d.Log = strict
 		s.works(logv1.EventKind_EVENT_KIND_HEARTBEAT) // and then falls silent
-		o, stop := run(d)
-		<-o.Ready()
+		_, stop := ready(d)
 		r := task(newID(1), "shop")
 		r.Policy.StartToCloseMs = 1000
 		s.submit(3, r)
 		for range 3 {
-			<-small.refused
+			<-strict.refused
 		}
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 		testkit.Equal(t, "records are in the quarantine", len(s.quarantined), 0)
 	})
 }

@@ -47,8 +47,7 @@ func TestAFatTaskDoesNotHoldUpTheArchive(t *testing.T) {
 				s := newShell(t)
 				s.works(end)
 				s.archive = fatArchive{s.archive}
-				o, stop := run(s.deps("a"))
-				<-o.Ready()
+				_, stop := ready(s.deps("a"))
 				slim := newID(2)
 				s.submit(3, task(newID(1), "fat"), task(slim, "slim"), task(newID(3), "fat"))
 				time.Sleep(time.Minute)
@@ -63,9 +62,7 @@ func TestAFatTaskDoesNotHoldUpTheArchive(t *testing.T) {
 					testkit.Equal(t, "kept for s", q.KeepS, 60)
 				}
 				s.mu.Unlock()
-				if err := stop(); err != nil {
-					t.Error(err)
-				}
+				testkit.Check(t, stop())
 			})
 		})
 	}

@@ -29,10 +29,13 @@ func (o *Owner) flush() {
 		go o.writers.park(fx.Park, fx.ParkLetters)
 	}
 	if fx.Append != nil {
-		go o.writers.appendEvents(o.writers.encodeProposals(fx.Append, &o.encoder))
+		o.turns.Propose(fx.Append, &o.encoder)
 	}
+	o.turns.Begin()
 	if fx.Purge != nil {
-		go o.writers.purge(*fx.Purge)
+		levels := *fx.Purge
+		levels.Events = min(levels.Events, o.turns.Last()-1) // the next turn is appended behind the last one
+		go o.writers.purge(levels)
 	}
 	if len(fx.Searches) > 0 {
 		o.searches.add(o.core.UnreadLevels(""), fx.Searches)

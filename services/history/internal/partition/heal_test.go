@@ -12,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/memhistory"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestI5_AnOvertakenTaskIsTriggeredAgain: a trigger is lost while its tasklist is
@@ -34,7 +35,7 @@ func TestI5_AnOvertakenTaskIsTriggeredAgain(t *testing.T) {
 					triggered[tr.ID]++
 					mu.Unlock()
 					if tr.ID != lost { // the lost one is never grabbed
-						go w.AppendForeignEvents(started(t, tr))
+						go w.SendEvents(started(t, tr))
 					}
 				}
 			}
@@ -60,9 +61,7 @@ func TestI5_AnOvertakenTaskIsTriggeredAgain(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, <-ended)
 		if triggered[lost] < 2 {
 			t.Errorf("the overtaken task was triggered %d times", triggered[lost])
 		}
@@ -79,9 +78,7 @@ func submitted(t *testing.T, id ids.TaskID) []byte {
 		Id: id[:], Domain: "shop", Tasklist: "mail", Type: "t", Priority: 3,
 		Policy: &logv1.Policy{MaxAttempts: 1, StartToCloseMs: 600_000},
 	}}}).MarshalVT()
-	if err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, err)
 	return b
 }
 
@@ -89,8 +86,6 @@ func started(t *testing.T, tr ids.Trigger) []byte {
 	b, err := (&logv1.EventBatch{ReplyTo: "asker", Events: []*logv1.Event{{
 		Kind: logv1.EventKind_EVENT_KIND_STARTED, TaskId: tr.ID[:], Position: uint64(tr.Position), Version: tr.Version, Nonce: 1,
 	}}}).MarshalVT()
-	if err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, err)
 	return b
 }

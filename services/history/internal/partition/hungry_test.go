@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // brokenCheckpoints does not save while broken is set.
@@ -34,8 +35,7 @@ func TestHungryPollsPileUpNothingWithoutALease(t *testing.T) {
 		d := s.deps("a")
 		checkpoints := &brokenCheckpoints{Checkpoints: s.world}
 		d.Checkpoints = checkpoints
-		o, stop := run(d)
-		<-o.Ready()
+		o, stop := ready(d)
 		id := newID(1)
 		s.submit(3, task(id, "shop"))
 		time.Sleep(time.Second)
@@ -52,8 +52,6 @@ func TestHungryPollsPileUpNothingWithoutALease(t *testing.T) {
 			t.Errorf("one task was triggered %d times", n)
 		}
 		s.mu.Unlock()
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 	})
 }

@@ -56,8 +56,6 @@ func TestAKeyEndsBeforeItsTaskIsFiled(t *testing.T) {
 		if keys := s.world.Keys(); len(keys) != 0 || len(s.world.ArchivedTasks()) != 1 {
 			t.Errorf("%v still have keys, %d tasks are filed", keys, len(s.world.ArchivedTasks()))
 		}
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 	})
 }

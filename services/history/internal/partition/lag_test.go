@@ -21,9 +21,7 @@ import (
 // submitOf files tasks under a domain.
 func (s *shell) submitOf(lane ids.Lane, domain string, all ...*logv1.Record) {
 	data, err := (&logv1.Batch{Tasks: all, LogVersion: 1}).MarshalVT()
-	if err != nil {
-		s.t.Error(err)
-	}
+	testkit.Check(s.t, err)
 	s.world.AppendSubmitOf(replica.Queue{Lane: lane, Domain: domain}, data)
 }
 
@@ -62,8 +60,7 @@ func newTenants(t *testing.T) *tenants {
 func (s *tenants) owner() (*partition.Owner, func() error) {
 	d := s.deps("n")
 	d.Config.WindowTasks, d.Config.PurgeEvery = 10, time.Second
-	o, stop := run(d)
-	<-o.Ready()
+	o, stop := ready(d)
 	return o, stop
 }
 
@@ -153,7 +150,7 @@ func TestI11_AFloodWithoutAWorkerHoldsUpNobody(t *testing.T) {
 				t.Errorf("task %s was archived %d times", id, copies)
 			}
 		}
-		if n := s.world.LogLength(); n > 0 {
+		if n := s.world.LogLength(); n > 1 { // the last turn stays
 			t.Errorf("%d messages are left in the log", n)
 		}
 		testkit.NoError(t, stop())
@@ -185,8 +182,7 @@ func TestI1_WhatIsOfferedAgainMayLagNoMore(t *testing.T) {
 		d.Config.WindowTasks = 10
 		checkpoints, archive := &brokenCheckpoints{Checkpoints: s.world}, &slowArchive{Archive: s.archive}
 		d.Checkpoints, d.Archive = checkpoints, archive
-		o, stop := run(d)
-		<-o.Ready()
+		o, stop := ready(d)
 		s.serve("shop")
 		flood := s.submit("flood", 12)
 		s.end("behind a flood", s.submit("shop", 1))
@@ -233,8 +229,7 @@ func TestI11_WhoGoesOnFloodingHidesNobody(t *testing.T) {
 		d := s.deps("n")
 		d.Config.WindowTasks = 10
 		d.Log = &busyLog{Log: s.world, submit: func() { s.submit("flood", 1) }}
-		o, stop := run(d)
-		<-o.Ready()
+		_, stop := ready(d)
 		s.serve("shop")
 		s.submit("flood", 12)
 		s.end("behind a flood", s.submit("shop", 1))
@@ -272,8 +267,7 @@ func TestI7_WhatLagsIsReadAsFarAsItHasRoom(t *testing.T) {
 		d.Config.WindowTasks, d.Config.PurgeEvery = 10, 10*time.Second
 		log := &watchedLog{Log: s.world}
 		d.Log = log
-		o, stop := run(d)
-		<-o.Ready()
+		o, stop := ready(d)
 		s.serve("shop")
 		flood := append(s.submit("flood", 4), s.submit("flood", 4)...) // room for a third message is left
 		other := s.submit("other", 4)
@@ -297,7 +291,7 @@ func TestI7_WhatLagsIsReadAsFarAsItHasRoom(t *testing.T) {
 		}
 		log.fails.Store(0)
 		time.Sleep(time.Minute)
-		if n := s.world.LogLength(); n > 0 {
+		if n := s.world.LogLength(); n > 1 { // the last turn stays
 			t.Errorf("%d messages are left in the log", n)
 		}
 		testkit.NoError(t, stop())

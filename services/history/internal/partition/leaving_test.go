@@ -22,8 +22,7 @@ func TestADrainKeepsItsLease(t *testing.T) {
 		s.works(logv1.EventKind_EVENT_KIND_COMPLETED)
 		d := s.deps("a")
 		d.Config.DrainTimeout = 6 * time.Second
-		o, stop := run(d)
-		<-o.Ready()
+		_, stop := ready(d)
 		time.Sleep(time.Second)
 		s.submit(3, task(newID(1), "shop"))
 		time.Sleep(100 * time.Millisecond)
@@ -32,9 +31,7 @@ func TestADrainKeepsItsLease(t *testing.T) {
 			time.Sleep(2400 * time.Millisecond)
 			s.world.FailWrites(false)
 		}()
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 		if got := s.archived(); len(got) != 1 {
 			t.Errorf("archived in the drain: %v", got)
 		}
@@ -46,8 +43,7 @@ func TestADrainKeepsItsLease(t *testing.T) {
 func TestWhoWaitsIsAnsweredWhenTheOwnerIsOvertaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShell(t)
-		o, stop := run(s.deps("a"))
-		<-o.Ready()
+		o, stop := ready(s.deps("a"))
 		known, absent := newID(1), newID(2)
 		s.submit(3, task(known, "shop"))
 		time.Sleep(time.Second)
@@ -57,15 +53,12 @@ func TestWhoWaitsIsAnsweredWhenTheOwnerIsOvertaken(t *testing.T) {
 			o.Get(t.Context(), req, func(*rpcv1.GetTaskResponse, error) { answers.Add(1) })
 		}
 		time.Sleep(time.Second)
-		next, stopNext := run(s.deps("b"))
-		<-next.Ready()
+		_, stopNext := ready(s.deps("b"))
 		time.Sleep(5 * time.Second)
 		testkit.Equal(t, "of 2 were answered", answers.Load(), 2)
 		if err := stop(); !errors.Is(err, partition.ErrTakenOver) {
 			t.Errorf("the owner ended with %v", err)
 		}
-		if err := stopNext(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stopNext())
 	})
 }

@@ -38,8 +38,7 @@ func pages(t *testing.T, o *partition.Owner, filter *yardv1.ListRequest, limit i
 func TestTasksAreListedOnceInPagesOfAnySize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShell(t)
-		o, stop := run(s.deps("a"))
-		<-o.Ready()
+		o, stop := ready(s.deps("a"))
 		const n = 40
 		var all []string
 		began := time.Now()
@@ -82,8 +81,6 @@ func TestTasksAreListedOnceInPagesOfAnySize(t *testing.T) {
 				}
 			}
 		}
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 	})
 }

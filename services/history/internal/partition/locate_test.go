@@ -37,8 +37,7 @@ func TestARepeatedOutcomeIsNotFoundOnlyIfTheTimerSaysSo(t *testing.T) {
 			s.event(outcome(tr, logv1.EventKind_EVENT_KIND_STARTED))
 			s.event(outcome(tr, logv1.EventKind_EVENT_KIND_FAILED))
 		}
-		o, stop := run(s.deps("a"))
-		<-o.Ready()
+		_, stop := ready(s.deps("a"))
 		r := task(newID(1), "shop")
 		r.Policy.MaxAttempts, r.Policy.InitialIntervalMs, r.Policy.MaxIntervalMs, r.Policy.Backoff = 5, 3_600_000, 3_600_000, 1
 		s.submit(3, r)
@@ -46,8 +45,7 @@ func TestARepeatedOutcomeIsNotFoundOnlyIfTheTimerSaysSo(t *testing.T) {
 		testkit.NoError(t, stop())
 		d := s.deps("b")
 		d.Timer = lostTimer{s.world, time.Now().Add(10 * time.Second)}
-		o, stop = run(d)
-		<-o.Ready()
+		_, stop = ready(d)
 		s.mu.Lock()
 		s.verdicts = nil
 		s.mu.Unlock()
@@ -58,8 +56,6 @@ func TestARepeatedOutcomeIsNotFoundOnlyIfTheTimerSaysSo(t *testing.T) {
 			t.Errorf("verdicts on the repeated outcome: %v", s.verdicts)
 		}
 		s.mu.Unlock()
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // queries are all that look at what is in memory.
@@ -36,8 +37,7 @@ func queries(o *partition.Owner, domain string) []func(context.Context) error {
 func TestI14_QueriesGoOneAfterTheOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShell(t)
-		o, stop := run(s.deps("a"))
-		<-o.Ready()
+		o, stop := ready(s.deps("a"))
 		id := newID(1)
 		s.submit(3, task(id, "shop"))
 		synctest.Wait()
@@ -91,8 +91,6 @@ func TestI14_QueriesGoOneAfterTheOther(t *testing.T) {
 		if len(order) != 49+4+1 || order[0] != "shop" || last["get"] > 2 || last["shop"] > 8 || codes[fault.Unavailable] != 1 {
 			t.Errorf("%d answers, last of each %v, refused %v", len(order), last, codes)
 		}
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 	})
 }

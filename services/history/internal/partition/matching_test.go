@@ -24,10 +24,8 @@ func (s *shell) batch(epoch, request, delivered uint64, polls []*logv1.PollRef, 
 		ReplyTo: "asker", LogVersion: 1, Shard: 1, ShardEpoch: epoch, RequestId: request, Delivered: delivered,
 		Polls: polls, Events: events,
 	}).MarshalVT()
-	if err != nil {
-		s.t.Error(err)
-	}
-	s.world.AppendForeignEvents(data)
+	testkit.Check(s.t, err)
+	s.world.SendEvents(data)
 }
 
 func (s *shell) fence(epoch uint64) {
@@ -76,8 +74,7 @@ func TestR41UndeliveredGrantsAreToldAndBurnNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShell(t)
 		d := s.deps("a")
-		o, stop := run(d)
-		<-o.Ready()
+		o, stop := ready(d)
 		const n = 12
 		var all []ids.TaskID
 		var records []*logv1.Record
@@ -87,12 +84,13 @@ func TestR41UndeliveredGrantsAreToldAndBurnNothing(t *testing.T) {
 			r.Payload = make([]byte, 100<<10)
 			records = append(records, r)
 		}
-		s.submit(3, records...)
+		seq := s.submit(3, records...)
 		for i, id := range all {
-			s.batch(1, uint64(i+1), 0, inbox(fmt.Sprint("inbox-", i)), grab(id, 1, 1, "type/t"))
+			s.batch(1, uint64(i+1), 0, inbox(fmt.Sprint("inbox-", i)), grab(id, seq, 1, "type/t"))
 		}
 		s.batch(1, n+1, 2, nil)
 		s.fence(2)
+		synctest.Wait()
 		grants, pages := s.undelivered(o, 2)
 		if len(grants) != n-2 || pages < 2 {
 			t.Fatalf("%d grants in %d pages", len(grants), pages)
@@ -109,7 +107,7 @@ func TestR41UndeliveredGrantsAreToldAndBurnNothing(t *testing.T) {
 		if v := s.last(); v.Code != "" || v.Fenced {
 			t.Errorf("the fence: %v", v)
 		}
-		s.batch(1, n+2, 2, inbox("old"), grab(all[0], 1, 1))
+		s.batch(1, n+2, 2, inbox("old"), grab(all[0], seq, 1))
 		if v := s.last(); v.Code != "STALE" || !v.Fenced {
 			t.Errorf("the old owner: %v", v)
 		}
@@ -124,9 +122,7 @@ func TestR41UndeliveredGrantsAreToldAndBurnNothing(t *testing.T) {
 		if dead != 2 || again == 0 {
 			t.Errorf("%d tasks are dead, want 2; triggered %d times", dead, again)
 		}
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 	})
 }
 
@@ -137,18 +133,18 @@ func TestR39BookingsOfManyAttemptsFitIntoPages(t *testing.T) {
 		s := newShell(t)
 		d := s.deps("a")
 		d.Config.WindowTasks = 100_000
-		o, stop := run(d)
-		<-o.Ready()
+		o, stop := ready(d)
 		const messages, each = 30, 1000
 		for m := range uint64(messages) {
 			var records []*logv1.Record
 			var grabs []*logv1.Event
 			for i := range uint64(each) {
-				id := newID(m*each + i)
-				records = append(records, task(id, "shop"))
-				grabs = append(grabs, grab(id, 2*m+1, 1, "type/t"))
+				records = append(records, task(newID(m*each+i), "shop"))
 			}
-			s.submit(3, records...)
+			seq := s.submit(3, records...)
+			for i := range uint64(each) {
+				grabs = append(grabs, grab(newID(m*each+i), seq, 1, "type/t"))
+			}
 			s.batch(1, m+1, 0, inbox("inbox"), grabs...)
 		}
 		seen := map[string]bool{}
@@ -180,9 +176,7 @@ func TestR39BookingsOfManyAttemptsFitIntoPages(t *testing.T) {
 		if err != nil || len(none.Groups)+len(none.Cursor) > 0 {
 			t.Errorf("another shard has %v, %v", none, err)
 		}
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 	})
 }
 
@@ -190,11 +184,11 @@ func TestR39BookingsOfManyAttemptsFitIntoPages(t *testing.T) {
 func TestHoldersOfASlotAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShell(t)
-		o, stop := run(s.deps("a"))
-		<-o.Ready()
+		o, stop := ready(s.deps("a"))
 		first, second := newID(1), newID(2)
-		s.submit(3, task(first, "shop"), task(second, "shop"))
-		s.batch(1, 1, 0, inbox("inbox"), grab(first, 1, 1, "type/t"))
+		seq := s.submit(3, task(first, "shop"), task(second, "shop"))
+		s.batch(1, 1, 0, inbox("inbox"), grab(first, seq, 1, "type/t"))
+		synctest.Wait()
 		ask := func(most int32, limits int) (*rpcv1.BookingsResponse, error) {
 			req := &rpcv1.BookingsRequest{Domain: "shop"}
 			for i := range limits {
@@ -219,9 +213,7 @@ func TestHoldersOfASlotAreTold(t *testing.T) {
 				t.Errorf("%d attempts of %d limits: %v", c[0], c[1], err)
 			}
 		}
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 	})
 }
 
@@ -229,8 +221,7 @@ func TestHoldersOfASlotAreTold(t *testing.T) {
 func TestI8AnOvertakenOwnerIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShell(t)
-		o, stop := run(s.deps("a"))
-		<-o.Ready()
+		o, stop := ready(s.deps("a"))
 		s.fence(2)
 		s.last()
 		for epoch, want := range map[uint64]bool{0: false, 1: true, 2: false, 3: false} {
@@ -242,8 +233,6 @@ func TestI8AnOvertakenOwnerIsTold(t *testing.T) {
 		if page, err := o.Bookings(t.Context(), &rpcv1.BookingsRequest{Shard: 1, Epoch: 1}); err != nil || page.Overtaken {
 			t.Errorf("of another shard: %v, %v", page, err)
 		}
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 	})
 }

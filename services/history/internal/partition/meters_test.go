@@ -24,8 +24,7 @@ func TestTheOldestReadyTaskIsReported(t *testing.T) {
 		d := s.deps("a")
 		var oldest atomic.Int64
 		d.OldestReady = func(age time.Duration) { oldest.Store(int64(age)) }
-		o, stop := run(d)
-		<-o.Ready()
+		_, stop := ready(d)
 		waited := func(least, most time.Duration) {
 			t.Helper()
 			synctest.Wait()
@@ -36,18 +35,16 @@ func TestTheOldestReadyTaskIsReported(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		waited(0, 0)
 		r := task(newID(1), "shop")
-		s.submit(3, r)
+		seq := s.submit(3, r)
 		began := time.Now()
 		for _, after := range []time.Duration{5 * time.Second, 20 * time.Minute} {
 			time.Sleep(after)
 			waited(time.Since(began)-time.Second, time.Since(began))
 		}
-		s.event(outcome(ids.Trigger{ID: ids.TaskID(r.Id), Version: 1, Position: ids.NewPosition(1, 3)}, logv1.EventKind_EVENT_KIND_STARTED))
+		s.event(outcome(ids.Trigger{ID: ids.TaskID(r.Id), Version: 1, Position: ids.NewPosition(seq, 3)}, logv1.EventKind_EVENT_KIND_STARTED))
 		time.Sleep(3 * time.Second)
 		waited(0, 0)
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 	})
 }
 
@@ -85,8 +82,7 @@ func TestWhatEndsBadlyIsCounted(t *testing.T) {
 		}
 		d := s.deps("a")
 		d.Metrics = partition.NewMetrics(metrics)
-		o, stop := run(d)
-		<-o.Ready()
+		_, stop := ready(d)
 		s.submit(3, late, silent, failed, done)
 		time.Sleep(5 * time.Minute) // one deadline passes, and twenty workers in a row fall silent
 		for _, what := range []string{"at the end", "after a takeover"} {
@@ -101,15 +97,10 @@ func TestWhatEndsBadlyIsCounted(t *testing.T) {
 			if got := shown(t, metrics, signals.TasksDead); !maps.Equal(got, want) {
 				t.Errorf("%s: dead tasks: %v, want %v", what, got, want)
 			}
-			if err := stop(); err != nil {
-				t.Error(err)
-			}
-			o, stop = run(d)
-			<-o.Ready()
+			testkit.Check(t, stop())
+			_, stop = ready(d)
 			time.Sleep(time.Minute)
 		}
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/backlog"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/turn"
 	"github.com/yardmaster-io/yardmaster/shared/clock"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 	"github.com/yardmaster-io/yardmaster/shared/turns"
@@ -18,7 +19,7 @@ import (
 
 // ErrUnreadable ends Run: the log holds a record of a version or kind that this program
 // does not know. It must not be skipped.
-var ErrUnreadable = errors.New("the log holds what this version cannot read")
+var ErrUnreadable = turn.ErrUnreadable
 
 // Config bounds an owner.
 type Config struct {
@@ -103,6 +104,7 @@ type Owner struct {
 	// offered is a record that the replica did not take, since its lease does not hold.
 	offered  *input
 	readers  *readers
+	turns    *turn.Appender
 	saver    saver
 	searches searches
 	waiters  waiters
@@ -131,6 +133,7 @@ func New(d Deps) *Owner {
 		waiters: newWaiters(), encoder: record.Encoder{Tokens: d.Tokens}, saver: saver{base: b},
 	}
 	b.give = o.step
+	o.turns = turn.New(d.Log, ofTurns{o}, d.LogVersion, d.Logger)
 	return o
 }
 
@@ -148,8 +151,10 @@ func (o *Owner) Run(ctx context.Context) error {
 	}
 	defer func() { o.waiters.endAll(o.core) }()
 	defer o.Workers.watch(o)()
+	listening := make(chan error, 1)
+	go func() { listening <- o.turns.Listen(ctx, o.dropped) }()
 	close(o.ready)
-	err := o.serve(ctx)
+	err := o.serve(ctx, listening)
 	if err == nil {
 		err = o.drain()
 	}
@@ -163,8 +168,25 @@ const (
 	turnMax = 256
 )
 
+// dropped reports a batch of events that cannot be read.
+func (b *base) dropped(err error) {
+	b.Metrics.Poison.Add(1)
+	b.Logger.Error("a batch of events cannot be read and was dropped", "partition", b.Partition, "error", err)
+}
+
+// ofTurns is the owner as its turns see it.
+type ofTurns struct{ o *Owner }
+
+func (t ofTurns) Persist(write func(context.Context) error) error {
+	return t.o.writers.persist(t.o.work, writeEvents, write)
+}
+func (t ofTurns) Post(do func())             { t.o.post(t.o.work, do) }
+func (t ofTurns) Take(in replica.Input) bool { return t.o.taken(in) }
+func (t ofTurns) Fail(err error)             { t.o.fatal = err }
+func (t ofTurns) NowMS() int64               { return t.o.now().MS }
+
 // serve is the loop: step through what is queued, then flush.
-func (o *Owner) serve(ctx context.Context) error {
+func (o *Owner) serve(ctx context.Context, listening <-chan error) error {
 	beat := time.NewTicker(beatEvery)
 	defer beat.Stop()
 	wake := time.NewTimer(time.Hour)
@@ -173,8 +195,13 @@ func (o *Owner) serve(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case in := <-o.open(SourceEvents):
-			o.take(in)
+		case r := <-o.turns.Arrived():
+			o.turns.Add(r)
+		case err := <-listening:
+			if ctx.Err() == nil {
+				return fmt.Errorf("listen to events: %w", err)
+			}
+			return nil
 		case in := <-o.open(0):
 			o.take(in)
 		case in := <-o.open(1):
@@ -215,14 +242,13 @@ func (o *Owner) serve(ctx context.Context) error {
 // open is the channel of a source, or nil, which never yields, if nothing may be read
 // from it now.
 func (o *Owner) open(s Source) chan input {
-	if o.offered != nil || s != SourceEvents && !o.core.Room(ids.Lane(s)) {
+	if o.offered != nil || !o.core.Room(ids.Lane(s)) {
 		return nil
 	}
 	return o.readers.in[s]
 }
 
-// takeQueued steps through what is there already: events before submits, since they make
-// room.
+// takeQueued steps through what is there already.
 func (o *Owner) takeQueued() {
 	for range turnMax {
 		if o.takeOne() {
@@ -238,7 +264,7 @@ func (o *Owner) takeQueued() {
 }
 
 func (o *Owner) takeOne() bool {
-	for s := SourceEvents; s >= 0; s-- {
+	for s := range SourceEvents {
 		select {
 		case in := <-o.open(s):
 			o.take(in)
@@ -313,7 +339,7 @@ func (o *Owner) drain() error {
 	beat := time.NewTicker(beatEvery)
 	defer beat.Stop()
 	o.step(replica.Draining{})
-	for !o.core.Idle() {
+	for !o.core.Idle() || !o.turns.Idle() {
 		o.flush()
 		if o.fatal != nil {
 			return o.fatal

@@ -9,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // hintsOf are the hints that were published for each shard.
@@ -45,8 +46,7 @@ func TestTriggersNameTheirPartition(t *testing.T) {
 			}
 			return 1
 		}
-		o, stop := run(d)
-		<-o.Ready()
+		_, stop := ready(d)
 		for n := range uint64(3) {
 			s.submit(3, task(newID(n), "shop"))
 			synctest.Wait()
@@ -67,17 +67,15 @@ func TestTriggersNameTheirPartition(t *testing.T) {
 			t.Errorf("triggers of %v, want %v", got, want)
 		}
 		// Whichever shard is granted it is where it is counted. Batches of this test are of shard 0.
-		s.batch(1, 1, 0, inbox("poll"), grab(newID(0), 1, 1, "type/t"))
-		s.event(&logv1.Event{Kind: logv1.EventKind_EVENT_KIND_COMPLETED, TaskId: idBytes(newID(0)), Position: uint64(ids.NewPosition(1, 3)), Version: 1, Nonce: 1})
+		s.batch(1, 1, 0, inbox("poll"), grab(newID(0), 2, 1, "type/t"))
+		s.event(&logv1.Event{Kind: logv1.EventKind_EVENT_KIND_COMPLETED, TaskId: idBytes(newID(0)), Position: uint64(ids.NewPosition(2, 3)), Version: 1, Nonce: 1})
 		synctest.Wait()
 		w.mu.Lock()
 		if released := map[string]int{topology.Matching(0): 1}; !maps.Equal(w.releases, released) || want[0] == topology.Matching(0) {
 			t.Errorf("released at %v, want %v and not at %s", w.releases, released, want[0])
 		}
 		w.mu.Unlock()
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 	})
 }
 

@@ -3,32 +3,25 @@ package partition
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/turn"
 )
 
 // What a port's error wraps.
 var (
-	// ErrTakenOver: another owner has written the checkpoint.
-	ErrTakenOver = errors.New("another owner has taken the partition over")
+	// ErrTakenOver: another owner has written the checkpoint, or claimed the log.
+	ErrTakenOver = turn.ErrTakenOver
 	// ErrRefused: the store will never take this, however often it is repeated.
-	ErrRefused = errors.New("the store does not take this")
+	ErrRefused = turn.ErrRefused
 	// ErrMore: only a part of it was done, the rest is for the next time.
 	ErrMore = errors.New("there is more to do")
 )
 
 // Record is one stored message.
-type Record struct {
-	Subject string
-	Seq     uint64
-	Time    time.Time
-	Data    []byte
-	// Pending is how many messages of the same source were still to come.
-	Pending uint64
-}
+type Record = turn.Record
 
 // Source is what one reader of the log reads: a lane, or the events.
 type Source int
@@ -41,6 +34,7 @@ const (
 
 // Log is the partition's log.
 type Log interface {
+	turn.Log
 	// Read hands out the messages of a source from a sequence on, in order: up to upTo, or
 	// forever if that is 0; of a lane only those that are filed under a domain, if one is named. A blocking
 	// handler is back-pressure. It returns nil at its end or when ctx has ended.
@@ -50,8 +44,6 @@ type Log interface {
 	// Backlog is how many messages of a lane lie behind a sequence; only those that are filed under a
 	// domain, if one is named.
 	Backlog(ctx context.Context, of replica.Queue, read uint64) (uint64, error)
-	// Append appends an encoded EventBatch.
-	Append(ctx context.Context, batch []byte) error
 	// Forget purges the log up to the levels; ErrMore: it has more to purge than it does at a time.
 	Forget(ctx context.Context, levels replica.Levels) error
 }

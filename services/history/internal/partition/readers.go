@@ -25,13 +25,12 @@ type input struct {
 	err    error
 }
 
-// readers hand over what they read: one for the events, never paused, one for each
-// lane, paused while the replica has no room, and one for each domain that lags behind a lane. They must be
-// separate: a single paused reader would not see the outcomes that make room. They decode, the loop steps.
+// readers hand over what they read: one for each lane, paused while the replica has no room, and one for each domain that
+// lags behind a lane. They decode, the loop steps. Events are read in a takeover only: this owner appends all later ones.
 type readers struct {
 	writers
-	in     [Sources]chan input
-	stop   [Sources]context.CancelFunc
+	in     [ids.Lanes]chan input
+	stop   [ids.Lanes]context.CancelFunc
 	failed chan error
 	// pending are messages not read yet, as last reported.
 	pending  [ids.Lanes]atomic.Int64
@@ -55,10 +54,8 @@ const readAhead = 8
 
 // note remembers how much is behind a message of a lane.
 func (r *readers) note(in input) {
-	if in.source != SourceEvents {
-		r.pending[in.source].Store(int64(in.pending))
-		r.noted[in.source]++
-	}
+	r.pending[in.source].Store(int64(in.pending))
+	r.noted[in.source]++
 }
 
 // count asks how much is behind a lane that is paused: its reader does not hear of new
@@ -158,7 +155,7 @@ func (r *readers) read(ctx context.Context, s Source, domain string, from, upTo 
 		in := input{source: s, seq: m.Seq, pending: m.Pending}
 		switch at := (replica.Queue{Lane: ids.Lane(s), Domain: topology.DomainOfSubmit(r.Partition, m.Subject)}); {
 		case s == SourceEvents:
-			in.what, in.err = r.decodeEvents(ctx, dec, m)
+			in.what, in.err = r.decodeTurn(ctx, dec, m)
 		case domain == "" && r.queues.lags(at):
 			in.what, in.passed = &replica.Submits{Lane: at.Lane, Domain: at.Domain, Seq: m.Seq, At: m.Time.UnixMilli()}, true
 		default:
@@ -186,22 +183,22 @@ func (r *readers) read(ctx context.Context, s Source, domain string, from, upTo 
 	return nil
 }
 
-// decodeEvents turns a message into an input. What cannot be read goes to the quarantine, and the
+// decodeTurn turns a message into an input. What cannot be read goes to the quarantine, and the
 // rest goes on; but a version that is not known stops everything. Nil: ctx has ended.
-func (r *readers) decodeEvents(ctx context.Context, dec *record.Decoder, m Record) (replica.Input, error) {
+func (r *readers) decodeTurn(ctx context.Context, dec *record.Decoder, m Record) (replica.Input, error) {
 	var unknown *logversion.UnknownError
-	events, err := dec.Events(m.Data)
+	out := &replica.Turn{Seq: m.Seq, At: m.Time.UnixMilli()}
+	turn, err := record.ReadTurn(m.Data)
+	if err == nil {
+		out, err = dec.Turn(&turn, m.Seq, m.Time.UnixMilli())
+	}
 	if errors.As(err, &unknown) {
 		return nil, fmt.Errorf("message %d: %w", m.Seq, err)
 	}
-	if err != nil {
-		if !r.quarantine(ctx, SourceEvents, m, m.Data, err) {
-			return nil, nil
-		}
-		events = &replica.Events{}
+	if err != nil && !r.quarantine(ctx, SourceEvents, m, m.Data, err) {
+		return nil, nil
 	}
-	events.Seq, events.At = m.Seq, m.Time.UnixMilli()
-	return events, nil
+	return out, nil
 }
 
 // decodeSubmits does the same for a message of a lane, which the reader of its domain may have read.

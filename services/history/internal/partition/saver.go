@@ -113,6 +113,9 @@ func (o *Owner) save() {
 				o.Logger.Warn("checkpoint not saved", "partition", o.Partition, "error", err)
 			}
 			o.step(replica.Saved{OK: err == nil, SentAt: sentAt})
+			if err == nil {
+				o.turns.Apply()
+			}
 			if in := o.offered; in != nil && err == nil {
 				o.offered = nil
 				o.take(*in)

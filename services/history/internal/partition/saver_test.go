@@ -44,7 +44,7 @@ func TestAStoredCheckpointThatIsNotAcknowledged(t *testing.T) {
 				for n := range uint64(20) {
 					id := ids.NewTaskID(time.Now(), 0, n+1)
 					seq := l.world.AppendSubmit(3, submitted(t, id))
-					l.world.AppendForeignEvents(l.encoded(&logv1.EventBatch{ReplyTo: "asker", Events: []*logv1.Event{l.grab(id, seq)}}))
+					l.world.SendEvents(l.encoded(&logv1.EventBatch{ReplyTo: "asker", Events: []*logv1.Event{l.grab(id, seq)}}))
 					select {
 					case v := <-l.verdict:
 						if v.Verdicts[0].Code != "" {
@@ -80,9 +80,7 @@ func TestAClaimThatIsNotAcknowledged(t *testing.T) {
 		case err := <-ended:
 			t.Fatalf("the owner ended: %v", err)
 		}
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 	})
 }
 

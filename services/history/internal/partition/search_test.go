@@ -46,10 +46,8 @@ func (s *shell) cancels(domain string, all ...ids.TaskID) {
 			b.Events = append(b.Events, &logv1.Event{Kind: logv1.EventKind_EVENT_KIND_CANCEL, TaskId: id[:], Domain: domain})
 		}
 		data, err := b.MarshalVT()
-		if err != nil {
-			s.t.Error(err)
-		}
-		s.world.AppendForeignEvents(data)
+		testkit.Check(s.t, err)
+		s.world.SendEvents(data)
 	}
 }
 
@@ -62,8 +60,7 @@ func TestI14_ACancelIsNotHeldUpByAnotherDomainsSearches(t *testing.T) {
 		d := s.deps("a")
 		r := &watchedReader{Reader: d.Reader}
 		d.Reader = r
-		o, stop := run(d)
-		<-o.Ready()
+		_, stop := ready(d)
 		s.submit(3, task(newID(1), "shop"))
 		time.Sleep(time.Second) // it is read
 		const flood = 8_000
@@ -86,8 +83,6 @@ func TestI14_ACancelIsNotHeldUpByAnotherDomainsSearches(t *testing.T) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		testkit.Equal(t, "verdicts", len(s.verdicts), flood+1)
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 	})
 }

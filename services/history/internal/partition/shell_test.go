@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/memhistory"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // shell is a world, what owners on it have said, and a worker that does what they trigger.
@@ -38,9 +39,7 @@ func (s *shell) hear(subject string, data []byte) {
 	defer s.mu.Unlock()
 	if subject == "asker" {
 		var v logv1.VerdictBatch
-		if err := v.UnmarshalVT(data); err != nil {
-			s.t.Error(err)
-		}
+		testkit.Check(s.t, v.UnmarshalVT(data))
 		s.verdicts = append(s.verdicts, v.Verdicts...)
 		return
 	}
@@ -84,20 +83,23 @@ func run(d partition.Deps) (o *partition.Owner, stop func() error) {
 	return o, func() error { cancel(); return <-ended }
 }
 
-func (s *shell) submit(lane ids.Lane, all ...*logv1.Record) {
+// ready is run, and waits until the owner is ready.
+func ready(d partition.Deps) (o *partition.Owner, stop func() error) {
+	o, stop = run(d)
+	<-o.Ready()
+	return o, stop
+}
+
+func (s *shell) submit(lane ids.Lane, all ...*logv1.Record) (seq uint64) {
 	data, err := (&logv1.Batch{Tasks: all}).MarshalVT()
-	if err != nil {
-		s.t.Error(err)
-	}
-	s.world.AppendSubmit(lane, data)
+	testkit.Check(s.t, err)
+	return s.world.AppendSubmit(lane, data)
 }
 
 func (s *shell) event(e *logv1.Event) {
 	data, err := (&logv1.EventBatch{ReplyTo: "asker", Events: []*logv1.Event{e}}).MarshalVT()
-	if err != nil {
-		s.t.Error(err)
-	}
-	s.world.AppendForeignEvents(data)
+	testkit.Check(s.t, err)
+	s.world.SendEvents(data)
 }
 
 // works makes a worker that starts each trigger, and ends the attempt at once.

@@ -47,8 +47,7 @@ func (s *shell) ended(id ids.TaskID) ids.Trigger {
 		s.event(outcome(tr, logv1.EventKind_EVENT_KIND_STARTED))
 		s.event(outcome(tr, logv1.EventKind_EVENT_KIND_COMPLETED))
 	}
-	o, stop := run(s.deps("a"))
-	<-o.Ready()
+	_, stop := ready(s.deps("a"))
 	s.submit(3, task(id, "shop"))
 	time.Sleep(time.Minute)
 	testkit.NoError(s.t, stop())
@@ -67,8 +66,7 @@ func TestASilentTimerHoldsUpNothingElse(t *testing.T) {
 		last := s.ended(id)
 		d := s.deps("b")
 		d.Timer = silentTimer{s.world}
-		o, stop := run(d)
-		<-o.Ready()
+		o, stop := ready(d)
 		for n := range uint64(3000) {
 			away := newID(10 + n)
 			s.event(&logv1.Event{Kind: logv1.EventKind_EVENT_KIND_CANCEL, TaskId: away[:], Domain: "flood"})
@@ -79,9 +77,7 @@ func TestASilentTimerHoldsUpNothingElse(t *testing.T) {
 		s.event(outcome(last, logv1.EventKind_EVENT_KIND_COMPLETED))
 		var got *rpcv1.GetTaskResponse
 		o.Get(t.Context(), &rpcv1.GetTaskRequest{TaskId: id[:], Domain: "shop"}, func(r *rpcv1.GetTaskResponse, err error) {
-			if err != nil {
-				t.Error(err)
-			}
+			testkit.Check(t, err)
 			got = r
 		})
 		time.Sleep(time.Second)
@@ -97,9 +93,7 @@ func TestASilentTimerHoldsUpNothingElse(t *testing.T) {
 		if ok != 1 || got == nil || got.Task == nil {
 			t.Errorf("%d verdicts on the outcome, the get has %v", ok, got)
 		}
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 	})
 }
 
@@ -136,8 +130,7 @@ func TestAnOutcomeIsNotFoundOnlyIfTheLogWasSearched(t *testing.T) {
 				last := s.ended(newID(1))
 				d := s.deps("b")
 				d.Reader = blindReader{d.Reader, time.Now().Add(10 * time.Second), c.err}
-				o, stop := run(d)
-				<-o.Ready()
+				_, stop := ready(d)
 				s.event(outcome(last, logv1.EventKind_EVENT_KIND_COMPLETED))
 				time.Sleep(5 * time.Second)
 				s.mu.Lock()
@@ -151,9 +144,7 @@ func TestAnOutcomeIsNotFoundOnlyIfTheLogWasSearched(t *testing.T) {
 					t.Errorf("verdicts are %v, want %s", s.verdicts, c.want)
 				}
 				s.mu.Unlock()
-				if err := stop(); err != nil {
-					t.Error(err)
-				}
+				testkit.Check(t, stop())
 			})
 		})
 	}

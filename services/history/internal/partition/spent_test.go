@@ -25,9 +25,7 @@ type overtakenStore struct {
 func (m overtakenStore) Park(ctx context.Context, bucket int64, batch []byte) (uint64, error) {
 	if m.overtakes {
 		data, err := (&logv1.Batch{Fence: true, Epoch: 2}).MarshalVT() // that of the owner that follows
-		if err != nil {
-			m.t.Error(err)
-		}
+		testkit.Check(m.t, err)
 		if err := m.Fence(ctx, data); err != nil {
 			return 0, err
 		}
@@ -44,8 +42,7 @@ func TestLetterOutlivesAVoidStay(t *testing.T) {
 				s.works(logv1.EventKind_EVENT_KIND_FAILED)
 				d := s.deps("a")
 				d.TimerStore = overtakenStore{d.TimerStore, t, overtakes}
-				o, stop := run(d)
-				<-o.Ready()
+				_, stop := ready(d)
 				id := newID(1)
 				s.submit(0, task(id, "shop"))
 				letters := func() int {
@@ -65,21 +62,16 @@ func TestLetterOutlivesAVoidStay(t *testing.T) {
 				})
 				time.Sleep(5 * time.Second)
 				testkit.Equal(t, "the letter is there", letters() == 1, overtakes)
-				if err := stop(); err != nil {
-					t.Error(err)
-				}
+				testkit.Check(t, stop())
 				s.mu.Lock()
 				s.worker = nil
 				s.mu.Unlock()
-				o, stop = run(s.deps("b"))
-				<-o.Ready()
+				_, stop = ready(s.deps("b"))
 				time.Sleep(5 * time.Second)
 				if letters() != 0 {
 					t.Error("the next owner does not bring the task back")
 				}
-				if err := stop(); err != nil {
-					t.Error(err)
-				}
+				testkit.Check(t, stop())
 			})
 		})
 	}
@@ -109,8 +101,7 @@ func TestRedriveThatTheNextOwnerCarriedOut(t *testing.T) {
 		d := s.deps("a")
 		timer := &busyTimer{Timer: d.Timer}
 		d.Timer = timer
-		o, stop := run(d)
-		<-o.Ready()
+		_, stop := ready(d)
 		id := newID(1)
 		s.submit(0, task(id, "shop"))
 		time.Sleep(time.Minute) // it is dead, and out of memory
@@ -126,9 +117,7 @@ func TestRedriveThatTheNextOwnerCarriedOut(t *testing.T) {
 			if err == nil {
 				err = d.Archive.DropDead(t.Context(), []replica.Letter{{Domain: "shop", Tasklist: "mail", ID: id, Seq: 1}})
 			}
-			if err != nil {
-				t.Error(err)
-			}
+			testkit.Check(t, err)
 		}
 		s.event(&logv1.Event{
 			Kind: logv1.EventKind_EVENT_KIND_REDRIVEN, TaskId: id[:], Domain: "shop", Redrive: &logv1.Redrive{Letter: 1, Tasklist: "mail", Request: request},
@@ -137,9 +126,7 @@ func TestRedriveThatTheNextOwnerCarriedOut(t *testing.T) {
 		if v := s.last(); timer.then != nil || v.Code != "" {
 			t.Errorf("it gets %v", v)
 		}
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 	})
 }
 
@@ -164,8 +151,7 @@ func TestRedriveWhoseLetterIsStoredMeanwhile(t *testing.T) {
 		d := s.deps("a")
 		asked := 0
 		d.Reader = lateLetters{d.Reader, &asked}
-		o, stop := run(d)
-		<-o.Ready()
+		_, stop := ready(d)
 		id := newID(1)
 		s.submit(0, task(id, "shop"))
 		time.Sleep(time.Minute)
@@ -181,8 +167,6 @@ func TestRedriveWhoseLetterIsStoredMeanwhile(t *testing.T) {
 		}
 		s.mu.Unlock()
 		testkit.Equal(t, "letters were asked for times", asked, 2)
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 	})
 }

@@ -35,8 +35,7 @@ func TestI12_AnOwnerWithoutALeaseShowsNoTask(t *testing.T) {
 		d := s.deps("a")
 		checkpoints := &unsaved{Checkpoints: d.Checkpoints}
 		d.Checkpoints = checkpoints
-		o, stop := run(d)
-		<-o.Ready()
+		o, stop := ready(d)
 		known, absent := newID(1), newID(2)
 		s.submit(3, task(known, "shop"))
 		time.Sleep(time.Second)
@@ -59,9 +58,7 @@ func TestI12_AnOwnerWithoutALeaseShowsNoTask(t *testing.T) {
 				}
 			}
 		}
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 	})
 }
 
@@ -80,8 +77,7 @@ func TestI12_WhatIsFoundAfterTheLeaseIsNotShown(t *testing.T) {
 		d := s.deps("a")
 		checkpoints := &unsaved{Checkpoints: d.Checkpoints}
 		d.Checkpoints, d.Reader = checkpoints, lateReader{d.Reader}
-		o, stop := run(d)
-		<-o.Ready()
+		o, stop := ready(d)
 		for _, want := range []fault.Code{"", fault.Unavailable} {
 			checkpoints.away.Store(want != "")
 			id, answers := newID(1), make(chan error, 1)
@@ -89,9 +85,7 @@ func TestI12_WhatIsFoundAfterTheLeaseIsNotShown(t *testing.T) {
 			testkit.Equal(t, "answered with", fault.CodeOf(<-answers), want)
 		}
 		checkpoints.away.Store(false)
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 	})
 }
 
@@ -101,8 +95,7 @@ func TestATaskThatACommandWaitsForMayBeOnItsWay(t *testing.T) {
 		s := newShell(t)
 		d := s.deps("a")
 		d.Timer = silentTimer{s.world}
-		o, stop := run(d)
-		<-o.Ready()
+		o, stop := ready(d)
 		cancelled, other := newID(1), newID(2)
 		s.event(&logv1.Event{Kind: logv1.EventKind_EVENT_KIND_CANCEL, TaskId: cancelled[:], Domain: "shop"})
 		time.Sleep(time.Second)
@@ -113,8 +106,6 @@ func TestATaskThatACommandWaitsForMayBeOnItsWay(t *testing.T) {
 				t.Errorf("task %s: %v, taken is to be %v", id, r, want)
 			}
 		}
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 	})
 }

@@ -20,12 +20,12 @@ type stillLog struct {
 	appended atomic.Int64
 }
 
-func (l *stillLog) Append(ctx context.Context, batch []byte) error {
+func (l *stillLog) Append(ctx context.Context, turn []byte, after uint64) (uint64, error) {
 	l.appended.Add(1)
 	if moves := l.moves.Load(); moves != nil {
 		<-*moves
 	}
-	return l.Log.Append(ctx, batch)
+	return l.Log.Append(ctx, turn, after)
 }
 
 // TestALogThatStandsStillBurnsNoAttempt: two attempts run whose leases end while the log takes nothing, one right at the
@@ -37,8 +37,7 @@ func TestALogThatStandsStillBurnsNoAttempt(t *testing.T) {
 		d := s.deps("a")
 		still := &stillLog{Log: s.world}
 		d.Log = still
-		o, stop := run(d)
-		<-o.Ready()
+		_, stop := ready(d)
 		var all []ids.TaskID
 		started := make(map[ids.TaskID]ids.Trigger)
 		s.worker = func(tr ids.Trigger) {
@@ -83,21 +82,21 @@ func TestALogThatStandsStillBurnsNoAttempt(t *testing.T) {
 			}
 		}
 		s.mu.Unlock()
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 	})
 }
 
-// sealedLog takes nothing of its owner's, forever.
+// sealedLog takes no turn but the first one, which claims it.
 type sealedLog struct {
 	partition.Log
 	appended atomic.Int64
 }
 
-func (l *sealedLog) Append(context.Context, []byte) error {
-	l.appended.Add(1)
-	return partition.ErrRefused
+func (l *sealedLog) Append(ctx context.Context, turn []byte, after uint64) (uint64, error) {
+	if l.appended.Add(1) == 1 {
+		return l.Log.Append(ctx, turn, after)
+	}
+	return 0, partition.ErrRefused
 }
 
 // TestALogThatRefusesToBeAskedEndsNoOwner: a batch without events may be refused too.
@@ -107,8 +106,7 @@ func TestALogThatRefusesToBeAskedEndsNoOwner(t *testing.T) {
 		d := s.deps("a")
 		sealed := &sealedLog{Log: s.world}
 		d.Log = sealed
-		o, stop := run(d)
-		<-o.Ready()
+		_, stop := ready(d)
 		s.worker = func(tr ids.Trigger) { s.event(outcome(tr, logv1.EventKind_EVENT_KIND_STARTED)) }
 		r := task(newID(1), "shop")
 		r.Policy.StartToCloseMs = 5_000
@@ -117,8 +115,6 @@ func TestALogThatRefusesToBeAskedEndsNoOwner(t *testing.T) {
 		if sealed.appended.Load() < 2 {
 			t.Error("the log was not asked again")
 		}
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 	})
 }

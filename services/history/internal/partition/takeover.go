@@ -13,9 +13,9 @@ import (
 )
 
 // takeOver makes this owner the current one and rebuilds the state. The order matters:
-// the claim ends the lease of every other owner in time; the fence voids what they still
-// park; then what the other stores hold behind the checkpoint is read, and the log from the
-// checkpoint to its end.
+// the claim of the checkpoint ends the lease of every other owner in time; the fence voids what they still
+// park; then what the other stores hold behind the checkpoint is read; the claim of the log ends what other owners append;
+// then the log is read from the checkpoint up to there.
 func (o *Owner) takeOver(ctx context.Context) error {
 	began := time.Now()
 	before, claimedAt, err := o.saver.claim(ctx)
@@ -47,6 +47,9 @@ func (o *Owner) takeOver(ctx context.Context) error {
 	if err := cp.Check(last, recovered.TimerSeq, recovered.ArchiveSeq); err != nil {
 		return err
 	}
+	if ends[SourceEvents], err = o.turns.Claim(ctx, o.epoch); err != nil {
+		return err
+	}
 	recovered.Ends = levelsOf(ends)
 	if err := o.replay(ctx, cp, ends); err != nil {
 		return err
@@ -55,7 +58,6 @@ func (o *Owner) takeOver(ctx context.Context) error {
 	o.recovered = true
 	o.Logger.Info("history partition taken over", "partition", o.Partition, "epoch", o.epoch,
 		"tasks", o.core.Len(), "duration", time.Since(began).Round(time.Millisecond))
-	o.readers.follow(ctx, SourceEvents, max(ends[SourceEvents], cp.Floor)+1)
 	for lane := range ids.Lane(ids.Lanes) {
 		o.readers.follow(ctx, Source(lane), cp.Read[lane]+1)
 	}

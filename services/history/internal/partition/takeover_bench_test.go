@@ -85,7 +85,7 @@ func appendEnded(tb testing.TB, w *memhistory.World, from, seq uint64) (last uin
 				Kind: kind, TaskId: id[:], Position: uint64(ids.NewPosition(seq, 3)), Version: 1, Nonce: from + i, Limits: []string{"type/t"},
 			})
 		}
-		last = w.AppendForeignEvents(encoded(tb, m))
+		last = w.AppendTurn(encoded(tb, &logv1.Turn{Batches: []*logv1.EventBatch{m}}))
 	}
 	return last
 }

@@ -78,9 +78,7 @@ func end(ended chan error) error {
 // encoded is a message as it is stored.
 func (l *line) encoded(m interface{ MarshalVT() ([]byte, error) }) []byte {
 	data, err := m.MarshalVT()
-	if err != nil {
-		l.t.Error(err)
-	}
+	testkit.Check(l.t, err)
 	return data
 }
 
@@ -96,7 +94,7 @@ func unreadable(l *line, id ids.TaskID) map[string]func() {
 	newer := logversion.Newest() + 1
 	return map[string]func(){
 		"events": func() {
-			l.world.AppendForeignEvents(l.encoded(&logv1.EventBatch{LogVersion: newer, Events: []*logv1.Event{l.grab(id, 1)}}))
+			l.world.AppendTurn(l.encoded(&logv1.Turn{LogVersion: newer, Epoch: 1, Number: 9}))
 		},
 		"submits": func() {
 			l.world.AppendSubmit(3, l.encoded(&logv1.Batch{LogVersion: newer, Tasks: []*logv1.Record{{Id: []byte("of another form")}}}))
@@ -104,12 +102,12 @@ func unreadable(l *line, id ids.TaskID) map[string]func() {
 		"kind": func() {
 			later := l.grab(id, 1)
 			later.Kind = logv1.EventKind_EVENT_KIND_DISPLACE + 1
-			l.world.AppendForeignEvents(l.encoded(&logv1.EventBatch{ReplyTo: "asker", Events: []*logv1.Event{later}}))
+			l.world.AppendTurn(l.encoded(&logv1.Turn{Epoch: 1, Number: 9, Batches: []*logv1.EventBatch{{ReplyTo: "asker", Events: []*logv1.Event{later}}}}))
 		},
 		"kind that does not fit": func() {
 			later := l.grab(id, 1)
 			later.Kind = 256 + logv1.EventKind_EVENT_KIND_STARTED
-			l.world.AppendForeignEvents(l.encoded(&logv1.EventBatch{ReplyTo: "asker", Events: []*logv1.Event{later}}))
+			l.world.AppendTurn(l.encoded(&logv1.Turn{Epoch: 1, Number: 9, Batches: []*logv1.EventBatch{{ReplyTo: "asker", Events: []*logv1.Event{later}}}}))
 		},
 	}
 }
@@ -122,15 +120,22 @@ func TestI13AnOwnerStopsAtWhatItDoesNotKnow(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLine(t)
 				id := ids.NewTaskID(time.Now(), 0, 1)
-				at := l.world.AppendSubmit(3, submitted(t, id)) + 1
-				o, ended, _ := l.run("old")
+				at := l.world.AppendSubmit(3, submitted(t, id)) + 2 // behind the claim
+				o, ended, stop := l.run("old")
 				<-o.Ready()
 				time.Sleep(5 * time.Second)
-				unreadable(l, id)[name]()
-				if err := end(ended); !errors.Is(err, partition.ErrUnreadable) {
-					t.Fatalf("the owner ended with %v", err)
+				if name == "submits" {
+					unreadable(l, id)[name]()
+					if err := end(ended); !errors.Is(err, partition.ErrUnreadable) {
+						t.Fatalf("the owner ended with %v", err)
+					}
+				} else { // an owner reads turns of others in its takeover only
+					if err := stop(); err != nil {
+						t.Fatal(err)
+					}
+					unreadable(l, id)[name]()
+					l.world.SendEvents(l.encoded(&logv1.EventBatch{ReplyTo: "asker", Events: []*logv1.Event{l.grab(id, 1)}}))
 				}
-				l.world.AppendForeignEvents(l.encoded(&logv1.EventBatch{ReplyTo: "asker", Events: []*logv1.Event{l.grab(id, 1)}}))
 				l.stopsAgain(at)
 			})
 		})

@@ -39,11 +39,10 @@ func TestR1_SubjectsOfTheLogAreAnswered(t *testing.T) {
 		s, w := newShell(t), &wire{published: map[string][]byte{}, answered: map[string]int{}}
 		d := s.deps("a")
 		d.Wire = w
-		o, stop := run(d)
-		<-o.Ready()
+		_, stop := ready(d)
 		id := newID(1)
-		s.submit(3, task(id, "shop"))
-		s.batch(1, 1, 0, inbox("poll"), grab(id, 1, 1))
+		seq := s.submit(3, task(id, "shop"))
+		s.batch(1, 1, 0, inbox("poll"), grab(id, seq, 1))
 		synctest.Wait()
 		testkit.Equal(t, "the grant was answered times", w.answered["asker"], 1)
 		s.event(&logv1.Event{Kind: logv1.EventKind_EVENT_KIND_COMPLETED, TaskId: id[:], Position: uint64(ids.NewPosition(1, 3)), Version: 1, Nonce: 1})
@@ -52,9 +51,7 @@ func TestR1_SubjectsOfTheLogAreAnswered(t *testing.T) {
 		if w.published["asker"] != nil {
 			t.Error("what the log named was published to")
 		}
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 	})
 }
 
@@ -71,8 +68,7 @@ func TestI7_R43_TheLoadReportTellsWhatIsLeft(t *testing.T) {
 			}
 			return ""
 		}
-		o, stop := run(d)
-		<-o.Ready()
+		_, stop := ready(d)
 		report := func() *rpcv1.HistoryLoad {
 			t.Helper()
 			time.Sleep(2 * time.Second)
@@ -88,15 +84,13 @@ func TestI7_R43_TheLoadReportTellsWhatIsLeft(t *testing.T) {
 			t.Errorf("nothing is there: %v", before)
 		}
 		s.submit(3, task(newID(1), "shop"))
-		s.submit(ids.LaneFirst, task(newID(2), "shop"))
+		first := s.submit(ids.LaneFirst, task(newID(2), "shop"))
 		s.submit(3, task(newID(3), "shop"))
 		full.Store(true)
 		load := report()
-		if load.SharedTasks != before.SharedTasks-1 || load.SharedBytes >= before.SharedBytes || load.SharedRead != 2 || !load.StorageFull {
+		if load.SharedTasks != before.SharedTasks-1 || load.SharedBytes >= before.SharedBytes || load.SharedRead != first || !load.StorageFull {
 			t.Errorf("one task is read on the first lane, and the storage is full: %v", load)
 		}
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 	})
 }

@@ -52,12 +52,11 @@ func TestTheAttemptsOfASilentWorkerAreReadyAgain(t *testing.T) {
 		d.Workers = partition.NewWorkers()
 		var heard []string
 		deaf := hears(d.Workers, &heard)
-		o, stop := run(d)
-		<-o.Ready()
+		o, stop := ready(d)
 		id := newID(1)
-		s.submit(3, task(id, "shop"))
+		seq := s.submit(3, task(id, "shop"))
 		time.Sleep(time.Second)
-		s.batch(1, 1, 1, []*logv1.PollRef{{Worker: "ann", WorkerId: deadWorker, ReplyTo: "inbox"}}, grab(id, 1, 1))
+		s.batch(1, 1, 1, []*logv1.PollRef{{Worker: "ann", WorkerId: deadWorker, ReplyTo: "inbox"}}, grab(id, seq, 1))
 		d.Workers.Heard("shop", sign(deadWorker))
 		d.Workers.Heard("shop", []byte("no JSON"))
 		d.Workers.Heard("shop", sign("short"))
@@ -90,9 +89,7 @@ func TestTheAttemptsOfASilentWorkerAreReadyAgain(t *testing.T) {
 			t.Errorf("again %v, silent %v, alive %v", again, heard, list().Workers)
 		}
 		deaf()
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, stop())
 	})
 }
 
@@ -104,12 +101,11 @@ func TestAnOwnerKnowsWhatItsProcessHeardBefore(t *testing.T) {
 			s := newShell(t)
 			d := s.deps("a")
 			d.Workers = partition.NewWorkers()
-			o, stop := run(d)
-			<-o.Ready()
+			_, stop := ready(d)
 			id := newID(1)
-			s.submit(3, task(id, "shop"))
+			seq := s.submit(3, task(id, "shop"))
 			time.Sleep(time.Second)
-			s.batch(1, 1, 1, []*logv1.PollRef{{WorkerId: deadWorker, ReplyTo: "inbox"}}, grab(id, 1, 1))
+			s.batch(1, 1, 1, []*logv1.PollRef{{WorkerId: deadWorker, ReplyTo: "inbox"}}, grab(id, seq, 1))
 			time.Sleep(time.Second)
 			testkit.NoError(t, stop())
 			d = s.deps("b")
@@ -120,8 +116,7 @@ func TestAnOwnerKnowsWhatItsProcessHeardBefore(t *testing.T) {
 				d.Workers.Heard("shop", sign(deadWorker))
 			}
 			time.Sleep(2 * time.Second)
-			o, stop = run(d)
-			<-o.Ready()
+			_, stop = ready(d)
 			time.Sleep(5 * time.Second)
 			synctest.Wait()
 			s.mu.Lock()
@@ -130,9 +125,7 @@ func TestAnOwnerKnowsWhatItsProcessHeardBefore(t *testing.T) {
 			}
 			s.mu.Unlock()
 			deaf()
-			if err := stop(); err != nil {
-				t.Error(err)
-			}
+			testkit.Check(t, stop())
 		})
 	}
 }

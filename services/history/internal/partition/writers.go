@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
@@ -35,7 +34,7 @@ const (
 )
 
 // persist repeats a write until it is stored, outside the lease not at all. It returns an
-// error that wraps ErrRefused if the write can never succeed, or ctx's.
+// error that wraps ErrRefused if the write can never succeed, ErrTakenOver or ErrUnreadable, or ctx's.
 func (w writers) persist(ctx context.Context, what string, write func(context.Context) error) error {
 	wait, complained := writeRetryMin, false
 	for {
@@ -50,7 +49,7 @@ func (w writers) persist(ctx context.Context, what string, write func(context.Co
 		case err == nil && complained:
 			w.Logger.Info("history can write again", "partition", w.Partition, "operation", what)
 			return nil
-		case err == nil || errors.Is(err, ErrRefused):
+		case err == nil || errors.Is(err, ErrRefused) || errors.Is(err, ErrTakenOver) || errors.Is(err, ErrUnreadable):
 			return err
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -270,58 +269,6 @@ func (w writers) park(job []*replica.Entry, letters []replica.Letter) {
 		return
 	}
 	w.report(replica.Stored{Kind: replica.JobPark, Seq: last})
-}
-
-// proposed is an encoded event batch, and what is in it.
-type proposed struct {
-	data      []byte
-	proposals []replica.Proposal
-}
-
-// encodeProposals turns proposals into event batches that fit.
-func (w writers) encodeProposals(all []replica.Proposal, enc *record.Encoder) []proposed {
-	const tasksMax = 1000
-	var out []proposed
-	from := 0
-	m := &logv1.EventBatch{LogVersion: w.LogVersion()}
-	size := 0
-	for i := range all {
-		p := &all[i]
-		e := &logv1.Event{
-			Kind: logv1.EventKind(p.Kind), TaskId: p.ID[:], Position: uint64(p.Fence.Position), Version: p.Fence.Version,
-			Nonce: p.Fence.Nonce, Domain: p.Domain, Message: p.Message, Undelivered: p.Undelivered, NotAfterMs: p.NotAfter, SilentLeaseMs: p.SilentLease,
-		}
-		if p.Carried != nil {
-			e.Carried = enc.Carried(p)
-		}
-		n := e.SizeVT()
-		if len(m.Events) > 0 && (size+n > batchBytesMax || len(m.Events) >= tasksMax) {
-			out = append(out, proposed{encode(m), all[from:i]})
-			m.Events, size, from = nil, 0, i
-		}
-		m.Events = append(m.Events, e)
-		size += n
-	}
-	return append(out, proposed{encode(m), all[from:]})
-}
-
-// appendEvents appends the owner's own events to the log. What the log refuses is not lost, since the
-// replica proposes it again: no quarantine needs it.
-func (w writers) appendEvents(batches []proposed) {
-	stored := replica.Stored{Kind: replica.JobAppend}
-	for _, b := range batches {
-		err := w.persist(w.work, writeEvents, func(ctx context.Context) error { return w.Log.Append(ctx, b.data) })
-		switch {
-		case errors.Is(err, ErrRefused) && len(b.proposals) == 0: // it only asked whether the log moves
-		case errors.Is(err, ErrRefused):
-			w.Logger.Error("the log does not accept events of its owner; they are proposed again later",
-				"partition", w.Partition, "events", len(b.proposals), "task_id", b.proposals[0].ID.String(), "bytes", len(b.data), "error", err)
-			stored.Refused = append(stored.Refused, b.proposals...)
-		case err != nil:
-			return
-		}
-	}
-	w.report(stored)
 }
 
 // purge lets the log forget. What fails comes again with the next one.

@@ -14,6 +14,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/turn"
 )
 
 // Ports is one implementation, on an empty partition.
@@ -45,9 +47,49 @@ func Exercise(t *testing.T, make func(t *testing.T) Ports) {
 	t.Helper()
 	for name, part := range map[string]func(*testing.T, Ports){
 		"lanes are read apart, in order, live": lanesApart, "replay ends": replayEnds, "forget": forget,
-		"a domain's messages": ofDomain, "forget beside a domain that lags": forgetBeside, "ends": ends, "timer tail": timerTail, "checkpoint is compare-and-set": checkpoints,
+		"a domain's messages": ofDomain, "forget beside a domain that lags": forgetBeside, "ends": ends, "turns are appended behind the last one": turnsInLine, "timer tail": timerTail, "checkpoint is compare-and-set": checkpoints,
 	} {
 		t.Run(name, func(t *testing.T) { part(t, make(t)) })
+	}
+}
+
+// appendTurn appends an empty turn behind the last one.
+func appendTurn(t *testing.T, p Ports) uint64 {
+	t.Helper()
+	last, err := p.Log.LastTurn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	seq, err := p.Log.Append(t.Context(), (&record.Turn{LogVersion: 1, Epoch: last.Seq + 1}).Append(nil), last.Seq)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seq
+}
+
+// turnsInLine: a turn is refused that does not follow the last one, also if all before that is forgotten.
+func turnsInLine(t *testing.T, p Ports) {
+	ctx := t.Context()
+	if last, err := p.Log.LastTurn(ctx); err != nil || last.Seq != 0 {
+		t.Fatalf("an empty log ends with turn %d, %v", last.Seq, err)
+	}
+	first, second := appendTurn(t, p), appendTurn(t, p)
+	p.Submit(1, batch(t, task(1, time.Now())))
+	if err := p.Log.Forget(ctx, replica.Levels{Events: first}); err != nil {
+		t.Fatal(err)
+	}
+	for _, after := range []uint64{0, first, second + 1} {
+		if _, err := p.Log.Append(ctx, []byte("late"), after); !errors.Is(err, turn.ErrWrongTurn) {
+			t.Errorf("behind %d: %v, want ErrWrongTurn", after, err)
+		}
+	}
+	third, err := p.Log.Append(ctx, (&record.Turn{LogVersion: 1, Number: 3}).Append(nil), second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, err := p.Log.LastTurn(ctx)
+	if there, readErr := record.ReadTurn(last.Data); err != nil || readErr != nil || last.Seq != third || there.Number != 3 || time.Since(last.Time).Abs() > time.Minute {
+		t.Errorf("the last turn is %d, %+v, at %v, %v %v", last.Seq, there, last.Time, err, readErr)
 	}
 }
 
@@ -56,9 +98,7 @@ func lanesApart(t *testing.T, p Ports) {
 	defer cancel()
 	now := time.Now()
 	s1 := p.Submit(1, batch(t, task(1, now)))
-	if err := p.Log.Append(ctx, []byte("")); err != nil {
-		t.Fatal(err)
-	}
+	appendTurn(t, p)
 	s3 := p.Submit(2, batch(t, task(2, now)))
 	got := make(chan uint64, 10)
 	failed := make(chan error, 1)
@@ -86,9 +126,7 @@ func lanesApart(t *testing.T, p Ports) {
 func replayEnds(t *testing.T, p Ports) {
 	ctx := t.Context()
 	for range 3 {
-		if err := p.Log.Append(ctx, []byte("e")); err != nil {
-			t.Fatal(err)
-		}
+		appendTurn(t, p)
 		p.Submit(3, batch(t, task(1, time.Now())))
 	}
 	var events, submits []uint64
@@ -113,9 +151,7 @@ func forget(t *testing.T, p Ports) {
 	ctx := t.Context()
 	for range 3 {
 		p.Submit(1, batch(t, task(1, time.Now())))
-		if err := p.Log.Append(ctx, []byte("e")); err != nil {
-			t.Fatal(err)
-		}
+		appendTurn(t, p)
 	}
 	if err := p.Log.Forget(ctx, replica.Levels{Lanes: [ids.Lanes]uint64{1: 3}, Events: 2}); err != nil {
 		t.Fatal(err)

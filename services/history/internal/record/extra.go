@@ -52,7 +52,7 @@ func storedUpdates(x *taskstate.Extra) *logv1.Updates {
 	}
 	u := x.Updates
 	return &logv1.Updates{
-		Applied: u.Applied, Seq: u.Seq, Request: u.Request, Refused: u.Refused, AtMs: u.At, Passed: u.Passed, PassedNow: u.PassedNow,
+		Applied: u.Applied, Seq: u.Seq, Index: u.Index, Request: u.Request, Refused: u.Refused, AtMs: u.At, Passed: u.Passed, PassedNow: u.PassedNow,
 	}
 }
 
@@ -156,7 +156,7 @@ func (d *Decoder) extra(r *logv1.Record) *taskstate.Extra {
 	x.Headers = d.headers(r.Headers)
 	if u := r.Updates; u != nil {
 		x.Updates = &taskstate.Updates{
-			Applied: u.Applied, Seq: u.Seq, Request: u.Request, Refused: u.Refused, At: u.AtMs, Passed: u.Passed, PassedNow: u.PassedNow,
+			Applied: u.Applied, Seq: u.Seq, Index: u.Index, Request: u.Request, Refused: u.Refused, At: u.AtMs, Passed: u.Passed, PassedNow: u.PassedNow,
 		}
 	}
 	if was := r.Redriven; was != nil {

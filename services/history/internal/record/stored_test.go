@@ -53,12 +53,15 @@ func (s *stores) inputs(t *testing.T) (all []replica.Input) {
 			}
 			all = append(all, &replica.Submits{Lane: lane, Domain: topology.DomainOfSubmit(0, m.Subject), Seq: m.Seq, At: m.At, Bytes: len(m.Data), Tasks: tasks})
 		case m.Subject == topology.Event(0):
-			events, err := dec.Events(m.Data)
+			stored, err := record.ReadTurn(m.Data)
 			if err != nil {
 				t.Fatalf("message %d: %v", m.Seq, err)
 			}
-			events.Seq, events.At = m.Seq, m.At
-			all = append(all, events)
+			turn, err := dec.Turn(&stored, m.Seq, m.At)
+			if err != nil {
+				t.Fatalf("message %d: %v", m.Seq, err)
+			}
+			all = append(all, turn)
 		}
 	}
 	return all
@@ -75,20 +78,10 @@ func TestI13StoredRecordsAreReadAsTheyWere(t *testing.T) {
 			for _, e := range in.Tasks {
 				writeTask(&b, &e.Task)
 			}
-		case *replica.Events:
-			fmt.Fprintf(&b, "%d events at %d, for %q %d\n", in.Seq, in.At, in.ReplyTo, in.RequestID)
-			if in.Shard > 0 {
-				fmt.Fprintf(&b, "  of shard %d, epoch %d, delivered up to %d, for polls %s\n", in.Shard, in.Epoch, in.Delivered, pollsOf(in.Polls...))
-			}
-			for i := range in.Events {
-				writeEvent(&b, &in.Events[i])
-				if c := in.Carried[i]; c != nil {
-					fmt.Fprintf(&b, "  as of %d\n", c.AsOf)
-					if g := c.Granted; g != nil {
-						fmt.Fprintf(&b, "  granted by batch %d of epoch %d of shard %d for %s\n", g.Request, g.Epoch, g.Shard, pollsOf(*g.Poll))
-					}
-					writeTask(&b, &c.Entry.Task)
-				}
+		case *replica.Turn:
+			fmt.Fprintf(&b, "%d turn at %d\n", in.Seq, in.At)
+			for _, events := range in.Batches {
+				writeEvents(&b, events)
 			}
 		}
 	}
@@ -104,6 +97,24 @@ func TestI13StoredRecordsAreReadAsTheyWere(t *testing.T) {
 	}
 	testkit.Golden(t, "testdata/history.txt", b.Bytes())
 	testkit.Golden(t, "testdata/checkpoint.txt", []byte(stands(record.Checkpoint(s.checkpoint))))
+}
+
+// writeEvents writes a batch of a turn.
+func writeEvents(b *bytes.Buffer, in *replica.Events) {
+	fmt.Fprintf(b, "  events for %q %d\n", in.ReplyTo, in.RequestID)
+	if in.Shard > 0 {
+		fmt.Fprintf(b, "  of shard %d, epoch %d, delivered up to %d, for polls %s\n", in.Shard, in.Epoch, in.Delivered, pollsOf(in.Polls...))
+	}
+	for i := range in.Events {
+		writeEvent(b, &in.Events[i])
+		if c := in.Carried[i]; c != nil {
+			fmt.Fprintf(b, "  as of %d\n", c.AsOf)
+			if g := c.Granted; g != nil {
+				fmt.Fprintf(b, "  granted by batch %d of epoch %d of shard %d for %s\n", g.Request, g.Epoch, g.Shard, pollsOf(*g.Poll))
+			}
+			writeTask(b, &c.Entry.Task)
+		}
+	}
 }
 
 // decoded are the tasks of a message of any store.
@@ -204,7 +215,7 @@ func (s *stores) takeOver(t *testing.T, cp replica.Checkpoint, b *bytes.Buffer) 
 				step(in)
 			}
 			recovered.Ends.Lanes[in.Lane] = in.Seq
-		case *replica.Events:
+		case *replica.Turn:
 			if in.Seq > cp.Floor {
 				step(in)
 			}

@@ -358,8 +358,6 @@ func (s *stack) pollOnce(n int) []*yardv1.PolledTask {
 		return nil
 	}
 	var resp yardv1.PollResponse
-	if err := resp.UnmarshalVT(m.Data); err != nil {
-		s.t.Error(err)
-	}
+	testkit.Check(s.t, resp.UnmarshalVT(m.Data))
 	return resp.Tasks
 }

@@ -90,7 +90,7 @@ func newHistory(t testing.TB, nc *nats.Conn) *history {
 	}
 	log := slog.New(slog.DiscardHandler)
 	for p := range parts.History {
-		subscribe(nc.Subscribe(topology.Event(p), func(m *nats.Msg) { h.events(p, m) }))
+		subscribe(nc.Subscribe(topology.EventRequests(p), func(m *nats.Msg) { h.events(p, m) }))
 		subscribe(natsrpc.Serve(nc, topology.HistoryCall(p, "bookings"), nil, log, func(_ context.Context, req *rpcv1.BookingsRequest) (natsrpc.Message, error) {
 			return h.bookings(p, req), nil
 		}))

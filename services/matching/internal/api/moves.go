@@ -177,14 +177,8 @@ func branchOf(b *match.Branch) *rpcv1.Branch {
 }
 
 // branches reads what partitions of tasklists tell their parents.
-func (p *Port) branches(s *shard.Shard, m *nats.Msg) {
-	r := new(rpcv1.Branches)
-	if err := r.UnmarshalVT(m.Data); err != nil {
-		p.dropped(m, err)
-		return
-	}
-	all := make([]match.Branch, 0, len(r.Branches))
-	for _, one := range r.Branches {
+func branches(in *match.Inputs, m *rpcv1.Branches) {
+	for _, one := range m.Branches {
 		b := match.Branch{
 			Tasklist: table.Tasklist{Domain: one.Domain, Name: one.Tasklist, Partition: int(one.TasklistPartition)},
 			Present:  one.Present,
@@ -194,9 +188,8 @@ func (p *Port) branches(s *shard.Shard, m *nats.Msg) {
 				Column: table.Column{Priority: int(w.Priority), Type: w.Type}, ReadyAt: w.ReadyAtUs, Limited: w.Limited, Triggers: int(w.Triggers),
 			})
 		}
-		all = append(all, b)
+		in.Branches = append(in.Branches, b)
 	}
-	s.Put(func(in *match.Inputs) { in.Branches = append(in.Branches, all...) })
 }
 
 // loadsMax is how many partitions one message tells of.

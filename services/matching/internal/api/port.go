@@ -158,10 +158,9 @@ func (p *Port) refuse(to string, why *fault.Error) {
 // tellAnswered tells a frontend which of its polls were answered.
 func (p *Port) tellAnswered(to string, ids []uint64) { p.hint(to, &rpcv1.PollsAnswered{Ids: ids}) }
 
-// Batch implements shard.Outbox. The log's acknowledgement is not asked for: the
-// verdict is one.
+// Batch implements shard.Outbox. The verdicts are the only answer.
 func (p *Port) Batch(b *match.Batch) {
-	p.failed("send events", p.NATS.Publish(topology.Event(b.Partition), p.events.encode(b)))
+	p.failed("send events", p.NATS.Publish(topology.EventRequests(b.Partition), p.events.encode(b)))
 }
 
 // Hints implements shard.Outbox.

@@ -30,11 +30,21 @@ func (p *Port) Serve(ctx context.Context, s *shard.Shard) error {
 	out.add(p.NATS.Subscribe(p.inbox+".v.*", func(m *nats.Msg) { p.verdicts(s, m) }))
 	out.add(p.NATS.Subscribe(p.inbox+".a.*", func(m *nats.Msg) { p.bounced(s, m) }))
 	out.add(p.NATS.Subscribe(p.inbox+".m.*", func(m *nats.Msg) { p.unmoved(s, m) }))
-	out.add(p.NATS.Subscribe(topology.HintFreed, func(m *nats.Msg) { p.freed(s, m) }))
-	out.add(p.NATS.Subscribe(topology.HintRestore, func(m *nats.Msg) { p.restore(s, m) }))
-	out.add(p.NATS.Subscribe(topology.HintSilent, func(m *nats.Msg) { p.silent(s, m) }))
-	out.add(p.NATS.Subscribe(topology.HintGivenUp, func(m *nats.Msg) { p.givenUp(s, m) }))
-	in.add(p.NATS.Subscribe(topology.HintBranch(p.Shard), func(m *nats.Msg) { p.branches(s, m) }))
+	out.add(hear(p, s, topology.HintFreed, func(in *match.Inputs, m *rpcv1.Freed) {
+		in.Freed = append(in.Freed, match.LimitHint{Domain: m.Domain, Limits: refs(m.Limits)})
+	}))
+	out.add(hear(p, s, topology.HintRestore, func(in *match.Inputs, m *rpcv1.Restore) {
+		in.Restore = append(in.Restore, match.LimitHint{Domain: m.Domain, Limits: refs(m.Limits)})
+	}))
+	out.add(hear(p, s, topology.HintSilent, func(in *match.Inputs, m *rpcv1.Silent) {
+		for _, w := range m.Workers {
+			in.Silent = append(in.Silent, match.SilentWorker{Domain: w.Domain, ID: w.WorkerId})
+		}
+	}))
+	out.add(hear(p, s, topology.HintGivenUp, func(in *match.Inputs, m *rpcv1.GivenUp) {
+		in.GivenUp = append(in.GivenUp, match.GivenUp{Domain: m.Domain, Inboxes: m.Inboxes})
+	}))
+	in.add(hear(p, s, topology.HintBranch(p.Shard), branches))
 	in.add(p.NATS.Subscribe(topology.MatchingPoll(p.Shard, p.Epoch), func(m *nats.Msg) { p.poll(s, m) }))
 	in.add(natsrpc.Serve(p.NATS, topology.MatchingCall(p.Shard, "describe"), p.Replies, p.Log,
 		func(ctx context.Context, req *rpcv1.DescribeShardRequest) (natsrpc.Message, error) {
@@ -88,47 +98,18 @@ func (p *Port) bounced(s *shard.Shard, m *nats.Msg) {
 	}
 }
 
-func (p *Port) freed(s *shard.Shard, m *nats.Msg) {
-	f := new(rpcv1.Freed)
-	if err := f.UnmarshalVT(m.Data); err != nil {
-		p.dropped(m, err)
-		return
-	}
-	h := match.LimitHint{Domain: f.Domain, Limits: refs(f.Limits)}
-	s.Put(func(in *match.Inputs) { in.Freed = append(in.Freed, h) })
-}
-
-func (p *Port) restore(s *shard.Shard, m *nats.Msg) {
-	r := new(rpcv1.Restore)
-	if err := r.UnmarshalVT(m.Data); err != nil {
-		p.dropped(m, err)
-		return
-	}
-	h := match.LimitHint{Domain: r.Domain, Limits: refs(r.Limits)}
-	s.Put(func(in *match.Inputs) { in.Restore = append(in.Restore, h) })
-}
-
-func (p *Port) givenUp(s *shard.Shard, m *nats.Msg) {
-	g := new(rpcv1.GivenUp)
-	if err := g.UnmarshalVT(m.Data); err != nil {
-		p.dropped(m, err)
-		return
-	}
-	s.Put(func(in *match.Inputs) {
-		in.GivenUp = append(in.GivenUp, match.GivenUp{Domain: g.Domain, Inboxes: g.Inboxes})
-	})
-}
-
-func (p *Port) silent(s *shard.Shard, m *nats.Msg) {
-	g := new(rpcv1.Silent)
-	if err := g.UnmarshalVT(m.Data); err != nil {
-		p.dropped(m, err)
-		return
-	}
-	s.Put(func(in *match.Inputs) {
-		for _, w := range g.Workers {
-			in.Silent = append(in.Silent, match.SilentWorker{Domain: w.Domain, ID: w.WorkerId})
+// hear has a shard hear what a subject tells; put reads it into the shard's inputs.
+func hear[M any, PM interface {
+	*M
+	UnmarshalVT([]byte) error
+}](p *Port, s *shard.Shard, subject string, put func(in *match.Inputs, m PM)) (*nats.Subscription, error) {
+	return p.NATS.Subscribe(subject, func(msg *nats.Msg) {
+		m := PM(new(M))
+		if err := m.UnmarshalVT(msg.Data); err != nil {
+			p.dropped(msg, err)
+			return
 		}
+		s.Put(func(in *match.Inputs) { put(in, m) })
 	})
 }
 

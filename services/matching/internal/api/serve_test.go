@@ -128,7 +128,7 @@ func TestAnswersThatAreRepliedToAreHeard(t *testing.T) {
 func TestVerdictsAreOfTheirPartition(t *testing.T) {
 	t.Parallel()
 	l := newLine(t)
-	events := l.listen(topology.Event(1))
+	events := l.listen(topology.EventRequests(1))
 	n := l.serve(3)
 	l.served(t)
 	n.do(match.Effects{Batches: []match.Batch{{Partition: 1, Number: 9, Fence: true}}})

@@ -79,9 +79,7 @@ func TestACallIsNotRepeated(t *testing.T) {
 	if err := client.Incr(ctx, "n").Err(); err == nil || ctx.Err() != nil || calls.Load() != 1 {
 		t.Errorf("%d calls, %v", calls.Load(), err)
 	}
-	if err := client.Close(); err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, client.Close())
 }
 
 // A connection ends within an hour, also one that is in use: a password that was replaced is not in use for longer.
@@ -100,8 +98,6 @@ func TestConnectionsDoNotOutliveAPassword(t *testing.T) {
 		if lasts <= 0 || lasts > time.Hour {
 			t.Errorf("cluster %v: a connection lasts %v", cluster, lasts)
 		}
-		if err := client.Close(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, client.Close())
 	}
 }

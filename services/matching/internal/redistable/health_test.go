@@ -36,7 +36,5 @@ func TestR56_RedisThatIsAwayIsToldOf(t *testing.T) {
 	r.Restart(t)
 	await(false)
 	stop()
-	if err := errors.Join(<-done, client.Close()); err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, errors.Join(<-done, client.Close()))
 }

@@ -76,9 +76,7 @@ func (s *secured) looks(client redis.UniversalClient) {
 		return nil
 	})
 	stop()
-	if err := <-done; err != nil {
-		s.t.Error(err)
-	}
+	testkit.Check(s.t, <-done)
 }
 
 // TestTablesWithTLSAsAUserOfItsOwn runs the suite over TLS, as a user that may do what topology.RedisACL

@@ -53,9 +53,7 @@ func TestEachLookIsTaken(t *testing.T) {
 		synctest.Wait()
 		testkit.MustEqual(t, "of were answered", len(answers), many)
 		for range many {
-			if err := <-answers; err != nil {
-				t.Error(err)
-			}
+			testkit.Check(t, <-answers)
 		}
 	})
 }

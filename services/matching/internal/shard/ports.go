@@ -28,7 +28,7 @@ type Outbox interface {
 	Refuse(r *match.Refusal)
 	// Moves gives polls up to their frontends. Inputs.Unmoved gets those that no one took.
 	Moves(all []match.Move)
-	// Batch appends events to the log. Nothing tells whether it arrived but its verdicts.
+	// Batch sends events to the owner of their partition. Nothing tells whether it arrived but its verdicts.
 	Batch(b *match.Batch)
 	// Hints tells others what may be lost.
 	Hints(freed, restore []match.LimitHint, hungry []match.Hungry)

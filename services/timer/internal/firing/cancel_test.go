@@ -186,9 +186,7 @@ func TestI10_CancelOrFireButNotBoth(t *testing.T) {
 				mu.Lock()
 				for _, data := range answer.Records {
 					var record logv1.Record
-					if err := record.UnmarshalVT(data); err != nil {
-						t.Error(err)
-					}
+					testkit.Check(t, record.UnmarshalVT(data))
 					out[ids.TaskID(record.Id)] = true
 				}
 				mu.Unlock()

@@ -83,9 +83,7 @@ func TestI10_TwoOwnersAtOnceEachFiresOnce(t *testing.T) {
 	var owners sync.WaitGroup
 	for range 2 {
 		owners.Go(func() {
-			if err := serve(ctx, spare); err != nil {
-				t.Error(err)
-			}
+			testkit.Check(t, serve(ctx, spare))
 		})
 	}
 	var want []*logv1.Record

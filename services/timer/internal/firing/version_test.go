@@ -84,9 +84,7 @@ func TestI13AnUnknownVersionEndsTheOwner(t *testing.T) {
 			if name == "message" && len(w.fired()[key(parked[0])]) > 0 {
 				t.Error("what lies behind the unknown message was fired")
 			}
-			if _, err := natslog.Get(t.Context(), w.js, topology.TimerStream(0), 1); err != nil {
-				t.Error(err)
-			}
+			testkit.Check(t, testkit.Err(natslog.Get(t.Context(), w.js, topology.TimerStream(0), 1)))
 		})
 	}
 }
@@ -118,9 +116,7 @@ func TestWhatIsWrittenCarriesTheClustersVersion(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, err)
 }
 
 // TestMalformedMessagesGoIntoQuarantine, whole and once, and the good records of
@@ -211,7 +207,5 @@ func TestQuarantineIsWaitedFor(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-loaded; err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, <-loaded)
 }

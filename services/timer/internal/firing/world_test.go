@@ -208,9 +208,7 @@ func (w *world) own(change ...func(*firing.Deps)) *running {
 			return
 		}
 		stopped = true
-		if err := <-r.ended; err != nil {
-			w.tb.Error(err)
-		}
+		testkit.Check(w.tb, <-r.ended)
 	}
 	w.tb.Cleanup(r.stop)
 	return r

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -26,16 +25,6 @@ type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
 }
-
-// The environment's defaults of the global flags.
-const (
-	EnvURL    = "NATS_URL"
-	EnvDomain = "YARD_DOMAIN"
-)
-
-// DomainDefault is the domain that `yard dev` makes, so that a first try needs no
-// setting up.
-const DomainDefault = "default"
 
 // App is one run of the command.
 type App struct {
@@ -61,14 +50,6 @@ func (e UsageError) Unwrap() error { return e.error }
 
 // Usagef is an error of the command line.
 func Usagef(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
-
-// EnvOr is a variable of the environment, or what stands for it.
-func EnvOr(name, otherwise string) string {
-	if v := os.Getenv(name); v != "" {
-		return v
-	}
-	return otherwise
-}
 
 // Group is a command that only holds others.
 func Group(use, short string, below ...*cobra.Command) *cobra.Command {

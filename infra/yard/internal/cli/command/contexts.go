@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
@@ -18,8 +20,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/filelock"
 )
 
-// EnvContext names the context of all commands of a shell.
-const EnvContext = "YARD_CONTEXT"
+// envContext names the context of all commands of a shell.
+const envContext = "YARD_CONTEXT"
 
 // ContextEntry is where a command goes and as which user. Of keys and certificates it has the paths.
 type ContextEntry struct {
@@ -97,30 +99,51 @@ func (b ContextBook) Entry(name string) (ContextEntry, error) {
 	return e, nil
 }
 
-// contextSetting is a flag that a context may set.
-type contextSetting struct {
-	Flag, env string
+// ContextSetting is a flag that a context may set.
+type ContextSetting struct {
+	Flag, env, usage string
 	// otherwise is the default where neither flag, context nor environment says anything.
 	otherwise string
-	// path: it names a file.
+	// path: it names a file, so that no secret stands on a command line.
 	path bool
 	Of   func(*ContextEntry) *string
 	into func(*App) *string
 }
 
-// ContextSettings are all of them; the domain is the last, the others say how to connect.
-func ContextSettings() []contextSetting {
-	return []contextSetting{
-		{"url", EnvURL, nats.DefaultURL, false, func(e *ContextEntry) *string { return &e.URL }, func(a *App) *string { return &a.URL }},
-		{"creds", envCreds, "", true, func(e *ContextEntry) *string { return &e.Creds }, func(a *App) *string { return &a.Login.Credentials }},
-		{"nkey", envNKey, "", true, func(e *ContextEntry) *string { return &e.NKey }, func(a *App) *string { return &a.Login.NKeySeed }},
-		{"tls-ca", envCA, "", true, func(e *ContextEntry) *string { return &e.TLSCA }, func(a *App) *string { return &a.Login.TLS.CA }},
-		{"tls-cert", envCert, "", true, func(e *ContextEntry) *string { return &e.TLSCert }, func(a *App) *string { return &a.Login.TLS.Cert }},
-		{"tls-key", envKey, "", true, func(e *ContextEntry) *string { return &e.TLSKey }, func(a *App) *string { return &a.Login.TLS.Key }},
-		{"inbox-prefix", envInbox, "", false, func(e *ContextEntry) *string { return &e.InboxPrefix }, func(a *App) *string { return &a.Login.InboxPrefix }},
-		{DomainFlag, EnvDomain, DomainDefault, false, func(e *ContextEntry) *string { return &e.Domain }, func(a *App) *string { return &a.Domain }},
+// ContextSettings are all of them; the domain is the last, the others say how to connect. The variables of the login are those of
+// the nats command.
+func ContextSettings() []ContextSetting {
+	return []ContextSetting{
+		{"url", "NATS_URL", "NATS server, or several separated by commas", nats.DefaultURL, false, func(e *ContextEntry) *string { return &e.URL }, func(a *App) *string { return &a.URL }},
+		{"creds", "NATS_CREDS", "path of a .creds file with JWT and key", "", true, func(e *ContextEntry) *string { return &e.Creds }, func(a *App) *string { return &a.Login.Credentials }},
+		{"nkey", "NATS_NKEY", "path of a file with an nkey seed", "", true, func(e *ContextEntry) *string { return &e.NKey }, func(a *App) *string { return &a.Login.NKeySeed }},
+		{"tls-ca", "NATS_CA", "PEM file of the authorities that sign the servers' certificates", "", true, func(e *ContextEntry) *string { return &e.TLSCA }, func(a *App) *string { return &a.Login.TLS.CA }},
+		{"tls-cert", "NATS_CERT", "PEM file of this client's certificate", "", true, func(e *ContextEntry) *string { return &e.TLSCert }, func(a *App) *string { return &a.Login.TLS.Cert }},
+		{"tls-key", "NATS_KEY", "PEM file of its key", "", true, func(e *ContextEntry) *string { return &e.TLSKey }, func(a *App) *string { return &a.Login.TLS.Key }},
+		{"inbox-prefix", "YARD_INBOX_PREFIX", "subject prefix of the inboxes, as a sealed cluster gives one to each user", "", false, func(e *ContextEntry) *string { return &e.InboxPrefix }, func(a *App) *string { return &a.Login.InboxPrefix }},
+		{DomainFlag, envDomain, "tenant to act for", domainDefault, false, func(e *ContextEntry) *string { return &e.Domain }, func(a *App) *string { return &a.Domain }},
 	}
 }
+
+// Flags adds those of all commands.
+func (a *App) Flags(flags *pflag.FlagSet) {
+	for _, s := range ContextSettings() {
+		short := map[string]string{DomainFlag: "d"}[s.Flag]
+		flags.StringVarP(s.into(a), s.Flag, short, cmp.Or(os.Getenv(s.env), s.otherwise), s.usage+" (environment: "+s.env+")")
+	}
+	flags.StringVar(&a.Context, "context", os.Getenv(envContext), "context to take server, login and domain from, see yard context (environment: "+envContext+")")
+	flags.VarP(outputValue{a}, "output", "o", "how to print: table, wide (a table with more columns, nothing cut) or json")
+	flags.BoolFunc("json", "short for --output json", func(text string) error {
+		if text != "true" {
+			return fmt.Errorf("want no value, or another --output")
+		}
+		return outputValue{a}.Set(OutputJSON)
+	})
+	DurationVar(flags, &a.Timeout, "timeout", 10*time.Second, "how long to try")
+}
+
+// envDomain and domainDefault, which `yard dev` makes, are the domain of who names none.
+const envDomain, domainDefault = "YARD_DOMAIN", "default"
 
 const DomainFlag = "domain"
 
@@ -160,7 +183,7 @@ func (a *App) Resolve(cmd *cobra.Command) error {
 			if value == "" {
 				*s.into(a) = s.otherwise
 			}
-		case value == "", s.Flag != DomainFlag && elsewhere, s.Flag == DomainFlag && os.Getenv(EnvDomain) != "":
+		case value == "", s.Flag != DomainFlag && elsewhere, s.Flag == DomainFlag && os.Getenv(envDomain) != "":
 		default:
 			*s.into(a) = value
 		}

@@ -2,9 +2,6 @@ package command
 
 import (
 	"errors"
-	"fmt"
-
-	"github.com/spf13/pflag"
 )
 
 // What --output takes.
@@ -41,14 +38,3 @@ func (v outputValue) Set(text string) error {
 }
 
 func (v outputValue) Type() string { return "form" }
-
-// OutputFlags adds how to print.
-func (a *App) OutputFlags(flags *pflag.FlagSet) {
-	flags.VarP(outputValue{a}, "output", "o", "how to print: table, wide (a table with more columns, nothing cut) or json")
-	flags.BoolFunc("json", "short for --output json", func(text string) error {
-		if text != "true" {
-			return fmt.Errorf("want no value, or another --output")
-		}
-		return outputValue{a}.Set(OutputJSON)
-	})
-}

@@ -78,7 +78,7 @@ stored message is one sync to disk under --sync always.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			target(a, cmd, &f)
-			return runBench(a, cmd.Context(), f)
+			return runBench(cmd.Context(), a, f)
 		},
 	}
 	flags := cmd.Flags()
@@ -131,7 +131,7 @@ func (f *benchFlags) limits(flags *pflag.FlagSet) {
 	flags.IntVar(&f.opts.LimitAll, "limit-all", 0, "tasks that may run at once in each level but the first; 0 = --limit for each type")
 }
 
-func runBench(a *command.App, ctx context.Context, f benchFlags) (err error) {
+func runBench(ctx context.Context, a *command.App, f benchFlags) (err error) {
 	if f.profile != "" {
 		stop, err := profile(f.profile)
 		if err != nil {

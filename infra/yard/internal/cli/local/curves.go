@@ -46,7 +46,7 @@ its own counters: its CPU time, the calls of scripts, and the commands that thes
 		},
 		RunE: func(cmd *cobra.Command, names []string) error {
 			target(a, cmd, &f)
-			return curves(a, cmd.Context(), f, names)
+			return curves(cmd.Context(), a, f, names)
 		},
 	}
 	flags := cmd.Flags()
@@ -58,7 +58,7 @@ its own counters: its CPU time, the calls of scripts, and the commands that thes
 	return cmd
 }
 
-func curves(a *command.App, ctx context.Context, f benchFlags, names []string) error {
+func curves(ctx context.Context, a *command.App, f benchFlags, names []string) error {
 	measured, err := bench.RunCurves(ctx, f.opts, names)
 	if err != nil {
 		return err

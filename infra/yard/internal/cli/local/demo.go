@@ -49,11 +49,11 @@ keys of operator:demo, admin:shop:demo, admin:media:demo and admin:payouts:demo.
 			opts.JSON = a.JSON
 			switch {
 			case a.OnCluster(cmd):
-				return demoOnCluster(a, cmd.Context(), f.log, users, opts)
+				return demoOnCluster(cmd.Context(), a, f.log, users, opts)
 			case users != "":
 				return command.Usagef("--auth names the users of a cluster: name it too, with --url")
 			}
-			return runDemo(a, cmd.Context(), f, opts)
+			return runDemo(cmd.Context(), a, f, opts)
 		},
 	}
 	f.add(cmd)
@@ -69,7 +69,7 @@ keys of operator:demo, admin:shop:demo, admin:media:demo and admin:payouts:demo.
 }
 
 // runDemo runs the demo on a stack of its own.
-func runDemo(a *command.App, ctx context.Context, f stackFlags, opts demo.Options) error {
+func runDemo(ctx context.Context, a *command.App, f stackFlags, opts demo.Options) error {
 	log, err := telemetry.NewLogger(f.log, a.Err)
 	if err != nil {
 		return command.Usagef("%w", err)
@@ -90,7 +90,7 @@ func runDemo(a *command.App, ctx context.Context, f stackFlags, opts demo.Option
 
 // demoOnCluster runs the demo on the cluster at --url, as the users of a folder or, without one,
 // all as who the command is.
-func demoOnCluster(a *command.App, ctx context.Context, logs telemetry.LogConfig, users string, opts demo.Options) error {
+func demoOnCluster(ctx context.Context, a *command.App, logs telemetry.LogConfig, users string, opts demo.Options) error {
 	log, err := telemetry.NewLogger(logs, a.Err)
 	if err != nil {
 		return command.Usagef("%w", err)

@@ -78,7 +78,7 @@ rendered with --tls-server-cert and --tls-server-key.`,
 				}
 				f.cfg.DataDir = ""
 			}
-			return dev(a, cmd.Context(), f)
+			return dev(cmd.Context(), a, f)
 		},
 	}
 	f.add(cmd)
@@ -93,7 +93,7 @@ rendered with --tls-server-cert and --tls-server-key.`,
 }
 
 // dev runs a stack until ctx ends or the stack fails.
-func dev(a *command.App, ctx context.Context, f stackFlags) error {
+func dev(ctx context.Context, a *command.App, f stackFlags) error {
 	log, err := telemetry.NewLogger(f.log, a.Err)
 	if err != nil {
 		return command.Usagef("%w", err)
@@ -105,7 +105,7 @@ func dev(a *command.App, ctx context.Context, f stackFlags) error {
 	if err != nil {
 		return startError(ctx, err)
 	}
-	err = welcome(a, ctx, s, f)
+	err = welcome(ctx, a, s, f)
 	if err == nil {
 		select {
 		case <-ctx.Done():
@@ -128,7 +128,7 @@ func startError(ctx context.Context, err error) error {
 }
 
 // welcome makes the domain and tells how to use the stack.
-func welcome(a *command.App, ctx context.Context, s *stack.Stack, f stackFlags) error {
+func welcome(ctx context.Context, a *command.App, s *stack.Stack, f stackFlags) error {
 	ctx, cancel := context.WithTimeout(ctx, a.Timeout)
 	defer cancel()
 	if err := ensureDomain(ctx, s, a.Domain); err != nil {

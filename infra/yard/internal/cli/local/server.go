@@ -34,7 +34,7 @@ as nats-server does.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg.Sync = natsserver.Sync(sync)
-			return runNATS(a, cmd.Context(), cfg, log)
+			return runNATS(cmd.Context(), a, cfg, log)
 		},
 	}
 	flags := cmd.Flags()
@@ -50,7 +50,7 @@ as nats-server does.`,
 }
 
 // runNATS runs a server until ctx ends.
-func runNATS(a *command.App, ctx context.Context, cfg natsserver.Config, logs telemetry.LogConfig) (err error) {
+func runNATS(ctx context.Context, a *command.App, cfg natsserver.Config, logs telemetry.LogConfig) (err error) {
 	if cfg.Log, err = telemetry.NewLogger(logs, a.Err); err != nil {
 		return command.Usagef("%w", err)
 	}

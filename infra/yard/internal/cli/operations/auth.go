@@ -56,7 +56,7 @@ Services then need --inbox-prefixes '_INBOX.t.{domain}.', --provision.enabled=fa
 		Example: `  yard auth render --out auth --user operator:ann --user submitter:shop:web --user worker:shop:mailer
   yard auth render --out auth --history-partitions 16 --matching-shards 8 --tls-server-cert /etc/nats/cert.pem --tls-server-key /etc/nats/key.pem`,
 		Args: command.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return renderAuth(a, cmd.Context(), f) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return renderAuth(cmd.Context(), a, f) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.out, "out", "", "folder to write to; required")
@@ -70,7 +70,7 @@ Services then need --inbox-prefixes '_INBOX.t.{domain}.', --provision.enabled=fa
 	return cmd
 }
 
-func renderAuth(a *command.App, ctx context.Context, f renderFlags) error {
+func renderAuth(ctx context.Context, a *command.App, f renderFlags) error {
 	if f.out == "" {
 		return command.Usagef("--out is required: a folder for %s and the keys", auth.ConfigFile)
 	}

@@ -55,7 +55,7 @@ The exit code is 0 if nothing was found, 1 if something was, 2 if the command li
 			if opts.Looks < 2 || opts.TasksMax < 1000 || opts.FindingsMax < 1 {
 				return command.Usagef("want at least 2 --looks, 1000 --tasks and 1 --most")
 			}
-			report, err := examine(a, cmd.Context(), redisURL, opts, repair)
+			report, err := examine(cmd.Context(), a, redisURL, opts, repair)
 			if err != nil {
 				return BlindError{err}
 			}
@@ -89,7 +89,7 @@ type BlindError struct{ error }
 func (e BlindError) Unwrap() error { return e.error }
 
 // examine looks, and repairs if it is to. Progress goes to standard error. --timeout bounds the connection only.
-func examine(a *command.App, ctx context.Context, redisURL string, opts doctor.Options, repair bool) (*doctor.Report, error) {
+func examine(ctx context.Context, a *command.App, redisURL string, opts doctor.Options, repair bool) (*doctor.Report, error) {
 	nc, err := a.Connect()
 	if err != nil {
 		return nil, err

@@ -37,7 +37,7 @@ is enough.`,
 				start, cancel = context.WithTimeout(start, a.Timeout)
 			}
 			defer cancel()
-			return runProvision(a, cmd.Context(), start, want, how, keep)
+			return runProvision(cmd.Context(), start, a, want, how, keep)
 		},
 	}
 	flags := cmd.Flags()
@@ -49,7 +49,7 @@ is enough.`,
 }
 
 // runProvision creates the cluster until start ends, and keeps it until ctx does.
-func runProvision(a *command.App, ctx, start context.Context, want topology.Partitioning, how process.Provision, keep bool) error {
+func runProvision(ctx, start context.Context, a *command.App, want topology.Partitioning, how process.Provision, keep bool) error {
 	log, err := telemetry.NewLogger(telemetry.LogConfig{Level: "info", Format: "text"}, a.Err)
 	if err != nil {
 		return err

@@ -79,7 +79,7 @@ func quarantineGet(a *command.App) *cobra.Command {
 		Example: "  yard quarantine get 12",
 		Args:    command.ArgCount(1, 1, "the number of one item"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withItems(a, cmd.Context(), args, func(ctx context.Context, js jetstream.JetStream, seq uint64) error {
+			return withItems(cmd.Context(), a, args, func(ctx context.Context, js jetstream.JetStream, seq uint64) error {
 				item, err := quarantine.Get(ctx, js, seq)
 				if err != nil {
 					return err
@@ -99,7 +99,7 @@ it is stored there.`,
 		Example: "  yard quarantine redrive 12 13",
 		Args:    command.ArgCount(1, -1, "the numbers of items"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withItems(a, cmd.Context(), args, func(ctx context.Context, js jetstream.JetStream, seq uint64) error {
+			return withItems(cmd.Context(), a, args, func(ctx context.Context, js jetstream.JetStream, seq uint64) error {
 				stored, err := quarantine.Redrive(ctx, js, seq)
 				if natslog.Permanent(err) {
 					return fault.New(fault.FailedPrecondition, "it still cannot be stored, and stays in quarantine: %v", err)
@@ -121,7 +121,7 @@ func quarantineDrop(a *command.App) *cobra.Command {
 		Args:    command.ArgCount(1, -1, "the numbers of items"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var items []quarantine.Item
-			err := withItems(a, cmd.Context(), args, func(ctx context.Context, js jetstream.JetStream, seq uint64) error {
+			err := withItems(cmd.Context(), a, args, func(ctx context.Context, js jetstream.JetStream, seq uint64) error {
 				if !yes {
 					item, err := quarantine.Get(ctx, js, seq)
 					if err != nil {
@@ -146,7 +146,7 @@ func quarantineDrop(a *command.App) *cobra.Command {
 }
 
 // withItems runs do for each item that is named, up to the first error.
-func withItems(a *command.App, ctx context.Context, args []string, do func(ctx context.Context, js jetstream.JetStream, seq uint64) error) error {
+func withItems(ctx context.Context, a *command.App, args []string, do func(ctx context.Context, js jetstream.JetStream, seq uint64) error) error {
 	var all []uint64
 	for _, arg := range args {
 		seq, err := strconv.ParseUint(arg, 10, 64)

@@ -15,6 +15,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/command"
+	"github.com/yardmaster-io/yardmaster/shared/process"
 )
 
 // services are those a whole system has.
@@ -23,25 +24,6 @@ var services = [...]string{"frontend", "matching", "history", "timer"}
 // statusQuiet is how long no further process must have answered until all are
 // taken to have.
 const statusQuiet = 300 * time.Millisecond
-
-// serviceHealth is one process's answer; package process writes it.
-type serviceHealth struct {
-	Service string `json:"service"`
-	Node    string `json:"node"`
-	Ready   bool   `json:"ready"`
-	// Clock is how far the node's is ahead of the NATS server's; nil = not known, or the server is in the process.
-	Clock *struct {
-		SkewMs   float64 `json:"skew_ms"`
-		WithinMs float64 `json:"within_ms"`
-	} `json:"clock,omitempty"`
-	Checks []struct {
-		Name  string `json:"name"`
-		OK    bool   `json:"ok"`
-		Error string `json:"error,omitempty"`
-		// Warning: the process is ready all the same.
-		Warning bool `json:"warning,omitempty"`
-	} `json:"checks"`
-}
 
 // StatusCommand is `yard status`.
 func StatusCommand(a *command.App) *cobra.Command {
@@ -52,17 +34,17 @@ that is ready. A warning is for what affects all processes alike, such as full s
 partitions without an owner.`,
 		Example: "  yard status --url nats://127.0.0.1:4222",
 		Args:    command.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return status(a, cmd.Context()) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return status(cmd.Context(), a) },
 	}
 }
 
-func status(a *command.App, ctx context.Context) error {
+func status(ctx context.Context, a *command.App) error {
 	nc, err := a.Connect()
 	if err != nil {
 		return err
 	}
 	defer nc.Close()
-	answers, err := askHealth(a, ctx, nc)
+	answers, err := askHealth(ctx, nc)
 	if err != nil {
 		return err
 	}
@@ -70,7 +52,7 @@ func status(a *command.App, ctx context.Context) error {
 		return err
 	}
 	for _, name := range services {
-		if !slices.ContainsFunc(answers, func(h serviceHealth) bool { return h.Service == name && h.Ready }) {
+		if !slices.ContainsFunc(answers, func(h process.Answer) bool { return h.Service == name && h.Ready }) {
 			return fault.New(fault.Unavailable, "no %s is ready", name)
 		}
 	}
@@ -78,7 +60,7 @@ func status(a *command.App, ctx context.Context) error {
 }
 
 // askHealth gathers the answers of all processes.
-func askHealth(a *command.App, ctx context.Context, nc *nats.Conn) ([]serviceHealth, error) {
+func askHealth(ctx context.Context, nc *nats.Conn) ([]process.Answer, error) {
 	inbox := nc.NewInbox()
 	sub, err := nc.SubscribeSync(inbox)
 	if err != nil {
@@ -89,18 +71,18 @@ func askHealth(a *command.App, ctx context.Context, nc *nats.Conn) ([]serviceHea
 			return nil, err
 		}
 	}
-	var answers []serviceHealth
+	var answers []process.Answer
 	for {
 		msg, err := nextMsg(ctx, sub)
 		if err != nil {
 			break // no one else answers
 		}
-		var h serviceHealth
+		var h process.Answer
 		if json.Unmarshal(msg.Data, &h) == nil && h.Service != "" { // else: "no responders"
 			answers = append(answers, h)
 		}
 	}
-	slices.SortFunc(answers, func(x, y serviceHealth) int { return strings.Compare(x.Service+x.Node, y.Service+y.Node) })
+	slices.SortFunc(answers, func(x, y process.Answer) int { return strings.Compare(x.Service+x.Node, y.Service+y.Node) })
 	return answers, ctx.Err()
 }
 
@@ -110,7 +92,7 @@ func nextMsg(ctx context.Context, sub *nats.Subscription) (*nats.Msg, error) {
 	return sub.NextMsgWithContext(ctx)
 }
 
-func printHealth(a *command.App, answers []serviceHealth) error {
+func printHealth(a *command.App, answers []process.Answer) error {
 	return a.Show(map[string]any{"processes": answers}, func(t *command.Table) {
 		t.Row("SERVICE", "NODE", "READY", "CLOCK", "", command.Wide{"CHECKS"})
 		for _, h := range answers {
@@ -125,13 +107,13 @@ func printHealth(a *command.App, answers []serviceHealth) error {
 					wrong = append(wrong, fmt.Sprintf("%s: %s", c.Name, c.Error))
 				}
 			}
-			t.Row(h.Service, h.Node, h.Ready, h.skew(), strings.Join(wrong, "; "), command.Wide{strings.Join(checks, ", ")})
+			t.Row(h.Service, h.Node, h.Ready, skew(h), strings.Join(wrong, "; "), command.Wide{strings.Join(checks, ", ")})
 		}
 	})
 }
 
 // skew is what people read of the clock, such as "+1m0.2s".
-func (h *serviceHealth) skew() string {
+func skew(h process.Answer) string {
 	if h.Clock == nil {
 		return "-"
 	}

@@ -33,7 +33,7 @@ programs that do not know it then refuse to start on the cluster.`,
 		Example: "  yard upgrade finalize --dry-run\n  yard upgrade finalize",
 		Args:    command.NoArgs,
 		RunE: a.JetStream(func(ctx context.Context, js jetstream.JetStream, _ []string) error {
-			return finalize(a, ctx, js, dry)
+			return finalize(ctx, a, js, dry)
 		}),
 	}
 	finalize.Flags().BoolVar(&dry, "dry-run", false, "show what would be done, and change nothing")
@@ -154,7 +154,7 @@ func printUpgrade(a *command.App, u upgrade) error {
 }
 
 // finalize raises the cluster's version, or refuses with a FAILED_PRECONDITION.
-func finalize(a *command.App, ctx context.Context, js jetstream.JetStream, dry bool) error {
+func finalize(ctx context.Context, a *command.App, js jetstream.JetStream, dry bool) error {
 	u, err := readUpgrade(ctx, js)
 	if err != nil {
 		return err

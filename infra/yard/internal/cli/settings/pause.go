@@ -67,7 +67,7 @@ func (s stoppable) stop(a *command.App, how stopping, stop func(*yard.Client, co
 				t.Row(args[0], command.At(w.SinceMs), untilOf(w), command.OrDash(w.By), w.Reason)
 			})
 			if err == nil {
-				noteUnknown(a, ctx, c, s.kind, args[0])
+				noteUnknown(ctx, a, c, s.kind, args[0])
 			}
 			return err
 		}),
@@ -103,7 +103,7 @@ func (s stoppable) resumeCommand(a *command.App) *cobra.Command {
 }
 
 // noteUnknown says that a name is used by nothing yet: it may be misspelled. Names exist by being used, so that is no error.
-func noteUnknown(a *command.App, ctx context.Context, c *yard.Client, kind, name string) {
+func noteUnknown(ctx context.Context, a *command.App, c *yard.Client, kind, name string) {
 	ctx, cancel := context.WithTimeout(ctx, knownWithin)
 	defer cancel()
 	known := true // also if the caller may not ask

@@ -35,7 +35,7 @@ Matching keeps this in memory: what it saw starts over when another node takes o
 			if watch != 0 && watch < topWatchMin {
 				return command.Usagef("--watch %v is less than %v", watch, topWatchMin)
 			}
-			return a.WithClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error { return top(a, ctx, c, req, watch) })
+			return a.WithClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error { return top(ctx, a, c, req, watch) })
 		},
 	}
 	flags := cmd.Flags()
@@ -47,7 +47,7 @@ Matching keeps this in memory: what it saw starts over when another node takes o
 }
 
 // top prints limits once, or until ctx ends.
-func top(a *command.App, ctx context.Context, c *yard.Client, req *yardv1.TopLimitsRequest, watch time.Duration) error {
+func top(ctx context.Context, a *command.App, c *yard.Client, req *yardv1.TopLimitsRequest, watch time.Duration) error {
 	for {
 		top, err := c.Wire().TopLimits(ctx, req)
 		if err != nil {

@@ -165,7 +165,7 @@ it, and a second redrive does no harm. A task does not take its unique key again
 				o.Retry = &retry
 			}
 			o.TaskIDs, o.Filter, o.Preview = args, f.filter(time.Now()), !f.yes
-			return a.WithClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error { return redrive(a, ctx, c, o) })
+			return a.WithClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error { return redrive(ctx, a, c, o) })
 		},
 	}
 	flags := cmd.Flags()
@@ -180,7 +180,7 @@ it, and a second redrive does no harm. A task does not take its unique key again
 // errUndecided: some tasks may be back, and some not.
 var errUndecided = errors.New("the log has not said in time what became of some of them: repeat it")
 
-func redrive(a *command.App, ctx context.Context, c *yard.Client, o yard.RedriveOptions) error {
+func redrive(ctx context.Context, a *command.App, c *yard.Client, o yard.RedriveOptions) error {
 	r := a.Reporter("redriven")
 	o.Progress = func(p yard.Redriven) { r.Step(p.Found, p.Redriven) }
 	p, err := c.Redrive(ctx, o)
@@ -211,7 +211,7 @@ counted. It goes step by step at --rate, with progress; ctrl-C ends it.`,
 				return err
 			}
 			o.TaskIDs, o.Filter, o.Preview = args, f.filter(time.Now()), !f.yes
-			return a.WithClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error { return purgeDeadLetters(a, ctx, c, o) })
+			return a.WithClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error { return purgeDeadLetters(ctx, a, c, o) })
 		},
 	}
 	flags := cmd.Flags()
@@ -221,7 +221,7 @@ counted. It goes step by step at --rate, with progress; ctrl-C ends it.`,
 	return cmd
 }
 
-func purgeDeadLetters(a *command.App, ctx context.Context, c *yard.Client, o yard.PurgeDeadLettersOptions) error {
+func purgeDeadLetters(ctx context.Context, a *command.App, c *yard.Client, o yard.PurgeDeadLettersOptions) error {
 	r := a.Reporter("purged")
 	o.Progress = func(p yard.PurgedDeadLetters) { r.Step(p.Found, p.Purged) }
 	p, err := c.PurgeDeadLetters(ctx, o)

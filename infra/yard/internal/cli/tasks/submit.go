@@ -69,7 +69,7 @@ requests; each is accepted completely or not at all.`,
 			}
 			f.wait = wait
 			return a.WithClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				return submit(a, ctx, c, f, tasks)
+				return submit(ctx, a, c, f, tasks)
 			})
 		},
 	}
@@ -292,7 +292,7 @@ func taskOf(w *yardv1.NewTask, f submitFlags) yard.Task {
 }
 
 // submit hands the tasks in. What was accepted before an error is printed too.
-func submit(a *command.App, ctx context.Context, c *yard.Client, f submitFlags, tasks []yard.Task) error {
+func submit(ctx context.Context, a *command.App, c *yard.Client, f submitFlags, tasks []yard.Task) error {
 	all, err := c.SubmitEach(ctx, tasks)
 	if printed := printSubmitted(a, all); printed != nil || err != nil {
 		return errors.Join(err, printed)
@@ -305,7 +305,7 @@ func submit(a *command.App, ctx context.Context, c *yard.Client, f submitFlags, 
 	if !f.wait {
 		return nil
 	}
-	return watch(a, ctx, c, all[0].ID)
+	return watch(ctx, a, c, all[0].ID)
 }
 
 // printSubmitted prints the ids of tasks, but for those that were rejected.

@@ -177,13 +177,13 @@ cancelled.`,
 		Example: "  yard task watch 06gzvkw0fc003ewx4bxvk83r20",
 		Args:    command.ArgCount(1, 1, "one task id"),
 		RunE: a.Client(func(ctx context.Context, c *yard.Client, args []string) error {
-			return watch(a, ctx, c, args[0])
+			return watch(ctx, a, c, args[0])
 		}),
 	}
 }
 
 // watch prints the events of a task as they come, and its result at the end.
-func watch(a *command.App, ctx context.Context, c *yard.Client, id string) error {
+func watch(ctx context.Context, a *command.App, c *yard.Client, id string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	finished := make(chan struct{})

@@ -43,7 +43,7 @@ With --if-revision a task is changed only if it has that revision ("yard task ge
 				return err
 			}
 			return a.WithClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				return changeTasks(a, ctx, c, args, update)
+				return changeTasks(ctx, a, c, args, update)
 			})
 		},
 	}
@@ -93,13 +93,13 @@ func taskRunNow(a *command.App) *cobra.Command {
 		Example: "  yard task run-now 06gzvkw0fc003ewx4bxvk83r20",
 		Args:    command.ArgCount(1, updateTasksMax, "1 to 100 task ids"),
 		RunE: a.Client(func(ctx context.Context, c *yard.Client, args []string) error {
-			return changeTasks(a, ctx, c, args, &yardv1.TaskUpdate{RunNow: true})
+			return changeTasks(ctx, a, c, args, &yardv1.TaskUpdate{RunNow: true})
 		}),
 	}
 }
 
 // changeTasks changes tasks alike.
-func changeTasks(a *command.App, ctx context.Context, c *yard.Client, taskIDs []string, update *yardv1.TaskUpdate) error {
+func changeTasks(ctx context.Context, a *command.App, c *yard.Client, taskIDs []string, update *yardv1.TaskUpdate) error {
 	req := &yardv1.UpdateRequest{}
 	for _, id := range taskIDs {
 		one := update.CloneVT()

@@ -47,7 +47,7 @@ func drainOrStop(a *command.App, verb, verbs, short, long string) *cobra.Command
 		Args:    command.ArgCount(1, listedMax, "workers"),
 		RunE: a.Client(func(ctx context.Context, c *yard.Client, args []string) error {
 			changed := &yardv1.ListWorkersResponse{KnownForMs: workersKnownAfter.Milliseconds()}
-			err := eachWorker(a, ctx, c, args, func(w *yardv1.LiveWorker) (codec.Message, error) {
+			err := eachWorker(ctx, a, c, args, func(w *yardv1.LiveWorker) (codec.Message, error) {
 				if verb == "stop" {
 					resp, err := c.Wire().StopWorker(ctx, &yardv1.StopWorkerRequest{WorkerId: w.WorkerId, Reason: reason, By: by})
 					changed.Workers = append(changed.Workers, resp.GetWorker())
@@ -69,7 +69,7 @@ func drainOrStop(a *command.App, verb, verbs, short, long string) *cobra.Command
 }
 
 // eachWorker does something to each worker that arguments name, and prints the answers with --json.
-func eachWorker(a *command.App, ctx context.Context, c *yard.Client, args []string, do func(*yardv1.LiveWorker) (codec.Message, error)) error {
+func eachWorker(ctx context.Context, a *command.App, c *yard.Client, args []string, do func(*yardv1.LiveWorker) (codec.Message, error)) error {
 	named, err := workersNamed(ctx, c, args)
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func workerResume(a *command.App) *cobra.Command {
 		RunE: a.Client(func(ctx context.Context, c *yard.Client, args []string) error {
 			var t command.Table
 			t.Row("WORKER", "DRAINED SINCE", "BY", "REASON")
-			err := eachWorker(a, ctx, c, args, func(w *yardv1.LiveWorker) (codec.Message, error) {
+			err := eachWorker(ctx, a, c, args, func(w *yardv1.LiveWorker) (codec.Message, error) {
 				resp, err := c.Wire().ResumeWorker(ctx, &yardv1.ResumeWorkerRequest{WorkerId: w.WorkerId})
 				t.Row(cmp.Or(w.Worker, w.WorkerId), command.At(resp.GetDrain().GetSinceMs()), command.OrDash(resp.GetDrain().GetBy()), resp.GetDrain().GetReason())
 				return resp, err

@@ -97,7 +97,7 @@ that still run after --drain-timeout are stopped, and their tasks are handed bac
 				return command.Usagef("%w", err)
 			}
 			return a.WithClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				return work(a, ctx, c, f, log)
+				return work(ctx, a, c, f, log)
 			})
 		},
 	}
@@ -170,7 +170,7 @@ func (f *workerFlags) name() string {
 }
 
 // work runs a worker until ctx ends and its commands have.
-func work(a *command.App, ctx context.Context, c *yard.Client, f workerFlags, log *slog.Logger) error {
+func work(ctx context.Context, a *command.App, c *yard.Client, f workerFlags, log *slog.Logger) error {
 	for _, tasklist := range f.tasklists {
 		if err := probe(ctx, c, tasklist, f.name()); err != nil {
 			return err

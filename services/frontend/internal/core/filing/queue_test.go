@@ -2,6 +2,7 @@ package filing
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -125,5 +126,19 @@ func BenchmarkQueue(b *testing.B) {
 		if n%512 == 511 {
 			q.Cut(1 << 30)
 		}
+	}
+}
+
+// Of items that would be served at the same time the one whose domain had its turn first comes first.
+func TestEqualTurnsGoByArrival(t *testing.T) {
+	var q Queue[string]
+	domains := []string{"f", "b", "e", "a", "d", "c"}
+	for range 2 {
+		for _, domain := range domains {
+			q.Add(domain, domain, 1)
+		}
+	}
+	if got, want := q.Cut(100), append(domains, domains...); !slices.Equal(got, want) {
+		t.Errorf("served as %v, want %v", got, want)
 	}
 }

@@ -43,11 +43,10 @@ func mayCommand(h *held, e *Entry) bool {
 	if after == 0 {
 		after = e.Position
 	}
-	decided := e.Decided()
-	if redriven := e.Redriven(); redriven.Before(h.seq, h.i) {
+	if redriven := e.Redriven(); redriven.Before(h.seq, h.place) {
 		return false
 	}
-	return sameDomain(h.ev, e) && (h.seq > after.Seq() || decided > 0 && h.seq > decided)
+	return sameDomain(h.ev, e) && (h.seq > after.Seq() || e.DecidedBefore(h.seq, h.place))
 }
 
 func sameDomain(ev *taskstate.Event, e *Entry) bool { return ev.Domain == "" || ev.Domain == e.Domain }
@@ -243,7 +242,7 @@ func (r *Replica) foundArchived(h *held, archived *Entry, fx *Effects) bool {
 		r.conclude(h, notFound(), fx)
 		return true
 	}
-	h.ev.Seq, h.ev.At = h.seq, h.at
+	h.locate()
 	v, _ := taskstate.Apply(&archived.Task, h.ev, h.at)
 	r.conclude(h, v, fx)
 	h.promised, h.ended = true, true

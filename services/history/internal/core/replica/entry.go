@@ -46,15 +46,18 @@ type Entry struct {
 
 // held is an event or a command that waits for its stay.
 type held struct {
-	ev  *taskstate.Event
-	seq uint64
-	at  int64
+	ev *taskstate.Event
+	// seq is its message in the log, place its place among the events of that.
+	seq   uint64
+	place int
+	at    int64
 	// carried is the state if the event is a carried one.
 	carried *Carried
 	// from is the message that it came with, if that is matching's.
 	from *batch
-	ans  *Answer
-	i    int
+	// ans gets its verdict, at i.
+	ans *Answer
+	i   int
 	// promised: the command has its verdict and still waits for its task. until, once
 	// known, is where the lanes end that may hold it.
 	promised bool
@@ -87,7 +90,10 @@ func (h *held) weight() int {
 }
 
 // before tells whether h lies before o in the log.
-func (h *held) before(o *held) bool { return h.seq < o.seq || h.seq == o.seq && h.i < o.i }
+func (h *held) before(o *held) bool { return h.seq < o.seq || h.seq == o.seq && h.place < o.place }
+
+// locate tells the event where in the log it lies, and when it was made.
+func (h *held) locate() { h.ev.Seq, h.ev.Index, h.ev.At = h.seq, uint32(h.place), h.at }
 
 // first tells whether it is an event that may be the first one of a stay. Only services of ours write such events.
 func (h *held) first() bool {

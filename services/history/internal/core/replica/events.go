@@ -9,10 +9,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
-// events takes one event message.
+// events takes one batch of a turn.
 func (r *Replica) events(in *Events, now Now, fx *Effects) {
-	r.eventAt = in.Seq
-	r.heard(in.At, now)
 	r.meter.add(in.Seq, len(in.Events), in.Bytes)
 	var ans *Answer
 	if in.ReplyTo != "" && r.replay == nil {
@@ -30,7 +28,7 @@ func (r *Replica) events(in *Events, now Now, fx *Effects) {
 			fx.Halt = fmt.Errorf("event %d of message %d is of kind %d, which this version does not know", i, in.Seq, ev.Kind)
 			return
 		}
-		*h = held{ev: ev, seq: in.Seq, at: in.At, carried: in.Carried[i], ans: ans, i: i, from: from, replayed: r.replay != nil}
+		*h = held{ev: ev, seq: in.Seq, at: in.At, place: in.First + i, carried: in.Carried[i], ans: ans, i: i, from: from, replayed: r.replay != nil}
 		if ev.Kind == taskstate.Fence {
 			r.fenced(h, fx)
 			continue
@@ -159,7 +157,7 @@ func (r *Replica) apply(e *Entry, h *held, now Now, fx *Effects) {
 	if h.seq < e.Position.Seq() {
 		at = max(at, e.arrivedAt) // a command from before this stay counts as of its beginning
 	}
-	h.ev.Seq, h.ev.At = h.seq, h.at
+	h.locate()
 	ended := h.ev.Fence.Same(e.Token())
 	before, failures, revision := e.State, e.Failures, e.Revision()
 	v, did := taskstate.Apply(&e.Task, h.ev, at)

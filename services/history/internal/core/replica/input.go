@@ -33,10 +33,20 @@ type Submits struct {
 	Tasks []*Entry
 }
 
-// Events is one event message. They are read in log order.
+// Turn is one message of events: the batches that an owner had gathered. Turns are read in log order.
+type Turn struct {
+	Seq uint64
+	// At is when its events count as made, Unix ms.
+	At      int64
+	Batches []*Events
+}
+
+// Events is one batch of a turn; alone it is a turn of one batch.
 type Events struct {
+	// Seq and At are those of its turn. First is the place of its first event among those of the turn.
 	Seq   uint64
 	At    int64
+	First int
 	Bytes int
 	// ReplyTo is who wants the verdicts; empty = none.
 	ReplyTo   string
@@ -151,6 +161,7 @@ type Silent struct{ Workers []WorkerKey }
 type Draining struct{}
 
 func (*Submits) input()  {}
+func (*Turn) input()     {}
 func (*Events) input()   {}
 func (Recovered) input() {}
 func (Tick) input()      {}

@@ -81,9 +81,7 @@ func TestATakeoverHoldsWhatIsActive(t *testing.T) {
 	if grown := heap() - before; grown > 40 {
 		t.Errorf("%.0f MB", grown)
 	}
-	if err := r.Check(); err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, r.Check())
 	r.Step(Recovered{}, now, fx)
 	if r.Flush(now, fx); len(fx.Archive) != 0 || len(fx.Triggers) != 1 || r.Active() != 1 {
 		t.Errorf("%d to be archived, %d groups of triggers, %d active", len(fx.Archive), len(fx.Triggers), r.Active())

@@ -30,9 +30,7 @@ func TestOnceUsedTasklistsAreForgotten(t *testing.T) {
 		}
 		*fx = Effects{}
 	}
-	if err := r.Check(); err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, r.Check())
 	if r.Len() != 0 || len(r.lists) > idleMax || len(r.order) > idleMax || cap(r.idle) > 4*idleMax {
 		t.Errorf("%d tasks are in memory, and %d tasklists", r.Len(), len(r.lists))
 	}

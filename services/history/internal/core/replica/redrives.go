@@ -30,8 +30,8 @@ func (r *Replica) behindRedrive(h *held, e *Entry) bool {
 
 // tooEarly is the verdict on a command that is not about the stay that was found. What an earlier stay was changed by, that one knows.
 func (r *Replica) tooEarly(h *held, e *Entry) taskstate.Verdict {
-	if redriven := e.Redriven(); sameDomain(h.ev, e) && redriven.Before(h.seq, h.i) {
-		h.ev.Seq, h.ev.At = h.seq, h.at
+	if redriven := e.Redriven(); sameDomain(h.ev, e) && redriven.Before(h.seq, h.place) {
+		h.locate()
 		if v, known := e.Again(h.ev); known {
 			return v
 		}
@@ -95,7 +95,7 @@ func (r *Replica) refuseHere(in *Found, fx *Effects) (others bool) {
 		switch own := h.command() && h.ev.Domain == in.Domain; {
 		case own && h.redrive():
 			r.concludeRedrive(h, &in.Waiting.Task, fx)
-		case own && redriven.Before(h.seq, h.i) && !r.ofUnread(h, in.Waiting, in.Waiting.Position):
+		case own && redriven.Before(h.seq, h.place) && !r.ofUnread(h, in.Waiting, in.Waiting.Position):
 			r.conclude(h, r.tooEarly(h, in.Waiting), fx)
 		default:
 			others = others || own
@@ -180,7 +180,7 @@ func (r *Replica) bring(h *held, now Now, fx *Effects) {
 	e.pinned, e.pin, e.shared, e.arrivedAt = true, h.seq-1, e.Position.Shared(), h.at
 	e.since, e.lastEvent = r.eventAt, r.eventAt
 	r.tasks[e.ID], r.pinned[e.ID] = e, e
-	h.ev.Seq, h.ev.Index = h.seq, uint32(h.i)
+	h.locate()
 	did := taskstate.Bring(&e.Task, h.ev, h.at)
 	r.enqueue(e)
 	r.letters[e.ID] = Letter{e.Domain, e.Tasklist, e.ID, h.letterSeq}

@@ -183,11 +183,20 @@ func (r *Replica) Step(in Input, now Now, fx *Effects) bool {
 			return false
 		}
 		r.submits(in, now, fx)
-	case *Events:
+	case *Turn:
 		if !r.lease.holds(now.Mono) {
 			return false
 		}
-		r.events(in, now, fx)
+		r.eventAt = in.Seq // a turn is taken as a whole: a checkpoint has all of it or nothing
+		r.heard(in.At, now)
+		first := 0
+		for _, b := range in.Batches {
+			b.Seq, b.At, b.First = in.Seq, in.At, first
+			first += len(b.Events)
+			r.events(b, now, fx)
+		}
+	case *Events:
+		return r.Step(&Turn{Seq: in.Seq, At: in.At, Batches: []*Events{in}}, now, fx)
 	case Recovered:
 		r.recovered(in, now, fx)
 	case Tick:

@@ -413,7 +413,7 @@ func (s *story) decide(ev *taskstate.Event, msg *message, w *want) {
 		return
 	}
 	was, own := m.State, *ev
-	own.Seq, own.At = msg.seq, msg.at
+	own.Seq, own.Index, own.At = msg.seq, uint32(len(msg.list)-1), msg.at
 	v, fx := taskstate.Apply(&m.Task, &own, msg.at)
 	if v.Granted && m.Order() != nil && !s.isFirst(m, msg.seq) {
 		panic(fmt.Sprintf("%s is granted at %d, and one of its key before it has not ended", m.ID, msg.seq))

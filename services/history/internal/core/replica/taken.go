@@ -68,7 +68,7 @@ func (r *Replica) taken(in *Found, now Now, fx *Effects) {
 
 // foresee is the verdict on a command when its task will be read, t, which has seen those before it.
 func foresee(t *taskstate.Task, h *held) (v taskstate.Verdict) {
-	h.ev.Seq, h.ev.At = h.seq, h.at
+	h.locate()
 	switch {
 	case t.State.Finished():
 		v, _ = taskstate.Apply(t, h.ev, h.at)
@@ -98,7 +98,7 @@ func (r *Replica) commandTaken(e *Entry, in *Found, waiting []*held, fx *Effects
 		if h.ev.Kind == taskstate.Cancel {
 			return taskstate.CancelUnseen(&e.Task, h.ev.Message, h.at), cause
 		}
-		h.ev.Seq, h.ev.At = h.seq, h.at
+		h.locate()
 		r.conclude(h, taskstate.ChangeAway(&e.Task, h.ev, h.at), fx)
 		h.done = true
 	}

@@ -98,8 +98,8 @@ func TestAnUpdateOfAWaitingTask(t *testing.T) {
 	if len(fx.Park) != 1 {
 		t.Fatalf("parks %v", fx.Park)
 	}
-	if e := fx.Park[0]; e.Parkings != 2 || e.DueAt > b.now.MS || e.Priority != 1 || e.Revision() != 3 || e.Decided() != b.seq || !e.Position.Same(ids.NewPosition(1, 3)) {
-		t.Errorf("parks stay %d, due %d, revision %d, decided %d, at %v", e.Parkings, e.DueAt, e.Revision(), e.Decided(), e.Position)
+	if e := fx.Park[0]; e.Parkings != 2 || e.DueAt > b.now.MS || e.Priority != 1 || e.Revision() != 3 || e.Extra.Updates.Seq != b.seq || !e.Position.Same(ids.NewPosition(1, 3)) {
+		t.Errorf("parks stay %d, due %d, revision %d, decided %d, at %v", e.Parkings, e.DueAt, e.Revision(), e.Extra.Updates.Seq, e.Position)
 	}
 	if cp := b.r.Checkpoint(); cp.Floor >= b.seq-2 || cp.PendingSince == 0 {
 		t.Errorf("the checkpoint forgets the updates: floor %d, pending since %d", cp.Floor, cp.PendingSince)

@@ -178,7 +178,7 @@ func TestNoCopyIsAppliedOverALaterUpdate(t *testing.T) {
 				for k := from; k <= i; k++ {
 					Apply(task, &log[k], e.At)
 				}
-				if task.Revision() != was.Revision() || task.Priority != was.Priority || task.Decided() != was.Decided() {
+				if task.Revision() != was.Revision() || task.Priority != was.Priority || task.updates().Seq != was.updates().Seq {
 					t.Fatalf("read again from %d to %d: revision %d after %d", from, i, task.Revision(), was.Revision())
 				}
 			}

@@ -94,7 +94,7 @@ type Event struct {
 	Update *Update
 	Seq    uint64
 	At     int64
-	// Index of a Redrove event is its place among the events of its message.
+	// Index is its place among the events of its message.
 	Index uint32
 	// Redrive is which dead letter a Redrove event brings back.
 	Redrive *Redrive

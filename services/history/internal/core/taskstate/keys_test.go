@@ -68,11 +68,11 @@ func TestOnlyATaskOfTheKey(t *testing.T) {
 		key  string
 	}{"of another key": {first(true), "b"}, "of none": {fresh(), ""}, "running": {running, "a"}} {
 		for _, kind := range []Kind{Skipped, Unblocked} {
-			was, decided := c.task.State, c.task.Decided()
+			was, decided := c.task.State, c.task.updates().Seq
 			if v, fx := ofKey(c.task, Event{Kind: kind, OrderKey: c.key}, 0, decided+5, t0+10); v.Code != fault.FailedPrecondition || v.Revision != 1 || fx != (Effects{}) || c.task.State != was {
 				t.Errorf("%s, %s: %+v %+v %s", kind, name, v, fx, c.task.State)
 			}
-			if c.task.Decided() != decided+5 {
+			if c.task.updates().Seq != decided+5 {
 				t.Errorf("%s, %s: it is not known to be decided", kind, name)
 			}
 		}

@@ -52,7 +52,8 @@ type Updates struct {
 	Applied uint64
 	// Seq is the place in the log of the last one that was decided, applied or not. What lies before it is not decided again:
 	// a takeover may meet it while the task is in a later state.
-	Seq uint64
+	Seq   uint64
+	Index uint32
 	// Request names that one, 0 = it has no name, and Refused tells whether it was refused: a repeat gets the same verdict.
 	Request uint64
 	Refused bool
@@ -80,7 +81,7 @@ func (t *Task) Again(e *Event) (Verdict, bool) {
 			return v, true
 		}
 		return t.asItIs("the same request has been refused before"), true
-	case e.Seq > 0 && e.Seq <= u.Seq, u.At > 0 && !first:
+	case e.Seq > 0 && !u.before(e.Seq, e.Index), u.At > 0 && !first:
 		return Verdict{
 			Code: fault.Unknown, Final: true, Revision: t.Revision(),
 			Message: "it may have been made before: another update of the task was decided since; look at the task, and ask again with a new request",
@@ -121,8 +122,16 @@ func (t *Task) extra() *Extra {
 // Revision is 1 for a task as it was submitted, and one more with each update.
 func (t *Task) Revision() uint64 { return t.updates().Applied + 1 }
 
-// Decided is the place in the log of the last update of t that was decided; 0 = none was.
-func (t *Task) Decided() uint64 { return t.updates().Seq }
+// DecidedBefore tells whether an update of t was decided that lies before a place in the log.
+func (t *Task) DecidedBefore(seq uint64, index int) bool {
+	u := t.updates()
+	return u.Seq > 0 && u.before(seq, uint32(index))
+}
+
+// before tells whether the last decided update lies before a place in the log.
+func (u *Updates) before(seq uint64, index uint32) bool {
+	return u.Seq < seq || u.Seq == seq && u.Index < index
+}
 
 // Grants is how often t was given to a worker.
 func (t *Task) Grants() uint32 { return t.Version - t.updates().Passed }
@@ -154,7 +163,10 @@ func (t *Task) decided(e *Event) (v Verdict, over bool) {
 		return v, true
 	}
 	u := t.updates()
-	u.Seq, u.At, u.Request, u.Refused = max(u.Seq, e.Seq), max(u.At, e.At), e.Update.Request, true
+	if u.before(e.Seq, e.Index) {
+		u.Seq, u.Index = e.Seq, e.Index
+	}
+	u.At, u.Request, u.Refused = max(u.At, e.At), e.Update.Request, true
 	t.setUpdates(u)
 	if v, stale := t.stale(e); stale {
 		return v, true

@@ -49,8 +49,8 @@ func TestAnUpdateOfTheTime(t *testing.T) {
 // TestAnUpdateByRevision: another revision changes nothing, and the verdict has it.
 func TestAnUpdateByRevision(t *testing.T) {
 	task := fresh()
-	if v, _ := changeAt(task, &Update{IfRevision: 2, Priority: 1}, 5, t0); v.Code != fault.Stale || v.Revision != 1 || task.Priority == 1 || task.Decided() != 5 {
-		t.Errorf("%+v, decided up to %d", v, task.Decided())
+	if v, _ := changeAt(task, &Update{IfRevision: 2, Priority: 1}, 5, t0); v.Code != fault.Stale || v.Revision != 1 || task.Priority == 1 || task.updates().Seq != 5 {
+		t.Errorf("%+v, decided up to %d", v, task.updates().Seq)
 	}
 	for n := range uint64(6) {
 		if v, _ := changeAt(task, &Update{IfRevision: n + 1, Priority: int32(n%5) + 1, Request: 100 + n}, 10+n, t0); v != (Verdict{Revision: n + 2}) {
@@ -71,8 +71,8 @@ func TestAnOwnerMeetsAnUpdateInALaterState(t *testing.T) {
 		}
 		for n, last := range map[uint64]bool{0: false, 1: false, 2: true} {
 			v, _ := changeAt(task, &Update{Priority: int32(n) + 1, Request: 100 + n}, 10+n, t0)
-			if last != (v == (Verdict{Revision: 4})) || last == (v.Code == fault.Unknown && v.Final) || task.Revision() != 4 || task.Priority != 3 || task.Decided() != 12 {
-				t.Errorf("%s: update %d: %+v, revision %d, decided up to %d", name, n, v, task.Revision(), task.Decided())
+			if last != (v == (Verdict{Revision: 4})) || last == (v.Code == fault.Unknown && v.Final) || task.Revision() != 4 || task.Priority != 3 || task.updates().Seq != 12 {
+				t.Errorf("%s: update %d: %+v, revision %d, decided up to %d", name, n, v, task.Revision(), task.updates().Seq)
 			}
 		}
 		if v, _ := changeAt(task, &Update{Request: 9}, 31, t0); end != (v.Code == fault.FailedPrecondition) {
@@ -115,7 +115,7 @@ func TestAnUpdateOfWhatRuns(t *testing.T) {
 		"headers": {Headers: []Header{{"a", "b"}}}, "payload": {HasPayload: true}, "heartbeats": {Policy: &Policy{HeartbeatTimeoutMS: 500}},
 	} {
 		task := under(func(*Policy) {})
-		if v, _ := changeAt(task, u, 3, t0+1); v.Code != fault.FailedPrecondition || v.Revision != 1 || task.Revision() != 1 || task.Decided() != 3 {
+		if v, _ := changeAt(task, u, 3, t0+1); v.Code != fault.FailedPrecondition || v.Revision != 1 || task.Revision() != 1 || task.updates().Seq != 3 {
 			t.Errorf("%s: %+v", name, v)
 		}
 	}

@@ -70,11 +70,7 @@ func TestALimitThatNobodyUsesIsNotAudited(t *testing.T) {
 // A new owner asks a second time about a limit that is in use, a second later, and then no more while the attempt may run.
 func TestATakeoverAuditsOnce(t *testing.T) {
 	w, _ := limited(t, 1, 2)
-	w.ends = false
-	w.wait("p", 1)
-	w.run(ms)
-	w.ready("d", "l0", "a", 1, 1)
-	w.run(50 * ms)
+	w.begin(1)
 	w.kill(0)
 	w.asked = nil
 	o := w.own(0, 2)
@@ -95,13 +91,8 @@ func TestATakeoverAuditsOnce(t *testing.T) {
 // Attempts for which nothing was booked are looked after each second: nothing tells of their end.
 func TestUnbookedAttemptsAreAudited(t *testing.T) {
 	w, o := begun(t, 1)
-	w.ends = false
-	w.wait("p", 2)
-	w.run(ms)
-	w.ready("d", "l0", "a", 1, 2)
-	w.run(50 * ms)
-	w.limits["d/a"] = 9
-	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w.begin(2)
+	w.limit("d/a", 9)
 	w.run(10500 * ms)
 	if c := o.s.Census(); c.Slots != 2 || c.Unbooked != 2 {
 		t.Errorf("%+v", c)

@@ -9,29 +9,18 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
-// few is how many tasks of type "few" may run at once; 0 = any number.
-type few int
-
-// Weights implements Catalog.
-func (few) Weights(string) map[string]float64 { return nil }
-
-// Partitions implements Catalog.
-func (few) Partitions(string, string) int { return 1 }
-
-// Scales implements Catalog.
-func (few) Scales(string, string) bool { return false }
-
-func (few) GroupLimits(string) map[string]int { return nil }
-
-// PausedGroups implements Catalog.
-func (few) PausedGroups(string) map[string]bool { return nil }
+// few is a catalog where so many tasks of type "few" may run at once; 0 = any number.
+type few struct {
+	unlimited
+	n int
+}
 
 // Limits implements Catalog.
-func (n few) Limits(string) []Limit {
-	if n == 0 {
+func (f few) Limits(string) []Limit {
+	if f.n == 0 {
 		return nil
 	}
-	return []Limit{{Ref: table.TypeRef("few"), Max: int(n), Types: []string{"few"}}}
+	return []Limit{{Ref: table.TypeRef("few"), Max: f.n, Types: []string{"few"}}}
 }
 
 // bench drives one shard: history grants what it is asked for, tables are plain memory, and
@@ -126,7 +115,7 @@ func (b *bench) pollAgain(inbox string) {
 func BenchmarkStep(b *testing.B) {
 	for _, most := range []int{50, 100} {
 		b.Run(fmt.Sprint("polls of ", most), func(b *testing.B) {
-			w := newBench(32, most, 0)
+			w := newBench(32, most, few{})
 			next := uint64(0)
 			b.ReportAllocs()
 			b.ResetTimer()
@@ -158,7 +147,7 @@ func BenchmarkStep(b *testing.B) {
 func BenchmarkUnfitPolls(b *testing.B) {
 	for _, polls := range []int{10, 7000} {
 		b.Run(fmt.Sprint(polls, " polls"), func(b *testing.B) {
-			w := newBench(0, 1, 0)
+			w := newBench(0, 1, few{})
 			w.poll.Types = []string{"x"}
 			for range polls {
 				w.to.Polls = append(w.to.Polls, w.poll)
@@ -181,7 +170,7 @@ func BenchmarkUnfitPolls(b *testing.B) {
 func BenchmarkCrowdedLimit(b *testing.B) {
 	for _, lists := range []int{10, 5000} {
 		b.Run(fmt.Sprint(lists, " tasklists"), func(b *testing.B) {
-			w := newBench(0, 1, 2)
+			w := newBench(0, 1, few{n: 2})
 			next := uint64(0)
 			ready := func(name string) Hints {
 				next++
@@ -216,7 +205,7 @@ func BenchmarkCrowdedLimit(b *testing.B) {
 // BenchmarkPollWhereMuchIsWantedBelow is a poll that comes to a tasklist of 16 000 polls of different types, where 20 partitions below want
 // polls for others.
 func BenchmarkPollWhereMuchIsWantedBelow(b *testing.B) {
-	s := New(Config{Shards: 1, Partitions: 1, Epoch: 1, AnswerBytesMax: 1000, PollsMax: 1 << 30}, few(0), Now{Mono: 1})
+	s := New(Config{Shards: 1, Partitions: 1, Epoch: 1, AnswerBytesMax: 1000, PollsMax: 1 << 30}, few{}, Now{Mono: 1})
 	var fx Effects
 	now, last := time.Duration(1), uint64(0)
 	poll := func(typ string) Poll {

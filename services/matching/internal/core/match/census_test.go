@@ -117,8 +117,7 @@ func TestTriggerOfAnAttemptThatRuns(t *testing.T) {
 // A grab that is refused for now is handed back only if it was sent twice: history knows best.
 func TestARefusedGrabThatWasSentOnceIsNotHandedBack(t *testing.T) {
 	o := alone(t, 1)
-	o.step(0, o.poll(1, time.Hour))
-	o.step(0, o.hint("b", 0, 1))
+	o.grab()
 	o.step(0, o.refused(0, fault.FailedPrecondition))
 	o.holds("it is refused", Census{Domains: 1, Lists: 1, Polls: 1}, Counts{GrabsRefused: 1, WaitingPolls: 1})
 }

@@ -1,7 +1,6 @@
 package match
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -14,8 +13,7 @@ import (
 func TestQuestionsAreRepeated(t *testing.T) {
 	w, o := begun(t, 1)
 	w.partitions[0].silent = true
-	w.limits["d/a"] = 1
-	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w.limit("d/a", 1)
 	w.asked = nil
 	w.run(10 * time.Second) // an answer is waited for for 2 s
 	if n := len(w.asked); n < 4 || n > 6 {
@@ -25,9 +23,7 @@ func TestQuestionsAreRepeated(t *testing.T) {
 	w.wait("p", 1)
 	w.ready("d", "l0", "a", 1, 1)
 	w.run(3 * time.Second)
-	if w.polls["p"].tasks != 1 {
-		t.Fatalf("%+v", w.polls["p"])
-	}
+	w.wantTasks("p", 1)
 	o.give(func(in *Inputs) { in.Answers = []AskOutcome{{Ask: Ask{ID: 12345}}} }) // no one has asked
 	w.run(ms)
 }
@@ -53,19 +49,15 @@ func TestLimitOfUnknownDomain(t *testing.T) {
 
 // A limit that is raised is tried again at once, one that is lowered holds.
 func TestLimitIsRaisedAndLowered(t *testing.T) {
-	w, o := limited(t, 1, 1)
+	w, _ := limited(t, 1, 1)
 	w.ends = false
-	for i := range 4 {
-		w.wait(fmt.Sprint("p", i), 1)
-	}
+	w.waits(4)
 	made := w.ready("d", "l0", "a", 1, 4)
 	w.run(100 * ms)
-	w.limits["d/a"] = 3
-	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w.limit("d/a", 3)
 	w.run(20 * ms)
 	testkit.MustEqual(t, "run, 3 may", w.running["d/a"], 3)
-	w.limits["d/a"] = 2
-	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w.limit("d/a", 2)
 	w.run(20 * ms)
 	for _, x := range made {
 		if x.state == "running" {
@@ -223,16 +215,13 @@ func TestLineBehindADeadShard(t *testing.T) {
 		t.Fatalf("%d calls in 2 s", n)
 	}
 	w.run(4 * time.Second)
-	if w.polls["r"].tasks != 1 {
-		t.Fatalf("%+v", w.polls["r"])
-	}
+	w.wantTasks("r", 1)
 }
 
 // Grabs of a poll that was answered meanwhile are not sent; their triggers go back.
 func TestGatheredGrabOfAnsweredPoll(t *testing.T) {
 	w, o := begun(t, 2, func(c *Config) { c.GrabsInFlight = 1 })
-	w.limits["d/a"] = 5
-	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w.limit("d/a", 5)
 	w.run(50 * ms)
 	w.ends = false
 	w.wait("block", 1)
@@ -274,9 +263,7 @@ func TestAnswersOutOfPlace(t *testing.T) {
 	w.wait("p", 1)
 	w.ready("d", "l0", "b", 1, 1)
 	w.run(20 * ms)
-	if w.polls["p"].tasks != 1 {
-		t.Fatalf("%+v", w.polls["p"])
-	}
+	w.wantTasks("p", 1)
 }
 
 // Tables that lose their memory under a shard are opened again, and history is asked at once.
@@ -311,11 +298,7 @@ func TestRetriggersAreJoined(t *testing.T) {
 // An answer of history that cannot be read as attempts frees and counts nothing.
 func TestMalformedAnswers(t *testing.T) {
 	w, o := limited(t, 1, 1)
-	w.ends = false
-	w.wait("p", 1)
-	w.run(ms)
-	w.ready("d", "l0", "a", 1, 1)
-	w.run(50 * ms)
+	w.begin(1)
 	o.s.running(&question{Ask: Ask{Kind: AskRunning, Domain: "gone"}, limits: o.s.domains["d"].met, rounds: []int{o.s.domains["d"].met[0].round}, adopt: true}, []Held{{Type: "a", Member: "short"}, {Type: "b", Member: string(make([]byte, 20))}})
 	if o.fx.Counts.Malformed != 1 || len(o.s.domains["d"].limits["type/a"].held) != 1 {
 		t.Fatalf("%d malformed", o.fx.Counts.Malformed)

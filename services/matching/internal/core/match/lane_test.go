@@ -40,11 +40,9 @@ func TestWhatIsAsideKeepsItsPlace(t *testing.T) {
 // A poll waits detachAfter for a grab of a partition that is silent, also where others wait for it already.
 func TestPollWaitsAWhileForASilentPartition(t *testing.T) {
 	o := alone(t, 2, func(c *Config) { c.GrabsInFlight = 2 })
-	o.step(0, o.poll(1, time.Hour))
-	o.step(0, o.hint("b", 0, 1))
+	o.grab()
 	o.step(silentAfter, Inputs{})
-	o.step(0, o.poll(1, time.Hour))
-	o.step(0, o.hint("b", 0, 1))
+	o.grab()
 	waits := func() int { return o.s.lists[table.Tasklist{Domain: "d", Name: "l"}].queue.n }
 	if waits() != 1 || o.fx.Wake != o.now.Mono+detachAfter {
 		t.Fatalf("%d polls wait for others; it wakes in %v", waits(), o.fx.Wake-o.now.Mono)
@@ -60,8 +58,7 @@ func TestPollWaitsAWhileForASilentPartition(t *testing.T) {
 // Nothing gathers for a silent partition behind the batches without a verdict.
 func TestASilentPartitionWithFullFlightGetsNoMore(t *testing.T) {
 	o := alone(t, 1, func(c *Config) { c.GrabsInFlight = 1 })
-	o.step(0, o.poll(1, time.Hour))
-	o.step(0, o.hint("b", 0, 1))
+	o.grab()
 	o.step(silentAfter, o.poll(1, time.Hour))
 	o.step(0, o.hint("b", 0, 1))
 	if c := o.s.Census(); c.Grabs != 1 || c.Aside != 1 {
@@ -72,8 +69,7 @@ func TestASilentPartitionWithFullFlightGetsNoMore(t *testing.T) {
 // A poll with room for more keeps its place while a grab of it gathers, and gets others where that is put aside.
 func TestAPollWithRoomKeepsItsPlace(t *testing.T) {
 	o := alone(t, 2, func(c *Config) { c.GrabsInFlight = 1 })
-	o.step(0, o.poll(1, time.Hour))
-	o.step(0, o.hint("b", 0, 1))
+	o.grab()
 	o.step(0, o.poll(2, time.Hour))
 	o.step(0, o.hint("b", 0, 1))
 	if c := o.s.Census(); c.Grabs != 2 || c.Aside != 0 {
@@ -92,8 +88,7 @@ func TestAPollWithRoomKeepsItsPlace(t *testing.T) {
 // A batch is repeated when it is not answered for resendAfter, and each time as long after the last.
 func TestBatchesAreRepeated(t *testing.T) {
 	o := alone(t, 1)
-	o.step(0, o.poll(1, time.Hour))
-	o.step(0, o.hint("b", 0, 1))
+	o.grab()
 	for range 3 {
 		for at := sweepEvery; at <= resendAfter; at += sweepEvery {
 			o.step(sweepEvery, Inputs{})
@@ -164,8 +159,7 @@ func TestHandBacksInFlightAreBounded(t *testing.T) {
 // What has been delivered is reported alone only where no batch has reported anything for heardAfter.
 func TestDeliveredIsToldAloneAfterAWhile(t *testing.T) {
 	o := alone(t, 1)
-	o.step(0, o.poll(1, time.Hour))
-	o.step(0, o.hint("b", 0, 1))
+	o.grab()
 	o.step(0, o.granted(0, 1))
 	o.step(0, o.poll(1, time.Hour))
 	o.step(200*ms, o.hint("b", 0, 1))
@@ -187,8 +181,7 @@ func TestDeliveredIsToldAloneAfterAWhile(t *testing.T) {
 // or it waits for one.
 func TestOvertakenLetsGoOfWhatIsNotStored(t *testing.T) {
 	o := alone(t, 1)
-	o.step(0, o.poll(1, time.Hour))
-	o.step(0, o.hint("b", 0, 1))
+	o.grab()
 	fenced := Inputs{Verdicts: []Verdicts{{Batch: o.fx.Batches[0].Number, All: []Verdict{{Fenced: true}}}}}
 	o.step(0, o.hint("b", 0, 1))
 	o.step(0, o.hint("b", 0, 1))

@@ -191,8 +191,7 @@ func TestLeasesEnd(t *testing.T) {
 	}
 
 	w, o, _, made := full()
-	w.limits["d/a"] = 2
-	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w.limit("d/a", 2)
 	w.run(ms)
 	for i := range 3 {
 		w.finish(made[i])
@@ -244,8 +243,7 @@ func TestWhatIsReadAheadIsNotLost(t *testing.T) {
 		case "forgotten":
 			w.tables.Forget()
 		case "no limit":
-			delete(w.limits, "d/a")
-			o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+			w.limit("d/a", 0)
 		}
 		w.ends = true
 		for _, task := range made {

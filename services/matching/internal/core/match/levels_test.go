@@ -25,7 +25,7 @@ func (w *world) set(o *owner, limits map[string]int) {
 	for name, most := range limits {
 		w.limits[name] = most
 	}
-	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w.limitsChanged()
 	w.run(100 * ms)
 }
 
@@ -196,7 +196,7 @@ func TestALimitThatGoesLeavesNoWaiterBehind(t *testing.T) {
 		t.Fatal("no one is tried")
 	}
 	clear(w.limits)
-	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w.limitsChanged()
 	w.run(100 * ms)
 	lost = false
 	w.run(time.Second)
@@ -300,11 +300,11 @@ func TestAPauseHoldsUpWhatIsOnItsWay(t *testing.T) {
 	w.serve("l0")
 	testkit.MustEqual(t, "run", w.running["d"], 0)
 	clear(w.pauses)
-	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w.limitsChanged()
 	for d := o.s.domains["d"]; d.call == nil || len(d.call.out.Wants) == 0; w.run(ms) {
 	}
 	w.pauses["d/a"] = true
-	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w.limitsChanged()
 	w.serve("l0")
 	testkit.MustEqual(t, "run that a call took", w.running["d"], 0)
 	clear(w.pauses)

@@ -65,6 +65,13 @@ func (w *world) holders(a *Ask) []Holders {
 	return all
 }
 
+// rooms has n polls of ten tasks each wait.
+func (w *world) rooms(n int) {
+	for i := range n {
+		w.poll(fmt.Sprint("room", i), Poll{Domain: "d", Tasklist: "l0", Max: 10, For: time.Hour})
+	}
+}
+
 // ended counts the tasks that were rejected, and the attempts that were asked to stop.
 func (w *world) ended() (rejected, leaving int) {
 	for _, t := range w.tasks {
@@ -120,9 +127,7 @@ func TestTheOldestMakeRoomOnce(t *testing.T) {
 	w.ends, w.policies["d/a"] = false, CancelOldest
 	w.set(o, map[string]int{"d/a": 4})
 	var running []*task
-	for i := range 8 {
-		w.poll(fmt.Sprint("room", i), Poll{Domain: "d", Tasklist: "l0", Max: 10, For: time.Hour})
-	}
+	w.rooms(8)
 	for range 4 {
 		running = append(running, w.ready("d", "l0", "a", 3, 1)...)
 		w.run(50 * time.Millisecond)
@@ -172,9 +177,7 @@ func TestANewOwnerRejectsOnlyWhatFindsNoSlot(t *testing.T) {
 	o.dead = true
 	w.partitions[1].silent = true
 	w.own(0, 2)
-	for i := range 8 {
-		w.poll(fmt.Sprint("room", i), Poll{Domain: "d", Tasklist: "l0", Max: 10, For: time.Hour})
-	}
+	w.rooms(8)
 	w.ready("d", "l0", "a", 3, 2)
 	w.run(10 * time.Second)
 	w.wantEnded(0, 0)

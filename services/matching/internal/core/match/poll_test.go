@@ -19,9 +19,7 @@ func appendTrigger(b []byte, t *task) []byte {
 func TestFirstComeFirstServed(t *testing.T) {
 	w, _ := begun(t, 1)
 	w.wait("a", 1, "x")
-	for i := range 5 {
-		w.wait(fmt.Sprint("p", i), 1)
-	}
+	w.waits(5)
 	w.run(ms)
 	for range 5 {
 		w.ready("d", "l0", "b", 1, 1)
@@ -111,9 +109,7 @@ func TestExpiredPollWaitsForVerdicts(t *testing.T) {
 	w.run(10 * ms)
 	w.ready("d", "l0", "b", 1, 1)
 	w.run(200 * ms)
-	if w.polls["p"].tasks != 1 {
-		t.Fatalf("%+v", w.polls["p"])
-	}
+	w.wantTasks("p", 1)
 	// All that it gets is refused: it tries again a few times, then it ends.
 	w.delay = func() time.Duration { return ms }
 	gone := w.task("d", "l0", "b", 1, 0)
@@ -276,9 +272,7 @@ func TestDrain(t *testing.T) {
 		w.ready("d", "l0", "b", 1, 1)
 		w.run(20 * ms)
 		w.partitions[1].silent = silent
-		for i := range 6 {
-			w.wait(fmt.Sprint("p", i), 1)
-		}
+		w.waits(6)
 		w.run(ms)
 		for range 5 {
 			w.trigger(w.task("d", "l0", "b", 1, 1))
@@ -367,9 +361,8 @@ func TestLastLookThatHasNothingToAsk(t *testing.T) {
 // look at the rest, but not at what is full (I14).
 func TestCallsOfManyTasklistsAreBounded(t *testing.T) {
 	const lists = 3 * callCandidatesMax
-	w, o := begun(t, 1)
-	w.limits["d/a"] = 1
-	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w, _ := begun(t, 1)
+	w.limit("d/a", 1)
 	w.work = func() time.Duration { return time.Hour }
 	for _, typ := range []string{"a", "b"} {
 		for i := range lists {
@@ -409,9 +402,8 @@ func TestCallsOfManyTasklistsAreBounded(t *testing.T) {
 // A call that asks for as many triggers of a limit as there are slots leaves out other tasklists, but
 // the shard stands in line with the most urgent of them all.
 func TestWhatACallLeavesOutWaitsInLine(t *testing.T) {
-	w, o := begun(t, 1)
-	w.limits["d/a"] = 1
-	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w, _ := begun(t, 1)
+	w.limit("d/a", 1)
 	w.work = func() time.Duration { return time.Hour }
 	w.ready("d", "l0", "a", 4, 2)
 	w.ready("d", "l1", "a", 2, 1)

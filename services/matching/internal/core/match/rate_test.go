@@ -85,7 +85,7 @@ func (w *world) checkRates() {
 func rated(t *testing.T, rates map[string]table.Rate) (*world, *owner) {
 	w, o := begun(t, 2)
 	w.rates = rates
-	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w.limitsChanged()
 	w.run(10 * ms)
 	return w, o
 }
@@ -139,10 +139,9 @@ func TestARateWakesByItself(t *testing.T) {
 
 // A rate and a limit with slots hold together, all or none: what has no slot uses up no start.
 func TestARateBesideALimit(t *testing.T) {
-	w, o := rated(t, map[string]table.Rate{"d": {EveryUS: 1000, Burst: 10}})
+	w, _ := rated(t, map[string]table.Rate{"d": {EveryUS: 1000, Burst: 10}})
 	w.ends = false
-	w.limits["d/a"] = 3
-	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w.limit("d/a", 3)
 	w.run(100 * ms)
 	w.ready("d", "l0", "a", 1, 30)
 	w.keepPolling(300*ms, "l0")
@@ -176,7 +175,7 @@ func TestARateBesideALimit(t *testing.T) {
 func TestWhatDoesNotStartUsesUpNoRate(t *testing.T) {
 	for name, cost := range map[string]int{"cheap": 0, "costly": 3} {
 		t.Run(name, func(t *testing.T) {
-			w, o := rated(t, map[string]table.Rate{"d/a": {EveryUS: 200_000, Burst: 5}})
+			w, _ := rated(t, map[string]table.Rate{"d/a": {EveryUS: 200_000, Burst: 5}})
 			w.cost = func() int { return cost }
 			for _, task := range w.ready("d", "l0", "a", 1, 100) {
 				task.state = "done"
@@ -189,7 +188,7 @@ func TestWhatDoesNotStartUsesUpNoRate(t *testing.T) {
 			}
 			w.keepPolling(4*time.Second, "l0")
 			w.rates["d/a"] = table.Rate{EveryUS: 10_000, Burst: 5}
-			o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+			w.limitsChanged()
 			tasks, started := w.ready("d", "l0", "a", 1, 300), w.starts["d/a"]
 			w.run(10 * ms)
 			w.trigger(tasks...) // another owner of history sends all that it has
@@ -249,13 +248,13 @@ func TestARateIsChanged(t *testing.T) {
 		t.Fatalf("limits.top says %+v", used)
 	}
 	w.rates["d/a"] = table.Rate{EveryUS: 1000, Burst: 3}
-	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w.limitsChanged()
 	w.run(100 * ms)
 	if p := w.polls["q"]; p.answered != 1 || p.tasks < 3 {
 		t.Fatalf("faster: %+v", p)
 	}
 	delete(w.rates, "d/a")
-	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w.limitsChanged()
 	w.wait("r", 100)
 	w.run(50 * ms)
 	testkit.MustEqual(t, "without have started", w.starts["d/a"], 30)

@@ -97,10 +97,7 @@ func TestARestEndsWhenManyHaveGathered(t *testing.T) {
 // has gathered. Its nonce says so; that of what is handed back is the grab's, though the limit is lifted in between.
 func TestAGrabOfAScarceSlotDoesNotRest(t *testing.T) {
 	o := alone(t, 1, func(c *Config) { c.GrabEventsMax, c.AnswerBytesMax = 1000, 1_000_000 })
-	o.catalog.limits["d/a"] = 2
-	o.step(0, Inputs{Limits: []string{"d"}})
-	o.reply()
-	o.step(0, o.called())
+	o.limit(2)
 	o.rest(25, 4*ms)
 	o.step(0, o.poll(1, time.Hour, "b"))
 	o.step(0, o.hint("b", 0, 1))
@@ -147,10 +144,7 @@ func TestAGrabOfAScarceSlotDoesNotRest(t *testing.T) {
 // One of a limit with slots to spare rests like others.
 func TestAGrabOfASlotToSpareRests(t *testing.T) {
 	o := alone(t, 1, func(c *Config) { c.GrabEventsMax, c.AnswerBytesMax = 1000, 1_000_000 })
-	o.catalog.limits["d/a"] = 5
-	o.step(0, Inputs{Limits: []string{"d"}})
-	o.reply()
-	o.step(0, o.called())
+	o.limit(5)
 	o.rest(25, 4*ms)
 	limited := o.group("a", 3, 0, 1)
 	o.step(0, Inputs{Hints: []Hints{{Delivery: 99, Triggers: []Triggers{limited}}}})
@@ -202,8 +196,7 @@ func TestPollsWhoseTimeEndsDuringARest(t *testing.T) {
 // What rests where the shard is given up is not asked for any more: it is stored, and its poll is answered.
 func TestWhatRestsIsStoredWhenTheShardDrains(t *testing.T) {
 	o := rests(t, 25, 7*ms)
-	o.step(0, o.poll(1, time.Hour))
-	o.step(0, o.hint("b", 0, 1))
+	o.grab()
 	o.step(0, Inputs{Drain: true})
 	if o.grabs() != 0 || len(o.fx.Answers) != 1 || len(o.fx.Calls) != 1 || len(o.fx.Calls[0].Put) != 1 {
 		t.Fatalf("%d are sent, %d answers, it calls %+v", o.grabs(), len(o.fx.Answers), o.fx.Calls)
@@ -222,8 +215,7 @@ func TestWhatRestsForASilentPartitionIsPutAside(t *testing.T) {
 	if len(o.fx.Batches) != 1 || len(o.fx.Batches[0].HandBacks) != 150 {
 		t.Fatalf("handed back are %+v", o.fx.Batches)
 	}
-	o.step(0, o.poll(1, time.Hour))
-	o.step(0, o.hint("b", 0, 1))
+	o.grab()
 	if o.step(silentAfter, Inputs{}); o.s.Census().Aside != 1 || o.s.Census().Grabs != 0 {
 		t.Fatalf("%+v", o.s.Census())
 	}

@@ -18,9 +18,7 @@ func TestR8OneDomainFails(t *testing.T) {
 	w.run(time.Second)
 	w.ready("bad", "l0", "x", 1, 1) // it meets its poll without tables
 	w.run(20 * ms)
-	if w.polls["bad"].tasks != 1 {
-		t.Fatalf("without tables a poll got %+v", w.polls["bad"])
-	}
+	w.wantTasks("bad", 1)
 	w.ready("d", "l0", "b", 1, 5)
 	w.run(20 * ms)
 	began := w.now
@@ -113,8 +111,7 @@ func TestR34ShardsTakeTurns(t *testing.T) {
 // polls, and history is asked for the rest when the tables are back.
 func TestR35NothingIsLostWithoutTables(t *testing.T) {
 	w, o := begun(t, 2)
-	w.limits["d/a"] = 3
-	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w.limit("d/a", 3)
 	w.run(100 * ms)
 	w.down["d"] = true
 	w.wait("p", 10)
@@ -137,9 +134,7 @@ func TestR35NothingIsLostWithoutTables(t *testing.T) {
 	w.wait("q", 10)
 	w.ready("d", "l0", "b", 1, 5)
 	w.run(20 * ms)
-	if w.polls["q"].tasks != 5 {
-		t.Fatalf("without tables a poll got %+v", w.polls["q"])
-	}
+	w.wantTasks("q", 5)
 	w.retrigs = nil
 	w.down["d"] = false
 	w.run(time.Second)
@@ -161,9 +156,8 @@ func TestR35NothingIsLostWithoutTables(t *testing.T) {
 
 // R36: what a call has taken whose outcome is lost comes again at once, limited or not.
 func TestR36LostOutcomeHeals(t *testing.T) {
-	w, o := begun(t, 1)
-	w.limits["d/a"] = 1
-	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w, _ := begun(t, 1)
+	w.limit("d/a", 1)
 	w.run(100 * ms)
 	w.ready("d", "l0", "a", 1, 1)
 	w.run(50 * ms)
@@ -175,14 +169,12 @@ func TestR36LostOutcomeHeals(t *testing.T) {
 	}
 	w.wait("p", 1)
 	w.run(time.Second)
-	if w.polls["p"].tasks != 1 {
-		t.Fatalf("the poll got %+v", w.polls["p"])
-	}
+	w.wantTasks("p", 1)
 }
 
 // R36: history is informed of each poll that waits in vain, whatever else the table holds.
 func TestR36HungryPerPoll(t *testing.T) {
-	w, o := begun(t, 1)
+	w, _ := begun(t, 1)
 	w.ready("d", "l0", "a", 1, 3) // no one polls for these
 	w.run(100 * ms)
 	w.wait("p", 1, "b")
@@ -193,8 +185,7 @@ func TestR36HungryPerPoll(t *testing.T) {
 		t.Fatalf("%d hints after 2 minutes", n)
 	}
 	// A full limit does not silence them either.
-	w.limits["d/a"] = 1
-	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w.limit("d/a", 1)
 	w.ends = false
 	w.wait("q", 1, "a")
 	w.run(time.Second)

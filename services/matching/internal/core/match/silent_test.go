@@ -15,6 +15,37 @@ func (w *world) wait(inbox string, most int, types ...string) {
 	w.poll(inbox, Poll{Domain: "d", Tasklist: "l0", Max: most, Types: types, For: time.Minute})
 }
 
+// waits has n polls of one task each wait: p0, p1 and so on.
+func (w *world) waits(n int) {
+	for i := range n {
+		w.wait(fmt.Sprint("p", i), 1)
+	}
+}
+
+// begin has n attempts of type a run until they are ended.
+func (w *world) begin(n int) []*task {
+	w.ends = false
+	w.wait("p", n)
+	w.run(ms)
+	made := w.ready("d", "l0", "a", 1, n)
+	w.run(50 * ms)
+	return made
+}
+
+// wantTasks expects so many tasks in the answer to a poll.
+func (w *world) wantTasks(inbox string, n int) {
+	w.t.Helper()
+	if p := w.polls[inbox]; p.tasks != n {
+		w.t.Fatalf("%s got %+v, want %d tasks", inbox, p, n)
+	}
+}
+
+// limit sets a limit of domain d, or lifts it.
+func (w *world) limit(key string, most int) {
+	w.limits[key] = most
+	w.limitsChanged()
+}
+
 // begun is a world whose only shard has started.
 func begun(t *testing.T, partitions int, change ...func(*Config)) (*world, *owner) {
 	w := newWorld(t, 1, partitions)
@@ -91,9 +122,7 @@ func TestR31SilentPartitionHasABudget(t *testing.T) {
 	w.run(ms)
 	w.trigger(w.task("d", "l0", "b", 1, 0))
 	w.run(150 * ms)
-	for i := range 300 {
-		w.wait(fmt.Sprint("p", i), 1)
-	}
+	w.waits(300)
 	w.run(ms)
 	var silent []*task
 	for range 200 {
@@ -149,9 +178,7 @@ func TestR31AsideIsBounded(t *testing.T) {
 func TestR31GatheredGrabsGoAside(t *testing.T) {
 	w, o := begun(t, 2, func(c *Config) { c.GrabsInFlight, c.GrabEventsMax = 1, 2 })
 	w.partitions[0].silent = true
-	for i := range 5 {
-		w.wait(fmt.Sprint("p", i), 1)
-	}
+	w.waits(5)
 	w.run(ms)
 	for range 5 {
 		w.trigger(w.task("d", "l0", "b", 1, 0))
@@ -179,9 +206,7 @@ func TestR31GatheredGrabsGoAside(t *testing.T) {
 func TestSlowIsNotSilent(t *testing.T) {
 	w, o := begun(t, 1, func(c *Config) { c.GrabsInFlight = 64 })
 	w.delay = func() time.Duration { return 60 * ms }
-	for i := range 80 {
-		w.wait(fmt.Sprint("p", i), 1)
-	}
+	w.waits(80)
 	w.run(70 * ms)
 	for range 80 {
 		w.trigger(w.task("d", "l0", "b", 1, 0))
@@ -197,9 +222,8 @@ func TestSlowIsNotSilent(t *testing.T) {
 // The slot of a grab that is not decided is held, however long its partition is silent: it may
 // yet be granted.
 func TestUndecidedGrabHoldsItsSlot(t *testing.T) {
-	w, o := begun(t, 2)
-	w.limits["d/a"] = 1
-	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w, _ := begun(t, 2)
+	w.limit("d/a", 1)
 	w.run(100 * ms)
 	w.partitions[0].silent = true
 	w.wait("p", 1)

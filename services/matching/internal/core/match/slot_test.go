@@ -12,8 +12,7 @@ import (
 // limited is a world whose only shard knows a limit of type a.
 func limited(t *testing.T, partitions, most int) (*world, *owner) {
 	w, o := begun(t, partitions)
-	w.limits["d/a"] = most
-	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w.limit("d/a", most)
 	w.run(100 * ms)
 	if l := o.s.domains["d"].limits["type/a"]; l == nil || l.unknown > 0 || l.unsaid {
 		t.Fatalf("the limit stands as %+v", l)
@@ -55,19 +54,14 @@ func TestR32LostSlotsAreRestored(t *testing.T) {
 // R38: a limit counts what runs already, though nothing was booked for it; and those leave
 // by comparing with history.
 func TestR38NewLimitCountsWhatRuns(t *testing.T) {
-	w, o := begun(t, 2)
-	w.ends = false
-	w.wait("p", 3)
-	w.run(ms)
-	running := w.ready("d", "l0", "a", 1, 3)
-	w.run(50 * ms)
+	w, _ := begun(t, 2)
+	running := w.begin(3)
 	w.partitions[0].silent = true
 	w.wait("undecided", 1)
 	late := w.task("d", "l0", "a", 1, 0)
 	w.trigger(late) // a grab is under way
 	w.run(20 * ms)
-	w.limits["d/a"] = 4
-	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w.limit("d/a", 4)
 	w.wait("q", 5)
 	w.ready("d", "l0", "a", 1, 5)
 	w.run(300 * ms)
@@ -100,11 +94,7 @@ func TestR38FreshDomainDoesNotWait(t *testing.T) {
 // found a second later.
 func TestAttemptThatEndedMeanwhileIsAudited(t *testing.T) {
 	w, _ := limited(t, 1, 1)
-	w.ends = false
-	w.wait("p", 1)
-	w.run(ms)
-	old := w.ready("d", "l0", "a", 1, 1)
-	w.run(50 * ms)
+	old := w.begin(1)
 	w.kill(0)
 	o := w.own(0, 2)
 	slow := true
@@ -183,15 +173,14 @@ func TestAuditSparesWhatIsNew(t *testing.T) {
 // R71 (a missing booking is ignored): what was taken without a slot before there was a limit goes
 // back, and is granted with one.
 func TestTakenWithoutSlotGoesBack(t *testing.T) {
-	w, o := begun(t, 1)
+	w, _ := begun(t, 1)
 	w.ready("d", "l0", "a", 1, 4)
 	w.run(50 * ms)
 	w.delay = func() time.Duration { return 20 * ms }
 	w.ends = false
 	w.wait("p", 4)
 	w.run(10 * ms) // the call is under way
-	w.limits["d/a"] = 2
-	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w.limit("d/a", 2)
 	w.run(time.Second)
 	if w.peak["d/a"] != 2 || w.polls["p"].tasks != 2 {
 		t.Fatalf("%d ran at once, 2 may; the poll got %+v", w.peak["d/a"], w.polls["p"])
@@ -207,11 +196,7 @@ func TestTakenWithoutSlotGoesBack(t *testing.T) {
 // frees nothing.
 func TestRefusedDoubleFreesNothing(t *testing.T) {
 	w, _ := limited(t, 1, 2)
-	w.ends = false
-	w.wait("p", 1)
-	w.run(ms)
-	runs := w.ready("d", "l0", "a", 1, 1)
-	w.run(50 * ms)
+	runs := w.begin(1)
 	w.kill(0)
 	w.own(0, 2)
 	runs[0].version-- // its trigger comes once more
@@ -231,11 +216,7 @@ func TestRefusedDoubleFreesNothing(t *testing.T) {
 // A takeover says nothing about limits until all partitions have reported what runs.
 func TestTakeoverWaitsForAllBookings(t *testing.T) {
 	w, _ := limited(t, 2, 2)
-	w.ends = false
-	w.wait("p", 2)
-	w.run(ms)
-	held := w.ready("d", "l0", "a", 1, 2)
-	w.run(50 * ms)
+	held := w.begin(2)
 	w.kill(0)
 	w.partitions[1].silent = true
 	o := w.own(0, 2)
@@ -291,10 +272,8 @@ func TestEntriesAreKeptFresh(t *testing.T) {
 	if last = w.calls[len(w.calls)-1].Stances[0]; last.Held != 1 {
 		t.Errorf("after one has ended it was shown as %+v", last)
 	}
-	w.limits["d/a"] = 7
-	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
-	delete(w.limits, "d/a")
-	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w.limit("d/a", 7)
+	w.limit("d/a", 0)
 	w.run(100 * ms)
 	if len(w.drops) != 1 || o.s.domains["d"].limits["type/a"] != nil {
 		t.Errorf("dropped: %+v", w.drops)
@@ -329,11 +308,7 @@ func TestRestoreOfUnknownDomain(t *testing.T) {
 // attempt runs: by a release that comes late.
 func TestLateReleaseLowersAnEntry(t *testing.T) {
 	w, _ := limited(t, 1, 1)
-	w.ends = false
-	w.wait("p", 1)
-	w.run(ms)
-	one := w.ready("d", "l0", "a", 1, 1)
-	w.run(50 * ms)
+	one := w.begin(1)
 	w.kill(0)
 	w.finish(one[0])
 	w.run(50 * ms)
@@ -357,7 +332,7 @@ func TestI8RefusedDoubleFreesNoSlot(t *testing.T) {
 	w.ready("d", "l0", "a", 1, 1)
 	w.run(time.Second)
 	w.kill(0)
-	o := w.own(0, 2)
+	w.own(0, 2)
 	w.wait("q", 1)
 	w.run(300 * ms)
 	again := *w.sorted()[0]
@@ -366,8 +341,7 @@ func TestI8RefusedDoubleFreesNoSlot(t *testing.T) {
 	w.trigger(&again)
 	w.run(51 * ms)
 	w.delay = func() time.Duration { return ms }
-	w.limits["d/a"] = 1
-	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w.limit("d/a", 1)
 	w.ready("d", "l0", "a", 1, 1)
 	w.run(20 * time.Second)
 	if w.counts.GrabsRefused != 1 || w.running["d/a"] != 1 {
@@ -380,8 +354,7 @@ func TestRemovedLimitsAreNotAskedFor(t *testing.T) {
 	w, o := begun(t, 2)
 	w.partitions[1].silent = true
 	for i := range 201 {
-		w.limits["d/a"] = (i + 1) % 2
-		o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+		w.limit("d/a", (i+1)%2)
 		w.run(ms)
 		if n := len(o.s.asks.open) + len(o.s.asks.waiting); n > 4 {
 			t.Fatalf("%d questions are not answered", n)

@@ -131,6 +131,22 @@ func (o *solo) granted(batch, bytes int) Inputs {
 	return Inputs{Verdicts: []Verdicts{v}}
 }
 
+// grab has a poll be given a trigger of partition 0.
+func (o *solo) grab() {
+	o.Helper()
+	o.step(0, o.poll(1, time.Hour))
+	o.step(0, o.hint("b", 0, 1))
+}
+
+// limit has type a be limited, and nothing of it run.
+func (o *solo) limit(most int) {
+	o.Helper()
+	o.catalog.limits["d/a"] = most
+	o.step(0, Inputs{Limits: []string{"d"}})
+	o.reply()
+	o.step(0, o.called())
+}
+
 // join puts two inputs into one.
 func join(a, b Inputs) Inputs {
 	a.Outcomes, a.Verdicts = append(a.Outcomes, b.Outcomes...), append(a.Verdicts, b.Verdicts...)
@@ -251,8 +267,7 @@ func TestAnswersHaveNumbers(t *testing.T) {
 	o := alone(t, 1)
 	o.s.answers.last = math.MaxUint64 - 1
 	for _, want := range []uint64{math.MaxUint64, 1} {
-		o.step(0, o.poll(1, time.Hour))
-		o.step(0, o.hint("b", 0, 1))
+		o.grab()
 		if o.step(0, o.granted(0, 1)); len(o.fx.Answers) != 1 || o.fx.Answers[0].ID != want {
 			t.Fatalf("%+v, want number %d", o.fx.Answers, want)
 		}

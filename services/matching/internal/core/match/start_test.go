@@ -48,9 +48,7 @@ func TestR41GrantsAreSentAgain(t *testing.T) {
 		}
 		w.speak(2)
 		w.run(time.Second) // too late for these inboxes
-		if w.polls["p"].tasks != 4 {
-			t.Fatalf("%+v", w.polls["p"])
-		}
+		w.wantTasks("p", 4)
 	}
 }
 
@@ -65,9 +63,7 @@ func TestRedeliveryIsBounded(t *testing.T) {
 	w.kill(0)
 	w.own(0, 2, func(c *Config) { c.AnswerBytesMax = 2 * 28 })
 	w.run(200 * ms)
-	if w.polls["p"].tasks != 2 {
-		t.Fatalf("%+v", w.polls["p"])
-	}
+	w.wantTasks("p", 2)
 }
 
 // Nothing goes to a partition before its fence, which is repeated until it counts.
@@ -79,17 +75,13 @@ func TestFenceComesFirst(t *testing.T) {
 	w.run(20 * ms)
 	w.ready("d", "l0", "b", 1, 4)
 	w.run(3 * time.Second)
-	if w.polls["p"].tasks != 2 {
-		t.Fatalf("%+v", w.polls["p"])
-	}
+	w.wantTasks("p", 2)
 	w.wait("only", 1) // what it is not fenced for keeps no poll from others
 	w.trigger(w.task("d", "l0", "b", 1, 1))
 	w.run(20 * ms)
 	w.trigger(w.task("d", "l0", "b", 1, 0))
 	w.run(20 * ms)
-	if w.polls["only"].tasks != 1 {
-		t.Fatalf("%+v", w.polls["only"])
-	}
+	w.wantTasks("only", 1)
 	for _, a := range w.asked {
 		if a.Partition == 1 {
 			t.Fatalf("asked before the fence: %+v", a)
@@ -218,8 +210,7 @@ func TestABouncedAnswerIsHandedBack(t *testing.T) {
 func TestHowLateAnAnswerBounces(t *testing.T) {
 	for after, backs := range map[time.Duration]int{0: 1, heardAfter: 1, bouncedWithin - 1: 1, bouncedWithin: 0} {
 		o := alone(t, 1)
-		o.step(0, o.poll(1, time.Hour))
-		o.step(0, o.hint("b", 0, 1))
+		o.grab()
 		o.step(0, o.granted(0, 10))
 		answer := o.fx.Answers[0].ID
 		for left := after; left > 0; left -= heardAfter { // it is never stopped
@@ -310,8 +301,7 @@ func TestHandBackIsRepeated(t *testing.T) {
 // broke before, it is sent again to the same inbox, and not handed back where the repeat finds no subscriber.
 func TestR41AnswersAreSentAgainWhenTheConnectionBroke(t *testing.T) {
 	o := alone(t, 1)
-	o.step(0, o.poll(1, time.Hour))
-	o.step(0, o.hint("b", 0, 1))
+	o.grab()
 	o.step(0, o.granted(0, 10))
 	first := o.fx.Answers[0]
 	o.unproven = true
@@ -347,8 +337,7 @@ func TestR41AnswersAreSentAgainWhenTheConnectionBroke(t *testing.T) {
 func TestR41OldAnswersAreNotSentAgain(t *testing.T) {
 	for after, want := range map[time.Duration]int{repeatWithin - 1: 1, repeatWithin: 0} {
 		o := alone(t, 1)
-		o.step(0, o.poll(1, time.Hour))
-		o.step(0, o.hint("b", 0, 1))
+		o.grab()
 		o.step(0, o.granted(0, 10))
 		o.unproven = true
 		for left := after; left > 0; left -= heardAfter {

@@ -67,9 +67,7 @@ func TestABusyPartitionLetsPollsGo(t *testing.T) {
 func TestNoMorePollsAreSentThanAreWanted(t *testing.T) {
 	w := spreadOver(t, 2, 2)
 	w.limits["d/b"], w.ends = 1, false
-	for _, o := range w.owners {
-		o.give(func(in *Inputs) { in.Limits = append(in.Limits, "d") })
-	}
+	w.limitsChanged()
 	w.pollAt("b", 1, "b")
 	w.pollAt("b2", 1, "b")
 	w.readyAt(1, "b", 100)
@@ -129,9 +127,7 @@ func TestPollsDoNotGoRoundInBadSettings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := spreadOver(t, 3, partitions)
 			set(w)
-			for _, o := range w.owners {
-				o.give(func(in *Inputs) { in.Limits = append(in.Limits, "d") })
-			}
+			w.limitsChanged()
 			w.run(100 * ms)
 			for p := range partitions {
 				for _, typ := range []string{"a", "b", "c"} {

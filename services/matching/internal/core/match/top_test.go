@@ -27,7 +27,7 @@ func (o *owner) use(ref table.Ref) LimitInUse {
 func TestTopNamesHoldersAndWaiters(t *testing.T) {
 	w, o := limited(t, 1, 4)
 	w.limits["d"], w.limits["d#crowd1"] = 100, 50
-	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w.limitsChanged()
 	w.run(100 * ms)
 	w.ends = false
 	var held []*task
@@ -160,7 +160,7 @@ func TestTopIsBounded(t *testing.T) {
 	for i := range topMax + 20 {
 		w.limits[fmt.Sprintf("d/t%03d", i)] = 5
 	}
-	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w.limitsChanged()
 	w.run(100 * ms)
 	w.poll("p", Poll{Domain: "d", Tasklist: "l0", Max: 1, For: 0})
 	w.run(100 * ms)

@@ -195,9 +195,7 @@ func TestAPollThatNoFrontendTakesStays(t *testing.T) {
 func TestPollsDoNotGoRound(t *testing.T) {
 	w := spreadOver(t, 2, 8)
 	w.limits["d/a"], w.ends = 1, false
-	for _, o := range w.owners {
-		o.give(func(in *Inputs) { in.Limits = append(in.Limits, "d") })
-	}
+	w.limitsChanged()
 	w.run(100 * ms)
 	for p := range 8 {
 		w.readyAt(p, "a", 20)
@@ -219,9 +217,7 @@ func TestPollsDoNotGoRound(t *testing.T) {
 func TestR33WhatPartitionsHoldIsNotAskedFor(t *testing.T) {
 	w := spreadOver(t, 2, 2)
 	w.limits["d/a"], w.ends = 1, false
-	for _, o := range w.owners {
-		o.give(func(in *Inputs) { in.Limits = append(in.Limits, "d") })
-	}
+	w.limitsChanged()
 	w.run(100 * ms)
 	w.readyAt(1, "a", 20)
 	w.keepPolling(500*ms, "l0", "a", "b")

@@ -72,7 +72,7 @@ func TestTurnLooksAtFewTasklists(t *testing.T) {
 	w.looksMost = 0
 	before := w.counts.Looks
 	o.s.markAll(o.s.domains["d"])
-	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w.limitsChanged()
 	began := w.now
 	w.poll("other", Poll{Domain: "e", Tasklist: "l0", Max: 1, For: time.Minute})
 	w.ready("e", "l0", "b", 1, 1)
@@ -217,10 +217,9 @@ func TestPlaceIsKeptWhereACallFails(t *testing.T) {
 
 // Who waits for a limit that is lifted waits no longer.
 func TestLiftedLimitHasNoWaiters(t *testing.T) {
-	w, o := limited(t, 1, 1)
+	w, _ := limited(t, 1, 1)
 	all := crowd(w, 20, 1)
-	w.limits["d/a"] = 0
-	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w.limit("d/a", 0)
 	w.run(100 * ms)
 	testkit.MustEqual(t, "of 20 run", len(running(all)), 20)
 }

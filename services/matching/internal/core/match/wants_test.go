@@ -119,10 +119,7 @@ func TestALastLookFindsNothingThatIsAccepted(t *testing.T) {
 // Where the table gave nothing it is not asked again; where a limit has no slot, without that type.
 func TestWhatIsAskedForNext(t *testing.T) {
 	o := stored(t, 3, "a", "b")
-	o.catalog.limits["d/a"] = 5
-	o.step(0, Inputs{Limits: []string{"d"}})
-	o.reply()
-	o.step(0, o.called())
+	o.limit(5)
 	o.step(0, o.poll(1, time.Hour))
 	w := o.wants()
 	if len(w) != 1 || len(w[0].Candidates) != 2 {
@@ -144,10 +141,7 @@ func TestWhatIsAskedForNext(t *testing.T) {
 func TestACallAsksForNoMoreThanTheSlots(t *testing.T) {
 	for polls, wants := range map[int]int{1: 2, 2: 1} {
 		o := alone(t, 1)
-		o.catalog.limits["d/a"] = 2
-		o.step(0, Inputs{Limits: []string{"d"}})
-		o.reply()
-		o.step(0, o.called())
+		o.limit(2)
 		var in Inputs
 		for i := range 2 {
 			g := o.group("a", 3, 0, 3)

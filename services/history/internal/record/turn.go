@@ -1,0 +1,97 @@
+package record
+
+import (
+	"cmp"
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+)
+
+// Fields of Turn, as in log.proto.
+const (
+	turnVersion = 1
+	turnEpoch   = 2
+	turnNumber  = 3
+	turnAt      = 4
+	turnBatches = 5
+)
+
+// Turn is a message of the owner's log (logv1.Turn). Its batches stay encoded until they are needed.
+type Turn struct {
+	LogVersion    uint32
+	Epoch, Number uint64
+	// At is when its events count as made, Unix ms; 0 = when the server stored it.
+	At      int64
+	Batches [][]byte
+}
+
+// Append encodes t behind b.
+func (t *Turn) Append(b []byte) []byte {
+	for field, value := range [...]uint64{turnVersion: uint64(t.LogVersion), turnEpoch: t.Epoch, turnNumber: t.Number, turnAt: uint64(t.At)} {
+		if value != 0 {
+			b = protowire.AppendVarint(protowire.AppendTag(b, protowire.Number(field), protowire.VarintType), value)
+		}
+	}
+	for _, batch := range t.Batches {
+		b = protowire.AppendBytes(protowire.AppendTag(b, turnBatches, protowire.BytesType), batch)
+	}
+	return b
+}
+
+// ReadTurn decodes a turn. Its batches alias data.
+func ReadTurn(data []byte) (t Turn, err error) {
+	for len(data) > 0 {
+		number, kind, n := protowire.ConsumeTag(data)
+		if n < 0 {
+			return t, fmt.Errorf("turn: %w", protowire.ParseError(n))
+		}
+		data = data[n:]
+		var value uint64
+		switch {
+		case number == turnBatches && kind == protowire.BytesType:
+			var batch []byte
+			if batch, n = protowire.ConsumeBytes(data); n >= 0 {
+				t.Batches = append(t.Batches, batch)
+			}
+		case number < turnBatches && kind == protowire.VarintType:
+			value, n = protowire.ConsumeVarint(data)
+		default:
+			n = protowire.ConsumeFieldValue(number, kind, data)
+		}
+		if n < 0 {
+			return t, fmt.Errorf("turn: %w", protowire.ParseError(n))
+		}
+		data = data[n:]
+		switch number {
+		case turnVersion:
+			t.LogVersion = uint32(value)
+		case turnEpoch:
+			t.Epoch = value
+		case turnNumber:
+			t.Number = value
+		case turnAt:
+			t.At = int64(value)
+		}
+	}
+	if err := logversion.Check(t.LogVersion); err != nil {
+		return t, fmt.Errorf("turn: %w", err)
+	}
+	return t, nil
+}
+
+// Turn decodes the batches of a turn that was stored as message seq. A batch that cannot be read makes the turn unreadable:
+// its owner has read each before it appended them. Then its batches are left out.
+func (d *Decoder) Turn(t *Turn, seq uint64, storedAt int64) (*replica.Turn, error) {
+	out := &replica.Turn{Seq: seq, At: cmp.Or(t.At, storedAt)}
+	for _, batch := range t.Batches {
+		in, err := d.Events(batch)
+		if err != nil {
+			return &replica.Turn{Seq: seq, At: out.At}, err
+		}
+		out.Batches = append(out.Batches, in)
+	}
+	return out, nil
+}
