@@ -13,9 +13,12 @@ import (
 )
 
 // takeOver makes this owner the current one and rebuilds the state. The order matters:
-// the claim of the checkpoint ends the lease of every other owner in time; the fence voids what they still
-// park; then what the other stores hold behind the checkpoint is read; the claim of the log ends what other owners append;
-// then the log is read from the checkpoint up to there.
+//   - The claim of the checkpoint: no other owner can renew its lease any more. Until a lease ends, two owners may serve, so
+//     what follows must hold beside the other one.
+//   - The fence of the timer store voids what another owner parks from now on.
+//   - The tails of the other stores, behind the checkpoint.
+//   - The claim of the log: no other owner can append an event any more.
+//   - The log, from the checkpoint up to the claim.
 func (o *Owner) takeOver(ctx context.Context) error {
 	began := time.Now()
 	before, claimedAt, err := o.saver.claim(ctx)
