@@ -17,6 +17,8 @@ type proc struct {
 	host
 	w     *world
 	owner *historysim.Owner
+	// sent is what matching owners have sent it and has not arrived, by the sender.
+	sent map[any][]*historysim.Message
 	// spread is how many partitions tasklists have, as far as it knows.
 	spread spread
 	// lease is until when its checkpoints let it go on, by its clock that does not jump.
@@ -25,7 +27,7 @@ type proc struct {
 
 func (w *world) spawn() *proc {
 	w.born++
-	p := &proc{host: w.newHost(w.named(fmt.Sprintf("owner-%d", w.born)), pauses), w: w, spread: maps.Clone(w.match.spread)}
+	p := &proc{host: w.newHost(w.named(fmt.Sprintf("owner-%d", w.born)), pauses), w: w, spread: maps.Clone(w.match.spread), sent: map[any][]*historysim.Message{}}
 	p.owner = historysim.New(p.name, historysim.Config{
 		Shards: shards, WindowTasks: w.plan.window, WindowBytes: 1 << 20, CheckpointEveryMS: 500, PurgeEveryMS: 700,
 		CarryRecords: w.plan.carry, CarryBytes: 1 << 20, JobTasks: w.plan.job,

@@ -122,13 +122,23 @@ func (w *world) lastEvent() uint64 {
 	return 0
 }
 
-// request sends a batch of events to the owners. It may be lost, and comes once: only who asks repeats it.
+// request sends a batch of events to the owners. It may be lost, and comes once: only who asks repeats it. What one
+// matching owner sends comes in its order, as over one connection.
 func (w *world) request(m *historysim.Message) {
 	if w.fault(lostWrites, 40) {
 		return
 	}
 	for _, p := range w.living() {
-		p.do(p.latency(), func() { p.owner.Request(m) })
+		if m.From == nil {
+			p.do(p.latency(), func() { p.owner.Request(m) })
+			continue
+		}
+		p.sent[m.From] = append(p.sent[m.From], m)
+		p.do(p.latency(), func() {
+			all := p.sent[m.From]
+			p.sent[m.From] = all[1:]
+			p.owner.Request(all[0])
+		})
 	}
 }
 

@@ -147,6 +147,7 @@ func TestR39BookingsOfManyAttemptsFitIntoPages(t *testing.T) {
 			}
 			s.batch(1, m+1, 0, inbox("inbox"), grabs...)
 		}
+		synctest.Wait()
 		seen := map[string]bool{}
 		pages := 0
 		for req := (&rpcv1.BookingsRequest{}); ; pages++ {
