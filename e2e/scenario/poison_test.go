@@ -75,6 +75,7 @@ func TestR19_PoisonInTheStoresStopsNothing(t *testing.T) {
 		}
 		return err
 	}
+	w.othersGoOn() // the owner's next turn meets what is there: it takes over again, and reads it
 	w.eventually(func() error { return setApart(js) })
 	w.othersGoOn()
 	testkit.NoError(t, closeStack(first))
