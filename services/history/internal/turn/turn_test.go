@@ -1,0 +1,212 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+var errDown = errors.New("no answer")
+
+// storedAt is when the log of these tests stores everything.
+var storedAt = time.UnixMilli(5_000)
+
+// log is the events of a partition. Before is called before an append; what it returns is the answer, in place of the log's. If
+// stored, the turn is there all the same.
+type log struct {
+	all    []record.Turn
+	before func(n int) (stored bool, err error)
+	tries  int
+	take   func([]byte)
+}
+
+func (l *log) Append(_ context.Context, data []byte, after uint64) (uint64, error) {
+	l.tries++
+	stored, lost := true, error(nil)
+	if l.before != nil {
+		stored, lost = l.before(l.tries)
+	}
+	if after != uint64(len(l.all)) {
+		return 0, ErrWrongTurn
+	}
+	if stored {
+		turn, err := record.ReadTurn(data)
+		if err != nil {
+			return 0, err
+		}
+		l.all = append(l.all, turn)
+	}
+	return uint64(len(l.all)), lost
+}
+
+func (l *log) LastTurn(context.Context) (Record, error) {
+	n := len(l.all)
+	if n == 0 {
+		return Record{}, nil
+	}
+	return Record{Seq: uint64(n), Time: storedAt, Data: l.all[n-1].Append(nil)}, nil
+}
+
+func (l *log) Listen(_ context.Context, take func([]byte)) error {
+	l.take = take
+	return nil
+}
+
+// owner runs everything at once, and repeats a write five times.
+type owner struct {
+	posted chan func()
+	turns  []*replica.Turn
+	own    []replica.Stored
+	failed error
+	leased bool
+}
+
+func (o *owner) Persist(write func(context.Context) error) (err error) {
+	for range 5 {
+		if err = write(context.Background()); err == nil || errors.Is(err, ErrTakenOver) || errors.Is(err, ErrRefused) || errors.Is(err, ErrUnreadable) {
+			return err
+		}
+	}
+	return err
+}
+func (o *owner) Post(do func())   { o.posted <- do }
+func (o *owner) Fail(err error)   { o.failed = err }
+func (o *owner) NowMS() int64     { return 1_000 }
+func (o *owner) step(a *Appender) { a.Begin(); (<-o.posted)() }
+
+func (o *owner) Take(in replica.Input) bool {
+	switch in := in.(type) {
+	case *replica.Turn:
+		if !o.leased {
+			return false
+		}
+		o.turns = append(o.turns, in)
+	case replica.Stored:
+		o.own = append(o.own, in)
+	}
+	return true
+}
+
+// claimed is an appender of epoch 2 behind a turn of epoch 1.
+func claimed(t *testing.T) (*Appender, *log, *owner) {
+	t.Helper()
+	l, o := &log{all: []record.Turn{{LogVersion: 1, Epoch: 1, Number: 7, At: 2_000}}}, &owner{posted: make(chan func(), 1), leased: true}
+	a := New(l, o, func() uint32 { return 1 }, slog.New(slog.DiscardHandler))
+	testkit.NoError(t, a.Listen(t.Context(), func(err error) { t.Log("dropped:", err) }))
+	at, err := a.Claim(t.Context(), 2)
+	testkit.NoError(t, err)
+	testkit.Equal(t, "the claim", at, 2)
+	l.tries = 0
+	return a, l, o
+}
+
+func cancel(n uint64) []byte {
+	id := ids.NewTaskID(time.UnixMilli(1), 0, n)
+	data, err := (&logv1.EventBatch{LogVersion: 1, RequestId: n, Events: []*logv1.Event{{Kind: logv1.EventKind_EVENT_KIND_CANCEL, TaskId: id[:]}}}).MarshalVT()
+	if err != nil {
+		panic(err)
+	}
+	return data
+}
+
+// TestI3_ATurnWhoseOutcomeIsNotKnown is found in the log, or repeated; what another owner has appended ends this one.
+func TestI3_ATurnWhoseOutcomeIsNotKnown(t *testing.T) {
+	foreign := record.Turn{LogVersion: 1, Epoch: 3, Number: 1}
+	for what, c := range map[string]struct {
+		before func(l *log, n int) (stored bool, err error)
+		turns  int
+		failed error
+	}{
+		"it is stored, and the answer is lost": {func(_ *log, n int) (bool, error) { return true, map[int]error{1: errDown}[n] }, 1, nil},
+		"it is lost":                           {func(_ *log, n int) (bool, error) { return n > 1, map[int]error{1: errDown}[n] }, 1, nil},
+		"it is refused, and comes later":       {func(_ *log, n int) (bool, error) { return n > 2, map[int]error{1: ErrWrongTurn, 2: ErrWrongTurn}[n] }, 1, nil},
+		"another owner was first": {func(l *log, n int) (bool, error) {
+			if n == 1 {
+				l.all = append(l.all, foreign)
+			}
+			return true, nil
+		}, 0, ErrTakenOver},
+		"another owner was first, and the answer is lost": {func(l *log, n int) (bool, error) {
+			if n == 1 {
+				l.all = append(l.all, foreign)
+				return false, errDown
+			}
+			return true, nil
+		}, 0, ErrTakenOver},
+	} {
+		t.Run(what, func(t *testing.T) {
+			a, l, o := claimed(t)
+			l.before = func(n int) (bool, error) { return c.before(l, n) }
+			l.take(cancel(1))
+			o.step(a)
+			if !errors.Is(o.failed, c.failed) || len(o.turns) != c.turns {
+				t.Fatalf("%d turns are applied, the owner fails with %v", len(o.turns), o.failed)
+			}
+			if c.turns == 1 && (o.turns[0].Seq != 3 || len(l.all) != 3 || a.Last() != 3 || o.turns[0].At != 2_000) {
+				t.Errorf("turn %d at %d, the log has %d", o.turns[0].Seq, o.turns[0].At, len(l.all))
+			}
+		})
+	}
+}
+
+// TestWhatGathersIsOneTurn, the owner's own proposals first; a dated one counts at the server's time.
+func TestWhatGathersIsOneTurn(t *testing.T) {
+	a, l, o := claimed(t)
+	for n := range uint64(5) {
+		l.take(cancel(n))
+	}
+	l.take([]byte("\xff no batch"))
+	a.Propose([]replica.Proposal{{Kind: taskstate.Expired, NotAfter: 1}}, &record.Encoder{})
+	o.step(a)
+	if len(o.turns) != 1 || len(o.turns[0].Batches) != 6 || o.turns[0].Batches[0].ReplyTo != "" || o.turns[0].At != storedAt.UnixMilli() || len(o.own) != 1 || !a.Idle() {
+		t.Fatalf("%d turns, %d answers for its own", len(o.turns), len(o.own))
+	}
+	l.take(cancel(9))
+	o.step(a)
+	if len(o.turns) != 2 || o.turns[1].At != storedAt.UnixMilli() {
+		t.Errorf("the time of a turn goes back: %+v", o.turns[1])
+	}
+}
+
+// TestI12_ATurnWaitsForTheLease: it is stored, and applied when the lease holds again; until then no other one begins.
+func TestI12_ATurnWaitsForTheLease(t *testing.T) {
+	a, l, o := claimed(t)
+	o.leased = false
+	l.take(cancel(1))
+	o.step(a)
+	l.take(cancel(2))
+	a.Begin()
+	if len(o.turns) != 0 || len(l.all) != 3 || a.Arrived() != nil {
+		t.Fatalf("%d turns are applied without a lease, the log has %d", len(o.turns), len(l.all))
+	}
+	o.leased = true
+	a.Apply()
+	o.step(a)
+	testkit.Equal(t, "turns", len(o.turns), 2)
+}
+
+// TestAClaimOfAnOlderEpochIsRefused, and one behind an unreadable version: nothing is appended.
+func TestAClaimOfAnOlderEpochIsRefused(t *testing.T) {
+	for what, c := range map[string]struct {
+		last record.Turn
+		want error
+	}{
+		"a newer owner":   {record.Turn{LogVersion: 1, Epoch: 9}, ErrTakenOver},
+		"a newer version": {record.Turn{LogVersion: 1 << 20, Epoch: 1}, ErrUnreadable},
+	} {
+		l := &log{all: []record.Turn{c.last}}
+		a := New(l, &owner{}, func() uint32 { return 1 }, slog.New(slog.DiscardHandler))
+		if _, err := a.Claim(t.Context(), 2); !errors.Is(err, c.want) || l.tries != 0 {
+			t.Errorf("%s: %v after %d appends", what, err, l.tries)
+		}
+	}
+}
