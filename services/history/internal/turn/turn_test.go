@@ -17,13 +17,14 @@ import (
 
 var errDown = errors.New("no answer")
 
-// storedAt is when the log of these tests stores everything.
-var storedAt = time.UnixMilli(5_000)
+// storedAt is when the log of these tests stores what has no other time.
+const storedAt = 5_000
 
 // log is the events of a partition. Before is called before an append; what it returns is the answer, in place of the log's. If
 // stored, the turn is there all the same.
 type log struct {
 	all    []record.Turn
+	at     int64
 	before func(n int) (stored bool, err error)
 	tries  int
 	take   func([]byte)
@@ -53,7 +54,7 @@ func (l *log) LastTurn(context.Context) (Record, error) {
 	if n == 0 {
 		return Record{}, nil
 	}
-	return Record{Seq: uint64(n), Time: storedAt, Data: l.all[n-1].Append(nil)}, nil
+	return Record{Seq: uint64(n), Time: time.UnixMilli(l.at), Data: l.all[n-1].Append(nil)}, nil
 }
 
 func (l *log) Listen(_ context.Context, take func([]byte)) error {
@@ -99,7 +100,7 @@ func (o *owner) Take(in replica.Input) bool {
 // claimed is an appender of epoch 2 behind a turn of epoch 1.
 func claimed(t *testing.T) (*Appender, *log, *owner) {
 	t.Helper()
-	l, o := &log{all: []record.Turn{{LogVersion: 1, Epoch: 1, Number: 7, At: 2_000}}}, &owner{posted: make(chan func(), 1), leased: true}
+	l, o := &log{all: []record.Turn{{LogVersion: 1, Epoch: 1, Number: 7, At: 2_000}}, at: storedAt}, &owner{posted: make(chan func(), 1), leased: true}
 	a := New(l, o, func() uint32 { return 1 }, slog.New(slog.DiscardHandler))
 	testkit.NoError(t, a.Listen(t.Context(), func(err error) { t.Log("dropped:", err) }))
 	at, err := a.Claim(t.Context(), 2)
@@ -167,13 +168,18 @@ func TestWhatGathersIsOneTurn(t *testing.T) {
 	l.take([]byte("\xff no batch"))
 	a.Propose([]replica.Proposal{{Kind: taskstate.Expired, NotAfter: 1}}, &record.Encoder{})
 	o.step(a)
-	if len(o.turns) != 1 || len(o.turns[0].Batches) != 6 || o.turns[0].Batches[0].ReplyTo != "" || o.turns[0].At != storedAt.UnixMilli() || len(o.own) != 1 || !a.Idle() {
+	if len(o.turns) != 1 || len(o.turns[0].Batches) != 6 || o.turns[0].Batches[0].ReplyTo != "" || o.turns[0].At != storedAt || len(o.own) != 1 || !a.Idle() {
 		t.Fatalf("%d turns, %d answers for its own", len(o.turns), len(o.own))
 	}
+	l.at = storedAt - 1 // the server's clock was set back
+	a.Propose([]replica.Proposal{{Kind: taskstate.Expired, NotAfter: 1}}, &record.Encoder{})
+	o.step(a)
 	l.take(cancel(9))
 	o.step(a)
-	if len(o.turns) != 2 || o.turns[1].At != storedAt.UnixMilli() {
-		t.Errorf("the time of a turn goes back: %+v", o.turns[1])
+	for _, turn := range o.turns {
+		if turn.At != storedAt {
+			t.Errorf("the time of turn %d is %d", turn.Seq, turn.At)
+		}
 	}
 }
 
@@ -185,7 +191,7 @@ func TestI12_ATurnWaitsForTheLease(t *testing.T) {
 	o.step(a)
 	l.take(cancel(2))
 	a.Begin()
-	if len(o.turns) != 0 || len(l.all) != 3 || a.Arrived() != nil {
+	if len(o.turns) != 0 || a.busy || len(l.all) != 3 || a.Arrived() != nil {
 		t.Fatalf("%d turns are applied without a lease, the log has %d", len(o.turns), len(l.all))
 	}
 	o.leased = true
