@@ -91,10 +91,17 @@ func (o *Options) fill() error {
 		what           string
 		n, least, most int
 	}{
-		{"runs", o.Runs, 1, math.MaxInt}, {"tasks", o.Tasks, 0, math.MaxInt}, {"producers", o.Producers, 0, math.MaxInt}, {"domains", o.Domains, 1, domainsMax},
-		{"types", o.Types, 1, typesMax}, {"tasks of each type at once", o.Limit, 0, math.MaxInt}, {"polls", o.Polls, 1, pollsMax},
-		{"partitions of the tasklist", o.Spread, 1, ids.PartitionsMax}, {"tasks of each group at once", o.PerGroup, 0, groupsMax},
-		{"groups", o.Groups, 0, groupsMax}, {"order keys", o.OrderKeys, 0, orderKeysMax},
+		{"runs", o.Runs, 1, math.MaxInt},
+		{"tasks", o.Tasks, 0, math.MaxInt},
+		{"producers", o.Producers, 0, math.MaxInt},
+		{"domains", o.Domains, 1, domainsMax},
+		{"types", o.Types, 1, typesMax},
+		{"tasks of each type at once", o.Limit, 0, math.MaxInt},
+		{"polls", o.Polls, 1, pollsMax},
+		{"partitions of the tasklist", o.Spread, 1, ids.PartitionsMax},
+		{"tasks of each group at once", o.PerGroup, 0, groupsMax},
+		{"groups", o.Groups, 0, groupsMax},
+		{"order keys", o.OrderKeys, 0, orderKeysMax},
 	} {
 		if of.n < of.least || of.n > of.most {
 			return fmt.Errorf("%d %s: want %d to %d", of.n, of.what, of.least, of.most)

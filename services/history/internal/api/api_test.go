@@ -88,7 +88,13 @@ func TestCallsOfAMatchingShard(t *testing.T) {
 		}},
 	}))
 	nc := serve(t, w)
-	booked := call[rpcv1.BookingsResponse](t, nc, "bookings", &rpcv1.BookingsRequest{})
+	var booked *rpcv1.BookingsResponse
+	testkit.Eventually(t, time.Minute, func() error { // the owner appends the grab first
+		if booked = call[rpcv1.BookingsResponse](t, nc, "bookings", &rpcv1.BookingsRequest{}); len(booked.Groups) == 0 {
+			return errors.New("the owner has not granted it")
+		}
+		return nil
+	})
 	if len(booked.Groups) != 1 || string(booked.Groups[0].Bookings) != ids.Booking(id, 1) || len(booked.Cursor) > 0 {
 		t.Errorf("bookings: %v", booked)
 	}

@@ -65,8 +65,10 @@ func printTypes(a *command.App, types []yard.TaskType) error {
 		for _, one := range types {
 			retry := cmp.Or(one.Retry, &yard.RetryPolicy{})
 			t.Row(one.Name, command.OrDash(one.MaxConcurrency), command.OrDash(one.StartToClose), command.OrDash(one.HeartbeatTimeout), command.OrDash(retry.MaxAttempts),
-				command.Wide{command.OrDash(one.StartWithin), command.OrDash(one.FinishWithin), command.OrDash(retry.InitialInterval), command.OrDash(retry.Backoff), command.OrDash(retry.MaxInterval),
-					command.OrDash(one.MaxConcurrencyPerGroup), rateText(one.Rate), command.OrDash(one.Cost), command.OrDash(strings.Join(one.Limits, ", ")), one.Revision})
+				command.Wide{
+					command.OrDash(one.StartWithin), command.OrDash(one.FinishWithin), command.OrDash(retry.InitialInterval), command.OrDash(retry.Backoff), command.OrDash(retry.MaxInterval),
+					command.OrDash(one.MaxConcurrencyPerGroup), rateText(one.Rate), command.OrDash(one.Cost), command.OrDash(strings.Join(one.Limits, ", ")), one.Revision,
+				})
 		}
 	})
 }

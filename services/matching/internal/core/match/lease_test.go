@@ -190,7 +190,7 @@ func TestLeasesEnd(t *testing.T) {
 		t.Errorf("after a while the tables were not asked; %d run", w.running["d/a"])
 	}
 
-	w, o, _, made := full()
+	w, _, _, made = full()
 	w.limit("d/a", 2)
 	w.run(ms)
 	for i := range 3 {
