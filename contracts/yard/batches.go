@@ -98,7 +98,8 @@ func (b *Batch) Add(ctx context.Context, tasks []Task) ([]string, error) {
 	return b.c.SubmitMany(ctx, own)
 }
 
-// Close says that the batch has all its tasks: it completes when they have ended, at once if there are none. A repeat changes nothing.
+// Close says that the batch has all its tasks: it completes when they have ended, at once if there are none. Once it returns no error, the batch takes no more.
+// A repeat changes nothing.
 func (b *Batch) Close(ctx context.Context) (*BatchInfo, error) {
 	resp, err := call[yardv1.CloseBatchResponse](ctx, &b.c.transport, b.c.subject("batches.close"), &yardv1.CloseBatchRequest{BatchId: b.ID})
 	return batchOf(resp.GetBatch()), err

@@ -19,6 +19,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
+	"github.com/yardmaster-io/yardmaster/shared/batchmembers"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/parallel"
 
@@ -101,11 +102,14 @@ func (g *Gateway) GetBatch(c Call, req *yardv1.GetBatchRequest, answer Answer) {
 	})
 }
 
-// CloseBatch says that a batch has all its tasks (batches.close).
+// CloseBatch says that a batch has all its tasks (batches.close). Once it is answered OK, no partition takes another one.
 func (g *Gateway) CloseBatch(c Call, req *yardv1.CloseBatchRequest, answer Answer) {
 	check := func() error { return validate.BatchID("/batch_id", req.BatchId) }
 	g.batches(c, answer, g.query, c.Deadline, check, func(ctx context.Context) (codec.Message, error) {
 		closed, err := g.closeBatch(ctx, c, req.BatchId, false)
+		if err == nil {
+			err = g.closeMembers(ctx, c.Domain, closed)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -114,6 +118,7 @@ func (g *Gateway) CloseBatch(c Call, req *yardv1.CloseBatchRequest, answer Answe
 	})
 }
 
+// closeBatch marks the home of a batch.
 func (g *Gateway) closeBatch(ctx context.Context, c Call, id string, cancel bool) (*logv1.BatchHome, error) {
 	return g.changeBatch(ctx, c.Domain, id, func(was *logv1.BatchHome) (*logv1.BatchHome, error) {
 		switch {
@@ -129,6 +134,33 @@ func (g *Gateway) closeBatch(ctx context.Context, c Call, id string, cancel bool
 		closed.CancelRequested = closed.CancelRequested || cancel
 		return closed, nil
 	})
+}
+
+// closeMembers closes a batch, whose home is marked, in all partitions. After an error its keeper closes the others, or a repeat.
+func (g *Gateway) closeMembers(ctx context.Context, domain string, home *logv1.BatchHome) error {
+	if home.EndedAtMs != 0 { // it ended behind its close
+		return nil
+	}
+	err := parallel.Each(ctx, g.Partitioning.History, askedAtOnce, func(ctx context.Context, p int) error {
+		ctx, cancel := context.WithTimeout(ctx, g.Config.AppendTimeout)
+		defer cancel()
+		_, err := batchmembers.Close(ctx, g.History, membersOf(domain, home, p), g.LogVersion())
+		return err
+	})
+	switch {
+	case errors.Is(err, natslog.ErrFull):
+		return errStorageFull()
+	case errors.Is(err, batchmembers.ErrUnreadable):
+		return fault.New(fault.Internal, "%v", err)
+	case err != nil:
+		return fault.New(fault.Unavailable, "the batch is not closed in all partitions yet: repeat the request: %v", err).After(awayRetryAfter)
+	}
+	return nil
+}
+
+// membersOf names a batch in partition p.
+func membersOf(domain string, home *logv1.BatchHome, p int) batchmembers.Key {
+	return batchmembers.Key{Partition: p, Domain: domain, ID: home.BatchId, Made: home.CreatedAtMs}
 }
 
 // WaitBatch waits until a batch is over (batches.wait).
@@ -160,6 +192,9 @@ func (g *Gateway) CancelBatch(c Call, req *yardv1.CancelBatchRequest, answer Ans
 	}
 	g.batches(c, answer, g.query, c.Deadline, check, func(ctx context.Context) (codec.Message, error) {
 		home, err := g.closeBatch(ctx, c, req.BatchId, true)
+		if err == nil && req.Cursor == "" { // later steps find it closed
+			err = g.closeMembers(ctx, c.Domain, home)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -282,8 +317,8 @@ func (g *Gateway) countedBatch(ctx context.Context, domain string, home *logv1.B
 			return err
 		},
 		func(ctx context.Context, p int) error {
-			said, _, err := g.batchMembers(ctx, p, domain, home.BatchId, home.CreatedAtMs)
-			tasks[p] = said.GetTasks()
+			said, _, err := batchMembers(ctx, g.History, membersOf(domain, home, p))
+			tasks[p] = said.Tasks
 			return err
 		},
 	} {

@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/batchmembers"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
 
@@ -95,22 +96,15 @@ func (g *Gateway) batchHome(ctx context.Context, domain, id string) (home *logv1
 }
 
 // batchMembers reads the word on the members of a batch in partition p; seq is where it lies, 0 = there is none.
-func (g *Gateway) batchMembers(ctx context.Context, p int, domain, id string, made int64) (said *logv1.BatchMembers, seq uint64, err error) {
-	said = &logv1.BatchMembers{}
-	m, err := g.History.LastFor(ctx, p, topology.BatchMembers(p, domain, id, made))
-	if err != nil {
-		return nil, 0, fault.New(fault.Unavailable, "the log does not answer: %v", err).After(awayRetryAfter)
+func batchMembers(ctx context.Context, log Log, k batchmembers.Key) (said *logv1.BatchMembers, seq uint64, err error) {
+	said, seq, err = batchmembers.Read(ctx, log, k)
+	switch {
+	case errors.Is(err, batchmembers.ErrUnreadable):
+		err = fault.New(fault.Internal, "%v", err)
+	case err != nil:
+		err = fault.New(fault.Unavailable, "the log does not answer: %v", err).After(awayRetryAfter)
 	}
-	if m == nil {
-		return said, 0, nil
-	}
-	if err := said.UnmarshalVT(m.Data); err != nil {
-		return nil, 0, fault.New(fault.Internal, "message %d of partition %d does not count the tasks of a batch: %v", m.Seq, p, err)
-	}
-	if err := logversion.Check(said.LogVersion); err != nil {
-		return nil, 0, fault.New(fault.Internal, "message %d of partition %d: %v", m.Seq, p, err)
-	}
-	return said, m.Seq, nil
+	return said, seq, err
 }
 
 // wordOf reads the word on the members of a batch. Refused is why the batch takes no more; never tells that what is not stored by now never will be.
@@ -125,7 +119,7 @@ func (g *Gateway) wordOf(ctx context.Context, at batchAt) (word batchWord, refus
 	case home.EndedAtMs != 0:
 		return word, fault.At(fault.FailedPrecondition, path, "the batch %q is over", at.id), true, nil
 	}
-	said, seq, err := g.batchMembers(ctx, at.partition, at.domain, at.id, home.CreatedAtMs)
+	said, seq, err := batchMembers(ctx, g.History, batchmembers.Key{Partition: at.partition, Domain: at.domain, ID: at.id, Made: home.CreatedAtMs})
 	if err != nil {
 		return word, nil, false, err
 	}
@@ -257,7 +251,7 @@ func (a *appender) wordsMoved(ctx context.Context, parts []*part, words []*batch
 		return true
 	}
 	return slices.ContainsFunc(words, func(w *batchWord) bool {
-		_, seq, err := a.g.batchMembers(ctx, w.partition, w.domain, w.id, w.made)
+		_, seq, err := batchMembers(ctx, a.g.History, batchmembers.Key{Partition: w.partition, Domain: w.domain, ID: w.id, Made: w.made})
 		return err == nil && seq != w.seq
 	})
 }

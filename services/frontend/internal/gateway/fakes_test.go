@@ -82,7 +82,9 @@ func (l *memLog) Append(ctx context.Context, m natslog.Msg) (seq uint64, duplica
 		return at, true, err
 	}
 	if stored {
-		l.store(p, m)
+		if refused := l.storeAtomic(p, []natslog.Msg{m}); refused != nil {
+			return 0, false, refused
+		}
 	}
 	return uint64(len(l.partitions[p])), false, err
 }

@@ -15,14 +15,12 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/batches"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/batch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/batchmembers"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
 
 // Batches implements batches.Store for the partition of its config.
 type Batches struct{ Config }
-
-// closeTries is how often the word on a batch's members is read again while more of them are stored.
-const closeTries = 100
 
 // Follow implements batches.Store.
 func (b Batches) Follow(ctx context.Context, handle func(batch.Home) error) error {
@@ -55,7 +53,7 @@ func homeOf(r *natslog.Record) (*logv1.BatchHome, error) {
 
 // Load implements batches.Store.
 func (b Batches) Load(ctx context.Context, name batch.Name) (*batches.Loaded, error) {
-	m, err := natslog.LastForSubject(ctx, b.JetStream, topology.HistoryStream(b.Partition), topology.BatchHome(b.Partition, name.Domain, name.ID))
+	m, err := b.LastFor(ctx, b.Partition, topology.BatchHome(b.Partition, name.Domain, name.ID))
 	if err != nil || m == nil {
 		return nil, err
 	}
@@ -66,49 +64,26 @@ func (b Batches) Load(ctx context.Context, name batch.Name) (*batches.Loaded, er
 	return &batches.Loaded{Domain: name.Domain, Seq: m.Seq, Home: home}, nil
 }
 
-// members reads the word on a batch's tasks in partition p; seq is where it lies, 0 = there is none.
-func (b Batches) members(ctx context.Context, name batch.Name, p int) (said *logv1.BatchMembers, seq uint64, err error) {
-	said = &logv1.BatchMembers{}
-	m, err := natslog.LastForSubject(ctx, b.JetStream, topology.HistoryStream(p), topology.BatchMembers(p, name.Domain, name.ID, name.Made))
-	if err != nil || m == nil {
-		return said, 0, err
-	}
-	if err := said.UnmarshalVT(m.Data); err != nil {
-		return said, 0, fmt.Errorf("message %d of partition %d does not count the tasks of a batch: %w", m.Seq, p, err)
-	}
-	if err := logversion.Check(said.LogVersion); err != nil {
-		return said, 0, fmt.Errorf("message %d of partition %d: %w", m.Seq, p, err)
-	}
-	return said, m.Seq, nil
+// membersOf names a batch in partition p.
+func membersOf(name batch.Name, p int) batchmembers.Key {
+	return batchmembers.Key{Partition: p, Domain: name.Domain, ID: name.ID, Made: name.Made}
+}
+
+// LastFor implements batchmembers.Log.
+func (b Batches) LastFor(ctx context.Context, p int, subject string) (*natslog.Record, error) {
+	return natslog.LastForSubject(ctx, b.JetStream, topology.HistoryStream(p), subject)
+}
+
+// Append implements batchmembers.Log.
+func (b Batches) Append(ctx context.Context, m natslog.Msg) (seq uint64, duplicate bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
+	defer cancel()
+	return natslog.Append(ctx, b.NATS, m)
 }
 
 // Close implements batches.Store.
 func (b Batches) Close(ctx context.Context, name batch.Name, p int) (tasks int64, err error) {
-	for range closeTries {
-		said, seq, err := b.members(ctx, name, p)
-		if err != nil || said.Closed {
-			return said.Tasks, err
-		}
-		said.BatchId, said.Closed = name.ID, true
-		err = b.say(ctx, name, p, said, seq, topology.BatchLifeMax)
-		if !errors.Is(err, natslog.ErrWrongLast) {
-			return said.Tasks, err
-		}
-	}
-	return 0, fmt.Errorf("close a batch in partition %d: more of its tasks are stored all the time", p)
-}
-
-// say stores a word in place of the one before.
-func (b Batches) say(ctx context.Context, name batch.Name, p int, word *logv1.BatchMembers, over uint64, kept time.Duration) error {
-	word.LogVersion = b.LogVersion()
-	data, err := word.MarshalVT()
-	if err != nil {
-		return fmt.Errorf("the word on a batch: %w", err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
-	defer cancel()
-	_, _, err = natslog.Append(ctx, b.NATS, natslog.Msg{Subject: topology.BatchMembers(p, name.Domain, name.ID, name.Made), Data: data, Header: inPlace(kept)}.Over(over))
-	return err
+	return batchmembers.Close(ctx, b, membersOf(name, p), b.LogVersion())
 }
 
 // Ends implements batches.Store.
@@ -143,16 +118,21 @@ func (b Batches) End(ctx context.Context, was *batches.Loaded, over *logv1.Batch
 
 // Forget implements batches.Store.
 func (b Batches) Forget(ctx context.Context, name batch.Name, p int) error {
-	said, seq, err := b.members(ctx, name, p)
-	if err != nil {
+	key := membersOf(name, p)
+	said, seq, err := batchmembers.Read(ctx, b, key)
+	if err != nil || !said.Closed {
 		return err
 	}
-	if seq > 0 && said.Closed {
-		if err := b.say(ctx, name, p, said, seq, topology.BatchFenceKept); err != nil && !errors.Is(err, natslog.ErrWrongLast) {
-			return err
-		}
+	said.LogVersion = b.LogVersion()
+	data, err := said.MarshalVT()
+	if err != nil {
+		return fmt.Errorf("the members of a batch: %w", err)
 	}
-	return nil
+	_, _, err = b.Append(ctx, natslog.Msg{Subject: key.Subject(), Data: data}.InPlace(topology.BatchFenceKept).Over(seq))
+	if errors.Is(err, natslog.ErrWrongLast) {
+		return nil
+	}
+	return err
 }
 
 // hintsWaitingMax bounds the hints that wait to be read.

@@ -1,0 +1,125 @@
+package gateway
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// closers close a batch.
+var closers = map[string]func(r *rig) (codec.Message, error){
+	"close": func(r *rig) (codec.Message, error) {
+		return asked(r, "shop", false, r.CloseBatch, &yardv1.CloseBatchRequest{BatchId: "a"})
+	},
+	"cancel": func(r *rig) (codec.Message, error) {
+		return asked(r, "shop", false, r.CancelBatch, &yardv1.CancelBatchRequest{BatchId: "a"})
+	},
+}
+
+// closing are two frontends on one log, which know a batch that has a member in each partition.
+func closing(t *testing.T) (rigs []*rig, add func(r *rig, key int) error) {
+	t.Helper()
+	with := func(d *Deps) { d.Batches = memBatches{} }
+	a := newKnowingRig(t, with)
+	b := newKnowingRig(t, with, func(d *Deps) { d.History = a.log })
+	b.log = a.log
+	testkit.NoError(t, testkit.Err(asked(a, "shop", false, a.CreateBatch, &yardv1.CreateBatchRequest{BatchId: "a"})))
+	add = func(r *rig, key int) error {
+		t.Helper()
+		req := tasks(1)
+		req.Tasks[0].BatchId, req.Tasks[0].OrderKey = "a", fmt.Sprint(key)
+		return (<-r.submit(t, req)).err
+	}
+	for key := range keysOfAll {
+		for _, r := range []*rig{a, b, a, b} { // each knows the last word of the other at times
+			testkit.NoError(t, add(r, key))
+		}
+	}
+	return []*rig{a, b}, add
+}
+
+// keysOfAll are so many order keys that some lie in each partition.
+const keysOfAll = 20
+
+// TestNoMemberIsStoredBehindAClose: once it is answered OK, though no keeper runs, and whatever the frontends know of the batch.
+func TestNoMemberIsStoredBehindAClose(t *testing.T) {
+	for name, ends := range closers {
+		inBubble(t, name, func(t *testing.T) {
+			rigs, add := closing(t)
+			testkit.NoError(t, testkit.Err(ends(rigs[0])))
+			had := rigs[0].log.membersOf(t)
+			for key := range keysOfAll {
+				for _, r := range rigs {
+					testkit.Equal(t, "a member behind the close", fault.CodeOf(add(r, key)), fault.FailedPrecondition)
+				}
+			}
+			testkit.Equal(t, "members", rigs[0].log.membersOf(t), had)
+			stored := rigs[0].log.messages()
+			testkit.NoError(t, testkit.Err(ends(rigs[1])))
+			testkit.Equal(t, "messages of a repeat", rigs[0].log.messages()-stored, 0)
+		})
+	}
+}
+
+// TestACloseThatAPartitionDoesNotTake is not answered OK; a repeat goes on with what is left.
+func TestACloseThatAPartitionDoesNotTake(t *testing.T) {
+	for name, ends := range closers {
+		inBubble(t, name, func(t *testing.T) {
+			rigs, add := closing(t)
+			log := rigs[0].log
+			last := len(log.partitions) - 1
+			log.fault = func(p int, m natslog.Msg) (bool, error) {
+				if p == last && topology.BatchOfMembers(p, m.Subject) != "" {
+					return false, natslog.ErrNotStored
+				}
+				return true, nil
+			}
+			wantLater(t, second(ends(rigs[0])), fault.Unavailable)
+			log.fault = nil
+			testkit.NoError(t, testkit.Err(ends(rigs[1])))
+			for key := range keysOfAll {
+				testkit.Equal(t, "a member behind the close", fault.CodeOf(add(rigs[0], key)), fault.FailedPrecondition)
+			}
+		})
+	}
+}
+
+// TestMembersThatMeetAClose are counted, or refused.
+func TestMembersThatMeetAClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rigs, _ := closing(t)
+		before := rigs[0].log.membersOf(t)
+		var met []<-chan outcome
+		send := func() {
+			for key := range keysOfAll {
+				req := tasks(1)
+				req.Tasks[0].BatchId, req.Tasks[0].OrderKey = "a", fmt.Sprint(key)
+				met = append(met, rigs[key%2].submit(t, req))
+			}
+		}
+		send()
+		answer, closed := rigs[0].answers(t)
+		c := rigs[0].from("shop")
+		rigs[0].CloseBatch(c, &yardv1.CloseBatchRequest{BatchId: "a"}, answer)
+		send()
+		stored := int64(0)
+		testkit.NoError(t, (<-closed).err)
+		for _, m := range met {
+			switch err := (<-m).err; fault.CodeOf(err) {
+			case "":
+				stored++
+			case fault.FailedPrecondition:
+			default:
+				t.Error(err)
+			}
+		}
+		testkit.Equal(t, "members", rigs[0].log.membersOf(t), before+stored)
+	})
+}
