@@ -102,6 +102,7 @@ func (l *lists) history(n topology.Partitioning) {
 	l.publish(topology.BucketSubject(topology.CheckpointsBucket, topology.HistoryCheckpoints))
 	for p := range n.History {
 		log, waiting, archive := topology.HistoryStream(p), topology.TimerStream(p), topology.ArchiveStream(p)
+		snapshots := topology.SnapshotStream(p)
 		l.publish(topology.Event(p), topology.UniqueKeyAny(p), topology.TimerAny(p), topology.ArchiveAny(p), topology.Quarantine(string(History), p))
 		l.publish(topology.BatchAny(p), topology.SubmitAny(p)) // a batch that is completed, and its callback
 		l.stream(log)
@@ -109,6 +110,8 @@ func (l *lists) history(n topology.Partitioning) {
 		l.stream(waiting) // its tail, at a takeover
 		l.stream(archive)
 		l.publish(api("DIRECT.GET", archive))
+		l.stream(snapshots)
+		l.publish(topology.SnapshotAny(p), api("STREAM.PURGE", snapshots))
 		l.calls(p, topology.TimerCall, "cancel", "locate")
 		for _, verb := range []string{"events", "get", "list", "describe", "bookings", "undelivered", "retrigger", "workers", "keys"} {
 			l.subscribe(topology.HistoryCall(p, verb))
@@ -155,7 +158,7 @@ func (l *lists) timer(n topology.Partitioning) {
 }
 
 func (l *lists) provisioner(n topology.Partitioning) {
-	names := make([]string, 0, 3*n.History+n.Matching+5)
+	names := make([]string, 0, 4*n.History+n.Matching+5)
 	for _, s := range topology.Streams(n) {
 		names = append(names, s.Name)
 	}

@@ -32,7 +32,7 @@ var everybody = []string{
 func TestI14_OnlyTheProvisionerMakesStreams(t *testing.T) {
 	purges := map[string][]string{
 		"frontend": {"YARD_DEADLETTER"},
-		"history":  {"YARD_DEADLETTER", "YARD_HISTORY_0", "YARD_HISTORY_1", "YARD_HISTORY_2"},
+		"history":  {"YARD_DEADLETTER", "YARD_HISTORY_0", "YARD_HISTORY_1", "YARD_HISTORY_2", "YARD_SNAPSHOT_0", "YARD_SNAPSHOT_1", "YARD_SNAPSHOT_2"},
 		"timer":    {"YARD_HISTORY_0", "YARD_HISTORY_1", "YARD_HISTORY_2", "YARD_TIMER_0", "YARD_TIMER_1", "YARD_TIMER_2"},
 	}
 	for _, who := range everybody {

@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -32,6 +33,9 @@ func TestNamesStayAsTheyAre(t *testing.T) {
 		Timer(3, 28_333_333):                     "yard.timer.3.28333333",
 		TimerAny(3):                              "yard.timer.3.*",
 		TimerFence(3):                            "yard.timer.3.fence",
+		Snapshot(3, 17, 4711, 12):                "yard.snapshot.3.17-4711.12",
+		SnapshotChunks(3, 17, 4711):              "yard.snapshot.3.17-4711.*",
+		SnapshotAny(3):                           "yard.snapshot.3.>",
 		Matching(2):                              "yard.matching.2",
 		ArchiveAny(3):                            "yard.archive.3.>",
 		ArchiveTasks(3):                          "yard.archive.3.tasks.>",
@@ -54,6 +58,7 @@ func TestNamesStayAsTheyAre(t *testing.T) {
 		Health("history"):                        "yard.health.history",
 		HistoryStream(3):                         "YARD_HISTORY_3",
 		TimerStream(3):                           "YARD_TIMER_3",
+		SnapshotStream(3):                        "YARD_SNAPSHOT_3",
 		MatchingStream(2):                        "YARD_MATCHING_2",
 		ArchiveStream(3):                         "YARD_ARCHIVE_3",
 		BucketStream(ConfigBucket):               "KV_YARD_CONFIG",
@@ -113,6 +118,16 @@ func TestNamesAreReadBack(t *testing.T) {
 			t.Errorf("%s is bucket %d", subject, got)
 		}
 	}
+	if epoch, turn, chunk, ok := SnapshotOf(3, Snapshot(3, 17, math.MaxUint64, 12)); epoch != 17 || turn != math.MaxUint64 || chunk != 12 || !ok {
+		t.Errorf("a chunk is number %d of the snapshot %d-%d, %v", chunk, epoch, turn, ok)
+	}
+	for _, subject := range []string{
+		Snapshot(2, 1, 2, 3), SnapshotAny(3), SnapshotChunks(3, 1, 2), "yard.snapshot.3.1-2", "yard.snapshot.3.1.2", "yard.snapshot.3.1-2.3.4", "yard.snapshot.3.01-2.3", Timer(3, 12), "",
+	} {
+		if epoch, turn, chunk, ok := SnapshotOf(3, subject); ok {
+			t.Errorf("%s is chunk %d of the snapshot %d-%d", subject, chunk, epoch, turn)
+		}
+	}
 	if TimerBucket(59_999) != 0 || TimerBucket(60_000) != 1 {
 		t.Error("a bucket is a minute")
 	}
@@ -122,7 +137,7 @@ func TestNamesAreReadBack(t *testing.T) {
 func TestStreamsShareNothing(t *testing.T) {
 	n := Partitioning{History: 2, Matching: 3}
 	all := Streams(n)
-	if len(all) != 3*n.History+n.Matching+2 {
+	if len(all) != 4*n.History+n.Matching+2 {
 		t.Errorf("%d streams", len(all))
 	}
 	names, subjects := map[string]bool{}, map[string]bool{}
@@ -133,6 +148,9 @@ func TestStreamsShareNothing(t *testing.T) {
 		names[s.Name], subjects[s.Subjects[0]] = true, true
 		hints := strings.HasPrefix(s.Name, "YARD_MATCHING_")
 		if s.Memory != hints || s.WorkQueue != hints || s.DiscardOld != hints || (s.BytesMax > 0) != hints || s.DedupeWindow == 0 || s.AgeMax != 0 {
+			t.Errorf("%+v", s)
+		}
+		if s.LastOnly != strings.HasPrefix(s.Name, "YARD_SNAPSHOT_") {
 			t.Errorf("%+v", s)
 		}
 		if log := strings.HasPrefix(s.Name, "YARD_HISTORY_") || strings.HasPrefix(s.Name, "YARD_ARCHIVE_"); s.MessageTTL != log || log && (!s.AtomicBatch || s.DedupeWindow != DedupeWindow) {

@@ -16,6 +16,8 @@ type Stream struct {
 	DiscardOld bool
 	// BytesMax bounds the stream; 0 = by disk only.
 	BytesMax int64
+	// LastOnly streams keep the last message of each subject.
+	LastOnly bool
 	// AgeMax bounds how long messages stay; 0 = forever.
 	AgeMax time.Duration
 	// AtomicBatch allows several messages to be stored all or none.
@@ -44,6 +46,9 @@ func HistoryStream(p int) string { return "YARD_HISTORY_" + num(p) }
 
 // TimerStream is the name of the waiting tasks' store of partition p.
 func TimerStream(p int) string { return "YARD_TIMER_" + num(p) }
+
+// SnapshotStream is the name of the snapshots of partition p.
+func SnapshotStream(p int) string { return "YARD_SNAPSHOT_" + num(p) }
 
 // MatchingStream is the name of the hint stream of shard m.
 func MatchingStream(m int) string { return "YARD_MATCHING_" + num(m) }
@@ -74,6 +79,9 @@ func Streams(n Partitioning) []Stream {
 			Stream{
 				Name: TimerStream(p), Subjects: []string{TimerAny(p)},
 				DedupeWindow: DedupeWindow,
+			},
+			Stream{
+				Name: SnapshotStream(p), Subjects: []string{SnapshotAny(p)}, LastOnly: true, DedupeWindow: DedupeWindow,
 			},
 			Stream{
 				Name: ArchiveStream(p), Subjects: []string{ArchiveAny(p)},

@@ -253,6 +253,36 @@ func TimerBucketOf(subject string) (bucket int64, ok bool) {
 	return bucket, err == nil
 }
 
+// Snapshots.
+
+// Snapshot is the subject of one chunk, from 0, of the snapshot of history partition p that the owner of an epoch made as of a turn.
+func Snapshot(p int, epoch, turn uint64, chunk int) string {
+	return snapshotChunk(p, epoch, turn, num(chunk))
+}
+
+// SnapshotChunks filters all chunks of one snapshot.
+func SnapshotChunks(p int, epoch, turn uint64) string { return snapshotChunk(p, epoch, turn, "*") }
+
+// SnapshotAny filters all snapshots of partition p.
+func SnapshotAny(p int) string { return snapshotPrefix(p) + ">" }
+
+// SnapshotOf is the inverse of Snapshot; ok is false for other subjects.
+func SnapshotOf(p int, subject string) (epoch, turn uint64, chunk int, ok bool) {
+	rest, _ := strings.CutPrefix(subject, snapshotPrefix(p))
+	name, token, _ := strings.Cut(rest, ".")
+	of, as, _ := strings.Cut(name, "-")
+	epoch, epochErr := strconv.ParseUint(of, 10, 64)
+	turn, turnErr := strconv.ParseUint(as, 10, 64)
+	chunk, chunkErr := strconv.Atoi(token)
+	return epoch, turn, chunk, epochErr == nil && turnErr == nil && chunkErr == nil && Snapshot(p, epoch, turn, chunk) == subject
+}
+
+func snapshotChunk(p int, epoch, turn uint64, chunk string) string {
+	return snapshotPrefix(p) + strconv.FormatUint(epoch, 10) + "-" + strconv.FormatUint(turn, 10) + "." + chunk
+}
+
+func snapshotPrefix(p int) string { return "yard.snapshot." + num(p) + "." }
+
 // Matching hints.
 
 // Matching is where triggers and slot releases for shard m are published.

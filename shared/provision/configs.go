@@ -49,6 +49,9 @@ func streamConfig(s topology.Stream, replicas int) jetstream.StreamConfig {
 	if s.DiscardOld {
 		cfg.Discard = jetstream.DiscardOld
 	}
+	if s.LastOnly {
+		cfg.MaxMsgsPerSubject = 1
+	}
 	if s.BytesMax > 0 {
 		cfg.MaxBytes = s.BytesMax
 	}

@@ -3,6 +3,7 @@ package memhistory
 import (
 	"bytes"
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -311,6 +312,45 @@ func (w *World) Save(_ context.Context, cp *logv1.Checkpoint, revision uint64) (
 	}
 	w.checkpoint, w.revision = data, revision+1
 	return w.revision, nil
+}
+
+// Snapshots keeps the snapshots of a World.
+type Snapshots struct{ World *World }
+
+// Save implements partition.Snapshots.
+func (s Snapshots) Save(_ context.Context, name partition.SnapshotName, chunks [][]byte) error {
+	s.World.mu.Lock()
+	defer s.World.mu.Unlock()
+	if err := s.World.write(); err != nil {
+		return err
+	}
+	stored := s.World.snapshots[name]
+	for i, chunk := range chunks {
+		if i == len(stored) {
+			stored = append(stored, nil)
+		}
+		stored[i] = bytes.Clone(chunk)
+	}
+	s.World.snapshots[name] = stored
+	return nil
+}
+
+// Load implements partition.Snapshots.
+func (s Snapshots) Load(_ context.Context, name partition.SnapshotName, count int) ([][]byte, error) {
+	s.World.mu.Lock()
+	defer s.World.mu.Unlock()
+	if stored := s.World.snapshots[name]; len(stored) == count {
+		return slices.Clone(stored), nil
+	}
+	return nil, partition.ErrNoSnapshot
+}
+
+// Forget implements partition.Snapshots.
+func (s Snapshots) Forget(_ context.Context, keep ...partition.SnapshotName) error {
+	s.World.mu.Lock()
+	defer s.World.mu.Unlock()
+	maps.DeleteFunc(s.World.snapshots, func(name partition.SnapshotName, _ [][]byte) bool { return name.Superseded(keep) })
+	return nil
 }
 
 // Publish implements partition.Wire.

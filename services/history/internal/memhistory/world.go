@@ -51,6 +51,7 @@ type World struct {
 	letters    uint64
 	keys       map[uint64]Key // those that a task has, by where the log says it
 	checkpoint []byte
+	snapshots  map[partition.SnapshotName][][]byte
 	revision   uint64
 	failWrites bool
 	// requests are what services asked of the owners and no turn has; listeners are the owners that listen.
@@ -66,7 +67,7 @@ type World struct {
 func NewWorld(published func(subject string, data []byte), answered func(subject string, data []byte) bool) *World {
 	return &World{
 		grown: make(chan struct{}), fired: map[stay]bool{}, void: map[stay]bool{}, found: map[ids.TaskID]filed{}, keys: map[uint64]Key{}, listeners: map[int]func([]byte){},
-		published: published, answered: answered,
+		snapshots: map[partition.SnapshotName][][]byte{}, published: published, answered: answered,
 	}
 }
 

@@ -3,8 +3,15 @@ package memhistory
 import (
 	"testing"
 
+	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/porttest"
 )
+
+func TestSnapshots(t *testing.T) {
+	porttest.ExerciseSnapshots(t, func(*testing.T) partition.Snapshots {
+		return Snapshots{NewWorld(func(string, []byte) {}, func(string, []byte) bool { return true })}
+	})
+}
 
 func TestPorts(t *testing.T) {
 	porttest.Exercise(t, func(*testing.T) porttest.Ports {

@@ -58,7 +58,7 @@ func (a *Archive) storeDead(ctx context.Context, msgs []natslog.Msg, of []*tasks
 			there = append(there, i)
 		}
 	}
-	_ = parallel(len(there), func(i int) error { // each has its result
+	_ = eachDeadLetter(len(there), func(i int) error { // each has its result
 		results[there[i]].Err = a.replaceDead(ctx, msgs[there[i]], of[there[i]])
 		return nil
 	})
@@ -193,7 +193,7 @@ func (r *Reader) Letters(ctx context.Context, wanted []replica.Search) ([]*parti
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	found := make([]*partition.Letter, len(wanted))
-	return found, parallel(len(wanted), func(i int) error {
+	return found, eachDeadLetter(len(wanted), func(i int) error {
 		s := wanted[i]
 		if s.Domain == "" {
 			return nil
@@ -215,8 +215,8 @@ func (r *Reader) Letters(ctx context.Context, wanted []replica.Search) ([]*parti
 // parallelMax is how many calls about single letters are under way at a time.
 const parallelMax = 16
 
-// parallel does n things, some at a time, and returns what failed.
-func parallel(n int, do func(i int) error) error {
+// eachDeadLetter does something for each of n, some at a time, and returns what failed.
+func eachDeadLetter(n int, do func(i int) error) error {
 	errs := make([]error, n)
 	slots := make(chan struct{}, parallelMax)
 	var all sync.WaitGroup

@@ -1,8 +1,10 @@
 package partition
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -16,6 +18,8 @@ var (
 	ErrTakenOver = turn.ErrTakenOver
 	// ErrRefused: the store will never take this, however often it is repeated.
 	ErrRefused = turn.ErrRefused
+	// ErrNoSnapshot: the snapshot is not stored, or not all of it.
+	ErrNoSnapshot = errors.New("the snapshot is not in its store")
 	// ErrMore: only a part of it was done, the rest is for the next time.
 	ErrMore = errors.New("there is more to do")
 )
@@ -79,6 +83,29 @@ type Checkpoints interface {
 	Load(ctx context.Context) (*logv1.Checkpoint, uint64, error)
 	// Save writes it if the revision is still the current one, else ErrTakenOver.
 	Save(ctx context.Context, cp *logv1.Checkpoint, revision uint64) (uint64, error)
+}
+
+// SnapshotName names a snapshot: the epoch of its owner and the turn up to which it tells.
+type SnapshotName struct{ Epoch, Seq uint64 }
+
+func (n SnapshotName) before(other SnapshotName) bool {
+	return cmp.Or(cmp.Compare(n.Epoch, other.Epoch), cmp.Compare(n.Seq, other.Seq)) < 0
+}
+
+// Superseded reports whether Forget deletes n.
+func (n SnapshotName) Superseded(keep []SnapshotName) bool {
+	return !slices.Contains(keep, n) && slices.ContainsFunc(keep, n.before)
+}
+
+// Snapshots keeps copies of the partition's state.
+type Snapshots interface {
+	// Save stores the chunks of a snapshot, in order; it may be repeated with the same chunks.
+	Save(ctx context.Context, name SnapshotName, chunks [][]byte) error
+	// Load returns all chunks of a snapshot, so many; an error that wraps ErrNoSnapshot if one is missing, or there are more.
+	Load(ctx context.Context, name SnapshotName, count int) ([][]byte, error)
+	// Forget deletes all snapshots but the named ones and those that are newer than the newest of them: these are of an owner that came
+	// later, and may be the ones that the checkpoint names.
+	Forget(ctx context.Context, keep ...SnapshotName) error
 }
 
 // Wire sends messages that may be lost: hints and answers.
