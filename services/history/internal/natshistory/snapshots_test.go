@@ -1,11 +1,13 @@
 package natshistory
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -53,6 +55,37 @@ func TestSnapshotsAreSavedAgain(t *testing.T) {
 	testkit.Equal(t, "stored messages", stream.CachedInfo().State.Msgs, uint64(len(chunks)))
 	if err := s.Save(t.Context(), name, [][]byte{make([]byte, s.NATS.MaxPayload()+1)}); !errors.Is(err, partition.ErrRefused) {
 		t.Errorf("a chunk that is too large for the server: %v", err)
+	}
+}
+
+// A snapshot is whole as soon as it is saved, also if one of three servers was away meanwhile and has nothing of it yet.
+func TestL7_ASnapshotIsReadAsTheLeaderHasIt(t *testing.T) {
+	t.Parallel()
+	nodes := natskit.RunCluster(t, 3)
+	nc := natskit.ConnectAll(t, nodes)
+	js, err := jetstream.New(nc)
+	testkit.NoError(t, err)
+	testkit.NoError(t, provision.Apply(t.Context(), js, topology.Partitioning{History: 1, Matching: 1}, provision.Options{Replicas: 3}))
+	s := NewSnapshots(Config{NATS: nc, JetStream: js, LogVersion: version1, Log: slog.New(slog.DiscardHandler)})
+	chunks := make([][]byte, 64)
+	for i := range chunks {
+		chunks[i] = bytes.Repeat([]byte{byte(i)}, 16<<10)
+	}
+	for round := range nodes {
+		away, name := nodes[round], partition.SnapshotName{Epoch: 1, Seq: uint64(round)}
+		away.Stop()
+		testkit.Eventually(t, time.Minute, func() error { return s.Save(t.Context(), name, chunks) })
+		away.Restart(t)
+		var got [][]byte
+		testkit.Eventually(t, time.Minute, func() (err error) {
+			if got, err = s.Load(t.Context(), name, len(chunks)); errors.Is(err, partition.ErrNoSnapshot) {
+				t.Errorf("round %d: %v", round, err)
+			}
+			return err
+		})
+		if !slices.EqualFunc(got, chunks, bytes.Equal) {
+			t.Errorf("round %d: what is loaded differs from what was saved", round)
+		}
 	}
 }
 
