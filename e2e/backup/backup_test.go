@@ -5,13 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -85,6 +88,9 @@ func TestACopyOfAStoppedSystem(t *testing.T) {
 	})
 	all := slices.Concat(finished, ready, waiting)
 	before := d.known(all)
+	// A snapshot that no owner deletes, since it is newer than its own.
+	snapshot := topology.Snapshot(0, math.MaxUint64, 1, 0)
+	testkit.NoError(t, testkit.Err(d.inside().Publish(t.Context(), snapshot, []byte("state"))))
 	d.stop()
 
 	d = start(t, binary, copied(t, data))
@@ -92,6 +98,10 @@ func TestACopyOfAStoppedSystem(t *testing.T) {
 		if !reflect.DeepEqual(info, before[id]) {
 			t.Errorf("it was %+v, and is %+v", before[id], info)
 		}
+	}
+	stored, err := natslog.LastForSubject(t.Context(), d.inside(), topology.SnapshotStream(0), snapshot)
+	if err != nil || stored == nil || string(stored.Data) != "state" {
+		t.Errorf("the snapshot is %+v, %v", stored, err)
 	}
 	stop = d.works("ready")
 	d.completed(ready)

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -35,6 +38,7 @@ type dev struct {
 	t      *testing.T
 	cmd    *exec.Cmd
 	client *yard.Client
+	nats   *nats.Conn
 }
 
 // start starts one on a folder. It is killed at the test's end if it still runs then.
@@ -63,7 +67,18 @@ func start(t *testing.T, binary, data string) *dev {
 		t.Fatal(err)
 	}
 	t.Cleanup(d.client.Close)
+	d.nats, err = nats.Connect(hello.URL)
+	testkit.NoError(t, err)
+	t.Cleanup(d.nats.Close)
 	return d
+}
+
+// inside is the JetStream of its server.
+func (d *dev) inside() jetstream.JetStream {
+	d.t.Helper()
+	js, err := jetstream.New(d.nats)
+	testkit.NoError(d.t, err)
+	return js
 }
 
 // stop lets it drain, as `kill` does.

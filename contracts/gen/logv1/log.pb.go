@@ -3580,8 +3580,10 @@ type Checkpoint struct {
 	// archive up to archive_seq.
 	ParkedQueues   []*QueueLevel `protobuf:"bytes,15,rep,name=parked_queues,json=parkedQueues,proto3" json:"parked_queues,omitempty"`
 	ArchivedQueues []*QueueLevel `protobuf:"bytes,16,rep,name=archived_queues,json=archivedQueues,proto3" json:"archived_queues,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// The snapshot that a takeover begins with; absent = there is none, and it reads the log from its beginning.
+	Snapshot      *SnapshotRef `protobuf:"bytes,17,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Checkpoint) Reset() {
@@ -3726,6 +3728,103 @@ func (x *Checkpoint) GetArchivedQueues() []*QueueLevel {
 	return nil
 }
 
+func (x *Checkpoint) GetSnapshot() *SnapshotRef {
+	if x != nil {
+		return x.Snapshot
+	}
+	return nil
+}
+
+// SnapshotRef names a stored snapshot.
+type SnapshotRef struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The epoch of its owner.
+	Epoch uint64 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// The turn up to which it tells.
+	Seq uint64 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
+	// How many messages it has, and how many bytes they have in all.
+	Chunks uint32 `protobuf:"varint,3,opt,name=chunks,proto3" json:"chunks,omitempty"`
+	Bytes  int64  `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	// SHA-256 of the messages, one after the other.
+	Digest []byte `protobuf:"bytes,5,opt,name=digest,proto3" json:"digest,omitempty"`
+	// A takeover reads the timer store behind this: nothing there may be purged before.
+	TimerSeq      uint64 `protobuf:"varint,6,opt,name=timer_seq,json=timerSeq,proto3" json:"timer_seq,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SnapshotRef) Reset() {
+	*x = SnapshotRef{}
+	mi := &file_yard_log_v1_log_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SnapshotRef) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SnapshotRef) ProtoMessage() {}
+
+func (x *SnapshotRef) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_log_v1_log_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SnapshotRef.ProtoReflect.Descriptor instead.
+func (*SnapshotRef) Descriptor() ([]byte, []int) {
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *SnapshotRef) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *SnapshotRef) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *SnapshotRef) GetChunks() uint32 {
+	if x != nil {
+		return x.Chunks
+	}
+	return 0
+}
+
+func (x *SnapshotRef) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *SnapshotRef) GetDigest() []byte {
+	if x != nil {
+		return x.Digest
+	}
+	return nil
+}
+
+func (x *SnapshotRef) GetTimerSeq() uint64 {
+	if x != nil {
+		return x.TimerSeq
+	}
+	return 0
+}
+
 // ShardFence is the epoch below which a matching shard's grabs are void.
 type ShardFence struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3737,7 +3836,7 @@ type ShardFence struct {
 
 func (x *ShardFence) Reset() {
 	*x = ShardFence{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[33]
+	mi := &file_yard_log_v1_log_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3749,7 +3848,7 @@ func (x *ShardFence) String() string {
 func (*ShardFence) ProtoMessage() {}
 
 func (x *ShardFence) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[33]
+	mi := &file_yard_log_v1_log_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3762,7 +3861,7 @@ func (x *ShardFence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardFence.ProtoReflect.Descriptor instead.
 func (*ShardFence) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{33}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ShardFence) GetShard() uint32 {
@@ -3795,7 +3894,7 @@ type LaneCursor struct {
 
 func (x *LaneCursor) Reset() {
 	*x = LaneCursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[34]
+	mi := &file_yard_log_v1_log_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3807,7 +3906,7 @@ func (x *LaneCursor) String() string {
 func (*LaneCursor) ProtoMessage() {}
 
 func (x *LaneCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[34]
+	mi := &file_yard_log_v1_log_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3820,7 +3919,7 @@ func (x *LaneCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaneCursor.ProtoReflect.Descriptor instead.
 func (*LaneCursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{34}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *LaneCursor) GetLane() uint32 {
@@ -3876,7 +3975,7 @@ type QueueCursor struct {
 
 func (x *QueueCursor) Reset() {
 	*x = QueueCursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[35]
+	mi := &file_yard_log_v1_log_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3888,7 +3987,7 @@ func (x *QueueCursor) String() string {
 func (*QueueCursor) ProtoMessage() {}
 
 func (x *QueueCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[35]
+	mi := &file_yard_log_v1_log_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3901,7 +4000,7 @@ func (x *QueueCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueCursor.ProtoReflect.Descriptor instead.
 func (*QueueCursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{35}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *QueueCursor) GetLane() uint32 {
@@ -3958,7 +4057,7 @@ type QueueLevel struct {
 
 func (x *QueueLevel) Reset() {
 	*x = QueueLevel{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[36]
+	mi := &file_yard_log_v1_log_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3970,7 +4069,7 @@ func (x *QueueLevel) String() string {
 func (*QueueLevel) ProtoMessage() {}
 
 func (x *QueueLevel) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[36]
+	mi := &file_yard_log_v1_log_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3983,7 +4082,7 @@ func (x *QueueLevel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueLevel.ProtoReflect.Descriptor instead.
 func (*QueueLevel) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{36}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *QueueLevel) GetLane() uint32 {
@@ -4018,7 +4117,7 @@ type BatchHint_Ref struct {
 
 func (x *BatchHint_Ref) Reset() {
 	*x = BatchHint_Ref{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[37]
+	mi := &file_yard_log_v1_log_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4030,7 +4129,7 @@ func (x *BatchHint_Ref) String() string {
 func (*BatchHint_Ref) ProtoMessage() {}
 
 func (x *BatchHint_Ref) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[37]
+	mi := &file_yard_log_v1_log_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4412,7 +4511,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\vlast_due_ms\x18\x02 \x01(\x03R\tlastDueMs\x12\x19\n" +
 	"\blast_seq\x18\x03 \x01(\x04R\alastSeq\x12\x1d\n" +
 	"\n" +
-	"last_index\x18\x04 \x01(\rR\tlastIndex\"\xec\x04\n" +
+	"last_index\x18\x04 \x01(\rR\tlastIndex\"\xa2\x05\n" +
 	"\n" +
 	"Checkpoint\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x14\n" +
@@ -4435,7 +4534,15 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x06fences\x18\r \x03(\v2\x17.yard.log.v1.ShardFenceR\x06fences\x120\n" +
 	"\x06queues\x18\x0e \x03(\v2\x18.yard.log.v1.QueueCursorR\x06queues\x12<\n" +
 	"\rparked_queues\x18\x0f \x03(\v2\x17.yard.log.v1.QueueLevelR\fparkedQueues\x12@\n" +
-	"\x0farchived_queues\x18\x10 \x03(\v2\x17.yard.log.v1.QueueLevelR\x0earchivedQueues\"8\n" +
+	"\x0farchived_queues\x18\x10 \x03(\v2\x17.yard.log.v1.QueueLevelR\x0earchivedQueues\x124\n" +
+	"\bsnapshot\x18\x11 \x01(\v2\x18.yard.log.v1.SnapshotRefR\bsnapshot\"\x98\x01\n" +
+	"\vSnapshotRef\x12\x14\n" +
+	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x10\n" +
+	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x16\n" +
+	"\x06chunks\x18\x03 \x01(\rR\x06chunks\x12\x14\n" +
+	"\x05bytes\x18\x04 \x01(\x03R\x05bytes\x12\x16\n" +
+	"\x06digest\x18\x05 \x01(\fR\x06digest\x12\x1b\n" +
+	"\ttimer_seq\x18\x06 \x01(\x04R\btimerSeq\"8\n" +
 	"\n" +
 	"ShardFence\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x14\n" +
@@ -4493,7 +4600,7 @@ func file_yard_log_v1_log_proto_rawDescGZIP() []byte {
 }
 
 var file_yard_log_v1_log_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_yard_log_v1_log_proto_goTypes = []any{
 	(EventKind)(0),        // 0: yard.log.v1.EventKind
 	(*Policy)(nil),        // 1: yard.log.v1.Policy
@@ -4529,11 +4636,12 @@ var file_yard_log_v1_log_proto_goTypes = []any{
 	(*Cursor)(nil),        // 31: yard.log.v1.Cursor
 	(*CursorPart)(nil),    // 32: yard.log.v1.CursorPart
 	(*Checkpoint)(nil),    // 33: yard.log.v1.Checkpoint
-	(*ShardFence)(nil),    // 34: yard.log.v1.ShardFence
-	(*LaneCursor)(nil),    // 35: yard.log.v1.LaneCursor
-	(*QueueCursor)(nil),   // 36: yard.log.v1.QueueCursor
-	(*QueueLevel)(nil),    // 37: yard.log.v1.QueueLevel
-	(*BatchHint_Ref)(nil), // 38: yard.log.v1.BatchHint.Ref
+	(*SnapshotRef)(nil),   // 34: yard.log.v1.SnapshotRef
+	(*ShardFence)(nil),    // 35: yard.log.v1.ShardFence
+	(*LaneCursor)(nil),    // 36: yard.log.v1.LaneCursor
+	(*QueueCursor)(nil),   // 37: yard.log.v1.QueueCursor
+	(*QueueLevel)(nil),    // 38: yard.log.v1.QueueLevel
+	(*BatchHint_Ref)(nil), // 39: yard.log.v1.BatchHint.Ref
 }
 var file_yard_log_v1_log_proto_depIdxs = []int32{
 	2,  // 0: yard.log.v1.Policy.by_error:type_name -> yard.log.v1.ErrorRetry
@@ -4548,7 +4656,7 @@ var file_yard_log_v1_log_proto_depIdxs = []int32{
 	8,  // 9: yard.log.v1.Record.order:type_name -> yard.log.v1.Order
 	3,  // 10: yard.log.v1.BatchHome.callback:type_name -> yard.log.v1.Record
 	6,  // 11: yard.log.v1.BatchHome.ends:type_name -> yard.log.v1.BatchEnds
-	38, // 12: yard.log.v1.BatchHint.batches:type_name -> yard.log.v1.BatchHint.Ref
+	39, // 12: yard.log.v1.BatchHint.batches:type_name -> yard.log.v1.BatchHint.Ref
 	1,  // 13: yard.log.v1.Redrive.policy:type_name -> yard.log.v1.Policy
 	1,  // 14: yard.log.v1.Update.policy:type_name -> yard.log.v1.Policy
 	15, // 15: yard.log.v1.Update.expiry:type_name -> yard.log.v1.Expiry
@@ -4567,16 +4675,17 @@ var file_yard_log_v1_log_proto_depIdxs = []int32{
 	29, // 28: yard.log.v1.Hints.triggers:type_name -> yard.log.v1.TriggerBatch
 	30, // 29: yard.log.v1.Hints.releases:type_name -> yard.log.v1.SlotRelease
 	32, // 30: yard.log.v1.Cursor.ahead:type_name -> yard.log.v1.CursorPart
-	35, // 31: yard.log.v1.Checkpoint.lanes:type_name -> yard.log.v1.LaneCursor
-	34, // 32: yard.log.v1.Checkpoint.fences:type_name -> yard.log.v1.ShardFence
-	36, // 33: yard.log.v1.Checkpoint.queues:type_name -> yard.log.v1.QueueCursor
-	37, // 34: yard.log.v1.Checkpoint.parked_queues:type_name -> yard.log.v1.QueueLevel
-	37, // 35: yard.log.v1.Checkpoint.archived_queues:type_name -> yard.log.v1.QueueLevel
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	36, // 31: yard.log.v1.Checkpoint.lanes:type_name -> yard.log.v1.LaneCursor
+	35, // 32: yard.log.v1.Checkpoint.fences:type_name -> yard.log.v1.ShardFence
+	37, // 33: yard.log.v1.Checkpoint.queues:type_name -> yard.log.v1.QueueCursor
+	38, // 34: yard.log.v1.Checkpoint.parked_queues:type_name -> yard.log.v1.QueueLevel
+	38, // 35: yard.log.v1.Checkpoint.archived_queues:type_name -> yard.log.v1.QueueLevel
+	34, // 36: yard.log.v1.Checkpoint.snapshot:type_name -> yard.log.v1.SnapshotRef
+	37, // [37:37] is the sub-list for method output_type
+	37, // [37:37] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_yard_log_v1_log_proto_init() }
@@ -4590,7 +4699,7 @@ func file_yard_log_v1_log_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_log_v1_log_proto_rawDesc), len(file_yard_log_v1_log_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   38,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,6 +1,7 @@
 package doctor_test
 
 import (
+	"crypto/sha256"
 	"slices"
 	"strings"
 	"testing"
@@ -159,26 +160,7 @@ func damagedRecords() []damage {
 		{"bytes in the log", func(p *patient) { p.put(topology.Event(0), []byte{0xff}) }, []doctor.Code{doctor.Unreadable}},
 		{"a record of the next version", func(p *patient) { p.put(topology.SubmitShared(0, 2), p.batch(&logv1.Batch{LogVersion: 1000})) }, []doctor.Code{doctor.NewerRecord}},
 		{"the archive lost its tail", func(p *patient) {
-			kv, err := p.js.KeyValue(p.t.Context(), topology.CheckpointsBucket)
-			if err != nil {
-				p.t.Fatal(err)
-			}
-			e, err := kv.Get(p.t.Context(), topology.HistoryCheckpoint(0))
-			if err != nil {
-				p.t.Fatal(err)
-			}
-			var cp logv1.Checkpoint
-			if err := cp.UnmarshalVT(e.Value()); err != nil {
-				p.t.Fatal(err)
-			}
-			cp.ArchiveSeq = 1 << 40
-			data, err := cp.MarshalVT()
-			if err == nil {
-				_, err = kv.Put(p.t.Context(), topology.HistoryCheckpoint(0), data)
-			}
-			if err != nil {
-				p.t.Fatal(err)
-			}
+			p.checkpoint(func(cp *logv1.Checkpoint) { cp.ArchiveSeq = 1 << 40 })
 		}, []doctor.Code{doctor.StoreBehind}},
 		{"the end of a task is in quarantine", func(p *patient) {
 			end, _ := p.typed(archive, archived, "slim")
@@ -190,6 +172,37 @@ func damagedRecords() []damage {
 				Kind: logv1.QuarantineKind_QUARANTINE_KIND_UNREADABLE, Service: "timer", Reason: "bad", OriginStream: timer, OriginSubject: topology.Timer(0, 7), OriginSeq: 3, Data: []byte("x"),
 			})
 		}, []doctor.Code{doctor.Quarantined}},
+	}
+}
+
+func damagedSnapshots() []damage {
+	chunks := []string{"one", "two", "three"}
+	digest := sha256.Sum256([]byte("onetwothree"))
+	named := &logv1.SnapshotRef{Epoch: 1 << 40, Seq: 7, Chunks: 3, Bytes: 11, Digest: digest[:]}
+	save := func(p *patient, change func(*logv1.SnapshotRef, []string)) {
+		ref, stored := named.CloneVT(), slices.Clone(chunks)
+		change(ref, stored)
+		for i, chunk := range stored {
+			if chunk != "" {
+				p.put(topology.Snapshot(0, 1<<40, 7, i), []byte(chunk))
+			}
+		}
+		p.checkpoint(func(cp *logv1.Checkpoint) { cp.Snapshot = ref })
+	}
+	return []damage{
+		{"a snapshot", func(p *patient) { save(p, func(*logv1.SnapshotRef, []string) {}) }, nil},
+		{"a chunk of a snapshot is lost", func(p *patient) {
+			save(p, func(_ *logv1.SnapshotRef, chunks []string) { chunks[1] = "" })
+		}, []doctor.Code{doctor.SnapshotMissing}},
+		{"a chunk of a snapshot is another one", func(p *patient) {
+			save(p, func(_ *logv1.SnapshotRef, chunks []string) { chunks[1] = "TWO" })
+		}, []doctor.Code{doctor.SnapshotMissing}},
+		{"a snapshot is shorter than it was", func(p *patient) {
+			save(p, func(ref *logv1.SnapshotRef, _ []string) { ref.Bytes++ })
+		}, []doctor.Code{doctor.SnapshotMissing}},
+		{"a snapshot that no checkpoint names is torn", func(p *patient) {
+			p.put(topology.Snapshot(0, 1<<40, 8, 1), []byte("two"))
+		}, nil},
 	}
 }
 
@@ -284,7 +297,7 @@ func TestEachDamageIsFound(t *testing.T) {
 	t.Parallel()
 	testkit.Slow(t, "damages a system of its own in many ways")
 	dir := ward(t)
-	for _, d := range slices.Concat(damagedStays(), damagedEnds(), damagedLetters(), damagedKeys(), damagedRecords(), damagedBatches(), damagedClusters()) {
+	for _, d := range slices.Concat(damagedStays(), damagedEnds(), damagedLetters(), damagedKeys(), damagedRecords(), damagedSnapshots(), damagedBatches(), damagedClusters()) {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
 			p := admit(t, dir)

@@ -288,6 +288,9 @@ func (x *examiner) read(ctx context.Context, p *pass) (err error) {
 	if p.cp, err = x.source.checkpoint(ctx, p.partition); err != nil {
 		return err
 	}
+	if err = x.source.snapshot(ctx, p); err != nil {
+		return err
+	}
 	if p.cursor, err = x.source.cursor(ctx, p.partition); err != nil {
 		return err
 	}

@@ -341,6 +341,21 @@ func (p *patient) put(subject string, data []byte, header ...string) uint64 {
 	return ack.Sequence
 }
 
+// checkpoint changes the checkpoint of the partition.
+func (p *patient) checkpoint(change func(*logv1.Checkpoint)) {
+	p.t.Helper()
+	kv, err := p.js.KeyValue(p.t.Context(), topology.CheckpointsBucket)
+	testkit.NoError(p.t, err)
+	e, err := kv.Get(p.t.Context(), topology.HistoryCheckpoint(0))
+	testkit.NoError(p.t, err)
+	var cp logv1.Checkpoint
+	testkit.NoError(p.t, cp.UnmarshalVT(e.Value()))
+	change(&cp)
+	data, err := cp.MarshalVT()
+	testkit.NoError(p.t, err)
+	testkit.NoError(p.t, testkit.Err(kv.Put(p.t.Context(), topology.HistoryCheckpoint(0), data)))
+}
+
 func (p *patient) batch(b *logv1.Batch) []byte {
 	p.t.Helper()
 	data, err := b.MarshalVT()

@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"testing"
 
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/yardmaster-io/yardmaster/contracts/permissions"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/porttest"
@@ -61,6 +65,66 @@ func TestASnapshotWithAHole(t *testing.T) {
 	if chunks, err := s.Load(t.Context(), name, 3); !errors.Is(err, partition.ErrNoSnapshot) {
 		t.Errorf("it is loaded as %q, %v", chunks, err)
 	}
+}
+
+// I14: on a sealed cluster the user of history may do all that the store does. No other service may write or delete a chunk, and only the
+// inspector may read one.
+func TestI14_OnlyHistoryWritesSnapshots(t *testing.T) {
+	t.Parallel()
+	n, roles := topology.Partitioning{History: 1, Matching: 1}, permissions.Services()
+	users := []*server.User{{Username: "anyone"}}
+	for _, role := range roles {
+		may, err := permissions.Of(permissions.User{Role: role}, n)
+		testkit.NoError(t, err)
+		users = append(users, &server.User{Username: string(role), Permissions: &server.Permissions{
+			Publish: &server.SubjectPermission{Allow: may.Publish}, Subscribe: &server.SubjectPermission{Allow: may.Subscribe},
+		}})
+	}
+	srv := natskit.Run(t, natskit.WithOptions(func(o *server.Options) { o.Users, o.NoAuthUser = users, "anyone" }))
+	js, err := jetstream.New(srv.Connect(t))
+	testkit.NoError(t, err)
+	testkit.NoError(t, provision.Apply(t.Context(), js, n, provision.Options{}))
+	stream := topology.SnapshotStream(0)
+	writes := []string{topology.Snapshot(0, 1, 6, 0), "$JS.API.STREAM.PURGE." + stream}
+	reads := []string{"$JS.API.STREAM.MSG.GET." + stream, "$JS.API.CONSUMER.CREATE." + stream + ".x.y"}
+	for _, role := range roles {
+		user := permissions.User{Role: role}
+		connect := func() *nats.Conn {
+			ignore := nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}) // it is read below
+			return srv.Connect(t, nats.UserInfo(string(role), ""), nats.CustomInboxPrefix(user.Inbox()), ignore)
+		}
+		if role == permissions.History {
+			storesAll(t, connect())
+		}
+		may := []string{}
+		for _, subject := range slices.Concat(reads, writes) {
+			nc := connect()
+			testkit.NoError(t, nc.PublishRequest(subject, user.Inbox()+".1", []byte("{}")))
+			testkit.NoError(t, nc.Flush()) // the server's refusal comes before its answer
+			if err := nc.LastError(); err == nil {
+				may = append(may, subject)
+			} else if !errors.Is(err, nats.ErrPermissionViolation) {
+				t.Errorf("%s publishes %s: %v", role, subject, err)
+			}
+		}
+		want := map[permissions.Role][]string{permissions.History: slices.Concat(reads, writes), permissions.Inspector: reads}[role]
+		if !slices.Equal(may, want) {
+			t.Errorf("%s may publish %v, want %v", role, may, want)
+		}
+	}
+}
+
+// storesAll does all that a store does.
+func storesAll(t *testing.T, nc *nats.Conn) {
+	t.Helper()
+	js, err := jetstream.New(nc)
+	testkit.NoError(t, err)
+	s := NewSnapshots(Config{NATS: nc, JetStream: js, LogVersion: version1, Log: slog.New(slog.DiscardHandler)})
+	first, second := partition.SnapshotName{Epoch: 1, Seq: 5}, partition.SnapshotName{Epoch: 1, Seq: 6}
+	testkit.NoError(t, s.Save(t.Context(), first, [][]byte{[]byte("a"), []byte("b")}))
+	testkit.NoError(t, s.Save(t.Context(), second, [][]byte{[]byte("a"), []byte("b")}))
+	testkit.NoError(t, s.Forget(t.Context(), second))
+	testkit.NoError(t, testkit.Err(s.Load(t.Context(), second, 2)))
 }
 
 // BenchmarkSnapshot saves and loads 64 MiB in 128 chunks, with a sync for each.
