@@ -28,7 +28,8 @@ func (w *world) changed(u *yardv1.TaskUpdate, revision int64) {
 	equal(w.t, "verdict", fmt.Sprint(v.Code, v.Revision, v.Message), fmt.Sprint("OK", revision))
 }
 
-// TestUpdateReady: the worker gets what the task was changed to, in its new place in line, and the history tells of it.
+// TestUpdateReady: the worker gets what the task was changed to, and the history tells of it. A poll right behind the answer may find the other task before
+// the trigger of the updated one arrives; the cores' tests show its new place.
 func TestUpdateReady(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		first := w.submitOne(&yardv1.NewTask{Type: "x", Priority: 3})
@@ -42,14 +43,18 @@ func TestUpdateReady(t *testing.T) {
 		task := w.get(id)
 		equal(t, "revision", task.Revision, 2)
 		equal(t, "revision", w.get(first).Revision, 1)
-		p := w.takeOne()
-		equal(t, "task", p.TaskId, id)
+		p, other := w.takeOne(), w.takeOne()
+		if p.TaskId != id {
+			p, other = other, p
+		}
+		testkit.MustEqual(t, "task", p.TaskId, id)
+		equal(t, "other task", other.TaskId, first)
 		equal(t, "attempt", p.Attempt, 1)
 		equal(t, "what it has", fmt.Sprint(p.Priority, " ", p.Group, " ", string(p.Payload.Data), " ", p.Headers, " ", p.MaxAttempts, p.HeartbeatTimeoutMs), "1 acme 2 map[b:2] 9 9000")
 		if p.TimeoutMs <= 70_000 || p.TimeoutMs > 77_000 {
 			t.Errorf("it has %d ms", p.TimeoutMs)
 		}
-		equal(t, "verdict", w.complete(p, w.takeOne()), "OK OK")
+		equal(t, "verdict", w.complete(p, other), "OK OK")
 		task = w.ended(id)
 		want(t, task, "completed", "submitted updated started completed")
 		equal(t, "fields", task.Events[1].Message, "priority, group, headers, payload, start_within_ms, start_to_close_ms, heartbeat_timeout_ms, retry")

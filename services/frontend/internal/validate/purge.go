@@ -60,7 +60,7 @@ func purge(filter *yardv1.ListRequest, req *yardv1.PurgeRequest, now time.Time) 
 	}
 	for i, s := range req.States {
 		if !slices.Contains(purgeable, s) {
-			return Purge{}, invalid(at("states", i, ""), "%d is not the state of a task that waits: WAITING, READY and BACKOFF are; for running ones there is /running", s)
+			return Purge{}, invalid(at("states", i, ""), "must be waiting, ready or backoff; /running selects running tasks")
 		}
 	}
 	limit := req.Limit

@@ -16,7 +16,6 @@ import (
 
 // GroupCommand is `yard group`.
 func GroupCommand(a *command.App) *cobra.Command {
-	one := func(a *command.App, g yard.Group) error { return printGroups(a, []yard.Group{g}) }
 	s := settings[yard.Group, yard.Group]{
 		kind: "group", name: "acme",
 		putHelp: help{"Set the weight of a group, and its number in limits per group", `Set the weight of a group, or change the settings that are given as flags. Tasks name their group
@@ -36,7 +35,7 @@ number in limits that count per group, within a second and for what waits, too.`
 		},
 		complete: func(g *yard.Group, name string) { g.Name = name },
 		fetch:    (*yard.Client).GetGroup, store: (*yard.Client).PutGroup, remove: (*yard.Client).DeleteGroup, all: (*yard.Client).Groups,
-		printStored: one, printOne: printGroup, printDeleted: one, printAll: printGroups,
+		printStored: printGroup, printOne: printGroup, printDeleted: printGroup, printAll: printGroups,
 	}
 	return command.Group("group", "Set the weights of groups of tasks; pause, drain and purge them",
 		slices.Concat(s.commands(a), stoppableGroup.commands(a), []*cobra.Command{tasks.GroupPurge(a)})...)

@@ -3,7 +3,6 @@ package tasks
 import (
 	"cmp"
 	"context"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -39,7 +38,7 @@ func batchCreate(a *command.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printBatches(a, []*yard.BatchInfo{info})
+			return printBatches(a, []*yard.BatchInfo{info}, true)
 		}),
 	}
 	flags := cmd.Flags()
@@ -59,7 +58,7 @@ func batchVerb(a *command.App, verb, short string, do func(*yard.Batch, context.
 			if err != nil {
 				return err
 			}
-			return printBatches(a, []*yard.BatchInfo{info})
+			return printBatches(a, []*yard.BatchInfo{info}, true)
 		}),
 	}
 }
@@ -74,7 +73,7 @@ func batchList(a *command.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printBatches(a, all)
+			return printBatches(a, all, false)
 		}),
 	}
 	cmd.Flags().StringSliceVar(&states, "state", nil, "only in these states: open, closed, completed, expired; default all of them")
@@ -101,11 +100,18 @@ func batchCancel(a *command.App) *cobra.Command {
 	return cmd
 }
 
-func printBatches(a *command.App, all []*yard.BatchInfo) error {
+// printBatches prints batches as a table. Without counted, only those that are over have counts.
+func printBatches(a *command.App, all []*yard.BatchInfo, counted bool) error {
 	return a.Show(&yardv1.ListBatchesResponse{Batches: command.Each(all, (*yard.BatchInfo).Wire)}, func(t *command.Table) {
 		t.Row("BATCH", "STATE", "TASKS", "ACTIVE", "COMPLETED", "DEAD", "CANCELLED", "EXPIRED", "CREATED", "CALLBACK")
 		for _, b := range all {
-			t.Row(command.OneLine(b.ID), b.State, b.Tasks, b.Active, b.Completed, b.Dead, b.Cancelled, b.Expired, b.CreatedAt.Format(time.RFC3339), cmp.Or(b.CallbackID, b.CallbackType, "-"))
+			count := func(n int64) any {
+				if !counted && !b.State.Over() {
+					return "-"
+				}
+				return n
+			}
+			t.Row(command.OneLine(b.ID), b.State, count(b.Tasks), count(b.Active), count(b.Completed), count(b.Dead), count(b.Cancelled), count(b.Expired), command.At(b.CreatedAt.UnixMilli()), cmp.Or(b.CallbackID, b.CallbackType, "-"))
 		}
 	})
 }

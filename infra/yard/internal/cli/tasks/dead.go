@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/command"
@@ -192,8 +193,11 @@ func redrive(ctx context.Context, a *command.App, c *yard.Client, o yard.Redrive
 		t.Row(p.Found, p.Redriven, p.Refused, p.Undecided)
 		t.Preview(o.Preview)
 	})
-	if err == nil && p.Undecided > 0 {
+	switch {
+	case err == nil && p.Undecided > 0:
 		return errUndecided
+	case err == nil && p.Refused > 0 && len(o.TaskIDs) > 0:
+		return fault.New(fault.FailedPrecondition, "%d of the named tasks are no dead letters", p.Refused)
 	}
 	return err
 }
