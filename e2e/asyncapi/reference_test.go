@@ -129,9 +129,7 @@ func startStack(t *testing.T) *nats.Conn {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), within)
 		defer cancel()
-		if err := s.Close(ctx); err != nil {
-			t.Errorf("stop: %v", err)
-		}
+		testkit.Check(t, s.Close(ctx))
 	})
 	nc, err := nats.Connect(s.URL, nats.Timeout(within))
 	testkit.NoError(t, err)

@@ -140,9 +140,7 @@ func TestFullQueueRefuses(t *testing.T) {
 		}
 		close(f.release)
 		synctest.Wait()
-		if err := b.Add(item{}, 1000); err != nil {
-			t.Errorf("a large item on an empty queue: %v", err)
-		}
+		testkit.Check(t, b.Add(item{}, 1000))
 		synctest.Wait()
 		if got := f.sizes(); !slices.Equal(got, []int{1, 2, 1, 1}) {
 			t.Errorf("batches of %v", got)
@@ -166,9 +164,7 @@ func TestCloseDrains(t *testing.T) {
 		if err := b.Add(item{}, 1); !errors.Is(err, batcher.ErrClosed) {
 			t.Errorf("Add after Close: %v", err)
 		}
-		if err := b.Close(t.Context()); err != nil {
-			t.Errorf("the second Close: %v", err)
-		}
+		testkit.Check(t, b.Close(t.Context()))
 	})
 }
 
@@ -298,9 +294,7 @@ func TestManyProducers(t *testing.T) {
 }
 
 func TestConfigProblems(t *testing.T) {
-	if err := (batcher.Config{}).Validate(); err != nil {
-		t.Errorf("the defaults: %v", err)
-	}
+	testkit.Check(t, (batcher.Config{}).Validate())
 	for _, bad := range []batcher.Config{
 		{InFlight: -1}, {MaxItems: 10, MaxQueuedItems: 9}, {MaxBytes: 10, MaxQueuedBytes: 9},
 	} {

@@ -126,9 +126,7 @@ func TestSummary(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r.check()
 			var text bytes.Buffer
-			if err := writeSummary(&text, r, "yard"); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, writeSummary(&text, r, "yard"))
 			testkit.Golden(t, "testdata/summary-"+name+".txt", text.Bytes())
 		})
 	}
@@ -166,9 +164,7 @@ func TestReportForPrograms(t *testing.T) {
 	r := goodReport()
 	r.check()
 	var out bytes.Buffer
-	if err := writeJSON(&out, r, ""); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, writeJSON(&out, r, ""))
 	var back report
 	if err := json.Unmarshal(out.Bytes(), &back); err != nil || !back.OK || len(back.Tenants) != 3 || back.Tenants[0] != r.Tenants[0] {
 		t.Errorf("read back: %+v, %v", back, err)

@@ -240,9 +240,7 @@ func inWorld(t *testing.T, test func(w *world)) {
 		inBubble(t, func(w *world, cancel context.CancelFunc) {
 			test(w)
 			cancel()
-			if err := <-w.done; err != nil {
-				t.Errorf("run: %v", err)
-			}
+			testkit.Check(t, <-w.done)
 		})
 	})
 }
