@@ -105,9 +105,7 @@ func endDrain(t *testing.T, nc *nats.Conn, subject string, drain []byte) {
 		Name string `json:"name"`
 	}
 	testkit.NoError(t, json.Unmarshal(drain, &req))
-	if code := ask(t, nc, subject, fmt.Appendf(nil, `{"name":%q,"drain":true}`, req.Name)); code != "" {
-		t.Errorf("%s: %s", subject, code)
-	}
+	testkit.Equal(t, subject, ask(t, nc, subject, fmt.Appendf(nil, `{"name":%q,"drain":true}`, req.Name)), "")
 }
 
 func readDocument(t *testing.T) document {

@@ -236,7 +236,5 @@ func TestPartsSeeTheValuesOfTheContext(t *testing.T) {
 		return nil
 	}))
 	testkit.NoError(t, g.Run(context.WithValue(t.Context(), key{}, "value")))
-	if got != "value" {
-		t.Fatalf("got %v", got)
-	}
+	testkit.MustEqual(t, "result", got, "value")
 }

@@ -35,9 +35,7 @@ func TestEachTermHasItsOwnNumber(t *testing.T) {
 	}
 	all.Wait()
 	slices.Sort(numbers)
-	if want := []uint64{1, 2, 3, 4, 5, 6, 7, 8}; !slices.Equal(numbers, want) {
-		t.Errorf("numbers %v", numbers)
-	}
+	testkit.Equal(t, "numbers", numbers, []uint64{1, 2, 3, 4, 5, 6, 7, 8})
 }
 
 // TestR42OnlyTheNewestOwnerOpens: an owner that was overtaken is informed so, and what is open

@@ -95,9 +95,7 @@ func TestAcceptedTasksSurviveAStop(t *testing.T) {
 
 	cfg.Partitioning = topology.Partitioning{} // as it was created
 	second := start(t, cfg)
-	if want := (topology.Partitioning{History: 2, Matching: 2}); second.Partitioning != want {
-		t.Errorf("partitioning %+v, want %+v", second.Partitioning, want)
-	}
+	testkit.Equal(t, "partitioning", second.Partitioning, (topology.Partitioning{History: 2, Matching: 2}))
 	c = client(t, second, "shop")
 	runWorker(t, c, "mail")
 	ctx, cancel := context.WithTimeout(t.Context(), within)

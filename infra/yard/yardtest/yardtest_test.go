@@ -100,9 +100,7 @@ func TestRunToIdleLeavesOnlyWhatIsNotDue(t *testing.T) {
 	if task, err := e.Client.Get(bounded(t), late); err != nil || task.State != yard.StateWaiting {
 		t.Errorf("the delayed task: %v, %v", task, err)
 	}
-	if got := len(e.Submitted(t)); got != 2*n+1 {
-		t.Errorf("%d tasks are listed, want %d", got, 2*n+1)
-	}
+	testkit.Equal(t, "tasks are listed", len(e.Submitted(t)), 2*n+1)
 }
 
 // Backoff and delays are waited for, up to the dead letters.

@@ -153,9 +153,7 @@ func TestSettingsOfSyncTakeTurns(t *testing.T) {
 			turns = append(turns, strings.TrimSpace(sync))
 		}
 	}
-	if !slices.Equal(turns, []string{"always", "2m", "always", "2m"}) {
-		t.Errorf("turns %q", turns)
-	}
+	testkit.Equal(t, "turns", turns, []string{"always", "2m", "always", "2m"})
 	if r := report.Results; len(r) != 2 || r[0].Sync != "always" || r[1].Sync != "2m" || len(r[0].Runs) != 2 {
 		t.Errorf("%+v", r)
 	}
@@ -185,9 +183,7 @@ func TestRatioIsOfPairs(t *testing.T) {
 
 // Where the history streams may not be read, what is not known is not shown as a number.
 func TestTasksPerSyncThatAreNotKnown(t *testing.T) {
-	if got := (Result{Tasks: 10}).perSync(); got != "-" {
-		t.Errorf("got %q", got)
-	}
+	testkit.Equal(t, "result", (Result{Tasks: 10}).perSync(), "-")
 }
 
 func TestProof(t *testing.T) {

@@ -337,9 +337,7 @@ func TestDev(t *testing.T) {
 	if code != cli.ExitOK {
 		t.Fatal(errs)
 	}
-	if code := stop(); code != cli.ExitOK {
-		t.Errorf("exit code %d", code)
-	}
+	testkit.Equal(t, "exit code", stop(), cli.ExitOK)
 	hello, stop = background(t, "dev", "--data-dir", dir, "--port", "0", "--tables", "memory", "-d", "mine")
 	if out, errs, code := run(t, "", "task", "get", strings.TrimSpace(id), "-d", "mine", "--url", hello["url"]); code != cli.ExitOK || !strings.Contains(out, "greet") {
 		t.Errorf("exit code %d, %s%s", code, out, errs)
@@ -353,9 +351,7 @@ func TestServerNATS(t *testing.T) {
 	if code != cli.ExitFailed || !strings.Contains(errs, "no frontend is ready") {
 		t.Errorf("exit code %d, %s", code, errs)
 	}
-	if code := stop(); code != cli.ExitOK {
-		t.Errorf("exit code %d", code)
-	}
+	testkit.Equal(t, "exit code", stop(), cli.ExitOK)
 }
 
 func TestBench(t *testing.T) {

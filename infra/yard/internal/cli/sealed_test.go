@@ -117,9 +117,7 @@ func TestDevOnASealedServerSaysHowToLogIn(t *testing.T) {
 	}
 	go func() { _, _ = io.Copy(io.Discard, out) }()
 	stop()
-	if code := <-ended; code != cli.ExitOK {
-		t.Errorf("exit %d", code)
-	}
+	testkit.Equal(t, "exit", <-ended, cli.ExitOK)
 }
 
 // What the bench and the demo do on a cluster with users and TLS is what their users may: the

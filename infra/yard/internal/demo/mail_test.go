@@ -78,7 +78,5 @@ func read(t *testing.T, message []byte) (header mail.Header, text, html string) 
 
 func TestOrderTotal(t *testing.T) {
 	o := order{ShippingCents: 490, Lines: []line{{product{"a", 100}, 3}, {product{"b", 50}, 1}}}
-	if o.Total() != 840 {
-		t.Errorf("the total is %d, want 840", o.Total())
-	}
+	testkit.Equal(t, "the total", o.Total(), 840)
 }

@@ -68,9 +68,7 @@ func TestLookUpTellsWhatIsMissing(t *testing.T) {
 	}, 500*time.Millisecond, &done)
 	want := []ending{{id: "lost", lost: true}, {id: "stuck", state: running}, {id: "silent"}}
 	for i := range want {
-		if got[i] != want[i] {
-			t.Errorf("got %+v, want %+v", got[i], want[i])
-		}
+		testkit.Equal(t, "result", got[i], want[i])
 	}
 }
 

@@ -222,7 +222,5 @@ func TestStandardErrorIsLoggedWithinBounds(t *testing.T) {
 	if n := strings.Count(logged, "0123456789"); n > stderrBytesMax/10 || strings.Count(logged, "further output of the program is not logged") != 1 {
 		t.Errorf("%d lines were logged", n)
 	}
-	if s.last != "0123456789" {
-		t.Errorf("the last line is %q", s.last)
-	}
+	testkit.Equal(t, "the last line", s.last, "0123456789")
 }
