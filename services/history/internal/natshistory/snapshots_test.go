@@ -1,10 +1,13 @@
 package natshistory
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -53,6 +56,30 @@ func TestSnapshotsAreSavedAgain(t *testing.T) {
 	testkit.Equal(t, "stored messages", stream.CachedInfo().State.Msgs, uint64(len(chunks)))
 	if err := s.Save(t.Context(), name, [][]byte{make([]byte, s.NATS.MaxPayload()+1)}); !errors.Is(err, partition.ErrRefused) {
 		t.Errorf("a chunk that is too large for the server: %v", err)
+	}
+}
+
+// L7: the server that sends the chunks may lag and say that it has none, though the leader has stored them: what is loaded is what the leader has.
+func TestL7_ASnapshotIsReadAsTheLeaderHasIt(t *testing.T) {
+	t.Parallel()
+	s, name, chunks := snapshots(t), partition.SnapshotName{Epoch: 1, Seq: 5}, [][]byte{[]byte("a"), []byte("b"), []byte("c")}
+	testkit.NoError(t, s.Save(t.Context(), name, chunks))
+	var lags atomic.Int64
+	lags.Store(3)
+	testkit.NoError(t, testkit.Err(s.NATS.Subscribe("LAG.API.>", func(m *nats.Msg) {
+		call := strings.TrimPrefix(m.Subject, "LAG.API.")
+		if strings.HasPrefix(call, "CONSUMER.MSG.NEXT.") && lags.Add(-1) >= 0 {
+			testkit.Check(t, s.NATS.PublishMsg(&nats.Msg{Subject: m.Reply, Header: nats.Header{"Status": {"404"}, "Description": {"No Messages"}}}))
+			return
+		}
+		testkit.Check(t, s.NATS.PublishRequest("$JS.API."+call, m.Reply, m.Data))
+	})))
+	var err error
+	s.JetStream, err = jetstream.NewWithAPIPrefix(s.NATS, "LAG.API")
+	testkit.NoError(t, err)
+	got, err := s.Load(t.Context(), name, len(chunks))
+	if err != nil || !slices.EqualFunc(got, chunks, bytes.Equal) || lags.Load() >= 0 {
+		t.Errorf("it is loaded as %q, %v", got, err)
 	}
 }
 
