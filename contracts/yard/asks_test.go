@@ -160,6 +160,22 @@ func testError(t *testing.T, err error) {
 	checktest.NoError(t, err)
 }
 
+// The zero Part gets an answer, a refusal of the empty name: a subject that no one serves would be tried until ctx ends.
+func TestThePartOfNothingReachesAServer(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		pause := answering[yardv1.PauseRequest](t, s, topology.API("shop", "tasklists.pause"), &yardv1.PauseResponse{})
+		purge := answering[yardv1.PurgeRequest](t, s, topology.API("shop", "tasklists.purge"), &yardv1.PurgeResponse{})
+		_, err := s.client.Pause(soon(t), yard.Part{}, yard.PauseOptions{})
+		testError(t, err)
+		_, err = s.client.Purge(soon(t), yard.Part{}, yard.PurgeOptions{})
+		testError(t, err)
+		if pause.requests()[0].Name+purge.requests()[0].Name != "" {
+			t.Error("the zero Part has a name")
+		}
+	})
+}
+
 // Pauses and drains go both ways whole, of each part, and in each answer that shows them.
 func TestPausesAndDrainsGoBothWaysWhole(t *testing.T) {
 	inBubble(t, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package yard
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -38,11 +39,14 @@ func OfType(name string) Part { return Part{"types", name} }
 // OfGroup is the tasks of a group (Task.Group), in all tasklists.
 func OfGroup(name string) Part { return Part{"groups", name} }
 
+// verb is what is asked of p. The zero Part goes to tasklists, which refuse that it has no name.
+func (p Part) verb(verb string) string { return cmp.Or(p.noun, "tasklists") + "." + verb }
+
 // Pause has no task of a part start until it is resumed, and returns the pause as stored. It takes effect
 // within a second. Pausing again replaces the pause, and changed settings keep it. FAILED_PRECONDITION: 1000 tasklists,
 // types and groups of the domain are paused.
 func (c *Client) Pause(ctx context.Context, p Part, o PauseOptions) (Pause, error) {
-	resp, err := call[yardv1.PauseResponse](ctx, &c.transport, c.subject(p.noun+".pause"), o.wire(p))
+	resp, err := call[yardv1.PauseResponse](ctx, &c.transport, c.subject(p.verb("pause")), o.wire(p))
 	return pauseOf(resp.GetPause()), err
 }
 
@@ -54,7 +58,7 @@ func (c *Client) Resume(ctx context.Context, p Part) (Pause, error) { return c.r
 // as stored. It takes effect within a second. What was accepted goes on. Draining again replaces the drain. FAILED_PRECONDITION: 1000
 // tasklists, types and groups of the domain are drained.
 func (c *Client) Drain(ctx context.Context, p Part, o PauseOptions) (Pause, error) {
-	resp, err := call[yardv1.DrainResponse](ctx, &c.transport, c.subject(p.noun+".drain"), o.wire(p))
+	resp, err := call[yardv1.DrainResponse](ctx, &c.transport, c.subject(p.verb("drain")), o.wire(p))
 	return pauseOf(resp.GetDrain()), err
 }
 
@@ -64,7 +68,7 @@ func (c *Client) ResumeDrained(ctx context.Context, p Part) (Pause, error) {
 }
 
 func (c *Client) resume(ctx context.Context, p Part, drain bool) (Pause, error) {
-	resp, err := call[yardv1.PauseResponse](ctx, &c.transport, c.subject(p.noun+".resume"), &yardv1.ResumeRequest{Name: p.name, Drain: drain})
+	resp, err := call[yardv1.PauseResponse](ctx, &c.transport, c.subject(p.verb("resume")), &yardv1.ResumeRequest{Name: p.name, Drain: drain})
 	return pauseOf(resp.GetPause()), err
 }
 

@@ -54,7 +54,7 @@ const (
 // another purge does no harm. Tasks on disk only are found as they are read; UnreadBatches is how many were not.
 func (c *Client) Purge(ctx context.Context, p Part, o PurgeOptions) (Purged, error) {
 	return purge(ctx, o, func(limit int32, cursor string) (*yardv1.Purged, error) {
-		resp, err := call[yardv1.PurgeResponse](ctx, &c.transport, c.subject(p.noun+".purge"), &yardv1.PurgeRequest{
+		resp, err := call[yardv1.PurgeResponse](ctx, &c.transport, c.subject(p.verb("purge")), &yardv1.PurgeRequest{
 			Name: p.name, Tasklist: o.Tasklist, Type: o.Type, Group: o.Group, States: o.States, OlderThanMs: milliseconds(o.OlderThan), Running: o.Running,
 			Preview: o.Preview, Limit: limit, Cursor: cursor, Reason: o.Reason, By: o.By,
 		})

@@ -17,6 +17,9 @@ func TestHelp(t *testing.T) {
 		if code != cli.ExitOK || errs != "" || !strings.Contains(out, "Usage:") {
 			t.Errorf("yard %q --help: exit code %d\n%s%s", path, code, out, errs)
 		}
+		if strings.Contains(out, "(default 0s)") {
+			t.Errorf("yard %q shows a default of 0, which means another one", path)
+		}
 		_, below, group := strings.Cut(out, "\nAvailable Commands:\n")
 		if !group && !strings.Contains(out, "\nExamples:\n") && path[0] != "completion" && path[0] != "help" {
 			t.Errorf("yard %q has no example", path)

@@ -19,10 +19,15 @@ func DurationVar(flags *pflag.FlagSet, to *time.Duration, name string, value tim
 // durationValue is a pflag.Value.
 type durationValue time.Duration
 
-// String returns the duration as Go writes it.
-func (d *durationValue) String() string { return time.Duration(*d).String() }
+// String returns the duration as Go writes it, but 0 as pflag knows it: the help does not show such a default.
+func (d *durationValue) String() string {
+	if *d == 0 {
+		return "0"
+	}
+	return time.Duration(*d).String()
+}
 
-// Type is what the help calls it: as pflag calls its own, so that a default of 0 is not shown.
+// Type is what the help calls it.
 func (*durationValue) Type() string { return "duration" }
 
 // Set parses text.
