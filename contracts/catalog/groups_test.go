@@ -6,6 +6,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog/catalogtest"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 )
 
 // Weights that are not 1 are known, and what was read before stays as it is.
@@ -22,9 +23,7 @@ func TestACatalogFollowsWeights(t *testing.T) {
 		}
 		put := func(name string, weight float64) {
 			t.Helper()
-			if _, err := Groups.Put(t.Context(), w.bucket, "shop", &yardv1.Group{Name: name, Weight: &weight}); err != nil {
-				t.Fatal(err)
-			}
+			checktest.NoError(t, checktest.Err(Groups.Put(t.Context(), w.bucket, "shop", &yardv1.Group{Name: name, Weight: &weight})))
 			w.reported(name, "shop")
 		}
 		put("idle", 0)
@@ -34,9 +33,7 @@ func TestACatalogFollowsWeights(t *testing.T) {
 			t.Errorf("weights %v", got)
 		}
 		put("old", 1)
-		if _, err := Groups.Delete(t.Context(), w.bucket, "shop", "a.b", 0); err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, checktest.Err(Groups.Delete(t.Context(), w.bucket, "shop", "a.b", 0)))
 		w.reported("a deleted group", "shop")
 		if got := w.Weights("shop"); !maps.Equal(got, map[string]float64{"idle": 0}) || !maps.Equal(before, map[string]float64{"old": 7}) {
 			t.Errorf("weights %v, read before: %v", got, before)
@@ -57,9 +54,7 @@ func TestACatalogFollowsTheLimitsOfGroups(t *testing.T) {
 		}
 		put := func(name string, most int32) {
 			t.Helper()
-			if _, err := Groups.Put(t.Context(), w.bucket, "shop", &yardv1.Group{Name: name, MaxConcurrency: most}); err != nil {
-				t.Fatal(err)
-			}
+			checktest.NoError(t, checktest.Err(Groups.Put(t.Context(), w.bucket, "shop", &yardv1.Group{Name: name, MaxConcurrency: most})))
 			w.reported(name, "shop")
 		}
 		put("acme", 3)
@@ -67,9 +62,7 @@ func TestACatalogFollowsTheLimitsOfGroups(t *testing.T) {
 		if got := w.GroupLimits("shop"); !maps.Equal(got, map[string]int{"acme": 3}) || !maps.Equal(before, map[string]int{"old": 7}) {
 			t.Errorf("limits %v, read before: %v", got, before)
 		}
-		if _, err := Groups.Delete(t.Context(), w.bucket, "shop", "acme", 0); err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, checktest.Err(Groups.Delete(t.Context(), w.bucket, "shop", "acme", 0)))
 		w.reported("a deleted group", "shop")
 		if got := w.GroupLimits("shop"); len(got) > 0 {
 			t.Errorf("limits %v", got)

@@ -118,9 +118,7 @@ func TestNamesThatAreNoKeys(t *testing.T) {
 			refused(t, "a domain that is no key", err, fault.InvalidArgument, "/domain")
 		}
 		if k.dotted {
-			if _, err := k.PutAs(ctx, b, domain, "a.b", make(1, 0)); err != nil {
-				t.Error(err)
-			}
+			checktest.Check(t, checktest.Err(k.PutAs(ctx, b, domain, "a.b", make(1, 0))))
 		}
 		if keys := b.Stored(); len(keys) > 1 {
 			t.Errorf("stored %v", keys)
@@ -165,14 +163,10 @@ func TestADomainTakesItsRecordsAlong(t *testing.T) {
 			if k.clusterWide {
 				name = domain
 			}
-			if _, err := k.PutAs(ctx, b, k.domainOf(domain), name, make(1, 0)); err != nil {
-				t.Fatal(err)
-			}
+			checktest.NoError(t, checktest.Err(k.PutAs(ctx, b, k.domainOf(domain), name, make(1, 0))))
 		}
 	})
-	if _, err := DeleteDomain(ctx, b, "shop", 0); err != nil {
-		t.Fatal(err)
-	}
+	checktest.NoError(t, checktest.Err(DeleteDomain(ctx, b, "shop", 0)))
 	if left := b.Stored(); len(left) != len(kinds) {
 		t.Errorf("%v are left", left)
 	}
@@ -215,9 +209,7 @@ func TestACatalogFollowsRecords(t *testing.T) {
 			}
 			concerned := k.concerns(domain, acme)
 			for n := range int64(2) {
-				if _, err := k.PutAs(t.Context(), w.bucket, domain, acme, make(n, 0)); err != nil {
-					t.Fatal(err)
-				}
+				checktest.NoError(t, checktest.Err(k.PutAs(t.Context(), w.bucket, domain, acme, make(n, 0))))
 			}
 			w.reported("a new one and its change", concerned, concerned)
 			has(w.Catalog, slices.Sorted(slices.Values([]string{old, acme}))...)
@@ -228,9 +220,7 @@ func TestACatalogFollowsRecords(t *testing.T) {
 			read.now.Store(before)
 			has(read, old)
 			w.bucket.Locked(func() { w.bucket.Deaf = true })
-			if _, err := k.Delete(t.Context(), w.bucket, domain, acme, 0); err != nil {
-				t.Fatal(err)
-			}
+			checktest.NoError(t, checktest.Err(k.Delete(t.Context(), w.bucket, domain, acme, 0)))
 			w.bucket.Locked(func() { w.bucket.Deaf = false })
 			w.reported("what is missed")
 			w.bucket.EndWatches()
@@ -238,9 +228,7 @@ func TestACatalogFollowsRecords(t *testing.T) {
 			w.noticed()
 			w.reported("the new watch", concerned)
 			has(w.Catalog, old)
-			if _, err := k.Delete(t.Context(), w.bucket, domain, old, 0); err != nil {
-				t.Fatal(err)
-			}
+			checktest.NoError(t, checktest.Err(k.Delete(t.Context(), w.bucket, domain, old, 0)))
 			w.reported("a deleted one", "shop")
 			has(w.Catalog)
 			if domains := slices.Collect(k.InDomains(w.Catalog)); len(domains) != 0 {

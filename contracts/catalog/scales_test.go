@@ -58,13 +58,9 @@ func TestTheNumberOfPartitionsFollows(t *testing.T) {
 		partitions(3)
 		checktest.NoError(t, Scales.Swap(t.Context(), w.bucket, "bank", "old", &rpcv1.TasklistScale{Partitions: 5}, 1))
 		partitions(5)
-		if _, err := Tasklists.Put(t.Context(), w.bucket, "bank", &yardv1.Tasklist{Name: "old", PartitionsMax: 4}); err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, checktest.Err(Tasklists.Put(t.Context(), w.bucket, "bank", &yardv1.Tasklist{Name: "old", PartitionsMax: 4})))
 		partitions(4)
-		if _, err := Scales.Delete(t.Context(), w.bucket, "bank", "old", 0); err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, checktest.Err(Scales.Delete(t.Context(), w.bucket, "bank", "old", 0)))
 		partitions(1)
 	})
 }

@@ -46,9 +46,7 @@ func TestOnlyWhatIsOverIsDeletedAsOver(t *testing.T) {
 		until int64
 		stays bool
 	}{{0, true}, {10, true}, {9, false}} {
-		if _, err := Pauses.Tasklists.PutAs(ctx, b, "shop", "mail", &yardv1.Pause{SinceMs: 1, UntilMs: c.until}); err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, checktest.Err(Pauses.Tasklists.PutAs(ctx, b, "shop", "mail", &yardv1.Pause{SinceMs: 1, UntilMs: c.until})))
 		if err := DeleteOver(ctx, b, Pauses.Tasklists, "shop", "mail", 9); err != nil || b.Has(key) != c.stays {
 			t.Errorf("until %d: there %v, want %v: %v", c.until, b.Has(key), c.stays, err)
 		}

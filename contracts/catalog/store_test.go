@@ -32,9 +32,7 @@ func TestWhatIsPutIsReadWithItsRevision(t *testing.T) {
 	if err != nil || d.Name != "shop" || d.RetentionMs != 60_000 || d.Revision != 1 {
 		t.Errorf("%v %v", d, err)
 	}
-	if _, err := Types.Put(ctx, b, "shop", &yardv1.TaskType{Name: "email.send", MaxConcurrency: 3}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.NoError(t, checktest.Err(Types.Put(ctx, b, "shop", &yardv1.TaskType{Name: "email.send", MaxConcurrency: 3})))
 	ty, err := Types.Get(ctx, b, "shop", "email.send")
 	if err != nil || ty.MaxConcurrency != 3 || ty.Revision != 2 {
 		t.Errorf("%v %v", ty, err)
@@ -102,13 +100,10 @@ func TestADeleteIsOfTheRevisionThatItNames(t *testing.T) {
 	_, err = Types.Delete(ctx, b, "shop", "x", 0)
 	refused(t, "what is deleted already", err, fault.NotFound, "")
 
-	if revision, err = Types.Put(ctx, b, "shop", &yardv1.TaskType{Name: "x"}); err != nil {
-		t.Fatal(err)
-	}
+	revision, err = Types.Put(ctx, b, "shop", &yardv1.TaskType{Name: "x"})
+	checktest.NoError(t, err)
 	b.Meanwhile = func() {
-		if _, err := Types.Put(ctx, b, "shop", &yardv1.TaskType{Name: "x", MaxConcurrency: 9}); err != nil {
-			t.Error(err)
-		}
+		checktest.Check(t, checktest.Err(Types.Put(ctx, b, "shop", &yardv1.TaskType{Name: "x", MaxConcurrency: 9})))
 	}
 	_, err = Types.Delete(ctx, b, "shop", "x", revision)
 	refused(t, "what was changed meanwhile", err, fault.Stale, "/revision")
@@ -121,20 +116,14 @@ func TestADeleteIsOfTheRevisionThatItNames(t *testing.T) {
 func TestADomainTakesItsTypesAlong(t *testing.T) {
 	b, ctx := catalogtest.New(), t.Context()
 	for _, name := range []string{"shop", "shop2"} {
-		if _, err := Domains.Put(ctx, b, "", &yardv1.Domain{Name: name}); err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, checktest.Err(Domains.Put(ctx, b, "", &yardv1.Domain{Name: name})))
 		for _, ty := range []string{"a", "b.c"} {
-			if _, err := Types.Put(ctx, b, name, &yardv1.TaskType{Name: ty}); err != nil {
-				t.Fatal(err)
-			}
+			checktest.NoError(t, checktest.Err(Types.Put(ctx, b, name, &yardv1.TaskType{Name: ty})))
 		}
 	}
 	_, err := DeleteDomain(ctx, b, "shop", 99)
 	refused(t, "another revision", err, fault.Stale, "/revision")
-	if _, err := Types.Get(ctx, b, "shop", "a"); err != nil {
-		t.Errorf("a refused delete took a type along: %v", err)
-	}
+	checktest.Check(t, checktest.Err(Types.Get(ctx, b, "shop", "a")))
 	if was, err := DeleteDomain(ctx, b, "shop", 1); err != nil || was.Name != "shop" {
 		t.Fatal(was, err)
 	}
@@ -158,9 +147,7 @@ func TestADomainTakesItsTypesAlong(t *testing.T) {
 // Types that a first delete left, since it was cut off, go with the next.
 func TestTypesWithoutADomainAreDeleted(t *testing.T) {
 	b, ctx := catalogtest.New(), t.Context()
-	if _, err := Types.Put(ctx, b, "shop", &yardv1.TaskType{Name: "a"}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.NoError(t, checktest.Err(Types.Put(ctx, b, "shop", &yardv1.TaskType{Name: "a"})))
 	_, err := DeleteDomain(ctx, b, "shop", 0)
 	refused(t, "a domain that is gone", err, fault.NotFound, "")
 	if b.Has(Types.Key("shop", "a")) {
@@ -171,14 +158,10 @@ func TestTypesWithoutADomainAreDeleted(t *testing.T) {
 // A type that is put while its domain is deleted is not deleted by its old revision.
 func TestATypeThatIsPutMeanwhileStays(t *testing.T) {
 	b, ctx := catalogtest.New(), t.Context()
-	if _, err := Types.Put(ctx, b, "shop", &yardv1.TaskType{Name: "a"}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.NoError(t, checktest.Err(Types.Put(ctx, b, "shop", &yardv1.TaskType{Name: "a"})))
 	b.Meanwhile = func() { // after the domain was looked for
 		b.Meanwhile = func() { // after the types were listed
-			if _, err := Types.Put(ctx, b, "shop", &yardv1.TaskType{Name: "a", MaxConcurrency: 4}); err != nil {
-				t.Error(err)
-			}
+			checktest.Check(t, checktest.Err(Types.Put(ctx, b, "shop", &yardv1.TaskType{Name: "a", MaxConcurrency: 4})))
 		}
 	}
 	_, err := DeleteDomain(ctx, b, "shop", 0)
@@ -226,9 +209,7 @@ func TestTheVersionOnlyRises(t *testing.T) {
 		t.Errorf("%v %v", now, err)
 	}
 	for _, text := range []string{"", "0", "-1", "x", "4294967296"} {
-		if _, err := b.Put(ctx, topology.VersionKey, []byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, checktest.Err(b.Put(ctx, topology.VersionKey, []byte(text))))
 		if v, err := GetVersion(ctx, b); err == nil {
 			t.Errorf("%q is version %d", text, v.Number)
 		}

@@ -36,9 +36,8 @@ func watching(t *testing.T, fill func(b *catalogtest.KV), test func(w *watched))
 		ctx, stop := context.WithCancel(t.Context())
 		w.stop = stop
 		var err error
-		if w.Catalog, err = Watch(ctx, w.bucket, func(d string) { w.changed = append(w.changed, d) }); err != nil {
-			t.Fatal(err)
-		}
+		w.Catalog, err = Watch(ctx, w.bucket, func(d string) { w.changed = append(w.changed, d) })
+		checktest.NoError(t, err)
 		test(w)
 		stop()
 		synctest.Wait()
@@ -50,18 +49,14 @@ func watching(t *testing.T, fill func(b *catalogtest.KV), test func(w *watched))
 
 func (w *watched) put(domain string, types ...string) {
 	w.t.Helper()
-	if _, err := Domains.Put(w.t.Context(), w.bucket, "", &yardv1.Domain{Name: domain, RetentionMs: int64(w.bucket.Revision())}); err != nil {
-		w.t.Fatal(err)
-	}
+	checktest.NoError(w.t, checktest.Err(Domains.Put(w.t.Context(), w.bucket, "", &yardv1.Domain{Name: domain, RetentionMs: int64(w.bucket.Revision())})))
 	w.types(domain, types...)
 }
 
 func (w *watched) types(domain string, types ...string) {
 	w.t.Helper()
 	for _, name := range types {
-		if _, err := Types.Put(w.t.Context(), w.bucket, domain, &yardv1.TaskType{Name: name}); err != nil {
-			w.t.Fatal(err)
-		}
+		checktest.NoError(w.t, checktest.Err(Types.Put(w.t.Context(), w.bucket, domain, &yardv1.TaskType{Name: name})))
 	}
 }
 
@@ -113,16 +108,12 @@ func TestACatalogHasWhatWasThereAndFollows(t *testing.T) {
 		w.types("shop", "mail", "b.c")
 		w.reported("two types", "shop", "shop")
 		checktest.Equal(t, "types", names(Types.All(w.Catalog, "shop")), []string{"b.c", "mail", "old"})
-		if _, err := Types.Delete(w.t.Context(), w.bucket, "shop", "old", 0); err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, checktest.Err(Types.Delete(w.t.Context(), w.bucket, "shop", "old", 0)))
 		w.reported("a deleted type", "shop")
 		if Types.Of(w.Catalog, "shop", "old") != nil {
 			t.Error("a deleted type is there")
 		}
-		if _, err := DeleteDomain(w.t.Context(), w.bucket, "bank", 0); err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, checktest.Err(DeleteDomain(w.t.Context(), w.bucket, "bank", 0)))
 		w.reported("a deleted domain", "bank")
 		if w.Domain("bank") != nil {
 			t.Error("a deleted domain is there")
@@ -195,9 +186,7 @@ func TestAWatchThatEndsIsBegunAnew(t *testing.T) {
 		_, list := Tasklists.Put(w.t.Context(), w.bucket, "listed", &yardv1.Tasklist{Name: "mail", MaxQueued: 1})
 		_, limit := Limits.Put(w.t.Context(), w.bucket, "limited", &yardv1.Limit{Name: "acme", MaxConcurrency: 1})
 		checktest.NoError(t, errors.Join(group, list, limit))
-		if _, err := DeleteDomain(w.t.Context(), w.bucket, "gone", 0); err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, checktest.Err(DeleteDomain(w.t.Context(), w.bucket, "gone", 0)))
 		w.put("changed")
 		w.types("typed", "b")
 		w.put("new")

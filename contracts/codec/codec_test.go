@@ -133,9 +133,7 @@ func TestR56_FormsAreKept(t *testing.T) {
 	if want := `{"payload":{"a":1.0,"b":"\u00e4\/","c":1e2}}`; err != nil || string(got) != want {
 		t.Errorf("got %s %v", got, err)
 	}
-	if err := UnmarshalRequest(JSON, []byte(`{"states":["RUNNING"]}`), &yardv1.ListRequest{}); fault.CodeOf(err) != fault.InvalidArgument {
-		t.Errorf("a state in upper case: %v", err)
-	}
+	checktest.Code(t, "a state in upper case", UnmarshalRequest(JSON, []byte(`{"states":["RUNNING"]}`), &yardv1.ListRequest{}), fault.InvalidArgument)
 	deep := `{"tasks":[{"payload":` + strings.Repeat(`{"a":`, 5000) + `x`
 	if e := fault.From(UnmarshalRequest(JSON, []byte(deep), &yardv1.SubmitRequest{})); e == nil || len(e.Path) > 300 || !strings.HasPrefix(e.Path, "/tasks/0/payload/a") {
 		t.Errorf("%v", e)
@@ -151,9 +149,7 @@ func TestContentTypes(t *testing.T) {
 			t.Errorf("%q: %q %v", s, got, err)
 		}
 	}
-	if _, err := ParseContentType("text/xml"); fault.CodeOf(err) != fault.InvalidArgument {
-		t.Errorf("text/xml: %v", err)
-	}
+	checktest.Code(t, "text/xml", checktest.Err(ParseContentType("text/xml")), fault.InvalidArgument)
 }
 
 // A payload that is accepted in protobuf can be answered in JSON, inside the answer's own levels.

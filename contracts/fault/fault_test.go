@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
-
-	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 )
 
 func TestEveryCodeSurvivesTheWire(t *testing.T) {
@@ -58,9 +56,13 @@ func TestUnknownCodeOfANewerServerBecomesInternal(t *testing.T) {
 
 func TestFromUnwraps(t *testing.T) {
 	e := At(NotFound, "/domain", "no domain %q", "shop")
-	checktest.Equal(t, "result", From(fmt.Errorf("submit: %w", e)), e)
+	if got := From(fmt.Errorf("submit: %w", e)); got != e {
+		t.Errorf("got %v", got)
+	}
 	if !errors.Is(fmt.Errorf("x: %w", e), &Error{Code: NotFound}) {
 		t.Error("errors.Is does not match by code")
 	}
-	checktest.Equal(t, "result", CodeOf(errors.New("disk")), Internal)
+	if got := CodeOf(errors.New("disk")); got != Internal {
+		t.Errorf("got %s", got)
+	}
 }

@@ -133,8 +133,6 @@ func BenchmarkTokenRead(b *testing.B) {
 	s := tokens.Print(id, Token{1, 2, 3})
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := tokens.Read(id, s); err != nil {
-			b.Fatal(err)
-		}
+		checktest.NoError(b, checktest.Err(tokens.Read(id, s)))
 	}
 }

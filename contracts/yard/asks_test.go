@@ -368,9 +368,7 @@ func TestListIsOnePage(t *testing.T) {
 		if err != nil || len(tasks) != 1 || len(list.requests()) != 1 || list.requests()[0].Tasklist != "mail" {
 			t.Errorf("%v %v of %v", tasks, err, list.requests())
 		}
-		if _, err := s.client.List(soon(t), yard.Filter{}); err != nil {
-			t.Error(err)
-		}
+		checktest.Check(t, checktest.Err(s.client.List(soon(t), yard.Filter{})))
 		describe := answering[yardv1.DescribeTasklistRequest](t, s, topology.API("shop", "tasklists.describe"), &yardv1.DescribeTasklistResponse{Ready: 7})
 		if got, err := s.client.DescribeTasklist(soon(t), "mail"); err != nil || got.Ready != 7 || describe.requests()[0].Tasklist != "mail" {
 			t.Errorf("%v %v of %v", got, err, describe.requests())
@@ -427,9 +425,7 @@ func TestATryOfAQuestionIsBounded(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newStack(t)
 		get := answering[yardv1.GetTypeRequest](t, s, topology.API("shop", "types.get"), nil, &yardv1.GetTypeResponse{Type: &yardv1.TaskType{Name: "x"}})
-		if _, err := s.client.GetType(soon(t), "x"); err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, checktest.Err(s.client.GetType(soon(t), "x")))
 		if wait := get.times()[1].Sub(get.times()[0]); wait < 12*time.Second || wait > 14*time.Second {
 			t.Errorf("the repeat came after %v", wait)
 		}
@@ -442,15 +438,11 @@ func TestWithoutAnEngineQuestionsAreUnavailable(t *testing.T) {
 		s := newStack(t)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		if _, err := s.client.GetType(ctx, "x"); fault.CodeOf(err) != fault.Unavailable {
-			t.Errorf("got %v", err)
-		}
+		checktest.Code(t, "error", checktest.Err(s.client.GetType(ctx, "x")), fault.Unavailable)
 		s.nats.stop()
 		ctx, cancel = context.WithTimeout(context.Background(), 3*time.Second)
 		defer cancel()
-		if _, err := s.client.GetType(ctx, "x"); fault.CodeOf(err) != fault.Unavailable {
-			t.Errorf("without a server: %v", err)
-		}
+		checktest.Code(t, "without a server", checktest.Err(s.client.GetType(ctx, "x")), fault.Unavailable)
 		s.client.Close()
 		began := time.Now()
 		if _, err := s.client.GetType(soon(t), "x"); fault.CodeOf(err) != fault.Unavailable || !errors.Is(err, nats.ErrConnectionClosed) || time.Since(began) > time.Second {

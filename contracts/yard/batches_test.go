@@ -31,9 +31,7 @@ func TestANewBatchGoesOutWhole(t *testing.T) {
 		if err != nil || batch.ID != "import" {
 			t.Fatal(batch, err)
 		}
-		if _, err := s.client.NewBatch(soon(t), "plain", yard.BatchOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, checktest.Err(s.client.NewBatch(soon(t), "plain", yard.BatchOptions{})))
 		for i, want := range []*yardv1.CreateBatchRequest{
 			{BatchId: "import", ExpiresInMs: 3_600_000, KeepMs: 2, Callback: &yardv1.NewTask{
 				Type: "import.done", Tasklist: "imports", Payload: &yardv1.Payload{Data: []byte("7")}, Priority: 2, Headers: map[string]string{"a": "b"}, Retry: &yardv1.RetryPolicy{MaxAttempts: 4},
@@ -171,9 +169,7 @@ func TestAMemberOfABatchTravelsWithNoOther(t *testing.T) {
 			var all sync.WaitGroup
 			for i := range callers {
 				all.Go(func() {
-					if _, err := s.client.Submit(soon(t), yard.Task{Type: "t", Tasklist: "l", Batch: []string{"", "a", "b"}[i%3]}); err != nil {
-						t.Error(err)
-					}
+					checktest.Check(t, checktest.Err(s.client.Submit(soon(t), yard.Task{Type: "t", Tasklist: "l", Batch: []string{"", "a", "b"}[i%3]})))
 				})
 			}
 			eventually(t, func() error {
@@ -367,9 +363,7 @@ func TestAListOfBatchesInAnUnknownStateIsRefused(t *testing.T) {
 		s := newStack(t)
 		lists := answering[yardv1.ListBatchesRequest](t, s, topology.API("shop", "batches.list"), fault.New(fault.InvalidArgument, "no such state"))
 		for _, err := range s.client.Batches(soon(t), "OPEN") {
-			if fault.CodeOf(err) != fault.InvalidArgument {
-				t.Error(err)
-			}
+			checktest.Code(t, "error", err, fault.InvalidArgument)
 		}
 		if asked := lists.requests(); len(asked) != 1 || len(asked[0].States) != 1 || asked[0].States[0] != -1 {
 			t.Errorf("asked %v", asked)

@@ -233,7 +233,5 @@ func TestProgressTravelsWithinASecondAndOnlyTheLast(t *testing.T) {
 			t.Errorf("a progress of 8 KiB was taken")
 		}
 	})
-	if err := Progress(t.Context(), 1); fault.CodeOf(err) != fault.FailedPrecondition {
-		t.Errorf("outside of a handler: %v", err)
-	}
+	checktest.Code(t, "outside of a handler", Progress(t.Context(), 1), fault.FailedPrecondition)
 }

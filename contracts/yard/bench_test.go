@@ -50,8 +50,6 @@ func BenchmarkGather(b *testing.B) {
 		if err != nil || len(req.Tasks) != len(tasks) {
 			b.Fatal(err)
 		}
-		if _, err := req.MarshalVT(); err != nil {
-			b.Fatal(err)
-		}
+		checktest.NoError(b, checktest.Err(req.MarshalVT()))
 	}
 }

@@ -69,9 +69,7 @@ func TestCountsOfDeadLettersAddUp(t *testing.T) {
 		if r := steps.requests()[1]; r.PeriodMs != 1000 || r.Cursor != "7.9" {
 			t.Errorf("step %v", r)
 		}
-		if _, err := s.client.CountDeadLetters(soon(t), yard.DeadLetterFilter{}, 0); fault.CodeOf(err) != fault.PermissionDenied {
-			t.Error(err)
-		}
+		checktest.Code(t, "error", checktest.Err(s.client.CountDeadLetters(soon(t), yard.DeadLetterFilter{}, 0)), fault.PermissionDenied)
 	})
 }
 
@@ -84,9 +82,7 @@ func TestADeadLetterIsGotWhole(t *testing.T) {
 		if err != nil || task.ErrorMessage != "no route" || steps.requests()[0].TaskId != "a" {
 			t.Errorf("%+v %v", task, err)
 		}
-		if _, err := s.client.GetDeadLetter(soon(t), "b"); fault.CodeOf(err) != fault.NotFound {
-			t.Error(err)
-		}
+		checktest.Code(t, "error", checktest.Err(s.client.GetDeadLetter(soon(t), "b")), fault.NotFound)
 	})
 }
 

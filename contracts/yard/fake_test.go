@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 )
 
@@ -73,20 +74,14 @@ func (f *fake) serve() *fake {
 			subject = topology.PollOfAny
 		}
 		sub, err := f.nc.Subscribe(subject, func(msg *nats.Msg) { f.handle(endpoint, msg) })
-		if err != nil {
-			f.tb.Fatal(err)
-		}
+		checktest.NoError(f.tb, err)
 		f.subs = append(f.subs, sub)
 	}
 	// Taken back: answers to polls that no one waited for.
 	sub, err := f.nc.Subscribe(f.returns()+".*", f.takeBack)
-	if err != nil {
-		f.tb.Fatal(err)
-	}
+	checktest.NoError(f.tb, err)
 	f.subs = append(f.subs, sub)
-	if err := f.nc.FlushWithContext(soon(f.tb)); err != nil {
-		f.tb.Fatal(err)
-	}
+	checktest.NoError(f.tb, f.nc.FlushWithContext(soon(f.tb)))
 	f.tb.Cleanup(f.stop)
 	return f
 }
@@ -141,9 +136,7 @@ func (f *fake) handle(endpoint string, msg *nats.Msg) {
 
 func (f *fake) answer(to string, m codec.Message) {
 	data, err := codec.Marshal(codec.Protobuf, m)
-	if err != nil {
-		f.tb.Error(err)
-	}
+	checktest.Check(f.tb, err)
 	if err := f.nc.PublishMsg(&nats.Msg{Subject: to, Data: data}); err != nil {
 		f.tb.Logf("answer: %v", err)
 	}
@@ -220,9 +213,7 @@ func (f *fake) match() {
 		f.ready = append([]*task(nil), f.ready[n:]...)
 		f.grants++
 		data, err := codec.Marshal(codec.Protobuf, resp)
-		if err != nil {
-			f.tb.Error(err)
-		}
+		checktest.Check(f.tb, err)
 		// The reply subject names the grants, so that "no responders" can take them back.
 		back := fmt.Sprintf("%s.%d", f.returns(), f.grants)
 		f.heard[back] = []*nats.Msg{{Data: data}}
@@ -248,9 +239,7 @@ func (f *fake) takeBack(msg *nats.Msg) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var resp yardv1.PollResponse
-	if err := resp.UnmarshalVT(f.heard[msg.Subject][0].Data); err != nil {
-		f.tb.Error(err)
-	}
+	checktest.Check(f.tb, resp.UnmarshalVT(f.heard[msg.Subject][0].Data))
 	for _, granted := range resp.Tasks {
 		if t := f.tasks[granted.TaskId]; t.token == granted.Token {
 			t.token, t.state = "", yardv1.TaskState_TASK_STATE_READY

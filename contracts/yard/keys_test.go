@@ -40,9 +40,7 @@ func TestKeysGoIntoARequest(t *testing.T) {
 		}
 	}
 	both := Task{Unique: &Unique{Key: "k", Reject: true, Replace: true}}
-	if err := both.fill(&yardv1.NewTask{}); fault.CodeOf(err) != fault.InvalidArgument {
-		t.Errorf("reject and replace: %v", err)
-	}
+	checktest.Code(t, "reject and replace", both.fill(&yardv1.NewTask{}), fault.InvalidArgument)
 }
 
 // Each outcome of the API has its own name, the one that JSON has.

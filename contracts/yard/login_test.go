@@ -74,9 +74,7 @@ func TestAConnectionIsRestoredForEver(t *testing.T) {
 		s.nats.start()
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
-		if _, err := s.client.Submit(soon(t), one); err != nil {
-			t.Error(err)
-		}
+		checktest.Check(t, checktest.Err(s.client.Submit(soon(t), one)))
 	})
 	o, _ := optionsOf(t)
 	if o.ReconnectBufSize >= 0 || o.MaxReconnect >= 0 || o.Timeout != 2*time.Second || o.PingInterval != time.Second || o.Name != "yard-sdk" || !o.IgnoreAuthErrorAbort {
@@ -96,18 +94,12 @@ func TestAClientNeedsADomainAndAConnection(t *testing.T) {
 				}
 			}
 		}
-		if _, err := yard.NewClient(nil, "shop"); fault.CodeOf(err) != fault.InvalidArgument {
-			t.Errorf("a client of nothing: %v", err)
-		}
-		if _, err := yard.NewClient(s.engine.nc, "shop", yard.WithSubmitMiddleware(nil)); fault.CodeOf(err) != fault.InvalidArgument {
-			t.Errorf("a middleware of nothing: %v", err)
-		}
+		checktest.Code(t, "a client of nothing", checktest.Err(yard.NewClient(nil, "shop")), fault.InvalidArgument)
+		checktest.Code(t, "a middleware of nothing", checktest.Err(yard.NewClient(s.engine.nc, "shop", yard.WithSubmitMiddleware(nil))), fault.InvalidArgument)
 		if _, err := yard.Connect("", "shop", yard.WithNATSOptions(nats.InProcessServer(s.nats)), yard.WithSubmitMiddleware(nil)); fault.CodeOf(err) != fault.InvalidArgument {
 			t.Errorf("connected, with a middleware of nothing: %v", err)
 		}
-		if _, err := yard.NewAdmin(nil); fault.CodeOf(err) != fault.InvalidArgument {
-			t.Errorf("an admin of nothing: %v", err)
-		}
+		checktest.Code(t, "an admin of nothing", checktest.Err(yard.NewAdmin(nil)), fault.InvalidArgument)
 		if admin, err := yard.NewAdmin(s.engine.nc); err != nil || admin == nil {
 			t.Error(err)
 		}
@@ -120,8 +112,6 @@ func TestAClientNeedsADomainAndAConnection(t *testing.T) {
 			t.Error("a client closed somebody else's connection")
 		}
 		s.nats.stop()
-		if _, err := yard.Connect("", "shop", yard.WithNATSOptions(nats.InProcessServer(s.nats))); fault.CodeOf(err) != fault.Unavailable {
-			t.Errorf("without a server: %v", err)
-		}
+		checktest.Code(t, "without a server", checktest.Err(yard.Connect("", "shop", yard.WithNATSOptions(nats.InProcessServer(s.nats)))), fault.Unavailable)
 	})
 }

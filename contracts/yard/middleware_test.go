@@ -75,9 +75,7 @@ func TestSubmitMiddlewareMayRefuse(t *testing.T) {
 		if _, err := s.client.Submit(soon(t), yard.Task{Type: "x", Tasklist: "mail", Priority: 5}); !errors.Is(err, no) {
 			t.Errorf("got %v", err)
 		}
-		if _, err := s.client.Submit(soon(t), one); fault.CodeOf(err) != fault.Internal {
-			t.Errorf("got %v", err)
-		}
+		checktest.Code(t, "error", checktest.Err(s.client.Submit(soon(t), one)), fault.Internal)
 		if n := s.engine.requests("tasks.submit"); n != 0 {
 			t.Errorf("%d requests were sent", n)
 		}
@@ -92,9 +90,7 @@ func TestTraceSubmits(t *testing.T) {
 		ctx, caller := provider.Tracer("test").Start(soon(t), "caller")
 		id, err := s.client.Submit(ctx, one)
 		checktest.NoError(t, err)
-		if _, err := s.client.SubmitMany(ctx, []yard.Task{one, one}); err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, checktest.Err(s.client.SubmitMany(ctx, []yard.Task{one, one})))
 		if _, err := s.client.Submit(ctx, yard.Task{Type: "x", Tasklist: "mail", Payload: func() {}}); err == nil {
 			t.Fatal("a function is no payload")
 		}

@@ -132,9 +132,7 @@ func TestEachCommandOfAKeyIsARequestOfItsOwn(t *testing.T) {
 		s := newStack(t)
 		unblocks := answering[yardv1.UnblockKeyRequest](t, s, topology.API("shop", "keys.unblock"), fault.New(fault.Unknown, "no verdict"), &yardv1.UnblockKeyResponse{TaskId: "t"})
 		for range 2 {
-			if _, err := s.client.UnblockKey(soon(t), "a", yard.KeyOptions{TaskID: "t"}); err != nil {
-				t.Fatal(err)
-			}
+			checktest.NoError(t, checktest.Err(s.client.UnblockKey(soon(t), "a", yard.KeyOptions{TaskID: "t"})))
 		}
 		sent := unblocks.requests()
 		if len(sent) != 3 || sent[1].RequestId != sent[0].RequestId || sent[1].Tries != 2 || sent[2].Tries != 1 || sent[2].RequestId == "" || sent[2].RequestId == sent[0].RequestId {
@@ -156,9 +154,7 @@ func TestWhatATaskSaysOfItsKeyAndBatchComesBack(t *testing.T) {
 		}
 		for _, task := range submitted {
 			task.Type, task.Tasklist = "t", "l"
-			if _, err := s.client.Submit(soon(t), task); err != nil {
-				t.Fatal(err)
-			}
+			checktest.NoError(t, checktest.Err(s.client.Submit(soon(t), task)))
 		}
 		stored := &yardv1.ListResponse{}
 		for _, req := range s.submits() {
@@ -190,9 +186,7 @@ func TestAListIsOfAKeyOrABatch(t *testing.T) {
 		s := newStack(t)
 		lists := answering[yardv1.ListRequest](t, s, topology.API("shop", "tasks.list"), &yardv1.ListResponse{})
 		for i, f := range []yard.Filter{{OrderKey: "a"}, {Blocked: true}, {Batch: "import"}, {Batch: "import", OrderKey: "a", Tasklist: "l"}} {
-			if _, err := s.client.List(soon(t), f); err != nil {
-				t.Fatal(err)
-			}
+			checktest.NoError(t, checktest.Err(s.client.List(soon(t), f)))
 			if got := lists.requests()[i]; got.OrderKey != f.OrderKey || got.Blocked != f.Blocked || got.BatchId != f.Batch || got.Tasklist != f.Tasklist {
 				t.Errorf("%+v was asked for as %v", f, got)
 			}

@@ -92,9 +92,7 @@ func TestAPollWithoutAnswerIsNamed(t *testing.T) {
 		}
 		other := &yardv1.PollRequest{Tasklist: "other", MaxTasks: 1, WaitMs: 100}
 		for _, req := range []*yardv1.PollRequest{other, ten, ten} {
-			if _, err := s.client.Wire().Poll(soon(t), req); err != nil {
-				t.Fatal(err)
-			}
+			checktest.NoError(t, checktest.Err(s.client.Wire().Poll(soon(t), req)))
 		}
 		var named [][]string
 		for _, p := range s.polls() {
@@ -118,9 +116,7 @@ func TestAPollIsWithdrawn(t *testing.T) {
 		if left := s.inboxes(); len(left) != 0 {
 			t.Errorf("answers are waited for at %v", left)
 		}
-		if _, err := s.client.Submit(soon(t), one); err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, checktest.Err(s.client.Submit(soon(t), one)))
 		tasks, err := s.client.Wire().Poll(soon(t), ten)
 		if err != nil || len(tasks) != 1 || tasks[0].Failures != 0 {
 			t.Errorf("the next poll got %v, %v", tasks, err)
@@ -157,14 +153,10 @@ func TestAPollThatCannotBeServedSaysSo(t *testing.T) {
 			t.Errorf("without an engine: %v after %v", err, time.Since(began))
 		}
 		answering[yardv1.PollRequest](t, s, topology.PollOf("shop", "mail"), fault.At(fault.NotFound, "/tasklist", "is unknown"))
-		if _, err := s.client.Wire().Poll(soon(t), ten); fault.CodeOf(err) != fault.NotFound {
-			t.Errorf("refused: %v", err)
-		}
+		checktest.Code(t, "refused", checktest.Err(s.client.Wire().Poll(soon(t), ten)), fault.NotFound)
 		s.nats.stop()
 		synctest.Wait()
-		if _, err := s.client.Wire().Poll(soon(t), ten); fault.CodeOf(err) != fault.Unavailable {
-			t.Errorf("without a server: %v", err)
-		}
+		checktest.Code(t, "without a server", checktest.Err(s.client.Wire().Poll(soon(t), ten)), fault.Unavailable)
 	})
 }
 
@@ -185,9 +177,7 @@ func TestAPollEndsWithItsConnection(t *testing.T) {
 			t.Errorf("%v after %v", err, time.Since(broke))
 		}
 		time.Sleep(5 * time.Second) // all are connected again
-		if _, err := s.client.Wire().Poll(soon(t), ten); err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, checktest.Err(s.client.Wire().Poll(soon(t), ten)))
 		if polls := s.polls(); len(polls[len(polls)-1].Unanswered) != 1 {
 			t.Errorf("the next poll names %v", polls[len(polls)-1].Unanswered)
 		}
@@ -245,9 +235,7 @@ func TestAnOutcomeWithoutAnswerIsSentAgainSoon(t *testing.T) {
 		w := yard.NewWorker(s.client, "mail", quiet())
 		yard.Handle(w, "x", func(context.Context, yard.Payload) (struct{}, error) { return struct{}{}, nil })
 		run(t, w)
-		if _, err := s.client.Run(soon(t), one); err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, checktest.Err(s.client.Run(soon(t), one)))
 		s.engine.locked(func() {
 			if len(sent) != 2 || sent[1].Sub(sent[0]) < 4*time.Second || sent[1].Sub(sent[0]) > 5*time.Second {
 				t.Errorf("sent at %v", sent)
@@ -352,9 +340,7 @@ func TestAnAnswerTooSoonIsFollowedByAPause(t *testing.T) {
 			}
 		})
 		began := time.Now()
-		if _, err := s.client.Wait(soon(t), "a"); err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, checktest.Err(s.client.Wait(soon(t), "a")))
 		if took := time.Since(began); took < times*25*time.Millisecond || took > times*50*time.Millisecond {
 			t.Errorf("%d answers took %v", times, took)
 		}

@@ -31,13 +31,9 @@ func TestPayloadRoundTrip(t *testing.T) {
 	if p, err := NewPayload([]byte("x")); err != nil || !p.Binary {
 		t.Errorf("a []byte is not binary: %v %v", p, err)
 	}
-	if _, err := NewPayload(func() {}); fault.CodeOf(err) != fault.InvalidArgument {
-		t.Errorf("got %v", err)
-	}
+	checktest.Code(t, "error", checktest.Err(NewPayload(func() {})), fault.InvalidArgument)
 	var n int
-	if err := (Payload{Data: []byte("1"), Binary: true}).Decode(&n); fault.CodeOf(err) != fault.InvalidArgument {
-		t.Errorf("got %v", err)
-	}
+	checktest.Code(t, "error", (Payload{Data: []byte("1"), Binary: true}).Decode(&n), fault.InvalidArgument)
 }
 
 func TestTaskFillsEveryField(t *testing.T) {

@@ -45,9 +45,7 @@ func TestSubmitMakesANewRequestOfWhatIsNeverStored(t *testing.T) {
 		s := newStack(t)
 		const behind = 80 * time.Second // the clock that the first answer would have said, had it come
 		s.refusing(fault.New(fault.Unknown, "who knows"), withNow(fault.At(fault.FailedPrecondition, "/request_id", "no try was stored"), time.Now().Add(behind)))
-		if _, err := s.client.Submit(soon(t), one); err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, checktest.Err(s.client.Submit(soon(t), one)))
 		all := s.submits()
 		if len(all) != 3 || all[2].RequestId == all[1].RequestId || all[2].Tries != 1 {
 			t.Fatalf("got %v", all)
@@ -109,9 +107,7 @@ func TestOversizeTaskIsRefusedByTheClient(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newStack(t)
 		_, err := s.client.Submit(soon(t), yard.Task{Type: "x", Tasklist: "mail", Payload: strings.Repeat("x", 2<<20)})
-		if fault.CodeOf(err) != fault.InvalidArgument {
-			t.Errorf("got %v", err)
-		}
+		checktest.Code(t, "error", err, fault.InvalidArgument)
 	})
 }
 
@@ -184,18 +180,14 @@ func TestRunBelievesInItsOwnTask(t *testing.T) {
 		if got, err := yard.Run[string](soon(t), s.client, one); err != nil || got != "done" {
 			t.Errorf("got %q, %v", got, err)
 		}
-		if _, err := s.client.Wait(soon(t), "nonsense"); fault.CodeOf(err) != fault.NotFound {
-			t.Errorf("got %v", err)
-		}
+		checktest.Code(t, "error", checktest.Err(s.client.Wait(soon(t), "nonsense")), fault.NotFound)
 	})
 }
 
 func TestLowLevelLoop(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newStack(t)
-		if _, err := s.client.SubmitMany(soon(t), numbered("x", 250)); err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, checktest.Err(s.client.SubmitMany(soon(t), numbered("x", 250))))
 		done := 0
 		for done < 250 {
 			tasks, err := s.client.Wire().Poll(soon(t), &yardv1.PollRequest{Tasklist: "mail", MaxTasks: 100, WaitMs: 1000})
@@ -227,9 +219,7 @@ func TestTraceGoesWithTheTask(t *testing.T) {
 		provider := &recorder{}
 		s := newStack(t, yard.WithTracerProvider(provider))
 		ctx, caller := provider.Tracer("test").Start(soon(t), "caller")
-		if _, err := s.client.Submit(ctx, one); err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, checktest.Err(s.client.Submit(ctx, one)))
 		var parent string
 		s.engine.locked(func() {
 			for _, task := range s.engine.tasks {

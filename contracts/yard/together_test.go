@@ -182,9 +182,7 @@ func TestARequestWithoutAnswerHoldsUpNoOther(t *testing.T) {
 			}
 			return nil
 		})
-		if _, err := s.client.Submit(soon(t), one); err != nil {
-			t.Error(err)
-		}
+		checktest.Check(t, checktest.Err(s.client.Submit(soon(t), one)))
 		cancel()
 		if err := <-first; !errors.Is(err, yard.ErrUnknown) {
 			t.Error(err)
@@ -203,9 +201,7 @@ func TestWhatIsTooLargeTogetherIsCut(t *testing.T) {
 		var all sync.WaitGroup
 		for range 50 {
 			all.Go(func() {
-				if _, err := s.client.Submit(soon(t), one); err != nil {
-					t.Error(err)
-				}
+				checktest.Check(t, checktest.Err(s.client.Submit(soon(t), one)))
 			})
 		}
 		all.Wait()

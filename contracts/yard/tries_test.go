@@ -162,9 +162,7 @@ func TestAFirstTryIsShorterThanARepeat(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newStack(t)
 		e := submitting(t, s, nil, nil, stored(1))
-		if _, err := s.client.Submit(soon(t), one); err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, checktest.Err(s.client.Submit(soon(t), one)))
 		if len(e.times()) != 3 {
 			t.Fatalf("%d tries", len(e.times()))
 		}
@@ -204,9 +202,7 @@ func TestASubmitWaitsAsTheEngineAsks(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newStack(t)
 		e := submitting(t, s, fault.New(fault.ResourceExhausted, "full").After(6*time.Second), stored(1))
-		if _, err := s.client.Submit(soon(t), one); err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, checktest.Err(s.client.Submit(soon(t), one)))
 		if wait := e.times()[1].Sub(e.times()[0]); wait < 6*time.Second || wait > 9100*time.Millisecond {
 			t.Errorf("it was repeated after %v", wait)
 		}
@@ -264,9 +260,7 @@ func TestAnAnswerTellsTheTime(t *testing.T) {
 		first.NowMs = time.Now().Add(-2 * time.Hour).UnixMilli()
 		e := submitting(t, s, first, stored(1), stored(1))
 		for range 3 {
-			if _, err := s.client.Submit(soon(t), one); err != nil {
-				t.Fatal(err)
-			}
+			checktest.NoError(t, checktest.Err(s.client.Submit(soon(t), one)))
 		}
 		for i, want := range []time.Duration{0, 2 * time.Hour, 2 * time.Hour} { // no time is no news
 			if id, err := ids.ParseRequestID(e.requests()[i].RequestId); err != nil || time.Since(id.Time()).Round(time.Minute) != want {
@@ -281,9 +275,7 @@ func TestAnAnswerHasAResultForEachTask(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newStack(t)
 		submitting(t, s, stored(2))
-		if _, err := s.client.Submit(soon(t), one); fault.CodeOf(err) != fault.Internal {
-			t.Errorf("one task: %v", err)
-		}
+		checktest.Code(t, "one task", checktest.Err(s.client.Submit(soon(t), one)), fault.Internal)
 		if got, err := s.client.SubmitMany(soon(t), numbered("x", 3)); fault.CodeOf(err) != fault.Internal || len(got) != 0 {
 			t.Errorf("three tasks: %v %v", got, err)
 		}

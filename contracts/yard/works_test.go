@@ -248,9 +248,7 @@ func TestOutcomeIsRepeatedWhenItsTakerDied(t *testing.T) {
 		// Less than the try of any other request lasts (12 s).
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		if _, err := s.client.Run(ctx, yard.Task{Type: "x", Tasklist: "mail"}); err != nil {
-			t.Error(err)
-		}
+		checktest.Check(t, checktest.Err(s.client.Run(ctx, yard.Task{Type: "x", Tasklist: "mail"})))
 	})
 }
 
@@ -266,17 +264,13 @@ func TestWorkerSurvivesARestartOfNATS(t *testing.T) {
 			return struct{}{}, nil
 		})
 		run(t, w)
-		if _, err := s.client.Submit(soon(t), yard.Task{Type: "x", Tasklist: "mail"}); err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, checktest.Err(s.client.Submit(soon(t), yard.Task{Type: "x", Tasklist: "mail"})))
 		<-began
 		s.nats.stop()
 		close(finish) // the outcome meets a server that is away
 		s.nats.start()
 		s.eventuallyCompleted(t, 1)
-		if _, err := s.client.Run(soon(t), yard.Task{Type: "x", Tasklist: "mail"}); err != nil {
-			t.Errorf("after the restart: %v", err)
-		}
+		checktest.Check(t, checktest.Err(s.client.Run(soon(t), yard.Task{Type: "x", Tasklist: "mail"})))
 	})
 }
 

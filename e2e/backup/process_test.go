@@ -61,9 +61,8 @@ func start(t *testing.T, binary, data string) *dev {
 	})
 	var hello struct{ URL string }
 	testkit.NoError(t, json.NewDecoder(out).Decode(&hello))
-	if d.client, err = yard.Connect(hello.URL, domain, yard.WithTimeout(within)); err != nil {
-		t.Fatal(err)
-	}
+	d.client, err = yard.Connect(hello.URL, domain, yard.WithTimeout(within))
+	testkit.NoError(t, err)
 	t.Cleanup(d.client.Close)
 	d.nats, err = nats.Connect(hello.URL)
 	testkit.NoError(t, err)
@@ -83,9 +82,7 @@ func (d *dev) inside() jetstream.JetStream {
 func (d *dev) stop() {
 	d.t.Helper()
 	testkit.NoError(d.t, d.cmd.Process.Signal(syscall.SIGTERM))
-	if err := d.cmd.Wait(); err != nil {
-		d.t.Fatalf("it did not stop cleanly: %v", err)
-	}
+	testkit.NoError(d.t, d.cmd.Wait())
 }
 
 // pause halts all its threads where they are.

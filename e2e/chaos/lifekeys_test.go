@@ -101,9 +101,7 @@ func (l *life) probe() {
 		tasks = append(tasks, yard.Task{Type: plainLife, Tasklist: tasklist, Payload: lifeInput{N: l.probeTask()}, OrderKey: key})
 	}
 	ids, err := l.client.SubmitMany(ctx, tasks)
-	if err != nil {
-		l.t.Errorf("submit to all order keys: %v", err)
-	}
+	testkit.Check(l.t, err)
 	for _, id := range append(open, ids...) {
 		if _, err := l.client.Wait(ctx, id); err != nil {
 			l.t.Errorf("round %d: a task of a key that must be free: %v", l.round, err)

@@ -473,7 +473,5 @@ func (m *medley) fillCap() {
 	for i := range most {
 		most[i] = yard.Task{Type: "waitgroup", Tasklist: cappedList, Group: pausedGroup, Payload: fmt.Sprintf("%s-cap-%d", probePrefix, i)}
 	}
-	if _, err := m.client.SubmitMany(ctx, most); err != nil {
-		m.t.Errorf("the cap of a group cannot be filled: %v", err)
-	}
+	testkit.Check(m.t, testkit.Err(m.client.SubmitMany(ctx, most)))
 }

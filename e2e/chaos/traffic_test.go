@@ -177,9 +177,7 @@ func (tr *traffic) finish(a *archive) audit.Report {
 		}
 	}
 	tr.stop()
-	if err := tr.readArchive(a); err != nil {
-		tr.t.Fatalf("read the archive: %v", err)
-	}
+	testkit.NoError(tr.t, tr.readArchive(a))
 	return audit.Check(tr.ledger, a.copies)
 }
 

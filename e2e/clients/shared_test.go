@@ -122,9 +122,8 @@ func outage(t *testing.T, startWorker func(s *stack.Stack, domain string) *progr
 
 	address, err := url.Parse(s.URL)
 	testkit.NoError(t, err)
-	if cfg.Port, err = strconv.Atoi(address.Port()); err != nil {
-		t.Fatal(err)
-	}
+	cfg.Port, err = strconv.Atoi(address.Port())
+	testkit.NoError(t, err)
 	s, end = begin()
 	echoes(s)
 	end()

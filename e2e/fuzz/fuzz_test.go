@@ -208,9 +208,8 @@ func TestEveryAnswerHasACodeAndABody(t *testing.T) {
 	n := testkit.Rounds(t, mutations, 3)
 	if s := os.Getenv("YARD_FUZZ"); s != "" {
 		var err error
-		if n, err = strconv.Atoi(s); err != nil {
-			t.Fatal(err)
-		}
+		n, err = strconv.Atoi(s)
+		testkit.NoError(t, err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()

@@ -236,9 +236,7 @@ func TestRedriveOfNothing(t *testing.T) {
 		}
 		equal(t, "verdict", w.redrive(&yardv1.RedriveRequest{TaskIds: []string{purged}}).Verdicts[0].Code, "FAILED_PRECONDITION")
 		equal(t, "state", stateOf(w.get(purged)), "dead")
-		if _, err := w.raw("deadletters.redrive", `{}`); fault.CodeOf(err) != fault.InvalidArgument {
-			t.Errorf("a redrive of everything by mistake: %v", err)
-		}
+		testkit.Code(t, "a redrive of everything by mistake", testkit.Err(w.raw("deadletters.redrive", `{}`)), fault.InvalidArgument)
 		w.complete(w.takeOne("x"))
 	})
 }

@@ -142,9 +142,7 @@ func (w *world) second() {
 	go func() { ended <- service.Run(ctx) }()
 	w.t.Cleanup(func() {
 		stop()
-		if err := <-ended; err != nil {
-			w.t.Errorf("the second frontend ended with %v", err)
-		}
+		testkit.Check(w.t, <-ended)
 		nc.Close()
 	})
 	select {

@@ -71,14 +71,12 @@ func side(n int, f func() bool) {
 func (w *world) filed() map[string]int {
 	w.t.Helper()
 	found := map[string]int{}
-	if err := natslog.ReadAll(w.soon(), w.inside(), natslog.ReadConfig{Stream: topology.HistoryStream(0)}, func(r natslog.Record) error {
+	testkit.NoError(w.t, natslog.ReadAll(w.soon(), w.inside(), natslog.ReadConfig{Stream: topology.HistoryStream(0)}, func(r natslog.Record) error {
 		if topology.IsSubmit(0, r.Subject) {
 			found[r.Subject]++
 		}
 		return nil
-	}); err != nil {
-		w.t.Fatal(err)
-	}
+	}))
 	return found
 }
 

@@ -25,9 +25,7 @@ func (w *world) submitTo(tasklist, typ string, n int) []string {
 		req.Tasks = append(req.Tasks, &yardv1.NewTask{Type: typ})
 	}
 	resp, err := w.handIn(req)
-	if err != nil {
-		w.t.Fatalf("tasks.submit: %v", err)
-	}
+	testkit.NoError(w.t, err)
 	return resp.TaskIDs()
 }
 

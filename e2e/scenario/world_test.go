@@ -71,9 +71,7 @@ func join(t *testing.T, s *stack.Stack, domain string) *world {
 // restarted is the same domain on a stack that is started again with what the one before has stored.
 func (w *world) restarted(cfg stack.Config) *world {
 	w.t.Helper()
-	if err := closeStack(w.stack); err != nil {
-		w.t.Fatalf("the stack did not end well: %v", err)
-	}
+	testkit.NoError(w.t, closeStack(w.stack))
 	return join(w.t, own(w.t, cfg), w.domain)
 }
 
@@ -207,9 +205,7 @@ func (w *world) handIn(req *yardv1.SubmitRequest) (resp *yardv1.SubmitResponse, 
 func (w *world) submit(tasks ...*yardv1.NewTask) []string {
 	w.t.Helper()
 	resp, err := w.handIn(&yardv1.SubmitRequest{Tasklist: list, Tasks: tasks})
-	if err != nil {
-		w.t.Fatalf("tasks.submit: %v", err)
-	}
+	testkit.NoError(w.t, err)
 	if len(resp.TaskIDs()) != len(tasks) {
 		w.t.Fatalf("%d ids for %d tasks", len(resp.TaskIDs()), len(tasks))
 	}
@@ -446,9 +442,7 @@ func (w *world) work(tasklist string, register func(*yard.Worker), opts ...yard.
 		cancel()
 		select {
 		case err := <-done:
-			if err != nil {
-				w.t.Errorf("the worker ended with %v", err)
-			}
+			testkit.Check(w.t, err)
 		case <-time.After(within):
 			w.t.Error("the worker did not stop")
 		}

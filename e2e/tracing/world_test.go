@@ -133,9 +133,7 @@ func (w *world) work(handle func(context.Context, struct{}) (struct{}, error)) {
 	go func() { done <- worker.Run(ctx) }()
 	w.t.Cleanup(func() {
 		cancel()
-		if err := <-done; err != nil {
-			w.t.Errorf("the worker ended with %v", err)
-		}
+		testkit.Check(w.t, <-done)
 	})
 }
 

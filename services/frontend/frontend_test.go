@@ -48,9 +48,8 @@ func newStage(t *testing.T, change ...func(*Deps)) *stage {
 	s.server = natskit.Run(t, natskit.WithOptions(func(o *server.Options) { o.MaxPayload = 2 << 20 }))
 	s.client = s.server.Connect(t, nats.CustomInboxPrefix(topology.OperatorInbox("stage")))
 	var err error
-	if s.js, err = jetstream.New(s.client); err != nil {
-		t.Fatal(err)
-	}
+	s.js, err = jetstream.New(s.client)
+	testkit.NoError(t, err)
 	ctx := t.Context()
 	testkit.NoError(t, provision.Apply(ctx, s.js, partitioning, provision.Options{}))
 	s.readTokens()

@@ -99,9 +99,7 @@ func TestGetFindsATaskWhereverItIs(t *testing.T) {
 		}
 	}
 	e := s.ask(topology.API("shop", "tasks.get"), &yardv1.GetRequest{TaskId: ids.NewTaskID(farPast, 1, 9).String()}, nil)
-	if fault.CodeOf(e) != fault.NotFound {
-		t.Errorf("got %v", e)
-	}
+	testkit.Code(t, "error", e, fault.NotFound)
 }
 
 func TestSubmitWaitsForTheResult(t *testing.T) {
@@ -236,9 +234,7 @@ func TestTasklistsAreReadAsWritten(t *testing.T) {
 	if gone.Tasklist.Description != "first" {
 		t.Errorf("deleted %v", gone)
 	}
-	if e := s.ask(topology.API("shop", "tasklists.get"), &yardv1.GetTasklistRequest{Name: "main"}, nil); fault.CodeOf(e) != fault.NotFound {
-		t.Errorf("got %v", e)
-	}
+	testkit.Code(t, "error", s.ask(topology.API("shop", "tasklists.get"), &yardv1.GetTasklistRequest{Name: "main"}, nil), fault.NotFound)
 }
 
 func TestDomainsAndTypesAreReadAsWritten(t *testing.T) {
@@ -257,9 +253,7 @@ func TestDomainsAndTypesAreReadAsWritten(t *testing.T) {
 	if got.Domain.RetentionMs != 900_000 {
 		t.Errorf("got %v", got)
 	}
-	if e := s.ask(topology.Admin("domains.get"), &yardv1.GetDomainRequest{Name: "c"}, nil); fault.CodeOf(e) != fault.NotFound {
-		t.Errorf("got %v", e)
-	}
+	testkit.Code(t, "error", s.ask(topology.Admin("domains.get"), &yardv1.GetDomainRequest{Name: "c"}, nil), fault.NotFound)
 	// The very next submit goes by the type.
 	s.must(topology.API("shop", "types.put"), &yardv1.PutTypeRequest{Type: &yardv1.TaskType{Name: "email.send", StartToCloseMs: 1234}}, &yardv1.PutTypeResponse{})
 	s.submit(1)
@@ -292,18 +286,14 @@ func TestLimitsAreReadAsWritten(t *testing.T) {
 		t.Errorf("got %v", list)
 	}
 	remove := &yardv1.DeleteLimitRequest{Name: "acme", Revision: put.Limit.Revision}
-	if e := s.ask(topology.API("shop", "limits.delete"), remove, nil); fault.CodeOf(e) != fault.FailedPrecondition {
-		t.Errorf("got %v", e)
-	}
+	testkit.Code(t, "error", s.ask(topology.API("shop", "limits.delete"), remove, nil), fault.FailedPrecondition)
 	s.must(topology.API("shop", "types.delete"), &yardv1.DeleteTypeRequest{Name: "pay"}, &yardv1.DeleteTypeResponse{})
 	gone := &yardv1.DeleteLimitResponse{}
 	s.must(topology.API("shop", "limits.delete"), remove, gone)
 	if gone.Limit.GetMaxConcurrency() != 5 {
 		t.Errorf("deleted %v", gone)
 	}
-	if e := s.ask(topology.API("shop", "limits.get"), &yardv1.GetLimitRequest{Name: "acme"}, nil); fault.CodeOf(e) != fault.NotFound {
-		t.Errorf("got %v", e)
-	}
+	testkit.Code(t, "error", s.ask(topology.API("shop", "limits.get"), &yardv1.GetLimitRequest{Name: "acme"}, nil), fault.NotFound)
 }
 
 // The very next question shows a pause, of a type as of a tasklist, and the settings are not touched.
@@ -325,9 +315,7 @@ func TestPausesAreReadAsWritten(t *testing.T) {
 	if gone.Pause.GetReason() != "down" {
 		t.Errorf("got %v", gone)
 	}
-	if e := s.ask(topology.API("shop", "tasklists.get"), &yardv1.GetTasklistRequest{Name: "main"}, nil); fault.CodeOf(e) != fault.NotFound {
-		t.Errorf("got %v", e)
-	}
+	testkit.Code(t, "error", s.ask(topology.API("shop", "tasklists.get"), &yardv1.GetTasklistRequest{Name: "main"}, nil), fault.NotFound)
 	s.must(topology.API("shop", "types.pause"), &yardv1.PauseRequest{Name: "email.send"}, &yardv1.PauseResponse{})
 	typ := &yardv1.GetTypeResponse{}
 	s.must(topology.API("shop", "types.get"), &yardv1.GetTypeRequest{Name: "email.send"}, typ)

@@ -140,9 +140,7 @@ func TestTheServiceAnswersItsCalls(t *testing.T) {
 		t.Errorf("cancel of another domain's task (R2): %v", got)
 	}
 	other.Domains = []string{"shop", "shop"}
-	if _, err := natsrpc.Call[rpcv1.CancelWaitingResponse](t.Context(), nc, topology.TimerCall(1, "cancel"), other); fault.CodeOf(err) != fault.InvalidArgument {
-		t.Errorf("two domains for one task: %v", err)
-	}
+	testkit.Code(t, "two domains for one task", testkit.Err(natsrpc.Call[rpcv1.CancelWaitingResponse](t.Context(), nc, topology.TimerCall(1, "cancel"), other)), fault.InvalidArgument)
 	cancelled := call[rpcv1.CancelWaitingResponse](t, nc, 1, "cancel", &rpcv1.CancelWaitingRequest{TaskIds: [][]byte{all[1].Id}})
 	if len(cancelled.Tasks) != 1 || string(cancelled.Tasks[0].Id) != string(all[1].Id) {
 		t.Errorf("cancel: %v", cancelled)
@@ -152,9 +150,7 @@ func TestTheServiceAnswersItsCalls(t *testing.T) {
 	}
 	testkit.Equal(t, "wait in mail", describe("mail"), 1)
 	_, err := natsrpc.Call[rpcv1.GetTaskResponse](t.Context(), nc, topology.TimerCall(1, "get"), &rpcv1.GetTaskRequest{TaskId: []byte("x")})
-	if fault.CodeOf(err) != fault.InvalidArgument {
-		t.Errorf("a bad id: %v", err)
-	}
+	testkit.Code(t, "a bad id", err, fault.InvalidArgument)
 	testkit.Eventually(t, soon, func() error {
 		waiting, cancelled := metrics.Gauge(signals.TimersWaiting, "1").Value(), metrics.Counter(signals.TimersCancelled, "1").Value()
 		if waiting != 2 || cancelled != 1 {
@@ -214,9 +210,7 @@ func TestI13ARecordOfANewerVersionStopsItsPartition(t *testing.T) {
 		_, err := natsrpc.Call[rpcv1.DescribeWaitingResponse](t.Context(), nc, topology.TimerCall(p, "describe"), &rpcv1.DescribeWaitingRequest{})
 		return err
 	}
-	if err := describe(1); fault.CodeOf(err) != fault.Unavailable {
-		t.Errorf("the stopped partition answers: %v", err)
-	}
+	testkit.Code(t, "the stopped partition answers", describe(1), fault.Unavailable)
 	testkit.Eventually(t, soon, func() error { return describe(0) }) // it may still be loading
 	testkit.Check(t, s.Check())
 

@@ -108,9 +108,7 @@ func TestUnansweredCallsAreUnavailable(t *testing.T) {
 	})
 	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := call(short, nc, &request{}); fault.CodeOf(err) != fault.Unavailable {
-		t.Errorf("deadline: %v", err)
-	}
+	testkit.Code(t, "deadline", testkit.Err(call(short, nc, &request{})), fault.Unavailable)
 	<-called
 
 	failed := make(chan error)
@@ -126,9 +124,7 @@ func TestUnansweredCallsAreUnavailable(t *testing.T) {
 	if err := <-failed; fault.CodeOf(err) != fault.Unavailable || ctx.Err() != nil {
 		t.Errorf("the connection broke: %v after %v", err, time.Since(began))
 	}
-	if _, err := call(t.Context(), nc, &request{}); fault.CodeOf(err) != fault.Unavailable {
-		t.Errorf("not connected: %v", err)
-	}
+	testkit.Code(t, "not connected", testkit.Err(call(t.Context(), nc, &request{})), fault.Unavailable)
 }
 
 func TestTooManyCallsAreRefused(t *testing.T) {

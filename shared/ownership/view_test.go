@@ -1,7 +1,6 @@
 package ownership
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -57,9 +56,7 @@ func (w *watched) loaded() { w.v.take(signal{loaded: true}, time.Time{}) }
 func (w *watched) want(ms int, what string, want ...string) {
 	w.t.Helper()
 	w.v.expire(at(ms))
-	if got := w.v.nodes(); !slices.Equal(got, want) {
-		w.t.Errorf("%s: %v, want %v", what, got, want)
-	}
+	testkit.Equal(w.t, what, w.v.nodes(), want)
 }
 
 func TestView(t *testing.T) {

@@ -119,16 +119,12 @@ func TestCatalogReadsWhatWasPut(t *testing.T) {
 		"type":   second(catalog.Types.Get(t.Context(), kv, "shop", "none")),
 		"key":    second(catalog.Domains.Get(t.Context(), kv, "", "*")),
 	} {
-		if fault.CodeOf(err) != fault.NotFound {
-			t.Errorf("%s: %v", name, err)
-		}
+		testkit.Code(t, name, err, fault.NotFound)
 	}
 	srv.Stop()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if _, err := catalog.Domains.Put(ctx, kv, "", &yardv1.Domain{Name: "shop"}); fault.CodeOf(err) != fault.Unavailable {
-		t.Errorf("without a server: %v", err)
-	}
+	testkit.Code(t, "without a server", testkit.Err(catalog.Domains.Put(ctx, kv, "", &yardv1.Domain{Name: "shop"})), fault.Unavailable)
 }
 
 // R9: what is stored has a revision. A put or a deletion may name it, and one that names another
@@ -159,9 +155,7 @@ func TestCatalogRevisions(t *testing.T) {
 			t.Errorf("%s of an old revision: %v", what, err)
 		}
 	}
-	if _, err := catalog.Domains.Put(ctx, kv, "", shop(3, -1)); fault.CodeOf(err) != fault.InvalidArgument {
-		t.Errorf("a negative revision: %v", err)
-	}
+	testkit.Code(t, "a negative revision", testkit.Err(catalog.Domains.Put(ctx, kv, "", shop(3, -1))), fault.InvalidArgument)
 	c, err := catalog.Watch(ctx, kv, nil)
 	testkit.NoError(t, err)
 	if d := c.Domain("shop"); d == nil || d.Revision != next || d.RetentionMs != 2 {
@@ -170,9 +164,7 @@ func TestCatalogRevisions(t *testing.T) {
 	if d, err := catalog.DeleteDomain(ctx, kv, "shop", next); err != nil || d.RetentionMs != 2 || d.Revision != next {
 		t.Errorf("deleted %v: %v", d, err)
 	}
-	if _, err := catalog.Domains.Put(ctx, kv, "", shop(2, next)); fault.CodeOf(err) != fault.Stale {
-		t.Errorf("a put in place of what was deleted: %v", err)
-	}
+	testkit.Code(t, "a put in place of what was deleted", testkit.Err(catalog.Domains.Put(ctx, kv, "", shop(2, next))), fault.Stale)
 }
 
 // R9: a deleted domain takes its types with it, no one else's, and every copy hears of all.
@@ -220,12 +212,8 @@ func TestCatalogDeletes(t *testing.T) {
 	// One that broke off before the types is finished by its repetition.
 	put(t, kv, "shop", 1, "a")
 	testkit.NoError(t, kv.Delete(ctx, catalog.Domains.Key("", "shop")))
-	if _, err := catalog.DeleteDomain(ctx, kv, "shop", 0); fault.CodeOf(err) != fault.NotFound {
-		t.Errorf("a repetition: %v", err)
-	}
-	if _, err := catalog.Types.Get(ctx, kv, "shop", "a"); fault.CodeOf(err) != fault.NotFound {
-		t.Errorf("its type: %v", err)
-	}
+	testkit.Code(t, "a repetition", testkit.Err(catalog.DeleteDomain(ctx, kv, "shop", 0)), fault.NotFound)
+	testkit.Code(t, "its type", testkit.Err(catalog.Types.Get(ctx, kv, "shop", "a")), fault.NotFound)
 }
 
 // Settings of a tasklist are kept as those of a type are. Keys of a
@@ -282,9 +270,7 @@ func TestCatalogKeepsTasklists(t *testing.T) {
 		"wildcard": second(catalog.Tasklists.Delete(ctx, kv, "shop", "*", 0)),
 		"dots":     second(catalog.Tasklists.Get(ctx, kv, "shop", "mail.more")),
 	} {
-		if fault.CodeOf(err) != fault.NotFound {
-			t.Errorf("%s: %v", what, err)
-		}
+		testkit.Code(t, what, err, fault.NotFound)
 	}
 	mu.Lock()
 	if heard["shop"] == 0 || heard["lab"] != 0 {
@@ -403,7 +389,5 @@ func TestCatalogDeletesPausesThatAreOver(t *testing.T) {
 	deleted("deleted meanwhile", true)
 
 	testkit.NoError(t, js.DeleteKeyValue(t.Context(), topology.ConfigBucket))
-	if err := catalog.DeleteOver(t.Context(), kv, catalog.Pauses.Types, "shop", "email.send", now); fault.CodeOf(err) != fault.Unavailable {
-		t.Errorf("without a bucket: %v", err)
-	}
+	testkit.Code(t, "without a bucket", catalog.DeleteOver(t.Context(), kv, catalog.Pauses.Types, "shop", "email.send", now), fault.Unavailable)
 }

@@ -53,9 +53,8 @@ func newRoom(t *testing.T, cfg storage.Config, gauge *telemetry.Gauge) *room {
 	t.Helper()
 	r := &room{t: t, srv: natskit.Run(t)}
 	var err error
-	if r.js, err = jetstream.New(r.srv.Connect(t)); err != nil {
-		t.Fatal(err)
-	}
+	r.js, err = jetstream.New(r.srv.Connect(t))
+	testkit.NoError(t, err)
 	testkit.NoError(t, testkit.Err(r.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: stream, Subjects: []string{"log"}, Discard: jetstream.DiscardNew, AllowAtomicPublish: true})))
 	r.watch = &storage.Watch{JetStream: r.js, Stream: stream, Config: cfg, Log: slog.New(&r.failed), Gauge: gauge}
 	ctx, cancel := context.WithCancel(t.Context())

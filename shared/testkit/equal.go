@@ -1,6 +1,10 @@
 package testkit
 
-import "reflect"
+import (
+	"reflect"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+)
 
 // reporter is what all kinds of tests have in common.
 type reporter interface {
@@ -70,4 +74,12 @@ func Encoded(tb reporter, m interface{ MarshalVT() ([]byte, error) }) []byte {
 	data, err := m.MarshalVT()
 	NoError(tb, err)
 	return data
+}
+
+// Code reports that a call failed for another reason than it should, or succeeded, and goes on.
+func Code(tb reporter, what string, err error, want fault.Code) {
+	tb.Helper()
+	if fault.CodeOf(err) != want {
+		tb.Errorf("%s: %v, want %s", what, err, want)
+	}
 }

@@ -78,9 +78,7 @@ func TestExamples(t *testing.T) {
 	}
 	id, err := ids.ParseTaskID(exampleTask)
 	checktest.Check(t, err)
-	if _, err := ids.NewTokens([ids.TokenSecretBytes]byte{}).Read(id, exampleToken); err != nil {
-		t.Error(err)
-	}
+	checktest.Check(t, checktest.Err(ids.NewTokens([ids.TokenSecretBytes]byte{}).Read(id, exampleToken)))
 	if e := fault.Decode(string(fault.InvalidArgument), "", []byte(errorExample)); e.Path == "" {
 		t.Errorf("the example of an error is read as %v", e)
 	}

@@ -4,7 +4,11 @@
 // On failure: NoError and MustEqual end the test, the others go on.
 package checktest
 
-import "reflect"
+import (
+	"reflect"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+)
 
 // reporter is what all kinds of tests have in common.
 type reporter interface {
@@ -26,6 +30,17 @@ func Check(tb reporter, err error) {
 	tb.Helper()
 	if err != nil {
 		tb.Errorf("%v", err)
+	}
+}
+
+// Err is the error of a call whose result no one needs.
+func Err[T any](_ T, err error) error { return err }
+
+// Code reports that a call failed for another reason than it should, or succeeded, and goes on.
+func Code(tb reporter, what string, err error, want fault.Code) {
+	tb.Helper()
+	if fault.CodeOf(err) != want {
+		tb.Errorf("%s: %v, want %s", what, err, want)
 	}
 }
 

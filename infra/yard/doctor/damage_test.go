@@ -112,9 +112,7 @@ func damagedLetters() []damage {
 			p.put(ends[0].subject, p.batch(&logv1.Batch{Tasks: []*logv1.Record{r}}))
 		}, []doctor.Code{doctor.EndWithoutDeadLetter}},
 		{"dead letters are purged", func(p *patient) {
-			if err := p.stream(topology.DeadLetterStream).Purge(p.t.Context()); err != nil {
-				p.t.Fatal(err)
-			}
+			testkit.NoError(p.t, p.stream(topology.DeadLetterStream).Purge(p.t.Context()))
 		}, nil},
 		{"a dead letter is redriven", func(p *patient) {
 			p.redrive(func(letter message) { p.remove(topology.DeadLetterStream, letter.seq) })
@@ -210,18 +208,14 @@ func damagedBatches() []damage {
 	batchEnds := func(p *patient, more int64) {
 		m := p.lastOf(archive, topology.BatchEndsAny(0))
 		var d logv1.BatchEnds
-		if err := d.UnmarshalVT(m.Data); err != nil {
-			p.t.Fatal(err)
-		}
+		testkit.NoError(p.t, d.UnmarshalVT(m.Data))
 		d.Completed += more
 		p.putRecord(m.Subject, &d)
 	}
 	home := func(p *patient, change func(*logv1.BatchHome)) {
 		m := p.lastOf(log, topology.BatchHomeAny(0))
 		var h logv1.BatchHome
-		if err := h.UnmarshalVT(m.Data); err != nil {
-			p.t.Fatal(err)
-		}
+		testkit.NoError(p.t, h.UnmarshalVT(m.Data))
 		change(&h)
 		p.putRecord(topology.BatchHome(0, domain, h.BatchId), &h)
 	}
@@ -268,26 +262,18 @@ func damagedClusters() []damage {
 			p.member("history", ownership.Announcement{LogVersion: 1, Stopped: []int{0}})
 		}, []doctor.Code{doctor.NoOwner, doctor.PartitionStopped}},
 		{"a stream is gone", func(p *patient) {
-			if err := p.js.DeleteStream(p.t.Context(), topology.MatchingStream(0)); err != nil {
-				p.t.Fatal(err)
-			}
+			testkit.NoError(p.t, p.js.DeleteStream(p.t.Context(), topology.MatchingStream(0)))
 		}, []doctor.Code{doctor.StreamMissing}},
 		{"a stream has other settings", func(p *patient) {
 			cfg := p.stream(timer).CachedInfo().Config
 			cfg.MaxMsgs, cfg.Duplicates = 1_000_000, time.Minute
-			if _, err := p.js.UpdateStream(p.t.Context(), cfg); err != nil {
-				p.t.Fatal(err)
-			}
+			testkit.NoError(p.t, testkit.Err(p.js.UpdateStream(p.t.Context(), cfg)))
 		}, []doctor.Code{doctor.StreamDiffers}},
 		{"a stream of a partition that is none", func(p *patient) {
-			if _, err := p.js.CreateStream(p.t.Context(), jetstream.StreamConfig{Name: topology.HistoryStream(9), Subjects: []string{topology.HistoryAny(9)}}); err != nil {
-				p.t.Fatal(err)
-			}
+			testkit.NoError(p.t, testkit.Err(p.js.CreateStream(p.t.Context(), jetstream.StreamConfig{Name: topology.HistoryStream(9), Subjects: []string{topology.HistoryAny(9)}})))
 		}, []doctor.Code{doctor.StreamOrphan}},
 		{"a consumer of another program", func(p *patient) {
-			if _, err := p.stream(archive).CreateConsumer(p.t.Context(), jetstream.ConsumerConfig{Durable: "report"}); err != nil {
-				p.t.Fatal(err)
-			}
+			testkit.NoError(p.t, testkit.Err(p.stream(archive).CreateConsumer(p.t.Context(), jetstream.ConsumerConfig{Durable: "report"})))
 		}, []doctor.Code{doctor.ConsumerOrphan}},
 	}
 }

@@ -44,9 +44,8 @@ func open(t *testing.T, withRedis bool) *clinic {
 	nc, err := x.stack.Connect("doctor")
 	testkit.NoError(t, err)
 	t.Cleanup(nc.Close)
-	if x.js, err = jetstream.New(nc); err != nil {
-		t.Fatal(err)
-	}
+	x.js, err = jetstream.New(nc)
+	testkit.NoError(t, err)
 	if withRedis {
 		x.tables = doctor.NewTables(x.redis, nc)
 	}
@@ -57,9 +56,7 @@ func open(t *testing.T, withRedis bool) *clinic {
 func (x *clinic) examine(opts doctor.Options) *doctor.Report {
 	x.t.Helper()
 	report, err := doctor.Examine(x.t.Context(), x.js, x.tables, opts)
-	if err != nil {
-		x.t.Fatal(err)
-	}
+	testkit.NoError(x.t, err)
 	return report
 }
 
@@ -113,9 +110,7 @@ func (x *clinic) load() (stop func() int64) {
 	}()
 	return func() int64 {
 		cancel()
-		if err := <-ended; err != nil {
-			x.t.Errorf("the load: %v", err)
-		}
+		testkit.Check(x.t, <-ended)
 		return n.Load()
 	}
 }

@@ -212,26 +212,18 @@ func (p *patient) member(service string, a ownership.Announcement) { p.members[s
 func (p *patient) beat() {
 	p.t.Helper()
 	kv, err := p.js.KeyValue(p.t.Context(), topology.MembersBucket)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	testkit.NoError(p.t, err)
 	for service, a := range p.members {
 		value, err := json.Marshal(a)
-		if err != nil {
-			p.t.Fatal(err)
-		}
-		if _, err := kv.Put(p.t.Context(), topology.MemberKey(service, "n"), value); err != nil {
-			p.t.Fatal(err)
-		}
+		testkit.NoError(p.t, err)
+		testkit.NoError(p.t, testkit.Err(kv.Put(p.t.Context(), topology.MemberKey(service, "n"), value)))
 	}
 }
 
 func (p *patient) stream(name string) jetstream.Stream {
 	p.t.Helper()
 	s, err := p.js.Stream(p.t.Context(), name)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	testkit.NoError(p.t, err)
 	return s
 }
 
@@ -252,9 +244,7 @@ func (p *patient) messages(stream string) (all []message) {
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			continue
 		}
-		if err != nil {
-			p.t.Fatal(err)
-		}
+		testkit.NoError(p.t, err)
 		all = append(all, message{m.Subject, seq, m.Data})
 	}
 	return all
@@ -268,9 +258,7 @@ func (p *patient) records(stream string, subject func(string) bool, do func(m me
 		if !subject(m.subject) {
 			continue
 		}
-		if err := b.UnmarshalVT(m.data); err != nil {
-			p.t.Fatal(err)
-		}
+		testkit.NoError(p.t, b.UnmarshalVT(m.data))
 		for _, r := range b.Tasks {
 			do(m, r)
 		}
@@ -293,9 +281,7 @@ func (p *patient) typed(stream string, subject func(string) bool, taskType strin
 
 func (p *patient) remove(stream string, seq uint64) {
 	p.t.Helper()
-	if err := p.stream(stream).DeleteMsg(p.t.Context(), seq); err != nil {
-		p.t.Fatal(err)
-	}
+	testkit.NoError(p.t, p.stream(stream).DeleteMsg(p.t.Context(), seq))
 }
 
 func (p *patient) put(subject string, data []byte, header ...string) uint64 {
@@ -305,9 +291,7 @@ func (p *patient) put(subject string, data []byte, header ...string) uint64 {
 		m.Header.Set(header[i], header[i+1])
 	}
 	ack, err := p.js.PublishMsg(p.t.Context(), m)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	testkit.NoError(p.t, err)
 	return ack.Sequence
 }
 
@@ -329,9 +313,7 @@ func (p *patient) checkpoint(change func(*logv1.Checkpoint)) {
 func (p *patient) batch(b *logv1.Batch) []byte {
 	p.t.Helper()
 	data, err := b.MarshalVT()
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	testkit.NoError(p.t, err)
 	return data
 }
 
@@ -341,9 +323,7 @@ func (p *patient) examine(opts doctor.Options) *doctor.Report {
 	opts.Looks, opts.Wait = 2, time.Millisecond
 	opts.Progress = func(string) { p.beat() }
 	report, err := doctor.Examine(p.t.Context(), p.js, nil, doctor.Ahead(opts, older))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	testkit.NoError(p.t, err)
 	return report
 }
 
@@ -366,27 +346,21 @@ func (p *patient) fire(number uint64) *logv1.Record {
 	r.Id, r.DueAtMs, r.Unique = id[:], now, nil
 	seq := p.put(topology.Timer(0, topology.TimerBucket(now)), p.batch(&logv1.Batch{Tasks: []*logv1.Record{r}}))
 	cursor, err := (&logv1.Cursor{Epoch: 1, BaseDueMs: now, BaseSeq: seq}).MarshalVT()
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	testkit.NoError(p.t, err)
 	p.put(topology.Fired(0), cursor)
 	return r
 }
 
 func (p *patient) quarantine(q *logv1.Quarantined) {
 	p.t.Helper()
-	if err := quarantine.Put(p.t.Context(), p.js.Conn(), q); err != nil {
-		p.t.Fatal(err)
-	}
+	testkit.NoError(p.t, quarantine.Put(p.t.Context(), p.js.Conn(), q))
 }
 
 // rewrite stores the tasks of a type of a message of the archive again, as change leaves them, and those of other types as they are, in its place.
 func (p *patient) rewrite(m message, taskType string, change func(*logv1.Record) bool) {
 	p.t.Helper()
 	var b logv1.Batch
-	if err := b.UnmarshalVT(m.data); err != nil {
-		p.t.Fatal(err)
-	}
+	testkit.NoError(p.t, b.UnmarshalVT(m.data))
 	b.Tasks = slices.DeleteFunc(b.Tasks, func(r *logv1.Record) bool { return r.Type == taskType && !change(r) })
 	p.remove(topology.ArchiveStream(0), m.seq)
 	p.put(m.subject, p.batch(&b))
@@ -396,9 +370,7 @@ func (p *patient) rewrite(m message, taskType string, change func(*logv1.Record)
 func (p *patient) say(key string, id ids.TaskID, freeAtMS int64) uint64 {
 	p.t.Helper()
 	data, err := (&logv1.UniqueKey{TaskId: id[:], Key: key, FreeAtMs: freeAtMS}).MarshalVT()
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	testkit.NoError(p.t, err)
 	return p.put(topology.UniqueKey(0, domain, key), data)
 }
 
@@ -416,8 +388,6 @@ func (p *patient) lastOf(stream, subjects string) *jetstream.RawStreamMsg {
 func (p *patient) putRecord(subject string, r interface{ MarshalVT() ([]byte, error) }) {
 	p.t.Helper()
 	data, err := r.MarshalVT()
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	testkit.NoError(p.t, err)
 	p.put(subject, data, jetstream.MsgRollup, jetstream.MsgRollupSubject)
 }

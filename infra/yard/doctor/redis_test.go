@@ -21,9 +21,7 @@ func (x *clinic) limit(used int, entries ...int) (key string) {
 	x.t.Helper()
 	ctx := x.t.Context()
 	info, err := x.redis.Info(ctx, "server").Result()
-	if err != nil {
-		x.t.Fatal(err)
-	}
+	testkit.NoError(x.t, err)
 	_, run, _ := strings.Cut(info, "run_id:")
 	later := time.Now().Add(time.Hour).UnixMilli()
 	key = topology.SlotsKey(domain, ids.TypeLimit("idle"))
@@ -31,26 +29,20 @@ func (x *clinic) limit(used int, entries ...int) (key string) {
 	for m, held := range entries {
 		fields = append(fields, fmt.Sprintf("s%d", m), fmt.Sprintf("1 1 %d %d", held, later))
 	}
-	if err := errors.Join(x.redis.Del(ctx, key).Err(), x.redis.HSet(ctx, key, fields...).Err()); err != nil {
-		x.t.Fatal(err)
-	}
+	testkit.NoError(x.t, errors.Join(x.redis.Del(ctx, key).Err(), x.redis.HSet(ctx, key, fields...).Err()))
 	return key
 }
 
 func (x *clinic) set(key string) string {
 	x.t.Helper()
-	if err := x.redis.Set(x.t.Context(), key, "x", 0).Err(); err != nil {
-		x.t.Fatal(err)
-	}
+	testkit.NoError(x.t, x.redis.Set(x.t.Context(), key, "x", 0).Err())
 	return key
 }
 
 // add writes a set that no set names.
 func (x *clinic) add(key, member string) string {
 	x.t.Helper()
-	if err := x.redis.ZAdd(x.t.Context(), key, redis.Z{Score: 1, Member: member}).Err(); err != nil {
-		x.t.Fatal(err)
-	}
+	testkit.NoError(x.t, x.redis.ZAdd(x.t.Context(), key, redis.Z{Score: 1, Member: member}).Err())
 	return key
 }
 

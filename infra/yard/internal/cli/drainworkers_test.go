@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // liveOnes are the ids of the workers that are listed, by name, and their lines.
@@ -18,9 +19,7 @@ func (s *shell) liveOnes() (ids, states map[string]string) {
 			Drain    json.RawMessage
 		}
 	}
-	if err := json.Unmarshal([]byte(s.yard("--json", "worker", "list")), &all); err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.NoError(s.t, json.Unmarshal([]byte(s.yard("--json", "worker", "list")), &all))
 	ids, states = map[string]string{}, map[string]string{}
 	for _, w := range all.Workers {
 		ids[w.Worker], states[w.Worker] = w.WorkerID, string(w.Drain)

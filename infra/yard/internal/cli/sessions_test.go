@@ -107,9 +107,7 @@ func has(out, wanted string) bool {
 func (s *session) take(tasklist string) (*yard.Client, *yardv1.PolledTask) {
 	s.t.Helper()
 	c, err := yard.Connect(s.url, "shop")
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.NoError(s.t, err)
 	s.t.Cleanup(c.Close)
 	var tasks []*yardv1.PolledTask
 	testkit.Eventually(s.t, within, func() error {

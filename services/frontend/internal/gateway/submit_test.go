@@ -193,9 +193,8 @@ func TestAdmissionIsBounded(t *testing.T) {
 		var last Place
 		for range 2 {
 			var err error
-			if last, err = admit(30); err != nil {
-				t.Fatalf("refused within the limits: %v", err)
-			}
+			last, err = admit(30)
+			testkit.NoError(t, err)
 		}
 		_, err := admit(1)
 		wantLater(t, err, fault.ResourceExhausted)

@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 const someTask = "06dabzyw00004emhrks7qr2x30"
@@ -115,15 +116,11 @@ func TestLettersMatchAFilter(t *testing.T) {
 			t.Errorf("filter %d: %v", i, c.f)
 		}
 	}
-	if _, err := CountDeadLetters(&yardv1.CountDeadLettersRequest{PeriodMs: 999}); fault.CodeOf(err) != fault.InvalidArgument {
-		t.Error(err)
-	}
+	testkit.Code(t, "error", testkit.Err(CountDeadLetters(&yardv1.CountDeadLettersRequest{PeriodMs: 999})), fault.InvalidArgument)
 	if s, err := ListDeadLetters(&yardv1.ListDeadLettersRequest{}); err != nil || s.Limit != ListDefault {
 		t.Error(err)
 	}
-	if _, err := PurgeDeadLetters(&yardv1.PurgeDeadLettersRequest{}); fault.CodeOf(err) != fault.InvalidArgument {
-		t.Error(err)
-	}
+	testkit.Code(t, "error", testkit.Err(PurgeDeadLetters(&yardv1.PurgeDeadLettersRequest{})), fault.InvalidArgument)
 }
 
 func TestTasksThatAreNamedTwiceAreOne(t *testing.T) {

@@ -211,9 +211,7 @@ func (h *history) apply(e *logv1.Event) *logv1.EventVerdict {
 			Token:   tokens.Print(ids.TaskID(e.TaskId), ids.Token{Position: ids.Position(e.Position), Version: e.Version, Nonce: e.Nonce}),
 			Payload: &yardv1.Payload{Data: h.payload},
 		}).MarshalVT()
-		if err != nil {
-			h.t.Error(err)
-		}
+		testkit.Check(h.t, err)
 		return &logv1.EventVerdict{Task: polled, DeadlineMs: time.Now().Add(time.Minute).UnixMilli()}
 	case logv1.EventKind_EVENT_KIND_RELEASED:
 		if t.running && t.version == e.Version && t.nonce == e.Nonce {
@@ -301,9 +299,7 @@ func (h *history) publish(subject string, m interface{ MarshalVT() ([]byte, erro
 	if err == nil {
 		err = h.nc.Publish(subject, data)
 	}
-	if err != nil {
-		h.t.Error(err)
-	}
+	testkit.Check(h.t, err)
 }
 
 func (h *history) bookings(p int, req *rpcv1.BookingsRequest) *rpcv1.BookingsResponse {

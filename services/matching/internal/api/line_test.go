@@ -79,9 +79,7 @@ func (l *line) portWith(nc *nats.Conn, epoch uint64, replies *natsrpc.Replies) *
 		NATS: nc, Partitioning: parts, Epoch: epoch, LogVersion: func() uint32 { return 1 }, Log: testLog(),
 		Replies: replies, Provisions: true,
 	})
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.NoError(l.t, err)
 	return p
 }
 

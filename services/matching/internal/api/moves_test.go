@@ -67,9 +67,8 @@ func TestPollsAreGivenUpToTheirFrontends(t *testing.T) {
 		return nil
 	})
 	n.do(match.Effects{Answers: []match.Answer{{Poll: numbers[3] + 4, ReplyTo: "inbox.gone"}}})
-	if m, err = hears.NextMsg(patience); err != nil {
-		t.Fatal(err)
-	}
+	m, err = hears.NextMsg(patience)
+	testkit.NoError(t, err)
 	if news := readNews(t, m); !slices.Equal(news.Ids, []uint64{200}) {
 		t.Errorf("reported %v", news.Ids)
 	}

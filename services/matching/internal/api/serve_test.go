@@ -30,9 +30,7 @@ func (l *line) listen(subject string) *nats.Subscription {
 	if err == nil {
 		err = l.nc.Flush()
 	}
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.NoError(l.t, err)
 	return sub
 }
 
@@ -42,9 +40,7 @@ func (l *line) publish(subject string, m natsrpc.Message) {
 	if err == nil {
 		err = l.nc.Publish(subject, data)
 	}
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.NoError(l.t, err)
 }
 
 // pollSubject is where the owner of an epoch takes polls.

@@ -25,9 +25,7 @@ func (l *line) hint(n int) {
 		if err == nil {
 			_, err = l.js.Publish(l.t.Context(), topology.Matching(0), data)
 		}
-		if err != nil {
-			l.t.Fatal(err)
-		}
+		testkit.NoError(l.t, err)
 	}
 }
 

@@ -54,9 +54,8 @@ func newWorld(tb testing.TB) *world {
 	w := &world{tb: tb, server: natskit.Run(tb)}
 	w.nc = w.server.Connect(tb)
 	var err error
-	if w.js, err = jetstream.New(w.nc); err != nil {
-		tb.Fatal(err)
-	}
+	w.js, err = jetstream.New(w.nc)
+	testkit.NoError(tb, err)
 	testkit.NoError(tb, provision.Apply(tb.Context(), w.js, topology.Partitioning{History: 1, Matching: 1}, provision.Options{}))
 	return w
 }

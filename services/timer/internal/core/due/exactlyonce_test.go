@@ -233,9 +233,8 @@ func TestI10_EachStayFiresExactlyOnce(t *testing.T) {
 	}
 	if s := os.Getenv("YARD_HISTORIES"); s != "" {
 		var err error
-		if histories, err = strconv.Atoi(s); err != nil {
-			t.Fatal(err)
-		}
+		histories, err = strconv.Atoi(s)
+		testkit.NoError(t, err)
 	}
 	for n := 0; n < histories; n += 100 { // which is what rapid tries by itself
 		rapid.Check(t, exactlyOnce)
