@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -363,9 +364,7 @@ func Quarantine(service string, p int) string { return quarantinePrefix + servic
 // service and a negative partition stand for all.
 func QuarantineFilter(service string, p int) string {
 	partition := "*"
-	if service == "" {
-		service = "*"
-	}
+	service = cmp.Or(service, "*")
 	if p >= 0 {
 		partition = num(p)
 	}

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,9 +81,7 @@ func (g *Group) Run(ctx context.Context) error {
 		r.await(ctx, r.allEnded())
 	}
 	timeout := g.DrainTimeout
-	if timeout == 0 {
-		timeout = DrainTimeoutDefault
-	}
+	timeout = cmp.Or(timeout, DrainTimeoutDefault)
 	return r.stop(timeout)
 }
 

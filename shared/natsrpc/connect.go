@@ -1,6 +1,7 @@
 package natsrpc
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -61,9 +62,7 @@ func DefaultConnConfig() ConnConfig { return ConnConfig{URL: nats.DefaultURL} }
 // fails at once only where the configuration itself is wrong. The caller closes
 // the connection.
 func Connect(ctx context.Context, cfg ConnConfig, name string, log *slog.Logger) (*nats.Conn, error) {
-	if cfg.URL == "" {
-		cfg.URL = nats.DefaultURL
-	}
+	cfg.URL = cmp.Or(cfg.URL, nats.DefaultURL)
 	auth, err := cfg.Options()
 	if err != nil {
 		return nil, err

@@ -99,15 +99,9 @@ type Share struct {
 
 // New makes a Share. Run says what is wrong with cfg.
 func New(cfg Config) *Share {
-	if cfg.Beat == 0 {
-		cfg.Beat = BeatDefault
-	}
-	if cfg.Expiry == 0 {
-		cfg.Expiry = ExpiryDefault
-	}
-	if cfg.StoppedRetry == 0 {
-		cfg.StoppedRetry = StoppedRetryDefault
-	}
+	cfg.Beat = cmp.Or(cfg.Beat, BeatDefault)
+	cfg.Expiry = cmp.Or(cfg.Expiry, ExpiryDefault)
+	cfg.StoppedRetry = cmp.Or(cfg.StoppedRetry, StoppedRetryDefault)
 	cfg.Newest = cmp.Or(cfg.Newest, logversion.Newest())
 	return &Share{cfg: cfg, ready: make(chan struct{})}
 }

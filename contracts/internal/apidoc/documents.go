@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"encoding/json"
 	"maps"
@@ -154,9 +155,7 @@ func (a *api) jsonType(f field) string {
 // tsType is the type of a field in TypeScript.
 func (a *api) tsType(f field) string {
 	kind := map[string]string{payloadMessage: "unknown", mapKind: "Record<string, string>", "integer": "number"}[f.Kind]
-	if kind == "" {
-		kind = f.Kind
-	}
+	kind = cmp.Or(kind, f.Kind)
 	if f.Repeated {
 		kind += "[]"
 	}

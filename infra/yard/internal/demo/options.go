@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -60,12 +61,8 @@ func (o *Options) complete() error {
 	if o.Connect == nil || o.Out == nil {
 		return errors.New("the demo needs a way to connect and a place to write to")
 	}
-	if o.Duration == 0 {
-		o.Duration = durationDefault
-	}
-	if o.Scale == 0 {
-		o.Scale = scaleDefault
-	}
+	o.Duration = cmp.Or(o.Duration, durationDefault)
+	o.Scale = cmp.Or(o.Scale, scaleDefault)
 	if o.Duration < 0 || o.Scale < 0 || o.Scale > scaleMax {
 		return fmt.Errorf("the demo's duration %v must be positive and its scale %v in 0..%v", o.Duration, o.Scale, scaleMax)
 	}
@@ -75,12 +72,8 @@ func (o *Options) complete() error {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.Command == "" {
-		o.Command = "yard"
-	}
-	if o.lookUpStall == 0 {
-		o.lookUpStall = lookUpStallDefault
-	}
+	o.Command = cmp.Or(o.Command, "yard")
+	o.lookUpStall = cmp.Or(o.lookUpStall, lookUpStallDefault)
 	return nil
 }
 

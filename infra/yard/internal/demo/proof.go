@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -93,9 +94,7 @@ func compare(name string, l *ledger, ends []ending) tenantReport {
 			if successes == 0 {
 				r.Disagreed++
 			}
-			if r.Example == "" {
-				r.Example = e.id
-			}
+			r.Example = cmp.Or(r.Example, e.id)
 		case yardv1.TaskState_TASK_STATE_DEAD:
 			if r.Dead++; r.Dead == 1 {
 				r.Example = e.id

@@ -10,6 +10,7 @@
 package natsserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -195,15 +196,9 @@ func (c Config) options() (*server.Options, error) {
 	opts.JetStream, opts.StoreDir = true, c.DataDir
 	opts.SyncAlways, opts.SyncInterval = interval == 0, interval
 	opts.MaxPayload, opts.NoSigs = int32(c.MaxPayload), true
-	if opts.Host == "" {
-		opts.Host = "127.0.0.1"
-	}
-	if opts.Port == 0 {
-		opts.Port = server.RANDOM_PORT
-	}
-	if opts.MaxPayload == 0 {
-		opts.MaxPayload = MaxPayloadDefault
-	}
+	opts.Host = cmp.Or(opts.Host, "127.0.0.1")
+	opts.Port = cmp.Or(opts.Port, server.RANDOM_PORT)
+	opts.MaxPayload = cmp.Or(opts.MaxPayload, MaxPayloadDefault)
 	return opts, nil
 }
 

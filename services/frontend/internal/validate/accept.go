@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -44,9 +45,7 @@ func Accept(req *yardv1.SubmitRequest, terms Terms) Accepted {
 	for i, t := range req.Tasks {
 		r := &slab[i]
 		r.Domain, r.Type, r.Tasklist = terms.Domain, t.Type, t.Tasklist
-		if r.Tasklist == "" {
-			r.Tasklist = req.Tasklist
-		}
+		r.Tasklist = cmp.Or(r.Tasklist, req.Tasklist)
 		r.Priority = t.Priority
 		if r.Priority == 0 {
 			r.Priority = defaults.of(r.Tasklist)

@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -19,9 +20,7 @@ func PutDomain(req *yardv1.PutDomainRequest) error {
 	if err := DomainName("/domain/name", d.Name); err != nil {
 		return err
 	}
-	if d.RetentionMs == 0 {
-		d.RetentionMs = ms(RetentionDefault)
-	}
+	d.RetentionMs = cmp.Or(d.RetentionMs, ms(RetentionDefault))
 	return firstError(
 		text("/domain/description", d.Description, DescriptionBytesMax),
 		between("/domain/retention_ms", d.RetentionMs, ms(RetentionMin), ms(RetentionMax)),
@@ -239,9 +238,7 @@ func ListGroups(req *yardv1.ListGroupsRequest) error { return page(&req.Limit, r
 
 // page checks what a list of names takes; its cursor is one.
 func page(limit *int32, cursor string, name func(path, s string) error) error {
-	if *limit == 0 {
-		*limit = ListMax
-	}
+	*limit = cmp.Or(*limit, ListMax)
 	if cursor != "" && name("/cursor", cursor) != nil {
 		return invalid("/cursor", "is not the next_cursor of an answer")
 	}

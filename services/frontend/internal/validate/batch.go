@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"strconv"
@@ -58,12 +59,8 @@ func batchIDs(tasks []*yardv1.NewTask) error {
 
 // CreateBatch checks a batches.create, and sets what it leaves out.
 func CreateBatch(req *yardv1.CreateBatchRequest, now time.Time, form Form) error {
-	if req.ExpiresInMs == 0 {
-		req.ExpiresInMs = ms(topology.BatchExpiresMax)
-	}
-	if req.KeepMs == 0 {
-		req.KeepMs = ms(BatchKeepDefault)
-	}
+	req.ExpiresInMs = cmp.Or(req.ExpiresInMs, ms(topology.BatchExpiresMax))
+	req.KeepMs = cmp.Or(req.KeepMs, ms(BatchKeepDefault))
 	if err := firstError(
 		BatchID("/batch_id", req.BatchId),
 		between("/expires_in_ms", req.ExpiresInMs, ms(BatchTimeMin), ms(topology.BatchExpiresMax)),
@@ -147,17 +144,13 @@ func ListBatches(req *yardv1.ListBatchesRequest, partitions int) (BatchPage, err
 			return page, invalid(at("states", i, ""), "%d is not a state of a batch", s)
 		}
 	}
-	if req.Limit == 0 {
-		req.Limit = BatchListMax
-	}
+	req.Limit = cmp.Or(req.Limit, BatchListMax)
 	return page, between("/limit", req.Limit, 1, BatchListMax)
 }
 
 // WaitBatch checks a batches.wait, and sets what it leaves out.
 func WaitBatch(req *yardv1.WaitBatchRequest) error {
-	if req.WaitMs == 0 {
-		req.WaitMs = ms(BatchWaitDefault)
-	}
+	req.WaitMs = cmp.Or(req.WaitMs, ms(BatchWaitDefault))
 	return firstError(BatchID("/batch_id", req.BatchId), between("/wait_ms", req.WaitMs, 0, ms(WaitMax)))
 }
 

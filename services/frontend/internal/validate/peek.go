@@ -30,9 +30,7 @@ func Peek(req *yardv1.PeekTasklistRequest) (after Place, err error) {
 	if req.Type != "" {
 		err = typeName("/type", req.Type)
 	}
-	if req.Limit == 0 {
-		req.Limit = PeekDefault
-	}
+	req.Limit = cmp.Or(req.Limit, PeekDefault)
 	if err := firstError(name("/name", req.Name), err, groupFilter(req.Group), between("/limit", req.Limit, 1, PeekMax)); err != nil {
 		return after, err
 	}

@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,9 +65,7 @@ func purge(filter *yardv1.ListRequest, req *yardv1.PurgeRequest, now time.Time) 
 		}
 	}
 	limit := req.Limit
-	if limit == 0 {
-		limit = PurgeDefault
-	}
+	limit = cmp.Or(limit, PurgeDefault)
 	if err := firstError(groupFilter(filter.Group), between("/older_than_ms", req.OlderThanMs, 0, ms(AheadMax)), between("/limit", limit, 1, PurgeMax),
 		text("/reason", req.Reason, PurgeReasonBytesMax), text("/by", req.By, PauserBytesMax)); err != nil {
 		return Purge{}, err

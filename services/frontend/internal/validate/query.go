@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"cmp"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
@@ -51,9 +52,7 @@ func List(req *yardv1.ListRequest) error {
 	if err := headers("/headers", req.Headers); err != nil {
 		return err
 	}
-	if req.Limit == 0 {
-		req.Limit = ListDefault
-	}
+	req.Limit = cmp.Or(req.Limit, ListDefault)
 	if req.Cursor != "" {
 		if _, err := ids.ParseTaskID(req.Cursor); err != nil {
 			return invalid("/cursor", "is not the next_cursor of an answer")

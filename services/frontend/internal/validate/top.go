@@ -1,12 +1,13 @@
 package validate
 
-import "github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+import (
+	"cmp"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+)
 
 // Pollers checks a tasklists.pollers and fills in its default limit.
 func Pollers(req *yardv1.TasklistPollersRequest) error {
-	if req.Limit == 0 {
-		req.Limit = ListMax
-	}
+	req.Limit = cmp.Or(req.Limit, ListMax)
 	return firstError(
 		name("/tasklist", req.Tasklist),
 		between("/limit", req.Limit, 1, ListMax),
@@ -16,12 +17,8 @@ func Pollers(req *yardv1.TasklistPollersRequest) error {
 
 // TopLimits checks a limits.top and fills in its defaults.
 func TopLimits(req *yardv1.TopLimitsRequest) error {
-	if req.Limit == 0 {
-		req.Limit = TopDefault
-	}
-	if req.Each == 0 {
-		req.Each = TopEachDefault
-	}
+	req.Limit = cmp.Or(req.Limit, TopDefault)
+	req.Each = cmp.Or(req.Each, TopEachDefault)
 	return firstError(
 		between("/limit", req.Limit, 1, TopMax),
 		between("/each", req.Each, 1, TopEachMax),

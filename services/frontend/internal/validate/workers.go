@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
@@ -45,9 +46,7 @@ func workerReason(reason, by string) error {
 
 // Workers checks a workers.list and fills in its default limit.
 func Workers(req *yardv1.ListWorkersRequest) error {
-	if req.Limit == 0 {
-		req.Limit = ListDefault
-	}
+	req.Limit = cmp.Or(req.Limit, ListDefault)
 	return firstError(
 		between("/limit", req.Limit, 1, ListMax),
 		text("/cursor", req.Cursor, workerIDBytesMax),

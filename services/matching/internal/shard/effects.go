@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -141,9 +142,7 @@ func (s *Shard) trace(t *match.Traced) {
 		return
 	}
 	outcome := t.Code
-	if outcome == "" {
-		outcome = "OK"
-	}
+	outcome = cmp.Or(outcome, "OK")
 	about := signals.Task{Domain: t.Domain, Tasklist: t.Tasklist, Type: t.Type, ID: t.ID.String(), Partition: t.Partition}
 	show := func(span string, since, until time.Time) {
 		s.Tracing.Span(t.Trace, span, signals.SpanKind(span), since, until, about.Attributes(span, signals.Attribute(signals.Code, outcome))...)

@@ -159,9 +159,7 @@ func (a *App) Resolve(cmd *cobra.Command) error {
 		return err
 	}
 	name := a.Context
-	if name == "" {
-		name = book.Current
-	}
+	name = cmp.Or(name, book.Current)
 	if name == "" {
 		return nil
 	}

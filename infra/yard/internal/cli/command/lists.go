@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"iter"
@@ -24,9 +25,7 @@ func FirstOf[T any](limit int, page func() (items []T, next string, err error)) 
 	if limit < 0 {
 		return nil, false, Usagef("--limit %d: want a number, or 0 for all", limit)
 	}
-	if limit == 0 {
-		limit = math.MaxInt
-	}
+	limit = cmp.Or(limit, math.MaxInt)
 	for {
 		items, next, err := page()
 		if err != nil {

@@ -2,6 +2,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -138,9 +139,7 @@ func welcome(ctx context.Context, a *command.App, s *stack.Stack, f stackFlags) 
 		return a.PrintJSON(map[string]string{"url": s.URL, "tables": s.TablesAt, "domain": a.Domain})
 	}
 	data := f.cfg.DataDir
-	if data == "" {
-		data = "temporary"
-	}
+	data = cmp.Or(data, "temporary")
 	login := ""
 	if f.cfg.Auth != "" {
 		login = " \\\n  --nkey KEY-FILE --inbox-prefix PREFIX    # those of a user of the domain, as yard auth render prints them"

@@ -2,6 +2,7 @@
 package settings
 
 import (
+	"cmp"
 	"context"
 	"iter"
 
@@ -37,9 +38,7 @@ type help struct{ short, long, example string }
 
 func (h help) on(cmd *cobra.Command, example string) *cobra.Command {
 	cmd.Short, cmd.Long, cmd.Example = h.short, h.long, h.example
-	if cmd.Example == "" {
-		cmd.Example = "  yard " + example
-	}
+	cmd.Example = cmp.Or(cmd.Example, "  yard "+example)
 	return cmd
 }
 

@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -235,9 +236,7 @@ func requestOfValue(value json.RawMessage, before int) (*yardv1.SubmitRequest, e
 			f := fault.From(err)
 			return nil, fault.At(f.Code, taskPath(before+i)+f.Path, "%s", f.Message)
 		}
-		if task.Tasklist == "" {
-			task.Tasklist = request.Tasklist
-		}
+		task.Tasklist = cmp.Or(task.Tasklist, request.Tasklist)
 		request.Tasks = append(request.Tasks, task)
 	}
 	return request, nil
@@ -276,12 +275,8 @@ func taskOf(w *yardv1.NewTask, f submitFlags) yard.Task {
 			Reject: w.OnConflict == yardv1.OnConflict_ON_CONFLICT_REJECT, Replace: w.OnConflict == yardv1.OnConflict_ON_CONFLICT_REPLACE,
 		}
 	}
-	if task.Tasklist == "" {
-		task.Tasklist = f.tasklist
-	}
-	if task.Priority == 0 {
-		task.Priority = f.priority
-	}
+	task.Tasklist = cmp.Or(task.Tasklist, f.tasklist)
+	task.Priority = cmp.Or(task.Priority, f.priority)
 	if w.Payload != nil {
 		task.Payload = yard.Payload{Data: w.Payload.Data, Binary: w.Payload.Encoding == yardv1.Encoding_ENCODING_BINARY}
 	}

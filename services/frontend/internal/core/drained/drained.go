@@ -97,9 +97,7 @@ func (w *Watch) Next(all map[Key]int64) (domain string, ids []string) {
 			first = k.Domain
 		}
 	}
-	if domain == "" {
-		domain = first
-	}
+	domain = cmp.Or(domain, first)
 	w.last = domain
 	for k := range all {
 		if k.Domain == domain {
