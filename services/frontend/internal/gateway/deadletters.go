@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
@@ -88,10 +89,27 @@ func (g *Gateway) GetDeadLetter(c Call, req *yardv1.GetDeadLetterRequest, answer
 			return nil, err
 		}
 		if found == nil {
-			return nil, fault.New(fault.NotFound, "there is no dead letter of task %s", s.IDs[0])
+			return nil, g.absent(ctx, c, s.IDs[0])
 		}
 		return &yardv1.GetDeadLetterResponse{Task: publicLetter(found.Record, false)}, nil
 	})
+}
+
+// storedWithin is how long after the end of a task its dead letter may come. One that was purged within that time counts as coming, too.
+const storedWithin = 10 * time.Second
+
+// absent is why a task has no dead letter: none will come, or it is being stored.
+func (g *Gateway) absent(ctx context.Context, c Call, id ids.TaskID) error {
+	if !g.isForeign(id, c.Now) {
+		task, err := g.lookUp(ctx, c.Domain, id, time.Time{})
+		if err != nil {
+			return err
+		}
+		if task.GetState() == yardv1.TaskState_TASK_STATE_DEAD && c.Now.Sub(time.UnixMilli(task.FinishedAtMs)) < storedWithin {
+			return fault.New(fault.Unavailable, "the dead letter of task %s is being stored", id).After(awayRetryAfter)
+		}
+	}
+	return fault.New(fault.NotFound, "there is no dead letter of task %s", id)
 }
 
 // Redrive brings dead letters back (deadletters.redrive).
