@@ -12,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 )
 
 // eachKind runs a test for every kind of records. Make makes a record that differs with n, and has a revision if the kind has.
@@ -88,9 +89,7 @@ func TestRecordsAreKeptByRevision(t *testing.T) {
 		}
 		_, err = k.Delete(ctx, b, domain, "acme", 0)
 		refused(t, "what is deleted already", err, fault.NotFound, "")
-		if err := k.Swap(ctx, b, domain, "acme", make(4, 0), 0); err != nil {
-			t.Errorf("a first one, after a delete: %v", err)
-		}
+		checktest.Check(t, k.Swap(ctx, b, domain, "acme", make(4, 0), 0))
 		_, err = k.Get(ctx, b, k.domainOf("bank"), "other")
 		refused(t, "one that is not there", err, fault.NotFound, "")
 		b.Broken = errBroken
@@ -194,9 +193,7 @@ func TestACatalogFollowsRecords(t *testing.T) {
 		}
 		fill := func(b *catalogtest.KV) {
 			value, err := k.encode(make(7, 0))
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.NoError(t, err)
 			b.Store(k.Key(domain, old), string(value))
 			b.Store(k.Key(domain, "broken"), "{")
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/catalog/catalogtest"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 )
 
 // The rule that all readers go by: as the settings say, or, with a partitions_max, as the scale says within both.
@@ -34,9 +35,7 @@ func TestPartitionsAreWithinTheSettings(t *testing.T) {
 			t.Errorf("%+v: %d", c, n)
 		}
 	}
-	if n := PartitionsOf(nil, &rpcv1.TasklistScale{Partitions: 7}); n != 1 {
-		t.Errorf("without settings: %d", n)
-	}
+	checktest.Equal(t, "without settings", PartitionsOf(nil, &rpcv1.TasklistScale{Partitions: 7}), 1)
 	if least, most := PartitionsBetween(&yardv1.Tasklist{PartitionsMax: 8}); least != 1 || most != 8 {
 		t.Errorf("%d to %d", least, most)
 	}
@@ -54,14 +53,10 @@ func TestTheNumberOfPartitionsFollows(t *testing.T) {
 		partitions := func(want int) {
 			t.Helper()
 			synctest.Wait()
-			if n := w.Partitions("bank", "old"); n != want {
-				t.Errorf("%d partitions, want %d", n, want)
-			}
+			checktest.Equal(t, "partitions", w.Partitions("bank", "old"), want)
 		}
 		partitions(3)
-		if err := Scales.Swap(t.Context(), w.bucket, "bank", "old", &rpcv1.TasklistScale{Partitions: 5}, 1); err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, Scales.Swap(t.Context(), w.bucket, "bank", "old", &rpcv1.TasklistScale{Partitions: 5}, 1))
 		partitions(5)
 		if _, err := Tasklists.Put(t.Context(), w.bucket, "bank", &yardv1.Tasklist{Name: "old", PartitionsMax: 4}); err != nil {
 			t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog/catalogtest"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 )
 
 // Neither is the other, and what is over counts at 0 only.
@@ -52,7 +53,5 @@ func TestOnlyWhatIsOverIsDeletedAsOver(t *testing.T) {
 			t.Errorf("until %d: there %v, want %v: %v", c.until, b.Has(key), c.stays, err)
 		}
 	}
-	if err := DeleteOver(ctx, b, Pauses.Tasklists, "shop", "mail", 9); err != nil {
-		t.Errorf("what is gone: %v", err)
-	}
+	checktest.Check(t, DeleteOver(ctx, b, Pauses.Tasklists, "shop", "mail", 9))
 }

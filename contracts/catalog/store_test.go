@@ -7,6 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/catalog/catalogtest"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 )
 
@@ -53,9 +54,7 @@ func TestAPutReplacesTheRevisionThatItNames(t *testing.T) {
 		return Domains.Put(ctx, b, "", &yardv1.Domain{Name: "shop", RetentionMs: retention, Revision: revision})
 	}
 	first, err := put(0, 60_000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.NoError(t, err)
 	second, err := put(first, 120_000)
 	if err != nil || second <= first {
 		t.Fatal(second, err)
@@ -78,14 +77,10 @@ func TestAPutReplacesTheRevisionThatItNames(t *testing.T) {
 func TestARepeatedPutHasTheRevisionOfTheFirst(t *testing.T) {
 	b, ctx := catalogtest.New(), t.Context()
 	first, err := Domains.Put(ctx, b, "", &yardv1.Domain{Name: "shop"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.NoError(t, err)
 	changed := &yardv1.Domain{Name: "shop", RetentionMs: 60_000, Revision: first}
 	stored, err := Domains.Put(ctx, b, "", changed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.NoError(t, err)
 	if again, err := Domains.Put(ctx, b, "", changed); err != nil || again != stored {
 		t.Errorf("the repeat has revision %d, not %d: %v", again, stored, err)
 	}
@@ -97,9 +92,7 @@ func TestARepeatedPutHasTheRevisionOfTheFirst(t *testing.T) {
 func TestADeleteIsOfTheRevisionThatItNames(t *testing.T) {
 	b, ctx := catalogtest.New(), t.Context()
 	revision, err := Types.Put(ctx, b, "shop", &yardv1.TaskType{Name: "x", MaxConcurrency: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.NoError(t, err)
 	_, err = Types.Delete(ctx, b, "shop", "x", revision+1)
 	refused(t, "another revision", err, fault.Stale, "/revision")
 	was, err := Types.Delete(ctx, b, "shop", "x", revision)
@@ -214,12 +207,8 @@ func TestTheVersionOnlyRises(t *testing.T) {
 	if none, err := GetVersion(ctx, b); err == nil {
 		t.Fatalf("a bucket without one has version %d", none.Number)
 	}
-	if err := CreateVersion(ctx, b, 2); err != nil {
-		t.Fatal(err)
-	}
-	if err := CreateVersion(ctx, b, 3); err != nil {
-		t.Errorf("another service was first: %v", err)
-	}
+	checktest.NoError(t, CreateVersion(ctx, b, 2))
+	checktest.Check(t, CreateVersion(ctx, b, 3))
 	read, err := GetVersion(ctx, b)
 	if err != nil || read.Number != 2 {
 		t.Fatal(read, err)
@@ -229,9 +218,7 @@ func TestTheVersionOnlyRises(t *testing.T) {
 			t.Errorf("it went from 2 to %d", to)
 		}
 	}
-	if err := RaiseVersion(ctx, b, read, 4); err != nil {
-		t.Fatal(err)
-	}
+	checktest.NoError(t, RaiseVersion(ctx, b, read, 4))
 	if err := RaiseVersion(ctx, b, read, 5); err != ErrVersionChanged {
 		t.Errorf("it was raised by who had not read it: %v", err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog/catalogtest"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 )
@@ -111,9 +112,7 @@ func TestACatalogHasWhatWasThereAndFollows(t *testing.T) {
 
 		w.types("shop", "mail", "b.c")
 		w.reported("two types", "shop", "shop")
-		if got := names(Types.All(w.Catalog, "shop")); !slices.Equal(got, []string{"b.c", "mail", "old"}) {
-			t.Errorf("types %v", got)
-		}
+		checktest.Equal(t, "types", names(Types.All(w.Catalog, "shop")), []string{"b.c", "mail", "old"})
 		if _, err := Types.Delete(w.t.Context(), w.bucket, "shop", "old", 0); err != nil {
 			t.Fatal(err)
 		}
@@ -175,9 +174,7 @@ func TestTheVersionNeverGoesDown(t *testing.T) {
 		w.bucket.Restart()
 		w.bucket.EndWatches()
 		w.noticed()
-		if w.Version() != 99 {
-			t.Errorf("after a new watch it is %d", w.Version())
-		}
+		checktest.Equal(t, "after a new watch it", w.Version(), 99)
 	})
 }
 
@@ -197,9 +194,7 @@ func TestAWatchThatEndsIsBegunAnew(t *testing.T) {
 		_, group := Groups.Put(w.t.Context(), w.bucket, "grouped", &yardv1.Group{Name: "acme", Weight: new(2.0)})
 		_, list := Tasklists.Put(w.t.Context(), w.bucket, "listed", &yardv1.Tasklist{Name: "mail", MaxQueued: 1})
 		_, limit := Limits.Put(w.t.Context(), w.bucket, "limited", &yardv1.Limit{Name: "acme", MaxConcurrency: 1})
-		if err := errors.Join(group, list, limit); err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, errors.Join(group, list, limit))
 		if _, err := DeleteDomain(w.t.Context(), w.bucket, "gone", 0); err != nil {
 			t.Fatal(err)
 		}
@@ -210,12 +205,8 @@ func TestAWatchThatEndsIsBegunAnew(t *testing.T) {
 		w.bucket.EndWatches()
 		w.noticed()
 		w.reported("the new watch", "changed", "gone", "grouped", "limited", "listed", "new", "typed")
-		if got := names(Domains.All(w.Catalog, "")); !slices.Equal(got, []string{"changed", "grouped", "limited", "listed", "new", "same", "typed"}) {
-			t.Errorf("domains %v", got)
-		}
-		if got := names(Types.All(w.Catalog, "typed")); !slices.Equal(got, []string{"a", "b"}) {
-			t.Errorf("types %v", got)
-		}
+		checktest.Equal(t, "domains", names(Domains.All(w.Catalog, "")), []string{"changed", "grouped", "limited", "listed", "new", "same", "typed"})
+		checktest.Equal(t, "types", names(Types.All(w.Catalog, "typed")), []string{"a", "b"})
 	})
 }
 

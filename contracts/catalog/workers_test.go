@@ -12,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/catalog/catalogtest"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 )
 
 func drains(id, reason string) func(map[string]*yardv1.WorkerDrain) (bool, error) {
@@ -40,9 +41,7 @@ func TestACatalogFollowsDrainedWorkers(t *testing.T) {
 		}
 		change := func(domain string, f func(map[string]*yardv1.WorkerDrain) (bool, error)) {
 			t.Helper()
-			if err := ChangeDrainedWorkers(t.Context(), w.bucket, domain, f); err != nil {
-				t.Fatal(err)
-			}
+			checktest.NoError(t, ChangeDrainedWorkers(t.Context(), w.bucket, domain, f))
 		}
 		change("shop", drains("w2", "why"))
 		change("bank", drains("w1", "another"))
@@ -58,9 +57,7 @@ func TestACatalogFollowsDrainedWorkers(t *testing.T) {
 		if bank, shop := Workers.Of(w.Catalog, "", "bank"), Workers.Of(w.Catalog, "", "shop"); len(bank.Workers) != 1 || w.DrainedWorker("bank", "w3") == nil || len(shop.Workers) != 3 {
 			t.Errorf("%v %v", bank, shop)
 		}
-		if err := ChangeDrainedWorkers(t.Context(), w.bucket, "bank", func(map[string]*yardv1.WorkerDrain) (bool, error) { return false, nil }); err != nil {
-			t.Error(err)
-		}
+		checktest.Check(t, ChangeDrainedWorkers(t.Context(), w.bucket, "bank", func(map[string]*yardv1.WorkerDrain) (bool, error) { return false, nil }))
 		w.reported("no change")
 	})
 }
@@ -83,9 +80,7 @@ func (b *busyBucket) Get(ctx context.Context, key string) (jetstream.KeyValueEnt
 
 func TestChangesOfDrainedWorkersMeet(t *testing.T) {
 	b := &busyBucket{catalogtest.New(), 3}
-	if err := ChangeDrainedWorkers(t.Context(), b, "shop", drains("w1", "")); err != nil {
-		t.Fatal(err)
-	}
+	checktest.NoError(t, ChangeDrainedWorkers(t.Context(), b, "shop", drains("w1", "")))
 	var stored []string
 	see := func(all map[string]*yardv1.WorkerDrain) (bool, error) {
 		for id := range all {

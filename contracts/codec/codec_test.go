@@ -8,18 +8,15 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 )
 
 func TestJSONFormOfASubmit(t *testing.T) {
 	body := `{"tasklist":"mail","tasks":[{"type":"email.send","payload":{"to":"a@b.c","n":[1,2]},"priority":1,"delay_ms":1500},
 	{"type":"thumb","payload":{"$binary":"AAEC"}},{"type":"x","payload":"text"},{"type":"x","payload":{"$binary":"AAEC","more":1}}]}`
 	var r yardv1.SubmitRequest
-	if err := UnmarshalRequest(JSON, []byte(body), &r); err != nil {
-		t.Fatal(err)
-	}
-	if got := string(r.Tasks[0].Payload.Data); got != `{"to":"a@b.c","n":[1,2]}` {
-		t.Errorf("payload %s", got)
-	}
+	checktest.NoError(t, UnmarshalRequest(JSON, []byte(body), &r))
+	checktest.Equal(t, "payload", string(r.Tasks[0].Payload.Data), `{"to":"a@b.c","n":[1,2]}`)
 	if p := r.Tasks[1].Payload; p.Encoding != yardv1.Encoding_ENCODING_BINARY || string(p.Data) != "\x00\x01\x02" {
 		t.Errorf("binary payload %v", p)
 	}
@@ -85,9 +82,7 @@ func TestBadRequestsNameTheField(t *testing.T) {
 	unknown := protowire.AppendTag(nil, 99, protowire.VarintType)
 	unknown = protowire.AppendVarint(unknown, 1)
 	nested, err := (&yardv1.SubmitRequest{Tasks: []*yardv1.NewTask{{}}}).MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.NoError(t, err)
 	nested = append(nested[:1], append([]byte{byte(len(unknown))}, unknown...)...)
 	for name, c := range map[string]struct {
 		ct         ContentType

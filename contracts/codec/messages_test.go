@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 )
 
 // publicMessages are all messages of the public API, empty.
@@ -20,9 +21,7 @@ func publicMessages(t *testing.T) (all []protoreflect.Message) {
 	for _, file := range []protoreflect.FileDescriptor{yardv1.File_yard_v1_tasks_proto, yardv1.File_yard_v1_admin_proto} {
 		for i := range file.Messages().Len() {
 			m, err := protoregistry.GlobalTypes.FindMessageByName(file.Messages().Get(i).FullName())
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.NoError(t, err)
 			all = append(all, m.New())
 		}
 	}
@@ -80,9 +79,7 @@ func TestEveryFieldSurvivesBothForms(t *testing.T) {
 		whole := m.Interface().(Message)
 		for _, form := range []ContentType{JSON, Protobuf} {
 			data, err := Marshal(form, whole)
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.NoError(t, err)
 			back := m.New().Interface()
 			if err := UnmarshalRequest(form, data, back.(Message)); err != nil || !proto.Equal(back, m.Interface()) {
 				t.Errorf("%s in %s: %s\nread back: %v, %v", m.Descriptor().Name(), form, data, back, err)
@@ -106,9 +103,7 @@ func TestEveryRequestTellsOfUnknownFields(t *testing.T) {
 			one := whole()
 			inner(one)[i].SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 999, protowire.VarintType), 1))
 			data, err := Marshal(Protobuf, one.Interface().(Message))
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.NoError(t, err)
 			if err := UnmarshalRequest(Protobuf, data, m.New().Interface().(Message)); err == nil {
 				t.Errorf("%s: an unknown field of a %s was taken", m.Descriptor().Name(), inner(one)[i].Descriptor().Name())
 			}
@@ -147,9 +142,7 @@ func TestEveryEnumHasNames(t *testing.T) {
 			one := e.New(v.Number())
 			back := reflect.New(reflect.TypeOf(one))
 			data, err := json.Marshal(one)
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.NoError(t, err)
 			name := strings.Trim(string(data), `"`)
 			err = json.Unmarshal(data, back.Interface())
 			if err != nil || name == string(data) || !strings.HasSuffix(string(v.Name()), "_"+strings.ToUpper(name)) || back.Elem().Interface() != one {

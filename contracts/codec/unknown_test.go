@@ -8,6 +8,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 )
 
 // An unknown field inside of a setting is refused in protobuf as it is in JSON, and its message is named.
@@ -31,9 +32,7 @@ func TestUnknownFieldsInsideOfSettings(t *testing.T) {
 		"/group":                    &yardv1.PutGroupRequest{Group: group},
 	} {
 		data, err := Marshal(Protobuf, m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, err)
 		back := m.(protoreflect.ProtoMessage).ProtoReflect().New().Interface().(Message)
 		if e := fault.From(UnmarshalRequest(Protobuf, data, back)); e == nil || e.Code != fault.InvalidArgument || e.Path != path+"/#999" {
 			t.Errorf("%s: got %v", path, e)

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 )
 
 func TestEveryCodeSurvivesTheWire(t *testing.T) {
@@ -56,13 +58,9 @@ func TestUnknownCodeOfANewerServerBecomesInternal(t *testing.T) {
 
 func TestFromUnwraps(t *testing.T) {
 	e := At(NotFound, "/domain", "no domain %q", "shop")
-	if got := From(fmt.Errorf("submit: %w", e)); got != e {
-		t.Errorf("got %v", got)
-	}
+	checktest.Equal(t, "result", From(fmt.Errorf("submit: %w", e)), e)
 	if !errors.Is(fmt.Errorf("x: %w", e), &Error{Code: NotFound}) {
 		t.Error("errors.Is does not match by code")
 	}
-	if got := CodeOf(errors.New("disk")); got != Internal {
-		t.Errorf("got %s", got)
-	}
+	checktest.Equal(t, "result", CodeOf(errors.New("disk")), Internal)
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 )
 
 func drawSecret(t *rapid.T) (secret [TokenSecretBytes]byte) {
@@ -55,9 +57,7 @@ func TestTokenCheckIsCBCMAC(t *testing.T) {
 		input = binary.BigEndian.AppendUint32(input, tok.Version)
 		input = append(binary.BigEndian.AppendUint64(input, tok.Nonce), make([]byte, 12)...)
 		block, err := aes.NewCipher(secret[:])
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, err)
 		cipher.NewCBCEncrypter(block, make([]byte, aes.BlockSize)).CryptBlocks(input, input)
 		var raw [tokenBytes + checkBytes]byte
 		if !decode(raw[:], NewTokens(secret).Print(id, tok)) || string(raw[tokenBytes:]) != string(input[32:40]) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 	"github.com/yardmaster-io/yardmaster/contracts/permissions"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 )
@@ -14,13 +15,9 @@ var parts = topology.Partitioning{History: 3, Matching: 2}
 func of(t *testing.T, user string) permissions.Permissions {
 	t.Helper()
 	u, err := permissions.ParseUser(user)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.NoError(t, err)
 	p, err := permissions.Of(u, parts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.NoError(t, err)
 	return p
 }
 
@@ -68,9 +65,7 @@ func TestI14_TheInspectorReads(t *testing.T) {
 			t.Errorf("it may publish %s", s)
 		}
 	}
-	if !slices.Equal(p.Subscribe, []string{"_INBOX.s.inspector.>"}) {
-		t.Errorf("it may subscribe to %v", p.Subscribe)
-	}
+	checktest.Equal(t, "it may subscribe to", p.Subscribe, []string{"_INBOX.s.inspector.>"})
 	for _, s := range topology.Streams(parts) {
 		if !slices.Contains(p.Publish, "$JS.API.CONSUMER.LIST."+s.Name) {
 			t.Errorf("it cannot read %s", s.Name)
@@ -105,9 +100,7 @@ func TestI14_InboxesAreApart(t *testing.T) {
 	for _, a := range everybody {
 		for _, b := range everybody {
 			u, err := permissions.ParseUser(b)
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.NoError(t, err)
 			for _, s := range of(t, a).Subscribe {
 				if a != b && strings.HasPrefix(u.Inbox()+".", strings.TrimSuffix(s, ">")) {
 					t.Errorf("%s may read %s of %s", a, s, b)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 	"github.com/yardmaster-io/yardmaster/contracts/permissions"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 )
@@ -69,19 +70,13 @@ func TestTheListInTheREADME(t *testing.T) {
 	var b strings.Builder
 	for _, who := range everybody {
 		u, err := permissions.ParseUser(who)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, err)
 		p, err := permissions.Of(u, topology.Partitioning{History: 1, Matching: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, err)
 		fmt.Fprintf(&b, "- **%s**\n%s%s", who, item("publishes: "+summary(p.Publish)), item("subscribes: "+summary(p.Subscribe)))
 	}
 	readme, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.NoError(t, err)
 	before, rest, _ := strings.Cut(string(readme), listBegin)
 	list, after, ok := strings.Cut(rest, listEnd)
 	if !ok {
@@ -93,7 +88,5 @@ func TestTheListInTheREADME(t *testing.T) {
 	if os.Getenv("UPDATE_ROLES") != "1" {
 		t.Fatal("the README's list differs from the code: run this test with UPDATE_ROLES=1")
 	}
-	if err := os.WriteFile("README.md", []byte(before+listBegin+b.String()+listEnd+after), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	checktest.NoError(t, os.WriteFile("README.md", []byte(before+listBegin+b.String()+listEnd+after), 0o600))
 }

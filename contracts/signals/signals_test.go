@@ -7,15 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 )
 
 // TestPageIsFresh: METRICS.md is what the metrics say.
 func TestPageIsFresh(t *testing.T) {
 	page, err := os.ReadFile("../METRICS.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.NoError(t, err)
 	if string(page) != signals.Page() {
 		t.Error("METRICS.md is stale: run go generate ./signals in contracts")
 	}

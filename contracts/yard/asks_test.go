@@ -18,6 +18,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
@@ -67,13 +68,9 @@ func listening(t *testing.T, s *stack, subject string, heard func(msg *nats.Msg)
 			s.engine.answer(msg.Reply, a)
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.NoError(t, err)
 	t.Cleanup(func() { _ = sub.Unsubscribe() }) // the connection may be gone already
-	if err := s.engine.nc.FlushWithContext(soon(t)); err != nil {
-		t.Fatal(err)
-	}
+	checktest.NoError(t, s.engine.nc.FlushWithContext(soon(t)))
 }
 
 // Each request about settings has the name, the revision or the settings, and its answer is returned: what the settings hold is compared in
@@ -160,9 +157,7 @@ func TestListsOfSettingsAreWhole(t *testing.T) {
 
 func testError(t *testing.T, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.NoError(t, err)
 }
 
 // The zero Part gets an answer, a refusal of the empty name: a subject that no one serves would be tried until ctx ends.
@@ -283,14 +278,10 @@ func TestAllPagesAreAskedFor(t *testing.T) {
 		list := answering[yardv1.ListRequest](t, s, topology.API("shop", "tasks.list"), pagesOf(4)...)
 		var got []string
 		for task, err := range s.client.Tasks(soon(t), yard.Filter{Tasklist: "mail", Limit: 1}) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.NoError(t, err)
 			got = append(got, task.ID)
 		}
-		if !slices.Equal(got, []string{"0", "1", "2", "3"}) {
-			t.Errorf("got %v", got)
-		}
+		checktest.Equal(t, "result", got, []string{"0", "1", "2", "3"})
 		var cursors []string
 		for _, req := range list.requests() {
 			cursors = append(cursors, req.Cursor)
@@ -298,9 +289,7 @@ func TestAllPagesAreAskedFor(t *testing.T) {
 				t.Errorf("asked was %v", req)
 			}
 		}
-		if !slices.Equal(cursors, []string{"", "after-0", "after-1", "after-2"}) {
-			t.Errorf("asked from %q", cursors)
-		}
+		checktest.Equal(t, "asked from", cursors, []string{"", "after-0", "after-1", "after-2"})
 	})
 }
 
@@ -310,9 +299,7 @@ func TestPagesEndWhereTheCallerDoes(t *testing.T) {
 		s := newStack(t)
 		list := answering[yardv1.ListRequest](t, s, topology.API("shop", "tasks.list"), pagesOf(9)...)
 		for _, err := range s.client.Tasks(soon(t), yard.Filter{}) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.NoError(t, err)
 			if len(list.requests()) == 2 {
 				break
 			}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
@@ -154,9 +155,7 @@ func TestTasksOfSeveralBatchesTravelApart(t *testing.T) {
 			}
 			got = append(got, strings.Join(batches, "+"))
 		}
-		if want := []string{"a+a", "b", "+", "a", "c"}; !slices.Equal(got, want) {
-			t.Errorf("requests of %q, want %q", got, want)
-		}
+		checktest.Equal(t, "requests of", got, []string{"a+a", "b", "+", "a", "c"})
 	})
 }
 
@@ -231,9 +230,7 @@ func TestABatchComesBackWhole(t *testing.T) {
 			t.Fatal(got, err)
 		}
 		ids, times := []string{got.ID, got.CallbackType, got.CallbackTasklist, got.CallbackID}, []time.Time{got.CreatedAt, got.ClosedAt, got.EndedAt, got.ExpiresAt}
-		if counts := []int64{got.Tasks, got.Active, got.Completed, got.Dead, got.Cancelled, got.Expired}; !slices.Equal(counts, []int64{15, 1, 2, 3, 4, 5}) {
-			t.Errorf("counts %v", counts)
-		}
+		checktest.Equal(t, "counts", []int64{got.Tasks, got.Active, got.Completed, got.Dead, got.Cancelled, got.Expired}, []int64{15, 1, 2, 3, 4, 5})
 		if got.State != yard.BatchCompleted || !got.CancelRequested || got.Keep != 5*time.Second || !slices.Equal(ids, []string{"import", "import.done", "imports", "t"}) {
 			t.Errorf("%+v", got)
 		}
@@ -253,9 +250,7 @@ func TestABatchComesBackWhole(t *testing.T) {
 			t.Errorf("%+v, %v", got, err)
 		}
 		for i, id := range []string{"import", "b", "c"} {
-			if asked := get.requests()[i].BatchId; asked != id {
-				t.Errorf("asked for %q, want %q", asked, id)
-			}
+			checktest.Equal(t, "asked for", get.requests()[i].BatchId, id)
 		}
 	})
 }
@@ -285,9 +280,7 @@ func TestABatchIsClosed(t *testing.T) {
 			t.Errorf("%+v, %v, after %d requests", info, err, len(closes.requests()))
 		}
 		for _, req := range closes.requests() {
-			if req.BatchId != "b" {
-				t.Errorf("asked to close %q", req.BatchId)
-			}
+			checktest.Equal(t, "asked to close", req.BatchId, "b")
 		}
 	})
 }
@@ -355,14 +348,10 @@ func TestBatchesAreListedPageByPage(t *testing.T) {
 			page("1", "a", "b"), page("2"), page("", "c"))
 		var got []string
 		for b, err := range s.client.Batches(soon(t), yard.BatchOpen, yard.BatchExpired) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.NoError(t, err)
 			got = append(got, fmt.Sprint(b.ID, " ", b.State))
 		}
-		if want := []string{"a open", "b open", "c open"}; !slices.Equal(got, want) {
-			t.Errorf("listed %q", got)
-		}
+		checktest.Equal(t, "listed", got, []string{"a open", "b open", "c open"})
 		states := []yardv1.BatchState{yardv1.BatchState_BATCH_STATE_OPEN, yardv1.BatchState_BATCH_STATE_EXPIRED}
 		for i, cursor := range []string{"", "1", "2"} {
 			if want := (&yardv1.ListBatchesRequest{States: states, Cursor: cursor}); !proto.Equal(lists.requests()[i], want) {

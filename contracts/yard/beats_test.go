@@ -8,6 +8,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 )
 
 // sleeping runs until its context ends, or an hour is over, and tells why.
@@ -112,9 +113,7 @@ func TestCancelEndsTheHandlersContext(t *testing.T) {
 		}
 		b.start()
 		b.engine.push(granted("x", 1)...)
-		if cause := <-causes; cause != ErrCancelled {
-			t.Errorf("the context ended with %v", cause)
-		}
+		checktest.Equal(t, "the context ended with", <-causes, ErrCancelled)
 		synctest.Wait()
 		b.finish(t)
 		if f := b.engine.failed[0]; f.ErrorType != TypeCancelled || !f.NonRetryable || f.NotStarted {
@@ -133,9 +132,7 @@ func TestLostAttemptEndsTheContextAndReportsNothing(t *testing.T) {
 		}
 		b.start()
 		b.engine.push(granted("x", 1)...)
-		if cause := <-causes; cause != ErrLostAttempt {
-			t.Errorf("the context ended with %v", cause)
-		}
+		checktest.Equal(t, "the context ended with", <-causes, ErrLostAttempt)
 		b.finish(t)
 		if n := len(b.engine.requests["fail"]) + len(b.engine.requests["complete"]); n != 0 {
 			t.Errorf("%d outcomes of a lost attempt were sent", n)
@@ -216,9 +213,7 @@ func TestProgressTravelsWithinASecondAndOnlyTheLast(t *testing.T) {
 		b := newBench()
 		b.worker.HandleFunc("x", func(ctx context.Context, _ *Attempt) (Payload, error) {
 			for i := range 30 { // three seconds
-				if err := Progress(ctx, i); err != nil {
-					t.Error(err)
-				}
+				checktest.Check(t, Progress(ctx, i))
 				time.Sleep(100 * time.Millisecond)
 			}
 			time.Sleep(5 * time.Second)

@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 )
 
 // BenchmarkWorker is what a worker itself costs per task: poll answer to finished
@@ -34,9 +35,7 @@ func BenchmarkWorker(b *testing.B) {
 	go func() { ended <- newSession(w, e).run(ctx) }()
 	<-done
 	stop()
-	if err := <-ended; err != nil {
-		b.Error(err)
-	}
+	checktest.Check(b, <-ended)
 }
 
 // BenchmarkGather is what making a request of 1000 tasks costs, per task.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
@@ -30,9 +31,7 @@ func TestDeadLettersAreListedPageByPage(t *testing.T) {
 		)
 		var got []string
 		for task, err := range s.client.ListDeadLetters(soon(t), someLetters) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.NoError(t, err)
 			if got = append(got, task.ID); task.ID == "a" && (task.Redrives != 2 || task.State != yard.StateDead) {
 				t.Errorf("task %+v", task)
 			}

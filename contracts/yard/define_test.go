@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
 
@@ -27,16 +28,12 @@ func TestADefinitionIsForBothSides(t *testing.T) {
 			t.Errorf("%v %v", got, err)
 		}
 		id, err := sendEmail.Submit(soon(t), s.client, email{To: "bob"}, yard.WithTask(func(t *yard.Task) { t.Priority = 5 }))
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, err)
 		if got, err := sendEmail.Wait(soon(t), s.client, id); err != nil || got.ID != "<bob>" {
 			t.Errorf("%v %v", got, err)
 		}
 		s.engine.locked(func() {
-			if p := s.engine.tasks[id].task.Priority; p != 5 {
-				t.Errorf("its priority is %d", p)
-			}
+			checktest.Equal(t, "its priority", s.engine.tasks[id].task.Priority, 5)
 		})
 		if task := sendEmail.Task(email{}); task.Priority != 2 || task.Type != sendEmail.Type() {
 			t.Errorf("%+v", task)
@@ -78,9 +75,7 @@ func TestAWaitOfAMillisecondPauses(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newStack(t)
 		id, err := s.client.Submit(t.Context(), one)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, err)
 		for left := time.Duration(0); left < 4*time.Millisecond; left += 250 * time.Microsecond {
 			ctx, cancel := context.WithTimeout(t.Context(), left)
 			if _, err := s.client.Wait(ctx, id); !errors.Is(err, context.DeadlineExceeded) {
@@ -105,22 +100,14 @@ func TestADefinitionTakesTheGroupFromTheInput(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newStack(t)
 		one, err := makeReport.Submit(soon(t), s.client, report{"acme", "tax"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, err)
 		two, err := makeReport.Submit(soon(t), s.client, report{"acme", "tax"}, yard.WithTask(func(t *yard.Task) { t.Group = "own" }))
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, err)
 		many, err := s.client.SubmitMany(soon(t), []yard.Task{makeReport.Task(report{"bolt", "pay"})})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, err)
 		urgent := makeReport.FromInput(func(in report, t *yard.Task) { t.Priority, t.Group = 1, t.Group+"-urgent" })
 		three, err := urgent.Submit(soon(t), s.client, report{"acme", "tax"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, err)
 		s.engine.locked(func() {
 			for id, want := range map[string]string{
 				one: `acme 4 tax books {"Customer":"acme","Kind":"tax"}`, two: `own 4 tax books {"Customer":"acme","Kind":"tax"}`,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 )
 
 // latePolls delivers its tasks only when the poll is given up, as an answer that
@@ -40,9 +41,7 @@ func TestDrainHandsBackWhatCameTooLate(t *testing.T) {
 		go func() { done <- newSession(b.worker, polls).run(ctx) }()
 		synctest.Wait()
 		stop()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		checktest.Check(t, <-done)
 		if len(b.engine.failed) != 3 {
 			t.Fatalf("%d of 3 handed back", len(b.engine.failed))
 		}
@@ -84,9 +83,7 @@ func TestDrainEndsSlowHandlersAndHandsThemBack(t *testing.T) {
 		b.engine.push(granted("x", 1)...)
 		synctest.Wait()
 		b.finish(t)
-		if cause != ErrStopping {
-			t.Errorf("the handler's context ended with %v", cause)
-		}
+		checktest.Equal(t, "the handler's context ended with", cause, ErrStopping)
 		if len(b.engine.failed) != 1 || !b.engine.failed[0].NotStarted {
 			t.Errorf("got %v", b.engine.failed)
 		}

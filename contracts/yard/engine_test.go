@@ -15,6 +15,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 )
 
 // fakeEngine is an engine in memory, for tests in a synctest bubble. It hands
@@ -215,9 +216,7 @@ func (b *bench) start() {
 func (b *bench) finish(t *testing.T) {
 	t.Helper()
 	b.stop()
-	if err := <-b.done; err != nil {
-		t.Errorf("the worker ended with %v", err)
-	}
+	checktest.Check(t, <-b.done)
 }
 
 // inBubble runs a worker test with virtual time; leaving a goroutine behind fails it.

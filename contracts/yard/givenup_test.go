@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 )
 
 // The last 16 inboxes of a tasklist are named until a poll that named them is answered.
@@ -20,9 +22,7 @@ func TestInboxesThatWereGivenUpAreNamedUntilTheEngineKnows(t *testing.T) {
 	}
 	g.add("mail", "late")
 	g.forget("mail", named)
-	if got := g.of("mail"); !slices.Equal(got, []string{"late"}) {
-		t.Errorf("left are %q", got)
-	}
+	checktest.Equal(t, "left", g.of("mail"), []string{"late"})
 	g.forget("mail", []string{"late"})
 	if got := g.of("other"); len(g.inboxes) != 1 || !slices.Equal(got, []string{"x"}) {
 		t.Errorf("left are %v", g.inboxes)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 )
 
 // What a task says of its keys reaches the engine, and what excludes each other is refused before it is sent.
@@ -32,9 +33,7 @@ func TestKeysGoIntoARequest(t *testing.T) {
 		},
 	} {
 		got := &yardv1.NewTask{}
-		if err := c.task.fill(got); err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, c.task.fill(got))
 		got.Payload = nil
 		if !proto.Equal(got, c.want) {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)

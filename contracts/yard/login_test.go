@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
 
@@ -29,9 +30,7 @@ func TestALoginIsThatOfItsFiles(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	// The seed is one that anybody may know.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
 
@@ -45,9 +46,7 @@ func TestSubmitMiddlewareOrder(t *testing.T) {
 		if ids, err := s.client.SubmitMany(soon(t), nil); err != nil || len(ids) != 0 {
 			t.Fatal(ids, err)
 		}
-		if got := strings.Join(order, ""); got != "abcabcabc" {
-			t.Errorf("the order is %s", got)
-		}
+		checktest.Equal(t, "the order", strings.Join(order, ""), "abcabcabc")
 		s.engine.locked(func() {
 			for _, task := range s.engine.tasks {
 				if task.task.Type != "xabc" {
@@ -92,9 +91,7 @@ func TestTraceSubmits(t *testing.T) {
 		s := newStack(t, yard.WithSubmitMiddleware(yard.TraceSubmits(provider)))
 		ctx, caller := provider.Tracer("test").Start(soon(t), "caller")
 		id, err := s.client.Submit(ctx, one)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, err)
 		if _, err := s.client.SubmitMany(ctx, []yard.Task{one, one}); err != nil {
 			t.Fatal(err)
 		}
@@ -131,9 +128,7 @@ func TestLogMiddleware(t *testing.T) {
 		log := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		s := newStack(t, yard.WithSubmitMiddleware(yard.LogSubmits(log)))
 		id, err := s.client.Submit(soon(t), one)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, err)
 		if _, err := s.client.SubmitMany(soon(t), []yard.Task{one, {Type: "x", Tasklist: "mail", Payload: func() {}}}); err == nil {
 			t.Fatal("a function is no payload")
 		}

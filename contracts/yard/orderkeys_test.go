@@ -7,6 +7,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
@@ -20,9 +21,7 @@ func TestOrderKeysAreListedPageByPage(t *testing.T) {
 		)
 		var got []yard.OrderKeyInfo
 		for k, err := range s.client.OrderKeys(soon(t), yard.KeyFilter{Blocked: true, Waiting: true}) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.NoError(t, err)
 			got = append(got, k)
 		}
 		if len(got) != 2 || got[1].Key != "b" || got[0].Key != "a" || got[0].Head.ID != "t" || !got[0].Head.Blocked || got[0].Waiting != 3 || got[0].Since.UnixMilli() != 5000 || got[0].Reason != "no route" {
@@ -81,9 +80,7 @@ func TestOneOrderKey(t *testing.T) {
 			t.Errorf("%+v: %v", k, err)
 		}
 		for i, key := range []string{"a", "b"} {
-			if got := asked.requests()[i].OrderKey; got != key {
-				t.Errorf("asked for %q, want %q", got, key)
-			}
+			checktest.Equal(t, "asked for", asked.requests()[i].OrderKey, key)
 		}
 	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
@@ -103,14 +104,10 @@ func TestAWorkerTellsItsVersion(t *testing.T) {
 			t.Errorf("%d polls", len(polls))
 		}
 		for _, p := range polls {
-			if p.WorkerVersion != "v1.4.2" {
-				t.Errorf("a poll of version %q", p.WorkerVersion)
-			}
+			checktest.Equal(t, "a poll of version", p.WorkerVersion, "v1.4.2")
 		}
 		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		checktest.Check(t, <-ended)
 	})
 	long := yard.NewWorker(nil, "mail", yard.WithVersion(strings.Repeat("x", 65)))
 	if err := long.Run(t.Context()); fault.CodeOf(err) != fault.InvalidArgument || !strings.Contains(err.Error(), "version has 65 bytes") {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
@@ -273,9 +274,7 @@ func TestACancelIsRepeatedForWhatIsNotCertain(t *testing.T) {
 		for _, req := range e.requests() {
 			asked = append(asked, strings.Join(req.TaskIds, ""))
 		}
-		if !slices.Equal(asked, []string{"abcd", "bd"}) {
-			t.Errorf("asked was for %v", asked)
-		}
+		checktest.Equal(t, "asked was for", asked, []string{"abcd", "bd"})
 		for id, code := range map[string]fault.Code{"c": fault.NotFound, "d": fault.FailedPrecondition} {
 			if !errors.Is(err, &fault.Error{Code: code}) || !strings.Contains(err.Error(), "for "+id) {
 				t.Errorf("%s is not reported as %s: %v", id, code, err)
@@ -297,9 +296,7 @@ func TestACancelIsRepeatedForWhatIsNotCertain(t *testing.T) {
 		if err := s.client.Cancel(ctx, "a"); !errors.As(err, &e) || e.Code != fault.Unknown || e.Detail["task_id"] != "a" {
 			t.Errorf("what is never certain: %v", err)
 		}
-		if err := s.client.Cancel(ctx); err != nil {
-			t.Errorf("nothing to cancel: %v", err)
-		}
+		checktest.Check(t, s.client.Cancel(ctx))
 	})
 }
 
@@ -395,24 +392,18 @@ func TestAHintOfACancelIsHeardFromTheWire(t *testing.T) {
 		})
 		run(t, w)
 		id, err := s.client.Submit(soon(t), one)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, err)
 		time.Sleep(time.Second)
 		s.engine.locked(func() { s.engine.tasks[id].cancel = true })
 		began := time.Now()
 		for _, hint := range []string{"nonsense", `{"task_ids":["another"]}`} {
-			if err := s.engine.nc.Publish(topology.CancelHint("shop"), []byte(hint)); err != nil {
-				t.Fatal(err)
-			}
+			checktest.NoError(t, s.engine.nc.Publish(topology.CancelHint("shop"), []byte(hint)))
 		}
 		time.Sleep(time.Second)
 		if n := s.engine.requests("tasks.heartbeat"); n != 0 {
 			t.Errorf("%d heartbeats were sent for hints of others", n)
 		}
-		if err := s.engine.nc.Publish(topology.CancelHint("shop"), fmt.Appendf(nil, `{"task_ids":[%q]}`, id)); err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, s.engine.nc.Publish(topology.CancelHint("shop"), fmt.Appendf(nil, `{"task_ids":[%q]}`, id)))
 		if cause := <-ended; cause != yard.ErrCancelled || time.Since(began) > 2*time.Second {
 			t.Errorf("%v after %v", cause, time.Since(began))
 		}
@@ -432,20 +423,14 @@ func TestAWorkerLeavesNothingAtTheServer(t *testing.T) {
 		})
 		stop := run(t, w)
 		id, err := s.client.Submit(soon(t), one)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, err)
 		time.Sleep(time.Second)
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, stop())
 		if _, ok := ran.Load(id); !ok {
 			t.Error("the drain did not wait for the handler")
 		}
 		s.engine.locked(func() {
-			if state := s.engine.tasks[id].state; state != yardv1.TaskState_TASK_STATE_COMPLETED {
-				t.Errorf("its task is %v", state)
-			}
+			checktest.Equal(t, "its task", s.engine.tasks[id].state, yardv1.TaskState_TASK_STATE_COMPLETED)
 		})
 		if left := append(s.inboxes(), s.nats.subscriptions("yard.v1.shop.hint")...); len(left) != 0 {
 			t.Errorf("it still waits at %v", left)
@@ -453,9 +438,7 @@ func TestAWorkerLeavesNothingAtTheServer(t *testing.T) {
 		lists := map[string]bool{}
 		for _, p := range s.polls() {
 			lists[p.Tasklist] = true
-			if p.Worker != "me" {
-				t.Errorf("a poll of %q", p.Worker)
-			}
+			checktest.Equal(t, "a poll of", p.Worker, "me")
 		}
 		if len(lists) != 3 {
 			t.Errorf("polled were %v", lists)

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 )
 
 // server is as much of a NATS server as clients of one process see of it, in memory: it runs inside a bubble, whose time
@@ -104,9 +106,7 @@ func (s *server) subscriptions(prefix string) (all []string) {
 func (s *server) connect(t *testing.T) *nats.Conn {
 	t.Helper()
 	nc, err := nats.Connect("", nats.InProcessServer(s), nats.MaxReconnects(-1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.NoError(t, err)
 	t.Cleanup(nc.Close)
 	return nc
 }

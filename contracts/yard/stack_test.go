@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
 
@@ -45,9 +46,7 @@ func newStack(t *testing.T, opts ...yard.ClientOption) *stack {
 func (s *stack) connect(t *testing.T, opts ...yard.ClientOption) *yard.Client {
 	t.Helper()
 	client, err := yard.Connect("", "shop", append([]yard.ClientOption{yard.WithNATSOptions(nats.InProcessServer(s.nats))}, opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.NoError(t, err)
 	t.Cleanup(client.Close)
 	return client
 }
@@ -89,9 +88,7 @@ func run(t *testing.T, w *yard.Worker) (stop func() error) {
 		}
 	}
 	t.Cleanup(func() {
-		if err := stop(); err != nil {
-			t.Errorf("stop the worker: %v", err)
-		}
+		checktest.Check(t, stop())
 	})
 	return stop
 }

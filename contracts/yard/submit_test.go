@@ -14,15 +14,14 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 )
 
 func TestPayloadRoundTrip(t *testing.T) {
 	type order struct{ ID int }
 	for _, v := range []any{order{7}, "text", 3.5, []string{"a"}, []byte{0, 1, 2}, json.RawMessage(`{"a":1}`)} {
 		p, err := NewPayload(v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, err)
 		p = payloadOf(p.wire())
 		got := reflect.New(reflect.TypeOf(v))
 		if err := p.Decode(got.Interface()); err != nil || !reflect.DeepEqual(got.Elem().Interface(), v) {
@@ -52,9 +51,7 @@ func TestTaskFillsEveryField(t *testing.T) {
 		Unique: &Unique{Key: "k", Reject: true, For: time.Second},
 	}
 	got := &yardv1.NewTask{}
-	if err := task.fill(got); err != nil {
-		t.Fatal(err)
-	}
+	checktest.NoError(t, task.fill(got))
 	want := &yardv1.NewTask{
 		Type: "a", Tasklist: "b", Payload: &yardv1.Payload{Data: []byte("1")}, Priority: 2, DelayMs: 2, RunAtMs: at.UnixMilli(),
 		Retry:         &yardv1.RetryPolicy{MaxAttempts: 3, InitialIntervalMs: 1000, Backoff: 1.5, MaxIntervalMs: 3_600_000},
@@ -74,9 +71,7 @@ func TestTaskFillsEveryField(t *testing.T) {
 func encoded(t *testing.T, m *yardv1.NewTask) []byte {
 	t.Helper()
 	b, err := m.MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.NoError(t, err)
 	return b
 }
 
@@ -169,9 +164,7 @@ func TestLongMessagesAreCutBetweenCharacters(t *testing.T) {
 	if len(got) != messageBytesMax-2 || !strings.HasSuffix(got, "é") {
 		t.Errorf("%d bytes, ends with %q", len(got), got[len(got)-2:])
 	}
-	if got := clip("a\xffb", 100); got != "a\uFFFDb" {
-		t.Errorf("got %q", got)
-	}
+	checktest.Equal(t, "result", clip("a\xffb", 100), "a\uFFFDb")
 }
 
 func TestTaskErrorMatchesItsState(t *testing.T) {

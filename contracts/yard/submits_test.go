@@ -16,6 +16,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
 
@@ -61,9 +62,7 @@ func TestSubmitWaitsForAFrontend(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		server := newServer()
 		client, err := yard.Connect("", "shop", yard.WithNATSOptions(nats.InProcessServer(server)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, err)
 		defer client.Close()
 		eventually(t, func() error {
 			short, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
@@ -89,9 +88,7 @@ func TestSubmitWaitsForAFrontend(t *testing.T) {
 			submitted <- err
 		}()
 		engine.serve()
-		if err := <-submitted; err != nil {
-			t.Error(err)
-		}
+		checktest.Check(t, <-submitted)
 	})
 }
 
@@ -154,9 +151,7 @@ func TestLostAnswerOfAReadIsAskedForAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newStack(t)
 		id, err := s.client.Submit(soon(t), one)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, err)
 		lost := make(chan struct{})
 		s.engine.script = func(endpoint string, call int, _ *nats.Msg) bool {
 			if endpoint == "tasks.get" && call == 0 {
@@ -173,9 +168,7 @@ func TestLostAnswerOfAReadIsAskedForAgain(t *testing.T) {
 		}()
 		<-lost
 		s.nats.start()
-		if err := <-got; err != nil {
-			t.Error(err)
-		}
+		checktest.Check(t, <-got)
 	})
 }
 
@@ -206,17 +199,13 @@ func TestLowLevelLoop(t *testing.T) {
 		done := 0
 		for done < 250 {
 			tasks, err := s.client.Wire().Poll(soon(t), &yardv1.PollRequest{Tasklist: "mail", MaxTasks: 100, WaitMs: 1000})
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.NoError(t, err)
 			completions := make([]*yardv1.Completion, len(tasks))
 			for i, task := range tasks {
 				completions[i] = &yardv1.Completion{TaskId: task.TaskId, Token: task.Token}
 			}
 			verdicts, err := s.client.Wire().Complete(soon(t), completions)
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.NoError(t, err)
 			for _, v := range verdicts {
 				if v.Code == "OK" {
 					done++
@@ -262,9 +251,7 @@ func TestTraceGoesWithTheTask(t *testing.T) {
 		if got := <-inside; got != caller.SpanContext().TraceID().String() {
 			t.Errorf("the handler's spans are in trace %s", got)
 		}
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, stop())
 		runs := provider.spans("run")
 		if len(runs) != 1 {
 			t.Fatalf("%d spans of runs", len(runs))

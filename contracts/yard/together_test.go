@@ -12,6 +12,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
 
@@ -65,9 +66,7 @@ func TestSubmitsTravelTogether(t *testing.T) {
 		for i := range callers {
 			all.Go(func() {
 				id, err := s.client.Submit(soon(t), yard.Task{Type: "x", Tasklist: "mail", Payload: i})
-				if err != nil {
-					t.Error(err)
-				}
+				checktest.Check(t, err)
 				ids[i] = id
 			})
 		}
@@ -161,9 +160,7 @@ func TestACallerGivesUpAlone(t *testing.T) {
 			t.Errorf("it may be stored: %v", err)
 		}
 		s.letGo(&g)
-		if err := <-stayed; err != nil {
-			t.Error(err)
-		}
+		checktest.Check(t, <-stayed)
 	})
 }
 

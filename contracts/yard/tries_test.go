@@ -15,6 +15,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
@@ -338,9 +339,7 @@ func TestAGroupWaitsForTheOneBefore(t *testing.T) {
 		if len(e.requests()) != 2 || len(e.requests()[0].Tasks) != 1 || len(e.requests()[1].Tasks) != 5 {
 			t.Fatalf("%d requests", len(e.requests()))
 		}
-		if wait := e.times()[1].Sub(e.times()[0]); wait != 20*time.Millisecond {
-			t.Errorf("the second group left after %v", wait)
-		}
+		checktest.Equal(t, "the second group left after", e.times()[1].Sub(e.times()[0]), 20*time.Millisecond)
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 )
 
 func TestAVersionIsThatOfTheBuild(t *testing.T) {
@@ -31,9 +32,7 @@ func TestAVersionIsThatOfTheBuild(t *testing.T) {
 		"long":          {build(long + "y"), long},
 		"long, changed": {build("", "vcs.modified", "true", "vcs.revision", long), long[:versionBytesMax-6] + "+dirty"},
 	} {
-		if got := versionOf(c.info); got != c.want {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
-		}
+		checktest.Equal(t, name, versionOf(c.info), c.want)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 )
 
 func TestTypedHandlerRoundTrip(t *testing.T) {
@@ -126,9 +127,7 @@ func TestConcurrencyIsNeverExceeded(t *testing.T) {
 		if len(b.engine.completed) != tasks {
 			t.Errorf("%d of %d completed", len(b.engine.completed), tasks)
 		}
-		if most.Load() != concurrency {
-			t.Errorf("%d ran at once, want %d", most.Load(), concurrency)
-		}
+		checktest.Equal(t, "ran at once", most.Load(), concurrency)
 		if asked := slices.Max(b.engine.polls); asked > concurrency {
 			t.Errorf("a poll asked for %d tasks", asked)
 		}
@@ -283,9 +282,7 @@ func TestPollsBackOff(t *testing.T) {
 				go func() { done <- newSession(b.worker, polls).run(ctx) }()
 				time.Sleep(time.Minute)
 				stop()
-				if err := <-done; err != nil {
-					t.Error(err)
-				}
+				checktest.Check(t, <-done)
 				if n := polls.count.Load(); n < 30 || n > 200 {
 					t.Errorf("%d polls in a minute", n)
 				}
@@ -323,9 +320,7 @@ func TestMiddlewareOrder(t *testing.T) {
 		b.engine.push(granted("x", 1)...)
 		synctest.Wait()
 		b.finish(t)
-		if !slices.Equal(order, []string{"outer", "inner", "own"}) {
-			t.Errorf("got %v", order)
-		}
+		checktest.Equal(t, "result", order, []string{"outer", "inner", "own"})
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
 
@@ -85,9 +86,7 @@ func TestCancelReachesARunningHandler(t *testing.T) {
 		causes := make(chan error, 1)
 		started := make(chan string, 1)
 		yard.Handle(w, "x", func(ctx context.Context, _ yard.Payload) (struct{}, error) {
-			if err := yard.Progress(ctx, "half"); err != nil {
-				t.Error(err)
-			}
+			checktest.Check(t, yard.Progress(ctx, "half"))
 			started <- yard.Info(ctx).TaskID
 			<-ctx.Done()
 			causes <- context.Cause(ctx)
@@ -98,12 +97,8 @@ func TestCancelReachesARunningHandler(t *testing.T) {
 		if err != nil || id != <-started {
 			t.Fatal(err)
 		}
-		if err := s.client.Cancel(soon(t), id); err != nil {
-			t.Fatal(err)
-		}
-		if cause := <-causes; cause != yard.ErrCancelled {
-			t.Errorf("the context ended with %v", cause)
-		}
+		checktest.NoError(t, s.client.Cancel(soon(t), id))
+		checktest.Equal(t, "the context ended with", <-causes, yard.ErrCancelled)
 		if _, err := s.client.Wait(soon(t), id); !errors.Is(err, yard.ErrCancelled) {
 			t.Errorf("got %v", err)
 		}
@@ -187,15 +182,11 @@ func TestStoppedWorkersPollFindsNoResponders(t *testing.T) {
 			}
 			return nil
 		})
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, stop())
 		next := yard.NewWorker(s.connect(t), "mail", quiet())
 		yard.Handle(next, "x", func(ctx context.Context, _ yard.Payload) (int, error) { return yard.Info(ctx).Failures, nil })
 		id, err := s.client.Submit(soon(t), yard.Task{Type: "x", Tasklist: "mail"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, err)
 		run(t, next)
 		result, err := s.client.Wait(soon(t), id)
 		if err != nil || string(result.Payload.Data) != "0" {

@@ -105,9 +105,7 @@ func endDrain(t *testing.T, nc *nats.Conn, subject string, drain []byte) {
 		Name string `json:"name"`
 	}
 	testkit.NoError(t, json.Unmarshal(drain, &req))
-	if code := ask(t, nc, subject, fmt.Appendf(nil, `{"name":%q,"drain":true}`, req.Name)); code != "" {
-		t.Errorf("%s: %s", subject, code)
-	}
+	testkit.Equal(t, subject, ask(t, nc, subject, fmt.Appendf(nil, `{"name":%q,"drain":true}`, req.Name)), "")
 }
 
 func readDocument(t *testing.T) document {
@@ -129,9 +127,7 @@ func startStack(t *testing.T) *nats.Conn {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), within)
 		defer cancel()
-		if err := s.Close(ctx); err != nil {
-			t.Errorf("stop: %v", err)
-		}
+		testkit.Check(t, s.Close(ctx))
 	})
 	nc, err := nats.Connect(s.URL, nats.Timeout(within))
 	testkit.NoError(t, err)

@@ -214,9 +214,7 @@ func intact(t *testing.T, s *stack.Stack) {
 	for range js.StreamNames(t.Context()).Name() {
 		names++
 	}
-	if want := len(topology.Streams(parts)) + len(topology.Buckets()); names != want {
-		t.Errorf("%d streams, want %d", names, want)
-	}
+	testkit.Equal(t, "streams", names, len(topology.Streams(parts))+len(topology.Buckets()))
 	if got, err := provision.Partitioning(t.Context(), js); err != nil || got != parts {
 		t.Errorf("%v %v", got, err)
 	}

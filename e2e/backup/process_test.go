@@ -60,9 +60,7 @@ func start(t *testing.T, binary, data string) *dev {
 		_ = said.Close()
 	})
 	var hello struct{ URL string }
-	if err := json.NewDecoder(out).Decode(&hello); err != nil {
-		t.Fatalf("it did not say where it is: %v", err)
-	}
+	testkit.NoError(t, json.NewDecoder(out).Decode(&hello))
 	if d.client, err = yard.Connect(hello.URL, domain, yard.WithTimeout(within)); err != nil {
 		t.Fatal(err)
 	}

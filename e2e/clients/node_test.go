@@ -147,9 +147,7 @@ func running(t *testing.T, cfg stack.Config) *stack.Stack {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), within)
 		defer cancel()
-		if err := s.Close(ctx); err != nil {
-			t.Errorf("the stack did not end well: %v", err)
-		}
+		testkit.Check(t, s.Close(ctx))
 	})
 	return s
 }

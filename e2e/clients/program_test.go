@@ -94,9 +94,7 @@ func (p *program) wait(t *testing.T) {
 	t.Helper()
 	select {
 	case err := <-p.ended:
-		if err != nil {
-			t.Errorf("the program ended with %v", err)
-		}
+		testkit.Check(t, err)
 	case <-time.After(within):
 		t.Fatal("the program did not end")
 	}

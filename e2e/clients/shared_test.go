@@ -104,9 +104,7 @@ func outage(t *testing.T, startWorker func(s *stack.Stack, domain string) *progr
 		end = sync.OnceFunc(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), within)
 			defer cancel()
-			if err := s.Close(ctx); err != nil {
-				t.Errorf("the stack did not end well: %v", err)
-			}
+			testkit.Check(t, s.Close(ctx))
 		})
 		t.Cleanup(end)
 		return s, end

@@ -97,9 +97,7 @@ func newWorld(t *testing.T) *world {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), within)
 		defer cancel()
-		if err := s.Close(ctx); err != nil {
-			t.Errorf("stop: %v", err)
-		}
+		testkit.Check(t, s.Close(ctx))
 	})
 	nc, err := nats.Connect(s.URL, nats.Timeout(within))
 	testkit.NoError(t, err)

@@ -79,12 +79,8 @@ func TestABatchOfAnotherDomain(t *testing.T) {
 		for what, err := range map[string]error{"get": info, "close": closed, "cancel": cancelled, "wait": waited, "submit": added} {
 			equal(t, what, fault.CodeOf(err), fault.NotFound)
 		}
-		if _, err := other.client.NewBatch(w.soon(), b.ID, yard.BatchOptions{}); err != nil {
-			t.Errorf("a batch of the same name: %v", err)
-		}
-		if _, err := foreign.Cancel(w.soon(), yard.PurgeOptions{Running: true}); err != nil {
-			t.Errorf("cancel a batch of the same name: %v", err)
-		}
+		testkit.Check(t, testkit.Err(other.client.NewBatch(w.soon(), b.ID, yard.BatchOptions{})))
+		testkit.Check(t, testkit.Err(foreign.Cancel(w.soon(), yard.PurgeOptions{Running: true})))
 		other.counts(foreign, yard.BatchCompleted, 0, 0, 0, 0, 0, 0)
 		for one, err := range other.client.Batches(w.soon()) {
 			if err != nil || one.State == yard.BatchOpen {
@@ -140,17 +136,13 @@ func TestABatchIsClosedAndCancelledAtOnce(t *testing.T) {
 					case n == 0:
 						w.closed(b)
 					case n < 3:
-						if _, err := b.Cancel(w.soon(), yard.PurgeOptions{}); err != nil {
-							t.Errorf("cancel: %v", err)
-						}
+						testkit.Check(t, testkit.Err(b.Cancel(w.soon(), yard.PurgeOptions{})))
 					}
 				}
 			})
 		}
 		all.Wait()
-		if _, err := b.Cancel(w.soon(), yard.PurgeOptions{}); err != nil {
-			t.Errorf("cancel: %v", err)
-		}
+		testkit.Check(t, testkit.Err(b.Cancel(w.soon(), yard.PurgeOptions{})))
 		w.counts(b, yard.BatchCompleted, accepted, 0, 0, 0, accepted, 0)
 		w.calledBack(b, accepted, 0, 0, accepted, 0)
 		w.examined()

@@ -63,9 +63,7 @@ func TestI11_AFloodWithoutAWorkerHoldsUpNobody(t *testing.T) {
 	flood.meter(signals.SubmitMessagesPassedOver, batches/2)
 	want(t, flood.get(all[batch*batches-1]), "queued", "")
 
-	if err := closeStack(s); err != nil {
-		t.Fatalf("the stack did not end well: %v", err)
-	}
+	testkit.NoError(t, closeStack(s))
 	s = own(t, cfg)
 	flood, shop = join(t, s, flood.domain), join(t, s, shop.domain)
 	runs("after a restart")

@@ -202,9 +202,7 @@ func ownOf(t *testing.T, cfg stack.Config, domains int) *stack.Stack {
 		return err
 	})
 	t.Cleanup(func() {
-		if err := closeStack(s); err != nil {
-			t.Errorf("the stack did not end well: %v", err)
-		}
+		testkit.Check(t, closeStack(s))
 	})
 	return s
 }

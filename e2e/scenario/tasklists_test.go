@@ -30,9 +30,7 @@ func TestTasklistSettings(t *testing.T) {
 		equal(t, "without settings", priorities(&yardv1.NewTask{Type: "x"})[0], 3)
 		first := set(yard.Tasklist{Name: list, Description: "for customers", Priority: 1})
 		got := priorities(&yardv1.NewTask{Type: "x"}, &yardv1.NewTask{Type: "x", Priority: 5}, &yardv1.NewTask{Type: "x", Tasklist: "other"})
-		if !slices.Equal(got, []int32{1, 5, 3}) {
-			t.Errorf("priorities %v", got)
-		}
+		testkit.Equal(t, "priorities", got, []int32{1, 5, 3})
 		_, err := w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list, Revision: first.Revision + 1000})
 		refused(t, err, fault.Stale)
 		set(yard.Tasklist{Name: "unused"})

@@ -199,9 +199,7 @@ func TestUpdateExtendsTheDeadline(t *testing.T) {
 		if err != nil || revision != 2 {
 			t.Fatal(revision, err)
 		}
-		if err := <-done; err != nil {
-			t.Errorf("the handler ended with %v", err)
-		}
+		testkit.Check(t, <-done)
 		want(t, w.ended(id), "completed", "submitted started updated completed")
 
 		id = w.submitOne(&yardv1.NewTask{Type: "short", Retry: &yardv1.RetryPolicy{MaxAttempts: 5}})

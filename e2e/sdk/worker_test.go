@@ -34,9 +34,7 @@ func run(t *testing.T, w *yard.Worker) (stop func()) {
 	go func() { done <- w.Run(ctx) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("stop the worker: %v", err)
-		}
+		testkit.Check(t, <-done)
 	})
 	t.Cleanup(stop)
 	return stop
@@ -108,10 +106,6 @@ func TestWorkerSurvivesARestart(t *testing.T) {
 	<-began
 	engine.Restart(t)
 	close(finish)
-	if _, err := engine.Client.Wait(soon(t), id); err != nil {
-		t.Errorf("what ran meanwhile: %v", err)
-	}
-	if _, err := engine.Client.Run(soon(t), task); err != nil {
-		t.Errorf("after the restart: %v", err)
-	}
+	testkit.Check(t, testkit.Err(engine.Client.Wait(soon(t), id)))
+	testkit.Check(t, testkit.Err(engine.Client.Run(soon(t), task)))
 }

@@ -72,9 +72,7 @@ func readRepository(t *testing.T) source {
 	wd, err := os.Getwd()
 	testkit.NoError(t, err)
 	root := wd + "/../.."
-	if _, err := os.Stat(root + "/go.work"); err != nil {
-		t.Fatalf("the repository's root is not where it should be: %v", err)
-	}
+	testkit.NoError(t, testkit.Err(os.Stat(root+"/go.work")))
 	src := source{}
 	readDir(t, root, "", src)
 	return src

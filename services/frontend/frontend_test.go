@@ -65,9 +65,7 @@ func newStage(t *testing.T, change ...func(*Deps)) *stage {
 	go func() { ended <- service.Run(running) }()
 	s.stop = sync.OnceFunc(func() {
 		stop()
-		if err := <-ended; err != nil {
-			t.Errorf("the frontend ended with %v", err)
-		}
+		testkit.Check(t, <-ended)
 	})
 	t.Cleanup(s.stop)
 	select {
@@ -270,9 +268,7 @@ func TestR42AParkedPollEndsWithItsOwner(t *testing.T) {
 	}
 	s.matching(take)
 	m, err := answer.NextMsg(10 * time.Second)
-	if err != nil {
-		t.Fatalf("the poll was not ended: %v", err)
-	}
+	testkit.NoError(t, err)
 	resp := &yardv1.PollResponse{}
 	if err := codec.Unmarshal(codec.JSON, m.Data, resp); err != nil || len(resp.Tasks) != 0 || len(m.Header.Get(fault.HeaderCode)) > 0 {
 		t.Errorf("answered %q %v: %v", m.Data, m.Header, err)

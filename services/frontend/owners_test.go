@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -166,9 +165,7 @@ func TestListMergesNewestFirst(t *testing.T) {
 	for _, task := range resp.Tasks {
 		got = append(got, task.TaskId)
 	}
-	if want := []string{at(5, 0).TaskId, at(4, 1).TaskId, at(3, 1).TaskId}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	testkit.Equal(t, "result", got, []string{at(5, 0).TaskId, at(4, 1).TaskId, at(3, 1).TaskId})
 }
 
 func TestDescribeSumsUp(t *testing.T) {

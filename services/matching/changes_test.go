@@ -2,13 +2,13 @@ package matching
 
 import (
 	"context"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/shard"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // I14: who changes a domain of many settings without end has the shards go through them twice a second, and the last change counts.
@@ -29,9 +29,7 @@ func TestI14_ChangesOfManySettingsAreAnnouncedTogether(t *testing.T) {
 		time.Sleep(time.Minute)
 		stop()
 		<-done
-		if want := []time.Duration{0, time.Second / 2, time.Second, 3 * time.Second / 2}; !slices.Equal(announced, want) {
-			t.Errorf("it was announced at %v, want %v", announced, want)
-		}
+		testkit.Equal(t, "it was announced at", announced, []time.Duration{0, time.Second / 2, time.Second, 3 * time.Second / 2})
 	})
 }
 
@@ -43,8 +41,6 @@ func TestAChangeThatWaitsIsThereOnce(t *testing.T) {
 		s.limitsChanged(domain)
 	}
 	one.Put(func(in *match.Inputs) {
-		if want := []string{"shop", "bank"}; !slices.Equal(in.Limits, want) {
-			t.Errorf("%v wait, want %v", in.Limits, want)
-		}
+		testkit.Equal(t, "wait", in.Limits, []string{"shop", "bank"})
 	})
 }

@@ -57,9 +57,7 @@ func start(t *testing.T, nc *nats.Conn, node string) (stop func()) {
 	}
 	return func() {
 		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("run: %v", err)
-		}
+		testkit.Check(t, <-done)
 	}
 }
 
@@ -167,9 +165,7 @@ func TestR42AnOvertakenOwnerStops(t *testing.T) {
 	if now := open(t, nc, shard); now <= rival.Number() {
 		t.Errorf("epoch %d is open, a rival has taken %d", now, rival.Number())
 	}
-	if _, err := poll(t, nc, "mail", 0).NextMsg(patience); err != nil {
-		t.Errorf("a poll of the new epoch: %v", err)
-	}
+	testkit.Check(t, testkit.Err(poll(t, nc, "mail", 0).NextMsg(patience)))
 	if n, _, err := parked.Pending(); err != nil || n != 0 {
 		t.Errorf("the parked poll got %d answers: %v", n, err)
 	}

@@ -218,9 +218,7 @@ func TestI13ARecordOfANewerVersionStopsItsPartition(t *testing.T) {
 		t.Errorf("the stopped partition answers: %v", err)
 	}
 	testkit.Eventually(t, soon, func() error { return describe(0) }) // it may still be loading
-	if err := s.Check(); err != nil {
-		t.Errorf("with the other one: %v", err)
-	}
+	testkit.Check(t, s.Check())
 
 	js, err := jetstream.New(nc)
 	testkit.NoError(t, err)

@@ -74,9 +74,7 @@ func TestIdleHasNoGoroutine(t *testing.T) {
 		synctest.Wait()
 		add(t, b, 1)
 		synctest.Wait()
-		if got := f.sizes(); !slices.Equal(got, []int{1, 1}) {
-			t.Errorf("batches of %v, want each item flushed at once", got)
-		}
+		testkit.Equal(t, "batches of", f.sizes(), []int{1, 1})
 	})
 }
 
@@ -95,19 +93,13 @@ func TestBatchGathersWhileFlushesRun(t *testing.T) {
 		if items, bytes := b.Queued(); items != 8 || bytes != 8 {
 			t.Errorf("%d items and %d bytes wait, want 8", items, bytes)
 		}
-		if got := f.sizes(); !slices.Equal(got, []int{1, 1}) {
-			t.Errorf("batches of %v, want two flushes of one under way", got)
-		}
+		testkit.Equal(t, "batches of", f.sizes(), []int{1, 1})
 		f.release <- struct{}{}
 		synctest.Wait()
-		if got := f.sizes(); !slices.Equal(got, []int{1, 1, 5}) {
-			t.Errorf("batches of %v, want a full one after the first flush", got)
-		}
+		testkit.Equal(t, "batches of", f.sizes(), []int{1, 1, 5})
 		close(f.release)
 		synctest.Wait()
-		if got := f.sizes(); !slices.Equal(got, []int{1, 1, 5, 3}) {
-			t.Errorf("batches of %v, want the rest at the end", got)
-		}
+		testkit.Equal(t, "batches of", f.sizes(), []int{1, 1, 5, 3})
 	})
 }
 
@@ -140,13 +132,9 @@ func TestFullQueueRefuses(t *testing.T) {
 		}
 		close(f.release)
 		synctest.Wait()
-		if err := b.Add(item{}, 1000); err != nil {
-			t.Errorf("a large item on an empty queue: %v", err)
-		}
+		testkit.Check(t, b.Add(item{}, 1000))
 		synctest.Wait()
-		if got := f.sizes(); !slices.Equal(got, []int{1, 2, 1, 1}) {
-			t.Errorf("batches of %v", got)
-		}
+		testkit.Equal(t, "batches of", f.sizes(), []int{1, 2, 1, 1})
 	})
 }
 
@@ -166,9 +154,7 @@ func TestCloseDrains(t *testing.T) {
 		if err := b.Add(item{}, 1); !errors.Is(err, batcher.ErrClosed) {
 			t.Errorf("Add after Close: %v", err)
 		}
-		if err := b.Close(t.Context()); err != nil {
-			t.Errorf("the second Close: %v", err)
-		}
+		testkit.Check(t, b.Close(t.Context()))
 	})
 }
 
@@ -298,9 +284,7 @@ func TestManyProducers(t *testing.T) {
 }
 
 func TestConfigProblems(t *testing.T) {
-	if err := (batcher.Config{}).Validate(); err != nil {
-		t.Errorf("the defaults: %v", err)
-	}
+	testkit.Check(t, (batcher.Config{}).Validate())
 	for _, bad := range []batcher.Config{
 		{InFlight: -1}, {MaxItems: 10, MaxQueuedItems: 9}, {MaxBytes: 10, MaxQueuedBytes: 9},
 	} {

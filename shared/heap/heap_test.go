@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 type item struct{ at, place int }
@@ -60,7 +62,5 @@ func TestHeapWithoutPlaces(t *testing.T) {
 	for _, v := range []int{3, 1, 2} {
 		h.Push(v)
 	}
-	if got := []int{h.Pop(), h.Pop(), h.Pop()}; !slices.Equal(got, []int{3, 2, 1}) {
-		t.Errorf("got %v", got)
-	}
+	testkit.Equal(t, "result", []int{h.Pop(), h.Pop(), h.Pop()}, []int{3, 2, 1})
 }

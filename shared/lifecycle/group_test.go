@@ -76,9 +76,7 @@ func TestStartsInOrderAndStopsInReverse(t *testing.T) {
 			d.write("group ready")
 			cancel()
 		}()
-		if err := g.Run(ctx); err != nil {
-			t.Errorf("a clean stop gave %v", err)
-		}
+		testkit.Check(t, g.Run(ctx))
 		d.expect(t,
 			"start a", "ready a", "start b", "ready b", "start c", "ready c", "group ready",
 			"stop c", "end c", "stop b", "end b", "stop a", "end a")
@@ -148,9 +146,7 @@ func TestCancelWhileStarting(t *testing.T) {
 		g.Add("after", newServer(&d, "after"))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := g.Run(ctx); err != nil {
-			t.Errorf("a clean stop gave %v", err)
-		}
+		testkit.Check(t, g.Run(ctx))
 		d.expect(t)
 	})
 }
@@ -240,7 +236,5 @@ func TestPartsSeeTheValuesOfTheContext(t *testing.T) {
 		return nil
 	}))
 	testkit.NoError(t, g.Run(context.WithValue(t.Context(), key{}, "value")))
-	if got != "value" {
-		t.Fatalf("got %v", got)
-	}
+	testkit.MustEqual(t, "result", got, "value")
 }

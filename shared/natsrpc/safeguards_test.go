@@ -34,9 +34,7 @@ func TestR1_RepliesAreJudgedByWhoAsks(t *testing.T) {
 		got := [...]bool{r.Asker("shop", reply), r.Asker("other", reply), r.Operator(reply), r.Service(reply)}
 		want := [4]bool{}
 		want[i] = true
-		if got != want {
-			t.Errorf("%s: shop, other, operator and service: %v", reply, got)
-		}
+		testkit.Equal(t, reply+": shop, other, operator and service", got, want)
 		if r.Asker(topology.ReservedDomain, reply) != (reply == operators) {
 			t.Errorf("an administrative request for %s", reply)
 		}

@@ -35,9 +35,7 @@ func TestEachTermHasItsOwnNumber(t *testing.T) {
 	}
 	all.Wait()
 	slices.Sort(numbers)
-	if want := []uint64{1, 2, 3, 4, 5, 6, 7, 8}; !slices.Equal(numbers, want) {
-		t.Errorf("numbers %v", numbers)
-	}
+	testkit.Equal(t, "numbers", numbers, []uint64{1, 2, 3, 4, 5, 6, 7, 8})
 }
 
 // TestR42OnlyTheNewestOwnerOpens: an owner that was overtaken is informed so, and what is open
@@ -67,9 +65,7 @@ func TestR42OnlyTheNewestOwnerOpens(t *testing.T) {
 	want("no one is ready since", Epoch{Taken: 3, Open: 1})
 	testkit.Check(t, next.Open(t.Context()))
 	next.revision-- // as if the acknowledgement had been lost
-	if err := next.Open(t.Context()); err != nil {
-		t.Errorf("again: %v", err)
-	}
+	testkit.Check(t, next.Open(t.Context()))
 	want("the newest is ready", Epoch{Taken: 3, Open: 3})
 	if err := first.Open(t.Context()); !errors.Is(err, ErrSuperseded) {
 		t.Errorf("the first one opens again: %v", err)
@@ -166,9 +162,7 @@ func TestAnAuditHearsWhatAWatchMissed(t *testing.T) {
 	kv := bucket(t, server(t).Connect(t))
 	var heard []Epoch
 	e := &Epochs{KV: kv, Keys: []string{epochKey}, last: make([]Epoch, 1), Rose: func(_ int, now Epoch) { heard = append(heard, now) }}
-	if err := e.audit(t.Context()); err != nil {
-		t.Errorf("nothing is there: %v", err)
-	}
+	testkit.Check(t, e.audit(t.Context()))
 	testkit.NoError(t, testkit.Err(TakeEpoch(t.Context(), kv, epochKey)))
 	if err := e.audit(t.Context()); !errors.Is(err, errDeaf) {
 		t.Errorf("it does not say that it was deaf: %v", err)

@@ -44,9 +44,7 @@ func TestR43_ReadinessKnowsWhetherJetStreamStores(t *testing.T) {
 			}
 		}
 	}
-	if err := errors.Join((*Share)(nil).Check(), (*Beacon)(nil).Check(), (&Share{}).Check(), (&Beacon{}).Check()); err != nil {
-		t.Errorf("before Run: %v", err)
-	}
+	testkit.Check(t, errors.Join((*Share)(nil).Check(), (*Beacon)(nil).Check(), (&Share{}).Check(), (&Beacon{}).Check()))
 }
 
 // TestPartitionsWithoutAnOwnerAreNamed: they are a warning and a metric, and do not make a node
@@ -59,9 +57,7 @@ func TestPartitionsWithoutAnOwnerAreNamed(t *testing.T) {
 	if err := s.Warn(); err == nil || !strings.Contains(err.Error(), fmt.Sprint([]int{2, 4})) {
 		t.Errorf("%v", err)
 	}
-	if err := s.Check(); err != nil {
-		t.Errorf("not ready for it: %v", err)
-	}
+	testkit.Check(t, s.Check())
 	s.noteUnowned([]int{0, 2, 3}, []int{1, 4})
 	testkit.Check(t, errors.Join(s.Warn(), (*Share)(nil).Warn()))
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // assign is Assign for nodes that refuse nothing.
@@ -31,12 +33,8 @@ func TestOwnersNeverChange(t *testing.T) {
 	want := []string{
 		"history-2", "history-0", "history-2", "history-1", "history-0", "history-0", "history-1", "history-2",
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if got := assign(nil, 2); !slices.Equal(got, []string{"", ""}) {
-		t.Errorf("no subscriber: %q", got)
-	}
+	testkit.Equal(t, "result", got, want)
+	testkit.Equal(t, "no subscriber", assign(nil, 2), []string{"", ""})
 }
 
 func loads(owners []string) map[string]int {

@@ -281,9 +281,7 @@ func TestDrainEndsBeforeTheHeartbeat(t *testing.T) {
 	for range count {
 		<-draining
 	}
-	if _, err := bucket(t, srv.Connect(t)).Get(t.Context(), "test.a"); err != nil {
-		t.Errorf("the heartbeat of a draining node: %v", err)
-	}
+	testkit.Check(t, testkit.Err(bucket(t, srv.Connect(t)).Get(t.Context(), "test.a")))
 	close(release)
 	testkit.Check(t, <-stopped)
 	if _, err := bucket(t, srv.Connect(t)).Get(t.Context(), "test.a"); !errors.Is(err, jetstream.ErrKeyNotFound) {

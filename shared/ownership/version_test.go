@@ -102,9 +102,7 @@ func TestRefusalsAreTriedAgainWhereNobodyServes(t *testing.T) {
 	step(200, []string{"", ""}) // it is being tried
 	r.giveUp(1, at(200))
 	step(259, []string{"", ""})
-	if got := r.partitions(); !slices.Equal(got, []int{1}) {
-		t.Errorf("given up: %v", got)
-	}
+	testkit.Equal(t, "given up", r.partitions(), []int{1})
 	step(260, []string{"", ""}, 1) // twice as late as the first time
 	if got := r.partitions(); len(got) > 0 {
 		t.Errorf("given up: %v", got)

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // skew is how far the server's clock is ahead of the node's in these tests.
@@ -195,9 +197,7 @@ func TestAPauseIsNoticed(t *testing.T) {
 	step := func(ms int, what string, want bool) {
 		t.Helper()
 		w.v.lose(at(ms), signs{beats: w.beats})
-		if w.v.away != want {
-			t.Errorf("%s: away is %t", what, w.v.away)
-		}
+		testkit.Equal(t, what+": away", w.v.away, want)
 	}
 	step(1000, "others wait as long", false)
 	step(30_000, "after a pause", true)
@@ -233,9 +233,7 @@ func TestWithoutALeaderOfTheBucketNobodyIsAway(t *testing.T) {
 		for ms := 0; ms <= c.until; ms += 50 {
 			w.v.lose(at(ms), c.signs(ms))
 		}
-		if w.v.away != c.want {
-			t.Errorf("%s: away is %t", c.what, w.v.away)
-		}
+		testkit.Equal(t, c.what+": away", w.v.away, c.want)
 	}
 	w := watch(t, 1250*time.Millisecond)
 	w.loaded()
@@ -257,9 +255,7 @@ func TestWhatOthersHold(t *testing.T) {
 	}
 	want := func(want ...int) {
 		t.Helper()
-		if got := w.v.held(); !slices.Equal(got, want) {
-			t.Errorf("held: %v, want %v", got, want)
-		}
+		testkit.Equal(t, "held", w.v.held(), want)
 	}
 	holds("a", true, 1, 4)
 	holds("b", true, 2, 4)

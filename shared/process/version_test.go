@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"testing"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func TestBuild(t *testing.T) {
@@ -24,8 +26,6 @@ func TestBuild(t *testing.T) {
 		},
 	} {
 		c.want.Go, c.want.Platform = here.Go, here.Platform
-		if got := buildOf(c.info); got != c.want {
-			t.Errorf("%s: %+v, want %+v", name, got, c.want)
-		}
+		testkit.Equal(t, name, buildOf(c.info), c.want)
 	}
 }

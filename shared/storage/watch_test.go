@@ -113,11 +113,9 @@ func TestR43_EachLimitIsWatched(t *testing.T) {
 	t.Run("account", func(t *testing.T) {
 		t.Parallel()
 		r := newRoom(t, storage.DefaultConfig(), nil)
-		if err := r.srv.Server.GlobalAccount().UpdateJetStreamLimits(map[string]server.JetStreamAccountLimits{"": {
+		testkit.NoError(t, r.srv.Server.GlobalAccount().UpdateJetStreamLimits(map[string]server.JetStreamAccountLimits{"": {
 			MaxMemory: -1, MaxStore: limit, MaxStreams: -1, MaxConsumers: -1, MaxAckPending: -1, MemoryMaxStreamBytes: -1, StoreMaxStreamBytes: -1,
-		}}); err != nil {
-			t.Fatal(err)
-		}
+		}}))
 		if why := r.fill(); !strings.Contains(why, "the account") {
 			t.Error(why)
 		}

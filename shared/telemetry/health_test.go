@@ -61,9 +61,7 @@ func TestHealth(t *testing.T) {
   ]
 }
 `)
-	if err := stop(); err != nil {
-		t.Fatalf("a clean stop gave %v", err)
-	}
+	testkit.NoError(t, stop())
 }
 
 // TestWarningsLeaveReady: what would be no better elsewhere is reported, and takes nothing out of service.

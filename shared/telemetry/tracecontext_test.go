@@ -37,15 +37,11 @@ func TestTraceparent(t *testing.T) {
 		{"zero span", "00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01", "", false},
 	} {
 		b := telemetry.ParseTraceparent(c.in)
-		if got := telemetry.FormatTraceparent(b); got != c.out {
-			t.Errorf("%s: got %q, want %q", c.name, got, c.out)
-		}
+		testkit.Equal(t, c.name+": got", telemetry.FormatTraceparent(b), c.out)
 		if (b == nil) != (c.out == "") {
 			t.Errorf("%s: parsed as %x", c.name, b)
 		}
-		if got := telemetry.Sampled(b); got != c.sampled {
-			t.Errorf("%s: sampled %v", c.name, got)
-		}
+		testkit.Equal(t, c.name+": sampled", telemetry.Sampled(b), c.sampled)
 	}
 }
 

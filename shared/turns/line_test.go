@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestARestFollowsEachTurn: the next one begins when as much time is over as the one before took, whatever that ended with.
@@ -27,9 +29,7 @@ func TestARestFollowsEachTurn(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if want := []time.Duration{0, 6 * time.Second, 12 * time.Second}; !slices.Equal(at, want) {
-			t.Errorf("they began at %v, want %v", at, want)
-		}
+		testkit.Equal(t, "they began at", at, []time.Duration{0, 6 * time.Second, 12 * time.Second})
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 )
 
 // States of batches keep their numbers, which are on the wire, and their names, which are in JSON.
@@ -85,15 +86,9 @@ func TestBatchesAsJSON(t *testing.T) {
 func TestUnknownFieldsOfBatchesAreFound(t *testing.T) {
 	unknown := protowire.AppendVarint(protowire.AppendTag(nil, 999, protowire.VarintType), 1)
 	const callback, payload, retry = 2, 3, 7
-	if n := numberOf(t, &yardv1.CreateBatchRequest{Callback: &yardv1.NewTask{}}); n != callback {
-		t.Fatalf("a callback is field %d", n)
-	}
-	if n := numberOf(t, &yardv1.NewTask{Payload: &yardv1.Payload{Data: []byte("1")}}); n != payload {
-		t.Fatalf("a payload is field %d", n)
-	}
-	if n := numberOf(t, &yardv1.NewTask{Retry: &yardv1.RetryPolicy{MaxAttempts: 1}}); n != retry {
-		t.Fatalf("a policy is field %d", n)
-	}
+	checktest.MustEqual(t, "a callback is field", numberOf(t, &yardv1.CreateBatchRequest{Callback: &yardv1.NewTask{}}), callback)
+	checktest.MustEqual(t, "a payload is field", numberOf(t, &yardv1.NewTask{Payload: &yardv1.Payload{Data: []byte("1")}}), payload)
+	checktest.MustEqual(t, "a policy is field", numberOf(t, &yardv1.NewTask{Retry: &yardv1.RetryPolicy{MaxAttempts: 1}}), retry)
 	for name, c := range map[string]struct {
 		make func() request
 		deep map[string][]byte
@@ -142,9 +137,7 @@ func TestUnknownFieldsOfBatchesAreFound(t *testing.T) {
 func numberOf(t *testing.T, m interface{ MarshalVT() ([]byte, error) }) protowire.Number {
 	t.Helper()
 	data, err := m.MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.NoError(t, err)
 	n, _, _ := protowire.ConsumeTag(data)
 	return n
 }

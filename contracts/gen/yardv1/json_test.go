@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 )
 
 // A payload in JSON is what was given, byte for byte; a binary one is an object with one member.
@@ -99,9 +100,7 @@ func TestEnumsHaveOneSpelling(t *testing.T) {
 		t.Errorf("an outcome of a newer engine is %v: %v", newer, err)
 	}
 	resp := &yardv1.SubmitResponse{Results: []*yardv1.SubmitResult{{TaskId: "a"}, {TaskId: "b"}}}
-	if !slices.Equal(resp.TaskIDs(), []string{"a", "b"}) {
-		t.Errorf("ids %v", resp.TaskIDs())
-	}
+	checktest.Equal(t, "ids", resp.TaskIDs(), []string{"a", "b"})
 }
 
 type request interface {
@@ -172,9 +171,7 @@ func TestUnknownFieldsOfEntriesAreNamed(t *testing.T) {
 	unknown := protowire.AppendVarint(protowire.AppendTag(nil, 999, protowire.VarintType), 1)
 	number := func(m interface{ MarshalVT() ([]byte, error) }) protowire.Number {
 		data, err := m.MarshalVT()
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, err)
 		n, _, _ := protowire.ConsumeTag(data)
 		return n
 	}
@@ -201,9 +198,7 @@ func TestUnknownFieldsOfEntriesAreNamed(t *testing.T) {
 		}
 		for want, entry := range cases {
 			c.into.(interface{ Reset() }).Reset()
-			if err := c.into.UnmarshalVT(append(inside(c.list, nil), inside(c.list, entry)...)); err != nil {
-				t.Fatal(err)
-			}
+			checktest.NoError(t, c.into.UnmarshalVT(append(inside(c.list, nil), inside(c.list, entry)...)))
 			if path, found := c.into.UnknownField(); !found || path != want {
 				t.Errorf("%s: got %q, want %q", name, path, want)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 )
 
 // publicFiles are the descriptors compiled into the generated code. They hold no
@@ -35,12 +36,8 @@ func TestReferenceIsFresh(t *testing.T) {
 		} `json:"components"`
 	}
 	raw, err := os.ReadFile("../../asyncapi.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(raw, &doc); err != nil {
-		t.Fatal(err)
-	}
+	checktest.NoError(t, err)
+	checktest.NoError(t, json.Unmarshal(raw, &doc))
 	for _, file := range publicFiles() {
 		for i := range file.Messages().Len() {
 			m := file.Messages().Get(i)
@@ -80,9 +77,7 @@ func TestExamples(t *testing.T) {
 		}
 	}
 	id, err := ids.ParseTaskID(exampleTask)
-	if err != nil {
-		t.Error(err)
-	}
+	checktest.Check(t, err)
 	if _, err := ids.NewTokens([ids.TokenSecretBytes]byte{}).Read(id, exampleToken); err != nil {
 		t.Error(err)
 	}
@@ -110,9 +105,7 @@ const (
 func newMessage(t *testing.T, name string) codec.Message {
 	t.Helper()
 	kind, err := protoregistry.GlobalTypes.FindMessageByName(protoreflect.FullName(publicPackage + "." + name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.NoError(t, err)
 	m, ok := kind.New().Interface().(codec.Message)
 	if !ok {
 		t.Fatalf("%s is not a message of the API", name)
@@ -157,20 +150,14 @@ func TestRules(t *testing.T) {
 // TestCodesAreComplete: the page explains every code there is.
 func TestCodesAreComplete(t *testing.T) {
 	codes, err := readCodes("../../fault/codes.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.NoError(t, err)
 	source, err := os.ReadFile("../../fault/codes.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.NoError(t, err)
 	if want := len(regexp.MustCompile(`Code = "`).FindAll(source, -1)); len(codes) != want {
 		t.Errorf("%d codes have a comment, there are %d", len(codes), want)
 	}
 	page, err := os.ReadFile("../../API.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.NoError(t, err)
 	for _, c := range codes {
 		if !strings.Contains(strings.Join(strings.Fields(string(page)), " "), "- `"+string(c.Code)+"`: "+c.Comment+" Try again:") {
 			t.Errorf("API.md does not say what %s means: run contracts/proto/generate.sh", c.Code)

@@ -8,15 +8,15 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
+
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 )
 
 // TestTypesAreFresh compares the committed types with the generated code, as
 // TestReferenceIsFresh does.
 func TestTypesAreFresh(t *testing.T) {
 	raw, err := os.ReadFile("../../node/api.d.ts")
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.NoError(t, err)
 	messages := map[string]map[string]bool{} // message → field → it is always there
 	for _, m := range regexp.MustCompile(`(?ms)^export interface (\w+) \{\n(.*?)^\}`).FindAllStringSubmatch(string(raw), -1) {
 		messages[m[1]] = map[string]bool{}
@@ -25,9 +25,7 @@ func TestTypesAreFresh(t *testing.T) {
 		}
 	}
 	_, always, err := endpoints()
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.NoError(t, err)
 	for _, file := range publicFiles() {
 		for i := range file.Messages().Len() {
 			m := file.Messages().Get(i)
@@ -56,18 +54,12 @@ func TestTypesAreFresh(t *testing.T) {
 // TestPresentFieldsAreInExamples: no example of an answer lacks what the types say is always there.
 func TestPresentFieldsAreInExamples(t *testing.T) {
 	_, always, err := endpoints()
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.NoError(t, err)
 	for _, e := range verbs(t) {
 		var answer map[string]any
-		if err := json.Unmarshal([]byte(e.Out), &answer); err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, json.Unmarshal([]byte(e.Out), &answer))
 		answered, err := protoregistry.GlobalTypes.FindMessageByName(protoreflect.FullName(publicPackage + "." + e.Response))
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, err)
 		checkPresent(t, e.Verb, always, answered.Descriptor(), answer)
 	}
 }

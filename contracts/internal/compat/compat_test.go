@@ -14,6 +14,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 )
 
 const golden = "testdata/api.txt"
@@ -47,9 +48,7 @@ func TestNothingThatClientsDependOnHasChanged(t *testing.T) {
 		t.Errorf("clients depend on this, and it is gone or has changed: %s", line)
 	}
 	if os.Getenv("UPDATE_API") != "" && len(broken) == 0 {
-		if err := os.WriteFile(golden, []byte(strings.Join(slices.Sorted(maps.Keys(want)), "\n")+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		checktest.NoError(t, os.WriteFile(golden, []byte(strings.Join(slices.Sorted(maps.Keys(want)), "\n")+"\n"), 0o644))
 	}
 }
 
@@ -66,9 +65,7 @@ func TestAChangeIsNoticed(t *testing.T) {
 	}
 	want := maps.Clone(have)
 	want["field yard.v1.NewTask 1 kind string"] = true
-	if got := missing(want, have); !slices.Equal(got, []string{"field yard.v1.NewTask 1 kind string"}) {
-		t.Errorf("a renamed field is noticed as %v", got)
-	}
+	checktest.Equal(t, "a renamed field", missing(want, have), []string{"field yard.v1.NewTask 1 kind string"})
 }
 
 // missing are the lines of a that b lacks, sorted.
@@ -132,18 +129,14 @@ func kind(f protoreflect.FieldDescriptor) string {
 func subjects(t *testing.T, lines map[string]bool) {
 	t.Helper()
 	data, err := os.ReadFile("../../asyncapi.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.NoError(t, err)
 	var doc struct {
 		Channels map[string]struct {
 			Address  string                     `json:"address"`
 			Messages map[string]json.RawMessage `json:"messages"`
 		} `json:"channels"`
 	}
-	if err := json.Unmarshal(data, &doc); err != nil {
-		t.Fatal(err)
-	}
+	checktest.NoError(t, json.Unmarshal(data, &doc))
 	for id, c := range doc.Channels {
 		if c.Address == "" {
 			continue

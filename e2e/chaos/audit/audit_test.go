@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/e2e/chaos/audit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 var (
@@ -312,7 +313,5 @@ func TestReportCounts(t *testing.T) {
 	if report.Ended != 1 || report.Repeated != 1 || report.Count()[audit.Lost] != 1 {
 		t.Errorf("ended %d, repeated %d, lost %d, want 1 each", report.Ended, report.Repeated, report.Count()[audit.Lost])
 	}
-	if !slices.Equal(report.Open, []string{"open"}) {
-		t.Errorf("open tasks %q, want the one without a copy", report.Open)
-	}
+	testkit.Equal(t, "open tasks", report.Open, []string{"open"})
 }

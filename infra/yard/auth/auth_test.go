@@ -12,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/permissions"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/infra/yard/auth"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func plan(users ...permissions.User) auth.Plan {
@@ -26,9 +27,7 @@ var (
 func read(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return string(data)
 }
 
@@ -39,17 +38,13 @@ func TestRenderedIsWhatTheServerReads(t *testing.T) {
 		t.Fatalf("%v %v", users, err)
 	}
 	opts, err := server.ProcessConfigFile(filepath.Join(dir, auth.ConfigFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if opts.SystemAccount != auth.SystemAccount || len(opts.Nkeys) != len(users)+1 || opts.NoAuthUser != "" {
 		t.Errorf("%d users, system account %s", len(opts.Nkeys), opts.SystemAccount)
 	}
 	for _, u := range users {
 		want, err := permissions.Of(u.User, plan().Partitioning)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		found := false
 		for _, got := range opts.Nkeys {
 			if got.Nkey != u.Public {
@@ -72,17 +67,13 @@ func TestRenderedIsWhatTheServerReads(t *testing.T) {
 func TestKeysStay(t *testing.T) {
 	dir := t.TempDir()
 	first, err := auth.Render(dir, plan(ann))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	config := read(t, filepath.Join(dir, auth.ConfigFile))
 	if again, err := auth.Render(dir, plan(ann)); err != nil || read(t, filepath.Join(dir, auth.ConfigFile)) != config || again[0] != first[0] {
 		t.Errorf("rendered again it differs: %v", err)
 	}
 	more, err := auth.Render(dir, plan(ann, mailer))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for i, u := range first {
 		if more[i] != u {
 			t.Errorf("%v became %v", u, more[i])
@@ -99,22 +90,14 @@ func TestKeysStay(t *testing.T) {
 		t.Errorf("the folder of the keys: %v %v", info.Mode(), err)
 	}
 	account, err := nkeys.CreateAccount()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	seed, err := account.Seed()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(first[0].Seed, seed, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, os.WriteFile(first[0].Seed, seed, 0o600))
 	if _, err := auth.Render(dir, plan()); err == nil || !strings.Contains(err.Error(), "not of a user") {
 		t.Errorf("the key of an account: %v", err)
 	}
-	if err := os.WriteFile(first[0].Seed, []byte("nothing"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(first[0].Seed, []byte("nothing"), 0o600))
 	if _, err := auth.Render(dir, plan()); err == nil || !strings.Contains(err.Error(), "holds no nkey seed") {
 		t.Errorf("a spoiled key: %v", err)
 	}
@@ -124,9 +107,7 @@ func TestKeysStay(t *testing.T) {
 func TestAWorkersTasklists(t *testing.T) {
 	dir := t.TempDir()
 	before, err := auth.Render(dir, plan(mailer))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	fenced := mailer
 	fenced.Tasklists = "letters:push"
 	after, err := auth.Render(dir, plan(fenced))
@@ -151,9 +132,7 @@ func TestTLSNeedsBothHalves(t *testing.T) {
 	}
 	p, dir := plan(), t.TempDir()
 	p.TLS = auth.TLS{Cert: "c.pem", Key: "k.pem", CA: "ca.pem"}
-	if _, err := auth.Render(dir, p); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(auth.Render(dir, p)))
 	for _, part := range []string{`cert_file: "c.pem"`, `key_file: "k.pem"`, `ca_file: "ca.pem"`, "verify: true"} {
 		if config := read(t, filepath.Join(dir, auth.ConfigFile)); !strings.Contains(config, part) {
 			t.Errorf("no %s", part)

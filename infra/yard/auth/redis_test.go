@@ -10,6 +10,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/infra/yard/auth"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // The ACL lets matching in with the password in its file, of which it holds the digest; rendering again keeps both.
@@ -17,9 +18,7 @@ func TestTheACLOfRedisIsForThePasswordInItsFile(t *testing.T) {
 	dir := t.TempDir()
 	var acls []string
 	for range 2 {
-		if _, err := auth.Render(dir, plan()); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(auth.Render(dir, plan())))
 		acls = append(acls, read(t, filepath.Join(dir, auth.RedisACLFile)))
 	}
 	password := strings.TrimSpace(read(t, auth.RedisPasswordFile(dir)))
@@ -32,9 +31,7 @@ func TestTheACLOfRedisIsForThePasswordInItsFile(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v %v", info.Mode(), err)
 	}
-	if err := os.WriteFile(auth.RedisPasswordFile(dir), []byte("\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(auth.RedisPasswordFile(dir), []byte("\n"), 0o600))
 	if _, err := auth.Render(dir, plan()); err == nil || !strings.Contains(err.Error(), "is empty") {
 		t.Errorf("an empty password: %v", err)
 	}

@@ -321,9 +321,7 @@ func TestRepairs(t *testing.T) {
 	testkit.Slow(t, "damages a system of its own in many ways")
 	p := admit(t, ward(t))
 	p.say("never", ids.NewTaskID(time.Now(), 0, 99), 0)
-	if _, err := p.stream(topology.ArchiveStream(0)).CreateConsumer(t.Context(), jetstream.ConsumerConfig{Durable: "report"}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(p.stream(topology.ArchiveStream(0)).CreateConsumer(t.Context(), jetstream.ConsumerConfig{Durable: "report"})))
 	report := p.examine(doctor.Options{})
 	if got := codesOf(report); !slices.Equal(got, []doctor.Code{doctor.KeyVoid, doctor.ConsumerOrphan}) || report.Clean() {
 		t.Fatalf("it finds %v", got)

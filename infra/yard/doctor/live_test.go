@@ -42,9 +42,7 @@ func open(t *testing.T, withRedis bool) *clinic {
 	x.stack = start(t, cfg)
 	x.client = client(t, x.stack)
 	nc, err := x.stack.Connect("doctor")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(nc.Close)
 	if x.js, err = jetstream.New(nc); err != nil {
 		t.Fatal(err)
@@ -52,9 +50,7 @@ func open(t *testing.T, withRedis bool) *clinic {
 	if withRedis {
 		x.tables = doctor.NewTables(x.redis, nc)
 	}
-	if _, err := x.client.PutType(t.Context(), yard.TaskType{Name: "slim", MaxConcurrency: 7}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(x.client.PutType(t.Context(), yard.TaskType{Name: "slim", MaxConcurrency: 7})))
 	return x
 }
 
@@ -166,9 +162,7 @@ func TestSlotsThatRunAreNotLeaked(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(ctx) }()
 	for range 5 {
-		if _, err := x.client.Submit(t.Context(), yard.Task{Type: "slim", Tasklist: list, Payload: ""}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(x.client.Submit(t.Context(), yard.Task{Type: "slim", Tasklist: list, Payload: ""})))
 	}
 	for range 5 {
 		select {
@@ -183,7 +177,5 @@ func TestSlotsThatRunAreNotLeaked(t *testing.T) {
 	}
 	close(end)
 	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, <-ended)
 }

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/yardmaster-io/yardmaster/infra/yard/doctor"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // escaped is text whose placeholders are not taken for HTML; within backquotes they never are.
@@ -55,9 +56,7 @@ func TestTheManualHasEachCode(t *testing.T) {
 		b.WriteString(wrapped(fmt.Sprintf("- `%s`%s: %s. **Do:** %s.%s", k.Code, rule, k.Means, escaped(k.Do), repair)))
 	}
 	text, err := os.ReadFile(manual)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	before, rest, found := strings.Cut(string(text), begin)
 	list, after, closed := strings.Cut(rest, end)
 	if !found || !closed {
@@ -69,7 +68,5 @@ func TestTheManualHasEachCode(t *testing.T) {
 	if os.Getenv("UPDATE_DOCTOR") == "" {
 		t.Fatalf("the list of %s is not that of the code: run UPDATE_DOCTOR=1 go test ./infra/yard/doctor -run %s", manual, t.Name())
 	}
-	if err := os.WriteFile(manual, []byte(before+begin+b.String()+end+after), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(manual, []byte(before+begin+b.String()+end+after), 0o644))
 }

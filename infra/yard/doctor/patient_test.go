@@ -44,9 +44,7 @@ func start(t *testing.T, cfg stack.Config) *stack.Stack {
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
 	s, err := stack.Start(ctx, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(func() { stop(t, s) })
 	return s
 }
@@ -55,21 +53,15 @@ func stop(t *testing.T, s *stack.Stack) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), within)
 	defer cancel()
-	if err := s.Close(ctx); err != nil {
-		t.Errorf("close: %v", err)
-	}
+	testkit.Check(t, s.Close(ctx))
 }
 
 func client(t *testing.T, s *stack.Stack) *yard.Client {
 	t.Helper()
 	c, err := yard.Connect(s.URL, domain)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(c.Close)
-	if _, err := c.Admin().PutDomain(t.Context(), yard.Domain{Name: domain}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(c.Admin().PutDomain(t.Context(), yard.Domain{Name: domain})))
 	return c
 }
 
@@ -87,9 +79,7 @@ func work(t *testing.T, c *yard.Client) {
 	go func() { ended <- w.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("the worker: %v", err)
-		}
+		testkit.Check(t, <-ended)
 	})
 }
 
@@ -112,17 +102,13 @@ func ward(t *testing.T) (dir string) {
 				yard.Task{Type: "late", Tasklist: list, Delay: 300 * time.Millisecond}, yard.Task{Type: "waits", Tasklist: list, Delay: time.Hour})
 		}
 		for _, task := range tasks {
-			if _, err := c.Submit(t.Context(), task); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, testkit.Err(c.Submit(t.Context(), task)))
 		}
 		keys := []yard.Task{
 			{Type: "slim", Tasklist: list, Unique: &yard.Unique{Key: "short"}},
 			{Type: "waits", Tasklist: list, Delay: time.Hour, Unique: &yard.Unique{Key: "waits"}},
 		}
-		if _, err := c.SubmitEach(t.Context(), keys); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(c.SubmitEach(t.Context(), keys)))
 		b, err := c.NewBatch(t.Context(), "ward", yard.BatchOptions{Callback: &yard.Task{Type: "late", Tasklist: list}})
 		if err == nil {
 			_, err = b.Add(t.Context(), []yard.Task{{Type: "fat", Tasklist: list}, {Type: "fat", Tasklist: list}})
@@ -130,9 +116,7 @@ func ward(t *testing.T) (dir string) {
 		if err == nil {
 			_, err = b.Close(t.Context())
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		testkit.Eventually(t, within, func() error {
 			waiting, ended := 0, 0
 			for task, err := range c.Tasks(t.Context(), yard.Filter{Limit: 100}) {
@@ -151,13 +135,9 @@ func ward(t *testing.T) (dir string) {
 			return nil
 		})
 		nc, err := s.Connect("test")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		js, err := jetstream.New(nc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		stored(t, js)
 		nc.Close()
 	})
@@ -193,16 +173,12 @@ func stored(t *testing.T, js jetstream.JetStream) {
 func last(t *testing.T, js jetstream.JetStream, stream, subject string) *jetstream.RawStreamMsg {
 	t.Helper()
 	s, err := js.Stream(t.Context(), stream)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	m, err := s.GetLastMsgForSubject(t.Context(), subject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return m
 }
 
@@ -216,18 +192,12 @@ type patient struct {
 func admit(t *testing.T, ward string) *patient {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(ward)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.CopyFS(dir, os.DirFS(ward)))
 	srv := natskit.Run(t, natskit.WithOptions(func(o *server.Options) { o.StoreDir, o.SyncAlways = dir, false }))
 	js, err := jetstream.New(srv.Connect(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	// The streams in memory are lost with their server.
-	if err := provision.Apply(t.Context(), js, one, provision.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, provision.Apply(t.Context(), js, one, provision.Options{}))
 	p := &patient{t, js, map[string]ownership.Announcement{}}
 	for _, service := range []string{"history", "timer", "matching"} {
 		p.member(service, ownership.Announcement{LogVersion: 1, Holds: []int{0}})

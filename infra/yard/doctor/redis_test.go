@@ -92,9 +92,7 @@ func TestEachDamageOfRedisIsFound(t *testing.T) {
 					t.Errorf("it finds again %+v", report.Findings)
 				}
 			}
-			if err := x.redis.Del(ctx, key).Err(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, x.redis.Del(ctx, key).Err())
 		})
 	}
 }

@@ -30,9 +30,7 @@ func start(t *testing.T, cfg stack.Config) *stack.Stack {
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
 	s, err := stack.Start(ctx, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(func() { stop(t, s) })
 	return s
 }
@@ -41,22 +39,16 @@ func stop(t *testing.T, s *stack.Stack) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), within)
 	defer cancel()
-	if err := s.Close(ctx); err != nil {
-		t.Errorf("close: %v", err)
-	}
+	testkit.Check(t, s.Close(ctx))
 }
 
 // client makes a client on a socket, as another process would.
 func client(t *testing.T, s *stack.Stack, domain string) *yard.Client {
 	t.Helper()
 	c, err := yard.Connect(s.URL, domain)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(c.Close)
-	if _, err := c.Admin().PutDomain(t.Context(), yard.Domain{Name: domain}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(c.Admin().PutDomain(t.Context(), yard.Domain{Name: domain})))
 	return c
 }
 
@@ -70,9 +62,7 @@ func runWorker(t *testing.T, c *yard.Client, tasklist string) {
 	go func() { done <- w.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("worker: %v", err)
-		}
+		testkit.Check(t, <-done)
 	})
 }
 
@@ -99,17 +89,13 @@ func TestAcceptedTasksSurviveAStop(t *testing.T) {
 	}
 	delayed := yard.Task{Type: "greet", Tasklist: "mail", Payload: "later", Delay: time.Second}
 	ids, err := c.SubmitMany(t.Context(), append(tasks, delayed))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	c.Close()
 	stop(t, first)
 
 	cfg.Partitioning = topology.Partitioning{} // as it was created
 	second := start(t, cfg)
-	if want := (topology.Partitioning{History: 2, Matching: 2}); second.Partitioning != want {
-		t.Errorf("partitioning %+v, want %+v", second.Partitioning, want)
-	}
+	testkit.Equal(t, "partitioning", second.Partitioning, (topology.Partitioning{History: 2, Matching: 2}))
 	c = client(t, second, "shop")
 	runWorker(t, c, "mail")
 	ctx, cancel := context.WithTimeout(t.Context(), within)
@@ -157,9 +143,7 @@ func TestHealthAndMetrics(t *testing.T) {
 	start(t, stack.Config{Tables: stack.TablesMemory, HTTP: addr})
 	for path, want := range map[string]string{"/readyz": `"ready": true`, "/livez": "ok", "/metrics": "yardmaster_history_"} {
 		resp, err := http.Get("http://" + addr + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		body, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		if err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(string(body), want) {
@@ -177,16 +161,12 @@ func TestRedisOfOurOwnIsReplacedWhenItDies(t *testing.T) {
 		t.Fatalf("tables at %q, redis %d", s.TablesAt, s.RedisPID())
 	}
 	c := client(t, s, "shop")
-	if _, err := c.PutType(t.Context(), yard.TaskType{Name: "greet", MaxConcurrency: 3}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(c.PutType(t.Context(), yard.TaskType{Name: "greet", MaxConcurrency: 3})))
 	runWorker(t, c, "mail")
 	greet(t, c, "ann")
 
 	before := s.RedisPID()
-	if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, syscall.Kill(before, syscall.SIGKILL))
 	testkit.Eventually(t, within, func() error {
 		if pid := s.RedisPID(); pid == 0 || pid == before {
 			return fmt.Errorf("redis is process %d, was %d", pid, before)
@@ -222,17 +202,11 @@ func TestWhatCannotStartSaysWhy(t *testing.T) {
 	dir := t.TempDir()
 	running := start(t, stack.Config{DataDir: dir, Tables: stack.TablesMemory})
 	_, port, err := net.SplitHostPort(strings.TrimPrefix(running.URL, "nats://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	var taken int
-	if _, err := fmt.Sscan(port, &taken); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(fmt.Sscan(port, &taken)))
 	file := dir + "/file"
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(file, nil, 0o600))
 	for name, c := range map[string]struct {
 		cfg  stack.Config
 		want string
@@ -278,9 +252,7 @@ func TestAnInterruptedStartLeavesNothing(t *testing.T) {
 func freeAddr(t *testing.T) string {
 	t.Helper()
 	addr, err := testkit.FreeAddr()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return addr
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/yardtest"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 type order struct{ ID int }
@@ -30,16 +31,12 @@ func shop(c *yard.Client) *yard.Worker {
 func TestExample(t *testing.T) {
 	ctx, e := bounded(t), yardtest.New(t)
 	id, err := ship.Submit(ctx, e.Client, order{ID: 7})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 
 	// The mail is another program's work: here somebody takes it and does nothing.
 	mail := yard.NewWorker(e.Client, thank.Tasklist())
 	mail.HandleRest(func(context.Context, *yard.Attempt) (yard.Payload, error) { return yard.Payload{}, nil })
-	if err := e.RunToIdle(ctx, shop(e.Client), mail); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, e.RunToIdle(ctx, shop(e.Client), mail))
 
 	if parcel, err := ship.Wait(ctx, e.Client, id); err != nil || parcel != "parcel 7" {
 		t.Errorf("shipped as %q, %v", parcel, err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/yardtest"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // delayed makes the tasks of submit run later.
@@ -23,9 +24,7 @@ func TestFakeTimeJumpsToWhatIsDue(t *testing.T) {
 			ran = time.Now()
 			return "sent", nil
 		})
-		if err := e.RunToEnd(t.Context(), w); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, e.RunToEnd(t.Context(), w))
 		if late := ran.Sub(began) - 10*time.Minute; late < 0 || late > time.Second {
 			t.Errorf("it ran %v late", late)
 		}
@@ -48,9 +47,7 @@ func TestFakeTimeOfRetriesLeasesAndExpiry(t *testing.T) {
 			at = append(at, time.Now())
 			return "", errors.New("no")
 		})
-		if err := e.RunToEnd(t.Context(), w); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, e.RunToEnd(t.Context(), w))
 		if len(at) != 3 || at[1].Sub(at[0]) < 50*time.Second || at[2].Sub(at[1]) < 50*time.Second {
 			t.Errorf("attempts at %v", at)
 		}
@@ -91,9 +88,7 @@ func TestFakeTimeOfCrashes(t *testing.T) {
 		e.Restart(t)
 		w := worker(e.Client, sendEmail.Tasklist())
 		sendEmail.Handle(w, func(context.Context, email) (string, error) { return "sent", nil })
-		if err := e.RunToEnd(t.Context(), w); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, e.RunToEnd(t.Context(), w))
 		task, err := e.Client.Get(t.Context(), id)
 		const silent = 6 * time.Second // two signs of life, or longer if the engine was not there to miss them
 		if err != nil || task.Grants != 2 || task.Failures != 0 || task.FinishedAt.Sub(task.CreatedAt) < silent {

@@ -46,9 +46,7 @@ func submit(t *testing.T, c *yard.Client, to string, opts ...func(*yard.Task)) s
 		options = append(options, yard.WithTask(o))
 	}
 	id, err := sendEmail.Submit(bounded(t), c, email{to}, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return id
 }
 
@@ -70,9 +68,7 @@ func TestSubmittedTasksAreSeenAtOnce(t *testing.T) {
 			t.Fatalf("after %q was submitted: %d tasks, %+v", name, len(got), got)
 		}
 	}
-	if _, err := audit.Submit(bounded(t), e.Client, email{"x"}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(audit.Submit(bounded(t), e.Client, email{"x"})))
 	if got := e.Submitted(t); len(got) != len(names)+1 || got[len(names)].Type != audit.Type() {
 		t.Errorf("%d tasks", len(got))
 	}
@@ -97,18 +93,14 @@ func TestRunToIdleLeavesOnlyWhatIsNotDue(t *testing.T) {
 		return audit.Submit(ctx, e.Client, in)
 	})
 	audit.Handle(clerk, func(context.Context, email) (string, error) { audits.Add(1); return "", nil })
-	if err := e.RunToIdle(bounded(t), mail, clerk); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, e.RunToIdle(bounded(t), mail, clerk))
 	if mails.Load() != n || audits.Load() != n {
 		t.Errorf("%d and %d attempts, want %d of each", mails.Load(), audits.Load(), n)
 	}
 	if task, err := e.Client.Get(bounded(t), late); err != nil || task.State != yard.StateWaiting {
 		t.Errorf("the delayed task: %v, %v", task, err)
 	}
-	if got := len(e.Submitted(t)); got != 2*n+1 {
-		t.Errorf("%d tasks are listed, want %d", got, 2*n+1)
-	}
+	testkit.Equal(t, "tasks are listed", len(e.Submitted(t)), 2*n+1)
 }
 
 // Backoff and delays are waited for, up to the dead letters.
@@ -118,9 +110,7 @@ func TestRunToEndWaitsForBackoffAndDelays(t *testing.T) {
 	id := submit(t, e.Client, "ann", func(task *yard.Task) { task.Retry, task.Delay = retry, 50*time.Millisecond })
 	w := worker(e.Client, "mail")
 	sendEmail.Handle(w, func(context.Context, email) (string, error) { return "", errors.New("no such mailbox") })
-	if err := e.RunToEnd(bounded(t), w); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, e.RunToEnd(bounded(t), w))
 	if task, err := e.Client.Get(bounded(t), id); err != nil || task.State != yard.StateDead || task.Failures != 3 {
 		t.Errorf("the task: %v, %v", task, err)
 	}
@@ -133,9 +123,7 @@ func TestARunThatDoesNotEndSaysWhatIsLeft(t *testing.T) {
 	ctx, cancel := context.WithCancel(bounded(t))
 	w := worker(e.Client, "audit")
 	audit.Handle(w, func(context.Context, email) (string, error) { cancel(); return "", nil })
-	if _, err := audit.Submit(ctx, e.Client, email{"x"}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(audit.Submit(ctx, e.Client, email{"x"})))
 	if err := e.RunToIdle(ctx, w); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "ready email.send on mail") {
 		t.Errorf("the error is %v", err)
 	}
@@ -156,17 +144,13 @@ func TestAWorkerVanishesInMidAttempt(t *testing.T) {
 	}
 	w := worker(e.Client, "mail")
 	sendEmail.Handle(w, func(context.Context, email) (string, error) { return "second", nil })
-	if err := e.RunToIdle(bounded(t), w); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, e.RunToIdle(bounded(t), w))
 	got, err := sendEmail.Wait(bounded(t), e.Client, id)
 	if err != nil || got != "second" {
 		t.Errorf("the result is %q, %v", got, err)
 	}
 	task, err := e.Client.Get(bounded(t), id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	lost := func(event yard.Event) bool { return event.Kind == "lost" && event.Grant == 1 }
 	if task.Failures != 0 || !slices.ContainsFunc(task.Events, lost) {
 		t.Errorf("the first attempt was not lost: %v", task)
@@ -180,9 +164,7 @@ func TestAnEngineRestartsWithWhatItHad(t *testing.T) {
 	done, open := submit(t, e.Client, "ann"), ""
 	w := worker(e.Client, "mail")
 	sendEmail.Handle(w, func(context.Context, email) (string, error) { return "sent", nil })
-	if err := e.RunToIdle(bounded(t), w); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, e.RunToIdle(bounded(t), w))
 	open = submit(t, e.Client, "bob")
 	before := e.URL()
 	e.Restart(t)
@@ -191,9 +173,7 @@ func TestAnEngineRestartsWithWhatItHad(t *testing.T) {
 	}
 	again := worker(e.Client, "mail")
 	sendEmail.Handle(again, func(context.Context, email) (string, error) { return "sent later", nil })
-	if err := e.RunToIdle(bounded(t), again); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, e.RunToIdle(bounded(t), again))
 	for id, want := range map[string]string{done: "sent", open: "sent later"} {
 		if got, err := sendEmail.Wait(bounded(t), e.Client, id); err != nil || got != want {
 			t.Errorf("the result is %q, %v, want %q", got, err, want)

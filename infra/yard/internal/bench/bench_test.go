@@ -66,9 +66,7 @@ func TestEveryWorkloadProvesItsTasks(t *testing.T) {
 		t.Errorf("%v\n%s", err, &table)
 	}
 	var back Report
-	if err := report.WriteJSON(&file); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, report.WriteJSON(&file))
 	if err := json.Unmarshal(file.Bytes(), &back); err != nil || len(back.Results) != len(workloads) || back.Machine.Cores < 1 || back.Machine.NATSServer == "" {
 		t.Errorf("%v\n%s", err, &file)
 	}
@@ -78,45 +76,27 @@ func TestEveryWorkloadProvesItsTasks(t *testing.T) {
 func TestManyDomainsHaveTheirShare(t *testing.T) {
 	t.Chdir(t.TempDir())
 	o := Options{Workloads: []string{"W8", "W8s"}, Tasks: 90, Runs: 1, Tables: "memory", Domains: 30, Producers: 7}
-	if err := o.fill(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, o.fill())
 	target, err := o.open(t.Context(), "2m")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer func() {
-		if err := target.close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, target.close(t.Context()))
 	}()
 	spy, err := target.connect()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	requests := make(chan *nats.Msg, 10*o.Tasks)
 	for _, subject := range []string{topology.APIAny("tasks.submit"), topology.PollOfAny} {
-		if _, err := spy.ChanSubscribe(subject, requests); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(spy.ChanSubscribe(subject, requests)))
 	}
-	if err := spy.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, spy.Flush())
 	for _, workload := range o.Workloads {
 		shape := o.shape(workload)
 		if shape.producers != 7 || shape.request != 1 || shape.ahead != (workload == "W8s") {
 			t.Errorf("%s: %+v", workload, shape)
 		}
-		if err := target.domains(t.Context(), shape.domains, retention(workload)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := (&load{target: target, tasks: o.Tasks}).drain(t.Context(), shape); err != nil {
-			t.Fatal(err)
-		}
-		if err := spy.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, target.domains(t.Context(), shape.domains, retention(workload)))
+		testkit.NoError(t, testkit.Err((&load{target: target, tasks: o.Tasks}).drain(t.Context(), shape)))
+		testkit.NoError(t, spy.Flush())
 		submits, polls := map[string]int{}, map[string]int{}
 		for range len(requests) {
 			subject := (<-requests).Subject
@@ -142,25 +122,15 @@ func TestManyDomainsHaveTheirShare(t *testing.T) {
 func TestABriefDrainLeavesNoPolls(t *testing.T) {
 	t.Chdir(t.TempDir())
 	o := Options{Tables: "memory"}
-	if err := o.fill(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, o.fill())
 	target, err := o.open(t.Context(), "2m")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer func() {
-		if err := target.close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, target.close(t.Context()))
 	}()
-	if err := target.prepare(t.Context(), bulk, retention("W1")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, target.prepare(t.Context(), bulk, retention("W1")))
 	clients, err := target.clients([]string{domain})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if d, err := clients[0].Wire().DescribeTasklist(t.Context(), tasklist); err != nil || d.WaitingPolls != 0 {
 		t.Errorf("%d polls wait, %v", d.GetWaitingPolls(), err)
 	}
@@ -183,9 +153,7 @@ func TestSettingsOfSyncTakeTurns(t *testing.T) {
 			turns = append(turns, strings.TrimSpace(sync))
 		}
 	}
-	if !slices.Equal(turns, []string{"always", "2m", "always", "2m"}) {
-		t.Errorf("turns %q", turns)
-	}
+	testkit.Equal(t, "turns", turns, []string{"always", "2m", "always", "2m"})
 	if r := report.Results; len(r) != 2 || r[0].Sync != "always" || r[1].Sync != "2m" || len(r[0].Runs) != 2 {
 		t.Errorf("%+v", r)
 	}
@@ -215,9 +183,7 @@ func TestRatioIsOfPairs(t *testing.T) {
 
 // Where the history streams may not be read, what is not known is not shown as a number.
 func TestTasksPerSyncThatAreNotKnown(t *testing.T) {
-	if got := (Result{Tasks: 10}).perSync(); got != "-" {
-		t.Errorf("got %q", got)
-	}
+	testkit.Equal(t, "result", (Result{Tasks: 10}).perSync(), "-")
 }
 
 func TestProof(t *testing.T) {

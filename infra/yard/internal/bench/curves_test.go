@@ -45,9 +45,7 @@ func TestACurveIsMeasuredAndDrawn(t *testing.T) {
 		}
 	}
 	picture, err := all.Curves[0].PNG()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if drawn, err := png.DecodeConfig(bytes.NewReader(picture)); err != nil || drawn.Width != plotWidth || drawn.Height != plotHeight {
 		t.Errorf("%+v, %v", drawn, err)
 	}
@@ -56,9 +54,7 @@ func TestACurveIsMeasuredAndDrawn(t *testing.T) {
 		t.Errorf("%v\n%s", err, &table)
 	}
 	var back Curves
-	if err := all.WriteJSON(&file); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, all.WriteJSON(&file))
 	if err := json.Unmarshal(file.Bytes(), &back); err != nil || len(back.Curves) != 1 || back.Curves[0].Points[4].X != 4 || back.Machine.Cores < 1 {
 		t.Errorf("%v\n%s", err, &file)
 	}

@@ -45,15 +45,11 @@ func startStack(t *testing.T) *stack.Stack {
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
 	s, err := stack.Start(ctx, stack.Config{Tables: stack.TablesMemory, Partitioning: topology.Partitioning{History: 1, Matching: 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), within)
 		defer cancel()
-		if err := s.Close(ctx); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, s.Close(ctx))
 	})
 	return s
 }
@@ -62,9 +58,7 @@ func startStack(t *testing.T) *stack.Stack {
 func startWorker(t *testing.T, s *stack.Stack) {
 	t.Helper()
 	c, err := yard.Connect(s.URL, "shop")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	w := yard.NewWorker(c, "mail", yard.WithIdentity("worker-1"), yard.WithLogger(slog.New(slog.DiscardHandler)))
 	yard.Handle(w, "greet", func(_ context.Context, name string) (string, error) { return "hello " + name, nil })
 	yard.Handle(w, "refuse", func(context.Context, string) (struct{}, error) {
@@ -75,9 +69,7 @@ func startWorker(t *testing.T, s *stack.Stack) {
 	go func() { done <- w.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, <-done)
 		c.Close()
 	})
 }
@@ -345,9 +337,7 @@ func TestDev(t *testing.T) {
 	if code != cli.ExitOK {
 		t.Fatal(errs)
 	}
-	if code := stop(); code != cli.ExitOK {
-		t.Errorf("exit code %d", code)
-	}
+	testkit.Equal(t, "exit code", stop(), cli.ExitOK)
 	hello, stop = background(t, "dev", "--data-dir", dir, "--port", "0", "--tables", "memory", "-d", "mine")
 	if out, errs, code := run(t, "", "task", "get", strings.TrimSpace(id), "-d", "mine", "--url", hello["url"]); code != cli.ExitOK || !strings.Contains(out, "greet") {
 		t.Errorf("exit code %d, %s%s", code, out, errs)
@@ -361,9 +351,7 @@ func TestServerNATS(t *testing.T) {
 	if code != cli.ExitFailed || !strings.Contains(errs, "no frontend is ready") {
 		t.Errorf("exit code %d, %s", code, errs)
 	}
-	if code := stop(); code != cli.ExitOK {
-		t.Errorf("exit code %d", code)
-	}
+	testkit.Equal(t, "exit code", stop(), cli.ExitOK)
 }
 
 func TestBench(t *testing.T) {

@@ -38,17 +38,11 @@ func ok(t *testing.T, args ...string) string {
 func TestContextSession(t *testing.T) {
 	dir := configDir(t)
 	golden, err := filepath.Abs(filepath.Join("testdata", "context.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("ann.nk", []byte("SEED-OF-ANN"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile("ann.nk", []byte("SEED-OF-ANN"), 0o600))
 	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	var text strings.Builder
 	do := func(args ...string) {
 		out, errs, code := run(t, "", args...)
@@ -84,9 +78,7 @@ func TestContextSession(t *testing.T) {
 
 	file := filepath.Join(dir, "yard", "contexts.json")
 	info, err := os.Stat(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if mode := info.Mode().Perm(); mode != 0o600 {
 		t.Errorf("the file has mode %o", mode)
 	}
@@ -120,9 +112,7 @@ func TestNoContextIsLost(t *testing.T) {
 	}
 	all.Wait()
 	var book struct{ Contexts map[string]any }
-	if err := json.Unmarshal([]byte(ok(t, "context", "list", "--json")), &book); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, json.Unmarshal([]byte(ok(t, "context", "list", "--json")), &book))
 	for i := range n {
 		if _, there := book.Contexts[fmt.Sprint("c", i)]; there != (i%2 == 0) {
 			t.Errorf("context c%d is there: %v", i, there)
@@ -158,9 +148,7 @@ func TestWhoWins(t *testing.T) {
 				t.Setenv(name, value)
 			}
 			var list struct{ Domains []struct{ Name string } }
-			if err := json.Unmarshal([]byte(ok(t, append(c.args, "domain", "list", "--json")...)), &list); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, json.Unmarshal([]byte(ok(t, append(c.args, "domain", "list", "--json")...)), &list))
 			if len(list.Domains) != 1 || list.Domains[0].Name != c.want {
 				t.Errorf("it went to %v, want %s", list.Domains, c.want)
 			}
@@ -184,12 +172,8 @@ func TestWhoWins(t *testing.T) {
 // A book that cannot be read stops what would need it, and nothing else.
 func TestABrokenBookOfContexts(t *testing.T) {
 	dir := configDir(t)
-	if err := os.MkdirAll(filepath.Join(dir, "yard"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "yard", "contexts.json"), []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.MkdirAll(filepath.Join(dir, "yard"), 0o700))
+	testkit.NoError(t, os.WriteFile(filepath.Join(dir, "yard", "contexts.json"), []byte("{"), 0o600))
 	ok(t, "version")
 	ok(t, "task")
 	if _, errs, code := run(t, "", "task", "list"); code != cli.ExitFailed || !strings.Contains(errs, "repair or remove the file") {

@@ -22,21 +22,15 @@ func TestCurvesAreWrittenIntoAFolder(t *testing.T) {
 		t.Fatalf("exit code %d\n%s%s", code, out, errs)
 	}
 	data, err := os.ReadFile(filepath.Join("a", "b", "curves.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	var curves bench.Curves
 	if err := json.Unmarshal(data, &curves); err != nil || len(curves.Curves) != 1 || len(curves.Curves[0].Points) != 5 {
 		t.Errorf("%v\n%s", err, data)
 	}
 	picture, err := os.Open(filepath.Join("a", "b", "levels.png"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer picture.Close()
-	if _, err := png.Decode(picture); err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, testkit.Err(png.Decode(picture)))
 	if left, err := filepath.Glob("*"); err != nil || len(left) != 1 {
 		t.Errorf("the folder has %v, %v", left, err)
 	}

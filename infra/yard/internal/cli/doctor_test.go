@@ -20,9 +20,7 @@ func TestDoctorSession(t *testing.T) {
 	if err == nil {
 		_, err = stream.CreateConsumer(t.Context(), jetstream.ConsumerConfig{Durable: "report"})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	s.do("doctor", "--wait", "1ms")
 	s.do("--json", "doctor", "--wait", "1ms", "--most", "1")
 	s.do("doctor", "--wait", "1ms", "--repair")

@@ -25,12 +25,8 @@ func emptyCluster(t *testing.T) (*session, jetstream.JetStream) {
 	t.Helper()
 	srv := natskit.Run(t)
 	js, err := jetstream.New(srv.Connect(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := provision.Apply(t.Context(), js, topology.Partitioning{History: 1, Matching: 1}, provision.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, provision.Apply(t.Context(), js, topology.Partitioning{History: 1, Matching: 1}, provision.Options{}))
 	return &session{t: t, url: srv.URL}, js
 }
 
@@ -43,15 +39,11 @@ func (s *session) golden(name string) {
 func TestUpgradeSession(t *testing.T) {
 	s, js := emptyCluster(t)
 	kv, err := js.KeyValue(t.Context(), topology.MembersBucket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	older, newer := logversion.Newest(), logversion.Newest()+1
 	member := func(service, node string, version uint32, more string) {
 		t.Helper()
-		if _, err := kv.PutString(t.Context(), topology.MemberKey(service, node), fmt.Sprintf(`{"log_version":%d%s}`, version, more)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, testkit.Err(kv.PutString(t.Context(), topology.MemberKey(service, node), fmt.Sprintf(`{"log_version":%d%s}`, version, more))))
 	}
 	s.do("upgrade", "finalize") // there is no member
 	member("history", "old-1", older, "")
@@ -62,9 +54,7 @@ func TestUpgradeSession(t *testing.T) {
 	s.do("upgrade", "finalize")
 	s.do("--json", "upgrade", "status")
 	for _, key := range []string{topology.MemberKey("history", "old-1"), topology.MemberKey("timer", "old-2")} {
-		if err := kv.Delete(t.Context(), key); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, kv.Delete(t.Context(), key))
 	}
 	s.do("upgrade", "status")
 	s.do("upgrade", "finalize", "--dry-run")
@@ -80,13 +70,9 @@ func TestQuarantineSession(t *testing.T) {
 	testkit.Slow(t, "takes a system of its own through many commands")
 	s, js := emptyCluster(t)
 	id, err := ids.ParseTaskID("06gzvkw0fc003ewx4bxvk83r20")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	batch, err := (&logv1.Batch{Tasks: []*logv1.Record{{Id: id[:], Domain: "shop", Tasklist: "mail", Type: "greet", DueAtMs: 5}, {}}}).MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	origin := func(seq uint64, data []byte) *logv1.Quarantined {
 		return &logv1.Quarantined{
 			Kind: logv1.QuarantineKind_QUARANTINE_KIND_UNREADABLE, Service: "timer", Reason: "record 1:\nid: empty", AtMs: 1_700_000_000_000,
@@ -98,9 +84,7 @@ func TestQuarantineSession(t *testing.T) {
 		Reason: strings.Repeat("much too large ", 10), TargetSubject: topology.Timer(0, 9), Data: make([]byte, 2<<20),
 	}
 	for _, q := range []*logv1.Quarantined{origin(3, batch), origin(4, []byte{0xff, 1, 2}), large} {
-		if err := quarantine.Put(t.Context(), js.Conn(), q); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, quarantine.Put(t.Context(), js.Conn(), q))
 	}
 	s.do("quarantine", "list")
 	s.do("quarantine", "list", "--service", "timer", "--partition", "1")

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
@@ -18,17 +19,11 @@ import (
 func TestProvisionEndsInTime(t *testing.T) {
 	t.Parallel()
 	silent, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	closed, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(func() { _ = silent.Close() }) // it is of no use any more
-	if err := closed.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, closed.Close())
 	for what, url := range map[string]string{"silent": "nats://" + silent.Addr().String(), "closed": "nats://" + closed.Addr().String(), "without JetStream": withoutJetStream(t)} {
 		for _, keep := range []string{"", "--keep"} {
 			t.Run(what+keep, func(t *testing.T) {

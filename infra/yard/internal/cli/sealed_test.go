@@ -50,13 +50,9 @@ func TestASealedSession(t *testing.T) {
 		t.Errorf("the seed: %v", err)
 	}
 	s, err := stack.Start(t.Context(), stack.Config{Auth: dir, Tables: stack.TablesMemory})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(func() {
-		if err := s.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, s.Close(context.Background()))
 	})
 	ann := []string{"--url", s.URL, "--nkey", filepath.Join(dir, "keys", "operator.ann.nk"), "--inbox-prefix", "_INBOX.o.ann"}
 	boss := []string{"--url", s.URL, "--domain", "shop", "--nkey", filepath.Join(dir, "keys", "admin.shop.boss.nk"), "--inbox-prefix", "_INBOX.t.shop.admin-boss"}
@@ -121,9 +117,7 @@ func TestDevOnASealedServerSaysHowToLogIn(t *testing.T) {
 	}
 	go func() { _, _ = io.Copy(io.Discard, out) }()
 	stop()
-	if code := <-ended; code != cli.ExitOK {
-		t.Errorf("exit %d", code)
-	}
+	testkit.Equal(t, "exit", <-ended, cli.ExitOK)
 }
 
 // What the bench and the demo do on a cluster with users and TLS is what their users may: the
@@ -141,13 +135,9 @@ func TestBenchAndDemoOnASealedCluster(t *testing.T) {
 	}
 	log := new(journal)
 	s, err := stack.Start(t.Context(), stack.Config{Auth: dir, Tables: stack.TablesMemory, Log: slog.New(slog.NewTextHandler(log, nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(func() {
-		if err := s.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, s.Close(context.Background()))
 	})
 	at := []string{"--url", s.URL, "--tls-ca", files.CA}
 	as := func(user, inbox string) []string {
@@ -209,9 +199,7 @@ func TestAServerReadsItsUsersAgain(t *testing.T) {
 	if _, errs, _ := run(t, "", status...); !strings.Contains(errs, "Authorization Violation") {
 		t.Errorf("before the signal: %s", errs)
 	}
-	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGHUP))
 	testkit.Eventually(t, time.Minute, func() error {
 		if _, errs, _ := run(t, "", status...); !strings.Contains(errs, "there is no cluster") {
 			return errors.New(errs)

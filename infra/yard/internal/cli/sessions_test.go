@@ -38,9 +38,7 @@ func TestSessions(t *testing.T) {
 	}
 	for _, file := range files {
 		script, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
 			if strings.HasPrefix(string(script), "slow\n") {
 				testkit.Slow(t, "takes a system of its own through many commands")

@@ -46,9 +46,7 @@ func TestASessionWithAFullLimit(t *testing.T) {
 	s.do("tasklist", "pollers", "mail")
 	s.do("type", "put", "pay", "--max-concurrency", "1")
 	client, err := yard.Connect(system.URL, "shop")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(client.Close)
 	s.do("task", "submit", "pay", `"ann"`, "-t", "mail")
 	poll := &yardv1.PollRequest{Tasklist: "mail", MaxTasks: 1, WaitMs: within.Milliseconds() / 2, Worker: "payer", WorkerVersion: "v1.4.2", Types: []string{"pay", "b", "c", "d", "e"}}

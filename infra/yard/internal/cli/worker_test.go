@@ -210,9 +210,7 @@ else trap '' TERM; while :; do sleep 0.01; done; fi`)
 			t.Errorf("exit code %d\n%s", code, log)
 		}
 	}()
-	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(filepath.Join(dir, "go"), nil, 0o600))
 	<-ended
 	if got := s.await(quick, inState("completed")); string(got.Result) != `"done"` {
 		t.Errorf("%+v", got)
@@ -250,13 +248,9 @@ func TestWorkerOnASealedCluster(t *testing.T) {
 		t.Fatal(errs)
 	}
 	system, err := stack.Start(t.Context(), stack.Config{Auth: dir, Tables: stack.TablesMemory})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(func() {
-		if err := system.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, system.Close(context.Background()))
 	})
 	user := func(file, inbox string, args ...string) []string {
 		return append([]string{"--url", system.URL, "-d", "shop", "--nkey", filepath.Join(dir, "keys", file), "--inbox-prefix", inbox}, args...)

@@ -9,23 +9,21 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // openBank runs a bank until the test ends.
 func openBank(t *testing.T, seed uint64) (*bank, *teller) {
 	t.Helper()
 	b, err := newBank(seed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- b.Run(ctx) }()
 	t.Cleanup(func() {
 		stop()
-		if err := <-ended; err != nil {
-			t.Errorf("the bank ended with: %v", err)
-		}
+		testkit.Check(t, <-ended)
 	})
 	return b, newTeller(b.url())
 }
@@ -129,13 +127,9 @@ func TestRefusalsThatPassAreRetried(t *testing.T) {
 
 func TestAttemptWithoutAnswerSaysSo(t *testing.T) {
 	b, err := newBank(4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	url := b.url()
-	if err := b.listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, b.listener.Close())
 	_, err = newTeller(url).send(t.Context(), payout{Reference: "R", Cents: 1})
 	var refused *bankError
 	if !errors.As(err, &refused) || refused.ErrorType() != "bank.no_answer" || !strings.Contains(err.Error(), "the bank") {

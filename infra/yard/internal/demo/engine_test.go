@@ -16,6 +16,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // engine is the smallest thing that speaks the public API over NATS: everything
@@ -43,9 +44,7 @@ func openEngine(t *testing.T, nc *nats.Conn, honest bool) {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	must := func(_ *nats.Subscription, err error) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 	}
 	must(natsrpc.Serve(nc, topology.Admin("domains.put"), nil, log, func(_ context.Context, r *yardv1.PutDomainRequest) (natsrpc.Message, error) {
 		return &yardv1.PutDomainResponse{Domain: r.Domain}, nil

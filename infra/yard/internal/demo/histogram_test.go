@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func TestHistogramQuantilesAreNearTheExactOnes(t *testing.T) {
@@ -48,17 +50,13 @@ func TestHistogramBucketsTileTheRange(t *testing.T) {
 
 func TestHistogramExtremes(t *testing.T) {
 	var h histogram
-	if h.quantile(0.5) != 0 {
-		t.Errorf("the median of nothing is %v", h.quantile(0.5))
-	}
+	testkit.Equal(t, "the median of nothing", h.quantile(0.5), 0)
 	h.add(-time.Second)
 	h.add(time.Duration(math.MaxInt64))
 	if got := h.quantile(0); got >= time.Microsecond {
 		t.Errorf("a negative duration counts as %v, want the first bucket", got)
 	}
-	if got := h.quantile(1); got != histogramMax {
-		t.Errorf("the longest duration counts as %v, want %v", got, histogramMax)
-	}
+	testkit.Equal(t, "the longest duration", h.quantile(1), histogramMax)
 	before := h.clone()
 	h.add(time.Second)
 	if before.total != 2 {

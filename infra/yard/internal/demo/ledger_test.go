@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 var errBusy = errors.New("busy")
@@ -35,9 +36,7 @@ func TestLedgerCountsAttempts(t *testing.T) {
 	if got := l.snapshot(); got != want {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
-	if l.snapshot().finished() != 4 {
-		t.Errorf("%d finished, want 4", l.snapshot().finished())
-	}
+	testkit.Equal(t, "finished", l.snapshot().finished(), 4)
 }
 
 func TestLedgerSeesWhatMustNotHappen(t *testing.T) {

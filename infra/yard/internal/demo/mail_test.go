@@ -17,9 +17,7 @@ import (
 
 func TestMailsAsSent(t *testing.T) {
 	m, err := newMailer()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	zoe := customer{Name: "Zoë O'Brien <3", Email: "zoe@example.com"}
 	anOrder := order{
 		Number: "A&1", Customer: zoe, ShippingCents: 490, PlacedAt: time.Date(2026, 3, 9, 8, 0, 0, 0, time.UTC),
@@ -35,9 +33,7 @@ func TestMailsAsSent(t *testing.T) {
 			sent, err := m.write(envelope{
 				id: "0123456789ABCDEFGHJKMNPQRS", to: zoe, subject: "Grüße", date: time.Date(2026, 3, 9, 8, 0, 1, 0, time.UTC),
 			}, name, data)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			testkit.Golden(t, "testdata/"+name+".eml", bytes.ReplaceAll(sent, []byte("\r\n"), []byte("\n")))
 			header, text, html := read(t, sent)
 			if to, err := mail.ParseAddress(header.Get("To")); err != nil || to.Name != zoe.Name || to.Address != zoe.Email {
@@ -60,26 +56,18 @@ func TestMailsAsSent(t *testing.T) {
 func read(t *testing.T, message []byte) (header mail.Header, text, html string) {
 	t.Helper()
 	msg, err := mail.ReadMessage(bytes.NewReader(message))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	_, params, err := mime.ParseMediaType(msg.Header.Get("Content-Type"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	parts := multipart.NewReader(msg.Body, params["boundary"])
 	for {
 		part, err := parts.NextRawPart()
 		if errors.Is(err, io.EOF) {
 			return msg.Header, text, html
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		content, err := io.ReadAll(quotedprintable.NewReader(part))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		if strings.HasPrefix(part.Header.Get("Content-Type"), "text/html") {
 			html = string(content)
 		} else {
@@ -90,7 +78,5 @@ func read(t *testing.T, message []byte) (header mail.Header, text, html string) 
 
 func TestOrderTotal(t *testing.T) {
 	o := order{ShippingCents: 490, Lines: []line{{product{"a", 100}, 3}, {product{"b", 50}, 1}}}
-	if o.Total() != 840 {
-		t.Errorf("the total is %d, want 840", o.Total())
-	}
+	testkit.Equal(t, "the total", o.Total(), 840)
 }

@@ -3,15 +3,15 @@ package demo
 import (
 	"errors"
 	"testing"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func TestEveryGoodImageIsResized(t *testing.T) {
 	for _, name := range goodImages() {
 		t.Run(name, func(t *testing.T) {
 			out, err := resize(upload{Image: name})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			if len(out.Thumbnails) != 3 {
 				t.Fatalf("%d thumbnails", len(out.Thumbnails))
 			}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func TestMeterLosesNothing(t *testing.T) {
@@ -20,9 +22,7 @@ func TestMeterLosesNothing(t *testing.T) {
 			m.observe(now, total)
 		}
 		history := m.history()
-		if want := min(int(now.Sub(time.Unix(0, 0)).Seconds()), meterHistory); len(history) != want {
-			t.Fatalf("%d seconds of history, want %d", len(history), want)
-		}
+		testkit.MustEqual(t, "seconds of history", len(history), min(int(now.Sub(time.Unix(0, 0)).Seconds()), meterHistory))
 		if now.Sub(time.Unix(0, 0)) > meterHistory*time.Second {
 			return // some of it is forgotten
 		}
@@ -39,15 +39,11 @@ func TestMeterLosesNothing(t *testing.T) {
 func TestMeterRateForgets(t *testing.T) {
 	var m meter
 	start := time.Unix(0, 0)
-	if m.rate() != 0 {
-		t.Errorf("a meter without readings shows %v", m.rate())
-	}
+	testkit.Equal(t, "a meter without readings", m.rate(), 0)
 	for i := range 41 { // ten seconds at 100/s
 		m.observe(start.Add(time.Duration(i)*250*time.Millisecond), i*25)
 	}
-	if m.rate() != 100 {
-		t.Errorf("the rate is %v, want 100", m.rate())
-	}
+	testkit.Equal(t, "the rate", m.rate(), 100)
 	for i := 41; i < 61; i++ { // then nothing
 		m.observe(start.Add(time.Duration(i)*250*time.Millisecond), 1000)
 	}

@@ -68,9 +68,7 @@ func TestLookUpTellsWhatIsMissing(t *testing.T) {
 	}, 500*time.Millisecond, &done)
 	want := []ending{{id: "lost", lost: true}, {id: "stuck", state: running}, {id: "silent"}}
 	for i := range want {
-		if got[i] != want[i] {
-			t.Errorf("got %+v, want %+v", got[i], want[i])
-		}
+		testkit.Equal(t, "result", got[i], want[i])
 	}
 }
 
@@ -126,9 +124,7 @@ func TestSummary(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r.check()
 			var text bytes.Buffer
-			if err := writeSummary(&text, r, "yard"); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, writeSummary(&text, r, "yard"))
 			testkit.Golden(t, "testdata/summary-"+name+".txt", text.Bytes())
 		})
 	}
@@ -166,9 +162,7 @@ func TestReportForPrograms(t *testing.T) {
 	r := goodReport()
 	r.check()
 	var out bytes.Buffer
-	if err := writeJSON(&out, r, ""); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, writeJSON(&out, r, ""))
 	var back report
 	if err := json.Unmarshal(out.Bytes(), &back); err != nil || !back.OK || len(back.Tenants) != 3 || back.Tenants[0] != r.Tenants[0] {
 		t.Errorf("read back: %+v, %v", back, err)

@@ -18,16 +18,12 @@ func TestDemoOnTheRealStack(t *testing.T) {
 	t.Parallel()
 	testkit.Slow(t, "runs the demo for seconds")
 	s, err := stack.Start(t.Context(), stack.Config{Tables: stack.TablesMemory, DataDir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	var out bytes.Buffer
 	runErr := Run(t.Context(), Options{
 		Connect: func(_, name string) (*nats.Conn, error) { return s.Connect(name) }, Out: &out, JSON: true, Duration: 3 * time.Second, Scale: 1, Seed: 11, lookUpStall: 20 * time.Second,
 	})
-	if err := s.Close(t.Context()); err != nil {
-		t.Errorf("the stack stopped with: %v", err)
-	}
+	testkit.Check(t, s.Close(t.Context()))
 	var r report
 	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
 		t.Fatalf("%v (%v)\n%s", err, runErr, out.Bytes())

@@ -7,23 +7,18 @@ import (
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // beats makes the tasks of n beats of all flows of all tenants.
 func beats(t *testing.T, seed uint64, n int, scale float64) map[string][]yard.Task {
 	t.Helper()
 	shop, err := newShop()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	b, err := newBank(seed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(func() {
-		if err := b.listener.Close(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, b.listener.Close())
 	})
 	made := map[string][]yard.Task{}
 	for _, tenant := range []tenant{shop, newMedia(), newPayouts(b)} {

@@ -88,9 +88,7 @@ func TestNumbersForPeople(t *testing.T) {
 		"1.5 s": short(1500 * time.Millisecond), "2:05": clock(125 * time.Second),
 		"": sparkline(nil, 10), "▁▄█": sparkline([]float64{0, 1, 2}, 10), "▁▁": sparkline([]float64{9, 0, 0}, 2),
 	} {
-		if got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		testkit.Equal(t, "result", got, want)
 	}
 }
 
@@ -117,9 +115,7 @@ func TestActivity(t *testing.T) {
 		"checking 0:00":            {phase: "checking"},
 		"checking 1,000 of 12,000": {phase: "checking", looked: 1000, submitted: throughput{total: 12000}},
 	} {
-		if got := activity(m); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		testkit.Equal(t, "result", activity(m), want)
 	}
 }
 

@@ -122,13 +122,9 @@ func TestNothingOutlivesAKilledWorker(t *testing.T) {
 	child := filepath.Join(t.TempDir(), "child")
 	worker := exec.Command(os.Args[0], "-test.run", "^TestWorkerProcess$")
 	worker.Env = append(os.Environ(), workerCommand+"=sleep 1000 & echo $! >"+child+".new; mv "+child+".new "+child+"; wait")
-	if err := worker.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, worker.Start())
 	exists(t, child)
-	if err := worker.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, worker.Process.Kill())
 	_ = worker.Wait() // it was killed
 	gone(t, child)
 }
@@ -191,13 +187,9 @@ func exists(t *testing.T, file string) {
 func gone(t *testing.T, file string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	testkit.Eventually(t, within, func() error {
 		if err := syscall.Kill(pid, 0); errors.Is(err, syscall.ESRCH) {
 			return nil
@@ -230,7 +222,5 @@ func TestStandardErrorIsLoggedWithinBounds(t *testing.T) {
 	if n := strings.Count(logged, "0123456789"); n > stderrBytesMax/10 || strings.Count(logged, "further output of the program is not logged") != 1 {
 		t.Errorf("%d lines were logged", n)
 	}
-	if s.last != "0123456789" {
-		t.Errorf("the last line is %q", s.last)
-	}
+	testkit.Equal(t, "the last line", s.last, "0123456789")
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // As the first process of a container the worker inherits what programs leave behind, and no one else takes it off the
@@ -16,17 +18,11 @@ func TestNoDeadProcessIsLeftToTheFirstOfAContainer(t *testing.T) {
 	subreaper(t, 1)
 	t.Cleanup(func() { subreaper(t, 0) })
 	child := filepath.Join(t.TempDir(), "child")
-	if _, err := runner("sleep 1000 >/dev/null 2>&1 & echo $! >"+child).Run(t.Context(), attempt("")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, testkit.Err(runner("sleep 1000 >/dev/null 2>&1 & echo $! >"+child).Run(t.Context(), attempt(""))))
 	text, err := os.ReadFile(child)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
 		t.Errorf("process %d is still there: %v", pid, err)
 	}

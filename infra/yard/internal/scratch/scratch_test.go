@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/filelock"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func TestAFolderOfAKilledProcessIsRemovedByTheNextOne(t *testing.T) {
@@ -15,31 +16,19 @@ func TestAFolderOfAKilledProcessIsRemovedByTheNextOne(t *testing.T) {
 	}
 	t.Setenv("TMPDIR", t.TempDir())
 	alive, err := New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	killed, err := New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(killed.Path, "data"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, os.WriteFile(filepath.Join(killed.Path, "data"), nil, 0o600))
 	_ = killed.lock.Close() // as the kernel does
 	next, err := New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if _, err := os.Stat(killed.Path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the folder of the killed process: %v", err)
 	}
-	if _, err := os.Stat(alive.Path); err != nil {
-		t.Errorf("the folder of a process that is alive: %v", err)
-	}
+	testkit.Check(t, testkit.Err(os.Stat(alive.Path)))
 	for _, d := range []*Dir{alive, next} {
-		if err := d.Remove(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, d.Remove())
 		if _, err := os.Stat(d.Path); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("a removed folder: %v", err)
 		}

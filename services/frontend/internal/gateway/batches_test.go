@@ -116,13 +116,11 @@ func TestWaitsForABatchShareItsReads(t *testing.T) {
 		began := time.Now()
 		go func() {
 			time.Sleep(seconds * time.Second)
-			if _, err := r.changeBatch(context.Background(), "shop", "a", func(was *logv1.BatchHome) (*logv1.BatchHome, error) {
+			testkit.Check(t, testkit.Err(r.changeBatch(context.Background(), "shop", "a", func(was *logv1.BatchHome) (*logv1.BatchHome, error) {
 				over := was.CloneVT()
 				over.EndedAtMs = 1
 				return over, nil
-			}); err != nil {
-				t.Error(err)
-			}
+			})))
 		}()
 		for _, b := range wait(60_000) {
 			testkit.Equal(t, "it is", b.State, yardv1.BatchState_BATCH_STATE_COMPLETED)

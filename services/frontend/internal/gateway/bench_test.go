@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // nullLog stores nothing, at once.
@@ -43,17 +44,13 @@ func benchmarkSubmit(b *testing.B, form codec.ContentType, n int) {
 		Config: DefaultConfig(), Partitioning: topology.DefaultPartitioning(),
 		Tokens: rigTokens, History: nullLog{}, Bus: &memBus{}, Owners: noOwners(), Catalog: newMemCatalog().Catalog, Settings: newMemCatalog().kv,
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.NoError(b, err)
 	req := tasks(n)
 	for _, t := range req.Tasks {
 		t.Payload = &yardv1.Payload{Data: fmt.Appendf(nil, `{"text":"%0245d"}`, 1)}
 	}
 	body, err := codec.Marshal(form, req)
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.NoError(b, err)
 	answered := make(chan error, 1)
 	answer := func(resp codec.Message, err error) {
 		if err == nil {
@@ -65,13 +62,9 @@ func benchmarkSubmit(b *testing.B, form codec.ContentType, n int) {
 	for b.Loop() {
 		now := time.Now()
 		req := &yardv1.SubmitRequest{}
-		if err := codec.UnmarshalRequest(form, body, req); err != nil {
-			b.Fatal(err)
-		}
+		testkit.NoError(b, codec.UnmarshalRequest(form, body, req))
 		g.Submit(Call{Domain: "shop", JSON: form == codec.JSON, Received: now, Now: now, Deadline: now.Add(time.Second)}, req, answer)
-		if err := <-answered; err != nil {
-			b.Fatal(err)
-		}
+		testkit.NoError(b, <-answered)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/task")
 }

@@ -187,13 +187,9 @@ func TestPausesOfGroupsAreBounded(t *testing.T) {
 				t.Errorf("%v", e)
 			}
 		}
-		if _, err := asked(r, "shop", true, r.Drain(validate.Group), &yardv1.PauseRequest{Name: "acme"}); err != nil {
-			t.Errorf("a drain: %v", err)
-		}
+		testkit.Check(t, testkit.Err(asked(r, "shop", true, r.Drain(validate.Group), &yardv1.PauseRequest{Name: "acme"})))
 		stop(t, r.catalog, catalog.Pauses.Groups, "shop", "g7", &yardv1.Pause{SinceMs: 1, UntilMs: 2})
-		if _, err := asked(r, "shop", true, r.Pause(validate.Group), &yardv1.PauseRequest{Name: "acme"}); err != nil {
-			t.Errorf("one is over: %v", err)
-		}
+		testkit.Check(t, testkit.Err(asked(r, "shop", true, r.Pause(validate.Group), &yardv1.PauseRequest{Name: "acme"})))
 		if catalog.Pauses.Groups.Of(r.catalog.Catalog, "shop", "g7") != nil {
 			t.Error("what is over is still stored")
 		}

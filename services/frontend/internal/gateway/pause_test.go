@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -90,9 +89,7 @@ func TestPausedTasklistsAreListed(t *testing.T) {
 	for _, l := range all {
 		got = append(got, fmt.Sprint(l.Name, l.Pause.GetBy(), l.Drain.GetBy(), l.Settings != nil, l.Ready))
 	}
-	if want := []string{"aanndeefalse 0", "bbobtrue 0", "ccyfalse 5", "dfalse 1", "eevefalse 0"}; !slices.Equal(got, want) {
-		t.Errorf("got %q", got)
-	}
+	testkit.Equal(t, "result", got, []string{"aanndeefalse 0", "bbobtrue 0", "ccyfalse 5", "dfalse 1", "eevefalse 0"})
 }
 
 // R9, I14: as TestTypesOfADomainAreBounded; records of pauses that are over make room.

@@ -202,9 +202,7 @@ func TestAdmissionIsBounded(t *testing.T) {
 		r.Release(last)
 		_, err = admit(46)
 		wantCode(t, err, fault.ResourceExhausted)
-		if _, err := admit(45); err != nil {
-			t.Errorf("what is released is free again: %v", err)
-		}
+		testkit.Check(t, testkit.Err(admit(45)))
 	})
 }
 
@@ -269,8 +267,6 @@ func TestAReportOfNoPartitionIsDropped(t *testing.T) {
 			r.storageFull(t, p, true)
 		}
 		accepted(t, <-r.submit(t, tasks(1)))
-		if err := r.StorageFull(); err != nil {
-			t.Errorf("it warns: %v", err)
-		}
+		testkit.Check(t, r.StorageFull())
 	})
 }

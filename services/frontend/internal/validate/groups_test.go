@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func TestPutGroupRefuses(t *testing.T) {
@@ -24,8 +25,6 @@ func TestPutGroupRefuses(t *testing.T) {
 		"revision":         {func(r *yardv1.PutGroupRequest) { r.Group.Revision = -1 }, "/group/revision"},
 	})
 	for _, good := range []*float64{nil, new(0.0), new(0.01), new(1.0)} {
-		if err := PutGroup(&yardv1.PutGroupRequest{Group: &yardv1.Group{Name: "a", Weight: good}}); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, PutGroup(&yardv1.PutGroupRequest{Group: &yardv1.Group{Name: "a", Weight: good}}))
 	}
 }

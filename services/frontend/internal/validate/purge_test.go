@@ -8,6 +8,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func TestPurgeRefuses(t *testing.T) {
@@ -74,9 +75,7 @@ func TestAPurgeGoesOnWhereItWas(t *testing.T) {
 	if err != nil || !first.Begins || first.Filter.Limit != PurgeDefault || len(first.Filter.States) != 3 || first.Reason != "purged by ann: twice" {
 		t.Fatalf("%+v %v", first, err)
 	}
-	if cursor := ids.NewTaskID(now.Add(-time.Second), 0, 0).String(); first.Filter.Cursor != cursor {
-		t.Errorf("from %s, want %s", first.Filter.Cursor, cursor)
-	}
+	testkit.Equal(t, "from", first.Filter.Cursor, ids.NewTaskID(now.Add(-time.Second), 0, 0).String())
 	at := ids.NewTaskID(now.Add(-time.Minute), 1, 7).String()
 	first.Busy, first.Again, first.Later, first.Idle = true, true, true, 4
 	next, err := Type.Purge(&yardv1.PurgeRequest{Name: "x", Cursor: first.Cursor(at), Running: true}, now.Add(time.Hour))

@@ -5,6 +5,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func TestARateIsRefused(t *testing.T) {
@@ -29,8 +30,6 @@ func TestARateIsRefused(t *testing.T) {
 		}
 	}
 	for _, good := range []*yardv1.Limit{{Name: "a", Rate: &yardv1.Rate{Tasks: 1}}, {Name: "a", MaxConcurrency: 3, Rate: &yardv1.Rate{Tasks: 1, PerMs: 86_400_000}}} {
-		if err := PutLimit(&yardv1.PutLimitRequest{Limit: good}); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, PutLimit(&yardv1.PutLimitRequest{Limit: good}))
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // fullPolicy is as large as a policy may be.
@@ -61,12 +62,8 @@ func TestRetryPolicyRefuses(t *testing.T) {
 	} {
 		own, typed := request(5), &yardv1.PutTypeRequest{Type: &yardv1.TaskType{Name: "email.send", Retry: fullPolicy()}}
 		own.Tasks[3].Retry = fullPolicy()
-		if err := Submit(own, now, Form{}); err != nil {
-			t.Fatalf("before: %v", err)
-		}
-		if err := PutType(typed); err != nil {
-			t.Fatalf("before: %v", err)
-		}
+		testkit.NoError(t, Submit(own, now, Form{}))
+		testkit.NoError(t, PutType(typed))
 		change(own.Tasks[3].Retry)
 		change(typed.Type.Retry)
 		path = strings.TrimSpace(path)

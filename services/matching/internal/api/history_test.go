@@ -19,6 +19,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // grant is one that may not have reached its poll, until it is delivered.
@@ -84,9 +85,7 @@ func newHistory(t testing.TB, nc *nats.Conn) *history {
 		running: map[string]int{}, most: map[string]int{}, fences: map[int]uint64{}, payload: []byte(`{"a":1}`),
 	}
 	subscribe := func(_ *nats.Subscription, err error) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 	}
 	log := slog.New(slog.DiscardHandler)
 	for p := range parts.History {
@@ -109,9 +108,7 @@ func newHistory(t testing.TB, nc *nats.Conn) *history {
 			h.trigger(p)
 		}
 	}))
-	if err := nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, nc.Flush())
 	return h
 }
 

@@ -56,13 +56,9 @@ func BenchmarkReadVerdicts(b *testing.B) {
 		v.Verdicts = append(v.Verdicts, &logv1.EventVerdict{Task: make([]byte, 400), DeadlineMs: 1 << 40})
 	}
 	data, err := v.MarshalVT()
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.NoError(b, err)
 	b.ReportAllocs()
 	for n := 0; n < b.N; n += 100 {
-		if _, err := readVerdicts(data); err != nil {
-			b.Fatal(err)
-		}
+		testkit.NoError(b, testkit.Err(readVerdicts(data)))
 	}
 }

@@ -116,9 +116,7 @@ func TestTheUserReachesNothingElse(t *testing.T) {
 	s.do("set", "other", "theirs")
 	thief := redis.NewClient(&redis.Options{Addr: r.Addr, Username: "matching", Password: "first", DisableIdentity: true})
 	t.Cleanup(func() { _ = thief.Close() })
-	if err := thief.Set(t.Context(), topology.EpochKey("d", 0), "x", 0).Err(); err != nil {
-		t.Fatalf("it cannot log in: %v", err)
-	}
+	testkit.NoError(t, thief.Set(t.Context(), topology.EpochKey("d", 0), "x", 0).Err())
 	for _, command := range []string{
 		"get other", "set other x", "keys *", "scan 0", "flushall", "flushdb", "config get *", "acl list", "client list", "shutdown",
 		"replicaof 127.0.0.1 1", "module list", "eval return(1) 0", "monitor", "subscribe x", "publish x y", "migrate 127.0.0.1 1 k 0 1",

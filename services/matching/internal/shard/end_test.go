@@ -68,9 +68,7 @@ func leaving(t *testing.T, step func(w *world, fx *match.Effects)) (took time.Du
 			w.mu.Unlock()
 			began := time.Now()
 			cancel()
-			if err := <-w.done; err != nil {
-				t.Errorf("run: %v", err)
-			}
+			testkit.Check(t, <-w.done)
 			took = time.Since(began)
 			if slices.Contains(drains, false) {
 				t.Errorf("the core was asked to drain by %v", drains)

@@ -240,9 +240,7 @@ func inWorld(t *testing.T, test func(w *world)) {
 		inBubble(t, func(w *world, cancel context.CancelFunc) {
 			test(w)
 			cancel()
-			if err := <-w.done; err != nil {
-				t.Errorf("run: %v", err)
-			}
+			testkit.Check(t, <-w.done)
 		})
 	})
 }
@@ -282,7 +280,7 @@ func (w *world) expect(words string, want ...string) {
 	got := w.having(words)
 	slices.Sort(got)
 	slices.Sort(want)
-	testkit.MustEqual(w.t, "got", got, want)
+	testkit.MustEqual(w.t, "result", got, want)
 }
 
 func (w *world) having(words string) (got []string) {
@@ -385,7 +383,7 @@ func TestEffectsAreCarriedOutInOrder(t *testing.T) {
 		}, 0)
 		got := w.having("answer refuse batch hints ack")
 		want := []string{"0s answer to a", "0s refuse b", "0s batch 1", "0s batch 2", "0s hints 1 2 3", "0s ack 7"}
-		testkit.MustEqual(t, "got", got, want)
+		testkit.MustEqual(t, "result", got, want)
 	})
 }
 
@@ -474,9 +472,7 @@ func TestInputsAreTakenOnce(t *testing.T) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		for what, want := range map[string]int{"limits": 800, "verdicts": 800, "freed": 800, "restore": 800, "hints": 800, "polls": 800, "lost": 1} {
-			if total[what] != want {
-				t.Errorf("%s: %d, want %d", what, total[what], want)
-			}
+			testkit.Equal(t, what, total[what], want)
 		}
 	})
 }

@@ -87,9 +87,7 @@ func TestACancelledTaskNeverFiresAndIsFoundAgain(t *testing.T) {
 			}
 			fired = slices.DeleteFunc(fired, func(id ids.TaskID) bool { return slices.Contains(want, id) })
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("cancelled %v, want %v", got, want)
-		}
+		testkit.Equal(t, "cancelled", got, want)
 		if !slices.Equal(fired, idsOf(past)) {
 			t.Errorf("fired %v", fired)
 		}

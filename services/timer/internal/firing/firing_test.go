@@ -36,9 +36,7 @@ func TestFiresWholeOnTimeAndOnce(t *testing.T) {
 		if !proto.Equal(f.record, r) {
 			t.Errorf("%s was changed: %v", key(r), f.record)
 		}
-		if subject := topology.Submit(0, ids.Lane(r.Priority), r.Domain, r.Tasklist); f.subject != subject {
-			t.Errorf("filed under %s, not %s", f.subject, subject)
-		}
+		testkit.Equal(t, "filed under", f.subject, topology.Submit(0, ids.Lane(r.Priority), r.Domain, r.Tasklist))
 		if f.at.Before(time.UnixMilli(r.DueAtMs)) {
 			t.Errorf("%s fired %v early", key(r), time.UnixMilli(r.DueAtMs).Sub(f.at))
 		}

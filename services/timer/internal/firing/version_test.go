@@ -202,10 +202,8 @@ func TestQuarantineIsWaitedFor(t *testing.T) {
 		t.Fatalf("loaded without quarantine: %v", err)
 	default:
 	}
-	if _, err := w.js.CreateStream(t.Context(), jetstream.StreamConfig{
+	testkit.NoError(t, testkit.Err(w.js.CreateStream(t.Context(), jetstream.StreamConfig{
 		Name: topology.QuarantineStream, Subjects: []string{topology.QuarantineFilter("", -1)}, AllowAtomicPublish: true,
-	}); err != nil {
-		t.Fatal(err)
-	}
+	})))
 	testkit.Check(t, <-loaded)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/tasks"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestRulesOfPoliciesAreOverlaid: each flag that is given replaces its field, and no other; a policy in the form of the API comes back.
@@ -37,13 +38,9 @@ func TestRulesOfPoliciesAreOverlaid(t *testing.T) {
 	} {
 		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 		tasks.PolicyFlags(flags, new(yard.RetryPolicy))
-		if err := flags.Parse([]string{"--" + flag + "=" + want.value}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, flags.Parse([]string{"--" + flag + "=" + want.value}))
 		got, expected := full, full
-		if err := overlay(flags, func(into *pflag.FlagSet) { tasks.PolicyFlags(into, &got) }); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, overlay(flags, func(into *pflag.FlagSet) { tasks.PolicyFlags(into, &got) }))
 		want.change(&expected)
 		if !reflect.DeepEqual(got, expected) {
 			t.Errorf("--%s: %+v, want %+v", flag, got, expected)

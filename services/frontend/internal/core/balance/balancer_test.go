@@ -42,9 +42,7 @@ func TestPartitionsTakeTurns(t *testing.T) {
 		got = append(got, b.Pick(mail, 3, start))
 		b.Pick(Tasklist{"shop", "other"}, 2, start) // has turns of its own
 	}
-	if want := []int{0, 1, 2, 0, 1, 2, 0}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	testkit.Equal(t, "result", got, []int{0, 1, 2, 0, 1, 2, 0})
 }
 
 func TestOnePartitionCostsNothing(t *testing.T) {
@@ -78,9 +76,7 @@ func TestWeightsAreBacklogs(t *testing.T) {
 	for range 8 {
 		got = append(got, b.Pick(mail, 4, start))
 	}
-	if want := []int{0, 0, 1, 0, 0, 0, 1, 0}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	testkit.Equal(t, "result", got, []int{0, 0, 1, 0, 0, 0, 1, 0})
 	if got, want := picks(b, mail, 4, 4000, start), []int{3000, 1000, 0, 0}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -160,7 +156,7 @@ func TestGrowingBeginsAnew(t *testing.T) {
 	b := balancer(Weighted)
 	report(b, mail, start, 1000, 0)
 	picks(b, mail, 2, 3, start)
-	testkit.Equal(t, "got", picks(b, mail, 3, 30, start), []int{10, 10, 10})
+	testkit.Equal(t, "result", picks(b, mail, 3, 30, start), []int{10, 10, 10})
 	b.Report(mail, 3, 2, Load{}, start)
 	testkit.Equal(t, "one of three reported: got", picks(b, mail, 3, 30, start), []int{10, 10, 10})
 	report(b, mail, start, 0, 0, 1000)

@@ -13,9 +13,7 @@ var mail, bulk = Queue{"shop", "mail", ""}, Queue{"shop", "bulk", ""}
 
 func (b *Book) want(t *testing.T, what string, of Queue, n int64) {
 	t.Helper()
-	if got := b.Queued(of); got != n {
-		t.Errorf("%s: %d are queued, want %d", what, got, n)
-	}
+	testkit.Equal(t, what+": queued", b.Queued(of), n)
 }
 
 func TestARequestIsAdmittedWholeOrNot(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 const most = 400 << 10
@@ -108,9 +109,7 @@ func TestSmallOnesShareManyDoNot(t *testing.T) {
 	}
 	room := plenty()
 	want(t, plan(t, requests, room, most), append([]Message{{Destination{Lane: ids.LaneFirst}, []int{0, 2, 5}}}, own...)...)
-	if flying := (load{tasks: 3, bytes: 1000 + OwnBytes - 1}); room.flying != flying {
-		t.Errorf("%+v is under way, want %+v", room.flying, flying)
-	}
+	testkit.Equal(t, "is under way", room.flying, (load{tasks: 3, bytes: 1000 + OwnBytes - 1}))
 	// Without room each lane has its own; what is alone there has its subject.
 	room = roomOf(2, 1<<40)
 	want(t, plan(t, requests, room, most), append([]Message{

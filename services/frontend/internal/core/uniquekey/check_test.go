@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func TestHas(t *testing.T) {
@@ -22,9 +23,7 @@ func TestHas(t *testing.T) {
 		"and keeps its key":          {Holder{Exists: true, FinishedAt: before - 1000, ForMS: 1000}, true},
 		"and has kept it for longer": {Holder{Exists: true, FinishedAt: before - 1001, ForMS: 1000}, false},
 	} {
-		if got := Has(c.holder, now); got != c.want {
-			t.Errorf("%s: %v", name, got)
-		}
+		testkit.Equal(t, name, Has(c.holder, now), c.want)
 	}
 }
 
@@ -46,8 +45,6 @@ func TestCheck(t *testing.T) {
 		"its own":                        {Head{Seq: 3, Task: mine, At: now}, Own},
 		"its own, that has ended":        {Head{Seq: 3, Task: mine, FreeAt: now.UnixMilli() - 1, At: now}, Own},
 	} {
-		if got := Check(c.head, mine, now); got != c.want {
-			t.Errorf("%s: %d, want %d", name, got, c.want)
-		}
+		testkit.Equal(t, name, Check(c.head, mine, now), c.want)
 	}
 }

@@ -295,7 +295,5 @@ func TestChunksOfAGroupKeepTheirOrder(t *testing.T) {
 	for _, c := range o.fx.Calls[0].Put {
 		got += fmt.Sprint(c.ReadyAt, ":", c.Len(), " ")
 	}
-	if want := "1000:128 1001:128 1002:1 "; got != want {
-		t.Errorf("stored %s, want %s", got, want)
-	}
+	testkit.Equal(t, "stored", got, "1000:128 1001:128 1002:1 ")
 }

@@ -21,9 +21,7 @@ func TestIndexOrdersByPriorityThenAge(t *testing.T) {
 	x.Put(Column{1, "c", ""}, 5, 1)
 	x.Put(Column{1, "b", ""}, 4, 1) // an older chunk came late
 	got := fmt.Sprint(x.Candidates(2, func(Column) bool { return false }))
-	if want := "[{{1 b } 4 [] 0} {{1 c } 5 [] 0}]"; got != want {
-		t.Fatalf("got %s, want %s", got, want)
-	}
+	testkit.MustEqual(t, "result", got, "[{{1 b } 4 [] 0} {{1 c } 5 [] 0}]")
 	if x.Any(func(Column) bool { return true }) {
 		t.Fatal("skipped columns count")
 	}

@@ -122,9 +122,7 @@ func TestAColumnGoesByAgeThenByBytes(t *testing.T) {
 		got = append(got, next...)
 	}
 	// What is left of the chunk of 4 and 9 keeps its age and stands behind 5 and 6.
-	if expect := []int{8, 7, 4, 5, 6, 9, 0}; !slices.Equal(got, expect) {
-		t.Fatalf("took %v, want %v", got, expect)
-	}
+	testkit.MustEqual(t, "took", got, []int{8, 7, 4, 5, 6, 9, 0})
 }
 
 func TestAChunkStoredTwiceIsOne(t *testing.T) {
@@ -189,9 +187,7 @@ func TestCandidatesAreLookedAtOnlyWhereTheyMayBeOlder(t *testing.T) {
 	less := w // with a lower priority, which is not looked at either
 	less.Candidates = append(slices.Clone(w.Candidates), Candidate{Column: Column{4, "a", ""}})
 	got := r.pop(less)
-	if expect := []Head{{Column: Column{3, "a", ""}, ReadyAt: 6, Gone: 1}}; !slices.Equal(got.Heads, expect) {
-		t.Fatalf("looked at %+v, want %+v", got.Heads, expect)
-	}
+	testkit.MustEqual(t, "looked at", got.Heads, []Head{{Column: Column{3, "a", ""}, ReadyAt: 6, Gone: 1}})
 	w.N = 3
 	got = r.pop(w)
 	expect := []Head{{Column: Column{3, "a", ""}, Empty: true, Gone: 1}, {Column: Column{3, "b", ""}, Empty: true, Gone: 1}, {Column: Column{3, "c", ""}, Empty: true, Gone: 1}}
@@ -248,7 +244,5 @@ func TestOneCandidateOfAFullLimitIsLookedAt(t *testing.T) {
 		{Column: Column{3, "e", ""}, ReadyAt: 4},
 	}
 	testkit.Equal(t, "looked at", got.Heads, expect)
-	if blocked := []Blocked{{0, "type/a", Full}, {1, "type/d", Full}}; !slices.Equal(got.Blocked, blocked) {
-		t.Errorf("blocked by %+v, want %+v", got.Blocked, blocked)
-	}
+	testkit.Equal(t, "blocked by", got.Blocked, []Blocked{{0, "type/a", Full}, {1, "type/d", Full}})
 }

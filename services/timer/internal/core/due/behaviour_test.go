@@ -53,12 +53,8 @@ func TestAHigherStayReplacesALowerOne(t *testing.T) {
 	if got := fire(table, 999); got != nil {
 		t.Fatalf("fired %v", got)
 	}
-	if got := fire(table, 1000); !slices.Equal(got, []ids.TaskID{testID(2)}) {
-		t.Fatalf("fired %v", got)
-	}
-	if got := fire(table, 3000); !slices.Equal(got, []ids.TaskID{testID(1)}) {
-		t.Fatalf("fired %v", got)
-	}
+	testkit.MustEqual(t, "fired", fire(table, 1000), []ids.TaskID{testID(2)})
+	testkit.MustEqual(t, "fired", fire(table, 3000), []ids.TaskID{testID(1)})
 	table.check(t)
 }
 
@@ -170,9 +166,7 @@ func TestWaitingCountsByTasklistAndDomain(t *testing.T) {
 		}
 	}
 	table.Cancel(testID(0))
-	if got := table.Tasklists("a", "", 9); !slices.Equal(got, []Count{{"y", 2}}) {
-		t.Errorf("where one was cancelled: %v", got)
-	}
+	testkit.Equal(t, "where one was cancelled", table.Tasklists("a", "", 9), []Count{{"y", 2}})
 	fire(table, 1)
 	if got := table.Waiting("a", ""); got != 0 || table.Tasklists("a", "", 9) != nil {
 		t.Errorf("%d wait when all were fired", got)
@@ -229,9 +223,7 @@ func TestI10_ACancelCanEndARound(t *testing.T) {
 		if cursor := table.Cursor(); cursor.Base != (Mark{5000, 1}) || cursor.Round != (Mark{}) {
 			t.Fatalf("%s: %+v", name, cursor)
 		}
-		if got := fire(table, 6000); !slices.Equal(got, []ids.TaskID{testID(3), testID(5)}) {
-			t.Fatalf("%s: fired %v", name, got)
-		}
+		testkit.MustEqual(t, name+": fired", fire(table, 6000), []ids.TaskID{testID(3), testID(5)})
 	}
 }
 
@@ -335,9 +327,7 @@ func TestCancelsAmongTheLoaded(t *testing.T) {
 	table.Resume(Cursor{}, 1, 0)
 	table.check(t)
 	want := []ids.TaskID{testID(8), testID(7), testID(6), testID(5), testID(3), testID(2), testID(1)}
-	if got := fire(table, 10); !slices.Equal(got, want) {
-		t.Fatalf("fired %v, want %v", got, want)
-	}
+	testkit.MustEqual(t, "fired", fire(table, 10), want)
 }
 
 func TestFiredStaysAreRememberedForATimeAndInNumber(t *testing.T) {

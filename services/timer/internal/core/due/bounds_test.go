@@ -2,7 +2,6 @@ package due
 
 import (
 	"runtime"
-	"slices"
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -125,8 +124,6 @@ func TestI10_TheInstantOfARoundBelongsToIt(t *testing.T) {
 	next.Resume(table.Cursor(), 2, 5000)
 	for name, owner := range map[string]*Table{"the same owner": table, "the next owner": next} {
 		owner.check(t)
-		if got := fire(owner, 5000); !slices.Equal(got, []ids.TaskID{testID(2), testID(3)}) {
-			t.Errorf("%s: fired %v", name, got)
-		}
+		testkit.Equal(t, name+": fired", fire(owner, 5000), []ids.TaskID{testID(2), testID(3)})
 	}
 }

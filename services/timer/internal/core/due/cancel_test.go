@@ -3,8 +3,9 @@ package due
 import (
 	"math"
 	"reflect"
-	"slices"
 	"testing"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // R2: who knows an id of another tenant neither cancels the task nor hears of it.
@@ -91,9 +92,7 @@ func TestR18_AFiredTaskIsKnownWithItsPlace(t *testing.T) {
 		}
 		got = append(got, stay.LogSeq)
 	}
-	if want := []uint64{100, 101, 100, 102}; !slices.Equal(got, want) {
-		t.Errorf("they lie at %v, want %v", got, want)
-	}
+	testkit.Equal(t, "they lie at", got, []uint64{100, 101, 100, 102})
 	if _, status := table.Find(testID(1), "b"); status != Unknown {
 		t.Errorf("another domain finds it with status %d", status)
 	}

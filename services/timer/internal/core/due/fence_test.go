@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func of(epoch uint64, m Message) Message {
@@ -21,13 +22,9 @@ func TestI12_WhatAReplacedOwnerParksIsVoid(t *testing.T) {
 		of(1, message(1, 60_000, 1)), fenceAt(2, 2), of(2, message(3, 600_000, 9)),
 	}
 	table := newTable(t, messages...)
-	if got := fire(table, 61_000); !slices.Equal(got, []ids.TaskID{testID(1)}) {
-		t.Fatalf("fired %v", got)
-	}
+	testkit.MustEqual(t, "fired", fire(table, 61_000), []ids.TaskID{testID(1)})
 	gone := table.Purgeable(1, 3, 61_000)
-	if !slices.Equal(gone, []Purge{{Bucket: 1, UpTo: 1}}) {
-		t.Fatalf("purgeable: %v", gone)
-	}
+	testkit.MustEqual(t, "purgeable", gone, []Purge{{Bucket: 1, UpTo: 1}})
 	table.Purged(gone[0])
 	late := []Message{of(1, message(4, 60_000, 1)), of(1, message(5, 70_000, 2, 3))}
 
@@ -37,9 +34,7 @@ func TestI12_WhatAReplacedOwnerParksIsVoid(t *testing.T) {
 	}
 	next.Resume(table.Cursor(), 2, 62_000)
 	for name, owner := range map[string]*Table{"the same owner": table, "the next owner": next} {
-		if n := owner.Load(late[0]) + owner.Load(late[1]); n != 3 {
-			t.Errorf("%s: %d tasks are void, want 3", name, n)
-		}
+		testkit.Equal(t, name+": tasks are void", owner.Load(late[0])+owner.Load(late[1]), 3)
 		if got := fire(owner, 100_000); got != nil {
 			t.Errorf("%s: fired %v", name, got)
 		}
@@ -62,9 +57,7 @@ func TestI12_AFenceStaysWhileSomethingItVoidsIsStored(t *testing.T) {
 	purge := func(want ...Purge) {
 		t.Helper()
 		got := table.Purgeable(8, 6, 0)
-		if !slices.Equal(got, want) {
-			t.Fatalf("purgeable: %v, want %v", got, want)
-		}
+		testkit.MustEqual(t, "purgeable", got, want)
 		for _, p := range got {
 			table.Purged(p)
 		}

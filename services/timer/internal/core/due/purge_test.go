@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func TestPurgeableNeedsEverythingLoadedAndFired(t *testing.T) {
@@ -55,9 +57,7 @@ func TestAPurgeForgetsCancelledTasksUpToItsMessage(t *testing.T) {
 	table.Load(message(5, 9*testMinute, 5))
 	fire(table, 1000)
 	table.check(t)
-	if got := table.Purgeable(5, 5, 0); !slices.Equal(got, []Purge{{Bucket: 0, UpTo: 4}}) {
-		t.Errorf("when nothing cancelled is left of it: %v", got)
-	}
+	testkit.Equal(t, "when nothing cancelled is left of it", table.Purgeable(5, 5, 0), []Purge{{Bucket: 0, UpTo: 4}})
 }
 
 // TestAPurgeForgetsNoLaterStay of a cancelled task: neither one that waits, nor one that was cancelled in its turn and lies in another bucket.
@@ -87,9 +87,7 @@ func TestPurgesAreInOrder(t *testing.T) {
 		for _, p := range table.Purgeable(9, 4, 0) {
 			got = append(got, p.Bucket)
 		}
-		if !slices.Equal(got, []int64{1, 2, 3}) {
-			t.Fatalf("purgeable are %v", got)
-		}
+		testkit.MustEqual(t, "purgeable", got, []int64{1, 2, 3})
 	}
 	table := newTable(t, message(1, testMinute, 1), message(2, 1000, 2))
 	if all := table.Tombstones([]Wanted{{ID: testID(1)}, {ID: testID(2)}}); len(all) != 2 || all[0].Bucket != 0 || all[1].Bucket != 1 {

@@ -61,9 +61,7 @@ func TestFiresInOrderOfDueTimeWhateverTheOrderOfWriting(t *testing.T) {
 		t.Fatalf("next at %d, %v", at, ok)
 	}
 	want := []ids.TaskID{testID(2), testID(3), testID(4), testID(1)}
-	if got := fire(table, 3000); !slices.Equal(got, want) {
-		t.Fatalf("fired %v, want %v", got, want)
-	}
+	testkit.MustEqual(t, "fired", fire(table, 3000), want)
 	table.check(t)
 }
 
@@ -108,9 +106,7 @@ func TestAClockALittleBehindTheLastOwnersWaits(t *testing.T) {
 	if got := fire(table, 4000); got != nil {
 		t.Fatalf("fired %v", got)
 	}
-	if got := fire(table, 5000); !slices.Equal(got, []ids.TaskID{testID(2)}) {
-		t.Fatalf("fired %v", got)
-	}
+	testkit.MustEqual(t, "fired", fire(table, 5000), []ids.TaskID{testID(2)})
 }
 
 func TestACancelledTaskIsKnownUntilItsBucketIsPurged(t *testing.T) {
@@ -121,9 +117,7 @@ func TestACancelledTaskIsKnownUntilItsBucketIsPurged(t *testing.T) {
 		t.Fatalf("status %d", status)
 	}
 	testkit.MustEqual(t, "wait", table.Waiting("a", "x"), 1)
-	if got := fire(table, 1000); !slices.Equal(got, []ids.TaskID{testID(2)}) {
-		t.Fatalf("fired %v", got)
-	}
+	testkit.MustEqual(t, "fired", fire(table, 1000), []ids.TaskID{testID(2)})
 	table.Load(message(4, 2*testMinute, 5)) // the newest message always stays
 	if got := table.Purgeable(2, 4, 51); got != nil {
 		t.Fatalf("purgeable above the checkpoint: %v", got)
@@ -132,9 +126,7 @@ func TestACancelledTaskIsKnownUntilItsBucketIsPurged(t *testing.T) {
 		t.Fatalf("purgeable while the canceller may ask again: %v", got)
 	}
 	got := table.Purgeable(3, 4, 51)
-	if !slices.Equal(got, []Purge{{Bucket: 0, UpTo: 3}}) {
-		t.Fatalf("purgeable: %v", got)
-	}
+	testkit.MustEqual(t, "purgeable", got, []Purge{{Bucket: 0, UpTo: 3}})
 	table.Purged(got[0])
 	if _, status := table.Find(testID(1), ""); status != Unknown {
 		t.Fatalf("status %d", status)
