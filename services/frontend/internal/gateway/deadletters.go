@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -81,35 +82,26 @@ func countLetters(all []Letter, periodMS int64) (counts []*yardv1.DeadLetterCoun
 	return counts
 }
 
+// storedWithin is how long after a task's end its dead letter may be on its way; one that was purged by then counts as on its way, too.
+const storedWithin = 10 * time.Second
+
 // GetDeadLetter tells all of one (deadletters.get).
 func (g *Gateway) GetDeadLetter(c Call, req *yardv1.GetDeadLetterRequest, answer Answer) {
 	g.letters(c, answer, func() (validate.DeadLetterStep, error) { return validate.Letters([]string{req.TaskId}, "/task_id") }, func(ctx context.Context, s validate.DeadLetterStep) (codec.Message, error) {
-		found, err := g.Letters.Get(ctx, c.Domain, s.IDs[0])
-		if err != nil {
-			return nil, err
+		id := s.IDs[0]
+		found, err := g.Letters.Get(ctx, c.Domain, id)
+		if err == nil && found != nil {
+			return &yardv1.GetDeadLetterResponse{Task: publicLetter(found.Record, false)}, nil
 		}
-		if found == nil {
-			return nil, g.absent(ctx, c, s.IDs[0])
+		var task *yardv1.Task
+		if err == nil && !g.isForeign(id, c.Now) {
+			task, err = g.lookUp(ctx, c.Domain, id, time.Time{})
 		}
-		return &yardv1.GetDeadLetterResponse{Task: publicLetter(found.Record, false)}, nil
+		if err == nil && task.GetState() == yardv1.TaskState_TASK_STATE_DEAD && c.Now.Sub(time.UnixMilli(task.FinishedAtMs)) < storedWithin {
+			err = fault.New(fault.Unavailable, "the dead letter of task %s is being stored", id).After(awayRetryAfter)
+		}
+		return nil, cmp.Or(err, error(fault.New(fault.NotFound, "there is no dead letter of task %s", id)))
 	})
-}
-
-// storedWithin is how long after the end of a task its dead letter may come. One that was purged within that time counts as coming, too.
-const storedWithin = 10 * time.Second
-
-// absent is why a task has no dead letter: none will come, or it is being stored.
-func (g *Gateway) absent(ctx context.Context, c Call, id ids.TaskID) error {
-	if !g.isForeign(id, c.Now) {
-		task, err := g.lookUp(ctx, c.Domain, id, time.Time{})
-		if err != nil {
-			return err
-		}
-		if task.GetState() == yardv1.TaskState_TASK_STATE_DEAD && c.Now.Sub(time.UnixMilli(task.FinishedAtMs)) < storedWithin {
-			return fault.New(fault.Unavailable, "the dead letter of task %s is being stored", id).After(awayRetryAfter)
-		}
-	}
-	return fault.New(fault.NotFound, "there is no dead letter of task %s", id)
 }
 
 // Redrive brings dead letters back (deadletters.redrive).
