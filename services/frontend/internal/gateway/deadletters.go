@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
+	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
@@ -80,17 +82,25 @@ func countLetters(all []Letter, periodMS int64) (counts []*yardv1.DeadLetterCoun
 	return counts
 }
 
+// storedWithin is how long after a task's end its dead letter may be on its way; one that was purged by then counts as on its way, too.
+const storedWithin = 10 * time.Second
+
 // GetDeadLetter tells all of one (deadletters.get).
 func (g *Gateway) GetDeadLetter(c Call, req *yardv1.GetDeadLetterRequest, answer Answer) {
 	g.letters(c, answer, func() (validate.DeadLetterStep, error) { return validate.Letters([]string{req.TaskId}, "/task_id") }, func(ctx context.Context, s validate.DeadLetterStep) (codec.Message, error) {
-		found, err := g.Letters.Get(ctx, c.Domain, s.IDs[0])
-		if err != nil {
-			return nil, err
+		id := s.IDs[0]
+		found, err := g.Letters.Get(ctx, c.Domain, id)
+		if err == nil && found != nil {
+			return &yardv1.GetDeadLetterResponse{Task: publicLetter(found.Record, false)}, nil
 		}
-		if found == nil {
-			return nil, fault.New(fault.NotFound, "there is no dead letter of task %s", s.IDs[0])
+		var task *yardv1.Task
+		if err == nil && !g.isForeign(id, c.Now) {
+			task, err = g.lookUp(ctx, c.Domain, id, time.Time{})
 		}
-		return &yardv1.GetDeadLetterResponse{Task: publicLetter(found.Record, false)}, nil
+		if err == nil && task.GetState() == yardv1.TaskState_TASK_STATE_DEAD && c.Now.Sub(time.UnixMilli(task.FinishedAtMs)) < storedWithin {
+			err = fault.New(fault.Unavailable, "the dead letter of task %s is being stored", id).After(awayRetryAfter)
+		}
+		return nil, cmp.Or(err, error(fault.New(fault.NotFound, "there is no dead letter of task %s", id)))
 	})
 }
 

@@ -222,6 +222,33 @@ func TestARedriveOfATaskWithoutALetterAsksTheLogAllTheSame(t *testing.T) {
 	})
 }
 
+// A task is dead before its letter is stored: NOT_FOUND would tell a client to give up.
+func TestADeadTaskThatIsBeingStoredIsNotMissing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, c := range map[string]struct {
+			task *yardv1.Task
+			want fault.Code
+		}{
+			"just dead":       {&yardv1.Task{State: yardv1.TaskState_TASK_STATE_DEAD, FinishedAtMs: time.Now().UnixMilli()}, fault.Unavailable},
+			"purged long ago": {&yardv1.Task{State: yardv1.TaskState_TASK_STATE_DEAD, FinishedAtMs: time.Now().Add(-time.Minute).UnixMilli()}, fault.NotFound},
+			"just completed":  {&yardv1.Task{State: yardv1.TaskState_TASK_STATE_COMPLETED, FinishedAtMs: time.Now().UnixMilli()}, fault.NotFound},
+			"known to no one": {nil, fault.NotFound},
+		} {
+			r := newRig(t, func(d *Deps) {
+				d.Letters = new(memLetters)
+				d.Owners.HistoryGet = func(context.Context, int, *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
+					return &rpcv1.GetTaskResponse{Task: c.task}, nil
+				}
+			}).running(t)
+			_, err := ask[*yardv1.GetDeadLetterRequest, *yardv1.GetDeadLetterResponse](t, r, r.GetDeadLetter,
+				&yardv1.GetDeadLetterRequest{TaskId: ids.NewTaskID(time.Now(), 0, 77).String()})
+			if fault.CodeOf(err) != c.want {
+				t.Errorf("%s: %v, want %s", name, err, c.want)
+			}
+		}
+	})
+}
+
 // TestARedriveOfNothingSendsNothing, and a purge of nothing deletes nothing.
 func TestARedriveOfNothingSendsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
