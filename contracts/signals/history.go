@@ -76,9 +76,10 @@ var (
 		Name: "yardmaster.history.tasks.parked", Kind: Counter, Unit: "{task}",
 		Means: "Tasks moved to the timer store until they are due.",
 	}
-	TasksCarried = Metric{
-		Name: "yardmaster.history.tasks.carried", Kind: Counter, Unit: "{task}",
-		Means: "Old tasks rewritten at the end of the log, so that its start can be purged.",
+	SnapshotsStored = Metric{
+		Name: "yardmaster.history.snapshots", Kind: Counter, Unit: "{snapshot}",
+		Means: "Copies of a partition's state that were stored, so that the log before them can be purged.",
+		Worry: "none for an hour while tasks run: the log of the partition grows",
 	}
 	SubmitMessagesPassedOver = Metric{
 		Name: "yardmaster.history.submit_messages.skipped", Kind: Counter, Unit: "{message}",
@@ -122,7 +123,7 @@ const (
 
 func history() []Metric {
 	return []Metric{
-		TaskWait, OldestReady, TasksLoaded, AttemptsGranted, AttemptsTakenBack, AttemptsExpired, TasksDead, DeadLettersDeleted, TasksArchived, TasksParked, TasksCarried,
+		TaskWait, OldestReady, TasksLoaded, AttemptsGranted, AttemptsTakenBack, AttemptsExpired, TasksDead, DeadLettersDeleted, TasksArchived, TasksParked, SnapshotsStored,
 		SubmitMessagesRead, SubmitMessagesPassedOver, DomainsSplitOff, EventMessagesApplied, EventsApplied, EventsRefused,
 		TriggersSent, TriggersResent,
 		WriteRetries, RecordsQuarantined, StorageFull,

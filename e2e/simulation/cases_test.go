@@ -26,7 +26,7 @@ func TestCases(t *testing.T) {
 	for _, s := range cases {
 		t.Run(s.name, func(t *testing.T) {
 			for seed := range uint64(testkit.Rounds(t, 20, 3)) {
-				w := newWorld(plan{seed: seed, length: s.length, window: 100, carry: 1 << 40, chunk: 10, job: 100}, true)
+				w := newWorld(plan{seed: seed, length: s.length, window: 100, snapshot: 1 << 40, chunk: 10, job: 100}, true)
 				s.play(w)
 				broken := w.run()
 				if broken == "" && w.archived[w.order[0]].State != s.ends {
@@ -255,7 +255,7 @@ func caseI6Fires(w *world) {
 // purged. R21.
 func TestI13_NoOwnerPassesAnUnknownKind(t *testing.T) {
 	for seed := range uint64(testkit.Rounds(t, 50, 8)) {
-		w := newWorld(plan{seed: seed, tasks: 30, length: 10 * time.Second, window: 20, carry: 20, chunk: 5, job: 5}, true)
+		w := newWorld(plan{seed: seed, tasks: 30, length: 10 * time.Second, window: 20, snapshot: 4000, chunk: 5, job: 5}, true)
 		w.begin()
 		w.at(w.dice.between(time.Second, 8*time.Second), func() {
 			later := historysim.Event{Kind: historysim.Displace + 1, ID: ids.TaskID{1}}
@@ -267,7 +267,7 @@ func TestI13_NoOwnerPassesAnUnknownKind(t *testing.T) {
 		switch cp := w.checkpoint; {
 		case w.broken != "":
 			t.Fatalf("seed %d: %s\n%s", seed, w.broken, strings.Join(w.lines, "\n"))
-		case w.halts < 2 || cp.Floor >= w.unknownAt || w.log[w.unknownAt-1].Purged:
+		case w.halts < 2 || cp.Snapshot.Seq >= w.unknownAt || w.log[w.unknownAt-1].Purged:
 			t.Fatalf("seed %d: %d owners have stopped at %d, the checkpoint is %+v", seed, w.halts, w.unknownAt, cp)
 		}
 	}

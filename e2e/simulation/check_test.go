@@ -339,13 +339,11 @@ func (c *checker) holder(e *historysim.Event) {
 // saved looks at a checkpoint that is to be stored.
 func (c *checker) saved(s historysim.Stored) {
 	old := c.w.checkpoint
-	for i := range s.Ack {
-		if s.Ack[i] < old.Ack[i] || s.Read[i] < s.Ack[i] {
-			c.w.violated("lane %d: a checkpoint goes back from %d to %d (read %d)", i, old.Ack[i], s.Ack[i], s.Read[i])
-		}
+	if now, was := s.Snapshot, old.Snapshot; now.Seq < was.Seq || now.TimerSeq < was.TimerSeq {
+		c.w.violated("a checkpoint goes back from the snapshot of %d to that of %d, timer %d to %d", was.Seq, now.Seq, was.TimerSeq, now.TimerSeq)
 	}
-	if s.TimerSeq < old.TimerSeq || s.ArchiveSeq < old.ArchiveSeq {
-		c.w.violated("a checkpoint goes back: timer %d to %d, archive %d to %d", old.TimerSeq, s.TimerSeq, old.ArchiveSeq, s.ArchiveSeq)
+	if now := s.Snapshot; now.Seq > 0 && c.w.snapshots[snapshotName{now.Epoch, now.Seq}] == nil {
+		c.w.violated("a checkpoint names the snapshot of %d, which is not stored", now.Seq)
 	}
 }
 
@@ -363,7 +361,7 @@ func (c *checker) purged(by *proc, m *historysim.Message) {
 }
 
 // memory holds I7 where nothing makes an owner read ahead: of each lane it holds a window, the
-// message that fills it, and what was carried and runs.
+// message that fills it, and what runs.
 func (c *checker) memory(p *proc) {
 	if c.w.plan.faults&changesOfOwner != 0 || !p.owner.Live() {
 		return

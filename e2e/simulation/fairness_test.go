@@ -13,7 +13,7 @@ import (
 
 // stage is a run without faults and with eager workers, in which the test makes what goes wrong.
 func stage(seed uint64, parts int, length time.Duration) *world {
-	w := newWorld(plan{seed: seed, parts: parts, length: length, window: 1000, carry: 1 << 40, chunk: 10, job: 100}, true)
+	w := newWorld(plan{seed: seed, parts: parts, length: length, window: 1000, snapshot: 1 << 40, chunk: 10, job: 100}, true)
 	w.match.eager = true
 	return w
 }

@@ -30,7 +30,7 @@ func (w *world) spawn() *proc {
 	p := &proc{host: w.newHost(w.named(fmt.Sprintf("owner-%d", w.born)), pauses), w: w, spread: maps.Clone(w.match.spread), sent: map[any][]*historysim.Message{}}
 	p.owner = historysim.New(p.name, historysim.Config{
 		Shards: shards, WindowTasks: w.plan.window, WindowBytes: 1 << 20, CheckpointEveryMS: 500, PurgeEveryMS: 700,
-		CarryRecords: w.plan.carry, CarryBytes: 1 << 20, JobTasks: w.plan.job,
+		SnapshotBytes: w.plan.snapshot, SnapshotEveryMS: 5000, JobTasks: w.plan.job,
 		Partitions: func(domain, tasklist string) int { return p.spread.count(domain, tasklist) },
 	}, p)
 	w.procs = append(w.procs, p)
@@ -141,7 +141,7 @@ func answeredInTime(k historysim.OpKind) bool {
 func changes(k historysim.OpKind) bool {
 	switch k {
 	case historysim.SaveCheckpoint, historysim.AppendFence, historysim.AppendArchive, historysim.Park, historysim.AppendTurn, historysim.Purge,
-		historysim.StoreLetters, historysim.DropLetters:
+		historysim.StoreLetters, historysim.DropLetters, historysim.SaveSnapshot, historysim.ForgetSnapshots:
 		return true
 	}
 	return false
@@ -203,7 +203,7 @@ func (p *proc) read(op *historysim.Op, answer func(historysim.Outcome)) {
 // storeOf is the store that an operation adds to.
 func storeOf(k historysim.OpKind) (store, bool) {
 	switch k {
-	case historysim.AppendTurn:
+	case historysim.AppendTurn, historysim.SaveSnapshot:
 		return logFull, true
 	case historysim.AppendArchive, historysim.StoreLetters:
 		return archiveFull, true
@@ -220,6 +220,12 @@ func (p *proc) carryOut(op *historysim.Op) historysim.Outcome {
 		return historysim.Outcome{Stored: w.checkpoint, Revision: w.revision}
 	case historysim.SaveCheckpoint:
 		return w.save(op)
+	case historysim.SaveSnapshot:
+		w.snapshots[snapshotName{op.Snapshot.Epoch, op.Snapshot.Seq}] = op.Chunks
+	case historysim.LoadSnapshot:
+		return historysim.Outcome{Chunks: w.snapshots[snapshotName{op.Snapshot.Epoch, op.Snapshot.Seq}]}
+	case historysim.ForgetSnapshots:
+		w.forgetSnapshots(op)
 	case historysim.AppendFence:
 		return w.raiseFence(op)
 	case historysim.ReadFence:
@@ -232,8 +238,6 @@ func (p *proc) carryOut(op *historysim.Op) historysim.Outcome {
 		return w.ends()
 	case historysim.ReadLog:
 		return historysim.Outcome{Messages: w.readLog(op)}
-	case historysim.ReadQueues:
-		return historysim.Outcome{Messages: w.readQueues(op)}
 	case historysim.Count:
 		return w.count(op)
 	case historysim.AppendArchive:
@@ -270,7 +274,9 @@ func (p *proc) tell(op *historysim.Op, out historysim.Outcome) {
 	switch op.Kind {
 	case historysim.SaveCheckpoint:
 		c := op.Checkpoint
-		what = fmt.Sprintf("epoch %d floor %d ack %v read %v queues %v timer %d archive %d", c.Epoch, c.Floor, c.Ack, c.Read, c.Queues, c.TimerSeq, c.ArchiveSeq)
+		what = fmt.Sprintf("epoch %d snapshot of %d by %d", c.Epoch, c.Snapshot.Seq, c.Snapshot.Epoch)
+	case historysim.SaveSnapshot, historysim.ForgetSnapshots:
+		what = fmt.Sprintf("of turn %d by epoch %d, %d bytes", op.Snapshot.Seq, op.Snapshot.Epoch, op.Snapshot.Bytes)
 	case historysim.Park, historysim.AppendArchive, historysim.StoreLetters:
 		for i := range op.Tasks {
 			what += fmt.Sprintf(" %s %v stay %d", w.name(op.Tasks[i].ID), op.Tasks[i].State, op.Tasks[i].Parkings)

@@ -98,9 +98,9 @@ type plan struct {
 	faults faults
 	tasks  int
 	// length is how long there are faults; what is not done by then has to be done without.
-	length time.Duration
-	window int
-	carry  uint64
+	length   time.Duration
+	window   int
+	snapshot int64
 	// chunk and job bound what the timer fires, and history stores, at once.
 	chunk, job int
 	// parts is how many history partitions there are.
@@ -112,8 +112,8 @@ type plan struct {
 }
 
 func (p plan) String() string {
-	return fmt.Sprintf("seed %d, %d tasks, %d partitions, faults for %v, window %d, carry %d, chunk %d, job %d, answer %d, batch %d, once %v; %v",
-		p.seed, p.tasks, p.parts, p.length, p.window, p.carry, p.chunk, p.job, p.answer, p.batch, p.once, p.faults)
+	return fmt.Sprintf("seed %d, %d tasks, %d partitions, faults for %v, window %d, snapshots after %d, chunk %d, job %d, answer %d, batch %d, once %v; %v",
+		p.seed, p.tasks, p.parts, p.length, p.window, p.snapshot, p.chunk, p.job, p.answer, p.batch, p.once, p.faults)
 }
 
 func (p plan) has(f faults) bool { return p.faults&f != 0 }
@@ -123,7 +123,7 @@ func planOf(seed uint64) plan {
 	d := newDice(seed ^ 0x9e3779b97f4a7c15)
 	p := plan{
 		seed: seed, tasks: 5 + d.IntN(80), length: d.between(10*time.Second, 60*time.Second),
-		window: 5 + d.IntN(36), carry: uint64(5 + d.IntN(60)), chunk: 1 + d.IntN(10), job: 1 + d.IntN(20),
+		window: 5 + d.IntN(36), snapshot: 100 * int64(5+d.IntN(60)), chunk: 1 + d.IntN(10), job: 1 + d.IntN(20),
 	}
 	for f := faults(1); f < silences; f <<= 1 {
 		if d.chance(600) {
@@ -142,7 +142,7 @@ func planOf(seed uint64) plan {
 		// Nor is the owner's clock wrong, or another one would take over when there are no more faults.
 		p.faults = p.faults&^(changesOfOwner|skewedClocks) | doubledSubmits
 		// Small enough to fill, and nothing is carried, which would make room.
-		p.window, p.carry = 1+d.IntN(4), 1<<40
+		p.window, p.snapshot = 1+d.IntN(4), 1<<40
 	}
 	if p.has(floods) { // of few tasks of a priority the window is full, but not of one request
 		p.window, p.tasks = requestMost+p.window/8, p.tasks+60

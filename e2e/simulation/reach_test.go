@@ -1,6 +1,11 @@
 package simulation
 
-import "github.com/yardmaster-io/yardmaster/contracts/ids"
+import (
+	"slices"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/historysim"
+)
 
 // reachable holds I1.
 func (c *checker) reachable(id ids.TaskID) {
@@ -17,11 +22,10 @@ func (c *checker) reachable(id ids.TaskID) {
 				return
 			}
 		}
-		for _, carried := range m.Carried {
-			if carried.Task.ID == id {
-				return
-			}
-		}
+	}
+	ref := &w.checkpoint.Snapshot
+	if slices.Contains(historysim.TasksOf(w.snapshots[snapshotName{ref.Epoch, ref.Seq}], ref), id) {
+		return
 	}
 	w.violated("I1: %s is purged and nowhere else", w.name(id))
 }

@@ -32,7 +32,7 @@ func wishOf(e *historysim.Event) wish {
 
 // noted remembers an event of the log. A carried state changes nothing.
 func (c *checker) noted(e *historysim.Event, at place) {
-	if e.Kind != historysim.Carried && e.Kind != historysim.Fence {
+	if e.Kind != historysim.Fence {
 		c.asks[e.ID] = append(c.asks[e.ID], ask{at, wishOf(e)})
 	}
 }
@@ -46,7 +46,7 @@ func (c *checker) otherwise(e *historysim.Event, v *historysim.Verdict, at place
 		return
 	}
 	first, ok := c.verdictOf[before]
-	if !ok || e.Kind == historysim.Started && first.verdict.Code == fault.FailedPrecondition {
+	if !ok || e.Kind == historysim.Started && (first.verdict.Code == fault.FailedPrecondition || first.verdict.Code == fault.Unavailable) {
 		return
 	}
 	if expired := e.Kind == historysim.Started && c.w.plan.has(steppingServer) && c.w.plan.has(expiries); expired && first.verdict.Code == fault.Stale {

@@ -1,6 +1,8 @@
 package simulation
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -54,6 +56,7 @@ type stores struct {
 
 	checkpoint historysim.Stored
 	revision   uint64
+	snapshots  map[snapshotName][][]byte
 
 	// archived are the last ends in the archive.
 	archive  [][]historysim.Task
@@ -61,6 +64,15 @@ type stores struct {
 	// letters are the dead letters; lastLetter is the sequence of the last one.
 	letters    map[ids.TaskID]*letter
 	lastLetter uint64
+}
+
+type snapshotName struct{ epoch, seq uint64 }
+
+// forgetSnapshots deletes those that are older than one.
+func (w *world) forgetSnapshots(op *historysim.Op) {
+	maps.DeleteFunc(w.snapshots, func(name snapshotName, _ [][]byte) bool {
+		return cmp.Or(cmp.Compare(name.epoch, op.Snapshot.Epoch), cmp.Compare(name.seq, op.Snapshot.Seq)) < 0
+	})
 }
 
 // refuses tells whether a store takes nothing now.
@@ -169,28 +181,16 @@ func (w *world) ends() (out historysim.Outcome) {
 	return out
 }
 
-// readLog is what a takeover reads: the lanes behind their ack levels up to their read
-// levels, and the events, in log order.
+// readLog is what a takeover reads: the lanes behind the snapshot,
+// and the events, in log order.
 func (w *world) readLog(op *historysim.Op) (all []*historysim.Message) {
 	for _, m := range w.log {
 		switch {
 		case m == nil || m.Purged:
 		case m.Event && m.Seq >= op.From && m.Seq <= op.To:
 			all = append(all, m)
-		case !m.Event && m.Seq > op.Starts[m.Lane] && m.Seq <= op.Ends[m.Lane]:
+		case !m.Event && m.Seq > op.Starts[m.Lane]:
 			all = append(all, m)
-		}
-	}
-	return all
-}
-
-// readQueues is what a takeover reads of domains that lag.
-func (w *world) readQueues(op *historysim.Op) (all []*historysim.Message) {
-	for _, m := range w.log {
-		for _, q := range op.Queues {
-			if m != nil && !m.Purged && !m.Event && m.Lane == q.Lane && m.Domain == q.Domain && m.Seq > q.Ack && m.Seq <= q.Read {
-				all = append(all, m)
-			}
 		}
 	}
 	return all

@@ -298,7 +298,7 @@ func (p *timerProc) purge() {
 		var parked, end uint64
 		var cancelsDoneAt int64
 		p.until(func() bool {
-			parked, cancelsDoneAt = p.w.checkpoint.TimerSeq, p.w.checkpoint.CancelsDoneAt
+			parked, cancelsDoneAt = p.w.checkpoint.Snapshot.TimerSeq, p.w.checkpoint.CancelsDoneAt
 			return true
 		}, func() {
 			p.until(func() bool { end = p.w.waiting.last(); return true }, func() {

@@ -160,7 +160,7 @@ func (w *world) leftBehind(age time.Duration) uint64 {
 	}
 	for subject, seq := range lastOf {
 		m := &t.messages[seq-1]
-		if subject != topology.TimerFence(0) && seq < t.last() && seq <= w.checkpoint.TimerSeq && m.AtMS < w.serverMS()-age.Milliseconds() {
+		if subject != topology.TimerFence(0) && seq < t.last() && seq <= w.checkpoint.Snapshot.TimerSeq && m.AtMS < w.serverMS()-age.Milliseconds() {
 			return seq
 		}
 	}

@@ -62,7 +62,7 @@ type world struct {
 func newPartition(s *sim, part int) *world {
 	w := &world{sim: s, part: part, accepted: map[ids.TaskID]task{}, groupOf: map[ids.TaskID]string{}, costOf: map[ids.TaskID]int32{}, keyAt: map[ids.TaskID][]uint64{}, policyOf: map[ids.TaskID]*historysim.Policy{}, keyOf: map[ids.TaskID]string{}}
 	w.archived, w.waiting, w.decoder = map[ids.TaskID]*historysim.Task{}, newTimerStore(), historysim.NewDecoder()
-	w.letters = map[ids.TaskID]*letter{}
+	w.letters, w.snapshots = map[ids.TaskID]*letter{}, map[snapshotName][][]byte{}
 	w.senders = map[uint64]*matchProc{}
 	w.check = newChecker(w)
 	w.askers = askers{w: w, calls: map[uint64]*call{}}

@@ -36,7 +36,8 @@ func (c Config) Validate() []settings.Problem {
 	check(p.WindowBytes >= 1<<20 && p.WindowBytes <= 16<<30, "window_bytes", "want 1 MiB to 16 GiB")
 	check(p.CheckpointEvery >= 100*time.Millisecond && p.CheckpointEvery <= time.Second, "checkpoint_every", "want 100ms to 1s")
 	check(p.PurgeEvery >= time.Second && p.PurgeEvery <= time.Hour, "purge_every", "want 1s to 1h")
-	check(p.CarryAfter >= 1000, "carry_after", "want at least 1000")
+	check(p.SnapshotAfter >= 64<<10 && p.SnapshotAfter <= 16<<30, "snapshot_after", "want 64 KiB to 16 GiB")
+	check(p.SnapshotEvery >= 100*time.Millisecond && p.SnapshotEvery <= 24*time.Hour, "snapshot_every", "want 100ms to 24h")
 	check(p.DrainTimeout >= 100*time.Millisecond && p.DrainTimeout <= time.Minute, "drain_timeout", "want 100ms to 1m")
 	if c.LetterLimitsEvery < 100*time.Millisecond || c.LetterLimitsEvery > 30*time.Second {
 		all = append(all, settings.Problem{Path: "letter_limits_every", What: "want 100ms to 30s"})

@@ -27,6 +27,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/api"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/batches"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/hearing"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/letterlimit"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/natshistory"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
@@ -66,7 +67,7 @@ type Service struct {
 	share     atomic.Pointer[ownership.Share]
 	rooms     rooms
 	tasklists tasklists
-	workers   *partition.Workers
+	workers   *hearing.Workers
 	// begun are by partition: each is closed when its owner has taken over here once, or has failed to.
 	begun []begun
 }
@@ -89,7 +90,7 @@ func New(d Deps) (*Service, error) {
 		return nil, fmt.Errorf("history: %w", err)
 	}
 	s := &Service{
-		Deps: d, js: js, metrics: partition.NewMetrics(d.Metrics), ready: make(chan struct{}), workers: partition.NewWorkers(), begun: make([]begun, d.Partitioning.History),
+		Deps: d, js: js, metrics: partition.NewMetrics(d.Metrics), ready: make(chan struct{}), workers: hearing.New(), begun: make([]begun, d.Partitioning.History),
 	}
 	for p := range s.begun {
 		s.begun[p].done = make(chan struct{})
@@ -204,7 +205,7 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 		Partition: p, Shards: s.Partitioning.Matching, Node: s.Node, Config: s.Config.Partition,
 		Log: log, Capped: partition.Capped{Caps: s.tasklists.caps, Scan: log.Scan}, Archive: natshistory.NewArchive(nc, retention), Reader: reader,
 		TimerStore: natshistory.NewTimerStore(nc), Timer: natshistory.Timer{Config: nc},
-		Checkpoints: natshistory.Checkpoints{Config: nc, KV: checkpoints}, Wire: wire, Quarantine: nc.Quarantine,
+		Checkpoints: natshistory.Checkpoints{Config: nc, KV: checkpoints}, Snapshots: natshistory.NewSnapshots(nc), Wire: wire, Quarantine: nc.Quarantine,
 		Lagging:     func(n int) { lagging.Set(int64(n)) },
 		OldestReady: func(age time.Duration) { oldest.Set(int64(age / time.Second)) },
 		StorageFull: room.Full, TasklistPartitions: s.tasklists.partitionsOf, LogVersion: domains.WriteVersion, Workers: s.workers, Tokens: tokens, Clock: s.Clock, Logger: s.Log, Tracing: s.Tracing, Metrics: s.metrics,

@@ -39,8 +39,6 @@ const (
 	EventKind_EVENT_KIND_CANCEL   EventKind = 6
 	// The owner saw a deadline pass.
 	EventKind_EVENT_KIND_EXPIRED EventKind = 7
-	// The owner rewrote an old active task at the tail.
-	EventKind_EVENT_KIND_CARRIED EventKind = 8
 	// A matching shard has a new owner: grabs of its older epochs behind this are void.
 	// The batch names shard and epoch.
 	EventKind_EVENT_KIND_FENCE EventKind = 9
@@ -72,7 +70,6 @@ var (
 		5:  "EVENT_KIND_RELEASED",
 		6:  "EVENT_KIND_CANCEL",
 		7:  "EVENT_KIND_EXPIRED",
-		8:  "EVENT_KIND_CARRIED",
 		9:  "EVENT_KIND_FENCE",
 		10: "EVENT_KIND_LAPSED",
 		11: "EVENT_KIND_REJECT",
@@ -91,7 +88,6 @@ var (
 		"EVENT_KIND_RELEASED":    5,
 		"EVENT_KIND_CANCEL":      6,
 		"EVENT_KIND_EXPIRED":     7,
-		"EVENT_KIND_CARRIED":     8,
 		"EVENT_KIND_FENCE":       9,
 		"EVENT_KIND_LAPSED":      10,
 		"EVENT_KIND_REJECT":      11,
@@ -128,6 +124,58 @@ func (x EventKind) Number() protoreflect.EnumNumber {
 // Deprecated: Use EventKind.Descriptor instead.
 func (EventKind) EnumDescriptor() ([]byte, []int) {
 	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{0}
+}
+
+type Admission_Kind int32
+
+const (
+	// Its messages up to to_seq are in the state.
+	Admission_READ Admission_Kind = 0
+	// The domain is split off the lane: its messages behind to_seq are read by themselves.
+	Admission_SPLIT Admission_Kind = 1
+	// It goes back.
+	Admission_MERGE Admission_Kind = 2
+)
+
+// Enum value maps for Admission_Kind.
+var (
+	Admission_Kind_name = map[int32]string{
+		0: "READ",
+		1: "SPLIT",
+		2: "MERGE",
+	}
+	Admission_Kind_value = map[string]int32{
+		"READ":  0,
+		"SPLIT": 1,
+		"MERGE": 2,
+	}
+)
+
+func (x Admission_Kind) Enum() *Admission_Kind {
+	p := new(Admission_Kind)
+	*p = x
+	return p
+}
+
+func (x Admission_Kind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Admission_Kind) Descriptor() protoreflect.EnumDescriptor {
+	return file_yard_log_v1_log_proto_enumTypes[1].Descriptor()
+}
+
+func (Admission_Kind) Type() protoreflect.EnumType {
+	return &file_yard_log_v1_log_proto_enumTypes[1]
+}
+
+func (x Admission_Kind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Admission_Kind.Descriptor instead.
+func (Admission_Kind) EnumDescriptor() ([]byte, []int) {
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{24, 0}
 }
 
 // Policy is the effective policy of a task, resolved when it was accepted, so
@@ -343,7 +391,7 @@ func (x *ErrorRetry) GetMaxAttempts() int32 {
 }
 
 // Record is one complete task. A first submit has only the first block; parked,
-// fired, carried, archived and dead tasks have both.
+// fired, archived and dead tasks, and those of a snapshot, have both.
 type Record struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Id       []byte                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -379,12 +427,9 @@ type Record struct {
 	Attempt         *Attempt `protobuf:"bytes,22,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	CancelRequested bool     `protobuf:"varint,23,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
 	CancelReason    string   `protobuf:"bytes,24,opt,name=cancel_reason,json=cancelReason,proto3" json:"cancel_reason,omitempty"`
-	// Of a carried task: the position of its submit. Of a parked or fired one: the
+	// In a snapshot: the position of its submit. Of a parked or fired one: the
 	// position of the previous stay.
 	Position uint64 `protobuf:"varint,25,opt,name=position,proto3" json:"position,omitempty"`
-	// Of a carried task: the last event that this state includes. A carried record is
-	// void if another event of the task lies between as_of and the record.
-	AsOf uint64 `protobuf:"varint,26,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
 	// When it last became ready, Unix ms.
 	ReadyAtMs int64 `protobuf:"varint,27,opt,name=ready_at_ms,json=readyAtMs,proto3" json:"ready_at_ms,omitempty"`
 	// How many steps were dropped to keep the list bounded.
@@ -618,13 +663,6 @@ func (x *Record) GetCancelReason() string {
 func (x *Record) GetPosition() uint64 {
 	if x != nil {
 		return x.Position
-	}
-	return 0
-}
-
-func (x *Record) GetAsOf() uint64 {
-	if x != nil {
-		return x.AsOf
 	}
 	return 0
 }
@@ -1950,11 +1988,6 @@ type Attempt struct {
 	Ended int32 `protobuf:"varint,9,opt,name=ended,proto3" json:"ended,omitempty"`
 	// The path of limits in which a slot was booked, such as "type/email.send".
 	Limits []string `protobuf:"bytes,10,rep,name=limits,proto3" json:"limits,omitempty"`
-	// Of a carried task: its running attempt may not have reached its worker.
-	Granted *Granted `protobuf:"bytes,11,opt,name=granted,proto3" json:"granted,omitempty"`
-	// Of a carried task: the matching shard that its running attempt was granted to, plus one. 0 = that of the first partition of the
-	// tasklist.
-	Shard uint32 `protobuf:"varint,12,opt,name=shard,proto3" json:"shard,omitempty"`
 	// As in yard.v1.PollRequest; empty = it has none.
 	WorkerId      string `protobuf:"bytes,13,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2052,20 +2085,6 @@ func (x *Attempt) GetLimits() []string {
 		return x.Limits
 	}
 	return nil
-}
-
-func (x *Attempt) GetGranted() *Granted {
-	if x != nil {
-		return x.Granted
-	}
-	return nil
-}
-
-func (x *Attempt) GetShard() uint32 {
-	if x != nil {
-		return x.Shard
-	}
-	return 0
 }
 
 func (x *Attempt) GetWorkerId() string {
@@ -2422,8 +2441,6 @@ type Event struct {
 	ErrorType    string `protobuf:"bytes,11,opt,name=error_type,json=errorType,proto3" json:"error_type,omitempty"`
 	NonRetryable bool   `protobuf:"varint,12,opt,name=non_retryable,json=nonRetryable,proto3" json:"non_retryable,omitempty"`
 	DelayMs      int64  `protobuf:"varint,13,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"`
-	// Carried.
-	Carried *Record `protobuf:"bytes,14,opt,name=carried,proto3" json:"carried,omitempty"`
 	// Complete, fail, heartbeat, cancel, update, redriven, skipped, unblocked: the caller's domain, which must be the task's.
 	Domain string `protobuf:"bytes,15,opt,name=domain,proto3" json:"domain,omitempty"`
 	// Started: the path of limits in which a slot was booked, such as "type/email.send".
@@ -2559,13 +2576,6 @@ func (x *Event) GetDelayMs() int64 {
 		return x.DelayMs
 	}
 	return 0
-}
-
-func (x *Event) GetCarried() *Record {
-	if x != nil {
-		return x.Carried
-	}
-	return nil
 }
 
 func (x *Event) GetDomain() string {
@@ -2745,7 +2755,9 @@ type Turn struct {
 	Number uint64 `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`
 	// When the events count as made: the owner's estimate of the server's clock, Unix ms, never less than that of the
 	// turn before. 0 = when the server stored the message.
-	AtMs          int64         `protobuf:"varint,4,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
+	AtMs int64 `protobuf:"varint,4,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
+	// What came into the state since the turn before, in order. Then the batches follow.
+	Admitted      []*Admission  `protobuf:"bytes,6,rep,name=admitted,proto3" json:"admitted,omitempty"`
 	Batches       []*EventBatch `protobuf:"bytes,5,rep,name=batches,proto3" json:"batches,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2809,11 +2821,88 @@ func (x *Turn) GetAtMs() int64 {
 	return 0
 }
 
+func (x *Turn) GetAdmitted() []*Admission {
+	if x != nil {
+		return x.Admitted
+	}
+	return nil
+}
+
 func (x *Turn) GetBatches() []*EventBatch {
 	if x != nil {
 		return x.Batches
 	}
 	return nil
+}
+
+// Admission is one step of how tasks come into the state of a partition.
+type Admission struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A lane, or what a domain has there, if one is named.
+	Lane          uint32         `protobuf:"varint,1,opt,name=lane,proto3" json:"lane,omitempty"`
+	Domain        string         `protobuf:"bytes,2,opt,name=domain,proto3" json:"domain,omitempty"`
+	Kind          Admission_Kind `protobuf:"varint,3,opt,name=kind,proto3,enum=yard.log.v1.Admission_Kind" json:"kind,omitempty"`
+	ToSeq         uint64         `protobuf:"varint,4,opt,name=to_seq,json=toSeq,proto3" json:"to_seq,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Admission) Reset() {
+	*x = Admission{}
+	mi := &file_yard_log_v1_log_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Admission) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Admission) ProtoMessage() {}
+
+func (x *Admission) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_log_v1_log_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Admission.ProtoReflect.Descriptor instead.
+func (*Admission) Descriptor() ([]byte, []int) {
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *Admission) GetLane() uint32 {
+	if x != nil {
+		return x.Lane
+	}
+	return 0
+}
+
+func (x *Admission) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
+}
+
+func (x *Admission) GetKind() Admission_Kind {
+	if x != nil {
+		return x.Kind
+	}
+	return Admission_READ
+}
+
+func (x *Admission) GetToSeq() uint64 {
+	if x != nil {
+		return x.ToSeq
+	}
+	return 0
 }
 
 // EventBatch is a request to the owner of a partition, which appends it to the log as part of a turn.
@@ -2839,7 +2928,7 @@ type EventBatch struct {
 
 func (x *EventBatch) Reset() {
 	*x = EventBatch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[24]
+	mi := &file_yard_log_v1_log_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2851,7 +2940,7 @@ func (x *EventBatch) String() string {
 func (*EventBatch) ProtoMessage() {}
 
 func (x *EventBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[24]
+	mi := &file_yard_log_v1_log_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2864,7 +2953,7 @@ func (x *EventBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventBatch.ProtoReflect.Descriptor instead.
 func (*EventBatch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{24}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *EventBatch) GetEvents() []*Event {
@@ -2938,7 +3027,7 @@ type VerdictBatch struct {
 
 func (x *VerdictBatch) Reset() {
 	*x = VerdictBatch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[25]
+	mi := &file_yard_log_v1_log_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2950,7 +3039,7 @@ func (x *VerdictBatch) String() string {
 func (*VerdictBatch) ProtoMessage() {}
 
 func (x *VerdictBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[25]
+	mi := &file_yard_log_v1_log_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2963,7 +3052,7 @@ func (x *VerdictBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerdictBatch.ProtoReflect.Descriptor instead.
 func (*VerdictBatch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{25}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *VerdictBatch) GetRequestId() uint64 {
@@ -3013,7 +3102,7 @@ type EventVerdict struct {
 
 func (x *EventVerdict) Reset() {
 	*x = EventVerdict{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[26]
+	mi := &file_yard_log_v1_log_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3025,7 +3114,7 @@ func (x *EventVerdict) String() string {
 func (*EventVerdict) ProtoMessage() {}
 
 func (x *EventVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[26]
+	mi := &file_yard_log_v1_log_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3038,7 +3127,7 @@ func (x *EventVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventVerdict.ProtoReflect.Descriptor instead.
 func (*EventVerdict) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{26}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *EventVerdict) GetCode() string {
@@ -3122,7 +3211,7 @@ type Hints struct {
 
 func (x *Hints) Reset() {
 	*x = Hints{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[27]
+	mi := &file_yard_log_v1_log_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3134,7 +3223,7 @@ func (x *Hints) String() string {
 func (*Hints) ProtoMessage() {}
 
 func (x *Hints) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[27]
+	mi := &file_yard_log_v1_log_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3147,7 +3236,7 @@ func (x *Hints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hints.ProtoReflect.Descriptor instead.
 func (*Hints) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{27}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Hints) GetTriggers() []*TriggerBatch {
@@ -3188,7 +3277,7 @@ type TriggerBatch struct {
 
 func (x *TriggerBatch) Reset() {
 	*x = TriggerBatch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[28]
+	mi := &file_yard_log_v1_log_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3200,7 +3289,7 @@ func (x *TriggerBatch) String() string {
 func (*TriggerBatch) ProtoMessage() {}
 
 func (x *TriggerBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[28]
+	mi := &file_yard_log_v1_log_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3213,7 +3302,7 @@ func (x *TriggerBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerBatch.ProtoReflect.Descriptor instead.
 func (*TriggerBatch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{28}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *TriggerBatch) GetDomain() string {
@@ -3300,7 +3389,7 @@ type SlotRelease struct {
 
 func (x *SlotRelease) Reset() {
 	*x = SlotRelease{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[29]
+	mi := &file_yard_log_v1_log_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3312,7 +3401,7 @@ func (x *SlotRelease) String() string {
 func (*SlotRelease) ProtoMessage() {}
 
 func (x *SlotRelease) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[29]
+	mi := &file_yard_log_v1_log_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3325,7 +3414,7 @@ func (x *SlotRelease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotRelease.ProtoReflect.Descriptor instead.
 func (*SlotRelease) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{29}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *SlotRelease) GetDomain() string {
@@ -3380,7 +3469,7 @@ type Cursor struct {
 
 func (x *Cursor) Reset() {
 	*x = Cursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[30]
+	mi := &file_yard_log_v1_log_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3392,7 +3481,7 @@ func (x *Cursor) String() string {
 func (*Cursor) ProtoMessage() {}
 
 func (x *Cursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[30]
+	mi := &file_yard_log_v1_log_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3405,7 +3494,7 @@ func (x *Cursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cursor.ProtoReflect.Descriptor instead.
 func (*Cursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{30}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Cursor) GetEpoch() uint64 {
@@ -3492,7 +3581,7 @@ type CursorPart struct {
 
 func (x *CursorPart) Reset() {
 	*x = CursorPart{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[31]
+	mi := &file_yard_log_v1_log_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3504,7 +3593,7 @@ func (x *CursorPart) String() string {
 func (*CursorPart) ProtoMessage() {}
 
 func (x *CursorPart) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[31]
+	mi := &file_yard_log_v1_log_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3517,7 +3606,7 @@ func (x *CursorPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CursorPart.ProtoReflect.Descriptor instead.
 func (*CursorPart) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{31}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *CursorPart) GetSeq() uint64 {
@@ -3553,33 +3642,13 @@ type Checkpoint struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Epoch uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Owner string                 `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
-	Lanes []*LaneCursor          `protobuf:"bytes,3,rep,name=lanes,proto3" json:"lanes,omitempty"`
-	// Events up to here do not concern any active task.
-	EventFloor uint64 `protobuf:"varint,4,opt,name=event_floor,json=eventFloor,proto3" json:"event_floor,omitempty"`
-	// Everything parked before this checkpoint is in the timer store up to here.
-	TimerSeq uint64 `protobuf:"varint,5,opt,name=timer_seq,json=timerSeq,proto3" json:"timer_seq,omitempty"`
 	// All cancels before this time, Unix ms, have been carried out: what was cancelled in the
 	// timer store before it is archived, and may be purged there.
 	AtMs int64 `protobuf:"varint,6,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
-	// What events up to here parked is in the timer store up to timer_seq.
-	ParkedEventSeq uint64 `protobuf:"varint,7,opt,name=parked_event_seq,json=parkedEventSeq,proto3" json:"parked_event_seq,omitempty"`
 	// The format of the log that its owner writes and this checkpoint; 0 = 1, the first one.
 	LogVersion uint32 `protobuf:"varint,8,opt,name=log_version,json=logVersion,proto3" json:"log_version,omitempty"`
-	// What events up to archived_event_seq ended is in the archive up to archive_seq.
-	ArchiveSeq       uint64 `protobuf:"varint,9,opt,name=archive_seq,json=archiveSeq,proto3" json:"archive_seq,omitempty"`
-	ArchivedEventSeq uint64 `protobuf:"varint,10,opt,name=archived_event_seq,json=archivedEventSeq,proto3" json:"archived_event_seq,omitempty"`
 	// Which save of its epoch this is, from 1: an owner recognizes its own save by it.
 	Save uint64 `protobuf:"varint,11,opt,name=save,proto3" json:"save,omitempty"`
-	// The epoch of the last fence of the timer store up to timer_seq; 0 = not known.
-	TimerEpoch uint64 `protobuf:"varint,12,opt,name=timer_epoch,json=timerEpoch,proto3" json:"timer_epoch,omitempty"`
-	// The newest epoch of each matching shard that has fenced, by events up to event_floor.
-	Fences []*ShardFence `protobuf:"bytes,13,rep,name=fences,proto3" json:"fences,omitempty"`
-	// The domains that lag behind a lane.
-	Queues []*QueueCursor `protobuf:"bytes,14,rep,name=queues,proto3" json:"queues,omitempty"`
-	// What submits of lagging domains parked is in the timer store up to timer_seq, and what they archived is in the
-	// archive up to archive_seq.
-	ParkedQueues   []*QueueLevel `protobuf:"bytes,15,rep,name=parked_queues,json=parkedQueues,proto3" json:"parked_queues,omitempty"`
-	ArchivedQueues []*QueueLevel `protobuf:"bytes,16,rep,name=archived_queues,json=archivedQueues,proto3" json:"archived_queues,omitempty"`
 	// The snapshot that a takeover begins with; absent = there is none, and it reads the log from its beginning.
 	Snapshot      *SnapshotRef `protobuf:"bytes,17,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3588,7 +3657,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[32]
+	mi := &file_yard_log_v1_log_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3600,7 +3669,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[32]
+	mi := &file_yard_log_v1_log_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3613,7 +3682,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{32}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Checkpoint) GetEpoch() uint64 {
@@ -3630,37 +3699,9 @@ func (x *Checkpoint) GetOwner() string {
 	return ""
 }
 
-func (x *Checkpoint) GetLanes() []*LaneCursor {
-	if x != nil {
-		return x.Lanes
-	}
-	return nil
-}
-
-func (x *Checkpoint) GetEventFloor() uint64 {
-	if x != nil {
-		return x.EventFloor
-	}
-	return 0
-}
-
-func (x *Checkpoint) GetTimerSeq() uint64 {
-	if x != nil {
-		return x.TimerSeq
-	}
-	return 0
-}
-
 func (x *Checkpoint) GetAtMs() int64 {
 	if x != nil {
 		return x.AtMs
-	}
-	return 0
-}
-
-func (x *Checkpoint) GetParkedEventSeq() uint64 {
-	if x != nil {
-		return x.ParkedEventSeq
 	}
 	return 0
 }
@@ -3672,60 +3713,11 @@ func (x *Checkpoint) GetLogVersion() uint32 {
 	return 0
 }
 
-func (x *Checkpoint) GetArchiveSeq() uint64 {
-	if x != nil {
-		return x.ArchiveSeq
-	}
-	return 0
-}
-
-func (x *Checkpoint) GetArchivedEventSeq() uint64 {
-	if x != nil {
-		return x.ArchivedEventSeq
-	}
-	return 0
-}
-
 func (x *Checkpoint) GetSave() uint64 {
 	if x != nil {
 		return x.Save
 	}
 	return 0
-}
-
-func (x *Checkpoint) GetTimerEpoch() uint64 {
-	if x != nil {
-		return x.TimerEpoch
-	}
-	return 0
-}
-
-func (x *Checkpoint) GetFences() []*ShardFence {
-	if x != nil {
-		return x.Fences
-	}
-	return nil
-}
-
-func (x *Checkpoint) GetQueues() []*QueueCursor {
-	if x != nil {
-		return x.Queues
-	}
-	return nil
-}
-
-func (x *Checkpoint) GetParkedQueues() []*QueueLevel {
-	if x != nil {
-		return x.ParkedQueues
-	}
-	return nil
-}
-
-func (x *Checkpoint) GetArchivedQueues() []*QueueLevel {
-	if x != nil {
-		return x.ArchivedQueues
-	}
-	return nil
 }
 
 func (x *Checkpoint) GetSnapshot() *SnapshotRef {
@@ -3755,7 +3747,7 @@ type SnapshotRef struct {
 
 func (x *SnapshotRef) Reset() {
 	*x = SnapshotRef{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[33]
+	mi := &file_yard_log_v1_log_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3767,7 +3759,7 @@ func (x *SnapshotRef) String() string {
 func (*SnapshotRef) ProtoMessage() {}
 
 func (x *SnapshotRef) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[33]
+	mi := &file_yard_log_v1_log_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3780,7 +3772,7 @@ func (x *SnapshotRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotRef.ProtoReflect.Descriptor instead.
 func (*SnapshotRef) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{33}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SnapshotRef) GetEpoch() uint64 {
@@ -3825,6 +3817,272 @@ func (x *SnapshotRef) GetTimerSeq() uint64 {
 	return 0
 }
 
+// SnapshotChunk is one message of a snapshot: the state of a partition as of a turn.
+type SnapshotChunk struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The format of this message.
+	LogVersion uint32 `protobuf:"varint,1,opt,name=log_version,json=logVersion,proto3" json:"log_version,omitempty"`
+	// The first chunk has the head.
+	Head          *SnapshotHead   `protobuf:"bytes,2,opt,name=head,proto3" json:"head,omitempty"`
+	Tasks         []*SnapshotTask `protobuf:"bytes,3,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SnapshotChunk) Reset() {
+	*x = SnapshotChunk{}
+	mi := &file_yard_log_v1_log_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SnapshotChunk) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SnapshotChunk) ProtoMessage() {}
+
+func (x *SnapshotChunk) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_log_v1_log_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SnapshotChunk.ProtoReflect.Descriptor instead.
+func (*SnapshotChunk) Descriptor() ([]byte, []int) {
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *SnapshotChunk) GetLogVersion() uint32 {
+	if x != nil {
+		return x.LogVersion
+	}
+	return 0
+}
+
+func (x *SnapshotChunk) GetHead() *SnapshotHead {
+	if x != nil {
+		return x.Head
+	}
+	return nil
+}
+
+func (x *SnapshotChunk) GetTasks() []*SnapshotTask {
+	if x != nil {
+		return x.Tasks
+	}
+	return nil
+}
+
+// SnapshotHead is what a snapshot has besides tasks.
+type SnapshotHead struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Seq   uint64                 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
+	// How far the lanes were read, and the domains that lag behind one.
+	Lanes  []*LaneCursor  `protobuf:"bytes,2,rep,name=lanes,proto3" json:"lanes,omitempty"`
+	Queues []*QueueCursor `protobuf:"bytes,3,rep,name=queues,proto3" json:"queues,omitempty"`
+	// The newest epoch of each matching shard that has fenced.
+	Fences []*ShardFence `protobuf:"bytes,4,rep,name=fences,proto3" json:"fences,omitempty"`
+	// What the owner had put into the timer store and the archive up to there is not among the tasks.
+	TimerSeq   uint64 `protobuf:"varint,5,opt,name=timer_seq,json=timerSeq,proto3" json:"timer_seq,omitempty"`
+	ArchiveSeq uint64 `protobuf:"varint,6,opt,name=archive_seq,json=archiveSeq,proto3" json:"archive_seq,omitempty"`
+	// The epoch of the last fence of the timer store up to timer_seq; 0 = there is none.
+	TimerEpoch    uint64 `protobuf:"varint,7,opt,name=timer_epoch,json=timerEpoch,proto3" json:"timer_epoch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SnapshotHead) Reset() {
+	*x = SnapshotHead{}
+	mi := &file_yard_log_v1_log_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SnapshotHead) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SnapshotHead) ProtoMessage() {}
+
+func (x *SnapshotHead) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_log_v1_log_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SnapshotHead.ProtoReflect.Descriptor instead.
+func (*SnapshotHead) Descriptor() ([]byte, []int) {
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *SnapshotHead) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *SnapshotHead) GetLanes() []*LaneCursor {
+	if x != nil {
+		return x.Lanes
+	}
+	return nil
+}
+
+func (x *SnapshotHead) GetQueues() []*QueueCursor {
+	if x != nil {
+		return x.Queues
+	}
+	return nil
+}
+
+func (x *SnapshotHead) GetFences() []*ShardFence {
+	if x != nil {
+		return x.Fences
+	}
+	return nil
+}
+
+func (x *SnapshotHead) GetTimerSeq() uint64 {
+	if x != nil {
+		return x.TimerSeq
+	}
+	return 0
+}
+
+func (x *SnapshotHead) GetArchiveSeq() uint64 {
+	if x != nil {
+		return x.ArchiveSeq
+	}
+	return 0
+}
+
+func (x *SnapshotHead) GetTimerEpoch() uint64 {
+	if x != nil {
+		return x.TimerEpoch
+	}
+	return 0
+}
+
+// SnapshotTask is one task of a snapshot.
+type SnapshotTask struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Task  *Record                `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	// When its submit was stored, Unix ms, and its index in that message.
+	ArrivedAtMs int64  `protobuf:"varint,2,opt,name=arrived_at_ms,json=arrivedAtMs,proto3" json:"arrived_at_ms,omitempty"`
+	Index       uint32 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`
+	// Its running attempt may not have reached its worker.
+	Granted *Granted `protobuf:"bytes,4,opt,name=granted,proto3" json:"granted,omitempty"`
+	// The matching shard that its running attempt was granted to, plus one. 0 = that of the first partition of the tasklist.
+	Shard uint32 `protobuf:"varint,5,opt,name=shard,proto3" json:"shard,omitempty"`
+	// The dead letter that it came from, which is deleted once the task is in the timer store: its sequence and its tasklist.
+	Letter         uint64 `protobuf:"varint,6,opt,name=letter,proto3" json:"letter,omitempty"`
+	LetterTasklist string `protobuf:"bytes,7,opt,name=letter_tasklist,json=letterTasklist,proto3" json:"letter_tasklist,omitempty"`
+	// The position of the stay before.
+	Before        uint64 `protobuf:"varint,8,opt,name=before,proto3" json:"before,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SnapshotTask) Reset() {
+	*x = SnapshotTask{}
+	mi := &file_yard_log_v1_log_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SnapshotTask) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SnapshotTask) ProtoMessage() {}
+
+func (x *SnapshotTask) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_log_v1_log_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SnapshotTask.ProtoReflect.Descriptor instead.
+func (*SnapshotTask) Descriptor() ([]byte, []int) {
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *SnapshotTask) GetTask() *Record {
+	if x != nil {
+		return x.Task
+	}
+	return nil
+}
+
+func (x *SnapshotTask) GetArrivedAtMs() int64 {
+	if x != nil {
+		return x.ArrivedAtMs
+	}
+	return 0
+}
+
+func (x *SnapshotTask) GetIndex() uint32 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *SnapshotTask) GetGranted() *Granted {
+	if x != nil {
+		return x.Granted
+	}
+	return nil
+}
+
+func (x *SnapshotTask) GetShard() uint32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *SnapshotTask) GetLetter() uint64 {
+	if x != nil {
+		return x.Letter
+	}
+	return 0
+}
+
+func (x *SnapshotTask) GetLetterTasklist() string {
+	if x != nil {
+		return x.LetterTasklist
+	}
+	return ""
+}
+
+func (x *SnapshotTask) GetBefore() uint64 {
+	if x != nil {
+		return x.Before
+	}
+	return 0
+}
+
 // ShardFence is the epoch below which a matching shard's grabs are void.
 type ShardFence struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3836,7 +4094,7 @@ type ShardFence struct {
 
 func (x *ShardFence) Reset() {
 	*x = ShardFence{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[34]
+	mi := &file_yard_log_v1_log_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3848,7 +4106,7 @@ func (x *ShardFence) String() string {
 func (*ShardFence) ProtoMessage() {}
 
 func (x *ShardFence) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[34]
+	mi := &file_yard_log_v1_log_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3861,7 +4119,7 @@ func (x *ShardFence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardFence.ProtoReflect.Descriptor instead.
 func (*ShardFence) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{34}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ShardFence) GetShard() uint32 {
@@ -3878,23 +4136,18 @@ func (x *ShardFence) GetEpoch() uint64 {
 	return 0
 }
 
-// LaneCursor is how far one submit lane is read and finished.
+// LaneCursor is how far one submit lane is read.
 type LaneCursor struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Lane    uint32                 `protobuf:"varint,1,opt,name=lane,proto3" json:"lane,omitempty"`
-	AckSeq  uint64                 `protobuf:"varint,2,opt,name=ack_seq,json=ackSeq,proto3" json:"ack_seq,omitempty"`
-	ReadSeq uint64                 `protobuf:"varint,3,opt,name=read_seq,json=readSeq,proto3" json:"read_seq,omitempty"`
-	// What submits of this lane up to here parked is in the timer store up to timer_seq.
-	ParkedSeq uint64 `protobuf:"varint,4,opt,name=parked_seq,json=parkedSeq,proto3" json:"parked_seq,omitempty"`
-	// What submits of this lane up to here ended is in the archive up to archive_seq.
-	ArchivedSeq   uint64 `protobuf:"varint,5,opt,name=archived_seq,json=archivedSeq,proto3" json:"archived_seq,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Lane          uint32                 `protobuf:"varint,1,opt,name=lane,proto3" json:"lane,omitempty"`
+	ReadSeq       uint64                 `protobuf:"varint,3,opt,name=read_seq,json=readSeq,proto3" json:"read_seq,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LaneCursor) Reset() {
 	*x = LaneCursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[35]
+	mi := &file_yard_log_v1_log_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3906,7 +4159,7 @@ func (x *LaneCursor) String() string {
 func (*LaneCursor) ProtoMessage() {}
 
 func (x *LaneCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[35]
+	mi := &file_yard_log_v1_log_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3919,19 +4172,12 @@ func (x *LaneCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaneCursor.ProtoReflect.Descriptor instead.
 func (*LaneCursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{35}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *LaneCursor) GetLane() uint32 {
 	if x != nil {
 		return x.Lane
-	}
-	return 0
-}
-
-func (x *LaneCursor) GetAckSeq() uint64 {
-	if x != nil {
-		return x.AckSeq
 	}
 	return 0
 }
@@ -3943,39 +4189,23 @@ func (x *LaneCursor) GetReadSeq() uint64 {
 	return 0
 }
 
-func (x *LaneCursor) GetParkedSeq() uint64 {
-	if x != nil {
-		return x.ParkedSeq
-	}
-	return 0
-}
-
-func (x *LaneCursor) GetArchivedSeq() uint64 {
-	if x != nil {
-		return x.ArchivedSeq
-	}
-	return 0
-}
-
 // QueueCursor is how far the messages of one domain that lags behind a lane are read. The lane's own
 // cursor does not cover these messages.
 type QueueCursor struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Lane    uint32                 `protobuf:"varint,1,opt,name=lane,proto3" json:"lane,omitempty"`
 	Domain  string                 `protobuf:"bytes,2,opt,name=domain,proto3" json:"domain,omitempty"`
-	AckSeq  uint64                 `protobuf:"varint,3,opt,name=ack_seq,json=ackSeq,proto3" json:"ack_seq,omitempty"`
 	ReadSeq uint64                 `protobuf:"varint,4,opt,name=read_seq,json=readSeq,proto3" json:"read_seq,omitempty"`
-	// The last of these messages up to read_seq of the lane.
-	LastSeq uint64 `protobuf:"varint,5,opt,name=last_seq,json=lastSeq,proto3" json:"last_seq,omitempty"`
-	// Not 0: it no longer lags, and messages after this one are read with the lane's others.
-	EndSeq        uint64 `protobuf:"varint,6,opt,name=end_seq,json=endSeq,proto3" json:"end_seq,omitempty"`
+	// The first and the last of these messages that the lane's reader has passed over since they were last read to their end.
+	FirstSeq      uint64 `protobuf:"varint,6,opt,name=first_seq,json=firstSeq,proto3" json:"first_seq,omitempty"`
+	LastSeq       uint64 `protobuf:"varint,5,opt,name=last_seq,json=lastSeq,proto3" json:"last_seq,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *QueueCursor) Reset() {
 	*x = QueueCursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[36]
+	mi := &file_yard_log_v1_log_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3987,7 +4217,7 @@ func (x *QueueCursor) String() string {
 func (*QueueCursor) ProtoMessage() {}
 
 func (x *QueueCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[36]
+	mi := &file_yard_log_v1_log_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4000,7 +4230,7 @@ func (x *QueueCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueCursor.ProtoReflect.Descriptor instead.
 func (*QueueCursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{36}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *QueueCursor) GetLane() uint32 {
@@ -4017,13 +4247,6 @@ func (x *QueueCursor) GetDomain() string {
 	return ""
 }
 
-func (x *QueueCursor) GetAckSeq() uint64 {
-	if x != nil {
-		return x.AckSeq
-	}
-	return 0
-}
-
 func (x *QueueCursor) GetReadSeq() uint64 {
 	if x != nil {
 		return x.ReadSeq
@@ -4031,77 +4254,16 @@ func (x *QueueCursor) GetReadSeq() uint64 {
 	return 0
 }
 
+func (x *QueueCursor) GetFirstSeq() uint64 {
+	if x != nil {
+		return x.FirstSeq
+	}
+	return 0
+}
+
 func (x *QueueCursor) GetLastSeq() uint64 {
 	if x != nil {
 		return x.LastSeq
-	}
-	return 0
-}
-
-func (x *QueueCursor) GetEndSeq() uint64 {
-	if x != nil {
-		return x.EndSeq
-	}
-	return 0
-}
-
-// QueueLevel is a position in the messages of a lane that are stored under one domain.
-type QueueLevel struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Lane          uint32                 `protobuf:"varint,1,opt,name=lane,proto3" json:"lane,omitempty"`
-	Domain        string                 `protobuf:"bytes,2,opt,name=domain,proto3" json:"domain,omitempty"`
-	Seq           uint64                 `protobuf:"varint,3,opt,name=seq,proto3" json:"seq,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *QueueLevel) Reset() {
-	*x = QueueLevel{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[37]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *QueueLevel) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*QueueLevel) ProtoMessage() {}
-
-func (x *QueueLevel) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[37]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use QueueLevel.ProtoReflect.Descriptor instead.
-func (*QueueLevel) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{37}
-}
-
-func (x *QueueLevel) GetLane() uint32 {
-	if x != nil {
-		return x.Lane
-	}
-	return 0
-}
-
-func (x *QueueLevel) GetDomain() string {
-	if x != nil {
-		return x.Domain
-	}
-	return ""
-}
-
-func (x *QueueLevel) GetSeq() uint64 {
-	if x != nil {
-		return x.Seq
 	}
 	return 0
 }
@@ -4117,7 +4279,7 @@ type BatchHint_Ref struct {
 
 func (x *BatchHint_Ref) Reset() {
 	*x = BatchHint_Ref{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[38]
+	mi := &file_yard_log_v1_log_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4129,7 +4291,7 @@ func (x *BatchHint_Ref) String() string {
 func (*BatchHint_Ref) ProtoMessage() {}
 
 func (x *BatchHint_Ref) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[38]
+	mi := &file_yard_log_v1_log_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4193,7 +4355,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x13initial_interval_ms\x18\x02 \x01(\x03R\x11initialIntervalMs\x12\x18\n" +
 	"\abackoff\x18\x03 \x01(\x01R\abackoff\x12&\n" +
 	"\x0fmax_interval_ms\x18\x04 \x01(\x03R\rmaxIntervalMs\x12!\n" +
-	"\fmax_attempts\x18\x05 \x01(\x05R\vmaxAttempts\"\xa3\n" +
+	"\fmax_attempts\x18\x05 \x01(\x05R\vmaxAttempts\"\x8e\n" +
 	"\n" +
 	"\x06Record\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x16\n" +
@@ -4222,8 +4384,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\aattempt\x18\x16 \x01(\v2\x14.yard.log.v1.AttemptR\aattempt\x12)\n" +
 	"\x10cancel_requested\x18\x17 \x01(\bR\x0fcancelRequested\x12#\n" +
 	"\rcancel_reason\x18\x18 \x01(\tR\fcancelReason\x12\x1a\n" +
-	"\bposition\x18\x19 \x01(\x04R\bposition\x12\x13\n" +
-	"\x05as_of\x18\x1a \x01(\x04R\x04asOf\x12\x1e\n" +
+	"\bposition\x18\x19 \x01(\x04R\bposition\x12\x1e\n" +
 	"\vready_at_ms\x18\x1b \x01(\x03R\treadyAtMs\x12#\n" +
 	"\rsteps_dropped\x18\x1c \x01(\rR\fstepsDropped\x12\x1b\n" +
 	"\twithin_ms\x18\x1d \x01(\x03R\bwithinMs\x12-\n" +
@@ -4351,7 +4512,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"finishByMs\"2\n" +
 	"\x06Header\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\x80\x03\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\xba\x02\n" +
 	"\aAttempt\x12\x14\n" +
 	"\x05nonce\x18\x01 \x01(\x04R\x05nonce\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12\"\n" +
@@ -4363,9 +4524,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x11progress_encoding\x18\b \x01(\x05R\x10progressEncoding\x12\x14\n" +
 	"\x05ended\x18\t \x01(\x05R\x05ended\x12\x16\n" +
 	"\x06limits\x18\n" +
-	" \x03(\tR\x06limits\x12.\n" +
-	"\agranted\x18\v \x01(\v2\x14.yard.log.v1.GrantedR\agranted\x12\x14\n" +
-	"\x05shard\x18\f \x01(\rR\x05shard\x12\x1b\n" +
+	" \x03(\tR\x06limits\x12\x1b\n" +
 	"\tworker_id\x18\r \x01(\tR\bworkerId\"\x89\x01\n" +
 	"\aGranted\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x1f\n" +
@@ -4398,7 +4557,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"logVersion\x12\x12\n" +
 	"\x04base\x18\x02 \x01(\x04R\x04base\x12\"\n" +
 	"\ffingerprints\x18\x03 \x01(\fR\ffingerprints\x12\x18\n" +
-	"\aoffsets\x18\x04 \x01(\fR\aoffsets\"\x82\x06\n" +
+	"\aoffsets\x18\x04 \x01(\fR\aoffsets\"\xd3\x05\n" +
 	"\x05Event\x12*\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x16.yard.log.v1.EventKindR\x04kind\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\fR\x06taskId\x12\x1a\n" +
@@ -4412,8 +4571,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\n" +
 	"error_type\x18\v \x01(\tR\terrorType\x12#\n" +
 	"\rnon_retryable\x18\f \x01(\bR\fnonRetryable\x12\x19\n" +
-	"\bdelay_ms\x18\r \x01(\x03R\adelayMs\x12-\n" +
-	"\acarried\x18\x0e \x01(\v2\x13.yard.log.v1.RecordR\acarried\x12\x16\n" +
+	"\bdelay_ms\x18\r \x01(\x03R\adelayMs\x12\x16\n" +
 	"\x06domain\x18\x0f \x01(\tR\x06domain\x12\x16\n" +
 	"\x06limits\x18\x10 \x03(\tR\x06limits\x12\x12\n" +
 	"\x04poll\x18\x11 \x01(\rR\x04poll\x12 \n" +
@@ -4432,14 +4590,24 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\breply_to\x18\x02 \x01(\tR\areplyTo\x12\x12\n" +
 	"\x04json\x18\x03 \x01(\bR\x04json\x12\x16\n" +
 	"\x06domain\x18\x04 \x01(\tR\x06domain\x12\x1b\n" +
-	"\tworker_id\x18\x05 \x01(\tR\bworkerId\"\x9d\x01\n" +
+	"\tworker_id\x18\x05 \x01(\tR\bworkerId\"\xd1\x01\n" +
 	"\x04Turn\x12\x1f\n" +
 	"\vlog_version\x18\x01 \x01(\rR\n" +
 	"logVersion\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x16\n" +
 	"\x06number\x18\x03 \x01(\x04R\x06number\x12\x13\n" +
-	"\x05at_ms\x18\x04 \x01(\x03R\x04atMs\x121\n" +
-	"\abatches\x18\x05 \x03(\v2\x17.yard.log.v1.EventBatchR\abatches\"\x94\x02\n" +
+	"\x05at_ms\x18\x04 \x01(\x03R\x04atMs\x122\n" +
+	"\badmitted\x18\x06 \x03(\v2\x16.yard.log.v1.AdmissionR\badmitted\x121\n" +
+	"\abatches\x18\x05 \x03(\v2\x17.yard.log.v1.EventBatchR\abatches\"\xa7\x01\n" +
+	"\tAdmission\x12\x12\n" +
+	"\x04lane\x18\x01 \x01(\rR\x04lane\x12\x16\n" +
+	"\x06domain\x18\x02 \x01(\tR\x06domain\x12/\n" +
+	"\x04kind\x18\x03 \x01(\x0e2\x1b.yard.log.v1.Admission.KindR\x04kind\x12\x15\n" +
+	"\x06to_seq\x18\x04 \x01(\x04R\x05toSeq\"&\n" +
+	"\x04Kind\x12\b\n" +
+	"\x04READ\x10\x00\x12\t\n" +
+	"\x05SPLIT\x10\x01\x12\t\n" +
+	"\x05MERGE\x10\x02\"\x94\x02\n" +
 	"\n" +
 	"EventBatch\x12*\n" +
 	"\x06events\x18\x01 \x03(\v2\x12.yard.log.v1.EventR\x06events\x12\x19\n" +
@@ -4511,30 +4679,15 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\vlast_due_ms\x18\x02 \x01(\x03R\tlastDueMs\x12\x19\n" +
 	"\blast_seq\x18\x03 \x01(\x04R\alastSeq\x12\x1d\n" +
 	"\n" +
-	"last_index\x18\x04 \x01(\rR\tlastIndex\"\xa2\x05\n" +
+	"last_index\x18\x04 \x01(\rR\tlastIndex\"\xb8\x01\n" +
 	"\n" +
 	"Checkpoint\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x14\n" +
-	"\x05owner\x18\x02 \x01(\tR\x05owner\x12-\n" +
-	"\x05lanes\x18\x03 \x03(\v2\x17.yard.log.v1.LaneCursorR\x05lanes\x12\x1f\n" +
-	"\vevent_floor\x18\x04 \x01(\x04R\n" +
-	"eventFloor\x12\x1b\n" +
-	"\ttimer_seq\x18\x05 \x01(\x04R\btimerSeq\x12\x13\n" +
-	"\x05at_ms\x18\x06 \x01(\x03R\x04atMs\x12(\n" +
-	"\x10parked_event_seq\x18\a \x01(\x04R\x0eparkedEventSeq\x12\x1f\n" +
+	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x13\n" +
+	"\x05at_ms\x18\x06 \x01(\x03R\x04atMs\x12\x1f\n" +
 	"\vlog_version\x18\b \x01(\rR\n" +
-	"logVersion\x12\x1f\n" +
-	"\varchive_seq\x18\t \x01(\x04R\n" +
-	"archiveSeq\x12,\n" +
-	"\x12archived_event_seq\x18\n" +
-	" \x01(\x04R\x10archivedEventSeq\x12\x12\n" +
-	"\x04save\x18\v \x01(\x04R\x04save\x12\x1f\n" +
-	"\vtimer_epoch\x18\f \x01(\x04R\n" +
-	"timerEpoch\x12/\n" +
-	"\x06fences\x18\r \x03(\v2\x17.yard.log.v1.ShardFenceR\x06fences\x120\n" +
-	"\x06queues\x18\x0e \x03(\v2\x18.yard.log.v1.QueueCursorR\x06queues\x12<\n" +
-	"\rparked_queues\x18\x0f \x03(\v2\x17.yard.log.v1.QueueLevelR\fparkedQueues\x12@\n" +
-	"\x0farchived_queues\x18\x10 \x03(\v2\x17.yard.log.v1.QueueLevelR\x0earchivedQueues\x124\n" +
+	"logVersion\x12\x12\n" +
+	"\x04save\x18\v \x01(\x04R\x04save\x124\n" +
 	"\bsnapshot\x18\x11 \x01(\v2\x18.yard.log.v1.SnapshotRefR\bsnapshot\"\x98\x01\n" +
 	"\vSnapshotRef\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x10\n" +
@@ -4542,31 +4695,45 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x06chunks\x18\x03 \x01(\rR\x06chunks\x12\x14\n" +
 	"\x05bytes\x18\x04 \x01(\x03R\x05bytes\x12\x16\n" +
 	"\x06digest\x18\x05 \x01(\fR\x06digest\x12\x1b\n" +
-	"\ttimer_seq\x18\x06 \x01(\x04R\btimerSeq\"8\n" +
+	"\ttimer_seq\x18\x06 \x01(\x04R\btimerSeq\"\x90\x01\n" +
+	"\rSnapshotChunk\x12\x1f\n" +
+	"\vlog_version\x18\x01 \x01(\rR\n" +
+	"logVersion\x12-\n" +
+	"\x04head\x18\x02 \x01(\v2\x19.yard.log.v1.SnapshotHeadR\x04head\x12/\n" +
+	"\x05tasks\x18\x03 \x03(\v2\x19.yard.log.v1.SnapshotTaskR\x05tasks\"\x91\x02\n" +
+	"\fSnapshotHead\x12\x10\n" +
+	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12-\n" +
+	"\x05lanes\x18\x02 \x03(\v2\x17.yard.log.v1.LaneCursorR\x05lanes\x120\n" +
+	"\x06queues\x18\x03 \x03(\v2\x18.yard.log.v1.QueueCursorR\x06queues\x12/\n" +
+	"\x06fences\x18\x04 \x03(\v2\x17.yard.log.v1.ShardFenceR\x06fences\x12\x1b\n" +
+	"\ttimer_seq\x18\x05 \x01(\x04R\btimerSeq\x12\x1f\n" +
+	"\varchive_seq\x18\x06 \x01(\x04R\n" +
+	"archiveSeq\x12\x1f\n" +
+	"\vtimer_epoch\x18\a \x01(\x04R\n" +
+	"timerEpoch\"\x90\x02\n" +
+	"\fSnapshotTask\x12'\n" +
+	"\x04task\x18\x01 \x01(\v2\x13.yard.log.v1.RecordR\x04task\x12\"\n" +
+	"\rarrived_at_ms\x18\x02 \x01(\x03R\varrivedAtMs\x12\x14\n" +
+	"\x05index\x18\x03 \x01(\rR\x05index\x12.\n" +
+	"\agranted\x18\x04 \x01(\v2\x14.yard.log.v1.GrantedR\agranted\x12\x14\n" +
+	"\x05shard\x18\x05 \x01(\rR\x05shard\x12\x16\n" +
+	"\x06letter\x18\x06 \x01(\x04R\x06letter\x12'\n" +
+	"\x0fletter_tasklist\x18\a \x01(\tR\x0eletterTasklist\x12\x16\n" +
+	"\x06before\x18\b \x01(\x04R\x06before\"8\n" +
 	"\n" +
 	"ShardFence\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"\x96\x01\n" +
+	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\";\n" +
 	"\n" +
 	"LaneCursor\x12\x12\n" +
-	"\x04lane\x18\x01 \x01(\rR\x04lane\x12\x17\n" +
-	"\aack_seq\x18\x02 \x01(\x04R\x06ackSeq\x12\x19\n" +
-	"\bread_seq\x18\x03 \x01(\x04R\areadSeq\x12\x1d\n" +
-	"\n" +
-	"parked_seq\x18\x04 \x01(\x04R\tparkedSeq\x12!\n" +
-	"\farchived_seq\x18\x05 \x01(\x04R\varchivedSeq\"\xa1\x01\n" +
+	"\x04lane\x18\x01 \x01(\rR\x04lane\x12\x19\n" +
+	"\bread_seq\x18\x03 \x01(\x04R\areadSeq\"\x8c\x01\n" +
 	"\vQueueCursor\x12\x12\n" +
 	"\x04lane\x18\x01 \x01(\rR\x04lane\x12\x16\n" +
-	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x17\n" +
-	"\aack_seq\x18\x03 \x01(\x04R\x06ackSeq\x12\x19\n" +
-	"\bread_seq\x18\x04 \x01(\x04R\areadSeq\x12\x19\n" +
-	"\blast_seq\x18\x05 \x01(\x04R\alastSeq\x12\x17\n" +
-	"\aend_seq\x18\x06 \x01(\x04R\x06endSeq\"J\n" +
-	"\n" +
-	"QueueLevel\x12\x12\n" +
-	"\x04lane\x18\x01 \x01(\rR\x04lane\x12\x16\n" +
-	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x10\n" +
-	"\x03seq\x18\x03 \x01(\x04R\x03seq*\xa9\x03\n" +
+	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x19\n" +
+	"\bread_seq\x18\x04 \x01(\x04R\areadSeq\x12\x1b\n" +
+	"\tfirst_seq\x18\x06 \x01(\x04R\bfirstSeq\x12\x19\n" +
+	"\blast_seq\x18\x05 \x01(\x04R\alastSeq*\x91\x03\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12EVENT_KIND_STARTED\x10\x01\x12\x18\n" +
@@ -4575,8 +4742,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x14EVENT_KIND_HEARTBEAT\x10\x04\x12\x17\n" +
 	"\x13EVENT_KIND_RELEASED\x10\x05\x12\x15\n" +
 	"\x11EVENT_KIND_CANCEL\x10\x06\x12\x16\n" +
-	"\x12EVENT_KIND_EXPIRED\x10\a\x12\x16\n" +
-	"\x12EVENT_KIND_CARRIED\x10\b\x12\x14\n" +
+	"\x12EVENT_KIND_EXPIRED\x10\a\x12\x14\n" +
 	"\x10EVENT_KIND_FENCE\x10\t\x12\x15\n" +
 	"\x11EVENT_KIND_LAPSED\x10\n" +
 	"\x12\x15\n" +
@@ -4599,93 +4765,99 @@ func file_yard_log_v1_log_proto_rawDescGZIP() []byte {
 	return file_yard_log_v1_log_proto_rawDescData
 }
 
-var file_yard_log_v1_log_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
+var file_yard_log_v1_log_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_yard_log_v1_log_proto_goTypes = []any{
 	(EventKind)(0),        // 0: yard.log.v1.EventKind
-	(*Policy)(nil),        // 1: yard.log.v1.Policy
-	(*ErrorRetry)(nil),    // 2: yard.log.v1.ErrorRetry
-	(*Record)(nil),        // 3: yard.log.v1.Record
-	(*BatchHome)(nil),     // 4: yard.log.v1.BatchHome
-	(*BatchMembers)(nil),  // 5: yard.log.v1.BatchMembers
-	(*BatchEnds)(nil),     // 6: yard.log.v1.BatchEnds
-	(*BatchHint)(nil),     // 7: yard.log.v1.BatchHint
-	(*Order)(nil),         // 8: yard.log.v1.Order
-	(*Redriven)(nil),      // 9: yard.log.v1.Redriven
-	(*Redrive)(nil),       // 10: yard.log.v1.Redrive
-	(*Unique)(nil),        // 11: yard.log.v1.Unique
-	(*UniqueKey)(nil),     // 12: yard.log.v1.UniqueKey
-	(*Updates)(nil),       // 13: yard.log.v1.Updates
-	(*Update)(nil),        // 14: yard.log.v1.Update
-	(*Expiry)(nil),        // 15: yard.log.v1.Expiry
-	(*Header)(nil),        // 16: yard.log.v1.Header
-	(*Attempt)(nil),       // 17: yard.log.v1.Attempt
-	(*Granted)(nil),       // 18: yard.log.v1.Granted
-	(*Step)(nil),          // 19: yard.log.v1.Step
-	(*Batch)(nil),         // 20: yard.log.v1.Batch
-	(*ArchivePage)(nil),   // 21: yard.log.v1.ArchivePage
-	(*Event)(nil),         // 22: yard.log.v1.Event
-	(*PollRef)(nil),       // 23: yard.log.v1.PollRef
-	(*Turn)(nil),          // 24: yard.log.v1.Turn
-	(*EventBatch)(nil),    // 25: yard.log.v1.EventBatch
-	(*VerdictBatch)(nil),  // 26: yard.log.v1.VerdictBatch
-	(*EventVerdict)(nil),  // 27: yard.log.v1.EventVerdict
-	(*Hints)(nil),         // 28: yard.log.v1.Hints
-	(*TriggerBatch)(nil),  // 29: yard.log.v1.TriggerBatch
-	(*SlotRelease)(nil),   // 30: yard.log.v1.SlotRelease
-	(*Cursor)(nil),        // 31: yard.log.v1.Cursor
-	(*CursorPart)(nil),    // 32: yard.log.v1.CursorPart
-	(*Checkpoint)(nil),    // 33: yard.log.v1.Checkpoint
-	(*SnapshotRef)(nil),   // 34: yard.log.v1.SnapshotRef
-	(*ShardFence)(nil),    // 35: yard.log.v1.ShardFence
-	(*LaneCursor)(nil),    // 36: yard.log.v1.LaneCursor
-	(*QueueCursor)(nil),   // 37: yard.log.v1.QueueCursor
-	(*QueueLevel)(nil),    // 38: yard.log.v1.QueueLevel
-	(*BatchHint_Ref)(nil), // 39: yard.log.v1.BatchHint.Ref
+	(Admission_Kind)(0),   // 1: yard.log.v1.Admission.Kind
+	(*Policy)(nil),        // 2: yard.log.v1.Policy
+	(*ErrorRetry)(nil),    // 3: yard.log.v1.ErrorRetry
+	(*Record)(nil),        // 4: yard.log.v1.Record
+	(*BatchHome)(nil),     // 5: yard.log.v1.BatchHome
+	(*BatchMembers)(nil),  // 6: yard.log.v1.BatchMembers
+	(*BatchEnds)(nil),     // 7: yard.log.v1.BatchEnds
+	(*BatchHint)(nil),     // 8: yard.log.v1.BatchHint
+	(*Order)(nil),         // 9: yard.log.v1.Order
+	(*Redriven)(nil),      // 10: yard.log.v1.Redriven
+	(*Redrive)(nil),       // 11: yard.log.v1.Redrive
+	(*Unique)(nil),        // 12: yard.log.v1.Unique
+	(*UniqueKey)(nil),     // 13: yard.log.v1.UniqueKey
+	(*Updates)(nil),       // 14: yard.log.v1.Updates
+	(*Update)(nil),        // 15: yard.log.v1.Update
+	(*Expiry)(nil),        // 16: yard.log.v1.Expiry
+	(*Header)(nil),        // 17: yard.log.v1.Header
+	(*Attempt)(nil),       // 18: yard.log.v1.Attempt
+	(*Granted)(nil),       // 19: yard.log.v1.Granted
+	(*Step)(nil),          // 20: yard.log.v1.Step
+	(*Batch)(nil),         // 21: yard.log.v1.Batch
+	(*ArchivePage)(nil),   // 22: yard.log.v1.ArchivePage
+	(*Event)(nil),         // 23: yard.log.v1.Event
+	(*PollRef)(nil),       // 24: yard.log.v1.PollRef
+	(*Turn)(nil),          // 25: yard.log.v1.Turn
+	(*Admission)(nil),     // 26: yard.log.v1.Admission
+	(*EventBatch)(nil),    // 27: yard.log.v1.EventBatch
+	(*VerdictBatch)(nil),  // 28: yard.log.v1.VerdictBatch
+	(*EventVerdict)(nil),  // 29: yard.log.v1.EventVerdict
+	(*Hints)(nil),         // 30: yard.log.v1.Hints
+	(*TriggerBatch)(nil),  // 31: yard.log.v1.TriggerBatch
+	(*SlotRelease)(nil),   // 32: yard.log.v1.SlotRelease
+	(*Cursor)(nil),        // 33: yard.log.v1.Cursor
+	(*CursorPart)(nil),    // 34: yard.log.v1.CursorPart
+	(*Checkpoint)(nil),    // 35: yard.log.v1.Checkpoint
+	(*SnapshotRef)(nil),   // 36: yard.log.v1.SnapshotRef
+	(*SnapshotChunk)(nil), // 37: yard.log.v1.SnapshotChunk
+	(*SnapshotHead)(nil),  // 38: yard.log.v1.SnapshotHead
+	(*SnapshotTask)(nil),  // 39: yard.log.v1.SnapshotTask
+	(*ShardFence)(nil),    // 40: yard.log.v1.ShardFence
+	(*LaneCursor)(nil),    // 41: yard.log.v1.LaneCursor
+	(*QueueCursor)(nil),   // 42: yard.log.v1.QueueCursor
+	(*BatchHint_Ref)(nil), // 43: yard.log.v1.BatchHint.Ref
 }
 var file_yard_log_v1_log_proto_depIdxs = []int32{
-	2,  // 0: yard.log.v1.Policy.by_error:type_name -> yard.log.v1.ErrorRetry
-	1,  // 1: yard.log.v1.Record.policy:type_name -> yard.log.v1.Policy
-	19, // 2: yard.log.v1.Record.steps:type_name -> yard.log.v1.Step
-	17, // 3: yard.log.v1.Record.attempt:type_name -> yard.log.v1.Attempt
-	16, // 4: yard.log.v1.Record.headers:type_name -> yard.log.v1.Header
-	15, // 5: yard.log.v1.Record.expiry:type_name -> yard.log.v1.Expiry
-	11, // 6: yard.log.v1.Record.unique:type_name -> yard.log.v1.Unique
-	9,  // 7: yard.log.v1.Record.redriven:type_name -> yard.log.v1.Redriven
-	13, // 8: yard.log.v1.Record.updates:type_name -> yard.log.v1.Updates
-	8,  // 9: yard.log.v1.Record.order:type_name -> yard.log.v1.Order
-	3,  // 10: yard.log.v1.BatchHome.callback:type_name -> yard.log.v1.Record
-	6,  // 11: yard.log.v1.BatchHome.ends:type_name -> yard.log.v1.BatchEnds
-	39, // 12: yard.log.v1.BatchHint.batches:type_name -> yard.log.v1.BatchHint.Ref
-	1,  // 13: yard.log.v1.Redrive.policy:type_name -> yard.log.v1.Policy
-	1,  // 14: yard.log.v1.Update.policy:type_name -> yard.log.v1.Policy
-	15, // 15: yard.log.v1.Update.expiry:type_name -> yard.log.v1.Expiry
-	16, // 16: yard.log.v1.Update.headers:type_name -> yard.log.v1.Header
-	18, // 17: yard.log.v1.Attempt.granted:type_name -> yard.log.v1.Granted
-	23, // 18: yard.log.v1.Granted.poll:type_name -> yard.log.v1.PollRef
-	3,  // 19: yard.log.v1.Batch.tasks:type_name -> yard.log.v1.Record
-	0,  // 20: yard.log.v1.Event.kind:type_name -> yard.log.v1.EventKind
-	3,  // 21: yard.log.v1.Event.carried:type_name -> yard.log.v1.Record
-	14, // 22: yard.log.v1.Event.update:type_name -> yard.log.v1.Update
-	10, // 23: yard.log.v1.Event.redrive:type_name -> yard.log.v1.Redrive
-	25, // 24: yard.log.v1.Turn.batches:type_name -> yard.log.v1.EventBatch
-	22, // 25: yard.log.v1.EventBatch.events:type_name -> yard.log.v1.Event
-	23, // 26: yard.log.v1.EventBatch.polls:type_name -> yard.log.v1.PollRef
-	27, // 27: yard.log.v1.VerdictBatch.verdicts:type_name -> yard.log.v1.EventVerdict
-	29, // 28: yard.log.v1.Hints.triggers:type_name -> yard.log.v1.TriggerBatch
-	30, // 29: yard.log.v1.Hints.releases:type_name -> yard.log.v1.SlotRelease
-	32, // 30: yard.log.v1.Cursor.ahead:type_name -> yard.log.v1.CursorPart
-	36, // 31: yard.log.v1.Checkpoint.lanes:type_name -> yard.log.v1.LaneCursor
-	35, // 32: yard.log.v1.Checkpoint.fences:type_name -> yard.log.v1.ShardFence
-	37, // 33: yard.log.v1.Checkpoint.queues:type_name -> yard.log.v1.QueueCursor
-	38, // 34: yard.log.v1.Checkpoint.parked_queues:type_name -> yard.log.v1.QueueLevel
-	38, // 35: yard.log.v1.Checkpoint.archived_queues:type_name -> yard.log.v1.QueueLevel
-	34, // 36: yard.log.v1.Checkpoint.snapshot:type_name -> yard.log.v1.SnapshotRef
-	37, // [37:37] is the sub-list for method output_type
-	37, // [37:37] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	3,  // 0: yard.log.v1.Policy.by_error:type_name -> yard.log.v1.ErrorRetry
+	2,  // 1: yard.log.v1.Record.policy:type_name -> yard.log.v1.Policy
+	20, // 2: yard.log.v1.Record.steps:type_name -> yard.log.v1.Step
+	18, // 3: yard.log.v1.Record.attempt:type_name -> yard.log.v1.Attempt
+	17, // 4: yard.log.v1.Record.headers:type_name -> yard.log.v1.Header
+	16, // 5: yard.log.v1.Record.expiry:type_name -> yard.log.v1.Expiry
+	12, // 6: yard.log.v1.Record.unique:type_name -> yard.log.v1.Unique
+	10, // 7: yard.log.v1.Record.redriven:type_name -> yard.log.v1.Redriven
+	14, // 8: yard.log.v1.Record.updates:type_name -> yard.log.v1.Updates
+	9,  // 9: yard.log.v1.Record.order:type_name -> yard.log.v1.Order
+	4,  // 10: yard.log.v1.BatchHome.callback:type_name -> yard.log.v1.Record
+	7,  // 11: yard.log.v1.BatchHome.ends:type_name -> yard.log.v1.BatchEnds
+	43, // 12: yard.log.v1.BatchHint.batches:type_name -> yard.log.v1.BatchHint.Ref
+	2,  // 13: yard.log.v1.Redrive.policy:type_name -> yard.log.v1.Policy
+	2,  // 14: yard.log.v1.Update.policy:type_name -> yard.log.v1.Policy
+	16, // 15: yard.log.v1.Update.expiry:type_name -> yard.log.v1.Expiry
+	17, // 16: yard.log.v1.Update.headers:type_name -> yard.log.v1.Header
+	24, // 17: yard.log.v1.Granted.poll:type_name -> yard.log.v1.PollRef
+	4,  // 18: yard.log.v1.Batch.tasks:type_name -> yard.log.v1.Record
+	0,  // 19: yard.log.v1.Event.kind:type_name -> yard.log.v1.EventKind
+	15, // 20: yard.log.v1.Event.update:type_name -> yard.log.v1.Update
+	11, // 21: yard.log.v1.Event.redrive:type_name -> yard.log.v1.Redrive
+	26, // 22: yard.log.v1.Turn.admitted:type_name -> yard.log.v1.Admission
+	27, // 23: yard.log.v1.Turn.batches:type_name -> yard.log.v1.EventBatch
+	1,  // 24: yard.log.v1.Admission.kind:type_name -> yard.log.v1.Admission.Kind
+	23, // 25: yard.log.v1.EventBatch.events:type_name -> yard.log.v1.Event
+	24, // 26: yard.log.v1.EventBatch.polls:type_name -> yard.log.v1.PollRef
+	29, // 27: yard.log.v1.VerdictBatch.verdicts:type_name -> yard.log.v1.EventVerdict
+	31, // 28: yard.log.v1.Hints.triggers:type_name -> yard.log.v1.TriggerBatch
+	32, // 29: yard.log.v1.Hints.releases:type_name -> yard.log.v1.SlotRelease
+	34, // 30: yard.log.v1.Cursor.ahead:type_name -> yard.log.v1.CursorPart
+	36, // 31: yard.log.v1.Checkpoint.snapshot:type_name -> yard.log.v1.SnapshotRef
+	38, // 32: yard.log.v1.SnapshotChunk.head:type_name -> yard.log.v1.SnapshotHead
+	39, // 33: yard.log.v1.SnapshotChunk.tasks:type_name -> yard.log.v1.SnapshotTask
+	41, // 34: yard.log.v1.SnapshotHead.lanes:type_name -> yard.log.v1.LaneCursor
+	42, // 35: yard.log.v1.SnapshotHead.queues:type_name -> yard.log.v1.QueueCursor
+	40, // 36: yard.log.v1.SnapshotHead.fences:type_name -> yard.log.v1.ShardFence
+	4,  // 37: yard.log.v1.SnapshotTask.task:type_name -> yard.log.v1.Record
+	19, // 38: yard.log.v1.SnapshotTask.granted:type_name -> yard.log.v1.Granted
+	39, // [39:39] is the sub-list for method output_type
+	39, // [39:39] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_yard_log_v1_log_proto_init() }
@@ -4698,8 +4870,8 @@ func file_yard_log_v1_log_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_log_v1_log_proto_rawDesc), len(file_yard_log_v1_log_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   39,
+			NumEnums:      2,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -158,7 +158,12 @@ func damagedRecords() []damage {
 		{"bytes in the log", func(p *patient) { p.put(topology.Event(0), []byte{0xff}) }, []doctor.Code{doctor.Unreadable}},
 		{"a record of the next version", func(p *patient) { p.put(topology.SubmitShared(0, 2), p.batch(&logv1.Batch{LogVersion: 1000})) }, []doctor.Code{doctor.NewerRecord}},
 		{"the archive lost its tail", func(p *patient) {
-			p.checkpoint(func(cp *logv1.Checkpoint) { cp.ArchiveSeq = 1 << 40 })
+			data, err := (&logv1.SnapshotChunk{Head: &logv1.SnapshotHead{ArchiveSeq: 1 << 40}}).MarshalVT()
+			testkit.NoError(p.t, err)
+			p.put(topology.Snapshot(0, 1<<30, 1, 0), data)
+			digest := sha256.Sum256(data)
+			named := &logv1.SnapshotRef{Epoch: 1 << 30, Seq: 1, Chunks: 1, Bytes: int64(len(data)), Digest: digest[:]}
+			p.checkpoint(func(cp *logv1.Checkpoint) { cp.Snapshot = named })
 		}, []doctor.Code{doctor.StoreBehind}},
 		{"the end of a task is in quarantine", func(p *patient) {
 			end, _ := p.typed(archive, archived, "slim")

@@ -63,7 +63,9 @@ type pass struct {
 	deadLetters *deadLetters
 	kept        retentions
 
-	cp     *logv1.Checkpoint
+	cp *logv1.Checkpoint
+	// head is that of the snapshot that cp names; nil = there is none.
+	head   *logv1.SnapshotHead
 	cursor *logv1.Cursor
 	fence  uint64
 	index  index
@@ -91,8 +93,8 @@ type task struct {
 	domain string
 	entry  timerEntry
 	submit submit
-	// carried: the log has its state, so it may be active without a submit.
-	carried bool
+	// inSnapshot: the snapshot has it.
+	inSnapshot bool
 }
 
 // entryState is what became of an entry of the timer store.
@@ -118,7 +120,7 @@ type submit struct {
 	seq        uint64
 	atMS       int64
 	generation uint32
-	// done: the checkpoint says that all of it is stored elsewhere. void: it was stored too late.
+	// done: it had come into the state before the snapshot. void: it was stored too late.
 	done, void bool
 }
 
@@ -217,17 +219,17 @@ func (p *pass) lengths(log, timer, archive uint64) {
 			p.report(Finding{Code: StoreBehind, Where: stream, What: fmt.Sprintf("it ends at %d, and %s has seen it up to %d", ends, by, had)})
 		}
 	}
-	if cp := p.cp; cp != nil {
-		read := cp.EventFloor
-		for _, l := range cp.Lanes {
-			read = max(read, l.ReadSeq, l.AckSeq)
+	if h := p.head; h != nil {
+		read := h.Seq
+		for _, l := range h.Lanes {
+			read = max(read, l.ReadSeq)
 		}
-		for _, q := range cp.Queues {
+		for _, q := range h.Queues {
 			read = max(read, q.ReadSeq, q.LastSeq)
 		}
-		behind(topology.HistoryStream(p.partition), log, read, "the checkpoint")
-		behind(topology.TimerStream(p.partition), timer, cp.TimerSeq, "the checkpoint")
-		behind(topology.ArchiveStream(p.partition), archive, cp.ArchiveSeq, "the checkpoint")
+		behind(topology.HistoryStream(p.partition), log, read, "the snapshot")
+		behind(topology.TimerStream(p.partition), timer, h.TimerSeq, "the snapshot")
+		behind(topology.ArchiveStream(p.partition), archive, h.ArchiveSeq, "the snapshot")
 	}
 	if c := p.cursor; c != nil {
 		seen := max(c.BaseSeq, c.RoundSeq)
@@ -313,7 +315,7 @@ func (p *pass) log(r natslog.Record) error {
 	case topology.IsSubmit(p.partition, r.Subject):
 		return p.submitted(r)
 	case r.Subject == topology.Event(p.partition):
-		return p.event(r)
+		return p.turn(r)
 	case r.Subject == topology.Fired(p.partition):
 		return nil
 	case topology.IsUniqueKey(p.partition, r.Subject):
@@ -334,7 +336,7 @@ func (p *pass) submitted(r natslog.Record) error {
 	if !p.decode(stream, r, &b) {
 		return nil
 	}
-	done := p.acked(r)
+	done := p.admitted(r)
 	for _, rec := range b.Tasks {
 		p.scanned.Logged++
 		id, ok := p.taskID(stream, r.Seq, rec.Id)
@@ -356,43 +358,31 @@ func (p *pass) submitted(r natslog.Record) error {
 	return p.full()
 }
 
-// acked tells whether the checkpoint says that all of a submit is stored elsewhere.
-func (p *pass) acked(r natslog.Record) bool {
+// admitted tells whether a submit had come into the state before the snapshot: each of its tasks is there, or stored elsewhere.
+func (p *pass) admitted(r natslog.Record) bool {
 	lane, ok := topology.LaneOf(p.partition, r.Subject)
-	if !ok || p.cp == nil {
+	if !ok || p.head == nil {
 		return false
 	}
 	domain := topology.DomainOfSubmit(p.partition, r.Subject)
-	for _, q := range p.cp.Queues { // the lane's own cursor does not cover these
-		if q.Lane == uint32(lane) && q.Domain == domain && r.Seq > q.AckSeq {
-			return false
+	for _, q := range p.head.Queues { // the lane's own cursor does not cover these
+		if q.Lane == uint32(lane) && q.Domain == domain {
+			return r.Seq <= q.ReadSeq
 		}
 	}
-	for _, l := range p.cp.Lanes {
+	for _, l := range p.head.Lanes {
 		if l.Lane == uint32(lane) {
-			return r.Seq <= l.AckSeq
+			return r.Seq <= l.ReadSeq
 		}
 	}
 	return false
 }
 
-func (p *pass) event(r natslog.Record) error {
-	stream := topology.HistoryStream(p.partition)
+// turn takes a turn of the log: it must be one that this program can read.
+func (p *pass) turn(r natslog.Record) error {
 	var turn logv1.Turn
-	if !p.decode(stream, r, &turn) {
-		return nil
-	}
-	for _, b := range turn.Batches {
-		for _, e := range b.Events {
-			if e.Kind != logv1.EventKind_EVENT_KIND_CARRIED || e.Carried == nil {
-				continue
-			}
-			if id, ok := p.taskID(stream, r.Seq, e.Carried.Id); ok {
-				p.task(id, e.Carried.Domain).carried = true
-			}
-		}
-	}
-	return p.full()
+	p.decode(topology.HistoryStream(p.partition), r, &turn)
+	return nil
 }
 
 // said takes a record of a unique key.

@@ -88,7 +88,7 @@ func ward(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	services := stack.DefaultServices()
-	services.History.Partition.PurgeEvery = time.Hour // so that the log has all of it
+	services.History.Partition.PurgeEvery, services.History.Partition.SnapshotEvery = time.Hour, 300*time.Millisecond // so that the log has all of it
 	t.Run("ward", func(t *testing.T) {
 		s := start(t, stack.Config{DataDir: dir, Sync: "10m", Tables: stack.TablesMemory, Partitioning: one, Services: &services})
 		c := client(t, s)
@@ -144,7 +144,7 @@ func ward(t *testing.T) (dir string) {
 	return dir
 }
 
-// stored waits until the checkpoint says that all of the log is stored elsewhere.
+// stored waits until the snapshot says that all of the log is stored elsewhere.
 func stored(t *testing.T, js jetstream.JetStream) {
 	t.Helper()
 	testkit.Eventually(t, within, func() error {
@@ -160,10 +160,19 @@ func stored(t *testing.T, js jetstream.JetStream) {
 		if err := cp.UnmarshalVT(e.Value()); err != nil {
 			return err
 		}
-		for _, l := range cp.Lanes {
+		named := cp.GetSnapshot()
+		r := last(t, js, topology.SnapshotStream(0), topology.Snapshot(0, named.GetEpoch(), named.GetSeq(), 0))
+		if r == nil {
+			return errors.New("there is no snapshot")
+		}
+		var snapshot logv1.SnapshotChunk
+		if err := snapshot.UnmarshalVT(r.Data); err != nil {
+			return err
+		}
+		for _, l := range snapshot.Head.Lanes {
 			r := last(t, js, topology.HistoryStream(0), topology.SubmitLane(0, ids.Lane(l.Lane)))
-			if r != nil && l.AckSeq < r.Sequence {
-				return fmt.Errorf("lane %d is done up to %d of %d", l.Lane, l.AckSeq, r.Sequence)
+			if r != nil && l.ReadSeq < r.Sequence || len(snapshot.Tasks) > 0 {
+				return fmt.Errorf("lane %d is read up to %d of %d, %d tasks are left", l.Lane, l.ReadSeq, r.Sequence, len(snapshot.Tasks))
 			}
 		}
 		return nil

@@ -81,11 +81,11 @@ func (p *pass) hasEnd(id ids.TaskID, generation uint32) bool {
 func taskLost(p *pass, id ids.TaskID, t *task) (where, what string) {
 	s := t.submit
 	switch {
-	case s.seq == 0 || !s.done || s.void || t.carried || p.quarantined || p.hasEnd(id, s.generation):
+	case s.seq == 0 || !s.done || s.void || t.inSnapshot || p.quarantined || p.hasEnd(id, s.generation):
 	case t.entry.state != nowhere && t.entry.generation > s.generation: // it waits again, or other checks have it
 	case p.age(s.atMS) < fresh || p.age(s.atMS) > loggedWithin:
 	default:
-		return p.inLog(s.seq), "the checkpoint is past it"
+		return p.inLog(s.seq), "the snapshot is past it"
 	}
 	return "", ""
 }
@@ -93,7 +93,7 @@ func taskLost(p *pass, id ids.TaskID, t *task) (where, what string) {
 func firedAndLost(p *pass, id ids.TaskID, t *task) (where, what string) {
 	s := t.entry
 	switch {
-	case s.state != fired || t.carried || p.quarantined || p.hasEnd(id, s.generation):
+	case s.state != fired || t.inSnapshot || p.quarantined || p.hasEnd(id, s.generation):
 	case t.submit.seq > 0 && t.submit.generation >= s.generation:
 	case p.age(s.dueMS) < fresh || p.age(s.dueMS) > firedWithin:
 	default:
@@ -162,7 +162,7 @@ func (p *pass) checkDeadLetters() {
 		if !p.keep(id) || p.hasEnd(id, 0) || p.quarantined {
 			continue
 		}
-		if t := p.tasks[id]; t != nil && (t.carried || t.submit.seq > 0 && !t.submit.done) {
+		if t := p.tasks[id]; t != nil && (t.inSnapshot || t.submit.seq > 0 && !t.submit.done) {
 			continue // it is being filed
 		}
 		age := p.began.Sub(l.at)

@@ -36,7 +36,7 @@ func (o *Owner) flush() {
 		o.turns.propose(fx.Append)
 	}
 	if o.live {
-		o.turns.begin(o, o.host.Pick, func(proposed bool) {
+		o.turns.begin(o, o.host.Pick, o.r.BeginTurn, func(proposed bool) {
 			if proposed {
 				o.give(replica.Stored{Kind: replica.JobAppend})
 			}
@@ -47,6 +47,13 @@ func (o *Owner) flush() {
 		levels := *fx.Purge
 		levels.Events = min(levels.Events, o.turns.last-1) // the next turn is appended behind the last one
 		o.send(&Op{Kind: Purge, Levels: levels}, func(Outcome) { o.give(replica.Purged{}) })
+	}
+	if fx.Snapshot != nil {
+		o.snapshot(fx.Snapshot)
+		fx.Snapshot = nil
+	}
+	if fx.Forget != nil {
+		o.send(&Op{Kind: ForgetSnapshots, Snapshot: *fx.Forget}, nil)
 	}
 	for _, s := range fx.Searches {
 		o.search(s)
@@ -65,6 +72,15 @@ func (o *Owner) flush() {
 		o.send(&Op{Kind: Reply, Answer: a}, nil)
 	}
 	fx.Reset()
+}
+
+// snapshot stores a copy of the state.
+func (o *Owner) snapshot(s *replica.Snapshot) {
+	var enc record.Encoder
+	chunks, ref := enc.Snapshot(s, logVersion, o.epoch)
+	o.until(Op{Kind: SaveSnapshot, Snapshot: ref, Chunks: chunks}, func(Outcome) {
+		o.give(replica.Stored{Kind: replica.JobSnapshot, Snapshot: ref})
+	})
 }
 
 // park stores tasks in messages by bucket, one after the other, each until it is stored. Then the letters of those that came back are deleted. If a newer owner has fenced,
@@ -166,10 +182,7 @@ func (o *Owner) file(tasks []Task, last uint64, done replica.Stored) {
 					done.Others = append(done.Others, stay)
 				}
 			}
-			o.until(Op{Kind: ReadEnds}, func(ends Outcome) {
-				done.Ends = Levels{Lanes: ends.Ends, Events: ends.Events}
-				o.file(rest, tail.Seq, done)
-			})
+			o.file(rest, tail.Seq, done)
 		})
 	})
 }
@@ -184,7 +197,6 @@ func (o *Owner) save(cp Checkpoint) {
 	}
 	stored := Stored{
 		Checkpoint: cp, Epoch: o.epoch, Owner: o.name, Count: count, CancelsDoneAt: o.cancelsDoneAt,
-		TimerEpoch: cp.TimerEpoch(o.epoch, o.found.TimerSeq, o.found.TimerEpoch),
 	}
 	o.send(&Op{Kind: SaveCheckpoint, Checkpoint: stored, Revision: o.revision}, func(out Outcome) {
 		if out.Result == OK {
@@ -250,10 +262,6 @@ func (o *Owner) search(s Search) {
 func (o *Owner) searchArchive(found *replica.Found, levels Levels, fired bool) {
 	o.until(Op{Kind: ReadEnds}, func(ends Outcome) {
 		found.Ends = ends.Ends
-		if found.ID.IsZero() { // only how far the lanes go is asked for
-			o.give(found)
-			return
-		}
 		o.until(Op{Kind: AskArchive, Search: found.Search}, func(archive Outcome) {
 			found.Archived = entryOf(archive.Task)
 			over := found.Archived != nil && found.Archived.State != Dead

@@ -16,7 +16,7 @@ type (
 	Checkpoint   = replica.Checkpoint
 	Levels       = replica.Levels
 	Queue        = replica.Queue
-	QueueCursor  = replica.QueueCursor
+	SnapshotRef  = replica.SnapshotRef
 	Now          = replica.Now
 	Search       = replica.Search
 	Stay         = replica.Stay
@@ -26,7 +26,6 @@ type (
 	TriggerBatch = replica.TriggerBatch
 	ReleaseGroup = replica.ReleaseGroup
 	Poll         = replica.Poll
-	Granted      = replica.Granted
 	WorkerKey    = replica.WorkerKey
 	Worker       = taskstate.Worker
 	Undelivered  = replica.Undelivered
@@ -65,7 +64,6 @@ const (
 	Released  = taskstate.Released
 	Cancel    = taskstate.Cancel
 	Expired   = taskstate.Expired
-	Carried   = taskstate.Carried
 	Fence     = taskstate.Fence
 	Lapse     = taskstate.Lapse
 	Changed   = taskstate.Changed
@@ -88,12 +86,15 @@ type OpKind uint8
 const (
 	LoadCheckpoint OpKind = iota
 	SaveCheckpoint
+	// SaveSnapshot stores Chunks under Snapshot, LoadSnapshot finds them, and ForgetSnapshots deletes those before it.
+	SaveSnapshot
+	LoadSnapshot
+	ForgetSnapshots
 	AppendFence
 	ReadTimer
 	ReadArchive
 	ReadEnds
 	ReadLog
-	ReadQueues
 	Count
 	FetchLane
 	AppendArchive
@@ -117,7 +118,7 @@ const (
 )
 
 var opNames = [...]string{
-	"load checkpoint", "save checkpoint", "append fence", "read timer", "read archive", "read ends", "read log", "read queues", "count",
+	"load checkpoint", "save checkpoint", "save snapshot", "load snapshot", "forget snapshots", "append fence", "read timer", "read archive", "read ends", "read log", "count",
 	"fetch lane", "append archive", "store letters", "drop letters", "ask letter", "park", "read fence", "append turn", "read last turn", "ask timer", "ask archive", "ask unread",
 	"purge", "hints", "reply",
 }
@@ -133,8 +134,6 @@ type Stored struct {
 	Count int
 	// CancelsDoneAt: what was cancelled before is carried out, Unix ms.
 	CancelsDoneAt int64
-	// TimerEpoch is that of the last fence up to TimerSeq.
-	TimerEpoch uint64
 }
 
 // Message is one message of the log: of a lane, or of events.
@@ -148,7 +147,6 @@ type Message struct {
 	At      int64
 	Tasks   []Task
 	Events  []Event
-	Carried map[int]CarriedState
 	ReplyTo string
 	Request uint64
 	// Shard is the matching shard that wrote it, plus one; 0 = not matching. Then Request counts
@@ -158,20 +156,15 @@ type Message struct {
 	Polls            []Poll
 	// From is who sent a batch of events, for the host.
 	From any
+	// Turn is the one that it is of; Admitted are the steps before that, of its first message.
+	Turn     TurnName
+	Admitted []replica.Admission
 	// Purged: it is out of the stream.
 	Purged bool
 }
 
 // TurnName names a turn: the epoch of its owner, and its number there, from 1.
 type TurnName struct{ Epoch, Number uint64 }
-
-// CarriedState is a carried task in an event message.
-type CarriedState struct {
-	Task Task
-	AsOf uint64
-	// Granted: the attempt may not have reached its worker.
-	Granted *Granted
-}
 
 // Op is one operation that an owner asks for.
 type Op struct {
@@ -181,13 +174,15 @@ type Op struct {
 	Revision   uint64
 	// Epoch is the owner's.
 	Epoch uint64
+	// Snapshot and Chunks are those of a snapshot.
+	Snapshot SnapshotRef
+	Chunks   [][]byte
 	// Lane, From, To: what to read, of a domain if one is named; or to count behind From, all and of the
-	// domain. Starts: the lanes' levels, of ReadLog. Queues: what to read of domains that lag.
-	Lane         ids.Lane
-	Domain       string
-	From, To     uint64
-	Starts, Ends [ids.Lanes]uint64
-	Queues       []QueueCursor
+	// domain. Starts: the lanes' levels, of ReadLog.
+	Lane     ids.Lane
+	Domain   string
+	From, To uint64
+	Starts   [ids.Lanes]uint64
 	// Expected is the last sequence of the archive, or of the events, that an append builds upon.
 	Expected uint64
 	// Turn are the batches of the turn of this name, each of which becomes a message.
@@ -235,6 +230,7 @@ type Outcome struct {
 	Stored   Stored
 	Revision uint64
 	Messages []*Message
+	Chunks   [][]byte
 	// Ends are the last sequences of the lanes, Events that of the events; Seq the last of the log.
 	Ends   [ids.Lanes]uint64
 	Events uint64
@@ -280,3 +276,37 @@ func CopyTask(t *Task) Task {
 	}
 	return c
 }
+
+// What policies are made of.
+type (
+	Rules     = taskstate.Rules
+	ErrorRule = taskstate.ErrorRule
+	Jitter    = taskstate.Jitter
+	OnLost    = taskstate.OnLost
+	OnTimeout = taskstate.OnTimeout
+	Step      = taskstate.Step
+)
+
+// The choices of a policy.
+const (
+	JitterFull  = taskstate.JitterFull
+	JitterEqual = taskstate.JitterEqual
+	JitterNone  = taskstate.JitterNone
+	LostFails   = taskstate.LostFails
+	LostDies    = taskstate.LostDies
+	TimeoutDies = taskstate.TimeoutDies
+)
+
+// LostMax is how many grants in a row may be lost.
+const LostMax = taskstate.LostMax
+
+// The steps of a grant that was handed back, and of one that was put off; of a task that blocks its order key, of one that was changed, and of
+// one that was a dead letter and came back.
+const (
+	StepHandedBack = taskstate.StepHandedBack
+	StepSnoozed    = taskstate.StepSnoozed
+	StepBlocked    = taskstate.StepBlocked
+	StepUpdated    = taskstate.StepUpdated
+	StepRedriven   = taskstate.StepRedriven
+	StepUnblocked  = taskstate.StepUnblocked
+)

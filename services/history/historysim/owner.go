@@ -2,7 +2,6 @@ package historysim
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -30,12 +29,6 @@ type reader struct {
 	waiting bool
 }
 
-// replayed is a message of a takeover; queue: it is read as that of a domain that lags.
-type replayed struct {
-	*Message
-	queue bool
-}
-
 // Owner is one ownership of a partition.
 type Owner struct {
 	name string
@@ -44,25 +37,19 @@ type Owner struct {
 	r    *replica.Replica
 	fx   replica.Effects
 
-	// found is the checkpoint that was claimed, as it was before.
-	found           Stored
 	epoch, revision uint64
 	saves           int
 	cancelsDoneAt   int64
-	claimedAt       time.Duration
-	base            replica.Checkpoint
-	recovered       replica.Recovered
+	start           replica.Start
 
 	readers [ids.Lanes]reader
 	turns   turns
 	// queues are the readers of domains that lag.
-	queues map[Queue]*reader
-	// replaying are the messages of the takeover that have not been stepped through, once logRead.
-	replaying []replayed
-	logRead   bool
-	inputs    []replica.Input
-	live      bool
-	turning   bool
+	queues  map[Queue]*reader
+	again   replay
+	inputs  []replica.Input
+	live    bool
+	turning bool
 	// stalled: the lease is over; no record until a checkpoint is saved.
 	stalled  bool
 	draining bool
@@ -86,24 +73,14 @@ func (o *Owner) LeaseHolds() bool { return !o.ended && o.r != nil && o.r.LeaseHo
 
 // Read tells whether the owner has read a message, or needs not.
 func (o *Owner) Read(m *Message) bool {
-	at := Queue{Lane: m.Lane, Domain: m.Domain}
-	for _, q := range o.base.Queues {
-		if !m.Event && q.Queue == at && m.Seq <= max(q.Ack, q.End) {
-			return true // the lane's reader passes over it
-		}
-	}
-	if !o.live {
-		for _, left := range o.replaying {
-			if left.Seq == m.Seq {
-				return false
-			}
-		}
+	if o.r == nil {
+		return false
 	}
 	if m.Event {
-		return o.r.EventAt() >= m.Seq || m.Seq <= o.base.Floor
+		return o.r.EventAt() >= m.Seq
 	}
 	levels := o.r.UnreadLevels("")
-	return levels.Of(at) >= m.Seq || !slices.ContainsFunc(o.base.Queues, func(q QueueCursor) bool { return q.Queue == at }) && m.Seq <= o.base.Ack[m.Lane]
+	return levels.Of(Queue{Lane: m.Lane, Domain: m.Domain}) >= m.Seq
 }
 
 // Apart are the domains whose tasks are to be filed under the domain.
@@ -120,9 +97,9 @@ func (o *Owner) Len() int {
 	return o.r.Len()
 }
 
-// InLane counts the tasks in memory that were read from a lane.
+// InLane counts the tasks in memory that were read from a lane and do not run.
 func (o *Owner) InLane(lane ids.Lane) int {
-	return len(o.r.List(math.MaxInt, func(t *Task) bool { return t.Position.Lane() == lane }))
+	return len(o.r.List(math.MaxInt, func(t *Task) bool { return t.Position.Lane() == lane && t.State != Running }))
 }
 
 // Kill ends the owner as SIGKILL does.
@@ -306,7 +283,7 @@ func (o *Owner) sources() []int {
 	if len(o.inputs) > 0 {
 		all = append(all, inputsOf)
 	}
-	if o.stalled || !o.live && (!o.logRead || len(o.replaying) == 0) {
+	if o.stalled || !o.live && len(o.again.turns) == 0 {
 		return all
 	}
 	if !o.live {
@@ -319,7 +296,7 @@ func (o *Owner) sources() []int {
 		return all
 	}
 	for i := range o.readers {
-		if len(o.readers[i].queue) > 0 && o.r.Room(ids.Lane(i)) {
+		if len(o.readers[i].queue) > 0 && o.r.MayAdmit() && o.r.Room(ids.Lane(i)) {
 			all = append(all, i)
 		}
 	}
@@ -347,31 +324,41 @@ func (o *Owner) stepOne() bool {
 		o.check()
 		return true
 	}
-	m, taken := o.next(which)
-	if !o.r.Step(inputOf(m), o.host.Now(), &o.fx) {
-		o.stalled = true
-		return true
+	if !o.live {
+		o.again.next(o)
+	} else if in, all, taken := o.next(which); o.take(in, all) {
+		taken()
 	}
-	taken()
-	o.host.Applied(m.Message)
-	o.check()
-	if o.fx.Halt != nil {
-		o.finish(Halted + o.fx.Halt.Error())
-		return false
+	if o.ended || o.stalled {
+		return !o.ended
 	}
-	if !o.live && len(o.replaying) == 0 {
+	if !o.live && o.again.over() {
 		o.recover()
 	}
 	return true
 }
 
-// next is the next message of a source; taken takes it out.
-func (o *Owner) next(which int) (m replayed, taken func()) {
-	if !o.live {
-		return o.replaying[0], func() { o.replaying = o.replaying[1:] }
+// take steps through what messages hold. It is false while the lease does not hold, or at the end.
+func (o *Owner) take(in replica.Input, all []*Message) bool {
+	if !o.r.Step(in, o.host.Now(), &o.fx) {
+		o.stalled = true
+		return false
 	}
+	for _, m := range all {
+		o.host.Applied(m)
+	}
+	o.check()
+	if o.fx.Halt != nil {
+		o.finish(Halted + o.fx.Halt.Error())
+		return false
+	}
+	return true
+}
+
+// next is what a source has next, and the messages that hold it; taken takes it out.
+func (o *Owner) next(which int) (in replica.Input, all []*Message, taken func()) {
 	if which == events {
-		return replayed{o.turns.stored[0], false}, func() { o.turns.stored = o.turns.stored[1:] }
+		return turnOf(o.turns.stored), o.turns.stored, func() { o.turns.stored = nil }
 	}
 	var from *reader
 	queue := which >= queuesOf
@@ -380,29 +367,8 @@ func (o *Owner) next(which int) (m replayed, taken func()) {
 	} else {
 		from = &o.readers[which]
 	}
-	return replayed{from.queue[0], queue}, func() { from.queue = from.queue[1:] }
-}
-
-func inputOf(m replayed) replica.Input {
-	if m.Event {
-		in := &replica.Events{
-			Seq: m.Seq, At: m.At, Bytes: 100 * len(m.Events), ReplyTo: m.ReplyTo, RequestID: m.Request,
-			Shard: m.Shard, Epoch: m.Epoch, Delivered: m.Delivered, Polls: m.Polls,
-			Events: append([]Event(nil), m.Events...),
-		}
-		for i, c := range m.Carried {
-			if in.Carried == nil {
-				in.Carried = make(map[int]*replica.Carried)
-			}
-			in.Carried[i] = &replica.Carried{Entry: entryOf(&c.Task), AsOf: c.AsOf, Granted: c.Granted}
-		}
-		return in
-	}
-	in := &replica.Submits{Lane: m.Lane, Domain: m.Domain, Queue: m.queue, Seq: m.Seq, At: m.At, Bytes: 200 * len(m.Tasks)}
-	for i := range m.Tasks {
-		in.Tasks = append(in.Tasks, entryOf(&m.Tasks[i]))
-	}
-	return in
+	m := from.queue[0]
+	return submitsOf(m, queue), []*Message{m}, func() { from.queue = from.queue[1:] }
 }
 
 func (o *Owner) check() {
@@ -411,86 +377,4 @@ func (o *Owner) check() {
 			o.host.Fault("the replica of %s is broken: %v", o.name, err)
 		}
 	}
-}
-
-// turns are what an owner appends, as internal/turn does. Here each batch of a turn is a message of its own; they are stored together.
-type turns struct {
-	// requests wait for a turn, own is what the owner proposes.
-	requests []*Message
-	own      *Message
-	// stored is a turn that is stored and not stepped through, last its last message.
-	stored []*Message
-	last   uint64
-	// name is that of the last turn of this owner; busy: it is under way.
-	name TurnName
-	busy bool
-}
-
-// writer is an owner as its turns see it.
-type writer interface {
-	send(op *Op, done func(Outcome))
-	until(op Op, done func(Outcome))
-	finish(why string)
-}
-
-func (t *turns) idle() bool { return !t.busy && len(t.stored) == 0 }
-
-// propose adds the owner's own events to the next turn.
-func (t *turns) propose(own []replica.Proposal) {
-	t.own = &Message{Event: true}
-	for i := range own {
-		p := &own[i]
-		t.own.Events = append(t.own.Events, Event{
-			Kind: p.Kind, ID: p.ID, Fence: p.Fence, Domain: p.Domain, Message: p.Message, Undelivered: p.Undelivered, NotAfter: p.NotAfter, SilentLease: p.SilentLease,
-		})
-		if p.Carried != nil {
-			if t.own.Carried == nil {
-				t.own.Carried = make(map[int]CarriedState)
-			}
-			t.own.Carried[i] = CarriedState{CopyTask(p.Carried), p.AsOf, p.Granted}
-		}
-	}
-}
-
-// begin appends what was proposed, and as many as pick says of what has been asked for, in a turn behind the last one.
-func (t *turns) begin(w writer, pick func(n int) int, done func(proposed bool)) {
-	if !t.idle() || t.own == nil && len(t.requests) == 0 {
-		return
-	}
-	var turn []*Message
-	n, proposed := pick(len(t.requests)+1), t.own != nil
-	if proposed {
-		turn, t.own = append(turn, t.own), nil
-	} else {
-		n = max(n, 1)
-	}
-	turn = append(turn, t.requests[:n]...)
-	t.requests = t.requests[n:]
-	t.name.Number++
-	t.busy = true
-	t.append(w, turn, func(out Outcome) {
-		t.busy = false
-		t.stored, t.last = out.Messages, out.Seq
-		done(proposed)
-	})
-}
-
-// append repeats a turn until it is stored. If it may be, or another one is there, the last turn tells.
-func (t *turns) append(w writer, turn []*Message, done func(Outcome)) {
-	w.send(&Op{Kind: AppendTurn, Turn: turn, Name: t.name, Expected: t.last}, func(out Outcome) {
-		if out.Result == OK {
-			done(out)
-			return
-		}
-		w.until(Op{Kind: ReadLastTurn}, func(last Outcome) {
-			switch {
-			case last.LastTurn == t.name:
-				done(last)
-			case last.Seq == t.last:
-				t.append(w, turn, done)
-			default:
-				w.finish("taken over")
-			}
-		})
-	})
 }

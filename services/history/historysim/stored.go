@@ -44,6 +44,21 @@ func (d Decoder) Task(data []byte) *Task {
 	return &e.Task
 }
 
+// TasksOf are the tasks that a snapshot has; none if it is the zero one.
+func TasksOf(chunks [][]byte, ref *SnapshotRef) (all []ids.TaskID) {
+	if ref.Seq == 0 {
+		return nil
+	}
+	s, err := record.NewDecoder().Snapshot(chunks, ref)
+	if err != nil {
+		panic(err)
+	}
+	for i := range s.Tasks {
+		all = append(all, s.Tasks[i].ID)
+	}
+	return all
+}
+
 // fence is an encoded fence.
 func fence(epoch uint64) []byte {
 	data, err := (&logv1.Batch{Fence: true, Epoch: epoch, LogVersion: logVersion}).MarshalVT()
@@ -54,8 +69,8 @@ func fence(epoch uint64) []byte {
 }
 
 // parkedTail is what the tail of the timer store holds for an owner, see partition's takeover.
-func parkedTail(batches [][]byte, found *Stored, own uint64) map[Stay]bool {
-	tail := replica.NewParkedTail(found.TimerEpoch, own)
+func parkedTail(batches [][]byte, epoch, own uint64) map[Stay]bool {
+	tail := replica.NewParkedTail(epoch, own)
 	for _, data := range batches {
 		var b logv1.Batch
 		if err := b.UnmarshalVT(data); err != nil {

@@ -1,21 +1,25 @@
 package historysim
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 )
 
-// Start begins the takeover: load the checkpoint and claim it.
-func (o *Owner) Start() {
+// Start begins the takeover.
+func (o *Owner) Start() { takeover{o}.begin() }
+
+// takeover is how an owner begins.
+type takeover struct{ *Owner }
+
+// begin loads the checkpoint and claims it.
+func (o takeover) begin() {
 	o.until(Op{Kind: LoadCheckpoint}, func(out Outcome) {
 		if o.epoch != 0 && out.Stored.Epoch == o.epoch && out.Stored.Owner == o.name {
 			o.claimed(out) // the claim of which we heard nothing
 			return
 		}
-		o.epoch, o.claimedAt = out.Stored.Epoch+1, o.host.Now().Mono
-		o.found, o.cancelsDoneAt = out.Stored, out.Stored.CancelsDoneAt
+		o.epoch, o.start.ClaimedAt = out.Stored.Epoch+1, o.host.Now().Mono
+		o.cancelsDoneAt = out.Stored.CancelsDoneAt
 		claim := out.Stored
 		claim.Epoch, claim.Owner, claim.Count = o.epoch, o.name, 0
 		o.send(&Op{Kind: SaveCheckpoint, Checkpoint: claim, Revision: out.Revision}, func(saved Outcome) {
@@ -28,73 +32,78 @@ func (o *Owner) Start() {
 	})
 }
 
-func (o *Owner) startAgain() {
+func (o takeover) startAgain() {
 	if !o.ended {
-		o.Start()
+		o.begin()
 	}
 }
 
-// claimed begins the replay: first what older owners park from now on is made void, then
+// claimed loads the snapshot; then what older owners park from now on is made void, and
 // the tails of the other stores are read, then the log's end.
-func (o *Owner) claimed(out Outcome) {
-	o.revision, o.base = out.Revision, out.Stored.Checkpoint
-	o.r = replica.New(o.cfg, o.base, o.claimedAt)
-	o.tick()
-	o.until(Op{Kind: AppendFence, Data: fence(o.epoch)}, func(Outcome) {
-		o.until(Op{Kind: ReadTimer, From: o.base.TimerSeq + 1}, func(timer Outcome) {
-			if timer.Seq < o.base.TimerSeq {
-				o.finish("the timer store ends before the checkpoint")
-				return
-			}
-			o.recovered.Parked, o.recovered.TimerSeq = parkedTail(timer.Batches, &o.found, o.epoch), timer.Seq
-			o.readArchiveTail()
+func (o takeover) claimed(out Outcome) {
+	o.revision, o.start.Checkpoint, o.start.Epoch = out.Revision, out.Stored.Checkpoint, o.epoch
+	o.loadSnapshot(func(snap *replica.Snapshot) {
+		o.start.Snapshot = snap
+		o.until(Op{Kind: AppendFence, Data: fence(o.epoch)}, func(Outcome) {
+			o.until(Op{Kind: ReadTimer, From: snap.TimerSeq + 1}, func(timer Outcome) {
+				o.start.Parked, o.start.TimerSeq = parkedTail(timer.Batches, snap.TimerEpoch, o.epoch), timer.Seq
+				o.readArchiveTail()
+			})
 		})
 	})
 }
 
-func (o *Owner) readArchiveTail() {
-	o.until(Op{Kind: ReadArchive, From: o.base.ArchiveSeq + 1}, func(archive Outcome) {
-		if archive.Seq < o.base.ArchiveSeq {
-			o.finish("the archive ends before the checkpoint")
+func (o takeover) loadSnapshot(then func(*replica.Snapshot)) {
+	ref := &o.start.Checkpoint.Snapshot
+	if ref.Seq == 0 {
+		then(&replica.Snapshot{})
+		return
+	}
+	o.until(Op{Kind: LoadSnapshot, Snapshot: *ref}, func(out Outcome) {
+		snap, err := record.NewDecoder().Snapshot(out.Chunks, ref)
+		if err == nil {
+			then(snap)
 			return
 		}
-		o.recovered.Archived, o.recovered.ArchiveSeq = make(replica.Ends), archive.Seq
+		o.until(Op{Kind: LoadCheckpoint}, func(now Outcome) {
+			if now.Stored.Epoch == o.epoch {
+				o.host.Fault("%s loads the snapshot of turn %d: %v", o.name, ref.Seq, err)
+			}
+			o.finish("taken over") // a newer owner has deleted it
+		})
+	})
+}
+
+func (o takeover) readArchiveTail() {
+	o.until(Op{Kind: ReadArchive, From: o.start.Snapshot.ArchiveSeq + 1}, func(archive Outcome) {
+		o.start.Archived, o.start.ArchiveSeq = make(replica.Ends), archive.Seq
 		for _, stay := range archive.Stays {
-			o.recovered.Archived.Add(stay)
+			o.start.Archived.Add(stay)
 		}
 		o.readLog()
 	})
 }
 
-func (o *Owner) readLog() {
+func (o takeover) readLog() {
 	o.until(Op{Kind: ReadEnds}, func(ends Outcome) {
-		read := o.base.Floor
-		for _, seq := range o.base.Read {
-			read = max(read, seq)
-		}
-		for _, q := range o.base.Queues {
-			read = max(read, q.Read, q.Last)
-		}
-		if ends.Seq < read {
-			o.finish("the log ends before the checkpoint")
+		if err := o.start.Check(ends.Seq, o.start.TimerSeq, o.start.ArchiveSeq); err != nil {
+			o.finish(err.Error())
 			return
 		}
+		o.r = replica.New(o.cfg, &o.start)
+		o.check()
+		o.tick()
 		o.turns.claim(o, o.epoch, func(end uint64) {
-			o.recovered.Ends = Levels{Lanes: ends.Ends, Events: end}
-			o.until(Op{Kind: ReadLog, Starts: o.base.Ack, Ends: o.base.Read, From: o.base.Floor + 1, To: end}, func(log Outcome) {
-				for _, m := range log.Messages {
-					o.replaying = append(o.replaying, replayed{m, false})
+			starts := o.start.Snapshot.Read
+			for _, q := range o.start.Snapshot.Queues {
+				starts[q.Lane] = min(starts[q.Lane], q.Read)
+			}
+			o.until(Op{Kind: ReadLog, Starts: starts, From: o.start.Snapshot.Seq + 1, To: end}, func(log Outcome) {
+				o.again.add(log.Messages)
+				if o.again.over() {
+					o.recover()
 				}
-				o.until(Op{Kind: ReadQueues, Queues: o.base.Queues}, func(queues Outcome) {
-					for _, m := range queues.Messages {
-						o.replaying = append(o.replaying, replayed{m, true})
-					}
-					slices.SortStableFunc(o.replaying, func(a, b replayed) int { return cmp.Compare(a.Seq, b.Seq) })
-					if o.logRead = true; len(o.replaying) == 0 {
-						o.recover()
-					}
-					o.wake()
-				})
+				o.wake()
 			})
 		})
 	})
@@ -102,9 +111,9 @@ func (o *Owner) readLog() {
 
 // recover ends the takeover and begins to read live.
 func (o *Owner) recover() {
-	o.r.Step(o.recovered, o.host.Now(), &o.fx)
+	o.r.Step(replica.Recovered{}, o.host.Now(), &o.fx)
 	o.check()
-	o.recovered = replica.Recovered{}
+	o.again, o.start = replay{}, replica.Start{}
 	o.live = true
 	levels := o.r.ReadLevels()
 	for i := range levels {
@@ -113,6 +122,87 @@ func (o *Owner) recover() {
 	if o.draining {
 		o.give(replica.Draining{})
 	}
+}
+
+// turns are what an owner appends, as internal/turn does. Here each batch of a turn is a message of its own; they are stored together.
+type turns struct {
+	// requests wait for a turn, own is what the owner proposes.
+	requests []*Message
+	own      *Message
+	// stored is a turn that is stored and not stepped through, last its last message.
+	stored []*Message
+	last   uint64
+	// name is that of the last turn of this owner; busy: it is under way.
+	name TurnName
+	busy bool
+}
+
+// writer is an owner as its turns see it.
+type writer interface {
+	send(op *Op, done func(Outcome))
+	until(op Op, done func(Outcome))
+	finish(why string)
+}
+
+func (t *turns) idle() bool { return !t.busy && len(t.stored) == 0 }
+
+// propose adds the owner's own events to the next turn.
+func (t *turns) propose(own []replica.Proposal) {
+	t.own = &Message{Event: true}
+	for i := range own {
+		p := &own[i]
+		t.own.Events = append(t.own.Events, Event{
+			Kind: p.Kind, ID: p.ID, Fence: p.Fence, Domain: p.Domain, Message: p.Message, Undelivered: p.Undelivered, NotAfter: p.NotAfter, SilentLease: p.SilentLease,
+		})
+	}
+}
+
+// begin appends what was proposed, and as many as pick says of what has been asked for, in a turn behind the last one.
+func (t *turns) begin(w writer, pick func(n int) int, admitted func() []replica.Admission, done func(proposed bool)) {
+	if !t.idle() || t.own == nil && len(t.requests) == 0 {
+		return
+	}
+	var turn []*Message
+	n, proposed := pick(len(t.requests)+1), t.own != nil
+	if proposed {
+		turn, t.own = append(turn, t.own), nil
+	} else {
+		n = max(n, 1)
+	}
+	turn = append(turn, t.requests[:n]...)
+	t.requests = t.requests[n:]
+	t.name.Number++
+	for i, m := range turn {
+		own := *m
+		own.Turn, turn[i] = t.name, &own
+	}
+	turn[0].Admitted = admitted()
+	t.busy = true
+	t.append(w, turn, func(out Outcome) {
+		t.busy = false
+		t.stored, t.last = out.Messages, out.Seq
+		done(proposed)
+	})
+}
+
+// append repeats a turn until it is stored. If it may be, or another one is there, the last turn tells.
+func (t *turns) append(w writer, turn []*Message, done func(Outcome)) {
+	w.send(&Op{Kind: AppendTurn, Turn: turn, Name: t.name, Expected: t.last}, func(out Outcome) {
+		if out.Result == OK {
+			done(out)
+			return
+		}
+		w.until(Op{Kind: ReadLastTurn}, func(last Outcome) {
+			switch {
+			case last.LastTurn == t.name:
+				done(last)
+			case last.Seq == t.last:
+				t.append(w, turn, done)
+			default:
+				w.finish("taken over")
+			}
+		})
+	})
 }
 
 // claim appends the first turn of an epoch, so that no other owner appends any more.
@@ -131,7 +221,7 @@ func (t *turns) claim(w writer, epoch uint64, done func(seq uint64)) {
 			claimed(last)
 			return
 		}
-		w.send(&Op{Kind: AppendTurn, Turn: []*Message{{Event: true}}, Name: t.name, Expected: last.Seq}, func(out Outcome) {
+		w.send(&Op{Kind: AppendTurn, Turn: []*Message{{Event: true, Turn: t.name}}, Name: t.name, Expected: last.Seq}, func(out Outcome) {
 			if out.Result == OK {
 				claimed(out)
 				return
@@ -139,4 +229,85 @@ func (t *turns) claim(w writer, epoch uint64, done func(seq uint64)) {
 			t.claim(w, epoch, done)
 		})
 	})
+}
+
+// turnOf is the messages of a turn as the replica takes them.
+func turnOf(all []*Message) *replica.Turn {
+	last := all[len(all)-1]
+	t := &replica.Turn{Seq: last.Seq, At: last.At, Admitted: all[0].Admitted}
+	for _, m := range all {
+		t.Batches = append(t.Batches, &replica.Events{
+			Bytes: 100 * len(m.Events), ReplyTo: m.ReplyTo, RequestID: m.Request,
+			Shard: m.Shard, Epoch: m.Epoch, Delivered: m.Delivered, Polls: m.Polls,
+			Events: append([]Event(nil), m.Events...),
+		})
+	}
+	return t
+}
+
+// submitsOf is a message of a lane; queue: the domain's own reader has read it.
+func submitsOf(m *Message, queue bool) *replica.Submits {
+	in := &replica.Submits{Lane: m.Lane, Domain: m.Domain, Queue: queue, Seq: m.Seq, At: m.At, Bytes: 200 * len(m.Tasks)}
+	for i := range m.Tasks {
+		in.Tasks = append(in.Tasks, entryOf(&m.Tasks[i]))
+	}
+	return in
+}
+
+// replay is what a takeover takes of the log, turn by turn.
+type replay struct {
+	// turns have not been stepped through, once read; unread is what the lanes have for them.
+	turns  [][]*Message
+	unread []*Message
+	read   bool
+	// steps counts those of the next turn that are taken.
+	steps int
+}
+
+func (r *replay) add(all []*Message) {
+	for _, m := range all {
+		switch n := len(r.turns); {
+		case !m.Event:
+			r.unread = append(r.unread, m)
+		case n > 0 && r.turns[n-1][0].Turn == m.Turn:
+			r.turns[n-1] = append(r.turns[n-1], m)
+		default:
+			r.turns = append(r.turns, []*Message{m})
+		}
+	}
+	r.read = true
+}
+
+func (r *replay) over() bool { return r.read && len(r.turns) == 0 }
+
+// next takes the next step of an owner before, or its turn if that has no more.
+func (r *replay) next(o *Owner) {
+	turn := r.turns[0]
+	if len(turn[0].Admitted) == r.steps {
+		if o.take(turnOf(turn), turn) {
+			r.turns, r.steps = r.turns[1:], 0
+		}
+		return
+	}
+	step := turn[0].Admitted[r.steps]
+	if step.Kind != replica.Read {
+		o.r.Replay(step)
+		o.check()
+		r.steps++
+		return
+	}
+	for _, m := range r.unread {
+		of := step.Domain != "" && m.Domain == step.Domain
+		if m.Lane != step.Lane || step.Domain != "" && !of || m.Seq <= o.r.ReadLevel(step.Queue) {
+			continue
+		}
+		if m.Seq > step.To {
+			break
+		}
+		if o.take(submitsOf(m, of), []*Message{m}) && o.r.ReadLevel(step.Queue) >= step.To {
+			r.steps++
+		}
+		return
+	}
+	o.host.Fault("%s: message %d was admitted and is not in the log", o.name, step.To)
 }

@@ -29,7 +29,7 @@ func serve(t *testing.T, w *memhistory.World) *nats.Conn {
 	o := partition.New(partition.Deps{
 		Shards: 1, Node: "node", Config: partition.DefaultConfig(),
 		Log: w, Archive: memhistory.Archive{World: w, Retention: func(string) time.Duration { return time.Hour }},
-		Reader: memhistory.Reader{World: w}, TimerStore: w, Timer: w, Checkpoints: w, Wire: w,
+		Reader: memhistory.Reader{World: w}, TimerStore: w, Timer: w, Checkpoints: w, Snapshots: memhistory.Snapshots{World: w}, Wire: w,
 		Quarantine: func(context.Context, partition.Quarantined) error { return errors.New("nothing is to be set apart") },
 		LogVersion: func() uint32 { return 1 }, Tokens: ids.NewTokens([ids.TokenSecretBytes]byte{}),
 		Logger: slog.New(slog.DiscardHandler), Metrics: partition.NewMetrics(nil),

@@ -10,7 +10,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
-	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/hearing"
 )
 
 const (
@@ -29,7 +29,7 @@ const (
 type Ear struct {
 	// mouth is where it speaks, and hears is where it listens.
 	mouth, hears *nats.Conn
-	workers      *partition.Workers
+	workers      *hearing.Workers
 	known        func(domain string) bool
 
 	in    chan *nats.Msg
@@ -43,7 +43,7 @@ type Ear struct {
 }
 
 // NewEar makes an ear for the domains that are known. It uses two connections, one to speak and one to hear, which the caller closes after Run.
-func NewEar(mouth, hears *nats.Conn, workers *partition.Workers, known func(domain string) bool) (*Ear, error) {
+func NewEar(mouth, hears *nats.Conn, workers *hearing.Workers, known func(domain string) bool) (*Ear, error) {
 	e := &Ear{mouth: mouth, hears: hears, workers: workers, known: known, in: make(chan *nats.Msg, signsWaitingMax), self: hears.NewInbox()}
 	for _, subject := range []string{topology.AliveHintAny, e.self} {
 		sub, err := hears.ChanSubscribe(subject, e.in)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
-	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/hearing"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
@@ -25,7 +25,7 @@ func TestAnEarHearsWhoFallsSilent(t *testing.T) {
 	said := make(chan *nats.Msg, 64)
 	testkit.NoError(t, testkit.Err(worker.ChanSubscribe(topology.HintSilent, said)))
 	testkit.NoError(t, worker.Flush())
-	ear, err := NewEar(mouth, hears, partition.NewWorkers(), func(domain string) bool { return domain != "unknown" })
+	ear, err := NewEar(mouth, hears, hearing.New(), func(domain string) bool { return domain != "unknown" })
 	testkit.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
@@ -62,7 +62,7 @@ func TestAllWorkersAreToldOfThatFallSilentAtOnce(t *testing.T) {
 	said := make(chan *nats.Msg, 1024)
 	testkit.NoError(t, testkit.Err(listener.ChanSubscribe(topology.HintSilent, said)))
 	testkit.NoError(t, listener.Flush())
-	ear, err := NewEar(server.Connect(t), server.Connect(t), partition.NewWorkers(), func(string) bool { return true })
+	ear, err := NewEar(server.Connect(t), server.Connect(t), hearing.New(), func(string) bool { return true })
 	testkit.NoError(t, err)
 	const workers = 32_768
 	all := &rpcv1.Silent{}
@@ -88,7 +88,7 @@ func TestAllWorkersAreToldOfThatFallSilentAtOnce(t *testing.T) {
 // earOf is an ear that does not run.
 func earOf(t *testing.T, server *natskit.Server) *Ear {
 	t.Helper()
-	ear, err := NewEar(server.Connect(t), server.Connect(t), partition.NewWorkers(), func(string) bool { return true })
+	ear, err := NewEar(server.Connect(t), server.Connect(t), hearing.New(), func(string) bool { return true })
 	testkit.NoError(t, err)
 	return ear
 }

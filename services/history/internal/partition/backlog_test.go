@@ -37,7 +37,7 @@ func TestI7_TheLoadReportTellsWhatIsQueued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, w := newShell(t), &wire{published: map[string][]byte{}, answered: map[string]int{}}
 		d := s.deps("a")
-		d.Wire, d.Config.WindowTasks = w, 10
+		d.Wire, d.Config.WindowTasks, d.Config.SnapshotEvery = w, 10, time.Hour
 		var caps atomic.Pointer[backlog.Caps]
 		var scans atomic.Int64
 		broken := errors.New("the server is away")

@@ -41,7 +41,7 @@ func (s *bench) start(b *testing.B) (stop func()) {
 	o := partition.New(partition.Deps{
 		Shards: 1, Node: "bench", Config: partition.DefaultConfig(),
 		Log: w, Archive: memhistory.Archive{World: w, Retention: func(string) time.Duration { return time.Hour }},
-		Reader: memhistory.Reader{World: w}, TimerStore: w, Timer: w, Checkpoints: w, Wire: w,
+		Reader: memhistory.Reader{World: w}, TimerStore: w, Timer: w, Checkpoints: w, Snapshots: memhistory.Snapshots{World: w}, Wire: w,
 		LogVersion: func() uint32 { return 1 }, Tokens: ids.NewTokens([ids.TokenSecretBytes]byte{}),
 		Logger: slog.New(slog.DiscardHandler), Metrics: partition.NewMetrics(nil),
 	})

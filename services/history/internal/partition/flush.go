@@ -29,13 +29,19 @@ func (o *Owner) flush() {
 		go o.writers.park(fx.Park, fx.ParkLetters)
 	}
 	if fx.Append != nil {
-		o.turns.Propose(fx.Append, &o.encoder)
+		o.turns.Propose(fx.Append)
 	}
 	o.turns.Begin()
 	if fx.Purge != nil {
 		levels := *fx.Purge
 		levels.Events = min(levels.Events, o.turns.Last()-1) // the next turn is appended behind the last one
 		go o.writers.purge(levels)
+	}
+	if fx.Snapshot != nil {
+		go o.writers.snapshot(fx.Snapshot)
+	}
+	if fx.Forget != nil {
+		go o.writers.forget(*fx.Forget)
 	}
 	if len(fx.Searches) > 0 {
 		o.searches.add(o.core.UnreadLevels(""), fx.Searches)
@@ -132,7 +138,7 @@ func (o *Owner) loadReport() (subject string, data []byte) {
 	waiting := o.core.Waiting()
 	tasks, bytes := o.core.Shareable(o.readers.pending[ids.LaneFirst].Load())
 	load := &rpcv1.HistoryLoad{
-		Partition: int32(o.Partition), Active: int64(o.core.Active()), UnreadBatches: o.readers.unread(""),
+		Partition: int32(o.Partition), Active: int64(o.core.Len()), UnreadBatches: o.readers.unread(""),
 		CancelsFull: waiting.Full, CancelsFullOf: waiting.Domains, SharedTasks: tasks, SharedBytes: bytes,
 		SharedRead:  o.core.ReadLevels()[ids.LaneFirst],
 		Apart:       o.core.Apart(),

@@ -85,6 +85,7 @@ func TestR41UndeliveredGrantsAreToldAndBurnNothing(t *testing.T) {
 			records = append(records, r)
 		}
 		seq := s.submit(3, records...)
+		synctest.Wait() // they are admitted
 		for i, id := range all {
 			s.batch(1, uint64(i+1), 0, inbox(fmt.Sprint("inbox-", i)), grab(id, seq, 1, "type/t"))
 		}

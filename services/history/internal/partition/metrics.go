@@ -12,7 +12,7 @@ import (
 // Metrics measures what the owners of a process do.
 type Metrics struct {
 	SubmitBatches, Loaded, EventBatches, Events, Refused, Triggers, Retriggered *telemetry.Counter
-	Granted, Bounced, Archived, Parked, Carried, WriteRetries, Poison           *telemetry.Counter
+	Granted, Bounced, Archived, Parked, Snapshots, WriteRetries, Poison         *telemetry.Counter
 	PassedOver, Silent, Overdue, Undelivered                                    *telemetry.Counter
 	dead                                                                        *telemetry.Queues[*telemetry.Counter]
 	waits                                                                       *telemetry.Queues[*telemetry.Histogram]
@@ -34,7 +34,7 @@ func NewMetrics(m *telemetry.Metrics) *Metrics {
 		Bounced:       m.Counter(signals.AttemptsTakenBack),
 		Archived:      m.Counter(signals.TasksArchived),
 		Parked:        m.Counter(signals.TasksParked),
-		Carried:       m.Counter(signals.TasksCarried),
+		Snapshots:     m.Counter(signals.SnapshotsStored),
 		PassedOver:    m.Counter(signals.SubmitMessagesPassedOver),
 		dead:          m.CountersByQueue(signals.TasksDead),
 		Silent:        m.Counter(signals.AttemptsExpired, signals.ReasonSilent),
@@ -104,7 +104,6 @@ func (m *Metrics) add(c *replica.Counts) {
 	m.Bounced.Add(c.Bounced)
 	m.Archived.Add(c.Archived)
 	m.Parked.Add(c.Parked)
-	m.Carried.Add(c.Carried)
 	m.PassedOver.Add(c.PassedOver)
 	m.Silent.Add(c.Silent)
 	m.Overdue.Add(c.Overdue)

@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/backlog"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/hearing"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/turn"
 	"github.com/yardmaster-io/yardmaster/shared/clock"
@@ -36,10 +37,13 @@ type Config struct {
 	CheckpointEvery time.Duration `koanf:"checkpoint_every" usage:"how often the cursors are saved, which renews the lease of 2s"`
 	// PurgeEvery is how often the log forgets what is finished. Default 10s, 1s..1h.
 	PurgeEvery time.Duration `koanf:"purge_every" usage:"how often the log forgets what is finished"`
-	// CarryAfter is how many events, or tasks of a lane, a takeover may have to read again
-	// because of old active tasks, before their state is rewritten at the tail. Default
-	// 250000, 1000 and more. Lower costs writes, higher costs time and memory at a takeover.
-	CarryAfter uint64 `koanf:"carry_after" usage:"events or tasks that old active tasks may make a takeover read again"`
+	// SnapshotAfter is how many bytes of the log may follow the last snapshot of the partition before the next one is made; if
+	// its state is larger than that, as many bytes as that. Default 64 MiB, 64 KiB..16 GiB. Lower costs writes, higher costs disk, and
+	// time at a takeover.
+	SnapshotAfter int64 `koanf:"snapshot_after" usage:"bytes of the log after which the state of a partition is saved"`
+	// SnapshotEvery is after how long that is done at the latest, if anything has followed: until then the log keeps what is
+	// finished. Default 10m, 100ms..24h.
+	SnapshotEvery time.Duration `koanf:"snapshot_every" usage:"after how long the state of a partition is saved at the latest"`
 	// DrainTimeout bounds how long a leaving owner waits for its writes. Default 3s.
 	DrainTimeout time.Duration `koanf:"drain_timeout" usage:"how long a leaving owner waits for its writes"`
 }
@@ -48,12 +52,9 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		WindowTasks: 20_000, WindowBytes: 128 << 20, CheckpointEvery: 500 * time.Millisecond,
-		PurgeEvery: 10 * time.Second, CarryAfter: 250_000, DrainTimeout: 3 * time.Second,
+		PurgeEvery: 10 * time.Second, SnapshotAfter: 64 << 20, SnapshotEvery: 10 * time.Minute, DrainTimeout: 3 * time.Second,
 	}
 }
-
-// carryBytes is CarryAfter in bytes.
-const carryBytes = 128 << 20
 
 // Deps is what an owner works with. Tracing may be nil.
 type Deps struct {
@@ -68,6 +69,7 @@ type Deps struct {
 	TimerStore  TimerStore
 	Timer       Timer
 	Checkpoints Checkpoints
+	Snapshots   Snapshots
 	Wire        Wire
 	Quarantine  Quarantine
 	// Lagging receives how many domains lag, once for each lane; nil = not reported.
@@ -81,7 +83,7 @@ type Deps struct {
 	// TasklistPartitions tells how many partitions a tasklist has; nil = each has one.
 	TasklistPartitions func(domain, tasklist string) int
 	// Workers are those that the process hears; nil = it hears none.
-	Workers *Workers
+	Workers *hearing.Workers
 	// LogVersion is the version that the cluster writes.
 	LogVersion func() uint32
 	Tokens     *ids.Tokens
@@ -124,7 +126,7 @@ func New(d Deps) *Owner {
 		inLog: newRoom(waitingMax, waitingMax), inTimer: newRoom(askingMax, waitingMax), looks: turns.NewLine(lookingMax),
 	}
 	if b.Workers == nil {
-		b.Workers = NewWorkers()
+		b.Workers = hearing.New()
 	}
 	b.work, b.stop = context.WithCancel(context.Background())
 	w := writers{b}
@@ -150,7 +152,7 @@ func (o *Owner) Run(ctx context.Context) error {
 		return fmt.Errorf("take over history partition %d: %w", o.Partition, err)
 	}
 	defer func() { o.waiters.endAll(o.core) }()
-	defer o.Workers.watch(o)()
+	defer o.Workers.Watch(func() { o.post(o.work, o.endSilent) })()
 	listening := make(chan error, 1)
 	go func() { listening <- o.turns.Listen(ctx, o.dropped) }()
 	close(o.ready)
@@ -180,10 +182,11 @@ type ofTurns struct{ o *Owner }
 func (t ofTurns) Persist(write func(context.Context) error) error {
 	return t.o.writers.persist(t.o.work, writeEvents, write)
 }
-func (t ofTurns) Post(do func())             { t.o.post(t.o.work, do) }
-func (t ofTurns) Take(in replica.Input) bool { return t.o.taken(in) }
-func (t ofTurns) Fail(err error)             { t.o.fatal = err }
-func (t ofTurns) NowMS() int64               { return t.o.now().MS }
+func (t ofTurns) Post(do func())                { t.o.post(t.o.work, do) }
+func (t ofTurns) Take(in replica.Input) bool    { return t.o.taken(in) }
+func (t ofTurns) Admitted() []replica.Admission { return t.o.core.BeginTurn() }
+func (t ofTurns) Fail(err error)                { t.o.fatal = err }
+func (t ofTurns) NowMS() int64                  { return t.o.now().MS }
 
 // serve is the loop: step through what is queued, then flush.
 func (o *Owner) serve(ctx context.Context, listening <-chan error) error {
@@ -242,7 +245,7 @@ func (o *Owner) serve(ctx context.Context, listening <-chan error) error {
 // open is the channel of a source, or nil, which never yields, if nothing may be read
 // from it now.
 func (o *Owner) open(s Source) chan input {
-	if o.offered != nil || !o.core.Room(ids.Lane(s)) {
+	if o.offered != nil || !o.core.MayAdmit() || !o.core.Room(ids.Lane(s)) {
 		return nil
 	}
 	return o.readers.in[s]

@@ -43,12 +43,10 @@ func newQueueReaders() queueReaders {
 }
 
 // start notes which domains lag as a takeover begins.
-func (q *queueReaders) start(all []replica.QueueCursor) {
+func (q *queueReaders) start(all []replica.Reading) {
 	lagging := make(map[replica.Queue]bool)
-	for _, c := range all {
-		if c.End == 0 {
-			lagging[c.Queue] = true
-		}
+	for _, rd := range all {
+		lagging[rd.Queue] = true
 	}
 	q.lagging.Store(&lagging)
 }

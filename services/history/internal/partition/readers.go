@@ -130,6 +130,17 @@ func (r *readers) follow(ctx context.Context, s Source, from uint64) {
 	go r.followTo(ctx, s, "", from, r.in[s])
 }
 
+// of is what the reader of a lane, or of a domain that lags, hands over; nil if it does not run.
+func (r *readers) of(at replica.Queue) <-chan input {
+	if at.Domain == "" {
+		return r.in[at.Lane]
+	}
+	if q := r.queues.running[at]; q != nil {
+		return q.in
+	}
+	return nil
+}
+
 // again reads a lane again: what its reader has handed over is void.
 func (r *readers) again(ctx context.Context, lane ids.Lane, from uint64) {
 	r.stop[lane]()
@@ -236,53 +247,4 @@ func (s Source) String() string {
 		return "events"
 	}
 	return "lane " + ids.Lane(s).String()
-}
-
-// stretch is what a takeover reads of a source: of all of it, or of a domain that lagged behind a lane.
-type stretch struct {
-	source     Source
-	domain     string
-	from, upTo uint64
-}
-
-// merge hands over the messages of all stretches, in log order, and closes to.
-func (r *readers) merge(ctx context.Context, all []stretch, to chan<- input, failed chan<- error) {
-	defer close(to)
-	heads := make([]input, len(all))
-	in := make([]chan input, len(all))
-	for i, s := range all {
-		in[i] = make(chan input, readAhead)
-		go func() {
-			defer close(in[i])
-			if s.from > s.upTo {
-				return
-			}
-			if err := r.read(ctx, s.source, s.domain, s.from, s.upTo, in[i]); err != nil {
-				select {
-				case failed <- err:
-				default:
-				}
-			}
-		}()
-	}
-	for i := range heads {
-		heads[i] = <-in[i]
-	}
-	for {
-		next := -1
-		for i := range heads {
-			if heads[i].seq != 0 && (next < 0 || heads[i].seq < heads[next].seq) {
-				next = i
-			}
-		}
-		if next < 0 {
-			return
-		}
-		select {
-		case to <- heads[next]:
-		case <-ctx.Done():
-			return
-		}
-		heads[next] = <-in[next]
-	}
 }

@@ -21,8 +21,6 @@ type saver struct {
 	// left to be carried out, Unix ms.
 	saves         uint64
 	cancelsDoneAt int64
-	// found is the checkpoint that was claimed.
-	found *logv1.Checkpoint
 }
 
 // saveTimeout bounds one write: what is stored later grants no lease any more.
@@ -41,7 +39,7 @@ func (s *saver) claim(ctx context.Context) (before *logv1.Checkpoint, sentAt tim
 	if err := logversion.Check(before.LogVersion); err != nil {
 		return nil, 0, fmt.Errorf("%w: the checkpoint: %w", ErrUnreadable, err)
 	}
-	s.epoch, s.cancelsDoneAt, s.found = before.Epoch+1, before.AtMs, before
+	s.epoch, s.cancelsDoneAt = before.Epoch+1, before.AtMs
 	cp := record.Checkpoint(before)
 	sentAt, err = s.save(ctx, &cp)
 	if err != nil {
@@ -59,7 +57,6 @@ func (s *saver) save(ctx context.Context, cp *replica.Checkpoint) (sentAt time.D
 	s.saves++
 	stored.Epoch, stored.Owner, stored.Save = s.epoch, s.Node, s.saves
 	stored.AtMs, stored.LogVersion = s.cancelsDoneAt, s.LogVersion()
-	stored.TimerEpoch = cp.TimerEpoch(s.epoch, s.found.TimerSeq, s.found.TimerEpoch)
 	sentAt = s.now().Mono
 	next, err := s.Checkpoints.Save(ctx, stored, s.revision)
 	if err == nil {

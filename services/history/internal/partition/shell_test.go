@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -59,10 +60,11 @@ func (s *shell) hear(subject string, data []byte) {
 }
 
 func (s *shell) deps(node string) partition.Deps {
-	w := s.world
+	w, cfg := s.world, partition.DefaultConfig()
+	cfg.SnapshotEvery = 5 * time.Second
 	return partition.Deps{
-		Shards: 1, Node: node, Config: partition.DefaultConfig(),
-		Log: w, Archive: s.archive, Reader: memhistory.Reader{World: w}, TimerStore: w, Timer: w, Checkpoints: w, Wire: w,
+		Shards: 1, Node: node, Config: cfg,
+		Log: w, Archive: s.archive, Reader: memhistory.Reader{World: w}, TimerStore: w, Timer: w, Checkpoints: w, Snapshots: memhistory.Snapshots{World: w}, Wire: w,
 		Quarantine: func(_ context.Context, q partition.Quarantined) error {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -90,10 +92,13 @@ func ready(d partition.Deps) (o *partition.Owner, stop func() error) {
 	return o, stop
 }
 
+// submit returns once an owner that serves has admitted the tasks, if it has room.
 func (s *shell) submit(lane ids.Lane, all ...*logv1.Record) (seq uint64) {
 	data, err := (&logv1.Batch{Tasks: all}).MarshalVT()
 	testkit.Check(s.t, err)
-	return s.world.AppendSubmit(lane, data)
+	seq = s.world.AppendSubmit(lane, data)
+	synctest.Wait()
+	return seq
 }
 
 func (s *shell) event(e *logv1.Event) {

@@ -2,6 +2,7 @@ package partition
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -15,23 +16,21 @@ import (
 // takeOver makes this owner the current one and rebuilds the state. The order matters:
 //   - The claim of the checkpoint: no other owner can renew its lease any more. Until a lease ends, two owners may serve, so
 //     what follows must hold beside the other one.
+//   - The snapshot that the claimed checkpoint names.
 //   - The fence of the timer store voids what another owner parks from now on.
-//   - The tails of the other stores, behind the checkpoint.
+//   - The tails of the other stores, behind the snapshot.
 //   - The claim of the log: no other owner can append an event any more.
-//   - The log, from the checkpoint up to the claim.
+//   - The log, from the snapshot up to the claim.
 func (o *Owner) takeOver(ctx context.Context) error {
 	began := time.Now()
 	before, claimedAt, err := o.saver.claim(ctx)
 	if err != nil {
 		return err
 	}
-	cp := record.Checkpoint(before)
-	o.core = replica.New(replica.Config{
-		Shards: o.Shards, WindowTasks: o.Config.WindowTasks, WindowBytes: o.Config.WindowBytes,
-		CheckpointEveryMS: o.Config.CheckpointEvery.Milliseconds(), PurgeEveryMS: o.Config.PurgeEvery.Milliseconds(),
-		CarryRecords: o.Config.CarryAfter, CarryBytes: carryBytes, Partitions: o.TasklistPartitions,
-	}, cp, claimedAt)
-	o.leaseUntil.Store(int64(claimedAt + replica.LeaseFor))
+	start := &replica.Start{Epoch: o.epoch, Checkpoint: record.Checkpoint(before), ClaimedAt: claimedAt}
+	if start.Snapshot, err = o.loadSnapshot(ctx, &start.Checkpoint.Snapshot); err != nil {
+		return fmt.Errorf("load the snapshot: %w", err)
+	}
 	fence, err := (&logv1.Batch{Fence: true, Epoch: o.epoch, LogVersion: o.LogVersion()}).MarshalVT()
 	if err != nil {
 		return err
@@ -39,46 +38,72 @@ func (o *Owner) takeOver(ctx context.Context) error {
 	if err := o.TimerStore.Fence(ctx, fence); err != nil {
 		return fmt.Errorf("fence the timer store: %w", err)
 	}
-	recovered, err := o.tails(ctx, cp, before)
-	if err != nil {
+	if err := o.tails(ctx, start); err != nil {
 		return err
 	}
-	last, ends, err := o.Log.Ends(ctx)
+	last, _, err := o.Log.Ends(ctx)
 	if err != nil {
 		return fmt.Errorf("find the log's end: %w", err)
 	}
-	if err := cp.Check(last, recovered.TimerSeq, recovered.ArchiveSeq); err != nil {
+	if err := start.Check(last, start.TimerSeq, start.ArchiveSeq); err != nil {
 		return err
 	}
-	if ends[SourceEvents], err = o.turns.Claim(ctx, o.epoch); err != nil {
+	o.core = replica.New(replica.Config{
+		Shards: o.Shards, WindowTasks: o.Config.WindowTasks, WindowBytes: o.Config.WindowBytes,
+		CheckpointEveryMS: o.Config.CheckpointEvery.Milliseconds(), PurgeEveryMS: o.Config.PurgeEvery.Milliseconds(),
+		SnapshotBytes: o.Config.SnapshotAfter, SnapshotEveryMS: o.Config.SnapshotEvery.Milliseconds(), Partitions: o.TasklistPartitions,
+	}, start)
+	o.leaseUntil.Store(int64(claimedAt + replica.LeaseFor))
+	upTo, err := o.turns.Claim(ctx, o.epoch)
+	if err != nil {
 		return err
 	}
-	recovered.Ends = levelsOf(ends)
-	if err := o.replay(ctx, cp, ends); err != nil {
+	for lane, read := range o.core.ReadLevels() {
+		o.readers.follow(ctx, Source(lane), read+1)
+	}
+	o.readQueues()
+	again := replay{o, time.NewTicker(beatEvery)}
+	defer again.beat.Stop()
+	if err := again.run(ctx, start.Snapshot.Seq+1, upTo); err != nil {
 		return err
 	}
-	o.step(recovered)
+	o.step(replica.Recovered{})
 	o.recovered = true
 	o.Logger.Info("history partition taken over", "partition", o.Partition, "epoch", o.epoch,
 		"tasks", o.core.Len(), "duration", time.Since(began).Round(time.Millisecond))
-	for lane := range ids.Lane(ids.Lanes) {
-		o.readers.follow(ctx, Source(lane), cp.Read[lane]+1)
-	}
 	o.readQueues()
 	return nil
 }
 
-// tails reads what the other stores hold behind the checkpoint.
-func (o *Owner) tails(ctx context.Context, cp replica.Checkpoint, before *logv1.Checkpoint) (in replica.Recovered, err error) {
-	parked := replica.NewParkedTail(before.TimerEpoch, o.epoch)
-	in = replica.Recovered{Parked: parked.Stays, Archived: replica.Ends{}}
-	if in.TimerSeq, err = o.TimerStore.Last(ctx); err != nil {
-		return in, fmt.Errorf("find the timer store's end: %w", err)
+// loadSnapshot is the snapshot that a takeover begins with; an empty one if there is none.
+func (o *Owner) loadSnapshot(ctx context.Context, ref *replica.SnapshotRef) (*replica.Snapshot, error) {
+	if ref.Seq == 0 {
+		return &replica.Snapshot{}, nil
 	}
-	if in.ArchiveSeq, err = o.Archive.Last(ctx); err != nil {
-		return in, fmt.Errorf("find the archive's end: %w", err)
+	chunks, err := o.Snapshots.Load(ctx, SnapshotName{ref.Epoch, ref.Seq}, ref.Chunks)
+	if err != nil {
+		return nil, err
 	}
-	err = o.TimerStore.Tail(ctx, cp.TimerSeq, func(data []byte) error {
+	s, err := record.NewDecoder().Snapshot(chunks, ref)
+	var unknown *logversion.UnknownError
+	if errors.As(err, &unknown) {
+		return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
+	}
+	return s, err
+}
+
+// tails reads what the other stores hold behind the snapshot.
+func (o *Owner) tails(ctx context.Context, start *replica.Start) (err error) {
+	snap := start.Snapshot
+	parked := replica.NewParkedTail(snap.TimerEpoch, o.epoch)
+	start.Parked, start.Archived = parked.Stays, replica.Ends{}
+	if start.TimerSeq, err = o.TimerStore.Last(ctx); err != nil {
+		return fmt.Errorf("find the timer store's end: %w", err)
+	}
+	if start.ArchiveSeq, err = o.Archive.Last(ctx); err != nil {
+		return fmt.Errorf("find the archive's end: %w", err)
+	}
+	err = o.TimerStore.Tail(ctx, snap.TimerSeq, func(data []byte) error {
 		var b logv1.Batch
 		if err := b.UnmarshalVT(data); err != nil {
 			return nil //nolint:nilerr // the timer sets it apart; here it says nothing
@@ -100,64 +125,16 @@ func (o *Owner) tails(ctx context.Context, cp replica.Checkpoint, before *logv1.
 		return nil
 	})
 	if err != nil {
-		return in, fmt.Errorf("read the timer store's tail: %w", err)
+		return fmt.Errorf("read the timer store's tail: %w", err)
 	}
-	err = o.Archive.Tail(ctx, cp.ArchiveSeq, func(all []replica.Stay) error {
+	err = o.Archive.Tail(ctx, snap.ArchiveSeq, func(all []replica.Stay) error {
 		for _, stay := range all {
-			in.Archived.Add(stay)
+			start.Archived.Add(stay)
 		}
 		return nil
 	})
 	if err != nil {
-		return in, fmt.Errorf("read the archive's tail: %w", err)
+		return fmt.Errorf("read the archive's tail: %w", err)
 	}
-	return in, nil
-}
-
-// replay steps through the log from the checkpoint to its end, in log order. It keeps the
-// lease: what another owner purges meanwhile would be missed.
-func (o *Owner) replay(ctx context.Context, cp replica.Checkpoint, ends [Sources]uint64) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	all := []stretch{{source: SourceEvents, from: cp.Floor + 1, upTo: ends[SourceEvents]}}
-	for i := range cp.Ack {
-		all = append(all, stretch{source: Source(i), from: cp.Ack[i] + 1, upTo: min(cp.Read[i], ends[i])})
-	}
-	for _, q := range cp.Queues {
-		all = append(all, stretch{Source(q.Lane), q.Domain, q.Ack + 1, min(q.Read, ends[q.Lane])})
-	}
-	o.readers.queues.start(cp.Queues)
-	merged := make(chan input, readAhead)
-	failed := make(chan error, 1)
-	go o.readers.merge(ctx, all, merged, failed)
-	beat := time.NewTicker(beatEvery)
-	defer beat.Stop()
-	for {
-		open := merged
-		if o.offered != nil {
-			open = nil
-		}
-		select {
-		case in, more := <-open:
-			if !more {
-				select {
-				case err := <-failed:
-					return err
-				default:
-					return ctx.Err()
-				}
-			}
-			o.take(in)
-		case c := <-o.calls:
-			c.do()
-		case <-beat.C:
-			o.step(replica.Tick{})
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		if o.fatal != nil {
-			return o.fatal
-		}
-		o.save()
-	}
+	return nil
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
-	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/hearing"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -21,7 +21,7 @@ func sign(id string) []byte {
 }
 
 // hears has a process hear itself ten times a second, until stop is called; who falls silent is added to heard.
-func hears(w *partition.Workers, heard *[]string) (stop func()) {
+func hears(w *hearing.Workers, heard *[]string) (stop func()) {
 	over, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -49,7 +49,7 @@ func TestTheAttemptsOfASilentWorkerAreReadyAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShell(t)
 		d := s.deps("a")
-		d.Workers = partition.NewWorkers()
+		d.Workers = hearing.New()
 		var heard []string
 		deaf := hears(d.Workers, &heard)
 		o, stop := ready(d)
@@ -100,7 +100,7 @@ func TestAnOwnerKnowsWhatItsProcessHeardBefore(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newShell(t)
 			d := s.deps("a")
-			d.Workers = partition.NewWorkers()
+			d.Workers = hearing.New()
 			_, stop := ready(d)
 			id := newID(1)
 			seq := s.submit(3, task(id, "shop"))
@@ -109,7 +109,7 @@ func TestAnOwnerKnowsWhatItsProcessHeardBefore(t *testing.T) {
 			time.Sleep(time.Second)
 			testkit.NoError(t, stop())
 			d = s.deps("b")
-			d.Workers = partition.NewWorkers()
+			d.Workers = hearing.New()
 			var heard []string
 			deaf := hears(d.Workers, &heard)
 			if listened {
@@ -133,7 +133,7 @@ func TestAnOwnerKnowsWhatItsProcessHeardBefore(t *testing.T) {
 // I14: a sign that is far too large is left out unread: to read many such would make the process late for all domains.
 func TestASignThatIsTooLargeIsLeftOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := partition.NewWorkers()
+		w := hearing.New()
 		var heard []string
 		deaf := hears(w, &heard)
 		w.Heard("shop", append(sign("worker-of-many-words"), bytes.Repeat([]byte(" "), 5000)...))

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
@@ -31,6 +30,7 @@ const (
 	writeQuarantine = "quarantine"
 	writeTimerStore = "timer store"
 	writeLetters    = "dead letters"
+	writeSnapshot   = "snapshot"
 )
 
 // persist repeats a write until it is stored, outside the lease not at all. It returns an
@@ -148,10 +148,6 @@ func (w writers) missing(ctx context.Context, job []*replica.Entry, tasks []*tas
 	if err != nil {
 		return nil, err
 	}
-	_, ends, err := w.Log.Ends(ctx)
-	if err != nil {
-		return nil, err
-	}
 	var missing []*taskstate.Task
 	for _, t := range tasks {
 		if !there[replica.Stay{ID: t.ID, Parkings: t.Parkings}] {
@@ -161,12 +157,8 @@ func (w writers) missing(ctx context.Context, job []*replica.Entry, tasks []*tas
 	for _, e := range job {
 		delete(there, replica.Stay{ID: e.ID, Parkings: e.Parkings})
 	}
-	stored.Seq, stored.Ends, stored.Others = last, levelsOf(ends), slices.Collect(maps.Keys(there))
+	stored.Seq, stored.Others = last, slices.Collect(maps.Keys(there))
 	return missing, nil
-}
-
-func levelsOf(ends [Sources]uint64) replica.Levels {
-	return replica.Levels{Lanes: [ids.Lanes]uint64(ends[:]), Events: ends[SourceEvents]}
 }
 
 // each repeats a write of tasks until all are stored. One that can never be is set apart
@@ -269,6 +261,28 @@ func (w writers) park(job []*replica.Entry, letters []replica.Letter) {
 		return
 	}
 	w.report(replica.Stored{Kind: replica.JobPark, Seq: last})
+}
+
+// snapshot stores a copy of the state.
+func (w writers) snapshot(s *replica.Snapshot) {
+	var enc record.Encoder
+	chunks, ref := enc.Snapshot(s, w.LogVersion(), w.epoch)
+	err := w.persist(w.work, writeSnapshot, func(ctx context.Context) error {
+		return w.Snapshots.Save(ctx, SnapshotName{ref.Epoch, ref.Seq}, chunks)
+	})
+	if err == nil {
+		w.Metrics.Snapshots.Add(1)
+		w.report(replica.Stored{Kind: replica.JobSnapshot, Snapshot: ref})
+	}
+}
+
+// forget deletes the snapshots before one that the checkpoint names. What fails is deleted with the next ones.
+func (w writers) forget(ref replica.SnapshotRef) {
+	ctx, cancel := context.WithTimeout(w.work, time.Minute)
+	defer cancel()
+	if err := w.Snapshots.Forget(ctx, SnapshotName{ref.Epoch, ref.Seq}); err != nil && w.work.Err() == nil {
+		w.Logger.Warn("old snapshots could not be deleted, trying again with the next one", "partition", w.Partition, "error", err)
+	}
 }
 
 // purge lets the log forget. What fails comes again with the next one.

@@ -6,6 +6,7 @@ package porttest
 import (
 	"context"
 	"errors"
+	"google.golang.org/protobuf/proto"
 	"slices"
 	"testing"
 	"time"
@@ -280,15 +281,15 @@ func checkpoints(t *testing.T, p Ports) {
 	if _, err := p.Checkpoints.Save(ctx, &logv1.Checkpoint{Epoch: 9}, 0); !errors.Is(err, partition.ErrTakenOver) {
 		t.Errorf("created twice: %v", err)
 	}
-	fences := []*logv1.ShardFence{{Shard: 1, Epoch: 7}, {Shard: 3, Epoch: 1}}
-	next, err := p.Checkpoints.Save(ctx, &logv1.Checkpoint{Epoch: 2, Fences: fences}, rev)
+	named := &logv1.SnapshotRef{Epoch: 1, Seq: 7, Chunks: 3, Bytes: 9, Digest: []byte("digest")}
+	next, err := p.Checkpoints.Save(ctx, &logv1.Checkpoint{Epoch: 2, Snapshot: named}, rev)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.Checkpoints.Save(ctx, &logv1.Checkpoint{Epoch: 3}, rev); !errors.Is(err, partition.ErrTakenOver) {
 		t.Errorf("an old owner's checkpoint was taken: %v", err)
 	}
-	if cp, rev, err := p.Checkpoints.Load(ctx); err != nil || cp.Epoch != 2 || rev != next || len(cp.Fences) != 2 || cp.Fences[0].Epoch != 7 || cp.Fences[1].Shard != 3 {
+	if cp, rev, err := p.Checkpoints.Load(ctx); err != nil || cp.Epoch != 2 || rev != next || !proto.Equal(cp.Snapshot, named) {
 		t.Errorf("loaded %v %d %v", cp, rev, err)
 	}
 }

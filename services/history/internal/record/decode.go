@@ -10,7 +10,6 @@ package record
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
@@ -310,16 +309,8 @@ func (d *Decoder) Events(data []byte) (*replica.Events, error) {
 			return nil, fmt.Errorf("event %d: %w", i, err)
 		}
 		out.Events[i] = d.event(e, id, out.Polls)
-		if e.Carried != nil {
-			if out.Carried == nil {
-				out.Carried = map[int]*replica.Carried{}
-			}
-			if out.Carried[i], err = d.carried(e.Carried, id); err != nil {
-				return nil, fmt.Errorf("event %d: %w", i, err)
-			}
-		}
 		// Kept events must not keep the message's buffer.
-		e.TaskId, e.Data, e.Carried, e.Update, e.Redrive = nil, nil, nil, nil, nil
+		e.TaskId, e.Data, e.Update, e.Redrive = nil, nil, nil, nil
 		clear(e.Limits)
 	}
 	return out, nil
@@ -352,29 +343,6 @@ func (d *Decoder) event(e *logv1.Event, id ids.TaskID, polls []replica.Poll) tas
 		}
 	}
 	return ev
-}
-
-// carried converts the state of a carried task: it is active, and its stay lies in a lane. Any
-// the replica could not distinguish another one from what it can hold.
-func (d *Decoder) carried(r *logv1.Record, id ids.TaskID) (*replica.Carried, error) {
-	e, err := d.Entry(r)
-	if err != nil {
-		return nil, err
-	}
-	active := r.State == int32(taskstate.Ready) || r.State == int32(taskstate.Running) || r.State == int32(taskstate.Backoff)
-	if e.ID != id || !active || e.Position.Lane() >= ids.Lanes {
-		return nil, fmt.Errorf("the carried state %d of task %s at %d", r.State, e.ID, e.Position)
-	}
-	e.Attempt.Shard = uint16(min(r.GetAttempt().GetShard(), math.MaxUint16))
-	c := &replica.Carried{Entry: e, AsOf: r.AsOf}
-	if g := r.GetAttempt().GetGranted(); g != nil {
-		c.Granted = &replica.Granted{Shard: g.Shard, Epoch: g.ShardEpoch, Request: g.RequestId}
-		if g.Poll != nil {
-			poll := d.poll(g.Poll)
-			c.Granted.Poll = &poll
-		}
-	}
-	return c, nil
 }
 
 // kind keeps a kind that this version does not know from looking like one that it does.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -64,31 +63,6 @@ func TestI1_ASubmitThatTheLogTookTooLateIsLeftOut(t *testing.T) {
 		tasks, bad, err := record.NewDecoder().Submits(data, created.Add(after))
 		if err != nil || len(bad) > 0 || len(tasks) != want {
 			t.Errorf("stored after %v: %d tasks, %v, %v", after, len(tasks), bad, err)
-		}
-	}
-}
-
-// The replica counts by state and by lane: a carried state that has none must not reach it, in
-// a takeover least of all, where the same message would end each owner in turn.
-func TestACarriedStateThatIsNoneIsRefused(t *testing.T) {
-	running := changed(func(r *logv1.Record) { r.State = int32(taskstate.Running) })
-	for what, c := range map[string]*logv1.Record{
-		"":         running,
-		"no state": readable,
-		"ended":    changed(func(r *logv1.Record) { r.State = int32(taskstate.Completed) }),
-		"unknown":  changed(func(r *logv1.Record) { r.State = 256 + int32(taskstate.Running) }),
-		"no lane": changed(func(r *logv1.Record) {
-			r.State, r.Position = int32(taskstate.Running), uint64(ids.NewPosition(5, ids.Lanes))
-		}),
-		"other task":  changed(func(r *logv1.Record) { r.State, r.Id = int32(taskstate.Running), make([]byte, 16) }),
-		"no tasklist": changed(func(r *logv1.Record) { r.State, r.Tasklist = int32(taskstate.Running), "" }),
-	} {
-		data, err := (&logv1.EventBatch{Events: []*logv1.Event{
-			{Kind: logv1.EventKind_EVENT_KIND_CARRIED, TaskId: readable.Id, Position: readable.Position, Carried: c},
-		}}).MarshalVT()
-		testkit.NoError(t, err)
-		if _, err := record.NewDecoder().Events(data); (err == nil) != (what == "") {
-			t.Errorf("%q: %v", what, err)
 		}
 	}
 }

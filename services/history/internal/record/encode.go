@@ -6,7 +6,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
@@ -85,22 +84,6 @@ func (e *Encoder) Record(t *taskstate.Task) *logv1.Record {
 		r.Attempt = a
 	}
 	e.fillSteps(r, t.Steps)
-	return r
-}
-
-// Carried is the record of a task that is carried forward.
-func (e *Encoder) Carried(p *replica.Proposal) *logv1.Record {
-	r := e.Record(p.Carried).CloneVT()
-	r.AsOf = p.AsOf
-	if at := p.Carried.Attempt.Shard; at > 0 {
-		r.Attempt.Shard = uint32(at)
-	}
-	if g := p.Granted; g != nil {
-		r.Attempt.Granted = &logv1.Granted{Shard: g.Shard, ShardEpoch: g.Epoch, RequestId: g.Request}
-		if g.Poll != nil {
-			r.Attempt.Granted.Poll = &logv1.PollRef{Domain: g.Poll.Domain, Worker: g.Poll.Worker.Name(), WorkerId: g.Poll.Worker.ID(), ReplyTo: g.Poll.ReplyTo, Json: g.Poll.JSON}
-		}
-	}
 	return r
 }
 

@@ -22,8 +22,8 @@ import (
 
 // The stores of one partition, as a cluster has written them once.
 type stores struct {
-	log, timer, archive []testkit.Message
-	checkpoint          *logv1.Checkpoint
+	log, timer, archive, snapshot []testkit.Message
+	checkpoint                    *logv1.Checkpoint
 }
 
 func storesOf(t *testing.T) (s stores) {
@@ -33,7 +33,7 @@ func storesOf(t *testing.T) (s stores) {
 	}
 	s.log, s.timer, s.archive = read("history"), read("timer"), read("archive")
 	s.archive = slices.DeleteFunc(s.archive, func(m testkit.Message) bool { return !topology.IsArchiveTasks(0, m.Subject) })
-	s.checkpoint = new(logv1.Checkpoint)
+	s.snapshot, s.checkpoint = read("snapshot"), new(logv1.Checkpoint)
 	testkit.NoError(t, s.checkpoint.UnmarshalVT(read("checkpoint")[0].Data))
 	return s
 }
@@ -107,13 +107,6 @@ func writeEvents(b *bytes.Buffer, in *replica.Events) {
 	}
 	for i := range in.Events {
 		writeEvent(b, &in.Events[i])
-		if c := in.Carried[i]; c != nil {
-			fmt.Fprintf(b, "  as of %d\n", c.AsOf)
-			if g := c.Granted; g != nil {
-				fmt.Fprintf(b, "  granted by batch %d of epoch %d of shard %d for %s\n", g.Request, g.Epoch, g.Shard, pollsOf(*g.Poll))
-			}
-			writeTask(b, &c.Entry.Task)
-		}
 	}
 }
 
@@ -160,7 +153,7 @@ func TestI13StoredRecordsAreWrittenAsTheyWere(t *testing.T) {
 	cp := record.Checkpoint(s.checkpoint)
 	again := record.StoredCheckpoint(&cp)
 	again.Epoch, again.Owner, again.Save, again.AtMs = s.checkpoint.Epoch, s.checkpoint.Owner, s.checkpoint.Save, s.checkpoint.AtMs
-	again.LogVersion, again.TimerEpoch = s.checkpoint.LogVersion, s.checkpoint.TimerEpoch
+	again.LogVersion = s.checkpoint.LogVersion
 	if !proto.Equal(again, s.checkpoint) {
 		t.Errorf("the checkpoint is %v, was %v", again, s.checkpoint)
 	}
@@ -178,7 +171,24 @@ func TestI13StoredRecordsAreWrittenAsTheyWere(t *testing.T) {
 	testkit.Golden(t, "testdata/pages.txt", b.Bytes())
 }
 
-// TestI13ATakeoverOfStoredRecords: an owner that takes over what was written comes to the same states, from the checkpoint as from the beginning. R21.
+// snapshotOf is the snapshot that a checkpoint names; an empty one if it names none.
+func (s *stores) snapshotOf(t *testing.T, ref *replica.SnapshotRef) *replica.Snapshot {
+	t.Helper()
+	if ref.Seq == 0 {
+		return &replica.Snapshot{}
+	}
+	var chunks [][]byte
+	for _, m := range s.snapshot {
+		if epoch, seq, _, ok := topology.SnapshotOf(0, m.Subject); ok && epoch == ref.Epoch && seq == ref.Seq {
+			chunks = append(chunks, m.Data)
+		}
+	}
+	snap, err := record.NewDecoder().Snapshot(chunks, ref)
+	testkit.NoError(t, err)
+	return snap
+}
+
+// TestI13ATakeoverOfStoredRecords: an owner that takes over what was written comes to the same states, from the snapshot as from the beginning. R21.
 func TestI13ATakeoverOfStoredRecords(t *testing.T) {
 	s := storesOf(t)
 	var b bytes.Buffer
@@ -192,7 +202,24 @@ func TestI13ATakeoverOfStoredRecords(t *testing.T) {
 // takeOver replays the log from a checkpoint and writes what comes of it.
 func (s *stores) takeOver(t *testing.T, cp replica.Checkpoint, b *bytes.Buffer) {
 	t.Helper()
-	r := replica.New(replica.Config{Shards: 1, WindowTasks: 1000, WindowBytes: 1 << 20, CarryRecords: 1000, CarryBytes: 1 << 20}, cp, 0)
+	start := &replica.Start{
+		Epoch: 99, Checkpoint: cp, Snapshot: s.snapshotOf(t, &cp.Snapshot), Parked: make(map[replica.Stay]bool), Archived: make(replica.Ends),
+	}
+	for _, m := range s.timer {
+		for _, e := range decoded(t, m) {
+			start.Parked[replica.Stay{ID: e.ID, Parkings: e.Parkings}] = m.Seq > start.Snapshot.TimerSeq
+		}
+		start.TimerSeq = m.Seq
+	}
+	for _, m := range s.archive {
+		for _, e := range decoded(t, m) {
+			if m.Seq > start.Snapshot.ArchiveSeq {
+				start.Archived.Add(replica.Stay{ID: e.ID, Parkings: e.Parkings})
+			}
+		}
+		start.ArchiveSeq = m.Seq
+	}
+	r := replica.New(replica.Config{Shards: 1, WindowTasks: 1000, WindowBytes: 1 << 20, SnapshotBytes: 1 << 20, SnapshotEveryMS: 1 << 40}, start)
 	now := replica.Now{MS: s.log[len(s.log)-1].At}
 	var fx replica.Effects
 	step := func(in replica.Input) {
@@ -201,42 +228,32 @@ func (s *stores) takeOver(t *testing.T, cp replica.Checkpoint, b *bytes.Buffer) 
 		}
 		testkit.NoError(t, r.Check())
 	}
-	recovered := replica.Recovered{Parked: make(map[replica.Stay]bool), Archived: make(replica.Ends)}
 	var all []ids.TaskID
+	var submits []*replica.Submits
 	for _, in := range s.inputs(t) {
 		switch in := in.(type) {
 		case *replica.Submits:
+			submits = append(submits, in)
 			for _, e := range in.Tasks {
 				if !slices.Contains(all, e.ID) {
 					all = append(all, e.ID)
 				}
 			}
-			if in.Seq > cp.Ack[in.Lane] && (in.Seq <= cp.Read[in.Lane] || cp.Floor == 0) {
-				step(in)
-			}
-			recovered.Ends.Lanes[in.Lane] = in.Seq
 		case *replica.Turn:
-			if in.Seq > cp.Floor {
-				step(in)
+			if in.Seq <= start.Snapshot.Seq {
+				continue
 			}
-			recovered.Ends.Events = in.Seq
-		}
-	}
-	for _, m := range s.timer {
-		for _, e := range decoded(t, m) {
-			recovered.Parked[replica.Stay{ID: e.ID, Parkings: e.Parkings}] = m.Seq > cp.TimerSeq
-		}
-		recovered.TimerSeq = m.Seq
-	}
-	for _, m := range s.archive {
-		for _, e := range decoded(t, m) {
-			if m.Seq > cp.ArchiveSeq {
-				recovered.Archived.Add(replica.Stay{ID: e.ID, Parkings: e.Parkings})
+			for _, admitted := range in.Admitted {
+				for _, m := range submits {
+					if m.Lane == admitted.Lane && m.Seq > r.ReadLevel(admitted.Queue) && m.Seq <= admitted.To {
+						step(m)
+					}
+				}
 			}
+			step(in)
 		}
-		recovered.ArchiveSeq = m.Seq
 	}
-	step(recovered)
+	step(replica.Recovered{})
 	step(replica.Draining{})
 	r.Flush(now, &fx)
 	for _, id := range all {

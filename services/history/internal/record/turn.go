@@ -6,17 +6,20 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 )
 
 // Fields of Turn, as in log.proto.
 const (
-	turnVersion = 1
-	turnEpoch   = 2
-	turnNumber  = 3
-	turnAt      = 4
-	turnBatches = 5
+	turnVersion  = 1
+	turnEpoch    = 2
+	turnNumber   = 3
+	turnAt       = 4
+	turnBatches  = 5
+	turnAdmitted = 6
 )
 
 // Turn is a message of the owner's log (logv1.Turn). Its batches stay encoded until they are needed.
@@ -24,8 +27,10 @@ type Turn struct {
 	LogVersion    uint32
 	Epoch, Number uint64
 	// At is when its events count as made, Unix ms; 0 = when the server stored it.
-	At      int64
-	Batches [][]byte
+	At int64
+	// Admitted are the steps before the batches.
+	Admitted []replica.Admission
+	Batches  [][]byte
 }
 
 // Append encodes t behind b.
@@ -33,6 +38,17 @@ func (t *Turn) Append(b []byte) []byte {
 	for field, value := range [...]uint64{turnVersion: uint64(t.LogVersion), turnEpoch: t.Epoch, turnNumber: t.Number, turnAt: uint64(t.At)} {
 		if value != 0 {
 			b = protowire.AppendVarint(protowire.AppendTag(b, protowire.Number(field), protowire.VarintType), value)
+		}
+	}
+	for i := range t.Admitted {
+		s := &t.Admitted[i]
+		m := logv1.Admission{Lane: uint32(s.Lane), Domain: s.Domain, Kind: logv1.Admission_Kind(s.Kind), ToSeq: s.To}
+		size := m.SizeVT()
+		b = protowire.AppendVarint(protowire.AppendTag(b, turnAdmitted, protowire.BytesType), uint64(size))
+		at := len(b)
+		b = append(b, make([]byte, size)...)
+		if _, err := m.MarshalToSizedBufferVT(b[at:]); err != nil {
+			panic("record: " + err.Error()) // only a wrong size could be the cause
 		}
 	}
 	for _, batch := range t.Batches {
@@ -51,6 +67,11 @@ func ReadTurn(data []byte) (t Turn, err error) {
 		data = data[n:]
 		var value uint64
 		switch {
+		case number == turnAdmitted && kind == protowire.BytesType:
+			var step []byte
+			if step, n = protowire.ConsumeBytes(data); n >= 0 {
+				err = t.admitted(step)
+			}
 		case number == turnBatches && kind == protowire.BytesType:
 			var batch []byte
 			if batch, n = protowire.ConsumeBytes(data); n >= 0 {
@@ -62,7 +83,10 @@ func ReadTurn(data []byte) (t Turn, err error) {
 			n = protowire.ConsumeFieldValue(number, kind, data)
 		}
 		if n < 0 {
-			return t, fmt.Errorf("turn: %w", protowire.ParseError(n))
+			err = protowire.ParseError(n)
+		}
+		if err != nil {
+			return t, fmt.Errorf("turn: %w", err)
 		}
 		data = data[n:]
 		switch number {
@@ -82,10 +106,25 @@ func ReadTurn(data []byte) (t Turn, err error) {
 	return t, nil
 }
 
+// admitted adds a step of how tasks came into the state.
+func (t *Turn) admitted(data []byte) error {
+	var m logv1.Admission
+	if err := m.UnmarshalVT(data); err != nil {
+		return err
+	}
+	if m.Lane >= ids.Lanes || m.Kind < 0 || m.Kind > logv1.Admission_MERGE {
+		return fmt.Errorf("an admission of kind %d of lane %d", m.Kind, m.Lane)
+	}
+	t.Admitted = append(t.Admitted, replica.Admission{
+		Queue: replica.Queue{Lane: ids.Lane(m.Lane), Domain: m.Domain}, Kind: replica.AdmissionKind(m.Kind), To: m.ToSeq,
+	})
+	return nil
+}
+
 // Turn decodes the batches of a turn that was stored as message seq. A batch that cannot be read makes the turn unreadable:
 // its owner has read each before it appended them. Then its batches are left out.
 func (d *Decoder) Turn(t *Turn, seq uint64, storedAt int64) (*replica.Turn, error) {
-	out := &replica.Turn{Seq: seq, At: cmp.Or(t.At, storedAt)}
+	out := &replica.Turn{Seq: seq, At: cmp.Or(t.At, storedAt), Admitted: t.Admitted}
 	for _, batch := range t.Batches {
 		in, err := d.Events(batch)
 		if err != nil {

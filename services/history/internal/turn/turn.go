@@ -65,6 +65,9 @@ type Owner interface {
 	Post(do func())
 	// Take gives the replica an input; false: it does not take a turn now, since its lease does not hold.
 	Take(in replica.Input) bool
+	// Admitted are the steps by which tasks came into the state since the turn before. Until the turn that has them is taken, or
+	// TurnRefused, there are no more.
+	Admitted() []replica.Admission
 	// Fail ends the owner.
 	Fail(err error)
 	// NowMS is the time of the log as this node knows it, Unix ms.
@@ -161,7 +164,7 @@ func (a *Appender) Add(r Request) {
 }
 
 // Propose adds what the owner proposes to the next turn: no events at all ask whether the log moves.
-func (a *Appender) Propose(all []replica.Proposal, enc *record.Encoder) {
+func (a *Appender) Propose(all []replica.Proposal) {
 	from, size := 0, 0
 	m := &logv1.EventBatch{LogVersion: a.version()}
 	add := func(to int) {
@@ -182,9 +185,6 @@ func (a *Appender) Propose(all []replica.Proposal, enc *record.Encoder) {
 		e := &logv1.Event{
 			Kind: logv1.EventKind(p.Kind), TaskId: p.ID[:], Position: uint64(p.Fence.Position), Version: p.Fence.Version,
 			Nonce: p.Fence.Nonce, Domain: p.Domain, Message: p.Message, Undelivered: p.Undelivered, NotAfterMs: p.NotAfter, SilentLeaseMs: p.SilentLease,
-		}
-		if p.Carried != nil {
-			e.Carried = enc.Carried(p)
 		}
 		n := e.SizeVT()
 		if len(m.Events) > 0 && (size+n > batchBytesMax || len(m.Events) >= batchEventsMax) {
@@ -244,7 +244,7 @@ func (a *Appender) Begin() {
 		return
 	}
 	a.number++
-	turn := record.Turn{LogVersion: a.version(), Epoch: a.epoch, Number: a.number, At: max(a.at, a.owner.NowMS())}
+	turn := record.Turn{LogVersion: a.version(), Epoch: a.epoch, Number: a.number, At: max(a.at, a.owner.NowMS()), Admitted: a.owner.Admitted()}
 	for _, r := range all {
 		turn.Batches = append(turn.Batches, r.data)
 		if slices.ContainsFunc(r.proposals, func(p replica.Proposal) bool { return p.NotAfter > 0 }) {
@@ -255,7 +255,7 @@ func (a *Appender) Begin() {
 	after := a.last
 	go func() {
 		seq, at, err := a.append(&turn, after)
-		a.owner.Post(func() { a.done(all, seq, at, err) })
+		a.owner.Post(func() { a.done(all, turn.Admitted, seq, at, err) })
 	}()
 }
 
@@ -303,17 +303,18 @@ func (a *Appender) lastTurn(ctx context.Context) (Record, record.Turn, error) {
 }
 
 // done takes in that a turn is stored, or never will be.
-func (a *Appender) done(all []Request, seq uint64, at int64, err error) {
+func (a *Appender) done(all []Request, admitted []replica.Admission, seq uint64, at int64, err error) {
 	a.busy = false
 	switch {
 	case err == nil:
 		a.last, a.at = seq, max(a.at, at)
-		a.stored = &replica.Turn{Seq: seq, At: a.at}
+		a.stored = &replica.Turn{Seq: seq, At: a.at, Admitted: admitted}
 		for _, r := range all {
 			a.stored.Batches = append(a.stored.Batches, r.events)
 		}
 		a.Apply()
 	case errors.Is(err, ErrRefused): // who asked repeats it; what the owner proposed, it proposes again later
+		a.owner.Take(replica.TurnRefused{Admitted: admitted})
 		a.logger.Error("the log does not accept a turn", "events", len(all[0].events.Events), "bytes", len(all[0].data), "error", err)
 	case errors.Is(err, ErrTakenOver), errors.Is(err, ErrUnreadable):
 		a.owner.Fail(err)

@@ -67,8 +67,10 @@ type owner struct {
 	posted chan func()
 	turns  []*replica.Turn
 	own    []replica.Stored
-	failed error
-	leased bool
+	// admitted go with the next turn.
+	admitted []replica.Admission
+	failed   error
+	leased   bool
 }
 
 func (o *owner) Persist(write func(context.Context) error) (err error) {
@@ -78,6 +80,10 @@ func (o *owner) Persist(write func(context.Context) error) (err error) {
 		}
 	}
 	return err
+}
+func (o *owner) Admitted() (all []replica.Admission) {
+	all, o.admitted = o.admitted, nil
+	return all
 }
 func (o *owner) Post(do func())   { o.posted <- do }
 func (o *owner) Fail(err error)   { o.failed = err }
@@ -93,6 +99,8 @@ func (o *owner) Take(in replica.Input) bool {
 		o.turns = append(o.turns, in)
 	case replica.Stored:
 		o.own = append(o.own, in)
+	case replica.TurnRefused:
+		o.admitted = in.Admitted
 	}
 	return true
 }
@@ -166,13 +174,13 @@ func TestWhatGathersIsOneTurn(t *testing.T) {
 		l.take(cancel(n))
 	}
 	l.take([]byte("\xff no batch"))
-	a.Propose([]replica.Proposal{{Kind: taskstate.Expired, NotAfter: 1}}, &record.Encoder{})
+	a.Propose([]replica.Proposal{{Kind: taskstate.Expired, NotAfter: 1}})
 	o.step(a)
 	if len(o.turns) != 1 || len(o.turns[0].Batches) != 6 || o.turns[0].Batches[0].ReplyTo != "" || o.turns[0].At != storedAt || len(o.own) != 1 || !a.Idle() {
 		t.Fatalf("%d turns, %d answers for its own", len(o.turns), len(o.own))
 	}
 	l.at = storedAt - 1 // the server's clock was set back
-	a.Propose([]replica.Proposal{{Kind: taskstate.Expired, NotAfter: 1}}, &record.Encoder{})
+	a.Propose([]replica.Proposal{{Kind: taskstate.Expired, NotAfter: 1}})
 	o.step(a)
 	l.take(cancel(9))
 	o.step(a)

@@ -169,7 +169,7 @@ func (w *world) checkpointAt(seq uint64, at time.Time) {
 	w.tb.Helper()
 	kv, err := w.js.KeyValue(w.tb.Context(), topology.CheckpointsBucket)
 	testkit.NoError(w.tb, err)
-	data, err := (&logv1.Checkpoint{TimerSeq: seq, AtMs: at.UnixMilli()}).MarshalVT()
+	data, err := (&logv1.Checkpoint{Snapshot: &logv1.SnapshotRef{TimerSeq: seq}, AtMs: at.UnixMilli()}).MarshalVT()
 	testkit.NoError(w.tb, err)
 	testkit.NoError(w.tb, testkit.Err(kv.Put(w.tb.Context(), topology.HistoryCheckpoint(0), data)))
 }

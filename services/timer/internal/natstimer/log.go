@@ -91,7 +91,7 @@ func (l *Log) Parked(ctx context.Context) (seq uint64, savedMS int64, err error)
 	if err != nil {
 		return 0, 0, fmt.Errorf("history's checkpoint: %w", err)
 	}
-	return c.TimerSeq, c.AtMs, nil
+	return c.GetSnapshot().GetTimerSeq(), c.AtMs, nil
 }
 
 // DropCursors implements firing.Log.

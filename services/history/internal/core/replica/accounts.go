@@ -12,9 +12,6 @@ import (
 type room struct {
 	tasks int
 	bytes int64
-	// demand: up to here the lane is read whatever the window holds, for tasks of which
-	// events have been read.
-	demand uint64
 }
 
 // account is what the tasks of one domain take of a lane's window; or, if it lags, of what those that lag
@@ -60,11 +57,11 @@ func (a *account) move(from, to *room) {
 	to.tasks, to.bytes = to.tasks+a.tasks, to.bytes+a.bytes
 }
 
-// charge makes e take its room, or give it back. A carried task that runs takes none: how
+// charge makes e take its room, or give it back. A task that has run for long takes none: how
 // many run is up to the workers.
 func (r *Replica) charge(e *Entry) {
 	want := int32(0)
-	if !e.left && (!e.pinned || e.State != taskstate.Running) {
+	if !e.left && (!e.exempt || e.State != taskstate.Running) {
 		want = int32(e.Footprint())
 	}
 	if want == e.charged {
@@ -123,7 +120,7 @@ func (r *Replica) queueRoom(q *queue) bool {
 
 // Room tells whether the next message of a lane may be read (I7).
 func (r *Replica) Room(lane ids.Lane) bool {
-	return r.hasRoom(lane) || r.lanes[lane].ReadLevel() < r.rooms[lane].demand
+	return r.hasRoom(lane)
 }
 
 // unreadTasks is how many tasks an unread message is taken for; opening it would cost more.

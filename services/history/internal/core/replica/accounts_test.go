@@ -6,7 +6,6 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
-	"github.com/yardmaster-io/yardmaster/services/history/internal/core/window"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -29,9 +28,9 @@ func TestI7_SoManyDomainsLag(t *testing.T) {
 	b := crowd(t)
 	b.file(false, 1, "one", series(1, 4)...)
 	b.file(false, 2, "two", append(series(11, 4), 30, 31)...)
-	for n := range queuesMax - 1 { // they lag no more, and a takeover may still need them
+	for n := range queuesMax - 1 {
 		at := Queue{lagLane, fmt.Sprint("flood-", n)}
-		b.r.queues[at] = &queue{Queue: at, window: window.NewLane(2), end: 2, ended: true}
+		b.r.startQueue(&queue{Queue: at, first: 1, last: 1})
 	}
 	b.tick()
 	fx := b.tick()
@@ -40,7 +39,7 @@ func TestI7_SoManyDomainsLag(t *testing.T) {
 	}
 	b.file(false, 3, "three", series(21, 4)...)
 	b.step(Looked{Look: fx.Looks[0], All: 1})
-	testkit.Equal(t, "lag", b.r.Lagging(), 1)
+	testkit.Equal(t, "lag", b.r.Lagging(), queuesMax)
 }
 
 // TestWhatADomainHoldsItselfHalvesNothing of its own window.
@@ -54,69 +53,6 @@ func TestWhatADomainHoldsItselfHalvesNothing(t *testing.T) {
 	b.file(false, 3, "flood", 20)
 	if !b.r.QueueRoom(Queue{lagLane, "flood"}, 3) {
 		t.Error("six of ten fill it")
-	}
-}
-
-// TestTheArchiveIsCoveredBesideAFlood: what another owner archived, and no record brings any more, is forgotten though a
-// domain lags forever; but not what a grab waits for, or what may have been parked.
-func TestTheArchiveIsCoveredBesideAFlood(t *testing.T) {
-	for _, granted := range []bool{false, true} {
-		cp := Checkpoint{Queues: []QueueCursor{{Queue: Queue{lagLane, "flood"}, Ack: 1, Read: 2, Last: 6}}, ArchiveSeq: 7, TimerSeq: 3}
-		cp.Ack[lagLane], cp.Read[lagLane] = 7, 7
-		b := &bench{T: t, r: New(carryConfig(), cp, 0), now: Now{MS: scenarioStart}}
-		b.file(true, 2, "flood", 2)
-		if granted {
-			b.step(&Events{Seq: 8, At: b.now.MS, Events: []taskstate.Event{
-				{Kind: taskstate.Started, ID: id(6), Domain: "flood", Fence: ids.Token{Position: ids.NewPosition(6, lagLane), Version: 1, Nonce: 1}},
-			}})
-		}
-		b.step(Recovered{
-			Archived: Ends{id(99): 1}, ArchiveSeq: 9, Parked: map[Stay]bool{{ID: id(98)}: true}, TimerSeq: 5,
-			Ends: Levels{Lanes: [ids.Lanes]uint64{lagLane: 7}},
-		})
-		b.tick()
-		want := uint64(9)
-		if granted {
-			want = 7
-		}
-		if cp := b.r.Checkpoint(); cp.ArchiveSeq != want || cp.TimerSeq != 3 {
-			t.Errorf("granted %v: covered up to %d in the archive, %d in the timer store", granted, cp.ArchiveSeq, cp.TimerSeq)
-		}
-		b.file(true, 6, "flood", 6)
-		b.tick()
-		if cp := b.r.Checkpoint(); cp.ArchiveSeq != 9 || cp.TimerSeq != 5 {
-			t.Errorf("all is read: covered up to %d in the archive, %d in the timer store", cp.ArchiveSeq, cp.TimerSeq)
-		}
-	}
-}
-
-// TestI3_WhatLagsIsNotArchivedAgain: the owner before has read further in a queue than it could save, and has archived what
-// was completed there, and what was cancelled without a grab. That is remembered until the queue is read.
-func TestI3_WhatLagsIsNotArchivedAgain(t *testing.T) {
-	for _, events := range [][]taskstate.Event{
-		{{Kind: taskstate.Cancel}},
-		{{Kind: taskstate.Started, Fence: ids.Token{Version: 1, Nonce: 1}}, {Kind: taskstate.Succeeded, Fence: ids.Token{Version: 1, Nonce: 1}}},
-	} {
-		cp := Checkpoint{Queues: []QueueCursor{{Queue: Queue{lagLane, "flood"}, Ack: 2, Read: 2, Last: 6}}}
-		cp.Ack[lagLane], cp.Read[lagLane] = 7, 7
-		b := &bench{T: t, r: New(carryConfig(), cp, 0), now: Now{MS: scenarioStart}}
-		for i := range events {
-			events[i].ID, events[i].Domain, events[i].Fence.Position = id(6), "flood", ids.NewPosition(6, lagLane)
-			b.step(&Events{Seq: uint64(8 + i), At: b.now.MS, Events: events[i : i+1]})
-		}
-		fx := b.step(Recovered{Archived: Ends{id(6): 1, id(99): 1}, ArchiveSeq: 9, Ends: Levels{Lanes: [ids.Lanes]uint64{lagLane: 7}}})
-		for _, s := range fx.Searches {
-			b.step(&Found{Search: s, Archived: &Entry{Task: taskstate.Task{ID: id(6), Domain: "flood", State: taskstate.Cancelled}}, Ends: [ids.Lanes]uint64{lagLane: 7}})
-		}
-		b.tick()
-		b.tick()
-		b.file(true, 6, "flood", 6)
-		if e := b.r.tasks[id(6)]; e == nil || !e.State.Finished() || !e.left {
-			t.Errorf("%s: the task is %+v", events[0].Kind, e)
-		}
-		if n := len(b.r.archive.queue) + len(b.r.archive.busy); n > 0 {
-			t.Errorf("%s: %d tasks are archived again", events[0].Kind, n)
-		}
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -67,11 +66,10 @@ func TestWhatIsKnownIsAnswered(t *testing.T) {
 func TestAWholeAnswerIsOneMessage(t *testing.T) {
 	b := newBench(t, Config{})
 	b.submit(nil, 1)
-	grab := taskstate.Event{Kind: taskstate.Started, ID: id(9), Fence: ids.Token{Position: ids.NewPosition(2, 3), Version: 1}}
 	fx := new(Effects)
-	b.r.Step(&Events{Seq: 4, At: b.now.MS, ReplyTo: "asker", RequestID: 7, Events: []taskstate.Event{{Kind: taskstate.Cancel, ID: id(1)}, grab}}, b.now, fx)
+	b.r.Step(&Events{Seq: 4, At: b.now.MS, ReplyTo: "asker", RequestID: 7, Events: []taskstate.Event{{Kind: taskstate.Cancel, ID: id(1)}, {Kind: taskstate.Cancel, ID: id(9)}}}, b.now, fx)
 	e := &Entry{Task: taskstate.Task{ID: id(9), Domain: "shop", Tasklist: "mail", Type: "t", Policy: storyPolicy}}
-	b.r.Step(&Submits{Lane: 3, Seq: 2, At: b.now.MS, Tasks: []*Entry{e}}, b.now, fx)
+	b.r.Step(&Found{Search: Search{ID: id(9), Cancel: true, Seq: 4}, Taken: e}, b.now, fx)
 	b.r.Flush(b.now, fx)
 	b.answers("in one turn", fx, "7/0 ok ok")
 }
@@ -82,6 +80,7 @@ func TestAWholeAnswerIsOneMessage(t *testing.T) {
 func TestI4_AnOutcomeOfAStayThatCameAndWentUnseen(t *testing.T) {
 	b := newBench(t, Config{})
 	b.submit(func(t *taskstate.Task) { t.DueAt = b.now.MS + 60_000 }, 1)
+	b.turn()
 	b.step(Stored{Kind: JobPark, Seq: 1})
 	b.submit(nil, 2) // the message that the later stay lay in
 	later := *b.r.Get(id(2))

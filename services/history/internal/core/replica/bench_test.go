@@ -13,7 +13,7 @@ var benchPolicy = &taskstate.Policy{MaxAttempts: 5, StartToCloseMS: 60_000}
 func benchConfig() Config {
 	return Config{
 		Shards: 4, WindowTasks: 1 << 20, WindowBytes: 1 << 40, CheckpointEveryMS: 500, PurgeEveryMS: 10_000,
-		CarryRecords: 250_000, CarryBytes: 128 << 20,
+		SnapshotBytes: 1 << 50, SnapshotEveryMS: 1 << 50,
 	}
 }
 
@@ -31,7 +31,7 @@ func benchSubmits(seq uint64, n int, now Now) *Submits {
 
 // readyTasks is a replica with n ready tasks.
 func readyTasks(n int) (*Replica, Now) {
-	r, now, fx := New(benchConfig(), Checkpoint{}, time.Hour), Now{MS: scenarioStart}, new(Effects)
+	r, now, fx := New(benchConfig(), begin(time.Hour)), Now{MS: scenarioStart}, new(Effects)
 	r.Step(Recovered{}, now, fx)
 	for seq := uint64(1); r.Len() < n; seq++ {
 		r.Step(benchSubmits(seq, 1000, now), now, fx)

@@ -42,7 +42,7 @@ func (b *bench) pages(q BookingsQuery) (all []string, pages int) {
 // TestR39BookingsComeInPages: the attempts of a shard that hold slots, by domain, tasklist, type and path; and all
 // that run, of some types or any.
 func TestR39BookingsComeInPages(t *testing.T) {
-	b := newBench(t, carryConfig())
+	b := newBench(t, smallConfig())
 	bill := func(t *taskstate.Task) { t.Type = "bill" }
 	b.submit(nil, 1, 2, 3, 4, 5)
 	b.submit(bill, 6, 7)
@@ -86,7 +86,7 @@ func TestR39BookingsComeInPages(t *testing.T) {
 
 // TestReleasesAreGroupedByPath: of a turn, whatever the order in which the attempts end.
 func TestReleasesAreGroupedByPath(t *testing.T) {
-	b := newBench(t, carryConfig())
+	b := newBench(t, smallConfig())
 	b.submit(nil, 1, 2, 3, 4, 5)
 	one, two := taskstate.NewPath("type/send"), taskstate.NewPath("domain", "type/send")
 	b.book(one, 1, 3)

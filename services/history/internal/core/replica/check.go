@@ -7,20 +7,18 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
-	"github.com/yardmaster-io/yardmaster/services/history/internal/core/window"
 )
 
 // Check says what is wrong with the replica, or nil: what must hold after every step. It
 // looks at everything, so it is for tests and simulations.
 func (r *Replica) Check() error {
-	return errors.Join(r.checkTasks(), r.checkWaiting(), r.checkLists(), r.park.check("park"), r.archive.check("archive"), r.gone.check(), r.checkDeliveries(), r.checkOrder())
+	return errors.Join(r.checkTasks(), r.checkWaiting(), r.checkLists(), r.gone.check(), r.checkDeliveries(), r.checkOrder())
 }
 
-// checkTasks compares the rooms and the lanes with the stays that are in memory.
+// checkTasks compares the rooms with the stays that are in memory.
 func (r *Replica) checkTasks() error {
 	rooms := make(map[Queue]*account)
-	active := make(map[*window.Lane]int)
-	pinned := 0
+	pinned, live := 0, 0
 	for _, e := range r.inMemory() {
 		if at := (Queue{e.Position.Lane(), e.Domain}); e.charged > 0 {
 			a := rooms[at]
@@ -34,29 +32,23 @@ func (r *Replica) checkTasks() error {
 				a.shared++
 			}
 		}
-		if exempt := e.left || e.pinned && e.State == taskstate.Running; exempt != (e.charged == 0) {
-			return fmt.Errorf("task %s (%s, left %v, pinned %v) is charged %d bytes", e.ID, e.State, e.left, e.pinned, e.charged)
+		if exempt := e.left || e.exempt && e.State == taskstate.Running; exempt != (e.charged == 0) {
+			return fmt.Errorf("task %s (%s, left %v, exempt %v) is charged %d bytes", e.ID, e.State, e.left, e.exempt, e.charged)
 		}
-		switch {
-		case e.left:
-		case e.pinned:
-			pinned++
-			if r.pinned[e.ID] != e {
-				return fmt.Errorf("task %s is pinned and not listed", e.ID)
+		if !e.left {
+			live++
+			if r.pinned[e.ID] == e {
+				pinned++
 			}
-		default:
-			active[r.windowOf(e)]++
 		}
 	}
 	if pinned != len(r.pinned) {
 		return fmt.Errorf("%d tasks are pinned, %d are listed", pinned, len(r.pinned))
 	}
-	for i, l := range r.lanes {
-		if l.Active() != active[l] {
-			return fmt.Errorf("lane %s counts %d active tasks, there are %d", ids.Lane(i), l.Active(), active[l])
-		}
+	if live != r.live {
+		return fmt.Errorf("%d tasks are counted, there are %d", r.live, live)
 	}
-	return errors.Join(r.checkRooms(rooms), r.checkQueues(active))
+	return errors.Join(r.checkRooms(rooms), r.checkQueues())
 }
 
 // checkRooms compares accounts, rooms and pools with what is charged.
@@ -82,24 +74,24 @@ func (r *Replica) checkRooms(want map[Queue]*account) error {
 		}
 	}
 	for i := range rooms {
-		if rooms[i].demand = r.rooms[i].demand; rooms[i] != r.rooms[i] || pools[i] != r.pools[i] {
+		if rooms[i] != r.rooms[i] || pools[i] != r.pools[i] {
 			return fmt.Errorf("the room of lane %s is %+v and %+v, its tasks take %+v and %+v", ids.Lane(i), r.rooms[i], r.pools[i], rooms[i], pools[i])
 		}
 	}
 	return nil
 }
 
-// checkQueues compares the queues with the tasks and the lanes.
-func (r *Replica) checkQueues(active map[*window.Lane]int) error {
+// checkQueues compares the queues with the accounts and the lanes.
+func (r *Replica) checkQueues() error {
 	for at, q := range r.queues {
-		if q.Queue != at || at.Domain == "" || q.window.Active() != active[q.window] {
-			return fmt.Errorf("queue %+v counts %d active tasks, there are %d", at, q.window.Active(), active[q.window])
+		if q.Queue != at || at.Domain == "" {
+			return fmt.Errorf("queue %+v is listed as %+v", q.Queue, at)
 		}
-		if a := r.accounts[at]; q.lags() && (a == nil || a != q.account || a.queue != q) || !q.lags() && (q.account != nil || a != nil && a.queue != nil) {
+		if a := r.accounts[at]; a == nil || a != q.account || a.queue != q {
 			return fmt.Errorf("queue %+v has the account %+v", at, q.account)
 		}
-		if read := r.lanes[at.Lane].ReadLevel(); r.replay == nil && (q.window.ReadLevel() > read || q.last > read) {
-			return fmt.Errorf("queue %+v is read up to %d, passed over up to %d, the lane is read up to %d", at, q.window.ReadLevel(), q.last, read)
+		if read := r.lanes[at.Lane]; r.replay == nil && (q.read > read || q.last > read) {
+			return fmt.Errorf("queue %+v is read up to %d, passed over up to %d, the lane is read up to %d", at, q.read, q.last, read)
 		}
 	}
 	return nil
@@ -110,9 +102,6 @@ func (r *Replica) inMemory() []*Entry {
 	var all []*Entry
 	for _, e := range r.tasks {
 		all = append(all, e)
-	}
-	for _, waiting := range r.held {
-		all = append(all, waiting...)
 	}
 	return all
 }
@@ -131,28 +120,8 @@ func (r *Replica) checkWaiting() error {
 			if h.ev.ID != id || i > 0 && h.seq < waiting[i-1].seq {
 				return fmt.Errorf("what waits for task %s is out of order: event %d of message %d", id, i, h.seq)
 			}
-			if pos := h.ev.Fence.Position; !h.command() && r.unread(pos, h.ev.Domain) && !r.demanded(pos, h.ev.Domain, h.first()) {
-				return fmt.Errorf("an event waits for message %d of lane %s, and nothing demands it", pos.Seq(), pos.Lane())
-			}
 			if e := r.tasks[id]; h.command() && e != nil && !e.left && e.State != taskstate.Waiting && e.State != taskstate.Dead {
 				return fmt.Errorf("a command waits for task %s, which is %s", id, e.State)
-			}
-		}
-	}
-	for id, waiting := range r.held {
-		if len(waiting) == 0 {
-			return fmt.Errorf("an empty list of stays of task %s is held", id)
-		}
-		e := r.tasks[id]
-		if over := e == nil || e.left || e.State == taskstate.Waiting || e.State.Finished(); over && !r.unread(waiting[0].Before, waiting[0].Domain) {
-			return fmt.Errorf("stay %d of task %s is held, and the one before is over", waiting[0].Parkings, id)
-		}
-		for i, h := range waiting {
-			if r.unread(h.Before, h.Domain) && !r.demanded(h.Before, h.Domain, true) {
-				return fmt.Errorf("stay %d of task %s waits for message %d of lane %s, and nothing demands it", h.Parkings, id, h.Before.Seq(), h.Before.Lane())
-			}
-			if h.ID != id || h.left || i > 0 && h.Parkings < waiting[i-1].Parkings {
-				return fmt.Errorf("the held stays of task %s are wrong at %d", id, i)
 			}
 		}
 	}
@@ -161,26 +130,21 @@ func (r *Replica) checkWaiting() error {
 
 // check compares the order and the counts with what waits.
 func (l *earlyList) check() error {
-	commands, grabs, inOrder, before := 0, 0, 0, (*early)(nil)
+	commands, inOrder, before := 0, 0, (*early)(nil)
 	for w := l.first; w != nil; before, w = w, w.after {
 		inOrder++
 		if l.byID[w.id] != w || w.before != before {
 			return fmt.Errorf("what waits for task %s is out of line", w.id)
 		}
 		for _, h := range w.waiting {
-			switch {
-			case h.command():
-				commands += h.weight()
-			case h.ev.Kind == taskstate.Started:
-				grabs++
-			}
+			commands += h.weight()
 		}
 	}
 	sum := 0
 	for _, n := range l.ofDomain {
 		sum += n
 	}
-	if l.last != before || inOrder != len(l.byID) || grabs != l.grabs || commands != l.commands || sum != commands {
+	if l.last != before || inOrder != len(l.byID) || commands != l.commands || sum != commands {
 		return fmt.Errorf("%d commands of %d tasks wait, %d of %d are counted, of all domains %d", commands, inOrder, l.commands, len(l.byID), sum)
 	}
 	return nil
@@ -366,20 +330,6 @@ func (d *deliveries) check(s *shard) error {
 	}
 	if live != d.live || slots != d.slots || slots > 2*live+slotsSpare {
 		return fmt.Errorf("%d grants in %d slots, it counts %d in %d", live, slots, d.live, d.slots)
-	}
-	return nil
-}
-
-func (l *ledger) check(name string) error {
-	if waiting := len(l.queue) + len(l.busy); l.queued-l.stored != uint64(waiting) {
-		return fmt.Errorf("the %s ledger counts %d of %d stored, and %d wait", name, l.stored, l.queued, waiting)
-	}
-	at := l.stored + uint64(len(l.busy))
-	for _, m := range l.marks {
-		if m.at < at || m.at > l.queued {
-			return fmt.Errorf("the %s ledger has a mark at %d, of %d to %d", name, m.at, at, l.queued)
-		}
-		at = m.at
 	}
 	return nil
 }

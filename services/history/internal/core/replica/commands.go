@@ -144,9 +144,6 @@ func (r *Replica) ask(h *held, fx *Effects) {
 // found takes in the answer to a search.
 func (r *Replica) found(in *Found, now Now, fx *Effects) {
 	switch {
-	case in.ID.IsZero():
-		r.endsFound(&in.Ends)
-		return
 	case !in.Cancel:
 		r.foundForOutcomes(in, now, fx)
 		return
@@ -269,7 +266,7 @@ func (r *Replica) foundUnread(h *held, unread *Entry, first bool, fx *Effects) b
 
 // ofUnread tells whether a command is about a stay before the one that was found, and that one is not read here: it is decided when it is.
 func (r *Replica) ofUnread(h *held, found *Entry, before ids.Position) bool {
-	return sameDomain(h.ev, found) && (r.unread(before, found.Domain) || r.isHeld(found.ID, before))
+	return sameDomain(h.ev, found) && r.unread(before, found.Domain)
 }
 
 // foundForOutcomes decides about outcomes of a stay that has left: what the other stores
@@ -324,50 +321,17 @@ func (r *Replica) endWaits(now Now, fx *Effects) {
 				r.event(h, now, fx)
 			case r.stillComing(h):
 				r.early.add(h)
-				r.askEnds(h)
 			case h.letter != nil:
 				brought = true
 				r.bring(h, now, fx)
-			case h.command():
-				r.conclude(h, notFound(), fx)
 			default:
-				r.event(h, now, fx) // its position has been read, and is no stay's: forged
-			}
-		}
-	}
-}
-
-// askEnds asks how far the log goes, for an event that has waited for a whole tick: the position
-// that it names may be made up, in a lane where nothing follows. One search at a
-// time answers for all that wait.
-func (r *Replica) askEnds(h *held) {
-	if h.command() || !r.unread(h.ev.Fence.Position, h.ev.Domain) {
-		return
-	}
-	if h.waited && !r.endsAsked {
-		r.endsAsked = true
-		r.wanted = append(r.wanted, Search{})
-	}
-	h.waited = !r.endsAsked || h.waited
-}
-
-// endsFound marks the events that wait for a position behind the end of its lane.
-func (r *Replica) endsFound(ends *[ids.Lanes]uint64) {
-	r.endsAsked = false
-	for _, w := range r.early.byID {
-		for _, h := range w.waiting {
-			if pos := h.ev.Fence.Position; h.waited && !h.command() && pos.Seq() > ends[pos.Lane()] {
-				h.nowhere = true
+				r.conclude(h, notFound(), fx)
 			}
 		}
 	}
 }
 
 func (r *Replica) stillComing(h *held) bool {
-	if !h.command() {
-		pos := h.ev.Fence.Position
-		return r.unread(pos, h.ev.Domain) && !h.nowhere && !r.hopeless(h) || r.isHeld(h.ev.ID, pos)
-	}
 	if h.until == nil {
 		return true
 	}
@@ -380,5 +344,5 @@ func (r *Replica) stillComing(h *held) bool {
 		r.search(h) // it was parked here, so it is somewhere, or another owner has voided that
 		return true
 	}
-	return len(r.held[h.ev.ID]) > 0
+	return false
 }

@@ -51,7 +51,7 @@ func (r *Replica) findCongestion(now Now, fx *Effects) {
 		}
 		if all := r.inLane(lane); len(all) > 0 {
 			c.asked = true
-			fx.Looks = append(fx.Looks, Look{all[0].Queue, r.lanes[lane].ReadLevel()})
+			fx.Looks = append(fx.Looks, Look{all[0].Queue, r.lanes[lane]})
 		}
 	}
 }
@@ -69,6 +69,9 @@ func (r *Replica) inLane(lane ids.Lane) []*account {
 func (r *Replica) looked(in Looked, now Now) {
 	c := &r.congested[in.Lane]
 	c.asked = false
+	if !r.MayAdmit() {
+		return
+	}
 	if c.unsure++; !in.Unsure {
 		c.unsure = 0
 	}

@@ -226,10 +226,10 @@ func (e *Entry) burnsNothing() bool {
 
 // mayBeDelivered tells whether the shard that granted e's attempt may yet say that it was delivered.
 func (e *Entry) mayBeDelivered() bool {
-	return e.grant != nil && e.grant.batch.epoch >= e.grant.batch.shard.epoch()
+	return e.grant != nil && e.grant.batch.epoch >= e.grant.batch.shard.epoch
 }
 
-// grantedBy is what a carried record says of the running attempt of e; nil = it has been received.
+// grantedBy is what a snapshot says of the running attempt of e; nil = it has been received.
 func (e *Entry) grantedBy() *Granted {
 	if e.grant == nil {
 		return nil
@@ -238,7 +238,7 @@ func (e *Entry) grantedBy() *Granted {
 	return &Granted{Shard: b.shard.number, Epoch: b.epoch, Request: b.request, Poll: e.grant.poll}
 }
 
-// grantedBefore takes in what a carried record says of the running attempt of e.
+// grantedBefore takes in what a snapshot says of the running attempt of e.
 func (r *Replica) grantedBefore(e *Entry, g *Granted) {
 	if g != nil && e.State == taskstate.Running {
 		b := &batch{shard: r.shardOf(g.Shard), epoch: g.Epoch, request: g.Request}

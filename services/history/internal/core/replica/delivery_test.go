@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
@@ -127,50 +126,9 @@ func TestUndeliveredIsToldInPages(t *testing.T) {
 	testkit.Equal(t, "pages, without the one that is taken back", fmt.Sprint(pages), "[[1 2] [4 5]]")
 }
 
-// TestLateGrabsKeepTheirPlace: a grab that waited for its task is of its own batch, whatever has been
-// granted and delivered since.
-func TestLateGrabsKeepTheirPlace(t *testing.T) {
-	for _, delivered := range []uint64{0, 1, 2} {
-		b := newBench(t, Config{})
-		b.submit(nil, 1, 2)
-		late := ids.NewPosition(b.seq+1, 3)
-		b.seq++
-		in := &Events{Seq: b.seq + 1, At: b.now.MS, Shard: 1, Epoch: 1, RequestID: 1, Polls: []Poll{{"", taskstate.NewWorker("w3", ""), "inbox3", true}, {"", taskstate.NewWorker("w1", ""), "inbox1", true}}}
-		in.Events = []taskstate.Event{
-			{Kind: taskstate.Started, ID: id(3), Poll: 1, Fence: ids.Token{Position: late, Version: 1, Nonce: 1}},
-			{Kind: taskstate.Started, ID: id(1), Poll: 2, Fence: ids.Token{Position: b.r.tasks[id(1)].Position, Version: 1, Nonce: 1}},
-		}
-		b.seq++
-		b.step(in)
-		b.grabs(1, 2, 0, 2)
-		if !b.r.GrabsDecided(in.Seq-1) || b.r.GrabsDecided(in.Seq) || b.r.GrabsDecided(b.seq) {
-			t.Error("one grab waits for its task")
-		}
-		b.finish(taskstate.Succeeded, 1) // its batch is left without grants for now
-		if delivered == 2 {
-			b.grabs(1, 3, 1)
-		}
-		b.step(&Submits{Lane: 3, Seq: late.Seq(), At: b.now.MS, Tasks: []*Entry{{Task: taskstate.Task{
-			ID: id(3), Domain: "shop", Tasklist: "mail", Type: "send", Priority: 3, Policy: storyPolicy,
-		}}}})
-		if !b.r.GrabsDecided(b.seq) || b.r.GrabsDecided(b.seq+1) {
-			t.Error("all are decided that have been read")
-		}
-		if delivered == 1 {
-			b.equal("before", b.undelivered(2), []int{2, 3})
-			b.grabs(1, 3, 1)
-		}
-		want := []int{2}
-		if delivered == 0 {
-			want = []int{2, 3}
-		}
-		b.equal(fmt.Sprint("delivered ", delivered), b.undelivered(2), want)
-	}
-}
-
 // TestI7WhatIsNotDeliveredIsBounded: by the attempts that run, whatever the shards say, or do not.
 func TestI7WhatIsNotDeliveredIsBounded(t *testing.T) {
-	b := newBench(t, Config{Shards: 1, WindowTasks: 1 << 20, WindowBytes: 1 << 40, CheckpointEveryMS: 1 << 50, PurgeEveryMS: 1 << 50, CarryRecords: 1 << 40, CarryBytes: 1 << 40})
+	b := newBench(t, Config{Shards: 1, WindowTasks: 1 << 20, WindowBytes: 1 << 40, CheckpointEveryMS: 1 << 50, PurgeEveryMS: 1 << 50, SnapshotBytes: 1 << 50, SnapshotEveryMS: 1 << 50})
 	b.submit(nil, upFrom(1, 40)...)
 	kept := []int{3, 17}
 	b.grabs(1, 1, 0, kept...)
@@ -199,49 +157,5 @@ func TestI7WhatIsNotDeliveredIsBounded(t *testing.T) {
 	}
 	if n := len(b.r.shards[1].owners); n > ownersMax+2 {
 		t.Errorf("%d owners are remembered", n)
-	}
-}
-
-// TestFencesAreThoseUpToTheFloor: a checkpoint has those that lie up to its floor, whatever is read; an
-// earlier one is forgotten once the next is below the saved floor.
-func TestFencesAreThoseUpToTheFloor(t *testing.T) {
-	cfg := carryConfig()
-	cfg.CheckpointEveryMS = 1
-	cfg.CarryRecords = 1 << 40
-	b := newBench(t, cfg)
-	saved := func() (at string) {
-		b.now.MS += 10
-		if fx := b.step(Tick{}); fx.Save != nil {
-			at = fmt.Sprintf("%d %v", fx.Save.Floor, fx.Save.Fences)
-			b.step(Saved{OK: true, SentAt: time.Hour})
-		}
-		return at
-	}
-	end := func(n int) {
-		b.event(taskstate.Cancel, n, ids.Token{})
-		b.now.MS += archiveLingerMS
-		b.step(Draining{})
-		b.step(Stored{Kind: JobArchive, Seq: b.seq})
-	}
-	b.fence(3) // event 1
-	b.submit(nil, 1)
-	b.fence(4) // event 3
-	b.submit(nil, 2)
-	b.fence(7) // event 5
-	b.fence(7)
-	b.fence(6)
-	s := b.r.shards[1]
-	for _, want := range []string{"1 [{1 3}]", "3 [{1 4}]"} {
-		testkit.Equal(t, "saved", saved(), want)
-		if s.epoch() != 7 || len(s.raised) != map[string]int{"1 [{1 3}]": 3, "3 [{1 4}]": 2}[want] {
-			t.Errorf("after %s: %+v", want, s.raised)
-		}
-		end(int(want[0]-'0')/2 + 1)
-	}
-	if got := saved(); got != fmt.Sprintf("%d [{1 7}]", b.seq) || len(s.raised) != 1 {
-		t.Errorf("saved %s, %+v", got, s.raised)
-	}
-	if fx := b.fence(6); !fx.Answers[0].Verdicts[0].Fenced {
-		t.Error("the fence is forgotten")
 	}
 }

@@ -1,11 +1,10 @@
 // Package replica is a history partition as a pure function: Step takes a record of
 // the log, the result of a write, an answer or a tick, and says what has to be done.
 //
-// Owns: the tasks in memory, their stays, events and commands that came before their
-// task, how far each reader is, which domains lag behind a lane, which part of the log is still needed, what the other
-// stores are known to hold, carried tasks, recently ended ones, the fences of the matching
+// Owns: the tasks in memory, how far each reader is and what it has admitted, commands that came before their
+// task, which domains lag behind a lane, what is on its way to the other stores, recently ended tasks, the fences of the matching
 // shards and what these may not have delivered, the lease, and when it is time for a
-// checkpoint, a purge or a repeated trigger.
+// snapshot, a checkpoint, a purge or a repeated trigger.
 // Never does: I/O, reading a clock, randomness; nothing depends on the order of a map or
 // on what a cache holds. The log's own times decide about tasks; the time of a step
 // only decides when to propose a record, to repeat a hint, or that the lease is over.
@@ -13,24 +12,20 @@
 //
 // # Order
 //
-// The log is read by several readers, one for events and one for each lane of submits,
-// which run ahead of each other. The replica decides as if there were one reader
-// (confluence): whatever the interleaving, verdicts and end states are the same. Four
-// rules give that.
+// The state is a function of the log: of its turns, and of the steps that each names (decision 0051). A step
+// reads messages of a lane, or of a domain that was split off; these are admitted in order. While a turn is being stored there
+// are no steps, so that it is never open on which side of it one lies. A takeover begins with a snapshot, which is the state as of a turn, and
+// takes the same steps between the same turns.
 //
-//   - An event names the position of the submit that it is about. If that lane has not
-//     been read so far, the event waits for it, whatever else is known about the task. If
-//     the lane ends before that position, the position is made up.
-//   - A stay (ID, Parkings) follows the one before: a record that comes back from the
-//     timer store names the position of the stay before it, and waits until that has
-//     been read and has ended.
+//   - An event names the position of the submit that it is about. If that is not in the state, the event has no effect: a grab
+//     comes again with the trigger that follows the admission, and what else is asked about a task that has left is answered
+//     from the other stores.
+//   - A stay (ID, Parkings) follows the one before: what comes back from the timer store was parked by an event that lies before.
 //   - A command (a cancel, an update) names only the task. It concerns a task that was submitted before
-//     it, and applies to the stay that is in memory. If there is none it waits, in log
-//     order with the events that wait, until the other stores tell where the task is,
+//     it, and applies to the stay that is in memory. If there is none it waits, until the other stores tell where the task is,
 //     or every lane has passed the log's end of that moment. An answer of theirs counts
 //     only if it was asked for after the command came and after the task last left.
-//   - Events come in log order from one reader. So what waits for a task applies in log
-//     order, and a record that is read late counts as of its own time.
+//   - What a submit alone sends to another store goes once the turn that admits it is stored.
 //
 // An update is decided once. The task remembers the place of the last one that was, also of one that was refused, and carries it through the
 // other stores. What the timer store gives up for updates goes back into it as the next stay, and is given up only once the stay
@@ -51,9 +46,8 @@
 // # Queues
 //
 // A domain may lag behind a lane: the lane's reader passes over the messages that are filed under it, and a reader
-// of its own reads them. So what is unread is a function of a position and of the domain of its task. Events name
-// that; an event with another domain than its task's has no effect. A message that domains share lies in no queue, and its positions
-// say so. When to lag is no decision about tasks: owners may differ in it.
+// of its own reads them. Both moments are steps of the log. A message that domains share lies in no queue, and its positions
+// say so.
 //
 // # Order keys
 //
@@ -61,8 +55,7 @@
 // (decision 0044). They lie on a lane of their own, in messages that are filed under their domain, so one reader reads them all, in order. Which one may be granted the log
 // says, by an event about that task alone: its turn. An owner proposes it once every task of the key with an earlier place has ended. Both that these
 // are known, since its own place has been read, and that they have ended, are true for good. So it does not matter who proposes it, how late it is stored,
-// or how often; and whether a grab is accepted is decided as everything is, by the events about its task. In a takeover nothing is proposed: tasks that
-// an earlier owner carried may come after others of their key.
+// or how often; and whether a grab is accepted is decided as everything is, by the events about its task. In a takeover nothing is proposed.
 //
 // A task with a key is never parked: what is not in memory could not hold up its key. Before its turn it is not triggered.
 //
@@ -73,20 +66,18 @@
 // bound of waiting commands is kept before the log: Waiting tells the frontends, which take no
 // more cancels for this partition, or of a domain that has more than its share, until fewer wait.
 // What is on its way then still comes. An outcome that waits for a search has no
-// effect, whatever is found: past a bound it is refused. Events wait only for a lane that is being
-// read. At a tick a part of what waits is looked at.
+// effect, whatever is found: past a bound it is refused. At a tick a part of what waits is looked at.
 //
 // # Matching shards
 //
 // A fence raises the epoch of a shard. A grab of an older epoch behind it is refused as STALE, and says
 // that it was fenced; so is an attempt that its owner gives back, since the next one may have sent it to its
 // poll once more, where a worker has it; what was read before the fence, or waits since before, is decided as if there were
-// none. The checkpoint has the fences up to its floor and not those behind, since the events behind it are
-// decided again.
+// none.
 //
 // Beside that, a replica remembers what each owner of a shard was granted, until the owner says that
 // the batch was delivered, or the worker is heard of, or the attempt is over. This is rebuilt from
-// the log, and carried with a task that is carried; no decision depends on it. If the lease of such an attempt
+// the log, and a snapshot has it; no decision depends on it. If the lease of such an attempt
 // runs out, its shard has a moment to say so, or to be fenced; then the proposal to expire it says that it may
 // never have been received, and so the log does. Such an attempt costs nothing, up to the 100th grant of its task.
 //
@@ -96,7 +87,7 @@
 // those of its retries too, while it is in memory. Where a trigger is sent and the partition is no more, the task gets another one; where none is sent, it stays.
 // Partitions drain at different speeds, so what has been overtaken is found per partition. None of that is anything that owners have to agree
 // about. Which shard an attempt was granted to is: its slots are counted and freed there. It is the shard of the batch that grabbed it, whichever
-// partition its task has now, and a carried record names it.
+// partition its task has now, and a snapshot names it.
 //
 // # A log that stands still
 //
@@ -114,10 +105,9 @@
 //
 // # Live and replay
 //
-// A takeover feeds the same records through the same Step, in log order, from the
-// checkpoint to the log's end. Until Recovered, nothing is answered, triggered, stored
-// or proposed, and what the checkpoint says is stored leaves memory at once. Then what is ready is
-// triggered, and what ended or was parked is stored if the other store is not known to hold it.
+// A takeover feeds the same records through the same Step. Until Recovered, nothing is answered, triggered, stored
+// or proposed, and what the other stores hold behind the snapshot leaves memory at once. Then what is ready is
+// triggered, and what ended or was parked is stored.
 //
 // # The lease
 //
@@ -125,5 +115,5 @@
 // A saved checkpoint grants a lease from the moment before it was sent. Step takes records of
 // the log only while the lease holds, and the caller asks after it has received
 // them: then nothing before them can have been purged. What was covered by a checkpoint is
-// purged only when twice the lease has passed since.
+// purged only when twice the lease has passed since: a saved checkpoint names a snapshot, and what lies before that is covered.
 package replica

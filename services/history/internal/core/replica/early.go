@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
 const (
@@ -19,14 +18,14 @@ const (
 	endWaitsMax = 1000
 )
 
-// earlyList is events and commands whose stay is not in memory yet: for each task in log order,
+// earlyList is commands whose task is not in memory yet: for each task in log order,
 // and the tasks in the order in which they were looked at last.
 type earlyList struct {
 	byID        map[ids.TaskID]*early
 	first, last *early
-	// grabs and commands count those that wait, ofDomain the commands of each domain; commands by their weight.
-	grabs, commands int
-	ofDomain        map[string]int
+	// commands counts them by their weight, ofDomain those of each domain.
+	commands int
+	ofDomain map[string]int
 }
 
 // early is what waits for one task.
@@ -93,12 +92,6 @@ func (l *earlyList) take(id ids.TaskID) []*held {
 }
 
 func (l *earlyList) count(h *held, n int) {
-	if h.ev.Kind == taskstate.Started {
-		l.grabs += n
-	}
-	if !h.command() {
-		return
-	}
 	n *= h.weight()
 	l.commands += n
 	if l.ofDomain[h.ev.Domain] += n; l.ofDomain[h.ev.Domain] == 0 {

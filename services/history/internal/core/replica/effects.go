@@ -22,6 +22,9 @@ type Effects struct {
 	ParkLetters, Letters []Letter
 	// Save is a checkpoint to be saved, to be reported with Saved.
 	Save *Checkpoint
+	// Snapshot is a job, too: to be stored and reported with Stored. Forget is the snapshot before which all others are to be deleted.
+	Snapshot *Snapshot
+	Forget   *SnapshotRef
 	// Purge is what the log may forget, to be reported with Purged.
 	Purge *Levels
 	// Searches are looked up in the other stores, to be reported with Found, each.
@@ -67,6 +70,7 @@ const (
 	JobArchive JobKind = iota
 	JobPark
 	JobAppend
+	JobSnapshot
 )
 
 // Proposal is an event that the owner wishes to append to the log.
@@ -83,11 +87,6 @@ type Proposal struct {
 	NotAfter int64
 	// SilentLease: its worker fell silent, and its lease ends at this time, Unix ms; 0 = the lease is over.
 	SilentLease int64
-	// Carried is a copy of the state as of the event AsOf.
-	Carried *taskstate.Task
-	AsOf    uint64
-	// Granted: the running attempt of Carried may not have reached its worker.
-	Granted *Granted
 }
 
 // Levels say how far the log is no longer needed: the submits of each lane and the events.
@@ -119,38 +118,14 @@ func (l *Levels) Lowest(lane ids.Lane) uint64 {
 	return lowest
 }
 
-func (l *Levels) equal(o *Levels) bool {
-	return l.Lanes == o.Lanes && l.Events == o.Events && slices.Equal(l.Queues, o.Queues)
-}
-
-// max is the higher one of each level of the lanes and the events.
-func (l Levels) max(o Levels) Levels {
-	for i := range l.Lanes {
-		l.Lanes[i] = max(l.Lanes[i], o.Lanes[i])
-	}
-	l.Events = max(l.Events, o.Events)
-	return l
-}
-
-// Checkpoint is where a replica stands: what a takeover begins with.
+// Checkpoint is what an owner saves again and again: it renews the lease.
 type Checkpoint struct {
-	// Ack: everything up to here is done. Read: read.
-	Ack, Read [ids.Lanes]uint64
-	// Floor: the events up to here concern no task that is not done.
-	Floor uint64
-	// What records up to Parked (Archived) parked (ended) is in the timer store (the
-	// archive) up to TimerSeq (ArchiveSeq).
-	Parked, Archived     Levels
-	TimerSeq, ArchiveSeq uint64
+	// Snapshot is the one that a takeover begins with.
+	Snapshot SnapshotRef
 	// PendingSince is the time of the oldest command that waits for its task, or whose task
 	// the timer store gave up and neither the archive nor the timer store has; 0 = there is none. A takeover
 	// does not begin with it.
 	PendingSince int64
-	// Fences are the newest ones of the matching shards by events up to Floor, by shard. It is not
-	// changed any more.
-	Fences []ShardFence
-	// Queues are the domains that lag, or have lagged, in order. It is not changed any more.
-	Queues []QueueCursor
 }
 
 // Search asks the other stores for a task that is not in memory; without ID, only for the ends
@@ -261,7 +236,7 @@ type Traced struct {
 // Counts is what steps have done, for metrics.
 type Counts struct {
 	SubmitBatches, Loaded, EventBatches, Events, Refused, Triggers, Retriggered int64
-	Granted, Bounced, Archived, Parked, Carried, PassedOver, Redriven           int64
+	Granted, Bounced, Archived, Parked, PassedOver, Redriven                    int64
 	// Attempts that ended without their worker's word: its heartbeats stopped, the deadline passed, or the grant may never
 	// have reached it. A takeover counts none: the owner before has.
 	Silent, Overdue, Undelivered int64

@@ -29,30 +29,23 @@ type Entry struct {
 	// left: it is out of memory but for repeated questions.
 	left          bool
 	waits, booked bool
-	// pinned: it holds the floor by pin, not by its submit.
-	pinned bool
-	pin    uint64
+	// exempt: a snapshot found it running, so it takes no room while it runs.
+	exempt bool
 	// arrivedAt is the time of its submit record, or of the command that it was taken out of the timer store for, Unix ms.
 	arrivedAt int64
 	// triggeredAt is when its trigger was last sent, Unix ms.
 	triggeredAt int64
 	// seat is its place among the tasks of its order key; nil = it has none, or has not come to its line.
 	seat *seat
-	// cause is the event that parked or ended it; 0 = its submit.
-	cause uint64
-	// since is the last event that was read when it came; lastEvent the last one about it.
-	since, lastEvent uint64
 }
 
-// held is an event or a command that waits for its stay.
+// held is an event as it is decided, or a command that waits for its task.
 type held struct {
 	ev *taskstate.Event
 	// seq is its message in the log, place its place among the events of that.
 	seq   uint64
 	place int
 	at    int64
-	// carried is the state if the event is a carried one.
-	carried *Carried
 	// from is the message that it came with, if that is matching's.
 	from *batch
 	// ans gets its verdict, at i.
@@ -64,9 +57,6 @@ type held struct {
 	// ended: the archive has its task. done: it is carried out.
 	ended, done bool
 	until       *[ids.Lanes]uint64
-	// waited: an event that has waited for a tick. nowhere: its lane ends before the position
-	// that it names.
-	waited, nowhere bool
 	// letter is the dead letter that a redrive brings back, at letterSeq, once it is read. replayed: it was read in a takeover.
 	letter    *Entry
 	letterSeq uint64
@@ -182,25 +172,21 @@ func (g *gone) compact() {
 	}
 }
 
-// leave takes e out of memory and lets the log forget its submit.
+// leave takes e out of memory.
 func (r *Replica) leave(e *Entry) {
 	if e.left {
 		return
 	}
 	e.left = true
+	r.live--
 	r.charge(e)
 	r.wake.Remove(e)
 	r.uncount(e)
 	e.received()
 	r.outOfLine(e)
 	r.stepOut(e)
-	if e.pinned {
+	if r.pinned[e.ID] == e {
 		delete(r.pinned, e.ID)
-	} else {
-		r.windowOf(e).Done(e.Position.Seq())
-	}
-	if r.replay != nil { // a carried record that it makes void may lie further behind, when e is forgotten
-		r.replay.seen[e.ID] = max(r.replay.seen[e.ID], e.lastEvent)
 	}
 	if r.tasks[e.ID] != e {
 		return

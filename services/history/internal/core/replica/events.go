@@ -2,7 +2,6 @@ package replica
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -11,7 +10,7 @@ import (
 
 // events takes one batch of a turn.
 func (r *Replica) events(in *Events, now Now, fx *Effects) {
-	r.meter.add(in.Seq, len(in.Events), in.Bytes)
+	r.snapshots.bytes += int64(in.Bytes)
 	var ans *Answer
 	if in.ReplyTo != "" && r.replay == nil {
 		ans = &Answer{
@@ -20,7 +19,7 @@ func (r *Replica) events(in *Events, now Now, fx *Effects) {
 		}
 	}
 	from := r.batchFrom(in)
-	stale := from != nil && from.epoch < from.shard.epoch()
+	stale := from != nil && from.epoch < from.shard.epoch
 	h := new(held) // what waits is copied
 	for i := range in.Events {
 		ev := &in.Events[i]
@@ -28,7 +27,7 @@ func (r *Replica) events(in *Events, now Now, fx *Effects) {
 			fx.Halt = fmt.Errorf("event %d of message %d is of kind %d, which this version does not know", i, in.Seq, ev.Kind)
 			return
 		}
-		*h = held{ev: ev, seq: in.Seq, at: in.At, place: in.First + i, carried: in.Carried[i], ans: ans, i: i, from: from, replayed: r.replay != nil}
+		*h = held{ev: ev, seq: in.Seq, at: in.At, place: in.First + i, ans: ans, i: i, from: from, replayed: r.replay != nil}
 		if ev.Kind == taskstate.Fence {
 			r.fenced(h, fx)
 			continue
@@ -38,13 +37,6 @@ func (r *Replica) events(in *Events, now Now, fx *Effects) {
 			r.overtaken(h, fx)
 		} else {
 			r.decide(h, e, now, fx)
-		}
-		switch {
-		case ev.Kind == taskstate.Carried:
-		case e != nil && !e.left:
-			e.lastEvent = in.Seq
-		default:
-			r.noteEvent(ev.ID, in.Seq)
 		}
 	}
 	switch {
@@ -63,21 +55,10 @@ func ofOwner(kind taskstate.Kind) bool {
 	return kind == taskstate.Started || kind == taskstate.Released || kind == taskstate.Reject || kind == taskstate.Displace
 }
 
-// noteEvent remembers the last event of a task: a carried state is void if one lies
-// between what it has seen and itself.
-func (r *Replica) noteEvent(id ids.TaskID, seq uint64) {
-	if e, ok := r.tasks[id]; ok && !e.left {
-		e.lastEvent = seq
-	} else if r.replay != nil {
-		r.replay.seen[id] = seq
-	}
-}
-
 // event decides about an event that has waited.
 func (r *Replica) event(h *held, now Now, fx *Effects) { r.decide(h, r.tasks[h.ev.ID], now, fx) }
 
-// decide decides about one event, or keeps it until it can be decided. e is what memory has
-// of its task.
+// decide decides about one event; a command may wait. e is what memory has of its task.
 func (r *Replica) decide(h *held, e *Entry, now Now, fx *Effects) {
 	forged := !h.command() && (h.ev.Fence.Position.Lane() >= ids.Lanes || h.ev.Fence.Position.Seq() >= h.seq) // an event lies behind its submit
 	if forged {
@@ -90,19 +71,11 @@ func (r *Replica) decide(h *held, e *Entry, now Now, fx *Effects) {
 	}
 	pos := h.ev.Fence.Position
 	switch {
-	case h.carried != nil && (e == nil || e.left || e.Position.Seq() < pos.Seq()):
-		r.carriedAbsent(h, e, now, fx)
 	case e != nil && e.Position.Same(pos):
 		r.apply(e, h, now, fx)
-	case r.unread(pos, h.ev.Domain) && !h.nowhere:
-		if r.hopeless(h) {
-			r.ask(h, fx)
-			return
-		}
-		r.demand(pos, h.ev.Domain, h.first())
-		r.wait(h)
-	case r.isHeld(h.ev.ID, pos):
-		r.wait(h)
+	case h.first() && r.unread(pos, h.ev.Domain):
+		// An owner that died had sent its trigger. It is sent again with the admission, and then must not be taken for one that is out of date.
+		r.conclude(h, taskstate.Verdict{Code: fault.Unavailable, Message: "the task is not admitted yet"}, fx)
 	case e != nil && !e.leftBefore(pos):
 		r.conclude(h, taskstate.ApplyToEarlierStay(&e.Task, h.ev), fx)
 	case h.first():
@@ -112,16 +85,6 @@ func (r *Replica) decide(h *held, e *Entry, now Now, fx *Effects) {
 	default:
 		r.ask(h, fx)
 	}
-}
-
-// hopeless tells whether an event can have no effect, though its task has not been read: no grab of the task waits,
-// and it needs one. Otherwise a user with two domains could make the backlog of one be read
-// into memory, for an attempt of the other. A lane that is not read so far is read soon in any case.
-func (r *Replica) hopeless(h *held) bool {
-	if h.first() || !r.passedOver(h.ev.Fence.Position, h.ev.Domain) {
-		return false
-	}
-	return !slices.ContainsFunc(r.early.of(h.ev.ID), func(w *held) bool { return w.ev.Kind == taskstate.Started })
 }
 
 // wait keeps a copy: the rest of the message must not stay in memory with it.
@@ -138,21 +101,8 @@ func (r *Replica) wait(h *held) {
 // one again, which was not known to be stored, and not that one, which was.
 func (e *Entry) leftBefore(pos ids.Position) bool { return e.left && e.Position.Seq() < pos.Seq() }
 
-func (r *Replica) isHeld(id ids.TaskID, pos ids.Position) bool {
-	for _, e := range r.held[id] {
-		if e.Position.Same(pos) {
-			return true
-		}
-	}
-	return false
-}
-
 // apply applies an event to the stay in memory, or to one that has left and changes no more.
 func (r *Replica) apply(e *Entry, h *held, now Now, fx *Effects) {
-	if h.carried != nil {
-		r.carriedPresent(e, h, fx)
-		return
-	}
 	at := h.at
 	if h.seq < e.Position.Seq() {
 		at = max(at, e.arrivedAt) // a command from before this stay counts as of its beginning
@@ -187,7 +137,7 @@ func (r *Replica) apply(e *Entry, h *held, now Now, fx *Effects) {
 			r.replace(e)
 		}
 		r.delivery(e, h, &v)
-		r.carryOut(e, did, h.seq, now, fx)
+		r.carryOut(e, did, now, fx, !r.admissions.admitting)
 	}
 	r.answer(e, h, v, now, fx)
 }

@@ -1,7 +1,6 @@
 package replica
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
@@ -19,31 +18,10 @@ type ShardFence struct {
 // what they may not have delivered.
 type shard struct {
 	number uint32
-	// raised are the fences that raised the epoch, in log order, back to the last one up to the saved
-	// floor: a takeover begins with that one, and reads the later ones again.
-	raised []raisedTo
+	// epoch is that of the newest fence; 0 = there was none.
+	epoch uint64
 	// owners are the deliveries of each owner, by epoch.
 	owners []*deliveries
-}
-
-type raisedTo struct{ seq, epoch uint64 }
-
-// epoch is that of the newest fence; 0 = there was none.
-func (s *shard) epoch() uint64 {
-	if n := len(s.raised); n > 0 {
-		return s.raised[n-1].epoch
-	}
-	return 0
-}
-
-// upTo is the newest epoch as of an event.
-func (s *shard) upTo(seq uint64) (epoch uint64) {
-	for _, f := range s.raised {
-		if f.seq <= seq {
-			epoch = f.epoch
-		}
-	}
-	return epoch
 }
 
 // shardOf is the shard with a number of the log.
@@ -63,17 +41,17 @@ func (r *Replica) fenced(h *held, fx *Effects) {
 	case h.from == nil:
 		r.conclude(h, taskstate.Verdict{Code: fault.InvalidArgument, Message: "a fence of no shard"}, fx)
 		return
-	case h.from.epoch < h.from.shard.epoch():
+	case h.from.epoch < h.from.shard.epoch:
 		r.overtaken(h, fx)
 		return
-	case h.from.epoch > h.from.shard.epoch():
-		h.from.shard.raise(h.seq, h.from.epoch)
+	case h.from.epoch > h.from.shard.epoch:
+		h.from.shard.raise(h.from.epoch)
 	}
 	r.conclude(h, taskstate.Verdict{}, fx)
 }
 
-func (s *shard) raise(seq, epoch uint64) {
-	s.raised = append(s.raised, raisedTo{seq, epoch})
+func (s *shard) raise(epoch uint64) {
+	s.epoch = epoch
 	if len(s.owners) > ownersMax {
 		s.owners = slices.DeleteFunc(s.owners, func(d *deliveries) bool { return d.live == 0 && d.epoch < epoch })
 	}
@@ -95,25 +73,5 @@ func (r *Replica) overtaken(h *held, fx *Effects) {
 // Overtaken tells whether a newer owner of a matching shard, by its number, has fenced the one of an epoch.
 func (r *Replica) Overtaken(number int, epoch uint64) bool {
 	s := r.shards[uint32(number)+1]
-	return s != nil && s.epoch() > epoch
-}
-
-// fencesUpTo are the fences as of an event, by shard.
-func (r *Replica) fencesUpTo(seq uint64) (all []ShardFence) {
-	for _, s := range r.shards {
-		if epoch := s.upTo(seq); epoch > 0 {
-			all = append(all, ShardFence{s.number, epoch})
-		}
-	}
-	slices.SortFunc(all, func(a, b ShardFence) int { return cmp.Compare(a.Shard, b.Shard) })
-	return all
-}
-
-// forgetFences lets go of the fences before the last one up to the saved floor.
-func (r *Replica) forgetFences() {
-	for _, s := range r.shards {
-		for len(s.raised) > 1 && s.raised[1].seq <= r.base.Floor {
-			s.raised = s.raised[1:]
-		}
-	}
+	return s != nil && s.epoch > epoch
 }

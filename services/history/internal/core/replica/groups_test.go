@@ -106,7 +106,7 @@ func TestI5_AGroupIsNotOvertakenByAnother(t *testing.T) {
 
 // What runs is listed by its group: a limit per group counts it so.
 func TestBookingsNameTheirGroups(t *testing.T) {
-	b := newBench(t, carryConfig())
+	b := newBench(t, smallConfig())
 	b.submit(grouped("acme", "zeta", "acme", ""), 1, 2, 3, 4)
 	b.book(nil, 1, 2, 3, 4)
 	got := map[string]int{}

@@ -37,8 +37,10 @@ type Submits struct {
 type Turn struct {
 	Seq uint64
 	// At is when its events count as made, Unix ms.
-	At      int64
-	Batches []*Events
+	At int64
+	// Admitted are the steps before it, in order. A takeover has taken them before the turn.
+	Admitted []Admission
+	Batches  []*Events
 }
 
 // Events is one batch of a turn; alone it is a turn of one batch.
@@ -58,17 +60,6 @@ type Events struct {
 	Epoch, Delivered uint64
 	Polls            []Poll
 	Events           []taskstate.Event
-	// Carried holds, by index of Events, the states of carried tasks.
-	Carried map[int]*Carried
-}
-
-// Carried is the state that an owner wrote for an old active task.
-type Carried struct {
-	Entry *Entry
-	// AsOf is the last event that the state has seen.
-	AsOf uint64
-	// Granted: its running attempt may not have reached its worker.
-	Granted *Granted
 }
 
 // Stay names one stay of a task in the timer store, or what comes back from it.
@@ -77,18 +68,12 @@ type Stay struct {
 	Parkings uint32
 }
 
-// Recovered ends a takeover: everything from the checkpoint to the log's end has been
+// Recovered ends a takeover: everything from the snapshot to the log's end has been
 // stepped through.
-type Recovered struct {
-	// Parked and Archived are what the tails of the other stores hold, behind the
-	// checkpoint's TimerSeq and ArchiveSeq.
-	Parked   map[Stay]bool
-	Archived Ends
-	// TimerSeq and ArchiveSeq are where the tails end.
-	TimerSeq, ArchiveSeq uint64
-	// Ends are the last sequences of the log, as of after the tails were read.
-	Ends Levels
-}
+type Recovered struct{}
+
+// TurnRefused is that the log will never take the turn that began with these steps.
+type TurnRefused struct{ Admitted []Admission }
 
 // Tick is that time has passed. It is due every quarter of a second, and at NextWake.
 type Tick struct{}
@@ -107,11 +92,12 @@ type Stored struct {
 	Kind JobKind
 	Seq  uint64
 	// Others are what another owner has put into the archive meanwhile, the job's own
-	// tasks not among them. Ends are the last sequences of the log, as of after they were read.
+	// tasks not among them.
 	Others []Stay
-	Ends   Levels
 	// Refused are the proposals that the log will not take.
 	Refused []Proposal
+	// Snapshot names the snapshot that is stored.
+	Snapshot SnapshotRef
 }
 
 // Saved is the outcome of Effects.Save.
@@ -160,16 +146,17 @@ type Silent struct{ Workers []WorkerKey }
 // Draining is that the owner leaves: nothing waits for a fuller batch any more.
 type Draining struct{}
 
-func (*Submits) input()  {}
-func (*Turn) input()     {}
-func (*Events) input()   {}
-func (Recovered) input() {}
-func (Tick) input()      {}
-func (Looked) input()    {}
-func (Stored) input()    {}
-func (Saved) input()     {}
-func (Purged) input()    {}
-func (*Found) input()    {}
-func (Bounced) input()   {}
-func (Silent) input()    {}
-func (Draining) input()  {}
+func (*Submits) input()    {}
+func (*Turn) input()       {}
+func (*Events) input()     {}
+func (Recovered) input()   {}
+func (Tick) input()        {}
+func (Looked) input()      {}
+func (Stored) input()      {}
+func (Saved) input()       {}
+func (Purged) input()      {}
+func (*Found) input()      {}
+func (Bounced) input()     {}
+func (Silent) input()      {}
+func (Draining) input()    {}
+func (TurnRefused) input() {}

@@ -20,11 +20,12 @@ func (l *lease) holds(now time.Duration) bool { return now < l.until }
 
 // purger decides what may be purged.
 type purger struct {
-	// covered are levels and since when a saved checkpoint has had them, oldest first.
+	// covered are levels and since when a saved checkpoint has named a snapshot of them, oldest first.
 	covered []coveredSince
-	done    Levels
-	busy    bool
-	next    int64
+	// taken is how many of them are being purged.
+	taken int
+	busy  bool
+	next  int64
 }
 
 type coveredSince struct {
@@ -32,40 +33,34 @@ type coveredSince struct {
 	since  time.Duration
 }
 
-// coveredMax bounds what is remembered; past it one in the middle is dropped.
+// coveredMax bounds what is remembered while nothing can be purged; past it the oldest is forgotten.
 const coveredMax = 64
 
 func (p *purger) saved(levels Levels, now time.Duration) {
-	if n := len(p.covered); n == coveredMax {
-		p.covered = append(p.covered[:n/2], p.covered[n/2+1:]...)
+	if len(p.covered) == coveredMax {
+		p.covered, p.taken = p.covered[1:], max(0, p.taken-1)
 	}
 	p.covered = append(p.covered, coveredSince{levels, now})
 }
 
-// take returns what may be purged now, if that is more than last time.
+// take returns what may be purged now, nil = nothing.
 func (p *purger) take(now time.Duration) *Levels {
-	var ripe *Levels
-	n := 0
-	for n < len(p.covered) && now-p.covered[n].since > purgeAfter {
-		ripe = &p.covered[n].levels
-		n++
+	p.taken = 0
+	for p.taken < len(p.covered) && now-p.covered[p.taken].since > purgeAfter {
+		p.taken++
 	}
-	if ripe == nil {
+	if p.taken == 0 {
 		return nil
 	}
-	levels := *ripe
-	p.covered = p.covered[n:]
-	if levels.equal(&p.done) {
-		return nil
-	}
-	p.done, p.busy = levels, true
+	p.busy = true
+	levels := p.covered[p.taken-1].levels
 	return &levels
 }
 
 // purged takes in that what was taken is purged; again: not all of it.
 func (p *purger) purged(again bool) {
 	p.busy = false
-	if again {
-		p.done = Levels{}
+	if !again {
+		p.covered = p.covered[p.taken:]
 	}
 }

@@ -53,16 +53,19 @@ func TestFailuresOfLongStandingAreBounded(t *testing.T) {
 	runtime.KeepAlive(r)
 }
 
-// TestATakeoverHoldsWhatIsActive: of the tasks behind the floor that the archive has, only the
+// TestATakeoverHoldsWhatIsActive: of the tasks behind the snapshot that the archive has, only the
 // latest are kept.
 func TestATakeoverHoldsWhatIsActive(t *testing.T) {
 	testkit.Slow(t, "reads tens of thousands of tasks")
 	const messages, each = 1500, 100
-	end := Levels{Events: 3 * messages}
-	end.Lanes[3] = 3 * messages
-	cp := Checkpoint{Archived: end, Parked: end}
-	cp.Read[3] = 3 * messages
-	r, now, fx := New(benchConfig(), cp, 1<<50), Now{MS: scenarioStart}, new(Effects)
+	start, now, fx := begin(1<<50), Now{MS: scenarioStart}, new(Effects)
+	start.Archived = Ends{}
+	for seq := uint64(1); seq < 3*messages; seq += 3 {
+		for _, e := range benchSubmits(seq, each, now).Tasks {
+			start.Archived.Add(Stay{ID: e.ID})
+		}
+	}
+	r := New(benchConfig(), start)
 	before := heap()
 	for seq := uint64(1); seq < 3*messages; seq += 3 {
 		submits := benchSubmits(seq, each, now)
@@ -83,8 +86,8 @@ func TestATakeoverHoldsWhatIsActive(t *testing.T) {
 	}
 	testkit.Check(t, r.Check())
 	r.Step(Recovered{}, now, fx)
-	if r.Flush(now, fx); len(fx.Archive) != 0 || len(fx.Triggers) != 1 || r.Active() != 1 {
-		t.Errorf("%d to be archived, %d groups of triggers, %d active", len(fx.Archive), len(fx.Triggers), r.Active())
+	if r.Flush(now, fx); len(fx.Archive) != 0 || len(fx.Triggers) != 1 || r.Len() != 1 {
+		t.Errorf("%d to be archived, %d groups of triggers, %d tasks", len(fx.Archive), len(fx.Triggers), r.Len())
 	}
 	runtime.KeepAlive(r)
 }

@@ -96,7 +96,7 @@ func TestAttemptsThatEndInSilence(t *testing.T) {
 			t.Errorf("%s: %+v", what, got)
 		}
 	}
-	again := &bench{T: t, r: New(carryConfig(), Checkpoint{}, time.Hour), now: Now{MS: scenarioStart}}
+	again := &bench{T: t, r: New(smallConfig(), begin(time.Hour)), now: Now{MS: scenarioStart}}
 	again.submit(nil, 1)
 	again.start(1)
 	again.seq++

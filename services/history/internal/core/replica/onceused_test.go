@@ -15,7 +15,7 @@ func TestOnceUsedTasklistsAreForgotten(t *testing.T) {
 	testkit.Slow(t, "reads tens of thousands of tasks")
 	const start = 1_700_000_000_000
 	now, fx := Now{MS: start}, new(Effects)
-	r := New(Config{Shards: 1, WindowTasks: 100, WindowBytes: 1 << 20, CheckpointEveryMS: 500, PurgeEveryMS: 10_000, CarryRecords: 1000, CarryBytes: 1 << 20}, Checkpoint{}, 0)
+	r := New(Config{Shards: 1, WindowTasks: 100, WindowBytes: 1 << 20, CheckpointEveryMS: 500, PurgeEveryMS: 10_000, SnapshotBytes: 1 << 50, SnapshotEveryMS: 1 << 50}, begin(0))
 	r.Step(Recovered{}, now, fx)
 	seq := uint64(0)
 	for n := range uint64(100_000) {

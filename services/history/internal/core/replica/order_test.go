@@ -121,10 +121,10 @@ func TestAFirstTaskThatIsChangedBeforeItIsRead(t *testing.T) {
 	b.equal("it is to run now", triggered(fx), []int{1})
 }
 
-// TestNoTurnWhileATakeoverReads: what lies before may come as a carried copy, which lies further behind.
+// TestNoTurnWhileATakeoverReads: what the turns say comes first, and nothing is triggered before the end.
 func TestNoTurnWhileATakeoverReads(t *testing.T) {
 	b := newBench(t, Config{})
-	b.r = New(Config{Shards: 2, WindowTasks: 1000, WindowBytes: 1 << 20}, Checkpoint{}, time.Hour)
+	b.r = New(Config{Shards: 2, WindowTasks: 1000, WindowBytes: 1 << 20}, begin(time.Hour))
 	b.keyed("a", nil, 1, 2)
 	if e := b.r.Get(id(1)); !e.AwaitsTurn() {
 		t.Fatal("it has its turn before all is read")

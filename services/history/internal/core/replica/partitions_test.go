@@ -16,7 +16,7 @@ const spreadShards = 8
 
 // spreadConfig has tasklists of as many partitions as count says when it is asked.
 func spreadConfig(count *int) Config {
-	cfg := carryConfig()
+	cfg := smallConfig()
 	cfg.Shards, cfg.Partitions = spreadShards, func(string, string) int { return *count }
 	return cfg
 }
@@ -225,10 +225,10 @@ func (b *bench) held() (all []string) {
 	return all
 }
 
-// takeover is a bench of an owner that takes over from a checkpoint of b, and reads the messages behind it again.
-func (b *bench) takeover(cfg Config, cp Checkpoint, log ...Input) *bench {
+// takeover is a bench of an owner that takes over with a snapshot, and reads the messages behind it.
+func (b *bench) takeover(cfg Config, snap *Snapshot, log ...Input) *bench {
 	b.Helper()
-	next := &bench{T: b.T, r: New(cfg, cp, time.Hour), now: b.now, seq: b.seq}
+	next := &bench{T: b.T, r: New(cfg, &Start{Snapshot: snap, ClaimedAt: time.Hour}), now: b.now, seq: b.seq}
 	for _, in := range log {
 		next.step(in)
 	}
@@ -255,26 +255,8 @@ func spreadLog() []Input {
 	return []Input{in, granted(2, 3, 1, slots), granted(3, 3, 2, nil), granted(4, 0, 3, slots)}
 }
 
-// carriedOn is a message with the states of the tasks of spreadLog, as of its end.
-func (b *bench) carriedOn() *Events {
-	in := &Events{Seq: 5, At: scenarioStart, Carried: map[int]*Carried{}}
-	for n := 1; n <= 3; n++ {
-		task := *b.r.Get(id(n))
-		in.Carried[n-1] = &Carried{Entry: &Entry{Task: task}, AsOf: 4}
-		in.Events = append(in.Events, taskstate.Event{Kind: taskstate.Carried, ID: task.ID, Fence: ids.Token{Position: task.Position}})
-	}
-	return in
-}
-
-// behindLog is a checkpoint behind spreadLog.
-func behindLog() Checkpoint {
-	cp := Checkpoint{Floor: 4}
-	cp.Ack[3], cp.Read[3] = 1, 1
-	return cp
-}
-
 // TestI8_AnAttemptIsCountedWhereItWasGranted: an attempt that the shard of partition 3 was granted holds its slots there: after a takeover that
-// reads the grant, and after one that begins behind it and has only the carried state. The release goes there, too.
+// reads the grant, and after one that begins with a snapshot behind it. The release goes there, too.
 func TestI8_AnAttemptIsCountedWhereItWasGranted(t *testing.T) {
 	count := 5
 	cfg := spreadConfig(&count)
@@ -300,11 +282,11 @@ func TestI8_AnAttemptIsCountedWhereItWasGranted(t *testing.T) {
 		first.step(in)
 	}
 	check("live", first)
-	check("a takeover that reads the grants", first.takeover(cfg, Checkpoint{}, spreadLog()...))
-	next := first.takeover(cfg, behindLog(), first.carriedOn())
-	check("a takeover that has carried states", next)
+	check("a takeover that reads the grants", first.takeover(cfg, new(Snapshot), spreadLog()...))
+	first.seq = 4
+	next := first.takeover(cfg, first.snapshot())
+	check("a takeover with a snapshot", next)
 
-	next.seq = 5
 	for n, partition := range map[int]int{1: 3, 3: 0} {
 		fx := next.finish(taskstate.Succeeded, n)
 		if len(fx.Releases) != 1 || fx.Releases[0].Shard != mailShard(partition) || string(fx.Releases[0].Packed) != ids.Booking(id(n), 1) {
@@ -320,7 +302,7 @@ func TestI8_AnAttemptIsCountedWhereItWasGranted(t *testing.T) {
 	testkit.Equal(t, "the next attempt is of shard", next.r.Get(id(2)).Attempt.Shard, 0)
 }
 
-// A carried state may name a shard that there is none of, or be of a task that does not run: it is then that of the first partition.
+// A snapshot may name a shard that there is none of, or one for a task that does not run: it is then that of the first partition.
 func TestAShardThatThereIsNoneOf(t *testing.T) {
 	count := 1
 	for state, shard := range map[taskstate.State]uint16{taskstate.Running: spreadShards + 1, taskstate.Ready: 3} {
@@ -328,10 +310,7 @@ func TestAShardThatThereIsNoneOf(t *testing.T) {
 			ID: id(1), Domain: "shop", Tasklist: "mail", Type: "send", Priority: 3, Policy: storyPolicy, State: state, Position: ids.NewPosition(1, 3), Version: 1,
 			Attempt: taskstate.Attempt{Nonce: 5, DeadlineAt: scenarioStart + 9000, Limits: taskstate.NewPath("type/send"), Shard: shard},
 		}
-		b := newBench(t, spreadConfig(&count)).takeover(spreadConfig(&count), behindLog(), &Events{
-			Seq: 5, At: scenarioStart, Events: []taskstate.Event{{Kind: taskstate.Carried, ID: task.ID, Fence: ids.Token{Position: task.Position}}},
-			Carried: map[int]*Carried{0: {Entry: &Entry{Task: task}, AsOf: 4}},
-		})
+		b := newBench(t, spreadConfig(&count)).takeover(spreadConfig(&count), &Snapshot{Seq: 4, Tasks: []SnapshotTask{{Task: task}}})
 		if got := b.r.Get(id(1)); got == nil || got.State != state || got.Attempt.Shard != 0 {
 			t.Errorf("%s: %+v", state, got)
 		}

@@ -58,8 +58,7 @@ func (r *Replica) propose(e *Entry, p Proposal) {
 // refusedWaitMS is how soon a lease or a time that is over is proposed again that the log has refused.
 const refusedWaitMS = 10_000
 
-// refusedByLog lets what the log does not take be proposed again: a state to be carried when it is
-// due, a lease after a while.
+// refusedByLog lets what the log does not take be proposed again after a while.
 func (r *Replica) refusedByLog(all []Proposal, now Now) {
 	for _, p := range all {
 		e := r.tasks[p.ID]
@@ -68,7 +67,7 @@ func (r *Replica) refusedByLog(all []Proposal, now Now) {
 		}
 		e.proposed &^= 1 << p.Kind
 		running := e.State == taskstate.Running
-		if (p.Kind == taskstate.Expired && running || p.Kind == taskstate.Lapse && !running) && e.Token().Same(p.Fence) {
+		if (p.Kind == taskstate.Expired && running || p.Kind == taskstate.Lapse && !running && e.State.Active()) && e.Token().Same(p.Fence) {
 			r.wake.Set(e, now.MS+refusedWaitMS)
 		}
 	}

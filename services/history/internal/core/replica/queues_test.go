@@ -3,8 +3,8 @@ package replica
 import (
 	"fmt"
 	"testing"
+	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
@@ -15,7 +15,7 @@ const lagLane = 3
 func crowd(t *testing.T) *bench {
 	t.Helper()
 	b := newBench(t, Config{
-		Shards: 2, WindowTasks: 10, WindowBytes: 1 << 20, CheckpointEveryMS: 1 << 50, PurgeEveryMS: 1 << 50, CarryRecords: 1 << 40, CarryBytes: 1 << 40,
+		Shards: 2, WindowTasks: 10, WindowBytes: 1 << 20, CheckpointEveryMS: 1 << 50, PurgeEveryMS: 1 << 50, SnapshotBytes: 1 << 50, SnapshotEveryMS: 1 << 50,
 	})
 	b.tick()
 	return b
@@ -115,67 +115,25 @@ func lagging(t *testing.T) *bench {
 	return b
 }
 
-// TestAGrabMakesItsQueueBeRead, whatever it holds; another event does not, and is looked for.
-func TestAGrabMakesItsQueueBeRead(t *testing.T) {
-	b := lagging(t)
-	ask := func(seq uint64, ev taskstate.Event) *Effects {
-		ev.ID, ev.Fence.Position = id(20), ids.NewPosition(3, lagLane)
-		b.seq = seq
-		return b.step(&Events{Seq: seq, At: b.now.MS, ReplyTo: "asker", Events: []taskstate.Event{ev}})
-	}
-	attempt := ids.Token{Version: 1, Nonce: 7}
-	fx := ask(5, taskstate.Event{Kind: taskstate.Succeeded, Domain: "flood", Fence: attempt})
-	if len(fx.Searches) != 1 || b.r.QueueRoom(Queue{lagLane, "flood"}, 3) {
-		t.Errorf("an outcome without a grab: searches %v", fx.Searches)
-	}
-	if fx = ask(6, taskstate.Event{Kind: taskstate.Started, Domain: "shop", Fence: attempt}); len(fx.Answers) != 1 || fx.Answers[0].Verdicts[0].Code != fault.Stale {
-		t.Errorf("a grab of another domain: %+v", fx.Answers)
-	}
-	if fx = ask(7, taskstate.Event{Kind: taskstate.Started, Domain: "flood", Worker: taskstate.NewWorker("w", ""), Fence: attempt}); len(fx.Answers) > 0 || !b.r.QueueRoom(Queue{lagLane, "flood"}, 3) || !b.r.Readings()[0].Room {
-		t.Errorf("a grab: %+v", fx.Answers)
-	}
-	if fx = ask(8, taskstate.Event{Kind: taskstate.Succeeded, Domain: "flood", Fence: attempt}); len(fx.Answers)+len(fx.Searches) > 0 {
-		t.Error("an outcome behind a grab does not wait")
-	}
-	if fx = b.file(true, 3, "flood", 20); b.r.tasks[id(20)].State != taskstate.Completed || len(fx.Answers) != 2 {
-		t.Errorf("%s, %d answers", b.r.tasks[id(20)].State, len(fx.Answers))
-	}
-}
-
-// TestALagEnds when all is read and done, and is forgotten once no takeover reads what the queue has done.
+// TestALagEnds when all is read and the lane has room for what is left.
 func TestALagEnds(t *testing.T) {
 	b := lagging(t)
 	at := Queue{lagLane, "flood"}
 	b.file(true, 3, "flood", 20)
-	for n := range 11 {
-		n++
-		if n == 11 {
-			n = 20
+	for n := range 8 { // of its eleven tasks; two of shop are in the lane, and half of ten is free for three
+		if b.tick(); !b.r.Lags(at) {
+			t.Fatalf("it ends when %d tasks have left", n)
 		}
-		b.r.leave(b.r.tasks[id(n)])
-		if !b.r.Lags(at) {
-			t.Fatalf("it ends with task %d", n)
-		}
-		b.tick()
+		b.r.leave(b.r.tasks[id(n+1)])
 	}
-	if b.r.Lags(at) || len(b.r.queues) != 1 || b.r.queues[at].end != 4 {
+	b.tick()
+	if b.r.Lags(at) || b.r.rooms[lagLane].tasks != 5 {
 		t.Fatalf("it lags: %+v", b.r.queues[at])
-	}
-	cp := b.r.Checkpoint()
-	if len(cp.Queues) != 1 || cp.Queues[0] != (QueueCursor{Queue: at, Ack: 4, Read: 4, Last: 3, End: 4}) || cp.Ack[lagLane] != 1 {
-		t.Errorf("the checkpoint is %+v", cp)
 	}
 	b.file(false, 5, "flood", 30) // it is read with the lane's others
 	b.step(&Submits{Lane: lagLane, Domain: "flood", Queue: true, Seq: 5})
 	if b.r.tasks[id(30)] == nil {
 		t.Error("a message behind the end is passed over")
-	}
-	for _, n := range []int{11, 21} {
-		b.r.leave(b.r.tasks[id(n)])
-	}
-	b.tick()
-	if len(b.r.queues) > 0 || b.r.Checkpoint().Ack[lagLane] != 4 {
-		t.Errorf("it is kept: %+v", b.r.queues)
 	}
 }
 
@@ -242,26 +200,22 @@ func TestSharedMessagesLieInNoQueue(t *testing.T) {
 	}
 }
 
-// TestATakeoverReadsQueuesByThemselves: what one has done is no concern of the lane's, also when it lags no more; and until it is
-// read, what it has not done is unread.
+// TestATakeoverReadsQueuesByThemselves: with a snapshot that has one, which has a message left.
 func TestATakeoverReadsQueuesByThemselves(t *testing.T) {
-	at, over := Queue{lagLane, "flood"}, Queue{lagLane, "over"}
-	cp := Checkpoint{Queues: []QueueCursor{{Queue: at, Ack: 1, Read: 2, Last: 6}, {Queue: over, Ack: 5, Read: 5, Last: 3, End: 5}}}
-	cp.Ack[lagLane], cp.Read[lagLane] = 2, 7
-	b := &bench{T: t, r: New(carryConfig(), cp, 0), now: Now{MS: scenarioStart}}
-	b.file(true, 2, "flood", 2)
-	b.file(false, 3, "over", 3)
-	b.file(false, 4, "shop", 4)
-	b.file(false, 6, "flood", 6)
-	b.file(false, 7, "over", 7)
+	at := Queue{lagLane, "flood"}
+	snap := &Snapshot{Queues: []QueueCursor{{Queue: at, Read: 2, First: 6, Last: 6}}}
+	snap.Read[lagLane] = 7
+	b := &bench{T: t, r: New(smallConfig(), &Start{Snapshot: snap, ClaimedAt: time.Hour}), now: Now{MS: scenarioStart}}
+	b.file(false, 8, "flood", 8)
+	b.file(false, 9, "shop", 9)
 	b.step(Recovered{})
-	for n, there := range map[int]bool{2: true, 3: false, 4: true, 6: false, 7: true} {
-		if (b.r.tasks[id(n)] != nil) != there {
-			t.Errorf("task %d is there: %v", n, !there)
-		}
+	if b.r.tasks[id(8)] != nil || b.r.tasks[id(9)] == nil {
+		t.Error("the lane's reader does not pass over the queue, or over another domain")
 	}
-	if !b.r.unread(ids.NewPosition(6, lagLane), "flood") || b.r.unread(ids.NewPosition(2, lagLane), "flood") || b.r.unread(ids.NewPosition(3, lagLane), "over") {
-		t.Error("what is unread is wrong")
+	for seq, unread := range map[uint64]bool{2: false, 6: true, 8: true} {
+		if b.r.unread(ids.NewPosition(seq, lagLane), "flood") != unread {
+			t.Errorf("message %d is unread: %v", seq, !unread)
+		}
 	}
 	if all := b.r.Readings(); len(all) != 1 || all[0] != (Reading{Queue: at, From: 3, Room: true}) {
 		t.Errorf("%+v", all)
@@ -315,32 +269,6 @@ func TestALagEndsWhereWhatIsLeftFits(t *testing.T) {
 	}
 }
 
-// TestACarriedStayIsNotHeldAsWell: a takeover reads a stay whose stay before lies in a queue and is not read, and then the
-// record by which it was carried.
-func TestACarriedStayIsNotHeldAsWell(t *testing.T) {
-	cp := Checkpoint{Queues: []QueueCursor{{Queue: Queue{ids.LaneLater, "flood"}, Last: 1}}}
-	cp.Ack[ids.LaneLater], cp.Read[ids.LaneLater], cp.Read[lagLane] = 1, 1, 2
-	b := &bench{T: t, r: New(carryConfig(), cp, 0), now: Now{MS: scenarioStart}}
-	stay := func() *Entry {
-		return &Entry{Task: taskstate.Task{
-			ID: id(1), Domain: "flood", Tasklist: "mail", Type: "send", Priority: lagLane, Policy: storyPolicy, Parkings: 1, Position: ids.NewPosition(1, ids.LaneLater),
-		}}
-	}
-	b.step(&Submits{Lane: lagLane, Domain: "flood", Seq: 2, At: b.now.MS, Tasks: []*Entry{stay()}})
-	if len(b.r.held) != 1 {
-		t.Fatal("it is not held")
-	}
-	carried := stay()
-	carried.Position, carried.State, carried.ReadyAt = ids.NewPosition(2, lagLane), taskstate.Ready, b.now.MS
-	b.step(&Events{
-		Seq: 4, At: b.now.MS, Events: []taskstate.Event{{Kind: taskstate.Carried, ID: id(1), Fence: ids.Token{Position: carried.Position}}},
-		Carried: map[int]*Carried{0: {Entry: carried, AsOf: 3}},
-	})
-	if len(b.r.held) != 1 || b.r.tasks[id(1)] != nil {
-		t.Errorf("%d stays are held", len(b.r.held))
-	}
-}
-
 // TestWhatWasNeverPassedOverIsNotUnread: between what a queue has read and the next message of it lie others'.
 func TestWhatWasNeverPassedOverIsNotUnread(t *testing.T) {
 	b := lagging(t)
@@ -354,47 +282,10 @@ func TestWhatWasNeverPassedOverIsNotUnread(t *testing.T) {
 	}
 }
 
-// TestACheckpointKnowsItsQueues: a log that ends before what a queue has read, or was passed over, has lost its tail.
-func TestACheckpointKnowsItsQueues(t *testing.T) {
-	cp := Checkpoint{Queues: []QueueCursor{{Queue: Queue{lagLane, "flood"}, Read: 7, Last: 9}}}
-	if cp.Check(8, 0, 0) == nil || cp.Check(9, 0, 0) != nil {
+// TestASnapshotKnowsItsQueues: a log that ends before what a queue has read, or was passed over, has lost its tail.
+func TestASnapshotKnowsItsQueues(t *testing.T) {
+	start := &Start{Snapshot: &Snapshot{Queues: []QueueCursor{{Queue: Queue{lagLane, "flood"}, Read: 7, Last: 9}}}}
+	if start.Check(8, 0, 0) == nil || start.Check(9, 0, 0) != nil {
 		t.Error("it says something else")
-	}
-}
-
-// TestAGrabOfAnotherMakesNoQueueBeRead: a lane that is read for a grab passes over what lags as before. Otherwise a takeover, which
-// meets grabs of what the owner before has read, would read whole backlogs into memory.
-func TestAGrabOfAnotherMakesNoQueueBeRead(t *testing.T) {
-	b := lagging(t)
-	at := Queue{lagLane, "flood"}
-	grab := func(seq uint64, n int, domain string, pos uint64, kind taskstate.Kind) {
-		b.step(&Events{Seq: seq, At: b.now.MS, Events: []taskstate.Event{
-			{Kind: kind, ID: id(n), Domain: domain, Fence: ids.Token{Position: ids.NewPosition(pos, lagLane), Version: 1, Nonce: 1}},
-		}})
-	}
-	grab(101, 90, "shop", 50, taskstate.Started)
-	grab(102, 91, "flood", 50, taskstate.Succeeded)
-	b.file(false, 10, "flood", 30)
-	if b.r.QueueRoom(at, 3) || b.r.rooms[lagLane].demand != 50 {
-		t.Fatalf("the flood is read, the lane up to %d", b.r.rooms[lagLane].demand)
-	}
-	grab(103, 92, "flood", 60, taskstate.Started)
-	if !b.r.QueueRoom(at, 3) || b.r.QueueRoom(at, 11) {
-		t.Error("a grab of its own does not make it be read as far as its lane")
-	}
-}
-
-// TestWhoBeginsToLagIsReadForTheGrabsThatWait.
-func TestWhoBeginsToLagIsReadForTheGrabsThatWait(t *testing.T) {
-	b := crowd(t)
-	b.step(&Events{Seq: 100, At: b.now.MS, Events: []taskstate.Event{
-		{Kind: taskstate.Started, ID: id(90), Domain: "flood", Fence: ids.Token{Position: ids.NewPosition(3, lagLane), Version: 1, Nonce: 1}},
-	}})
-	b.file(false, 1, "flood", series(1, 10)...)
-	b.file(false, 2, "shop", 11)
-	b.r.lag(Queue{lagLane, "flood"})
-	b.file(false, 3, "flood", 90)
-	if !b.r.QueueRoom(Queue{lagLane, "flood"}, 3) {
-		t.Error("the grab waits forever")
 	}
 }

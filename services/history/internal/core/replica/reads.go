@@ -156,42 +156,11 @@ func (r *Replica) Tasklists(domain, after string, limit int) []ListCounts {
 	return found[:min(limit, len(found))]
 }
 
-// GrabsDecided tells whether every grab up to an event has been decided: it has been read, and waits
-// for no task.
-func (r *Replica) GrabsDecided(seq uint64) bool {
-	if r.eventAt < seq {
-		return false
-	}
-	for w := r.early.first; w != nil && r.early.grabs > 0; w = w.after {
-		for _, h := range w.waiting {
-			if h.ev.Kind == taskstate.Started && h.seq <= seq {
-				return false
-			}
-		}
-	}
-	return true
-}
+// GrabsDecided tells whether every grab up to an event has been decided.
+func (r *Replica) GrabsDecided(seq uint64) bool { return r.eventAt >= seq }
 
 // ArchiveSeq is the last sequence of the archive that this replica knows of.
 func (r *Replica) ArchiveSeq() uint64 { return r.archive.last }
 
-// Active is how many tasks the lanes have read that are not done.
-func (r *Replica) Active() (n int) {
-	for _, l := range r.lanes {
-		n += l.Active()
-	}
-	for _, q := range r.queues {
-		n += q.window.Active()
-	}
-	return n
-}
-
 // Len is how many tasks are in memory that have not left.
-func (r *Replica) Len() (n int) {
-	for _, e := range r.tasks {
-		if !e.left {
-			n++
-		}
-	}
-	return n
-}
+func (r *Replica) Len() int { return r.live }

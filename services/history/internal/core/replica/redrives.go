@@ -1,6 +1,9 @@
 package replica
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
@@ -177,32 +180,53 @@ func (r *Replica) bringBack(id ids.TaskID, now Now, fx *Effects) {
 func (r *Replica) bring(h *held, now Now, fx *Effects) {
 	e := h.letter
 	h.letter = nil
-	e.pinned, e.pin, e.shared, e.arrivedAt = true, h.seq-1, e.Position.Shared(), h.at
-	e.since, e.lastEvent = r.eventAt, r.eventAt
+	e.shared, e.arrivedAt = e.Position.Shared(), h.at
+	r.live++
 	r.tasks[e.ID], r.pinned[e.ID] = e, e
 	h.locate()
 	did := taskstate.Bring(&e.Task, h.ev, h.at)
 	r.enqueue(e)
 	r.letters[e.ID] = Letter{e.Domain, e.Tasklist, e.ID, h.letterSeq}
-	r.carryOut(e, did, h.seq, now, fx)
+	r.carryOut(e, did, now, fx, true)
 	fx.Counts.Redriven++
 	if e.left { // the tail of the timer store has it
 		r.spend(e, fx)
 	}
 }
 
-// spend gives the letter of a task away that came back: with the job that parks the task, unless the timer store has that.
+// spend gives the letter of a task away that came back: with the job that parks the task, unless the timer store has that. Until the job is
+// stored a snapshot has it: who takes over parks the task again, and deletes the letter.
 func (r *Replica) spend(e *Entry, fx *Effects) {
 	l, ok := r.letters[e.ID]
 	switch {
 	case !ok:
-		return
 	case e.left:
+		delete(r.letters, e.ID)
 		fx.Letters = append(fx.Letters, l)
 	default:
 		fx.ParkLetters = append(fx.ParkLetters, l)
 	}
-	delete(r.letters, e.ID)
+}
+
+// spent takes in that the letters of the job under way are deleted.
+func (r *Replica) spent() {
+	for _, l := range r.parkLetters {
+		if r.letters[l.ID] == l {
+			delete(r.letters, l.ID)
+		}
+	}
+	r.parkLetters = nil
+}
+
+// spendParked gives the letters away of which the tail of the timer store has the tasks.
+func (r *Replica) spendParked(fx *Effects) {
+	for id, l := range r.letters {
+		if e := r.tasks[id]; e == nil || e.left {
+			delete(r.letters, id)
+			fx.Letters = append(fx.Letters, l)
+		}
+	}
+	slices.SortFunc(fx.Letters, func(a, b Letter) int { return cmp.Compare(a.Seq, b.Seq) })
 }
 
 // isBack tells whether e is a later life of a task that is known as dead: it was redriven, so the end that is known is stored.

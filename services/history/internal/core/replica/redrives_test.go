@@ -38,7 +38,7 @@ func (b *bench) foundLetter(fx *Effects, ends uint64) *Effects {
 func TestALetterIsDeletedOnceTheTaskIsParked(t *testing.T) {
 	b := newBench(t, Config{})
 	b.seq = 40
-	b.r.lanes[3].Skip(30)
+	b.r.lanes[3] = 30
 	fx := b.foundLetter(b.step(redrove(41)), 30)
 	if v := b.said(fx); v.Code != "" {
 		t.Fatalf("%+v", v)
@@ -46,18 +46,39 @@ func TestALetterIsDeletedOnceTheTaskIsParked(t *testing.T) {
 	if len(fx.Park) != 1 || fx.Park[0].Parkings != 1 || len(fx.ParkLetters) != 1 || fx.ParkLetters[0] != (Letter{"shop", "mail", id(1), 5}) || len(fx.Letters) != 0 {
 		t.Fatalf("parked %v with letters %v", fx.Park, fx.ParkLetters)
 	}
-	testkit.Equal(t, "the floor is before the task is stored", b.r.floor(), 40)
+	if snap := b.snapshot(); len(snap.Tasks) != 1 || snap.Tasks[0].Letter.Seq != 5 || b.r.Checkpoint().PendingSince == 0 {
+		t.Errorf("before the task is stored the snapshot is %+v, pending since %d", snap.Tasks, b.r.Checkpoint().PendingSince)
+	}
 	b.step(Stored{Kind: JobPark, Seq: 1})
-	if floor := b.r.floor(); floor != 41 || len(b.r.letters) != 0 {
-		t.Errorf("the floor is %d, %d letters are left", floor, len(b.r.letters))
+	if pending := b.r.Checkpoint().PendingSince; pending != 0 || len(b.r.letters) != 0 {
+		t.Errorf("pending since %d, %d letters are left", pending, len(b.r.letters))
+	}
+}
+
+// TestALetterIsDeletedByWhoTakesOver with a snapshot that was made while the task was on its way: with the job that parks it, or at once if the
+// timer store has it.
+func TestALetterIsDeletedByWhoTakesOver(t *testing.T) {
+	b := newBench(t, Config{})
+	b.seq = 40
+	b.r.lanes[3] = 30
+	b.foundLetter(b.step(redrove(41)), 30)
+	b.seq = 41
+	snap := b.snapshot()
+	for _, parked := range []bool{false, true} {
+		start := &Start{Snapshot: snap, ClaimedAt: time.Hour, Parked: map[Stay]bool{{id(1), 1}: parked}}
+		next := &bench{T: t, r: New(b.r.cfg, start), now: b.now}
+		fx := next.step(Recovered{})
+		if at := len(fx.Park); at != len(fx.ParkLetters) || parked == (at == 1) || parked != (len(fx.Letters) == 1) || len(next.r.letters) != at {
+			t.Errorf("parked %v: parks %d, deletes %v with them and %v at once", parked, at, fx.ParkLetters, fx.Letters)
+		}
 	}
 }
 
 // TestARedriveThatIsReplayedWaitsForTheLanes: an owner died after it had parked the task and before it deleted the letter. The timer has fired the task, and
 // forgotten that; it lies in a lane, unread. So the letter alone does not bring it back: when it is read, the redrive is known to be done, and the letter is deleted.
 func TestARedriveThatIsReplayedWaitsForTheLanes(t *testing.T) {
-	b := &bench{T: t, r: New(newBench(t, Config{}).r.cfg, Checkpoint{}, time.Hour), now: Now{MS: scenarioStart}}
-	b.r.lanes[3].Skip(30)
+	b := &bench{T: t, r: New(newBench(t, Config{}).r.cfg, begin(time.Hour)), now: Now{MS: scenarioStart}}
+	b.r.lanes[3] = 30
 	b.step(redrove(41))
 	fx := b.foundLetter(b.step(Recovered{}), 50)
 	if len(fx.Park) != 0 || b.step(Tick{}).Park != nil {
@@ -76,8 +97,8 @@ func TestARedriveThatIsReplayedWaitsForTheLanes(t *testing.T) {
 
 // TestARedriveThatIsReplayedComesBackInTheEnd: nothing was in the lanes.
 func TestARedriveThatIsReplayedComesBackInTheEnd(t *testing.T) {
-	b := &bench{T: t, r: New(newBench(t, Config{}).r.cfg, Checkpoint{}, time.Hour), now: Now{MS: scenarioStart}}
-	b.r.lanes[3].Skip(30)
+	b := &bench{T: t, r: New(newBench(t, Config{}).r.cfg, begin(time.Hour)), now: Now{MS: scenarioStart}}
+	b.r.lanes[3] = 30
 	b.step(redrove(41))
 	b.foundLetter(b.step(Recovered{}), 50)
 	b.step(&Submits{Lane: 3, Seq: 50, At: scenarioStart, Bytes: 10})
@@ -88,8 +109,8 @@ func TestARedriveThatIsReplayedComesBackInTheEnd(t *testing.T) {
 
 // TestARedriveThatWaitsIsLookedForWithItsLetter: what is asked of the task meanwhile has it looked for again. Without its letter the redrive would be refused.
 func TestARedriveThatWaitsIsLookedForWithItsLetter(t *testing.T) {
-	b := &bench{T: t, r: New(newBench(t, Config{}).r.cfg, Checkpoint{}, time.Hour), now: Now{MS: scenarioStart}}
-	b.r.lanes[3].Skip(30)
+	b := &bench{T: t, r: New(newBench(t, Config{}).r.cfg, begin(time.Hour)), now: Now{MS: scenarioStart}}
+	b.r.lanes[3] = 30
 	b.step(redrove(41))
 	b.foundLetter(b.step(Recovered{}), 50)
 	fx := b.step(&Events{Seq: 42, At: scenarioStart, Bytes: 10, ReplyTo: "asker", RequestID: 42, Events: []taskstate.Event{{
@@ -104,8 +125,8 @@ func TestARedriveThatWaitsIsLookedForWithItsLetter(t *testing.T) {
 
 // TestALetterThatWaitsCountsWithItsBytes, so that a domain whose letters are fat may have fewer redrives waiting.
 func TestALetterThatWaitsCountsWithItsBytes(t *testing.T) {
-	b := &bench{T: t, r: New(newBench(t, Config{}).r.cfg, Checkpoint{}, time.Hour), now: Now{MS: scenarioStart}}
-	b.r.lanes[3].Skip(30)
+	b := &bench{T: t, r: New(newBench(t, Config{}).r.cfg, begin(time.Hour)), now: Now{MS: scenarioStart}}
+	b.r.lanes[3] = 30
 	b.step(redrove(41))
 	fx := b.step(Recovered{})
 	testkit.MustEqual(t, "a redrive counts as", b.r.early.commands, 1)
@@ -128,7 +149,7 @@ func TestAnotherDomainCannotRedrive(t *testing.T) {
 	for name, letter := range map[string]uint64{"with a letter": 5, "without": 0} {
 		b := newBench(t, Config{})
 		b.seq = 40
-		b.r.lanes[3].Skip(30)
+		b.r.lanes[3] = 30
 		b.foundLetter(b.step(redrove(41)), 30) // it is here now, as its next stay
 		for _, state := range []string{"on its way", "parked"} {
 			if state == "parked" {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/deadline"
-	"github.com/yardmaster-io/yardmaster/services/history/internal/core/window"
 )
 
 // Config bounds a replica.
@@ -19,9 +18,9 @@ type Config struct {
 	WindowBytes int64
 	// CheckpointEveryMS must be well below the lease; PurgeEveryMS may be anything.
 	CheckpointEveryMS, PurgeEveryMS int64
-	// CarryRecords and CarryBytes bound what a takeover reads again, of the events and of
-	// each lane: past either old active tasks are carried forward.
-	CarryRecords, CarryBytes uint64
+	// SnapshotBytes is how much of the log may follow the last snapshot before the next one is made, SnapshotEveryMS how much time,
+	// if anything has followed.
+	SnapshotBytes, SnapshotEveryMS int64
 	// JobTasks bounds a job; 0 = jobTasksMax.
 	JobTasks int
 	// Partitions tells how many partitions a tasklist has, 1 to ids.PartitionsMax; nil = each has one. It decides only where triggers go,
@@ -47,7 +46,8 @@ type Replica struct {
 	tasks map[ids.TaskID]*Entry
 	gone  gone
 	past  pastStays
-	lanes [ids.Lanes]*window.Lane
+	// lanes are how far each lane is read.
+	lanes [ids.Lanes]uint64
 	rooms [ids.Lanes]room
 	// queues are the domains that lag behind a lane, or have; pools is what those hold that lag.
 	queues map[Queue]*queue
@@ -69,17 +69,20 @@ type Replica struct {
 	// groups are where the groups of tasks are among those of a turn's triggers.
 	groups map[groupKey]uint64
 	// eventAt is the last event read.
-	eventAt uint64
-	meter   meter
-	still   standstill
+	eventAt   uint64
+	snapshots snapshots
+	// live counts the tasks that have not left.
+	live       int
+	admissions admissions
+	// epoch is that of the owner.
+	epoch uint64
+	still standstill
 
 	// early are events and commands whose stay is not in memory yet, in log order.
 	early earlyList
-	// held are stays that wait for the end of the one before.
-	held map[ids.TaskID][]*Entry
 	// keys are the lines of order keys; nil = no task has had one.
 	keys map[orderKey]*orderLine
-	// pinned are tasks that hold the event floor by themselves rather than by their submit.
+	// pinned are tasks that came in for a command or a redrive: until another store has them, the timer store keeps what it gave up.
 	pinned map[ids.TaskID]*Entry
 	// searching are the searches for commands under way; asking are the outcomes that wait
 	// for a search.
@@ -90,30 +93,23 @@ type Replica struct {
 	wanted    []Search
 	// partly are answers of which more has become known in this turn.
 	partly []*Answer
-	// endsAsked: a search is under way that tells the ends of the lanes.
-	endsAsked bool
 
 	archive, park ledger
 	own           []Proposal
 	appending     bool
 
-	// replay is not nil until the takeover is over.
-	replay *replay
-	// parkedTail and archivedTail are what a takeover found behind the checkpoint: the
-	// lanes may still bring these tasks. archivedTail also has what another owner has put
-	// there since. Up to tailEnds lie the records that sent all that.
+	// replay is not nil until the takeover is over. parkedTail and archivedTail are what it found in the other stores behind the snapshot.
+	replay       *replay
 	parkedTail   map[Stay]bool
 	archivedTail Ends
-	tailEnds     Levels
 
 	// letters are the dead letters of the tasks that were brought back and are not in the timer store yet.
 	letters map[ids.TaskID]Letter
+	// parkLetters are those of them that the job under way deletes.
+	parkLetters []Letter
 
-	base   Checkpoint
-	lease  lease
-	purger purger
-	// carryAt is when it is looked next whether tasks are to be carried forward, Unix ms.
-	carryAt  int64
+	lease    lease
+	purger   purger
 	saving   *Checkpoint
 	savedAt  int64
 	sweep    sweep
@@ -139,37 +135,23 @@ type question struct {
 	again   bool
 }
 
-// replay is what only a takeover needs.
-type replay struct {
-	// seen is the last event of each task that is not in memory.
-	seen map[ids.TaskID]uint64
-}
+// replay is what only a takeover needs: the checkpoint that it found.
+type replay struct{ base Checkpoint }
 
-// New makes the replica of an owner that has just claimed the partition: cp is the
-// checkpoint that it found, claimedAt when its claim was sent.
-func New(cfg Config, cp Checkpoint, claimedAt time.Duration) *Replica {
+// New makes the replica of an owner that has just claimed the partition.
+func New(cfg Config, start *Start) *Replica {
 	cfg.JobTasks = cmp.Or(cfg.JobTasks, jobTasksMax)
 	r := &Replica{
 		cfg: cfg, tasks: make(map[ids.TaskID]*Entry), lists: make(map[tasklistKey]*tasklist),
-		wake:    deadline.Heap[*Entry]{Entry: func(e *Entry) *deadline.Entry { return &e.wakeup }},
-		eventAt: cp.Floor, early: newEarlyList(), held: make(map[ids.TaskID][]*Entry),
+		wake:   deadline.Heap[*Entry]{Entry: func(e *Entry) *deadline.Entry { return &e.wakeup }},
+		early:  newEarlyList(),
 		pinned: make(map[ids.TaskID]*Entry), searching: make(map[ids.TaskID]searching), asking: make(map[ids.TaskID]*question),
-		replay: &replay{seen: make(map[ids.TaskID]uint64)}, base: cp,
-		letters: make(map[ids.TaskID]Letter),
-		meter:   meter{every: max(1, cfg.CarryRecords/64)}, turn: 1,
+		replay: &replay{start.Checkpoint}, letters: make(map[ids.TaskID]Letter), turn: 1,
 		queues: make(map[Queue]*queue), accounts: make(map[Queue]*account),
 		gone: gone{max: goneMax, bytesMax: goneBytesMax}, shards: make(map[uint32]*shard), releases: make(map[releaseKey]int), groups: make(map[groupKey]uint64),
 	}
-	for _, f := range cp.Fences {
-		r.shardOf(f.Shard).raise(cp.Floor, f.Epoch)
-	}
-	r.lease.granted(claimedAt)
-	for i := range r.lanes {
-		r.lanes[i] = window.NewLane(cp.Ack[i])
-	}
-	r.startQueues(cp.Queues)
-	r.park = ledger{covered: cp.Parked, seq: cp.TimerSeq, last: cp.TimerSeq}
-	r.archive = ledger{covered: cp.Archived, seq: cp.ArchiveSeq, last: cp.ArchiveSeq}
+	r.lease.granted(start.ClaimedAt)
+	r.load(start)
 	return r
 }
 
@@ -195,10 +177,16 @@ func (r *Replica) Step(in Input, now Now, fx *Effects) bool {
 			first += len(b.Events)
 			r.events(b, now, fx)
 		}
+		if r.snapshots.bytes++; r.replay == nil {
+			r.admitted(now)
+		}
+		if r.snapshots.due = r.snapshots.due && r.maySnapshot(); r.snapshots.due {
+			fx.Snapshot = r.snapshot(now)
+		}
 	case *Events:
 		return r.Step(&Turn{Seq: in.Seq, At: in.At, Batches: []*Events{in}}, now, fx)
 	case Recovered:
-		r.recovered(in, now, fx)
+		r.recovered(now, fx)
 	case Tick:
 		r.tick(now, fx)
 	case Looked:
@@ -206,7 +194,7 @@ func (r *Replica) Step(in Input, now Now, fx *Effects) bool {
 	case Stored:
 		r.jobDone(in, now, fx)
 	case Saved:
-		r.saved(in, now)
+		r.saved(in, now, fx)
 	case Purged:
 		r.purger.purged(in.Again)
 	case *Found:
@@ -217,6 +205,8 @@ func (r *Replica) Step(in Input, now Now, fx *Effects) bool {
 		r.silent(in.Workers, now)
 	case Draining:
 		r.draining = true
+	case TurnRefused:
+		r.turnRefused(in.Admitted, now)
 	}
 	return true
 }
@@ -234,10 +224,11 @@ func (r *Replica) Flush(now Now, fx *Effects) {
 		fx.Park = slices.DeleteFunc(slices.Clone(r.park.next(r.cfg.JobTasks)), func(e *Entry) bool { r.spend(e, fx); return e.left })
 		if len(fx.Park) == 0 {
 			fx.Park = nil
-			r.park.done(r.park.last, false)
+			r.park.done(r.park.last)
 		}
+		r.parkLetters = fx.ParkLetters
 	}
-	if !r.appending && (len(r.own) > 0 || r.still.asks) {
+	if !r.appending && (len(r.own) > 0 || r.still.asks || r.admissions.wantTurn(r.snapshots.due, now)) {
 		fx.Append = append([]Proposal{}, r.own...)
 		r.own, r.appending, r.still.asks = nil, true, false
 	}
@@ -268,20 +259,23 @@ func (r *Replica) jobDone(in Stored, now Now, fx *Effects) {
 	switch in.Kind {
 	case JobArchive:
 		r.foreign(&in)
-		job := r.archive.done(in.Seq, len(in.Others) > 0)
+		job := r.archive.done(in.Seq)
 		for _, e := range job {
 			r.leave(e)
 		}
 		fx.Counts.Archived += int64(len(job))
 	case JobPark:
-		job := r.park.done(in.Seq, false)
+		job := r.park.done(in.Seq)
 		for _, e := range job {
 			r.leave(e)
 		}
+		r.spent()
 		fx.Counts.Parked += int64(len(job))
 	case JobAppend:
 		r.appending = false
 		r.refusedByLog(in.Refused, now)
+	case JobSnapshot:
+		r.snapshots.stored(in.Snapshot)
 	}
 }
 
@@ -291,7 +285,6 @@ func (r *Replica) tick(now Now, fx *Effects) {
 	r.sweepGone(now)
 	if r.replay == nil {
 		r.endWaits(now, fx)
-		r.dropTails()
 		r.listen(now)
 		r.endLags()
 	}
@@ -306,10 +299,7 @@ func (r *Replica) tick(now Now, fx *Effects) {
 		r.purger.next = now.MS + r.cfg.PurgeEveryMS
 		fx.Purge = r.purger.take(now.Mono)
 	}
-	if now.MS >= r.carryAt {
-		r.carryAt = now.MS + min(r.cfg.PurgeEveryMS, carryEveryMS)
-		r.carry(fx)
-	}
+	r.snapshots.due = r.snapshots.due || r.wantsSnapshot(now)
 	r.findOldest(now)
 	if r.lease.holds(now.Mono) { // else it would gather
 		r.heal(now, fx)
@@ -318,16 +308,18 @@ func (r *Replica) tick(now Now, fx *Effects) {
 }
 
 // saved takes in the outcome of a checkpoint.
-func (r *Replica) saved(in Saved, now Now) {
+func (r *Replica) saved(in Saved, now Now, fx *Effects) {
 	cp := r.saving
 	r.saving = nil
 	if !in.OK {
 		return
 	}
 	r.lease.granted(in.SentAt)
-	r.base = *cp
-	r.forgetFences()
-	r.purger.saved(cp.acks(), now.Mono)
+	if levels, first := r.snapshots.saved(cp.Snapshot.Seq); first {
+		r.purger.saved(levels, now.Mono)
+		r.exempt()
+		fx.Forget = &cp.Snapshot
+	}
 }
 
 // NextWake is when a lease or a wait is over by our clock, Unix ms; ok is false if

@@ -19,12 +19,14 @@ import (
 // TestScenarios runs testdata/*.txt: commands, and below each, indented, what followed. A
 // command is one turn: its steps and a flush. YARD_UPDATE=1 writes what followed.
 //
-// What others append: submit, fire, started, complete, fail, beat, release, expire, cancel. An
+// What others send: submit, fire, started, complete, fail, beat, release, expire, cancel. An
 // event names the current attempt of its task; seq=, lane=, v= and by change that. from=SHARD/EPOCH/BATCH
 // makes its message one of matching, to=INBOX names the poll, in=A+B the limits, delivered=BATCH says how
 // far the shard has delivered; fence and batch are such messages without a task.
-// What the replica is given: read LANE|events|all, tick, stored, saved, purged, found, bounced,
-// hungry, retrigger, drain, crash, replay; undelivered SHARD EPOCH and bookings SHARD ask. `append` writes to the log what it proposes.
+// What the replica is given: read LANE|events|all (messages of lanes are admitted, each message of events becomes a turn), tick, stored, saved,
+// purged, found, bounced, hungry, retrigger, drain; undelivered SHARD EPOCH and bookings SHARD ask. `append` sends what it proposes,
+// `turn` has it stored and reported, too. `snapshot` has one made of a turn, and stored; `crash` ends the owner, `replay` is the takeover of the next
+// one: with the snapshot that the saved checkpoint names, and the turns behind it.
 // The log moves all the while before a tick, but before one that is silent.
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
@@ -55,22 +57,20 @@ func TestScenarios(t *testing.T) {
 }
 
 type scenario struct {
-	out   bytes.Buffer
-	r     *Replica
-	now   Now
-	cfg   Config
-	log   []*message
-	saved Checkpoint
+	out bytes.Buffer
+	r   *Replica
+	now Now
+	cfg Config
+	outside
+	log []*message
+	// taken are the messages of events that are turns.
+	taken map[*message]bool
 	save  *Checkpoint
 	tasks map[string]*actor
 	own   []Proposal
 	jobs  [2][]*Entry
 	// partitions is how many tasklists have.
 	partitions int
-	// timer and archive hold what was stored, with the sequence there.
-	timer    map[Stay]*stored
-	archive  map[ids.TaskID]*stored
-	storeSeq uint64
 }
 
 // actor is what workers and matching know of a task.
@@ -83,14 +83,13 @@ const scenarioStart = int64(1_700_000_000_000)
 
 func newScenario() *scenario {
 	s := &scenario{
-		now: Now{MS: scenarioStart}, tasks: make(map[string]*actor), timer: make(map[Stay]*stored), archive: make(map[ids.TaskID]*stored),
+		now: Now{MS: scenarioStart}, tasks: make(map[string]*actor), taken: make(map[*message]bool), outside: newOutside(),
 		cfg: Config{
-			Shards: 1, WindowTasks: 3, WindowBytes: 1 << 20, CheckpointEveryMS: 1000, PurgeEveryMS: 1000, CarryRecords: 4, CarryBytes: 1 << 20,
+			Shards: 1, WindowTasks: 3, WindowBytes: 1 << 20, CheckpointEveryMS: 1000, PurgeEveryMS: 1000, SnapshotBytes: 1 << 50, SnapshotEveryMS: 1 << 50,
 		},
 	}
 	s.cfg.Partitions = func(string, string) int { return s.partitions }
-	s.r = New(s.cfg, s.saved, 0)
-	s.r.Step(Recovered{}, s.now, new(Effects))
+	s.replay(new(Effects))
 	return s
 }
 
@@ -176,6 +175,12 @@ func (s *scenario) command(args []string) {
 	case verb == "append":
 		s.appendOwn()
 		return
+	case verb == "turn":
+		s.appendOwn()
+		s.read("events", fx)
+		s.r.Step(Stored{Kind: JobAppend}, s.now, fx)
+	case verb == "snapshot":
+		s.snapshot(fx)
 	case verb == "set":
 		s.set(args)
 		return
@@ -200,9 +205,6 @@ func (s *scenario) set(args []string) {
 	if v, ok := option(args, "window"); ok {
 		s.cfg.WindowTasks = int(number(v))
 	}
-	if v, ok := option(args, "carry"); ok {
-		s.cfg.CarryRecords = number(v)
-	}
 	if v, ok := option(args, "shards"); ok {
 		s.cfg.Shards = int(number(v))
 	}
@@ -215,13 +217,26 @@ func (s *scenario) set(args []string) {
 		s.r.gone.max = int(number(v))
 		return
 	}
-	s.r = New(s.cfg, s.saved, s.now.Mono)
-	s.r.Step(Recovered{}, s.now, new(Effects))
+	s.replay(new(Effects))
 }
 
 func (s *scenario) add(m *message) {
-	m.seq, m.at, m.asked = uint64(len(s.log)+1), s.now.MS, true
+	m.seq, m.at = s.end()+1, s.now.MS
+	if m.shard == 0 {
+		m.request = m.seq
+	}
 	s.log = append(s.log, m)
+	if !m.events {
+		s.lanes = append(s.lanes, m)
+	}
+}
+
+// end is the last message.
+func (s *scenario) end() uint64 {
+	if len(s.log) == 0 {
+		return 0
+	}
+	return s.log[len(s.log)-1].seq
 }
 
 func (s *scenario) submit(verb string, args []string) {
@@ -313,54 +328,66 @@ func (s *scenario) event(kind taskstate.Kind, args []string) taskstate.Event {
 	return ev
 }
 
-// appendOwn writes to the log what the replica proposed.
+// appendOwn sends what the replica proposed.
 func (s *scenario) appendOwn() {
-	m := &message{events: true, carried: make(map[int]carriedRecord)}
-	for i, p := range s.own {
+	m := &message{events: true}
+	for _, p := range s.own {
 		m.list = append(m.list, taskstate.Event{Kind: p.Kind, ID: p.ID, Fence: p.Fence, Message: p.Message, Undelivered: p.Undelivered, NotAfter: p.NotAfter})
-		if p.Carried != nil {
-			m.carried[i] = carriedRecord{cloneTask(p.Carried), p.AsOf, p.Granted}
-		}
 	}
 	s.add(m)
 	s.own = nil
 }
 
-// read takes the rest of a reader, or of all in log order.
+// read takes the rest of a lane, or the events, or all in the order in which they came.
 func (s *scenario) read(reader string, fx *Effects) {
-	for _, m := range s.log {
+	for _, m := range slices.Clone(s.log) {
 		switch {
 		case reader == "events" && !m.events, reader != "events" && reader != "all" && (m.events || m.lane != lane(reader)):
-			continue
-		case m.events && m.seq <= s.r.EventAt(), !m.events && m.seq <= s.r.ReadLevels()[m.lane]:
-			continue
-		case !m.events && !s.r.Room(m.lane):
-			s.printf("no room for %d", m.seq)
-			return
-		case !s.r.Step(m.input(), s.now, fx):
+		case m.events && s.taken[m], !m.events && m.seq <= s.r.ReadLevels()[m.lane]:
+		case !s.r.LeaseHolds(s.now.Mono):
 			s.printf("the lease is over")
 			return
+		case m.events:
+			s.turn(m, fx)
+		case !s.r.Room(m.lane):
+			s.printf("no room for %d", m.seq)
+			return
+		default:
+			s.r.Step(m.input(), s.now, fx)
 		}
 	}
 }
 
+// turn has a message of events stored. If the log has gone on since it came, it lies at the end.
+func (s *scenario) turn(m *message, fx *Effects) {
+	before := s.r.EventAt()
+	for _, read := range s.r.ReadLevels() {
+		before = max(before, read)
+	}
+	if m.seq <= before {
+		s.log = slices.DeleteFunc(s.log, func(o *message) bool { return o == m })
+		m.seq = s.end() + 1
+		s.log = append(s.log, m)
+	}
+	turn := m.input().(*Turn)
+	turn.Admitted = s.r.BeginTurn()
+	s.turns, s.taken[m] = append(s.turns, turn), true
+	s.r.Step(turn.copied(), s.now, fx)
+}
+
+// snapshot has one made of a turn without events, and stored.
+func (s *scenario) snapshot(fx *Effects) {
+	s.r.snapshots.due = true
+	s.add(&message{events: true})
+	s.turn(s.log[len(s.log)-1], fx)
+	made := fx.Snapshot
+	s.snapshots[made.Seq] = made
+	s.r.Step(Stored{Kind: JobSnapshot, Snapshot: SnapshotRef{Seq: made.Seq, TimerSeq: made.TimerSeq}}, s.now, fx)
+}
+
 func (s *scenario) replay(fx *Effects) {
-	s.r = New(s.cfg, s.saved, s.now.Mono)
-	for _, m := range s.log {
-		if m.events && m.seq > s.saved.Floor || !m.events && m.seq > s.saved.Ack[m.lane] {
-			s.r.Step(m.input(), s.now, fx)
-		}
-	}
-	in := Recovered{Parked: make(map[Stay]bool), Archived: make(Ends)}
-	for stay, kept := range s.timer {
-		in.Parked[stay] = kept.seq > s.saved.TimerSeq
-	}
-	for id, kept := range s.archive {
-		if kept.seq > s.saved.ArchiveSeq {
-			in.Archived.Add(Stay{id, kept.task.Parkings})
-		}
-	}
-	s.r.Step(in, s.now, fx)
+	s.r = s.takeOver(s.cfg, s.now, fx)
+	s.r.Step(Recovered{}, s.now, fx)
 }
 
 // give hands the replica what is neither a record nor a takeover.
@@ -418,7 +445,7 @@ func (s *scenario) stored(kind JobKind, fx *Effects) {
 		for _, e := range s.jobs[kind] {
 			s.storeSeq++
 			if kind == JobArchive {
-				put(s.archive, e.ID, s.storeSeq, &e.Task)
+				put(s.archive, Stay{e.ID, e.Parkings}, s.storeSeq, &e.Task)
 			} else {
 				put(s.timer, Stay{e.ID, e.Parkings}, s.storeSeq, &e.Task)
 			}
@@ -459,7 +486,11 @@ func (s *scenario) found(args []string) *Found {
 	case slices.Contains(args, "waiting"):
 		f.Waiting = &Entry{Task: t}
 	case slices.Contains(args, "archived"):
-		f.Archived = &Entry{Task: cloneTask(&s.archive[a.id].task)}
+		for stay, kept := range s.archive {
+			if stay.ID == a.id {
+				f.Archived = &Entry{Task: cloneTask(&kept.task)}
+			}
+		}
 	}
 	return f
 }

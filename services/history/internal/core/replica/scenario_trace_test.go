@@ -2,6 +2,7 @@ package replica
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -110,14 +111,20 @@ func (s *scenario) showJobs(fx *Effects) {
 	s.own = append(s.own, fx.Append...)
 	if fx.Save != nil {
 		s.save = fx.Save
-		fences := ""
-		for _, f := range fx.Save.Fences {
-			fences += fmt.Sprintf(" shard %d at epoch %d", f.Shard, f.Epoch)
+		named := ""
+		if at := fx.Save.Snapshot.Seq; at > 0 {
+			named = fmt.Sprintf(" with the snapshot of turn %d", at)
 		}
-		s.printf("save floor=%d%s%s", fx.Save.Floor, laneLevels(fx.Save.Ack, fx.Save.Read), fences)
+		s.printf("save%s", named)
+	}
+	if fx.Snapshot != nil {
+		s.showSnapshot(fx.Snapshot)
+	}
+	if fx.Forget != nil {
+		s.printf("forget the snapshots before that of turn %d", fx.Forget.Seq)
 	}
 	if fx.Purge != nil {
-		s.printf("purge events to %d,%s", fx.Purge.Events, laneLevels(fx.Purge.Lanes, fx.Purge.Lanes))
+		s.printf("purge events to %d,%s", fx.Purge.Events, laneLevels(&fx.Purge.Lanes))
 	}
 }
 
@@ -156,11 +163,30 @@ func (s *scenario) ask(verb string, args []string) {
 	})
 }
 
-func laneLevels(ack, read [ids.Lanes]uint64) string {
+// showSnapshot prints what a snapshot has, tasks by their number.
+func (s *scenario) showSnapshot(snap *Snapshot) {
+	var tasks []string
+	for i := range snap.Tasks {
+		t := &snap.Tasks[i]
+		granted := ""
+		if t.Granted != nil {
+			granted = fmt.Sprintf(", granted by batch %d/%d/%d", t.Granted.Shard, t.Granted.Epoch, t.Granted.Request)
+		}
+		tasks = append(tasks, fmt.Sprintf("%s %s%s", name(t.ID), t.State, granted))
+	}
+	slices.Sort(tasks)
+	fences := ""
+	for _, f := range snap.Fences {
+		fences += fmt.Sprintf(", shard %d at epoch %d", f.Shard, f.Epoch)
+	}
+	s.printf("snapshot of turn %d,%s%s: %s", snap.Seq, laneLevels(&snap.Read), fences, strings.Join(tasks, "; "))
+}
+
+func laneLevels(read *[ids.Lanes]uint64) string {
 	var b strings.Builder
-	for i := range ack {
+	for i := range read {
 		if read[i] > 0 {
-			fmt.Fprintf(&b, " %s=%d/%d", ids.Lane(i), ack[i], read[i])
+			fmt.Fprintf(&b, " %s=%d", ids.Lane(i), read[i])
 		}
 	}
 	return b.String()

@@ -11,7 +11,7 @@ import (
 func TestI7_HalfOfTheUrgentWindowIsShared(t *testing.T) {
 	cfg := benchConfig()
 	cfg.WindowTasks, cfg.WindowBytes = 1000, 1<<20
-	r, now, fx := New(cfg, Checkpoint{}, 1<<50), Now{MS: scenarioStart}, new(Effects)
+	r, now, fx := New(cfg, begin(1<<50)), Now{MS: scenarioStart}, new(Effects)
 	r.Step(Recovered{}, now, fx)
 	check := func(unread, tasks, bytes int64) {
 		t.Helper()

@@ -1,7 +1,6 @@
 package replica
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -33,56 +32,17 @@ func (r *Replica) nextArchive(fx *Effects) {
 		fx.Archive = slices.DeleteFunc(slices.Clone(r.archive.next(r.cfg.JobTasks)), func(e *Entry) bool { return e.left })
 		if len(fx.Archive) == 0 {
 			fx.Archive = nil
-			r.archive.done(r.archive.last, false)
+			r.archive.done(r.archive.last)
 		}
 	}
 }
 
-// foreign notes what another owner has archived.
+// foreign lets go of what another owner has archived: it had stored the ends before this one claimed the log.
 func (r *Replica) foreign(in *Stored) {
 	for _, stay := range in.Others {
-		if r.archivedTail == nil {
-			r.archivedTail = make(Ends)
-		}
-		r.archivedTail.Add(stay)
-	}
-	if len(in.Others) == 0 {
-		return
-	}
-	r.tailEnds = r.tailEnds.max(in.Ends)
-	for _, e := range r.archive.queue {
-		if r.archivedTail.take(e) {
+		if e := r.tasks[stay.ID]; e != nil && e.State.Finished() && e.Parkings <= stay.Parkings {
 			r.leave(e)
 		}
-	}
-}
-
-// dropTails forgets what the tails hold once everything is read that could have sent it. What a
-// command waits for stays: the archive may have been asked before another owner put it there.
-//
-// What a domain that lags has on disk may lie there for days, and until then the checkpoint would not move in the archive.
-// But nothing of it is there that was neither granted nor cancelled: a grab that waits makes its queue be read, and a
-// cancel keeps its task here. It may have been parked without either.
-func (r *Replica) dropTails() {
-	if len(r.parkedTail)+len(r.archivedTail) == 0 || r.eventAt < r.tailEnds.Events || len(r.held) > 0 {
-		return
-	}
-	all := true
-	for lane, ends := range r.tailEnds.Lanes {
-		if !r.passedForGrabs(ids.Lane(lane), ends) {
-			return
-		}
-		all = all && r.passed(ids.Lane(lane), ends, "")
-	}
-	if all {
-		r.parkedTail = nil
-	}
-	maps.DeleteFunc(r.archivedTail, func(id ids.TaskID, _ uint32) bool {
-		_, searching := r.searching[id]
-		return !searching && len(r.early.of(id)) == 0
-	})
-	if len(r.archivedTail) == 0 {
-		r.archivedTail = nil
 	}
 }
 
@@ -98,16 +58,6 @@ type ParkedTail struct {
 // TimerEpoch.
 func NewParkedTail(epoch, own uint64) *ParkedTail {
 	return &ParkedTail{Stays: make(map[Stay]bool), epoch: epoch, own: own}
-}
-
-// TimerEpoch is the epoch of the last fence up to the TimerSeq of a checkpoint that the owner of epoch
-// own saves, which has found foundSeq and foundEpoch. An owner moves the sequence only behind its
-// own fence, and no checkpoint of it is saved once there is another one's.
-func (cp *Checkpoint) TimerEpoch(own, foundSeq, foundEpoch uint64) uint64 {
-	if cp.TimerSeq > foundSeq {
-		return own
-	}
-	return foundEpoch
 }
 
 // Fence takes in a fence.

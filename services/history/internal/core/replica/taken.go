@@ -8,7 +8,7 @@ import (
 // goneOn tells whether a task has gone on since the stay that the timer store gave up, or has: it was fired before that. Memory has e of it. What
 // another owner has put into the archive must not go back into the timer store.
 func (r *Replica) goneOn(e, taken *Entry, update bool) bool {
-	return e != nil && (e.State.Finished() && !isBack(e, taken) || e.Parkings > taken.Parkings) || r.past.knows(taken) || update && r.archivedTail.has(taken)
+	return e != nil && (e.State.Finished() && !isBack(e, taken) || e.Parkings > taken.Parkings) || r.past.knows(taken)
 }
 
 // waitsThere goes on with a search for updates, whose task waits in the timer store. If the stay before that is not read here, as a takeover from
@@ -21,7 +21,6 @@ func (r *Replica) waitsThere(in *Found, again bool) {
 		r.wanted = append(r.wanted, Search{ID: in.ID, Cancel: true, Take: true})
 		return
 	}
-	r.demand(w.Position, w.Domain, true)
 	ends := in.Ends
 	for _, h := range r.early.of(in.ID) {
 		if h.command() && h.ev.Domain == in.Domain && !again {
@@ -45,20 +44,19 @@ func (r *Replica) again(id ids.TaskID, now Now, fx *Effects) {
 func (r *Replica) taken(in *Found, now Now, fx *Effects) {
 	e := in.Taken
 	waiting := r.early.take(in.ID)
-	first, at := in.Seq, in.At
+	at := in.At
 	for _, h := range waiting {
 		if h.command() && mayCommand(h, e) {
-			first, at = h.seq, h.at
+			at = h.at
 			break
 		}
 	}
-	e.pinned, e.pin, e.shared, e.arrivedAt = true, first-1, e.Position.Shared(), at
-	e.since, e.lastEvent = r.eventAt, r.eventAt
+	e.shared, e.arrivedAt = e.Position.Shared(), at
+	r.live++
 	r.tasks[in.ID], r.pinned[in.ID] = e, e
 	e.State = taskstate.Waiting
 	r.enqueue(e)
-	did, seq := r.commandTaken(e, in, waiting, fx)
-	r.carryOut(e, did, seq, now, fx)
+	r.carryOut(e, r.commandTaken(e, in, waiting, fx), now, fx, true)
 	for _, h := range waiting {
 		if !h.done {
 			r.event(h, now, fx)
@@ -80,9 +78,8 @@ func foresee(t *taskstate.Task, h *held) (v taskstate.Verdict) {
 	return v
 }
 
-// commandTaken carries out the commands that wait for a task that the timer store gave up, up to a cancel. The cause of what follows is the last of
-// them, by its place in the log.
-func (r *Replica) commandTaken(e *Entry, in *Found, waiting []*held, fx *Effects) (did taskstate.Effects, cause uint64) {
+// commandTaken carries out the commands that wait for a task that the timer store gave up, up to a cancel.
+func (r *Replica) commandTaken(e *Entry, in *Found, waiting []*held, fx *Effects) taskstate.Effects {
 	commands := 0
 	for _, h := range waiting {
 		if h.redrive() {
@@ -94,19 +91,17 @@ func (r *Replica) commandTaken(e *Entry, in *Found, waiting []*held, fx *Effects
 			continue
 		}
 		commands++
-		cause = h.seq
 		if h.ev.Kind == taskstate.Cancel {
-			return taskstate.CancelUnseen(&e.Task, h.ev.Message, h.at), cause
+			return taskstate.CancelUnseen(&e.Task, h.ev.Message, h.at)
 		}
 		h.locate()
 		r.conclude(h, taskstate.ChangeAway(&e.Task, h.ev, h.at), fx)
 		h.done = true
 	}
 	if commands == 0 { // they were decided meanwhile
-		cause = in.Seq
 		if !in.Update && in.Seq > e.Redriven().Seq { // else it was about the task before it was redriven
-			return taskstate.CancelUnseen(&e.Task, in.Reason, in.At), cause
+			return taskstate.CancelUnseen(&e.Task, in.Reason, in.At)
 		}
 	}
-	return taskstate.ParkAgain(&e.Task), cause
+	return taskstate.ParkAgain(&e.Task)
 }

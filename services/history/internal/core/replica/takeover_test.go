@@ -1,23 +1,24 @@
 package replica
 
 import (
+	"fmt"
 	"reflect"
 	"testing"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestTakeoverSaysNothing: until it is over, a checkpoint says what the one before said, and
 // nothing is answered, triggered, stored, proposed or woken. Slots are released: the owner
 // before may have died first (I8, R71).
 func TestTakeoverSaysNothing(t *testing.T) {
-	cp := Checkpoint{Floor: 3, TimerSeq: 5, ArchiveSeq: 6}
-	cp.Ack[3], cp.Read[3], cp.Read[4] = 1, 2, 9
-	cfg := carryConfig()
+	cp := Checkpoint{Snapshot: SnapshotRef{Epoch: 1, Seq: 3, Chunks: 1}}
+	cfg := smallConfig()
 	cfg.CheckpointEveryMS = 1
-	b := &bench{T: t, r: New(cfg, cp, 0), now: Now{MS: scenarioStart}, seq: 9}
+	b := &bench{T: t, r: New(cfg, &Start{Epoch: 2, Checkpoint: cp, Snapshot: &Snapshot{Seq: 3, Read: [ids.Lanes]uint64{3: 2, 4: 9}}}), now: Now{MS: scenarioStart}, seq: 9}
 	b.submit(nil, 1, 2)
 	b.start(1)
 	b.start(2)
@@ -58,8 +59,8 @@ func TestTakeoverSaysNothing(t *testing.T) {
 
 // TestCheckpointIsSavedOneAtATime, and a purge likewise.
 func TestCheckpointIsSavedOneAtATime(t *testing.T) {
-	cfg := carryConfig()
-	cfg.CheckpointEveryMS, cfg.PurgeEveryMS = 1000, 1000
+	cfg := smallConfig()
+	cfg.CheckpointEveryMS = 1000
 	b := newBench(t, cfg)
 	b.submit(nil, 1)
 	if fx := b.step(Tick{}); fx.Save == nil || b.r.Idle() {
@@ -78,47 +79,160 @@ func TestCheckpointIsSavedOneAtATime(t *testing.T) {
 	if fx := b.step(Tick{}); fx.Save != nil {
 		t.Fatal("too early")
 	}
-	b.finish(taskstate.Cancel, 1)
-	b.step(Draining{})
-	b.step(Stored{Kind: JobArchive})
+}
+
+// snap makes a snapshot, stores it and saves a checkpoint that names it, and returns what it has.
+func (b *bench) snap() *Snapshot {
+	b.Helper()
+	b.now.MS += b.r.cfg.SnapshotEveryMS
+	if fx := b.step(Tick{}); fx.Append == nil {
+		b.Fatal("no turn is asked for to make it of")
+	}
+	snap := b.turn().Snapshot
+	b.step(Stored{Kind: JobAppend})
+	b.step(Stored{Kind: JobSnapshot, Snapshot: SnapshotRef{Seq: snap.Seq}})
+	b.step(Saved{OK: true}) // one from before
+	b.now.MS += b.r.cfg.CheckpointEveryMS
+	if fx := b.step(Tick{}); fx.Save.Snapshot.Seq != snap.Seq {
+		b.Fatalf("the checkpoint names %+v", fx.Save.Snapshot)
+	}
+	if fx := b.step(Saved{OK: true, SentAt: b.now.Mono}); fx.Forget == nil || fx.Forget.Seq != snap.Seq {
+		b.Fatalf("the snapshots before %+v are forgotten", fx.Forget)
+	}
+	return snap
+}
+
+// TestI12_PurgesWhatASavedCheckpointDoesNotNeed: twice the lease after one is saved that names a snapshot, the log up to that; one purge at
+// a time, and at the distance that the configuration says.
+func TestI12_PurgesWhatASavedCheckpointDoesNotNeed(t *testing.T) {
+	cfg := smallConfig()
+	cfg.CheckpointEveryMS, cfg.PurgeEveryMS, cfg.SnapshotEveryMS = 10, 50, 5000
+	b := newBench(t, cfg)
+	b.submit(nil, 1)
+	snap := b.snap()
+	b.now.Mono += purgeAfter
+	b.now.MS += 50
+	if fx := b.step(Tick{}); fx.Purge != nil {
+		t.Fatalf("purged early: %+v", fx.Purge)
+	}
+	b.now.Mono++
+	b.now.MS += 49
+	if fx := b.step(Tick{}); fx.Purge != nil {
+		t.Error("purged too soon after the one before")
+	}
 	b.now.MS++
-	b.step(Tick{})
-	b.step(Saved{OK: true})
-	b.now.Mono += purgeAfter + 1
-	b.now.MS += 1000
 	fx := b.step(Tick{})
-	if fx.Purge == nil || fx.Purge.Lanes[3] != 1 || fx.Purge.Events != 2 {
+	if fx.Purge == nil || fx.Purge.Lanes[3] != 1 || fx.Purge.Events != snap.Seq {
 		t.Fatalf("purge %+v", fx.Purge)
 	}
-	b.step(Saved{})
+	b.step(Saved{OK: true, SentAt: b.now.Mono})
 	b.submit(nil, 2)
-	b.now.MS += 5000
-	b.step(Tick{})
-	b.step(Saved{OK: true})
+	b.snap()
 	b.now.Mono += purgeAfter + 1
 	b.now.MS += 5000
 	if fx = b.step(Tick{}); fx.Purge != nil {
 		t.Fatal("two purges at a time")
 	}
 	b.step(Purged{})
+	b.now.MS += 50
+	if fx = b.step(Tick{}); fx.Purge == nil || fx.Purge.Lanes[3] != b.r.ReadLevels()[3] {
+		t.Errorf("the next one is %+v", fx.Purge)
+	}
 }
 
-// TestPurgesKeepTheirDistance, as the configuration says.
-func TestPurgesKeepTheirDistance(t *testing.T) {
-	cfg := carryConfig()
-	cfg.CheckpointEveryMS, cfg.PurgeEveryMS = 1, 50
-	b := newBench(t, cfg)
-	b.event(taskstate.Heartbeat, 9, ids.Token{}) // moves the floor
+// TestI12_WhatAQueueHasNotReadIsNotPurged: the purge stops before it, in that domain's messages alone.
+func TestI12_WhatAQueueHasNotReadIsNotPurged(t *testing.T) {
+	b := lagging(t)
+	b.r.cfg.SnapshotEveryMS, b.r.cfg.CheckpointEveryMS, b.r.purger.next = 5000, 10, 0
+	b.r.cfg.PurgeEveryMS = 1
 	b.step(Tick{})
-	b.step(Saved{OK: true})
+	snap := b.snap()
 	b.now.Mono += purgeAfter + 1
-	b.now.MS += 49
-	if fx := b.step(Tick{}); fx.Purge != nil {
-		t.Error("purged early")
-	}
 	b.now.MS++
-	if fx := b.step(Tick{}); fx.Purge == nil {
-		t.Error("not purged")
+	fx := b.step(Tick{})
+	if fx.Purge == nil || fx.Purge.Of(Queue{lagLane, "flood"}) != 2 || fx.Purge.Of(Queue{lagLane, "shop"}) != 4 || fx.Purge.Events != snap.Seq {
+		t.Errorf("purge %+v", fx.Purge)
+	}
+}
+
+// TestI11_WhatRunsForLongTakesNoRoom: how many tasks run is up to the workers. What a snapshot finds running gives its room back, until it runs no more.
+func TestI11_WhatRunsForLongTakesNoRoom(t *testing.T) {
+	cfg := smallConfig()
+	cfg.WindowTasks, cfg.SnapshotEveryMS, cfg.CheckpointEveryMS = 2, 1000, 10
+	b := newBench(t, cfg)
+	b.submit(nil, 1, 2)
+	b.start(1)
+	if b.step(Tick{}); b.r.Room(3) {
+		t.Fatal("two tasks do not fill the window")
+	}
+	snap := b.snap()
+	if !b.r.Room(3) {
+		t.Error("the one that runs takes room")
+	}
+	next := b.takeover(cfg, snap)
+	if !next.r.Room(3) {
+		t.Error("it takes room of the next owner")
+	}
+	if next.finish(taskstate.Released, 1); next.r.Room(3) {
+		t.Error("it takes no room when it waits again")
+	}
+}
+
+// TestASnapshotIsMadeWhereItPays: once more of the log has followed than the last one has, or after a while if anything has.
+func TestASnapshotIsMadeWhereItPays(t *testing.T) {
+	cfg := smallConfig()
+	cfg.SnapshotBytes, cfg.SnapshotEveryMS, cfg.CheckpointEveryMS = 100, 60_000, 1000
+	b := newBench(t, cfg)
+	due := func() bool {
+		b.now.MS += 1000
+		fx := b.step(Tick{})
+		if fx.Save != nil {
+			b.step(Saved{OK: true, SentAt: b.now.Mono})
+		}
+		return fx.Append != nil
+	}
+	size := int64(0)
+	for n := range 9 { // of 10 bytes each
+		b.submit(nil, n+1)
+		size += int64(b.r.Get(id(n + 1)).Footprint())
+	}
+	if due() {
+		t.Error("90 bytes are enough")
+	}
+	b.submit(nil, 10)
+	if !due() {
+		t.Fatal("100 bytes are not enough")
+	}
+	snap := b.turn().Snapshot
+	testkit.MustEqual(t, "it has", len(snap.Tasks), 10)
+	b.step(Stored{Kind: JobAppend})
+	for n := range 20 {
+		b.submit(nil, n+11)
+	}
+	b.now.MS += 60_000
+	if due() {
+		t.Error("there is a second one while one is stored")
+	}
+	b.step(Stored{Kind: JobSnapshot, Snapshot: SnapshotRef{Seq: snap.Seq}})
+	if due() { // now a checkpoint names it
+		t.Error("there is a second one before a checkpoint names the first")
+	}
+	if !due() {
+		t.Error("an old one is not replaced")
+	}
+	b.turn()
+	b.step(Stored{Kind: JobAppend})
+	b.step(Stored{Kind: JobSnapshot, Snapshot: SnapshotRef{Seq: b.seq}})
+	due()
+	for n := range 20 {
+		b.submit(nil, n+41)
+	}
+	if due() || size < 250 {
+		t.Errorf("200 bytes are enough behind one of more than %d", size)
+	}
+	b.now.MS += 60_000
+	if !due() {
+		t.Error("an old one is not replaced")
 	}
 }
 
@@ -150,4 +264,76 @@ func TestRefusedLeaseIsLookedAtAgain(t *testing.T) {
 	if _, ok := b.r.NextWake(); ok {
 		t.Fatal("another attempt's")
 	}
+}
+
+// TestNoSnapshotWhileACommandWaits: it has none of those. One that comes with the turn of which it was to be made holds it up.
+func TestNoSnapshotWhileACommandWaits(t *testing.T) {
+	cfg := smallConfig()
+	cfg.SnapshotEveryMS = 1000
+	b := newBench(t, cfg)
+	b.submit(nil, 1)
+	b.now.MS += 1000
+	if fx := b.step(Tick{}); fx.Append == nil {
+		t.Fatal("none is due")
+	}
+	fx := b.cancels("shop", 9)
+	if fx.Snapshot != nil || len(fx.Searches) != 1 {
+		t.Errorf("the snapshot is %+v, searches %v", fx.Snapshot, fx.Searches)
+	}
+	if fx := b.step(Stored{Kind: JobAppend}); fx.Append != nil {
+		t.Error("it is tried again at once")
+	}
+	b.step(&Found{Search: fx.Searches[0]})
+	b.step(Tick{}) // decides about the cancel
+	if b.step(Tick{}); b.turn().Snapshot == nil {
+		t.Error("there is none later")
+	}
+}
+
+// TestALeaseThatTheLogRefusesIsProposedAgain after a while; and the time of a task that is over, unless the task has ended.
+func TestALeaseThatTheLogRefusesIsProposedAgain(t *testing.T) {
+	b := newBench(t, Config{})
+	b.submit(nil, 1)
+	b.submit(func(t *taskstate.Task) { t.Extra = &taskstate.Extra{Expiry: taskstate.Expiry{StartWithinMS: 1000}} }, 2, 3)
+	b.start(1)
+	b.now.MS += 3_600_000
+	refused := b.step(Tick{}).Append
+	if len(refused) != 3 {
+		t.Fatalf("proposed %v", refused)
+	}
+	b.event(taskstate.Cancel, 3, ids.Token{})
+	b.step(Stored{Kind: JobAppend, Refused: refused})
+	b.now.MS += refusedWaitMS - 1
+	if all := b.step(Tick{}).Append; len(all) != 0 {
+		t.Errorf("proposed again at once: %v", all)
+	}
+	b.now.MS++
+	if all := b.step(Tick{}).Append; len(all) != 2 {
+		t.Errorf("proposed again: %v", all)
+	}
+}
+
+// TestI3_NothingIsAdmittedWhileATurnIsUnderWay: which side of it that lies on would be open. What was admitted before goes into it; if the log will
+// not take it, into the next one.
+func TestI3_NothingIsAdmittedWhileATurnIsUnderWay(t *testing.T) {
+	b := lagging(t)
+	at := Queue{lagLane, "flood"}
+	b.file(true, 3, "flood", 20)
+	steps := b.r.BeginTurn()
+	want := []Admission{{Queue{Lane: lagLane}, Read, 2}, {at, Split, 2}, {Queue{Lane: lagLane}, Read, 4}, {at, Read, 3}}
+	testkit.Equal(t, "admitted", fmt.Sprint(steps), fmt.Sprint(want))
+	for n := range 10 {
+		b.r.leave(b.r.tasks[id(n+1)])
+	}
+	if b.r.MayAdmit() || b.r.QueueRoom(at, 4) {
+		t.Error("a message may be admitted")
+	}
+	if b.tick(); b.r.Lagging() != 1 {
+		t.Error("a domain goes back into its lane")
+	}
+	b.step(TurnRefused{steps})
+	if b.tick(); !b.r.MayAdmit() || b.r.Lagging() != 0 {
+		t.Error("it does not go on")
+	}
+	testkit.Equal(t, "the next turn has", fmt.Sprint(b.r.BeginTurn()), fmt.Sprint(append(want, Admission{at, Merge, 4})))
 }

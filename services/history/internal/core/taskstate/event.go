@@ -17,7 +17,6 @@ const (
 	Released  Kind = 5
 	Cancel    Kind = 6
 	Expired   Kind = 7
-	Carried   Kind = 8
 	// Fence is about a matching shard and not about a task.
 	Fence Kind = 9
 	// Lapse: the time of a task that does not run is over.
@@ -38,7 +37,7 @@ const (
 
 // Known tells whether events of a kind have a meaning.
 func (k Kind) Known() bool {
-	return k >= Started && k <= Displace || k == Changed || k == Redrove || k.OfKey()
+	return k >= Started && k <= Expired || k >= Fence && k <= Displace || k == Changed || k == Redrove || k.OfKey()
 }
 
 // OfKey tells whether events of a kind are about an order key, through its first task.
@@ -52,7 +51,7 @@ func (k Kind) Command() bool { return k == Cancel || k == Redrove || k.Changes()
 
 // String names the kind.
 func (k Kind) String() string {
-	names := [...]string{"none", "started", "succeeded", "failed", "heartbeat", "released", "cancel", "expired", "carried", "fence", "lapse", "reject", "displace", 14: "update", 16: "redrive", 20: "skip", 21: "unblock"}
+	names := [...]string{"none", "started", "succeeded", "failed", "heartbeat", "released", "cancel", "expired", 9: "fence", "lapse", "reject", "displace", 14: "update", 16: "redrive", 20: "skip", 21: "unblock"}
 	if int(k) < len(names) && names[k] != "" {
 		return names[k]
 	}

@@ -26,7 +26,7 @@ func TestNames(t *testing.T) {
 	for s := range Lapsed + 2 {
 		states = append(states, fmt.Sprint(s, s.Finished(), s.Active()))
 	}
-	if got, want := strings.Join(kinds, " "), "none started succeeded failed heartbeat released cancel expired carried fence lapse reject displace unknown"; got != want {
+	if got, want := strings.Join(kinds, " "), "none started succeeded failed heartbeat released cancel expired unknown fence lapse reject displace unknown"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	want := "none false false,waiting false false,none false false,ready false true,running false true,backoff false true," +

@@ -459,7 +459,6 @@ func TestARefusalSaysWhy(t *testing.T) {
 		want  string
 	}{
 		{Running, Started, "granted to another poll"},
-		{Running, Carried, "the attempt is over: the task is running"},
 		{Completed, Started, "the task is completed"},
 		{Completed, Cancel, "the task is completed"},
 		{Waiting, Heartbeat, "the attempt is over: the task is waiting"},

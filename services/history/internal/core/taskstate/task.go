@@ -11,6 +11,8 @@
 package taskstate
 
 import (
+	"slices"
+
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
 
@@ -238,7 +240,7 @@ func (t *Task) step(s Step) {
 	t.stepsBytes += int32(stepBytes(&s))
 	for len(t.Steps) > stepsKept+1 && (len(t.Steps) > stepsMax || t.stepsBytes > stepsBytesMax) {
 		t.stepsBytes -= int32(stepBytes(&t.Steps[stepsKept]))
-		t.Steps = append(t.Steps[:stepsKept], t.Steps[stepsKept+1:]...)
+		t.Steps = append(slices.Clone(t.Steps[:stepsKept]), t.Steps[stepsKept+1:]...) // copies of a task share its steps
 		t.StepsDropped++
 	}
 }

@@ -67,7 +67,7 @@ func in(s State) *Task {
 
 var (
 	allStates = []State{Waiting, Ready, Running, Backoff, Completed, Dead, Cancelled, Lapsed}
-	allKinds  = []Kind{Started, Succeeded, Failed, Heartbeat, Released, Cancel, Expired, Carried, Lapse, Reject, Displace}
+	allKinds  = []Kind{Started, Succeeded, Failed, Heartbeat, Released, Cancel, Expired, Lapse, Reject, Displace}
 )
 
 // policies are one of each kind.

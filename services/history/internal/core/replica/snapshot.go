@@ -1,0 +1,263 @@
+package replica
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+)
+
+// Snapshot is the state of a partition as of a turn. It is not changed any more.
+type Snapshot struct {
+	// Seq is the turn.
+	Seq uint64
+	// Read is how far each lane was read, Queues the domains that lagged, in order.
+	Read   [ids.Lanes]uint64
+	Queues []QueueCursor
+	// Fences are the newest ones of the matching shards, by shard.
+	Fences []ShardFence
+	// ArchiveSeq and TimerSeq: what this owner had put into the archive and the timer store up to there is not in Tasks any more.
+	ArchiveSeq, TimerSeq uint64
+	// TimerEpoch is the epoch of the last fence of the timer store up to TimerSeq.
+	TimerEpoch uint64
+	// Tasks are all that were in memory, those included that have ended or are on their way to the timer store.
+	Tasks []SnapshotTask
+}
+
+// SnapshotTask is one task of a snapshot.
+type SnapshotTask struct {
+	taskstate.Task
+	// ArrivedAt is the time of its submit, Unix ms, Index its place in the message.
+	ArrivedAt int64
+	Index     int32
+	// Granted: its running attempt may not have reached its worker.
+	Granted *Granted
+	// Letter is the dead letter that is deleted once the task is in the timer store; its Seq is 0 if there is none.
+	Letter Letter
+}
+
+// SnapshotRef names a stored snapshot. The zero one is that of a partition without any.
+type SnapshotRef struct {
+	// Epoch is that of the owner that made it, Seq its turn.
+	Epoch, Seq uint64
+	// Chunks is how many messages it has, of so many bytes in all, Digest what they contain.
+	Chunks int
+	Bytes  int64
+	Digest []byte
+	// TimerSeq is that of the snapshot: a takeover reads the timer store behind it.
+	TimerSeq uint64
+}
+
+// Start is what a takeover begins with.
+type Start struct {
+	// Epoch is that of the new owner, whose fence the timer store has.
+	Epoch uint64
+	// Checkpoint is the one that was claimed, Snapshot the one that it names.
+	Checkpoint Checkpoint
+	Snapshot   *Snapshot
+	// Parked and Archived are what the tails of the other stores hold, behind the snapshot's TimerSeq and ArchiveSeq; TimerSeq and
+	// ArchiveSeq are where they end.
+	Parked               map[Stay]bool
+	Archived             Ends
+	TimerSeq, ArchiveSeq uint64
+	// ClaimedAt is when the claim was sent, on the clock of Now.Mono.
+	ClaimedAt time.Duration
+}
+
+// snapshots is what is known of the snapshots of this owner. One is made at a time.
+type snapshots struct {
+	// current is the one that the saved checkpoint names, next one that is stored and not named so far.
+	current, next SnapshotRef
+	// due: one is made of the next turn. making: one is being stored, of which the log may forget so much once a checkpoint names it.
+	due, making bool
+	levels      Levels
+	// bytes is how much of the log has followed the last one, of size bytes, made at a time, Unix ms.
+	bytes, size, at int64
+}
+
+func (s *snapshots) stored(ref SnapshotRef) { s.making, s.next = false, ref }
+
+// saved takes in that a checkpoint is saved which names the snapshot of a turn, and tells whether it is the first to do so, and what the log may forget.
+func (s *snapshots) saved(seq uint64) (levels Levels, first bool) {
+	if s.next.Seq == 0 || s.next.Seq != seq {
+		return levels, false
+	}
+	s.current, s.next = s.next, SnapshotRef{}
+	return s.levels, true
+}
+
+// named is the snapshot that the next checkpoint names.
+func (s *snapshots) named() SnapshotRef {
+	if s.next.Seq > 0 {
+		return s.next
+	}
+	return s.current
+}
+
+// wantsSnapshot tells whether it is time for one: so much of the log has followed the last one that it is quicker to read than that, or
+// old enough that it should be forgotten.
+func (r *Replica) wantsSnapshot(now Now) bool {
+	s := &r.snapshots
+	if s.making || s.next.Seq > 0 || s.bytes == 0 || !r.maySnapshot() {
+		return false
+	}
+	return s.bytes >= max(r.cfg.SnapshotBytes, s.size) || now.MS-s.at >= r.cfg.SnapshotEveryMS
+}
+
+// maySnapshot tells whether one may be made. Commands that wait are no part of it, so there must be none; one may have come with the turn.
+func (r *Replica) maySnapshot() bool { return len(r.early.byID) == 0 }
+
+// snapshot copies the state as of the turn that was just applied. Copies of a task share what is not changed in place.
+func (r *Replica) snapshot(now Now) *Snapshot {
+	levels := r.UnreadLevels("")
+	out := &Snapshot{
+		Seq: r.eventAt, Read: levels.Lanes, Queues: r.queueCursors(), Fences: r.fences(),
+		ArchiveSeq: r.archive.last, TimerSeq: r.park.last, TimerEpoch: r.epoch, Tasks: make([]SnapshotTask, 0, r.live),
+	}
+	size := 0
+	for _, e := range r.tasks {
+		if !e.left {
+			out.Tasks = append(out.Tasks, SnapshotTask{e.Task, e.arrivedAt, e.index, e.grantedBy(), r.letters[e.ID]})
+			size += e.Footprint()
+		}
+	}
+	r.snapshots.due, r.snapshots.making, r.snapshots.levels = false, true, levels
+	r.snapshots.bytes, r.snapshots.size, r.snapshots.at = 0, int64(size), now.MS
+	return out
+}
+
+// exempt lets the tasks that run take no room any more: they have run since the snapshot before, and how many do is up to the workers.
+func (r *Replica) exempt() {
+	for _, e := range r.tasks {
+		if e.State == taskstate.Running && !e.left {
+			e.exempt = true
+			r.charge(e)
+		}
+	}
+}
+
+// load begins with a snapshot. What the other stores hold of it already leaves at once.
+func (r *Replica) load(start *Start) {
+	snap := start.Snapshot
+	r.eventAt, r.lanes = snap.Seq, snap.Read
+	r.snapshots.current = start.Checkpoint.Snapshot
+	r.epoch = start.Epoch
+	r.parkedTail, r.archivedTail = start.Parked, start.Archived
+	r.park.last, r.archive.last = max(snap.TimerSeq, start.TimerSeq), max(snap.ArchiveSeq, start.ArchiveSeq)
+	for _, f := range snap.Fences {
+		r.shardOf(f.Shard).raise(f.Epoch)
+	}
+	r.startQueues(snap.Queues)
+	for i := range snap.Tasks {
+		t := &snap.Tasks[i]
+		e := &Entry{Task: t.Task, arrivedAt: t.ArrivedAt, index: t.Index, exempt: t.State == taskstate.Running}
+		e.shared = e.Position.Shared()
+		r.tasks[e.ID] = e
+		if t.Letter.Seq > 0 {
+			r.letters[e.ID], r.pinned[e.ID] = t.Letter, e
+		}
+		r.live++
+		r.enqueue(e)
+		r.grantedTo(e, uint32(e.Attempt.Shard))
+		r.recount(e)
+		r.charge(e)
+		r.wake.Set(e, e.WakeAt())
+		r.grantedBefore(e, t.Granted)
+		if e.State.Finished() || e.State == taskstate.Waiting {
+			r.leaveIfStored(e)
+		}
+	}
+}
+
+// leaveIfStored lets e go, which has ended or is parked, if the tail of the other store has it: a takeover must not hold all that has left
+// since the snapshot.
+func (r *Replica) leaveIfStored(e *Entry) bool {
+	stay := Stay{e.ID, e.Parkings}
+	switch {
+	case e.State.Finished() && r.archivedTail.take(e):
+	case e.State == taskstate.Waiting && r.parkedTail[stay]:
+		delete(r.parkedTail, stay)
+	default:
+		return false
+	}
+	r.leave(e)
+	return true
+}
+
+// fences are the newest fences of the matching shards, by shard.
+func (r *Replica) fences() (all []ShardFence) {
+	for _, s := range r.shards {
+		if s.epoch > 0 {
+			all = append(all, ShardFence{s.number, s.epoch})
+		}
+	}
+	slices.SortFunc(all, func(a, b ShardFence) int { return cmp.Compare(a.Shard, b.Shard) })
+	return all
+}
+
+// Check tells whether the stores are at least as long as when the snapshot was made. One
+// that is not has lost what was accepted: it was restored from a backup, or its disk lied.
+func (s *Start) Check(log, timer, archive uint64) error {
+	read := s.Snapshot.Seq
+	for _, seq := range s.Snapshot.Read {
+		read = max(read, seq)
+	}
+	for _, q := range s.Snapshot.Queues {
+		read = max(read, q.Read, q.Last)
+	}
+	for _, store := range [...]struct {
+		name      string
+		ends, had uint64
+	}{{"log", log, read}, {"timer store", timer, s.Snapshot.TimerSeq}, {"archive", archive, s.Snapshot.ArchiveSeq}} {
+		if store.ends < store.had {
+			return fmt.Errorf("the %s ends at %d, but it was seen up to %d: it was restored from an older copy, "+
+				"or has lost its tail; restore all stores of this partition together, or remove its checkpoint to accept the loss",
+				store.name, store.ends, store.had)
+		}
+	}
+	return nil
+}
+
+// Checkpoint tells where the replica stands. Until a takeover is over that is where
+// it began: a save then only keeps the lease.
+func (r *Replica) Checkpoint() Checkpoint {
+	if r.replay != nil {
+		return r.replay.base
+	}
+	return Checkpoint{Snapshot: r.snapshots.named(), PendingSince: r.pendingSince()}
+}
+
+// pendingSince is the time of the oldest command that is not carried out, 0 = there is none.
+func (r *Replica) pendingSince() (oldest int64) {
+	note := func(at int64) {
+		if oldest == 0 || at < oldest {
+			oldest = at
+		}
+	}
+	for _, w := range r.early.byID {
+		for _, h := range w.waiting {
+			if h.command() {
+				note(h.at)
+				break
+			}
+		}
+	}
+	for _, e := range r.pinned {
+		switch {
+		case e.State.Finished():
+			note(e.FinishedAt)
+		case e.State == taskstate.Waiting:
+			note(e.arrivedAt)
+		}
+	}
+	return oldest
+}
+
+// ReadLevels are how far the lanes are read.
+func (r *Replica) ReadLevels() [ids.Lanes]uint64 { return r.lanes }
+
+// EventAt is the last event read.
+func (r *Replica) EventAt() uint64 { return r.eventAt }
