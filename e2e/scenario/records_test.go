@@ -43,6 +43,8 @@ var unwritten = []string{
 	"SnapshotTask.letter", "SnapshotTask.letter_tasklist", "SnapshotTask.before",
 	// A domain that floods lags behind its lane.
 	"Admission.domain", "Admission.kind", "SnapshotHead.queues", "SnapshotHead.fences",
+	// A command waits for its task for a moment only.
+	"SnapshotHead.waiting_seqs", "SnapshotHead.waiting_indexes",
 	"QueueCursor.domain", "QueueCursor.lane", "QueueCursor.first_seq", "QueueCursor.last_seq", "QueueCursor.read_seq",
 	// A batch expires after a minute at the soonest.
 	"BatchHome.expired", "BatchEnds.expired",

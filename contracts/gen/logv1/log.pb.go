@@ -3893,9 +3893,12 @@ type SnapshotHead struct {
 	TimerSeq   uint64 `protobuf:"varint,5,opt,name=timer_seq,json=timerSeq,proto3" json:"timer_seq,omitempty"`
 	ArchiveSeq uint64 `protobuf:"varint,6,opt,name=archive_seq,json=archiveSeq,proto3" json:"archive_seq,omitempty"`
 	// The epoch of the last fence of the timer store up to timer_seq; 0 = there is none.
-	TimerEpoch    uint64 `protobuf:"varint,7,opt,name=timer_epoch,json=timerEpoch,proto3" json:"timer_epoch,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	TimerEpoch uint64 `protobuf:"varint,7,opt,name=timer_epoch,json=timerEpoch,proto3" json:"timer_epoch,omitempty"`
+	// The commands that wait for their task, in order: their turns, and their indexes among the events of those. They stay in the log.
+	WaitingSeqs    []uint64 `protobuf:"varint,8,rep,packed,name=waiting_seqs,json=waitingSeqs,proto3" json:"waiting_seqs,omitempty"`
+	WaitingIndexes []uint32 `protobuf:"varint,9,rep,packed,name=waiting_indexes,json=waitingIndexes,proto3" json:"waiting_indexes,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *SnapshotHead) Reset() {
@@ -3975,6 +3978,20 @@ func (x *SnapshotHead) GetTimerEpoch() uint64 {
 		return x.TimerEpoch
 	}
 	return 0
+}
+
+func (x *SnapshotHead) GetWaitingSeqs() []uint64 {
+	if x != nil {
+		return x.WaitingSeqs
+	}
+	return nil
+}
+
+func (x *SnapshotHead) GetWaitingIndexes() []uint32 {
+	if x != nil {
+		return x.WaitingIndexes
+	}
+	return nil
 }
 
 // SnapshotTask is one task of a snapshot.
@@ -4700,7 +4717,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\vlog_version\x18\x01 \x01(\rR\n" +
 	"logVersion\x12-\n" +
 	"\x04head\x18\x02 \x01(\v2\x19.yard.log.v1.SnapshotHeadR\x04head\x12/\n" +
-	"\x05tasks\x18\x03 \x03(\v2\x19.yard.log.v1.SnapshotTaskR\x05tasks\"\x91\x02\n" +
+	"\x05tasks\x18\x03 \x03(\v2\x19.yard.log.v1.SnapshotTaskR\x05tasks\"\xdd\x02\n" +
 	"\fSnapshotHead\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12-\n" +
 	"\x05lanes\x18\x02 \x03(\v2\x17.yard.log.v1.LaneCursorR\x05lanes\x120\n" +
@@ -4710,7 +4727,9 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\varchive_seq\x18\x06 \x01(\x04R\n" +
 	"archiveSeq\x12\x1f\n" +
 	"\vtimer_epoch\x18\a \x01(\x04R\n" +
-	"timerEpoch\"\x90\x02\n" +
+	"timerEpoch\x12!\n" +
+	"\fwaiting_seqs\x18\b \x03(\x04R\vwaitingSeqs\x12'\n" +
+	"\x0fwaiting_indexes\x18\t \x03(\rR\x0ewaitingIndexes\"\x90\x02\n" +
 	"\fSnapshotTask\x12'\n" +
 	"\x04task\x18\x01 \x01(\v2\x13.yard.log.v1.RecordR\x04task\x12\"\n" +
 	"\rarrived_at_ms\x18\x02 \x01(\x03R\varrivedAtMs\x12\x14\n" +

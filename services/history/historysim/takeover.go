@@ -98,7 +98,7 @@ func (o takeover) readLog() {
 			for _, q := range o.start.Snapshot.Queues {
 				starts[q.Lane] = min(starts[q.Lane], q.Read)
 			}
-			o.until(Op{Kind: ReadLog, Starts: starts, From: o.start.Snapshot.Seq + 1, To: end}, func(log Outcome) {
+			o.until(Op{Kind: ReadLog, Starts: starts, From: o.start.Snapshot.From(), To: end}, func(log Outcome) {
 				o.again.add(log.Messages)
 				if o.again.over() {
 					o.recover()
@@ -283,7 +283,7 @@ func (r *replay) over() bool { return r.read && len(r.turns) == 0 }
 // next takes the next step of an owner before, or its turn if that has no more.
 func (r *replay) next(o *Owner) {
 	turn := r.turns[0]
-	if len(turn[0].Admitted) == r.steps {
+	if seen := turn[len(turn)-1].Seq <= o.r.EventAt(); seen || len(turn[0].Admitted) == r.steps {
 		if o.take(turnOf(turn), turn) {
 			r.turns, r.steps = r.turns[1:], 0
 		}

@@ -38,7 +38,7 @@ func (o *replay) run(ctx context.Context, from, upTo uint64) error {
 				return ctx.Err()
 			}
 		}
-		if turn, ok := in.what.(*replica.Turn); ok {
+		if turn, ok := in.what.(*replica.Turn); ok && turn.Seq > o.core.EventAt() { // the snapshot has taken the steps of others
 			for _, step := range turn.Admitted {
 				if err := o.readmit(ctx, step); err != nil {
 					return err

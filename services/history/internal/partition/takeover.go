@@ -64,7 +64,7 @@ func (o *Owner) takeOver(ctx context.Context) error {
 	o.readQueues()
 	again := replay{o, time.NewTicker(beatEvery)}
 	defer again.beat.Stop()
-	if err := again.run(ctx, start.Snapshot.Seq+1, upTo); err != nil {
+	if err := again.run(ctx, start.Snapshot.From(), upTo); err != nil {
 		return err
 	}
 	o.step(replica.Recovered{})

@@ -31,6 +31,9 @@ func (e *Encoder) Snapshot(s *replica.Snapshot, version uint32, epoch uint64) (c
 	for _, f := range s.Fences {
 		head.Fences = append(head.Fences, &logv1.ShardFence{Shard: f.Shard, Epoch: f.Epoch})
 	}
+	for _, at := range s.Waiting {
+		head.WaitingSeqs, head.WaitingIndexes = append(head.WaitingSeqs, at.Seq), append(head.WaitingIndexes, at.Index)
+	}
 	begin := func(head *logv1.SnapshotHead) []byte {
 		chunk, err := (&logv1.SnapshotChunk{LogVersion: version, Head: head}).MarshalVT()
 		if err != nil {
@@ -116,6 +119,11 @@ func (d *Decoder) snapshotHead(h *logv1.SnapshotHead, out *replica.Snapshot) {
 	out.Seq, out.Read, out.Queues = h.GetSeq(), lanes(h.GetLanes()), queues(h.GetQueues())
 	for i := range out.Queues {
 		out.Queues[i].Domain = d.intern(out.Queues[i].Domain)
+	}
+	for i, seq := range h.GetWaitingSeqs() {
+		if i < len(h.WaitingIndexes) {
+			out.Waiting = append(out.Waiting, replica.EventPlace{Seq: seq, Index: h.WaitingIndexes[i]})
+		}
 	}
 	out.TimerSeq, out.ArchiveSeq, out.TimerEpoch = h.GetTimerSeq(), h.GetArchiveSeq(), h.GetTimerEpoch()
 	for _, f := range h.GetFences() {

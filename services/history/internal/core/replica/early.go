@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -96,6 +97,30 @@ func (l *earlyList) count(h *held, n int) {
 	l.commands += n
 	if l.ofDomain[h.ev.Domain] += n; l.ofDomain[h.ev.Domain] == 0 {
 		delete(l.ofDomain, h.ev.Domain)
+	}
+}
+
+// places are where the commands that wait lie, in order.
+func (l *earlyList) places() (all []EventPlace) {
+	for w := l.first; w != nil; w = w.after {
+		for _, h := range w.waiting {
+			all = append(all, EventPlace{h.seq, uint32(h.place)})
+		}
+	}
+	slices.SortFunc(all, func(a, b EventPlace) int { return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Index, b.Index)) })
+	return all
+}
+
+// waitAgain takes the commands of a turn that waited as of the snapshot. What else it has, the snapshot has seen.
+func (r *Replica) waitAgain(in *Turn) {
+	first := 0
+	for _, b := range in.Batches {
+		for i := range b.Events {
+			if place := first + i; r.replay != nil && r.replay.waiting[EventPlace{in.Seq, uint32(place)}] {
+				r.wait(&held{ev: &b.Events[i], seq: in.Seq, at: in.At, place: place, replayed: true})
+			}
+		}
+		first += len(b.Events)
 	}
 }
 

@@ -40,6 +40,7 @@ func TestALetterIsDeletedOnceTheTaskIsParked(t *testing.T) {
 	b.seq = 40
 	b.r.lanes[3] = 30
 	fx := b.foundLetter(b.step(redrove(41)), 30)
+	b.seq = 41
 	if v := b.said(fx); v.Code != "" {
 		t.Fatalf("%+v", v)
 	}

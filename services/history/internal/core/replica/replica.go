@@ -135,8 +135,11 @@ type question struct {
 	again   bool
 }
 
-// replay is what only a takeover needs: the checkpoint that it found.
-type replay struct{ base Checkpoint }
+// replay is what only a takeover needs: the checkpoint that it found, and the commands that waited as of the snapshot.
+type replay struct {
+	base    Checkpoint
+	waiting map[EventPlace]bool
+}
 
 // New makes the replica of an owner that has just claimed the partition.
 func New(cfg Config, start *Start) *Replica {
@@ -146,7 +149,7 @@ func New(cfg Config, start *Start) *Replica {
 		wake:   deadline.Heap[*Entry]{Entry: func(e *Entry) *deadline.Entry { return &e.wakeup }},
 		early:  newEarlyList(),
 		pinned: make(map[ids.TaskID]*Entry), searching: make(map[ids.TaskID]searching), asking: make(map[ids.TaskID]*question),
-		replay: &replay{start.Checkpoint}, letters: make(map[ids.TaskID]Letter), turn: 1,
+		replay: &replay{base: start.Checkpoint}, letters: make(map[ids.TaskID]Letter), turn: 1,
 		queues: make(map[Queue]*queue), accounts: make(map[Queue]*account),
 		gone: gone{max: goneMax, bytesMax: goneBytesMax}, shards: make(map[uint32]*shard), releases: make(map[releaseKey]int), groups: make(map[groupKey]uint64),
 	}
@@ -169,6 +172,10 @@ func (r *Replica) Step(in Input, now Now, fx *Effects) bool {
 		if !r.lease.holds(now.Mono) {
 			return false
 		}
+		if in.Seq <= r.eventAt {
+			r.waitAgain(in)
+			return true
+		}
 		r.eventAt = in.Seq // a turn is taken as a whole: a checkpoint has all of it or nothing
 		r.heard(in.At, now)
 		first := 0
@@ -180,7 +187,7 @@ func (r *Replica) Step(in Input, now Now, fx *Effects) bool {
 		if r.snapshots.bytes++; r.replay == nil {
 			r.admitted(now)
 		}
-		if r.snapshots.due = r.snapshots.due && r.maySnapshot(); r.snapshots.due {
+		if r.snapshots.due {
 			fx.Snapshot = r.snapshot(now)
 		}
 	case *Events:

@@ -23,8 +23,24 @@ type Snapshot struct {
 	ArchiveSeq, TimerSeq uint64
 	// TimerEpoch is the epoch of the last fence of the timer store up to TimerSeq.
 	TimerEpoch uint64
+	// Waiting are the commands that waited for their task, in order. They stay in the log, and a takeover reads them there.
+	Waiting []EventPlace
 	// Tasks are all that were in memory, those included that have ended or are on their way to the timer store.
 	Tasks []SnapshotTask
+}
+
+// EventPlace is where an event lies in the log: its turn, and its index among the events of that.
+type EventPlace struct {
+	Seq   uint64
+	Index uint32
+}
+
+// From is the first turn that a takeover reads.
+func (s *Snapshot) From() uint64 {
+	if len(s.Waiting) > 0 {
+		return s.Waiting[0].Seq
+	}
+	return s.Seq + 1
 }
 
 // SnapshotTask is one task of a snapshot.
@@ -101,14 +117,11 @@ func (s *snapshots) named() SnapshotRef {
 // old enough that it should be forgotten.
 func (r *Replica) wantsSnapshot(now Now) bool {
 	s := &r.snapshots
-	if s.making || s.next.Seq > 0 || s.bytes == 0 || !r.maySnapshot() {
+	if s.making || s.next.Seq > 0 || s.bytes == 0 {
 		return false
 	}
 	return s.bytes >= max(r.cfg.SnapshotBytes, s.size) || now.MS-s.at >= r.cfg.SnapshotEveryMS
 }
-
-// maySnapshot tells whether one may be made. Commands that wait are no part of it, so there must be none; one may have come with the turn.
-func (r *Replica) maySnapshot() bool { return len(r.early.byID) == 0 }
 
 // snapshot copies the state as of the turn that was just applied. Copies of a task share what is not changed in place.
 func (r *Replica) snapshot(now Now) *Snapshot {
@@ -117,6 +130,8 @@ func (r *Replica) snapshot(now Now) *Snapshot {
 		Seq: r.eventAt, Read: levels.Lanes, Queues: r.queueCursors(), Fences: r.fences(),
 		ArchiveSeq: r.archive.last, TimerSeq: r.park.last, TimerEpoch: r.epoch, Tasks: make([]SnapshotTask, 0, r.live),
 	}
+	out.Waiting = r.early.places()
+	levels.Events = out.From() - 1
 	size := 0
 	for _, e := range r.tasks {
 		if !e.left {
@@ -125,7 +140,7 @@ func (r *Replica) snapshot(now Now) *Snapshot {
 		}
 	}
 	r.snapshots.due, r.snapshots.making, r.snapshots.levels = false, true, levels
-	r.snapshots.bytes, r.snapshots.size, r.snapshots.at = 0, int64(size), now.MS
+	r.snapshots.bytes, r.snapshots.size, r.snapshots.at = int64(len(out.Waiting)), int64(size), now.MS // once these wait no more, the log may forget them
 	return out
 }
 
@@ -143,6 +158,10 @@ func (r *Replica) exempt() {
 func (r *Replica) load(start *Start) {
 	snap := start.Snapshot
 	r.eventAt, r.lanes = snap.Seq, snap.Read
+	r.replay.waiting = make(map[EventPlace]bool)
+	for _, at := range snap.Waiting {
+		r.replay.waiting[at] = true
+	}
 	r.snapshots.current = start.Checkpoint.Snapshot
 	r.epoch = start.Epoch
 	r.parkedTail, r.archivedTail = start.Parked, start.Archived

@@ -266,27 +266,27 @@ func TestRefusedLeaseIsLookedAtAgain(t *testing.T) {
 	}
 }
 
-// TestNoSnapshotWhileACommandWaits: it has none of those. One that comes with the turn of which it was to be made holds it up.
-func TestNoSnapshotWhileACommandWaits(t *testing.T) {
-	cfg := smallConfig()
-	cfg.SnapshotEveryMS = 1000
-	b := newBench(t, cfg)
+// TestASnapshotNamesTheCommandsThatWait: a takeover finds them in the log again, those alone, and looks for their tasks. So the log keeps them.
+func TestASnapshotNamesTheCommandsThatWait(t *testing.T) {
+	b := newBench(t, Config{})
 	b.submit(nil, 1)
-	b.now.MS += 1000
-	if fx := b.step(Tick{}); fx.Append == nil {
-		t.Fatal("none is due")
+	b.cancels("shop", 1, 9, 1, 8)
+	first := b.seq
+	snap := b.snapshot()
+	if fmt.Sprint(snap.Waiting) != fmt.Sprint([]EventPlace{{first, 1}, {first, 3}}) || snap.From() != first || b.r.snapshots.levels.Events != first-1 {
+		t.Fatalf("%v wait, a takeover reads from %d, the log may forget up to %d", snap.Waiting, snap.From(), b.r.snapshots.levels.Events)
 	}
-	fx := b.cancels("shop", 9)
-	if fx.Snapshot != nil || len(fx.Searches) != 1 {
-		t.Errorf("the snapshot is %+v, searches %v", fx.Snapshot, fx.Searches)
+	start := begin(time.Hour)
+	start.Snapshot = snap
+	next := &bench{T: t, r: New(b.r.cfg, start), now: b.now}
+	in := &Events{ReplyTo: "asker"}
+	for _, n := range []int{1, 9, 1, 8} {
+		in.Events = append(in.Events, taskstate.Event{Kind: taskstate.Cancel, ID: id(n), Domain: "shop"})
 	}
-	if fx := b.step(Stored{Kind: JobAppend}); fx.Append != nil {
-		t.Error("it is tried again at once")
-	}
-	b.step(&Found{Search: fx.Searches[0]})
-	b.step(Tick{}) // decides about the cancel
-	if b.step(Tick{}); b.turn().Snapshot == nil {
-		t.Error("there is none later")
+	next.step(&Turn{Seq: first, At: b.now.MS, Batches: []*Events{in}})
+	fx := next.step(Recovered{})
+	if len(fx.Searches) != 2 || fx.Searches[0].ID != id(9) || fx.Searches[1].ID != id(8) || len(fx.Answers) != 0 || next.r.EventAt() != snap.Seq {
+		t.Errorf("searches %v, answers %v, at %d", fx.Searches, fx.Answers, next.r.EventAt())
 	}
 }
 
