@@ -260,6 +260,7 @@ func TestI13_NoOwnerPassesAnUnknownKind(t *testing.T) {
 		w.at(w.dice.between(time.Second, 8*time.Second), func() {
 			later := historysim.Event{Kind: historysim.Displace + 1, ID: ids.TaskID{1}}
 			w.unknownAt = w.appendLog(&historysim.Message{Event: true, Events: []historysim.Event{later}})
+			w.log[w.unknownAt-1].Last = w.unknownAt
 			w.lastTurn, w.turn = historysim.TurnName{}, nil
 			w.powerCut()
 		})

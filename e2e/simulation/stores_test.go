@@ -119,6 +119,9 @@ func (w *world) appendTurn(op *historysim.Op) historysim.Outcome {
 			w.senders[seq] = sender
 		}
 	}
+	for _, m := range w.turn {
+		m.Last = w.lastEvent()
+	}
 	return w.readLastTurn()
 }
 
@@ -187,7 +190,7 @@ func (w *world) readLog(op *historysim.Op) (all []*historysim.Message) {
 	for _, m := range w.log {
 		switch {
 		case m == nil || m.Purged:
-		case m.Event && m.Seq >= op.From && m.Seq <= op.To:
+		case m.Event && m.Last >= op.From && m.Seq <= op.To:
 			all = append(all, m)
 		case !m.Event && m.Seq > op.Starts[m.Lane]:
 			all = append(all, m)
@@ -264,11 +267,11 @@ func (w *world) purge(p *proc, levels historysim.Levels) {
 	for i := range w.subjects {
 		var kept []*historysim.Message
 		for _, m := range w.subjects[i] {
-			upTo := levels.Events
+			last, upTo := m.Last, levels.Events
 			if !m.Event {
-				upTo = levels.Of(historysim.Queue{Lane: m.Lane, Domain: m.Domain})
+				last, upTo = m.Seq, levels.Of(historysim.Queue{Lane: m.Lane, Domain: m.Domain})
 			}
-			if m.Seq > upTo {
+			if last > upTo {
 				kept = append(kept, m)
 				continue
 			}

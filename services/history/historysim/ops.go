@@ -156,8 +156,9 @@ type Message struct {
 	Polls            []Poll
 	// From is who sent a batch of events, for the host.
 	From any
-	// Turn is the one that it is of; Admitted are the steps before that, of its first message.
+	// Turn is the one that it is of, Last the last message of that; Admitted are the steps before that, of its first message.
 	Turn     TurnName
+	Last     uint64
 	Admitted []replica.Admission
 	// Purged: it is out of the stream.
 	Purged bool
