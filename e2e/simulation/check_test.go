@@ -423,7 +423,7 @@ func (c *checker) end() {
 		w.violated("message %d of the timer store is needed forever", seq)
 	}
 	for i, all := range w.subjects {
-		if i == events && len(all) == 1 {
+		if i == events && len(all) > 0 && all[0].Turn == all[len(all)-1].Turn {
 			continue // the last turn stays
 		}
 		if len(all) > 0 && all[0].At < w.serverMS()-restLasts.Milliseconds()/2 {
