@@ -6,6 +6,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
 // Halted begins the reason of an owner that has met what it cannot read.
@@ -97,9 +98,12 @@ func (o *Owner) Len() int {
 	return o.r.Len()
 }
 
-// InLane counts the tasks in memory that were read from a lane and do not run.
+// InLane counts the tasks in memory that were read from a lane and do not run. What a redrive has brought back was not.
 func (o *Owner) InLane(lane ids.Lane) int {
-	return len(o.r.List(math.MaxInt, func(t *Task) bool { return t.Position.Lane() == lane && t.State != Running }))
+	return len(o.r.List(math.MaxInt, func(t *Task) bool {
+		back := t.State == taskstate.Waiting && t.Redriven().Count > 0
+		return t.Position.Lane() == lane && t.State != Running && !back
+	}))
 }
 
 // Kill ends the owner as SIGKILL does.
