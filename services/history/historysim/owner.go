@@ -88,7 +88,7 @@ func (o *Owner) Read(m *Message) bool {
 func (o *Owner) Apart() []string { return o.r.Apart() }
 
 // Lagging counts the domains that lag behind a lane.
-func (o *Owner) Lagging() int { return o.r.Lagging() }
+func (o *Owner) Lagging() int { return o.r.Splits() }
 
 // Len counts the tasks in memory.
 func (o *Owner) Len() int {

@@ -282,7 +282,7 @@ func (o *Owner) takeOne() bool {
 func (o *Owner) take(in input) {
 	if s, ok := in.what.(*replica.Submits); ok {
 		at := replica.Queue{Lane: s.Lane, Domain: s.Domain}
-		if in.passed && !o.core.Lags(at) {
+		if in.passed && !o.core.IsSplit(at) {
 			o.readQueues()
 			o.readers.again(o.work, s.Lane, in.seq) // it lags no more, so this has to be decoded
 			return

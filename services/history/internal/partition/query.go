@@ -299,7 +299,7 @@ func (o *Owner) Describe(ctx context.Context, req *rpcv1.DescribePartitionReques
 		return out, err
 	}
 	err := o.look(ctx, req.Domain, func() {
-		out.UnreadBatches, out.LaggingLanes = o.readers.unread(req.Domain), int32(o.core.LaggingLanes(req.Domain))
+		out.UnreadBatches, out.LaggingLanes = o.readers.unread(req.Domain), int32(o.core.SplitLanes(req.Domain))
 		c := o.core.Describe(req.Domain, req.Tasklist)
 		out.Ready, out.Running, out.Backoff = c.Ready, c.Running, c.Backoff
 		out.Completed, out.Dead, out.Expired, out.Failed = c.Completed, c.Dead, c.Expired, c.Failed

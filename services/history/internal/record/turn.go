@@ -9,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/admission"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 )
 
@@ -116,7 +117,7 @@ func (t *Turn) admitted(data []byte) error {
 		return fmt.Errorf("an admission of kind %d of lane %d", m.Kind, m.Lane)
 	}
 	t.Admitted = append(t.Admitted, replica.Admission{
-		Queue: replica.Queue{Lane: ids.Lane(m.Lane), Domain: m.Domain}, Kind: replica.AdmissionKind(m.Kind), To: m.ToSeq,
+		Queue: replica.Queue{Lane: ids.Lane(m.Lane), Domain: m.Domain}, Kind: admission.StepKind(m.Kind), To: m.ToSeq,
 	})
 	return nil
 }

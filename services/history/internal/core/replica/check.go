@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"maps"
 
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/admission"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
@@ -17,20 +17,11 @@ func (r *Replica) Check() error {
 
 // checkTasks compares the rooms with the stays that are in memory.
 func (r *Replica) checkTasks() error {
-	rooms := make(map[Queue]*account)
+	var charged []admission.Charge
 	pinned, live := 0, 0
 	for _, e := range r.inMemory() {
-		if at := (Queue{e.Position.Lane(), e.Domain}); e.charged > 0 {
-			a := rooms[at]
-			if a == nil {
-				a = &account{Queue: at}
-				rooms[at] = a
-			}
-			a.tasks++
-			a.bytes += int64(e.charged)
-			if e.shared {
-				a.shared++
-			}
+		if e.charged > 0 {
+			charged = append(charged, admission.Charge{At: Queue{Lane: e.Position.Lane(), Domain: e.Domain}, Shared: e.shared, Bytes: e.charged})
 		}
 		if exempt := e.left || e.exempt && e.State == taskstate.Running; exempt != (e.charged == 0) {
 			return fmt.Errorf("task %s (%s, left %v, exempt %v) is charged %d bytes", e.ID, e.State, e.left, e.exempt, e.charged)
@@ -48,53 +39,7 @@ func (r *Replica) checkTasks() error {
 	if live != r.live {
 		return fmt.Errorf("%d tasks are counted, there are %d", r.live, live)
 	}
-	return errors.Join(r.checkRooms(rooms), r.checkQueues())
-}
-
-// checkRooms compares accounts, rooms and pools with what is charged.
-func (r *Replica) checkRooms(want map[Queue]*account) error {
-	var rooms, pools [ids.Lanes]room
-	for at, a := range r.accounts {
-		w := want[at]
-		if w == nil {
-			w = &account{}
-		}
-		if a.tasks != w.tasks || a.bytes != w.bytes || a.shared != w.shared || a.tasks == 0 && a.queue == nil {
-			return fmt.Errorf("the account of %+v is %+v, its tasks take %+v", at, a, w)
-		}
-		if a.queue != nil {
-			a.move(new(room), &pools[at.Lane])
-		} else {
-			a.move(new(room), &rooms[at.Lane])
-		}
-	}
-	for at := range want {
-		if r.accounts[at] == nil {
-			return fmt.Errorf("%+v has no account", at)
-		}
-	}
-	for i := range rooms {
-		if rooms[i] != r.rooms[i] || pools[i] != r.pools[i] {
-			return fmt.Errorf("the room of lane %s is %+v and %+v, its tasks take %+v and %+v", ids.Lane(i), r.rooms[i], r.pools[i], rooms[i], pools[i])
-		}
-	}
-	return nil
-}
-
-// checkQueues compares the queues with the accounts and the lanes.
-func (r *Replica) checkQueues() error {
-	for at, q := range r.queues {
-		if q.Queue != at || at.Domain == "" {
-			return fmt.Errorf("queue %+v is listed as %+v", q.Queue, at)
-		}
-		if a := r.accounts[at]; a == nil || a != q.account || a.queue != q {
-			return fmt.Errorf("queue %+v has the account %+v", at, q.account)
-		}
-		if read := r.lanes[at.Lane]; r.replay == nil && (q.read > read || q.last > read) {
-			return fmt.Errorf("queue %+v is read up to %d, passed over up to %d, the lane is read up to %d", at, q.read, q.last, read)
-		}
-	}
-	return nil
+	return r.Gate.Check(charged, r.replay != nil)
 }
 
 // inMemory are all stays: those admitted, and those that wait for the one before.

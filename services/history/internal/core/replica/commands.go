@@ -266,7 +266,7 @@ func (r *Replica) foundUnread(h *held, unread *Entry, first bool, fx *Effects) b
 
 // ofUnread tells whether a command is about a stay before the one that was found, and that one is not read here: it is decided when it is.
 func (r *Replica) ofUnread(h *held, found *Entry, before ids.Position) bool {
-	return sameDomain(h.ev, found) && r.unread(before, found.Domain)
+	return sameDomain(h.ev, found) && r.Unread(before, found.Domain)
 }
 
 // foundForOutcomes decides about outcomes of a stay that has left: what the other stores
@@ -336,7 +336,7 @@ func (r *Replica) stillComing(h *held) bool {
 		return true
 	}
 	for lane := range ids.Lane(ids.Lanes) {
-		if !r.passed(lane, h.until[lane], h.ev.Domain) {
+		if !r.Passed(lane, h.until[lane], h.ev.Domain) {
 			return true
 		}
 	}

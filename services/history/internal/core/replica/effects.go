@@ -1,8 +1,6 @@
 package replica
 
 import (
-	"slices"
-
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
@@ -87,35 +85,6 @@ type Proposal struct {
 	NotAfter int64
 	// SilentLease: its worker fell silent, and its lease ends at this time, Unix ms; 0 = the lease is over.
 	SilentLease int64
-}
-
-// Levels say how far the log is no longer needed: the submits of each lane and the events.
-type Levels struct {
-	Lanes  [ids.Lanes]uint64
-	Events uint64
-	// Queues are the levels of domains that lag, in order, each instead of its lane's. They are not changed any more.
-	Queues []QueueLevel
-}
-
-// Of is the level of the messages of a lane that are filed under a domain; "" = that of those which domains share.
-func (l *Levels) Of(at Queue) uint64 {
-	if len(l.Queues) > 0 && at.Domain != "" {
-		if i, ok := slices.BinarySearchFunc(l.Queues, at, func(q QueueLevel, at Queue) int { return q.compare(at) }); ok {
-			return l.Queues[i].Seq
-		}
-	}
-	return l.Lanes[at.Lane]
-}
-
-// Lowest is the level that all messages of a lane have at least.
-func (l *Levels) Lowest(lane ids.Lane) uint64 {
-	lowest := l.Lanes[lane]
-	for _, q := range l.Queues {
-		if q.Lane == lane {
-			lowest = min(lowest, q.Seq)
-		}
-	}
-	return lowest
 }
 
 // Checkpoint is what an owner saves again and again: it renews the lease.

@@ -73,7 +73,7 @@ func (r *Replica) decide(h *held, e *Entry, now Now, fx *Effects) {
 	switch {
 	case e != nil && e.Position.Same(pos):
 		r.apply(e, h, now, fx)
-	case h.first() && r.unread(pos, h.ev.Domain):
+	case h.first() && r.Unread(pos, h.ev.Domain):
 		// An owner that died had sent its trigger. It is sent again with the admission, and then must not be taken for one that is out of date.
 		r.conclude(h, taskstate.Verdict{Code: fault.Unavailable, Message: "the task is not admitted yet"}, fx)
 	case e != nil && !e.leftBefore(pos):
@@ -137,7 +137,7 @@ func (r *Replica) apply(e *Entry, h *held, now Now, fx *Effects) {
 			r.replace(e)
 		}
 		r.delivery(e, h, &v)
-		r.carryOut(e, did, now, fx, !r.admissions.admitting)
+		r.carryOut(e, did, now, fx, !r.unlogged.admitting)
 	}
 	r.answer(e, h, v, now, fx)
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/admission"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
@@ -78,14 +79,8 @@ type TurnRefused struct{ Admitted []Admission }
 // Tick is that time has passed. It is due every quarter of a second, and at NextWake.
 type Tick struct{}
 
-// Looked is the answer to a Look: so many messages lie behind its sequence, and so many of them are the domain's. Both
-// are 0 if they could not be counted.
-type Looked struct {
-	Look
-	// Own is counted after All. Unsure: further ones of the domain have come in between, and may hide others'.
-	All, Own uint64
-	Unsure   bool
-}
+// Looked is the answer to a Look.
+type Looked admission.Counts
 
 // Stored is that the job under way of a kind is stored, as far as Seq in its store.
 type Stored struct {

@@ -32,7 +32,7 @@ type image struct {
 }
 
 func imageOf(r *Replica) image {
-	all := image{make(map[Stay]string), fmt.Sprint("read ", r.lanes, " queues ", r.queueCursors(), " fences ", r.fences(), " turn ", r.eventAt)}
+	all := image{make(map[Stay]string), fmt.Sprint("read ", r.ReadLevels(), " queues ", r.Cursors(), " fences ", r.fences(), " turn ", r.eventAt)}
 	for _, e := range r.tasks {
 		if e.left {
 			continue

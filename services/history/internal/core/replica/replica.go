@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/admission"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/deadline"
 )
 
@@ -40,23 +41,15 @@ const (
 
 // Replica is the state of one partition. It is not safe for concurrent use.
 type Replica struct {
+	// Gate decides which submits come in.
+	*admission.Gate
 	cfg Config
 
 	// tasks holds every task in memory by id, and those that have left recently.
 	tasks map[ids.TaskID]*Entry
 	gone  gone
 	past  pastStays
-	// lanes are how far each lane is read.
-	lanes [ids.Lanes]uint64
-	rooms [ids.Lanes]room
-	// queues are the domains that lag behind a lane, or have; pools is what those hold that lag.
-	queues map[Queue]*queue
-	pools  [ids.Lanes]room
-	// accounts are those that hold something; lastAccount is the one that was used last.
-	accounts    map[Queue]*account
-	lastAccount *account
-	congested   [ids.Lanes]congestion
-	lists       map[tasklistKey]*tasklist
+	lists map[tasklistKey]*tasklist
 	// order is all lists, in an order that does not depend on a map; idle are columns that have
 	// had no tasks for a while, the longest first.
 	order []*tasklist
@@ -72,8 +65,8 @@ type Replica struct {
 	eventAt   uint64
 	snapshots snapshots
 	// live counts the tasks that have not left.
-	live       int
-	admissions admissions
+	live     int
+	unlogged unlogged
 	// epoch is that of the owner.
 	epoch uint64
 	still standstill
@@ -145,12 +138,11 @@ type replay struct {
 func New(cfg Config, start *Start) *Replica {
 	cfg.JobTasks = cmp.Or(cfg.JobTasks, jobTasksMax)
 	r := &Replica{
-		cfg: cfg, tasks: make(map[ids.TaskID]*Entry), lists: make(map[tasklistKey]*tasklist),
+		Gate: admission.New(admission.Config{WindowTasks: cfg.WindowTasks, WindowBytes: cfg.WindowBytes}), cfg: cfg, tasks: make(map[ids.TaskID]*Entry), lists: make(map[tasklistKey]*tasklist),
 		wake:   deadline.Heap[*Entry]{Entry: func(e *Entry) *deadline.Entry { return &e.wakeup }},
 		early:  newEarlyList(),
 		pinned: make(map[ids.TaskID]*Entry), searching: make(map[ids.TaskID]searching), asking: make(map[ids.TaskID]*question),
 		replay: &replay{base: start.Checkpoint}, letters: make(map[ids.TaskID]Letter), turn: 1,
-		queues: make(map[Queue]*queue), accounts: make(map[Queue]*account),
 		gone: gone{max: goneMax, bytesMax: goneBytesMax}, shards: make(map[uint32]*shard), releases: make(map[releaseKey]int), groups: make(map[groupKey]uint64),
 	}
 	r.lease.granted(start.ClaimedAt)
@@ -197,7 +189,7 @@ func (r *Replica) Step(in Input, now Now, fx *Effects) bool {
 	case Tick:
 		r.tick(now, fx)
 	case Looked:
-		r.looked(in, now)
+		r.Counted(admission.Counts(in), now.MS)
 	case Stored:
 		r.jobDone(in, now, fx)
 	case Saved:
@@ -213,7 +205,8 @@ func (r *Replica) Step(in Input, now Now, fx *Effects) bool {
 	case Draining:
 		r.draining = true
 	case TurnRefused:
-		r.turnRefused(in.Admitted, now)
+		r.EndTurn(in.Admitted)
+		r.unlogged.notBefore = now.MS + refusedWaitMS
 	}
 	return true
 }
@@ -235,7 +228,7 @@ func (r *Replica) Flush(now Now, fx *Effects) {
 		}
 		r.parkLetters = fx.ParkLetters
 	}
-	if !r.appending && (len(r.own) > 0 || r.still.asks || r.admissions.wantTurn(r.snapshots.due, now)) {
+	if !r.appending && (len(r.own) > 0 || r.still.asks || r.wantTurn(now)) {
 		fx.Append = append([]Proposal{}, r.own...)
 		r.own, r.appending, r.still.asks = nil, true, false
 	}
@@ -243,22 +236,10 @@ func (r *Replica) Flush(now Now, fx *Effects) {
 	r.answerKnown(fx)
 }
 
-// company tells whether so many tasks have ended that the archive is written at once. They
-// keep their room until it is, so where a lane has none left a quarter of its window, as far as domains that
-// lag leave it one, is enough, and anything if its bytes are full: few fat tasks fill those.
+// company tells whether so many tasks have ended that the archive is written at once: they keep their room until it is.
 func (r *Replica) company() bool {
 	ended := len(r.archive.queue)
-	full := func(w *room, tasks int, bytes int64) bool {
-		return w.bytes >= bytes || w.tasks >= tasks && ended >= tasks/4
-	}
-	for lane := range r.rooms {
-		pool := &r.pools[lane]
-		tasks, bytes := r.windowBeside(pool.tasks, pool.bytes)
-		if full(&r.rooms[lane], tasks, bytes) || full(pool, r.cfg.WindowTasks, r.cfg.WindowBytes) {
-			return true
-		}
-	}
-	return ended >= archiveTasksMin
+	return ended >= archiveTasksMin || r.Full(ended)
 }
 
 // jobDone lets go of what is stored.
@@ -293,7 +274,7 @@ func (r *Replica) tick(now Now, fx *Effects) {
 	if r.replay == nil {
 		r.endWaits(now, fx)
 		r.listen(now)
-		r.endLags()
+		r.MergeBack()
 	}
 	if r.saving == nil && now.MS-r.savedAt >= r.cfg.CheckpointEveryMS {
 		cp := r.Checkpoint()
@@ -310,7 +291,7 @@ func (r *Replica) tick(now Now, fx *Effects) {
 	r.findOldest(now)
 	if r.lease.holds(now.Mono) { // else it would gather
 		r.heal(now, fx)
-		r.findCongestion(now, fx)
+		fx.Looks = append(fx.Looks, r.Congested(now.MS)...)
 	}
 }
 

@@ -127,7 +127,7 @@ func (r *Replica) wantsSnapshot(now Now) bool {
 func (r *Replica) snapshot(now Now) *Snapshot {
 	levels := r.UnreadLevels("")
 	out := &Snapshot{
-		Seq: r.eventAt, Read: levels.Lanes, Queues: r.queueCursors(), Fences: r.fences(),
+		Seq: r.eventAt, Read: levels.Lanes, Queues: r.Cursors(), Fences: r.fences(),
 		ArchiveSeq: r.archive.last, TimerSeq: r.park.last, TimerEpoch: r.epoch, Tasks: make([]SnapshotTask, 0, r.live),
 	}
 	out.Waiting = r.early.places()
@@ -157,7 +157,8 @@ func (r *Replica) exempt() {
 // load begins with a snapshot. What the other stores hold of it already leaves at once.
 func (r *Replica) load(start *Start) {
 	snap := start.Snapshot
-	r.eventAt, r.lanes = snap.Seq, snap.Read
+	r.eventAt = snap.Seq
+	r.Load(snap.Read, snap.Queues)
 	r.replay.waiting = make(map[EventPlace]bool)
 	for _, at := range snap.Waiting {
 		r.replay.waiting[at] = true
@@ -169,7 +170,6 @@ func (r *Replica) load(start *Start) {
 	for _, f := range snap.Fences {
 		r.shardOf(f.Shard).raise(f.Epoch)
 	}
-	r.startQueues(snap.Queues)
 	for i := range snap.Tasks {
 		t := &snap.Tasks[i]
 		e := &Entry{Task: t.Task, arrivedAt: t.ArrivedAt, index: t.Index, exempt: t.State == taskstate.Running}
@@ -274,9 +274,6 @@ func (r *Replica) pendingSince() (oldest int64) {
 	}
 	return oldest
 }
-
-// ReadLevels are how far the lanes are read.
-func (r *Replica) ReadLevels() [ids.Lanes]uint64 { return r.lanes }
 
 // EventAt is the last event read.
 func (r *Replica) EventAt() uint64 { return r.eventAt }

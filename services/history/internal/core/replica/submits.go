@@ -7,16 +7,12 @@ import (
 
 // submits takes one message of a lane, or of a queue.
 func (r *Replica) submits(in *Submits, now Now, fx *Effects) {
-	read := r.reader(in, fx)
-	if read == nil {
+	if at := (Queue{Lane: in.Lane, Domain: in.Domain}); !r.Admit(at, in.Queue, in.Seq) {
+		if !in.Queue {
+			fx.Counts.PassedOver++
+		}
 		return
 	}
-	if in.Queue {
-		r.admissions.note(Admission{Queue{in.Lane, in.Domain}, Read, in.Seq})
-	} else {
-		r.admissions.note(Admission{Queue{Lane: in.Lane}, Read, in.Seq})
-	}
-	*read = in.Seq
 	r.snapshots.bytes += int64(in.Bytes)
 	pos := ids.NewPosition(in.Seq, in.Lane)
 	if in.Domain == "" {
@@ -76,11 +72,11 @@ func (r *Replica) admit(e *Entry, now Now, fx *Effects) {
 	trigger := did.Trigger
 	did.Trigger = false
 	r.carryOut(e, did, now, fx, false)
-	r.admissions.admitting = true // what they do to it is in the log with its admission
+	r.unlogged.admitting = true // what they do to it is in the log with its admission
 	for _, h := range early {
 		r.event(h, now, fx)
 	}
-	r.admissions.admitting = false
+	r.unlogged.admitting = false
 	if trigger && e.State == taskstate.Ready && !e.left && e.triggeredAt == 0 {
 		r.trigger(e, now, fx)
 	}
@@ -112,7 +108,7 @@ func (r *Replica) carryOut(e *Entry, did taskstate.Effects, now Now, fx *Effects
 	case logged:
 		r.dispatch(e, now)
 	default:
-		r.admissions.unlogged = append(r.admissions.unlogged, e)
+		r.unlogged.entries = append(r.unlogged.entries, e)
 	}
 }
 
@@ -127,7 +123,8 @@ func (r *Replica) dispatch(e *Entry, now Now) {
 
 // recovered ends a takeover.
 func (r *Replica) recovered(now Now, fx *Effects) {
-	r.replay, r.parkedTail, r.archivedTail, r.admissions.steps = nil, nil, nil, nil
+	r.Replayed()
+	r.replay, r.parkedTail, r.archivedTail = nil, nil, nil
 	r.snapshots.at = now.MS
 	r.spendParked(fx)
 	r.giveTurns(now)

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/admission"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
@@ -120,11 +121,15 @@ func TestEndsOfATask(t *testing.T) {
 // TestCheckFinds: Check sees what it is there for.
 func TestCheckFinds(t *testing.T) {
 	for what, spoil := range map[string]func(r *Replica, e *Entry){
-		"charged":            func(_ *Replica, e *Entry) { e.charged = 0 },
-		"are pinned":         func(r *Replica, e *Entry) { r.pinned[id(9)] = e },
-		"the room":           func(r *Replica, _ *Entry) { r.rooms[3].bytes++ },
+		"charged":    func(_ *Replica, e *Entry) { e.charged = 0 },
+		"are pinned": func(r *Replica, e *Entry) { r.pinned[id(9)] = e },
+		"the account of": func(r *Replica, _ *Entry) {
+			r.Charge(admission.Charge{At: Queue{Lane: 3, Domain: "shop"}, Bytes: 1}, 0)
+		},
 		"are counted, there": func(r *Replica, _ *Entry) { r.live++ },
-		"passed over up to":  func(r *Replica, _ *Entry) { r.startQueue(&queue{Queue: Queue{3, "shop"}, first: 9, last: 9}) },
+		"passed over up to": func(r *Replica, _ *Entry) {
+			r.Load(r.ReadLevels(), []QueueCursor{{Queue: Queue{Lane: 3, Domain: "shop"}, First: 9, Last: 9}})
+		},
 		"tasklist":           func(_ *Replica, e *Entry) { e.column.list.active[taskstate.Ready]++ },
 		"counts 2 tasks, it": func(_ *Replica, e *Entry) { e.column.tasks++ },
 		"is of shard 2":      func(_ *Replica, e *Entry) { e.Attempt.Shard = 2 },

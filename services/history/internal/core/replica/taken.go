@@ -16,7 +16,7 @@ func (r *Replica) goneOn(e, taken *Entry, update bool) bool {
 // the timer store given up what came of it, a later owner could read it and not know.
 func (r *Replica) waitsThere(in *Found, again bool) {
 	w := in.Waiting
-	if !r.unread(w.Position, w.Domain) {
+	if !r.Unread(w.Position, w.Domain) {
 		r.searching[in.ID] = searching{}
 		r.wanted = append(r.wanted, Search{ID: in.ID, Cancel: true, Take: true})
 		return

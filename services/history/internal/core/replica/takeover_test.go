@@ -150,7 +150,7 @@ func TestI12_WhatAQueueHasNotReadIsNotPurged(t *testing.T) {
 	b.now.Mono += purgeAfter + 1
 	b.now.MS++
 	fx := b.step(Tick{})
-	if fx.Purge == nil || fx.Purge.Of(Queue{lagLane, "flood"}) != 2 || fx.Purge.Of(Queue{lagLane, "shop"}) != 4 || fx.Purge.Events != snap.Seq {
+	if fx.Purge == nil || fx.Purge.Of(Queue{Lane: lagLane, Domain: "flood"}) != 2 || fx.Purge.Of(Queue{Lane: lagLane, Domain: "shop"}) != 4 || fx.Purge.Events != snap.Seq {
 		t.Errorf("purge %+v", fx.Purge)
 	}
 }
@@ -317,10 +317,10 @@ func TestALeaseThatTheLogRefusesIsProposedAgain(t *testing.T) {
 // not take it, into the next one.
 func TestI3_NothingIsAdmittedWhileATurnIsUnderWay(t *testing.T) {
 	b := lagging(t)
-	at := Queue{lagLane, "flood"}
+	at := Queue{Lane: lagLane, Domain: "flood"}
 	b.file(true, 3, "flood", 20)
 	steps := b.r.BeginTurn()
-	want := []Admission{{Queue{Lane: lagLane}, Read, 2}, {at, Split, 2}, {Queue{Lane: lagLane}, Read, 4}, {at, Read, 3}}
+	want := []Admission{{Queue: Queue{Lane: lagLane}, To: 2}, {Queue: at, Kind: Split, To: 2}, {Queue: Queue{Lane: lagLane}, To: 4}, {Queue: at, To: 3}}
 	testkit.Equal(t, "admitted", fmt.Sprint(steps), fmt.Sprint(want))
 	for n := range 10 {
 		b.r.leave(b.r.tasks[id(n+1)])
@@ -328,12 +328,12 @@ func TestI3_NothingIsAdmittedWhileATurnIsUnderWay(t *testing.T) {
 	if b.r.MayAdmit() || b.r.QueueRoom(at, 4) {
 		t.Error("a message may be admitted")
 	}
-	if b.tick(); b.r.Lagging() != 1 {
+	if b.tick(); b.r.Splits() != 1 {
 		t.Error("a domain goes back into its lane")
 	}
 	b.step(TurnRefused{steps})
-	if b.tick(); !b.r.MayAdmit() || b.r.Lagging() != 0 {
+	if b.tick(); !b.r.MayAdmit() || b.r.Splits() != 0 {
 		t.Error("it does not go on")
 	}
-	testkit.Equal(t, "the next turn has", fmt.Sprint(b.r.BeginTurn()), fmt.Sprint(append(want, Admission{at, Merge, 4})))
+	testkit.Equal(t, "the next turn has", fmt.Sprint(b.r.BeginTurn()), fmt.Sprint(append(want, Admission{Queue: at, Kind: Merge, To: 4})))
 }

@@ -263,27 +263,6 @@ func TestDescribeTellsTheOldest(t *testing.T) {
 	}
 }
 
-// TestI7_RoomIsExact: a lane is read as long as both its tasks and their bytes are below the window.
-func TestI7_RoomIsExact(t *testing.T) {
-	b := newBench(t, Config{})
-	b.submit(nil, 1)
-	size := int64(b.r.Get(id(1)).Footprint())
-	for _, c := range []struct {
-		tasks int
-		bytes int64
-		want  bool
-	}{
-		{2, size + 1, true},
-		{1, size + 1, false},
-		{2, size, false},
-	} {
-		b.r.cfg.WindowTasks, b.r.cfg.WindowBytes = c.tasks, c.bytes
-		if got := b.r.Room(3); got != c.want {
-			t.Errorf("%+v: room is %v", c, got)
-		}
-	}
-}
-
 // TestCounts: what the metrics of a turn say.
 func TestCounts(t *testing.T) {
 	b := newBench(t, Config{})
@@ -340,8 +319,9 @@ func TestJobsWaitForCompany(t *testing.T) {
 
 // TestManyAreCompanyEnough: an archive job of so many does not linger.
 func TestManyAreCompanyEnough(t *testing.T) {
-	b := newBench(t, Config{})
-	b.r.cfg.WindowTasks, b.r.cfg.WindowBytes = 2*archiveTasksMin, 1<<30
+	cfg := smallConfig()
+	cfg.WindowTasks, cfg.WindowBytes = 2*archiveTasksMin, 1<<30
+	b := newBench(t, cfg)
 	in := &Events{Seq: 2, At: b.now.MS}
 	var all []int
 	for n := 1; n <= archiveTasksMin; n++ {
@@ -363,8 +343,9 @@ func TestManyAreCompanyEnough(t *testing.T) {
 // archived, so a lane without room waits for them (I7).
 func TestAFullWindowDoesNotLinger(t *testing.T) {
 	cancel := func(b *bench, n int) *Effects { return b.event(taskstate.Cancel, n, ids.Token{}) }
-	b := newBench(t, Config{})
-	b.r.cfg.WindowTasks = 8
+	cfg := smallConfig()
+	cfg.WindowTasks = 8
+	b := newBench(t, cfg)
 	b.submit(nil, 1, 2, 3, 4, 5, 6, 7)
 	if fx := cancel(b, 1); fx.Archive != nil {
 		t.Error("archived at once while there is room")
@@ -376,14 +357,15 @@ func TestAFullWindowDoesNotLinger(t *testing.T) {
 		t.Errorf("a job of %d, a quarter of the window is 2", len(fx.Archive))
 	}
 
-	b = newBench(t, Config{})
-	b.submit(nil, 1, 2, 3, 4, 5)
-	b.r.cfg.WindowBytes = 2 * b.r.rooms[3].bytes
+	b.submit(nil, 1)
+	cfg = smallConfig()
+	cfg.WindowBytes = 5 * int64(b.r.tasks[id(3)].charged)
+	b = newBench(t, cfg)
+	b.submit(nil, 1, 2, 3)
 	if fx := cancel(b, 1); fx.Archive != nil {
 		t.Error("archived at once while there are bytes left")
 	}
-	b.r.cfg.WindowBytes = b.r.rooms[3].bytes
-	if fx := b.step(Tick{}); len(fx.Archive) != 1 {
+	if fx := b.submit(nil, 4, 5, 6); len(fx.Archive) != 1 {
 		t.Errorf("a job of %d where the bytes are full", len(fx.Archive))
 	}
 }

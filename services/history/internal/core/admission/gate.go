@@ -1,0 +1,102 @@
+// Package admission decides which submits of a partition come into its state next, and says so in the log.
+//
+// Owns: how far each lane is read, and each domain that is split off one; the steps since the last turn; what tasks take of each
+// lane's window; when a domain is split off, and when it goes back (decisions 0003, 0022, 0051).
+// Never does: know tasks, read the log or a clock. On failure: a message that is read twice is a defect of the caller and panics.
+package admission
+
+import "github.com/yardmaster-io/yardmaster/contracts/ids"
+
+// Config bounds what is held of one lane.
+type Config struct {
+	WindowTasks int
+	WindowBytes int64
+}
+
+// Gate is what is known of the lanes of one partition.
+type Gate struct {
+	windows
+	// lanes are how far each lane is read.
+	lanes [ids.Lanes]uint64
+	// queues are the domains that are split off a lane.
+	queues    map[Queue]*queue
+	congested [ids.Lanes]congestion
+	// steps are those since the last turn. They go into the next one: a takeover takes the same steps between the same turns, so the
+	// state is a function of the log. While a turn is being stored there are none, since it would be open on which side of it they lie.
+	steps    []Step
+	underWay bool
+}
+
+// New makes the gate of a partition of which nothing is read.
+func New(cfg Config) *Gate {
+	return &Gate{windows: windows{cfg: cfg, accounts: make(map[Queue]*account)}, queues: make(map[Queue]*queue)}
+}
+
+// Load begins where a snapshot was.
+func (g *Gate) Load(lanes [ids.Lanes]uint64, queues []Cursor) {
+	g.lanes = lanes
+	g.startQueues(queues)
+}
+
+// StepKind says what a step does to its queue.
+type StepKind uint8
+
+// The kinds: its messages up to a sequence are in the state; the domain is split off its lane; it goes back.
+const (
+	Read StepKind = iota
+	Split
+	Merge
+)
+
+// Step is one step of how tasks came into the state. A queue without a domain is a lane.
+type Step struct {
+	Queue
+	Kind StepKind
+	// To is the last message that was read. Of a split it is that of the lane at that moment.
+	To uint64
+}
+
+func (g *Gate) note(s Step) {
+	if n := len(g.steps); n > 0 && s.Kind == Read && g.steps[n-1].Kind == Read && g.steps[n-1].Queue == s.Queue {
+		g.steps[n-1].To = s.To
+		return
+	}
+	g.steps = append(g.steps, s)
+}
+
+// MayAdmit tells whether messages of lanes and queues may be stepped through.
+func (g *Gate) MayAdmit() bool { return !g.underWay }
+
+// BeginTurn returns the steps that go into the turn that is appended now.
+func (g *Gate) BeginTurn() []Step {
+	steps := g.steps
+	g.steps, g.underWay = nil, true
+	return steps
+}
+
+// EndTurn takes in that the turn is stored; not is nil, or the steps of one that never will be.
+func (g *Gate) EndTurn(not []Step) { g.steps, g.underWay = not, false }
+
+// Replay takes a split or a merge of a turn, in a takeover.
+func (g *Gate) Replay(s Step) {
+	switch q := g.queues[s.Queue]; {
+	case s.Kind == Split && q == nil:
+		g.split(s.Queue)
+	case s.Kind == Merge && q != nil:
+		g.merge(q)
+	}
+}
+
+// Replayed ends a takeover: the steps so far are in the log.
+func (g *Gate) Replayed() { g.steps = nil }
+
+// ReadLevel is how far a queue is read, or a lane.
+func (g *Gate) ReadLevel(at Queue) uint64 {
+	if q := g.queues[at]; q != nil {
+		return q.read
+	}
+	return g.lanes[at.Lane]
+}
+
+// ReadLevels are how far the lanes are read.
+func (g *Gate) ReadLevels() [ids.Lanes]uint64 { return g.lanes }
