@@ -56,6 +56,18 @@ func BenchmarkHungry(b *testing.B) {
 	}
 }
 
+// BenchmarkSnapshot is how long the loop stands still for a snapshot: the copy of a full window of one lane, and of six.
+func BenchmarkSnapshot(b *testing.B) {
+	for name, tasks := range map[string]int{"20,000": 20_000, "120,000": 120_000} {
+		b.Run(name, func(b *testing.B) {
+			r, now := readyTasks(tasks)
+			for b.Loop() {
+				r.snapshot(now)
+			}
+		})
+	}
+}
+
 // BenchmarkTick is a tick with 120,000 ready tasks.
 func BenchmarkTick(b *testing.B) {
 	r, now := readyTasks(120_000)

@@ -94,7 +94,7 @@ type snapshots struct {
 	bytes, size, at int64
 }
 
-func (s *snapshots) stored(ref SnapshotRef) { s.making, s.next = false, ref }
+func (s *snapshots) stored(ref SnapshotRef) { s.making, s.next, s.size = false, ref, ref.Bytes }
 
 // saved takes in that a checkpoint is saved which names the snapshot of a turn, and tells whether it is the first to do so, and what the log may forget.
 func (s *snapshots) saved(seq uint64) (levels Levels, first bool) {
@@ -132,15 +132,16 @@ func (r *Replica) snapshot(now Now) *Snapshot {
 	}
 	out.Waiting = r.early.places()
 	levels.Events = out.From() - 1
-	size := 0
 	for _, e := range r.tasks {
 		if !e.left {
-			out.Tasks = append(out.Tasks, SnapshotTask{e.Task, e.arrivedAt, e.index, e.grantedBy(), r.letters[e.ID]})
-			size += e.Footprint()
+			out.Tasks = append(out.Tasks, SnapshotTask{e.Task, e.arrivedAt, e.index, e.grantedBy(), Letter{}})
+			if len(r.letters) > 0 {
+				out.Tasks[len(out.Tasks)-1].Letter = r.letters[e.ID]
+			}
 		}
 	}
 	r.snapshots.due, r.snapshots.making, r.snapshots.levels = false, true, levels
-	r.snapshots.bytes, r.snapshots.size, r.snapshots.at = int64(len(out.Waiting)), int64(size), now.MS // once these wait no more, the log may forget them
+	r.snapshots.bytes, r.snapshots.at = int64(len(out.Waiting)), now.MS // once these wait no more, the log may forget them
 	return out
 }
 
