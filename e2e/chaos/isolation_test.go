@@ -44,7 +44,12 @@ func TestI14_R31_APartitionThatNobodyServes(t *testing.T) {
 	poison, err := (&logv1.Turn{LogVersion: unreadable}).MarshalVT()
 	testkit.NoError(t, err)
 	testkit.NoError(t, nc.Publish(topology.Event(dead), poison))
+	ask, err := (&logv1.EventBatch{}).MarshalVT() // an owner that appends nothing does not notice
+	testkit.NoError(t, err)
 	testkit.Eventually(t, within, func() error {
+		if err := nc.Publish(topology.EventRequests(dead), ask); err != nil {
+			return err
+		}
 		_, err := nc.Request(topology.HistoryCall(dead, "describe"), nil, time.Second)
 		if !errors.Is(err, nats.ErrNoResponders) {
 			return fmt.Errorf("partition %d has an owner: %v", dead, err)
