@@ -2,6 +2,7 @@ package validate
 
 import (
 	"cmp"
+
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
 

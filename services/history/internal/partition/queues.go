@@ -42,15 +42,6 @@ func newQueueReaders() queueReaders {
 	return queueReaders{running: make(map[replica.Queue]*queueReader), unread: make(map[replica.Queue]int64), woken: make(chan struct{}, 1)}
 }
 
-// start notes which domains lag as a takeover begins.
-func (q *queueReaders) start(all []replica.Reading) {
-	lagging := make(map[replica.Queue]bool)
-	for _, rd := range all {
-		lagging[rd.Queue] = true
-	}
-	q.lagging.Store(&lagging)
-}
-
 func (q *queueReaders) lags(at replica.Queue) bool {
 	all := q.lagging.Load()
 	return all != nil && (*all)[at]

@@ -35,20 +35,14 @@ const (
 	stageArchive
 	// stageAway looks in the timer store and in the log for those that have not.
 	stageAway
-	// stageEnds asks how far the lanes go.
-	stageEnds
 	stages
 )
 
 func firstStage(s replica.Search) stage {
-	switch {
-	case s.ID.IsZero():
-		return stageEnds
-	case s.Cancel:
+	if s.Cancel {
 		return stageCancel
-	default:
-		return stageArchive
 	}
+	return stageArchive
 }
 
 // sought is a search under way.
@@ -126,15 +120,13 @@ func (w writers) ask(ctx context.Context, at stage, job []*sought) (away []*soug
 			}
 		}
 		return away, nil
-	case stageAway:
+	default:
 		for _, f := range job {
 			if err := w.askAway(ctx, f, dec); err != nil {
 				return nil, err
 			}
 		}
 		return nil, nil
-	default:
-		return nil, w.persist(ctx, "search of the lanes' ends", func(ctx context.Context) error { return w.askEnds(ctx, job) })
 	}
 }
 

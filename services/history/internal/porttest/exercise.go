@@ -6,10 +6,11 @@ package porttest
 import (
 	"context"
 	"errors"
-	"google.golang.org/protobuf/proto"
 	"slices"
 	"testing"
 	"time"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"

@@ -81,6 +81,7 @@ func (o *owner) Persist(write func(context.Context) error) (err error) {
 	}
 	return err
 }
+
 func (o *owner) Admitted() (all []replica.Admission) {
 	all, o.admitted = o.admitted, nil
 	return all

@@ -216,3 +216,9 @@ func (b *bench) snapshot() *Snapshot {
 	b.r.snapshots.due = true
 	return b.turn().Snapshot
 }
+
+func policyWith(change func(*taskstate.Policy)) *taskstate.Policy {
+	p := *storyPolicy
+	change(&p)
+	return &p
+}

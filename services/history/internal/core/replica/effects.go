@@ -97,8 +97,7 @@ type Checkpoint struct {
 	PendingSince int64
 }
 
-// Search asks the other stores for a task that is not in memory; without ID, only for the ends
-// of the lanes.
+// Search asks the other stores for a task that is not in memory.
 type Search struct {
 	ID ids.TaskID
 	// Domain is the caller's; empty = a service of ours.
