@@ -18,7 +18,7 @@ import (
 func lagging(t *testing.T, window int) stack.Config {
 	t.Helper()
 	services := stack.DefaultServices()
-	services.History.Partition.WindowTasks, services.History.Partition.PurgeEvery = window, time.Second
+	services.History.Partition.WindowTasks, services.History.Partition.PurgeEvery, services.History.Partition.SnapshotEvery = window, time.Second, time.Second
 	return stack.Config{
 		Tables: stack.TablesMemory, DataDir: t.TempDir(), Services: &services, Partitioning: topology.Partitioning{History: 1, Matching: 1},
 	}

@@ -178,10 +178,16 @@ func damagedRecords() []damage {
 	}
 }
 
-func damagedSnapshots() []damage {
-	chunks := []string{"one", "two", "three"}
-	digest := sha256.Sum256([]byte("onetwothree"))
-	named := &logv1.SnapshotRef{Epoch: 1 << 40, Seq: 7, Chunks: 3, Bytes: 11, Digest: digest[:]}
+func damagedSnapshots(t *testing.T) []damage {
+	chunk := func(at uint64) string {
+		data, err := (&logv1.SnapshotChunk{LogVersion: 1, Head: &logv1.SnapshotHead{Seq: at}}).MarshalVT()
+		testkit.NoError(t, err)
+		return string(data)
+	}
+	chunks := []string{chunk(1), chunk(2), chunk(3)}
+	all := strings.Join(chunks, "")
+	digest := sha256.Sum256([]byte(all))
+	named := &logv1.SnapshotRef{Epoch: 1 << 40, Seq: 7, Chunks: 3, Bytes: int64(len(all)), Digest: digest[:]}
 	save := func(p *patient, change func(*logv1.SnapshotRef, []string)) {
 		ref, stored := named.CloneVT(), slices.Clone(chunks)
 		change(ref, stored)
@@ -198,13 +204,13 @@ func damagedSnapshots() []damage {
 			save(p, func(_ *logv1.SnapshotRef, chunks []string) { chunks[1] = "" })
 		}, []doctor.Code{doctor.SnapshotMissing}},
 		{"a chunk of a snapshot is another one", func(p *patient) {
-			save(p, func(_ *logv1.SnapshotRef, chunks []string) { chunks[1] = "TWO" })
+			save(p, func(_ *logv1.SnapshotRef, chunks []string) { chunks[1] = chunk(4) })
 		}, []doctor.Code{doctor.SnapshotMissing}},
 		{"a snapshot is shorter than it was", func(p *patient) {
 			save(p, func(ref *logv1.SnapshotRef, _ []string) { ref.Bytes++ })
 		}, []doctor.Code{doctor.SnapshotMissing}},
 		{"a snapshot that no checkpoint names is torn", func(p *patient) {
-			p.put(topology.Snapshot(0, 1<<40, 8, 1), []byte("two"))
+			p.put(topology.Snapshot(0, 1<<40, 8, 1), []byte(chunks[1]))
 		}, nil},
 	}
 }
@@ -288,7 +294,7 @@ func TestEachDamageIsFound(t *testing.T) {
 	t.Parallel()
 	testkit.Slow(t, "damages a system of its own in many ways")
 	dir := ward(t)
-	for _, d := range slices.Concat(damagedStays(), damagedEnds(), damagedLetters(), damagedKeys(), damagedRecords(), damagedSnapshots(), damagedBatches(), damagedClusters()) {
+	for _, d := range slices.Concat(damagedStays(), damagedEnds(), damagedLetters(), damagedKeys(), damagedRecords(), damagedSnapshots(t), damagedBatches(), damagedClusters()) {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
 			p := admit(t, dir)

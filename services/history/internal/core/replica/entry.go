@@ -179,6 +179,7 @@ func (r *Replica) leave(e *Entry) {
 	}
 	e.left = true
 	r.live--
+	r.snapshots.bytes++ // what left is in the last snapshot, and so in the log, until the next one
 	r.charge(e)
 	r.wake.Remove(e)
 	r.uncount(e)

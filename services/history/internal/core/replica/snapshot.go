@@ -90,7 +90,8 @@ type snapshots struct {
 	// due: one is made of the next turn. making: one is being stored, of which the log may forget so much once a checkpoint names it.
 	due, making bool
 	levels      Levels
-	// bytes is how much of the log has followed the last one, of size bytes, made at a time, Unix ms.
+	// bytes is how much has followed the last one, of size bytes, made at a time, Unix ms: bytes of the log, and one for each task
+	// that has left the state.
 	bytes, size, at int64
 }
 
