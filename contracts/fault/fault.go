@@ -21,6 +21,9 @@ const DetailNowMs = "now_ms"
 // DetailFinal is the key in Detail that an UNKNOWN has where a repeat of the same request, by its id, will not tell what became of it either.
 const DetailFinal = "final"
 
+// DetailReason is the key in Detail under which a refusal has a name for programs, where its code and path do not tell: order_key_full.
+const DetailReason = "reason"
+
 // Error is a refusal or failure as a client sees it.
 type Error struct {
 	// Code is one of the closed list.

@@ -53,8 +53,8 @@ type Task struct {
 	// Unique allows at most one unfinished task for a key. Default: there may be any number of equal tasks.
 	Unique *Unique
 	// OrderKey, such as an account's number, keeps tasks in order: tasks of the domain with the same key run strictly one at a time, in the order in
-	// which they were stored, whatever their tasklists, types and priorities. The next task starts when the one before has ended, however it ended. A
-	// delay, and the waits between attempts, hold up this key only. 1..256 bytes of UTF-8, compared exactly. With it, the key of Unique is unique
+	// which they were stored, whatever their tasklists, types and priorities. The next task starts when the one before has ended, however it ended.
+	// The waits between attempts hold up this key only; a delayed task holds up no other, and takes its place when it is due. 1..256 bytes of UTF-8, compared exactly. With it, the key of Unique is unique
 	// among the tasks of the order key. Default: none.
 	OrderKey string
 	// BlocksKey: if the task would become a dead letter, it blocks its OrderKey instead, until it is cancelled or gets one more attempt (Update,

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
@@ -45,10 +46,11 @@ func (l *lines) run(key string, n int, do func() error) error {
 }
 
 // TestTasksOfAKeyRunInOrder: many workers, all priorities, attempts that fail and tasks that are delayed; the tasks of a key run one at a time, in the order in
-// which they were handed in.
+// which they were handed in, and those that are delayed in that of their times.
 func TestTasksOfAKeyRunInOrder(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		const keys, each = 12, 10
+		delayed := func(n, k int) bool { return (n+k)%5 == 0 }
 		type job struct {
 			Key string
 			N   int
@@ -73,7 +75,7 @@ func TestTasksOfAKeyRunInOrder(t *testing.T) {
 						Type: "step", Tasklist: list, Payload: job{fmt.Sprint("key ", k), n}, OrderKey: fmt.Sprint("key ", k), Priority: 1 + (n*7+k)%5,
 						Retry: &yard.RetryPolicy{MaxAttempts: 5, InitialInterval: 10 * time.Millisecond},
 					}
-					if (n+k)%5 == 0 {
+					if delayed(n, k) {
 						task.Delay = 200 * time.Millisecond
 					}
 					tasks = append(tasks, task)
@@ -91,22 +93,27 @@ func TestTasksOfAKeyRunInOrder(t *testing.T) {
 			t.Error(wrong)
 		}
 		for k := range keys {
-			if began := l.began[fmt.Sprint("key ", k)]; len(began) != each || !slices.IsSorted(began) {
+			began := l.began[fmt.Sprint("key ", k)]
+			later := slices.DeleteFunc(slices.Clone(began), func(n int) bool { return !delayed(n, k) })
+			others := slices.DeleteFunc(slices.Clone(began), func(n int) bool { return delayed(n, k) })
+			if len(began) != each || !slices.IsSorted(others) || !slices.IsSorted(later) {
 				t.Errorf("the tasks of key %d began in the order %v", k, began)
 			}
 		}
 	})
 }
 
-// TestAStuckTaskHoldsUpItsKeyOnly: while it waits for its next attempt, for its time or for a worker the next one is not given out. However it ends, that one
-// has its turn.
+// TestAStuckTaskHoldsUpItsKeyOnly: while it waits for its next attempt or for a worker the next one is not given out. However it ends, that one has its turn.
+// One that waits for its time holds up no other.
 func TestAStuckTaskHoldsUpItsKeyOnly(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		task := func(kind, key string) *yardv1.NewTask { return &yardv1.NewTask{Type: kind, OrderKey: key} }
 		delayed := task("delayed", "delayed")
 		delayed.DelayMs = 3_600_000
 		ids := w.submit(task("fails", "fails"), delayed, task("dies", "dies"), task("left", "left"))
-		next := w.submit(task("next", "fails"), task("next", "delayed"), task("next", "dies"), task("next", "left"))
+		next := w.submit(task("next", "fails"), task("free", "delayed"), task("next", "dies"), task("next", "left"))
+		w.complete(w.takeOne("free"))
+		w.ended(next[1])
 		behind := w.submitOne(&yardv1.NewTask{Type: "behind", OrderKey: "left", StartWithinMs: 200})
 		got := w.reach(next[0], "ready")
 		equal(t, "its key", got.OrderKey, "fails")
@@ -122,12 +129,22 @@ func TestAStuckTaskHoldsUpItsKeyOnly(t *testing.T) {
 		p := w.takeOne("next")
 		equal(t, "after the one that died", p.TaskId, next[2])
 		w.complete(p)
-		for i, id := range []string{ids[0], ids[1], ids[3]} {
+		for i, id := range []string{ids[0], ids[3]} {
 			equal(t, "cancel", w.cancel(id).Code, "OK")
 			p := w.takeOne("next")
-			equal(t, "after one that was cancelled", p.TaskId, []string{next[0], next[1], next[3]}[i])
+			equal(t, "after one that was cancelled", p.TaskId, []string{next[0], next[3]}[i])
 			w.complete(p)
 		}
+
+		at := w.submitOne(task("first", "put off"))
+		behind = w.submitOne(task("behind", "put off"))
+		w.update(&yardv1.TaskUpdate{TaskId: at, DelayMs: 3_600_000})
+		w.complete(w.takeOne("behind"))
+		w.ended(behind)
+		w.reach(at, "waiting")
+		w.update(&yardv1.TaskUpdate{TaskId: at, RunNow: true})
+		w.complete(w.takeOne("first"))
+		w.ended(at)
 
 		blocks := task("blocks", "blocked")
 		blocks.OrderPolicy = yardv1.OrderPolicy_ORDER_POLICY_BLOCK
@@ -256,4 +273,42 @@ func TestOrderKeysSurviveARestart(t *testing.T) {
 		equal(t, "the next one of b", p.TaskId, ids[3])
 		w.complete(p)
 	})
+}
+
+// TestAKeyIsFull: past its bound submits to it are refused with a reason, others go on, and it has room again when a task has ended. A client waits for that.
+func TestAKeyIsFull(t *testing.T) {
+	t.Parallel()
+	services := stack.DefaultServices()
+	services.History.Partition.OrderKeyTasks = 3
+	w := enter(t, own(t, stack.Config{Tables: stack.TablesMemory, DataDir: t.TempDir(), Services: &services}))
+	task := func(key string) *yardv1.NewTask { return &yardv1.NewTask{Type: "step", OrderKey: key} }
+	w.submit(task("a"), task("a"), task("a"))
+	others := 0
+	w.eventually(func() error {
+		others++
+		_, err := w.handIn(&yardv1.SubmitRequest{Tasklist: list, Tasks: []*yardv1.NewTask{task(fmt.Sprint("b", others)), task("a")}})
+		f := fault.From(err)
+		switch {
+		case err == nil:
+			return errors.New("it has room")
+		case f.Code != fault.ResourceExhausted || f.Path != "/tasks/1/order_key" || f.Detail[fault.DetailReason] != "order_key_full" || f.RetryAfter <= 0:
+			t.Fatalf("%+v", f)
+		}
+		return nil
+	})
+	w.submitOne(task("c"))
+	waiting := make(chan error, 1)
+	go func() {
+		_, err := w.client.Submit(w.soon(), yard.Task{Type: "step", Tasklist: list, OrderKey: "a"})
+		waiting <- err
+	}()
+	for {
+		select {
+		case err := <-waiting:
+			testkit.NoError(t, err)
+			return
+		default:
+			w.complete(w.takeOne("step"))
+		}
+	}
 }

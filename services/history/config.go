@@ -34,6 +34,7 @@ func (c Config) Validate() []settings.Problem {
 	p := c.Partition
 	check(p.WindowTasks >= 1 && p.WindowTasks <= 1_000_000, "window_tasks", "want 1 to 1000000")
 	check(p.WindowBytes >= 1<<20 && p.WindowBytes <= 16<<30, "window_bytes", "want 1 MiB to 16 GiB")
+	check(p.OrderKeyTasks >= 1 && p.OrderKeyTasks <= 1_000_000, "order_key_tasks", "want 1 to 1000000")
 	check(p.CheckpointEvery >= 100*time.Millisecond && p.CheckpointEvery <= time.Second, "checkpoint_every", "want 100ms to 1s")
 	check(p.PurgeEvery >= time.Second && p.PurgeEvery <= time.Hour, "purge_every", "want 1s to 1h")
 	check(p.SnapshotAfter >= 64<<10 && p.SnapshotAfter <= 16<<30, "snapshot_after", "want 64 KiB to 16 GiB")

@@ -2279,7 +2279,9 @@ type HistoryLoad struct {
 	// By lane: submits up to here are counted in queued and queued_groups, or have begun or ended since. Absent if no tasklist has a cap.
 	Counted []uint64 `protobuf:"varint,12,rep,packed,name=counted,proto3" json:"counted,omitempty"`
 	// What groups have queued here in tasklists with a max_queued_per_group, if it is any. At most 1000 of them, those nearest to it.
-	QueuedGroups  []*QueuedTasks `protobuf:"bytes,13,rep,name=queued_groups,json=queuedGroups,proto3" json:"queued_groups,omitempty"`
+	QueuedGroups []*QueuedTasks `protobuf:"bytes,13,rep,name=queued_groups,json=queuedGroups,proto3" json:"queued_groups,omitempty"`
+	// Order keys that have as many tasks as a key may have. At most 100, those with the most.
+	FullKeys      []*FullKey `protobuf:"bytes,14,rep,name=full_keys,json=fullKeys,proto3" json:"full_keys,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2405,6 +2407,74 @@ func (x *HistoryLoad) GetQueuedGroups() []*QueuedTasks {
 	return nil
 }
 
+func (x *HistoryLoad) GetFullKeys() []*FullKey {
+	if x != nil {
+		return x.FullKeys
+	}
+	return nil
+}
+
+// FullKey is an order key with so many tasks that are due and have not ended.
+type FullKey struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Domain        string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	OrderKey      string                 `protobuf:"bytes,2,opt,name=order_key,json=orderKey,proto3" json:"order_key,omitempty"`
+	Tasks         int64                  `protobuf:"varint,3,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FullKey) Reset() {
+	*x = FullKey{}
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FullKey) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FullKey) ProtoMessage() {}
+
+func (x *FullKey) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FullKey.ProtoReflect.Descriptor instead.
+func (*FullKey) Descriptor() ([]byte, []int) {
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *FullKey) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
+}
+
+func (x *FullKey) GetOrderKey() string {
+	if x != nil {
+		return x.OrderKey
+	}
+	return ""
+}
+
+func (x *FullKey) GetTasks() int64 {
+	if x != nil {
+		return x.Tasks
+	}
+	return 0
+}
+
 // QueuedTasks is how many tasks of a tasklist are due in a partition, and neither run nor have ended.
 type QueuedTasks struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -2420,7 +2490,7 @@ type QueuedTasks struct {
 
 func (x *QueuedTasks) Reset() {
 	*x = QueuedTasks{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[30]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2432,7 +2502,7 @@ func (x *QueuedTasks) String() string {
 func (*QueuedTasks) ProtoMessage() {}
 
 func (x *QueuedTasks) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[30]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2445,7 +2515,7 @@ func (x *QueuedTasks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueuedTasks.ProtoReflect.Descriptor instead.
 func (*QueuedTasks) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{30}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *QueuedTasks) GetDomain() string {
@@ -2490,7 +2560,7 @@ type Hungry struct {
 
 func (x *Hungry) Reset() {
 	*x = Hungry{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[31]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2502,7 +2572,7 @@ func (x *Hungry) String() string {
 func (*Hungry) ProtoMessage() {}
 
 func (x *Hungry) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[31]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2515,7 +2585,7 @@ func (x *Hungry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hungry.ProtoReflect.Descriptor instead.
 func (*Hungry) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{31}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Hungry) GetDomain() string {
@@ -2551,7 +2621,7 @@ type GivenUp struct {
 
 func (x *GivenUp) Reset() {
 	*x = GivenUp{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[32]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2563,7 +2633,7 @@ func (x *GivenUp) String() string {
 func (*GivenUp) ProtoMessage() {}
 
 func (x *GivenUp) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[32]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2576,7 +2646,7 @@ func (x *GivenUp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GivenUp.ProtoReflect.Descriptor instead.
 func (*GivenUp) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{32}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *GivenUp) GetDomain() string {
@@ -2604,7 +2674,7 @@ type Silent struct {
 
 func (x *Silent) Reset() {
 	*x = Silent{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[33]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2616,7 +2686,7 @@ func (x *Silent) String() string {
 func (*Silent) ProtoMessage() {}
 
 func (x *Silent) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[33]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2629,7 +2699,7 @@ func (x *Silent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Silent.ProtoReflect.Descriptor instead.
 func (*Silent) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{33}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Silent) GetWorkers() []*SilentWorker {
@@ -2649,7 +2719,7 @@ type SilentWorker struct {
 
 func (x *SilentWorker) Reset() {
 	*x = SilentWorker{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[34]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2661,7 +2731,7 @@ func (x *SilentWorker) String() string {
 func (*SilentWorker) ProtoMessage() {}
 
 func (x *SilentWorker) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[34]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2674,7 +2744,7 @@ func (x *SilentWorker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SilentWorker.ProtoReflect.Descriptor instead.
 func (*SilentWorker) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{34}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SilentWorker) GetDomain() string {
@@ -2706,7 +2776,7 @@ type ListWorkersRequest struct {
 
 func (x *ListWorkersRequest) Reset() {
 	*x = ListWorkersRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[35]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2718,7 +2788,7 @@ func (x *ListWorkersRequest) String() string {
 func (*ListWorkersRequest) ProtoMessage() {}
 
 func (x *ListWorkersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[35]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2731,7 +2801,7 @@ func (x *ListWorkersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkersRequest.ProtoReflect.Descriptor instead.
 func (*ListWorkersRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{35}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ListWorkersRequest) GetDomain() string {
@@ -2776,7 +2846,7 @@ type ListWorkersResponse struct {
 
 func (x *ListWorkersResponse) Reset() {
 	*x = ListWorkersResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[36]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2788,7 +2858,7 @@ func (x *ListWorkersResponse) String() string {
 func (*ListWorkersResponse) ProtoMessage() {}
 
 func (x *ListWorkersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[36]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2801,7 +2871,7 @@ func (x *ListWorkersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkersResponse.ProtoReflect.Descriptor instead.
 func (*ListWorkersResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{36}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ListWorkersResponse) GetWorkers() []*yardv1.LiveWorker {
@@ -2837,7 +2907,7 @@ type TasklistScale struct {
 
 func (x *TasklistScale) Reset() {
 	*x = TasklistScale{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[37]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2849,7 +2919,7 @@ func (x *TasklistScale) String() string {
 func (*TasklistScale) ProtoMessage() {}
 
 func (x *TasklistScale) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[37]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2862,7 +2932,7 @@ func (x *TasklistScale) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TasklistScale.ProtoReflect.Descriptor instead.
 func (*TasklistScale) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{37}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *TasklistScale) GetPartitions() int32 {
@@ -2889,7 +2959,7 @@ type DrainedWorkers struct {
 
 func (x *DrainedWorkers) Reset() {
 	*x = DrainedWorkers{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[38]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2901,7 +2971,7 @@ func (x *DrainedWorkers) String() string {
 func (*DrainedWorkers) ProtoMessage() {}
 
 func (x *DrainedWorkers) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[38]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2914,7 +2984,7 @@ func (x *DrainedWorkers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainedWorkers.ProtoReflect.Descriptor instead.
 func (*DrainedWorkers) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{38}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *DrainedWorkers) GetWorkers() []*DrainedWorker {
@@ -2934,7 +3004,7 @@ type DrainedWorker struct {
 
 func (x *DrainedWorker) Reset() {
 	*x = DrainedWorker{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[39]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2946,7 +3016,7 @@ func (x *DrainedWorker) String() string {
 func (*DrainedWorker) ProtoMessage() {}
 
 func (x *DrainedWorker) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[39]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2959,7 +3029,7 @@ func (x *DrainedWorker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainedWorker.ProtoReflect.Descriptor instead.
 func (*DrainedWorker) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{39}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *DrainedWorker) GetWorkerId() string {
@@ -2994,7 +3064,7 @@ type ListKeysRequest struct {
 
 func (x *ListKeysRequest) Reset() {
 	*x = ListKeysRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[40]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3006,7 +3076,7 @@ func (x *ListKeysRequest) String() string {
 func (*ListKeysRequest) ProtoMessage() {}
 
 func (x *ListKeysRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[40]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3019,7 +3089,7 @@ func (x *ListKeysRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKeysRequest.ProtoReflect.Descriptor instead.
 func (*ListKeysRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{40}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ListKeysRequest) GetDomain() string {
@@ -3083,7 +3153,7 @@ type ListKeysResponse struct {
 
 func (x *ListKeysResponse) Reset() {
 	*x = ListKeysResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[41]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3095,7 +3165,7 @@ func (x *ListKeysResponse) String() string {
 func (*ListKeysResponse) ProtoMessage() {}
 
 func (x *ListKeysResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[41]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3108,7 +3178,7 @@ func (x *ListKeysResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKeysResponse.ProtoReflect.Descriptor instead.
 func (*ListKeysResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{41}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ListKeysResponse) GetKeys() []*yardv1.OrderKey {
@@ -3135,7 +3205,7 @@ type Branches struct {
 
 func (x *Branches) Reset() {
 	*x = Branches{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[42]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3147,7 +3217,7 @@ func (x *Branches) String() string {
 func (*Branches) ProtoMessage() {}
 
 func (x *Branches) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[42]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3160,7 +3230,7 @@ func (x *Branches) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Branches.ProtoReflect.Descriptor instead.
 func (*Branches) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{42}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Branches) GetBranches() []*Branch {
@@ -3188,7 +3258,7 @@ type Branch struct {
 
 func (x *Branch) Reset() {
 	*x = Branch{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[43]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3200,7 +3270,7 @@ func (x *Branch) String() string {
 func (*Branch) ProtoMessage() {}
 
 func (x *Branch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[43]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3213,7 +3283,7 @@ func (x *Branch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Branch.ProtoReflect.Descriptor instead.
 func (*Branch) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{43}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Branch) GetDomain() string {
@@ -3268,7 +3338,7 @@ type Wanted struct {
 
 func (x *Wanted) Reset() {
 	*x = Wanted{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[44]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3280,7 +3350,7 @@ func (x *Wanted) String() string {
 func (*Wanted) ProtoMessage() {}
 
 func (x *Wanted) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[44]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3293,7 +3363,7 @@ func (x *Wanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Wanted.ProtoReflect.Descriptor instead.
 func (*Wanted) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{44}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Wanted) GetType() string {
@@ -3343,7 +3413,7 @@ type TasklistLoad struct {
 
 func (x *TasklistLoad) Reset() {
 	*x = TasklistLoad{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[45]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3355,7 +3425,7 @@ func (x *TasklistLoad) String() string {
 func (*TasklistLoad) ProtoMessage() {}
 
 func (x *TasklistLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[45]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3368,7 +3438,7 @@ func (x *TasklistLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TasklistLoad.ProtoReflect.Descriptor instead.
 func (*TasklistLoad) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{45}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *TasklistLoad) GetPartitions() []*PartitionLoad {
@@ -3394,7 +3464,7 @@ type PartitionLoad struct {
 
 func (x *PartitionLoad) Reset() {
 	*x = PartitionLoad{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[46]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3406,7 +3476,7 @@ func (x *PartitionLoad) String() string {
 func (*PartitionLoad) ProtoMessage() {}
 
 func (x *PartitionLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[46]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3419,7 +3489,7 @@ func (x *PartitionLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionLoad.ProtoReflect.Descriptor instead.
 func (*PartitionLoad) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{46}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *PartitionLoad) GetDomain() string {
@@ -3468,7 +3538,7 @@ type Freed struct {
 
 func (x *Freed) Reset() {
 	*x = Freed{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[47]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3480,7 +3550,7 @@ func (x *Freed) String() string {
 func (*Freed) ProtoMessage() {}
 
 func (x *Freed) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[47]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3493,7 +3563,7 @@ func (x *Freed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freed.ProtoReflect.Descriptor instead.
 func (*Freed) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{47}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Freed) GetDomain() string {
@@ -3521,7 +3591,7 @@ type Restore struct {
 
 func (x *Restore) Reset() {
 	*x = Restore{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[48]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3533,7 +3603,7 @@ func (x *Restore) String() string {
 func (*Restore) ProtoMessage() {}
 
 func (x *Restore) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[48]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3546,7 +3616,7 @@ func (x *Restore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Restore.ProtoReflect.Descriptor instead.
 func (*Restore) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{48}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Restore) GetDomain() string {
@@ -3748,7 +3818,7 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x12LocateTaskResponse\x12-\n" +
 	"\awaiting\x18\x01 \x01(\v2\x13.yard.log.v1.RecordR\awaiting\x12\x14\n" +
 	"\x05fired\x18\x02 \x01(\bR\x05fired\x12\x1b\n" +
-	"\tfired_seq\x18\x03 \x01(\x04R\bfiredSeq\"\xe0\x03\n" +
+	"\tfired_seq\x18\x03 \x01(\x04R\bfiredSeq\"\x93\x04\n" +
 	"\vHistoryLoad\x12\x1c\n" +
 	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x16\n" +
 	"\x06active\x18\x02 \x01(\x03R\x06active\x12%\n" +
@@ -3764,7 +3834,12 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	" \x03(\tR\x05apart\x120\n" +
 	"\x06queued\x18\v \x03(\v2\x18.yard.rpc.v1.QueuedTasksR\x06queued\x12\x18\n" +
 	"\acounted\x18\f \x03(\x04R\acounted\x12=\n" +
-	"\rqueued_groups\x18\r \x03(\v2\x18.yard.rpc.v1.QueuedTasksR\fqueuedGroups\"m\n" +
+	"\rqueued_groups\x18\r \x03(\v2\x18.yard.rpc.v1.QueuedTasksR\fqueuedGroups\x121\n" +
+	"\tfull_keys\x18\x0e \x03(\v2\x14.yard.rpc.v1.FullKeyR\bfullKeys\"T\n" +
+	"\aFullKey\x12\x16\n" +
+	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1b\n" +
+	"\torder_key\x18\x02 \x01(\tR\borderKey\x12\x14\n" +
+	"\x05tasks\x18\x03 \x01(\x03R\x05tasks\"m\n" +
 	"\vQueuedTasks\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x14\n" +
@@ -3858,7 +3933,7 @@ func file_yard_rpc_v1_rpc_proto_rawDescGZIP() []byte {
 	return file_yard_rpc_v1_rpc_proto_rawDescData
 }
 
-var file_yard_rpc_v1_rpc_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
+var file_yard_rpc_v1_rpc_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
 var file_yard_rpc_v1_rpc_proto_goTypes = []any{
 	(*Poll)(nil),                      // 0: yard.rpc.v1.Poll
 	(*PollsAnswered)(nil),             // 1: yard.rpc.v1.PollsAnswered
@@ -3890,71 +3965,73 @@ var file_yard_rpc_v1_rpc_proto_goTypes = []any{
 	(*LocateTaskRequest)(nil),         // 27: yard.rpc.v1.LocateTaskRequest
 	(*LocateTaskResponse)(nil),        // 28: yard.rpc.v1.LocateTaskResponse
 	(*HistoryLoad)(nil),               // 29: yard.rpc.v1.HistoryLoad
-	(*QueuedTasks)(nil),               // 30: yard.rpc.v1.QueuedTasks
-	(*Hungry)(nil),                    // 31: yard.rpc.v1.Hungry
-	(*GivenUp)(nil),                   // 32: yard.rpc.v1.GivenUp
-	(*Silent)(nil),                    // 33: yard.rpc.v1.Silent
-	(*SilentWorker)(nil),              // 34: yard.rpc.v1.SilentWorker
-	(*ListWorkersRequest)(nil),        // 35: yard.rpc.v1.ListWorkersRequest
-	(*ListWorkersResponse)(nil),       // 36: yard.rpc.v1.ListWorkersResponse
-	(*TasklistScale)(nil),             // 37: yard.rpc.v1.TasklistScale
-	(*DrainedWorkers)(nil),            // 38: yard.rpc.v1.DrainedWorkers
-	(*DrainedWorker)(nil),             // 39: yard.rpc.v1.DrainedWorker
-	(*ListKeysRequest)(nil),           // 40: yard.rpc.v1.ListKeysRequest
-	(*ListKeysResponse)(nil),          // 41: yard.rpc.v1.ListKeysResponse
-	(*Branches)(nil),                  // 42: yard.rpc.v1.Branches
-	(*Branch)(nil),                    // 43: yard.rpc.v1.Branch
-	(*Wanted)(nil),                    // 44: yard.rpc.v1.Wanted
-	(*TasklistLoad)(nil),              // 45: yard.rpc.v1.TasklistLoad
-	(*PartitionLoad)(nil),             // 46: yard.rpc.v1.PartitionLoad
-	(*Freed)(nil),                     // 47: yard.rpc.v1.Freed
-	(*Restore)(nil),                   // 48: yard.rpc.v1.Restore
-	nil,                               // 49: yard.rpc.v1.DescribeShardResponse.SlotsEntry
-	nil,                               // 50: yard.rpc.v1.DescribeShardResponse.LimitsEntry
-	(*yardv1.Poller)(nil),             // 51: yard.v1.Poller
-	(*yardv1.LimitUse)(nil),           // 52: yard.v1.LimitUse
-	(*yardv1.Task)(nil),               // 53: yard.v1.Task
-	(*yardv1.ListRequest)(nil),        // 54: yard.v1.ListRequest
-	(*yardv1.ListedTasklist)(nil),     // 55: yard.v1.ListedTasklist
-	(*logv1.Record)(nil),              // 56: yard.log.v1.Record
-	(*yardv1.LiveWorker)(nil),         // 57: yard.v1.LiveWorker
-	(*yardv1.WorkerDrain)(nil),        // 58: yard.v1.WorkerDrain
-	(*yardv1.OrderKey)(nil),           // 59: yard.v1.OrderKey
+	(*FullKey)(nil),                   // 30: yard.rpc.v1.FullKey
+	(*QueuedTasks)(nil),               // 31: yard.rpc.v1.QueuedTasks
+	(*Hungry)(nil),                    // 32: yard.rpc.v1.Hungry
+	(*GivenUp)(nil),                   // 33: yard.rpc.v1.GivenUp
+	(*Silent)(nil),                    // 34: yard.rpc.v1.Silent
+	(*SilentWorker)(nil),              // 35: yard.rpc.v1.SilentWorker
+	(*ListWorkersRequest)(nil),        // 36: yard.rpc.v1.ListWorkersRequest
+	(*ListWorkersResponse)(nil),       // 37: yard.rpc.v1.ListWorkersResponse
+	(*TasklistScale)(nil),             // 38: yard.rpc.v1.TasklistScale
+	(*DrainedWorkers)(nil),            // 39: yard.rpc.v1.DrainedWorkers
+	(*DrainedWorker)(nil),             // 40: yard.rpc.v1.DrainedWorker
+	(*ListKeysRequest)(nil),           // 41: yard.rpc.v1.ListKeysRequest
+	(*ListKeysResponse)(nil),          // 42: yard.rpc.v1.ListKeysResponse
+	(*Branches)(nil),                  // 43: yard.rpc.v1.Branches
+	(*Branch)(nil),                    // 44: yard.rpc.v1.Branch
+	(*Wanted)(nil),                    // 45: yard.rpc.v1.Wanted
+	(*TasklistLoad)(nil),              // 46: yard.rpc.v1.TasklistLoad
+	(*PartitionLoad)(nil),             // 47: yard.rpc.v1.PartitionLoad
+	(*Freed)(nil),                     // 48: yard.rpc.v1.Freed
+	(*Restore)(nil),                   // 49: yard.rpc.v1.Restore
+	nil,                               // 50: yard.rpc.v1.DescribeShardResponse.SlotsEntry
+	nil,                               // 51: yard.rpc.v1.DescribeShardResponse.LimitsEntry
+	(*yardv1.Poller)(nil),             // 52: yard.v1.Poller
+	(*yardv1.LimitUse)(nil),           // 53: yard.v1.LimitUse
+	(*yardv1.Task)(nil),               // 54: yard.v1.Task
+	(*yardv1.ListRequest)(nil),        // 55: yard.v1.ListRequest
+	(*yardv1.ListedTasklist)(nil),     // 56: yard.v1.ListedTasklist
+	(*logv1.Record)(nil),              // 57: yard.log.v1.Record
+	(*yardv1.LiveWorker)(nil),         // 58: yard.v1.LiveWorker
+	(*yardv1.WorkerDrain)(nil),        // 59: yard.v1.WorkerDrain
+	(*yardv1.OrderKey)(nil),           // 60: yard.v1.OrderKey
 }
 var file_yard_rpc_v1_rpc_proto_depIdxs = []int32{
 	2,  // 0: yard.rpc.v1.PollsAnswered.moved:type_name -> yard.rpc.v1.MovedPoll
-	49, // 1: yard.rpc.v1.DescribeShardResponse.slots:type_name -> yard.rpc.v1.DescribeShardResponse.SlotsEntry
-	50, // 2: yard.rpc.v1.DescribeShardResponse.limits:type_name -> yard.rpc.v1.DescribeShardResponse.LimitsEntry
-	51, // 3: yard.rpc.v1.DescribeShardResponse.listed_pollers:type_name -> yard.v1.Poller
+	50, // 1: yard.rpc.v1.DescribeShardResponse.slots:type_name -> yard.rpc.v1.DescribeShardResponse.SlotsEntry
+	51, // 2: yard.rpc.v1.DescribeShardResponse.limits:type_name -> yard.rpc.v1.DescribeShardResponse.LimitsEntry
+	52, // 3: yard.rpc.v1.DescribeShardResponse.listed_pollers:type_name -> yard.v1.Poller
 	5,  // 4: yard.rpc.v1.DescribeShardResponse.top:type_name -> yard.rpc.v1.ShardLimit
-	52, // 5: yard.rpc.v1.ShardLimit.use:type_name -> yard.v1.LimitUse
-	53, // 6: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
-	54, // 7: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
-	53, // 8: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
-	55, // 9: yard.rpc.v1.DescribePartitionResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	55, // 10: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	53, // 5: yard.rpc.v1.ShardLimit.use:type_name -> yard.v1.LimitUse
+	54, // 6: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
+	55, // 7: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
+	54, // 8: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
+	56, // 9: yard.rpc.v1.DescribePartitionResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	56, // 10: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
 	17, // 11: yard.rpc.v1.BookingsRequest.holders:type_name -> yard.rpc.v1.HoldersQuery
 	16, // 12: yard.rpc.v1.BookingsResponse.groups:type_name -> yard.rpc.v1.Bookings
 	18, // 13: yard.rpc.v1.BookingsResponse.holders:type_name -> yard.rpc.v1.LimitHolders
 	19, // 14: yard.rpc.v1.LimitHolders.oldest:type_name -> yard.rpc.v1.SlotAttempt
 	22, // 15: yard.rpc.v1.UndeliveredResponse.grants:type_name -> yard.rpc.v1.UndeliveredGrant
-	56, // 16: yard.rpc.v1.CancelWaitingResponse.tasks:type_name -> yard.log.v1.Record
-	56, // 17: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
-	30, // 18: yard.rpc.v1.HistoryLoad.queued:type_name -> yard.rpc.v1.QueuedTasks
-	30, // 19: yard.rpc.v1.HistoryLoad.queued_groups:type_name -> yard.rpc.v1.QueuedTasks
-	34, // 20: yard.rpc.v1.Silent.workers:type_name -> yard.rpc.v1.SilentWorker
-	57, // 21: yard.rpc.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
-	39, // 22: yard.rpc.v1.DrainedWorkers.workers:type_name -> yard.rpc.v1.DrainedWorker
-	58, // 23: yard.rpc.v1.DrainedWorker.drain:type_name -> yard.v1.WorkerDrain
-	59, // 24: yard.rpc.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
-	43, // 25: yard.rpc.v1.Branches.branches:type_name -> yard.rpc.v1.Branch
-	44, // 26: yard.rpc.v1.Branch.wanted:type_name -> yard.rpc.v1.Wanted
-	46, // 27: yard.rpc.v1.TasklistLoad.partitions:type_name -> yard.rpc.v1.PartitionLoad
-	28, // [28:28] is the sub-list for method output_type
-	28, // [28:28] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	57, // 16: yard.rpc.v1.CancelWaitingResponse.tasks:type_name -> yard.log.v1.Record
+	57, // 17: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
+	31, // 18: yard.rpc.v1.HistoryLoad.queued:type_name -> yard.rpc.v1.QueuedTasks
+	31, // 19: yard.rpc.v1.HistoryLoad.queued_groups:type_name -> yard.rpc.v1.QueuedTasks
+	30, // 20: yard.rpc.v1.HistoryLoad.full_keys:type_name -> yard.rpc.v1.FullKey
+	35, // 21: yard.rpc.v1.Silent.workers:type_name -> yard.rpc.v1.SilentWorker
+	58, // 22: yard.rpc.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
+	40, // 23: yard.rpc.v1.DrainedWorkers.workers:type_name -> yard.rpc.v1.DrainedWorker
+	59, // 24: yard.rpc.v1.DrainedWorker.drain:type_name -> yard.v1.WorkerDrain
+	60, // 25: yard.rpc.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
+	44, // 26: yard.rpc.v1.Branches.branches:type_name -> yard.rpc.v1.Branch
+	45, // 27: yard.rpc.v1.Branch.wanted:type_name -> yard.rpc.v1.Wanted
+	47, // 28: yard.rpc.v1.TasklistLoad.partitions:type_name -> yard.rpc.v1.PartitionLoad
+	29, // [29:29] is the sub-list for method output_type
+	29, // [29:29] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_yard_rpc_v1_rpc_proto_init() }
@@ -3968,7 +4045,7 @@ func file_yard_rpc_v1_rpc_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_rpc_v1_rpc_proto_rawDesc), len(file_yard_rpc_v1_rpc_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   51,
+			NumMessages:   52,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

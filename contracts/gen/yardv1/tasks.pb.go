@@ -933,8 +933,9 @@ type NewTask struct {
 	// in the archive. Only with unique_key.
 	UniqueForMs int64 `protobuf:"varint,18,opt,name=unique_for_ms,json=uniqueForMs,proto3" json:"unique_for_ms,omitempty"`
 	// Tasks of a domain with the same order key, such as an account's number, run strictly one at a time, in the order in which they were stored,
-	// whatever their tasklists, types and priorities. The next task starts when the one before has ended, however it ended. A delay, and the waits
-	// between attempts, hold up this key only. 1..256 bytes of UTF-8, compared exactly. In a request either all tasks have a key or none has. Tasks of
+	// whatever their tasklists, types and priorities. The next task starts when the one before has ended, however it ended. The waits between attempts
+	// hold up this key only; a delayed task holds up no other, and takes its place when it is due. RESOURCE_EXHAUSTED with the reason order_key_full: the
+	// key has as many unfinished tasks that are due as it may, 1000 by default. 1..256 bytes of UTF-8, compared exactly. In a request either all tasks have a key or none has. Tasks of
 	// several keys may be stored one by one: if the answer is UNKNOWN, some of them are stored, and a repeat stores the rest. With an order_key, a
 	// unique_key is unique among the tasks of that order_key. Default: none.
 	OrderKey string `protobuf:"bytes,19,opt,name=order_key,json=orderKey,proto3" json:"order_key,omitempty"`

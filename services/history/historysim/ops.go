@@ -302,7 +302,7 @@ const (
 const LostMax = taskstate.LostMax
 
 // The steps of a grant that was handed back, and of one that was put off; of a task that blocks its order key, of one that was changed, and of
-// one that was a dead letter and came back.
+// one that was a dead letter and came back; and of one that waited for its time.
 const (
 	StepHandedBack = taskstate.StepHandedBack
 	StepSnoozed    = taskstate.StepSnoozed
@@ -310,4 +310,6 @@ const (
 	StepUpdated    = taskstate.StepUpdated
 	StepRedriven   = taskstate.StepRedriven
 	StepUnblocked  = taskstate.StepUnblocked
+	StepParked     = taskstate.StepParked
+	StepFired      = taskstate.StepFired
 )

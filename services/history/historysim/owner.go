@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/line"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
@@ -153,7 +154,7 @@ func (o *Owner) FirstOf(domain, key string) (id ids.TaskID, blocked, ok bool) {
 	if !o.Live() || !o.LeaseHolds() {
 		return id, false, false
 	}
-	found, _ := o.r.Lines(&replica.LinesQuery{Domain: domain, Key: key})
+	found, _ := o.r.OrderKeys().Find(&line.Query{Domain: domain, Key: key})
 	if len(found) == 0 {
 		return id, false, false
 	}

@@ -52,7 +52,7 @@ type Message struct {
 type Submit struct {
 	Subject          string
 	Domain, Tasklist string
-	Priority         uint8
+	Lane             ids.Lane
 	// Data is an encoded logv1.Batch.
 	Data []byte
 }
@@ -200,8 +200,8 @@ func (o *Owner) append(all []due.Outgoing, c due.Cursor) Append {
 			records[i] = o.kept[r.Seq].body.Record(r.Index)
 		}
 		a.Messages = append(a.Messages, Submit{
-			Subject: topology.Submit(o.partition, ids.Lane(m.Priority), m.Domain, m.Tasklist),
-			Domain:  m.Domain, Tasklist: m.Tasklist, Priority: m.Priority, Data: batch.Join(records, version),
+			Subject: topology.Submit(o.partition, m.Lane, m.Domain, m.Tasklist),
+			Domain:  m.Domain, Tasklist: m.Tasklist, Lane: m.Lane, Data: batch.Join(records, version),
 		})
 	}
 	return a

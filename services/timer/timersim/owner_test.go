@@ -117,7 +117,7 @@ func (w *world) try(i int, a timersim.Append) bool {
 func (w *world) keep(a timersim.Append) {
 	for _, m := range a.Messages {
 		b := &logv1.Batch{}
-		if err := b.UnmarshalVT(m.Data); err != nil || m.Subject != topology.Submit(0, ids.Lane(m.Priority), m.Domain, m.Tasklist) {
+		if err := b.UnmarshalVT(m.Data); err != nil || m.Subject != topology.Submit(0, m.Lane, m.Domain, m.Tasklist) {
 			w.t.Fatal(err, m.Subject)
 		}
 		for _, r := range b.Tasks {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -14,10 +15,11 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/caps"
 )
 
-// queueCaps keeps tasklists near their max_queued, and their groups near max_queued_per_group.
+// queueCaps keeps tasklists near their max_queued, their groups near max_queued_per_group, and order keys near what a key may have.
 type queueCaps struct {
 	mu   sync.Mutex
 	book *caps.Book
+	keys caps.Keys
 }
 
 // held is what a submission has counted of tasklists with a cap, until it is answered.
@@ -44,6 +46,26 @@ func (q *queueCaps) report(load *rpcv1.HistoryLoad) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.book.Report(int(load.Partition), queued, load.Counted)
+	full := make(map[caps.Key]int64, len(load.FullKeys))
+	for _, k := range load.FullKeys {
+		full[caps.Key{Domain: k.Domain, Name: k.OrderKey}] = k.Tasks
+	}
+	q.keys.Report(int(load.Partition), full)
+}
+
+// fullKey refuses the tasks of a domain if the order key of one is full.
+func (q *queueCaps) fullKey(domain string, records []*logv1.Record) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for i, r := range records {
+		if n := q.keys.Full(caps.Key{Domain: domain, Name: r.Order.GetKey()}); n > 0 {
+			refusal := fault.At(fault.ResourceExhausted, "/tasks/"+strconv.Itoa(i)+"/order_key",
+				"the order key %q has %d unfinished tasks: nothing was stored; repeat the request later", r.Order.Key, n).After(queueRetryAfter)
+			refusal.Detail = map[string]string{fault.DetailReason: "order_key_full"}
+			return &queueFullError{refusal}
+		}
+	}
+	return nil
 }
 
 func (q *queueCaps) queued(domain, tasklist string) int64 {
@@ -52,14 +74,19 @@ func (q *queueCaps) queued(domain, tasklist string) int64 {
 	return q.book.Queued(caps.Queue{Domain: domain, Tasklist: tasklist})
 }
 
-// admit counts s, or refuses it: a tasklist of its due tasks, or a group there, has as many queued as it may. Once s is counted it is not
+// admit counts s, or refuses it: a tasklist of its due tasks, a group there, or an order key has as many as it may. Once s is counted it is not
 // refused. Without a cap it costs a look at the settings.
 func (g *Gateway) admit(s *submission) error {
 	if s.held.by != nil {
 		return nil
 	}
-	var of counts
+	var of caps.Counts
 	records := s.accepted.Records
+	if s.ordered() {
+		if err := g.queues.fullKey(s.call.Domain, records); err != nil {
+			return err
+		}
+	}
 	for from, to := 0, 0; from < len(records); from = to {
 		tasklist := records[from].Tasklist
 		for to = from; to < len(records) && records[to].Tasklist == tasklist; to++ {
@@ -75,54 +102,28 @@ func (g *Gateway) admit(s *submission) error {
 			}
 			whole := caps.Queue{Domain: s.call.Domain, Tasklist: tasklist}
 			if most > 0 {
-				of.add(whole, most, from+i)
+				of.Add(whole, most, from+i)
 			}
 			if each > 0 && r.Group != "" {
-				of.add(caps.Queue{Domain: whole.Domain, Tasklist: tasklist, Group: r.Group}, each, from+i)
+				of.Add(caps.Queue{Domain: whole.Domain, Tasklist: tasklist, Group: r.Group}, each, from+i)
 			}
 		}
 	}
-	if len(of.all) == 0 {
+	if len(of.All) == 0 {
 		return nil
 	}
 	g.queues.mu.Lock()
-	full := g.queues.book.Admit(of.all)
+	full := g.queues.book.Admit(of.All)
 	queued := int64(0)
 	if full >= 0 {
-		queued = g.queues.book.Queued(of.all[full].Of)
+		queued = g.queues.book.Queued(of.All[full].Of)
 	}
 	g.queues.mu.Unlock()
 	if full >= 0 {
-		return queueFull(of.all[full], queued, of.firsts[full])
+		return queueFull(of.All[full], queued, of.Firsts[full])
 	}
-	s.held = held{by: g.queues, all: of.all}
+	s.held = held{by: g.queues, all: of.All}
 	return nil
-}
-
-// counts are the tasks of a request by their queues.
-type counts struct {
-	all    []caps.Tasks
-	firsts []int // of each, its first task
-	at     map[caps.Queue]int
-	last   int // the one that was counted last
-}
-
-// add counts one more task, the i-th.
-func (c *counts) add(of caps.Queue, most int64, i int) {
-	if c.last < len(c.all) && c.all[c.last].Of == of {
-		c.all[c.last].N++
-		return
-	}
-	at, known := c.at[of]
-	if !known {
-		if at = len(c.all); c.at == nil {
-			c.at = make(map[caps.Queue]int)
-		}
-		c.at[of] = at
-		c.all, c.firsts = append(c.all, caps.Tasks{Of: of, Most: most}), append(c.firsts, i)
-	}
-	c.all[at].N++
-	c.last = at
 }
 
 // queueFullError is a refusal of admit; nothing was stored, and a repeat at once would find the same.

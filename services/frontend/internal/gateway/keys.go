@@ -123,8 +123,8 @@ func (g *Gateway) commandKey(c Call, req request, answer Answer, check func() (*
 	})
 }
 
-// mayCommand refuses what is about a task that waits behind the first one of its order key. To be the first is final, until it ends: so this need not be
-// decided in the log. One that has ended is asked for all the same, since a repeat may ask.
+// mayCommand refuses what is about a task that waits behind the first one of its order key, or for its time. The first one stays it until it ends, or is put
+// off by an update: so this need not be decided in the log. One that has ended is asked for all the same, since a repeat may ask.
 func (g *Gateway) mayCommand(ctx context.Context, c Call, k *validate.KeyCommand) error {
 	if g.isForeign(k.Head, c.Now) {
 		return noTask(k.Head)
@@ -135,7 +135,7 @@ func (g *Gateway) mayCommand(ctx context.Context, c Call, k *validate.KeyCommand
 		return err
 	case task == nil:
 		return noTask(k.Head)
-	case task.OrderKey == k.OrderKey && task.AwaitsTurn:
+	case task.OrderKey == k.OrderKey && (task.AwaitsTurn || task.State == yardv1.TaskState_TASK_STATE_WAITING):
 		return fault.At(fault.FailedPrecondition, "/task_id", "task %s is not the first one of the order key %q", k.Head, k.OrderKey)
 	}
 	return nil

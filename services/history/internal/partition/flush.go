@@ -7,6 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/line"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 )
 
@@ -145,6 +146,9 @@ func (o *Owner) loadReport() (subject string, data []byte) {
 		StorageFull: o.StorageFull != nil && o.StorageFull() != "",
 	}
 	o.tellQueued(load)
+	o.core.OrderKeys().Full(func(key line.Key, tasks int) {
+		load.FullKeys = append(load.FullKeys, &rpcv1.FullKey{Domain: key.Domain, OrderKey: key.Name, Tasks: int64(tasks)})
+	})
 	return topology.HintLoad, encode(load)
 }
 

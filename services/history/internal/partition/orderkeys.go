@@ -5,7 +5,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/line"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 	"github.com/yardmaster-io/yardmaster/shared/paging"
 )
@@ -16,17 +16,17 @@ const keysMax = 1000
 // Keys tells of the order keys of a domain that have tasks in memory, those that wait for longest at first. Without a lease another owner may have
 // read more, and an operator acts on what is said here.
 func (o *Owner) Keys(ctx context.Context, req *rpcv1.ListKeysRequest) (*rpcv1.ListKeysResponse, error) {
-	q := &replica.LinesQuery{
+	q := &line.Query{
 		Domain: req.Domain, Key: req.OrderKey, Blocked: req.Blocked, Waiting: req.Waiting,
-		After: replica.KeyPlace{Since: req.AfterSinceMs, Key: req.AfterKey}, Limit: max(1, min(int(req.Limit), keysMax)),
+		After: line.Place{Since: req.AfterSinceMs, Key: req.AfterKey}, Limit: max(1, min(int(req.Limit), keysMax)),
 	}
 	out, leased := &rpcv1.ListKeysResponse{}, true
 	err := o.look(ctx, req.Domain, func() {
 		if leased = o.leased(); !leased {
 			return
 		}
-		var found []replica.Line
-		found, out.More = o.core.Lines(q)
+		var found []line.Line
+		found, out.More = o.core.OrderKeys().Find(q)
 		for _, l := range found {
 			out.Keys = append(out.Keys, &yardv1.OrderKey{
 				OrderKey: l.Key, Head: record.Public(l.Head, true), Waiting: int64(l.Waiting), SinceMs: l.Since, Reason: l.Head.Why(),

@@ -32,6 +32,9 @@ type Config struct {
 	WindowTasks int `koanf:"window_tasks" usage:"unfinished tasks of one lane of one partition held in memory"`
 	// WindowBytes is the same in bytes. Default 128 MiB, 1 MiB..16 GiB.
 	WindowBytes int64 `koanf:"window_bytes" usage:"bytes of unfinished tasks of one lane of one partition held in memory"`
+	// OrderKeyTasks is how many tasks of one order key, due and not finished, may be in memory before submits to the key are refused.
+	// Default 1000, 1..1000000.
+	OrderKeyTasks int `koanf:"order_key_tasks" usage:"due and unfinished tasks of one order key before submits to it are refused"`
 	// CheckpointEvery is how often the cursors are saved. It renews the owner's lease of 2 s,
 	// so it must be well below. Default 500ms, 100ms..1s.
 	CheckpointEvery time.Duration `koanf:"checkpoint_every" usage:"how often the cursors are saved, which renews the lease of 2s"`
@@ -51,7 +54,7 @@ type Config struct {
 // DefaultConfig is the defaults given at the fields.
 func DefaultConfig() Config {
 	return Config{
-		WindowTasks: 20_000, WindowBytes: 128 << 20, CheckpointEvery: 500 * time.Millisecond,
+		WindowTasks: 20_000, WindowBytes: 128 << 20, OrderKeyTasks: 1000, CheckpointEvery: 500 * time.Millisecond,
 		PurgeEvery: 10 * time.Second, SnapshotAfter: 64 << 20, SnapshotEvery: 10 * time.Minute, DrainTimeout: 3 * time.Second,
 	}
 }

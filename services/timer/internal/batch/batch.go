@@ -43,6 +43,7 @@ const (
 	recordDueAt    = 9
 	recordFailures = 13
 	recordParkings = 21
+	recordOrder    = 41
 )
 
 // The priorities of submit lanes. A record that says otherwise is filed under
@@ -265,6 +266,8 @@ func setBytes(task *due.Task, number protowire.Number, value []byte) error {
 		task.Group.Tasklist = unsafeString(value)
 	case recordType:
 		task.Group.Type = unsafeString(value)
+	case recordOrder:
+		task.Group.Keyed = true
 	}
 	return nil
 }

@@ -21,8 +21,13 @@ import (
 func drawRecord(t *rapid.T) *logv1.Record {
 	id := ids.NewTaskID(time.UnixMilli(1), 1, rapid.Uint64().Draw(t, "id"))
 	name := rapid.StringMatching(`[a-z]{1,8}`)
+	var order *logv1.Order
+	if rapid.Bool().Draw(t, "keyed") {
+		order = &logv1.Order{Key: name.Draw(t, "key")}
+	}
 	return &logv1.Record{
-		Id: id[:], Domain: name.Draw(t, "domain"), Tasklist: name.Draw(t, "tasklist"), Type: name.Draw(t, "type"),
+		Order: order,
+		Id:    id[:], Domain: name.Draw(t, "domain"), Tasklist: name.Draw(t, "tasklist"), Type: name.Draw(t, "type"),
 		Priority: rapid.Int32Range(-1, 7).Draw(t, "priority"), Payload: rapid.SliceOf(rapid.Byte()).Draw(t, "payload"),
 		Policy: &logv1.Policy{Backoff: 2.5, MaxAttempts: 3}, DueAtMs: rapid.Int64().Draw(t, "due"),
 		State: 3, Failures: rapid.Int32Range(0, 2).Draw(t, "failures"), Parkings: rapid.Uint32().Draw(t, "parkings"),
@@ -64,7 +69,7 @@ func TestDecodeReadsWhatTheGeneratedCodeWrites(t *testing.T) {
 			}
 			if got, want := tasks[i], (due.Task{
 				ID: ids.TaskID(r.Id), DueMS: max(r.DueAtMs, 0), Parkings: r.Parkings, Bytes: uint32(len(record)),
-				Group: due.Group{Domain: r.Domain, Tasklist: r.Tasklist, Type: r.Type, Priority: priority, Retry: r.Failures > 0},
+				Group: due.Group{Domain: r.Domain, Tasklist: r.Tasklist, Type: r.Type, Priority: priority, Retry: r.Failures > 0, Keyed: r.Order != nil},
 			}); got != want {
 				t.Fatalf("%+v, want %+v", got, want)
 			}

@@ -90,7 +90,7 @@ func (o *Owner) encode(ctx context.Context, chunk due.Chunk) ([]Submit, error) {
 			records[i] = r.record
 		}
 		refs = refs[len(m.Records):]
-		all[i] = Submit{Domain: m.Domain, Tasklist: m.Tasklist, Priority: m.Priority, Data: batch.Join(records, version)}
+		all[i] = Submit{Domain: m.Domain, Tasklist: m.Tasklist, Lane: m.Lane, Data: batch.Join(records, version)}
 	}
 	return all, nil
 }

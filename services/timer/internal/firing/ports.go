@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
 )
 
@@ -51,7 +52,7 @@ type Pruner interface {
 // Submit is one message for the history log.
 type Submit struct {
 	Domain, Tasklist string
-	Priority         uint8
+	Lane             ids.Lane
 	Data             []byte
 }
 

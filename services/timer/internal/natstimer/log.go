@@ -10,7 +10,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/batch"
@@ -64,7 +63,7 @@ func (l *Log) Append(ctx context.Context, all []firing.Submit, c due.Cursor, exp
 	}
 	msgs := make([]natslog.Msg, 0, len(all)+1)
 	for _, s := range all {
-		msgs = append(msgs, natslog.Msg{Subject: topology.Submit(l.p, ids.Lane(s.Priority), s.Domain, s.Tasklist), Data: s.Data})
+		msgs = append(msgs, natslog.Msg{Subject: topology.Submit(l.p, s.Lane, s.Domain, s.Tasklist), Data: s.Data})
 	}
 	msgs = append(msgs, natslog.Msg{
 		Subject: topology.Fired(l.p), Data: cursor,

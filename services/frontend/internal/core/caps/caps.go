@@ -1,7 +1,8 @@
-// Package caps keeps tasklists, and what they have of one group, near the cap of their queue (max_queued, max_queued_per_group).
+// Package caps keeps tasklists, and what they have of one group, near the cap of their queue (max_queued, max_queued_per_group), and order keys near
+// theirs.
 //
 // Owns: what this frontend believes is queued of each such tasklist or group: what the owners of the partitions reported last, what this
-// frontend has stored behind that, and what it has on its way to the log.
+// frontend has stored behind that, and what it has on its way to the log; and which order keys were full as of the last reports.
 //
 // Never does: refuse what is below the cap as of the last reports, and what this frontend has sent since. What is on its way to the
 // log may be counted twice, until its acknowledgement comes.

@@ -3,6 +3,7 @@ package replica
 import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/deadline"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/line"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
@@ -36,7 +37,7 @@ type Entry struct {
 	// triggeredAt is when its trigger was last sent, Unix ms.
 	triggeredAt int64
 	// seat is its place among the tasks of its order key; nil = it has none, or has not come to its line.
-	seat *seat
+	seat *line.Seat
 }
 
 // held is an event as it is decided, or a command that waits for its task.
@@ -184,7 +185,7 @@ func (r *Replica) leave(e *Entry) {
 	r.wake.Remove(e)
 	r.uncount(e)
 	e.received()
-	r.outOfLine(e)
+	r.lines.Leave(e.seat)
 	r.stepOut(e)
 	if r.pinned[e.ID] == e {
 		delete(r.pinned, e.ID)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/line"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -59,9 +60,9 @@ func TestLinesOfKeys(t *testing.T) {
 	b.start(1)
 	b.finish(taskstate.Failed, 1)
 	b.cancels("shop", 3)
-	list := func(q LinesQuery) string {
+	list := func(q line.Query) string {
 		q.Domain = "shop"
-		found, more := b.r.Lines(&q)
+		found, more := b.r.OrderKeys().Find(&q)
 		s := ""
 		for _, l := range found {
 			s += fmt.Sprintf("%s %d+%d %s; ", l.Key, l.Head.ID[15], l.Waiting, l.Head.State)
@@ -74,22 +75,22 @@ func TestLinesOfKeys(t *testing.T) {
 	const mid, early, late = "mid 4+0 ready; ", "early 5+1 ready; ", "late 1+1 backoff; "
 	for _, c := range []struct {
 		name string
-		q    LinesQuery
+		q    line.Query
 		want string
 	}{
-		{"all", LinesQuery{Limit: 9}, mid + early + late},
-		{"the first", LinesQuery{Limit: 1}, mid + "more"},
-		{"two", LinesQuery{Limit: 2}, mid + early + "more"},
-		{"exactly", LinesQuery{Limit: 3}, mid + early + late},
-		{"blocked", LinesQuery{Limit: 9, Blocked: true}, late},
-		{"where one waits", LinesQuery{Limit: 9, Waiting: true}, early + late},
-		{"by name", LinesQuery{Limit: 9, Key: "early"}, early},
-		{"none of the name", LinesQuery{Limit: 9, Key: "x"}, ""},
-		{"behind", LinesQuery{Limit: 9, After: KeyPlace{b.r.Get(id(4)).Since(), "mid"}}, early + late},
+		{"all", line.Query{Limit: 9}, mid + early + late},
+		{"the first", line.Query{Limit: 1}, mid + "more"},
+		{"two", line.Query{Limit: 2}, mid + early + "more"},
+		{"exactly", line.Query{Limit: 3}, mid + early + late},
+		{"blocked", line.Query{Limit: 9, Blocked: true}, late},
+		{"where one waits", line.Query{Limit: 9, Waiting: true}, early + late},
+		{"by name", line.Query{Limit: 9, Key: "early"}, early},
+		{"none of the name", line.Query{Limit: 9, Key: "x"}, ""},
+		{"behind", line.Query{Limit: 9, After: line.Place{Since: b.r.Get(id(4)).Since(), Key: "mid"}}, early + late},
 	} {
 		testkit.Equal(t, c.name, list(c.q), c.want)
 	}
-	if found, _ := b.r.Lines(&LinesQuery{Domain: "bank", Limit: 9}); len(found) > 0 {
+	if found, _ := b.r.OrderKeys().Find(&line.Query{Domain: "bank", Limit: 9}); len(found) > 0 {
 		t.Error("another domain's are listed")
 	}
 }

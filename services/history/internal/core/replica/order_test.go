@@ -54,7 +54,25 @@ func TestTasksOfAKeyTakeTurns(t *testing.T) {
 	b.start(5)
 	b.finish(taskstate.Succeeded, 5)
 	b.cancels("shop", 4)
-	testkit.Equal(t, "lines are left", len(b.r.keys), 0)
+	testkit.Equal(t, "lines are left", b.r.lines.Len(), 0)
+}
+
+// parked are the tasks that go to the timer store, and are stored there.
+func (b *bench) parked(fx *Effects) (numbers []int) {
+	b.Helper()
+	for _, e := range fx.Park {
+		numbers = append(numbers, int(e.ID[14])<<8|int(e.ID[15]))
+	}
+	if len(numbers) > 0 {
+		b.step(Stored{Kind: JobPark})
+	}
+	return numbers
+}
+
+// fired brings a task with an order key back from the timer store.
+func (b *bench) fired(key string, n int) *Effects {
+	b.Helper()
+	return b.keyed(key, func(t *taskstate.Task) { t.Parkings = 1 }, n)
 }
 
 func retriggered(b *bench) []int {
@@ -64,23 +82,31 @@ func retriggered(b *bench) []int {
 	return triggered(fx)
 }
 
-// TestAKeyWaitsInMemory: a task with a key is never parked, whether it is delayed, fails or is put off.
-func TestAKeyWaitsInMemory(t *testing.T) {
+// TestI9_WhatIsNotDueBlocksNobody: a delayed task waits in the timer store, and joins the line of its key when it has come back.
+func TestI9_WhatIsNotDueBlocksNobody(t *testing.T) {
 	b := newBench(t, Config{})
-	fx := b.keyed("a", func(t *taskstate.Task) { t.DueAt = b.now.MS + 3_600_000 }, 1)
-	if e := b.r.Get(id(1)); len(fx.Triggers) > 0 || e.State != taskstate.Backoff || e.AwaitsTurn() {
-		t.Fatalf("delayed: %s", e.State)
-	}
-	b.equal("behind a delayed one", triggered(b.keyed("a", nil, 2)), nil)
+	b.keyed("a", func(t *taskstate.Task) { t.DueAt = b.now.MS + 3_600_000 }, 1)
+	b.equal("parked", b.parked(b.turn()), []int{1})
+	b.equal("behind a delayed one", triggered(b.keyed("a", nil, 2, 3)), []int{2})
+	b.start(2)
 	b.now.MS += 3_600_000
-	b.equal("due", triggered(b.step(Tick{})), []int{1})
+	b.equal("fired behind those of its key", triggered(b.fired("a", 1)), nil)
+	b.equal("next", triggered(b.finish(taskstate.Succeeded, 2)), []int{3})
+	b.start(3)
+	b.equal("its turn", triggered(b.finish(taskstate.Succeeded, 3)), []int{1})
+}
+
+// TestAKeyWaitsForATaskThatHasBegun: between its attempts a task keeps its turn, however long it waits.
+func TestAKeyWaitsForATaskThatHasBegun(t *testing.T) {
+	b := newBench(t, Config{})
+	b.keyed("a", nil, 1, 2)
 	b.start(1)
 	b.seq++
 	b.step(&Events{Seq: b.seq, At: b.now.MS, Events: []taskstate.Event{{Kind: taskstate.Failed, ID: id(1), Fence: b.r.Get(id(1)).Token(), DelayMS: 3_600_000}}})
 	if e := b.r.Get(id(1)); e.State != taskstate.Backoff || e.DueAt != b.now.MS+3_600_000 {
 		t.Fatalf("a long wait: %s", e.State)
 	}
-	b.change(1, taskstate.Update{DueAt: b.now.MS + 7_200_000})
+	b.equal("put off", triggered(b.change(1, taskstate.Update{DueAt: b.now.MS + 7_200_000})), nil)
 	if e := b.r.Get(id(1)); e.State != taskstate.Backoff || e.DueAt != b.now.MS+7_200_000 {
 		t.Fatalf("put off: %s", e.State)
 	}
@@ -91,34 +117,18 @@ func TestAKeyWaitsInMemory(t *testing.T) {
 	b.equal("cancelled", triggered(b.cancels("shop", 1)), []int{2})
 }
 
-// TestADelayedTaskGetsItsTurnLate: it was due before, and is triggered all the same; or it has its turn and waits for its time.
-func TestADelayedTaskGetsItsTurnLate(t *testing.T) {
+// TestAFirstTaskThatIsPutOff gives up its turn, unless an attempt of it has begun. A grab by its old trigger is refused.
+func TestAFirstTaskThatIsPutOff(t *testing.T) {
 	b := newBench(t, Config{})
-	b.keyed("a", nil, 1)
-	b.keyed("a", func(t *taskstate.Task) { t.DueAt = b.now.MS + 60_000 }, 2, 3)
-	b.now.MS += 60_000
-	b.equal("due, and not its turn", triggered(b.step(Tick{})), nil)
-	b.start(1)
-	b.finish(taskstate.Succeeded, 1)
-	b.equal("its turn", triggered(b.step(Tick{})), []int{2})
-	b.change(3, taskstate.Update{DueAt: b.now.MS + 90_000})
-	b.start(2)
-	b.equal("its turn before its time", triggered(b.finish(taskstate.Succeeded, 2)), nil)
-	b.now.MS += 90_000
-	b.equal("its time", triggered(b.step(Tick{})), []int{3})
-}
-
-// TestAFirstTaskThatIsChangedBeforeItIsRead is triggered as one that is changed afterwards.
-func TestAFirstTaskThatIsChangedBeforeItIsRead(t *testing.T) {
-	b := newBench(t, Config{})
-	submit := b.seq
-	b.seq++
-	b.change(1, taskstate.Update{Now: true})
-	changed := b.seq
-	b.seq = submit
-	fx := b.keyed("a", func(t *taskstate.Task) { t.DueAt = b.now.MS + 3_600_000 }, 1, 2)
-	b.seq = changed
-	b.equal("it is to run now", triggered(fx), []int{1})
+	b.keyed("a", nil, 1, 2)
+	fx := b.change(1, taskstate.Update{DueAt: b.now.MS + 1})
+	b.equal("the next one", triggered(fx), []int{2})
+	if v := b.said(b.start(1)); v.Granted {
+		t.Error("it starts beside the next one")
+	}
+	b.equal("parked", b.parked(fx), []int{1})
+	b.equal("put off behind the first one", triggered(b.change(2, taskstate.Update{DueAt: b.now.MS + 1})), nil)
+	testkit.Equal(t, "lines are left", b.r.lines.Len(), 0)
 }
 
 // TestNoTurnWhileATakeoverReads: what the turns say comes first, and nothing is triggered before the end.
@@ -174,20 +184,4 @@ func TestWhatWaitsForItsTurnIsNotNext(t *testing.T) {
 	if c := b.r.Describe("shop", "mail"); c.OldestReadyAt != began+5000 {
 		t.Errorf("%+v", c)
 	}
-}
-
-// TestManyOfAKeyEnd: a line does not keep those that ended behind a stuck one.
-func TestManyOfAKeyEnd(t *testing.T) {
-	b := newBench(t, Config{})
-	all := make([]int, 100)
-	for i := range all {
-		all[i] = i + 1
-	}
-	b.keyed("a", nil, all...)
-	b.cancels("shop", all[1:99]...)
-	l := b.r.keys[orderKey{"shop", "a"}]
-	if len(l.places) > 4 {
-		t.Errorf("%d places for 2 tasks", len(l.places))
-	}
-	b.equal("the last", triggered(b.cancels("shop", 1)), []int{100})
 }

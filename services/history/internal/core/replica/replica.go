@@ -8,6 +8,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/admission"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/deadline"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/line"
 )
 
 // Config bounds a replica.
@@ -17,6 +18,8 @@ type Config struct {
 	// WindowTasks and WindowBytes bound what is held of one lane.
 	WindowTasks int
 	WindowBytes int64
+	// KeyTasks is how many tasks the line of an order key has when it is full; 0 = no line is.
+	KeyTasks int
 	// CheckpointEveryMS must be well below the lease; PurgeEveryMS may be anything.
 	CheckpointEveryMS, PurgeEveryMS int64
 	// SnapshotBytes is how much of the log may follow the last snapshot before the next one is made, SnapshotEveryMS how much time,
@@ -73,8 +76,8 @@ type Replica struct {
 
 	// early are events and commands whose stay is not in memory yet, in log order.
 	early earlyList
-	// keys are the lines of order keys; nil = no task has had one.
-	keys map[orderKey]*orderLine
+	// lines are those of order keys.
+	lines *line.Lines
 	// pinned are tasks that came in for a command or a redrive: until another store has them, the timer store keeps what it gave up.
 	pinned map[ids.TaskID]*Entry
 	// searching are the searches for commands under way; asking are the outcomes that wait
@@ -138,7 +141,8 @@ type replay struct {
 func New(cfg Config, start *Start) *Replica {
 	cfg.JobTasks = cmp.Or(cfg.JobTasks, jobTasksMax)
 	r := &Replica{
-		Gate: admission.New(admission.Config{WindowTasks: cfg.WindowTasks, WindowBytes: cfg.WindowBytes}), cfg: cfg, tasks: make(map[ids.TaskID]*Entry), lists: make(map[tasklistKey]*tasklist),
+		lines: line.New(cfg.KeyTasks),
+		Gate:  admission.New(admission.Config{WindowTasks: cfg.WindowTasks, WindowBytes: cfg.WindowBytes}), cfg: cfg, tasks: make(map[ids.TaskID]*Entry), lists: make(map[tasklistKey]*tasklist),
 		wake:   deadline.Heap[*Entry]{Entry: func(e *Entry) *deadline.Entry { return &e.wakeup }},
 		early:  newEarlyList(),
 		pinned: make(map[ids.TaskID]*Entry), searching: make(map[ids.TaskID]searching), asking: make(map[ids.TaskID]*question),

@@ -182,6 +182,7 @@ func (r *Replica) load(start *Start) {
 		}
 		r.live++
 		r.enqueue(e)
+		r.enterLine(e)
 		r.grantedTo(e, uint32(e.Attempt.Shard))
 		r.recount(e)
 		r.charge(e)

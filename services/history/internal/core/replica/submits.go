@@ -2,6 +2,7 @@ package replica
 
 import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/line"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
@@ -64,11 +65,14 @@ func (r *Replica) admit(e *Entry, now Now, fx *Effects) {
 	early := r.early.take(e.ID)
 	r.tasks[e.ID] = e
 	r.enqueue(e)
-	r.giveTurnTo(e, now)
 	if len(e.Trace) > 0 && r.replay == nil {
 		fx.Traced = append(fx.Traced, Traced{What: TraceApplied, Task: &e.Task, Since: e.arrivedAt})
 	}
 	did := taskstate.Load(&e.Task, e.arrivedAt)
+	r.enterLine(e)
+	if e.seat.First() {
+		r.giveTurn(e.seat, now)
+	}
 	trigger := did.Trigger
 	did.Trigger = false
 	r.carryOut(e, did, now, fx, false)
@@ -101,8 +105,8 @@ func (r *Replica) carryOut(e *Entry, did taskstate.Effects, now Now, fx *Effects
 	}
 	if did.Finish {
 		r.ended(e, fx)
-		r.stepAside(e, now, fx)
 	}
+	r.stepAside(e, now, fx)
 	switch {
 	case r.leaveIfStored(e), r.replay != nil:
 	case logged:
@@ -127,7 +131,7 @@ func (r *Replica) recovered(now Now, fx *Effects) {
 	r.replay, r.parkedTail, r.archivedTail = nil, nil, nil
 	r.snapshots.at = now.MS
 	r.spendParked(fx)
-	r.giveTurns(now)
+	r.lines.Firsts(func(first *line.Seat) { r.giveTurn(first, now) })
 	for _, e := range r.inLine(func(e *Entry) bool { return e.State == taskstate.Ready }) {
 		r.trigger(e, now, fx)
 	}

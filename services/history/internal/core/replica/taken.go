@@ -72,6 +72,9 @@ func foresee(t *taskstate.Task, h *held) (v taskstate.Verdict) {
 		v, _ = taskstate.Apply(t, h.ev, h.at)
 	case h.ev.Kind == taskstate.Cancel:
 		taskstate.CancelUnseen(t, h.ev.Message, h.at)
+	case h.ev.Kind.OfKey():
+		t.State = taskstate.Ready
+		v, _ = taskstate.Apply(t, h.ev, h.at)
 	default:
 		v = taskstate.ChangeAway(t, h.ev, h.at)
 	}

@@ -108,7 +108,7 @@ func (l *tasklist) groupTasks(group string) *groupTasks {
 	return g
 }
 
-// enqueue files e under its tasklist and column, and in the line of its order key.
+// enqueue files e under its tasklist and column.
 func (r *Replica) enqueue(e *Entry) {
 	key := tasklistKey{e.Domain, e.Tasklist}
 	l, ok := r.lists[key]
@@ -126,7 +126,6 @@ func (r *Replica) enqueue(e *Entry) {
 	if g := e.column.of; g != nil {
 		g.Came++
 	}
-	r.enterLine(e)
 }
 
 // replace moves e, which does not run, to the column that it belongs to now; carryOut counts it there.

@@ -43,9 +43,10 @@ func (t *Task) ready(now int64) Effects {
 	return Effects{Trigger: true}
 }
 
-// park lets t wait until it is due: in the timer store or, if it has an order key, here, so that its key waits with it.
+// park lets t wait in the timer store until it is due. There it blocks no other: it joins the line of its order key when it comes back. But once an
+// attempt of it has begun, it keeps its turn, so it waits here.
 func (t *Task) park(now int64) Effects {
-	if t.Order() != nil {
+	if t.Order() != nil && t.Grants() > 0 {
 		t.State, t.ReadyAt = Backoff, t.DueAt
 		return Effects{}
 	}

@@ -202,7 +202,7 @@ func changeIdle(t *Task, e *Event, now int64) (Verdict, Effects) {
 			return v, t.ready(now)
 		}
 	case e.Update.DueAt == 0:
-	case wait > ParkAfterMS:
+	case wait > ParkAfterMS || t.Order() != nil: // what is due does not wait for it
 		return v, t.park(now)
 	default:
 		t.State, t.ReadyAt = Backoff, t.DueAt
@@ -212,12 +212,12 @@ func changeIdle(t *Task, e *Event, now int64) (Verdict, Effects) {
 
 // ChangeAway changes a task that was taken out of the timer store for that. It waits there again.
 func ChangeAway(t *Task, e *Event, now int64) Verdict {
-	if e.Kind.OfKey() { // what has an order key is never there, but it may be one that is not read so far
-		v, _ := table[Ready][e.Kind].do(t, e, now)
-		return v
-	}
 	v, over := t.decided(e)
-	if !over {
+	switch {
+	case over:
+	case e.Kind.OfKey():
+		return t.asItIs("it is not the turn of the task: it waits for its time")
+	default:
 		t.change(e, now)
 	}
 	return v

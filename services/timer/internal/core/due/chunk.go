@@ -29,10 +29,10 @@ type Chunk struct {
 	Tasks int
 }
 
-// Outgoing is one message of fired tasks: all of one tasklist and priority.
+// Outgoing is one message of fired tasks: all of one tasklist and lane.
 type Outgoing struct {
 	Domain, Tasklist string
-	Priority         uint8
+	Lane             ids.Lane
 	Records          []Ref
 	// DueMS is when each of them was due, Unix ms.
 	DueMS   []int64
@@ -114,19 +114,30 @@ type planner struct {
 	tasks  int
 	bytes  int
 	all    []Outgoing
-	// open is the message that takes the next task of a tasklist and priority.
-	open map[lane]int
+	// open is the message that takes the next task of a destination.
+	open map[destination]int
 	// turns counts the messages of each domain.
 	turns map[string]int
 }
 
-type lane struct {
-	queue    *queue
-	priority uint8
+// destination is a tasklist and a lane. Tasks with order keys may be of one key, so those of a domain stay in order, whatever their tasklists: queue is
+// nil, and the message that is open has the last of them.
+type destination struct {
+	domain string
+	queue  *queue
+	lane   ids.Lane
+}
+
+func destinationOf(g *group) destination {
+	to := destination{domain: g.Domain, queue: g.queue, lane: g.Lane()}
+	if g.Keyed {
+		to.queue = nil
+	}
+	return to
 }
 
 func (p *planner) begin(limits Limits) {
-	*p = planner{limits: limits, open: map[lane]int{}, turns: map[string]int{}}
+	*p = planner{limits: limits, open: map[destination]int{}, turns: map[string]int{}}
 }
 
 // add files e, or returns false where it does not fit any more. Those who come
@@ -136,16 +147,16 @@ func (p *planner) add(h handle, e *entry, g *group) bool {
 	if p.tasks > 0 && (p.tasks >= p.limits.Tasks || p.bytes+size > p.limits.Bytes) {
 		return false
 	}
-	key := lane{g.queue, g.Priority}
+	key := destinationOf(g)
 	i, ok := p.open[key]
-	if !ok || len(p.all[i].Records) >= p.limits.MessageTasks || p.all[i].bytes+size > p.limits.MessageBytes {
+	if !ok || p.all[i].Tasklist != g.Tasklist || len(p.all[i].Records) >= p.limits.MessageTasks || p.all[i].bytes+size > p.limits.MessageBytes {
 		if len(p.all) >= p.limits.Messages {
 			return false
 		}
 		i = len(p.all)
 		p.open[key] = i
 		p.all = append(p.all, Outgoing{
-			Domain: g.Domain, Tasklist: g.Tasklist, Priority: g.Priority, turn: p.turns[g.Domain],
+			Domain: g.Domain, Tasklist: g.Tasklist, Lane: key.lane, turn: p.turns[g.Domain],
 		})
 		p.turns[g.Domain]++
 	}

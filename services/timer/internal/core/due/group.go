@@ -1,6 +1,10 @@
 package due
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+)
 
 // Group is what many waiting tasks have in common.
 type Group struct {
@@ -9,6 +13,16 @@ type Group struct {
 	Priority uint8
 	// Retry tells that the task has failed before: it waits for its next attempt.
 	Retry bool
+	// Keyed tells that the task has an order key.
+	Keyed bool
+}
+
+// Lane is where its tasks are fired to.
+func (g *Group) Lane() ids.Lane {
+	if g.Keyed {
+		return ids.LaneKeyed
+	}
+	return ids.Lane(g.Priority)
 }
 
 type queueKey struct{ domain, tasklist string }

@@ -229,6 +229,32 @@ func TestAChunkKeepsItsLimitsAndLetsDomainsTakeTurns(t *testing.T) {
 	}
 }
 
+// TestI9_TasksWithOrderKeysStayInOrder: those of a domain may be of one key, so they are fired in the order of their times, whatever their tasklists and
+// priorities, in their own lane.
+func TestI9_TasksWithOrderKeysStayInOrder(t *testing.T) {
+	m := Message{Seq: 1}
+	add := func(n int, dueMS int64, tasklist string, priority uint8, keyed bool) {
+		m.Tasks = append(m.Tasks, Task{ID: testID(n), DueMS: dueMS, Bytes: 10, Group: Group{Domain: "a", Tasklist: tasklist, Priority: priority, Keyed: keyed}})
+	}
+	add(0, 4, "x", 1, true)
+	add(1, 1, "x", 5, true)
+	add(2, 2, "x", 1, false)
+	add(3, 3, "y", 1, true)
+	add(4, 5, "x", 1, false)
+	chunk, _ := newTable(t, m).NextChunk(9, Limits{Tasks: 100, Bytes: 1000, Messages: 9, MessageTasks: 9, MessageBytes: 1000})
+	var fired []string
+	for _, m := range chunk.Messages {
+		var tasks []uint32
+		for _, r := range m.Records {
+			tasks = append(tasks, r.Index)
+		}
+		fired = append(fired, fmt.Sprintf("%s %s %d", m.Tasklist, m.Lane, tasks))
+	}
+	if want := []string{"x keyed [1]", "x p1 [2 4]", "y keyed [3]", "x keyed [0]"}; !slices.Equal(fired, want) {
+		t.Fatalf("%v, want %v", fired, want)
+	}
+}
+
 func TestScanVisitsEveryWaitingTaskOnce(t *testing.T) {
 	var numbers []int
 	for i := range 10_000 {
