@@ -185,3 +185,34 @@ func TestAFullGroupHoldsUpNoOther(t *testing.T) {
 		})
 	}
 }
+
+// An order key that is full holds up no other task, of whatever tasklist; its own wait until it has room.
+func TestAFullKeyHoldsUpNoOther(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		began := time.Now()
+		const fullFor = 5 * time.Second
+		s.engine.script = func(endpoint string, _ int, msg *nats.Msg) bool {
+			if endpoint != "tasks.submit" || time.Since(began) > fullFor {
+				return false
+			}
+			for i, task := range read[yardv1.SubmitRequest](s.engine, msg).Tasks {
+				if task.OrderKey == "full" {
+					return s.engine.refuse(msg, fault.At(fault.ResourceExhausted, fmt.Sprintf("/tasks/%d/order_key", i), "is full").After(time.Second))
+				}
+			}
+			return false
+		}
+		var all sync.WaitGroup
+		for i := range 60 {
+			all.Go(func() {
+				task := yard.Task{Type: "x", Tasklist: []string{"mail", "bulk"}[i%2], OrderKey: []string{"full", "a", "b"}[i%3], Payload: i}
+				_, err := s.client.Submit(context.Background(), task)
+				if took := time.Since(began); err != nil || (took > fullFor) != (task.OrderKey == "full") {
+					t.Errorf("a task of key %s: %v after %v", task.OrderKey, err, took)
+				}
+			})
+		}
+		all.Wait()
+	})
+}

@@ -67,6 +67,9 @@ func TestKeysOfAllPartitionsAreJoined(t *testing.T) {
 	})
 }
 
+// delayedOf is a task that waits for its time.
+func delayedOf(head ids.TaskID) ids.TaskID { return ids.NewTaskID(head.Time(), 2, 8) }
+
 // withHead is a rig in which a task is the first one of the key. Each other task that is asked for waits behind it.
 func withHead(t *testing.T) (r *rig, key string, head ids.TaskID) {
 	key = keyIn(2)
@@ -77,7 +80,11 @@ func withHead(t *testing.T) (r *rig, key string, head ids.TaskID) {
 	return newRig(t, lines, func(d *Deps) {
 		d.Owners.HistoryGet = func(_ context.Context, _ int, req *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
 			id := ids.TaskID(req.TaskId)
-			return &rpcv1.GetTaskResponse{Task: &yardv1.Task{TaskId: id.String(), OrderKey: key, AwaitsTurn: id != head}}, nil
+			task := &yardv1.Task{TaskId: id.String(), OrderKey: key, AwaitsTurn: id != head}
+			if id == delayedOf(head) {
+				task.AwaitsTurn, task.State = false, yardv1.TaskState_TASK_STATE_WAITING
+			}
+			return &rpcv1.GetTaskResponse{Task: task}, nil
 		}
 	}).running(t), key, head
 }
@@ -99,8 +106,9 @@ func TestOperatorsChangeTheFirstTaskOfAKey(t *testing.T) {
 		if err != nil || unblocked.TaskId != head.String() {
 			t.Fatalf("%v: %v", unblocked, err)
 		}
-		behind := ids.NewTaskID(time.Now(), 2, 9)
-		wantAt(t, testkit.Err(asked(r, "shop", true, r.SkipKey, &yardv1.SkipKeyRequest{OrderKey: key, TaskId: behind.String()})), fault.FailedPrecondition, "/task_id")
+		for _, other := range []ids.TaskID{ids.NewTaskID(time.Now(), 2, 9), delayedOf(head)} {
+			wantAt(t, testkit.Err(asked(r, "shop", true, r.SkipKey, &yardv1.SkipKeyRequest{OrderKey: key, TaskId: other.String()})), fault.FailedPrecondition, "/task_id")
+		}
 		id := "01890f3e-7b00-7000-8000-000000000001"
 		for range 2 {
 			testkit.NoError(t, testkit.Err(ask[*yardv1.SkipKeyRequest, *yardv1.SkipKeyResponse](t, r, r.SkipKey, &yardv1.SkipKeyRequest{OrderKey: key, TaskId: head.String(), RequestId: id})))

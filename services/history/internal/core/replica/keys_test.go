@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/line"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -35,11 +36,26 @@ func TestASkippedTaskLeavesItsTurnToTheNext(t *testing.T) {
 	}
 }
 
-// TestACommandOfAKeyWaitsForItsTask that is not read yet.
+// TestACommandOfAKeyWaitsForItsTask that is not read yet. The caller learns at once what follows when it is: a task that is delayed is not skipped.
 func TestACommandOfAKeyWaitsForItsTask(t *testing.T) {
-	b := newBench(t, Config{})
-	if fx := b.ofKey(taskstate.Skipped, 1, 77); len(fx.Answers) != 0 || len(fx.Searches) != 1 || !fx.Searches[0].Update {
-		t.Fatalf("%+v", fx.Searches)
+	for delay, ends := range map[int64]bool{0: true, 60_000: false} {
+		b := newBench(t, Config{})
+		b.seq = 40
+		task := taskstate.Task{
+			ID: id(1), Domain: "shop", Tasklist: "mail", Type: "send", Priority: 3, Policy: storyPolicy, DueAt: (b.now.MS + delay) * min(delay, 1),
+			Extra: &taskstate.Extra{Order: &taskstate.Order{Key: "a"}},
+		}
+		f := b.takes(b.ofKey(taskstate.Skipped, 1, 77), false)
+		found := task
+		found.Position = ids.NewPosition(30, ids.LaneKeyed)
+		f.Unread, f.Ends[ids.LaneKeyed] = &Entry{Task: found}, 30
+		if v := b.said(b.step(f)); (v.Code == "") != ends {
+			t.Errorf("delayed by %d: %+v", delay, v)
+		}
+		b.step(&Submits{Lane: ids.LaneKeyed, Domain: "shop", Seq: 30, At: b.now.MS, Bytes: 10, Tasks: []*Entry{{Task: task}}})
+		if e := b.r.Get(id(1)); (e.State == taskstate.Dead) != ends {
+			t.Errorf("delayed by %d: %s", delay, e.State)
+		}
 	}
 }
 

@@ -72,7 +72,7 @@ func foresee(t *taskstate.Task, h *held) (v taskstate.Verdict) {
 		v, _ = taskstate.Apply(t, h.ev, h.at)
 	case h.ev.Kind == taskstate.Cancel:
 		taskstate.CancelUnseen(t, h.ev.Message, h.at)
-	case h.ev.Kind.OfKey():
+	case h.ev.Kind.OfKey() && t.DueAt <= h.at: // else it is parked, and is not the first one
 		t.State = taskstate.Ready
 		v, _ = taskstate.Apply(t, h.ev, h.at)
 	default:
