@@ -32,6 +32,8 @@ type lifeEnd struct {
 	lived, first int64
 	// starts are those of its attempts in the first stay, Unix ms.
 	starts []int64
+	// parked and fired are when it was last put into the timer store, and last came from there, before its first attempt. Unix ms.
+	parked, fired int64
 	// deaths, redriven, updated and blocked count events.
 	deaths, redriven, updated, blocked int
 }
@@ -246,6 +248,14 @@ func (e *lifeEnd) read() {
 			e.lived = v.AtMs
 		}
 		switch v.Kind {
+		case yardv1.TaskEventKind_TASK_EVENT_KIND_PARKED:
+			if len(e.starts) == 0 && e.redriven == 0 {
+				e.parked = v.AtMs
+			}
+		case yardv1.TaskEventKind_TASK_EVENT_KIND_FIRED:
+			if len(e.starts) == 0 && e.redriven == 0 {
+				e.fired = v.AtMs
+			}
 		case yardv1.TaskEventKind_TASK_EVENT_KIND_STARTED:
 			if e.redriven == 0 {
 				e.starts = append(e.starts, v.AtMs)

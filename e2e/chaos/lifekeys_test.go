@@ -17,7 +17,8 @@ const keptApart = 100 * time.Millisecond
 // wordsLast is how long a key is kept at most by a try that the log took too late: its word is looked into after two minutes (decision 40).
 const wordsLast = 4 * time.Minute
 
-// inOrder: no attempt of a task with an order key begins before those that were submitted earlier have ended.
+// inOrder: tasks of an order key run one after the other. Those that were never delayed run in the order of their submits, those that came
+// from the timer store in the order in which they were fired; between the two the log decides.
 func inOrder(ends []*lifeEnd, offend func(string, ...any)) {
 	keys := map[string][]*lifeEnd{}
 	for _, e := range ends {
@@ -26,16 +27,25 @@ func inOrder(ends []*lifeEnd, offend func(string, ...any)) {
 		}
 	}
 	for key, line := range keys {
-		slices.SortFunc(line, func(a, b *lifeEnd) int { return cmp.Compare(a.task.n, b.task.n) })
-		var before *lifeEnd
-		for _, e := range line {
-			if before != nil && len(e.starts) > 0 && e.starts[0] < before.first {
-				offend("of order key %s task %d begins before task %d has ended\n%s\n%s", key, e.task.n, before.task.n, e.tell("the second", nil), before.tell("the first", nil))
-			}
-			if before == nil || e.first > before.first {
-				before = e
+		began := func(e *lifeEnd) bool { return len(e.starts) > 0 }
+		never := func(e *lifeEnd) bool { return e.parked == 0 }
+		fired := func(e *lifeEnd) bool { return e.fired > e.parked }
+		one := func(some func(*lifeEnd) bool, place func(*lifeEnd) int64) {
+			var before *lifeEnd
+			line := slices.DeleteFunc(slices.Clone(line), func(e *lifeEnd) bool { return !some(e) })
+			slices.SortStableFunc(line, func(a, b *lifeEnd) int { return cmp.Compare(place(a), place(b)) })
+			for _, e := range line {
+				if before != nil && place(before) < place(e) && began(e) && e.starts[0] < before.first {
+					offend("of order key %s task %d begins before task %d has ended\n%s\n%s", key, e.task.n, before.task.n, e.tell("the second", nil), before.tell("the first", nil))
+				}
+				if before == nil || e.first > before.first {
+					before = e
+				}
 			}
 		}
+		one(began, func(e *lifeEnd) int64 { return e.starts[0] })
+		one(never, func(e *lifeEnd) int64 { return int64(e.task.n) })
+		one(fired, func(e *lifeEnd) int64 { return e.fired })
 	}
 }
 
