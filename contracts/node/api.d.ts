@@ -1013,7 +1013,7 @@ export interface NewTask {
   unique_key?: string;
   /** The action if another task has the key. Default: existing. Only with unique_key. */
   on_conflict?: OnConflict;
-  /** How long after its end, however it ended, the key stays taken, ms, 0..31622400000 (366 days). Default 0: it is free within moments, as soon as the task is in the archive. Only with unique_key. */
+  /** How long after its end, however it ended, the key stays taken, ms, 0..31622400000 (366 days). Default 0: it is free with the end of the task; while the partition of the task has no owner, moments later. Only with unique_key. */
   unique_for_ms?: number;
   /** Tasks of a domain with the same order key, such as an account's number, run strictly one at a time, in the order in which they were stored, whatever their tasklists, types and priorities. The next task starts when the one before has ended, however it ended. The waits between attempts hold up this key only; a delayed task holds up no other, and takes its place when it is due. RESOURCE_EXHAUSTED with the reason order_key_full: the key has as many unfinished tasks that are due as it may, 1000 by default. 1..256 bytes of UTF-8, compared exactly. In a request either all tasks have a key or none has. Tasks of several keys may be stored one by one: if the answer is UNKNOWN, some of them are stored, and a repeat stores the rest. With an order_key, a unique_key is unique among the tasks of that order_key. Default: none. */
   order_key?: string;
@@ -1827,7 +1827,7 @@ export type TaskState =
   | "ready"
   /** Granted to a worker. */
   | "running"
-  /** Failed; waits for the next attempt. */
+  /** Failed; waits for the time of the next attempt. */
   | "backoff"
   /** A worker finished it. */
   | "completed"

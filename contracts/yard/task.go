@@ -74,7 +74,7 @@ type Unique struct {
 	// Replace: a task that has the key, and of which no attempt has begun, is changed into this one and keeps its id, if it is of the same
 	// tasklist and type; SubmitEach returns OutcomeReplaced then. Otherwise as by default. Excludes Reject.
 	Replace bool
-	// For is how long the key stays taken after the end of the task, however it ended, up to 366 days. Default 0: it is free within moments.
+	// For is how long the key stays taken after the end of the task, however it ended, up to 366 days. Default 0: it is free with the end.
 	For time.Duration
 }
 

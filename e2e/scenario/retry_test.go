@@ -8,6 +8,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -84,6 +85,17 @@ func (w *world) parked(id string) *yardv1.Task {
 		return nil
 	})
 	return task
+}
+
+// TestARetryIsReadyWhenItsTimeHasCome, though no worker polls: who starts workers by the backlog sees it.
+func TestARetryIsReadyWhenItsTimeHasCome(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		id := w.submitOne(&yardv1.NewTask{Type: "x"})
+		w.fail(w.takeOne(), &yardv1.Failure{DelayMs: 300})
+		w.reach(id, "ready")
+		w.described(list, func(l yard.TasklistInfo) bool { return l.Ready == 1 && l.Backoff == 0 })
+		w.complete(w.takeOne())
+	})
 }
 
 // TestLongRetriesAreParked: longer than 10 s, the wait is the timer store's.

@@ -90,7 +90,10 @@ func TestAUniqueKeyIsFreeAfterTheEnd(t *testing.T) {
 			_, ids := w.once(task)
 			end(ids[0])
 			w.ended(ids[0])
-			if next := w.freed(task); next == ids[0] {
+			task.DelayMs, task.StartWithinMs = 3_600_000, 0
+			outcome, next := w.once(task)
+			equal(t, kind+": a task with its key", outcome, "created")
+			if next[0] == ids[0] {
 				t.Errorf("%s: a task was created with the id of one that has ended", kind)
 			}
 		}

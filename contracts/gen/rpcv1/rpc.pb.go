@@ -613,7 +613,9 @@ type GetTaskRequest struct {
 	// How long to wait until it is finished, in ms from when this is sent; 0 = do not wait. History only.
 	WaitMs int64 `protobuf:"varint,4,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
 	// Without payload, result, progress and events, which may be half a megabyte. A service that does not know it sends them.
-	Brief         bool `protobuf:"varint,5,opt,name=brief,proto3" json:"brief,omitempty"`
+	Brief bool `protobuf:"varint,5,opt,name=brief,proto3" json:"brief,omitempty"`
+	// Only if it is in memory, where a task stays for some seconds after its end. History only.
+	InMemory      bool `protobuf:"varint,6,opt,name=in_memory,json=inMemory,proto3" json:"in_memory,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -672,6 +674,13 @@ func (x *GetTaskRequest) GetWaitMs() int64 {
 func (x *GetTaskRequest) GetBrief() bool {
 	if x != nil {
 		return x.Brief
+	}
+	return false
+}
+
+func (x *GetTaskRequest) GetInMemory() bool {
+	if x != nil {
+		return x.InMemory
 	}
 	return false
 }
@@ -3699,12 +3708,13 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"ShardLimit\x12#\n" +
 	"\x03use\x18\x01 \x01(\v2\x11.yard.v1.LimitUseR\x03use\x12\x14\n" +
 	"\x05slots\x18\x02 \x01(\x05R\x05slots\x12\x17\n" +
-	"\afull_ms\x18\x03 \x01(\x03R\x06fullMs\"\x85\x01\n" +
+	"\afull_ms\x18\x03 \x01(\x03R\x06fullMs\"\xa2\x01\n" +
 	"\x0eGetTaskRequest\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\fR\x06taskId\x12\x16\n" +
 	"\x06domain\x18\x03 \x01(\tR\x06domain\x12\x17\n" +
 	"\await_ms\x18\x04 \x01(\x03R\x06waitMs\x12\x14\n" +
-	"\x05brief\x18\x05 \x01(\bR\x05briefJ\x04\b\x02\x10\x03R\rwait_until_ms\"J\n" +
+	"\x05brief\x18\x05 \x01(\bR\x05brief\x12\x1b\n" +
+	"\tin_memory\x18\x06 \x01(\bR\binMemoryJ\x04\b\x02\x10\x03R\rwait_until_ms\"J\n" +
 	"\x0fGetTaskResponse\x12!\n" +
 	"\x04task\x18\x01 \x01(\v2\r.yard.v1.TaskR\x04task\x12\x14\n" +
 	"\x05taken\x18\x02 \x01(\bR\x05taken\"\xd9\x01\n" +

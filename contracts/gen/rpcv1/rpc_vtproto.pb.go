@@ -215,6 +215,7 @@ func (m *GetTaskRequest) CloneVT() *GetTaskRequest {
 	r.Domain = m.Domain
 	r.WaitMs = m.WaitMs
 	r.Brief = m.Brief
+	r.InMemory = m.InMemory
 	if rhs := m.TaskId; rhs != nil {
 		tmpBytes := make([]byte, len(rhs))
 		copy(tmpBytes, rhs)
@@ -1868,6 +1869,16 @@ func (m *GetTaskRequest) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.InMemory {
+		i--
+		if m.InMemory {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x30
 	}
 	if m.Brief {
 		i--
@@ -4810,6 +4821,9 @@ func (m *GetTaskRequest) SizeVT() (n int) {
 	if m.Brief {
 		n += 2
 	}
+	if m.InMemory {
+		n += 2
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -7589,6 +7603,26 @@ func (m *GetTaskRequest) UnmarshalVT(dAtA []byte) error {
 				}
 			}
 			m.Brief = bool(v != 0)
+		case 6:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field InMemory", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.InMemory = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -15977,6 +16011,26 @@ func (m *GetTaskRequest) UnmarshalVTUnsafe(dAtA []byte) error {
 				}
 			}
 			m.Brief = bool(v != 0)
+		case 6:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field InMemory", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.InMemory = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

@@ -423,7 +423,7 @@ const (
 	TaskState_TASK_STATE_READY TaskState = 3
 	// Granted to a worker.
 	TaskState_TASK_STATE_RUNNING TaskState = 4
-	// Failed; waits for the next attempt.
+	// Failed; waits for the time of the next attempt.
 	TaskState_TASK_STATE_BACKOFF TaskState = 5
 	// A worker finished it.
 	TaskState_TASK_STATE_COMPLETED TaskState = 6
@@ -929,8 +929,8 @@ type NewTask struct {
 	UniqueKey string `protobuf:"bytes,16,opt,name=unique_key,json=uniqueKey,proto3" json:"unique_key,omitempty"`
 	// The action if another task has the key. Default: existing. Only with unique_key.
 	OnConflict OnConflict `protobuf:"varint,17,opt,name=on_conflict,json=onConflict,proto3,enum=yard.v1.OnConflict" json:"on_conflict,omitempty"`
-	// How long after its end, however it ended, the key stays taken, ms, 0..31622400000 (366 days). Default 0: it is free within moments, as soon as the task is
-	// in the archive. Only with unique_key.
+	// How long after its end, however it ended, the key stays taken, ms, 0..31622400000 (366 days). Default 0: it is free with the end of the
+	// task; while the partition of the task has no owner, moments later. Only with unique_key.
 	UniqueForMs int64 `protobuf:"varint,18,opt,name=unique_for_ms,json=uniqueForMs,proto3" json:"unique_for_ms,omitempty"`
 	// Tasks of a domain with the same order key, such as an account's number, run strictly one at a time, in the order in which they were stored,
 	// whatever their tasklists, types and priorities. The next task starts when the one before has ended, however it ended. The waits between attempts

@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
@@ -91,6 +92,13 @@ func conflicts(tasks []*yardv1.NewTask) map[int]yardv1.OnConflict {
 // decide notes what became of an open task, by its place in the part. Each has its own place, so parts and tasks may be decided at once.
 func (pt *part) decide(k int, id ids.TaskID, outcome yardv1.SubmitOutcome) {
 	pt.of.results[pt.open[k].where] = &yardv1.SubmitResult{TaskId: id.String(), Outcome: outcome}
+}
+
+// created notes that all open tasks are stored.
+func (pt *part) created() {
+	for k, r := range pt.accepted.Records {
+		pt.decide(k, ids.TaskID(r.Id), yardv1.SubmitOutcome_SUBMIT_OUTCOME_CREATED)
+	}
 }
 
 // keep leaves only those open that are not decided.
@@ -299,9 +307,7 @@ func (g *Gateway) decideWhole(ctx context.Context, pt *part) error {
 	if err != nil || task == nil {
 		return err
 	}
-	for k, r := range pt.accepted.Records {
-		pt.decide(k, ids.TaskID(r.Id), yardv1.SubmitOutcome_SUBMIT_OUTCOME_CREATED)
-	}
+	pt.created()
 	pt.keep()
 	return nil
 }
@@ -347,9 +353,7 @@ func (g *Gateway) storeEach(ctx context.Context, pt *part) error {
 		err := g.appender.storePart(ctx, pt, check)
 		switch {
 		case err == nil && pt.inTime():
-			for k, r := range pt.accepted.Records {
-				pt.decide(k, ids.TaskID(r.Id), yardv1.SubmitOutcome_SUBMIT_OUTCOME_CREATED)
-			}
+			pt.created()
 			return nil
 		case err == nil: // it is void if the log took it too late, which its owner knows
 			pt.certain, check = false, true
@@ -414,7 +418,7 @@ func (g *Gateway) checkKeys(ctx context.Context, pt *part) error {
 		}
 		own := ids.TaskID(r.Id)
 		word := uniquekey.Check(head, own, pt.call.now())
-		exists := word == uniquekey.Taken
+		exists := word == uniquekey.Taken && !pt.freed(ctx, g, head)
 		if word == uniquekey.Own || word == uniquekey.Unsure {
 			task, err := g.lookUp(ctx, pt.call.Domain, head.Task, time.Time{})
 			if err != nil {
@@ -454,6 +458,17 @@ func (g *Gateway) checkKeys(ctx context.Context, pt *part) error {
 		}
 		return nil
 	})
+}
+
+// freed tells whether the task that has a key has ended, before the log says so: its owner does. Where it does not answer, the key is taken.
+func (pt *part) freed(ctx context.Context, g *Gateway, head uniquekey.Head) bool {
+	if head.FreeAt != 0 {
+		return false
+	}
+	req := &rpcv1.GetTaskRequest{TaskId: head.Task[:], Domain: pt.call.Domain, Brief: true, InMemory: true}
+	resp, err := g.Owners.HistoryGet(ctx, head.Task.Partition(), req)
+	task := resp.GetTask()
+	return err == nil && uniquekey.Frees(uniquekey.Holder{Exists: task != nil, FinishedAt: task.GetFinishedAtMs(), ForMS: task.GetUniqueForMs()}, pt.call.now())
 }
 
 // headOf reads what the log says about the key of a task.

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
@@ -118,6 +120,45 @@ func TestAKeyIsFreeAfterTheEnd(t *testing.T) {
 			t.Errorf("when it is free: created %v, before %v", second, first)
 		}
 		wantOnce(t, a.log, append(first, second...))
+	})
+}
+
+// Its owner says that it has ended before the log says so of its key, and the owner may be away.
+func TestAKeyIsFreeWithTheEndOfItsTask(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var known *yardv1.Task
+		away := false
+		a := uniqueRig(t, nil, func(d *Deps) {
+			get := d.Owners.HistoryGet
+			d.Owners.HistoryGet = func(ctx context.Context, p int, req *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
+				if !req.InMemory {
+					return get(ctx, p, req)
+				}
+				if away {
+					return nil, fault.New(fault.Unavailable, "no owner")
+				}
+				return &rpcv1.GetTaskResponse{Task: known}, nil
+			}
+		})
+		_, first := outcomesOf(t, <-a.submit(t, keyed("one")))
+		taken := func(when string) {
+			t.Helper()
+			if got, _ := outcomesOf(t, <-a.submit(t, keyed("one"))); got[0] != "existing "+first[0] {
+				t.Errorf("%s: %v", when, got)
+			}
+		}
+		taken("it is not in memory")
+		known = &yardv1.Task{UniqueForMs: 1000}
+		taken("it runs")
+		known.FinishedAtMs = time.Now().UnixMilli()
+		taken("it has ended and keeps its key")
+		time.Sleep(time.Second)
+		away = true
+		taken("its owner is away")
+		away = false
+		if _, second := outcomesOf(t, <-a.submit(t, keyed("one"))); len(second) != 1 || second[0] == first[0] {
+			t.Errorf("it has ended: created %v, before %v", second, first)
+		}
 	})
 }
 

@@ -27,7 +27,7 @@ func (o *Owner) next(ctx context.Context, req *rpcv1.ListTasksRequest) (*rpcv1.L
 			return t.Domain == req.Domain && t.Tasklist == tasklist && (typ == "" || t.Type == typ) && (group == "" || t.Group() == group) && replica.PlaceOf(t).Compare(after) > 0
 		})
 		for _, t := range tasks {
-			out.Tasks, out.ReadyAtMs = append(out.Tasks, record.Public(t, true)), append(out.ReadyAtMs, t.ReadyAt)
+			out.Tasks, out.ReadyAtMs = append(out.Tasks, record.Public(t, true, o.now().MS)), append(out.ReadyAtMs, t.ReadyAt)
 		}
 		out.More = more
 	})

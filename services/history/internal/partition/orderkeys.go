@@ -29,7 +29,7 @@ func (o *Owner) Keys(ctx context.Context, req *rpcv1.ListKeysRequest) (*rpcv1.Li
 		found, out.More = o.core.OrderKeys().Find(q)
 		for _, l := range found {
 			out.Keys = append(out.Keys, &yardv1.OrderKey{
-				OrderKey: l.Key, Head: record.Public(l.Head, true), Waiting: int64(l.Waiting), SinceMs: l.Since, Reason: l.Head.Why(),
+				OrderKey: l.Key, Head: record.Public(l.Head, true, o.now().MS), Waiting: int64(l.Waiting), SinceMs: l.Since, Reason: l.Head.Why(),
 			})
 		}
 	})

@@ -154,7 +154,7 @@ func (o *Owner) Run(ctx context.Context) error {
 	if err := o.takeOver(ctx); err != nil {
 		return fmt.Errorf("take over history partition %d: %w", o.Partition, err)
 	}
-	defer func() { o.waiters.endAll(o.core) }()
+	defer func() { o.waiters.endAll(o.core, o.now()) }()
 	defer o.Workers.Watch(func() { o.post(o.work, o.endSilent) })()
 	listening := make(chan error, 1)
 	go func() { listening <- o.turns.Listen(ctx, o.dropped) }()
@@ -323,7 +323,7 @@ func (o *Owner) taken(in replica.Input) bool {
 func (o *Owner) beat() {
 	o.step(replica.Tick{})
 	o.endSilent()
-	o.waiters.expire(o.core, o.now().Mono)
+	o.waiters.expire(o.core, o.now())
 	o.Wire.Publish(o.loadReport())
 	if o.OldestReady != nil {
 		o.OldestReady(o.core.OldestReady(o.now()))

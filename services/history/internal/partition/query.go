@@ -44,7 +44,7 @@ func (b *base) unsure() error {
 }
 
 // Get answers by reply, at once or when the task has ended or the wait is over. A task
-// that is not in memory is looked for in the archive and in what is not read yet. Without a lease
+// that is not in memory is looked for in the archive and in what is not read yet, unless the request is only about memory. Without a lease
 // there may be another owner, which has read more: that one answers.
 func (o *Owner) Get(ctx context.Context, req *rpcv1.GetTaskRequest, reply func(*rpcv1.GetTaskResponse, error)) {
 	id, err := ids.TaskIDFromBytes(req.TaskId)
@@ -61,9 +61,11 @@ func (o *Owner) Get(ctx context.Context, req *rpcv1.GetTaskRequest, reply func(*
 		case !o.leased():
 			reply(nil, o.unsure())
 		case known != nil && (known.State.Finished() || !waits):
-			ok(visible(record.Public(known, req.Brief), req.Domain))
+			ok(visible(record.Public(known, req.Brief, o.now().MS), req.Domain))
 		case known != nil:
 			o.waiters.add(id, waiter{req.Domain, until, ok})
+		case req.InMemory:
+			ok(&rpcv1.GetTaskResponse{})
 		default:
 			levels, taken := o.core.UnreadLevels(req.Domain), o.core.Commanded(id)
 			go o.getAbsent(ctx, id, req, levels, until, func(r *rpcv1.GetTaskResponse, err error) {
@@ -99,7 +101,7 @@ func (o *Owner) getAbsent(ctx context.Context, id ids.TaskID, req *rpcv1.GetTask
 			reply(nil, err)
 			return
 		}
-		answer = visible(record.Public(&e.Task, req.Brief), req.Domain)
+		answer = visible(record.Public(&e.Task, req.Brief, o.now().MS), req.Domain)
 	}
 	if req.WaitMs <= 0 || answer.Task != nil && taskstate.State(answer.Task.State).Finished() {
 		if !o.leased() {
@@ -113,7 +115,7 @@ func (o *Owner) getAbsent(ctx context.Context, id ids.TaskID, req *rpcv1.GetTask
 	posted := o.postOr(ctx, func() {
 		// It may have come, or even ended, meanwhile.
 		if known := o.core.Get(id); known != nil && known.State.Finished() {
-			reply(visible(record.Public(known, false), req.Domain), nil)
+			reply(visible(record.Public(known, false, o.now().MS), req.Domain), nil)
 			return
 		}
 		o.waiters.add(id, waiter{req.Domain, until, func(r *rpcv1.GetTaskResponse) {
@@ -194,7 +196,7 @@ func (o *Owner) List(ctx context.Context, req *rpcv1.ListTasksRequest) (*rpcv1.L
 	if limit <= 0 {
 		limit = 100
 	}
-	wanted, err := wantedBy(req)
+	wanted, err := wantedBy(req, o.now().MS)
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +204,7 @@ func (o *Owner) List(ctx context.Context, req *rpcv1.ListTasksRequest) (*rpcv1.L
 	listed := make(map[string]bool)
 	err = o.look(ctx, req.Domain, func() {
 		for _, t := range o.core.List(limit, wanted) {
-			task := record.Public(t, true)
+			task := record.Public(t, true, o.now().MS)
 			listed[task.TaskId] = true
 			all = append(all, task)
 		}
@@ -230,7 +232,7 @@ func (o *Owner) List(ctx context.Context, req *rpcv1.ListTasksRequest) (*rpcv1.L
 		for _, r := range ended {
 			e, err := dec.Entry(r)
 			if err == nil && !live[ids.TaskID(r.Id)] {
-				all = append(all, record.Public(&e.Task, true))
+				all = append(all, record.Public(&e.Task, true, o.now().MS))
 			}
 		}
 		if len(ended) == limit {
@@ -262,8 +264,8 @@ func (o *Owner) backAgain(ctx context.Context, domain string, ended []*logv1.Rec
 	})
 }
 
-// wantedBy tells which tasks a list is of.
-func wantedBy(req *rpcv1.ListTasksRequest) (func(t *taskstate.Task) bool, error) {
+// wantedBy tells which tasks a list is of, at an instant, Unix ms.
+func wantedBy(req *rpcv1.ListTasksRequest, now int64) (func(t *taskstate.Task) bool, error) {
 	filter := req.GetFilter()
 	var before ids.TaskID
 	if cursor := filter.GetCursor(); cursor != "" {
@@ -278,7 +280,7 @@ func wantedBy(req *rpcv1.ListTasksRequest) (func(t *taskstate.Task) bool, error)
 			(filter.GetGroup() == "" || t.Group() == filter.GetGroup()) && t.HasHeaders(filter.GetHeaders()) &&
 			t.HasOrder(filter.GetOrderKey(), filter.GetBlocked()) && (filter.GetBatchId() == "" || t.BatchID() == filter.GetBatchId()) &&
 			(before == ids.TaskID{} || bytes.Compare(t.ID[:], before[:]) < 0) &&
-			(len(filter.GetStates()) == 0 || slices.Contains(filter.GetStates(), record.State(t)))
+			(len(filter.GetStates()) == 0 || slices.Contains(filter.GetStates(), record.State(t, now)))
 	}, nil
 }
 

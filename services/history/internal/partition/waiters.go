@@ -33,22 +33,22 @@ func (w *waiters) ended(t *taskstate.Task) {
 		return
 	}
 	delete(w.byID, t.ID)
-	task := record.Public(t, false)
+	task := record.Public(t, false, t.FinishedAt)
 	for _, one := range waiting {
 		one.reply(visible(task, one.domain))
 	}
 }
 
 // expire answers those whose time is over with the state so far.
-func (w *waiters) expire(r *replica.Replica, now time.Duration) {
+func (w *waiters) expire(r *replica.Replica, now replica.Now) {
 	for id, waiting := range w.byID {
 		kept := waiting[:0]
 		for _, one := range waiting {
-			if one.until > now {
+			if one.until > now.Mono {
 				kept = append(kept, one)
 				continue
 			}
-			one.reply(lookup(r, id, one.domain))
+			one.reply(lookup(r, id, one.domain, now.MS))
 		}
 		if len(kept) == 0 {
 			delete(w.byID, id)
@@ -59,19 +59,19 @@ func (w *waiters) expire(r *replica.Replica, now time.Duration) {
 }
 
 // endAll answers everybody: the owner leaves, and they ask the next one.
-func (w *waiters) endAll(r *replica.Replica) {
+func (w *waiters) endAll(r *replica.Replica, now replica.Now) {
 	for id, waiting := range w.byID {
 		for _, one := range waiting {
-			one.reply(lookup(r, id, one.domain))
+			one.reply(lookup(r, id, one.domain, now.MS))
 		}
 	}
 	clear(w.byID)
 }
 
 // lookup is what memory tells of a task; an answer without one if it is not there.
-func lookup(r *replica.Replica, id ids.TaskID, domain string) *rpcv1.GetTaskResponse {
+func lookup(r *replica.Replica, id ids.TaskID, domain string, now int64) *rpcv1.GetTaskResponse {
 	if t := r.Get(id); t != nil {
-		return visible(record.Public(t, false), domain)
+		return visible(record.Public(t, false, now), domain)
 	}
 	return &rpcv1.GetTaskResponse{}
 }

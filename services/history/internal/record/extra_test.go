@@ -32,7 +32,7 @@ func TestHeadersGoThroughMemory(t *testing.T) {
 		if !proto.Equal(&logv1.Record{Headers: got}, &logv1.Record{Headers: headers}) {
 			t.Errorf("written %v", got)
 		}
-		shown := record.Public(&tasks[i].Task, true).Headers
+		shown := record.Public(&tasks[i].Task, true, 0).Headers
 		if !maps.Equal(shown, map[string]string{"a": "1", "empty": "", "z": "26"}) {
 			t.Errorf("shown %v", shown)
 		}
@@ -55,7 +55,7 @@ func TestTimeToLiveGoesThroughMemory(t *testing.T) {
 			if got := new(record.Encoder).Record(&tasks[i].Task).Expiry; !proto.Equal(got, want) || (got == nil) != (want == nil) {
 				t.Errorf("task %d: written %v, want %v", i, got, want)
 			}
-			if shown := record.Public(&tasks[i].Task, true); shown.StartByMs != want.GetStartByMs() || shown.FinishByMs != want.GetFinishByMs() {
+			if shown := record.Public(&tasks[i].Task, true, 0); shown.StartByMs != want.GetStartByMs() || shown.FinishByMs != want.GetFinishByMs() {
 				t.Errorf("task %d: shown %v", i, shown)
 			}
 		}
@@ -74,7 +74,7 @@ func TestCostGoesThroughMemory(t *testing.T) {
 		}
 		for i, want := range []int32{7, 0} {
 			task := &tasks[i].Task
-			if stored, shown := new(record.Encoder).Record(task).Cost, record.Public(task, true).Cost; stored != want || shown != want {
+			if stored, shown := new(record.Encoder).Record(task).Cost, record.Public(task, true, 0).Cost; stored != want || shown != want {
 				t.Errorf("task %d: stored %d, shown %d, want %d", i, stored, shown, want)
 			}
 		}

@@ -5,11 +5,11 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
-// Public is the task as `get` shows it; brief leaves out payloads and events.
-func Public(t *taskstate.Task, brief bool) *yardv1.Task {
+// Public is the task as `get` shows it at an instant, Unix ms; brief leaves out payloads and events.
+func Public(t *taskstate.Task, brief bool, now int64) *yardv1.Task {
 	out := &yardv1.Task{
 		TaskId: t.ID.String(), Domain: t.Domain, Tasklist: t.Tasklist, Type: t.Type, Priority: t.Priority,
-		State: State(t), Failures: t.Failures, Grants: int32(t.Grants()),
+		State: State(t, now), Failures: t.Failures, Grants: int32(t.Grants()),
 		CreatedAtMs: t.CreatedAt(), DueAtMs: t.DueAt, FinishedAtMs: t.FinishedAt,
 		ErrorMessage: t.ErrMessage, ErrorType: t.ErrType, CancelRequested: t.CancelRequested && t.State == taskstate.Running,
 		Headers: publicHeaders(t.HeaderList()), StartByMs: t.Expiry().StartBy, FinishByMs: t.Expiry().FinishBy,
@@ -43,10 +43,12 @@ func Public(t *taskstate.Task, brief bool) *yardv1.Task {
 	return out
 }
 
-// State is the state of a task as the API tells it. A failed task on its way into
-// the timer store is in backoff already, as it is in there.
-func State(t *taskstate.Task) yardv1.TaskState {
+// State is the state of a task as the API tells it at an instant, Unix ms. A failed task on its way into
+// the timer store is in backoff already, as it is in there. One whose wait is over is ready.
+func State(t *taskstate.Task, now int64) yardv1.TaskState {
 	switch {
+	case t.State == taskstate.Backoff && t.DueAt > 0 && t.DueAt <= now:
+		return yardv1.TaskState_TASK_STATE_READY
 	case t.State == taskstate.None:
 		return yardv1.TaskState_TASK_STATE_QUEUED
 	case t.State == taskstate.Waiting && t.Failures > 0:

@@ -55,6 +55,11 @@ func Has(h Holder, now time.Time) bool {
 	return h.Exists && (h.FinishedAt == 0 || now.UnixMilli() <= h.FinishedAt+h.ForMS+unsureAfter.Milliseconds())
 }
 
+// Frees tells whether a task that has the key by its head has ended, and gives the key free at an instant. The log says so a moment later.
+func Frees(h Holder, now time.Time) bool {
+	return h.Exists && h.FinishedAt != 0 && now.UnixMilli() >= h.FinishedAt+h.ForMS
+}
+
 // late tells whether the task of a head may be void. Its submit was stored together with the head, a moment later.
 func (h Head) late() bool {
 	const moment = time.Second

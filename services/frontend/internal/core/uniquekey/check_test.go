@@ -27,6 +27,22 @@ func TestHas(t *testing.T) {
 	}
 }
 
+func TestFrees(t *testing.T) {
+	now := time.UnixMilli(1_800_000_000_000)
+	for name, c := range map[string]struct {
+		holder Holder
+		want   bool
+	}{
+		"no task":              {Holder{}, false},
+		"it has not ended":     {Holder{Exists: true}, false},
+		"it has just ended":    {Holder{Exists: true, FinishedAt: now.UnixMilli()}, true},
+		"and keeps its key":    {Holder{Exists: true, FinishedAt: now.UnixMilli() - 999, ForMS: 1000}, false},
+		"and has kept its key": {Holder{Exists: true, FinishedAt: now.UnixMilli() - 1000, ForMS: 1000}, true},
+	} {
+		testkit.Equal(t, name, Frees(c.holder, now), c.want)
+	}
+}
+
 func TestCheck(t *testing.T) {
 	now := time.UnixMilli(1_800_000_000_000)
 	mine, other := ids.NewTaskID(now, 1, 7), ids.NewTaskID(now, 1, 8)

@@ -111,7 +111,10 @@ func (r *Replica) checkLists() error {
 			groups[e.column.of]++
 		}
 		c := counts[key]
-		c[e.State]++
+		c[e.counted]++
+		if due := e.counted == taskstate.Ready && e.State == taskstate.Backoff; e.counted != e.State && !due {
+			return fmt.Errorf("task %s, %s, is counted as %s", e.ID, e.State, e.counted)
+		}
 		counts[key] = c
 		if e.WakeAt() > 0 {
 			wakes++

@@ -21,7 +21,7 @@ type Entry struct {
 	index int32
 	// charged is what it takes of its lane's room, in bytes; 0 = nothing.
 	charged int32
-	// counted is the state under which list counts it.
+	// counted is the state under which list counts it: its own, but ready in Backoff once it is due by our clock.
 	counted taskstate.State
 	// shared: domains share its message.
 	shared bool

@@ -32,4 +32,9 @@ func TestNext(t *testing.T) {
 	if next, more := b.r.Next(9, func(t *taskstate.Task) bool { return PlaceOf(t).Compare(behind) > 0 }); more || len(next) != 2 || next[0].ID != id(5) {
 		t.Errorf("behind the second: %v", next)
 	}
+	b.now.MS = b.r.Get(id(7)).DueAt
+	b.step(Tick{})
+	if next, _ := b.r.Next(9, all); len(next) != 5 || next[4].ID != id(7) {
+		t.Errorf("with the one whose wait is over: %v", next)
+	}
 }

@@ -34,6 +34,7 @@ func (r *Replica) wakeDue(now Now, fx *Effects) {
 			r.propose(e, Proposal{Kind: taskstate.Expired, Undelivered: e.burnsNothing(), NotAfter: e.notAfter(now)})
 		case taskstate.Backoff: // if not by our clock, then by the log's
 			if at := e.LapsesAt(); at == 0 || now.MS < at {
+				e.countReady()
 				r.trigger(e, now, fx)
 				r.wake.Set(e, at)
 				continue

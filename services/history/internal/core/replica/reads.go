@@ -65,7 +65,7 @@ func (p Place) Compare(o Place) int {
 // Next are up to limit ready tasks in memory that match, but for those that their order key holds up, in the order of their places; more: there are more.
 func (r *Replica) Next(limit int, match func(*taskstate.Task) bool) (next []*taskstate.Task, more bool) {
 	for _, e := range r.tasks {
-		if !e.left && e.State == taskstate.Ready && !e.HeldUp() && match(&e.Task) {
+		if !e.left && e.counted == taskstate.Ready && !e.HeldUp() && match(&e.Task) {
 			next = keepFirst(next, &e.Task, limit+1, func(a, b *taskstate.Task) int { return PlaceOf(a).Compare(PlaceOf(b)) })
 		}
 	}
@@ -93,7 +93,7 @@ func (r *Replica) Describe(domain, name string) (c Census) {
 		return c
 	}
 	for e := l.sent.first; e != nil; e = e.after {
-		if e.State == taskstate.Ready && (c.OldestReadyAt == 0 || e.inLineSince() < c.OldestReadyAt) {
+		if e.counted == taskstate.Ready && (c.OldestReadyAt == 0 || e.inLineSince() < c.OldestReadyAt) {
 			c.OldestReadyAt = e.inLineSince()
 		}
 	}

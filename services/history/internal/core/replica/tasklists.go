@@ -209,6 +209,16 @@ func (r *Replica) recount(e *Entry) {
 	}
 }
 
+// countReady counts e, whose wait is over by our clock, as ready.
+func (e *Entry) countReady() {
+	if e.DueAt == 0 { // it blocks its order key
+		return
+	}
+	e.column.count(e.counted, -1)
+	e.counted = taskstate.Ready
+	e.column.count(e.counted, 1)
+}
+
 // endRun takes e out of those that run.
 func (e *Entry) endRun() {
 	if e.counted == taskstate.Running {

@@ -188,6 +188,11 @@ func TestReads(t *testing.T) {
 	if b.r.Len() != 4 {
 		t.Errorf("%d tasks", b.r.Len())
 	}
+	b.now.MS = b.r.Get(id(3)).DueAt
+	b.step(Tick{})
+	if got := b.r.Describe("shop", "mail"); got.Ready != 2 || got.Backoff != 0 {
+		t.Errorf("once the wait of one is over: %+v", got)
+	}
 	b.finish(taskstate.Succeeded, 2)
 	b.now.MS += archiveLingerMS
 	b.step(Tick{})
