@@ -182,7 +182,7 @@ func TestDescribeSumsUp(t *testing.T) {
 		serve(s, topology.MatchingCall(m, "describe"), func(r *rpcv1.DescribeShardRequest) (natsrpc.Message, error) {
 			if r.ListPollers > 0 { // two of them polled both shards
 				workers := []*yardv1.Poller{{Worker: fmt.Sprint(m)}, {Worker: fmt.Sprint(m + 1)}, {Worker: fmt.Sprint(m + 2)}}
-				return &rpcv1.DescribeShardResponse{Listed: true, ListedPollers: workers}, nil
+				return &rpcv1.DescribeShardResponse{ListedPollers: workers}, nil
 			}
 			return &rpcv1.DescribeShardResponse{WaitingPolls: int64(m), Pollers: 3, Slots: map[string]int32{"pay": int32(3 + m)}}, nil
 		})
@@ -218,10 +218,10 @@ func TestTasklistsAreReadAsWritten(t *testing.T) {
 			if req.Domain != "shop" || req.Tasklist != "" || req.List != 1001 {
 				t.Errorf("asked %v", req)
 			}
-			return &rpcv1.DescribePartitionResponse{Listed: true, Tasklists: []*yardv1.ListedTasklist{{Name: "main", Ready: 1}, {Name: "other", Running: 1}}}, nil
+			return &rpcv1.DescribePartitionResponse{Tasklists: []*yardv1.ListedTasklist{{Name: "main", Ready: 1}, {Name: "other", Running: 1}}}, nil
 		})
 		serve(s, topology.TimerCall(p, "describe"), func(*rpcv1.DescribeWaitingRequest) (natsrpc.Message, error) {
-			return &rpcv1.DescribeWaitingResponse{Listed: true}, nil
+			return &rpcv1.DescribeWaitingResponse{}, nil
 		})
 	}
 	list := &yardv1.ListTasklistsResponse{}

@@ -322,9 +322,9 @@ type DescribeShardRequest struct {
 	After string `protobuf:"bytes,4,opt,name=after,proto3" json:"after,omitempty"`
 	// > 0: the limits of the domain that are in use are wanted, with so many holders and waiters each, and nothing else.
 	ListLimits int32 `protobuf:"varint,5,opt,name=list_limits,json=listLimits,proto3" json:"list_limits,omitempty"`
-	// Of limits, only these are wanted, by reference. A service that does not know it tells of all.
+	// Of limits, only these are wanted, by reference.
 	Limits []string `protobuf:"bytes,6,rep,name=limits,proto3" json:"limits,omitempty"`
-	// Of limits, only those are wanted that are in use here, up to 250. A service that does not know it tells of all.
+	// Of limits, only those are wanted that are in use here, up to 250.
 	LimitsInUse   bool `protobuf:"varint,7,opt,name=limits_in_use,json=limitsInUse,proto3" json:"limits_in_use,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -423,8 +423,6 @@ type DescribeShardResponse struct {
 	// With list_pollers: these, sorted by worker. more: there are more behind.
 	ListedPollers []*yardv1.Poller `protobuf:"bytes,6,rep,name=listed_pollers,json=listedPollers,proto3" json:"listed_pollers,omitempty"`
 	More          bool             `protobuf:"varint,7,opt,name=more,proto3" json:"more,omitempty"`
-	// With list_pollers or list_limits, always: a service that leaves it out does not know them, and has answered something else.
-	Listed bool `protobuf:"varint,8,opt,name=listed,proto3" json:"listed,omitempty"`
 	// For how long the owner has served the shard.
 	KnownForMs int64 `protobuf:"varint,9,opt,name=known_for_ms,json=knownForMs,proto3" json:"known_for_ms,omitempty"`
 	// With list_limits: those in use. Holders have their task and time only. left_out counts those beyond 250.
@@ -509,13 +507,6 @@ func (x *DescribeShardResponse) GetListedPollers() []*yardv1.Poller {
 func (x *DescribeShardResponse) GetMore() bool {
 	if x != nil {
 		return x.More
-	}
-	return false
-}
-
-func (x *DescribeShardResponse) GetListed() bool {
-	if x != nil {
-		return x.Listed
 	}
 	return false
 }
@@ -612,7 +603,7 @@ type GetTaskRequest struct {
 	Domain string `protobuf:"bytes,3,opt,name=domain,proto3" json:"domain,omitempty"`
 	// How long to wait until it is finished, in ms from when this is sent; 0 = do not wait. History only.
 	WaitMs int64 `protobuf:"varint,4,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
-	// Without payload, result, progress and events, which may be half a megabyte. A service that does not know it sends them.
+	// Without payload, result, progress and events, which may be half a megabyte.
 	Brief bool `protobuf:"varint,5,opt,name=brief,proto3" json:"brief,omitempty"`
 	// Only if it is in memory, where a task stays for some seconds after its end. History only.
 	InMemory      bool `protobuf:"varint,6,opt,name=in_memory,json=inMemory,proto3" json:"in_memory,omitempty"`
@@ -835,8 +826,6 @@ type ListTasksResponse struct {
 	More bool `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
 	// With more: the id down to which tasks were searched; empty = that of the last of these.
 	End string `protobuf:"bytes,3,opt,name=end,proto3" json:"end,omitempty"`
-	// With next, always: a service that leaves it out does not know next, and has answered with a list.
-	Next bool `protobuf:"varint,4,opt,name=next,proto3" json:"next,omitempty"`
 	// With next: when each of tasks became ready, Unix ms.
 	ReadyAtMs     []int64 `protobuf:"varint,5,rep,packed,name=ready_at_ms,json=readyAtMs,proto3" json:"ready_at_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -892,13 +881,6 @@ func (x *ListTasksResponse) GetEnd() string {
 		return x.End
 	}
 	return ""
-}
-
-func (x *ListTasksResponse) GetNext() bool {
-	if x != nil {
-		return x.Next
-	}
-	return false
 }
 
 func (x *ListTasksResponse) GetReadyAtMs() []int64 {
@@ -984,10 +966,8 @@ type DescribePartitionResponse struct {
 	// domain.
 	LaggingLanes int32 `protobuf:"varint,9,opt,name=lagging_lanes,json=laggingLanes,proto3" json:"lagging_lanes,omitempty"`
 	// With list: those that have unfinished tasks in memory, sorted by name, with ready, running and backoff.
-	Tasklists []*yardv1.ListedTasklist `protobuf:"bytes,10,rep,name=tasklists,proto3" json:"tasklists,omitempty"`
-	// With list, always: a service that leaves it out does not know list, and has answered for one tasklist.
-	Listed        bool  `protobuf:"varint,11,opt,name=listed,proto3" json:"listed,omitempty"`
-	Expired       int64 `protobuf:"varint,12,opt,name=expired,proto3" json:"expired,omitempty"`
+	Tasklists     []*yardv1.ListedTasklist `protobuf:"bytes,10,rep,name=tasklists,proto3" json:"tasklists,omitempty"`
+	Expired       int64                    `protobuf:"varint,12,opt,name=expired,proto3" json:"expired,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1092,13 +1072,6 @@ func (x *DescribePartitionResponse) GetTasklists() []*yardv1.ListedTasklist {
 	return nil
 }
 
-func (x *DescribePartitionResponse) GetListed() bool {
-	if x != nil {
-		return x.Listed
-	}
-	return false
-}
-
 func (x *DescribePartitionResponse) GetExpired() int64 {
 	if x != nil {
 		return x.Expired
@@ -1174,7 +1147,6 @@ type DescribeWaitingResponse struct {
 	Waiting int64                  `protobuf:"varint,1,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	// As in DescribePartitionResponse, with waiting.
 	Tasklists     []*yardv1.ListedTasklist `protobuf:"bytes,2,rep,name=tasklists,proto3" json:"tasklists,omitempty"`
-	Listed        bool                     `protobuf:"varint,3,opt,name=listed,proto3" json:"listed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1221,13 +1193,6 @@ func (x *DescribeWaitingResponse) GetTasklists() []*yardv1.ListedTasklist {
 		return x.Tasklists
 	}
 	return nil
-}
-
-func (x *DescribeWaitingResponse) GetListed() bool {
-	if x != nil {
-		return x.Listed
-	}
-	return false
 }
 
 // Bookings (history, "bookings"): the running attempts of one matching shard that hold a
@@ -3646,7 +3611,7 @@ var File_yard_rpc_v1_rpc_proto protoreflect.FileDescriptor
 
 const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\n" +
-	"\x15yard/rpc/v1/rpc.proto\x12\vyard.rpc.v1\x1a\x15yard/log/v1/log.proto\x1a\x13yard/v1/admin.proto\x1a\x13yard/v1/tasks.proto\"\xcb\x03\n" +
+	"\x15yard/rpc/v1/rpc.proto\x12\vyard.rpc.v1\x1a\x15yard/log/v1/log.proto\x1a\x13yard/v1/admin.proto\x1a\x13yard/v1/tasks.proto\"\xbb\x03\n" +
 	"\x04Poll\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x1b\n" +
@@ -3667,7 +3632,7 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x12tasklist_partition\x18\x0e \x01(\x05R\x11tasklistPartition\x12\x14\n" +
 	"\x05moved\x18\x0f \x01(\bR\x05moved\x12\x12\n" +
 	"\x04back\x18\x10 \x01(\bR\x04back\x12\x1b\n" +
-	"\tworker_id\x18\x12 \x01(\tR\bworkerIdJ\x04\b\b\x10\tR\buntil_ms\"O\n" +
+	"\tworker_id\x18\x12 \x01(\tR\bworkerId\"O\n" +
 	"\rPollsAnswered\x12\x10\n" +
 	"\x03ids\x18\x01 \x03(\x04R\x03ids\x12,\n" +
 	"\x05moved\x18\x02 \x03(\v2\x16.yard.rpc.v1.MovedPollR\x05moved\"J\n" +
@@ -3682,7 +3647,7 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\vlist_limits\x18\x05 \x01(\x05R\n" +
 	"listLimits\x12\x16\n" +
 	"\x06limits\x18\x06 \x03(\tR\x06limits\x12\"\n" +
-	"\rlimits_in_use\x18\a \x01(\bR\vlimitsInUse\"\xba\x04\n" +
+	"\rlimits_in_use\x18\a \x01(\bR\vlimitsInUse\"\xa2\x04\n" +
 	"\x15DescribeShardResponse\x12\x14\n" +
 	"\x05ready\x18\x01 \x01(\x03R\x05ready\x12#\n" +
 	"\rwaiting_polls\x18\x02 \x01(\x03R\fwaitingPolls\x12C\n" +
@@ -3690,8 +3655,7 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x06limits\x18\x04 \x03(\v2..yard.rpc.v1.DescribeShardResponse.LimitsEntryR\x06limits\x12\x18\n" +
 	"\apollers\x18\x05 \x01(\x03R\apollers\x126\n" +
 	"\x0elisted_pollers\x18\x06 \x03(\v2\x0f.yard.v1.PollerR\rlistedPollers\x12\x12\n" +
-	"\x04more\x18\a \x01(\bR\x04more\x12\x16\n" +
-	"\x06listed\x18\b \x01(\bR\x06listed\x12 \n" +
+	"\x04more\x18\a \x01(\bR\x04more\x12 \n" +
 	"\fknown_for_ms\x18\t \x01(\x03R\n" +
 	"knownForMs\x12)\n" +
 	"\x03top\x18\n" +
@@ -3708,13 +3672,13 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"ShardLimit\x12#\n" +
 	"\x03use\x18\x01 \x01(\v2\x11.yard.v1.LimitUseR\x03use\x12\x14\n" +
 	"\x05slots\x18\x02 \x01(\x05R\x05slots\x12\x17\n" +
-	"\afull_ms\x18\x03 \x01(\x03R\x06fullMs\"\xa2\x01\n" +
+	"\afull_ms\x18\x03 \x01(\x03R\x06fullMs\"\x8d\x01\n" +
 	"\x0eGetTaskRequest\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\fR\x06taskId\x12\x16\n" +
 	"\x06domain\x18\x03 \x01(\tR\x06domain\x12\x17\n" +
 	"\await_ms\x18\x04 \x01(\x03R\x06waitMs\x12\x14\n" +
 	"\x05brief\x18\x05 \x01(\bR\x05brief\x12\x1b\n" +
-	"\tin_memory\x18\x06 \x01(\bR\binMemoryJ\x04\b\x02\x10\x03R\rwait_until_ms\"J\n" +
+	"\tin_memory\x18\x06 \x01(\bR\binMemory\"J\n" +
 	"\x0fGetTaskResponse\x12!\n" +
 	"\x04task\x18\x01 \x01(\v2\r.yard.v1.TaskR\x04task\x12\x14\n" +
 	"\x05taken\x18\x02 \x01(\bR\x05taken\"\xd9\x01\n" +
@@ -3724,17 +3688,16 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x04next\x18\x03 \x01(\bR\x04next\x12%\n" +
 	"\x0eafter_priority\x18\x04 \x01(\x05R\rafterPriority\x12)\n" +
 	"\x11after_ready_at_ms\x18\x05 \x01(\x03R\x0eafterReadyAtMs\x12\x19\n" +
-	"\bafter_id\x18\x06 \x01(\fR\aafterId\"\x92\x01\n" +
+	"\bafter_id\x18\x06 \x01(\fR\aafterId\"~\n" +
 	"\x11ListTasksResponse\x12#\n" +
 	"\x05tasks\x18\x01 \x03(\v2\r.yard.v1.TaskR\x05tasks\x12\x12\n" +
 	"\x04more\x18\x02 \x01(\bR\x04more\x12\x10\n" +
-	"\x03end\x18\x03 \x01(\tR\x03end\x12\x12\n" +
-	"\x04next\x18\x04 \x01(\bR\x04next\x12\x1e\n" +
+	"\x03end\x18\x03 \x01(\tR\x03end\x12\x1e\n" +
 	"\vready_at_ms\x18\x05 \x03(\x03R\treadyAtMs\"b\n" +
 	"\x18DescribePartitionRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x12\n" +
-	"\x04list\x18\x03 \x01(\x05R\x04list\"\x8c\x03\n" +
+	"\x04list\x18\x03 \x01(\x05R\x04list\"\xf4\x02\n" +
 	"\x19DescribePartitionResponse\x12\x14\n" +
 	"\x05ready\x18\x01 \x01(\x03R\x05ready\x12\x18\n" +
 	"\arunning\x18\x02 \x01(\x03R\arunning\x12\x18\n" +
@@ -3746,17 +3709,15 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x04dead\x18\b \x01(\x03R\x04dead\x12#\n" +
 	"\rlagging_lanes\x18\t \x01(\x05R\flaggingLanes\x125\n" +
 	"\ttasklists\x18\n" +
-	" \x03(\v2\x17.yard.v1.ListedTasklistR\ttasklists\x12\x16\n" +
-	"\x06listed\x18\v \x01(\bR\x06listed\x12\x18\n" +
+	" \x03(\v2\x17.yard.v1.ListedTasklistR\ttasklists\x12\x18\n" +
 	"\aexpired\x18\f \x01(\x03R\aexpired\"`\n" +
 	"\x16DescribeWaitingRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x12\n" +
-	"\x04list\x18\x03 \x01(\x05R\x04list\"\x82\x01\n" +
+	"\x04list\x18\x03 \x01(\x05R\x04list\"j\n" +
 	"\x17DescribeWaitingResponse\x12\x18\n" +
 	"\awaiting\x18\x01 \x01(\x03R\awaiting\x125\n" +
-	"\ttasklists\x18\x02 \x03(\v2\x17.yard.v1.ListedTasklistR\ttasklists\x12\x16\n" +
-	"\x06listed\x18\x03 \x01(\bR\x06listed\"\xca\x01\n" +
+	"\ttasklists\x18\x02 \x03(\v2\x17.yard.v1.ListedTasklistR\ttasklists\"\xca\x01\n" +
 	"\x0fBookingsRequest\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\x05R\x05shard\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x14\n" +

@@ -146,7 +146,6 @@ func (m *DescribeShardResponse) CloneVT() *DescribeShardResponse {
 	r.WaitingPolls = m.WaitingPolls
 	r.Pollers = m.Pollers
 	r.More = m.More
-	r.Listed = m.Listed
 	r.KnownForMs = m.KnownForMs
 	r.LeftOut = m.LeftOut
 	if rhs := m.Slots; rhs != nil {
@@ -283,7 +282,6 @@ func (m *ListTasksResponse) CloneVT() *ListTasksResponse {
 	r := new(ListTasksResponse)
 	r.More = m.More
 	r.End = m.End
-	r.Next = m.Next
 	if rhs := m.Tasks; rhs != nil {
 		tmpContainer := make([]*yardv1.Task, len(rhs))
 		for k, v := range rhs {
@@ -340,7 +338,6 @@ func (m *DescribePartitionResponse) CloneVT() *DescribePartitionResponse {
 	r.Failed = m.Failed
 	r.Dead = m.Dead
 	r.LaggingLanes = m.LaggingLanes
-	r.Listed = m.Listed
 	r.Expired = m.Expired
 	if rhs := m.Tasklists; rhs != nil {
 		tmpContainer := make([]*yardv1.ListedTasklist, len(rhs))
@@ -385,7 +382,6 @@ func (m *DescribeWaitingResponse) CloneVT() *DescribeWaitingResponse {
 	}
 	r := new(DescribeWaitingResponse)
 	r.Waiting = m.Waiting
-	r.Listed = m.Listed
 	if rhs := m.Tasklists; rhs != nil {
 		tmpContainer := make([]*yardv1.ListedTasklist, len(rhs))
 		for k, v := range rhs {
@@ -1703,16 +1699,6 @@ func (m *DescribeShardResponse) MarshalToSizedBufferVT(dAtA []byte) (int, error)
 		i--
 		dAtA[i] = 0x48
 	}
-	if m.Listed {
-		i--
-		if m.Listed {
-			dAtA[i] = 1
-		} else {
-			dAtA[i] = 0
-		}
-		i--
-		dAtA[i] = 0x40
-	}
 	if m.More {
 		i--
 		if m.More {
@@ -2093,16 +2079,6 @@ func (m *ListTasksResponse) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x2a
 	}
-	if m.Next {
-		i--
-		if m.Next {
-			dAtA[i] = 1
-		} else {
-			dAtA[i] = 0
-		}
-		i--
-		dAtA[i] = 0x20
-	}
 	if len(m.End) > 0 {
 		i -= len(m.End)
 		copy(dAtA[i:], m.End)
@@ -2221,16 +2197,6 @@ func (m *DescribePartitionResponse) MarshalToSizedBufferVT(dAtA []byte) (int, er
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Expired))
 		i--
 		dAtA[i] = 0x60
-	}
-	if m.Listed {
-		i--
-		if m.Listed {
-			dAtA[i] = 1
-		} else {
-			dAtA[i] = 0
-		}
-		i--
-		dAtA[i] = 0x58
 	}
 	if len(m.Tasklists) > 0 {
 		for iNdEx := len(m.Tasklists) - 1; iNdEx >= 0; iNdEx-- {
@@ -2373,16 +2339,6 @@ func (m *DescribeWaitingResponse) MarshalToSizedBufferVT(dAtA []byte) (int, erro
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
-	}
-	if m.Listed {
-		i--
-		if m.Listed {
-			dAtA[i] = 1
-		} else {
-			dAtA[i] = 0
-		}
-		i--
-		dAtA[i] = 0x18
 	}
 	if len(m.Tasklists) > 0 {
 		for iNdEx := len(m.Tasklists) - 1; iNdEx >= 0; iNdEx-- {
@@ -4762,9 +4718,6 @@ func (m *DescribeShardResponse) SizeVT() (n int) {
 	if m.More {
 		n += 2
 	}
-	if m.Listed {
-		n += 2
-	}
 	if m.KnownForMs != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.KnownForMs))
 	}
@@ -4895,9 +4848,6 @@ func (m *ListTasksResponse) SizeVT() (n int) {
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if m.Next {
-		n += 2
-	}
 	if len(m.ReadyAtMs) > 0 {
 		l = 0
 		for _, e := range m.ReadyAtMs {
@@ -4969,9 +4919,6 @@ func (m *DescribePartitionResponse) SizeVT() (n int) {
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
-	if m.Listed {
-		n += 2
-	}
 	if m.Expired != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Expired))
 	}
@@ -5014,9 +4961,6 @@ func (m *DescribeWaitingResponse) SizeVT() (n int) {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
-	}
-	if m.Listed {
-		n += 2
 	}
 	n += len(m.unknownFields)
 	return n
@@ -7230,26 +7174,6 @@ func (m *DescribeShardResponse) UnmarshalVT(dAtA []byte) error {
 				}
 			}
 			m.More = bool(v != 0)
-		case 8:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Listed", wireType)
-			}
-			var v int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			m.Listed = bool(v != 0)
 		case 9:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field KnownForMs", wireType)
@@ -8078,26 +8002,6 @@ func (m *ListTasksResponse) UnmarshalVT(dAtA []byte) error {
 			}
 			m.End = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
-		case 4:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Next", wireType)
-			}
-			var v int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			m.Next = bool(v != 0)
 		case 5:
 			if wireType == 0 {
 				var v int64
@@ -8564,26 +8468,6 @@ func (m *DescribePartitionResponse) UnmarshalVT(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
-		case 11:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Listed", wireType)
-			}
-			var v int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			m.Listed = bool(v != 0)
 		case 12:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Expired", wireType)
@@ -8841,26 +8725,6 @@ func (m *DescribeWaitingResponse) UnmarshalVT(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
-		case 3:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Listed", wireType)
-			}
-			var v int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			m.Listed = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -15637,26 +15501,6 @@ func (m *DescribeShardResponse) UnmarshalVTUnsafe(dAtA []byte) error {
 				}
 			}
 			m.More = bool(v != 0)
-		case 8:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Listed", wireType)
-			}
-			var v int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			m.Listed = bool(v != 0)
 		case 9:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field KnownForMs", wireType)
@@ -16491,26 +16335,6 @@ func (m *ListTasksResponse) UnmarshalVTUnsafe(dAtA []byte) error {
 			}
 			m.End = stringValue
 			iNdEx = postIndex
-		case 4:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Next", wireType)
-			}
-			var v int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			m.Next = bool(v != 0)
 		case 5:
 			if wireType == 0 {
 				var v int64
@@ -16985,26 +16809,6 @@ func (m *DescribePartitionResponse) UnmarshalVTUnsafe(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
-		case 11:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Listed", wireType)
-			}
-			var v int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			m.Listed = bool(v != 0)
 		case 12:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Expired", wireType)
@@ -17270,26 +17074,6 @@ func (m *DescribeWaitingResponse) UnmarshalVTUnsafe(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
-		case 3:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Listed", wireType)
-			}
-			var v int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			m.Listed = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

@@ -3569,7 +3569,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\bbatch_id\x18\x18 \x01(\tR\abatchId\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc8\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb5\x01\n" +
 	"\rSubmitRequest\x12&\n" +
 	"\x05tasks\x18\x01 \x03(\v2\x10.yard.v1.NewTaskR\x05tasks\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x12\n" +
@@ -3577,7 +3577,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\await_ms\x18\x04 \x01(\x03R\x06waitMs\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x06 \x01(\tR\trequestId\x12\x14\n" +
-	"\x05tries\x18\a \x01(\x05R\x05triesJ\x04\b\x05\x10\x06R\vretry_token\"Y\n" +
+	"\x05tries\x18\a \x01(\x05R\x05tries\"Y\n" +
 	"\fSubmitResult\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x120\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x16.yard.v1.SubmitOutcomeR\aoutcome\"\xc7\x01\n" +

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
-	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -31,11 +30,7 @@ func (g *Gateway) PeekTasklist(c Call, req *yardv1.PeekTasklistRequest, answer A
 	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
 		found, err := everyone(ctx, g.Partitioning.History, func(ctx context.Context, i int) (*rpcv1.ListTasksResponse, error) {
-			l, err := g.Owners.HistoryList(ctx, i, ask)
-			if err == nil && (!l.Next || len(l.ReadyAtMs) != len(l.Tasks)) {
-				err = fault.New(fault.FailedPrecondition, "the owner of history partition %d is of a version that cannot tell what is next: end the upgrade first", i)
-			}
-			return l, err
+			return g.Owners.HistoryList(ctx, i, ask)
 		})
 		if err != nil {
 			return nil, err

@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -31,13 +30,12 @@ func peekMerges(t *testing.T, spread int) {
 		lines[(i+i/3)%spread] = append(lines[(i+i/3)%spread], p)
 	}
 	all := slices.SortedFunc(slices.Values(slices.Concat(lines[:]...)), validate.Place.Compare)
-	old := false
 	r := newRig(t, func(d *Deps) {
 		d.Owners.HistoryDescribe = func(context.Context, int, *rpcv1.DescribePartitionRequest) (*rpcv1.DescribePartitionResponse, error) {
 			return &rpcv1.DescribePartitionResponse{UnreadBatches: 2}, nil
 		}
 		d.Owners.HistoryList = func(_ context.Context, p int, req *rpcv1.ListTasksRequest) (*rpcv1.ListTasksResponse, error) {
-			resp := &rpcv1.ListTasksResponse{Next: !old}
+			resp := &rpcv1.ListTasksResponse{}
 			after := validate.Place{Priority: req.AfterPriority, ReadyAtMs: req.AfterReadyAtMs}
 			copy(after.ID[:], req.AfterId)
 			for _, place := range slices.SortedFunc(slices.Values(lines[p]), validate.Place.Compare) {
@@ -71,6 +69,4 @@ func peekMerges(t *testing.T, spread int) {
 		}
 		testkit.Equal(t, fmt.Sprintf("%d at a time", limit), got, want)
 	}
-	old = true
-	wantCode(t, testkit.Err(asked(r, "shop", true, r.PeekTasklist, &yardv1.PeekTasklistRequest{Name: "main"})), fault.FailedPrecondition)
 }

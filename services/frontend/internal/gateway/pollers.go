@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
-	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -73,7 +72,7 @@ func (g *Gateway) countPollers(ctx context.Context, domain, tasklist string) (n 
 
 // mergePollers joins the pages of several shards. Known for as long as by the newest owner.
 func mergePollers(parts []*rpcv1.DescribeShardResponse) *rpcv1.DescribeShardResponse {
-	out := &rpcv1.DescribeShardResponse{Listed: true, KnownForMs: math.MaxInt64}
+	out := &rpcv1.DescribeShardResponse{KnownForMs: math.MaxInt64}
 	var pages []ownersPage[*yardv1.Poller]
 	for _, d := range parts {
 		out.KnownForMs = min(out.KnownForMs, d.KnownForMs)
@@ -94,11 +93,7 @@ func samePoller(a, b *yardv1.Poller) *yardv1.Poller {
 
 // lists asks a matching shard for a list.
 func (g *Gateway) lists(ctx context.Context, m int, req *rpcv1.DescribeShardRequest) (*rpcv1.DescribeShardResponse, error) {
-	d, err := retryCall(ctx, time.Time{}, func(ctx context.Context) (*rpcv1.DescribeShardResponse, error) {
+	return retryCall(ctx, time.Time{}, func(ctx context.Context) (*rpcv1.DescribeShardResponse, error) {
 		return g.Owners.MatchingDescribe(ctx, m, req)
 	})
-	if err == nil && !d.Listed {
-		err = fault.New(fault.FailedPrecondition, "the owner of matching shard %d is of a version that cannot tell: end the upgrade first", m)
-	}
-	return d, err
 }

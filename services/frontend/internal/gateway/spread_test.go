@@ -175,7 +175,7 @@ func pollersOf(asked *[rigShards]int, shards ...[]*yardv1.Poller) func(*Deps) {
 			if req.ListPollers == 0 {
 				return &rpcv1.DescribeShardResponse{Pollers: int64(len(all)), WaitingPolls: 1}, nil
 			}
-			out := &rpcv1.DescribeShardResponse{Listed: true, KnownForMs: int64(100 - m)}
+			out := &rpcv1.DescribeShardResponse{KnownForMs: int64(100 - m)}
 			for _, p := range all {
 				if p.Worker > req.After {
 					if len(out.ListedPollers) == min(3, int(req.ListPollers)) {

@@ -112,23 +112,12 @@ func (g *Gateway) ListTasklists(c Call, req *yardv1.ListTasklistsRequest, answer
 
 func (g *Gateway) listedByHistory(ctx context.Context, p int, domain string, req *yardv1.ListTasklistsRequest) ([]*yardv1.ListedTasklist, error) {
 	d, err := g.Owners.HistoryDescribe(ctx, p, &rpcv1.DescribePartitionRequest{Domain: domain, Tasklist: req.Cursor, List: req.Limit + 1})
-	if err == nil && !d.Listed {
-		err = noList("history", p)
-	}
 	return d.GetTasklists(), err
 }
 
 func (g *Gateway) listedByTimer(ctx context.Context, p int, domain string, req *yardv1.ListTasklistsRequest) ([]*yardv1.ListedTasklist, error) {
 	d, err := g.Owners.TimerDescribe(ctx, p, &rpcv1.DescribeWaitingRequest{Domain: domain, Tasklist: req.Cursor, List: req.Limit + 1})
-	if err == nil && !d.Listed {
-		err = noList("timer", p)
-	}
 	return d.GetTasklists(), err
-}
-
-// noList refuses while an owner is of a version that knows no lists: an upgrade is under way.
-func noList(service string, p int) error {
-	return fault.New(fault.FailedPrecondition, "the owner of %s partition %d is of a version that cannot list tasklists: end the upgrade first", service, p)
 }
 
 // mergeListed adds up what the owners tell, beside the settings, the pauses and the drains, sorted by name.

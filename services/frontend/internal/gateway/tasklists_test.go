@@ -53,10 +53,10 @@ func listing(owner []map[string]*yardv1.ListedTasklist) func(*Deps) {
 	}
 	return func(d *Deps) {
 		d.Owners.HistoryDescribe = func(_ context.Context, p int, req *rpcv1.DescribePartitionRequest) (*rpcv1.DescribePartitionResponse, error) {
-			return &rpcv1.DescribePartitionResponse{Listed: true, Tasklists: tell(p, req.Tasklist, req.List)}, nil
+			return &rpcv1.DescribePartitionResponse{Tasklists: tell(p, req.Tasklist, req.List)}, nil
 		}
 		d.Owners.TimerDescribe = func(_ context.Context, p int, req *rpcv1.DescribeWaitingRequest) (*rpcv1.DescribeWaitingResponse, error) {
-			return &rpcv1.DescribeWaitingResponse{Listed: true, Tasklists: tell(rigPartitions+p, req.Tasklist, req.List)}, nil
+			return &rpcv1.DescribeWaitingResponse{Tasklists: tell(rigPartitions+p, req.Tasklist, req.List)}, nil
 		}
 	}
 }
@@ -116,31 +116,6 @@ func TestTasklistsAreListedPageByPage(t *testing.T) {
 			}
 		})
 	}
-}
-
-// An owner of the version before tells of one tasklist whatever it is asked: no list without its share.
-func TestTasklistsAreNotListedInPart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for _, old := range []int{1, rigPartitions + 1} {
-			owners := make([]map[string]*yardv1.ListedTasklist, 2*rigPartitions)
-			r := newRig(t, listing(owners), func(d *Deps) {
-				history, timer := d.Owners.HistoryDescribe, d.Owners.TimerDescribe
-				d.Owners.HistoryDescribe = func(ctx context.Context, p int, req *rpcv1.DescribePartitionRequest) (*rpcv1.DescribePartitionResponse, error) {
-					if p == old {
-						return &rpcv1.DescribePartitionResponse{Ready: 1}, nil
-					}
-					return history(ctx, p, req)
-				}
-				d.Owners.TimerDescribe = func(ctx context.Context, p int, req *rpcv1.DescribeWaitingRequest) (*rpcv1.DescribeWaitingResponse, error) {
-					if rigPartitions+p == old {
-						return &rpcv1.DescribeWaitingResponse{Waiting: 1}, nil
-					}
-					return timer(ctx, p, req)
-				}
-			})
-			wantCode(t, testkit.Err(asked(r, "shop", true, r.ListTasklists, &yardv1.ListTasklistsRequest{})), fault.FailedPrecondition)
-		}
-	})
 }
 
 // A repeat is the same request, whatever settings of its tasklist and type were put in between: it is answered as

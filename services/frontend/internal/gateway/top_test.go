@@ -36,7 +36,7 @@ func TestTopJoinsWhatShardsTell(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, second := ids.NewTaskID(time.Now(), 0, 1).String(), ids.NewTaskID(time.Now(), 1, 2).String()
 		tells := slotsOf(
-			&rpcv1.DescribeShardResponse{Listed: true, Top: []*rpcv1.ShardLimit{
+			&rpcv1.DescribeShardResponse{Top: []*rpcv1.ShardLimit{
 				inUse(3, 1_800_000, &yardv1.LimitUse{
 					Ref: "type/pay", MaxConcurrency: 5, SlotsInUse: 7, Running: 2, ReclaimedSlots: 1, FullForMs: 10, ObservedMs: 3_600_000,
 					WaitingTasklists: 2, WaitingTasks: 9,
@@ -45,7 +45,7 @@ func TestTopJoinsWhatShardsTell(t *testing.T) {
 				}),
 				inUse(1, 0, &yardv1.LimitUse{Ref: "domain", MaxConcurrency: 9, SlotsInUse: 1, Running: 1, FullForMs: 5, ObservedMs: 1000}),
 			}},
-			&rpcv1.DescribeShardResponse{Listed: true, Top: []*rpcv1.ShardLimit{
+			&rpcv1.DescribeShardResponse{Top: []*rpcv1.ShardLimit{
 				inUse(1, 900_000, &yardv1.LimitUse{
 					Ref: "type/pay", MaxConcurrency: 4, SlotsInUse: 6, Running: 2, ReclaimedSlots: 2, FullForMs: 30, ObservedMs: 1_000_000,
 					WaitingTasklists: 1, WaitingTasks: 1,
@@ -90,7 +90,7 @@ func TestTopJoinsWhatShardsTell(t *testing.T) {
 func TestTopJoinsPartitionsThatWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		waits := func(others int32, all ...*yardv1.SlotWaiter) *rpcv1.DescribeShardResponse {
-			return &rpcv1.DescribeShardResponse{Listed: true, Top: []*rpcv1.ShardLimit{inUse(1, 0, &yardv1.LimitUse{
+			return &rpcv1.DescribeShardResponse{Top: []*rpcv1.ShardLimit{inUse(1, 0, &yardv1.LimitUse{
 				Ref: "domain", Running: 1, WaitingTasklists: int32(len(all)) + others, Waiters: all,
 			})}}
 		}
@@ -116,8 +116,8 @@ func TestTopIsSorted(t *testing.T) {
 			return inUse(1, percent*10, &yardv1.LimitUse{Ref: ref, Running: 1, ObservedMs: 1000, WaitingTasks: waiting})
 		}
 		r := newRig(t, slotsOf(
-			&rpcv1.DescribeShardResponse{Listed: true, Top: []*rpcv1.ShardLimit{use("b", 50, 1), use("a", 50, 1), use("c", 100, 0)}},
-			&rpcv1.DescribeShardResponse{Listed: true, Top: []*rpcv1.ShardLimit{use("d", 0, 2)}},
+			&rpcv1.DescribeShardResponse{Top: []*rpcv1.ShardLimit{use("b", 50, 1), use("a", 50, 1), use("c", 100, 0)}},
+			&rpcv1.DescribeShardResponse{Top: []*rpcv1.ShardLimit{use("d", 0, 2)}},
 		))
 		for byWaiting, want := range map[bool]string{false: "c a b d", true: "d a b c"} {
 			got, err := r.top(&yardv1.TopLimitsRequest{ByWaiting: byWaiting})
@@ -135,17 +135,14 @@ func TestTopIsSorted(t *testing.T) {
 // A shard that is silent is named and not waited for; what no shard knows of cannot be said then. If all are, nothing can.
 func TestTopNamesSilentShards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		silent, old := map[int]bool{1: true}, false
+		silent := map[int]bool{1: true}
 		r := newRig(t, func(d *Deps) {
 			d.Owners.MatchingDescribe = func(ctx context.Context, m int, _ *rpcv1.DescribeShardRequest) (*rpcv1.DescribeShardResponse, error) {
-				switch {
-				case silent[m]:
+				if silent[m] {
 					<-ctx.Done()
 					return nil, fault.New(fault.Unavailable, "no answer")
-				case old:
-					return &rpcv1.DescribeShardResponse{}, nil
 				}
-				return &rpcv1.DescribeShardResponse{Listed: true, Top: []*rpcv1.ShardLimit{inUse(1, 0, &yardv1.LimitUse{Ref: "domain", SlotsInUse: 5, Running: 1})}}, nil
+				return &rpcv1.DescribeShardResponse{Top: []*rpcv1.ShardLimit{inUse(1, 0, &yardv1.LimitUse{Ref: "domain", SlotsInUse: 5, Running: 1})}}, nil
 			}
 		})
 		began := time.Now()
@@ -157,9 +154,6 @@ func TestTopNamesSilentShards(t *testing.T) {
 		if got, err := r.top(&yardv1.TopLimitsRequest{}); err != nil || got.Limits[0].UnexplainedSlots != 3 {
 			t.Errorf("got %v %v", got, err)
 		}
-		old = true
-		wantCode(t, testkit.Err(r.top(&yardv1.TopLimitsRequest{})), fault.FailedPrecondition)
-		wantCode(t, testkit.Err(asked(r, "shop", true, r.TasklistPollers, &yardv1.TasklistPollersRequest{Tasklist: "main"})), fault.FailedPrecondition)
 		silent = map[int]bool{0: true, 1: true}
 		if _, err := r.top(&yardv1.TopLimitsRequest{}); fault.CodeOf(err) != fault.Unavailable || fault.From(err).RetryAfter == 0 {
 			t.Errorf("got %v", err)
@@ -171,7 +165,7 @@ func TestTopNamesSilentShards(t *testing.T) {
 func TestTopFits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		long := strings.Repeat("\x01", validate.WorkerBytesMax) // six bytes each in JSON
-		d := &rpcv1.DescribeShardResponse{Listed: true}
+		d := &rpcv1.DescribeShardResponse{}
 		for i := range 100 {
 			u := &yardv1.LimitUse{Ref: fmt.Sprint("type/", i), Running: 1}
 			for j := range 10 {
@@ -181,7 +175,7 @@ func TestTopFits(t *testing.T) {
 			d.Top = append(d.Top, inUse(1, 0, u))
 		}
 		var lookUps atomic.Int64
-		r := newRig(t, slotsOf(d, &rpcv1.DescribeShardResponse{Listed: true}), func(d *Deps) {
+		r := newRig(t, slotsOf(d, &rpcv1.DescribeShardResponse{}), func(d *Deps) {
 			d.Owners.HistoryGet = func(_ context.Context, _ int, req *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
 				if !req.Brief {
 					t.Error("the payloads of holders are asked for")
@@ -217,7 +211,7 @@ func TestPollersComeFromTheShardOfTheirPolls(t *testing.T) {
 					from++
 				}
 				to := min(from+500, len(all))
-				return &rpcv1.DescribeShardResponse{Listed: true, ListedPollers: all[from:to], More: to < len(all), KnownForMs: 7}, nil
+				return &rpcv1.DescribeShardResponse{ListedPollers: all[from:to], More: to < len(all), KnownForMs: 7}, nil
 			}
 		})
 		n, cursor := 0, ""
@@ -244,7 +238,7 @@ func TestPollersComeFromTheShardOfTheirPolls(t *testing.T) {
 // I14: one answer looks up so many holders, and none that names a partition which does not exist.
 func TestI14_TopLooksUpSoMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &rpcv1.DescribeShardResponse{Listed: true}
+		d := &rpcv1.DescribeShardResponse{}
 		for i := range 100 {
 			u := &yardv1.LimitUse{Ref: fmt.Sprint("type/", i), Running: 1}
 			for j := range 3 {
@@ -253,7 +247,7 @@ func TestI14_TopLooksUpSoMany(t *testing.T) {
 			d.Top = append(d.Top, inUse(1, 0, u))
 		}
 		var lookUps atomic.Int64
-		r := newRig(t, slotsOf(d, &rpcv1.DescribeShardResponse{Listed: true}), func(d *Deps) {
+		r := newRig(t, slotsOf(d, &rpcv1.DescribeShardResponse{}), func(d *Deps) {
 			d.Owners.HistoryGet = func(_ context.Context, p int, _ *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
 				if p >= rigPartitions {
 					t.Errorf("partition %d was asked", p)

@@ -291,7 +291,7 @@ func wantsFinished(states []yardv1.TaskState) bool {
 
 // Describe counts the tasks of one tasklist, or of each of a list.
 func (o *Owner) Describe(ctx context.Context, req *rpcv1.DescribePartitionRequest) (*rpcv1.DescribePartitionResponse, error) {
-	out := &rpcv1.DescribePartitionResponse{Listed: req.List > 0}
+	out := &rpcv1.DescribePartitionResponse{}
 	if req.List > 0 {
 		err := o.look(ctx, req.Domain, func() {
 			for _, c := range o.core.Tasklists(req.Domain, req.Tasklist, int(req.List)) {

@@ -25,7 +25,7 @@ func (s *Shard) listPollers(ctx context.Context, req *rpcv1.DescribeShardRequest
 	}); err != nil {
 		return nil, err
 	}
-	resp := &rpcv1.DescribeShardResponse{Pollers: int64(seen.All), More: seen.More, Listed: true, KnownForMs: seen.Known.Milliseconds()}
+	resp := &rpcv1.DescribeShardResponse{Pollers: int64(seen.All), More: seen.More, KnownForMs: seen.Known.Milliseconds()}
 	for i := range seen.Page {
 		p := &seen.Page[i]
 		resp.ListedPollers = append(resp.ListedPollers, &yardv1.Poller{
@@ -40,7 +40,7 @@ func (s *Shard) listPollers(ctx context.Context, req *rpcv1.DescribeShardRequest
 // some milliseconds newer; where they do not answer, what they last counted for this shard stands for it.
 func (s *Shard) listLimits(ctx context.Context, req *rpcv1.DescribeShardRequest) (*rpcv1.DescribeShardResponse, error) {
 	var all []match.LimitInUse
-	resp := &rpcv1.DescribeShardResponse{Listed: true}
+	resp := &rpcv1.DescribeShardResponse{}
 	if err := s.look(ctx, req.Domain, func(c Core) {
 		now := s.Clock.Now()
 		used, leftOut := c.LimitsInUse(req.Domain, min(int(req.ListLimits), eachMax), now)

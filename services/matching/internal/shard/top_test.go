@@ -19,19 +19,19 @@ import (
 func TestListsOfAShard(t *testing.T) {
 	inWorld(t, func(w *world) {
 		d, err := w.shard.Describe(w.t.Context(), &rpcv1.DescribeShardRequest{Domain: "d1", Tasklist: "mail"})
-		if err != nil || d.Pollers != 7 || d.Listed {
+		if err != nil || d.Pollers != 7 || d.ListedPollers != nil {
 			t.Errorf("%v %v", d, err)
 		}
 		got, err := w.shard.Describe(w.t.Context(), &rpcv1.DescribeShardRequest{Domain: "d1", Tasklist: "mail", ListPollers: 5, After: "ann"})
 		want := &rpcv1.DescribeShardResponse{
-			Pollers: 7, More: true, Listed: true, KnownForMs: 60_000,
+			Pollers: 7, More: true, KnownForMs: 60_000,
 			ListedPollers: []*yardv1.Poller{{Worker: "ann+", Version: "v1", Types: []string{"a"}, TypesCount: 5, SeenAgoMs: 2000, WaitingPolls: 3}},
 		}
 		if err != nil || !proto.Equal(got, want) {
 			t.Errorf("%v %v, want %v", got, err, want)
 		}
 		got, err = w.shard.Describe(w.t.Context(), &rpcv1.DescribeShardRequest{Domain: "d1", ListLimits: 11})
-		want = &rpcv1.DescribeShardResponse{Listed: true, LeftOut: 12, Top: []*rpcv1.ShardLimit{{
+		want = &rpcv1.DescribeShardResponse{LeftOut: 12, Top: []*rpcv1.ShardLimit{{
 			Slots: 4, FullMs: 60_000,
 			Use: &yardv1.LimitUse{
 				Ref: "type/a", MaxConcurrency: 3, SlotsInUse: int32(len("type/a")), Running: 2, ReclaimedSlots: 6, FullForMs: 5000, ObservedMs: 3_600_000,

@@ -176,7 +176,7 @@ func (c calls) describe(ctx context.Context, req *rpcv1.DescribeWaitingRequest) 
 		if err != nil {
 			return nil, refusal(err)
 		}
-		resp := &rpcv1.DescribeWaitingResponse{Listed: true}
+		resp := &rpcv1.DescribeWaitingResponse{}
 		for _, t := range found {
 			resp.Tasklists = append(resp.Tasklists, &yardv1.ListedTasklist{Name: t.Tasklist, Waiting: int64(t.Waiting)})
 		}
