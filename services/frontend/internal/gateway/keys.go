@@ -30,11 +30,11 @@ func (g *Gateway) ListKeys(c Call, req *yardv1.ListKeysRequest, answer Answer) {
 		if err != nil {
 			return nil, err
 		}
-		var pages []ownersPage[*yardv1.OrderKey]
+		var pages []paging.Page[*yardv1.OrderKey]
 		for _, part := range parts {
-			pages = append(pages, ownersPage[*yardv1.OrderKey]{part.Keys, part.More})
+			pages = append(pages, paging.Page[*yardv1.OrderKey]{All: part.Keys, More: part.More})
 		}
-		all, more := mergePages(pages, compareKeys, nil)
+		all, more := paging.Merge(pages, compareKeys, nil)
 		page, cut := paging.Cut(all, int(ask.Limit), paging.BytesMax, func(k *yardv1.OrderKey) int { return c.size(k) })
 		resp := &yardv1.ListKeysResponse{Keys: page}
 		if n := len(page); n > 0 && (cut || more) {

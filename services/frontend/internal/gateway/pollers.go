@@ -73,12 +73,12 @@ func (g *Gateway) countPollers(ctx context.Context, domain, tasklist string) (n 
 // mergePollers joins the pages of several shards. Known for as long as by the newest owner.
 func mergePollers(parts []*rpcv1.DescribeShardResponse) *rpcv1.DescribeShardResponse {
 	out := &rpcv1.DescribeShardResponse{KnownForMs: math.MaxInt64}
-	var pages []ownersPage[*yardv1.Poller]
+	var pages []paging.Page[*yardv1.Poller]
 	for _, d := range parts {
 		out.KnownForMs = min(out.KnownForMs, d.KnownForMs)
-		pages = append(pages, ownersPage[*yardv1.Poller]{d.ListedPollers, d.More})
+		pages = append(pages, paging.Page[*yardv1.Poller]{All: d.ListedPollers, More: d.More})
 	}
-	out.ListedPollers, out.More = mergePages(pages, func(a, b *yardv1.Poller) int { return strings.Compare(a.Worker, b.Worker) }, samePoller)
+	out.ListedPollers, out.More = paging.Merge(pages, func(a, b *yardv1.Poller) int { return strings.Compare(a.Worker, b.Worker) }, samePoller)
 	return out
 }
 

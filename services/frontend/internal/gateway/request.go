@@ -122,6 +122,11 @@ func (s *submission) otherClock(e *fault.Error) *fault.Error {
 	return e
 }
 
+// tooOld refuses a request of which no try was stored, nor will be.
+func (s *submission) tooOld(age time.Duration) error {
+	return s.otherClock(fault.At(fault.FailedPrecondition, "/request_id", "its time is %v ago: no try was stored, and after %v none is any more: submit the tasks with a new id", age.Truncate(time.Second), appendUntil))
+}
+
 // age is how long ago the request was made, by the server's clock now.
 func (s *submission) age() time.Duration { return s.call.now().Sub(s.at) }
 
@@ -187,7 +192,7 @@ func (g *Gateway) tryOnce(ctx context.Context, s *submission) (wait time.Duratio
 			return aliveFor + clocksApart - age, 0, errNotYet
 		case age > lastAlive+clocksApart:
 			// The client's clock may be behind, and the answer to its first try lost.
-			return 0, 0, s.otherClock(fault.At(fault.FailedPrecondition, "/request_id", "its time is %v ago: no try was stored, and after %v none is any more: submit the tasks with a new id", age.Truncate(time.Second), appendUntil))
+			return 0, 0, s.tooOld(age)
 		case age > appendUntil:
 			return lastAlive + clocksApart - age + time.Millisecond, 0, errNotYet
 		case s.drained != nil:

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
@@ -51,39 +50,4 @@ func everyone[T any](ctx context.Context, n int, ask func(ctx context.Context, i
 		return nil, err
 	}
 	return answers, nil
-}
-
-// ownersPage is what one owner lists, in order; more lies behind it.
-type ownersPage[T any] struct {
-	all  []T
-	more bool
-}
-
-// mergePages joins the pages of several owners. The result ends where the first page ends that has more behind it: of what comes later not all
-// is known. Join makes one of two that are equal; nil = there are none.
-func mergePages[T any](pages []ownersPage[T], compare func(a, b T) int, join func(a, b T) T) (all []T, more bool) {
-	var found []T
-	var end T
-	for _, p := range pages {
-		found = append(found, p.all...)
-		if n := len(p.all); n > 0 && p.more {
-			if last := p.all[n-1]; !more || compare(last, end) < 0 {
-				end = last
-			}
-			more = true
-		}
-	}
-	slices.SortStableFunc(found, compare)
-	for _, v := range found {
-		last := len(all) - 1
-		switch {
-		case more && compare(v, end) > 0:
-			return all, more
-		case join != nil && last >= 0 && compare(all[last], v) == 0:
-			all[last] = join(all[last], v)
-		default:
-			all = append(all, v)
-		}
-	}
-	return all, more
 }

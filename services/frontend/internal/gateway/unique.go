@@ -348,6 +348,9 @@ func (g *Gateway) storeEach(ctx context.Context, pt *part) error {
 			continue
 		}
 		if why := pt.late(); why != "" {
+			if pt.repeats() && pt.batch() == "" && !pt.replaces() {
+				return pt.endTries(ctx, g)
+			}
 			return errors.New(why)
 		}
 		err := g.appender.storePart(ctx, pt, check)
@@ -371,28 +374,6 @@ func (g *Gateway) storeEach(ctx context.Context, pt *part) error {
 		}
 	}
 	return nil
-}
-
-// late says why a part must not be sent any more, or nothing. It dates what is sent.
-func (pt *part) late() string {
-	age := pt.age()
-	switch {
-	case pt.hasID && pt.tries == 1:
-		if age > sendUntil {
-			return "the first try of a request is not sent for longer"
-		}
-		pt.within = aliveFor
-	default:
-		if age > appendUntil {
-			return "the request is too old"
-		}
-		pt.within = min(age+tryAliveFor, lastAlive)
-	}
-	if pt.batch() != "" { // the word on its batch fences its tries
-		pt.within = 0
-	}
-	pt.date()
-	return ""
 }
 
 // checkKeys decides about the tasks whose key another one has, and those that are stored already.

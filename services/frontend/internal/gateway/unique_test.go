@@ -212,6 +212,32 @@ func TestI1_AVoidTaskKeepsNoKey(t *testing.T) {
 	})
 }
 
+// A repeat that comes too late to be stored says so once no try of it can be stored any more. A try that replaced a task left none of its own: its
+// repeat is never sure.
+func TestAnOldRequestWithKeysIsNotStored(t *testing.T) {
+	for name, c := range map[string]struct {
+		age  time.Duration
+		on   yardv1.OnConflict
+		code fault.Code
+	}{
+		"tries may be stored for longer than it waits": {appendUntil + time.Second, yardv1.OnConflict_ON_CONFLICT_EXISTING, fault.Unknown},
+		"no try is any more":                           {lastAlive - time.Second, yardv1.OnConflict_ON_CONFLICT_EXISTING, fault.FailedPrecondition},
+		"long ago":                                     {9 * time.Minute, yardv1.OnConflict_ON_CONFLICT_REJECT, fault.FailedPrecondition},
+		"it may have replaced a task":                  {9 * time.Minute, yardv1.OnConflict_ON_CONFLICT_REPLACE, fault.Unknown},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			r := uniqueRig(t, nil)
+			req := keyed("one", "two", "three")
+			for _, task := range req.Tasks {
+				task.OnConflict = c.on
+			}
+			req.RequestId, req.Tries = ids.NewRequestID(time.Now().Add(-c.age)).String(), 2
+			wantCode(t, (<-r.submit(t, req)).err, c.code)
+			wantOnce(t, r.log, nil)
+		})
+	}
+}
+
 // The log acknowledges a try so late that it may have taken it too late, and has.
 func TestI1_ALateAcknowledgementOfAKeyIsLookedInto(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -53,12 +53,12 @@ func (g *Gateway) workersOf(ctx context.Context, ask *rpcv1.ListWorkersRequest) 
 // mergeWorkers joins the pages of several owners.
 func mergeWorkers(parts []*rpcv1.ListWorkersResponse) *rpcv1.ListWorkersResponse {
 	out := &rpcv1.ListWorkersResponse{KnownForMs: math.MaxInt64}
-	var pages []ownersPage[*yardv1.LiveWorker]
+	var pages []paging.Page[*yardv1.LiveWorker]
 	for _, part := range parts {
 		out.KnownForMs = min(out.KnownForMs, part.KnownForMs)
-		pages = append(pages, ownersPage[*yardv1.LiveWorker]{part.Workers, part.More})
+		pages = append(pages, paging.Page[*yardv1.LiveWorker]{All: part.Workers, More: part.More})
 	}
-	out.Workers, out.More = mergePages(pages, func(a, b *yardv1.LiveWorker) int { return strings.Compare(a.WorkerId, b.WorkerId) }, sameWorker)
+	out.Workers, out.More = paging.Merge(pages, func(a, b *yardv1.LiveWorker) int { return strings.Compare(a.WorkerId, b.WorkerId) }, sameWorker)
 	return out
 }
 
