@@ -1,9 +1,7 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
-	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
@@ -11,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/gather"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
@@ -33,7 +32,7 @@ func (g *Gateway) DescribeTasklist(c Call, req *yardv1.DescribeTasklistRequest, 
 		if err != nil {
 			return nil, err
 		}
-		d := sum(req.Tasklist, parts)
+		d := gather.Description(req.Tasklist, parts)
 		if severalHavePollers(parts) {
 			if d.Pollers, err = g.countPollers(ctx, c.Domain, req.Tasklist); err != nil {
 				return nil, err
@@ -101,36 +100,4 @@ func (g *Gateway) describeMatching(ctx context.Context, m int, domain, tasklist 
 		}
 	}
 	return out, nil
-}
-
-// sum adds up the parts. Slots are those of the whole domain, whichever shard is asked: the highest report counts,
-// since a shard may lag.
-func sum(tasklist string, parts []*yardv1.DescribeTasklistResponse) *yardv1.DescribeTasklistResponse {
-	out := &yardv1.DescribeTasklistResponse{Tasklist: tasklist}
-	slots := map[string]*yardv1.SlotUse{}
-	for _, p := range parts {
-		out.Ready += p.Ready
-		out.Running += p.Running
-		out.Backoff += p.Backoff
-		out.Waiting += p.Waiting
-		out.UnreadBatches += p.UnreadBatches
-		out.LaggingLanes += p.LaggingLanes
-		out.OldestReadyMs = max(out.OldestReadyMs, p.OldestReadyMs)
-		out.WaitingPolls += p.WaitingPolls
-		out.Pollers += p.Pollers
-		out.Completed += p.Completed
-		out.Failed += p.Failed
-		out.Dead += p.Dead
-		out.Expired += p.Expired
-		for _, s := range p.Slots {
-			if known := slots[s.Ref]; known == nil {
-				slots[s.Ref] = s
-				out.Slots = append(out.Slots, s)
-			} else {
-				known.InUse = max(known.InUse, s.InUse)
-			}
-		}
-	}
-	slices.SortFunc(out.Slots, func(a, b *yardv1.SlotUse) int { return cmp.Compare(a.Ref, b.Ref) })
-	return out
 }

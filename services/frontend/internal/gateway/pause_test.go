@@ -81,17 +81,6 @@ func TestPausesShow(t *testing.T) {
 	})
 }
 
-// Paused tasklists are listed, those that are over are not.
-func TestPausedTasklistsAreListed(t *testing.T) {
-	all := mergeListed([]*yardv1.Tasklist{{Name: "b"}}, map[string]*yardv1.Pause{"a": {By: "ann"}, "b": {By: "bob"}, "c": {By: "cy"}},
-		map[string]*yardv1.Pause{"a": {By: "dee"}, "e": {By: "eve"}}, [][]*yardv1.ListedTasklist{{{Name: "c", Ready: 2}, {Name: "d", Ready: 1}}, {{Name: "c", Ready: 3}}})
-	var got []string
-	for _, l := range all {
-		got = append(got, fmt.Sprint(l.Name, l.Pause.GetBy(), l.Drain.GetBy(), l.Settings != nil, l.Ready))
-	}
-	testkit.Equal(t, "result", got, []string{"aanndeefalse 0", "bbobtrue 0", "ccyfalse 5", "dfalse 1", "eevefalse 0"})
-}
-
 // R9, I14: as TestTypesOfADomainAreBounded; records of pauses that are over make room.
 func TestPausesOfADomainAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

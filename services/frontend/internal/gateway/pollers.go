@@ -2,8 +2,6 @@ package gateway
 
 import (
 	"context"
-	"math"
-	"strings"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
@@ -12,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/shared/paging"
 
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/gather"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
@@ -51,7 +50,7 @@ func (g *Gateway) pollersOfAll(ctx context.Context, ask *rpcv1.DescribeShardRequ
 	if err != nil {
 		return nil, err
 	}
-	return mergePollers(parts), nil
+	return gather.Pollers(parts), nil
 }
 
 // countPollers counts the workers that polled a tasklist, each once, though several shards know it.
@@ -68,27 +67,6 @@ func (g *Gateway) countPollers(ctx context.Context, domain, tasklist string) (n 
 		}
 		ask.After = d.ListedPollers[len(d.ListedPollers)-1].Worker
 	}
-}
-
-// mergePollers joins the pages of several shards. Known for as long as by the newest owner.
-func mergePollers(parts []*rpcv1.DescribeShardResponse) *rpcv1.DescribeShardResponse {
-	out := &rpcv1.DescribeShardResponse{KnownForMs: math.MaxInt64}
-	var pages []paging.Page[*yardv1.Poller]
-	for _, d := range parts {
-		out.KnownForMs = min(out.KnownForMs, d.KnownForMs)
-		pages = append(pages, paging.Page[*yardv1.Poller]{All: d.ListedPollers, More: d.More})
-	}
-	out.ListedPollers, out.More = paging.Merge(pages, func(a, b *yardv1.Poller) int { return strings.Compare(a.Worker, b.Worker) }, samePoller)
-	return out
-}
-
-// samePoller joins what two shards know of a worker: its last poll, and all that wait.
-func samePoller(a, b *yardv1.Poller) *yardv1.Poller {
-	if b.SeenAgoMs < a.SeenAgoMs {
-		a, b = b, a
-	}
-	a.WaitingPolls += b.WaitingPolls
-	return a
 }
 
 // lists asks a matching shard for a list.

@@ -2,8 +2,6 @@ package gateway
 
 import (
 	"context"
-	"maps"
-	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
@@ -11,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/gather"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
@@ -102,7 +101,7 @@ func (g *Gateway) ListTasklists(c Call, req *yardv1.ListTasklistsRequest, answer
 		now := c.now().UnixMilli()
 		paused := catalog.Pauses.Of(g.Catalog, c.Domain, now).Tasklists
 		drained := catalog.Drains.Of(g.Catalog, c.Domain, now).Tasklists
-		page, next := pageOf(c, mergeListed(catalog.Tasklists.All(g.Catalog, c.Domain), paused, drained, parts), req.Cursor, req.Limit)
+		page, next := pageOf(c, gather.Tasklists(catalog.Tasklists.All(g.Catalog, c.Domain), paused, drained, parts), req.Cursor, req.Limit)
 		return &yardv1.ListTasklistsResponse{Tasklists: page, NextCursor: next}, nil
 	})
 }
@@ -118,40 +117,6 @@ func (g *Gateway) listedByHistory(ctx context.Context, p int, domain string, req
 func (g *Gateway) listedByTimer(ctx context.Context, p int, domain string, req *yardv1.ListTasklistsRequest) ([]*yardv1.ListedTasklist, error) {
 	d, err := g.Owners.TimerDescribe(ctx, p, &rpcv1.DescribeWaitingRequest{Domain: domain, Tasklist: req.Cursor, List: req.Limit + 1})
 	return d.GetTasklists(), err
-}
-
-// mergeListed adds up what the owners tell, beside the settings, the pauses and the drains, sorted by name.
-func mergeListed(settings []*yardv1.Tasklist, paused, drained map[string]*yardv1.Pause, parts [][]*yardv1.ListedTasklist) []*yardv1.ListedTasklist {
-	byName := make(map[string]*yardv1.ListedTasklist, len(settings))
-	for _, s := range settings {
-		byName[s.Name] = &yardv1.ListedTasklist{Name: s.Name, Settings: s}
-	}
-	named := func(name string) *yardv1.ListedTasklist {
-		if byName[name] == nil {
-			byName[name] = &yardv1.ListedTasklist{Name: name}
-		}
-		return byName[name]
-	}
-	for name, p := range paused {
-		named(name).Pause = p
-	}
-	for name, p := range drained {
-		named(name).Drain = p
-	}
-	for _, part := range parts {
-		for _, l := range part {
-			sum := named(l.Name)
-			sum.Ready += l.Ready
-			sum.Running += l.Running
-			sum.Backoff += l.Backoff
-			sum.Waiting += l.Waiting
-		}
-	}
-	all := make([]*yardv1.ListedTasklist, 0, len(byName))
-	for _, name := range slices.Sorted(maps.Keys(byName)) {
-		all = append(all, byName[name])
-	}
-	return all
 }
 
 // DeleteTasklist deletes the settings of a tasklist (tasklists.delete).

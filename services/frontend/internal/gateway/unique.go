@@ -185,14 +185,20 @@ func (g *Gateway) endEach(s *submission, parts []*part, failed error, began time
 		g.storedEach(s, parts, began)
 		return
 	}
-	never := !slices.ContainsFunc(parts, func(pt *part) bool { return !pt.fenced })
-	certain := (never || !s.repeats()) && !slices.ContainsFunc(s.results, func(r *yardv1.SubmitResult) bool { return r != nil })
+	decided, certain, never := 0, true, true
+	for _, r := range s.results {
+		if r != nil && r.Outcome != yardv1.SubmitOutcome_SUBMIT_OUTCOME_UNSPECIFIED {
+			decided++
+		}
+	}
 	for _, pt := range parts {
-		certain = certain && pt.certain
+		never, certain = never && (pt.fenced || pt.tasks() == 0), certain && pt.certain
 	}
 	var refused *fault.Error
 	switch {
-	case !certain:
+	case never && decided > 0 && errors.As(failed, &refused):
+		s.refuse(inPart(decided, s.tasks(), refused))
+	case !certain || decided > 0 || s.repeats() && !never:
 		g.unknown(s)
 	case errors.Is(failed, natslog.ErrFull):
 		g.refuseStorageFull(s)

@@ -1,17 +1,14 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
-	"math"
-	"slices"
-	"strings"
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/shared/paging"
 
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/gather"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
@@ -47,36 +44,7 @@ func (g *Gateway) workersOf(ctx context.Context, ask *rpcv1.ListWorkersRequest) 
 	if err != nil {
 		return nil, err
 	}
-	return mergeWorkers(parts), nil
-}
-
-// mergeWorkers joins the pages of several owners.
-func mergeWorkers(parts []*rpcv1.ListWorkersResponse) *rpcv1.ListWorkersResponse {
-	out := &rpcv1.ListWorkersResponse{KnownForMs: math.MaxInt64}
-	var pages []paging.Page[*yardv1.LiveWorker]
-	for _, part := range parts {
-		out.KnownForMs = min(out.KnownForMs, part.KnownForMs)
-		pages = append(pages, paging.Page[*yardv1.LiveWorker]{All: part.Workers, More: part.More})
-	}
-	out.Workers, out.More = paging.Merge(pages, func(a, b *yardv1.LiveWorker) int { return strings.Compare(a.WorkerId, b.WorkerId) }, sameWorker)
-	return out
-}
-
-// workerAttemptsMax is how many attempts of a worker are listed.
-const workerAttemptsMax = 10
-
-// sameWorker joins what two owners know of a worker: its last sign, and all that it runs.
-func sameWorker(a, b *yardv1.LiveWorker) *yardv1.LiveWorker {
-	if b.HeardAgoMs < a.HeardAgoMs {
-		a, b = b, a
-	}
-	a.AttemptsCount += b.AttemptsCount
-	a.Attempts = append(a.Attempts, b.Attempts...)
-	slices.SortFunc(a.Attempts, func(x, y *yardv1.LiveAttempt) int {
-		return cmp.Or(-cmp.Compare(x.RunningForMs, y.RunningForMs), cmp.Compare(x.TaskId, y.TaskId))
-	})
-	a.Attempts = a.Attempts[:min(len(a.Attempts), workerAttemptsMax)]
-	return a
+	return gather.Workers(parts), nil
 }
 
 // TakeSilent reads which workers fell silent, or are drained (topology.HintSilent).
