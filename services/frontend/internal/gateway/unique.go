@@ -187,8 +187,9 @@ func (g *Gateway) endEach(s *submission, parts []*part, failed error, began time
 	}
 	decided, certain, never := 0, true, true
 	for _, r := range s.results {
-		if r != nil && r.Outcome != yardv1.SubmitOutcome_SUBMIT_OUTCOME_UNSPECIFIED {
+		if r != nil {
 			decided++
+			never = never && r.Outcome != yardv1.SubmitOutcome_SUBMIT_OUTCOME_UNSPECIFIED
 		}
 	}
 	for _, pt := range parts {
