@@ -34,7 +34,7 @@ const (
 // errWatchEnded: the server or the client gave the watch up.
 var errWatchEnded = errors.New("the watch ended")
 
-// Catalog is a copy of all records of the config bucket, and of the log version. What it returns is shared and must not be changed.
+// Catalog is a copy of all records of the config bucket, and of the log version. Its results are shared and must not be changed.
 type Catalog struct {
 	kv       Bucket
 	onChange func(domain string)
@@ -199,7 +199,7 @@ func (c *Catalog) follow(ctx context.Context, w jetstream.KeyWatcher) {
 }
 
 // took takes changes over, and returns where to read the next one: nowhere while it rests, for long behind changes of
-// domains that have many settings. What comes meanwhile is taken together, so that the copies cost little time (I14).
+// domains that have many settings. Changes that come meanwhile are taken together, so that the copies cost little time (I14).
 func (c *Catalog) took(entries []jetstream.KeyValueEntry, w jetstream.KeyWatcher, rest *time.Timer) <-chan jetstream.KeyValueEntry {
 	entries = slices.DeleteFunc(entries, func(e jetstream.KeyValueEntry) bool { return e == nil })
 	if len(entries) == 0 {

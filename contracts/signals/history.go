@@ -40,7 +40,7 @@ var (
 	OldestReady = Metric{
 		Name: "yardmaster.task.oldest_ready.age", Kind: Gauge, Unit: Seconds, Attributes: []string{Partition},
 		Means: "For how long the oldest ready task has waited for a worker or its limits, in whole seconds; 0 = none waits. " +
-			"Those in memory count. What is still on disk, of a domain that lags for example, does not: it is younger than what was read of its domain and priority.",
+			"Those in memory count. Tasks that are still on disk, of a domain that lags for example, do not: they are younger than what was read of its domain and priority.",
 		Worry: "it grows: no worker polls a tasklist, or a limit stays full",
 	}
 	AttemptsGranted = Metric{

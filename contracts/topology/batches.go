@@ -110,7 +110,7 @@ func HintBatch(p int) string { return "yard.hint.batch." + num(p) }
 // HintBatchAny filters those of all partitions.
 const HintBatchAny = "yard.hint.batch.*"
 
-// batchTokenBytes is how much of a digest names a batch. What follows chooses its home.
+// batchTokenBytes is how much of a digest names a batch. The next bytes choose its home.
 const batchTokenBytes = 16
 
 func batchToken(domain, batch string) string {

@@ -38,7 +38,7 @@ func TasklistOf(subject string) string {
 }
 
 // CancelHint is where the workers of a domain hear that running tasks were cancelled (yardv1.CancelHint as JSON):
-// core NATS, to all subscribers, lost without harm. Who runs one of them sends a heartbeat, whose answer is the truth.
+// core NATS, to all subscribers, lost without harm. A process that runs one of them sends a heartbeat, whose answer is the truth.
 func CancelHint(domain string) string { return apiPrefix + domain + ".hint.cancel" }
 
 // CancelHintAny filters those of all domains.

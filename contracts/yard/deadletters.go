@@ -122,7 +122,7 @@ type Redriven struct {
 const redriveRate = 200
 
 // Redrive brings dead letters back: the same tasks, with their ids and histories, whose failures count from 0 again. It goes step by step at a rate, until all that
-// match are back, or ctx ends, and returns what it has done, also beside an error. What becomes a dead letter after it began stays. A letter comes back
+// match are back, or ctx ends, and returns what it has done, also beside an error. A task that becomes a dead letter after it began stays. A letter comes back
 // once, however many redrive it at the same time. A task does not take its unique key again, and its times (StartWithin, FinishWithin) begin again.
 func (c *Client) Redrive(ctx context.Context, o RedriveOptions) (Redriven, error) {
 	sum := Redriven{Cursor: o.Cursor}

@@ -55,7 +55,7 @@ func (c *Client) Pause(ctx context.Context, p Part, o PauseOptions) (Pause, erro
 func (c *Client) Resume(ctx context.Context, p Part) (Pause, error) { return c.resume(ctx, p, false) }
 
 // Drain has submits to a tasklist, or of tasks of a type or a group, refused with FAILED_PRECONDITION until the drain ends, and returns the drain
-// as stored. It takes effect within a second. What was accepted goes on. Draining again replaces the drain. FAILED_PRECONDITION: 1000
+// as stored. It takes effect within a second. Accepted tasks go on. Draining again replaces the drain. FAILED_PRECONDITION: 1000
 // tasklists, types and groups of the domain are drained.
 func (c *Client) Drain(ctx context.Context, p Part, o PauseOptions) (Pause, error) {
 	resp, err := call[yardv1.DrainResponse](ctx, &c.transport, c.subject(p.verb("drain")), o.wire(p))

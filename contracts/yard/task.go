@@ -119,7 +119,7 @@ func (t *Task) fill(w *yardv1.NewTask) error {
 	return nil
 }
 
-// fillFault is what fill returned for the task at a path. What has no path of its own is about the payload.
+// fillFault is what fill returned for the task at a path. An error without a path of its own is about the payload.
 func fillFault(path string, err error) *fault.Error {
 	e := fault.From(err)
 	return fault.At(e.Code, path+cmp.Or(e.Path, "/payload"), "%s", e.Message)

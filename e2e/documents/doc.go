@@ -8,7 +8,7 @@
 //
 // A block without such a line before it is run here, by bash, which ends at the first command that fails. Its
 // PATH has `yard` and a `nats` of this test, NATS_URL names a running system with the domain shop, and its folder is an empty
-// one, or the repository's root where the block says `./`. What it leaves in the background is killed.
+// one, or the repository's root where the block says `./`. Processes that it leaves in the background are killed.
 // A `nats request` puts the id and the token of the task that was polled last in place of those in the
 // document, and fails on an error or a verdict that is not OK. A comment that begins with an answer, `# {"results"`,
 // is compared with it as far as to its first value.

@@ -55,6 +55,8 @@ type checker struct {
 	// back is up to which stay redrives have brought each task back, backBy the requests that did, by letter.
 	back   map[ids.TaskID]uint32
 	backBy map[broughtBack]uint64
+	// cameBack are the stays of which a redrive was confirmed.
+	cameBack map[historysim.Stay]bool
 	// redriveAsked are the tasks that somebody asks to come back.
 	redriveAsked map[ids.TaskID]bool
 	// notBack counts the redrives that were refused.
@@ -75,7 +77,7 @@ func newChecker(w *world) *checker {
 		finishBy: map[ids.TaskID]int64{}, booked: map[attempt]bool{}, slots: map[string]bool{}, fences: map[uint32][]fenced{},
 		updates: map[ids.TaskID]map[uint64]*asked{},
 		keyed:   map[orderKey][]*historysim.Task{},
-		back:    map[ids.TaskID]uint32{}, backBy: map[broughtBack]uint64{}, redriveAsked: map[ids.TaskID]bool{},
+		back:    map[ids.TaskID]uint32{}, backBy: map[broughtBack]uint64{}, cameBack: map[historysim.Stay]bool{}, redriveAsked: map[ids.TaskID]bool{},
 		skipped: map[ids.TaskID]uint64{}, mayBeSkipped: map[ids.TaskID]bool{}, ofKeys: map[ids.TaskID]map[uint64]bool{},
 	}
 }

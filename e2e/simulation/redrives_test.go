@@ -137,6 +137,7 @@ func (c *checker) redriveConfirmed(e *historysim.Event) {
 		c.w.violated("letter %d of %s is redriven by request %d, and by request %d", r.Letter, name, other, r.Request)
 	}
 	c.backBy[key] = r.Request
+	c.cameBack[historysim.Stay{ID: e.ID, Parkings: r.Parkings}] = true
 	c.back[e.ID] = max(c.back[e.ID], r.Parkings+1)
 }
 
@@ -165,16 +166,17 @@ func (c *checker) allBack() bool {
 	return true
 }
 
-// lettersHold holds that what is dead has its letter, and that what was confirmed to be back came back, once for each letter. A letter of what is not dead
-// may have been stored late by an owner that was paused: a redrive of it is refused.
+// lettersHold holds that a dead task has its letter, and that a task came back once for each stay of which a redrive was confirmed. An owner that was
+// paused may store the letter of a stay late, behind a redrive of it. Another redrive by that letter is refused, or confirmed while the stay that the first
+// one made waits to be admitted.
 func (c *checker) lettersHold(t *historysim.Task) {
 	name, l := c.w.name(t.ID), c.w.letters[t.ID]
 	if t.State == historysim.Dead && (l == nil || l.task.Parkings != t.Parkings) {
 		c.w.violated("%s is dead, and has no letter of its stay: %+v", name, l)
 	}
 	confirmed := 0
-	for key := range c.backBy {
-		if key.id == t.ID {
+	for stay := range c.cameBack {
+		if stay.ID == t.ID {
 			confirmed++
 		}
 	}

@@ -27,14 +27,14 @@ type Room struct {
 // New makes a room of max places, 1 or more.
 func New(max int) *Room { return &Room{max: max, of: map[string]int{}} }
 
-// Enter counts one in, or refuses it. Who has entered leaves.
+// Enter counts one in, or refuses it. A caller that has entered must leave.
 func (r *Room) Enter(key string) bool { return r.Take(key, 1) }
 
 // Leave counts one out.
 func (r *Room) Leave(key string) { r.Give(key, 1) }
 
 // Take takes n places at once, 0 or more, for what is counted in bytes; or none, and returns
-// false. Who has taken them gives them back, all together or in parts.
+// false. The caller gives them back, all together or in parts.
 func (r *Room) Take(key string, n int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,7 +10,7 @@
 // there is nothing to do.
 //
 // On failure: a full queue refuses the item, which is how overload reaches the
-// caller. What a failed flush means is between flush and the items: flush tells
+// caller. The meaning of a failed flush is between flush and the items: flush tells
 // each of them its outcome.
 package batcher
 

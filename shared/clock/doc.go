@@ -1,4 +1,4 @@
-// Package clock tells a node the time of the NATS server, which dates the log. What must agree with the log
+// Package clock tells a node the time of the NATS server, which dates the log. Times that must agree with the log
 // is decided by that time: ids, due times, firing, leases of attempts. So a node whose own clock is
 // wrong does no harm.
 //

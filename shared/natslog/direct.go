@@ -76,14 +76,14 @@ type exchange struct {
 	done   func(error) // called once
 }
 
-// NewDirect makes a reader of direct gets. Who made it closes it.
+// NewDirect makes a reader of direct gets. The caller closes the connection.
 func NewDirect(js jetstream.JetStream) (*Direct, error) {
 	d := &Direct{js: js, inbox: js.Conn().NewInbox(), open: map[string]*exchange{}}
 	sub, err := js.Conn().Subscribe(d.inbox+".*", d.receive)
 	if err != nil {
 		return nil, fmt.Errorf("listen for direct gets: %w", err)
 	}
-	// What is under way is bounded by the queries.
+	// The queries bound what is under way.
 	if err := sub.SetPendingLimits(-1, -1); err != nil {
 		return nil, fmt.Errorf("listen for direct gets: %w", err)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// What a failed append wraps: exactly one of ErrNotStored, ErrOutcomeUnknown and
+// A failed append wraps exactly one of ErrNotStored, ErrOutcomeUnknown and
 // ErrDuplicate.
 var (
 	// ErrNotStored: it is certain that nothing was stored, nor will be.

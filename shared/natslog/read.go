@@ -52,7 +52,7 @@ type ReadConfig struct {
 
 // Read hands out every matching record from StartSeq on, once and in order, for
 // ever. Where handle blocks, nothing more is asked of the server; it may block for
-// as long as it likes. What is purged before it was read is skipped.
+// as long as it likes. A message that is purged before it was read is skipped.
 //
 // Read survives disconnection and restarts of the server by itself. It returns
 // nil when ctx ends, the error of handle, or why reading is pointless: the stream

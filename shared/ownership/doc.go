@@ -18,7 +18,7 @@
 // fences the older ones is their log.
 //
 // On failure: a node not heard of for Expiry is gone, by this node's own clock; no
-// clock is compared with another's. What was there before a watch began is as old
+// clock is compared with another's. A heartbeat that was there before a watch began is as old
 // as the server says, counted from this node's own echo, so the dead are not taken for alive;
 // their heartbeats are removed after a while. A node that cannot reach NATS keeps its last
 // view rather than to think itself alone, and gives the others a new Expiry to show

@@ -68,7 +68,7 @@ type Member struct {
 }
 
 // List is everybody who has shown a heartbeat and did not take it away, sorted by
-// service and node. Who died without a word is in it: see Silent.
+// service and node. A node that died without a message is in it: see Silent.
 func List(ctx context.Context, kv jetstream.KeyValue) ([]Member, error) {
 	all, shown, err := listEntries(ctx, kv)
 	if err != nil {

@@ -87,7 +87,7 @@ func (v *view) hear(s signal, now time.Time) {
 	}
 }
 
-// heard notes a heartbeat of another node. What was known before does not count again:
+// heard notes a heartbeat of another node. A heartbeat that was known before does not count again:
 // a watch that starts again replays it.
 func (v *view) heard(s signal, now time.Time) {
 	p := v.peers[s.node]

@@ -29,7 +29,7 @@ const (
 type Env struct {
 	NATS *nats.Conn
 	// Connect makes another connection, for a purpose that must not hold up, or be
-	// held up by, what goes over NATS. Who asked for it closes it.
+	// held up by, what goes over NATS. The caller closes it.
 	Connect      func(ctx context.Context, purpose string) (*nats.Conn, error)
 	Partitioning topology.Partitioning
 	// Replies says which reply subjects are answered.

@@ -29,7 +29,7 @@ const (
 	atOnce = 8
 )
 
-// What a server or cluster that is still starting answers.
+// Answers of a server or cluster that is still starting.
 const (
 	statusUnavailable = 503
 	codeNoPeers       = 10005 // too few servers are up yet

@@ -14,7 +14,7 @@ import (
 // Hints makes the hint stream of a shard and returns it. One that is gone is created, one that has
 // fewer replicas than the cluster's buckets is given as many, and one that is offline is
 // deleted and created on servers that are there: its hints are lost, which costs latency only.
-// Who serves the shard calls it, so that no two do at once for long. It does not wait: its
+// The owner of the shard calls it, so that no two do at once for long. It does not wait: its
 // errors pass.
 func Hints(ctx context.Context, js jetstream.JetStream, shard int, log *slog.Logger) (jetstream.Stream, error) {
 	want, err := hintConfig(ctx, js, shard)

@@ -14,7 +14,7 @@ import (
 const keepEvery = 2 * time.Second
 
 // Keep does what Hints does for all shards, every two seconds until ctx ends, for clusters whose services
-// may not create streams. What fails is logged, and tried again.
+// may not create streams. A failure is logged, and the change is tried again.
 func Keep(ctx context.Context, js jetstream.JetStream, n topology.Partitioning, log *slog.Logger) {
 	tick := time.NewTicker(keepEvery)
 	defer tick.Stop()

@@ -12,7 +12,7 @@ type Problem struct {
 	Source string
 	// Path is the setting, as in the file: "window.tasks_max". It may be empty.
 	Path string
-	// What is wrong, and what would be right.
+	// The kinds of problems.
 	What string
 }
 

@@ -24,7 +24,7 @@ import (
 
 // Metrics makes the instruments of one process, by OpenTelemetry's SDK, and shows them as a
 // Prometheus page. Nil is one that is not read: it hands out instruments that work and
-// are shown nowhere. What there is to measure is listed in contracts/signals.
+// are shown nowhere. The list of instruments is in contracts/signals.
 //
 // An instrument is bound to the values of its attributes once, and is then an atomic number: the SDK
 // reads it when the page is asked for. So it may be used for every task. Making or finding one takes

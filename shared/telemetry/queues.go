@@ -8,7 +8,7 @@ import (
 
 // Queues are the instruments of one metric by domain and tasklist, as many as signals.SeriesMax, and
 // signals.DomainSeriesMax of one domain: tenants choose the names of tasklists, and neither a page nor its
-// reader has room for all of them. What comes later shares the instrument signals.Other, that of its domain while
+// reader has room for all of them. A later one shares the instrument signals.Other, that of its domain while
 // there is room. It is safe for concurrent use; to find an instrument takes one look into a map.
 type Queues[I any] struct {
 	bind func(domain, tasklist string) I
@@ -49,7 +49,7 @@ func (q *Queues[I]) Of(domain, tasklist string) I {
 	return q.add(key)
 }
 
-// add makes room for a tasklist, or finds it another place. What shares a series is not remembered, or
+// add makes room for a tasklist, or finds it another place. A tasklist that shares a series is not remembered, or
 // names that a tenant makes up would fill the memory.
 func (q *Queues[I]) add(key queue) I {
 	if q.domains[key.domain] >= signals.DomainSeriesMax {

@@ -7,7 +7,7 @@ import (
 )
 
 // A trace context travels as 25 bytes: trace id (16), span id (8), flags (1).
-// That is W3C traceparent without its text, 30 bytes shorter in each record of a
+// This is W3C traceparent without its text, 30 bytes shorter in each record of a
 // batch. No bytes mean no context. Tracestate is not carried.
 const (
 	traceIDLen      = 16

@@ -62,7 +62,7 @@ func RunRedis(tb testing.TB, args ...string) *Redis {
 	return nil
 }
 
-// Stop kills the server and waits until it is gone. What it has not saved is lost. It
+// Stop kills the server and waits until it is gone. Data that it has not saved is lost. It
 // may be called when the server is stopped already.
 func (r *Redis) Stop() {
 	if r.child != nil {

@@ -34,7 +34,7 @@ func (l *Line) Run(ctx context.Context, key string, fn func() error) error {
 	return fn()
 }
 
-// enter waits for the turn. Who has entered leaves.
+// enter waits for the turn. A caller that has entered must leave.
 func (l *Line) enter(ctx context.Context, key string) error {
 	mine := make(chan struct{})
 	l.mu.Lock()

@@ -1630,7 +1630,7 @@ func (x *Updates) GetAtMs() int64 {
 	return 0
 }
 
-// Update changes a task. What is 0 or empty stays as it is.
+// Update changes a task. A field that is 0 or empty stays as it is.
 type Update struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The update is refused if the task has another revision; 0 = it may have any.

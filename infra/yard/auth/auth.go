@@ -58,7 +58,7 @@ type Rendered struct {
 	Public string
 }
 
-// SeedFile is where the key of a user is below the folder of Render. What a user may do is no part of it.
+// SeedFile is where the key of a user is below the folder of Render. The rights of the user are no part of it.
 func SeedFile(dir string, u permissions.User) string {
 	u.Tasklists = ""
 	return filepath.Join(dir, keysDir, strings.ReplaceAll(u.String(), ":", ".")+".nk")

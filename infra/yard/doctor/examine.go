@@ -115,7 +115,7 @@ func (x *examiner) sections() []section {
 	return append(all, section{kind: sectionBatches})
 }
 
-// sectionsOf are those that findings are in. What is in quarantine decides about others, so it is always among them.
+// sectionsOf are those that findings are in. The quarantine decides about others, so it is always among them.
 func sectionsOf(found []Finding) []section {
 	all := []section{{kind: sectionQuarantine}}
 	for _, f := range found {

@@ -46,7 +46,7 @@ func inParts(todo []part, read func(part) error) error {
 	return nil
 }
 
-// pass is what is known of one partition, of a part of its tasks. What it takes, it takes in the order of the fields of order: a task
+// pass is what is known of one partition, of a part of its tasks. It takes stores in the order of the fields of order: a task
 // that moves meanwhile goes the same way, so it is met at least once.
 type pass struct {
 	partition int

@@ -9,7 +9,7 @@
 //
 // Owns: the engine of a test, its data in a temporary folder, and its domains. All of it ends with the test.
 //
-// Never does: fake an answer. What is delayed, backs off or must time out does so in real time: give the tasks of
+// Never does: fake an answer. Delays, back-offs and time-outs take real time: give the tasks of
 // a test short ones, or run it in FakeTime, where the time jumps.
 //
 // On failure: what cannot be started, stored or read ends the test with t.Fatal. RunToIdle and RunToEnd return an

@@ -20,7 +20,7 @@ import (
 //
 // The engine works while time jumps: a second of fake time costs it 1 to 2 ms. An hour takes some seconds, a day some minutes.
 //
-// What holds in a bubble holds here: goroutines of the test must end before it does, its channels and timers stay in it, and the one that
+// The rules of a bubble hold here: goroutines of the test must end before it does, its channels and timers stay in it, and the one that
 // waits for anything but time and the bubble's own goroutines, such as a socket, stops the time. The engine
 // has no socket: its Client and the clients of Connect reach it through memory. The test must not be parallel, nor run subtests.
 func FakeTime(t *testing.T, test func(t *testing.T, e *Engine)) {

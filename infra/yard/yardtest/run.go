@@ -18,7 +18,7 @@ const lastLook = 10 * time.Second
 var unfinished = []yard.State{yard.StateWaiting, yard.StateQueued, yard.StateReady, yard.StateRunning, yard.StateBackoff}
 
 // RunToIdle runs workers until there is nothing to do: no task of the domain is ready or runs, and none that waits is due.
-// What is delayed or backs off stays. Tasks that handlers submit are run too. Then it drains the workers and returns.
+// Tasks that are delayed or back off stay. Tasks that handlers submit are run too. Then it drains the workers and returns.
 //
 // It is an error where ctx ends first, which says which tasks are left (such as those of a tasklist without a worker), and
 // where a worker ends with one.

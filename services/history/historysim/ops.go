@@ -278,7 +278,7 @@ func CopyTask(t *Task) Task {
 	return c
 }
 
-// What policies are made of.
+// The parts of policies.
 type (
 	Rules     = taskstate.Rules
 	ErrorRule = taskstate.ErrorRule

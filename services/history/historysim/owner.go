@@ -99,7 +99,7 @@ func (o *Owner) Len() int {
 	return o.r.Len()
 }
 
-// InLane counts the tasks in memory that were read from a lane and do not run. What a redrive has brought back was not.
+// InLane counts the tasks in memory that were read from a lane and do not run. A task that a redrive has brought back was not.
 func (o *Owner) InLane(lane ids.Lane) int {
 	return len(o.r.List(math.MaxInt, func(t *Task) bool {
 		back := t.State == taskstate.Waiting && t.Redriven().Count > 0

@@ -19,7 +19,7 @@ type historyLog struct {
 	partitions int
 }
 
-// openLog asks a cluster for its partitions. Who may not read its streams has no log.
+// openLog asks a cluster for its partitions. A user who may not read its streams has no log.
 func (t *target) openLog(ctx context.Context) error {
 	if t.tenant() {
 		return errors.New("a domain's user does not see the log")

@@ -10,7 +10,7 @@
 // API; it runs as well against a cluster. It writes nothing to disk.
 //
 // On failure: a submit that is refused or whose fate is unknown is counted and
-// shown, and the work goes on. What breaks the proof ends Run with ErrUnproven,
+// shown, and the work goes on. A failed claim ends Run with ErrUnproven,
 // after the summary has reported it.
 //
 // Read in this order: demo.go (the phases), tenant.go, shop.go, media.go,

@@ -65,7 +65,7 @@ type limitRow struct {
 }
 
 // frame renders a model for a terminal: at most height lines of at most width
-// characters. What does not fit is cut off at the bottom and at the right.
+// characters. The rest is cut off at the bottom and at the right.
 func frame(m model, width, height int) []viewLine {
 	var f frameWriter
 	f.heading("%s", header(m, width))

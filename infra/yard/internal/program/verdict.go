@@ -24,7 +24,7 @@ const (
 	ExitRetryLater = 75
 )
 
-// Types of the failures, for programs to match. That of an exit code is its number behind exitType.
+// Types of the failures, for programs to match. The type of an exit code is its number behind exitType.
 const (
 	exitType   = "exit_"
 	signalType = "signal"

@@ -21,7 +21,7 @@ type appender struct {
 	balancer *distribution.Balancer
 	commits  []*commit // by partition
 	keyed    []*keyCommit
-	// words are the last ones that are known on the members of batches; what is known may be out of date.
+	// words are the last known messages that count the members of batches. They may be out of date.
 	words map[batchAt]batchWord
 }
 

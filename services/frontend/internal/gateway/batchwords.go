@@ -16,7 +16,7 @@ import (
 )
 
 // Tasks of a batch are stored together with the word on how many tasks the batch has in that partition, over the word that was read (decision 0047). So the
-// log counts them, and takes none behind a word that closes the batch. That guards a repeat, too: it reads the word first and looks for its tasks then, so
+// log counts them, and takes none behind a word that closes the batch. This guards a repeat, too: it reads the word first and looks for its tasks then, so
 // what was sent before is either found, or refused once the repeat has written. So does a first try, which may come after its repeat, where the word says
 // that repeats were stored since the request was made; stored again, its tasks would be counted twice, and the batch would never be over.
 

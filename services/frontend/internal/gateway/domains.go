@@ -92,7 +92,7 @@ var unfinishedStates = []yardv1.TaskState{
 }
 
 // unfinished counts the unfinished tasks of a domain that are known of, by state; of those in
-// history as many as fit into one list of each owner. What timer keeps counts as waiting.
+// history as many as fit into one list of each owner. Tasks that timer keeps count as waiting.
 func (g *Gateway) unfinished(ctx context.Context, domain string) (map[yardv1.TaskState]int64, error) {
 	n := g.Partitioning.History
 	ask := &rpcv1.ListTasksRequest{Domain: domain, Filter: &yardv1.ListRequest{States: unfinishedStates, Limit: validate.ListMax}}

@@ -17,7 +17,7 @@
 // Cancel return as soon as the request is queued, without a goroutine of its
 // own. Queries and administration run in one goroutine each, bounded.
 //
-// What tenants share is bounded for each of them (pools.go, I14): requests under way and their
+// Everything that tenants share is bounded for each of them (pools.go, I14): requests under way and their
 // bytes, queries, waits, polls on their way, and submits and events that wait for a partition. The
 // rest needs no bound of its own. Group commits of cancels are a domain's own, and
 // exist while any of its requests is under way; a flight of events likewise. A query asks each

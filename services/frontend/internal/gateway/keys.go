@@ -17,7 +17,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
-// The owners of partitions tell of the lines of order keys. What an operator does to a key is an event about its first task: that it is the first is seen
+// The owners of partitions tell of the lines of order keys. An operator's command on a key is an event about its first task: that it is the first is seen
 // before, and stays true until it ends (decision 0048).
 
 // ListKeys tells of the order keys of the domain (keys.list).

@@ -103,7 +103,7 @@ func (p *polls) forward(at *poll) {
 }
 
 // give has a poll that no one has sent to the newest owner of its shard. Where none is known
-// it waits. That of a drained worker is held. The caller holds the lock.
+// it waits. A poll of a drained worker is held. The caller holds the lock.
 func (p *polls) give(at *poll, now time.Time) effect {
 	if at.drain = p.drainOf(at); at.drain != nil {
 		return p.hold(at, now)
@@ -185,7 +185,7 @@ func (p *polls) answered(ids []uint64) {
 	}
 }
 
-// moved sends polls on that a partition of their tasklist gave up. Who is not known was answered, or sent on, meanwhile.
+// moved sends polls on that a partition of their tasklist gave up. A poll that is not known was answered, or sent on, meanwhile.
 func (p *polls) moved(all []*rpcv1.MovedPoll) {
 	for _, m := range all {
 		var e effect

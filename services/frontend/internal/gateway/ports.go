@@ -60,7 +60,7 @@ type KeptBatch struct {
 	Home *logv1.BatchHome
 }
 
-// Bus sends what is not waited for. What comes back arrives at the gateway's
+// Bus sends what is not waited for. Answers arrive at the gateway's
 // EventsRefused, PollBounced, TakeAnswered, TakeVerdicts and TakeLoad.
 type Bus interface {
 	// PublishEvents sends a batch of events to the owner of partition p. If there is none, that

@@ -181,7 +181,7 @@ func (g *Gateway) waitForResult(s *submission) {
 	id, _ := ids.ParseTaskID(results[0].TaskId) // it is ours
 	until := s.call.Received.Add(s.wait)
 	resp := &yardv1.SubmitResponse{Results: results, NowMs: s.nowMs()}
-	// What is known without asking: the log has it.
+	// Known without asking: the log has it.
 	resp.Task = &yardv1.Task{
 		TaskId: resp.Results[0].TaskId, Domain: r.Domain, Tasklist: r.Tasklist, Type: r.Type, Priority: r.Priority,
 		State: yardv1.TaskState_TASK_STATE_QUEUED, CreatedAtMs: s.at.UnixMilli(), DueAtMs: r.DueAtMs, Headers: s.headers,

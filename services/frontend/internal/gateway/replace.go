@@ -12,7 +12,7 @@ import (
 )
 
 // replace changes the task that has the key of open task k into that one, and tells whether task k is decided: history decides, in the order of the log. A try
-// of the request that did it before is known by its name, also where the task has run and ended since. What history does not tell is decided too, without an outcome.
+// of the request that did it before is known by its name, also where the task has run and ended since. A replacement of unknown outcome is decided too, without an outcome.
 func (g *Gateway) replace(ctx context.Context, pt *part, k int, holder ids.TaskID) (bool, error) {
 	answered := make(chan *yardv1.Verdict, 1)
 	entry := pt.replacement(k, holder)

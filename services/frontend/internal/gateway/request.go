@@ -28,7 +28,7 @@ import (
 //   - Every other try goes alone, to the home partition, in a message whose id is the request's: the log refuses a
 //     second one for topology.DedupeWindow.
 //
-// A try that may not be the first looks for the tasks before. What it does not find once all first tries are void
+// A try that may not be the first looks for the tasks before. A task that it does not find once all first tries are void
 // was not stored by one of those, nor ever will be. Past appendUntil it only looks. So it does where the
 // tasklist or a type is drained meanwhile.
 const (

@@ -24,7 +24,7 @@ import (
 )
 
 // Tasks with unique keys are each for themselves: each goes to the partition that its key names, in one atomic batch with a message that says that it
-// has the key now, which the log takes only if nothing else was said about the key since it was read (decision 0040). That guards a
+// has the key now, which the log takes only if nothing else was said about the key since it was read (decision 0040). This guards a
 // repeat too: the key says whose it is. So there is no home partition and no message id; a try is void as others are where the log takes it too
 // late, and the key of a task that never was is given away after a while.
 

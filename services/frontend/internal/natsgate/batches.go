@@ -20,7 +20,7 @@ type Batches struct {
 	direct *natslog.Direct
 }
 
-// NewBatches makes the port on a connection. Who made it closes it.
+// NewBatches makes the port on a connection. The caller closes the connection.
 func NewBatches(js jetstream.JetStream) (*Batches, error) {
 	direct, err := natslog.NewDirect(js)
 	if err != nil {

@@ -21,7 +21,7 @@ type Letters struct {
 	direct *natslog.Direct
 }
 
-// OpenDeadLetters makes the port on a connection. Who made it closes it.
+// OpenDeadLetters makes the port on a connection. The caller closes the connection.
 func OpenDeadLetters(js jetstream.JetStream) (*Letters, error) {
 	direct, err := natslog.NewDirect(js)
 	if err != nil {

@@ -138,7 +138,7 @@ const (
 	ConcurrencyMax = 1_000_000
 )
 
-// What a task gets where neither it nor its type says anything.
+// The policy of a task if neither it nor its type says anything.
 const (
 	AttemptsDefault     = 5
 	IntervalDefault     = time.Second

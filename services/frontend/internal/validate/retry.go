@@ -76,7 +76,7 @@ func few(path string, n int) error {
 	return nil
 }
 
-// errorType checks entry i of a list of error types, which are the others before.
+// errorType checks entry i of a list of error types; others returns the entries before it.
 func errorType(path, s string, i int, others func(int) string) error {
 	if s == "" {
 		return invalid(path, "is missing")
@@ -92,7 +92,7 @@ func errorType(path, s string, i int, others func(int) string) error {
 	return nil
 }
 
-// retryRules resolves what a policy has beside numbers: each field is the task's own, else the type's. What is the default is 0 in the log.
+// retryRules resolves what a policy has beside numbers: each field is the task's own, else the type's. A default is 0 in the log.
 func retryRules(own, typed *yardv1.RetryPolicy, into *logv1.Policy) {
 	into.NonRetryable = own.GetNonRetryable()
 	if len(into.NonRetryable) == 0 {

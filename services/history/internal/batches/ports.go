@@ -20,7 +20,7 @@ type Store interface {
 	Ends(ctx context.Context, name batch.Name, partition int) (batch.Ends, error)
 	// End stores that a batch is over, in place of what was loaded, together with its callback, if that is not nil. ErrMoved: something else is stored.
 	End(ctx context.Context, was *Loaded, over *logv1.BatchHome, callback *logv1.Record) error
-	// Forget lets the log of a partition forget its word on a batch that is over, after a while. What the archive has expires by itself.
+	// Forget lets the log of a partition forget its word on a batch that is over, after a while. Its documents in the archive expire by themselves.
 	Forget(ctx context.Context, name batch.Name, partition int) error
 }
 

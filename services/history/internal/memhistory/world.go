@@ -30,7 +30,7 @@ type message struct {
 	gone   bool
 }
 
-// What is no submit.
+// Messages that are no submits.
 const (
 	laneKey   ids.Lane = 254
 	laneEvent ids.Lane = 255

@@ -27,7 +27,7 @@ const (
 	filedPerMsg, filedPerWrite = 8192, 50
 )
 
-// batchEnds counts how tasks of batches ended, in the writes that file them. What it knows holds as long as no one else writes to the archive: the
+// batchEnds counts how tasks of batches ended, in the writes that file them. Its counts hold as long as no one else writes to the archive: the
 // writer forgets it together with the archive's tail.
 type batchEnds map[batch.Name]batch.Ends
 

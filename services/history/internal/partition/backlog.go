@@ -69,7 +69,7 @@ func (o *Owner) scan(caps *backlog.Caps, s *backlog.Scan) {
 		}
 		last = m.Seq
 		shared := topology.DomainOfSubmit(o.Partition, m.Subject) == ""
-		// What cannot be read is no task; the lane's reader sees to it.
+		// An unreadable message is no task; the lane's reader sees to it.
 		_ = dec.Due(m.Data, m.Time, func(domain, tasklist, group string, tasks int) {
 			of := backlog.Tasklist{Domain: domain, Name: tasklist}
 			if !caps.Has(of) {

@@ -3,7 +3,7 @@
 //
 // Owns: the readers, the writers, the takeover's order, the saving of the checkpoint,
 // and who waits for what.
-// Never does: decide. What becomes of a task, what is still needed, whether the lease
+// Never does: decide. The outcome of a task, what is still needed, whether the lease
 // holds, when to save, to purge or to trigger again: the replica says it.
 // On failure: a write that fails is repeated until it is stored; one that can never be
 // stored goes to the quarantine, and the rest goes on; but for the owner's own events, which are

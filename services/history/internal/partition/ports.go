@@ -12,7 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/turn"
 )
 
-// What a port's error wraps.
+// Errors that a port's error wraps.
 var (
 	// ErrTakenOver: another owner has written the checkpoint, or claimed the log.
 	ErrTakenOver = turn.ErrTakenOver

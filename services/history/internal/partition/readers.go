@@ -194,7 +194,7 @@ func (r *readers) read(ctx context.Context, s Source, domain string, from, upTo 
 	return nil
 }
 
-// decodeTurn turns a message into an input. What cannot be read goes to the quarantine, and the
+// decodeTurn turns a message into an input. An unreadable message goes to the quarantine, and the
 // rest goes on; but a version that is not known stops everything. Nil: ctx has ended.
 func (r *readers) decodeTurn(ctx context.Context, dec *record.Decoder, m Record) (replica.Input, error) {
 	var unknown *logversion.UnknownError

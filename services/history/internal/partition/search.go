@@ -130,7 +130,7 @@ func (w writers) ask(ctx context.Context, at stage, job []*sought) (away []*soug
 	}
 }
 
-// askForCancels notes where the tasks of cancels are. What it does not find may still come: the
+// askForCancels notes where the tasks of cancels are. A task that it does not find may still come: the
 // replica waits for the lanes.
 func (w writers) askForCancels(ctx context.Context, job []*sought, dec searchDecoder) error {
 	var wanted, looked []replica.Search
@@ -152,7 +152,7 @@ func (w writers) askForCancels(ctx context.Context, job []*sought, dec searchDec
 	}
 	var taken []*logv1.Record
 	var firedNow map[ids.TaskID]uint64
-	// What is parked from now on is not taken out, should a call come late: it may be what this one was for, parked again.
+	// A task that is parked from now on is not taken out, should a call come late: it may be what this one was for, parked again.
 	var upTo uint64
 	err = w.persist(ctx, "look at the end of the timer store", func(ctx context.Context) (err error) {
 		upTo, err = w.TimerStore.Last(ctx)
@@ -348,7 +348,7 @@ func (d searchDecoder) unread(f *sought, r *logv1.Record, at ids.Position) {
 }
 
 // locate asks the timer until it answers: without its answer an outcome that was applied
-// would be NOT_FOUND. What it cannot read it does not have.
+// would be NOT_FOUND. An unreadable message has no task.
 func (w writers) locate(ctx context.Context, id ids.TaskID) (waiting *logv1.Record, fired uint64, err error) {
 	err = w.persist(ctx, "search in the timer store", func(ctx context.Context) (err error) {
 		waiting, fired, err = w.Timer.Locate(ctx, id)

@@ -23,7 +23,7 @@ const (
 	writeRetryMax = 2 * time.Second
 )
 
-// What is written: in the log, and as the operation of signals.AppendDuration.
+// The kinds of writes: in the log, and as the operation of signals.AppendDuration.
 const (
 	writeArchive    = "archive"
 	writeEvents     = "events"
@@ -276,7 +276,7 @@ func (w writers) snapshot(s *replica.Snapshot) {
 	}
 }
 
-// forget deletes the snapshots before one that the checkpoint names. What fails is deleted with the next ones.
+// forget deletes the snapshots before one that the checkpoint names. A snapshot that was not deleted goes with the next ones.
 func (w writers) forget(ref replica.SnapshotRef) {
 	ctx, cancel := context.WithTimeout(w.work, time.Minute)
 	defer cancel()
@@ -285,7 +285,7 @@ func (w writers) forget(ref replica.SnapshotRef) {
 	}
 }
 
-// purge lets the log forget. What fails comes again with the next one.
+// purge lets the log forget. A purge that fails comes again with the next one.
 func (w writers) purge(levels replica.Levels) {
 	ctx, cancel := context.WithTimeout(w.work, time.Minute)
 	defer cancel()

@@ -15,7 +15,7 @@ func Checkpoint(s *logv1.Checkpoint) replica.Checkpoint {
 	return cp
 }
 
-// StoredCheckpoint is the inverse of Checkpoint. Whose it is, and its format, are the caller's to add.
+// StoredCheckpoint is the inverse of Checkpoint. The caller adds its owner and its format.
 func StoredCheckpoint(cp *replica.Checkpoint) *logv1.Checkpoint {
 	s := &logv1.Checkpoint{}
 	if at := &cp.Snapshot; at.Seq > 0 {

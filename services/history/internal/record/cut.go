@@ -37,7 +37,7 @@ func Cut(batch []byte, id ids.TaskID) (found *logv1.Record, err error) {
 	return found, nil
 }
 
-// CutEach decodes the tasks of an encoded Batch that are wanted, in order, and skips the others. What it found before an error is returned with it.
+// CutEach decodes the tasks of an encoded Batch that are wanted, in order, and skips the others. Tasks that it found before an error are returned with it.
 func CutEach(batch []byte, wanted func(ids.TaskID) bool) (found []*logv1.Record, err error) {
 	err = each(batch, func(at ids.TaskID, encoded []byte) (bool, error) {
 		if !wanted(at) {

@@ -1,7 +1,7 @@
 // Package turn appends events to the log of a partition.
 //
 // Owns: what waits for its turn, the one turn that is under way, and the last one that is stored. A turn is one message: the
-// batches that services have asked for, and what the owner proposes. What gathers while one is under way is the next one. Each
+// batches that services have asked for, and what the owner proposes. Events that gather while one is under way make the next one. Each
 // is appended behind the last turn that this owner knows, so the log refuses it once another owner has claimed the
 // partition (I3). The first turn of an epoch claims it.
 // Never does: decide about events, or answer who asked; the replica does, once the turn is stored.
@@ -24,7 +24,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 )
 
-// What errors wrap.
+// Errors that the package's errors wrap.
 var (
 	// ErrTakenOver: another owner has taken the partition over.
 	ErrTakenOver = errors.New("another owner has taken the partition over")
@@ -79,7 +79,7 @@ const (
 	bytesMax       = 512 << 10
 	batchBytesMax  = 400 << 10
 	batchEventsMax = 1000
-	// requestsMax and requestBytesMax bound the batches that wait for a turn. What comes beyond them is dropped, and its
+	// requestsMax and requestBytesMax bound the batches that wait for a turn. A batch beyond them is dropped, and its
 	// sender repeats it.
 	requestsMax     = 4096
 	requestBytesMax = 64 << 20
@@ -149,7 +149,7 @@ func (a *Appender) Listen(ctx context.Context, bad func(error)) error {
 	})
 }
 
-// Arrived is the channel of batches while a turn may begin, else nil. What comes out of it goes to Add.
+// Arrived is the channel of batches while a turn may begin, else nil. A batch from it goes to Add.
 func (a *Appender) Arrived() <-chan Request {
 	if a.busy || a.stored != nil || a.next != nil {
 		return nil
@@ -267,7 +267,7 @@ func (a *Appender) append(turn *record.Turn, after uint64) (seq uint64, at int64
 		if seq, err = a.log.Append(ctx, data, after); err == nil && at > 0 || err != nil && !errors.Is(err, ErrWrongTurn) {
 			return err
 		}
-		// What lies there says whether it was stored, and when.
+		// The message there says whether it was stored, and when.
 		last, there, err := a.lastTurn(ctx)
 		switch {
 		case err != nil:
@@ -285,7 +285,7 @@ func (a *Appender) append(turn *record.Turn, after uint64) (seq uint64, at int64
 	return seq, at, err
 }
 
-// lastTurn is the last turn in the log; its sequence is 0 if there is none. What cannot be read is no turn of this owner.
+// lastTurn is the last turn in the log; its sequence is 0 if there is none. An unreadable message is no turn of this owner.
 func (a *Appender) lastTurn(ctx context.Context) (Record, record.Turn, error) {
 	last, err := a.log.LastTurn(ctx)
 	if err != nil || last.Seq == 0 {

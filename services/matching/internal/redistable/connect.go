@@ -25,7 +25,7 @@ type Config struct {
 	Addrs []string `koanf:"addrs" usage:"host:port of the Redis server, or of nodes of the cluster"`
 	// Cluster says that the addresses are of a Redis Cluster. Default false.
 	Cluster bool `koanf:"cluster" usage:"the addresses are nodes of a Redis Cluster"`
-	// Username logs in, with one of the passwords. Default none. What it must be allowed is listed by
+	// Username logs in, with one of the passwords. Default none. Its permissions are listed by
 	// topology.RedisACL.
 	Username string `koanf:"username" usage:"user to log in as"`
 	// Password is one that needs no file. Default none.

@@ -9,7 +9,7 @@
 // Never does: repeat a call, except one that the server refused because it does not know the
 // script. A call that failed may have been carried out.
 //
-// On failure: an error of the client per call. What a run of the server wrote is void
+// On failure: an error of the client per call. An entry that a run of the server wrote is void
 // under another run (its run id): after a restart, from whatever snapshot, or on a replica
 // that was promoted, the triggers' epoch is lost and no limit has an entry. A Redis that
 // forgets a part of its keys breaks limits: run it with noeviction. The tables can be rebuilt

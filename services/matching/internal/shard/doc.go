@@ -6,7 +6,7 @@
 // runs the turns; everything else sends it messages, which it takes in batches. There is no
 // linger timer, and neither goroutine nor timer per task.
 //
-// Never does: decide anything. What comes in is given to the core as it is, what the
+// Never does: decide anything. Messages are given to the core as they are, what the
 // core asks for is done, in the order of match.Effects. It never waits for tables or
 // history in a turn.
 //

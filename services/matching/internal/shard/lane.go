@@ -16,7 +16,7 @@ type lane[T any] struct {
 	busy  bool
 }
 
-// queue adds a job to the next batch. What one turn queues is one batch, so that is started only then.
+// queue adds a job to the next batch. The jobs of one turn are one batch, so that is started only then.
 func (l *lane[T]) queue(job T) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

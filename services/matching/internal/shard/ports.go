@@ -18,7 +18,7 @@ type Core interface {
 	LimitsInUse(domain string, each int, now match.Now) (all []match.LimitInUse, leftOut int)
 }
 
-// Outbox sends without waiting. What it is given may change after the call. Only the loop
+// Outbox sends without waiting. Its arguments may change after the call. Only the loop
 // calls it.
 type Outbox interface {
 	// Answer ends a poll. Inputs.Bounced gets the id if there is no subscriber. An error means

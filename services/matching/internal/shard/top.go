@@ -36,7 +36,7 @@ func (s *Shard) listPollers(ctx context.Context, req *rpcv1.DescribeShardRequest
 	return resp, nil
 }
 
-// listLimits tells who uses the limits of a domain here. What the tables count is asked of them afterwards, so it may be
+// listLimits tells who uses the limits of a domain here. The tables are asked for their counts afterwards, so it may be
 // some milliseconds newer; where they do not answer, what they last counted for this shard stands for it.
 func (s *Shard) listLimits(ctx context.Context, req *rpcv1.DescribeShardRequest) (*rpcv1.DescribeShardResponse, error) {
 	var all []match.LimitInUse

@@ -76,7 +76,7 @@ func perGroup(r *rig) {
 	// Another shard has what is left of each; who goes on holding what it has gets no more.
 	r.takesJust(1, 3, said(1, true, partner{group: "acme", most: 2}, partner{group: "zeta", most: 5}), "0 2 ", "type/pay/group/acme full type/pay/group/zeta full ")
 	r.takesJust(0, 1, said(1, true, partner{group: "acme", most: 2, held: 2}), "0 ", "type/pay/group/acme full ")
-	// What is given back is another's at once.
+	// A slot that is given back is another's at once.
 	r.do(0, said(1, true, partner{group: "acme", most: 2, held: 1}))
 	r.takesJust(1, 3, said(1, true, partner{group: "acme", most: 2}), "1 ", "type/pay/group/acme full ")
 }

@@ -282,7 +282,7 @@ func reserved(r *rig) {
 	r.books(0, 5, stance(5, 0, 3), 3, "in line")
 	r.equal("one more for who is before", r.books(1, 1, stance(5, 0, 3), 1, "").Others, true)
 	r.books(0, 1, stance(5, 3, 3), 1, "full")
-	// Who got all that it wanted does not wait.
+	// A shard that got all it wanted does not wait.
 	r.equal("no one waits", r.state(0, stance(5, 4, 0)), table.LimitState{Used: 5})
 	r.books(1, 1, stance(5, 0, 0), 1, "full")
 	// A shard that only says that it waits keeps one slot.

@@ -201,7 +201,7 @@ func order(r *rig) {
 	}
 	r.equal("heads", len(got.Heads), 4)
 	r.equal("taken from nothing", numbers(r.pop(10, candidate(1, "urgent", 90))), "")
-	// What a call stores it may take.
+	// A call may take what it stores.
 	out := r.do(0, table.Call{
 		Put:   []table.Chunk{chunk(3, "old", 7, 8, 2)},
 		Wants: []table.Want{{Tasklist: list, N: 1, Candidates: []table.Candidate{candidate(3, "old", 7)}}},

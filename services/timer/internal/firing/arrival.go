@@ -21,7 +21,7 @@ type arrival struct {
 }
 
 // decode fails where the message is of an unknown log version (I13), or when ctx
-// ends. What is malformed is in quarantine when it returns; the rest goes on.
+// ends. A malformed message is in quarantine when it returns; the rest goes on.
 func (o *Owner) decode(ctx context.Context, m Stored) (arrival, error) {
 	body, index, err := Decode(m)
 	if unknownVersion(err) {

@@ -18,8 +18,8 @@
 // no matter which owner wrote that one. The log refuses the cursor of an owner that was overtaken, so what
 // such an owner has in memory is never an answer; history asks the next one.
 //
-// What that leaves: a tombstone of which the owner was overtaken, or died, before its
-// cursor. Another owner may have fired the task, before or after it. Who asks again hears that the
+// One case is left: a tombstone of which the owner was overtaken, or died, before its
+// cursor. Another owner may have fired the task, before or after it. A client that asks again hears that the
 // task is void, and whether it may have been fired. History then looks for the fired record in
 // its log, and cancels that one.
 package firing

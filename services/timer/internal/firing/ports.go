@@ -8,7 +8,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
 )
 
-// What a port's error wraps.
+// Errors that a port's error wraps.
 var (
 	// ErrOvertaken: another owner has written the cursor.
 	ErrOvertaken = errors.New("another owner fires this partition")

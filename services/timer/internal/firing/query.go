@@ -40,7 +40,7 @@ type Located struct {
 
 // Locate tells where a task is, to a caller of a domain, empty = a service of ours.
 // An owner that was overtaken may name as waiting what another one has fired since. It has read the
-// store to its end, so it names no earlier stay than the last. That is enough for history: the verdicts on
+// store to its end, so it names no earlier stay than the last. This is enough for history: the verdicts on
 // earlier stays do not depend on whether that one has been fired.
 func (o *Owner) Locate(ctx context.Context, id ids.TaskID, domain string) (Located, error) {
 	if err := o.catchUp(ctx); err != nil {

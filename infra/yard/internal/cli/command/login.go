@@ -21,7 +21,7 @@ func (a *App) options(more ...nats.Option) ([]nats.Option, error) {
 	return append(login, more...), nil
 }
 
-// refused takes what the server reports of a connection. Who lacks a right gets no answer, so there is nothing to wait for.
+// refused takes what the server reports of a connection. A user who lacks a right gets no answer, so there is nothing to wait for.
 func (a *App) refused(_ *nats.Conn, _ *nats.Subscription, err error) {
 	if !errors.Is(err, nats.ErrPermissionViolation) {
 		fmt.Fprintln(a.Err, "warning:", err)

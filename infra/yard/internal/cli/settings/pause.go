@@ -39,7 +39,7 @@ type stopping struct{ verb, verbs, done, short, long, example string }
 var (
 	pausing = stopping{
 		"pause", "pauses", "PAUSED", "Pause a %s: none of its tasks starts until it is resumed",
-		"Pause a %s: within a second, none of its tasks starts any more. What runs\nalready goes on, and tasks may be submitted. Pausing again replaces the pause.",
+		"Pause a %s: within a second, none of its tasks starts any more. Attempts that\nrun go on, and tasks may be submitted. Pausing again replaces the pause.",
 		`--reason "the partner's API is down" --for 1h`,
 	}
 	draining = stopping{

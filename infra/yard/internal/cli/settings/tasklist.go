@@ -65,7 +65,7 @@ func tasklistDescribe(a *command.App) *cobra.Command {
 			}
 			known := a.JSON || !unused(d)
 			if !known {
-				// One with settings is known. Who may not ask for those gets no answer.
+				// One with settings is known. A user who may not ask for those gets no answer.
 				ctx, cancel := context.WithTimeout(ctx, knownWithin)
 				defer cancel()
 				_, err := c.GetTasklist(ctx, args[0])

@@ -8,7 +8,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/command"
 )
 
-// headersOf reads --header flags. What the API refuses is refused there.
+// headersOf reads --header flags. Headers that the API refuses are refused there.
 func headersOf(flags []string) (map[string]string, error) {
 	if len(flags) == 0 {
 		return nil, nil

@@ -286,7 +286,7 @@ func taskOf(w *yardv1.NewTask, f submitFlags) yard.Task {
 	return task
 }
 
-// submit hands the tasks in. What was accepted before an error is printed too.
+// submit hands the tasks in. Tasks that were accepted before an error are printed too.
 func submit(ctx context.Context, a *command.App, c *yard.Client, f submitFlags, tasks []yard.Task) error {
 	all, err := c.SubmitEach(ctx, tasks)
 	if printed := printSubmitted(a, all); printed != nil || err != nil {

@@ -28,7 +28,7 @@ WORKER is an id as in "yard worker list -o wide", the beginning of one, or the n
 
 func workerDrain(a *command.App) *cobra.Command {
 	return drainOrStop(a, "drain", "drains", "Drain workers: they get no new tasks, and what they run goes on",
-		`Drain live workers: within a second, they get no new tasks. What they run goes on to its end; "yard worker list" shows how much is
+		`Drain live workers: within a second, they get no new tasks. Their attempts go on to the end; "yard worker list" shows how much is
 left. It holds until "yard worker resume", or until the worker has not been heard for 10 minutes. A process that starts again is another worker.`)
 }
 
@@ -38,7 +38,7 @@ func workerStop(a *command.App) *cobra.Command {
 drain timeout, and its Run returns; "yard worker" exits. One of another program has to look at the answers to its polls.`)
 }
 
-// drainOrStop drains or stops workers. What it answers with --json is the API's, a line for each.
+// drainOrStop drains or stops workers. With --json the answer is the API's, a line for each.
 func drainOrStop(a *command.App, verb, verbs, short, long string) *cobra.Command {
 	var reason, by string
 	cmd := &cobra.Command{

@@ -5,7 +5,7 @@
 // Never does: I/O, or reading a clock or a random source; both come in as values. It keeps nothing of a tasklist of one partition.
 //
 // On failure: any partition is a correct choice. Where a report is missing or old, partitions take turns, and a poll that finds
-// nothing is sent on by matching (contracts/decisions/0030). What was not used or reported for KeptFor is forgotten.
+// nothing is sent on by matching (contracts/decisions/0030). A tasklist that was not used or reported for KeptFor is forgotten.
 package balance
 
 import (
@@ -184,7 +184,7 @@ func (l *list) busy(now time.Time) bool {
 	return many
 }
 
-// heaviest chooses by weight, evenly: of weights 3 and 1 the order is a, a, b, a. What is left of weights that were larger is cut, so
+// heaviest chooses by weight, evenly: of weights 3 and 1 the order is a, a, b, a. The rest of weights that were larger is cut, so
 // that a backlog that is gone does not keep polls away, or draw them. Where something waits a part of the polls goes at least: else what is
 // rare, and lies where a flood does not, would wait for the flood.
 func (l *list) heaviest() int {

@@ -4,7 +4,7 @@
 // Owns: what this frontend believes is queued of each such tasklist or group: what the owners of the partitions reported last, what this
 // frontend has stored behind that, and what it has on its way to the log; and which order keys were full as of the last reports.
 //
-// Never does: refuse what is below the cap as of the last reports, and what this frontend has sent since. What is on its way to the
+// Never does: refuse what is below the cap as of the last reports, and what this frontend has sent since. A task on its way to the
 // log may be counted twice, until its acknowledgement comes.
 //
 // On failure: what it does not know of is missing, so more are admitted than the cap says, at most what all other frontends
@@ -85,7 +85,7 @@ func (b *Book) Queued(of Queue) int64 {
 }
 
 // Admit counts the tasks of a request as on their way, or none of them: full is the first of those that would exceed
-// their cap, -1 = there is none. Who is admitted calls Stored or Dropped for each. What cannot be remembered loses its number.
+// their cap, -1 = there is none. The caller of an admitted request calls Stored or Dropped for each. A tasklist that cannot be remembered loses its number.
 func (b *Book) Admit(all []Tasks) (full int) {
 	for i, t := range all {
 		if b.Queued(t.Of)+t.N > t.Most {

@@ -176,7 +176,7 @@ func (b *Balancer) Healthy(p int) bool {
 }
 
 // Report takes in what the owner of p says is queued: tasks in its window and
-// log messages it has not read. What was sent before counts as contained in it.
+// log messages it has not read. A message that was sent before counts as contained in it.
 func (b *Balancer) Report(p int, active, unreadBatches int64, now time.Time) {
 	if p < 0 || p >= len(b.partitions) || active < 0 || unreadBatches < 0 {
 		return // a hint from an unknown process

@@ -71,7 +71,7 @@ func (g *group) add(i int, r *Request) {
 // Plan cuts a flush into messages of so many bytes at most; a longer request goes alone. Destinations
 // with many tasks get messages of their own, the others share. While there is room, all of them share
 // one, on the most urgent lane; else one for each lane, so that what waits on disk waits by
-// priority. What many share comes first: it is answered for the least wait. Late are the requests that are left for the
+// priority. A message that many share comes first: it is answered for the least wait. Late are the requests that are left for the
 // next flush.
 func Plan(requests []Request, room *Room, bytesMax int) (messages []Message, late []int) {
 	own, small, late := divide(requests)

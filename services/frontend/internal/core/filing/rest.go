@@ -2,7 +2,7 @@ package filing
 
 import "time"
 
-// What is sent next of a kind rests for RestShare times as long as the last took at most, where RestCompany
+// The next message of a kind rests for RestShare times as long as the last took at most, where RestCompany
 // or more went together, and never longer than RestMax.
 const (
 	RestShare   = 3

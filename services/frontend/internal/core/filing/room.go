@@ -11,7 +11,7 @@ const (
 // Room is how much a partition still takes in messages of its most urgent lane that hold tasks of any
 // priority. Its owner reports it several times a second, as of what it has read; a frontend
 // subtracts what it has sent to that lane since, urgent tasks too: behind a flood of these, others would wait on
-// disk. That several frontends together may spend more, between two reports, costs those others their place only:
+// disk. Several frontends together may spend more between two reports; this costs those others their place only:
 // the owner's window bounds what it reads.
 type Room struct {
 	left load

@@ -7,7 +7,7 @@
 // and the one whose change is stored first wins.
 //
 // On failure: any number of partitions is correct. A partition that does not report is unknown, not idle: while there is one nothing
-// changes. What was decided and not stored is decided again, no sooner than the first time.
+// changes. A decision that was not stored is made again, no sooner than the first time.
 package scale
 
 import (

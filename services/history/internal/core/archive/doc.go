@@ -8,6 +8,6 @@
 //
 // The archive is a sequence of messages with tasks. The index follows behind: when
 // enough messages have gathered, pages are written that tell, for spans of creation
-// time, which message holds which task. What is not in the index yet is its tail:
+// time, which message holds which task. The messages that are not in the index yet are its tail:
 // few messages, that a reader keeps in memory.
 package archive

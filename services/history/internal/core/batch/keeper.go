@@ -168,7 +168,7 @@ type Found struct {
 	Ends  Ends
 }
 
-// What follows a look.
+// The step after a look.
 const (
 	// Wait: nothing.
 	Wait = iota

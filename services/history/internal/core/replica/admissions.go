@@ -5,7 +5,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
-// What the gate of a partition says, for those who know the replica only.
+// The gate's view of a partition, for packages that know the replica only.
 type (
 	Queue       = admission.Queue
 	QueueCursor = admission.Cursor

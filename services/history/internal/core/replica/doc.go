@@ -28,7 +28,7 @@
 //   - What a submit alone sends to another store goes once the turn that admits it is stored.
 //
 // An update is decided once. The task remembers the place of the last one that was, also of one that was refused, and carries it through the
-// other stores. What the timer store gives up for updates goes back into it as the next stay, and is given up only once the stay
+// other stores. A task that the timer store gives up for an update goes back into it as the next stay, and is given up only once the stay
 // before has been read here: else a later owner might read that again, and the updates would be gone (decision 0043).
 //
 // Freedom that is left: the verdict on a repeated outcome of a stay that is over is OK or
@@ -65,7 +65,7 @@
 // because many wait, and one that takes over and has room, would disagree about the task. So the
 // bound of waiting commands is kept before the log: Waiting tells the frontends, which take no
 // more cancels for this partition, or of a domain that has more than its share, until fewer wait.
-// What is on its way then still comes. An outcome that waits for a search has no
+// A message that is on its way then still comes. An outcome that waits for a search has no
 // effect, whatever is found: past a bound it is refused. At a tick a part of what waits is looked at.
 //
 // # Matching shards

@@ -111,7 +111,7 @@ func (l *earlyList) places() (all []EventPlace) {
 	return all
 }
 
-// waitAgain takes the commands of a turn that waited as of the snapshot. What else it has, the snapshot has seen.
+// waitAgain takes the commands of a turn that waited as of the snapshot. The snapshot has seen the others.
 func (r *Replica) waitAgain(in *Turn) {
 	first := 0
 	for _, b := range in.Batches {

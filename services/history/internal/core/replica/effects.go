@@ -105,7 +105,7 @@ type Search struct {
 	// Cancel: a command waits for it: take it out of the timer store if it waits there and is of the domain. Seq is not
 	// for the timer: it takes out a task whose submit lies behind Seq, too. Ids are random, so only
 	// a caller whose own submit had an unknown outcome knows one before it is in the log, and asks for
-	// just that. What the timer gives up it gives up once, so all owners decide alike.
+	// just that. The timer gives a task up once, so all owners decide alike.
 	Cancel bool
 	// Of a cancel: the last record in the log that asks for it, and its reason.
 	Seq    uint64
@@ -182,7 +182,7 @@ type Grant struct {
 	First bool
 }
 
-// What a Traced shows.
+// The kinds of a Traced.
 const (
 	TraceApplied = iota
 	TraceTriggered

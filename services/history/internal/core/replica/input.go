@@ -55,7 +55,7 @@ type Events struct {
 	ReplyTo   string
 	RequestID uint64
 	// Shard is the matching shard that wrote this, plus one; 0 = not matching. Epoch is that of its
-	// owner, whose batches RequestID then counts. What they were granted up to Delivered has been sent
+	// owner, whose batches RequestID then counts. Grants up to Delivered have been sent
 	// to its polls. Polls are those that the events name.
 	Shard            uint32
 	Epoch, Delivered uint64

@@ -77,7 +77,7 @@ type Census struct {
 	Ready, Running, Backoff int64
 	// Tasks completed, dead and expired, and attempts failed, since this owner took over.
 	Completed, Dead, Expired, Failed int64
-	// OldestReadyAt is since when its oldest ready task is ready, Unix ms; 0 = none is. What its order key holds up is left out.
+	// OldestReadyAt is since when its oldest ready task is ready, Unix ms; 0 = none is. Tasks that their order key holds up are left out.
 	OldestReadyAt int64
 }
 

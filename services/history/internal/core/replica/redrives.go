@@ -31,7 +31,7 @@ func (r *Replica) behindRedrive(h *held, e *Entry) bool {
 	return false
 }
 
-// tooEarly is the verdict on a command that is not about the stay that was found. What an earlier stay was changed by, that one knows.
+// tooEarly is the verdict on a command that is not about the stay that was found. An earlier stay knows its own changes.
 func (r *Replica) tooEarly(h *held, e *Entry) taskstate.Verdict {
 	if redriven := e.Redriven(); sameDomain(h.ev, e) && redriven.Before(h.seq, h.place) {
 		h.locate()
@@ -160,7 +160,7 @@ func (r *Replica) foundRedrive(h *held, in *Found, before *held, fx *Effects) (o
 	return true
 }
 
-// bringBack brings in the task of the first redrive that has its letter. What lies behind that is decided then.
+// bringBack brings in the task of the first redrive that has its letter. Commands behind that are decided then.
 func (r *Replica) bringBack(id ids.TaskID, now Now, fx *Effects) {
 	brought := false
 	for _, h := range r.early.take(id) {

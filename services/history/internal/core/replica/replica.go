@@ -224,7 +224,7 @@ func (r *Replica) Flush(now Now, fx *Effects) {
 		r.nextArchive(fx)
 	}
 	for r.park.busy == nil && fx.Park == nil && len(r.park.queue) > 0 {
-		// What has come back meanwhile was stored by another owner.
+		// A task that has come back meanwhile was stored by another owner.
 		fx.Park = slices.DeleteFunc(slices.Clone(r.park.next(r.cfg.JobTasks)), func(e *Entry) bool { r.spend(e, fx); return e.left })
 		if len(fx.Park) == 0 {
 			fx.Park = nil

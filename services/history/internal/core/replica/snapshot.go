@@ -156,7 +156,7 @@ func (r *Replica) exempt() {
 	}
 }
 
-// load begins with a snapshot. What the other stores hold of it already leaves at once.
+// load begins with a snapshot. Tasks that the other stores hold already leave at once.
 func (r *Replica) load(start *Start) {
 	snap := start.Snapshot
 	r.eventAt = snap.Seq

@@ -3,13 +3,13 @@
 // Owns: when a worker counts as silent, when nothing may be concluded since the process itself may not have heard, what each worker said of
 // itself, and the bounds of all that.
 //
-// Never does: read a clock, end an attempt. What follows from silence is decided by the log.
+// Never does: read a clock, end an attempt. The log decides what follows from silence.
 //
 // On failure: where it is full, or knows too little, no worker counts as silent; then the leases of attempts are what is left.
 //
 // # Silence
 //
-// A worker is silent if no sign came for twice its interval and Slack. That is concluded only from what was heard: the process sends itself a
+// A worker is silent if no sign came for twice its interval and Slack. It concludes so only from signs that were heard: the process sends itself a
 // message now and then, over the way that signs come, and one that it sent after that time must have come. The messages are numbered. Where one
 // is missing, or late, signs may be missing too, and all workers get their time again. So a process that is cut off, paused or slow takes no
 // worker for silent, and one that has never heard a worker does not miss it.
@@ -45,7 +45,7 @@ const (
 	signBytesMax, signBytes = 4096, 512
 )
 
-// What a sign may hold, in bytes, and how many tasklists.
+// Bounds of a sign: its bytes and its tasklists.
 const (
 	idBytesMin, idBytesMax         = 16, 64
 	nameBytesMax                   = 128
@@ -209,7 +209,7 @@ func (r *Roster) Deaf(now time.Duration) { r.since = now }
 // Fall finds the workers that are silent by now, and forgets those of which that has been said for long enough. It tells how many it found.
 func (r *Roster) Fall(now time.Duration) (found int) {
 	for {
-		// What was heard up to sentAt is all that came up to then.
+		// All signs up to sentAt have been heard.
 		w, ok := r.due.PopDue(int64(r.sentAt))
 		if !ok {
 			break

@@ -7,7 +7,7 @@ type Order struct {
 	// Index is the task's place in the message of its submit, from 0.
 	Index uint32
 	// Turn: its owner knows that every task of the key with an earlier place has ended, or an attempt of it has begun, which proves
-	// that. What the log decides does not depend on it.
+	// that. The log's decisions do not depend on it.
 	Turn bool
 	// Blocks: where the task would be dead, it blocks its key instead. Blocked: it does.
 	Blocks, Blocked bool

@@ -2,7 +2,7 @@ package taskstate
 
 import "github.com/yardmaster-io/yardmaster/contracts/fault"
 
-// What a full limit does is asked for by matching, which knows who waits. Here it is decided: what has begun meanwhile is not
+// Matching, which knows the waiting tasks, asks for the action of a full limit. Here it is decided: an attempt that has begun meanwhile is not
 // rejected, and of a task that was displaced the next attempt is not.
 
 // waitsFor tells whether an event names the attempt that a task waits for, or waited for when it ended.

@@ -43,7 +43,7 @@ const (
 // OnLost is what follows an attempt whose worker fell silent (yard.v1.OnLost).
 type OnLost uint8
 
-// What follows. 0 is LostRetries.
+// The consequence. 0 is LostRetries.
 const (
 	LostRetries OnLost = 1
 	LostFails   OnLost = 2
@@ -53,7 +53,7 @@ const (
 // OnTimeout is what follows an attempt that exceeded StartToCloseMS (yard.v1.OnTimeout).
 type OnTimeout uint8
 
-// What follows. 0 is TimeoutFails.
+// The consequence. 0 is TimeoutFails.
 const (
 	TimeoutFails OnTimeout = 1
 	TimeoutDies  OnTimeout = 2

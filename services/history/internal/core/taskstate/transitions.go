@@ -19,7 +19,7 @@ type transition struct {
 	do     func(t *Task, e *Event, now int64) (Verdict, Effects)
 }
 
-// transitions is the whole life of a task in history. What is not in the table
+// transitions is the whole life of a task in history. A change that is not in the table
 // is refused and changes nothing.
 var transitions = []transition{
 	{From: Ready, On: Started, To: []State{Running}, do: start},

@@ -8,7 +8,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 )
 
-// Update is what a client changes of a task. What is 0 or empty stays as it is.
+// Update is what a client changes of a task. A field that is 0 or empty stays as it is.
 type Update struct {
 	// IfRevision is the revision that the task must have; 0 = any.
 	IfRevision uint64
@@ -50,7 +50,7 @@ type Whole struct {
 type Updates struct {
 	// Applied counts those that were applied.
 	Applied uint64
-	// Seq is the place in the log of the last one that was decided, applied or not. What lies before it is not decided again:
+	// Seq is the place in the log of the last one that was decided, applied or not. An update before it is not decided again:
 	// a takeover may meet it while the task is in a later state.
 	Seq   uint64
 	Index uint32
@@ -177,7 +177,7 @@ func (t *Task) decided(e *Event) (v Verdict, over bool) {
 	return Verdict{Revision: t.Revision() + 1}, false
 }
 
-// replaceable tells whether t may become the task that w is of. What a worker has been given is not run again.
+// replaceable tells whether t may become the task that w is of. A task that a worker has been given is not run again.
 func (t *Task) replaceable(w *Whole) bool {
 	return w == nil || t.Grants() == 0 && t.Type == w.Type && t.Tasklist == w.Tasklist
 }

@@ -162,7 +162,7 @@ func (s *Shard) end(p *poll) {
 	p.answered = true
 }
 
-// answer ends a poll with what it was granted. What does not fit into an answer is
+// answer ends a poll with what it was granted. A grant that does not fit into an answer is
 // handed back.
 func (s *Shard) answer(p *poll) {
 	s.end(p)

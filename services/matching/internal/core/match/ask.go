@@ -25,7 +25,7 @@ type question struct {
 	again bool
 }
 
-// What comes up again while it is asked waits for retriggerRest times as long as that took, and retriggerRestMax at most: all triggers of a domain are
+// A question that comes up again while it is asked waits for retriggerRest times as long as that took, and retriggerRestMax at most: all triggers of a domain are
 // sent again, for one that pauses and resumes its groups over and over, and history has those of others to see to (I14).
 const (
 	retriggerRest    = 3
@@ -86,7 +86,7 @@ func (q *question) pointless() bool {
 // about tells whether a question is still about the i-th of its limits.
 func (q *question) about(i int) bool { return q.limits[i].known() && q.limits[i].round == q.rounds[i] }
 
-// ask asks what is due. What is counted must be asked behind the fence.
+// ask asks what is due. Counts must be asked for behind the fence.
 func (s *Shard) ask() {
 	rest := s.asks.waiting[:0]
 	for _, q := range s.asks.waiting {

@@ -227,7 +227,7 @@ func (s *Shard) wantWaiters(d *domain, c *call) {
 // turnOf tells whether a call may ask for slots for the first waiter of a limit.
 func (s *Shard) turnOf(w *waiter, c *call) bool {
 	switch {
-	case w.limit.taken() || c.asksAll(w.limit) || w.list.asking || c.candidates >= callCandidatesMax/2:
+	case w.limit.closed() || c.asksAll(w.limit) || w.list.asking || c.candidates >= callCandidatesMax/2:
 		return false
 	case c.looks >= looksMax/2:
 		c.cut = true
@@ -249,7 +249,7 @@ func (s *Shard) look(l *list, c *call) (more bool) {
 	return c.more
 }
 
-// called takes in what became of a call. What one was to store that failed meets a poll, or is let
+// called takes in what became of a call. A trigger that a failed call was to store meets a poll, or is let
 // go of: should it have been stored too, the second of the two is a double.
 func (s *Shard) called(o *CallOutcome) {
 	d := s.domains[o.Domain]
@@ -356,7 +356,7 @@ func (s *Shard) learnStances(d *domain, c *call, o *table.Outcome) {
 			}
 			continue
 		}
-		// Who leaves the line may have kept more slots from those behind than it took.
+		// A shard that leaves the line may have kept more slots from those behind than it took.
 		freer := l.unsaid || c.out.Stances[i].Held < l.entry || l.short && blocked[i] == 0
 		l.booked += booked[i]
 		waited := l.short

@@ -302,7 +302,7 @@ func checkNobodyIsForgotten(t *testing.T, s *Shard, d *domain) {
 		return
 	}
 	for typ, lim := range d.limits {
-		if w := lim.waiters.first(); w != nil && !lim.taken() {
+		if w := lim.waiters.first(); w != nil && !lim.closed() {
 			t.Fatalf("%v waits for a slot of %s, which may be free", w.list.Tasklist, typ)
 		}
 	}

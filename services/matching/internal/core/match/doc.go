@@ -39,7 +39,7 @@
 //
 // # When slots are used again
 //
-// What the tables count for the shard is never less than what is in use, so a slot that has become free may
+// The tables never count less for the shard than what is in use, so a slot that has become free may
 // be used again without asking, as long as no one else waits for it: that is asked every leaseFor/2 while
 // slots are in use. A shard asks for some more than it needs; then new triggers meet polls without
 // passing the table. Those that are not in use are given back with the next call, tellAfter later at most,

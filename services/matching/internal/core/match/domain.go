@@ -170,7 +170,7 @@ func (s *Shard) restart(d *domain) {
 	s.work(d)
 }
 
-// fail notes that the tables of a domain do not answer. What waits for them meets a
+// fail notes that the tables of a domain do not answer. A trigger that waits for them meets a
 // poll, or is let go of.
 func (s *Shard) fail(d *domain) {
 	d.state, d.down, d.retryAt = opening, true, s.now.Mono+retryEvery

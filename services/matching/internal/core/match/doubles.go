@@ -11,7 +11,7 @@ import (
 // trigger once, so one that comes again is of no use to anybody.
 //
 // It is a table of prints in buckets of one cache line, the newest first: a lookup costs one miss.
-// Two triggers with the same print count as one. That is as rare as 64 random bits that repeat
+// Two triggers with the same print count as one. This is as rare as 64 random bits that repeat
 // among eight; the second one is granted when history sends it after the first is forgotten.
 type doubles struct {
 	buckets [][bucketPrints]uint64
@@ -79,7 +79,7 @@ func (d *doubles) forget(t ids.Trigger) {
 	}
 }
 
-// remove takes those out of a chunk that are noted, and returns how many these were. What the chunk shares with others stays as
+// remove takes those out of a chunk that are noted, and returns how many these were. Memory that the chunk shares with others stays as
 // it is.
 func (d *doubles) remove(a *arrival) int {
 	n, all := 0, *a

@@ -8,7 +8,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
-// What a limit counts per group stands in columns of one group each. A column from before there was such a limit holds
+// Tasks that a limit counts per group stand in columns of one group each. A column from before there was such a limit holds
 // tasks of groups that are not known: it is forgotten, and history sends all triggers again.
 
 // grouped tells whether a column is of one group.

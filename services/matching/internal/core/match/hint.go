@@ -49,7 +49,7 @@ type delivery struct {
 	again bool
 }
 
-// finishPart notes that a part of a message is done with. What was put back is of none.
+// finishPart notes that a part of a message is done with. A trigger that was put back is of none.
 func (s *Shard) finishPart(d *delivery, ok bool) {
 	if d == nil {
 		return
@@ -154,7 +154,7 @@ func (s *Shard) match() {
 	s.arrivals = s.arrivals[:0]
 }
 
-// matchTaken gives what was taken from a table to polls. What no poll wants any more, or has
+// matchTaken gives what was taken from a table to polls. A trigger that no poll wants any more, or that has
 // no slot of a limit that is new, goes back.
 func (s *Shard) matchTaken(t *taken) {
 	rates := t.path.starts()

@@ -31,7 +31,7 @@ type Inputs struct {
 	Bounced []uint64
 	// Proven is when a round trip to the server began that has ended, on the clock of Now.Mono; 0 = none.
 	Proven time.Duration
-	// Broke: the connection broke since the last round trip, and is back. What was sent may be lost.
+	// Broke: the connection broke since the last round trip, and is back. Messages may be lost.
 	Broke bool
 	// Freed and Restore are hints of other shards.
 	Freed, Restore []LimitHint
@@ -198,18 +198,18 @@ type Poll struct {
 
 // Catalog tells what operators have set.
 type Catalog interface {
-	// Limits are those of a domain, sorted by reference, each once. What it returns stays as it is.
+	// Limits are those of a domain, sorted by reference, each once. The result never changes.
 	Limits(domain string) []Limit
-	// Weights are those of a domain's groups, of at least 0; the others have 1. What it returns stays as it is.
+	// Weights are those of a domain's groups, of at least 0; the others have 1. The result never changes.
 	Weights(domain string) map[string]float64
 	// Partitions is how many a tasklist has, at least 1.
 	Partitions(domain, tasklist string) int
 	// Scales tells whether the engine sets that number, by what comes into the partitions.
 	Scales(domain, tasklist string) bool
 	// GroupLimits are how many attempts of single groups may run at once, at least 1, in each limit that counts them; the others have
-	// what the limit says. What it returns stays as it is.
+	// what the limit says. The result never changes.
 	GroupLimits(domain string) map[string]int
-	// PausedGroups are the groups of a domain of which nothing may start. What it returns stays as it is.
+	// PausedGroups are the groups of a domain of which nothing may start. The result never changes.
 	PausedGroups(domain string) map[string]bool
 }
 

@@ -57,7 +57,7 @@ type origin struct {
 	// readyAt, rank and cost are those of the chunk.
 	readyAt, rank int64
 	cost          int
-	// path is what was booked for each; empty = nothing. That stays as it is, whatever becomes of the limits. scarce: others may soon wait for one of these slots.
+	// path is what was booked for each; empty = nothing. It never changes, whatever becomes of the limits. scarce: others may soon wait for one of these slots.
 	path   []table.Ref
 	scarce bool
 	// rates are those of which starts were taken for each.

@@ -307,8 +307,8 @@ func (l *limit) scarce() bool {
 	return l.others || l.full || l.blocked != 0 || l.waiters.any() || 2*max(l.used, len(l.held)) >= l.Max
 }
 
-// taken tells whether no slot can be had just now.
-func (l *limit) taken() bool { return l.Paused || !l.Shadow && (l.counting() || l.blocked != 0) }
+// closed reports whether no slot can be booked now.
+func (l *limit) closed() bool { return l.Paused || !l.Shadow && (l.counting() || l.blocked != 0) }
 
 // dueLimit reports a limit to the tables as soon as it is known.
 func (s *Shard) dueLimit(l *limit) {

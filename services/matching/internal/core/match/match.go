@@ -146,7 +146,7 @@ type Shard struct {
 	turn
 }
 
-// turn is what one turn gathers. What is left of it makes the next turn due at once.
+// turn is what one turn gathers. The rest of it makes the next turn due at once.
 type turn struct {
 	// taken came out of the tables and arrivals from hints: both are to meet polls.
 	taken    []taken

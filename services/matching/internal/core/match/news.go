@@ -7,7 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
-// What partitions of a tasklist tell: their parents what polls are wanted for, and frontends what waits.
+// Reports of the partitions of a tasklist: to their parents what polls are wanted for, to frontends what waits.
 
 // tellUp has the parent of a partition hear news soon.
 func (s *Shard) tellUp(l *list) {
@@ -91,7 +91,7 @@ func (s *Shard) lacks(l *list, at table.Column) bool {
 	if l.unknownGroups(at) || l.blocked(at) {
 		return true
 	}
-	lim := l.path(at.Type).groupOf(at, (*limit).taken)
+	lim := l.path(at.Type).groupOf(at, (*limit).closed)
 	if lim != nil {
 		s.park(lim, l, at)
 	}

@@ -12,7 +12,7 @@ import (
 // waits for which limit, and since when; history decides. A policy acts once the limit has been full for as long as a trigger is to wait,
 // as each call about it has said. It never acts while it is not known what runs, and on no trigger that waits for something else.
 //
-// What is to be rejected comes out of the tables without slots, oldest first. What has not waited for long enough goes back.
+// Tasks that are to be rejected come out of the tables without slots, oldest first. A task that has not waited for long enough goes back.
 
 // OnFull is what a limit does that is full.
 type OnFull uint8

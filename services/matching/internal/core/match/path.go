@@ -54,7 +54,7 @@ func (p *path) taken() *limit {
 	if l := p.paused(); l != nil {
 		return l
 	}
-	return p.meet((*limit).taken)
+	return p.meet((*limit).closed)
 }
 
 // meet is the first limit or rate of which f is true, or nil.
@@ -190,7 +190,7 @@ func (l *list) repath() {
 // blocked tells whether triggers of a column cannot be had just now.
 func (l *list) blocked(at table.Column) bool {
 	p := l.path(at.Type)
-	return p.taken() != nil || p.perGroupOf(at, (*limit).taken) != nil
+	return p.taken() != nil || p.perGroupOf(at, (*limit).closed) != nil
 }
 
 // short tells whether triggers of a column could not be had the last time.

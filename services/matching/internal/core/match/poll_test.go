@@ -135,7 +135,7 @@ func TestExpiredPollWaitsForVerdicts(t *testing.T) {
 	}
 }
 
-// What does not fit into an answer is handed back; JSON has half of the room, and the next poll is not
+// A grant that does not fit into an answer is handed back; JSON has half of the room, and the next poll is not
 // given more than fits.
 func TestAnswersAreBounded(t *testing.T) {
 	for _, json := range []bool{false, true} {

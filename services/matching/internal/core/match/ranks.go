@@ -37,7 +37,7 @@ type ranks struct {
 	aside int64
 	// last is the latest rank so far.
 	last int64
-	// next are the ranks of the next trigger of each group. What is not after now says nothing, and is forgotten in time.
+	// next are the ranks of the next trigger of each group. A rank that is not after now says nothing, and is forgotten in time.
 	next map[string]int64
 	// sweepAt is how many of them there may be until then.
 	sweepAt int

@@ -42,7 +42,7 @@ func (l *lane) unstop(st *stop) {
 	}
 }
 
-// sendStops sends one batch of them. What was paused meanwhile waits on.
+// sendStops sends one batch of them. A group that was paused meanwhile waits on.
 func (s *Shard) sendStops(l *lane) {
 	n := min(len(l.stops), l.eventsMax)
 	b := &batch{}
@@ -109,7 +109,7 @@ func (s *Shard) returnStops(l *lane) {
 	l.stops, l.stopsOf = nil, nil
 }
 
-// stopsStale notes that what is to be rejected of a domain may be of groups that are paused. What is not sent yet is let go.
+// stopsStale notes that what is to be rejected of a domain may be of groups that are paused. Stops that are not sent yet are dropped.
 func (l *lane) stopsStale(d *domain) {
 	l.stops = slices.DeleteFunc(l.stops, func(st stop) bool {
 		out := st.limit.domain == d && !st.Displace && d.holdsPaused(st.back.Column)

@@ -85,7 +85,7 @@ func (s *Shard) pass(l *list, at table.Column, c *call) bool {
 	if l.unknownGroups(at) {
 		return true
 	}
-	path, busy := l.path(at.Type), func(lim *limit) bool { return lim.taken() || lim.waiters.before(l) }
+	path, busy := l.path(at.Type), func(lim *limit) bool { return lim.closed() || lim.waiters.before(l) }
 	lim := path.paused()
 	if lim == nil {
 		lim = path.meet(busy)
@@ -105,7 +105,7 @@ func (s *Shard) pass(l *list, at table.Column, c *call) bool {
 		lim.waitAt(at.Priority)
 		return true
 	}
-	if lim = path.groupOf(at, (*limit).taken); lim != nil {
+	if lim = path.groupOf(at, (*limit).closed); lim != nil {
 		s.park(lim, l, at)
 	}
 	return lim != nil

@@ -220,7 +220,7 @@ type Known struct {
 type Opened struct {
 	// Epoch names their present life; never empty.
 	Epoch string
-	// Fresh: this Open began that life. What was in the table before is lost.
+	// Fresh: this Open began that life. The triggers that were in the table before are lost.
 	Fresh bool
 	// Columns are in order of tasklist, priority and type.
 	Columns []Known

@@ -18,7 +18,7 @@
 // # Ranks
 //
 // Where groups share a column, its chunks stand in it by their ranks, which are virtual times (start-time fair queueing: Goyal, Vin and
-// Cheng, SIGCOMM 1996), not by their ages. Who stores them computes these (core/match). A chunk may hold triggers of many groups, so a hundred thousand
+// Cheng, SIGCOMM 1996), not by their ages. The caller computes these (core/match). A chunk may hold triggers of many groups, so a hundred thousand
 // groups cost what one does. Of its head a column gives what comes before the next chunk.
 //
 // # Slots
@@ -39,12 +39,12 @@
 // # The line
 //
 // A shard that waits (Stance.Wait) stands in the limit's line with the number of slots that
-// it lacked. What is free is kept for those before it: of a more urgent priority, or of the same
-// that wait longer. Who is granted something and still lacks more goes behind those of
-// its priority; who lacks nothing, or has not shown itself for LineStale, leaves.
+// it lacked. Free slots are kept for those before it: of a more urgent priority, or of the same
+// that wait longer. A shard that is granted something and still lacks more goes behind those of
+// its priority. One that lacks nothing, or has not shown itself for LineStale, leaves.
 //
 // # Epochs
 //
-// An epoch is one life of a shard's table of one domain. What belongs to another life
+// An epoch is one life of a shard's table of one domain. An entry of another life
 // is refused, so a shard learns that its triggers are gone.
 package table

@@ -161,8 +161,8 @@ func (s *stand) why() BlockedWhy {
 	return InLine
 }
 
-// grant adds the slots of n triggers to the shard's entry, or the starts that each of them costs.
-func (s *stand) grant(n, cost int) {
+// book adds the slots of n triggers to the shard's entry, or the starts that each of them costs.
+func (s *stand) book(n, cost int) {
 	if s.rated != nil {
 		s.rated.start(n, cost)
 		return
@@ -206,7 +206,7 @@ func (s *stand) finish() LimitState {
 	}
 	if !others && !s.restoring {
 		leased = max(0, min(s.Ask, (s.Max-s.used)/s.shards))
-		s.grant(leased, 1)
+		s.book(leased, 1)
 	}
 	if s.Of > 0 {
 		s.groups.drop(s.Ref)

@@ -148,7 +148,7 @@ func (p *pop) take(i int) {
 	}
 	for _, s := range at.Path {
 		p.stands[s].met = true
-		p.stands[s].grant(n, cost)
+		p.stands[s].book(n, cost)
 	}
 	batch := Batch{Column: at.Column, From: i, ReadyAt: head.ReadyAt, Rank: head.Rank, Step: head.Step, Cost: head.Cost, Booked: len(at.Path) > 0}
 	over := 0

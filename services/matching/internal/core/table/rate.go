@@ -113,7 +113,7 @@ func (r *rated) lack(cost int) {
 	}
 }
 
-// start uses the starts of n triggers. What a rate in shadow would have held up uses up nothing of it.
+// start uses the starts of n triggers. A trigger that a rate in shadow would have held up uses up nothing of it.
 func (r *rated) start(n, cost int) {
 	if r.Shadow {
 		fits := min(n, r.fits(cost))

@@ -21,7 +21,7 @@ type Wanted struct {
 	// Domain is the caller's; empty = a service of ours. A task of another domain
 	// is left alone and not reported.
 	Domain string
-	// UpTo: only a stay that the store has up to this sequence; 0 = any. What was taken out may be parked again,
+	// UpTo: only a stay that the store has up to this sequence; 0 = any. A task that was taken out may be parked again,
 	// and a call that comes late must not find that.
 	UpTo uint64
 	// Epoch is that of the history owner that asks; 0 = not known. One that has been replaced takes nothing out.

@@ -16,7 +16,7 @@
 // How a task fires exactly once: tasks are ordered by Key. A round takes all
 // tasks due by an instant T among the messages up to a sequence S, in that order,
 // cut into chunks; each chunk is stored in one atomic batch with the Cursor that
-// covers it. What is written during a round has a higher sequence than S and
+// covers it. A task that is written during a round has a higher sequence than S and
 // waits for the next one, so "key up to Last" never covers what was not there.
 //
 // When T goes back, because the last owner's clock was ahead: what the round and

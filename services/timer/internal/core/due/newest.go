@@ -7,7 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
 
-// Newest keeps the newest of the tasks it is given, a number of them. Who gives it many has it Trim in between.
+// Newest keeps the newest of the tasks it is given, a number of them. A caller that gives it many calls Trim in between.
 type Newest struct {
 	most int
 	all  []Found
