@@ -24,7 +24,7 @@ json json_next(json array, json last);
 // A whole number, or `otherwise` where there is none.
 int64_t json_int(json value, int64_t otherwise);
 
-// What is between the quotes of a string, escapes as they stand: enough for ids, tokens and codes.
+// The text between the quotes of a string, escapes as they stand: enough for ids, tokens and codes.
 json json_string(json value);
 
 bool json_is(json value, const char *text);

@@ -1361,7 +1361,7 @@ export interface Tasklist {
   max_concurrency?: number;
   /** How many attempts of tasks of this tasklist start in a time. Default: any number. */
   rate?: Rate;
-  /** While about so many tasks of this tasklist are queued, 1..100000000, submits of more are refused with RESOURCE_EXHAUSTED, and a request that has more of them alone with INVALID_ARGUMENT. Queued are those that are due and neither run nor have ended: ready ones, and those that wait for a moment between two attempts. What is delayed, or waits for long to be tried again, is counted when it is due; nothing that was accepted is ever refused. At most 100 tasklists of a domain have one. Default 0: no cap. */
+  /** While about so many tasks of this tasklist are queued, 1..100000000, submits of more are refused with RESOURCE_EXHAUSTED, and a request that has more of them alone with INVALID_ARGUMENT. Queued are those that are due and neither run nor have ended: ready ones, and those that wait for a moment between two attempts. A task that is delayed, or waits for long to be tried again, is counted when it is due; nothing that was accepted is ever refused. At most 100 tasklists of a domain have one. Default 0: no cap. */
   max_queued?: number;
   /** Over how many partitions the tasklist is spread, 1..64: each is a table and a line of polls of its own, on another matching shard as far as there are any. More let several nodes serve one tasklist; tasks of different partitions start in about the order in which they became ready. Default 0: one. Change it any time: what waits in a partition that is no more is run as before. At most 100 tasklists of a domain have several. */
   partitions?: number;
@@ -1870,7 +1870,7 @@ export type Code =
 /** The body of an answer that is an error. */
 export interface ErrorBody {
   code: Code;
-  /** What is wrong, in one sentence, for people. */
+  /** The problem in one sentence, for people. */
   message: string;
   /** The field at fault as a JSON pointer. */
   path?: string;

@@ -11,7 +11,7 @@ import { answerIn, outcomeGrace, over, pause } from "./yardmaster.mjs";
  * @typedef {{ task: PolledTask, signal: AbortSignal, progress: (value: unknown) => void }} Attempt
  */
 /**
- * What a handler returns is the task's result. What it throws is a failure: the retry policy decides, or the error's
+ * The value that a handler returns is the task's result. An error that it throws is a failure: the retry policy decides, or the error's
  * `nonRetryable` or `delayMs`. An error that is thrown after `signal` has aborted ends the attempt as its reason says.
  * @typedef {(payload: any, attempt: Attempt) => unknown} Handler
  */

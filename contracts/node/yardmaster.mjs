@@ -11,7 +11,7 @@ const askTimeout = 12_000; // ms; the engine itself answers within 10 s
 /** How long a submit is repeated, ms: longer than the engine needs to be certain that nothing was stored by a clock that is behind. */
 const submitTime = 45_000;
 
-/** What a submit is repeated after: nothing was stored, or this is unknown. */
+/** The codes after which a submit is repeated: nothing was stored, or this is unknown. */
 const passing = ["UNAVAILABLE", "RESOURCE_EXHAUSTED", "UNKNOWN"];
 const pollGrace = 5_000; // ms after its wait that a poll's answer may come
 const withdrawIn = 2_000; // ms that it takes at most to take a poll back
@@ -28,7 +28,7 @@ export const outcomeGrace = 60_000;
 /** The verdicts that say that an attempt is over. */
 export const over = ["STALE", "NOT_FOUND", "FAILED_PRECONDITION"];
 
-/** What ends the repeats of an outcome. They are harmless after anything else, a code of a later version too. */
+/** The codes that end the repeats of an outcome. They are harmless after anything else, a code of a later version too. */
 const final = ["OK", ...over, "INVALID_ARGUMENT", "PERMISSION_DENIED", "UNIMPLEMENTED"];
 
 /** An error that the engine answered with; UNAVAILABLE too where there is no subscriber to answer. */
@@ -94,7 +94,7 @@ export class Client {
   #unanswered = [];
   /** How far the engine's clock is ahead of ours, ms, once it is known. */
   #ahead = 0;
-  /** What ends the polls under way when the connection breaks. @type {Set<() => void>} */
+  /** The functions that end the polls under way when the connection breaks. @type {Set<() => void>} */
   #broken = new Set();
 
   /** @param {Awaited<ReturnType<typeof connect>>} nc @param {string} domain @param {string} [inboxPrefix] */
@@ -107,7 +107,7 @@ export class Client {
 
   async #watch() {
     for await (const { type } of this.nc.status()) {
-      // An answer may be lost with the connection. What was asked without one is lost for certain.
+      // An answer may be lost with the connection. A question without an answer is lost for certain.
       if (type === "disconnect" || type === "reconnect") this.#broken.forEach((end) => end());
     }
   }

@@ -52,7 +52,7 @@ func InboxDomain(prefix string) (domain string, sealed bool) {
 	return "", strings.HasPrefix(prefix, OperatorInboxes) || strings.HasPrefix(prefix, ServiceInboxes)
 }
 
-// CheckInboxPrefix says why answers may not be sent below prefix, or nil. What a
+// CheckInboxPrefix says why answers may not be sent below prefix, or nil. A message that a
 // service publishes there goes out with its own rights, so no prefix may lead to
 // subjects of this system or of the NATS server.
 func CheckInboxPrefix(prefix string) error {

@@ -166,7 +166,7 @@ func (b *beater) split(due []*activeAttempt) (batch, rest []*activeAttempt) {
 	return due[:n], due[n:]
 }
 
-// due returns the attempts to beat for now, and when to look again. What is due
+// due returns the attempts to beat for now, and when to look again. An attempt that is due
 // within a quarter of its interval goes along, so that attempts begun at
 // different times end up in common requests.
 func (b *beater) due(now time.Time) (due []*activeAttempt, next time.Time) {

@@ -7,8 +7,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 )
 
-// A tasklist may have a cap on its queue (Tasklist.MaxQueued), and on what it has of each group (MaxQueuedPerGroup); an order key has one. What one program submits
-// to it while it is full waits by itself, in front of nothing else, and goes as there is room. How many goroutines and requests that takes is bounded by the callers that wait.
+// A tasklist may have a cap on its queue (Tasklist.MaxQueued), and on what it has of each group (MaxQueuedPerGroup); an order key has one. A submit of one program
+// to a full one waits by itself, in front of nothing else, and goes as there is room. How many goroutines and requests that takes is bounded by the callers that wait.
 
 // fullQueue is the first task of n whose queue is at its cap, as a refusal says, or -1.
 func fullQueue(err error, n int) int {

@@ -124,8 +124,8 @@ func WithMiddleware(m ...Middleware) WorkerOption {
 	return func(c *workerConfig) { c.middleware = append(c.middleware, m...) }
 }
 
-// NewWorker makes a worker of a tasklist. Give it handlers, then Run it. What is
-// wrong with its options is returned by Run.
+// NewWorker makes a worker of a tasklist. Give it handlers, then Run it. Run returns
+// an error of its options.
 func NewWorker(c *Client, tasklist string, opts ...WorkerOption) *Worker {
 	cfg := workerConfig{
 		concurrency: concurrencyDefault, pollBatch: requestTasksMax, pollWait: pollWaitDefault,

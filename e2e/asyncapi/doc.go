@@ -6,6 +6,6 @@
 //
 // Never does: test what an endpoint does; package scenario does.
 //
-// On failure: the reference and the code differ. What is wrong is either the
+// On failure: the reference and the code differ. The error is either in the
 // list in contracts/internal/apidoc/endpoints.go or the frontend's.
 package asyncapi

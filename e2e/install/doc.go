@@ -5,8 +5,8 @@
 // is proved with it: `go install` of the command and the services, programs that use the SDK, and
 // each module that builds without the workspace.
 //
-// Never does: install from the network, or from the module cache but as a proxy. What the repository
-// needs of others is there, since this test is built with it.
+// Never does: install from the network, or from the module cache but as a proxy. The modules that the repository
+// needs are there, since this test is built with it.
 //
 // On failure: the test prints what the go command said.
 package install

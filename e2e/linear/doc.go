@@ -5,7 +5,7 @@
 // check of such a history by porcupine. The short form runs in one process; the long one on processes that are killed and paused, with
 // three NATS servers.
 //
-// What is promised, and so what the model is: each call takes effect at one moment between its start and its answer. One without an answer, or
+// The promise, and so the model: each call takes effect at one moment between its start and its answer. One without an answer, or
 // with UNKNOWN, may take effect at any later time, or never. This holds for tasks.submit, update, cancel, complete, fail and heartbeat, for
 // deadletters.redrive, for the attempts that tasks.poll grants, and for tasks.get, with one exception of the documents: of a task that waits for its time, or is not
 // read yet, tasks.get may show what it was before the last updates. tasks.list promises no moment: it only finds the tasks in here.

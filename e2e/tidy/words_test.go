@@ -19,6 +19,9 @@ var prose = []string{".md", ".proto", ".sh", ".yml", ".yaml", ".lua", ".mjs", ".
 // linkPath is the path in a link of Markdown: it spells the name of a file.
 var linkPath = regexp.MustCompile(`\]\([^)]*\)`)
 
+// noSubject is the beginning of a sentence whose subject is a clause.
+var noSubject = regexp.MustCompile(`(?:^\s*|// |[.:;] |- |\*\* )(?:What|Who|Whose|That) [a-z]+`)
+
 // quoted are files whose words are somebody else's: a licence.
 var quoted = []string{"infra/yard/internal/demo/images/README.md"}
 
@@ -33,6 +36,9 @@ func plainWords(t *tree) []string {
 	words, findings := avoidedWords(t)
 	find := func(where, text string) {
 		text = linkPath.ReplaceAllString(text, "")
+		if found := noSubject.FindString(text); found != "" && !strings.Contains(text, "?") && !strings.Contains(where, "_test.go:") {
+			findings = append(findings, fmt.Sprintf("%s: %q: begin the sentence with its subject", where, strings.TrimSpace(found)))
+		}
 		for _, w := range words {
 			if found := w.match.FindString(text); found != "" {
 				findings = append(findings, fmt.Sprintf("%s: %q: write: %s", where, found, w.instead))

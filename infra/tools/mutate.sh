@@ -6,7 +6,7 @@
 #   infra/tools/mutate.sh [package directory...]      by default all cores: services/*/internal/core/*
 #
 # Gremlins lies in two ways, so it runs on a copy and proves itself for each package:
-# - It copies one module without the workspace. What is not found then fails to build, and every mutant looks killed.
+# - It copies one module without the workspace. A module that is not found then fails to build, and every mutant looks killed.
 #   So each module of the copy replaces the others by absolute paths, without a workspace.
 # - Its time-out counts the compilation, so a slow build looks like a mutant that hangs. So the time-out is long.
 # The proof: the unchanged code passes, and of two mutants of a planted function one lives and one is killed.

@@ -6,7 +6,7 @@
 //
 // On failure: a shard whose owner dies is served by another node within seconds, in an
 // epoch of its own: it fences the one before, sends again what that one may not have sent,
-// and is then shown to the frontends, which end the polls of older epochs. Who is overtaken
+// and is then shown to the frontends, which end the polls of older epochs. A superseded owner
 // stops at once, and ownership decides again.
 package matching
 

@@ -110,7 +110,7 @@ func (s *Service) Run(ctx context.Context) error {
 	return owner.Run(ctx)
 }
 
-// serve owns one partition until ctx ends. What is of a log version that this
+// serve owns one partition until ctx ends. A record of a log version that this
 // program does not know makes it give the partition up (I13).
 func (s *Service) serve(ctx context.Context, p int, cluster *catalog.Catalog) error {
 	err := s.own(ctx, p, cluster)

@@ -24,7 +24,7 @@ const (
 	steadyAfter     = 10 * time.Second
 )
 
-// handoverMax is how long a partition is waited for that another node holds. That one gives
+// handoverMax is how long a partition is waited for that another node holds. The other node gives
 // it up as soon as it hears of the new owner, and drains; unless it is ill.
 const handoverMax = 10 * time.Second
 

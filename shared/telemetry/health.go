@@ -25,7 +25,7 @@ const (
 //   - /livez: 200 while the process runs. It never depends on anything outside, or
 //     an outage of NATS would make the platform restart every service.
 //   - /readyz: 200 if every check passes, else 503; both with the list of checks
-//     and why each one that fails does so. What is wrong and would be no better at
+//     and why each one that fails does so. A problem that would be no better at
 //     another process is a warning: it is in the list, and the answer stays 200.
 //   - /metrics: the numbers as Prometheus text.
 //
@@ -74,7 +74,7 @@ func NewHealth(address string, metrics *Metrics) *Health {
 // already has, it does not go and ask a server.
 //
 // It decides whether requests, or a roll-out, go on at this process: so it fails where
-// another process may do better, as with a connection that is broken here. What is the
+// another process may do better, as with a connection that is broken here. A problem that is the
 // same everywhere is for AddWarning, or all processes would be taken out together.
 func (h *Health) AddCheck(name string, run func() error) { h.add(check{name: name, run: run}) }
 

@@ -1,4 +1,4 @@
-// What is stored: the records of the history log, the timer store, the
+// The stored formats: the records of the history log, the timer store, the
 // archive and the checkpoints. Contracts only grow: a field added must have a
 // safe zero value, since new programs read old records.
 
@@ -448,9 +448,9 @@ type Record struct {
 	HandedBack uint32 `protobuf:"varint,34,opt,name=handed_back,json=handedBack,proto3" json:"handed_back,omitempty"`
 	// Its unique key; absent = none.
 	Unique *Unique `protobuf:"bytes,35,opt,name=unique,proto3" json:"unique,omitempty"`
-	// What its redrives have left; absent = there was none.
+	// The marks of its redrives; absent = there was none.
 	Redriven *Redriven `protobuf:"bytes,36,opt,name=redriven,proto3" json:"redriven,omitempty"`
-	// What its updates have left; absent = there was none.
+	// The marks of its updates; absent = there was none.
 	Updates *Updates `protobuf:"bytes,40,opt,name=updates,proto3" json:"updates,omitempty"`
 	// Its order key; absent = none.
 	Order *Order `protobuf:"bytes,41,opt,name=order,proto3" json:"order,omitempty"`
@@ -2756,7 +2756,7 @@ type Turn struct {
 	// When the events count as made: the owner's estimate of the server's clock, Unix ms, never less than that of the
 	// turn before. 0 = when the server stored the message.
 	AtMs int64 `protobuf:"varint,4,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
-	// What came into the state since the turn before, in order. Then the batches follow.
+	// The admissions into the state since the turn before, in order. Then the batches follow.
 	Admitted      []*Admission  `protobuf:"bytes,6,rep,name=admitted,proto3" json:"admitted,omitempty"`
 	Batches       []*EventBatch `protobuf:"bytes,5,rep,name=batches,proto3" json:"batches,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3460,7 +3460,7 @@ type Cursor struct {
 	LastIndex  uint32                 `protobuf:"varint,8,opt,name=last_index,json=lastIndex,proto3" json:"last_index,omitempty"`
 	// The format of this record; 0 = 1, the first one.
 	LogVersion uint32 `protobuf:"varint,9,opt,name=log_version,json=logVersion,proto3" json:"log_version,omitempty"`
-	// What was fired by owners whose clocks were ahead of this one's: parts of the firing
+	// The tasks fired by owners whose clocks were ahead of this one's: parts of the firing
 	// order above the base and the round.
 	Ahead         []*CursorPart `protobuf:"bytes,10,rep,name=ahead,proto3" json:"ahead,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3889,7 +3889,7 @@ type SnapshotHead struct {
 	Queues []*QueueCursor `protobuf:"bytes,3,rep,name=queues,proto3" json:"queues,omitempty"`
 	// The newest epoch of each matching shard that has fenced.
 	Fences []*ShardFence `protobuf:"bytes,4,rep,name=fences,proto3" json:"fences,omitempty"`
-	// What the owner had put into the timer store and the archive up to there is not among the tasks.
+	// Tasks that the owner had put into the timer store and the archive up to there are not among the tasks.
 	TimerSeq   uint64 `protobuf:"varint,5,opt,name=timer_seq,json=timerSeq,proto3" json:"timer_seq,omitempty"`
 	ArchiveSeq uint64 `protobuf:"varint,6,opt,name=archive_seq,json=archiveSeq,proto3" json:"archive_seq,omitempty"`
 	// The epoch of the last fence of the timer store up to timer_seq; 0 = there is none.

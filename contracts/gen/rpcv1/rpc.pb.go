@@ -1798,7 +1798,7 @@ type UndeliveredGrant struct {
 	Json    bool                   `protobuf:"varint,2,opt,name=json,proto3" json:"json,omitempty"`
 	// The encoded yard.v1.PolledTask.
 	Task []byte `protobuf:"bytes,3,opt,name=task,proto3" json:"task,omitempty"`
-	// Whose task it is.
+	// The owner of the task.
 	Domain        string `protobuf:"bytes,4,opt,name=domain,proto3" json:"domain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1968,7 +1968,7 @@ type CancelWaitingRequest struct {
 	// The caller's domain for each task, in the same order; a task of another domain is
 	// neither changed nor reported. Empty = the caller is one of the services.
 	Domains []string `protobuf:"bytes,2,rep,name=domains,proto3" json:"domains,omitempty"`
-	// Only stays that were stored up to this sequence of the timer store; 0 = all. What is taken out for an update is parked
+	// Only stays that were stored up to this sequence of the timer store; 0 = all. A task that is taken out for an update is parked
 	// again behind it, so a call that comes late, or is repeated, finds nothing of that.
 	UpTo uint64 `protobuf:"varint,3,opt,name=up_to,json=upTo,proto3" json:"up_to,omitempty"`
 	// The epoch of the history owner that asks: refused once a newer one has fenced the timer store. 0 = not known.
@@ -2241,18 +2241,18 @@ type HistoryLoad struct {
 	// urgent lane. 0: each lane gets its own.
 	SharedTasks int64 `protobuf:"varint,6,opt,name=shared_tasks,json=sharedTasks,proto3" json:"shared_tasks,omitempty"`
 	SharedBytes int64 `protobuf:"varint,7,opt,name=shared_bytes,json=sharedBytes,proto3" json:"shared_bytes,omitempty"`
-	// That lane is read up to here: later messages are not counted in these.
+	// The lane is read up to here: later messages are not counted in these.
 	SharedRead uint64 `protobuf:"varint,8,opt,name=shared_read,json=sharedRead,proto3" json:"shared_read,omitempty"`
 	// The log has no room for more tasks: its storage is down to the reserve.
 	StorageFull bool `protobuf:"varint,9,opt,name=storage_full,json=storageFull,proto3" json:"storage_full,omitempty"`
 	// Domains whose tasks must be stored under their own subject, however few: they lag behind a lane, or take up
 	// much of what is read from shared messages. The largest ones.
 	Apart []string `protobuf:"bytes,10,rep,name=apart,proto3" json:"apart,omitempty"`
-	// What tasklists with a max_queued have queued here, if it is any. At most 1000 of them, those nearest to it.
+	// The queued tasks of tasklists with a max_queued, if there are any. At most 1000 of them, those nearest to it.
 	Queued []*QueuedTasks `protobuf:"bytes,11,rep,name=queued,proto3" json:"queued,omitempty"`
 	// By lane: submits up to here are counted in queued and queued_groups, or have begun or ended since. Absent if no tasklist has a cap.
 	Counted []uint64 `protobuf:"varint,12,rep,packed,name=counted,proto3" json:"counted,omitempty"`
-	// What groups have queued here in tasklists with a max_queued_per_group, if it is any. At most 1000 of them, those nearest to it.
+	// The queued tasks of groups in tasklists with a max_queued_per_group, if there are any. At most 1000 of them, those nearest to it.
 	QueuedGroups []*QueuedTasks `protobuf:"bytes,13,rep,name=queued_groups,json=queuedGroups,proto3" json:"queued_groups,omitempty"`
 	// Order keys that have as many tasks as a key may have. At most 100, those with the most.
 	FullKeys      []*FullKey `protobuf:"bytes,14,rep,name=full_keys,json=fullKeys,proto3" json:"full_keys,omitempty"`
@@ -3224,7 +3224,7 @@ type Branch struct {
 	TasklistPartition int32 `protobuf:"varint,3,opt,name=tasklist_partition,json=tasklistPartition,proto3" json:"tasklist_partition,omitempty"`
 	// Types of which it or a partition below holds triggers, whether or not they can be had. Incomplete if there are many.
 	Present []string `protobuf:"bytes,4,rep,name=present,proto3" json:"present,omitempty"`
-	// What polls are wanted for, most urgent first; none: no poll is wanted.
+	// The kinds that polls are wanted for, most urgent first; none: no poll is wanted.
 	Wanted        []*Wanted `protobuf:"bytes,5,rep,name=wanted,proto3" json:"wanted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

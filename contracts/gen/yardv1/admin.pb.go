@@ -1309,7 +1309,7 @@ type Tasklist struct {
 	// While about so many tasks of this tasklist are queued, 1..100000000, submits of more are refused with RESOURCE_EXHAUSTED, and a request
 	// that has more of them alone with INVALID_ARGUMENT.
 	// Queued are those that are due and neither run nor have ended: ready ones, and those that wait for a moment between two
-	// attempts. What is delayed, or waits for long to be tried again, is counted when it is due; nothing that
+	// attempts. A task that is delayed, or waits for long to be tried again, is counted when it is due; nothing that
 	// was accepted is ever refused. At most 100 tasklists of a domain have one. Default 0: no cap.
 	MaxQueued int32 `protobuf:"varint,10,opt,name=max_queued,json=maxQueued,proto3" json:"max_queued,omitempty"`
 	// Over how many partitions the tasklist is spread, 1..64: each is a table and a line of polls of its own, on another matching

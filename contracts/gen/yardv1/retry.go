@@ -1,6 +1,6 @@
 package yardv1
 
-// The JSON form of the enums of retry policies: their names in lower case. What is not specified is left out.
+// The JSON form of the enums of retry policies: their names in lower case. An unspecified value is left out.
 
 import (
 	"fmt"

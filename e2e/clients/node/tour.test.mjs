@@ -1,4 +1,4 @@
-// What a program of another language can do with JSON and a NATS client:
+// A tour of a program in another language, with JSON and a NATS client:
 // NATS_URL=nats://… YARD_DOMAIN=… node --test tour.test.mjs
 import assert from "node:assert/strict";
 import { after, test } from "node:test";

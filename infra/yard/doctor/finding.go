@@ -19,7 +19,7 @@ type Finding struct {
 	// Task is the printed id of the task, if it is about one, and Domain whose it is, if that is known.
 	Task   string `json:"task,omitempty"`
 	Domain string `json:"domain,omitempty"`
-	// What says what was seen, Means what is wrong with that, Do what to do about it.
+	// The text in What tells what was seen, in Means what is wrong with that, in Do what to do about it.
 	What  string `json:"what"`
 	Means string `json:"means"`
 	Do    string `json:"do"`

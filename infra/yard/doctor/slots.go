@@ -78,8 +78,8 @@ func (b booked) add(shard int, domain, taskType string, limits []string, attempt
 	}
 }
 
-// checkLimit compares a limit with itself, and, if running is known, with what runs. now is the time of Redis, Unix ms. What an entry is found to hold too
-// much is reported with the entry itself: a shard that makes a call writes another one, so the next look finds something else.
+// checkLimit compares a limit with itself, and, if running is known, with what runs. now is the time of Redis, Unix ms. Slots that an entry holds too
+// many are reported with the entry itself: a shard that makes a call writes another one, so the next look finds something else.
 func checkLimit(h limitHash, shards int, nowMS int64, running booked) (found []Finding) {
 	key := topology.SlotsKey(h.domain, h.limit)
 	sum := int64(0)

@@ -135,8 +135,8 @@ func copies(entries []*replica.Entry) []Task {
 	return all
 }
 
-// archive stores what is dead as letters first. Then it appends behind the last message that the owner knows. What another owner has
-// appended meanwhile is read, is not stored again, and reported.
+// archive stores what is dead as letters first. Then it appends behind the last message that the owner knows. Tasks that another owner has
+// appended meanwhile are read, not stored again, and reported.
 func (o *Owner) archive(tasks []Task, last uint64) {
 	var dead []Task
 	for i := range tasks {

@@ -48,6 +48,6 @@ func (t *Tables) GroupSlots(domain string, perGroup Ref, group string, nowUS int
 	return out.Limits[1].Used
 }
 
-// Forget loses everything. That is also what a server does that was restarted, whatever snapshot it
+// Forget loses everything. A server that was restarted does so, too, whatever snapshot it
 // has read: all that was written under another run id is void.
 func (t *Tables) Forget() { t.table.Forget() }

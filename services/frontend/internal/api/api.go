@@ -13,7 +13,7 @@
 // but a poll, which is nothing but its answer, is refused. A request whose reply
 // subject is no inbox is dropped before anything else (inbox.go).
 //
-// Tenants share the goroutine of a verb and what waits for it (pendingMsgsMax). That is not
+// Tenants share the goroutine of a verb and what waits for it (pendingMsgsMax). The goroutine is not
 // shared out: a handler only decodes and queues, microseconds for all but the largest bodies, and
 // one whose domain has its share under way is refused before it is decoded. A tenant that sends
 // more than that is a matter for NATS' limits per account. Administrative verbs have goroutines

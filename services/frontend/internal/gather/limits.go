@@ -78,8 +78,8 @@ func (s *limitSum) add(m int32, l *rpcv1.ShardLimit) {
 	}
 }
 
-// finish says what follows when all shards are counted, and keeps so many holders and waiters. What slots no shard
-// knows of can be said only if all have answered.
+// finish says what follows when all shards are counted, and keeps so many holders and waiters. Slots that no shard
+// knows of can be counted only if all have answered.
 func (s *limitSum) finish(each int, complete bool) {
 	if complete {
 		s.UnexplainedSlots = max(0, s.SlotsInUse-s.known)

@@ -46,7 +46,7 @@ type Reader struct {
 	replicas, logReplicas replicas // of the archive, and of the log
 }
 
-// NewReader makes a reader. Its connection must not be the owner's. Who made it
+// NewReader makes a reader. Its connection must not be the owner's. The caller
 // closes it.
 func NewReader(c Config) (*Reader, error) {
 	direct, err := natslog.NewDirect(c.JetStream)

@@ -30,8 +30,8 @@ type Archive interface {
 	StoreDead(ctx context.Context, tasks []*taskstate.Task) error
 	// DropDead deletes dead letters whose tasks came back; one that is not there counts as deleted. After an error repeat it.
 	DropDead(ctx context.Context, letters []replica.Letter) error
-	// EndKeys says in the log that the tasks with these unique keys have ended, so that others may have the keys. What another
-	// task has by now, or was said before, stays as it is. After an error repeat it.
+	// EndKeys says in the log that the tasks with these unique keys have ended, so that others may have the keys. A key that another
+	// task has by now, or that was released before, stays as it is. After an error repeat it.
 	EndKeys(ctx context.Context, tasks []*taskstate.Task) error
 }
 

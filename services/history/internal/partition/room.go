@@ -17,7 +17,7 @@ func newRoom(slots, most int) *room {
 	return &room{slots: make(chan struct{}, slots), places: admission.New(most)}
 }
 
-// enter waits for a slot until ctx ends. ErrReaderBusy: there is no place to wait. Who has
+// enter waits for a slot until ctx ends. ErrReaderBusy: there is no place to wait. A caller that has
 // entered calls leave.
 func (r *room) enter(ctx context.Context, domain string) (leave func(), err error) {
 	if !r.places.Enter(domain) {

@@ -9,7 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
-// group is the tables of domains that fail together. What they do slowly, or not at all,
+// group is the tables of domains that fail together. A table that is slow, or silent,
 // holds up these domains only.
 type group struct {
 	calls  lane[table.Call]

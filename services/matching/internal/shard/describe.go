@@ -10,9 +10,8 @@ import (
 // namedMax bounds the limits that a question may name.
 const namedMax = 100
 
-// Describe tells how a tasklist stands. Slots are those of its domain: of the limits that are named, or in use here, or else of all.
-// That is for frontends of before: a domain may have tens of thousands, and Redis belongs to all domains (I14). It fails
-// when ctx ends, or if the tables do.
+// Describe tells how a tasklist stands. Slots are those of its domain, of the limits that are named, or in use here: a domain may have tens of
+// thousands, and Redis belongs to all domains (I14). It fails when ctx ends, or if the tables do.
 func (s *Shard) Describe(ctx context.Context, req *rpcv1.DescribeShardRequest) (*rpcv1.DescribeShardResponse, error) {
 	resp := &rpcv1.DescribeShardResponse{Slots: map[string]int32{}, Limits: map[string]int32{}}
 	switch {
@@ -35,18 +34,8 @@ func (s *Shard) Describe(ctx context.Context, req *rpcv1.DescribeShardRequest) (
 	}); err != nil {
 		return nil, err
 	}
-	switch {
-	case req.LimitsInUse:
-	case len(req.Limits) > 0:
-		for _, ref := range req.Limits[:min(len(req.Limits), namedMax)] {
-			refs = append(refs, table.Ref(ref))
-		}
-	default:
-		for _, l := range s.Limits(req.Domain) {
-			if !l.Paused && !l.PerGroup {
-				refs = append(refs, l.Ref)
-			}
-		}
+	for _, ref := range req.Limits[:min(len(req.Limits), namedMax)] {
+		refs = append(refs, table.Ref(ref))
 	}
 	if len(refs) == 0 {
 		return resp, nil

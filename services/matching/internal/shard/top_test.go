@@ -64,7 +64,7 @@ func TestI14_DescribeCountsWhatIsWanted(t *testing.T) {
 			{&rpcv1.DescribeShardRequest{Limits: []string{"type/pay"}}, "pay", ""},
 			{&rpcv1.DescribeShardRequest{Limits: []string{"domain", "limit/partner"}}, "", "domain limit/partner"},
 			{&rpcv1.DescribeShardRequest{LimitsInUse: true}, "a", ""},
-			{&rpcv1.DescribeShardRequest{LimitsInUse: true, Limits: []string{"domain"}}, "a", ""},
+			{&rpcv1.DescribeShardRequest{LimitsInUse: true, Limits: []string{"domain"}}, "a", "domain"},
 		} {
 			c.req.Domain, c.req.Tasklist = "d1", "mail"
 			d, err := w.shard.Describe(w.t.Context(), c.req)
@@ -102,7 +102,7 @@ func (w *world) Loads(all []match.Load) {
 
 func TestDescribe(t *testing.T) {
 	inWorld(t, func(w *world) {
-		d, err := w.shard.Describe(w.t.Context(), &rpcv1.DescribeShardRequest{Domain: "d1", Tasklist: "mail"})
+		d, err := w.shard.Describe(w.t.Context(), &rpcv1.DescribeShardRequest{Domain: "d1", Tasklist: "mail", Limits: []string{"type/pay", "domain"}})
 		if err != nil || d.Ready != 2 || d.WaitingPolls != 4 || d.Slots["pay"] != int32(len("type/pay")) || d.Limits["domain"] != int32(len("domain")) {
 			t.Fatalf("%v %v", d, err)
 		}

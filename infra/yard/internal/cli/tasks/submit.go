@@ -242,7 +242,7 @@ func requestOfValue(value json.RawMessage, before int) (*yardv1.SubmitRequest, e
 	return request, nil
 }
 
-// readRest reads what a submit request says beside its tasks. What only one request of the
+// readRest reads what a submit request says beside its tasks. A field that only one request of the
 // API can have is refused: the command cuts requests itself, and watches for as long as it takes.
 func readRest(fields map[string]json.RawMessage, into *yardv1.SubmitRequest) error {
 	for _, name := range []string{"wait_ms", "request_id", "tries"} {

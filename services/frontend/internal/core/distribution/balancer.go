@@ -10,7 +10,7 @@
 //
 // On failure: a partition where an append failed is set aside, for longer each
 // time, and then probed by one request. Where all are set aside, Pick says so,
-// and Next says when to ask again. What the Balancer believes may be wrong
+// and Next says when to ask again. The Balancer may be wrong
 // without harm: any partition is a correct choice for any request.
 package distribution
 

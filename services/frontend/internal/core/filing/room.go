@@ -32,8 +32,8 @@ type load struct {
 // NewRoom is the room of a partition of which nothing is known.
 func NewRoom() Room { return Room{left: load{tasks: RoomTasksFirst, bytes: RoomBytesFirst}} }
 
-// Report takes in what the owner says: so much was left when it had read up to a sequence. What is
-// negative counts as 0.
+// Report takes in what the owner says: so much was left when it had read up to a sequence. A
+// negative number counts as 0.
 func (r *Room) Report(tasks, bytes int64, read uint64) {
 	r.sent = slices.DeleteFunc(r.sent, func(l load) bool { return l.seq <= read })
 	r.left = load{tasks: max(tasks, 0), bytes: max(bytes, 0)}

@@ -71,8 +71,8 @@ func (x *Index) Find(id ids.TaskID, seqs []uint64) (_ []uint64, whole bool) {
 	return seqs, whole
 }
 
-// Mark takes the sequence of the archive's last mark. What the tail has before it
-// is in pages now.
+// Mark takes the sequence of the archive's last mark. Messages of the tail before it
+// are in pages now.
 func (x *Index) Mark(seq uint64) {
 	if seq <= x.mark {
 		return

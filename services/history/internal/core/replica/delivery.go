@@ -71,7 +71,7 @@ const (
 	slotsSpare = 4096
 )
 
-// batchFrom is the message's batch, or nil if it is not of matching. What it says of earlier ones is
+// batchFrom is the message's batch, or nil if it is not of matching. Its reports about earlier ones are
 // taken in.
 func (r *Replica) batchFrom(in *Events) *batch {
 	if in.Shard == 0 {
@@ -254,7 +254,7 @@ type Undelivered struct {
 
 // Undelivered hands out what the owners before epoch of a matching shard (by number) were granted and
 // may not have delivered: ordered by task, those behind after, until take returns false, which says
-// that it has not taken this one. What is on its way to be taken back is not among them, and
+// that it has not taken this one. An attempt that is on its way to be taken back is not among them, and
 // what is taken here is not taken back because its verdict was not delivered.
 func (r *Replica) Undelivered(number int, epoch uint64, after ids.TaskID, take func(*Undelivered) bool) {
 	s := r.shards[uint32(number)+1]

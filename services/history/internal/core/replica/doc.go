@@ -25,7 +25,7 @@
 //     it, and applies to the stay that is in memory. If there is none it waits, until the other stores tell where the task is,
 //     or every lane has passed the log's end of that moment. An answer of theirs counts
 //     only if it was asked for after the command came and after the task last left.
-//   - What a submit alone sends to another store goes once the turn that admits it is stored.
+//   - A record that a submit alone sends to another store goes once the turn that admits it is stored.
 //
 // An update is decided once. The task remembers the place of the last one that was, also of one that was refused, and carries it through the
 // other stores. A task that the timer store gives up for an update goes back into it as the next stay, and is given up only once the stay
@@ -40,7 +40,7 @@
 // decide otherwise. So it must not get into the log, and it is the frontend that keeps it out
 // (decision 0023): the log refuses a repeated message for topology.DedupeWindow, and a try that comes after
 // others asks history, timer and archive for the task first. For that a submit may say until when it counts
-// (decoders leave out what is void), and this the log's own time decides: what it has not found by then will not come. What the timer
+// (decoders leave out what is void), and this the log's own time decides: what it has not found by then will not come. A task that the timer
 // fires is in the log once, with its cursor (I10).
 //
 // # Queues
@@ -114,6 +114,6 @@
 // Purging removes what a stale owner has not read, so a stale owner must not go on (I12).
 // A saved checkpoint grants a lease from the moment before it was sent. Step takes records of
 // the log only while the lease holds, and the caller asks after it has received
-// them: then nothing before them can have been purged. What was covered by a checkpoint is
+// them: then nothing before them can have been purged. A message that a checkpoint covered is
 // purged only when twice the lease has passed since: a saved checkpoint names a snapshot, and what lies before that is covered.
 package replica

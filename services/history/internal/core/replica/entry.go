@@ -102,7 +102,7 @@ const (
 	goneForMS = 5000
 )
 
-// gone is the tasks that have left, oldest first. What they answer is what the other
+// gone is the tasks that have left, oldest first. They answer as the other
 // stores would.
 type gone struct {
 	queue []goneEntry

@@ -32,7 +32,7 @@ func (r *Replica) findOldest(now Now) {
 	r.longest = longestWait{readyAt, now.Mono + max(oldestEvery, time.Duration(looks)*oldestPerTask)}
 }
 
-// OldestReady is for how long the oldest ready task had to wait for a grant so far, as of a moment ago; 0 = none waits. What is not
+// OldestReady is for how long the oldest ready task had to wait for a grant so far, as of a moment ago; 0 = none waits. A task that is not
 // read is left out: it is younger than what is read of its domain and lane.
 func (r *Replica) OldestReady(now Now) time.Duration {
 	if r.longest.readyAt == 0 {

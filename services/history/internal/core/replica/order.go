@@ -37,7 +37,7 @@ func (r *Replica) stepAside(e *Entry, now Now, fx *Effects) {
 	}
 }
 
-// giveTurn notes that it is the turn of the first task of a line, and tells whether it was not known before. What is read later has a later place, so it
+// giveTurn notes that it is the turn of the first task of a line, and tells whether it was not known before. A task that is read later has a later place, so it
 // is true, and stays so, whatever owner comes next, and however late its trigger is used.
 func (r *Replica) giveTurn(first *line.Seat, now Now) bool {
 	if r.replay != nil || first.TurnAt > 0 {

@@ -207,8 +207,8 @@ func (s *Shard) givenUp(inbox, domain string) {
 	}
 }
 
-// repeat sends again what may have been lost with the connection. A worker that has it ignores it. That a repeat
-// is not delivered says nothing: who has its tasks waits no more. What is old is left to its deadline: a worker
+// repeat sends again what may have been lost with the connection. A worker that has it ignores it. An undelivered repeat
+// says nothing: a worker that has its tasks waits no more. An old grant is left to its deadline: a worker
 // that gets it now would count from now, and the attempt may be another's before.
 func (s *Shard) repeat() {
 	for _, one := range s.answers.queue[s.answers.confirmed:] {

@@ -65,8 +65,8 @@ func (s *Shard) use(l *limit, n int) {
 }
 
 // lease is how many free slots a call keeps for attempts to come, and for how many more it asks: in
-// all twice what was booked since the call before, while slots are in use. What a call takes triggers
-// for has used up what was free.
+// all twice what was booked since the call before, while slots are in use. A call that takes triggers
+// has used up what was free.
 func (s *Shard) lease(l *limit) (keeps, asks int) {
 	if l.booked == 0 || l.of != nil || l.others || l.unsaid || s.drain.on {
 		return 0, 0

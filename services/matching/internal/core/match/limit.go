@@ -319,8 +319,8 @@ func (s *Shard) dueLimit(l *limit) {
 	s.work(l.domain)
 }
 
-// unblock has tasklists tried again that wait for slots, as many as there may be slots for. What a call under way
-// says of them is out of date.
+// unblock has tasklists tried again that wait for slots, as many as there may be slots for. The answer of a call under way
+// is out of date.
 func (s *Shard) unblock(l *limit) {
 	if c := l.domain.call; c != nil && l.in == c {
 		l.again = true
@@ -477,7 +477,7 @@ func (s *Shard) releaseAll(r *Release) {
 			s.release(l, member(b[:len(member{})]))
 		}
 	}
-	// That of the type may be newer than the attempts. Other limits that are find out by asking.
+	// The limit of the type may be newer than the attempts. Other limits that are find out by asking.
 	byType := table.TypeRef(r.Type)
 	free(d.limits[byType])
 	for _, ref := range r.Path {

@@ -10,7 +10,7 @@ import (
 )
 
 // A limit that counts per group has one limit for each group of which attempts run or wait: those are made by use, and forgotten when
-// nothing is left of them. What it covers, the count of what runs and what the tables know of each shard is the business of the one; slots
+// nothing is left of them. Its coverage, the count of what runs and what the tables know of each shard is the business of the one; slots
 // are that of the others. A column of a group that has no slot left is set aside, and costs nothing until one may be free.
 
 // perGroup is what a limit that counts per group knows of its groups.

@@ -66,7 +66,7 @@ func (t *ranks) give(group string, weight float64, starts int) int64 {
 // ranked is where one trigger stands.
 type ranked struct{ at, age int64 }
 
-// giveRanks gives the triggers of a chunk that is to be filed their ranks, if groups share its column. What comes before
+// giveRanks gives the triggers of a chunk that is to be filed their ranks, if groups share its column. A trigger that comes before
 // others of its column has their age, too: else those would wait for the columns that it has to wait for.
 func (s *Shard) giveRanks(a *arrival) {
 	if a.Rank != 0 || a.ranks != nil {
@@ -146,7 +146,7 @@ func (l *list) asideRank(at table.Column, rank int64) {
 	}
 }
 
-// backRank notes that a chunk that was put aside comes back, with its rank: the virtual time goes back to it. What another partition has
+// backRank notes that a chunk that was put aside comes back, with its rank: the virtual time goes back to it. A chunk that another partition has
 // aside is noted again with its next trigger.
 func (l *list) backRank(c *table.Chunk) {
 	if t := l.ranks[ranksAt(c.Column)]; t != nil && t.aside != 0 {
@@ -154,7 +154,7 @@ func (l *list) backRank(c *table.Chunk) {
 	}
 }
 
-// endRanks forgets the groups of a column that is empty: who comes next waits for no one. That it has some is remembered, so that
+// endRanks forgets the groups of a column that is empty: who comes next waits for no one. It is remembered that it has some, so that
 // a flood without a group is not taken for the only one.
 func (l *list) endRanks(at table.Column) {
 	at = ranksAt(at)

@@ -7,8 +7,8 @@ import (
 )
 
 // A rate is a limit without slots: nothing is held, counted or given back. The tables keep one number for all shards, by which they say when
-// the attempt may start that is next; one may use several starts. Until then tasklists wait for it as for a slot; then it is tried for the first of them. What a call took for
-// attempts that did not start is given back.
+// the attempt may start that is next; one may use several starts. Until then tasklists wait for it as for a slot; then it is tried for the first of them. Starts that a call took for
+// attempts that did not begin are given back.
 
 // rateRest is how long a shard waits for more starts than one, so that a call is not made for each: at most half of a burst, which is not lost.
 const rateRest = 10 * time.Millisecond

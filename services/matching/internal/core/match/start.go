@@ -62,7 +62,7 @@ func (st *start) undelivered(_ int, grants []Undelivered) {
 }
 
 // redeliver sends again what owners before may not have sent, each inbox all of its
-// grants at once, and opens the shard. A worker that has them ignores them. What comes later
+// grants at once, and opens the shard. A worker that has them ignores them. A grant that comes later
 // than startWait is sent when it comes: it is too late for most.
 func (s *Shard) redeliver() {
 	st := &s.start

@@ -104,7 +104,7 @@ func (b *Batch) Chunk(l Tasklist) Chunk {
 // Len is the number of triggers.
 func (c Chunk) Len() int { return len(c.Triggers) / ids.TriggerBytes }
 
-// What follows the triggers of a packed chunk, big-endian: its age and its step if it has a rank, then its cost if that is more
+// The end of a packed chunk, behind its triggers, big-endian: its age and its step if it has a rank, then its cost if that is more
 // than 1. A trigger has 28 bytes, so what is left over tells which.
 const (
 	rankBytes = 16

@@ -234,7 +234,7 @@ local function lack(s, cost)
   end
 end
 
--- Uses the starts of n triggers. What a rate in shadow would have held up uses up nothing of it.
+-- Uses the starts of n triggers. A trigger that a rate in shadow would have held up uses up nothing of it.
 local function start_rate(s, n, cost)
   if s.shadow then
     local fits = math.min(n, fits_rate(s, cost))
