@@ -3,7 +3,6 @@ package matching_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"testing"
@@ -13,10 +12,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
 
-	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
-	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/matching"
@@ -221,22 +218,6 @@ func TestServesAllShardsAndDrains(t *testing.T) {
 		if m, err := sub.NextMsg(patience); err != nil || len(m.Data) > 0 {
 			t.Fatalf("a parked poll: %v %v", m, err)
 		}
-	}
-}
-
-func TestI8_LimitsFollowTheCatalog(t *testing.T) {
-	t.Parallel()
-	server, nc, kv := cluster(t)
-	defer start(t, server.Connect(t), "a")()
-	for _, limit := range []int32{5, 0} {
-		testkit.NoError(t, testkit.Err(catalog.Types.Put(t.Context(), kv, "shop", &yardv1.TaskType{Name: "pay.out", MaxConcurrency: limit})))
-		testkit.Eventually(t, patience, func() error {
-			d, err := describe(nc, "mail")
-			if _, limited := d.GetSlots()["pay.out"]; err == nil && limited != (limit > 0) {
-				err = errors.New("the limit has not arrived")
-			}
-			return err
-		})
 	}
 }
 

@@ -191,7 +191,7 @@ func (s *stack) describe() (*rpcv1.DescribeShardResponse, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	return natsrpc.Call[rpcv1.DescribeShardResponse](ctx, s.nc, topology.MatchingCall(0, "describe"),
-		&rpcv1.DescribeShardRequest{Domain: domain, Tasklist: tasklist})
+		&rpcv1.DescribeShardRequest{Domain: domain, Tasklist: tasklist, LimitsInUse: true})
 }
 
 // awaitReady waits until the table holds n triggers.
