@@ -36,7 +36,7 @@ type unlogged struct {
 
 // wantTurn tells whether a turn is to be asked for though no event waits for it.
 func (r *Replica) wantTurn(now Now) bool {
-	return r.MayAdmit() && now.MS >= r.unlogged.notBefore && (r.snapshots.due || len(r.unlogged.entries) > 0)
+	return r.MayAdmit() && now.MS >= r.unlogged.notBefore && (r.snapshots.due || len(r.unlogged.entries) > 0 || r.answers.Waiting())
 }
 
 // admitted takes in that the turn with the steps so far is stored: what they sent elsewhere may go.

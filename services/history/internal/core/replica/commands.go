@@ -131,7 +131,7 @@ func (r *Replica) ask(h *held, fx *Effects) {
 	r.questions++
 	kept, ev := *h, *h.ev
 	kept.ev = &ev
-	h.ans.waits(h.i)
+	h.ans.Waits(h.i)
 	q := r.asking[ev.ID]
 	if q == nil {
 		q = new(question)

@@ -159,29 +159,6 @@ type ReleaseGroup struct {
 	Packed []byte
 }
 
-// Verdict is what became of one event.
-type Verdict struct {
-	taskstate.Verdict
-	// Trace is the task's trace context, if the event was applied.
-	Trace []byte
-	// Fenced: the matching shard has a newer owner than who asked.
-	Fenced bool
-	// Grant is what the worker gets; its Task is nil if nothing was granted.
-	Grant Grant
-}
-
-// Grant is an attempt as it was granted.
-type Grant struct {
-	// Task: only what never changes may be read of it later.
-	Task       *taskstate.Task
-	Token      ids.Token
-	DeadlineAt int64
-	// ReadyAt is since when the task could have been granted, Unix ms.
-	ReadyAt int64
-	// First: not the answer to a repetition.
-	First bool
-}
-
 // The kinds of a Traced.
 const (
 	TraceApplied = iota

@@ -5,6 +5,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/answer"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
@@ -13,10 +14,7 @@ func (r *Replica) events(in *Events, now Now, fx *Effects) {
 	r.snapshots.bytes += int64(in.Bytes)
 	var ans *Answer
 	if in.ReplyTo != "" && r.replay == nil {
-		ans = &Answer{
-			ReplyTo: in.ReplyTo, RequestID: in.RequestID,
-			Verdicts: make([]Verdict, len(in.Events)), left: len(in.Events),
-		}
+		ans = answer.New(in.ReplyTo, in.RequestID, len(in.Events))
 	}
 	from := r.batchFrom(in)
 	stale := from != nil && from.epoch < from.shard.epoch
@@ -43,8 +41,8 @@ func (r *Replica) events(in *Events, now Now, fx *Effects) {
 	case ans == nil:
 	case len(in.Events) == 0:
 		fx.Answers = append(fx.Answers, ans)
-	case ans.left > 0:
-		r.answerPartly(ans)
+	case !ans.Known():
+		r.answers.Partly(ans)
 	}
 	fx.Counts.EventBatches++
 	fx.Counts.Events += int64(len(in.Events))
@@ -92,7 +90,7 @@ func (r *Replica) wait(h *held) {
 	kept, ev := *h, *h.ev
 	kept.ev = &ev
 	if h.ans != nil && !h.promised {
-		h.ans.waits(h.i)
+		h.ans.Waits(h.i)
 	}
 	r.early.add(&kept)
 }
@@ -176,7 +174,7 @@ func (r *Replica) answer(e *Entry, h *held, v taskstate.Verdict, now Now, fx *Ef
 	if h.ans == nil || h.promised {
 		return
 	}
-	out, _ := h.ans.verdict(h.i)
+	out := h.ans.Verdict(h.i)
 	if v.Code == "" {
 		out.Trace = []byte(e.Trace)
 	}

@@ -64,7 +64,7 @@ const ownersMax = 16
 func (r *Replica) overtaken(h *held, fx *Effects) {
 	fx.Counts.Refused++
 	if h.ans != nil {
-		out, _ := h.ans.verdict(h.i)
+		out := h.ans.Verdict(h.i)
 		out.Fenced = true
 	}
 	r.conclude(h, taskstate.Verdict{Code: fault.Stale, Message: "the matching shard has a newer owner"}, fx)

@@ -40,7 +40,7 @@ func TestALetterIsDeletedOnceTheTaskIsParked(t *testing.T) {
 	b.seq = 40
 	b.r.Admit(Queue{Lane: 3}, false, 30)
 	fx := b.foundLetter(b.step(redrove(41)), 30)
-	b.seq = 41
+	b.seq = b.r.EventAt()
 	if v := b.said(fx); v.Code != "" {
 		t.Fatalf("%+v", v)
 	}
@@ -63,7 +63,7 @@ func TestALetterIsDeletedByWhoTakesOver(t *testing.T) {
 	b.seq = 40
 	b.r.Admit(Queue{Lane: 3}, false, 30)
 	b.foundLetter(b.step(redrove(41)), 30)
-	b.seq = 41
+	b.seq = b.r.EventAt()
 	snap := b.snapshot()
 	for _, parked := range []bool{false, true} {
 		start := &Start{Snapshot: snap, ClaimedAt: time.Hour, Parked: map[Stay]bool{{id(1), 1}: parked}}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/admission"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/answer"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/deadline"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/line"
 )
@@ -87,8 +88,7 @@ type Replica struct {
 	// questions counts the outcomes in asking.
 	questions int
 	wanted    []Search
-	// partly are answers of which more has become known in this turn.
-	partly []*Answer
+	answers   answer.Answers
 
 	archive, park ledger
 	own           []Proposal
@@ -158,6 +158,8 @@ func New(cfg Config, start *Start) *Replica {
 // having done nothing, for records of the log while the lease does not hold: they have to be
 // offered again once a checkpoint is saved.
 func (r *Replica) Step(in Input, now Now, fx *Effects) bool {
+	_, turn := in.(*Turn)
+	r.answers.Step(turn || r.replay != nil)
 	switch in := in.(type) {
 	case *Submits:
 		if !r.lease.holds(now.Mono) {
@@ -182,6 +184,7 @@ func (r *Replica) Step(in Input, now Now, fx *Effects) bool {
 		}
 		if r.snapshots.bytes++; r.replay == nil {
 			r.admitted(now)
+			r.answers.Stored(&fx.Answers)
 		}
 		if r.snapshots.due {
 			fx.Snapshot = r.snapshot(now)
@@ -210,6 +213,7 @@ func (r *Replica) Step(in Input, now Now, fx *Effects) bool {
 		r.draining = true
 	case TurnRefused:
 		r.EndTurn(in.Admitted)
+		r.answers.Refused()
 		r.unlogged.notBefore = now.MS + refusedWaitMS
 	}
 	return true
@@ -237,7 +241,7 @@ func (r *Replica) Flush(now Now, fx *Effects) {
 		r.own, r.appending, r.still.asks = nil, true, false
 	}
 	r.handOut(fx)
-	r.answerKnown(fx)
+	r.answers.Flush(&fx.Answers)
 }
 
 // company tells whether so many tasks have ended that the archive is written at once: they keep their room until it is.
@@ -328,5 +332,5 @@ func (r *Replica) LeaseHolds(now time.Duration) bool { return r.lease.holds(now)
 
 // Idle tells whether nothing waits to be stored or is being saved.
 func (r *Replica) Idle() bool {
-	return r.archive.idle() && r.park.idle() && !r.appending && len(r.own) == 0 && r.saving == nil
+	return r.archive.idle() && r.park.idle() && !r.appending && len(r.own) == 0 && r.saving == nil && !r.answers.Waiting()
 }

@@ -199,6 +199,9 @@ func (s *scenario) command(args []string) {
 	if err := s.r.Check(); err != nil {
 		s.printf("broken: %v", err)
 	}
+	if s.r.answers.Waiting() {
+		s.prove()
+	}
 }
 
 func (s *scenario) set(args []string) {

@@ -191,3 +191,13 @@ func laneLevels(read *[ids.Lanes]uint64) string {
 	}
 	return b.String()
 }
+
+// prove stores the turn that conclusions from outside of one ask for, before what else waits for one.
+func (s *scenario) prove() {
+	fx := new(Effects)
+	s.add(&message{events: true})
+	s.turn(s.log[len(s.log)-1], fx)
+	s.r.Step(Stored{Kind: JobAppend}, s.now, fx)
+	s.r.Flush(s.now, fx)
+	s.show(fx)
+}

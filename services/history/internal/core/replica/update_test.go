@@ -87,6 +87,7 @@ func TestAnUpdateOfAWaitingTask(t *testing.T) {
 	looked.Waiting = waiting(1, 1)
 	taken := b.takes(b.step(looked), true)
 	taken.Taken = waiting(1, 1)
+	decided := b.seq
 	fx := b.step(taken)
 	var got []fault.Code
 	for _, a := range fx.Answers {
@@ -98,7 +99,7 @@ func TestAnUpdateOfAWaitingTask(t *testing.T) {
 	if len(fx.Park) != 1 {
 		t.Fatalf("parks %v", fx.Park)
 	}
-	if e := fx.Park[0]; e.Parkings != 2 || e.DueAt > b.now.MS || e.Priority != 1 || e.Revision() != 3 || e.Extra.Updates.Seq != b.seq || !e.Position.Same(ids.NewPosition(1, 3)) {
+	if e := fx.Park[0]; e.Parkings != 2 || e.DueAt > b.now.MS || e.Priority != 1 || e.Revision() != 3 || e.Extra.Updates.Seq != decided || !e.Position.Same(ids.NewPosition(1, 3)) {
 		t.Errorf("parks stay %d, due %d, revision %d, decided %d, at %v", e.Parkings, e.DueAt, e.Revision(), e.Extra.Updates.Seq, e.Position)
 	}
 	if cp := b.r.Checkpoint(); cp.PendingSince == 0 {
@@ -133,6 +134,7 @@ func TestWhatIsNotReadIsNotTakenOut(t *testing.T) {
 	}
 	b.seq = 4
 	fx := b.submit(nil, 1)
+	b.prove(fx)
 	if v := b.said(fx); v.Revision != 2 || b.r.Get(id(1)).Priority != 1 {
 		t.Errorf("%+v", v)
 	}
