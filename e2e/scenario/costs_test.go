@@ -3,6 +3,7 @@ package scenario_test
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -91,10 +92,20 @@ func TestACostlyTaskIsNotOvertaken(t *testing.T) {
 		w.eventually(func() error {
 			first = w.submitOne(&yardv1.NewTask{Type: "x"})
 			found, err := w.poll(&yardv1.PollRequest{Tasklist: list, MaxTasks: 1, WaitMs: 50})
-			if err == nil && len(found) > 0 {
-				err = fmt.Errorf("a task still starts")
+			if err != nil || len(found) > 0 {
+				return cmp.Or(err, errors.New("a task still starts"))
 			}
-			return err
+			state := ""
+			w.eventually(func() error {
+				if state = stateOf(w.get(first)); state == "queued" {
+					return errors.New("it is not admitted")
+				}
+				return nil
+			})
+			if state != "ready" { // its grant came too late for the poll
+				return fmt.Errorf("a task still starts: it is %s", state)
+			}
+			return nil
 		})
 		dear := w.submitOne(&yardv1.NewTask{Type: "x", Cost: 8})
 		w.reach(dear, "ready")
