@@ -189,7 +189,7 @@ func (c *checker) lettersHold(t *historysim.Task) {
 func TestDeadTasksComeBack(t *testing.T) {
 	back, twice, refused := 0, 0, 0
 	testkit.Slow(t, "simulates many runs")
-	for seed := range uint64(40) {
+	for seed := range uint64(80) {
 		p := planOf(seed)
 		if !p.has(redrives) {
 			continue

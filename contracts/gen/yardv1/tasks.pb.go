@@ -936,8 +936,7 @@ type NewTask struct {
 	// whatever their tasklists, types and priorities. The next task starts when the one before has ended, however it ended. The waits between attempts
 	// hold up this key only; a delayed task holds up no other, and takes its place when it is due. RESOURCE_EXHAUSTED with the reason order_key_full: the
 	// key has as many unfinished tasks that are due as it may, 1000 by default. 1..256 bytes of UTF-8, compared exactly. In a request either all tasks have a key or none has. Tasks of
-	// several keys may be stored one by one: if the answer is UNKNOWN, some of them are stored, and a repeat stores the rest. If some never will be,
-	// since their batch was closed meanwhile, the answer is FAILED_PRECONDITION and says how many are stored. With an order_key, a
+	// several keys may be stored one by one: if the answer is UNKNOWN, some of them are stored, and a repeat stores the rest. With an order_key, a
 	// unique_key is unique among the tasks of that order_key. Default: none.
 	OrderKey string `protobuf:"bytes,19,opt,name=order_key,json=orderKey,proto3" json:"order_key,omitempty"`
 	// The action if the task would become a dead letter: its attempts are exhausted, or it failed for good. Default: skip. Only with order_key.

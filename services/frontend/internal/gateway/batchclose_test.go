@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -123,43 +122,4 @@ func TestMembersThatMeetAClose(t *testing.T) {
 		}
 		testkit.Equal(t, "members", rigs[0].log.membersOf(t), before+stored)
 	})
-}
-
-// TestARequestThatMeetsAClose in some of its partitions only: what is stored of it counts, the rest never will be, and its repeats say so at once.
-func TestARequestThatMeetsAClose(t *testing.T) {
-	for _, unique := range []bool{false, true} {
-		inBubble(t, fmt.Sprint("unique ", unique), func(t *testing.T) {
-			rigs, _ := closing(t)
-			log := rigs[0].log
-			before := log.membersOf(t)
-			req := withID(tasks(keysOfAll), true)
-			for i, task := range req.Tasks {
-				task.BatchId, task.OrderKey = "a", fmt.Sprint(i)
-				if unique {
-					task.UniqueKey = fmt.Sprint(i)
-				}
-			}
-			log.fault = func(p int, m natslog.Msg) (bool, error) {
-				if p == 1 {
-					return false, natslog.ErrNotStored
-				}
-				return true, nil
-			}
-			wantCode(t, (<-rigs[0].submit(t, req)).err, fault.Unknown)
-			log.fault = nil
-			stored := log.membersOf(t) - before
-			if stored == 0 || stored == keysOfAll {
-				t.Fatalf("%d are stored", stored)
-			}
-			testkit.NoError(t, testkit.Err(closers["close"](rigs[1])))
-			for _, r := range rigs {
-				req.Tries++
-				e := wantCode(t, (<-r.submit(t, req)).err, fault.FailedPrecondition)
-				if want := fmt.Sprintf("%d of the %d tasks are accepted", stored, keysOfAll); !strings.Contains(e.Message, want) || e.Detail[fault.DetailNowMs] != "" {
-					t.Errorf("%v, %v; want %q", e, e.Detail, want)
-				}
-			}
-			testkit.Equal(t, "members", log.membersOf(t), before+stored)
-		})
-	}
 }

@@ -107,14 +107,14 @@ func (s *submission) partOf(g *Gateway, pt *orderedPart, answer Answer) *submiss
 func (g *Gateway) endParts(s *submission, all []orderedPart, began time.Time) {
 	s.results = make([]*yardv1.SubmitResult, s.tasks())
 	var refused error
-	stored, tasks, unknown, never := 0, 0, false, true
+	stored, unknown := 0, false
 	for _, pt := range all {
 		if pt.err != nil {
 			refused = pt.err
-			unknown, never = unknown || fault.CodeOf(pt.err) == fault.Unknown, never && fault.CodeOf(pt.err) == fault.FailedPrecondition
+			unknown = unknown || fault.CodeOf(pt.err) == fault.Unknown
 			continue
 		}
-		stored, tasks = stored+1, tasks+len(pt.where)
+		stored++
 		for k, i := range pt.where {
 			s.results[i] = pt.results[k]
 		}
@@ -127,9 +127,6 @@ func (g *Gateway) endParts(s *submission, all []orderedPart, began time.Time) {
 	case unknown:
 		s.results = nil
 		g.unknown(s)
-	case stored > 0 && never:
-		s.results = nil
-		s.refuse(inPart(tasks, s.tasks(), refused))
 	case stored > 0:
 		s.results = nil
 		g.metrics.unknown.Add(1)
@@ -138,12 +135,6 @@ func (g *Gateway) endParts(s *submission, all []orderedPart, began time.Time) {
 		s.results = nil
 		s.refuse(refused)
 	}
-}
-
-// inPart refuses a request of which so many tasks are stored, or decided about as their unique keys ask, and the others never will be. It has no
-// detail: that would tell the client to send all of it again.
-func inPart(decided, tasks int, why error) error {
-	return fault.New(fault.FailedPrecondition, "%d of the %d tasks are accepted, and the others never will be: %s", decided, tasks, fault.From(why).Message)
 }
 
 // traceParts ends the spans of s, whose tasks are in several partitions.

@@ -185,21 +185,14 @@ func (g *Gateway) endEach(s *submission, parts []*part, failed error, began time
 		g.storedEach(s, parts, began)
 		return
 	}
-	decided, certain, never := 0, true, true
-	for _, r := range s.results {
-		if r != nil {
-			decided++
-			never = never && r.Outcome != yardv1.SubmitOutcome_SUBMIT_OUTCOME_UNSPECIFIED
-		}
-	}
+	never := !slices.ContainsFunc(parts, func(pt *part) bool { return !pt.fenced })
+	certain := (never || !s.repeats()) && !slices.ContainsFunc(s.results, func(r *yardv1.SubmitResult) bool { return r != nil })
 	for _, pt := range parts {
-		never, certain = never && (pt.fenced || pt.tasks() == 0), certain && pt.certain
+		certain = certain && pt.certain
 	}
 	var refused *fault.Error
 	switch {
-	case never && decided > 0 && errors.As(failed, &refused):
-		s.refuse(inPart(decided, s.tasks(), refused))
-	case !certain || decided > 0 || s.repeats() && !never:
+	case !certain:
 		g.unknown(s)
 	case errors.Is(failed, natslog.ErrFull):
 		g.refuseStorageFull(s)

@@ -60,12 +60,12 @@ func (o *Owner) Get(ctx context.Context, req *rpcv1.GetTaskRequest, reply func(*
 		switch {
 		case !o.leased():
 			reply(nil, o.unsure())
+		case req.InMemory && (known == nil || replica.Undecided(o.core, id)):
+			ok(&rpcv1.GetTaskResponse{})
 		case known != nil && (known.State.Finished() || !waits):
 			ok(visible(record.Public(known, req.Brief, o.now().MS), req.Domain))
 		case known != nil:
 			o.waiters.add(id, waiter{req.Domain, until, ok})
-		case req.InMemory:
-			ok(&rpcv1.GetTaskResponse{})
 		default:
 			levels, taken := o.core.UnreadLevels(req.Domain), o.core.Commanded(id)
 			go o.getAbsent(ctx, id, req, levels, until, func(r *rpcv1.GetTaskResponse, err error) {

@@ -1,6 +1,9 @@
 package replica
 
 import (
+	"slices"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/admission"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
@@ -32,6 +35,11 @@ type unlogged struct {
 	notBefore int64
 	// admitting: commands that have waited for a task are applied to it as it comes.
 	admitting bool
+}
+
+// Undecided reports whether what memory has of a task rests on an admission that is not stored.
+func Undecided(r *Replica, id ids.TaskID) bool {
+	return slices.ContainsFunc(r.unlogged.entries, func(e *Entry) bool { return e.ID == id })
 }
 
 // wantTurn tells whether a turn is to be asked for though no event waits for it.
