@@ -335,3 +335,13 @@ func TestI3_NothingIsAdmittedWhileATurnIsUnderWay(t *testing.T) {
 	}
 	testkit.Equal(t, "the next turn has", fmt.Sprint(b.r.BeginTurn()), fmt.Sprint(append(want, Admission{Queue: at, Kind: Merge, To: 4})))
 }
+
+// TestI3_ATaskIsUndecidedUntilItsAdmissionIsStored: it goes to another store, or has ended, by an admission that a newer owner may not make.
+func TestI3_ATaskIsUndecidedUntilItsAdmissionIsStored(t *testing.T) {
+	b := newBench(t, Config{})
+	b.submit(func(t *taskstate.Task) { t.DueAt = b.now.MS + 60_000 }, 1)
+	b.submit(nil, 2)
+	testkit.Equal(t, "before a turn", fmt.Sprint(Undecided(b.r, id(1)), Undecided(b.r, id(2))), "true false")
+	b.turn()
+	testkit.Equal(t, "behind it", Undecided(b.r, id(1)), false)
+}
