@@ -107,7 +107,25 @@ func AppendAtomic(ctx context.Context, nc *nats.Conn, msgs []Msg) (lastSeq uint6
 	if err != nil {
 		return 0, fmt.Errorf("append a batch to %s: %w", msgs[last].Subject, err)
 	}
+	if !mayLieThere(msgs, ack.Sequence) {
+		return 0, fmt.Errorf("append a batch to %s: %w: the server answered with sequence %d, so it shut down between the messages", msgs[last].Subject, ErrOutcomeUnknown, ack.Sequence)
+	}
 	return ack.Sequence, nil
+}
+
+// mayLieThere reports whether the last message of a stored batch can have this sequence: the whole batch lies behind each message that it expects to be
+// a last one. A server that shuts down while it stores a batch may answer with the sequence of a message before the last one, and stores the rest
+// after its restart (seen with nats-server 2.15.2).
+func mayLieThere(msgs []Msg, lastSeq uint64) bool {
+	for _, m := range msgs {
+		for _, name := range []string{jetstream.ExpectedLastSubjSeqHeader, jetstream.ExpectedLastSeqHeader} {
+			expected, err := strconv.ParseUint(m.Header.Get(name), 10, 64)
+			if err == nil && lastSeq < expected+uint64(len(msgs)) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // wire is m as it travels, with room for more headers. Its header is a copy.

@@ -3,6 +3,7 @@ package natslog_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"testing"
@@ -305,4 +306,23 @@ func (p *proxy) cut() {
 	}
 	s.conns = nil
 	p.state <- s
+}
+
+// TestI1_AnAnswerThatCannotBeIsUnknown: a server that shut down between the messages of a batch has answered with the sequence of the first one; both
+// were stored when it had started again.
+func TestI1_AnAnswerThatCannotBeIsUnknown(t *testing.T) {
+	nc := natskit.Run(t).Connect(t)
+	for seq, want := range map[uint64]error{16: natslog.ErrOutcomeUnknown, 17: natslog.ErrOutcomeUnknown, 18: nil, 30: nil} {
+		answers, err := nc.Subscribe("log.b", func(m *nats.Msg) {
+			if err := m.Respond(fmt.Appendf(nil, `{"stream":"LOG","seq":%d,"batch":"x","count":2}`, seq)); err != nil {
+				t.Error(err)
+			}
+		})
+		must(t, err)
+		got, err := natslog.AppendAtomic(t.Context(), nc, []natslog.Msg{{Subject: "log.a"}, natslog.Msg{Subject: "log.b"}.Over(16)})
+		if !errors.Is(err, want) || want == nil && got != seq {
+			t.Errorf("answered with %d: %d, %v", seq, got, err)
+		}
+		must(t, answers.Unsubscribe())
+	}
 }
