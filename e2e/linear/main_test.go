@@ -3,7 +3,7 @@ package linear
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { natskit.VerifyTestMain(m) }

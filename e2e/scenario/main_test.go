@@ -10,12 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/e2e/sealed"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
 // within bounds what must happen soon; a healthy run needs milliseconds, on a loaded machine
@@ -30,7 +29,7 @@ var shared *stacks
 // they wait for something to be due.
 func TestMain(m *testing.M) {
 	testkit.SideBySide(4)
-	goleak.VerifyTestMain(suite{m})
+	natskit.VerifyTestMain(suite{m})
 }
 
 // suite runs the tests between the start and the end of the shared stacks.

@@ -7,17 +7,16 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/yardtest"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
 // within bounds what must happen soon; a healthy run needs milliseconds.
 const within = 60 * time.Second
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { natskit.VerifyTestMain(m) }
 
 // worker is one of the tasklist of these tests.
 func worker(c *yard.Client, handle func(context.Context, int) (struct{}, error), opts ...yard.WorkerOption) *yard.Worker {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"go.uber.org/goleak"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
@@ -26,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) {
 	testkit.SideBySide(4)
-	goleak.VerifyTestMain(m)
+	natskit.VerifyTestMain(m)
 }
 
 const patience = 60 * time.Second

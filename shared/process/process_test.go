@@ -17,7 +17,6 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nats.go/micro"
-	"go.uber.org/goleak"
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
@@ -27,7 +26,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { natskit.VerifyTestMain(m) }
 
 const within = 60 * time.Second
 

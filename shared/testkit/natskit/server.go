@@ -6,6 +6,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"go.uber.org/goleak"
 
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -13,6 +14,12 @@ import (
 // readyWithin is how long a server may take to accept connections. It is
 // generous because CI machines are shared; a healthy one needs milliseconds.
 const readyWithin = 60 * time.Second
+
+// VerifyTestMain is goleak's, for packages whose tests run servers. A server that is stopped while it opens a file leaves the goroutine that flushes
+// the file (seen with nats-server 2.15.2).
+func VerifyTestMain(m goleak.TestingM) {
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/nats-io/nats-server/v2/server.(*msgBlock).flushLoop"))
+}
 
 // Server is one real nats-server with JetStream, inside the test process. Its data
 // lives in the test's temporary folder and every write is synced, as in production.

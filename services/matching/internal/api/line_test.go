@@ -10,7 +10,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"go.uber.org/goleak"
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/api"
@@ -26,7 +25,7 @@ import (
 // wait for servers and for the disk.
 func TestMain(m *testing.M) {
 	testkit.SideBySide(6)
-	goleak.VerifyTestMain(m)
+	natskit.VerifyTestMain(m)
 }
 
 const (

@@ -12,7 +12,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"go.uber.org/goleak"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -29,7 +28,7 @@ import (
 // wait for servers and for the disk.
 func TestMain(m *testing.M) {
 	testkit.SideBySide(6)
-	goleak.VerifyTestMain(m)
+	natskit.VerifyTestMain(m)
 }
 
 // soon bounds a broken run; nothing is expected to take this long.
