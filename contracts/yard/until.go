@@ -11,20 +11,19 @@ import (
 type until struct {
 	context.Context
 	cancel context.CancelCauseFunc
-	done   chan struct{}
-	timer  *time.Timer
+	// done is not that of the Context inside, or contexts made from it would end with the error of that.
+	done  chan struct{}
+	timer *time.Timer
 
 	mu       sync.Mutex
 	deadline time.Time
-	ended    bool
-	then     map[*func()]struct{}
 }
 
 func newUntil(parent context.Context, deadline time.Time) *until {
 	base, cancel := context.WithCancelCause(parent)
-	u := &until{Context: base, cancel: cancel, done: make(chan struct{}), deadline: deadline, then: map[*func()]struct{}{}}
+	u := &until{Context: base, cancel: cancel, done: make(chan struct{}), deadline: deadline}
 	u.timer = time.AfterFunc(time.Until(deadline), u.over)
-	context.AfterFunc(base, u.end)
+	context.AfterFunc(base, func() { close(u.done) })
 	return u
 }
 
@@ -40,19 +39,6 @@ func (u *until) over() {
 	u.cancel(context.DeadlineExceeded)
 }
 
-// end wakes those who wait.
-func (u *until) end() {
-	u.mu.Lock()
-	u.ended = true
-	close(u.done)
-	then := u.then
-	u.then = nil
-	u.mu.Unlock()
-	for f := range then {
-		(*f)()
-	}
-}
-
 // movedLeast is what a deadline must differ by to be another one: each answer has it again, and takes its time.
 const movedLeast = 200 * time.Millisecond
 
@@ -60,7 +46,7 @@ const movedLeast = 200 * time.Millisecond
 func (u *until) move(deadline time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if d := deadline.Sub(u.deadline).Abs(); d < movedLeast || u.ended {
+	if d := deadline.Sub(u.deadline).Abs(); d < movedLeast || u.Context.Err() != nil {
 		return
 	}
 	u.deadline = deadline
@@ -85,11 +71,10 @@ func (u *until) Done() <-chan struct{} { return u.done }
 
 // Err is context.DeadlineExceeded at the deadline.
 func (u *until) Err() error {
-	select {
-	case <-u.done:
-	default:
+	if u.Context.Err() == nil {
 		return nil
 	}
+	<-u.done // it is closed soon: there is no error before
 	if cause := context.Cause(u.Context); cause == context.DeadlineExceeded {
 		return cause
 	}
@@ -97,20 +82,4 @@ func (u *until) Err() error {
 }
 
 // AfterFunc is what package context asks for, so that a context made from this one costs no goroutine.
-func (u *until) AfterFunc(f func()) (stop func() bool) {
-	key := &f
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.ended {
-		go f()
-		return func() bool { return false }
-	}
-	u.then[key] = struct{}{}
-	return func() bool {
-		u.mu.Lock()
-		defer u.mu.Unlock()
-		_, waits := u.then[key]
-		delete(u.then, key)
-		return waits
-	}
-}
+func (u *until) AfterFunc(f func()) (stop func() bool) { return context.AfterFunc(u.Context, f) }
