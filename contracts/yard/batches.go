@@ -164,11 +164,7 @@ func (b *Batch) Cancel(ctx context.Context, o PurgeOptions) (Purged, error) {
 func (c *Client) Batches(ctx context.Context, states ...BatchState) iter.Seq2[*BatchInfo, error] {
 	req := &yardv1.ListBatchesRequest{}
 	for _, s := range states {
-		var state yardv1.BatchState
-		if state.UnmarshalText([]byte(s)) != nil {
-			state = -1 // the engine refuses it
-		}
-		req.States = append(req.States, state)
+		req.States = append(req.States, numberOf[yardv1.BatchState](s))
 	}
 	return pages(func(cursor string) ([]*BatchInfo, string, error) {
 		resp, err := c.Wire().ListBatches(ctx, &yardv1.ListBatchesRequest{States: req.States, Cursor: cursor})

@@ -224,11 +224,7 @@ type Filter struct {
 func (f Filter) wire() *yardv1.ListRequest {
 	w := &yardv1.ListRequest{Tasklist: f.Tasklist, Type: f.Type, Group: f.Group, Headers: f.Headers, Limit: int32Of(f.Limit), OrderKey: f.OrderKey, Blocked: f.Blocked, BatchId: f.Batch}
 	for _, s := range f.States {
-		var state yardv1.TaskState
-		if state.UnmarshalText([]byte(s)) != nil {
-			state = -1
-		}
-		w.States = append(w.States, state)
+		w.States = append(w.States, numberOf[yardv1.TaskState](s))
 	}
 	return w
 }

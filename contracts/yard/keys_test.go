@@ -51,7 +51,7 @@ func TestOutcomesHaveTheNamesOfTheAPI(t *testing.T) {
 		yardv1.SubmitOutcome_SUBMIT_OUTCOME_REJECTED: OutcomeRejected,
 		yardv1.SubmitOutcome_SUBMIT_OUTCOME_REPLACED: OutcomeReplaced,
 	} {
-		if got := outcomeOf(outcome); got != want {
+		if got := SubmitOutcome(outcome.Name()); got != want {
 			t.Errorf("%v is %q, want %q", outcome, got, want)
 		}
 	}

@@ -48,27 +48,11 @@ const (
 	OnFullCancelOldest OnFull = "cancel_oldest"
 )
 
-// wire is what the API calls a policy; one that it does not know is refused there.
-func (p OnFull) wire() yardv1.OnFull {
-	switch p {
-	case "", OnFullWait:
-		return yardv1.OnFull_ON_FULL_WAIT
-	case OnFullRejectNewest:
-		return yardv1.OnFull_ON_FULL_REJECT_NEWEST
-	case OnFullCancelOldest:
-		return yardv1.OnFull_ON_FULL_CANCEL_OLDEST
-	}
-	return -1
-}
-
 func onFullOf(w yardv1.OnFull) OnFull {
-	switch w {
-	case yardv1.OnFull_ON_FULL_REJECT_NEWEST:
-		return OnFullRejectNewest
-	case yardv1.OnFull_ON_FULL_CANCEL_OLDEST:
-		return OnFullCancelOldest
+	if w == yardv1.OnFull_ON_FULL_WAIT {
+		return ""
 	}
-	return ""
+	return OnFull(w.Name())
 }
 
 // PutLimit creates or changes a limit and returns it as stored. It takes effect within a second: a smaller one stops
@@ -107,7 +91,7 @@ func (c *Client) DeleteLimit(ctx context.Context, name string, revision int64) (
 func (l Limit) Wire() *yardv1.Limit {
 	return &yardv1.Limit{
 		Name: l.Name, Description: l.Description, MaxConcurrency: int32Of(l.MaxConcurrency), Rate: l.Rate.wire(),
-		MaxConcurrencyPerGroup: int32Of(l.MaxConcurrencyPerGroup), Shadow: l.Shadow, OnFull: l.OnFull.wire(), OnFullAfterMs: l.OnFullAfter.Milliseconds(), Revision: l.Revision,
+		MaxConcurrencyPerGroup: int32Of(l.MaxConcurrencyPerGroup), Shadow: l.Shadow, OnFull: numberOf[yardv1.OnFull](l.OnFull), OnFullAfterMs: l.OnFullAfter.Milliseconds(), Revision: l.Revision,
 	}
 }
 

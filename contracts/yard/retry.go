@@ -1,6 +1,7 @@
 package yard
 
 import (
+	"encoding"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
@@ -95,10 +96,10 @@ func (p *RetryPolicy) wire() *yardv1.RetryPolicy {
 		Backoff:           p.Backoff,
 		MaxIntervalMs:     milliseconds(p.MaxInterval),
 		NonRetryable:      p.NonRetryable,
-		Jitter:            yardv1.Jitter(numberOf(p.Jitter, yardv1.Jitter_name, yardv1.Jitter.Name)),
+		Jitter:            numberOf[yardv1.Jitter](p.Jitter),
 		MaxDeliveries:     int32Of(p.MaxDeliveries),
-		OnLost:            yardv1.OnLost(numberOf(p.OnLost, yardv1.OnLost_name, yardv1.OnLost.Name)),
-		OnTimeout:         yardv1.OnTimeout(numberOf(p.OnTimeout, yardv1.OnTimeout_name, yardv1.OnTimeout.Name)),
+		OnLost:            numberOf[yardv1.OnLost](p.OnLost),
+		OnTimeout:         numberOf[yardv1.OnTimeout](p.OnTimeout),
 	}
 	for _, e := range p.ByError {
 		w.ByError = append(w.ByError, &yardv1.ErrorRetry{
@@ -110,13 +111,14 @@ func (p *RetryPolicy) wire() *yardv1.RetryPolicy {
 }
 
 // numberOf is the number of an enum's value by its name; -1, which the engine refuses, of a name that is not known.
-func numberOf[S ~string, E ~int32](name S, values map[int32]string, nameOf func(E) string) int32 {
-	for n := range values {
-		if nameOf(E(n)) == string(name) {
-			return n
-		}
+func numberOf[E ~int32, P interface {
+	*E
+	encoding.TextUnmarshaler
+}, S ~string](name S) (number E) {
+	if name != "" && P(&number).UnmarshalText([]byte(name)) != nil {
+		return -1
 	}
-	return -1
+	return number
 }
 
 // RetryPolicyOf is a policy that the API wrote.

@@ -83,7 +83,7 @@ func (c *Client) submitEach(ctx context.Context, tasks []Task) ([]Submitted, err
 			return accepted, fault.New(fault.Internal, "%d results were answered for %d tasks", len(resp.Results), len(req.Tasks))
 		}
 		for _, r := range resp.Results {
-			accepted = append(accepted, Submitted{r.TaskId, outcomeOf(r.Outcome)})
+			accepted = append(accepted, Submitted{r.TaskId, SubmitOutcome(r.Outcome.Name())})
 		}
 	}
 	return accepted, nil

@@ -2,10 +2,8 @@ package yard
 
 import (
 	"context"
-	"strings"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
-	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
 
 // SubmitOutcome is what became of one task of a submit. Later versions of the engine may have more; each of them means that the task with
@@ -23,10 +21,6 @@ const (
 	// OutcomeReplaced: the task with this id had the unique key, and is the submitted one now. With Unique.Replace.
 	OutcomeReplaced SubmitOutcome = "replaced"
 )
-
-func outcomeOf(o yardv1.SubmitOutcome) SubmitOutcome {
-	return SubmitOutcome(strings.ToLower(strings.TrimPrefix(o.String(), "SUBMIT_OUTCOME_")))
-}
 
 // Submitted is what became of one task.
 type Submitted struct {
