@@ -87,7 +87,7 @@ func (p *poller) reserve(ctx context.Context) given {
 	if !p.alone {
 		return p.dealer.reserve(ctx, p.list)
 	}
-	return given{Turn: turns.Turn{Tasks: p.slots.reserve(ctx, p.worker.cfg.pollBatch)}, ctx: ctx}
+	return given{Turn: turns.Turn{Tasks: p.slots.reserve(ctx, requestTasksMax)}, ctx: ctx}
 }
 
 // pollEnd is what came of a poll.

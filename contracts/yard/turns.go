@@ -28,7 +28,7 @@ func newDealer(w *Worker, s *slots) *dealer {
 	for i, name := range w.tasklists {
 		weights[i] = max(w.cfg.weights[name], 1)
 	}
-	d := &dealer{slots: s, turns: turns.New(w.cfg.concurrency, w.cfg.pollBatch, weights), ends: make([]context.CancelFunc, len(weights)), given: make([]chan given, len(weights))}
+	d := &dealer{slots: s, turns: turns.New(w.cfg.concurrency, requestTasksMax, weights), ends: make([]context.CancelFunc, len(weights)), given: make([]chan given, len(weights))}
 	for i := range d.given {
 		d.given[i] = make(chan given, 1)
 	}

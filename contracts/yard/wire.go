@@ -27,11 +27,6 @@ func (w Wire) Poll(ctx context.Context, req *yardv1.PollRequest) ([]*yardv1.Poll
 	return resp.GetTasks(), err
 }
 
-// PollWhole is Poll with the whole answer: which says whether a worker whose polls have a worker_id is drained, or is to stop.
-func (w Wire) PollWhole(ctx context.Context, req *yardv1.PollRequest) (*yardv1.PollResponse, error) {
-	return w.c.poll(ctx, req)
-}
-
 // Complete reports up to 1000 attempts that succeeded and returns the verdict
 // of each, in order. One request, repeated while no one takes it and until ctx
 // ends; verdicts with code UNKNOWN are the caller's to repeat. Keep a request

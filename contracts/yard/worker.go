@@ -46,7 +46,6 @@ type Worker struct {
 
 type workerConfig struct {
 	concurrency  int
-	pollBatch    int
 	pollWait     time.Duration
 	drainTimeout time.Duration
 	stopGrace    time.Duration
@@ -66,10 +65,6 @@ type WorkerOption func(*workerConfig)
 
 // WithConcurrency sets how many handlers run at once, 1..100000. Default 10.
 func WithConcurrency(n int) WorkerOption { return func(c *workerConfig) { c.concurrency = n } }
-
-// WithPollBatch bounds the tasks of one poll, 1..1000, below the free slots.
-// Default 1000, that is, all free slots.
-func WithPollBatch(n int) WorkerOption { return func(c *workerConfig) { c.pollBatch = n } }
 
 // WithPollWait sets how long a poll stays open without work, 100 ms to 60 s. Default
 // 5 s. If a matching process is killed, its waiting polls are lost without an
@@ -102,8 +97,8 @@ func WithLogger(log *slog.Logger) WorkerOption { return func(c *workerConfig) { 
 // WithTasklists lets the worker run the tasks of more tasklists, 100 at most in all. Each is polled on its own, and they share the worker's
 // concurrency. Tasklists that have work start tasks in the ratio of their weights, which are 1 without WithWeights. A tasklist without work
 // holds one slot. If slots are short and more than an eighth of them would be held so, the tasklists without work poll in turn, for 100 ms
-// each, and use an eighth together. So give the worker eight slots per tasklist if a task must not wait for that. WithPollBatch bounds each
-// poll. Default: none.
+// each, and use an eighth together. So give the worker eight slots per tasklist if a task must not wait for that. Default:
+// none.
 func WithTasklists(more ...string) WorkerOption {
 	return func(c *workerConfig) { c.tasklists = append(c.tasklists, more...) }
 }
@@ -128,7 +123,7 @@ func WithMiddleware(m ...Middleware) WorkerOption {
 // an error of its options.
 func NewWorker(c *Client, tasklist string, opts ...WorkerOption) *Worker {
 	cfg := workerConfig{
-		concurrency: concurrencyDefault, pollBatch: requestTasksMax, pollWait: pollWaitDefault,
+		concurrency: concurrencyDefault, pollWait: pollWaitDefault,
 		drainTimeout: drainTimeoutDefault, stopGrace: stopGraceDefault, identity: defaultIdentity(),
 		version: defaultVersion(), signs: signsDefault, log: slog.Default(),
 	}
@@ -180,7 +175,6 @@ func (c *workerConfig) check() []error {
 		}
 	}
 	bound(c.concurrency >= 1 && c.concurrency <= concurrencyMax, "concurrency %d is not in 1..%d", c.concurrency, concurrencyMax)
-	bound(c.pollBatch >= 1 && c.pollBatch <= requestTasksMax, "poll batch %d is not in 1..%d", c.pollBatch, requestTasksMax)
 	bound(c.pollWait >= pollWaitMin && c.pollWait <= pollWaitMax, "poll wait %v is not in %v..%v", c.pollWait, pollWaitMin, pollWaitMax)
 	bound(c.drainTimeout >= 0, "drain timeout %v is negative", c.drainTimeout)
 	bound(c.stopGrace >= 0, "stop grace %v is negative", c.stopGrace)
