@@ -34,17 +34,12 @@ func BatchHomeAny(p int) string { return "yard.history." + num(p) + batchHomePar
 
 // DomainOfBatchHome is the domain of a subject of BatchHome, or "".
 func DomainOfBatchHome(p int, subject string) string {
-	rest, _ := strings.CutPrefix(subject, "yard.history."+num(p)+batchHomePart)
-	domain, _, ok := strings.Cut(rest, ".")
-	if !ok || rest == subject {
-		return ""
-	}
-	return domain
+	return firstBehind(subject, "yard.history."+num(p)+batchHomePart)
 }
 
 // BatchMembers is where the log of partition p says how many tasks it has of a batch that was created at a time, Unix ms: only the last message counts.
 func BatchMembers(p int, domain, batch string, madeMS int64) string {
-	return "yard.history." + num(p) + batchMembersPart + batchOf(domain, batch, madeMS)
+	return "yard.history." + num(p) + batchMembersPart + BatchOf(domain, batch, madeMS)
 }
 
 // BatchAny filters what the log of partition p says about batches.
@@ -52,11 +47,13 @@ func BatchAny(p int) string { return "yard.history." + num(p) + ".batch.>" }
 
 // BatchEnds is where the archive of partition p says how tasks of a batch that was created at a time, Unix ms, ended: only the last message counts.
 func BatchEnds(p int, domain, batch string, madeMS int64) string {
-	return "yard.archive." + num(p) + batchEndsPart + batchOf(domain, batch, madeMS)
+	return "yard.archive." + num(p) + batchEndsPart + BatchOf(domain, batch, madeMS)
 }
 
 // BatchOf names a batch among all that have or had its name, as the subjects of its words and documents end.
-func BatchOf(domain, batch string, madeMS int64) string { return batchOf(domain, batch, madeMS) }
+func BatchOf(domain, batch string, madeMS int64) string {
+	return domain + "." + batchToken(domain, batch) + "." + strconv.FormatInt(madeMS, 10)
+}
 
 // BatchOfMembers is the BatchOf of a subject of BatchMembers of partition p; "" = it is none.
 func BatchOfMembers(p int, subject string) string {
@@ -86,10 +83,6 @@ func behind(subject, prefix string) string {
 		return ""
 	}
 	return rest
-}
-
-func batchOf(domain, batch string, madeMS int64) string {
-	return domain + "." + batchToken(domain, batch) + "." + strconv.FormatInt(madeMS, 10)
 }
 
 // BatchEndsAny filters what the archive of partition p says about batches.

@@ -75,17 +75,16 @@ func Admin(endpoint string) string { return apiPrefix + ReservedDomain + "." + e
 const ReservedDomain = "admin"
 
 // DomainOf returns the domain token of a public subject, or "".
-func DomainOf(subject string) string {
-	if len(subject) <= len(apiPrefix) || subject[:len(apiPrefix)] != apiPrefix {
+func DomainOf(subject string) string { return firstBehind(subject, apiPrefix) }
+
+// firstBehind is the first of several tokens behind a prefix, or "".
+func firstBehind(subject, prefix string) string {
+	rest, ok := strings.CutPrefix(subject, prefix)
+	token, _, several := strings.Cut(rest, ".")
+	if !ok || !several {
 		return ""
 	}
-	rest := subject[len(apiPrefix):]
-	for i := range rest {
-		if rest[i] == '.' {
-			return rest[:i]
-		}
-	}
-	return ""
+	return token
 }
 
 // VerbOf returns what follows the domain token of a public subject, such as "tasks.submit", or "".
@@ -121,16 +120,9 @@ func SubmitDomain(p int, lane ids.Lane, domain string) string { return Submit(p,
 
 // DomainOfSubmit is the domain that a submit is filed under; "" where domains share it.
 func DomainOfSubmit(p int, subject string) string {
-	rest, ok := strings.CutPrefix(subject, "yard.history."+num(p)+submitPart)
-	if !ok {
-		return ""
-	}
-	_, rest, _ = strings.Cut(rest, ".")
-	domain, _, own := strings.Cut(rest, ".")
-	if !own {
-		return ""
-	}
-	return domain
+	prefix := "yard.history." + num(p) + submitPart
+	lane := firstBehind(subject, prefix)
+	return firstBehind(subject, prefix+lane+".")
 }
 
 // HistoryAny filters the whole log of partition p.
@@ -198,9 +190,7 @@ func IsUniqueKey(p int, subject string) bool {
 
 // DomainOfUniqueKey is the domain of a subject of UniqueKey, or "".
 func DomainOfUniqueKey(p int, subject string) string {
-	rest, _ := strings.CutPrefix(subject, "yard.history."+num(p)+".key.")
-	domain, _, _ := strings.Cut(rest, ".")
-	return domain
+	return firstBehind(subject, "yard.history."+num(p)+".key.")
 }
 
 // UniqueKeyPartition is the history partition whose log has the tasks with this unique key.
