@@ -2,7 +2,6 @@ package yard
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -99,18 +98,6 @@ func TestAWorkerWithoutSigns(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-func TestSignsOfLifeHaveBounds(t *testing.T) {
-	for every, ok := range map[time.Duration]bool{0: true, signsMin: true, signsMax: true, signsMin - 1: false, signsMax + 1: false, -1: false} {
-		cfg := NewWorker(nil, "list", WithSignsOfLife(every)).cfg
-		if err := errors.Join(cfg.check()...); (err == nil) != ok {
-			t.Errorf("%v: %v", every, err)
-		}
-	}
-	if NewWorker(nil, "list").cfg.signs != signsDefault {
-		t.Error("it sends none by itself")
 	}
 }
 

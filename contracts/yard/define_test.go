@@ -14,6 +14,10 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
 
+type email struct{ To string }
+
+type receipt struct{ ID string }
+
 var sendEmail = yard.Define[email, receipt]("email.send", "mail", yard.WithTask(func(t *yard.Task) { t.Priority = 2 }))
 
 // A definition names type, tasklist, input and output once for who submits and who runs.

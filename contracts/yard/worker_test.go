@@ -327,65 +327,46 @@ func TestMiddlewareOrder(t *testing.T) {
 func TestWorkerSetUpWronglyDoesNotRun(t *testing.T) {
 	client := &Client{domain: "shop"}
 	none := func(context.Context, *Attempt) (Payload, error) { return Payload{}, nil }
-	cases := map[string]func() *Worker{
-		"no handlers":  func() *Worker { return NewWorker(client, "list") },
-		"bad tasklist": func() *Worker { w := NewWorker(client, "a b"); w.HandleFunc("x", none); return w },
-		"bad second": func() *Worker {
-			w := NewWorker(client, "list", WithTasklists("a b"))
-			w.HandleFunc("x", none)
-			return w
-		},
-		"same list": func() *Worker {
-			w := NewWorker(client, "list", WithTasklists("b", "list"))
-			w.HandleFunc("x", none)
-			return w
-		},
-		"no weight": func() *Worker {
-			w := NewWorker(client, "list", WithWeights(map[string]int{"b": 0}))
-			w.HandleFunc("x", none)
-			return w
-		},
-		"heavy": func() *Worker {
-			w := NewWorker(client, "list", WithWeights(map[string]int{"b": weightMax + 1}))
-			w.HandleFunc("x", none)
-			return w
-		},
-		"bad name of a weight": func() *Worker {
-			w := NewWorker(client, "list", WithWeights(map[string]int{"a b": 1}))
-			w.HandleFunc("x", none)
-			return w
-		},
-		"many tasklists": func() *Worker {
-			many := map[string]int{}
-			for i := range tasklistsMax {
-				many[fmt.Sprint("l", i)] = 1
-			}
-			w := NewWorker(client, "list", WithWeights(many))
-			w.HandleFunc("x", none)
-			return w
-		},
-		"bad type": func() *Worker { w := NewWorker(client, "list"); w.HandleFunc("", none); return w },
-		"twice": func() *Worker {
-			w := NewWorker(client, "list")
-			w.HandleFunc("x", none)
-			w.HandleFunc("x", none)
-			return w
-		},
-		"two rests":        func() *Worker { w := NewWorker(client, "list"); w.HandleRest(none); w.HandleRest(none); return w },
-		"bad grace":        func() *Worker { w := NewWorker(client, "list", WithStopGrace(-1)); w.HandleFunc("x", none); return w },
-		"nil handler":      func() *Worker { w := NewWorker(client, "list"); Handle[int, int](w, "x", nil); return w },
-		"no client":        func() *Worker { w := NewWorker(nil, "list"); w.HandleFunc("x", none); return w },
-		"concurrency 0":    func() *Worker { w := NewWorker(client, "list", WithConcurrency(0)); w.HandleFunc("x", none); return w },
-		"a nil middleware": func() *Worker { w := NewWorker(client, "list", WithMiddleware(nil)); w.HandleFunc("x", none); return w },
-		"long wait": func() *Worker {
-			w := NewWorker(client, "list", WithPollWait(time.Hour))
-			w.HandleFunc("x", none)
-			return w
-		},
+	many := map[string]int{}
+	for i := range tasklistsMax {
+		many[fmt.Sprint("l", i)] = 1
 	}
-	for name, make := range cases {
-		if err := make().Run(t.Context()); fault.CodeOf(err) != fault.InvalidArgument {
-			t.Errorf("%s: got %v", name, err)
-		}
+	wrong := map[string]error{}
+	for name, opt := range map[string]WorkerOption{
+		"bad second":           WithTasklists("a b"),
+		"same list":            WithTasklists("b", "list"),
+		"no weight":            WithWeights(map[string]int{"b": 0}),
+		"heavy":                WithWeights(map[string]int{"b": weightMax + 1}),
+		"bad name of a weight": WithWeights(map[string]int{"a b": 1}),
+		"many tasklists":       WithWeights(many),
+		"bad grace":            WithStopGrace(-1),
+		"concurrency 0":        WithConcurrency(0),
+		"a nil middleware":     WithMiddleware(nil),
+		"long wait":            WithPollWait(time.Hour),
+		"signs too often":      WithSignsOfLife(signsMin - 1),
+		"signs too seldom":     WithSignsOfLife(signsMax + 1),
+		"negative signs":       WithSignsOfLife(-1),
+	} {
+		w := NewWorker(client, "list", opt)
+		w.HandleFunc("x", none)
+		wrong[name] = w.Run(t.Context())
+	}
+	for name, setUp := range map[string]func(*Worker){
+		"no handlers": func(*Worker) {},
+		"bad type":    func(w *Worker) { w.HandleFunc("", none) },
+		"twice":       func(w *Worker) { w.HandleFunc("x", none); w.HandleFunc("x", none) },
+		"two rests":   func(w *Worker) { w.HandleRest(none); w.HandleRest(none) },
+		"nil handler": func(w *Worker) { Handle[int, int](w, "x", nil) },
+	} {
+		w := NewWorker(client, "list")
+		setUp(w)
+		wrong[name] = w.Run(t.Context())
+	}
+	for name, w := range map[string]*Worker{"bad tasklist": NewWorker(client, "a b"), "no client": NewWorker(nil, "list")} {
+		w.HandleFunc("x", none)
+		wrong[name] = w.Run(t.Context())
+	}
+	for name, err := range wrong {
+		checktest.Code(t, name, err, fault.InvalidArgument)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,45 +15,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
-
-type email struct{ To string }
-
-type receipt struct{ ID string }
-
-func TestTypedTaskRoundTrip(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
-		w := yard.NewWorker(s.client, "mail", quiet())
-		yard.Handle(w, "email.send", func(ctx context.Context, in email) (receipt, error) {
-			return receipt{"for " + in.To}, nil
-		})
-		run(t, w)
-		got, err := yard.Run[receipt](soon(t), s.client, yard.Task{Type: "email.send", Tasklist: "mail", Payload: email{"ann"}})
-		if err != nil || got.ID != "for ann" {
-			t.Errorf("got %v, %v", got, err)
-		}
-	})
-}
-
-func TestPanicBecomesAFailure(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
-		w := yard.NewWorker(s.client, "mail", quiet())
-		var attempts atomic.Int32
-		yard.Handle(w, "x", func(ctx context.Context, _ yard.Payload) (struct{}, error) {
-			if n := attempts.Add(1); int(n) != yard.Info(ctx).Number {
-				t.Errorf("attempt %d is reported as %d", n, yard.Info(ctx).Number)
-			}
-			panic("out of cheese")
-		})
-		run(t, w)
-		_, err := s.client.Run(soon(t), yard.Task{Type: "x", Tasklist: "mail"})
-		var dead *yard.TaskError
-		if !errors.As(err, &dead) || !errors.Is(err, yard.ErrDead) || dead.ErrorType != yard.TypePanic || dead.Failures != 3 {
-			t.Errorf("got %v", err)
-		}
-	})
-}
 
 // refusal is an error whose pointer is nil where a careless handler returns its variable.
 type refusal struct{ why string }
@@ -108,33 +68,6 @@ func TestCancelReachesARunningHandler(t *testing.T) {
 		err = s.client.Cancel(soon(t), id, "nonsense")
 		if !errors.Is(err, &fault.Error{Code: fault.FailedPrecondition}) || !errors.Is(err, &fault.Error{Code: fault.NotFound}) {
 			t.Errorf("cancel of a finished and of an unknown task: %v", err)
-		}
-	})
-}
-
-func TestManyOutcomesShareRequests(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		const tasks = 3000
-		s := newStack(t)
-		w := yard.NewWorker(s.client, "mail", quiet(), yard.WithConcurrency(1000))
-		var running, most atomic.Int32
-		yard.Handle(w, "x", func(_ context.Context, n int) (int, error) {
-			now := running.Add(1)
-			defer running.Add(-1)
-			for seen := most.Load(); now > seen && !most.CompareAndSwap(seen, now); seen = most.Load() {
-			}
-			return n, nil
-		})
-		if ids, err := s.client.SubmitMany(soon(t), numbered("x", tasks)); err != nil || len(ids) != tasks {
-			t.Fatalf("%d ids, %v", len(ids), err)
-		}
-		run(t, w)
-		s.eventuallyCompleted(t, tasks)
-		if n := s.engine.requests("tasks.complete"); n > tasks/3 { // how many share one depends on how the handlers are scheduled
-			t.Errorf("%d requests for %d outcomes", n, tasks)
-		}
-		if most.Load() > 1000 {
-			t.Errorf("%d ran at once", most.Load())
 		}
 	})
 }
