@@ -1,7 +1,6 @@
 package yard
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -16,10 +15,7 @@ import (
 func TestAWorkerSendsSignsOfLife(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		b := newBench(WithSignsOfLife(time.Second), WithIdentity("ann"), WithVersion("v1"), WithTasklists("more"))
-		b.worker.HandleFunc("x", func(context.Context, *Attempt) (Payload, error) {
-			time.Sleep(5 * time.Second)
-			return Payload{}, nil
-		})
+		b.worker.HandleFunc("x", lasting(5*time.Second))
 		began := time.Now()
 		b.start()
 		synctest.Wait()
@@ -106,12 +102,8 @@ func TestAWorkerThatLeavesAttemptsBehindFallsSilent(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		b := newBench(WithSignsOfLife(time.Second), WithDrainTimeout(time.Second), WithStopGrace(time.Second))
 		release := make(chan struct{})
-		b.worker.HandleFunc("x", func(context.Context, *Attempt) (Payload, error) {
-			<-release
-			return Payload{}, nil
-		})
-		b.start()
-		b.engine.push(granted("x", 1)...)
+		b.worker.HandleFunc("x", waitingFor(release))
+		b.start(granted("x", 1)...)
 		time.Sleep(time.Second)
 		b.stop()
 		if err := <-b.done; err == nil || !strings.Contains(err.Error(), "1 handlers still running") {

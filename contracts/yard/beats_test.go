@@ -38,8 +38,7 @@ func TestACancelReachesItsHandlerAtOnce(t *testing.T) {
 			return all, nil
 		}
 		b.worker.HandleFunc("x", sleeping(causes))
-		b.start()
-		b.engine.push(granted("x", 1)...)
+		b.start(granted("x", 1)...)
 		time.Sleep(time.Second)
 		var hint func(taskIDs []string)
 		b.engine.locked(func() { hint = b.engine.hint })
@@ -77,10 +76,7 @@ func TestHeartbeatsKeepTheTimeoutAndShareRequests(t *testing.T) {
 			}
 			return nil, nil
 		}
-		b.worker.HandleFunc("x", func(ctx context.Context, _ *Attempt) (Payload, error) {
-			time.Sleep(time.Minute)
-			return Payload{}, nil
-		})
+		b.worker.HandleFunc("x", lasting(time.Minute))
 		b.start()
 		for _, task := range granted("x", tasks) {
 			task.HeartbeatTimeoutMs = 3000
@@ -111,8 +107,7 @@ func TestCancelEndsTheHandlersContext(t *testing.T) {
 			verdicts[0].CancelRequested = call == 1
 			return verdicts, nil
 		}
-		b.start()
-		b.engine.push(granted("x", 1)...)
+		b.start(granted("x", 1)...)
 		checktest.Equal(t, "the context ended with", <-causes, ErrCancelled)
 		synctest.Wait()
 		b.finish(t)
@@ -130,8 +125,7 @@ func TestLostAttemptEndsTheContextAndReportsNothing(t *testing.T) {
 		b.engine.script = func(verb string, _ int, ids []string) ([]*yardv1.Verdict, error) {
 			return verdictsOf(ids, string(fault.Stale)), nil
 		}
-		b.start()
-		b.engine.push(granted("x", 1)...)
+		b.start(granted("x", 1)...)
 		checktest.Equal(t, "the context ended with", <-causes, ErrLostAttempt)
 		b.finish(t)
 		if n := len(b.engine.requests["fail"]) + len(b.engine.requests["complete"]); n != 0 {
@@ -158,10 +152,7 @@ func TestFailedHeartbeatIsRepeatedSooner(t *testing.T) {
 			}
 			return nil, nil
 		}
-		b.worker.HandleFunc("x", func(context.Context, *Attempt) (Payload, error) {
-			time.Sleep(11 * time.Second)
-			return Payload{}, nil
-		})
+		b.worker.HandleFunc("x", lasting(11*time.Second))
 		b.start()
 		task := granted("x", 1)[0]
 		task.HeartbeatTimeoutMs = 24_000
@@ -190,12 +181,8 @@ func TestHeartbeatsInVainKeepTheirPace(t *testing.T) {
 				}
 				return nil, nil
 			}
-			b.worker.HandleFunc("x", func(context.Context, *Attempt) (Payload, error) {
-				time.Sleep(time.Minute)
-				return Payload{}, nil
-			})
-			b.start()
-			b.engine.push(granted("x", 1)...)
+			b.worker.HandleFunc("x", lasting(time.Minute))
+			b.start(granted("x", 1)...)
 			time.Sleep(time.Minute - time.Millisecond)
 			b.engine.locked(func() {
 				every := beatDefault / 4
@@ -219,8 +206,7 @@ func TestProgressTravelsWithinASecondAndOnlyTheLast(t *testing.T) {
 			time.Sleep(5 * time.Second)
 			return Payload{}, Progress(ctx, make([]int, 4096))
 		})
-		b.start()
-		b.engine.push(granted("x", 1)...)
+		b.start(granted("x", 1)...)
 		time.Sleep(9 * time.Second)
 		b.finish(t)
 		if n := len(b.engine.beats); n < 3 || n > 5 { // the last of two at one moment may come first

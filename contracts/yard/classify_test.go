@@ -75,8 +75,7 @@ func TestClassifiers(t *testing.T) {
 					handle = func(context.Context, *Attempt) (Payload, error) { panic("out of luck") }
 				}
 				b.worker.HandleFunc("x", handle, WithHandlerClassifier(c.handle...))
-				b.start()
-				b.engine.push(granted("x", 1)...)
+				b.start(granted("x", 1)...)
 				synctest.Wait()
 				b.finish(t)
 				f := b.engine.failed[0]
@@ -106,8 +105,7 @@ func TestClassifiersOfTheRest(t *testing.T) {
 			}
 			return err
 		}))
-		b.start()
-		b.engine.push(granted("x", 3)...)
+		b.start(granted("x", 3)...)
 		synctest.Wait()
 		b.finish(t)
 		got := map[string]string{}
@@ -151,8 +149,7 @@ func TestNoClassifierWhereTheErrorDecidesNothing(t *testing.T) {
 					ended = context.Cause(ctx)
 					return Payload{}, ctx.Err()
 				})
-				b.start()
-				b.engine.push(granted("x", 1)...)
+				b.start(granted("x", 1)...)
 				synctest.Wait()
 				end(b)
 				time.Sleep(time.Minute)

@@ -60,8 +60,7 @@ func TestDrainLetsHandlersFinish(t *testing.T) {
 			time.Sleep(40 * time.Second)
 			return Payload{}, ctx.Err()
 		})
-		b.start()
-		b.engine.push(granted("x", 4)...)
+		b.start(granted("x", 4)...)
 		synctest.Wait()
 		b.finish(t)
 		if len(b.engine.completed) != 4 || len(b.engine.failed) != 0 {
@@ -79,8 +78,7 @@ func TestDrainEndsSlowHandlersAndHandsThemBack(t *testing.T) {
 			cause = context.Cause(ctx)
 			return Payload{}, ctx.Err()
 		})
-		b.start()
-		b.engine.push(granted("x", 1)...)
+		b.start(granted("x", 1)...)
 		synctest.Wait()
 		b.finish(t)
 		checktest.Equal(t, "the handler's context ended with", cause, ErrStopping)
@@ -94,10 +92,7 @@ func TestDrainTellsWhatIsLeft(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		b := newBench(WithDrainTimeout(time.Second))
 		release := make(chan struct{})
-		b.worker.HandleFunc("stubborn", func(context.Context, *Attempt) (Payload, error) {
-			<-release
-			return Payload{}, nil
-		})
+		b.worker.HandleFunc("stubborn", waitingFor(release))
 		b.worker.HandleFunc("quick", failing(errors.New("x")))
 		b.engine.script = func(verb string, _ int, ids []string) ([]*yardv1.Verdict, error) {
 			if verb == "fail" {
@@ -105,8 +100,7 @@ func TestDrainTellsWhatIsLeft(t *testing.T) {
 			}
 			return nil, nil
 		}
-		b.start()
-		b.engine.push(append(granted("stubborn", 2), granted("quick", 3)...)...)
+		b.start(append(granted("stubborn", 2), granted("quick", 3)...)...)
 		synctest.Wait()
 		b.stop()
 		var left *DrainError

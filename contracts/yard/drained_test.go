@@ -1,7 +1,6 @@
 package yard
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -23,12 +22,8 @@ func (b *bench) tell(d *yardv1.WorkerDrain) {
 func TestADrainedWorkerPollsOnWithARest(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		b := newBench()
-		b.worker.HandleFunc("x", func(context.Context, *Attempt) (Payload, error) {
-			time.Sleep(10 * time.Second)
-			return Payload{}, nil
-		})
-		b.start()
-		b.engine.push(granted("x", 1)...)
+		b.worker.HandleFunc("x", lasting(10*time.Second))
+		b.start(granted("x", 1)...)
 		synctest.Wait()
 		b.tell(&yardv1.WorkerDrain{SinceMs: 1, Reason: "why"})
 		b.engine.locked(func() { b.engine.polls = nil })
@@ -55,12 +50,8 @@ func TestADrainedWorkerPollsOnWithARest(t *testing.T) {
 func TestAStoppedWorkersRunReturns(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		b := newBench()
-		b.worker.HandleFunc("x", func(context.Context, *Attempt) (Payload, error) {
-			time.Sleep(10 * time.Second)
-			return Payload{}, nil
-		})
-		b.start()
-		b.engine.push(granted("x", 1)...)
+		b.worker.HandleFunc("x", lasting(10*time.Second))
+		b.start(granted("x", 1)...)
 		synctest.Wait()
 		began := time.Now()
 		b.tell(&yardv1.WorkerDrain{Stop: true, SinceMs: 1, Reason: "scaled down", By: "ann"})
@@ -80,12 +71,8 @@ func TestAStoppedWorkerLeavesNoMoreThanItsTime(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		b := newBench(WithDrainTimeout(time.Second), WithStopGrace(time.Second))
 		release := make(chan struct{})
-		b.worker.HandleFunc("x", func(context.Context, *Attempt) (Payload, error) {
-			<-release
-			return Payload{}, nil
-		})
-		b.start()
-		b.engine.push(granted("x", 1)...)
+		b.worker.HandleFunc("x", waitingFor(release))
+		b.start(granted("x", 1)...)
 		synctest.Wait()
 		b.tell(&yardv1.WorkerDrain{Stop: true, SinceMs: 1})
 		err := <-b.done
@@ -102,10 +89,7 @@ func TestAWorkerWithoutRoomAsks(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		b := newBench(WithConcurrency(1), WithDrainTimeout(time.Hour), WithPollWait(time.Minute))
 		release := make(chan struct{})
-		b.worker.HandleFunc("x", func(context.Context, *Attempt) (Payload, error) {
-			<-release
-			return Payload{}, nil
-		})
+		b.worker.HandleFunc("x", waitingFor(release))
 		b.start()
 		time.Sleep(time.Minute)
 		b.engine.push(granted("x", 1)...)
@@ -135,12 +119,8 @@ func TestAWorkerWithoutRoomAsks(t *testing.T) {
 func TestAWorkerWithoutSignsAsksNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		b := newBench(WithConcurrency(1), WithSignsOfLife(0))
-		b.worker.HandleFunc("x", func(context.Context, *Attempt) (Payload, error) {
-			time.Sleep(20 * time.Second)
-			return Payload{}, nil
-		})
-		b.start()
-		b.engine.push(granted("x", 1)...)
+		b.worker.HandleFunc("x", lasting(20*time.Second))
+		b.start(granted("x", 1)...)
 		time.Sleep(time.Minute)
 		b.finish(t)
 		if b.engine.questions != 0 {

@@ -192,6 +192,22 @@ func granted(taskType string, n int) []*yardv1.PolledTask {
 	return tasks
 }
 
+// lasting is a handler that takes a time, and no notice of its context.
+func lasting(d time.Duration) HandlerFunc {
+	return func(context.Context, *Attempt) (Payload, error) {
+		time.Sleep(d)
+		return Payload{}, nil
+	}
+}
+
+// waitingFor is a handler that returns once release is closed.
+func waitingFor(release <-chan struct{}) HandlerFunc {
+	return func(context.Context, *Attempt) (Payload, error) {
+		<-release
+		return Payload{}, nil
+	}
+}
+
 // bench is a worker on a fake engine inside a bubble.
 type bench struct {
 	engine *fakeEngine
@@ -206,10 +222,12 @@ func newBench(opts ...WorkerOption) *bench {
 	return &bench{engine: newFakeEngine(), worker: NewWorker(client, "list", opts...), done: make(chan error, 1)}
 }
 
-func (b *bench) start() {
+// start runs the worker, which is given these tasks.
+func (b *bench) start(tasks ...*yardv1.PolledTask) {
 	ctx, stop := context.WithCancel(context.Background())
 	b.stop = stop
 	go func() { b.done <- newSession(b.worker, b.engine).run(ctx) }()
+	b.engine.push(tasks...)
 }
 
 // finish stops the worker and fails the test if it left anything behind.

@@ -17,8 +17,7 @@ func TestTheRestOfTheTypes(t *testing.T) {
 		}
 		b.worker.HandleFunc("own", says("own"))
 		b.worker.HandleRest(says("rest"))
-		b.start()
-		b.engine.push(append(granted("own", 1), granted("other", 1)...)...)
+		b.start(append(granted("own", 1), granted("other", 1)...)...)
 		synctest.Wait()
 		b.finish(t)
 		results := map[string]string{}
@@ -43,8 +42,7 @@ func TestStopGrace(t *testing.T) {
 			time.Sleep(50 * time.Second)
 			return Payload{}, errors.New("stopped")
 		})
-		b.start()
-		b.engine.push(granted("slow", 1)...)
+		b.start(granted("slow", 1)...)
 		synctest.Wait()
 		b.finish(t)
 		if len(b.engine.failed) != 1 || !b.engine.failed[0].NotStarted {

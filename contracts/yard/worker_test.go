@@ -25,8 +25,7 @@ func TestTypedHandlerRoundTrip(t *testing.T) {
 			seen = Info(ctx)
 			return 2 * n, nil
 		})
-		b.start()
-		b.engine.push(granted("double", 3)[2])
+		b.start(granted("double", 3)[2])
 		synctest.Wait()
 		b.finish(t)
 		if len(b.engine.completed) != 1 {
@@ -72,8 +71,7 @@ func TestHandlerFailures(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				b := newBench()
 				b.worker.HandleFunc("x", c.handle)
-				b.start()
-				b.engine.push(granted("x", 1)...)
+				b.start(granted("x", 1)...)
 				synctest.Wait()
 				b.finish(t)
 				if len(b.engine.failed) != 1 {
@@ -171,8 +169,7 @@ func TestOutcomesAreRepeated(t *testing.T) {
 					return nil, nil
 				}
 				b.worker.HandleFunc("x", func(context.Context, *Attempt) (Payload, error) { return Payload{}, nil })
-				b.start()
-				b.engine.push(granted("x", 2)...)
+				b.start(granted("x", 2)...)
 				time.Sleep(10 * time.Second)
 				b.finish(t)
 				if len(b.engine.completed) != 2 {
@@ -194,8 +191,7 @@ func TestOutcomeIsRepeatedPastTheDeadline(t *testing.T) {
 			return nil, nil
 		}
 		b.worker.HandleFunc("x", func(context.Context, *Attempt) (Payload, error) { return Payload{}, nil })
-		b.start()
-		b.engine.push(granted("x", 1)...)
+		b.start(granted("x", 1)...)
 		time.Sleep(59 * time.Minute)
 		var before int
 		b.engine.locked(func() { before = len(b.engine.requests["complete"]) })
@@ -232,8 +228,7 @@ func TestOneBadOutcomeDoesNotHoldUpTheOthers(t *testing.T) {
 			return nil, nil
 		}
 		b.worker.HandleFunc("x", func(context.Context, *Attempt) (Payload, error) { return Payload{}, nil })
-		b.start()
-		b.engine.push(granted("x", 20)...)
+		b.start(granted("x", 20)...)
 		time.Sleep(time.Second)
 		b.finish(t)
 		if len(b.engine.completed) != 19 {
@@ -254,8 +249,7 @@ func TestSlowRequestDoesNotHoldUpTheNext(t *testing.T) {
 		for _, name := range []string{"unwell", "well"} {
 			b.worker.HandleFunc(name, func(context.Context, *Attempt) (Payload, error) { return Payload{}, nil })
 		}
-		b.start()
-		b.engine.push(granted("unwell", 1)...)
+		b.start(granted("unwell", 1)...)
 		synctest.Wait()
 		b.engine.push(granted("well", 1)...)
 		time.Sleep(2 * slowFlight)
@@ -316,8 +310,7 @@ func TestMiddlewareOrder(t *testing.T) {
 		}
 		b := newBench(WithMiddleware(mark("outer"), mark("inner")))
 		b.worker.HandleFunc("x", failing(nil), WithHandlerMiddleware(mark("own")))
-		b.start()
-		b.engine.push(granted("x", 1)...)
+		b.start(granted("x", 1)...)
 		synctest.Wait()
 		b.finish(t)
 		checktest.Equal(t, "result", order, []string{"outer", "inner", "own"})
