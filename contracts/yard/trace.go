@@ -20,36 +20,14 @@ const headerTraceparent = "traceparent"
 // tracerName is the instrumentation scope of the SDK's spans.
 const tracerName = "github.com/yardmaster-io/yardmaster/contracts/yard"
 
-// traceparent is a propagation carrier of the one header the engine knows.
-// Tracestate and baggage are not carried.
-type traceparent string
-
-// Get implements propagation.TextMapCarrier.
-func (t *traceparent) Get(key string) string {
-	if key == headerTraceparent {
-		return string(*t)
-	}
-	return ""
-}
-
-// Set implements propagation.TextMapCarrier.
-func (t *traceparent) Set(key, value string) {
-	if key == headerTraceparent {
-		*t = traceparent(value)
-	}
-}
-
-// Keys implements propagation.TextMapCarrier.
-func (t *traceparent) Keys() []string { return []string{headerTraceparent} }
-
-// traceOf is the context's span as it travels, empty if there is none.
+// traceOf is the context's span as it travels, empty if there is none. Tracestate and baggage are not carried.
 func traceOf(ctx context.Context) string {
 	if !trace.SpanContextFromContext(ctx).IsValid() {
 		return ""
 	}
-	var t traceparent
-	propagation.TraceContext{}.Inject(ctx, &t)
-	return string(t)
+	carrier := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, carrier)
+	return carrier[headerTraceparent]
 }
 
 // injectTrace puts the context's span, if any, into a request's headers.
@@ -63,8 +41,7 @@ func injectTrace(ctx context.Context, h nats.Header) {
 // span records nothing, but tasks that the handler submits still join the trace.
 func (s *session) startRun(ctx context.Context, parent string, a *Attempt) (context.Context, trace.Span) {
 	if parent != "" {
-		t := traceparent(parent)
-		ctx = propagation.TraceContext{}.Extract(ctx, &t)
+		ctx = propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{headerTraceparent: parent})
 	}
 	ctx, span := s.tracer.Start(ctx, signals.SpanRun, s.spanOptions...)
 	if span.IsRecording() {
