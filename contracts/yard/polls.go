@@ -2,12 +2,9 @@ package yard
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/nats-io/nats.go"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
@@ -162,8 +159,4 @@ func (s *session) begin(ctx context.Context, tasks []*yardv1.PolledTask, n int) 
 	for _, t := range tasks {
 		s.start(t)
 	}
-}
-
-func closedForGood() error {
-	return errors.Join(fault.New(fault.Unavailable, "the connection to NATS is closed"), nats.ErrConnectionClosed)
 }

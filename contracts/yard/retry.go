@@ -126,16 +126,15 @@ func RetryPolicyOf(w *yardv1.RetryPolicy) *RetryPolicy {
 	if w == nil {
 		return nil
 	}
-	ms := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 	p := &RetryPolicy{
-		MaxAttempts: int(w.MaxAttempts), InitialInterval: ms(w.InitialIntervalMs), Backoff: w.Backoff, MaxInterval: ms(w.MaxIntervalMs),
+		MaxAttempts: int(w.MaxAttempts), InitialInterval: milliTime(w.InitialIntervalMs), Backoff: w.Backoff, MaxInterval: milliTime(w.MaxIntervalMs),
 		NonRetryable: w.NonRetryable, Jitter: Jitter(w.Jitter.Name()), MaxDeliveries: int(w.MaxDeliveries),
 		OnLost: OnLost(w.OnLost.Name()), OnTimeout: OnTimeout(w.OnTimeout.Name()),
 	}
 	for _, e := range w.ByError {
 		p.ByError = append(p.ByError, ErrorRetry{
-			ErrorType: e.GetErrorType(), InitialInterval: ms(e.GetInitialIntervalMs()), Backoff: e.GetBackoff(),
-			MaxInterval: ms(e.GetMaxIntervalMs()), MaxAttempts: int(e.GetMaxAttempts()),
+			ErrorType: e.GetErrorType(), InitialInterval: milliTime(e.GetInitialIntervalMs()), Backoff: e.GetBackoff(),
+			MaxInterval: milliTime(e.GetMaxIntervalMs()), MaxAttempts: int(e.GetMaxAttempts()),
 		})
 	}
 	return p

@@ -105,18 +105,10 @@ func newSession(w *Worker, e engine) *session {
 	s.signs = newSigns(w)
 	s.beats = newBeater(s.log, e.heartbeatOnce)
 	s.complete = newReporter(s.log, s.finished, func(ctx context.Context, batch []outcome) ([]*yardv1.Verdict, error) {
-		tasks := make([]*yardv1.Completion, len(batch))
-		for i := range batch {
-			tasks[i] = batch[i].completion
-		}
-		return e.completeOnce(ctx, tasks)
+		return e.completeOnce(ctx, each(batch, func(o outcome) *yardv1.Completion { return o.completion }))
 	})
 	s.fail = newReporter(s.log, s.finished, func(ctx context.Context, batch []outcome) ([]*yardv1.Verdict, error) {
-		tasks := make([]*yardv1.Failure, len(batch))
-		for i := range batch {
-			tasks[i] = batch[i].failure
-		}
-		return e.failOnce(ctx, tasks)
+		return e.failOnce(ctx, each(batch, func(o outcome) *yardv1.Failure { return o.failure }))
 	})
 	return s
 }

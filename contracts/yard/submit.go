@@ -2,6 +2,7 @@ package yard
 
 import (
 	"context"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -208,19 +209,11 @@ func offsetPath(err error, offset int) error {
 	if !ok || offset == 0 {
 		return err
 	}
-	rest, ok := strings.CutPrefix(e.Path, "/tasks/")
-	if !ok {
-		return err
-	}
-	number, tail, _ := strings.Cut(rest, "/")
-	i, convErr := strconv.Atoi(number)
-	if convErr != nil {
+	i := taskOf(e.Path, math.MaxInt)
+	if i < 0 {
 		return err
 	}
 	moved := *e
-	moved.Path = taskPath(offset + i)
-	if tail != "" {
-		moved.Path += "/" + tail
-	}
+	moved.Path = taskPath(offset+i) + strings.TrimPrefix(e.Path, taskPath(i))
 	return &moved
 }

@@ -113,19 +113,11 @@ func (c *Client) submitOne(ctx context.Context, task Task) (string, error) {
 	}
 	select {
 	case a := <-s.answer:
-		return a.id, endedIf(ctx, a.err)
+		return a.id, ended(ctx, a.err)
 	case <-ctx.Done():
 		a := c.together.leave(s)
-		return a.id, endedIf(ctx, a.err)
+		return a.id, ended(ctx, a.err)
 	}
-}
-
-// endedIf is ended for an error.
-func endedIf(ctx context.Context, err error) error {
-	if err == nil {
-		return nil
-	}
-	return ended(ctx, err)
 }
 
 // add lets s wait for the next group, or begins one.

@@ -85,8 +85,8 @@ func (t *transport) exchange(ctx context.Context, msg *nats.Msg) (*nats.Msg, err
 	if !t.nc.IsConnected() {
 		return nil, notSent(ctx, t.nc)
 	}
-	if len(msg.Data) > int(t.nc.MaxPayload()) {
-		return nil, tooLarge(len(msg.Data), t.nc)
+	if size, most := len(msg.Data), t.nc.MaxPayload(); size > int(most) {
+		return nil, fault.New(fault.InvalidArgument, "a request of %d bytes is more than the NATS server takes (%d)", size, most)
 	}
 	if ctx.Err() != nil {
 		return nil, ended(ctx, fault.New(fault.Unavailable, "%s: the request was not sent in time", msg.Subject))
@@ -102,7 +102,7 @@ func (t *transport) exchange(ctx context.Context, msg *nats.Msg) (*nats.Msg, err
 	case err == nil:
 		return answer, nil
 	case errors.Is(err, nats.ErrNoResponders):
-		return nil, nobodyServes(msg.Subject)
+		return nil, fault.New(fault.Unavailable, "no node serves %s now", msg.Subject)
 	case errors.Is(err, nats.ErrReconnectBufExceeded), errors.Is(err, nats.ErrConnectionDraining):
 		return nil, notSent(ctx, t.nc)
 	case errors.Is(context.Cause(waiting), errConnectionBroke), errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrDisconnected):
@@ -187,25 +187,21 @@ func retryAfterOf(err error) time.Duration {
 	return fault.From(err).RetryAfter
 }
 
-func nobodyServes(subject string) error {
-	return fault.New(fault.Unavailable, "no node serves %s now", subject)
-}
-
 func notSent(ctx context.Context, nc *nats.Conn) error {
 	if nc.IsClosed() {
-		return fmt.Errorf("%w: %w", fault.New(fault.Unavailable, "the connection to NATS is closed"), nats.ErrConnectionClosed)
+		return closedForGood()
 	}
 	return ended(ctx, fault.New(fault.Unavailable, "not connected to NATS"))
 }
 
-func tooLarge(size int, nc *nats.Conn) error {
-	return fault.New(fault.InvalidArgument, "a request of %d bytes is more than the NATS server takes (%d)", size, nc.MaxPayload())
+func closedForGood() error {
+	return fmt.Errorf("%w: %w", fault.New(fault.Unavailable, "the connection to NATS is closed"), nats.ErrConnectionClosed)
 }
 
 // ended adds the context's error where the context has ended, so that callers
 // find both the code and context.Canceled or context.DeadlineExceeded.
 func ended(ctx context.Context, err error) error {
-	if end := ctx.Err(); end != nil && !errors.Is(err, end) {
+	if end := ctx.Err(); err != nil && end != nil && !errors.Is(err, end) {
 		return fmt.Errorf("%w: %w", err, end)
 	}
 	return err
