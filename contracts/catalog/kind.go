@@ -167,9 +167,6 @@ func (k *kind) check(domain, name string) error {
 	if err := check(name); err != nil {
 		return fault.At(fault.InvalidArgument, k.field("name"), "%v", err)
 	}
-	if strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".") || strings.Contains(name, "..") {
-		return fault.At(fault.InvalidArgument, k.field("name"), "has '.' at an end or twice in a row, so it cannot have settings")
-	}
 	return nil
 }
 

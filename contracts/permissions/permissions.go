@@ -158,14 +158,7 @@ func (l *lists) timer(n topology.Partitioning) {
 }
 
 func (l *lists) provisioner(n topology.Partitioning) {
-	names := make([]string, 0, 4*n.History+n.Matching+5)
-	for _, s := range topology.Streams(n) {
-		names = append(names, s.Name)
-	}
-	for _, b := range topology.Buckets() {
-		names = append(names, topology.BucketStream(b))
-	}
-	for _, s := range names {
+	for _, s := range allStreams(n) {
 		l.publish(api("STREAM.INFO", s), api("STREAM.CREATE", s), api("STREAM.UPDATE", s))
 	}
 	for m := range n.Matching { // one that is offline is created again
@@ -180,11 +173,7 @@ func (l *lists) provisioner(n topology.Partitioning) {
 
 func (l *lists) inspector(n topology.Partitioning) {
 	l.publish(streamNames)
-	names := []string{topology.BucketStream(topology.ConfigBucket), topology.BucketStream(topology.MembersBucket), topology.BucketStream(topology.CheckpointsBucket)}
-	for _, s := range topology.Streams(n) {
-		names = append(names, s.Name)
-	}
-	for _, s := range names {
+	for _, s := range allStreams(n) {
 		l.stream(s)
 		l.publish(api("CONSUMER.LIST", s), "$JS.FC."+s+".>")
 	}
@@ -240,6 +229,17 @@ func (l *lists) tenant(u User) {
 func (l *lists) deadLetters() {
 	s := topology.DeadLetterStream
 	l.publish(api("STREAM.INFO", s), api("STREAM.MSG.GET", s), api("DIRECT.GET", s), api("STREAM.PURGE", s))
+}
+
+// allStreams are all of a cluster, with those of buckets.
+func allStreams(n topology.Partitioning) (names []string) {
+	for _, s := range topology.Streams(n) {
+		names = append(names, s.Name)
+	}
+	for _, b := range topology.Buckets() {
+		names = append(names, topology.BucketStream(b))
+	}
+	return names
 }
 
 // calls are requests to the owner of a partition or shard.
