@@ -1,7 +1,7 @@
 package sealed
 
 import (
-	"context"
+	"bytes"
 	"fmt"
 	"log/slog"
 	"os"
@@ -72,7 +72,7 @@ func Connect(s *stack.Stack, u permissions.User, opts ...nats.Option) (*nats.Con
 	return nats.Connect(s.URL, append(opts, nats.Timeout(time.Minute))...)
 }
 
-// Log is a logger that keeps what a server refused. Its zero value is ready.
+// Log keeps what a server refused. Its zero value is ready.
 type Log struct {
 	mu      sync.Mutex
 	refused []string
@@ -82,27 +82,20 @@ type Log struct {
 const Violation = "Violation"
 
 // Logger is the logger to give to a stack.
-func (l *Log) Logger() *slog.Logger { return slog.New(l) }
-
-// Enabled implements slog.Handler.
-func (l *Log) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
-
-// Handle implements slog.Handler.
-func (l *Log) Handle(_ context.Context, r slog.Record) error {
-	if strings.Contains(r.Message, Violation) {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.refused = append(l.refused, r.Message)
-		fmt.Fprintln(os.Stderr, r.Message) // at once: who is refused often waits until the test's end
-	}
-	return nil
+func (l *Log) Logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }
 
-// WithAttrs implements slog.Handler.
-func (l *Log) WithAttrs([]slog.Attr) slog.Handler { return l }
-
-// WithGroup implements slog.Handler.
-func (l *Log) WithGroup(string) slog.Handler { return l }
+// Write implements io.Writer, for lines of the log.
+func (l *Log) Write(line []byte) (int, error) {
+	if bytes.Contains(line, []byte(Violation)) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.refused = append(l.refused, string(line))
+		_, _ = os.Stderr.Write(line) // at once: who is refused often waits until the test's end
+	}
+	return len(line), nil
+}
 
 // Refused is an error that lists what was refused, or nil.
 func (l *Log) Refused() error {
@@ -111,5 +104,5 @@ func (l *Log) Refused() error {
 	if len(l.refused) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the server refused %d times:\n%s", len(l.refused), strings.Join(l.refused, "\n"))
+	return fmt.Errorf("the server refused %d times:\n%s", len(l.refused), strings.Join(l.refused, ""))
 }
