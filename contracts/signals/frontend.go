@@ -1,82 +1,82 @@
 package signals
 
-// The metrics of the frontend.
+// The metrics of the frontend, in the order of the page.
 var (
-	Requests = Metric{
+	Requests = frontend.add(Metric{
 		Name: "yardmaster.requests.received", Kind: Counter, Unit: "{request}", Attributes: []string{Verb},
 		Means: "Requests of the API.",
-	}
-	RequestsFailed = Metric{
+	})
+	RequestsFailed = frontend.add(Metric{
 		Name: "yardmaster.requests.failed", Kind: Counter, Unit: "{request}", Attributes: []string{Verb, Code},
 		Means: "Requests answered with an error.",
 		Worry: "INTERNAL: always. UNAVAILABLE, UNKNOWN: outside outages. RESOURCE_EXHAUSTED: the cluster or a quota is too small",
-	}
-	TasksAccepted = Metric{
-		Name: "yardmaster.submit.tasks", Kind: Counter, Unit: "{task}", Attributes: []string{Domain, Tasklist},
-		Means: "Tasks accepted.",
-	}
-	SubmitDuration = Metric{
+	})
+	SubmitDuration = frontend.add(Metric{
 		Name: "yardmaster.submit.duration", Kind: Histogram, Unit: Seconds, Attributes: []string{Domain, Tasklist}, Buckets: quick(),
 		Means: "From a submit's arrival until the log has acknowledged its tasks. A request with tasks of several tasklists counts once, for the tasklist of its first task.",
 		Worry: "p99 above 1 s: compare with yardmaster_append_duration_seconds",
-	}
-	SubmitMessages = Metric{
+	})
+	TasksAccepted = frontend.add(Metric{
+		Name: "yardmaster.submit.tasks", Kind: Counter, Unit: "{task}", Attributes: []string{Domain, Tasklist},
+		Means: "Tasks accepted.",
+	})
+	SubmitMessages = frontend.add(Metric{
 		Name: "yardmaster.submit.messages", Kind: Counter, Unit: "{message}",
 		Means: "Messages of accepted tasks stored in the log. Tasks divided by messages is the size of a group commit.",
 		Worry: "as many as tasks under load: each task costs its own sync to disk",
-	}
-	AppendFailures = Metric{
+	})
+	AppendFailures = frontend.add(Metric{
 		Name: "yardmaster.submit.append_failures", Kind: Counter, Unit: "{append}",
 		Means: "Appends of tasks to the log that failed, retries included.",
 		Worry: "a rate while NATS is healthy",
-	}
-	SubmitsUnknown = Metric{
+	})
+	SubmitsUnknown = frontend.add(Metric{
 		Name: "yardmaster.submit.unknown_outcomes", Kind: Counter, Unit: "{request}",
 		Means: "Submits answered UNKNOWN: the log did not say whether it stored them.",
 		Worry: "outside outages",
-	}
-	SubmitsRefused = Metric{
+	})
+	SubmitsRefused = frontend.add(Metric{
 		Name: "yardmaster.submit.refused", Kind: Counter, Unit: "{request}", Attributes: []string{Reason},
 		Means: "Submits refused with RESOURCE_EXHAUSTED. Reason: `queue_full` = a tasklist is at its max_queued; `storage_full` = the log has no room; " +
 			"`busy` = too many tasks of the domain wait for the log.",
 		Worry: "storage_full: always. queue_full: workers do not keep up with a tasklist",
-	}
-	OutcomeMessages = Metric{
+	})
+	OutcomeMessages = frontend.add(Metric{
 		Name: "yardmaster.outcome.messages", Kind: Counter, Unit: "{message}",
 		Means: "Messages of outcomes, heartbeats and cancels sent to the log, retries included.",
-	}
-	OutcomeResends = Metric{
+	})
+	OutcomeResends = frontend.add(Metric{
 		Name: "yardmaster.outcome.resends", Kind: Counter, Unit: "{message}",
 		Means: "Messages of outcomes, heartbeats and cancels sent again because no verdict came.",
 		Worry: "a rate: history partitions are slow, or have no owner",
-	}
-	OutcomeVerdicts = Metric{
+	})
+	OutcomeVerdicts = frontend.add(Metric{
 		Name: "yardmaster.outcome.verdicts", Kind: Counter, Unit: "{outcome}",
 		Means: "Outcomes, heartbeats and cancels answered with a verdict.",
-	}
-	PollsForwarded = Metric{
+	})
+	PollsForwarded = frontend.add(Metric{
 		Name: "yardmaster.poll.forwarded", Kind: Counter, Unit: "{poll}",
 		Means: "Polls forwarded to matching, retries included.",
-	}
-	PollsWithoutOwner = Metric{
+	})
+	PollsWithoutOwner = frontend.add(Metric{
 		Name: "yardmaster.poll.without_owner", Kind: Counter, Unit: "{poll}",
 		Means: "Polls whose shard had no owner; each is sent again.",
 		Worry: "a rate that lasts: matching is down",
-	}
-	PollsOwnerReplaced = Metric{
+	})
+	PollsOwnerReplaced = frontend.add(Metric{
 		Name: "yardmaster.poll.owner_replaced", Kind: Counter, Unit: "{poll}",
 		Means: "Polls answered empty because another node took over their shard.",
-	}
-	PollsMoved = Metric{
+	})
+	PollsMoved = frontend.add(Metric{
 		Name: "yardmaster.poll.moved", Kind: Counter, Unit: "{poll}",
 		Means: "Polls that a partition of their tasklist gave up, sent on to another one: they found nothing there, or it asked for them.",
 		Worry: "as many as tasks start: fewer partitions would do",
-	}
-	TasklistsScaled = Metric{
+	})
+	TasklistsScaled = frontend.add(Metric{
 		Name: "yardmaster.tasklist.scaled", Kind: Counter, Unit: "{change}",
 		Means: "Changes of the number of partitions of a tasklist that the engine sets itself (partitions_max), by this frontend.",
 		Worry: "a rate that lasts: `scale.up_after` and `scale.down_after` are too short for how the rate of some tasklist changes",
-	}
+	})
 )
 
 // The values of Reason of SubmitsRefused.
@@ -85,13 +85,3 @@ const (
 	ReasonStorageFull = "storage_full"
 	ReasonBusy        = "busy"
 )
-
-func frontend() []Metric {
-	return []Metric{
-		Requests, RequestsFailed,
-		SubmitDuration, TasksAccepted, SubmitMessages, AppendFailures, SubmitsUnknown, SubmitsRefused,
-		OutcomeMessages, OutcomeResends, OutcomeVerdicts,
-		PollsForwarded, PollsWithoutOwner, PollsOwnerReplaced, PollsMoved,
-		TasklistsScaled,
-	}
-}

@@ -1,111 +1,111 @@
 package signals
 
-// The metrics of history.
+// The metrics of history, in the order of the page.
 var (
-	SubmitMessagesRead = Metric{
-		Name: "yardmaster.history.submit_messages.read", Kind: Counter, Unit: "{message}",
-		Means: "Messages of submitted tasks read from the log.",
-	}
-	TasksLoaded = Metric{
-		Name: "yardmaster.history.tasks.loaded", Kind: Counter, Unit: "{task}",
-		Means: "Tasks read into the window, where they may start.",
-	}
-	EventMessagesApplied = Metric{
-		Name: "yardmaster.history.event_messages.applied", Kind: Counter, Unit: "{message}",
-		Means: "Messages of events applied.",
-	}
-	EventsApplied = Metric{
-		Name: "yardmaster.history.events.applied", Kind: Counter, Unit: "{event}",
-		Means: "Events applied: grabs, outcomes, heartbeats, cancels.",
-	}
-	EventsRefused = Metric{
-		Name: "yardmaster.history.events.refused", Kind: Counter, Unit: "{event}",
-		Means: "Events that changed nothing: the attempt was no longer current, or the task had ended.",
-		Worry: "a large share of all events: workers are slower than their timeouts",
-	}
-	TriggersSent = Metric{
-		Name: "yardmaster.history.triggers.sent", Kind: Counter, Unit: "{trigger}",
-		Means: "Triggers sent to matching: each says that a task is ready.",
-	}
-	TriggersResent = Metric{
-		Name: "yardmaster.history.triggers.resent", Kind: Counter, Unit: "{trigger}",
-		Means: "Triggers sent again, since polls wait and the task did not start.",
-		Worry: "a rate that lasts: hints or tables are lost",
-	}
-	TaskWait = Metric{
+	TaskWait = history.add(Metric{
 		Name: "yardmaster.task.wait.duration", Kind: Histogram, Unit: Seconds, Attributes: []string{Domain, Tasklist}, Buckets: long(),
 		Means: "From ready to started: how long a task waited for a worker and for its limits, per attempt.",
 		Worry: "it grows: too few workers, or a limit is full",
-	}
-	OldestReady = Metric{
+	})
+	OldestReady = history.add(Metric{
 		Name: "yardmaster.task.oldest_ready.age", Kind: Gauge, Unit: Seconds, Attributes: []string{Partition},
 		Means: "For how long the oldest ready task has waited for a worker or its limits, in whole seconds; 0 = none waits. " +
 			"Those in memory count. Tasks that are still on disk, of a domain that lags for example, do not: they are younger than what was read of its domain and priority.",
 		Worry: "it grows: no worker polls a tasklist, or a limit stays full",
-	}
-	AttemptsGranted = Metric{
+	})
+	TasksLoaded = history.add(Metric{
+		Name: "yardmaster.history.tasks.loaded", Kind: Counter, Unit: "{task}",
+		Means: "Tasks read into the window, where they may start.",
+	})
+	AttemptsGranted = history.add(Metric{
 		Name: "yardmaster.history.attempts.granted", Kind: Counter, Unit: "{attempt}",
 		Means: "Attempts granted to a poll.",
-	}
-	AttemptsTakenBack = Metric{
+	})
+	AttemptsTakenBack = history.add(Metric{
 		Name: "yardmaster.history.attempts.taken_back", Kind: Counter, Unit: "{attempt}",
 		Means: "Attempts taken back because the worker did not receive the answer.",
 		Worry: "a rate: workers leave without ending their polls",
-	}
-	AttemptsExpired = Metric{
+	})
+	AttemptsExpired = history.add(Metric{
 		Name: "yardmaster.history.attempts.expired", Kind: Counter, Unit: "{attempt}", Attributes: []string{Reason},
 		Means: "Attempts that ended without their worker's word. Reason: `silent` = its heartbeats, or its signs of life, stopped; `deadline` = start_to_close or finish_within passed; " +
 			"`undelivered` = the grant may never have reached a worker, since matching was lost.",
 		Worry: "a rate: workers die, lose their connection, or need longer than their deadline",
-	}
-	TasksDead = Metric{
+	})
+	TasksDead = history.add(Metric{
 		Name: "yardmaster.history.tasks.dead", Kind: Counter, Unit: "{task}", Attributes: []string{Domain, Tasklist},
 		Means: "Tasks that became dead letters: out of attempts, or failed for good.",
 		Worry: "a rate above what is usual for the tasklist",
-	}
-	DeadLettersDeleted = Metric{
+	})
+	DeadLettersDeleted = history.add(Metric{
 		Name: "yardmaster.history.deadletters.deleted", Kind: Counter, Unit: "{letter}", Attributes: []string{Reason},
 		Means: "Dead letters that were deleted since they were beyond the limits of their domain. Reason: `number` = dead_letters_max; `age` = dead_letters_max_age_ms.",
 		Worry: "a rate with the reason `number`: tasks die faster than somebody looks after them",
-	}
-	TasksArchived = Metric{
+	})
+	TasksArchived = history.add(Metric{
 		Name: "yardmaster.history.tasks.archived", Kind: Counter, Unit: "{task}",
 		Means: "Finished tasks written to the archive.",
-	}
-	TasksParked = Metric{
+	})
+	TasksParked = history.add(Metric{
 		Name: "yardmaster.history.tasks.parked", Kind: Counter, Unit: "{task}",
 		Means: "Tasks moved to the timer store until they are due.",
-	}
-	SnapshotsStored = Metric{
+	})
+	SnapshotsStored = history.add(Metric{
 		Name: "yardmaster.history.snapshots", Kind: Counter, Unit: "{snapshot}",
 		Means: "Copies of a partition's state that were stored, so that the log before them can be purged.",
 		Worry: "none for an hour while tasks run: the log of the partition grows",
-	}
-	SubmitMessagesPassedOver = Metric{
+	})
+	SubmitMessagesRead = history.add(Metric{
+		Name: "yardmaster.history.submit_messages.read", Kind: Counter, Unit: "{message}",
+		Means: "Messages of submitted tasks read from the log.",
+	})
+	SubmitMessagesPassedOver = history.add(Metric{
 		Name: "yardmaster.history.submit_messages.skipped", Kind: Counter, Unit: "{message}",
 		Means: "Messages of submits that a lane's reader skipped: the domain has too many ready tasks and a reader of its own.",
 		Worry: "a rate for hours: a domain floods and has too few workers",
-	}
-	DomainsSplitOff = Metric{
+	})
+	DomainsSplitOff = history.add(Metric{
 		Name: "yardmaster.history.domains.lagging", Kind: Gauge, Unit: "{domain}", Attributes: []string{Partition},
 		Means: "Domains that have too many ready tasks of a priority and are read separately; other domains are not delayed.",
 		Worry: "more than 0 for hours: they have too few workers",
-	}
-	WriteRetries = Metric{
+	})
+	EventMessagesApplied = history.add(Metric{
+		Name: "yardmaster.history.event_messages.applied", Kind: Counter, Unit: "{message}",
+		Means: "Messages of events applied.",
+	})
+	EventsApplied = history.add(Metric{
+		Name: "yardmaster.history.events.applied", Kind: Counter, Unit: "{event}",
+		Means: "Events applied: grabs, outcomes, heartbeats, cancels.",
+	})
+	EventsRefused = history.add(Metric{
+		Name: "yardmaster.history.events.refused", Kind: Counter, Unit: "{event}",
+		Means: "Events that changed nothing: the attempt was no longer current, or the task had ended.",
+		Worry: "a large share of all events: workers are slower than their timeouts",
+	})
+	TriggersSent = history.add(Metric{
+		Name: "yardmaster.history.triggers.sent", Kind: Counter, Unit: "{trigger}",
+		Means: "Triggers sent to matching: each says that a task is ready.",
+	})
+	TriggersResent = history.add(Metric{
+		Name: "yardmaster.history.triggers.resent", Kind: Counter, Unit: "{trigger}",
+		Means: "Triggers sent again, since polls wait and the task did not start.",
+		Worry: "a rate that lasts: hints or tables are lost",
+	})
+	WriteRetries = history.add(Metric{
 		Name: "yardmaster.history.write.retries", Kind: Counter, Unit: "{write}",
 		Means: "Writes of partition owners repeated after a failure.",
 		Worry: "a rate while NATS is healthy",
-	}
-	RecordsQuarantined = Metric{
+	})
+	RecordsQuarantined = history.add(Metric{
 		Name: "yardmaster.history.records.malformed", Kind: Counter, Unit: "{record}",
 		Means: "Records that could not be read and were put into quarantine.",
 		Worry: "any: see `yard quarantine list`",
-	}
-	StorageFull = Metric{
+	})
+	StorageFull = history.add(Metric{
 		Name: "yardmaster.history.storage.full", Kind: Gauge, Attributes: []string{Partition},
 		Means: "1 while the partition's log accepts no tasks because its storage is down to the reserve.",
 		Worry: "1",
-	}
+	})
 )
 
 // The values of Reason of DeadLettersDeleted.
@@ -120,12 +120,3 @@ const (
 	ReasonDeadline    = "deadline"
 	ReasonUndelivered = "undelivered"
 )
-
-func history() []Metric {
-	return []Metric{
-		TaskWait, OldestReady, TasksLoaded, AttemptsGranted, AttemptsTakenBack, AttemptsExpired, TasksDead, DeadLettersDeleted, TasksArchived, TasksParked, SnapshotsStored,
-		SubmitMessagesRead, SubmitMessagesPassedOver, DomainsSplitOff, EventMessagesApplied, EventsApplied, EventsRefused,
-		TriggersSent, TriggersResent,
-		WriteRetries, RecordsQuarantined, StorageFull,
-	}
-}

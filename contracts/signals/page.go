@@ -61,13 +61,19 @@ type Section struct {
 	Metrics []Metric
 }
 
-// Sections are all metrics.
-func Sections() []Section {
-	return []Section{
-		{"Every service", process()},
-		{"Frontend", frontend()},
-		{"History", history()},
-		{"Matching", matching()},
-		{"Timer", timer()},
-	}
+// Each metric is declared in its section.
+var (
+	process  = &Section{Title: "Every service"}
+	frontend = &Section{Title: "Frontend"}
+	history  = &Section{Title: "History"}
+	matching = &Section{Title: "Matching"}
+	timer    = &Section{Title: "Timer"}
+)
+
+func (s *Section) add(m Metric) Metric {
+	s.Metrics = append(s.Metrics, m)
+	return m
 }
+
+// Sections are all metrics.
+func Sections() []Section { return []Section{*process, *frontend, *history, *matching, *timer} }

@@ -1,36 +1,32 @@
 package signals
 
-// The metrics of the timer.
+// The metrics of the timer, in the order of the page.
 var (
-	TimersWaiting = Metric{
-		Name: "yardmaster.timer.tasks.waiting", Kind: Gauge, Unit: "{task}", Attributes: []string{Partition},
-		Means: "Tasks that wait for their due time.",
-		Worry: "this number × 75 bytes comes near the memory of a node",
-	}
-	TimersFired = Metric{
-		Name: "yardmaster.timer.tasks.fired", Kind: Counter, Unit: "{task}", Attributes: []string{Partition},
-		Means: "Tasks sent to history because they were due.",
-	}
-	TimersCancelled = Metric{
-		Name: "yardmaster.timer.tasks.cancelled", Kind: Counter, Unit: "{task}", Attributes: []string{Partition},
-		Means: "Waiting tasks removed by a cancel.",
-	}
-	TimersVoid = Metric{
-		Name: "yardmaster.timer.tasks.void", Kind: Counter, Unit: "{task}", Attributes: []string{Partition},
-		Means: "Parked tasks that are void: the history owner that wrote them had been replaced.",
-	}
-	TimerMessagesMalformed = Metric{
-		Name: "yardmaster.timer.messages.malformed", Kind: Counter, Unit: "{message}", Attributes: []string{Partition},
-		Means: "Malformed messages of the timer store, which were put into quarantine.",
-		Worry: "any: see `yard quarantine list`",
-	}
-	TimerLateness = Metric{
+	TimerLateness = timer.add(Metric{
 		Name: "yardmaster.timer.lateness", Kind: Histogram, Unit: Seconds, Attributes: []string{Partition}, Buckets: long(),
 		Means: "How long after its due time a task was sent to history.",
 		Worry: "p99 above 1 s without an outage; after an outage it shows how long that lasted",
-	}
+	})
+	TimersWaiting = timer.add(Metric{
+		Name: "yardmaster.timer.tasks.waiting", Kind: Gauge, Unit: "{task}", Attributes: []string{Partition},
+		Means: "Tasks that wait for their due time.",
+		Worry: "this number × 75 bytes comes near the memory of a node",
+	})
+	TimersFired = timer.add(Metric{
+		Name: "yardmaster.timer.tasks.fired", Kind: Counter, Unit: "{task}", Attributes: []string{Partition},
+		Means: "Tasks sent to history because they were due.",
+	})
+	TimersCancelled = timer.add(Metric{
+		Name: "yardmaster.timer.tasks.cancelled", Kind: Counter, Unit: "{task}", Attributes: []string{Partition},
+		Means: "Waiting tasks removed by a cancel.",
+	})
+	TimersVoid = timer.add(Metric{
+		Name: "yardmaster.timer.tasks.void", Kind: Counter, Unit: "{task}", Attributes: []string{Partition},
+		Means: "Parked tasks that are void: the history owner that wrote them had been replaced.",
+	})
+	TimerMessagesMalformed = timer.add(Metric{
+		Name: "yardmaster.timer.messages.malformed", Kind: Counter, Unit: "{message}", Attributes: []string{Partition},
+		Means: "Malformed messages of the timer store, which were put into quarantine.",
+		Worry: "any: see `yard quarantine list`",
+	})
 )
-
-func timer() []Metric {
-	return []Metric{TimerLateness, TimersWaiting, TimersFired, TimersCancelled, TimersVoid, TimerMessagesMalformed}
-}
