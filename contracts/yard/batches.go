@@ -105,10 +105,10 @@ func (b *Batch) Close(ctx context.Context) (*BatchInfo, error) {
 	return batchOf(resp.GetBatch()), err
 }
 
-// Info returns the batch.
+// Info returns the batch, or NOT_FOUND.
 func (b *Batch) Info(ctx context.Context) (*BatchInfo, error) {
-	resp, err := b.c.Wire().GetBatch(ctx, b.ID)
-	return batchOf(resp), err
+	resp, err := call[yardv1.GetBatchResponse](ctx, &b.c.transport, b.c.subject("batches.get"), &yardv1.GetBatchRequest{BatchId: b.ID})
+	return batchOf(resp.GetBatch()), err
 }
 
 // Wait waits until the batch is over, or ctx ends: then it returns what is known beside the error.
@@ -162,12 +162,10 @@ func (b *Batch) Cancel(ctx context.Context, o PurgeOptions) (Purged, error) {
 
 // Batches yields the batches of the domain in some states, without them all, in no particular order. It asks for them page by page, as Tasks does.
 func (c *Client) Batches(ctx context.Context, states ...BatchState) iter.Seq2[*BatchInfo, error] {
-	req := &yardv1.ListBatchesRequest{}
-	for _, s := range states {
-		req.States = append(req.States, numberOf[yardv1.BatchState](s))
-	}
+	wanted := each(states, numberOf[yardv1.BatchState])
 	return pages(func(cursor string) ([]*BatchInfo, string, error) {
-		resp, err := c.Wire().ListBatches(ctx, &yardv1.ListBatchesRequest{States: req.States, Cursor: cursor})
+		req := &yardv1.ListBatchesRequest{States: wanted, Cursor: cursor}
+		resp, err := call[yardv1.ListBatchesResponse](ctx, &c.transport, c.subject("batches.list"), req)
 		return each(resp.GetBatches(), batchOf), resp.GetNextCursor(), err
 	})
 }
@@ -186,23 +184,10 @@ func batchOf(b *yardv1.Batch) *BatchInfo {
 }
 
 // Wire is b as it travels.
-func (b *BatchInfo) Wire() *yardv1.Batch {
-	return b.wire
-}
+func (b *BatchInfo) Wire() *yardv1.Batch { return b.wire }
 
 // CreateBatch makes a batch, or returns the one that is there with the same contents.
 func (w Wire) CreateBatch(ctx context.Context, req *yardv1.CreateBatchRequest) (*yardv1.Batch, error) {
 	resp, err := call[yardv1.CreateBatchResponse](ctx, &w.c.transport, w.c.subject("batches.create"), req)
 	return resp.GetBatch(), err
-}
-
-// GetBatch returns a batch, or NOT_FOUND.
-func (w Wire) GetBatch(ctx context.Context, id string) (*yardv1.Batch, error) {
-	resp, err := call[yardv1.GetBatchResponse](ctx, &w.c.transport, w.c.subject("batches.get"), &yardv1.GetBatchRequest{BatchId: id})
-	return resp.GetBatch(), err
-}
-
-// ListBatches returns one page of batches.
-func (w Wire) ListBatches(ctx context.Context, req *yardv1.ListBatchesRequest) (*yardv1.ListBatchesResponse, error) {
-	return call[yardv1.ListBatchesResponse](ctx, &w.c.transport, w.c.subject("batches.list"), req)
 }

@@ -223,8 +223,6 @@ type Filter struct {
 // wire is the first page that f asks for. A state that this version does not know is refused by the engine.
 func (f Filter) wire() *yardv1.ListRequest {
 	w := &yardv1.ListRequest{Tasklist: f.Tasklist, Type: f.Type, Group: f.Group, Headers: f.Headers, Limit: int32Of(f.Limit), OrderKey: f.OrderKey, Blocked: f.Blocked, BatchId: f.Batch}
-	for _, s := range f.States {
-		w.States = append(w.States, numberOf[yardv1.TaskState](s))
-	}
+	w.States = each(f.States, numberOf[yardv1.TaskState])
 	return w
 }
