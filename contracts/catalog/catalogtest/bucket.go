@@ -120,68 +120,61 @@ func (b *KV) then() {
 	}
 }
 
-func (b *KV) Get(_ context.Context, key string) (jetstream.KeyValueEntry, error) {
-	defer b.then()
+// answer calls f while no one else uses the bucket, unless it is broken.
+func answer[T any](b *KV, f func() (T, error)) (result T, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.Broken != nil {
-		return nil, b.Broken
+		return result, b.Broken
 	}
-	e := b.entries[key]
-	if e == nil || e.deleted {
-		return nil, jetstream.ErrKeyNotFound
-	}
-	b.read[key] = e.revision
-	return e, nil
+	return f()
+}
+
+func (b *KV) Get(_ context.Context, key string) (jetstream.KeyValueEntry, error) {
+	defer b.then()
+	return answer(b, func() (jetstream.KeyValueEntry, error) {
+		e := b.entries[key]
+		if e == nil || e.deleted {
+			return nil, jetstream.ErrKeyNotFound
+		}
+		b.read[key] = e.revision
+		return e, nil
+	})
 }
 
 func (b *KV) Put(_ context.Context, key string, value []byte) (uint64, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.Broken != nil {
-		return 0, b.Broken
-	}
-	return b.set(key, value, false), nil
+	return answer(b, func() (uint64, error) { return b.set(key, value, false), nil })
 }
 
 func (b *KV) Update(_ context.Context, key string, value []byte, revision uint64) (uint64, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.Broken != nil {
-		return 0, b.Broken
-	}
-	if e := b.entries[key]; e == nil || e.revision != revision {
-		return 0, jetstream.ErrKeyRevisionMismatch
-	}
-	return b.set(key, value, false), nil
+	return answer(b, func() (uint64, error) {
+		if e := b.entries[key]; e == nil || e.revision != revision {
+			return 0, jetstream.ErrKeyRevisionMismatch
+		}
+		return b.set(key, value, false), nil
+	})
 }
 
 func (b *KV) Create(_ context.Context, key string, value []byte, _ ...jetstream.KVCreateOpt) (uint64, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.Broken != nil {
-		return 0, b.Broken
-	}
-	if e := b.entries[key]; e != nil && !e.deleted {
-		return 0, jetstream.ErrKeyExists
-	}
-	return b.set(key, value, false), nil
+	return answer(b, func() (uint64, error) {
+		if e := b.entries[key]; e != nil && !e.deleted {
+			return 0, jetstream.ErrKeyExists
+		}
+		return b.set(key, value, false), nil
+	})
 }
 
 func (b *KV) Delete(_ context.Context, key string, opts ...jetstream.KVDeleteOpt) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.Broken != nil {
-		return b.Broken
-	}
-	if len(opts) == 0 {
-		return errors.New("a delete must name the revision that it deletes")
-	}
-	if e := b.entries[key]; e == nil || e.revision != b.read[key] {
-		return jetstream.ErrKeyRevisionMismatch
-	}
-	b.set(key, nil, true)
-	return nil
+	_, err := answer(b, func() (uint64, error) {
+		if len(opts) == 0 {
+			return 0, errors.New("a delete must name the revision that it deletes")
+		}
+		if e := b.entries[key]; e == nil || e.revision != b.read[key] {
+			return 0, jetstream.ErrKeyRevisionMismatch
+		}
+		return b.set(key, nil, true), nil
+	})
+	return err
 }
 
 type watcher struct {
@@ -247,12 +240,9 @@ type status struct {
 func (s status) StreamInfo() *jetstream.StreamInfo { return s.info }
 
 func (b *KV) Status(context.Context) (jetstream.KeyValueStatus, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.Broken != nil {
-		return nil, b.Broken
-	}
-	return status{info: &jetstream.StreamInfo{State: jetstream.StreamState{LastSeq: b.revision}}}, nil
+	return answer(b, func() (jetstream.KeyValueStatus, error) {
+		return status{info: &jetstream.StreamInfo{State: jetstream.StreamState{LastSeq: b.revision}}}, nil
+	})
 }
 
 // Locked calls f while no one else uses the bucket.
