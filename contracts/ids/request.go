@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -35,16 +36,7 @@ func (id RequestID) Time() time.Time {
 
 // String prints the 36 characters, in lower case.
 func (id RequestID) String() string {
-	var b [RequestIDChars]byte
-	at := 0
-	for i, part := range [...][]byte{id[:4], id[4:6], id[6:8], id[8:10], id[10:]} {
-		if i > 0 {
-			b[at] = '-'
-			at++
-		}
-		at += hex.Encode(b[at:], part)
-	}
-	return string(b[:])
+	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 }
 
 // ParseRequestID is the inverse of String. It reads capital letters too, as RFC 9562 wants.
