@@ -49,13 +49,6 @@ type submitted struct {
 	err error
 }
 
-// group is some tasks in one request.
-type group struct {
-	singles []*single
-	// holds: the next group waits for it.
-	holds bool
-}
-
 // requestState is what is known of a request that is not answered yet.
 type requestState struct {
 	mu sync.Mutex
@@ -132,37 +125,32 @@ func (t *together) add(c *Client, s *single) {
 func (t *together) next(c *Client) {
 	for len(t.waiting) > 0 && t.holding == 0 && t.underWay < groupsMax {
 		n := fitting(len(t.waiting), c.bytesMax(), func(i int) int { return t.waiting[i].size })
-		g, state := &group{singles: slices.Clone(t.waiting[:n]), holds: true}, &requestState{}
+		group, state := slices.Clone(t.waiting[:n]), &requestState{}
 		clear(t.waiting[:n])
 		if t.waiting = t.waiting[n:]; len(t.waiting) == 0 {
 			t.waiting = nil
 		}
-		for _, s := range g.singles {
+		for _, s := range group {
 			s.request = state
 		}
 		t.underWay++
 		t.holding++
-		patience := time.AfterFunc(groupPatience, func() { t.release(c, g) })
+		release := sync.OnceFunc(func() { // lets the next group go
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			t.holding--
+			t.next(c)
+		})
+		patience := time.AfterFunc(groupPatience, release)
 		go func() {
-			c.send(g.singles, state)
+			c.send(group, state)
 			patience.Stop()
-			t.release(c, g)
+			release()
 			t.mu.Lock()
 			defer t.mu.Unlock()
 			t.underWay--
 			t.next(c)
 		}()
-	}
-}
-
-// release lets the next group go.
-func (t *together) release(c *Client, g *group) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if g.holds {
-		g.holds = false
-		t.holding--
-		t.next(c)
 	}
 }
 
