@@ -26,7 +26,7 @@ const (
 // Turns are those of one worker. It is not safe for concurrent use.
 type Turns struct {
 	slots, batch int
-	lists        []list
+	lists        []*list
 	// clock is the pass of the tasklist with work that polled last: one without work begins there when it has work again.
 	clock float64
 	// queued numbers the tasklists that join the line.
@@ -63,9 +63,9 @@ type Turn struct {
 
 // New makes turns of a worker with so many slots, whose polls ask for batch tasks at most. The tasklists are numbered from 0.
 func New(slots, batch int, weights []int) *Turns {
-	t := &Turns{slots: slots, batch: batch, lists: make([]list, len(weights))}
+	t := &Turns{slots: slots, batch: batch, lists: make([]*list, len(weights))}
 	for i, w := range weights {
-		t.lists[i] = list{weight: float64(w), ask: 1}
+		t.lists[i] = &list{weight: float64(w), ask: 1}
 	}
 	return t
 }
@@ -87,7 +87,7 @@ func (t *Turns) Next(now time.Time, free int) (Turn, bool) {
 	if t.lacks = t.waits || idle >= 0 && free <= 0; free <= 0 {
 		return Turn{}, false
 	}
-	short := now.Before(t.shortUntil) && slices.ContainsFunc(t.lists, func(l list) bool { return l.hasWork(now) })
+	short := now.Before(t.shortUntil) && slices.ContainsFunc(t.lists, func(l *list) bool { return l.hasWork(now) })
 	switch {
 	case idle >= 0 && (!short || t.roomy() || !now.Before(t.probeAt)):
 		if short {
@@ -105,8 +105,8 @@ func (t *Turns) Next(now time.Time, free int) (Turn, bool) {
 // first are who is next of those that wait: of the tasklists with work the one with the least pass, of the others the one that came first; -1 = none.
 func (t *Turns) first() (busy, idle int) {
 	busy, idle = -1, -1
-	for i := range t.lists {
-		switch l := &t.lists[i]; {
+	for i, l := range t.lists {
+		switch {
 		case l.queued == 0:
 		case !l.works:
 			if idle < 0 || l.queued < t.lists[idle].queued {
@@ -121,7 +121,7 @@ func (t *Turns) first() (busy, idle int) {
 
 // begin notes that a poll begins. Its tasks count at once, so that polls under way do not exceed the ratio.
 func (t *Turns) begin(turn Turn, now time.Time) Turn {
-	l := &t.lists[turn.List]
+	l := t.lists[turn.List]
 	if l.works {
 		t.clock = max(t.clock, l.pass)
 	} else {
@@ -134,7 +134,7 @@ func (t *Turns) begin(turn Turn, now time.Time) Turn {
 
 // Done ends a poll that got so many tasks. It reports whether the poll was withdrawn.
 func (t *Turns) Done(i, got int) (withdrawn bool) {
-	l := &t.lists[i]
+	l := t.lists[i]
 	asked := l.poll.Tasks
 	l.pass -= float64(asked-got) / l.weight
 	if l.works = got > 0; got >= asked {
@@ -153,12 +153,7 @@ func (l *list) hasWork(now time.Time) bool {
 
 // ahead reports whether a tasklist got more than another one that has work.
 func (t *Turns) ahead(i int, now time.Time) bool {
-	for j := range t.lists {
-		if l := &t.lists[j]; j != i && l.hasWork(now) && l.pass < t.lists[i].pass {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.lists, func(l *list) bool { return l.hasWork(now) && l.pass < t.lists[i].pass })
 }
 
 // kept is how many slots are kept for tasklists without work whose next poll has not begun.
@@ -166,8 +161,8 @@ func (t *Turns) kept() (n int) {
 	if !t.roomy() {
 		return 0
 	}
-	for i := range t.lists {
-		if l := &t.lists[i]; !l.works && l.poll.Tasks == 0 {
+	for _, l := range t.lists {
+		if !l.works && l.poll.Tasks == 0 {
 			n++
 		}
 	}
@@ -177,9 +172,9 @@ func (t *Turns) kept() (n int) {
 // share is a tasklist's share of the slots among those that have work, at least 1. shared: there are others.
 func (t *Turns) share(i int, now time.Time) (n int, shared bool) {
 	sum := t.lists[i].weight
-	for j := range t.lists {
-		if j != i && t.lists[j].hasWork(now) {
-			sum, shared = sum+t.lists[j].weight, true
+	for j, l := range t.lists {
+		if j != i && l.hasWork(now) {
+			sum, shared = sum+l.weight, true
 		}
 	}
 	return max(1, int(float64(t.slots)*t.lists[i].weight/sum)), shared
@@ -188,8 +183,8 @@ func (t *Turns) share(i int, now time.Time) (n int, shared bool) {
 // roomy reports whether each tasklist without work may hold a slot, though slots are short.
 func (t *Turns) roomy() bool {
 	n := 0
-	for i := range t.lists {
-		if !t.lists[i].works {
+	for _, l := range t.lists {
+		if !l.works {
 			n++
 		}
 	}
@@ -198,8 +193,8 @@ func (t *Turns) roomy() bool {
 
 // othersWait reports whether a tasklist waits for its turn besides i.
 func (t *Turns) othersWait(i int) bool {
-	for j := range t.lists {
-		if j != i && t.lists[j].queued > 0 {
+	for j, l := range t.lists {
+		if j != i && l.queued > 0 {
 			return true
 		}
 	}
@@ -212,8 +207,8 @@ func (t *Turns) Withdraw(now time.Time) (i int, ok bool) {
 		return 0, false
 	}
 	oldest, roomy := -1, t.roomy()
-	for i := range t.lists {
-		switch l := &t.lists[i]; {
+	for i, l := range t.lists {
+		switch {
 		case l.poll.Tasks == 0:
 		case l.withdrawn:
 			return 0, false // it frees slots soon
@@ -240,8 +235,8 @@ func (t *Turns) Wake(now time.Time) (wake time.Time) {
 		}
 	}
 	sooner(t.probeAt)
-	for i := range t.lists {
-		if l := &t.lists[i]; l.poll.Tasks > 0 {
+	for _, l := range t.lists {
+		if l.poll.Tasks > 0 {
 			sooner(l.since.Add(Length))
 		}
 	}
