@@ -34,6 +34,7 @@ func (a *api) render(name string) ([]byte, error) {
 		"json": toJSON, "pretty": pretty, "wrap": columns.Wrap, "jsonType": a.jsonType, "tsType": a.tsType, "anchor": anchor, "retry": retryAdvice,
 		"codesOf": a.codesOf, "about": a.about, "strict": a.strict, "alwaysThere": alwaysThere, "join": strings.Join, "escape": func(s string) string { return strings.ReplaceAll(s, "*/", "*\\/") },
 		"command": command, "link": link, "noteText": noteText,
+		"isMessage": func(kind string) bool { return a.messages[kind] != nil }, "enumOf": func(kind string) *enum { return a.enums[kind] },
 	}).ParseFS(templates, "*.tmpl")
 	if err != nil {
 		return nil, err

@@ -53,10 +53,7 @@ type field struct {
 	Comment string
 	// Kind is the JSON type: string, integer, number, boolean, or the name of a
 	// message or an enum.
-	Kind string
-	// Message: Kind is a message; Values are those of an enum.
-	Message  bool
-	Values   []string
+	Kind     string
 	Repeated bool
 	// Always: no answer is without it.
 	Always bool
@@ -80,6 +77,14 @@ type enum struct {
 }
 
 type enumValue struct{ Name, Comment string }
+
+// Names are those of the values in JSON.
+func (e *enum) Names() (names []string) {
+	for _, v := range e.Values {
+		names = append(names, v.Name)
+	}
+	return names
+}
 
 // code is a fault code with its comment.
 type code struct {
@@ -143,7 +148,7 @@ func (a *api) readFile(d protoreflect.FileDescriptor, always map[string][]string
 		prefix := screaming(read.Name) + "_"
 		for j := range e.Values().Len() {
 			v := e.Values().Get(j)
-			if name := valueName(v, prefix); name != "unspecified" {
+			if name := strings.ToLower(strings.TrimPrefix(string(v.Name()), prefix)); name != "unspecified" {
 				read.Values = append(read.Values, enumValue{name, comment(v)})
 			}
 		}
@@ -154,31 +159,13 @@ func (a *api) readFile(d protoreflect.FileDescriptor, always map[string][]string
 		read := &message{Name: string(m.Name()), Comment: comment(m)}
 		for j := range m.Fields().Len() {
 			f := m.Fields().Get(j)
-			one := field{Name: string(f.Name()), Comment: comment(f), Kind: kindOf(f), Repeated: f.IsList(), Message: f.Message() != nil && !f.IsMap()}
+			one := field{Name: string(f.Name()), Comment: comment(f), Kind: kindOf(f), Repeated: f.IsList()}
 			one.Rules = rulesOf(one.Comment, one.Kind, f.IsList() || f.IsMap())
 			one.Always = slices.Contains(always[read.Name], one.Name)
-			if f.Enum() != nil {
-				one.Values = valueNames(f.Enum())
-			}
 			read.Fields = append(read.Fields, one)
 		}
 		a.messages[read.Name] = read
 		names = append(names, read.Name)
-	}
-	return names
-}
-
-// valueName is a value of an enum in JSON.
-func valueName(v protoreflect.EnumValueDescriptor, prefix string) string {
-	return strings.ToLower(strings.TrimPrefix(string(v.Name()), prefix))
-}
-
-// valueNames are all of an enum but the one that is not set.
-func valueNames(e protoreflect.EnumDescriptor) (names []string) {
-	for i := range e.Values().Len() {
-		if name := valueName(e.Values().Get(i), screaming(string(e.Name()))+"_"); name != "unspecified" {
-			names = append(names, name)
-		}
 	}
 	return names
 }
