@@ -41,29 +41,6 @@ type drainState struct {
 	// drain is nil while it is not drained; it was heard at an instant.
 	drain   *yardv1.WorkerDrain
 	heardAt time.Time
-	// polls are under way, and the last one ended at endedAt.
-	polls   int
-	endedAt time.Time
-}
-
-func (t *drainState) polling() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.polls++
-}
-
-func (t *drainState) polled() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.polls--
-	t.endedAt = time.Now()
-}
-
-// quiet reports whether the worker has not polled for a time.
-func (t *drainState) quiet(d time.Duration) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.polls == 0 && time.Since(t.endedAt) >= d
 }
 
 // hear takes in the answer to a question that was sent at an instant, and reports whether it changes anything. An answer to a question from before
@@ -113,7 +90,8 @@ func (s *session) hear(d *yardv1.WorkerDrain, asked time.Time) {
 func (s *session) askWhetherDrained(ctx context.Context) {
 	for pause(ctx, askEvery) {
 		id := s.signs.id()
-		if id == "" || !s.drained.quiet(askEvery) {
+		running, unreported := s.slots.left()
+		if id == "" || running < s.worker.cfg.concurrency && unreported < unreportedMax {
 			continue
 		}
 		req := &yardv1.PollRequest{Tasklist: s.worker.tasklists[0], NoTasks: true, Worker: s.worker.cfg.identity, WorkerId: id}

@@ -117,8 +117,6 @@ func (p *poller) poll(ctx context.Context, g given) (end pollEnd) {
 		WorkerVersion: p.worker.cfg.version,
 		WorkerId:      p.signs.id(),
 	}
-	p.drained.polling()
-	defer p.drained.polled()
 	resp, err := p.engine.poll(g.ctx, req)
 	end.tasks, end.drain, end.err = resp.GetTasks(), resp.GetDrain(), err
 	if end.err == nil && ctx.Err() == nil {
