@@ -2,8 +2,6 @@ package yard
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -119,29 +117,20 @@ func Handle[In, Out any](w *Worker, taskType string, handle func(context.Context
 
 // HandleFunc is Handle without types, for handlers that read the payload themselves.
 func (w *Worker) HandleFunc(taskType string, handle HandlerFunc, opts ...HandlerOption) {
-	if err := ids.CheckTypeName(taskType); err != nil {
-		w.problems = append(w.problems, fmt.Errorf("task type %q %w", taskType, err))
-		return
+	err := ids.CheckTypeName(taskType)
+	w.want(err == nil, "task type %q %w", taskType, err)
+	w.want(w.handlers[taskType] == nil, "task type %q has two handlers", taskType)
+	if w.want(handle != nil, "task type %q has no handler function", taskType) {
+		w.handlers[taskType] = w.handler(handle, opts)
 	}
-	if handle == nil {
-		w.problems = append(w.problems, fmt.Errorf("task type %q has no handler function", taskType))
-		return
-	}
-	if _, twice := w.handlers[taskType]; twice {
-		w.problems = append(w.problems, fmt.Errorf("task type %q has two handlers", taskType))
-		return
-	}
-	w.handlers[taskType] = w.handler(handle, opts)
 }
 
 // HandleRest registers the handler for all types without one: the worker then polls
 // for tasks of any type. An invalid registration is an error of Run.
 func (w *Worker) HandleRest(handle HandlerFunc, opts ...HandlerOption) {
-	if handle == nil || w.rest != nil {
-		w.problems = append(w.problems, errors.New("the rest of the types wants one handler function"))
-		return
+	if w.want(handle != nil && w.rest == nil, "the rest of the types wants one handler function") {
+		w.rest = w.handler(handle, opts)
 	}
-	w.rest = w.handler(handle, opts)
 }
 
 // handler is handle with its options.
@@ -150,9 +139,7 @@ func (w *Worker) handler(handle HandlerFunc, opts []HandlerOption) *handler {
 	for _, opt := range opts {
 		opt(&cfg)
 	}
-	if slices.ContainsFunc(cfg.classifiers, func(c Classifier) bool { return c == nil }) {
-		w.problems = append(w.problems, errors.New("a classifier of a handler is nil"))
-	}
+	w.want(!slices.ContainsFunc(cfg.classifiers, func(c Classifier) bool { return c == nil }), "a classifier of a handler is nil")
 	return &handler{run: wrap(handle, cfg.middleware), classifiers: cfg.classifiers}
 }
 

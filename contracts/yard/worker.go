@@ -136,55 +136,44 @@ func NewWorker(c *Client, tasklist string, opts ...WorkerOption) *Worker {
 			w.tasklists = append(w.tasklists, name)
 		}
 	}
-	w.problems = append(w.problems, checkTasklists(w.tasklists)...)
-	w.problems = append(w.problems, cfg.checkWeights()...)
-	w.problems = append(w.problems, cfg.check()...)
+	w.checkTasklists()
+	w.checkOptions()
 	return w
 }
 
-func checkTasklists(all []string) []error {
-	var problems []error
-	for i, tasklist := range all {
-		if err := ids.CheckName(tasklist); err != nil {
-			problems = append(problems, fmt.Errorf("tasklist %q %w", tasklist, err))
-		} else if slices.Contains(all[:i], tasklist) {
-			problems = append(problems, fmt.Errorf("tasklist %q is named twice", tasklist))
-		}
+// want notes a problem, which is an error of Run, unless all is well. It returns ok.
+func (w *Worker) want(ok bool, problem string, args ...any) bool {
+	if !ok {
+		w.problems = append(w.problems, fmt.Errorf(problem, args...))
 	}
-	if len(all) > tasklistsMax {
-		problems = append(problems, fmt.Errorf("it has %d tasklists, more than %d", len(all), tasklistsMax))
-	}
-	return problems
+	return ok
 }
 
-func (c *workerConfig) checkWeights() []error {
-	var problems []error
-	for _, name := range slices.Sorted(maps.Keys(c.weights)) {
-		if weight := c.weights[name]; weight < 1 || weight > weightMax {
-			problems = append(problems, fmt.Errorf("weight %d of tasklist %q is not in 1..%d", weight, name, weightMax))
-		}
+func (w *Worker) checkTasklists() {
+	for i, tasklist := range w.tasklists {
+		err := ids.CheckName(tasklist)
+		w.want(err == nil, "tasklist %q %w", tasklist, err)
+		w.want(!slices.Contains(w.tasklists[:i], tasklist), "tasklist %q is named twice", tasklist)
 	}
-	return problems
+	w.want(len(w.tasklists) <= tasklistsMax, "it has %d tasklists, more than %d", len(w.tasklists), tasklistsMax)
+	for _, name := range slices.Sorted(maps.Keys(w.cfg.weights)) {
+		weight := w.cfg.weights[name]
+		w.want(weight >= 1 && weight <= weightMax, "weight %d of tasklist %q is not in 1..%d", weight, name, weightMax)
+	}
 }
 
-func (c *workerConfig) check() []error {
-	var problems []error
-	bound := func(ok bool, format string, args ...any) {
-		if !ok {
-			problems = append(problems, fmt.Errorf(format, args...))
-		}
-	}
-	bound(c.concurrency >= 1 && c.concurrency <= concurrencyMax, "concurrency %d is not in 1..%d", c.concurrency, concurrencyMax)
-	bound(c.pollWait >= pollWaitMin && c.pollWait <= pollWaitMax, "poll wait %v is not in %v..%v", c.pollWait, pollWaitMin, pollWaitMax)
-	bound(c.drainTimeout >= 0, "drain timeout %v is negative", c.drainTimeout)
-	bound(c.stopGrace >= 0, "stop grace %v is negative", c.stopGrace)
-	bound(len(c.identity) <= workerBytesMax, "identity has %d bytes, more than %d", len(c.identity), workerBytesMax)
-	bound(len(c.version) <= versionBytesMax, "version has %d bytes, more than %d", len(c.version), versionBytesMax)
-	bound(c.signs == 0 || c.signs >= signsMin && c.signs <= signsMax, "signs of life every %v are not in %v..%v", c.signs, signsMin, signsMax)
-	bound(c.log != nil, "the logger is nil")
-	bound(!slices.ContainsFunc(c.middleware, func(m Middleware) bool { return m == nil }), "a middleware is nil")
-	bound(!slices.ContainsFunc(c.classifiers, func(f Classifier) bool { return f == nil }), "a classifier is nil")
-	return problems
+func (w *Worker) checkOptions() {
+	c := &w.cfg
+	w.want(c.concurrency >= 1 && c.concurrency <= concurrencyMax, "concurrency %d is not in 1..%d", c.concurrency, concurrencyMax)
+	w.want(c.pollWait >= pollWaitMin && c.pollWait <= pollWaitMax, "poll wait %v is not in %v..%v", c.pollWait, pollWaitMin, pollWaitMax)
+	w.want(c.drainTimeout >= 0, "drain timeout %v is negative", c.drainTimeout)
+	w.want(c.stopGrace >= 0, "stop grace %v is negative", c.stopGrace)
+	w.want(len(c.identity) <= workerBytesMax, "identity has %d bytes, more than %d", len(c.identity), workerBytesMax)
+	w.want(len(c.version) <= versionBytesMax, "version has %d bytes, more than %d", len(c.version), versionBytesMax)
+	w.want(c.signs == 0 || c.signs >= signsMin && c.signs <= signsMax, "signs of life every %v are not in %v..%v", c.signs, signsMin, signsMax)
+	w.want(c.log != nil, "the logger is nil")
+	w.want(!slices.ContainsFunc(c.middleware, func(m Middleware) bool { return m == nil }), "a middleware is nil")
+	w.want(!slices.ContainsFunc(c.classifiers, func(f Classifier) bool { return f == nil }), "a classifier is nil")
 }
 
 func defaultIdentity() string {
