@@ -144,7 +144,7 @@ func (h *history) engine(t *testing.T, task *yardv1.Task) {
 		default:
 			continue
 		}
-		h.count(one.in.kind, strings.ToLower(strings.TrimPrefix(e.Kind.String(), "TASK_EVENT_KIND_")))
+		h.count(one.in.kind, e.Kind.Name())
 		h.calls = append(h.calls, one)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -84,7 +83,7 @@ func (c *client) submit(ctx context.Context, in input) (id string) {
 		call.out = output{code: string(fault.CodeOf(err))}
 		if err == nil {
 			r := resp.Results[0]
-			call.out = output{code: strings.ToLower(strings.TrimPrefix(r.Outcome.String(), "SUBMIT_OUTCOME_")), task: r.TaskId}
+			call.out = output{code: r.Outcome.Name(), task: r.TaskId}
 			break
 		}
 		if call.out.code != string(fault.Unknown) && !unknown {

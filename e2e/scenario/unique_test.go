@@ -22,7 +22,7 @@ func (w *world) once(tasks ...*yardv1.NewTask) (outcomes string, ids []string) {
 	testkit.NoError(w.t, err)
 	var words []string
 	for _, r := range resp.Results {
-		words = append(words, strings.ToLower(strings.TrimPrefix(r.Outcome.String(), "SUBMIT_OUTCOME_")))
+		words = append(words, r.Outcome.Name())
 		ids = append(ids, r.TaskId)
 	}
 	return strings.Join(words, " "), ids

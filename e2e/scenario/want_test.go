@@ -41,9 +41,7 @@ func refusedAt(t *testing.T, err error, code fault.Code, path string) {
 	equal(t, "path", fault.From(err).Path, path)
 }
 
-func stateOf(task *yardv1.Task) string {
-	return strings.ToLower(strings.TrimPrefix(task.State.String(), "TASK_STATE_"))
-}
+func stateOf(task *yardv1.Task) string { return task.State.Name() }
 
 // past is a task's events, oldest first, without attempts that were handed back and that no worker held:
 // a slow machine's grants may come when their poll is answered.
@@ -69,6 +67,4 @@ func kindsOf(events []*yardv1.TaskEvent) string {
 	return strings.Join(all, " ")
 }
 
-func kindOf(e *yardv1.TaskEvent) string {
-	return strings.ToLower(strings.TrimPrefix(e.Kind.String(), "TASK_EVENT_KIND_"))
-}
+func kindOf(e *yardv1.TaskEvent) string { return e.Kind.Name() }

@@ -100,7 +100,7 @@ func cancelBroken(e *evidence) []string {
 	var found []string
 	for _, c := range e.copies() {
 		if c.state() != yardv1.TaskState_TASK_STATE_CANCELLED {
-			found = append(found, fmt.Sprintf("it was cancelled with OK and is %s in %s", name(c.state()), c.Where))
+			found = append(found, fmt.Sprintf("it was cancelled with OK and is %s in %s", c.state().Name(), c.Where))
 		}
 	}
 	for _, g := range e.Grants {
@@ -126,7 +126,7 @@ func notCompleted(e *evidence) []string {
 			case c.state() == yardv1.TaskState_TASK_STATE_CANCELLED && stopping:
 				// A running task was cancelled: its worker's word no longer decides.
 			case c.state() != yardv1.TaskState_TASK_STATE_COMPLETED:
-				found = append(found, fmt.Sprintf("the completion of %s got OK, and it is %s in %s", g.Worker, name(c.state()), c.Where))
+				found = append(found, fmt.Sprintf("the completion of %s got OK, and it is %s in %s", g.Worker, c.state().Name(), c.Where))
 			case result != sent:
 				found = append(found, fmt.Sprintf("the completion of %s got OK, and the result in %s is %q", g.Worker, c.Where, result))
 			}

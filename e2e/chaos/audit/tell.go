@@ -7,20 +7,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/infra/yard/doctor"
 )
 
 const clockForm = "15:04:05.000"
 
 func clock(ms int64) string { return time.UnixMilli(ms).Format(clockForm) }
-
-// name is a state in small letters.
-func name(s yardv1.TaskState) string { return short(s.String(), "TASK_STATE_") }
-
-func short(name, prefix string) string {
-	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, prefix), "_", " "))
-}
 
 // tell is the history of a task from the ledger and from the archive.
 func tell(e *evidence) string {
@@ -68,7 +60,7 @@ func tellCopy(c Copy) string {
 	var b strings.Builder
 	r := c.Record
 	fmt.Fprintf(&b, "  %s: %s %s, %d grants, %d failures, finished %s, result %s\n",
-		c.Where, c.id(), name(c.state()), r.Version, r.Failures, clock(r.FinishedAtMs), cmp.Or(string(r.Result), "none"))
+		c.Where, c.id(), c.state().Name(), r.Version, r.Failures, clock(r.FinishedAtMs), cmp.Or(string(r.Result), "none"))
 	for _, s := range r.Steps {
 		fmt.Fprintf(&b, "    %s\n", doctor.DescribeStep(s))
 	}
