@@ -28,8 +28,6 @@ const (
 	rateType                 = "call"
 	ratePerSecond, rateBurst = 20, 10
 	costMost                 = 5
-	// callsLate is by how much the log may date a start later than the tables let it, while processes are killed.
-	callsLate = 2 * time.Second
 	// medleyPaused is for how long a process is paused.
 	medleyPaused = 10 * time.Second
 )
