@@ -47,9 +47,8 @@ type Port struct {
 	Config
 	js    jetstream.JetStream
 	inbox string
-	// frame and events are reused by what only the shard's loop calls.
+	// frame is reused by what only the shard's loop calls.
 	frame      []byte
-	events     *encoder
 	deliveries deliveries
 	answered   *answered
 	moves      moves
@@ -64,7 +63,6 @@ func New(c Config) (*Port, error) {
 		return nil, fmt.Errorf("matching: %w", err)
 	}
 	p := &Port{Config: c, js: js, inbox: c.NATS.NewInbox(), reconnects: c.NATS.Stats().Reconnects}
-	p.events = newEncoder(c, p.verdictsTo)
 	p.answered = newAnswered(p.tellAnswered)
 	return p, nil
 }
@@ -160,7 +158,7 @@ func (p *Port) tellAnswered(to string, ids []uint64) { p.hint(to, &rpcv1.PollsAn
 
 // Batch implements shard.Outbox. The verdicts are the only answer.
 func (p *Port) Batch(b *match.Batch) {
-	p.failed("send events", p.NATS.Publish(topology.EventRequests(b.Partition), p.events.encode(b)))
+	p.send("send events", topology.EventRequests(b.Partition), p.eventsOf(b))
 }
 
 // Hints implements shard.Outbox.
@@ -176,13 +174,16 @@ func (p *Port) Hints(freed, restore []match.LimitHint, hungry []match.Hungry) {
 	}
 }
 
-func (p *Port) hint(subject string, m natsrpc.Message) {
+// send publishes a message that may be lost.
+func (p *Port) send(what, subject string, m natsrpc.Message) {
 	data, err := m.MarshalVT()
 	if err == nil {
 		err = p.NATS.Publish(subject, data)
 	}
-	p.failed("send a hint", err)
+	p.failed(what, err)
 }
+
+func (p *Port) hint(subject string, m natsrpc.Message) { p.send("send a hint", subject, m) }
 
 // Ack implements shard.Outbox.
 func (p *Port) Ack(a match.Ack) {
