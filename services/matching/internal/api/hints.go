@@ -181,6 +181,7 @@ func (p *Port) hints(s *shard.Shard, m jetstream.Msg) {
 		p.failed("drop a hint", m.Term())
 		return
 	}
-	h.Delivery = p.deliveries.add(m)
+	h.Delivery = p.lastDelivery.Add(1)
+	p.deliveries.Store(h.Delivery, m)
 	s.Put(func(in *match.Inputs) { in.Hints = append(in.Hints, h) })
 }

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -48,10 +50,13 @@ type Port struct {
 	js    jetstream.JetStream
 	inbox string
 	// frame is reused by what only the shard's loop calls.
-	frame      []byte
-	deliveries deliveries
-	answered   *answered
-	moves      moves
+	frame []byte
+	// deliveries are the messages of the hint stream that are not taken care of (jetstream.Msg), by the number
+	// that the core knows them by, and lastDelivery the last number. The consumer bounds them.
+	deliveries   sync.Map
+	lastDelivery atomic.Uint64
+	answered     *answered
+	moves        moves
 	// reconnects is how often the connection had been restored as of the last round trip.
 	reconnects uint64
 }
@@ -187,12 +192,13 @@ func (p *Port) hint(subject string, m natsrpc.Message) { p.send("send a hint", s
 
 // Ack implements shard.Outbox.
 func (p *Port) Ack(a match.Ack) {
-	m := p.deliveries.take(a.Delivery)
-	switch {
-	case m == nil:
-	case a.OK:
+	found, ok := p.deliveries.LoadAndDelete(a.Delivery)
+	if !ok {
+		return
+	}
+	if m := found.(jetstream.Msg); a.OK {
 		p.failed("acknowledge a hint", m.Ack())
-	default:
+	} else {
 		p.failed("put a hint off", m.NakWithDelay(hintsRetry))
 	}
 }
