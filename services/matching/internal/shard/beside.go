@@ -2,11 +2,10 @@ package shard
 
 import (
 	"context"
-	"sync"
-	"sync/atomic"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/parallel"
 )
 
 // group is the tables of domains that fail together. A table that is slow, or silent,
@@ -78,16 +77,10 @@ func (s *Shard) call(g *group, calls []table.Call) {
 func (s *Shard) do(chores []chore) {
 	ctx, cancel := context.WithTimeout(s.ctx, callTimeout)
 	defer cancel()
-	var next atomic.Int64
-	var all sync.WaitGroup
-	for range min(choresAtOnce, len(chores)) {
-		all.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(chores); i = int(next.Add(1)) - 1 {
-				s.doOne(ctx, chores[i])
-			}
-		})
-	}
-	all.Wait()
+	_ = parallel.Each(ctx, len(chores), choresAtOnce, func(ctx context.Context, i int) error {
+		s.doOne(ctx, chores[i])
+		return nil
+	})
 }
 
 func (s *Shard) doOne(ctx context.Context, c chore) {
