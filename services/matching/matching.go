@@ -226,7 +226,7 @@ func (s *Service) serve(ctx context.Context, m int, tables tables.Tables, types 
 	core := match.New(s.matchConfig(m, term.Number(), port.AnswerBytesMax()), known, now.Now())
 	one := shard.New(shard.Deps{
 		Shard: m, Partitions: s.Partitioning.History, Core: core, Clock: now,
-		Tables: tables, Outbox: port, History: port, Limits: known.Limits,
+		Tables: tables, Outbox: port, History: port,
 		Open:      func(ctx context.Context) error { return s.opened(m, term.Open(ctx)) },
 		RoundTrip: port.RoundTrip,
 		Metrics:   s.metrics, Tracing: s.Tracing, Log: log,

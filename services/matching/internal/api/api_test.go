@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -25,7 +26,7 @@ func TestWaitingPollMeetsTasks(t *testing.T) {
 		t.Fatalf("got %v", got)
 	}
 	s.history.complete(got)
-	testkit.Equal(t, "of 5 met the poll without passing the table", s.metrics.SyncMatches.Value(), 5)
+	testkit.Equal(t, "of 5 met the poll without passing the table", s.metrics.Counter(signals.MatchesDirect).Value(), 5)
 }
 
 func TestAnswerInJSON(t *testing.T) {

@@ -22,7 +22,9 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/shard"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/tables"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/signalkit"
 )
 
 // limits is what an operator has set; safe for concurrent use.
@@ -71,7 +73,7 @@ type stack struct {
 	history *history
 	limits  *limits
 	store   *memtable.Store
-	metrics *shard.Metrics
+	metrics *telemetry.Metrics
 	config  shard.Config
 	tables  func() tables.Tables
 	// dial are further options of the owners' connections.
@@ -100,7 +102,7 @@ func newStack(t testing.TB) *stack {
 	l := newLine(t)
 	s := &stack{
 		line: l, limits: &limits{of: map[string]int{}}, history: newHistory(t, l.server.Connect(t)),
-		store: memtable.New(), metrics: shard.NewMetrics(nil, parts.Matching), config: shard.DefaultConfig(),
+		store: memtable.New(), metrics: signalkit.Metrics(t), config: shard.DefaultConfig(),
 	}
 	s.tables = func() tables.Tables { return s.store.Shard(0) }
 	return s
@@ -122,8 +124,8 @@ func (s *stack) start() *owner {
 		PollsMax: s.config.PollsMax, GrabEventsMax: s.config.GrabEventsMax, GrabsInFlight: s.config.GrabsInFlight, PopMax: s.config.PopMax,
 	}, s.limits, clock.Now())
 	o.Shard = shard.New(shard.Deps{
-		Partitions: parts.History, Core: core, Clock: clock, Tables: s.tables(), Outbox: port, History: port, Limits: s.limits.Limits, RoundTrip: port.RoundTrip,
-		Open: func(context.Context) error { close(opened); return nil }, Metrics: s.metrics, Log: testLog(),
+		Partitions: parts.History, Core: core, Clock: clock, Tables: s.tables(), Outbox: port, History: port, RoundTrip: port.RoundTrip,
+		Open: func(context.Context) error { close(opened); return nil }, Metrics: shard.NewMetrics(s.metrics, parts.Matching), Log: testLog(),
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {

@@ -148,7 +148,7 @@ func (l *line) serveOn(port *api.Port) *note {
 	n := &note{done: make(chan error, 1)}
 	n.shard = shard.New(shard.Deps{
 		Partitions: parts.History, Core: n, Clock: shard.NewClock(nil), Outbox: port, History: port,
-		Limits: func(string) []match.Limit { return nil }, Open: func(context.Context) error { return nil }, RoundTrip: port.RoundTrip,
+		Open: func(context.Context) error { return nil }, RoundTrip: port.RoundTrip,
 		Metrics: shard.NewMetrics(nil, parts.Matching), Log: testLog(),
 	})
 	ctx, cancel := context.WithCancel(context.Background())

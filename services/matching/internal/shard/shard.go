@@ -27,8 +27,6 @@ type Deps struct {
 	Tables  tables.Tables
 	Outbox  Outbox
 	History History
-	// Limits are those of a domain, sorted by reference.
-	Limits func(domain string) []match.Limit
 	// Open shows others that this owner is ready. It is tried again until it
 	// succeeds, or fails with ErrOvertaken.
 	Open func(ctx context.Context) error

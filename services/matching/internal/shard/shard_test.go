@@ -253,7 +253,6 @@ func inBubble(t *testing.T, test func(w *world, cancel context.CancelFunc)) {
 	}
 	w.shard = New(Deps{
 		Partitions: 2, Core: w, Clock: NewClock(nil), Tables: w, Outbox: w, History: w, Open: w.open, RoundTrip: w.roundTrip,
-		Limits:  func(string) []match.Limit { return []match.Limit{{Ref: table.TypeRef("pay")}, {Ref: table.DomainRef}} },
 		Metrics: NewMetrics(nil, 1), Log: slog.New(slog.DiscardHandler),
 	})
 	ctx, cancel := context.WithCancel(t.Context())
