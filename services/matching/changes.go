@@ -7,22 +7,43 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/pace"
 )
 
-// changes are the domains of whose changed settings the shards have yet to hear. They are safe for concurrent use.
+const (
+	// restPerSetting is for how long a domain's changes rest after one of them, for each type, tasklist and limit with settings. A shard
+	// goes through all of them for each change, about 10 µs each, and does nothing for anyone meanwhile (I14).
+	restPerSetting = 100 * time.Microsecond
+	// restMax bounds that: an edit counts within about a second.
+	restMax = time.Second
+)
+
+// changes are the domains of whose changed settings the shards have yet to hear, or heard a moment ago. They are safe for concurrent use.
 type changes struct {
-	mu   sync.Mutex
-	pace *pace.Changes
-	wake chan struct{}
+	mu      sync.Mutex
+	domains map[string]*change
+	wake    chan struct{}
 }
 
-func newChanges() *changes { return &changes{pace: pace.New(), wake: make(chan struct{}, 1)} }
+// change is one of them.
+type change struct {
+	// waits: it changed since the shards heard of it. from is when they may hear of it again.
+	waits bool
+	from  time.Time
+}
+
+func newChanges() *changes {
+	return &changes{domains: map[string]*change{}, wake: make(chan struct{}, 1)}
+}
 
 // changed notes that settings of a domain have changed. It does not block.
 func (c *changes) changed(domain string) {
 	c.mu.Lock()
-	c.pace.Changed(domain)
+	d := c.domains[domain]
+	if d == nil {
+		d = &change{}
+		c.domains[domain] = d
+	}
+	d.waits = true
 	c.mu.Unlock()
 	select {
 	case c.wake <- struct{}{}:
@@ -32,7 +53,6 @@ func (c *changes) changed(domain string) {
 
 // run announces each domain that has changed, until ctx ends. Settings counts those of a domain.
 func (c *changes) run(ctx context.Context, settings func(domain string) int, announce func(domain string)) {
-	began := time.Now()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -42,18 +62,36 @@ func (c *changes) run(ctx context.Context, settings func(domain string) int, ann
 		case <-c.wake:
 		case <-timer.C:
 		}
-		now := time.Since(began)
-		c.mu.Lock()
-		due := c.pace.Take(now, settings)
-		next, some := c.pace.Next()
-		c.mu.Unlock()
+		due, next := c.take(settings)
 		for _, domain := range due {
 			announce(domain)
 		}
-		if some {
-			timer.Reset(next - now)
+		if !next.IsZero() {
+			timer.Reset(time.Until(next))
 		}
 	}
+}
+
+// take returns the domains that the shards are to hear of now, sorted, and when there are more, if nothing changes before; zero: never.
+func (c *changes) take(settings func(domain string) int) (due []string, next time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	for domain, d := range c.domains {
+		switch {
+		case d.waits && !now.Before(d.from):
+			d.waits, d.from = false, now.Add(min(time.Duration(settings(domain))*restPerSetting, restMax))
+			due = append(due, domain)
+		case d.waits:
+			if next.IsZero() || d.from.Before(next) {
+				next = d.from
+			}
+		case !now.Before(d.from):
+			delete(c.domains, domain)
+		}
+	}
+	slices.Sort(due)
+	return due, next
 }
 
 // limitsChanged tells all shards that settings of a domain have changed. One that has yet to hear of it before hears of it once.
