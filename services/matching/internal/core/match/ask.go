@@ -88,24 +88,22 @@ func (q *question) about(i int) bool { return q.limits[i].known() && q.limits[i]
 
 // ask asks what is due. Counts must be asked for behind the fence.
 func (s *Shard) ask() {
-	rest := s.asks.waiting[:0]
-	for _, q := range s.asks.waiting {
-		at := about{q.Partition, q.Domain}
+	s.asks.waiting = slices.DeleteFunc(s.asks.waiting, func(q *question) bool {
+		at, lane := about{q.Partition, q.Domain}, s.lanes[q.Partition]
+		counts := q.Kind == AskRunning
 		switch {
 		case q.pointless():
-			continue
-		case s.now.Mono < q.dueAt || !s.lanes[q.Partition].open || q.Kind == AskRunning && s.asks.counts[at], s.lanes[q.Partition].grabbedUpTo(q.after):
-			rest = append(rest, q)
-			continue
-		case q.Kind == AskRunning:
+			return true
+		case s.now.Mono < q.dueAt || !lane.open || counts && s.asks.counts[at] || lane.grabbedUpTo(q.after):
+			return false
+		case counts:
 			s.asks.counts[at] = true
 		}
 		q.askedAt, q.again = s.now.Mono, false
 		s.asks.open[q.ID] = q
 		s.fx.Asks = append(s.fx.Asks, q.Ask)
-	}
-	clear(s.asks.waiting[len(rest):])
-	s.asks.waiting = rest
+		return true
+	})
 }
 
 // answered takes in what history answered.

@@ -137,9 +137,7 @@ func (s *Shard) put(d *domain, c *call) {
 		return
 	}
 	c.puts = append(c.puts, d.puts[:n]...)
-	rest := copy(d.puts, d.puts[n:])
-	clear(d.puts[rest:])
-	d.puts = d.puts[:rest]
+	d.puts = shift(d.puts, n)
 	last := make(map[place]int, n)
 	var shared sharedPuts
 	for _, a := range c.puts {

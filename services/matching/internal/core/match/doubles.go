@@ -46,69 +46,28 @@ func (d *doubles) bucket(print uint64) *[bucketPrints]uint64 {
 
 // add notes a grab; false if it was noted already.
 func (d *doubles) add(print uint64) bool {
-	b := d.bucket(print)
-	for _, p := range b {
-		if p == print {
-			return false
-		}
+	if d.has(print) {
+		return false
 	}
+	b := d.bucket(print)
 	copy(b[1:], b[:bucketPrints-1])
 	b[0] = print
 	return true
 }
 
-func (d *doubles) has(print uint64) bool {
-	for _, p := range d.bucket(print) {
-		if p == print {
-			return true
-		}
-	}
-	return false
-}
+func (d *doubles) has(print uint64) bool { return slices.Contains(d.bucket(print)[:], print) }
 
 // forget makes way for a grab that may yet be granted.
 func (d *doubles) forget(t ids.Trigger) {
 	print := printOf(ids.AppendTrigger(make([]byte, 0, ids.TriggerBytes), t))
 	b := d.bucket(print)
-	for i, p := range b {
-		if p == print {
-			copy(b[i:], b[i+1:])
-			b[bucketPrints-1] = 0
-			return
-		}
+	if i := slices.Index(b[:], print); i >= 0 {
+		copy(b[i:], b[i+1:])
+		b[bucketPrints-1] = 0
 	}
 }
 
-// remove takes those out of a chunk that are noted, and returns how many these were. Memory that the chunk shares with others stays as
-// it is.
+// remove takes those out of a chunk that are noted, and returns how many these were.
 func (d *doubles) remove(a *arrival) int {
-	n, all := 0, *a
-	for i := range all.Len() {
-		one := all.Triggers[i*ids.TriggerBytes : (i+1)*ids.TriggerBytes]
-		switch double := d.has(printOf(one)); {
-		case double && n == 0:
-			n++
-			a.Triggers = append(make([]byte, 0, len(all.Triggers)), all.Triggers[:i*ids.TriggerBytes]...)
-			a.groups, a.ranks = slices.Clip(head(all.groups, i)), slices.Clip(head(all.ranks, i))
-		case double:
-			n++
-		case n > 0:
-			a.Triggers = append(a.Triggers, one...)
-			if all.groups != nil {
-				a.groups = append(a.groups, all.groups[i])
-			}
-			if all.ranks != nil {
-				a.ranks = append(a.ranks, all.ranks[i])
-			}
-		}
-	}
-	return n
-}
-
-// head is the first n of a slice that there may not be.
-func head[T any](all []T, n int) []T {
-	if all == nil {
-		return nil
-	}
-	return all[:n]
+	return a.keep(func(i int) bool { return !d.has(printOf(a.Trigger(i))) })
 }

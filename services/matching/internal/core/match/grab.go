@@ -177,9 +177,7 @@ func (s *Shard) sendGrabs(l *lane) {
 		})
 		b.grabs = append(b.grabs, *g)
 	}
-	rest := copy(l.gather, l.gather[n:])
-	clear(l.gather[rest:])
-	l.gather = l.gather[:rest]
+	l.gather = shift(l.gather, n)
 	if len(b.grabs) == 0 {
 		return
 	}
@@ -252,9 +250,7 @@ func (s *Shard) sendHandBacks(l *lane) {
 			Nonce: h.batch.nonceOf(h.i, g), Domain: g.from.list.Domain,
 		})
 	}
-	rest := copy(l.handBacks, l.handBacks[n:])
-	clear(l.handBacks[rest:])
-	l.handBacks = l.handBacks[:rest]
+	l.handBacks = shift(l.handBacks, n)
 	s.fx.Counts.HandedBack += int64(n)
 	l.backs++
 	l.add(b, s.now.Mono)

@@ -4,7 +4,6 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -201,7 +200,7 @@ func (s *Shard) byGroup(a *arrival) {
 			}
 		}
 		one := &s.arrivals[k]
-		one.Triggers = append(one.Triggers, a.Triggers[i*ids.TriggerBytes:(i+1)*ids.TriggerBytes]...)
+		one.Triggers = append(one.Triggers, a.Trigger(i)...)
 		if one.ReadyAt >= idleFrom {
 			one.ranks = append(one.ranks, ranked{one.ReadyAt, one.ReadyAt})
 		}

@@ -33,6 +33,35 @@ func (a *arrival) drop(n int) {
 	}
 }
 
+// keep leaves the triggers for which keeps is true, by index, and returns how many it took out. Memory that the chunk shares with
+// others stays as it is.
+func (a *arrival) keep(keeps func(i int) bool) (out int) {
+	for i := range a.Len() {
+		if !keeps(i) {
+			out++
+		}
+	}
+	if out == 0 {
+		return 0
+	}
+	left := *a
+	left.Triggers, left.groups, left.ranks = make([]byte, 0, len(a.Triggers)), nil, nil
+	for i := range a.Len() {
+		if !keeps(i) {
+			continue
+		}
+		left.Triggers = append(left.Triggers, a.Trigger(i)...)
+		if a.groups != nil {
+			left.groups = append(left.groups, a.groups[i])
+		}
+		if a.ranks != nil {
+			left.ranks = append(left.ranks, a.ranks[i])
+		}
+	}
+	*a = left
+	return out
+}
+
 // place is where its first trigger stands in its column.
 func (a *arrival) place() int64 {
 	if len(a.ranks) > 0 {

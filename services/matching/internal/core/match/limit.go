@@ -396,20 +396,16 @@ func (s *Shard) reportFree(l *limit) {
 
 // tell reports to the tables what they have not received for a while.
 func (s *Shard) tell() {
-	rest := s.telling[:0]
-	for _, l := range s.telling {
-		switch {
-		case !l.known() || l.entry <= len(l.held):
-			l.telling = false
-		case s.now.Mono >= l.tellAt:
-			l.telling = false
-			s.dueLimit(l)
-		default:
-			rest = append(rest, l)
+	s.telling = slices.DeleteFunc(s.telling, func(l *limit) bool {
+		gone := !l.known() || l.entry <= len(l.held)
+		if !gone && s.now.Mono < l.tellAt {
+			return false
 		}
-	}
-	clear(s.telling[len(rest):])
-	s.telling = rest
+		if l.telling = false; !gone {
+			s.dueLimit(l)
+		}
+		return true
+	})
 }
 
 // sweepLimit has a limit tried, or shown, again.

@@ -19,20 +19,17 @@ func (s *Shard) tellUp(l *list) {
 
 // tellParents tells of news, where it has not just been done.
 func (s *Shard) tellParents() {
-	rest := s.news[:0]
-	for _, l := range s.news {
+	s.news = slices.DeleteFunc(s.news, func(l *list) bool {
 		if s.now.Mono < l.newsAt() {
-			rest = append(rest, l)
-			continue
+			return false
 		}
 		l.news = false
 		if b := s.branch(l); len(b.Wanted) > 0 || l.wanted || len(b.Present) > 0 && s.now.Mono-l.saidAt >= newsAgain {
 			l.wanted, l.saidAt, l.said = len(b.Wanted) > 0, s.now.Mono, b.triggers()
 			s.fx.Branches = append(s.fx.Branches, b)
 		}
-	}
-	clear(s.news[len(rest):])
-	s.news = rest
+		return true
+	})
 }
 
 // newsAt is when a partition may tell its parent again.

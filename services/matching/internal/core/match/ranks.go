@@ -171,21 +171,17 @@ func (s *Shard) withoutIdle(t *Triggers, l *list, from *delivery) (packed []byte
 	if len(weights) == 0 || !slices.ContainsFunc(t.Groups, idle) {
 		return t.Packed, t.Groups
 	}
-	behind := arrival{list: l, from: from, Chunk: table.Chunk{
-		Tasklist: l.Tasklist, Column: table.Column{Priority: table.PriorityLast, Type: t.Type}, ReadyAt: idleFrom + t.ReadyAt, Cost: table.Cost(t.Cost),
+	behind := arrival{list: l, from: from, groups: t.Groups, Chunk: table.Chunk{
+		Tasklist: l.Tasklist, Column: table.Column{Priority: table.PriorityLast, Type: t.Type}, ReadyAt: idleFrom + t.ReadyAt,
+		Cost: table.Cost(t.Cost), Triggers: t.Packed,
 	}}
-	for i, group := range t.Groups {
-		one := t.Packed[i*ids.TriggerBytes : (i+1)*ids.TriggerBytes]
-		if idle(group) {
-			behind.Triggers = append(behind.Triggers, one...)
-			behind.ranks = append(behind.ranks, ranked{behind.ReadyAt, behind.ReadyAt})
-			continue
-		}
-		packed, groups = append(packed, one...), append(groups, group)
-	}
+	rest := behind
+	behind.keep(func(i int) bool { return idle(t.Groups[i]) })
+	rest.keep(func(i int) bool { return !idle(t.Groups[i]) })
+	behind.groups, behind.ranks = nil, slices.Repeat([]ranked{{behind.ReadyAt, behind.ReadyAt}}, behind.Len())
 	from.left++
 	s.arrivals = append(s.arrivals, behind)
-	return packed, groups
+	return rest.Triggers, rest.groups
 }
 
 // sharedPuts are triggers on their way into columns that groups share.
@@ -224,7 +220,7 @@ func (s *sharedPuts) add(a *arrival) {
 	}
 	c := &s.columns[i]
 	for i, rank := range a.ranks {
-		c.all = append(c.all, filed{rank, a.Cost, a.Triggers[i*ids.TriggerBytes : (i+1)*ids.TriggerBytes]})
+		c.all = append(c.all, filed{rank, a.Cost, a.Trigger(i)})
 	}
 }
 

@@ -1,6 +1,7 @@
 package match
 
 import (
+	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
@@ -56,18 +57,14 @@ func (s *Shard) learnRate(l *limit, st *table.LimitState, blocked table.BlockedW
 
 // ripen has rates tried again of which attempts may start now.
 func (s *Shard) ripen() {
-	rest := s.ripening[:0]
-	for _, l := range s.ripening {
-		switch {
-		case !l.known():
-			l.ripens = false
-		case s.now.Mono >= l.freeAt:
-			l.ripens = false
-			s.unblock(l)
-		default:
-			rest = append(rest, l)
+	s.ripening = slices.DeleteFunc(s.ripening, func(l *limit) bool {
+		known := l.known()
+		if known && s.now.Mono < l.freeAt {
+			return false
 		}
-	}
-	clear(s.ripening[len(rest):])
-	s.ripening = rest
+		if l.ripens = false; known {
+			s.unblock(l)
+		}
+		return true
+	})
 }

@@ -3,7 +3,6 @@ package match
 import (
 	"slices"
 
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -141,20 +140,9 @@ func (a *arrival) withhold(groups map[string]bool) {
 	if groups[a.Group] {
 		a.Triggers = nil
 	}
-	if !slices.ContainsFunc(a.groups, func(g string) bool { return groups[g] }) {
-		return
+	if a.groups != nil {
+		a.keep(func(i int) bool { return !groups[a.groups[i]] })
 	}
-	packed, left, ranks := []byte(nil), []string(nil), []ranked(nil)
-	for i, group := range a.groups {
-		if groups[group] {
-			continue
-		}
-		packed, left = append(packed, a.Triggers[i*ids.TriggerBytes:(i+1)*ids.TriggerBytes]...), append(left, group)
-		if a.ranks != nil {
-			ranks = append(ranks, a.ranks[i])
-		}
-	}
-	a.Triggers, a.groups, a.ranks = packed, left, ranks
 }
 
 // without are triggers without those of some groups.

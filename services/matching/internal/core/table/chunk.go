@@ -101,6 +101,9 @@ func (b *Batch) Chunk(l Tasklist) Chunk {
 	return Chunk{Tasklist: l, Column: b.Column, ReadyAt: b.ReadyAt, Rank: b.Rank, Step: b.Step, Cost: b.Cost, Triggers: b.Triggers}
 }
 
+// Trigger is the i-th trigger, packed.
+func (c *Chunk) Trigger(i int) []byte { return c.Triggers[i*ids.TriggerBytes : (i+1)*ids.TriggerBytes] }
+
 // Len is the number of triggers.
 func (c Chunk) Len() int { return len(c.Triggers) / ids.TriggerBytes }
 
