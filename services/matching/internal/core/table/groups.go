@@ -64,14 +64,13 @@ func (x *Index) PutGroup(at Column, readyAt, rank, step int64, n int) {
 // seenGroup is Seen of a column that has a group.
 func (x *Index) seenGroup(h Head) {
 	of := h.Column.Any()
-	all := x.groups[of]
-	if all == nil || all.byName[h.Group] == nil {
+	all, c := x.grouped(h.Column)
+	if c == nil {
 		if !h.Empty { // another owner's: it counts itself
 			x.PutGroup(h.Column, h.ReadyAt, h.Rank, 0, 0)
 		}
 		return
 	}
-	c := all.byName[h.Group]
 	gone := h.Gone
 	if h.Empty || gone > c.triggers {
 		gone = c.triggers
@@ -95,56 +94,60 @@ func (x *Index) seenGroup(h Head) {
 
 // Aside sets a column aside that has a group: it is no candidate. It returns false if it is not known, or aside.
 func (x *Index) Aside(at Column) bool {
-	of := at.Any()
-	all := x.groups[of]
-	if all == nil || all.byName[at.Group] == nil || all.byName[at.Group].aside {
+	all, c := x.grouped(at)
+	if c == nil || c.aside {
 		return false
 	}
 	x.asides++
-	c := all.byName[at.Group]
 	all.take(c)
 	c.aside = true
-	x.follow(of, all)
+	x.follow(at.Any(), all)
 	return true
 }
 
 // Back ends that. The column has saved up nothing: it comes at the rank now, at the earliest.
 func (x *Index) Back(at Column, now int64) {
-	of := at.Any()
-	all := x.groups[of]
-	if all == nil || all.byName[at.Group] == nil || !all.byName[at.Group].aside {
+	all, c := x.grouped(at)
+	if c == nil || !c.aside {
 		return
 	}
-	c := all.byName[at.Group]
 	c.aside = false
 	c.shift = max(c.shift, now-c.rank)
 	all.add(c)
-	x.follow(of, all)
+	x.follow(at.Any(), all)
+}
+
+// grouped is a column that has a group, and those beside it; nil if it is not known.
+func (x *Index) grouped(at Column) (*groups, *grouped) {
+	all := x.groups[at.Any()]
+	if all == nil {
+		return nil, nil
+	}
+	return all, all.byName[at.Group]
 }
 
 // Shift is by how much the ranks of a column are later than they were given.
 func (x *Index) Shift(at Column) int64 {
-	if all := x.groups[at.Any()]; all != nil && all.byName[at.Group] != nil {
-		return all.byName[at.Group].shift
+	if _, c := x.grouped(at); c != nil {
+		return c.shift
 	}
 	return 0
 }
 
 // InColumn is how many triggers a column holds that has a group, as far as is known.
 func (x *Index) InColumn(at Column) int {
-	if all := x.groups[at.Any()]; all != nil && all.byName[at.Group] != nil {
-		return all.byName[at.Group].triggers
+	if _, c := x.grouped(at); c != nil {
+		return c.triggers
 	}
 	return 0
 }
 
 // Age is since when the first trigger of a column is ready that has a group, as far as is known.
 func (x *Index) Age(at Column) (readyAt int64, ok bool) {
-	all := x.groups[at.Any()]
-	if all == nil || all.byName[at.Group] == nil {
-		return 0, false
+	if _, c := x.grouped(at); c != nil {
+		return c.age, true
 	}
-	return all.byName[at.Group].age, true
+	return 0, false
 }
 
 // Waits tells whether a column holds something, or one of those for which it stands (AnyGroup); readyAt is the age of the first

@@ -2,6 +2,7 @@ package table
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strings"
 )
@@ -82,13 +83,12 @@ func (x *Index) Remove(at Column) { x.Seen(Head{Column: at, Empty: true}) }
 // all of a type first (AnyGroup), then for each; or, where that is true, for the one of tasks without a group. It may set aside
 // the column that it is asked for.
 func (x *Index) Candidates(limit int, skip func(at Column) bool) []Candidate {
-	return x.candidates(limit, skip, func(enough func() bool, add func(c indexed)) {
+	return x.candidates(limit, skip, func(yield func(indexed) bool) {
 		for _, block := range x.blocks {
 			for _, c := range block {
-				if enough() {
+				if !yield(c) {
 					return
 				}
-				add(c)
 			}
 		}
 	})
@@ -106,7 +106,7 @@ func (x *Index) CandidatesOf(types []string, limit int, skip func(at Column) boo
 			return !named || skip(at)
 		})
 	}
-	return x.candidates(limit, skip, func(enough func() bool, add func(c indexed)) {
+	return x.candidates(limit, skip, func(yield func(indexed) bool) {
 		var found []indexed
 		for _, typ := range types {
 			for p := PriorityFirst; p <= PriorityLast; p++ {
@@ -119,25 +119,24 @@ func (x *Index) CandidatesOf(types []string, limit int, skip func(at Column) boo
 			}
 		}
 		slices.SortFunc(found, compareIndexed)
-		for _, c := range found {
-			if !enough() {
-				add(c)
-			}
-		}
+		slices.Values(found)(yield)
 	})
 }
 
-// candidates are those of the columns that each calls add with, in order, and of the groups that these stand for.
-func (x *Index) candidates(limit int, skip func(at Column) bool, each func(enough func() bool, add func(c indexed))) []Candidate {
+// candidates are those of columns in order, and of the groups that these stand for.
+func (x *Index) candidates(limit int, skip func(at Column) bool, columns iter.Seq[indexed]) []Candidate {
 	for {
 		asides := x.asides
 		var found []indexed
-		each(func() bool { return len(found) >= limit }, func(c indexed) {
+		for c := range columns {
+			if len(found) >= limit {
+				break
+			}
 			if skipped := skip(c.Column); !skipped || c.Group == AnyGroup && x.groups[c.Column].readyWithout() {
 				c.without = skipped
 				found = append(found, c)
 			}
-		})
+		}
 		var all []Candidate
 		for _, c := range found {
 			if c.Group == AnyGroup {
