@@ -10,56 +10,7 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
-
-func TestIndexOrdersByPriorityThenAge(t *testing.T) {
-	var x Index
-	x.Put(Column{3, "a", ""}, 1, 1)
-	x.Put(Column{1, "b", ""}, 9, 1)
-	x.Put(Column{1, "c", ""}, 5, 1)
-	x.Put(Column{1, "b", ""}, 4, 1) // an older chunk came late
-	got := fmt.Sprint(x.Candidates(2, func(Column) bool { return false }))
-	testkit.MustEqual(t, "result", got, "[{{1 b } 4 [] 0} {{1 c } 5 [] 0}]")
-	if x.Any(func(Column) bool { return true }) {
-		t.Fatal("skipped columns count")
-	}
-	for _, c := range []Column{{3, "a", ""}, {1, "b", ""}, {1, "c", ""}} {
-		x.Seen(Head{Column: c, Empty: true})
-	}
-	if !x.Empty() || x.Triggers() != 0 {
-		t.Fatalf("%d triggers are left", x.Triggers())
-	}
-}
-
-func TestTheIndexFollowsWhatPopsTell(t *testing.T) {
-	all := func(Column) bool { return false }
-	var x Index
-	x.Put(Column{3, "a", ""}, 5, 10)
-	x.Put(Column{3, "a", ""}, 7, 2)
-	x.Put(Column{3, "b", ""}, 6, 1)
-	heads := func() string { return fmt.Sprint(x.Triggers(), x.Candidates(9, all)) }
-	for _, step := range []struct {
-		seen Head
-		want string
-	}{
-		{Head{Column: Column{3, "a", ""}, ReadyAt: 5, Gone: 4}, "9 [{{3 a } 5 [] 0} {{3 b } 6 [] 0}]"},
-		{Head{Column: Column{3, "a", ""}, ReadyAt: 7, Gone: 7}, "2 [{{3 b } 6 [] 0} {{3 a } 7 [] 0}]"},
-		// More than is known has gone: another owner's.
-		{Head{Column: Column{3, "a", ""}, ReadyAt: 8, Gone: 5}, "1 [{{3 b } 6 [] 0} {{3 a } 8 [] 0}]"},
-		{Head{Column: Column{1, "c", ""}, ReadyAt: 9}, "1 [{{1 c } 9 [] 0} {{3 b } 6 [] 0} {{3 a } 8 [] 0}]"},
-		{Head{Column: Column{3, "d", ""}, Empty: true}, "1 [{{1 c } 9 [] 0} {{3 b } 6 [] 0} {{3 a } 8 [] 0}]"},
-		{Head{Column: Column{3, "b", ""}, Empty: true}, "0 [{{1 c } 9 [] 0} {{3 a } 8 [] 0}]"},
-	} {
-		x.Seen(step.seen)
-		testkit.MustEqual(t, fmt.Sprintf("after %+v", step.seen), heads(), step.want)
-	}
-	if !x.Any(func(at Column) bool { return at.Type == "a" }) || x.Any(func(Column) bool { return true }) || x.Empty() {
-		t.Fatal("what is left is wrong")
-	}
-	testkit.MustEqual(t, "without c", fmt.Sprint(x.Candidates(1, func(at Column) bool { return at.Type == "c" })), "[{{3 a } 8 [] 0}]")
-}
 
 // An index of many columns says the same as a plain list, sorted again each time.
 func TestIndexOfManyColumns(t *testing.T) {
@@ -102,6 +53,16 @@ func TestIndexOfManyColumns(t *testing.T) {
 		if fmt.Sprint(got) != fmt.Sprint(want) || x.Triggers() != triggers || x.Empty() != (len(plain) == 0) {
 			t.Fatalf("%d columns, %d triggers; want %d, %d", len(got), x.Triggers(), len(plain), triggers)
 		}
+		some, ofSome := []string{"1", "10", "11"}, 0
+		for _, c := range plain {
+			if slices.Contains(some, c.Type) {
+				ofSome += c.triggers
+			}
+		}
+		other := slices.ContainsFunc(want, func(c Candidate) bool { return c.Type != "1" })
+		if x.TriggersOf(some) != ofSome || x.Columns() != len(plain) || x.Any(func(at Column) bool { return at.Type == "1" }) != other {
+			t.Fatalf("%d triggers of %v, want %d; %d columns", x.TriggersOf(some), some, ofSome, x.Columns())
+		}
 		for _, n := range []int{1, columns / 6, columns} { // by the types, and by the columns
 			candidatesOf(t, &x, want, random, n)
 		}
@@ -142,20 +103,6 @@ func TestABlockThatIsFullIsSplit(t *testing.T) {
 				t.Errorf("%s: a block of %d", name, len(block))
 			}
 		}
-	}
-}
-
-// Looking for a type costs a look for each priority, so it is worth it only if there are more columns.
-func TestFewTypesAreLookedForByName(t *testing.T) {
-	var x Index
-	for n := range 11 {
-		if x.few([]string{"a", "b"}) {
-			t.Fatalf("2 types are few where there are %d columns", n)
-		}
-		x.Put(Column{1, strconv.Itoa(n), ""}, 1, 1)
-	}
-	if !x.few([]string{"a", "b"}) {
-		t.Fatal("2 types are not few where there are 11 columns")
 	}
 }
 

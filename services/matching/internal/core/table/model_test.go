@@ -2,7 +2,6 @@ package table
 
 import (
 	"bytes"
-	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -437,39 +436,4 @@ func TestR34_NoShardStarves(t *testing.T) {
 			}
 		}
 	})
-}
-
-// BenchmarkPutPop is the core's share of a task: put in chunks of 10, popped by hundreds.
-func BenchmarkPutPop(b *testing.B) {
-	for _, most := range []int{0, 100} {
-		b.Run(fmt.Sprint("limit=", most), func(b *testing.B) {
-			tab := New()
-			tab.Open("d", 0, "e")
-			var index Index
-			var at int64
-			for n := 0; n < b.N; n += 100 {
-				at++
-				c := Call{Domain: "d", Shards: 1, Epoch: "e", Seq: Seq{1, uint64(at)}}
-				for i := range 10 {
-					chunk := Chunk{Tasklist: list, Column: Column{Priority: 3, Type: modelTypes[i%3]}, ReadyAt: at*10 + int64(i)}
-					for k := range 10 {
-						chunk.Triggers = ids.AppendTrigger(chunk.Triggers, ids.Trigger{Version: uint32(at), Position: ids.Position(i*10 + k)})
-					}
-					c.Put = append(c.Put, chunk)
-					index.Put(chunk.Column, chunk.ReadyAt, 10)
-				}
-				w := Want{Tasklist: list, N: 100, Candidates: index.Candidates(32, func(Column) bool { return false })}
-				if most > 0 {
-					c.Stances = []Stance{{Ref: "all", Max: most}}
-					for i := range w.Candidates {
-						w.Candidates[i].Path = []int{0}
-					}
-				}
-				c.Wants = []Want{w}
-				for _, h := range tab.Do(c, at*1000).Taken[0].Heads {
-					index.Seen(h)
-				}
-			}
-		})
-	}
 }

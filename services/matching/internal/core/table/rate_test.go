@@ -173,31 +173,6 @@ func (c *costs) expect(what, got, want string) {
 	}
 }
 
-// Whose turn it is waits for its starts: what comes after it on its rate does not overtake it, however cheap it is, and it learns when all of
-// them are there.
-func TestWhoseTurnItIsIsNotOvertaken(t *testing.T) {
-	c := newCosts(t, Rate{EveryUS: 1000, Burst: 10})
-	got, state := c.ask(0, 20, "abc", costly("a", 1, 1, 8), costly("b", 2, 5, 3), costly("c", 3, 1, 9))
-	c.expect("first", got, "aaaaaaaa")
-	if state.After != 3*time.Millisecond || !state.Waits {
-		t.Fatalf("the next needs 5 of 2 that are left: %+v", state)
-	}
-	c.now += 2000
-	got, state = c.ask(0, 20, "abc")
-	c.expect("too early", got, "")
-	if state.After != time.Millisecond {
-		t.Fatalf("%+v", state)
-	}
-	for _, want := range []string{"b", "b", "b"} {
-		c.now += state.After.Microseconds()
-		got, state = c.ask(0, 20, "abc")
-		c.expect("in time", got, want)
-	}
-	c.now += 10_000
-	got, _ = c.ask(0, 20, "abc")
-	c.expect("those behind", got, "ccccccccc")
-}
-
 // One that costs more than the burst starts when that is whole, and nothing else before the rest is paid off.
 func TestMoreThanABurstIsPaidOff(t *testing.T) {
 	c := newCosts(t, Rate{EveryUS: 1000, Burst: 10})

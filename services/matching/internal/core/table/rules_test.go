@@ -110,31 +110,6 @@ func tasks(taken Taken) []int {
 	return all
 }
 
-func TestAColumnGoesByAgeThenByBytes(t *testing.T) {
-	r := open(t)
-	r.put(chunk("a", 5, 4, 9), chunk("a", 5, 6), chunk("a", 5, 5), chunk("a", 6, 0), chunk("a", 2, 8), chunk("a", 3, 7))
-	var got []int
-	for {
-		next := r.pops(want(1, "a"))
-		if len(next) == 0 {
-			break
-		}
-		got = append(got, next...)
-	}
-	// What is left of the chunk of 4 and 9 keeps its age and stands behind 5 and 6.
-	testkit.MustEqual(t, "took", got, []int{8, 7, 4, 5, 6, 9, 0})
-}
-
-func TestAChunkStoredTwiceIsOne(t *testing.T) {
-	r := open(t)
-	for range 2 {
-		r.put(chunk("a", 5, 1, 2), chunk("a", 6, 1, 2), chunk("a", 5, 3), chunk("a", 4, 9))
-	}
-	if got, expect := r.pops(want(100, "a")), []int{9, 1, 2, 3, 1, 2}; !slices.Equal(got, expect) {
-		t.Fatalf("took %v, want %v", got, expect)
-	}
-}
-
 func TestTheTableKeepsItsOwnCopy(t *testing.T) {
 	r, c := open(t), chunk("a", 1, 1)
 	r.put(c)
@@ -165,19 +140,6 @@ func TestI7_WhatIsTakenLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-func TestTheOldestHeadComesFirstAndPriorityBeforeAge(t *testing.T) {
-	r := open(t)
-	urgent := chunk("c", 9, 7)
-	urgent.Priority = 1
-	r.put(chunk("a", 2, 1), chunk("b", 1, 2), chunk("a", 3, 3), chunk("b", 3, 4), urgent)
-	w := want(10, "a", "b")
-	w.Candidates = slices.Insert(w.Candidates, 0, Candidate{Column: urgent.Column})
-	// Of equal heads the first candidate's goes first.
-	if got, expect := r.pops(w), []int{7, 2, 1, 3, 4}; !slices.Equal(got, expect) {
-		t.Fatalf("took %v, want %v", got, expect)
-	}
-}
-
 // A candidate whose head cannot be older than what is there is not looked at.
 func TestCandidatesAreLookedAtOnlyWhereTheyMayBeOlder(t *testing.T) {
 	r := open(t)
@@ -194,35 +156,6 @@ func TestCandidatesAreLookedAtOnlyWhereTheyMayBeOlder(t *testing.T) {
 	testkit.MustEqual(t, "looked at", got.Heads, expect)
 	if got := r.pop(w); len(got.Batches) != 0 || len(got.Heads) != 3 || !got.Heads[0].Empty {
 		t.Fatalf("an empty table gave %+v", got)
-	}
-}
-
-func TestOpenTellsTheColumnsInOrder(t *testing.T) {
-	r := open(t)
-	var stored []Chunk
-	for _, k := range []Known{
-		{Tasklist{"d", "m", 0}, Column{1, "a", ""}, 1, 0, 1},
-		{Tasklist{"d", "l", 1}, Column{1, "a", ""}, 2, 0, 1},
-		{Tasklist{"d", "l", 0}, Column{2, "a", ""}, 3, 0, 1},
-		{Tasklist{"d", "l", 0}, Column{1, "b", ""}, 4, 0, 1},
-		{Tasklist{"d", "l", 0}, Column{1, "a", ""}, 5, 0, 1},
-	} {
-		stored = append(stored, Chunk{Tasklist: k.Tasklist, Column: k.Column, ReadyAt: k.ReadyAt, Triggers: packed(1)})
-	}
-	second := stored[4]
-	second.ReadyAt, second.Triggers = 9, packed(2, 3)
-	r.put(append(stored, second)...)
-	var ages []int64
-	columns := r.table.Open("d", 0, "").Columns
-	for _, k := range columns {
-		ages = append(ages, k.ReadyAt)
-	}
-	if !slices.Equal(ages, []int64{5, 4, 3, 2, 1}) || columns[0].Triggers != 3 {
-		t.Fatalf("opened %+v", columns)
-	}
-	r.pops(Want{Tasklist: list, N: 9, Candidates: []Candidate{{Column: Column{1, "a", ""}}, {Column: Column{1, "b", ""}}, {Column: Column{2, "a", ""}}}})
-	if columns := r.table.Open("d", 0, "").Columns; len(columns) != 2 {
-		t.Fatalf("after all of one tasklist: %+v", columns)
 	}
 }
 
