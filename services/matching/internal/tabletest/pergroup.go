@@ -50,10 +50,7 @@ func (r *rig) takes(shard, n int, c table.Call) (got, blocked string) {
 		}
 		got += fmt.Sprint(taken, " ")
 	}
-	for _, b := range out.Taken[0].Blocked {
-		blocked += fmt.Sprint(b.By, " ", []string{"", "full", "in line", "restoring"}[b.Why], " ")
-	}
-	return got, blocked
+	return got, blockedBy(out.Taken[0])
 }
 
 func (r *rig) takesJust(shard, n int, c table.Call, got, blocked string) {
@@ -72,37 +69,32 @@ func (r *rig) used(shard int, count uint64, p partner) int {
 func perGroup(r *rig) {
 	r.do(0, said(1, true))
 	r.do(1, said(1, true))
-	r.takesJust(0, 3, said(1, true, partner{group: "acme", most: 2}, partner{group: "zeta", most: 9}), "2 3 ", "type/pay/group/acme full ")
+	r.takesJust(0, 3, said(1, true, partner{group: "acme", most: 2}, partner{group: "zeta", most: 9}), "2 3 ", "type/pay/group/acme full")
 	// Another shard has what is left of each; who goes on holding what it has gets no more.
-	r.takesJust(1, 3, said(1, true, partner{group: "acme", most: 2}, partner{group: "zeta", most: 5}), "0 2 ", "type/pay/group/acme full type/pay/group/zeta full ")
-	r.takesJust(0, 1, said(1, true, partner{group: "acme", most: 2, held: 2}), "0 ", "type/pay/group/acme full ")
+	r.takesJust(1, 3, said(1, true, partner{group: "acme", most: 2}, partner{group: "zeta", most: 5}), "0 2 ", "type/pay/group/acme full type/pay/group/zeta full")
+	r.takesJust(0, 1, said(1, true, partner{group: "acme", most: 2, held: 2}), "0 ", "type/pay/group/acme full")
 	// A slot that is given back is another's at once.
 	r.do(0, said(1, true, partner{group: "acme", most: 2, held: 1}))
-	r.takesJust(1, 3, said(1, true, partner{group: "acme", most: 2}), "1 ", "type/pay/group/acme full ")
+	r.takesJust(1, 3, said(1, true, partner{group: "acme", most: 2}), "1 ", "type/pay/group/acme full")
 }
 
 // perGroupWhole: nothing is booked before all shards are complete, whatever they say about single groups, and again when the
 // memory is lost. Nothing is left of a limit that is no more.
 func perGroupWhole(r *rig) {
-	waits := "type/pay/group restoring "
+	waits := "type/pay/group restoring"
 	acme := partner{group: "acme", most: 9}
 	r.takesJust(0, 1, said(1, true, acme), "0 ", waits)
 	r.do(1, said(1, true))
 	r.do(2, said(1, false, partner{group: "acme", most: 9, held: 7, ttl: time.Hour}))
 	r.takesJust(0, 1, said(1, true, acme), "0 ", waits)
 	r.do(2, said(1, true))
-	r.takesJust(0, 4, said(1, true, acme), "2 ", "type/pay/group/acme full ")
-	r.store.Forget()
-	for i := range r.shards {
-		r.open(i)
-	}
+	r.takesJust(0, 4, said(1, true, acme), "2 ", "type/pay/group/acme full")
+	r.forget()
 	r.takesJust(0, 1, said(1, true, acme), "0 ", waits)
 	r.do(1, said(1, true))
 	r.do(2, said(1, true))
 	r.takesJust(0, 4, said(1, true, acme), "4 ", "")
-	if err := r.shards[0].Drop(r.Context(), domain, perPartner); err != nil {
-		r.Fatal(err)
-	}
+	r.drop(perPartner)
 	for i := range r.shards {
 		r.do(i, said(1, true))
 	}
@@ -141,11 +133,11 @@ func perGroupLine(r *rig) {
 		return r.do(0, said(1, true, partner{group: "acme", most: 1, held: held, ttl: time.Minute})).Limits[1]
 	}
 	hold(1)
-	r.takesJust(1, 1, said(1, true, partner{group: "acme", most: 1, wait: 3}), "0 ", "type/pay/group/acme full ")
+	r.takesJust(1, 1, said(1, true, partner{group: "acme", most: 1, wait: 3}), "0 ", "type/pay/group/acme full")
 	r.equal("others", hold(0).Others, true)
-	r.takesJust(0, 1, said(1, true, partner{group: "acme", most: 1, wait: 3}), "0 ", "type/pay/group/acme in line ")
+	r.takesJust(0, 1, said(1, true, partner{group: "acme", most: 1, wait: 3}), "0 ", "type/pay/group/acme in line")
 	r.store.Pass(table.LineStale)
-	r.takesJust(0, 1, said(1, true, partner{group: "acme", most: 1}), "1 ", "type/pay/group/acme full ")
+	r.takesJust(0, 1, said(1, true, partner{group: "acme", most: 1}), "1 ", "type/pay/group/acme full")
 	r.store.Pass(table.ExpiryAfter - time.Second)
 	r.equal("used", r.used(1, 1, partner{group: "acme", most: 1}), 1)
 	r.store.Pass(2 * time.Second)

@@ -343,16 +343,14 @@ func (w *twins) pass(d time.Duration) {
 // forget loses everything, after which each shard opens its tables.
 func (w *twins) forget() {
 	w.core.Forget()
-	w.store.Forget()
+	w.rig.forget()
 	for i := range w.shards {
-		w.core.Open(domain, i, w.open(i).Epoch)
+		w.core.Open(domain, i, w.epochs[i])
 		w.index[i] = table.Index{}
 	}
 }
 
 func (w *twins) drop(ref table.Ref) {
 	w.core.Drop(domain, ref)
-	if err := w.shards[0].Drop(w.Context(), domain, ref); err != nil {
-		w.Fatal(err)
-	}
+	w.rig.drop(ref)
 }

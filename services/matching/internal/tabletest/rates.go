@@ -13,25 +13,25 @@ func hours(tasks, per float64, burst int) table.Stance {
 	return table.Stance{Ref: table.RateRef(pay), Rate: table.Rate{EveryUS: per * 3600e6 / tasks, Burst: burst}}
 }
 
-// starts has a shard start as many of type pay as may, of a hundred, under some limits. It returns how many, and how these stand.
-func (r *rig) starts(shard int, stances ...table.Stance) (int, table.Outcome) {
+// starts has a shard start up to n of type pay, of which it has more, under some limits. It returns how many, and how these stand.
+func (r *rig) starts(shard, n int, stances ...table.Stance) (int, table.Outcome) {
 	r.Helper()
 	r.calls++
 	l := table.Tasklist{Domain: domain, Name: fmt.Sprint("list", r.calls)}
-	c := chunk(3, "pay", int64(r.calls), int(r.calls)*1000, 100)
+	c := chunk(3, "pay", int64(r.calls), int(r.calls)*1000, n+1)
 	c.Tasklist = l
 	at := candidate(3, "pay", 0)
 	for i := range stances {
 		at.Path = append(at.Path, i)
 	}
-	out := r.do(shard, table.Call{Stances: stances, Put: []table.Chunk{c}, Wants: []table.Want{{Tasklist: l, N: 100, Candidates: []table.Candidate{at}}}})
+	out := r.do(shard, table.Call{Stances: stances, Put: []table.Chunk{c}, Wants: []table.Want{{Tasklist: l, N: n, Candidates: []table.Candidate{at}}}})
 	return count(out.Taken[0]), out
 }
 
 // start checks what starts gives: how many, and in about how many hours the next may.
 func (r *rig) start(shard int, s table.Stance, n int, after float64) {
 	r.Helper()
-	got, out := r.starts(shard, s)
+	got, out := r.starts(shard, 100, s)
 	r.equal("started", got, n)
 	r.equal("blocked", fmt.Sprint(out.Taken[0].Blocked), fmt.Sprint([]table.Blocked{{By: s.Ref, Why: table.Rated}}))
 	state := out.Limits[0]
@@ -59,7 +59,7 @@ func rates(r *rig) {
 	got := 0
 	for range 300 {
 		r.store.Pass(334 * time.Hour)
-		n, _ := r.starts(0, three)
+		n, _ := r.starts(0, 100, three)
 		got += n
 	}
 	r.equal("started", got, 300) // and 200 hours over
@@ -86,15 +86,15 @@ func unusedStarts(r *rig) {
 // ratesAndSlots: who lacks the one takes nothing of the other.
 func ratesAndSlots(r *rig) {
 	slow := hours(1, 1000, 4)
-	n, out := r.starts(0, stance(3, 0, 0), slow)
+	n, out := r.starts(0, 100, stance(3, 0, 0), slow)
 	r.equal("started", n, 3)
 	r.equal("next", out.Limits[1].After, time.Duration(0))
 	r.equal("blocked", out.Taken[0].Blocked, []table.Blocked{{By: pay, Why: table.Full}})
-	n, out = r.starts(0, stance(9, 3, 0), slow)
+	n, out = r.starts(0, 100, stance(9, 3, 0), slow)
 	r.equal("started", n, 1)
 	r.equal("slots", out.Limits[0].Used, 4)
 	r.equal("blocked", out.Taken[0].Blocked, []table.Blocked{{At: 1, By: slow.Ref, Why: table.Rated}})
-	n, out = r.starts(0, stance(9, 4, 0), slow)
+	n, out = r.starts(0, 100, stance(9, 4, 0), slow)
 	r.equal("started", n, 0)
 	r.equal("slots", out.Limits[0].Used, 4)
 }
@@ -108,10 +108,8 @@ func changedRates(r *rig) {
 	r.store.Pass(10 * time.Hour)
 	r.start(0, hours(1, 10, 1), 1, 10)
 	r.store.Pass(10 * time.Hour)
-	r.start(0, hours(7, 7000, 1), 1, 1000)                             // a slower one
-	if err := r.shards[0].Drop(r.Context(), domain, pay); err != nil { // the slots of the limit, not its rate
-		r.Fatal(err)
-	}
+	r.start(0, hours(7, 7000, 1), 1, 1000) // a slower one
+	r.drop(pay)                            // the slots of the limit, not its rate
 	r.start(0, hours(7, 7000, 1), 0, 1000)
 	r.store.Forget()
 	r.open(0)
@@ -123,19 +121,19 @@ func changedRates(r *rig) {
 func shadow(r *rig) {
 	dark := stance(4, 0, 0)
 	dark.Shadow = true
-	n, out := r.starts(0, dark)
+	n, out := r.starts(0, 100, dark)
 	r.equal("started", n, 100)
 	r.equal("limit", out.Limits[0], table.LimitState{Used: 100, Beyond: 96})
 	dark.Held = 3
 	r.equal("one that takes nothing", r.state(0, dark), table.LimitState{Used: 3})
-	_, out = r.starts(1, dark)
+	_, out = r.starts(1, 100, dark)
 	r.equal("of another shard", out.Limits[0], table.LimitState{Used: 106, Beyond: 100})
 	r.equal("no more in shadow", r.state(1, stance(4, 0, 0)), table.LimitState{Used: 3})
 
 	rate := hours(1, 1000, 30)
 	rate.Shadow = true
 	for _, left := range []int{30, 0} {
-		n, out = r.starts(0, rate)
+		n, out = r.starts(0, 100, rate)
 		r.equal("started", n, 100)
 		r.equal("rate", out.Limits[0], table.LimitState{Beyond: 100 - left})
 	}

@@ -35,19 +35,8 @@ func (r *rig) everywhere(refs ...table.Ref) {
 // many it got, and why not all ("" = it got all).
 func (r *rig) book(shard, n int, s table.Stance) (int, string, table.LimitState) {
 	r.Helper()
-	r.calls++
-	l := table.Tasklist{Domain: domain, Name: fmt.Sprint("list", shard)}
-	c := chunk(3, "pay", int64(r.calls), int(r.calls)*100, n+1)
-	c.Tasklist = l
-	out := r.do(shard, table.Call{
-		Stances: []table.Stance{s}, Put: []table.Chunk{c},
-		Wants: []table.Want{{Tasklist: l, N: n, Candidates: []table.Candidate{candidate(3, "pay", 0, 0)}}},
-	})
-	why := ""
-	for _, b := range out.Taken[0].Blocked {
-		why += fmt.Sprint(b.By, " ", []string{"", "full", "in line", "restoring"}[b.Why])
-	}
-	return count(out.Taken[0]), why, out.Limits[0]
+	got, out := r.starts(shard, n, s)
+	return got, blockedBy(out.Taken[0]), out.Limits[0]
 }
 
 // books checks what book gives.
@@ -174,10 +163,7 @@ func wholeOnly(r *rig) {
 	r.equal("alone", r.books(0, 3, stance(9, 2, 3), 0, "restoring"), table.LimitState{Used: 2, Restoring: true})
 	r.equal("two of three", r.books(1, 3, stance(9, 2, 3), 0, "restoring"), table.LimitState{Used: 4, Restoring: true})
 	r.equal("all", r.books(2, 3, stance(9, 4, 1), 1, "full"), table.LimitState{Used: 9, Others: true})
-	r.store.Forget()
-	for i := range r.shards {
-		r.open(i)
-	}
+	r.forget()
 	r.books(0, 3, stance(9, 2, 3), 0, "restoring")
 	r.books(0, 3, stance(9, 2, 3), 0, "restoring") // twice the same shard is one
 	r.books(1, 3, stance(9, 2, 3), 0, "restoring")
@@ -307,10 +293,7 @@ func leases(r *rig) {
 	r.books(1, 29, s, 29, "full")
 	r.state(0, stance(30, 1, 3)) // waits
 	r.equal("not where others wait", r.state(1, s), table.LimitState{Used: 1, Others: true})
-	r.store.Forget()
-	for i := range r.shards {
-		r.open(i)
-	}
+	r.forget()
 	r.equal("not before all have reported", r.state(0, s), table.LimitState{Restoring: true})
 }
 
@@ -366,9 +349,7 @@ func dropped(r *rig) {
 	r.everywhere(pay, "type/mail")
 	r.state(0, stance(9, 2, 0))
 	r.do(0, table.Call{Stances: []table.Stance{{Ref: "type/mail", Max: 9, Held: 3}}})
-	if err := r.shards[0].Drop(r.Context(), domain, pay); err != nil {
-		r.Fatal(err)
-	}
+	r.drop(pay)
 	if err := r.shards[0].Drop(r.Context(), "unknown", pay); err != nil {
 		r.Fatal(err)
 	}

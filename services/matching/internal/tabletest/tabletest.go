@@ -108,6 +108,22 @@ func (r *rig) open(shard int) table.Opened {
 	return opened
 }
 
+// forget loses everything, after which each shard opens its tables.
+func (r *rig) forget() {
+	r.Helper()
+	r.store.Forget()
+	for i := range r.shards {
+		r.open(i)
+	}
+}
+
+func (r *rig) drop(ref table.Ref) {
+	r.Helper()
+	if err := r.shards[0].Drop(r.Context(), domain, ref); err != nil {
+		r.Fatal(err)
+	}
+}
+
 // call is a call of a shard, ready to be sent.
 func (r *rig) call(shard int, c table.Call) table.Call {
 	r.calls++
@@ -178,6 +194,15 @@ func numbers(taken table.Taken) string {
 		}
 	}
 	return strings.Join(out, " ")
+}
+
+// blockedBy prints which limits left triggers, and why, such as "type/pay full".
+func blockedBy(taken table.Taken) string {
+	var all []string
+	for _, b := range taken.Blocked {
+		all = append(all, fmt.Sprint(b.By, " ", []string{"", "full", "in line", "restoring"}[b.Why]))
+	}
+	return strings.Join(all, " ")
 }
 
 // count is how many triggers were taken.

@@ -10,26 +10,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-// unlimited is a catalog without limits and weights.
-type unlimited struct{}
-
-// Weights implements Catalog.
-func (unlimited) Weights(string) map[string]float64 { return nil }
-
-// Partitions implements match.Catalog.
-func (unlimited) Partitions(string, string) int { return 1 }
-
-// Scales implements Catalog.
-func (unlimited) Scales(string, string) bool { return false }
-
-func (unlimited) GroupLimits(string) map[string]int { return nil }
-
-// PausedGroups implements Catalog.
-func (unlimited) PausedGroups(string) map[string]bool { return nil }
-
-// Limits implements Catalog.
-func (unlimited) Limits(string) []Limit { return nil }
-
 // TestR41ACopyOfARefusedGrabIsHandedBack: history is silent, and a batch of one grab is sent twice. The first
 // copy is refused, as the task is not due. By the second one it may have been granted to no one, so it
 // is handed back behind both; until that is decided nothing counts as delivered.
@@ -40,7 +20,7 @@ func TestR41ACopyOfARefusedGrabIsHandedBack(t *testing.T) {
 		cfg := Config{
 			Shards: 1, Partitions: 1, Epoch: 1, AnswerBytesMax: 1000, PollsMax: 10, GrabEventsMax: 10, GrabsInFlight: 1, PopMax: 10,
 		}
-		s := New(cfg, unlimited{}, now)
+		s := New(cfg, &world{}, now)
 		var backs []HandBack
 		batches := map[uint64]int{}
 		step := func(after time.Duration, in Inputs) {

@@ -311,7 +311,7 @@ func TestMalformedAnswers(t *testing.T) {
 
 // A release comes of a domain that is not known, and has no limit any more.
 func TestReleaseWhileItsLimitIsLifted(t *testing.T) {
-	s := New(Config{Shards: 1, Partitions: 1, Epoch: 1}, unlimited{}, Now{})
+	s := New(Config{Shards: 1, Partitions: 1, Epoch: 1}, &world{}, Now{})
 	in := Inputs{Hints: []Hints{{Delivery: 1, Releases: []Release{{
 		Domain: "d", Type: "x", Path: []table.Ref{table.TypeRef("x")}, Bookings: make([]byte, ids.BookingBytes),
 	}}}}}
