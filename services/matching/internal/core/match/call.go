@@ -117,12 +117,12 @@ func (c *call) stand(l *limit) {
 	c.limits = append(c.limits, l)
 }
 
-// pathOf is what the call books for a batch that its i-th want takes; nil = nothing.
+// pathOf is what the call books for a batch that its i-th want takes.
 func (c *call) pathOf(i int, b *table.Batch) *path {
 	if i < len(c.paths) && b.From < len(c.paths[i]) {
 		return c.paths[i][b.From]
 	}
-	return nil
+	return unlimited
 }
 
 // put has a call store what found no poll. Small chunks of one column are joined: the
@@ -325,7 +325,7 @@ func (s *Shard) learnStances(d *domain, c *call, o *table.Outcome) {
 	for i := range o.Taken {
 		for _, b := range o.Taken[i].Batches {
 			p := c.pathOf(i, &b)
-			for _, l := range p.all() {
+			for _, l := range p.limits {
 				booked[l.at] += len(b.Triggers) / ids.TriggerBytes
 			}
 			if l := c.full(p, o); l != nil && len(b.Ahead) > 0 { // though that may be all that was left
@@ -418,7 +418,7 @@ func (s *Shard) took(c *call, i int, o *table.Outcome) {
 	l, got := c.lists[i], &o.Taken[i]
 	progress := len(got.Blocked) > 0
 	for _, b := range got.Batches {
-		t := taken{list: l, chunk: b.Chunk(l.Tasklist), stale: c.stale}
+		t := taken{list: l, chunk: b.Chunk(l.Tasklist), path: unlimited, stale: c.stale}
 		l.tookRanks(&t.chunk)
 		if b.Booked {
 			t.path = c.pathOf(i, &b)

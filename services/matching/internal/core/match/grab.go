@@ -12,9 +12,7 @@ func (s *Shard) give(l *list, c table.Chunk, path *path, rates []*limit) (left [
 		return c.Triggers, 0
 	}
 	from := &origin{list: l, Column: c.Column, readyAt: c.ReadyAt, rank: c.Rank, cost: c.Cost, rates: rates, at: s.now.Mono}
-	if path != nil {
-		from.path, from.scarce = path.refs, path.find((*limit).scarce) != nil
-	}
+	from.path, from.scarce = path.refs, path.find((*limit).scarce) != nil
 	p, room := l.queue.taker(c.Type, s.cfg.AnswerBytesMax)
 	for i := 0; i < len(c.Triggers); i += ids.TriggerBytes {
 		if p != nil && room == 0 {
@@ -58,7 +56,7 @@ func (s *Shard) grab(p *poll, from *origin, path *path, packed []byte) bool {
 		s.fx.Counts.Doubles++
 		return false
 	}
-	for _, lim := range path.all() {
+	for _, lim := range path.limits {
 		lim.hold(memberOf(t), holding{undecided: true})
 	}
 	l.gather = append(l.gather, grab{trigger: t, poll: p, from: from})

@@ -15,17 +15,13 @@ func grouped(at table.Column) bool { return at.Group != "" && at.Group != table.
 
 // unknownGroups tells whether a column has triggers of groups that are to be known, and are not.
 func (l *list) unknownGroups(at table.Column) bool {
-	if at.Group != "" {
-		return false
-	}
-	p := l.path(at.Type)
-	return p != nil && len(p.perGroup) > 0
+	return at.Group == "" && len(l.path(at.Type).perGroup) > 0
 }
 
 // pathOf is what is booked for triggers of a column.
 func (s *Shard) pathOf(l *list, at table.Column) *path {
 	p := l.path(at.Type)
-	if p == nil || len(p.perGroup) == 0 || !grouped(at) {
+	if len(p.perGroup) == 0 || !grouped(at) {
 		return p
 	}
 	one := &path{rates: p.rates, pause: p.pause, perGroup: p.perGroup, counted: p.perGroup}
@@ -40,20 +36,15 @@ func (s *Shard) pathOf(l *list, at table.Column) *path {
 
 // perGroupOf is the first limit that counts a column per group of which f is true, or nil.
 func (p *path) perGroupOf(at table.Column, f func(*limit) bool) *limit {
-	if p == nil || at.Group == "" || at.Group == table.NoGroup {
+	if !grouped(at) {
 		return nil
 	}
-	for _, of := range p.perGroup {
-		if f(of) {
-			return of
-		}
-	}
-	return nil
+	return firstOf(p.perGroup, f)
 }
 
 // groupOf is the first limit of a column's group of which f is true, or nil. One that is not in use is none.
 func (p *path) groupOf(at table.Column, f func(*limit) bool) *limit {
-	if p == nil || !grouped(at) || at.Group == table.AnyGroup {
+	if !grouped(at) || at.Group == table.AnyGroup {
 		return nil
 	}
 	for _, of := range p.perGroup {
@@ -66,27 +57,19 @@ func (p *path) groupOf(at table.Column, f func(*limit) bool) *limit {
 
 // met tells whether each limit of a column's group is in use.
 func (p *path) met(at table.Column) bool {
-	if p == nil || !grouped(at) {
-		return true
-	}
-	for _, of := range p.perGroup {
-		if of.perGroup.limits[at.Group] == nil {
-			return false
-		}
-	}
-	return true
+	return !grouped(at) || firstOf(p.perGroup, func(of *limit) bool { return of.perGroup.limits[at.Group] == nil }) == nil
 }
 
 // covering are the limits in use that count what is of a column.
 func (l *list) covering(at table.Column) iter.Seq[*limit] {
 	return func(yield func(*limit) bool) {
 		p := l.path(at.Type)
-		for _, lim := range p.all() {
+		for _, lim := range p.limits {
 			if !yield(lim) {
 				return
 			}
 		}
-		if p == nil || !grouped(at) {
+		if !grouped(at) {
 			return
 		}
 		for _, of := range p.perGroup {

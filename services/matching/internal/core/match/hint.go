@@ -186,13 +186,13 @@ func (s *Shard) match() {
 // matchTaken gives what was taken from a table to polls. A trigger that no poll wants any more, or that has
 // no slot of a limit that is new, goes back.
 func (s *Shard) matchTaken(t *taken) {
-	rates := t.path.starts()
+	rates := t.path.rates
 	if t.withhold(s) {
 		s.unstart(rates, t.chunk.Len()*t.chunk.Starts(), s.now.Mono)
 		return
 	}
 	left := t.chunk.Triggers
-	if p := s.pathOf(t.list, t.chunk.Column); !s.drain.on && p.paused() == nil && p.within(t.path) && !t.list.unknownGroups(t.chunk.Column) {
+	if p := s.pathOf(t.list, t.chunk.Column); !s.drain.on && p.pause == nil && p.within(t.path) && !t.list.unknownGroups(t.chunk.Column) {
 		left, _ = s.give(t.list, t.chunk, p, rates)
 	}
 	if len(left) > 0 {
@@ -234,8 +234,8 @@ func (s *Shard) direct(l *list, at table.Column) (*path, int) {
 	switch {
 	case n == 0 || l.queue.n == 0 || s.drain.on:
 		return nil, 0
-	case p == nil && d.down:
-		return nil, n // overtaking beats standing still
+	case p == unlimited && d.down:
+		return p, n // overtaking beats standing still
 	case d.state == open && l.putting == 0 && !l.index.Any(l.blocked):
 		return p, n
 	}

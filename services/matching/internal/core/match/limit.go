@@ -224,7 +224,7 @@ func (s *Shard) adoptGrab(d *domain, g *grab) {
 		return
 	}
 	m := memberOf(g.trigger)
-	for _, l := range s.pathOf(g.from.list, g.from.Column).all() {
+	for _, l := range s.pathOf(g.from.list, g.from.Column).limits {
 		if !l.holds(m) {
 			l.hold(m, holding{undecided: true, unbooked: !slices.Contains(g.from.path, l.Ref)})
 		}

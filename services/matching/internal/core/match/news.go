@@ -70,7 +70,7 @@ func (s *Shard) branch(l *list) Branch {
 	}
 	if !l.domain.down {
 		for _, c := range l.index.Candidates(wantedLooksMax, func(at table.Column) bool { return l.queue.takes(at.Type) || s.lacks(l, at) }) {
-			want(Wanted{Column: c.Column, ReadyAt: c.Head, Limited: l.path(c.Type) != nil, Triggers: max(1, l.index.TriggersIn(c.Column))})
+			want(Wanted{Column: c.Column, ReadyAt: c.Head, Limited: l.path(c.Type) != unlimited, Triggers: max(1, l.index.TriggersIn(c.Column))})
 		}
 	}
 	for _, w := range l.wantedBelow() {

@@ -183,7 +183,7 @@ func (s *Shard) waitingFor(l *limit) (all []waiting) {
 
 // acts tells whether the policy of a limit acts on triggers of a type that are ready since an instant, Unix µs: they are not paused, and a poll waits for them.
 func (s *Shard) acts(l *limit, on *list, typ string, readyAt int64) bool {
-	return s.longAgo(l, readyAt) && on.path(typ).paused() == nil && on.polledFor(typ)
+	return s.longAgo(l, readyAt) && on.path(typ).pause == nil && on.polledFor(typ)
 }
 
 // polledFor tells whether a poll waits for a type here. One of a tasklist with several partitions may wait in any of them.

@@ -9,7 +9,7 @@ import (
 )
 
 // path is the limits that triggers of a type need slots of in a tasklist: all of them, or none is booked. They are in the
-// order of their references. nil = no limit, and no pause.
+// order of their references.
 type path struct {
 	limits []*limit
 	refs   []table.Ref
@@ -22,76 +22,46 @@ type path struct {
 	pause *limit
 }
 
-// all are its limits.
-func (p *path) all() []*limit {
-	if p == nil {
-		return nil
-	}
-	return p.limits
-}
+// unlimited is the path of what no limit covers and no pause holds up.
+var unlimited = &path{}
 
 // has tells whether a limit is one of it.
-func (p *path) has(l *limit) bool { return p != nil && slices.Contains(p.limits, l) }
+func (p *path) has(l *limit) bool { return slices.Contains(p.limits, l) }
 
 // waits tells whether what is of it waits for a limit or a rate.
-func (p *path) waits(l *limit) bool { return p.has(l) || p != nil && slices.Contains(p.rates, l) }
+func (p *path) waits(l *limit) bool { return p.has(l) || slices.Contains(p.rates, l) }
 
 // within tells whether slots of all of p are among those of booked.
 func (p *path) within(booked *path) bool {
-	return p == booked || !slices.ContainsFunc(p.all(), func(l *limit) bool { return !booked.has(l) })
-}
-
-// paused is what pauses all of it, or nil.
-func (p *path) paused() *limit {
-	if p == nil {
-		return nil
-	}
-	return p.pause
+	return p == booked || !slices.ContainsFunc(p.limits, func(l *limit) bool { return !booked.has(l) })
 }
 
 // taken is what holds its triggers up just now: a pause, or the first limit of which no slot can be had; or nil.
 func (p *path) taken() *limit {
-	if l := p.paused(); l != nil {
-		return l
+	if p.pause != nil {
+		return p.pause
 	}
 	return p.meet((*limit).closed)
 }
 
 // meet is the first limit or rate of which f is true, or nil.
 func (p *path) meet(f func(*limit) bool) *limit {
-	if l := p.find(f); l != nil || p == nil {
+	if l := p.find(f); l != nil {
 		return l
 	}
-	for _, l := range p.rates {
-		if f(l) {
-			return l
-		}
-	}
-	return nil
+	return firstOf(p.rates, f)
 }
 
 // asked are the limits and rates that the tables are asked for.
-func (p *path) asked() []*limit {
-	if p == nil {
-		return nil
-	}
-	return slices.Concat(p.counted, p.limits, p.rates)
-}
-
-// starts are its rates.
-func (p *path) starts() []*limit {
-	if p == nil {
-		return nil
-	}
-	return p.rates
-}
+func (p *path) asked() []*limit { return slices.Concat(p.counted, p.limits, p.rates) }
 
 // find is the first limit of which f is true, or nil.
-func (p *path) find(f func(*limit) bool) *limit {
-	for _, l := range p.all() {
-		if f(l) {
-			return l
-		}
+func (p *path) find(f func(*limit) bool) *limit { return firstOf(p.limits, f) }
+
+// firstOf is the first of some limits of which f is true, or nil.
+func firstOf(all []*limit, f func(*limit) bool) *limit {
+	if i := slices.IndexFunc(all, f); i >= 0 {
+		return all[i]
 	}
 	return nil
 }
@@ -167,7 +137,7 @@ func newPath(parts ...[]*limit) *path {
 		}
 	}
 	if len(p.limits)+len(p.rates)+len(p.perGroup) == 0 && p.pause == nil {
-		return nil
+		return unlimited
 	}
 	p.order()
 	return p
@@ -196,15 +166,15 @@ func (l *list) blocked(at table.Column) bool {
 // short tells whether triggers of a column could not be had the last time.
 func (l *list) short(at table.Column) bool {
 	p, short := l.path(at.Type), func(lim *limit) bool { return lim.unknown > 0 || lim.short }
-	return p.paused() != nil || p.meet(short) != nil || p.perGroupOf(at, short) != nil
+	return p.pause != nil || p.meet(short) != nil || p.perGroupOf(at, short) != nil
 }
 
 // spareOf is how many triggers may be given a slot of each limit of a path without asking.
 func (s *Shard) spareOf(p *path, most int) int {
-	if p.paused() != nil || p != nil && len(p.rates) > 0 { // the tables count starts
+	if p.pause != nil || len(p.rates) > 0 { // the tables count starts
 		return 0
 	}
-	for _, l := range p.all() {
+	for _, l := range p.limits {
 		most = min(most, s.spare(l))
 	}
 	return most
@@ -212,7 +182,7 @@ func (s *Shard) spareOf(p *path, most int) int {
 
 // useAll notes that n spare slots of each were booked.
 func (s *Shard) useAll(p *path, n int) {
-	for _, l := range p.all() {
+	for _, l := range p.limits {
 		s.use(l, n)
 	}
 }

@@ -281,9 +281,6 @@ func (s *Shard) park(lim *limit, l *list, at table.Column) {
 
 // parkBehind sets a column aside of which triggers were left for which a group has no slot.
 func (s *Shard) parkBehind(p *path, l *list, at table.Column) {
-	if p == nil {
-		return
-	}
 	for _, lim := range p.limits {
 		if lim.of != nil && lim.blocked != 0 && lim.known() {
 			s.park(lim, l, at)

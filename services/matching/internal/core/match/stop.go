@@ -48,7 +48,7 @@ func (s *Shard) sendStops(l *lane) {
 	b := &batch{}
 	for i := range l.stops[:n] {
 		st := &l.stops[i]
-		if l.unstop(st); !st.Displace && s.list(st.back.Tasklist).path(st.back.Type).paused() != nil {
+		if l.unstop(st); !st.Displace && s.list(st.back.Tasklist).path(st.back.Type).pause != nil {
 			s.returnStop(st)
 			continue
 		}

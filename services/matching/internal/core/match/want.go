@@ -86,7 +86,7 @@ func (s *Shard) pass(l *list, at table.Column, c *call) bool {
 		return true
 	}
 	path, busy := l.path(at.Type), func(lim *limit) bool { return lim.closed() || lim.waiters.before(l) }
-	lim := path.paused()
+	lim := path.pause
 	if lim == nil {
 		lim = path.meet(busy)
 	}
