@@ -110,6 +110,21 @@ func tasks(taken Taken) []int {
 	return all
 }
 
+func TestAColumnGoesByAgeThenByBytes(t *testing.T) {
+	r := open(t)
+	r.put(chunk("a", 5, 4, 9), chunk("a", 5, 6), chunk("a", 5, 5), chunk("a", 6, 0), chunk("a", 2, 8), chunk("a", 3, 7))
+	var got []int
+	for {
+		next := r.pops(want(1, "a"))
+		if len(next) == 0 {
+			break
+		}
+		got = append(got, next...)
+	}
+	// What is left of the chunk of 4 and 9 keeps its age and stands behind 5 and 6.
+	testkit.MustEqual(t, "took", got, []int{8, 7, 4, 5, 6, 9, 0})
+}
+
 func TestTheTableKeepsItsOwnCopy(t *testing.T) {
 	r, c := open(t), chunk("a", 1, 1)
 	r.put(c)
