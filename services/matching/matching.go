@@ -73,19 +73,12 @@ type Service struct {
 	mu sync.Mutex
 	// running are the shards served just now.
 	running []*shard.Shard
-	// begun tells of each shard that it was opened here once, or given up.
-	begun []*begun
+	// begun is closed for each shard when it was opened here once, or given up; begin closes it.
+	begun []chan struct{}
+	begin []func()
 	// above are by shard what the next epoch is to be higher than; only who serves a shard uses its.
 	above []uint64
 }
-
-// begun is closed once.
-type begun struct {
-	once sync.Once
-	done chan struct{}
-}
-
-func (b *begun) end() { b.once.Do(func() { close(b.done) }) }
 
 // New makes the service.
 func New(d Deps) (*Service, error) {
@@ -101,7 +94,8 @@ func New(d Deps) (*Service, error) {
 		changes: newChanges(),
 	}
 	for range d.Partitioning.Matching {
-		s.begun = append(s.begun, &begun{done: make(chan struct{})})
+		begun := make(chan struct{})
+		s.begun, s.begin = append(s.begun, begun), append(s.begin, sync.OnceFunc(func() { close(begun) }))
 	}
 	s.above = make([]uint64, d.Partitioning.Matching)
 	return s, nil
@@ -168,7 +162,7 @@ func (s *Service) becomeReady(ctx context.Context, owner *ownership.Share) {
 	}
 	for _, m := range owner.Owned() {
 		select {
-		case <-s.begun[m].done:
+		case <-s.begun[m]:
 		case <-ctx.Done():
 			return
 		}
@@ -209,7 +203,7 @@ func (s *Service) tables() (of func(m int) tables.Tables, closeAll func(), err e
 // serve owns one shard, in an epoch of its own, until ctx ends or another owner takes the
 // next epoch: that is shard.ErrOvertaken.
 func (s *Service) serve(ctx context.Context, m int, tables tables.Tables, types *catalog.Catalog, epochs jetstream.KeyValue) error {
-	defer s.begun[m].end()
+	defer s.begin[m]()
 	term, err := ownership.TakeEpochAbove(ctx, epochs, topology.MatchingEpoch(m), s.above[m])
 	if err != nil {
 		return err
@@ -273,7 +267,7 @@ func (s *Service) matchConfig(m int, epoch uint64, answerBytesMax int) match.Con
 func (s *Service) opened(m int, err error) error {
 	switch {
 	case err == nil:
-		s.begun[m].end()
+		s.begin[m]()
 	case errors.Is(err, ownership.ErrSuperseded):
 		return fmt.Errorf("%w: %w", shard.ErrOvertaken, err)
 	}

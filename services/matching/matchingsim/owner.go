@@ -22,20 +22,14 @@ type (
 	Held         = match.Held
 	Verdicts     = match.Verdicts
 	Verdict      = match.Verdict
-	LimitHint    = match.LimitHint
 	Hints        = match.Hints
 	Release      = match.Release
 	Triggers     = match.Triggers
 	Poll         = match.Poll
 	SilentWorker = match.SilentWorker
 	Answer       = match.Answer
-	Refusal      = match.Refusal
 	Batch        = match.Batch
-	Grab         = match.Grab
-	HandBack     = match.HandBack
-	PollRef      = match.PollRef
 	Ask          = match.Ask
-	Hungry       = match.Hungry
 	Move         = match.Move
 	Branch       = match.Branch
 	Ack          = match.Ack
@@ -51,7 +45,6 @@ type (
 
 // The questions to history.
 const (
-	AskBookings    = match.AskBookings
 	AskUndelivered = match.AskUndelivered
 	AskRunning     = match.AskRunning
 	AskRetrigger   = match.AskRetrigger

@@ -384,17 +384,26 @@ func (l *limit) stands(st *table.LimitState, entry int, blocked table.BlockedWhy
 	}
 	l.entry, l.unsaid, l.shownAt = entry, false, now.Mono
 	l.others, l.full, l.used = st.Others, st.Used >= l.Max, st.Used
-	// A limit that was left out of the wants is blocked as it was before.
+	l.standsBlocked(blocked)
+	if l.full && l.auditAt == 0 && len(l.held) > 0 || l.blocked == table.Full && l.auditAt == 0 {
+		l.auditAt = now.Mono + auditEvery
+	}
+	return l.blocked == table.Restoring && l.mayRestore(now)
+}
+
+// standsBlocked takes in why a limit had no slot. One that was left out of the wants is blocked as it was before.
+func (l *limit) standsBlocked(blocked table.BlockedWhy) {
 	if blocked != 0 {
 		l.blocked = blocked
 	} else if l.blocked == 0 {
 		l.wait = 0
 	}
 	l.short = l.blocked != 0
-	if l.full && l.auditAt == 0 && len(l.held) > 0 || l.blocked == table.Full && l.auditAt == 0 {
-		l.auditAt = now.Mono + auditEvery
-	}
-	return l.blocked == table.Restoring && (l.restoreAt == 0 || now.Mono-l.restoreAt >= restoreEvery)
+}
+
+// mayRestore tells whether other shards may be asked again for their entries.
+func (l *limit) mayRestore(now Now) bool {
+	return l.restoreAt == 0 || now.Mono-l.restoreAt >= restoreEvery
 }
 
 // full is the first limit of a path that had no slot left at the end of a call, or nil.

@@ -221,13 +221,8 @@ func (l *limit) heldUp() (refs []table.Ref) {
 // they hold.
 func (l *limit) learnPerGroup(st *table.LimitState, blocked table.BlockedWhy, now Now) bool {
 	l.shownAt, l.unsaid = now.Mono, false
-	if blocked != 0 {
-		l.blocked = blocked
-	} else if l.blocked == 0 {
-		l.wait = 0
-	}
-	l.short = l.blocked != 0
-	return st.Restoring && (l.restoreAt == 0 || now.Mono-l.restoreAt >= restoreEvery)
+	l.standsBlocked(blocked)
+	return st.Restoring && l.mayRestore(now)
 }
 
 // watch sees to it that the limit of a group is shown to the tables again, and that lost releases are found.

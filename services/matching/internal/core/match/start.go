@@ -44,7 +44,7 @@ func (st *start) fence(now time.Duration) {
 }
 
 // undelivered takes in what a partition has to be sent again.
-func (st *start) undelivered(_ int, grants []Undelivered) {
+func (st *start) undelivered(grants []Undelivered) {
 	st.left--
 	for i := range grants {
 		g := &grants[i]
