@@ -42,27 +42,18 @@ func (s *Service) endPauses(ctx context.Context, types *catalog.Catalog) {
 
 // limits reads limits and pauses out of the catalog. It is match.Catalog.
 type limits struct {
-	types *catalog.Catalog
+	*catalog.Catalog
 	clock *clock.Clock
 }
 
-// Weights implements match.Catalog.
-func (l limits) Weights(domain string) map[string]float64 { return l.types.Weights(domain) }
-
-// Partitions implements match.Catalog.
-func (l limits) Partitions(domain, tasklist string) int { return l.types.Partitions(domain, tasklist) }
-
 // Scales implements match.Catalog.
 func (l limits) Scales(domain, tasklist string) bool {
-	return catalog.Tasklists.Of(l.types, domain, tasklist).GetPartitionsMax() > 0
+	return catalog.Tasklists.Of(l.Catalog, domain, tasklist).GetPartitionsMax() > 0
 }
-
-// GroupLimits implements match.Catalog.
-func (l limits) GroupLimits(domain string) map[string]int { return l.types.GroupLimits(domain) }
 
 // PausedGroups implements match.Catalog.
 func (l limits) PausedGroups(domain string) map[string]bool {
-	paused := catalog.Pauses.Of(l.types, domain, l.clock.Now().UnixMilli()).Groups
+	paused := catalog.Pauses.Of(l.Catalog, domain, l.clock.Now().UnixMilli()).Groups
 	if len(paused) == 0 {
 		return nil
 	}
@@ -91,27 +82,27 @@ func (l limits) Limits(domain string) []match.Limit {
 			all = append(all, one)
 		}
 	}
-	if d := l.types.Domain(domain); d != nil {
+	if d := l.Domain(domain); d != nil {
 		add(match.Limit{Ref: table.DomainRef, Wide: true}, d.MaxConcurrency, d.MaxConcurrencyPerGroup, d.Rate)
 	}
-	for _, t := range catalog.Tasklists.All(l.types, domain) {
+	for _, t := range catalog.Tasklists.All(l.Catalog, domain) {
 		add(match.Limit{Ref: table.TasklistRef(t.Name), Tasklist: t.Name}, t.MaxConcurrency, t.MaxConcurrencyPerGroup, t.Rate)
 	}
 	shared := map[string][]string{}
-	for _, t := range catalog.Types.All(l.types, domain) {
+	for _, t := range catalog.Types.All(l.Catalog, domain) {
 		add(match.Limit{Ref: table.TypeRef(t.Name), Types: []string{t.Name}}, t.MaxConcurrency, t.MaxConcurrencyPerGroup, t.Rate)
 		for _, name := range t.Limits {
 			shared[name] = append(shared[name], t.Name)
 		}
 	}
-	for _, one := range catalog.Limits.All(l.types, domain) {
+	for _, one := range catalog.Limits.All(l.Catalog, domain) {
 		if types := shared[one.Name]; len(types) > 0 {
 			add(match.Limit{
 				Ref: table.SharedRef(one.Name), Types: types, Shadow: one.Shadow, OnFull: onFull(one.OnFull), OnFullAfter: onFullAfter(one),
 			}, one.MaxConcurrency, one.MaxConcurrencyPerGroup, one.Rate)
 		}
 	}
-	paused := catalog.Pauses.Of(l.types, domain, l.clock.Now().UnixMilli())
+	paused := catalog.Pauses.Of(l.Catalog, domain, l.clock.Now().UnixMilli())
 	for name := range paused.Tasklists {
 		all = append(all, match.Limit{Ref: table.PauseRef(table.TasklistRef(name)), Paused: true, Tasklist: name})
 	}

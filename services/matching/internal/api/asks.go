@@ -64,7 +64,7 @@ func appendHeld(all []match.Held, g *rpcv1.Bookings) ([]match.Held, error) {
 	}
 	var path []table.Ref
 	if len(g.Limits) > 0 {
-		path = refs(g.Limits)
+		path = as[table.Ref](g.Limits)
 	}
 	for members := string(g.Bookings); members != ""; members = members[ids.BookingBytes:] {
 		all = append(all, match.Held{

@@ -45,7 +45,7 @@ func grabOf(g *match.Grab) *logv1.Event {
 		Version: g.Trigger.Version, Nonce: g.Nonce, Poll: uint32(g.Poll) + 1,
 	}
 	if len(g.Path) > 0 {
-		one.Limits = texts(g.Path)
+		one.Limits = as[string](g.Path)
 	}
 	return one
 }

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -28,9 +27,9 @@ const (
 
 // moves are polls that were given up, by the message that said so, until no word of it can come. It is safe for concurrent use.
 type moves struct {
-	mu     sync.Mutex
-	last   uint64
-	bySend map[uint64]sentMoves
+	mu   sync.Mutex
+	last uint64
+	sent []sentMoves
 }
 
 // sentMoves is one message.
@@ -46,21 +45,24 @@ type sentMoves struct {
 func (m *moves) add(to string, data []byte, polls []uint64) sentMoves {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.bySend == nil {
-		m.bySend = map[uint64]sentMoves{}
-	}
 	m.last++
-	m.bySend[m.last] = sentMoves{m.last, to, data, polls, time.Now()}
-	delete(m.bySend, m.last-movesMax)
-	return m.bySend[m.last]
+	one := sentMoves{m.last, to, data, polls, time.Now()}
+	if m.sent = append(m.sent, one); len(m.sent) > movesMax {
+		m.sent = slices.Delete(m.sent, 0, 1)
+	}
+	return one
 }
 
 // take returns the polls of a message, once.
 func (m *moves) take(n uint64) []uint64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	polls := m.bySend[n].polls
-	delete(m.bySend, n)
+	i := slices.IndexFunc(m.sent, func(one sentMoves) bool { return one.number == n })
+	if i < 0 {
+		return nil
+	}
+	polls := m.sent[i].polls
+	m.sent = slices.Delete(m.sent, i, i+1)
 	return polls
 }
 
@@ -68,14 +70,7 @@ func (m *moves) take(n uint64) []uint64 {
 func (m *moves) recent() []sentMoves {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var all []sentMoves
-	for _, one := range m.bySend {
-		if time.Since(one.at) < movesAgain {
-			all = append(all, one)
-		}
-	}
-	slices.SortFunc(all, func(a, b sentMoves) int { return cmp.Compare(a.number, b.number) })
-	return all
+	return slices.DeleteFunc(slices.Clone(m.sent), func(one sentMoves) bool { return time.Since(one.at) >= movesAgain })
 }
 
 // givenUp is what one frontend gets back.

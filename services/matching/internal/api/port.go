@@ -20,7 +20,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 )
 
@@ -169,10 +168,10 @@ func (p *Port) Batch(b *match.Batch) {
 // Hints implements shard.Outbox.
 func (p *Port) Hints(freed, restore []match.LimitHint, hungry []match.Hungry) {
 	for _, f := range freed {
-		p.hint(topology.HintFreed, &rpcv1.Freed{Domain: f.Domain, Limits: texts(f.Limits)})
+		p.hint(topology.HintFreed, &rpcv1.Freed{Domain: f.Domain, Limits: as[string](f.Limits)})
 	}
 	for _, r := range restore {
-		p.hint(topology.HintRestore, &rpcv1.Restore{Domain: r.Domain, Limits: texts(r.Limits)})
+		p.hint(topology.HintRestore, &rpcv1.Restore{Domain: r.Domain, Limits: as[string](r.Limits)})
 	}
 	for _, h := range hungry {
 		p.hint(topology.HintMissingTriggers, &rpcv1.Hungry{Domain: h.Domain, Tasklist: h.Tasklist, Present: h.Present})
@@ -210,18 +209,11 @@ func (p *Port) failed(what string, err error) {
 	}
 }
 
-func texts(refs []table.Ref) []string {
-	out := make([]string, len(refs))
-	for i, r := range refs {
-		out[i] = string(r)
-	}
-	return out
-}
-
-func refs(texts []string) []table.Ref {
-	out := make([]table.Ref, len(texts))
-	for i, t := range texts {
-		out[i] = table.Ref(t)
+// as converts references to texts, or back.
+func as[To, From ~string](all []From) []To {
+	out := make([]To, len(all))
+	for i, one := range all {
+		out[i] = To(one)
 	}
 	return out
 }

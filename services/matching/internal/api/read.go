@@ -34,7 +34,7 @@ func readHints(data []byte) (match.Hints, error) {
 		Triggers: make([]match.Triggers, 0, len(m.Triggers)),
 	}
 	for _, r := range m.Releases {
-		h.Releases = append(h.Releases, match.Release{Domain: r.Domain, Type: r.Type, Path: refs(r.Limits), Bookings: r.Bookings})
+		h.Releases = append(h.Releases, match.Release{Domain: r.Domain, Type: r.Type, Path: as[table.Ref](r.Limits), Bookings: r.Bookings})
 	}
 	for _, g := range m.Triggers {
 		groups, ok := ids.Groups(g.Groups, g.GroupAt, len(g.Triggers)/ids.TriggerBytes)

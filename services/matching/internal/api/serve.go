@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/shard"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 )
@@ -31,10 +32,10 @@ func (p *Port) Serve(ctx context.Context, s *shard.Shard) error {
 	out.add(p.NATS.Subscribe(p.inbox+".a.*", func(m *nats.Msg) { p.bounced(s, m) }))
 	out.add(p.NATS.Subscribe(p.inbox+".m.*", func(m *nats.Msg) { p.unmoved(s, m) }))
 	out.add(hear(p, s, topology.HintFreed, func(in *match.Inputs, m *rpcv1.Freed) {
-		in.Freed = append(in.Freed, match.LimitHint{Domain: m.Domain, Limits: refs(m.Limits)})
+		in.Freed = append(in.Freed, match.LimitHint{Domain: m.Domain, Limits: as[table.Ref](m.Limits)})
 	}))
 	out.add(hear(p, s, topology.HintRestore, func(in *match.Inputs, m *rpcv1.Restore) {
-		in.Restore = append(in.Restore, match.LimitHint{Domain: m.Domain, Limits: refs(m.Limits)})
+		in.Restore = append(in.Restore, match.LimitHint{Domain: m.Domain, Limits: as[table.Ref](m.Limits)})
 	}))
 	out.add(hear(p, s, topology.HintSilent, func(in *match.Inputs, m *rpcv1.Silent) {
 		for _, w := range m.Workers {
@@ -106,15 +107,11 @@ func hear[M any, PM interface {
 	return p.NATS.Subscribe(subject, func(msg *nats.Msg) {
 		m := PM(new(M))
 		if err := m.UnmarshalVT(msg.Data); err != nil {
-			p.dropped(msg, err)
+			p.Log.Error("an unreadable hint was dropped", "subject", msg.Subject, "bytes", len(msg.Data), "error", err)
 			return
 		}
 		s.Put(func(in *match.Inputs) { put(in, m) })
 	})
-}
-
-func (p *Port) dropped(m *nats.Msg, err error) {
-	p.Log.Error("an unreadable hint was dropped", "subject", m.Subject, "bytes", len(m.Data), "error", err)
 }
 
 func (p *Port) poll(s *shard.Shard, m *nats.Msg) {

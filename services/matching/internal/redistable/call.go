@@ -25,16 +25,11 @@ func (t *Tables) Do(ctx context.Context, calls []table.Call) ([]table.Outcome, [
 		}
 		byNode[node] = append(byNode[node], i)
 	}
-	var others sync.WaitGroup
-	left := len(byNode)
+	var all sync.WaitGroup
 	for node, which := range byNode {
-		if left--; left == 0 { // the last, mostly the only one
-			t.do(ctx, node, calls, which, outcomes, errs)
-			break
-		}
-		others.Go(func() { t.do(ctx, node, calls, which, outcomes, errs) })
+		all.Go(func() { t.do(ctx, node, calls, which, outcomes, errs) })
 	}
-	others.Wait()
+	all.Wait()
 	return outcomes, errs
 }
 

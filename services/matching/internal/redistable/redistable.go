@@ -161,31 +161,25 @@ func (t *Tables) failed(ctx context.Context, err error) {
 
 // groups numbers the nodes of a cluster, as far as they were met.
 type groups struct {
-	mu      sync.RWMutex
+	mu      sync.Mutex
 	nodes   map[string]int
 	domains map[string]int
 }
 
 func (g *groups) of(domain string) int {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	return g.domains[domain]
 }
 
 func (g *groups) learn(domain, node string) {
-	g.mu.RLock()
-	n, known := g.nodes[node]
-	m, same := g.domains[domain]
-	g.mu.RUnlock()
-	if known && same && n == m {
-		return
-	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.nodes == nil {
 		g.nodes, g.domains = map[string]int{}, map[string]int{}
 	}
-	if n, known = g.nodes[node]; !known {
+	n, known := g.nodes[node]
+	if !known {
 		n = len(g.nodes)
 		g.nodes[node] = n
 	}
