@@ -11,7 +11,8 @@ func (s *Shard) give(l *list, c table.Chunk, path *path, rates []*limit) (left [
 	if l.sets[""] == 0 && l.takers[c.Type] == 0 {
 		return c.Triggers, 0
 	}
-	from := &origin{list: l, Column: c.Column, readyAt: c.ReadyAt, rank: c.Rank, cost: c.Cost, rates: rates, at: s.now.Mono}
+	from := &origin{list: l, Chunk: c, rates: rates, at: s.now.Mono}
+	from.Step, from.Triggers = 0, nil
 	from.path, from.scarce = path.refs, path.find((*limit).scarce) != nil
 	p, room := l.queue.taker(c.Type, s.cfg.AnswerBytesMax)
 	for i := 0; i < len(c.Triggers); i += ids.TriggerBytes {
@@ -87,7 +88,7 @@ func (s *Shard) unhold(g *grab) {
 
 // unstart gives back the starts of rates that were taken for a grab.
 func (g *grab) unstart(s *Shard) {
-	s.unstart(g.from.rates, max(g.from.cost, 1), g.from.at)
+	s.unstart(g.from.rates, g.from.Starts(), g.from.at)
 }
 
 // detach has a poll not wait for a grab.

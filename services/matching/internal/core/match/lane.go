@@ -1,7 +1,6 @@
 package match
 
 import (
-	"cmp"
 	"encoding/binary"
 	"math"
 	"slices"
@@ -53,10 +52,8 @@ type lane struct {
 // origin is where the triggers of one chunk come from.
 type origin struct {
 	list *list
-	table.Column
-	// readyAt, rank and cost are those of the chunk.
-	readyAt, rank int64
-	cost          int
+	// Chunk has no triggers, and so no step.
+	table.Chunk
 	// path is what was booked for each; empty = nothing. It never changes, whatever becomes of the limits. scarce: others may soon wait for one of these slots.
 	path   []table.Ref
 	scarce bool
@@ -65,8 +62,12 @@ type origin struct {
 	at    time.Duration
 }
 
-// place is where the chunk stood in its column.
-func (o *origin) place() int64 { return cmp.Or(o.rank, o.readyAt) }
+// chunk is one of the triggers as it was in the table.
+func (o *origin) chunk(t ids.Trigger) table.Chunk {
+	c := o.Chunk
+	c.Triggers = ids.AppendTrigger(nil, t)
+	return c
+}
 
 // grab is a trigger on its way to a poll.
 type grab struct {
@@ -82,12 +83,7 @@ type grab struct {
 func (b *batch) nonceOf(i int, g *grab) uint64 { return ids.Nonce(b.nonce+uint64(i), g.from.scarce) }
 
 // chunk is the grab's trigger as it was in the table.
-func (g *grab) chunk() table.Chunk {
-	return table.Chunk{
-		Tasklist: g.from.list.Tasklist, Column: g.from.Column, ReadyAt: g.from.readyAt, Rank: g.from.rank, Cost: g.from.cost,
-		Triggers: ids.AppendTrigger(nil, g.trigger),
-	}
-}
+func (g *grab) chunk() table.Chunk { return g.from.chunk(g.trigger) }
 
 // batch is one message of events, or a fence.
 type batch struct {
@@ -215,18 +211,15 @@ func (l *lane) keep(from *origin, t ids.Trigger) {
 		return
 	}
 	l.asideN++
-	from.list.asideRank(from.Column, from.rank)
+	from.list.asideRank(from.Column, from.Rank)
 	if n := len(l.aside); n > 0 {
 		last := &l.aside[n-1]
-		if last.Tasklist == from.list.Tasklist && last.Column == from.Column && last.Place() == from.place() && last.Cost == from.cost && last.Len() < table.ChunkTriggersMax {
+		if last.Tasklist == from.Tasklist && last.Column == from.Column && last.Place() == from.Place() && last.Cost == from.Cost && last.Len() < table.ChunkTriggersMax {
 			last.Triggers = ids.AppendTrigger(last.Triggers, t)
 			return
 		}
 	}
-	l.aside = append(l.aside, table.Chunk{
-		Tasklist: from.list.Tasklist, Column: from.Column, ReadyAt: from.readyAt, Rank: from.rank, Cost: from.cost,
-		Triggers: ids.AppendTrigger(nil, t),
-	})
+	l.aside = append(l.aside, from.chunk(t))
 }
 
 // busy tells whether something is under way, or about to be.

@@ -19,10 +19,10 @@ func TestWhatIsAsideKeepsItsPlace(t *testing.T) {
 		from origin
 		n    int
 	}{
-		{origin{list: home, Column: low, readyAt: 1}, 2},
-		{origin{list: home, Column: low, readyAt: 2}, 1},
-		{origin{list: home, Column: high, readyAt: 2}, 1},
-		{origin{list: away, Column: high, readyAt: 2}, table.ChunkTriggersMax + 1},
+		{origin{list: home, Chunk: table.Chunk{Tasklist: home.Tasklist, Column: low, ReadyAt: 1}}, 2},
+		{origin{list: home, Chunk: table.Chunk{Tasklist: home.Tasklist, Column: low, ReadyAt: 2}}, 1},
+		{origin{list: home, Chunk: table.Chunk{Tasklist: home.Tasklist, Column: high, ReadyAt: 2}}, 1},
+		{origin{list: away, Chunk: table.Chunk{Tasklist: away.Tasklist, Column: high, ReadyAt: 2}}, table.ChunkTriggersMax + 1},
 	} {
 		for range c.n {
 			l.keep(&c.from, ids.Trigger{})
