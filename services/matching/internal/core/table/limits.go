@@ -17,6 +17,8 @@ type limit struct {
 	turns uint64
 }
 
+func newLimit() *limit { return &limit{entries: map[int]entry{}} }
+
 // entry is what one shard holds of a limit.
 type entry struct {
 	// seq is that of the call; of the limit of a group, the owner's count (PerGroup).

@@ -17,14 +17,7 @@ type perGroup struct {
 	groups map[Ref]*limit
 }
 
-func (d *domain) perGroup(ref Ref) *perGroup {
-	p := d.perGroups[ref]
-	if p == nil {
-		p = &perGroup{shards: map[int]presence{}, groups: map[Ref]*limit{}}
-		d.perGroups[ref] = p
-	}
-	return p
-}
+func newPerGroup() *perGroup { return &perGroup{shards: map[int]presence{}, groups: map[Ref]*limit{}} }
 
 // overtaken tells whether a later call has named it.
 func (p *perGroup) overtaken(c *Call) bool { return c.Seq.compare(p.shards[c.Shard].seq) <= 0 }
@@ -48,11 +41,7 @@ func (p *perGroup) say(c *Call, s Stance) stand {
 
 // limit finds or makes that of one group, without what is void or over.
 func (p *perGroup) limit(ref Ref, now int64) *limit {
-	l := p.groups[ref]
-	if l == nil {
-		l = &limit{entries: map[int]entry{}}
-		p.groups[ref] = l
-	}
+	l := findOrMake(p.groups, ref, newLimit)
 	maps.DeleteFunc(l.entries, func(shard int, e entry) bool {
 		return e.held == 0 || e.until <= now || e.seq.compare(p.shards[shard].counted) < 0
 	})

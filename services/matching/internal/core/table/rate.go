@@ -42,14 +42,7 @@ type rated struct {
 	beyond int
 }
 
-func (d *domain) rate(ref Ref) *rate {
-	r := d.rates[ref]
-	if r == nil {
-		r = &rate{}
-		d.rates[ref] = r
-	}
-	return r
-}
+func newRate() *rate { return &rate{} }
 
 // stand is how a rate stands when a call begins, at an instant, Unix µs.
 func (r *rate) stand(c *Call, s Stance, nowUS int64) stand {

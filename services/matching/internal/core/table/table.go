@@ -94,16 +94,16 @@ func (t *Table) Do(c Call, nowUS int64) Outcome {
 	for i, s := range c.Stances {
 		switch {
 		case s.Rate.EveryUS > 0:
-			stands[i] = d.rate(s.Ref).stand(&c, s, nowUS)
+			stands[i] = findOrMake(d.rates, s.Ref, newRate).stand(&c, s, nowUS)
 		case s.PerGroup.Count > 0:
-			stands[i] = d.perGroup(s.Ref).say(&c, s)
+			stands[i] = findOrMake(d.perGroups, s.Ref, newPerGroup).say(&c, s)
 		case s.Of > 0:
 			of := c.Stances[s.Of-1]
-			p := d.perGroup(of.Ref)
+			p := findOrMake(d.perGroups, of.Ref, newPerGroup)
 			stands[i] = p.limit(s.Ref, now).take(&c, s, Seq{c.Seq.Epoch, of.PerGroup.Count}, now)
 			stands[i].groups = p
 		default:
-			stands[i] = d.limit(s.Ref).take(&c, s, c.Seq, now)
+			stands[i] = findOrMake(d.limits, s.Ref, newLimit).take(&c, s, c.Seq, now)
 			stands[i].restoring = len(stands[i].limit.entries) < c.Shards
 		}
 	}
@@ -123,13 +123,14 @@ func (t *Table) Do(c Call, nowUS int64) Outcome {
 	return out
 }
 
-func (d *domain) limit(ref Ref) *limit {
-	l := d.limits[ref]
-	if l == nil {
-		l = &limit{entries: map[int]entry{}}
-		d.limits[ref] = l
+// findOrMake finds what a map holds, or has it hold what make returns.
+func findOrMake[K comparable, V any](all map[K]*V, key K, make func() *V) *V {
+	one := all[key]
+	if one == nil {
+		one = make()
+		all[key] = one
 	}
-	return l
+	return one
 }
 
 // clear forgets a column.
@@ -148,13 +149,8 @@ func (e *life) put(c Chunk) {
 		columns = map[Column]*column{}
 		e.lists[c.Tasklist] = columns
 	}
-	at := columns[c.Column]
-	if at == nil {
-		at = &column{}
-		columns[c.Column] = at
-	}
 	c.Triggers = bytes.Clone(c.Triggers)
-	at.put(c)
+	findOrMake(columns, c.Column, func() *column { return &column{} }).put(c)
 }
 
 // pop takes what a want asks for. A tasklist that is empty is forgotten.
