@@ -28,9 +28,6 @@ func (s *Shard) carryOut(fx *match.Effects) {
 	for _, c := range fx.Calls {
 		s.group(c.Domain).calls.queue(c)
 	}
-	for _, c := range fx.Calls {
-		s.group(c.Domain).calls.start()
-	}
 	for _, domain := range fx.Opens {
 		s.group(domain).chores.queue(chore{domain: domain})
 	}
@@ -39,11 +36,9 @@ func (s *Shard) carryOut(fx *match.Effects) {
 			s.group(d.Domain).chores.queue(chore{domain: d.Domain, drop: limit})
 		}
 	}
-	for _, domain := range fx.Opens {
-		s.group(domain).chores.start()
-	}
-	for _, d := range fx.Drops {
-		s.group(d.Domain).chores.start()
+	for _, g := range s.groups {
+		g.calls.start()
+		g.chores.start()
 	}
 	for _, a := range fx.Asks {
 		s.asks[a.Partition].queue(a)
@@ -141,8 +136,7 @@ func (s *Shard) trace(t *match.Traced) {
 	if !s.Tracing.On() {
 		return
 	}
-	outcome := t.Code
-	outcome = cmp.Or(outcome, "OK")
+	outcome := cmp.Or(t.Code, "OK")
 	about := signals.Task{Domain: t.Domain, Tasklist: t.Tasklist, Type: t.Type, ID: t.ID.String(), Partition: t.Partition}
 	show := func(span string, since, until time.Time) {
 		s.Tracing.Span(t.Trace, span, signals.SpanKind(span), since, until, about.Attributes(span, signals.Attribute(signals.Code, outcome))...)
