@@ -17,36 +17,23 @@ func (r *reader) fail(what string, v any) {
 	}
 }
 
-func (r *reader) at(v []any, i int) any {
+// read is the i-th value.
+func read[T any](r *reader, what string, v []any, i int) (one T) {
+	ok := false
 	if i < len(v) {
-		return v[i]
+		one, ok = v[i].(T)
 	}
-	return nil
+	if !ok {
+		r.fail(what, v)
+	}
+	return one
 }
 
-func (r *reader) list(v []any, i int) []any {
-	l, ok := r.at(v, i).([]any)
-	if !ok {
-		r.fail("a list", v)
-	}
-	return l
-}
+func (r *reader) list(v []any, i int) []any { return read[[]any](r, "a list", v, i) }
 
-func (r *reader) number(v []any, i int) int64 {
-	n, ok := r.at(v, i).(int64)
-	if !ok {
-		r.fail("a number", v)
-	}
-	return n
-}
+func (r *reader) number(v []any, i int) int64 { return read[int64](r, "a number", v, i) }
 
-func (r *reader) text(v []any, i int) string {
-	s, ok := r.at(v, i).(string)
-	if !ok {
-		r.fail("a text", v)
-	}
-	return s
-}
+func (r *reader) text(v []any, i int) string { return read[string](r, "a text", v, i) }
 
 func (r *reader) score(v []any, i int) int64 {
 	f, err := strconv.ParseFloat(r.text(v, i), 64)

@@ -148,7 +148,11 @@ func (l *list) present() []string {
 	if l.domain.down {
 		return nil // what the tables hold cannot be had
 	}
-	all := slices.AppendSeq(l.index.Types(presentMax), maps.Keys(l.ahead))
+	return firstTypes(slices.AppendSeq(l.index.Types(presentMax), maps.Keys(l.ahead)))
+}
+
+// firstTypes are presentMax of some types at most, sorted, each once.
+func firstTypes(all []string) []string {
 	slices.Sort(all)
 	all = slices.Compact(all)
 	return all[:min(len(all), presentMax)]

@@ -119,9 +119,7 @@ func (l *list) presentBelow() []string {
 	for i := range l.below {
 		all = append(all, l.below[i].Present...)
 	}
-	slices.Sort(all)
-	all = slices.Compact(all)
-	return all[:min(len(all), presentMax)]
+	return firstTypes(all)
 }
 
 // sweepTree repeats what a partition holds, and forgets what others have said.
