@@ -124,6 +124,27 @@ func TestARedriveThatWaitsIsLookedForWithItsLetter(t *testing.T) {
 	}
 }
 
+// TestACancelFromBeforeARedriveTakesNothingOut of the timer store: it is about the dead letter. It waited for a lane when the task came back, and was looked
+// for when the task had been parked.
+func TestACancelFromBeforeARedriveTakesNothingOut(t *testing.T) {
+	b := newBench(t, Config{})
+	b.seq = 40
+	b.r.Admit(Queue{Lane: 3}, false, 30)
+	fx := b.step(&Events{Seq: 41, At: scenarioStart, Bytes: 10, ReplyTo: "asker", RequestID: 41, Events: []taskstate.Event{{
+		Kind: taskstate.Cancel, ID: id(1), Domain: "shop",
+	}}})
+	f := &Found{Search: fx.Searches[0], Archived: deadLetterOf()}
+	f.Ends[3] = 50
+	b.step(f)
+	fx = b.foundLetter(b.step(redrove(b.r.EventAt()+1)), 30)
+	if len(fx.Park) != 1 {
+		t.Fatalf("parked %v", fx.Park)
+	}
+	if fx := b.step(Stored{Kind: JobPark, Seq: 1}); len(fx.Searches) != 0 || len(b.r.early.of(id(1))) != 0 {
+		t.Errorf("searches %+v", fx.Searches)
+	}
+}
+
 // TestALetterThatWaitsCountsWithItsBytes, so that a domain whose letters are fat may have fewer redrives waiting.
 func TestALetterThatWaitsCountsWithItsBytes(t *testing.T) {
 	b := &bench{T: t, r: New(newBench(t, Config{}).r.cfg, begin(time.Hour)), now: Now{MS: scenarioStart}}
