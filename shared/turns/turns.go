@@ -5,65 +5,103 @@
 // too many of its key is refused.
 package turns
 
-import "slices"
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+)
 
-// order is who has the turn, and who waits for it. W names a caller.
-type order[W comparable] struct {
-	most  int
+// ErrBusy: as many of the key wait for their turn as may.
+var ErrBusy = errors.New("too many wait for their turn")
+
+// Line is who waits for the turn. It is safe for concurrent use.
+type Line struct {
+	most int
+
+	mu    sync.Mutex
 	taken bool
-	// waiting are the callers of each key that has some, keys their order.
-	waiting map[string][]W
+	// waiting are the callers of each key that has some: a channel that is closed when the turn comes. Keys is their order.
+	waiting map[string][]chan struct{}
 	keys    []string
 }
 
-// newOrder makes one in which most callers of a key may wait, beside the one whose turn it is.
-func newOrder[W comparable](most int) *order[W] {
-	return &order[W]{most: most, waiting: map[string][]W{}}
+// NewLine makes one in which most callers of each key may wait, 0 or more, beside the one whose turn it is.
+func NewLine(most int) *Line { return &Line{most: most, waiting: map[string][]chan struct{}{}} }
+
+// Run runs fn when the turn of a caller of a key has come, and has the next one wait for as long again as it took: however many a key
+// has, half of the time is everything else's. It fails with ErrBusy at once where too many wait, and with ctx's error if that
+// ends before fn begins; else with fn's.
+func (l *Line) Run(ctx context.Context, key string, fn func() error) error {
+	turn, err := l.enter(key)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-turn:
+	case <-ctx.Done():
+		if l.leave(key, turn) {
+			return ctx.Err()
+		}
+	}
+	began := time.Now()
+	defer func() { time.AfterFunc(time.Since(began), l.next) }()
+	if ctx.Err() != nil { // no one waits for it
+		return ctx.Err()
+	}
+	return fn()
 }
 
-// enter gives who the turn, now or as next says; ok is false where too many of the key wait.
-func (o *order[W]) enter(key string, who W) (now, ok bool) {
-	if !o.taken {
-		o.taken = true
-		return true, true
+// enter puts a caller into the line. The channel that it returns is closed when the turn comes.
+func (l *Line) enter(key string) (turn chan struct{}, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	turn = make(chan struct{})
+	mine := l.waiting[key]
+	switch {
+	case !l.taken:
+		l.taken = true
+		close(turn)
+		return turn, nil
+	case len(mine) >= l.most:
+		return nil, ErrBusy
+	case len(mine) == 0:
+		l.keys = append(l.keys, key)
 	}
-	mine := o.waiting[key]
-	if len(mine) >= o.most {
-		return false, false
-	}
-	if len(mine) == 0 {
-		o.keys = append(o.keys, key)
-	}
-	o.waiting[key] = append(mine, who)
-	return false, true
+	l.waiting[key] = append(mine, turn)
+	return turn, nil
 }
 
-// next ends the turn that is taken. The next one is who's; ok is false where no one waits.
-func (o *order[W]) next() (who W, ok bool) {
-	if len(o.keys) == 0 {
-		o.taken = false
-		return who, false
+// next ends the turn, and begins that of the next key's first caller.
+func (l *Line) next() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.keys) == 0 {
+		l.taken = false
+		return
 	}
-	key := o.keys[0]
-	o.keys = o.keys[1:]
-	who = o.waiting[key][0]
-	if o.waiting[key] = o.waiting[key][1:]; len(o.waiting[key]) > 0 {
-		o.keys = append(o.keys, key)
+	key := l.keys[0]
+	l.keys = l.keys[1:]
+	close(l.waiting[key][0])
+	if l.waiting[key] = l.waiting[key][1:]; len(l.waiting[key]) > 0 {
+		l.keys = append(l.keys, key)
 	} else {
-		delete(o.waiting, key)
+		delete(l.waiting, key)
 	}
-	return who, true
 }
 
-// leave takes who out of the line. It is false where the turn is who's by now: next ends it.
-func (o *order[W]) leave(key string, who W) bool {
-	i := slices.Index(o.waiting[key], who)
+// leave takes a caller out of the line. It is false if its turn has come by now: next ends it.
+func (l *Line) leave(key string, turn chan struct{}) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.Index(l.waiting[key], turn)
 	if i < 0 {
 		return false
 	}
-	if o.waiting[key] = slices.Delete(o.waiting[key], i, i+1); len(o.waiting[key]) == 0 {
-		delete(o.waiting, key)
-		o.keys = slices.DeleteFunc(o.keys, func(k string) bool { return k == key })
+	if l.waiting[key] = slices.Delete(l.waiting[key], i, i+1); len(l.waiting[key]) == 0 {
+		delete(l.waiting, key)
+		l.keys = slices.DeleteFunc(l.keys, func(k string) bool { return k == key })
 	}
 	return true
 }

@@ -1,88 +1,144 @@
 package turns
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
+
+// callers is a line, and who had a turn of a second in it.
+type callers struct {
+	*Line
+	ran     []string
+	running int
+}
+
+// call has a caller enter, and returns what it ends with.
+func (c *callers) call(ctx context.Context, key, who string) chan error {
+	ended := make(chan error, 1)
+	go func() {
+		ended <- c.Run(ctx, key, func() error {
+			c.running++
+			c.ran = append(c.ran, who)
+			time.Sleep(time.Second)
+			c.running--
+			return nil
+		})
+	}()
+	synctest.Wait()
+	return ended
+}
+
+// isFree checks that no one has the turn, or waits for it.
+func (c *callers) isFree(t *testing.T) {
+	t.Helper()
+	time.Sleep(time.Hour)
+	synctest.Wait()
+	if c.taken || len(c.waiting) > 0 || len(c.keys) > 0 {
+		t.Errorf("the turn is not over: %+v", c.Line)
+	}
+}
 
 // However many callers a key has, the others wait for one turn of it.
 func TestI14_KeysTakeTurns(t *testing.T) {
-	line := newOrder[string](8)
-	refused := 0
-	for i := range 50 {
-		if _, ok := line.enter("flood", fmt.Sprint("flood", i)); !ok {
-			refused++
+	synctest.Test(t, func(t *testing.T) {
+		c := &callers{Line: NewLine(8)}
+		refused := 0
+		for i := range 50 {
+			select {
+			case err := <-c.call(t.Context(), "flood", fmt.Sprint("flood", i)):
+				testkit.Equal(t, "one too many", err, ErrBusy)
+				refused++
+			default:
+			}
 		}
-	}
-	for _, who := range []string{"shop0", "shop1"} {
-		if now, ok := line.enter("shop", who); now || !ok {
-			t.Fatalf("%s: now %v, ok %v", who, now, ok)
-		}
-	}
-	var order []string
-	for who, ok := line.next(); ok; who, ok = line.next() {
-		order = append(order, who)
-	}
-	want := []string{"flood1", "shop0", "flood2", "shop1", "flood3", "flood4", "flood5", "flood6", "flood7", "flood8"}
-	if refused != 41 || !slices.Equal(order, want) {
-		t.Errorf("%d refused, order %v", refused, order)
-	}
-	if now, ok := line.enter("shop", "shop2"); !now || !ok {
-		t.Error("the turn is still taken")
-	}
+		c.call(t.Context(), "shop", "shop0")
+		c.call(t.Context(), "shop", "shop1")
+		c.isFree(t)
+		testkit.Equal(t, "refused", refused, 41)
+		want := []string{"flood0", "flood1", "shop0", "flood2", "shop1", "flood3", "flood4", "flood5", "flood6", "flood7", "flood8"}
+		testkit.Equal(t, "order", c.ran, want)
+	})
 }
 
 // In any order of coming and leaving: one has the turn, each that stays gets it once, and nothing is left over.
 func TestEachWhoStaysGetsOneTurn(t *testing.T) {
 	for seed := range uint64(50) {
-		draw := rand.New(rand.NewPCG(seed, 1))
-		line := newOrder[int](3)
-		keyOf, inLine, holder := map[int]string{}, map[int]bool{}, -1
-		next := func() {
-			who, ok := line.next()
-			if ok != (len(inLine) > 0) || ok && !inLine[who] {
-				t.Fatalf("seed %d: %d is next, %v; in line %v", seed, who, ok, inLine)
-			}
-			delete(inLine, who)
-			if holder = who; !ok {
-				holder = -1
-			}
-		}
-		for who := range 300 {
-			keyOf[who] = fmt.Sprint(draw.IntN(4))
-			of := 0
-			for w := range inLine {
-				if keyOf[w] == keyOf[who] {
-					of++
+		synctest.Test(t, func(t *testing.T) {
+			draw := rand.New(rand.NewPCG(seed, 1))
+			c := &callers{Line: NewLine(3)}
+			ended, leave := make([]chan error, 300), make([]func(), 300)
+			for who := range ended {
+				ctx, cancel := context.WithCancel(t.Context())
+				ended[who], leave[who] = c.call(ctx, fmt.Sprint(draw.IntN(4)), fmt.Sprint(who)), cancel
+				if draw.IntN(3) == 0 {
+					leave[draw.IntN(who+1)]()
+				}
+				time.Sleep(time.Duration(draw.IntN(3)) * time.Second)
+				if synctest.Wait(); c.running > 1 {
+					t.Fatalf("seed %d: %d have the turn", seed, c.running)
 				}
 			}
-			now, ok := line.enter(keyOf[who], who)
-			if now != (holder < 0) || ok != (now || of < 3) {
-				t.Fatalf("seed %d: %d enters, now %v, ok %v, with %d in line", seed, who, now, ok, of)
+			c.isFree(t)
+			turns := map[string]int{}
+			for _, who := range c.ran {
+				turns[who]++
 			}
-			switch {
-			case now:
-				holder = who
-			case ok:
-				inLine[who] = true
-			}
-			if leaver := draw.IntN(who + 1); draw.IntN(3) == 0 {
-				if line.leave(keyOf[leaver], leaver) != inLine[leaver] {
-					t.Fatalf("seed %d: %d leaves", seed, leaver)
+			for who := range ended {
+				leave[who]()
+				err := <-ended[who]
+				had := turns[fmt.Sprint(who)]
+				if had > 1 || err == nil && had == 0 || err != nil && had > 0 || err != nil && err != ErrBusy && err != context.Canceled {
+					t.Fatalf("seed %d: %d had %d turns and ended with %v", seed, who, had, err)
 				}
-				delete(inLine, leaver)
 			}
-			if holder >= 0 && draw.IntN(2) == 0 {
-				next()
-			}
-		}
-		for holder >= 0 {
-			next()
-		}
-		if len(line.waiting) != 0 || len(line.keys) != 0 || line.taken {
-			t.Fatalf("seed %d: left over: %+v", seed, line)
-		}
+		})
 	}
+}
+
+// TestARestFollowsEachTurn: the next one begins when as much time is over as the one before took, whatever that ended with.
+func TestARestFollowsEachTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, began := NewLine(1), time.Now()
+		failed := errors.New("failed")
+		var at []time.Duration
+		run := func() error {
+			return l.Run(t.Context(), "a", func() error {
+				at = append(at, time.Since(began))
+				time.Sleep(3 * time.Second)
+				return failed
+			})
+		}
+		for range 3 {
+			if err := run(); err != failed {
+				t.Error(err)
+			}
+		}
+		testkit.Equal(t, "they began at", at, []time.Duration{0, 6 * time.Second, 12 * time.Second})
+	})
+}
+
+// TestWhoGivesUpIsNotRun: one whose context ends while it waits, or before its turn comes at once, does not run, and the next one has its turn. One too many is
+// refused.
+func TestWhoGivesUpIsNotRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &callers{Line: NewLine(2)}
+		gone, leave := context.WithCancel(t.Context())
+		first, second, last := c.call(t.Context(), "a", "first"), c.call(gone, "a", "gone"), c.call(t.Context(), "a", "last")
+		testkit.Equal(t, "one too many ended with", <-c.call(t.Context(), "a", "one too many"), ErrBusy)
+		leave()
+		testkit.Equal(t, "the first ended with", <-first, nil)
+		testkit.Equal(t, "the one that is gone ended with", <-second, context.Canceled)
+		testkit.Equal(t, "the last ended with", <-last, nil)
+		c.isFree(t)
+		testkit.Equal(t, "a late one ended with", <-c.call(gone, "a", "late"), context.Canceled)
+		c.isFree(t)
+		testkit.Equal(t, "they ran", c.ran, []string{"first", "last"})
+	})
 }
