@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"strconv"
@@ -39,19 +38,22 @@ type Msg struct {
 
 // Over is m that is stored only if the last message of its subject is this one; 0 = there is none. Else ErrWrongLast.
 func (m Msg) Over(seq uint64) Msg {
-	header := make(nats.Header, len(m.Header)+1)
-	maps.Copy(header, m.Header)
-	header[jetstream.ExpectedLastSubjSeqHeader] = []string{strconv.FormatUint(seq, 10)}
-	m.Header = header
-	return m
+	return m.with(nats.Header{jetstream.ExpectedLastSubjSeqHeader: {strconv.FormatUint(seq, 10)}})
 }
 
 // InPlace is m that takes the place of all of its subject before it, and is forgotten after a while.
 func (m Msg) InPlace(kept time.Duration) Msg {
-	header := make(nats.Header, len(m.Header)+3)
+	return m.with(nats.Header{
+		jetstream.MsgRollup:    {jetstream.MsgRollupSubject},
+		jetstream.MsgTTLHeader: {strconv.FormatInt(max(int64(kept/time.Second), 1), 10)},
+	})
+}
+
+// with is m with more headers. The header of m is not changed.
+func (m Msg) with(more nats.Header) Msg {
+	header := make(nats.Header, len(m.Header)+len(more))
 	maps.Copy(header, m.Header)
-	header[jetstream.MsgRollup] = []string{jetstream.MsgRollupSubject}
-	header[jetstream.MsgTTLHeader] = []string{strconv.FormatInt(max(int64(kept/time.Second), 1), 10)}
+	maps.Copy(header, more)
 	m.Header = header
 	return m
 }
@@ -164,29 +166,25 @@ func publish(ctx context.Context, nc *nats.Conn, msg *nats.Msg) (pubAck, error) 
 	answer, err := natsrpc.Request(ctx, nc, msg)
 	switch {
 	case err == nil:
-	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, natsrpc.ErrNotSent), neverSent(err):
+	case isOneOf(err, nats.ErrNoResponders, natsrpc.ErrNotSent),
+		// The client's own refusals, as opposed to failures on the way.
+		isOneOf(err, nats.ErrMaxPayload, nats.ErrBadSubject, nats.ErrHeadersNotSupported, nats.ErrInvalidConnection, nats.ErrBadHeaderMsg):
 		return ack, fmt.Errorf("%w: %w", ErrNotStored, err)
 	default:
 		return ack, fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
 	}
-	if err := json.Unmarshal(answer.Data, &ack); err != nil {
+	return readAck(answer.Data)
+}
+
+// readAck reads the server's answer to an append.
+func readAck(data []byte) (ack pubAck, err error) {
+	switch err := json.Unmarshal(data, &ack); {
+	case err != nil:
 		return ack, fmt.Errorf("%w: the answer is not JetStream's: %w", ErrOutcomeUnknown, err)
-	}
-	if ack.Error != nil {
+	case ack.Error != nil:
 		return ack, fmt.Errorf("%w: %w", ack.Error.class(), ack.Error)
-	}
-	if ack.Sequence == 0 {
+	case ack.Sequence == 0:
 		return ack, fmt.Errorf("%w: the answer has no sequence", ErrOutcomeUnknown)
 	}
 	return ack, nil
-}
-
-// neverSent tells the client's own refusals from failures on the way.
-func neverSent(err error) bool {
-	for _, e := range []error{nats.ErrMaxPayload, nats.ErrBadSubject, nats.ErrHeadersNotSupported, nats.ErrInvalidConnection, nats.ErrBadHeaderMsg} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
 }

@@ -1,6 +1,7 @@
 package natslog
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -88,21 +89,12 @@ type cursor struct {
 }
 
 func newCursor(js jetstream.JetStream, cfg ReadConfig, toEnd bool) *cursor {
-	c := &cursor{
-		js: js, nc: js.Conn(), cfg: cfg, log: cfg.Log, toEnd: toEnd,
+	return &cursor{
+		js: js, nc: js.Conn(), cfg: cfg, log: cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)), toEnd: toEnd,
 		status:  js.Conn().StatusChanged(nats.CONNECTED, nats.CLOSED),
 		want:    max(cfg.StartSeq, 1),
-		silence: time.NewTimer(silenceMax),
+		silence: time.NewTimer(silenceMax), bytesMax: cmp.Or(max(cfg.PrefetchBytes, 0), PrefetchBytesDefault),
 	}
-	if c.log == nil {
-		c.log = slog.New(slog.DiscardHandler)
-	}
-	if cfg.PrefetchBytes <= 0 {
-		c.bytesMax = PrefetchBytesDefault
-	} else {
-		c.bytesMax = cfg.PrefetchBytes
-	}
-	return c
 }
 
 func (c *cursor) stop() {
@@ -239,19 +231,13 @@ func (c *cursor) close() {
 
 // request asks for the next messages.
 func (c *cursor) request() error {
-	b := make([]byte, 0, 128)
-	b = strconv.AppendInt(append(b, `{"batch":`...), pullMsgs, 10)
-	b = strconv.AppendInt(append(b, `,"max_bytes":`...), int64(c.bytesMax), 10)
+	body := fmt.Appendf(nil, `{"batch":%d,"max_bytes":%d,"expires":%d,"idle_heartbeat":%d}`, pullMsgs, c.bytesMax, pullExpiry, pullHeartbeat)
 	if c.toEnd {
-		b = append(b, `,"no_wait":true`...)
-	} else {
-		b = strconv.AppendInt(append(b, `,"expires":`...), int64(pullExpiry), 10)
-		b = strconv.AppendInt(append(b, `,"idle_heartbeat":`...), int64(pullHeartbeat), 10)
+		body = fmt.Appendf(nil, `{"batch":%d,"max_bytes":%d,"no_wait":true}`, pullMsgs, c.bytesMax)
 	}
-	b = append(b, '}')
 	c.pull++
 	subject := apiSubject(c.js, "CONSUMER.MSG.NEXT."+c.cfg.Stream+"."+c.name)
-	if err := c.nc.PublishRequest(subject, c.inbox+"."+strconv.Itoa(c.pull), b); err != nil {
+	if err := c.nc.PublishRequest(subject, c.inbox+"."+strconv.Itoa(c.pull), body); err != nil {
 		return fmt.Errorf("ask for messages: %w", err)
 	}
 	c.open, c.progress = true, false

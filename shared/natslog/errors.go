@@ -85,16 +85,18 @@ func Permanent(err error) bool {
 // the stream refuses of any message (it is sealed, allows no TTLs or no batches) is not
 // among it: there the settings must be mended, and the message stays as good as it was.
 func BadMessage(err error) bool {
-	for _, e := range []error{nats.ErrMaxPayload, nats.ErrBadSubject, nats.ErrBadHeaderMsg} {
-		if errors.Is(err, e) {
-			return true
-		}
+	if isOneOf(err, nats.ErrMaxPayload, nats.ErrBadSubject, nats.ErrBadHeaderMsg) {
+		return true
 	}
 	var api *apiError
 	if !errors.As(err, &api) {
 		return false
 	}
 	return slices.Contains(badMessageCodes, api.ErrCode) || api.ErrCode == codeStoreFailed && api.Description == descriptionTooLarge
+}
+
+func isOneOf(err error, all ...error) bool {
+	return slices.ContainsFunc(all, func(one error) bool { return errors.Is(err, one) })
 }
 
 // apiError is an error answer of the JetStream API.

@@ -3,6 +3,7 @@ package natslog
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -31,23 +32,23 @@ func LastSeq(ctx context.Context, js jetstream.JetStream, stream string) (uint64
 // LastForSubject is the last message of a subject (wildcards allowed), as the
 // stream's leader says; nil where there is none.
 func LastForSubject(ctx context.Context, js jetstream.JetStream, stream, subject string) (*Record, error) {
-	return get(ctx, js, stream, getRequest{LastFor: subject})
+	return get(ctx, js, stream, Query{LastFor: subject})
 }
 
 // Get is the message at a sequence, as the stream's leader says; nil where it is gone.
 func Get(ctx context.Context, js jetstream.JetStream, stream string, seq uint64) (*Record, error) {
-	return get(ctx, js, stream, getRequest{Seq: seq})
+	return get(ctx, js, stream, Query{Seq: seq})
 }
 
 // Next is the first message from seq on whose subject matches, as the stream's leader
 // says; nil where there is none.
 func Next(ctx context.Context, js jetstream.JetStream, stream, subject string, seq uint64) (*Record, error) {
-	return get(ctx, js, stream, getRequest{Seq: seq, NextFor: subject})
+	return get(ctx, js, stream, Query{Seq: seq, NextFor: subject})
 }
 
 // NextSince is the first message whose subject matches that was stored at a time or later, as the stream's leader says; nil if there is none.
 func NextSince(ctx context.Context, js jetstream.JetStream, stream, subject string, at time.Time) (*Record, error) {
-	return get(ctx, js, stream, getRequest{Since: &at, NextFor: subject})
+	return get(ctx, js, stream, Query{Since: &at, NextFor: subject})
 }
 
 // nextMatch is the first sequence from seq on whose subject matches one of the
@@ -69,15 +70,8 @@ func nextMatch(ctx context.Context, js jetstream.JetStream, stream string, filte
 	return first, nil
 }
 
-// getRequest and getAnswer are STREAM.MSG.GET of the JetStream API. It is spelled
+// getAnswer is the answer to STREAM.MSG.GET of the JetStream API. It is spelled
 // out here because nats.go asks any replica as soon as a stream allows that.
-type getRequest struct {
-	Seq     uint64     `json:"seq,omitempty"`
-	Since   *time.Time `json:"start_time,omitempty"`
-	LastFor string     `json:"last_by_subj,omitempty"`
-	NextFor string     `json:"next_by_subj,omitempty"`
-}
-
 type getAnswer struct {
 	Message *struct {
 		Subject string    `json:"subject"`
@@ -89,32 +83,22 @@ type getAnswer struct {
 	Error *apiError `json:"error"`
 }
 
-func get(ctx context.Context, js jetstream.JetStream, stream string, req getRequest) (*Record, error) {
-	body, err := json.Marshal(req)
-	if err != nil {
-		return nil, fmt.Errorf("read a message of %s: %w", stream, err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
-	defer cancel()
-	msg, err := natsrpc.Request(ctx, js.Conn(), &nats.Msg{Subject: apiSubject(js, "STREAM.MSG.GET."+stream), Data: body})
-	if err != nil {
-		return nil, fmt.Errorf("read a message of %s: %w", stream, err)
-	}
+func get(ctx context.Context, js jetstream.JetStream, stream string, query Query) (*Record, error) {
 	var a getAnswer
-	if err := json.Unmarshal(msg.Data, &a); err != nil {
-		return nil, fmt.Errorf("read a message of %s: %w", stream, err)
-	}
-	if a.Error != nil && a.Error.ErrCode == codeMsgNotFound {
+	err := ask(ctx, js, "STREAM.MSG.GET."+stream, query, &a)
+	switch {
+	case err != nil:
+	case a.Error != nil && a.Error.ErrCode == codeMsgNotFound:
 		return nil, nil
+	case a.Error != nil && a.Error.ErrCode == codeStreamNotFound:
+		err = jetstream.ErrStreamNotFound
+	case a.Error != nil:
+		err = a.Error
+	case a.Message == nil:
+		err = errors.New("an empty answer")
 	}
-	if a.Error != nil && a.Error.ErrCode == codeStreamNotFound {
-		return nil, fmt.Errorf("read a message of %s: %w", stream, jetstream.ErrStreamNotFound)
-	}
-	if a.Error != nil {
-		return nil, fmt.Errorf("read a message of %s: %w", stream, a.Error)
-	}
-	if a.Message == nil {
-		return nil, fmt.Errorf("read a message of %s: an empty answer", stream)
+	if err != nil {
+		return nil, fmt.Errorf("read a message of %s: %w", stream, err)
 	}
 	r := &Record{Seq: a.Message.Seq, Time: a.Message.Time, Subject: a.Message.Subject, Data: a.Message.Data}
 	if len(a.Message.Header) > 0 {
@@ -123,6 +107,21 @@ func get(ctx context.Context, js jetstream.JetStream, stream string, req getRequ
 		}
 	}
 	return r, nil
+}
+
+// ask sends a request to the JetStream API, and reads the answer into what answer points at.
+func ask(ctx context.Context, js jetstream.JetStream, endpoint string, request, answer any) error {
+	body, err := json.Marshal(request)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	msg, err := natsrpc.Request(ctx, js.Conn(), &nats.Msg{Subject: apiSubject(js, endpoint), Data: body})
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(msg.Data, answer)
 }
 
 // apiSubject is a subject of the JetStream API of the account or domain js is for.

@@ -2,7 +2,6 @@ package natslog
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strconv"
 
@@ -91,20 +90,13 @@ func Pipeline(ctx context.Context, nc *nats.Conn, msgs []Msg, outcome func(i int
 	}
 }
 
-func appended(m *nats.Msg, subject string) (out Appended) {
+func appended(m *nats.Msg, subject string) Appended {
 	if len(m.Data) == 0 && m.Header.Get(headerStatus) == statusNoResponders {
 		return Appended{Err: fmt.Errorf("append to %s: %w: %w", subject, ErrNotStored, nats.ErrNoResponders)}
 	}
-	var ack pubAck
-	switch err := json.Unmarshal(m.Data, &ack); {
-	case err != nil:
-		out.Err = fmt.Errorf("append to %s: %w: the answer is not JetStream's: %w", subject, ErrOutcomeUnknown, err)
-	case ack.Error != nil:
-		out.Err = fmt.Errorf("append to %s: %w: %w", subject, ack.Error.class(), ack.Error)
-	case ack.Sequence == 0:
-		out.Err = fmt.Errorf("append to %s: %w: the answer has no sequence", subject, ErrOutcomeUnknown)
-	default:
-		out.Seq, out.Duplicate = ack.Sequence, ack.Duplicate
+	ack, err := readAck(m.Data)
+	if err != nil {
+		return Appended{Err: fmt.Errorf("append to %s: %w", subject, err)}
 	}
-	return out
+	return Appended{Seq: ack.Sequence, Duplicate: ack.Duplicate}
 }

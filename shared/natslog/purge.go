@@ -1,16 +1,14 @@
 package natslog
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
+	"github.com/yardmaster-io/yardmaster/shared/parallel"
 )
 
 // Purge says which messages of a stream are deleted: of a subject (wildcards allowed), those before a sequence, or all but the last ones. Exactly one of
@@ -28,25 +26,16 @@ func (p Purge) Do(ctx context.Context, js jetstream.JetStream, stream string) (d
 	if (p.Before == 0) == (p.Keep == 0) {
 		return 0, fmt.Errorf("purge %s: %w", stream, errPurgeAll)
 	}
-	body, err := json.Marshal(p)
-	if err != nil {
-		return 0, fmt.Errorf("purge %s: %w", stream, err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
-	defer cancel()
-	msg, err := natsrpc.Request(ctx, js.Conn(), &nats.Msg{Subject: apiSubject(js, "STREAM.PURGE."+stream), Data: body})
-	if err != nil {
-		return 0, fmt.Errorf("purge %s: %w", stream, err)
-	}
 	var answer struct {
 		Purged int64     `json:"purged"`
 		Error  *apiError `json:"error"`
 	}
-	if err := json.Unmarshal(msg.Data, &answer); err != nil {
-		return 0, fmt.Errorf("purge %s: %w", stream, err)
+	err = ask(ctx, js, "STREAM.PURGE."+stream, p, &answer)
+	if err == nil && answer.Error != nil {
+		err = answer.Error
 	}
-	if answer.Error != nil {
-		return 0, fmt.Errorf("purge %s: %w", stream, answer.Error)
+	if err != nil {
+		return 0, fmt.Errorf("purge %s: %w", stream, err)
 	}
 	return answer.Purged, nil
 }
@@ -63,22 +52,13 @@ const deletesMax = 64
 // Delete deletes messages, each with those of its subject before it, and returns of how many places some were deleted. A message that is gone is no
 // error. Each place names its subject, so that no sequence, wherever it comes from, deletes a message of another subject.
 func Delete(ctx context.Context, js jetstream.JetStream, stream string, all []Place) (deleted int64, err error) {
-	var mu sync.Mutex
-	var running sync.WaitGroup
-	slots := make(chan struct{}, deletesMax)
-	for _, p := range all {
-		slots <- struct{}{}
-		running.Go(func() {
-			n, failed := Purge{Subject: p.Subject, Before: p.Seq + 1}.Do(ctx, js, stream)
-			mu.Lock()
-			deleted += min(n, 1)
-			if err == nil {
-				err = failed
-			}
-			mu.Unlock()
-			<-slots
-		})
+	counts, errs := make([]int64, len(all)), make([]error, len(all))
+	_ = parallel.Each(ctx, len(all), deletesMax, func(ctx context.Context, i int) error {
+		counts[i], errs[i] = Purge{Subject: all[i].Subject, Before: all[i].Seq + 1}.Do(ctx, js, stream)
+		return nil // one that fails does not end the others
+	})
+	for _, n := range counts {
+		deleted += min(n, 1)
 	}
-	running.Wait()
-	return deleted, err
+	return deleted, cmp.Or(errs...)
 }

@@ -111,12 +111,7 @@ func (c *cursor) control(msg *nats.Msg) error {
 	default:
 		return fmt.Errorf("%w: %s %s", errBroken, status, text)
 	}
-	return c.reopen()
-}
-
-// reopen asks for more after the open request ended.
-func (c *cursor) reopen() error {
-	if err := c.request(); err != nil {
+	if err := c.request(); err != nil { // the one that was open has ended
 		return fmt.Errorf("%w: %w", errBroken, err)
 	}
 	return nil

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -65,10 +63,7 @@ func (l *Log) Append(ctx context.Context, all []firing.Submit, c due.Cursor, exp
 	for _, s := range all {
 		msgs = append(msgs, natslog.Msg{Subject: topology.Submit(l.p, s.Lane, s.Domain, s.Tasklist), Data: s.Data})
 	}
-	msgs = append(msgs, natslog.Msg{
-		Subject: topology.Fired(l.p), Data: cursor,
-		Header: nats.Header{jetstream.ExpectedLastSubjSeqHeader: {strconv.FormatUint(expected, 10)}},
-	})
+	msgs = append(msgs, natslog.Msg{Subject: topology.Fired(l.p), Data: cursor}.Over(expected))
 	seq, err := natslog.AppendAtomic(ctx, l.js.Conn(), msgs)
 	return seq, translate(err)
 }
