@@ -6,12 +6,12 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/batch"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
+	"github.com/yardmaster-io/yardmaster/shared/parallel"
 )
 
 // ErrTooLarge: the records that a call asks for do not fit into one answer.
@@ -165,32 +165,22 @@ func (o *Owner) cancelAll(ctx context.Context) error {
 
 // tombstone voids the tasks of each bucket, as far as that can be stored.
 func (o *Owner) tombstone(ctx context.Context, all []due.Tombstones) error {
-	var mu sync.Mutex
-	var failed error
-	var stored []due.Tombstone
-	var writers sync.WaitGroup
-	slots := make(chan struct{}, tombstonesParallel)
-	for _, one := range all {
-		slots <- struct{}{}
-		writers.Go(func() {
-			err := o.tombstoneOne(ctx, one)
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil {
-				failed = err
-			} else {
-				stored = append(stored, one.All...)
-			}
-			<-slots
-		})
-	}
-	writers.Wait()
+	errs := make([]error, len(all))
+	_ = parallel.Each(ctx, len(all), tombstonesParallel, func(ctx context.Context, i int) error {
+		errs[i] = o.tombstoneOne(ctx, all[i])
+		return nil // one that fails does not end the others
+	})
 	before := o.table.Len()
-	for _, tomb := range stored {
-		o.table.Cancel(tomb.ID)
+	for i, one := range all {
+		if errs[i] != nil {
+			continue
+		}
+		for _, tomb := range one.All {
+			o.table.Cancel(tomb.ID)
+		}
 	}
 	o.Gauges.Cancelled(before - o.table.Len())
-	return failed
+	return cmp.Or(errs...)
 }
 
 // tombstoneOne repeats an append of unknown outcome until it is known: a task

@@ -11,6 +11,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/batch"
+	"github.com/yardmaster-io/yardmaster/shared/parallel"
 )
 
 // lostError says which records are certainly not in the store.
@@ -62,61 +63,40 @@ type ref struct {
 	record []byte
 }
 
-// fetched is what became of the refs of one message.
-type fetched struct {
-	refs []*ref
-	body *batch.Message
-	err  error
-}
-
 func (o *Owner) fetchMissing(ctx context.Context, missing [][]*ref, c *cache, lost *lostError) error {
 	ctx, stop := context.WithTimeout(ctx, appendTimeout)
 	defer stop()
-	work, results := make(chan []*ref), make(chan fetched)
-	var workers sync.WaitGroup
-	for range min(o.Config.FetchParallel, len(missing)) {
-		workers.Go(func() {
-			for refs := range work {
-				results <- o.fetchOne(ctx, refs)
-			}
-		})
-	}
-	go func() {
-		for _, refs := range missing {
-			work <- refs
-		}
-		close(work)
-		workers.Wait()
-		close(results)
-	}()
-	var failed error
-	for r := range results { // to the end: the workers must not be left behind
+	var mu sync.Mutex // of the cache, and of lost
+	err := parallel.Each(ctx, len(missing), o.Config.FetchParallel, func(ctx context.Context, i int) error {
+		refs := missing[i]
+		body, err := o.fetchOne(ctx, refs[0].seq)
+		mu.Lock()
+		defer mu.Unlock()
 		switch {
-		case errors.Is(r.err, ErrGone):
-			lost.refs = append(lost.refs, r.refs...)
-		case r.err != nil:
-			failed = r.err
-			stop()
-		default:
-			lost.refs = append(lost.refs, cut(r.body, r.refs)...)
-			if c != nil && len(r.refs) < r.body.Records() {
-				c.put(r.refs[0].seq, r.body)
-			}
+		case errors.Is(err, ErrGone):
+			lost.refs = append(lost.refs, refs...)
+			return nil
+		case err != nil:
+			return err
 		}
-	}
-	if failed != nil {
-		return fmt.Errorf("fetch waiting tasks: %w", failed)
+		lost.refs = append(lost.refs, cut(body, refs)...)
+		if c != nil && len(refs) < body.Records() {
+			c.put(refs[0].seq, body)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("fetch waiting tasks: %w", err)
 	}
 	return nil
 }
 
-func (o *Owner) fetchOne(ctx context.Context, refs []*ref) fetched {
-	data, err := o.Store.Get(ctx, refs[0].seq)
+func (o *Owner) fetchOne(ctx context.Context, seq uint64) (*batch.Message, error) {
+	data, err := o.Store.Get(ctx, seq)
 	if err != nil {
-		return fetched{refs: refs, err: err}
+		return nil, err
 	}
-	body, err := batch.Split(data)
-	return fetched{refs: refs, body: body, err: err}
+	return batch.Split(data)
 }
 
 // cut copies the records out of their message, so that one small record does not
