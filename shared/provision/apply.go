@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -17,6 +16,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
+	"github.com/yardmaster-io/yardmaster/shared/parallel"
 )
 
 // How Apply waits for a JetStream that is not ready.
@@ -96,31 +96,11 @@ func Apply(ctx context.Context, js jetstream.JetStream, want topology.Partitioni
 
 // all makes the streams match, several at a time, since a call for one that is unavailable takes a while to fail.
 func (a *applier) all(ctx context.Context, configs []jetstream.StreamConfig) error {
-	whole, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var work sync.WaitGroup
-	next := make(chan jetstream.StreamConfig)
-	for range min(atOnce, len(configs)) {
-		work.Go(func() {
-			for cfg := range next {
-				err := a.retry(whole, cfg.Name, func(ctx context.Context) error {
-					return a.tolerate(whole, cfg, a.stream(ctx, cfg))
-				})
-				if err != nil {
-					cancel(err)
-				}
-			}
+	return parallel.Each(ctx, len(configs), atOnce, func(whole context.Context, i int) error {
+		return a.retry(whole, configs[i].Name, func(ctx context.Context) error {
+			return a.tolerate(whole, configs[i], a.stream(ctx, configs[i]))
 		})
-	}
-	for _, cfg := range configs {
-		select {
-		case next <- cfg:
-		case <-whole.Done():
-		}
-	}
-	close(next)
-	work.Wait()
-	return context.Cause(whole)
+	})
 }
 
 // tolerate passes over the errors of a stream that need not answer for the start: it exists and
