@@ -1,6 +1,7 @@
 package provision
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -64,19 +65,17 @@ func Apply(ctx context.Context, js jetstream.JetStream, want topology.Partitioni
 			return fmt.Errorf("provision: %d %s: must be 1..%d", n, name, topology.PartitionsMax)
 		}
 	}
-	switch opts.Replicas {
-	case 0:
-		opts.Replicas = 1
-	case 1, 3:
-	default:
+	opts.Replicas = cmp.Or(opts.Replicas, 1)
+	if opts.Replicas != 1 && opts.Replicas != 3 {
 		return fmt.Errorf("provision: %d replicas: must be 1 or 3", opts.Replicas)
 	}
-	if opts.Log == nil {
-		opts.Log = slog.New(slog.DiscardHandler)
-	}
+	opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
 	a := &applier{js: js, opts: opts}
-	if err := a.retry(ctx, "config bucket", func(ctx context.Context) error {
-		return a.stream(ctx, bucketConfig(topology.ConfigBucket, opts.Replicas))
+	if err := a.retry(ctx, "config bucket", func(ctx context.Context) (err error) {
+		if err = a.stream(ctx, bucketConfig(topology.ConfigBucket, opts.Replicas)); err == nil {
+			a.config, err = js.KeyValue(ctx, topology.ConfigBucket)
+		}
+		return err
 	}); err != nil {
 		return err
 	}
@@ -133,21 +132,18 @@ func (a *applier) exists(ctx context.Context, cfg jetstream.StreamConfig) bool {
 // Partitioning is what the cluster was created with, or ErrNotProvisioned.
 func Partitioning(ctx context.Context, js jetstream.JetStream) (topology.Partitioning, error) {
 	var p topology.Partitioning
+	var entry jetstream.KeyValueEntry
 	kv, err := js.KeyValue(ctx, topology.ConfigBucket)
-	if errors.Is(err, jetstream.ErrBucketNotFound) {
+	if err == nil {
+		entry, err = kv.Get(ctx, topology.ClusterKey)
+	}
+	if errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, jetstream.ErrKeyNotFound) {
 		return p, ErrNotProvisioned
 	}
-	if err != nil {
-		return p, fmt.Errorf("read the partitioning: %w", err)
-	}
-	entry, err := kv.Get(ctx, topology.ClusterKey)
-	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return p, ErrNotProvisioned
+	if err == nil {
+		err = json.Unmarshal(entry.Value(), &p)
 	}
 	if err != nil {
-		return p, fmt.Errorf("read the partitioning: %w", err)
-	}
-	if err := json.Unmarshal(entry.Value(), &p); err != nil {
 		return p, fmt.Errorf("read the partitioning: %w", err)
 	}
 	return p, nil
@@ -177,23 +173,21 @@ func readable(v catalog.Version) error {
 type applier struct {
 	js   jetstream.JetStream
 	opts Options
+	// config is set when the bucket is there.
+	config jetstream.KeyValue
 }
 
 // version writes the log version of a cluster that does not exist yet, and reads
 // that of one that does. It is written before the partitioning, which is what makes a cluster.
 func (a *applier) version(ctx context.Context) error {
-	kv, err := a.js.KeyValue(ctx, topology.ConfigBucket)
-	if err != nil {
-		return err
-	}
-	_, err = kv.Get(ctx, topology.ClusterKey)
+	_, err := a.config.Get(ctx, topology.ClusterKey)
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		err = catalog.CreateVersion(ctx, kv, logversion.Newest())
+		err = catalog.CreateVersion(ctx, a.config, logversion.Newest())
 	}
 	if err != nil {
 		return err
 	}
-	v, err := catalog.GetVersion(ctx, kv)
+	v, err := catalog.GetVersion(ctx, a.config)
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
 		return refusal{err} // the version is written first, so it was deleted
 	}
@@ -208,15 +202,11 @@ func (a *applier) version(ctx context.Context) error {
 
 // partitioning writes the partitioning where there is none, and compares it else.
 func (a *applier) partitioning(ctx context.Context, want topology.Partitioning) error {
-	kv, err := a.js.KeyValue(ctx, topology.ConfigBucket)
-	if err != nil {
-		return err
-	}
 	value, err := json.Marshal(want)
 	if err != nil {
 		return err
 	}
-	_, err = kv.Create(ctx, topology.ClusterKey, value)
+	_, err = a.config.Create(ctx, topology.ClusterKey, value)
 	if err == nil {
 		a.opts.Log.Info("cluster created", "history_partitions", want.History, "matching_shards", want.Matching)
 		return nil

@@ -23,11 +23,11 @@ type Difference struct {
 // Compare tells what Apply would change, and changes nothing. A stream that does not answer is in unknown, with the error. The cluster has as many
 // replicas as its config bucket.
 func Compare(ctx context.Context, js jetstream.JetStream, n topology.Partitioning) (all []Difference, unknown []error, err error) {
-	bucket, err := js.Stream(ctx, topology.BucketStream(topology.ConfigBucket))
+	replicas, err := replicasOf(ctx, js)
 	if err != nil {
-		return nil, nil, fmt.Errorf("how many replicas has the config bucket: %w", err)
+		return nil, nil, err
 	}
-	for _, want := range configs(n, bucket.CachedInfo().Config.Replicas) {
+	for _, want := range configs(n, replicas) {
 		stream, err := js.Stream(ctx, want.Name)
 		switch {
 		case errors.Is(err, jetstream.ErrStreamNotFound):

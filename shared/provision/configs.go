@@ -107,7 +107,7 @@ func correct(got, want jetstream.StreamConfig) (update jetstream.StreamConfig, c
 			changes = append(changes, name)
 		}
 	}
-	if !sameSubjects(got.Subjects, want.Subjects) {
+	if !slices.Equal(slices.Sorted(slices.Values(got.Subjects)), slices.Sorted(slices.Values(want.Subjects))) {
 		set("subjects", &update.Subjects, want.Subjects)
 	}
 	set("discard", &update.Discard, want.Discard)
@@ -122,11 +122,4 @@ func correct(got, want jetstream.StreamConfig) (update jetstream.StreamConfig, c
 	set("allow_msg_ttl", &update.AllowMsgTTL, want.AllowMsgTTL)
 	set("allow_atomic", &update.AllowAtomicPublish, want.AllowAtomicPublish)
 	return update, changes, nil
-}
-
-func sameSubjects(a, b []string) bool {
-	a, b = slices.Clone(a), slices.Clone(b)
-	slices.Sort(a)
-	slices.Sort(b)
-	return slices.Equal(a, b)
 }

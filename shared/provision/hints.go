@@ -17,10 +17,11 @@ import (
 // The owner of the shard calls it, so that no two do at once for long. It does not wait: its
 // errors pass.
 func Hints(ctx context.Context, js jetstream.JetStream, shard int, log *slog.Logger) (jetstream.Stream, error) {
-	want, err := hintConfig(ctx, js, shard)
+	replicas, err := replicasOf(ctx, js)
 	if err != nil {
 		return nil, err
 	}
+	want := streamConfig(topology.Hints(shard), replicas)
 	stream, err := js.Stream(ctx, want.Name)
 	if offline(err) {
 		log.Warn("the hint stream is offline; it is created again, and history sends its hints again", "stream", want.Name)
@@ -51,14 +52,13 @@ func Hints(ctx context.Context, js jetstream.JetStream, shard int, log *slog.Log
 	return changed, nil
 }
 
-// hintConfig is what the hint stream of a shard is to be. The buckets tell how many replicas the
-// cluster has.
-func hintConfig(ctx context.Context, js jetstream.JetStream, shard int) (jetstream.StreamConfig, error) {
+// replicasOf is how many replicas the cluster has: as many as its config bucket.
+func replicasOf(ctx context.Context, js jetstream.JetStream) (int, error) {
 	bucket, err := js.Stream(ctx, topology.BucketStream(topology.ConfigBucket))
 	if err != nil {
-		return jetstream.StreamConfig{}, fmt.Errorf("how many replicas has the config bucket: %w", err)
+		return 0, fmt.Errorf("how many replicas has the config bucket: %w", err)
 	}
-	return streamConfig(topology.Hints(shard), bucket.CachedInfo().Config.Replicas), nil
+	return bucket.CachedInfo().Config.Replicas, nil
 }
 
 // offline tells that no server has the stream that is there.

@@ -18,7 +18,7 @@ import (
 func TokenSecret(ctx context.Context, config jetstream.KeyValue) (secret [ids.TokenSecretBytes]byte, err error) {
 	entry, err := config.Get(ctx, topology.TokenSecretKey)
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return secret, fmt.Errorf("read the token secret: %w", ErrNotProvisioned)
+		err = ErrNotProvisioned
 	}
 	if err != nil {
 		return secret, fmt.Errorf("read the token secret: %w", err)
@@ -33,15 +33,11 @@ func TokenSecret(ctx context.Context, config jetstream.KeyValue) (secret [ids.To
 // secret makes the token secret where there is none. Of several services that do so
 // at once, one creates it.
 func (a *applier) secret(ctx context.Context) error {
-	kv, err := a.js.KeyValue(ctx, topology.ConfigBucket)
-	if err != nil {
-		return err
-	}
 	var secret [ids.TokenSecretBytes]byte
 	if _, err := rand.Read(secret[:]); err != nil {
 		return err
 	}
-	_, err = kv.Create(ctx, topology.TokenSecretKey, secret[:])
+	_, err := a.config.Create(ctx, topology.TokenSecretKey, secret[:])
 	if errors.Is(err, jetstream.ErrKeyExists) {
 		return nil
 	}
