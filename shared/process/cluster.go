@@ -67,10 +67,7 @@ func Cluster(ctx context.Context, nc *nats.Conn, want topology.Partitioning, how
 func existing(ctx context.Context, js jetstream.JetStream, wait bool, log *slog.Logger) (topology.Partitioning, error) {
 	var noticed time.Time
 	for {
-		p, err := readPartitioning(ctx, js)
-		if err == nil && wait {
-			err = complete(ctx, js)
-		}
+		p, err := readPartitioning(ctx, js, wait)
 		if err == nil || (errors.Is(err, provision.ErrNotProvisioned) && !wait) {
 			return p, nil
 		}
@@ -84,17 +81,21 @@ func existing(ctx context.Context, js jetstream.JetStream, wait bool, log *slog.
 	}
 }
 
-// complete tells whether who creates the cluster is done: the last of the buckets is the last
-// that is made.
-func complete(ctx context.Context, js jetstream.JetStream) error {
+// readPartitioning fails with provision.ErrNotProvisioned where there is no cluster, and, if the whole cluster
+// is wanted, where it is still being created: the last of the buckets is the last that is made.
+func readPartitioning(ctx context.Context, js jetstream.JetStream, whole bool) (topology.Partitioning, error) {
 	ctx, cancel := context.WithTimeout(ctx, clusterCallTimeout)
 	defer cancel()
-	buckets := topology.Buckets()
-	_, err := js.KeyValue(ctx, buckets[len(buckets)-1])
-	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		return fmt.Errorf("it is being created: %w", provision.ErrNotProvisioned)
+	p, err := provision.Partitioning(ctx, js)
+	if err != nil || !whole {
+		return p, err
 	}
-	return err
+	buckets := topology.Buckets()
+	_, err = js.KeyValue(ctx, buckets[len(buckets)-1])
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		err = fmt.Errorf("it is being created: %w", provision.ErrNotProvisioned)
+	}
+	return p, err
 }
 
 // checkVersion refuses a cluster whose records this program cannot read.
@@ -102,10 +103,4 @@ func checkVersion(ctx context.Context, js jetstream.JetStream) error {
 	ctx, cancel := context.WithTimeout(ctx, clusterCallTimeout)
 	defer cancel()
 	return provision.Version(ctx, js)
-}
-
-func readPartitioning(ctx context.Context, js jetstream.JetStream) (topology.Partitioning, error) {
-	ctx, cancel := context.WithTimeout(ctx, clusterCallTimeout)
-	defer cancel()
-	return provision.Partitioning(ctx, js)
 }
