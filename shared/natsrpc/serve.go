@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -148,21 +149,13 @@ func ErrorMsg(e *fault.Error) *nats.Msg {
 	code, description, body := fault.Encode(e)
 	return &nats.Msg{Data: body, Header: nats.Header{
 		fault.HeaderCode:        {code},
-		fault.HeaderDescription: {headerText(description)},
+		fault.HeaderDescription: {oneLine.Replace(description)},
 		codec.HeaderContentType: {string(codec.JSON)},
 	}}
 }
 
-// headerText makes s fit one header line.
-func headerText(s string) string {
-	b := []byte(s)
-	for i, c := range b {
-		if c == '\r' || c == '\n' {
-			b[i] = ' '
-		}
-	}
-	return string(b)
-}
+// oneLine makes a text fit one header line.
+var oneLine = strings.NewReplacer("\r", " ", "\n", " ")
 
 // TimeoutMax bounds what ParseTimeout returns.
 const TimeoutMax = 24 * time.Hour

@@ -60,6 +60,8 @@ func newFake() *fake {
 }
 
 func (f *fake) Ready() <-chan struct{} { return f.ready }
+func (f *fake) Check() error           { return nil }
+func (f *fake) Warn() error            { return nil }
 
 func (f *fake) Run(ctx context.Context) error {
 	defer close(f.ended)

@@ -49,21 +49,10 @@ type Service interface {
 	lifecycle.Runner
 	// Ready is closed when it serves.
 	Ready() <-chan struct{}
-}
-
-// Checked is a service that has a condition of being ready besides Ready.
-type Checked interface{ Check() error }
-
-// Warned is a service that may have something to say that its readiness does not depend on:
-// nil where it has nothing.
-type Warned interface{ Warn() error }
-
-// Warning is what a service warns of.
-func Warning(s Service) error {
-	if w, ok := s.(Warned); ok {
-		return w.Warn()
-	}
-	return nil
+	// Check is a condition of being ready besides Ready.
+	Check() error
+	// Warn is what people are to know of and readiness does not depend on; nil if there is nothing.
+	Warn() error
 }
 
 // Serving is a service's part of readiness: nil where it serves.
@@ -73,10 +62,7 @@ func Serving(s Service) error {
 	default:
 		return errors.New("not ready yet")
 	}
-	if c, ok := s.(Checked); ok {
-		return c.Check()
-	}
-	return nil
+	return s.Check()
 }
 
 // Run runs the service called name until ctx ends or it fails. The health pages
@@ -222,7 +208,7 @@ func (p *body) serving() error {
 func (p *body) warning() error {
 	select {
 	case <-p.ready:
-		return Warning(p.service)
+		return p.service.Warn()
 	default:
 		return nil
 	}

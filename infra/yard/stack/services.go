@@ -86,7 +86,7 @@ func (s *Stack) addServices(ctx context.Context, parts *lifecycle.Group, health 
 			return err
 		}
 		health.AddCheck(b.name, func() error { return process.Serving(service) })
-		health.AddWarning("cluster, by "+b.name, func() error { return process.Warning(service) })
+		health.AddWarning("cluster, by "+b.name, service.Warn)
 		parts.Add("presence of "+b.name, &process.Presence{Service: b.name, Node: node, NATS: nc, Replies: replies, Health: health, Log: log})
 		parts.Add(b.name, service)
 	}
