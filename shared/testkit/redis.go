@@ -1,14 +1,13 @@
 package testkit
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"net"
 	"os/exec"
 	"runtime"
-	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
@@ -33,7 +32,7 @@ type Redis struct {
 	dir    string
 	child  *child
 	// bus is the port by which the nodes of a cluster talk.
-	bus string
+	bus int
 }
 
 // RunRedis starts a redis-server found in PATH on a free loopback port and kills
@@ -167,22 +166,9 @@ func (c *child) awaitPong(addr string) error {
 }
 
 func (c *child) ping(addr string) error {
-	conn, err := net.DialTimeout("tcp", addr, time.Second)
-	if err != nil {
-		return err
+	info, err := do(addr, time.Second, "INFO server")
+	if err == nil && !strings.Contains(info, fmt.Sprintf("process_id:%d\r\n", c.cmd.Process.Pid)) {
+		err = errors.New("another process answers on the port, or it is still loading")
 	}
-	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(time.Second)); err != nil {
-		return err
-	}
-	if _, err := fmt.Fprint(conn, "INFO server\r\nQUIT\r\n"); err != nil {
-		return err
-	}
-	want := "process_id:" + strconv.Itoa(c.cmd.Process.Pid)
-	for lines := bufio.NewScanner(conn); lines.Scan(); {
-		if lines.Text() == want {
-			return nil
-		}
-	}
-	return errors.New("another process answers on the port, or it is still loading")
+	return err
 }

@@ -23,27 +23,27 @@ func RunRedisCluster(tb testing.TB, nodes int) []*Redis {
 	Slow(tb, "starts a cluster of Redis")
 	var all []*Redis
 	for range nodes {
-		bus, err := FreeAddr()
+		bus, err := FreePort()
 		if err != nil {
 			tb.Fatal(err)
 		}
 		r := RunRedis(
-			tb, "--cluster-enabled", "yes", "--cluster-port", bus[strings.LastIndex(bus, ":")+1:],
+			tb, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus),
 			"--cluster-require-full-coverage", "no", "--cluster-node-timeout", "2000",
 		)
-		r.bus = bus[strings.LastIndex(bus, ":")+1:]
+		r.bus = bus
 		all = append(all, r)
 	}
 	for i, r := range all {
 		r.must(tb, fmt.Sprintf("CLUSTER ADDSLOTSRANGE %d %d", redisSlots*i/nodes, redisSlots*(i+1)/nodes-1))
 		if i > 0 {
 			host, port, _ := strings.Cut(r.Addr, ":")
-			all[0].must(tb, fmt.Sprintf("CLUSTER MEET %s %s %s", host, port, r.bus))
+			all[0].must(tb, fmt.Sprintf("CLUSTER MEET %s %s %d", host, port, r.bus))
 		}
 	}
 	Eventually(tb, serverReadyWithin, func() error {
 		for _, r := range all {
-			info, err := r.do("CLUSTER INFO")
+			info, err := do(r.Addr, serverReadyWithin, "CLUSTER INFO")
 			if err != nil {
 				return err
 			}
@@ -84,7 +84,7 @@ func (r *Redis) signal(tb testing.TB, s syscall.Signal) {
 // must carries a command out.
 func (r *Redis) must(tb testing.TB, command string) string {
 	tb.Helper()
-	answer, err := r.do(command)
+	answer, err := do(r.Addr, serverReadyWithin, command)
 	if err != nil {
 		tb.Fatalf("redis-server: %s: %v", command, err)
 	}
@@ -92,13 +92,13 @@ func (r *Redis) must(tb testing.TB, command string) string {
 }
 
 // do carries a command out on a connection of its own. The answer is a line, or a text of several.
-func (r *Redis) do(command string) (string, error) {
-	conn, err := net.DialTimeout("tcp", r.Addr, time.Second)
+func do(addr string, within time.Duration, command string) (string, error) {
+	conn, err := net.DialTimeout("tcp", addr, time.Second)
 	if err != nil {
 		return "", err
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(serverReadyWithin)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(within)); err != nil {
 		return "", err
 	}
 	if _, err := fmt.Fprint(conn, command, "\r\n"); err != nil {

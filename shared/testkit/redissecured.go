@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"net"
 	"strings"
 	"testing"
 
@@ -24,14 +23,10 @@ func (r *Redis) Login(tb testing.TB, user, password string) {
 // server stops.
 func (r *Redis) Encrypt(tb testing.TB, c Certificates) (addr string) {
 	tb.Helper()
-	addr, err := FreeAddr()
+	port, err := FreePort()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	_, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	r.must(tb, fmt.Sprintf("CONFIG SET tls-cert-file %s tls-key-file %s tls-ca-cert-file %s tls-auth-clients yes tls-port %s", c.Cert, c.Key, c.CA, port))
-	return addr
+	r.must(tb, fmt.Sprintf("CONFIG SET tls-cert-file %s tls-key-file %s tls-ca-cert-file %s tls-auth-clients yes tls-port %d", c.Cert, c.Key, c.CA, port))
+	return fmt.Sprintf("127.0.0.1:%d", port)
 }

@@ -3,8 +3,8 @@ package natskit
 import (
 	"fmt"
 	"net/url"
+	"strings"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -57,15 +57,9 @@ func (n *Server) awaitJetStream(tb testing.TB) {
 // ConnectAll returns a connection to any of several servers, like Connect.
 func ConnectAll(tb testing.TB, nodes []*Server) *nats.Conn {
 	tb.Helper()
-	urls := ""
-	for _, n := range nodes {
-		urls += "," + n.URL
+	urls := make([]string, len(nodes))
+	for i, n := range nodes {
+		urls[i] = n.URL
 	}
-	nc, err := nats.Connect(urls[1:], nats.Name(tb.Name()), nats.Timeout(readyWithin), nats.MaxReconnects(-1),
-		nats.ReconnectWait(20*time.Millisecond), nats.ReconnectJitter(time.Millisecond, time.Millisecond))
-	if err != nil {
-		tb.Fatalf("connect to the test's NATS: %v", err)
-	}
-	tb.Cleanup(nc.Close)
-	return nc
+	return connect(tb, strings.Join(urls, ","))
 }

@@ -75,7 +75,12 @@ func Run(tb testing.TB, opts ...Option) *Server {
 // when tb ends.
 func (n *Server) Connect(tb testing.TB, opts ...nats.Option) *nats.Conn {
 	tb.Helper()
-	nc, err := nats.Connect(n.URL, append([]nats.Option{
+	return connect(tb, n.URL, opts...)
+}
+
+func connect(tb testing.TB, urls string, opts ...nats.Option) *nats.Conn {
+	tb.Helper()
+	nc, err := nats.Connect(urls, append([]nats.Option{
 		nats.Name(tb.Name()),
 		nats.Timeout(readyWithin),
 		nats.MaxReconnects(-1),
