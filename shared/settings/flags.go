@@ -6,12 +6,10 @@ import (
 	"strings"
 )
 
-// flagLayer is a layer that may also name the file and ask for something else than
-// a start.
+// flagLayer is a layer that may also ask for something else than a start.
 type flagLayer struct {
 	layer
-	config string
-	opts   Options
+	opts Options
 }
 
 // readFlags reads --name=value and --name value; a boolean may stand alone. It

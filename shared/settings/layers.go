@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/knadh/koanf/parsers/yaml"
-	"github.com/knadh/koanf/providers/env/v2"
 	"github.com/knadh/koanf/providers/file"
 	"github.com/knadh/koanf/v2"
 )
@@ -23,6 +22,8 @@ const (
 type layer struct {
 	values   map[string]value // by path
 	problems []Problem
+	// config is the file that it names.
+	config string
 }
 
 type value struct {
@@ -40,7 +41,7 @@ func (s *schema) readFile(path string) layer {
 	}
 	for _, key := range k.Keys() { // sorted
 		raw := k.Get(key)
-		leaf := s.find(func(f *field) bool { return f.path == key })
+		leaf := s.at(key)
 		above := s.find(func(f *field) bool { return strings.HasPrefix(key, f.path+".") })
 		switch {
 		case leaf != nil:
@@ -61,12 +62,6 @@ func isEmptyMap(raw any) bool {
 	return ok && len(m) == 0
 }
 
-// envLayer is a layer that may also name the file.
-type envLayer struct {
-	layer
-	config string
-}
-
 // serviceLink is the form of the variables that Kubernetes adds for a service of
 // the same name: for a service yard-history, YARD_HISTORY_PORT and the like. They
 // are none of ours.
@@ -74,38 +69,22 @@ var serviceLink = regexp.MustCompile(`^(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|
 
 // readEnv reads the variables with the service's prefix. Those that name no
 // setting are problems; empty ones count as unset.
-func (s *schema) readEnv(environ []string) envLayer {
-	l := envLayer{layer: layer{values: map[string]value{}}}
-	k := koanf.New(".")
-	err := k.Load(env.Provider(".", env.Opt{
-		Prefix:      s.prefix,
-		EnvironFunc: func() []string { return environ },
-		TransformFunc: func(name, text string) (string, any) {
-			if text == "" {
-				return "", nil
-			}
-			if name == s.prefix+envConfig {
-				l.config = text
-				return "", nil
-			}
-			f := s.find(func(f *field) bool { return f.env == name })
-			if f != nil {
-				return f.path, text
-			}
-			if !serviceLink.MatchString(strings.TrimPrefix(name, s.prefix)) {
-				l.problems = append(l.problems, Problem{Source: name, What: "unknown variable"})
-			}
-			return "", nil
-		},
-	}), nil)
-	if err != nil {
-		l.problems = append(l.problems, Problem{Source: "environment", What: err.Error()})
-	}
-	slices.SortFunc(l.problems, func(a, b Problem) int { return strings.Compare(a.Source, b.Source) })
-	for _, f := range s.fields {
-		if k.Exists(f.path) {
-			l.values[f.path] = value{f.env, k.Get(f.path)}
+func (s *schema) readEnv(environ []string) layer {
+	l := layer{values: map[string]value{}}
+	for _, variable := range environ {
+		name, text, _ := strings.Cut(variable, "=")
+		rest, ours := strings.CutPrefix(name, s.prefix)
+		f := s.find(func(f *field) bool { return f.env == name })
+		switch {
+		case !ours || text == "":
+		case rest == envConfig:
+			l.config = text
+		case f != nil:
+			l.values[f.path] = value{f.env, text}
+		case !serviceLink.MatchString(rest):
+			l.problems = append(l.problems, Problem{Source: name, What: "unknown variable"})
 		}
 	}
+	slices.SortFunc(l.problems, func(a, b Problem) int { return strings.Compare(a.Source, b.Source) })
 	return l
 }

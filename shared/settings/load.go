@@ -5,6 +5,7 @@ import (
 	"errors"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // Options is what a person asked for besides settings.
@@ -40,7 +41,7 @@ func Load[T any](name string, def T, args []string, env []string) (T, Options, e
 	root := reflect.ValueOf(&cfg).Elem()
 	var problems Problems
 	origin := map[string]string{} // by path: the source that set it last
-	for _, l := range []layer{file, environment.layer, flags.layer} {
+	for _, l := range []layer{file, environment, flags.layer} {
 		problems = append(problems, l.problems...)
 		for i := range s.fields {
 			f := &s.fields[i]
@@ -118,15 +119,10 @@ func (s *schema) blame(path string, origin map[string]string) string {
 	if source := origin[path]; source != "" {
 		return source
 	}
-	if s.find(func(f *field) bool { return f.path == path }) != nil {
+	if s.at(path) != nil {
 		return "default"
 	}
 	return ""
 }
 
-func joinPath(section, path string) string {
-	if section == "" || path == "" {
-		return section + path
-	}
-	return section + "." + path
-}
+func joinPath(section, path string) string { return strings.Trim(section+"."+path, ".") }

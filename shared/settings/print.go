@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"reflect"
@@ -34,7 +35,7 @@ func Print[T any](w io.Writer, cfg T) error {
 
 // node is the value as YAML: strings quoted where they must be, the rest bare.
 func (f *field) node(v reflect.Value) *yaml.Node {
-	if v.Kind() == reflect.Slice && !isText(f.typ) && !f.secret {
+	if f.isList() && !f.secret {
 		list := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
 		for i := range v.Len() {
 			list.Content = append(list.Content, scalar(f.shown(f.formatScalar(v.Index(i))), v.Index(i)))
@@ -86,17 +87,10 @@ the defaults. In the file, a.b is b in the section a, with underscores for dashe
 `, name, flagConfig, s.prefix, envConfig, flagPrint, flagHelp)
 	for i := range s.fields {
 		f := &s.fields[i]
-		fmt.Fprintf(&text, "  --%s, %s\n      %s (%s)\n", f.flag, f.env, f.usageText(), f.defaultText(root))
+		fmt.Fprintf(&text, "  --%s, %s\n      %s (%s)\n", f.flag, f.env, cmp.Or(f.usage, f.want()), f.defaultText(root))
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
-}
-
-func (f *field) usageText() string {
-	if f.usage == "" {
-		return f.want()
-	}
-	return f.usage
 }
 
 func (f *field) defaultText(root reflect.Value) string {

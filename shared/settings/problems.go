@@ -2,6 +2,7 @@ package settings
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -18,13 +19,8 @@ type Problem struct {
 
 // String gives the problem as one line.
 func (p Problem) String() string {
-	parts := make([]string, 0, 3)
-	for _, part := range []string{p.Source, p.Path, p.What} {
-		if part != "" {
-			parts = append(parts, part)
-		}
-	}
-	return strings.Join(parts, ": ")
+	parts := []string{p.Source, p.Path, p.What}
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
 }
 
 // Problems is the error of Load: everything that is wrong, in the order file,

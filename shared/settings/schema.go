@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -94,7 +95,7 @@ func (s *schema) addField(owner reflect.Type, sf reflect.StructField, words []st
 		index:  index,
 	}
 	elem := f.typ
-	if elem.Kind() == reflect.Slice && !isText(elem) {
+	if f.isList() {
 		elem = elem.Elem()
 	}
 	if !isScalar(elem) {
@@ -105,6 +106,9 @@ func (s *schema) addField(owner reflect.Type, sf reflect.StructField, words []st
 	}
 	s.fields = append(s.fields, f)
 }
+
+// isList tells whether a value has several items.
+func (f *field) isList() bool { return f.typ.Kind() == reflect.Slice && !isText(f.typ) }
 
 // isText tells whether values of the type read themselves from text.
 func isText(t reflect.Type) bool { return reflect.PointerTo(t).Implements(textTyp) }
@@ -122,12 +126,12 @@ func isScalar(t reflect.Type) bool {
 
 // isSection tells whether a path names a struct of the config.
 func (s *schema) isSection(path string) bool {
-	for _, sec := range s.sections {
-		if sec.path == path {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.sections, func(sec section) bool { return sec.path == path })
+}
+
+// at returns the field of a path, or nil.
+func (s *schema) at(path string) *field {
+	return s.find(func(f *field) bool { return f.path == path })
 }
 
 // find returns the first field that fits, or nil.

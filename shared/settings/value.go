@@ -33,7 +33,7 @@ func (f *field) set(v reflect.Value, raw any) error {
 var errForm = errors.New("wrong form")
 
 func (f *field) setAny(v reflect.Value, raw any) error {
-	if v.Kind() != reflect.Slice || isText(f.typ) {
+	if !f.isList() {
 		return f.setScalar(v, raw)
 	}
 	var items []any
@@ -171,11 +171,10 @@ func formatSize(n int64) string {
 
 // want says in words what form a value has.
 func (f *field) want() string {
-	t := f.typ
-	if t.Kind() == reflect.Slice && !isText(t) {
-		return "a list of " + wantScalar(t.Elem(), f.bytes) + " each"
+	if f.isList() {
+		return "a list of " + wantScalar(f.typ.Elem(), f.bytes) + " each"
 	}
-	return wantScalar(t, f.bytes)
+	return wantScalar(f.typ, f.bytes)
 }
 
 func wantScalar(t reflect.Type, bytes bool) string {
@@ -205,7 +204,7 @@ func (f *field) format(v reflect.Value) string {
 	if f.secret && !v.IsZero() {
 		return "********"
 	}
-	if v.Kind() != reflect.Slice || isText(f.typ) {
+	if !f.isList() {
 		return f.shown(f.formatScalar(v))
 	}
 	items := make([]string, v.Len())
