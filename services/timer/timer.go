@@ -31,7 +31,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
-// Deps is what the service works with. Clock, Tracing and Metrics may be nil.
+// Deps is what the service works with. Clock and Metrics may be nil.
 type Deps struct {
 	NATS         *nats.Conn
 	Partitioning topology.Partitioning
@@ -41,10 +41,8 @@ type Deps struct {
 	Node   string
 	Config Config
 	// Clock tells the server's time; nil = the server is in this process.
-	Clock *clock.Clock
-	Log   *slog.Logger
-	// Tracing is not used: history makes the span of a wait, from the log's own times.
-	Tracing *telemetry.Tracing
+	Clock   *clock.Clock
+	Log     *slog.Logger
 	Metrics *telemetry.Metrics
 }
 

@@ -42,7 +42,7 @@ func builds(c Services) []build {
 		{"timer", func(e process.Env) (process.Service, error) {
 			return timer.New(timer.Deps{
 				NATS: e.NATS, Partitioning: e.Partitioning, Replies: e.Replies, Node: e.Node, Config: c.Timer,
-				Log: e.Log, Tracing: e.Tracing, Metrics: e.Metrics,
+				Log: e.Log, Metrics: e.Metrics,
 			})
 		}},
 		{"matching", func(e process.Env) (process.Service, error) {

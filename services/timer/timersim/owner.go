@@ -14,8 +14,10 @@
 package timersim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -108,15 +110,9 @@ type kept struct {
 // New makes an owner that has loaded nothing.
 func New(c Config) *Owner {
 	cfg := firing.DefaultConfig()
-	if c.ChunkTasksMax > 0 {
-		cfg.ChunkTasksMax = c.ChunkTasksMax
-	}
-	if c.FiredKeepMax > 0 {
-		cfg.FiredKeepMax = c.FiredKeepMax
-	}
-	if c.CancelKeep > 0 {
-		cfg.CancelKeep = c.CancelKeep
-	}
+	cfg.ChunkTasksMax = cmp.Or(c.ChunkTasksMax, cfg.ChunkTasksMax)
+	cfg.FiredKeepMax = cmp.Or(c.FiredKeepMax, cfg.FiredKeepMax)
+	cfg.CancelKeep = cmp.Or(c.CancelKeep, cfg.CancelKeep)
 	return &Owner{
 		partition: c.Partition, epoch: c.Epoch, limits: cfg.Limits(), table: due.New(cfg.Table()),
 		kept: map[uint64]kept{}, tombstones: map[string][]due.Tombstone{},
@@ -260,10 +256,7 @@ func (o *Owner) Refused(cursor []byte, cursorSeq uint64, nowMS int64) Outcome {
 }
 
 func (o *Owner) must(allowed ...step) {
-	for _, s := range allowed {
-		if o.step == s {
-			return
-		}
+	if !slices.Contains(allowed, o.step) {
+		panic(fmt.Sprintf("timersim: not in step %d", o.step))
 	}
-	panic(fmt.Sprintf("timersim: not in step %d", o.step))
 }

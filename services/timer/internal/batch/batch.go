@@ -202,38 +202,37 @@ func fields(data []byte, visit func(field)) error {
 
 func decodeTask(data []byte) (due.Task, error) {
 	task := due.Task{Bytes: uint32(len(data)), Group: due.Group{Priority: priorityDefault}}
-	for rest := data; len(rest) > 0; {
-		number, kind, n := protowire.ConsumeTag(rest)
-		if n < 0 {
-			return task, protowire.ParseError(n)
+	var badID error
+	err := fields(data, func(f field) {
+		switch f.number {
+		case recordID:
+			task.ID, badID = ids.TaskIDFromBytes(f.value)
+		case recordDomain:
+			task.Group.Domain = unsafeString(f.value)
+		case recordTasklist:
+			task.Group.Tasklist = unsafeString(f.value)
+		case recordType:
+			task.Group.Type = unsafeString(f.value)
+		case recordOrder:
+			task.Group.Keyed = true
+		case recordPriority:
+			if f.varint >= priorityFirst && f.varint <= priorityLast {
+				task.Group.Priority = uint8(f.varint)
+			}
+		case recordDueAt:
+			task.DueMS = max(int64(f.varint), 0)
+		case recordFailures:
+			task.Group.Retry = int32(f.varint) > 0
+		case recordParkings:
+			task.Parkings = uint32(f.varint)
 		}
-		rest = rest[n:]
-		switch kind {
-		case protowire.BytesType:
-			value, n := protowire.ConsumeBytes(rest)
-			if n < 0 {
-				return task, protowire.ParseError(n)
-			}
-			rest = rest[n:]
-			if err := setBytes(&task, number, value); err != nil {
-				return task, err
-			}
-		case protowire.VarintType:
-			value, n := protowire.ConsumeVarint(rest)
-			if n < 0 {
-				return task, protowire.ParseError(n)
-			}
-			rest = rest[n:]
-			setVarint(&task, number, value)
-		default:
-			n := protowire.ConsumeFieldValue(number, kind, rest)
-			if n < 0 {
-				return task, protowire.ParseError(n)
-			}
-			rest = rest[n:]
-		}
-	}
-	if task.ID.IsZero() {
+	})
+	switch {
+	case err != nil:
+		return task, err
+	case badID != nil:
+		return task, badID
+	case task.ID.IsZero():
 		return task, errors.New("it has no id")
 	}
 	return task, checkGroup(&task.Group)
@@ -252,39 +251,6 @@ func checkGroup(g *due.Group) error {
 		return fmt.Errorf("its type %w", err)
 	}
 	return nil
-}
-
-func setBytes(task *due.Task, number protowire.Number, value []byte) error {
-	switch number {
-	case recordID:
-		id, err := ids.TaskIDFromBytes(value)
-		task.ID = id
-		return err
-	case recordDomain:
-		task.Group.Domain = unsafeString(value)
-	case recordTasklist:
-		task.Group.Tasklist = unsafeString(value)
-	case recordType:
-		task.Group.Type = unsafeString(value)
-	case recordOrder:
-		task.Group.Keyed = true
-	}
-	return nil
-}
-
-func setVarint(task *due.Task, number protowire.Number, value uint64) {
-	switch number {
-	case recordPriority:
-		if value >= priorityFirst && value <= priorityLast {
-			task.Group.Priority = uint8(value)
-		}
-	case recordDueAt:
-		task.DueMS = max(int64(value), 0)
-	case recordFailures:
-		task.Group.Retry = int32(value) > 0
-	case recordParkings:
-		task.Parkings = uint32(value)
-	}
 }
 
 // recordOverhead is what a record adds to a batch at most, besides its own bytes.
