@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"encoding/hex"
+	"strings"
 
 	"go.opentelemetry.io/otel/trace"
 )
@@ -21,42 +22,18 @@ const (
 // if it is not a valid one. Versions after 00 are read by their first four fields,
 // as the standard asks.
 func ParseTraceparent(s string) []byte {
-	if len(s) < traceparentLen || s[2] != '-' || s[35] != '-' || s[52] != '-' || hasUpper(s[:traceparentLen]) {
+	if len(s) < traceparentLen || s[2] != '-' || s[35] != '-' || s[52] != '-' || strings.ContainsAny(s[:traceparentLen], "ABCDEF") {
 		return nil
 	}
-	var version [1]byte
-	if _, err := hex.Decode(version[:], []byte(s[:2])); err != nil || version[0] == 0xff {
+	version, traceID, spanID, flags := s[:2], s[3:35], s[36:52], s[53:55]
+	if len(s) > traceparentLen && (version == "00" || s[traceparentLen] != '-') {
 		return nil
 	}
-	if len(s) > traceparentLen && (version[0] == 0 || s[traceparentLen] != '-') {
+	b, err := hex.DecodeString(version + traceID + spanID + flags)
+	if err != nil || version == "ff" || !ToSpanContext(b[1:]).IsValid() {
 		return nil
 	}
-	b := make([]byte, contextLen)
-	for _, field := range []struct {
-		into []byte
-		text string
-	}{
-		{b[:traceIDLen], s[3:35]},
-		{b[traceIDLen : traceIDLen+spanIDLen], s[36:52]},
-		{b[contextLen-1:], s[53:55]},
-	} {
-		if _, err := hex.Decode(field.into, []byte(field.text)); err != nil {
-			return nil
-		}
-	}
-	if !ToSpanContext(b).IsValid() {
-		return nil
-	}
-	return b
-}
-
-func hasUpper(s string) bool {
-	for i := range len(s) {
-		if 'A' <= s[i] && s[i] <= 'F' {
-			return true
-		}
-	}
-	return false
+	return b[1:]
 }
 
 // FormatTraceparent returns the W3C header of a compact context, or "" if b is
@@ -65,14 +42,9 @@ func FormatTraceparent(b []byte) string {
 	if len(b) != contextLen {
 		return ""
 	}
-	text := make([]byte, 0, traceparentLen)
-	text = append(text, "00-"...)
-	text = hex.AppendEncode(text, b[:traceIDLen])
-	text = append(text, '-')
-	text = hex.AppendEncode(text, b[traceIDLen:traceIDLen+spanIDLen])
-	text = append(text, '-')
-	text = hex.AppendEncode(text, b[contextLen-1:])
-	return string(text)
+	text := hex.EncodeToString(b)
+	traceID, spanID, flags := text[:2*traceIDLen], text[2*traceIDLen:2*contextLen-2], text[2*contextLen-2:]
+	return "00-" + traceID + "-" + spanID + "-" + flags
 }
 
 // Sampled tells whether b is a context whose trace is being recorded. It costs
