@@ -42,7 +42,7 @@ func (a Announcement) encode() []byte {
 func readAnnouncement(value []byte) Announcement {
 	var a Announcement
 	if json.Unmarshal(value, &a) != nil {
-		a = Announcement{}
+		return Announcement{}
 	}
 	return a
 }
@@ -61,10 +61,4 @@ type Candidate struct {
 
 func (c Candidate) equal(d Candidate) bool {
 	return c.Node == d.Node && slices.Equal(c.Refuses, d.Refuses)
-}
-
-// candidate is what a member of this announcement may serve in a cluster that
-// writes version; ok is false where it cannot read that (I13), or leaves.
-func candidate(node string, a Announcement, version uint32) (c Candidate, ok bool) {
-	return Candidate{Node: node, Refuses: a.Stopped}, a.LogVersion >= version && !a.Leaving
 }

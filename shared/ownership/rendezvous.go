@@ -2,6 +2,7 @@ package ownership
 
 import (
 	"cmp"
+	"hash/fnv"
 	"slices"
 )
 
@@ -86,17 +87,16 @@ func leastLoaded(pairs []pair, p int, load map[string]int) (node string) {
 // mixer: FNV alone hardly changes its high bits for names that differ at the end,
 // and those decide here.
 func weight(node string, partition int) uint64 {
-	const offset, prime = 14695981039346656037, 1099511628211
-	h := uint64(offset)
-	for i := range len(node) {
-		h = (h ^ uint64(node[i])) * prime
-	}
-	for p := uint64(partition); ; p >>= 8 {
-		h = (h ^ p&0xff) * prime
+	name := []byte(node)
+	for p := partition; ; p >>= 8 {
+		name = append(name, byte(p))
 		if p < 0x100 {
 			break
 		}
 	}
+	sum := fnv.New64a()
+	_, _ = sum.Write(name) // a hash never fails
+	h := sum.Sum64()
 	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
 	h = (h ^ h>>27) * 0x94d049bb133111eb
 	return h ^ h>>31

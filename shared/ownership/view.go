@@ -160,7 +160,7 @@ func (v *view) lose(now time.Time, s signs) {
 }
 
 // candidates are the nodes alive that can read what a cluster of this version
-// writes, and that do not leave, sorted.
+// writes (I13), and that do not leave, sorted.
 func (v *view) candidates(version uint32) []Candidate {
 	var all []Candidate
 	for _, node := range v.nodes() {
@@ -168,8 +168,8 @@ func (v *view) candidates(version uint32) []Candidate {
 		if node != v.self {
 			shows = v.peers[node].shows
 		}
-		if c, ok := candidate(node, shows, version); ok {
-			all = append(all, c)
+		if shows.LogVersion >= version && !shows.Leaving {
+			all = append(all, Candidate{Node: node, Refuses: shows.Stopped})
 		}
 	}
 	return all
