@@ -6,14 +6,8 @@ import (
 	"fmt"
 )
 
-// Defaults of Config.
-const (
-	InFlightDefault       = 2
-	MaxItemsDefault       = 1000
-	MaxBytesDefault       = 400 << 10
-	MaxQueuedItemsDefault = 100_000
-	MaxQueuedBytesDefault = 64 << 20
-)
+// MaxQueuedBytesDefault is the default of Config.MaxQueuedBytes.
+const MaxQueuedBytesDefault = 64 << 20
 
 // Config is the limits of a batcher. A zero field means its default.
 type Config struct {
@@ -46,10 +40,10 @@ type limit struct {
 
 func (c *Config) limits() []limit {
 	return []limit{
-		{"in_flight", &c.InFlight, InFlightDefault},
-		{"max_items", &c.MaxItems, MaxItemsDefault},
-		{"max_bytes", &c.MaxBytes, MaxBytesDefault},
-		{"max_queued_items", &c.MaxQueuedItems, MaxQueuedItemsDefault},
+		{"in_flight", &c.InFlight, 2},
+		{"max_items", &c.MaxItems, 1000},
+		{"max_bytes", &c.MaxBytes, 400 << 10},
+		{"max_queued_items", &c.MaxQueuedItems, 100_000},
 		{"max_queued_bytes", &c.MaxQueuedBytes, MaxQueuedBytesDefault},
 	}
 }
