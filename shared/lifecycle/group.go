@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -80,9 +81,7 @@ func (g *Group) Run(ctx context.Context) error {
 		close(g.ready) // made by start
 		r.await(ctx, r.allEnded())
 	}
-	timeout := g.DrainTimeout
-	timeout = cmp.Or(timeout, DrainTimeoutDefault)
-	return r.stop(timeout)
+	return r.stop(cmp.Or(g.DrainTimeout, DrainTimeoutDefault))
 }
 
 // start reports whether all parts came up; if not, the group has to stop.
@@ -140,12 +139,13 @@ func (r *run) start(ctx context.Context, p part) <-chan struct{} {
 // up is closed when the part is ready or has ended. A failed part closes it too,
 // but await looks at failures first.
 func (at *running) up(runner Runner) <-chan struct{} {
+	up := make(chan struct{})
 	announces, ok := runner.(readier)
 	if !ok {
-		return closed()
+		close(up)
+		return up
 	}
 	ready := announces.Ready()
-	up := make(chan struct{})
 	go func() {
 		defer close(up)
 		select {
@@ -154,12 +154,6 @@ func (at *running) up(runner Runner) <-chan struct{} {
 		}
 	}()
 	return up
-}
-
-func closed() <-chan struct{} {
-	c := make(chan struct{})
-	close(c)
-	return c
 }
 
 func (r *run) fail(err error) {
@@ -205,13 +199,10 @@ func (r *run) allEnded() <-chan struct{} {
 // stop cancels the parts one by one, the last first, each after the one before
 // has returned or used up its time.
 func (r *run) stop(timeout time.Duration) error {
-	var late []error
-	for i := len(r.started) - 1; i >= 0; i-- {
-		at := r.started[i]
+	var all []error
+	for _, at := range slices.Backward(r.started) {
 		at.cancel()
-		if err := at.awaitEnd(timeout); err != nil {
-			late = append(late, err)
-		}
+		all = append(all, at.awaitEnd(timeout))
 	}
 	// The first failure may have come before the stop or during it. Either way it
 	// leads, and is not reported twice.
@@ -221,13 +212,8 @@ func (r *run) stop(timeout time.Duration) error {
 		first = r.first
 	default:
 	}
-	all := []error{first}
-	for _, err := range late {
-		if err != first { //nolint:errorlint // the very same value, not its kind
-			all = append(all, err)
-		}
-	}
-	return errors.Join(all...)
+	others := slices.DeleteFunc(all, func(err error) bool { return err == first }) //nolint:errorlint // the very same value, not its kind
+	return errors.Join(append([]error{first}, others...)...)
 }
 
 func (at *running) awaitEnd(timeout time.Duration) error {
