@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 // How a connection behaves. A broken one must be noticed within seconds, since
@@ -82,17 +83,12 @@ func Connect(ctx context.Context, cfg ConnConfig, name string, log *slog.Logger)
 			return nc, nil
 		}
 		err = WithoutURL(err)
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("connect to NATS at %s: %w", redact(cfg.URL), errors.Join(ctx.Err(), err))
-		}
-		if now := time.Now(); now.Sub(noticed) >= dialNoticeEvery {
+		if now := time.Now(); ctx.Err() == nil && now.Sub(noticed) >= dialNoticeEvery {
 			noticed = now
 			log.Warn("waiting for NATS", "url", redact(cfg.URL), "duration", now.Sub(began).Round(time.Second), "error", err)
 		}
-		select {
-		case <-ctx.Done():
+		if !backoff.Sleep(ctx, dialRetryEvery) {
 			return nil, fmt.Errorf("connect to NATS at %s: %w", redact(cfg.URL), errors.Join(ctx.Err(), err))
-		case <-time.After(dialRetryEvery):
 		}
 	}
 }
