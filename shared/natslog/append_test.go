@@ -38,6 +38,18 @@ func logServer(tb testing.TB, change func(*jetstream.StreamConfig)) (*natskit.Se
 	return srv, js
 }
 
+// stop stops a server, and waits until a connection has noticed it.
+func stop(t *testing.T, srv *natskit.Server, nc *nats.Conn) {
+	t.Helper()
+	srv.Stop()
+	testkit.Eventually(t, soon, func() error {
+		if nc.IsConnected() {
+			return errors.New("still connected")
+		}
+		return nil
+	})
+}
+
 func connect(tb testing.TB, srv *natskit.Server) jetstream.JetStream {
 	tb.Helper()
 	js, err := jetstream.New(srv.Connect(tb))
@@ -102,13 +114,7 @@ func TestRefusedAppendsAreNotStored(t *testing.T) {
 	}
 	must(t, append1(t.Context(), natslog.Msg{Subject: "log.a"}))
 	cases["full"] = append1(t.Context(), natslog.Msg{Subject: "log.a"})
-	srv.Stop()
-	testkit.Eventually(t, soon, func() error {
-		if nc.IsConnected() {
-			return errors.New("still connected")
-		}
-		return nil
-	})
+	stop(t, srv, nc)
 	cases["disconnected"] = append1(t.Context(), natslog.Msg{Subject: "log.a"})
 	for name, err := range cases {
 		if !errors.Is(err, natslog.ErrNotStored) || errors.Is(err, natslog.ErrOutcomeUnknown) {

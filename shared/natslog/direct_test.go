@@ -11,7 +11,6 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
-	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func seqs(a natslog.Answer) (all []uint64) {
@@ -94,14 +93,7 @@ func TestDirectFails(t *testing.T) {
 	if _, err := d.Get(ctx, stream, []natslog.Query{{Seq: 1}}); !errors.Is(err, context.Canceled) {
 		t.Errorf("given up: %v", err)
 	}
-	srv.Stop()
-	disconnected := func() error {
-		if js.Conn().IsConnected() {
-			return errors.New("connected")
-		}
-		return nil
-	}
-	testkit.Eventually(t, soon, disconnected)
+	stop(t, srv, js.Conn())
 	if _, err := d.Get(t.Context(), stream, []natslog.Query{{Seq: 1}}); !errors.Is(err, natsrpc.ErrNotSent) {
 		t.Errorf("without a server: %v", err)
 	}

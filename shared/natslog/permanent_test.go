@@ -12,7 +12,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
-	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestPermanentErrors: what the server will never take, each asked of a real one.
@@ -27,12 +26,8 @@ func TestPermanentErrors(t *testing.T) {
 		_, _, err := natslog.Append(t.Context(), nc, m)
 		return err
 	}
-	many := func(n int, subject string, h nats.Header) error {
-		msgs := make([]natslog.Msg, n)
-		for i := range msgs {
-			msgs[i] = natslog.Msg{Subject: subject, Header: h}
-		}
-		_, err := natslog.AppendAtomic(t.Context(), nc, msgs)
+	many := func(n int, m natslog.Msg) error {
+		_, err := natslog.AppendAtomic(t.Context(), nc, slices.Repeat([]natslog.Msg{m}, n))
 		return err
 	}
 	for name, err := range map[string]error{
@@ -43,9 +38,9 @@ func TestPermanentErrors(t *testing.T) {
 		"header too large":             one(natslog.Msg{Subject: "plain.a", Header: nats.Header{"a": {strings.Repeat("b", 70_000)}}}),
 		"another stream's":             one(natslog.Msg{Subject: "log.a", Header: nats.Header{"Nats-Expected-Stream": {"OTHER"}}}),
 		"no TTLs here":                 one(natslog.Msg{Subject: "log.a", Header: nats.Header{"Nats-TTL": {"1s"}}}),
-		"no batches here":              many(2, "plain.a", nil),
-		"batch of too many":            many(natslog.BatchMsgsMax+1, "log.a", nil),
-		"batch of too large ones":      batchOfLarge(t, nc),
+		"no batches here":              many(2, natslog.Msg{Subject: "plain.a"}),
+		"batch of too many":            many(natslog.BatchMsgsMax+1, natslog.Msg{Subject: "log.a"}),
+		"batch of too large ones":      many(2, natslog.Msg{Subject: "log.a", Data: make([]byte, 2000)}),
 	} {
 		if !natslog.Permanent(err) || !errors.Is(err, natslog.ErrNotStored) {
 			t.Errorf("%s: %v", name, err)
@@ -79,12 +74,6 @@ func TestABadMessageAmongOthers(t *testing.T) {
 	}
 }
 
-func batchOfLarge(t *testing.T, nc *nats.Conn) error {
-	large := natslog.Msg{Subject: "log.a", Data: make([]byte, 2000)}
-	_, err := natslog.AppendAtomic(t.Context(), nc, []natslog.Msg{large, large})
-	return err
-}
-
 // TestPassingErrors: what may be taken later, and what is no failure.
 func TestPassingErrors(t *testing.T) {
 	t.Parallel()
@@ -112,13 +101,7 @@ func TestPassingErrors(t *testing.T) {
 		"full of bytes":    one(t.Context(), natslog.Msg{Subject: "bytes.a", Data: make([]byte, 300)}),
 		"wrong last":       one(t.Context(), natslog.Msg{Subject: "bytes.a", Header: expect("bytes.a", "7")}),
 	}
-	srv.Stop()
-	testkit.Eventually(t, soon, func() error {
-		if nc.IsConnected() {
-			return errors.New("still connected")
-		}
-		return nil
-	})
+	stop(t, srv, nc)
 	cases["not connected"] = one(t.Context(), natslog.Msg{Subject: "log.a"})
 	for name, err := range cases {
 		if natslog.Permanent(err) || natslog.BadMessage(err) || (err == nil) != (name == "none") {

@@ -62,13 +62,7 @@ func TestAppendEach(t *testing.T) {
 	if out := natslog.AppendEach(ctx, nc, []natslog.Msg{{Subject: "log.a"}}); out[0].Err != nil && !errors.Is(out[0].Err, natslog.ErrOutcomeUnknown) {
 		t.Errorf("given up: %v", out[0].Err)
 	}
-	srv.Stop()
-	testkit.Eventually(t, soon, func() error {
-		if nc.IsConnected() {
-			return errors.New("connected")
-		}
-		return nil
-	})
+	stop(t, srv, nc)
 	if out := natslog.AppendEach(t.Context(), nc, []natslog.Msg{{Subject: "log.a"}}); !errors.Is(out[0].Err, natslog.ErrNotStored) {
 		t.Errorf("without a server: %v", out[0].Err)
 	}
