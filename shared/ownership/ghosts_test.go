@@ -68,24 +68,13 @@ func TestAJoiningNodeWaitsForTheDrain(t *testing.T) {
 	var both serving // what a and b serve together
 	a := joinWith(t, srv, "a", func(c *Config, s *serving) {
 		c.Expiry = soon // it lives, however busy the machine is
-		c.Serve = func(ctx context.Context, p int) error {
-			both.add(p, 1)
-			defer both.add(p, -1)
-			err := s.serve(ctx, p)
-			<-release
-			return err
-		}
+		c.Serve = both.with(s, release)
 	})
 	free := sync.OnceFunc(func() { close(release) })
 	t.Cleanup(free) // before a is stopped
 	balanced(t, map[string]*node{"a": a})
 	b := start(t, srv, "b", func(c *Config, s *serving) {
-		c.Expiry = soon
-		c.Serve = func(ctx context.Context, p int) error {
-			both.add(p, 1)
-			defer both.add(p, -1)
-			return s.serve(ctx, p)
-		}
+		c.Expiry, c.Serve = soon, both.with(s, nil)
 	})
 	for moved := 1; moved <= count/2; moved++ {
 		select {
@@ -136,14 +125,7 @@ func TestANodeServesWhatOthersKnowOf(t *testing.T) {
 	var both serving // what a and b serve together
 	join := func(name string, kv func(jetstream.KeyValue) jetstream.KeyValue) *node {
 		return start(t, srv, name, func(c *Config, s *serving) {
-			c.Expiry, c.KV = soon, kv(c.KV)
-			c.Serve = func(ctx context.Context, p int) error {
-				both.add(p, 1)
-				defer both.add(p, -1)
-				err := s.serve(ctx, p)
-				<-late.release // a slow drain
-				return err
-			}
+			c.Expiry, c.KV, c.Serve = soon, kv(c.KV), both.with(s, late.release)
 		})
 	}
 	a := join("a", func(kv jetstream.KeyValue) jetstream.KeyValue { late.KeyValue = kv; return late })
@@ -202,22 +184,8 @@ func TestDrainPassesEachPartitionOnAsItIsDone(t *testing.T) {
 	srv := server(t)
 	release := make(chan struct{})
 	var both serving // what a and b serve together
-	b := join(t, srv, "b", func(s *serving) func(context.Context, int) error {
-		return func(ctx context.Context, p int) error {
-			both.add(p, 1)
-			defer both.add(p, -1)
-			return s.serve(ctx, p)
-		}
-	})
-	a := join(t, srv, "a", func(s *serving) func(context.Context, int) error {
-		return func(ctx context.Context, p int) error {
-			both.add(p, 1)
-			defer both.add(p, -1)
-			err := s.serve(ctx, p)
-			<-release
-			return err
-		}
-	})
+	b := joinWith(t, srv, "b", func(c *Config, s *serving) { c.Serve = both.with(s, nil) })
+	a := joinWith(t, srv, "a", func(c *Config, s *serving) { c.Serve = both.with(s, release) })
 	balanced(t, map[string]*node{"a": a, "b": b})
 	both.mu.Lock()
 	both.max = 0

@@ -46,6 +46,19 @@ func (s *serving) serve(ctx context.Context, p int) error {
 	return nil
 }
 
+// with is the Serve of a node that is counted in both, too. It drains until it is released, if release is not nil.
+func (both *serving) with(s *serving, release <-chan struct{}) func(context.Context, int) error {
+	return func(ctx context.Context, p int) error {
+		both.add(p, 1)
+		defer both.add(p, -1)
+		err := s.serve(ctx, p)
+		if release != nil {
+			<-release
+		}
+		return err
+	}
+}
+
 func (s *serving) add(p, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
