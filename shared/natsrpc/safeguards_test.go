@@ -122,7 +122,7 @@ func TestAConnectionIsNeverGivenUp(t *testing.T) {
 func TestNoPasswordIsPrinted(t *testing.T) {
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, url := range []string{"nats://me:s3cret@127.0.0.1:1", "nats://me:s3cret@127.0.0.1:port", "nats://me:s3cret%zz@127.0.0.1:1", "nats://127.0.0.1:1,nats://me:s3 cret@x:1", "nats://me:s3/cret@127.0.0.1:1", "nats://me:12/cret@127.0.0.1:1"} {
+	for _, url := range []string{"nats://me:s3cret@127.0.0.1:1", "nats://me:s3cret@127.0.0.1:port", "nats://me:s3cret%zz@127.0.0.1:1", "nats://127.0.0.1:1,nats://me:s3 cret@x:1", "nats://a:b@127.0.0.1:1,nats://me:s3cret%zz@127.0.0.1:1", "nats://me:s3/cret@127.0.0.1:1", "nats://me:12/cret@127.0.0.1:1"} {
 		for what, ctx := range map[string]context.Context{"ends": over, "waits": within(t, 50*time.Millisecond)} {
 			var out bytes.Buffer
 			_, err := natsrpc.Connect(ctx, natsrpc.ConnConfig{URL: url}, "x", slog.New(slog.NewTextHandler(&out, nil)))
