@@ -47,16 +47,7 @@ func TestI12_WhatAReplacedHistoryOwnerParksIsVoid(t *testing.T) {
 	testkit.Equal(t, "void", r.outdated.Load(), 3)
 	w.fence(3)
 	w.checkpoint(100)
-	left := func(n uint64) {
-		t.Helper()
-		testkit.Eventually(t, soon, func() error {
-			if got := w.stored(); got != n {
-				return fmt.Errorf("%d messages left, want %d", got, n)
-			}
-			return nil
-		})
-	}
-	left(1) // the last fence
+	w.left(1) // the last fence
 	r.stop()
 	w.writeAs(2, stale())
 	r = w.own(purging)

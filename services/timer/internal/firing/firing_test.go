@@ -135,20 +135,11 @@ func TestPurgeStopsAtHistorysCheckpointAndAtTheNewestMessage(t *testing.T) {
 		want = append(want, w.park(5, start.Add(time.Duration(i)*2*time.Minute))...)
 	}
 	w.eachOnce(want)
-	left := func(n uint64) {
-		t.Helper()
-		testkit.Eventually(t, soon, func() error {
-			if got := w.stored(); got != n {
-				return fmt.Errorf("%d messages left, want %d", got, n)
-			}
-			return nil
-		})
-	}
-	left(4)
+	w.left(4)
 	w.checkpoint(2)
-	left(2)
+	w.left(2)
 	w.checkpoint(4)
-	left(1)
+	w.left(1)
 	want = append(want, w.park(1, start)...) // purged before, and used again
 	w.eachOnce(want)
 	r.stop()
@@ -167,12 +158,7 @@ func TestABucketWithAWaitingTaskIsKept(t *testing.T) {
 	w.park(1, start.Add(time.Second))
 	w.checkpoint(100)
 	w.eachOnce(done)
-	testkit.Eventually(t, soon, func() error {
-		if got := w.stored(); got != 2 {
-			return fmt.Errorf("%d messages left", got)
-		}
-		return nil
-	})
+	w.left(2)
 }
 
 func TestNATSRestarts(t *testing.T) {

@@ -19,21 +19,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-// raw appends a message to the store as it is.
-func (w *world) raw(subject string, data []byte) {
-	w.tb.Helper()
-	if _, _, err := natslog.Append(w.tb.Context(), w.nc, natslog.Msg{Subject: subject, Data: data}); err != nil {
-		w.tb.Fatal(err)
-	}
-}
-
-func (w *world) encoded(m interface{ MarshalVT() ([]byte, error) }) []byte {
-	w.tb.Helper()
-	data, err := m.MarshalVT()
-	testkit.NoError(w.tb, err)
-	return data
-}
-
 // newer is the log version of the next program.
 var newer = logversion.Newest() + 1
 
@@ -42,12 +27,12 @@ var newer = logversion.Newest() + 1
 func TestI13AnUnknownVersionEndsTheOwner(t *testing.T) {
 	t.Parallel()
 	bucket := topology.Timer(0, topology.TimerBucket(time.Now().UnixMilli()))
-	message := func(w *world) { w.raw(bucket, w.encoded(&logv1.Batch{LogVersion: newer})) }
-	cursor := func(w *world) { w.raw(topology.Fired(0), w.encoded(&logv1.Cursor{LogVersion: newer})) }
+	message := func(w *world) { w.raw(bucket, testkit.Encoded(t, &logv1.Batch{LogVersion: newer})) }
+	cursor := func(w *world) { w.raw(topology.Fired(0), testkit.Encoded(t, &logv1.Cursor{LogVersion: newer})) }
 	checkpoint := func(w *world) {
 		kv, err := w.js.KeyValue(t.Context(), topology.CheckpointsBucket)
 		if err == nil {
-			_, err = kv.Put(t.Context(), topology.HistoryCheckpoint(0), w.encoded(&logv1.Checkpoint{LogVersion: newer}))
+			_, err = kv.Put(t.Context(), topology.HistoryCheckpoint(0), testkit.Encoded(t, &logv1.Checkpoint{LogVersion: newer}))
 		}
 		testkit.NoError(t, err)
 	}
@@ -152,7 +137,7 @@ func TestMalformedMessagesGoIntoQuarantine(t *testing.T) {
 	if err != nil || len(set) != 3 {
 		t.Fatalf("%d in quarantine: %v", len(set), err)
 	}
-	for i, want := range []string{string(noBatch), string(w.encoded(&logv1.Batch{Tasks: mixed})), "lost its way"} {
+	for i, want := range []string{string(noBatch), string(testkit.Encoded(t, &logv1.Batch{Tasks: mixed})), "lost its way"} {
 		if string(set[i].Data) != want || set[i].Reason == "" || set[i].OriginSeq != uint64(i+2) || set[i].OriginStream != topology.TimerStream(0) {
 			t.Errorf("%+v", set[i])
 		}

@@ -98,8 +98,12 @@ func (w *world) fence(epoch uint64) {
 
 func (w *world) append(subject string, b *logv1.Batch) {
 	w.tb.Helper()
-	data, err := b.MarshalVT()
-	testkit.NoError(w.tb, err)
+	w.raw(subject, testkit.Encoded(w.tb, b))
+}
+
+// raw appends a message as it is.
+func (w *world) raw(subject string, data []byte) {
+	w.tb.Helper()
 	if _, _, err := natslog.Append(w.tb.Context(), w.nc, natslog.Msg{Subject: subject, Data: data}); err != nil {
 		w.tb.Fatal(err)
 	}
@@ -168,8 +172,7 @@ func (w *world) checkpointAt(seq uint64, at time.Time) {
 	w.tb.Helper()
 	kv, err := w.js.KeyValue(w.tb.Context(), topology.CheckpointsBucket)
 	testkit.NoError(w.tb, err)
-	data, err := (&logv1.Checkpoint{Snapshot: &logv1.SnapshotRef{TimerSeq: seq}, AtMs: at.UnixMilli()}).MarshalVT()
-	testkit.NoError(w.tb, err)
+	data := testkit.Encoded(w.tb, &logv1.Checkpoint{Snapshot: &logv1.SnapshotRef{TimerSeq: seq}, AtMs: at.UnixMilli()})
 	testkit.NoError(w.tb, testkit.Err(kv.Put(w.tb.Context(), topology.HistoryCheckpoint(0), data)))
 }
 
@@ -179,6 +182,17 @@ func (w *world) stored() uint64 {
 	s, err := w.js.Stream(w.tb.Context(), topology.TimerStream(0))
 	testkit.NoError(w.tb, err)
 	return s.CachedInfo().State.Msgs
+}
+
+// left waits until n messages are left in the timer store.
+func (w *world) left(n uint64) {
+	w.tb.Helper()
+	testkit.Eventually(w.tb, soon, func() error {
+		if got := w.stored(); got != n {
+			return fmt.Errorf("%d messages left, want %d", got, n)
+		}
+		return nil
+	})
 }
 
 // running is one owner at work.

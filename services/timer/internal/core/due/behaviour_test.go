@@ -71,15 +71,9 @@ func TestATombstoneVoidsEarlierRecordsOfItsBucketOnly(t *testing.T) {
 	table := newTable(t, message(1, 1000, 1), message(2, testMinute+1, 2))
 	both := []ids.TaskID{testID(1), testID(2), testID(3)}
 	table.Load(Message{Seq: 3, Bucket: 1, Tombstones: voids(math.MaxUint32, both...)})
-	for n, want := range map[int]Status{1: Waiting, 2: Cancelled, 3: Unknown} {
-		if _, got := table.Find(testID(n), ""); got != want {
-			t.Errorf("task %d: status %d, want %d", n, got, want)
-		}
-	}
+	have(t, table, map[int]Status{1: Waiting, 2: Cancelled, 3: Unknown})
 	table.Load(message(4, testMinute+2, 3)) // later than its tombstone
-	if _, got := table.Find(testID(3), ""); got != Waiting {
-		t.Errorf("status %d", got)
-	}
+	have(t, table, map[int]Status{3: Waiting})
 	table.check(t)
 }
 
@@ -102,9 +96,7 @@ func TestFindTellsWhereARecordIs(t *testing.T) {
 		t.Fatalf("status %d while it is being stored, %+v", status, stay)
 	}
 	table.Abort()
-	if _, status := table.Find(testID(1), ""); status != Waiting {
-		t.Fatalf("status %d after the chunk was given up", status)
-	}
+	have(t, table, map[int]Status{1: Waiting})
 }
 
 func TestALostRecordIsForgotten(t *testing.T) {
@@ -118,11 +110,7 @@ func TestALostRecordIsForgotten(t *testing.T) {
 		table.Lose(testID(2)) // its record may be purged: the tombstone stays known
 		table.Lose(testID(9))
 	}
-	for n, want := range map[int]Status{1: Unknown, 2: Cancelled, 3: Waiting} {
-		if _, got := table.Find(testID(n), ""); got != want {
-			t.Errorf("task %d: status %d, want %d", n, got, want)
-		}
-	}
+	have(t, table, map[int]Status{1: Unknown, 2: Cancelled, 3: Waiting})
 	if table.Len() != 1 || table.Waiting("a", "x") != 1 {
 		t.Errorf("%d wait, %d in the tasklist", table.Len(), table.Waiting("a", "x"))
 	}

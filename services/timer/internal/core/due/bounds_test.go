@@ -60,18 +60,6 @@ func upFrom(first, n int) (all []int) {
 	return all
 }
 
-// What is remembered is copied when most of it is over, and not each time.
-func TestRecentIsCopiedSeldom(t *testing.T) {
-	known := newGroups()
-	r := recent{keepMS: 10, most: 8, groups: &known, stays: map[ids.TaskID]uint64{}}
-	group, highest := known.take(Group{}), 0
-	for n := range 100 {
-		r.add(firedStay{id: testID(n), group: group})
-		highest = max(highest, r.head)
-	}
-	testkit.Equal(t, "copied after", highest, 7)
-}
-
 // R23: a clock that is where the cursor is needs no part set aside.
 func TestR23_NothingIsSetAsideAtTheVeryInstant(t *testing.T) {
 	for what, c := range map[string]Cursor{

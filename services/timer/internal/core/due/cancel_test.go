@@ -132,24 +132,6 @@ func TestATaskThatWasVoidBeforeMayHaveBeenFired(t *testing.T) {
 	}
 }
 
-// R23: how long a cancelled task is kept is measured by the store's clock, on which history's checkpoints
-// are compared with it, and never by that of the node that cancels.
-func TestR23_ACancelledTaskWaitsByTheStoresClock(t *testing.T) {
-	table := newTable(t, message(1, 1000, 1), message(2, 9*testMinute, 2))
-	table.Cancel(testID(1))
-	if got := table.Purgeable(2, 2, 1<<40); got != nil {
-		t.Errorf("purgeable before the tombstone is read: %v", got)
-	}
-	table.Load(Message{Seq: 3, AtMS: 5000, Tombstones: voids(math.MaxUint32, testID(1))})
-	table.Load(message(4, 9*testMinute, 3))
-	if got := table.Purgeable(4, 4, 5050); got != nil {
-		t.Errorf("purgeable: %v", got)
-	}
-	if got := table.Purgeable(4, 4, 5051); len(got) != 1 {
-		t.Errorf("purgeable: %v", got)
-	}
-}
-
 // TestWhatIsParkedAgainIsNotTouched: neither by a call for what the store had before, nor by a tombstone of the stay before that comes late, nor by a
 // history owner that has been replaced.
 func TestWhatIsParkedAgainIsNotTouched(t *testing.T) {
@@ -173,9 +155,7 @@ func TestWhatIsParkedAgainIsNotTouched(t *testing.T) {
 			t.Errorf("up to %d: %+v, %+v", w.UpTo, got, a)
 		}
 	}
-	if _, status := table.Find(testID(1), ""); status != Waiting {
-		t.Errorf("status %d", status)
-	}
+	have(t, table, map[int]Status{1: Waiting})
 	table.Load(Message{Seq: 5, Epoch: 8, Fence: true})
 	replaced, present := Wanted{ID: testID(1), UpTo: 5, Epoch: 7}, Wanted{ID: testID(1), UpTo: 5, Epoch: 8}
 	if got, a := table.Tombstones([]Wanted{replaced}), table.Answer([]Wanted{replaced}); got != nil || !a.Undone {
@@ -185,9 +165,7 @@ func TestWhatIsParkedAgainIsNotTouched(t *testing.T) {
 		t.Errorf("for the present one: %+v", got)
 	}
 	table.Load(Message{Seq: 6, Tombstones: voids(2, testID(1))})
-	if _, status := table.Find(testID(1), ""); status != Cancelled {
-		t.Errorf("status %d", status)
-	}
+	have(t, table, map[int]Status{1: Cancelled})
 	table.Fenced()
 	if a := table.Answer([]Wanted{replaced}); len(a.Cancelled) != 0 || !a.Undone {
 		t.Errorf("a replaced owner is given the task: %+v", a)

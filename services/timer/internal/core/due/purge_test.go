@@ -41,18 +41,10 @@ func TestAPurgeForgetsCancelledTasksUpToItsMessage(t *testing.T) {
 	table.Cancel(testID(2))
 	table.Cancel(testID(3))
 	table.Purged(Purge{Bucket: 0, UpTo: 1})
-	for n, want := range map[int]Status{1: Unknown, 2: Cancelled, 3: Cancelled} {
-		if _, got := table.Find(testID(n), ""); got != want {
-			t.Errorf("task %d: status %d, want %d", n, got, want)
-		}
-	}
+	have(t, table, map[int]Status{1: Unknown, 2: Cancelled, 3: Cancelled})
 	table.Load(message(4, 1000, 4)) // into the bucket that was purged in part
 	table.Purged(Purge{Bucket: 0, UpTo: 4})
-	for n, want := range map[int]Status{2: Unknown, 3: Cancelled, 4: Waiting} {
-		if _, got := table.Find(testID(n), ""); got != want {
-			t.Errorf("task %d: status %d, want %d", n, got, want)
-		}
-	}
+	have(t, table, map[int]Status{2: Unknown, 3: Cancelled, 4: Waiting})
 	table.check(t)
 	table.Load(message(5, 9*testMinute, 5))
 	fire(table, 1000)
@@ -70,11 +62,7 @@ func TestAPurgeForgetsNoLaterStay(t *testing.T) {
 	table.Cancel(testID(2))
 	table.Load(message(7, 1000, 8))
 	table.Purged(Purge{Bucket: 0, UpTo: 7})
-	for n, want := range map[int]Status{1: Waiting, 2: Cancelled} {
-		if _, got := table.Find(testID(n), ""); got != want {
-			t.Errorf("task %d: status %d, want %d", n, got, want)
-		}
-	}
+	have(t, table, map[int]Status{1: Waiting, 2: Cancelled})
 	table.check(t)
 }
 

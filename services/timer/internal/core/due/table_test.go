@@ -37,6 +37,16 @@ func message(seq uint64, dueMS int64, n ...int) Message {
 	return m
 }
 
+// have checks the status of tasks.
+func have(tb testing.TB, table *Table, want map[int]Status) {
+	tb.Helper()
+	for n, want := range want {
+		if _, got := table.Find(testID(n), ""); got != want {
+			tb.Errorf("task %d: status %d, want %d", n, got, want)
+		}
+	}
+}
+
 func fire(t *Table, nowMS int64) (all []ids.TaskID) {
 	for {
 		chunk, ok := t.NextChunk(nowMS, wide)
@@ -113,9 +123,7 @@ func TestACancelledTaskIsKnownUntilItsBucketIsPurged(t *testing.T) {
 	table := newTable(t, message(1, 1000, 1), message(2, 1000, 2))
 	table.Cancel(testID(1))
 	table.Load(Message{Seq: 3, Tombstones: voids(math.MaxUint32, testID(1))})
-	if _, status := table.Find(testID(1), ""); status != Cancelled {
-		t.Fatalf("status %d", status)
-	}
+	have(t, table, map[int]Status{1: Cancelled, 2: Waiting})
 	testkit.MustEqual(t, "wait", table.Waiting("a", "x"), 1)
 	testkit.MustEqual(t, "fired", fire(table, 1000), []ids.TaskID{testID(2)})
 	table.Load(message(4, 2*testMinute, 5)) // the newest message always stays
@@ -128,18 +136,13 @@ func TestACancelledTaskIsKnownUntilItsBucketIsPurged(t *testing.T) {
 	got := table.Purgeable(3, 4, 51)
 	testkit.MustEqual(t, "purgeable", got, []Purge{{Bucket: 0, UpTo: 3}})
 	table.Purged(got[0])
-	if _, status := table.Find(testID(1), ""); status != Unknown {
-		t.Fatalf("status %d", status)
-	}
-	if _, status := table.Find(testID(2), ""); status != Fired {
-		t.Fatalf("status %d", status)
-	}
+	have(t, table, map[int]Status{1: Unknown, 2: Fired})
 	table.check(t)
 }
 
-// While history is down no one archives what was cancelled: whatever the clocks say,
-// the void record stays until a checkpoint is saved that is late enough.
-func TestACancelledTaskWaitsForHistorysCheckpoint(t *testing.T) {
+// R23: while history is down no one archives what was cancelled: whatever the clocks of nodes say,
+// the void record stays until a checkpoint is saved that is late enough by the store's clock.
+func TestR23_ACancelledTaskWaitsForHistorysCheckpoint(t *testing.T) {
 	for name, table := range map[string]*Table{
 		"by this owner":      newTable(t, message(1, 1000, 1)),
 		"by the last owner":  newTable(t, message(1, 1000, 1), Message{Seq: 2, AtMS: 3000, Tombstones: voids(math.MaxUint32, testID(1))}),
