@@ -71,8 +71,7 @@ func startService(t *testing.T) (*timer.Service, *nats.Conn, *telemetry.Metrics)
 
 func park(t *testing.T, nc *nats.Conn, p int, all ...*logv1.Record) {
 	t.Helper()
-	data, err := (&logv1.Batch{Tasks: all}).MarshalVT()
-	testkit.NoError(t, err)
+	data := testkit.Encoded(t, &logv1.Batch{Tasks: all})
 	subject := topology.Timer(p, topology.TimerBucket(all[0].DueAtMs))
 	if _, _, err := natslog.Append(t.Context(), nc, natslog.Msg{Subject: subject, Data: data}); err != nil {
 		t.Fatal(err)
@@ -193,8 +192,7 @@ func checkList(t *testing.T, nc *nats.Conn) {
 // goes on. A newer version of the cluster stops both. R21.
 func TestI13ARecordOfANewerVersionStopsItsPartition(t *testing.T) {
 	s, nc, metrics := startService(t)
-	data, err := (&logv1.Batch{LogVersion: logversion.Newest() + 1}).MarshalVT()
-	testkit.NoError(t, err)
+	data := testkit.Encoded(t, &logv1.Batch{LogVersion: logversion.Newest() + 1})
 	if _, _, err := natslog.Append(t.Context(), nc, natslog.Msg{Subject: topology.Timer(1, 7), Data: data}); err != nil {
 		t.Fatal(err)
 	}

@@ -61,8 +61,7 @@ func (w *world) park(dueMS int64) {
 // fence has the next history owner take over.
 func (w *world) fence() {
 	w.fenced++
-	data, err := (&logv1.Batch{Fence: true, Epoch: w.fenced}).MarshalVT()
-	testkit.NoError(w.t, err)
+	data := testkit.Encoded(w.t, &logv1.Batch{Fence: true, Epoch: w.fenced})
 	w.append(topology.TimerFence(0), data)
 }
 

@@ -52,8 +52,7 @@ func waitingTasks(t *testing.T, n, every int) *waiting {
 			r.Headers = append(r.Headers, &logv1.Header{Name: "partner", Value: "acme"})
 			r.Group = "acme"
 		}
-		data, err := r.MarshalVT()
-		testkit.NoError(t, err)
+		data := testkit.Encoded(t, r)
 		w.all, w.records = append(w.all, id), append(w.records, data)
 	}
 	return w

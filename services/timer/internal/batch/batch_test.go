@@ -44,8 +44,7 @@ func TestDecodeReadsWhatTheGeneratedCodeWrites(t *testing.T) {
 		for range rapid.IntRange(0, 4).Draw(t, "records") {
 			want.Tasks = append(want.Tasks, drawRecord(t))
 		}
-		data, err := want.MarshalVT()
-		testkit.NoError(t, err)
+		data := testkit.Encoded(t, want)
 		m, index, err := Decode(data)
 		tasks := index.Tasks
 		if index.Version != want.LogVersion || index.Malformed != nil {
@@ -133,8 +132,7 @@ func TestARecordWithoutASubjectIsMalformed(t *testing.T) {
 			"tasklist": {Id: id[:], Domain: "shop", Tasklist: name, Type: "x"},
 			"type":     {Id: id[:], Domain: "shop", Tasklist: "mail", Type: name},
 		} {
-			data, err := (&logv1.Batch{Tasks: []*logv1.Record{r}}).MarshalVT()
-			testkit.NoError(t, err)
+			data := testkit.Encoded(t, &logv1.Batch{Tasks: []*logv1.Record{r}})
 			m, index, err := Decode(data)
 			bad := what != "type" || ids.CheckTypeName(name) != nil
 			if err != nil || m.Records() != 1 || (index.Malformed != nil) != bad || (index.Tasks[0] == due.Task{}) != bad {
@@ -153,8 +151,7 @@ func TestI13ABatchOfAnUnknownVersionIsRefused(t *testing.T) {
 		"strange":     {Tasks: []*logv1.Record{{Id: []byte("another kind of id")}}, LogVersion: next},
 		"empty":       {LogVersion: 1 << 31},
 	} {
-		data, err := b.MarshalVT()
-		testkit.NoError(t, err)
+		data := testkit.Encoded(t, b)
 		m, index, err := Decode(data)
 		var unknown *logversion.UnknownError
 		if !errors.As(err, &unknown) || m.Records() != 0 || len(index.Tasks) != 0 {
@@ -169,8 +166,7 @@ func TestTombstonesNameTheirStays(t *testing.T) {
 	if _, index, err := Decode(Tombstones(all, 1)); err != nil || index.Malformed != nil || !slices.Equal(index.Tombstones, all) {
 		t.Errorf("%v, %v, %v", index.Tombstones, index.Malformed, err)
 	}
-	broken, err := (&logv1.Batch{Tombstones: [][]byte{id[:]}}).MarshalVT()
-	testkit.NoError(t, err)
+	broken := testkit.Encoded(t, &logv1.Batch{Tombstones: [][]byte{id[:]}})
 	for _, data := range [][]byte{broken, append(broken, 6<<3|2, 1, 0x80)} {
 		if _, index, err := Decode(data); err != nil || index.Malformed == nil {
 			t.Errorf("%x: %v, %v", data, index.Malformed, err)
@@ -182,16 +178,13 @@ func TestTombstonesNameTheirStays(t *testing.T) {
 func TestVersionsAreWrittenLikeTheGeneratedCodeDoes(t *testing.T) {
 	id := ids.NewTaskID(time.UnixMilli(1), 1, 7)
 	for _, v := range []uint32{1, 2, 300, 1<<32 - 1} {
-		tombstones, err := (&logv1.Batch{Tombstones: [][]byte{id[:]}, LogVersion: v, TombstoneParkings: []uint32{1}}).MarshalVT()
-		testkit.NoError(t, err)
+		tombstones := testkit.Encoded(t, &logv1.Batch{Tombstones: [][]byte{id[:]}, LogVersion: v, TombstoneParkings: []uint32{1}})
 		if got := Tombstones([]due.Tombstone{{ID: id, UpTo: 1}}, v); !bytes.Equal(got, tombstones) || len(appendVersion(nil, v)) > versionOverhead {
 			t.Errorf("%d: %x, want %x", v, got, tombstones)
 		}
 		record := &logv1.Record{Id: id[:]}
-		submit, err := (&logv1.Batch{Tasks: []*logv1.Record{record}, LogVersion: v}).MarshalVT()
-		testkit.NoError(t, err)
-		data, err := record.MarshalVT()
-		testkit.NoError(t, err)
+		submit := testkit.Encoded(t, &logv1.Batch{Tasks: []*logv1.Record{record}, LogVersion: v})
+		data := testkit.Encoded(t, record)
 		if got := Join([][]byte{data}, v); !bytes.Equal(got, submit) {
 			t.Errorf("%d: %x, want %x", v, got, submit)
 		}

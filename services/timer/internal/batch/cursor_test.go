@@ -29,8 +29,7 @@ func TestACursorIsReadAsItWasWritten(t *testing.T) {
 // R21, R23: a cursor of a newer version is refused.
 func TestI13_ACursorOfAnUnknownVersionIsRefused(t *testing.T) {
 	for version, known := range map[uint32]bool{1: true, logversion.Newest(): true, logversion.Newest() + 1: false} {
-		data, err := (&logv1.Cursor{Epoch: 7, BaseDueMs: 8, BaseSeq: 9, LogVersion: version}).MarshalVT()
-		testkit.NoError(t, err)
+		data := testkit.Encoded(t, &logv1.Cursor{Epoch: 7, BaseDueMs: 8, BaseSeq: 9, LogVersion: version})
 		got, err := DecodeCursor(data)
 		var unknown *logversion.UnknownError
 		if known && (err != nil || got != due.Cursor{Epoch: 7, Base: due.Mark{DueMS: 8, Seq: 9}}) || !known && !errors.As(err, &unknown) {
@@ -55,8 +54,7 @@ func TestACursorCarriesTheVersionItIsWrittenWith(t *testing.T) {
 }
 
 func TestACursorOfTooManyPartsIsRefused(t *testing.T) {
-	data, err := (&logv1.Cursor{Ahead: []*logv1.CursorPart{{Seq: 1}, {Seq: 2}, {Seq: 3}, {Seq: 4}, {Seq: 5}}}).MarshalVT()
-	testkit.NoError(t, err)
+	data := testkit.Encoded(t, &logv1.Cursor{Ahead: []*logv1.CursorPart{{Seq: 1}, {Seq: 2}, {Seq: 3}, {Seq: 4}, {Seq: 5}}})
 	if c, err := DecodeCursor(data); err == nil {
 		t.Errorf("%+v", c)
 	}
