@@ -274,30 +274,6 @@ func TestScanVisitsEveryWaitingTaskOnce(t *testing.T) {
 	}
 }
 
-func TestRecentForgetsByAgeAndByNumber(t *testing.T) {
-	known := newGroups()
-	r := recent{keepMS: 100, most: 3, groups: &known, stays: map[ids.TaskID]uint64{}}
-	add := func(n int, atMS int64) {
-		group := known.take(Group{Domain: "a"})
-		r.add(firedStay{id: testID(n), parkings: 1, group: group, atMS: atMS, logSeq: uint64(100 + n)})
-		known.drop(group)
-	}
-	for i := range 5 {
-		add(i, int64(i))
-		if got := r.find(testID(i)); got.logSeq != uint64(100+i) {
-			t.Fatalf("%d lies at %d", i, got.logSeq)
-		}
-	}
-	if r.has(testID(1), 1) || !r.has(testID(2), 1) || r.has(testID(2), 2) {
-		t.Fatal("kept the wrong ones")
-	}
-	add(9, 104)
-	if r.has(testID(3), 1) || !r.has(testID(4), 1) || len(r.stays) != 2 {
-		t.Fatal("kept too long")
-	}
-	testkit.MustEqual(t, "the group has references", known.all[0].refs, len(r.stays))
-}
-
 func BenchmarkLoadResumeFire(b *testing.B) {
 	const n = 1_000_000
 	random := rand.New(rand.NewPCG(1, 2))
