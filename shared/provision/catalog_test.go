@@ -40,6 +40,24 @@ func put(t *testing.T, kv jetstream.KeyValue, domain string, retention int64, ty
 	}
 }
 
+// domains are those that a catalog has reported as changed.
+type domains struct {
+	mu    sync.Mutex
+	names []string
+}
+
+func (d *domains) add(name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.names = append(d.names, name)
+}
+
+func (d *domains) all() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.names)
+}
+
 func TestCatalogFollowsTheBucket(t *testing.T) {
 	t.Parallel()
 	testkit.Slow(t, "waits until a stream is missed")
@@ -51,25 +69,15 @@ func TestCatalogFollowsTheBucket(t *testing.T) {
 	put(t, kv, "lab", 60_000)
 	testkit.NoError(t, testkit.Err(kv.Put(t.Context(), catalog.Domains.Key("", "broken"), []byte("{"))))
 
-	var mu sync.Mutex
-	var changed []string
-	changes := func() []string {
-		mu.Lock()
-		defer mu.Unlock()
-		return slices.Clone(changed)
-	}
-	c, err := catalog.Watch(t.Context(), configBucket(t, connect(t, srv)), func(domain string) {
-		mu.Lock()
-		defer mu.Unlock()
-		changed = append(changed, domain)
-	})
+	var changed domains
+	c, err := catalog.Watch(t.Context(), configBucket(t, connect(t, srv)), changed.add)
 	testkit.NoError(t, err)
 	var names []string
 	for _, d := range catalog.Domains.All(c, "") {
 		names = append(names, d.Name)
 	}
-	if !slices.Equal(names, []string{"lab", "shop"}) || len(changes()) != 0 {
-		t.Errorf("loaded %v, reported %v", names, changes())
+	if !slices.Equal(names, []string{"lab", "shop"}) || len(changed.all()) != 0 {
+		t.Errorf("loaded %v, reported %v", names, changed.all())
 	}
 	if tt := catalog.Types.Of(c, "shop", "email.send"); tt == nil || tt.MaxConcurrency != 3 || len(catalog.Types.All(c, "shop")) != 2 || len(catalog.Types.All(c, "lab")) != 0 {
 		t.Errorf("types of shop: %v", catalog.Types.All(c, "shop"))
@@ -81,7 +89,7 @@ func TestCatalogFollowsTheBucket(t *testing.T) {
 	await(t, func() bool { return catalog.Types.Of(c, "new", "x") != nil })
 	testkit.NoError(t, kv.Delete(t.Context(), catalog.Domains.Key("", "lab")))
 	await(t, func() bool { return c.Domain("lab") == nil })
-	await(t, func() bool { return slices.Equal(changes(), []string{"shop", "new", "new", "lab"}) })
+	await(t, func() bool { return slices.Equal(changed.all(), []string{"shop", "new", "new", "lab"}) })
 
 	srv.Restart(t)
 	js2 := connect(t, srv)
@@ -115,9 +123,9 @@ func TestCatalogReadsWhatWasPut(t *testing.T) {
 		t.Errorf("%v %v", tt, err)
 	}
 	for name, err := range map[string]error{
-		"domain": second(catalog.Domains.Get(t.Context(), kv, "", "none")),
-		"type":   second(catalog.Types.Get(t.Context(), kv, "shop", "none")),
-		"key":    second(catalog.Domains.Get(t.Context(), kv, "", "*")),
+		"domain": testkit.Err(catalog.Domains.Get(t.Context(), kv, "", "none")),
+		"type":   testkit.Err(catalog.Types.Get(t.Context(), kv, "shop", "none")),
+		"key":    testkit.Err(catalog.Domains.Get(t.Context(), kv, "", "*")),
 	} {
 		testkit.Code(t, name, err, fault.NotFound)
 	}
@@ -131,8 +139,7 @@ func TestCatalogReadsWhatWasPut(t *testing.T) {
 // changes nothing.
 func TestCatalogRevisions(t *testing.T) {
 	t.Parallel()
-	js := connect(t, natskit.Run(t))
-	testkit.NoError(t, apply(t, js, two))
+	js := cluster(t)
 	kv, ctx := configBucket(t, js), t.Context()
 	shop := func(retention, revision int64) *yardv1.Domain {
 		return &yardv1.Domain{Name: "shop", RetentionMs: retention, Revision: revision}
@@ -147,13 +154,11 @@ func TestCatalogRevisions(t *testing.T) {
 		t.Errorf("a repetition whose first answer was lost: %d, %v", again, err)
 	}
 	for what, err := range map[string]error{
-		"put":    second(catalog.Domains.Put(ctx, kv, "", shop(3, first))),
-		"delete": second(catalog.DeleteDomain(ctx, kv, "shop", first)),
-		"new":    second(catalog.Domains.Put(ctx, kv, "", &yardv1.Domain{Name: "new", Revision: 1})),
+		"put":    testkit.Err(catalog.Domains.Put(ctx, kv, "", shop(3, first))),
+		"delete": testkit.Err(catalog.DeleteDomain(ctx, kv, "shop", first)),
+		"new":    testkit.Err(catalog.Domains.Put(ctx, kv, "", &yardv1.Domain{Name: "new", Revision: 1})),
 	} {
-		if fault.CodeOf(err) != fault.Stale {
-			t.Errorf("%s of an old revision: %v", what, err)
-		}
+		testkit.Code(t, what+" of an old revision", err, fault.Stale)
 	}
 	testkit.Code(t, "a negative revision", testkit.Err(catalog.Domains.Put(ctx, kv, "", shop(3, -1))), fault.InvalidArgument)
 	c, err := catalog.Watch(ctx, kv, nil)
@@ -170,31 +175,23 @@ func TestCatalogRevisions(t *testing.T) {
 // R9: a deleted domain takes its types with it, no one else's, and every copy hears of all.
 func TestCatalogDeletes(t *testing.T) {
 	t.Parallel()
-	js := connect(t, natskit.Run(t))
-	testkit.NoError(t, apply(t, js, two))
+	js := cluster(t)
 	kv, ctx := configBucket(t, js), t.Context()
 	put(t, kv, "shop", 1, "a", "a.b", "c")
 	put(t, kv, "shop2", 1, "a")
-	var mu sync.Mutex
-	heard := map[string]int{}
-	c, err := catalog.Watch(ctx, kv, func(domain string) {
-		mu.Lock()
-		defer mu.Unlock()
-		heard[domain]++
-	})
+	var heard domains
+	c, err := catalog.Watch(ctx, kv, heard.add)
 	testkit.NoError(t, err)
 	if tt, err := catalog.Types.Delete(ctx, kv, "shop", "c", 0); err != nil || tt.Name != "c" || tt.MaxConcurrency != 3 {
 		t.Fatalf("deleted %v: %v", tt, err)
 	}
 	await(t, func() bool { return catalog.Types.Of(c, "shop", "c") == nil && len(catalog.Types.All(c, "shop")) == 2 })
 	for what, err := range map[string]error{
-		"type":   second(catalog.Types.Delete(ctx, kv, "shop", "c", 0)),
-		"domain": second(catalog.DeleteDomain(ctx, kv, "lab", 0)),
-		"key":    second(catalog.DeleteDomain(ctx, kv, "*", 0)),
+		"type":   testkit.Err(catalog.Types.Delete(ctx, kv, "shop", "c", 0)),
+		"domain": testkit.Err(catalog.DeleteDomain(ctx, kv, "lab", 0)),
+		"key":    testkit.Err(catalog.DeleteDomain(ctx, kv, "*", 0)),
 	} {
-		if fault.CodeOf(err) != fault.NotFound {
-			t.Errorf("%s that is not there: %v", what, err)
-		}
+		testkit.Code(t, what+" that is not there", err, fault.NotFound)
 	}
 	if d, err := catalog.DeleteDomain(ctx, kv, "shop", 0); err != nil || d.Name != "shop" {
 		t.Fatalf("deleted %v: %v", d, err)
@@ -203,11 +200,7 @@ func TestCatalogDeletes(t *testing.T) {
 	if catalog.Types.Of(c, "shop2", "a") == nil || len(catalog.Domains.All(c, "")) != 1 {
 		t.Errorf("another domain's: %v, %v", catalog.Domains.All(c, ""), catalog.Types.All(c, "shop2"))
 	}
-	await(t, func() bool {
-		mu.Lock()
-		defer mu.Unlock()
-		return heard["shop"] == 4 && heard["shop2"] == 0
-	})
+	await(t, func() bool { return slices.Equal(heard.all(), []string{"shop", "shop", "shop", "shop"}) })
 
 	// One that broke off before the types is finished by its repetition.
 	put(t, kv, "shop", 1, "a")
@@ -219,8 +212,7 @@ func TestCatalogDeletes(t *testing.T) {
 // Settings of a tasklist are kept as those of a type are. Keys of a
 // later version are passed over, and so are fields.
 func TestCatalogKeepsTasklists(t *testing.T) {
-	js := connect(t, natskit.Run(t))
-	testkit.NoError(t, apply(t, js, two))
+	js := cluster(t)
 	kv, ctx := configBucket(t, js), t.Context()
 	put(t, kv, "shop", 1, "a")
 	mail := func(priority int32, revision int64) *yardv1.Tasklist {
@@ -234,13 +226,8 @@ func TestCatalogKeepsTasklists(t *testing.T) {
 	} {
 		testkit.NoError(t, testkit.Err(kv.Put(ctx, key, []byte(value))))
 	}
-	var mu sync.Mutex
-	heard := map[string]int{}
-	c, err := catalog.Watch(ctx, kv, func(domain string) {
-		mu.Lock()
-		defer mu.Unlock()
-		heard[domain]++
-	})
+	var heard domains
+	c, err := catalog.Watch(ctx, kv, heard.add)
 	testkit.NoError(t, err)
 	if l := catalog.Tasklists.Of(c, "shop", "mail"); l == nil || l.Priority != 2 || l.Revision != first || len(catalog.Tasklists.All(c, "shop")) != 1 || len(catalog.Types.All(c, "shop")) != 1 {
 		t.Errorf("loaded %v", catalog.Tasklists.All(c, "shop"))
@@ -254,35 +241,30 @@ func TestCatalogKeepsTasklists(t *testing.T) {
 	}
 	await(t, func() bool { return catalog.Tasklists.Of(c, "shop", "mail").GetRevision() == next })
 	for what, err := range map[string]error{
-		"put":    second(catalog.Tasklists.Put(ctx, kv, "shop", mail(5, first))),
-		"delete": second(catalog.Tasklists.Delete(ctx, kv, "shop", "mail", first)),
+		"put":    testkit.Err(catalog.Tasklists.Put(ctx, kv, "shop", mail(5, first))),
+		"delete": testkit.Err(catalog.Tasklists.Delete(ctx, kv, "shop", "mail", first)),
 	} {
-		if fault.CodeOf(err) != fault.Stale {
-			t.Errorf("%s of an old revision: %v", what, err)
-		}
+		testkit.Code(t, what+" of an old revision", err, fault.Stale)
 	}
 	if l, err := catalog.Tasklists.Delete(ctx, kv, "shop", "mail", next); err != nil || l.Priority != 4 {
 		t.Errorf("deleted %v: %v", l, err)
 	}
 	await(t, func() bool { return catalog.Tasklists.Of(c, "shop", "mail") == nil })
 	for what, err := range map[string]error{
-		"deleted":  second(catalog.Tasklists.Get(ctx, kv, "shop", "mail")),
-		"wildcard": second(catalog.Tasklists.Delete(ctx, kv, "shop", "*", 0)),
-		"dots":     second(catalog.Tasklists.Get(ctx, kv, "shop", "mail.more")),
+		"deleted":  testkit.Err(catalog.Tasklists.Get(ctx, kv, "shop", "mail")),
+		"wildcard": testkit.Err(catalog.Tasklists.Delete(ctx, kv, "shop", "*", 0)),
+		"dots":     testkit.Err(catalog.Tasklists.Get(ctx, kv, "shop", "mail.more")),
 	} {
 		testkit.Code(t, what, err, fault.NotFound)
 	}
-	mu.Lock()
-	if heard["shop"] == 0 || heard["lab"] != 0 {
-		t.Errorf("heard of %v", heard)
+	if names := heard.all(); !slices.Contains(names, "shop") || slices.Contains(names, "lab") {
+		t.Errorf("heard of %v", names)
 	}
-	mu.Unlock()
 }
 
 // R9: a deleted domain takes the settings of its tasklists and its limits with it, no one else's.
 func TestCatalogDeletesWhatIsOfADomain(t *testing.T) {
-	js := connect(t, natskit.Run(t))
-	testkit.NoError(t, apply(t, js, two))
+	js := cluster(t)
 	kv, ctx := configBucket(t, js), t.Context()
 	c, err := catalog.Watch(ctx, kv, nil)
 	testkit.NoError(t, err)
@@ -313,11 +295,8 @@ func TestCatalogCatchesUpOnTasklists(t *testing.T) {
 	await(t, func() bool { l := catalog.Tasklists.Of(c, "shop", "mail"); return l.GetPriority() == 1 })
 }
 
-func second[T any](_ T, err error) error { return err }
-
 func TestCatalogStopsWithItsContext(t *testing.T) {
-	js := connect(t, natskit.Run(t))
-	testkit.NoError(t, apply(t, js, two))
+	js := cluster(t)
 	kv := configBucket(t, js)
 	for i := range 300 { // more than a watch holds
 		put(t, kv, fmt.Sprintf("d%d", i), 1)
@@ -353,8 +332,7 @@ func (m *meanwhile) Get(ctx context.Context, key string) (jetstream.KeyValueEntr
 
 // Only a pause that is over is deleted, on a real bucket: not one that holds, nor one that was put in its place meanwhile.
 func TestCatalogDeletesPausesThatAreOver(t *testing.T) {
-	js := connect(t, natskit.Run(t))
-	testkit.NoError(t, apply(t, js, two))
+	js := cluster(t)
 	bucket := configBucket(t, js)
 	kv := &meanwhile{KeyValue: bucket}
 	const now = 10_000

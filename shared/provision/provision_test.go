@@ -33,6 +33,14 @@ func apply(t *testing.T, js jetstream.JetStream, p topology.Partitioning) error 
 	return provision.Apply(ctx, js, p, provision.Options{})
 }
 
+// cluster is a server with a cluster of two partitions.
+func cluster(t *testing.T) jetstream.JetStream {
+	t.Helper()
+	js := connect(t, natskit.Run(t))
+	testkit.NoError(t, apply(t, js, two))
+	return js
+}
+
 func config(t *testing.T, js jetstream.JetStream, stream string) jetstream.StreamConfig {
 	t.Helper()
 	s, err := js.Stream(t.Context(), stream)
@@ -77,8 +85,7 @@ func TestSeveralServicesCreateTheClusterAtOnce(t *testing.T) {
 
 func TestAnotherPartitioningIsRefused(t *testing.T) {
 	t.Parallel()
-	js := connect(t, natskit.Run(t))
-	testkit.NoError(t, apply(t, js, two))
+	js := cluster(t)
 	err := apply(t, js, topology.Partitioning{History: 8, Matching: 1})
 	if err == nil || !strings.Contains(err.Error(), "the cluster was created with 2 history partitions, this service is configured with 8") {
 		t.Errorf("%v", err)
@@ -99,8 +106,7 @@ func TestAnotherPartitioningIsRefused(t *testing.T) {
 
 func TestDriftIsCorrectedOrNamed(t *testing.T) {
 	t.Parallel()
-	js := connect(t, natskit.Run(t))
-	testkit.NoError(t, apply(t, js, two))
+	js := cluster(t)
 	drifted := config(t, js, topology.HistoryStream(0))
 	want := drifted
 	drifted.Duplicates, drifted.AllowAtomicPublish, drifted.Discard = time.Second, false, jetstream.DiscardOld

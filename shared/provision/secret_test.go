@@ -52,9 +52,7 @@ func TestTheTokenSecretIsMadeOnce(t *testing.T) {
 
 func TestAMissingOrBrokenTokenSecretIsAnError(t *testing.T) {
 	t.Parallel()
-	js, err := jetstream.New(natskit.Run(t).Connect(t))
-	testkit.NoError(t, err)
-	testkit.NoError(t, provision.Apply(t.Context(), js, topology.Partitioning{History: 1, Matching: 1}, provision.Options{}))
+	js := cluster(t)
 	kv := configBucket(t, js)
 	testkit.NoError(t, testkit.Err(kv.Put(t.Context(), topology.TokenSecretKey, []byte("short"))))
 	if _, err := provision.TokenSecret(t.Context(), kv); err == nil {

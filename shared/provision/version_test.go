@@ -13,14 +13,12 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
-	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
 // TestI13ANewClusterWritesTheNewestVersion, and one that has lost it is refused. R21.
 func TestI13ANewClusterWritesTheNewestVersion(t *testing.T) {
 	t.Parallel()
-	js := connect(t, natskit.Run(t))
-	testkit.NoError(t, apply(t, js, two))
+	js := cluster(t)
 	kv := configBucket(t, js)
 	e, err := kv.Get(t.Context(), topology.VersionKey)
 	if err != nil || e.Revision() == 0 {
@@ -38,8 +36,7 @@ func TestI13ANewClusterWritesTheNewestVersion(t *testing.T) {
 // TestI13AClusterOfANewerVersionIsRefused, before anything in it is changed. R21.
 func TestI13AClusterOfANewerVersionIsRefused(t *testing.T) {
 	t.Parallel()
-	js := connect(t, natskit.Run(t))
-	testkit.NoError(t, apply(t, js, two))
+	js := cluster(t)
 	kv := configBucket(t, js)
 	v, err := catalog.GetVersion(t.Context(), kv)
 	testkit.NoError(t, err)
@@ -64,8 +61,7 @@ func TestI13AClusterOfANewerVersionIsRefused(t *testing.T) {
 // TestI13AVersionNeverGoesDown: neither by a raise nor in a program that watches.
 func TestI13AVersionNeverGoesDown(t *testing.T) {
 	t.Parallel()
-	js := connect(t, natskit.Run(t))
-	testkit.NoError(t, apply(t, js, two))
+	js := cluster(t)
 	kv := configBucket(t, js)
 	c, err := catalog.Watch(t.Context(), kv, nil)
 	testkit.NoError(t, err)
