@@ -235,7 +235,7 @@ func TestTheTableStandsStillWhileAChunkIsStored(t *testing.T) {
 	}
 }
 
-func TestARecordCountsWithItsOverhead(t *testing.T) {
+func TestAChunkKeepsItsLimits(t *testing.T) {
 	table := newTable(t, message(1, 1000, 1, 2, 3, 4))
 	const size = 10 + recordOverhead
 	for _, c := range []struct {
@@ -244,12 +244,14 @@ func TestARecordCountsWithItsOverhead(t *testing.T) {
 		tasks    int
 		messages []int
 	}{
+		{"tasks", Limits{Tasks: 3, Bytes: 999, Messages: 9, MessageTasks: 9, MessageBytes: 999}, 3, []int{3}},
 		{"bytes, exactly", Limits{Tasks: 9, Bytes: 2 * size, Messages: 9, MessageTasks: 9, MessageBytes: 999}, 2, []int{2}},
 		{"bytes, one less", Limits{Tasks: 9, Bytes: 2*size - 1, Messages: 9, MessageTasks: 9, MessageBytes: 999}, 1, []int{1}},
 		{"message bytes, exactly", Limits{Tasks: 9, Bytes: 999, Messages: 9, MessageTasks: 9, MessageBytes: 2 * size}, 4, []int{2, 2}},
 		{"message bytes, one less", Limits{Tasks: 9, Bytes: 999, Messages: 9, MessageTasks: 9, MessageBytes: 2*size - 1}, 4, []int{1, 1, 1, 1}},
 		{"message tasks", Limits{Tasks: 9, Bytes: 999, Messages: 9, MessageTasks: 3, MessageBytes: 999}, 4, []int{3, 1}},
 		{"messages", Limits{Tasks: 9, Bytes: 999, Messages: 1, MessageTasks: 3, MessageBytes: 999}, 3, []int{3}},
+		{"one too large", Limits{Tasks: 9, Bytes: 5, Messages: 2, MessageTasks: 9, MessageBytes: 5}, 1, []int{1}},
 	} {
 		chunk, ok := table.NextChunk(1000, c.limits)
 		var records []int
@@ -260,6 +262,7 @@ func TestARecordCountsWithItsOverhead(t *testing.T) {
 			t.Errorf("%s: %d tasks in %v, want %d in %v", c.name, chunk.Tasks, records, c.tasks, c.messages)
 		}
 		table.Abort()
+		table.check(t)
 	}
 }
 

@@ -72,20 +72,6 @@ func TestR23_NothingIsSetAsideAtTheVeryInstant(t *testing.T) {
 	}
 }
 
-func TestAPartIsKeptOnce(t *testing.T) {
-	var c Cursor
-	for range AheadMost + 1 {
-		for _, p := range []Part{{Last: Key{DueMS: 9, Seq: 2}, Seq: 3}, {Last: Key{DueMS: 8, Seq: 2}, Seq: 4}} {
-			if !c.setAside(p) {
-				t.Fatal("no room")
-			}
-		}
-	}
-	if c.Ahead[1] == (Part{}) || c.Ahead[2] != (Part{}) {
-		t.Errorf("%+v", c.Ahead)
-	}
-}
-
 // I12: the fence of an owner that claims again raises nothing, and nothing is purged for it.
 func TestI12_AFenceOfTheSameEpochMeansNothing(t *testing.T) {
 	table := newTable(t, fenceAt(1, 5), fenceAt(2, 5))
@@ -105,11 +91,7 @@ func TestI10_TheInstantOfARoundBelongsToIt(t *testing.T) {
 	table.Commit(5000, 0)
 	testkit.MustEqual(t, "the round", table.Cursor().Round, (Mark{5000, 2}))
 	table.Load(messages[2])
-	next := New(Config{})
-	for _, m := range messages {
-		next.Load(m)
-	}
-	next.Resume(table.Cursor(), 2, 5000)
+	next := takeOver(table.Cursor(), 5000, messages...)
 	for name, owner := range map[string]*Table{"the same owner": table, "the next owner": next} {
 		owner.check(t)
 		testkit.Equal(t, name+": fired", fire(owner, 5000), []ids.TaskID{testID(2), testID(3)})

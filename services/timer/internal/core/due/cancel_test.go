@@ -109,13 +109,10 @@ func TestR18_AFiredTaskIsKnownWithItsPlace(t *testing.T) {
 func TestATaskThatWasVoidBeforeMayHaveBeenFired(t *testing.T) {
 	first := newTable(t, message(1, 1000, 1), message(2, 2000, 2))
 	fire(first, 1000)
-	next := New(Config{})
-	for _, m := range []Message{
-		message(1, 1000, 1), message(2, 2000, 2), message(3, 2000, 3), {Seq: 4, Tombstones: voids(math.MaxUint32, testID(1), testID(2))},
-	} {
-		next.Load(m)
-	}
-	next.Resume(first.Cursor(), 2, 1000)
+	next := takeOver(
+		first.Cursor(), 1000, message(1, 1000, 1), message(2, 2000, 2), message(3, 2000, 3),
+		Message{Seq: 4, Tombstones: voids(math.MaxUint32, testID(1), testID(2))},
+	)
 	next.Fenced()
 	next.Cancel(testID(3))
 	wanted := []Wanted{{ID: testID(1)}, {ID: testID(2)}, {ID: testID(3)}}

@@ -19,11 +19,7 @@ func TestR23_AClockAheadDoesNotStopFiring(t *testing.T) {
 	}
 	table.Load(message(2, 120_000, 2))
 	table.Load(message(3, 119_999, 3))
-	next := New(Config{})
-	for _, m := range []Message{message(1, 60_000, 1), message(2, 120_000, 2), message(3, 119_999, 3)} {
-		next.Load(m)
-	}
-	next.Resume(table.Cursor(), 2, 61_000)
+	next := takeOver(table.Cursor(), 61_000, message(1, 60_000, 1), message(2, 120_000, 2), message(3, 119_999, 3))
 	for name, owner := range map[string]*Table{"the same owner": table, "the next owner": next} {
 		if got := fire(owner, 61_000); got != nil {
 			t.Fatalf("%s: fired %v early", name, got)
@@ -55,12 +51,7 @@ func TestR23_ARoundOfAClockAheadIsLeft(t *testing.T) {
 		table.Commit(2_000_000, 0)
 		table.Load(message(uint64(5+fired), 70_000, 5+fired)) // during the round
 		if fired == 0 {
-			stored := table.Cursor()
-			next := New(Config{})
-			for _, m := range append(slices.Clone(messages), message(5, 70_000, 5)) {
-				next.Load(m)
-			}
-			next.Resume(stored, 2, 70_000)
+			next := takeOver(table.Cursor(), 70_000, append(slices.Clone(messages), message(5, 70_000, 5))...)
 			if got := fire(next, 70_000); !slices.Equal(got, []ids.TaskID{testID(5)}) {
 				t.Errorf("fired %v after a round cut short", got)
 			}
@@ -126,9 +117,7 @@ func TestR23_WithoutRoomTheClockIsWaitedFor(t *testing.T) {
 			t.Fatal("no room")
 		}
 	}
-	table := New(Config{})
-	table.Load(message(10, 1000, 1))
-	table.Resume(c, 1, 0)
+	table := takeOver(c, 0, message(10, 1000, 1))
 	if got := fire(table, 899_999); got != nil {
 		t.Fatalf("fired %v", got)
 	}
@@ -174,6 +163,9 @@ func TestI10_WhatIsSetAside(t *testing.T) {
 	}
 	if !c.setAside(part(5_000, 4)) || c.Ahead != [AheadMost]Part{part(20_000, 1), part(6_000, 4)} {
 		t.Errorf("one that is covered: %+v", c.Ahead)
+	}
+	if !c.setAside(part(6_000, 4)) || c.Ahead != [AheadMost]Part{part(20_000, 1), part(6_000, 4)} {
+		t.Errorf("one that is there: %+v", c.Ahead)
 	}
 	full := [AheadMost]Part{part(50_000, 1), part(40_000, 2), part(30_000, 3), part(20_000, 4)}
 	for name, c := range map[string]Cursor{

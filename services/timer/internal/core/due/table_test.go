@@ -37,6 +37,16 @@ func message(seq uint64, dueMS int64, n ...int) Message {
 	return m
 }
 
+// takeOver is the table of an owner that finds these messages and a cursor.
+func takeOver(c Cursor, nowMS int64, messages ...Message) *Table {
+	table := New(Config{})
+	for _, m := range messages {
+		table.Load(m)
+	}
+	table.Resume(c, 2, nowMS)
+	return table
+}
+
 // have checks the status of tasks.
 func have(tb testing.TB, table *Table, want map[int]Status) {
 	tb.Helper()
@@ -106,10 +116,7 @@ func TestI10_ACopyOfAFiredStayIsVoid(t *testing.T) {
 }
 
 func TestAClockALittleBehindTheLastOwnersWaits(t *testing.T) {
-	table := New(Config{})
-	table.Load(message(1, 1000, 1))
-	table.Load(message(2, 1000, 2))
-	table.Resume(Cursor{Base: Mark{DueMS: 5000, Seq: 1}}, 7, 4000)
+	table := takeOver(Cursor{Base: Mark{DueMS: 5000, Seq: 1}}, 4000, message(1, 1000, 1), message(2, 1000, 2))
 	if at, _ := table.Next(); at != 5000 {
 		t.Fatalf("next at %d", at)
 	}
@@ -192,7 +199,7 @@ func TestTheNewestMessageIsNeverPurgeable(t *testing.T) {
 	}
 }
 
-func TestAChunkKeepsItsLimitsAndLetsDomainsTakeTurns(t *testing.T) {
+func TestDomainsTakeTurnsInAChunk(t *testing.T) {
 	m := Message{Seq: 1}
 	for i := range 9 {
 		domain := "flood"
@@ -210,25 +217,6 @@ func TestAChunkKeepsItsLimitsAndLetsDomainsTakeTurns(t *testing.T) {
 	}
 	if want := []string{"flood 2", "quiet 1", "flood 2", "flood 2", "flood 2"}; !slices.Equal(domains, want) {
 		t.Fatalf("%v, want %v", domains, want)
-	}
-	table.Abort()
-	for _, limit := range []struct {
-		name   string
-		limits Limits
-		tasks  int
-	}{
-		{"tasks", Limits{Tasks: 3, Bytes: 1000, Messages: 9, MessageTasks: 9, MessageBytes: 1000}, 3},
-		{"bytes", Limits{Tasks: 9, Bytes: 48, Messages: 9, MessageTasks: 9, MessageBytes: 1000}, 3},
-		{"messages", Limits{Tasks: 9, Bytes: 1000, Messages: 2, MessageTasks: 3, MessageBytes: 1000}, 6},
-		{"message bytes", Limits{Tasks: 9, Bytes: 1000, Messages: 2, MessageTasks: 9, MessageBytes: 32}, 4},
-		{"one too large", Limits{Tasks: 9, Bytes: 5, Messages: 2, MessageTasks: 9, MessageBytes: 5}, 1},
-	} {
-		chunk, ok := table.NextChunk(1, limit.limits)
-		if !ok || chunk.Tasks != limit.tasks {
-			t.Errorf("limit of %s: %d tasks, want %d", limit.name, chunk.Tasks, limit.tasks)
-		}
-		table.Abort()
-		table.check(t)
 	}
 }
 
