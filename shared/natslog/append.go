@@ -121,9 +121,11 @@ func AppendAtomic(ctx context.Context, nc *nats.Conn, msgs []Msg) (lastSeq uint6
 func mayLieThere(msgs []Msg, lastSeq uint64) bool {
 	for _, m := range msgs {
 		for _, name := range []string{jetstream.ExpectedLastSubjSeqHeader, jetstream.ExpectedLastSeqHeader} {
-			expected, err := strconv.ParseUint(m.Header.Get(name), 10, 64)
-			if err == nil && lastSeq < expected+uint64(len(msgs)) {
-				return false
+			for _, value := range m.Header[name] {
+				expected, err := strconv.ParseUint(value, 10, 64)
+				if err == nil && lastSeq < expected+uint64(len(msgs)) {
+					return false
+				}
 			}
 		}
 	}

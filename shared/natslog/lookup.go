@@ -19,6 +19,40 @@ import (
 // context has no deadline would wait forever.
 const answerWithin = 5 * time.Second
 
+// Record is a stored message.
+type Record struct {
+	Seq     uint64
+	Time    time.Time
+	Subject string
+	Data    []byte
+	// Header is nil where the message has none.
+	Header nats.Header
+	// Pending is how many matching messages lay behind this one when the server
+	// sent it. LastForSubject leaves it 0.
+	Pending uint64
+}
+
+// Query asks for messages of a stream. Exactly one of Seq, Since and LastFor says
+// where; NextFor may go with the first two.
+type Query struct {
+	// Seq is the first sequence wanted; without Batch and NextFor, the only one.
+	Seq uint64 `json:"seq,omitempty"`
+	// Since wants what was stored then or later.
+	Since *time.Time `json:"start_time,omitempty"`
+	// LastFor wants the last message of a subject, and cannot have a Batch.
+	LastFor string `json:"last_by_subj,omitempty"`
+	// NextFor wants messages of this subject only. With a wildcard the server may
+	// have to walk; an exact one is cheap.
+	NextFor string `json:"next_by_subj,omitempty"`
+	// Batch is how many are wanted at most; 0 = one, whose Answer has no More.
+	Batch int `json:"batch,omitempty"`
+	// Bare wants the data alone of the one message at Seq: its Record has no subject, time
+	// and header. It spares the server and us to write and read these.
+	Bare bool `json:"no_hdr,omitempty"`
+	// BytesMax ends a batch with the message that reaches it.
+	BytesMax int `json:"max_bytes,omitempty"`
+}
+
 // LastSeq is the sequence of the last message ever stored in the stream, as its
 // leader says; 0 where there was none.
 func LastSeq(ctx context.Context, js jetstream.JetStream, stream string) (uint64, error) {

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
@@ -21,19 +20,6 @@ const (
 	reopenWaitFirst = 10 * time.Millisecond
 	reopenWaitLast  = time.Second
 )
-
-// Record is a stored message.
-type Record struct {
-	Seq     uint64
-	Time    time.Time
-	Subject string
-	Data    []byte
-	// Header is nil where the message has none.
-	Header nats.Header
-	// Pending is how many matching messages lay behind this one when the server
-	// sent it. LastForSubject leaves it 0.
-	Pending uint64
-}
 
 // ReadConfig says what to read.
 type ReadConfig struct {

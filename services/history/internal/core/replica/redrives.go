@@ -176,7 +176,9 @@ func (r *Replica) bringBack(id ids.TaskID, now Now, fx *Effects) {
 	}
 }
 
-// bring makes the next stay of a dead letter. It goes into the timer store, and pins its redrive until that has it and the letter is deleted.
+// bring makes the next stay of a dead letter. It goes into the timer store, and pins its redrive until that has it and the letter is deleted. Commands
+// that wait and lie before the redrive are about the dead letter, and end here: the search for one that waited on would take the task out of the timer
+// store, and no later owner would look for it there.
 func (r *Replica) bring(h *held, now Now, fx *Effects) {
 	e := h.letter
 	h.letter = nil
@@ -185,26 +187,20 @@ func (r *Replica) bring(h *held, now Now, fx *Effects) {
 	r.tasks[e.ID], r.pinned[e.ID] = e, e
 	h.locate()
 	did := taskstate.Bring(&e.Task, h.ev, h.at)
-	r.endBefore(e, fx)
+	redriven := e.Redriven()
+	for _, before := range r.early.take(e.ID) {
+		if before.command() && redriven.Before(before.seq, before.place) && !r.ofUnread(before, e, e.Position) {
+			r.conclude(before, r.tooEarly(before, e), fx)
+		} else {
+			r.early.add(before)
+		}
+	}
 	r.enqueue(e)
 	r.letters[e.ID] = Letter{e.Domain, e.Tasklist, e.ID, h.letterSeq}
 	r.carryOut(e, did, now, fx, true)
 	fx.Counts.Redriven++
 	if e.left { // the tail of the timer store has it
 		r.spend(e, fx)
-	}
-}
-
-// endBefore ends the commands that wait and lie before the redrive of e: they are about the dead letter. If one waited on, the search for it would take e
-// out of the timer store, and no later owner would look for it there.
-func (r *Replica) endBefore(e *Entry, fx *Effects) {
-	redriven := e.Redriven()
-	for _, h := range r.early.take(e.ID) {
-		if h.command() && redriven.Before(h.seq, h.place) && !r.ofUnread(h, e, e.Position) {
-			r.conclude(h, r.tooEarly(h, e), fx)
-		} else {
-			r.early.add(h)
-		}
 	}
 }
 
