@@ -46,12 +46,12 @@ func (s *serving) serve(ctx context.Context, p int) error {
 	return nil
 }
 
-// with is the Serve of a node that is counted in both, too. It drains until it is released, if release is not nil.
-func (both *serving) with(s *serving, release <-chan struct{}) func(context.Context, int) error {
+// with is the Serve of a node that is counted in s, too. It drains until it is released, if release is not nil.
+func (s *serving) with(node *serving, release <-chan struct{}) func(context.Context, int) error {
 	return func(ctx context.Context, p int) error {
-		both.add(p, 1)
-		defer both.add(p, -1)
-		err := s.serve(ctx, p)
+		s.add(p, 1)
+		defer s.add(p, -1)
+		err := node.serve(ctx, p)
 		if release != nil {
 			<-release
 		}
