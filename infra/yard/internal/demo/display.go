@@ -134,10 +134,10 @@ func waitRows(t *tenant) []waitRow {
 		if taskType.Name == typeFollowUp {
 			continue
 		}
-		h := t.ledger.wait(taskType.Name)
+		waits := t.ledger.wait(taskType.Name)
 		rows = append(rows, waitRow{
-			label: taskType.Name + noteOn(taskType.Name), count: h.total,
-			p50: h.quantile(0.5), p95: h.quantile(0.95), p99: h.quantile(0.99), max: h.max,
+			label: taskType.Name + noteOn(taskType.Name), count: len(waits),
+			p50: quantile(waits, 0.5), p95: quantile(waits, 0.95), p99: quantile(waits, 0.99), max: quantile(waits, 1),
 		})
 	}
 	return rows

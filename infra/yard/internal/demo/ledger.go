@@ -3,6 +3,8 @@ package demo
 import (
 	"context"
 	"errors"
+	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,8 +25,8 @@ type ledger struct {
 	mu      sync.Mutex
 	tasks   map[string]*entry
 	counts  counts
-	waits   map[string]*histogram // by task type: submit → start
-	ordered []string              // accepted ids, oldest first
+	waits   map[string][]time.Duration // by task type: submit → start
+	ordered []string                   // accepted ids, oldest first
 }
 
 // entry is one task.
@@ -61,7 +63,7 @@ type counts struct {
 func (c counts) finished() int { return c.succeeded + c.givenUp + c.cancelled }
 
 func newLedger(began time.Time) *ledger {
-	return &ledger{began: began, tasks: map[string]*entry{}, waits: map[string]*histogram{}}
+	return &ledger{began: began, tasks: map[string]*entry{}, waits: map[string][]time.Duration{}}
 }
 
 func (l *ledger) entry(id string) *entry {
@@ -115,12 +117,7 @@ func (l *ledger) measure(e *entry) {
 	if !e.accepted || !e.immediate || e.startedAt.IsZero() {
 		return
 	}
-	h := l.waits[e.taskType]
-	if h == nil {
-		h = &histogram{}
-		l.waits[e.taskType] = h
-	}
-	h.add(e.startedAt.Sub(e.sentAt))
+	l.waits[e.taskType] = append(l.waits[e.taskType], e.startedAt.Sub(e.sentAt))
 }
 
 // watch is the middleware of the tenant's workers.
@@ -177,21 +174,29 @@ func (l *ledger) snapshot() counts {
 	return l.counts
 }
 
-// wait returns how long tasks of a type waited for their start.
-func (l *ledger) wait(taskType string) histogram {
+// wait returns how long tasks of a type waited for their start, the shortest wait first.
+func (l *ledger) wait(taskType string) []time.Duration {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if h := l.waits[taskType]; h != nil {
-		return h.clone()
+	waits := slices.Clone(l.waits[taskType])
+	l.mu.Unlock()
+	slices.Sort(waits)
+	return waits
+}
+
+// quantile returns the duration that the fraction q of sorted durations does not exceed. 0 when there are none.
+func quantile(sorted []time.Duration, q float64) time.Duration {
+	if len(sorted) == 0 {
+		return 0
 	}
-	return histogram{}
+	rank := int(math.Ceil(q * float64(len(sorted))))
+	return sorted[max(rank, 1)-1]
 }
 
 // accepted returns all accepted ids, oldest first.
 func (l *ledger) accepted() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return append([]string(nil), l.ordered...)
+	return slices.Clone(l.ordered)
 }
 
 // successes is how many attempts of a task succeeded.

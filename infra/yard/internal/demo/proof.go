@@ -60,7 +60,7 @@ func (t tenantReport) finished() int { return t.Completed + t.Dead + t.Cancelled
 
 type waitReport struct {
 	Type  string  `json:"type"`
-	Tasks uint64  `json:"tasks"`
+	Tasks int     `json:"tasks"`
 	P50   float64 `json:"p50_ms"`
 	P95   float64 `json:"p95_ms"`
 	P99   float64 `json:"p99_ms"`
@@ -129,15 +129,15 @@ func (d *demo) makeReport() report {
 		ends := d.ends[t.domain]
 		r.Tenants = append(r.Tenants, compare(t.domain, t.ledger, ends))
 		for _, taskType := range t.types {
-			h := t.ledger.wait(taskType.Name)
+			waits := t.ledger.wait(taskType.Name)
 			if taskType.Name == typePayout {
 				r.Limit.AtOnceMax = t.ledger.snapshot().most
 				r.Limit.UnpaidDone = unpaid(ends, d.bank)
 			}
-			if h.total > 0 {
+			if len(waits) > 0 {
 				r.Waits = append(r.Waits, waitReport{
-					Type: taskType.Name, Tasks: h.total, P50: ms(h.quantile(0.5)),
-					P95: ms(h.quantile(0.95)), P99: ms(h.quantile(0.99)), Max: ms(h.max),
+					Type: taskType.Name, Tasks: len(waits), P50: ms(quantile(waits, 0.5)),
+					P95: ms(quantile(waits, 0.95)), P99: ms(quantile(waits, 0.99)), Max: ms(quantile(waits, 1)),
 				})
 			}
 		}

@@ -54,7 +54,7 @@ type tenantRow struct {
 // waitRow tells how long tasks of a type waited from submit to start.
 type waitRow struct {
 	label              string
-	count              uint64
+	count              int
 	p50, p95, p99, max time.Duration
 }
 
@@ -155,7 +155,7 @@ func (f *frameWriter) tenants(rows []tenantRow) {
 func (f *frameWriter) waits(rows []waitRow) {
 	f.heading(" %-29s %8s %9s %9s %9s %9s", "submit → start, if not delayed", "tasks", "p50", "p95", "p99", "max")
 	for _, r := range rows {
-		f.line(" %-29s %8s %9s %9s %9s %9s", r.label, whole(int(r.count)), short(r.p50), short(r.p95), short(r.p99), short(r.max))
+		f.line(" %-29s %8s %9s %9s %9s %9s", r.label, whole(r.count), short(r.p50), short(r.p95), short(r.p99), short(r.max))
 	}
 }
 
