@@ -1,12 +1,8 @@
 package bench
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
@@ -36,11 +32,11 @@ type watch struct {
 func watchMemory(ctx context.Context, pids []int) (*watch, error) {
 	w := &watch{done: make(chan error, 1)}
 	for _, pid := range pids {
-		name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+		stat, err := statOf(pid)
 		if err != nil {
 			return nil, fmt.Errorf("memory of process %d: %w", pid, err)
 		}
-		w.all = append(w.all, Memory{PID: pid, Process: string(bytes.TrimSpace(name))})
+		w.all = append(w.all, Memory{PID: pid, Process: stat.Comm})
 	}
 	if err := w.look(func(m *Memory, mb float64) { m.BeforeMB, m.PeakMB = mb, mb }); err != nil {
 		return nil, err
@@ -84,26 +80,11 @@ func (w *watch) end() error {
 // look measures all processes once.
 func (w *watch) look(note func(*Memory, float64)) error {
 	for i := range w.all {
-		mb, err := residentMB(w.all[i].PID)
+		stat, err := statOf(w.all[i].PID)
 		if err != nil {
 			return fmt.Errorf("memory of process %d (%s): %w", w.all[i].PID, w.all[i].Process, err)
 		}
-		note(&w.all[i], mb)
+		note(&w.all[i], round(float64(stat.ResidentMemory())/(1<<20)))
 	}
 	return nil
-}
-
-// residentMB is the memory of a process, where the system has /proc.
-func residentMB(pid int) (float64, error) {
-	statm, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
-	if err != nil {
-		return 0, err
-	}
-	fields := strings.Fields(string(statm))
-	const resident = 1 // in pages
-	if len(fields) <= resident {
-		return 0, fmt.Errorf("/proc/%d/statm says %q", pid, statm)
-	}
-	pages, err := strconv.ParseInt(fields[resident], 10, 64)
-	return round(float64(pages) * float64(os.Getpagesize()) / (1 << 20)), err
 }

@@ -1,16 +1,11 @@
 package bench
 
 import (
-	"fmt"
-	"os"
 	"runtime"
-	"strconv"
-	"strings"
 	"time"
-)
 
-// ticksPerSecond is the unit of /proc's CPU times; Linux fixes it for user space.
-const ticksPerSecond = 100
+	"github.com/prometheus/procfs"
+)
 
 // used is what the processes under test have used so far.
 type used struct {
@@ -44,24 +39,18 @@ func childCPU(pid int) time.Duration {
 	if pid == 0 {
 		return 0
 	}
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	stat, err := statOf(pid)
 	if err != nil {
 		return 0
 	}
-	// The second field is the command in parentheses and may hold spaces.
-	_, rest, _ := strings.Cut(string(stat), ") ")
-	fields := strings.Fields(rest)
-	const utime, stime = 11, 12 // counted from the third field
-	if len(fields) <= stime {
-		return 0
+	return time.Duration(stat.CPUTime() * float64(time.Second))
+}
+
+// statOf reads what the system tells of a process, where it has /proc.
+func statOf(pid int) (procfs.ProcStat, error) {
+	p, err := procfs.NewProc(pid)
+	if err != nil {
+		return procfs.ProcStat{}, err
 	}
-	var ticks int64
-	for _, f := range fields[utime : stime+1] {
-		n, err := strconv.ParseInt(f, 10, 64)
-		if err != nil {
-			return 0
-		}
-		ticks += n
-	}
-	return time.Duration(ticks) * time.Second / ticksPerSecond
+	return p.Stat()
 }
