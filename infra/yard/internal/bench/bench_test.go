@@ -19,7 +19,7 @@ func TestEveryWorkloadProvesItsTasks(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var progress bytes.Buffer
 	report, err := Run(t.Context(), Options{
-		Tasks: 300, Runs: 1, Tables: "memory", Syncs: []string{"2m"}, Domains: 20, Progress: &progress, Rest: time.Millisecond, slower: 5,
+		Tasks: 300, LoadOptions: LoadOptions{Runs: 1, Domains: 20}, Tables: "memory", Syncs: []string{"2m"}, Progress: &progress, Rest: time.Millisecond, slower: 5,
 		Partitions: topology.Partitioning{History: 2, Matching: 1},
 	})
 	if err != nil {
@@ -75,7 +75,7 @@ func TestEveryWorkloadProvesItsTasks(t *testing.T) {
 // W8 has a worker for each domain, and each domain its part of the tasks.
 func TestManyDomainsHaveTheirShare(t *testing.T) {
 	t.Chdir(t.TempDir())
-	o := Options{Workloads: []string{"W8", "W8s"}, Tasks: 90, Runs: 1, Tables: "memory", Domains: 30, Producers: 7}
+	o := Options{Workloads: []string{"W8", "W8s"}, Tasks: 90, LoadOptions: LoadOptions{Runs: 1, Domains: 30, Producers: 7}, Tables: "memory"}
 	testkit.NoError(t, o.fill())
 	target, err := o.open(t.Context(), "2m")
 	testkit.NoError(t, err)
@@ -142,7 +142,7 @@ func TestSettingsOfSyncTakeTurns(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var progress bytes.Buffer
 	report, err := Run(t.Context(), Options{
-		Workloads: []string{"W1"}, Tasks: 200, Runs: 2, Tables: "memory", Syncs: []string{"always", "2m"}, Progress: &progress,
+		Workloads: []string{"W1"}, Tasks: 200, LoadOptions: LoadOptions{Runs: 2}, Tables: "memory", Syncs: []string{"always", "2m"}, Progress: &progress,
 	})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &progress)
@@ -244,11 +244,11 @@ func TestMedianAndQuantiles(t *testing.T) {
 func TestWrongOptionsAreRefused(t *testing.T) {
 	for _, o := range []Options{
 		{Workloads: []string{"W0"}},
-		{Runs: -1},
+		{LoadOptions: LoadOptions{Runs: -1}},
 		{Tasks: -1},
-		{Producers: -1},
-		{Domains: -1},
-		{Domains: domainsMax + 1},
+		{LoadOptions: LoadOptions{Producers: -1}},
+		{LoadOptions: LoadOptions{Domains: -1}},
+		{LoadOptions: LoadOptions{Domains: domainsMax + 1}},
 		{Syncs: []string{"always", "often"}},
 		{Syncs: []string{"always", "1s"}, URL: "nats://127.0.0.1:1"},
 	} {

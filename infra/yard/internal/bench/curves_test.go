@@ -25,7 +25,7 @@ func TestACurveIsMeasuredAndDrawn(t *testing.T) {
 	}
 	var progress bytes.Buffer
 	all, err := RunCurves(t.Context(), Options{
-		Tasks: 300, Runs: 1, Tables: string(tables), Syncs: []string{"2m"}, Progress: &progress, Partitions: topology.Partitioning{History: 1, Matching: 1},
+		Tasks: 300, LoadOptions: LoadOptions{Runs: 1}, Tables: string(tables), Syncs: []string{"2m"}, Progress: &progress, Partitions: topology.Partitioning{History: 1, Matching: 1},
 	}, []string{"levels"})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &progress)
@@ -89,7 +89,13 @@ func TestEveryPointCanBeMeasured(t *testing.T) {
 }
 
 func TestWrongCurvesAreRefused(t *testing.T) {
-	for _, o := range []Options{{Syncs: []string{"always", "1s"}}, {Runs: -1}, {Types: typesMax + 1}, {Polls: -1}, {Polls: pollsMax + 1}} {
+	for _, o := range []Options{
+		{Syncs: []string{"always", "1s"}},
+		{LoadOptions: LoadOptions{Runs: -1}},
+		{LoadOptions: LoadOptions{Types: typesMax + 1}},
+		{LoadOptions: LoadOptions{Polls: -1}},
+		{LoadOptions: LoadOptions{Polls: pollsMax + 1}},
+	} {
 		if _, err := RunCurves(t.Context(), o, []string{"levels"}); err == nil {
 			t.Errorf("%+v was taken", o)
 		}

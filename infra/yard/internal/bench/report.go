@@ -38,25 +38,7 @@ type Settings struct {
 	MatchingShards    int `json:"matching_shards"`
 	PayloadBytes      int `json:"payload_bytes"`
 	WarmUpTasks       int `json:"warm_up_tasks"`
-	Runs              int `json:"runs"`
-	Types             int `json:"types"`
-	Polls             int `json:"polls"`
-	// Limit is how many tasks of each type may run at once; 0 = any number.
-	Limit int `json:"limit,omitempty"`
-	// Levels is of how many limits a task needs a slot, LimitAll how many tasks may run at once in each but its type's.
-	Levels int `json:"levels,omitempty"`
-	// Spread is how many partitions the tasklist has.
-	Spread   int `json:"tasklist_partitions,omitempty"`
-	LimitAll int `json:"limit_all,omitempty"`
-	// Groups is how many groups the tasks are of; 0 = they have none.
-	Groups int `json:"groups,omitempty"`
-	// Unique: each task has a unique key of its own.
-	Unique bool `json:"unique,omitempty"`
-	// OrderKeys is how many order keys the tasks are of, in turn.
-	OrderKeys int `json:"order_keys,omitempty"`
-	// Producers is 0 where each workload has its own number; Domains are those of W8 and W8s.
-	Producers int `json:"producers,omitempty"`
-	Domains   int `json:"domains"`
+	LoadOptions
 	// RestSeconds is how long the system rested before memory was measured; 0 = it was not.
 	RestSeconds float64 `json:"rest_seconds,omitempty"`
 }
@@ -179,8 +161,7 @@ type Cost struct {
 func (o *Options) settings() Settings {
 	s := Settings{
 		Stack: "embedded: one process, in-process connections", Sync: strings.Join(o.Syncs, ","),
-		PayloadBytes: payloadBytes, WarmUpTasks: warmUpTasks, Runs: o.Runs, Types: o.Types, Polls: o.Polls, Limit: o.Limit, Levels: o.Levels, Spread: o.Spread, LimitAll: o.LimitAll, Groups: o.Groups, Unique: o.Unique, OrderKeys: o.OrderKeys,
-		RestSeconds: o.Rest.Seconds(), Producers: o.Producers, Domains: o.Domains,
+		PayloadBytes: payloadBytes, WarmUpTasks: warmUpTasks, LoadOptions: o.LoadOptions, RestSeconds: o.Rest.Seconds(),
 	}
 	if o.URL != "" {
 		s.Stack, s.Sync, s.TablesAt = "cluster at "+o.URL, unknown, unknown
