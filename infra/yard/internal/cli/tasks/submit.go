@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -23,25 +24,14 @@ import (
 
 // submitFlags is what `task submit` takes.
 type submitFlags struct {
-	tasklist     string
-	priority     int
-	delay        time.Duration
-	at           string
-	retry        yard.RetryPolicy
-	startToClose time.Duration
-	heartbeat    time.Duration
-	startWithin  time.Duration
-	finishWithin time.Duration
-	file         string
-	count        int
-	wait         bool
-	headers      []string
-	group        string
-	cost         int
-	unique       yard.Unique
-	orderKey     string
-	batch        string
-	blocksKey    bool
+	yard.Task
+	retry   yard.RetryPolicy
+	unique  yard.Unique
+	at      string
+	headers []string
+	file    string
+	count   int
+	wait    bool
 }
 
 // countMax bounds --count.
@@ -75,27 +65,27 @@ requests; each is accepted completely or not at all.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&f.tasklist, "tasklist", "t", "", "where it queues")
-	flags.IntVarP(&f.priority, "priority", "p", 0, "1 (most urgent) to 5; 0 = the tasklist's, by default 3")
-	command.DurationVar(flags, &f.delay, "delay", 0, "run it so long after now")
+	flags.StringVarP(&f.Tasklist, "tasklist", "t", "", "where it queues")
+	flags.IntVarP(&f.Priority, "priority", "p", 0, "1 (most urgent) to 5; 0 = the tasklist's, by default 3")
+	command.DurationVar(flags, &f.Delay, "delay", 0, "run it so long after now")
 	flags.StringVar(&f.at, "at", "", "run it at this time, such as 2026-12-24T18:00:00+01:00")
 	PolicyFlags(flags, &f.retry)
-	command.DurationVar(flags, &f.startToClose, "start-to-close", 0, "bound of one attempt; 0 = the type's")
-	command.DurationVar(flags, &f.heartbeat, "heartbeat", 0, "silence after which an attempt is lost; 0 = the type's")
-	command.DurationVar(flags, &f.startWithin, "start-within", 0, "expire it unless it has begun by then; 0 = the type's")
-	command.DurationVar(flags, &f.finishWithin, "finish-within", 0, "expire it unless it is completed by then; 0 = the type's")
+	command.DurationVar(flags, &f.StartToClose, "start-to-close", 0, "bound of one attempt; 0 = the type's")
+	command.DurationVar(flags, &f.HeartbeatTimeout, "heartbeat", 0, "silence after which an attempt is lost; 0 = the type's")
+	command.DurationVar(flags, &f.StartWithin, "start-within", 0, "expire it unless it has begun by then; 0 = the type's")
+	command.DurationVar(flags, &f.FinishWithin, "finish-within", 0, "expire it unless it is completed by then; 0 = the type's")
 	flags.StringVarP(&f.file, "file", "f", "", `file with tasks as JSON; "-" is standard input`)
 	flags.IntVar(&f.count, "count", 1, "submit this many copies")
 	flags.StringArrayVar(&f.headers, "header", nil, "a header as name=value; may be given several times")
-	flags.StringVar(&f.group, "group", "", "its group, such as a customer: groups start in turn")
-	flags.IntVar(&f.cost, "cost", 0, "starts of a rate that each attempt uses, 1 to 1000; 0 = the type's, by default 1")
+	flags.StringVar(&f.Group, "group", "", "its group, such as a customer: groups start in turn")
+	flags.IntVar(&f.Cost, "cost", 0, "starts of a rate that each attempt uses, 1 to 1000; 0 = the type's, by default 1")
 	flags.StringVar(&f.unique.Key, "unique-key", "", "only one live task may hold this key")
 	command.DurationVar(flags, &f.unique.For, "unique-for", 0, "how long the key stays taken after the task has finished")
 	flags.BoolVar(&f.unique.Reject, "reject", false, "fail where another task has the key; default: print that task's id")
 	flags.BoolVar(&f.unique.Replace, "replace", false, "change the task that has the key into this one, unless an attempt of it has begun")
-	flags.StringVar(&f.orderKey, "order-key", "", "such as an account: tasks with the same key run one at a time, in order")
-	flags.StringVar(&f.batch, "batch", "", "the batch that it is a member of, which must be open")
-	flags.BoolVar(&f.blocksKey, "block", false, "where it would be dead, hold up its order key instead, until it is cancelled or run again")
+	flags.StringVar(&f.OrderKey, "order-key", "", "such as an account: tasks with the same key run one at a time, in order")
+	flags.StringVar(&f.Batch, "batch", "", "the batch that it is a member of, which must be open")
+	flags.BoolVar(&f.BlocksKey, "block", false, "where it would be dead, hold up its order key instead, until it is cancelled or run again")
 	flags.BoolVarP(&f.wait, "wait", "w", false, "watch it until it is finished (one task only)")
 	return cmd
 }
@@ -115,9 +105,9 @@ func tasksToSubmit(a *command.App, f submitFlags, args []string) (tasks []yard.T
 		return nil, false, command.Usagef("--reject excludes --replace")
 	case f.unique.Key != "" && f.count != 1:
 		return nil, false, command.Usagef("--unique-key goes with one task, not with --count")
-	case f.blocksKey && f.orderKey == "":
+	case f.BlocksKey && f.OrderKey == "":
 		return nil, false, command.Usagef("--block goes with --order-key")
-	case f.file != "" && (f.delay != 0 || f.at != "" || !NoPolicy(f.retry) || f.startToClose != 0 || f.heartbeat != 0 || f.startWithin != 0 || f.finishWithin != 0 || len(f.headers) > 0 || f.group != "" || f.cost != 0 || f.unique.Key != "" || f.orderKey != "" || f.batch != ""):
+	case f.file != "" && f.hasMore():
 		return nil, false, command.Usagef("only --tasklist, --priority and --wait go with --file: the rest is in its tasks")
 	}
 	if f.file != "" {
@@ -132,12 +122,16 @@ func tasksToSubmit(a *command.App, f submitFlags, args []string) (tasks []yard.T
 	return tasks, wait, err
 }
 
-func tasksOfFlags(f submitFlags, args []string) ([]yard.Task, error) {
-	task := yard.Task{
-		Type: args[0], Tasklist: f.tasklist, Priority: f.priority, Delay: f.delay,
-		StartToClose: f.startToClose, HeartbeatTimeout: f.heartbeat, StartWithin: f.startWithin, FinishWithin: f.finishWithin, Group: f.group, Cost: f.cost, OrderKey: f.orderKey, Batch: f.batch, BlocksKey: f.blocksKey,
-	}
-	var err error
+// hasMore reports whether flags were given that say more of a task than --file takes.
+func (f *submitFlags) hasMore() bool {
+	more := f.Task
+	more.Tasklist, more.Priority = "", 0
+	return !reflect.DeepEqual(more, yard.Task{}) || !NoPolicy(f.retry) || f.unique.Key != "" || f.at != "" || len(f.headers) > 0
+}
+
+func tasksOfFlags(f submitFlags, args []string) (_ []yard.Task, err error) {
+	task := f.Task
+	task.Type = args[0]
 	if task.Headers, err = headersOf(f.headers); err != nil {
 		return nil, err
 	}
@@ -148,23 +142,37 @@ func tasksOfFlags(f submitFlags, args []string) ([]yard.Task, error) {
 		task.Unique = &f.unique
 	}
 	if len(args) == 2 {
-		if !codec.ValidJSON([]byte(args[1])) {
-			return nil, command.Usagef("the payload %q is not a JSON value; text needs quotes of its own: '\"text\"'", args[1])
+		if task.Payload, err = payloadOf(args[1]); err != nil {
+			return nil, err
 		}
-		task.Payload = json.RawMessage(args[1])
 	}
-	if f.at != "" {
-		at, err := time.Parse(time.RFC3339, f.at)
-		if err != nil {
-			return nil, command.Usagef("--at %q: want a time such as 2026-12-24T18:00:00+01:00", f.at)
-		}
-		task.RunAt = at
+	if task.RunAt, err = timeOf(f.at); err != nil {
+		return nil, err
 	}
 	tasks := make([]yard.Task, f.count)
 	for i := range tasks {
 		tasks[i] = task
 	}
 	return tasks, nil
+}
+
+// payloadOf reads a payload of the command line.
+func payloadOf(text string) (json.RawMessage, error) {
+	if !codec.ValidJSON([]byte(text)) {
+		return nil, command.Usagef("the payload %q is not a JSON value; text needs quotes of its own: '\"text\"'", text)
+	}
+	return json.RawMessage(text), nil
+}
+
+// timeOf reads the value of --at; "" = no time.
+func timeOf(text string) (at time.Time, err error) {
+	if text == "" {
+		return at, nil
+	}
+	if at, err = time.Parse(time.RFC3339, text); err != nil {
+		return at, command.Usagef("--at %q: want a time such as 2026-12-24T18:00:00+01:00", text)
+	}
+	return at, nil
 }
 
 func tasksOfFile(a *command.App, f submitFlags) (tasks []yard.Task, wait bool, err error) {
@@ -275,8 +283,8 @@ func taskOf(w *yardv1.NewTask, f submitFlags) yard.Task {
 			Reject: w.OnConflict == yardv1.OnConflict_ON_CONFLICT_REJECT, Replace: w.OnConflict == yardv1.OnConflict_ON_CONFLICT_REPLACE,
 		}
 	}
-	task.Tasklist = cmp.Or(task.Tasklist, f.tasklist)
-	task.Priority = cmp.Or(task.Priority, f.priority)
+	task.Tasklist = cmp.Or(task.Tasklist, f.Tasklist)
+	task.Priority = cmp.Or(task.Priority, f.Priority)
 	if w.Payload != nil {
 		task.Payload = yard.Payload{Data: w.Payload.Data, Binary: w.Payload.Encoding == yardv1.Encoding_ENCODING_BINARY}
 	}

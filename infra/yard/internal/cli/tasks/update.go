@@ -2,12 +2,9 @@ package tasks
 
 import (
 	"context"
-	"encoding/json"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/command"
@@ -70,16 +67,13 @@ func (f *updateFlags) wire() (*yardv1.TaskUpdate, error) {
 	if f.Headers, err = headersOf(f.headers); err != nil {
 		return nil, err
 	}
-	if f.at != "" {
-		if f.RunAt, err = time.Parse(time.RFC3339, f.at); err != nil {
-			return nil, command.Usagef("--at %q: want a time such as 2026-12-24T18:00:00+01:00", f.at)
-		}
+	if f.RunAt, err = timeOf(f.at); err != nil {
+		return nil, err
 	}
 	if f.payload != "" {
-		if !codec.ValidJSON([]byte(f.payload)) {
-			return nil, command.Usagef("the payload %q is not a JSON value; text needs quotes of its own: '\"text\"'", f.payload)
+		if f.Payload, err = payloadOf(f.payload); err != nil {
+			return nil, err
 		}
-		f.Payload = json.RawMessage(f.payload)
 	}
 	if !NoPolicy(f.retry) {
 		f.Retry = &f.retry
