@@ -2,7 +2,10 @@ package demo
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,18 +15,30 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
+func startStack(t *testing.T) *stack.Stack {
+	t.Helper()
+	s, err := stack.Start(t.Context(), stack.Config{Tables: stack.TablesMemory, DataDir: t.TempDir()})
+	testkit.NoError(t, err)
+	t.Cleanup(func() { testkit.Check(t, s.Close(context.WithoutCancel(t.Context()))) })
+	return s
+}
+
 // TestDemoOnTheRealStack is the demo as people run it, only shorter, with tables
-// in memory; the stack's own tests have those in Redis.
+// in memory; the stack's own tests have those in Redis. Afterwards the same demo concludes once more, from answers and
+// counts of an engine that is dishonest.
 func TestDemoOnTheRealStack(t *testing.T) {
 	t.Parallel()
 	testkit.Slow(t, "runs the demo for seconds")
-	s, err := stack.Start(t.Context(), stack.Config{Tables: stack.TablesMemory, DataDir: t.TempDir()})
-	testkit.NoError(t, err)
+	s := startStack(t)
 	var out bytes.Buffer
-	runErr := Run(t.Context(), Options{
+	opts := Options{
 		Connect: func(_, name string) (*nats.Conn, error) { return s.Connect(name) }, Out: &out, JSON: true, Duration: 3 * time.Second, Scale: 1, Seed: 11, lookUpStall: 20 * time.Second,
-	})
-	testkit.Check(t, s.Close(t.Context()))
+	}
+	testkit.NoError(t, opts.complete())
+	d, err := newDemo(opts)
+	testkit.NoError(t, err)
+	defer d.close()
+	runErr := d.run(t.Context())
 	var r report
 	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
 		t.Fatalf("%v (%v)\n%s", err, runErr, out.Bytes())
@@ -31,7 +46,22 @@ func TestDemoOnTheRealStack(t *testing.T) {
 	if runErr != nil || !r.OK {
 		t.Fatalf("%v\n%s", runErr, out.Bytes())
 	}
-	if all := r.total(); all.Accepted < 100 || all.Dead == 0 || all.Cancelled == 0 || all.Retried == 0 {
-		t.Errorf("too little happened: %+v", all)
+	if all := r.total(); all.Accepted < 100 || all.Dead == 0 || all.Cancelled == 0 || all.Retried == 0 || r.Bank.Paid == 0 || len(r.Waits) != 5 {
+		t.Errorf("too little happened: %+v, %d paid, waits %+v", all, r.Bank.Paid, r.Waits)
+	}
+
+	ends := d.ends["media"]
+	i := 1 + slices.IndexFunc(ends[1:], func(e ending) bool { return e.state == completed })
+	ends[0] = ending{id: ends[0].id, lost: true} // the first task is unknown
+	ends[i].state, ends[i].ends = dead, 2        // another one ended twice
+	d.bank.stats.InFlightMax = payoutsMax + 1    // there is no limit
+	out.Reset()
+	if err := d.conclude(); !errors.Is(err, ErrUnproven) {
+		t.Errorf("the demo believes it: %v\n%s", err, out.Bytes())
+	}
+	testkit.NoError(t, json.Unmarshal(out.Bytes(), &r))
+	failed := slices.DeleteFunc(r.Checks, func(c check) bool { return c.OK })
+	if len(failed) != 4 { // tenants had work, and the bank is honest
+		t.Errorf("the claims that failed: %+v", failed)
 	}
 }
