@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -15,7 +14,7 @@ import (
 func Difference(a, b *logv1.Record) string {
 	switch {
 	case a.State != b.State:
-		return fmt.Sprintf("%s and %s", stateName(a.State), stateName(b.State))
+		return fmt.Sprintf("%s and %s", yardv1.TaskState(a.State).Name(), yardv1.TaskState(b.State).Name())
 	case a.Version != b.Version:
 		return fmt.Sprintf("%d and %d grants", a.Version, b.Version)
 	case a.Failures != b.Failures:
@@ -47,7 +46,7 @@ func digest(r *logv1.Record) uint32 {
 
 // DescribeStep is one step of a task's history, for people.
 func DescribeStep(s *logv1.Step) string {
-	text := fmt.Sprintf("%s  %s", clock(s.AtMs), stepName(s.Kind))
+	text := fmt.Sprintf("%s  %s", clock(s.AtMs), yardv1.TaskEventKind(s.Kind).Name())
 	if s.Grant > 0 {
 		text += fmt.Sprintf(", grant %d of %s", s.Grant, s.Worker)
 	}
@@ -61,16 +60,6 @@ func DescribeStep(s *logv1.Step) string {
 }
 
 func clock(ms int64) string { return time.UnixMilli(ms).Format("15:04:05.000") }
-
-func stateName(s int32) string { return short(yardv1.TaskState(s).String(), "TASK_STATE_") }
-
-func stepName(kind int32) string {
-	return short(yardv1.TaskEventKind(kind).String(), "TASK_EVENT_KIND_")
-}
-
-func short(name, prefix string) string {
-	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, prefix), "_", " "))
-}
 
 // contradiction says how the history of a finished task cannot be true, or "". Steps that were dropped to keep the list bounded are no
 // contradiction.

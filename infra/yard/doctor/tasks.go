@@ -112,7 +112,7 @@ func overdue(p *pass, _ ids.TaskID, t *task) (where, what string) {
 func twoHomes(p *pass, id ids.TaskID, t *task) (where, what string) {
 	e, ended := p.ends[id]
 	if ended && e.generation >= t.entry.generation && t.entry.state == waits && p.age(e.finishedMS) > fresh {
-		return p.inTimer(t.entry), fmt.Sprintf("its end, %s, is at %s", stateName(int32(e.state)), at(topology.ArchiveStream(p.partition), e.seq))
+		return p.inTimer(t.entry), fmt.Sprintf("its end, %s, is at %s", yardv1.TaskState(e.state).Name(), at(topology.ArchiveStream(p.partition), e.seq))
 	}
 	return "", ""
 }
