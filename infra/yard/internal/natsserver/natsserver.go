@@ -163,14 +163,6 @@ func (s *Server) Reload() error {
 	return nil
 }
 
-// Run waits for the end of ctx and stops the server; it is a part for
-// lifecycle.Group.
-func (s *Server) Run(ctx context.Context) error {
-	<-ctx.Done()
-	s.Stop()
-	return nil
-}
-
 // Stop ends the server and waits until everything is on disk.
 func (s *Server) Stop() {
 	s.Shutdown()
