@@ -45,15 +45,19 @@ keys of operator:demo, admin:shop:demo, admin:media:demo and admin:payouts:demo.
   yard demo --url tls://127.0.0.1:4222 --auth auth --tls-ca ca.pem`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			opts.Interactive = !plain
-			opts.JSON = a.JSON
+			log, err := telemetry.NewLogger(f.log, a.Err)
+			if err != nil {
+				return command.Usagef("%w", err)
+			}
+			opts.Interactive, opts.JSON = !plain, a.JSON
+			opts.Out, opts.Log, opts.Command = a.Out, log, self()
 			switch {
 			case a.OnCluster(cmd):
-				return demoOnCluster(cmd.Context(), a, f.log, users, opts)
+				return demoOnCluster(cmd.Context(), a, users, opts)
 			case users != "":
 				return command.Usagef("--auth names the users of a cluster: name it too, with --url")
 			}
-			return runDemo(cmd.Context(), a, f, opts)
+			return runDemo(cmd.Context(), f.config(log), opts)
 		},
 	}
 	f.add(cmd)
@@ -69,18 +73,12 @@ keys of operator:demo, admin:shop:demo, admin:media:demo and admin:payouts:demo.
 }
 
 // runDemo runs the demo on a stack of its own.
-func runDemo(ctx context.Context, a *command.App, f stackFlags, opts demo.Options) error {
-	log, err := telemetry.NewLogger(f.log, a.Err)
-	if err != nil {
-		return command.Usagef("%w", err)
-	}
-	cfg := f.config(log)
+func runDemo(ctx context.Context, cfg stack.Config, opts demo.Options) error {
 	if !free(cfg.Port) {
 		cfg.Port = 0
 	}
 	return onStack(ctx, cfg, func(s *stack.Stack) error {
 		opts.Connect = func(_, name string) (*nats.Conn, error) { return s.Connect(name) }
-		opts.Out, opts.Log, opts.Command = a.Out, log, self()
 		if cfg.Port != defaultPort {
 			opts.Shop = "--url " + s.URL
 		}
@@ -90,11 +88,7 @@ func runDemo(ctx context.Context, a *command.App, f stackFlags, opts demo.Option
 
 // demoOnCluster runs the demo on the cluster at --url, as the users of a folder or, without one,
 // all as who the command is.
-func demoOnCluster(ctx context.Context, a *command.App, logs telemetry.LogConfig, users string, opts demo.Options) error {
-	log, err := telemetry.NewLogger(logs, a.Err)
-	if err != nil {
-		return command.Usagef("%w", err)
-	}
+func demoOnCluster(ctx context.Context, a *command.App, users string, opts demo.Options) error {
 	if _, sealed := topology.InboxDomain(a.Login.InboxPrefix); sealed {
 		return command.Usagef("the demo has three tenants, and inbox prefix %s is of one user: leave it out, and name the folder of their keys with --auth", a.Login.InboxPrefix)
 	}
@@ -115,7 +109,6 @@ func demoOnCluster(ctx context.Context, a *command.App, logs telemetry.LogConfig
 		opts.Shop += " --tls-ca " + ca
 	}
 	opts.Connect = demo.ConnectURL(a.URL, login)
-	opts.Out, opts.Log, opts.Command = a.Out, log, self()
 	return demo.Run(ctx, opts)
 }
 
