@@ -1,17 +1,19 @@
 package demo
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 const (
 	// meterHistory is how many whole seconds a meter remembers.
 	meterHistory = 120
-	// meterSmooth is how much of the past the current rate is an average of.
-	meterSmooth = 2 * time.Second
+	// meterSmooth is how many whole seconds the current rate is an average of.
+	meterSmooth = 2
 )
 
 // meter makes rates of a sum that grows. It is not safe for concurrent use.
 type meter struct {
-	recent  []reading // of the last meterSmooth, oldest first
 	second  reading   // at the start of the current second
 	seconds []float64 // growth in each whole second, oldest first
 }
@@ -35,24 +37,17 @@ func (m *meter) observe(now time.Time, total int) {
 	if over := len(m.seconds) - meterHistory; over > 0 {
 		m.seconds = append(m.seconds[:0], m.seconds[over:]...)
 	}
-	m.recent = append(m.recent, reading{now, total})
-	for len(m.recent) > 2 && now.Sub(m.recent[0].at) > meterSmooth {
-		m.recent = m.recent[1:]
-	}
 }
 
-// rate is the current growth per second.
+// rate is the current growth per second, 0 in the first second.
 func (m *meter) rate() float64 {
-	if len(m.recent) < 2 {
-		return 0
+	recent := m.seconds[max(len(m.seconds)-meterSmooth, 0):]
+	sum := 0.0
+	for _, grown := range recent {
+		sum += grown
 	}
-	first, last := m.recent[0], m.recent[len(m.recent)-1]
-	took := last.at.Sub(first.at).Seconds()
-	if took <= 0 {
-		return 0
-	}
-	return float64(last.total-first.total) / took
+	return sum / float64(max(len(recent), 1))
 }
 
 // history is the growth in each of the last whole seconds, oldest first.
-func (m *meter) history() []float64 { return append([]float64(nil), m.seconds...) }
+func (m *meter) history() []float64 { return slices.Clone(m.seconds) }
