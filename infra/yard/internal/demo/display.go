@@ -104,12 +104,7 @@ func (v *display) observe(now time.Time) model {
 		l := seen.tasklist
 		submitted += c.accepted
 		finished += c.finished()
-		m.tenants = append(m.tenants, tenantRow{
-			name: t.domain, submitted: c.accepted, done: c.succeeded, failed: c.failed,
-			retried: c.retried, cancelled: c.cancelled, dead: c.givenUp,
-			ready: l.Ready, unread: l.UnreadBatches, running: l.Running, waiting: l.Waiting + l.Backoff,
-			stale: now.Sub(seen.askedAt) > probeStale,
-		})
+		m.tenants = append(m.tenants, tenantRow{name: t.domain, counts: c, tasklist: l, stale: now.Sub(seen.askedAt) > probeStale})
 		for _, slots := range l.Slots {
 			if slots.Type == typePayout {
 				m.limit.inUse = int(slots.InUse)
@@ -161,18 +156,19 @@ func noteOn(taskType string) string {
 
 // progress is the model in one line.
 func progress(m model) string {
-	var sum tenantRow
+	var ready, running, waiting int64
+	failed, dead := 0, 0
 	for _, t := range m.tenants {
-		sum.ready += t.ready
-		sum.running += t.running
-		sum.waiting += t.waiting
-		sum.failed += t.failed
-		sum.dead += t.dead
+		ready += t.tasklist.Ready
+		running += t.tasklist.Running
+		waiting += t.tasklist.Waiting + t.tasklist.Backoff
+		failed += t.counts.failed
+		dead += t.counts.givenUp
 	}
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s: %s submitted (%.0f/s), %s finished (%.0f/s)", activity(m),
 		whole(m.submitted.total), m.submitted.perSecond, whole(m.finished.total), m.finished.perSecond)
 	fmt.Fprintf(&s, "; %d ready, %d running, %d waiting; %s attempts failed, %s tasks dead; slots %d/%d\n",
-		sum.ready, sum.running, sum.waiting, whole(sum.failed), whole(sum.dead), m.limit.inUse, m.limit.limit)
+		ready, running, waiting, whole(failed), whole(dead), m.limit.inUse, m.limit.limit)
 	return s.String()
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
 
 // model is one frame of the live view: plain values, so that a frame can be
@@ -33,22 +35,12 @@ type throughput struct {
 	history   []float64 // per second, oldest first
 }
 
-// tenantRow is one tenant: the first three numbers and the last three are what
-// the tenant itself counted, those between are the engine's.
+// tenantRow is one tenant: what it counted itself, and how the engine sees its tasklist.
 type tenantRow struct {
-	name      string
-	submitted int
-	done      int
-	failed    int // attempts
-	retried   int // attempts after a failure
-	cancelled int
-	dead      int
-
-	ready   int64
-	unread  int64 // batches on disk
-	running int64
-	waiting int64 // timers and back-offs
-	stale   bool  // the engine has not answered recently
+	name     string
+	counts   counts
+	tasklist *yardv1.DescribeTasklistResponse
+	stale    bool // the engine has not answered recently
 }
 
 // waitRow tells how long tasks of a type waited from submit to start.
@@ -138,17 +130,18 @@ func (f *frameWriter) tenants(rows []tenantRow) {
 	f.heading(" %-8s %9s %7s %7s %7s %8s %6s %7s %6s %5s", "tenant", "submitted",
 		"ready", "running", "waiting", "done", "failed", "retried", "cancel", "dead")
 	for _, r := range rows {
-		ready := whole(int(r.ready))
-		if r.unread > 0 {
+		c, l := r.counts, r.tasklist
+		ready := whole(int(l.Ready))
+		if l.UnreadBatches > 0 {
 			ready += "+" // and more on disk
 		}
 		note := ""
 		if r.stale {
 			note = " ?"
 		}
-		f.line(" %-8s %9s %7s %7s %7s %8s %6s %7s %6s %5s%s", r.name, whole(r.submitted),
-			ready, whole(int(r.running)), whole(int(r.waiting)),
-			whole(r.done), whole(r.failed), whole(r.retried), whole(r.cancelled), whole(r.dead), note)
+		f.line(" %-8s %9s %7s %7s %7s %8s %6s %7s %6s %5s%s", r.name, whole(c.accepted),
+			ready, whole(int(l.Running)), whole(int(l.Waiting+l.Backoff)),
+			whole(c.succeeded), whole(c.failed), whole(c.retried), whole(c.cancelled), whole(c.givenUp), note)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -23,9 +24,9 @@ func busyModel() model {
 		submitted: throughput{total: 2813, perSecond: 118.4, history: history},
 		finished:  throughput{total: 2790, perSecond: 120.2, history: history[5:]},
 		tenants: []tenantRow{
-			{name: "shop", submitted: 2012, done: 1950, cancelled: 9, ready: 12, running: 8, waiting: 44},
-			{name: "media", submitted: 411, done: 398, failed: 7, dead: 7, ready: 1234, unread: 3, running: 4},
-			{name: "payouts", submitted: 390, done: 340, failed: 81, retried: 74, dead: 6, ready: 31, running: 3, waiting: 10, stale: true},
+			{"shop", counts{accepted: 2012, succeeded: 1950, cancelled: 9}, &yardv1.DescribeTasklistResponse{Ready: 12, Running: 8, Waiting: 40, Backoff: 4}, false},
+			{"media", counts{accepted: 411, succeeded: 398, failed: 7, givenUp: 7}, &yardv1.DescribeTasklistResponse{Ready: 1234, UnreadBatches: 3, Running: 4}, false},
+			{"payouts", counts{accepted: 390, succeeded: 340, failed: 81, retried: 74, givenUp: 6}, &yardv1.DescribeTasklistResponse{Ready: 31, Running: 3, Waiting: 10}, true},
 		},
 		waits: []waitRow{
 			{"email.reset (priority 1)", 57, 1240 * time.Microsecond, 3100 * time.Microsecond, 9870 * time.Microsecond, 11 * time.Millisecond},
