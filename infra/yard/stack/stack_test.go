@@ -1,7 +1,6 @@
 package stack_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,8 +9,8 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -155,7 +154,9 @@ func TestHealthAndMetrics(t *testing.T) {
 func TestRedisOfOurOwnIsReplacedWhenItDies(t *testing.T) {
 	t.Parallel()
 	testkit.Slow(t, "waits for a restart")
-	log := new(logs)
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	testkit.NoError(t, err)
+	defer log.Close()
 	s := start(t, stack.Config{Log: slog.New(slog.NewTextHandler(log, nil))})
 	if !strings.HasPrefix(s.TablesAt, "unix://") || s.RedisPID() == 0 {
 		t.Fatalf("tables at %q, redis %d", s.TablesAt, s.RedisPID())
@@ -174,8 +175,9 @@ func TestRedisOfOurOwnIsReplacedWhenItDies(t *testing.T) {
 		return nil
 	})
 	greet(t, c, "bob")
-	if !strings.Contains(log.String(), "redis-server started here") || !strings.Contains(log.String(), "redis-server ended") {
-		t.Errorf("log:\n%s", log)
+	logged, err := os.ReadFile(log.Name())
+	if err != nil || !strings.Contains(string(logged), "redis-server started here") || !strings.Contains(string(logged), "redis-server ended") {
+		t.Errorf("%v, log:\n%s", err, logged)
 	}
 	last := s.RedisPID()
 	stop(t, s)
@@ -254,22 +256,4 @@ func freeAddr(t *testing.T) string {
 	addr, err := testkit.FreeAddr()
 	testkit.NoError(t, err)
 	return addr
-}
-
-// logs is what a stack wrote; it may still be writing.
-type logs struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logs) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *logs) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
