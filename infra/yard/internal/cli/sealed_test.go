@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -41,7 +40,7 @@ func TestASealedSession(t *testing.T) {
 			t.Errorf("%v: exit %d: %s", wrong, code, said)
 		}
 	}
-	code, said := run("auth", "render", "--out", dir, "--history-partitions", "2", "--matching-shards", "2", "--user", "operator:ann", "--user", "admin:shop:boss")
+	code, said := run("auth", "render", "--out", dir, "--history-partitions", "2", "--matching-shards", "2", "--user", "operator:ann", "--user", "admin:shop:boss", "--user", "worker:shop:mailer", "--user", "submitter:shop:web")
 	if code != cli.ExitOK || !strings.Contains(said, "_INBOX.t.shop.admin-boss") {
 		t.Fatalf("exit %d: %s", code, said)
 	}
@@ -68,6 +67,7 @@ func TestASealedSession(t *testing.T) {
 		}
 	}
 	examines(t, s.URL, dir, boss)
+	works(t, s.URL, dir)
 	if code, said := run("status", "--url", s.URL, "--timeout", "5s"); code != cli.ExitFailed || !strings.Contains(said, "Authorization") || !strings.Contains(said, "--nkey") || strings.Contains(said, "yard dev") {
 		t.Errorf("no one: exit %d: %s", code, said)
 	}
@@ -94,6 +94,22 @@ func examines(t *testing.T, url, dir string, tenant []string) {
 	}
 	if _, errs, code := run(t, "", append([]string{"doctor"}, tenant...)...); code != cli.ExitBlind || !strings.Contains(errs, "PERMISSION_DENIED") {
 		t.Errorf("the doctor of a tenant: exit %d: %s", code, errs)
+	}
+}
+
+// works: a worker that may only work, and a submitter, need no other right.
+func works(t *testing.T, url, dir string) {
+	t.Helper()
+	as := func(user, inbox string, args ...string) []string {
+		return append(args, "--nkey", filepath.Join(dir, "keys", user+".nk"), "--inbox-prefix", inbox)
+	}
+	stop := (&shell{t, url}).work(as("worker.shop.mailer", "_INBOX.t.shop.worker-mailer", "--exec", "cat")...)
+	submit := []string{"task", "submit", "-t", "mail", "echo", "7", "--wait", "--url", url, "-d", "shop"}
+	if out, errs, code := run(t, "", as("submitter.shop.web", "_INBOX.t.shop.submitter-web", submit...)...); code != cli.ExitOK || !strings.Contains(out, "result: 7") {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+	if code, log := stop(); code != cli.ExitOK {
+		t.Errorf("exit code %d\n%s", code, log)
 	}
 }
 
@@ -133,7 +149,14 @@ func TestBenchAndDemoOnASealedCluster(t *testing.T) {
 	if _, errs, code := run(t, "", render...); code != cli.ExitOK {
 		t.Fatal(errs)
 	}
-	log := new(journal)
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	testkit.NoError(t, err)
+	defer log.Close()
+	logged := func() string {
+		text, err := os.ReadFile(log.Name())
+		testkit.NoError(t, err)
+		return string(text)
+	}
 	s, err := stack.Start(t.Context(), stack.Config{Auth: dir, Tables: stack.TablesMemory, Log: slog.New(slog.NewTextHandler(log, nil))})
 	testkit.NoError(t, err)
 	t.Cleanup(func() {
@@ -168,13 +191,13 @@ func TestBenchAndDemoOnASealedCluster(t *testing.T) {
 	}
 	out, errs, code := run(t, "", slices.Concat(bench, []string{"W1,W2,W3,W12"}, ann)...)
 	if code != cli.ExitOK || strings.Count(errs, "; all 300 ") != 3 || !strings.Contains(out, "while 300 dead letters came back") || !strings.Contains(out, "partitions unknown") || !strings.Contains(errs, "does not see the log") {
-		t.Errorf("bench: exit code %d\n%s%s\nthe log:\n%s", code, out, errs, log)
+		t.Errorf("bench: exit code %d\n%s%s\nthe log:\n%s", code, out, errs, logged())
 	}
 	out, errs, code = run(t, "", append([]string{"demo", "--auth", dir, "--duration", "3s", "--plain"}, at...)...)
 	if code != cli.ExitOK || !strings.Contains(out, "ok     every accepted task has finished") || !strings.Contains(out, "--inbox-prefix _INBOX.t.shop.admin-demo") {
-		t.Errorf("demo: exit code %d\n%s%s\nthe log:\n%s", code, out, errs, log)
+		t.Errorf("demo: exit code %d\n%s%s\nthe log:\n%s", code, out, errs, logged())
 	}
-	if said := log.String(); strings.Contains(said, "Violation") {
+	if said := logged(); strings.Contains(said, "Violation") {
 		t.Errorf("the server refused:\n%s", said)
 	}
 }
@@ -206,22 +229,4 @@ func TestAServerReadsItsUsersAgain(t *testing.T) {
 		}
 		return nil
 	})
-}
-
-// journal is a log that is written and read at once.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(b []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(b)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
 }

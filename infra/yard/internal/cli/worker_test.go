@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli"
-	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -138,11 +137,11 @@ func TestWorkerTakesTheTypesThatAreNamed(t *testing.T) {
 	s.await(other, inState("ready"))
 }
 
-// One worker runs the tasks of several tasklists, and tells its commands which one each is of.
+// One worker runs the tasks of several tasklists, which may have weights, and tells its commands which one each is of.
 func TestWorkerOfSeveralTasklists(t *testing.T) {
 	testkit.Slow(t, "takes a system of its own through many commands")
 	s := newShell(t)
-	stop := s.work("-t", "sms,push", "--exec", `echo "$YARD_TASKLIST"`)
+	stop := s.work("-t", "sms=3,push", "--exec", `echo "$YARD_TASKLIST"`)
 	other := s.yard("task", "submit", "-t", "fax", "send")
 	for _, tasklist := range []string{"push", "mail", "sms", "mail"} {
 		got := s.await(s.yard("task", "submit", "-t", tasklist, "send"), inState("completed"))
@@ -156,22 +155,6 @@ func TestWorkerOfSeveralTasklists(t *testing.T) {
 	}
 	if _, errs, code := run(t, "", "--url", s.url, "-d", "shop", "worker", "-t", "mail", "-t", "mail", "--exec", "cat"); code != cli.ExitUsage || !strings.Contains(errs, "mail") {
 		t.Errorf("a tasklist twice: exit code %d\n%s", code, errs)
-	}
-}
-
-// Tasklists may have weights.
-func TestWorkerOfTasklistsWithWeights(t *testing.T) {
-	testkit.Slow(t, "takes a system of its own through many commands")
-	s := newShell(t)
-	stop := s.work("-t", "sms=3,push=1", "--exec", `echo "$YARD_TASKLIST"`)
-	for _, tasklist := range []string{"push", "mail", "sms", "mail"} {
-		got := s.await(s.yard("task", "submit", "-t", tasklist, "send"), inState("completed"))
-		if string(got.Result) != `"`+tasklist+`"` {
-			t.Errorf("the task of %s: %+v", tasklist, got)
-		}
-	}
-	if code, log := stop(); code != cli.ExitOK || !strings.Contains(log, "mail,sms,push") {
-		t.Errorf("exit code %d\n%s", code, log)
 	}
 	for _, bad := range []string{"mail=0", "mail=1001", "mail=x", "mail="} {
 		if _, errs, code := run(t, "", "--url", s.url, "-d", "shop", "worker", "-t", bad, "--exec", "cat"); code != cli.ExitUsage || !strings.Contains(errs, "1..1000") {
@@ -236,42 +219,6 @@ func TestWorkerProbeHarmsNoTask(t *testing.T) {
 	s.work("--exec", "cat")
 	if got := s.await(id, inState("completed")); got.Failures != 0 {
 		t.Errorf("%+v", got)
-	}
-}
-
-// A worker that may only work needs no other right.
-func TestWorkerOnASealedCluster(t *testing.T) {
-	testkit.Slow(t, "takes a system of its own through many commands")
-	dir := t.TempDir()
-	render := []string{"auth", "render", "--out", dir, "--history-partitions", "2", "--matching-shards", "2", "--user", "operator:ann", "--user", "worker:shop:mailer", "--user", "submitter:shop:web"}
-	if _, errs, code := run(t, "", render...); code != cli.ExitOK {
-		t.Fatal(errs)
-	}
-	system, err := stack.Start(t.Context(), stack.Config{Auth: dir, Tables: stack.TablesMemory})
-	testkit.NoError(t, err)
-	t.Cleanup(func() {
-		testkit.Check(t, system.Close(context.Background()))
-	})
-	user := func(file, inbox string, args ...string) []string {
-		return append([]string{"--url", system.URL, "-d", "shop", "--nkey", filepath.Join(dir, "keys", file), "--inbox-prefix", inbox}, args...)
-	}
-	if _, errs, code := run(t, "", user("operator.ann.nk", "_INBOX.o.ann", "domain", "put", "shop")...); code != cli.ExitOK {
-		t.Fatal(errs)
-	}
-	ctx, interrupt := context.WithCancel(t.Context())
-	var log bytes.Buffer
-	done := make(chan int, 1)
-	go func() {
-		args := user("worker.shop.mailer.nk", "_INBOX.t.shop.worker-mailer", "worker", "-t", "mail", "--exec", "cat")
-		done <- cli.Run(ctx, args, cli.Streams{In: strings.NewReader(""), Out: &log, Err: &log})
-	}()
-	out, errs, code := run(t, "", user("submitter.shop.web.nk", "_INBOX.t.shop.submitter-web", "task", "submit", "-t", "mail", "echo", "7", "--wait")...)
-	if code != cli.ExitOK || !strings.Contains(out, "result: 7") {
-		t.Errorf("exit code %d\n%s%s", code, out, errs)
-	}
-	interrupt()
-	if code := <-done; code != cli.ExitOK {
-		t.Errorf("exit code %d\n%s", code, log.String())
 	}
 }
 
