@@ -38,7 +38,7 @@ func damagedStays() []damage {
 		}, []doctor.Code{doctor.FiredAndLost}},
 		{"a stay that was stored twice is fired once", func(p *patient) {
 			r := p.fire(99)
-			data := p.batch(&logv1.Batch{Tasks: []*logv1.Record{r}})
+			data := testkit.Encoded(p.t, &logv1.Batch{Tasks: []*logv1.Record{r}})
 			p.put(topology.Submit(0, ids.LaneFirst, domain, list), data)
 			p.put(topology.Timer(0, topology.TimerBucket(r.DueAtMs)), data)
 		}, nil},
@@ -52,20 +52,20 @@ func damagedStays() []damage {
 			r := records[0]
 			r.Parkings++
 			r.DueAtMs = time.Now().UnixMilli()
-			p.put(topology.Timer(0, topology.TimerBucket(r.DueAtMs)), p.batch(&logv1.Batch{Tasks: []*logv1.Record{r}}))
+			p.put(topology.Timer(0, topology.TimerBucket(r.DueAtMs)), testkit.Encoded(p.t, &logv1.Batch{Tasks: []*logv1.Record{r}}))
 		}, []doctor.Code{doctor.Overdue}},
 		{"a task that has ended waits", func(p *patient) {
 			_, records := p.typed(archive, archived, "slim")
 			r := records[0]
 			r.DueAtMs = time.Now().Add(time.Hour).UnixMilli()
-			p.put(topology.Timer(0, topology.TimerBucket(r.DueAtMs)), p.batch(&logv1.Batch{Tasks: []*logv1.Record{r}}))
+			p.put(topology.Timer(0, topology.TimerBucket(r.DueAtMs)), testkit.Encoded(p.t, &logv1.Batch{Tasks: []*logv1.Record{r}}))
 		}, []doctor.Code{doctor.TwoHomes}},
 		{"a replaced owner parks a task that has ended", func(p *patient) {
 			_, records := p.typed(archive, archived, "slim")
 			r := records[0]
 			r.DueAtMs = time.Now().Add(time.Hour).UnixMilli()
-			p.put(topology.TimerFence(0), p.batch(&logv1.Batch{Fence: true, Epoch: 1 << 40}))
-			p.put(topology.Timer(0, topology.TimerBucket(r.DueAtMs)), p.batch(&logv1.Batch{Tasks: []*logv1.Record{r}, Epoch: 7}))
+			p.put(topology.TimerFence(0), testkit.Encoded(p.t, &logv1.Batch{Fence: true, Epoch: 1 << 40}))
+			p.put(topology.Timer(0, topology.TimerBucket(r.DueAtMs)), testkit.Encoded(p.t, &logv1.Batch{Tasks: []*logv1.Record{r}, Epoch: 7}))
 		}, nil},
 	}
 }
@@ -76,11 +76,11 @@ func damagedEnds() []damage {
 			ends, records := p.typed(archive, archived, "slim")
 			r := records[0]
 			r.Result = []byte(`"other"`)
-			p.put(ends[0].subject, p.batch(&logv1.Batch{Tasks: []*logv1.Record{r}}))
+			p.put(ends[0].subject, testkit.Encoded(p.t, &logv1.Batch{Tasks: []*logv1.Record{r}}))
 		}, []doctor.Code{doctor.EndedTwice}},
 		{"the same end again", func(p *patient) {
 			ends, records := p.typed(archive, archived, "slim")
-			p.put(ends[0].subject, p.batch(&logv1.Batch{Tasks: []*logv1.Record{records[0]}}))
+			p.put(ends[0].subject, testkit.Encoded(p.t, &logv1.Batch{Tasks: []*logv1.Record{records[0]}}))
 		}, nil},
 		{"an attempt that began twice", func(p *patient) {
 			end, records := p.typed(archive, archived, "slim")
@@ -109,7 +109,7 @@ func damagedLetters() []damage {
 			r := records[0]
 			id := ids.NewTaskID(time.Now(), 0, 99)
 			r.Id, r.FinishedAtMs = id[:], time.Now().Add(time.Hour).UnixMilli()
-			p.put(ends[0].subject, p.batch(&logv1.Batch{Tasks: []*logv1.Record{r}}))
+			p.put(ends[0].subject, testkit.Encoded(p.t, &logv1.Batch{Tasks: []*logv1.Record{r}}))
 		}, []doctor.Code{doctor.EndWithoutDeadLetter}},
 		{"dead letters are purged", func(p *patient) {
 			testkit.NoError(p.t, p.stream(topology.DeadLetterStream).Purge(p.t.Context()))
@@ -135,7 +135,7 @@ func (p *patient) redrive(drop func(letter message)) {
 	}
 	r.Parkings++
 	r.DueAtMs = time.Now().Add(time.Hour).UnixMilli()
-	p.put(topology.Timer(0, topology.TimerBucket(r.DueAtMs)), p.batch(&logv1.Batch{Tasks: []*logv1.Record{r}}))
+	p.put(topology.Timer(0, topology.TimerBucket(r.DueAtMs)), testkit.Encoded(p.t, &logv1.Batch{Tasks: []*logv1.Record{r}}))
 }
 
 func damagedKeys() []damage {
@@ -156,10 +156,11 @@ func damagedKeys() []damage {
 func damagedRecords() []damage {
 	return []damage{
 		{"bytes in the log", func(p *patient) { p.put(topology.Event(0), []byte{0xff}) }, []doctor.Code{doctor.Unreadable}},
-		{"a record of the next version", func(p *patient) { p.put(topology.SubmitShared(0, 2), p.batch(&logv1.Batch{LogVersion: 1000})) }, []doctor.Code{doctor.NewerRecord}},
+		{"a record of the next version", func(p *patient) {
+			p.put(topology.SubmitShared(0, 2), testkit.Encoded(p.t, &logv1.Batch{LogVersion: 1000}))
+		}, []doctor.Code{doctor.NewerRecord}},
 		{"the archive lost its tail", func(p *patient) {
-			data, err := (&logv1.SnapshotChunk{Head: &logv1.SnapshotHead{ArchiveSeq: 1 << 40}}).MarshalVT()
-			testkit.NoError(p.t, err)
+			data := testkit.Encoded(p.t, &logv1.SnapshotChunk{Head: &logv1.SnapshotHead{ArchiveSeq: 1 << 40}})
 			p.put(topology.Snapshot(0, 1<<30, 1, 0), data)
 			digest := sha256.Sum256(data)
 			named := &logv1.SnapshotRef{Epoch: 1 << 30, Seq: 1, Chunks: 1, Bytes: int64(len(data)), Digest: digest[:]}
@@ -180,9 +181,7 @@ func damagedRecords() []damage {
 
 func damagedSnapshots(t *testing.T) []damage {
 	chunk := func(at uint64) string {
-		data, err := (&logv1.SnapshotChunk{LogVersion: 1, Head: &logv1.SnapshotHead{Seq: at}}).MarshalVT()
-		testkit.NoError(t, err)
-		return string(data)
+		return string(testkit.Encoded(t, &logv1.SnapshotChunk{LogVersion: 1, Head: &logv1.SnapshotHead{Seq: at}}))
 	}
 	chunks := []string{chunk(1), chunk(2), chunk(3)}
 	all := strings.Join(chunks, "")

@@ -314,16 +314,7 @@ func (p *patient) checkpoint(change func(*logv1.Checkpoint)) {
 	var cp logv1.Checkpoint
 	testkit.NoError(p.t, cp.UnmarshalVT(e.Value()))
 	change(&cp)
-	data, err := cp.MarshalVT()
-	testkit.NoError(p.t, err)
-	testkit.NoError(p.t, testkit.Err(kv.Put(p.t.Context(), topology.HistoryCheckpoint(0), data)))
-}
-
-func (p *patient) batch(b *logv1.Batch) []byte {
-	p.t.Helper()
-	data, err := b.MarshalVT()
-	testkit.NoError(p.t, err)
-	return data
+	testkit.NoError(p.t, testkit.Err(kv.Put(p.t.Context(), topology.HistoryCheckpoint(0), testkit.Encoded(p.t, &cp))))
 }
 
 // examine looks twice, a moment apart.
@@ -353,10 +344,8 @@ func (p *patient) fire(number uint64) *logv1.Record {
 	_, records := p.typed(timer, waiting, "waits")
 	r, id, now := records[0], ids.NewTaskID(time.Now(), 0, number), time.Now().UnixMilli()
 	r.Id, r.DueAtMs, r.Unique = id[:], now, nil
-	seq := p.put(topology.Timer(0, topology.TimerBucket(now)), p.batch(&logv1.Batch{Tasks: []*logv1.Record{r}}))
-	cursor, err := (&logv1.Cursor{Epoch: 1, BaseDueMs: now, BaseSeq: seq}).MarshalVT()
-	testkit.NoError(p.t, err)
-	p.put(topology.Fired(0), cursor)
+	seq := p.put(topology.Timer(0, topology.TimerBucket(now)), testkit.Encoded(p.t, &logv1.Batch{Tasks: []*logv1.Record{r}}))
+	p.put(topology.Fired(0), testkit.Encoded(p.t, &logv1.Cursor{Epoch: 1, BaseDueMs: now, BaseSeq: seq}))
 	return r
 }
 
@@ -372,15 +361,13 @@ func (p *patient) rewrite(m message, taskType string, change func(*logv1.Record)
 	testkit.NoError(p.t, b.UnmarshalVT(m.data))
 	b.Tasks = slices.DeleteFunc(b.Tasks, func(r *logv1.Record) bool { return r.Type == taskType && !change(r) })
 	p.remove(topology.ArchiveStream(0), m.seq)
-	p.put(m.subject, p.batch(&b))
+	p.put(m.subject, testkit.Encoded(p.t, &b))
 }
 
 // say stores a word on a unique key.
 func (p *patient) say(key string, id ids.TaskID, freeAtMS int64) uint64 {
 	p.t.Helper()
-	data, err := (&logv1.UniqueKey{TaskId: id[:], Key: key, FreeAtMs: freeAtMS}).MarshalVT()
-	testkit.NoError(p.t, err)
-	return p.put(topology.UniqueKey(0, domain, key), data)
+	return p.put(topology.UniqueKey(0, domain, key), testkit.Encoded(p.t, &logv1.UniqueKey{TaskId: id[:], Key: key, FreeAtMs: freeAtMS}))
 }
 
 // lastOf is the last message of a stream on subjects.
@@ -396,7 +383,5 @@ func (p *patient) lastOf(stream, subjects string) *jetstream.RawStreamMsg {
 // putRecord stores a record in place of the one before.
 func (p *patient) putRecord(subject string, r interface{ MarshalVT() ([]byte, error) }) {
 	p.t.Helper()
-	data, err := r.MarshalVT()
-	testkit.NoError(p.t, err)
-	p.put(subject, data, jetstream.MsgRollup, jetstream.MsgRollupSubject)
+	p.put(subject, testkit.Encoded(p.t, r), jetstream.MsgRollup, jetstream.MsgRollupSubject)
 }
