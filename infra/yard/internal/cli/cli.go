@@ -63,16 +63,14 @@ func Run(ctx context.Context, args []string, streams Streams) int {
 	if cause := context.Cause(ctx); fault.CodeOf(cause) == fault.PermissionDenied {
 		err = cause
 	}
-	if errors.As(err, new(operations.FoundError)) {
+	if errors.Is(err, operations.ErrFound) {
 		return ExitFailed // they are printed
 	}
 	printError(a, err, advice(cmd, err))
-	var usage command.UsageError
-	var unfinished *yard.TaskError
 	switch {
-	case errors.As(err, &usage):
+	case errors.As(err, new(command.UsageError)):
 		return ExitUsage
-	case errors.As(err, &unfinished):
+	case errors.As(err, new(*yard.TaskError)):
 		return ExitUnfinished
 	case blind:
 		return ExitBlind

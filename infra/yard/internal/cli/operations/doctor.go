@@ -20,16 +20,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 )
 
-// FoundError ends `yard doctor` where something was found.
-type FoundError struct{ n int }
-
-// Error counts the findings.
-func (e FoundError) Error() string {
-	if e.n == 1 {
-		return "1 finding"
-	}
-	return fmt.Sprintf("%d findings", e.n)
-}
+// ErrFound ends `yard doctor` where something was found. The findings are printed before.
+var ErrFound = errors.New("there are findings")
 
 // DoctorCommand is `yard doctor`.
 func DoctorCommand(a *command.App) *cobra.Command {
@@ -63,7 +55,7 @@ The exit code is 0 if nothing was found, 1 if something was, 2 if the command li
 				return BlindError{err}
 			}
 			if !report.Clean() {
-				return FoundError{report.Count()}
+				return ErrFound
 			}
 			return nil
 		},
