@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"time"
+	"unique"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
@@ -12,7 +13,7 @@ import (
 type deadLetter struct {
 	seq    uint64
 	at     time.Time
-	domain string
+	domain unique.Handle[string]
 }
 
 // letters are all dead letters, by partition.
@@ -25,13 +26,12 @@ type deadLetters struct {
 	lastSeq uint64
 	lastAt  time.Time
 	n       int64
-	domains map[string]string
 }
 
 type hole struct{ from, to time.Time }
 
 func newDeadLetters() *deadLetters {
-	return &deadLetters{byPartition: map[int]map[ids.TaskID]deadLetter{}, archiveUpTo: map[int]uint64{}, domains: map[string]string{}}
+	return &deadLetters{byPartition: map[int]map[ids.TaskID]deadLetter{}, archiveUpTo: map[int]uint64{}}
 }
 
 func (l *deadLetters) of(partition int) map[ids.TaskID]deadLetter { return l.byPartition[partition] }
@@ -46,16 +46,11 @@ func (l *deadLetters) take(r natslog.Record) bool {
 	if !ok {
 		return false
 	}
-	if name, known := l.domains[domain]; known { // one text for all dead letters of a domain
-		domain = name
-	} else {
-		l.domains[domain] = domain
-	}
 	p := id.Partition()
 	if l.byPartition[p] == nil {
 		l.byPartition[p] = map[ids.TaskID]deadLetter{}
 	}
-	l.byPartition[p][id] = deadLetter{r.Seq, r.Time, domain}
+	l.byPartition[p][id] = deadLetter{r.Seq, r.Time, unique.Make(domain)}
 	l.n++
 	return true
 }

@@ -166,8 +166,8 @@ func (p *pass) checkDeadLetters() {
 			continue // it is being filed
 		}
 		age := p.began.Sub(l.at)
-		if age > deadLetterAfter && age < p.kept.of(l.domain, l.at)-deadLetterAfter {
-			p.report(Finding{Code: DeadLetterWithoutEnd, Where: at(topology.DeadLetterStream, l.seq), id: id, Domain: l.domain, What: "the archive does not have it"})
+		if age > deadLetterAfter && age < p.kept.of(l.domain.Value(), l.at)-deadLetterAfter {
+			p.report(Finding{Code: DeadLetterWithoutEnd, Where: at(topology.DeadLetterStream, l.seq), id: id, Domain: l.domain.Value(), What: "the archive does not have it"})
 		}
 	}
 	for id, stored := range p.died {
