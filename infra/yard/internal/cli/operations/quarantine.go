@@ -212,24 +212,21 @@ func printItems(a *command.App, all []quarantine.Item, preview bool) error {
 func printItem(a *command.App, i quarantine.Item) error {
 	message := newItemJSON(i)
 	message.Data = base64.StdEncoding.EncodeToString(i.Data)
-	if a.JSON {
-		return a.PrintJSON(message)
-	}
-	var about command.Table
-	about.Row("item", i.Seq)
-	about.Row("kind", kindName(i.Kind))
-	about.Row("set apart", command.At(i.AtMs), "by", i.Service, "of partition", i.Partition)
-	about.Row("reason", command.OneLine(i.Reason))
-	if i.OriginStream != "" {
-		about.Row("read at", fmt.Sprintf("%s, sequence %d, subject %s", i.OriginStream, i.OriginSeq, i.OriginSubject))
-	}
-	about.Row("redrive to", i.Target())
-	about.Row("data", len(i.Data), "bytes")
-	if err := about.Write(a.Out); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(a.Out, "\n%s", contents(i.Data))
-	return err
+	return a.Show(message, func(about *command.Table) {
+		about.Row("item", i.Seq)
+		about.Row("kind", kindName(i.Kind))
+		about.Row("set apart", command.At(i.AtMs), "by", i.Service, "of partition", i.Partition)
+		about.Row("reason", command.OneLine(i.Reason))
+		if i.OriginStream != "" {
+			about.Row("read at", fmt.Sprintf("%s, sequence %d, subject %s", i.OriginStream, i.OriginSeq, i.OriginSubject))
+		}
+		about.Row("redrive to", i.Target())
+		about.Row("data", len(i.Data), "bytes")
+		about.Row()
+		for line := range strings.Lines(contents(i.Data)) {
+			about.Row(strings.TrimSuffix(line, "\n"))
+		}
+	})
 }
 
 // contents are the tasks of a batch, as far as the data decode as one, else a dump.
