@@ -30,10 +30,10 @@ func TestALockBelongsToOneHandleUntilItIsClosed(t *testing.T) {
 // TestALockThatIsGivenUpMeanwhileIsTaken: as when a child that is being started holds it for a moment.
 func TestALockThatIsGivenUpMeanwhileIsTaken(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "lock")
-	first, err := Take(name)
+	first, err := Take(t.Context(), name, ChildStarts)
 	testkit.NoError(t, err)
-	time.AfterFunc(3*childLook, func() { _ = first.Close() })
-	second, err := Take(name)
+	time.AfterFunc(3*lookEvery, func() { _ = first.Close() })
+	second, err := Take(t.Context(), name, ChildStarts)
 	testkit.NoError(t, err)
 	testkit.Check(t, second.Close())
 }

@@ -90,7 +90,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	lock, err := claim(cfg.DataDir)
+	lock, err := claim(ctx, cfg.DataDir)
 	if err != nil {
 		return nil, err
 	}
@@ -196,11 +196,11 @@ func (c Config) options() (*server.Options, error) {
 
 // claim makes the directory and takes it for this process: two servers on one
 // store destroy it.
-func claim(dir string) (*os.File, error) {
+func claim(ctx context.Context, dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return nil, fmt.Errorf("data directory: %w", err)
 	}
-	f, err := filelock.Take(filepath.Join(dir, "lock"))
+	f, err := filelock.Take(ctx, filepath.Join(dir, "lock"), filelock.ChildStarts)
 	if errors.Is(err, filelock.ErrLocked) {
 		return nil, fmt.Errorf("data directory %s is in use by another process: %w", dir, err)
 	}

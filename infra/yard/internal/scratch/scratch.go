@@ -6,6 +6,7 @@
 package scratch
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -32,7 +33,7 @@ func New() (*Dir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("folder for temporary files: %w", err)
 	}
-	lock, err := filelock.Take(filepath.Join(dir, lockFile))
+	lock, err := filelock.Take(context.Background(), filepath.Join(dir, lockFile), filelock.ChildStarts)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("folder for temporary files: %w", err), os.RemoveAll(dir))
 	}

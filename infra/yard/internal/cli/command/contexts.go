@@ -2,6 +2,7 @@ package command
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -75,19 +76,41 @@ func ReadContexts() (ContextBook, error) {
 }
 
 // write stores the book, as a whole or not at all.
-func (b ContextBook) write() error {
-	file, err := contextFile()
-	if err != nil {
-		return err
-	}
+func (b ContextBook) write(file string) error {
 	text, err := json.MarshalIndent(b, "", "  ")
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return err
-	}
 	return filelock.Replace(file, append(text, '\n'))
+}
+
+// contextLockWithin is how long a change waits for others to end theirs, which take moments.
+const contextLockWithin = 10 * time.Second
+
+// ChangeContexts changes the book and stores it, unless change returns an error. Changes of several processes follow one
+// another: each begins with what the one before has stored. The lock is on a file of its own, since each change replaces
+// that of the book.
+func ChangeContexts(ctx context.Context, change func(*ContextBook) error) (book ContextBook, err error) {
+	file, err := contextFile()
+	if err != nil {
+		return book, err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return book, err
+	}
+	name := filepath.Join(filepath.Dir(file), ".contexts.lock")
+	lock, err := filelock.Take(ctx, name, contextLockWithin)
+	if err != nil {
+		return book, fmt.Errorf("contexts: lock %s: %w", name, err)
+	}
+	defer func() { _ = lock.Close() }() // nothing was written to it
+	if book, err = ReadContexts(); err != nil {
+		return book, err
+	}
+	if err := change(&book); err != nil {
+		return book, err
+	}
+	return book, book.write(file)
 }
 
 // Entry is a context by its name.
