@@ -40,6 +40,9 @@ func TestEveryWorkloadProvesItsTasks(t *testing.T) {
 		if len(r.Memory) != 1 || r.Memory[0].BeforeMB <= 0 || r.Memory[0].PeakMB < r.Memory[0].BeforeMB || r.Memory[0].RestMB <= 0 {
 			t.Errorf("%s: memory %+v", r.Workload, r.Memory)
 		}
+		if b := r.Backlog; (b != nil) != workloads[i].shape.ahead || b != nil && (b.BytesPerTask < payloadBytes || b.MemoryMB <= 0 || b.DrainedPerSecond <= 0) {
+			t.Errorf("%s: backlog %+v", r.Workload, b)
+		}
 		if q := r.Start; q != nil && (q.P50 <= 0 || q.P50 > q.P90 || q.P90 > q.P99 || q.P99 > q.Max) {
 			t.Errorf("%s: %+v", r.Workload, *q)
 		}
@@ -62,7 +65,7 @@ func TestEveryWorkloadProvesItsTasks(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	var table, file bytes.Buffer
-	if err := report.WriteTable(&table); err != nil || strings.Count(table.String(), "\n") != 37 {
+	if err := report.WriteTable(&table); err != nil || strings.Count(table.String(), "\n") != 45 {
 		t.Errorf("%v\n%s", err, &table)
 	}
 	var back Report

@@ -50,7 +50,7 @@ func (t *tally) add(ids []string) {
 }
 
 // drain runs W1, W1s, W2, W2s, W8 or W8s: producers and workers together, from the first submit to
-// the last accepted completion. Where workers begin later, to the last answer of a submit.
+// the last accepted completion. Where workers begin later, as in W5 too, to the last answer of a submit.
 func (l *load) drain(ctx context.Context, s shape) (r Result, err error) {
 	submitters, err := l.target.clients(s.domains)
 	if err != nil {
@@ -71,14 +71,25 @@ func (l *load) drain(ctx context.Context, s shape) (r Result, err error) {
 			return r, err
 		}
 	}
+	stored, err := l.target.stored(ctx)
+	if err != nil {
+		return r, err
+	}
 	m, err := l.target.meter(ctx)
 	if err != nil {
 		return r, err
 	}
 	producing := l.producers(ctx, cancel, s, submitters)
+	began := m.began
 	if s.ahead {
 		producing.Wait()
-		r, err = m.end(ctx, l.tasks, time.Now())
+		if r, err = m.end(ctx, l.tasks, time.Now()); err == nil {
+			r.Backlog, err = l.backlog(ctx, stored)
+		}
+		if err != nil {
+			return r, err
+		}
+		began = time.Now()
 		l.poll(ctx, cancel, &polling, workers)
 	}
 	l.await(ctx, cancel)
@@ -95,7 +106,10 @@ func (l *load) drain(ctx context.Context, s shape) (r Result, err error) {
 	if failed != nil {
 		return Result{}, failed
 	}
-	r.Polls, r.LateOutcomes, r.ahead = int(l.batches.Load()), int(l.lost.Load()), s.ahead
+	if r.Backlog != nil {
+		r.Backlog.drained(l.tasks, time.Unix(0, l.last.Load()).Sub(began))
+	}
+	r.Polls, r.LateOutcomes = int(l.batches.Load()), int(l.lost.Load())
 	return r, errors.Join(err, l.proof())
 }
 

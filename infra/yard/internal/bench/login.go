@@ -9,7 +9,7 @@ import (
 )
 
 // oneDomain are the workloads that an admin of one domain can run.
-var oneDomain = []string{"W1", "W1s", "W2", "W2s", "W3", "W9", "W12"}
+var oneDomain = []string{"W1", "W1s", "W2", "W2s", "W3", "W5", "W9", "W12"}
 
 // tenant tells whether the bench is a user of its domain on a sealed cluster. Such a one makes no
 // domains and does not see the log.

@@ -60,7 +60,7 @@ type LoadOptions struct {
 	Runs int `json:"runs"`
 	// Types is how many types the tasks are of, 1 to 1,000. Default 10.
 	Types int `json:"types"`
-	// Polls is how many polls wait for tasks at once, 1 to 10,000, in W1, W1s, W2 and W2s. Default 16.
+	// Polls is how many polls wait for tasks at once, 1 to 10,000, in W1, W1s, W2, W2s and W5. Default 16.
 	Polls int `json:"polls"`
 	// Limit is how many tasks of each type may run at once. Default 0 = any number. The many domains of W8 and W8s have no
 	// limits.

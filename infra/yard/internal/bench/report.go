@@ -49,7 +49,7 @@ type Result struct {
 	Sync     string  `json:"sync"`
 	Tasks    int     `json:"tasks"`
 	Seconds  float64 `json:"seconds"`
-	// TasksPerSecond are those submitted, in W1s and W8s, and else those that went through.
+	// TasksPerSecond are those submitted, in W1s, W5 and W8s, and else those that went through.
 	TasksPerSecond float64 `json:"tasks_per_second"`
 	// LogMessages is how many messages were appended to the history streams meanwhile. Under
 	// sync always each is a sync to disk. TasksPerSync is tasks by these; 0 = not known.
@@ -70,6 +70,8 @@ type Result struct {
 	Fairness *Fairness `json:"fairness,omitempty"`
 	// Redrive is that of W12; Start and Submit are then of the tasks beside it.
 	Redrive *Redrive `json:"redrive,omitempty"`
+	// Backlog is that of W1s, W5 and W8s.
+	Backlog *Backlog `json:"backlog,omitempty"`
 	Cost    Cost     `json:"cost"`
 	// Redis is what the Redis of the tables did; nil where there is none, or it does not tell.
 	Redis *RedisUse `json:"redis,omitempty"`
@@ -78,9 +80,6 @@ type Result struct {
 	// Runs are the deciding number of every run, in order: tasks per second, the
 	// median latency, or the p99 of gets, in µs; or the (larger) ratio of W10, W11 or W12.
 	Runs []float64 `json:"runs"`
-
-	// ahead is the shape's.
-	ahead bool
 }
 
 // Reads are gets of finished tasks.
@@ -234,12 +233,12 @@ func (r Result) line() string {
 		return fmt.Sprintf("start p50 %.2f ms, p90 %.2f, p99 %.2f, max %.2f; submit p50 %.2f ms; all %d once",
 			r.Start.P50/1000, r.Start.P90/1000, r.Start.P99/1000, r.Start.Max/1000, r.Submit.P50/1000, r.Tasks)
 	}
-	what := "tasks/s"
-	if r.ahead {
-		what = "submits/s"
+	what, backlog := "tasks/s", ""
+	if b := r.Backlog; b != nil {
+		what, backlog = "submits/s", "; "+b.line()
 	}
-	return fmt.Sprintf("%.0f %s, %s tasks per sync, %.2f CPU s per 100 k, %d polls; all %d completed once",
-		r.TasksPerSecond, what, r.perSync(), r.Cost.CPUPer100k, r.Polls, r.Tasks)
+	return fmt.Sprintf("%.0f %s, %s tasks per sync, %.2f CPU s per 100 k, %d polls%s; all %d completed once",
+		r.TasksPerSecond, what, r.perSync(), r.Cost.CPUPer100k, r.Polls, backlog, r.Tasks)
 }
 
 // String is the median and the 99th percentile, in ms.
@@ -322,7 +321,7 @@ func (r *Report) WriteTable(w io.Writer) error {
 			x.Workload, x.Sync, x.Tasks, x.TasksPerSecond, x.perSync(), latency, x.Cost.CPUPer100k, x.Cost.RedisCPUPer100k, x.Cost.PeakMB, x.Runs)
 	}
 	for _, x := range r.Results {
-		if x.Reads != nil || x.Neighbours != nil || x.Fairness != nil || x.Redrive != nil {
+		if x.Reads != nil || x.Neighbours != nil || x.Fairness != nil || x.Redrive != nil || x.Backlog != nil {
 			fmt.Fprintf(t, "\n%s\t%s\n", x.Workload, x.line())
 		}
 	}

@@ -89,10 +89,11 @@ type workload struct {
 // workloads are all of them, in order. Their numbers are part of what they mean.
 var workloads = []workload{
 	{"W1", 200_000, bulk},
-	{"W1s", 200_000, shape{producers: bulk.producers, request: bulk.request, ahead: true}},
+	{"W1s", 200_000, backlog},
 	{"W2", 50_000, shape{producers: 64, request: 1}},
 	{"W2s", 50_000, shape{producers: 64, request: 1, together: true}},
 	{"W3", 20 * w3Rate, bulk},
+	{"W5", 1_000_000, backlog},
 	{"W8", 50_000, shape{producers: 64, request: 1, many: true}},
 	{"W8s", 100_000, shape{producers: 512, request: 1, many: true, ahead: true}},
 	{"W9", 1_000_000, bulk},
@@ -113,6 +114,9 @@ func workloadOf(name string) workload { return workloads[slices.Index(workloadNa
 
 // bulk is W1's.
 var bulk = shape{producers: 8, request: 100, domains: []string{domain}}
+
+// backlog is bulk whose workers begin when all tasks are accepted.
+var backlog = shape{producers: bulk.producers, request: bulk.request, ahead: true}
 
 // warmUp is how many tasks show that the system is at work: each domain has some.
 func (s shape) warmUp() int { return max(warmUpTasks, len(s.domains)*s.request) }

@@ -40,9 +40,10 @@ one, and print the median run of each workload:
   W2  64 producers, one task per request
   W2s the same from one program: the SDK gathers what its goroutines submit
   W3  an open loop of 500 tasks/s for 20 s: from the submit call to the handler
+  W5  backlog: 1,000,000 tasks as in W1s: submits/s, what each costs on disk while all
+      wait, memory, and how quickly they go through then
   W8  1,000 domains in turn, one task per request, 64 producers; a worker for each
-  W8s the same with 512 producers and 100,000 tasks, and workers only afterwards:
-      submits/s
+  W8s the same with 512 producers, 100,000 tasks, workers only afterwards: submits/s
   W9  reads: 1,000,000 tasks are sent through first; then W3 at 1,000 tasks/s for
       10 s, alone and beside 5,000 gets/s of the finished tasks, at random: from when
       a get was due to its answer
@@ -51,7 +52,6 @@ one, and print the median run of each workload:
   W11 fairness: 10 tasks/s of a small group alone, beside 20,000 tasks of another group, and
       beside as many of another domain, with workers that are slower than the flood; then
       what groups of the weights 1, 2, 4 and 0 have of the starts while all wait
-
   W12 redrive: 1,000 tasks/s for 50 s, alone and while 100,000 dead letters come back at
       2,000/s and are done: how much the p99 from submit to handler grows
 
@@ -61,7 +61,7 @@ unless --sync says otherwise. With several, as in --sync always,1s, every run is
 with each, in turn, and the report has the ratio.
 
 On a sealed cluster log in as an admin of the domain bench, which an operator has made. W1,
-W1s, W2, W2s, W3, W9 and W12 run there; the others take several domains, and a user acts for one. W9 reads
+W1s, W2, W2s, W3, W5, W9 and W12 run there; the others take several domains, and a user acts for one. W9 reads
 finished tasks for minutes: the domain keeps them for 30m or more.
 
 TASKS/SYNC is tasks by messages appended to the history streams during the run: each
@@ -82,9 +82,9 @@ stored message is one sync to disk under --sync always.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVarP(&f.opts.Workloads, "workload", "w", nil, "some of W1, W1s, W2, W2s, W3, W8, W8s, W9, W10, W11, W12; default all")
-	flags.IntVar(&f.opts.Tasks, "tasks", 0, "tasks per run; 0 = W1 and W1s 200,000, W2 and W2s 50,000, W3 10,000, W8 50,000, W8s 100,000, W9 1,000,000, W10 10,000, W11 20,000, W12 100,000")
-	flags.IntVar(&f.opts.Producers, "producers", 0, "producers that submit at once; 0 = W1 and W1s 8, W2, W2s and W8 64, W8s 512")
+	flags.StringSliceVarP(&f.opts.Workloads, "workload", "w", nil, "some of W1, W1s, W2, W2s, W3, W5, W8, W8s, W9, W10, W11, W12; default all")
+	flags.IntVar(&f.opts.Tasks, "tasks", 0, "tasks per run; 0 = W1 and W1s 200,000, W2 and W2s 50,000, W3 10,000, W5 1,000,000, W8 50,000, W8s 100,000, W9 1,000,000, W10 10,000, W11 20,000, W12 100,000")
+	flags.IntVar(&f.opts.Producers, "producers", 0, "producers that submit at once; 0 = W1, W1s and W5 8, W2, W2s and W8 64, W8s 512")
 	flags.IntVar(&f.opts.Domains, "domains", 1000, "domains of W8 and W8s, 1 to 10,000")
 	f.limits(flags)
 	flags.IntVar(&f.opts.Runs, "runs", 3, "runs per workload; the median is reported")
@@ -120,7 +120,7 @@ func target(a *command.App, cmd *cobra.Command, f *benchFlags) {
 // limits are the options of what may run at once.
 func (f *benchFlags) limits(flags *pflag.FlagSet) {
 	flags.IntVar(&f.opts.Types, "types", 10, "types that the tasks are of, 1 to 1,000")
-	flags.IntVar(&f.opts.Polls, "polls", 16, "polls that wait for tasks at once, in W1, W1s, W2 and W2s, 1 to 10,000")
+	flags.IntVar(&f.opts.Polls, "polls", 16, "polls that wait for tasks at once, in W1, W1s, W2, W2s and W5, 1 to 10,000")
 	flags.IntVar(&f.opts.Limit, "limit", 0, "tasks of each type that may run at once, not in W8; 0 = any number")
 	flags.IntVar(&f.opts.Levels, "levels", 1, "limits that a task needs a slot of, 1 to 4: of its type, one that all types share, its domain's, its tasklist's")
 	flags.BoolVar(&f.opts.Unique, "unique", false, "give each task a unique key of its own")
