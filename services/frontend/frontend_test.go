@@ -339,9 +339,7 @@ func TestStopAnswersWhatHasArrived(t *testing.T) {
 	for range requests {
 		testkit.NoError(t, s.client.PublishRequest(topology.API("shop", "tasks.submit"), inbox.Subject, body))
 	}
-	if err := s.client.Flush(); err != nil { // they are the server's now
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.client.Flush()) // they are the server's now
 	s.stop()
 	for i := range requests {
 		m, err := inbox.NextMsg(within)

@@ -15,10 +15,7 @@ func (s *Service) listen(ctx context.Context, domains *catalog.Catalog) (closeEa
 	if err != nil {
 		return nil, err
 	}
-	ear, err := natshistory.NewEar(s.NATS, nc, s.workers, func(domain string) bool {
-		known := domains.Domain(domain) != nil
-		return known
-	})
+	ear, err := natshistory.NewEar(s.NATS, nc, s.workers, func(domain string) bool { return domains.Domain(domain) != nil })
 	if err != nil {
 		nc.Close()
 		return nil, err

@@ -377,9 +377,7 @@ func (o *Owner) next(which int) (in replica.Input, all []*Message, taken func())
 }
 
 func (o *Owner) check() {
-	if c, ok := any(o.r).(interface{ Check() error }); ok {
-		if err := c.Check(); err != nil {
-			o.host.Fault("the replica of %s is broken: %v", o.name, err)
-		}
+	if err := o.r.Check(); err != nil {
+		o.host.Fault("the replica of %s is broken: %v", o.name, err)
 	}
 }

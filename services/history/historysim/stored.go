@@ -76,15 +76,7 @@ func parkedTail(batches [][]byte, epoch, own uint64) map[Stay]bool {
 		if err := b.UnmarshalVT(data); err != nil {
 			panic(err)
 		}
-		if b.Fence {
-			tail.Fence(b.Epoch)
-		}
-		if !tail.Counts(b.Epoch) {
-			continue
-		}
-		for _, t := range b.Tasks {
-			tail.Stays[Stay{ID: ids.TaskID(t.Id), Parkings: t.Parkings}] = true
-		}
+		record.Parked(tail, &b)
 	}
 	return tail.Stays
 }

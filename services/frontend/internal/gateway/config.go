@@ -146,23 +146,14 @@ func (c Config) Validate() []settings.Problem {
 		}
 	}
 	for _, d := range []struct {
-		path  string
-		value time.Duration
-	}{
-		{"request_timeout", c.RequestTimeout},
-		{"append_timeout", c.AppendTimeout},
-		{"verdict_timeout", c.VerdictTimeout},
-		{"drain_timeout", c.DrainTimeout},
-	} {
-		if d.value < time.Millisecond || d.value > DeadlineMax {
-			problems = append(problems, settings.Problem{Path: d.path, What: "must be between 1ms and " + DeadlineMax.String()})
-		}
-	}
-	for _, d := range []struct {
 		path     string
 		value    time.Duration
 		from, to time.Duration
 	}{
+		{"request_timeout", c.RequestTimeout, time.Millisecond, DeadlineMax},
+		{"append_timeout", c.AppendTimeout, time.Millisecond, DeadlineMax},
+		{"verdict_timeout", c.VerdictTimeout, time.Millisecond, DeadlineMax},
+		{"drain_timeout", c.DrainTimeout, time.Millisecond, DeadlineMax},
 		{"scale.every", c.Scale.Every, scaleEveryMin, scaleEveryMax},
 		{"scale.up_after", c.Scale.UpAfter, time.Second, 24 * time.Hour},
 		{"scale.down_after", c.Scale.DownAfter, time.Second, 24 * time.Hour},

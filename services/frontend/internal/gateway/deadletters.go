@@ -186,16 +186,9 @@ func (g *Gateway) PurgeDeadLetters(c Call, req *yardv1.PurgeDeadLettersRequest, 
 
 // letters carries out a request about dead letters.
 func (g *Gateway) letters(c Call, answer Answer, check func() (validate.DeadLetterStep, error), do func(context.Context, validate.DeadLetterStep) (codec.Message, error)) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	step, err := check()
-	if err != nil {
-		answer(nil, err)
-		return
-	}
-	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) { return do(ctx, step) })
+	var step validate.DeadLetterStep
+	note := func(check func() (validate.DeadLetterStep, error)) (err error) { step, err = check(); return err }
+	asks(g, c, check, note, answer, func(ctx context.Context) (codec.Message, error) { return do(ctx, step) })
 }
 
 // wantedLetters are those that a request names, nil where there is none, or those of a step that match.

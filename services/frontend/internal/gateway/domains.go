@@ -17,12 +17,8 @@ import (
 
 // PutDomain creates or changes a domain (admin domains.put).
 func (g *Gateway) PutDomain(c Call, req *yardv1.PutDomainRequest, answer Answer) {
-	if err := validate.PutDomain(req); err != nil {
-		answer(nil, err)
-		return
-	}
 	d := req.Domain
-	g.administer(c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
+	g.administer(c.Deadline, validate.PutDomain(req), answer, func(ctx context.Context) (codec.Message, error) {
 		var err error
 		d.Revision, err = put(ctx, g, catalog.Domains, "", d)
 		return &yardv1.PutDomainResponse{Domain: d}, err
@@ -45,11 +41,7 @@ func (g *Gateway) GetDomain(_ Call, req *yardv1.GetDomainRequest, answer Answer)
 
 // ListDomains tells of all domains, page by page (admin domains.list).
 func (g *Gateway) ListDomains(c Call, req *yardv1.ListDomainsRequest, answer Answer) {
-	if err := validate.ListDomains(req); err != nil {
-		answer(nil, err)
-		return
-	}
-	g.administer(c.Deadline, answer, func(context.Context) (codec.Message, error) {
+	g.administer(c.Deadline, validate.ListDomains(req), answer, func(context.Context) (codec.Message, error) {
 		page, next := pageOf(c, catalog.Domains.All(g.Catalog, ""), req.Cursor, req.Limit)
 		return &yardv1.ListDomainsResponse{Domains: page, NextCursor: next}, nil
 	})
@@ -59,11 +51,7 @@ func (g *Gateway) ListDomains(c Call, req *yardv1.ListDomainsRequest, answer Ans
 // (admin domains.delete). A submit may come in while it is looked for tasks, and what is on disk only is
 // not seen; such tasks are the domain's that is created again under the name.
 func (g *Gateway) DeleteDomain(c Call, req *yardv1.DeleteDomainRequest, answer Answer) {
-	if err := validate.DeleteDomain(req); err != nil {
-		answer(nil, err)
-		return
-	}
-	g.administer(c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
+	g.administer(c.Deadline, validate.DeleteDomain(req), answer, func(ctx context.Context) (codec.Message, error) {
 		if g.Catalog.Domain(req.Name) != nil {
 			held, err := g.unfinished(ctx, req.Name)
 			if err != nil {

@@ -184,29 +184,38 @@ func markedTasks(n int, choose func(int) int) *yardv1.SubmitRequest {
 func persistent(t *testing.T, frontends []*rig, req *yardv1.SubmitRequest, choose func(int) int) (code fault.Code, ok bool) {
 	withID(req, choose(2) == 0)
 	for range 100 {
-		r := frontends[choose(len(frontends))]
-		got := make(chan outcome, 1)
-		c := r.call()
-		c.Deadline = c.Received.Add(time.Duration(1+choose(12_000)) * time.Millisecond)
-		r.Submit(c, req.CloneVT(), func(resp codec.Message, err error) { got <- outcome{resp: resp, err: err} })
-		if req.Tries > 0 {
-			req.Tries++
+		o, ok := submitOnce(frontends, req, choose)
+		if !ok {
+			continue
 		}
-		patience := time.NewTimer(time.Duration(choose(15_000)) * time.Millisecond)
-		select {
-		case <-patience.C:
-			continue // its answer is lost
-		case o := <-got:
-			patience.Stop()
-			switch code := fault.CodeOf(o.err); code {
-			case "", fault.FailedPrecondition: // stored; or not, nor will be
-				return code, true
-			case fault.Unknown, fault.Unavailable:
-			default:
-				t.Errorf("got %v", o.err)
-				return code, false
-			}
+		switch code := fault.CodeOf(o.err); code {
+		case "", fault.FailedPrecondition: // stored; or not, nor will be
+			return code, true
+		case fault.Unknown, fault.Unavailable:
+		default:
+			t.Errorf("got %v", o.err)
+			return code, false
 		}
 	}
 	return "", false
+}
+
+// submitOnce submits req at any frontend, with a deadline that is often too short; ok is false if its answer is lost.
+func submitOnce(frontends []*rig, req *yardv1.SubmitRequest, choose func(int) int) (o outcome, ok bool) {
+	r := frontends[choose(len(frontends))]
+	got := make(chan outcome, 1)
+	c := r.call()
+	c.Deadline = c.Received.Add(time.Duration(1+choose(12_000)) * time.Millisecond)
+	r.Submit(c, req.CloneVT(), func(resp codec.Message, err error) { got <- outcome{resp: resp, err: err} })
+	if req.Tries > 0 {
+		req.Tries++
+	}
+	patience := time.NewTimer(time.Duration(choose(15_000)) * time.Millisecond)
+	defer patience.Stop()
+	select {
+	case <-patience.C:
+		return o, false
+	case o = <-got:
+		return o, true
+	}
 }

@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
@@ -123,28 +122,14 @@ func (c *contention) knows(d *Deps) {
 // persist repeats a request until it is answered with results, or refused for good.
 func (c *contention) persist(frontends []*rig, req *yardv1.SubmitRequest) *yardv1.SubmitResponse {
 	for range 100 {
-		r := frontends[c.choose(len(frontends))]
-		got := make(chan outcome, 1)
-		call := r.call()
-		call.Deadline = call.Received.Add(time.Duration(1+c.choose(12_000)) * time.Millisecond)
-		r.Submit(call, req.CloneVT(), func(resp codec.Message, err error) { got <- outcome{resp: resp, err: err} })
-		if req.Tries > 0 {
-			req.Tries++
-		}
-		patience := time.NewTimer(time.Duration(c.choose(15_000)) * time.Millisecond)
-		select {
-		case <-patience.C: // its answer is lost
-			if c.choose(3) == 0 {
-				return nil // and it has given up
-			}
-		case o := <-got:
-			patience.Stop()
-			if o.err == nil {
-				return o.resp.(*yardv1.SubmitResponse)
-			}
-			if fault.CodeOf(o.err) == fault.FailedPrecondition {
-				return nil
-			}
+		switch o, ok := submitOnce(frontends, req, c.choose); {
+		case !ok && c.choose(3) == 0:
+			return nil // it has given up
+		case !ok:
+		case o.err == nil:
+			return o.resp.(*yardv1.SubmitResponse)
+		case fault.CodeOf(o.err) == fault.FailedPrecondition:
+			return nil
 		}
 	}
 	return nil

@@ -99,10 +99,7 @@ func (g *Gateway) liveWorker(ctx context.Context, domain, id string) (*yardv1.Li
 
 // ResumeWorker has a drained worker get attempts again (workers.resume).
 func (g *Gateway) ResumeWorker(c Call, req *yardv1.ResumeWorkerRequest, answer Answer) {
-	if rejects(g, &c, req, validate.ResumeWorker, answer) {
-		return
-	}
-	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
+	asks(g, c, req, validate.ResumeWorker, answer, func(ctx context.Context) (codec.Message, error) {
 		var was *yardv1.WorkerDrain
 		err := catalog.ChangeDrainedWorkers(ctx, g.Settings, c.Domain, func(all map[string]*yardv1.WorkerDrain) (bool, error) {
 			if was = all[req.WorkerId]; was == nil {
@@ -149,21 +146,14 @@ func (p *polls) hold(at *poll, now time.Time) effect {
 
 // release answers the polls that are held of workers of which something else is known now.
 func (p *polls) release() {
-	var ended []*poll
-	p.mu.Lock()
-	for _, at := range p.held {
-		if d := p.drainOf(at); !sameDrain(d, at.drain) {
+	p.endEach(p.held, func(at *poll) bool {
+		d := p.drainOf(at)
+		ended := !sameDrain(d, at.drain)
+		if ended {
 			at.drain = d
-			ended = append(ended, at)
 		}
-	}
-	for _, at := range ended {
-		p.forget(at)
-	}
-	p.mu.Unlock()
-	for _, at := range ended {
-		at.empty()
-	}
+		return ended
+	})
 }
 
 // drainVoice is what this frontend says of drained workers.

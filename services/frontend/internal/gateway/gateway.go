@@ -211,6 +211,13 @@ func rejects[Req any](g *Gateway, c *Call, req Req, check func(Req) error, answe
 	return err != nil
 }
 
+// asks carries out a request of a domain in a goroutine of its own, unless the domain does not exist or check finds a fault in the request.
+func asks[Req any](g *Gateway, c Call, req Req, check func(Req) error, answer Answer, do work) {
+	if !rejects(g, &c, req, check, answer) {
+		g.query(c.Domain, c.Deadline, answer, do)
+	}
+}
+
 // noDomain refuses what is asked of a domain that does not exist, and says what to do about it.
 func noDomain(path, name string) error {
 	return fault.At(fault.NotFound, path, "there is no domain %q: create it with %s, or `yard domain put %s`", name, topology.Admin("domains.put"), name)

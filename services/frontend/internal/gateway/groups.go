@@ -16,11 +16,8 @@ import (
 // PutGroup sets the weight of a group, and its number in limits that count per group (groups.put). Every process keeps all settings in memory, so a domain has a
 // bounded number of them.
 func (g *Gateway) PutGroup(c Call, req *yardv1.PutGroupRequest, answer Answer) {
-	if rejects(g, &c, req, validate.PutGroup, answer) {
-		return
-	}
 	one := req.Group
-	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
+	asks(g, c, req, validate.PutGroup, answer, func(ctx context.Context) (codec.Message, error) {
 		if catalog.Groups.Of(g.Catalog, c.Domain, one.Name) == nil && catalog.Groups.Count(g.Catalog, c.Domain) >= validate.GroupsMax {
 			return nil, fault.At(fault.FailedPrecondition, "/group/name", "the domain has %d groups with settings, and no more are allowed: delete some", validate.GroupsMax)
 		}
@@ -51,10 +48,7 @@ func (g *Gateway) GetGroup(c Call, req *yardv1.GetGroupRequest, answer Answer) {
 
 // ListGroups tells of the groups that have settings, are paused or drained, page by page (groups.list).
 func (g *Gateway) ListGroups(c Call, req *yardv1.ListGroupsRequest, answer Answer) {
-	if rejects(g, &c, req, validate.ListGroups, answer) {
-		return
-	}
-	g.query(c.Domain, c.Deadline, answer, func(context.Context) (codec.Message, error) {
+	asks(g, c, req, validate.ListGroups, answer, func(context.Context) (codec.Message, error) {
 		now := c.now().UnixMilli()
 		paused, drained := catalog.Pauses.Of(g.Catalog, c.Domain, now).Groups, catalog.Drains.Of(g.Catalog, c.Domain, now).Groups
 		page, next := pageOf(c, g.listedGroups(c.Domain, paused, drained), req.Cursor, req.Limit)
@@ -86,10 +80,7 @@ func (g *Gateway) listedGroups(domain string, paused, drained map[string]*yardv1
 
 // DeleteGroup deletes the settings of a group (groups.delete).
 func (g *Gateway) DeleteGroup(c Call, req *yardv1.DeleteGroupRequest, answer Answer) {
-	if rejects(g, &c, req, validate.DeleteGroup, answer) {
-		return
-	}
-	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
+	asks(g, c, req, validate.DeleteGroup, answer, func(ctx context.Context) (codec.Message, error) {
 		one, err := remove(ctx, g, catalog.Groups, c.Domain, req.Name, req.Revision, noGroup(req.Name))
 		return &yardv1.DeleteGroupResponse{Group: one}, err
 	})

@@ -23,7 +23,8 @@ import (
 // ListKeys tells of the order keys of the domain (keys.list).
 func (g *Gateway) ListKeys(c Call, req *yardv1.ListKeysRequest, answer Answer) {
 	var ask *rpcv1.ListKeysRequest
-	g.ofKeys(c, answer, func() (err error) { ask, err = validate.ListKeys(req, c.Domain); return err }, func(ctx context.Context) (codec.Message, error) {
+	check := func(req *yardv1.ListKeysRequest) (err error) { ask, err = validate.ListKeys(req, c.Domain); return err }
+	asks(g, c, req, check, answer, func(ctx context.Context) (codec.Message, error) {
 		parts, err := everyone(ctx, g.Partitioning.History, func(ctx context.Context, p int) (*rpcv1.ListKeysResponse, error) {
 			return g.Owners.HistoryKeys(ctx, p, ask)
 		})
@@ -50,7 +51,7 @@ func compareKeys(a, b *yardv1.OrderKey) int {
 
 // GetKey tells of one order key (keys.get).
 func (g *Gateway) GetKey(c Call, req *yardv1.GetKeyRequest, answer Answer) {
-	g.ofKeys(c, answer, func() error { return validate.GetKey(req) }, func(ctx context.Context) (codec.Message, error) {
+	asks(g, c, req, validate.GetKey, answer, func(ctx context.Context) (codec.Message, error) {
 		key, err := g.lineOf(ctx, c.Domain, req.OrderKey)
 		if err != nil {
 			return nil, err
@@ -90,7 +91,7 @@ func (g *Gateway) SkipKey(c Call, req *yardv1.SkipKeyRequest, answer Answer) {
 // commandKey asks the log for what is to be done with the first task of an order key.
 func (g *Gateway) commandKey(c Call, req request, answer Answer, check func() (*validate.KeyCommand, error), done func(*yardv1.Verdict) codec.Message) {
 	var k *validate.KeyCommand
-	g.ofKeys(c, answer, func() (err error) { k, err = check(); return err }, func(ctx context.Context) (codec.Message, error) {
+	asks(g, c, req, func(request) (err error) { k, err = check(); return err }, answer, func(ctx context.Context) (codec.Message, error) {
 		if k.Named {
 			if err := g.mayCommand(ctx, c, k); err != nil {
 				return nil, err
@@ -139,17 +140,4 @@ func (g *Gateway) mayCommand(ctx context.Context, c Call, k *validate.KeyCommand
 		return fault.At(fault.FailedPrecondition, "/task_id", "task %s is not the first one of the order key %q", k.Head, k.OrderKey)
 	}
 	return nil
-}
-
-// ofKeys carries out a request about order keys.
-func (g *Gateway) ofKeys(c Call, answer Answer, check func() error, do func(context.Context) (codec.Message, error)) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	if err := check(); err != nil {
-		answer(nil, err)
-		return
-	}
-	g.query(c.Domain, c.Deadline, answer, do)
 }

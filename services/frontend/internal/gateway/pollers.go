@@ -16,10 +16,7 @@ import (
 
 // TasklistPollers tells which workers polled a tasklist recently, page by page (tasklists.pollers).
 func (g *Gateway) TasklistPollers(c Call, req *yardv1.TasklistPollersRequest, answer Answer) {
-	if rejects(g, &c, req, validate.Pollers, answer) {
-		return
-	}
-	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
+	asks(g, c, req, validate.Pollers, answer, func(ctx context.Context) (codec.Message, error) {
 		ask := &rpcv1.DescribeShardRequest{Domain: c.Domain, Tasklist: req.Tasklist, ListPollers: req.Limit, After: req.Cursor}
 		d, err := g.pollersPage(ctx, ask)
 		if err != nil {

@@ -294,6 +294,24 @@ func (p *polls) sendAll(due []*poll) {
 	}
 }
 
+// endEach answers those of some polls that have ended, without a task.
+func (p *polls) endEach(some map[uint64]*poll, ended func(*poll) bool) {
+	var all []*poll
+	p.mu.Lock()
+	for _, at := range some {
+		if ended(at) {
+			all = append(all, at)
+		}
+	}
+	for _, at := range all {
+		p.forget(at)
+	}
+	p.mu.Unlock()
+	for _, at := range all {
+		at.empty()
+	}
+}
+
 // stop answers those that no one has; the others are matching's.
 func (p *polls) stop() {
 	var all []effect

@@ -116,8 +116,12 @@ func (g *Gateway) wait(domain string, deadline time.Time, answer Answer, f work)
 	g.start(deadline, answer, func() { g.pools.waits.Leave(domain) }, f)
 }
 
-// administer is query for an administrative request: its place is that which it was admitted to.
-func (g *Gateway) administer(deadline time.Time, answer Answer, f work) {
+// administer is query for an administrative request, unless it has a fault: its place is that which it was admitted to.
+func (g *Gateway) administer(deadline time.Time, fault error, answer Answer, f work) {
+	if fault != nil {
+		answer(nil, fault)
+		return
+	}
 	g.start(deadline, answer, func() {}, f)
 }
 

@@ -81,17 +81,15 @@ func (g *Gateway) cancelPage(c Call, p validate.Purge, page []*yardv1.Task, done
 	for _, t := range page {
 		req.TaskIds = append(req.TaskIds, t.TaskId)
 	}
-	type outcome struct {
-		resp codec.Message
-		err  error
+	entries, err := validate.Cancel(req, c.Domain)
+	if err != nil {
+		return err
 	}
-	answered := make(chan outcome, 1)
-	g.Cancel(c, req, func(resp codec.Message, err error) { answered <- outcome{resp, err} })
-	o := <-answered // by the call's deadline
-	if o.err != nil {
-		return o.err
+	verdicts, err := g.decided(c, entries)
+	if err != nil {
+		return err
 	}
-	for _, v := range o.resp.(*yardv1.OutcomeResponse).Verdicts {
+	for _, v := range verdicts {
 		switch {
 		case v.Code == codeOK && v.CancelRequested:
 			done.CancelRequested++

@@ -65,11 +65,7 @@ func (g *Gateway) Submit(c Call, req *yardv1.SubmitRequest, answer Answer) {
 	case err != nil:
 		answer(nil, err)
 	case s.unique(), s.batch() != "":
-		g.query(c.Domain, s.call.Deadline, func(_ codec.Message, err error) {
-			if err != nil {
-				s.refuse(err)
-			}
-		}, s.eachOnce(g))
+		g.query(c.Domain, s.call.Deadline, s.failed, s.eachOnce(g))
 	case s.ordered():
 		g.submitOrdered(s)
 	default:
@@ -80,11 +76,7 @@ func (g *Gateway) Submit(c Call, req *yardv1.SubmitRequest, answer Answer) {
 // store brings s into the log as one message. It answers s, now or later.
 func (g *Gateway) store(s *submission) {
 	if s.alone {
-		g.query(s.call.Domain, s.call.Deadline, func(_ codec.Message, err error) {
-			if err != nil {
-				s.refuse(err)
-			}
-		}, s.once(g))
+		g.query(s.call.Domain, s.call.Deadline, s.failed, s.once(g))
 		return
 	}
 	if err := g.admit(s); err != nil {
@@ -216,6 +208,13 @@ func (s *submission) refuse(err error) {
 	s.held.resolve(false, s.partition)
 	s.endSpans(err)
 	s.answer(nil, err)
+}
+
+// failed answers s if what stores it has failed; else that has answered.
+func (s *submission) failed(_ codec.Message, err error) {
+	if err != nil {
+		s.refuse(err)
+	}
 }
 
 // refuseFull answers s: there is no room for it to wait.

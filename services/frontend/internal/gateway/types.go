@@ -15,11 +15,8 @@ import (
 // PutType creates or changes a task type (types.put). Every process keeps all types in memory,
 // so a domain may have so many; some more where sets meet.
 func (g *Gateway) PutType(c Call, req *yardv1.PutTypeRequest, answer Answer) {
-	if rejects(g, &c, req, validate.PutType, answer) {
-		return
-	}
 	t := req.Type
-	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
+	asks(g, c, req, validate.PutType, answer, func(ctx context.Context) (codec.Message, error) {
 		if catalog.Types.Of(g.Catalog, c.Domain, t.Name) == nil && catalog.Types.Count(g.Catalog, c.Domain) >= validate.TypesMax {
 			return nil, fault.At(fault.FailedPrecondition, "/type/name", "the domain has %d types with settings, and no more are allowed: delete some", validate.TypesMax)
 		}
@@ -64,10 +61,7 @@ func (g *Gateway) GetType(c Call, req *yardv1.GetTypeRequest, answer Answer) {
 
 // ListTypes tells of the types with settings, page by page (types.list).
 func (g *Gateway) ListTypes(c Call, req *yardv1.ListTypesRequest, answer Answer) {
-	if rejects(g, &c, req, validate.ListTypes, answer) {
-		return
-	}
-	g.query(c.Domain, c.Deadline, answer, func(context.Context) (codec.Message, error) {
+	asks(g, c, req, validate.ListTypes, answer, func(context.Context) (codec.Message, error) {
 		page, next := pageOf(c, catalog.Types.All(g.Catalog, c.Domain), req.Cursor, req.Limit)
 		return &yardv1.ListTypesResponse{Types: page, NextCursor: next}, nil
 	})
@@ -75,10 +69,7 @@ func (g *Gateway) ListTypes(c Call, req *yardv1.ListTypesRequest, answer Answer)
 
 // DeleteType deletes the settings of a type (types.delete).
 func (g *Gateway) DeleteType(c Call, req *yardv1.DeleteTypeRequest, answer Answer) {
-	if rejects(g, &c, req, validate.DeleteType, answer) {
-		return
-	}
-	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
+	asks(g, c, req, validate.DeleteType, answer, func(ctx context.Context) (codec.Message, error) {
 		t, err := remove(ctx, g, catalog.Types, c.Domain, req.Name, req.Revision, noType(req.Name))
 		return &yardv1.DeleteTypeResponse{Type: t}, err
 	})

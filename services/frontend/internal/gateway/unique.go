@@ -224,21 +224,14 @@ func (g *Gateway) storedEach(s *submission, parts []*part, began time.Time) {
 	g.waitForResult(s)
 }
 
-// uniquePartition is where a task with a unique key goes: with the others of its order key, if it has one.
-func uniquePartition(r *logv1.Record, n topology.Partitioning) int {
-	if r.Order != nil {
-		return topology.OrderKeyPartition(r.Domain, r.Order.Key, n)
-	}
-	return topology.UniqueKeyPartition(r.Domain, r.Unique.Key, n)
-}
-
-// partitionOf is where a task goes that is for itself, or a member of a batch: with its keys, or with the others of its request.
+// partitionOf is where a task goes that is for itself, or a member of a batch: with the others of its order key, with its unique key, or with the
+// others of its request.
 func (s *submission) partitionOf(r *logv1.Record, n topology.Partitioning) int {
 	switch {
-	case r.Unique != nil:
-		return uniquePartition(r, n)
 	case r.Order != nil:
 		return topology.OrderKeyPartition(r.Domain, r.Order.Key, n)
+	case r.Unique != nil:
+		return topology.UniqueKeyPartition(r.Domain, r.Unique.Key, n)
 	}
 	return s.home
 }

@@ -15,10 +15,7 @@ import (
 // ListWorkers tells which workers of the domain are alive, and what they run, page by page (workers.list). Every owner of a history
 // partition hears all of them, and knows what they run of its partition.
 func (g *Gateway) ListWorkers(c Call, req *yardv1.ListWorkersRequest, answer Answer) {
-	if rejects(g, &c, req, validate.Workers, answer) {
-		return
-	}
-	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
+	asks(g, c, req, validate.Workers, answer, func(ctx context.Context) (codec.Message, error) {
 		ask := &rpcv1.ListWorkersRequest{Domain: c.Domain, After: req.Cursor, Limit: req.Limit}
 		all, err := g.workersOf(ctx, ask)
 		if err != nil {
@@ -65,20 +62,11 @@ func (p *polls) fellSilent(workers []*rpcv1.SilentWorker) {
 	for _, w := range workers {
 		silent[key{w.Domain, w.WorkerId}] = true
 	}
-	gone := func(at *poll) bool { return at.req.WorkerId != "" && silent[key{at.req.Domain, at.req.WorkerId}] }
-	var ended []*poll
-	p.mu.Lock()
-	for _, at := range p.waiting {
-		if gone(at) {
-			ended = append(ended, at)
+	p.endEach(p.waiting, func(at *poll) bool {
+		ended := at.req.WorkerId != "" && silent[key{at.req.Domain, at.req.WorkerId}]
+		if ended {
+			at.drain = p.drainOf(at)
 		}
-	}
-	for _, at := range ended {
-		at.drain = p.drainOf(at)
-		p.forget(at)
-	}
-	p.mu.Unlock()
-	for _, at := range ended {
-		at.empty()
-	}
+		return ended
+	})
 }

@@ -169,15 +169,13 @@ func (b *Inbox) arrived(m *nats.Msg) {
 	if err != nil {
 		return // not ours
 	}
-	nobody := m.Header.Get(headerStatus) == statusNoResponders
+	if m.Header.Get(headerStatus) != statusNoResponders {
+		return
+	}
 	switch kind {
 	case tokenPoll:
-		if nobody {
-			b.listen.PollBounced(id)
-		}
+		b.listen.PollBounced(id)
 	case tokenEvents:
-		if nobody {
-			b.listen.EventsRefused(id, "no node serves this partition")
-		}
+		b.listen.EventsRefused(id, "no node serves this partition")
 	}
 }

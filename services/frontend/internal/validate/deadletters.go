@@ -56,17 +56,15 @@ func (s *DeadLetterStep) RequestOf(id ids.TaskID) uint64 {
 
 // ListDeadLetters checks a deadletters.list.
 func ListDeadLetters(req *yardv1.ListDeadLettersRequest) (DeadLetterStep, error) {
-	return deadLetterStep(nil, req.Filter, req.Limit, ListDefault, DeadLetterStepMax, req.Cursor)
+	return deadLetterStep(req.Filter, req.Limit, ListDefault, DeadLetterStepMax, req.Cursor)
 }
 
 // CountDeadLetters checks a deadletters.count.
 func CountDeadLetters(req *yardv1.CountDeadLettersRequest) (DeadLetterStep, error) {
-	if req.PeriodMs != 0 {
-		if err := between("/period_ms", req.PeriodMs, 1000, ms(AheadMax)); err != nil {
-			return DeadLetterStep{}, err
-		}
+	if err := optional("/period_ms", req.PeriodMs, 1000, ms(AheadMax)); err != nil {
+		return DeadLetterStep{}, err
 	}
-	return deadLetterStep(nil, req.Filter, req.Limit, DeadLetterStepMax, DeadLetterStepMax, req.Cursor)
+	return deadLetterStep(req.Filter, req.Limit, DeadLetterStepMax, DeadLetterStepMax, req.Cursor)
 }
 
 // Letters checks a request for the letters of some tasks; path names a single one.
@@ -111,13 +109,7 @@ func Redrive(req *yardv1.RedriveRequest) (DeadLetterStep, error) {
 		}
 		s.Policy = partOf(req.Retry)
 	}
-	s.Preview, s.Reason = req.Preview, "redriven"
-	if req.By != "" {
-		s.Reason += " by " + req.By
-	}
-	if req.Reason != "" {
-		s.Reason += ": " + req.Reason
-	}
+	s.Preview, s.Reason = req.Preview, reasonOf("redriven", req.By, req.Reason)
 	if req.RequestId == "" { // history must know the event again that a frontend sends twice
 		_, err := rand.Read(s.request[:])
 		return s, err
@@ -150,10 +142,10 @@ func step(named []string, filter *yardv1.DeadLetterFilter, limit, otherwise, mos
 	case filter == nil:
 		return DeadLetterStep{}, invalid("/filter", "is missing, and so is task_ids: an empty filter is all dead letters")
 	}
-	return deadLetterStep(named, filter, limit, otherwise, most, cursor)
+	return deadLetterStep(filter, limit, otherwise, most, cursor)
 }
 
-func deadLetterStep(_ []string, f *yardv1.DeadLetterFilter, limit, otherwise, most int32, cursor string) (DeadLetterStep, error) {
+func deadLetterStep(f *yardv1.DeadLetterFilter, limit, otherwise, most int32, cursor string) (DeadLetterStep, error) {
 	s := DeadLetterStep{Filter: f, Limit: int(pick(limit, 0, otherwise))}
 	if err := firstError(deadLetterFilter(f), optional("/limit", limit, 1, most)); err != nil {
 		return s, err
@@ -175,18 +167,12 @@ func deadLetterFilter(f *yardv1.DeadLetterFilter) error {
 	if f == nil {
 		return nil
 	}
-	if f.Tasklist != "" {
-		if err := name("/filter/tasklist", f.Tasklist); err != nil {
-			return err
-		}
-	}
-	for _, t := range [...]struct{ path, name string }{{"/filter/type", f.Type}, {"/filter/group", f.Group}} {
-		if t.name == "" {
-			continue
-		}
-		if err := typeName(t.path, t.name); err != nil {
-			return err
-		}
+	if err := firstError(
+		ifNamed(name, "/filter/tasklist", f.Tasklist),
+		ifNamed(typeName, "/filter/type", f.Type),
+		ifNamed(typeName, "/filter/group", f.Group),
+	); err != nil {
+		return err
 	}
 	if f.SinceMs < 0 || f.UntilMs < 0 {
 		return invalid("/filter/since_ms", "it and until_ms are Unix times in ms, and not negative")

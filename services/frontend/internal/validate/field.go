@@ -57,6 +57,25 @@ func typeName(path, s string) error {
 	return nil
 }
 
+// ifNamed checks a name that may be left out.
+func ifNamed(check func(path, s string) error, path, s string) error {
+	if s == "" {
+		return nil
+	}
+	return check(path, s)
+}
+
+// reasonOf is the reason of what somebody did; by and why may be left out.
+func reasonOf(done, by, why string) string {
+	if by != "" {
+		done += " by " + by
+	}
+	if why != "" {
+		done += ": " + why
+	}
+	return done
+}
+
 // text checks a text for people.
 func text(path, s string, bytesMax int) error {
 	if len(s) > bytesMax {

@@ -98,13 +98,7 @@ func keyCommand(req interface {
 		}
 		k.Named = true
 	}
-	event.OrderKey, event.Message = k.OrderKey, what
-	if by := req.GetBy(); by != "" {
-		event.Message += " by " + by
-	}
-	if reason := req.GetReason(); reason != "" {
-		event.Message += ": " + reason
-	}
+	event.OrderKey, event.Message = k.OrderKey, reasonOf(what, req.GetBy(), req.GetReason())
 	var err error
 	k.request, err = requestOf(req)
 	return k, err

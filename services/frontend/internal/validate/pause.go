@@ -23,15 +23,7 @@ func (k Kind) name(s string) error {
 
 // Pause checks a pause or a drain.
 func (k Kind) Pause(req *yardv1.PauseRequest) error {
-	if err := k.name(req.Name); err != nil {
-		return err
-	}
-	if req.ForMs != 0 {
-		if err := between("/for_ms", req.ForMs, ms(PauseMin), ms(AheadMax)); err != nil {
-			return err
-		}
-	}
-	return firstError(text("/reason", req.Reason, ReasonBytesMax), text("/by", req.By, PauserBytesMax))
+	return firstError(k.name(req.Name), optional("/for_ms", req.ForMs, ms(PauseMin), ms(AheadMax)), text("/reason", req.Reason, ReasonBytesMax), text("/by", req.By, PauserBytesMax))
 }
 
 // Resume checks the end of a pause or a drain.

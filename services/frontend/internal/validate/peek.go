@@ -27,11 +27,8 @@ func (p Place) Compare(o Place) int {
 
 // Peek checks a tasklists.peek and fills in its default limit; after is the place behind which it begins.
 func Peek(req *yardv1.PeekTasklistRequest) (after Place, err error) {
-	if req.Type != "" {
-		err = typeName("/type", req.Type)
-	}
 	req.Limit = cmp.Or(req.Limit, PeekDefault)
-	if err := firstError(name("/name", req.Name), err, groupFilter(req.Group), between("/limit", req.Limit, 1, PeekMax)); err != nil {
+	if err := firstError(name("/name", req.Name), ifNamed(typeName, "/type", req.Type), ifNamed(typeName, "/group", req.Group), between("/limit", req.Limit, 1, PeekMax)); err != nil {
 		return after, err
 	}
 	if req.Cursor == "" {

@@ -40,14 +40,7 @@ func (k Kind) Purge(req *yardv1.PurgeRequest, now time.Time) (Purge, error) {
 	if *named != "" {
 		return Purge{}, invalid("/"+string(k), "is that of /name, which is enough")
 	}
-	var noTasklist, noType error
-	if req.Tasklist != "" {
-		noTasklist = name("/tasklist", req.Tasklist)
-	}
-	if req.Type != "" {
-		noType = typeName("/type", req.Type)
-	}
-	if err := firstError(k.name(req.Name), noTasklist, noType); err != nil {
+	if err := firstError(k.name(req.Name), ifNamed(name, "/tasklist", req.Tasklist), ifNamed(typeName, "/type", req.Type)); err != nil {
 		return Purge{}, err
 	}
 	*named = req.Name
@@ -64,9 +57,8 @@ func purge(filter *yardv1.ListRequest, req *yardv1.PurgeRequest, now time.Time) 
 			return Purge{}, invalid(at("states", i, ""), "must be waiting, ready or backoff; /running selects running tasks")
 		}
 	}
-	limit := req.Limit
-	limit = cmp.Or(limit, PurgeDefault)
-	if err := firstError(groupFilter(filter.Group), between("/older_than_ms", req.OlderThanMs, 0, ms(AheadMax)), between("/limit", limit, 1, PurgeMax),
+	limit := cmp.Or(req.Limit, PurgeDefault)
+	if err := firstError(ifNamed(typeName, "/group", filter.Group), between("/older_than_ms", req.OlderThanMs, 0, ms(AheadMax)), between("/limit", limit, 1, PurgeMax),
 		text("/reason", req.Reason, PurgeReasonBytesMax), text("/by", req.By, PauserBytesMax)); err != nil {
 		return Purge{}, err
 	}
@@ -77,7 +69,7 @@ func purge(filter *yardv1.ListRequest, req *yardv1.PurgeRequest, now time.Time) 
 	if req.Running {
 		filter.States = append(filter.States, yardv1.TaskState_TASK_STATE_RUNNING)
 	}
-	p := Purge{Filter: filter, Preview: req.Preview, Reason: purgeReason(req), Before: ids.NewTaskID(now.Add(-time.Duration(req.OlderThanMs)*time.Millisecond), 0, 0)}
+	p := Purge{Filter: filter, Preview: req.Preview, Reason: reasonOf("purged", req.By, req.Reason), Before: ids.NewTaskID(now.Add(-time.Duration(req.OlderThanMs)*time.Millisecond), 0, 0)}
 	if req.Cursor != "" && !p.goOn(req.Cursor) {
 		return Purge{}, invalid("/cursor", "is not the next_cursor of an answer")
 	}
@@ -88,17 +80,6 @@ func purge(filter *yardv1.ListRequest, req *yardv1.PurgeRequest, now time.Time) 
 		filter.Cursor = p.Before.String()
 	}
 	return p, nil
-}
-
-func purgeReason(req *yardv1.PurgeRequest) string {
-	reason := "purged"
-	if req.By != "" {
-		reason += " by " + req.By
-	}
-	if req.Reason != "" {
-		reason += ": " + req.Reason
-	}
-	return reason
 }
 
 // Cursor is where the step goes on that follows; at is the oldest task that was searched, or empty where a pass begins.

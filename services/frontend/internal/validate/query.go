@@ -18,26 +18,14 @@ func Get(req *yardv1.GetRequest) (ids.TaskID, error) {
 
 // List checks a list and fills in its default limit.
 func List(req *yardv1.ListRequest) error {
-	if req.Tasklist != "" {
-		if err := name("/tasklist", req.Tasklist); err != nil {
-			return err
-		}
-	}
-	if req.Type != "" {
-		if err := typeName("/type", req.Type); err != nil {
-			return err
-		}
-	}
-	if err := groupFilter(req.Group); err != nil {
+	if err := firstError(
+		ifNamed(name, "/tasklist", req.Tasklist),
+		ifNamed(typeName, "/type", req.Type),
+		ifNamed(typeName, "/group", req.Group),
+		orderKey("/order_key", req.OrderKey),
+		ifNamed(BatchID, "/batch_id", req.BatchId),
+	); err != nil {
 		return err
-	}
-	if err := orderKey("/order_key", req.OrderKey); err != nil {
-		return err
-	}
-	if req.BatchId != "" {
-		if err := BatchID("/batch_id", req.BatchId); err != nil {
-			return err
-		}
 	}
 	if len(req.States) > len(yardv1.TaskState_name) {
 		return invalid("/states", "holds %d entries, there are not so many states", len(req.States))
@@ -60,14 +48,6 @@ func List(req *yardv1.ListRequest) error {
 		}
 	}
 	return between("/limit", req.Limit, 1, ListMax)
-}
-
-// groupFilter checks the group of which a list is; empty: of all.
-func groupFilter(group string) error {
-	if group == "" {
-		return nil
-	}
-	return typeName("/group", group)
 }
 
 // Describe checks a tasklists.describe.

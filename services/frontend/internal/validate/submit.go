@@ -13,10 +13,8 @@ func Submit(req *yardv1.SubmitRequest, now time.Time, form Form) error {
 	if err := count("/tasks", len(req.Tasks)); err != nil {
 		return err
 	}
-	if req.Tasklist != "" {
-		if err := name("/tasklist", req.Tasklist); err != nil {
-			return err
-		}
+	if err := ifNamed(name, "/tasklist", req.Tasklist); err != nil {
+		return err
 	}
 	if req.Wait && len(req.Tasks) != 1 {
 		return invalid("/wait", "one can wait for exactly one task, not %d", len(req.Tasks))

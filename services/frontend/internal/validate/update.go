@@ -116,13 +116,9 @@ func update(i int, t *yardv1.TaskUpdate, now time.Time, form Form) error {
 		expiry(at("tasks", i, ""), t.StartWithinMs, t.FinishWithinMs),
 		headers(at("tasks", i, "headers"), t.Headers),
 		payload(at("tasks", i, "payload"), t.Payload, PayloadBytesMax, form),
+		ifNamed(typeName, at("tasks", i, "group"), t.Group),
 	); err != nil {
 		return err
-	}
-	if t.Group != "" {
-		if err := typeName(at("tasks", i, "group"), t.Group); err != nil {
-			return err
-		}
 	}
 	if !moved && !t.RunNow && t.Priority == 0 && t.Retry == nil && t.StartToCloseMs == 0 && t.HeartbeatTimeoutMs == 0 &&
 		t.StartWithinMs == 0 && t.FinishWithinMs == 0 && t.Group == "" && len(t.Headers) == 0 && t.Payload == nil {
@@ -160,8 +156,6 @@ func partOf(r *yardv1.RetryPolicy) *logv1.Policy {
 		MaxAttempts: r.GetMaxAttempts(), InitialIntervalMs: r.GetInitialIntervalMs(), Backoff: r.GetBackoff(), MaxIntervalMs: r.GetMaxIntervalMs(),
 		MaxDeliveries: r.GetMaxDeliveries(), Jitter: int32(r.GetJitter()), OnLost: int32(r.GetOnLost()), OnTimeout: int32(r.GetOnTimeout()),
 	}
-	rules := logv1.Policy{}
-	retryRules(r, nil, &rules)
-	p.NonRetryable, p.ByError = rules.NonRetryable, rules.ByError
+	p.NonRetryable, p.ByError = errorRules(r)
 	return p
 }

@@ -43,27 +43,13 @@ func Serve(ctx context.Context, nc *nats.Conn, o *partition.Owner, replies *nats
 			get(ctx, nc, o, m, log)
 		}
 	}))
-	add(natsrpc.Serve(nc, call("list"), replies, log, func(ctx context.Context, r *rpcv1.ListTasksRequest) (natsrpc.Message, error) {
-		return reply(o.List(ctx, r))
-	}))
-	add(natsrpc.Serve(nc, call("describe"), replies, log, func(ctx context.Context, r *rpcv1.DescribePartitionRequest) (natsrpc.Message, error) {
-		return reply(o.Describe(ctx, r))
-	}))
-	add(natsrpc.Serve(nc, call("bookings"), replies, log, func(ctx context.Context, r *rpcv1.BookingsRequest) (natsrpc.Message, error) {
-		return reply(o.Bookings(ctx, r))
-	}))
-	add(natsrpc.Serve(nc, call("undelivered"), replies, log, func(ctx context.Context, r *rpcv1.UndeliveredRequest) (natsrpc.Message, error) {
-		return reply(o.Undelivered(ctx, r))
-	}))
-	add(natsrpc.Serve(nc, call("retrigger"), replies, log, func(ctx context.Context, r *rpcv1.RetriggerRequest) (natsrpc.Message, error) {
-		return reply(o.Retrigger(ctx, r))
-	}))
-	add(natsrpc.Serve(nc, call("workers"), replies, log, func(ctx context.Context, r *rpcv1.ListWorkersRequest) (natsrpc.Message, error) {
-		return reply(o.ListWorkers(ctx, r))
-	}))
-	add(natsrpc.Serve(nc, call("keys"), replies, log, func(ctx context.Context, r *rpcv1.ListKeysRequest) (natsrpc.Message, error) {
-		return reply(o.Keys(ctx, r))
-	}))
+	add(serve(nc, call("list"), replies, log, o.List))
+	add(serve(nc, call("describe"), replies, log, o.Describe))
+	add(serve(nc, call("bookings"), replies, log, o.Bookings))
+	add(serve(nc, call("undelivered"), replies, log, o.Undelivered))
+	add(serve(nc, call("retrigger"), replies, log, o.Retrigger))
+	add(serve(nc, call("workers"), replies, log, o.ListWorkers))
+	add(serve(nc, call("keys"), replies, log, o.Keys))
 	add(nc.Subscribe(topology.HintMissingTriggers, func(m *nats.Msg) {
 		hint := &rpcv1.Hungry{}
 		if hint.UnmarshalVT(m.Data) == nil {
@@ -98,12 +84,18 @@ func watch(ctx context.Context, nc *nats.Conn, o *partition.Owner) {
 	}
 }
 
-// reply keeps a nil pointer from becoming a non-nil Message.
-func reply[M natsrpc.Message](m M, err error) (natsrpc.Message, error) {
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
+// serve answers calls with what answer returns. It keeps a nil pointer from becoming a non-nil Message.
+func serve[Req any, PReq interface {
+	*Req
+	natsrpc.Message
+}, Resp natsrpc.Message](nc *nats.Conn, subject string, replies *natsrpc.Replies, log *slog.Logger, answer func(context.Context, PReq) (Resp, error)) (*nats.Subscription, error) {
+	return natsrpc.Serve(nc, subject, replies, log, func(ctx context.Context, req PReq) (natsrpc.Message, error) {
+		resp, err := answer(ctx, req)
+		if err != nil {
+			return nil, err
+		}
+		return resp, nil
+	})
 }
 
 // get answers later, without a goroutine that waits: thousands may wait for a result.

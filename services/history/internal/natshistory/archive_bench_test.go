@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"sync/atomic"
 	"syscall"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/porttest"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -21,7 +19,6 @@ import (
 
 var (
 	archivedTasks = flag.Int("archived-tasks", 100_000, "tasks in the archive of BenchmarkArchived")
-	weekFiles     = flag.Int("week-files", 20_000, "writes of BenchmarkArchiveMemory")
 	getRate       = flag.Int("get-rate", 5000, "gets a second of BenchmarkArchived")
 )
 
@@ -163,48 +160,10 @@ func BenchmarkArchived(b *testing.B) {
 	}
 }
 
-// BenchmarkArchiveMemory files tasks of 1,000 domains, created over a week, in many
-// small writes, and reports what the server keeps in memory for them.
-func BenchmarkArchiveMemory(b *testing.B) {
-	for b.Loop() {
-		owner, _ := archivePorts(b)
-		a := NewArchive(owner, func(string) time.Duration { return 7 * 24 * time.Hour })
-		before := heap()
-		last, week := uint64(0), 7*24*time.Hour
-		begin := time.Now().Add(-week)
-		const tasksPerFile = 40
-		for i := range *weekFiles {
-			created := begin.Add(week / time.Duration(*weekFiles) * time.Duration(i))
-			tasks := make([]*taskstate.Task, tasksPerFile)
-			for k := range tasks {
-				tasks[k] = benchTask(domainName(i+k), created)
-			}
-			var err error
-			if last, err = a.File(b.Context(), tasks, last); err != nil {
-				b.Fatal(err)
-			}
-		}
-		b.ReportMetric(float64(heap()-before)/(1<<20), "heap-MB")
-		info, err := owner.JetStream.Stream(b.Context(), topology.ArchiveStream(0))
-		testkit.NoError(b, err)
-		b.ReportMetric(float64(info.CachedInfo().State.Msgs), "msgs")
-		b.ReportMetric(float64(info.CachedInfo().State.NumSubjects), "subjects")
-		b.ReportMetric(float64(tasksPerFile**weekFiles), "tasks")
-	}
-}
-
 // cpu is what this process has used, the server in it included.
 func cpu(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage
 	testkit.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-func heap() int64 {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }

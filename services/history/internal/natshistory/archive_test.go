@@ -107,9 +107,8 @@ func TestReaderAsksTheLeader(t *testing.T) {
 			tasks = append(tasks, porttest.Finished("shop", time.Now(), i<<20+k))
 		}
 		var err error
-		if last, err = a.File(t.Context(), tasks, last); err != nil {
-			t.Fatal(err)
-		}
+		last, err = a.File(t.Context(), tasks, last)
+		testkit.NoError(t, err)
 		none := ids.NewTaskID(tasks[0].ID.Time(), 0, 1<<40+i)
 		found, err := reader.Archived(t.Context(), []ids.TaskID{tasks[0].ID, none})
 		if err != nil || found[0] == nil || found[1] != nil {

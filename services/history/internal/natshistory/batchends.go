@@ -4,11 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
-
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
@@ -104,17 +100,9 @@ func (b batchEnds) messages(c *Config, msgs []natslog.Msg) ([]natslog.Msg, error
 		if err != nil {
 			return nil, fmt.Errorf("how tasks of a batch ended: %w", err)
 		}
-		msgs = append(msgs, natslog.Msg{Subject: topology.BatchEnds(c.Partition, name.Domain, name.ID, name.Made), Data: data, Header: inPlace(topology.BatchLifeMax)})
+		msgs = append(msgs, natslog.Msg{Subject: topology.BatchEnds(c.Partition, name.Domain, name.ID, name.Made), Data: data}.InPlace(topology.BatchLifeMax))
 	}
 	return msgs, nil
-}
-
-// inPlace is the header of a message that takes the place of the one before, and is forgotten after a while.
-func inPlace(kept time.Duration) nats.Header {
-	h := make(nats.Header, 3) // with room for an expected sequence
-	h[jetstream.MsgRollup] = []string{jetstream.MsgRollupSubject}
-	h[jetstream.MsgTTLHeader] = []string{strconv.FormatInt(max(int64(kept/time.Second), 1), 10)}
-	return h
 }
 
 // readEnds reads how tasks of a batch in the archive of partition p ended.

@@ -97,9 +97,8 @@ func (b Batches) End(ctx context.Context, was *batches.Loaded, over *logv1.Batch
 	if err != nil {
 		return fmt.Errorf("a batch that is over: %w", err)
 	}
-	msgs := []natslog.Msg{natslog.Msg{
-		Subject: topology.BatchHome(b.Partition, was.Domain, over.BatchId), Data: data, Header: inPlace(time.Duration(over.KeepMs) * time.Millisecond),
-	}.Over(was.Seq)}
+	home := natslog.Msg{Subject: topology.BatchHome(b.Partition, was.Domain, over.BatchId), Data: data}
+	msgs := []natslog.Msg{home.InPlace(time.Duration(over.KeepMs) * time.Millisecond).Over(was.Seq)}
 	if callback != nil {
 		data, err := (&logv1.Batch{Tasks: []*logv1.Record{callback}, LogVersion: b.LogVersion()}).MarshalVT()
 		if err != nil {

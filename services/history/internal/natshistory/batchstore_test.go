@@ -57,7 +57,7 @@ func (k *keeping) put(subject string, record interface{ MarshalVT() ([]byte, err
 	k.t.Helper()
 	data, err := record.MarshalVT()
 	if err == nil {
-		_, _, err = natslog.Append(k.t.Context(), k.cfg.NATS, natslog.Msg{Subject: subject, Data: data, Header: inPlace(time.Hour)})
+		_, _, err = natslog.Append(k.t.Context(), k.cfg.NATS, natslog.Msg{Subject: subject, Data: data}.InPlace(time.Hour))
 	}
 	testkit.NoError(k.t, err)
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -16,6 +16,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/parallel"
 )
 
 // deadMsgs is how many dead letters are under way at a time.
@@ -25,11 +26,9 @@ const deadMsgs = 256
 func (a *Archive) StoreDead(ctx context.Context, tasks []*taskstate.Task) error {
 	limit := int(a.cfg.NATS.MaxPayload()) - headerRoom
 	var failed []error
-	for len(tasks) > 0 {
+	for some := range slices.Chunk(tasks, deadMsgs) {
 		var msgs []natslog.Msg
 		var of []*taskstate.Task
-		some := tasks[:min(len(tasks), deadMsgs)]
-		tasks = tasks[len(some):]
 		for _, t := range some {
 			data := a.enc.AppendTask(nil, t)
 			if len(data) > limit {
@@ -58,21 +57,26 @@ func (a *Archive) storeDead(ctx context.Context, msgs []natslog.Msg, of []*tasks
 			there = append(there, i)
 		}
 	}
-	_ = eachDeadLetter(len(there), func(i int) error { // each has its result
+	_ = parallel.Each(ctx, len(there), parallelMax, func(ctx context.Context, i int) error { // each has its result
 		results[there[i]].Err = a.replaceDead(ctx, msgs[there[i]], of[there[i]])
 		return nil
 	})
-	var failed []error
+	return notStored(results, of)
+}
+
+// notStored tells of what writes of tasks were refused, each for itself, or of the first one that failed otherwise.
+func notStored(results []natslog.Appended, of []*taskstate.Task) error {
+	var refused []error
 	for i, r := range results {
 		switch {
 		case r.Err == nil:
 		case natslog.BadMessage(r.Err):
-			failed = append(failed, &partition.RefusedTaskError{Task: of[i].ID, Reason: r.Err})
+			refused = append(refused, &partition.RefusedTaskError{Task: of[i].ID, Reason: r.Err})
 		default:
 			return r.Err
 		}
 	}
-	return errors.Join(failed...)
+	return errors.Join(refused...)
 }
 
 // replaceDead stores a letter in place of one of an earlier stay of its task.
@@ -193,7 +197,7 @@ func (r *Reader) Letters(ctx context.Context, wanted []replica.Search) ([]*parti
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	found := make([]*partition.Letter, len(wanted))
-	return found, eachDeadLetter(len(wanted), func(i int) error {
+	return found, parallel.Each(ctx, len(wanted), parallelMax, func(ctx context.Context, i int) error {
 		s := wanted[i]
 		if s.Domain == "" {
 			return nil
@@ -214,19 +218,3 @@ func (r *Reader) Letters(ctx context.Context, wanted []replica.Search) ([]*parti
 
 // parallelMax is how many calls about single letters are under way at a time.
 const parallelMax = 16
-
-// eachDeadLetter does something for each of n, some at a time, and returns what failed.
-func eachDeadLetter(n int, do func(i int) error) error {
-	errs := make([]error, n)
-	slots := make(chan struct{}, parallelMax)
-	var all sync.WaitGroup
-	for i := range n {
-		slots <- struct{}{}
-		all.Go(func() {
-			errs[i] = do(i)
-			<-slots
-		})
-	}
-	all.Wait()
-	return errors.Join(errs...)
-}

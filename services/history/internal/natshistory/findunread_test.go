@@ -80,9 +80,8 @@ func TestManySearchTheLogAtOnce(t *testing.T) {
 		id := ids.NewTaskID(created, 0, uint64(i))
 		batch, err := (&logv1.Batch{Tasks: []*logv1.Record{{Id: id[:], Domain: "shop", Payload: make([]byte, size)}}}).MarshalVT()
 		testkit.NoError(t, err)
-		if at[i], _, err = natslog.Append(t.Context(), owner.NATS, natslog.Msg{Subject: topology.Submit(0, lane, "shop", "mail"), Data: batch}); err != nil {
-			t.Fatal(err)
-		}
+		at[i], _, err = natslog.Append(t.Context(), owner.NATS, natslog.Msg{Subject: topology.Submit(0, lane, "shop", "mail"), Data: batch})
+		testkit.NoError(t, err)
 	}
 	before := reader.cfg.NATS.Stats().InBytes
 	var all sync.WaitGroup

@@ -4,16 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
+	"slices"
 	"time"
-
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
-	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
 
@@ -25,9 +21,7 @@ const endedMsgs = 256
 // another's, each goes for itself.
 func (a *Archive) EndKeys(ctx context.Context, tasks []*taskstate.Task) error {
 	var failed []error
-	for len(tasks) > 0 {
-		some := tasks[:min(len(tasks), endedMsgs)]
-		tasks = tasks[len(some):]
+	for some := range slices.Chunk(tasks, endedMsgs) {
 		msgs := make([]natslog.Msg, len(some))
 		for i, t := range some {
 			msg, err := a.cfg.keyEnded(t, time.Now())
@@ -48,17 +42,13 @@ func (a *Archive) endKeys(ctx context.Context, tasks []*taskstate.Task, msgs []n
 	if err == nil || !errors.Is(err, natslog.ErrWrongLast) && !mayBeBad(err) {
 		return err
 	}
-	var failed []error
-	for i, r := range natslog.AppendEach(ctx, a.cfg.NATS, msgs) {
-		switch {
-		case r.Err == nil, errors.Is(r.Err, natslog.ErrWrongLast): // that is: it was said, or is another's
-		case natslog.BadMessage(r.Err):
-			failed = append(failed, &partition.RefusedTaskError{Task: tasks[i].ID, Reason: r.Err})
-		default:
-			return r.Err
+	results := natslog.AppendEach(ctx, a.cfg.NATS, msgs)
+	for i := range results {
+		if errors.Is(results[i].Err, natslog.ErrWrongLast) { // it was said, or is another's
+			results[i].Err = nil
 		}
 	}
-	return errors.Join(failed...)
+	return notStored(results, tasks)
 }
 
 // keyEnded is the last word on the unique key of t.
@@ -72,11 +62,6 @@ func (c *Config) keyEnded(t *taskstate.Task, now time.Time) (natslog.Msg, error)
 		return natslog.Msg{}, fmt.Errorf("encode the end of a unique key: %w", err)
 	}
 	kept := max(time.UnixMilli(freeAt).Sub(now), 0) + topology.UniqueKeyKept
-	return natslog.Msg{
-		Subject: topology.UniqueKey(c.Partition, t.Domain, topology.UniqueWithin(t.OrderKey(), u.Key)), Data: data,
-		Header: nats.Header{
-			jetstream.MsgRollup:    []string{jetstream.MsgRollupSubject},
-			jetstream.MsgTTLHeader: []string{strconv.FormatInt(int64(kept/time.Second), 10)},
-		},
-	}.Over(u.Seq), nil
+	subject := topology.UniqueKey(c.Partition, t.Domain, topology.UniqueWithin(t.OrderKey(), u.Key))
+	return natslog.Msg{Subject: subject, Data: data}.InPlace(kept).Over(u.Seq), nil
 }

@@ -113,9 +113,8 @@ func TestWhatTheStreamRefusesOfAllPasses(t *testing.T) {
 			owner, _ := archivePorts(t)
 			a, last := NewArchive(owner, porttest.Retention), uint64(0)
 			var err error
-			if last, err = a.File(t.Context(), []*taskstate.Task{porttest.Finished("shop", time.Now(), 1)}, last); err != nil {
-				t.Fatal(err)
-			}
+			last, err = a.File(t.Context(), []*taskstate.Task{porttest.Finished("shop", time.Now(), 1)}, last)
+			testkit.NoError(t, err)
 			if change == nil {
 				err = owner.JetStream.DeleteStream(t.Context(), topology.ArchiveStream(0))
 			} else {

@@ -3,7 +3,6 @@ package partition
 import (
 	"context"
 	"errors"
-	"iter"
 	"strings"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/backlog"
-	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 )
 
@@ -116,30 +114,8 @@ func (o *Owner) early() <-chan time.Time {
 
 // tellEarly reports before the next beat where it is due.
 func (o *Owner) tellEarly() {
-	if o.unread.Early(inMemory{o.core}) {
+	if o.unread.Early(o.core) {
 		o.Wire.Publish(o.loadReport())
-	}
-}
-
-// inMemory is what the partition has in memory. It is backlog.Memory.
-type inMemory struct{ core *replica.Replica }
-
-// Held implements backlog.Memory.
-func (m inMemory) Held(of backlog.Queue) backlog.Held {
-	if of.Group != "" {
-		return backlog.Held(m.core.QueuedOfGroup(of.Domain, of.Name, of.Group))
-	}
-	return backlog.Held(m.core.Queued(of.Domain, of.Name))
-}
-
-// Groups implements backlog.Memory.
-func (m inMemory) Groups(of backlog.Tasklist) iter.Seq2[string, backlog.Held] {
-	return func(yield func(string, backlog.Held) bool) {
-		for group, q := range m.core.QueuedGroups(of.Domain, of.Name) {
-			if !yield(group, backlog.Held(q)) {
-				return
-			}
-		}
 	}
 }
 
@@ -148,7 +124,7 @@ func (o *Owner) tellQueued(load *rpcv1.HistoryLoad) {
 	if o.Capped.Caps == nil || o.Capped.Caps() == nil {
 		return
 	}
-	lists, groups := o.unread.Report(inMemory{o.core})
+	lists, groups := o.unread.Report(o.core)
 	for _, q := range lists {
 		load.Queued = append(load.Queued, &rpcv1.QueuedTasks{Domain: q.Domain, Tasklist: q.Name, Tasks: q.Tasks})
 	}

@@ -9,12 +9,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/turns"
 )
 
-const (
-	// lookingMax is how many looks of a domain at what is in memory may wait, beside the one that looks.
-	lookingMax = 48
-	// lookRetryAfter is when to ask again if there is no place to wait.
-	lookRetryAfter = time.Second
-)
+// lookRetryAfter is when to ask again if there is no place to wait.
+const lookRetryAfter = time.Second
 
 // look runs fn, which looks at all tasks in memory for a domain, in the owner's goroutine and waits for it. One goes after the other, domains
 // take turns, and after each as much time as it took is left to everything else. So however many a domain asks for, the partition

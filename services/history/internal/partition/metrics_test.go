@@ -6,7 +6,6 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
-	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 	"github.com/yardmaster-io/yardmaster/shared/testkit/signalkit"
 )
@@ -36,19 +35,4 @@ func TestWaitsAreCountedOncePerAttempt(t *testing.T) {
 	m.appended(writeArchive, time.Second)
 	m.appended("search of tasks", time.Second)
 	testkit.Equal(t, "writes", m.writes[writeArchive].Count(), 1)
-}
-
-// BenchmarkStarted is what an answer with a hundred grants costs.
-func BenchmarkStarted(b *testing.B) {
-	registry, err := telemetry.NewMetrics()
-	testkit.NoError(b, err)
-	m := NewMetrics(registry)
-	verdicts := make([]replica.Verdict, 100)
-	for i := range verdicts {
-		verdicts[i].Grant = replica.Grant{Task: &taskstate.Task{ReadyAt: int64(i / 10)}, First: true}
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		m.started(verdicts)
-	}
 }

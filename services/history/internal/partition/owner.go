@@ -167,6 +167,8 @@ func (o *Owner) Run(ctx context.Context) error {
 }
 
 const (
+	// lookingMax is how many looks of a domain at what is in memory may wait, beside the one that looks.
+	lookingMax = 48
 	// beatEvery paces ticks, load reports and waiters' time-outs.
 	beatEvery = 250 * time.Millisecond
 	// turnMax is how many inputs are stepped through before their effects are flushed.

@@ -2,6 +2,7 @@ package partition
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync/atomic"
 
@@ -96,11 +97,7 @@ func (o *Owner) readQueues() {
 			q.end(r)
 		}
 	}
-	for at := range q.unread {
-		if !lagging[at] {
-			delete(q.unread, at)
-		}
-	}
+	maps.DeleteFunc(q.unread, func(at replica.Queue, _ int64) bool { return !lagging[at] })
 	o.countQueue(readings)
 }
 
@@ -116,14 +113,7 @@ func (o *Owner) startQueue(rd replica.Reading) {
 func (q *queueReaders) end(r *queueReader) {
 	r.stop()
 	delete(q.running, r.Queue)
-	kept := q.order[:0]
-	for _, other := range q.order {
-		if other != r {
-			kept = append(kept, other)
-		}
-	}
-	clear(q.order[len(kept):])
-	q.order = kept
+	q.order = slices.DeleteFunc(q.order, func(other *queueReader) bool { return other == r })
 }
 
 // countQueue counts what is behind one of the domains whose reader does not run, one after the other.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
@@ -111,17 +110,7 @@ func (o *Owner) tails(ctx context.Context, start *replica.Start) (err error) {
 		if err := logversion.Check(b.LogVersion); err != nil {
 			return fmt.Errorf("%w: %w", ErrUnreadable, err)
 		}
-		if b.Fence {
-			parked.Fence(b.Epoch)
-		}
-		if !parked.Counts(b.Epoch) {
-			return nil
-		}
-		for _, t := range b.Tasks {
-			if id, err := ids.TaskIDFromBytes(t.Id); err == nil {
-				parked.Stays[replica.Stay{ID: id, Parkings: t.Parkings}] = true
-			}
-		}
+		record.Parked(parked, &b)
 		return nil
 	})
 	if err != nil {

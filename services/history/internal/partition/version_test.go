@@ -130,9 +130,7 @@ func TestI13AnOwnerStopsAtWhatItDoesNotKnow(t *testing.T) {
 						t.Fatalf("the owner ended with %v", err)
 					}
 				} else { // an owner reads turns of others in its takeover only
-					if err := stop(); err != nil {
-						t.Fatal(err)
-					}
+					testkit.NoError(t, stop())
 					unreadable(l, id)[name]()
 					l.world.SendEvents(l.encoded(&logv1.EventBatch{ReplyTo: "asker", Events: []*logv1.Event{l.grab(id, 1)}}))
 				}

@@ -87,13 +87,9 @@ func idsOf(tasks []*taskstate.Task) (all []ids.TaskID) {
 func fileAll(t *testing.T, a partition.Archive, tasks []*taskstate.Task) uint64 {
 	t.Helper()
 	last, err := a.Last(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	after, err := a.File(t.Context(), tasks, last)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if got, err := a.Last(t.Context()); err != nil || got != after || after <= last {
 		t.Fatalf("last is %d after %d, File said %d: %v", got, last, after, err)
 	}
@@ -105,9 +101,7 @@ func wantFound(t *testing.T, r partition.Reader, tasks []*taskstate.Task) {
 	t.Helper()
 	for some := range slices.Chunk(tasks, 500) {
 		found, err := r.Archived(t.Context(), idsOf(some))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		for i, want := range some {
 			if found[i] == nil || ids.TaskID(found[i].Id) != want.ID || found[i].Domain != want.Domain ||
 				found[i].FinishedAtMs != want.FinishedAt || len(found[i].Payload) != len(want.Payload.Data) {
@@ -121,9 +115,7 @@ func wantFound(t *testing.T, r partition.Reader, tasks []*taskstate.Task) {
 func tail(t *testing.T, a partition.Archive, after uint64) (all []ids.TaskID) {
 	t.Helper()
 	var stays []replica.Stay
-	if err := a.Tail(t.Context(), after, func(some []replica.Stay) error { stays = append(stays, some...); return nil }); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, a.Tail(t.Context(), after, func(some []replica.Stay) error { stays = append(stays, some...); return nil }))
 	for _, stay := range stays {
 		all = append(all, stay.ID)
 	}
@@ -162,18 +154,15 @@ func rivals(t *testing.T, p ArchivePorts) {
 		first := many(3, shop, func(int) time.Time { return time.Now() })
 		second := many(2, shop, func(int) time.Time { return time.Now() })
 		between, err := two.File(t.Context(), first, last)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		if _, err := one.File(t.Context(), second, last); !errors.Is(err, partition.ErrArchiveMoved) {
 			t.Fatalf("filed behind a rival's back: %v", err)
 		}
 		if got := tail(t, one, last); !slices.Equal(got, idsOf(first)) {
 			t.Fatalf("the rival filed %v, the tail has %v", idsOf(first), got)
 		}
-		if last, err = one.File(t.Context(), second, between); err != nil {
-			t.Fatal(err)
-		}
+		last, err = one.File(t.Context(), second, between)
+		testkit.NoError(t, err)
 		all = append(append(all, first...), second...)
 	}
 	if got := tail(t, two, 0); !slices.Equal(got, idsOf(all)) {
@@ -190,9 +179,7 @@ func repeated(t *testing.T, p ArchivePorts) {
 	for _, n := range []int{1, 5, 400, 3000} {
 		some := many(n, shop, func(int) time.Time { return time.Now() })
 		next, err := a.File(t.Context(), some, last)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		if _, err := a.File(t.Context(), some, last); !errors.Is(err, partition.ErrArchiveMoved) {
 			t.Fatalf("%d tasks were filed again: %v", n, err)
 		}
@@ -320,9 +307,7 @@ func absent(t *testing.T, p ArchivePorts) {
 		}
 		wanted = append(wanted, ids.TaskID{}, ids.NewTaskID(time.Now().AddDate(100, 0, 0), 0, 1))
 		found, err := p.Reader.Archived(t.Context(), wanted)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		if i := slices.IndexFunc(found, func(r *logv1.Record) bool { return r != nil }); i >= 0 {
 			t.Fatalf("found %v", found[i])
 		}

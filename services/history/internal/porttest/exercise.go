@@ -18,6 +18,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/turn"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // Ports is one implementation, on an empty partition.
@@ -37,11 +38,7 @@ func task(n uint64, at time.Time) *logv1.Record {
 
 func batch(t *testing.T, tasks ...*logv1.Record) []byte {
 	t.Helper()
-	b, err := (&logv1.Batch{Tasks: tasks}).MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	return testkit.Encoded(t, &logv1.Batch{Tasks: tasks})
 }
 
 // Exercise runs the suite; each part on ports of its own.
@@ -59,13 +56,9 @@ func Exercise(t *testing.T, make func(t *testing.T) Ports) {
 func appendTurn(t *testing.T, p Ports) uint64 {
 	t.Helper()
 	last, err := p.Log.LastTurn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	seq, err := p.Log.Append(t.Context(), (&record.Turn{LogVersion: 1, Epoch: last.Seq + 1}).Append(nil), last.Seq)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return seq
 }
 
@@ -77,18 +70,14 @@ func turnsInLine(t *testing.T, p Ports) {
 	}
 	first, second := appendTurn(t, p), appendTurn(t, p)
 	p.Submit(1, batch(t, task(1, time.Now())))
-	if err := p.Log.Forget(ctx, replica.Levels{Events: first}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, p.Log.Forget(ctx, replica.Levels{Events: first}))
 	for _, after := range []uint64{0, first, second + 1} {
 		if _, err := p.Log.Append(ctx, []byte("late"), after); !errors.Is(err, turn.ErrWrongTurn) {
 			t.Errorf("behind %d: %v, want ErrWrongTurn", after, err)
 		}
 	}
 	third, err := p.Log.Append(ctx, (&record.Turn{LogVersion: 1, Number: 3}).Append(nil), second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	last, err := p.Log.LastTurn(ctx)
 	if there, readErr := record.ReadTurn(last.Data); err != nil || readErr != nil || last.Seq != third || there.Number != 3 || time.Since(last.Time).Abs() > time.Minute {
 		t.Errorf("the last turn is %d, %+v, at %v, %v %v", last.Seq, there, last.Time, err, readErr)
@@ -114,9 +103,7 @@ func lanesApart(t *testing.T, p Ports) {
 		}
 	}
 	cancel()
-	if err := <-failed; err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, <-failed)
 	if n, err := p.Log.Backlog(t.Context(), replica.Queue{Lane: 1}, s1); err != nil || n != 2 {
 		t.Errorf("backlog %d %v, want 2", n, err)
 	}
@@ -135,12 +122,8 @@ func replayEnds(t *testing.T, p Ports) {
 	collect := func(to *[]uint64) func(partition.Record) error {
 		return func(r partition.Record) error { *to = append(*to, r.Seq); return nil }
 	}
-	if err := p.Log.Read(ctx, partition.SourceEvents, "", 2, 4, collect(&events)); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Log.Read(ctx, 3, "", 1, 4, collect(&submits)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, p.Log.Read(ctx, partition.SourceEvents, "", 2, 4, collect(&events)))
+	testkit.NoError(t, p.Log.Read(ctx, 3, "", 1, 4, collect(&submits)))
 	if err := p.Log.Read(ctx, 5, "", 1, 6, collect(&submits)); err != nil {
 		t.Fatal(err) // nothing there: it must end all the same
 	}
@@ -155,14 +138,10 @@ func forget(t *testing.T, p Ports) {
 		p.Submit(1, batch(t, task(1, time.Now())))
 		appendTurn(t, p)
 	}
-	if err := p.Log.Forget(ctx, replica.Levels{Lanes: [ids.Lanes]uint64{1: 3}, Events: 2}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, p.Log.Forget(ctx, replica.Levels{Lanes: [ids.Lanes]uint64{1: 3}, Events: 2}))
 	var left []uint64
 	note := func(r partition.Record) error { left = append(left, r.Seq); return nil }
-	if err := errors.Join(p.Log.Read(ctx, 1, "", 1, 6, note), p.Log.Read(ctx, partition.SourceEvents, "", 1, 6, note)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, errors.Join(p.Log.Read(ctx, 1, "", 1, 6, note), p.Log.Read(ctx, partition.SourceEvents, "", 1, 6, note)))
 	if !slices.Equal(left, []uint64{5, 4, 6}) {
 		t.Errorf("left %v, want 5 4 6", left)
 	}
@@ -207,13 +186,9 @@ func forgetBeside(t *testing.T, p Ports) {
 		p.SubmitOf(at("depot"), batch(t, task(4, time.Now())))
 	}
 	levels := replica.Levels{Lanes: [ids.Lanes]uint64{2: 7}, Queues: []replica.QueueLevel{{Queue: at("depot"), Seq: 8}, {Queue: at("stuck"), Seq: 1}}}
-	if err := p.Log.Forget(ctx, levels); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, p.Log.Forget(ctx, levels))
 	var left []uint64
-	if err := p.Log.Read(ctx, 2, "", 1, 8, func(r partition.Record) error { left = append(left, r.Seq); return nil }); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, p.Log.Read(ctx, 2, "", 1, 8, func(r partition.Record) error { left = append(left, r.Seq); return nil }))
 	if !slices.Equal(left, []uint64{5}) {
 		t.Errorf("left %v, want 5", left)
 	}
@@ -246,16 +221,11 @@ func timerTail(t *testing.T, p Ports) {
 	if end, err := p.TimerStore.Last(ctx); err != nil || end != last {
 		t.Errorf("the store ends at %d, %v; want %d", end, err, last)
 	}
-	fence, err := (&logv1.Batch{Fence: true, Epoch: 7}).MarshalVT()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fence := testkit.Encoded(t, &logv1.Batch{Fence: true, Epoch: 7})
 	if epoch, err := p.TimerStore.Fenced(ctx); err != nil || epoch != 0 {
 		t.Errorf("Fenced of a store without a fence = %d, %v", epoch, err)
 	}
-	if err := p.TimerStore.Fence(ctx, fence); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, p.TimerStore.Fence(ctx, fence))
 	if epoch, err := p.TimerStore.Fenced(ctx); err != nil || epoch != 7 {
 		t.Errorf("Fenced behind a fence of epoch 7 = %d, %v", epoch, err)
 	}
@@ -276,17 +246,13 @@ func checkpoints(t *testing.T, p Ports) {
 		t.Fatalf("a new partition has a checkpoint: %v %d %v", cp, rev, err)
 	}
 	rev, err = p.Checkpoints.Save(ctx, &logv1.Checkpoint{Epoch: 1}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if _, err := p.Checkpoints.Save(ctx, &logv1.Checkpoint{Epoch: 9}, 0); !errors.Is(err, partition.ErrTakenOver) {
 		t.Errorf("created twice: %v", err)
 	}
 	named := &logv1.SnapshotRef{Epoch: 1, Seq: 7, Chunks: 3, Bytes: 9, Digest: []byte("digest")}
 	next, err := p.Checkpoints.Save(ctx, &logv1.Checkpoint{Epoch: 2, Snapshot: named}, rev)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if _, err := p.Checkpoints.Save(ctx, &logv1.Checkpoint{Epoch: 3}, rev); !errors.Is(err, partition.ErrTakenOver) {
 		t.Errorf("an old owner's checkpoint was taken: %v", err)
 	}

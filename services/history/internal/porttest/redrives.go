@@ -7,6 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // redriven: a task that is dead, comes back and ends again. Its last end is found, also by a reader that has found the one before and remembers where it
@@ -32,9 +33,7 @@ func redriven(t *testing.T, p ArchivePorts) {
 	for stay := range uint32(2) {
 		dead := end(taskstate.Dead, stay)
 		for range 2 { // a write of unknown outcome is repeated
-			if err := a.StoreDead(ctx, []*taskstate.Task{dead}); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, a.StoreDead(ctx, []*taskstate.Task{dead}))
 		}
 		fileAll(t, a, []*taskstate.Task{dead})
 		lastEnd(dead)
@@ -45,23 +44,17 @@ func redriven(t *testing.T, p ArchivePorts) {
 		before = at
 	}
 	drop := replica.Letter{Domain: "shop", Tasklist: "mail", ID: search[1].ID, Seq: before}
-	if err := a.StoreDead(ctx, []*taskstate.Task{end(taskstate.Dead, 0)}); err != nil { // of an owner that is late
-		t.Fatal(err)
-	}
+	testkit.NoError(t, a.StoreDead(ctx, []*taskstate.Task{end(taskstate.Dead, 0)})) // of an owner that is late
 	for _, wrong := range []replica.Letter{
 		{Domain: "shop", Tasklist: "mail", ID: drop.ID, Seq: before - 1},
 		{Domain: "rival", Tasklist: "mail", ID: drop.ID, Seq: before},
 		{Domain: "shop", Tasklist: "mail", ID: ids.TaskID{1}, Seq: before},
 	} {
-		if err := a.DropDead(ctx, []replica.Letter{wrong}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, a.DropDead(ctx, []replica.Letter{wrong}))
 		deadLetterOf(1)
 	}
 	for range 2 {
-		if err := a.DropDead(ctx, []replica.Letter{drop}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, a.DropDead(ctx, []replica.Letter{drop}))
 		deadLetterOf(-1)
 	}
 	done := end(taskstate.Completed, 2)

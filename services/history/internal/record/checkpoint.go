@@ -24,6 +24,21 @@ func StoredCheckpoint(cp *replica.Checkpoint) *logv1.Checkpoint {
 	return s
 }
 
+// Parked adds a batch of the timer store to the tail that a takeover reads.
+func Parked(tail *replica.ParkedTail, b *logv1.Batch) {
+	if b.Fence {
+		tail.Fence(b.Epoch)
+	}
+	if !tail.Counts(b.Epoch) {
+		return
+	}
+	for _, t := range b.Tasks {
+		if id, err := ids.TaskIDFromBytes(t.Id); err == nil {
+			tail.Stays[replica.Stay{ID: id, Parkings: t.Parkings}] = true
+		}
+	}
+}
+
 func lanes(stored []*logv1.LaneCursor) (read [ids.Lanes]uint64) {
 	for _, l := range stored {
 		if int(l.Lane) < len(read) {

@@ -129,45 +129,38 @@ func each(batch []byte, handle func(id ids.TaskID, encoded []byte) (more bool, e
 
 // number is the first number field of that number; 0 = there is none.
 func number(encoded []byte, want protowire.Number) (uint64, error) {
-	for len(encoded) > 0 {
-		num, typ, n := protowire.ConsumeTag(encoded)
-		if n < 0 {
-			return 0, errNotABatch
-		}
-		encoded = encoded[n:]
-		if num == want && typ == protowire.VarintType {
-			value, n := protowire.ConsumeVarint(encoded)
-			if n < 0 {
-				return 0, errNotABatch
-			}
-			return value, nil
-		}
-		if n = protowire.ConsumeFieldValue(num, typ, encoded); n < 0 {
-			return 0, errNotABatch
-		}
-		encoded = encoded[n:]
+	value, err := first(encoded, want, protowire.VarintType)
+	if value == nil {
+		return 0, err
 	}
-	return 0, nil
+	n, _ := protowire.ConsumeVarint(value)
+	return n, nil
 }
 
 // field is the first bytes field of that number. Those asked for stand first, since
 // fields are encoded in their order.
 func field(encoded []byte, want protowire.Number) ([]byte, error) {
+	value, err := first(encoded, want, protowire.BytesType)
+	if value == nil {
+		return nil, err
+	}
+	bytes, _ := protowire.ConsumeBytes(value)
+	return bytes, nil
+}
+
+// first is the first field of that number and type, as it is encoded; nil = there is none.
+func first(encoded []byte, want protowire.Number, of protowire.Type) ([]byte, error) {
 	for len(encoded) > 0 {
 		num, typ, n := protowire.ConsumeTag(encoded)
 		if n < 0 {
 			return nil, errNotABatch
 		}
 		encoded = encoded[n:]
-		if num == want && typ == protowire.BytesType {
-			value, n := protowire.ConsumeBytes(encoded)
-			if n < 0 {
-				return nil, errNotABatch
-			}
-			return value, nil
-		}
 		if n = protowire.ConsumeFieldValue(num, typ, encoded); n < 0 {
 			return nil, errNotABatch
+		}
+		if num == want && typ == of {
+			return encoded[:n], nil
 		}
 		encoded = encoded[n:]
 	}

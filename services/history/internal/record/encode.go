@@ -23,22 +23,30 @@ type Encoder struct {
 	steps   []logv1.Step
 	stepRef []*logv1.Step
 	polled  yardv1.PolledTask
+	verdict logv1.EventVerdict
 	payload yardv1.Payload
 }
 
 // AppendTask appends t behind a batch under construction: since protobuf
 // lists are concatenated, a batch can grow task by task.
 func (e *Encoder) AppendTask(batch []byte, t *taskstate.Task) []byte {
-	r := e.Record(t)
-	size := r.SizeVT()
-	batch = protowire.AppendTag(batch, 1, protowire.BytesType) // Batch.tasks
-	batch = protowire.AppendVarint(batch, uint64(size))
-	at := len(batch)
-	batch = append(batch, make([]byte, size)...)
-	if _, err := r.MarshalToSizedBufferVT(batch[at:]); err != nil {
+	return appendMessage(batch, fieldTasks, e.Record(t))
+}
+
+// appendMessage appends a message as a field of another one.
+func appendMessage(to []byte, field protowire.Number, m interface {
+	SizeVT() int
+	MarshalToSizedBufferVT(data []byte) (int, error)
+},
+) []byte {
+	size := m.SizeVT()
+	to = protowire.AppendVarint(protowire.AppendTag(to, field, protowire.BytesType), uint64(size))
+	at := len(to)
+	to = append(to, make([]byte, size)...)
+	if _, err := m.MarshalToSizedBufferVT(to[at:]); err != nil {
 		panic("record: " + err.Error()) // only a wrong size could be the cause
 	}
-	return batch
+	return to
 }
 
 // Size is about how many bytes AppendTask appends.

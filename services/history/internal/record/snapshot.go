@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math"
 
-	"google.golang.org/protobuf/encoding/protowire"
-
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
@@ -74,14 +72,7 @@ func (e *Encoder) appendSnapshotTask(chunk []byte, t *replica.SnapshotTask) []by
 			m.Granted.Poll = &logv1.PollRef{Domain: g.Poll.Domain, Worker: g.Poll.Worker.Name(), WorkerId: g.Poll.Worker.ID(), ReplyTo: g.Poll.ReplyTo, Json: g.Poll.JSON}
 		}
 	}
-	size := m.SizeVT()
-	chunk = protowire.AppendVarint(protowire.AppendTag(chunk, chunkTasks, protowire.BytesType), uint64(size))
-	at := len(chunk)
-	chunk = append(chunk, make([]byte, size)...)
-	if _, err := m.MarshalToSizedBufferVT(chunk[at:]); err != nil {
-		panic("record: " + err.Error()) // only a wrong size could be the cause
-	}
-	return chunk
+	return appendMessage(chunk, chunkTasks, &m)
 }
 
 // ErrTorn is wrapped where the chunks of a snapshot are not those that its reference names.

@@ -43,14 +43,7 @@ func (t *Turn) Append(b []byte) []byte {
 	}
 	for i := range t.Admitted {
 		s := &t.Admitted[i]
-		m := logv1.Admission{Lane: uint32(s.Lane), Domain: s.Domain, Kind: logv1.Admission_Kind(s.Kind), ToSeq: s.To}
-		size := m.SizeVT()
-		b = protowire.AppendVarint(protowire.AppendTag(b, turnAdmitted, protowire.BytesType), uint64(size))
-		at := len(b)
-		b = append(b, make([]byte, size)...)
-		if _, err := m.MarshalToSizedBufferVT(b[at:]); err != nil {
-			panic("record: " + err.Error()) // only a wrong size could be the cause
-		}
+		b = appendMessage(b, turnAdmitted, &logv1.Admission{Lane: uint32(s.Lane), Domain: s.Domain, Kind: logv1.Admission_Kind(s.Kind), ToSeq: s.To})
 	}
 	for _, batch := range t.Batches {
 		b = protowire.AppendBytes(protowire.AppendTag(b, turnBatches, protowire.BytesType), batch)

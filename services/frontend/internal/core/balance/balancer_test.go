@@ -239,17 +239,3 @@ func TestStrategiesAreNamed(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkPick(b *testing.B) {
-	for _, n := range []int{1, 4, 64} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			l := balancer(Weighted)
-			for p := range n {
-				l.Report(mail, n, p, Load{Triggers: 1000}, start)
-			}
-			for b.Loop() {
-				l.Pick(mail, n, start)
-			}
-		})
-	}
-}

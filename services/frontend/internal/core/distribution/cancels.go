@@ -1,5 +1,7 @@
 package distribution
 
+import "slices"
+
 // CancelsSentMax is how many cancels a partition gets without a report of its owner: one
 // that no node owns must not find millions in its log.
 const CancelsSentMax = 10_000
@@ -29,12 +31,7 @@ func (c *Cancels) Report(p int, full bool, fullOf []string) {
 // Takes tells whether a partition takes cancels of a domain.
 func (c *Cancels) Takes(p int, domain string) bool {
 	at := &c.partitions[p]
-	for _, full := range at.fullOf {
-		if full == domain {
-			return false
-		}
-	}
-	return !at.full && at.sent < CancelsSentMax
+	return !at.full && at.sent < CancelsSentMax && !slices.Contains(at.fullOf, domain)
 }
 
 // Sent counts n cancels that are on their way to a partition.

@@ -114,21 +114,6 @@ func TestI11_ASmallItemPassesAThousandFloods(t *testing.T) {
 	}
 }
 
-func BenchmarkQueue(b *testing.B) {
-	var q Queue[int]
-	domains := make([]string, 1000)
-	for i := range domains {
-		domains[i] = fmt.Sprint(i)
-	}
-	b.ReportAllocs()
-	for n := 0; b.Loop(); n++ {
-		q.Add(domains[n%len(domains)], n, 409)
-		if n%512 == 511 {
-			q.Cut(1 << 30)
-		}
-	}
-}
-
 // Of items that would be served at the same time the one whose domain had its turn first comes first.
 func TestEqualTurnsGoByArrival(t *testing.T) {
 	var q Queue[string]

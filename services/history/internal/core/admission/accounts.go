@@ -117,8 +117,8 @@ func (x *windows) windowBeside(tasks int, bytes int64) (int, int64) {
 	return max(1, x.cfg.WindowTasks>>halvings), max(1, x.cfg.WindowBytes>>halvings)
 }
 
-// hasRoom tells whether a lane's window has room.
-func (x *windows) hasRoom(lane ids.Lane) bool {
+// Room tells whether the window of a lane has room, so that its next message may be read (I7).
+func (x *windows) Room(lane ids.Lane) bool {
 	w, pool := &x.rooms[lane], &x.pools[lane]
 	tasks, bytes := x.windowBeside(pool.tasks, pool.bytes)
 	return w.tasks < tasks && w.bytes < bytes
@@ -129,11 +129,6 @@ func (x *windows) queueRoom(q *queue) bool {
 	a, pool := q.account, &x.pools[q.Lane]
 	tasks, bytes := x.windowBeside(pool.tasks-a.tasks, pool.bytes-a.bytes)
 	return a.tasks < tasks && a.bytes < bytes
-}
-
-// Room tells whether the next message of a lane may be read (I7).
-func (x *windows) Room(lane ids.Lane) bool {
-	return x.hasRoom(lane)
 }
 
 // unreadTasks is how many tasks an unread message is taken for; opening it would cost more.

@@ -49,7 +49,7 @@ func (g *Gate) Congested(nowMS int64) (looks []Look) {
 	for lane := range ids.Lane(ids.Lanes) {
 		c := &g.congested[lane]
 		switch {
-		case g.hasRoom(lane):
+		case g.Room(lane):
 			c.since = 0
 			continue
 		case c.since == 0:
@@ -92,7 +92,7 @@ func (g *Gate) Counted(in Counts, nowMS int64) {
 	c.unsure = 0
 	for i, a := range g.inLane(in.Lane) {
 		half := g.rooms[in.Lane].tasks*2 <= g.cfg.WindowTasks && g.rooms[in.Lane].bytes*2 <= g.cfg.WindowBytes
-		if g.hasRoom(in.Lane) && (half || i > 0 && g.weight(a) < splitWeightMin) || !g.maySplit() {
+		if g.Room(in.Lane) && (half || i > 0 && g.weight(a) < splitWeightMin) || !g.maySplit() {
 			return
 		}
 		g.split(a.Queue)

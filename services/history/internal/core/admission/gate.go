@@ -35,7 +35,9 @@ func New(cfg Config) *Gate {
 // Load begins where a snapshot was.
 func (g *Gate) Load(lanes [ids.Lanes]uint64, queues []Cursor) {
 	g.lanes = lanes
-	g.startQueues(queues)
+	for _, c := range queues {
+		g.startQueue(&queue{Queue: c.Queue, read: c.Read, first: c.First, last: c.Last})
+	}
 }
 
 // StepKind says what a step does to its queue.

@@ -3,6 +3,7 @@ package admission
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -62,13 +63,6 @@ func (q *queue) level(lane uint64) uint64 {
 	return lane
 }
 
-// startQueues begins with the queues of a snapshot.
-func (g *Gate) startQueues(all []Cursor) {
-	for _, c := range all {
-		g.startQueue(&queue{Queue: c.Queue, read: c.Read, first: c.First, last: c.Last})
-	}
-}
-
 func (g *Gate) startQueue(q *queue) {
 	g.queues[q.Queue] = q
 	q.account = g.accountOf(q.Queue)
@@ -80,12 +74,7 @@ func (g *Gate) sortedQueues() []*queue {
 	if len(g.queues) == 0 {
 		return nil
 	}
-	all := make([]*queue, 0, len(g.queues))
-	for _, q := range g.queues {
-		all = append(all, q)
-	}
-	slices.SortFunc(all, func(a, b *queue) int { return a.compare(b.Queue) })
-	return all
+	return slices.SortedFunc(maps.Values(g.queues), func(a, b *queue) int { return a.compare(b.Queue) })
 }
 
 // split takes a domain out of a lane: what is read of it goes to accounts of its own.
@@ -158,22 +147,11 @@ func (g *Gate) Unread(pos ids.Position, domain string) bool {
 	case pos.Seq() > g.lanes[pos.Lane()]:
 		return true
 	}
-	return g.passedOver(pos, domain)
-}
-
-// passedOver tells whether the submit at pos is one that the lane's reader has passed over and the domain's
-// reader has not read.
-func (g *Gate) passedOver(pos ids.Position, domain string) bool {
-	q := g.queueOf(pos, domain)
-	return q != nil && q.unread(pos.Seq())
-}
-
-// queueOf is the queue that pos, of a task of a domain, may lie in; nil = there is none.
-func (g *Gate) queueOf(pos ids.Position, domain string) *queue {
 	if len(g.queues) == 0 || pos.Shared() {
-		return nil
+		return false
 	}
-	return g.queues[Queue{pos.Lane(), domain}]
+	q := g.queues[Queue{pos.Lane(), domain}] // the lane's reader may have passed over it
+	return q != nil && q.unread(pos.Seq())
 }
 
 // Passed tells whether all that a lane has up to seq of a domain is read; "" = of all domains.

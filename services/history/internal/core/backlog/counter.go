@@ -58,8 +58,8 @@ type Held struct{ Tasks, Came int64 }
 
 // Memory is what a partition has in memory.
 type Memory interface {
-	// Held is what a queue has.
-	Held(Queue) Held
+	// Queued is what a queue has.
+	Queued(Queue) Held
 	// Groups are those of a tasklist that have queued tasks.
 	Groups(Tasklist) iter.Seq2[string, Held]
 }
@@ -188,7 +188,7 @@ func (c *Counter) Report(memory Memory) (lists, groups []Queued) {
 	all := nearest{caps: c.caps.Of}
 	for of := range c.caps.Of {
 		q := Queue{Tasklist: of}
-		held := memory.Held(q)
+		held := memory.Queued(q)
 		c.known[q] = held
 		if n := held.Tasks + c.unread(q); n > 0 {
 			all.add(Queued{q, n})
@@ -196,7 +196,7 @@ func (c *Counter) Report(memory Memory) (lists, groups []Queued) {
 	}
 	groups = c.groups(memory)
 	for _, q := range groups[:min(len(groups), earlyGroups)] {
-		c.known[q.Queue] = memory.Held(q.Queue)
+		c.known[q.Queue] = memory.Queued(q.Queue)
 	}
 	return all.first(), groups
 }
@@ -266,7 +266,7 @@ func (c *Counter) unread(of Queue) (n int64) {
 // now: frontends count what they have sent since as queued, and do not know what others have sent.
 func (c *Counter) Early(memory Memory) bool {
 	for of, then := range c.known {
-		now, part := memory.Held(of), max(1, c.caps.Of[of.Tasklist]/earlyShare)
+		now, part := memory.Queued(of), max(1, c.caps.Of[of.Tasklist]/earlyShare)
 		if of.Group != "" {
 			part = max(earlyTasks, c.caps.PerGroup[of.Tasklist]/earlyShare)
 		}

@@ -28,7 +28,7 @@ var oneCap = NewCaps(map[Tasklist]int64{mail: 100}, nil)
 // memory is what a partition has in memory.
 type memory map[Queue]Held
 
-func (m memory) Held(of Queue) Held { return m[of] }
+func (m memory) Queued(of Queue) Held { return m[of] }
 
 func (m memory) Groups(of Tasklist) iter.Seq2[string, Held] {
 	return func(yield func(string, Held) bool) {

@@ -82,42 +82,9 @@ func BenchmarkTick(b *testing.B) {
 	}
 }
 
-// BenchmarkFindOldest is one look for the oldest of 20,000 ready tasks, a window of one lane.
-func BenchmarkFindOldest(b *testing.B) {
-	r, now := readyTasks(20_000)
-	b.ReportAllocs()
-	b.ResetTimer()
-	for range b.N {
-		now.Mono += time.Hour
-		r.findOldest(now)
-	}
-}
-
 // BenchmarkStep is the life of a task: submitted, started, completed and archived, by the hundred.
-func BenchmarkStep(b *testing.B) { benchStep(b, func(*Events, uint64) {}) }
-
-// BenchmarkStepDelivered is the same with grabs that say which batches have been delivered.
-func BenchmarkStepDelivered(b *testing.B) {
-	benchStep(b, func(in *Events, n uint64) {
-		in.Shard, in.Epoch, in.RequestID, in.Delivered = 1, 1, n, max(n, 5)-5
-		in.Polls = []Poll{{Worker: taskstate.NewWorker("w", ""), ReplyTo: "inbox"}}
-		for i := range in.Events {
-			in.Events[i].Poll = 1
-		}
-	})
-}
-
-// BenchmarkStepSpread is the same with a tasklist of eight partitions, at four shards.
-func BenchmarkStepSpread(b *testing.B) {
-	benchStep(b, func(*Events, uint64) {}, func(cfg *Config) { cfg.Partitions = func(string, string) int { return 8 } })
-}
-
-// benchStep is a benchmark of lives; grab changes the message of the n-th hundred's grabs.
-func benchStep(b *testing.B, grab func(in *Events, n uint64), change ...func(*Config)) {
+func BenchmarkStep(b *testing.B) {
 	r, now := readyTasks(0)
-	for _, c := range change {
-		c(&r.cfg)
-	}
 	fx, archived := new(Effects), uint64(0)
 	b.ReportAllocs()
 	b.ResetTimer()
@@ -132,7 +99,6 @@ func benchStep(b *testing.B, grab func(in *Events, n uint64), change ...func(*Co
 				events[k].Events[i] = taskstate.Event{Kind: kind, ID: e.ID, Fence: fence, Worker: taskstate.NewWorker("w", "")}
 			}
 		}
-		grab(events[0], seq/3+1)
 		b.StartTimer()
 		for _, in := range []Input{submits, events[0], events[1]} {
 			now.MS++
@@ -142,53 +108,6 @@ func benchStep(b *testing.B, grab func(in *Events, n uint64), change ...func(*Co
 				r.Step(Stored{Kind: JobArchive, Seq: archived}, now, fx)
 			}
 			fx.Reset()
-		}
-	}
-}
-
-// BenchmarkRunning is the question which attempts of a type run, of a domain that has none, beside 120,000 tasks
-// of another one.
-func BenchmarkRunning(b *testing.B) {
-	r, _ := readyTasks(120_000)
-	q := BookingsQuery{Shard: r.order[0].shard, Domain: "bank", Types: []string{"send"}, BytesMax: 512 << 10}
-	b.ReportAllocs()
-	b.ResetTimer()
-	for range b.N {
-		if page := r.Bookings(q); len(page.Groups) != 0 {
-			b.Fatal("it has some")
-		}
-	}
-}
-
-// BenchmarkBookings is a page of 40,000 attempts that hold slots, beside 80,000 tasks that are ready.
-func BenchmarkBookings(b *testing.B) { benchBookings(b, 1) }
-
-// BenchmarkBookingsOfOneShard is the same where four shards hold the slots, one of which is asked for.
-func BenchmarkBookingsOfOneShard(b *testing.B) { benchBookings(b, 4) }
-
-// benchBookings asks for the bookings of the last shard of those that hold some.
-func benchBookings(b *testing.B, shards int) {
-	r, now := readyTasks(120_000)
-	fx, n := new(Effects), 0
-	limits := taskstate.NewPath("type/send")
-	l := r.order[0]
-	asked := (l.shard + shards - 1) % r.cfg.Shards
-	for shard := range shards {
-		in := &Events{At: now.MS, Seq: 1_000_000 + uint64(shard), Shard: uint32((l.shard+shard)%r.cfg.Shards) + 1}
-		e := l.sent.first
-		for n = 0; n < 40_000/shards; e, n = e.after, n+1 {
-			fence := ids.Token{Position: e.Position, Version: 1, Nonce: 7}
-			in.Events = append(in.Events, taskstate.Event{Kind: taskstate.Started, ID: e.ID, Fence: fence, Limits: limits})
-		}
-		r.Step(in, now, fx)
-	}
-	r.Flush(now, fx)
-	q := BookingsQuery{Shard: asked, BytesMax: 512 << 10}
-	b.ReportAllocs()
-	b.ResetTimer()
-	for range b.N {
-		if page := r.Bookings(q); len(page.Groups) != 1 || page.Last.IsZero() != (shards > 1) {
-			b.Fatal("not a full page, or more than that")
 		}
 	}
 }

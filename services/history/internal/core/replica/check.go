@@ -19,7 +19,7 @@ func (r *Replica) Check() error {
 func (r *Replica) checkTasks() error {
 	var charged []admission.Charge
 	pinned, live := 0, 0
-	for _, e := range r.inMemory() {
+	for _, e := range r.tasks {
 		if e.charged > 0 {
 			charged = append(charged, admission.Charge{At: Queue{Lane: e.Position.Lane(), Domain: e.Domain}, Shared: e.shared, Bytes: e.charged})
 		}
@@ -40,15 +40,6 @@ func (r *Replica) checkTasks() error {
 		return fmt.Errorf("%d tasks are counted, there are %d", r.live, live)
 	}
 	return r.Gate.Check(charged, r.replay != nil)
-}
-
-// inMemory are all stays: those admitted, and those that wait for the one before.
-func (r *Replica) inMemory() []*Entry {
-	var all []*Entry
-	for _, e := range r.tasks {
-		all = append(all, e)
-	}
-	return all
 }
 
 // checkWaiting looks at events and stays that wait: each for something that can still come.

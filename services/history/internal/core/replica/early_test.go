@@ -2,7 +2,6 @@ package replica
 
 import (
 	"slices"
-	"strconv"
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
@@ -99,26 +98,6 @@ func TestOutcomesThatWaitAreBounded(t *testing.T) {
 	testkit.Equal(t, "one too many", late(), fault.Unavailable)
 	b.step(&Found{Search: Search{ID: id(2)}})
 	testkit.Equal(t, "with room again", late(), "waits")
-}
-
-// BenchmarkWaitingCommands is a tick while the timer is away and commands wait.
-func BenchmarkWaitingCommands(b *testing.B) {
-	for _, n := range []int{1000, commandsMax, 10 * commandsMax} {
-		b.Run(strconv.Itoa(n), func(b *testing.B) {
-			r, now := readyTasks(0)
-			fx := new(Effects)
-			in := &Events{Seq: 1, At: now.MS}
-			for i := range n {
-				in.Events = append(in.Events, taskstate.Event{Kind: taskstate.Cancel, ID: id(i), Domain: "shop"})
-			}
-			r.Step(in, now, fx)
-			b.ResetTimer()
-			for range b.N {
-				r.Step(Tick{}, now, fx)
-				fx.Reset()
-			}
-		})
-	}
 }
 
 // TestNothingIsPromisedBehindAServicesCancel: it is about the task of any domain. What a client asks for behind it is answered when both are decided.

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
-	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestGoneIsBounded: in tasks and in bytes, the oldest first, and nothing depends on it (R22).
@@ -66,28 +65,6 @@ func TestGoneIsSwept(t *testing.T) {
 	if b.r.Get(id(2)) != nil || b.r.gone.queue != nil || b.r.gone.bytes != 0 {
 		t.Errorf("%d bytes are kept, a queue of %d", b.r.gone.bytes, len(b.r.gone.queue))
 	}
-}
-
-// TestGoneIsCopiedSeldom: the queue is copied when most of it is over, and not for a few.
-func TestGoneIsCopiedSeldom(t *testing.T) {
-	for most, want := range map[int]int{1: 1024, 3000: 3000} {
-		b := newBench(t, Config{})
-		b.r.gone.max, b.r.gone.bytesMax = most, 7000*new(taskstate.Task).Footprint()
-		highest := 0
-		for range 7000 {
-			b.r.keepGone(&Entry{left: true})
-			highest = max(highest, b.r.gone.head)
-		}
-		if highest != want {
-			t.Errorf("of %d, it is copied after %d, want %d", most, highest, want)
-		}
-	}
-	b := newBench(t, Config{})
-	b.r.gone.bytesMax = 2 * new(taskstate.Task).Footprint()
-	for range 3 {
-		b.r.keepGone(&Entry{left: true})
-	}
-	testkit.Equal(t, "forgotten of three, with room for two", b.r.gone.head, 1)
 }
 
 // TestASubmitReadAgainAfterItsTaskIsForgotten: what was swept is known by its stay, and does not run

@@ -3,7 +3,6 @@ package replica
 import (
 	"bytes"
 	"cmp"
-	"slices"
 )
 
 // HoldersLimitsMax is how many limits one question may be about, HoldersMax how many attempts of each it may ask for.
@@ -81,10 +80,7 @@ func (h *Holders) add(e *Entry, most int) {
 		h.Leaving++
 		return
 	}
-	if i, _ := slices.BinarySearchFunc(h.Oldest, e, compareStarts); i < most {
-		h.Oldest = slices.Insert(h.Oldest, i, e)
-		h.Oldest = h.Oldest[:min(len(h.Oldest), most)]
-	}
+	h.Oldest = keepFirst(h.Oldest, e, most, compareStarts)
 }
 
 func compareStarts(a, b *Entry) int {

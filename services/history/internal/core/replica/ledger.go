@@ -1,5 +1,7 @@
 package replica
 
+import "slices"
+
 // ledger is the way into another store: tasks are queued, handed out in jobs, one at
 // a time and in order, and are stored when their job is.
 type ledger struct {
@@ -29,6 +31,18 @@ func (l *ledger) next(limit int) []*Entry {
 		l.queue = nil
 	}
 	return l.busy
+}
+
+// nextWanted hands out a job of up to limit tasks that are wanted, or nil. A job of which none is counts as stored.
+func (l *ledger) nextWanted(limit int, wanted func(*Entry) bool) (job []*Entry) {
+	for l.busy == nil && len(l.queue) > 0 {
+		job = slices.DeleteFunc(slices.Clone(l.next(limit)), func(e *Entry) bool { return !wanted(e) })
+		if len(job) > 0 {
+			return job
+		}
+		l.done(l.last)
+	}
+	return nil
 }
 
 // done takes in that the job under way is stored up to seq, and returns its tasks.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/backlog"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
@@ -38,7 +39,7 @@ func (r *Replica) List(limit int, match func(*taskstate.Task) bool) []*taskstate
 
 // keepFirst adds one to the first most of some, which are sorted. To sort all that match would hold up the partition for
 // everybody, whenever somebody looks at a flood.
-func keepFirst(all []*taskstate.Task, one *taskstate.Task, most int, compare func(a, b *taskstate.Task) int) []*taskstate.Task {
+func keepFirst[T any](all []T, one T, most int, compare func(a, b T) int) []T {
 	if len(all) >= most && (most <= 0 || compare(one, all[most-1]) >= 0) {
 		return all
 	}
@@ -100,36 +101,30 @@ func (r *Replica) Describe(domain, name string) (c Census) {
 	return c
 }
 
-// Queued is how many tasks are due and wait for their first or next attempt, and how many have come since this owner took over, or
-// since what they are of was forgotten.
-type Queued struct{ Tasks, Came int64 }
-
-// Queued is what a tasklist has.
-func (r *Replica) Queued(domain, name string) Queued {
-	l, ok := r.lists[tasklistKey{domain, name}]
-	if !ok {
-		return Queued{}
+// Queued is how many tasks of a queue are due and wait for their first or next attempt, and how many have come since this owner took over, or
+// since the queue was forgotten.
+func (r *Replica) Queued(of backlog.Queue) backlog.Held {
+	l := r.lists[tasklistKey{of.Domain, of.Name}]
+	switch {
+	case l == nil:
+		return backlog.Held{}
+	case of.Group == "":
+		return backlog.Held{Tasks: l.active[taskstate.Ready] + l.active[taskstate.Backoff], Came: l.came}
+	case l.groups[of.Group] == nil:
+		return backlog.Held{}
 	}
-	return Queued{l.active[taskstate.Ready] + l.active[taskstate.Backoff], l.came}
+	return l.groups[of.Group].Held
 }
 
-// QueuedOfGroup is what a group has in a tasklist.
-func (r *Replica) QueuedOfGroup(domain, name, group string) Queued {
-	if l := r.lists[tasklistKey{domain, name}]; l != nil && l.groups[group] != nil {
-		return l.groups[group].Queued
-	}
-	return Queued{}
-}
-
-// QueuedGroups is what each group of a tasklist has, if it is any.
-func (r *Replica) QueuedGroups(domain, name string) iter.Seq2[string, Queued] {
-	return func(yield func(string, Queued) bool) {
-		l := r.lists[tasklistKey{domain, name}]
+// Groups is what each group of a tasklist has, if it is any.
+func (r *Replica) Groups(of backlog.Tasklist) iter.Seq2[string, backlog.Held] {
+	return func(yield func(string, backlog.Held) bool) {
+		l := r.lists[tasklistKey{of.Domain, of.Name}]
 		if l == nil {
 			return
 		}
 		for name, g := range l.groups {
-			if g.Tasks > 0 && !yield(name, g.Queued) {
+			if g.Tasks > 0 && !yield(name, g.Held) {
 				return
 			}
 		}

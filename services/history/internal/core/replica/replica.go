@@ -2,7 +2,6 @@ package replica
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -225,16 +224,13 @@ func (r *Replica) Flush(now Now, fx *Effects) {
 	clear(r.releases)
 	clear(r.groups)
 	if r.draining || r.company() || now.MS-r.archive.oldest >= archiveLingerMS {
-		r.nextArchive(fx)
-	}
-	for r.park.busy == nil && fx.Park == nil && len(r.park.queue) > 0 {
-		// A task that has come back meanwhile was stored by another owner.
-		fx.Park = slices.DeleteFunc(slices.Clone(r.park.next(r.cfg.JobTasks)), func(e *Entry) bool { r.spend(e, fx); return e.left })
-		if len(fx.Park) == 0 {
-			fx.Park = nil
-			r.park.done(r.park.last)
+		if job := r.archive.nextWanted(r.cfg.JobTasks, func(e *Entry) bool { return !e.left }); job != nil { // what left was archived by another owner
+			fx.Archive = job
 		}
-		r.parkLetters = fx.ParkLetters
+	}
+	// A task that has come back meanwhile was stored by another owner.
+	if job := r.park.nextWanted(r.cfg.JobTasks, func(e *Entry) bool { r.spend(e, fx); return !e.left }); job != nil {
+		fx.Park, r.parkLetters = job, fx.ParkLetters
 	}
 	if !r.appending && (len(r.own) > 0 || r.still.asks || r.wantTurn(now)) {
 		fx.Append = append([]Proposal{}, r.own...)

@@ -3,6 +3,7 @@ package replica
 import (
 	"bytes"
 	"iter"
+	"maps"
 	"slices"
 
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
@@ -44,22 +45,13 @@ func (r *Replica) silent(all []WorkerKey, now Now) {
 // attempts are those that run of the tasklist, in no order.
 func (l *tasklist) attempts() iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
-		all := func(x *runs) bool {
+		for _, x := range append(slices.Collect(maps.Values(l.elsewhere)), &l.here) {
 			for _, first := range [...]*Entry{x.booked.first, x.unbooked.first} {
 				for e := first; e != nil; e = e.after {
 					if !yield(e) {
-						return false
+						return
 					}
 				}
-			}
-			return true
-		}
-		if !all(&l.here) {
-			return
-		}
-		for _, x := range l.elsewhere {
-			if !all(x) {
-				return
 			}
 		}
 	}
@@ -88,10 +80,7 @@ func (r *Replica) WorkersRun(domain string, ids []string, most int) map[string]*
 				continue
 			}
 			w.Count++
-			if i, _ := slices.BinarySearchFunc(w.Oldest, e, compareStarts); i < most {
-				w.Oldest = slices.Insert(w.Oldest, i, e)
-				w.Oldest = w.Oldest[:min(len(w.Oldest), most)]
-			}
+			w.Oldest = keepFirst(w.Oldest, e, most, compareStarts)
 		}
 	}
 	return all

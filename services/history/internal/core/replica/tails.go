@@ -1,10 +1,6 @@
 package replica
 
-import (
-	"slices"
-
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
-)
+import "github.com/yardmaster-io/yardmaster/contracts/ids"
 
 // Ends tells of tasks up to which stay of each the archive has an end: the first stay behind that. One that was redriven has several.
 type Ends map[ids.TaskID]uint32
@@ -24,17 +20,6 @@ func (x Ends) take(e *Entry) bool {
 		delete(x, e.ID)
 	}
 	return true
-}
-
-// nextArchive begins a job of what no one else has archived.
-func (r *Replica) nextArchive(fx *Effects) {
-	for r.archive.busy == nil && len(r.archive.queue) > 0 {
-		fx.Archive = slices.DeleteFunc(slices.Clone(r.archive.next(r.cfg.JobTasks)), func(e *Entry) bool { return e.left })
-		if len(fx.Archive) == 0 {
-			fx.Archive = nil
-			r.archive.done(r.archive.last)
-		}
-	}
 }
 
 // foreign lets go of what another owner has archived: it had stored the ends before this one claimed the log.

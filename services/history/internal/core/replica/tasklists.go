@@ -2,6 +2,7 @@ package replica
 
 import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/backlog"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
@@ -53,7 +54,7 @@ type column struct {
 
 // groupTasks counts the tasks of one group of a tasklist, and its columns.
 type groupTasks struct {
-	Queued
+	backlog.Held
 	columns int
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/backlog"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -50,7 +51,7 @@ func TestAnUpdatedTaskIsTriggeredInItsNewPlace(t *testing.T) {
 	}
 	b.now.MS += hungryAgeMS + 1
 	b.equal("triggered again", triggered(b.hungry("shop", "mail")), []int{1})
-	if q := b.r.QueuedOfGroup("shop", "mail", "acme"); q.Tasks != 1 {
+	if q := b.r.Queued(backlog.Queue{Tasklist: backlog.Tasklist{Domain: "shop", Name: "mail"}, Group: "acme"}); q.Tasks != 1 {
 		t.Errorf("the group has %+v", q)
 	}
 	if v := b.said(b.start(1)); !v.Granted {

@@ -16,12 +16,7 @@ type Expiry struct {
 }
 
 // Expiry is the time that t has; the zero one = no limit.
-func (t *Task) Expiry() Expiry {
-	if t.Extra == nil {
-		return Expiry{}
-	}
-	return t.Extra.Expiry
-}
+func (t *Task) Expiry() Expiry { return t.Extra.orNothing().Expiry }
 
 // limitTime fixes until when t may begin and be completed; its submit was stored at now.
 func (t *Task) limitTime(now int64) {

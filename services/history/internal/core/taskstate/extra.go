@@ -21,6 +21,17 @@ type Extra struct {
 	Batch *Batch
 }
 
+// nothing is what most tasks have.
+var nothing Extra
+
+// orNothing is x, to read; also of a task that has none.
+func (x *Extra) orNothing() *Extra {
+	if x == nil {
+		return &nothing
+	}
+	return x
+}
+
 // Unique is what the log says about the unique key of a task.
 type Unique struct {
 	Key string
@@ -55,28 +66,13 @@ func (x *Extra) LiesAt(seq uint64, i int) *Extra {
 type Header struct{ Name, Value string }
 
 // HeaderList are the headers of t, by name.
-func (t *Task) HeaderList() []Header {
-	if t.Extra == nil {
-		return nil
-	}
-	return t.Extra.Headers
-}
+func (t *Task) HeaderList() []Header { return t.Extra.orNothing().Headers }
 
 // Group is the group of t; "" = none.
-func (t *Task) Group() string {
-	if t.Extra == nil {
-		return ""
-	}
-	return t.Extra.Group
-}
+func (t *Task) Group() string { return t.Extra.orNothing().Group }
 
 // Cost is how many starts of a rate each attempt of t uses; 0 = 1.
-func (t *Task) Cost() int32 {
-	if t.Extra == nil {
-		return 0
-	}
-	return t.Extra.Cost
-}
+func (t *Task) Cost() int32 { return t.Extra.orNothing().Cost }
 
 // Batch is a batch of tasks. It is not changed any more: copies of a task share it.
 type Batch struct {
@@ -86,12 +82,7 @@ type Batch struct {
 }
 
 // Batch is the batch that t is a member of; nil = none.
-func (t *Task) Batch() *Batch {
-	if t.Extra == nil {
-		return nil
-	}
-	return t.Extra.Batch
-}
+func (t *Task) Batch() *Batch { return t.Extra.orNothing().Batch }
 
 // BatchID is the name of that; "" = none.
 func (t *Task) BatchID() string {
@@ -102,12 +93,7 @@ func (t *Task) BatchID() string {
 }
 
 // Unique is the unique key of t; nil = none.
-func (t *Task) Unique() *Unique {
-	if t.Extra == nil {
-		return nil
-	}
-	return t.Extra.Unique
-}
+func (t *Task) Unique() *Unique { return t.Extra.orNothing().Unique }
 
 // HasHeaders tells whether t has each of these headers with exactly this value.
 func (t *Task) HasHeaders(want map[string]string) bool {

@@ -408,9 +408,12 @@ func TestRefusalsSayWhy(t *testing.T) {
 		{Completed, Cancel, fault.FailedPrecondition, "the task is completed"},
 		{Dead, Started, fault.Stale, "the task is dead"},
 		{Waiting, Started, fault.Stale, "the task is waiting"},
+		{Running, Started, fault.Stale, "granted to another poll"},
+		{Waiting, Heartbeat, fault.Stale, "the attempt is over: the task is waiting"},
 		{Cancelled, Succeeded, fault.Stale, "the attempt is over: the task is cancelled"},
 		{Ready, Heartbeat, fault.Stale, "the attempt is over: the task is ready"},
 		{Ready, Fence, fault.Internal, "unknown kind of event"},
+		{Running, Fence, fault.Internal, "unknown kind of event"},
 		{Ready, Displace + 1, fault.Internal, "unknown kind of event"},
 		{Running, 255, fault.Internal, "unknown kind of event"},
 	} {
@@ -448,24 +451,5 @@ func TestI4_AnEarlierStayIsOver(t *testing.T) {
 	grab(task, task.DueAt)
 	if v := ApplyToEarlierStay(task, &Event{Kind: Failed, Fence: before}); v.Code != fault.Stale {
 		t.Errorf("repeated after another attempt began: %+v", v)
-	}
-}
-
-// TestARefusalSaysWhy: the words that a worker's log shows.
-func TestARefusalSaysWhy(t *testing.T) {
-	for _, c := range []struct {
-		state State
-		kind  Kind
-		want  string
-	}{
-		{Running, Started, "granted to another poll"},
-		{Completed, Started, "the task is completed"},
-		{Completed, Cancel, "the task is completed"},
-		{Waiting, Heartbeat, "the attempt is over: the task is waiting"},
-	} {
-		task := in(c.state)
-		if v, _ := Apply(task, &Event{Kind: c.kind}, t0); v.Message != c.want {
-			t.Errorf("%s × %s: %q", c.state, c.kind, v.Message)
-		}
 	}
 }

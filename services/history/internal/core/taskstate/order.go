@@ -24,12 +24,7 @@ func (x *Extra) withOrder(o *Order) *Extra {
 }
 
 // Order is the order key of t; nil = none.
-func (t *Task) Order() *Order {
-	if t.Extra == nil {
-		return nil
-	}
-	return t.Extra.Order
-}
+func (t *Task) Order() *Order { return t.Extra.orNothing().Order }
 
 // OrderKey is the order key of t; "" = none.
 func (t *Task) OrderKey() string {

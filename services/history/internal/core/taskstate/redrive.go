@@ -42,10 +42,10 @@ type Redriven struct {
 
 // Redriven is what t remembers of its redrives; the zero one = there was none.
 func (t *Task) Redriven() Redriven {
-	if t.Extra == nil || t.Extra.Redriven == nil {
-		return Redriven{}
+	if was := t.Extra.orNothing().Redriven; was != nil {
+		return *was
 	}
-	return *t.Extra.Redriven
+	return Redriven{}
 }
 
 // Before tells whether an event lies before the last redrive, or is that.

@@ -46,23 +46,12 @@ func (s State) Active() bool { return s == Ready || s == Running || s == Backoff
 
 // String names the state as the API does.
 func (s State) String() string {
-	switch s {
-	case Waiting:
-		return "waiting"
-	case Ready:
-		return "ready"
-	case Running:
-		return "running"
-	case Backoff:
-		return "backoff"
-	case Completed:
-		return "completed"
-	case Dead:
-		return "dead"
-	case Cancelled:
-		return "cancelled"
-	case Lapsed:
-		return "expired"
+	names := [...]string{
+		Waiting: "waiting", Ready: "ready", Running: "running", Backoff: "backoff",
+		Completed: "completed", Dead: "dead", Cancelled: "cancelled", Lapsed: "expired",
+	}
+	if int(s) < len(names) && names[s] != "" {
+		return names[s]
 	}
 	return "none"
 }

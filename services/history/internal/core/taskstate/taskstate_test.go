@@ -166,43 +166,6 @@ func TestReadmeShowsTheTable(t *testing.T) {
 	}
 }
 
-func TestRetriesThenDead(t *testing.T) {
-	task := fresh()
-	now := t0
-	for attempt := int32(1); attempt <= 3; attempt++ {
-		v, _ := Apply(task, &Event{Kind: Started, ID: task.ID, Fence: ids.Token{Position: task.Position, Version: task.Version + 1, Nonce: 1}}, now)
-		if !v.Granted {
-			t.Fatalf("attempt %d not granted: %+v", attempt, v)
-		}
-		_, fx := Apply(task, &Event{Kind: Failed, ID: task.ID, Fence: task.Token(), Message: "boom", ErrType: "x"}, now+10)
-		if task.Failures != attempt {
-			t.Fatalf("%d failures after attempt %d", task.Failures, attempt)
-		}
-		wait := task.DueAt - (now + 10)
-		switch attempt {
-		case 1:
-			if task.State != Backoff || wait < 900 || wait > 1100 || fx.Trigger {
-				t.Fatalf("after the first failure: %s for %d ms, %+v", task.State, wait, fx)
-			}
-			if v, _ := Apply(task, &Event{Kind: Started, ID: task.ID, Fence: ids.Token{Position: task.Position, Version: 2, Nonce: 5}}, task.DueAt-1); v.Granted {
-				t.Fatal("granted before it was due")
-			}
-			if task.WakeAt() != task.DueAt || task.ReadyAt != task.DueAt {
-				t.Fatal("not woken when it is due")
-			}
-		case 2:
-			if task.State != Backoff || wait < 3600 || wait > 4400 {
-				t.Fatalf("after the second failure: %s for %d ms", task.State, wait)
-			}
-		case 3:
-			if task.State != Dead || !fx.Finish || task.ErrMessage != "boom" {
-				t.Fatalf("after the third failure: %s %+v", task.State, fx)
-			}
-		}
-		now = task.DueAt
-	}
-}
-
 func TestHeartbeatExtendsTheLeaseButNotTheDeadline(t *testing.T) {
 	task := in(Running)
 	if got := task.WakeAt(); got != t0+2000 {

@@ -76,11 +76,3 @@ func TestR41WhatNobodyReceivedBurnsNothing(t *testing.T) {
 		t.Errorf("%d grants, %s of %q", grants, task.State, task.ErrType)
 	}
 }
-
-// TestAFenceIsOfNoTask: no state takes it.
-func TestAFenceIsOfNoTask(t *testing.T) {
-	task := in(Running)
-	if v, fx := send(task, Fence, t0); v.Code != fault.Internal || fx != (Effects{}) || task.State != Running {
-		t.Errorf("%+v %+v", v, fx)
-	}
-}

@@ -100,10 +100,10 @@ func (t *Task) stale(e *Event) (Verdict, bool) {
 
 // updates are those of t, to read.
 func (t *Task) updates() Updates {
-	if t.Extra == nil || t.Extra.Updates == nil {
-		return Updates{}
+	if u := t.Extra.orNothing().Updates; u != nil {
+		return *u
 	}
-	return *t.Extra.Updates
+	return Updates{}
 }
 
 // setUpdates replaces them.
@@ -111,10 +111,7 @@ func (t *Task) setUpdates(u Updates) { t.extra().Updates = &u }
 
 // extra is a copy of what few tasks have, for t to change.
 func (t *Task) extra() *Extra {
-	x := Extra{}
-	if t.Extra != nil {
-		x = *t.Extra
-	}
+	x := *t.Extra.orNothing()
 	t.Extra = &x
 	return &x
 }
@@ -282,13 +279,14 @@ func (t *Task) change(e *Event, now int64) {
 	if u.Policy != nil {
 		named = append(named, t.changePolicy(u.Policy)...)
 	}
-	begin := max(now, t.DueAt)
-	if moved := u.DueAt != 0 || u.Now; x.Expiry.StartWithinMS > 0 && (moved || u.StartWithinMS != 0) {
-		x.Expiry.StartBy = begin + x.Expiry.StartWithinMS
+	moved := u.DueAt != 0 || u.Now
+	if moved || u.StartWithinMS != 0 {
+		x.Expiry.StartBy = 0
 	}
-	if moved := u.DueAt != 0 || u.Now; x.Expiry.FinishWithinMS > 0 && (moved || u.FinishWithinMS != 0) {
-		x.Expiry.FinishBy = begin + x.Expiry.FinishWithinMS
+	if moved || u.FinishWithinMS != 0 {
+		x.Expiry.FinishBy = 0
 	}
+	t.limitTime(now)
 	t.changed(e, now, strings.Join(named, ", "))
 }
 
@@ -303,13 +301,7 @@ func (t *Task) replace(e *Event, now int64) {
 	x := t.extra()
 	x.Headers, x.Group, x.Cost = u.Headers, u.Group, u.Whole.Cost
 	x.Expiry = Expiry{StartWithinMS: u.StartWithinMS, FinishWithinMS: u.FinishWithinMS}
-	begin := max(now, t.DueAt)
-	if x.Expiry.StartWithinMS > 0 {
-		x.Expiry.StartBy = begin + x.Expiry.StartWithinMS
-	}
-	if x.Expiry.FinishWithinMS > 0 {
-		x.Expiry.FinishBy = begin + x.Expiry.FinishWithinMS
-	}
+	t.limitTime(now)
 	if x.Unique != nil {
 		key := *x.Unique
 		key.ForMS = u.Whole.UniqueForMS
