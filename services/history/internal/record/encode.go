@@ -23,7 +23,6 @@ type Encoder struct {
 	steps   []logv1.Step
 	stepRef []*logv1.Step
 	polled  yardv1.PolledTask
-	verdict logv1.EventVerdict
 	payload yardv1.Payload
 }
 
