@@ -38,7 +38,7 @@ type Client struct {
 	together  *together
 	// clock is what the server's clock is ahead of ours, ns, if it has reported it.
 	clock atomic.Int64
-	// wrapped is submits through the middleware.
+	// wrapped is submits through the middleware; nil if there is none.
 	wrapped SubmitFunc
 	submits []SubmitMiddleware
 }
@@ -94,7 +94,7 @@ func NewClient(nc *nats.Conn, domain string, opts ...ClientOption) (*Client, err
 		return nil, fault.New(fault.InvalidArgument, "a middleware of submits is nil")
 	}
 	c := &Client{transport: transport{nc: nc, timeout: cfg.timeout}, domain: domain, providers: cfg.providers, givenUp: &givenUp{inboxes: map[string][]string{}}, together: &together{}}
-	c.submits, c.wrapped = cfg.submits, wrap(c.submitPlain, cfg.submits)
+	c.submits, c.wrapped = cfg.submits, c.wrapSubmits(cfg.submits)
 	return c, nil
 }
 

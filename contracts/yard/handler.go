@@ -143,6 +143,13 @@ func (w *Worker) handler(handle HandlerFunc, opts []HandlerOption) *handler {
 	return &handler{run: wrap(handle, cfg.middleware), classifiers: cfg.classifiers}
 }
 
+func wrap(handle HandlerFunc, middleware []Middleware) HandlerFunc {
+	for i := len(middleware) - 1; i >= 0; i-- {
+		handle = middleware[i](handle)
+	}
+	return handle
+}
+
 func badResult(err error) error { return NonRetryable(typedError{err, TypeBadResult}) }
 
 // attemptKey is the context key of the attempt that a handler runs.

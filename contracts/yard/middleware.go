@@ -3,6 +3,8 @@ package yard
 import (
 	"context"
 	"slices"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
 )
 
 // SubmitFunc submits tasks and returns their ids, as SubmitMany does. The tasks are
@@ -18,23 +20,40 @@ func WithSubmitMiddleware(m ...SubmitMiddleware) ClientOption {
 	return func(c *clientConfig) { c.submits = append(c.submits, m...) }
 }
 
-// submitPlain is what the middleware wraps. One task goes together with those of other callers, if it may.
-func (c *Client) submitPlain(ctx context.Context, tasks []Task) ([]string, error) {
-	if len(tasks) != 1 || tasks[0].Unique != nil || tasks[0].OrderKey != "" || tasks[0].Batch != "" {
-		all, err := c.submitEach(ctx, tasks)
-		return idsIn(all), err
+// wrapSubmits puts the middleware around the client's own submits, nil where there is none.
+func (c *Client) wrapSubmits(middleware []SubmitMiddleware) SubmitFunc {
+	if len(middleware) == 0 {
+		return nil
 	}
-	id, err := c.submitOne(ctx, tasks[0])
-	if err != nil {
-		return nil, err
+	var submit SubmitFunc = func(ctx context.Context, tasks []Task) ([]string, error) {
+		if len(tasks) != 1 || tasks[0].Unique != nil || tasks[0].OrderKey != "" || tasks[0].Batch != "" {
+			return c.submitMany(ctx, tasks)
+		}
+		id, err := c.submitOne(ctx, tasks[0])
+		if err != nil {
+			return nil, err
+		}
+		return []string{id}, nil
 	}
-	return []string{id}, nil
+	return around(middleware, submit)
 }
 
-// wrap puts middleware around what submits, or runs, tasks, the first one outermost.
-func wrap[F any, M ~func(F) F](inner F, middleware []M) F {
+// around puts the middleware around submit, the first one outermost.
+func around(middleware []SubmitMiddleware, submit SubmitFunc) SubmitFunc {
 	for _, m := range slices.Backward(middleware) {
-		inner = m(inner)
+		submit = m(submit)
 	}
-	return inner
+	return submit
+}
+
+// submitWrapped is Submit through the middleware.
+func (c *Client) submitWrapped(ctx context.Context, task Task) (string, error) {
+	ids, err := c.wrapped(ctx, []Task{task})
+	switch {
+	case err != nil:
+		return "", err
+	case len(ids) != 1:
+		return "", fault.New(fault.Internal, "the middleware returned %d ids for one task", len(ids))
+	}
+	return ids[0], nil
 }

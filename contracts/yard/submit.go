@@ -34,14 +34,13 @@ func (c *Client) Submit(ctx context.Context, task Task) (string, error) {
 	if task.Unique != nil {
 		return c.submitUnique(ctx, task)
 	}
-	ids, err := c.wrapped(ctx, []Task{task})
-	switch {
-	case err != nil:
-		return "", err
-	case len(ids) != 1:
-		return "", fault.New(fault.Internal, "the middleware returned %d ids for one task", len(ids))
+	if c.wrapped != nil {
+		return c.submitWrapped(ctx, task)
 	}
-	return ids[0], nil
+	if task.OrderKey != "" || task.Batch != "" {
+		return c.submitApart(ctx, task)
+	}
+	return c.submitOne(ctx, task)
 }
 
 // SubmitMany submits any number of tasks and returns their ids, in order.
@@ -58,7 +57,15 @@ func (c *Client) Submit(ctx context.Context, task Task) (string, error) {
 // Tasks with unique keys are each for themselves; those next to each other travel together. The id of one whose key is taken is that of the
 // task that has it; SubmitEach says which these are.
 func (c *Client) SubmitMany(ctx context.Context, tasks []Task) ([]string, error) {
-	return c.wrapped(ctx, tasks)
+	if c.wrapped != nil {
+		return c.wrapped(ctx, tasks)
+	}
+	return c.submitMany(ctx, tasks)
+}
+
+func (c *Client) submitMany(ctx context.Context, tasks []Task) ([]string, error) {
+	all, err := c.submitEach(ctx, tasks)
+	return idsIn(all), err
 }
 
 func (c *Client) submitEach(ctx context.Context, tasks []Task) ([]Submitted, error) {
@@ -81,6 +88,15 @@ func (c *Client) submitEach(ctx context.Context, tasks []Task) ([]Submitted, err
 		}
 	}
 	return accepted, nil
+}
+
+// submitApart submits one task that does not travel with others: it has an order key, or a batch.
+func (c *Client) submitApart(ctx context.Context, task Task) (string, error) {
+	ids, err := c.submitMany(ctx, []Task{task})
+	if err != nil {
+		return "", err
+	}
+	return ids[0], nil
 }
 
 // gather makes one request of the first tasks, as many as fit and all have unique keys, or order keys, or none has, and are of the same batch, if any.

@@ -31,11 +31,11 @@ type Submitted struct {
 // SubmitEach is SubmitMany with what became of each task.
 func (c *Client) SubmitEach(ctx context.Context, tasks []Task) ([]Submitted, error) {
 	var all []Submitted
-	submit := wrap(func(ctx context.Context, tasks []Task) ([]string, error) {
+	submit := around(c.submits, func(ctx context.Context, tasks []Task) ([]string, error) {
 		some, err := c.submitEach(ctx, tasks)
 		all = append(all, some...)
 		return idsIn(some), err
-	}, c.submits)
+	})
 	ids, err := submit(ctx, tasks)
 	if err == nil && len(ids) != len(all) {
 		return all, fault.New(fault.Internal, "the middleware returned %d ids for %d tasks", len(ids), len(all))
