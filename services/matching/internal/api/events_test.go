@@ -9,9 +9,24 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
+
+func testEncoder(version uint32) *encoder {
+	return newEncoder(
+		Config{Partitioning: topology.Partitioning{History: 2}, Shard: 3, Epoch: 7, LogVersion: func() uint32 { return version }},
+		func(p int) string { return fmt.Sprint("inbox.", p) },
+	)
+}
+
+func (e *encoder) read(t rapid.TB, b *match.Batch) *logv1.EventBatch {
+	m := new(logv1.EventBatch)
+	testkit.NoError(t, m.UnmarshalVT(e.encode(b)))
+	return m
+}
 
 func drawTrigger(t *rapid.T) ids.Trigger {
 	return ids.Trigger{
@@ -58,7 +73,7 @@ func drawBatch(t *rapid.T) *match.Batch {
 // wanted is the batch in the words of the log.
 func wanted(b *match.Batch, version uint32) *logv1.EventBatch {
 	m := &logv1.EventBatch{
-		ReplyTo: fmt.Sprint("inbox.v.", b.Partition), RequestId: b.Number, LogVersion: version, Shard: 4, ShardEpoch: 7, Delivered: b.Delivered,
+		ReplyTo: fmt.Sprint("inbox.", b.Partition), RequestId: b.Number, LogVersion: version, Shard: 4, ShardEpoch: 7, Delivered: b.Delivered,
 	}
 	for _, p := range b.Polls {
 		m.Polls = append(m.Polls, &logv1.PollRef{Domain: p.Domain, Worker: p.Worker, WorkerId: p.WorkerID, ReplyTo: p.ReplyTo, Json: p.JSON})
@@ -95,15 +110,44 @@ func wanted(b *match.Batch, version uint32) *logv1.EventBatch {
 	return m
 }
 
-// TestI13BatchesCarryTheClustersVersion, and all that the core says.
+// TestI13BatchesCarryTheClustersVersion, and those of one encoder hold nothing of the ones before. R21.
 func TestI13BatchesCarryTheClustersVersion(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		version := rapid.Uint32Range(1, 2).Draw(t, "version")
-		p := &Port{Config: Config{Shard: 3, Epoch: 7, LogVersion: func() uint32 { return version }}, inbox: "inbox"}
-		b := drawBatch(t)
-		if got, want := p.eventsOf(b), wanted(b, version); !proto.Equal(got, want) {
-			t.Fatalf("\n got %v\nwant %v", got, want)
+		e := testEncoder(version)
+		for range 4 {
+			b := drawBatch(t)
+			if got, want := e.read(t, b), wanted(b, version); !proto.Equal(got, want) {
+				t.Fatalf("\n got %v\nwant %v", got, want)
+			}
 		}
 	})
+}
+
+// grabs is a batch as large as they get.
+func grabs(n int) *match.Batch {
+	b := &match.Batch{Number: 1, Polls: make([]match.PollRef, 10)}
+	path := []table.Ref{"type/pay"}
+	for i := range n {
+		b.Grabs = append(b.Grabs, match.Grab{Trigger: ids.Trigger{Version: 1, Position: 1 << 30}, Nonce: uint64(i), Path: path, Poll: i % 10})
+	}
+	return b
+}
+
+// Nothing is allocated per event.
+func TestEncodingMakesNoGarbage(t *testing.T) {
+	e, b := testEncoder(1), grabs(1000)
+	e.encode(b)
+	if n := testing.AllocsPerRun(10, func() { e.encode(b) }); n > 1 {
+		t.Errorf("%v allocations for a batch of 1000", n)
+	}
+}
+
+func BenchmarkEncodeGrabs(b *testing.B) {
+	e, batch := testEncoder(1), grabs(100)
+	b.ReportAllocs()
+	for n := 0; n < b.N; n += 100 {
+		e.encode(batch)
+	}
 }

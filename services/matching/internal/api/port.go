@@ -48,8 +48,9 @@ type Port struct {
 	Config
 	js    jetstream.JetStream
 	inbox string
-	// frame is reused by what only the shard's loop calls.
-	frame []byte
+	// frame and events are reused by what only the shard's loop calls.
+	frame  []byte
+	events *encoder
 	// deliveries are the messages of the hint stream that are not taken care of (jetstream.Msg), by the number
 	// that the core knows them by, and lastDelivery the last number. The consumer bounds them.
 	deliveries   sync.Map
@@ -67,6 +68,7 @@ func New(c Config) (*Port, error) {
 		return nil, fmt.Errorf("matching: %w", err)
 	}
 	p := &Port{Config: c, js: js, inbox: c.NATS.NewInbox(), reconnects: c.NATS.Stats().Reconnects}
+	p.events = newEncoder(c, p.verdictsTo)
 	p.answered = newAnswered(p.tellAnswered)
 	return p, nil
 }
@@ -162,7 +164,7 @@ func (p *Port) tellAnswered(to string, ids []uint64) { p.hint(to, &rpcv1.PollsAn
 
 // Batch implements shard.Outbox. The verdicts are the only answer.
 func (p *Port) Batch(b *match.Batch) {
-	p.send("send events", topology.EventRequests(b.Partition), p.eventsOf(b))
+	p.failed("send events", p.NATS.Publish(topology.EventRequests(b.Partition), p.events.encode(b)))
 }
 
 // Hints implements shard.Outbox.
@@ -178,16 +180,13 @@ func (p *Port) Hints(freed, restore []match.LimitHint, hungry []match.Hungry) {
 	}
 }
 
-// send publishes a message that may be lost.
-func (p *Port) send(what, subject string, m natsrpc.Message) {
+func (p *Port) hint(subject string, m natsrpc.Message) {
 	data, err := m.MarshalVT()
 	if err == nil {
 		err = p.NATS.Publish(subject, data)
 	}
-	p.failed(what, err)
+	p.failed("send a hint", err)
 }
-
-func (p *Port) hint(subject string, m natsrpc.Message) { p.send("send a hint", subject, m) }
 
 // Ack implements shard.Outbox.
 func (p *Port) Ack(a match.Ack) {
