@@ -7,23 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
-// readVerdicts decodes a batch of verdicts, as far as the core wants them. Tasks and traces alias data: they are
-// most of a message, and are copied once more, into the answer, anyway.
-func readVerdicts(data []byte) (match.Verdicts, error) {
-	m := new(logv1.VerdictBatch)
-	if err := m.UnmarshalVTUnsafe(data); err != nil {
-		return match.Verdicts{}, err
-	}
-	v := match.Verdicts{Batch: m.RequestId, First: int(m.First), All: make([]match.Verdict, len(m.Verdicts))}
-	for i, one := range m.Verdicts {
-		v.All[i] = match.Verdict{
-			Refused: one.Code, Fenced: one.Fenced, Task: one.Task, Trace: one.Trace, DeadlineMS: one.DeadlineMs,
-		}
-	}
-	return v, nil
-}
-
-// readHints decodes a message of the hint stream. Nothing aliases data: the core keeps names for long.
+// readHints decodes a message of the hint stream. Triggers and bookings alias data.
 func readHints(data []byte) (match.Hints, error) {
 	m := new(logv1.Hints)
 	if err := m.UnmarshalVT(data); err != nil {
