@@ -92,6 +92,8 @@ type Owner struct {
 	table     *due.Table
 	kept      map[uint64]kept
 	readTo    uint64
+	// loadedTo is how far it had read when its loading ended.
+	loadedTo  uint64
 	cursorSeq uint64
 	step      step
 	// storing is the cursor of the append that is under way.
@@ -159,7 +161,7 @@ func (o *Owner) Resume(cursor []byte, cursorSeq uint64, nowMS int64) error {
 		return fmt.Errorf("timersim: the cursor covers messages up to %d, the store ends at %d", c.Seq(), o.readTo)
 	}
 	o.table.Resume(c, o.epoch, nowMS)
-	o.cursorSeq, o.step = cursorSeq, idle
+	o.cursorSeq, o.loadedTo, o.step = cursorSeq, o.readTo, idle
 	return nil
 }
 
@@ -172,15 +174,32 @@ func (o *Owner) Waiting() int { return o.table.Len() }
 // Next is when Fire is to be called, Unix ms; ok is false while nothing waits.
 func (o *Owner) Next() (dueMS int64, ok bool) { return o.table.Next() }
 
-// Fire begins to store the next chunk of due tasks. It is false where none is due.
-func (o *Owner) Fire(nowMS int64) (Append, bool) {
+// Fire begins to store the next chunk of due tasks. It is false where none is due. The owner reads again what it read while it loaded: gone tells whether
+// a message is not in the store any more, and the tasks in it are lost then.
+func (o *Owner) Fire(nowMS int64, gone func(seq uint64) bool) (Append, bool) {
 	o.must(idle)
-	chunk, ok := o.table.NextChunk(nowMS, o.limits)
-	if !ok {
-		return Append{}, false
+	for {
+		chunk, ok := o.table.NextChunk(nowMS, o.limits)
+		if !ok {
+			return Append{}, false
+		}
+		var lost []ids.TaskID
+		for _, m := range chunk.Messages {
+			for _, r := range m.Records {
+				if r.Seq <= o.loadedTo && gone(r.Seq) {
+					lost = append(lost, r.ID)
+				}
+			}
+		}
+		if len(lost) == 0 {
+			o.step = storingChunk
+			return o.append(chunk.Messages, chunk.Cursor), true
+		}
+		o.table.Abort()
+		for _, id := range lost {
+			o.table.Lose(id)
+		}
 	}
-	o.step = storingChunk
-	return o.append(chunk.Messages, chunk.Cursor), true
 }
 
 func (o *Owner) append(all []due.Outgoing, c due.Cursor) Append {

@@ -96,8 +96,8 @@ func (o *Owner) encode(ctx context.Context, chunk due.Chunk) ([]Submit, error) {
 }
 
 // recoverRecords follows a failed fetch. Records that are gone have been fired by another
-// owner, or somebody emptied the store; in that case they are lost, and the others must
-// not wait for them.
+// owner, or were cancelled at another one while this one loaded, or somebody emptied the store; then
+// they are lost, and the others must not wait for them.
 func (o *Owner) recoverRecords(ctx context.Context, err error) error {
 	var lost *lostError
 	if !errors.As(err, &lost) {
@@ -113,7 +113,7 @@ func (o *Owner) recoverRecords(ctx context.Context, err error) error {
 	}
 	for _, r := range lost.refs {
 		o.table.Lose(r.id)
-		o.Logger.Error("a waiting task is no longer in the timer store and is lost", "task_id", r.id.String(), "sequence", r.seq)
+		o.Logger.Error("a waiting task is no longer in the timer store: it was cancelled while this owner loaded, or the store has lost it", "task_id", r.id.String(), "sequence", r.seq)
 	}
 	return nil
 }

@@ -124,6 +124,9 @@ func (o *Owner) Load(ctx context.Context) error {
 			"it was created again, and its tasks would be taken for fired; remove the cursor", covered, read)
 	}
 	o.readTo = read
+	// If this owner was paused while it loaded, another one may have purged what it had read, and the tombstones with it. So what was read is read again
+	// when it is due, and is not fired if it is gone.
+	o.cache = newCache(o.Config.CacheBytes)
 	o.table.Resume(cursor, rand.Uint64(), o.Now().UnixMilli())
 	o.cursorSeq = seq
 	o.report()
