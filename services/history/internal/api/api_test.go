@@ -81,15 +81,17 @@ func TestCallsOfAMatchingShard(t *testing.T) {
 	w.AppendSubmit(3, encoded(&logv1.Batch{Tasks: []*logv1.Record{{
 		Id: id[:], Domain: "shop", Tasklist: "mail", Type: "send", Priority: 3, Policy: &logv1.Policy{MaxAttempts: 1, StartToCloseMs: 600_000},
 	}}}))
-	w.SendEvents(encoded(&logv1.EventBatch{
-		LogVersion: 1, Shard: 1, ShardEpoch: 1, RequestId: 1, Polls: []*logv1.PollRef{{Worker: "w", ReplyTo: "inbox"}},
-		Events: []*logv1.Event{{
-			Kind: logv1.EventKind_EVENT_KIND_STARTED, TaskId: id[:], Position: uint64(ids.NewPosition(1, 3)), Version: 1, Poll: 1, Limits: []string{"type/send"},
-		}},
-	}))
 	nc := serve(t, w)
 	var booked *rpcv1.BookingsResponse
-	testkit.Eventually(t, time.Minute, func() error { // the owner appends the grab first
+	var sent uint64
+	testkit.Eventually(t, time.Minute, func() error { // one that comes before the owner has admitted the task is refused
+		sent++
+		w.SendEvents(encoded(&logv1.EventBatch{
+			LogVersion: 1, Shard: 1, ShardEpoch: 1, RequestId: sent, Polls: []*logv1.PollRef{{Worker: "w", ReplyTo: "inbox"}},
+			Events: []*logv1.Event{{
+				Kind: logv1.EventKind_EVENT_KIND_STARTED, TaskId: id[:], Position: uint64(ids.NewPosition(1, 3)), Version: 1, Poll: 1, Limits: []string{"type/send"},
+			}},
+		}))
 		if booked = call[rpcv1.BookingsResponse](t, nc, "bookings", &rpcv1.BookingsRequest{}); len(booked.Groups) == 0 {
 			return errors.New("the owner has not granted it")
 		}
