@@ -33,13 +33,16 @@ type avoided struct {
 
 // plainWords: the repository is written in plain English, for readers whose first language is another.
 func plainWords(t *tree) []string {
-	words, findings := avoidedWords(t)
+	words, findings := readWords(t)
 	find := func(where, text string) {
 		text = linkPath.ReplaceAllString(text, "")
 		if found := noSubject.FindString(text); found != "" && !strings.Contains(text, "?") && !strings.Contains(where, "_test.go:") {
 			findings = append(findings, fmt.Sprintf("%s: %q: begin the sentence with its subject", where, strings.TrimSpace(found)))
 		}
-		for _, w := range words {
+		if !words.any.MatchString(text) {
+			return
+		}
+		for _, w := range words.each {
 			if found := w.match.FindString(text); found != "" {
 				findings = append(findings, fmt.Sprintf("%s: %q: write: %s", where, found, w.instead))
 			}
@@ -88,9 +91,16 @@ func writtenIn(t *tree, f *goFile) map[string]string {
 	return lines
 }
 
-// avoidedWords reads wordsFile; a tree without it avoids none.
-func avoidedWords(t *tree) (words []avoided, findings []string) {
+// avoidedWords are all of wordsFile. Any matches where one of them does: a text is looked through once, not for each.
+type avoidedWords struct {
+	any  *regexp.Regexp
+	each []avoided
+}
+
+// readWords reads wordsFile; a tree without it avoids none.
+func readWords(t *tree) (words avoidedWords, findings []string) {
 	n := 0
+	all := []string{`\z.`} // matches nothing
 	for line := range strings.Lines(t.text[wordsFile]) {
 		n++
 		line = strings.TrimSpace(line)
@@ -103,7 +113,8 @@ func avoidedWords(t *tree) (words []avoided, findings []string) {
 			findings = append(findings, fmt.Sprintf("%s:%d: %q is not `<regular expression> → <what to write>`", wordsFile, n, line))
 			continue
 		}
-		words = append(words, avoided{match, instead})
+		words.each, all = append(words.each, avoided{match, instead}), append(all, word)
 	}
+	words.any = regexp.MustCompile(`(?i)\b(` + strings.Join(all, "|") + `)\b`)
 	return words, findings
 }
