@@ -93,6 +93,21 @@ func Connect(ctx context.Context, cfg ConnConfig, name string, log *slog.Logger)
 	}
 }
 
+// Dial connects once, for a command: it fails where no server is there. A connection that breaks is made again
+// forever. The caller closes it.
+func Dial(cfg ConnConfig, name string) (*nats.Conn, error) {
+	opts, err := cfg.Options()
+	if err != nil {
+		return nil, err
+	}
+	opts = append(opts, nats.Name(name), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1))
+	nc, err := nats.Connect(cfg.URL, opts...)
+	if err != nil {
+		return nil, fmt.Errorf("connect to NATS: %w", WithoutURL(err))
+	}
+	return nc, nil
+}
+
 // ConnectInProcess connects to a server in the same process, without a socket. Of cfg
 // only the credentials and the inbox prefix are used; more options win over them.
 func ConnectInProcess(srv nats.InProcessConnProvider, cfg ConnConfig, name string, log *slog.Logger, more ...nats.Option) (*nats.Conn, error) {

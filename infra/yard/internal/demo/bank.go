@@ -2,51 +2,55 @@ package demo
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
-	"net/http"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 // How bad the bank is. The fractions are of calls, and exclude each other.
 const (
-	bankBusy     = 0.10 // answers 503 at once
+	bankBusy     = 0.10 // refuses at once
 	bankHangs    = 0.05 // works for long, then drops the call unpaid
 	bankForgets  = 0.05 // pays, then drops the call, so that the caller cannot know
 	bankHangsFor = 150 * time.Millisecond
 	bankTakesMin = 15 * time.Millisecond
 	bankTakesMax = 45 * time.Millisecond
-	bankBodyMax  = 4 << 10 // bytes of a request
-	bankStopMax  = 2 * time.Second
 )
 
 // closedPrefix begins the account numbers that the bank refuses for good.
 const closedPrefix = "CLOSED"
 
-// headerIdempotencyKey makes a repeated call the same transfer.
-const headerIdempotencyKey = "Idempotency-Key"
-
-// transfer is a call's body.
-type transfer struct {
+// payout is the payload of a payout.
+type payout struct {
 	// Reference is the payer's own number of the payout: the same one paid twice
 	// is money lost.
 	Reference string `json:"reference"`
+	Payee     string `json:"payee"`
 	Account   string `json:"account"`
 	Cents     int64  `json:"cents"`
 }
 
-// transferred is the answer of a transfer that was made.
-type transferred struct {
+// transfer is the result of a payout.
+type transfer struct {
 	TransferID string `json:"transfer_id"`
-	// Repeated tells that an earlier call with this key had made it.
+	// Repeated is whether an earlier call with the same key had made it.
 	Repeated bool `json:"repeated"`
+}
+
+func newPayout(r *rand.Rand) any {
+	account := fmt.Sprintf("DE%020d", r.Uint64N(1e18))
+	if r.Float64() < closedAccounts {
+		account = closedPrefix + account
+	}
+	return payout{
+		Reference: fmt.Sprintf("P-%016x", r.Uint64()), Account: account, Cents: 100 + r.Int64N(500_000),
+		Payee: pick(r, []string{"Bäckerei Sommer", "Northwind Books", "Café Aurora", "Kilo & Sons", "Atelier Miró"}),
+	}
 }
 
 // bankStats is what the bank saw. Numbers of calls, but where it says otherwise.
@@ -55,156 +59,85 @@ type bankStats struct {
 	InFlight    int   `json:"-"`
 	InFlightMax int   `json:"in_flight_max"`
 	Busy        int   `json:"busy"`
-	Dropped     int   `json:"dropped"`   // hung or answer lost
-	Refused     int   `json:"refused"`   // account closed
-	Malformed   int   `json:"malformed"` // calls no bank takes, such as those without key
-	Repeats     int   `json:"repeats"`   // answered with the earlier transfer
-	Overlaps    int   `json:"overlaps"`  // of two calls with one key at once
-	Paid        int   `json:"paid"`      // transfers
+	Dropped     int   `json:"dropped"`  // hung or answer lost
+	Refused     int   `json:"refused"`  // account closed
+	Repeats     int   `json:"repeats"`  // answered with the earlier transfer
+	Overlaps    int   `json:"overlaps"` // of two calls with one key at once
+	Paid        int   `json:"paid"`     // transfers
 	PaidCents   int64 `json:"paid_cents"`
 	PaidTwice   int   `json:"paid_twice"` // references
 }
 
-// bank is a flaky bank: an HTTP server on a loopback port. It is honest in one
-// thing: the same idempotency key never pays twice.
+// bank is a flaky bank beside the engine. It is honest in one thing: the same idempotency key never pays twice. It is
+// safe for concurrent use.
 type bank struct {
-	listener net.Listener
-
 	mu          sync.Mutex
-	rng         *rand.Rand
+	random      *rand.Rand
 	stats       bankStats
-	open        map[string]bool        // keys of calls in flight
-	transfers   map[string]transferred // by key
+	open        map[string]bool     // keys of calls in flight
+	transfers   map[string]transfer // by key
 	byReference map[string]int
 }
 
-// newBank opens a bank; it serves while Run runs.
-func newBank(seed uint64) (*bank, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("open the bank: %w", err)
-	}
-	return &bank{
-		listener: listener, rng: rand.New(rand.NewPCG(seed, streamBank)),
-		open: map[string]bool{}, transfers: map[string]transferred{}, byReference: map[string]int{},
-	}, nil
+func newBank(r *rand.Rand) *bank {
+	return &bank{random: r, open: map[string]bool{}, transfers: map[string]transfer{}, byReference: map[string]int{}}
 }
 
-// url is where transfers are posted to.
-func (b *bank) url() string { return "http://" + b.listener.Addr().String() + "/transfers" }
-
-// Run serves until ctx ends.
-func (b *bank) Run(ctx context.Context) error {
-	mux := http.NewServeMux()
-	mux.HandleFunc("POST /transfers", b.serve)
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
-	stopped := make(chan error, 1)
-	release := context.AfterFunc(ctx, func() {
-		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), bankStopMax)
-		defer cancel()
-		stopped <- server.Shutdown(limited)
-	})
-	if err := server.Serve(b.listener); !errors.Is(err, http.ErrServerClosed) {
-		release()
-		return fmt.Errorf("the bank: %w", err)
-	}
-	return <-stopped
+// send makes one payout. The task's id is the idempotency key, so all attempts
+// of a task are one transfer, also where an answer was lost.
+func (b *bank) send(ctx context.Context, p payout) (transfer, error) {
+	return b.call(ctx, yard.Info(ctx).TaskID, p)
 }
 
-func (b *bank) snapshot() bankStats {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.stats
-}
-
-// hasPaid tells whether a transfer with this key was made.
-func (b *bank) hasPaid(key string) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	_, ok := b.transfers[key]
-	return ok
-}
-
-// mood is what the bank does to one call.
-type mood int
-
-const (
-	moodWell mood = iota
-	moodBusy
-	moodHangs
-	moodForgets
-)
-
-// serve handles one transfer. All of its calls leave before the answer is
-// written (net/http sends small answers after the handler), so a caller that has
-// its answer is not counted as in flight any more.
-func (b *bank) serve(w http.ResponseWriter, r *http.Request) {
-	key := r.Header.Get(headerIdempotencyKey)
-	mood, takes, fresh := b.enter(key)
+// call is one call at the bank. Chance decides what becomes of it.
+func (b *bank) call(ctx context.Context, key string, p payout) (transfer, error) {
+	chance, takes, fresh := b.enter(key)
 	if !fresh {
 		defer b.leave("")
-		respond(w, http.StatusConflict, problem{"a call with this key is under way"})
-		return
+		return transfer{}, &bankError{"bank.overlap", "a call with this key is in flight"}
 	}
 	defer b.leave(key)
-	var t transfer
-	body := http.MaxBytesReader(w, r.Body, bankBodyMax)
-	if err := json.NewDecoder(body).Decode(&t); err != nil || key == "" || t.Reference == "" || t.Cents <= 0 {
-		b.count(func(s *bankStats) { s.Malformed++ })
-		respond(w, http.StatusBadRequest, problem{"a transfer needs a key, a reference and an amount"})
-		return
-	}
-	if mood == moodBusy {
-		b.count(func(s *bankStats) { s.Busy++ })
-		respond(w, http.StatusServiceUnavailable, problem{"too many customers"})
-		return
-	}
-	backoff.Sleep(r.Context(), takes)
 	switch {
-	case mood == moodHangs:
-		b.drop()
-	case strings.HasPrefix(t.Account, closedPrefix):
-		b.count(func(s *bankStats) { s.Refused++ })
-		respond(w, http.StatusUnprocessableEntity, problem{"account closed"})
-	default:
-		answer := b.pay(key, t)
-		if mood == moodForgets {
-			b.drop()
-		}
-		respond(w, http.StatusCreated, answer)
+	case chance < bankBusy:
+		b.count(func(s *bankStats) { s.Busy++ })
+		return transfer{}, &bankError{"bank.busy", "too many customers"}
+	case chance < bankBusy+bankHangs:
+		backoff.Sleep(ctx, bankHangsFor)
+		return transfer{}, b.drop()
 	}
+	backoff.Sleep(ctx, takes)
+	if strings.HasPrefix(p.Account, closedPrefix) {
+		b.count(func(s *bankStats) { s.Refused++ })
+		refused := &bankError{"bank.account_closed", "account closed"}
+		return transfer{}, yard.NonRetryable(fmt.Errorf("%w: %w", errForGood, refused))
+	}
+	made := b.pay(key, p)
+	if chance < bankBusy+bankHangs+bankForgets {
+		return transfer{}, b.drop()
+	}
+	return made, nil
 }
 
 // drop ends a call without an answer.
-func (b *bank) drop() {
+func (b *bank) drop() error {
 	b.count(func(s *bankStats) { s.Dropped++ })
-	panic(http.ErrAbortHandler) // net/http's own way to break the connection
+	return &bankError{"bank.no_answer", "the call ended without an answer"}
 }
 
-// enter counts a call in and decides its fate. It is not fresh where another
-// call with its key is in flight.
-func (b *bank) enter(key string) (m mood, takes time.Duration, fresh bool) {
+// enter counts a call in, and draws its chance and how long it takes. It is not fresh where
+// another call with its key is in flight.
+func (b *bank) enter(key string) (chance float64, takes time.Duration, fresh bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.stats.Calls++
 	b.stats.InFlight++
 	b.stats.InFlightMax = max(b.stats.InFlightMax, b.stats.InFlight)
-	if key != "" && b.open[key] {
+	if b.open[key] {
 		b.stats.Overlaps++
-		return moodWell, 0, false
+		return 0, 0, false
 	}
 	b.open[key] = true
-	takes = bankTakesMin + time.Duration(b.rng.Int64N(int64(bankTakesMax-bankTakesMin)))
-	switch p := b.rng.Float64(); {
-	case p < bankBusy:
-		return moodBusy, 0, true
-	case p < bankBusy+bankHangs:
-		return moodHangs, bankHangsFor, true
-	case p < bankBusy+bankHangs+bankForgets:
-		return moodForgets, takes, true
-	default:
-		return moodWell, takes, true
-	}
+	return b.random.Float64(), bankTakesMin + time.Duration(b.random.Int64N(int64(bankTakesMax-bankTakesMin))), true
 }
 
 func (b *bank) leave(key string) {
@@ -221,7 +154,7 @@ func (b *bank) count(f func(*bankStats)) {
 }
 
 // pay makes a transfer, or finds the one that its key has made.
-func (b *bank) pay(key string, t transfer) transferred {
+func (b *bank) pay(key string, p payout) transfer {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if made, ok := b.transfers[key]; ok {
@@ -229,24 +162,32 @@ func (b *bank) pay(key string, t transfer) transferred {
 		made.Repeated = true
 		return made
 	}
-	made := transferred{TransferID: fmt.Sprintf("T%08d", len(b.transfers)+1)}
+	made := transfer{TransferID: fmt.Sprintf("T%08d", len(b.transfers)+1)}
 	b.transfers[key] = made
 	b.stats.Paid++
-	b.stats.PaidCents += t.Cents
-	if b.byReference[t.Reference]++; b.byReference[t.Reference] == 2 {
+	b.stats.PaidCents += p.Cents
+	if b.byReference[p.Reference]++; b.byReference[p.Reference] == 2 {
 		b.stats.PaidTwice++
 	}
 	return made
 }
 
-// problem is the body of a refusal.
-type problem struct {
-	Error string `json:"error"`
+func (b *bank) snapshot() bankStats {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.stats
 }
 
-func respond(w http.ResponseWriter, status int, body any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	// A caller that went away is no trouble of the bank's.
-	_ = json.NewEncoder(w).Encode(body)
+// hasPaid reports whether a transfer with this key was made.
+func (b *bank) hasPaid(key string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	_, ok := b.transfers[key]
+	return ok
 }
+
+// bankError is a failed call; its kind is what `yard task get` shows as error type.
+type bankError struct{ kind, what string }
+
+func (e *bankError) Error() string     { return "the bank: " + e.what }
+func (e *bankError) ErrorType() string { return e.kind }

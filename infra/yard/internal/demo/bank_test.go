@@ -4,8 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"strings"
+	"math/rand/v2"
 	"sync"
 	"testing"
 	"time"
@@ -13,25 +12,12 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-// openBank runs a bank until the test ends.
-func openBank(t *testing.T, seed uint64) (*bank, *teller) {
-	t.Helper()
-	b, err := newBank(seed)
-	testkit.NoError(t, err)
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- b.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		testkit.Check(t, <-ended)
-	})
-	return b, newTeller(b.url())
-}
+func bankOf(seed uint64) *bank { return newBank(rand.New(rand.NewPCG(seed, 0))) }
 
-// persist repeats a transfer until the bank takes it or refuses it for good.
-func persist(ctx context.Context, teller *teller, key string, order transfer) (transferred, error) {
+// persist repeats a call until the bank takes it or refuses it for good.
+func persist(ctx context.Context, b *bank, key string, p payout) (transfer, error) {
 	for {
-		made, err := teller.transfer(ctx, key, order)
+		made, err := b.call(ctx, key, p)
 		if err == nil || errors.Is(err, errForGood) || ctx.Err() != nil {
 			return made, err
 		}
@@ -39,17 +25,16 @@ func persist(ctx context.Context, teller *teller, key string, order transfer) (t
 }
 
 func TestBankPaysEveryTransferOnceHoweverOftenItIsAsked(t *testing.T) {
-	b, teller := openBank(t, 1)
+	b := bankOf(1)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	const transfers, atOnce = 120, 8
 	keys := make(chan int)
-	var tellers sync.WaitGroup
+	var callers sync.WaitGroup
 	for range atOnce {
-		tellers.Go(func() {
+		callers.Go(func() {
 			for i := range keys {
-				order := transfer{Reference: fmt.Sprintf("R%d", i), Account: "DE1", Cents: 100}
-				if _, err := persist(ctx, teller, fmt.Sprintf("key%d", i), order); err != nil {
+				if _, err := persist(ctx, b, fmt.Sprintf("key%d", i), payout{Reference: fmt.Sprintf("R%d", i), Cents: 100}); err != nil {
 					t.Errorf("transfer %d: %v", i, err)
 				}
 			}
@@ -59,7 +44,7 @@ func TestBankPaysEveryTransferOnceHoweverOftenItIsAsked(t *testing.T) {
 		keys <- i
 	}
 	close(keys)
-	tellers.Wait()
+	callers.Wait()
 	s := b.snapshot()
 	if s.Paid != transfers || s.PaidCents != 100*transfers || s.PaidTwice != 0 {
 		t.Errorf("%d of %d paid, %d cents, %d twice", s.Paid, transfers, s.PaidCents, s.PaidTwice)
@@ -68,22 +53,21 @@ func TestBankPaysEveryTransferOnceHoweverOftenItIsAsked(t *testing.T) {
 		t.Errorf("this seed shows no trouble: %+v", s)
 	}
 	if s.InFlight != 0 || s.InFlightMax < 2 || s.InFlightMax > atOnce {
-		t.Errorf("%d in flight at the end and %d at most, with %d tellers", s.InFlight, s.InFlightMax, atOnce)
+		t.Errorf("%d in flight at the end and %d at most, with %d callers", s.InFlight, s.InFlightMax, atOnce)
 	}
 }
 
 func TestBankCountsTheSameReferencePaidUnderTwoKeys(t *testing.T) {
-	b, teller := openBank(t, 2)
-	order := transfer{Reference: "R1", Account: "DE1", Cents: 5}
-	first, err1 := persist(t.Context(), teller, "a", order)
-	second, err2 := persist(t.Context(), teller, "b", order)
+	b, p := bankOf(2), payout{Reference: "R1", Cents: 5}
+	first, err1 := persist(t.Context(), b, "a", p)
+	second, err2 := persist(t.Context(), b, "b", p)
 	if err1 != nil || err2 != nil || first.TransferID == second.TransferID {
 		t.Fatalf("%v %v, %v %v", first, err1, second, err2)
 	}
 	if s := b.snapshot(); s.PaidTwice != 1 || s.Paid != 2 {
 		t.Errorf("paid %d, twice %d; want 2 and 1", s.Paid, s.PaidTwice)
 	}
-	again, err := persist(t.Context(), teller, "a", order)
+	again, err := persist(t.Context(), b, "a", p)
 	if err != nil || again.TransferID != first.TransferID || !again.Repeated {
 		t.Errorf("the repeat is %+v %v, want %s again", again, err, first.TransferID)
 	}
@@ -93,49 +77,27 @@ func TestBankCountsTheSameReferencePaidUnderTwoKeys(t *testing.T) {
 }
 
 func TestBankRefusesForGood(t *testing.T) {
-	b, teller := openBank(t, 3)
-	for name, c := range map[string]struct {
-		key   string
-		order transfer
-		kind  string
-	}{
-		"closed account": {"k1", transfer{Reference: "R1", Account: closedPrefix + "1", Cents: 1}, "bank.422"},
-		"no key":         {"", transfer{Reference: "R2", Account: "DE1", Cents: 1}, "bank.400"},
-		"no amount":      {"k3", transfer{Reference: "R3", Account: "DE1"}, "bank.400"},
-		"no reference":   {"k4", transfer{Account: "DE1", Cents: 1}, "bank.400"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := persist(t.Context(), teller, c.key, c.order)
-			var refused *bankError
-			if !errors.Is(err, errForGood) || !errors.As(err, &refused) || refused.ErrorType() != c.kind {
-				t.Errorf("got %v, want %s for good", err, c.kind)
-			}
-		})
+	b := bankOf(3)
+	_, err := persist(t.Context(), b, "k", payout{Reference: "R", Account: closedPrefix + "1", Cents: 1})
+	var refused *bankError
+	if !errors.Is(err, errForGood) || !errors.As(err, &refused) || refused.ErrorType() != "bank.account_closed" {
+		t.Errorf("got %v", err)
 	}
-	if s := b.snapshot(); s.Paid != 0 || s.Refused != 1 || s.Malformed != 3 {
+	if s := b.snapshot(); s.Paid != 0 || s.Refused != 1 {
 		t.Errorf("the bank counts %+v", s)
 	}
 }
 
-func TestRefusalsThatPassAreRetried(t *testing.T) {
-	for _, status := range []int{http.StatusServiceUnavailable, http.StatusConflict, http.StatusInternalServerError} {
-		if err := refusal(status, nil); errors.Is(err, errForGood) || err == nil {
-			t.Errorf("status %d gives %v", status, err)
-		}
+// Two calls with one key at once are two attempts of one task at once: the bank sees that by itself.
+func TestBankRefusesASecondCallWithAKeyInFlight(t *testing.T) {
+	b := bankOf(4)
+	if _, _, fresh := b.enter("k"); !fresh {
+		t.Fatal("the first call is not fresh")
 	}
-}
-
-func TestAttemptWithoutAnswerSaysSo(t *testing.T) {
-	b, err := newBank(4)
-	testkit.NoError(t, err)
-	url := b.url()
-	testkit.NoError(t, b.listener.Close())
-	_, err = newTeller(url).send(t.Context(), payout{Reference: "R", Cents: 1})
+	_, err := b.call(t.Context(), "k", payout{Reference: "R", Cents: 1})
 	var refused *bankError
-	if !errors.As(err, &refused) || refused.ErrorType() != "bank.no_answer" || !strings.Contains(err.Error(), "the bank") {
+	if !errors.As(err, &refused) || refused.ErrorType() != "bank.overlap" || errors.Is(err, errForGood) {
 		t.Errorf("got %v", err)
 	}
-	if errors.Is(err, errForGood) {
-		t.Errorf("a bank that is away may come back")
-	}
+	testkit.Equal(t, "overlaps", b.snapshot().Overlaps, 1)
 }

@@ -1,9 +1,11 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
@@ -20,15 +22,18 @@ import (
 var ErrUnproven = errors.New("the demo's claims do not hold")
 
 const (
+	// workersPerTenant is how many worker programs each tenant has, so that limits
+	// are seen to hold across them.
+	workersPerTenant = 2
 	// limitInForce is how long a changed concurrency limit may take to be in
 	// force; the API promises a second.
 	limitInForce = 1100 * time.Millisecond
 	// setUpMax bounds the wait for a domain that was just made to be known.
 	setUpMax = 15 * time.Second
-	// drainStallMax ends the wait for the last tasks when none has finished for so
+	// stallMax ends the wait for the last tasks, and the look-up of all, when no further one has finished for so
 	// long; longer than any delay or back-off of the workload.
-	drainStallMax = 30 * time.Second
-	drainEvery    = 200 * time.Millisecond
+	stallMax   = 30 * time.Second
+	drainEvery = 200 * time.Millisecond
 	// workerDrainMax bounds what a worker still runs when the demo ends: nothing.
 	workerDrainMax = 5 * time.Second
 )
@@ -43,156 +48,137 @@ func Run(ctx context.Context, opts Options) error {
 	if err := opts.complete(); err != nil {
 		return err
 	}
-	d, err := newDemo(opts)
+	p, err := newPlay(opts)
 	if err != nil {
 		return err
 	}
-	defer d.close()
-	return d.run(ctx)
+	defer p.close()
+	return p.run(ctx)
 }
 
-// demo is one run.
-type demo struct {
+// play is one run of the demo.
+type play struct {
 	opts    Options
 	began   time.Time
 	bank    *bank
 	tenants []*tenant
 	conns   []*nats.Conn
-	clients map[string]*yard.Client // of the producers, by domain
-	admin   *yard.Admin             // makes the domains
-	stage   stage
-	probe   *probe
-	looked  atomic.Int64        // accepted tasks looked up at the end
-	ends    map[string][]ending // by domain; written by the script, read after it
+	admin   *yard.Admin // makes the domains
+	phase   atomic.Pointer[phase]
+	lookups atomic.Int64 // accepted tasks that were found finished at the end
 }
 
-func newDemo(opts Options) (*demo, error) {
-	d := &demo{opts: opts, began: time.Now(), clients: map[string]*yard.Client{}, ends: map[string][]ending{}}
-	bank, err := newBank(opts.Seed)
-	if err != nil {
-		return nil, err
-	}
-	d.bank = bank
-	shop, err := newShop()
-	if err != nil {
-		return nil, errors.Join(err, bank.listener.Close())
-	}
-	for _, t := range []tenant{shop, newMedia(), newPayouts(bank)} {
-		t.ledger = newLedger(d.began)
-		d.tenants = append(d.tenants, &t)
-	}
-	if err := d.connectAll(); err != nil {
-		d.close()
-		return nil, err
-	}
-	d.probe = newProbe(d.tenants, d.clients)
-	return d, nil
+// phase is what the demo is doing.
+type phase struct {
+	name string
+	at   time.Time
+	of   time.Duration // at most; 0 = unknown
 }
 
-// connectAll connects who makes the domains, and the producers.
-func (d *demo) connectAll() error {
-	nc, err := d.dial("", "demo-operator")
+func newPlay(opts Options) (*play, error) {
+	p := &play{opts: opts, began: time.Now(), bank: newBank(rand.New(rand.NewPCG(opts.Seed, 0)))}
+	p.tenants = makeTenants(p.bank)
+	if err := p.connect(); err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// connect makes a connection for the operator, who makes the domains, and one for each tenant.
+func (p *play) connect() error {
+	nc, err := p.dial("")
 	if err != nil {
 		return err
 	}
-	if d.admin, err = yard.NewAdmin(nc); err != nil {
+	if p.admin, err = yard.NewAdmin(nc); err != nil {
 		return err
 	}
-	for _, t := range d.tenants {
-		if d.clients[t.domain], err = d.connect(t, t.domain+"-producer"); err != nil {
+	for _, t := range p.tenants {
+		t.ledger = newLedger(p.began)
+		if nc, err = p.dial(t.domain); err != nil {
+			return err
+		}
+		if t.client, err = yard.NewClient(nc, t.domain); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// connect makes a client on a connection of its own.
-func (d *demo) connect(t *tenant, name string) (*yard.Client, error) {
-	nc, err := d.dial(t.domain, name)
-	if err != nil {
-		return nil, err
-	}
-	return yard.NewClient(nc, t.domain)
-}
-
 // dial makes a connection that close closes.
-func (d *demo) dial(domain, name string) (*nats.Conn, error) {
-	nc, err := d.opts.Connect(domain, name)
+func (p *play) dial(domain string) (*nats.Conn, error) {
+	nc, err := p.opts.Connect(domain)
 	if err != nil {
-		return nil, fmt.Errorf("connect %s: %w", name, err)
+		return nil, fmt.Errorf("connect as %s: %w", cmp.Or(domain, "operator"), err)
 	}
-	d.conns = append(d.conns, nc)
+	p.conns = append(p.conns, nc)
 	return nc, nil
 }
 
-func (d *demo) close() {
-	// Closed already where Run served; a second close only says so.
-	_ = d.bank.listener.Close()
-	for _, nc := range d.conns {
+func (p *play) close() {
+	for _, nc := range p.conns {
 		nc.Close()
 	}
 }
 
 // run starts the programs in order; the script, which comes last, ends them all.
-func (d *demo) run(ctx context.Context) error {
+func (p *play) run(ctx context.Context) error {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	var programs lifecycle.Group
-	programs.Add("bank", d.bank)
-	programs.Add("probe", d.probe)
-	programs.Add("display", newDisplay(d))
-	for _, t := range d.tenants {
+	programs.Add("display", newDisplay(p))
+	for _, t := range p.tenants {
 		for i := range workersPerTenant {
-			w, err := d.worker(t, t.workerName(i))
-			if err != nil {
-				return err
-			}
-			programs.Add(t.workerName(i), w)
+			name := fmt.Sprintf("%s-worker-%d", t.domain, i+1)
+			programs.Add(name, p.worker(t, name))
 		}
 	}
 	programs.Add("script", lifecycle.Func(func(life context.Context) error {
 		defer end()
-		return d.script(ctx, life)
+		return p.script(ctx, life)
 	}))
-	d.stage.enter("setting up", setUpMax)
-	if err := d.setUp(ctx); err != nil {
+	p.enter("setting up", setUpMax)
+	if err := p.setUp(ctx); err != nil {
 		return err
 	}
 	if err := programs.Run(life); err != nil {
 		return err
 	}
-	return d.conclude()
+	return p.conclude()
 }
 
-func (d *demo) worker(t *tenant, name string) (*yard.Worker, error) {
-	client, err := d.connect(t, name)
-	if err != nil {
-		return nil, err
-	}
-	w := yard.NewWorker(client, t.tasklist,
+// enter begins a phase that takes at most so long; 0 = unknown.
+func (p *play) enter(name string, of time.Duration) {
+	p.phase.Store(&phase{name: name, at: time.Now(), of: of})
+}
+
+func (p *play) worker(t *tenant, name string) *yard.Worker {
+	w := yard.NewWorker(t.client, t.tasklist,
 		yard.WithConcurrency(t.concurrency),
 		yard.WithIdentity(name),
 		yard.WithMiddleware(t.ledger.watch),
 		yard.WithDrainTimeout(workerDrainMax),
-		yard.WithLogger(d.opts.Log),
+		yard.WithLogger(p.opts.Log),
 	)
-	t.register(w)
-	return w, nil
+	for _, k := range t.kinds {
+		k.register(w, k.Name)
+	}
+	return w
 }
 
 // setUp makes the domains and their types.
-func (d *demo) setUp(ctx context.Context) error {
+func (p *play) setUp(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, setUpMax)
 	defer cancel()
-	for _, t := range d.tenants {
-		client := d.clients[t.domain]
+	for _, t := range p.tenants {
 		domain := yard.Domain{Name: t.domain, Description: t.description, Retention: 24 * time.Hour}
-		if _, err := d.admin.PutDomain(ctx, domain); err != nil {
+		if _, err := p.admin.PutDomain(ctx, domain); err != nil {
 			return fmt.Errorf("make domain %s: %w", t.domain, err)
 		}
-		for _, taskType := range t.types {
-			if err := putType(ctx, client, taskType); err != nil {
-				return fmt.Errorf("make type %s of domain %s: %w", taskType.Name, t.domain, err)
+		for _, k := range t.kinds {
+			if err := putType(ctx, t.client, k.TaskType); err != nil {
+				return fmt.Errorf("make type %s of domain %s: %w", k.Name, t.domain, err)
 			}
 		}
 	}
@@ -215,56 +201,60 @@ func putType(ctx context.Context, client *yard.Client, t yard.TaskType) error {
 
 // script is the demo's plot: hand in tasks until ctx ends, at most for the
 // duration asked for; wait until all are worked off; look each of them up.
-func (d *demo) script(ctx, life context.Context) error {
-	sending, stop := context.WithTimeout(ctx, d.opts.Duration)
+func (p *play) script(ctx, life context.Context) error {
+	sending, stop := context.WithTimeout(ctx, p.opts.Duration)
 	defer stop()
 	defer context.AfterFunc(life, stop)()
-	d.stage.enter("sending", d.opts.Duration)
+	p.enter("sending", p.opts.Duration)
 	var producers lifecycle.Group
-	for i, t := range d.tenants {
-		producers.Add(t.domain, &producer{
-			tenant: *t, client: d.clients[t.domain], log: d.opts.Log,
-			seed: d.opts.Seed, stream: uint64(i) << 16, scale: d.opts.Scale,
-		})
+	stream := uint64(0) // of random numbers; the bank has that of 0
+	for _, t := range p.tenants {
+		for _, k := range t.kinds {
+			stream++
+			random := rand.New(rand.NewPCG(p.opts.Seed, stream))
+			producers.Add(k.Name, &producer{tenant: t, kind: k, random: random, scale: p.opts.Scale, log: p.opts.Log})
+		}
 	}
 	if err := producers.Run(sending); err != nil {
 		return err
 	}
-	d.drain(life)
-	d.stage.enter("checking", 0)
-	for _, t := range d.tenants {
-		d.ends[t.domain] = lookUp(life, t.ledger.accepted(), d.clients[t.domain].Wire().Get, d.opts.lookUpStall, &d.looked)
+	p.drain(life)
+	p.enter("checking", 0)
+	for _, t := range p.tenants {
+		t.ledger.lookUp(life, t.client.Wire().Get, stallMax, &p.lookups)
 	}
 	return life.Err()
 }
 
-// drain waits until the engine has nothing left of any tenant, or nothing moves
-// any more; the look-up that follows tells what is missing.
-func (d *demo) drain(ctx context.Context) {
-	d.stage.enter("draining", drainStallMax)
-	finished, moved := -1, time.Now()
-	for backoff.Sleep(ctx, drainEvery) {
-		now := 0
-		for _, t := range d.tenants {
-			now += t.ledger.snapshot().finished()
+// drain waits until the tenants have seen the end of all accepted tasks, or nothing moves any more; the look-up
+// that follows reports what is missing.
+func (p *play) drain(ctx context.Context) {
+	p.enter("draining", stallMax)
+	seen, moved := -1, time.Now()
+	for backoff.Sleep(ctx, drainEvery) && time.Since(moved) <= stallMax {
+		finished, accepted := 0, 0
+		for _, t := range p.tenants {
+			c := t.ledger.snapshot()
+			finished += c.finished()
+			accepted += c.accepted
 		}
-		if now != finished {
-			finished, moved = now, time.Now()
-		}
-		if d.probe.idleSince(d.stage.since()) || time.Since(moved) > drainStallMax {
+		if finished >= accepted {
 			return
+		}
+		if finished != seen {
+			seen, moved = finished, time.Now()
 		}
 	}
 }
 
 // conclude checks the run and tells the result.
-func (d *demo) conclude() error {
-	r := d.makeReport()
+func (p *play) conclude() error {
+	r := p.makeReport()
 	write := writeSummary
-	if d.opts.JSON {
+	if p.opts.JSON {
 		write = writeJSON
 	}
-	if err := write(d.opts.Out, r, d.opts.Command); err != nil {
+	if err := write(p.opts.Out, r, p.opts.Command); err != nil {
 		return fmt.Errorf("write the summary: %w", err)
 	}
 	if !r.OK {

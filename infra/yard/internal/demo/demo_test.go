@@ -8,12 +8,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-// anonymous is the login where there are no users.
-func anonymous(string) natsrpc.ConnConfig { return natsrpc.ConnConfig{} }
+// to connects without a login.
+func to(url string) func(string) (*nats.Conn, error) {
+	return func(string) (*nats.Conn, error) { return natsrpc.Dial(natsrpc.ConnConfig{URL: url}, "demo") }
+}
 
 func TestDemoToldToStopStillProves(t *testing.T) {
 	t.Parallel()
@@ -22,7 +26,7 @@ func TestDemoToldToStopStillProves(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	out := &stopWriter{stop: stop}
-	if err := Run(ctx, Options{Connect: ConnectURL(s.URL, anonymous), Out: out, Duration: time.Hour, Scale: 0.3}); err != nil {
+	if err := Run(ctx, Options{Connect: to(s.URL), Out: out, Duration: time.Hour, Scale: 0.3}); err != nil {
 		t.Fatalf("%v\n%s", err, out.text.String())
 	}
 	if !strings.Contains(out.text.String(), "ok     every accepted task has finished") {
@@ -44,7 +48,7 @@ func (w *stopWriter) Write(p []byte) (int, error) {
 }
 
 func TestBadOptionsAreRefused(t *testing.T) {
-	connect := ConnectURL("nats://127.0.0.1:1", anonymous)
+	connect := to("nats://127.0.0.1:1")
 	for name, opts := range map[string]Options{
 		"nothing":       {},
 		"no writer":     {Connect: connect},

@@ -4,73 +4,105 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"strings"
-	"sync"
 	"time"
 
+	"golang.org/x/term"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
+	"github.com/yardmaster-io/yardmaster/shared/parallel"
 )
 
 const (
 	redrawEvery   = 250 * time.Millisecond
 	progressEvery = 2 * time.Second
+	// An engine that does not answer holds up the view for so long, and is marked in it when its last answer is older.
+	answerTimeout = time.Second
+	answerStale   = 3 * time.Second
 )
 
-// stage is what the demo is doing. It is safe for concurrent use.
-type stage struct {
-	mu   sync.Mutex
-	name string
-	at   time.Time
-	of   time.Duration
-}
-
-// enter begins a stage that takes at most so long; 0 = unknown.
-func (s *stage) enter(name string, of time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.name, s.at, s.of = name, time.Now(), of
-}
-
-func (s *stage) since() time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.at
-}
-
-func (s *stage) show(m *model, now time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	m.phase, m.elapsed, m.of = s.name, now.Sub(s.at), s.of
-}
+// Control sequences of ANSI terminals. The view has the alternate screen, so what
+// was there before comes back when it ends.
+const (
+	seqEnter     = "\x1b[?1049h\x1b[?25l" // alternate screen, no cursor
+	seqLeave     = "\x1b[?25h\x1b[?1049l"
+	seqHome      = "\x1b[H"
+	seqClearLine = "\x1b[K"
+	seqClearDown = "\x1b[J"
+	seqBold      = "\x1b[1m"
+	seqPlain     = "\x1b[0m"
+)
 
 // display shows a running demo: the live view on a terminal, lines elsewhere.
 type display struct {
-	demo                *demo
+	play                *play
 	submitted, finished meter
+	answers             []answer // of the engine, about each tenant
 }
 
-func newDisplay(d *demo) *display { return &display{demo: d} }
+// answer is how the engine last saw a tenant's tasklist.
+type answer struct {
+	at       time.Time
+	tasklist *yardv1.DescribeTasklistResponse
+}
+
+func newDisplay(p *play) *display { return &display{play: p, answers: make([]answer, len(p.tenants))} }
 
 // Run shows the demo until ctx ends. It returns no error: a demo whose reader has
 // gone away is worked off all the same.
 func (v *display) Run(ctx context.Context) error {
-	out := v.demo.opts.Out
-	switch {
-	case v.demo.opts.JSON:
-		return nil
-	case v.demo.opts.Interactive && isTerminal(out):
-		s := openScreen(out)
-		defer s.close()
+	out := v.play.opts.Out
+	write := func(text string) { _, _ = io.WriteString(out, text) }
+	switch terminal := terminalOf(out); {
+	case v.play.opts.JSON:
+	case v.play.opts.Interactive && terminal != nil:
+		write(seqEnter)
+		defer write(seqLeave)
 		v.loop(ctx, redrawEvery, func(m model) {
-			width, height := s.size()
-			s.draw(frame(m, width, height))
+			// The size is asked at every frame, so that a resized window is right within one.
+			width, height, err := term.GetSize(int(terminal.Fd()))
+			if err != nil || width <= 0 || height <= 0 {
+				width, height = 80, 24
+			}
+			write(render(frame(m, width, height)))
 		})
 	default:
-		_, _ = fmt.Fprintf(out, "three tenants for %v, seed %d\n", v.demo.opts.Duration, v.demo.opts.Seed)
-		_, _ = fmt.Fprintf(out, "meanwhile, in another terminal: %s\n", v.demo.opts.elsewhere())
-		v.loop(ctx, progressEvery, func(m model) { _, _ = io.WriteString(out, progress(m)) })
+		write(fmt.Sprintf("three tenants for %v, seed %d\n", v.play.opts.Duration, v.play.opts.Seed))
+		write(fmt.Sprintf("meanwhile, in another terminal: %s\n", v.play.opts.elsewhere()))
+		v.loop(ctx, progressEvery, func(m model) { write(progress(m)) })
 	}
 	return nil
+}
+
+// terminalOf is the terminal that the live view can be shown on, or nil.
+func terminalOf(out io.Writer) *os.File {
+	f, ok := out.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) || os.Getenv("TERM") == "dumb" {
+		return nil
+	}
+	return f
+}
+
+// render is what replaces the frame in one write, without clearing first, so that nothing
+// flickers.
+func render(lines []viewLine) string {
+	var b strings.Builder
+	b.WriteString(seqHome)
+	for i, l := range lines {
+		if i > 0 {
+			b.WriteString("\r\n")
+		}
+		if l.heading {
+			b.WriteString(seqBold + l.text + seqPlain)
+		} else {
+			b.WriteString(l.text)
+		}
+		b.WriteString(seqClearLine)
+	}
+	b.WriteString(seqClearDown)
+	return b.String()
 }
 
 // loop shows a model at every beat and once at the end. The meters are fed more
@@ -78,6 +110,7 @@ func (v *display) Run(ctx context.Context) error {
 func (v *display) loop(ctx context.Context, every time.Duration, show func(model)) {
 	var shownAt time.Time
 	for {
+		v.ask(ctx)
 		now := time.Now()
 		m := v.observe(now)
 		if now.Sub(shownAt) >= every-redrawEvery/2 {
@@ -91,84 +124,50 @@ func (v *display) loop(ctx context.Context, every time.Duration, show func(model
 	}
 }
 
+// ask asks the engine how it sees the tenants' tasklists. An answer that does not come leaves the last one.
+func (v *display) ask(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	_ = parallel.Each(ctx, len(v.answers), len(v.answers), func(ctx context.Context, i int) error {
+		t, at := v.play.tenants[i], time.Now()
+		if tasklist, err := t.client.Wire().DescribeTasklist(ctx, t.tasklist); err == nil {
+			v.answers[i] = answer{at, tasklist}
+		}
+		return nil
+	})
+}
+
 // observe makes the model of this instant.
 func (v *display) observe(now time.Time) model {
-	d := v.demo
-	m := model{elsewhere: d.opts.elsewhere(), bank: d.bank.snapshot(), limit: limitRow{name: typePayout, limit: payoutsMax}}
-	d.stage.show(&m, now)
-	m.looked = int(d.looked.Load())
+	p := v.play
+	m := model{elsewhere: p.opts.elsewhere(), bank: p.bank.snapshot(), lookups: int(p.lookups.Load())}
+	doing := p.phase.Load()
+	m.phase, m.elapsed, m.of = doing.name, now.Sub(doing.at), doing.of
 	submitted, finished := 0, 0
-	for _, t := range d.tenants {
-		c := t.ledger.snapshot()
-		seen := d.probe.last(t.domain)
-		l := seen.tasklist
+	for i, t := range p.tenants {
+		c, seen := t.ledger.snapshot(), v.answers[i]
 		submitted += c.accepted
 		finished += c.finished()
-		m.tenants = append(m.tenants, tenantRow{name: t.domain, counts: c, tasklist: l, stale: now.Sub(seen.askedAt) > probeStale})
-		for _, slots := range l.Slots {
-			if slots.Type == typePayout {
-				m.limit.inUse = int(slots.InUse)
+		stale := now.Sub(seen.at) > answerStale
+		m.tenants = append(m.tenants, tenantRow{name: t.domain, counts: c, tasklist: seen.tasklist, stale: stale})
+		for _, k := range t.kinds {
+			if k.MaxConcurrency > 0 {
+				m.limit = limitRow{name: k.Name, limit: k.MaxConcurrency, most: c.most}
+				for _, slots := range seen.tasklist.GetSlots() {
+					if slots.Type == k.Name {
+						m.limit.inUse = int(slots.InUse)
+					}
+				}
+			}
+			if k.delay == 0 {
+				row := t.ledger.wait(k.Name)
+				row.Type += k.note()
+				m.waits = append(m.waits, row)
 			}
 		}
-		if t.domain == domainPayouts {
-			m.limit.most = c.most
-		}
-		m.waits = append(m.waits, waitRows(t)...)
 	}
 	v.submitted.observe(now, submitted)
 	v.finished.observe(now, finished)
-	m.submitted = throughput{submitted, v.submitted.rate(), v.submitted.history()}
-	m.finished = throughput{finished, v.finished.rate(), v.finished.history()}
+	m.submitted, m.finished = v.submitted, v.finished
 	return m
-}
-
-// waitRows has a row for each type that is not only delayed.
-func waitRows(t *tenant) []waitRow {
-	var rows []waitRow
-	for _, taskType := range t.types {
-		if taskType.Name == typeFollowUp {
-			continue
-		}
-		waits := t.ledger.wait(taskType.Name)
-		rows = append(rows, waitRow{
-			label: taskType.Name + noteOn(taskType.Name), count: len(waits),
-			p50: quantile(waits, 0.5), p95: quantile(waits, 0.95), p99: quantile(waits, 0.99), max: quantile(waits, 1),
-		})
-	}
-	return rows
-}
-
-// noteOn says what makes a type wait.
-func noteOn(taskType string) string {
-	switch taskType {
-	case typeReset:
-		return fmt.Sprintf(" (priority %d)", priorityReset)
-	case typeReceipt:
-		return fmt.Sprintf(" (priority %d)", priorityReceipt)
-	case typeNewsletter:
-		return fmt.Sprintf(" (priority %d)", priorityNewsletter)
-	case typePayout:
-		return fmt.Sprintf(" (%d at once)", payoutsMax)
-	default:
-		return ""
-	}
-}
-
-// progress is the model in one line.
-func progress(m model) string {
-	var ready, running, waiting int64
-	failed, dead := 0, 0
-	for _, t := range m.tenants {
-		ready += t.tasklist.Ready
-		running += t.tasklist.Running
-		waiting += t.tasklist.Waiting + t.tasklist.Backoff
-		failed += t.counts.failed
-		dead += t.counts.givenUp
-	}
-	var s strings.Builder
-	fmt.Fprintf(&s, "%s: %s submitted (%.0f/s), %s finished (%.0f/s)", activity(m),
-		whole(m.submitted.total), m.submitted.perSecond, whole(m.finished.total), m.finished.perSecond)
-	fmt.Fprintf(&s, "; %d ready, %d running, %d waiting; %s attempts failed, %s tasks dead; slots %d/%d\n",
-		ready, running, waiting, whole(failed), whole(dead), m.limit.inUse, m.limit.limit)
-	return s.String()
 }

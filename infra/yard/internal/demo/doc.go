@@ -9,11 +9,11 @@
 // Never does: start or stop the engine, or use anything of it but the public
 // API; it runs as well against a cluster. It writes nothing to disk.
 //
-// On failure: a submit that is refused or whose fate is unknown is counted and
+// On failure: a submit that is refused or whose result is unknown is counted and
 // shown, and the work goes on. A failed claim ends Run with ErrUnproven,
 // after the summary has reported it.
 //
-// Read in this order: demo.go (the phases), tenant.go, shop.go, media.go,
-// payouts.go and bank.go (the workload), ledger.go (what the tenants saw),
-// lookup.go and proof.go, then the display: display.go, view.go.
+// Read in this order: demo.go (the phases), tenants.go (the workload), producer.go,
+// work.go and bank.go (what is done for a task), ledger.go (what the tenants saw, and
+// what the engine says at the end), proof.go, then the display: display.go, view.go.
 package demo

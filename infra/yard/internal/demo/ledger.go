@@ -6,9 +6,19 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
+	"github.com/yardmaster-io/yardmaster/shared/parallel"
+)
+
+const (
+	lookUpsAtOnce = 16
+	lookUpEvery   = 100 * time.Millisecond // between rounds
 )
 
 // errForGood marks the failures that no retry can mend; handlers wrap it in
@@ -16,31 +26,39 @@ import (
 var errForGood = errors.New("it cannot succeed")
 
 // ledger is what one tenant itself saw of its tasks: what was accepted, and what
-// its handlers did. It knows nothing of the engine, so the two can be compared.
-// It is safe for concurrent use.
+// its handlers did. Beside that lookUp notes what the engine says at the end, so the two can be
+// compared. It is safe for concurrent use.
 type ledger struct {
-	// began tells tasks of this run from what an earlier one left behind.
+	// began separates tasks of this run from those an earlier one left behind.
 	began time.Time
 
 	mu      sync.Mutex
 	tasks   map[string]*entry
 	counts  counts
 	waits   map[string][]time.Duration // by task type: submit → start
-	ordered []string                   // accepted ids, oldest first
+	ordered []*entry                   // accepted tasks, oldest first
 }
 
 // entry is one task.
 type entry struct {
-	taskType string
-	accepted bool
-	// immediate tasks were not delayed, so that the wait for their start tells
-	// something about the engine.
-	immediate bool
+	id        string
+	kind      *kind // nil until it is accepted
 	sentAt    time.Time
-	createdAt time.Time // as its attempts tell
+	createdAt time.Time // as its attempts report
 	startedAt time.Time // of the first attempt
 	running   int
 	successes int
+	end       ending // of an accepted task
+}
+
+// ending is what the engine says of a task at the end.
+type ending struct {
+	// state is unspecified where the task was not found or no one answered.
+	state yardv1.TaskState
+	// lost: the engine knows no such task.
+	lost bool
+	// ends is how many final steps its history has.
+	ends int
 }
 
 // counts are a ledger's sums. Every number only grows, but running.
@@ -59,7 +77,7 @@ type counts struct {
 	overlaps  int // attempts begun while another of the same task ran
 }
 
-// finished is how many tasks are over, as far as the tenant can tell.
+// finished is how many tasks are over, as far as the tenant knows.
 func (c counts) finished() int { return c.succeeded + c.givenUp + c.cancelled }
 
 func newLedger(began time.Time) *ledger {
@@ -69,27 +87,26 @@ func newLedger(began time.Time) *ledger {
 func (l *ledger) entry(id string) *entry {
 	e := l.tasks[id]
 	if e == nil {
-		e = &entry{}
+		e = &entry{id: id}
 		l.tasks[id] = e
 	}
 	return e
 }
 
-// accept records the ids of tasks that were handed in at sentAt. Attempts may
+// accept records the ids of tasks of a kind that were handed in at sentAt. Attempts may
 // have begun before: the answer to a submit can be slower than a waiting worker.
-func (l *ledger) accept(tasks []yard.Task, ids []string, sentAt time.Time) {
+func (l *ledger) accept(k *kind, ids []string, sentAt time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i, id := range ids {
+	for _, id := range ids {
 		e := l.entry(id)
-		if e.accepted {
+		if e.kind != nil {
 			l.counts.twice++
 			continue
 		}
-		e.accepted, e.sentAt, e.taskType = true, sentAt, tasks[i].Type
-		e.immediate = tasks[i].Delay == 0 && tasks[i].RunAt.IsZero()
+		e.kind, e.sentAt = k, sentAt
 		l.counts.accepted++
-		l.ordered = append(l.ordered, id)
+		l.ordered = append(l.ordered, e)
 		l.measure(e)
 	}
 }
@@ -112,12 +129,13 @@ func (l *ledger) cancel(n int) {
 	l.counts.cancelled += n
 }
 
-// measure notes how long a task waited, once both ends are known.
+// measure notes how long a task waited, once both ends are known. The wait of a delayed task says nothing about the
+// engine.
 func (l *ledger) measure(e *entry) {
-	if !e.accepted || !e.immediate || e.startedAt.IsZero() {
+	if e.kind == nil || e.kind.delay > 0 || e.startedAt.IsZero() {
 		return
 	}
-	l.waits[e.taskType] = append(l.waits[e.taskType], e.startedAt.Sub(e.sentAt))
+	l.waits[e.kind.Name] = append(l.waits[e.kind.Name], e.startedAt.Sub(e.sentAt))
 }
 
 // watch is the middleware of the tenant's workers.
@@ -174,54 +192,88 @@ func (l *ledger) snapshot() counts {
 	return l.counts
 }
 
-// wait returns how long tasks of a type waited for their start, the shortest wait first.
-func (l *ledger) wait(taskType string) []time.Duration {
+// waitReport is how long tasks of a type waited from submit to start, if they were not delayed.
+type waitReport struct {
+	Type  string  `json:"type"`
+	Tasks int     `json:"tasks"`
+	P50   float64 `json:"p50_ms"`
+	P95   float64 `json:"p95_ms"`
+	P99   float64 `json:"p99_ms"`
+	Max   float64 `json:"max_ms"`
+}
+
+// wait is how long tasks of a type waited for their start.
+func (l *ledger) wait(taskType string) waitReport {
 	l.mu.Lock()
 	waits := slices.Clone(l.waits[taskType])
 	l.mu.Unlock()
 	slices.Sort(waits)
-	return waits
+	return waitReport{
+		Type: taskType, Tasks: len(waits),
+		P50: quantile(waits, 0.5), P95: quantile(waits, 0.95), P99: quantile(waits, 0.99), Max: quantile(waits, 1),
+	}
 }
 
-// quantile returns the duration that the fraction q of sorted durations does not exceed. 0 when there are none.
-func quantile(sorted []time.Duration, q float64) time.Duration {
+// quantile returns the duration that the fraction q of sorted durations does not exceed, in ms. 0 when there are none.
+func quantile(sorted []time.Duration, q float64) float64 {
 	if len(sorted) == 0 {
 		return 0
 	}
 	rank := int(math.Ceil(q * float64(len(sorted))))
-	return sorted[max(rank, 1)-1]
+	return float64(sorted[max(rank, 1)-1].Microseconds()) / 1000
 }
 
-// accepted returns all accepted ids, oldest first.
-func (l *ledger) accepted() []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Clone(l.ordered)
-}
-
-// successes is how many attempts of a task succeeded.
-func (l *ledger) successes(id string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if e := l.tasks[id]; e != nil {
-		return e.successes
-	}
-	return 0
-}
-
-// unaccepted counts the tasks that ran without being accepted: leftovers of an
-// earlier run on the same data, and those that nothing explains.
-func (l *ledger) unaccepted() (leftovers, unexplained int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, e := range l.tasks {
-		switch {
-		case e.accepted:
-		case e.createdAt.Before(l.began.Truncate(time.Millisecond)): // all that its time tells
-			leftovers++
-		default:
-			unexplained++
+// lookUp asks for every accepted task, and in further rounds for those not finished, until all have
+// finished, or none more has for so long, or ctx ends. It counts the finished ones in done. All producers have ended.
+func (l *ledger) lookUp(ctx context.Context, get getter, stall time.Duration, done *atomic.Int64) {
+	pending, grew := slices.Clone(l.ordered), time.Now()
+	for {
+		// A round ends early where the engine does not answer, which takes long to find out.
+		_ = parallel.Each(ctx, len(pending), lookUpsAtOnce, func(ctx context.Context, i int) error {
+			err := pending[i].end.ask(ctx, get, pending[i].id)
+			if pending[i].end.state.Finished() {
+				done.Add(1)
+			}
+			return err
+		})
+		before := len(pending)
+		pending = slices.DeleteFunc(pending, func(e *entry) bool { return e.end.state.Finished() })
+		if len(pending) < before {
+			grew = time.Now()
+		}
+		if len(pending) == 0 || time.Since(grew) > stall || !backoff.Sleep(ctx, lookUpEvery) {
+			return
 		}
 	}
-	return leftovers, unexplained
+}
+
+// getter asks the engine for one task.
+type getter func(ctx context.Context, id string) (*yardv1.Task, error)
+
+// ask notes what the engine says of the task now; an error means that it says nothing.
+func (e *ending) ask(ctx context.Context, get getter, id string) error {
+	task, err := get(ctx, id)
+	switch {
+	case err == nil:
+		*e = ending{state: task.State, ends: finalSteps(task)}
+	case fault.CodeOf(err) == fault.NotFound:
+		e.state, e.lost = yardv1.TaskState_TASK_STATE_UNSPECIFIED, true
+	default:
+		return err
+	}
+	return nil
+}
+
+func finalSteps(task *yardv1.Task) int {
+	n := 0
+	for _, e := range task.Events {
+		switch e.Kind {
+		case yardv1.TaskEventKind_TASK_EVENT_KIND_COMPLETED,
+			yardv1.TaskEventKind_TASK_EVENT_KIND_DEAD,
+			yardv1.TaskEventKind_TASK_EVENT_KIND_CANCELLED,
+			yardv1.TaskEventKind_TASK_EVENT_KIND_EXPIRED:
+			n++
+		}
+	}
+	return n
 }

@@ -25,7 +25,7 @@ func fails(err error) func() error { return func() error { return err } }
 
 func TestLedgerCountsAttempts(t *testing.T) {
 	l := newLedger(time.Now())
-	l.accept(make([]yard.Task, 5), []string{"a", "b", "c", "d", "e"}, time.Now())
+	l.accept(&kind{}, []string{"a", "b", "c", "d", "e"}, time.Now())
 	attempt(l, "a", 1, fails(errBusy))
 	attempt(l, "a", 2, fails(nil))
 	attempt(l, "b", 1, fails(yard.NonRetryable(fmt.Errorf("%w: closed", errForGood))))
@@ -41,46 +41,50 @@ func TestLedgerCountsAttempts(t *testing.T) {
 
 func TestLedgerSeesWhatMustNotHappen(t *testing.T) {
 	l := newLedger(time.Now())
-	l.accept(make([]yard.Task, 2), []string{"a", "a"}, time.Now())
+	l.accept(&kind{}, []string{"a", "a"}, time.Now())
 	attempt(l, "a", 1, func() error {
 		attempt(l, "a", 1, fails(nil)) // while the first still runs
 		return nil
 	})
 	attempt(l, "unknown", 1, fails(nil))
 	c := l.snapshot()
-	if c.twice != 1 || c.overlaps != 1 || c.most != 2 || l.successes("a") != 2 {
-		t.Errorf("%+v, %d successes", c, l.successes("a"))
+	if c.twice != 1 || c.overlaps != 1 || c.most != 2 || l.tasks["a"].successes != 2 {
+		t.Errorf("%+v, %d successes", c, l.tasks["a"].successes)
 	}
-	if leftovers, unexplained := l.unaccepted(); leftovers != 0 || unexplained != 1 {
-		t.Errorf("%d leftovers and %d unexplained, want 0 and 1", leftovers, unexplained)
+	if r := (&tenant{ledger: l}).compare(); r.Leftovers != 0 || r.Disagreed != 1 || r.Twice != 3 {
+		t.Errorf("the report is %+v", r)
 	}
 }
 
 func TestLedgerKnowsLeftoversByTheirAge(t *testing.T) {
 	l := newLedger(time.Now().Add(time.Hour))
 	attempt(l, "old", 1, fails(nil))
-	if leftovers, unexplained := l.unaccepted(); leftovers != 1 || unexplained != 0 {
-		t.Errorf("%d leftovers and %d unexplained, want 1 and 0", leftovers, unexplained)
+	if r := (&tenant{ledger: l}).compare(); r.Leftovers != 1 || r.Disagreed != 0 {
+		t.Errorf("the report is %+v", r)
 	}
 }
 
 func TestLedgerMeasuresFromSubmitToStart(t *testing.T) {
 	l := newLedger(time.Now())
 	sentAt := time.Now().Add(-time.Second)
-	tasks := []yard.Task{{Type: "x"}, {Type: "x", Delay: time.Hour}, {Type: "x"}}
+	x := yard.TaskType{Name: "x"}
 	attempt(l, "a", 1, fails(nil)) // before the answer to the submit is there
-	l.accept(tasks, []string{"a", "b", "c"}, sentAt)
+	l.accept(&kind{TaskType: x}, []string{"a", "c"}, sentAt)
+	l.accept(&kind{TaskType: x, delay: time.Hour}, []string{"b"}, sentAt)
 	attempt(l, "b", 1, fails(nil))
 	attempt(l, "c", 1, fails(errBusy))
 	attempt(l, "c", 2, fails(nil))
-	if waits := l.wait("x"); len(waits) != 2 || waits[0] < 900*time.Millisecond || waits[1] < waits[0] {
-		t.Errorf("they waited for %v, want 2 waits of about a second, in order", waits)
+	if w := l.wait("x"); w.Type != "x" || w.Tasks != 2 || w.P50 < 900 || w.Max < w.P50 {
+		t.Errorf("%+v, want 2 waits of about a second", w)
 	}
 }
 
 func TestQuantiles(t *testing.T) {
-	sorted := []time.Duration{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
-	for q, want := range map[float64]time.Duration{0: 1, 0.05: 1, 0.5: 5, 0.51: 6, 0.95: 10, 1: 10} {
+	var sorted []time.Duration
+	for i := range 10 {
+		sorted = append(sorted, time.Duration(i+1)*time.Millisecond)
+	}
+	for q, want := range map[float64]float64{0: 1, 0.05: 1, 0.5: 5, 0.51: 6, 0.95: 10, 1: 10} {
 		testkit.Equal(t, "the quantile", quantile(sorted, q), want)
 	}
 	testkit.Equal(t, "the median of nothing", quantile(nil, 0.5), 0)

@@ -13,25 +13,20 @@ import (
 func TestMeterLosesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var m meter
-		now, total := time.Unix(0, 0), rapid.IntRange(0, 1000).Draw(t, "start")
-		first := total
+		now, total, sum := time.Unix(0, 0), rapid.IntRange(0, 1000).Draw(t, "start"), 0.0
+		first, seconds, since := total, 0, now
 		m.observe(now, total)
 		for range rapid.IntRange(1, 60).Draw(t, "observations") {
 			now = now.Add(time.Duration(rapid.IntRange(1, 3000).Draw(t, "ms")) * time.Millisecond)
 			total += rapid.IntRange(0, 500).Draw(t, "grown")
-			m.observe(now, total)
+			if m.observe(now, total); len(m.seconds) > seconds {
+				sum += m.seconds[seconds] * now.Sub(since).Seconds()
+				seconds, since = len(m.seconds), now
+			}
 		}
-		history := m.history()
-		testkit.MustEqual(t, "seconds of history", len(history), min(int(now.Sub(time.Unix(0, 0)).Seconds()), meterHistory))
-		if now.Sub(time.Unix(0, 0)) > meterHistory*time.Second {
-			return // some of it is forgotten
-		}
-		sum := float64(m.second.total - first)
-		for _, v := range history {
-			sum -= v
-		}
-		if math.Abs(sum) > float64(len(history)) { // a fraction of a task is lost to rounding in each second
-			t.Fatalf("the history is off by %v", sum)
+		testkit.MustEqual(t, "the sum", m.total, total)
+		if math.Abs(sum-float64(m.before-first)) > 1e-6 {
+			t.Fatalf("the seconds are %v of %d", sum, m.before-first)
 		}
 	})
 }
@@ -40,14 +35,13 @@ func TestMeterRateForgets(t *testing.T) {
 	var m meter
 	start := time.Unix(0, 0)
 	testkit.Equal(t, "a meter without readings", m.rate(), 0)
-	for i := range 41 { // ten seconds at 100/s
+	for i := range 600 { // more than it remembers, at 100/s
 		m.observe(start.Add(time.Duration(i)*250*time.Millisecond), i*25)
 	}
 	testkit.Equal(t, "the rate", m.rate(), 100)
-	for i := 41; i < 61; i++ { // then nothing
-		m.observe(start.Add(time.Duration(i)*250*time.Millisecond), 1000)
+	testkit.Equal(t, "seconds", len(m.seconds), meterHistory)
+	for i := 600; i < 620; i++ { // then nothing
+		m.observe(start.Add(time.Duration(i)*250*time.Millisecond), 599*25)
 	}
-	if m.rate() != 0 {
-		t.Errorf("the rate is %v after five quiet seconds", m.rate())
-	}
+	testkit.Equal(t, "the rate after five quiet seconds", m.rate(), 0)
 }

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-
-	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 )
 
 // Defaults and limits of Options.
@@ -19,17 +17,13 @@ const (
 	durationDefault = time.Minute
 	scaleDefault    = 1.0
 	scaleMax        = 100.0
-	// lookUpStallDefault ends the look-up of all accepted tasks when none was found
-	// finished for so long.
-	lookUpStallDefault = 30 * time.Second
 )
 
 // Options are what a caller chooses.
 type Options struct {
-	// Connect makes a connection to NATS for a program of a tenant, by its domain, or with
-	// an empty domain for who makes the domains. Every program of the demo has its own, and
-	// closes it. Required.
-	Connect func(domain, name string) (*nats.Conn, error)
+	// Connect makes a connection to NATS for a tenant, by its domain, or with an empty domain for the operator,
+	// who makes the domains. The demo closes it. Required.
+	Connect func(domain string) (*nats.Conn, error)
 	// Out takes the view, the progress and the summary. Required.
 	Out io.Writer
 	// Interactive asks for the live view; it is shown where Out is a terminal.
@@ -41,7 +35,7 @@ type Options struct {
 	// Duration is how long tasks are handed in. Default 60 s.
 	Duration time.Duration
 	// Scale multiplies the number of tasks, above 0 to 100. Default 1, which is
-	// about 150 tasks a second. Payouts do not grow with it.
+	// about 160 tasks a second. Payouts do not grow with it.
 	Scale float64
 	// Seed repeats the tasks of an earlier run. Default 0: a fresh one.
 	Seed uint64
@@ -52,9 +46,6 @@ type Options struct {
 	// Shop are the flags by which commands reach the engine as the shop, for hints.
 	// Default: none, they find it by themselves.
 	Shop string
-
-	// lookUpStall is shorter in tests in which tasks are lost. Default 30 s.
-	lookUpStall time.Duration
 }
 
 func (o *Options) complete() error {
@@ -73,7 +64,6 @@ func (o *Options) complete() error {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	o.Command = cmp.Or(o.Command, "yard")
-	o.lookUpStall = cmp.Or(o.lookUpStall, lookUpStallDefault)
 	return nil
 }
 
@@ -84,19 +74,4 @@ func (o *Options) elsewhere() string {
 		command += " " + o.Shop
 	}
 	return command + " task list --domain shop"
-}
-
-// ConnectURL is an Options.Connect that dials NATS servers and logs in by the domain.
-func ConnectURL(url string, login func(domain string) natsrpc.ConnConfig) func(domain, name string) (*nats.Conn, error) {
-	return func(domain, name string) (*nats.Conn, error) {
-		options, err := login(domain).Options()
-		if err != nil {
-			return nil, err
-		}
-		nc, err := nats.Connect(url, append(options, nats.Name(name), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1))...)
-		if err != nil {
-			return nil, natsrpc.WithoutURL(err)
-		}
-		return nc, nil
-	}
 }

@@ -47,7 +47,7 @@ type tenantReport struct {
 	// Attempts that failed, and those after a failure.
 	Failed  int `json:"failed_attempts"`
 	Retried int `json:"retried_attempts"`
-	// Submits that were refused, and those whose fate is not known.
+	// Submits that were refused, and those whose result is not known.
 	Refused int `json:"refused"`
 	Unsure  int `json:"unsure"`
 	// Leftovers are tasks of an earlier run on the same data that ran now.
@@ -58,15 +58,6 @@ type tenantReport struct {
 
 func (t tenantReport) finished() int { return t.Completed + t.Dead + t.Cancelled }
 
-type waitReport struct {
-	Type  string  `json:"type"`
-	Tasks int     `json:"tasks"`
-	P50   float64 `json:"p50_ms"`
-	P95   float64 `json:"p95_ms"`
-	P99   float64 `json:"p99_ms"`
-	Max   float64 `json:"max_ms"`
-}
-
 type limitReport struct {
 	Type       string `json:"type"`
 	Limit      int    `json:"limit"`
@@ -75,23 +66,22 @@ type limitReport struct {
 	UnpaidDone int    `json:"completed_but_unpaid"`
 }
 
-// compare compares what the engine says of a tenant's tasks with what the tenant
+// compare compares what the engine says of the tenant's tasks with what the tenant
 // saw itself.
-func compare(name string, l *ledger, ends []ending) tenantReport {
-	c := l.snapshot()
+func (t *tenant) compare() tenantReport {
+	c := t.ledger.snapshot()
 	r := tenantReport{
-		Name: name, Accepted: c.accepted, Failed: c.failed, Retried: c.retried,
+		Name: t.domain, Accepted: c.accepted, Failed: c.failed, Retried: c.retried,
 		Refused: c.refused, Unsure: c.unsure, Twice: c.overlaps + c.twice,
 	}
-	for _, e := range ends {
-		successes := l.successes(e.id)
-		if e.ends > 1 || successes > 1 {
+	for _, e := range t.ledger.ordered {
+		if e.end.ends > 1 || e.successes > 1 {
 			r.Twice++
 		}
-		switch e.state {
+		switch e.end.state {
 		case yardv1.TaskState_TASK_STATE_COMPLETED:
 			r.Completed++
-			if successes == 0 {
+			if e.successes == 0 {
 				r.Disagreed++
 			}
 			r.Example = cmp.Or(r.Example, e.id)
@@ -99,59 +89,60 @@ func compare(name string, l *ledger, ends []ending) tenantReport {
 			if r.Dead++; r.Dead == 1 {
 				r.Example = e.id
 			}
-			if successes > 0 {
+			if e.successes > 0 {
 				r.Disagreed++
 			}
 		case yardv1.TaskState_TASK_STATE_CANCELLED:
 			r.Cancelled++
 		default:
-			if e.lost {
+			if e.end.lost {
 				r.Lost++
 			} else {
 				r.Unfinished++
 			}
 		}
 	}
-	// A submit of unknown fate may have been accepted; nothing else may run.
-	leftovers, unexplained := l.unaccepted()
-	r.Leftovers = leftovers
+	unexplained := 0
+	for _, e := range t.ledger.tasks {
+		switch {
+		case e.kind != nil:
+		case e.createdAt.Before(t.ledger.began.Truncate(time.Millisecond)): // its time has no more digits
+			r.Leftovers++
+		default:
+			unexplained++
+		}
+	}
+	// A submit of unknown result may have been accepted; nothing else may run.
 	r.Disagreed += max(unexplained-c.unsure, 0)
 	return r
 }
 
 // makeReport makes the report, after all programs have stopped.
-func (d *demo) makeReport() report {
-	r := report{
-		Seed: d.opts.Seed, Seconds: time.Since(d.began).Seconds(), Bank: d.bank.snapshot(),
-		Limit: limitReport{Type: typePayout, Limit: payoutsMax},
-	}
-	for _, t := range d.tenants {
-		ends := d.ends[t.domain]
-		r.Tenants = append(r.Tenants, compare(t.domain, t.ledger, ends))
-		for _, taskType := range t.types {
-			waits := t.ledger.wait(taskType.Name)
-			if taskType.Name == typePayout {
-				r.Limit.AtOnceMax = t.ledger.snapshot().most
-				r.Limit.UnpaidDone = unpaid(ends, d.bank)
+func (p *play) makeReport() report {
+	r := report{Seed: p.opts.Seed, Seconds: time.Since(p.began).Seconds(), Bank: p.bank.snapshot()}
+	for _, t := range p.tenants {
+		r.Tenants = append(r.Tenants, t.compare())
+		for _, k := range t.kinds {
+			if k.MaxConcurrency > 0 {
+				r.Limit = limitReport{
+					Type: k.Name, Limit: k.MaxConcurrency, AtOnceMax: t.ledger.snapshot().most,
+					InBankMax: r.Bank.InFlightMax, UnpaidDone: t.unpaid(p.bank),
+				}
 			}
-			if len(waits) > 0 {
-				r.Waits = append(r.Waits, waitReport{
-					Type: taskType.Name, Tasks: len(waits), P50: ms(quantile(waits, 0.5)),
-					P95: ms(quantile(waits, 0.95)), P99: ms(quantile(waits, 0.99)), Max: ms(quantile(waits, 1)),
-				})
+			if waits := t.ledger.wait(k.Name); waits.Tasks > 0 {
+				r.Waits = append(r.Waits, waits)
 			}
 		}
 	}
-	r.Limit.InBankMax = r.Bank.InFlightMax
 	r.check()
 	return r
 }
 
 // unpaid is how many completed payouts the bank knows nothing of.
-func unpaid(ends []ending, b *bank) int {
+func (t *tenant) unpaid(b *bank) int {
 	n := 0
-	for _, e := range ends {
-		if e.state == yardv1.TaskState_TASK_STATE_COMPLETED && !b.hasPaid(e.id) {
+	for _, e := range t.ledger.ordered {
+		if e.end.state == yardv1.TaskState_TASK_STATE_COMPLETED && !b.hasPaid(e.id) {
 			n++
 		}
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -28,10 +27,12 @@ func TestLookUpWaitsForTheEnd(t *testing.T) {
 	for i := range ids {
 		ids[i] = fmt.Sprint(i)
 	}
+	l := newLedger(time.Now())
+	l.accept(&kind{}, ids, time.Now())
 	var mu sync.Mutex
 	asked := map[string]int{}
 	var done atomic.Int64
-	got := lookUp(t.Context(), ids, func(_ context.Context, id string) (*yardv1.Task, error) {
+	l.lookUp(t.Context(), func(_ context.Context, id string) (*yardv1.Task, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		switch asked[id]++; asked[id] {
@@ -47,16 +48,16 @@ func TestLookUpWaitsForTheEnd(t *testing.T) {
 	if done.Load() != int64(len(ids)) {
 		t.Errorf("%d are counted as done, not %d", done.Load(), len(ids))
 	}
-	for i, e := range got {
-		if want := (ending{id: ids[i], state: completed, ends: 1}); e != want {
-			t.Fatalf("task %d ends as %+v, want %+v", i, e, want)
-		}
+	for _, e := range l.ordered {
+		testkit.MustEqual(t, "the end of task "+e.id, e.end, ending{state: completed, ends: 1})
 	}
 }
 
-func TestLookUpTellsWhatIsMissing(t *testing.T) {
+func TestLookUpReportsWhatIsMissing(t *testing.T) {
+	l := newLedger(time.Now())
+	l.accept(&kind{}, []string{"lost", "stuck", "silent"}, time.Now())
 	var done atomic.Int64
-	got := lookUp(t.Context(), []string{"lost", "stuck", "silent"}, func(_ context.Context, id string) (*yardv1.Task, error) {
+	l.lookUp(t.Context(), func(_ context.Context, id string) (*yardv1.Task, error) {
 		switch id {
 		case "lost":
 			return nil, fault.New(fault.NotFound, "no such task")
@@ -66,37 +67,38 @@ func TestLookUpTellsWhatIsMissing(t *testing.T) {
 			return nil, fault.New(fault.Unavailable, "no one answers")
 		}
 	}, 500*time.Millisecond, &done)
-	want := []ending{{id: "lost", lost: true}, {id: "stuck", state: running}, {id: "silent"}}
-	for i := range want {
-		testkit.Equal(t, "result", got[i], want[i])
+	for i, want := range []ending{{lost: true}, {state: running}, {}} {
+		testkit.Equal(t, l.ordered[i].id, l.ordered[i].end, want)
 	}
 }
 
 func TestCompareChecksBothSides(t *testing.T) {
 	l := newLedger(time.Now())
 	ids := []string{"good", "doubled", "claimed", "denied", "dead", "cancelled", "lost", "stuck", "ended-twice"}
-	l.accept(make([]yard.Task, len(ids)), ids, time.Now())
+	l.accept(&kind{}, ids, time.Now())
 	for _, id := range []string{"good", "doubled", "doubled", "denied", "ended-twice", "unaccepted"} {
 		attempt(l, id, 1, fails(nil))
 	}
-	got := compare("t", l, []ending{
-		{id: "good", state: completed, ends: 1},
-		{id: "doubled", state: completed, ends: 1},
-		{id: "claimed", state: completed, ends: 1},
-		{id: "denied", state: dead, ends: 1},
-		{id: "dead", state: dead, ends: 1},
-		{id: "cancelled", state: cancelled, ends: 1},
-		{id: "lost", lost: true, ends: 0},
-		{id: "stuck", state: running, ends: 0},
-		{id: "ended-twice", state: completed, ends: 2},
-	})
+	for id, end := range map[string]ending{
+		"good":        {state: completed, ends: 1},
+		"doubled":     {state: completed, ends: 1},
+		"claimed":     {state: completed, ends: 1},
+		"denied":      {state: dead, ends: 1},
+		"dead":        {state: dead, ends: 1},
+		"cancelled":   {state: cancelled, ends: 1},
+		"lost":        {lost: true, ends: 0},
+		"stuck":       {state: running, ends: 0},
+		"ended-twice": {state: completed, ends: 2},
+	} {
+		l.tasks[id].end = end
+	}
 	want := tenantReport{
 		Name: "t", Accepted: 9, Completed: 4, Dead: 2, Cancelled: 1, Unfinished: 1, Lost: 1,
 		Twice:     2, // doubled, ended-twice
 		Disagreed: 3, // claimed (never ran), denied (had succeeded), unaccepted
 		Example:   "denied",
 	}
-	if got != want {
+	if got := (&tenant{domain: "t", ledger: l}).compare(); got != want {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 }
@@ -110,7 +112,7 @@ func goodReport() report {
 			{Name: "media", Accepted: 980, Completed: 966, Dead: 14, Failed: 14},
 			{Name: "payouts", Accepted: 1210, Completed: 1186, Dead: 24, Failed: 301, Retried: 277, Example: "06FHM3VDW5Q8K1T0N4YZJX2RBC"},
 		},
-		Limit: limitReport{Type: typePayout, Limit: 3, AtOnceMax: 3, InBankMax: 3},
+		Limit: limitReport{Type: "payout.send", Limit: 3, AtOnceMax: 3, InBankMax: 3},
 		Bank:  bankStats{Calls: 1487, Paid: 1186, Repeats: 57, InFlightMax: 3},
 	}
 }

@@ -32,10 +32,10 @@ func TestDemoOnTheRealStack(t *testing.T) {
 	s := startStack(t)
 	var out bytes.Buffer
 	opts := Options{
-		Connect: func(_, name string) (*nats.Conn, error) { return s.Connect(name) }, Out: &out, JSON: true, Duration: 3 * time.Second, Scale: 1, Seed: 11, lookUpStall: 20 * time.Second,
+		Connect: func(string) (*nats.Conn, error) { return s.Connect("demo") }, Out: &out, JSON: true, Duration: 3 * time.Second, Scale: 1, Seed: 11,
 	}
 	testkit.NoError(t, opts.complete())
-	d, err := newDemo(opts)
+	d, err := newPlay(opts)
 	testkit.NoError(t, err)
 	defer d.close()
 	runErr := d.run(t.Context())
@@ -50,11 +50,11 @@ func TestDemoOnTheRealStack(t *testing.T) {
 		t.Errorf("too little happened: %+v, %d paid, waits %+v", all, r.Bank.Paid, r.Waits)
 	}
 
-	ends := d.ends["media"]
-	i := 1 + slices.IndexFunc(ends[1:], func(e ending) bool { return e.state == completed })
-	ends[0] = ending{id: ends[0].id, lost: true} // the first task is unknown
-	ends[i].state, ends[i].ends = dead, 2        // another one ended twice
-	d.bank.stats.InFlightMax = payoutsMax + 1    // there is no limit
+	media := d.tenants[1].ledger.ordered
+	i := 1 + slices.IndexFunc(media[1:], func(e *entry) bool { return e.end.state == completed })
+	media[0].end = ending{lost: true}           // the first task is unknown
+	media[i].end = ending{state: dead, ends: 2} // another one ended twice
+	d.bank.stats.InFlightMax = payoutsMax + 1   // there is no limit
 	out.Reset()
 	if err := d.conclude(); !errors.Is(err, ErrUnproven) {
 		t.Errorf("the demo believes it: %v\n%s", err, out.Bytes())

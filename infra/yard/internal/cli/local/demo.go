@@ -22,6 +22,9 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
+// demoName is what the demo's connections are called in the monitoring of NATS.
+const demoName = "yard-demo"
+
 // DemoCommand is `yard demo`.
 func DemoCommand(a *command.App) *cobra.Command {
 	var f stackFlags
@@ -77,13 +80,18 @@ func runDemo(ctx context.Context, cfg stack.Config, opts demo.Options) error {
 	if !free(cfg.Port) {
 		cfg.Port = 0
 	}
-	return onStack(ctx, cfg, func(s *stack.Stack) error {
-		opts.Connect = func(_, name string) (*nats.Conn, error) { return s.Connect(name) }
-		if cfg.Port != defaultPort {
-			opts.Shop = "--url " + s.URL
-		}
-		return demo.Run(ctx, opts)
-	})
+	s, err := stack.Start(ctx, cfg)
+	if err != nil {
+		return startError(ctx, err)
+	}
+	opts.Connect = func(string) (*nats.Conn, error) { return s.Connect(demoName) }
+	if cfg.Port != defaultPort {
+		opts.Shop = "--url " + s.URL
+	}
+	err = demo.Run(ctx, opts)
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stackStopTimeout)
+	defer cancel()
+	return errors.Join(err, s.Close(stopping))
 }
 
 // demoOnCluster runs the demo on the cluster at --url, as the users of a folder or, without one,
@@ -92,7 +100,9 @@ func demoOnCluster(ctx context.Context, a *command.App, users string, opts demo.
 	if _, sealed := topology.InboxDomain(a.Login.InboxPrefix); sealed {
 		return command.Usagef("the demo has three tenants, and inbox prefix %s is of one user: leave it out, and name the folder of their keys with --auth", a.Login.InboxPrefix)
 	}
-	login := func(string) natsrpc.ConnConfig { return a.Login }
+	one := a.Login
+	one.URL = a.URL
+	login := func(string) natsrpc.ConnConfig { return one }
 	opts.Shop = "--url " + a.URL
 	if strings.Contains(a.URL, "@") { // a password may be in it
 		opts.Shop = "--url URL"
@@ -100,7 +110,9 @@ func demoOnCluster(ctx context.Context, a *command.App, users string, opts demo.
 	if users != "" {
 		login = func(domain string) natsrpc.ConnConfig {
 			u := demoUser(domain)
-			return natsrpc.ConnConfig{NKeySeed: auth.SeedFile(users, u), InboxPrefix: u.Inbox(), TLS: a.Login.TLS}
+			return natsrpc.ConnConfig{
+				URL: a.URL, NKeySeed: auth.SeedFile(users, u), InboxPrefix: u.Inbox(), TLS: a.Login.TLS,
+			}
 		}
 		shop := login("shop")
 		opts.Shop += " --nkey " + shop.NKeySeed + " --inbox-prefix " + shop.InboxPrefix
@@ -108,7 +120,7 @@ func demoOnCluster(ctx context.Context, a *command.App, users string, opts demo.
 	if ca := a.Login.TLS.CA; ca != "" {
 		opts.Shop += " --tls-ca " + ca
 	}
-	opts.Connect = demo.ConnectURL(a.URL, login)
+	opts.Connect = func(domain string) (*nats.Conn, error) { return natsrpc.Dial(login(domain), demoName) }
 	return demo.Run(ctx, opts)
 }
 
@@ -135,16 +147,4 @@ func self() string {
 		return "go run ./infra/yard"
 	}
 	return "yard"
-}
-
-// onStack runs do on a stack that is closed afterwards.
-func onStack(ctx context.Context, cfg stack.Config, do func(*stack.Stack) error) error {
-	s, err := stack.Start(ctx, cfg)
-	if err != nil {
-		return startError(ctx, err)
-	}
-	err = do(s)
-	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stackStopTimeout)
-	defer cancel()
-	return errors.Join(err, s.Close(stopping))
 }
