@@ -36,12 +36,12 @@ func (l *load) backlog(ctx context.Context, before uint64) (*Backlog, error) {
 	}
 	b := &Backlog{BytesPerTask: round(float64(after-before) / float64(l.tasks))}
 	for _, pid := range l.target.processes() {
-		stat, err := statOf(pid)
+		mb, err := residentMB(pid)
 		if err != nil {
 			b.MemoryMB = 0 // this system does not tell
 			break
 		}
-		b.MemoryMB += round(float64(stat.ResidentMemory()) / (1 << 20))
+		b.MemoryMB += mb
 	}
 	return b, nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -28,14 +29,15 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	report := &Report{At: time.Now().UTC(), Machine: machine(), Settings: o.settings()}
-	for _, workload := range o.Workloads {
+	for _, name := range o.Workloads {
+		w := o.workload(name)
 		runs := make([][]Result, len(o.Syncs))
 		for i := range o.Runs {
 			for k, sync := range o.Syncs {
-				fmt.Fprintf(o.Progress, "%s run %d of %d: %d tasks%s\n", workload, i+1, o.Runs, o.tasks(workload), o.turn(sync))
-				r, err := o.once(ctx, workload, sync, &report.Settings)
+				fmt.Fprintf(o.Progress, "%s run %d of %d: %d tasks%s\n", name, i+1, o.Runs, w.tasks, o.turn(sync))
+				r, err := o.once(ctx, w, sync, &report.Settings)
 				if err != nil {
-					return nil, fmt.Errorf("%s run %d: %w", workload, i+1, err)
+					return nil, fmt.Errorf("%s run %d: %w", name, i+1, err)
 				}
 				fmt.Fprintln(o.Progress, "  ", r.line())
 				runs[k] = append(runs[k], r)
@@ -51,6 +53,57 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	return report, nil
 }
 
+// workload is a way to measure.
+type workload struct {
+	name string
+	// tasks of a run, by default.
+	tasks int
+	// shape of the drain; of those that are no drains, W1's, for the warm-up.
+	shape shape
+	// run measures. Default: the drain.
+	run func(*load, context.Context) (Result, error)
+	// several: it takes several domains, and a user of a sealed cluster acts for one.
+	several bool
+	// retention is for how long finished tasks are kept. Default: as short as may be.
+	retention time.Duration
+}
+
+// workloads are all of them, in order. Their numbers are part of what they mean.
+var workloads = []workload{
+	{name: "W1", tasks: 200_000, shape: bulk},
+	{name: "W1s", tasks: 200_000, shape: backlog},
+	{name: "W2", tasks: 50_000, shape: shape{producers: 64, request: 1}},
+	{name: "W2s", tasks: 50_000, shape: shape{producers: 64, request: 1, together: true}},
+	{name: "W3", tasks: 20 * w3Rate, shape: bulk, run: (*load).steady},
+	{name: "W5", tasks: 1_000_000, shape: backlog},
+	{name: "W8", tasks: 50_000, shape: shape{producers: 64, request: 1, many: true}, several: true},
+	{name: "W8s", tasks: 100_000, shape: shape{producers: 512, request: 1, many: true, ahead: true}, several: true},
+	{name: "W9", tasks: 1_000_000, shape: bulk, run: (*load).reads, retention: 30 * time.Minute}, // it reads them
+	{name: "W10", tasks: 20 * w10Rate, shape: bulk, run: (*load).neighbours, several: true},      // 20 s of each phase
+	{name: "W11", tasks: 20_000, shape: bulk, run: (*load).fairness, several: true},              // tasks of the flood
+	{name: "W12", tasks: 100_000, shape: bulk, run: (*load).redrive},                             // dead letters
+}
+
+// workloadNames are the names of all, in order.
+func workloadNames() (names []string) {
+	for _, w := range workloads {
+		names = append(names, w.name)
+	}
+	return names
+}
+
+// workload is the named one, as the options change it.
+func (o *Options) workload(name string) workload {
+	w := workloads[slices.Index(workloadNames(), name)]
+	w.tasks, w.retention = cmp.Or(o.Tasks, w.tasks), cmp.Or(w.retention, topology.RetentionMin)
+	w.shape.producers = cmp.Or(o.Producers, w.shape.producers)
+	w.shape.domains = []string{domain}
+	if w.shape.many {
+		w.shape.domains = many(o.Domains)
+	}
+	return w
+}
+
 // turn tells which sync a run is done with, where they take turns.
 func (o *Options) turn(sync string) string {
 	if len(o.Syncs) == 1 {
@@ -61,7 +114,7 @@ func (o *Options) turn(sync string) string {
 
 // once does one run of a workload, on a fresh stack unless there is a cluster, and
 // notes what it found itself on.
-func (o *Options) once(ctx context.Context, name, sync string, found *Settings) (r Result, err error) {
+func (o *Options) once(ctx context.Context, w workload, sync string, found *Settings) (r Result, err error) {
 	target, err := o.open(ctx, sync)
 	if err != nil {
 		return r, err
@@ -96,26 +149,16 @@ func (o *Options) once(ctx context.Context, name, sync string, found *Settings) 
 			r.Memory, err = memory.rest(ctx, o.Rest)
 		}()
 	}
-	shape := o.shape(name)
-	if err := target.prepare(ctx, shape, retention(name)); err != nil {
+	if err := target.prepare(ctx, w.shape, w.retention); err != nil {
 		return r, err
 	}
-	load := &load{target: target, tasks: o.tasks(name), progress: o.Progress}
-	switch name {
-	case "W3":
-		r, err = load.latency(ctx, w3Rate)
-	case "W9":
-		r, err = load.reads(ctx)
-	case "W10":
-		r, err = load.neighbours(ctx)
-	case "W11":
-		r, err = load.fairness(ctx)
-	case "W12":
-		r, err = load.redrive(ctx)
-	default:
-		r, err = load.drain(ctx, shape)
+	load := &load{target: target, tasks: w.tasks, progress: o.Progress}
+	if w.run == nil {
+		r, err = load.drain(ctx, w.shape)
+	} else {
+		r, err = w.run(load, ctx)
 	}
-	r.Workload, r.Sync = name, sync
+	r.Workload, r.Sync = w.name, sync
 	if target.stack == nil {
 		r.Sync = unknown
 	}
@@ -173,28 +216,20 @@ func (o *Options) services() *stack.Services {
 
 // connect makes a connection that close closes: in process where the stack is, over TCP else.
 func (t *target) connect() (*nats.Conn, error) {
-	dial := t.dial
+	const name = "yard-bench"
+	var nc *nats.Conn
+	var err error
 	if t.stack != nil {
-		dial = func() (*nats.Conn, error) { return t.stack.Connect("yard-bench") }
+		nc, err = t.stack.Connect(name)
+	} else {
+		login := t.Login
+		login.URL = t.URL
+		nc, err = natsrpc.Dial(login, name)
 	}
-	nc, err := dial()
 	if err != nil {
 		return nil, err
 	}
 	t.conns = append(t.conns, nc)
-	return nc, nil
-}
-
-// dial logs in to the cluster.
-func (t *target) dial() (*nats.Conn, error) {
-	login, err := t.Login.Options()
-	if err != nil {
-		return nil, err
-	}
-	nc, err := nats.Connect(t.URL, append(login, nats.Name("yard-bench"), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1))...)
-	if err != nil {
-		return nil, fmt.Errorf("connect to NATS: %w", natsrpc.WithoutURL(err))
-	}
 	return nc, nil
 }
 
@@ -253,14 +288,6 @@ func (t *target) limits(ctx context.Context, c *yard.Client, retention time.Dura
 	return nil
 }
 
-// retention is for how long finished tasks are kept: W9 reads them.
-func retention(workload string) time.Duration {
-	if workload == "W9" {
-		return 30 * time.Minute
-	}
-	return topology.RetentionMin
-}
-
 func (t *target) redisPID() int {
 	if t.stack == nil {
 		return 0
@@ -281,18 +308,4 @@ func (t *target) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
 	return errors.Join(t.stack.Close(ctx), os.RemoveAll(t.stack.DataDir))
-}
-
-// tasks of one run of a workload.
-func (o *Options) tasks(name string) int { return cmp.Or(o.Tasks, workloadOf(name).tasks) }
-
-// shape of a workload.
-func (o *Options) shape(name string) shape {
-	s := workloadOf(name).shape
-	s.domains = []string{domain}
-	if s.many {
-		s.domains = many(o.Domains)
-	}
-	s.producers = cmp.Or(o.Producers, s.producers)
-	return s
 }

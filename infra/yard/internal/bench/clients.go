@@ -1,15 +1,14 @@
 package bench
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/parallel"
 )
 
 // putsAtOnce is how many domains are made at a time. A frontend takes 48 administrative
@@ -26,19 +25,12 @@ func (t *target) domains(ctx context.Context, names []string, retention time.Dur
 	if err != nil {
 		return err
 	}
-	var putting sync.WaitGroup
-	failed := make([]error, putsAtOnce)
-	for i := range putsAtOnce {
-		putting.Go(func() {
-			for k := i; k < len(names) && failed[i] == nil; k += putsAtOnce {
-				if _, err := c.Admin().PutDomain(ctx, yard.Domain{Name: names[k], Description: "yard bench", Retention: retention}); err != nil {
-					failed[i] = fmt.Errorf("domain %s: %w", names[k], err)
-				}
-			}
-		})
-	}
-	putting.Wait()
-	return cmp.Or(failed...)
+	return parallel.Each(ctx, len(names), putsAtOnce, func(ctx context.Context, i int) error {
+		if _, err := c.Admin().PutDomain(ctx, yard.Domain{Name: names[i], Description: "yard bench", Retention: retention}); err != nil {
+			return fmt.Errorf("domain %s: %w", names[i], err)
+		}
+		return nil
+	})
 }
 
 // clients of the domains, in turn on a few connections; one domain has a client on each.

@@ -88,45 +88,30 @@ func RunCurves(ctx context.Context, o Options, names []string) (*Curves, error) 
 		return nil, err
 	}
 	o.Workloads, o.Tasks = []string{"W1"}, cmp.Or(o.Tasks, curveTasks)
-	all := &Curves{At: time.Now().UTC(), Machine: machine()}
+	if len(o.Syncs) > 1 {
+		return nil, fmt.Errorf("sync %v: a curve is measured with one", o.Syncs)
+	}
+	var all *Curves
 	for _, c := range chosen {
 		measured := Curve{Name: c.name, Of: c.of}
 		for _, x := range c.at {
 			one := o
 			c.set(&one, x)
-			if err := one.fill(); err != nil {
-				return nil, fmt.Errorf("curve %s at %d: %w", c.name, x, err)
+			if one.Progress != nil {
+				fmt.Fprintf(one.Progress, "%s %d: ", c.name, x)
 			}
-			if len(one.Syncs) > 1 {
-				return nil, fmt.Errorf("sync %v: a curve is measured with one", one.Syncs)
-			}
-			if len(all.Curves)+len(measured.Points) == 0 {
-				all.Settings = one.settings()
-			}
-			fmt.Fprintf(one.Progress, "%s %d: %d tasks\n", c.name, x, one.Tasks)
-			r, err := one.median(ctx, &all.Settings)
+			report, err := Run(ctx, one)
 			if err != nil {
 				return nil, fmt.Errorf("curve %s at %d: %w", c.name, x, err)
 			}
-			measured.Points = append(measured.Points, Point{X: x, Result: r})
+			if all == nil {
+				all = &Curves{At: report.At, Machine: report.Machine, Settings: report.Settings}
+			}
+			measured.Points = append(measured.Points, Point{X: x, Result: report.Results[0]})
 		}
 		all.Curves = append(all.Curves, measured)
 	}
 	return all, nil
-}
-
-// median is the middle one of the runs of a point.
-func (o *Options) median(ctx context.Context, found *Settings) (Result, error) {
-	runs := make([]Result, o.Runs)
-	for i := range runs {
-		r, err := o.once(ctx, o.Workloads[0], o.Syncs[0], found)
-		if err != nil {
-			return r, fmt.Errorf("run %d: %w", i+1, err)
-		}
-		fmt.Fprintln(o.Progress, "  ", r.line())
-		runs[i] = r
-	}
-	return median(runs), nil
 }
 
 func chooseCurves(names []string) (chosen []curve, err error) {

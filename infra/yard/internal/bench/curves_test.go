@@ -106,20 +106,26 @@ func TestWrongCurvesAreRefused(t *testing.T) {
 }
 
 func TestWhatRedisTells(t *testing.T) {
-	const info = "# CPU\r\nused_cpu_sys:1.250000\r\nused_cpu_user:2.750000\r\nused_cpu_sys_children:9.0\r\n\r\n# Commandstats\r\n" +
-		"cmdstat_evalsha:calls=40,usec=900,usec_per_call=22.50,rejected_calls=0,failed_calls=0\r\n" +
-		"cmdstat_eval:calls=2,usec=100,usec_per_call=50,rejected_calls=0,failed_calls=0\r\n" +
-		"cmdstat_zadd:calls=300,usec=100,usec_per_call=0.3,rejected_calls=0,failed_calls=0\r\n" +
-		"cmdstat_config|get:calls=1,usec=100,usec_per_call=100,rejected_calls=0,failed_calls=0\r\n"
-	use, err := parseRedisUse(info)
+	use, err := redisUseOf(map[string]map[string]string{
+		"CPU": {"used_cpu_sys": "1.250000", "used_cpu_user": "2.750000", "used_cpu_sys_children": "9.0"},
+		"Commandstats": {
+			"cmdstat_evalsha":    "calls=40,usec=900,usec_per_call=22.50,rejected_calls=0,failed_calls=0",
+			"cmdstat_eval":       "calls=2,usec=100,usec_per_call=50,rejected_calls=0,failed_calls=0",
+			"cmdstat_zadd":       "calls=300,usec=100,usec_per_call=0.3,rejected_calls=0,failed_calls=0",
+			"cmdstat_config|get": "calls=1,usec=100,usec_per_call=100,rejected_calls=0,failed_calls=0",
+		},
+	})
 	if err != nil || use != (redisUse{cpu: 4 * time.Second, scripts: 42, commands: 301}) {
 		t.Errorf("%+v, %v", use, err)
 	}
 	if got := use.since(redisUse{cpu: time.Second, scripts: 2, commands: 1}, 100); *got != (RedisUse{CPUPerTask: 30_000, ScriptsPerTask: 0.4, CommandsPerTask: 3}) {
 		t.Errorf("%+v", *got)
 	}
-	for _, info := range []string{"", "used_cpu_user:many\r\n", "used_cpu_user:1\r\ncmdstat_get:calls=x,usec=1\r\n"} {
-		if use, err := parseRedisUse(info); err == nil {
+	for _, info := range []map[string]map[string]string{
+		nil, {"CPU": {"used_cpu_user": "many", "used_cpu_sys": "1"}},
+		{"CPU": {"used_cpu_user": "1", "used_cpu_sys": "1"}, "Commandstats": {"cmdstat_get": "calls=x,usec=1"}},
+	} {
+		if use, err := redisUseOf(info); err == nil {
 			t.Errorf("%q is read as %+v", info, use)
 		}
 	}

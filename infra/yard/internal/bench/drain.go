@@ -75,15 +75,15 @@ func (l *load) drain(ctx context.Context, s shape) (r Result, err error) {
 	if err != nil {
 		return r, err
 	}
-	m, err := l.target.meter(ctx)
+	before, err := l.target.read(ctx)
 	if err != nil {
 		return r, err
 	}
 	producing := l.producers(ctx, cancel, s, submitters)
-	began := m.began
+	began := before.at
 	if s.ahead {
 		producing.Wait()
-		if r, err = m.end(ctx, l.tasks, time.Now()); err == nil {
+		if r, err = l.target.since(ctx, before, l.tasks, time.Now()); err == nil {
 			r.Backlog, err = l.backlog(ctx, stored)
 		}
 		if err != nil {
@@ -95,7 +95,7 @@ func (l *load) drain(ctx context.Context, s shape) (r Result, err error) {
 	l.await(ctx, cancel)
 	producing.Wait()
 	if !s.ahead {
-		r, err = m.end(ctx, l.tasks, time.Unix(0, l.last.Load()))
+		r, err = l.target.since(ctx, before, l.tasks, time.Unix(0, l.last.Load()))
 	}
 	failed := context.Cause(ctx)
 	l.over.Store(true)

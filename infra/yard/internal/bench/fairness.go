@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,8 +25,7 @@ var weights = [...]float64{1, 2, 4, 0}
 func weightGroup(i int) string { return fmt.Sprint("weight-", weights[i]) }
 
 // fairness runs W11: a few tasks of a small group, alone, beside a flood of another group, and beside a flood of another
-// domain; then groups of several weights that are all ready. All phases see the same machine, so their difference is what a
-// flood costs.
+// domain; then groups of several weights that are all ready.
 func (l *load) fairness(ctx context.Context) (Result, error) {
 	if err := l.target.domains(ctx, []string{floodDomain}, topology.RetentionMin); err != nil {
 		return Result{}, err
@@ -84,7 +84,7 @@ func (l *load) small(ctx context.Context, own, flood *yard.Client) (r Result, er
 	if flood != nil && flood != own {
 		working = append(working, slowWorker(ctx, cancel, flood, handle))
 	}
-	m, err := l.target.meter(ctx)
+	before, err := l.target.read(ctx)
 	if err != nil {
 		return r, err
 	}
@@ -94,10 +94,16 @@ func (l *load) small(ctx context.Context, own, flood *yard.Client) (r Result, er
 			return r, err
 		}
 	}
-	sent := p.loop(ctx, cancel, own, seen, func() bool { return flood != nil && floodLeft.Load() <= 0 })
+	var over func() bool
+	if flood != nil {
+		over = func() bool { return floodLeft.Load() <= 0 }
+	}
+	sent := p.target.openLoop(ctx, len(seen.called), w11Rate, over, func(i int, _ time.Time) {
+		p.submit(ctx, cancel, own, seen, i, yard.Task{Type: typeName(0), Tasklist: tasklist, Group: smallGroup})
+	})
 	p.tasks = int(p.accepted.n.Load())
 	p.await(ctx, cancel)
-	r, err = m.end(ctx, p.tasks, time.Now())
+	r, err = l.target.since(ctx, before, p.tasks, time.Now())
 	failed := context.Cause(ctx)
 	cancel(errDone)
 	for _, w := range working {
@@ -110,22 +116,6 @@ func (l *load) small(ctx context.Context, own, flood *yard.Client) (r Result, er
 	start, submit := seen.quantiles()
 	r.Start, r.Submit = &start, &submit
 	return r, nil
-}
-
-// loop submits the small group's tasks when their time has come, until over says so, and returns how many.
-func (l *load) loop(ctx context.Context, cancel context.CancelCauseFunc, c *yard.Client, seen *starts, over func() bool) (sent int) {
-	var submitting sync.WaitGroup
-	defer submitting.Wait()
-	for began := time.Now(); sent < len(seen.called); sent++ {
-		if !sleepUntil(ctx, l.target.due(began, sent, w11Rate)) || sent > 0 && over() {
-			break
-		}
-		i := sent
-		submitting.Go(func() {
-			l.submit(ctx, cancel, c, seen, i, yard.Task{Type: typeName(0), Tasklist: tasklist, Group: smallGroup})
-		})
-	}
-	return sent
 }
 
 // hand submits n tasks of one type, each of the group that is named for it.
@@ -213,4 +203,15 @@ func sharesOf(order []string, each int) (all []Share, zeroEarly int) {
 		}
 	}
 	return all, zeroEarly
+}
+
+func (f *Fairness) key() float64 { return max(f.GroupRatio, f.DomainRatio) }
+
+func (f *Fairness) line(r Result) string {
+	shares := make([]string, len(f.Shares))
+	for i, s := range f.Shares {
+		shares[i] = fmt.Sprintf("%g has %.3f (%.3f)", s.Weight, s.Share, s.Fair)
+	}
+	return fmt.Sprintf("%d tasks/s of a group, start %s alone; %s beside another group's flood of %.0f/s: %.1f times the p99; %s beside another domain's: %.1f times; of the starts weight %s; %d of weight 0 were early",
+		f.Small, f.QuietStart, r.Start.both(), f.FloodPerSecond, f.GroupRatio, f.DomainStart.both(), f.DomainRatio, strings.Join(shares, ", "), f.ZeroEarly)
 }

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -15,7 +14,19 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
 
-// latency runs W3, at so many tasks per second. The loop is open: a task is submitted
+// beside runs the tasks of W3 while another load goes on, and returns when both have ended. All phases of a
+// workload see the same machine, so their difference is what the other load costs.
+func (t *target) beside(ctx context.Context, tasks, rate int, other func(context.Context) error) (Result, error) {
+	ended := make(chan error, 1)
+	go func() { ended <- other(ctx) }()
+	r, err := (&load{target: t, tasks: tasks}).latency(ctx, rate)
+	return r, errors.Join(err, <-ended)
+}
+
+// steady runs W3.
+func (l *load) steady(ctx context.Context) (Result, error) { return l.latency(ctx, w3Rate) }
+
+// latency runs tasks as those of W3, at so many per second. The loop is open: a task is submitted
 // when its time has come, whatever became of those before it, so a stall is seen by all
 // tasks it delays.
 func (l *load) latency(ctx context.Context, rate int) (Result, error) {
@@ -35,26 +46,18 @@ func (l *load) latency(ctx context.Context, rate int) (Result, error) {
 		l.completed.add([]string{a.TaskID})
 		return yard.Payload{}, nil
 	})
-	m, err := l.target.meter(ctx)
+	before, err := l.target.read(ctx)
 	if err != nil {
 		return Result{}, err
 	}
-	var submitting sync.WaitGroup
-	for i := range l.tasks {
-		if !sleepUntil(ctx, l.target.due(m.began, i, rate)) {
-			break
-		}
-		submitting.Go(func() { l.submit(ctx, cancel, clients[i%len(clients)], seen, i, l.target.task(i)) })
-	}
-	submitting.Wait()
-	err = waitFor(ctx, stallAfter, 10*time.Millisecond, func() (bool, string, error) {
-		n := seen.count.Load()
-		return n >= int64(l.tasks), fmt.Sprintf("%d of %d handlers began", n, l.tasks), nil
+	l.target.openLoop(ctx, l.tasks, rate, nil, func(i int, _ time.Time) {
+		l.submit(ctx, cancel, clients[i%len(clients)], seen, i, l.target.task(i))
 	})
-	if err = cmp.Or(context.Cause(ctx), err); err != nil {
+	l.await(ctx, cancel)
+	if err := context.Cause(ctx); err != nil {
 		return Result{}, err
 	}
-	r, err := m.end(ctx, l.tasks, time.Now())
+	r, err := l.target.since(ctx, before, l.tasks, time.Now())
 	cancel(errDone)
 	running.Wait()
 	if err = errors.Join(err, seen.err(), l.proof()); err != nil {
@@ -65,9 +68,21 @@ func (l *load) latency(ctx context.Context, rate int) (Result, error) {
 	return r, nil
 }
 
-// due is when the i-th request of an open loop is sent.
-func (t *target) due(began time.Time, i, rate int) time.Time {
-	return began.Add(time.Duration(i*t.slower) * time.Second / time.Duration(rate))
+// openLoop calls do for each of n when its time has come, whatever became of those before it, and waits for
+// all that have begun. It ends early with ctx, or when over reports so, and returns how many have begun.
+func (t *target) openLoop(
+	ctx context.Context, n, rate int, over func() bool, do func(i int, due time.Time),
+) (begun int) {
+	var doing sync.WaitGroup
+	defer doing.Wait()
+	for began := time.Now(); begun < n; begun++ {
+		i, due := begun, began.Add(time.Duration(begun*t.slower)*time.Second/time.Duration(rate))
+		if !sleepUntil(ctx, due) || begun > 0 && over != nil && over() {
+			break
+		}
+		doing.Go(func() { do(i, due) })
+	}
+	return begun
 }
 
 // submit submits the i-th task of an open loop; its number is its payload.
@@ -90,7 +105,6 @@ type starts struct {
 	began    []atomic.Int64 // ns after called; 0 = not yet
 	twice    atomic.Int64
 	strange  atomic.Int64
-	count    atomic.Int64
 }
 
 func newStarts(n int) *starts {
@@ -110,9 +124,7 @@ func (s *starts) begin(now time.Time, payload []byte) {
 	}
 	if !s.began[i].CompareAndSwap(0, max(int64(now.Sub(s.called[i])), 1)) {
 		s.twice.Add(1)
-		return
 	}
-	s.count.Add(1)
 }
 
 func (s *starts) err() error {

@@ -8,9 +8,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 )
 
-// oneDomain are the workloads that an admin of one domain can run.
-var oneDomain = []string{"W1", "W1s", "W2", "W2s", "W3", "W5", "W9", "W12"}
-
 // tenant tells whether the bench is a user of its domain on a sealed cluster. Such a one makes no
 // domains and does not see the log.
 func (o *Options) tenant() bool {
@@ -35,9 +32,15 @@ func (o *Options) checkLogin() error {
 		return fmt.Errorf("inbox prefix %s: want that of an admin of the domain %s, such as %s of the user admin:%s:ann",
 			o.Login.InboxPrefix, domain, topology.UserInbox(domain, "admin-ann"), domain)
 	}
-	for _, w := range o.Workloads {
-		if !slices.Contains(oneDomain, w) {
-			return fmt.Errorf("workload %s takes several domains, and a user of a sealed cluster acts for one: name some of %v", w, oneDomain)
+	var possible []string
+	for _, w := range workloads {
+		if !w.several {
+			possible = append(possible, w.name)
+		}
+	}
+	for _, name := range o.Workloads {
+		if !slices.Contains(possible, name) {
+			return fmt.Errorf("workload %s takes several domains, and a user of a sealed cluster acts for one: name some of %v", name, possible)
 		}
 	}
 	return nil

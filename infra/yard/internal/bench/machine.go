@@ -1,15 +1,15 @@
 package bench
 
 import (
-	"bufio"
-	"os"
 	"runtime"
-	"strconv"
-	"strings"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"github.com/prometheus/procfs"
 )
+
+// unknown is what the system, or a cluster, does not tell.
+const unknown = "unknown"
 
 // Machine is what the numbers were measured on; without it they mean nothing.
 type Machine struct {
@@ -23,45 +23,24 @@ type Machine struct {
 	NATSClient string `json:"nats_client"`
 }
 
+// machine reads what the system knows of itself, where it has /proc.
 func machine() Machine {
 	m := Machine{
-		CPU: "unknown", Cores: runtime.GOMAXPROCS(0), OS: runtime.GOOS + "/" + runtime.GOARCH,
-		Kernel: firstLine("/proc/sys/kernel/osrelease"), Go: runtime.Version(),
-		NATSServer: server.VERSION, NATSClient: nats.Version,
+		CPU: unknown, Cores: runtime.GOMAXPROCS(0), OS: runtime.GOOS + "/" + runtime.GOARCH, Kernel: unknown,
+		Go: runtime.Version(), NATSServer: server.VERSION, NATSClient: nats.Version,
 	}
-	if model := fieldOf("/proc/cpuinfo", "model name"); model != "" {
-		m.CPU = model
+	proc, err := procfs.NewDefaultFS()
+	if err != nil {
+		return m
 	}
-	m.MemoryMB = kilobytes(fieldOf("/proc/meminfo", "MemTotal")) >> 10
+	if cpus, err := proc.CPUInfo(); err == nil && len(cpus) > 0 && cpus[0].ModelName != "" {
+		m.CPU = cpus[0].ModelName
+	}
+	if memory, err := proc.Meminfo(); err == nil && memory.MemTotalBytes != nil {
+		m.MemoryMB = int64(*memory.MemTotalBytes >> 20)
+	}
+	if release, err := proc.SysctlStrings("kernel.osrelease"); err == nil && len(release) > 0 {
+		m.Kernel = release[0]
+	}
 	return m
-}
-
-func firstLine(path string) string {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return "unknown"
-	}
-	line, _, _ := strings.Cut(string(text), "\n")
-	return line
-}
-
-// fieldOf returns the value of the first "name: value" line.
-func fieldOf(path, name string) string {
-	f, err := os.Open(path)
-	if err != nil {
-		return ""
-	}
-	defer func() { _ = f.Close() }() // only read
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		if key, value, ok := strings.Cut(lines.Text(), ":"); ok && strings.TrimSpace(key) == name {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
-}
-
-// kilobytes reads "24051712 kB".
-func kilobytes(text string) int64 {
-	n, _ := strconv.ParseInt(strings.TrimSuffix(text, " kB"), 10, 64) // 0 where the system does not tell
-	return n
 }

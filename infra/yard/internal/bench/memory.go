@@ -80,11 +80,17 @@ func (w *watch) end() error {
 // look measures all processes once.
 func (w *watch) look(note func(*Memory, float64)) error {
 	for i := range w.all {
-		stat, err := statOf(w.all[i].PID)
+		mb, err := residentMB(w.all[i].PID)
 		if err != nil {
 			return fmt.Errorf("memory of process %d (%s): %w", w.all[i].PID, w.all[i].Process, err)
 		}
-		note(&w.all[i], round(float64(stat.ResidentMemory())/(1<<20)))
+		note(&w.all[i], mb)
 	}
 	return nil
+}
+
+// residentMB is the memory that a process has.
+func residentMB(pid int) (float64, error) {
+	stat, err := statOf(pid)
+	return round(float64(stat.ResidentMemory()) / (1 << 20)), err
 }

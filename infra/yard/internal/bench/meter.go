@@ -54,49 +54,43 @@ func (l *historyLog) messages(ctx context.Context) (n uint64, err error) {
 	return n, nil
 }
 
-// meter is what was before a run.
-type meter struct {
-	target *target
-	log    uint64
-	used   used
-	redis  redisUse
-	began  time.Time
+// reading is what has been used so far.
+type reading struct {
+	at          time.Time
+	log         uint64        // messages that were ever appended to the history streams
+	self, child time.Duration // CPU time of this process, and of the redis-server it started
+	redis       redisUse
 }
 
-// meter begins to measure.
-func (t *target) meter(ctx context.Context) (m meter, err error) {
-	m.target = t
+// read reads what has been used.
+func (t *target) read(ctx context.Context) (r reading, err error) {
 	if t.log != nil {
-		if m.log, err = t.log.messages(ctx); err != nil {
-			return m, err
+		if r.log, err = t.log.messages(ctx); err != nil {
+			return r, err
 		}
 	}
-	if m.redis, err = t.redisUse(ctx); err != nil {
-		return m, err
-	}
-	m.used, m.began = usage(t.redisPID()), time.Now()
-	return m, nil
+	r.redis, err = t.redisUse(ctx)
+	r.self, r.child, r.at = selfCPU(), childCPU(t.redisPID()), time.Now()
+	return r, err
 }
 
-// end is what so many tasks took until then.
-func (m meter) end(ctx context.Context, tasks int, at time.Time) (Result, error) {
-	cost, took := usage(m.target.redisPID()).since(m.used).per(tasks), at.Sub(m.began)
-	r := Result{Tasks: tasks, Seconds: took.Seconds(), TasksPerSecond: float64(tasks) / took.Seconds(), Cost: cost}
-	redis, err := m.target.redisUse(ctx)
+// since is what so many tasks took, from a reading until then.
+func (t *target) since(ctx context.Context, before reading, tasks int, until time.Time) (Result, error) {
+	now, err := t.read(ctx)
 	if err != nil {
-		return r, err
+		return Result{}, err
 	}
-	if m.target.redis != nil {
-		r.Redis = redis.since(m.redis, tasks)
+	took := until.Sub(before.at)
+	r := Result{
+		Tasks: tasks, Seconds: took.Seconds(), TasksPerSecond: float64(tasks) / took.Seconds(),
+		Cost: costOf(now.self-before.self, now.child-before.child, tasks),
 	}
-	if m.target.log == nil {
-		return r, nil
+	if t.redis != nil {
+		r.Redis = now.redis.since(before.redis, tasks)
 	}
-	log, err := m.target.log.messages(ctx)
-	if err != nil {
-		return r, err
+	if t.log != nil {
+		r.LogMessages = now.log - before.log
+		r.TasksPerSync = round(float64(tasks) / float64(max(r.LogMessages, 1)))
 	}
-	r.LogMessages = log - m.log
-	r.TasksPerSync = round(float64(tasks) / float64(max(r.LogMessages, 1)))
 	return r, nil
 }

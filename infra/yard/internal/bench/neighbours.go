@@ -18,8 +18,7 @@ import (
 )
 
 // neighbours runs W10: the tasks of W3 and gets of one domain, alone and beside another domain
-// that holds waits open and polls without end. Both phases see the same machine, so their
-// difference is what a neighbour costs.
+// that holds waits open and polls without end.
 func (l *load) neighbours(ctx context.Context) (Result, error) {
 	filled := &load{target: l.target, tasks: min(l.tasks, w10Filled), brief: true}
 	if _, err := filled.drain(ctx, bulk); err != nil {
@@ -59,10 +58,8 @@ func (l *load) besideGets(ctx context.Context, filled *load) (Result, *gets, err
 	if err != nil {
 		return Result{}, nil, err
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- gets.run(ctx) }()
-	r, err := (&load{target: l.target, tasks: l.tasks}).latency(ctx, w10Rate)
-	return r, gets, errors.Join(err, <-ended)
+	r, err := l.target.beside(ctx, l.tasks, w10Rate, gets.run)
+	return r, gets, err
 }
 
 // flood is the neighbour. It writes to NATS itself: a goroutine per request would be a load of
@@ -88,7 +85,7 @@ func (l *load) openFlood(ctx context.Context) (*flood, error) {
 	if f.client, err = yard.NewClient(nc, floodDomain, yard.WithTimeout(stallAfter)); err != nil {
 		return nil, err
 	}
-	if _, err := f.client.Admin().PutDomain(ctx, yard.Domain{Name: floodDomain, Description: "yard bench", Retention: topology.RetentionMin}); err != nil {
+	if err := l.target.domains(ctx, []string{floodDomain}, topology.RetentionMin); err != nil {
 		return nil, err
 	}
 	if f.held, err = f.client.Submit(ctx, yard.Task{Type: "held", Tasklist: "held"}); err != nil {
@@ -189,4 +186,11 @@ func (f *flood) err() error {
 		return e
 	}
 	return nil
+}
+
+func (n *Neighbours) key() float64 { return max(n.GetRatio, n.SubmitRatio) }
+
+func (n *Neighbours) line(r Result) string {
+	return fmt.Sprintf("get %s, alone %s: %.2f times the p99; submit %s, alone %s: %.2f times; start %s, alone %s; beside %d waits and %d polls, %d of them refused",
+		n.Get, n.QuietGet.both(), n.GetRatio, r.Submit, n.QuietSubmit.both(), n.SubmitRatio, r.Start, n.QuietStart.both(), n.Waits, n.Polls, n.PollsRefused)
 }

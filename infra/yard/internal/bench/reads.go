@@ -2,10 +2,8 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -14,8 +12,7 @@ import (
 )
 
 // reads runs W9: first the tasks that are read, as W1; then the tasks of W3, alone
-// and beside gets. So both phases see the same machine, and their difference is
-// what gets cost. Before the second phase there are gets alone: the first ones find
+// and beside gets. Before the second phase there are gets alone: the first ones find
 // the server with none of the archive in memory.
 func (l *load) reads(ctx context.Context) (Result, error) {
 	l.brief = true
@@ -29,12 +26,9 @@ func (l *load) reads(ctx context.Context) (Result, error) {
 	if !sleepUntil(ctx, time.Now().Add(time.Duration(l.tasks)*w9SettlePerTask)) {
 		return Result{}, ctx.Err()
 	}
-	seconds := float64(w9Seconds)
-	if few := float64(l.tasks) / w9TaskRate; few < seconds {
-		seconds = few
-	}
-	phase := func() *load { return &load{target: l.target, tasks: int(seconds * w9TaskRate)} }
-	quiet, err := phase().latency(ctx, w9TaskRate)
+	seconds := min(w9Seconds, float64(l.tasks)/w9TaskRate)
+	tasks := int(seconds * w9TaskRate)
+	quiet, err := (&load{target: l.target, tasks: tasks}).latency(ctx, w9TaskRate)
 	if err != nil {
 		return Result{}, fmt.Errorf("without gets: %w", err)
 	}
@@ -47,10 +41,8 @@ func (l *load) reads(ctx context.Context) (Result, error) {
 	if err := first.run(ctx); err != nil {
 		return Result{}, fmt.Errorf("first gets: %w", err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- gets.run(ctx) }()
-	loud, err := phase().latency(ctx, w9TaskRate)
-	if err = errors.Join(err, <-ended); err != nil {
+	loud, err := l.target.beside(ctx, tasks, w9TaskRate, gets.run)
+	if err != nil {
 		return Result{}, fmt.Errorf("beside gets: %w", err)
 	}
 	n := float64(len(gets.took))
@@ -81,31 +73,30 @@ func (l *load) newGets(n, rate int) (*gets, error) {
 }
 
 func (g *gets) run(ctx context.Context) error {
-	var asking sync.WaitGroup
 	var failed atomic.Pointer[error]
 	began := time.Now()
-	for i := range g.took {
-		due := g.target.due(began, i, g.rate)
-		if !sleepUntil(ctx, due) {
-			break
-		}
+	g.target.openLoop(ctx, len(g.took), g.rate, nil, func(i int, due time.Time) {
 		c, id := g.clients[i%len(g.clients)], g.ids[rand.IntN(len(g.ids))]
-		asking.Go(func() {
-			task, err := c.Wire().Get(ctx, id)
-			g.took[i] = time.Since(due)
-			if err == nil && (task.TaskId != id || task.State != yardv1.TaskState_TASK_STATE_COMPLETED) {
-				err = fmt.Errorf("it is %s, %s", task.TaskId, task.State)
-			}
-			if err != nil {
-				err = fmt.Errorf("get task %s: %w", id, err)
-				failed.Store(&err)
-			}
-		})
-	}
-	asking.Wait()
+		task, err := c.Wire().Get(ctx, id)
+		g.took[i] = time.Since(due)
+		if err == nil && (task.TaskId != id || task.State != yardv1.TaskState_TASK_STATE_COMPLETED) {
+			err = fmt.Errorf("it is %s, %s", task.TaskId, task.State)
+		}
+		if err != nil {
+			err = fmt.Errorf("get task %s: %w", id, err)
+			failed.Store(&err)
+		}
+	})
 	g.lasted = time.Since(began)
 	if err := failed.Load(); err != nil {
 		return *err
 	}
 	return ctx.Err()
+}
+
+func (g *Reads) key() float64 { return g.Get.P99 }
+
+func (g *Reads) line(r Result) string {
+	return fmt.Sprintf("%.0f gets/s: %s, max %.2f, %.0f µs CPU each, first ones p99 %.2f; tasks beside them: start %s, without gets %s",
+		g.GetsPerSecond, g.Get, g.Get.Max/1000, g.CPUPerGet, g.FirstGet.P99/1000, r.Start, g.QuietStart.both())
 }

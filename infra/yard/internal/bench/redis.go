@@ -48,37 +48,30 @@ func (t *target) redisUse(ctx context.Context) (redisUse, error) {
 	if t.redis == nil {
 		return redisUse{}, nil
 	}
-	info, err := t.redis.Info(ctx, "cpu", "commandstats").Result()
+	info, err := t.redis.InfoMap(ctx, "cpu", "commandstats").Result()
 	if err != nil {
 		return redisUse{}, fmt.Errorf("ask Redis what it has done: %w", err)
 	}
-	return parseRedisUse(info)
+	return redisUseOf(info)
 }
 
-// parseRedisUse reads the answer of INFO cpu commandstats.
-func parseRedisUse(info string) (u redisUse, err error) {
-	for line := range strings.Lines(info) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		command, isCommand := strings.CutPrefix(name, "cmdstat_")
-		switch {
-		case name == "used_cpu_user" || name == "used_cpu_sys":
-			seconds, bad := strconv.ParseFloat(value, 64)
-			err = errors.Join(err, bad)
-			u.cpu += time.Duration(seconds * float64(time.Second))
-		case isCommand:
-			calls, _, _ := strings.Cut(strings.TrimPrefix(value, "calls="), ",")
-			n, bad := strconv.ParseInt(calls, 10, 64)
-			err = errors.Join(err, bad)
-			switch command {
-			case "eval", "evalsha", "fcall":
-				u.scripts += n
-			default:
-				u.commands += n
-			}
-		}
+// redisUseOf reads the sections CPU and Commandstats.
+func redisUseOf(info map[string]map[string]string) (u redisUse, err error) {
+	for _, name := range []string{"used_cpu_user", "used_cpu_sys"} {
+		seconds, bad := strconv.ParseFloat(info["CPU"][name], 64)
+		err = errors.Join(err, bad)
+		u.cpu += time.Duration(seconds * float64(time.Second))
 	}
-	if err == nil && u.cpu == 0 {
-		err = errors.New("the CPU time is not in what Redis tells")
+	for name, value := range info["Commandstats"] {
+		calls, _, _ := strings.Cut(strings.TrimPrefix(value, "calls="), ",")
+		n, bad := strconv.ParseInt(calls, 10, 64)
+		err = errors.Join(err, bad)
+		switch strings.TrimPrefix(name, "cmdstat_") {
+		case "eval", "evalsha", "fcall":
+			u.scripts += n
+		default:
+			u.commands += n
+		}
 	}
 	return u, err
 }

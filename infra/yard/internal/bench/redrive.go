@@ -13,8 +13,7 @@ import (
 // deadLetterTasklist has the tasks of W12 that die and come back.
 const deadLetterTasklist = "bench-letters"
 
-// redrive runs W12: tasks as in W3, alone and while all dead letters come back, at a rate. Both phases see the same machine, so their difference
-// is what the redrive costs.
+// redrive runs W12: tasks as in W3, alone and while all dead letters come back, at a rate.
 func (l *load) redrive(ctx context.Context) (Result, error) {
 	clients, err := l.target.clients([]string{domain})
 	if err != nil {
@@ -44,10 +43,10 @@ func (l *load) redrive(ctx context.Context) (Result, error) {
 		return Result{}, fmt.Errorf("alone: %w", err)
 	}
 	redrive := &Redrive{Letters: len(died), QuietStart: *quiet.Start}
-	redriving := make(chan error, 1)
-	go func() { redriving <- l.bringBack(ctx, c, redrive) }()
-	r, err := (&load{target: l.target, tasks: tasks}).latency(ctx, w12Rate)
-	if err = errors.Join(err, <-redriving); err != nil {
+	r, err := l.target.beside(ctx, tasks, w12Rate, func(ctx context.Context) error {
+		return l.bringBack(ctx, c, redrive)
+	})
+	if err != nil {
 		return Result{}, fmt.Errorf("beside the redrive: %w", err)
 	}
 	err = waitFor(ctx, stallAfter, 10*time.Millisecond, func() (bool, string, error) {
@@ -114,7 +113,8 @@ type Redrive struct {
 	Ratio float64 `json:"start_p99_ratio"`
 }
 
-// line is the redrive in one line; start is beside it.
-func (d *Redrive) line(start Quantiles) string {
-	return fmt.Sprintf("start %s, while %d dead letters came back at %.0f/s; alone %s: %.2f times the p99", start, d.Letters, d.PerSecond, d.QuietStart.both(), d.Ratio)
+func (d *Redrive) key() float64 { return d.Ratio }
+
+func (d *Redrive) line(r Result) string {
+	return fmt.Sprintf("start %s, while %d dead letters came back at %.0f/s; alone %s: %.2f times the p99", r.Start, d.Letters, d.PerSecond, d.QuietStart.both(), d.Ratio)
 }

@@ -22,9 +22,6 @@ type Report struct {
 	Ratios []Ratio `json:"ratios,omitempty"`
 }
 
-// unknown is what a cluster does not tell.
-const unknown = "unknown"
-
 // Settings is what was measured.
 type Settings struct {
 	// Stack tells what was measured: one process with in-process connections, or a
@@ -168,19 +165,33 @@ func (o *Options) settings() Settings {
 	return s
 }
 
+// finding is the special part of a result, of a workload that has one.
+type finding interface {
+	// line is the whole result in one line.
+	line(r Result) string
+	// key is the number that decides which run is the median.
+	key() float64
+}
+
+func (r Result) finding() finding {
+	switch {
+	case r.Reads != nil:
+		return r.Reads
+	case r.Neighbours != nil:
+		return r.Neighbours
+	case r.Fairness != nil:
+		return r.Fairness
+	case r.Redrive != nil:
+		return r.Redrive
+	default:
+		return nil
+	}
+}
+
 // key is the number that decides which run is the median.
 func (r Result) key() float64 {
-	if r.Reads != nil {
-		return r.Reads.Get.P99
-	}
-	if n := r.Neighbours; n != nil {
-		return max(n.GetRatio, n.SubmitRatio)
-	}
-	if f := r.Fairness; f != nil {
-		return max(f.GroupRatio, f.DomainRatio)
-	}
-	if d := r.Redrive; d != nil {
-		return d.Ratio
+	if f := r.finding(); f != nil {
+		return f.key()
 	}
 	if r.Start != nil {
 		return r.Start.P50
@@ -215,19 +226,8 @@ func round3(x float64) float64 { return math.Round(x*1000) / 1000 }
 
 // line is a run in one line.
 func (r Result) line() string {
-	if g := r.Reads; g != nil {
-		return fmt.Sprintf("%.0f gets/s: %s, max %.2f, %.0f µs CPU each, first ones p99 %.2f; tasks beside them: start %s, without gets %s",
-			g.GetsPerSecond, g.Get, g.Get.Max/1000, g.CPUPerGet, g.FirstGet.P99/1000, r.Start, g.QuietStart.both())
-	}
-	if n := r.Neighbours; n != nil {
-		return fmt.Sprintf("get %s, alone %s: %.2f times the p99; submit %s, alone %s: %.2f times; start %s, alone %s; beside %d waits and %d polls, %d of them refused",
-			n.Get, n.QuietGet.both(), n.GetRatio, r.Submit, n.QuietSubmit.both(), n.SubmitRatio, r.Start, n.QuietStart.both(), n.Waits, n.Polls, n.PollsRefused)
-	}
-	if f := r.Fairness; f != nil {
-		return f.line(*r.Start)
-	}
-	if d := r.Redrive; d != nil {
-		return d.line(*r.Start)
+	if f := r.finding(); f != nil {
+		return f.line(r)
 	}
 	if r.Start != nil {
 		return fmt.Sprintf("start p50 %.2f ms, p90 %.2f, p99 %.2f, max %.2f; submit p50 %.2f ms; all %d once",
@@ -248,16 +248,6 @@ func (q Quantiles) String() string {
 
 // both are the same two, without their names.
 func (q Quantiles) both() string { return fmt.Sprintf("%.2f, %.2f", q.P50/1000, q.P99/1000) }
-
-// line is the fairness in one line; start is beside the flood of another group.
-func (f *Fairness) line(start Quantiles) string {
-	shares := make([]string, len(f.Shares))
-	for i, s := range f.Shares {
-		shares[i] = fmt.Sprintf("%g has %.3f (%.3f)", s.Weight, s.Share, s.Fair)
-	}
-	return fmt.Sprintf("%d tasks/s of a group, start %s alone; %s beside another group's flood of %.0f/s: %.1f times the p99; %s beside another domain's: %.1f times; of the starts weight %s; %d of weight 0 were early",
-		f.Small, f.QuietStart, start.both(), f.FloodPerSecond, f.GroupRatio, f.DomainStart.both(), f.DomainRatio, strings.Join(shares, ", "), f.ZeroEarly)
-}
 
 // perSync is for people: a dash where it is not known.
 func (r Result) perSync() string {
@@ -321,7 +311,7 @@ func (r *Report) WriteTable(w io.Writer) error {
 			x.Workload, x.Sync, x.Tasks, x.TasksPerSecond, x.perSync(), latency, x.Cost.CPUPer100k, x.Cost.RedisCPUPer100k, x.Cost.PeakMB, x.Runs)
 	}
 	for _, x := range r.Results {
-		if x.Reads != nil || x.Neighbours != nil || x.Fairness != nil || x.Redrive != nil || x.Backlog != nil {
+		if x.finding() != nil || x.Backlog != nil {
 			fmt.Fprintf(t, "\n%s\t%s\n", x.Workload, x.line())
 		}
 	}

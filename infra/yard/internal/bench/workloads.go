@@ -2,7 +2,6 @@ package bench
 
 import (
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -76,41 +75,6 @@ type shape struct {
 	// ahead: workers begin when all tasks are accepted, and only the submits are measured.
 	ahead bool
 }
-
-// workload is a way to measure.
-type workload struct {
-	name string
-	// tasks of a run, by default.
-	tasks int
-	// shape of the drain; of those that are no drains, W1's, for the warm-up.
-	shape shape
-}
-
-// workloads are all of them, in order. Their numbers are part of what they mean.
-var workloads = []workload{
-	{"W1", 200_000, bulk},
-	{"W1s", 200_000, backlog},
-	{"W2", 50_000, shape{producers: 64, request: 1}},
-	{"W2s", 50_000, shape{producers: 64, request: 1, together: true}},
-	{"W3", 20 * w3Rate, bulk},
-	{"W5", 1_000_000, backlog},
-	{"W8", 50_000, shape{producers: 64, request: 1, many: true}},
-	{"W8s", 100_000, shape{producers: 512, request: 1, many: true, ahead: true}},
-	{"W9", 1_000_000, bulk},
-	{"W10", 20 * w10Rate, bulk}, // 20 s of each phase
-	{"W11", 20_000, bulk},       // tasks of the flood
-	{"W12", 100_000, bulk},      // dead letters
-}
-
-// workloadNames are the names of all, in order.
-func workloadNames() (names []string) {
-	for _, w := range workloads {
-		names = append(names, w.name)
-	}
-	return names
-}
-
-func workloadOf(name string) workload { return workloads[slices.Index(workloadNames(), name)] }
 
 // bulk is W1's.
 var bulk = shape{producers: 8, request: 100, domains: []string{domain}}
