@@ -25,7 +25,8 @@ var weights = [...]float64{1, 2, 4, 0}
 func weightGroup(i int) string { return fmt.Sprint("weight-", weights[i]) }
 
 // fairness runs W11: a few tasks of a small group, alone, beside a flood of another group, and beside a flood of another
-// domain; then groups of several weights that are all ready.
+// domain; then groups of several weights that are all ready. All phases see the same machine, so their difference is what a
+// flood costs.
 func (l *load) fairness(ctx context.Context) (Result, error) {
 	if err := l.target.domains(ctx, []string{floodDomain}, topology.RetentionMin); err != nil {
 		return Result{}, err
