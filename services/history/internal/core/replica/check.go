@@ -223,52 +223,34 @@ func (l *tasklist) checkRuns() error {
 
 // checkDeliveries compares what may not have been delivered with the tasks.
 func (r *Replica) checkDeliveries() error {
-	live := 0
+	listed := 0
 	for number, s := range r.shards {
 		for i, d := range s.owners {
-			if s.number != number || i > 0 && s.owners[i-1].epoch >= d.epoch {
+			if s.number != number || d.shard != s || i > 0 && s.owners[i-1].epoch >= d.epoch {
 				return fmt.Errorf("the owners of shard %d are out of order at epoch %d", number, d.epoch)
 			}
-			if err := d.check(s); err != nil {
-				return fmt.Errorf("shard %d, epoch %d: %w", number, d.epoch, err)
+			before, request := (*Entry)(nil), d.delivered+1
+			for e := d.first; e != nil; before, e = e, e.grant.after {
+				g := e.grant
+				inLine := g.of == d && g.before == before && g.request >= request
+				if !inLine || e.left || e.State != taskstate.Running || r.tasks[e.ID] != e {
+					return fmt.Errorf("the grant of task %s, %s, by batch %d of shard %d is kept wrongly", e.ID, e.State, g.request, number)
+				}
+				request = g.request
+				listed++
 			}
-			live += d.live
+			if d.last != before {
+				return fmt.Errorf("shard %d, epoch %d: the last grant is not the last", number, d.epoch)
+			}
 		}
 	}
 	for _, e := range r.tasks {
-		if e.grant == nil {
-			continue
-		}
-		live--
-		if e.grant.entry != e || e.left || e.State != taskstate.Running || !e.grant.batch.queued {
-			return fmt.Errorf("the grant of task %s, %s, is kept wrongly", e.ID, e.State)
+		if e.grant != nil {
+			listed--
 		}
 	}
-	if live != 0 {
-		return fmt.Errorf("%d grants more are counted than tasks have", live)
-	}
-	return nil
-}
-
-func (d *deliveries) check(s *shard) error {
-	live, slots, before := 0, 0, uint64(0)
-	for _, b := range d.queue[d.head:] {
-		used := 0
-		for i := range b.grants {
-			if g := &b.grants[i]; g.entry != nil {
-				used++
-				if g.batch != b || g.entry.grant != g {
-					return fmt.Errorf("task %s is not where its grant is", g.entry.ID)
-				}
-			}
-		}
-		if used != b.live || !b.queued || b.shard != s || b.epoch != d.epoch || b.request < before || b.request <= d.delivered {
-			return fmt.Errorf("batch %d of epoch %d has %d grants, counts %d; %d are delivered", b.request, b.epoch, used, b.live, d.delivered)
-		}
-		live, slots, before = live+used, slots+cap(b.grants), b.request
-	}
-	if live != d.live || slots != d.slots || slots > 2*live+slotsSpare {
-		return fmt.Errorf("%d grants in %d slots, it counts %d in %d", live, slots, d.live, d.slots)
+	if listed != 0 {
+		return fmt.Errorf("%d grants more are listed than tasks have", listed)
 	}
 	return nil
 }

@@ -26,50 +26,38 @@ type Granted struct {
 	Poll           *Poll
 }
 
-// batch is a message of a matching shard, with what it was granted.
+// batch is a message of a matching shard.
 type batch struct {
 	shard          *shard
 	epoch, request uint64
 	polls          []Poll
-	// events is how many it has.
+	// events is how many it has. free is room for its grants, which are made some at a time.
 	events int
-	// grants are those that may not have been received; live counts those that still may
-	// not. Entries point into it.
-	grants []grant
-	live   int
-	// queued: it is in the deliveries of its owner.
-	queued bool
+	free   []grant
 }
 
 // grant is an attempt that may not have reached its worker.
 type grant struct {
-	// entry is nil once that is known, or does not matter any more.
-	entry *Entry
-	poll  *Poll
-	batch *batch
-	// reported: its shard has asked for it, to send it again.
+	// of has it, among those of the other batches; its own is of number request.
+	of      *deliveries
+	request uint64
+	poll    *Poll
+	// before and after are its neighbours there.
+	before, after *Entry
+	// told: its shard has asked for it, to send it again.
 	told bool
 }
 
-// deliveries are what one owner of a shard may not have delivered: its batches, in the order of
-// their numbers. It is not part of what owners of the partition have to agree about: what follows
-// from it is proposed to the log.
+// deliveries are the attempts that one owner of a shard may not have delivered, in the order of the numbers of its batches. It is
+// not part of what owners of the partition have to agree about: what follows from it is proposed to the log.
 type deliveries struct {
-	epoch     uint64
-	delivered uint64
-	queue     []*batch
-	head      int
-	// slots is the room of the grants of all batches, live counts those that are in use.
-	slots, live int
+	shard            *shard
+	epoch, delivered uint64
+	first, last      *Entry
 }
 
-const (
-	// slotsFirst is how many slots a batch gets at first, at most.
-	slotsFirst = 128
-	// slotsSpare is how many slots may be without use, besides as many as are in use, before those are
-	// moved together.
-	slotsSpare = 4096
-)
+// grantsMax is how many grants are made at a time, at most: one that stays keeps the memory of all of them.
+const grantsMax = 16
 
 // batchFrom is the message's batch, or nil if it is not of matching. Its reports about earlier ones are
 // taken in.
@@ -93,7 +81,7 @@ func (s *shard) of(epoch uint64) *deliveries {
 	if i > 0 && s.owners[i-1].epoch == epoch {
 		return s.owners[i-1]
 	}
-	d := &deliveries{epoch: epoch}
+	d := &deliveries{shard: s, epoch: epoch}
 	s.owners = slices.Insert(s.owners, i, d)
 	return d
 }
@@ -112,109 +100,49 @@ func (b *batch) granted(e *Entry, poll *Poll) {
 	if b.request <= d.delivered {
 		return
 	}
-	if !b.queued {
-		d.add(b)
+	if len(b.free) == 0 {
+		b.free = make([]grant, max(1, min(b.events, grantsMax)))
 	}
-	if len(b.grants) == cap(b.grants) {
-		d.move(b, max(min(b.events, slotsFirst), 2*b.live, 1))
+	g := &b.free[0]
+	b.free = b.free[1:]
+	*g = grant{of: d, request: b.request, poll: poll, before: d.last}
+	for g.before != nil && g.before.grant.request > b.request { // the log has a later batch first
+		g.before, g.after = g.before.grant.before, g.before
 	}
-	b.grants = append(b.grants, grant{entry: e, poll: poll, batch: b})
-	e.grant = &b.grants[len(b.grants)-1]
-	b.live++
-	d.live++
-	d.compact()
+	e.grant = g
+	d.link(g.before, e)
+	d.link(e, g.after)
+}
+
+// link makes two attempts neighbours; nil stands for the end.
+func (d *deliveries) link(before, after *Entry) {
+	if before == nil {
+		d.first = after
+	} else {
+		before.grant.after = after
+	}
+	if after == nil {
+		d.last = before
+	} else {
+		after.grant.before = before
+	}
 }
 
 // received notes that the attempt of e need not be delivered any more: its worker has been
 // heard of, or it is over.
 func (e *Entry) received() {
-	if e.grant == nil {
-		return
+	if g := e.grant; g != nil {
+		g.of.link(g.before, g.after)
+		e.grant = nil
 	}
-	b := e.grant.batch
-	*e.grant = grant{}
-	e.grant = nil
-	d := b.shard.of(b.epoch)
-	b.live--
-	d.live--
-	for d.head < len(d.queue) && d.queue[d.head].live == 0 {
-		d.pop()
-	}
-	d.compact()
 }
 
 // deliveredUpTo takes in up to which batch all has been sent to its polls.
 func (d *deliveries) deliveredUpTo(request uint64) {
 	d.delivered = max(d.delivered, request)
-	for d.head < len(d.queue) && d.queue[d.head].request <= d.delivered {
-		b := d.pop()
-		for i := range b.grants {
-			if e := b.grants[i].entry; e != nil {
-				e.grant = nil
-				d.live--
-			}
-		}
-		b.grants, b.live = nil, 0
+	for d.first != nil && d.first.grant.request <= d.delivered {
+		d.first.received()
 	}
-}
-
-// add puts a batch in its place.
-func (d *deliveries) add(b *batch) {
-	i := len(d.queue)
-	for i > d.head && d.queue[i-1].request > b.request {
-		i-- // a grab of it has waited for its task
-	}
-	d.queue = slices.Insert(d.queue, i, b)
-	d.slots += cap(b.grants)
-	b.queued = true
-}
-
-// pop takes the first batch out.
-func (d *deliveries) pop() *batch {
-	b := d.queue[d.head]
-	d.queue[d.head] = nil
-	d.head++
-	d.slots -= cap(b.grants)
-	b.queued = false
-	switch {
-	case d.head == len(d.queue):
-		d.queue, d.head = d.queue[:0], 0
-	case d.head > 1024 && d.head > len(d.queue)/2:
-		d.queue = append(d.queue[:0:0], d.queue[d.head:]...)
-		d.head = 0
-	}
-	return b
-}
-
-// move gives the grants of a queued batch that are in use slots of their own.
-func (d *deliveries) move(b *batch, slots int) {
-	to := make([]grant, 0, slots)
-	for _, g := range b.grants {
-		if g.entry != nil {
-			to = append(to, g)
-			g.entry.grant = &to[len(to)-1]
-		}
-	}
-	d.slots += cap(to) - cap(b.grants)
-	b.grants = to
-}
-
-// compact gives up the slots that are not in use, if they are too many.
-func (d *deliveries) compact() {
-	if d.slots <= 2*d.live+slotsSpare {
-		return
-	}
-	kept := d.queue[:0]
-	for _, b := range d.queue[d.head:] {
-		if b.live == 0 {
-			b.queued, b.grants = false, nil
-			continue
-		}
-		d.move(b, b.live)
-		kept = append(kept, b)
-	}
-	clear(d.queue[len(kept):])
-	d.queue, d.head, d.slots = kept, 0, d.live
 }
 
 // burnsNothing tells whether the running attempt of e may never have reached its worker: its shard has not
@@ -226,7 +154,7 @@ func (e *Entry) burnsNothing() bool {
 
 // mayBeDelivered tells whether the shard that granted e's attempt may yet say that it was delivered.
 func (e *Entry) mayBeDelivered() bool {
-	return e.grant != nil && e.grant.batch.epoch >= e.grant.batch.shard.epoch
+	return e.grant != nil && e.grant.of.epoch >= e.grant.of.shard.epoch
 }
 
 // grantedBy is what a snapshot says of the running attempt of e; nil = it has been received.
@@ -234,8 +162,8 @@ func (e *Entry) grantedBy() *Granted {
 	if e.grant == nil {
 		return nil
 	}
-	b := e.grant.batch
-	return &Granted{Shard: b.shard.number, Epoch: b.epoch, Request: b.request, Poll: e.grant.poll}
+	g := e.grant
+	return &Granted{Shard: g.of.shard.number, Epoch: g.of.epoch, Request: g.request, Poll: g.poll}
 }
 
 // grantedBefore takes in what a snapshot says of the running attempt of e.
@@ -261,32 +189,30 @@ func (r *Replica) Undelivered(number int, epoch uint64, after ids.TaskID, take f
 	if s == nil {
 		return
 	}
-	var all []*grant
+	var all []*Entry
 	for _, d := range s.owners {
 		if d.epoch >= epoch {
 			break
 		}
-		for _, b := range d.queue[d.head:] {
-			for i := range b.grants {
-				if g := &b.grants[i]; g.entry != nil && g.again(after) {
-					all = append(all, g)
-				}
+		for e := d.first; e != nil; e = e.grant.after {
+			if e.again(after) {
+				all = append(all, e)
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b *grant) int { return bytes.Compare(a.entry.ID[:], b.entry.ID[:]) })
-	for _, g := range all {
-		if !take(&Undelivered{Poll: *g.poll, Grant: g.entry.granted()}) {
+	slices.SortFunc(all, func(a, b *Entry) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+	for _, e := range all {
+		if !take(&Undelivered{Poll: *e.grant.poll, Grant: e.granted()}) {
 			return
 		}
-		g.told = true
+		e.grant.told = true
 	}
 }
 
-// again tells whether a grant behind a task can be sent again.
-func (g *grant) again(after ids.TaskID) bool {
+// again tells whether the grant of e, behind a task, can be sent again.
+func (e *Entry) again(after ids.TaskID) bool {
 	const over = 1<<taskstate.Released | 1<<taskstate.Expired
-	return g.poll != nil && g.entry.proposed&over == 0 && bytes.Compare(g.entry.ID[:], after[:]) > 0
+	return e.grant.poll != nil && e.proposed&over == 0 && bytes.Compare(e.ID[:], after[:]) > 0
 }
 
 // granted is the running attempt of e as its worker gets it.

@@ -53,7 +53,7 @@ func (r *Replica) fenced(h *held, fx *Effects) {
 func (s *shard) raise(epoch uint64) {
 	s.epoch = epoch
 	if len(s.owners) > ownersMax {
-		s.owners = slices.DeleteFunc(s.owners, func(d *deliveries) bool { return d.live == 0 && d.epoch < epoch })
+		s.owners = slices.DeleteFunc(s.owners, func(d *deliveries) bool { return d.first == nil && d.epoch < epoch })
 	}
 }
 
