@@ -66,11 +66,10 @@ func (r *Replica) checkWaiting() error {
 
 // check compares the order and the counts with what waits.
 func (l *earlyList) check() error {
-	commands, inOrder, before := 0, 0, (*early)(nil)
-	for w := l.first; w != nil; before, w = w, w.after {
-		inOrder++
-		if l.byID[w.id] != w || w.before != before {
-			return fmt.Errorf("what waits for task %s is out of line", w.id)
+	commands := 0
+	for id, w := range l.byID {
+		if w.id != id || w.at.Value != w {
+			return fmt.Errorf("what waits for task %s is out of line", id)
 		}
 		for _, h := range w.waiting {
 			commands += h.weight()
@@ -80,8 +79,8 @@ func (l *earlyList) check() error {
 	for _, n := range l.ofDomain {
 		sum += n
 	}
-	if l.last != before || inOrder != len(l.byID) || commands != l.commands || sum != commands {
-		return fmt.Errorf("%d commands of %d tasks wait, %d of %d are counted, of all domains %d", commands, inOrder, l.commands, len(l.byID), sum)
+	if l.order.Len() != len(l.byID) || commands != l.commands || sum != commands {
+		return fmt.Errorf("%d commands of %d tasks wait, %d of %d are counted, of all domains %d", commands, len(l.byID), l.commands, l.order.Len(), sum)
 	}
 	return nil
 }
@@ -257,7 +256,7 @@ func (r *Replica) checkDeliveries() error {
 
 func (g *gone) check() error {
 	bytes := 0
-	for _, e := range g.queue[g.head:] {
+	for _, e := range g.queue {
 		bytes += e.size
 		if !e.e.left {
 			return fmt.Errorf("task %s is gone and has not left", e.e.ID)

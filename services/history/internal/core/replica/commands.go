@@ -311,11 +311,12 @@ func (r *Replica) foundForOutcomes(in *Found, now Now, fx *Effects) {
 // the log that it could lie in. A tick looks at some, those not looked at for longest first.
 func (r *Replica) endWaits(now Now, fx *Effects) {
 	for range min(endWaitsMax, len(r.early.byID)) {
-		if r.early.first == nil {
+		first := r.early.order.Front()
+		if first == nil {
 			return
 		}
 		brought := false
-		for _, h := range r.early.take(r.early.first.id) {
+		for _, h := range r.early.take(first.Value.(*early).id) {
 			switch {
 			case brought:
 				r.event(h, now, fx)

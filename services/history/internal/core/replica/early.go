@@ -2,6 +2,7 @@ package replica
 
 import (
 	"cmp"
+	"container/list"
 	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -22,8 +23,9 @@ const (
 // earlyList is commands whose task is not in memory yet: for each task in log order,
 // and the tasks in the order in which they were looked at last.
 type earlyList struct {
-	byID        map[ids.TaskID]*early
-	first, last *early
+	byID map[ids.TaskID]*early
+	// order is all of them.
+	order *list.List
 	// commands counts them by their weight, ofDomain those of each domain.
 	commands int
 	ofDomain map[string]int
@@ -31,13 +33,13 @@ type earlyList struct {
 
 // early is what waits for one task.
 type early struct {
-	id            ids.TaskID
-	waiting       []*held
-	before, after *early
+	id      ids.TaskID
+	waiting []*held
+	at      *list.Element
 }
 
 func newEarlyList() earlyList {
-	return earlyList{byID: make(map[ids.TaskID]*early), ofDomain: make(map[string]int)}
+	return earlyList{byID: make(map[ids.TaskID]*early), order: list.New(), ofDomain: make(map[string]int)}
 }
 
 // of is what waits for a task.
@@ -52,14 +54,8 @@ func (l *earlyList) of(id ids.TaskID) []*held {
 func (l *earlyList) add(h *held) {
 	w := l.byID[h.ev.ID]
 	if w == nil {
-		w = &early{id: h.ev.ID, before: l.last}
-		l.byID[w.id] = w
-		if l.last == nil {
-			l.first = w
-		} else {
-			l.last.after = w
-		}
-		l.last = w
+		w = &early{id: h.ev.ID}
+		w.at, l.byID[w.id] = l.order.PushBack(w), w
 	}
 	at := len(w.waiting)
 	for at > 0 && h.before(w.waiting[at-1]) {
@@ -76,16 +72,7 @@ func (l *earlyList) take(id ids.TaskID) []*held {
 		return nil
 	}
 	delete(l.byID, id)
-	if w.before == nil {
-		l.first = w.after
-	} else {
-		w.before.after = w.after
-	}
-	if w.after == nil {
-		l.last = w.before
-	} else {
-		w.after.before = w.before
-	}
+	l.order.Remove(w.at)
 	for _, h := range w.waiting {
 		l.count(h, -1)
 	}
@@ -102,7 +89,7 @@ func (l *earlyList) count(h *held, n int) {
 
 // places are where the commands that wait lie, in order.
 func (l *earlyList) places() (all []EventPlace) {
-	for w := l.first; w != nil; w = w.after {
+	for _, w := range l.byID {
 		for _, h := range w.waiting {
 			all = append(all, EventPlace{h.seq, uint32(h.place)})
 		}
@@ -126,8 +113,8 @@ func (r *Replica) waitAgain(in *Turn) {
 
 // ids are the tasks that something waits for.
 func (l *earlyList) ids() (all []ids.TaskID) {
-	for w := l.first; w != nil; w = w.after {
-		all = append(all, w.id)
+	for at := l.order.Front(); at != nil; at = at.Next() {
+		all = append(all, at.Value.(*early).id)
 	}
 	return all
 }

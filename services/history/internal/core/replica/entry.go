@@ -106,7 +106,6 @@ const (
 // stores would.
 type gone struct {
 	queue []goneEntry
-	head  int
 	bytes int
 	// fresh are those that came since the last sweep, the next of which is due at sweepAt,
 	// Unix ms.
@@ -127,11 +126,10 @@ func (r *Replica) keepGone(e *Entry) {
 	g.queue = append(g.queue, goneEntry{e, size})
 	g.bytes += size
 	g.fresh++
-	for g.len() > g.max || g.bytes > g.bytesMax {
+	for len(g.queue) > g.max || g.bytes > g.bytesMax {
 		r.dropGone()
 	}
-	g.fresh = min(g.fresh, g.len())
-	g.compact()
+	g.fresh = min(g.fresh, len(g.queue))
 }
 
 // sweepGone drops the tasks that left before the last sweep.
@@ -140,36 +138,24 @@ func (r *Replica) sweepGone(now Now) {
 	if now.MS < g.sweepAt {
 		return
 	}
-	for g.len() > g.fresh {
-		r.past.add(g.queue[g.head].e)
+	for len(g.queue) > g.fresh {
+		r.past.add(g.queue[0].e)
 		r.dropGone()
 	}
 	g.fresh, g.sweepAt = 0, now.MS+goneForMS
-	g.compact()
 }
 
 // dropGone drops the oldest.
 func (r *Replica) dropGone() {
 	g := &r.gone
-	old := g.queue[g.head]
-	g.queue[g.head] = goneEntry{}
-	g.head++
+	old := g.queue[0]
+	g.queue[0] = goneEntry{}
+	if g.queue = g.queue[1:]; len(g.queue) == 0 {
+		g.queue = nil
+	}
 	g.bytes -= old.size
 	if r.tasks[old.e.ID] == old.e {
 		delete(r.tasks, old.e.ID)
-	}
-}
-
-func (g *gone) len() int { return len(g.queue) - g.head }
-
-// compact lets go of the queue's memory.
-func (g *gone) compact() {
-	switch {
-	case g.len() == 0:
-		g.queue, g.head = nil, 0
-	case g.head > 1024 && g.head > len(g.queue)/2:
-		g.queue = append(g.queue[:0:0], g.queue[g.head:]...)
-		g.head = 0
 	}
 }
 
