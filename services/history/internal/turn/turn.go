@@ -75,10 +75,8 @@ type Owner interface {
 }
 
 const (
-	// bytesMax bounds a turn; a larger batch goes alone. batchBytesMax and batchEventsMax bound a batch of proposals.
-	bytesMax       = 512 << 10
-	batchBytesMax  = 400 << 10
-	batchEventsMax = 1000
+	// bytesMax bounds a turn; a larger batch goes alone.
+	bytesMax = 512 << 10
 	// requestsMax and requestBytesMax bound the batches that wait for a turn. A batch beyond them is dropped, and its
 	// sender repeats it.
 	requestsMax     = 4096
@@ -89,8 +87,7 @@ const (
 type Request struct {
 	data   []byte
 	events *replica.Events
-	// own: the owner has proposed it; proposals are what is in it.
-	own       bool
+	// proposals are what is in it; nil = the owner has not proposed it.
 	proposals []replica.Proposal
 }
 
@@ -105,11 +102,7 @@ type Appender struct {
 	// bytes is what waits in arrived.
 	bytes atomic.Int64
 	// own and next go with the next turn: proposals, and a batch that has arrived.
-	own  []Request
-	next *Request
-	// ownLeft counts the proposed batches that are not stored, refused what the log does not take of them.
-	ownLeft int
-	refused []replica.Proposal
+	own, next *Request
 
 	epoch uint64
 	// last is the message of the last turn, at its time, number its number in this epoch.
@@ -163,42 +156,31 @@ func (a *Appender) Add(r Request) {
 	a.next = &r
 }
 
-// Propose adds what the owner proposes to the next turn: no events at all ask whether the log moves.
+// Propose adds what the owner proposes to the next turn: no events at all ask whether the log moves. The next proposals come once
+// these are stored.
 func (a *Appender) Propose(all []replica.Proposal) {
-	from, size := 0, 0
 	m := &logv1.EventBatch{LogVersion: a.version()}
-	add := func(to int) {
-		data, err := m.MarshalVT()
-		if err != nil {
-			panic("turn: " + err.Error()) // every field is of our making
-		}
-		events, err := record.NewDecoder().Events(data)
-		if err != nil {
-			panic("turn: " + err.Error())
-		}
-		a.own = append(a.own, Request{data, events, true, all[from:to]})
-		a.ownLeft++
-		m.Events, size, from = nil, 0, to
-	}
 	for i := range all {
 		p := &all[i]
-		e := &logv1.Event{
+		m.Events = append(m.Events, &logv1.Event{
 			Kind: logv1.EventKind(p.Kind), TaskId: p.ID[:], Position: uint64(p.Fence.Position), Version: p.Fence.Version,
 			Nonce: p.Fence.Nonce, Domain: p.Domain, Message: p.Message, Undelivered: p.Undelivered, NotAfterMs: p.NotAfter, SilentLeaseMs: p.SilentLease,
-		}
-		n := e.SizeVT()
-		if len(m.Events) > 0 && (size+n > batchBytesMax || len(m.Events) >= batchEventsMax) {
-			add(i)
-		}
-		m.Events = append(m.Events, e)
-		size += n
+		})
 	}
-	add(len(all))
+	data, err := m.MarshalVT()
+	if err != nil {
+		panic("turn: " + err.Error()) // every field is of our making
+	}
+	events, err := record.NewDecoder().Events(data)
+	if err != nil {
+		panic("turn: " + err.Error())
+	}
+	a.own = &Request{data, events, all}
 }
 
 // Idle tells whether nothing waits and nothing is under way.
 func (a *Appender) Idle() bool {
-	return !a.busy && a.stored == nil && a.next == nil && len(a.own) == 0 && len(a.arrived) == 0
+	return !a.busy && a.stored == nil && a.next == nil && a.own == nil && len(a.arrived) == 0
 }
 
 // Last is the message of the last turn. It must stay in the log: the next one is appended behind it.
@@ -210,8 +192,8 @@ func (a *Appender) gather() (all []Request) {
 	for {
 		var r Request
 		switch {
-		case len(a.own) > 0:
-			r = a.own[0]
+		case a.own != nil:
+			r = *a.own
 		case a.next != nil:
 			r = *a.next
 		default:
@@ -225,8 +207,8 @@ func (a *Appender) gather() (all []Request) {
 		if size += len(r.data); len(all) > 0 && size > bytesMax {
 			return all
 		}
-		if r.own {
-			a.own = a.own[1:]
+		if r.proposals != nil {
+			a.own = nil
 		} else {
 			a.next = nil
 		}
@@ -322,18 +304,14 @@ func (a *Appender) done(all []Request, admitted []replica.Admission, seq uint64,
 	default: // the owner ends
 		return
 	}
-	before := a.ownLeft
 	for _, r := range all {
-		if !r.own {
-			continue
+		switch {
+		case r.proposals == nil:
+		case err != nil:
+			a.owner.Take(replica.Stored{Kind: replica.JobAppend, Refused: r.proposals})
+		default:
+			a.owner.Take(replica.Stored{Kind: replica.JobAppend})
 		}
-		if a.ownLeft--; err != nil {
-			a.refused = append(a.refused, r.proposals...)
-		}
-	}
-	if before > 0 && a.ownLeft == 0 {
-		a.owner.Take(replica.Stored{Kind: replica.JobAppend, Refused: a.refused})
-		a.refused = nil
 	}
 }
 

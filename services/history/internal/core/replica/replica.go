@@ -40,6 +40,8 @@ const (
 	// of some milliseconds and a sync, and no one waits for it but a lane without room.
 	archiveLingerMS = 1000
 	archiveTasksMin = 2000
+	// proposalsMax bounds what is proposed at a time: it goes into one batch of events, and takes less than 200 bytes each.
+	proposalsMax = 2000
 )
 
 // Replica is the state of one partition. It is not safe for concurrent use.
@@ -233,8 +235,10 @@ func (r *Replica) Flush(now Now, fx *Effects) {
 		fx.Park, r.parkLetters = job, fx.ParkLetters
 	}
 	if !r.appending && (len(r.own) > 0 || r.still.asks || r.wantTurn(now)) {
-		fx.Append = append([]Proposal{}, r.own...)
-		r.own, r.appending, r.still.asks = nil, true, false
+		n := min(len(r.own), proposalsMax)
+		fx.Append = append([]Proposal{}, r.own[:n]...)
+		r.own = append([]Proposal(nil), r.own[n:]...)
+		r.appending, r.still.asks = true, false
 	}
 	r.handOut(fx)
 	r.answers.Flush(&fx.Answers)
