@@ -3,7 +3,7 @@
 //
 // Owns: the same contracts as package natshistory, without a server. Never
 // does: lose anything stored; a test cuts the wire instead.
-// On failure: FailWrites makes every write fail until it is reset.
+// On failure: FailWrites makes every write fail until it is reset. The tests of natshistory exercise both alike.
 package memhistory
 
 import (

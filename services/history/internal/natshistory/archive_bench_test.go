@@ -13,7 +13,6 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
-	"github.com/yardmaster-io/yardmaster/services/history/internal/porttest"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -24,7 +23,7 @@ var (
 
 // benchTask is a task of a usual size, about 400 bytes in the archive.
 func benchTask(domain string, created time.Time) *taskstate.Task {
-	t := porttest.Finished(domain, created, rand.Uint64())
+	t := finishedTask(domain, created, rand.Uint64())
 	t.Payload.Data = make([]byte, 256)
 	at := created.UnixMilli()
 	t.Version = 1
@@ -46,7 +45,7 @@ func BenchmarkFile(b *testing.B) {
 	for _, n := range []int{1, 10, 100, 1000, 5000} {
 		for _, domains := range []int{1, 1000} {
 			b.Run(fmt.Sprintf("tasks=%d/domains=%d", n, domains), func(b *testing.B) {
-				owner, _ := archivePorts(b)
+				owner, _ := serverPorts(b)
 				a := NewArchive(owner, hour)
 				last, n64, used := uint64(0), float64(n), time.Duration(0)
 				for b.Loop() {
@@ -73,7 +72,7 @@ func BenchmarkFile(b *testing.B) {
 
 // BenchmarkStoreDead is dead letters in a pipeline.
 func BenchmarkStoreDead(b *testing.B) {
-	owner, _ := archivePorts(b)
+	owner, _ := serverPorts(b)
 	a := NewArchive(owner, hour)
 	for b.Loop() {
 		tasks := make([]*taskstate.Task, 256)
@@ -108,7 +107,7 @@ func fill(b *testing.B, owner Config, n int) (all []ids.TaskID) {
 func BenchmarkArchived(b *testing.B) {
 	for _, absent := range []bool{false, true} {
 		b.Run(fmt.Sprintf("absent=%v", absent), func(b *testing.B) {
-			owner, reader := archivePorts(b)
+			owner, reader := serverPorts(b)
 			all := fill(b, owner, *archivedTasks)
 			began := time.Now()
 			testkit.NoError(b, testkit.Err(reader.Archived(b.Context(), all[:1])))

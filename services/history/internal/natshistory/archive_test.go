@@ -15,21 +15,20 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
-	"github.com/yardmaster-io/yardmaster/services/history/internal/porttest"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
 )
 
-// archivePorts is a server with one partition, the owner's connection to it, and a
+// serverPorts is a server with one partition, the owner's connection to it, and a
 // reader with its own.
-func archivePorts(tb testing.TB) (owner Config, reader *Reader) {
+func serverPorts(tb testing.TB) (owner Config, reader *Reader) {
 	tb.Helper()
-	return archivePortsAt(tb, natskit.Run(tb))
+	return serverPortsAt(tb, natskit.Run(tb))
 }
 
-func archivePortsAt(tb testing.TB, srv *natskit.Server) (owner Config, reader *Reader) {
+func serverPortsAt(tb testing.TB, srv *natskit.Server) (owner Config, reader *Reader) {
 	tb.Helper()
 	config := func() Config {
 		nc := srv.Connect(tb)
@@ -49,10 +48,10 @@ func archivePortsAt(tb testing.TB, srv *natskit.Server) (owner Config, reader *R
 
 func TestArchive(t *testing.T) {
 	t.Parallel()
-	porttest.ExerciseArchive(t, func(t *testing.T) porttest.ArchivePorts {
-		owner, reader := archivePorts(t)
-		return porttest.ArchivePorts{
-			Archive: func() partition.Archive { return NewArchive(owner, porttest.Retention) },
+	exerciseArchive(t, func(t *testing.T) archivePorts {
+		owner, reader := serverPorts(t)
+		return archivePorts{
+			Archive: func() partition.Archive { return NewArchive(owner, suiteRetention) },
 			Reader:  reader,
 			Submit: func(lane ids.Lane, batch []byte) uint64 {
 				return store(t, owner.NATS, topology.SubmitShared(0, lane), batch)
@@ -77,9 +76,9 @@ func TestArchive(t *testing.T) {
 // R5: what no message can hold is reported by its id, and does not hold up others forever.
 func TestTooLargeToFile(t *testing.T) {
 	t.Parallel()
-	owner, _ := archivePorts(t)
-	a := NewArchive(owner, porttest.Retention)
-	fits, huge := porttest.Finished("shop", time.Now(), 1), porttest.Finished("shop", time.Now(), 2)
+	owner, _ := serverPorts(t)
+	a := NewArchive(owner, suiteRetention)
+	fits, huge := finishedTask("shop", time.Now(), 1), finishedTask("shop", time.Now(), 2)
 	huge.Payload.Data = make([]byte, 1<<20)
 	_, err := a.File(t.Context(), []*taskstate.Task{fits, huge}, 0)
 	for what, err := range map[string]error{"file": err, "bury": a.StoreDead(t.Context(), []*taskstate.Task{huge, fits})} {
@@ -98,13 +97,13 @@ func TestTooLargeToFile(t *testing.T) {
 // Where a stream has replicas, the leader is asked too, and the same is found.
 func TestReaderAsksTheLeader(t *testing.T) {
 	t.Parallel()
-	owner, reader := archivePorts(t)
+	owner, reader := serverPorts(t)
 	reader.replicas = replicas{many: true, asked: time.Now().Add(time.Hour)}
-	a, last := NewArchive(owner, porttest.Retention), uint64(0)
+	a, last := NewArchive(owner, suiteRetention), uint64(0)
 	for i := range uint64(20) {
 		var tasks []*taskstate.Task
 		for k := range 1 + 300*(i%3) {
-			tasks = append(tasks, porttest.Finished("shop", time.Now(), i<<20+k))
+			tasks = append(tasks, finishedTask("shop", time.Now(), i<<20+k))
 		}
 		var err error
 		last, err = a.File(t.Context(), tasks, last)
@@ -120,9 +119,9 @@ func TestReaderAsksTheLeader(t *testing.T) {
 // A replica that lacks a page, or the tail's end, is noticed by what the leader has.
 func TestLaggingReplicaIsNoticed(t *testing.T) {
 	t.Parallel()
-	owner, reader := archivePorts(t)
-	a := NewArchive(owner, porttest.Retention)
-	testkit.NoError(t, testkit.Err(a.File(t.Context(), []*taskstate.Task{porttest.Finished("shop", time.Now(), 1)}, 0)))
+	owner, reader := serverPorts(t)
+	a := NewArchive(owner, suiteRetention)
+	testkit.NoError(t, testkit.Err(a.File(t.Context(), []*taskstate.Task{finishedTask("shop", time.Now(), 1)}, 0)))
 	stream, tail := topology.ArchiveStream(0), spanRead{subject: topology.ArchiveTasks(0), from: 1}
 	for _, c := range []struct {
 		what string

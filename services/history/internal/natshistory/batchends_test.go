@@ -16,14 +16,13 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
-	"github.com/yardmaster-io/yardmaster/services/history/internal/porttest"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // member is a task of a batch that has ended.
 func member(name batch.Name, p int, state taskstate.State) *taskstate.Task {
-	t := porttest.Finished(name.Domain, time.Now(), rand.Uint64())
+	t := finishedTask(name.Domain, time.Now(), rand.Uint64())
 	t.ID = ids.NewTaskID(time.Now(), p, rand.Uint64())
 	t.State, t.Extra = state, &taskstate.Extra{Batch: &taskstate.Batch{ID: name.ID, Made: name.Made}}
 	return t
@@ -33,14 +32,14 @@ func member(name batch.Name, p int, state taskstate.State) *taskstate.Task {
 func TestAMemberIsKnownAfterItIsForgotten(t *testing.T) {
 	t.Parallel()
 	testkit.Slow(t, "stores much, or waits for the server")
-	owner, _ := archivePorts(t)
-	name := batch.Name{Domain: porttest.BriefDomain, ID: "b", Made: 1}
+	owner, _ := serverPorts(t)
+	name := batch.Name{Domain: briefDomain, ID: "b", Made: 1}
 	var all []*taskstate.Task
 	for range 20 {
 		all = append(all, member(name, 0, taskstate.Completed))
 	}
 	all[3].Parkings = 2
-	testkit.NoError(t, testkit.Err(NewArchive(owner, porttest.Retention).File(t.Context(), all, 0)))
+	testkit.NoError(t, testkit.Err(NewArchive(owner, suiteRetention).File(t.Context(), all, 0)))
 	testkit.Eventually(t, time.Minute, func() error {
 		r, err := natslog.Next(t.Context(), owner.JetStream, topology.ArchiveStream(0), topology.ArchiveTasks(0), 1)
 		if err == nil && r != nil {
@@ -49,7 +48,7 @@ func TestAMemberIsKnownAfterItIsForgotten(t *testing.T) {
 		return err
 	})
 	there := map[replica.Stay]bool{}
-	err := NewArchive(owner, porttest.Retention).Tail(t.Context(), 0, func(some []replica.Stay) error {
+	err := NewArchive(owner, suiteRetention).Tail(t.Context(), 0, func(some []replica.Stay) error {
 		for _, s := range some {
 			there[s] = true
 		}
@@ -86,7 +85,7 @@ func (u unsure) File(ctx context.Context, tasks []*taskstate.Task, last uint64) 
 func TestEndsAreCountedAsTheyAreFiled(t *testing.T) {
 	t.Parallel()
 	testkit.Slow(t, "stores much, or waits for the server")
-	owner, _ := archivePorts(t)
+	owner, _ := serverPorts(t)
 	seed := testkit.Seed(t)
 	var names []batch.Name
 	for i := range 30 {
@@ -116,7 +115,7 @@ func TestEndsAreCountedAsTheyAreFiled(t *testing.T) {
 		owners.Go(func() {
 			cfg := Config{NATS: owner.NATS, JetStream: owner.JetStream, LogVersion: version1, Log: slog.New(slog.DiscardHandler)}
 			for {
-				a := unsure{NewArchive(cfg, porttest.Retention), dice} // a new one knows nothing
+				a := unsure{NewArchive(cfg, suiteRetention), dice} // a new one knows nothing
 				if fileAllMissing(t.Context(), a, all, dice) {
 					return
 				}

@@ -19,7 +19,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/batch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
-	"github.com/yardmaster-io/yardmaster/services/history/internal/porttest"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -42,7 +41,7 @@ func newKeeping(t *testing.T) *keeping {
 	k := &keeping{t: t, parts: topology.Partitioning{History: 2, Matching: 1}, cfg: Config{NATS: nc, JetStream: js, LogVersion: version1, Partitions: 2, Log: slog.New(slog.DiscardHandler)}}
 	testkit.NoError(t, provision.Apply(t.Context(), js, k.parts, provision.Options{}))
 	for p := range k.archive {
-		k.archive[p] = NewArchive(k.of(p), porttest.Retention)
+		k.archive[p] = NewArchive(k.of(p), suiteRetention)
 	}
 	return k
 }

@@ -27,7 +27,7 @@ func TestUnreadIsBounded(t *testing.T) {
 }
 
 func unreadIsBounded(t *testing.T, replicated bool) {
-	owner, reader := archivePorts(t)
+	owner, reader := serverPorts(t)
 	reader.logReplicas = replicas{many: replicated, asked: time.Now().Add(time.Hour)}
 	store := func(subject string, data []byte) uint64 {
 		t.Helper()
@@ -72,7 +72,7 @@ func unreadIsBounded(t *testing.T, replicated bool) {
 
 // Those who search at once share what is read of the log: each has its own answer, by what was read when it asked.
 func TestManySearchTheLogAtOnce(t *testing.T) {
-	owner, reader := archivePorts(t)
+	owner, reader := serverPorts(t)
 	const tasks, lane, size = 40, 3, 100_000
 	created := time.Now()
 	at := make([]uint64, tasks)
@@ -114,7 +114,7 @@ func TestManySearchTheLogAtOnce(t *testing.T) {
 
 // A caller that has gone ends its own search, and no other one.
 func TestASearchIsGivenUpAlone(t *testing.T) {
-	owner, reader := archivePorts(t)
+	owner, reader := serverPorts(t)
 	id := ids.NewTaskID(time.Now(), 0, 1)
 	batch, err := (&logv1.Batch{Tasks: []*logv1.Record{{Id: id[:], Domain: "shop"}}}).MarshalVT()
 	testkit.NoError(t, err)
@@ -135,7 +135,7 @@ func TestASearchIsGivenUpAlone(t *testing.T) {
 
 // What is void is not found, wherever it lies.
 func TestI1_WhatIsVoidIsNotFoundUnread(t *testing.T) {
-	owner, reader := archivePorts(t)
+	owner, reader := serverPorts(t)
 	for within, found := range map[int64]bool{0: true, 1: false, 3_600_000: true} {
 		id := ids.NewTaskID(time.Now().Add(-4*time.Second), 0, uint64(within))
 		batch, err := (&logv1.Batch{Tasks: []*logv1.Record{{Id: id[:], Domain: "shop", WithinMs: within}}}).MarshalVT()
@@ -153,7 +153,7 @@ func TestI1_WhatIsVoidIsNotFoundUnread(t *testing.T) {
 
 // A repeat may be stored long after the time in its id, and is found all the same.
 func TestI1_WhatWasStoredAtTheLastMomentIsFoundUnread(t *testing.T) {
-	owner, reader := archivePorts(t)
+	owner, reader := serverPorts(t)
 	id := ids.NewTaskID(time.Now().Add(-topology.SubmitLatest), 0, 1)
 	batch, err := (&logv1.Batch{Tasks: []*logv1.Record{{Id: id[:], Domain: "shop"}}}).MarshalVT()
 	testkit.NoError(t, err)
@@ -168,7 +168,7 @@ func TestI1_WhatWasStoredAtTheLastMomentIsFoundUnread(t *testing.T) {
 // What one search reads in vain is not held against another one, whose lanes have read that.
 func TestASearchIsTooLongByItsOwnLanesAlone(t *testing.T) {
 	testkit.Slow(t, "stores much, or waits for the server")
-	owner, reader := archivePorts(t)
+	owner, reader := serverPorts(t)
 	store := func(lane ids.Lane, data []byte) uint64 {
 		t.Helper()
 		seq, _, err := natslog.Append(t.Context(), owner.NATS, natslog.Msg{Subject: topology.Submit(0, lane, "shop", "mail"), Data: data})

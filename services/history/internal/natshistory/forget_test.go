@@ -18,7 +18,7 @@ import (
 func TestForgetTakesDomainsInTurn(t *testing.T) {
 	t.Parallel()
 	testkit.Slow(t, "files and deletes much")
-	owner, _ := archivePorts(t)
+	owner, _ := serverPorts(t)
 	log := NewLog(Config{NATS: owner.NATS, JetStream: owner.JetStream, Log: slog.New(slog.DiscardHandler)})
 	store(t, owner.NATS, topology.Submit(0, 3, "stuck", "mail"), []byte("b"))
 	last := uint64(0)

@@ -13,7 +13,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
-	"github.com/yardmaster-io/yardmaster/services/history/internal/porttest"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -34,7 +33,7 @@ func keyOf(t *testing.T, c Config, domain, key string) (*logv1.UniqueKey, *natsl
 // gives appends that a task has a key, in place of a message, and returns the task as its owner has it.
 func gives(t *testing.T, c Config, key string, n uint64, over uint64) *taskstate.Task {
 	t.Helper()
-	task := porttest.Finished("shop", time.Now(), n)
+	task := finishedTask("shop", time.Now(), n)
 	task.FinishedAt = time.Now().UnixMilli()
 	data, err := (&logv1.UniqueKey{TaskId: task.ID[:], Key: key}).MarshalVT()
 	testkit.NoError(t, err)
@@ -51,7 +50,7 @@ func gives(t *testing.T, c Config, key string, n uint64, over uint64) *taskstate
 // that is read leaves keys.
 func TestEndKeys(t *testing.T) {
 	t.Parallel()
-	owner, _ := archivePorts(t)
+	owner, _ := serverPorts(t)
 	c := Config{NATS: owner.NATS, JetStream: owner.JetStream, LogVersion: version1}
 	a := NewArchive(c, func(string) time.Duration { return time.Hour })
 	first, other := gives(t, c, "one", 1, 0), gives(t, c, "two", 2, 0)
@@ -87,7 +86,7 @@ func TestEndKeys(t *testing.T) {
 func TestTheServerForgetsKeys(t *testing.T) {
 	t.Parallel()
 	testkit.Slow(t, "waits for the server")
-	owner, _ := archivePorts(t)
+	owner, _ := serverPorts(t)
 	c := Config{NATS: owner.NATS, JetStream: owner.JetStream, LogVersion: version1}
 	task := gives(t, c, "one", 1, 0)
 	msg, err := c.keyEnded(task, time.UnixMilli(task.FinishedAt+1000).Add(topology.UniqueKeyKept))

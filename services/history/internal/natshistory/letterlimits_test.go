@@ -22,7 +22,7 @@ type letterBox struct {
 }
 
 func newLetterBox(t *testing.T, srv *natskit.Server, letters int) *letterBox {
-	owner, reader := archivePortsAt(t, srv)
+	owner, reader := serverPortsAt(t, srv)
 	b := &letterBox{t, owner.JetStream, NewDeadLetters(reader)}
 	b.die("shop", letters)
 	return b

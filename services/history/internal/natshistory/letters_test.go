@@ -10,17 +10,16 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
-	"github.com/yardmaster-io/yardmaster/services/history/internal/porttest"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestAnEarlierLetterGoes that an owner has left behind: it died after it had stored the next one, and its successor stores that again.
 func TestAnEarlierLetterGoes(t *testing.T) {
 	t.Parallel()
-	owner, _ := archivePorts(t)
-	a, ctx := NewArchive(owner, porttest.Retention), t.Context()
-	task := porttest.Finished("shop", time.UnixMilli(1_700_000_000_000), 7)
-	other := porttest.Finished("shop", time.UnixMilli(1_700_000_000_000), 8)
+	owner, _ := serverPorts(t)
+	a, ctx := NewArchive(owner, suiteRetention), t.Context()
+	task := finishedTask("shop", time.UnixMilli(1_700_000_000_000), 7)
+	other := finishedTask("shop", time.UnixMilli(1_700_000_000_000), 8)
 	task.State, other.State = taskstate.Dead, taskstate.Dead
 	testkit.NoError(t, a.StoreDead(ctx, []*taskstate.Task{other, task}))
 	task.Parkings++
@@ -38,8 +37,8 @@ func TestAnEarlierLetterGoes(t *testing.T) {
 // TestManyLettersAreDeleted: those that are dropped are gone for all readers; those that were stored again stay.
 func TestManyLettersAreDeleted(t *testing.T) {
 	t.Parallel()
-	owner, reader := archivePorts(t)
-	a, ctx := NewArchive(owner, porttest.Retention), t.Context()
+	owner, reader := serverPorts(t)
+	a, ctx := NewArchive(owner, suiteRetention), t.Context()
 	all := dead(t, a, 30)
 	drop := wanted(t, reader, all)
 	for range 2 { // the answer to the first one was lost
@@ -64,7 +63,7 @@ func TestManyLettersAreDeleted(t *testing.T) {
 // dead are n tasks that have letters.
 func dead(t *testing.T, a *Archive, n uint64) (all []*taskstate.Task) {
 	for i := range n {
-		task := porttest.Finished("shop", time.UnixMilli(1_700_000_000_000), i)
+		task := finishedTask("shop", time.UnixMilli(1_700_000_000_000), i)
 		task.State = taskstate.Dead
 		all = append(all, task)
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
-	"github.com/yardmaster-io/yardmaster/services/history/internal/porttest"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
@@ -34,12 +33,12 @@ func connect(t *testing.T) (*nats.Conn, jetstream.JetStream) {
 func TestPorts(t *testing.T) {
 	t.Parallel()
 	testkit.Slow(t, "files and deletes much")
-	porttest.Exercise(t, func(t *testing.T) porttest.Ports {
+	exercisePorts(t, func(t *testing.T) suitePorts {
 		nc, js := connect(t)
 		kv, err := js.KeyValue(t.Context(), topology.CheckpointsBucket)
 		testkit.NoError(t, err)
 		cfg := Config{NATS: nc, JetStream: js, LogVersion: version1, Log: slog.New(slog.DiscardHandler)}
-		return porttest.Ports{
+		return suitePorts{
 			Log: NewLog(cfg), TimerStore: NewTimerStore(cfg), Checkpoints: Checkpoints{cfg, kv},
 			Submit: func(lane ids.Lane, batch []byte) uint64 {
 				return store(t, nc, topology.SubmitShared(0, lane), batch)

@@ -13,7 +13,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
-	"github.com/yardmaster-io/yardmaster/services/history/internal/porttest"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -41,7 +40,7 @@ func fileRest(t *testing.T, a *Archive, tasks []*taskstate.Task) (refused []ids.
 		case err == nil:
 			return refused, nil
 		case errors.As(err, &bad):
-			if !errors.Is(err, partition.ErrRefused) || bad.KeepS != int64(porttest.Retention("shop")/time.Second) {
+			if !errors.Is(err, partition.ErrRefused) || bad.KeepS != int64(suiteRetention("shop")/time.Second) {
 				t.Errorf("refused: %v, kept for %d s", err, bad.KeepS)
 			}
 			refused = append(refused, bad.Task)
@@ -67,21 +66,21 @@ func fileRest(t *testing.T, a *Archive, tasks []*taskstate.Task) (refused []ids.
 func TestARefusedTaskIsToldFromTheOthers(t *testing.T) {
 	for what, places := range map[string][]int{"first": {0}, "last": {299}, "some": {7, 8, 150, 290}, "alone": {300}} {
 		t.Run(what, func(t *testing.T) {
-			owner, reader := archivePorts(t)
+			owner, reader := serverPorts(t)
 			setUp(t, owner, func(c *jetstream.StreamConfig) { c.MaxMsgSize = 40 << 10 })
 			var tasks []*taskstate.Task
 			for i := range uint64(300) {
-				tasks = append(tasks, porttest.Finished("shop", time.Now(), i))
+				tasks = append(tasks, finishedTask("shop", time.Now(), i))
 			}
 			if what == "alone" {
-				tasks = append(tasks, porttest.Finished("shop", time.Now(), 300))
+				tasks = append(tasks, finishedTask("shop", time.Now(), 300))
 			}
 			var want []ids.TaskID
 			for _, i := range places {
 				tasks[i].Payload.Data = make([]byte, 50<<10)
 				want = append(want, tasks[i].ID)
 			}
-			a := NewArchive(owner, porttest.Retention)
+			a := NewArchive(owner, suiteRetention)
 			if what == "alone" {
 				testkit.NoError(t, testkit.Err(fileRest(t, a, tasks[:300])))
 				tasks = tasks[300:]
@@ -110,10 +109,10 @@ func TestWhatTheStreamRefusesOfAllPasses(t *testing.T) {
 		"not there": nil,
 	} {
 		t.Run(what, func(t *testing.T) {
-			owner, _ := archivePorts(t)
-			a, last := NewArchive(owner, porttest.Retention), uint64(0)
+			owner, _ := serverPorts(t)
+			a, last := NewArchive(owner, suiteRetention), uint64(0)
 			var err error
-			last, err = a.File(t.Context(), []*taskstate.Task{porttest.Finished("shop", time.Now(), 1)}, last)
+			last, err = a.File(t.Context(), []*taskstate.Task{finishedTask("shop", time.Now(), 1)}, last)
 			testkit.NoError(t, err)
 			if change == nil {
 				err = owner.JetStream.DeleteStream(t.Context(), topology.ArchiveStream(0))
@@ -122,7 +121,7 @@ func TestWhatTheStreamRefusesOfAllPasses(t *testing.T) {
 			}
 			testkit.NoError(t, err)
 			for i := range uint64(300) {
-				if last, err = a.File(t.Context(), []*taskstate.Task{porttest.Finished("shop", time.Now(), 2+i)}, last); err != nil {
+				if last, err = a.File(t.Context(), []*taskstate.Task{finishedTask("shop", time.Now(), 2+i)}, last); err != nil {
 					break
 				}
 			}
@@ -135,13 +134,13 @@ func TestWhatTheStreamRefusesOfAllPasses(t *testing.T) {
 
 // R5: letters that no stream takes are reported by their ids, and the others are stored.
 func TestARefusedLetterIsToldFromTheOthers(t *testing.T) {
-	owner, _ := archivePorts(t)
+	owner, _ := serverPorts(t)
 	var all []*taskstate.Task
 	for i := range uint64(10) {
-		all = append(all, porttest.Finished("shop", time.Now(), i))
+		all = append(all, finishedTask("shop", time.Now(), i))
 	}
 	all[3].Tasklist, all[7].Tasklist = "not a token", "not a token"
-	err := NewArchive(owner, porttest.Retention).StoreDead(t.Context(), all)
+	err := NewArchive(owner, suiteRetention).StoreDead(t.Context(), all)
 	var refused *partition.RefusedTaskError
 	if !errors.As(err, &refused) || refused.Task != all[3].ID || refused.KeepS != 0 {
 		t.Error(err)

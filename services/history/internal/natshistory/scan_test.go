@@ -14,7 +14,7 @@ import (
 
 // A scan reads what domains share, and what is filed under those that are asked for: of one lane, up to its end.
 func TestAScanReadsWhatItIsAskedFor(t *testing.T) {
-	owner, _ := archivePorts(t)
+	owner, _ := serverPorts(t)
 	log, last := NewLog(owner), uint64(0)
 	for _, subject := range []string{
 		topology.SubmitShared(0, 3), topology.Submit(0, 3, "shop", "mail"), topology.SubmitOf(0, 3, "shop"), topology.Submit(0, 3, "bank", "mail"),

@@ -20,7 +20,7 @@ import (
 func TestASearchWithoutAnAnswerEnds(t *testing.T) {
 	t.Parallel()
 	testkit.Slow(t, "waits for answers that do not come")
-	owner, reader := archivePorts(t)
+	owner, reader := serverPorts(t)
 	reader.cfg.Partition = 9 // has no stream: the requests are ours
 	testkit.NoError(t, testkit.Err(owner.NATS.Subscribe("$JS.API.DIRECT.GET."+topology.HistoryStream(9), func(*nats.Msg) {})))
 	testkit.NoError(t, owner.NATS.Flush())
@@ -38,7 +38,7 @@ func TestASearchWithoutAnAnswerEnds(t *testing.T) {
 // the one with the task.
 func TestAPoisonMessageDoesNotHideATask(t *testing.T) {
 	t.Parallel()
-	owner, reader := archivePorts(t)
+	owner, reader := serverPorts(t)
 	id := ids.NewTaskID(time.Now(), 0, 1)
 	batch, err := (&logv1.Batch{Tasks: []*logv1.Record{{Id: id[:], Domain: "shop"}}}).MarshalVT()
 	testkit.NoError(t, err)

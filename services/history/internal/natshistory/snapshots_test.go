@@ -17,7 +17,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/permissions"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
-	"github.com/yardmaster-io/yardmaster/services/history/internal/porttest"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -36,7 +35,7 @@ func snapshots(tb testing.TB) Snapshots {
 
 func TestSnapshots(t *testing.T) {
 	t.Parallel()
-	porttest.ExerciseSnapshots(t, func(t *testing.T) partition.Snapshots { return snapshots(t) })
+	exerciseSnapshots(t, func(t *testing.T) partition.Snapshots { return snapshots(t) })
 }
 
 // A chunk that is saved again takes no more space, and a save that is given up on is repeated.
@@ -156,7 +155,7 @@ func storesAll(t *testing.T, nc *nats.Conn) {
 
 // BenchmarkSnapshot saves and loads 64 MiB in 128 chunks, with a sync for each.
 func BenchmarkSnapshot(b *testing.B) {
-	s, name, chunks := snapshots(b), partition.SnapshotName{Epoch: 1, Seq: 1}, porttest.LargeSnapshot()
+	s, name, chunks := snapshots(b), partition.SnapshotName{Epoch: 1, Seq: 1}, largeChunks()
 	b.Run("save", func(b *testing.B) {
 		b.SetBytes(64 << 20)
 		for b.Loop() {

@@ -1,7 +1,4 @@
-// Package porttest is one suite for every implementation of the partition's
-// ports: what holds for the real server must hold for the memory, or the
-// simulation would prove nothing.
-package porttest
+package natshistory
 
 import (
 	"context"
@@ -21,8 +18,11 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-// Ports is one implementation, on an empty partition.
-type Ports struct {
+// The suite is for every implementation of the partition's ports: what holds for the real server must hold for the memory, or
+// the tests of package partition would prove nothing.
+
+// suitePorts is one implementation, on an empty partition.
+type suitePorts struct {
 	Log         partition.Log
 	TimerStore  partition.TimerStore
 	Checkpoints partition.Checkpoints
@@ -36,15 +36,15 @@ func task(n uint64, at time.Time) *logv1.Record {
 	return &logv1.Record{Id: id[:], Domain: "shop", Tasklist: "mail", Type: "t", Policy: &logv1.Policy{MaxAttempts: 1}}
 }
 
-func batch(t *testing.T, tasks ...*logv1.Record) []byte {
+func encodedBatch(t *testing.T, tasks ...*logv1.Record) []byte {
 	t.Helper()
 	return testkit.Encoded(t, &logv1.Batch{Tasks: tasks})
 }
 
-// Exercise runs the suite; each part on ports of its own.
-func Exercise(t *testing.T, make func(t *testing.T) Ports) {
+// exercisePorts runs the suite; each part on ports of its own.
+func exercisePorts(t *testing.T, make func(t *testing.T) suitePorts) {
 	t.Helper()
-	for name, part := range map[string]func(*testing.T, Ports){
+	for name, part := range map[string]func(*testing.T, suitePorts){
 		"lanes are read apart, in order, live": lanesApart, "replay ends": replayEnds, "forget": forget,
 		"a domain's messages": ofDomain, "forget beside a domain that lags": forgetBeside, "ends": ends, "turns are appended behind the last one": turnsInLine, "timer tail": timerTail, "checkpoint is compare-and-set": checkpoints,
 	} {
@@ -53,7 +53,7 @@ func Exercise(t *testing.T, make func(t *testing.T) Ports) {
 }
 
 // appendTurn appends an empty turn behind the last one.
-func appendTurn(t *testing.T, p Ports) uint64 {
+func appendTurn(t *testing.T, p suitePorts) uint64 {
 	t.Helper()
 	last, err := p.Log.LastTurn(t.Context())
 	testkit.NoError(t, err)
@@ -63,13 +63,13 @@ func appendTurn(t *testing.T, p Ports) uint64 {
 }
 
 // turnsInLine: a turn is refused that does not follow the last one, also if all before that is forgotten.
-func turnsInLine(t *testing.T, p Ports) {
+func turnsInLine(t *testing.T, p suitePorts) {
 	ctx := t.Context()
 	if last, err := p.Log.LastTurn(ctx); err != nil || last.Seq != 0 {
 		t.Fatalf("an empty log ends with turn %d, %v", last.Seq, err)
 	}
 	first, second := appendTurn(t, p), appendTurn(t, p)
-	p.Submit(1, batch(t, task(1, time.Now())))
+	p.Submit(1, encodedBatch(t, task(1, time.Now())))
 	testkit.NoError(t, p.Log.Forget(ctx, replica.Levels{Events: first}))
 	for _, after := range []uint64{0, first, second + 1} {
 		if _, err := p.Log.Append(ctx, []byte("late"), after); !errors.Is(err, turn.ErrWrongTurn) {
@@ -84,19 +84,19 @@ func turnsInLine(t *testing.T, p Ports) {
 	}
 }
 
-func lanesApart(t *testing.T, p Ports) {
+func lanesApart(t *testing.T, p suitePorts) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	now := time.Now()
-	s1 := p.Submit(1, batch(t, task(1, now)))
+	s1 := p.Submit(1, encodedBatch(t, task(1, now)))
 	appendTurn(t, p)
-	s3 := p.Submit(2, batch(t, task(2, now)))
+	s3 := p.Submit(2, encodedBatch(t, task(2, now)))
 	got := make(chan uint64, 10)
 	failed := make(chan error, 1)
 	go func() {
 		failed <- p.Log.Read(ctx, 1, "", 1, 0, func(r partition.Record) error { got <- r.Seq; return nil })
 	}()
-	want := []uint64{s1, p.Submit(1, batch(t, task(3, now))), p.Submit(1, batch(t, task(4, now)))}
+	want := []uint64{s1, p.Submit(1, encodedBatch(t, task(3, now))), p.Submit(1, encodedBatch(t, task(4, now)))}
 	for _, seq := range want {
 		if g := <-got; g != seq {
 			t.Fatalf("read %d, want %d", g, seq)
@@ -112,11 +112,11 @@ func lanesApart(t *testing.T, p Ports) {
 	}
 }
 
-func replayEnds(t *testing.T, p Ports) {
+func replayEnds(t *testing.T, p suitePorts) {
 	ctx := t.Context()
 	for range 3 {
 		appendTurn(t, p)
-		p.Submit(3, batch(t, task(1, time.Now())))
+		p.Submit(3, encodedBatch(t, task(1, time.Now())))
 	}
 	var events, submits []uint64
 	collect := func(to *[]uint64) func(partition.Record) error {
@@ -132,10 +132,10 @@ func replayEnds(t *testing.T, p Ports) {
 	}
 }
 
-func forget(t *testing.T, p Ports) {
+func forget(t *testing.T, p suitePorts) {
 	ctx := t.Context()
 	for range 3 {
-		p.Submit(1, batch(t, task(1, time.Now())))
+		p.Submit(1, encodedBatch(t, task(1, time.Now())))
 		appendTurn(t, p)
 	}
 	testkit.NoError(t, p.Log.Forget(ctx, replica.Levels{Lanes: [ids.Lanes]uint64{1: 3}, Events: 2}))
@@ -151,14 +151,14 @@ func forget(t *testing.T, p Ports) {
 }
 
 // ofDomain: what is filed under a domain is read and counted apart, whatever the tasklist, and is in its lane too.
-func ofDomain(t *testing.T, p Ports) {
+func ofDomain(t *testing.T, p suitePorts) {
 	ctx := t.Context()
 	shop, depot := replica.Queue{Lane: 2, Domain: "shop"}, replica.Queue{Lane: 2, Domain: "depot"}
-	p.Submit(2, batch(t, task(1, time.Now())))
-	p.SubmitOf(shop, batch(t, task(2, time.Now())))
-	p.SubmitOf(depot, batch(t, task(3, time.Now())))
-	p.SubmitOf(replica.Queue{Lane: 3, Domain: "shop"}, batch(t, task(4, time.Now())))
-	p.SubmitOf(shop, batch(t, task(5, time.Now())))
+	p.Submit(2, encodedBatch(t, task(1, time.Now())))
+	p.SubmitOf(shop, encodedBatch(t, task(2, time.Now())))
+	p.SubmitOf(depot, encodedBatch(t, task(3, time.Now())))
+	p.SubmitOf(replica.Queue{Lane: 3, Domain: "shop"}, encodedBatch(t, task(4, time.Now())))
+	p.SubmitOf(shop, encodedBatch(t, task(5, time.Now())))
 	for _, c := range []struct {
 		domain  string
 		want    []uint64
@@ -176,14 +176,14 @@ func ofDomain(t *testing.T, p Ports) {
 }
 
 // forgetBeside: one domain that needs much of a lane keeps no one else's messages, and loses none of its own.
-func forgetBeside(t *testing.T, p Ports) {
+func forgetBeside(t *testing.T, p suitePorts) {
 	ctx := t.Context()
 	at := func(domain string) replica.Queue { return replica.Queue{Lane: 2, Domain: domain} }
 	for range 2 {
-		p.SubmitOf(at("stuck"), batch(t, task(1, time.Now())))
-		p.SubmitOf(at("shop"), batch(t, task(2, time.Now())))
-		p.Submit(2, batch(t, task(3, time.Now())))
-		p.SubmitOf(at("depot"), batch(t, task(4, time.Now())))
+		p.SubmitOf(at("stuck"), encodedBatch(t, task(1, time.Now())))
+		p.SubmitOf(at("shop"), encodedBatch(t, task(2, time.Now())))
+		p.Submit(2, encodedBatch(t, task(3, time.Now())))
+		p.SubmitOf(at("depot"), encodedBatch(t, task(4, time.Now())))
 	}
 	levels := replica.Levels{Lanes: [ids.Lanes]uint64{2: 7}, Queues: []replica.QueueLevel{{Queue: at("depot"), Seq: 8}, {Queue: at("stuck"), Seq: 1}}}
 	testkit.NoError(t, p.Log.Forget(ctx, levels))
@@ -194,25 +194,25 @@ func forgetBeside(t *testing.T, p Ports) {
 	}
 }
 
-func ends(t *testing.T, p Ports) {
+func ends(t *testing.T, p suitePorts) {
 	ctx := t.Context()
 	if last, of, err := p.Log.Ends(ctx); err != nil || last != 0 || of != [partition.Sources]uint64{} {
 		t.Errorf("an empty log ends at %d, %v, %v", last, of, err)
 	}
-	p.Submit(0, batch(t, task(1, time.Now())))
-	later := p.Submit(0, batch(t, task(2, time.Now())))
-	urgent := p.Submit(1, batch(t, task(3, time.Now())))
+	p.Submit(0, encodedBatch(t, task(1, time.Now())))
+	later := p.Submit(0, encodedBatch(t, task(2, time.Now())))
+	urgent := p.Submit(1, encodedBatch(t, task(3, time.Now())))
 	want := [partition.Sources]uint64{0: later, 1: urgent}
 	if last, of, err := p.Log.Ends(ctx); err != nil || last != urgent || of != want {
 		t.Errorf("the log ends at %d, %v, %v; want %d, %v", last, of, err, urgent, want)
 	}
 }
 
-func timerTail(t *testing.T, p Ports) {
+func timerTail(t *testing.T, p suitePorts) {
 	ctx := t.Context()
 	var last uint64
 	for i := range uint64(3) {
-		seq, err := p.TimerStore.Park(ctx, int64(i), batch(t, task(i+1, time.Now())))
+		seq, err := p.TimerStore.Park(ctx, int64(i), encodedBatch(t, task(i+1, time.Now())))
 		if err != nil || seq <= last {
 			t.Fatalf("park: %d after %d, %v", seq, last, err)
 		}
@@ -239,7 +239,7 @@ func timerTail(t *testing.T, p Ports) {
 	}
 }
 
-func checkpoints(t *testing.T, p Ports) {
+func checkpoints(t *testing.T, p suitePorts) {
 	ctx := t.Context()
 	cp, rev, err := p.Checkpoints.Load(ctx)
 	if cp != nil || rev != 0 || err != nil {

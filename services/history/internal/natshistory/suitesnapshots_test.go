@@ -1,4 +1,4 @@
-package porttest
+package natshistory
 
 import (
 	"bytes"
@@ -11,8 +11,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-// ExerciseSnapshots runs the suite of partition.Snapshots; each part on a store of its own.
-func ExerciseSnapshots(t *testing.T, make func(t *testing.T) partition.Snapshots) {
+// exerciseSnapshots runs the suite of partition.Snapshots; each part on a store of its own.
+func exerciseSnapshots(t *testing.T, make func(t *testing.T) partition.Snapshots) {
 	t.Helper()
 	for name, part := range map[string]func(*testing.T, partition.Snapshots){
 		"what is saved is loaded": savedSnapshot, "a torn snapshot is none": tornSnapshot, "older snapshots are deleted": olderSnapshots,
@@ -123,8 +123,8 @@ func newerSnapshots(t *testing.T, s partition.Snapshots) {
 	hasSnapshot(t, s, next, "a", "b")
 }
 
-// LargeSnapshot is one of 64 MiB, whose chunks differ.
-func LargeSnapshot() [][]byte {
+// largeChunks are a snapshot of 64 MiB, whose chunks differ.
+func largeChunks() [][]byte {
 	chunks := make([][]byte, 128)
 	for i := range chunks {
 		chunks[i] = bytes.Repeat([]byte{byte(i), byte(i >> 3), 0x5a, byte(255 - i)}, 128<<10)
@@ -133,7 +133,7 @@ func LargeSnapshot() [][]byte {
 }
 
 func largeSnapshot(t *testing.T, s partition.Snapshots) {
-	name, chunks := partition.SnapshotName{Epoch: 7, Seq: 1 << 40}, LargeSnapshot()
+	name, chunks := partition.SnapshotName{Epoch: 7, Seq: 1 << 40}, largeChunks()
 	testkit.NoError(t, s.Save(t.Context(), name, chunks))
 	got, err := s.Load(t.Context(), name, len(chunks))
 	testkit.NoError(t, err)

@@ -1,4 +1,4 @@
-package porttest
+package natshistory
 
 import (
 	"testing"
@@ -12,10 +12,10 @@ import (
 
 // redriven: a task that is dead, comes back and ends again. Its last end is found, also by a reader that has found the one before and remembers where it
 // is; its letter takes the place of the earlier one, and is deleted without a later one.
-func redriven(t *testing.T, p ArchivePorts) {
+func redriven(t *testing.T, p archivePorts) {
 	a, ctx := p.Archive(), t.Context()
 	end := func(state taskstate.State, stay uint32) *taskstate.Task {
-		task := Finished("shop", time.UnixMilli(1_700_000_000_000), 7)
+		task := finishedTask("shop", time.UnixMilli(1_700_000_000_000), 7)
 		task.State, task.Parkings = state, stay
 		return task
 	}
@@ -72,7 +72,7 @@ func redriven(t *testing.T, p ArchivePorts) {
 }
 
 // wantLetter looks for the letter of the second task, that of a stay; -1 = there is none. The first search finds nothing.
-func wantLetter(t *testing.T, p ArchivePorts, search []replica.Search, want int64) uint64 {
+func wantLetter(t *testing.T, p archivePorts, search []replica.Search, want int64) uint64 {
 	t.Helper()
 	found, err := p.Reader.Letters(t.Context(), search)
 	if err != nil || len(found) != 2 || found[0] != nil {

@@ -1,4 +1,4 @@
-package porttest
+package natshistory
 
 import (
 	"context"
@@ -17,19 +17,19 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-// BriefDomain keeps its finished tasks for a second, all others for an hour at least.
-const BriefDomain = "brief"
+// briefDomain keeps its finished tasks for a second, all others for an hour at least.
+const briefDomain = "brief"
 
-// Retention is the retention that the archives of the suite are made with.
-func Retention(domain string) time.Duration {
-	if domain == BriefDomain {
+// suiteRetention is the retention that the archives of the suite are made with.
+func suiteRetention(domain string) time.Duration {
+	if domain == briefDomain {
 		return time.Second
 	}
 	return time.Hour
 }
 
-// ArchivePorts is one implementation, on an empty partition.
-type ArchivePorts struct {
+// archivePorts is one implementation, on an empty partition.
+type archivePorts struct {
 	// Archive makes another writer of the partition, as each owner has one.
 	Archive func() partition.Archive
 	Reader  partition.Reader
@@ -40,10 +40,10 @@ type ArchivePorts struct {
 	Dead func(t *testing.T) []*logv1.Record
 }
 
-// ExerciseArchive runs the suite; each part on ports of its own.
-func ExerciseArchive(t *testing.T, make func(t *testing.T) ArchivePorts) {
+// exerciseArchive runs the suite; each part on ports of its own.
+func exerciseArchive(t *testing.T, make func(t *testing.T) archivePorts) {
 	t.Helper()
-	for name, part := range map[string]func(*testing.T, ArchivePorts){
+	for name, part := range map[string]func(*testing.T, archivePorts){
 		"filed is found": filedIsFound, "a rival files in between": rivals, "an unknown outcome is repeated": repeated,
 		"a task filed by two": filedTwice, "retention": retention, "many small files": manySmall,
 		"sparse creation times": sparse, "a thousand domains": manyDomains, "a large task": large,
@@ -59,8 +59,8 @@ func ExerciseArchive(t *testing.T, make func(t *testing.T) ArchivePorts) {
 
 var policy = taskstate.Policy{MaxAttempts: 1}
 
-// Finished makes a finished task.
-func Finished(domain string, created time.Time, random uint64) *taskstate.Task {
+// finishedTask makes a finished task.
+func finishedTask(domain string, created time.Time, random uint64) *taskstate.Task {
 	return &taskstate.Task{
 		ID: ids.NewTaskID(created, 0, random), Domain: domain, Tasklist: "mail", Type: "t", Policy: &policy,
 		State: taskstate.Completed, Payload: taskstate.Blob{Data: []byte("payload")}, FinishedAt: created.UnixMilli() + 5,
@@ -69,7 +69,7 @@ func Finished(domain string, created time.Time, random uint64) *taskstate.Task {
 
 func many(n int, domain func(int) string, created func(int) time.Time) (all []*taskstate.Task) {
 	for i := range n {
-		all = append(all, Finished(domain(i), created(i), rand.Uint64()))
+		all = append(all, finishedTask(domain(i), created(i), rand.Uint64()))
 	}
 	return all
 }
@@ -122,7 +122,7 @@ func tail(t *testing.T, a partition.Archive, after uint64) (all []ids.TaskID) {
 	return all
 }
 
-func filedIsFound(t *testing.T, p ArchivePorts) {
+func filedIsFound(t *testing.T, p archivePorts) {
 	a, now := p.Archive(), time.Now()
 	if last, err := a.Last(t.Context()); err != nil || last != 0 {
 		t.Fatalf("an empty archive has %d, %v", last, err)
@@ -146,7 +146,7 @@ func filedIsFound(t *testing.T, p ArchivePorts) {
 }
 
 // R27: two owners take turns, each an unknown client to what the other filed.
-func rivals(t *testing.T, p ArchivePorts) {
+func rivals(t *testing.T, p archivePorts) {
 	one, two := p.Archive(), p.Archive()
 	var all []*taskstate.Task
 	last := uint64(0)
@@ -172,7 +172,7 @@ func rivals(t *testing.T, p ArchivePorts) {
 }
 
 // R27: who does not know whether a write was stored repeats it, and learns.
-func repeated(t *testing.T, p ArchivePorts) {
+func repeated(t *testing.T, p archivePorts) {
 	a := p.Archive()
 	last := uint64(0)
 	var all []*taskstate.Task
@@ -197,7 +197,7 @@ func repeated(t *testing.T, p ArchivePorts) {
 
 func compareIDs(a, b ids.TaskID) int { return slices.Compare(a[:], b[:]) }
 
-func filedTwice(t *testing.T, p ArchivePorts) {
+func filedTwice(t *testing.T, p archivePorts) {
 	one, two := p.Archive(), p.Archive()
 	tasks := many(100, shop, func(int) time.Time { return time.Now() })
 	fileAll(t, one, tasks)
@@ -207,15 +207,15 @@ func filedTwice(t *testing.T, p ArchivePorts) {
 	wantFound(t, p.Reader, tasks)
 }
 
-func retention(t *testing.T, p ArchivePorts) {
+func retention(t *testing.T, p archivePorts) {
 	a := p.Archive()
-	tasks := many(400, func(i int) string { return []string{"shop", BriefDomain}[i%2] }, func(int) time.Time { return time.Now() })
+	tasks := many(400, func(i int) string { return []string{"shop", briefDomain}[i%2] }, func(int) time.Time { return time.Now() })
 	for some := range slices.Chunk(tasks, 4) { // across the index's coming into being
 		fileAll(t, a, some)
 	}
 	var kept, gone []*taskstate.Task
 	for _, task := range tasks {
-		if task.Domain == BriefDomain {
+		if task.Domain == briefDomain {
 			gone = append(gone, task)
 		} else {
 			kept = append(kept, task)
@@ -238,7 +238,7 @@ func retention(t *testing.T, p ArchivePorts) {
 	}
 }
 
-func manySmall(t *testing.T, p ArchivePorts) {
+func manySmall(t *testing.T, p archivePorts) {
 	a := p.Archive()
 	var all []*taskstate.Task
 	for i := range 300 {
@@ -259,7 +259,7 @@ func manySmall(t *testing.T, p ArchivePorts) {
 }
 
 // Delayed tasks finish together, and were created over a week.
-func sparse(t *testing.T, p ArchivePorts) {
+func sparse(t *testing.T, p archivePorts) {
 	a, week := p.Archive(), 7*24*time.Hour
 	all := many(5000, shop, func(i int) time.Time { return time.Now().Add(-week * time.Duration(i) / 5000) })
 	rand.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
@@ -273,7 +273,7 @@ func sparse(t *testing.T, p ArchivePorts) {
 	wantFound(t, p.Reader, all)
 }
 
-func manyDomains(t *testing.T, p ArchivePorts) {
+func manyDomains(t *testing.T, p archivePorts) {
 	a := p.Archive()
 	all := many(3000, func(i int) string { return fmt.Sprintf("d%d", i%1000) }, func(int) time.Time { return time.Now() })
 	if last := fileAll(t, a, all); last > 100 {
@@ -287,7 +287,7 @@ func manyDomains(t *testing.T, p ArchivePorts) {
 }
 
 // R5: a task of about the server's limit goes beside small ones.
-func large(t *testing.T, p ArchivePorts) {
+func large(t *testing.T, p archivePorts) {
 	a := p.Archive()
 	all := many(40, shop, func(int) time.Time { return time.Now() })
 	for i := 0; i < len(all); i += 4 {
@@ -298,7 +298,7 @@ func large(t *testing.T, p ArchivePorts) {
 }
 
 // R22, R26: what is not there is answered, for any time of creation.
-func absent(t *testing.T, p ArchivePorts) {
+func absent(t *testing.T, p archivePorts) {
 	a := p.Archive()
 	for range 2 {
 		var wanted []ids.TaskID
@@ -316,11 +316,11 @@ func absent(t *testing.T, p ArchivePorts) {
 }
 
 // Ids that an index of fingerprints cannot tell apart.
-func collisions(t *testing.T, p ArchivePorts) {
+func collisions(t *testing.T, p archivePorts) {
 	a, now := p.Archive(), time.Now()
 	var all []*taskstate.Task
 	for i := range uint64(100) {
-		same := []*taskstate.Task{Finished("shop", now, i<<32|7)}
+		same := []*taskstate.Task{finishedTask("shop", now, i<<32|7)}
 		fileAll(t, a, same)
 		all = append(all, same...)
 	}
@@ -333,7 +333,7 @@ func collisions(t *testing.T, p ArchivePorts) {
 }
 
 // R27: a letter is stored once, no matter which owner repeats it.
-func letters(t *testing.T, p ArchivePorts) {
+func letters(t *testing.T, p archivePorts) {
 	one, two := p.Archive(), p.Archive()
 	all := many(600, func(i int) string { return fmt.Sprintf("d%d", i%7) }, func(int) time.Time { return time.Now() })
 	for _, storeDead := range []func() error{
@@ -357,7 +357,7 @@ func letters(t *testing.T, p ArchivePorts) {
 }
 
 // R26: readers that read all the time find what was filed before they ask.
-func foundAtOnce(t *testing.T, p ArchivePorts) {
+func foundAtOnce(t *testing.T, p archivePorts) {
 	const readers = 4
 	a := p.Archive()
 	asked := make([]chan []*taskstate.Task, readers)
@@ -401,14 +401,14 @@ func readAll(ctx context.Context, r partition.Reader, asked <-chan []*taskstate.
 }
 
 // R18: a task that lies in the log behind the read levels is found.
-func unread(t *testing.T, p ArchivePorts) {
+func unread(t *testing.T, p archivePorts) {
 	ctx, now := t.Context(), time.Now()
 	old, fresh, other := task(1, now.Add(-time.Hour)), task(2, now), task(3, now)
-	p.Submit(2, batch(t, other))
-	first := p.Submit(1, batch(t, old)) // fired long after its creation
-	second := p.Submit(3, batch(t, other, fresh))
+	p.Submit(2, encodedBatch(t, other))
+	first := p.Submit(1, encodedBatch(t, old)) // fired long after its creation
+	second := p.Submit(3, encodedBatch(t, other, fresh))
 	own := task(4, now)
-	third := p.SubmitOf(replica.Queue{Lane: 4, Domain: "shop"}, batch(t, own))
+	third := p.SubmitOf(replica.Queue{Lane: 4, Domain: "shop"}, encodedBatch(t, own))
 	lags := func(lane ids.Lane, domain string, seq uint64) []replica.QueueLevel {
 		return []replica.QueueLevel{{Queue: replica.Queue{Lane: lane, Domain: domain}, Seq: seq}}
 	}

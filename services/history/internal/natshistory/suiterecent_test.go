@@ -1,4 +1,4 @@
-package porttest
+package natshistory
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 
 func anyTask(*logv1.Record) bool { return true }
 
-func recent(t *testing.T, p ArchivePorts) {
+func recent(t *testing.T, p archivePorts) {
 	a := p.Archive()
 	domain := func(i int) string { return []string{"shop", "media"}[i%2] }
 	for range 20 {
