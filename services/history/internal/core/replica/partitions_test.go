@@ -198,7 +198,7 @@ func TestI5_OvertakingIsPerPartition(t *testing.T) {
 	count := 2
 	b := newBench(t, spreadConfig(&count))
 	healed := func() []int {
-		b.now.MS += healEveryMS
+		b.now.MS += surveyEveryMS
 		return triggered(b.step(Tick{}))
 	}
 	b.submit(nil, 1)

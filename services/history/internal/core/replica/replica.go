@@ -109,8 +109,7 @@ type Replica struct {
 	purger   purger
 	saving   *Checkpoint
 	savedAt  int64
-	sweep    sweep
-	longest  longestWait
+	survey   survey
 	draining bool
 	// turn counts the flushes, from 1.
 	turn uint64
@@ -296,9 +295,8 @@ func (r *Replica) tick(now Now, fx *Effects) {
 		fx.Purge = r.purger.take(now.Mono)
 	}
 	r.snapshots.due = r.snapshots.due || r.wantsSnapshot(now)
-	r.findOldest(now)
+	r.lookThrough(now, fx)
 	if r.lease.holds(now.Mono) { // else it would gather
-		r.heal(now, fx)
 		fx.Looks = append(fx.Looks, r.Congested(now.MS)...)
 	}
 }
