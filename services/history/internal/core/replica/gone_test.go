@@ -89,7 +89,7 @@ func TestASubmitReadAgainAfterItsTaskIsForgotten(t *testing.T) {
 	}
 }
 
-// TestPastStaysAreBounded: a stay that came back may be followed by the next; the oldest of many is forgotten.
+// TestPastStaysAreBounded: a stay that came back may be followed by the next; the oldest of many are forgotten.
 func TestPastStaysAreBounded(t *testing.T) {
 	var x pastStays
 	parked := func(n int, parkings uint32) *Entry {
@@ -99,10 +99,17 @@ func TestPastStaysAreBounded(t *testing.T) {
 	if !x.knows(parked(1, 1)) || x.knows(parked(1, 2)) || x.knows(parked(2, 0)) {
 		t.Error("a stay is over once the next has begun")
 	}
-	for n := range pastMax {
+	for n := range 2 * pastMin {
 		x.add(parked(n+2, 1))
+		if known := len(x.young) + len(x.old); known > 2*pastMin {
+			t.Fatalf("%d are known", known)
+		}
 	}
-	if x.knows(parked(1, 1)) || !x.knows(parked(2, 0)) || len(x.before) != pastMax {
-		t.Errorf("%d are known", len(x.before))
+	if x.knows(parked(1, 1)) || !x.knows(parked(pastMin+2, 0)) || !x.knows(parked(2*pastMin+1, 0)) {
+		t.Error("not the oldest are forgotten")
+	}
+	x.add(parked(2*pastMin+1, 0))
+	if !x.knows(parked(2*pastMin+1, 0)) {
+		t.Error("an earlier stay is not the last one")
 	}
 }
