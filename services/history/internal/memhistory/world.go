@@ -9,7 +9,6 @@ package memhistory
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -269,41 +268,4 @@ func (w *World) read(ctx context.Context, of replica.Queue, from, upTo uint64, h
 // in tells whether m is of a lane, and filed under a domain if one is named.
 func (m *message) in(of replica.Queue) bool {
 	return m.lane == of.Lane && (of.Domain == "" || m.domain == of.Domain)
-}
-
-// Dump tells all that concerns a task, for a test that fails.
-func (w *World) Dump(id ids.TaskID) (lines []string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, m := range w.log {
-		var turn logv1.Turn
-		var batch logv1.Batch
-		if m.lane == laneEvent && turn.UnmarshalVT(m.rec.Data) == nil {
-			for _, events := range turn.Batches {
-				for _, e := range events.Events {
-					if ids.TaskID(e.TaskId) == id {
-						lines = append(lines, fmt.Sprintf("event %d at %d: %v", m.rec.Seq, m.rec.Time.UnixMilli(), e))
-					}
-				}
-			}
-		}
-		if m.lane < ids.Lanes && batch.UnmarshalVT(m.rec.Data) == nil {
-			for _, t := range batch.Tasks {
-				if ids.TaskID(t.Id) == id {
-					lines = append(lines, fmt.Sprintf("submit %d lane %d at %d: %v", m.rec.Seq, m.lane, m.rec.Time.UnixMilli(), t))
-				}
-			}
-		}
-	}
-	for _, t := range w.waiting() {
-		if ids.TaskID(t.Id) == id {
-			lines = append(lines, fmt.Sprintf("parked: %v", t))
-		}
-	}
-	for _, t := range w.archive {
-		if ids.TaskID(t.Id) == id {
-			lines = append(lines, fmt.Sprintf("archived: %v", t))
-		}
-	}
-	return lines
 }

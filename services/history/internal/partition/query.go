@@ -143,11 +143,14 @@ const (
 // read yet.
 func (b *base) find(ctx context.Context, domain string, id ids.TaskID, levels replica.Levels) (*logv1.Record, error) {
 	archived, err := b.Reader.Archived(ctx, []ids.TaskID{id})
-	dead := err == nil && archived[0] != nil && taskstate.State(archived[0].State) == taskstate.Dead // it may have been redriven
-	if err != nil || archived[0] != nil && !dead {
-		return first(archived), err
+	if err != nil {
+		return nil, err
 	}
-	if !dead {
+	ended := archived[0]
+	if ended != nil && taskstate.State(ended.State) != taskstate.Dead {
+		return ended, nil
+	}
+	if ended == nil { // a dead one may have been redriven, which the timer knows
 		unread, err := b.findUnread(ctx, domain, id, 0, levels)
 		if err != nil || unread != nil {
 			return unread, err
@@ -160,11 +163,11 @@ func (b *base) find(ctx context.Context, domain string, id ids.TaskID, levels re
 	_, fired, err := b.Timer.Locate(ctx, id)
 	leave()
 	if err != nil || fired == 0 {
-		return first(archived), nil //nolint:nilerr // the timer is asked by the caller us, too
+		return ended, nil //nolint:nilerr // the timer is asked by the caller us, too
 	}
 	unread, err := b.findUnread(ctx, domain, id, fired, levels)
 	if unread == nil && err == nil {
-		unread = first(archived)
+		unread = ended
 	}
 	return unread, err
 }
@@ -177,13 +180,6 @@ func (b *base) findUnread(ctx context.Context, domain string, id ids.TaskID, hin
 	defer leave()
 	unread, _, err := b.Reader.Unread(ctx, id, hint, levels)
 	return unread, err
-}
-
-func first(all []*logv1.Record) *logv1.Record {
-	if len(all) == 0 {
-		return nil
-	}
-	return all[0]
 }
 
 // List returns tasks in memory and recently finished ones, newest first, as many as fit into an

@@ -3,6 +3,7 @@ package partition
 import (
 	"context"
 	"errors"
+	"maps"
 	"math"
 	"slices"
 
@@ -146,24 +147,25 @@ func (w writers) askForCancels(ctx context.Context, job []*sought, dec searchDec
 	if err := w.askLetters(ctx, job, dec); err != nil {
 		return err
 	}
-	waiting, fired, err := w.lookWaiting(ctx, looked)
+	found, fired, err := w.askTimer(ctx, "look into the timer store", looked, w.Timer.Look)
 	if err != nil {
 		return err
 	}
-	var taken []*logv1.Record
-	var firedNow map[ids.TaskID]uint64
 	// A task that is parked from now on is not taken out, should a call come late: it may be what this one was for, parked again.
 	var upTo uint64
 	err = w.persist(ctx, "look at the end of the timer store", func(ctx context.Context) (err error) {
 		upTo, err = w.TimerStore.Last(ctx)
 		return err
 	})
-	if err == nil {
-		err = w.persist(ctx, "cancel in the timer store", func(ctx context.Context) (err error) {
-			taken, firedNow, err = w.cancelWaiting(ctx, wanted, upTo)
-			return err
-		})
+	if err != nil {
+		return err
 	}
+	take := func(ctx context.Context, part []replica.Search) ([]*logv1.Record, map[ids.TaskID]uint64, error) {
+		return w.Timer.Cancel(ctx, part, upTo, w.epoch)
+	}
+	taken, firedNow, err := w.askTimer(ctx, "cancel in the timer store", wanted, take)
+	found = append(found, taken...)
+	maps.Copy(fired, firedNow)
 	if err == nil {
 		err = w.askArchive(ctx, job, dec, w.askEnds)
 	}
@@ -174,18 +176,14 @@ func (w writers) askForCancels(ctx context.Context, job []*sought, dec searchDec
 		return err
 	}
 	for _, f := range job {
-		from, firedOf := taken, firedNow
-		if f.Update && !f.Take {
-			from, firedOf = waiting, fired
-		}
-		r := recordOf(from, &f.Search)
+		r := recordOf(found, &f.Search)
 		if f.Update && !f.Take {
 			f.Waiting = dec.entry(r)
 		} else {
 			f.Taken = dec.entry(r)
 		}
-		hint, fired := firedOf[f.ID]
-		if r != nil && !fired || f.Archived != nil && (!fired || f.Archived.State != taskstate.Dead) {
+		hint, wasFired := fired[f.ID]
+		if r != nil && !wasFired || f.Archived != nil && (!wasFired || f.Archived.State != taskstate.Dead) {
 			continue // what was taken may have been fired before, and what was dead may have come back
 		}
 		levels, some := unreadBehind(f.levels, f.Ends)
@@ -211,18 +209,21 @@ func recordOf(all []*logv1.Record, s *replica.Search) *logv1.Record {
 	return nil
 }
 
-// lookWaiting tells what of the tasks of updates waits in the timer store.
-func (w writers) lookWaiting(ctx context.Context, wanted []replica.Search) (waiting []*logv1.Record, fired map[ids.TaskID]uint64, err error) {
+// timerCall asks the timer for some tasks.
+type timerCall func(context.Context, []replica.Search) (found []*logv1.Record, fired map[ids.TaskID]uint64, err error)
+
+// askTimer asks the timer until it answers.
+func (w writers) askTimer(ctx context.Context, what string, wanted []replica.Search, ask timerCall) (found []*logv1.Record, fired map[ids.TaskID]uint64, err error) {
+	fired = map[ids.TaskID]uint64{}
 	if len(wanted) == 0 {
-		return nil, nil, nil
+		return nil, fired, nil
 	}
-	err = w.persist(ctx, "look into the timer store", func(ctx context.Context) (err error) {
-		waiting, fired, err = inParts(wanted, func(part []replica.Search) ([]*logv1.Record, map[ids.TaskID]uint64, error) {
-			return w.Timer.Look(ctx, part)
-		})
+	err = w.persist(ctx, what, func(ctx context.Context) (err error) {
+		clear(fired)
+		found, err = inParts(ctx, wanted, fired, ask)
 		return err
 	})
-	return waiting, fired, err
+	return found, fired, err
 }
 
 // unreadBehind are the read levels, but without end for the lanes that are read to where they
@@ -361,33 +362,17 @@ func (w writers) locate(ctx context.Context, id ids.TaskID) (waiting *logv1.Reco
 	return waiting, fired, err
 }
 
-// cancelWaiting takes tasks out of the timer store.
-func (w writers) cancelWaiting(ctx context.Context, wanted []replica.Search, upTo uint64) ([]*logv1.Record, map[ids.TaskID]uint64, error) {
-	return inParts(wanted, func(part []replica.Search) ([]*logv1.Record, map[ids.TaskID]uint64, error) {
-		return w.Timer.Cancel(ctx, part, upTo, w.epoch)
-	})
-}
-
-// inParts asks the timer for tasks, in parts if their records do not fit into one answer.
-func inParts(wanted []replica.Search, ask func([]replica.Search) ([]*logv1.Record, map[ids.TaskID]uint64, error)) ([]*logv1.Record, map[ids.TaskID]uint64, error) {
-	if len(wanted) == 0 {
-		return nil, nil, nil
-	}
-	found, fired, err := ask(wanted)
+// inParts asks the timer for tasks, in parts if their records do not fit into one answer. It adds those that were fired to fired.
+func inParts(ctx context.Context, wanted []replica.Search, fired map[ids.TaskID]uint64, ask timerCall) ([]*logv1.Record, error) {
+	found, more, err := ask(ctx, wanted)
+	maps.Copy(fired, more)
 	if fault.CodeOf(err) != fault.InvalidArgument || len(wanted) == 1 {
-		return found, fired, err
+		return found, err
 	}
 	half := len(wanted) / 2
-	found, fired, err = inParts(wanted[:half], ask)
-	if err != nil {
-		return nil, nil, err
+	if found, err = inParts(ctx, wanted[:half], fired, ask); err != nil {
+		return nil, err
 	}
-	more, moreFired, err := inParts(wanted[half:], ask)
-	for id, seq := range moreFired {
-		if fired == nil {
-			fired = map[ids.TaskID]uint64{}
-		}
-		fired[id] = seq
-	}
-	return append(found, more...), fired, err
+	rest, err := inParts(ctx, wanted[half:], fired, ask)
+	return append(found, rest...), err
 }

@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"math"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
@@ -60,12 +61,8 @@ func (w *waiters) expire(r *replica.Replica, now replica.Now) {
 
 // endAll answers everybody: the owner leaves, and they ask the next one.
 func (w *waiters) endAll(r *replica.Replica, now replica.Now) {
-	for id, waiting := range w.byID {
-		for _, one := range waiting {
-			one.reply(lookup(r, id, one.domain, now.MS))
-		}
-	}
-	clear(w.byID)
+	now.Mono = math.MaxInt64
+	w.expire(r, now)
 }
 
 // lookup is what memory tells of a task; an answer without one if it is not there.
