@@ -36,12 +36,7 @@ func (o *Owner) flush() {
 		o.turns.propose(fx.Append)
 	}
 	if o.live {
-		o.turns.begin(o, o.host.Pick, o.r.BeginTurn, func(proposed bool) {
-			if proposed {
-				o.give(replica.Stored{Kind: replica.JobAppend})
-			}
-			o.wake()
-		})
+		o.turns.begin(o)
 	}
 	if fx.Purge != nil {
 		levels := *fx.Purge

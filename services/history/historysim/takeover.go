@@ -93,7 +93,7 @@ func (o takeover) readLog() {
 		o.r = replica.New(o.cfg, &o.start)
 		o.check()
 		o.tick()
-		o.turns.claim(o, o.epoch, func(end uint64) {
+		o.turns.claim(o.Owner, o.epoch, func(end uint64) {
 			starts := o.start.Snapshot.Read
 			for _, q := range o.start.Snapshot.Queues {
 				starts[q.Lane] = min(starts[q.Lane], q.Read)
@@ -137,13 +137,6 @@ type turns struct {
 	busy bool
 }
 
-// writer is an owner as its turns see it.
-type writer interface {
-	send(op *Op, done func(Outcome))
-	until(op Op, done func(Outcome))
-	finish(why string)
-}
-
 func (t *turns) idle() bool { return !t.busy && len(t.stored) == 0 }
 
 // propose adds the owner's own events to the next turn.
@@ -157,13 +150,13 @@ func (t *turns) propose(own []replica.Proposal) {
 	}
 }
 
-// begin appends what was proposed, and as many as pick says of what has been asked for, in a turn behind the last one.
-func (t *turns) begin(w writer, pick func(n int) int, admitted func() []replica.Admission, done func(proposed bool)) {
+// begin appends what was proposed, and some of what has been asked for, in a turn behind the last one.
+func (t *turns) begin(o *Owner) {
 	if !t.idle() || t.own == nil && len(t.requests) == 0 {
 		return
 	}
 	var turn []*Message
-	n, proposed := pick(len(t.requests)+1), t.own != nil
+	n, proposed := o.host.Pick(len(t.requests)+1), t.own != nil
 	if proposed {
 		turn, t.own = append(turn, t.own), nil
 	} else {
@@ -176,57 +169,60 @@ func (t *turns) begin(w writer, pick func(n int) int, admitted func() []replica.
 		own := *m
 		own.Turn, turn[i] = t.name, &own
 	}
-	turn[0].Admitted = admitted()
+	turn[0].Admitted = o.r.BeginTurn()
 	t.busy = true
-	t.append(w, turn, func(out Outcome) {
+	t.append(o, turn, func(out Outcome) {
 		t.busy = false
 		t.stored, t.last = out.Messages, out.Seq
-		done(proposed)
+		if proposed {
+			o.give(replica.Stored{Kind: replica.JobAppend})
+		}
+		o.wake()
 	})
 }
 
 // append repeats a turn until it is stored. If it may be, or another one is there, the last turn tells.
-func (t *turns) append(w writer, turn []*Message, done func(Outcome)) {
-	w.send(&Op{Kind: AppendTurn, Turn: turn, Name: t.name, Expected: t.last}, func(out Outcome) {
+func (t *turns) append(o *Owner, turn []*Message, done func(Outcome)) {
+	o.send(&Op{Kind: AppendTurn, Turn: turn, Name: t.name, Expected: t.last}, func(out Outcome) {
 		if out.Result == OK {
 			done(out)
 			return
 		}
-		w.until(Op{Kind: ReadLastTurn}, func(last Outcome) {
+		o.until(Op{Kind: ReadLastTurn}, func(last Outcome) {
 			switch {
 			case last.LastTurn == t.name:
 				done(last)
 			case last.Seq == t.last:
-				t.append(w, turn, done)
+				t.append(o, turn, done)
 			default:
-				w.finish("taken over")
+				o.finish("taken over")
 			}
 		})
 	})
 }
 
 // claim appends the first turn of an epoch, so that no other owner appends any more.
-func (t *turns) claim(w writer, epoch uint64, done func(seq uint64)) {
+func (t *turns) claim(o *Owner, epoch uint64, done func(seq uint64)) {
 	t.name = TurnName{epoch, 1}
-	w.until(Op{Kind: ReadLastTurn}, func(last Outcome) {
+	o.until(Op{Kind: ReadLastTurn}, func(last Outcome) {
 		claimed := func(out Outcome) {
 			t.last = out.Seq
 			done(out.Seq)
 		}
 		switch {
 		case last.LastTurn.Epoch > epoch:
-			w.finish("taken over")
+			o.finish("taken over")
 			return
 		case last.LastTurn == t.name: // its acknowledgement was lost
 			claimed(last)
 			return
 		}
-		w.send(&Op{Kind: AppendTurn, Turn: []*Message{{Event: true, Turn: t.name}}, Name: t.name, Expected: last.Seq}, func(out Outcome) {
+		o.send(&Op{Kind: AppendTurn, Turn: []*Message{{Event: true, Turn: t.name}}, Name: t.name, Expected: last.Seq}, func(out Outcome) {
 			if out.Result == OK {
 				claimed(out)
 				return
 			}
-			t.claim(w, epoch, done)
+			t.claim(o, epoch, done)
 		})
 	})
 }
