@@ -143,8 +143,7 @@ func (r *Replica) ask(h *held, fx *Effects) {
 
 // found takes in the answer to a search.
 func (r *Replica) found(in *Found, now Now, fx *Effects) {
-	switch {
-	case !in.Cancel:
+	if !in.Cancel {
 		r.foundForOutcomes(in, now, fx)
 		return
 	}
@@ -157,7 +156,7 @@ func (r *Replica) found(in *Found, now Now, fx *Effects) {
 	}
 	if in.Taken != nil && in.Archived == nil && (e == nil || e.left) {
 		switch {
-		case !r.goneOn(e, in.Taken, in.Update):
+		case !r.goneOn(e, in.Taken):
 			r.taken(in, now, fx)
 		case e != nil:
 			r.again(in.ID, now, fx)
@@ -166,7 +165,7 @@ func (r *Replica) found(in *Found, now Now, fx *Effects) {
 		}
 		return
 	}
-	if in.Update && !in.Take && in.Waiting != nil && in.Archived == nil && (e == nil || e.left) && !r.goneOn(e, in.Waiting, true) {
+	if in.Update && !in.Take && in.Waiting != nil && in.Archived == nil && (e == nil || e.left) && !r.goneOn(e, in.Waiting) {
 		if !r.refuseHere(in, fx) {
 			r.wantRest(in.ID)
 			return

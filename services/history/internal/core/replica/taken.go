@@ -7,7 +7,7 @@ import (
 
 // goneOn tells whether a task has gone on since the stay that the timer store gave up, or has: it was fired before that. Memory has e of it. What
 // another owner has put into the archive must not go back into the timer store.
-func (r *Replica) goneOn(e, taken *Entry, update bool) bool {
+func (r *Replica) goneOn(e, taken *Entry) bool {
 	return e != nil && (e.State.Finished() && !isBack(e, taken) || e.Parkings > taken.Parkings) || r.past.knows(taken)
 }
 
