@@ -115,8 +115,8 @@ func TestEventsAreWrittenInBatches(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		testkit.Check(t, stop())
-		if _, most, appended := log.most(); most > 1000 || appended != all || len(s.archived()) != all {
-			t.Errorf("%d expiries, up to %d in a batch, want %d; %d tasks have ended", appended, most, all, len(s.archived()))
+		if bytes, most, appended := log.most(); most > 2000 || bytes > 400<<10 || appended != all || len(s.archived()) != all {
+			t.Errorf("%d expiries, up to %d in a batch of up to %d bytes, want %d; %d tasks have ended", appended, most, bytes, all, len(s.archived()))
 		}
 	})
 }

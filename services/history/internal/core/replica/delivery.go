@@ -44,8 +44,8 @@ type grant struct {
 	poll    *Poll
 	// before and after are its neighbours there.
 	before, after *Entry
-	// told: its shard has asked for it, to send it again.
-	told bool
+	// reported: its shard has asked for it, to send it again.
+	reported bool
 }
 
 // deliveries are the attempts that one owner of a shard may not have delivered, in the order of the numbers of its batches. It is
@@ -205,7 +205,7 @@ func (r *Replica) Undelivered(number int, epoch uint64, after ids.TaskID, take f
 		if !take(&Undelivered{Poll: *e.grant.poll, Grant: e.granted()}) {
 			return
 		}
-		e.grant.told = true
+		e.grant.reported = true
 	}
 }
 

@@ -81,7 +81,7 @@ func (r *Replica) bounced(in Bounced, fx *Effects) {
 		if !ok || e.State != taskstate.Running || !e.Token().Same(g.Fence) {
 			continue
 		}
-		if e.grant != nil && e.grant.told {
+		if e.grant != nil && e.grant.reported {
 			continue // a newer owner of the shard sends it again
 		}
 		r.propose(e, Proposal{Kind: taskstate.Released, Message: "the poller went away"})
