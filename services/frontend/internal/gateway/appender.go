@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/distribution"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/filing"
 )
 
 // appender brings submissions into the log: it chooses their partition, hands them to its group
@@ -17,18 +18,21 @@ import (
 type appender struct {
 	g *Gateway
 
-	mu       sync.Mutex
-	balancer *distribution.Balancer
-	commits  []*commit // by partition
-	keyed    []*keyCommit
+	mu         sync.Mutex
+	balancer   *distribution.Balancer
+	partitions []*partition
 	// words are the last known messages that count the members of batches. They may be out of date.
 	words map[batchAt]batchWord
 }
 
 func newAppender(g *Gateway) *appender {
 	a := &appender{g: g, balancer: distribution.New(g.Partitioning.History), words: map[batchAt]batchWord{}}
-	for range g.Partitioning.History {
-		a.commits, a.keyed = append(a.commits, newCommit()), append(a.keyed, newKeyCommit())
+	for p := range g.Partitioning.History {
+		a.partitions = append(a.partitions, &partition{
+			room:    filing.NewRoom(),
+			submits: newGathering(queuedSubmitsBytes, flushBytesMax, func(batch []*submission) { a.inCompany(len(batch), func() { a.flush(p, batch) }) }),
+			keyed:   newGathering(queuedSubmitsBytes, flushBytesMax, func(parts []*part) { a.inCompany(len(parts), func() { a.flushKeys(parts) }) }),
+		})
 	}
 	return a
 }
@@ -50,12 +54,12 @@ func (a *appender) report(load *rpcv1.HistoryLoad) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	p := int(load.Partition)
-	if p < 0 || p >= len(a.commits) {
+	if p < 0 || p >= len(a.partitions) {
 		return // a hint from an unknown process
 	}
 	a.balancer.Report(p, load.Active, load.UnreadBatches, time.Now())
 	a.balancer.ReportFull(p, load.StorageFull)
-	c := a.commits[p]
+	c := a.partitions[p]
 	c.room.Report(load.SharedTasks, load.SharedBytes, load.SharedRead)
 	c.apart = nil
 	for _, domain := range load.Apart {
@@ -85,15 +89,9 @@ func (a *appender) place(s *submission) {
 		time.AfterFunc(wait, func() { a.place(s) })
 		return
 	}
-	s.place(p)
-	queued := a.enqueue(p, s)
-	if !queued {
-		a.balancer.Returned(p, s.tasks())
-	}
 	a.mu.Unlock()
-	if !queued {
-		a.g.refuseFull(s)
-	}
+	s.place(p)
+	a.enqueue(s)
 }
 
 // pick chooses the partition of s; a.mu is held.
@@ -109,7 +107,7 @@ func (a *appender) full(s *submission, now time.Time) bool {
 	if s.pinned {
 		return !a.balancer.HasRoom(s.home, now)
 	}
-	return a.balancer.Full(now) == len(a.commits)
+	return a.balancer.Full(now) == len(a.partitions)
 }
 
 // learn tells the balancer how an append to p went.

@@ -9,60 +9,32 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
-	"github.com/yardmaster-io/yardmaster/shared/admission"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/filing"
 )
 
-// commit is the group commit of one partition, whatever the domains, tasklists and priorities of what
-// is submitted: the log syncs each message to disk, one after the other, so that what gathers
-// while one flush is under way goes together with the next. The appender's lock guards it.
-type commit struct {
-	queue filing.Queue[*submission]
+// partition is what waits for one partition, and what its owner says of it.
+type partition struct {
+	// submits have all domains, tasklists and priorities.
+	submits *gathering[*submission]
+	// keyed are the tasks with unique keys, and members of batches. Those of each domain go by themselves, since one key that is taken refuses a whole
+	// atomic batch.
+	keyed *gathering[*part]
+
+	// The appender's lock guards these: what may still be filed on the most urgent lane, and the domains whose tasks the owner wants to be filed
+	// under the domain.
 	room  filing.Room
-	// places are what waits in the queue, in bytes, by domain.
-	places *admission.Room
-	// apart are the domains whose tasks the owner wants to be filed under the domain.
 	apart map[string]bool
-	// flushing: a goroutine takes what waits.
-	flushing bool
 }
 
-func newCommit() *commit {
-	return &commit{room: filing.NewRoom(), places: admission.New(queuedSubmitsBytes)}
-}
-
-// again queues what has no place in a flush for the next one. If its domain has no room to wait, it is refused.
-func (a *appender) again(p int, late []*submission) {
-	var full []*submission
-	a.mu.Lock()
-	for _, s := range late {
-		if !a.enqueue(p, s) {
-			a.balancer.Returned(p, s.tasks())
-			full = append(full, s)
-		}
-	}
-	a.mu.Unlock()
-	for _, s := range full {
+// enqueue hands s to the group commit of its partition. If its domain has no room there to wait, it is refused.
+func (a *appender) enqueue(s *submission) {
+	if !a.partitions[s.partition].submits.add(s) {
+		a.returned(s)
 		a.g.refuseFull(s)
 	}
-}
-
-// enqueue hands s to the group commit of partition p, or returns false: its domain has no room there
-// to wait. a.mu is held.
-func (a *appender) enqueue(p int, s *submission) bool {
-	c := a.commits[p]
-	if !c.places.Take(s.call.Domain, s.weight) {
-		return false
-	}
-	c.queue.Add(s.call.Domain, s, s.weight)
-	if !c.flushing {
-		c.flushing = true
-		go a.flushAll(p) // takes its batch when it first runs: a burst goes together
-	}
-	return true
 }
 
 // After a flush of several, the next waits for companyShare of the time that it took, and companyMax at most.
@@ -72,32 +44,13 @@ const (
 	companyMax   = 2 * time.Millisecond
 )
 
-// flushAll flushes until nothing waits.
-func (a *appender) flushAll(p int) {
-	for {
-		batch := a.next(p)
-		if len(batch) == 0 {
-			return
-		}
-		began := time.Now()
-		a.flush(p, batch)
-		if len(batch) > 1 {
-			backoff.Sleep(a.g.base, min(time.Since(began)/companyShare, companyMax))
-		}
+// inCompany flushes so many, and rests.
+func (a *appender) inCompany(n int, flush func()) {
+	began := time.Now()
+	flush()
+	if n > 1 {
+		backoff.Sleep(a.g.base, min(time.Since(began)/companyShare, companyMax))
 	}
-}
-
-// next takes what goes with the next flush. If there is nothing, flushing is over.
-func (a *appender) next(p int) []*submission {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	c := a.commits[p]
-	batch := c.queue.Cut(flushBytesMax)
-	for _, s := range batch {
-		c.places.Give(s.call.Domain, s.weight)
-	}
-	c.flushing = len(batch) > 0
-	return batch
 }
 
 // flush appends one batch, as few messages as its priorities and the room for shared ones allow, and
@@ -116,7 +69,9 @@ func (a *appender) flush(p int, batch []*submission) {
 		return
 	}
 	messages, late := a.messages(p, batch)
-	a.again(p, late)
+	for _, s := range late {
+		a.enqueue(s)
+	}
 	msgs := make([]natslog.Msg, len(messages))
 	for i := range messages {
 		msgs[i] = messages[i].Msg
@@ -132,7 +87,7 @@ func (a *appender) flush(p int, batch []*submission) {
 	})
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.commits[p].room.Landed(urgent)
+	a.partitions[p].room.Landed(urgent)
 }
 
 // flushed tells the submissions of a message how its append went.
@@ -170,9 +125,9 @@ func (a *appender) messages(p int, batch []*submission) (messages []message, lat
 	}
 	a.mu.Lock()
 	for i := range requests {
-		requests[i].Apart = a.commits[p].apart[requests[i].Domain] || requests[i].Lane == ids.LaneKeyed
+		requests[i].Apart = a.partitions[p].apart[requests[i].Domain] || requests[i].Lane == ids.LaneKeyed
 	}
-	plan, left := filing.Plan(requests, &a.commits[p].room, batchBytesMax)
+	plan, left := filing.Plan(requests, &a.partitions[p].room, batchBytesMax)
 	a.mu.Unlock()
 	for _, i := range left {
 		late = append(late, batch[i])
@@ -213,6 +168,9 @@ func subject(p int, d filing.Destination) string {
 	}
 	return topology.Submit(p, d.Lane, d.Domain, d.Tasklist)
 }
+
+// load implements gathered.
+func (s *submission) load() (domain string, weight int) { return s.call.Domain, s.weight }
 
 func merged(batch []*submission, version uint32) *logv1.Batch {
 	if len(batch) == 1 {

@@ -294,7 +294,7 @@ func TestI14_TheQueueLeavesRoomForOthers(t *testing.T) {
 		synctest.Wait()
 		open()
 		allAccepted(t, waiting)
-		if !r.appender.commits[0].places.Take("flood", queuedSubmitsBytes*3/4) {
+		if !r.appender.partitions[0].submits.places.Take("flood", queuedSubmitsBytes*3/4) {
 			t.Error("the queue is empty, and there is no room")
 		}
 	})

@@ -9,23 +9,11 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
-	"github.com/yardmaster-io/yardmaster/shared/admission"
-	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/parallel"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/filing"
 )
-
-// keyCommit is the group commit of the tasks with unique keys of one partition: what gathers while one flush is under way goes together with the
-// next, of each domain by itself, since one key that is taken refuses a whole atomic batch. The appender's lock guards it.
-type keyCommit struct {
-	queue    filing.Queue[*part]
-	places   *admission.Room
-	flushing bool
-}
-
-func newKeyCommit() *keyCommit { return &keyCommit{places: admission.New(queuedSubmitsBytes)} }
 
 // keyBatchesMax bounds the atomic batches that a frontend has under way in a partition: the server works on 50 of a stream at a time.
 const keyBatchesMax = 8
@@ -40,48 +28,22 @@ func (a *appender) storePart(ctx context.Context, pt *part, alone bool) error {
 		return stored
 	}
 	pt.weight = max(1, pt.of.weight*pt.tasks()/pt.of.tasks())
-	a.mu.Lock()
-	c := a.keyed[pt.partition]
-	if !c.places.Take(pt.call.Domain, pt.weight) {
-		a.mu.Unlock()
+	if !a.partitions[pt.partition].keyed.add(pt) {
 		a.g.metrics.submitsRefused.busy.Add(1)
 		return fault.New(fault.ResourceExhausted, "too many tasks wait for the log").After(fullRetryAfter)
 	}
-	c.queue.Add(pt.call.Domain, pt, pt.weight)
-	if !c.flushing {
-		c.flushing = true
-		go a.flushKeys(pt.partition)
-	}
-	a.mu.Unlock()
 	return <-pt.done // within AppendTimeout of the flushes before it
 }
 
-// flushKeys flushes until nothing waits.
-func (a *appender) flushKeys(p int) {
-	for {
-		a.mu.Lock()
-		c := a.keyed[p]
-		parts := c.queue.Cut(flushBytesMax)
-		for _, pt := range parts {
-			c.places.Give(pt.call.Domain, pt.weight)
-		}
-		c.flushing = len(parts) > 0
-		a.mu.Unlock()
-		if len(parts) == 0 {
-			return
-		}
-		began := time.Now()
-		ctx, cancel := context.WithTimeout(a.g.base, a.g.Config.AppendTimeout)
-		together := byDomain(parts)
-		_ = parallel.Each(ctx, len(together), keyBatchesMax, func(ctx context.Context, i int) error {
-			a.storeAll(ctx, together[i], func(pt *part, err error) { pt.done <- err })
-			return nil
-		})
-		cancel()
-		if len(parts) > 1 {
-			backoff.Sleep(a.g.base, min(time.Since(began)/companyShare, companyMax))
-		}
-	}
+// flushKeys appends parts, those of each domain together.
+func (a *appender) flushKeys(parts []*part) {
+	ctx, cancel := context.WithTimeout(a.g.base, a.g.Config.AppendTimeout)
+	defer cancel()
+	together := byDomain(parts)
+	_ = parallel.Each(ctx, len(together), keyBatchesMax, func(ctx context.Context, i int) error {
+		a.storeAll(ctx, together[i], func(pt *part, err error) { pt.done <- err })
+		return nil
+	})
 }
 
 // byDomain divides parts into those that go together.

@@ -63,7 +63,7 @@ func TestI14_KeyedTasksThatWaitAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := uniqueRig(t, nil)
 		const most = queuedSubmitsBytes * 3 / 4
-		places := r.appender.keyed[1].places
+		places := r.appender.partitions[1].keyed.places
 		if !places.Take("shop", most) { // as if the log stood still
 			t.Fatal("not even three quarters")
 		}

@@ -265,6 +265,9 @@ func (s *share) fail(code fault.Code, why string) {
 // weight is what the share takes up of a group commit, in bytes.
 func (s *share) weight() int { return max(s.bytes, len(s.events)*eventBytesMin) }
 
+// load implements gathered.
+func (s *share) load() (domain string, weight int) { return s.request.call.Domain, s.weight() }
+
 // cancels tells whether these are cancels, or updates, redrives, or commands about order keys, which are like them in all here: a request is of one kind.
 func (s *share) cancels() bool {
 	switch s.events[0].Kind {

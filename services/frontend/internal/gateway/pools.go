@@ -36,10 +36,8 @@ const (
 	typeBytes      = 32
 	// queuedSubmitsBytes bounds the submits of a partition that wait for their turn, in bytes.
 	queuedSubmitsBytes = batcher.MaxQueuedBytesDefault
-	// queuedEventsBytes bounds the events of a partition that wait for their turn, in bytes,
-	// and queuedSharesMax in number, beyond what those bytes are.
+	// queuedEventsBytes bounds the events of a partition that wait for their turn, in bytes.
 	queuedEventsBytes = batcher.MaxQueuedBytesDefault
-	queuedSharesMax   = queuedEventsBytes / eventBytesMin
 )
 
 func newPools(c Config) pools {

@@ -266,7 +266,7 @@ func TestI14_OutcomesThatWaitLeaveRoomForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := flooded(t).running(t)
 		const partition = 1
-		queued := r.outcomes.queued[partition]
+		queued := r.outcomes.partitions[partition].places
 		if !queued.Take("flood", queuedEventsBytes*3/4) { // as if history stood still
 			t.Fatal("not even three quarters")
 		}

@@ -11,7 +11,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
-	"github.com/yardmaster-io/yardmaster/shared/admission"
 	"github.com/yardmaster-io/yardmaster/shared/batcher"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 
@@ -24,10 +23,8 @@ import (
 // so that batches grow when history is slow.
 type outcomes struct {
 	g          *Gateway
-	partitions []*batcher.Batcher[*share]
-	// queued is what waits in them, in bytes, by domain.
-	queued []*admission.Room
-	urgent []*urgent
+	partitions []*gathering[*share]
+	urgent     []*urgent
 
 	mu sync.Mutex
 	// cancels go apart: the verdict on a task that is not in memory waits for a search
@@ -77,11 +74,10 @@ func newOutcomes(g *Gateway) *outcomes {
 		takes: distribution.NewCancels(g.Partitioning.History),
 	}
 	for p := range g.Partitioning.History {
-		queued, urgent := admission.New(queuedEventsBytes), &urgent{news: make(chan struct{}, 1)}
-		o.queued, o.urgent = append(o.queued, queued), append(o.urgent, urgent)
-		flush := func(_ context.Context, batch []*share) {
+		urgent := &urgent{news: make(chan struct{}, 1)}
+		o.urgent = append(o.urgent, urgent)
+		o.partitions = append(o.partitions, newGathering(queuedEventsBytes, batchBytesMax, func(batch []*share) {
 			for _, s := range batch {
-				queued.Give(s.request.call.Domain, s.weight())
 				if s.urgent() {
 					urgent.waiting.Add(-1)
 				}
@@ -89,8 +85,7 @@ func newOutcomes(g *Gateway) *outcomes {
 			began := time.Now()
 			n := o.flush(p, batch)
 			o.rest(urgent, filing.Rest(n, time.Since(began)))
-		}
-		o.partitions = append(o.partitions, batcher.New(batcher.Config{InFlight: 1, MaxBytes: batchBytesMax, MaxQueuedItems: queuedSharesMax}, flush))
+		}))
 	}
 	return o
 }
@@ -131,28 +126,25 @@ func (o *outcomes) enqueue(s *share) error {
 
 // enqueueOutcomes hands a share to the group commit of its partition, if its domain has room there.
 func (o *outcomes) enqueueOutcomes(s *share) error {
-	queued, urgent, domain := o.queued[s.partition], o.urgent[s.partition], s.request.call.Domain
-	if !queued.Take(domain, s.weight()) {
-		return batcher.ErrFull
-	}
-	urges := s.urgent()
+	urgent, urges := o.urgent[s.partition], s.urgent()
 	if urges { // counted before it can be in a batch
 		urgent.waiting.Add(1)
 	}
-	err := o.partitions[s.partition].Add(s, s.weight())
+	queued := o.partitions[s.partition].add(s)
 	switch {
-	case err != nil:
-		queued.Give(domain, s.weight())
-		if urges {
-			urgent.waiting.Add(-1)
-		}
-	case urges:
+	case !urges:
+	case !queued:
+		urgent.waiting.Add(-1)
+	default:
 		select {
 		case urgent.news <- struct{}{}:
 		default: // it has not looked since
 		}
 	}
-	return err
+	if !queued {
+		return batcher.ErrFull
+	}
+	return nil
 }
 
 // rest leaves the log of a partition to others for d, or until something urgent waits.
