@@ -117,19 +117,15 @@ func (s *Service) Run(ctx context.Context) error {
 		return fmt.Errorf("watch domains and types: %w", err)
 	}
 	inbox := natsgate.NewInbox(s.NATS)
-	letters, err := natsgate.OpenDeadLetters(s.js)
+	reader, err := natsgate.NewReader(s.js)
 	if err != nil {
 		return err
 	}
-	defer letters.Close()
-	batches, err := natsgate.NewBatches(s.js)
-	if err != nil {
-		return err
-	}
-	defer batches.Close()
+	defer reader.Close()
 	gate, err := gateway.New(gateway.Deps{
 		Config: s.Config.Gateway, Partitioning: s.Partitioning, Tokens: ids.NewTokens(secret),
-		History: natsgate.NewLog(s.NATS, s.js), Letters: letters, Batches: batches, Bus: inbox, Owners: natsgate.Owners(s.NATS),
+		History: natsgate.NewLog(s.NATS, s.js), Letters: natsgate.Letters{Reader: reader}, Batches: natsgate.Batches{Reader: reader}, Bus: inbox,
+		Owners:  natsgate.Owners(s.NATS),
 		Catalog: settings, Settings: config, LogVersion: settings.WriteVersion, Clock: s.Clock,
 		Log: s.Log, Tracing: s.Tracing, Metrics: s.Metrics,
 	})

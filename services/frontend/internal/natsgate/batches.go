@@ -3,8 +3,6 @@ package natsgate
 import (
 	"context"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
@@ -15,28 +13,13 @@ import (
 )
 
 // Batches reads of batches (gateway.Batches).
-type Batches struct {
-	js     jetstream.JetStream
-	direct *natslog.Direct
-}
-
-// NewBatches makes the port on a connection. The caller closes the connection.
-func NewBatches(js jetstream.JetStream) (*Batches, error) {
-	direct, err := natslog.NewDirect(js)
-	if err != nil {
-		return nil, err
-	}
-	return &Batches{js: js, direct: direct}, nil
-}
-
-// Close ends what it listens to.
-func (b *Batches) Close() { b.direct.Close() }
+type Batches struct{ *Reader }
 
 // batchPageBytes bounds a page: a batch has its callback with it.
 const batchPageBytes = 4 << 20
 
 // Ends reads from the archive's leader.
-func (b *Batches) Ends(ctx context.Context, p int, subject string) (*logv1.BatchEnds, error) {
+func (b Batches) Ends(ctx context.Context, p int, subject string) (*logv1.BatchEnds, error) {
 	ends := &logv1.BatchEnds{}
 	m, err := natslog.LastForSubject(ctx, b.js, topology.ArchiveStream(p), subject)
 	if err != nil {
@@ -55,7 +38,7 @@ func (b *Batches) Ends(ctx context.Context, p int, subject string) (*logv1.Batch
 }
 
 // Page reads batches in the order in which they were changed.
-func (b *Batches) Page(ctx context.Context, p int, domain string, after uint64, limit int) (page []gateway.KeptBatch, more bool, err error) {
+func (b Batches) Page(ctx context.Context, p int, domain string, after uint64, limit int) (page []gateway.KeptBatch, more bool, err error) {
 	query := natslog.Query{Seq: after + 1, NextFor: topology.BatchHomesOf(p, domain), Batch: limit, BytesMax: batchPageBytes}
 	answers, err := b.direct.Get(ctx, topology.HistoryStream(p), []natslog.Query{query})
 	if err != nil {
@@ -75,7 +58,7 @@ func (b *Batches) Page(ctx context.Context, p int, domain string, after uint64, 
 }
 
 // Count counts them without reading them.
-func (b *Batches) Count(ctx context.Context, p int, domain string) (int, error) {
+func (b Batches) Count(ctx context.Context, p int, domain string) (int, error) {
 	answers, err := b.direct.Get(ctx, topology.HistoryStream(p), []natslog.Query{{Seq: 1, NextFor: topology.BatchHomesOf(p, domain), Batch: 1}})
 	if err != nil {
 		return 0, fault.New(fault.Unavailable, "the log does not answer: %v", err)

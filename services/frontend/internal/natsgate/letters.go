@@ -3,8 +3,6 @@ package natsgate
 import (
 	"context"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -16,25 +14,10 @@ import (
 )
 
 // Letters are the dead letters on JetStream (gateway.Letters).
-type Letters struct {
-	js     jetstream.JetStream
-	direct *natslog.Direct
-}
-
-// OpenDeadLetters makes the port on a connection. The caller closes the connection.
-func OpenDeadLetters(js jetstream.JetStream) (*Letters, error) {
-	direct, err := natslog.NewDirect(js)
-	if err != nil {
-		return nil, err
-	}
-	return &Letters{js: js, direct: direct}, nil
-}
-
-// Close ends what it listens to.
-func (l *Letters) Close() { l.direct.Close() }
+type Letters struct{ *Reader }
 
 // Last is the sequence of the last letter that was ever stored.
-func (l *Letters) Last(ctx context.Context) (uint64, error) {
+func (l Letters) Last(ctx context.Context) (uint64, error) {
 	last, err := natslog.LastSeq(ctx, l.js, topology.DeadLetterStream)
 	return last, unread(err)
 }
@@ -49,7 +32,7 @@ const (
 // Page reads the letters of a domain, or of one tasklist of it, behind a sequence. More may lie behind them.
 //
 // Where letters lie close together they are read one by one, in windows: for a batch the server counts what lies behind it, letter by letter.
-func (l *Letters) Page(ctx context.Context, domain, tasklist string, after uint64, limit, bytesMax int) (page []gateway.Letter, more bool, err error) {
+func (l Letters) Page(ctx context.Context, domain, tasklist string, after uint64, limit, bytesMax int) (page []gateway.Letter, more bool, err error) {
 	filter := topology.DeadFilter(domain)
 	if tasklist != "" {
 		filter = topology.DeadOfTasklist(domain, tasklist)
@@ -92,7 +75,7 @@ func (l *Letters) Page(ctx context.Context, domain, tasklist string, after uint6
 }
 
 // window reads the letters that lie at the next n sequences, and the first one behind them if one of these has none. End tells that none lies behind them.
-func (l *Letters) window(ctx context.Context, filter string, after uint64, n int) (all []natslog.Record, end bool, err error) {
+func (l Letters) window(ctx context.Context, filter string, after uint64, n int) (all []natslog.Record, end bool, err error) {
 	queries := make([]natslog.Query, n)
 	for i := range queries {
 		queries[i] = natslog.Query{Seq: after + 1 + uint64(i), NextFor: filter}
@@ -113,7 +96,7 @@ func (l *Letters) window(ctx context.Context, filter string, after uint64, n int
 }
 
 // Find reads the letters of tasks, as the stream's leader has them; nil where there is none.
-func (l *Letters) Find(ctx context.Context, domain string, wanted []ids.TaskID) ([]*gateway.Letter, error) {
+func (l Letters) Find(ctx context.Context, domain string, wanted []ids.TaskID) ([]*gateway.Letter, error) {
 	found := make([]*gateway.Letter, len(wanted))
 	err := parallel.Each(ctx, len(wanted), parallelMax, func(ctx context.Context, i int) (err error) {
 		if found[i], err = l.Get(ctx, domain, wanted[i]); found[i] != nil {
@@ -125,7 +108,7 @@ func (l *Letters) Find(ctx context.Context, domain string, wanted []ids.TaskID) 
 }
 
 // Get reads one, as the stream's leader has it.
-func (l *Letters) Get(ctx context.Context, domain string, id ids.TaskID) (*gateway.Letter, error) {
+func (l Letters) Get(ctx context.Context, domain string, id ids.TaskID) (*gateway.Letter, error) {
 	r, err := natslog.LastForSubject(ctx, l.js, topology.DeadLetterStream, topology.DeadOf(domain, id))
 	if err != nil || r == nil {
 		return nil, unread(err)
@@ -144,7 +127,7 @@ func brief(r *logv1.Record) *logv1.Record {
 }
 
 // Delete deletes letters, and what may be left of earlier ones of the same tasks; nil ones are passed over.
-func (l *Letters) Delete(ctx context.Context, letters []*gateway.Letter) (deleted int64, err error) {
+func (l Letters) Delete(ctx context.Context, letters []*gateway.Letter) (deleted int64, err error) {
 	var all []natslog.Place
 	for _, one := range letters {
 		if one != nil {

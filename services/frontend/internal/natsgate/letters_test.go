@@ -18,9 +18,10 @@ import (
 // one is read for itself.
 func TestManyLettersAreReadWithoutTheirPayloads(t *testing.T) {
 	nc, js := connect(t)
-	letters, err := OpenDeadLetters(js)
+	reader, err := NewReader(js)
 	testkit.NoError(t, err)
-	defer letters.Close()
+	defer reader.Close()
+	letters := Letters{reader}
 	ctx := t.Context()
 	var wanted []ids.TaskID
 	for n, domain := range []string{"shop", "shop", "rival"} {
@@ -59,9 +60,10 @@ func TestManyLettersAreReadWithoutTheirPayloads(t *testing.T) {
 // TestManyLettersArePurgedTogether: none of them is read any more, and what was stored again meanwhile stays.
 func TestManyLettersArePurgedTogether(t *testing.T) {
 	nc, js := connect(t)
-	letters, err := OpenDeadLetters(js)
+	reader, err := NewReader(js)
 	testkit.NoError(t, err)
-	defer letters.Close()
+	defer reader.Close()
+	letters := Letters{reader}
 	ctx := t.Context()
 	store := func(n uint64, parkings uint32) {
 		id := ids.NewTaskID(time.UnixMilli(1_800_000_000_000), 0, n)
@@ -107,9 +109,10 @@ func TestManyLettersArePurgedTogether(t *testing.T) {
 // TestLettersAreReadHoweverTheyLie: close together, or among a neighbour's, and some with much data. Each is read once, in order.
 func TestLettersAreReadHoweverTheyLie(t *testing.T) {
 	nc, js := connect(t)
-	letters, err := OpenDeadLetters(js)
+	reader, err := NewReader(js)
 	testkit.NoError(t, err)
-	defer letters.Close()
+	defer reader.Close()
+	letters := Letters{reader}
 	ctx := t.Context()
 	var msgs []natslog.Msg
 	for n := range uint64(300) {

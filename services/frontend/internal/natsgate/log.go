@@ -13,6 +13,21 @@ import (
 // headerBytes is left free in each message for its headers.
 const headerBytes = 4 << 10
 
+// Reader reads what Letters and Batches are made of.
+type Reader struct {
+	js     jetstream.JetStream
+	direct *natslog.Direct
+}
+
+// NewReader makes a reader on a connection. The caller closes the connection.
+func NewReader(js jetstream.JetStream) (*Reader, error) {
+	direct, err := natslog.NewDirect(js)
+	return &Reader{js: js, direct: direct}, err
+}
+
+// Close ends what it listens to.
+func (r *Reader) Close() { r.direct.Close() }
+
 // Log is the history log on JetStream (gateway.Log).
 type Log struct {
 	nc *nats.Conn
