@@ -109,8 +109,7 @@ type Gateway struct {
 	scales   *scales
 	// drainVoice is Run's.
 	drainVoice drainVoice
-	// batchWaits are the batches that requests wait for.
-	batchWaits batchWaits
+	batchLooks batchLooks
 
 	// base ends when draining took too long: what waits then gives up.
 	base   context.Context
@@ -138,6 +137,7 @@ func New(d Deps) (*Gateway, error) {
 		d.Log = slog.New(slog.DiscardHandler)
 	}
 	g := &Gateway{Deps: d, metrics: newMetrics(d.Metrics), pools: newPools(d.Config), queues: &queueCaps{book: caps.NewBook()}}
+	g.batchLooks.of = map[batchRef]*batchLook{}
 	g.base, g.giveUp = context.WithCancel(context.Background())
 	g.appender = newAppender(g)
 	g.outcomes = newOutcomes(g)
