@@ -8,6 +8,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
@@ -18,6 +19,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/parallel"
 )
 
 // A request with an id is stored once, however often and through whichever frontends it is sent (decision 0023). Its
@@ -266,37 +268,28 @@ func (g *Gateway) find(ctx context.Context, s *submission) (p int, found bool, e
 		task, err := g.lookUp(ctx, s.call.Domain, ids.NewTaskID(s.at, s.home, mix(s.seed, 0)), time.Time{})
 		return s.home, task != nil, err
 	}
-	type answer struct {
-		p   int
-		has bool
-		err error
+	var at atomic.Int64
+	var away atomic.Pointer[error]
+	err = parallel.Each(ctx, g.Partitioning.History, askedAtOnce, func(ctx context.Context, i int) error {
+		p := (s.home + i) % g.Partitioning.History
+		task, err := g.lookUp(ctx, s.call.Domain, ids.NewTaskID(s.at, p, mix(s.seed, 0)), time.Time{})
+		if task != nil {
+			at.Store(int64(p))
+			return errFound
+		}
+		if err != nil { // another one may have it
+			away.Store(&err)
+		}
+		return nil
+	})
+	if err == nil && away.Load() != nil {
+		return 0, false, *away.Load()
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	partitions := g.Partitioning.History
-	answers, places := make(chan answer, partitions), make(chan struct{}, askedAtOnce)
-	go func() {
-		for i := range partitions {
-			places <- struct{}{}
-			go func() {
-				p := (s.home + i) % partitions
-				task, err := g.lookUp(ctx, s.call.Domain, ids.NewTaskID(s.at, p, mix(s.seed, 0)), time.Time{})
-				<-places
-				answers <- answer{p, task != nil, err}
-			}()
-		}
-	}()
-	for range partitions {
-		a := <-answers
-		if a.has {
-			return a.p, true, nil
-		}
-		if a.err != nil {
-			err = a.err
-		}
-	}
-	return 0, false, err
+	return int(at.Load()), err != nil, nil
 }
+
+// errFound ends a search.
+var errFound = errors.New("it is found")
 
 // endTries waits until each try of a part that the log has not taken is void, and looks for the tasks once more.
 func (pt *part) endTries(ctx context.Context, g *Gateway) error {
