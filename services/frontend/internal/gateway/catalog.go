@@ -73,9 +73,14 @@ func pageOf[M listed](c Call, sorted []M, cursor string, limit int32) (page []M,
 	for from < len(sorted) && sorted[from].GetName() <= cursor {
 		from++
 	}
-	page, more := paging.Cut(sorted[from:], int(limit), paging.BytesMax, func(m M) int { return c.size(m) })
-	if more {
-		next = page[len(page)-1].GetName()
+	return cut(c, sorted[from:], limit, false, func(last M) string { return last.GetName() })
+}
+
+// cut cuts a page off some entries, behind which more may follow; next is the cursor of the page after it.
+func cut[M codec.Message](c Call, all []M, limit int32, more bool, cursor func(last M) string) (page []M, next string) {
+	page, left := paging.Cut(all, int(limit), paging.BytesMax, func(m M) int { return c.size(m) })
+	if n := len(page); n > 0 && (left || more) {
+		next = cursor(page[n-1])
 	}
 	return page, next
 }

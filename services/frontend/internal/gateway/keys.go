@@ -36,12 +36,8 @@ func (g *Gateway) ListKeys(c Call, req *yardv1.ListKeysRequest, answer Answer) {
 			pages = append(pages, paging.Page[*yardv1.OrderKey]{All: part.Keys, More: part.More})
 		}
 		all, more := paging.Merge(pages, compareKeys, nil)
-		page, cut := paging.Cut(all, int(ask.Limit), paging.BytesMax, func(k *yardv1.OrderKey) int { return c.size(k) })
-		resp := &yardv1.ListKeysResponse{Keys: page}
-		if n := len(page); n > 0 && (cut || more) {
-			resp.NextCursor = validate.KeysCursor(page[n-1])
-		}
-		return resp, nil
+		page, next := cut(c, all, ask.Limit, more, validate.KeysCursor)
+		return &yardv1.ListKeysResponse{Keys: page, NextCursor: next}, nil
 	})
 }
 

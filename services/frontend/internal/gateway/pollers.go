@@ -8,7 +8,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/shared/paging"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/gather"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
@@ -22,12 +21,8 @@ func (g *Gateway) TasklistPollers(c Call, req *yardv1.TasklistPollersRequest, an
 		if err != nil {
 			return nil, err
 		}
-		page, cut := paging.Cut(d.ListedPollers, int(req.Limit), paging.BytesMax, func(p *yardv1.Poller) int { return c.size(p) })
-		resp := &yardv1.TasklistPollersResponse{Pollers: page, KnownForMs: d.KnownForMs}
-		if n := len(page); n > 0 && (cut || d.More) {
-			resp.NextCursor = page[n-1].Worker
-		}
-		return resp, nil
+		page, next := cut(c, d.ListedPollers, req.Limit, d.More, (*yardv1.Poller).GetWorker)
+		return &yardv1.TasklistPollersResponse{Pollers: page, NextCursor: next, KnownForMs: d.KnownForMs}, nil
 	})
 }
 

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -13,7 +14,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
-	"github.com/yardmaster-io/yardmaster/shared/paging"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
@@ -261,9 +261,6 @@ func merge(c Call, found []*rpcv1.ListTasksResponse, req *yardv1.ListRequest) (p
 	if older := slices.IndexFunc(all, func(t *yardv1.Task) bool { return t.TaskId < end }); older >= 0 {
 		all = all[:older]
 	}
-	page, more := paging.Cut(all, int(req.Limit), paging.BytesMax, func(t *yardv1.Task) int { return c.size(t) })
-	if more && len(page) > 0 {
-		return page, page[len(page)-1].TaskId
-	}
-	return page, end
+	page, next = cut(c, all, req.Limit, false, (*yardv1.Task).GetTaskId)
+	return page, cmp.Or(next, end)
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/shared/paging"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/gather"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
@@ -16,20 +15,15 @@ import (
 // partition hears all of them, and knows what they run of its partition.
 func (g *Gateway) ListWorkers(c Call, req *yardv1.ListWorkersRequest, answer Answer) {
 	asks(g, c, req, validate.Workers, answer, func(ctx context.Context) (codec.Message, error) {
-		ask := &rpcv1.ListWorkersRequest{Domain: c.Domain, After: req.Cursor, Limit: req.Limit}
-		all, err := g.workersOf(ctx, ask)
+		all, err := g.workersOf(ctx, &rpcv1.ListWorkersRequest{Domain: c.Domain, After: req.Cursor, Limit: req.Limit})
 		if err != nil {
 			return nil, err
 		}
 		for _, w := range all.Workers {
 			w.Drain = g.Catalog.DrainedWorker(c.Domain, w.WorkerId)
 		}
-		page, cut := paging.Cut(all.Workers, int(req.Limit), paging.BytesMax, func(w *yardv1.LiveWorker) int { return c.size(w) })
-		resp := &yardv1.ListWorkersResponse{Workers: page, KnownForMs: all.KnownForMs}
-		if n := len(page); n > 0 && (cut || all.More) {
-			resp.NextCursor = page[n-1].WorkerId
-		}
-		return resp, nil
+		page, next := cut(c, all.Workers, req.Limit, all.More, (*yardv1.LiveWorker).GetWorkerId)
+		return &yardv1.ListWorkersResponse{Workers: page, NextCursor: next, KnownForMs: all.KnownForMs}, nil
 	})
 }
 
