@@ -32,10 +32,8 @@ import (
 // CreateBatch makes a batch (batches.create).
 func (g *Gateway) CreateBatch(c Call, req *yardv1.CreateBatchRequest, answer Answer) {
 	digest, err := batchRequest(req) // before what is left out is set
-	check := func() error {          // which text is no text, the first one tells
-		return cmp.Or(validate.CreateBatch(req, c.Now, c.form()), err)
-	}
-	g.batches(c, answer, g.query, c.Deadline, check, func(ctx context.Context) (codec.Message, error) {
+	bad := validate.CreateBatch(req, c.Now, c.form()) // it says which text is no text
+	g.asks(c, cmp.Or(bad, err), answer, func(ctx context.Context) (codec.Message, error) {
 		p := topology.BatchPartition(c.Domain, req.BatchId, g.Partitioning)
 		home := &logv1.BatchHome{
 			BatchId: req.BatchId, LogVersion: g.LogVersion(), Request: digest, CreatedAtMs: c.now().UnixMilli(), KeepMs: req.KeepMs,
@@ -88,8 +86,7 @@ func (g *Gateway) batchCallback(c Call, t *yardv1.NewTask) *logv1.Record {
 
 // GetBatch tells of a batch (batches.get).
 func (g *Gateway) GetBatch(c Call, req *yardv1.GetBatchRequest, answer Answer) {
-	check := func() error { return validate.BatchID("/batch_id", req.BatchId) }
-	g.batches(c, answer, g.query, c.Deadline, check, func(ctx context.Context) (codec.Message, error) {
+	g.asks(c, validate.BatchID("/batch_id", req.BatchId), answer, func(ctx context.Context) (codec.Message, error) {
 		home, _, err := g.batchHome(ctx, c.Domain, req.BatchId)
 		if err == nil && home == nil {
 			err = noBatch(req.BatchId)
@@ -104,8 +101,7 @@ func (g *Gateway) GetBatch(c Call, req *yardv1.GetBatchRequest, answer Answer) {
 
 // CloseBatch says that a batch has all its tasks (batches.close). Once it is answered OK, no partition takes another one.
 func (g *Gateway) CloseBatch(c Call, req *yardv1.CloseBatchRequest, answer Answer) {
-	check := func() error { return validate.BatchID("/batch_id", req.BatchId) }
-	g.batches(c, answer, g.query, c.Deadline, check, func(ctx context.Context) (codec.Message, error) {
+	g.asks(c, validate.BatchID("/batch_id", req.BatchId), answer, func(ctx context.Context) (codec.Message, error) {
 		closed, err := g.closeBatch(ctx, c, req.BatchId, false)
 		if err == nil {
 			err = g.closeMembers(ctx, c.Domain, closed)
@@ -165,12 +161,11 @@ func membersOf(domain string, home *logv1.BatchHome, p int) batchmembers.Key {
 
 // WaitBatch waits until a batch is over (batches.wait).
 func (g *Gateway) WaitBatch(c Call, req *yardv1.WaitBatchRequest, answer Answer) {
-	check := func() error { return validate.WaitBatch(req) }
-	until := c.Received.Add(time.Duration(req.WaitMs) * time.Millisecond)
-	if req.WaitMs == 0 {
-		until = c.Received.Add(validate.BatchWaitDefault)
+	if g.rejects(&c, validate.WaitBatch(req), answer) {
+		return
 	}
-	g.batches(c, answer, g.wait, later(c.Deadline, until.Add(waitGrace)), check, func(ctx context.Context) (codec.Message, error) {
+	until := c.Received.Add(time.Duration(req.WaitMs) * time.Millisecond)
+	g.wait(c.Domain, later(c.Deadline, until.Add(waitGrace)), answer, func(ctx context.Context) (codec.Message, error) {
 		seen, err := g.awaitBatch(ctx, batchRef{c.Domain, req.BatchId}, until)
 		if err == nil && seen == nil {
 			err = noBatch(req.BatchId)
@@ -185,12 +180,8 @@ func (g *Gateway) WaitBatch(c Call, req *yardv1.WaitBatchRequest, answer Answer)
 
 // CancelBatch closes a batch and cancels a page of its tasks (batches.cancel).
 func (g *Gateway) CancelBatch(c Call, req *yardv1.CancelBatchRequest, answer Answer) {
-	var p validate.Purge
-	check := func() (err error) {
-		p, err = validate.CancelBatch(req, c.Now)
-		return err
-	}
-	g.batches(c, answer, g.query, c.Deadline, check, func(ctx context.Context) (codec.Message, error) {
+	p, bad := validate.CancelBatch(req, c.Now)
+	g.asks(c, bad, answer, func(ctx context.Context) (codec.Message, error) {
 		home, err := g.closeBatch(ctx, c, req.BatchId, true)
 		if err == nil && req.Cursor == "" { // later steps find it closed
 			err = g.closeMembers(ctx, c.Domain, home)
@@ -214,12 +205,8 @@ func (g *Gateway) CancelBatch(c Call, req *yardv1.CancelBatchRequest, answer Ans
 
 // ListBatches tells of batches (batches.list): those of one partition after the other.
 func (g *Gateway) ListBatches(c Call, req *yardv1.ListBatchesRequest, answer Answer) {
-	var from validate.BatchPage
-	check := func() (err error) {
-		from, err = validate.ListBatches(req, g.Partitioning.History)
-		return err
-	}
-	g.batches(c, answer, g.query, c.Deadline, check, func(ctx context.Context) (codec.Message, error) {
+	from, bad := validate.ListBatches(req, g.Partitioning.History)
+	g.asks(c, bad, answer, func(ctx context.Context) (codec.Message, error) {
 		resp := &yardv1.ListBatchesResponse{}
 		for left := int(req.Limit); ; {
 			page, more, err := g.Batches.Page(ctx, from.Partition, c.Domain, from.After, left)
@@ -246,19 +233,6 @@ func (g *Gateway) ListBatches(c Call, req *yardv1.ListBatchesRequest, answer Ans
 		}
 		return resp, nil // BatchListMax of them always fit into an answer
 	})
-}
-
-// batches carries out a request about batches.
-func (g *Gateway) batches(c Call, answer Answer, run func(string, time.Time, Answer, work), deadline time.Time, check func() error, f work) {
-	err := g.domain(&c)
-	if err == nil {
-		err = check()
-	}
-	if err != nil {
-		answer(nil, err)
-		return
-	}
-	run(c.Domain, deadline, answer, f)
 }
 
 func noBatch(id string) error {

@@ -31,7 +31,8 @@ const letterPageBytes = 4 << 20
 
 // ListDeadLetters tells of dead letters (deadletters.list).
 func (g *Gateway) ListDeadLetters(c Call, req *yardv1.ListDeadLettersRequest, answer Answer) {
-	g.letters(c, answer, func() (validate.DeadLetterStep, error) { return validate.ListDeadLetters(req) }, func(ctx context.Context, s validate.DeadLetterStep) (codec.Message, error) {
+	s, bad := validate.ListDeadLetters(req)
+	g.asks(c, bad, answer, func(ctx context.Context) (codec.Message, error) {
 		found, next, err := g.letterPage(ctx, c.Domain, s)
 		if err != nil {
 			return nil, err
@@ -50,7 +51,8 @@ func (g *Gateway) ListDeadLetters(c Call, req *yardv1.ListDeadLettersRequest, an
 
 // CountDeadLetters counts dead letters by type, error and time (deadletters.count).
 func (g *Gateway) CountDeadLetters(c Call, req *yardv1.CountDeadLettersRequest, answer Answer) {
-	g.letters(c, answer, func() (validate.DeadLetterStep, error) { return validate.CountDeadLetters(req) }, func(ctx context.Context, s validate.DeadLetterStep) (codec.Message, error) {
+	s, bad := validate.CountDeadLetters(req)
+	g.asks(c, bad, answer, func(ctx context.Context) (codec.Message, error) {
 		found, next, err := g.letterPage(ctx, c.Domain, s)
 		if err != nil {
 			return nil, err
@@ -87,7 +89,8 @@ const storedWithin = 10 * time.Second
 
 // GetDeadLetter tells all of one (deadletters.get).
 func (g *Gateway) GetDeadLetter(c Call, req *yardv1.GetDeadLetterRequest, answer Answer) {
-	g.letters(c, answer, func() (validate.DeadLetterStep, error) { return validate.Letters([]string{req.TaskId}, "/task_id") }, func(ctx context.Context, s validate.DeadLetterStep) (codec.Message, error) {
+	s, bad := validate.Letters([]string{req.TaskId}, "/task_id")
+	g.asks(c, bad, answer, func(ctx context.Context) (codec.Message, error) {
 		id := s.IDs[0]
 		found, err := g.Letters.Get(ctx, c.Domain, id)
 		if err == nil && found != nil {
@@ -106,8 +109,8 @@ func (g *Gateway) GetDeadLetter(c Call, req *yardv1.GetDeadLetterRequest, answer
 
 // Redrive brings dead letters back (deadletters.redrive).
 func (g *Gateway) Redrive(c Call, req *yardv1.RedriveRequest, answer Answer) {
-	check := func() (validate.DeadLetterStep, error) { return validate.Redrive(req) }
-	g.letters(c, answer, check, func(ctx context.Context, s validate.DeadLetterStep) (codec.Message, error) {
+	s, bad := validate.Redrive(req)
+	g.asks(c, bad, answer, func(ctx context.Context) (codec.Message, error) {
 		done := &yardv1.RedriveResponse{}
 		found, next, err := g.wantedLetters(ctx, c.Domain, s)
 		if err != nil {
@@ -167,7 +170,8 @@ func (g *Gateway) redriveAll(c Call, s validate.DeadLetterStep, found []*Letter)
 
 // PurgeDeadLetters deletes dead letters (deadletters.purge).
 func (g *Gateway) PurgeDeadLetters(c Call, req *yardv1.PurgeDeadLettersRequest, answer Answer) {
-	g.letters(c, answer, func() (validate.DeadLetterStep, error) { return validate.PurgeDeadLetters(req) }, func(ctx context.Context, s validate.DeadLetterStep) (codec.Message, error) {
+	s, bad := validate.PurgeDeadLetters(req)
+	g.asks(c, bad, answer, func(ctx context.Context) (codec.Message, error) {
 		found, next, err := g.wantedLetters(ctx, c.Domain, s)
 		if err != nil {
 			return nil, err
@@ -182,13 +186,6 @@ func (g *Gateway) PurgeDeadLetters(c Call, req *yardv1.PurgeDeadLettersRequest, 
 		g.Log.Info("dead letters were purged", "domain", c.Domain, "reason", "by "+req.By, "tasks", done.Purged)
 		return done, nil
 	})
-}
-
-// letters carries out a request about dead letters.
-func (g *Gateway) letters(c Call, answer Answer, check func() (validate.DeadLetterStep, error), do func(context.Context, validate.DeadLetterStep) (codec.Message, error)) {
-	var step validate.DeadLetterStep
-	note := func(check func() (validate.DeadLetterStep, error)) (err error) { step, err = check(); return err }
-	asks(g, c, check, note, answer, func(ctx context.Context) (codec.Message, error) { return do(ctx, step) })
 }
 
 // wantedLetters are those that a request names, nil where there is none, or those of a step that match.

@@ -15,7 +15,7 @@ import (
 
 // DescribeTasklist tells how a tasklist is doing (tasklists.describe).
 func (g *Gateway) DescribeTasklist(c Call, req *yardv1.DescribeTasklistRequest, answer Answer) {
-	asks(g, c, req, validate.Describe, answer, func(ctx context.Context) (codec.Message, error) {
+	g.asks(c, validate.Describe(req), answer, func(ctx context.Context) (codec.Message, error) {
 		n, m := g.Partitioning.History, g.Partitioning.Matching
 		parts, err := everyone(ctx, 2*n+m, func(ctx context.Context, i int) (*yardv1.DescribeTasklistResponse, error) {
 			switch {

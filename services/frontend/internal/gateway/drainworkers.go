@@ -29,7 +29,7 @@ const (
 
 // DrainWorker has a worker get no new attempts (workers.drain).
 func (g *Gateway) DrainWorker(c Call, req *yardv1.DrainWorkerRequest, answer Answer) {
-	if rejects(g, &c, req, validate.DrainWorker, answer) {
+	if g.rejects(&c, validate.DrainWorker(req), answer) {
 		return
 	}
 	d := &yardv1.WorkerDrain{Reason: req.Reason, By: req.By}
@@ -38,7 +38,7 @@ func (g *Gateway) DrainWorker(c Call, req *yardv1.DrainWorkerRequest, answer Ans
 
 // StopWorker drains a worker and asks it to end (workers.stop).
 func (g *Gateway) StopWorker(c Call, req *yardv1.StopWorkerRequest, answer Answer) {
-	if rejects(g, &c, req, validate.StopWorker, answer) {
+	if g.rejects(&c, validate.StopWorker(req), answer) {
 		return
 	}
 	d := &yardv1.WorkerDrain{Stop: true, Reason: req.Reason, By: req.By}
@@ -99,7 +99,7 @@ func (g *Gateway) liveWorker(ctx context.Context, domain, id string) (*yardv1.Li
 
 // ResumeWorker has a drained worker get attempts again (workers.resume).
 func (g *Gateway) ResumeWorker(c Call, req *yardv1.ResumeWorkerRequest, answer Answer) {
-	asks(g, c, req, validate.ResumeWorker, answer, func(ctx context.Context) (codec.Message, error) {
+	g.asks(c, validate.ResumeWorker(req), answer, func(ctx context.Context) (codec.Message, error) {
 		var was *yardv1.WorkerDrain
 		err := catalog.ChangeDrainedWorkers(ctx, g.Settings, c.Domain, func(all map[string]*yardv1.WorkerDrain) (bool, error) {
 			if was = all[req.WorkerId]; was == nil {

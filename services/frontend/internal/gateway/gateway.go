@@ -26,6 +26,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -197,21 +198,18 @@ func (g *Gateway) domain(c *Call) error {
 	return noDomain("", c.Domain)
 }
 
-// rejects answers a request of a domain that does not exist, or one that check finds a fault in.
-func rejects[Req any](g *Gateway, c *Call, req Req, check func(Req) error, answer Answer) bool {
-	err := g.domain(c)
-	if err == nil {
-		err = check(req)
-	}
+// rejects answers a request of a domain that does not exist, or one that is bad.
+func (g *Gateway) rejects(c *Call, bad error, answer Answer) bool {
+	err := cmp.Or(g.domain(c), bad)
 	if err != nil {
 		answer(nil, err)
 	}
 	return err != nil
 }
 
-// asks carries out a request of a domain in a goroutine of its own, unless the domain does not exist or check finds a fault in the request.
-func asks[Req any](g *Gateway, c Call, req Req, check func(Req) error, answer Answer, do work) {
-	if !rejects(g, &c, req, check, answer) {
+// asks carries out a request of a domain in a goroutine of its own, unless it is rejected.
+func (g *Gateway) asks(c Call, bad error, answer Answer, do work) {
+	if !g.rejects(&c, bad, answer) {
 		g.query(c.Domain, c.Deadline, answer, do)
 	}
 }

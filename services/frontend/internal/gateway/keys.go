@@ -22,9 +22,8 @@ import (
 
 // ListKeys tells of the order keys of the domain (keys.list).
 func (g *Gateway) ListKeys(c Call, req *yardv1.ListKeysRequest, answer Answer) {
-	var ask *rpcv1.ListKeysRequest
-	check := func(req *yardv1.ListKeysRequest) (err error) { ask, err = validate.ListKeys(req, c.Domain); return err }
-	asks(g, c, req, check, answer, func(ctx context.Context) (codec.Message, error) {
+	ask, bad := validate.ListKeys(req, c.Domain)
+	g.asks(c, bad, answer, func(ctx context.Context) (codec.Message, error) {
 		parts, err := everyone(ctx, g.Partitioning.History, func(ctx context.Context, p int) (*rpcv1.ListKeysResponse, error) {
 			return g.Owners.HistoryKeys(ctx, p, ask)
 		})
@@ -47,7 +46,7 @@ func compareKeys(a, b *yardv1.OrderKey) int {
 
 // GetKey tells of one order key (keys.get).
 func (g *Gateway) GetKey(c Call, req *yardv1.GetKeyRequest, answer Answer) {
-	asks(g, c, req, validate.GetKey, answer, func(ctx context.Context) (codec.Message, error) {
+	g.asks(c, validate.GetKey(req), answer, func(ctx context.Context) (codec.Message, error) {
 		key, err := g.lineOf(ctx, c.Domain, req.OrderKey)
 		if err != nil {
 			return nil, err
@@ -72,22 +71,23 @@ func (g *Gateway) lineOf(ctx context.Context, domain, key string) (*yardv1.Order
 
 // UnblockKey gives the task that blocks an order key another attempt (keys.unblock).
 func (g *Gateway) UnblockKey(c Call, req *yardv1.UnblockKeyRequest, answer Answer) {
-	g.commandKey(c, req, answer, func() (*validate.KeyCommand, error) { return validate.UnblockKey(req, c.Domain) }, func(v *yardv1.Verdict) codec.Message {
+	k, bad := validate.UnblockKey(req, c.Domain)
+	g.commandKey(c, req, k, bad, answer, func(v *yardv1.Verdict) codec.Message {
 		return &yardv1.UnblockKeyResponse{TaskId: v.TaskId, Revision: v.Revision}
 	})
 }
 
 // SkipKey makes the first task of an order key a dead letter (keys.skip).
 func (g *Gateway) SkipKey(c Call, req *yardv1.SkipKeyRequest, answer Answer) {
-	g.commandKey(c, req, answer, func() (*validate.KeyCommand, error) { return validate.SkipKey(req, c.Domain) }, func(v *yardv1.Verdict) codec.Message {
+	k, bad := validate.SkipKey(req, c.Domain)
+	g.commandKey(c, req, k, bad, answer, func(v *yardv1.Verdict) codec.Message {
 		return &yardv1.SkipKeyResponse{TaskId: v.TaskId, CancelRequested: v.CancelRequested}
 	})
 }
 
 // commandKey asks the log for what is to be done with the first task of an order key.
-func (g *Gateway) commandKey(c Call, req request, answer Answer, check func() (*validate.KeyCommand, error), done func(*yardv1.Verdict) codec.Message) {
-	var k *validate.KeyCommand
-	asks(g, c, req, func(request) (err error) { k, err = check(); return err }, answer, func(ctx context.Context) (codec.Message, error) {
+func (g *Gateway) commandKey(c Call, req request, k *validate.KeyCommand, bad error, answer Answer, done func(*yardv1.Verdict) codec.Message) {
+	g.asks(c, bad, answer, func(ctx context.Context) (codec.Message, error) {
 		if k.Named {
 			if err := g.mayCommand(ctx, c, k); err != nil {
 				return nil, err

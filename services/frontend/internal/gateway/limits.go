@@ -21,7 +21,7 @@ import (
 // books slots of each that an attempt needs, so a domain may have fewer of them than types.
 func (g *Gateway) PutLimit(c Call, req *yardv1.PutLimitRequest, answer Answer) {
 	l := req.Limit
-	asks(g, c, req, validate.PutLimit, answer, func(ctx context.Context) (codec.Message, error) {
+	g.asks(c, validate.PutLimit(req), answer, func(ctx context.Context) (codec.Message, error) {
 		if catalog.Limits.Of(g.Catalog, c.Domain, l.Name) == nil && catalog.Limits.Count(g.Catalog, c.Domain) >= validate.LimitsMax {
 			return nil, fault.At(fault.FailedPrecondition, "/limit/name", "the domain has %d limits, and no more are allowed: delete some", validate.LimitsMax)
 		}
@@ -33,7 +33,7 @@ func (g *Gateway) PutLimit(c Call, req *yardv1.PutLimitRequest, answer Answer) {
 
 // GetLimit tells of a limit and how full it is (limits.get).
 func (g *Gateway) GetLimit(c Call, req *yardv1.GetLimitRequest, answer Answer) {
-	if rejects(g, &c, req, validate.GetLimit, answer) {
+	if g.rejects(&c, validate.GetLimit(req), answer) {
 		return
 	}
 	l := catalog.Limits.Of(g.Catalog, c.Domain, req.Name)
@@ -64,7 +64,7 @@ func (g *Gateway) shards(ctx context.Context, domain, ref string) ([]*rpcv1.Desc
 
 // ListLimits tells of the limits that types share, page by page (limits.list).
 func (g *Gateway) ListLimits(c Call, req *yardv1.ListLimitsRequest, answer Answer) {
-	asks(g, c, req, validate.ListLimits, answer, func(context.Context) (codec.Message, error) {
+	g.asks(c, validate.ListLimits(req), answer, func(context.Context) (codec.Message, error) {
 		page, next := pageOf(c, catalog.Limits.All(g.Catalog, c.Domain), req.Cursor, req.Limit)
 		return &yardv1.ListLimitsResponse{Limits: page, NextCursor: next}, nil
 	})
@@ -73,7 +73,7 @@ func (g *Gateway) ListLimits(c Call, req *yardv1.ListLimitsRequest, answer Answe
 // DeleteLimit deletes a limit that no type names (limits.delete). A type that is put meanwhile may name it: that limit
 // does not hold for it until it is created again.
 func (g *Gateway) DeleteLimit(c Call, req *yardv1.DeleteLimitRequest, answer Answer) {
-	asks(g, c, req, validate.DeleteLimit, answer, func(ctx context.Context) (codec.Message, error) {
+	g.asks(c, validate.DeleteLimit(req), answer, func(ctx context.Context) (codec.Message, error) {
 		if names := g.sharing(c.Domain, req.Name); catalog.Limits.Of(g.Catalog, c.Domain, req.Name) != nil && len(names) > 0 {
 			return nil, fault.At(fault.FailedPrecondition, "/name", "the limit %q is shared by %s: take it out of `limits` of these types first", req.Name, someOf(names))
 		}

@@ -25,47 +25,41 @@ const noSuchTask = "there is no such task, or it finished long ago"
 
 // Complete tells of attempts that succeeded (tasks.complete).
 func (g *Gateway) Complete(c Call, req *yardv1.CompleteRequest, answer Answer) {
-	g.outcome(c, true, answer, func() ([]validate.Outcome, error) { return validate.Complete(req, c.Domain, g.Tokens, c.form()) })
+	entries, bad := validate.Complete(req, c.Domain, g.Tokens, c.form())
+	g.outcome(c, true, entries, bad, answer)
 }
 
 // Fail tells of attempts that did not (tasks.fail).
 func (g *Gateway) Fail(c Call, req *yardv1.FailRequest, answer Answer) {
-	g.outcome(c, true, answer, func() ([]validate.Outcome, error) {
-		return validate.Fail(req, c.Domain, g.Tokens)
-	})
+	entries, bad := validate.Fail(req, c.Domain, g.Tokens)
+	g.outcome(c, true, entries, bad, answer)
 }
 
 // Heartbeat keeps attempts alive (tasks.heartbeat).
 func (g *Gateway) Heartbeat(c Call, req *yardv1.HeartbeatRequest, answer Answer) {
-	g.outcome(c, false, answer, func() ([]validate.Outcome, error) { return validate.Heartbeat(req, c.Domain, g.Tokens, c.form()) })
+	entries, bad := validate.Heartbeat(req, c.Domain, g.Tokens, c.form())
+	g.outcome(c, false, entries, bad, answer)
 }
 
 // Cancel asks for tasks to end (tasks.cancel).
 func (g *Gateway) Cancel(c Call, req *yardv1.CancelRequest, answer Answer) {
-	g.outcome(c, false, answer, func() ([]validate.Outcome, error) { return validate.Cancel(req, c.Domain) })
+	entries, bad := validate.Cancel(req, c.Domain)
+	g.outcome(c, false, entries, bad, answer)
 }
 
 // Update changes tasks (tasks.update).
 func (g *Gateway) Update(c Call, req *yardv1.UpdateRequest, answer Answer) {
-	g.outcome(c, false, answer, func() ([]validate.Outcome, error) {
-		entries, err := validate.Update(req, c.Domain, c.Now, c.form())
-		if err == nil {
-			err = date(c, req, entries)
-		}
-		return entries, err
-	})
+	entries, bad := validate.Update(req, c.Domain, c.Now, c.form())
+	if bad == nil {
+		bad = date(c, req, entries)
+	}
+	g.outcome(c, false, entries, bad, answer)
 }
 
-// outcome checks a request and sends each entry to the partition of its task.
+// outcome sends each entry of a request to the partition of its task, unless the request is bad.
 // Traced are those that end an attempt.
-func (g *Gateway) outcome(c Call, traced bool, answer Answer, check func() ([]validate.Outcome, error)) {
-	if err := g.domain(&c); err != nil {
-		answer(nil, err)
-		return
-	}
-	entries, err := check()
-	if err != nil {
-		answer(nil, err)
+func (g *Gateway) outcome(c Call, traced bool, entries []validate.Outcome, bad error, answer Answer) {
+	if g.rejects(&c, bad, answer) {
 		return
 	}
 	r := &outcomeRequest{g: g, call: c, answer: answer, traced: traced, hints: hinted(entries), verdicts: make([]*yardv1.Verdict, len(entries)), left: len(entries)}
@@ -100,7 +94,7 @@ func (g *Gateway) decided(c Call, entries []validate.Outcome) ([]*yardv1.Verdict
 		err  error
 	}
 	answered := make(chan outcome, 1)
-	g.outcome(c, false, func(resp codec.Message, err error) { answered <- outcome{resp, err} }, func() ([]validate.Outcome, error) { return entries, nil })
+	g.outcome(c, false, entries, nil, func(resp codec.Message, err error) { answered <- outcome{resp, err} })
 	o := <-answered // by the call's deadline
 	if o.err != nil {
 		return nil, o.err

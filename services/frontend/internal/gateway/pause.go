@@ -63,7 +63,7 @@ func (g *Gateway) Drain(k validate.Kind) func(Call, *yardv1.PauseRequest, Answer
 // meet.
 func (g *Gateway) stop(k validate.Kind, drain bool, resp func(*yardv1.Pause) codec.Message) func(Call, *yardv1.PauseRequest, Answer) {
 	return func(c Call, req *yardv1.PauseRequest, answer Answer) {
-		if rejects(g, &c, req, k.Pause, answer) {
+		if g.rejects(&c, k.Pause(req), answer) {
 			return
 		}
 		what, p := stoppableOf(c.Domain, k, req.Name, drain), &yardv1.Pause{Reason: req.Reason, By: req.By}
@@ -113,7 +113,7 @@ func (g *Gateway) stopRoom(ctx context.Context, what stoppable, nowMS int64) err
 // is over goes, too, and there was none.
 func (g *Gateway) Resume(k validate.Kind) func(Call, *yardv1.ResumeRequest, Answer) {
 	return func(c Call, req *yardv1.ResumeRequest, answer Answer) {
-		if rejects(g, &c, req, k.Resume, answer) {
+		if g.rejects(&c, k.Resume(req), answer) {
 			return
 		}
 		what := stoppableOf(c.Domain, k, req.Name, req.Drain)

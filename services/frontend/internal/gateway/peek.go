@@ -15,9 +15,8 @@ import (
 
 // PeekTasklist shows the ready tasks of a tasklist in the order in which they are to start (tasklists.peek).
 func (g *Gateway) PeekTasklist(c Call, req *yardv1.PeekTasklistRequest, answer Answer) {
-	var after validate.Place
-	check := func(req *yardv1.PeekTasklistRequest) (err error) { after, err = validate.Peek(req); return err }
-	asks(g, c, req, check, answer, func(ctx context.Context) (codec.Message, error) {
+	after, bad := validate.Peek(req)
+	g.asks(c, bad, answer, func(ctx context.Context) (codec.Message, error) {
 		ask := &rpcv1.ListTasksRequest{Domain: c.Domain, Filter: &yardv1.ListRequest{Tasklist: req.Name, Type: req.Type, Group: req.Group, Limit: req.Limit}, Next: true}
 		if req.Cursor != "" {
 			ask.AfterPriority, ask.AfterReadyAtMs, ask.AfterId = after.Priority, after.ReadyAtMs, after.ID[:]

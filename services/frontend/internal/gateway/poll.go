@@ -14,7 +14,7 @@ import (
 // Poll asks for work (tasks.poll). Matching answers the asker's inbox itself; where the
 // owner that has the poll is replaced, it is answered empty here.
 func (g *Gateway) Poll(c Call, req *yardv1.PollRequest, answer Answer) {
-	if rejects(g, &c, req, func(req *yardv1.PollRequest) error { return validate.Poll(req, c.Tasklist) }, answer) {
+	if g.rejects(&c, validate.Poll(req, c.Tasklist), answer) {
 		return
 	}
 	if c.Reply == "" { // tasks would be granted that no one runs

@@ -15,7 +15,7 @@ import (
 
 // TasklistPollers tells which workers polled a tasklist recently, page by page (tasklists.pollers).
 func (g *Gateway) TasklistPollers(c Call, req *yardv1.TasklistPollersRequest, answer Answer) {
-	asks(g, c, req, validate.Pollers, answer, func(ctx context.Context) (codec.Message, error) {
+	g.asks(c, validate.Pollers(req), answer, func(ctx context.Context) (codec.Message, error) {
 		ask := &rpcv1.DescribeShardRequest{Domain: c.Domain, Tasklist: req.Tasklist, ListPollers: req.Limit, After: req.Cursor}
 		d, err := g.pollersPage(ctx, ask)
 		if err != nil {

@@ -18,12 +18,8 @@ import (
 // Purge cancels tasks of a tasklist, a type or a group that do not run (tasklists.purge, types.purge, groups.purge).
 func (g *Gateway) Purge(k validate.Kind) func(Call, *yardv1.PurgeRequest, Answer) {
 	return func(c Call, req *yardv1.PurgeRequest, answer Answer) {
-		var p validate.Purge
-		check := func(req *yardv1.PurgeRequest) (err error) { p, err = k.Purge(req, c.Now); return err }
-		if rejects(g, &c, req, check, answer) {
-			return
-		}
-		g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
+		p, bad := k.Purge(req, c.Now)
+		g.asks(c, bad, answer, func(ctx context.Context) (codec.Message, error) {
 			done, err := g.purgeStep(ctx, c, p)
 			if err != nil {
 				return nil, err

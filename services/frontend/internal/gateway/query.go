@@ -27,8 +27,8 @@ const lookFirst, lookLast = 2 * time.Millisecond, 500 * time.Millisecond
 
 // Get tells all of one task (tasks.get).
 func (g *Gateway) Get(c Call, req *yardv1.GetRequest, answer Answer) {
-	var id ids.TaskID
-	if rejects(g, &c, req, func(req *yardv1.GetRequest) (err error) { id, err = validate.Get(req); return err }, answer) {
+	id, bad := validate.Get(req)
+	if g.rejects(&c, bad, answer) {
 		return
 	}
 	if g.isForeign(id, c.Now) {
@@ -202,7 +202,7 @@ func (g *Gateway) waitForResult(s *submission) {
 
 // List finds tasks of a domain, newest first (tasks.list).
 func (g *Gateway) List(c Call, req *yardv1.ListRequest, answer Answer) {
-	asks(g, c, req, validate.List, answer, func(ctx context.Context) (codec.Message, error) {
+	g.asks(c, validate.List(req), answer, func(ctx context.Context) (codec.Message, error) {
 		resp := &yardv1.ListResponse{}
 		var err error
 		resp.Tasks, resp.NextCursor, err = g.listPage(ctx, c, req)

@@ -26,7 +26,7 @@ const (
 // TopLimits tells which limits are full, who holds their slots and who waits (limits.top). Shards that do not answer
 // are named: who asks this may do so because something is down.
 func (g *Gateway) TopLimits(c Call, req *yardv1.TopLimitsRequest, answer Answer) {
-	asks(g, c, req, validate.TopLimits, answer, func(ctx context.Context) (codec.Message, error) {
+	g.asks(c, validate.TopLimits(req), answer, func(ctx context.Context) (codec.Message, error) {
 		parts, err := g.limitsInUse(ctx, c.Domain, req.Each)
 		if err != nil {
 			return nil, err

@@ -16,7 +16,7 @@ import (
 // so a domain may have so many; some more where sets meet.
 func (g *Gateway) PutType(c Call, req *yardv1.PutTypeRequest, answer Answer) {
 	t := req.Type
-	asks(g, c, req, validate.PutType, answer, func(ctx context.Context) (codec.Message, error) {
+	g.asks(c, validate.PutType(req), answer, func(ctx context.Context) (codec.Message, error) {
 		if catalog.Types.Of(g.Catalog, c.Domain, t.Name) == nil && catalog.Types.Count(g.Catalog, c.Domain) >= validate.TypesMax {
 			return nil, fault.At(fault.FailedPrecondition, "/type/name", "the domain has %d types with settings, and no more are allowed: delete some", validate.TypesMax)
 		}
@@ -31,7 +31,7 @@ func (g *Gateway) PutType(c Call, req *yardv1.PutTypeRequest, answer Answer) {
 
 // GetType tells of a task type, how full its limit is, and whether it is paused or drained (types.get).
 func (g *Gateway) GetType(c Call, req *yardv1.GetTypeRequest, answer Answer) {
-	if rejects(g, &c, req, validate.GetType, answer) {
+	if g.rejects(&c, validate.GetType(req), answer) {
 		return
 	}
 	t := catalog.Types.Of(g.Catalog, c.Domain, req.Name)
@@ -61,7 +61,7 @@ func (g *Gateway) GetType(c Call, req *yardv1.GetTypeRequest, answer Answer) {
 
 // ListTypes tells of the types with settings, page by page (types.list).
 func (g *Gateway) ListTypes(c Call, req *yardv1.ListTypesRequest, answer Answer) {
-	asks(g, c, req, validate.ListTypes, answer, func(context.Context) (codec.Message, error) {
+	g.asks(c, validate.ListTypes(req), answer, func(context.Context) (codec.Message, error) {
 		page, next := pageOf(c, catalog.Types.All(g.Catalog, c.Domain), req.Cursor, req.Limit)
 		return &yardv1.ListTypesResponse{Types: page, NextCursor: next}, nil
 	})
@@ -69,7 +69,7 @@ func (g *Gateway) ListTypes(c Call, req *yardv1.ListTypesRequest, answer Answer)
 
 // DeleteType deletes the settings of a type (types.delete).
 func (g *Gateway) DeleteType(c Call, req *yardv1.DeleteTypeRequest, answer Answer) {
-	asks(g, c, req, validate.DeleteType, answer, func(ctx context.Context) (codec.Message, error) {
+	g.asks(c, validate.DeleteType(req), answer, func(ctx context.Context) (codec.Message, error) {
 		t, err := remove(ctx, g, catalog.Types, c.Domain, req.Name, req.Revision, noType(req.Name))
 		return &yardv1.DeleteTypeResponse{Type: t}, err
 	})

@@ -14,7 +14,7 @@ import (
 // ListWorkers tells which workers of the domain are alive, and what they run, page by page (workers.list). Every owner of a history
 // partition hears all of them, and knows what they run of its partition.
 func (g *Gateway) ListWorkers(c Call, req *yardv1.ListWorkersRequest, answer Answer) {
-	asks(g, c, req, validate.Workers, answer, func(ctx context.Context) (codec.Message, error) {
+	g.asks(c, validate.Workers(req), answer, func(ctx context.Context) (codec.Message, error) {
 		all, err := g.workersOf(ctx, &rpcv1.ListWorkersRequest{Domain: c.Domain, After: req.Cursor, Limit: req.Limit})
 		if err != nil {
 			return nil, err
